@@ -1,0 +1,71 @@
+/// The list of formats: a new one is declared in format.hpp and named here.
+#pragma once
+
+#include <array>
+#include <tuple>
+
+#include "samesum/format/format.hpp"
+
+namespace samesum {
+
+/// A list of types, the axis of a table.
+template <class... T> struct TypeList {
+  static constexpr std::size_t size = sizeof...(T);
+  template <std::size_t i> using at = std::tuple_element_t<i, std::tuple<T...>>;
+  template <class X> static constexpr bool contains = (std::is_same_v<X, T> || ...);
+  template <class X> static constexpr std::size_t index_of() {
+    static_assert(contains<X>, "samesum: this type is not in the list");
+    std::size_t i = 0;
+    static_cast<void>(((std::is_same_v<X, T> || (++i, false)) || ...));
+    return i;
+  }
+  /// visit.operator()<T>() for each T in turn.
+  template <class Visit> static constexpr void for_each(Visit&& visit) {
+    (visit.template operator()<T>(), ...);
+  }
+};
+
+using Formats = TypeList<fp16, bf16, fp32, fp64>;
+
+/// The same facts for code that learns the format at run time.
+struct FormatInfo {
+  std::string_view name;
+  std::size_t index;  ///< its place in `Formats`
+  std::size_t bytes;
+  int precision;  ///< significant bits, the hidden one included
+  int max_exponent, min_quantum;
+  double unit_roundoff, smallest_subnormal, max_finite;
+  std::uint64_t infinity, canonical_nan, sign_bit;
+};
+
+namespace detail {
+template <class... F> constexpr std::array<FormatInfo, sizeof...(F)> describe(TypeList<F...> list) {
+  return {FormatInfo{Format<F>::name, decltype(list)::template index_of<F>(), sizeof(F), Format<F>::precision,
+                     Format<F>::max_exponent, Format<F>::min_quantum, Format<F>::unit_roundoff,
+                     Format<F>::smallest_subnormal, Format<F>::max_finite, Format<F>::infinity,
+                     Format<F>::canonical_nan, Format<F>::sign_bit}...};
+}
+}  // namespace detail
+
+inline constexpr auto formats = detail::describe(Formats{});
+
+template <class F> constexpr const FormatInfo& format_info() { return formats[Formats::index_of<F>()]; }
+
+/// The format of that name, or nullptr.
+constexpr const FormatInfo* find_format(std::string_view name) {
+  for (const FormatInfo& format : formats)
+    if (format.name == name) return &format;
+  return nullptr;
+}
+
+/// visit.operator()<F>() for the format at that place of the list; returns what it returns.
+template <std::size_t i = 0, class Visit> constexpr decltype(auto) with_format(const FormatInfo& format, Visit&& visit) {
+  if constexpr (i + 1 == Formats::size) {
+    return visit.template operator()<Formats::at<i>>();
+  } else {
+    if (format.index == i) return visit.template operator()<Formats::at<i>>();
+    return with_format<i + 1>(format, visit);
+  }
+}
+
+}  // namespace samesum

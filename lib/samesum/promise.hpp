@@ -1,0 +1,22 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace samesum {
+
+/// What a caller may rely on. Each promise includes the ones before it.
+enum class Promise {
+  none,        ///< bits may differ from one run to the next
+  run_to_run,  ///< the same bits on the same machine with the same settings
+  everywhere,  ///< the same bits on any backend, thread count, launch shape and alignment
+  order_free,  ///< the same bits for any permutation and any partition of the data
+};
+
+constexpr std::string_view name_of(Promise promise) {
+  constexpr std::array<std::string_view, 4> names{"none", "run_to_run", "everywhere", "order_free"};
+  return names[static_cast<std::size_t>(promise)];
+}
+
+}  // namespace samesum

@@ -1,0 +1,51 @@
+/// A variant: one accumulator in one order in one format on one backend, with its facts and its contract.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <string>
+
+#include "samesum/order/height.hpp"
+#include "samesum/promise.hpp"
+#include "samesum/value.hpp"
+
+namespace samesum {
+
+/// How to run, never what to compute: no option changes the bits of a variant that promises `everywhere`.
+struct Options {
+  /// 0: one thread for each 2^18 elements, at most as many as the machine has. Threads live for one call; no
+  /// pool persists. Ignored by backends without threads.
+  int threads = 0;
+};
+
+/// A sum that is bound to its data and can be run many times. The data must outlive it.
+using Job = std::function<Number()>;
+
+struct Variant {
+  std::string name;                ///< "tree/kahan/bf16@cpu", "exact/fp32@cpu"
+  std::string order;               ///< "" for exact, which needs none
+  std::string accumulator;         ///< "plain", "kahan", …, "exact"
+  const FormatInfo* format;        ///< of the accumulator and of the result
+  std::string backend;             ///< "reference", "cpu"
+  Promise promise;
+  std::size_t state_bytes;         ///< of one lane's state, as stored by this library
+  int operations_per_element;      ///< floating-point operations that one `add` costs (integer ones for exact)
+  std::string height_formula;      ///< of `height`, in words of n
+
+  /// Additions on the longest path from an element to the result.
+  Height (*height)(std::size_t n);
+
+  /// A rigorous bound on |result - sum of the elements as given|, rounded up; infinity where the theory gives none.
+  /// `magnitudes` is an upper bound of the sum of |x|, `result` the value that the variant returned.
+  double bound(const FormatInfo& input, std::size_t n, double magnitudes, Number result) const;
+
+  /// Binds to data; throws std::invalid_argument for negative threads.
+  Job bind(Values x, Options options = {}) const;
+
+  // Filled by the registry.
+  double (*accumulator_bound)(Height height, double magnitudes, double result);
+  using Run = std::uint64_t (*)(const void* data, std::size_t n, int threads);  ///< gives the result's bits
+  std::array<Run, Formats::size> run;                                          ///< by input format
+};
+
+}  // namespace samesum
