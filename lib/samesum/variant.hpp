@@ -21,31 +21,43 @@ struct Options {
 /// A sum that is bound to its data and can be run many times. The data must outlive it.
 using Job = std::function<Number()>;
 
+/// A sum and what was seen on the way, summed in double.
+struct Watched {
+  std::uint64_t bits;
+  double magnitudes;  ///< Σ|x| of the elements as given
+  double partials;    ///< Σ|partial sum| over the nodes of the tree
+};
+
 struct Variant {
-  std::string name;                ///< "tree/kahan/bf16@cpu", "exact/fp32@cpu"
-  std::string order;               ///< "" for exact, which needs none
-  std::string accumulator;         ///< "plain", "kahan", …, "exact"
-  const FormatInfo* format;        ///< of the accumulator and of the result
-  std::string backend;             ///< "reference", "cpu"
+  std::string name;          ///< "tree/kahan/bf16@cpu", "exact/fp32@cpu"
+  std::string order;         ///< "" for exact, which needs none
+  std::string accumulator;   ///< "plain", "kahan", …, "exact"
+  const FormatInfo* format;  ///< of the accumulator and of the result
+  std::string backend;       ///< "reference", "cpu"
   Promise promise;
-  std::size_t state_bytes;         ///< of one lane's state, as stored by this library
-  int operations_per_element;      ///< floating-point operations that one `add` costs (integer ones for exact)
-  std::string height_formula;      ///< of `height`, in words of n
+  std::size_t state_bytes;     ///< of one lane's state, as stored by this library
+  int operations_per_element;  ///< floating-point operations that one `add` costs (integer ones for exact)
+  std::string height_formula;  ///< of `height`, in words of n
 
   /// Additions on the longest path from an element to the result.
   Height (*height)(std::size_t n);
 
-  /// A rigorous bound on |result - sum of the elements as given|, rounded up; infinity where the theory gives none.
-  /// `magnitudes` is an upper bound of the sum of |x|, `result` the value that the variant returned.
+  /// A rigorous bound on |result - sum of the elements as given|, rounded up; infinity where the theory gives
+  /// none. `magnitudes` is an upper bound of the sum of |x|, `result` the value that the variant returned.
   double bound(const FormatInfo& input, std::size_t n, double magnitudes, Number result) const;
 
-  /// Binds to data; throws std::invalid_argument for negative threads.
+  /// The sum of x, in `format`. Throws std::invalid_argument for negative threads.
+  Number operator()(Values x, Options options = {}) const;
+
+  /// The same, bound to its data to be run many times.
   Job bind(Values x, Options options = {}) const;
 
   // Filled by the registry.
-  double (*accumulator_bound)(Height height, double magnitudes, double result);
+  double (*accumulator_bound)(double u, Height height, double magnitudes, double result);  ///< null for exact
   using Run = std::uint64_t (*)(const void* data, std::size_t n, int threads);  ///< gives the result's bits
-  std::array<Run, Formats::size> run;                                          ///< by input format
+  std::array<Run, Formats::size> run;                                           ///< by input format
+  using Watch = Watched (*)(const void* data, std::size_t n);
+  std::array<Watch, Formats::size> watch;  ///< by input format; on the reference backend alone
 };
 
 }  // namespace samesum

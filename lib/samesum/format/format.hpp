@@ -41,26 +41,31 @@ using fp64 = double;
 /// What one format says of itself. The numbers are those of IEEE 754-2019, table 3.5.
 /// `Carrier` is the native type that computes for it: holds each of its values, and rounds + and - of them
 /// innocuously (Figueroa 1995: twice the precision and two bits more).
-template <class F> struct Declaration;
-template <> struct Declaration<fp16> {
+template <class F>
+struct Declaration;
+template <>
+struct Declaration<fp16> {
   static constexpr std::string_view name = "fp16";
   static constexpr int precision = 11, max_exponent = 15;
   using Bits = std::uint16_t;
   using Carrier = float;
 };
-template <> struct Declaration<bf16> {
+template <>
+struct Declaration<bf16> {
   static constexpr std::string_view name = "bf16";
   static constexpr int precision = 8, max_exponent = 127;
   using Bits = std::uint16_t;
   using Carrier = float;
 };
-template <> struct Declaration<fp32> {
+template <>
+struct Declaration<fp32> {
   static constexpr std::string_view name = "fp32";
   static constexpr int precision = 24, max_exponent = 127;
   using Bits = std::uint32_t;
   using Carrier = float;
 };
-template <> struct Declaration<fp64> {
+template <>
+struct Declaration<fp64> {
   static constexpr std::string_view name = "fp64";
   static constexpr int precision = 53, max_exponent = 1023;
   using Bits = std::uint64_t;
@@ -73,11 +78,12 @@ constexpr double power_of_two(int e) {
 }
 
 /// A declaration and what follows from it.
-template <class F> struct Format : Declaration<F> {
+template <class F>
+struct Format : Declaration<F> {
   using typename Declaration<F>::Bits;
   using Declaration<F>::precision, Declaration<F>::max_exponent;
   static constexpr int width = 8 * sizeof(Bits);
-  static constexpr int min_exponent = 1 - max_exponent;           ///< of the smallest normal number
+  static constexpr int min_exponent = 1 - max_exponent;             ///< of the smallest normal number
   static constexpr int min_quantum = min_exponent - precision + 1;  ///< smallest subnormal = 2^min_quantum
   static constexpr Bits sign_bit = Bits(Bits{1} << (width - 1));
   static constexpr Bits infinity = Bits(Bits(2 * max_exponent + 1) << (precision - 1));
@@ -87,21 +93,31 @@ template <class F> struct Format : Declaration<F> {
   static constexpr double max_finite = (2 - 2 * unit_roundoff) * power_of_two(max_exponent);
 };
 
-template <class F> using BitsOf = typename Format<F>::Bits;
-template <class F> using CarrierOf = typename Format<F>::Carrier;
+template <class F>
+using BitsOf = typename Format<F>::Bits;
+template <class F>
+using CarrierOf = typename Format<F>::Carrier;
 
-template <class F> constexpr BitsOf<F> to_bits(F x) { return std::bit_cast<BitsOf<F>>(x); }
-template <class F> constexpr F from_bits(BitsOf<F> bits) { return std::bit_cast<F>(bits); }
+template <class F>
+constexpr BitsOf<F> to_bits(F x) {
+  return std::bit_cast<BitsOf<F>>(x);
+}
+template <class F>
+constexpr F from_bits(BitsOf<F> bits) {
+  return std::bit_cast<F>(bits);
+}
 
-template <class F> constexpr bool is_nan_bits(BitsOf<F> bits) {
+template <class F>
+constexpr bool is_nan_bits(BitsOf<F> bits) {
   return BitsOf<F>(bits & ~Format<F>::sign_bit) > Format<F>::infinity;
 }
 
 /// The bits of the value of F nearest to (-1)^negative · significand · 2^exponent, ties to even.
-/// A last bit that is 1 may also stand for a remainder below it ("sticky"), as long as the significand then has
-/// two bits more than F's precision.
+/// A last bit that is 1 may also stand for a remainder below it ("sticky"), as long as the significand then
+/// has two bits more than F's precision.
 template <class F>
-SAMESUM_HD constexpr BitsOf<F> round_to_bits(bool negative, std::uint64_t significand, std::int64_t exponent) {
+SAMESUM_HD constexpr BitsOf<F> round_to_bits(bool negative, std::uint64_t significand,
+                                             std::int64_t exponent) {
   using Bits = BitsOf<F>;
   const Bits sign = negative ? Format<F>::sign_bit : Bits{0};
   if (significand == 0) return sign;
@@ -131,7 +147,8 @@ struct Decomposed {
   int exponent;
 };
 
-template <class F> SAMESUM_HD constexpr Decomposed decompose(BitsOf<F> bits) {
+template <class F>
+SAMESUM_HD constexpr Decomposed decompose(BitsOf<F> bits) {
   constexpr int fraction_bits = Format<F>::precision - 1;
   const std::uint64_t magnitude = BitsOf<F>(bits & ~Format<F>::sign_bit);
   const int field = int(magnitude >> fraction_bits);
@@ -142,7 +159,8 @@ template <class F> SAMESUM_HD constexpr Decomposed decompose(BitsOf<F> bits) {
 }
 
 /// Rounds once, to nearest, ties to even, from any format to any other. NaN becomes the canonical one.
-template <class To, class From> SAMESUM_HD constexpr To convert(From x) {
+template <class To, class From>
+SAMESUM_HD constexpr To convert(From x) {
   if constexpr (std::is_same_v<To, From>) {
     return x;
   } else {

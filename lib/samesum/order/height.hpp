@@ -12,6 +12,8 @@ struct Height {
 };
 
 /// ⌈log2 n⌉, and 0 for n = 0.
-constexpr std::size_t ceil_log2(std::size_t n) { return n < 2 ? 0 : static_cast<std::size_t>(std::bit_width(n - 1)); }
+constexpr std::size_t ceil_log2(std::size_t n) {
+  return n < 2 ? 0 : static_cast<std::size_t>(std::bit_width(n - 1));
+}
 
 }  // namespace samesum

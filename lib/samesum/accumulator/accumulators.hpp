@@ -1,0 +1,24 @@
+/// The list of accumulators that an order combines: a new one is a file beside this and a word here.
+#pragma once
+
+#include "samesum/accumulator/double_word.hpp"
+#include "samesum/accumulator/kahan.hpp"
+#include "samesum/accumulator/neumaier.hpp"
+#include "samesum/accumulator/plain.hpp"
+
+namespace samesum {
+
+/// A list of class templates.
+template <template <class> class... A>
+struct AccumulatorList {
+  static constexpr std::size_t size = sizeof...(A);
+  /// visit.operator()<A>() for each A in turn.
+  template <class Visit>
+  static constexpr void for_each(Visit&& visit) {
+    (visit.template operator()<A>(), ...);
+  }
+};
+
+using Accumulators = AccumulatorList<Plain, Kahan, Neumaier, DoubleWord>;
+
+}  // namespace samesum

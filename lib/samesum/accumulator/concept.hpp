@@ -1,0 +1,31 @@
+/// What an accumulator is: a state of a few numbers that elements are added to, that meets its like, and that
+/// ends as one number. It knows nothing of order, threads or GPUs.
+#pragma once
+
+#include <concepts>
+#include <string_view>
+
+#include "samesum/bound.hpp"
+#include "samesum/format/pack.hpp"
+#include "samesum/order/height.hpp"
+
+namespace samesum {
+
+/// A is an accumulator over V: a scalar or a pack of lanes in some format.
+///
+/// A fresh state is the empty sum; `add` to it is exact. `merge` takes a state that has seen an element.
+/// `A::bound(u, height, magnitudes, result)` bounds |result - Σx|, rounded up: u the unit roundoff,
+/// magnitudes at least Σ|x| over the elements as added; it assumes that no partial sum overflows, and the
+/// caller sees to that.
+template <class A, class V>
+concept Accumulator = std::is_trivially_copyable_v<A> &&
+    requires(A a, const A other, V x, Height h, double d) {
+  { A::name } -> std::convertible_to<std::string_view>;
+  { A::operations_per_element } -> std::convertible_to<int>;
+  a.add(x);
+  a.merge(other);
+  { other.result() } -> std::same_as<V>;
+  { A::bound(d, h, d, d) } -> std::same_as<double>;
+};
+
+}  // namespace samesum

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "samesum/accumulator/concept.hpp"
+
+namespace samesum {
+
+/// A sum of twice the precision, as an unevaluated pair hi + lo with hi = RN(hi + lo).
+/// Adding: algorithm 4, merging: algorithm 6 ("accurate") of Joldes, Muller, Popescu 2017 (Tight and rigorous
+/// error bounds for basic building blocks of double-word arithmetic).
+template <class V>
+struct DoubleWord {
+  static constexpr std::string_view name = "double_word";
+  static constexpr int operations_per_element = 10;
+
+  V hi = V::minus_zero(), lo = V::zero();
+  SAMESUM_HD void add(V x) {
+    const auto [sum, error] = two_sum(hi, x);
+    *this = renormalised(sum, lo + error);
+  }
+  SAMESUM_HD void merge(const DoubleWord& other) {
+    const auto [sum, error] = two_sum(hi, other.hi);
+    const auto [low_sum, low_error] = two_sum(lo, other.lo);
+    const DoubleWord high = renormalised(sum, error + low_sum);
+    *this = renormalised(high.hi, high.lo + low_error);
+  }
+  SAMESUM_HD V result() const { return hi; }
+
+  /// u|result| + ((1+w)^h - 1)·Σ|x| <= u|result| + γ^w_h·Σ|x|, where w = 3u²/(1-4u) bounds the relative error
+  /// of either operation (theorem 3.1 of the same paper, proved for every precision from 3 bits on; Muller
+  /// and Rideau 2022 checked it formally) and γ^w_h = hw/(1-hw). Additions that underflow are exact, so the
+  /// theorem holds in the subnormal range too.
+  static double bound(double u, Height height, double magnitudes, double result) {
+    const double hw = static_cast<double>(height.total()) * (3 * u * u / (1 - 4 * u));
+    if (hw >= 0.5) return unbounded_error;
+    return height.total() == 0 ? 0 : u * result + hw / (1 - hw) * magnitudes;
+  }
+
+ private:
+  /// Dekker's FastTwoSum. A low word that is 0 leaves the sign of a zero alone, and one beside an infinity or
+  /// NaN means nothing.
+  SAMESUM_HD static DoubleWord renormalised(V high, V low) {
+    const V l = select(is_finite(low), low, V::zero());
+    const V sum = select(l == V::zero(), high, high + l);
+    const V error = l - (sum - high);
+    return {sum, select(is_finite(error), error, V::zero())};
+  }
+};
+
+}  // namespace samesum

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "samesum/format/format.hpp"
+
+namespace samesum {
+
+/// The exact sum of any number (below 2^64) of elements of any formats, as a wide integer that counts units
+/// of 2^-1074: a superaccumulator (Kulisch 1971; digits of 32 bits kept in 64-bit words so that carries can
+/// wait: Neal 2015).
+///
+/// Integer addition is associative, so states may be filled, merged and shipped in any order and any
+/// partition and still agree to the last bit. The one rounding is in `result`. No operation here touches
+/// floating-point arithmetic, so no rounding mode or flag of the caller matters.
+class Exact {
+ public:
+  static constexpr std::string_view name = "exact";
+
+  /// Adds one element exactly.
+  template <class T>
+  void add(T x) {
+    constexpr BitsOf<T> infinity = Format<T>::infinity;
+    const BitsOf<T> bits = to_bits(x);
+    const BitsOf<T> magnitude = BitsOf<T>(bits & ~Format<T>::sign_bit);
+    if (magnitude >= infinity) return add_special(magnitude > infinity, magnitude != bits);
+    flags_ = std::uint8_t(flags_ | seen_any | (bits == Format<T>::sign_bit ? 0 : seen_other_than_minus_zero));
+    const Decomposed d = decompose<T>(bits);
+    add_integer(d.negative, d.significand, d.exponent);
+  }
+
+  /// Adds the elements one by one. `samesum::accumulate` is the fast way to fill a state.
+  template <class T>
+  void add(std::span<const T> x) {
+    for (const T& element : x) add(element);
+  }
+
+  /// Adds what the other has seen.
+  void merge(const Exact& other);
+
+  bool empty() const { return (flags_ & seen_any) == 0; }
+  /// True where nothing but -0 has been seen, and at least one.
+  bool only_minus_zero() const { return flags_ == seen_any; }
+
+  /// The sum, correctly rounded to F (to nearest, ties to even): the error is at most half a unit in the last
+  /// place. Empty: +0. Only -0: -0. NaN or both infinities: the canonical NaN. Overflow to infinity only
+  /// where the exact sum rounds beyond the largest finite value.
+  template <class F>
+  F result() const;
+
+  /// Version, flags and the canonical digits, little-endian, 278 bytes: equal sums give equal bytes.
+  std::vector<std::byte> serialise() const;
+  /// Throws std::invalid_argument where the bytes are not a serialised state.
+  static Exact deserialise(std::span<const std::byte> bytes);
+
+ private:
+  // 2098 bits of fp64's range and 64 for the number of elements, and a sign.
+  static constexpr int digit_count = 68;
+  static constexpr int lowest_exponent = -1074;
+  static constexpr std::uint32_t most_pending = 1u << 30;  // digits of 32 bits in 64-bit words: 2^31 would do
+  enum Flag : std::uint8_t {
+    seen_any = 1,
+    seen_other_than_minus_zero = 2,
+    seen_nan = 4,
+    seen_plus_infinity = 8,
+    seen_minus_infinity = 16
+  };
+
+  void add_integer(bool negative, std::uint64_t significand, int exponent) {
+    const int offset = exponent - lowest_exponent;
+    const int index = offset / 32, shift = offset % 32;
+    const std::uint64_t low = significand << shift;  // of a number of up to 53 + 31 bits
+    const std::uint64_t high = shift == 0 ? 0 : significand >> (64 - shift);
+    const std::int64_t sign = negative ? -1 : 1;
+    digits_[std::size_t(index)] += sign * std::int64_t(low & 0xffffffffu);
+    digits_[std::size_t(index + 1)] += sign * std::int64_t(low >> 32);
+    digits_[std::size_t(index + 2)] += sign * std::int64_t(high);
+    if (++pending_ == most_pending) propagate_carries();
+  }
+  void add_special(bool nan, bool negative) {
+    const int kind = nan ? seen_nan : negative ? seen_minus_infinity : seen_plus_infinity;
+    flags_ = std::uint8_t(flags_ | seen_any | seen_other_than_minus_zero | kind);
+  }
+  void propagate_carries();
+  bool is_nan() const;
+  Exact canonical() const;
+
+  std::array<std::int64_t, digit_count> digits_{};
+  std::uint32_t pending_ = 0;  // every |digit| is at most (pending_ + 1)·2^32
+  std::uint8_t flags_ = 0;
+};
+
+}  // namespace samesum

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "samesum/accumulator/concept.hpp"
+
+namespace samesum {
+
+/// Kahan (1965): carries the excess of the last addition into the next.
+/// Merging is by TwoSum: adding the other sum like an element would lose u·|partial| a level.
+template <class V>
+struct Kahan {
+  static constexpr std::string_view name = "kahan";
+  static constexpr int operations_per_element = 4;
+
+  V sum = V::minus_zero(), excess = V::zero();
+  SAMESUM_HD void add(V x) {
+    const V y = x - excess;
+    const V t = sum + y;
+    excess = select(is_finite(t), (t - sum) - y, V::zero());  // else inf would turn into NaN
+    sum = t;
+  }
+  SAMESUM_HD void merge(const Kahan& other) {
+    const auto [t, error] = two_sum(sum, other.sum);
+    excess = select(is_finite(error), (excess + other.excess) - error, V::zero());
+    sum = t;
+  }
+  SAMESUM_HD V result() const { return select(excess == V::zero(), sum, sum - excess); }
+
+  /// u|result| + (2u·[r > 0] + 14ru² + 4m(m+1)u²)·Σ|x| for r adds that round and then m merges on the longest
+  /// path, where ru <= 1 and (m+1)u <= 1/8; infinite elsewhere. The proof, for u <= 2^-8, with v = sum -
+  /// excess the value that a state stands for, M its Σ|x|, and |excess| <= C·M, |v - Σx| <= E·M:
+  ///
+  /// Add. y = (x - excess)(1+δ) loses at most u(|x| + CM). Where |sum| >= |y|, t and the new excess are
+  /// Dekker's FastTwoSum and lose nothing more. Elsewhere |t| <= 2(1+u)|y|, t - sum is y plus at most u|t|,
+  /// and its rounding and that of the second subtraction lose at most u(1+u)²(1+2u+2u²)(|x| + CM) + uC'M'. In
+  /// either case the new |excess| is at most u(1+u)²(|y| + |t|) <= 2u(1+u)⁴(1+2C+E)M', below 3u·M' while E <=
+  /// 1/8; so C = 3u. One add costs at most 2u|x| + 4.1u²|x| + 9.1u²M' <= 2u|x| + 14u²M', and r of them E <=
+  /// 2u + 14ru². (The leading 2u of the textbook, Higham eq. 4.8, is for exact arithmetic of higher terms;
+  /// (-22,-68,-248,8) with 5 bits breaks it for `sum` alone.)
+  ///
+  /// Merge. TwoSum is exact, so only the two additions that make the new excess round: they lose at most
+  /// u(C + (1+u)(C + u(1+C+E)))M', and C grows to (1+u)²(C + u(1+C+E)). With (m+1)u <= 1/8 that gives C <=
+  /// 3(k+1)u after k merges, hence a loss of at most 8(k+1)u²M' in the next, 4m(m+1)u² in all.
+  ///
+  /// The last subtraction rounds once: u|result|.
+  static double bound(double u, Height height, double magnitudes, double result) {
+    const double r = static_cast<double>(height.adds), m = static_cast<double>(height.merges);
+    if (r * u > 1 || (m + 1) * u > 0.125) return unbounded_error;
+    const double states = (r > 0 ? 2 * u : 0) + (14 * r + 4 * m * (m + 1)) * u * u;
+    return height.total() == 0 ? 0 : u * result + states * magnitudes;
+  }
+};
+
+}  // namespace samesum

@@ -1,0 +1,138 @@
+/// One leaf of a tree on a CPU: the same merges as its literal reading, a pack of neighbouring lanes at a
+/// time.
+#pragma once
+
+#include <array>
+#include <type_traits>
+
+#include "samesum/format/pack.hpp"
+#include "samesum/order/tree.hpp"
+
+namespace samesum::cpu {
+
+/// Bytes of the vectors that this object file is compiled for.
+#if defined(__AVX512F__)
+inline constexpr int vector_bytes = 64;
+#elif defined(__AVX__)
+inline constexpr int vector_bytes = 32;
+#else
+inline constexpr int vector_bytes = 16;
+#endif
+
+template <class Shape, template <class> class A, class F, class T>
+class Leaf {
+  static constexpr std::size_t lanes = Shape::lanes;
+  static constexpr int width = lanes == 1 ? 1 : vector_bytes / int{sizeof(CarrierOf<F>)};
+  static constexpr std::size_t w = width;
+  static constexpr std::size_t packs = lanes / w;
+  using One = A<Scalar<F>>;
+  using Many = A<Pack<F, width>>;
+  // A pack of states is a state of packs: number f of lane l lies at f * width + l.
+  using OneNumbers = std::array<CarrierOf<F>, sizeof(One) / sizeof(CarrierOf<F>)>;
+  using ManyNumbers = std::array<CarrierOf<F>, sizeof(Many) / sizeof(CarrierOf<F>)>;
+  static_assert(sizeof(ManyNumbers) == w * sizeof(OneNumbers));
+
+ public:
+  /// The state of a leaf of n >= 1 elements, n at most Shape::leaf.
+  static One sum(const T* x, std::size_t n) { return n < lanes ? sum_single_row(x, n) : sum_rows(x, n); }
+
+ private:
+  static One sum_single_row(const T* x, std::size_t n) {
+    std::array<One, lanes> lane;
+    for (std::size_t l = 0; l < n; ++l) {
+      lane[l] = One{};
+      lane[l].add(Scalar<F>::of(x[l]));
+    }
+    return halve(lane, n);
+  }
+
+  static One sum_rows(const T* x, std::size_t n) {
+    const std::size_t full_rows = n / lanes, longer_lanes = n % lanes;
+    std::array<Many, packs> pack;
+    std::size_t p = 0;
+    for (; (p + 1) * w <= longer_lanes; ++p) pack[p] = column<Many>(x + p * w, full_rows + 1);
+    if (p * w < longer_lanes) {
+      pack[p] = uneven_column(x + p * w, full_rows, longer_lanes - p * w);
+      ++p;
+    }
+    if constexpr (Shape::rows != unbounded)
+      if (full_rows == Shape::rows)  // the common case: the compiler knows the count, and columns side by
+                                     // side hide latency
+        for (; p < packs; p += columns_at_once) full_columns(x + p * w, &pack[p]);
+    for (; p < packs; ++p) pack[p] = column<Many>(x + p * w, full_rows);
+    for (std::size_t half = packs / 2; half > 0; half /= 2)
+      for (p = 0; p < half; ++p) pack[p].merge(pack[p + half]);
+    std::array<One, w> lane;
+    for (std::size_t l = 0; l < w; ++l) lane[l] = extract(pack[0], l);
+    return halve(lane, w);
+  }
+
+  static constexpr std::size_t columns_at_once = packs % 4 == 0 ? 4 : 1;
+
+  static void full_columns(const T* x, Many* column) {
+    if constexpr (Shape::in_turn) {
+      std::array<Many, columns_at_once> sum;
+      sum.fill(Many{});
+      for (std::size_t r = 0; r < Shape::rows; ++r)
+        for (std::size_t c = 0; c < columns_at_once; ++c)
+          sum[c].add(Pack<F, width>::load(x + r * lanes + c * w));
+      for (std::size_t c = 0; c < columns_at_once; ++c) column[c] = sum[c];
+    } else {
+      for (std::size_t c = 0; c < columns_at_once; ++c)
+        column[c] = by_pairs<Many>(x + c * w, std::integral_constant<std::size_t, Shape::rows>{});
+    }
+  }
+
+  /// So many rows of neighbouring lanes: Many for a pack of them, One for a single lane.
+  template <class State>
+  static State column(const T* x, std::size_t rows) {
+    if constexpr (Shape::in_turn) {
+      State sum;
+      for (std::size_t r = 0; r < rows; ++r) sum.add(decltype(sum.result())::load(x + r * lanes));
+      return sum;
+    } else {
+      return by_pairs<State>(x, rows);
+    }
+  }
+
+  template <class State, class Rows>
+  static State by_pairs(const T* x, Rows rows) {
+    std::array<State, Shape::rows> row;
+    for (std::size_t r = 0; r < rows; ++r) {
+      row[r] = State{};
+      row[r].add(decltype(row[r].result())::load(x + r * lanes));
+    }
+    for (std::size_t stride = 1; stride < rows; stride *= 2)
+      for (std::size_t r = 0; r + stride < rows; r += 2 * stride) row[r].merge(row[r + stride]);
+    return row[0];
+  }
+
+  /// A pack whose first `longer` lanes have one row more than the others.
+  static Many uneven_column(const T* x, std::size_t full_rows, std::size_t longer) {
+    ManyNumbers numbers;
+    for (std::size_t l = 0; l < w; ++l) {
+      const auto one = same_bits<OneNumbers>(column<One>(x + l, full_rows + (l < longer)));
+      for (std::size_t f = 0; f < one.size(); ++f) numbers[f * w + l] = one[f];
+    }
+    return same_bits<Many>(numbers);
+  }
+
+  static One extract(const Many& pack, std::size_t l) {
+    const auto numbers = same_bits<ManyNumbers>(pack);
+    OneNumbers one;
+    for (std::size_t f = 0; f < one.size(); ++f) one[f] = numbers[f * w + l];
+    return same_bits<One>(one);
+  }
+
+  /// Lane l takes lane l + half until one is left; only the first n have an element.
+  template <std::size_t size>
+  static One halve(std::array<One, size>& lane, std::size_t n) {
+    for (std::size_t half = size / 2; half > 0; half /= 2) {
+      for (std::size_t l = 0; l + half < n; ++l) lane[l].merge(lane[l + half]);
+      n = std::min(n, half);
+    }
+    return lane[0];
+  }
+};
+
+}  // namespace samesum::cpu

@@ -1,0 +1,185 @@
+/// The arithmetic of a format: W values that live in native registers and are rounded after every operation.
+///
+/// The accumulators are written once over this type; W = 1 is a scalar (the reference, a GPU thread), W > 1 a
+/// vector of lanes. A lane never sees its neighbours, so its bits do not depend on W.
+///
+/// The code relies on round-to-nearest without flush-to-zero: whoever calls it holds a
+/// FloatingPointEnvironment (backend/cpu/environment.hpp) on a CPU.
+#pragma once
+
+#include <cstring>
+
+#include "samesum/format/format.hpp"
+
+namespace samesum {
+
+namespace detail {
+template <class C, int W>
+struct Register {
+  typedef C type __attribute__((vector_size(sizeof(C) * W)));
+};
+template <class C>
+struct Register<C, 1> {
+  using type = C;
+};
+}  // namespace detail
+
+/// W numbers of a native type: a compiler vector, or the type itself.
+template <class C, int W>
+using Register = typename detail::Register<C, W>::type;
+
+/// static_cast of each lane.
+template <class To, int W, class V>
+SAMESUM_HD inline Register<To, W> convert_lanes(V v) {
+  if constexpr (W == 1)
+    return static_cast<To>(v);
+  else
+    return __builtin_convertvector(v, Register<To, W>);
+}
+
+template <class To, class From>
+SAMESUM_HD inline To same_bits(From v) {
+  return __builtin_bit_cast(To, v);
+}
+
+/// Unsigned integers as wide as the native type C.
+template <class C>
+using WordOf = std::conditional_t<sizeof(C) == 4, std::uint32_t, std::uint64_t>;
+
+/// Rounds each lane of a native type (float or double) to the values of F, to nearest, ties to even, once.
+template <class F, class C, int W>
+SAMESUM_HD inline Register<C, W> round_lanes(Register<C, W> x) {
+  using Word = WordOf<C>;
+  using Words = Register<Word, W>;
+  using Native = Format<C>;
+  constexpr int excess = Native::precision - Format<F>::precision;
+  constexpr Word sign_bit = Native::sign_bit, infinity = Native::infinity;
+  if constexpr (excess == 0) {
+    return x;
+  } else if constexpr (Format<F>::max_exponent == Native::max_exponent) {
+    // The same exponents, fewer bits: round the integer that the bits spell. A carry moves up into the
+    // exponent, and subnormals need no care; only a NaN must not carry.
+    const Words bits = same_bits<Words>(x);
+    const Words odd = (bits >> excess) & Word{1};
+    const Words rounded = (bits + (Word{1} << (excess - 1)) - Word{1} + odd) & ~((Word{1} << excess) - 1);
+    return x == x ? same_bits<Register<C, W>>(rounded) : x;
+  } else {
+    // The power of two whose last bit weighs as much as the last bit of F beside x: adding it rounds, and
+    // subtracting it again is exact.
+    constexpr Word lowest = Word(Format<F>::min_exponent + Native::max_exponent) << (Native::precision - 1);
+    const Words bits = same_bits<Words>(x);
+    const Words sign = bits & sign_bit;
+    const Words exponent = bits & infinity;
+    const Words clamped = exponent > lowest ? exponent : Words{} + lowest;
+    const auto pivot =
+        same_bits<Register<C, W>>((clamped + (Word(excess) << (Native::precision - 1))) | sign);
+    const Register<C, W> rounded = (x + pivot) - pivot;
+    const Words magnitude = same_bits<Words>(rounded) & ~sign_bit;
+    // Beyond the largest finite value lies infinity; infinities and NaN, whose pivot means nothing, stay.
+    constexpr Word largest = to_bits<C>(static_cast<C>(Format<F>::max_finite));
+    const Words in_range = magnitude > largest ? Words{} + infinity : magnitude;
+    constexpr Word too_large = Word(Format<F>::max_exponent + 1 + Native::max_exponent)
+                               << (Native::precision - 1);
+    const Words finite = exponent >= too_large ? Words{} + infinity : in_range;
+    return exponent == infinity ? x : same_bits<Register<C, W>>(finite | sign);
+  }
+}
+
+template <class F, int W>
+struct Pack {
+  using Format = F;
+  using Carrier = CarrierOf<F>;
+  using Storage = Register<Carrier, W>;
+  static constexpr int width = W;
+
+  Storage v;
+
+  SAMESUM_HD static Pack zero() { return {Storage{}}; }
+  SAMESUM_HD static Pack minus_zero() { return {-Storage{}}; }
+
+  /// W elements of any format, each rounded once to F.
+  template <class T>
+  SAMESUM_HD static Pack load(const T* x);
+  /// One element, W = 1.
+  template <class T>
+  SAMESUM_HD static Pack of(T x) {
+    return load(&x);
+  }
+
+  SAMESUM_HD friend Pack operator+(Pack a, Pack b) { return {round_lanes<F, Carrier, W>(a.v + b.v)}; }
+  SAMESUM_HD friend Pack operator-(Pack a, Pack b) { return {round_lanes<F, Carrier, W>(a.v - b.v)}; }
+  SAMESUM_HD friend auto operator==(Pack a, Pack b) { return a.v == b.v; }
+};
+
+template <class F>
+using Scalar = Pack<F, 1>;
+
+/// Lane by lane: condition ? a : b.
+template <class Mask, class F, int W>
+SAMESUM_HD inline Pack<F, W> select(Mask condition, Pack<F, W> a, Pack<F, W> b) {
+  return {condition ? a.v : b.v};
+}
+
+template <class F, int W>
+SAMESUM_HD inline auto is_finite(Pack<F, W> a) {
+  return (a.v - a.v) == typename Pack<F, W>::Storage{};  // inf - inf and NaN - NaN are NaN
+}
+
+/// A sum and what its rounding lost: sum + error = a + b exactly.
+template <class V>
+struct SumAndError {
+  V sum, error;
+};
+
+/// TwoSum (Knuth 1969, TAOCP 4.2.2 theorem B; Møller 1965): six operations, for any a and b. The error is
+/// not finite where the sum is not.
+template <class V>
+SAMESUM_HD inline SumAndError<V> two_sum(V a, V b) {
+  const V sum = a + b;
+  const V b_part = sum - a;
+  const V a_part = sum - b_part;
+  return {sum, (a - a_part) + (b - b_part)};
+}
+
+template <class F, int W>
+template <class T>
+SAMESUM_HD inline Pack<F, W> Pack<F, W>::load(const T* x) {
+  using Wide = CarrierOf<T>;
+  Register<Wide, W> wide;
+  if constexpr (sizeof(T) == 2) {
+    // Load 16 bits, widen them to the carrier's 32.
+    Register<std::uint16_t, W> halves;
+    std::memcpy(&halves, x, sizeof(T) * W);
+    using Words = Register<std::uint32_t, W>;
+    const Words bits = convert_lanes<std::uint32_t, W>(halves);
+    if constexpr (std::is_same_v<T, bf16>) {
+      wide = same_bits<Register<float, W>>(Words(bits << 16));
+    } else {
+      // The fields move into place, a multiplication mends the exponent's bias (and normalises subnormals).
+      constexpr float rebias = static_cast<float>(power_of_two(127 - 15));
+      const Words magnitude = bits & 0x7fffu;
+      const Register<float, W> scaled = same_bits<Register<float, W>>(Words(magnitude << 13)) * rebias;
+      const Words special = (magnitude << 13) | Words(Words{} + samesum::Format<float>::infinity);
+      const Words finite = same_bits<Words>(scaled);
+      const Words value = magnitude >= samesum::Format<fp16>::infinity ? special : finite;
+      wide = same_bits<Register<float, W>>(Words(value | ((bits & 0x8000u) << 16)));
+    }
+  } else {
+    std::memcpy(&wide, x, sizeof(T) * W);
+  }
+  if constexpr (std::is_same_v<T, F>)
+    return {wide};
+  else if constexpr (samesum::Format<F>::precision == samesum::Format<Carrier>::precision)
+    return {convert_lanes<Carrier, W>(wide)};  // exact when it widens, one rounding from double to float
+  else
+    return {convert_lanes<Carrier, W>(round_lanes<F, Wide, W>(wide))};
+}
+
+/// The value of a scalar in its format. It has been rounded already; a NaN becomes the canonical one.
+template <class F>
+SAMESUM_HD inline F to_format(Scalar<F> x) {
+  if (!(x.v == x.v)) return from_bits<F>(Format<F>::canonical_nan);
+  return convert<F>(x.v);
+}
+
+}  // namespace samesum

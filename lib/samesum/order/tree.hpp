@@ -1,0 +1,68 @@
+/// Orders that are a function of n alone. See reading.hpp for their meaning, word for word.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "samesum/order/height.hpp"
+#include "samesum/promise.hpp"
+
+namespace samesum {
+
+/// How a lane combines its rows.
+struct InTurn {};   ///< ((row 0 + row 1) + row 2) + …
+struct ByPairs {};  ///< by stride doubling: 0+1, 2+3, … then 0+2, 4+6, …
+
+inline constexpr std::size_t unbounded = SIZE_MAX;
+
+/// The input is cut into leaves of Lanes × Rows elements; element i of a leaf goes to lane i mod Lanes. A
+/// lane combines its rows by Fold; the lanes of a leaf are halved (lane l takes lane l + half) until one is
+/// left; leaves are merged by stride doubling. What has no element is skipped.
+template <std::size_t Lanes, std::size_t Rows, class Fold>
+struct Tree {
+  static_assert((Lanes & (Lanes - 1)) == 0, "samesum: lanes are halved, so their number is a power of two");
+  static constexpr std::size_t lanes = Lanes, rows = Rows;
+  static constexpr std::size_t leaf = Rows == unbounded ? unbounded : Lanes * Rows;
+  static constexpr bool in_turn = std::is_same_v<Fold, InTurn>;
+  static constexpr Promise promise = Promise::everywhere;
+  using Shape = Tree;
+
+  static constexpr std::size_t leaves(std::size_t n) { return n == 0 ? 0 : (n - 1) / leaf + 1; }
+
+  /// The first leaf is the fullest, and its first lane. The first element of a lane is taken as it is.
+  static constexpr Height height(std::size_t n) {
+    const std::size_t first = std::min(n, leaf);
+    const std::size_t full_rows = first == 0 ? 0 : (first - 1) / Lanes + 1;
+    const std::size_t across = ceil_log2(std::min(n, Lanes)) + ceil_log2(leaves(n));
+    if (full_rows == 0) return {};
+    return in_turn ? Height{full_rows - 1, across} : Height{0, ceil_log2(full_rows) + across};
+  }
+
+  static std::string height_formula() {
+    if (Rows == unbounded && Lanes == 1) return "n - 1";
+    const std::size_t within = in_turn ? Rows - 1 : ceil_log2(Rows);
+    return std::to_string(within) + " + " + std::to_string(ceil_log2(Lanes)) + " + ceil(log2(n / " +
+           std::to_string(leaf) + "))";
+  }
+};
+
+// The numbers are provisional until both backends have been measured; a change of them changes bits.
+
+/// The textbook loop.
+struct Serial : Tree<1, unbounded, InTurn> {
+  static constexpr std::string_view name = "serial";
+};
+
+/// What a thread-coarsened GPU kernel does, made a function of n.
+struct CoarsenedTree : Tree<1024, 32, InTurn> {
+  static constexpr std::string_view name = "tree";
+};
+
+/// A tree of height ⌈log2 n⌉.
+struct Pairwise : Tree<2048, 8, ByPairs> {
+  static constexpr std::string_view name = "pairwise";
+};
+
+}  // namespace samesum

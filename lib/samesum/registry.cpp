@@ -1,0 +1,147 @@
+#include "samesum/registry.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "samesum/backend/cpu/environment.hpp"
+#include "samesum/backend/cpu/exact.hpp"
+#include "samesum/bound.hpp"
+#include "samesum/recipe.hpp"
+#include "samesum/samesum.hpp"
+
+namespace samesum {
+
+double Variant::bound(const FormatInfo& input, std::size_t n, double magnitudes, Number result) const {
+  const FloatingPointEnvironment environment;
+  if (n == 0) return 0;
+  return accumulator_bound ? sum_bound(accumulator_bound, input, *format, n, height(n), magnitudes, result)
+                           : exact_bound(result);
+}
+
+namespace {
+void check(const Options& options) {
+  if (options.threads < 0)
+    throw std::invalid_argument("samesum: threads is " + std::to_string(options.threads) +
+                                "; it must be 0 (automatic) or more");
+}
+}  // namespace
+
+Number Variant::operator()(Values x, Options options) const {
+  check(options);
+  const FloatingPointEnvironment environment;
+  return {format, run[x.format->index](x.data, x.size, options.threads)};
+}
+
+Job Variant::bind(Values x, Options options) const {
+  return [this, x, options] { return (*this)(x, options); };
+}
+
+namespace {
+
+/// All backends, each with a table for each format. One that is absent has an empty table.
+std::vector<Variant> all_tables() {
+  std::vector<Variant> all;
+  const auto append = [&all](std::vector<Variant> more) { std::ranges::move(more, std::back_inserter(all)); };
+  [&]<std::size_t... shard>(std::index_sequence<shard...>) {
+    (append(reference::table<shard>()), ...);
+    (append(cpu::table<shard>()), ...);
+  }
+  (std::make_index_sequence<Formats::size>{});
+  // Tables come one format at a time; readers want all formats of a recipe together.
+  std::ranges::stable_sort(all, {}, [](const Variant& v) { return std::pair{v.backend, v.order.empty()}; });
+  return all;
+}
+
+std::vector<Unsupported> all_unsupported() {
+  std::vector<Unsupported> all;
+  Orders::for_each([&]<class Order>() {
+    Accumulators::for_each([&]<template <class> class A>() {
+      using State = A<Scalar<fp64>>;
+      for (const FormatInfo& format : formats) {
+        const std::string recipe = recipe_name(Order::name, State::name, format.name);
+        for (const std::string_view backend : backends) {
+          std::string_view reason = refusal<Order, A>();
+          if (reason.empty() && Order::promise < Promise::everywhere && backend == "reference")
+            reason = "arrival order has no literal reading";
+          if (!reason.empty()) all.push_back({recipe + "@" + std::string{backend}, std::string{reason}});
+        }
+      }
+    });
+  });
+  return all;
+}
+
+/// Levenshtein's distance.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = std::exchange(row[j], std::min({substituted, row[j] + 1, row[j - 1] + 1}));
+    }
+  }
+  return row[b.size()];
+}
+
+std::string nearest(const std::string& name) {
+  std::vector<std::pair<std::size_t, std::string>> ranked;
+  for (const Variant& v : variants()) ranked.emplace_back(distance(name, v.name), v.name);
+  std::ranges::partial_sort(ranked, ranked.begin() + 3);
+  return ranked[0].second + ", " + ranked[1].second + ", " + ranked[2].second;
+}
+
+}  // namespace
+
+Exact accumulate(Values x, Options options) {
+  check(options);
+  return cpu::sum_exact(x, options.threads);
+}
+
+Estimate estimate(Values x, std::string_view name) {
+  const Variant& asked = find(name);
+  if (asked.promise < Promise::everywhere)
+    throw std::invalid_argument("samesum: no estimate for '" + asked.name +
+                                "': its tree differs from run to run");
+  const Variant& reading =
+      find(recipe_name(asked.order, asked.accumulator, asked.format->name) + "@reference");
+  const FloatingPointEnvironment environment;
+  const Watched seen = reading.watch[x.format->index](x.data, x.size);
+  const Number value{asked.format, seen.bits};
+  const double magnitudes = rounded_up(seen.magnitudes * (1 + static_cast<double>(x.size) * 0x1p-52));
+  double bound = asked.bound(*x.format, x.size, magnitudes, value);
+  if (asked.accumulator == Plain<Scalar<fp64>>::name && std::isfinite(value.to_double())) {
+    // Each addition that rounds is off by at most u times what it returned, and these errors simply add up.
+    const double additions = rounded_up(seen.partials * (1 + static_cast<double>(x.size) * 0x1p-52));
+    bound = std::min(bound, rounded_up(asked.format->unit_roundoff * additions +
+                                       narrowing_bound(*x.format, *asked.format, x.size, magnitudes)));
+  }
+  return {value, bound, magnitudes};
+}
+
+std::span<const Variant> variants() {
+  static const std::vector<Variant> table = all_tables();
+  return table;
+}
+
+std::span<const Unsupported> unsupported() {
+  static const std::vector<Unsupported> table = all_unsupported();
+  return table;
+}
+
+const Variant& find(std::string_view name) {
+  std::string full{name};
+  if (name.find('@') == name.npos) full += "@cpu";
+  if (const auto found = std::ranges::find(variants(), full, &Variant::name); found != variants().end())
+    return *found;
+  if (const auto refused = std::ranges::find(unsupported(), full, &Unsupported::name);
+      refused != unsupported().end())
+    throw std::invalid_argument("samesum: no variant '" + full + "': " + refused->reason);
+  throw std::invalid_argument("samesum: no variant '" + std::string{name} + "'; the nearest are " +
+                              nearest(full));
+}
+
+}  // namespace samesum

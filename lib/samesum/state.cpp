@@ -1,0 +1,162 @@
+#include "samesum/state.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "samesum/accumulator/accumulators.hpp"
+#include "samesum/backend/cpu/environment.hpp"
+#include "samesum/reading.hpp"
+#include "samesum/serial_form.hpp"
+
+namespace samesum {
+namespace {
+
+using Numbers = std::array<double, 2>;
+
+// An accumulator over a scalar is its numbers side by side in the format's native type.
+template <class A, class F>
+struct Shape {
+  static constexpr std::size_t size = sizeof(A) / sizeof(CarrierOf<F>);
+  static_assert(size <= std::tuple_size_v<Numbers>);
+};
+
+template <class A, class F>
+A unpack(const Numbers& numbers) {
+  std::array<CarrierOf<F>, Shape<A, F>::size> fields;
+  std::ranges::transform(std::span{numbers}.first(fields.size()), fields.begin(),
+                         [](double x) { return static_cast<CarrierOf<F>>(x); });
+  return std::bit_cast<A>(fields);
+}
+
+template <class A, class F>
+Numbers pack(const A& state) {
+  Numbers numbers{};
+  std::ranges::copy(std::bit_cast<std::array<CarrierOf<F>, Shape<A, F>::size>>(state), numbers.begin());
+  return numbers;
+}
+
+}  // namespace
+
+struct State::Kind {
+  std::string name;
+  const FormatInfo* format;
+  std::size_t size;
+  Numbers (*sum)(Values x);
+  Numbers (*merge)(const Numbers& a, const Numbers& b);
+  std::uint64_t (*result)(const Numbers& state);
+  double (*bound)(double u, Height height, double magnitudes, double result);
+
+  template <template <class> class A, class F>
+  static Kind of() {
+    using Accumulator = A<Scalar<F>>;
+    return {std::string{Accumulator::name}.append("/").append(Format<F>::name),
+            &format_info<F>(),
+            Shape<Accumulator, F>::size,
+            [](Values x) {
+              const auto sum_of = [&]<class T>() {
+                const std::span<const T> elements = x.as<T>();
+                return *read<Accumulator>(Serial::Shape{}, x.size,
+                                          [&](std::size_t i) { return Scalar<F>::of(elements[i]); });
+              };
+              return pack<Accumulator, F>(with_format(*x.format, sum_of));
+            },
+            [](const Numbers& a, const Numbers& b) {
+              auto state = unpack<Accumulator, F>(a);
+              state.merge(unpack<Accumulator, F>(b));
+              return pack<Accumulator, F>(state);
+            },
+            [](const Numbers& state) -> std::uint64_t {
+              return to_bits(to_format<F>(unpack<Accumulator, F>(state).result()));
+            },
+            Accumulator::bound};
+  }
+};
+
+const std::vector<State::Kind>& State::kinds() {
+  static const std::vector<Kind> table = [] {
+    std::vector<Kind> all;
+    Accumulators::for_each([&]<template <class> class A>() {
+      Formats::for_each([&]<class F>() { all.push_back(Kind::of<A, F>()); });
+    });
+    return all;
+  }();
+  return table;
+}
+
+State::State(std::string_view name) {
+  const auto found = std::ranges::find(kinds(), name, &Kind::name);
+  if (found == kinds().end())
+    throw std::invalid_argument("samesum: no state named '" + std::string{name} +
+                                "'; it is an accumulator and a format, such as 'kahan/fp32'");
+  kind_ = &*found;
+}
+
+const std::string& State::name() const { return kind_->name; }
+
+void State::add(Values x) {
+  if (x.size == 0) return;
+  const FloatingPointEnvironment environment;
+  State sum{*this};
+  sum.count_ = x.size;
+  sum.height_ = Serial::height(x.size);
+  sum.numbers_ = kind_->sum(x);
+  if (empty())
+    *this = sum;
+  else
+    merge(sum);
+}
+
+void State::merge(const State& other) {
+  if (kind_ != other.kind_)
+    throw std::invalid_argument("samesum: cannot merge a state of " + other.name() + " into one of " +
+                                name());
+  if (other.empty()) return;
+  if (empty()) {
+    *this = other;
+    return;
+  }
+  const FloatingPointEnvironment environment;
+  numbers_ = kind_->merge(numbers_, other.numbers_);
+  count_ += other.count_;
+  height_ = {std::max(height_.adds, other.height_.adds), std::max(height_.merges, other.height_.merges) + 1};
+}
+
+Number State::result() const {
+  if (empty()) return {kind_->format, 0};
+  const FloatingPointEnvironment environment;
+  return {kind_->format, kind_->result(numbers_)};
+}
+
+double State::bound(double magnitudes) const {
+  const FloatingPointEnvironment environment;
+  return sum_bound(kind_->bound, *kind_->format, *kind_->format, count_, height_, magnitudes, result());
+}
+
+std::vector<std::byte> State::serialise() const {
+  SerialWriter out{name()};
+  for (const std::uint64_t word : {count_, std::uint64_t{height_.adds}, std::uint64_t{height_.merges}})
+    out.put(word);
+  for (std::size_t i = 0; i < kind_->size; ++i) out.put(std::bit_cast<std::uint64_t>(numbers_[i]));
+  return out.bytes();
+}
+
+State State::deserialise(std::span<const std::byte> bytes) {
+  SerialReader in{bytes};
+  const auto found = std::ranges::find(kinds(), in.name(), &Kind::name);
+  if (found == kinds().end()) SerialReader::refuse("this library has no accumulator '" + in.name() + "'");
+  State state{in.name()};
+  state.count_ = in.get<std::uint64_t>();
+  state.height_.adds = in.get<std::uint64_t>();
+  state.height_.merges = in.get<std::uint64_t>();
+  for (std::size_t i = 0; i < found->size; ++i) {
+    state.numbers_[i] = std::bit_cast<double>(in.get<std::uint64_t>());
+    const Number rounded =
+        with_format(*found->format, [&]<class F>() { return Number::of(convert<F>(state.numbers_[i])); });
+    if (state.numbers_[i] == state.numbers_[i] && rounded.to_double() != state.numbers_[i])
+      SerialReader::refuse("it holds a number that is not " + std::string{found->format->name});
+  }
+  in.finish();
+  return state;
+}
+
+}  // namespace samesum
