@@ -1,0 +1,141 @@
+#include <cmath>
+#include <limits>
+
+#include "samesum/accumulator/accumulators.hpp"
+#include "samesum/reading.hpp"
+#include "support.hpp"
+
+namespace samesum {
+namespace {
+
+using namespace testing_support;
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double max64 = std::numeric_limits<double>::max();
+
+template <class A, class F>
+A state_of(const std::vector<double>& x) {
+  A state;
+  for (const double e : x) state.add(Scalar<F>::of(convert<F>(e)));
+  return state;
+}
+
+template <class A>
+double value_of(const A& state) {
+  return convert<double>(to_format<typename decltype(state.result())::Format>(state.result()));
+}
+
+TEST(BfloatOnes, StagnateWhereTheTheorySays) {
+  // In 8 bits, 256 + 1 is 256; a compensation of 8 bits is itself a sum that stagnates, at 256 for
+  // neumaier, while kahan feeds it back into every addition.
+  const Array ones{format_info<fp32>(), std::vector<double>(100'000, 1.0)};
+  EXPECT_EQ(find("serial/plain/bf16")(ones.values()).to_double(), 256);
+  EXPECT_EQ(find("serial/neumaier/bf16")(ones.values()).to_double(), 512);
+  EXPECT_EQ(find("serial/kahan/bf16")(ones.values()).to_double(), 65536);
+  EXPECT_EQ(find("exact/bf16")(ones.values()).to_double(), convert<double>(bf16{100'000.0}));
+}
+
+template <class A>
+class Compensated : public ::testing::Test {};
+using CompensatedTypes =
+    ::testing::Types<Kahan<Scalar<fp64>>, Neumaier<Scalar<fp64>>, DoubleWord<Scalar<fp64>>>;
+TYPED_TEST_SUITE(Compensated, CompensatedTypes);
+
+TYPED_TEST(Compensated, MergesCorrectionsWithTheRightSign) {
+  // {1} with {2^53, 1}: the truth is 2^53 + 2, a wrong sign gives 2^53.
+  const auto one = state_of<TypeParam, fp64>({1}), big = state_of<TypeParam, fp64>({0x1p53, 1});
+  TypeParam merged = one, mirrored = big;
+  merged.merge(big);
+  mirrored.merge(one);
+  EXPECT_EQ(value_of(merged), 0x1p53 + 2);
+  EXPECT_EQ(value_of(mirrored), 0x1p53 + 2);
+}
+
+TYPED_TEST(Compensated, KeepsWhatSingleAdditionsLose) {
+  EXPECT_EQ(value_of(state_of<TypeParam, fp64>({1, 0x1p-53, 0x1p-53, 0x1p-53, 0x1p-53})), 1 + 0x1p-51);
+}
+
+template <class A>
+class EveryAccumulator : public ::testing::Test {};
+using AllTypes = ::testing::Types<Plain<Scalar<fp64>>, Kahan<Scalar<fp64>>, Neumaier<Scalar<fp64>>,
+                                  DoubleWord<Scalar<fp64>>>;
+TYPED_TEST_SUITE(EveryAccumulator, AllTypes);
+
+TYPED_TEST(EveryAccumulator, HasTheSpecialValuesOfAPlainSum) {
+  const double nan = std::nan("");
+  const struct {
+    std::vector<double> x;
+    double expected;
+  } cases[] = {{{inf, 1}, inf},
+               {{1, inf, 1, 1}, inf},
+               {{-inf, 1, 2}, -inf},
+               {{inf, -inf}, nan},
+               {{inf, -inf, 1, 2}, nan},
+               {{nan, 1, 2}, nan},
+               {{1, 2, nan}, nan},
+               {{max64, max64, -max64}, inf},
+               {{-max64, -max64, max64, max64}, -inf},
+               {{inf, max64, inf}, inf},
+               {{1, -1, inf}, inf}};
+  for (const auto& c : cases) {
+    const double in_turn = value_of(state_of<TypeParam, fp64>(c.x));
+    TypeParam merged = state_of<TypeParam, fp64>({c.x[0]});
+    for (std::size_t i = 1; i < c.x.size(); ++i) merged.merge(state_of<TypeParam, fp64>({c.x[i]}));
+    for (const double actual : {in_turn, value_of(merged)}) {
+      if (std::isnan(c.expected))
+        EXPECT_EQ(to_bits(actual), Format<fp64>::canonical_nan) << ::testing::PrintToString(c.x);
+      else
+        EXPECT_EQ(actual, c.expected) << ::testing::PrintToString(c.x);
+    }
+  }
+}
+
+TYPED_TEST(EveryAccumulator, KeepsTheSignOfZero) {
+  const struct {
+    std::vector<double> x;
+    bool negative;
+  } cases[] = {{{-0.0}, true}, {{-0.0, -0.0, -0.0}, true}, {{-0.0, 0.0}, false}, {{1, -1, -0.0}, false}};
+  for (const auto& c : cases) {
+    TypeParam merged = state_of<TypeParam, fp64>({c.x[0]});
+    for (std::size_t i = 1; i < c.x.size(); ++i) merged.merge(state_of<TypeParam, fp64>({c.x[i]}));
+    EXPECT_EQ(std::signbit(value_of(state_of<TypeParam, fp64>(c.x))), c.negative)
+        << ::testing::PrintToString(c.x);
+    EXPECT_EQ(std::signbit(value_of(merged)), c.negative) << ::testing::PrintToString(c.x);
+  }
+}
+
+TYPED_TEST(EveryAccumulator, TakesItsFirstElementAsItIs) {
+  for (const double x : {0.0, -0.0, 1.5, -0x1p-1074, max64, -inf}) {
+    const TypeParam state = state_of<TypeParam, fp64>({x});
+    EXPECT_EQ(to_bits(value_of(state)), to_bits(x));
+    // Nothing of the identity may stay behind: after the first element the state is x and no correction.
+    TypeParam again = state;
+    again.add(Scalar<fp64>::of(0.0));
+    EXPECT_EQ(value_of(again), x);
+  }
+}
+
+TEST(EmptySums, ArePlusZeroInEveryVariantAndOnlyMinusZerosAreMinusZero) {
+  for (const Variant& v : variants()) {
+    EXPECT_EQ(v(Values{std::span<const float>{}}).bits, 0u) << v.name;
+    const Array minus_zeros{format_info<fp32>(), std::vector<double>(70'000, -0.0)};
+    EXPECT_EQ(v(minus_zeros.values()).bits, v.format->sign_bit) << v.name;
+  }
+}
+
+TEST(InfinitiesAndNaN, AreTheSameForEveryVariant) {
+  for (const Variant& v : variants())
+    for (const FormatInfo& input : formats)
+      for (const std::size_t n : {std::size_t{5}, std::size_t{70'000}}) {
+        std::vector<double> x(n, 1e-3);
+        x[n / 2] = inf;
+        EXPECT_EQ(v(Array{input, x}.values()).bits, v.format->infinity) << v.name;
+        x[n / 3] = -inf;
+        EXPECT_EQ(v(Array{input, x}.values()).bits, v.format->canonical_nan) << v.name;
+        x[n / 3] = std::nan("");
+        EXPECT_EQ(v(Array{input, x}.values()).bits, v.format->canonical_nan) << v.name;
+      }
+}
+
+}  // namespace
+}  // namespace samesum

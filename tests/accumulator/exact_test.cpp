@@ -1,0 +1,200 @@
+#include "samesum/accumulator/exact.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "cases.hpp"
+#include "harness/truth.hpp"
+#include "support.hpp"
+
+namespace samesum {
+namespace {
+
+using namespace testing_support;
+using harness::Truth;
+
+/// The correct rounding of one array to every format, by every way to compute it.
+void expect_correctly_rounded(Values x, const std::string& what) {
+  const Truth truth{x};
+  Exact one_by_one;
+  with_format(*x.format, [&]<class T>() { one_by_one.add(x.as<T>()); });
+  const Exact state = accumulate(x, {.threads = 2});
+  ASSERT_EQ(state.serialise(), one_by_one.serialise()) << what;
+  Formats::for_each([&]<class F>() {
+    const Number expected = truth.rounded(format_info<F>());
+    ASSERT_EQ(Number::of(one_by_one.result<F>()), expected) << what;
+    ASSERT_EQ(find(std::string{"exact/"}.append(Format<F>::name))(x), expected) << what;
+  });
+}
+
+/// A short sum that is hard to round: random bits, mixed exponents, cancellation, ties with crumbs far below,
+/// subnormals, and magnitudes about the largest.
+template <class T>
+std::vector<T> awkward_sum(std::mt19937_64& random) {
+  using F = Format<T>;
+  const auto below = [&](std::uint64_t n) { return random() % n; };
+  const auto random_value = [&] {
+    for (;;)
+      if (const auto bits = static_cast<BitsOf<T>>(random());
+          !is_nan_bits<T>(bits) && (bits & ~F::sign_bit) != F::infinity)
+        return from_bits<T>(bits);
+  };
+  const auto scaled = [&](int exponent) {
+    const double significand = 1 + static_cast<double>(below(1u << 7)) * 0x1p-7;
+    return convert<T>((below(2) ? -significand : significand) *
+                      power_of_two(std::clamp(exponent, -1074, 1023)));
+  };
+  std::vector<T> x(1 + below(12));
+  const int centre =
+      F::min_quantum + static_cast<int>(below(static_cast<std::uint64_t>(F::max_exponent - F::min_quantum)));
+  switch (below(5)) {
+    case 0:
+      std::ranges::generate(x, random_value);
+      break;
+    case 1:  // neighbouring exponents
+      std::ranges::generate(x, [&] { return scaled(centre + static_cast<int>(below(12))); });
+      break;
+    case 2:  // a number, its tie, and a crumb on either side of it
+      x = {scaled(centre + F::precision), scaled(centre), scaled(centre - 1),
+           scaled(centre - static_cast<int>(below(40)))};
+      break;
+    case 3:  // cancellation of all but a rest
+      std::ranges::generate(x, random_value);
+      for (std::size_t i = 0, half = x.size(); i < half; ++i)
+        x.push_back(from_bits<T>(BitsOf<T>(to_bits(x[i]) ^ F::sign_bit)));
+      x.push_back(scaled(centre));
+      break;
+    default:  // about the largest
+      std::ranges::generate(x, [&] { return scaled(F::max_exponent - static_cast<int>(below(3))); });
+      break;
+  }
+  std::ranges::shuffle(x, random);
+  return x;
+}
+
+template <class T>
+class ExactSums : public ::testing::Test {};
+using AllFormats = ::testing::Types<fp16, bf16, fp32, fp64>;
+TYPED_TEST_SUITE(ExactSums, AllFormats);
+
+TYPED_TEST(ExactSums, AreTheTruthCorrectlyRoundedOn250000AwkwardShortSums) {
+  std::mt19937_64 random{7};
+  for (int i = 0; i < 250'000; ++i) {
+    const std::vector<TypeParam> x = awkward_sum<TypeParam>(random);
+    const Truth truth{x};
+    Exact state;
+    state.add(std::span<const TypeParam>{x});
+    const Number expected = truth.rounded(format_info<TypeParam>());
+    ASSERT_EQ(Number::of(state.result<TypeParam>()), expected) << i;
+    ASSERT_EQ(Number::of(sum(x)), expected) << i;
+    // To the other formats too: an fp64 sum that is rounded to fp32 must not be rounded twice.
+    const FormatInfo& other = formats[static_cast<std::size_t>(i) % formats.size()];
+    ASSERT_EQ(with_format(other, [&]<class F>() { return Number::of(state.result<F>()); }),
+              truth.rounded(other))
+        << i;
+  }
+}
+
+TYPED_TEST(ExactSums, AreTheTruthCorrectlyRoundedOnLongSums) {
+  for (const std::size_t n : {1000, 4096, 65'536, 300'001})
+    for (const Dataset& d : datasets(n))
+      expect_correctly_rounded(Array{format_info<TypeParam>(), d.x}.values(), d.name);
+  for (const int binades : {1, 30, 60, 200, 2000})
+    expect_correctly_rounded(Array{format_info<TypeParam>(), wide(100'003, binades, 1)}.values(),
+                             std::to_string(binades) + " binades");
+}
+
+TYPED_TEST(ExactSums, DoNotDependOnOrderOrPartition) {
+  std::mt19937_64 random{8};
+  for (int round = 0; round < 300; ++round) {
+    std::vector<TypeParam> x;
+    while (x.size() < 60) std::ranges::copy(awkward_sum<TypeParam>(random), std::back_inserter(x));
+    Exact whole;
+    whole.add(std::span<const TypeParam>{x});
+    std::ranges::shuffle(x, random);
+    std::vector<Exact> parts(1 + random() % 6);
+    for (const TypeParam& element : x) parts[random() % parts.size()].add(element);
+    Exact merged;
+    for (const Exact& part : parts) merged.merge(Exact::deserialise(part.serialise()));
+    ASSERT_EQ(merged.serialise(), whole.serialise());
+    ASSERT_EQ(to_bits(merged.result<TypeParam>()), to_bits(whole.result<TypeParam>()));
+  }
+}
+
+TEST(ExactSum, GivesTheKnownAnswerOfEveryCase) {
+  for (const testing::Case& c : testing::cases()) {
+    const testing::Array x = c.array();
+    const std::string name = std::string{"exact/"}.append(c.format->name);
+    for (const char* backend : {"@cpu", "@reference"})
+      EXPECT_EQ(find(name + backend)(x.values()), c.expected()) << c;
+  }
+}
+
+TEST(ExactState, CarriesSafelyWhenManyStatesOfTheSameSignMeet) {
+  // Doubling 70 times passes every threshold at which carries must be settled.
+  Exact state;
+  state.add(Format<fp64>::max_finite);
+  state.add(-1.0);
+  Exact smaller;
+  smaller.add(0x1p-1074);
+  for (int i = 0; i < 40; ++i) {
+    state.merge(Exact{state});
+    smaller.merge(Exact{smaller});
+  }
+  EXPECT_EQ(state.result<double>(), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(smaller.result<double>(), 0x1p-1034);
+  Exact negative;
+  negative.add(-Format<fp64>::max_finite);
+  negative.add(1.0);
+  for (int i = 0; i < 40; ++i) negative.merge(Exact{negative});
+  state.merge(negative);
+  EXPECT_EQ(to_bits(state.result<double>()), 0u);
+}
+
+TEST(ExactState, SettlesItsCarriesAfterABillionElements) {
+  if (std::getenv("SAMESUM_LONG_TESTS") == nullptr)
+    GTEST_SKIP() << "2^31 additions take seconds to minutes; set SAMESUM_LONG_TESTS=1 (merges pass the same "
+                    "thresholds above)";
+  Exact state;
+  for (std::uint64_t i = 0; i < (std::uint64_t{1} << 31) + 5; ++i) state.add(1 - 0x1p-53);
+  EXPECT_EQ(state.result<double>(), 0x1p31 + 5 - 0x1p-22);
+}
+
+TEST(ExactState, HasEqualBytesForEqualSums) {
+  Exact a, b;
+  for (const double x : {1e300, 1.0, -1e300}) a.add(x);
+  b.add(fp16{1.0f});
+  EXPECT_EQ(a.serialise(), b.serialise());
+  b.add(0.0f);
+  EXPECT_EQ(a.serialise(), b.serialise());
+  a.add(std::numeric_limits<float>::infinity());
+  b.add(std::numeric_limits<double>::infinity());
+  a.add(3.0);
+  EXPECT_EQ(a.serialise(), b.serialise());
+  Exact empty, minus_zero;
+  minus_zero.add(-0.0);
+  EXPECT_NE(empty.serialise(), minus_zero.serialise());
+}
+
+TEST(ExactState, RefusesBytesThatItDidNotWrite) {
+  Exact state;
+  for (const double x : {1.5, -1e-300, 1e200}) state.add(x);
+  const std::vector<std::byte> bytes = state.serialise();
+  EXPECT_EQ(bytes.size(), 284u);
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_THROW(Exact::deserialise(std::span{bytes}.first(size)), std::invalid_argument);
+  std::vector<std::byte> longer = bytes;
+  longer.push_back(std::byte{});
+  EXPECT_THROW(Exact::deserialise(longer), std::invalid_argument);
+  for (std::size_t at = 0; at < 12; ++at) {  // header and flags
+    std::vector<std::byte> wrong = bytes;
+    wrong[at] ^= std::byte{0x40};
+    EXPECT_THROW(Exact::deserialise(wrong), std::invalid_argument) << at;
+  }
+  std::vector<std::byte> no_flags = bytes;
+  no_flags[11] = std::byte{0};
+  EXPECT_THROW(Exact::deserialise(no_flags), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace samesum

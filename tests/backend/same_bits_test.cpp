@@ -1,0 +1,161 @@
+/// The promise `everywhere`: nothing but the elements and their number decides the bits.
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+#include <cfenv>
+#include <thread>
+
+#include "support.hpp"
+
+namespace samesum {
+namespace {
+
+using namespace testing_support;
+
+/// A floating-point environment that a caller may have left behind.
+struct Environment {
+  const char* name;
+  int rounding;
+  bool flush;
+};
+constexpr Environment environments[] = {
+    {"the default", FE_TONEAREST, false},  {"flush to zero", FE_TONEAREST, true},
+    {"upward", FE_UPWARD, false},          {"downward", FE_DOWNWARD, false},
+    {"toward zero", FE_TOWARDZERO, false}, {"upward, flushing", FE_UPWARD, true}};
+
+class InEnvironment {
+ public:
+  explicit InEnvironment(const Environment& e) {
+    std::fegetenv(&saved_);
+    std::fesetround(e.rounding);
+#if defined(__x86_64__)
+    if (e.flush) _mm_setcsr(_mm_getcsr() | 0x8040);  // FTZ and DAZ
+    set_ = _mm_getcsr();
+#endif
+  }
+  ~InEnvironment() {
+#if defined(__x86_64__)
+    EXPECT_EQ(_mm_getcsr(), set_) << "the caller's environment was not restored";
+#endif
+    std::fesetenv(&saved_);
+  }
+
+ private:
+  std::fenv_t saved_;
+  [[maybe_unused]] unsigned set_ = 0;
+};
+
+const Variant& reference_of(const Variant& v) { return find(recipe_of(v) + "@reference"); }
+
+std::vector<std::size_t> lengths(const Variant& v) {
+  std::vector<std::size_t> all{0, 1, 2, 3, 7, 8, 31, 32, 33, 127, 128, 129, 130, 1'000'003};
+  if (const Shape shape = shape_of(v); shape.leaf != unbounded)
+    all.insert(all.end(), {shape.lanes - 1, shape.lanes, shape.lanes + 1, shape.leaf - 1, shape.leaf,
+                           shape.leaf + 1, 2 * shape.leaf + 1, 3 * shape.leaf + 5});
+  return all;
+}
+
+class EveryVariant : public ::testing::TestWithParam<const Variant*> {
+ protected:
+  const Variant& v = *GetParam();
+};
+INSTANTIATE_TEST_SUITE_P(Cpu, EveryVariant, ::testing::ValuesIn(variants_of("cpu", Promise::everywhere)),
+                         test_name);
+
+TEST_P(EveryVariant, HasTheBitsOfItsLiteralReadingAtEveryLength) {
+  for (const std::size_t n : lengths(v)) {
+    const Array x{*v.format, wide(n, 12, n)};
+    EXPECT_EQ(v(x.values()), reference_of(v)(x.values())) << "n = " << n;
+  }
+}
+
+TEST_P(EveryVariant, HasTheBitsOfItsLiteralReadingOnEveryKindOfData) {
+  for (const std::size_t n : {std::size_t{100}, std::size_t{40'000}})
+    for (const Dataset& d : datasets(n)) {
+      const Array x{*v.format, d.x};
+      EXPECT_EQ(v(x.values()), reference_of(v)(x.values())) << d.name << ", n = " << n;
+    }
+}
+
+TEST_P(EveryVariant, HasTheBitsOfItsLiteralReadingForEveryInputFormat) {
+  for (const FormatInfo& input : formats)
+    for (const std::size_t n : {std::size_t{130}, std::size_t{40'000}}) {
+      const Array x{input, wide(n, 40, n)};
+      EXPECT_EQ(v(x.values()), reference_of(v)(x.values())) << input.name << ", n = " << n;
+    }
+}
+
+TEST_P(EveryVariant, HasTheSameBitsForAnyNumberOfThreads) {
+  const Array x{*v.format, uniform(200'001, 3)};
+  const Number expected = reference_of(v)(x.values());
+  for (int threads = 0; threads <= 8; ++threads)
+    EXPECT_EQ(v(x.values(), {.threads = threads}), expected) << threads << " threads";
+}
+
+TEST_P(EveryVariant, HasTheSameBitsAtEveryElementAlignedAddress) {
+  const std::vector<double> data = uniform(33'333, 4);
+  const Number expected = v(Array{*v.format, data}.values());
+  for (std::size_t offset = 1; offset * v.format->bytes < 64; ++offset)
+    EXPECT_EQ(v(Array{*v.format, data, offset}.values()), expected) << "offset " << offset;
+}
+
+TEST_P(EveryVariant, HasTheSameBitsInWhateverEnvironmentTheCallerLeft) {
+  for (const FormatInfo& input : formats) {
+    std::vector<double> data = wide(40'000, 30, 5);
+    for (std::size_t i = 0; i < data.size(); i += 3) data[i] *= 4 * input.smallest_subnormal;
+    const Array x{input, data};
+    const Number expected = reference_of(v)(x.values());
+    for (const Environment& e : environments) {
+      const InEnvironment scope{e};
+      EXPECT_EQ(v(x.values(), {.threads = 2}), expected) << e.name << ", " << input.name;
+      EXPECT_EQ(reference_of(v)(x.values()), expected) << e.name << ", " << input.name << ", reference";
+    }
+  }
+}
+
+TEST(RandomCombinations, AllHaveTheBitsOfTheirLiteralReading) {
+  std::mt19937_64 random{20'26};
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  const std::vector<const Variant*> promised = variants_of("cpu", Promise::everywhere);
+  for (int round = 0; round < 10'000; ++round) {
+    const Variant& v = *promised[below(promised.size())];
+    const FormatInfo& input = formats[below(formats.size())];
+    const std::size_t n = below(std::size_t{1} << below(17));
+    const int threads = static_cast<int>(1 + below(8));
+    const Environment& environment = environments[below(std::size(environments))];
+    const Array x{input, wide(n, static_cast<int>(1 + below(60)), random()), below(64 / input.bytes)};
+    const Number expected = reference_of(v)(x.values());
+    const InEnvironment scope{environment};
+    ASSERT_EQ(v(x.values(), {.threads = threads}), expected)
+        << v.name << " of " << input.name << ", n = " << n << ", " << threads << " threads, "
+        << environment.name;
+  }
+}
+
+TEST(Threads, ThatCallAtTheSameTimeDoNotDisturbEachOther) {
+  const Array x{format_info<fp32>(), uniform(300'000, 9)};
+  std::vector<std::thread> callers;
+  for (const Variant* v : variants_of("cpu", Promise::everywhere)) {
+    if (v->order == "serial") continue;
+    const Number expected = (*v)(x.values(), {.threads = 1});
+    callers.emplace_back(
+        [&x, v, expected] { EXPECT_EQ((*v)(x.values(), {.threads = 3}), expected) << v->name; });
+    if (callers.size() == 4) {
+      for (std::thread& caller : callers) caller.join();
+      callers.clear();
+    }
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST(Threads, OfAnAtomicVariantAllArrive) {
+  // Every partial sum of ones is exact here, so that any order gives the same.
+  const Array x{format_info<fp32>(), std::vector<double>(1'000'003, 1.0)};
+  for (const char* name : {"atomic/plain/fp32", "atomic/plain/fp64"})
+    for (int threads = 1; threads <= 8; ++threads)
+      EXPECT_EQ(find(name)(x.values(), {.threads = threads}).to_double(), 1'000'003) << name;
+}
+
+}  // namespace
+}  // namespace samesum

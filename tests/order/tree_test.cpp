@@ -1,0 +1,73 @@
+#include "samesum/order/tree.hpp"
+
+#include "samesum/reading.hpp"
+#include "support.hpp"
+
+namespace samesum {
+namespace {
+
+using namespace testing_support;
+
+/// An accumulator that adds nothing and measures how deep each element lies.
+struct Depth {
+  std::size_t adds = 0, merges = 0;
+  bool empty = true;
+  void add(int) {
+    adds += empty ? 0 : 1;
+    empty = false;
+  }
+  void merge(const Depth& other) {
+    adds = std::max(adds, other.adds);
+    merges = std::max(merges, other.merges) + 1;
+  }
+};
+
+template <class Order>
+class FixedOrder : public ::testing::Test {};
+using FixedOrders =
+    ::testing::Types<Serial, CoarsenedTree, Pairwise, Tree<4, 3, ByPairs>, Tree<8, 5, InTurn>>;
+TYPED_TEST_SUITE(FixedOrder, FixedOrders);
+
+TYPED_TEST(FixedOrder, DeclaresTheHeightThatItsReadingHas) {
+  for (const std::size_t n :
+       {1,  2,   3,    4,    5,    7,    8,    9,     12,    13,     39,      40,
+        41, 100, 1000, 2047, 2048, 2049, 5000, 16384, 16385, 40'000, 100'000, 200'001}) {
+    const auto depth = read<Depth>(typename TypeParam::Tree{}, n, [](std::size_t) { return 0; });
+    const Height declared = TypeParam::height(n);
+    EXPECT_EQ(declared.adds, depth->adds) << "n = " << n;
+    EXPECT_GE(declared.merges, depth->merges) << "n = " << n;
+    EXPECT_LE(declared.merges, depth->merges + 1) << "n = " << n;
+  }
+}
+
+TEST(Pairwise, HasTheHeightOfABinaryTree) {
+  for (const std::size_t n : {1, 2, 3, 100, 2048, 2049, 16384, 1 << 20}) {
+    EXPECT_GE(Pairwise::height(n).total(), ceil_log2(n));
+    EXPECT_LE(Pairwise::height(n).total(), ceil_log2(n) + 1);
+  }
+  EXPECT_EQ(Pairwise::height(1 << 20).total(), 20u);
+}
+
+TEST(ATree, AddsEachElementOnce) {
+  // Powers of two: the sum spells which elements were added.
+  for (const std::size_t n : {1, 2, 3, 11, 12, 13, 37, 52}) {
+    std::vector<double> x(n);
+    for (std::size_t i = 0; i < n; ++i) x[i] = power_of_two(static_cast<int>(i));
+    const auto sum = read<Plain<Scalar<fp64>>>(Tree<4, 3, ByPairs>{}, n,
+                                               [&](std::size_t i) { return Scalar<fp64>::of(x[i]); });
+    EXPECT_EQ(sum->sum.v, power_of_two(static_cast<int>(n)) - 1);
+  }
+}
+
+TEST(ATree, MergesInTheDeclaredOrder) {
+  // Two leaves of 4 lanes and 2 rows in turn, written out by hand.
+  std::vector<double> x = wide(13, 40, 1);
+  const double leaf0 = ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
+  const double leaf1 = ((x[8] + x[12]) + x[10]) + (x[9] + x[11]);
+  const auto sum = read<Plain<Scalar<fp64>>>(Tree<4, 2, InTurn>{}, 13,
+                                             [&](std::size_t i) { return Scalar<fp64>::of(x[i]); });
+  EXPECT_EQ(sum->sum.v, leaf0 + leaf1);
+}
+
+}  // namespace
+}  // namespace samesum

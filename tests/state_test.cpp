@@ -1,0 +1,88 @@
+#include <algorithm>
+
+#include "support.hpp"
+
+namespace samesum {
+namespace {
+
+using namespace testing_support;
+
+std::vector<std::string> state_names() {
+  std::vector<std::string> names;
+  for (const Variant& v : variants())
+    if (v.order == "serial" && v.backend == "cpu")
+      names.push_back(v.accumulator + "/" + std::string{v.format->name});
+  return names;
+}
+
+TEST(AState, OfElementsAddedAtOnceIsTheSerialSum) {
+  for (const std::string& name : state_names()) {
+    const Array x{format_info<fp32>(), wide(1000, 20, 1)};
+    State state{name};
+    state.add(x.values());
+    EXPECT_EQ(state.result(), find("serial/" + name)(x.values())) << name;
+    EXPECT_EQ(state.count(), 1000u);
+  }
+}
+
+TEST(AState, ComesBackFromItsBytes) {
+  for (const std::string& name : state_names()) {
+    for (const std::vector<double>& x :
+         {std::vector<double>{}, std::vector<double>{-0.0}, wide(77, 20, 2), {1, 1e300, -1e300 * 1e300}}) {
+      State state{name};
+      state.add(Array{format_info<fp64>(), x}.values());
+      const State copy = State::deserialise(state.serialise());
+      EXPECT_EQ(copy.result(), state.result()) << name;
+      EXPECT_EQ(copy.serialise(), state.serialise()) << name;
+      EXPECT_EQ(copy.empty(), x.empty());
+    }
+  }
+}
+
+TEST(AState, MergesAfterTheJourneyAsBefore) {
+  for (const std::string& name : state_names()) {
+    State a{name}, b{name};
+    a.add(Array{format_info<fp64>(), wide(100, 20, 3)}.values());
+    b.add(Array{format_info<fp64>(), wide(50, 20, 4)}.values());
+    State here = a, there = State::deserialise(a.serialise());
+    here.merge(b);
+    there.merge(State::deserialise(b.serialise()));
+    EXPECT_EQ(here.result(), there.result()) << name;
+    EXPECT_EQ(here.bound(1e9), there.bound(1e9)) << name;
+  }
+}
+
+TEST(AState, IsNotChangedByAnEmptyOne) {
+  for (const std::string& name : state_names()) {
+    State state{name};
+    state.add(Array{format_info<fp64>(), {1, 1e-3, -0.25}}.values());
+    const auto before = state.serialise();
+    state.merge(State{name});
+    state.add(Values{std::span<const double>{}});
+    EXPECT_EQ(state.serialise(), before) << name;
+    State empty{name};
+    empty.merge(state);
+    EXPECT_EQ(empty.serialise(), before) << name;
+  }
+}
+
+TEST(AState, RefusesStrangersAndDamagedBytes) {
+  EXPECT_THROW(State{"kahan"}, std::invalid_argument);
+  EXPECT_THROW(State{"exact/fp32"}, std::invalid_argument);
+  State kahan{"kahan/fp32"};
+  EXPECT_THROW(kahan.merge(State{"plain/fp32"}), std::invalid_argument);
+  kahan.add(Array{format_info<fp32>(), {1, 2, 3}}.values());
+  const auto bytes = kahan.serialise();
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_THROW(State::deserialise(std::span{bytes}.first(size)), std::invalid_argument) << size;
+  auto longer = bytes;
+  longer.push_back(std::byte{0});
+  EXPECT_THROW(State::deserialise(longer), std::invalid_argument);
+  auto wrong = bytes;
+  wrong[4] = std::byte{9};
+  EXPECT_THROW(State::deserialise(wrong), std::invalid_argument);  // a version to come
+  EXPECT_THROW(State::deserialise(Exact{}.serialise()), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace samesum

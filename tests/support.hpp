@@ -1,0 +1,128 @@
+/// What the tests of the library share: arrays of any format, data with portable bits, readable failures.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <ostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "samesum/order/orders.hpp"
+#include "samesum/samesum.hpp"
+
+namespace samesum {
+
+inline void PrintTo(const Number& x, std::ostream* out) {
+  *out << x.to_double() << " (" << x.format->name << " bits 0x" << std::hex << x.bits << std::dec << ")";
+}
+inline void PrintTo(const Variant& v, std::ostream* out) { *out << v.name; }
+
+namespace testing_support {
+
+/// Elements of one format, at any element-aligned place in memory.
+class Array {
+ public:
+  Array(const FormatInfo& format, const std::vector<double>& x, std::size_t offset = 0)
+      : format_{&format}, offset_{offset}, size_{x.size()}, memory_((offset + x.size()) * format.bytes + 64) {
+    with_format(format, [&]<class F>() {
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const F element = convert<F>(x[i]);
+        std::memcpy(first() + i * sizeof(F), &element, sizeof(F));
+      }
+    });
+  }
+  Values values() const { return {*format_, first(), size_}; }
+
+ private:
+  std::byte* first() { return aligned() + offset_ * format_->bytes; }
+  const std::byte* first() const { return const_cast<Array*>(this)->first(); }
+  std::byte* aligned() {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
+    return memory_.data() + (64 - address % 64) % 64;
+  }
+  const FormatInfo* format_;
+  std::size_t offset_, size_;
+  std::vector<std::byte> memory_;
+};
+
+/// Uniform in (-1, 1), from the generator's integers alone.
+inline std::vector<double> uniform(std::size_t n, std::uint64_t seed) {
+  std::mt19937_64 random{seed};
+  std::vector<double> x(n);
+  for (double& e : x) e = static_cast<double>(static_cast<std::int64_t>(random()) >> 11) * 0x1p-52;
+  return x;
+}
+
+/// Either sign, magnitudes over so many binades around 1.
+inline std::vector<double> wide(std::size_t n, int binades, std::uint64_t seed) {
+  std::mt19937_64 random{seed};
+  std::vector<double> x = uniform(n, seed + 1);
+  for (double& e : x) {
+    const int exponent = static_cast<int>(random() % static_cast<std::uint64_t>(binades)) - binades / 2;
+    e *= power_of_two(exponent);
+  }
+  return x;
+}
+
+struct Dataset {
+  std::string name;
+  std::vector<double> x;
+};
+
+/// Ordinary and awkward data of n elements; fp16 holds all of their values, rounded.
+inline std::vector<Dataset> datasets(std::size_t n) {
+  std::vector<double> cancelling = uniform(n, 5);
+  for (std::size_t i = 0; i + 1 < n; i += 2) cancelling[i + 1] = -cancelling[i] + (i % 16 == 0 ? 0x1p-9 : 0);
+  std::vector<double> big_first(n, 1.0);
+  if (n > 0) big_first[0] = 4096;
+  std::vector<double> harmonic(n);
+  for (std::size_t i = 0; i < n; ++i) harmonic[i] = 1.0 / static_cast<double>(i + 1);
+  std::vector<double> subnormal = uniform(n, 7);
+  for (double& e : subnormal) e *= 0x1p-16;
+  return {{"uniform in (-1, 1)", uniform(n, 1)},
+          {"20 binades", wide(n, 20, 2)},
+          {"cancelling pairs", cancelling},
+          {"one big, then ones", big_first},
+          {"harmonic", harmonic},
+          {"ones", std::vector<double>(n, 1.0)},
+          {"0.1", std::vector<double>(n, 0.1)},
+          {"near the subnormals of fp16", subnormal},
+          {"-0", std::vector<double>(n, -0.0)},
+          {"+0", std::vector<double>(n, 0.0)}};
+}
+
+/// The shape of a variant's order: {lanes, leaf}, {1, n unbounded} for serial and exact.
+struct Shape {
+  std::size_t lanes = 1, leaf = unbounded;
+};
+inline Shape shape_of(const Variant& v) {
+  Shape shape;
+  Orders::for_each([&]<class Order>() {
+    if (Order::name == v.order) shape = {Order::Shape::lanes, Order::Shape::leaf};
+  });
+  return shape;
+}
+
+inline std::string recipe_of(const Variant& v) { return v.name.substr(0, v.name.find('@')); }
+
+/// "tree/kahan/bf16@cpu" as a name that GoogleTest accepts.
+inline std::string test_name(const ::testing::TestParamInfo<const Variant*>& info) {
+  std::string name = info.param->name;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+}
+
+/// A backend's variants that promise at least so much.
+inline std::vector<const Variant*> variants_of(std::string_view backend, Promise least = Promise::none) {
+  std::vector<const Variant*> chosen;
+  for (const Variant& v : variants())
+    if (v.backend == backend && v.promise >= least) chosen.push_back(&v);
+  return chosen;
+}
+
+}  // namespace testing_support
+}  // namespace samesum
