@@ -1,36 +1,16 @@
 /// Sums with known answers, for everything that claims to add exactly.
 #pragma once
 
-#include <cstddef>
-#include <cstring>
 #include <limits>
 #include <ostream>
 #include <string>
 #include <vector>
 
-#include "samesum/value.hpp"
+#include "support.hpp"
 
 namespace samesum::testing {
 
-/// An array of elements of a format chosen at run time.
-class Array {
- public:
-  /// Each number must be a value of the format.
-  Array(const FormatInfo& format, const std::vector<double>& numbers)
-      : format_{&format}, bytes_(numbers.size() * format.bytes) {
-    with_format(format, [&]<class F>() {
-      for (std::size_t i = 0; i < numbers.size(); ++i) {
-        const F element = convert<F>(numbers[i]);
-        std::memcpy(bytes_.data() + i * sizeof(F), &element, sizeof(F));
-      }
-    });
-  }
-  Values values() const { return {*format_, bytes_.data(), bytes_.size() / format_->bytes}; }
-
- private:
-  const FormatInfo* format_;
-  std::vector<std::byte> bytes_;
-};
+using testing_support::Array;
 
 struct Case {
   std::string name;

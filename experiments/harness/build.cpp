@@ -1,0 +1,9 @@
+#include "harness/build.hpp"
+
+#include "samesum_build.hpp"  // written by build.cmake
+
+namespace samesum::harness {
+
+Build build() { return {SAMESUM_BUILD_VERSION, SAMESUM_BUILD_FLAGS, SAMESUM_BUILD_COMMIT}; }
+
+}  // namespace samesum::harness

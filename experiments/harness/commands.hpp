@@ -1,0 +1,55 @@
+/// What the command-line tool does, without the command line: each command gives its output as text.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "harness/measure.hpp"
+
+namespace samesum::harness {
+
+/// A wrong argument: what() is one line that names it and the remedy.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct Report {
+  std::string text;                   ///< for standard output
+  std::vector<std::string> failures;  ///< checks that failed, a line each
+};
+
+Report list_command(bool json);
+
+struct SumOptions {
+  std::string file, format, method = "exact";
+  int threads = 0;
+  bool hex = false, json = false;
+};
+Report sum_command(const SumOptions& options);
+
+struct CompareOptions {
+  std::string file, format, methods = "*", output;
+  MeasureOptions measure{.repeats = 5, .threads = 0};
+  bool json = false, csv = false;
+};
+Report compare_command(const CompareOptions& options);
+
+// What the commands share.
+
+/// nullptr for an empty name, which means the file's own format.
+const FormatInfo* format_named(const std::string& name);
+
+/// "exact", with or without a backend, means the exact sum in the input's format.
+std::string complete_method(const std::string& name, const FormatInfo& input);
+
+/// * stands for any text, ? for any character.
+bool matches(std::string_view glob, std::string_view name);
+
+/// The variants whose full names match. A glob without "@" means the names without "@cpu"; if no such name
+/// matches, it is taken for the full name. Throws UsageError when nothing matches.
+std::vector<const Variant*> variants_matching(const std::string& glob, const FormatInfo& input);
+
+void check_threads(int threads);
+
+}  // namespace samesum::harness

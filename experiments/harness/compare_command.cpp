@@ -1,0 +1,149 @@
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "harness/commands.hpp"
+#include "harness/input.hpp"
+#include "harness/results.hpp"
+#include "harness/text.hpp"
+
+namespace samesum::harness {
+namespace {
+
+/// "[3/40] tree/kahan/fp32@cpu" on standard error, where somebody watches it; gone when the work is done.
+class Progress {
+ public:
+  Progress() = default;
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress() { show(""); }
+
+  void show(const std::string& text) const {
+    if (watched_) std::fprintf(stderr, "\r\033[K%s", text.c_str());
+  }
+
+ private:
+  bool watched_ = isatty(STDERR_FILENO) == 1;
+};
+
+std::vector<Measurement> measure_all(const std::vector<const Variant*>& chosen, Values x, const Truth& truth,
+                                     MeasureOptions options) {
+  const Progress progress;
+  std::vector<Measurement> measurements;
+  for (const Variant* variant : chosen) {
+    progress.show("[" + std::to_string(measurements.size() + 1) + "/" + std::to_string(chosen.size()) + "] " +
+                  variant->name);
+    measurements.push_back(measure(*variant, x, truth, options));
+  }
+  sort_by_merit(measurements);
+  return measurements;
+}
+
+// --- the table: 80 columns
+// ----------------------------------------------------------------------------------
+
+constexpr std::size_t name_width = 25;
+
+/// The backend goes without saying where it is the CPU.
+std::string short_name(const Variant& variant) {
+  return variant.backend == "cpu" ? variant.name.substr(0, variant.name.find('@')) : variant.name;
+}
+
+/// Shortest where it fits, else the digits that do.
+std::string value_text(Number value, int width) {
+  const std::string shortest = shortest_decimal(value);
+  return shortest.size() <= static_cast<std::size_t>(width) ? shortest
+                                                            : compact(value.to_double(), width, 17);
+}
+
+/// Errors and bounds are shown relative to the sum, or as they are where that means nothing.
+struct Scale {
+  explicit Scale(const Truth& truth)
+      : relative{std::isfinite(truth.condition())},
+        sum{relative ? std::abs(truth.rounded(format_info<fp64>()).to_double()) : 1} {}
+  double error(const Measurement& m) const { return relative ? m.error.relative : m.error.absolute; }
+  double bound(const Measurement& m) const { return m.bound / sum; }
+
+  bool relative;
+  double sum;
+};
+
+std::string row(const std::string& name, const std::string& value, const std::string& ulps,
+                const std::string& error, const std::string& sign, const std::string& bound,
+                const std::string& bits, const std::string& time, const std::string& speed) {
+  std::string text = left(name, name_width);
+  if (text.size() > name_width) text += '\n' + std::string(name_width, ' ');
+  return text + ' ' + right(value, 10) + ' ' + right(ulps, 7) + ' ' + right(error, 7) + ' ' + left(sign, 2) +
+         ' ' + right(bound, 7) + ' ' + right(bits, 4) + ' ' + right(time, 6) + ' ' + right(speed, 4) + '\n';
+}
+
+std::string row(const Measurement& m, const Scale& scale) {
+  return row(short_name(*m.variant), value_text(m.value, 10), compact(m.error.ulps, 7),
+             compact(scale.error(m), 7), m.within_bound ? "<=" : "> ", compact(scale.bound(m), 7),
+             std::to_string(m.distinct_bits), duration(m.seconds), three_digits(m.gigabytes_per_second));
+}
+
+std::string heading(const Comparison& c) {
+  const Number sum = c.truth->rounded(format_info<fp64>());
+  return c.data + ": " + std::to_string(c.truth->size()) + " elements of " + std::string{c.format->name} +
+         "\nexact sum " + shortest_decimal(sum) + ", sum of magnitudes " +
+         compact(c.truth->magnitudes_rounded_up(), 8) + ", kappa " + compact(c.truth->condition(), 8) +
+         "\n\n";
+}
+
+std::string legend(const Comparison& c, const Scale& scale) {
+  return "\nulps: the error in units in the last place of the method's format\nbits: different results in " +
+         std::to_string(c.options.repeats) + (c.options.repeats == 1 ? " run" : " runs") +
+         "; time: their median\n" +
+         (scale.relative ? "rel.err, bound: relative to the exact sum\n\n" : "error, bound: absolute\n\n");
+}
+
+std::string as_text(const Comparison& c) {
+  const Scale scale{*c.truth};
+  std::string text = heading(c);
+  text += row("method", "value", "ulps", scale.relative ? "rel.err" : "error", "", "bound", "bits", "time",
+              "GB/s");
+  for (const Measurement& m : c.measurements) text += row(m, scale);
+  const auto& [variant, reason] = c.recommendation;
+  return text + legend(c, scale) + "Use " + short_name(*variant) + ": " + reason + '\n';
+}
+
+std::string as_asked(const CompareOptions& options, const Comparison& c) {
+  if (options.json) return json_line(comparison_json(c));
+  return options.csv ? csv(rows(c)) : as_text(c);
+}
+
+void check(const CompareOptions& options) {
+  check_threads(options.measure.threads);
+  if (options.measure.repeats < 1)
+    throw UsageError{"--repeat: " + std::to_string(options.measure.repeats) +
+                     " runs measure nothing; give 1 or more"};
+  if (!options.output.empty()) check_writable(options.output);
+}
+
+}  // namespace
+
+Report compare_command(const CompareOptions& options) {
+  check(options);
+  const FormatInfo* format = format_named(options.format);
+  variants_matching(options.methods, format ? *format : formats[0]);  // a wrong one is told before reading
+  const Column column = read_column(options.file, format);
+  const auto chosen = variants_matching(options.methods, *column.format);
+  const Truth truth{column.values()};
+  std::vector<Measurement> measurements = measure_all(chosen, column.values(), truth, options.measure);
+  const Recommendation recommendation = recommend(measurements, *column.format, truth);
+  const Comparison comparison{options.file,    column.format,           &truth,
+                              options.measure, std::move(measurements), recommendation};
+
+  Report report{as_asked(options, comparison), {}};
+  for (const Measurement& m : comparison.measurements)
+    if (const auto broken = failure(m)) report.failures.push_back(*broken);
+  if (!options.output.empty()) {
+    write_file(options.output, report.text);
+    report.text.clear();
+  }
+  return report;
+}
+
+}  // namespace samesum::harness

@@ -1,0 +1,162 @@
+#include "harness/input_npy_header.hpp"
+
+namespace samesum::harness {
+
+namespace {
+
+struct ElementType {
+  char kind;  ///< as NumPy has it: f, i, u or b
+  std::size_t bytes;
+  bool big_endian;
+};
+
+/// What isn't supported, and what to do about it.
+std::string_view remedy(std::string_view type) {
+  switch (type.front()) {
+    case 'f':
+      return "longdouble; save it with astype('<f8') if that loses nothing";
+    case 'c':
+      return "complex; save its real and imaginary parts as two files";
+    case 'O':
+      return "Python objects; save it with astype('<f8')";
+    case 'S':
+    case 'a':
+    case 'U':
+      return "strings; save it with astype('<f8'), or as text";
+    case 'M':
+    case 'm':
+      return "dates or times; save it with astype('<i8')";
+    case 'V':
+      return "structured or opaque; bfloat16 can be saved as raw data: x.tofile('name.bf16')";
+    default:
+      return "unknown; known are f2 f4 f8, i1 to i8, u1 to u8 and b1";
+  }
+}
+
+ElementType element_type(std::string_view descr, std::string_view name) {
+  const auto refuse = [&](std::string_view problem) {
+    throw InputError{name, "the element type " + shown(descr) + " is " + std::string{problem}};
+  };
+  if (descr.size() < 2 || std::string_view{"<>|="}.find(descr[0]) == std::string_view::npos)
+    refuse("no byte order and type such as '<f8'");
+  const std::string_view type = descr.substr(1);
+  constexpr std::string_view known[] = {"f2", "f4", "f8", "i1", "i2", "i4",
+                                        "i8", "u1", "u2", "u4", "u8", "b1"};
+  if (std::find(std::begin(known), std::end(known), type) == std::end(known)) refuse(remedy(type));
+  const auto bytes = static_cast<std::size_t>(type[1] - '0');
+  if (bytes > 1 && descr[0] != '<' && descr[0] != '>') refuse("without a byte order; '<' or '>' is needed");
+  return {type[0], bytes, descr[0] == '>'};
+}
+
+/// How many elements, checked against what is there.
+std::size_t count_elements(const NpyHeader& header, std::size_t element, std::size_t available,
+                           std::string_view name) {
+  std::uint64_t bytes = element;
+  bool none = false;
+  for (const std::uint64_t n : header.shape) {
+    none |= n == 0;
+    if (n == 0) continue;
+    if (bytes > (std::uint64_t{1} << 63) / n)
+      throw InputError{name, "the header's shape is too large: its product overflows"};
+    bytes *= n;
+  }
+  if (none) bytes = 0;
+  if (bytes != available)
+    throw InputError{name, std::string{available < bytes ? "cut short" : "too long"} +
+                               ": the header's shape needs " + std::to_string(bytes) +
+                               " bytes of data, and the file has " + std::to_string(available)};
+  return static_cast<std::size_t>(bytes / element);
+}
+
+/// The index of each axis for an element's place in C order, the last axis running fastest.
+std::vector<std::size_t> index_of(std::size_t place, const std::vector<std::uint64_t>& shape) {
+  std::vector<std::size_t> index(shape.size());
+  for (std::size_t axis = shape.size(); axis-- > 0; place /= shape[axis]) index[axis] = place % shape[axis];
+  return index;
+}
+
+/// The elements of a Fortran-order array, the first axis running fastest, in C order.
+std::vector<std::byte> to_c_order(std::span<const std::byte> data, std::size_t element,
+                                  const std::vector<std::uint64_t>& shape) {
+  std::vector<std::byte> result(data.size());
+  std::vector<std::size_t> stride(shape.size()), index(shape.size());
+  for (std::size_t axis = 0, bytes = element; axis < shape.size(); bytes *= shape[axis++])
+    stride[axis] = bytes;
+  for (std::size_t to = 0, from = 0; to < data.size(); to += element) {
+    std::memcpy(&result[to], &data[from], element);
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+      from += stride[axis];
+      if (++index[axis] < shape[axis]) break;
+      from -= stride[axis] * shape[axis];
+      index[axis] = 0;
+    }
+  }
+  return result;
+}
+
+struct Integer {
+  bool negative;
+  std::uint64_t magnitude;
+};
+
+Integer load_integer(const std::byte* from, const ElementType& type) {
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < type.bytes; ++i)
+    bits = bits << 8 | std::to_integer<std::uint64_t>(from[type.big_endian ? i : type.bytes - 1 - i]);
+  const std::uint64_t sign = std::uint64_t{1} << (8 * type.bytes - 1);
+  const bool negative = type.kind == 'i' && (bits & sign) != 0;
+  return {negative, negative ? (sign - bits) + sign : bits};
+}
+
+template <class F>
+bool is_exact(std::uint64_t magnitude) {
+  const int width = static_cast<int>(std::bit_width(magnitude));
+  return magnitude == 0 || (width - std::countr_zero(magnitude) <= Format<F>::precision &&
+                            width - 1 <= Format<F>::max_exponent);
+}
+
+Column take_integers(std::span<const std::byte> data, const ElementType& type, const NpyHeader& header,
+                     std::string_view name, const FormatInfo& format) {
+  const std::size_t n = data.size() / type.bytes;
+  Column column{&format, std::vector<std::byte>(n * format.bytes)};
+  const auto refuse = [&](std::size_t place, const Integer& x, const std::string& problem) {
+    std::string index;
+    for (const std::size_t i : index_of(place, header.shape))
+      index += (index.empty() ? "" : ", ") + std::to_string(i);
+    throw InputError{name, "element [" + index + "] is " + (x.negative ? "-" : "") +
+                               std::to_string(x.magnitude) + ", " + problem};
+  };
+  with_format(format, [&]<class F>() {
+    for (std::size_t i = 0; i < n; ++i) {
+      const Integer x = load_integer(&data[i * type.bytes], type);
+      if (type.kind == 'b' && x.magnitude > 1) refuse(i, x, "which is no bool");
+      if (!is_exact<F>(x.magnitude))
+        refuse(i, x,
+               "which " + std::string{format.name} +
+                   " cannot represent exactly; choose a wider format, or save the array as floats");
+      store<F>(column, i, round_to_bits<F>(x.negative, x.magnitude, 0));
+    }
+  });
+  return column;
+}
+
+const FormatInfo& float_format(std::size_t bytes) {
+  return bytes == 2 ? format_info<fp16>() : bytes == 4 ? format_info<fp32>() : format_info<fp64>();
+}
+
+}  // namespace
+
+Column parse_npy(std::span<const std::byte> file, std::string_view name, const FormatInfo* format) {
+  const NpyHeader header = take_npy_header(file, name);
+  const ElementType type = element_type(header.descr, name);
+  const std::size_t n = count_elements(header, type.bytes, file.size(), name);
+  std::vector<std::byte> reordered;
+  if (header.fortran_order && header.shape.size() > 1 && n > 1)
+    file = reordered = to_c_order(file, type.bytes, header.shape);
+  if (type.kind != 'f')
+    return take_integers(file, type, header, name, format ? *format : format_info<fp64>());
+  const FormatInfo& stored = float_format(type.bytes);
+  return convert_elements(file, type.big_endian, stored, format ? *format : stored);
+}
+
+}  // namespace samesum::harness

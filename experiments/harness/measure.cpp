@@ -1,0 +1,92 @@
+#include "harness/measure.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "harness/text.hpp"
+
+namespace samesum::harness {
+namespace {
+
+double timed(const Job& job, Number& result) {
+  const auto start = std::chrono::steady_clock::now();
+  result = job();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median(std::vector<double> x) {
+  const auto middle = x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2);
+  std::nth_element(x.begin(), middle, x.end());
+  return x.size() % 2 == 1 ? *middle : (*middle + *std::max_element(x.begin(), middle)) / 2;
+}
+
+/// The one farthest from the truth, which must be within its bound like all the others.
+Measurement worst(const Variant& variant, Values x, const Truth& truth,
+                  const std::set<std::uint64_t>& results) {
+  std::optional<Measurement> worst;
+  bool within_bound = true;
+  for (const std::uint64_t bits : results) {
+    const Measurement m = judge(variant, x, truth, {variant.format, bits});
+    within_bound &= m.within_bound;
+    if (!worst || m.error.absolute > worst->error.absolute) worst = m;
+  }
+  worst->within_bound = within_bound;
+  worst->distinct_bits = results.size();
+  return *worst;
+}
+
+}  // namespace
+
+Measurement judge(const Variant& variant, Values x, const Truth& truth, Number value) {
+  const double bound = variant.bound(*x.format, x.size, truth.magnitudes_rounded_up(), value);
+  return {.variant = &variant,
+          .value = value,
+          .truth = truth.rounded(*variant.format),
+          .error = truth.error_of(value),
+          .bound = bound,
+          .within_bound = truth.within(bound, value),
+          .distinct_bits = 1,
+          .repeats = 1,
+          .seconds = 0,
+          .gigabytes_per_second = 0};
+}
+
+Measurement measure(const Variant& variant, Values x, const Truth& truth, MeasureOptions options) {
+  const Job job = variant.bind(x, {.threads = options.threads});
+  Number result = job();
+  std::set<std::uint64_t> results;
+  std::vector<double> seconds;
+  for (int i = 0; i < options.repeats; ++i) {
+    seconds.push_back(timed(job, result));
+    results.insert(result.bits);
+  }
+  Measurement m = worst(variant, x, truth, results);
+  m.repeats = options.repeats;
+  m.seconds = median(seconds);
+  m.gigabytes_per_second = static_cast<double>(x.size * x.format->bytes) / m.seconds / 1e9;
+  return m;
+}
+
+std::optional<std::string> failure(const Measurement& m) {
+  const std::string& name = m.variant->name;
+  if (!m.within_bound)
+    return name + ": the error " + compact(m.error.absolute, 12) + " exceeds its bound " +
+           compact(m.bound, 12);
+  if (m.distinct_bits > 1 && m.variant->promise >= Promise::run_to_run)
+    return name + ": promises " + std::string{name_of(m.variant->promise)} + " but gave " +
+           std::to_string(m.distinct_bits) + " bit patterns in " + std::to_string(m.repeats) + " runs";
+  if (m.variant->accumulator == "exact" && m.value != m.truth)
+    return name + ": gave " + bit_string(m.value) + ", but the exact sum rounds to " + bit_string(m.truth);
+  return std::nullopt;
+}
+
+void sort_by_merit(std::vector<Measurement>& measurements) {
+  const auto key = [](const Measurement& m) { return std::tuple{m.error.absolute, m.seconds}; };
+  std::stable_sort(measurements.begin(), measurements.end(),
+                   [&](const Measurement& a, const Measurement& b) { return key(a) < key(b); });
+}
+
+}  // namespace samesum::harness

@@ -1,0 +1,43 @@
+/// One variant on one array: what it answers, how wrong that is, whether it kept its word, how long it took.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/truth.hpp"
+#include "samesum/variant.hpp"
+
+namespace samesum::harness {
+
+struct MeasureOptions {
+  int repeats = 1;  ///< timed runs, at least 1; one more before them warms up
+  int threads = 0;
+};
+
+struct Measurement {
+  const Variant* variant;
+  Number value;  ///< of the runs the one farthest from the truth
+  Number truth;  ///< the exact sum, correctly rounded to the same format
+  Error error;   ///< of `value`, like the next two
+  double bound;
+  bool within_bound;          ///< of every run
+  std::size_t distinct_bits;  ///< different results among the runs
+  int repeats;
+  double seconds;               ///< median of the runs
+  double gigabytes_per_second;  ///< of input
+};
+
+/// Judges one result.
+Measurement judge(const Variant& variant, Values x, const Truth& truth, Number value);
+
+/// Runs, times and judges.
+Measurement measure(const Variant& variant, Values x, const Truth& truth, MeasureOptions options);
+
+/// The promise or the bound that was broken, if one was.
+std::optional<std::string> failure(const Measurement& m);
+
+/// Best error first; among equals the fastest.
+void sort_by_merit(std::vector<Measurement>& measurements);
+
+}  // namespace samesum::harness

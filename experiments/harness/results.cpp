@@ -1,0 +1,230 @@
+#include "harness/results.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "harness/build.hpp"
+#include "harness/text.hpp"
+
+namespace samesum::harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What follows the first line that starts with the key, without blanks, separators and quotes.
+std::string look_up(const char* file, const std::string& key) {
+  std::ifstream in{file};
+  for (std::string line; std::getline(in, line);) {
+    if (line.compare(0, key.size(), key) != 0) continue;
+    const std::size_t first = line.find_first_not_of(" \t:=\"", key.size());
+    return first == std::string::npos ? "" : line.substr(first, line.find_last_not_of(" \"") - first + 1);
+  }
+  return "";
+}
+
+std::string or_else(std::string text, const char* other) { return text.empty() ? other : text; }
+
+std::string compiler() {
+#if defined(__clang__)
+  return "clang " __clang_version__;
+#elif defined(__GNUC__)
+  return "gcc " __VERSION__;
+#else
+  return "unknown";
+#endif
+}
+
+std::string now() {
+  const std::time_t seconds = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  std::array<char, 32> text;
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text.data();
+}
+
+Json number_or_null(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
+
+/// A file descriptor that is closed, and whose temporary file is removed unless it was renamed.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const fs::path& target)
+      : path_{target.string() + "." + std::to_string(getpid()) + ".part"} {
+    descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+    if (descriptor_ >= 0 && !path_.empty()) unlink(path_.c_str());
+  }
+
+  int descriptor() const { return descriptor_; }
+  bool rename_to(const fs::path& target) {
+    if (std::rename(path_.c_str(), target.c_str()) != 0) return false;
+    path_.clear();
+    return true;
+  }
+
+ private:
+  std::string path_;
+  int descriptor_;
+};
+
+bool write_all(int descriptor, const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t n = write(descriptor, text.data() + done, text.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    done += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+[[noreturn]] void refuse(const std::string& path, int error) {
+  throw OutputError{path + ": cannot be written: " + std::strerror(error)};
+}
+
+/// Where the bytes shall end up, behind symbolic links.
+fs::path resolve(const std::string& path) {
+  std::error_code ignored;
+  const fs::path target = fs::weakly_canonical(path, ignored);
+  return target.empty() ? fs::path{path} : target;
+}
+
+/// Devices and pipes are written to; only files can be replaced.
+bool is_special(const fs::path& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
+}
+
+void write_special(const std::string& path, const std::string& text) {
+  std::ofstream out{path, std::ios::binary};
+  out << text << std::flush;
+  if (!out) refuse(path, errno);
+}
+
+std::string csv_field(const Json& value) {
+  if (value.is_null()) return "";
+  if (!value.is_string()) return value.dump();
+  const auto& text = value.get_ref<const std::string&>();
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string{c};
+  return quoted + '"';
+}
+
+}  // namespace
+
+Json provenance() {
+  utsname machine{};
+  uname(&machine);
+  return {{"cpu", or_else(look_up("/proc/cpuinfo", "model name"), machine.machine)},
+          {"hardware_threads", std::thread::hardware_concurrency()},
+          {"os", or_else(look_up("/etc/os-release", "PRETTY_NAME"), machine.sysname)},
+          {"kernel", std::string{machine.sysname} + " " + machine.release},
+          {"compiler", compiler()},
+          {"flags", build().flags},
+          {"library_version", build().version},
+          {"commit", build().commit},
+          {"date", now()}};
+}
+
+Json result_json(const Measurement& m, const FormatInfo& input, const Truth& truth) {
+  return {{"method", m.variant->name},
+          {"input_format", input.name},
+          {"n", truth.size()},
+          {"value", number_or_null(m.value.to_double())},
+          {"bits", bit_string(m.value)},
+          {"truth", number_or_null(m.truth.to_double())},
+          {"truth_bits", bit_string(m.truth)},
+          {"error_ulps", number_or_null(m.error.ulps)},
+          {"relative_error", number_or_null(m.error.relative)},
+          {"absolute_error", number_or_null(m.error.absolute)},
+          {"bound", number_or_null(m.bound)},
+          {"within_bound", m.within_bound},
+          {"condition", number_or_null(truth.condition())},
+          {"promise", name_of(m.variant->promise)}};
+}
+
+std::vector<Json> rows(const Comparison& c) {
+  std::vector<Json> rows;
+  for (const Measurement& m : c.measurements) {
+    Json row = result_json(m, *c.format, *c.truth);
+    row["repeats"] = m.repeats;
+    row["distinct_bits"] = m.distinct_bits;
+    row["seconds"] = m.seconds;
+    row["gb_per_s"] = number_or_null(m.gigabytes_per_second);
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+Json comparison_json(const Comparison& c) {
+  Json failures = Json::array();
+  for (const Measurement& m : c.measurements)
+    if (const auto broken = failure(m)) failures.push_back(*broken);
+  const Json data = {{"name", c.data},
+                     {"format", c.format->name},
+                     {"n", c.truth->size()},
+                     {"nans", c.truth->nans()},
+                     {"infinities", c.truth->infinities()},
+                     {"magnitudes", number_or_null(c.truth->magnitudes_rounded_up())},
+                     {"condition", number_or_null(c.truth->condition())}};
+  const Json recommendation = {{"method", c.recommendation.variant->name},
+                               {"reason", c.recommendation.reason}};
+  return {{"kind", "comparison"},         {"provenance", provenance()},      {"data", data},
+          {"threads", c.options.threads}, {"repeats", c.options.repeats},    {"methods", rows(c)},
+          {"failures", failures},         {"recommendation", recommendation}};
+}
+
+std::string json_line(const Json& object) {
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+std::string csv(const std::vector<Json>& rows) {
+  std::string text;
+  const auto line = [&](const Json& row, auto field) {
+    const char* separator = "";
+    for (const auto& [key, value] : row.items()) text += std::exchange(separator, ",") + field(key, value);
+    text += '\n';
+  };
+  if (!rows.empty()) line(rows.front(), [](const std::string& key, const Json&) { return key; });
+  for (const Json& row : rows)
+    line(row, [](const std::string&, const Json& value) { return csv_field(value); });
+  return text;
+}
+
+void check_writable(const std::string& path) {
+  const fs::path target = resolve(path);
+  std::error_code ignored;
+  if (fs::is_directory(target, ignored)) refuse(path, EISDIR);
+  if (fs::exists(target, ignored) && access(target.c_str(), W_OK) != 0) refuse(path, errno);
+  if (is_special(target)) return;
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : ".";
+  if (access(folder.c_str(), W_OK | X_OK) != 0) refuse(path, errno);
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  check_writable(path);
+  const fs::path target = resolve(path);
+  if (is_special(target)) return write_special(path, text);
+  TemporaryFile file{target};
+  const bool written =
+      file.descriptor() >= 0 && write_all(file.descriptor(), text) && fsync(file.descriptor()) == 0;
+  if (!written || !file.rename_to(target)) refuse(path, errno);
+}
+
+}  // namespace samesum::harness

@@ -1,0 +1,55 @@
+/// Results as JSON, with where they come from; results.schema.json describes every object.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "harness/measure.hpp"
+#include "harness/recommend.hpp"
+
+namespace samesum::harness {
+
+using Json = nlohmann::ordered_json;  ///< keeps the order in which keys are set
+
+/// Output that cannot be written: what() is one line that names the file.
+struct OutputError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Everything that `samesum compare` found on one data set.
+struct Comparison {
+  std::string data;  ///< its name
+  const FormatInfo* format;
+  const Truth* truth;
+  MeasureOptions options;
+  std::vector<Measurement> measurements;  ///< sorted by merit
+  Recommendation recommendation;
+};
+
+/// What the numbers were measured on and with.
+Json provenance();
+
+/// One result, without what only repeated and timed runs can tell: the object of `samesum sum --json`.
+Json result_json(const Measurement& m, const FormatInfo& input, const Truth& truth);
+
+/// The measurements as objects without objects in them: the rows of a table.
+std::vector<Json> rows(const Comparison& c);
+
+/// Everything about one data set with its origin. As a line it is one of a results file.
+Json comparison_json(const Comparison& c);
+
+/// The object on one line, the line's end included. Text that is not UTF-8 is mended.
+std::string json_line(const Json& object);
+
+/// Objects with the same keys as lines of comma-separated values; null is an empty field.
+std::string csv(const std::vector<Json>& rows);
+
+/// Refuses early what write_file would refuse after hours of work.
+void check_writable(const std::string& path);
+
+/// Writes all of the text or nothing: under a temporary name first, beside the final one.
+void write_file(const std::string& path, const std::string& text);
+
+}  // namespace samesum::harness

@@ -1,0 +1,184 @@
+#include "harness/truth.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace samesum::harness {
+namespace {
+
+using boost::multiprecision::msb;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// So many elements may meet before their buckets are emptied; no bucket overflows meanwhile.
+constexpr int log2_chunk = 32;
+
+/// One bucket for each sign and exponent, which holds the sum of its significands. An addition costs about
+/// what a histogram costs; the wide integers come in once, at the end.
+template <class F>
+class Buckets {
+ public:
+  using Bits = BitsOf<F>;
+  static constexpr int fraction_bits = Format<F>::precision - 1;
+  using Bucket =
+      std::conditional_t<Format<F>::precision + log2_chunk <= 64, std::uint64_t, unsigned __int128>;
+  static_assert(Format<F>::precision + log2_chunk <= 8 * int{sizeof(Bucket)});
+
+  /// A finite element.
+  void add(Bits bits) {
+    constexpr Bits fraction = Bits((Bits{1} << fraction_bits) - 1);
+    const Bits hidden = Bits(Bits((bits & Format<F>::infinity) != 0) << fraction_bits);
+    bucket_[bits >> fraction_bits] += Bits((bits & fraction) | hidden);
+  }
+
+  void fold_into(Exact& sum, Exact& magnitudes) const {
+    for (std::size_t i = 0; i < bucket_.size(); ++i) {
+      if (bucket_[i] == 0) continue;
+      const auto place = decompose<F>(static_cast<Bits>(i << fraction_bits));
+      const Exact part = wide(bucket_[i]) << (place.exponent - exact_unit);
+      magnitudes += part;
+      place.negative ? sum -= part : sum += part;
+    }
+  }
+
+ private:
+  static Exact wide(Bucket x) {
+    if constexpr (sizeof(Bucket) == 8)
+      return x;
+    else
+      return (Exact{static_cast<std::uint64_t>(x >> 64)} << 64) + static_cast<std::uint64_t>(x);
+  }
+
+  std::vector<Bucket> bucket_ = std::vector<Bucket>(std::size_t{1} << (8 * sizeof(F) - fraction_bits));
+};
+
+enum class Rounding { to_nearest_even, up };
+
+/// The bits of magnitude · 2^exponent, magnitude > 0, rounded to a format.
+std::uint64_t round_magnitude(const Exact& magnitude, long exponent, const FormatInfo& format,
+                              Rounding rounding) {
+  const long precision = format.precision;
+  long quantum = std::max<long>(long(msb(magnitude)) + exponent - precision + 1, format.min_quantum);
+  Exact kept = magnitude;
+  if (const long dropped = quantum - exponent; dropped <= 0) {
+    kept <<= -dropped;
+  } else {
+    kept >>= dropped;
+    const Exact rest = magnitude - (kept << dropped), half = Exact{1} << (dropped - 1);
+    const bool away =
+        rounding == Rounding::up ? rest > 0 : rest > half || (rest == half && bit_test(kept, 0));
+    if (away) ++kept;
+  }
+  auto significand = static_cast<std::uint64_t>(kept);
+  if (significand >> precision) {  // rounded to the next power of two
+    significand >>= 1;
+    ++quantum;
+  }
+  const std::uint64_t hidden = std::uint64_t{1} << (precision - 1);
+  if (significand < hidden) return significand;  // subnormal
+  const long field = quantum - format.min_quantum + 1;
+  if (field > 2 * format.max_exponent) return format.infinity;
+  return (static_cast<std::uint64_t>(field) << (precision - 1)) + (significand - hidden);
+}
+
+double rounded_up(const Exact& magnitude) {
+  if (magnitude == 0) return 0;
+  return std::bit_cast<double>(round_magnitude(magnitude, exact_unit, format_info<fp64>(), Rounding::up));
+}
+
+Decomposed decompose(Number x) {
+  return with_format(*x.format,
+                     [&]<class F>() { return samesum::decompose<F>(static_cast<BitsOf<F>>(x.bits)); });
+}
+
+}  // namespace
+
+bool is_finite(Number x) { return (x.bits & x.format->infinity) != x.format->infinity; }
+
+Exact exact_value(Number finite) {
+  const Decomposed d = decompose(finite);
+  const Exact magnitude = Exact{d.significand} << (d.exponent - exact_unit);
+  return d.negative ? Exact{-magnitude} : magnitude;
+}
+
+double quotient(const Exact& numerator, const Exact& denominator) {
+  if (numerator == 0) return 0;
+  // At least 65 bits of the quotient, and one more that is set when there is a remainder: enough to round
+  // once.
+  const long shift = 66 + long(msb(denominator)) - long(msb(numerator));
+  Exact q, remainder;
+  divide_qr(Exact{shift > 0 ? numerator << shift : numerator},
+            Exact{shift < 0 ? denominator << -shift : denominator}, q, remainder);
+  q = (q << 1) + (remainder != 0 ? 1 : 0);
+  return std::bit_cast<double>(
+      round_magnitude(q, -shift - 1, format_info<fp64>(), Rounding::to_nearest_even));
+}
+
+template <class F>
+void Truth::add(std::span<const F> x) {
+  Buckets<F> buckets;
+  for (const F element : x) {
+    const BitsOf<F> bits = to_bits(element);
+    only_minus_zero_ &= bits == Format<F>::sign_bit;
+    if ((bits & Format<F>::infinity) != Format<F>::infinity) [[likely]]
+      buckets.add(bits);
+    else if (is_nan_bits<F>(bits))
+      ++nans_;
+    else
+      ++(bits == Format<F>::infinity ? plus_infinities_ : minus_infinities_);
+  }
+  buckets.fold_into(sum_, magnitudes_);
+}
+
+Truth::Truth(Values x) : size_{x.size} {
+  constexpr std::size_t chunk = std::size_t{1} << log2_chunk;
+  with_format(*x.format, [&]<class F>() {
+    const auto all = x.as<F>();
+    for (std::size_t i = 0; i < all.size(); i += chunk) add(all.subspan(i, std::min(chunk, all.size() - i)));
+  });
+}
+
+Number Truth::rounded(const FormatInfo& format) const {
+  if (nans_ > 0 || (plus_infinities_ > 0 && minus_infinities_ > 0)) return {&format, format.canonical_nan};
+  if (plus_infinities_ > 0) return {&format, format.infinity};
+  if (minus_infinities_ > 0) return {&format, format.sign_bit | format.infinity};
+  if (sum_ == 0) return {&format, size_ > 0 && only_minus_zero_ ? format.sign_bit : 0};
+  const std::uint64_t magnitude = round_magnitude(abs(sum_), exact_unit, format, Rounding::to_nearest_even);
+  return {&format, (sum_ < 0 ? format.sign_bit : 0) | magnitude};
+}
+
+double Truth::ulp(const FormatInfo& format) const {
+  const Number x = rounded(format);
+  return is_finite(x) ? power_of_two(decompose(x).exponent) : infinity;
+}
+
+double Truth::magnitudes_rounded_up() const { return finite() ? rounded_up(magnitudes_) : infinity; }
+
+double Truth::condition() const {
+  if (!finite() || magnitudes_ == 0) return std::numeric_limits<double>::quiet_NaN();
+  return sum_ == 0 ? infinity : quotient(magnitudes_, abs(sum_));
+}
+
+Error Truth::error_of(Number result) const {
+  const Number truth = rounded(*result.format);
+  if (!finite()) return result == truth ? Error{0, 0, 0} : Error{infinity, infinity, infinity};
+  if (!is_finite(result)) return {result == truth ? 0 : infinity, infinity, infinity};
+  const Exact error = abs(signed_error_of(result));
+  const double unit = ulp(*result.format);
+  return {.ulps = unit < infinity ? quotient(error, exact_value(Number::of(unit))) : infinity,
+          .relative = error == 0  ? 0
+                      : sum_ == 0 ? infinity
+                                  : quotient(error, abs(sum_)),
+          .absolute = rounded_up(error)};
+}
+
+bool Truth::within(double bound, Number result) const {
+  if (bound == infinity) return true;
+  if (!finite()) return result == rounded(*result.format);
+  if (!is_finite(result) || !(bound >= 0)) return false;
+  return abs(signed_error_of(result)) <= exact_value(Number::of(bound));
+}
+
+}  // namespace samesum::harness

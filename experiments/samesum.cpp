@@ -1,0 +1,128 @@
+/// The command-line tool: exact sums of files, and the errors of all the other ways to sum them.
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <sstream>
+
+#include "harness/build.hpp"
+#include "harness/commands.hpp"
+#include "harness/input.hpp"
+#include "harness/results.hpp"
+
+namespace {
+
+using namespace samesum::harness;
+
+enum ExitCode { success = 0, check_failed = 1, bad_usage = 2 };
+
+constexpr const char* file_help = ".npy .f16 .bf16 .f32 .f64 .txt .csv, or - for text";
+constexpr const char* format_help = "fp16 bf16 fp32 fp64: round elements to it once";
+constexpr const char* threads_help = "0: as many as the data deserve (default)";
+
+void add_list(CLI::App& app, Report& report) {
+  CLI::App* command = app.add_subcommand("list", "List the methods and what each promises");
+  auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "Print one JSON object");
+  command->footer("Examples:\n  samesum list\n  samesum list --json");
+  command->callback([=, &report] { report = list_command(*json); });
+}
+
+void add_sum(CLI::App& app, Report& report) {
+  CLI::App* command = app.add_subcommand("sum", "Sum a file, exactly unless told otherwise");
+  auto options = std::make_shared<SumOptions>();
+  command->add_option("file", options->file, file_help)->required()->type_name("FILE");
+  command->add_option("--format", options->format, format_help)->type_name("F");
+  command->add_option("--method", options->method, "One of `samesum list` (default exact)")
+      ->type_name("NAME");
+  command->add_option("--threads", options->threads, threads_help)->type_name("N");
+  CLI::Option* hex = command->add_flag("--hex", options->hex, "Print the result as %a does");
+  command->add_flag("--json", options->json, "Print one JSON object with error and bound")->excludes(hex);
+  command->footer(
+      "Prints the shortest decimal that reads back as the same number of its format;\n"
+      "exact rounds once, to the input's format.\n\nExamples:\n"
+      "  samesum sum data.npy\n  seq 100 | samesum sum -\n  samesum sum data.f32 --method tree/kahan/fp32 "
+      "--json");
+  command->callback([=, &report] { report = sum_command(*options); });
+}
+
+void add_compare(CLI::App& app, Report& report) {
+  CLI::App* command = app.add_subcommand("compare", "Compare the errors and speeds of methods");
+  auto options = std::make_shared<CompareOptions>();
+  command->add_option("file", options->file, file_help)->required()->type_name("FILE");
+  command->add_option("--format", options->format, format_help)->type_name("F");
+  command->add_option("--methods", options->methods, "With * and ?; no @ means @cpu (default *)")
+      ->type_name("GLOB");
+  command->add_option("--repeat", options->measure.repeats, "Timed runs of each method (default 5)")
+      ->type_name("R");
+  command->add_option("--threads", options->measure.threads, threads_help)->type_name("N");
+  CLI::Option* csv = command->add_flag("--csv", options->csv, "Print comma-separated values");
+  command->add_flag("--json", options->json, "Print one line of JSON")->excludes(csv);
+  command->add_option("--output", options->output, "Write there instead: all or nothing")->type_name("PATH");
+  command->footer(
+      "The best error comes first. Exits with 1 if a bound or a promise is broken.\n\nExamples:\n"
+      "  samesum compare data.npy\n  samesum compare data.f32 --methods 'tree/*/fp32' --repeat 20\n"
+      "  samesum compare data.csv --json --output results.jsonl");
+  command->callback([=, &report] { report = compare_command(*options); });
+}
+
+/// One line, whatever the message was.
+int refuse(std::string message) {
+  for (char& c : message)
+    if (c == '\n') c = ' ';
+  const bool named = message.rfind("samesum: ", 0) == 0;
+  std::cerr << (named ? "" : "samesum: ") << message << std::endl;
+  return bad_usage;
+}
+
+/// A reader who has seen enough, like head, is no error; a full disk is.
+int print(const std::string& text, int code) {
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (written || errno == EPIPE) return code;
+  return refuse(std::string{"standard output: cannot be written: "} + std::strerror(errno));
+}
+
+int finish(const Report& report) {
+  const int printed = print(report.text, success);
+  if (printed != success) return printed;
+  for (const std::string& failure : report.failures)
+    std::cerr << "samesum: check failed: " << failure << std::endl;
+  return report.failures.empty() ? success : check_failed;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Sums with the same bits everywhere that know how far they are from the truth.", "samesum"};
+  app.set_version_flag("--version", std::string{"samesum "} + build().version);
+  app.require_subcommand(1);
+  app.footer(
+      "Examples:\n  samesum sum data.npy\n  samesum compare data.npy\n  samesum sum --help\n\n"
+      "Exit codes: 0, 1 when a check failed, 2 for wrong usage or input.");
+  Report report;
+  add_list(app, report);
+  add_sum(app, report);
+  add_compare(app, report);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    std::ostringstream out, err;
+    if (app.exit(e, out, err) == 0) return print(out.str(), success);
+    return refuse(std::string{e.what()} + " (see samesum --help)");
+  }
+  return finish(report);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return refuse("the data do not fit into memory");
+  } catch (const std::exception& e) {  // bad input, bad usage, an unknown method: each says what is wrong
+    return refuse(e.what());
+  }
+}

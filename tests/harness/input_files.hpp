@@ -1,0 +1,68 @@
+/// Makes the files that the tests of the readers read.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/input.hpp"
+
+namespace samesum::harness {
+
+inline std::span<const std::byte> as_bytes(std::string_view s) { return std::as_bytes(std::span{s}); }
+
+/// The bytes of one number or of a list of them, little-endian or not.
+template <class T>
+std::string stored(const std::vector<T>& values, bool big_endian = false) {
+  std::string bytes;
+  for (const T value : values) {
+    std::string one(sizeof(T), '\0');
+    std::memcpy(one.data(), &value, sizeof(T));
+    if (big_endian != (std::endian::native == std::endian::big)) one.assign(one.rbegin(), one.rend());
+    bytes += one;
+  }
+  return bytes;
+}
+
+inline std::string npy(const std::string& dict, const std::string& data, int version = 1) {
+  const std::string header = dict + "\n";
+  const auto size = static_cast<std::uint32_t>(header.size());
+  const std::string length = version == 1 ? stored<std::uint16_t>({static_cast<std::uint16_t>(size)})
+                                          : stored<std::uint32_t>({size});
+  return "\x93NUMPY" + std::string{static_cast<char>(version), '\0'} + length + header + data;
+}
+
+inline std::string dict(const std::string& descr, const std::string& shape, bool fortran = false) {
+  return "{'descr': '" + descr + "', 'fortran_order': " + (fortran ? "True" : "False") +
+         ", 'shape': " + shape + ", }";
+}
+
+inline std::vector<std::uint64_t> bits(const Column& column) {
+  std::vector<std::uint64_t> all;
+  with_format(*column.format, [&]<class F>() {
+    for (const F x : column.values().as<F>()) all.push_back(to_bits(x));
+  });
+  return all;
+}
+
+inline std::vector<double> doubles(const Column& column) {
+  std::vector<double> all;
+  for (const std::uint64_t b : bits(column)) all.push_back(Number{column.format, b}.to_double());
+  return all;
+}
+
+/// What a reader says to bad input, or nothing if it took it.
+template <class Read>
+std::string complaint(Read read) {
+  try {
+    static_cast<void>(read());
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace samesum::harness

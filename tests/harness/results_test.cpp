@@ -1,0 +1,474 @@
+#include "harness/results.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "cases.hpp"
+#include "harness/commands.hpp"
+#include "harness/input.hpp"
+#include "harness/text.hpp"
+#include "samesum/samesum.hpp"
+
+namespace samesum::harness {
+namespace {
+
+namespace fs = std::filesystem;
+using samesum::testing::Array;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+std::string read(const fs::path& path) {
+  std::ifstream in{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "samesum_results_XXXXXX").string();
+    path_ = mkdtemp(name.data());
+  }
+  ~Folder() { fs::remove_all(path_); }
+  fs::path operator/(const char* name) const { return path_ / name; }
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto& entry : fs::directory_iterator{path_}) all.push_back(entry.path().filename());
+    return all;
+  }
+
+ private:
+  fs::path path_;
+};
+
+// --- the schema
+// ---------------------------------------------------------------------------------------------
+
+/// As much of JSON Schema as results.schema.json uses.
+class Schema {
+ public:
+  explicit Schema(Json root)
+      : root_(std::move(root))  // braces would make an array of it
+  {}
+
+  /// The place of the first thing that is wrong, or "".
+  std::string problem(const Json& x, const std::string& definition) const {
+    return check(x, root_.at("$defs").at(definition), definition);
+  }
+
+ private:
+  std::string check(const Json& x, const Json& schema, const std::string& place) const {
+    if (schema.contains("$ref")) {
+      const std::string name = schema["$ref"].get<std::string>().substr(std::string{"#/$defs/"}.size());
+      if (const std::string inner = check(x, root_.at("$defs").at(name), place); !inner.empty()) return inner;
+    }
+    if (schema.contains("type") && !has_type(x, schema["type"])) return place + ": type";
+    if (schema.contains("const") && x != schema["const"]) return place + ": const";
+    if (schema.contains("enum") &&
+        std::find(schema["enum"].begin(), schema["enum"].end(), x) == schema["enum"].end())
+      return place + ": enum";
+    if (schema.contains("minimum") && x.is_number() && x < schema["minimum"]) return place + ": minimum";
+    if (schema.contains("pattern") &&
+        !std::regex_search(x.get<std::string>(), std::regex{schema["pattern"].get<std::string>()}))
+      return place + ": pattern";
+    return check_members(x, schema, place);
+  }
+
+  std::string check_members(const Json& x, const Json& schema, const std::string& place) const {
+    for (const Json& key : schema.value("required", Json::array()))
+      if (!x.contains(key.get<std::string>())) return place + ": no " + key.get<std::string>();
+    if (x.is_object())
+      for (const auto& [key, value] : x.items()) {
+        const Json* known = property(schema, key);
+        if (known == nullptr && is_closed(schema)) return place + ": unknown " + key;
+        if (known == nullptr) continue;
+        if (const std::string inner = check(value, *known, place + "." + key); !inner.empty()) return inner;
+      }
+    if (x.is_array() && schema.contains("items"))
+      for (const Json& item : x)
+        if (const std::string inner = check(item, schema["items"], place + "[]"); !inner.empty())
+          return inner;
+    return "";
+  }
+
+  static bool is_closed(const Json& schema) {
+    return schema.contains("additionalProperties") || schema.contains("unevaluatedProperties");
+  }
+
+  const Json* property(const Json& schema, const std::string& key) const {
+    if (schema.contains("properties") && schema["properties"].contains(key))
+      return &schema["properties"][key];
+    if (!schema.contains("$ref")) return nullptr;
+    return property(root_.at("$defs").at(schema["$ref"].get<std::string>().substr(8)), key);
+  }
+
+  static bool has_type(const Json& x, const Json& type) {
+    if (type.is_array())
+      return std::any_of(type.begin(), type.end(), [&](const Json& one) { return has_type(x, one); });
+    return (type == "object" && x.is_object()) || (type == "array" && x.is_array()) ||
+           (type == "string" && x.is_string()) || (type == "number" && x.is_number()) ||
+           (type == "integer" && x.is_number_integer()) || (type == "boolean" && x.is_boolean()) ||
+           (type == "null" && x.is_null());
+  }
+
+  Json root_;
+};
+
+Schema schema() {
+  return Schema{Json::parse(read(fs::path{SAMESUM_SOURCE_DIR} / "experiments/harness/results.schema.json"))};
+}
+
+Comparison compare(const Array& array, const Truth& truth) {
+  std::vector<Measurement> measurements;
+  for (const Variant* v : variants_matching("tree/*", *array.values().format))
+    measurements.push_back(measure(*v, array.values(), truth, {.repeats = 2, .threads = 1}));
+  sort_by_merit(measurements);
+  const Recommendation recommendation = recommend(measurements, *array.values().format, truth);
+  return {"data", array.values().format, &truth, {.repeats = 2, .threads = 1}, measurements, recommendation};
+}
+
+TEST(AComparison, FitsTheSchemaOnEveryCaseWithAKnownAnswer) {
+  const Schema s = schema();
+  for (const auto& c : samesum::testing::cases()) {
+    const Array array = c.array();
+    const Truth truth{array.values()};
+    const Json line = Json::parse(json_line(comparison_json(compare(array, truth))));
+    ASSERT_EQ(s.problem(line, "comparison"), "") << c << '\n' << line.dump(1);
+    for (const Json& row : line["methods"]) ASSERT_EQ(s.problem(row, "measurement"), "") << c;
+  }
+}
+
+TEST(AComparison, ThatLosesAKeyDoesNotFitTheSchema) {
+  const Array array{format_info<fp64>(), {1, 2}};
+  const Truth truth{array.values()};
+  const Json line = comparison_json(compare(array, truth));
+  for (const auto& [key, value] : line.items()) {
+    Json broken = line;
+    broken.erase(key);
+    EXPECT_NE(schema().problem(broken, "comparison"), "");
+  }
+  for (const auto& [key, value] : line["methods"][0].items()) {
+    Json broken = line;
+    broken["methods"][0].erase(key);
+    EXPECT_NE(schema().problem(broken, "comparison"), "") << key;
+    broken["methods"][0][key] = Json::object();
+    EXPECT_NE(schema().problem(broken, "comparison"), "") << key;
+  }
+  Json broken = line;
+  broken["surprise"] = 1;
+  EXPECT_NE(schema().problem(broken, "comparison"), "");
+}
+
+TEST(AComparison, HasOneObjectAndOneLine) {
+  const Array array{format_info<fp64>(), {1, 2}};
+  const Truth truth{array.values()};
+  Comparison c = compare(array, truth);
+  c.data = "a name\nof two lines that is no UTF-8: \xff";
+  const std::string line = json_line(comparison_json(c));
+  EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
+  EXPECT_EQ(line.back(), '\n');
+}
+
+TEST(AResult, SaysNullWhereANumberIsNotFiniteAndAlwaysItsBits) {
+  const Array array{format_info<fp16>(), {65504, 65504}};
+  const Truth truth{array.values()};
+  const Variant& exact = find("exact/fp16@cpu");
+  const Json row = result_json(judge(exact, array.values(), truth, exact.bind(array.values())()),
+                               *array.values().format, truth);
+  EXPECT_TRUE(row["value"].is_null() && row["truth"].is_null() && row["relative_error"].is_null());
+  EXPECT_EQ(row["bits"], "0x7c00");
+  EXPECT_EQ(row["truth_bits"], "0x7c00");
+  EXPECT_EQ(row["error_ulps"], 0);
+}
+
+TEST(Rows, AreCommaSeparatedWithAHeaderAndQuotes) {
+  EXPECT_EQ(csv({}), "");
+  EXPECT_EQ(csv({Json{{"a", 1}, {"b", nullptr}}, Json{{"a", "x,\"y\""}, {"b", -0.0}}}),
+            "a,b\n1,\n\"x,\"\"y\"\"\",-0.0\n");
+}
+
+// --- files
+// --------------------------------------------------------------------------------------------------
+
+TEST(AFile, IsWrittenWholeAndReplacesTheOldOne) {
+  const Folder folder;
+  write_file(folder / "out", "old and longer");
+  write_file(folder / "out", "new");
+  EXPECT_EQ(read(folder / "out"), "new");
+  EXPECT_THAT(folder.names(), ElementsAre("out"));
+}
+
+TEST(AFile, KeepsASymbolicLinkToIt) {
+  const Folder folder;
+  write_file(folder / "target", "old");
+  fs::create_symlink("target", folder / "link");
+  write_file(folder / "link", "new");
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+  EXPECT_EQ(read(folder / "target"), "new");
+}
+
+TEST(AFile, ThatCannotBeWrittenIsRefusedByNameAndLeavesNothing) {
+  const Folder folder;
+  fs::create_directory(folder / "directory");
+  for (const auto& path : {folder / "directory", folder / "missing/out"}) {
+    try {
+      write_file(path, "text");
+      ADD_FAILURE() << path;
+    } catch (const OutputError& e) {
+      EXPECT_THAT(e.what(), HasSubstr(path.string() + ": cannot be written: "));
+    }
+  }
+  EXPECT_THAT(folder.names(), ElementsAre("directory"));
+}
+
+TEST(AFile, ThatIsADeviceIsWrittenToAndStaysADevice) {
+  write_file("/dev/null", "text");
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  EXPECT_THROW(write_file("/dev/full", "text"), OutputError);
+}
+
+// --- numbers as text
+// ----------------------------------------------------------------------------------------
+
+/// Whether one digit fewer, rounded down or up, would still read back as the same number.
+bool could_be_shorter(Number x, std::size_t digits) {
+  if (digits < 2) return false;
+  std::array<char, 160> text;
+  std::snprintf(text.data(), text.size(), "%.140e", std::abs(x.to_double()));
+  const std::string all = text.data();
+  const std::string head = all.substr(0, 1) + all.substr(2, digits - 2);
+  const int exponent = std::stoi(all.substr(all.find('e') + 1)) - static_cast<int>(digits - 2);
+  for (const unsigned long long d : {std::stoull(head), std::stoull(head) + 1})
+    if (parse_number(std::to_string(d) + "e" + std::to_string(exponent), *x.format) ==
+        Number{x.format, x.bits & ~x.format->sign_bit})
+      return true;
+  return false;
+}
+
+std::size_t significant_digits(const std::string& decimal) {
+  std::string digits;
+  for (const char c : decimal.substr(0, decimal.find('e')))
+    if (std::isdigit(static_cast<unsigned char>(c))) digits += c;
+  digits.erase(0, digits.find_first_not_of('0'));
+  digits.erase(digits.find_last_not_of('0') + 1);
+  return digits.size();
+}
+
+/// Large integers are spelled with all their digits: no blank is gained by rounding them.
+bool is_spelled_as_integer(Number x) {
+  const double magnitude = std::abs(x.to_double());
+  return magnitude == std::trunc(magnitude) && magnitude < 1e16;
+}
+
+TEST(AShortestDecimal, OfEvery16BitNumberReadsBackAndCannotBeShorter) {
+  for (const FormatInfo* format : {&format_info<fp16>(), &format_info<bf16>()})
+    for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+      const Number x{format, bits};
+      if (!is_finite(x)) continue;
+      const std::string text = shortest_decimal(x);
+      ASSERT_EQ(parse_number(text, *format), x) << text;
+      if (is_spelled_as_integer(x))
+        ASSERT_EQ(std::stod(text), x.to_double());
+      else
+        ASSERT_FALSE(could_be_shorter(x, significant_digits(text))) << text;
+    }
+}
+
+struct Spelling {
+  Number x;
+  const char* decimal;
+  const char* hex;
+  const char* bits;
+};
+
+TEST(ANumber, IsSpelledForReadersAndForMachines) {
+  const std::vector<Spelling> spellings{
+      {Number::of(0.1), "0.1", "0x1.999999999999ap-4", "0x3fb999999999999a"},
+      {Number::of(0.1f), "0.1", "0x1.99999ap-4", "0x3dcccccd"},
+      {Number::of(fp16{0.1}), "0.1", "0x1.998p-4", "0x2e66"},
+      {Number::of(bf16{0.1}), "0.1", "0x1.9ap-4", "0x3dcd"},
+      {Number::of(bf16{99840.0}), "99840", "0x1.86p+16", "0x47c3"},
+      {Number::of(16777216.0f), "16777216", "0x1p+24", "0x4b800000"},
+      {Number::of(fp16{65504.0}), "65504", "0x1.ffcp+15", "0x7bff"},
+      {Number::of(bf16{1e38}), "1e+38", "0x1.2cp+126", "0x7e96"},
+      {Number::of(fp16{0x1p-24}), "6e-08", "0x1p-24", "0x0001"},
+      {Number::of(100000.0), "100000", "0x1.86ap+16", "0x40f86a0000000000"},
+      {Number::of(1e16), "1e+16", "0x1.1c37937e08p+53", "0x4341c37937e08000"},
+      {Number::of(123456789012345.0), "123456789012345", "0x1.c12218377de4p+46", "0x42dc12218377de40"},
+      {Number::of(-1.5e-7), "-1.5e-07", "-0x1.421f5f40d8376p-23", "0xbe8421f5f40d8376"},
+      {Number::of(0.0), "0", "0x0p+0", "0x0000000000000000"},
+      {Number::of(-0.0f), "-0", "-0x0p+0", "0x80000000"},
+      {Number::of(-infinity), "-inf", "-inf", "0xfff0000000000000"},
+      {Number{&format_info<bf16>(), 0x7fc0}, "nan", "nan", "0x7fc0"},
+  };
+  for (const Spelling& s : spellings) {
+    EXPECT_EQ(shortest_decimal(s.x), s.decimal);
+    EXPECT_EQ(hexadecimal(s.x), s.hex);
+    EXPECT_EQ(bit_string(s.x), s.bits);
+  }
+}
+
+TEST(ANumberInATable, FitsItsColumn) {
+  EXPECT_EQ(compact(0.30501, 7), "0.305");
+  EXPECT_EQ(compact(12345678, 7), "1.2e+07");
+  EXPECT_EQ(compact(-1.23456e-100, 8, 17), "-1e-100");
+  EXPECT_EQ(compact(infinity, 7), "inf");
+  EXPECT_EQ(compact(std::nan(""), 7), "-");
+  EXPECT_EQ(duration(0.0123456), "12.3ms");
+  EXPECT_EQ(duration(1.2e-6), "1.20us");
+  EXPECT_EQ(duration(9.9999e-7), "1000ns");
+  EXPECT_EQ(duration(123.4), "123s");
+}
+
+// --- names
+// --------------------------------------------------------------------------------------------------
+
+TEST(AGlob, MatchesWholeNamesWithStarsAndQuestionMarks) {
+  EXPECT_TRUE(matches("*", "tree/kahan/fp32@cpu"));
+  EXPECT_TRUE(matches("tree/*@cpu", "tree/kahan/fp32@cpu"));
+  EXPECT_TRUE(matches("*/fp??@*", "tree/kahan/fp32@cpu"));
+  EXPECT_TRUE(matches("", ""));
+  EXPECT_FALSE(matches("tree", "tree/kahan/fp32@cpu"));
+  EXPECT_FALSE(matches("*/fp?@cpu", "tree/kahan/fp32@cpu"));
+  EXPECT_FALSE(matches("?", ""));
+}
+
+std::vector<std::string> names_matching(const std::string& glob) {
+  std::vector<std::string> names;
+  for (const Variant* v : variants_matching(glob, format_info<bf16>())) names.push_back(v->name);
+  return names;
+}
+
+TEST(AGlob, WithoutABackendMeansTheCpu) {
+  EXPECT_THAT(names_matching("exact"), ElementsAre("exact/bf16@cpu"));
+  EXPECT_THAT(names_matching("exact@reference"), ElementsAre("exact/bf16@reference"));
+  EXPECT_THAT(names_matching("tree/kahan/*32"), ElementsAre("tree/kahan/fp32@cpu"));
+  EXPECT_THAT(names_matching("tree/kahan/*32@*").size(), 2u);
+  EXPECT_THAT(names_matching("tree/kahan/*32*reference"), ElementsAre("tree/kahan/fp32@reference"));
+  EXPECT_THROW(names_matching("tree"), UsageError);
+}
+
+// --- judging
+// ------------------------------------------------------------------------------------------------
+
+/// What a run of that method could have given on some data.
+Measurement pretend(const char* name, double seconds, double bound, double error = 0) {
+  const Variant& v = find(name);
+  const Number value{v.format, 0};
+  return {&v, value, value, {error, error, error}, bound, true, 1, 3, seconds, 1};
+}
+
+TEST(AFailure, IsABrokenBoundABrokenPromiseOrAnExactSumThatIsNot) {
+  Measurement m = pretend("tree/plain/fp64", 1, 1);
+  EXPECT_FALSE(failure(m));
+  m.distinct_bits = 2;
+  EXPECT_THAT(failure(m).value(), HasSubstr("promises everywhere but gave 2 bit patterns in 3 runs"));
+  m.within_bound = false;
+  EXPECT_THAT(failure(m).value(), HasSubstr("exceeds its bound"));
+
+  Measurement atomic = pretend("atomic/plain/fp64", 1, 1);
+  atomic.distinct_bits = 3;
+  EXPECT_FALSE(failure(atomic)) << "it promises nothing";
+
+  Measurement exact = pretend("exact/fp16", 1, 1);
+  EXPECT_FALSE(failure(exact));
+  exact.value.bits = 1;
+  EXPECT_THAT(failure(exact).value(), HasSubstr("gave 0x0001, but the exact sum rounds to 0x0000"));
+}
+
+TEST(TheOrderOfMerit, IsByErrorThenBySpeed) {
+  std::vector<Measurement> all{pretend("tree/plain/fp64", 1, 1, 2), pretend("tree/kahan/fp64", 3, 1, 1),
+                               pretend("exact/fp64", 2, 1, 1), pretend("serial/plain/fp64", 1, 1, infinity)};
+  sort_by_merit(all);
+  std::vector<std::string> names;
+  for (const Measurement& m : all) names.push_back(m.variant->name);
+  EXPECT_THAT(names, ElementsAre("exact/fp64@cpu", "tree/kahan/fp64@cpu", "tree/plain/fp64@cpu",
+                                 "serial/plain/fp64@cpu"));
+}
+
+class Advice : public ::testing::Test {
+ protected:
+  std::string on(std::vector<Measurement> all, std::vector<double> x = {1}) const {
+    const Array array{format_info<fp64>(), x};
+    sort_by_merit(all);
+    return recommend(all, format_info<fp64>(), Truth{array.values()}).variant->name;
+  }
+};
+
+TEST_F(Advice, IsTheFastestThatIsSureOfOneUlp) {
+  EXPECT_EQ(on({pretend("exact/fp64", 9, 0x1p-53), pretend("tree/kahan/fp64", 2, 0x1p-52),
+                pretend("tree/plain/fp64", 1, 0x1p-51)}),
+            "tree/kahan/fp64@cpu");
+}
+
+TEST_F(Advice, IsExactWhereItCostsLittleMore) {
+  EXPECT_EQ(on({pretend("exact/fp64", 2.2, 0x1p-53), pretend("tree/kahan/fp64", 2, 0x1p-52)}),
+            "exact/fp64@cpu");
+}
+
+TEST_F(Advice, IsExactWhereNothingElseIsSure) {
+  EXPECT_EQ(on({pretend("exact/fp64", 99, 0x1p-53), pretend("tree/plain/fp64", 1, 1)}), "exact/fp64@cpu");
+}
+
+TEST_F(Advice, IsExactWhereDataAreNotFinite) {
+  EXPECT_EQ(on({pretend("exact/fp64", 99, infinity), pretend("tree/plain/fp64", 1, infinity)}, {infinity}),
+            "exact/fp64@cpu");
+}
+
+TEST_F(Advice, PassesOverWhatPromisesNothingAndWhatIsNarrowerThanTheData) {
+  EXPECT_EQ(on({pretend("atomic/plain/fp64", 1, 0x1p-53), pretend("exact/fp32", 1, 0x1p-53),
+                pretend("exact/fp64", 9, 0x1p-53)}),
+            "exact/fp64@cpu");
+}
+
+TEST_F(Advice, PassesOverWhatBrokeItsWord) {
+  Measurement broken = pretend("tree/kahan/fp64", 1, 0x1p-53);
+  broken.within_bound = false;
+  EXPECT_EQ(on({broken, pretend("exact/fp64", 9, 0x1p-53)}), "exact/fp64@cpu");
+  EXPECT_EQ(on({broken}), "tree/kahan/fp64@cpu") << "for want of another";
+}
+
+TEST_F(Advice, IsTheSmallestErrorWhereNothingIsSure) {
+  EXPECT_EQ(on({pretend("tree/plain/fp64", 1, 1, 0.5), pretend("tree/kahan/fp64", 9, 1, 0.25),
+                pretend("atomic/plain/fp64", 1, 1, 0)}),
+            "tree/kahan/fp64@cpu");
+}
+
+TEST(AMeasurement, CountsBitPatternsAndBytes) {
+  const std::vector<double> x{1, 2, 3};
+  const Truth truth{x};
+  const Measurement m = measure(find("tree/plain/fp64"), x, truth, {.repeats = 3, .threads = 2});
+  EXPECT_EQ(m.value, Number::of(6.0));
+  EXPECT_EQ(m.distinct_bits, 1u);
+  EXPECT_EQ(m.repeats, 3);
+  EXPECT_GT(m.seconds, 0);
+  EXPECT_DOUBLE_EQ(m.gigabytes_per_second, 24 / m.seconds / 1e9);
+}
+
+/// A variant that gives another answer at each run.
+TEST(AMeasurement, OfAnUnsteadyVariantIsItsWorstRun) {
+  Variant unsteady = find("atomic/plain/fp64");
+  unsteady.run.fill([](const void*, std::size_t, int) {
+    static int runs = 0;
+    return to_bits(std::array{6.0, 6.0, 7.0, 5.5}[static_cast<std::size_t>(runs++ % 4)]);
+  });
+  const std::vector<double> x{1, 2, 3};
+  const Measurement m = measure(unsteady, x, Truth{x}, {.repeats = 7, .threads = 0});
+  EXPECT_EQ(m.distinct_bits, 3u);
+  EXPECT_EQ(m.value, Number::of(7.0));
+  EXPECT_FALSE(m.within_bound);
+}
+
+}  // namespace
+}  // namespace samesum::harness

@@ -1,0 +1,341 @@
+/// The command-line tool, as a shell sees it: what it prints, where, and its exit code.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cases.hpp"
+
+namespace samesum {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+std::string read(const fs::path& path) {
+  std::ifstream in{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+void write(const fs::path& path, const std::string& text) { std::ofstream{path, std::ios::binary} << text; }
+
+void write(const fs::path& path, Values x) {
+  write(path, std::string{static_cast<const char*>(x.data), x.size * x.format->bytes});
+}
+
+std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> all;
+  std::istringstream in{text};
+  for (std::string line; std::getline(in, line);) all.push_back(line);
+  return all;
+}
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+/// A folder with some data, in which shell commands run; $T is the tool.
+class Shell {
+ public:
+  Shell() {
+    std::string name = (fs::temp_directory_path() / "samesum_tool_XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    fs::create_directory(folder_ / "work");
+    setenv("T", SAMESUM_TOOL, 1);
+    write(work() / "numbers.txt", "1\n2.5\n-3\n");
+    write(work() / "cancel.txt", "1e100 1 -1e100 1e-100 1e50 -1 -1e50\n");
+    write(work() / "empty.txt", "");
+    write(work() / "bad.txt", "1\n2 three\n");
+    write(work() / "odd.f32", "12345");
+    write(work() / "inf.txt", "inf 1 2\n");
+    write(work() / "zeros.txt", "-0 -0\n");
+    write(work() / "ones.bf16",
+          testing_support::Array{format_info<bf16>(), std::vector<double>(100000, 1)}.values());
+    write(work() / "uniform.f32",
+          testing_support::Array{format_info<fp32>(), rounded(testing_support::uniform(5000, 1))}.values());
+  }
+  ~Shell() { fs::remove_all(folder_); }
+
+  fs::path work() const { return folder_ / "work"; }
+
+  Outcome run(const std::string& command) const {
+    const std::string redirected = "cd '" + work().string() + "' && { " + command + "\n} >../out 2>../err";
+    const int status = std::system(redirected.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(folder_ / "out"), read(folder_ / "err")};
+  }
+
+ private:
+  static std::vector<double> rounded(std::vector<double> x) {
+    for (double& e : x) e = static_cast<double>(static_cast<float>(e));
+    return x;
+  }
+  fs::path folder_;
+};
+
+const Shell& shell() {
+  static const Shell only;
+  return only;
+}
+
+json run_json(const std::string& command) {
+  const Outcome o = shell().run(command);
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_EQ(lines(o.out).size(), 1u);
+  return json::parse(o.out);
+}
+
+// --- what works
+// ---------------------------------------------------------------------------------------------
+
+struct Good {
+  std::string command, out;
+};
+std::ostream& operator<<(std::ostream& out, const Good& g) { return out << g.command; }
+
+class TheToolSums : public ::testing::TestWithParam<Good> {};
+
+TEST_P(TheToolSums, AndPrintsOneNumber) {
+  const Outcome o = shell().run(GetParam().command);
+  EXPECT_EQ(o.code, 0);
+  EXPECT_EQ(o.out, GetParam().out + "\n");
+  EXPECT_THAT(o.err, IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Data, TheToolSums,
+    ::testing::Values(Good{"$T sum numbers.txt", "0.5"}, Good{"$T sum numbers.txt --hex", "0x1p-1"},
+                      Good{"$T sum cancel.txt", "1e-100"}, Good{"$T sum cancel.txt --method exact", "1e-100"},
+                      Good{"$T sum cancel.txt --method serial/plain/fp64", "0"},
+                      Good{"$T sum cancel.txt --method exact@reference", "1e-100"},
+                      Good{"$T sum cancel.txt --method exact/fp16", "0"}, Good{"$T sum empty.txt", "0"},
+                      Good{"$T sum inf.txt", "inf"}, Good{"$T sum zeros.txt", "-0"},
+                      Good{"$T sum zeros.txt --hex", "-0x0p+0"}, Good{"$T sum ones.bf16", "99840"},
+                      Good{"$T sum ones.bf16 --method exact/fp32", "100000"},
+                      Good{"$T sum ones.bf16 --method serial/plain/bf16", "256"},
+                      Good{"$T sum ones.bf16 --method serial/neumaier/bf16@cpu --threads 3", "512"},
+                      Good{"$T sum ones.bf16 --method serial/kahan/bf16@reference", "65536"},
+                      Good{"$T sum ones.bf16 --format fp64", "100000"}, Good{"seq 100 | $T sum -", "5050"},
+                      Good{"echo 0.1 | $T sum - --format fp16", "0.1"},
+                      Good{"echo 0.1 | $T sum - --format fp16 --hex", "0x1.998p-4"},
+                      Good{"echo nan -nan | $T sum -", "nan"},
+                      Good{"$T sum --threads 0 numbers.txt", "0.5"}));
+
+TEST(TheToolsSum, AsJsonIsOneObjectWithEveryKey) {
+  const json o = run_json("$T sum cancel.txt --json");
+  EXPECT_EQ(o["method"], "exact/fp64@cpu");
+  EXPECT_EQ(o["input_format"], "fp64");
+  EXPECT_EQ(o["n"], 7);
+  EXPECT_EQ(o["value"], 1e-100);
+  EXPECT_EQ(o["bits"], "0x2b2bff2ee48e0530");
+  EXPECT_EQ(o["truth"], o["value"]);
+  EXPECT_EQ(o["truth_bits"], o["bits"]);
+  EXPECT_LE(o["error_ulps"], 0.5);
+  EXPECT_GE(o["relative_error"], 0);
+  EXPECT_GT(o["bound"], 0);
+  EXPECT_GT(o["condition"], 1e199);
+  EXPECT_EQ(o["promise"], "order_free");
+}
+
+TEST(TheToolsSum, AsJsonHasTheFormatOfItsMethod) {
+  const json o = run_json("$T sum ones.bf16 --method tree/plain/fp16 --json");
+  EXPECT_EQ(o["input_format"], "bf16");
+  EXPECT_EQ(o["bits"].get<std::string>().size(), 6u);
+  EXPECT_EQ(o["truth_bits"], "0x7c00");
+  EXPECT_TRUE(o["truth"].is_null());
+  EXPECT_EQ(o["condition"], 1);
+}
+
+TEST(TheToolsSum, AsJsonSaysNullForWhatIsNotFinite) {
+  const json o = run_json("$T sum inf.txt --json");
+  for (const char* key : {"value", "truth", "bound", "condition"}) EXPECT_TRUE(o[key].is_null()) << key;
+  EXPECT_EQ(o["bits"], "0x7ff0000000000000");
+  EXPECT_EQ(o["error_ulps"], 0);
+}
+
+TEST(TheToolsList, NamesEveryVariantAndWhatIsNotSupported) {
+  const json list = run_json("$T list --json");
+  ASSERT_EQ(list["variants"].size(), variants().size());
+  for (std::size_t i = 0; i < variants().size(); ++i) {
+    const json& entry = list["variants"][i];
+    const Variant& v = variants()[i];
+    EXPECT_EQ(entry["name"], v.name);
+    EXPECT_EQ(entry["promise"], name_of(v.promise));
+    EXPECT_EQ(entry["height"], v.height(1 << 20).total());
+    EXPECT_EQ(entry["state_bytes"], v.state_bytes);
+    EXPECT_TRUE(entry["order"].is_null() == v.order.empty());
+  }
+  ASSERT_EQ(list["unsupported"].size(), unsupported().size());
+  for (const json& u : list["unsupported"]) EXPECT_FALSE(u["reason"].get<std::string>().empty()) << u["name"];
+}
+
+TEST(TheToolsList, IsReadableAt80Columns) {
+  const Outcome o = shell().run("$T list");
+  EXPECT_EQ(o.code, 0);
+  for (const Variant& v : variants()) EXPECT_THAT(o.out, HasSubstr(v.name));
+  for (const std::string& line : lines(o.out))
+    EXPECT_TRUE(line.size() <= 80 || line.find("because") != std::string::npos) << line;
+}
+
+// --- compare
+// ------------------------------------------------------------------------------------------------
+
+TEST(TheToolsComparison, AsJsonHasEveryMatchingMethodBestFirst) {
+  const json o = run_json("$T compare uniform.f32 --methods '*/fp*' --repeat 3 --json");
+  EXPECT_EQ(o["data"]["n"], 5000);
+  std::size_t matching = 0;
+  for (const Variant& v : variants()) matching += v.backend == "cpu" && v.format->name.substr(0, 2) == "fp";
+  ASSERT_EQ(o["methods"].size(), matching);
+  double last = 0;
+  for (const json& m : o["methods"]) {
+    EXPECT_TRUE(m["within_bound"]) << m;
+    EXPECT_EQ(m["repeats"], 3);
+    const double error = m["absolute_error"].is_null() ? std::numeric_limits<double>::infinity()
+                                                       : m["absolute_error"].get<double>();
+    EXPECT_GE(error, last);
+    last = error;
+    EXPECT_TRUE(m["promise"] == "none" || m["distinct_bits"] == 1) << m;
+    EXPECT_TRUE(m["promise"] != "order_free" || m["bits"] == m["truth_bits"]) << m;
+  }
+  EXPECT_THAT(o["failures"], IsEmpty());
+  EXPECT_THAT(o["recommendation"]["method"].get<std::string>(), HasSubstr("@cpu"));
+}
+
+TEST(TheToolsComparison, AsTextFits80ColumnsAndEndsWithAdvice) {
+  for (const char* file : {"uniform.f32", "cancel.txt", "inf.txt", "zeros.txt", "empty.txt", "ones.bf16"}) {
+    const Outcome o = shell().run(std::string{"$T compare "} + file + " --repeat 1");
+    EXPECT_EQ(o.code, 0) << o.err;
+    EXPECT_THAT(o.err, IsEmpty()) << "progress is for terminals";
+    for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
+    EXPECT_THAT(lines(o.out).back(), ContainsRegex("^Use [a-z0-9_/]+: .+"));
+  }
+}
+
+TEST(TheToolsComparison, AsCsvHasAHeaderAndRowsOfTheSameWidth) {
+  const Outcome o = shell().run("$T compare inf.txt --methods '*/kahan/*' --csv");
+  EXPECT_EQ(o.code, 0);
+  const auto rows = lines(o.out);
+  ASSERT_EQ(rows.size(), 1u + 12u);
+  EXPECT_THAT(rows[0], StartsWith("method,input_format,n,value,bits,truth,"));
+  for (const std::string& row : rows)
+    EXPECT_EQ(std::count(row.begin(), row.end(), ','), std::count(rows[0].begin(), rows[0].end(), ','))
+        << row;
+}
+
+TEST(TheToolsComparison, GoesToAFileInsteadWhole) {
+  EXPECT_EQ(shell().run("$T compare numbers.txt --methods exact --json --output result.jsonl").out, "");
+  EXPECT_EQ(json::parse(read(shell().work() / "result.jsonl"))["methods"].size(), 1u);
+  fs::remove(shell().work() / "result.jsonl");
+}
+
+TEST(TheToolsComparison, OfArrivalOrderShowsMoreThanOneBitPatternAndOfTheOthersOne) {
+  write(shell().work() / "long.f32",
+        testing_support::Array{format_info<fp32>(), testing_support::uniform(std::size_t{1} << 22, 2)}
+            .values());
+  const json o = run_json("$T compare long.f32 --methods '*/plain/fp32' --threads 4 --repeat 60 --json");
+  for (const json& m : o["methods"])
+    if (m["promise"] == "none")
+      EXPECT_GT(m["distinct_bits"], 1) << m["method"];
+    else
+      EXPECT_EQ(m["distinct_bits"], 1) << m["method"];
+  fs::remove(shell().work() / "long.f32");
+}
+
+// --- what does not
+// ------------------------------------------------------------------------------------------
+
+struct Bad {
+  std::string command, message;
+};
+std::ostream& operator<<(std::ostream& out, const Bad& b) { return out << b.command; }
+
+class TheToolRefuses : public ::testing::TestWithParam<Bad> {};
+
+TEST_P(TheToolRefuses, WithOneLineThatNamesTheTrouble) {
+  const Outcome o = shell().run(GetParam().command);
+  EXPECT_EQ(o.code, 2);
+  EXPECT_THAT(o.out, IsEmpty());
+  EXPECT_EQ(lines(o.err).size(), 1u) << o.err;
+  EXPECT_THAT(o.err, StartsWith("samesum: "));
+  EXPECT_THAT(o.err, HasSubstr(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Arguments, TheToolRefuses,
+    ::testing::Values(
+        Bad{"$T", "subcommand is required"}, Bad{"$T frobnicate", "see samesum --help"},
+        Bad{"$T sum", "file is required"}, Bad{"$T sum numbers.txt --frobnicate", "--frobnicate"},
+        Bad{"$T sum numbers.txt empty.txt", "empty.txt"}, Bad{"$T sum missing.txt", "missing.txt"},
+        Bad{"$T sum .", "."}, Bad{"$T sum bad.txt", "bad.txt"}, Bad{"$T sum odd.f32", "odd.f32"},
+        Bad{"$T sum numbers.txt --format fp8", "'fp8'"},
+        Bad{"$T sum numbers.txt --format fp8", "fp16, bf16, fp32, fp64"},
+        Bad{"$T sum numbers.txt --threads -1", "--threads: -1 is negative"},
+        Bad{"$T sum numbers.txt --threads many", "many"},
+        Bad{"$T sum numbers.txt --threads 99999999999", "--threads"},
+        Bad{"$T sum numbers.txt --threads", "--threads"}, Bad{"$T sum numbers.txt --hex --json", "--json"},
+        Bad{"$T sum numbers.txt --method tree/kahn/fp32", "nearest are tree/kahan/fp32@cpu"},
+        Bad{"$T sum missing.txt --method tree/kahn/fp32", "tree/kahn/fp32"},
+        Bad{"$T sum numbers.txt --method ''", "no variant ''"},
+        Bad{"$T sum numbers.txt --method exact/fp8", "exact/fp8"},
+        Bad{"$T sum numbers.txt --method exact@tpu", "exact/fp64@tpu"},
+        Bad{"$T sum numbers.txt --method atomic/kahan/fp32", "an atomic cell holds one number"},
+        Bad{"$T compare numbers.txt --threads -7", "--threads: -7 is negative"},
+        Bad{"$T compare numbers.txt --repeat 0", "--repeat: 0"},
+        Bad{"$T compare numbers.txt --repeat -3", "--repeat: -3"},
+        Bad{"$T compare numbers.txt --repeat 1.5", "1.5"},
+        Bad{"$T compare numbers.txt --csv --json", "--csv"},
+        Bad{"$T compare numbers.txt --methods 'x*'", "'x*' matches no method"},
+        Bad{"$T compare missing.txt --methods 'x*'", "'x*' matches no method"},
+        Bad{"$T compare numbers.txt --methods ''", "'' matches no method"},
+        Bad{"$T compare missing.txt", "missing.txt"},
+        Bad{"$T compare numbers.txt --output missing/out", "missing/out: cannot be written"},
+        Bad{"$T compare numbers.txt --output .", ".: cannot be written: Is a directory"},
+        Bad{"$T compare numbers.txt --methods exact --output /dev/full", "/dev/full: cannot be written"},
+        Bad{"$T sum numbers.txt >/dev/full", "standard output: cannot be written: No space left"},
+        Bad{"$T list >/dev/full", "standard output"},
+        Bad{"$T compare numbers.txt --methods exact >&-", "standard output"}));
+
+TEST(TheTool, LeavesNothingBehindWhereItCannotWrite) {
+  const auto count = [] {
+    return std::distance(fs::directory_iterator{shell().work()}, fs::directory_iterator{});
+  };
+  const auto before = count();
+  shell().run("$T compare numbers.txt --methods exact --output missing/out");
+  shell().run("$T compare bad.txt --methods exact --output out");
+  EXPECT_EQ(count(), before);
+}
+
+TEST(TheTool, SurvivesAReaderWhoHasSeenEnough) {
+  const Outcome o = shell().run("{ $T list --json; echo \"code $?\" >&2; } | true");
+  EXPECT_EQ(o.err, "code 0\n");
+}
+
+TEST(TheTool, ExplainsItselfWithExamples) {
+  for (const char* command : {"", "list ", "sum ", "compare "}) {
+    const Outcome o = shell().run(std::string{"$T "} + command + "--help");
+    EXPECT_EQ(o.code, 0);
+    EXPECT_THAT(o.err, IsEmpty());
+    EXPECT_THAT(o.out, HasSubstr("Examples:\n  "));
+    for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
+  }
+}
+
+TEST(TheTool, TellsItsVersion) {
+  EXPECT_THAT(shell().run("$T --version").out, ContainsRegex("^samesum [0-9]+\\.[0-9]+\\.[0-9]+\n$"));
+}
+
+}  // namespace
+}  // namespace samesum
