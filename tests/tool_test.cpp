@@ -98,8 +98,7 @@ json run_json(const std::string& command) {
   return json::parse(o.out);
 }
 
-// --- what works
-// ---------------------------------------------------------------------------------------------
+// --- what works ----------------------------------------------------------------------------------
 
 struct Good {
   std::string command, out;
@@ -190,8 +189,7 @@ TEST(TheToolsList, IsReadableAt80Columns) {
     EXPECT_TRUE(line.size() <= 80 || line.find("because") != std::string::npos) << line;
 }
 
-// --- compare
-// ------------------------------------------------------------------------------------------------
+// --- compare -------------------------------------------------------------------------------------
 
 TEST(TheToolsComparison, AsJsonHasEveryMatchingMethodBestFirst) {
   const json o = run_json("$T compare uniform.f32 --methods '*/fp*' --repeat 3 --json");
@@ -254,8 +252,7 @@ TEST(TheToolsComparison, OfArrivalOrderShowsMoreThanOneBitPatternAndOfTheOthersO
   fs::remove(shell().work() / "long.f32");
 }
 
-// --- what does not
-// ------------------------------------------------------------------------------------------
+// --- what does not -------------------------------------------------------------------------------
 
 struct Bad {
   std::string command, message;

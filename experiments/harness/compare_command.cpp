@@ -17,10 +17,12 @@ class Progress {
   Progress() = default;
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  ~Progress() { show(""); }
+  ~Progress() {
+    if (watched_) std::fputs("\r\033[K", stderr);
+  }
 
-  void show(const std::string& text) const {
-    if (watched_) std::fprintf(stderr, "\r\033[K%s", text.c_str());
+  void show(std::size_t done, std::size_t all, const std::string& name) const {
+    if (watched_) std::fprintf(stderr, "\r\033[K[%zu/%zu] %s", done + 1, all, name.c_str());
   }
 
  private:
@@ -32,16 +34,14 @@ std::vector<Measurement> measure_all(const std::vector<const Variant*>& chosen, 
   const Progress progress;
   std::vector<Measurement> measurements;
   for (const Variant* variant : chosen) {
-    progress.show("[" + std::to_string(measurements.size() + 1) + "/" + std::to_string(chosen.size()) + "] " +
-                  variant->name);
+    progress.show(measurements.size(), chosen.size(), variant->name);
     measurements.push_back(measure(*variant, x, truth, options));
   }
   sort_by_merit(measurements);
   return measurements;
 }
 
-// --- the table: 80 columns
-// ----------------------------------------------------------------------------------
+// --- the table: 80 columns -----------------------------------------------------------------------
 
 constexpr std::size_t name_width = 25;
 

@@ -21,7 +21,8 @@ Report as_json(const Variant& variant, Values x, Number value) {
 Report sum_command(const SumOptions& options) {
   check_threads(options.threads);
   const FormatInfo* format = format_named(options.format);
-  find(complete_method(options.method, format ? *format : formats[0]));  // a wrong one is told before reading
+  // A name that does not depend on the file is judged before the file is read.
+  if (complete_method(options.method, formats[0]) == options.method) find(options.method);
   const Column column = read_column(options.file, format);
   const Variant& variant = find(complete_method(options.method, *column.format));
   const Number value = variant.bind(column.values(), {.threads = options.threads})();

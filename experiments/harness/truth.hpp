@@ -12,7 +12,8 @@
 namespace samesum::harness {
 
 /// An exact number as a multiple of 2^-1074. Every finite value of every format is one, and so is every sum.
-using Exact = boost::multiprecision::cpp_int;
+using Exact =
+    boost::multiprecision::number<boost::multiprecision::cpp_int_backend<>, boost::multiprecision::et_off>;
 inline constexpr int exact_unit = Format<fp64>::min_quantum;
 
 bool is_finite(Number x);

@@ -52,8 +52,7 @@ class Folder {
   fs::path path_;
 };
 
-// --- the schema
-// ---------------------------------------------------------------------------------------------
+// --- the schema ----------------------------------------------------------------------------------
 
 /// As much of JSON Schema as results.schema.json uses.
 class Schema {
@@ -198,8 +197,7 @@ TEST(Rows, AreCommaSeparatedWithAHeaderAndQuotes) {
             "a,b\n1,\n\"x,\"\"y\"\"\",-0.0\n");
 }
 
-// --- files
-// --------------------------------------------------------------------------------------------------
+// --- files ---------------------------------------------------------------------------------------
 
 TEST(AFile, IsWrittenWholeAndReplacesTheOldOne) {
   const Folder folder;
@@ -238,8 +236,7 @@ TEST(AFile, ThatIsADeviceIsWrittenToAndStaysADevice) {
   EXPECT_THROW(write_file("/dev/full", "text"), OutputError);
 }
 
-// --- numbers as text
-// ----------------------------------------------------------------------------------------
+// --- numbers as text -----------------------------------------------------------------------------
 
 /// Whether one digit fewer, rounded down or up, would still read back as the same number.
 bool could_be_shorter(Number x, std::size_t digits) {
@@ -331,8 +328,7 @@ TEST(ANumberInATable, FitsItsColumn) {
   EXPECT_EQ(duration(123.4), "123s");
 }
 
-// --- names
-// --------------------------------------------------------------------------------------------------
+// --- names ---------------------------------------------------------------------------------------
 
 TEST(AGlob, MatchesWholeNamesWithStarsAndQuestionMarks) {
   EXPECT_TRUE(matches("*", "tree/kahan/fp32@cpu"));
@@ -359,8 +355,7 @@ TEST(AGlob, WithoutABackendMeansTheCpu) {
   EXPECT_THROW(names_matching("tree"), UsageError);
 }
 
-// --- judging
-// ------------------------------------------------------------------------------------------------
+// --- judging -------------------------------------------------------------------------------------
 
 /// What a run of that method could have given on some data.
 Measurement pretend(const char* name, double seconds, double bound, double error = 0) {

@@ -67,12 +67,12 @@ void expect_nearest(const Exact& sum, Number rounded) {
   const auto value = [&](Number x) { return x.bits == format.infinity ? past_the_end : exact_value(x); };
   const Exact target = abs(sum);
   const Number at = magnitude(rounded);
-  const Exact distance = abs(Exact{value(at) - target});
+  const Exact distance = abs(value(at) - target);
   EXPECT_TRUE(sum == 0 || (sum < 0) == ((rounded.bits & format.sign_bit) != 0));
   if (at.bits == format.infinity && target >= past_the_end) return;
   for (const int step : {-1, 1}) {
     if ((step < 0 && at.bits == 0) || (step > 0 && at.bits == format.infinity)) continue;
-    const Exact other = abs(Exact{value(neighbour(at, step)) - target});
+    const Exact other = abs(value(neighbour(at, step)) - target);
     EXPECT_LE(distance, other);
     EXPECT_TRUE(distance != other || at.bits % 2 == 0) << "a tie goes to the even neighbour";
   }
@@ -112,7 +112,7 @@ TYPED_TEST(TruthOf, ManyEqualElementsFillsNoBucketToOverflow) {
   const TypeParam largest = convert<TypeParam>(Format<TypeParam>::max_finite);
   const std::vector<TypeParam> x(1 << 20, largest);
   const Truth truth{x};
-  EXPECT_EQ(truth.sum(), Exact{exact_value(Number::of(largest)) << 20});
+  EXPECT_EQ(truth.sum(), exact_value(Number::of(largest)) << 20);
   EXPECT_EQ(truth.magnitudes(), truth.sum());
 }
 
@@ -147,8 +147,7 @@ TEST_P(TruthOfCase, IsTheKnownAnswer) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, TruthOfCase, ::testing::ValuesIn(samesum::testing::cases()));
 
-// --- rounding to another format than the input's
-// ------------------------------------------------------------
+// --- rounding to another format than the input's -------------------------------------------------
 
 struct Conversion {
   std::string name;
@@ -184,8 +183,7 @@ INSTANTIATE_TEST_SUITE_P(
         Conversion{"65520 in fp16", {65520}, &format_info<fp16>(), infinity},
         Conversion{"half an ulp beyond the largest fp32", {0x1.ffffffp127}, &format_info<fp32>(), infinity}));
 
-// --- errors
-// -------------------------------------------------------------------------------------------------
+// --- errors --------------------------------------------------------------------------------------
 
 TEST(AnErrorInUlps, IsMeasuredFromTheUnroundedSum) {
   const std::vector<double> x{1, 0x1p-54};
@@ -251,8 +249,7 @@ TEST(Within, ComparesWithoutRounding) {
   EXPECT_FALSE(truth.within(1, Number::of(infinity)));
 }
 
-// --- the rest
-// -----------------------------------------------------------------------------------------------
+// --- the rest ------------------------------------------------------------------------------------
 
 TEST(Condition, IsTheSumOfMagnitudesOverTheMagnitudeOfTheSum) {
   EXPECT_EQ((Truth{std::vector<double>{3, -1}}.condition()), 2);
