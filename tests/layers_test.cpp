@@ -32,6 +32,7 @@ const std::vector<std::pair<std::string, int>> floors = {
     {"lib/samesum/samesum.hpp", 10},
     {"lib/samesum/registry.cpp", 11},
     {"lib/samesum/state.cpp", 11},
+    {"experiments/samesum_build.hpp", 0},  // generated: version, compiler, commit
     {"experiments/harness/", 12},
     {"experiments/", 13},
     {"tests/", 14},

@@ -41,7 +41,7 @@ std::string as_text() {
   for (const Variant& v : variants())
     text += row(v.name, std::string{name_of(v.promise)}, std::to_string(v.height(sample_size).total()),
                 std::to_string(v.state_bytes), std::to_string(v.operations_per_element));
-  text += "\nheight: additions on the longest path; bytes: of a state; operations: per element\n";
+  text += "\nheight: additions on the longest path; bytes of a state; operations an element\n";
   std::string reason;
   for (const Unsupported& u : unsupported()) {
     if (u.reason != reason) text += "\nnot supported, because " + u.reason + ":\n";

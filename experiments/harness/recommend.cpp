@@ -35,7 +35,7 @@ std::string exact_reason(const Measurement& exact, const std::vector<Measurement
   if (!truth.finite()) return "not all data are finite, and its special values are defined";
   const std::vector<Measurement> others = only(sure, [](const auto& m) { return !is_exact(m); });
   if (others.empty())
-    return "nothing else is sure of " + ulp + " (kappa " + compact(truth.condition(), 8) + ")";
+    return "no other measured one is sure of " + ulp + " (kappa " + compact(truth.condition(), 8) + ")";
   return "correctly rounded, in " + times(exact, fastest(others)) + " the time of the next sure of " + ulp;
 }
 

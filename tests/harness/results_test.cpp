@@ -1,5 +1,6 @@
 #include "harness/results.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -230,10 +231,19 @@ TEST(AFile, ThatCannotBeWrittenIsRefusedByNameAndLeavesNothing) {
   EXPECT_THAT(folder.names(), ElementsAre("directory"));
 }
 
-TEST(AFile, ThatIsADeviceIsWrittenToAndStaysADevice) {
-  write_file("/dev/null", "text");
-  EXPECT_TRUE(fs::is_character_file("/dev/null"));
-  EXPECT_THROW(write_file("/dev/full", "text"), OutputError);
+/// A pipe of our own stands for all devices: a mistake here must not replace /dev/null.
+TEST(AFile, ThatIsAPipeIsWrittenToAndStaysAPipe) {
+  const Folder folder;
+  const fs::path pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = open(pipe.c_str(), O_RDWR | O_NONBLOCK);
+  write_file(pipe, "text");
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  std::array<char, 8> received{};
+  EXPECT_EQ(::read(reader, received.data(), received.size()), 4);
+  EXPECT_STREQ(received.data(), "text");
+  close(reader);
+  EXPECT_THAT(folder.names(), ElementsAre("pipe"));
 }
 
 // --- numbers as text -----------------------------------------------------------------------------
