@@ -24,21 +24,22 @@ constexpr bool take(std::string_view& text, std::string_view prefix) {
 }
 
 /// The place in `Formats` of the format of a variant's name; Formats::size where it names none.
+/// By indices, not pointers: g++ takes no comparison of a pointer for a constant under -fsanitize=undefined.
 constexpr std::size_t format_of(std::string_view name) {
-  const std::size_t at = name.find('@');
-  const std::string_view backend = at == name.npos ? "cpu" : name.substr(at + 1);
-  if (std::ranges::find(backends, backend) == backends.end()) return Formats::size;
+  std::size_t at = 0;
+  while (at < name.size() && name[at] != '@') ++at;
   const std::string_view recipe = name.substr(0, at);
+  const std::string_view backend = at == name.size() ? "cpu" : name.substr(at + 1);
+  bool known = false;
+  for (const std::string_view b : backends) known = known || b == backend;
+  if (!known) return Formats::size;
+  if (std::string_view rest = recipe; take(rest, Exact::name) && take(rest, "/")) return format_index(rest);
   std::size_t found = Formats::size;
-  const auto try_format = [&](std::string_view rest) {
-    if (const FormatInfo* format = find_format(rest)) found = format->index;
-  };
-  if (std::string_view rest = recipe; take(rest, Exact::name) && take(rest, "/")) try_format(rest);
   for_each_order_and_accumulator([&]<class Order, template <class> class A>() {
     if (Order::promise < Promise::everywhere && backend == "reference") return;
     std::string_view rest = recipe;
     if (take(rest, Order::name) && take(rest, "/") && take(rest, A<Scalar<fp64>>::name) && take(rest, "/"))
-      try_format(rest);
+      found = format_index(rest);
   });
   return found;
 }

@@ -60,11 +60,17 @@ constexpr const FormatInfo& format_info() {
   return formats[Formats::index_of<F>()];
 }
 
+/// The place in the list of the format of that name; the size of the list where there is none.
+constexpr std::size_t format_index(std::string_view name) {
+  std::size_t i = 0;
+  while (i < formats.size() && formats[i].name != name) ++i;
+  return i;
+}
+
 /// The format of that name, or nullptr.
 constexpr const FormatInfo* find_format(std::string_view name) {
-  for (const FormatInfo& format : formats)
-    if (format.name == name) return &format;
-  return nullptr;
+  const std::size_t i = format_index(name);
+  return i < formats.size() ? &formats[i] : nullptr;
 }
 
 /// visit.operator()<F>() for the format at that place of the list; returns what it returns.
