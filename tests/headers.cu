@@ -1,5 +1,5 @@
-// The public header under nvcc, and each accumulator over each format in a kernel. Runs only where there is a GPU;
-// elsewhere it exits with 77, which ctest shows as skipped.
+// The public header under nvcc, and each accumulator over each format in a kernel. Runs only where there is a
+// GPU; elsewhere it exits with 77, which ctest shows as skipped.
 #include <cstdio>
 #include <cstring>
 #include <samesum/accumulator/accumulators.hpp>
@@ -7,8 +7,10 @@
 
 namespace {
 
-/// The sum of (-1)^i (i + 1/3), each rounded to V's format: something to round, something to cancel, one merge.
-template <class A, class V> SAMESUM_HD V two_halves(int n) {
+/// The sum of (-1)^i (i + 1/3), each rounded to V's format: something to round, something to cancel, one
+/// merge.
+template <class A, class V>
+SAMESUM_HD V two_halves(int n) {
   A half[2];
 #pragma unroll 1
   for (int i = 0; i < n; ++i) half[2 * i / n].add(V::of((i % 2 ? -1.0 : 1.0) * (i + 1.0 / 3)));
@@ -16,9 +18,13 @@ template <class A, class V> SAMESUM_HD V two_halves(int n) {
   return half[0].result();
 }
 
-template <class A, class V> __global__ void kernel(int n, V* out) { *out = two_halves<A, V>(n); }
+template <class A, class V>
+__global__ void kernel(int n, V* out) {
+  *out = two_halves<A, V>(n);
+}
 
-template <template <class> class A, class F> bool same_on_gpu() {
+template <template <class> class A, class F>
+bool same_on_gpu() {
   using V = samesum::Scalar<F>;
   constexpr int n = 1000;
   const V expected = two_halves<A<V>, V>(n);
@@ -46,6 +52,7 @@ int main() {
   samesum::Formats::for_each([&]<class F>() {
     samesum::Accumulators::for_each([&]<template <class> class A>() { same = same_on_gpu<A, F>() && same; });
   });
-  std::puts(same ? "CUDA: compiled and run: the same bits as the CPU" : "CUDA: compiled and run: DIFFERENT bits");
+  std::puts(same ? "CUDA: compiled and run: the same bits as the CPU"
+                 : "CUDA: compiled and run: DIFFERENT bits");
   return same ? 0 : 1;
 }
