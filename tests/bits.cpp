@@ -24,8 +24,7 @@ static std::vector<float> data(std::size_t n) {
   return x;
 }
 
-template <class Order, template <class> class A, class F>
-void print(const std::vector<float>& x) {
+template <class Order, template <class> class A, class F> void print(const std::vector<float>& x) {
   using Shape = typename Order::Shape;
   using State = A<Scalar<F>>;
   const auto literal = read<State>(Shape{}, x.size(), [&](std::size_t i) { return Scalar<F>::of(x[i]); });

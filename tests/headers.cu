@@ -9,8 +9,7 @@ namespace {
 
 /// The sum of (-1)^i (i + 1/3), each rounded to V's format: something to round, something to cancel, one
 /// merge.
-template <class A, class V>
-SAMESUM_HD V two_halves(int n) {
+template <class A, class V> SAMESUM_HD V two_halves(int n) {
   A half[2];
 #pragma unroll 1
   for (int i = 0; i < n; ++i) half[2 * i / n].add(V::of((i % 2 ? -1.0 : 1.0) * (i + 1.0 / 3)));
@@ -18,13 +17,9 @@ SAMESUM_HD V two_halves(int n) {
   return half[0].result();
 }
 
-template <class A, class V>
-__global__ void kernel(int n, V* out) {
-  *out = two_halves<A, V>(n);
-}
+template <class A, class V> __global__ void kernel(int n, V* out) { *out = two_halves<A, V>(n); }
 
-template <template <class> class A, class F>
-bool same_on_gpu() {
+template <template <class> class A, class F> bool same_on_gpu() {
   using V = samesum::Scalar<F>;
   constexpr int n = 1000;
   const V expected = two_halves<A<V>, V>(n);

@@ -108,8 +108,7 @@ Integer load_integer(const std::byte* from, const ElementType& type) {
   return {negative, negative ? (sign - bits) + sign : bits};
 }
 
-template <class F>
-bool is_exact(std::uint64_t magnitude) {
+template <class F> bool is_exact(std::uint64_t magnitude) {
   const int width = static_cast<int>(std::bit_width(magnitude));
   return magnitude == 0 || (width - std::countr_zero(magnitude) <= Format<F>::precision &&
                             width - 1 <= Format<F>::max_exponent);

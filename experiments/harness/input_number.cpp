@@ -116,8 +116,7 @@ std::optional<std::int64_t> take_exponent(std::string_view& text, std::size_t ma
 
 /// Splits off the digits one by one: visit(digit, is_fraction). False if this isn't digits around at most one
 /// point.
-template <class Value, class Visit>
-bool for_each_digit(std::string_view text, Value value, Visit visit) {
+template <class Value, class Visit> bool for_each_digit(std::string_view text, Value value, Visit visit) {
   bool any = false, fraction = false;
   for (const char c : text) {
     if (c == '.' && !fraction) {
@@ -134,8 +133,7 @@ bool for_each_digit(std::string_view text, Value value, Visit visit) {
 
 int decimal_value(char c) { return is_digit(c) ? c - '0' : -1; }
 
-template <class F>
-std::optional<BitsOf<F>> parse_hex(bool negative, std::string_view text) {
+template <class F> std::optional<BitsOf<F>> parse_hex(bool negative, std::string_view text) {
   std::optional<std::int64_t> exponent = take_exponent(text, text.find_first_of("pP"));
   if (!exponent) return {};
   std::uint64_t significand = 0;
@@ -210,8 +208,7 @@ std::optional<Decimal> scan_decimal(std::string_view text) {
 
 /// Bounds from 19 digits and 64 bits of the power settle nearly all decimals; the rest need all of their
 /// digits.
-template <class F>
-BitsOf<F> round_decimal(bool negative, const Decimal& d) {
+template <class F> BitsOf<F> round_decimal(bool negative, const Decimal& d) {
   if (d.head == 0 || d.magnitude <= lowest_power) return round_to_bits<F>(negative, 0, 0);
   if (d.magnitude > highest_power) return round_to_bits<F>(negative, 1, std::numeric_limits<int>::max());
   const PowerOfTen& power = power_of_ten(static_cast<int>(d.magnitude) - d.digits);
@@ -222,8 +219,7 @@ BitsOf<F> round_decimal(bool negative, const Decimal& d) {
   return low == round(leading_bits(above, power.exponent)) ? low : round(leading_bits(d));
 }
 
-template <class F>
-std::optional<BitsOf<F>> parse_bits(std::string_view text) {
+template <class F> std::optional<BitsOf<F>> parse_bits(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.remove_prefix(1);
   if (same_word(text, "nan")) return Format<F>::canonical_nan;

@@ -13,16 +13,14 @@ namespace samesum::harness {
 std::string shown(std::string_view text);
 
 /// An unsigned integer stored in either byte order, at any alignment.
-template <class Bits>
-Bits load(const std::byte* from, bool big_endian) {
+template <class Bits> Bits load(const std::byte* from, bool big_endian) {
   std::byte bytes[sizeof(Bits)];
   std::memcpy(bytes, from, sizeof(Bits));
   if (big_endian != (std::endian::native == std::endian::big)) std::reverse(bytes, bytes + sizeof(Bits));
   return std::bit_cast<Bits>(bytes);
 }
 
-template <class F>
-void store(Column& to, std::size_t i, BitsOf<F> bits) {
+template <class F> void store(Column& to, std::size_t i, BitsOf<F> bits) {
   std::memcpy(&to.bytes[i * sizeof(F)], &bits, sizeof bits);
 }
 

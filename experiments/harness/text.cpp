@@ -16,8 +16,7 @@ struct Decimal {
   int exponent;
 };
 
-template <class... Precision>
-Decimal to_decimal(auto magnitude, Precision... precision) {
+template <class... Precision> Decimal to_decimal(auto magnitude, Precision... precision) {
   std::array<char, 64> buffer;
   const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), magnitude,
                                           std::chars_format::scientific, precision...);

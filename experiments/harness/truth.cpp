@@ -16,12 +16,11 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr int log2_chunk = 32;
 
 /// x · 2^places. Inlined with known sizes, g++ 12 believes that Boost writes out of bounds.
-[[gnu::noinline]] Exact shifted(const Exact& x, int places) { return x << places; }
+[[gnu::noinline]] BigInteger shifted(const BigInteger& x, int places) { return x << places; }
 
 /// One bucket for each sign and exponent, which holds the sum of its significands. An addition costs about
 /// what a histogram costs; the wide integers come in once, at the end.
-template <class F>
-class Buckets {
+template <class F> class Buckets {
  public:
   using Bits = BitsOf<F>;
   static constexpr int fraction_bits = Format<F>::precision - 1;
@@ -36,22 +35,22 @@ class Buckets {
     bucket_[bits >> fraction_bits] += Bits((bits & fraction) | hidden);
   }
 
-  void fold_into(Exact& sum, Exact& magnitudes) const {
+  void fold_into(BigInteger& sum, BigInteger& magnitudes) const {
     for (std::size_t i = 0; i < bucket_.size(); ++i) {
       if (bucket_[i] == 0) continue;
       const auto place = decompose<F>(static_cast<Bits>(i << fraction_bits));
-      const Exact part = shifted(wide(bucket_[i]), place.exponent - exact_unit);
+      const BigInteger part = shifted(wide(bucket_[i]), place.exponent - exact_unit);
       magnitudes += part;
       place.negative ? sum -= part : sum += part;
     }
   }
 
  private:
-  static Exact wide(Bucket x) {
+  static BigInteger wide(Bucket x) {
     if constexpr (sizeof(Bucket) == 8)
       return x;
     else
-      return (Exact{static_cast<std::uint64_t>(x >> 64)} << 64) + static_cast<std::uint64_t>(x);
+      return (BigInteger{static_cast<std::uint64_t>(x >> 64)} << 64) + static_cast<std::uint64_t>(x);
   }
 
   std::vector<Bucket> bucket_ = std::vector<Bucket>(std::size_t{1} << (8 * sizeof(F) - fraction_bits));
@@ -60,16 +59,16 @@ class Buckets {
 enum class Rounding { to_nearest_even, up };
 
 /// The bits of magnitude · 2^exponent, magnitude > 0, rounded to a format.
-std::uint64_t round_magnitude(const Exact& magnitude, long exponent, const FormatInfo& format,
+std::uint64_t round_magnitude(const BigInteger& magnitude, long exponent, const FormatInfo& format,
                               Rounding rounding) {
   const long precision = format.precision;
   long quantum = std::max<long>(long(msb(magnitude)) + exponent - precision + 1, format.min_quantum);
-  Exact kept = magnitude;
+  BigInteger kept = magnitude;
   if (const long dropped = quantum - exponent; dropped <= 0) {
     kept <<= -dropped;
   } else {
     kept >>= dropped;
-    const Exact rest = magnitude - (kept << dropped), half = Exact{1} << (dropped - 1);
+    const BigInteger rest = magnitude - (kept << dropped), half = BigInteger{1} << (dropped - 1);
     const bool away =
         rounding == Rounding::up ? rest > 0 : rest > half || (rest == half && bit_test(kept, 0));
     if (away) ++kept;
@@ -86,7 +85,7 @@ std::uint64_t round_magnitude(const Exact& magnitude, long exponent, const Forma
   return (static_cast<std::uint64_t>(field) << (precision - 1)) + (significand - hidden);
 }
 
-double rounded_up(const Exact& magnitude) {
+double rounded_up(const BigInteger& magnitude) {
   if (magnitude == 0) return 0;
   return std::bit_cast<double>(round_magnitude(magnitude, exact_unit, format_info<fp64>(), Rounding::up));
 }
@@ -100,18 +99,18 @@ Decomposed decompose(Number x) {
 
 bool is_finite(Number x) { return (x.bits & x.format->infinity) != x.format->infinity; }
 
-Exact exact_value(Number finite) {
+BigInteger exact_value(Number finite) {
   const Decomposed d = decompose(finite);
-  const Exact magnitude = shifted(d.significand, d.exponent - exact_unit);
+  const BigInteger magnitude = shifted(d.significand, d.exponent - exact_unit);
   return d.negative ? -magnitude : magnitude;
 }
 
-double quotient(const Exact& numerator, const Exact& denominator) {
+double quotient(const BigInteger& numerator, const BigInteger& denominator) {
   if (numerator == 0) return 0;
   // At least 65 bits of the quotient, and one more that is set when there is a remainder: enough to round
   // once.
   const long shift = 66 + long(msb(denominator)) - long(msb(numerator));
-  Exact q, remainder;
+  BigInteger q, remainder;
   divide_qr(shift > 0 ? numerator << shift : numerator, shift < 0 ? denominator << -shift : denominator, q,
             remainder);
   q = (q << 1) + (remainder != 0 ? 1 : 0);
@@ -119,8 +118,7 @@ double quotient(const Exact& numerator, const Exact& denominator) {
       round_magnitude(q, -shift - 1, format_info<fp64>(), Rounding::to_nearest_even));
 }
 
-template <class F>
-void Truth::add(std::span<const F> x) {
+template <class F> void Truth::add(std::span<const F> x) {
   Buckets<F> buckets;
   for (const F element : x) {
     const BitsOf<F> bits = to_bits(element);
@@ -168,7 +166,7 @@ Error Truth::error_of(Number result) const {
   const Number truth = rounded(*result.format);
   if (!finite()) return result == truth ? Error{0, 0, 0} : Error{infinity, infinity, infinity};
   if (!is_finite(result)) return {result == truth ? 0 : infinity, infinity, infinity};
-  const Exact error = abs(signed_error_of(result));
+  const BigInteger error = abs(signed_error_of(result));
   const double unit = ulp(*result.format);
   return {.ulps = unit < infinity ? quotient(error, exact_value(Number::of(unit))) : infinity,
           .relative = error == 0  ? 0

@@ -12,17 +12,17 @@
 namespace samesum::harness {
 
 /// An exact number as a multiple of 2^-1074. Every finite value of every format is one, and so is every sum.
-using Exact =
+using BigInteger =
     boost::multiprecision::number<boost::multiprecision::cpp_int_backend<>, boost::multiprecision::et_off>;
 inline constexpr int exact_unit = Format<fp64>::min_quantum;
 
 bool is_finite(Number x);
 
 /// The exact value of a finite number.
-Exact exact_value(Number finite);
+BigInteger exact_value(Number finite);
 
 /// numerator / denominator, both positive or the numerator 0, correctly rounded to a double.
-double quotient(const Exact& numerator, const Exact& denominator);
+double quotient(const BigInteger& numerator, const BigInteger& denominator);
 
 /// How far a result is from the truth. Infinite where there is no finite distance.
 struct Error {
@@ -41,8 +41,8 @@ class Truth {
   std::size_t infinities() const { return plus_infinities_ + minus_infinities_; }
   /// Whether each element is: only then are the following two the whole story.
   bool finite() const { return nans() + infinities() == 0; }
-  const Exact& sum() const { return sum_; }                ///< of the finite elements
-  const Exact& magnitudes() const { return magnitudes_; }  ///< sum of |x| of the finite elements
+  const BigInteger& sum() const { return sum_; }                ///< of the finite elements
+  const BigInteger& magnitudes() const { return magnitudes_; }  ///< sum of |x| of the finite elements
 
   /// The sum, correctly rounded: to nearest, ties to even; the special values of the exact sum are:
   /// nothing gives +0, only -0 gives -0, NaN or inf - inf gives the canonical NaN.
@@ -63,19 +63,18 @@ class Truth {
   Error error_of(Number result) const;
 
   /// result - sum, in multiples of 2^-1074. Both must be finite.
-  Exact signed_error_of(Number result) const { return exact_value(result) - sum_; }
+  BigInteger signed_error_of(Number result) const { return exact_value(result) - sum_; }
 
   /// |result - sum| <= bound, without any rounding. An infinite bound claims nothing, so everything is within
   /// it.
   bool within(double bound, Number result) const;
 
  private:
-  template <class F>
-  void add(std::span<const F> x);
+  template <class F> void add(std::span<const F> x);
 
   std::size_t size_, nans_ = 0, plus_infinities_ = 0, minus_infinities_ = 0;
   bool only_minus_zero_ = true;
-  Exact sum_, magnitudes_;
+  BigInteger sum_, magnitudes_;
 };
 
 }  // namespace samesum::harness

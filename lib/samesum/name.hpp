@@ -8,8 +8,7 @@
 namespace samesum {
 
 /// The text of a template argument: sum<"tree/kahan/bf16">(x).
-template <std::size_t size>
-struct Name {
+template <std::size_t size> struct Name {
   char text[size];
   consteval Name(const char (&literal)[size]) { std::copy_n(literal, size, text); }
   constexpr std::string_view view() const { return {text, size - 1}; }
@@ -47,8 +46,7 @@ constexpr std::size_t format_of(std::string_view name) {
 }  // namespace detail
 
 /// What a name says of its variant's type.
-template <Name name>
-struct Named {
+template <Name name> struct Named {
   static constexpr std::size_t index = detail::format_of(name.view());
   static_assert(
       index < Formats::size,

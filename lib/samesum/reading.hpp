@@ -11,8 +11,7 @@
 namespace samesum {
 
 /// Stride doubling: 0+1, 2+3, … then 0+2, 4+6, …
-template <class A>
-A merge_by_stride_doubling(std::vector<A> states) {
+template <class A> A merge_by_stride_doubling(std::vector<A> states) {
   for (std::size_t stride = 1; stride < states.size(); stride *= 2)
     for (std::size_t k = 0; k + stride < states.size(); k += 2 * stride) states[k].merge(states[k + stride]);
   return states.front();
@@ -46,8 +45,7 @@ A read_leaf(Tree<Lanes, Rows, Fold>, std::size_t begin, std::size_t end, At at) 
 }
 
 /// The state that accumulator A holds of elements at(0) … at(n - 1) in the order `Shape`; none where n = 0.
-template <class A, class Shape, class At>
-std::optional<A> read(Shape shape, std::size_t n, At at) {
+template <class A, class Shape, class At> std::optional<A> read(Shape shape, std::size_t n, At at) {
   std::vector<A> leaves;
   for (std::size_t k = 0; k < Shape::leaves(n); ++k)
     leaves.push_back(read_leaf<A>(shape, k * Shape::leaf,

@@ -15,8 +15,7 @@ namespace samesum {
 inline constexpr std::array<std::string_view, 2> backends{"reference", "cpu"};
 
 /// Why a combination makes no sense; empty where it does.
-template <class Order, template <class> class A>
-constexpr std::string_view refusal() {
+template <class Order, template <class> class A> constexpr std::string_view refusal() {
   if (std::is_same_v<Order, Atomic> && !std::is_same_v<A<Scalar<fp64>>, Plain<Scalar<fp64>>>)
     return "an atomic cell holds one number, and this accumulator's state has two";
   return {};
@@ -31,8 +30,7 @@ inline std::string recipe_name(std::string_view order, std::string_view accumula
 }
 
 /// What `Variant` says of this recipe; the backend adds what runs.
-template <class Order, template <class> class A, class F>
-Variant describe(std::string_view backend) {
+template <class Order, template <class> class A, class F> Variant describe(std::string_view backend) {
   using State = A<Scalar<F>>;
   static_assert(Accumulator<State, Scalar<F>> && Accumulator<A<Pack<F, 4>>, Pack<F, 4>>);
   Variant v{};
@@ -50,8 +48,7 @@ Variant describe(std::string_view backend) {
   return v;
 }
 
-template <class F>
-Variant describe_exact(std::string_view backend) {
+template <class F> Variant describe_exact(std::string_view backend) {
   Variant v{};
   v.name = recipe_name({}, Exact::name, Format<F>::name).append("@").append(backend);
   v.accumulator = Exact::name;
@@ -67,8 +64,7 @@ Variant describe_exact(std::string_view backend) {
 }
 
 /// visit.operator()<Order, A>() for every pair that makes sense.
-template <class Visit>
-constexpr void for_each_order_and_accumulator(Visit&& visit) {
+template <class Visit> constexpr void for_each_order_and_accumulator(Visit&& visit) {
   Orders::for_each([&]<class Order>() {
     Accumulators::for_each([&]<template <class> class A>() {
       if constexpr (refusal<Order, A>().empty()) visit.template operator()<Order, A>();
@@ -79,17 +75,14 @@ constexpr void for_each_order_and_accumulator(Visit&& visit) {
 /// One backend's variants in the format at place `shard` of the list, each with what runs it. A backend
 /// specialises it, one translation unit a shard.
 namespace reference {
-template <std::size_t shard>
-std::vector<Variant> table();
+template <std::size_t shard> std::vector<Variant> table();
 }
 namespace cpu {
-template <std::size_t shard>
-std::vector<Variant> table();
+template <std::size_t shard> std::vector<Variant> table();
 }
 
 /// The bits of what a state ends as: +0 where nothing was added.
-template <class F, class A>
-std::uint64_t finish(const std::optional<A>& state) {
+template <class F, class A> std::uint64_t finish(const std::optional<A>& state) {
   return to_bits(state ? to_format<F>(state->result()) : F{});
 }
 

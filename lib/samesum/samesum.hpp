@@ -12,8 +12,7 @@ namespace samesum {
 /// The sum of x, correctly rounded to T (to nearest, ties to even): exact by default, since the right answer
 /// is the default answer. The bits depend on the multiset of elements alone: not on their order, the threads,
 /// the machine or the caller's floating-point environment. Special values: see Exact::result.
-template <Element T>
-T sum(std::span<const T> x, Options options = {}) {
+template <Element T> T sum(std::span<const T> x, Options options = {}) {
   static const Variant& exact = find(std::string{"exact/"}.append(Format<T>::name));
   return exact(x, options).template as<T>();
 }
@@ -25,8 +24,7 @@ auto sum(const R& x, Options options = {}) {
 
 /// The sum by a variant chosen at compile time, in that variant's format: sum<"pairwise/kahan/fp32">(x).
 /// A name that is no variant does not compile. "@backend" may be left out and means "@cpu".
-template <Name name>
-auto sum(Values x, Options options = {}) {
+template <Name name> auto sum(Values x, Options options = {}) {
   static const Variant& variant = find(name.view());
   return variant(x, options).template as<typename Named<name>::Format>();
 }

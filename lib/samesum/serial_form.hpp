@@ -24,8 +24,7 @@ class SerialWriter {
     put(static_cast<std::uint8_t>(name.size()));
     put_text(name);
   }
-  template <class Word>
-  void put(Word word) {
+  template <class Word> void put(Word word) {
     for (std::size_t i = 0; i < sizeof(Word); ++i) bytes_.push_back(std::byte(word >> (8 * i)));
   }
   const std::vector<std::byte>& bytes() const { return bytes_; }
@@ -50,8 +49,7 @@ class SerialReader {
       refuse("it is a state of " + name_ + ", not of " + std::string{expected});
   }
   const std::string& name() const { return name_; }
-  template <class Word>
-  Word get() {
+  template <class Word> Word get() {
     need(sizeof(Word));
     Word word = 0;
     for (std::size_t i = 0; i < sizeof(Word); ++i)

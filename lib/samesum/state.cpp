@@ -14,22 +14,19 @@ namespace {
 using Numbers = std::array<double, 2>;
 
 // An accumulator over a scalar is its numbers side by side in the format's native type.
-template <class A, class F>
-struct Shape {
+template <class A, class F> struct Shape {
   static constexpr std::size_t size = sizeof(A) / sizeof(CarrierOf<F>);
   static_assert(size <= std::tuple_size_v<Numbers>);
 };
 
-template <class A, class F>
-A unpack(const Numbers& numbers) {
+template <class A, class F> A unpack(const Numbers& numbers) {
   std::array<CarrierOf<F>, Shape<A, F>::size> fields;
   std::ranges::transform(std::span{numbers}.first(fields.size()), fields.begin(),
                          [](double x) { return static_cast<CarrierOf<F>>(x); });
   return std::bit_cast<A>(fields);
 }
 
-template <class A, class F>
-Numbers pack(const A& state) {
+template <class A, class F> Numbers pack(const A& state) {
   Numbers numbers{};
   std::ranges::copy(std::bit_cast<std::array<CarrierOf<F>, Shape<A, F>::size>>(state), numbers.begin());
   return numbers;
@@ -46,8 +43,7 @@ struct State::Kind {
   std::uint64_t (*result)(const Numbers& state);
   double (*bound)(double u, Height height, double magnitudes, double result);
 
-  template <template <class> class A, class F>
-  static Kind of() {
+  template <template <class> class A, class F> static Kind of() {
     using Accumulator = A<Scalar<F>>;
     return {std::string{Accumulator::name}.append("/").append(Format<F>::name),
             &format_info<F>(),

@@ -14,14 +14,8 @@ struct Number {
   const FormatInfo* format;
   std::uint64_t bits;
 
-  template <class F>
-  static Number of(F x) {
-    return {&format_info<F>(), to_bits(x)};
-  }
-  template <class F>
-  F as() const {
-    return from_bits<F>(static_cast<BitsOf<F>>(bits));
-  }
+  template <class F> static Number of(F x) { return {&format_info<F>(), to_bits(x)}; }
+  template <class F> F as() const { return from_bits<F>(static_cast<BitsOf<F>>(bits)); }
   /// Exact: every value of every format is a double.
   double to_double() const {
     return with_format(*format, [&]<class F>() { return convert<double>(as<F>()); });
@@ -45,10 +39,7 @@ struct Values {
       : Values{std::span<const std::ranges::range_value_t<R>>{x}} {}
   Values(const FormatInfo& f, const void* first, std::size_t n) : format{&f}, data{first}, size{n} {}
 
-  template <Element T>
-  std::span<const T> as() const {
-    return {static_cast<const T*>(data), size};
-  }
+  template <Element T> std::span<const T> as() const { return {static_cast<const T*>(data), size}; }
 };
 
 }  // namespace samesum

@@ -13,15 +13,13 @@ using namespace testing_support;
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double max64 = std::numeric_limits<double>::max();
 
-template <class A, class F>
-A state_of(const std::vector<double>& x) {
+template <class A, class F> A state_of(const std::vector<double>& x) {
   A state;
   for (const double e : x) state.add(Scalar<F>::of(convert<F>(e)));
   return state;
 }
 
-template <class A>
-double value_of(const A& state) {
+template <class A> double value_of(const A& state) {
   return convert<double>(to_format<typename decltype(state.result())::Format>(state.result()));
 }
 
@@ -35,8 +33,7 @@ TEST(BfloatOnes, StagnateWhereTheTheorySays) {
   EXPECT_EQ(find("exact/bf16")(ones.values()).to_double(), convert<double>(bf16{100'000.0}));
 }
 
-template <class A>
-class Compensated : public ::testing::Test {};
+template <class A> class Compensated : public ::testing::Test {};
 using CompensatedTypes =
     ::testing::Types<Kahan<Scalar<fp64>>, Neumaier<Scalar<fp64>>, DoubleWord<Scalar<fp64>>>;
 TYPED_TEST_SUITE(Compensated, CompensatedTypes);
@@ -55,8 +52,7 @@ TYPED_TEST(Compensated, KeepsWhatSingleAdditionsLose) {
   EXPECT_EQ(value_of(state_of<TypeParam, fp64>({1, 0x1p-53, 0x1p-53, 0x1p-53, 0x1p-53})), 1 + 0x1p-51);
 }
 
-template <class A>
-class EveryAccumulator : public ::testing::Test {};
+template <class A> class EveryAccumulator : public ::testing::Test {};
 using AllTypes = ::testing::Types<Plain<Scalar<fp64>>, Kahan<Scalar<fp64>>, Neumaier<Scalar<fp64>>,
                                   DoubleWord<Scalar<fp64>>>;
 TYPED_TEST_SUITE(EveryAccumulator, AllTypes);

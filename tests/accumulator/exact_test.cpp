@@ -29,8 +29,7 @@ void expect_correctly_rounded(Values x, const std::string& what) {
 
 /// A short sum that is hard to round: random bits, mixed exponents, cancellation, ties with crumbs far below,
 /// subnormals, and magnitudes about the largest.
-template <class T>
-std::vector<T> awkward_sum(std::mt19937_64& random) {
+template <class T> std::vector<T> awkward_sum(std::mt19937_64& random) {
   using F = Format<T>;
   const auto below = [&](std::uint64_t n) { return random() % n; };
   const auto random_value = [&] {
@@ -72,8 +71,7 @@ std::vector<T> awkward_sum(std::mt19937_64& random) {
   return x;
 }
 
-template <class T>
-class ExactSums : public ::testing::Test {};
+template <class T> class ExactSums : public ::testing::Test {};
 using AllFormats = ::testing::Types<fp16, bf16, fp32, fp64>;
 TYPED_TEST_SUITE(ExactSums, AllFormats);
 

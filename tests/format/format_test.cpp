@@ -6,14 +6,12 @@
 namespace samesum {
 namespace {
 
-template <class F>
-class SmallFormat : public ::testing::Test {};
+template <class F> class SmallFormat : public ::testing::Test {};
 using SmallFormats = ::testing::Types<fp16, bf16>;
 TYPED_TEST_SUITE(SmallFormat, SmallFormats);
 
 /// The value that 16 bits spell, by the formula of IEEE 754-2019, §3.4.
-template <class F>
-double spelled(unsigned bits) {
+template <class F> double spelled(unsigned bits) {
   constexpr int fraction_bits = Format<F>::precision - 1;
   const int field = static_cast<int>((bits & 0x7fff) >> fraction_bits);
   const double fraction =
@@ -111,8 +109,7 @@ TEST(AFormat, StatesTheFactsOfIeee754) {
 // ------------------------------------------------------
 
 /// Loads and rounds four neighbours at once; each must be what the integers say.
-template <class F, class T>
-void expect_loads_like_convert(const std::vector<T>& x) {
+template <class F, class T> void expect_loads_like_convert(const std::vector<T>& x) {
   for (std::size_t i = 0; i + 4 <= x.size(); i += 4) {
     const auto pack = Pack<F, 4>::load(&x[i]);
     for (std::size_t l = 0; l < 4; ++l) {
@@ -130,8 +127,7 @@ void expect_loads_like_convert(const std::vector<T>& x) {
 }
 
 /// Random bits: all exponents, NaN and infinities; and neighbourhoods of ties of the 16-bit formats.
-template <class T>
-std::vector<T> awkward() {
+template <class T> std::vector<T> awkward() {
   std::mt19937_64 random{3};
   std::vector<T> x;
   for (int i = 0; i < 200'000; ++i) x.push_back(from_bits<T>(static_cast<BitsOf<T>>(random())));

@@ -15,8 +15,7 @@ namespace samesum::harness {
 inline std::span<const std::byte> as_bytes(std::string_view s) { return std::as_bytes(std::span{s}); }
 
 /// The bytes of one number or of a list of them, little-endian or not.
-template <class T>
-std::string stored(const std::vector<T>& values, bool big_endian = false) {
+template <class T> std::string stored(const std::vector<T>& values, bool big_endian = false) {
   std::string bytes;
   for (const T value : values) {
     std::string one(sizeof(T), '\0');
@@ -55,8 +54,7 @@ inline std::vector<double> doubles(const Column& column) {
 }
 
 /// What a reader says to bad input, or nothing if it took it.
-template <class Read>
-std::string complaint(Read read) {
+template <class Read> std::string complaint(Read read) {
   try {
     static_cast<void>(read());
   } catch (const InputError& error) {

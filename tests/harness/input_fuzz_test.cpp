@@ -118,8 +118,7 @@ class Mutator {
 };
 
 /// Reads mutants until a third of the time is over; `check(file, column)` sees those that were taken.
-template <class Read, class Check>
-void fuzz(Mutator mutate, Read read, Check check) {
+template <class Read, class Check> void fuzz(Mutator mutate, Read read, Check check) {
   const auto end = Clock::now() + std::chrono::duration<double>{setting("SAMESUM_FUZZ_SECONDS", 2) / 3};
   std::size_t taken = 0, refused = 0;
   while (Clock::now() < end && !testing::Test::HasFailure()) {

@@ -24,10 +24,9 @@ using Wide = boost::multiprecision::number<
     boost::multiprecision::cpp_bin_float<2400, boost::multiprecision::digit_base_2>,
     boost::multiprecision::et_off>;
 
-Wide to_wide(const Exact& x) { return ldexp(Wide{x}, exact_unit); }
+Wide to_wide(const BigInteger& x) { return ldexp(Wide{x}, exact_unit); }
 
-template <class F>
-F random_finite(std::mt19937_64& random) {
+template <class F> F random_finite(std::mt19937_64& random) {
   for (;;) {
     const F x = from_bits<F>(static_cast<BitsOf<F>>(random()));
     if (is_finite(Number::of(x))) return x;
@@ -35,8 +34,7 @@ F random_finite(std::mt19937_64& random) {
 }
 
 /// Short arrays of random bits, most of them full of cancellation, ties and subnormals.
-template <class F>
-std::vector<F> random_array(std::mt19937_64& random) {
+template <class F> std::vector<F> random_array(std::mt19937_64& random) {
   std::vector<F> x(random() % 12);
   for (F& element : x) {
     element = random_finite<F>(random);
@@ -61,25 +59,24 @@ Number magnitude(Number x) { return {x.format, x.bits & ~x.format->sign_bit}; }
 
 /// Rounding to nearest, ties to even, said without rounding anything: neither neighbour is nearer, and a
 /// neighbour that is as near is odd. Infinity counts as the number that would come after the largest.
-void expect_nearest(const Exact& sum, Number rounded) {
+void expect_nearest(const BigInteger& sum, Number rounded) {
   const FormatInfo& format = *rounded.format;
-  const Exact past_the_end = Exact{1} << (format.max_exponent + 1 - exact_unit);
+  const BigInteger past_the_end = BigInteger{1} << (format.max_exponent + 1 - exact_unit);
   const auto value = [&](Number x) { return x.bits == format.infinity ? past_the_end : exact_value(x); };
-  const Exact target = abs(sum);
+  const BigInteger target = abs(sum);
   const Number at = magnitude(rounded);
-  const Exact distance = abs(value(at) - target);
+  const BigInteger distance = abs(value(at) - target);
   EXPECT_TRUE(sum == 0 || (sum < 0) == ((rounded.bits & format.sign_bit) != 0));
   if (at.bits == format.infinity && target >= past_the_end) return;
   for (const int step : {-1, 1}) {
     if ((step < 0 && at.bits == 0) || (step > 0 && at.bits == format.infinity)) continue;
-    const Exact other = abs(value(neighbour(at, step)) - target);
+    const BigInteger other = abs(value(neighbour(at, step)) - target);
     EXPECT_LE(distance, other);
     EXPECT_TRUE(distance != other || at.bits % 2 == 0) << "a tie goes to the even neighbour";
   }
 }
 
-template <class F>
-class TruthOf : public ::testing::Test {};
+template <class F> class TruthOf : public ::testing::Test {};
 using AllFormats = ::testing::Types<fp16, bf16, fp32, fp64>;
 TYPED_TEST_SUITE(TruthOf, AllFormats);
 
@@ -284,9 +281,9 @@ TEST(AQuotient, IsCorrectlyRounded) {
     const std::uint64_t a = random() >> 11 >> (random() % 50), b = (random() >> 11 >> (random() % 50)) + 1;
     ASSERT_EQ(quotient(a, b), static_cast<double>(a) / static_cast<double>(b)) << a << " / " << b;
   }
-  EXPECT_EQ(quotient(Exact{1} << 3000, 1), infinity);
-  EXPECT_EQ(quotient(3, Exact{1} << 1075), 0x1p-1073) << "a tie between subnormals goes to the even one";
-  EXPECT_EQ(quotient(1, Exact{1} << 3000), 0);
+  EXPECT_EQ(quotient(BigInteger{1} << 3000, 1), infinity);
+  EXPECT_EQ(quotient(3, BigInteger{1} << 1075), 0x1p-1073) << "a tie between subnormals goes to the even one";
+  EXPECT_EQ(quotient(1, BigInteger{1} << 3000), 0);
 }
 
 TEST(NumbersOfEveryFormat, AreTheirExactValues) {

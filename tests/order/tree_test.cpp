@@ -22,8 +22,7 @@ struct Depth {
   }
 };
 
-template <class Order>
-class FixedOrder : public ::testing::Test {};
+template <class Order> class FixedOrder : public ::testing::Test {};
 using FixedOrders =
     ::testing::Types<Serial, CoarsenedTree, Pairwise, Tree<4, 3, ByPairs>, Tree<8, 5, InTurn>>;
 TYPED_TEST_SUITE(FixedOrder, FixedOrders);

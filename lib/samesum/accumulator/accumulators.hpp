@@ -9,12 +9,10 @@
 namespace samesum {
 
 /// A list of class templates.
-template <template <class> class... A>
-struct AccumulatorList {
+template <template <class> class... A> struct AccumulatorList {
   static constexpr std::size_t size = sizeof...(A);
   /// visit.operator()<A>() for each A in turn.
-  template <class Visit>
-  static constexpr void for_each(Visit&& visit) {
+  template <class Visit> static constexpr void for_each(Visit&& visit) {
     (visit.template operator()<A>(), ...);
   }
 };

@@ -7,8 +7,7 @@ namespace samesum {
 /// A sum of twice the precision, as an unevaluated pair hi + lo with hi = RN(hi + lo).
 /// Adding: algorithm 4, merging: algorithm 6 ("accurate") of Joldes, Muller, Popescu 2017 (Tight and rigorous
 /// error bounds for basic building blocks of double-word arithmetic).
-template <class V>
-struct DoubleWord {
+template <class V> struct DoubleWord {
   static constexpr std::string_view name = "double_word";
   static constexpr int operations_per_element = 10;
 

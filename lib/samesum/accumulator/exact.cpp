@@ -38,8 +38,7 @@ bool Exact::is_nan() const {
   return (flags_ & seen_nan) || (flags_ & both) == both;
 }
 
-template <class F>
-F Exact::result() const {
+template <class F> F Exact::result() const {
   if (is_nan()) return from_bits<F>(Format<F>::canonical_nan);
   if (flags_ & seen_plus_infinity) return from_bits<F>(Format<F>::infinity);
   if (flags_ & seen_minus_infinity) return from_bits<F>(BitsOf<F>(Format<F>::sign_bit | Format<F>::infinity));

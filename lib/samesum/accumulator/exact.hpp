@@ -23,8 +23,7 @@ class Exact {
   static constexpr std::string_view name = "exact";
 
   /// Adds one element exactly.
-  template <class T>
-  void add(T x) {
+  template <class T> void add(T x) {
     constexpr BitsOf<T> infinity = Format<T>::infinity;
     const BitsOf<T> bits = to_bits(x);
     const BitsOf<T> magnitude = BitsOf<T>(bits & ~Format<T>::sign_bit);
@@ -35,8 +34,7 @@ class Exact {
   }
 
   /// Adds the elements one by one. `samesum::accumulate` is the fast way to fill a state.
-  template <class T>
-  void add(std::span<const T> x) {
+  template <class T> void add(std::span<const T> x) {
     for (const T& element : x) add(element);
   }
 
@@ -50,8 +48,7 @@ class Exact {
   /// The sum, correctly rounded to F (to nearest, ties to even): the error is at most half a unit in the last
   /// place. Empty: +0. Only -0: -0. NaN or both infinities: the canonical NaN. Overflow to infinity only
   /// where the exact sum rounds beyond the largest finite value.
-  template <class F>
-  F result() const;
+  template <class F> F result() const;
 
   /// Version, flags and the canonical digits, little-endian, 278 bytes: equal sums give equal bytes.
   std::vector<std::byte> serialise() const;

@@ -6,8 +6,7 @@ namespace samesum {
 
 /// Kahan (1965): carries the excess of the last addition into the next.
 /// Merging is by TwoSum: adding the other sum like an element would lose u·|partial| a level.
-template <class V>
-struct Kahan {
+template <class V> struct Kahan {
   static constexpr std::string_view name = "kahan";
   static constexpr int operations_per_element = 4;
 

@@ -6,8 +6,7 @@ namespace samesum {
 
 /// Neumaier (1974), branch-free by TwoSum (Ogita, Rump, Oishi 2005, algorithm 4.4, "Sum2"): a plain sum, and
 /// beside it the plain sum of everything that its roundings lost.
-template <class V>
-struct Neumaier {
+template <class V> struct Neumaier {
   static constexpr std::string_view name = "neumaier";
   static constexpr int operations_per_element = 7;
 

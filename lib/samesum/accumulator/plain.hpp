@@ -5,8 +5,7 @@
 namespace samesum {
 
 /// One addition an element and nothing else.
-template <class V>
-struct Plain {
+template <class V> struct Plain {
   static constexpr std::string_view name = "plain";
   static constexpr int operations_per_element = 1;
 

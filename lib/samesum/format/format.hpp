@@ -41,31 +41,26 @@ using fp64 = double;
 /// What one format says of itself. The numbers are those of IEEE 754-2019, table 3.5.
 /// `Carrier` is the native type that computes for it: holds each of its values, and rounds + and - of them
 /// innocuously (Figueroa 1995: twice the precision and two bits more).
-template <class F>
-struct Declaration;
-template <>
-struct Declaration<fp16> {
+template <class F> struct Declaration;
+template <> struct Declaration<fp16> {
   static constexpr std::string_view name = "fp16";
   static constexpr int precision = 11, max_exponent = 15;
   using Bits = std::uint16_t;
   using Carrier = float;
 };
-template <>
-struct Declaration<bf16> {
+template <> struct Declaration<bf16> {
   static constexpr std::string_view name = "bf16";
   static constexpr int precision = 8, max_exponent = 127;
   using Bits = std::uint16_t;
   using Carrier = float;
 };
-template <>
-struct Declaration<fp32> {
+template <> struct Declaration<fp32> {
   static constexpr std::string_view name = "fp32";
   static constexpr int precision = 24, max_exponent = 127;
   using Bits = std::uint32_t;
   using Carrier = float;
 };
-template <>
-struct Declaration<fp64> {
+template <> struct Declaration<fp64> {
   static constexpr std::string_view name = "fp64";
   static constexpr int precision = 53, max_exponent = 1023;
   using Bits = std::uint64_t;
@@ -78,8 +73,7 @@ constexpr double power_of_two(int e) {
 }
 
 /// A declaration and what follows from it.
-template <class F>
-struct Format : Declaration<F> {
+template <class F> struct Format : Declaration<F> {
   using typename Declaration<F>::Bits;
   using Declaration<F>::precision, Declaration<F>::max_exponent;
   static constexpr int width = 8 * sizeof(Bits);
@@ -93,22 +87,13 @@ struct Format : Declaration<F> {
   static constexpr double max_finite = (2 - 2 * unit_roundoff) * power_of_two(max_exponent);
 };
 
-template <class F>
-using BitsOf = typename Format<F>::Bits;
-template <class F>
-using CarrierOf = typename Format<F>::Carrier;
+template <class F> using BitsOf = typename Format<F>::Bits;
+template <class F> using CarrierOf = typename Format<F>::Carrier;
 
-template <class F>
-constexpr BitsOf<F> to_bits(F x) {
-  return std::bit_cast<BitsOf<F>>(x);
-}
-template <class F>
-constexpr F from_bits(BitsOf<F> bits) {
-  return std::bit_cast<F>(bits);
-}
+template <class F> constexpr BitsOf<F> to_bits(F x) { return std::bit_cast<BitsOf<F>>(x); }
+template <class F> constexpr F from_bits(BitsOf<F> bits) { return std::bit_cast<F>(bits); }
 
-template <class F>
-constexpr bool is_nan_bits(BitsOf<F> bits) {
+template <class F> constexpr bool is_nan_bits(BitsOf<F> bits) {
   return BitsOf<F>(bits & ~Format<F>::sign_bit) > Format<F>::infinity;
 }
 
@@ -147,8 +132,7 @@ struct Decomposed {
   int exponent;
 };
 
-template <class F>
-SAMESUM_HD constexpr Decomposed decompose(BitsOf<F> bits) {
+template <class F> SAMESUM_HD constexpr Decomposed decompose(BitsOf<F> bits) {
   constexpr int fraction_bits = Format<F>::precision - 1;
   const std::uint64_t magnitude = BitsOf<F>(bits & ~Format<F>::sign_bit);
   const int field = int(magnitude >> fraction_bits);
@@ -159,8 +143,7 @@ SAMESUM_HD constexpr Decomposed decompose(BitsOf<F> bits) {
 }
 
 /// Rounds once, to nearest, ties to even, from any format to any other. NaN becomes the canonical one.
-template <class To, class From>
-SAMESUM_HD constexpr To convert(From x) {
+template <class To, class From> SAMESUM_HD constexpr To convert(From x) {
   if constexpr (std::is_same_v<To, From>) {
     return x;
   } else {

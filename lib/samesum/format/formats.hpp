@@ -9,23 +9,18 @@
 namespace samesum {
 
 /// A list of types, the axis of a table.
-template <class... T>
-struct TypeList {
+template <class... T> struct TypeList {
   static constexpr std::size_t size = sizeof...(T);
-  template <std::size_t i>
-  using at = std::tuple_element_t<i, std::tuple<T...>>;
-  template <class X>
-  static constexpr bool contains = (std::is_same_v<X, T> || ...);
-  template <class X>
-  static constexpr std::size_t index_of() {
+  template <std::size_t i> using at = std::tuple_element_t<i, std::tuple<T...>>;
+  template <class X> static constexpr bool contains = (std::is_same_v<X, T> || ...);
+  template <class X> static constexpr std::size_t index_of() {
     static_assert(contains<X>, "samesum: this type is not in the list");
     std::size_t i = 0;
     static_cast<void>(((std::is_same_v<X, T> || (++i, false)) || ...));
     return i;
   }
   /// visit.operator()<T>() for each T in turn.
-  template <class Visit>
-  static constexpr void for_each(Visit&& visit) {
+  template <class Visit> static constexpr void for_each(Visit&& visit) {
     (visit.template operator()<T>(), ...);
   }
 };
@@ -44,8 +39,7 @@ struct FormatInfo {
 };
 
 namespace detail {
-template <class... F>
-constexpr std::array<FormatInfo, sizeof...(F)> describe(TypeList<F...> list) {
+template <class... F> constexpr std::array<FormatInfo, sizeof...(F)> describe(TypeList<F...> list) {
   return {FormatInfo{Format<F>::name, decltype(list)::template index_of<F>(), sizeof(F), Format<F>::precision,
                      Format<F>::max_exponent, Format<F>::min_quantum, Format<F>::unit_roundoff,
                      Format<F>::smallest_subnormal, Format<F>::max_finite, Format<F>::infinity,
@@ -55,10 +49,7 @@ constexpr std::array<FormatInfo, sizeof...(F)> describe(TypeList<F...> list) {
 
 inline constexpr auto formats = detail::describe(Formats{});
 
-template <class F>
-constexpr const FormatInfo& format_info() {
-  return formats[Formats::index_of<F>()];
-}
+template <class F> constexpr const FormatInfo& format_info() { return formats[Formats::index_of<F>()]; }
 
 /// The place in the list of the format of that name; the size of the list where there is none.
 constexpr std::size_t format_index(std::string_view name) {

@@ -14,41 +14,28 @@
 namespace samesum {
 
 namespace detail {
-template <class C, int W>
-struct Register {
-  typedef C type __attribute__((vector_size(sizeof(C) * W)));
-};
-template <class C>
-struct Register<C, 1> {
-  using type = C;
-};
+template <class C, int W> struct Register { typedef C type __attribute__((vector_size(sizeof(C) * W))); };
+template <class C> struct Register<C, 1> { using type = C; };
 }  // namespace detail
 
 /// W numbers of a native type: a compiler vector, or the type itself.
-template <class C, int W>
-using Register = typename detail::Register<C, W>::type;
+template <class C, int W> using Register = typename detail::Register<C, W>::type;
 
 /// static_cast of each lane.
-template <class To, int W, class V>
-SAMESUM_HD inline Register<To, W> convert_lanes(V v) {
+template <class To, int W, class V> SAMESUM_HD inline Register<To, W> convert_lanes(V v) {
   if constexpr (W == 1)
     return static_cast<To>(v);
   else
     return __builtin_convertvector(v, Register<To, W>);
 }
 
-template <class To, class From>
-SAMESUM_HD inline To same_bits(From v) {
-  return __builtin_bit_cast(To, v);
-}
+template <class To, class From> SAMESUM_HD inline To same_bits(From v) { return __builtin_bit_cast(To, v); }
 
 /// Unsigned integers as wide as the native type C.
-template <class C>
-using WordOf = std::conditional_t<sizeof(C) == 4, std::uint32_t, std::uint64_t>;
+template <class C> using WordOf = std::conditional_t<sizeof(C) == 4, std::uint32_t, std::uint64_t>;
 
 /// Rounds each lane of a native type (float or double) to the values of F, to nearest, ties to even, once.
-template <class F, class C, int W>
-SAMESUM_HD inline Register<C, W> round_lanes(Register<C, W> x) {
+template <class F, class C, int W> SAMESUM_HD inline Register<C, W> round_lanes(Register<C, W> x) {
   using Word = WordOf<C>;
   using Words = Register<Word, W>;
   using Native = Format<C>;
@@ -85,8 +72,7 @@ SAMESUM_HD inline Register<C, W> round_lanes(Register<C, W> x) {
   }
 }
 
-template <class F, int W>
-struct Pack {
+template <class F, int W> struct Pack {
   using Format = F;
   using Carrier = CarrierOf<F>;
   using Storage = Register<Carrier, W>;
@@ -98,21 +84,16 @@ struct Pack {
   SAMESUM_HD static Pack minus_zero() { return {-Storage{}}; }
 
   /// W elements of any format, each rounded once to F.
-  template <class T>
-  SAMESUM_HD static Pack load(const T* x);
+  template <class T> SAMESUM_HD static Pack load(const T* x);
   /// One element, W = 1.
-  template <class T>
-  SAMESUM_HD static Pack of(T x) {
-    return load(&x);
-  }
+  template <class T> SAMESUM_HD static Pack of(T x) { return load(&x); }
 
   SAMESUM_HD friend Pack operator+(Pack a, Pack b) { return {round_lanes<F, Carrier, W>(a.v + b.v)}; }
   SAMESUM_HD friend Pack operator-(Pack a, Pack b) { return {round_lanes<F, Carrier, W>(a.v - b.v)}; }
   SAMESUM_HD friend auto operator==(Pack a, Pack b) { return a.v == b.v; }
 };
 
-template <class F>
-using Scalar = Pack<F, 1>;
+template <class F> using Scalar = Pack<F, 1>;
 
 /// Lane by lane: condition ? a : b.
 template <class Mask, class F, int W>
@@ -120,30 +101,23 @@ SAMESUM_HD inline Pack<F, W> select(Mask condition, Pack<F, W> a, Pack<F, W> b) 
   return {condition ? a.v : b.v};
 }
 
-template <class F, int W>
-SAMESUM_HD inline auto is_finite(Pack<F, W> a) {
+template <class F, int W> SAMESUM_HD inline auto is_finite(Pack<F, W> a) {
   return (a.v - a.v) == typename Pack<F, W>::Storage{};  // inf - inf and NaN - NaN are NaN
 }
 
 /// A sum and what its rounding lost: sum + error = a + b exactly.
-template <class V>
-struct SumAndError {
-  V sum, error;
-};
+template <class V> struct SumAndError { V sum, error; };
 
 /// TwoSum (Knuth 1969, TAOCP 4.2.2 theorem B; Møller 1965): six operations, for any a and b. The error is
 /// not finite where the sum is not.
-template <class V>
-SAMESUM_HD inline SumAndError<V> two_sum(V a, V b) {
+template <class V> SAMESUM_HD inline SumAndError<V> two_sum(V a, V b) {
   const V sum = a + b;
   const V b_part = sum - a;
   const V a_part = sum - b_part;
   return {sum, (a - a_part) + (b - b_part)};
 }
 
-template <class F, int W>
-template <class T>
-SAMESUM_HD inline Pack<F, W> Pack<F, W>::load(const T* x) {
+template <class F, int W> template <class T> SAMESUM_HD inline Pack<F, W> Pack<F, W>::load(const T* x) {
   using Wide = CarrierOf<T>;
   Register<Wide, W> wide;
   if constexpr (sizeof(T) == 2) {
@@ -176,8 +150,7 @@ SAMESUM_HD inline Pack<F, W> Pack<F, W>::load(const T* x) {
 }
 
 /// The value of a scalar in its format. It has been rounded already; a NaN becomes the canonical one.
-template <class F>
-SAMESUM_HD inline F to_format(Scalar<F> x) {
+template <class F> SAMESUM_HD inline F to_format(Scalar<F> x) {
   if (!(x.v == x.v)) return from_bits<F>(Format<F>::canonical_nan);
   return convert<F>(x.v);
 }

@@ -20,8 +20,7 @@ inline constexpr std::size_t unbounded = SIZE_MAX;
 /// The input is cut into leaves of Lanes × Rows elements; element i of a leaf goes to lane i mod Lanes. A
 /// lane combines its rows by Fold; the lanes of a leaf are halved (lane l takes lane l + half) until one is
 /// left; leaves are merged by stride doubling. What has no element is skipped.
-template <std::size_t Lanes, std::size_t Rows, class Fold>
-struct Tree {
+template <std::size_t Lanes, std::size_t Rows, class Fold> struct Tree {
   static_assert((Lanes & (Lanes - 1)) == 0, "samesum: lanes are halved, so their number is a power of two");
   static constexpr std::size_t lanes = Lanes, rows = Rows;
   static constexpr std::size_t leaf = Rows == unbounded ? unbounded : Lanes * Rows;

@@ -11,8 +11,7 @@ namespace {
 
 /// Lanes of expansions hi + lo in fp64 in front of a superaccumulator (Collange et al. 2015). An addition
 /// loses nothing where the second error is 0, and that is checked for each block.
-template <class T>
-class ExactLanes {
+template <class T> class ExactLanes {
   static constexpr int width = vector_bytes / 8;
   static constexpr std::size_t w = width, pairs = 4, step = w * pairs, block = 64 * step;
   using V = Pack<fp64, width>;
@@ -71,8 +70,7 @@ class ExactLanes {
   std::array<Expansion, pairs> expansion_{};
 };
 
-template <class T>
-Exact sum_elements(const T* x, std::size_t n, int threads) {
+template <class T> Exact sum_elements(const T* x, std::size_t n, int threads) {
   constexpr std::size_t chunk = std::size_t{1} << 16;
   Exact total;
   if (n == 0) return total;

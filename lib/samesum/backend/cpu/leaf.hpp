@@ -19,8 +19,7 @@ inline constexpr int vector_bytes = 32;
 inline constexpr int vector_bytes = 16;
 #endif
 
-template <class Shape, template <class> class A, class F, class T>
-class Leaf {
+template <class Shape, template <class> class A, class F, class T> class Leaf {
   static constexpr std::size_t lanes = Shape::lanes;
   static constexpr int width = lanes == 1 ? 1 : vector_bytes / int{sizeof(CarrierOf<F>)};
   static constexpr std::size_t w = width;
@@ -84,8 +83,7 @@ class Leaf {
   }
 
   /// So many rows of neighbouring lanes: Many for a pack of them, One for a single lane.
-  template <class State>
-  static State column(const T* x, std::size_t rows) {
+  template <class State> static State column(const T* x, std::size_t rows) {
     if constexpr (Shape::in_turn) {
       State sum;
       for (std::size_t r = 0; r < rows; ++r) sum.add(decltype(sum.result())::load(x + r * lanes));
@@ -95,8 +93,7 @@ class Leaf {
     }
   }
 
-  template <class State, class Rows>
-  static State by_pairs(const T* x, Rows rows) {
+  template <class State, class Rows> static State by_pairs(const T* x, Rows rows) {
     std::array<State, Shape::rows> row;
     for (std::size_t r = 0; r < rows; ++r) {
       row[r] = State{};
@@ -125,8 +122,7 @@ class Leaf {
   }
 
   /// Lane l takes lane l + half until one is left; only the first n have an element.
-  template <std::size_t size>
-  static One halve(std::array<One, size>& lane, std::size_t n) {
+  template <std::size_t size> static One halve(std::array<One, size>& lane, std::size_t n) {
     for (std::size_t half = size / 2; half > 0; half /= 2) {
       for (std::size_t l = 0; l + half < n; ++l) lane[l].merge(lane[l + half]);
       n = std::min(n, half);

@@ -14,8 +14,7 @@
 namespace samesum::cpu {
 
 /// Calls task(k) once for each k < tasks, from several threads, in no particular order.
-template <class Task>
-void for_each_task(int threads, std::size_t tasks, Task task) {
+template <class Task> void for_each_task(int threads, std::size_t tasks, Task task) {
   std::atomic<std::size_t> next{0};
   on_threads(threads, [&] {
     for (std::size_t k; (k = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) task(k);

@@ -17,8 +17,7 @@ std::uint64_t run(const void* data, std::size_t n, int threads) {
 
 }  // namespace
 
-template <>
-std::vector<Variant> table<SAMESUM_SHARD>() {
+template <> std::vector<Variant> table<SAMESUM_SHARD>() {
   using F = Formats::at<SAMESUM_SHARD>;
   std::vector<Variant> variants;
   for_each_order_and_accumulator([&]<class Order, template <class> class A>() {

@@ -6,14 +6,12 @@ namespace samesum::reference {
 namespace {
 
 /// Element i of an input of format T, rounded to F by integers alone.
-template <class T, class F>
-Scalar<F> element(const void* data, std::size_t i) {
+template <class T, class F> Scalar<F> element(const void* data, std::size_t i) {
   return {convert<CarrierOf<F>>(convert<F>(static_cast<const T*>(data)[i]))};
 }
 
 // The reading is compiled once for each accumulator: what differs between inputs is behind this pointer.
-template <class F>
-using Element = Scalar<F> (*)(const void* data, std::size_t i);
+template <class F> using Element = Scalar<F> (*)(const void* data, std::size_t i);
 
 template <class Order, class A, class F>
 std::uint64_t run_reading(const void* data, std::size_t n, Element<F> element_at) {
@@ -21,15 +19,13 @@ std::uint64_t run_reading(const void* data, std::size_t n, Element<F> element_at
 }
 
 /// An element and its magnitude before it was rounded.
-template <class F>
-struct Given {
+template <class F> struct Given {
   Scalar<F> value;
   double magnitude;
 };
 
 /// An accumulator that is watched: what went in, and what each addition returned.
-template <class A, class F>
-struct WatchedState {
+template <class A, class F> struct WatchedState {
   A state;
   double magnitudes = 0, partials = 0;
   bool empty = true;
@@ -46,8 +42,7 @@ struct WatchedState {
   }
 };
 
-template <class T>
-double magnitude(const void* data, std::size_t i) {
+template <class T> double magnitude(const void* data, std::size_t i) {
   return std::abs(convert<double>(static_cast<const T*>(data)[i]));
 }
 
@@ -61,8 +56,7 @@ Watched watch_reading(const void* data, std::size_t n, Element<F> element_at,
   return {to_bits(to_format<F>(seen->state.result())), seen->magnitudes, seen->partials};
 }
 
-template <class F, class T>
-Watched watch_exact(const void* data, std::size_t n) {
+template <class F, class T> Watched watch_exact(const void* data, std::size_t n) {
   Exact sum;
   double magnitudes = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -72,8 +66,7 @@ Watched watch_exact(const void* data, std::size_t n) {
   return {to_bits(sum.result<F>()), magnitudes, 0};
 }
 
-template <class F, class T>
-std::uint64_t run_exact(const void* data, std::size_t n, int) {
+template <class F, class T> std::uint64_t run_exact(const void* data, std::size_t n, int) {
   Exact sum;
   sum.add(std::span{static_cast<const T*>(data), n});
   return to_bits(sum.result<F>());
@@ -81,8 +74,7 @@ std::uint64_t run_exact(const void* data, std::size_t n, int) {
 
 }  // namespace
 
-template <>
-std::vector<Variant> table<SAMESUM_SHARD>() {
+template <> std::vector<Variant> table<SAMESUM_SHARD>() {
   using F = Formats::at<SAMESUM_SHARD>;
   std::vector<Variant> variants;
   for_each_order_and_accumulator([&]<class Order, template <class> class A>() {
