@@ -82,6 +82,12 @@ TEST(AState, RefusesStrangersAndDamagedBytes) {
   wrong[4] = std::byte{9};
   EXPECT_THROW(State::deserialise(wrong), std::invalid_argument);  // a version to come
   EXPECT_THROW(State::deserialise(Exact{}.serialise()), std::invalid_argument);
+  const std::size_t height = 4 + 1 + 1 + kahan.name().size() + 8;
+  for (const std::size_t at : {height, height + 7, height + 8, height + 15}) {
+    auto impossible = bytes;
+    impossible[at] = std::byte{255};
+    EXPECT_THROW(State::deserialise(impossible), std::invalid_argument) << "no bound would hold: byte " << at;
+  }
 }
 
 }  // namespace

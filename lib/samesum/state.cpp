@@ -144,6 +144,10 @@ State State::deserialise(std::span<const std::byte> bytes) {
   state.count_ = in.get<std::uint64_t>();
   state.height_.adds = in.get<std::uint64_t>();
   state.height_.merges = in.get<std::uint64_t>();
+  // A tree of `count` elements is less than that high.
+  const std::uint64_t most = std::max<std::uint64_t>(state.count_, 1) - 1;
+  if (state.height_.adds > most || state.height_.merges > most - state.height_.adds)
+    SerialReader::refuse("its count and height contradict each other");
   for (std::size_t i = 0; i < found->size; ++i) {
     state.numbers_[i] = std::bit_cast<double>(in.get<std::uint64_t>());
     const Number rounded =
