@@ -19,10 +19,22 @@ std::string complete_method(const std::string& name, const FormatInfo& input) {
 }
 
 bool matches(std::string_view glob, std::string_view name) {
-  if (glob.empty()) return name.empty();
-  if (glob[0] == '*')
-    return matches(glob.substr(1), name) || (!name.empty() && matches(glob, name.substr(1)));
-  return !name.empty() && (glob[0] == '?' || glob[0] == name[0]) && matches(glob.substr(1), name.substr(1));
+  // On a mismatch the last star takes one character more: earlier stars never need to, so this is no search.
+  std::size_t g = 0, star = glob.npos, taken = 0;
+  for (std::size_t i = 0; i < name.size();) {
+    if (g < glob.size() && glob[g] == '*') {
+      star = g++;
+      taken = i;
+    } else if (g < glob.size() && (glob[g] == '?' || glob[g] == name[i])) {
+      ++g, ++i;
+    } else if (star != glob.npos) {
+      g = star + 1;
+      i = ++taken;
+    } else {
+      return false;
+    }
+  }
+  return glob.find_first_not_of('*', g) == glob.npos;
 }
 
 std::vector<const Variant*> variants_matching(const std::string& glob, const FormatInfo& input) {

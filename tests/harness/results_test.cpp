@@ -348,6 +348,11 @@ TEST(AGlob, MatchesWholeNamesWithStarsAndQuestionMarks) {
   EXPECT_FALSE(matches("tree", "tree/kahan/fp32@cpu"));
   EXPECT_FALSE(matches("*/fp?@cpu", "tree/kahan/fp32@cpu"));
   EXPECT_FALSE(matches("?", ""));
+  EXPECT_TRUE(matches("*", ""));
+  EXPECT_TRUE(matches("a*b*c*", "aXbYbZc"));
+  EXPECT_FALSE(matches("a*b*c", "aXbYbZcd"));
+  EXPECT_FALSE(matches(std::string(10'000, '*') + "x", "tree/kahan/fp32@cpu"))
+      << "and at once, not in 2^n steps";
 }
 
 std::vector<std::string> names_matching(const std::string& glob) {
