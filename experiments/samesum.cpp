@@ -1,5 +1,6 @@
 /// The command-line tool: exact sums of files, and the errors of all the other ways to sum them.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include "harness/commands.hpp"
 #include "harness/input.hpp"
 #include "harness/results.hpp"
+#include "harness/text.hpp"
 
 namespace {
 
@@ -68,10 +70,10 @@ void add_compare(CLI::App& app, Report& report) {
   command->callback([=, &report] { report = compare_command(*options); });
 }
 
-/// One line, whatever the message was.
+/// One printable line, whatever the message was.
 int refuse(std::string message) {
-  for (char& c : message)
-    if (c == '\n') c = ' ';
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  message = printable(message);
   const bool named = message.rfind("samesum: ", 0) == 0;
   std::cerr << (named ? "" : "samesum: ") << message << std::endl;
   return bad_usage;
@@ -104,6 +106,9 @@ int run(int argc, char** argv) {
   add_list(app, report);
   add_sum(app, report);
   add_compare(app, report);
+  const auto is_command = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
+  if (argc > 1 && argv[1][0] != '-' && !std::ranges::any_of(app.get_subcommands({}), is_command))
+    return refuse(std::string{"there is no command '"} + argv[1] + "' (see samesum --help)");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -117,7 +122,8 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);  // a write that fails says so itself
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {

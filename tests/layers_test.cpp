@@ -17,6 +17,7 @@ const std::vector<std::pair<std::string, int>> floors = {
     {"lib/samesum/format/", 1},
     {"lib/samesum/value.hpp", 1},
     {"lib/samesum/promise.hpp", 1},
+    {"lib/samesum/environment", 1},
     {"lib/samesum/serial_form.hpp", 1},
     {"lib/samesum/order/", 2},
     {"lib/samesum/bound", 3},

@@ -66,6 +66,14 @@ TEST(AState, IsNotChangedByAnEmptyOne) {
   }
 }
 
+TEST(AState, KnowsItsHeight) {
+  // Ten merges in a row over one element each: the bound counts them all.
+  State state{"plain/fp32"};
+  for (int i = 0; i < 11; ++i) state.add(std::vector<float>{1});
+  EXPECT_GE(state.bound(11), 10 * 0x1p-24 * 11);
+  EXPECT_LT(state.bound(11), 11 * 0x1p-24 * 11);
+}
+
 TEST(AState, RefusesStrangersAndDamagedBytes) {
   EXPECT_THROW(State{"kahan"}, std::invalid_argument);
   EXPECT_THROW(State{"exact/fp32"}, std::invalid_argument);
@@ -83,11 +91,17 @@ TEST(AState, RefusesStrangersAndDamagedBytes) {
   EXPECT_THROW(State::deserialise(wrong), std::invalid_argument);  // a version to come
   EXPECT_THROW(State::deserialise(Exact{}.serialise()), std::invalid_argument);
   const std::size_t height = 4 + 1 + 1 + kahan.name().size() + 8;
-  for (const std::size_t at : {height, height + 7, height + 8, height + 15}) {
+  for (const std::size_t at : {height, height + 7, height + 8, height + 15, height + 16}) {
     auto impossible = bytes;
     impossible[at] = std::byte{255};
     EXPECT_THROW(State::deserialise(impossible), std::invalid_argument) << "no bound would hold: byte " << at;
   }
+  auto too_precise = bytes;
+  too_precise[height + 17] = std::byte{1};  // the last bit of a double that has to be an fp32
+  EXPECT_THROW(State::deserialise(too_precise), std::invalid_argument);
+  auto emptied = bytes;
+  std::fill_n(emptied.begin() + static_cast<std::ptrdiff_t>(height) - 8, 24, std::byte{0});
+  EXPECT_THROW(State::deserialise(emptied), std::invalid_argument) << "empty, with a sum";
 }
 
 }  // namespace

@@ -273,7 +273,7 @@ TEST_P(TheToolRefuses, WithOneLineThatNamesTheTrouble) {
 INSTANTIATE_TEST_SUITE_P(
     Arguments, TheToolRefuses,
     ::testing::Values(
-        Bad{"$T", "subcommand is required"}, Bad{"$T frobnicate", "see samesum --help"},
+        Bad{"$T", "subcommand is required"}, Bad{"$T frobnicate", "there is no command 'frobnicate'"},
         Bad{"$T sum", "file is required"}, Bad{"$T sum numbers.txt --frobnicate", "--frobnicate"},
         Bad{"$T sum numbers.txt empty.txt", "empty.txt"}, Bad{"$T sum missing.txt", "missing.txt"},
         Bad{"$T sum .", "."}, Bad{"$T sum bad.txt", "bad.txt"}, Bad{"$T sum odd.f32", "odd.f32"},
@@ -297,6 +297,11 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T compare numbers.txt --methods 'x*'", "'x*' matches no method"},
         Bad{"$T compare missing.txt --methods 'x*'", "'x*' matches no method"},
         Bad{"$T compare numbers.txt --methods ''", "'' matches no method"},
+        Bad{"$T compare numbers.txt --methods tree", "try 'tree/*'"},
+        Bad{"$T compare numbers.txt --methods tree/khan/fp32", "nearest are tree/kahan/fp32@cpu"},
+        Bad{"$T compare numbers.txt --methods atomic/kahan/fp32", "an atomic cell holds one number"},
+        Bad{"$T sum ''", "FILE: the name is empty"},
+        Bad{"$T sum numbers.txt --method \"$(printf 'a\\033[31mb')\"", "a\\x1b[31mb"},
         Bad{"$T compare missing.txt", "missing.txt"},
         Bad{"$T compare numbers.txt --output missing/out", "missing/out: cannot be written"},
         Bad{"$T compare numbers.txt --output .", ".: cannot be written: Is a directory"},
@@ -311,6 +316,7 @@ TEST(TheTool, LeavesNothingBehindWhereItCannotWrite) {
   const auto before = count();
   shell().run("$T compare numbers.txt --methods exact --output missing/out");
   shell().run("$T compare bad.txt --methods exact --output out");
+  shell().run("(ulimit -f 0; $T compare numbers.txt --methods exact --output out)");
   EXPECT_EQ(count(), before);
 }
 

@@ -39,6 +39,10 @@ bool matches(std::string_view glob, std::string_view name) {
 
 std::vector<const Variant*> variants_matching(const std::string& glob, const FormatInfo& input) {
   const std::string completed = complete_method(glob, input);
+  const bool full_name =
+      completed.find('/') != std::string::npos && completed.find_first_of("*?") == std::string::npos;
+  if (full_name)
+    return {&find(completed)};  // which knows the reason, or the nearest names, where there is none
   std::vector<std::string> readings{completed};
   if (completed.find('@') == std::string::npos) readings.insert(readings.begin(), completed + "@cpu");
   for (const std::string& reading : readings) {

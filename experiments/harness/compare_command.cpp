@@ -86,8 +86,8 @@ std::string row(const Measurement& m, const Scale& scale) {
 
 std::string heading(const Comparison& c) {
   const Number sum = c.truth->rounded(format_info<fp64>());
-  return c.data + ": " + std::to_string(c.truth->size()) + " elements of " + std::string{c.format->name} +
-         "\nexact sum " + shortest_decimal(sum) + ", sum of magnitudes " +
+  return printable(c.data) + ": " + std::to_string(c.truth->size()) + " elements of " +
+         std::string{c.format->name} + "\nexact sum " + shortest_decimal(sum) + ", sum of magnitudes " +
          compact(c.truth->magnitudes_rounded_up(), 8) + ", kappa " + compact(c.truth->condition(), 8) +
          "\n\n";
 }

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "harness/input_parts.hpp"
+#include "harness/text.hpp"
 
 namespace samesum::harness {
 
@@ -17,19 +18,6 @@ namespace fs = std::filesystem;
 namespace {
 
 static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= alignof(double), "Column::bytes would be misaligned");
-
-std::string escaped(std::string_view text, bool keep_high_bytes) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string line;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !keep_high_bytes))
-      line += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
-    else
-      line += c;
-  }
-  return line;
-}
 
 template <class Stored>
 Column read_raw(std::span<const std::byte> file, std::string_view name, const FormatInfo* format) {
@@ -96,11 +84,11 @@ std::vector<std::byte> read_file(const std::string& path, fs::file_status status
 }  // namespace
 
 InputError::InputError(std::string_view name, const std::string& problem)
-    : runtime_error{escaped(name, true) + ": " + problem} {}
+    : runtime_error{printable(name) + ": " + problem} {}
 
 std::string shown(std::string_view text) {
   constexpr std::size_t limit = 40;
-  return "'" + escaped(text.substr(0, limit), false) + (text.size() > limit ? "...'" : "'");
+  return "'" + printable(text.substr(0, limit), false) + (text.size() > limit ? "...'" : "'");
 }
 
 Column convert_elements(std::span<const std::byte> elements, bool big_endian, const FormatInfo& stored,
@@ -134,6 +122,7 @@ Column parse_raw(std::span<const std::byte> file, std::string_view name, const F
 
 Column read_column(const std::string& path, const FormatInfo* format) try {
   if (path == "-") return read_text(read_all(stdin, 0, "standard input"), "standard input", format);
+  if (path.empty()) throw InputError{"FILE", "the name is empty; name a file, or - for standard input"};
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found) throw InputError{path, "no such file"};

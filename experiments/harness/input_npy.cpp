@@ -132,7 +132,7 @@ Column take_integers(std::span<const std::byte> data, const ElementType& type, c
       if (!is_exact<F>(x.magnitude))
         refuse(i, x,
                "which " + std::string{format.name} +
-                   " cannot represent exactly; choose a wider format, or save the array as floats");
+                   " cannot represent exactly; choose a format that can, or save the array as floats");
       store<F>(column, i, round_to_bits<F>(x.negative, x.magnitude, 0));
     }
   });

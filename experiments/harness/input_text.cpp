@@ -52,10 +52,14 @@ class TextReader {
     ++line_;
     line_start_ = at_;
     after_ = After::line_start;
+    separator_ = 0;
   }
 
   void take_separator() {
     if (after_ != After::number) refuse("an empty field before " + shown(text_.substr(at_, 1)));
+    if (separator_ != 0 && separator_ != text_[at_])
+      refuse("a line with both ',' and ';'; if ',' is a decimal comma, write a point instead");
+    separator_ = text_[at_];
     after_ = After::separator;
     ++at_;
   }
@@ -88,6 +92,7 @@ class TextReader {
   std::size_t at_ = 0, line_ = 1, line_start_ = 0;
   std::size_t header_line_ = 0;  ///< the first line with anything but a comment, 0 before it
   After after_ = After::line_start;
+  char separator_ = 0;  ///< of this line, once one has been seen
 };
 
 }  // namespace

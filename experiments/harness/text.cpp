@@ -33,11 +33,14 @@ std::string exponent_text(int exponent) {
   return (exponent < 0 ? "e-" : "e+") + std::string(digits.size() < 2 ? 1 : 0, '0') + digits;
 }
 
+std::string scientific(const Decimal& d) {
+  return d.digits[0] + (d.digits.size() > 1 ? "." + d.digits.substr(1) : "") + exponent_text(d.exponent);
+}
+
 /// Missing digits of an integer are zeros.
 std::string to_text(const Decimal& d) {
   const auto n = d.digits.size();
-  if (d.exponent < -5 || d.exponent > 15)
-    return d.digits[0] + (n > 1 ? "." + d.digits.substr(1) : "") + exponent_text(d.exponent);
+  if (d.exponent < -5 || d.exponent > 15) return scientific(d);
   if (d.exponent < 0) return "0." + std::string(static_cast<std::size_t>(-d.exponent - 1), '0') + d.digits;
   const auto whole = static_cast<std::size_t>(d.exponent + 1);
   if (n <= whole) return d.digits + std::string(whole - n, '0');
@@ -79,14 +82,30 @@ std::string shortest_decimal(Number x) {
   if (std::isnan(value)) return "nan";
   const std::string sign = std::signbit(value) ? "-" : "";
   if (std::isinf(value)) return sign + "inf";
-  // Rounding an integer to fewer digits would not make it shorter: 65504, not 65500.
-  if (value == std::trunc(value) && std::abs(value) < 1e16) return print("%.0f", value);
-  return sign + to_text(with_format(*x.format, [&]<class F>() {
-           if constexpr (std::is_floating_point_v<F>)
-             return to_decimal(std::abs(x.as<F>()));
-           else
-             return search_decimal({x.format, x.bits & ~x.format->sign_bit});
-         }));
+  const Decimal shortest = with_format(*x.format, [&]<class F>() {
+    if constexpr (std::is_floating_point_v<F>)
+      return to_decimal(std::abs(x.as<F>()));
+    else
+      return search_decimal({x.format, x.bits & ~x.format->sign_bit});
+  });
+  const std::string text = to_text(shortest);
+  if (value != std::trunc(value) || std::abs(value) >= 1e16) return sign + text;
+  // Zeros in the place of an integer's last digits do not make it shorter: 65504, not 65500.
+  const std::string exact = print("%.0f", std::abs(value)), brief = scientific(shortest);
+  return sign + (text == exact || exact.size() <= brief.size() ? exact : brief);
+}
+
+std::string printable(std::string_view text, bool keep_high_bytes) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string line;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !keep_high_bytes))
+      line += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+    else
+      line += c;
+  }
+  return line;
 }
 
 std::string hexadecimal(Number x) { return print("%a", x.to_double()); }

@@ -2,14 +2,19 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "samesum/value.hpp"
 
 namespace samesum::harness {
 
 /// The shortest decimal that reads back as the same bits of the same format, and of those the nearest; inf
-/// and nan by name.
+/// and nan by name. Integers below 10^16 have all their digits, unless an exponent is shorter.
 std::string shortest_decimal(Number x);
+
+/// The same with control characters, and on demand bytes beyond ASCII, as \xNN: safe in one line of a
+/// terminal.
+std::string printable(std::string_view text, bool keep_high_bytes = true);
 
 /// As printf's %a writes the value.
 std::string hexadecimal(Number x);

@@ -5,6 +5,14 @@
 #error "samesum: -ffast-math (and -Ofast) lets the compiler reorder and drop roundings; compile without it"
 #endif
 
+#if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
+#error "samesum: -ffinite-math-only makes infinities and NaN undefined; compile without it"
+#endif
+#if defined(__FLT_EVAL_METHOD__) && \
+    (__FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2 || __FLT_EVAL_METHOD__ == -1)
+#error "samesum: this compiler computes float in a wider type (x87); use -mfpmath=sse"
+#endif
+
 #if defined(__CUDACC__)
 #define SAMESUM_HD __host__ __device__
 #else

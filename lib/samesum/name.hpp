@@ -35,7 +35,7 @@ constexpr std::size_t format_of(std::string_view name) {
   if (std::string_view rest = recipe; take(rest, Exact::name) && take(rest, "/")) return format_index(rest);
   std::size_t found = Formats::size;
   for_each_order_and_accumulator([&]<class Order, template <class> class A>() {
-    if (Order::promise < Promise::everywhere && backend == "reference") return;
+    if (!refusal<Order, A>(backend).empty()) return;
     std::string_view rest = recipe;
     if (take(rest, Order::name) && take(rest, "/") && take(rest, A<Scalar<fp64>>::name) && take(rest, "/"))
       found = format_index(rest);

@@ -14,10 +14,13 @@ namespace samesum {
 /// Where a recipe can run.
 inline constexpr std::array<std::string_view, 2> backends{"reference", "cpu"};
 
-/// Why a combination makes no sense; empty where it does.
-template <class Order, template <class> class A> constexpr std::string_view refusal() {
+/// Why a backend does not have a combination; empty where it does.
+template <class Order, template <class> class A>
+constexpr std::string_view refusal(std::string_view backend) {
   if (std::is_same_v<Order, Atomic> && !std::is_same_v<A<Scalar<fp64>>, Plain<Scalar<fp64>>>)
     return "an atomic cell holds one number, and this accumulator's state has two";
+  if (Order::promise < Promise::everywhere && backend == "reference")
+    return "arrival order has no literal reading";
   return {};
 }
 
@@ -63,12 +66,10 @@ template <class F> Variant describe_exact(std::string_view backend) {
   return v;
 }
 
-/// visit.operator()<Order, A>() for every pair that makes sense.
+/// visit.operator()<Order, A>() for every pair, those that a backend refuses included.
 template <class Visit> constexpr void for_each_order_and_accumulator(Visit&& visit) {
   Orders::for_each([&]<class Order>() {
-    Accumulators::for_each([&]<template <class> class A>() {
-      if constexpr (refusal<Order, A>().empty()) visit.template operator()<Order, A>();
-    });
+    Accumulators::for_each([&]<template <class> class A>() { visit.template operator()<Order, A>(); });
   });
 }
 

@@ -5,9 +5,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "samesum/backend/cpu/environment.hpp"
 #include "samesum/backend/cpu/exact.hpp"
 #include "samesum/bound.hpp"
+#include "samesum/environment.hpp"
 #include "samesum/recipe.hpp"
 #include "samesum/samesum.hpp"
 
@@ -56,19 +56,13 @@ std::vector<Variant> all_tables() {
 
 std::vector<Unsupported> all_unsupported() {
   std::vector<Unsupported> all;
-  Orders::for_each([&]<class Order>() {
-    Accumulators::for_each([&]<template <class> class A>() {
-      using State = A<Scalar<fp64>>;
-      for (const FormatInfo& format : formats) {
-        const std::string recipe = recipe_name(Order::name, State::name, format.name);
-        for (const std::string_view backend : backends) {
-          std::string_view reason = refusal<Order, A>();
-          if (reason.empty() && Order::promise < Promise::everywhere && backend == "reference")
-            reason = "arrival order has no literal reading";
-          if (!reason.empty()) all.push_back({recipe + "@" + std::string{backend}, std::string{reason}});
-        }
-      }
-    });
+  for_each_order_and_accumulator([&]<class Order, template <class> class A>() {
+    for (const FormatInfo& format : formats)
+      for (const std::string_view backend : backends)
+        if (const std::string_view reason = refusal<Order, A>(backend); !reason.empty())
+          all.push_back(
+              {recipe_name(Order::name, A<Scalar<fp64>>::name, format.name).append("@").append(backend),
+               std::string{reason}});
   });
   return all;
 }
@@ -140,8 +134,8 @@ const Variant& find(std::string_view name) {
   if (const auto refused = std::ranges::find(unsupported(), full, &Unsupported::name);
       refused != unsupported().end())
     throw std::invalid_argument("samesum: no variant '" + full + "': " + refused->reason);
-  throw std::invalid_argument("samesum: no variant '" + std::string{name} + "'; the nearest are " +
-                              nearest(full));
+  throw std::invalid_argument("samesum: no variant '" + std::string{name.substr(0, 80)} +
+                              "'; the nearest are " + nearest(full));
 }
 
 }  // namespace samesum

@@ -4,7 +4,8 @@
 #include <stdexcept>
 
 #include "samesum/accumulator/accumulators.hpp"
-#include "samesum/backend/cpu/environment.hpp"
+#include "samesum/bound.hpp"
+#include "samesum/environment.hpp"
 #include "samesum/reading.hpp"
 #include "samesum/serial_form.hpp"
 
@@ -95,6 +96,7 @@ void State::add(Values x) {
   State sum{*this};
   sum.count_ = x.size;
   sum.height_ = Serial::height(x.size);
+  sum.rounded_ = !holds(*kind_->format, *x.format);
   sum.numbers_ = kind_->sum(x);
   if (empty())
     *this = sum;
@@ -111,10 +113,12 @@ void State::merge(const State& other) {
     *this = other;
     return;
   }
+  if (count_ + other.count_ < count_) throw std::length_error("samesum: a state counts up to 2^64 elements");
   const FloatingPointEnvironment environment;
   numbers_ = kind_->merge(numbers_, other.numbers_);
   count_ += other.count_;
   height_ = {std::max(height_.adds, other.height_.adds), std::max(height_.merges, other.height_.merges) + 1};
+  rounded_ = rounded_ || other.rounded_;
 }
 
 Number State::result() const {
@@ -125,13 +129,15 @@ Number State::result() const {
 
 double State::bound(double magnitudes) const {
   const FloatingPointEnvironment environment;
-  return sum_bound(kind_->bound, *kind_->format, *kind_->format, count_, height_, magnitudes, result());
+  const FormatInfo& widest = rounded_ ? format_info<fp64>() : *kind_->format;
+  return sum_bound(kind_->bound, widest, *kind_->format, count_, height_, magnitudes, result());
 }
 
 std::vector<std::byte> State::serialise() const {
   SerialWriter out{name()};
   for (const std::uint64_t word : {count_, std::uint64_t{height_.adds}, std::uint64_t{height_.merges}})
     out.put(word);
+  out.put(std::uint8_t{rounded_});
   for (std::size_t i = 0; i < kind_->size; ++i) out.put(std::bit_cast<std::uint64_t>(numbers_[i]));
   return out.bytes();
 }
@@ -144,10 +150,7 @@ State State::deserialise(std::span<const std::byte> bytes) {
   state.count_ = in.get<std::uint64_t>();
   state.height_.adds = in.get<std::uint64_t>();
   state.height_.merges = in.get<std::uint64_t>();
-  // A tree of `count` elements is less than that high.
-  const std::uint64_t most = std::max<std::uint64_t>(state.count_, 1) - 1;
-  if (state.height_.adds > most || state.height_.merges > most - state.height_.adds)
-    SerialReader::refuse("its count and height contradict each other");
+  state.rounded_ = in.get<std::uint8_t>() != 0;
   for (std::size_t i = 0; i < found->size; ++i) {
     state.numbers_[i] = std::bit_cast<double>(in.get<std::uint64_t>());
     const Number rounded =
@@ -156,6 +159,13 @@ State State::deserialise(std::span<const std::byte> bytes) {
       SerialReader::refuse("it holds a number that is not " + std::string{found->format->name});
   }
   in.finish();
+  // A tree of `count` elements is less than that high, and the bound depends on it.
+  const std::uint64_t most = std::max<std::uint64_t>(state.count_, 1) - 1;
+  const bool fits = state.height_.adds <= most && state.height_.merges <= most - state.height_.adds;
+  // What `serialise` does not write is not taken.
+  const State& canonical = state.empty() ? State{in.name()} : state;
+  if (!fits || !std::ranges::equal(canonical.serialise(), bytes))
+    SerialReader::refuse("its count, height and numbers contradict each other");
   return state;
 }
 

@@ -30,11 +30,11 @@ class State {
   std::uint64_t count() const { return count_; }
   /// +0 where empty.
   Number result() const;
-  /// A rigorous bound on |result - sum of the elements|, rounded up, `magnitudes` at least Σ|x| over the
-  /// elements as they were added, that is in the state's own format; infinity where the theory gives none.
+  /// A rigorous bound on |result - sum of the elements as given|, rounded up, `magnitudes` at least Σ|x| over
+  /// them; infinity where the theory gives none.
   double bound(double magnitudes) const;
 
-  /// Name, count, height and the state's numbers, little-endian.
+  /// Name, count, height, whether elements were rounded, and the state's numbers, little-endian.
   std::vector<std::byte> serialise() const;
   /// Throws std::invalid_argument where the bytes are not a serialised state.
   static State deserialise(std::span<const std::byte> bytes);
@@ -46,6 +46,7 @@ class State {
   const Kind* kind_;
   std::uint64_t count_ = 0;
   Height height_;
+  bool rounded_ = false;             // an element came in a format that this one does not hold
   std::array<double, 2> numbers_{};  // every accumulator has at most two, and every format's are doubles
 };
 

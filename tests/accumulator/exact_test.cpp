@@ -149,6 +149,39 @@ TEST(ExactState, CarriesSafelyWhenManyStatesOfTheSameSignMeet) {
   EXPECT_EQ(to_bits(state.result<double>()), 0u);
 }
 
+TEST(ExactState, SettlesItsCarriesBeforeADigitOverflows) {
+  // All significant bits set, so that each doubling fills the digits: after 31 of them one would overflow.
+  const double full = 2 - 0x1p-52;
+  Exact state, negative;
+  state.add(full);
+  negative.add(-full);
+  for (int i = 1; i <= 63; ++i) {
+    state.merge(Exact{state});
+    negative.merge(Exact{negative});
+    ASSERT_EQ(state.result<double>(), full * power_of_two(i)) << i;
+    ASSERT_EQ(negative.result<double>(), -full * power_of_two(i)) << i;
+  }
+}
+
+TEST(ExactState, BeyondTheElementsItCanCountIsRefusedOrInfiniteButNeverWrong) {
+  Exact largest;
+  largest.add(Format<fp64>::max_finite);
+  for (int i = 0; i < 63; ++i) largest.merge(Exact{largest});
+  EXPECT_NO_THROW(Exact::deserialise(largest.serialise()));  // 2^63 elements
+  for (int i = 0; i < 20; ++i) largest.merge(Exact{largest});
+  EXPECT_EQ(largest.result<double>(), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(largest.result<float>(), std::numeric_limits<float>::infinity());
+  EXPECT_THROW(largest.serialise(), std::length_error);
+  Exact one;
+  one.add(1.0);
+  std::vector<std::byte> forged = one.serialise();
+  forged[forged.size() - 2] = std::byte{0x7f};  // of the top digit
+  EXPECT_THROW(Exact::deserialise(forged), std::invalid_argument);
+  forged = one.serialise();
+  forged[11] = std::byte{2 + 1 + 8};  // +inf, and digits beside it
+  EXPECT_THROW(Exact::deserialise(forged), std::invalid_argument);
+}
+
 TEST(ExactState, SettlesItsCarriesAfterABillionElements) {
   if (std::getenv("SAMESUM_LONG_TESTS") == nullptr)
     GTEST_SKIP() << "2^31 additions take seconds to minutes; set SAMESUM_LONG_TESTS=1 (merges pass the same "

@@ -17,12 +17,16 @@ using namespace testing_support;
 struct Environment {
   const char* name;
   int rounding;
-  bool flush;
+  unsigned flags;  // of MXCSR
 };
-constexpr Environment environments[] = {
-    {"the default", FE_TONEAREST, false},  {"flush to zero", FE_TONEAREST, true},
-    {"upward", FE_UPWARD, false},          {"downward", FE_DOWNWARD, false},
-    {"toward zero", FE_TOWARDZERO, false}, {"upward, flushing", FE_UPWARD, true}};
+constexpr unsigned flush_to_zero = 0x8000, denormals_are_zero = 0x40;
+constexpr Environment environments[] = {{"the default", FE_TONEAREST, 0},
+                                        {"flush to zero", FE_TONEAREST, flush_to_zero},
+                                        {"denormals are zero", FE_TONEAREST, denormals_are_zero},
+                                        {"upward", FE_UPWARD, 0},
+                                        {"downward", FE_DOWNWARD, 0},
+                                        {"toward zero", FE_TOWARDZERO, 0},
+                                        {"all at once", FE_UPWARD, flush_to_zero | denormals_are_zero}};
 
 class InEnvironment {
  public:
@@ -30,7 +34,7 @@ class InEnvironment {
     std::fegetenv(&saved_);
     std::fesetround(e.rounding);
 #if defined(__x86_64__)
-    if (e.flush) _mm_setcsr(_mm_getcsr() | 0x8040);  // FTZ and DAZ
+    _mm_setcsr(_mm_getcsr() | e.flags);
     set_ = _mm_getcsr();
 #endif
   }
@@ -111,6 +115,39 @@ TEST_P(EveryVariant, HasTheSameBitsInWhateverEnvironmentTheCallerLeft) {
       EXPECT_EQ(v(x.values(), {.threads = 2}), expected) << e.name << ", " << input.name;
       EXPECT_EQ(reference_of(v)(x.values()), expected) << e.name << ", " << input.name << ", reference";
     }
+  }
+}
+
+TEST(TheCallersEnvironment, ChangesNoStateNoEstimateAndNoBound) {
+  std::vector<double> data = wide(300'001, 30, 5);
+  for (std::size_t i = 0; i < data.size(); i += 3) data[i] *= Format<fp32>::smallest_subnormal;
+  const Array x{format_info<fp32>(), data};
+  const Array some{format_info<fp32>(), {data.begin(), data.begin() + 1000}};
+  const auto everything = [&] {
+    std::vector<std::byte> bytes = accumulate(x.values(), {.threads = 2}).serialise();
+    const auto append = [&](const auto& more) {
+      const auto* first = reinterpret_cast<const std::byte*>(&more);
+      bytes.insert(bytes.end(), first, first + sizeof more);
+    };
+    for (const char* name : {"plain/fp32", "kahan/fp32", "neumaier/fp16", "double_word/bf16"}) {
+      State state{name};
+      state.add(some.values());
+      state.add(some.values());
+      const auto written = state.serialise();
+      bytes.insert(bytes.end(), written.begin(), written.end());
+      append(state.result().bits);
+      append(state.bound(1e5));
+      const Estimate e = estimate(some.values(), "tree/" + std::string{name});
+      append(e.value.bits);
+      append(e.bound);
+      append(e.magnitudes);
+    }
+    return bytes;
+  };
+  const auto expected = everything();
+  for (const Environment& e : environments) {
+    const InEnvironment scope{e};
+    EXPECT_EQ(everything(), expected) << e.name;
   }
 }
 

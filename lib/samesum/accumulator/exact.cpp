@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
+#include <stdexcept>
 
 #include "samesum/format/formats.hpp"
 #include "samesum/serial_form.hpp"
@@ -50,6 +52,8 @@ template <class F> F Exact::result() const {
     for (std::int64_t& digit : magnitude.digits_) digit = -digit;
     magnitude.propagate_carries();
   }
+  if (magnitude.digits_.back() >= top_limit)  // beyond any format, by far
+    return from_bits<F>(BitsOf<F>((negative ? Format<F>::sign_bit : 0) | Format<F>::infinity));
   int top = digit_count - 1;
   while (top >= 0 && magnitude.digits_[std::size_t(top)] == 0) --top;
   if (top < 0) return from_bits<F>(only_minus_zero() ? Format<F>::sign_bit : BitsOf<F>{0});
@@ -72,6 +76,8 @@ template fp64 Exact::result() const;
 Exact Exact::canonical() const {
   Exact state = *this;
   state.propagate_carries();
+  if (std::abs(state.digits_.back()) > top_limit)
+    throw std::length_error("samesum: an exact state holds the sum of up to 2^64 elements");
   const bool infinite = flags_ & (seen_plus_infinity | seen_minus_infinity);
   if (is_nan() || infinite) {  // absorbing: whatever is added later, the digits no longer matter
     state.digits_ = {};
@@ -95,6 +101,7 @@ Exact Exact::deserialise(std::span<const std::byte> bytes) {
   for (std::int64_t& digit : state.digits_) digit = in.get<std::uint32_t>();
   state.digits_.back() = std::int32_t(state.digits_.back());
   in.finish();
+  if (std::abs(state.digits_.back()) > top_limit) SerialReader::refuse("it is beyond 2^64 elements");
   // Only what `serialise` writes is taken: canonical digits, and flags that agree with them.
   const bool nonzero = std::ranges::any_of(state.digits_, [](std::int64_t digit) { return digit != 0; });
   const bool other = state.flags_ & seen_other_than_minus_zero;

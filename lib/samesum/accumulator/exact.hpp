@@ -50,7 +50,7 @@ class Exact {
   /// where the exact sum rounds beyond the largest finite value.
   template <class F> F result() const;
 
-  /// Version, flags and the canonical digits, little-endian, 278 bytes: equal sums give equal bytes.
+  /// Version, flags and the canonical digits, little-endian, 284 bytes: equal sums give equal bytes.
   std::vector<std::byte> serialise() const;
   /// Throws std::invalid_argument where the bytes are not a serialised state.
   static Exact deserialise(std::span<const std::byte> bytes);
@@ -59,6 +59,7 @@ class Exact {
   // 2098 bits of fp64's range and 64 for the number of elements, and a sign.
   static constexpr int digit_count = 68;
   static constexpr int lowest_exponent = -1074;
+  static constexpr std::int64_t top_limit = 1 << 18;  // the top digit weighs 2^1070; 2^64 elements stay below
   static constexpr std::uint32_t most_pending = 1u << 30;  // digits of 32 bits in 64-bit words: 2^31 would do
   enum Flag : std::uint8_t {
     seen_any = 1,

@@ -4,7 +4,7 @@
 /// vector of lanes. A lane never sees its neighbours, so its bits do not depend on W.
 ///
 /// The code relies on round-to-nearest without flush-to-zero: whoever calls it holds a
-/// FloatingPointEnvironment (backend/cpu/environment.hpp) on a CPU.
+/// FloatingPointEnvironment (environment.hpp) on a CPU.
 #pragma once
 
 #include <cstring>

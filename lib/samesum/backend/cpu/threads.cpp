@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "samesum/backend/cpu/environment.hpp"
+#include "samesum/environment.hpp"
 
 namespace samesum::cpu {
 

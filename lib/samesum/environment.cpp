@@ -1,4 +1,4 @@
-#include "samesum/backend/cpu/environment.hpp"
+#include "samesum/environment.hpp"
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
