@@ -4,6 +4,7 @@
 #include <cstring>
 #include <samesum/accumulator/accumulators.hpp>
 #include <samesum/samesum.hpp>
+#include <vector>
 
 namespace {
 
@@ -15,6 +16,15 @@ template <class A, class V> SAMESUM_HD V two_halves(int n) {
   for (int i = 0; i < n; ++i) half[2 * i / n].add(V::of((i % 2 ? -1.0 : 1.0) * (i + 1.0 / 3)));
   half[0].merge(half[1]);
   return half[0].result();
+}
+
+/// Roundings by integers: to each format, over all exponents, subnormal and infinite results included.
+template <class F> SAMESUM_HD std::uint64_t converted(int i) {
+  const double x = samesum::from_bits<double>(static_cast<std::uint64_t>(i) * 0x1234'5678'9abcull << 18);
+  return samesum::to_bits(samesum::convert<F>(x));
+}
+template <class F> __global__ void convert_kernel(int n, std::uint64_t* out) {
+  for (int i = 0; i < n; ++i) out[i] = converted<F>(i);
 }
 
 template <class A, class V> __global__ void kernel(int n, V* out) { *out = two_halves<A, V>(n); }
@@ -34,6 +44,19 @@ template <template <class> class A, class F> bool same_on_gpu() {
   return same;
 }
 
+template <class F> bool converts_as_on_the_cpu() {
+  constexpr int n = 10'000;
+  std::vector<std::uint64_t> got(n);
+  std::uint64_t* out = nullptr;
+  bool same = cudaMalloc(&out, n * sizeof *out) == cudaSuccess;
+  convert_kernel<F><<<1, 1>>>(n, out);
+  same = same && cudaMemcpy(got.data(), out, n * sizeof *out, cudaMemcpyDeviceToHost) == cudaSuccess;
+  (void)cudaFree(out);
+  for (int i = 0; i < n; ++i) same = same && got[static_cast<std::size_t>(i)] == converted<F>(i);
+  std::printf("convert to %s%s\n", samesum::Format<F>::name.data(), same ? "" : "  DIFFERENT");
+  return same;
+}
+
 }  // namespace
 
 int main() {
@@ -45,6 +68,7 @@ int main() {
   }
   bool same = true;
   samesum::Formats::for_each([&]<class F>() {
+    same = converts_as_on_the_cpu<F>() && same;
     samesum::Accumulators::for_each([&]<template <class> class A>() { same = same_on_gpu<A, F>() && same; });
   });
   std::puts(same ? "CUDA: compiled and run: the same bits as the CPU"

@@ -97,6 +97,14 @@ template <class F> constexpr bool is_nan_bits(BitsOf<F> bits) {
   return BitsOf<F>(bits & ~Format<F>::sign_bit) > Format<F>::infinity;
 }
 
+/// std::countl_zero, which compiles for a GPU and gives nonsense there.
+SAMESUM_HD constexpr int leading_zeros(std::uint64_t x) {
+#if defined(__CUDA_ARCH__)
+  if (!std::is_constant_evaluated()) return __clzll(static_cast<long long>(x));
+#endif
+  return std::countl_zero(x);
+}
+
 /// The bits of the value of F nearest to (-1)^negative · significand · 2^exponent, ties to even.
 /// A last bit that is 1 may also stand for a remainder below it ("sticky"), as long as the significand then
 /// has two bits more than F's precision.
@@ -106,7 +114,7 @@ SAMESUM_HD constexpr BitsOf<F> round_to_bits(bool negative, std::uint64_t signif
   using Bits = BitsOf<F>;
   const Bits sign = negative ? Format<F>::sign_bit : Bits{0};
   if (significand == 0) return sign;
-  const int zeros = std::countl_zero(significand);
+  const int zeros = leading_zeros(significand);
   significand <<= zeros;
   exponent -= zeros;
   // The quantum is the weight of the result's last bit.
