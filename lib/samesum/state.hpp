@@ -22,7 +22,8 @@ class State {
 
   /// Sums x in turn, each element rounded once to the format, and merges that.
   void add(Values x);
-  /// Merges by the accumulator's own rule. Throws std::invalid_argument where the names differ.
+  /// Merges by the accumulator's own rule. Throws std::invalid_argument where the names differ and
+  /// std::length_error beyond 2^64 elements.
   void merge(const State& other);
 
   const std::string& name() const;

@@ -50,7 +50,8 @@ class Exact {
   /// where the exact sum rounds beyond the largest finite value.
   template <class F> F result() const;
 
-  /// Version, flags and the canonical digits, little-endian, 284 bytes: equal sums give equal bytes.
+  /// Version, flags and the canonical digits, little-endian, 284 bytes: equal sums give equal bytes. Throws
+  /// std::length_error for a sum that 2^64 elements cannot have.
   std::vector<std::byte> serialise() const;
   /// Throws std::invalid_argument where the bytes are not a serialised state.
   static Exact deserialise(std::span<const std::byte> bytes);
