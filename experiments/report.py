@@ -1,4 +1,4 @@
-"""Turns results into a report: `report.py RESULTS.jsonl SCHEMA.json REPORT.md`, and prints what was found.
+"""Turns results into a report: `report.py RESULTS.jsonl REPORT.md`, and prints what was found.
 
 Exits with 1 where a result does not fit the schema, or where a method broke its promise or its bound.
 """
@@ -14,7 +14,8 @@ import jsonschema
 
 from datasets import DATASETS
 
-FORMATS = ["fp16", "bf16", "fp32", "fp64"]
+SCHEMA = json.loads(pathlib.Path(__file__).with_name("harness").joinpath("results.schema.json").read_text())
+FORMATS = SCHEMA["$defs"]["format"]["enum"]
 ABOUT = {name: inspect.getdoc(make) for name, make, *_ in DATASETS}
 
 
@@ -144,8 +145,8 @@ def report(comparisons):
 
 
 def main():
-    results, schema, target = map(pathlib.Path, sys.argv[1:])
-    validator = jsonschema.Draft202012Validator(json.loads(schema.read_text()))
+    results, target = map(pathlib.Path, sys.argv[1:])
+    validator = jsonschema.Draft202012Validator(SCHEMA)
     comparisons = [json.loads(line) for line in results.read_text().splitlines()]
     for i, comparison in enumerate(comparisons, 1):
         for problem in validator.iter_errors(comparison):

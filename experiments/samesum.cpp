@@ -20,9 +20,14 @@ using namespace samesum::harness;
 
 enum ExitCode { success = 0, check_failed = 1, bad_usage = 2 };
 
-constexpr const char* file_help = ".npy .f16 .bf16 .f32 .f64 .txt .csv, or - for text";
-constexpr const char* format_help = "fp16 bf16 fp32 fp64: round elements to it once";
-constexpr const char* threads_help = "0: as many as the data deserve (default)";
+void add_data(CLI::App* command, std::string& file, std::string& format) {
+  command->add_option("file", file, known_extensions() + ", or - for text")->required()->type_name("FILE");
+  command->add_option("--format", format, format_names(" ") + ": round elements to it once")->type_name("F");
+}
+
+void add_threads(CLI::App* command, int& threads) {
+  command->add_option("--threads", threads, "0: as many as the data deserve (default)")->type_name("N");
+}
 
 void add_list(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("list", "List the methods and what each promises");
@@ -35,11 +40,10 @@ void add_list(CLI::App& app, Report& report) {
 void add_sum(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("sum", "Sum a file, exactly unless told otherwise");
   auto options = std::make_shared<SumOptions>();
-  command->add_option("file", options->file, file_help)->required()->type_name("FILE");
-  command->add_option("--format", options->format, format_help)->type_name("F");
+  add_data(command, options->file, options->format);
   command->add_option("--method", options->method, "One of `samesum list` (default exact)")
       ->type_name("NAME");
-  command->add_option("--threads", options->threads, threads_help)->type_name("N");
+  add_threads(command, options->threads);
   CLI::Option* hex = command->add_flag("--hex", options->hex, "Print the result as %a does");
   command->add_flag("--json", options->json, "Print one JSON object with error and bound")->excludes(hex);
   command->footer(
@@ -53,13 +57,12 @@ void add_sum(CLI::App& app, Report& report) {
 void add_compare(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("compare", "Compare the errors and speeds of methods");
   auto options = std::make_shared<CompareOptions>();
-  command->add_option("file", options->file, file_help)->required()->type_name("FILE");
-  command->add_option("--format", options->format, format_help)->type_name("F");
+  add_data(command, options->file, options->format);
   command->add_option("--methods", options->methods, "With * and ?; no @ means @cpu (default *)")
       ->type_name("GLOB");
   command->add_option("--repeat", options->measure.repeats, "Timed runs of each method (default 5)")
       ->type_name("R");
-  command->add_option("--threads", options->measure.threads, threads_help)->type_name("N");
+  add_threads(command, options->measure.threads);
   CLI::Option* csv = command->add_flag("--csv", options->csv, "Print comma-separated values");
   command->add_flag("--json", options->json, "Print one line of JSON")->excludes(csv);
   command->add_option("--output", options->output, "Write there instead: all or nothing")->type_name("PATH");

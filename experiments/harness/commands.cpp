@@ -4,12 +4,16 @@
 
 namespace samesum::harness {
 
+std::string format_names(const std::string& separator) {
+  std::string all;
+  for (const FormatInfo& format : formats) all.append(all.empty() ? "" : separator).append(format.name);
+  return all;
+}
+
 const FormatInfo* format_named(const std::string& name) {
   if (name.empty()) return nullptr;
   if (const FormatInfo* format = find_format(name)) return format;
-  std::string known;
-  for (const FormatInfo& format : formats) known += (known.empty() ? "" : ", ") + std::string{format.name};
-  throw UsageError{"--format: there is no format '" + name + "'; choose one of " + known};
+  throw UsageError{"--format: there is no format '" + name + "'; choose one of " + format_names(", ")};
 }
 
 std::string complete_method(const std::string& name, const FormatInfo& input) {

@@ -37,6 +37,9 @@ Report compare_command(const CompareOptions& options);
 
 // What the commands share.
 
+/// The names of all formats.
+std::string format_names(const std::string& separator);
+
 /// nullptr for an empty name, which means the file's own format.
 const FormatInfo* format_named(const std::string& name);
 
@@ -47,7 +50,8 @@ std::string complete_method(const std::string& name, const FormatInfo& input);
 bool matches(std::string_view glob, std::string_view name);
 
 /// The variants whose full names match. A glob without "@" means the names without "@cpu"; if no such name
-/// matches, it is taken for the full name. Throws UsageError when nothing matches.
+/// matches, it is taken for the full name. Throws UsageError when nothing matches, and what `find` throws for
+/// a name without * and ? that no variant has.
 std::vector<const Variant*> variants_matching(const std::string& glob, const FormatInfo& input);
 
 void check_threads(int threads);

@@ -136,9 +136,7 @@ Report compare_command(const CompareOptions& options) {
   const Comparison comparison{options.file,    column.format,           &truth,
                               options.measure, std::move(measurements), recommendation};
 
-  Report report{as_asked(options, comparison), {}};
-  for (const Measurement& m : comparison.measurements)
-    if (const auto broken = failure(m)) report.failures.push_back(*broken);
+  Report report{as_asked(options, comparison), comparison.failures()};
   if (!options.output.empty()) {
     write_file(options.output, report.text);
     report.text.clear();

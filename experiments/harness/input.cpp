@@ -48,15 +48,13 @@ const Reader& reader_of(const std::string& path, fs::file_status status) {
   std::string extension = fs::path{path}.extension().string();
   for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   if (path == "-" || (extension.empty() && is_pipe(path, status))) extension = ".txt";
-  std::string known;
-  for (const Reader& reader : readers) {
+  for (const Reader& reader : readers)
     if (reader.extension == extension) return reader;
-    known += std::string{' '} + std::string{reader.extension};
-  }
   std::string problem = extension.empty() ? "has no extension that tells what is in it"
                                           : "unknown extension " + shown(extension);
   if (extension == ".npz") problem += ", an archive of .npy files: unzip it first";
-  throw InputError{path, problem + "; known are" + known + ", and - for text on standard input"};
+  throw InputError{path,
+                   problem + "; known are " + known_extensions() + ", and - for text on standard input"};
 }
 
 /// What comes until the end, however long it said it was: pipes don't say.
@@ -85,6 +83,12 @@ std::vector<std::byte> read_file(const std::string& path, fs::file_status status
 
 InputError::InputError(std::string_view name, const std::string& problem)
     : runtime_error{printable(name) + ": " + problem} {}
+
+std::string known_extensions() {
+  std::string all;
+  for (const Reader& reader : readers) all.append(all.empty() ? "" : " ").append(reader.extension);
+  return all;
+}
 
 std::string shown(std::string_view text) {
   constexpr std::size_t limit = 40;

@@ -33,6 +33,9 @@ class InputError : public std::runtime_error {
   InputError(std::string_view name, const std::string& problem);
 };
 
+/// ".npy .f16 …": the extensions that are read.
+std::string known_extensions();
+
 /// Reads a file by its extension: .npy .f16 .bf16 .f32 .f64 .txt .csv; "-" is text on standard input.
 /// `format` nullptr means the file's own: that of the elements, or fp64 for text and integers.
 /// Floating-point elements are rounded to another format once; integers convert exactly or are refused.

@@ -128,6 +128,13 @@ std::string csv_field(const Json& value) {
 
 }  // namespace
 
+std::vector<std::string> Comparison::failures() const {
+  std::vector<std::string> all;
+  for (const Measurement& m : measurements)
+    if (const auto broken = failure(m)) all.push_back(*broken);
+  return all;
+}
+
 Json provenance() {
   utsname machine{};
   uname(&machine);
@@ -173,9 +180,6 @@ std::vector<Json> rows(const Comparison& c) {
 }
 
 Json comparison_json(const Comparison& c) {
-  Json failures = Json::array();
-  for (const Measurement& m : c.measurements)
-    if (const auto broken = failure(m)) failures.push_back(*broken);
   const Json data = {{"name", c.data},
                      {"format", c.format->name},
                      {"n", c.truth->size()},
@@ -187,7 +191,7 @@ Json comparison_json(const Comparison& c) {
                                {"reason", c.recommendation.reason}};
   return {{"kind", "comparison"},         {"provenance", provenance()},      {"data", data},
           {"threads", c.options.threads}, {"repeats", c.options.repeats},    {"methods", rows(c)},
-          {"failures", failures},         {"recommendation", recommendation}};
+          {"failures", c.failures()},     {"recommendation", recommendation}};
 }
 
 std::string json_line(const Json& object) {

@@ -26,6 +26,9 @@ struct Comparison {
   MeasureOptions options;
   std::vector<Measurement> measurements;  ///< sorted by merit
   Recommendation recommendation;
+
+  /// The promises and bounds that were broken, a line each.
+  std::vector<std::string> failures() const;
 };
 
 /// What the numbers were measured on and with.

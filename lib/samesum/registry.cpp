@@ -105,12 +105,14 @@ Estimate estimate(Values x, std::string_view name) {
   const FloatingPointEnvironment environment;
   const Watched seen = reading.watch[x.format->index](x.data, x.size);
   const Number value{asked.format, seen.bits};
-  const double magnitudes = rounded_up(seen.magnitudes * (1 + static_cast<double>(x.size) * 0x1p-52));
+  const auto at_least = [n = static_cast<double>(x.size)](double sum) {  // summed in double, one by one
+    return rounded_up(sum * (1 + n * 0x1p-52));
+  };
+  const double magnitudes = at_least(seen.magnitudes);
   double bound = asked.bound(*x.format, x.size, magnitudes, value);
   if (asked.accumulator == Plain<Scalar<fp64>>::name && std::isfinite(value.to_double())) {
     // Each addition that rounds is off by at most u times what it returned, and these errors simply add up.
-    const double additions = rounded_up(seen.partials * (1 + static_cast<double>(x.size) * 0x1p-52));
-    bound = std::min(bound, rounded_up(asked.format->unit_roundoff * additions +
+    bound = std::min(bound, rounded_up(asked.format->unit_roundoff * at_least(seen.partials) +
                                        narrowing_bound(*x.format, *asked.format, x.size, magnitudes)));
   }
   return {value, bound, magnitudes};
