@@ -58,8 +58,8 @@ void add_compare(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("compare", "Compare the errors and speeds of methods");
   auto options = std::make_shared<CompareOptions>();
   add_data(command, options->file, options->format);
-  command->add_option("--methods", options->methods, "With * and ?; no @ means @cpu (default *)")
-      ->type_name("GLOB");
+  command->add_option("--methods", options->methods, "With * and ?; no @: @cpu and @cuda (default *)")
+      ->type_name("GLOB,…");
   command->add_option("--repeat", options->measure.repeats, "Timed runs of each method (default 5)")
       ->type_name("R");
   add_threads(command, options->measure.threads);
@@ -69,6 +69,7 @@ void add_compare(CLI::App& app, Report& report) {
   command->footer(
       "The best error comes first. Exits with 1 if a bound or a promise is broken.\n\nExamples:\n"
       "  samesum compare data.npy\n  samesum compare data.f32 --methods 'tree/*/fp32' --repeat 20\n"
+      "  samesum compare data.f32 --methods '*,*@peer'\n"
       "  samesum compare data.csv --json --output results.jsonl");
   command->callback([=, &report] { report = compare_command(*options); });
 }

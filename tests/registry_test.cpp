@@ -27,7 +27,8 @@ TEST(TheRegistry, HoldsEveryCombinationOnceEitherAsAVariantOrWithAReason) {
     EXPECT_FALSE(u.reason.empty());
   }
   const std::size_t recipes = (Orders::size * Accumulators::size + 1) * Formats::size;
-  EXPECT_EQ(names.size(), 2 * recipes);  // reference and cpu
+  const std::size_t absent_variants = absent().empty() ? 0 : (3 * Accumulators::size + 3) * Formats::size;
+  EXPECT_EQ(names.size(), backends.size() * recipes - absent_variants);
 }
 
 TEST(TheRegistry, FindsEachVariantByItsName) {
@@ -48,13 +49,21 @@ TEST(TheRegistry, NamesTheNearestVariantsOfAnUnknownName) {
 TEST(TheRegistry, SaysWhyACombinationMakesNoSense) {
   EXPECT_THAT(refusal_of("atomic/kahan/fp32"), HasSubstr("an atomic cell holds one number"));
   EXPECT_THAT(refusal_of("atomic/plain/fp32@reference"), HasSubstr("no literal reading"));
+  EXPECT_THAT(refusal_of("atomic_element/plain/fp32"), HasSubstr("takes a GPU's many threads"));
+}
+
+TEST(TheRegistry, SaysWhyABackendIsAbsent) {
+  for (const Absent& a : absent())
+    EXPECT_EQ(refusal_of("tree/kahan/fp32@" + a.backend),
+              "samesum: no variant 'tree/kahan/fp32@" + a.backend + "' here: " + a.reason);
+  static_assert(detail::format_of("tree/kahan/fp32@cuda") == Formats::index_of<fp32>());
 }
 
 TEST(AVariant, StatesItsFacts) {
   for (const Variant& v : variants()) {
-    EXPECT_EQ(v.promise, v.order == "atomic" ? Promise::none
-                         : v.order.empty()   ? Promise::order_free
-                                             : Promise::everywhere);
+    EXPECT_EQ(v.promise, v.order.starts_with("atomic") ? Promise::none
+                         : v.order.empty()             ? Promise::order_free
+                                                       : Promise::everywhere);
     EXPECT_GT(v.state_bytes, 0u);
     EXPECT_GT(v.operations_per_element, 0);
     EXPECT_EQ(v.height(0).total(), 0u);

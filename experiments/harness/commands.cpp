@@ -1,5 +1,9 @@
 #include "harness/commands.hpp"
 
+#include <algorithm>
+#include <sstream>
+
+#include "harness/peers.hpp"
 #include "samesum/samesum.hpp"
 
 namespace samesum::harness {
@@ -41,21 +45,47 @@ bool matches(std::string_view glob, std::string_view name) {
   return glob.find_first_not_of('*', g) == glob.npos;
 }
 
-std::vector<const Variant*> variants_matching(const std::string& glob, const FormatInfo& input) {
+namespace {
+
+/// Everything that has a name: the registry, and the peers that take this input.
+template <class Visit> void for_each_method(const FormatInfo& input, Visit visit) {
+  for (const Variant& v : variants()) visit(v);
+  for (const Variant& v : peers())
+    if (v.launch[input.index]) visit(v);
+}
+
+std::vector<const Variant*> matching_one(const std::string& glob, const FormatInfo& input) {
   const std::string completed = complete_method(glob, input);
+  const bool has_backend = completed.find('@') != std::string::npos;
+  std::vector<const Variant*> found;
+  for_each_method(input, [&](const Variant& v) {
+    const bool by_default = (v.backend == "cpu" || v.backend == "cuda") && !v.slow;
+    const std::string recipe = v.name.substr(0, v.name.find('@'));
+    if (has_backend ? matches(completed, v.name) : by_default && matches(completed, recipe))
+      found.push_back(&v);
+  });
   const bool full_name =
       completed.find('/') != std::string::npos && completed.find_first_of("*?") == std::string::npos;
-  if (full_name)
+  if (full_name && (found.empty() || !has_backend))
     return {&find(completed)};  // which knows the reason, or the nearest names, where there is none
-  std::vector<std::string> readings{completed};
-  if (completed.find('@') == std::string::npos) readings.insert(readings.begin(), completed + "@cpu");
-  for (const std::string& reading : readings) {
-    std::vector<const Variant*> found;
-    for (const Variant& variant : variants())
-      if (matches(reading, variant.name)) found.push_back(&variant);
-    if (!found.empty()) return found;
-  }
-  throw UsageError{"--methods: '" + glob + "' matches no method; try 'tree/*' or see `samesum list`"};
+  if (found.empty() && !has_backend)
+    for_each_method(input, [&](const Variant& v) {
+      if (matches(completed, v.name)) found.push_back(&v);
+    });
+  if (found.empty())
+    throw UsageError{"--methods: '" + glob + "' matches no method; try 'tree/*' or see `samesum list`"};
+  return found;
+}
+
+}  // namespace
+
+std::vector<const Variant*> variants_matching(const std::string& globs, const FormatInfo& input) {
+  std::vector<const Variant*> all;
+  std::istringstream in{globs.empty() ? "," : globs};
+  for (std::string glob; std::getline(in, glob, ',');)
+    for (const Variant* v : matching_one(glob, input))
+      if (std::ranges::find(all, v) == all.end()) all.push_back(v);
+  return all;
 }
 
 void check_threads(int threads) {

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 
@@ -29,13 +30,37 @@ class Progress {
   bool watched_ = isatty(STDERR_FILENO) == 1;
 };
 
-std::vector<Measurement> measure_all(const std::vector<const Variant*>& chosen, Values x, const Truth& truth,
-                                     MeasureOptions options) {
+/// The data where a GPU can read them, from the moment that they are first needed there.
+class OnGpu {
+ public:
+  explicit OnGpu(Values x) : x_{x}, placed_{x, nullptr} {}
+
+  Values for_variant(const Variant& variant) {
+    if (!variant.move) return x_;
+    if (!transfer_) {
+      const auto start = std::chrono::steady_clock::now();
+      placed_ = variant.place(x_);
+      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+      transfer_ =
+          Transfer{taken.count(), static_cast<double>(x_.size * x_.format->bytes) / taken.count() / 1e9};
+    }
+    return placed_.values;
+  }
+  std::optional<Transfer> transfer() const { return transfer_; }
+
+ private:
+  Values x_;
+  Placed placed_;
+  std::optional<Transfer> transfer_;
+};
+
+std::vector<Measurement> measure_all(const std::vector<const Variant*>& chosen, OnGpu& on_gpu,
+                                     const Truth& truth, MeasureOptions options) {
   const Progress progress;
   std::vector<Measurement> measurements;
   for (const Variant* variant : chosen) {
     progress.show(measurements.size(), chosen.size(), variant->name);
-    measurements.push_back(measure(*variant, x, truth, options));
+    measurements.push_back(measure(*variant, on_gpu.for_variant(*variant), truth, options));
   }
   sort_by_merit(measurements);
   return measurements;
@@ -96,7 +121,11 @@ std::string legend(const Comparison& c, const Scale& scale) {
   return "\nulps: the error in units in the last place of the method's format\nbits: different results in " +
          std::to_string(c.options.repeats) + (c.options.repeats == 1 ? " run" : " runs") +
          "; time: their median\n" +
-         (scale.relative ? "rel.err, bound: relative to the exact sum\n\n" : "error, bound: absolute\n\n");
+         (scale.relative ? "rel.err, bound: relative to the exact sum\n" : "error, bound: absolute\n") +
+         (c.transfer ? "moving the data to the GPU, not in the times: " + duration(c.transfer->seconds) +
+                           ", " + three_digits(c.transfer->gigabytes_per_second) + " GB/s\n"
+                     : "") +
+         '\n';
 }
 
 std::string as_text(const Comparison& c) {
@@ -131,10 +160,11 @@ Report compare_command(const CompareOptions& options) {
   const Column column = read_column(options.file, format);
   const auto chosen = variants_matching(options.methods, *column.format);
   const Truth truth{column.values()};
-  std::vector<Measurement> measurements = measure_all(chosen, column.values(), truth, options.measure);
+  OnGpu on_gpu{column.values()};
+  std::vector<Measurement> measurements = measure_all(chosen, on_gpu, truth, options.measure);
   const Recommendation recommendation = recommend(measurements, *column.format, truth);
-  const Comparison comparison{options.file,    column.format,           &truth,
-                              options.measure, std::move(measurements), recommendation};
+  const Comparison comparison{options.file,      column.format,           &truth,        options.measure,
+                              on_gpu.transfer(), std::move(measurements), recommendation};
 
   Report report{as_asked(options, comparison), comparison.failures()};
   if (!options.output.empty()) {

@@ -1,3 +1,5 @@
+#include <map>
+
 #include "harness/commands.hpp"
 #include "harness/results.hpp"
 #include "harness/text.hpp"
@@ -23,10 +25,11 @@ Json variant_json(const Variant& v) {
 }
 
 std::string as_json() {
-  Json list = {{"variants", Json::array()}, {"unsupported", Json::array()}};
+  Json list = {{"variants", Json::array()}, {"unsupported", Json::array()}, {"absent", Json::array()}};
   for (const Variant& v : variants()) list["variants"].push_back(variant_json(v));
   for (const Unsupported& u : unsupported())
     list["unsupported"].push_back({{"name", u.name}, {"reason", u.reason}});
+  for (const Absent& a : absent()) list["absent"].push_back({{"backend", a.backend}, {"reason", a.reason}});
   return json_line(list);
 }
 
@@ -42,12 +45,10 @@ std::string as_text() {
     text += row(v.name, std::string{name_of(v.promise)}, std::to_string(v.height(sample_size).total()),
                 std::to_string(v.state_bytes), std::to_string(v.operations_per_element));
   text += "\nheight: additions on the longest path; bytes of a state; operations an element\n";
-  std::string reason;
-  for (const Unsupported& u : unsupported()) {
-    if (u.reason != reason) text += "\nnot supported, because " + u.reason + ":\n";
-    text += "  " + u.name + '\n';
-    reason = u.reason;
-  }
+  std::map<std::string, std::string> refused;  // by reason
+  for (const Unsupported& u : unsupported()) refused[u.reason] += "  " + u.name + '\n';
+  for (const auto& [reason, names] : refused) text += "\nnot supported, because " + reason + ":\n" + names;
+  for (const Absent& a : absent()) text += "\nno methods @" + a.backend + ", because\n" + a.reason + '\n';
   return text;
 }
 

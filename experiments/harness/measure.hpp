@@ -31,7 +31,7 @@ struct Measurement {
 /// Judges one result.
 Measurement judge(const Variant& variant, Values x, const Truth& truth, Number value);
 
-/// Runs, times and judges.
+/// Runs, times and judges. What has to be moved to where the variant runs is not timed: place it before.
 Measurement measure(const Variant& variant, Values x, const Truth& truth, MeasureOptions options);
 
 /// The promise or the bound that was broken, if one was.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/peers.hpp"
 #include "harness/text.hpp"
 #include "samesum/bound.hpp"
 
@@ -43,7 +44,8 @@ std::string exact_reason(const Measurement& exact, const std::vector<Measurement
 
 Recommendation recommend(const std::vector<Measurement>& measurements, const FormatInfo& input,
                          const Truth& truth) {
-  const std::vector<Measurement> sound = only(measurements, [](const auto& m) { return !failure(m); });
+  const std::vector<Measurement> sound =
+      only(measurements, [](const auto& m) { return !failure(m) && !is_peer(*m.variant); });
   if (sound.empty())
     return {measurements.front().variant, "the smallest error, but every method broke its word"};
   const std::vector<Measurement> fit = only(sound, [&](const auto& m) {

@@ -15,6 +15,8 @@
 #include <thread>
 
 #include "harness/build.hpp"
+#include "harness/gpu_speed.hpp"
+#include "harness/peers.hpp"
 #include "harness/text.hpp"
 
 namespace samesum::harness {
@@ -131,7 +133,7 @@ std::string csv_field(const Json& value) {
 std::vector<std::string> Comparison::failures() const {
   std::vector<std::string> all;
   for (const Measurement& m : measurements)
-    if (const auto broken = failure(m)) all.push_back(*broken);
+    if (const auto broken = failure(m); broken && !is_peer(*m.variant)) all.push_back(*broken);
   return all;
 }
 
@@ -140,6 +142,7 @@ Json provenance() {
   uname(&machine);
   return {{"cpu", or_else(look_up("/proc/cpuinfo", "model name"), machine.machine)},
           {"hardware_threads", std::thread::hardware_concurrency()},
+          {"gpu", gpu_description().empty() ? Json(nullptr) : Json(gpu_description())},
           {"os", or_else(look_up("/etc/os-release", "PRETTY_NAME"), machine.sysname)},
           {"kernel", std::string{machine.sysname} + " " + machine.release},
           {"compiler", compiler()},
@@ -189,9 +192,12 @@ Json comparison_json(const Comparison& c) {
                      {"condition", number_or_null(c.truth->condition())}};
   const Json recommendation = {{"method", c.recommendation.variant->name},
                                {"reason", c.recommendation.reason}};
-  return {{"kind", "comparison"},         {"provenance", provenance()},      {"data", data},
-          {"threads", c.options.threads}, {"repeats", c.options.repeats},    {"methods", rows(c)},
-          {"failures", c.failures()},     {"recommendation", recommendation}};
+  const Json transfer = !c.transfer ? Json(nullptr)
+                                    : Json{{"seconds", c.transfer->seconds},
+                                           {"gb_per_s", number_or_null(c.transfer->gigabytes_per_second)}};
+  return {{"kind", "comparison"},         {"provenance", provenance()},   {"data", data},
+          {"threads", c.options.threads}, {"repeats", c.options.repeats}, {"transfer", transfer},
+          {"methods", rows(c)},           {"failures", c.failures()},     {"recommendation", recommendation}};
 }
 
 std::string json_line(const Json& object) {

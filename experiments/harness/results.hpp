@@ -18,16 +18,22 @@ struct OutputError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The data on their way to a GPU: once, before its methods are timed.
+struct Transfer {
+  double seconds, gigabytes_per_second;
+};
+
 /// Everything that `samesum compare` found on one data set.
 struct Comparison {
   std::string data;  ///< its name
   const FormatInfo* format;
   const Truth* truth;
   MeasureOptions options;
+  std::optional<Transfer> transfer;       ///< where a GPU took part
   std::vector<Measurement> measurements;  ///< sorted by merit
   Recommendation recommendation;
 
-  /// The promises and bounds that were broken, a line each.
+  /// The promises and bounds that were broken, a line each. What peers break is shown, and is no failure.
   std::vector<std::string> failures() const;
 };
 

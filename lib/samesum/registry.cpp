@@ -16,8 +16,11 @@ namespace samesum {
 double Variant::bound(const FormatInfo& input, std::size_t n, double magnitudes, Number result) const {
   const FloatingPointEnvironment environment;
   if (n == 0) return 0;
-  return accumulator_bound ? sum_bound(accumulator_bound, input, *format, n, height(n), magnitudes, result)
-                           : exact_bound(result);
+  if (!accumulator_bound) return exact_bound(result);
+  const double sum = sum_bound(accumulator_bound, input, *format, n, height(n), magnitudes, result);
+  if (lost_per_arrival == 0) return sum;
+  // Twice: what is lost early takes part in the roundings of later additions.
+  return rounded_up(sum + 2 * lost_per_arrival * static_cast<double>(height(n).merges + 1));
 }
 
 namespace {
@@ -30,11 +33,16 @@ void check(const Options& options) {
 
 Number Variant::operator()(Values x, Options options) const {
   check(options);
+  if (start) return bind(x)();
   const FloatingPointEnvironment environment;
   return {format, run[x.format->index](x.data, x.size, options.threads)};
 }
 
+Placed Variant::place(Values x) const { return move ? move(x) : Placed{x, nullptr}; }
+
 Job Variant::bind(Values x, Options options) const {
+  check(options);
+  if (start) return start(*this, place(x));
   return [this, x, options] { return (*this)(x, options); };
 }
 
@@ -47,6 +55,7 @@ std::vector<Variant> all_tables() {
   [&]<std::size_t... shard>(std::index_sequence<shard...>) {
     (append(reference::table<shard>()), ...);
     (append(cpu::table<shard>()), ...);
+    (append(gpu::table<shard>()), ...);
   }
   (std::make_index_sequence<Formats::size>{});
   // Tables come one format at a time; readers want all formats of a recipe together.
@@ -128,6 +137,12 @@ std::span<const Unsupported> unsupported() {
   return table;
 }
 
+std::span<const Absent> absent() {
+  static const std::vector<Absent> table =
+      gpu::absence().empty() ? std::vector<Absent>{} : std::vector<Absent>{{"cuda", gpu::absence()}};
+  return table;
+}
+
 const Variant& find(std::string_view name) {
   std::string full{name};
   if (name.find('@') == name.npos) full += "@cpu";
@@ -136,6 +151,9 @@ const Variant& find(std::string_view name) {
   if (const auto refused = std::ranges::find(unsupported(), full, &Unsupported::name);
       refused != unsupported().end())
     throw std::invalid_argument("samesum: no variant '" + full + "': " + refused->reason);
+  for (const Absent& a : absent())
+    if (full.ends_with("@" + a.backend))
+      throw std::invalid_argument("samesum: no variant '" + full.substr(0, 80) + "' here: " + a.reason);
   throw std::invalid_argument("samesum: no variant '" + std::string{name.substr(0, 80)} +
                               "'; the nearest are " + nearest(full));
 }

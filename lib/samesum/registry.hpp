@@ -19,6 +19,12 @@ struct Unsupported {
 };
 std::span<const Unsupported> unsupported();
 
+/// A backend that has no variants in this process, and why.
+struct Absent {
+  std::string backend, reason;
+};
+std::span<const Absent> absent();
+
 /// The variant of that name. Without "@backend" it means "@cpu". Throws std::invalid_argument that names the
 /// nearest variants, or the reason where the combination makes no sense.
 const Variant& find(std::string_view name);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "samesum/order/height.hpp"
@@ -21,6 +22,16 @@ struct Options {
 /// A sum that is bound to its data and can be run many times. The data must outlive it.
 using Job = std::function<Number()>;
 
+/// Values where a backend can read them, and what keeps them there.
+struct Placed {
+  Values values;
+  std::shared_ptr<const void> owner;
+};
+
+namespace gpu {
+struct Call;
+}
+
 /// A sum and what was seen on the way, summed in double.
 struct Watched {
   std::uint64_t bits;
@@ -33,8 +44,9 @@ struct Variant {
   std::string order;         ///< "" for exact, which needs none
   std::string accumulator;   ///< "plain", "kahan", …, "exact"
   const FormatInfo* format;  ///< of the accumulator and of the result
-  std::string backend;       ///< "reference", "cpu"
+  std::string backend;       ///< "reference", "cpu", "cuda"
   Promise promise;
+  bool slow = false;           ///< by its nature, and for the study's sake: one GPU thread, one cell for all
   std::size_t state_bytes;     ///< of one lane's state, as stored by this library
   int operations_per_element;  ///< floating-point operations that one `add` costs (integer ones for exact)
   std::string height_formula;  ///< of `height`, in words of n
@@ -46,16 +58,26 @@ struct Variant {
   /// none. `magnitudes` is an upper bound of the sum of |x|, `result` the value that the variant returned.
   double bound(const FormatInfo& input, std::size_t n, double magnitudes, Number result) const;
 
-  /// The sum of x, in `format`. Throws std::invalid_argument for negative threads.
+  /// The sum of x, in `format`. Throws std::invalid_argument for negative threads, and on the backend "cuda"
+  /// gpu::Error, which names the call that failed.
   Number operator()(Values x, Options options = {}) const;
 
-  /// The same, bound to its data to be run many times.
+  /// The same, bound to its data to be run many times. What has to be moved is moved here.
   Job bind(Values x, Options options = {}) const;
+
+  /// x where this variant's backend can read it: x itself on a CPU, a copy in its memory on a GPU unless x is
+  /// there already. Binding what is placed moves nothing.
+  Placed place(Values x) const;
 
   // Filled by the registry.
   double (*accumulator_bound)(double u, Height height, double magnitudes, double result);  ///< null for exact
   using Run = std::uint64_t (*)(const void* data, std::size_t n, int threads);  ///< gives the result's bits
   std::array<Run, Formats::size> run;                                           ///< by input format
+  using Launch = int (*)(gpu::Call&);                                           ///< gives a cudaError_t
+  std::array<Launch, Formats::size> launch;  ///< by input format; on the backend "cuda", instead of `run`
+  Placed (*move)(Values);                    ///< likewise, as the next two
+  Job (*start)(const Variant&, Placed);
+  double lost_per_arrival;  ///< what an addition to a shared cell may lose beyond its rounding
   using Watch = Watched (*)(const void* data, std::size_t n);
   std::array<Watch, Formats::size> watch;  ///< by input format; on the reference backend alone
 };

@@ -135,7 +135,13 @@ Comparison compare(const Array& array, const Truth& truth) {
     measurements.push_back(measure(*v, array.values(), truth, {.repeats = 2, .threads = 1}));
   sort_by_merit(measurements);
   const Recommendation recommendation = recommend(measurements, *array.values().format, truth);
-  return {"data", array.values().format, &truth, {.repeats = 2, .threads = 1}, measurements, recommendation};
+  return {.data = "data",
+          .format = array.values().format,
+          .truth = &truth,
+          .options = {.repeats = 2, .threads = 1},
+          .transfer = Transfer{0.5, 2},
+          .measurements = measurements,
+          .recommendation = recommendation};
 }
 
 TEST(AComparison, FitsTheSchemaOnEveryCaseWithAKnownAnswer) {
@@ -147,6 +153,20 @@ TEST(AComparison, FitsTheSchemaOnEveryCaseWithAKnownAnswer) {
     ASSERT_EQ(s.problem(line, "comparison"), "") << c << '\n' << line.dump(1);
     for (const Json& row : line["methods"]) ASSERT_EQ(s.problem(row, "measurement"), "") << c;
   }
+}
+
+TEST(AResultsFile, OfThisRepositoryFitsTheSchema) {
+  const Schema s = schema();
+  int lines = 0;
+  for (const auto& file : fs::directory_iterator{fs::path{SAMESUM_SOURCE_DIR} / "experiments/results"}) {
+    std::istringstream in{read(file.path())};
+    for (std::string line; std::getline(in, line); ++lines) {
+      const Json object = Json::parse(line);
+      EXPECT_EQ(s.problem(object, object["kind"].get<std::string>()), "") << file.path();
+      EXPECT_FALSE(object["provenance"]["gpu"].is_null()) << file.path();
+    }
+  }
+  EXPECT_GT(lines, 0);
 }
 
 TEST(AComparison, ThatLosesAKeyDoesNotFitTheSchema) {
@@ -363,11 +383,24 @@ std::vector<std::string> names_matching(const std::string& glob) {
   return names;
 }
 
-TEST(AGlob, WithoutABackendMeansTheCpu) {
+TEST(AGlob, WithoutABackendMeansTheCpuAndTheGpuWhereThereIsOne) {
+  std::vector<std::string> both{"tree/kahan/fp32@cpu"};
+  if (absent().empty()) both.push_back("tree/kahan/fp32@cuda");
+  EXPECT_EQ(names_matching("tree/kahan/*32"), both);
+  EXPECT_THAT(names_matching("tree/kahan/*32@*").size(), both.size() + 1);
+  for (const std::string& name : names_matching("*")) EXPECT_FALSE(find(name).slow) << name;
+}
+
+TEST(AGlob, MayBeOneOfSeveral) {
+  EXPECT_THAT(names_matching("tree/kahan/fp32@cpu,exact@cpu,exact*@cpu"),
+              ElementsAre("tree/kahan/fp32@cpu", "exact/bf16@cpu", "exact/fp16@cpu", "exact/fp32@cpu",
+                          "exact/fp64@cpu"));
+  EXPECT_THROW(names_matching("exact,x*"), UsageError);
+}
+
+TEST(AFullName, WithoutABackendMeansTheCpu) {
   EXPECT_THAT(names_matching("exact"), ElementsAre("exact/bf16@cpu"));
   EXPECT_THAT(names_matching("exact@reference"), ElementsAre("exact/bf16@reference"));
-  EXPECT_THAT(names_matching("tree/kahan/*32"), ElementsAre("tree/kahan/fp32@cpu"));
-  EXPECT_THAT(names_matching("tree/kahan/*32@*").size(), 2u);
   EXPECT_THAT(names_matching("tree/kahan/*32*reference"), ElementsAre("tree/kahan/fp32@reference"));
   EXPECT_THROW(names_matching("tree"), UsageError);
 }
@@ -392,6 +425,13 @@ TEST(AFailure, IsABrokenBoundABrokenPromiseOrAnExactSumThatIsNot) {
   Measurement atomic = pretend("atomic/plain/fp64", 1, 1);
   atomic.distinct_bits = 3;
   EXPECT_FALSE(failure(atomic)) << "it promises nothing";
+
+  Variant peer = find("tree/plain/fp64");
+  peer.backend = "peer";
+  m.variant = &peer;
+  Comparison comparison{};
+  comparison.measurements = {m};
+  EXPECT_EQ(comparison.failures().size(), 0u) << "others' promises are not ours";
 
   Measurement exact = pretend("exact/fp16", 1, 1);
   EXPECT_FALSE(failure(exact));

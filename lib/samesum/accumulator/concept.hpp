@@ -13,7 +13,9 @@ namespace samesum {
 
 /// A is an accumulator over V: a scalar or a pack of lanes in some format.
 ///
-/// A fresh state is the empty sum; `add` to it is exact. `merge` takes a state that has seen an element.
+/// A fresh state is the empty sum; `add` to it is exact, and A{x} is the state of x alone. `merge` takes a
+/// state that has seen an element. `adds_as_it_merges`: to a state of one element, adding x gives the bits of
+/// merging A{x}.
 /// `A::bound(u, height, magnitudes, result)` bounds |result - Σx|, rounded up: u the unit roundoff,
 /// magnitudes at least Σ|x| over the elements as added; it assumes that no partial sum overflows, and the
 /// caller sees to that.
@@ -22,6 +24,8 @@ concept Accumulator = std::is_trivially_copyable_v<A> &&
     requires(A a, const A other, V x, Height h, double d) {
   { A::name } -> std::convertible_to<std::string_view>;
   { A::operations_per_element } -> std::convertible_to<int>;
+  { A::adds_as_it_merges } -> std::convertible_to<bool>;
+  A{x};
   a.add(x);
   a.merge(other);
   { other.result() } -> std::same_as<V>;

@@ -10,6 +10,7 @@ namespace samesum {
 template <class V> struct DoubleWord {
   static constexpr std::string_view name = "double_word";
   static constexpr int operations_per_element = 10;
+  static constexpr bool adds_as_it_merges = true;
 
   V hi = V::minus_zero(), lo = V::zero();
   SAMESUM_HD void add(V x) {

@@ -1,7 +1,6 @@
 #include "samesum/accumulator/exact.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -10,14 +9,14 @@
 
 namespace samesum {
 
+Exact::Exact(std::span<const std::int64_t, digit_count> digits, std::uint32_t flags)
+    : flags_{static_cast<std::uint8_t>(flags)} {
+  std::ranges::copy(digits, digits_.begin());
+  propagate_carries();
+}
+
 void Exact::propagate_carries() {
-  std::int64_t carry = 0;
-  for (int i = 0; i + 1 < digit_count; ++i) {
-    const std::int64_t digit = digits_[std::size_t(i)] + carry;
-    carry = digit >> 32;  // rounds down, so that what stays is in [0, 2^32)
-    digits_[std::size_t(i)] = digit & 0xffffffff;
-  }
-  digits_.back() += carry;  // the top digit keeps the sign
+  samesum::propagate_carries(digits_.data(), digit_count);
   pending_ = 0;
 }
 
@@ -45,27 +44,12 @@ template <class F> F Exact::result() const {
   if (flags_ & seen_plus_infinity) return from_bits<F>(Format<F>::infinity);
   if (flags_ & seen_minus_infinity) return from_bits<F>(BitsOf<F>(Format<F>::sign_bit | Format<F>::infinity));
 
-  Exact magnitude = *this;
-  magnitude.propagate_carries();
-  const bool negative = magnitude.digits_.back() < 0;
-  if (negative) {
-    for (std::int64_t& digit : magnitude.digits_) digit = -digit;
-    magnitude.propagate_carries();
-  }
-  if (magnitude.digits_.back() >= top_limit)  // beyond any format, by far
-    return from_bits<F>(BitsOf<F>((negative ? Format<F>::sign_bit : 0) | Format<F>::infinity));
-  int top = digit_count - 1;
-  while (top >= 0 && magnitude.digits_[std::size_t(top)] == 0) --top;
-  if (top < 0) return from_bits<F>(only_minus_zero() ? Format<F>::sign_bit : BitsOf<F>{0});
-  // The 64 bits from the leading one down, and in their last bit whether anything lies below.
-  const auto digit = [&](int i) { return i < 0 ? 0 : std::uint64_t(magnitude.digits_[std::size_t(i)]); };
-  const int zeros = std::countl_zero(std::uint32_t(digit(top)));
-  std::uint64_t leading = ((digit(top) << 32) | digit(top - 1)) << zeros;
-  if (zeros > 0) leading |= digit(top - 2) >> (32 - zeros);
-  bool sticky = ((digit(top - 2) << zeros) & 0xffffffff) != 0;
-  for (int i = top - 3; i >= 0 && !sticky; --i) sticky = digit(i) != 0;
-  return from_bits<F>(
-      round_to_bits<F>(negative, leading | std::uint64_t{sticky}, lowest_exponent + 32 * (top - 1) - zeros));
+  if (only_minus_zero()) return from_bits<F>(Format<F>::sign_bit);
+  Exact sum = *this;
+  sum.propagate_carries();
+  if (const std::int64_t top = sum.digits_.back(); std::abs(top) >= top_limit)  // beyond any format, by far
+    return from_bits<F>(BitsOf<F>((top < 0 ? Format<F>::sign_bit : 0) | Format<F>::infinity));
+  return from_bits<F>(round_digits<F>(sum.digits_.data(), digit_count, lowest_exponent));
 }
 
 template fp16 Exact::result() const;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "samesum/format/format.hpp"
+#include "samesum/accumulator/digits.hpp"
 
 namespace samesum {
 
@@ -21,6 +21,21 @@ namespace samesum {
 class Exact {
  public:
   static constexpr std::string_view name = "exact";
+
+  // 2098 bits of fp64's range and 64 for the number of elements, and a sign.
+  static constexpr int digit_count = 68;
+  static constexpr int lowest_exponent = -1074;  ///< digit i counts units of 2^(lowest_exponent + 32 i)
+  enum Flag : std::uint8_t {
+    seen_any = 1,
+    seen_other_than_minus_zero = 2,
+    seen_nan = 4,
+    seen_plus_infinity = 8,
+    seen_minus_infinity = 16
+  };
+
+  Exact() = default;
+  /// The state that these digits and flags mean, as another backend holds it: each |digit| below 2^62.
+  Exact(std::span<const std::int64_t, digit_count> digits, std::uint32_t flags);
 
   /// Adds one element exactly.
   template <class T> void add(T x) {
@@ -57,28 +72,13 @@ class Exact {
   static Exact deserialise(std::span<const std::byte> bytes);
 
  private:
-  // 2098 bits of fp64's range and 64 for the number of elements, and a sign.
-  static constexpr int digit_count = 68;
-  static constexpr int lowest_exponent = -1074;
   static constexpr std::int64_t top_limit = 1 << 18;  // the top digit weighs 2^1070; 2^64 elements stay below
   static constexpr std::uint32_t most_pending = 1u << 30;  // digits of 32 bits in 64-bit words: 2^31 would do
-  enum Flag : std::uint8_t {
-    seen_any = 1,
-    seen_other_than_minus_zero = 2,
-    seen_nan = 4,
-    seen_plus_infinity = 8,
-    seen_minus_infinity = 16
-  };
 
   void add_integer(bool negative, std::uint64_t significand, int exponent) {
     const int offset = exponent - lowest_exponent;
-    const int index = offset / 32, shift = offset % 32;
-    const std::uint64_t low = significand << shift;  // of a number of up to 53 + 31 bits
-    const std::uint64_t high = shift == 0 ? 0 : significand >> (64 - shift);
-    const std::int64_t sign = negative ? -1 : 1;
-    digits_[std::size_t(index)] += sign * std::int64_t(low & 0xffffffffu);
-    digits_[std::size_t(index + 1)] += sign * std::int64_t(low >> 32);
-    digits_[std::size_t(index + 2)] += sign * std::int64_t(high);
+    const ThreeDigits three{negative, significand, offset % 32};
+    for (std::size_t i = 0; i < 3; ++i) digits_[std::size_t(offset / 32) + i] += three.digit[i];
     if (++pending_ == most_pending) propagate_carries();
   }
   void add_special(bool nan, bool negative) {

@@ -9,6 +9,7 @@ namespace samesum {
 template <class V> struct Kahan {
   static constexpr std::string_view name = "kahan";
   static constexpr int operations_per_element = 4;
+  static constexpr bool adds_as_it_merges = false;
 
   V sum = V::minus_zero(), excess = V::zero();
   SAMESUM_HD void add(V x) {

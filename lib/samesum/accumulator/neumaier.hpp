@@ -9,6 +9,7 @@ namespace samesum {
 template <class V> struct Neumaier {
   static constexpr std::string_view name = "neumaier";
   static constexpr int operations_per_element = 7;
+  static constexpr bool adds_as_it_merges = true;
 
   V sum = V::minus_zero(), correction = V::zero();
   SAMESUM_HD void add(V x) {

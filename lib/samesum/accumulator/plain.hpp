@@ -8,6 +8,7 @@ namespace samesum {
 template <class V> struct Plain {
   static constexpr std::string_view name = "plain";
   static constexpr int operations_per_element = 1;
+  static constexpr bool adds_as_it_merges = true;
 
   V sum = V::minus_zero();  // -0 is the identity of addition
   SAMESUM_HD void add(V x) { sum = sum + x; }

@@ -7,6 +7,7 @@
 /// FloatingPointEnvironment (environment.hpp) on a CPU.
 #pragma once
 
+#include <cmath>
 #include <cstring>
 
 #include "samesum/format/format.hpp"
@@ -102,7 +103,10 @@ SAMESUM_HD inline Pack<F, W> select(Mask condition, Pack<F, W> a, Pack<F, W> b) 
 }
 
 template <class F, int W> SAMESUM_HD inline auto is_finite(Pack<F, W> a) {
-  return (a.v - a.v) == typename Pack<F, W>::Storage{};  // inf - inf and NaN - NaN are NaN
+  if constexpr (W == 1)
+    return std::abs(a.v) < std::numeric_limits<CarrierOf<F>>::infinity();
+  else
+    return (a.v - a.v) == typename Pack<F, W>::Storage{};  // inf - inf and NaN - NaN are NaN
 }
 
 /// A sum and what its rounding lost: sum + error = a + b exactly.

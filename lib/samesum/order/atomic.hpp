@@ -9,7 +9,7 @@ namespace samesum {
 struct Atomic {
   static constexpr std::string_view name = "atomic";
   static constexpr Promise promise = Promise::none;
-  using Shape = Tree<256, 16, InTurn>;  ///< of a chunk
+  using Shape = Tree<128, 32, InTurn>;  ///< of a chunk
 
   /// The cell starts empty and takes the chunks one by one.
   static constexpr Height height(std::size_t n) {
@@ -17,7 +17,20 @@ struct Atomic {
     const std::size_t chunks = Shape::leaves(n);
     return {chunk.adds, chunk.merges + (chunks == 0 ? 0 : chunks - 1)};
   }
-  static std::string height_formula() { return "15 + 8 + ceil(n / 4096) - 1"; }
+  static std::string height_formula() {
+    const Height chunk = Shape::height(Shape::leaf);
+    return std::to_string(chunk.adds) + " + " + std::to_string(chunk.merges) + " + ceil(n / " +
+           std::to_string(Shape::leaf) + ") - 1";
+  }
+};
+
+/// The same with chunks of one element: the honest worst case of many threads and one cell.
+struct AtomicElement {
+  static constexpr std::string_view name = "atomic_element";
+  static constexpr Promise promise = Promise::none;
+  using Shape = Tree<1, 1, InTurn>;
+  static constexpr Height height(std::size_t n) { return {0, n == 0 ? 0 : n - 1}; }
+  static std::string height_formula() { return "n - 1"; }
 };
 
 }  // namespace samesum

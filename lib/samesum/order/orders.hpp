@@ -7,6 +7,6 @@
 
 namespace samesum {
 
-using Orders = TypeList<Serial, CoarsenedTree, Pairwise, Atomic>;
+using Orders = TypeList<Serial, CoarsenedTree, Pairwise, Atomic, AtomicElement>;
 
 }  // namespace samesum

@@ -5,7 +5,7 @@
 #include <array>
 #include <type_traits>
 
-#include "samesum/format/pack.hpp"
+#include "samesum/accumulator/concept.hpp"
 #include "samesum/order/tree.hpp"
 
 namespace samesum::cpu {
@@ -26,6 +26,7 @@ template <class Shape, template <class> class A, class F, class T> class Leaf {
   static constexpr std::size_t packs = lanes / w;
   using One = A<Scalar<F>>;
   using Many = A<Pack<F, width>>;
+  static_assert(Accumulator<Many, Pack<F, width>>);
   // A pack of states is a state of packs: number f of lane l lies at f * width + l.
   using OneNumbers = std::array<CarrierOf<F>, sizeof(One) / sizeof(CarrierOf<F>)>;
   using ManyNumbers = std::array<CarrierOf<F>, sizeof(Many) / sizeof(CarrierOf<F>)>;
@@ -49,15 +50,13 @@ template <class Shape, template <class> class A, class F, class T> class Leaf {
     const std::size_t full_rows = n / lanes, longer_lanes = n % lanes;
     std::array<Many, packs> pack;
     std::size_t p = 0;
+    if constexpr (Shape::rows != unbounded)
+      if (n == Shape::leaf) p = sum_full(x, pack.data());
     for (; (p + 1) * w <= longer_lanes; ++p) pack[p] = column<Many>(x + p * w, full_rows + 1);
     if (p * w < longer_lanes) {
       pack[p] = uneven_column(x + p * w, full_rows, longer_lanes - p * w);
       ++p;
     }
-    if constexpr (Shape::rows != unbounded)
-      if (full_rows == Shape::rows)  // the common case: the compiler knows the count, and columns side by
-                                     // side hide latency
-        for (; p < packs; p += columns_at_once) full_columns(x + p * w, &pack[p]);
     for (; p < packs; ++p) pack[p] = column<Many>(x + p * w, full_rows);
     for (std::size_t half = packs / 2; half > 0; half /= 2)
       for (p = 0; p < half; ++p) pack[p].merge(pack[p + half]);
@@ -66,19 +65,50 @@ template <class Shape, template <class> class A, class F, class T> class Leaf {
     return halve(lane, w);
   }
 
-  static constexpr std::size_t columns_at_once = packs % 4 == 0 ? 4 : 1;
-
-  static void full_columns(const T* x, Many* column) {
+  /// The common case, where the compiler knows all counts.
+  static std::size_t sum_full(const T* x, Many* pack) {
     if constexpr (Shape::in_turn) {
-      std::array<Many, columns_at_once> sum;
-      sum.fill(Many{});
-      for (std::size_t r = 0; r < Shape::rows; ++r)
-        for (std::size_t c = 0; c < columns_at_once; ++c)
-          sum[c].add(Pack<F, width>::load(x + r * lanes + c * w));
-      for (std::size_t c = 0; c < columns_at_once; ++c) column[c] = sum[c];
+      constexpr std::size_t at_once = packs % 4 == 0 ? 4 : 1;  // columns side by side hide latency
+      for (std::size_t p = 0; p < packs; p += at_once) {
+        std::array<Many, at_once> sum;
+        sum.fill(Many{});
+        for (std::size_t r = 0; r < Shape::rows; ++r)
+          for (std::size_t c = 0; c < at_once; ++c)
+            sum[c].add(Pack<F, width>::load(x + r * lanes + (p + c) * w));
+        std::copy(sum.begin(), sum.end(), pack + p);
+      }
     } else {
-      for (std::size_t c = 0; c < columns_at_once; ++c)
-        column[c] = by_pairs<Many>(x + c * w, std::integral_constant<std::size_t, Shape::rows>{});
+      rows_by_pairs<Shape::rows>(x, pack);
+    }
+    return packs;
+  }
+
+  /// A power of two of rows: both halves, then the merge of the two. A few rows are read side by side.
+  template <std::size_t rows> static void rows_by_pairs(const T* x, Many* pack) {
+    if constexpr (rows <= 8) {
+      // Lines of rows far apart in turn look like no stream to the hardware: ask for the rows after the next.
+      constexpr std::size_t line = 64 / sizeof(T), lines = rows * w / line, ahead = 2 * rows * lanes;
+      for (std::size_t p = 0; p < packs; ++p) {
+        for (std::size_t i = 0; i < lines; ++i) __builtin_prefetch(x + ahead + (p * lines + i) * line);
+        pack[p] = column_by_pairs<rows>(x + p * w);
+      }
+    } else {
+      std::array<Many, packs> other;
+      rows_by_pairs<rows / 2>(x, pack);
+      rows_by_pairs<rows / 2>(x + rows / 2 * lanes, other.data());
+      for (std::size_t p = 0; p < packs; ++p) pack[p].merge(other[p]);
+    }
+  }
+  template <std::size_t rows> [[gnu::always_inline]] static Many column_by_pairs(const T* x) {
+    if constexpr (rows == 1) {
+      return Many{Pack<F, width>::load(x)};
+    } else {
+      Many sum = column_by_pairs<rows / 2>(x);
+      if constexpr (rows == 2 && Many::adds_as_it_merges)
+        sum.add(Pack<F, width>::load(x + lanes));
+      else
+        sum.merge(column_by_pairs<rows / 2>(x + rows / 2 * lanes));
+      return sum;
     }
   }
 
@@ -93,7 +123,7 @@ template <class Shape, template <class> class A, class F, class T> class Leaf {
     }
   }
 
-  template <class State, class Rows> static State by_pairs(const T* x, Rows rows) {
+  template <class State> static State by_pairs(const T* x, std::size_t rows) {
     std::array<State, Shape::rows> row;
     for (std::size_t r = 0; r < rows; ++r) {
       row[r] = State{};

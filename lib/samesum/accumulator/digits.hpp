@@ -1,0 +1,67 @@
+/// Wide integers as digits of 32 bits in 64-bit words, so that carries can wait (Neal 2015). Digit i weighs
+/// 2^(32 i) times the weight of digit 0, and the sum of all is what counts.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "samesum/format/format.hpp"
+
+namespace samesum {
+
+/// An integer of up to 64 bits as the three digits that it is made of when shifted left by up to 31.
+struct ThreeDigits {
+  std::int64_t digit[3];
+  SAMESUM_HD ThreeDigits(bool negative, std::uint64_t magnitude, int shift) {
+    const std::uint64_t low = magnitude << shift, high = shift == 0 ? 0 : magnitude >> (64 - shift);
+    const std::int64_t sign = negative ? -1 : 1;
+    digit[0] = sign * std::int64_t(low & 0xffffffffu);
+    digit[1] = sign * std::int64_t(low >> 32);
+    digit[2] = sign * std::int64_t(high);
+  }
+};
+
+/// Brings all digits but the last into [0, 2^32); the last keeps the sign.
+SAMESUM_HD inline void propagate_carries(std::int64_t* digit, int count) {
+  std::int64_t carry = 0;
+  for (int i = 0; i + 1 < count; ++i) {
+    const std::int64_t sum = digit[i] + carry;
+    carry = sum >> 32;  // rounds down, so that what stays is not negative
+    digit[i] = sum & 0xffffffff;
+  }
+  digit[count - 1] += carry;
+}
+
+/// The bits of the value of F nearest to a number whose digits are, from the first that is not 0 downwards,
+/// first, second, third, and then others, some of them not 0 if `more`; to nearest, ties to even. `exponent`
+/// is that of the first digit.
+template <class F>
+SAMESUM_HD BitsOf<F> round_leading(bool negative, std::uint64_t first, std::uint64_t second,
+                                   std::uint64_t third, bool more, int exponent) {
+  // The 64 bits from the leading one down, and in their last bit whether anything lies below.
+  const int zeros = leading_zeros(first) - 32;
+  std::uint64_t leading = ((first << 32) | second) << zeros;
+  if (zeros > 0) leading |= third >> (32 - zeros);
+  more = more || ((third << zeros) & 0xffffffff) != 0;
+  return round_to_bits<F>(negative, leading | std::uint64_t{more}, exponent - 32 - zeros);
+}
+
+/// The bits of the value of F nearest to the digits times 2^exponent, ties to even; +0 for zero. Overwrites
+/// the digits. The last one must have room for the sign: |last| < 2^32 when carries have been propagated.
+template <class F> SAMESUM_HD BitsOf<F> round_digits(std::int64_t* digit, int count, int exponent) {
+  propagate_carries(digit, count);
+  const bool negative = digit[count - 1] < 0;
+  if (negative) {
+    for (int i = 0; i < count; ++i) digit[i] = -digit[i];
+    propagate_carries(digit, count);
+  }
+  int top = count - 1;
+  while (top >= 0 && digit[top] == 0) --top;
+  if (top < 0) return 0;
+  bool more = false;
+  for (int i = 0; i < top - 2; ++i) more = more || digit[i] != 0;
+  const auto at = [&](int i) { return i < 0 ? 0 : std::uint64_t(digit[i]); };
+  return round_leading<F>(negative, at(top), at(top - 1), at(top - 2), more, exponent + 32 * top);
+}
+
+}  // namespace samesum

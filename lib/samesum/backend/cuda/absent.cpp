@@ -1,0 +1,19 @@
+/// The CUDA backend of a library that was built without CUDA: empty tables, and the reason.
+#include "samesum/recipe.hpp"
+
+namespace samesum::gpu {
+
+const std::string& absence() {
+  static const std::string reason = "this library was built without CUDA";
+  return reason;
+}
+
+template <std::size_t shard> std::vector<Variant> table() { return {}; }
+
+// One instantiation for each format of the list.
+template <std::size_t... shard> auto tables(std::index_sequence<shard...>) {
+  return std::array{&table<shard>...};
+}
+template auto tables(std::make_index_sequence<Formats::size>);
+
+}  // namespace samesum::gpu

@@ -1,0 +1,92 @@
+/// One call of a variant on a GPU, and how a workspace is laid out.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <tuple>
+
+#include "samesum/gpu.hpp"
+
+namespace samesum::gpu {
+
+/// What to sum and where everything lies: all pointers are to device memory.
+struct Call {
+  const void* x;
+  std::size_t n;
+  void* out;        ///< one number of the variant's format
+  void* workspace;  ///< null: only `bytes` is set
+  std::size_t bytes;
+  cudaStream_t stream;
+  int blocks = 0, threads = 0;  ///< 0: as measured to be fast; the tests force others, which changes no bit
+};
+
+/// The largest blocks that the kernels are compiled for.
+inline constexpr int most_threads = 256;
+
+/// What all blocks of a call share at the start of the workspace. Between calls all of it is zero but the
+/// cells, which are -0.
+struct Header {
+  ExactState total;
+  std::uint32_t total_ticket;
+  alignas(8) std::array<std::uint64_t, Formats::size> cell;  ///< the low bytes, in each format
+  std::array<std::uint32_t, 15 * 1024> ticket;
+};
+inline constexpr std::size_t header_bytes = std::size_t{1} << 16;
+static_assert(sizeof(Header) <= header_bytes);
+
+/// States come after it.
+inline void* states(void* workspace) { return static_cast<std::byte*>(workspace) + header_bytes; }
+
+/// For a call that needs no workspace: a query must answer with something that is not 0.
+inline constexpr std::size_t no_bytes = 1;
+
+/// Sets the size where only that was asked for. True where the call can go on: the workspace is large enough.
+inline bool has_workspace(Call& call, std::size_t needed, cudaError_t& error) {
+  error = cudaSuccess;
+  if (call.workspace != nullptr && call.bytes < needed) error = cudaErrorInvalidValue;
+  const bool go_on = call.workspace != nullptr && error == cudaSuccess;
+  if (call.workspace == nullptr) call.bytes = needed;
+  return go_on;
+}
+
+/// A fact of the current device.
+inline cudaError_t look_up(cudaDeviceAttr attribute, int& value) {
+  int device = 0;
+  if (const cudaError_t error = cudaGetDevice(&device)) return error;
+  return cudaDeviceGetAttribute(&value, attribute, device);
+}
+
+/// kernel<<<blocks, threads, 0, stream>>>(arguments…), with its own error and nobody else's.
+template <class... Parameter, class... Argument>
+cudaError_t launch(void (*kernel)(Parameter...), std::size_t blocks, int threads, cudaStream_t stream,
+                   Argument... argument) {
+  if (blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
+  std::tuple<Parameter...> parameters{argument...};
+  return std::apply(
+      [&](auto&... p) {
+        std::array<void*, sizeof...(p)> pointers{&p...};
+        return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(static_cast<unsigned>(blocks)),
+                                dim3(static_cast<unsigned>(threads)), pointers.data(), 0, stream);
+      },
+      parameters);
+}
+
+/// Where an exact sum goes: rounded to one number of the format at that place of the list, or into a state.
+struct ExactResult {
+  void* out;
+  std::size_t format;
+  ExactState* state;  ///< null: `out` it is
+};
+
+// In exact.cu:
+cudaError_t sum_exact(const FormatInfo& input, Call& call, ExactResult result);
+cudaError_t write_exact(const ExactState* state, ExactResult result, cudaStream_t stream);
+cudaError_t prepare_workspace(void* workspace, cudaStream_t stream);
+/// Whether this build has code for the current device.
+cudaError_t check_kernels();
+
+}  // namespace samesum::gpu

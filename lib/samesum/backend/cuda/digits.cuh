@@ -1,0 +1,180 @@
+/// The digits of an exact sum in a block's shared memory, and how one warp finishes with them.
+#pragma once
+
+#include "samesum/accumulator/exact.hpp"
+#include "samesum/backend/cuda/call.hpp"
+#include "samesum/backend/cuda/tree.cuh"
+
+namespace samesum::gpu {
+
+/// 64-bit integers are added two's complement, whatever their sign.
+__device__ inline void atomic_add(std::int64_t& sum, std::int64_t x) {
+  atomicAdd(reinterpret_cast<unsigned long long*>(&sum), static_cast<unsigned long long>(x));
+}
+
+/// As Exact: digit i counts units of 2^(lowest_exponent + 32 i).
+struct Digits {
+  static constexpr int count = Exact::digit_count;
+  std::int64_t digit[count];
+
+  __device__ void clear() {
+    if (threadIdx.x < count) digit[threadIdx.x] = 0;
+  }
+
+  /// Adds a finite number, or integer·2^exponent, beside others who do.
+  __device__ void deposit(fp64 x) {
+    const Decomposed d = decompose<fp64>(to_bits(x));
+    const auto significand = static_cast<std::int64_t>(d.significand);
+    deposit(d.negative ? -significand : significand, d.exponent);
+  }
+  __device__ void deposit(std::int64_t integer, int exponent) {
+    const int position = exponent - Exact::lowest_exponent;
+    const std::uint64_t magnitude = static_cast<std::uint64_t>(integer < 0 ? -integer : integer);
+    const ThreeDigits three{integer < 0, magnitude, position % 32};
+    for (int i = 0; i < 3; ++i)
+      if (three.digit[i] != 0) atomic_add(digit[position / 32 + i], three.digit[i]);
+  }
+
+  /// Digit i after one step of carrying, which is enough to add 2^29 of them.
+  __device__ std::int64_t carried(int i) const {
+    const std::int64_t own = i == count - 1 ? digit[i] : digit[i] & 0xffffffff;
+    return own + (i > 0 ? digit[i - 1] >> 32 : 0);
+  }
+};
+
+/// For the first warp of each block: adds its digits to those of all. True in the last one to come, which
+/// then holds the sum of all, and leaves zeros behind.
+__device__ inline bool meet(Digits& digits, unsigned& flags, Header& header) {
+  ExactState& total = header.total;
+  __syncwarp();  // the digits are complete
+  for (int i = thread(); i < Digits::count; i += warp)
+    if (const std::int64_t digit = digits.carried(i); digit != 0) atomic_add(total.digits[i], digit);
+  if (thread() == 0) atomicOr(&total.flags, flags);
+  __syncwarp();  // all of it before the ticket
+  const bool last = thread() == 0 && take_last_ticket(header.total_ticket, gridDim.x);
+  if (!__any_sync(whole_warp, last)) return false;
+  acquire();
+  for (int i = thread(); i < Digits::count; i += warp) {
+    digits.digit[i] = __ldcg(&total.digits[i]);
+    total.digits[i] = 0;
+  }
+  flags = __ldcg(&total.flags);
+  __syncwarp();  // everybody has read the flags
+  total.flags = 0;
+  return true;
+}
+
+/// The digits as a sign and a magnitude, three digits of 32 bits a thread of one warp.
+class Magnitude {
+  static constexpr int mine = 3;
+
+ public:
+  /// By the whole warp.
+  __device__ explicit Magnitude(const Digits& digits) {
+    // After one step of carrying a digit is above -2^31 and below 2^33: the sum of the positive ones less the
+    // sum of the negative ones.
+    std::int64_t digit[mine];
+    std::uint64_t carry = 0, borrow = 0;
+    for (int i = 0; i < mine; ++i) {
+      const int at = thread() * mine + i;
+      digit[i] = at < Digits::count ? digits.carried(at) : 0;
+      carry += digit[i] > 0 ? digit[i] : 0;
+      word_[i] = static_cast<std::uint32_t>(carry);
+      carry >>= 32;
+    }
+    increment(arrivals(carry != 0, all_are(0xffffffffu)));
+    for (int i = 0; i < mine; ++i) {
+      const std::uint64_t negative = (digit[i] < 0 ? -digit[i] : 0) + borrow;
+      borrow = word_[i] < negative;
+      word_[i] -= static_cast<std::uint32_t>(negative);
+    }
+    decrement(arrivals(borrow != 0, all_are(0)));
+    negative_ = __shfl_sync(whole_warp, word_[mine - 1] >> 31, warp - 1);
+    if (negative_) {
+      for (std::uint32_t& word : word_) word = ~word;
+      const unsigned passes = __ballot_sync(whole_warp, all_are(0xffffffffu));
+      increment(((passes + 1) ^ passes) >> thread() & 1);
+    }
+  }
+
+  /// The nearest value of F; in all threads. `shared` holds all digits.
+  template <class F> __device__ BitsOf<F> rounded(std::uint32_t* shared) const {
+    int top = -1;
+    for (int i = 0; i < mine; ++i) {
+      shared[thread() * mine + i] = word_[i];
+      if (word_[i] != 0) top = thread() * mine + i;
+    }
+    __syncwarp();  // the words are there
+    top = __reduce_max_sync(whole_warp, top);
+    if (top < 0) return 0;
+    bool more = false;
+    for (int i = 0; i < mine; ++i) more = more || (thread() * mine + i < top - 2 && word_[i] != 0);
+    more = __any_sync(whole_warp, more);
+    const auto at = [&](int i) { return i < 0 ? 0u : shared[i]; };
+    return round_leading<F>(negative_, at(top), at(top - 1), at(top - 2), more,
+                            Exact::lowest_exponent + 32 * top);
+  }
+
+ private:
+  __device__ bool all_are(std::uint32_t value) const {
+    bool all = true;
+    for (const std::uint32_t word : word_) all = all && word == value;
+    return all;
+  }
+  /// Whether a carry (or borrow) comes into this thread's words, if some threads send one and others pass one
+  /// on: an addition of the masks lets them ripple.
+  __device__ static unsigned arrivals(bool sends, bool passes_on) {
+    const unsigned from = __ballot_sync(whole_warp, sends) << 1;
+    const unsigned passes = __ballot_sync(whole_warp, passes_on && !sends);
+    return ((from + passes) ^ passes) >> thread() & 1;
+  }
+  __device__ void increment(unsigned carry) {
+    for (std::uint32_t& word : word_) {
+      word += carry;
+      carry = carry && word == 0;
+    }
+  }
+  __device__ void decrement(unsigned borrow) {
+    for (std::uint32_t& word : word_) {
+      const bool more = borrow && word == 0;
+      word -= borrow;
+      borrow = more;
+    }
+  }
+
+  std::uint32_t word_[mine];
+  bool negative_;
+};
+
+template <class F>
+__device__ BitsOf<F> rounded(const Magnitude& magnitude, unsigned flags, std::uint32_t* shared) {
+  constexpr unsigned both = Exact::seen_plus_infinity | Exact::seen_minus_infinity;
+  const BitsOf<F> finite = magnitude.rounded<F>(shared);
+  if ((flags & Exact::seen_nan) || (flags & both) == both) return Format<F>::canonical_nan;
+  if (flags & Exact::seen_plus_infinity) return Format<F>::infinity;
+  if (flags & Exact::seen_minus_infinity) return Format<F>::infinity | Format<F>::sign_bit;
+  return flags == Exact::seen_any ? Format<F>::sign_bit : finite;
+}
+
+__device__ inline void add_to(ExactState& state, Digits& digits, unsigned flags) {
+  for (int i = thread(); i < Digits::count; i += warp) digits.digit[i] += state.digits[i];
+  __syncwarp();  // the sums before their carries
+  for (int i = thread(); i < Digits::count; i += warp) state.digits[i] = digits.carried(i);
+  if (thread() == 0) state.flags |= flags;
+}
+
+/// To be called by one warp.
+__device__ inline void write(const ExactResult& result, Digits& digits, unsigned flags) {
+  __shared__ std::uint32_t words[3 * warp];
+  __syncwarp();  // the digits are complete
+  if (result.state != nullptr) return add_to(*result.state, digits, flags);
+  const Magnitude magnitude{digits};
+  std::size_t i = 0;
+  Formats::for_each([&]<class F>() {
+    if (i++ != result.format) return;
+    const BitsOf<F> bits = rounded<F>(magnitude, flags, words);
+    if (thread() == 0) *static_cast<BitsOf<F>*>(result.out) = bits;
+  });
+}
+
+}  // namespace samesum::gpu

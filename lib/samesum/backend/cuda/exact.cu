@@ -1,0 +1,72 @@
+#include <algorithm>
+
+#include "samesum/backend/cuda/exact.cuh"
+
+namespace samesum::gpu {
+namespace {
+
+/// One block while that is not more than two batches a thread, since blocks that meet need two microseconds
+/// for it; then a batch a thread; then as many blocks as run at once, and more where a thread would get too
+/// many elements.
+template <class T> cudaError_t blocks_for(std::size_t n, std::size_t& blocks) {
+  constexpr std::size_t per_batch = std::size_t{exact_threads} * exact_batch * Vector<T>::size;
+  blocks = 1;
+  if (n <= 2 * per_batch) return cudaSuccess;
+  int processors = 0, at_once = 0;
+  cudaError_t error = look_up(cudaDevAttrMultiProcessorCount, processors);
+  if (error == cudaSuccess)
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, sum_exactly<T>, exact_threads, 0);
+  if (error != cudaSuccess) return error;
+  const std::size_t wave = static_cast<std::size_t>(processors) * static_cast<std::size_t>(at_once);
+  blocks = std::min(wave, (n + per_batch - 1) / per_batch);
+  // One vector more than on average, and two elements outside of vectors.
+  constexpr std::size_t most = exact_threads * (Grid<T>::most - 2 * Vector<T>::size);
+  while (blocks * most < n) blocks += wave;
+  return cudaSuccess;
+}
+
+template <class T> cudaError_t sum_exact_of(Call& call, ExactResult result) {
+  std::size_t blocks = static_cast<std::size_t>(call.blocks);
+  cudaError_t error = blocks > 0 ? cudaSuccess : blocks_for<T>(call.n, blocks);
+  if (error != cudaSuccess || !has_workspace(call, blocks > 1 ? header_bytes : no_bytes, error)) return error;
+  return launch(sum_exactly<T>, blocks, exact_threads, call.stream, static_cast<const T*>(call.x), call.n,
+                static_cast<Header*>(call.workspace), result);
+}
+
+__global__ void write_state(const ExactState* state, ExactResult result) {
+  __shared__ Digits digits;
+  for (int i = thread(); i < Digits::count; i += warp) digits.digit[i] = state->digits[i];
+  write(result, digits, state->flags);
+}
+
+__global__ void prepare_header(Header* header) {
+  auto* word = reinterpret_cast<std::uint32_t*>(header);
+  for (std::size_t i = threadIdx.x; i < sizeof(Header) / sizeof *word; i += blockDim.x) word[i] = 0;
+  __syncthreads();  // zero before -0
+  std::size_t i = 0;
+  if (threadIdx.x == 0)
+    Formats::for_each([&]<class F>() {
+      header->cell[i++] = sizeof(F) == 2 ? 0x80008000u : std::uint64_t{Format<F>::sign_bit};  // see AddToCell
+    });
+}
+
+}  // namespace
+
+cudaError_t sum_exact(const FormatInfo& input, Call& call, ExactResult result) {
+  return with_format(input, [&]<class T>() { return sum_exact_of<T>(call, result); });
+}
+
+cudaError_t check_kernels() {
+  cudaFuncAttributes ignored;
+  return cudaFuncGetAttributes(&ignored, prepare_header);
+}
+
+cudaError_t write_exact(const ExactState* state, ExactResult result, cudaStream_t stream) {
+  return launch(write_state, 1, warp, stream, state, result);
+}
+
+cudaError_t prepare_workspace(void* workspace, cudaStream_t stream) {
+  return launch(prepare_header, 1, 1024, stream, static_cast<Header*>(workspace));
+}
+
+}  // namespace samesum::gpu

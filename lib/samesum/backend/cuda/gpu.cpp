@@ -1,0 +1,185 @@
+#include "samesum/gpu.hpp"
+
+#include <memory>
+
+#include "samesum/backend/cuda/call.hpp"
+#include "samesum/backend/cuda/upload.hpp"
+
+namespace samesum::gpu {
+namespace {
+
+void check(cudaError_t code, const std::string& call) {
+  if (code == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());  // it has been told: the next call shall not find it
+  throw Error{call, code};
+}
+
+std::string of_bytes(const char* call, std::size_t bytes) {
+  return std::string{call} + " of " + std::to_string(bytes) + " bytes";
+}
+
+using Memory = std::shared_ptr<void>;
+
+Memory device_memory(std::size_t bytes) {
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, std::max<std::size_t>(bytes, 1)), of_bytes("cudaMalloc", bytes));
+  return {memory, [](void* p) { static_cast<void>(cudaFree(p)); }};
+}
+
+/// One number that both sides see.
+Memory shared_number() {
+  void* memory = nullptr;
+  check(cudaMallocHost(&memory, sizeof(std::uint64_t)), "cudaMallocHost");
+  return {memory, [](void* p) { static_cast<void>(cudaFreeHost(p)); }};
+}
+
+std::shared_ptr<CUstream_st> new_stream() {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  return {stream, [](cudaStream_t s) { static_cast<void>(cudaStreamDestroy(s)); }};
+}
+
+bool is_aligned(const void* p, std::size_t bytes) { return reinterpret_cast<std::uintptr_t>(p) % bytes == 0; }
+
+/// What is wrong with the arguments, in words; empty where nothing is.
+std::string objection(const Variant& variant, Values x, const void* out) {
+  if (!variant.launch[x.format->index])
+    return variant.name + " is not a variant of the backend cuda; take " +
+           variant.name.substr(0, variant.name.find('@')) + "@cuda";
+  if (x.size > 0 && x.data == nullptr) return "x is null but has " + std::to_string(x.size) + " elements";
+  if (!is_aligned(x.data, x.format->bytes))
+    return "x is not aligned to its elements of " + std::to_string(x.format->bytes) + " bytes";
+  if (x.size >> 40 != 0)
+    return "x has " + std::to_string(x.size) + " elements; fewer than 2^40 can be summed";
+  if (out == nullptr) return "out is null";
+  if (!is_aligned(out, variant.format->bytes))
+    return "out is not aligned to a number of " + std::to_string(variant.format->bytes) + " bytes";
+  return {};
+}
+
+cudaError_t run(const Variant& variant, Call& call, const FormatInfo& input) {
+  return static_cast<cudaError_t>(variant.launch[input.index](call));
+}
+
+constexpr std::size_t workspace_alignment = 16;
+
+}  // namespace
+
+const std::string& absence() {
+  static const std::string reason = [] {
+    int devices = 0;
+    cudaError_t error = cudaGetDeviceCount(&devices);
+    if (error == cudaSuccess && devices == 0) error = cudaErrorNoDevice;
+    if (error == cudaSuccess) error = check_kernels();
+    if (error == cudaSuccess) return std::string{};
+    static_cast<void>(cudaGetLastError());
+    if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction)
+      return std::string{"this library was not built for this GPU; set CMAKE_CUDA_ARCHITECTURES"};
+    return std::string{"no GPU can be used: "} + cudaGetErrorString(error);
+  }();
+  return reason;
+}
+
+cudaError_t prepare(void* workspace, std::size_t bytes, cudaStream_t stream) noexcept {
+  if (workspace == nullptr || !is_aligned(workspace, workspace_alignment)) return cudaErrorInvalidValue;
+  return bytes < header_bytes ? cudaSuccess : prepare_workspace(workspace, stream);
+}
+
+cudaError_t sum(const Variant& variant, void* workspace, std::size_t& bytes, Values x, void* out,
+                cudaStream_t stream) noexcept try {
+  // Only the size is asked for: any aligned `out` will do.
+  const void* target = workspace == nullptr ? &bytes : out;
+  if (!objection(variant, x, target).empty() || !is_aligned(workspace, workspace_alignment))
+    return cudaErrorInvalidValue;
+  Call call{x.data, x.size, out, workspace, bytes, stream};
+  const cudaError_t error = run(variant, call, *x.format);
+  bytes = call.bytes;
+  return error;
+} catch (const std::exception&) {
+  return cudaErrorMemoryAllocation;  // of a message
+}
+
+cudaError_t accumulate(void* workspace, std::size_t& bytes, Values x, ExactState* state,
+                       cudaStream_t stream) noexcept {
+  if (workspace != nullptr && (state == nullptr || !is_aligned(state, alignof(ExactState))))
+    return cudaErrorInvalidValue;
+  if ((x.size > 0 && x.data == nullptr) || !is_aligned(x.data, x.format->bytes) ||
+      !is_aligned(workspace, workspace_alignment))
+    return cudaErrorInvalidValue;
+  Call call{x.data, x.size, nullptr, workspace, bytes, stream};
+  const cudaError_t error = sum_exact(*x.format, call, {nullptr, 0, state});
+  bytes = call.bytes;
+  return error;
+}
+
+cudaError_t merge(ExactState* state, const ExactState* other, cudaStream_t stream) noexcept {
+  if (state == nullptr || other == nullptr) return cudaErrorInvalidValue;
+  return write_exact(other, {nullptr, 0, state}, stream);
+}
+
+cudaError_t round(const ExactState* state, const FormatInfo& format, void* out,
+                  cudaStream_t stream) noexcept {
+  if (state == nullptr || out == nullptr || !is_aligned(out, format.bytes)) return cudaErrorInvalidValue;
+  return write_exact(state, {out, format.index, nullptr}, stream);
+}
+
+const Variant& find(std::string_view name) {
+  return samesum::find(std::string{name.substr(0, name.find('@'))} + "@cuda");
+}
+
+void sum(const Variant& variant, Values x, void* out, cudaStream_t stream, cudaMemPool_t pool) {
+  if (const std::string wrong = objection(variant, x, out); !wrong.empty())
+    throw std::invalid_argument("samesum: " + wrong);
+  std::size_t bytes = 0;
+  check(sum(variant, nullptr, bytes, x, out, stream), variant.name);
+  alignas(workspace_alignment) static std::byte not_used[no_bytes];
+  if (bytes == no_bytes) return check(sum(variant, not_used, bytes, x, out, stream), variant.name);
+  void* workspace = nullptr;
+  check(pool ? cudaMallocFromPoolAsync(&workspace, bytes, pool, stream)
+             : cudaMallocAsync(&workspace, bytes, stream),
+        of_bytes("cudaMallocAsync", bytes));
+  cudaError_t error = prepare(workspace, bytes, stream);
+  if (error == cudaSuccess) error = sum(variant, workspace, bytes, x, out, stream);
+  const cudaError_t freed = cudaFreeAsync(workspace, stream);
+  check(error, variant.name);
+  check(freed, "cudaFreeAsync");
+}
+
+Exact download(const ExactState* state, cudaStream_t stream) {
+  if (state == nullptr) throw std::invalid_argument("samesum: state is null");
+  ExactState copy;
+  check(cudaMemcpyAsync(&copy, state, sizeof copy, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
+  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  return Exact{copy.digits, copy.flags};
+}
+
+Placed place(Values x) {
+  if (x.size == 0) return {{*x.format, nullptr, 0}, nullptr};
+  cudaPointerAttributes where{};
+  check(cudaPointerGetAttributes(&where, x.data), "cudaPointerGetAttributes");
+  if (where.type == cudaMemoryTypeDevice || where.type == cudaMemoryTypeManaged) return {x, nullptr};
+  const std::size_t bytes = x.size * x.format->bytes;
+  const Memory copy = device_memory(bytes);
+  check(cudaMemcpy(copy.get(), x.data, bytes, cudaMemcpyHostToDevice), of_bytes("cudaMemcpy", bytes));
+  // A copy from pageable memory may return before the data have arrived, and the job has another stream.
+  check(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");
+  return {{*x.format, copy.get(), x.size}, copy};
+}
+
+Job start(const Variant& variant, Placed x) {
+  const auto stream = new_stream();
+  const Memory out = shared_number();
+  std::size_t bytes = 0;
+  check(sum(variant, nullptr, bytes, x.values, out.get(), stream.get()), variant.name);
+  const Memory workspace = device_memory(bytes);
+  check(prepare(workspace.get(), bytes, stream.get()), "prepare");
+  return [&variant, x, stream, out, workspace, bytes] {
+    std::size_t size = bytes;
+    check(sum(variant, workspace.get(), size, x.values, out.get(), stream.get()), variant.name);
+    check(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize after " + variant.name);
+    return with_format(*variant.format,
+                       [&]<class F>() { return Number::of(*static_cast<const F*>(out.get())); });
+  };
+}
+
+}  // namespace samesum::gpu

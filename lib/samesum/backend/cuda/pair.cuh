@@ -1,0 +1,89 @@
+/// Two neighbouring lanes of a 16-bit format in one register, and how elements get into lanes.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <array>
+#include <bit>
+
+#include "samesum/format/pack.hpp"
+
+namespace samesum::gpu {
+
+template <class F> struct PairOf;
+template <> struct PairOf<fp16> { using type = __half2; };
+template <> struct PairOf<bf16> { using type = __nv_bfloat162; };
+
+/// An element as an fp32 or wider number, which is exact, by one instruction.
+__device__ inline float widen(fp16 x) { return __half2float(__ushort_as_half(x.bits)); }
+__device__ inline float widen(bf16 x) { return __uint_as_float(std::uint32_t{x.bits} << 16); }
+__device__ inline float widen(fp32 x) { return x; }
+__device__ inline double widen(fp64 x) { return x; }
+
+/// The packed instructions of the GPU round each lane to nearest, ties to even, and keep subnormals: the same
+/// bits as Scalar<F>, which computes in fp32 and rounds (tests/backend/cuda_test.cpp compares all pairs).
+template <class F> struct Pair {
+  using Native = typename PairOf<F>::type;
+  std::uint32_t bits;
+
+  __device__ static Pair zero() { return {0}; }
+  __device__ static Pair minus_zero() { return {0x80008000u}; }
+
+  /// Both lanes from elements of any format, each rounded once.
+  template <class T> __device__ static Pair of(T first, T second) {
+    if constexpr (std::is_same_v<T, F>) {
+      return {first.bits | std::uint32_t{second.bits} << 16};
+    } else if constexpr (std::is_same_v<T, fp64>) {
+      return of(Scalar<F>::of(first).v, Scalar<F>::of(second).v);
+    } else if constexpr (std::is_same_v<F, fp16>) {
+      return from(__floats2half2_rn(widen(first), widen(second)));
+    } else {
+      return from(__floats2bfloat162_rn(widen(first), widen(second)));
+    }
+  }
+
+  __device__ friend Pair operator+(Pair a, Pair b) { return from(__hadd2_rn(a.native(), b.native())); }
+  __device__ friend Pair operator-(Pair a, Pair b) { return from(__hsub2_rn(a.native(), b.native())); }
+  /// All ones in each half that is equal.
+  __device__ friend std::uint32_t operator==(Pair a, Pair b) { return __heq2_mask(a.native(), b.native()); }
+  __device__ friend Pair select(std::uint32_t mask, Pair a, Pair b) {
+    return {(a.bits & mask) | (b.bits & ~mask)};
+  }
+  __device__ friend std::uint32_t is_finite(Pair a) { return (a - a) == zero(); }
+
+  __device__ Scalar<F> lane(int i) const {
+    return {widen(from_bits<F>(static_cast<std::uint16_t>(bits >> (16 * i))))};
+  }
+  __device__ Native native() const { return reinterpret_cast<const Native&>(bits); }
+
+ private:
+  __device__ static Pair from(Native x) { return {reinterpret_cast<const std::uint32_t&>(x)}; }
+};
+
+/// What lanes of F are computed in, and how many lanes that is.
+template <class F> using Fast = std::conditional_t<sizeof(F) == 2, Pair<F>, Scalar<F>>;
+template <class V> inline constexpr int width = 1;
+template <class F> inline constexpr int width<Pair<F>> = 2;
+
+/// The first elements of x, as many as V has lanes, each rounded once.
+template <class V, class T> __device__ V load(const T* x) {
+  if constexpr (width<V> == 2)
+    return V::of(x[0], x[1]);
+  else
+    return V::of(widen(x[0]));
+}
+
+/// The state of one lane of a state of several.
+template <template <class> class A, class F> __device__ A<Scalar<F>> lane_of(const A<Scalar<F>>& state, int) {
+  return state;
+}
+template <template <class> class A, class F> __device__ A<Scalar<F>> lane_of(const A<Pair<F>>& state, int i) {
+  constexpr std::size_t numbers = sizeof(state) / sizeof(Pair<F>);
+  const auto pairs = std::bit_cast<std::array<Pair<F>, numbers>>(state);
+  std::array<Scalar<F>, numbers> lane;
+  for (std::size_t k = 0; k < numbers; ++k) lane[k] = pairs[k].lane(i);
+  return std::bit_cast<A<Scalar<F>>>(lane);
+}
+
+}  // namespace samesum::gpu

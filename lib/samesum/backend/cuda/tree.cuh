@@ -1,0 +1,166 @@
+/// Trees on a GPU: a warp sums a leaf, a block merges its neighbouring leaves, and whichever block comes last
+/// to an aligned group of blocks merges the group. One launch, and who comes when cannot change the bits.
+#pragma once
+
+#include <cuda/atomic>
+
+#include "samesum/accumulator/plain.hpp"
+#include "samesum/backend/cuda/leaf.cuh"
+
+namespace samesum::gpu {
+
+inline constexpr int states_per_thread = 8;
+
+/// How many states a block of that many threads merges.
+__host__ __device__ constexpr std::size_t group_size(int threads) {
+  return static_cast<std::size_t>(threads) * states_per_thread;
+}
+
+/// Stride doubling over 1 to group_size states in memory; thread 0 of the block gets the result.
+template <class State> __device__ State merge_group(const State* states, int count, State* shared) {
+  constexpr int mine = states_per_thread;
+  const int first = static_cast<int>(threadIdx.x) * mine, left = count - first;
+  std::array<State, mine> state;
+  for (int i = 0; i < mine; ++i)
+    if (i < left) state[i] = states[first + i];
+  for (int stride = 1; stride < mine; stride *= 2)
+    for (int i = 0; i + stride < mine; i += 2 * stride)
+      merge_if(i + stride < left, state[i], state[i + stride]);
+  const int left_of_warp = count - warp_index() * warp * mine;
+  merge_across(state[0], min((left_of_warp + mine - 1) / mine, warp));
+  merge_warps(state[0], (count - 1) / (warp * mine) + 1, shared);
+  return state[0];
+}
+
+/// A counter of arrivals. Whoever takes the last ticket sees all that was written before the others were
+/// taken. A release by each and an acquire by the last alone: a fence for everybody costs a tenth of the
+/// bandwidth.
+__device__ inline bool take_last_ticket(unsigned& counter, unsigned tickets) {
+  ::cuda::atomic_ref<unsigned, ::cuda::thread_scope_device> ticket{counter};
+  const bool last = ticket.fetch_add(1, ::cuda::memory_order_release) + 1 == tickets;
+  if (last) ticket.store(0, ::cuda::memory_order_relaxed);  // as the next call wants it
+  return last;
+}
+__device__ inline void acquire() {
+  ::cuda::atomic_thread_fence(::cuda::memory_order_acquire, ::cuda::thread_scope_device);
+}
+
+/// The finish of a tree. States of one level come after those of the level below, and each group has a
+/// ticket.
+template <class State> struct Climb {
+  unsigned* ticket;
+  State* states;
+
+  __host__ __device__ static std::size_t groups(std::size_t count, int threads) {
+    return (count - 1) / group_size(threads) + 1;
+  }
+
+  /// State k of `count` has come, in thread 0 of the block. The block that completes a group merges it and
+  /// goes on with the group's state one level up. True for the thread that holds the state of everything.
+  __device__ bool operator()(State& state, std::size_t k, std::size_t count, State* shared) {
+    __shared__ bool last;
+    const int threads = static_cast<int>(blockDim.x);
+    while (count > 1) {
+      const std::size_t group = k / group_size(threads), begin = group * group_size(threads);
+      const int members = static_cast<int>(min(count - begin, group_size(threads)));
+      if (threadIdx.x == 0) {
+        states[k] = state;
+        last = take_last_ticket(ticket[group], static_cast<unsigned>(members));
+      }
+      __syncthreads();  // whether this block was the last
+      if (!last) return false;
+      acquire();
+      state = merge_group(states + begin, members, shared);
+      ticket += groups(count, threads);
+      states += count;
+      k = group;
+      count = groups(count, threads);
+      __syncthreads();  // `last` may change
+    }
+    return threadIdx.x == 0;
+  }
+};
+
+/// The finish of arrival order: each block's sum is added to one cell as it comes.
+template <class F> struct AddToCell {
+  using State = Plain<Scalar<F>>;
+  unsigned* ticket;
+  void* cell;
+
+  /// 16 bits are added in pairs, with -0 to the other half: there is an instruction for that.
+  __device__ void add(F x) const {
+    if constexpr (sizeof(F) == 2)
+      atomicAdd(static_cast<typename Pair<F>::Native*>(cell),
+                Pair<F>::of(x, from_bits<F>(Format<F>::sign_bit)).native());
+    else
+      atomicAdd(static_cast<F*>(cell), x);
+  }
+
+  /// The last arrival of `count` takes the sum and leaves -0.
+  __device__ bool arrive(State& state, unsigned count) const {
+    if (!take_last_ticket(*ticket, count)) return false;
+    acquire();
+    volatile auto* bits = static_cast<BitsOf<F>*>(cell);
+    state.sum = Scalar<F>::of(from_bits<F>(*bits));
+    *bits = Format<F>::sign_bit;
+    return true;
+  }
+
+  __device__ bool operator()(State& state, std::size_t, std::size_t count, State*) const {
+    if (threadIdx.x != 0) return false;
+    if (count == 1) return true;
+    add(to_format<F>(state.result()));
+    return arrive(state, static_cast<unsigned>(count));
+  }
+};
+
+/// Blocks of 256 threads that share a multiprocessor: 16 bits need less in flight, and long states more
+/// registers.
+template <class A, class T>
+inline constexpr int blocks_at_once = sizeof(T) == 2 && sizeof(A) <= 4   ? 4
+                                      : sizeof(T) == 4 && sizeof(A) <= 8 ? 3
+                                                                         : 2;
+
+/// Each block sums as many neighbouring leaves as it has warps, a power of two.
+template <class Shape, template <class> class A, class F, class T, class Finish>
+__global__ void __launch_bounds__(most_threads, blocks_at_once<A<Scalar<F>>, T>)
+    sum_leaves(const T* __restrict__ x, std::size_t n, Finish finish, BitsOf<F>* out) {
+  using State = A<Scalar<F>>;
+  __shared__ alignas(State) unsigned char memory[most_threads / warp * sizeof(State)];
+  State* shared = reinterpret_cast<State*>(memory);
+  const std::size_t leaves = Shape::leaves(n), per_tile = static_cast<std::size_t>(warps());
+  const std::size_t tiles = (leaves + per_tile - 1) / per_tile;
+  for (std::size_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    const std::size_t k = tile * per_tile + static_cast<std::size_t>(warp_index());
+    State state;
+    if (k < leaves)
+      state = WarpLeaf<Shape, A, F, T>::sum(x + k * Shape::leaf,
+                                            static_cast<int>(min(n - k * Shape::leaf, Shape::leaf)));
+    merge_warps(state, static_cast<int>(min(leaves - tile * per_tile, per_tile)), shared);
+    if (Finish{finish}(state, tile, tiles, shared)) *out = to_bits(to_format<F>(state.result()));
+    __syncthreads();  // what is shared may change
+  }
+  if (n == 0 && blockIdx.x == 0 && threadIdx.x == 0) *out = 0;
+}
+
+/// The textbook loop by one thread.
+template <class A, class F, class T>
+__global__ void sum_in_turn(const T* __restrict__ x, std::size_t n, BitsOf<F>* out) {
+  A sum;
+  for (std::size_t i = 0; i < n; ++i) sum.add(load<Scalar<F>>(x + i));
+  *out = n == 0 ? 0 : to_bits(to_format<F>(sum.result()));
+}
+
+/// The honest worst case: one atomic addition an element.
+template <class F, class T>
+__global__ void sum_one_by_one(const T* __restrict__ x, std::size_t n, AddToCell<F> cell, BitsOf<F>* out) {
+  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
+    cell.add(to_format<F>(load<Scalar<F>>(x + i)));
+  __syncthreads();  // all of the block's have been added
+  if (threadIdx.x != 0) return;
+  Plain<Scalar<F>> sum;
+  if (cell.arrive(sum, gridDim.x)) *out = n == 0 ? 0 : to_bits(to_format<F>(sum.result()));
+}
+
+}  // namespace samesum::gpu

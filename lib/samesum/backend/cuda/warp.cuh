@@ -1,0 +1,48 @@
+/// Words for the threads of one warp and of one block, and states that meet across them.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+namespace samesum::gpu {
+
+inline constexpr int warp = 32;
+inline constexpr unsigned whole_warp = 0xffffffffu;
+
+__device__ inline int thread() { return static_cast<int>(threadIdx.x) % warp; }      ///< of the warp
+__device__ inline int warp_index() { return static_cast<int>(threadIdx.x) / warp; }  ///< of the block
+__device__ inline int warps() { return static_cast<int>(blockDim.x) / warp; }
+
+/// The state of the thread `delta` above.
+template <class State> __device__ State shuffle_down(const State& state, int delta) {
+  auto words = std::bit_cast<std::array<unsigned, sizeof(State) / 4>>(state);
+  for (unsigned& word : words) word = __shfl_down_sync(whole_warp, word, delta);
+  return std::bit_cast<State>(words);
+}
+
+template <class State> __device__ void merge_if(bool exists, State& state, const State& other) {
+  State both = state;
+  both.merge(other);
+  if (exists) state = both;
+}
+
+/// Stride doubling over up to 32 states, one a thread; thread 0 gets the result.
+template <class State> __device__ void merge_across(State& state, int count) {
+  for (int delta = 1; delta < count; delta *= 2)
+    merge_if(thread() + delta < count, state, shuffle_down(state, delta));
+}
+
+/// Stride doubling over `count` states, those that thread 0 of each warp holds; thread 0 of the block gets
+/// the result. To be called by the whole block; `shared` has room for a state a warp.
+template <class State> __device__ void merge_warps(State& state, int count, State* shared) {
+  if (warps() == 1) return;
+  __syncthreads();  // nobody reads any more what was shared before
+  if (thread() == 0) shared[warp_index()] = state;
+  __syncthreads();  // all are there
+  if (warp_index() > 0) return;
+  if (thread() < count) state = shared[thread()];
+  merge_across(state, count);
+}
+
+}  // namespace samesum::gpu
