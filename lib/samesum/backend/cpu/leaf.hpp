@@ -70,6 +70,7 @@ template <class Shape, template <class> class A, class F, class T> class Leaf {
     if constexpr (Shape::in_turn) {
       constexpr std::size_t at_once = packs % 4 == 0 ? 4 : 1;  // columns side by side hide latency
       for (std::size_t p = 0; p < packs; p += at_once) {
+        prefetch<Shape::rows * at_once * w>(x + Shape::leaf + p * Shape::rows * w);  // the next leaf
         std::array<Many, at_once> sum;
         sum.fill(Many{});
         for (std::size_t r = 0; r < Shape::rows; ++r)
@@ -83,13 +84,17 @@ template <class Shape, template <class> class A, class F, class T> class Leaf {
     return packs;
   }
 
+  /// Lines of rows far apart in turn look like no stream to the hardware: so they are asked for.
+  template <std::size_t elements> static void prefetch(const T* x) {
+    constexpr std::size_t line = 64 / sizeof(T);
+    for (std::size_t i = 0; i + line <= elements; i += line) __builtin_prefetch(x + i);
+  }
+
   /// A power of two of rows: both halves, then the merge of the two. A few rows are read side by side.
   template <std::size_t rows> static void rows_by_pairs(const T* x, Many* pack) {
     if constexpr (rows <= 8) {
-      // Lines of rows far apart in turn look like no stream to the hardware: ask for the rows after the next.
-      constexpr std::size_t line = 64 / sizeof(T), lines = rows * w / line, ahead = 2 * rows * lanes;
       for (std::size_t p = 0; p < packs; ++p) {
-        for (std::size_t i = 0; i < lines; ++i) __builtin_prefetch(x + ahead + (p * lines + i) * line);
+        prefetch<rows * w>(x + (2 * packs + p) * rows * w);  // the rows after the next
         pack[p] = column_by_pairs<rows>(x + p * w);
       }
     } else {
