@@ -1,7 +1,7 @@
-"""Checks what README.md shows: readme.py README FOLDER PREFIX CXX TOOL
+"""Checks what README.md shows: readme.py README FOLDER PREFIX CXX TOOL CUDA
 
 Each ```cpp block is a program that is built against the package installed in PREFIX; what it prints must be the
-```text block that follows. Each ```console block is a session with the tool in an empty folder: lines that start
+```text block that follows. A ```cuda block is one too, built if CUDA is ON and run where there is a GPU. Each ```console block is a session with the tool in an empty folder: lines that start
 with "$ " are typed, the others must be what comes back. "…" stands for anything on the rest of its line, and a
 line "…" for any lines.
 """
@@ -20,19 +20,21 @@ def matches(shown, got):
 
 
 def main():
-    readme, folder, prefix, cxx, tool = sys.argv[1:]
+    readme, folder, prefix, cxx, tool, cuda = sys.argv[1:]
     folder = pathlib.Path(folder)
     (folder / "session").mkdir(parents=True, exist_ok=True)
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", pathlib.Path(readme).read_text(), re.M | re.S)
-    programs = [(code, expected) for (kind, code), (follows, expected) in zip(blocks, blocks[1:] + [("", "")])
-                if kind == "cpp" and follows == "text"]
+    of_programs = ("cpp", "cuda")
+    programs = [(kind, code, expected) for (kind, code), (follows, expected) in zip(blocks, blocks[1:] + [("", "")])
+                if kind in of_programs and follows == "text"]
     sessions = [text for kind, text in blocks if kind == "console"]
-    if len(programs) != sum(kind == "cpp" for kind, _ in blocks) or not programs or not sessions:
+    if len(programs) != sum(kind in of_programs for kind, _ in blocks) or not programs or not sessions:
         sys.exit("README.md: there is a ```cpp block without the ```text block of what it prints, or nothing to check")
 
     cmake = ["cmake_minimum_required(VERSION 3.22)", "project(readme LANGUAGES CXX)",
              "find_package(samesum CONFIG REQUIRED)"]
-    for i, (code, _) in enumerate(programs):
+    programs = sorted((p for p in programs if p[0] == "cpp" or cuda == "ON"), key=lambda p: p[0] == "cuda")
+    for i, (_, code, _) in enumerate(programs):
         source = folder / f"program_{i}.cpp"
         if not source.exists() or source.read_text() != code:
             source.write_text(code)
@@ -52,7 +54,9 @@ def main():
             wrong += 1
             print(f"README.md: {what}\n--- shown\n{shown}--- got\n{got}")
 
-    for i, (code, expected) in enumerate(programs):
+    gpu = "no methods @cuda" not in subprocess.run([tool, "list"], stdout=subprocess.PIPE, text=True).stdout
+    programs = [p for p in programs if p[0] == "cpp" or gpu]
+    for i, (_, code, expected) in enumerate(programs):
         done = subprocess.run([folder / "build" / f"program_{i}"], stdout=subprocess.PIPE, text=True)
         check(f"program {i}, exit code {done.returncode}:\n{code}", expected, done.stdout)
 

@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -84,6 +85,55 @@ TYPED_TEST(EveryAccumulator, HasTheSpecialValuesOfAPlainSum) {
         EXPECT_EQ(actual, c.expected) << ::testing::PrintToString(c.x);
     }
   }
+}
+
+/// The numbers of a state, bit for bit but for which NaN it is.
+template <class A> std::string numbers_of(const A& state) {
+  using C = decltype(state.result().v);
+  std::array<C, sizeof(A) / sizeof(C)> numbers;
+  std::memcpy(numbers.data(), &state, sizeof state);
+  std::string text;
+  for (const C x : numbers) text += x == x ? std::to_string(to_bits(x)) + ' ' : "nan ";
+  return text;
+}
+
+template <template <class> class A, class F> void expect_that_one_element_is_enough() {
+  using State = A<Scalar<F>>;
+  std::mt19937_64 random{31};
+  std::vector<double> x{0.0,
+                        -0.0,
+                        1,
+                        -1,
+                        inf,
+                        -inf,
+                        NAN,
+                        Format<F>::max_finite,
+                        -Format<F>::max_finite,
+                        Format<F>::smallest_subnormal,
+                        -Format<F>::smallest_subnormal};
+  for (int i = 0; i < 300; ++i)
+    x.push_back(std::ldexp(static_cast<double>(random() >> 11), static_cast<int>(random() % 30) - 67));
+  for (const double a : x) {
+    const auto one = Scalar<F>::of(convert<F>(a));
+    State added;
+    added.add(one);
+    EXPECT_EQ(numbers_of(State{one}), numbers_of(added)) << State::name << ' ' << Format<F>::name << ' ' << a;
+    if (!State::adds_as_it_merges) continue;
+    for (const double b : x) {
+      const auto other = Scalar<F>::of(convert<F>(b));
+      State adding{one}, merging{one};
+      adding.add(other);
+      merging.merge(State{other});
+      ASSERT_EQ(numbers_of(adding), numbers_of(merging))
+          << State::name << ' ' << Format<F>::name << ' ' << a << ' ' << b;
+    }
+  }
+}
+
+TEST(AStateOfOneElement, IsThatElementAndMergesAsItAddsWhereItSaysSo) {
+  Formats::for_each([]<class F>() {
+    Accumulators::for_each([]<template <class> class A>() { expect_that_one_element_is_enough<A, F>(); });
+  });
 }
 
 TYPED_TEST(EveryAccumulator, KeepsTheSignOfZero) {
