@@ -7,7 +7,7 @@ namespace {
 
 using namespace testing_support;
 
-/// 100 003 numbers over ten binades: more than one leaf, more than one group of leaves, and a ragged end.
+/// 100 003 numbers over ten binades: many leaves, and a ragged end.
 Array golden_data(const FormatInfo& format) {
   std::vector<double> x(100'003);
   for (std::size_t i = 0; i < x.size(); ++i) {

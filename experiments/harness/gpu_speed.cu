@@ -121,7 +121,7 @@ std::vector<GpuSpeed> GpuBench::measure(const std::vector<const Variant*>& varia
   const std::size_t bytes = n * format_.bytes;
   for (const Variant* v : variants) {
     if (!v->launch[format_.index]) continue;
-    methods.push_back({{v->name, 0, 0, 0, true},
+    methods.push_back({{v->name, 0, 0, 0, {}},
                        [&m, v, n, this](const std::byte* x) {
                          auto* workspace = is_peer(*v) ? m.of_peers : m.workspace;
                          gpu::Call call{x, n, m.out, workspace, workspace_bytes, m.stream};
@@ -138,7 +138,7 @@ std::vector<GpuSpeed> GpuBench::measure(const std::vector<const Variant*>& varia
       methods.back().result.verified = cpu(Values{format_, m.block.data(), n}).bits == bits;
     }
   }
-  methods.push_back({{"read", 0, 0, 0, true},
+  methods.push_back({{"read", 0, 0, 0, {}},
                      [&m, bytes](const std::byte* x) {
                        const std::size_t vectors = std::max<std::size_t>(bytes / 16, 1);
                        const std::size_t blocks = std::min<std::size_t>((vectors + 2047) / 2048, 1 << 16);
@@ -147,7 +147,7 @@ std::vector<GpuSpeed> GpuBench::measure(const std::vector<const Variant*>& varia
                              "read");
                      },
                      {}});
-  methods.push_back({{"copy", 0, 0, 0, true},
+  methods.push_back({{"copy", 0, 0, 0, {}},
                      [&m, bytes](const std::byte* x) {
                        check(cudaMemcpyAsync(m.copy, x, bytes, cudaMemcpyDeviceToDevice, m.stream), "copy");
                      },

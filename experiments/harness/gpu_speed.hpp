@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,8 @@ struct GpuSpeedOptions {
 /// What repeated runs took, a run of each method in turn.
 struct GpuSpeed {
   std::string method;
-  double seconds, low, high;  ///< median, and the 10th and 90th percentile
-  bool verified;              ///< the bits are those of the same variant on the CPU (peers: not looked at)
+  double seconds, low, high;     ///< median, and the 10th and 90th percentile
+  std::optional<bool> verified;  ///< the bits are those of the variant on the CPU; where that was looked at
 };
 
 /// Memory of one format on a GPU, filled once, of which any length can be measured.

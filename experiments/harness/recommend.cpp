@@ -46,8 +46,13 @@ Recommendation recommend(const std::vector<Measurement>& measurements, const For
                          const Truth& truth) {
   const std::vector<Measurement> sound =
       only(measurements, [](const auto& m) { return !failure(m) && !is_peer(*m.variant); });
-  if (sound.empty())
-    return {measurements.front().variant, "the smallest error, but every method broke its word"};
+  if (sound.empty()) {
+    const bool only_peers =
+        std::ranges::all_of(measurements, [](const auto& m) { return is_peer(*m.variant); });
+    return {measurements.front().variant, only_peers
+                                              ? "the smallest error of the peers, which we do not vouch for"
+                                              : "the smallest error, but every method broke its word"};
+  }
   const std::vector<Measurement> fit = only(sound, [&](const auto& m) {
     return m.variant->promise >= Promise::everywhere && holds(*m.variant->format, input);
   });

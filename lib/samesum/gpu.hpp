@@ -1,8 +1,8 @@
 /// Sums of data that lie in a GPU's memory. Only where the library was built with CUDA.
-///
 /// Calls are asynchronous and ordered by their stream, can be captured in a CUDA graph, and never
-/// synchronise. Calls in different streams may run at once if each has a workspace of its own. Pointers need
-/// the alignment of their elements and no more. The bits are those of the same variant on the CPU.
+/// synchronise. Calls in different streams may run at once if each has a workspace, and an exact state, of
+/// its own. Pointers to data need the alignment of an element and no more. The bits are those of the same
+/// variant on the CPU.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -29,24 +29,24 @@ struct ExactState {
 };
 
 // --- in two phases, without exceptions ---------------------------------------------------------------------
+// With workspace == nullptr a call only sets `bytes` to what it needs, and looks at no other pointer; the
+// size depends on n and on the device that is current. A workspace is aligned to 16 bytes, as cudaMalloc's
+// are. A new one is prepared once; each call leaves it prepared. Where one block of threads does all the work
+// (n up to 32768, for exact less) one byte is asked for, and nothing needs to be prepared.
 //
-// With workspace == nullptr a call only sets `bytes` to what it needs; the size depends on n and on the
-// device that is current. A new workspace is prepared once; each call leaves it prepared. Where one block of
-// threads does all the work (n up to 32768, for exact less) one byte is asked for, and nothing needs to be
-// prepared.
-//
-// All return cudaSuccess or what went wrong: cudaErrorInvalidValue for a null or misaligned pointer or a
-// workspace that is too small, cudaErrorNoDevice where no variant runs on a GPU, and whatever CUDA says.
+// All return cudaSuccess or what went wrong: cudaErrorInvalidValue for a null or misaligned pointer, a
+// workspace that is too small or 2^39 elements and more; the templates cudaErrorNoDevice where no variant
+// runs on a GPU; and whatever CUDA says.
 
 /// Makes a workspace of that many bytes ready for its first call.
 cudaError_t prepare(void* workspace, std::size_t bytes, cudaStream_t stream = nullptr) noexcept;
 
 /// The sum of x by a variant of the backend "cuda" into one number of the variant's format. Both x and out
-/// are in memory that the device can reach. n is below 2^40.
+/// are in memory that the device can reach. n is below 2^39.
 cudaError_t sum(const Variant& variant, void* workspace, std::size_t& bytes, Values x, void* out,
                 cudaStream_t stream = nullptr) noexcept;
 
-/// Adds x to an exact state.
+/// Adds x to an exact state, which one stream at a time may write to.
 cudaError_t accumulate(void* workspace, std::size_t& bytes, Values x, ExactState* state,
                        cudaStream_t stream = nullptr) noexcept;
 
@@ -64,7 +64,7 @@ const Variant& find(std::string_view name);
 /// The sum of n elements by a variant chosen at compile time: sum<"pairwise/kahan/fp32">(...).
 template <Name name, Element T>
 cudaError_t sum(void* workspace, std::size_t& bytes, const T* x, std::size_t n,
-                typename Named<name>::Format* out, cudaStream_t stream = nullptr) noexcept try {
+                typename Named<name, "cuda">::Format* out, cudaStream_t stream = nullptr) noexcept try {
   static const Variant& variant = find(name.view());
   return sum(variant, workspace, bytes, Values{format_info<T>(), x, n}, out, stream);
 } catch (const std::exception&) {
@@ -90,7 +90,7 @@ void sum(const Variant& variant, Values x, void* out, cudaStream_t stream = null
          cudaMemPool_t pool = nullptr);
 
 template <Name name, Element T>
-void sum(const T* x, std::size_t n, typename Named<name>::Format* out, cudaStream_t stream = nullptr,
+void sum(const T* x, std::size_t n, typename Named<name, "cuda">::Format* out, cudaStream_t stream = nullptr,
          cudaMemPool_t pool = nullptr) {
   static const Variant& variant = find(name.view());
   sum(variant, Values{format_info<T>(), x, n}, out, stream, pool);

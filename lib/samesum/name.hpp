@@ -24,11 +24,11 @@ constexpr bool take(std::string_view& text, std::string_view prefix) {
 
 /// The place in `Formats` of the format of a variant's name; Formats::size where it names none.
 /// By indices, not pointers: g++ takes no comparison of a pointer for a constant under -fsanitize=undefined.
-constexpr std::size_t format_of(std::string_view name) {
+constexpr std::size_t format_of(std::string_view name, std::string_view otherwise = "cpu") {
   std::size_t at = 0;
   while (at < name.size() && name[at] != '@') ++at;
   const std::string_view recipe = name.substr(0, at);
-  const std::string_view backend = at == name.size() ? "cpu" : name.substr(at + 1);
+  const std::string_view backend = at == name.size() ? otherwise : name.substr(at + 1);
   bool known = false;
   for (const std::string_view b : backends) known = known || b == backend;
   if (!known) return Formats::size;
@@ -45,9 +45,9 @@ constexpr std::size_t format_of(std::string_view name) {
 
 }  // namespace detail
 
-/// What a name says of its variant's type.
-template <Name name> struct Named {
-  static constexpr std::size_t index = detail::format_of(name.view());
+/// What a name says of its variant's type; a name without a backend means the one given here.
+template <Name name, Name otherwise = "cpu"> struct Named {
+  static constexpr std::size_t index = detail::format_of(name.view(), otherwise.view());
   static_assert(
       index < Formats::size,
       "samesum: no such variant; names are order/accumulator/format or exact/format, see `samesum list`");

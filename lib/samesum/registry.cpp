@@ -19,8 +19,8 @@ double Variant::bound(const FormatInfo& input, std::size_t n, double magnitudes,
   if (!accumulator_bound) return exact_bound(result);
   const double sum = sum_bound(accumulator_bound, input, *format, n, height(n), magnitudes, result);
   if (lost_per_arrival == 0) return sum;
-  // Twice: what is lost early takes part in the roundings of later additions.
-  return rounded_up(sum + 2 * lost_per_arrival * static_cast<double>(height(n).merges + 1));
+  // What is lost takes part in the roundings of later additions: (1+u)^h < e while γ_h is finite.
+  return rounded_up(sum + 3 * lost_per_arrival * static_cast<double>(height(n).merges + 1));
 }
 
 namespace {

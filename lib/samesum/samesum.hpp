@@ -42,8 +42,8 @@ struct Estimate {
 /// The value that the variant returns, to the bit, and in the same pass over the data a bound on its error
 /// that follows from what was seen: for plain accumulators u·Σ|partial sum| over the nodes of the tree
 /// (Higham, Accuracy and Stability, §4.2, eq. 4.3), for the others the a-priori bound at the Σ|x| seen. One
-/// thread. Throws std::invalid_argument as `find` does, and for variants that promise nothing: they have no
-/// fixed tree.
+/// thread of the host, where x must be. Throws std::invalid_argument as `find` does, and for variants that
+/// promise nothing: they have no fixed tree.
 Estimate estimate(Values x, std::string_view name);
 
 }  // namespace samesum

@@ -62,7 +62,8 @@ struct Variant {
   /// gpu::Error, which names the call that failed.
   Number operator()(Values x, Options options = {}) const;
 
-  /// The same, bound to its data to be run many times. What has to be moved is moved here.
+  /// The same, bound to its data to be run many times. What has to be moved is moved here. Data on a GPU must
+  /// be complete, or on their way in its default stream; gpu.hpp has calls for other streams.
   Job bind(Values x, Options options = {}) const;
 
   /// x where this variant's backend can read it: x itself on a CPU, a copy in its memory on a GPU unless x is

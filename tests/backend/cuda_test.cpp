@@ -190,14 +190,17 @@ TEST_P(EveryGpuVariant, HasTheSpecialValuesOfItsLiteralReading) {
 
 TEST_P(EveryGpuVariant, HasTheSameBitsAtEveryAddressAndForEveryLaunchShape) {
   const LaunchShape shapes[] = {{0, 0}, {1, 32}, {7, 64}, {64, 128}, {3, 256}, {500, 32}};
-  const std::vector<double> all = uniform(std::size_t{1} << 20, 4);
-  for (const std::size_t n : {1000, 12'288, 100'001, 1 << 20}) {
-    if (n > 100'000 && (reduced || serial)) continue;
+  // The longest has more than one group of leaves where blocks are small, so that groups meet too.
+  const std::size_t longest = (std::size_t{1} << 20) + 5000;
+  const std::vector<double> all = uniform(longest, 4);
+  for (const std::size_t n : {std::size_t{1000}, std::size_t{12'288}, std::size_t{100'001}, longest}) {
+    if (n > 100'000 && serial) continue;
     const std::vector<double> data{all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n)};
     const Array x{*v.format, data};
     const Number expected = reference(x.values());
     for (std::size_t offset = 0; offset * v.format->bytes < 16; ++offset) {
       const OnGpu placed{x.values(), offset};
+      if (reduced && offset > 1) break;
       for (const LaunchShape shape : shapes) {
         if (v.order.empty() && shape.blocks == 1 && n > 100'000) continue;  // more than a bin can take
         EXPECT_EQ(caller.sum(v, placed.values(), shape), expected)
@@ -310,22 +313,45 @@ TEST(ExactOnTheGpu, EqualsTheCpuOnRandomShortSumsAndOnArbitraryBits) {
   });
 }
 
-TEST(ExactOnTheGpu, LosesNothingWhereEveryElementIsTheLargest) {
+/// The largest value of each exponent, and as many of it as a thread may get: of some, a bin is full then.
+TEST(ExactOnTheGpu, LosesNothingWhereABinIsFull) {
   SAMESUM_NEEDS_GPU();
-  // As much as a bin has to hold: all of one sign but the first, so that the sum is finite in fp64.
   Formats::for_each([&]<class F>() {
     if constexpr (!std::is_same_v<F, fp64>) {
-      const std::size_t n = (reduced ? 1 << 16 : 1 << 26) + 1;
-      for (const double magnitude : {Format<F>::max_finite, Format<F>::smallest_subnormal}) {
-        std::vector<F> x(n, convert<F>(magnitude));
-        x[0] = convert<F>(-magnitude);
-        const Values values{std::span<const F>{x}};
-        EXPECT_EQ(the_caller().sum(gpu::find("exact/fp64"), OnGpu{values}.values()).to_double(),
-                  magnitude * static_cast<double>(n - 2))
-            << Format<F>::name;
+      const std::size_t n = 256 * (std::is_same_v<F, fp16> ? 2032 : 4080);
+      std::vector<F> x(n);
+      for (unsigned field = 0; field < 2 * Format<F>::max_exponent + 1; ++field) {
+        if (reduced && field % 8 != 7) continue;
+        const auto bits = BitsOf<F>(((BitsOf<F>(field) + 1u) << (Format<F>::precision - 1)) - 1u);
+        for (const double sign : {1.0, -1.0}) {
+          const double value = sign * convert<double>(from_bits<F>(bits));
+          std::ranges::fill(x, convert<F>(value));
+          const Values values{std::span<const F>{x}};
+          EXPECT_EQ(the_caller().sum(gpu::find("exact/fp64"), OnGpu{values}.values(), {1, 0}).to_double(),
+                    value * static_cast<double>(n))
+              << Format<F>::name << ", exponent field " << field;
+        }
       }
     }
   });
+}
+
+TEST(ExactOnTheGpu, AddsTheLargestNumbersOfFp64) {
+  SAMESUM_NEEDS_GPU();
+  const Variant& exact = gpu::find("exact/fp64");
+  for (std::uint64_t field = 2030; field < 2047; ++field)
+    for (const std::uint64_t below : {0u, 1u, 2u})
+      for (const double sign : {1.0, -1.0}) {
+        const double x = sign * from_bits<double>(((field + 1) << 52) - 1 - below);
+        for (const std::vector<double>& data :
+             {std::vector<double>{x, 0}, {x, -x, x, 0x1p-1074}, {x / 2, x / 2, 1, 0}}) {
+          Exact expected;
+          expected.add(std::span<const double>{data});
+          EXPECT_EQ(the_caller().sum(exact, OnGpu{Values{data}}.values()),
+                    Number::of(expected.result<double>()))
+              << x;
+        }
+      }
 }
 
 TEST(AnExactStateOnTheGpu, IsTheSameForAnyPartition) {
@@ -546,13 +572,22 @@ TEST(TheGpuInterface, RefusesBadArgumentsAndGoesOn) {
   EXPECT_EQ(gpu::sum(workspace.get(), bytes, x, n, static_cast<float*>(nullptr)), cudaErrorInvalidValue);
   EXPECT_EQ(gpu::sum(workspace.get(), bytes, x, n, misaligned), cudaErrorInvalidValue);
   EXPECT_EQ(gpu::sum(workspace.get() + 1, bytes, x, n, out), cudaErrorInvalidValue);
-  EXPECT_EQ(gpu::sum(workspace.get(), bytes, x, std::size_t{1} << 40, out), cudaErrorInvalidValue);
+  EXPECT_EQ(gpu::sum(workspace.get(), bytes, x, std::size_t{1} << 39, out), cudaErrorInvalidValue);
+  std::size_t asked = 0;
+  EXPECT_EQ(gpu::sum(nullptr, asked, static_cast<float*>(nullptr), n, out), cudaSuccess) << "only the size";
+  EXPECT_EQ(gpu::sum(nullptr, asked, x, (std::size_t{1} << 39) - 1, out), cudaSuccess);
+  EXPECT_EQ(gpu::sum<"atomic/plain/fp32">(nullptr, asked, x, (std::size_t{1} << 39) - 1, out), cudaSuccess);
+  EXPECT_EQ(asked, gpu::header_bytes);
+  EXPECT_EQ(gpu::accumulate(nullptr, asked, {format_info<float>(), nullptr, SIZE_MAX}, nullptr),
+            cudaErrorInvalidValue);
   EXPECT_EQ(gpu::sum(find("exact/fp32@cpu"), workspace.get(), bytes, {format_info<float>(), x, n}, out),
             cudaErrorInvalidValue);
   EXPECT_EQ(gpu::prepare(nullptr, bytes), cudaErrorInvalidValue);
   EXPECT_EQ(gpu::accumulate(workspace.get(), bytes, {format_info<float>(), x, n}, nullptr),
             cudaErrorInvalidValue);
   EXPECT_EQ(gpu::merge(nullptr, nullptr), cudaErrorInvalidValue);
+  const auto* askew = reinterpret_cast<gpu::ExactState*>(memory.get() + 4);
+  EXPECT_EQ(gpu::round(askew, format_info<float>(), out), cudaErrorInvalidValue);
   EXPECT_EQ(gpu::round(nullptr, format_info<float>(), out), cudaErrorInvalidValue);
 
   const auto message = [&](auto call) -> std::string {
@@ -571,6 +606,7 @@ TEST(TheGpuInterface, RefusesBadArgumentsAndGoesOn) {
                 gpu::sum(find("tree/plain/fp32"), Values{format_info<float>(), x, 3}, out);
               }),
               HasSubstr("take tree/plain/fp32@cuda"));
+  EXPECT_THAT(message([&] { gpu::find("tree/plain/fp32@cpu"); }), HasSubstr("does not run on a GPU"));
 
   // The next call works.
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);

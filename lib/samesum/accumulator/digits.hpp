@@ -22,7 +22,7 @@ struct ThreeDigits {
 };
 
 /// Brings all digits but the last into [0, 2^32); the last keeps the sign.
-SAMESUM_HD inline void propagate_carries(std::int64_t* digit, int count) {
+inline void propagate_carries(std::int64_t* digit, int count) {
   std::int64_t carry = 0;
   for (int i = 0; i + 1 < count; ++i) {
     const std::int64_t sum = digit[i] + carry;
@@ -48,7 +48,7 @@ SAMESUM_HD BitsOf<F> round_leading(bool negative, std::uint64_t first, std::uint
 
 /// The bits of the value of F nearest to the digits times 2^exponent, ties to even; +0 for zero. Overwrites
 /// the digits. The last one must have room for the sign: |last| < 2^32 when carries have been propagated.
-template <class F> SAMESUM_HD BitsOf<F> round_digits(std::int64_t* digit, int count, int exponent) {
+template <class F> BitsOf<F> round_digits(std::int64_t* digit, int count, int exponent) {
   propagate_carries(digit, count);
   const bool negative = digit[count - 1] < 0;
   if (negative) {

@@ -9,6 +9,10 @@
 
 #include <cmath>
 #include <cstring>
+#if defined(__CUDACC__)
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#endif
 
 #include "samesum/format/format.hpp"
 
@@ -41,6 +45,10 @@ template <class F, class C, int W> SAMESUM_HD inline Register<C, W> round_lanes(
   using Words = Register<Word, W>;
   using Native = Format<C>;
   constexpr int excess = Native::precision - Format<F>::precision;
+#if defined(__CUDA_ARCH__)  // there is an instruction for it
+  if constexpr (std::is_same_v<F, fp16> && sizeof(C) == 4) return __half2float(__float2half_rn(x));
+  if constexpr (std::is_same_v<F, bf16> && sizeof(C) == 4) return __bfloat162float(__float2bfloat16_rn(x));
+#endif
   constexpr Word sign_bit = Native::sign_bit, infinity = Native::infinity;
   if constexpr (excess == 0) {
     return x;

@@ -70,7 +70,7 @@ template <class Shape, template <class> class A, class F, class T> class Leaf {
     if constexpr (Shape::in_turn) {
       constexpr std::size_t at_once = packs % 4 == 0 ? 4 : 1;  // columns side by side hide latency
       for (std::size_t p = 0; p < packs; p += at_once) {
-        prefetch<Shape::rows * at_once * w>(x + Shape::leaf + p * Shape::rows * w);  // the next leaf
+        prefetch<Shape::rows * at_once * w>(x, Shape::leaf + p * Shape::rows * w);  // the next leaf
         std::array<Many, at_once> sum;
         sum.fill(Many{});
         for (std::size_t r = 0; r < Shape::rows; ++r)
@@ -84,17 +84,20 @@ template <class Shape, template <class> class A, class F, class T> class Leaf {
     return packs;
   }
 
-  /// Lines of rows far apart in turn look like no stream to the hardware: so they are asked for.
-  template <std::size_t elements> static void prefetch(const T* x) {
-    constexpr std::size_t line = 64 / sizeof(T);
-    for (std::size_t i = 0; i + line <= elements; i += line) __builtin_prefetch(x + i);
+  /// Lines of rows far apart in turn look like no stream to the hardware: so they are asked for, `ahead`
+  /// elements from x on. They may lie beyond the array: an address will do, and asking for nothing is
+  /// harmless.
+  template <std::size_t elements> static void prefetch(const T* x, std::size_t ahead) {
+    const auto first = reinterpret_cast<std::uintptr_t>(x) + ahead * sizeof(T);
+    for (std::size_t i = 0; i + 64 <= elements * sizeof(T); i += 64)
+      __builtin_prefetch(reinterpret_cast<const void*>(first + i));
   }
 
   /// A power of two of rows: both halves, then the merge of the two. A few rows are read side by side.
   template <std::size_t rows> static void rows_by_pairs(const T* x, Many* pack) {
     if constexpr (rows <= 8) {
       for (std::size_t p = 0; p < packs; ++p) {
-        prefetch<rows * w>(x + (2 * packs + p) * rows * w);  // the rows after the next
+        prefetch<rows * w>(x, (2 * packs + p) * rows * w);  // the rows after the next
         pack[p] = column_by_pairs<rows>(x + p * w);
       }
     } else {

@@ -86,7 +86,5 @@ struct ExactResult {
 cudaError_t sum_exact(const FormatInfo& input, Call& call, ExactResult result);
 cudaError_t write_exact(const ExactState* state, ExactResult result, cudaStream_t stream);
 cudaError_t prepare_workspace(void* workspace, cudaStream_t stream);
-/// Whether this build has code for the current device.
-cudaError_t check_kernels();
 
 }  // namespace samesum::gpu

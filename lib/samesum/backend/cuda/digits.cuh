@@ -53,7 +53,7 @@ __device__ inline bool meet(Digits& digits, unsigned& flags, Header& header) {
   __syncwarp();  // all of it before the ticket
   const bool last = thread() == 0 && take_last_ticket(header.total_ticket, gridDim.x);
   if (!__any_sync(whole_warp, last)) return false;
-  acquire();
+  __syncwarp();  // the fence of the one before the loads of all
   for (int i = thread(); i < Digits::count; i += warp) {
     digits.digit[i] = __ldcg(&total.digits[i]);
     total.digits[i] = 0;

@@ -56,11 +56,6 @@ cudaError_t sum_exact(const FormatInfo& input, Call& call, ExactResult result) {
   return with_format(input, [&]<class T>() { return sum_exact_of<T>(call, result); });
 }
 
-cudaError_t check_kernels() {
-  cudaFuncAttributes ignored;
-  return cudaFuncGetAttributes(&ignored, prepare_header);
-}
-
 cudaError_t write_exact(const ExactState* state, ExactResult result, cudaStream_t stream) {
   return launch(write_state, 1, warp, stream, state, result);
 }

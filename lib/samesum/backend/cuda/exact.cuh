@@ -40,7 +40,7 @@ template <> struct Grid<fp32> {
   static constexpr std::size_t most = 1 << 12;
 };
 template <> struct Grid<fp64> {
-  static constexpr std::size_t most = 1 << 16;  // any number would do
+  static constexpr std::size_t most = 1 << 16;  // digits of a block: 256 times that of less than 2^32 each
 };
 
 template <class T> class Bins {
@@ -194,7 +194,7 @@ template <class T> class Bins {
 /// fp64: expansions, sums of a few words whose errors go down from word to word (Collange et al. 2015). An
 /// element that would lose anything goes to the digits.
 class Expansions {
-  static constexpr int words = 3, several = 2;  // independent ones hide each other's latency
+  static constexpr int words = 3, several = Vector<fp64>::size;  // one for each element of a vector
   using Expansion = std::array<double, words>;
 
  public:
@@ -239,7 +239,7 @@ class Expansions {
       if (!__any_sync(whole_warp, most != 0)) break;
       const int field = static_cast<int>(__reduce_max_sync(whole_warp, __double2hiint(most)) >> 20);
       const int unit = field - 1022 - 51;
-      if (field == 0 || unit + 52 > Format<fp64>::max_exponent) {  // there is no such anchor
+      if (field == 0 || unit + 53 > Format<fp64>::max_exponent) {  // no anchor, or no room beside it
         for (const Expansion& e : expansion_) deposit_all(digits, e);
         break;
       }

@@ -33,29 +33,38 @@ Memory shared_number() {
   return {memory, [](void* p) { static_cast<void>(cudaFreeHost(p)); }};
 }
 
+/// One that waits for the default stream, where the data may come from.
 std::shared_ptr<CUstream_st> new_stream() {
   cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  check(cudaStreamCreate(&stream), "cudaStreamCreate");
   return {stream, [](cudaStream_t s) { static_cast<void>(cudaStreamDestroy(s)); }};
 }
 
 bool is_aligned(const void* p, std::size_t bytes) { return reinterpret_cast<std::uintptr_t>(p) % bytes == 0; }
 
+constexpr int log2_limit = 39;  // of n: the header has tickets for that many
+
 /// What is wrong with the arguments, in words; empty where nothing is.
+std::string objection(Values x) {
+  if (x.size >> log2_limit != 0)
+    return "x has " + std::to_string(x.size) + " elements; fewer than 2^39 can be summed";
+  if (x.size > 0 && x.data == nullptr) return "x is null but has " + std::to_string(x.size) + " elements";
+  if (!is_aligned(x.data, x.format->bytes))
+    return "x is not aligned to its elements of " + std::to_string(x.format->bytes) + " bytes";
+  return {};
+}
 std::string objection(const Variant& variant, Values x, const void* out) {
   if (!variant.launch[x.format->index])
     return variant.name + " is not a variant of the backend cuda; take " +
            variant.name.substr(0, variant.name.find('@')) + "@cuda";
-  if (x.size > 0 && x.data == nullptr) return "x is null but has " + std::to_string(x.size) + " elements";
-  if (!is_aligned(x.data, x.format->bytes))
-    return "x is not aligned to its elements of " + std::to_string(x.format->bytes) + " bytes";
-  if (x.size >> 40 != 0)
-    return "x has " + std::to_string(x.size) + " elements; fewer than 2^40 can be summed";
+  if (const std::string wrong = objection(x); !wrong.empty()) return wrong;
   if (out == nullptr) return "out is null";
   if (!is_aligned(out, variant.format->bytes))
     return "out is not aligned to a number of " + std::to_string(variant.format->bytes) + " bytes";
   return {};
 }
+
+bool is_state(const ExactState* state) { return state != nullptr && is_aligned(state, alignof(ExactState)); }
 
 cudaError_t run(const Variant& variant, Call& call, const FormatInfo& input) {
   return static_cast<cudaError_t>(variant.launch[input.index](call));
@@ -70,11 +79,8 @@ const std::string& absence() {
     int devices = 0;
     cudaError_t error = cudaGetDeviceCount(&devices);
     if (error == cudaSuccess && devices == 0) error = cudaErrorNoDevice;
-    if (error == cudaSuccess) error = check_kernels();
     if (error == cudaSuccess) return std::string{};
     static_cast<void>(cudaGetLastError());
-    if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction)
-      return std::string{"this library was not built for this GPU; set CMAKE_CUDA_ARCHITECTURES"};
     return std::string{"no GPU can be used: "} + cudaGetErrorString(error);
   }();
   return reason;
@@ -87,9 +93,11 @@ cudaError_t prepare(void* workspace, std::size_t bytes, cudaStream_t stream) noe
 
 cudaError_t sum(const Variant& variant, void* workspace, std::size_t& bytes, Values x, void* out,
                 cudaStream_t stream) noexcept try {
-  // Only the size is asked for: any aligned `out` will do.
-  const void* target = workspace == nullptr ? &bytes : out;
-  if (!objection(variant, x, target).empty() || !is_aligned(workspace, workspace_alignment))
+  if (workspace == nullptr) {  // only the size is asked for: any other pointers will do
+    x.data = &bytes;
+    out = &bytes;
+  }
+  if (!objection(variant, x, out).empty() || !is_aligned(workspace, workspace_alignment))
     return cudaErrorInvalidValue;
   Call call{x.data, x.size, out, workspace, bytes, stream};
   const cudaError_t error = run(variant, call, *x.format);
@@ -100,31 +108,35 @@ cudaError_t sum(const Variant& variant, void* workspace, std::size_t& bytes, Val
 }
 
 cudaError_t accumulate(void* workspace, std::size_t& bytes, Values x, ExactState* state,
-                       cudaStream_t stream) noexcept {
-  if (workspace != nullptr && (state == nullptr || !is_aligned(state, alignof(ExactState))))
-    return cudaErrorInvalidValue;
-  if ((x.size > 0 && x.data == nullptr) || !is_aligned(x.data, x.format->bytes) ||
-      !is_aligned(workspace, workspace_alignment))
+                       cudaStream_t stream) noexcept try {
+  if (workspace == nullptr) x.data = &bytes;
+  if (!objection(x).empty() || !is_aligned(workspace, workspace_alignment) ||
+      (workspace != nullptr && !is_state(state)))
     return cudaErrorInvalidValue;
   Call call{x.data, x.size, nullptr, workspace, bytes, stream};
   const cudaError_t error = sum_exact(*x.format, call, {nullptr, 0, state});
   bytes = call.bytes;
   return error;
+} catch (const std::exception&) {
+  return cudaErrorMemoryAllocation;  // of a message
 }
 
 cudaError_t merge(ExactState* state, const ExactState* other, cudaStream_t stream) noexcept {
-  if (state == nullptr || other == nullptr) return cudaErrorInvalidValue;
+  if (!is_state(state) || !is_state(other)) return cudaErrorInvalidValue;
   return write_exact(other, {nullptr, 0, state}, stream);
 }
 
 cudaError_t round(const ExactState* state, const FormatInfo& format, void* out,
                   cudaStream_t stream) noexcept {
-  if (state == nullptr || out == nullptr || !is_aligned(out, format.bytes)) return cudaErrorInvalidValue;
+  if (!is_state(state) || out == nullptr || !is_aligned(out, format.bytes)) return cudaErrorInvalidValue;
   return write_exact(state, {out, format.index, nullptr}, stream);
 }
 
 const Variant& find(std::string_view name) {
-  return samesum::find(std::string{name.substr(0, name.find('@'))} + "@cuda");
+  const std::string_view recipe = name.substr(0, name.find('@'));
+  if (recipe != name && !name.ends_with("@cuda"))
+    throw std::invalid_argument("samesum: '" + std::string{name.substr(0, 80)} + "' does not run on a GPU");
+  return samesum::find(std::string{recipe} + "@cuda");
 }
 
 void sum(const Variant& variant, Values x, void* out, cudaStream_t stream, cudaMemPool_t pool) {
@@ -153,27 +165,56 @@ Exact download(const ExactState* state, cudaStream_t stream) {
   return Exact{copy.digits, copy.flags};
 }
 
+namespace {
+
+/// The device on which x lies; of host memory, -1.
+int device_of(const void* x) {
+  cudaPointerAttributes where{};
+  check(cudaPointerGetAttributes(&where, x), "cudaPointerGetAttributes");
+  return where.type == cudaMemoryTypeDevice || where.type == cudaMemoryTypeManaged ? where.device : -1;
+}
+
+/// That device is the current one, until the end of the scope.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) {
+    check(cudaGetDevice(&before_), "cudaGetDevice");
+    check(cudaSetDevice(device), "cudaSetDevice");
+  }
+  ~OnDevice() { static_cast<void>(cudaSetDevice(before_)); }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+}  // namespace
+
 Placed place(Values x) {
   if (x.size == 0) return {{*x.format, nullptr, 0}, nullptr};
-  cudaPointerAttributes where{};
-  check(cudaPointerGetAttributes(&where, x.data), "cudaPointerGetAttributes");
-  if (where.type == cudaMemoryTypeDevice || where.type == cudaMemoryTypeManaged) return {x, nullptr};
+  if (device_of(x.data) >= 0) return {x, nullptr};
   const std::size_t bytes = x.size * x.format->bytes;
   const Memory copy = device_memory(bytes);
   check(cudaMemcpy(copy.get(), x.data, bytes, cudaMemcpyHostToDevice), of_bytes("cudaMemcpy", bytes));
-  // A copy from pageable memory may return before the data have arrived, and the job has another stream.
+  // A copy from pageable memory may return before the data have arrived, and a caller may have any stream.
   check(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");
   return {{*x.format, copy.get(), x.size}, copy};
 }
 
 Job start(const Variant& variant, Placed x) {
+  int device = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  if (x.values.size > 0) device = device_of(x.values.data);
+  const OnDevice scope{device};
   const auto stream = new_stream();
   const Memory out = shared_number();
   std::size_t bytes = 0;
   check(sum(variant, nullptr, bytes, x.values, out.get(), stream.get()), variant.name);
   const Memory workspace = device_memory(bytes);
   check(prepare(workspace.get(), bytes, stream.get()), "prepare");
-  return [&variant, x, stream, out, workspace, bytes] {
+  return [&variant, x, device, stream, out, workspace, bytes] {
+    const OnDevice scope{device};
     std::size_t size = bytes;
     check(sum(variant, workspace.get(), size, x.values, out.get(), stream.get()), variant.name);
     check(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize after " + variant.name);

@@ -46,9 +46,13 @@ template <class Shape, template <class> class A, class F, class T> class WarpLea
   template <class V, bool ragged> __device__ __forceinline__ static State sum_as(const T* x, int n) {
     Lanes<V> sum{};
     if constexpr (Shape::in_turn) {
+      std::array<Row, batch> next;
+      if (!ragged) next = load_batch<ragged>(x, n);
 #pragma unroll(ragged ? 1 : full / batch_size)
-      for (int left = n; left > 0; left -= batch_size, x += batch_size) {
-        const auto row = load_batch<ragged>(x, left);
+      for (int left = n; left > 0; left -= batch_size) {
+        const auto row = ragged ? load_batch<ragged>(x, left) : next;
+        x += batch_size;
+        if (!ragged && left > batch_size) next = load_batch<ragged>(x, left - batch_size);
         for (int r = 0; r < batch; ++r) add_row<V, ragged>(sum, row[r], left - r * lanes);
       }
     } else {

@@ -47,6 +47,7 @@ template <class Order, template <class> class A, class F, class T> cudaError_t s
   const std::size_t tiles = std::max<std::size_t>((leaves + per_tile - 1) / per_tile, 1);
   std::size_t needed = 0;
   if (!room_for<State, Climb<State>>(tiles, threads, needed)) return cudaErrorInvalidValue;
+  if (Order::promise < Promise::everywhere) needed = std::min(needed, header_bytes);
   if (!has_workspace(call, needed, error)) return error;
   const std::size_t blocks = call.blocks > 0 ? static_cast<std::size_t>(call.blocks) : tiles;
   const auto* x = static_cast<const T*>(call.x);

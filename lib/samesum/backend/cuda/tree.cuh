@@ -32,17 +32,15 @@ template <class State> __device__ State merge_group(const State* states, int cou
   return state[0];
 }
 
-/// A counter of arrivals. Whoever takes the last ticket sees all that was written before the others were
-/// taken. A release by each and an acquire by the last alone: a fence for everybody costs a tenth of the
-/// bandwidth.
+/// A counter of arrivals, for one thread: whether this is the last of so many. Then what was written before
+/// the other tickets were taken can be read, by others after a barrier. Only the last one needs a fence: one
+/// for everybody would cost a tenth of the bandwidth.
 __device__ inline bool take_last_ticket(unsigned& counter, unsigned tickets) {
   ::cuda::atomic_ref<unsigned, ::cuda::thread_scope_device> ticket{counter};
-  const bool last = ticket.fetch_add(1, ::cuda::memory_order_release) + 1 == tickets;
-  if (last) ticket.store(0, ::cuda::memory_order_relaxed);  // as the next call wants it
-  return last;
-}
-__device__ inline void acquire() {
+  if (ticket.fetch_add(1, ::cuda::memory_order_release) + 1 < tickets) return false;
   ::cuda::atomic_thread_fence(::cuda::memory_order_acquire, ::cuda::thread_scope_device);
+  counter = 0;  // as the next call wants it; before the fence, that would wait for it
+  return true;
 }
 
 /// The finish of a tree. States of one level come after those of the level below, and each group has a
@@ -67,9 +65,8 @@ template <class State> struct Climb {
         states[k] = state;
         last = take_last_ticket(ticket[group], static_cast<unsigned>(members));
       }
-      __syncthreads();  // whether this block was the last
+      __syncthreads();  // whether this block was the last, and then the states of the others
       if (!last) return false;
-      acquire();
       state = merge_group(states + begin, members, shared);
       ticket += groups(count, threads);
       states += count;
@@ -99,7 +96,6 @@ template <class F> struct AddToCell {
   /// The last arrival of `count` takes the sum and leaves -0.
   __device__ bool arrive(State& state, unsigned count) const {
     if (!take_last_ticket(*ticket, count)) return false;
-    acquire();
     volatile auto* bits = static_cast<BitsOf<F>*>(cell);
     state.sum = Scalar<F>::of(from_bits<F>(*bits));
     *bits = Format<F>::sign_bit;
