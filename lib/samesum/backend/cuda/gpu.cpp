@@ -26,8 +26,8 @@ Memory device_memory(std::size_t bytes) {
   return {memory, [](void* p) { static_cast<void>(cudaFree(p)); }};
 }
 
-/// One number that both sides see.
-Memory shared_number() {
+/// One number of the host that a copy can go to without waiting.
+Memory pinned_number() {
   void* memory = nullptr;
   check(cudaMallocHost(&memory, sizeof(std::uint64_t)), "cudaMallocHost");
   return {memory, [](void* p) { static_cast<void>(cudaFreeHost(p)); }};
@@ -208,18 +208,21 @@ Job start(const Variant& variant, Placed x) {
   if (x.values.size > 0) device = device_of(x.values.data);
   const OnDevice scope{device};
   const auto stream = new_stream();
-  const Memory out = shared_number();
+  const Memory out = device_memory(sizeof(std::uint64_t)), result = pinned_number();
   std::size_t bytes = 0;
   check(sum(variant, nullptr, bytes, x.values, out.get(), stream.get()), variant.name);
   const Memory workspace = device_memory(bytes);
   check(prepare(workspace.get(), bytes, stream.get()), "prepare");
-  return [&variant, x, device, stream, out, workspace, bytes] {
+  return [&variant, x, device, stream, out, result, workspace, bytes] {
     const OnDevice scope{device};
     std::size_t size = bytes;
     check(sum(variant, workspace.get(), size, x.values, out.get(), stream.get()), variant.name);
+    check(
+        cudaMemcpyAsync(result.get(), out.get(), variant.format->bytes, cudaMemcpyDeviceToHost, stream.get()),
+        "cudaMemcpyAsync");
     check(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize after " + variant.name);
     return with_format(*variant.format,
-                       [&]<class F>() { return Number::of(*static_cast<const F*>(out.get())); });
+                       [&]<class F>() { return Number::of(*static_cast<const F*>(result.get())); });
   };
 }
 
