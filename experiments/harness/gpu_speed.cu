@@ -50,10 +50,6 @@ double at(const std::vector<double>& sorted, double share) {
 
 }  // namespace
 
-std::string name_of(GpuData data) {
-  return data == GpuData::normal ? "normal" : data == GpuData::binades ? "60 binades" : "arbitrary bits";
-}
-
 std::string gpu_description() {
   cudaDeviceProp device;
   int driver = 0, runtime = 0;

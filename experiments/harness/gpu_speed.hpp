@@ -19,7 +19,9 @@ enum class GpuData {
   binades,   ///< magnitudes over 60 binades, fewer where the format has fewer
   arbitrary  ///< all finite bit patterns
 };
-std::string name_of(GpuData data);
+inline std::string name_of(GpuData data) {
+  return data == GpuData::normal ? "normal" : data == GpuData::binades ? "60 binades" : "arbitrary bits";
+}
 
 struct GpuSpeedOptions {
   int repeats = 11;
