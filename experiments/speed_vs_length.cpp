@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <iostream>
+#include <sstream>
 
 #include "harness/commands.hpp"
 #include "harness/gpu_speed.hpp"

@@ -1,8 +1,8 @@
 """Checks what README.md shows: readme.py README FOLDER PREFIX CXX TOOL CUDA
 
 Each ```cpp block is a program that is built against the package installed in PREFIX; what it prints must be the
-```text block that follows. A ```cuda block is one too, built if CUDA is ON and run where there is a GPU. Each ```console block is a session with the tool in an empty folder: lines that start
-with "$ " are typed, the others must be what comes back. "…" stands for anything on the rest of its line, and a
+```text block that follows. A ```cuda block is one too, built if CUDA is ON and run where there is a GPU. Each
+```console block is a session with the tool in an empty folder: lines that start with "$ " are typed, the others must be what comes back. "…" stands for anything on the rest of its line, and a
 line "…" for any lines.
 """
 

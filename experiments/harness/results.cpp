@@ -140,9 +140,10 @@ std::vector<std::string> Comparison::failures() const {
 Json provenance() {
   utsname machine{};
   uname(&machine);
+  const std::string gpu = gpu_description();
   return {{"cpu", or_else(look_up("/proc/cpuinfo", "model name"), machine.machine)},
           {"hardware_threads", std::thread::hardware_concurrency()},
-          {"gpu", gpu_description().empty() ? Json(nullptr) : Json(gpu_description())},
+          {"gpu", gpu.empty() ? Json(nullptr) : Json(gpu)},
           {"os", or_else(look_up("/etc/os-release", "PRETTY_NAME"), machine.sysname)},
           {"kernel", std::string{machine.sysname} + " " + machine.release},
           {"compiler", compiler()},

@@ -1,4 +1,5 @@
 /// Sums of data that lie in a GPU's memory. Only where the library was built with CUDA.
+///
 /// Calls are asynchronous and ordered by their stream, can be captured in a CUDA graph, and never
 /// synchronise. Calls in different streams may run at once if each has a workspace, and an exact state, of
 /// its own. Pointers to data need the alignment of an element and no more. The bits are those of the same
@@ -81,8 +82,7 @@ cudaError_t sum(void* workspace, std::size_t& bytes, const T* x, std::size_t n, 
   return cudaErrorNoDevice;
 }
 
-// --- with a workspace from CUDA's stream-ordered allocator
-// ---------------------------------------------------
+// --- with a workspace from the stream-ordered allocator of CUDA --------------------------------------------
 
 /// The same with a workspace from `pool` (nullptr: the device's current one), taken and given back in the
 /// stream's order. Throws Error, which names the call, std::invalid_argument for a wrong argument.
