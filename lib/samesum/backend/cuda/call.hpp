@@ -27,12 +27,41 @@ struct Call {
 /// The largest blocks that the kernels are compiled for.
 inline constexpr int most_threads = 256;
 
+/// Where the blocks of an exact sum meet: digits, then flags, and in the upper bits of each word how many
+/// blocks have added to it. So nobody has to wait for anything but these words: no fence, no ticket.
+struct Meeting {
+  static constexpr int sum_bits = 52, counter_bits = 12;
+  static constexpr unsigned most_blocks = (1u << counter_bits) - 1;
+  static constexpr std::uint64_t one = std::uint64_t{1} << sum_bits;
+  std::array<std::uint64_t, Exact::digit_count + 1> word;
+
+  SAMESUM_HD static std::int64_t sum(std::uint64_t word) {
+    return static_cast<std::int64_t>(word << counter_bits) >> counter_bits;
+  }
+  SAMESUM_HD static unsigned arrivals(std::uint64_t word) {
+    return static_cast<unsigned>((word - static_cast<std::uint64_t>(sum(word))) >> sum_bits);
+  }
+
+  /// A counter for each flag but the first, which all blocks have or none.
+  SAMESUM_HD static std::uint64_t counters(unsigned flags) {
+    std::uint64_t counters = 0;
+    for (int f = 1; f <= 4; ++f) counters |= std::uint64_t{flags >> f & 1} << (f - 1) * counter_bits;
+    return counters;
+  }
+  SAMESUM_HD static unsigned flags(std::int64_t counters) {
+    unsigned flags = 0;
+    for (int f = 1; f <= 4; ++f)
+      if (counters >> (f - 1) * counter_bits & most_blocks) flags |= 1u << f;
+    return flags;
+  }
+};
+static_assert(Exact::seen_any == 1 && Exact::seen_minus_infinity == 1 << 4);
+
 /// What all blocks of a call share at the start of the workspace. Between calls all of it is zero but the
 /// cells, which are -0.
 struct Header {
-  ExactState total;
-  std::uint32_t total_ticket;
-  alignas(8) std::array<std::uint64_t, Formats::size> cell;  ///< the low bytes, in each format
+  Meeting meeting;
+  std::array<std::uint64_t, Formats::size> cell;  ///< the low bytes, in each format
   std::array<std::uint32_t, 15 * 1024> ticket;
 };
 inline constexpr std::size_t header_bytes = std::size_t{1} << 16;

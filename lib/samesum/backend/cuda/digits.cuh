@@ -42,25 +42,32 @@ struct Digits {
   }
 };
 
-/// For the first warp of each block: adds its digits to those of all. True in the last one to come, which
-/// then holds the sum of all, and leaves zeros behind.
-__device__ inline bool meet(Digits& digits, unsigned& flags, Header& header) {
-  ExactState& total = header.total;
+/// For the first warp of each block: adds its digits, of which those from `first` to `last` may be other than
+/// 0, to those of all. True in the last block of the grid, which waits for the others, then holds the sum of
+/// all, and leaves zeros behind. The others have been launched before it and wait for nobody.
+__device__ inline bool meet(Digits& digits, int first, int last, unsigned& flags, Meeting& meeting) {
+  const auto word = [&](int i) {
+    return ::cuda::atomic_ref<std::uint64_t, ::cuda::thread_scope_device>{meeting.word[i]};
+  };
   __syncwarp();  // the digits are complete
-  for (int i = thread(); i < Digits::count; i += warp)
-    if (const std::int64_t digit = digits.carried(i); digit != 0) atomic_add(total.digits[i], digit);
-  if (thread() == 0) atomicOr(&total.flags, flags);
-  __syncwarp();  // all of it before the ticket
-  const bool last = thread() == 0 && take_last_ticket(header.total_ticket, gridDim.x);
-  if (!__any_sync(whole_warp, last)) return false;
-  __syncwarp();  // the fence of the one before the loads of all
-  for (int i = thread(); i < Digits::count; i += warp) {
-    digits.digit[i] = __ldcg(&total.digits[i]);
-    total.digits[i] = 0;
+  for (int i = first + thread(); i <= last + 1; i += warp) {
+    const std::uint64_t own = i > last ? Meeting::counters(flags) : static_cast<std::uint64_t>(digits.carried(i));
+    word(i).fetch_add(Meeting::one + own, ::cuda::memory_order_relaxed);
   }
-  flags = __ldcg(&total.flags);
-  __syncwarp();  // everybody has read the flags
-  total.flags = 0;
+  if (blockIdx.x + 1 < gridDim.x) return false;
+  unsigned seen = 0;
+  for (int i = first + thread(); i <= last + 1; i += warp) {
+    std::uint64_t all;
+    do
+      all = word(i).load(::cuda::memory_order_relaxed);
+    while (Meeting::arrivals(all) < gridDim.x);
+    word(i).store(0, ::cuda::memory_order_relaxed);
+    if (i > last)
+      seen = Meeting::flags(Meeting::sum(all));
+    else
+      digits.digit[i] = Meeting::sum(all);
+  }
+  flags |= __reduce_or_sync(whole_warp, seen);
   return true;
 }
 

@@ -5,9 +5,11 @@
 namespace samesum::gpu {
 namespace {
 
-/// One block while that is not more than two batches a thread, since blocks that meet need two microseconds
-/// for it; then a batch a thread; then as many blocks as run at once, and more where a thread would get too
-/// many elements.
+/// Digits of a block hold what so many elements bring, each less than 2^32.
+constexpr std::size_t most_of_block = std::size_t{1} << 30;
+
+/// One block while that is not more than two batches a thread, since it takes a microsecond for blocks to
+/// meet; then a batch a thread; then as many blocks as run at once.
 template <class T> cudaError_t blocks_for(std::size_t n, std::size_t& blocks) {
   constexpr std::size_t per_batch = std::size_t{exact_threads} * exact_batch * Vector<T>::size;
   blocks = 1;
@@ -16,18 +18,15 @@ template <class T> cudaError_t blocks_for(std::size_t n, std::size_t& blocks) {
   cudaError_t error = look_up(cudaDevAttrMultiProcessorCount, processors);
   if (error == cudaSuccess)
     error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, sum_exactly<T>, exact_threads, 0);
-  if (error != cudaSuccess) return error;
   const std::size_t wave = static_cast<std::size_t>(processors) * static_cast<std::size_t>(at_once);
-  blocks = std::min(wave, (n + per_batch - 1) / per_batch);
-  // One vector more than on average, and two elements outside of vectors.
-  constexpr std::size_t most = exact_threads * (Grid<T>::most - 2 * Vector<T>::size);
-  while (blocks * most < n) blocks += wave;
-  return cudaSuccess;
+  blocks = std::max(std::min(wave, (n - 1) / per_batch + 1), (n - 1) / most_of_block + 1);
+  return error;
 }
 
 template <class T> cudaError_t sum_exact_of(Call& call, ExactResult result) {
   std::size_t blocks = static_cast<std::size_t>(call.blocks);
   cudaError_t error = blocks > 0 ? cudaSuccess : blocks_for<T>(call.n, blocks);
+  blocks = std::min<std::size_t>(blocks, Meeting::most_blocks);
   if (error != cudaSuccess || !has_workspace(call, blocks > 1 ? header_bytes : no_bytes, error)) return error;
   return launch(sum_exactly<T>, blocks, exact_threads, call.stream, static_cast<const T*>(call.x), call.n,
                 static_cast<Header*>(call.workspace), result);

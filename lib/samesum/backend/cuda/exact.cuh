@@ -9,6 +9,8 @@
 namespace samesum::gpu {
 
 inline constexpr int exact_threads = 256;
+/// Vectors that a thread loads before it adds the ones it loaded before.
+inline constexpr int exact_batch = 4;
 
 /// 16 bytes of elements.
 template <class T> struct alignas(16) Vector {
@@ -28,70 +30,78 @@ template <class T> __device__ unsigned special_flags(T x) {
 /// thread may put `most` elements into it: their sum is below 2^51 units, so fp64 loses nothing.
 template <class T> struct Grid;
 template <> struct Grid<fp16> {
-  static constexpr int span = 32, offset = 0, bins = 1;
-  static constexpr std::size_t most = 1 << 11;
+  static constexpr int span = 32, offset = 0, bins = 1, most = 1 << 11;
 };
 template <> struct Grid<bf16> {
-  static constexpr int span = 32, offset = 16, bins = 9;
-  static constexpr std::size_t most = 1 << 12;
+  static constexpr int span = 16, offset = 8, bins = 17, most = 1 << 15;
 };
 template <> struct Grid<fp32> {
-  static constexpr int span = 16, offset = 8, bins = 17;
-  static constexpr std::size_t most = 1 << 12;
-};
-template <> struct Grid<fp64> {
-  static constexpr std::size_t most = 1 << 16;  // digits of a block: 256 times that of less than 2^32 each
+  static constexpr int span = 16, offset = 8, bins = 17, most = 1 << 12;
 };
 
 template <class T> class Bins {
+  template <class> friend class Bins;
   static constexpr int fraction = Format<T>::precision - 1, bias = Format<T>::max_exponent;
   static constexpr int span = Grid<T>::span, offset = Grid<T>::offset, bins = Grid<T>::bins;
-  static constexpr int key_bits = fraction + std::countr_zero(unsigned{span});  // below them: within a bin
-  static constexpr unsigned special_key = Format<T>::infinity + (unsigned{offset} << fraction);
+  static constexpr int size = Vector<T>::size;
+  static constexpr bool narrow = sizeof(T) == 2;
+  /// Of 16 bits a word has two, and so have the words that they are compared with.
+  static constexpr unsigned copies = narrow ? 0x00010001u : 1u;
+
+  /// What bin b counts: 2^unit. Exponent field 0 means the same exponent as field 1.
+  static constexpr int unit(int b) {
+    const int field = b * span - offset;
+    return (field > 1 ? field : 1) - bias - fraction;
+  }
 
  public:
   struct Shared {
     double bin[bins][exact_threads];
-    std::int64_t total[bins];
   };
+  /// After so many batches the bins must be emptied; one is kept for elements outside of vectors.
+  static constexpr int batches = Grid<T>::most / (exact_batch * size) - 1;
+  static constexpr int first_digit = (unit(0) - Exact::lowest_exponent) / 32;
+  static constexpr int last_digit = (unit(bins - 1) - Exact::lowest_exponent) / 32 + 3;  // the last one a carry
+  static_assert(last_digit < Digits::count);
 
   __device__ Bins(Shared& shared, Digits&) : mine_{&shared.bin[0][threadIdx.x]} {
     for (int b = 0; b < bins; ++b) mine_[b * exact_threads] = 0;
   }
 
-  /// Elements that share a bin cost one access to it. Returns the flags of special values, which are kept out
-  /// of the bins.
+  /// Elements near to each other, and those that share a bin, cost one access to it. Returns the flags of
+  /// special values, which are kept out of the bins.
   __device__ unsigned add(const Vector<T>& x) {
-    constexpr int size = Vector<T>::size;
-    const Keys key{x};
-    if (key.most() >= special_key) {
-      unsigned flags = 0;
-      for (int i = 0; i < size; ++i) flags |= add(x.element[i]);
-      return flags;
+    const Magnitudes magnitude{x};
+    const unsigned most = magnitude.most();
+    if constexpr (narrow) {
+      // Within so many binades elements are multiples of one unit and together below 2^24 units: fp32 adds
+      // them without a rounding. A bin of bf16 holds most / 8 such sums.
+      constexpr int binades = Format<fp32>::precision - Format<T>::precision - std::countr_zero(unsigned{size});
+      constexpr int to_spare = Format<T>::max_exponent < Format<fp32>::max_exponent ? 0 : 3;
+      const unsigned least = magnitude.least();
+      if (most - least <= (unsigned{binades} << fraction) * copies &&
+          most < (unsigned{Format<T>::infinity} - (unsigned{to_spare} << fraction)) * copies) {
+        bin(least >> 16) += narrow_sum(x);
+        return 0;
+      }
     }
-    if constexpr (bins == 1) {
-      single_ += tree_sum(x);
-    } else if (key.share_a_bin()) {
-      mine_[key.bin(0) * exact_threads] += tree_sum(x);
-    } else {
-      for (int i = 0; i < size; ++i) mine_[key.bin(i) * exact_threads] += scaled(x.element[i]);
-    }
-    return 0;
-  }
-
-  __device__ unsigned add(T x) {
-    const unsigned key = key_of(x);
-    if (key >= special_key) return special_flags(x);
-    if constexpr (bins == 1)
-      single_ += scaled(x);
+    if (most >= unsigned{Format<T>::infinity} * copies) return add_each(mine_, x);
+    if (magnitude.share_a_bin())
+      bin(magnitude.of(0)) += wide_sum(x);
     else
-      mine_[(key >> key_bits) * exact_threads] += scaled(x);
+      for (int i = 0; i < size; ++i) bin(magnitude.of(i)) += scaled(x.element[i]);
     return 0;
   }
 
-  /// The block's sum as digits. To be called by the whole block; the first warp may read them afterwards.
+  __device__ unsigned add(T x) { return add_one(mine_, x); }
+
+  /// Empties the bins into the block's digits. To be called by the whole block; afterwards the digits are
+  /// complete.
   __device__ void finish(Shared& shared, Digits& digits) {
-    if constexpr (bins == 1) mine_[0] = single_;
+    if constexpr (bins == 1) {
+      mine_[0] += single_;
+      single_ = 0;
+    }
     __syncthreads();  // the columns of all threads
     for (int b = warp_index(); b < bins; b += exact_threads / warp) {
       double column[exact_threads / warp];
@@ -100,77 +110,75 @@ template <class T> class Bins {
         column[i] = shared.bin[b][i * warp + thread()];
         any = any || column[i] != 0;
       }
+      if (!__any_sync(whole_warp, any)) continue;  // few bins are in use, as a rule
+      // Beside 1.5·2^52 units, fewer than 2^51 of them are counted by the last bits.
+      const double anchor = 1.5 * power_of_two(52 + unit(b) + bias - 1023);
       std::int64_t total = 0;
-      if (__any_sync(whole_warp, any)) {  // few bins are in use, as a rule
-        // Beside 1.5·2^52 units, fewer than 2^51 of them are counted by the last bits.
-        const double anchor = 1.5 * power_of_two(52 + unit(b) + bias - 1023);
-        for (const double sum : column)
-          total += __double_as_longlong(sum + anchor) - __double_as_longlong(anchor);
-        for (int delta = warp / 2; delta > 0; delta /= 2) total += shuffle_down(total, delta);
+      for (int i = 0; i < exact_threads / warp; ++i) {
+        total += __double_as_longlong(column[i] + anchor) - __double_as_longlong(anchor);
+        shared.bin[b][i * warp + thread()] = 0;
       }
-      if (thread() == 0) shared.total[b] = total;
+      for (int delta = warp / 2; delta > 0; delta /= 2) total += shuffle_down(total, delta);
+      if (thread() == 0) digits.deposit(total, unit(b));
     }
-    __syncthreads();  // the totals of all bins
-    if (warp_index() == 0) gather(shared.total, digits);
+    __syncthreads();  // the digits of all bins
   }
 
  private:
-  /// What bin b counts: 2^unit. Exponent field 0 means the same exponent as field 1.
-  static constexpr int unit(int b) { return max_of(b * span - offset, 1) - bias - fraction; }
-  static constexpr int max_of(int a, int b) { return a > b ? a : b; }
-
-  /// Each digit from the bins that reach into it.
-  __device__ static void gather(const std::int64_t* total, Digits& digits) {
-    constexpr int first = (unit(0) - Exact::lowest_exponent) / 32;
-    constexpr int last = (unit(bins - 1) - Exact::lowest_exponent) / 32 + 2;
-    static_assert(last - first < warp && last < Exact::digit_count);
-    const int i = first + thread();
-    if (i > last) return;
-    std::int64_t sum = 0;
-    for (int b = max((i - 3 - first) * 32 / span, 0); b < bins; ++b) {
-      const int position = unit(b) - Exact::lowest_exponent, part = i - position / 32, shift = position % 32;
-      if (part < 0) break;
-      if (part == 0) sum += (total[b] << shift) & 0xffffffff;
-      if (part == 1) sum += (total[b] >> (32 - shift)) & 0xffffffff;
-      if (part == 2) sum += total[b] >> min(64 - shift, 63);
-    }
-    digits.digit[i] = sum;
+  __device__ static int bin_of(unsigned magnitude) {
+    return static_cast<int>((magnitude + (unsigned{offset} << fraction)) >> fraction) / span;
+  }
+  __device__ double& bin(unsigned magnitude) {
+    if constexpr (bins == 1) return single_;
+    return mine_[bin_of(magnitude) * exact_threads];
   }
 
-  /// The keys of a vector: magnitudes plus the grid's offset, as many to a word as elements are.
-  struct Keys {
-    static constexpr int per_word = 4 / sizeof(T);
+  /// To be called seldom: not inlined, and so without a register of its own.
+  __device__ __noinline__ static unsigned add_each(double* mine, Vector<T> x) {
+    unsigned flags = 0;
+#pragma unroll 1
+    for (int i = 0; i < size; ++i) flags |= add_one(mine, x.element[i]);
+    return flags;
+  }
+  __device__ static unsigned add_one(double* mine, T x) {
+    if (is_special(x)) return special_flags(x);
+    mine[bin_of(to_bits(x) & ~unsigned{Format<T>::sign_bit}) * exact_threads] += scaled(x);
+    return 0;
+  }
+
+  /// A vector without its signs.
+  struct Magnitudes {
     unsigned word[4];
-    __device__ explicit Keys(const Vector<T>& x) {
-      constexpr unsigned ones = per_word == 2 ? 0x00010001u : 1u;
-      const uint4 w = reinterpret_cast<const uint4&>(x);
-      const unsigned raw[4] = {w.x, w.y, w.z, w.w};
-      for (int i = 0; i < 4; ++i)
-        word[i] = (raw[i] & ~(Format<T>::sign_bit * ones)) + (unsigned{offset} << fraction) * ones;
+    __device__ explicit Magnitudes(const Vector<T>& x) {
+      const auto raw = std::bit_cast<std::array<unsigned, 4>>(x);
+      for (int i = 0; i < 4; ++i) word[i] = raw[i] & ~(Format<T>::sign_bit * copies);
     }
+    /// As many copies of it as a word has elements.
     __device__ unsigned most() const {
-      if constexpr (per_word == 1) return max(max(word[0], word[1]), max(word[2], word[3]));
+      if constexpr (!narrow) return max(max(word[0], word[1]), max(word[2], word[3]));
       const unsigned two = __vmaxu2(__vmaxu2(word[0], word[1]), __vmaxu2(word[2], word[3]));
-      return max(two & 0xffffu, two >> 16);
+      return __vmaxu2(two, __byte_perm(two, 0, 0x1032));
+    }
+    __device__ unsigned least() const {
+      const unsigned two = __vminu2(__vminu2(word[0], word[1]), __vminu2(word[2], word[3]));
+      return __vminu2(two, __byte_perm(two, 0, 0x1032));
     }
     __device__ bool share_a_bin() const {
-      const unsigned first = per_word == 1 ? word[0] : __byte_perm(word[0], 0, 0x1010);
-      const unsigned differ = (word[0] ^ first) | (word[1] ^ first) | (word[2] ^ first) | (word[3] ^ first);
-      constexpr unsigned bin_bits =
-          per_word == 1 ? ~0u >> key_bits << key_bits : (0xffffu >> key_bits << key_bits) * 0x00010001u;
-      return (differ & bin_bits) == 0;
+      if constexpr (bins == 1) return true;
+      if constexpr (narrow) return false;  // seldom, where they are not near to each other
+      unsigned differ = 0;
+      for (int i = 1; i < 4; ++i) differ |= (word[0] + shift) ^ (word[i] + shift);
+      return differ < unsigned{span} << fraction;
     }
-    __device__ unsigned bin(int i) const {
-      return (per_word == 1 ? word[i] : word[i / 2] >> (i % 2 * 16) & 0xffffu) >> key_bits;
-    }
+    __device__ unsigned of(int i) const { return narrow ? word[i / 2] >> (i % 2 * 16) & 0xffffu : word[i]; }
+
+   private:
+    static constexpr unsigned shift = unsigned{offset} << fraction;
   };
-  __device__ static unsigned key_of(T x) {
-    return (to_bits(x) & ~unsigned{Format<T>::sign_bit}) + (unsigned{offset} << fraction);
-  }
 
   /// x times 2^(bias - 1023): the fields of a narrower format are fields of a double, subnormals included.
   __device__ static double scaled(T x) {
-    if constexpr (sizeof(T) == 2) {
+    if constexpr (narrow) {
       constexpr int up = 20 - fraction;
       const int wide = static_cast<int>(unsigned{x.bits} << 16) >> (16 - up);
       return __hiloint2double(wide & static_cast<int>(0x80000000u | 0x7fffu << up), 0);
@@ -179,12 +187,29 @@ template <class T> class Bins {
       return __hiloint2double((bits >> 3) & static_cast<int>(0x8fffffffu), bits << 29);
     }
   }
-  __device__ static double tree_sum(const Vector<T>& x) {
-    double s[Vector<T>::size];
-    for (int i = 0; i < Vector<T>::size; ++i) s[i] = scaled(x.element[i]);
-    for (int half = Vector<T>::size / 2; half > 0; half /= 2)
-      for (int i = 0; i < half; ++i) s[i] += s[i + half];
-    return s[0];
+  template <class C> __device__ static C add_up(std::array<C, size> x) {
+    for (int half = size / 2; half > 0; half /= 2)
+      for (int i = 0; i < half; ++i) x[i] += x[i + half];
+    return x[0];
+  }
+  __device__ static double wide_sum(const Vector<T>& x) {
+    std::array<double, size> s;
+    for (int i = 0; i < size; ++i) s[i] = scaled(x.element[i]);
+    return add_up(s);
+  }
+  /// As wide_sum, in fp32: the power of two is that between the scales of T and fp32.
+  __device__ static double narrow_sum(const Vector<T>& x) {
+    std::array<float, size> s;
+    const auto word = std::bit_cast<std::array<unsigned, 4>>(x);
+    for (int i = 0; i < 4; ++i) {
+      s[i] = widen(from_bits<T>(static_cast<std::uint16_t>(word[i])));
+      if constexpr (std::is_same_v<T, bf16>)
+        s[i + 4] = __uint_as_float(word[i] & 0xffff0000u);
+      else
+        s[i + 4] = widen(from_bits<T>(static_cast<std::uint16_t>(word[i] >> 16)));
+    }
+    constexpr float scale = static_cast<float>(power_of_two(bias - Format<fp32>::max_exponent));
+    return Bins<fp32>::scaled(scale == 1 ? add_up(s) : scale * add_up(s));
   }
 
   double* mine_;
@@ -199,6 +224,8 @@ class Expansions {
 
  public:
   struct Shared {};
+  static constexpr int batches = std::numeric_limits<int>::max();
+  static constexpr int first_digit = 0, last_digit = Digits::count - 1;
 
   __device__ Expansions(Shared&, Digits& digits) : digits_{digits} {
     for (Expansion& e : expansion_) e.fill(0);
@@ -280,10 +307,7 @@ class Expansions {
 
 template <class T> using Summer = std::conditional_t<sizeof(T) == 8, Expansions, Bins<T>>;
 
-/// Vectors that a thread loads before it adds the ones it loaded before.
-inline constexpr int exact_batch = 4;
-
-/// Any grid will do in which no thread gets more than Grid<T>::most elements.
+/// Any grid will do of fewer than Meeting::most_blocks.
 template <class T>
 __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 3 : 4)
     sum_exactly(const T* __restrict__ x, std::size_t n, Header* header, ExactResult result) {
@@ -295,26 +319,29 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 3 : 4)
   const std::size_t misaligned = (16 - reinterpret_cast<std::uintptr_t>(x) % 16) % 16 / sizeof(T);
   const std::size_t head = min(misaligned, n), vectors = (n - head) / Vector<T>::size;
   const std::size_t tail = head + vectors * Vector<T>::size;
-  const auto* aligned = reinterpret_cast<const uint4*>(x + head);
+  const auto* aligned = reinterpret_cast<const uint4*>(x + head) + threadIdx.x;
   const std::size_t stride = std::size_t{gridDim.x} * exact_threads;
-  constexpr unsigned zero = sizeof(T) == 2 ? 0x80008000u : 0x80000000u;  // -0, in the words of a vector
-  constexpr uint4 minus_zero = sizeof(T) == 8 ? uint4{0, zero, 0, zero} : uint4{zero, zero, zero, zero};
   struct Batch {
     uint4 vector[exact_batch];
+    int count;
   };
-  const auto is_whole = [&](std::size_t v) { return v + (exact_batch - 1) * stride < vectors; };
-  const auto load_batch = [&](std::size_t v) {
+  const auto load_batch = [&](std::size_t first) {
     Batch batch;
-    if (is_whole(v))
-      for (int i = 0; i < exact_batch; ++i) batch.vector[i] = aligned[v + i * stride];
-    else
-      for (int i = 0; i < exact_batch; ++i)
-        batch.vector[i] = v + i * stride < vectors ? aligned[v + i * stride] : minus_zero;
+    batch.count = exact_batch;
+    if (first + threadIdx.x + (exact_batch - 1) * stride < vectors) {
+      for (int i = 0; i < exact_batch; ++i) batch.vector[i] = aligned[first + i * stride];
+    } else {
+      for (int i = exact_batch - 1; i >= 0; --i)
+        if (first + threadIdx.x + i * stride < vectors)
+          batch.vector[i] = aligned[first + i * stride];
+        else
+          batch.count = i;
+    }
     return batch;
   };
 
-  std::size_t v = std::size_t{blockIdx.x} * exact_threads + threadIdx.x;
-  Batch next = load_batch(v);  // one batch is on its way while another is added
+  std::size_t first = std::size_t{blockIdx.x} * exact_threads;  // vector of the block
+  Batch next = load_batch(first);  // one batch is on its way while another is added
   digits.clear();
   Summer<T> sum{shared, digits};
   unsigned flags = n > 0 ? Exact::seen_any : 0, other = 0;
@@ -324,29 +351,32 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 3 : 4)
   };
   if (blockIdx.x == 0 && threadIdx.x < head) add_one(x[threadIdx.x]);
   if (blockIdx.x == 0 && threadIdx.x < n - tail) add_one(x[tail + threadIdx.x]);
+  do {
 #pragma unroll 1
-  while (v < vectors) {
-    const Batch batch = next;
-    const bool whole = is_whole(v);
-    const std::size_t first = v;
-    v += exact_batch * stride;
-    next = load_batch(v);
+    for (int b = 0; b < Summer<T>::batches && first < vectors; ++b) {
+      const Batch batch = next;
+      first += exact_batch * stride;
+      next = load_batch(first);
 #pragma unroll
-    for (int i = 0; i < exact_batch; ++i) {
-      if (!whole && first + i * stride >= vectors) break;
-      const uint4 w = batch.vector[i];
-      other |= (w.x ^ minus_zero.x) | (w.y ^ minus_zero.y) | (w.z ^ minus_zero.z) | (w.w ^ minus_zero.w);
-      flags |= sum.add(reinterpret_cast<const Vector<T>&>(w));
+      for (int i = 0; i < exact_batch; ++i) {
+        if (i >= batch.count) break;
+        const uint4 w = batch.vector[i];
+        constexpr unsigned low = sizeof(T) == 8 ? 0 : sizeof(T) == 4 ? 0x80000000u : 0x80008000u;  // words of -0
+        constexpr unsigned high = sizeof(T) == 2 ? 0x80008000u : 0x80000000u;
+        other |= (w.x ^ low) | (w.y ^ high) | (w.z ^ low) | (w.w ^ high);
+        flags |= sum.add(reinterpret_cast<const Vector<T>&>(w));
+      }
     }
-  }
-  if (other) flags |= Exact::seen_other_than_minus_zero;
-  flags = __reduce_or_sync(whole_warp, flags);
-  if (thread() == 0) flags_of_warp[warp_index()] = flags;
-  sum.finish(shared, digits);
+    if (other) flags |= Exact::seen_other_than_minus_zero;
+    flags = __reduce_or_sync(whole_warp, flags);
+    if (thread() == 0) flags_of_warp[warp_index()] = flags;
+    sum.finish(shared, digits);
+  } while (first < vectors);
 
   if (warp_index() > 0) return;  // one warp finishes
   flags = __reduce_or_sync(whole_warp, thread() < warps() ? flags_of_warp[thread()] : 0);
-  if (gridDim.x == 1 || meet(digits, flags, *header)) write(result, digits, flags);
+  if (gridDim.x == 1 || meet(digits, Summer<T>::first_digit, Summer<T>::last_digit, flags, header->meeting))
+    write(result, digits, flags);
 }
 
 }  // namespace samesum::gpu

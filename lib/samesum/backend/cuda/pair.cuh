@@ -1,4 +1,4 @@
-/// Two neighbouring lanes of a 16-bit format in one register, and how elements get into lanes.
+/// What a thread computes lanes in, faster than scalars but with the same bits, and how elements get there.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -21,7 +21,7 @@ __device__ inline float widen(bf16 x) { return __uint_as_float(std::uint32_t{x.b
 __device__ inline float widen(fp32 x) { return x; }
 __device__ inline double widen(fp64 x) { return x; }
 
-/// The packed instructions of the GPU round each lane to nearest, ties to even, and keep subnormals: the same
+/// Two neighbouring lanes in one register. The packed instructions of the GPU round each lane to nearest, ties to even, and keep subnormals: the same
 /// bits as Scalar<F>, which computes in fp32 and rounds (tests/backend/cuda_test.cpp compares all pairs).
 template <class F> struct Pair {
   using Native = typename PairOf<F>::type;
@@ -61,8 +61,26 @@ template <class F> struct Pair {
   __device__ static Pair from(Native x) { return {reinterpret_cast<const std::uint32_t&>(x)}; }
 };
 
+/// A lane for which nothing is zero, infinite or NaN: the compensated accumulators ask about these at every
+/// step, and the answer is nearly always no. See is_doubtful in leaf.cuh.
+template <class F> struct Unchecked {
+  F v;
+
+  __device__ static Unchecked zero() { return {0}; }
+  __device__ static Unchecked minus_zero() { return {-F{0}}; }
+  __device__ static Unchecked of(F x) { return {x}; }
+  template <class T> __device__ static Unchecked of(T x) { return {Scalar<F>::of(x).v}; }
+
+  __device__ friend Unchecked operator+(Unchecked a, Unchecked b) { return {a.v + b.v}; }
+  __device__ friend Unchecked operator-(Unchecked a, Unchecked b) { return {a.v - b.v}; }
+  __device__ friend std::false_type operator==(Unchecked, Unchecked) { return {}; }
+  __device__ friend std::true_type is_finite(Unchecked) { return {}; }
+  __device__ friend Unchecked select(std::true_type, Unchecked a, Unchecked) { return a; }
+  __device__ friend Unchecked select(std::false_type, Unchecked, Unchecked b) { return b; }
+};
+
 /// What lanes of F are computed in, and how many lanes that is.
-template <class F> using Fast = std::conditional_t<sizeof(F) == 2, Pair<F>, Scalar<F>>;
+template <class F> using Fast = std::conditional_t<sizeof(F) == 2, Pair<F>, Unchecked<F>>;
 template <class V> inline constexpr int width = 1;
 template <class F> inline constexpr int width<Pair<F>> = 2;
 
@@ -77,6 +95,10 @@ template <class V, class T> __device__ V load(const T* x) {
 /// The state of one lane of a state of several.
 template <template <class> class A, class F> __device__ A<Scalar<F>> lane_of(const A<Scalar<F>>& state, int) {
   return state;
+}
+template <template <class> class A, class F>
+__device__ A<Scalar<F>> lane_of(const A<Unchecked<F>>& state, int) {
+  return std::bit_cast<A<Scalar<F>>>(state);
 }
 template <template <class> class A, class F> __device__ A<Scalar<F>> lane_of(const A<Pair<F>>& state, int i) {
   constexpr std::size_t numbers = sizeof(state) / sizeof(Pair<F>);
