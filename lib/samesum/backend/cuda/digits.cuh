@@ -51,15 +51,15 @@ __device__ inline bool meet(Digits& digits, int first, int last, unsigned& flags
   };
   __syncwarp();  // the digits are complete
   for (int i = first + thread(); i <= last + 1; i += warp) {
-    const std::uint64_t own = i > last ? Meeting::counters(flags) : static_cast<std::uint64_t>(digits.carried(i));
+    const std::uint64_t own =
+        i > last ? Meeting::counters(flags) : static_cast<std::uint64_t>(digits.carried(i));
     word(i).fetch_add(Meeting::one + own, ::cuda::memory_order_relaxed);
   }
   if (blockIdx.x + 1 < gridDim.x) return false;
   unsigned seen = 0;
   for (int i = first + thread(); i <= last + 1; i += warp) {
     std::uint64_t all;
-    do
-      all = word(i).load(::cuda::memory_order_relaxed);
+    do all = word(i).load(::cuda::memory_order_relaxed);
     while (Meeting::arrivals(all) < gridDim.x);
     word(i).store(0, ::cuda::memory_order_relaxed);
     if (i > last)

@@ -14,12 +14,9 @@ template <class T> cudaError_t blocks_for(std::size_t n, std::size_t& blocks) {
   constexpr std::size_t per_batch = std::size_t{exact_threads} * exact_batch * Vector<T>::size;
   blocks = 1;
   if (n <= 2 * per_batch) return cudaSuccess;
-  int processors = 0, at_once = 0;
-  cudaError_t error = look_up(cudaDevAttrMultiProcessorCount, processors);
-  if (error == cudaSuccess)
-    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, sum_exactly<T>, exact_threads, 0);
-  const std::size_t wave = static_cast<std::size_t>(processors) * static_cast<std::size_t>(at_once);
-  blocks = std::max(std::min(wave, (n - 1) / per_batch + 1), (n - 1) / most_of_block + 1);
+  std::size_t at_once = 0;
+  const cudaError_t error = blocks_at_once(sum_exactly<T>, exact_threads, at_once);
+  blocks = std::max(std::min(at_once, (n - 1) / per_batch + 1), (n - 1) / most_of_block + 1);
   return error;
 }
 

@@ -29,15 +29,9 @@ template <class T> __device__ unsigned special_flags(T x) {
 /// Bin b holds the elements whose exponent field e has (e + offset) / span = b, as multiples of one unit. A
 /// thread may put `most` elements into it: their sum is below 2^51 units, so fp64 loses nothing.
 template <class T> struct Grid;
-template <> struct Grid<fp16> {
-  static constexpr int span = 32, offset = 0, bins = 1, most = 1 << 11;
-};
-template <> struct Grid<bf16> {
-  static constexpr int span = 16, offset = 8, bins = 17, most = 1 << 15;
-};
-template <> struct Grid<fp32> {
-  static constexpr int span = 16, offset = 8, bins = 17, most = 1 << 12;
-};
+template <> struct Grid<fp16> { static constexpr int span = 32, offset = 0, bins = 1, most = 1 << 11; };
+template <> struct Grid<bf16> { static constexpr int span = 16, offset = 8, bins = 17, most = 1 << 15; };
+template <> struct Grid<fp32> { static constexpr int span = 16, offset = 8, bins = 17, most = 1 << 12; };
 
 template <class T> class Bins {
   template <class> friend class Bins;
@@ -61,7 +55,8 @@ template <class T> class Bins {
   /// After so many batches the bins must be emptied; one is kept for elements outside of vectors.
   static constexpr int batches = Grid<T>::most / (exact_batch * size) - 1;
   static constexpr int first_digit = (unit(0) - Exact::lowest_exponent) / 32;
-  static constexpr int last_digit = (unit(bins - 1) - Exact::lowest_exponent) / 32 + 3;  // the last one a carry
+  static constexpr int last_digit =
+      (unit(bins - 1) - Exact::lowest_exponent) / 32 + 3;  // the last one a carry
   static_assert(last_digit < Digits::count);
 
   __device__ Bins(Shared& shared, Digits&) : mine_{&shared.bin[0][threadIdx.x]} {
@@ -76,7 +71,8 @@ template <class T> class Bins {
     if constexpr (narrow) {
       // Within so many binades elements are multiples of one unit and together below 2^24 units: fp32 adds
       // them without a rounding. A bin of bf16 holds most / 8 such sums.
-      constexpr int binades = Format<fp32>::precision - Format<T>::precision - std::countr_zero(unsigned{size});
+      constexpr int binades =
+          Format<fp32>::precision - Format<T>::precision - std::countr_zero(unsigned{size});
       constexpr int to_spare = Format<T>::max_exponent < Format<fp32>::max_exponent ? 0 : 3;
       const unsigned least = magnitude.least();
       if (most - least <= (unsigned{binades} << fraction) * copies &&
@@ -361,7 +357,9 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 3 : 4)
       for (int i = 0; i < exact_batch; ++i) {
         if (i >= batch.count) break;
         const uint4 w = batch.vector[i];
-        constexpr unsigned low = sizeof(T) == 8 ? 0 : sizeof(T) == 4 ? 0x80000000u : 0x80008000u;  // words of -0
+        constexpr unsigned low = sizeof(T) == 8   ? 0
+                                 : sizeof(T) == 4 ? 0x80000000u
+                                                  : 0x80008000u;  // words of -0
         constexpr unsigned high = sizeof(T) == 2 ? 0x80008000u : 0x80000000u;
         other |= (w.x ^ low) | (w.y ^ high) | (w.z ^ low) | (w.w ^ high);
         flags |= sum.add(reinterpret_cast<const Vector<T>&>(w));

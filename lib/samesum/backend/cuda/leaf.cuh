@@ -16,8 +16,10 @@ template <class Shape, template <class> class A, class F, class T> class WarpLea
   static constexpr int vectors = mine / vector;
   static constexpr bool swaps = mine * sizeof(T) == 8;
   static constexpr int together = swaps ? 2 : 1;  // rows of one load
-  /// Rows whose loads are in flight together: measured on an H200, see lib/DECISIONS.md.
-  static constexpr int batch = 8;
+  static constexpr int loads = rows / together;
+  /// Loads that set out before the first one is used, at least: the compiler adds what registers allow.
+  static constexpr int ahead = 3;
+  static constexpr int batch = 8;  ///< rows, where elements are loaded one by one
   static_assert(mine * warp == lanes && vector * sizeof(T) * together == 16 && rows % batch == 0);
 
   struct alignas(vector * sizeof(T)) Vector {
@@ -25,6 +27,7 @@ template <class Shape, template <class> class A, class F, class T> class WarpLea
   };
   using Row = std::array<Vector, vectors>;
   using Rows = std::array<Row, together>;
+  using Window = std::array<Rows, ahead>;
   template <class V> using Lanes = std::array<A<V>, mine / width<V>>;
 
  public:
@@ -32,15 +35,50 @@ template <class Shape, template <class> class A, class F, class T> class WarpLea
 
   /// The state of a leaf of n >= 1 elements, n at most Shape::leaf; thread 0 of the warp gets it.
   __device__ static State sum(const T* x, int n) {
-    if (reinterpret_cast<std::uintptr_t>(x) % 16 != 0 || n < full) return sum_as<Scalar<F>, true>(x, n);
-    const State state = sum_as<Fast<F>, false>(x, full);
+    if (reinterpret_cast<std::uintptr_t>(x) % 16 != 0 || n < full) return sum_ragged(x, n);
+    const State state = sum_full(x);
     if constexpr (std::is_same_v<Fast<F>, Unchecked<F>> && sizeof(State) > sizeof(F))
-      if (__any_sync(whole_warp, thread() == 0 && is_doubtful(state, x)))
-        return sum_as<Scalar<F>, true>(x, full);
+      if (__any_sync(whole_warp, thread() == 0 && is_doubtful(state, x))) return sum_ragged(x, full);
     return state;
   }
 
  private:
+  /// By vector loads and without a branch; where one load was used, another is on its way.
+  __device__ static State sum_full(const T* x) {
+    using V = Fast<F>;
+    Window next;
+    for (int i = 0; i < ahead; ++i) next[i] = load_rows(x, i);
+    Lanes<V> sum{};
+    if constexpr (Shape::in_turn) {
+#pragma unroll
+      for (int i = 0; i < loads; ++i)
+        for (const Row& row : take(i, x, next)) add_row<V, false>(sum, row, full);
+    } else {
+      sum = by_pairs<V, 0, loads>(x, next);
+    }
+    return halve<V, false>(sum, full);
+  }
+
+  /// Element by element, wherever they lie and however many there are.
+  __device__ static State sum_ragged(const T* x, int n) {
+    if constexpr (Shape::in_turn) {
+      Lanes<Scalar<F>> sum{};
+#pragma unroll 1
+      for (int left = n; left > 0; left -= batch * lanes, x += batch * lanes) {
+        const auto row = load_ragged(x, left);
+        for (int r = 0; r < batch; ++r) add_row<Scalar<F>, true>(sum, row[r], left - r * lanes);
+      }
+      return halve<Scalar<F>, true>(sum, n);
+    } else {
+      return ragged_pairs(x, n);
+    }
+  }
+  /// Once in the code: it is long, and seldom needed.
+  __device__ __noinline__ static State ragged_pairs(const T* x, int n) {
+    Lanes<Scalar<F>> sum = ragged_by_pairs<Scalar<F>, rows>(x, n);
+    return halve<Scalar<F>, true>(sum, n);
+  }
+
   /// Whether an answer that Unchecked gave may have been wrong: what is not finite never gets finite again,
   /// and the sign of a zero matters only where all elements are -0.
   __device__ static bool is_doubtful(const State& state, const T* x) {
@@ -59,51 +97,25 @@ template <class Shape, template <class> class A, class F, class T> class WarpLea
     return lane(i * width<V> / vector, i * width<V> % vector);
   }
 
-  /// A full leaf by vector loads, without a branch, so that loads may overtake the additions before them; or,
-  /// if `ragged`, element by element, and what lies beyond n is left out.
-  template <class V, bool ragged> __device__ __forceinline__ static State sum_as(const T* x, int n) {
-    Lanes<V> sum{};
-    if constexpr (!Shape::in_turn)
-      sum = by_pairs<V, ragged, rows>(x, n);
-    else if constexpr (ragged)
-      in_turn_ragged<V>(sum, x, n);
-    else
-      in_turn<V>(sum, x);
-    return halve<V, ragged>(sum, n);
+  /// The rows of load i, which makes room for another one.
+  __device__ static Rows take(int i, const T* x, Window& next) {
+    const Rows got = next[i % ahead];
+    if (i + ahead < loads) next[i % ahead] = load_rows(x, i + ahead);
+    return swapped(got);
   }
 
-  /// Row after row; where one was, another is on its way.
-  template <class V> __device__ static void in_turn(Lanes<V>& sum, const T* x) {
-    constexpr int ahead = batch / together;
-    std::array<Rows, ahead> next;
-    for (int i = 0; i < ahead; ++i) next[i] = load_rows(x, i);
-#pragma unroll
-    for (int i = 0; i < rows / together; ++i) {
-      const Rows now = swapped(next[i % ahead]);
-      if (i + ahead < rows / together) next[i % ahead] = load_rows(x, i + ahead);
-      for (const Row& row : now) add_row<V, false>(sum, row, full);
-    }
-  }
-  template <class V> __device__ static void in_turn_ragged(Lanes<V>& sum, const T* x, int n) {
-#pragma unroll 1
-    for (int left = n; left > 0; left -= batch * lanes, x += batch * lanes) {
-      const auto row = load_ragged(x, left);
-      for (int r = 0; r < batch; ++r) add_row<V, true>(sum, row[r], left - r * lanes);
-    }
-  }
-
-  /// The rows of load i, as they come: see `swapped`.
+  /// Load i, as it comes: see `swapped`.
   __device__ static Rows load_rows(const T* x, int i) {
     Rows got;
-    if constexpr (swaps) {
-      got = std::bit_cast<Rows>(reinterpret_cast<const uint4*>(x + i * together * lanes)[thread()]);
-    } else {
-      for (int v = 0; v < vectors; ++v)
-        got[0][v] = *reinterpret_cast<const Vector*>(x + i * lanes + lane(v));
-    }
+    x += i * together * lanes;
+    if constexpr (swaps)
+      got = std::bit_cast<Rows>(reinterpret_cast<const uint4*>(x)[thread()]);
+    else
+      for (int v = 0; v < vectors; ++v) got[0][v] = *reinterpret_cast<const Vector*>(x + lane(v));
     return got;
   }
-  /// The lower half-warp has loaded the first row, the upper one the second; each thread gets its run of both.
+  /// The lower half-warp has loaded the first row, the upper one the second; each thread gets its run of
+  /// both.
   __device__ static Rows swapped(const Rows& got) {
     if constexpr (swaps) {
       const bool upper = thread() >= warp / 2;
@@ -142,30 +154,32 @@ template <class Shape, template <class> class A, class F, class T> class WarpLea
     }
   }
 
-  /// `count` rows by stride doubling: both halves, then the merge of the two.
-  template <class V, bool ragged, int count> __device__ static Lanes<V> by_pairs(const T* x, int left) {
-    if constexpr (count > batch) {
-      constexpr int half = count / 2, size = half * lanes;
-      Lanes<V> sum = by_pairs<V, ragged, half>(x, left);
-      if (left > size)
-        merge_lanes<V, ragged>(sum, by_pairs<V, ragged, half>(x + size, left - size), left - size);
-      return sum;
-    } else if constexpr (ragged) {
-      return ragged_batch<V>(x, left);
-    } else {
-      std::array<Rows, batch / together> got;
-      for (int i = 0; i < batch / together; ++i) got[i] = load_rows(x, i);
-      std::array<Row, batch> row;
-      for (int i = 0; i < batch / together; ++i) {
-        const Rows both = swapped(got[i]);
-        for (int r = 0; r < together; ++r) row[i * together + r] = both[r];
+  /// The rows of `count` loads by stride doubling: both halves, then the merge of the two.
+  template <class V, int first, int count> __device__ static Lanes<V> by_pairs(const T* x, Window& next) {
+    constexpr int rows = count * together;
+    if constexpr (count == 1 || (rows == 2 && A<V>::adds_as_it_merges)) {
+      std::array<Row, rows> row;
+      for (int i = 0; i < count; ++i) {
+        const Rows got = take(first + i, x, next);
+        for (int r = 0; r < together; ++r) row[i * together + r] = got[r];
       }
-      return rows_by_pairs<V, false, batch>(row.data(), left);
+      return rows_by_pairs<V, false, rows>(row.data(), full);
+    } else {
+      Lanes<V> sum = by_pairs<V, first, count / 2>(x, next);
+      merge_lanes<V, false>(sum, by_pairs<V, first + count / 2, count / 2>(x, next), full);
+      return sum;
     }
   }
-  /// Once in the code: it is long, and seldom needed.
-  template <class V> __device__ __noinline__ static Lanes<V> ragged_batch(const T* x, int left) {
-    return rows_by_pairs<V, true, batch>(load_ragged(x, left).data(), left);
+  template <class V, int count> __device__ static Lanes<V> ragged_by_pairs(const T* x, int left) {
+    if constexpr (count == batch) {
+      return rows_by_pairs<V, true, batch>(load_ragged(x, left).data(), left);
+    } else {
+      constexpr int half = count / 2, size = half * lanes;
+      Lanes<V> sum = ragged_by_pairs<V, half>(x, left);
+      if (left > size)
+        merge_lanes<V, true>(sum, ragged_by_pairs<V, half>(x + size, left - size), left - size);
+      return sum;
+    }
   }
 
   template <class V, bool ragged, int count>
@@ -203,7 +217,8 @@ template <class Shape, template <class> class A, class F, class T> class WarpLea
     };
     for (int v = vectors / 2; v > 0; v /= 2)
       for (int i = 0; i < v * vector / w; ++i) take(i, sum[i + v * vector / w], v * warp * vector);
-    for (int delta = warp / together / 2; delta > 0; delta /= 2) take_across(delta, delta * together * vector);
+    for (int delta = warp / together / 2; delta > 0; delta /= 2)
+      take_across(delta, delta * together * vector);
     if (swaps) take_across(warp / 2, vector);
     for (int e = vector / 2; e >= w; e /= 2)
       for (int i = 0; i < e / w; ++i) take(i, sum[i + e / w], e);

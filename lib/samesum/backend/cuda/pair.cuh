@@ -21,8 +21,9 @@ __device__ inline float widen(bf16 x) { return __uint_as_float(std::uint32_t{x.b
 __device__ inline float widen(fp32 x) { return x; }
 __device__ inline double widen(fp64 x) { return x; }
 
-/// Two neighbouring lanes in one register. The packed instructions of the GPU round each lane to nearest, ties to even, and keep subnormals: the same
-/// bits as Scalar<F>, which computes in fp32 and rounds (tests/backend/cuda_test.cpp compares all pairs).
+/// Two neighbouring lanes in one register. The packed instructions of the GPU round each lane to nearest,
+/// ties to even, and keep subnormals: the same bits as Scalar<F>, which computes in fp32 and rounds
+/// (tests/backend/cuda_test.cpp compares all pairs).
 template <class F> struct Pair {
   using Native = typename PairOf<F>::type;
   std::uint32_t bits;

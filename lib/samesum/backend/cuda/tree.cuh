@@ -110,16 +110,15 @@ template <class F> struct AddToCell {
   }
 };
 
-/// Blocks of 256 threads that share a multiprocessor: 16 bits need less in flight, and long states more
-/// registers.
+/// Blocks of 256 threads that share a multiprocessor: as many as leave each thread the registers it needs.
 template <class A, class T>
-inline constexpr int blocks_at_once = sizeof(T) == 2 && sizeof(A) <= 4   ? 4
-                                      : sizeof(T) == 4 && sizeof(A) <= 8 ? 3
-                                                                         : 2;
+inline constexpr int blocks_of_processor = sizeof(T) == 4 && sizeof(A) <= 4   ? 4
+                                           : sizeof(T) <= 4 && sizeof(A) <= 8 ? 3
+                                                                              : 2;
 
 /// Each block sums as many neighbouring leaves as it has warps, a power of two.
 template <class Shape, template <class> class A, class F, class T, class Finish>
-__global__ void __launch_bounds__(most_threads, blocks_at_once<A<Scalar<F>>, T>)
+__global__ void __launch_bounds__(most_threads, blocks_of_processor<A<Scalar<F>>, T>)
     sum_leaves(const T* __restrict__ x, std::size_t n, Finish finish, BitsOf<F>* out) {
   using State = A<Scalar<F>>;
   __shared__ alignas(State) unsigned char memory[most_threads / warp * sizeof(State)];
