@@ -56,6 +56,7 @@ __device__ inline bool meet(Digits& digits, int first, int last, unsigned& flags
     word(i).fetch_add(Meeting::one + own, ::cuda::memory_order_relaxed);
   }
   if (blockIdx.x + 1 < gridDim.x) return false;
+  __syncwarp();  // everybody has read the digits
   unsigned seen = 0;
   for (int i = first + thread(); i <= last + 1; i += warp) {
     std::uint64_t all;
