@@ -60,7 +60,7 @@ void add_compare(CLI::App& app, Report& report) {
   add_data(command, options->file, options->format);
   command->add_option("--methods", options->methods, "With * and ?; no @: @cpu and @cuda (default *)")
       ->type_name("GLOB,…");
-  command->add_option("--repeat", options->measure.repeats, "Timed runs of each method (default 5)")
+  command->add_option("--repeat", options->measure.repeats, "Timed runs of each method, fewer of slow ones (default 5)")
       ->type_name("R");
   add_threads(command, options->measure.threads);
   CLI::Option* csv = command->add_flag("--csv", options->csv, "Print comma-separated values");

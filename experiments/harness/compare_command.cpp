@@ -119,9 +119,11 @@ std::string heading(const Comparison& c) {
 }
 
 std::string legend(const Comparison& c, const Scale& scale) {
+  const bool all = std::ranges::all_of(
+      c.measurements, [&](const Measurement& m) { return m.repeats == c.options.repeats; });
   return "\nulps: the error in units in the last place of the method's format\nbits: different results in " +
          std::to_string(c.options.repeats) + (c.options.repeats == 1 ? " run" : " runs") +
-         "; time: their median\n" +
+         (all ? "" : ", fewer of slow methods") + "; time: their median\n" +
          (scale.relative ? "rel.err, bound: relative to the exact sum\n" : "error, bound: absolute\n") +
          (c.transfer ? "moving the data to the GPU, not in the times: " + duration(c.transfer->seconds) +
                            ", " + three_digits(c.transfer->gigabytes_per_second) + " GB/s\n"

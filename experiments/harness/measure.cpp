@@ -56,15 +56,20 @@ Measurement judge(const Variant& variant, Values x, const Truth& truth, Number v
 
 Measurement measure(const Variant& variant, Values x, const Truth& truth, MeasureOptions options) {
   const Job job = variant.bind(x, {.threads = options.threads});
-  Number result = job();
+  Number result{};
   std::set<std::uint64_t> results;
   std::vector<double> seconds;
-  for (int i = 0; i < options.repeats; ++i) {
-    seconds.push_back(timed(job, result));
+  const auto count = [&](double time) {
+    seconds.push_back(time);
     results.insert(result.bits);
-  }
+    return time;
+  };
+  double spent = timed(job, result);  // to warm up, unless it takes so long that once must do
+  if (spent >= options.patience) count(spent);
+  for (int run = 0; run < options.repeats && spent < options.patience; ++run)
+    spent += count(timed(job, result));
   Measurement m = worst(variant, x, truth, results);
-  m.repeats = options.repeats;
+  m.repeats = static_cast<int>(seconds.size());
   m.seconds = median(seconds);
   m.gigabytes_per_second = static_cast<double>(x.size * x.format->bytes) / m.seconds / 1e9;
   return m;

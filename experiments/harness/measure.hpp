@@ -13,6 +13,7 @@ namespace samesum::harness {
 struct MeasureOptions {
   int repeats = 1;  ///< timed runs, at least 1; one more before them warms up
   int threads = 0;
+  double patience = 2;  ///< seconds, after which no further run is begun
 };
 
 struct Measurement {

@@ -508,6 +508,15 @@ TEST(AMeasurement, CountsBitPatternsAndBytes) {
   EXPECT_DOUBLE_EQ(m.gigabytes_per_second, 24 / m.seconds / 1e9);
 }
 
+TEST(AMeasurement, OfASlowMethodIsOneRun) {
+  const std::vector<double> x{1, 2, 3};
+  const Measurement m =
+      measure(find("tree/plain/fp64"), x, Truth{x}, {.repeats = 3, .threads = 0, .patience = 0});
+  EXPECT_EQ(m.repeats, 1);
+  EXPECT_EQ(m.distinct_bits, 1u);
+  EXPECT_GT(m.seconds, 0);
+}
+
 /// A variant that gives another answer at each run.
 TEST(AMeasurement, OfAnUnsteadyVariantIsItsWorstRun) {
   Variant unsteady = find("atomic/plain/fp64");
