@@ -119,8 +119,8 @@ std::string heading(const Comparison& c) {
 }
 
 std::string legend(const Comparison& c, const Scale& scale) {
-  const bool all = std::ranges::all_of(
-      c.measurements, [&](const Measurement& m) { return m.repeats == c.options.repeats; });
+  const bool all = std::ranges::all_of(c.measurements,
+                                       [&](const Measurement& m) { return m.repeats == c.options.repeats; });
   return "\nulps: the error in units in the last place of the method's format\nbits: different results in " +
          std::to_string(c.options.repeats) + (c.options.repeats == 1 ? " run" : " runs") +
          (all ? "" : ", fewer of slow methods") + "; time: their median\n" +
