@@ -60,8 +60,10 @@ void add_compare(CLI::App& app, Report& report) {
   add_data(command, options->file, options->format);
   command->add_option("--methods", options->methods, "With * and ?; no @: @cpu and @cuda (default *)")
       ->type_name("GLOB,…");
-  command->add_option("--repeat", options->measure.repeats, "Timed runs of each method, fewer of slow ones (default 5)")
-      ->type_name("R");
+  CLI::Option* repeat = command
+                            ->add_option("--repeat", options->measure.repeats,
+                                         "Timed runs of each (default 5; slow methods fewer)")
+                            ->type_name("R");
   add_threads(command, options->measure.threads);
   CLI::Option* csv = command->add_flag("--csv", options->csv, "Print comma-separated values");
   command->add_flag("--json", options->json, "Print one line of JSON")->excludes(csv);
@@ -71,7 +73,10 @@ void add_compare(CLI::App& app, Report& report) {
       "  samesum compare data.npy\n  samesum compare data.f32 --methods 'tree/*/fp32' --repeat 20\n"
       "  samesum compare data.f32 --methods '*,*@peer'\n"
       "  samesum compare data.csv --json --output results.jsonl");
-  command->callback([=, &report] { report = compare_command(*options); });
+  command->callback([=, &report] {
+    if (repeat->count() == 0) options->measure.patience = 2;
+    report = compare_command(*options);
+  });
 }
 
 /// One printable line, whatever the message was.

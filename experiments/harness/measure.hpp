@@ -1,6 +1,7 @@
 /// One variant on one array: what it answers, how wrong that is, whether it kept its word, how long it took.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,7 +14,8 @@ namespace samesum::harness {
 struct MeasureOptions {
   int repeats = 1;  ///< timed runs, at least 1; one more before them warms up
   int threads = 0;
-  double patience = 2;  ///< seconds, after which no further run is begun
+  /// Seconds after which no run of a method is begun; a warm-up that takes as long is its only run.
+  double patience = std::numeric_limits<double>::infinity();
 };
 
 struct Measurement {

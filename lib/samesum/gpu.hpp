@@ -32,7 +32,8 @@ struct ExactState {
 // --- in two phases, without exceptions ---------------------------------------------------------------------
 // With workspace == nullptr a call only sets `bytes` to what it needs, and looks at no other pointer; the
 // size depends on n and on the device that is current. A workspace is aligned to 16 bytes, as cudaMalloc's
-// are. A new one is prepared once; each call leaves it prepared. Where one block of threads does all the work
+// are. A new one is prepared once; each call leaves it prepared. With one that is not, or that another call
+// uses at the same time, a sum may be wrong or never end. Where one block of threads does all the work
 // (n up to 32768, for exact less) one byte is asked for, and nothing needs to be prepared.
 //
 // All return cudaSuccess or what went wrong: cudaErrorInvalidValue for a null or misaligned pointer, a
@@ -43,7 +44,7 @@ struct ExactState {
 cudaError_t prepare(void* workspace, std::size_t bytes, cudaStream_t stream = nullptr) noexcept;
 
 /// The sum of x by a variant of the backend "cuda" into one number of the variant's format. Both x and out
-/// are in memory that the device can reach. n is below 2^39.
+/// are in memory that the device can reach. n is below 2^39. x is read fastest if aligned to 16 bytes.
 cudaError_t sum(const Variant& variant, void* workspace, std::size_t& bytes, Values x, void* out,
                 cudaStream_t stream = nullptr) noexcept;
 

@@ -87,6 +87,11 @@ TYPED_TEST(EveryAccumulator, HasTheSpecialValuesOfAPlainSum) {
   }
 }
 
+TYPED_TEST(EveryAccumulator, IsFiniteWhereTheSumIsButWhatIsLostOverflows) {
+  constexpr double ulp = 0x1p971;  // of max64
+  EXPECT_EQ(value_of(state_of<TypeParam, fp64>({-1.5 * ulp, max64})), max64 - ulp);
+}
+
 /// The numbers of a state, bit for bit but for which NaN it is.
 template <class A> std::string numbers_of(const A& state) {
   using C = decltype(state.result().v);

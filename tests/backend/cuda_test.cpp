@@ -191,28 +191,32 @@ TEST_P(EveryGpuVariant, HasTheSpecialValuesOfItsLiteralReading) {
 /// Full leaves are summed without a look at each element, and again where one was special.
 TEST_P(EveryGpuVariant, HasTheSpecialValuesOfItsLiteralReadingInFullLeavesToo) {
   const double inf = std::numeric_limits<double>::infinity(), most = v.format->max_finite;
+  const double ulp = most * v.format->unit_roundoff / (1 - v.format->unit_roundoff);  // of `most`
   struct {
     const char* name;
     double others;
     std::vector<double> first;  // of the second leaf
   } const cases[] = {
       {"all -0", -0.0, {}},
-      {"-0, then +0", -0.0, {0.0}},
+      {"-0, then +0", -0.0, {-0.0, 0.0}},
+      {"what rounds to -0", -1e-60, {}},
       {"-0, then what cancels", -0.0, {-0.0, 1, -1}},
       {"inf", 0.5, {inf}},
       {"inf and -inf", 0.5, {inf, -inf}},
       {"NaN", 0.5, {std::numeric_limits<double>::quiet_NaN()}},
       {"overflow", 0.5, {most, most}},
       {"overflow and back", 0.5, {most, most, -most, -most}},
-      {"overflow within TwoSum", -0.0, {-most, most / 2, most}},
+      {"overflow within TwoSum", -0.0, {-1.5 * ulp, most}},
   };
   for (const auto& c : cases) {
-    std::vector<double> data(3 * 4096 + 100, c.others);
     for (const std::size_t apart : {1, 128}) {  // in neighbouring lanes, in one lane
+      std::vector<double> data(5 * 4096 + 100, c.others);
       for (std::size_t i = 0; i < c.first.size(); ++i) data[4096 + i * apart] = c.first[i];
-      const Array x{*v.format, data};
-      EXPECT_EQ(caller.sum(v, OnGpu{x.values()}.values()), reference(x.values())) << c.name;
-      for (std::size_t i = 0; i < c.first.size(); ++i) data[4096 + i * apart] = c.others;
+      for (const FormatInfo* input : {v.format, &format_info<fp64>()}) {
+        const Array x{*input, data};
+        EXPECT_EQ(caller.sum(v, OnGpu{x.values()}.values()), reference(x.values()))
+            << c.name << ", from " << input->name;
+      }
     }
   }
 }
@@ -339,6 +343,63 @@ TEST(ExactOnTheGpu, EqualsTheCpuOnRandomShortSumsAndOnArbitraryBits) {
       EXPECT_EQ(the_caller().sum(exact, placed.values()), on("cpu", exact)(all)) << exact.name;
     }
   });
+}
+
+template <class F> F with_fields(unsigned exponent, unsigned fraction) {
+  return from_bits<F>(static_cast<BitsOf<F>>(exponent << (Format<F>::precision - 1) | fraction));
+}
+
+/// Neighbours of 16 bits that fp32 just holds without a rounding, or just does not.
+TEST(ExactOnTheGpu, LosesNothingOfNeighboursFarFromEachOther) {
+  SAMESUM_NEEDS_GPU();
+  const auto check = [&]<class F>() {
+    constexpr unsigned binades = 21 - Format<F>::precision, fraction = (1u << (Format<F>::precision - 1)) - 1;
+    for (unsigned apart = binades - 1; apart <= binades + 1; ++apart) {
+      std::vector<F> x;
+      for (unsigned low = 0; low + apart < 2 * Format<F>::max_exponent + 1; ++low)
+        for (unsigned small = 1; small < 8; ++small)  // of eight
+          for (unsigned i = 0; i < 8; ++i)
+            x.push_back(with_fields<F>(i < small ? low : low + apart, fraction - (i == 0 ? low % 3 : 0)));
+      const Values values{std::span<const F>{x}};
+      const Variant& exact = gpu::find("exact/fp64");
+      EXPECT_EQ(the_caller().sum(exact, OnGpu{values}.values()), on("cpu", exact)(values))
+          << Format<F>::name << ", " << apart << " binades apart";
+    }
+  };
+  check.operator()<fp16>();
+  check.operator()<bf16>();
+}
+
+/// Sums of neighbours as large as they may be beside their smallest element, which is the largest of its bin;
+/// then more of them than a bin takes.
+TEST(ExactOnTheGpu, LosesNothingWhereSumsOfNeighboursFillABin) {
+  SAMESUM_NEEDS_GPU();
+  const bf16 large = with_fields<bf16>(36, 127), small = with_fields<bf16>(23, 127);
+  for (const std::size_t vectors : {256 * 4092, 256 * 5000}) {  // of 8, by 256 threads
+    std::vector<bf16> x(8 * vectors, large);
+    for (std::size_t i = 0; i < x.size(); i += 8) x[i] = small;
+    const Values values{std::span<const bf16>{x}};
+    const double of_vector = 7 * convert<double>(large) + convert<double>(small);
+    EXPECT_EQ(the_caller().sum(gpu::find("exact/fp64"), OnGpu{values}.values(), {1, 0}).to_double(),
+              static_cast<double>(vectors) * of_vector);
+  }
+}
+
+TEST(AMeeting, CountsWhoHasComeBesideWhatTheyBring) {
+  using gpu::Meeting;
+  std::uint64_t word = 0, flags = 0;
+  std::int64_t sum = 0;
+  for (unsigned block = 1; block <= Meeting::most_blocks; ++block) {
+    const std::int64_t brought = (block % 3 == 0 ? 1 : -1) * (std::int64_t{1} << 33) - block;
+    sum += brought;
+    word += static_cast<std::uint64_t>(brought) + Meeting::one;
+    flags += Meeting::counters(0x1f) + Meeting::one;
+    ASSERT_EQ(Meeting::arrivals(word), block);
+    ASSERT_EQ(Meeting::arrivals(flags), block);
+    ASSERT_EQ(Meeting::sum(word), sum);
+  }
+  EXPECT_EQ(Meeting::flags(Meeting::sum(flags)), 0x1eu);
+  for (unsigned f = 0; f < 0x20; f += 2) EXPECT_EQ(Meeting::flags(Meeting::sum(Meeting::counters(f))), f);
 }
 
 /// The largest value of each exponent, and as many of it as a thread may get: of some, a bin is full then.

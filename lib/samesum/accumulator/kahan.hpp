@@ -15,7 +15,8 @@ template <class V> struct Kahan {
   SAMESUM_HD void add(V x) {
     const V y = x - excess;
     const V t = sum + y;
-    excess = select(is_finite(t), (t - sum) - y, V::zero());  // else inf would turn into NaN
+    const V lost = (t - sum) - y;
+    excess = select(is_finite(lost), lost, V::zero());  // t - sum may overflow where t does not
     sum = t;
   }
   SAMESUM_HD void merge(const Kahan& other) {

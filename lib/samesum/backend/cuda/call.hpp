@@ -89,17 +89,6 @@ inline cudaError_t look_up(cudaDeviceAttr attribute, int& value) {
   return cudaDeviceGetAttribute(&value, attribute, device);
 }
 
-/// How many blocks of a kernel run at once.
-template <class... Parameter>
-cudaError_t blocks_at_once(void (*kernel)(Parameter...), int threads, std::size_t& blocks) {
-  int processors = 0, of_each = 0;
-  cudaError_t error = look_up(cudaDevAttrMultiProcessorCount, processors);
-  if (error == cudaSuccess)
-    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_each, kernel, threads, 0);
-  blocks = static_cast<std::size_t>(processors) * static_cast<std::size_t>(of_each);
-  return error;
-}
-
 /// kernel<<<blocks, threads, 0, stream>>>(arguments…), with its own error and nobody else's.
 template <class... Parameter, class... Argument>
 cudaError_t launch(void (*kernel)(Parameter...), std::size_t blocks, int threads, cudaStream_t stream,

@@ -35,7 +35,7 @@ struct Digits {
       if (three.digit[i] != 0) atomic_add(digit[position / 32 + i], three.digit[i]);
   }
 
-  /// Digit i after one step of carrying, which is enough to add 2^29 of them.
+  /// Digit i after one step of carrying: not above 2^33, so that a Meeting can add 4095 of them.
   __device__ std::int64_t carried(int i) const {
     const std::int64_t own = i == count - 1 ? digit[i] : digit[i] & 0xffffffff;
     return own + (i > 0 ? digit[i - 1] >> 32 : 0);
@@ -44,7 +44,7 @@ struct Digits {
 
 /// For the first warp of each block: adds its digits, of which those from `first` to `last` may be other than
 /// 0, to those of all. True in the last block of the grid, which waits for the others, then holds the sum of
-/// all, and leaves zeros behind. The others have been launched before it and wait for nobody.
+/// all, and leaves zeros behind. The others wait for nobody and have been launched before it, so they end.
 __device__ inline bool meet(Digits& digits, int first, int last, unsigned& flags, Meeting& meeting) {
   const auto word = [&](int i) {
     return ::cuda::atomic_ref<std::uint64_t, ::cuda::thread_scope_device>{meeting.word[i]};

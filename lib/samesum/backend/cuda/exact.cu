@@ -9,13 +9,16 @@ namespace {
 constexpr std::size_t most_of_block = std::size_t{1} << 30;
 
 /// One block while that is not more than two batches a thread, since it takes a microsecond for blocks to
-/// meet; then a batch a thread; then as many blocks as run at once.
+/// meet; then a batch a thread; then as many blocks as run at once, or more where digits are too few.
 template <class T> cudaError_t blocks_for(std::size_t n, std::size_t& blocks) {
   constexpr std::size_t per_batch = std::size_t{exact_threads} * exact_batch * Vector<T>::size;
   blocks = 1;
   if (n <= 2 * per_batch) return cudaSuccess;
-  std::size_t at_once = 0;
-  const cudaError_t error = blocks_at_once(sum_exactly<T>, exact_threads, at_once);
+  int processors = 0, of_each = 0;
+  cudaError_t error = look_up(cudaDevAttrMultiProcessorCount, processors);
+  if (error == cudaSuccess)
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_each, sum_exactly<T>, exact_threads, 0);
+  const std::size_t at_once = static_cast<std::size_t>(processors) * static_cast<std::size_t>(of_each);
   blocks = std::max(std::min(at_once, (n - 1) / per_batch + 1), (n - 1) / most_of_block + 1);
   return error;
 }

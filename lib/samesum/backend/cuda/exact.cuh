@@ -26,8 +26,9 @@ template <class T> __device__ unsigned special_flags(T x) {
   return to_bits(x) & Format<T>::sign_bit ? Exact::seen_minus_infinity : Exact::seen_plus_infinity;
 }
 
-/// Bin b holds the elements whose exponent field e has (e + offset) / span = b, as multiples of one unit. A
-/// thread may put `most` elements into it: their sum is below 2^51 units, so fp64 loses nothing.
+/// Bin b holds the elements whose exponent field e has (e + offset) / span = b, as multiples of one unit, and
+/// sums of neighbours of which the smallest is such an element. A thread may put `most` elements into it:
+/// their sum is below 2^51 units, so fp64 loses nothing.
 template <class T> struct Grid;
 template <> struct Grid<fp16> { static constexpr int span = 32, offset = 0, bins = 1, most = 1 << 11; };
 template <> struct Grid<bf16> { static constexpr int span = 16, offset = 8, bins = 17, most = 1 << 15; };
@@ -66,7 +67,7 @@ template <class T> class Bins {
   /// Elements near to each other, and those that share a bin, cost one access to it. Returns the flags of
   /// special values, which are kept out of the bins.
   __device__ unsigned add(const Vector<T>& x) {
-    const Magnitudes magnitude{x};
+    const WithoutSigns magnitude{x};
     const unsigned most = magnitude.most();
     if constexpr (narrow) {
       // Within so many binades elements are multiples of one unit and together below 2^24 units: fp32 adds
@@ -143,9 +144,9 @@ template <class T> class Bins {
   }
 
   /// A vector without its signs.
-  struct Magnitudes {
+  struct WithoutSigns {
     unsigned word[4];
-    __device__ explicit Magnitudes(const Vector<T>& x) {
+    __device__ explicit WithoutSigns(const Vector<T>& x) {
       const auto raw = std::bit_cast<std::array<unsigned, 4>>(x);
       for (int i = 0; i < 4; ++i) word[i] = raw[i] & ~(Format<T>::sign_bit * copies);
     }
@@ -303,7 +304,7 @@ class Expansions {
 
 template <class T> using Summer = std::conditional_t<sizeof(T) == 8, Expansions, Bins<T>>;
 
-/// Any grid will do of fewer than Meeting::most_blocks.
+/// Any grid will do of at most Meeting::most_blocks, with at most 2^30 elements a block.
 template <class T>
 __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 3 : 4)
     sum_exactly(const T* __restrict__ x, std::size_t n, Header* header, ExactResult result) {

@@ -63,7 +63,8 @@ template <class F> struct Pair {
 };
 
 /// A lane for which nothing is zero, infinite or NaN: the compensated accumulators ask about these at every
-/// step, and the answer is nearly always no. See is_doubtful in leaf.cuh.
+/// step, and the answer is nearly always no. is_doubtful in leaf.cuh finds where it may have been wrong, if
+/// an accumulator's first number is its sum and it asks for zeros only for the sake of their sign.
 template <class F> struct Unchecked {
   F v;
 
