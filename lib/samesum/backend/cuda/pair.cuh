@@ -22,8 +22,8 @@ __device__ inline float widen(fp32 x) { return x; }
 __device__ inline double widen(fp64 x) { return x; }
 
 /// Two neighbouring lanes in one register. The packed instructions of the GPU round each lane to nearest,
-/// ties to even, and keep subnormals: the same bits as Scalar<F>, which computes in fp32 and rounds
-/// (tests/backend/cuda_test.cpp compares all pairs).
+/// ties to even, and keep subnormals. Scalar<F> rounds twice, in fp32 and to F, to the same bits: fp32 has at
+/// least 2p + 2 bits for F's p (Figueroa 1995, When is double rounding innocuous?).
 template <class F> struct Pair {
   using Native = typename PairOf<F>::type;
   std::uint32_t bits;

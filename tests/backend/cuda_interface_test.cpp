@@ -1,0 +1,161 @@
+/// samesum/gpu.hpp, and the registry on host and device data: what users call, with bad input and bad luck.
+#include "backend/cuda_support.hpp"
+
+namespace samesum {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(TheRegistrysGpuVariants, TakeHostAndDeviceDataAlike) {
+  SAMESUM_NEEDS_GPU();
+  std::vector<float> x{1, 2, 3};
+  EXPECT_EQ(sum<"tree/kahan/fp32@cuda">(x), 6);
+  EXPECT_EQ(find("exact/fp32@cuda")(std::vector<float>{}).as<float>(), 0);
+  const OnGpu placed{Values{x}};
+  const Variant& tree = find("tree/plain/fp32@cuda");
+  EXPECT_EQ(tree.place(placed.values()).values.data, placed.values().data);
+  EXPECT_EQ(tree(placed.values()).as<float>(), 6);
+  const Job job = tree.bind(x);
+  x[0] = 100;  // it was copied
+  EXPECT_EQ(job().as<float>(), 6);
+  EXPECT_EQ(job().as<float>(), 6);
+}
+
+TEST(TheGpuInterface, SumsWithAndWithoutAWorkspaceOfTheCallers) {
+  SAMESUM_NEEDS_GPU();
+  const std::vector<double> data = wide(1'000'000, 10, 12);
+  const Array host{format_info<fp32>(), data};
+  const OnGpu placed{host.values()};
+  const auto* x = static_cast<const float*>(placed.values().data);
+  const auto memory = device_memory(8);
+  auto* out = reinterpret_cast<float*>(memory.get());
+  const auto result = [&] {
+    float value = 0;
+    succeed(cudaMemcpy(&value, out, sizeof value, cudaMemcpyDeviceToHost));
+    return value;
+  };
+  std::size_t bytes = 0;
+  succeed(gpu::sum<"pairwise/kahan/fp32">(nullptr, bytes, x, data.size(), out));
+  const auto workspace = device_memory(bytes);
+  succeed(gpu::prepare(workspace.get(), bytes));
+  for (int i = 0; i < 3; ++i) {
+    succeed(gpu::sum<"pairwise/kahan/fp32">(workspace.get(), bytes, x, data.size(), out));
+    EXPECT_EQ(result(), sum<"pairwise/kahan/fp32">(host.values()));
+  }
+  gpu::sum<"tree/plain/fp32">(x, data.size(), out);
+  EXPECT_EQ(result(), sum<"tree/plain/fp32">(host.values()));
+  gpu::sum(x, data.size(), out);
+  EXPECT_EQ(result(), find("exact/fp32")(host.values()).as<float>());
+  gpu::sum(x, 100, out);  // without a workspace
+  EXPECT_EQ(result(), sum(std::span{static_cast<const float*>(host.values().data), 100}));
+}
+
+TEST(TheGpuInterface, RefusesBadArgumentsAndGoesOn) {
+  SAMESUM_NEEDS_GPU();
+  const auto memory = device_memory(std::size_t{1} << 22);
+  auto* x = reinterpret_cast<float*>(memory.get());
+  succeed(cudaMemset(x, 0, std::size_t{1} << 22));
+  const std::size_t n = 1 << 20;
+  const auto out_memory = device_memory(8);
+  auto* out = reinterpret_cast<float*>(out_memory.get());
+  std::size_t bytes = 0;
+  succeed(gpu::sum(nullptr, bytes, x, n, out));
+  const auto workspace = device_memory(bytes);
+  succeed(gpu::prepare(workspace.get(), bytes));
+  const auto misaligned = reinterpret_cast<float*>(memory.get() + 1);
+
+  std::size_t too_few = bytes - 1;
+  EXPECT_EQ(gpu::sum(workspace.get(), too_few, x, n, out), cudaErrorInvalidValue);
+  EXPECT_EQ(gpu::sum(workspace.get(), bytes, static_cast<float*>(nullptr), n, out), cudaErrorInvalidValue);
+  EXPECT_EQ(gpu::sum(workspace.get(), bytes, misaligned, 100, out), cudaErrorInvalidValue);
+  EXPECT_EQ(gpu::sum(workspace.get(), bytes, x, n, static_cast<float*>(nullptr)), cudaErrorInvalidValue);
+  EXPECT_EQ(gpu::sum(workspace.get(), bytes, x, n, misaligned), cudaErrorInvalidValue);
+  EXPECT_EQ(gpu::sum(workspace.get() + 1, bytes, x, n, out), cudaErrorInvalidValue);
+  EXPECT_EQ(gpu::sum(workspace.get(), bytes, x, std::size_t{1} << 39, out), cudaErrorInvalidValue);
+  std::size_t asked = 0;
+  EXPECT_EQ(gpu::sum(nullptr, asked, static_cast<float*>(nullptr), n, out), cudaSuccess) << "only the size";
+  EXPECT_EQ(gpu::sum(nullptr, asked, x, (std::size_t{1} << 39) - 1, out), cudaSuccess);
+  EXPECT_EQ(gpu::sum<"atomic/plain/fp32">(nullptr, asked, x, (std::size_t{1} << 39) - 1, out), cudaSuccess);
+  EXPECT_EQ(asked, gpu::header_bytes);
+  EXPECT_EQ(gpu::accumulate(nullptr, asked, {format_info<float>(), nullptr, SIZE_MAX}, nullptr),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(gpu::sum(find("exact/fp32@cpu"), workspace.get(), bytes, {format_info<float>(), x, n}, out),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(gpu::prepare(nullptr, bytes), cudaErrorInvalidValue);
+  EXPECT_EQ(gpu::accumulate(workspace.get(), bytes, {format_info<float>(), x, n}, nullptr),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(gpu::merge(nullptr, nullptr), cudaErrorInvalidValue);
+  const auto* askew = reinterpret_cast<gpu::ExactState*>(memory.get() + 4);
+  EXPECT_EQ(gpu::round(askew, format_info<float>(), out), cudaErrorInvalidValue);
+  EXPECT_EQ(gpu::round(nullptr, format_info<float>(), out), cudaErrorInvalidValue);
+
+  const auto message = [&](auto call) -> std::string {
+    try {
+      call();
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "(no error)";
+  };
+  EXPECT_EQ(message([&] { gpu::sum(static_cast<float*>(nullptr), 3, out); }),
+            "samesum: x is null but has 3 elements");
+  EXPECT_THAT(message([&] { gpu::sum(misaligned, 3, out); }), HasSubstr("x is not aligned"));
+  EXPECT_THAT(message([&] { gpu::sum(x, 3, static_cast<float*>(nullptr)); }), HasSubstr("out is null"));
+  EXPECT_THAT(message([&] {
+                gpu::sum(find("tree/plain/fp32"), Values{format_info<float>(), x, 3}, out);
+              }),
+              HasSubstr("take tree/plain/fp32@cuda"));
+  EXPECT_THAT(message([&] { gpu::find("tree/plain/fp32@cpu"); }), HasSubstr("does not run on a GPU"));
+
+  // The next call works.
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  succeed(gpu::sum(workspace.get(), bytes, x, n, out));
+  succeed(cudaDeviceSynchronize());
+}
+
+TEST(TheGpuInterface, SaysWhatMemoryThereWasNotAndGoesOn) {
+  SAMESUM_NEEDS_GPU();
+  const float one = 1;  // is not read: the copy's memory is asked for first
+  try {
+    find("tree/plain/fp32@cuda")(Values{format_info<float>(), &one, std::size_t{1} << 42});
+    FAIL() << "2^44 bytes were found";
+  } catch (const gpu::Error& error) {
+    EXPECT_EQ(error.code(), cudaErrorMemoryAllocation);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("cudaMalloc of 17592186044416 bytes"), HasSubstr("memory")));
+  }
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_EQ(find("tree/plain/fp32@cuda")(std::vector<float>{1, 2}).as<float>(), 3);
+}
+
+TEST(TheGpuInterface, IsNotDisturbedByAnErrorThatSomebodyLeftBehind) {
+  SAMESUM_NEEDS_GPU();
+  void* ignored = nullptr;
+  EXPECT_EQ(cudaMalloc(&ignored, std::size_t{1} << 50), cudaErrorMemoryAllocation);
+  EXPECT_EQ(find("exact/fp32@cuda")(std::vector<float>{1, 2}).as<float>(), 3);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorMemoryAllocation) << "it is still theirs to find";
+}
+
+TEST(TheGpuInterface, ReportsAnErrorThatNoCallCanRecoverFrom) {
+  SAMESUM_NEEDS_GPU();
+  if (reduced) GTEST_SKIP() << "a sanitizer would report what this does on purpose";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto read_where_nothing_is = [] {
+    void* out = nullptr;
+    static_cast<void>(cudaMalloc(&out, 8));
+    auto* nowhere = reinterpret_cast<const float*>(std::uintptr_t{1} << 60);
+    gpu::sum(nowhere, 100, static_cast<float*>(out));
+    static_cast<void>(cudaDeviceSynchronize());
+    try {
+      find("tree/plain/fp32@cuda")(std::vector<float>{1, 2});
+    } catch (const gpu::Error& error) {
+      std::fputs(error.what(), stderr);
+      std::_Exit(3);
+    }
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(read_where_nothing_is(), ::testing::ExitedWithCode(3), "samesum: .* failed: .*");
+}
+
+}  // namespace
+}  // namespace samesum
