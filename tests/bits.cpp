@@ -1,10 +1,11 @@
 /// Prints the bits of every recipe over a few arrays: the output must be the same from every compiler,
-/// optimisation level and vector width.
+/// optimisation level, vector width and processor.
 #include <cstdint>
 #include <cstdio>
 #include <random>
 #include <vector>
 
+#include "samesum/backend/cpu/exact_block.hpp"
 #include "samesum/backend/cpu/leaf.hpp"
 #include "samesum/reading.hpp"
 #include "samesum/recipe.hpp"
@@ -12,38 +13,51 @@
 using namespace samesum;
 
 /// Either sign, 24 binades, from the generator's integers alone.
-static std::vector<float> data(std::size_t n) {
+template <class T> static std::vector<T> data(std::size_t n) {
   std::mt19937_64 random{n};
-  std::vector<float> x(n);
-  for (float& e : x) {
+  std::vector<T> x(n);
+  for (T& e : x) {
     const std::uint64_t bits = random();
     const double magnitude =
         static_cast<double>(bits >> 32) * 0x1p-32 * power_of_two(static_cast<int>(bits % 24) - 16);
-    e = convert<float>(bits & 32 ? -magnitude : magnitude);
+    e = convert<T>(bits & 32 ? -magnitude : magnitude);
   }
   return x;
 }
 
-template <class Order, template <class> class A, class F> void print(const std::vector<float>& x) {
+template <class State> static unsigned long long bits(const State& x) {
+  return static_cast<unsigned long long>(to_bits(x));
+}
+
+template <class Order, template <class> class A, class F, class T> void print(const std::vector<T>& x) {
   using Shape = typename Order::Shape;
   using State = A<Scalar<F>>;
   const auto literal = read<State>(Shape{}, x.size(), [&](std::size_t i) { return Scalar<F>::of(x[i]); });
-  std::vector<State> leaves;
-  for (std::size_t k = 0; k < Shape::leaves(x.size()); ++k) {
-    const std::size_t begin = k * Shape::leaf;
-    leaves.push_back(
-        cpu::Leaf<Shape, A, F, float>::sum(x.data() + begin, std::min(x.size() - begin, Shape::leaf)));
-  }
-  const auto bits = [](const State& state) {
-    return static_cast<unsigned long long>(to_bits(to_format<F>(state.result())));
-  };
-  std::printf("%s %zu %llx %llx\n", recipe_name(Order::name, State::name, Format<F>::name).c_str(), x.size(),
-              bits(*literal), bits(merge_by_stride_doubling(leaves)));
+  std::vector<State> leaves(Shape::leaves(x.size()));
+  cpu::Leaves<Shape, A, F>::template sum<T>(x.data(), x.size(), leaves.data());
+  std::printf("%s of %s %zu %llx %llx\n", recipe_name(Order::name, State::name, Format<F>::name).c_str(),
+              std::string{Format<T>::name}.c_str(), x.size(), bits(to_format<F>(literal->result())),
+              bits(to_format<F>(merge_by_stride_doubling(std::span{leaves}).result())));
+}
+
+template <class T> void print_exact(const std::vector<T>& x) {
+  Exact literal, sum;
+  literal.add(std::span<const T>{x});
+  cpu::Expansions words;
+  const std::size_t whole = x.size() / cpu::exact_step * cpu::exact_step;
+  const std::size_t taken = cpu::ExactBlocks<T>::add(words, x.data(), whole);
+  for (const auto& word : words.word) sum.add(std::span<const double>{word});
+  sum.add(std::span<const T>{x}.subspan(taken));
+  std::printf("exact of %s %zu %llx %llx\n", std::string{Format<T>::name}.c_str(), x.size(),
+              bits(literal.result<double>()), bits(sum.result<double>()));
 }
 
 int main() {
-  for (const std::size_t n : {1, 7, 130, 2049, 33'000, 100'003})
-    for_each_order_and_accumulator([x = data(n)]<class Order, template <class> class A>() {
-      Formats::for_each([&]<class F>() { print<Order, A, F>(x); });
+  for (const std::size_t n : {1, 7, 130, 2049, 33'000, 100'003}) {
+    for_each_order_and_accumulator([n]<class Order, template <class> class A>() {
+      if constexpr (refusal<Order, A>("cpu").empty())
+        Formats::for_each([n]<class F>() { print<Order, A, F>(data<F>(n)); });
     });
+    Formats::for_each([n]<class T>() { print_exact(data<T>(n)); });
+  }
 }

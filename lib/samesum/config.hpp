@@ -15,6 +15,9 @@
 
 #if defined(__CUDACC__)
 #define SAMESUM_HD __host__ __device__
+#elif defined(SAMESUM_INSTRUCTION_SET)
+// Compiled for one instruction set: no copy of a function may be left over for others to be linked with.
+#define SAMESUM_HD [[gnu::always_inline]]
 #else
 #define SAMESUM_HD
 #endif

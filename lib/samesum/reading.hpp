@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "samesum/order/tree.hpp"
@@ -11,7 +12,7 @@
 namespace samesum {
 
 /// Stride doubling: 0+1, 2+3, … then 0+2, 4+6, …
-template <class A> A merge_by_stride_doubling(std::vector<A> states) {
+template <class A> A merge_by_stride_doubling(std::span<A> states) {
   for (std::size_t stride = 1; stride < states.size(); stride *= 2)
     for (std::size_t k = 0; k + stride < states.size(); k += 2 * stride) states[k].merge(states[k + stride]);
   return states.front();
@@ -28,7 +29,7 @@ template <class A, class At>
 A read_lane(ByPairs, std::size_t begin, std::size_t end, std::size_t stride, At at) {
   std::vector<A> rows;
   for (std::size_t i = begin; i < end; i += stride) rows.emplace_back().add(at(i));
-  return merge_by_stride_doubling(rows);
+  return merge_by_stride_doubling(std::span{rows});
 }
 
 /// One leaf: its lanes, then lane l takes lane l + half until one is left.
@@ -51,7 +52,7 @@ template <class A, class Shape, class At> std::optional<A> read(Shape shape, std
     leaves.push_back(read_leaf<A>(shape, k * Shape::leaf,
                                   std::min(n - k * Shape::leaf, Shape::leaf) + k * Shape::leaf, at));
   if (leaves.empty()) return std::nullopt;
-  return merge_by_stride_doubling(leaves);
+  return merge_by_stride_doubling(std::span{leaves});
 }
 
 }  // namespace samesum

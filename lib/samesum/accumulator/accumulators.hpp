@@ -5,6 +5,7 @@
 #include "samesum/accumulator/kahan.hpp"
 #include "samesum/accumulator/neumaier.hpp"
 #include "samesum/accumulator/plain.hpp"
+#include "samesum/format/formats.hpp"
 
 namespace samesum {
 
@@ -14,6 +15,9 @@ template <template <class> class... A> struct AccumulatorList {
   /// visit.operator()<A>() for each A in turn.
   template <class Visit> static constexpr void for_each(Visit&& visit) {
     (visit.template operator()<A>(), ...);
+  }
+  template <template <class> class X> static constexpr std::size_t index_of() {
+    return TypeList<A<Scalar<fp64>>...>::template index_of<X<Scalar<fp64>>>();
   }
 };
 

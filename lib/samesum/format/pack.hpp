@@ -12,6 +12,8 @@
 #if defined(__CUDACC__)
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#elif defined(__F16C__)
+#include <immintrin.h>
 #endif
 
 #include "samesum/format/format.hpp"
@@ -36,6 +38,38 @@ template <class To, int W, class V> SAMESUM_HD inline Register<To, W> convert_la
 
 template <class To, class From> SAMESUM_HD inline To same_bits(From v) { return __builtin_bit_cast(To, v); }
 
+#if defined(__F16C__) && !defined(__CUDACC__)
+/// The processor's own conversions between fp16 and fp32: nearest, ties to even, whatever the environment.
+template <int W> inline constexpr bool has_f16c = W == 1 || W == 4 || W == 8;
+#if defined(__AVX512F__)
+template <> inline constexpr bool has_f16c<16> = true;
+inline constexpr __mmask16 all_lanes = 0xffff;  // without a mask g++ 12 warns of what it leaves undefined
+#endif
+template <int W> SAMESUM_HD inline Register<float, W> widen_halves(Register<std::uint16_t, W> x) {
+#if defined(__AVX512F__)
+  if constexpr (W == 16) return Register<float, W>(_mm512_maskz_cvtph_ps(all_lanes, __m256i(x)));
+#endif
+  if constexpr (W == 8) return Register<float, W>(_mm256_cvtph_ps(__m128i(x)));
+  if constexpr (W == 4) return Register<float, W>(_mm_cvtph_ps(__m128i{same_bits<long long>(x)}));
+  if constexpr (W == 1) return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(x)));
+}
+template <int W> SAMESUM_HD inline Register<float, W> round_to_halves(Register<float, W> x) {
+#if defined(__AVX512F__)
+  if constexpr (W == 16)
+    return Register<float, W>(_mm512_maskz_cvtph_ps(
+        all_lanes, _mm512_maskz_cvtps_ph(all_lanes, __m512(x), _MM_FROUND_TO_NEAREST_INT)));
+#endif
+  if constexpr (W == 8)
+    return Register<float, W>(_mm256_cvtph_ps(_mm256_cvtps_ph(__m256(x), _MM_FROUND_TO_NEAREST_INT)));
+  if constexpr (W == 4)
+    return Register<float, W>(_mm_cvtph_ps(_mm_cvtps_ph(__m128(x), _MM_FROUND_TO_NEAREST_INT)));
+  if constexpr (W == 1)
+    return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtps_ph(_mm_set_ss(x), _MM_FROUND_TO_NEAREST_INT)));
+}
+#else
+template <int W> inline constexpr bool has_f16c = false;
+#endif
+
 /// Unsigned integers as wide as the native type C.
 template <class C> using WordOf = std::conditional_t<sizeof(C) == 4, std::uint32_t, std::uint64_t>;
 
@@ -48,6 +82,9 @@ template <class F, class C, int W> SAMESUM_HD inline Register<C, W> round_lanes(
 #if defined(__CUDA_ARCH__)  // there is an instruction for it
   if constexpr (std::is_same_v<F, fp16> && sizeof(C) == 4) return __half2float(__float2half_rn(x));
   if constexpr (std::is_same_v<F, bf16> && sizeof(C) == 4) return __bfloat162float(__float2bfloat16_rn(x));
+#endif
+#if defined(__F16C__) && !defined(__CUDACC__)
+  if constexpr (std::is_same_v<F, fp16> && sizeof(C) == 4 && has_f16c<W>) return round_to_halves<W>(x);
 #endif
   constexpr Word sign_bit = Native::sign_bit, infinity = Native::infinity;
   if constexpr (excess == 0) {
@@ -117,6 +154,25 @@ template <class F, int W> SAMESUM_HD inline auto is_finite(Pack<F, W> a) {
     return (a.v - a.v) == typename Pack<F, W>::Storage{};  // inf - inf and NaN - NaN are NaN
 }
 
+/// Lanes for which nothing is zero, infinite or NaN: the compensated accumulators ask about these at every
+/// step, and the answer is nearly always no. A backend finds where it may have been wrong and adds again with
+/// care; it can if an accumulator's first number is its sum, and zeros are asked for only because of their
+/// sign.
+template <class V> struct Unchecked {
+  V v;
+
+  SAMESUM_HD static Unchecked zero() { return {V::zero()}; }
+  SAMESUM_HD static Unchecked minus_zero() { return {V::minus_zero()}; }
+  template <class T> SAMESUM_HD static Unchecked of(T x) { return {V::of(x)}; }
+
+  SAMESUM_HD friend Unchecked operator+(Unchecked a, Unchecked b) { return {a.v + b.v}; }
+  SAMESUM_HD friend Unchecked operator-(Unchecked a, Unchecked b) { return {a.v - b.v}; }
+  SAMESUM_HD friend std::false_type operator==(Unchecked, Unchecked) { return {}; }
+  SAMESUM_HD friend std::true_type is_finite(Unchecked) { return {}; }
+  SAMESUM_HD friend Unchecked select(std::true_type, Unchecked a, Unchecked) { return a; }
+  SAMESUM_HD friend Unchecked select(std::false_type, Unchecked, Unchecked b) { return b; }
+};
+
 /// A sum and what its rounding lost: sum + error = a + b exactly.
 template <class V> struct SumAndError { V sum, error; };
 
@@ -140,6 +196,8 @@ template <class F, int W> template <class T> SAMESUM_HD inline Pack<F, W> Pack<F
     const Words bits = convert_lanes<std::uint32_t, W>(halves);
     if constexpr (std::is_same_v<T, bf16>) {
       wide = same_bits<Register<float, W>>(Words(bits << 16));
+    } else if constexpr (has_f16c<W>) {
+      wide = widen_halves<W>(halves);
     } else {
       // The fields move into place, a multiplication mends the exponent's bias (and normalises subnormals).
       constexpr float rebias = static_cast<float>(power_of_two(127 - 15));

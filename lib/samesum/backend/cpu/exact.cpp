@@ -1,7 +1,6 @@
 #include "samesum/backend/cpu/exact.hpp"
 
 #include <algorithm>
-#include <array>
 #include <mutex>
 
 #include "samesum/backend/cpu/schedule.hpp"
@@ -9,65 +8,52 @@
 namespace samesum::cpu {
 namespace {
 
-/// Lanes of expansions hi + lo in fp64 in front of a superaccumulator (Collange et al. 2015). An addition
-/// loses nothing where the second error is 0, and that is checked for each block.
-template <class T> class ExactLanes {
-  static constexpr int width = vector_bytes / 8;
-  static constexpr std::size_t w = width, pairs = 4, step = w * pairs, block = 64 * step;
-  using V = Pack<fp64, width>;
-  struct Expansion {
-    V hi = V::zero(), lo = V::zero();
-  };
-
+/// A sum in fp64 words, spilled into a superaccumulator where these do not do (Collange et al. 2015).
+template <class T> class ExactSum {
  public:
-  explicit ExactLanes(Exact& sum) : sum_{sum} {}
-  ~ExactLanes() { flush(); }
-  ExactLanes(const ExactLanes&) = delete;
+  explicit ExactSum(Exact& sum) : sum_{sum} {}
 
-  /// Adds n elements; whether they were anything but -0 is not noted where they cancel.
   void add(const T* x, std::size_t n) {
-    for (; n >= block; x += block, n -= block) {
-      if (!add_block(x)) {
-        flush();
-        sum_.add(std::span{x, block});
-      }
-    }
-    sum_.add(std::span{x, n});
+    const std::size_t whole = n / exact_step * exact_step;
+    add_whole(x, whole);
+    if (n - whole <= few) return sum_.add(std::span{x + whole, n - whole});
+    T padded[exact_step] = {};
+    std::copy(x + whole, x + n, padded);
+    add_whole(padded, exact_step);
+  }
+
+  /// Moves everything into the superaccumulator.
+  void flush() {
+    for (const auto& word : words_.word)
+      for (const double number : word)
+        if (number != 0) sum_.add(number);
+    words_ = {};
+    empty_ = true;
   }
 
  private:
-  /// All of the block or nothing: false where something would have been lost. Infinities and NaN count as
-  /// lost.
-  bool add_block(const T* x) {
-    std::array<Expansion, pairs> e = expansion_;
-    Register<std::int64_t, width> lost{};
-    for (std::size_t i = 0; i < block; i += step) {
-      for (std::size_t k = 0; k < pairs; ++k) {
-        const auto [hi, error] = two_sum(e[k].hi, V::load(x + i + k * w));
-        const auto [lo, rest] = two_sum(e[k].lo, error);
-        e[k] = {hi, lo};
-        lost |= same_bits<Register<std::int64_t, width>>(rest.v != V::zero().v);
-      }
-    }
-    for (int l = 0; l < width; ++l)
-      if (lost[l]) return false;
-    expansion_ = e;
-    return true;
-  }
+  static constexpr std::size_t few = 8;  ///< elements that are not worth a step
 
-  void flush() {
-    for (Expansion& e : expansion_) {
-      for (const V& word : {e.hi, e.lo}) {
-        const auto numbers = same_bits<std::array<double, w>>(word);
-        for (const double number : numbers)
-          if (number != 0) sum_.add(number);
+  void add_whole(const T* x, std::size_t n) {
+    while (n > 0) {
+      std::size_t taken = add_(words_, x, n);
+      if (taken > 0) {
+        empty_ = false;
+      } else if (!empty_) {
+        flush();
+      } else {  // nothing but one by one will do
+        taken = std::min(n, exact_block);
+        sum_.add(std::span{x, taken});
       }
-      e = Expansion{};
+      x += taken;
+      n -= taken;
     }
   }
 
+  AddExactly add_ = kernels<Formats::index_of<T>()>().add_exactly;
   Exact& sum_;
-  std::array<Expansion, pairs> expansion_{};
+  Expansions words_;
+  bool empty_ = true;
 };
 
 template <class T> Exact sum_elements(const T* x, std::size_t n, int threads) {
@@ -75,19 +61,25 @@ template <class T> Exact sum_elements(const T* x, std::size_t n, int threads) {
   Exact total;
   if (n == 0) return total;
   total.add(from_bits<T>(Format<T>::sign_bit));
-  std::mutex total_mutex;
   const std::size_t chunks = (n - 1) / chunk + 1;
-  std::atomic<std::size_t> next{0};
-  on_threads(thread_count(threads, n, chunks), [&] {
-    Exact sum;
-    {
-      ExactLanes<T> lanes{sum};
+  if (const int count = thread_count(threads, n, chunks); count == 1) {
+    ExactSum<T> sum{total};
+    sum.add(x, n);
+    sum.flush();
+  } else {
+    std::mutex total_mutex;
+    std::atomic<std::size_t> next{0};
+    on_threads(count, [&] {
+      Exact part;
+      ExactSum<T> sum{part};
       for (std::size_t k; (k = next.fetch_add(1, std::memory_order_relaxed)) < chunks;)
-        lanes.add(x + k * chunk, std::min(n - k * chunk, chunk));
-    }
-    const std::scoped_lock lock{total_mutex};
-    total.merge(sum);
-  });
+        sum.add(x + k * chunk, std::min(n - k * chunk, chunk));
+      sum.flush();
+      const std::scoped_lock lock{total_mutex};
+      total.merge(part);
+    });
+  }
+  // Words of fp64 do not tell -0 from nothing.
   const auto is_not_minus_zero = [](T element) { return to_bits(element) != Format<T>::sign_bit; };
   if (total.only_minus_zero() && std::any_of(x, x + n, is_not_minus_zero)) total.add(T{});
   return total;

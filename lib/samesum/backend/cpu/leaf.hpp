@@ -1,172 +1,264 @@
-/// One leaf of a tree on a CPU: the same merges as its literal reading, a pack of neighbouring lanes at a
-/// time.
+/// The leaves of a tree on a CPU: the same merges as their literal reading, a pack of neighbouring lanes at a
+/// time. Each instruction set has a copy of its own, hence the anonymous namespace in a header.
 #pragma once
-
-#include <array>
-#include <type_traits>
 
 #include "samesum/accumulator/concept.hpp"
 #include "samesum/order/tree.hpp"
 
 namespace samesum::cpu {
+namespace {
 
 /// Bytes of the vectors that this object file is compiled for.
 #if defined(__AVX512F__)
-inline constexpr int vector_bytes = 64;
+constexpr int vector_bytes = 64;
 #elif defined(__AVX__)
-inline constexpr int vector_bytes = 32;
+constexpr int vector_bytes = 32;
 #else
-inline constexpr int vector_bytes = 16;
+constexpr int vector_bytes = 16;
 #endif
 
-template <class Shape, template <class> class A, class F, class T> class Leaf {
-  static constexpr std::size_t lanes = Shape::lanes;
-  static constexpr int width = lanes == 1 ? 1 : vector_bytes / int{sizeof(CarrierOf<F>)};
-  static constexpr std::size_t w = width;
-  static constexpr std::size_t packs = lanes / w;
+template <class Shape, template <class> class A, class F> class Leaves {
+  static constexpr std::size_t lanes = Shape::lanes, rows = Shape::rows, leaf = Shape::leaf;
+  using Carrier = CarrierOf<F>;
+  static constexpr int width = vector_bytes / int{sizeof(Carrier)};
+  static constexpr std::size_t w = width, packs = lanes / w;
+  using Vector = Pack<F, width>;
   using One = A<Scalar<F>>;
-  using Many = A<Pack<F, width>>;
-  static_assert(Accumulator<Many, Pack<F, width>>);
-  // A pack of states is a state of packs: number f of lane l lies at f * width + l.
-  using OneNumbers = std::array<CarrierOf<F>, sizeof(One) / sizeof(CarrierOf<F>)>;
-  using ManyNumbers = std::array<CarrierOf<F>, sizeof(Many) / sizeof(CarrierOf<F>)>;
-  static_assert(sizeof(ManyNumbers) == w * sizeof(OneNumbers));
+  using Many = A<Vector>;
+  using Quick = A<Unchecked<Vector>>;
+  static_assert(Accumulator<Many, Vector>);
+
+  static constexpr std::size_t numbers = sizeof(One) / sizeof(Carrier);
+  static_assert(sizeof(Many) == sizeof(Quick) && sizeof(Many) == w * sizeof(One));
+  /// So many leaves are summed side by side: several streams get more out of DRAM than one. Where a state has
+  /// more than one number, there is more to compute than to wait for.
+  static constexpr std::size_t streams = numbers > 1 ? 1 : Shape::in_turn ? 4 : 1;
 
  public:
-  /// The state of a leaf of n >= 1 elements, n at most Shape::leaf.
-  static One sum(const T* x, std::size_t n) { return n < lanes ? sum_single_row(x, n) : sum_rows(x, n); }
+  /// See SumLeaves.
+  template <class T> static void sum(const void* data, std::size_t n, void* states) {
+    const T* x = static_cast<const T*>(data);
+    One* out = static_cast<One*>(states);
+    std::size_t done = 0;
+    for (std::size_t apart = n / leaf / streams, k = 0; k < apart; ++k, done += streams)
+      sum_full<streams>(x + k * leaf, apart * leaf, out + k, apart);
+    for (; (done + 1) * leaf <= n; ++done) sum_full<1>(x + done * leaf, 0, out + done, 0);
+    if (done * leaf < n) out[done] = sum_ragged(x + done * leaf, n - done * leaf);
+  }
 
  private:
-  static One sum_single_row(const T* x, std::size_t n) {
-    std::array<One, lanes> lane;
-    for (std::size_t l = 0; l < n; ++l) {
-      lane[l] = One{};
-      lane[l].add(Scalar<F>::of(x[l]));
-    }
-    return halve(lane, n);
-  }
-
-  static One sum_rows(const T* x, std::size_t n) {
-    const std::size_t full_rows = n / lanes, longer_lanes = n % lanes;
-    std::array<Many, packs> pack;
-    std::size_t p = 0;
-    if constexpr (Shape::rows != unbounded)
-      if (n == Shape::leaf) p = sum_full(x, pack.data());
-    for (; (p + 1) * w <= longer_lanes; ++p) pack[p] = column<Many>(x + p * w, full_rows + 1);
-    if (p * w < longer_lanes) {
-      pack[p] = uneven_column(x + p * w, full_rows, longer_lanes - p * w);
-      ++p;
-    }
-    for (; p < packs; ++p) pack[p] = column<Many>(x + p * w, full_rows);
-    for (std::size_t half = packs / 2; half > 0; half /= 2)
-      for (p = 0; p < half; ++p) pack[p].merge(pack[p + half]);
-    std::array<One, w> lane;
-    for (std::size_t l = 0; l < w; ++l) lane[l] = extract(pack[0], l);
-    return halve(lane, w);
-  }
-
-  /// The common case, where the compiler knows all counts.
-  static std::size_t sum_full(const T* x, Many* pack) {
+  /// Full leaves, `apart` elements from one to the next. The elements of each are read from first to last,
+  /// and in a loop: that is what prefetchers understand.
+  template <std::size_t count, class T>
+  static void sum_full(const T* x, std::size_t apart, One* out, std::size_t out_apart) {
+    Quick lane[count][packs];
     if constexpr (Shape::in_turn) {
-      constexpr std::size_t at_once = packs % 4 == 0 ? 4 : 1;  // columns side by side hide latency
-      for (std::size_t p = 0; p < packs; p += at_once) {
-        prefetch<Shape::rows * at_once * w>(x, Shape::leaf + p * Shape::rows * w);  // the next leaf
-        std::array<Many, at_once> sum;
-        sum.fill(Many{});
-        for (std::size_t r = 0; r < Shape::rows; ++r)
-          for (std::size_t c = 0; c < at_once; ++c)
-            sum[c].add(Pack<F, width>::load(x + r * lanes + (p + c) * w));
-        std::copy(sum.begin(), sum.end(), pack + p);
-      }
+      for (auto& leaf_lane : lane)
+        for (Quick& pack : leaf_lane) pack = Quick{};
+#pragma GCC unroll 1
+      for (std::size_t r = 0; r < rows; ++r)
+        for (std::size_t k = 0; k < count; ++k)
+          for (std::size_t p = 0; p < packs; ++p) lane[k][p].add(load(x + k * apart + r * lanes + p * w));
     } else {
-      rows_by_pairs<Shape::rows>(x, pack);
+      // Waiting at level i: the sum of the 2^i rows before, where bit i of the number of rows is set.
+      constexpr std::size_t levels = ceil_log2(rows) + 1;
+      Quick waiting[levels][count][packs];
+#pragma GCC unroll 1
+      for (std::size_t r = 0; r < rows; ++r)
+        for (std::size_t k = 0; k < count; ++k) {
+          Unchecked<Vector> row[packs];
+          for (std::size_t p = 0; p < packs; ++p) row[p] = load(x + k * apart + r * lanes + p * w);
+          Quick sum[packs];
+          std::size_t level = 0;
+          if (r % 2 == 0) {
+            for (std::size_t p = 0; p < packs; ++p) sum[p] = Quick{row[p]};
+          } else {
+            for (std::size_t p = 0; p < packs; ++p) sum[p] = pair(waiting[0][k][p], row[p]);
+#pragma GCC unroll 1
+            for (level = 1; r >> level & 1; ++level)
+              for (std::size_t p = 0; p < packs; ++p) {
+                Quick earlier = waiting[level][k][p];
+                earlier.merge(sum[p]);
+                sum[p] = earlier;
+              }
+          }
+          for (std::size_t p = 0; p < packs; ++p) waiting[level][k][p] = sum[p];
+        }
+      for (std::size_t k = 0; k < count; ++k)
+        for (std::size_t p = 0; p < packs; ++p) lane[k][p] = waiting[levels - 1][k][p];
     }
-    return packs;
+    for (std::size_t k = 0; k < count; ++k) {
+      for (std::size_t half = packs / 2; half > 0; half /= 2)
+        for (std::size_t p = 0; p < half; ++p) lane[k][p].merge(lane[k][p + half]);
+      const One state = halve_pack<width>(same_bits<Many>(lane[k][0]));
+      const T* first = x + k * apart;
+      out[k * out_apart] = numbers > 1 && is_doubtful(state, first) ? sum_ragged(first, leaf) : state;
+    }
   }
 
-  /// Lines of rows far apart in turn look like no stream to the hardware: so they are asked for, `ahead`
-  /// elements from x on. They may lie beyond the array: an address will do, and asking for nothing is
-  /// harmless.
-  template <std::size_t elements> static void prefetch(const T* x, std::size_t ahead) {
-    const auto first = reinterpret_cast<std::uintptr_t>(x) + ahead * sizeof(T);
-    for (std::size_t i = 0; i + 64 <= elements * sizeof(T); i += 64)
-      __builtin_prefetch(reinterpret_cast<const void*>(first + i));
+  template <class T> static Unchecked<Vector> load(const T* x) { return {Vector::load(x)}; }
+
+  static Quick pair(Quick sum, Unchecked<Vector> x) {
+    if constexpr (Quick::adds_as_it_merges)
+      sum.add(x);
+    else
+      sum.merge(Quick{x});
+    return sum;
   }
 
-  /// A power of two of rows: both halves, then the merge of the two. A few rows are read side by side.
-  template <std::size_t rows> static void rows_by_pairs(const T* x, Many* pack) {
-    if constexpr (rows <= 8) {
-      for (std::size_t p = 0; p < packs; ++p) {
-        prefetch<rows * w>(x, (2 * packs + p) * rows * w);  // the rows after the next
-        pack[p] = column_by_pairs<rows>(x + p * w);
-      }
-    } else {
-      std::array<Many, packs> other;
-      rows_by_pairs<rows / 2>(x, pack);
-      rows_by_pairs<rows / 2>(x + rows / 2 * lanes, other.data());
-      for (std::size_t p = 0; p < packs; ++p) pack[p].merge(other[p]);
-    }
+  /// Whether an answer that Unchecked gave may have been wrong: what is not finite never gets finite again,
+  /// and the sign of a zero matters only where all elements are -0.
+  template <class T> static bool is_doubtful(const One& state, const T* x) {
+    Carrier number[numbers];
+    std::memcpy(number, &state, sizeof state);
+    bool finite = true;
+    for (const Carrier v : number) finite = finite && is_finite(Scalar<F>{v});
+    return !finite || (number[0] == 0 && to_bits(Scalar<F>::of(*x).v) == samesum::Format<Carrier>::sign_bit);
   }
-  template <std::size_t rows> [[gnu::always_inline]] static Many column_by_pairs(const T* x) {
-    if constexpr (rows == 1) {
-      return Many{Pack<F, width>::load(x)};
-    } else {
-      Many sum = column_by_pairs<rows / 2>(x);
-      if constexpr (rows == 2 && Many::adds_as_it_merges)
-        sum.add(Pack<F, width>::load(x + lanes));
+
+  /// A leaf of any n elements, first rounded to F side by side. Once in the code for each format of elements.
+  template <class T> [[gnu::noinline]] static One sum_ragged(const T* x, std::size_t n) {
+    alignas(vector_bytes) Carrier rounded[leaf];
+    const std::size_t whole = n / w * w, row_end = (n + lanes - 1) / lanes * lanes;
+    for (std::size_t i = 0; i < whole; i += w) store(Vector::load(x + i), rounded + i);
+    for (std::size_t i = whole; i < row_end; i += w) store(Vector::zero(), rounded + i);  // belong to no lane
+    if (whole < n) {
+      T last[w] = {};
+      std::memcpy(last, x + whole, (n - whole) * sizeof(T));
+      store(Vector::load(last), rounded + whole);
+    }
+    return sum_rounded(rounded, n);
+  }
+  static void store(Vector v, Carrier* to) { std::memcpy(to, &v, sizeof v); }
+
+  [[gnu::noinline]] static One sum_rounded(const Carrier* x, std::size_t n) {
+    const std::size_t full_rows = n / lanes, longer = n % lanes;  // so many lanes have a row more
+    Many lane[packs];
+    for (std::size_t p = 0; p < packs && p * w < n; ++p) {
+      const std::size_t mine = longer < p * w ? 0 : longer - p * w;
+      if (mine == 0)
+        lane[p] = column(x + p * w, full_rows);
+      else if (mine >= w || full_rows == 0)
+        lane[p] = column(x + p * w, full_rows + 1);
       else
-        sum.merge(column_by_pairs<rows / 2>(x + rows / 2 * lanes));
-      return sum;
+        lane[p] = joined(mine, column(x + p * w, full_rows + 1), column(x + p * w, full_rows));
     }
+    return halve(lane, n < lanes ? n : lanes);
   }
 
-  /// So many rows of neighbouring lanes: Many for a pack of them, One for a single lane.
-  template <class State> static State column(const T* x, std::size_t rows) {
+  /// So many rows of a pack of lanes, at least one.
+  static Many column(const Carrier* x, std::size_t count) {
+    const auto row = [x](std::size_t r) {
+      Vector v;
+      std::memcpy(&v, x + r * lanes, sizeof v);
+      return v;
+    };
     if constexpr (Shape::in_turn) {
-      State sum;
-      for (std::size_t r = 0; r < rows; ++r) sum.add(decltype(sum.result())::load(x + r * lanes));
+      Many sum{};
+      for (std::size_t r = 0; r < count; ++r) sum.add(row(r));
       return sum;
     } else {
-      return by_pairs<State>(x, rows);
+      // Waiting at level i: the sum of the 2^i rows before, where bit i of the number of rows is set.
+      Many waiting[ceil_log2(rows) + 1];
+      for (std::size_t r = 0; r < count; ++r) {
+        Many sum{row(r)};
+        std::size_t level = 0;
+        for (; r >> level & 1; ++level) sum = merged(waiting[level], sum);
+        waiting[level] = sum;
+      }
+      std::size_t level = 0;
+      while (!(count >> level & 1)) ++level;
+      Many sum = waiting[level];
+      while (count >> ++level)
+        if (count >> level & 1) sum = merged(waiting[level], sum);
+      return sum;
     }
   }
-
-  template <class State> static State by_pairs(const T* x, std::size_t rows) {
-    std::array<State, Shape::rows> row;
-    for (std::size_t r = 0; r < rows; ++r) {
-      row[r] = State{};
-      row[r].add(decltype(row[r].result())::load(x + r * lanes));
-    }
-    for (std::size_t stride = 1; stride < rows; stride *= 2)
-      for (std::size_t r = 0; r + stride < rows; r += 2 * stride) row[r].merge(row[r + stride]);
-    return row[0];
+  static Many merged(Many a, const Many& b) {
+    a.merge(b);
+    return a;
   }
 
-  /// A pack whose first `longer` lanes have one row more than the others.
-  static Many uneven_column(const T* x, std::size_t full_rows, std::size_t longer) {
-    ManyNumbers numbers;
-    for (std::size_t l = 0; l < w; ++l) {
-      const auto one = same_bits<OneNumbers>(column<One>(x + l, full_rows + (l < longer)));
-      for (std::size_t f = 0; f < one.size(); ++f) numbers[f * w + l] = one[f];
-    }
-    return same_bits<Many>(numbers);
+  /// The first `count` lanes of a, and the others of b.
+  static Many joined(std::size_t count, const Many& a, const Many& b) {
+    // A pack of states is a state of packs: number f of lane l lies at f * width + l.
+    Carrier of_a[numbers * w], of_b[numbers * w];
+    std::memcpy(of_a, &a, sizeof a);
+    std::memcpy(of_b, &b, sizeof b);
+    for (std::size_t i = 0; i < numbers * w; ++i) of_a[i] = i % w < count ? of_a[i] : of_b[i];
+    Many all;
+    std::memcpy(&all, of_a, sizeof all);
+    return all;
   }
 
+  /// Lane l takes lane l + half until one is left.
+  template <int count> static One halve_pack(const A<Pack<F, count>>& lane) {
+    if constexpr (count == 1) {
+      return lane;
+    } else {
+      auto low = half_of<0>(lane);
+      low.merge(half_of<1>(lane));
+      return halve_pack<count / 2>(low);
+    }
+  }
+  template <int which, int count> static A<Pack<F, count / 2>> half_of(const A<Pack<F, count>>& lane) {
+    // A state of packs is its numbers, a pack of each.
+    Register<Carrier, count> whole[numbers];
+    Register<Carrier, count / 2> part[numbers];
+    std::memcpy(whole, &lane, sizeof lane);
+    for (std::size_t f = 0; f < numbers; ++f) part[f] = half_of_register<which, count>(whole[f]);
+    A<Pack<F, count / 2>> state;
+    std::memcpy(&state, part, sizeof state);
+    return state;
+  }
+  template <int which, int count>
+  static Register<Carrier, count / 2> half_of_register(Register<Carrier, count> v) {
+    if constexpr (count == 2)
+      return v[which];
+    else
+      return [&]<int... i>(std::integer_sequence<int, i...>) {
+        return __builtin_shufflevector(v, v, which * (count / 2) + i...);
+      }
+    (std::make_integer_sequence<int, count / 2>{});
+  }
+
+  /// The same where only the first n lanes have an element.
+  static One halve(Many (&lane)[packs], std::size_t n) {
+    for (std::size_t half = packs / 2; half > 0; half /= 2) {
+      for (std::size_t p = 0; p < half && (p + half) * w < n; ++p) {
+        const std::size_t both = n - (p + half) * w;  // so many lanes of this pack have a partner
+        const Many sum = merged(lane[p], lane[p + half]);
+        lane[p] = both >= w ? sum : joined(both, sum, lane[p]);
+      }
+      if (n > half * w) n = half * w;
+    }
+    if (n >= w) return halve_pack<width>(lane[0]);
+    One of_pack[w];
+    for (std::size_t l = 0; l < n; ++l) of_pack[l] = extract(lane[0], l);
+    for (std::size_t half = w / 2; half > 0; half /= 2)
+      for (std::size_t l = 0; l < half && l + half < n; ++l) of_pack[l].merge(of_pack[l + half]);
+    return of_pack[0];
+  }
   static One extract(const Many& pack, std::size_t l) {
-    const auto numbers = same_bits<ManyNumbers>(pack);
-    OneNumbers one;
-    for (std::size_t f = 0; f < one.size(); ++f) one[f] = numbers[f * w + l];
-    return same_bits<One>(one);
-  }
-
-  /// Lane l takes lane l + half until one is left; only the first n have an element.
-  template <std::size_t size> static One halve(std::array<One, size>& lane, std::size_t n) {
-    for (std::size_t half = size / 2; half > 0; half /= 2) {
-      for (std::size_t l = 0; l + half < n; ++l) lane[l].merge(lane[l + half]);
-      n = std::min(n, half);
-    }
-    return lane[0];
+    Carrier number[numbers * w], one[numbers];
+    std::memcpy(number, &pack, sizeof pack);
+    for (std::size_t f = 0; f < numbers; ++f) one[f] = number[f * w + l];
+    One state;
+    std::memcpy(&state, one, sizeof state);
+    return state;
   }
 };
 
+/// One lane and one leaf: the textbook loop.
+template <class Fold, template <class> class A, class F> class Leaves<Tree<1, unbounded, Fold>, A, F> {
+ public:
+  template <class T> static void sum(const void* data, std::size_t n, void* state) {
+    const T* x = static_cast<const T*>(data);
+    A<Scalar<F>> sum;
+    for (std::size_t i = 0; i < n; ++i) sum.add(Scalar<F>::of(x[i]));
+    *static_cast<A<Scalar<F>>*>(state) = sum;
+  }
+};
+
+}  // namespace
 }  // namespace samesum::cpu

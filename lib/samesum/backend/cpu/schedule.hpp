@@ -1,13 +1,11 @@
 /// Who sums which leaf, and when. None of it can change the bits of a tree.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <vector>
 
-#include "samesum/accumulator/plain.hpp"
-#include "samesum/backend/cpu/leaf.hpp"
+#include "samesum/backend/cpu/kernels.hpp"
 #include "samesum/backend/cpu/threads.hpp"
 #include "samesum/reading.hpp"
 
@@ -15,41 +13,60 @@ namespace samesum::cpu {
 
 /// Calls task(k) once for each k < tasks, from several threads, in no particular order.
 template <class Task> void for_each_task(int threads, std::size_t tasks, Task task) {
+  if (threads == 1) {
+    for (std::size_t k = 0; k < tasks; ++k) task(k);
+    return;
+  }
   std::atomic<std::size_t> next{0};
   on_threads(threads, [&] {
     for (std::size_t k; (k = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) task(k);
   });
 }
 
-/// Calls visit(k, state of leaf k) for each leaf, from several threads, in no particular order.
-template <class Shape, template <class> class A, class F, class T, class Visit>
-void for_each_leaf(const T* x, std::size_t n, int threads, Visit visit) {
-  const std::size_t leaves = Shape::leaves(n);
-  for_each_task(thread_count(threads, n, leaves), leaves, [&](std::size_t k) {
-    const std::size_t begin = k * Shape::leaf;
-    visit(k, Leaf<Shape, A, F, T>::sum(x + begin, std::min(n - begin, Shape::leaf)));
-  });
-}
+/// Elements that are summed by one loop over their leaves.
+struct Input {
+  SumLeaves sum_leaves;
+  const std::byte* x;
+  std::size_t element_bytes, n;
+
+  /// Writes the states of the leaves from element `begin` on, of at most so many elements.
+  void sum(std::size_t begin, std::size_t most, void* states) const {
+    sum_leaves(x + begin * element_bytes, std::min(most, n - begin), states);
+  }
+};
+
+/// Leaves that one thread sums and merges: an aligned group of them is a subtree.
+inline constexpr std::size_t group = 16;
 
 /// The state of a tree; none where n = 0.
-template <class Shape, template <class> class A, class F, class T>
-std::optional<A<Scalar<F>>> sum_tree(const T* x, std::size_t n, int threads) {
-  if (n == 0) return std::nullopt;
-  if (n <= Shape::leaf) return Leaf<Shape, A, F, T>::sum(x, n);  // without a thread or an allocation
-  std::vector<A<Scalar<F>>> leaves(Shape::leaves(n));
-  for_each_leaf<Shape, A, F>(x, n, threads,
-                             [&](std::size_t k, const A<Scalar<F>>& leaf) { leaves[k] = leaf; });
-  return merge_by_stride_doubling(std::move(leaves));
+template <class Shape, class State> std::optional<State> sum_tree(const Input& input, int threads) {
+  if (input.n == 0) return std::nullopt;
+  const auto sum_group = [&input](std::size_t k) {
+    std::array<State, Shape::leaf == unbounded ? 1 : group> leaves;
+    const std::size_t first = Shape::leaf == unbounded ? 0 : k * group * Shape::leaf;
+    const std::size_t most = Shape::leaf == unbounded ? unbounded : group * Shape::leaf;
+    input.sum(first, most, leaves.data());
+    const std::size_t count = Shape::leaves(std::min(most, input.n - first));
+    return merge_by_stride_doubling(std::span{leaves}.first(count));
+  };
+  const std::size_t groups = (Shape::leaves(input.n) - 1) / group + 1;
+  if (groups == 1) return sum_group(0);  // without a thread or an allocation
+  std::vector<State> states(groups);
+  for_each_task(thread_count(threads, input.n, groups), groups,
+                [&](std::size_t k) { states[k] = sum_group(k); });
+  return merge_by_stride_doubling(std::span{states});
 }
 
-/// Adds each chunk's sum to one shared cell as it comes.
-template <class Shape, class F, class T>
-std::optional<Plain<Scalar<F>>> sum_atomic(const T* x, std::size_t n, int threads) {
-  if (n == 0) return std::nullopt;
+/// Adds each leaf's sum to one shared cell as it comes.
+template <class Shape, class F> std::optional<Plain<Scalar<F>>> sum_atomic(const Input& input, int threads) {
+  if (input.n == 0) return std::nullopt;
   std::atomic<CarrierOf<F>> cell{Scalar<F>::minus_zero().v};
-  for_each_leaf<Shape, Plain, F>(x, n, threads, [&](std::size_t, const Plain<Scalar<F>>& chunk) {
+  const std::size_t leaves = Shape::leaves(input.n);
+  for_each_task(thread_count(threads, input.n, leaves), leaves, [&](std::size_t k) {
+    Plain<Scalar<F>> leaf;
+    input.sum(k * Shape::leaf, Shape::leaf, &leaf);
     CarrierOf<F> seen = cell.load(std::memory_order_relaxed);
-    while (!cell.compare_exchange_weak(seen, (Scalar<F>{seen} + chunk.sum).v, std::memory_order_relaxed)) {
+    while (!cell.compare_exchange_weak(seen, (Scalar<F>{seen} + leaf.sum).v, std::memory_order_relaxed)) {
     }
   });
   return Plain<Scalar<F>>{{cell.load()}};

@@ -6,13 +6,14 @@
 namespace samesum::cpu {
 namespace {
 
-template <class Order, template <class> class A, class F, class T>
+template <std::size_t order, std::size_t accumulator, class Order, template <class> class A, class F, class T>
 std::uint64_t run(const void* data, std::size_t n, int threads) {
-  const T* x = static_cast<const T*>(data);
+  const SumLeaves loop = kernels<SAMESUM_SHARD>().sum_leaves[order][accumulator][Formats::index_of<T>()];
+  const Input input{loop, static_cast<const std::byte*>(data), sizeof(T), n};
   if constexpr (std::is_same_v<Order, Atomic>)
-    return finish<F>(sum_atomic<typename Order::Shape, F>(x, n, threads));
+    return finish<F>(sum_atomic<typename Order::Shape, F>(input, threads));
   else
-    return finish<F>(sum_tree<typename Order::Shape, A, F>(x, n, threads));
+    return finish<F>(sum_tree<typename Order::Shape, A<Scalar<F>>>(input, threads));
 }
 
 }  // namespace
@@ -23,7 +24,10 @@ template <> std::vector<Variant> table<SAMESUM_SHARD>() {
   for_each_order_and_accumulator([&]<class Order, template <class> class A>() {
     if constexpr (refusal<Order, A>("cpu").empty()) {
       Variant v = describe<Order, A, F>("cpu");
-      Formats::for_each([&]<class T>() { v.run[Formats::index_of<T>()] = run<Order, A, F, T>; });
+      Formats::for_each([&]<class T>() {
+        v.run[Formats::index_of<T>()] =
+            run<Orders::index_of<Order>(), Accumulators::index_of<A>(), Order, A, F, T>;
+      });
       variants.push_back(v);
     }
   });

@@ -5,13 +5,14 @@
 
 namespace samesum::cpu {
 
-/// How many threads to run: `asked`, or for 0 one for each 2^18 elements and at most as many as the machine
+/// How many threads to run: `asked`, or for 0 one for each 2^17 elements and at most as many as the machine
 /// has; never more than there are tasks.
 int thread_count(int asked, std::size_t n, std::size_t tasks);
 
 /// Runs work() on that many threads, this one included, each in the standard floating-point environment, and
-/// waits for all. Where the system gives fewer threads, fewer run: work takes tasks from a queue, so all of
-/// them are done anyway.
+/// waits for all. The others come from a pool, which grows to what was asked for at most and lives as long
+/// as the process. Where they are busy, or the system gives fewer, fewer run: work takes tasks from a queue,
+/// so all of them are done anyway.
 void on_threads(int threads, const std::function<void()>& work);
 
 }  // namespace samesum::cpu

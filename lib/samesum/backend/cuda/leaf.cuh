@@ -37,7 +37,7 @@ template <class Shape, template <class> class A, class F, class T> class WarpLea
   __device__ static State sum(const T* x, int n) {
     if (reinterpret_cast<std::uintptr_t>(x) % 16 != 0 || n < full) return sum_ragged(x, n);
     const State state = sum_full(x);
-    if constexpr (std::is_same_v<Fast<F>, Unchecked<F>> && sizeof(State) > sizeof(F))
+    if constexpr (std::is_same_v<Fast<F>, Unchecked<Scalar<F>>> && sizeof(State) > sizeof(F))
       if (__any_sync(whole_warp, thread() == 0 && is_doubtful(state, x))) return sum_ragged(x, full);
     return state;
   }

@@ -62,27 +62,8 @@ template <class F> struct Pair {
   __device__ static Pair from(Native x) { return {reinterpret_cast<const std::uint32_t&>(x)}; }
 };
 
-/// A lane for which nothing is zero, infinite or NaN: the compensated accumulators ask about these at every
-/// step, and the answer is nearly always no. is_doubtful in leaf.cuh finds where it may have been wrong, if
-/// an accumulator's first number is its sum and it asks for zeros only for the sake of their sign.
-template <class F> struct Unchecked {
-  F v;
-
-  __device__ static Unchecked zero() { return {0}; }
-  __device__ static Unchecked minus_zero() { return {-F{0}}; }
-  __device__ static Unchecked of(F x) { return {x}; }
-  template <class T> __device__ static Unchecked of(T x) { return {Scalar<F>::of(x).v}; }
-
-  __device__ friend Unchecked operator+(Unchecked a, Unchecked b) { return {a.v + b.v}; }
-  __device__ friend Unchecked operator-(Unchecked a, Unchecked b) { return {a.v - b.v}; }
-  __device__ friend std::false_type operator==(Unchecked, Unchecked) { return {}; }
-  __device__ friend std::true_type is_finite(Unchecked) { return {}; }
-  __device__ friend Unchecked select(std::true_type, Unchecked a, Unchecked) { return a; }
-  __device__ friend Unchecked select(std::false_type, Unchecked, Unchecked b) { return b; }
-};
-
 /// What lanes of F are computed in, and how many lanes that is.
-template <class F> using Fast = std::conditional_t<sizeof(F) == 2, Pair<F>, Unchecked<F>>;
+template <class F> using Fast = std::conditional_t<sizeof(F) == 2, Pair<F>, Unchecked<Scalar<F>>>;
 template <class V> inline constexpr int width = 1;
 template <class F> inline constexpr int width<Pair<F>> = 2;
 
@@ -98,9 +79,8 @@ template <class V, class T> __device__ V load(const T* x) {
 template <template <class> class A, class F> __device__ A<Scalar<F>> lane_of(const A<Scalar<F>>& state, int) {
   return state;
 }
-template <template <class> class A, class F>
-__device__ A<Scalar<F>> lane_of(const A<Unchecked<F>>& state, int) {
-  return std::bit_cast<A<Scalar<F>>>(state);
+template <template <class> class A, class V> __device__ A<V> lane_of(const A<Unchecked<V>>& state, int) {
+  return std::bit_cast<A<V>>(state);
 }
 template <template <class> class A, class F> __device__ A<Scalar<F>> lane_of(const A<Pair<F>>& state, int i) {
   constexpr std::size_t numbers = sizeof(state) / sizeof(Pair<F>);

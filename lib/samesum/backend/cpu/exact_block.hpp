@@ -1,0 +1,201 @@
+/// Exact sums of elements in fp64 arithmetic: where a block's elements span few enough bits, they add up
+/// without a rounding in one, two or three words. Each instruction set has a copy of its own.
+#pragma once
+
+#include "samesum/backend/cpu/kernels.hpp"
+#include "samesum/backend/cpu/leaf.hpp"
+
+namespace samesum::cpu {
+namespace {
+
+template <class T> class ExactBlocks {
+  static constexpr int width = vector_bytes / 8, narrow = vector_bytes / int{sizeof(T)};
+  static constexpr std::size_t w = width, chains = 4, step = w * chains;
+  using V = Pack<fp64, width>;
+  using Bits = BitsOf<T>;
+  using Words = Register<Bits, narrow>;
+  static_assert(exact_step % step == 0 && exact_step % narrow == 0);
+
+ public:
+  /// See AddExactly.
+  static std::size_t add(Expansions& sum, const void* data, std::size_t n) {
+    const T* x = static_cast<const T*>(data);
+    ExactBlocks blocks{sum};
+    std::size_t done = 0;
+    while (done < n) {
+      const std::size_t size = n - done < exact_block ? n - done : exact_block;
+      if (!blocks.add_block(x + done, size)) break;
+      done += size;
+    }
+    blocks.save(sum);
+    return done;
+  }
+
+ private:
+  explicit ExactBlocks(const Expansions& sum) {
+    for (std::size_t i = 0; i < Expansions::words; ++i) std::memcpy(&sum_.word[i], sum.word[i], sizeof(V));
+  }
+  void save(Expansions& sum) const {
+    for (std::size_t i = 0; i < Expansions::words; ++i) std::memcpy(sum.word[i], &sum_.word[i], sizeof(V));
+  }
+
+  /// A sum of three words, and what they could not hold, if it is not all zero but for signs.
+  struct Words3 {
+    V word[Expansions::words];
+    Register<std::uint64_t, width> lost{};
+
+    void add(V x) {
+      for (V& w : word) {
+        const auto [total, error] = two_sum(w, x);
+        w = total;
+        x = error;
+      }
+      lost |= same_bits<Register<std::uint64_t, width>>(x.v) << 1;
+    }
+    bool is_exact() const {
+      std::uint64_t bits[width], any = 0;
+      std::memcpy(bits, &lost, sizeof bits);
+      for (const std::uint64_t b : bits) any |= b;
+      return any == 0;
+    }
+  };
+
+  /// The bits that elements span: they are multiples of 2^lowest and below 2^(highest + 1).
+  struct Range {
+    bool finite, zero;
+    int highest, lowest;
+    int span() const { return highest - lowest; }
+  };
+
+  /// Largest and smallest magnitude seen, lane by lane. Zeros do not count as small.
+  struct Extremes {
+    Words largest{}, smallest = ~Words{};
+
+    [[gnu::always_inline]] void see(const T* x) {
+      Words bits;
+      std::memcpy(&bits, x, sizeof bits);
+      const Words magnitude = bits & Bits(~Format<T>::sign_bit);
+      const Words less = magnitude - Bits{1};
+      largest = magnitude > largest ? magnitude : largest;
+      smallest = less < smallest ? less : smallest;
+    }
+
+    Range range() const {
+      Bits most[narrow], least[narrow];
+      std::memcpy(most, &largest, sizeof largest);
+      std::memcpy(least, &smallest, sizeof smallest);
+      for (int half = narrow / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; ++l) {
+          most[l] = most[l] > most[l + half] ? most[l] : most[l + half];
+          least[l] = least[l] < least[l + half] ? least[l] : least[l + half];
+        }
+      const int high = field(most[0]), low = field(Bits(least[0] + 1));
+      return {most[0] < Format<T>::infinity, most[0] == 0, high + Format<T>::min_exponent - 1,
+              low + Format<T>::min_quantum - 1};
+    }
+    static int field(Bits magnitude) {
+      const int exponent = int(magnitude >> (Format<T>::precision - 1));
+      return exponent == 0 ? 1 : exponent;
+    }
+  };
+
+  /// All of the block or nothing.
+  bool add_block(const T* x, std::size_t n) {
+    int log2_adds = 0;  // of a column, rounded up
+    while ((w << log2_adds) < n) ++log2_adds;
+    // Most blocks are like the one before: if that fitted into one word, this one is added while it is
+    // looked at.
+    V plain = V::zero();
+    const Range range = hopeful_ ? look<true>(x, n, plain) : look<false>(x, n, plain);
+    if (!range.finite) return false;
+    if (range.zero) return true;
+    Words3 sum = sum_;
+    const int least = std::max(log2_adds - 3, 2);  // see add_in_windows; a step is four additions
+    // Every partial sum is a multiple of 2^lowest, below 2^(highest + 1 + log2_adds).
+    const bool fits = range.span() + 1 + log2_adds <= 53;
+    if (fits) {
+      if (!hopeful_) look<true>(x, n, plain);
+      sum.add(plain);
+    } else if (range.highest + 3 + log2_adds >= Format<fp64>::max_exponent) {
+      return false;
+    } else if (const int adds = log2_for<2>(range.span(), log2_adds); adds >= least) {
+      add_in_windows<2>(sum, x, n, range.highest, adds);
+    } else if (const int fewer = log2_for<3>(range.span(), log2_adds); fewer >= least) {
+      add_in_windows<3>(sum, x, n, range.highest, fewer);
+    } else {
+      return false;
+    }
+    hopeful_ = fits;
+    if (!sum.is_exact()) return false;
+    sum_ = sum;
+    return true;
+  }
+
+  /// Looks at the elements, and adds them plainly if asked to.
+  template <bool add> static Range look(const T* x, std::size_t n, V& sum) {
+    Extremes extremes;
+    V chain[chains];
+    for (V& c : chain) c = V::zero();
+#pragma GCC unroll 1
+    for (std::size_t i = 0; i < n; i += exact_step)
+      for (std::size_t k = 0; k < exact_step; k += narrow) {
+        extremes.see(x + i + k);
+        if constexpr (add)
+          for (std::size_t j = k; j < k + narrow; j += w)
+            chain[j / w % chains] = chain[j / w % chains] + V::load(x + i + j);
+      }
+    for (std::size_t c = 1; c < chains; ++c) chain[0] = chain[0] + chain[c];
+    if (add) sum = chain[0];
+    return extremes.range();
+  }
+
+  /// A window begins at 1.5·2^e. While its sum stays within [2^e, 2^(e+1)), adding x to it rounds x to a
+  /// multiple of 2^(e-52), and what x has left is exact (Dekker 1971) and goes to the next window; the last
+  /// one begins at zero and must not round. With 2^k additions of at most 2^m each, e = m + k + 2 is enough,
+  /// and what is left is at most 2^(e-53): 51 - k bits lower.
+  template <int windows> static int log2_for(int span, int log2_adds) {
+    // m = highest + 1, then (windows - 1) times lower; the last needs m + k - lowest <= 53.
+    const int most = (52 + 51 * (windows - 1) - span) / windows;
+    return most < log2_adds ? most : log2_adds;
+  }
+  /// Every 2^k additions, of up to 2^(k+3), the windows begin anew.
+  template <int windows>
+  static void add_in_windows(Words3& sum, const T* x, std::size_t n, int highest, int k) {
+    V start[windows], total[windows];
+    for (int i = 0, m = highest + 1; i < windows; ++i, m -= 51 - k) {
+      const int e = std::max(m + k + 2, Format<fp64>::min_exponent);  // below it nothing is rounded
+      start[i] = i + 1 < windows ? V{typename V::Storage{} + 1.5 * power_of_two(e)} : V::zero();
+      total[i] = V::zero();
+    }
+    for (std::size_t done = 0, most = w << k; done < n; done += most) {
+      V chain[windows][chains];
+      for (int i = 0; i < windows; ++i)
+        for (V& c : chain[i]) c = start[i];
+      const T* end = x + std::min(n, done + most);
+#pragma GCC unroll 1
+      for (const T* at = x + done; at < end; at += step)
+        for (std::size_t c = 0; c < chains; ++c) {
+          V rest = V::load(at + c * w);
+          for (int i = 0; i + 1 < windows; ++i) {
+            const V t = chain[i][c] + rest;
+            rest = rest - (t - chain[i][c]);
+            chain[i][c] = t;
+          }
+          chain[windows - 1][c] = chain[windows - 1][c] + rest;
+        }
+      for (int i = 0; i < windows; ++i) {
+        V part = chain[i][0] - start[i];
+        for (std::size_t c = 1; c < chains; ++c) part = part + (chain[i][c] - start[i]);
+        // Multiples of 2^(m + k - 50), below 2^(m + k + 3) all together: 53 bits. The last window is full.
+        i + 1 < windows ? total[i] = total[i] + part : (sum.add(part), part);
+      }
+    }
+    for (int i = 0; i + 1 < windows; ++i) sum.add(total[i]);
+  }
+
+  Words3 sum_;
+  bool hopeful_ = true;
+};
+
+}  // namespace
+}  // namespace samesum::cpu

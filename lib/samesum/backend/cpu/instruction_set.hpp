@@ -1,0 +1,38 @@
+/// Which instructions the inner loops use. None of it can change a bit.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace samesum::cpu {
+
+/// Each of them includes those before it.
+enum class InstructionSet {
+  baseline,  ///< what every processor of the architecture has: SSE2, NEON
+  avx2,      ///< AVX2 and F16C: Haswell (2013), Zen (2017) and later
+  avx512,    ///< AVX-512 F, BW, DQ, VL: Skylake-SP (2017), Zen 4 (2022) and later
+};
+
+/// Those that were compiled, the widest last.
+#if defined(__x86_64__)
+inline constexpr std::array instruction_sets{InstructionSet::baseline, InstructionSet::avx2,
+                                             InstructionSet::avx512};
+#else
+inline constexpr std::array instruction_sets{InstructionSet::baseline};
+#endif
+
+constexpr std::string_view name_of(InstructionSet set) {
+  constexpr std::array<std::string_view, 3> names{"baseline", "avx2", "avx512"};
+  return names[static_cast<std::size_t>(set)];
+}
+
+/// Whether this machine has it.
+bool is_supported(InstructionSet set);
+
+/// The one in use: the widest that this machine has, unless another was forced.
+InstructionSet instruction_set();
+
+/// For tests and experiments: all sums of this process use it from now on. It must be supported.
+void force(InstructionSet set);
+
+}  // namespace samesum::cpu

@@ -1,0 +1,38 @@
+/// Compiled once for each instruction set and format. Nothing here may leave a function behind that another
+/// object file could be linked with: it might have instructions that the machine lacks.
+#include "samesum/backend/cpu/kernels.hpp"
+
+#include "samesum/backend/cpu/exact_block.hpp"
+#include "samesum/backend/cpu/leaf.hpp"
+#include "samesum/recipe.hpp"
+
+namespace samesum::cpu {
+namespace {
+
+using F = Formats::at<SAMESUM_SHARD>;
+
+template <class Order, template <class> class A, std::size_t... format>
+constexpr void fill(SumLeaves* entry, std::index_sequence<format...>) {
+  using Loops = Leaves<typename Order::Shape, A, F>;
+  ((entry[format] = Loops::template sum<Formats::at<format>>), ...);
+}
+
+constexpr Kernels make() {
+  Kernels all{};
+  for_each_order_and_accumulator([&]<class Order, template <class> class A>() {
+    if constexpr (refusal<Order, A>("cpu").empty())
+      fill<Order, A>(all.sum_leaves[Orders::index_of<Order>()][Accumulators::index_of<A>()],
+                     std::make_index_sequence<Formats::size>{});
+  });
+  all.add_exactly = ExactBlocks<F>::add;
+  return all;
+}
+
+}  // namespace
+
+template <> const Kernels& kernels_of<InstructionSet::SAMESUM_INSTRUCTION_SET, SAMESUM_SHARD>() {
+  static constexpr Kernels all = make();
+  return all;
+}
+
+}  // namespace samesum::cpu

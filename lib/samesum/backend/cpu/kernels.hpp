@@ -1,0 +1,44 @@
+/// The inner loops: what is compiled once for each instruction set.
+#pragma once
+
+#include "samesum/accumulator/accumulators.hpp"
+#include "samesum/backend/cpu/instruction_set.hpp"
+#include "samesum/order/orders.hpp"
+
+namespace samesum::cpu {
+
+/// Writes the states of the leaves of n >= 1 elements.
+using SumLeaves = void (*)(const void* x, std::size_t n, void* states);
+
+/// Sums in fp64, one a column, as three words each that together have lost nothing.
+struct Expansions {
+  static constexpr std::size_t words = 3, columns = 8;
+  double word[words][columns] = {};
+};
+
+/// Adds elements from the first on, and says how many: it stops before those that the words would not hold.
+/// n is a multiple of exact_step.
+using AddExactly = std::size_t (*)(Expansions& sum, const void* x, std::size_t n);
+inline constexpr std::size_t exact_step = 64;
+inline constexpr std::size_t exact_block = 2048;  ///< so many at a time are taken or not
+
+/// The loops of one format: leaves with accumulators in it, exact sums of elements in it.
+struct Kernels {
+  SumLeaves sum_leaves[Orders::size][Accumulators::size][Formats::size];  ///< by format of the elements
+  AddExactly add_exactly;
+};
+
+template <InstructionSet set, std::size_t shard> const Kernels& kernels_of();
+
+/// Those in use.
+template <std::size_t shard> const Kernels& kernels() {
+  const Kernels* found = nullptr;
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    const InstructionSet set = instruction_set();
+    ((set == instruction_sets[i] && (found = &kernels_of<instruction_sets[i], shard>(), true)) || ...);
+  }
+  (std::make_index_sequence<instruction_sets.size()>{});
+  return *found;
+}
+
+}  // namespace samesum::cpu

@@ -1,0 +1,27 @@
+/// Linked into a test: all of it runs with the instruction set that SAMESUM_TEST_INSTRUCTION_SET names. Exits
+/// with 77 where this machine lacks it.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "samesum/backend/cpu/instruction_set.hpp"
+
+namespace samesum::cpu {
+namespace {
+
+[[maybe_unused]] const bool forced = [] {
+  const char* name = std::getenv("SAMESUM_TEST_INSTRUCTION_SET");
+  if (!name) return false;
+  const auto found = std::ranges::find(instruction_sets, std::string_view{name},
+                                       [](InstructionSet set) { return name_of(set); });
+  if (found == instruction_sets.end() || !is_supported(*found)) {
+    std::printf("skipped: this machine has no %s\n", name);
+    std::exit(77);
+  }
+  force(*found);
+  return true;
+}();
+
+}  // namespace
+}  // namespace samesum::cpu
