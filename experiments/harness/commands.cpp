@@ -47,18 +47,24 @@ bool matches(std::string_view glob, std::string_view name) {
 
 namespace {
 
-/// Everything that has a name: the registry, and the peers that take this input.
-template <class Visit> void for_each_method(const FormatInfo& input, Visit visit) {
+/// Everything that has a name: the registry, and the peers.
+template <class Visit> void for_each_method(Visit visit) {
   for (const Variant& v : variants()) visit(v);
-  for (const Variant& v : peers())
-    if (v.launch[input.index]) visit(v);
+  for (const Variant& v : peers()) visit(v);
+}
+
+/// Why peers that the glob may have meant are not here.
+std::string absence(const std::string& glob) {
+  for (const Absent& peer : absent_peers())
+    if (glob.starts_with(peer.backend + "/")) return ": " + peer.reason;
+  return "; try 'tree/*' or see `samesum list`";
 }
 
 std::vector<const Variant*> matching_one(const std::string& glob, const FormatInfo& input) {
   const std::string completed = complete_method(glob, input);
   const bool has_backend = completed.find('@') != std::string::npos;
   std::vector<const Variant*> found;
-  for_each_method(input, [&](const Variant& v) {
+  for_each_method([&](const Variant& v) {
     const bool by_default = (v.backend == "cpu" || v.backend == "cuda") && !v.slow;
     const std::string recipe = v.name.substr(0, v.name.find('@'));
     if (has_backend ? matches(completed, v.name) : by_default && matches(completed, recipe))
@@ -66,14 +72,13 @@ std::vector<const Variant*> matching_one(const std::string& glob, const FormatIn
   });
   const bool full_name =
       completed.find('/') != std::string::npos && completed.find_first_of("*?") == std::string::npos;
-  if (full_name && (found.empty() || !has_backend))
+  if (full_name && (found.empty() || !has_backend) && !completed.ends_with("@peer"))
     return {&find(completed)};  // which knows the reason, or the nearest names, where there is none
   if (found.empty() && !has_backend)
-    for_each_method(input, [&](const Variant& v) {
+    for_each_method([&](const Variant& v) {
       if (matches(completed, v.name)) found.push_back(&v);
     });
-  if (found.empty())
-    throw UsageError{"--methods: '" + glob + "' matches no method; try 'tree/*' or see `samesum list`"};
+  if (found.empty()) throw UsageError{"--methods: '" + glob + "' matches no method" + absence(glob)};
   return found;
 }
 
@@ -84,7 +89,7 @@ std::vector<const Variant*> variants_matching(const std::string& globs, const Fo
   std::istringstream in{globs.empty() ? "," : globs};
   for (std::string glob; std::getline(in, glob, ',');)
     for (const Variant* v : matching_one(glob, input))
-      if (std::ranges::find(all, v) == all.end()) all.push_back(v);
+      if (takes(*v, input) && std::ranges::find(all, v) == all.end()) all.push_back(v);
   return all;
 }
 
