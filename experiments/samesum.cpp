@@ -79,10 +79,8 @@ void add_compare(CLI::App& app, Report& report) {
   });
 }
 
-/// One printable line, whatever the message was.
 int refuse(std::string message) {
-  std::replace(message.begin(), message.end(), '\n', ' ');
-  message = printable(message);
+  message = one_line(std::move(message));
   const bool named = message.rfind("samesum: ", 0) == 0;
   std::cerr << (named ? "" : "samesum: ") << message << std::endl;
   return bad_usage;

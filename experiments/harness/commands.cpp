@@ -1,6 +1,7 @@
 #include "harness/commands.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <sstream>
 
 #include "harness/peers.hpp"
@@ -60,14 +61,16 @@ std::string absence(const std::string& glob) {
   return "; try 'tree/*' or see `samesum list`";
 }
 
-std::vector<const Variant*> matching_one(const std::string& glob, const FormatInfo& input) {
+bool chosen_by_default(const Variant& v) { return (v.backend == "cpu" || v.backend == "cuda") && !v.slow; }
+
+std::vector<const Variant*> matching_one(const std::string& option, const std::string& glob,
+                                         const FormatInfo& input) {
   const std::string completed = complete_method(glob, input);
   const bool has_backend = completed.find('@') != std::string::npos;
   std::vector<const Variant*> found;
   for_each_method([&](const Variant& v) {
-    const bool by_default = (v.backend == "cpu" || v.backend == "cuda") && !v.slow;
     const std::string recipe = v.name.substr(0, v.name.find('@'));
-    if (has_backend ? matches(completed, v.name) : by_default && matches(completed, recipe))
+    if (has_backend ? matches(completed, v.name) : chosen_by_default(v) && matches(completed, recipe))
       found.push_back(&v);
   });
   const bool full_name =
@@ -78,18 +81,55 @@ std::vector<const Variant*> matching_one(const std::string& glob, const FormatIn
     for_each_method([&](const Variant& v) {
       if (matches(completed, v.name)) found.push_back(&v);
     });
-  if (found.empty()) throw UsageError{"--methods: '" + glob + "' matches no method" + absence(glob)};
+  if (found.empty()) throw UsageError{option + ": '" + glob + "' matches no method" + absence(glob)};
   return found;
+}
+
+/// Each glob of a list with commas between them; an empty list has one, which is empty.
+void for_each_glob(const std::string& globs, auto visit) {
+  std::istringstream in{globs.empty() ? "," : globs};
+  for (std::string glob; std::getline(in, glob, ',');) visit(glob);
+}
+
+void append_once(std::vector<const Variant*>& all, const Variant* v) {
+  if (std::ranges::find(all, v) == all.end()) all.push_back(v);
 }
 
 }  // namespace
 
 std::vector<const Variant*> variants_matching(const std::string& globs, const FormatInfo& input) {
   std::vector<const Variant*> all;
-  std::istringstream in{globs.empty() ? "," : globs};
-  for (std::string glob; std::getline(in, glob, ',');)
-    for (const Variant* v : matching_one(glob, input))
-      if (takes(*v, input) && std::ranges::find(all, v) == all.end()) all.push_back(v);
+  for_each_glob(globs, [&](const std::string& glob) {
+    for (const Variant* v : matching_one("--methods", glob, input))
+      if (takes(*v, input)) append_once(all, v);
+  });
+  return all;
+}
+
+std::vector<const Variant*> variants_in_own_format(const std::string& globs) {
+  std::vector<const Variant*> all;
+  if (globs.empty()) {
+    for (const FormatInfo& format : formats)
+      for_each_method([&](const Variant& v) {
+        if (v.format == &format && takes(v, format) && (chosen_by_default(v) || is_peer(v)))
+          all.push_back(&v);
+      });
+    return all;
+  }
+  for_each_glob(globs, [&](const std::string& glob) {
+    bool found = false;
+    std::exception_ptr refusal;  // of one format: a peer may exist for another
+    for (const FormatInfo& format : formats) try {
+        for (const Variant* v : matching_one("--filter", glob, format)) {
+          if (v->format != &format || !takes(*v, format)) continue;
+          found = true;
+          append_once(all, v);
+        }
+      } catch (const std::exception&) {
+        refusal = std::current_exception();
+      }
+    if (!found) std::rethrow_exception(refusal);
+  });
   return all;
 }
 

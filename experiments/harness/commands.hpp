@@ -56,6 +56,10 @@ bool matches(std::string_view glob, std::string_view name);
 /// nothing for any input, and what `find` throws for a name without * and ? that no variant has.
 std::vector<const Variant*> variants_matching(const std::string& globs, const FormatInfo& input);
 
+/// The same for an experiment that gives each method elements of the method's own format; "exact" means all
+/// four. Empty means all on a CPU and on a GPU, but for those that are slow by their nature, and the peers.
+std::vector<const Variant*> variants_in_own_format(const std::string& globs);
+
 void check_threads(int threads);
 
 }  // namespace samesum::harness

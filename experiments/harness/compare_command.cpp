@@ -1,34 +1,14 @@
-#include <unistd.h>
-
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 
 #include "harness/commands.hpp"
 #include "harness/input.hpp"
+#include "harness/progress.hpp"
 #include "harness/results.hpp"
 #include "harness/text.hpp"
 
 namespace samesum::harness {
 namespace {
-
-/// "[3/40] tree/kahan/fp32@cpu" on standard error, where somebody watches it; gone when the work is done.
-class Progress {
- public:
-  Progress() = default;
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-  ~Progress() {
-    if (watched_) std::fputs("\r\033[K", stderr);
-  }
-
-  void show(std::size_t done, std::size_t all, const std::string& name) const {
-    if (watched_) std::fprintf(stderr, "\r\033[K[%zu/%zu] %s", done + 1, all, name.c_str());
-  }
-
- private:
-  bool watched_ = isatty(STDERR_FILENO) == 1;
-};
 
 /// The data where a GPU can read them, from the moment that they are first needed there.
 class OnGpu {

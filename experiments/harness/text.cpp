@@ -1,5 +1,6 @@
 #include "harness/text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -106,6 +107,11 @@ std::string printable(std::string_view text, bool keep_high_bytes) {
       line += c;
   }
   return line;
+}
+
+std::string one_line(std::string message) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  return printable(message);
 }
 
 std::string hexadecimal(Number x) { return print("%a", x.to_double()); }

@@ -16,6 +16,9 @@ std::string shortest_decimal(Number x);
 /// terminal.
 std::string printable(std::string_view text, bool keep_high_bytes = true);
 
+/// A message as one printable line.
+std::string one_line(std::string message);
+
 /// As printf's %a writes the value.
 std::string hexadecimal(Number x);
 

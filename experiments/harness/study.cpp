@@ -1,0 +1,179 @@
+#include "harness/study.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "harness/text.hpp"
+
+namespace samesum::harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum ExitCode { success = 0, check_failed = 1, bad_usage = 2 };
+
+constexpr int schema_version = 2;  // 1 had an object a file
+
+Json without_date(Json header) {
+  if (header.contains("provenance")) header["provenance"].erase("date");
+  return header;
+}
+
+/// An object if the text is one.
+Json parse_object(const std::string& line) {
+  const Json object = Json::parse(line, nullptr, false);
+  return object.is_object() ? object : Json(nullptr);
+}
+
+/// How the line of a row begins that has this key: rows are found by their text alone.
+std::string beginning(const Json& key) {
+  std::string text = json_line(key);
+  text.erase(text.rfind('}'));
+  return text + ',';
+}
+
+/// The key's values in words, for the progress.
+std::string in_words(const Json& key) {
+  std::string words;
+  for (const auto& [name, value] : key.items())
+    if (name != "kind") words += (value.is_string() ? value.get<std::string>() : value.dump()) + ' ';
+  return words;
+}
+
+/// CLI11 takes -1 for 2^64 - 1.
+std::string is_seed(const std::string& text) {
+  const bool digits = text.find_first_not_of("0123456789") == text.npos && text.size() <= 18;
+  return digits ? "" : "'" + text + "' is no seed; give a number of at most 18 digits";
+}
+
+[[noreturn]] void cannot_write(const std::string& path, const std::string& why) {
+  throw OutputError{"--out: " + path + ": cannot be written: " + why +
+                    "; name a folder that is there or can be made"};
+}
+
+}  // namespace
+
+Study::Study(const std::string& name, const std::string& question, const std::string& examples)
+    : name_{name}, question_{question}, app_{std::make_unique<CLI::App>(question, name)} {
+  CLI::Option* quick = app_->add_flag("--quick", quick_, "A minute or less on 2 cores (default)");
+  app_->add_flag("--full", full_, "Everything: tens of minutes")->excludes(quick);
+  app_->add_option("--seed", seed_, "Of the data (default 1)")->type_name("N")->check(is_seed, "");
+  app_->add_option("--filter", filter_, "Methods, as in samesum compare --methods")->type_name("GLOB,…");
+  app_->add_option("--out", folder_, "Append rows to a file there, skip those it has")->type_name("DIR");
+  app_->add_flag("--json", json_, "Print rows as lines of JSON");
+  app_->footer("With --out DIR rows go to DIR/" + name +
+               ".jsonl. Whoever is interrupted starts\nthe same command again.\n\nExamples:\n" + examples +
+               "\n\nExit codes: 0; 1 if a bound, a promise or a bit is broken; 2 for wrong usage.");
+}
+
+Study::~Study() = default;
+
+int Study::run(int argc, const char* const* argv, const std::function<void(Study&)>& experiment) {
+  try {
+    app_->parse(argc, argv);
+    if (!folder_.empty()) {
+      path_ = (fs::path{folder_} / (name_ + ".jsonl")).string();
+      std::error_code error;
+      fs::create_directories(folder_, error);
+      if (error) cannot_write(folder_, error.message());
+      check_writable(path_);
+    }
+    experiment(*this);
+  } catch (const CLI::ParseError& e) {
+    std::ostringstream out, err;
+    if (app_->exit(e, out, err) != success) return refuse(std::string{e.what()} + " (see --help)");
+    std::cout << out.str();
+  } catch (const std::bad_alloc&) {
+    return refuse("the data do not fit into memory");
+  } catch (const std::exception& e) {
+    return refuse(e.what());
+  }
+  progress_.clear();
+  return failed_ ? check_failed : success;
+}
+
+Json Study::row(const Json& key, const std::function<Json()>& measure) {
+  if (!begun_) begin();
+  progress_.show(done_++, expected_, in_words(key));
+  const std::string begins = beginning(key);
+  if (const auto old = lines_.lower_bound(begins); old != lines_.end() && old->starts_with(begins)) {
+    if (json_) put(*old + '\n');
+    return Json::parse(*old);
+  }
+  Json row = key;
+  row.update(measure());
+  const std::string line = json_line(row);
+  if (!line.starts_with(begins))
+    throw std::logic_error{"the row " + line + " has another key than " + begins};
+  write(line);
+  return row;
+}
+
+void Study::print(const std::string& line) {
+  if (!json_) put(line + '\n');
+}
+
+void Study::fail(const std::string& why) {
+  failed_ = true;
+  progress_.clear();
+  std::cerr << name_ << ": check failed: " << printable(why) << std::endl;
+}
+
+void Study::begin() {
+  begun_ = true;
+  const Json header = {{"kind", "study"},       {"schema", schema_version},         {"experiment", name_},
+                       {"question", question_}, {"mode", full_ ? "full" : "quick"}, {"seed", seed_},
+                       {"filter", filter_},     {"provenance", provenance()}};
+  if (json_) put(json_line(header));
+  if (!path_.empty()) continue_or_replace(header);
+}
+
+void Study::continue_or_replace(const Json& header) {
+  std::ifstream in{path_, std::ios::binary};
+  const bool exists = in.is_open();
+  std::uintmax_t whole = 0;  // bytes, up to the end of the last line that is one
+  for (std::string line; std::getline(in, line) && !in.eof();) {
+    const Json object = parse_object(line);
+    if (object.is_null() || (whole == 0 && without_date(object) != without_date(header))) break;
+    if (whole > 0) lines_.insert(line);
+    whole += line.size() + 1;
+  }
+  in.close();
+  if (whole > 0) {
+    fs::resize_file(path_, whole);  // without the line that was being written when the process was killed
+  } else {
+    if (exists)
+      std::cerr << name_ << ": " << printable(path_)
+                << ": of other settings, another machine or build: replaced" << std::endl;
+    write_file(path_, json_line(header));
+  }
+  file_.reset(std::fopen(path_.c_str(), "ab"));
+  if (!file_) cannot_write(path_, std::strerror(errno));
+}
+
+void Study::write(const std::string& line) {
+  if (json_) put(line);
+  if (!file_) return;
+  const bool written =
+      std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() && std::fflush(file_.get()) == 0;
+  if (!written) cannot_write(path_, std::strerror(errno));
+}
+
+void Study::put(const std::string& text) {
+  progress_.clear();
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    throw OutputError{std::string{"standard output: cannot be written: "} + std::strerror(errno)};
+}
+
+int Study::refuse(const std::string& message) const {
+  progress_.clear();
+  std::cerr << name_ << ": " << one_line(message) << std::endl;
+  return bad_usage;
+}
+
+}  // namespace samesum::harness

@@ -1,0 +1,77 @@
+/// What all experiments have in common: the command line, the file of results, which can be continued, the
+/// progress and the exit code.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "harness/progress.hpp"
+#include "harness/results.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace samesum::harness {
+
+class Study {
+ public:
+  /// The name is that of the program, of its file of results and in their header; each example is a line.
+  Study(const std::string& name, const std::string& question, const std::string& examples);
+  ~Study();
+  Study(const Study&) = delete;
+  Study& operator=(const Study&) = delete;
+
+  /// For options that one experiment alone has.
+  CLI::App& app() { return *app_; }
+
+  /// Reads the arguments, runs the experiment and gives the exit code: 0, 1 if it called `fail`, 2 for wrong
+  /// usage and for what cannot be written.
+  int run(int argc, const char* const* argv, const std::function<void(Study&)>& experiment);
+
+  bool full() const { return full_; }
+  std::uint64_t seed() const { return seed_; }
+  const std::string& filter() const { return filter_; }
+
+  /// So many rows are to come.
+  void expect(std::size_t rows) { expected_ += rows; }
+
+  /// The row that begins with these fields: from the file if it is there, else measured now, and written.
+  /// What is measured may name the key's fields again, with the same values.
+  Json row(const Json& key, const std::function<Json()>& measure);
+
+  /// A line of the table, for readers; nothing where rows are printed for programs.
+  void print(const std::string& line);
+
+  /// A bound, a promise or a bit was broken.
+  void fail(const std::string& why);
+
+ private:
+  struct FileCloser {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  void begin();
+  void continue_or_replace(const Json& header);
+  void write(const std::string& line);
+  void put(const std::string& text);
+  int refuse(const std::string& message) const;
+
+  std::string name_, question_;
+  std::unique_ptr<CLI::App> app_;
+  bool quick_ = false, full_ = false, json_ = false;
+  std::uint64_t seed_ = 1;
+  std::string filter_, folder_;
+
+  bool begun_ = false, failed_ = false;
+  std::size_t done_ = 0, expected_ = 0;
+  std::set<std::string> lines_;  ///< of rows that are in the file, without their ends
+  std::string path_;
+  std::unique_ptr<std::FILE, FileCloser> file_;
+  Progress progress_;
+};
+
+}  // namespace samesum::harness

@@ -1,0 +1,294 @@
+#include "harness/study.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+
+#include "harness/commands.hpp"
+#include "harness/results_files.hpp"
+#include "samesum/registry.hpp"
+
+namespace samesum::harness {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+struct Outcome {
+  int code, measured;  ///< rows that were measured, not read
+  std::string out, err;
+};
+
+Json key_of(int i) { return {{"kind", "square"}, {"i", i}}; }
+
+/// An experiment that squares the numbers below `rows`, as if from the command line.
+Outcome squares(std::vector<const char*> arguments, int rows = 4) {
+  arguments.insert(arguments.begin(), "squares");
+  int measured = 0;
+  Study study{"squares", "How large are squares?", "  squares --quick"};
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  const int code = study.run(static_cast<int>(arguments.size()), arguments.data(), [&](Study& s) {
+    s.expect(static_cast<std::size_t>(rows));
+    for (int i = 0; i < rows; ++i) {
+      const Json row = s.row(key_of(i), [&] { return Json{{"square", (++measured, i * i)}}; });
+      s.print(std::to_string(i) + " squared is " + row["square"].dump());
+    }
+  });
+  const std::string out = ::testing::internal::GetCapturedStdout();
+  return {code, measured, out, ::testing::internal::GetCapturedStderr()};
+}
+
+std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> all;
+  std::istringstream in{text};
+  for (std::string line; std::getline(in, line);) all.push_back(line);
+  return all;
+}
+
+// --- what is printed -----------------------------------------------------------------------------
+
+TEST(AStudy, PrintsATableAndWritesNothingUnlessAskedTo) {
+  const Outcome o = squares({});
+  EXPECT_EQ(o.code, 0);
+  EXPECT_EQ(o.out, "0 squared is 0\n1 squared is 1\n2 squared is 4\n3 squared is 9\n");
+  EXPECT_THAT(o.err, IsEmpty()) << "progress is for terminals";
+}
+
+TEST(AStudy, PrintsForProgramsWhatItWritesToItsFile) {
+  const Folder folder;
+  const std::string path = folder / "new/folder";
+  const Outcome o = squares({"--json", "--out", path.c_str()});
+  EXPECT_EQ(o.code, 0);
+  EXPECT_EQ(o.out, read(folder / "new/folder/squares.jsonl"));
+  ASSERT_EQ(lines(o.out).size(), 5u);
+  EXPECT_EQ(lines(o.out)[4], R"({"kind":"square","i":3,"square":9})");
+}
+
+TEST(AStudy, BeginsItsFileWithAHeaderThatFitsTheSchema) {
+  for (const char* name : {"error_vs_length", "spread_over_runs", "speed_vs_length"}) {
+    Study study{name, "Why?", ""};
+    ::testing::internal::CaptureStdout();
+    const std::vector<const char*> arguments{name, "--full", "--seed", "7", "--filter", "exact", "--json"};
+    EXPECT_EQ(study.run(static_cast<int>(arguments.size()), arguments.data(),
+                        [](Study& s) { s.row(key_of(0), [] {
+                                         return Json{{"square", 0}};
+                                       }); }),
+              0);
+    const Json header = Json::parse(lines(::testing::internal::GetCapturedStdout())[0]);
+    EXPECT_EQ(schema().problem(header, "study"), "");
+    EXPECT_EQ(header["mode"], "full");
+    EXPECT_EQ(header["seed"], 7);
+    EXPECT_EQ(header["filter"], "exact");
+    Json broken = header;
+    broken.erase("mode");
+    EXPECT_NE(schema().problem(broken, "study"), "");
+  }
+}
+
+TEST(AStudy, ExplainsItselfIn80Columns) {
+  const Outcome o = squares({"--help"});
+  EXPECT_EQ(o.code, 0);
+  EXPECT_EQ(o.measured, 0);
+  EXPECT_THAT(o.err, IsEmpty());
+  EXPECT_THAT(o.out, HasSubstr("How large are squares?"));
+  EXPECT_THAT(o.out, HasSubstr("Examples:\n  squares --quick\n"));
+  for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
+}
+
+// --- the file of results -------------------------------------------------------------------------
+
+class AResultsFile : public ::testing::Test {
+ protected:
+  Outcome run(std::vector<const char*> more = {}, int rows = 4) const {
+    more.insert(more.end(), {"--out", out_.c_str()});
+    return squares(more, rows);
+  }
+  std::string text() const { return read(file_); }
+  void replace(const std::string& text) const { std::ofstream{file_, std::ios::binary} << text; }
+
+  Folder folder_;
+  std::string out_ = folder_ / "out", file_ = folder_ / "out/squares.jsonl";
+};
+
+TEST_F(AResultsFile, IsContinuedWithWhatIsNotThere) {
+  EXPECT_EQ(run({}, 3).measured, 3);
+  const std::string before = text();
+  const Outcome again = run({}, 5);
+  EXPECT_EQ(again.measured, 2);
+  EXPECT_THAT(again.out, HasSubstr("2 squared is 4\n")) << "rows that are read are printed too";
+  EXPECT_THAT(again.err, IsEmpty());
+  EXPECT_THAT(text(), StartsWith(before));
+  EXPECT_EQ(lines(text()).size(), 6u);
+  EXPECT_EQ(run({}, 5).measured, 0);
+}
+
+TEST_F(AResultsFile, GivesRowsThatItHasToProgramsToo) {
+  run({}, 4);
+  EXPECT_EQ(lines(run({"--json"}, 4).out).size(), 5u);
+}
+
+TEST_F(AResultsFile, LosesALineThatWasTorn) {
+  run();
+  const std::string whole = text();
+  for (const std::size_t cut : {1u, 2u, 20u}) {
+    replace(whole.substr(0, whole.size() - cut));
+    EXPECT_EQ(run().measured, 1) << cut;
+    EXPECT_EQ(text(), whole) << cut;
+  }
+}
+
+TEST_F(AResultsFile, IsMeasuredAgainFromALineThatIsBroken) {
+  run();
+  const std::string whole = text();
+  std::string broken = whole;
+  broken.replace(whole.find(R"({"kind":"square","i":2)"), 5, "\0\0\0\0\0", 5);
+  replace(broken);
+  EXPECT_EQ(run().measured, 2);
+  EXPECT_EQ(text(), whole);
+}
+
+TEST_F(AResultsFile, WithAnotherHeaderIsReplacedAndThatIsSaid) {
+  for (const std::vector<const char*>& other :
+       {std::vector<const char*>{"--full"}, {"--seed", "2"}, {"--filter", "exact"}}) {
+    run();
+    const Outcome o = run(other, 2);
+    EXPECT_EQ(o.code, 0);
+    EXPECT_EQ(o.measured, 2);
+    EXPECT_THAT(o.err, HasSubstr("squares.jsonl: of other settings, another machine or build: replaced\n"));
+    EXPECT_EQ(lines(o.err).size(), 1u);
+    EXPECT_EQ(lines(text()).size(), 3u);
+  }
+}
+
+TEST_F(AResultsFile, OfAnotherCommitIsReplacedAndOfAnotherDayContinued) {
+  run();
+  Json header = Json::parse(lines(text())[0]);
+  const auto with = [&](const char* key, const char* value) {
+    Json changed = header;
+    changed["provenance"][key] = value;
+    replace(json_line(changed) + text().substr(text().find('\n') + 1));
+    return run().measured;
+  };
+  EXPECT_EQ(with("date", "2020-01-01T00:00:00Z"), 0);
+  EXPECT_EQ(Json::parse(lines(text())[0])["provenance"]["date"], "2020-01-01T00:00:00Z");
+  EXPECT_EQ(with("commit", "unknown to anyone"), 4);
+}
+
+TEST_F(AResultsFile, ThatIsSomethingElseIsReplaced) {
+  run();
+  for (const char* other : {"", "\n", "[1]\n", "no JSON", "{\"kind\":\"comparison\"}\n"}) {
+    replace(other);
+    const Outcome o = run();
+    EXPECT_EQ(o.measured, 4) << other;
+    EXPECT_THAT(o.err, HasSubstr("replaced")) << other;
+  }
+}
+
+TEST_F(AResultsFile, TellsKeysApartThatBeginAlike) {
+  EXPECT_EQ(run({}, 2).measured, 2);
+  const Outcome o = run({}, 12);
+  EXPECT_EQ(o.measured, 10);
+  EXPECT_THAT(o.out, HasSubstr("1 squared is 1\n"));
+  EXPECT_THAT(o.out, HasSubstr("10 squared is 100\n"));
+}
+
+TEST(ARow, HasTheKeyThatItIsFoundBy) {
+  Study study{"squares", "", ""};
+  const char* arguments[] = {"squares"};
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(study.run(1, arguments, [](Study& s) { s.row(key_of(1), [] { return key_of(2); }); }), 2);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("another key"));
+}
+
+// --- what goes wrong -----------------------------------------------------------------------------
+
+TEST(AStudy, RefusesWrongUsageInOneLine) {
+  const Folder folder;
+  write_file(folder / "file", "");
+  std::filesystem::create_directories(folder / "taken/squares.jsonl");
+  const std::string file = folder / "file", below = folder / "file/below", taken = folder / "taken";
+  const std::vector<std::pair<std::vector<const char*>, std::string>> bad{
+      {{"--frobnicate"}, "--frobnicate"},
+      {{"--quick", "--full"}, "--quick excludes --full"},
+      {{"--seed", "-1"}, "--seed"},
+      {{"--seed", "one"}, "'one' is no seed"},
+      {{"--seed", "9999999999999999999"}, "at most 18 digits"},
+      {{"--seed"}, "--seed"},
+      {{"surplus"}, "surplus"},
+      {{"--out", file.c_str()}, "--out: " + file + ": cannot be written"},
+      {{"--out", below.c_str()}, "--out: " + below + ": cannot be written: Not a directory; name a folder"},
+      {{"--out", taken.c_str()}, "squares.jsonl: cannot be written: Is a directory"}};
+  for (const auto& [arguments, message] : bad) {
+    const Outcome o = squares(arguments);
+    EXPECT_EQ(o.code, 2) << message;
+    EXPECT_EQ(o.measured, 0) << message;
+    EXPECT_THAT(o.out, IsEmpty());
+    EXPECT_THAT(o.err, StartsWith("squares: "));
+    EXPECT_THAT(o.err, HasSubstr(message));
+    EXPECT_EQ(lines(o.err).size(), 1u) << o.err;
+  }
+}
+
+int code_of(const std::function<void(Study&)>& experiment, std::string& err) {
+  Study study{"squares", "", ""};
+  const char* arguments[] = {"squares"};
+  ::testing::internal::CaptureStderr();
+  const int code = study.run(1, arguments, experiment);
+  err = ::testing::internal::GetCapturedStderr();
+  return code;
+}
+
+TEST(AStudy, ExitsWith1WhereSomethingWasBrokenAndSaysWhat) {
+  std::string err;
+  EXPECT_EQ(code_of([](Study& s) { s.fail("2 * 2 = 5"), s.fail("3 * 3 = 8"); }, err), 1);
+  EXPECT_THAT(lines(err),
+              ElementsAre("squares: check failed: 2 * 2 = 5", "squares: check failed: 3 * 3 = 8"));
+}
+
+TEST(AStudy, ExitsWith2WhereTheExperimentThrowsAndSaysWhy) {
+  std::string err;
+  EXPECT_EQ(code_of([](Study&) { throw UsageError{"--data: of two\nlines"}; }, err), 2);
+  EXPECT_EQ(err, "squares: --data: of two lines\n");
+  EXPECT_EQ(code_of([](Study&) { throw std::bad_alloc{}; }, err), 2);
+  EXPECT_THAT(err, HasSubstr("memory"));
+}
+
+// --- methods -------------------------------------------------------------------------------------
+
+std::vector<std::string> names(const std::string& globs) {
+  std::vector<std::string> all;
+  for (const Variant* v : variants_in_own_format(globs)) all.push_back(v->name);
+  return all;
+}
+
+TEST(AFilter, NamesMethodsOfEveryFormat) {
+  EXPECT_THAT(names("exact@cpu,tree/kahan/fp??@cpu"),
+              ElementsAre("exact/fp16@cpu", "exact/bf16@cpu", "exact/fp32@cpu", "exact/fp64@cpu",
+                          "tree/kahan/fp16@cpu", "tree/kahan/fp32@cpu", "tree/kahan/fp64@cpu"));
+  EXPECT_THAT(names("tree/kahan/fp32@cpu,tree/*/fp32@cpu").size(), names("tree/*/fp32@cpu").size());
+}
+
+TEST(AFilter, ThatIsEmptyMeansAllThatAreNotSlow) {
+  const std::vector<std::string> all = names("");
+  for (const Variant& v : variants())
+    EXPECT_EQ(std::count(all.begin(), all.end(), v.name), !v.slow && v.backend != "reference") << v.name;
+}
+
+TEST(AFilter, ThatMatchesNothingIsRefusedByName) {
+  for (const char* globs : {"x*", "exact,x*", "*@nowhere"}) EXPECT_THROW(names(globs), UsageError) << globs;
+  try {
+    names("tree/plain/fp32,x*");
+    ADD_FAILURE();
+  } catch (const UsageError& e) {
+    EXPECT_THAT(e.what(), StartsWith("--filter: 'x*' matches no method; try"));
+  }
+  EXPECT_THROW(names("tree/khan/fp32"), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace samesum::harness
