@@ -1,0 +1,39 @@
+"""What a notebook makes of its results: sentences, figures and tables, and what was broken."""
+
+import dataclasses
+
+
+@dataclasses.dataclass
+class Table:
+    caption: str
+    columns: list
+    rows: list  # of texts; columns after the first `words` are numbers
+    words: int = 1
+    folded: bool = False
+
+
+@dataclasses.dataclass
+class Section:
+    id: str
+    title: str
+    about: str
+    command: str  # what makes the results
+    findings: list = dataclasses.field(default_factory=list)
+    headlines: int = 1  # so many of them are for the top of the report
+    figures: list = dataclasses.field(default_factory=list)
+    tables: list = dataclasses.field(default_factory=list)
+    failures: list = dataclasses.field(default_factory=list)  # of our methods
+
+    @property
+    def empty(self):
+        return not (self.findings or self.tables)
+
+
+def distinct(values):
+    """Each once, in the order in which they come."""
+    return list(dict.fromkeys(values))
+
+
+def preferred(values, first):
+    """Distinct, with the one that a menu starts with in front."""
+    return sorted(distinct(values), key=lambda v: v != first)
