@@ -5,7 +5,7 @@ import pathlib
 
 import words
 from results import FORMATS
-from section import Section, Table
+from section import Section, Table, within
 
 
 def section(sources):
@@ -60,10 +60,7 @@ def findings(comparisons):
                f"{words.plural(len({title(c) for c in comparisons}), 'data set')}"
                + (f"; the other methods in {words.of(sum(m['bits'] == m['truth_bits'] for m in others), len(others))}."
                   if others else "."))
-    beyond = [m["method"] for m in methods if not m["within_bound"]]
-    unbounded = sum(m["bound"] is None for m in methods)
-    yield (f"{words.sentence(words.of(len(methods) - len(beyond), len(methods)))} errors are within their rigorous bounds; "
-           f"for {unbounded:,} of them theory gives no finite bound" + (f". Beyond: {words.names(beyond)}." if beyond else "."))
+    yield from within(methods, "samesum's methods", "their rigorous bounds", lambda rows: words.names(m["method"] for m in rows))
     kept = [m for m in methods if m["promise"] in ("everywhere", "order_free")]
     changed = [m["method"] for m in kept if m["distinct_bits"] > 1]
     if kept:

@@ -3,7 +3,7 @@
 import style
 import words
 from figure import Figure, Series
-from section import Section, Table, distinct, preferred
+from section import Section, Table, distinct, preferred, within
 
 LEAST_ULPS = 1e-3  # errors below this are drawn here: a logarithm has no place for 0
 RANKED = ["exact", "tree/kahan", "tree/plain", "pairwise/plain", "serial/plain"]
@@ -43,7 +43,7 @@ def where(rows):
 def findings(all_rows):
     rows = [r for _, r in all_rows]
     ours, peers = [[r for r in rows if words.is_peer(r["method"]) == which] for which in (False, True)]
-    yield from within(ours, "samesum's methods", "their rigorous bounds")
+    yield from within(ours, "samesum's methods", "their rigorous bounds", where)
     machine, format = all_rows[0][0], preferred([r["input_format"] for r in rows], "fp32")[0]
     same = [r for m, r in all_rows if m == machine and r["input_format"] == format]
     yield from ranking(same, format)
@@ -59,16 +59,7 @@ def findings(all_rows):
         least, closest = min(bounded, key=lambda pair: pair[0])
         yield (f"The bounds are {words.number(words.median([b for b, _ in bounded]))} times the error at the median; the "
                f"closest is {words.number(least)} times, of {where([closest])}.")
-    yield from within(peers, "other libraries", "the bound of a sum in any order")
-
-
-def within(rows, whose, bounds):
-    if rows:
-        beyond = [r for r in rows if not r["within_bound"]]
-        unbounded = sum(r["bound"] is None for r in rows)
-        yield (f"{words.sentence(words.of(len(rows) - len(beyond), len(rows)))} errors of {whose} are within {bounds}"
-               + (f"; for {unbounded:,} of them theory gives no finite bound" if unbounded else "")
-               + (f". Beyond: {where(beyond)}." if beyond else "."))
+    yield from within(peers, "other libraries", "the bound of a sum in any order", where)
 
 
 def medians(rows, n):

@@ -73,10 +73,10 @@ def main(arguments):
     machines = list(provenance(sources))
     out = options.out or options.results
     write(out / "report.md", "\n".join(markdown.text(TITLE, top, sections, machines)) + "\n")
-    failures = [failure for s in sections for failure in s.failures]
+    write(out / "report.html", page.page(TITLE, top, sections, machines, sources))
     for sentence in every:
         print(f"- {sentence}")
-    write(out / "report.html", page.page(TITLE, top, sections, machines, sources))
+    failures = [failure for s in sections for failure in s.failures]
     if failures:
         print("\n".join(["report.py: promises were broken:"] + failures), file=sys.stderr)
     return 1 if failures else 0

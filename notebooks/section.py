@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import words
+
 
 @dataclasses.dataclass
 class Table:
@@ -27,6 +29,16 @@ class Section:
     @property
     def empty(self):
         return not (self.findings or self.tables)
+
+
+def within(rows, whose, bounds, where):
+    """The sentence on errors and bounds; `where` names some rows."""
+    if rows:
+        beyond = [r for r in rows if not r["within_bound"]]
+        unbounded = sum(r["bound"] is None for r in rows)
+        yield (f"{words.sentence(words.of(len(rows) - len(beyond), len(rows)))} errors of {whose} are within {bounds}"
+               + (f"; for {unbounded:,} of them theory gives no finite bound" if unbounded else "")
+               + (f". Beyond: {where(beyond)}." if beyond else "."))
 
 
 def distinct(values):

@@ -133,7 +133,7 @@ def family(against):
 def summary(key, some):
     method, input, data, caches, factor, against = key
     lengths = sorted({r["n"] for r, _ in some})
-    reached = sorted(bar["reached"] for _, bar in some)
+    reached = distinct(f"{x:.3g}" for x in sorted(bar["reached"] for _, bar in some))
     held = sum(bar["holds"] for _, bar in some)
     if against == "us":
         goal = f"at most {factor:.3g} µs"
@@ -141,5 +141,5 @@ def summary(key, some):
         goal = f"{factor:.3g} × {against}"
     return [method, input, data, caches, goal,
             words.count(lengths[0]) + ("" if len(lengths) == 1 else f" to {words.count(lengths[-1])}"),
-            f"{reached[0]:.3g}" + ("" if len(reached) == 1 else f" to {reached[-1]:.3g}"), f"{held} of {len(some)}",
+            reached[0] + ("" if len(reached) == 1 else f" to {reached[-1]}"), f"{held} of {len(some)}",
             "pass" if held == len(some) else "MISS"]

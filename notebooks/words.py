@@ -67,6 +67,8 @@ def times(n):
 
 def of(n, all):
     """How many of them: 'all 12', 'none of 12', '3 of 12'."""
+    if all == 1:
+        return f"{n} of 1"
     return f"all {all:,}" if n == all else f"none of {all:,}" if n == 0 else f"{n:,} of {all:,}"
 
 
