@@ -102,6 +102,10 @@ class Drawing:
     def line(self, x1, y1, x2, y2, stroke=None):
         self.add(f'<path d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}" stroke="{stroke or self.grid}"/>')
 
+    def circle(self, x, y, radius, fill, title=""):
+        tip = f"<title>{html.escape(title)}</title>" if title else ""
+        self.add(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{fill}" fill-opacity="0.85">{tip}</circle>')
+
     def done(self):
         return "\n".join(self.parts + ["</svg>"])
 
@@ -158,7 +162,7 @@ def svg_lines(figure):
             pieces.append(("L" if open_piece else "M") + "{:.1f} {:.1f}".format(*at(x, y)))
             open_piece = True
             if not s.faint:
-                drawing.add('<circle cx="{:.1f}" cy="{:.1f}" r="2.6" fill="{}"/>'.format(*at(x, y), s.colour))
+                drawing.circle(*at(x, y), 2.6, s.colour)
         dashes = SVG_DASHES["dot" if s.faint else s.dash]
         drawing.add(f'<path d="{"".join(pieces)}" fill="none" stroke="{s.colour}" stroke-width="{1 if s.faint else 2}"'
                     + (f' stroke-dasharray="{dashes}"' if dashes else "") + "/>")
