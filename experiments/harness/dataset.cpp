@@ -1,0 +1,353 @@
+#include "harness/dataset.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <boost/multiprecision/cpp_int.hpp>
+#include <cmath>
+#include <cstring>
+#include <sstream>
+
+#include "harness/commands.hpp"
+#include "harness/text.hpp"
+
+namespace samesum::harness {
+namespace {
+
+using X = std::span<double>;
+
+/// SplitMix64 (Steele, Lea and Flood 2014).
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_{seed} {}
+
+  std::uint64_t bits() {
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+  std::uint64_t bits(int count) { return bits() >> (64 - count); }
+
+  /// A multiple of 2^-precision in [0, 1).
+  double uniform(int precision = 53) {
+    return static_cast<double>(bits(precision)) * power_of_two(-precision);
+  }
+
+  std::size_t below(std::size_t n) {
+    return static_cast<std::size_t>((static_cast<unsigned __int128>(bits()) * n) >> 64);
+  }
+  double with_sign(double x) { return bits(1) ? -x : x; }
+  double symmetric(int precision = 53) { return with_sign(uniform(precision)); }
+
+ private:
+  std::uint64_t state_;
+};
+
+// --- distributions by comparisons alone ----------------------------------------------------------
+
+/// True with probability exp(-x · kept), 0 <= x <= 1: whether a run x > u_1 > u_2 > … of uniform numbers,
+/// each of which is kept with that probability, has an even length (von Neumann 1951; Karney's algorithms H
+/// and B).
+bool exponential(Random& random, double x, double kept = 1) {
+  bool even = true;
+  for (double u; (u = random.uniform()) < x && (kept == 1 || random.uniform() < kept); x = u) even = !even;
+  return even;
+}
+
+/// So many times in a row.
+bool always(int times, auto&& chance) {
+  for (int i = 0; i < times; ++i)
+    if (!chance()) return false;
+  return true;
+}
+
+/// The standard normal distribution, Karney (2016), algorithm N: k + x with weight exp(-k²/2) exp(-x(2k +
+/// x)/2).
+double normal(Random& random) {
+  const auto half = [&] { return exponential(random, 0.5); };
+  for (;;) {
+    int k = 0;
+    while (half()) ++k;
+    if (!always(k * (k - 1), half)) continue;
+    const double x = random.uniform();
+    const double kept = (2 * k + x) / (2 * k + 2);
+    if (always(k + 1, [&] { return exponential(random, x, kept); })) return random.with_sign(k + x);
+  }
+}
+
+/// A significand in [1, 2) whose logarithm is uniform: of density 1/m.
+double log_uniform_significand(Random& random) {
+  for (;;)
+    if (const double m = 1 + random.uniform(52); random.uniform() * m < 1) return m;
+}
+
+// --- the data sets -------------------------------------------------------------------------------
+
+void uniform(X x, const FormatInfo& format, std::uint64_t seed) {
+  Random random{seed};
+  for (double& e : x) e = random.uniform(format.precision);
+}
+
+void symmetric(X x, const FormatInfo& format, std::uint64_t seed) {
+  Random random{seed};
+  for (double& e : x) e = random.symmetric(format.precision);
+}
+
+void normal(X x, const FormatInfo&, std::uint64_t seed) {
+  Random random{seed};
+  for (double& e : x) e = normal(random);
+}
+
+/// Below 1, so that long sums do not overflow; in fp16 as many as it has there.
+void sixty_binades(X x, const FormatInfo& format, std::uint64_t seed) {
+  Random random{seed};
+  const auto binades = static_cast<std::size_t>(std::min(60, -format.min_quantum));
+  for (double& e : x) {
+    const int exponent = -1 - static_cast<int>(random.below(binades));
+    e = random.with_sign(log_uniform_significand(random) * power_of_two(exponent));
+  }
+}
+
+void ones(X x, const FormatInfo&, std::uint64_t) { std::ranges::fill(x, 1.0); }
+
+void harmonic(X x, const FormatInfo&, std::uint64_t) {
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = 1 / static_cast<double>(i + 1);
+}
+
+void alternating(X x, const FormatInfo& format, std::uint64_t seed) {
+  harmonic(x, format, seed);
+  for (std::size_t i = 0; i < x.size(); i += 2) x[i] = -x[i];
+}
+
+/// sin(πt/2) for 0 <= t <= 1, by its Taylor series: some units in the last place are of no importance here.
+double sine_of_quarter(double t) {
+  const double z = t * 0x1.921fb54442d18p+0, square = z * z;
+  double sum = 1;
+  for (int k = 23; k > 1; k -= 2) sum = 1 - sum * square / (k * (k - 1));
+  return z * sum;
+}
+
+/// Element n - i is minus element i, so the sum is 0.
+void sine(X x, const FormatInfo&, std::uint64_t) {
+  const std::size_t n = x.size();
+  for (std::size_t i = 0; 2 * i <= n && i < n; ++i) {
+    const std::size_t quarters = std::min(4 * i, 2 * n - 4 * i);  // multiplied by n
+    x[i] = sine_of_quarter(static_cast<double>(quarters) / static_cast<double>(n));
+    if (0 < i && 2 * i < n) x[n - i] = -x[i];
+  }
+}
+
+/// Each of the small ones is less than half a unit in the last place of the big one.
+void one_big(X x, const FormatInfo& format, std::uint64_t seed) {
+  if (x.empty()) return;
+  uniform(x, format, seed);
+  x[Random{~seed}.below(x.size())] = power_of_two(format.precision + 1);
+}
+
+/// N - 1 - 1 … - 1 = 1, N elements: κ = 2N - 1. N is the largest number up to n that the format holds, the
+/// rest is zeros; where N would overflow all are smaller by a power of two.
+void cancelling_ones(X x, const FormatInfo& format, std::uint64_t) {
+  if (x.empty()) return;
+  const int width = static_cast<int>(std::bit_width(x.size()));
+  const int dropped = std::max(0, width - format.precision);
+  const std::size_t n = x.size() >> dropped << dropped;
+  const double unit = power_of_two(std::min(0, format.max_exponent - width));
+  x[0] = static_cast<double>(n) * unit;
+  std::ranges::fill(x.subspan(1, n - 1), -unit);
+  std::ranges::fill(x.subspan(n), 0.0);
+}
+
+void ascending(X x, const FormatInfo& format, std::uint64_t seed) {
+  uniform(x, format, seed);
+  std::ranges::sort(x);
+}
+
+void descending(X x, const FormatInfo& format, std::uint64_t seed) {
+  ascending(x, format, seed);
+  std::ranges::reverse(x);
+}
+
+// --- sums of a prescribed condition --------------------------------------------------------------
+
+using Wide = boost::multiprecision::int256_t;
+
+/// The first 64 bits, as a double: of a wide integer times a power of two.
+double leading(const Wide& x, int exponent) {
+  if (x == 0) return 0;
+  const Wide magnitude = abs(x);
+  const int shift = std::max(0, static_cast<int>(msb(magnitude)) - 63);
+  const auto head = static_cast<double>(static_cast<std::uint64_t>(magnitude >> shift));
+  return std::copysign(head * power_of_two(shift + exponent), x < 0 ? -1.0 : 1.0);
+}
+
+int bit_width(__int128 x) {
+  const auto high = static_cast<std::uint64_t>(x >> 64), low = static_cast<std::uint64_t>(x);
+  return static_cast<int>(high > 0 ? 64 + std::bit_width(high) : std::bit_width(low));
+}
+
+/// significand · 2^exponent · quantum, with at most `precision` bits.
+struct Factor {
+  std::int64_t significand;
+  int exponent;
+};
+
+/// The terms of a dot product whose every product is split into two elements, and their exact sum.
+class Products {
+ public:
+  Products(X x, int precision) : x_{x}, precision_{precision} {}
+
+  std::size_t left() const { return (x_.size() - size_) / 2; }
+  double sum() const { return leading(sum_, 2 * quantum()); }
+  double magnitudes() const { return magnitudes_; }
+
+  /// A random factor in ±[1/2, 1) · 2^exponent.
+  Factor factor(Random& random, int exponent) const {
+    const auto half = std::int64_t{1} << (precision_ - 2);
+    const auto significand = half + static_cast<std::int64_t>(random.bits(precision_ - 2));
+    return {random.bits(1) ? -significand : significand, exponent};
+  }
+
+  /// The factor that is nearest to x.
+  Factor nearest(double x) const {
+    int exponent = 0;
+    while (std::abs(x) >= power_of_two(exponent + 1)) ++exponent;
+    const double scaled = x * power_of_two(-exponent - quantum());
+    return {static_cast<std::int64_t>(scaled + (scaled < 0 ? -0.5 : 0.5)), exponent};
+  }
+
+  double value(Factor f) const {
+    return static_cast<double>(f.significand) * power_of_two(f.exponent + quantum());
+  }
+
+  /// Appends the product: its first bits and what is left.
+  void append(Factor a, Factor b) {
+    const __int128 product = static_cast<__int128>(a.significand) * b.significand;
+    const __int128 magnitude = product < 0 ? -product : product;
+    const int dropped = std::max(0, bit_width(magnitude) - precision_);
+    const __int128 half = dropped == 0 ? 0 : static_cast<__int128>(1) << (dropped - 1);
+    const __int128 high = (magnitude + half) >> dropped << dropped;
+    const int exponent = a.exponent + b.exponent;
+    for (const __int128 part : {high, magnitude - high}) {
+      const double element =
+          static_cast<double>(product < 0 ? -part : part) * power_of_two(exponent + 2 * quantum());
+      x_[size_++] = element;
+      magnitudes_ += std::abs(element);
+    }
+    sum_ += Wide{product} << exponent;
+  }
+
+ private:
+  int quantum() const { return 1 - precision_; }
+
+  X x_;
+  int precision_;
+  std::size_t size_ = 0;
+  Wide sum_ = 0;  // in squares of the quantum
+  double magnitudes_ = 0;
+};
+
+void shuffle(X x, Random& random) {
+  for (std::size_t i = x.size(); i > 1; --i) std::swap(x[i - 1], x[random.below(i)]);
+}
+
+}  // namespace
+
+void generate_sum(X x, const FormatInfo& format, double condition, std::uint64_t seed) {
+  Random random{seed};
+  std::ranges::fill(x, 0.0);
+  Products products{x, format.precision};
+  const double half = 0.5 * static_cast<double>(std::bit_cast<std::uint64_t>(condition) >> 52) - 511.5;
+  const auto exponent_at = [&](double part) { return static_cast<int>(part * half + 0.5); };
+
+  // Half of the products are random; few products need more than half of them to cancel.
+  const std::size_t count = products.left();
+  const auto steps = static_cast<std::size_t>(2 * half) / static_cast<std::size_t>(format.precision) + 4;
+  const std::size_t cancelling =
+      std::min(std::max(count / 2, steps), count - std::min<std::size_t>(count, 1));
+  for (bool first = true; products.left() > cancelling; first = false) {
+    const int exponent = exponent_at(first ? 1 : random.uniform());
+    const Factor a = products.factor(random, exponent);
+    products.append(a, products.factor(random, exponent));
+  }
+  // The others bring the sum to some 2^exponent, from large exponents to small ones, and then to what is
+  // asked.
+  const double largest = power_of_two(format.max_exponent);
+  while (const std::size_t left = products.left()) {
+    const int exponent = exponent_at(static_cast<double>(left - 1) /
+                                     static_cast<double>(std::max<std::size_t>(cancelling, 2) - 1));
+    const double target =
+        left > 3 ? random.symmetric() * power_of_two(exponent) : products.magnitudes() / condition;
+    const Factor a = products.factor(random, exponent);
+    const double step = std::clamp(target - products.sum(), -largest, largest);
+    products.append(a, products.nearest(step / products.value(a)));
+  }
+  shuffle(x, random);
+}
+
+namespace {
+
+Dataset of_condition(const char* name, double condition, int max_exponent) {
+  return {
+      std::string{"kappa "} + name, std::string{"a sum of condition "} + name, max_exponent,
+      [=](X x, const FormatInfo& format, std::uint64_t seed) { generate_sum(x, format, condition, seed); }};
+}
+
+}  // namespace
+
+Column Dataset::make(const FormatInfo& format, std::size_t n, std::uint64_t seed) const {
+  std::vector<double> x(n);
+  fill(x, format, seed);
+  Column column{&format, std::vector<std::byte>(n * format.bytes)};
+  with_format(format, [&]<class F>() {
+    for (std::size_t i = 0; i < n; ++i) {
+      const F element = convert<F>(x[i]);
+      std::memcpy(column.bytes.data() + i * sizeof(F), &element, sizeof(F));
+    }
+  });
+  return column;
+}
+
+std::span<const Dataset> datasets() {
+  static const std::vector<Dataset> all{
+      {"uniform", "uniform in [0, 1)", 0, uniform},
+      {"uniform +-1", "uniform in (-1, 1)", 0, symmetric},
+      {"normal", "the standard normal distribution", 0, [](X x, auto& f, auto seed) { normal(x, f, seed); }},
+      {"60 binades", "either sign, magnitudes log-uniform over 60 binades (24 in fp16)", 0, sixty_binades},
+      {"ones", "nothing but 1", 0, ones},
+      {"1/i", "the harmonic series", 0, harmonic},
+      {"(-1)^i/i", "the alternating harmonic series", 0, alternating},
+      {"sine", "one period of a sine: the sum is 0", 0, sine},
+      {"one big", "one of 2/u among uniform ones in [0, 1)", 0, one_big},
+      {"N then -1", "N and then N - 1 times -1: the condition is 2N - 1", 0, cancelling_ones},
+      {"ascending", "uniform, sorted", 0, ascending},
+      {"descending", "uniform, sorted the other way", 0, descending},
+      of_condition("1e4", 1e4, 15),
+      of_condition("1e8", 1e8, 127),
+      of_condition("1e16", 1e16, 127),
+  };
+  return all;
+}
+
+std::string datasets_in_words() {
+  std::string text;
+  for (const Dataset& data : datasets()) text += "  " + left(data.name, 13) + data.meaning + '\n';
+  return text;
+}
+
+std::vector<const Dataset*> datasets_matching(const std::string& globs) {
+  std::vector<const Dataset*> chosen;
+  std::istringstream in{globs.empty() ? "*" : globs};
+  for (std::string glob; std::getline(in, glob, ',');) {
+    bool found = false;
+    for (const Dataset& data : datasets()) {
+      if (!matches(glob, data.name)) continue;
+      found = true;
+      if (std::ranges::find(chosen, &data) == chosen.end()) chosen.push_back(&data);
+    }
+    if (!found) throw UsageError{"--data: '" + glob + "' matches no data; see --help for their names"};
+  }
+  return chosen;
+}
+
+}  // namespace samesum::harness

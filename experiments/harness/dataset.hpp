@@ -1,0 +1,44 @@
+/// Made data whose condition is known: every set has a name and a seed, and the same bits on every machine.
+///
+/// Numbers come from the integers of SplitMix64 by comparisons and by additions, multiplications and
+/// divisions in a fixed order: nothing of libm, whose last bits differ, and no std::*_distribution.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/input.hpp"
+
+namespace samesum::harness {
+
+struct Dataset {
+  std::string name;     ///< "normal", "kappa 1e8"
+  std::string meaning;  ///< in words
+  int max_exponent;     ///< the least that a format must have for the data to make sense in it
+  std::function<void(std::span<double> x, const FormatInfo& format, std::uint64_t seed)> fill;
+
+  bool fits(const FormatInfo& format) const { return format.max_exponent >= max_exponent; }
+
+  /// n elements, each rounded once to the format.
+  Column make(const FormatInfo& format, std::size_t n, std::uint64_t seed) const;
+};
+
+/// The list of data sets that experiments and tests walk.
+std::span<const Dataset> datasets();
+
+/// A line each: the name and what it means.
+std::string datasets_in_words();
+
+/// Those whose names match one of the globs, which are separated by commas; all of them for an empty text.
+/// Throws UsageError where a glob matches nothing.
+std::vector<const Dataset*> datasets_matching(const std::string& globs);
+
+/// Data of a prescribed condition number of at most 1e30: GenDot of Ogita, Rump and Oishi (2005), algorithm
+/// 6.1, each product of which becomes two elements that are exactly as large. From 64 elements on the
+/// condition is within a factor of 3 of what is asked for; fewer elements of few bits cannot cancel that far.
+void generate_sum(std::span<double> x, const FormatInfo& format, double condition, std::uint64_t seed);
+
+}  // namespace samesum::harness
