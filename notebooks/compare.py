@@ -5,7 +5,7 @@ import pathlib
 
 import words
 from results import FORMATS
-from section import Section, Table, within
+from section import SAME_EVERYWHERE, Section, Table, within
 
 
 def section(sources):
@@ -61,7 +61,7 @@ def findings(comparisons):
                + (f"; the other methods in {words.of(sum(m['bits'] == m['truth_bits'] for m in others), len(others))}."
                   if others else "."))
     yield from within(methods, "samesum's methods", "their rigorous bounds", lambda rows: words.names(m["method"] for m in rows))
-    kept = [m for m in methods if m["promise"] in ("everywhere", "order_free")]
+    kept = [m for m in methods if m["promise"] in SAME_EVERYWHERE]
     changed = [m["method"] for m in kept if m["distinct_bits"] > 1]
     if kept:
         yield (f"{words.sentence(words.of(len(kept) - len(changed), len(kept)))} results of methods that promise the same "
@@ -106,5 +106,5 @@ def table(machine, c, folded):
                         words.number(row[mine]["gb_per_s"], 2) if mine in row else ""])
     what = about_data_sets().get(pathlib.PurePath(title(c)).stem, "")
     advice = c["recommendation"]
-    return Table(f"{title(c)}, {machine}: {about(c)}. {what} Use {advice['method']}: {advice['reason']}",
-                 ["method"] + formats + ["bit patterns", f"GB/s in {mine}"], lines, folded=folded)
+    note = " ".join(filter(None, [words.sentence(about(c)) + ".", what, f"Use {advice['method']}: {advice['reason']}."]))
+    return Table(f"{title(c)}, {machine}", ["method"] + formats + ["bit patterns", f"GB/s in {mine}"], lines, folded=folded, note=note)

@@ -3,7 +3,7 @@
 import style
 import words
 from figure import Figure, Series
-from section import Section, Table, distinct, preferred, within
+from section import SAME_EVERYWHERE, Section, Table, distinct, preferred, within
 
 LEAST_ULPS = 1e-3  # errors below this are drawn here: a logarithm has no place for 0
 RANKED = ["exact", "tree/kahan", "tree/plain", "pairwise/plain", "serial/plain"]
@@ -11,14 +11,14 @@ COLUMNS = ["exact", "tree/double_word", "tree/neumaier", "tree/kahan", "tree/pla
 
 
 def section(sources):
-    s = Section("error", "Error against length", "The error of each sum on made data of every length. Dotted lines are the "
-                "rigorous bounds.", "experiments/error_vs_length --full --out build/study")
+    s = Section("error", "Error against length", "The error of each sum on made data of every length.", "experiments/error_vs_length --full --out build/study")
     if sources:
         rows = [(source.machine, r) for source in sources for r in source.rows]
         s.findings, s.headlines = list(findings(rows)), 2
         s.figures = [figure(rows)]
         s.tables = list(tables(rows))
-        s.failures = [f"{machine}: {r['method']} on {r['data']}, n = {r['n']:,}: {why}"
+        s.failures = [f"{words.names(different(some))}: not the same bits in every place, on {data}, n = {n:,}"
+                      for (_, _, data, _, n, _), some in told_twice(r for _, r in rows).items() if different(some)] + [f"{machine}: {r['method']} on {r['data']}, n = {r['n']:,}: {why}"
                       for machine, r in rows if not words.is_peer(r["method"]) for why in broken(r)]
     return s
 
@@ -40,6 +40,20 @@ def where(rows):
     return words.names([f"{r['method']} on {r['data']} at n = {words.count(r['n'])}" for r in rows])
 
 
+def told_twice(rows):
+    """Sums that ought to have the same bits, of the same elements in more than one place: machines, CPU and GPU."""
+    same = {}
+    for r in rows:
+        if r["promise"] in SAME_EVERYWHERE:
+            key = (r["method"].split("@")[0], r["input_format"], r["data"], r["seed"], r["n"], r["truth_bits"])
+            same.setdefault(key, []).append(r)
+    return {key: some for key, some in same.items() if len(some) > 1}
+
+
+def different(some):
+    return [r["method"] for r in some] if len({r["bits"] for r in some}) > 1 else []
+
+
 def findings(all_rows):
     rows = [r for _, r in all_rows]
     ours, peers = [[r for r in rows if words.is_peer(r["method"]) == which] for which in (False, True)]
@@ -53,6 +67,12 @@ def findings(all_rows):
     if right:
         yield (f"exact is the correctly rounded sum in {words.of(sum(right), len(right))} results"
                + (f"; samesum's other methods are in {words.of(sum(others), len(others))}." if others else "."))
+    twice = told_twice(rows)
+    if twice:
+        unlike = [r for some in twice.values() if different(some) for r in some]
+        equal = sum(not different(some) for some in twice.values())
+        yield (f"{words.sentence(words.of(equal, len(twice)))} sums that promise the same bits everywhere, and were asked for in more than "
+               "one place (machines, CPU and GPU), have the same bits in each" + (f"; not {where(unlike)}." if unlike else "."))
     bounded = [(r["bound"] / r["absolute_error"], r) for r in ours
                if words.accumulator(r["method"]) != "exact" and r["bound"] and r["absolute_error"]]
     if bounded:
@@ -111,7 +131,7 @@ def figure(rows):
     peers = style.peers_among(methods)
     menus = [("On", distinct(place(machine, r) for machine, r in rows)),
              ("Elements", preferred([r["input_format"] for _, r in rows], "fp32")),
-             ("Data", distinct(r["data"] for _, r in rows)),
+             ("Data", preferred([r["data"] for _, r in rows], "normal")),
              ("Show", style.all_groups(methods)),
              ("Error", ["in ulps", "relative"])]
     lines = {}
@@ -155,6 +175,7 @@ def bound_relative(r):
 
 
 def tables(rows):
+    first = place(*rows[0])
     for at, format in distinct((place(machine, r), r["input_format"]) for machine, r in rows):
         same = [r for machine, r in rows if place(machine, r) == at and r["input_format"] == format
                 and words.parts(r["method"])[1] == format]
@@ -169,7 +190,7 @@ def tables(rows):
             condition = next(r["condition"] for r in at_n if r["data"] == data)
             lines.append([data, words.number(condition, 2)] + [cell(cells.get((data, c))) for c in columns])
         yield Table(f"{at}: errors in ulps of {format} at n = {words.count(n)}", ["data", "condition"] + columns, lines,
-                    folded=format != "fp32")
+                    folded=(at, format) != (first, "fp32"))
 
 
 def cell(r):

@@ -9,6 +9,8 @@ def table(t):
     lines = ["| " + " | ".join(map(cell, t.columns)) + " |",
              "|" + "".join(" --- |" if i < t.words else " ---: |" for i in range(len(t.columns)))]
     lines += ["| " + " | ".join(map(cell, row)) + " |" for row in t.rows]
+    if t.note:
+        lines += ["", t.note]
     if t.folded:
         return [f"<details><summary>{t.caption}</summary>", "", *lines, "", "</details>", ""]
     return [t.caption, "", *lines, ""]
@@ -23,7 +25,8 @@ def section(s):
     yield from (f"- {sentence}" for sentence in s.findings)
     yield ""
     for t in s.tables:
-        yield from table(t)
+        if not t.page_only:
+            yield from table(t)
 
 
 def text(title, top, sections, provenance):

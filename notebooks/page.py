@@ -26,6 +26,8 @@ def table(t):
 
     body = "\n".join(row(cells, "td") for cells in t.rows)
     grid = f'<div class=wide tabindex=0><table><thead>{row(t.columns, "th")}</thead><tbody>\n{body}\n</tbody></table></div>'
+    if t.note:
+        grid = f"<p class=note>{e(t.note)}</p>{grid}"
     if t.folded:
         return f"<details><summary>{e(t.caption)}</summary>{grid}</details>"
     return f"<p class=caption>{e(t.caption)}</p>{grid}"
@@ -42,11 +44,13 @@ def figure(f):
             + f'<script type="application/json">{script_json(f.plotly())}</script></figure>')
 
 
-def section(s):
+def section(s, shown):
+    """`shown` is a figure that the page has already."""
     if s.empty:
         return f'<section id="{s.id}"><h2>{e(s.title)}</h2><p>No results yet. This makes them: <code>{e(s.command)}</code></p></section>'
     return "\n".join([f'<section id="{s.id}"><h2>{e(s.title)}</h2>', f"<p>{e(s.about)}</p>", listed(s.findings)]
-                     + [figure(f) for f in s.figures] + [table(t) for t in s.tables] + ["</section>"])
+                     + [f'<p><a href="#{f.id}">{e(f.title)}</a>: at the top.</p>' if f is shown else figure(f) for f in s.figures]
+                     + [table(t) for t in s.tables] + ["</section>"])
 
 
 def download(source):
@@ -60,8 +64,6 @@ def download(source):
 def page(title, top, sections, provenance, sources):
     """`top`: the most important findings; the first figure follows them on the first screen."""
     first = next((f for s in sections for f in s.figures), None)
-    for s in sections:
-        s.figures = [f for f in s.figures if f is not first]
     links = " ".join(f'<a href="#{s.id}">{e(s.title)}</a>' for s in sections)
     plotly = importlib.resources.files("plotly").joinpath("package_data/plotly.min.js").read_text()
     return "\n".join([
@@ -70,7 +72,7 @@ def page(title, top, sections, provenance, sources):
         f"<style>{(HERE / 'page.css').read_text()}</style></head><body><main>",
         f"<h1>{e(title)}</h1>", listed(top), figure(first) if first else "",
         f'<nav>{links} <a href="#machines">Machines</a> <a href="#data">Raw data</a></nav>',
-        *[section(s) for s in sections],
+        *[section(s, first) for s in sections],
         '<section id=machines><h2>Machines</h2><p>What was measured where, and with what.</p>', *map(table, provenance), "</section>",
         "<section id=data><h2>Raw data</h2><p>One JSON object a line, compressed; all of this page is made from them.</p><ul>",
         *map(download, sources), "</ul></section></main>",

@@ -4,6 +4,8 @@ import dataclasses
 
 import words
 
+SAME_EVERYWHERE = ("everywhere", "order_free")  # promises
+
 
 @dataclasses.dataclass
 class Table:
@@ -12,6 +14,8 @@ class Table:
     rows: list  # of texts; columns after the first `words` are numbers
     words: int = 1
     folded: bool = False
+    note: str = ""
+    page_only: bool = False  # too long for a pull request
 
 
 @dataclasses.dataclass

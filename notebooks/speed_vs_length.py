@@ -123,7 +123,7 @@ def tables(rows):
         yield Table(f"{at}: every bar", ["method", "elements", "data", "caches", "where", "against", "n", "reached", "of", ""],
                     [[r["method"], r["input_format"], r["data"], r["caches"], r["place"], bar["against"], words.count(r["n"]),
                       f"{bar['reached']:.3g}", f"{bar['factor']:.3g}", "pass" if bar["holds"] else "MISS"] for r, bar in bars],
-                    words=6, folded=True)
+                    words=6, folded=True, page_only=True)
 
 
 def family(against):

@@ -3,10 +3,9 @@
 import style
 import words
 from figure import Figure, Series
-from section import Section, Table, distinct, preferred
+from section import SAME_EVERYWHERE, Section, Table, distinct, preferred
 
 AXES = {"runs": "the same call again", "threads": "other numbers of threads", "alignment": "other addresses"}
-SAME_EVERYWHERE = ("everywhere", "order_free")
 
 
 def section(sources):

@@ -208,6 +208,18 @@ class Report(unittest.TestCase):
         self.assertIn("This machine, 1 thread: all 2 bars hold.", findings)
         self.assertIn("All 8 results whose bits were checked are right.", findings)
 
+    def test_bits_are_compared_between_machines(self):
+        rows = [r | {"method": r["method"].replace("@cpu", "@cuda")} for r in errors()]
+        self.write(self.committed / "h200.error_vs_length.jsonl", [header("error_vs_length")] + rows)
+        told = "sums that promise the same bits everywhere, and were asked for in more than one place (machines, CPU and GPU), have the same bits in each"
+        self.assertIn(f"All 12 {told}.", self.run_report("--committed", str(self.committed)))
+        self.assertEqual(self.code, 0, self.err)
+        self.pick("error_vs_length", "tree/plain/fp32@cpu", n=1024, data="ones")[0]["bits"] = "0x00000002"
+        self.assertIn(f"11 of 12 {told}; not tree/plain/fp32@cpu on ones at n = 2¹⁰, tree/plain/fp32@cuda on ones at n = 2¹⁰.",
+                      self.run_report("--committed", str(self.committed)))
+        self.assertEqual(self.code, 1)
+        self.assertNotIn("in more than one place", self.run_report())
+
     def test_a_section_without_results_names_the_command_that_makes_them(self):
         self.run_as_it_is()
         self.assertEqual(self.code, 0, self.err)
@@ -304,7 +316,7 @@ class Report(unittest.TestCase):
         for sentence in findings.splitlines():
             self.assertIn(sentence, text)
             self.assertIn(sentence.removeprefix("- "), page)
-        self.assertEqual(text.count("\n| ---"), page.count("<table>"))
+        self.assertEqual(text.count("\n| ---"), page.count("<table>") - page.count("every bar"))
 
     def test_hostile_names_stay_text(self):
         self.comparisons[0]["data"]["name"] = "<script>alert(1)</script>.f32"
