@@ -1,19 +1,16 @@
 /// The command-line tool, as a shell sees it: what it prints, where, and its exit code.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "cases.hpp"
+#include "shell.hpp"
 
 namespace samesum {
 namespace {
@@ -25,37 +22,20 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-std::string read(const fs::path& path) {
-  std::ifstream in{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{in}, {}};
-}
-
-void write(const fs::path& path, const std::string& text) { std::ofstream{path, std::ios::binary} << text; }
+using testing_support::lines;
+using testing_support::Outcome;
+using testing_support::read;
+using testing_support::Shell;
+using testing_support::write;
 
 void write(const fs::path& path, Values x) {
   write(path, std::string{static_cast<const char*>(x.data), x.size * x.format->bytes});
 }
 
-std::vector<std::string> lines(const std::string& text) {
-  std::vector<std::string> all;
-  std::istringstream in{text};
-  for (std::string line; std::getline(in, line);) all.push_back(line);
-  return all;
-}
-
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-/// A folder with some data, in which shell commands run; $T is the tool.
-class Shell {
+/// With some data; $T is the tool.
+class ToolShell : public Shell {
  public:
-  Shell() {
-    std::string name = (fs::temp_directory_path() / "samesum_tool_XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-    fs::create_directory(folder_ / "work");
+  ToolShell() {
     setenv("T", SAMESUM_TOOL, 1);
     write(work() / "numbers.txt", "1\n2.5\n-3\n");
     write(work() / "cancel.txt", "1e100 1 -1e100 1e-100 1e50 -1 -1e50\n");
@@ -69,26 +49,16 @@ class Shell {
     write(work() / "uniform.f32",
           testing_support::Array{format_info<fp32>(), rounded(testing_support::uniform(5000, 1))}.values());
   }
-  ~Shell() { fs::remove_all(folder_); }
-
-  fs::path work() const { return folder_ / "work"; }
-
-  Outcome run(const std::string& command) const {
-    const std::string redirected = "cd '" + work().string() + "' && { " + command + "\n} >../out 2>../err";
-    const int status = std::system(redirected.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(folder_ / "out"), read(folder_ / "err")};
-  }
 
  private:
   static std::vector<double> rounded(std::vector<double> x) {
     for (double& e : x) e = static_cast<double>(static_cast<float>(e));
     return x;
   }
-  fs::path folder_;
 };
 
 const Shell& shell() {
-  static const Shell only;
+  static const ToolShell only;
   return only;
 }
 

@@ -350,4 +350,16 @@ std::vector<const Dataset*> datasets_matching(const std::string& globs) {
   return chosen;
 }
 
+std::vector<Part> parts(const std::vector<const Dataset*>& data, const std::vector<const Variant*>& methods) {
+  std::vector<Part> all;
+  for (const Dataset* d : data)
+    for (const FormatInfo& format : formats) {
+      Part part{d, &format, {}};
+      for (const Variant* v : methods)
+        if (v->format == &format && d->fits(format)) part.methods.push_back(v);
+      if (!part.methods.empty()) all.push_back(part);
+    }
+  return all;
+}
+
 }  // namespace samesum::harness

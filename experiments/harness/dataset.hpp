@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/input.hpp"
+#include "samesum/variant.hpp"
 
 namespace samesum::harness {
 
@@ -35,6 +36,16 @@ std::string datasets_in_words();
 /// Those whose names match one of the globs, which are separated by commas; all of them for an empty text.
 /// Throws UsageError where a glob matches nothing.
 std::vector<const Dataset*> datasets_matching(const std::string& globs);
+
+/// One data set in one format, for the methods that sum it in that format.
+struct Part {
+  const Dataset* data;
+  const FormatInfo* format;
+  std::vector<const Variant*> methods;
+};
+
+/// All combinations that make sense, data sets before formats.
+std::vector<Part> parts(const std::vector<const Dataset*>& data, const std::vector<const Variant*>& methods);
 
 /// Data of a prescribed condition number of at most 1e30: GenDot of Ogita, Rump and Oishi (2005), algorithm
 /// 6.1, each product of which becomes two elements that are exactly as large. From 64 elements on the

@@ -88,6 +88,17 @@ std::optional<std::string> failure(const Measurement& m) {
   return std::nullopt;
 }
 
+Spread spread_of(const std::vector<Number>& answers, double ulp) {
+  std::set<std::uint64_t> bits;
+  double lowest = answers.front().to_double(), highest = lowest;
+  for (const Number& x : answers) {
+    bits.insert(x.bits);
+    lowest = std::min(lowest, x.to_double());
+    highest = std::max(highest, x.to_double());
+  }
+  return {answers.size(), bits.size(), lowest, highest, bits.size() == 1 ? 0 : (highest - lowest) / ulp};
+}
+
 void sort_by_merit(std::vector<Measurement>& measurements) {
   const auto key = [](const Measurement& m) { return std::tuple{m.error.absolute, m.seconds}; };
   std::stable_sort(measurements.begin(), measurements.end(),

@@ -40,6 +40,14 @@ Measurement measure(const Variant& variant, Values x, const Truth& truth, Measur
 /// The promise or the bound that was broken, if one was.
 std::optional<std::string> failure(const Measurement& m);
 
+/// The answers of runs that should agree.
+struct Spread {
+  std::size_t runs, distinct_bits;
+  double lowest, highest;
+  double ulps;  ///< highest - lowest in units of `ulp`; 0 where all are the same, even infinities
+};
+Spread spread_of(const std::vector<Number>& answers, double ulp);
+
 /// Best error first; among equals the fastest.
 void sort_by_merit(std::vector<Measurement>& measurements);
 

@@ -56,8 +56,6 @@ std::string now() {
   return text.data();
 }
 
-Json number_or_null(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
-
 /// A file descriptor that is closed, and whose temporary file is removed unless it was renamed.
 class TemporaryFile {
  public:
@@ -152,6 +150,8 @@ Json provenance() {
           {"commit", build().commit},
           {"date", now()}};
 }
+
+Json number_or_null(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
 
 Json result_json(const Measurement& m, const FormatInfo& input, const Truth& truth) {
   return {{"method", m.variant->name},

@@ -40,6 +40,9 @@ struct Comparison {
 /// What the numbers were measured on and with.
 Json provenance();
 
+/// JSON has neither infinities nor NaN.
+Json number_or_null(double x);
+
 /// One result, without what only repeated and timed runs can tell: the object of `samesum sum --json`.
 Json result_json(const Measurement& m, const FormatInfo& input, const Truth& truth);
 

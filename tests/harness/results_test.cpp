@@ -16,9 +16,10 @@
 #include "cases.hpp"
 #include "harness/commands.hpp"
 #include "harness/input.hpp"
-#include "harness/results_files.hpp"
+#include "harness/schema.hpp"
 #include "harness/text.hpp"
 #include "samesum/samesum.hpp"
+#include "shell.hpp"
 
 namespace samesum::harness {
 namespace {
@@ -27,6 +28,8 @@ namespace fs = std::filesystem;
 using samesum::testing::Array;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing_support::Folder;
+using testing_support::read;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -424,6 +427,19 @@ TEST(AMeasurement, OfASlowMethodIsOneRun) {
   EXPECT_EQ(m.repeats, 1);
   EXPECT_EQ(m.distinct_bits, 1u);
   EXPECT_GT(m.seconds, 0);
+}
+
+TEST(ASpread, IsBetweenTheLowestAndTheHighestAnswer) {
+  const Spread some = spread_of({Number::of(2.0), Number::of(-1.0), Number::of(2.0), Number::of(0.5)}, 0.25);
+  EXPECT_EQ(some.runs, 4u);
+  EXPECT_EQ(some.distinct_bits, 3u);
+  EXPECT_EQ(some.lowest, -1);
+  EXPECT_EQ(some.highest, 2);
+  EXPECT_EQ(some.ulps, 12);
+  EXPECT_EQ(spread_of({Number::of(0.0), Number::of(-0.0)}, 1).distinct_bits, 2u);
+  EXPECT_EQ(spread_of({Number::of(0.0), Number::of(-0.0)}, 1).ulps, 0);
+  EXPECT_EQ(spread_of({Number::of(infinity), Number::of(infinity)}, infinity).ulps, 0);
+  EXPECT_EQ(spread_of({Number::of(infinity), Number::of(1.0)}, 1).ulps, infinity);
 }
 
 /// A variant that gives another answer at each run.

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
-#include <sstream>
 
 #include "harness/commands.hpp"
-#include "harness/results_files.hpp"
+#include "harness/schema.hpp"
 #include "samesum/registry.hpp"
+#include "shell.hpp"
 
 namespace samesum::harness {
 namespace {
@@ -17,6 +17,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
+using testing_support::Folder;
+using testing_support::lines;
+using testing_support::read;
 
 struct Outcome {
   int code, measured;  ///< rows that were measured, not read
@@ -41,13 +44,6 @@ Outcome squares(std::vector<const char*> arguments, int rows = 4) {
   });
   const std::string out = ::testing::internal::GetCapturedStdout();
   return {code, measured, out, ::testing::internal::GetCapturedStderr()};
-}
-
-std::vector<std::string> lines(const std::string& text) {
-  std::vector<std::string> all;
-  std::istringstream in{text};
-  for (std::string line; std::getline(in, line);) all.push_back(line);
-  return all;
 }
 
 // --- what is printed -----------------------------------------------------------------------------

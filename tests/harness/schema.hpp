@@ -1,45 +1,16 @@
-/// What tests of results and of experiments share: a folder for files, and the schema that rows must fit.
+/// The schema that results must fit.
 #pragma once
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <regex>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "harness/results.hpp"
+#include "shell.hpp"
 
 namespace samesum::harness {
-
-inline std::string read(const std::filesystem::path& path) {
-  std::ifstream in{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{in}, {}};
-}
-
-/// Gone with all that is in it at the end.
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "samesum_results_XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::filesystem::path operator/(const char* name) const { return path_ / name; }
-  std::vector<std::string> names() const {
-    std::vector<std::string> all;
-    for (const auto& entry : std::filesystem::directory_iterator{path_})
-      all.push_back(entry.path().filename());
-    return all;
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// As much of JSON Schema as results.schema.json uses.
 class Schema {
@@ -112,8 +83,8 @@ class Schema {
 };
 
 inline Schema schema() {
-  return Schema{Json::parse(
-      read(std::filesystem::path{SAMESUM_SOURCE_DIR} / "experiments/harness/results.schema.json"))};
+  return Schema{Json::parse(testing_support::read(std::filesystem::path{SAMESUM_SOURCE_DIR} /
+                                                  "experiments/harness/results.schema.json"))};
 }
 
 }  // namespace samesum::harness
