@@ -1,5 +1,7 @@
 """How wrong is each sum, for arrays of every length?"""
 
+import math
+
 import style
 import words
 from figure import Figure, Series
@@ -11,7 +13,7 @@ COLUMNS = ["exact", "tree/double_word", "tree/neumaier", "tree/kahan", "tree/pla
 
 
 def section(sources):
-    s = Section("error", "Error against length", "The error of each sum on made data of every length.", "experiments/error_vs_length --full --out build/study")
+    s = Section("error", "Error against length", "The error of each sum on made data of every length.", "build/release/bin/error_vs_length --full --out build/study")
     if sources:
         rows = [(source.machine, r) for source in sources for r in source.rows]
         s.findings, s.headlines = list(findings(rows)), 2
@@ -142,7 +144,7 @@ def figure(rows):
     for (at, input, data, method), points in lines.items():
         recipe, format, _ = words.parts(method)
         name = recipe if format == input else f"{recipe}/{format}"
-        dash, symbol = style.line(method, peers)
+        colour, dash, symbol = style.line(method, peers)
         points = sorted(points, key=lambda r: r["n"])
         least_relative = LEAST_ULPS * 2.0 ** -words.FORMAT_BITS[format][0]
         for group in style.groups(method):
@@ -151,9 +153,9 @@ def figure(rows):
                     ("relative", [at_least(r["relative_error"], least_relative) for r in points], [bound_relative(r) for r in points])):
                 on = (at, input, data, group, measure)
                 x = [r["n"] for r in points]
-                series.append(Series(name, x, errors, style.colour(method), on, dash, symbol))
+                series.append(Series(name, x, errors, colour, on, dash, symbol))
                 if not words.is_peer(method) and any(bounds):
-                    series.append(Series(f"bound of {name}", x, bounds, style.colour(method), on, faint=True))
+                    series.append(Series(f"bound of {name}", x, bounds, colour, on, faint=True))
     return Figure("error-figure", "The error of each sum, by length", menus, series, "n, elements",
                   {None: "error, ulps of the sum", "relative": "error, relative to the exact sum"},
                   note="Dotted: the rigorous bound of the line of its colour. An error of less than 0.001 ulps, none included, "
@@ -165,18 +167,23 @@ def at_least(error, least):
 
 
 def bound_ulps(r):
-    if r["bound"] is None or r["truth"] is None:
+    """Nothing where the sum is 0, the unit of which is that of the subnormal numbers."""
+    if r["bound"] is None or not r["truth"]:
         return None
-    return r["bound"] / words.ulp(words.parts(r["method"])[1], r["truth"])
+    return finite(r["bound"] / words.ulp(words.parts(r["method"])[1], r["truth"]))
 
 
 def bound_relative(r):
-    return r["bound"] / abs(r["truth"]) if r["bound"] is not None and r["truth"] else None
+    return finite(r["bound"] / abs(r["truth"])) if r["bound"] is not None and r["truth"] else None
+
+
+def finite(x):
+    return x if math.isfinite(x) else None
 
 
 def tables(rows):
     first = place(*rows[0])
-    for at, format in distinct((place(machine, r), r["input_format"]) for machine, r in rows):
+    for at, format in preferred([(place(machine, r), r["input_format"]) for machine, r in rows], (first, "fp32")):
         same = [r for machine, r in rows if place(machine, r) == at and r["input_format"] == format
                 and words.parts(r["method"])[1] == format]
         if not same:

@@ -199,4 +199,4 @@ def svg(figure):
 
 def script_json(data):
     """JSON that can stand in a script element."""
-    return json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")

@@ -11,8 +11,8 @@ function layout(spec, chosen, traces) {
   const under = narrow.matches && !spec.bars;
   const result = {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: {color: colour("--ink"), size, family: getComputedStyle(document.body).fontFamily},
-    margin: {l: 8, r: spec.bars ? 50 : 12, t: 8, b: 8}, hovermode: "closest", dragmode: narrow.matches ? false : "zoom",
-    hoverlabel: {namelength: -1}, showlegend: !spec.bars, xaxis: {...axis, title: {...axis.title, text: spec.x}},
+    margin: {l: 8, r: spec.bars ? 50 : 12, t: 8, b: 8}, hovermode: spec.bars ? "closest" : "x unified", dragmode: narrow.matches ? false : "zoom",
+    hoverlabel: {namelength: -1, bgcolor: colour("--box"), bordercolor: colour("--grid"), font: {color: colour("--ink")}}, showlegend: !spec.bars, xaxis: {...axis, title: {...axis.title, text: spec.x}},
     yaxis: {...axis, title: {...axis.title, text: spec.y[chosen.at(-1)] ?? spec.y.null}},
     legend: under ? {orientation: "h", x: 0, y: -0.2, yanchor: "top", yref: "paper"} : {x: 1.02, y: 1, yanchor: "top"},
     height: spec.bars ? 90 + 22 * shown.length : under ? 380 + 14 * shown.length : 430};
@@ -26,7 +26,7 @@ function layout(spec, chosen, traces) {
   const heights = traces.flatMap(t => t.y).filter(y => y > 0).map(Math.log10), decades = Math.max(...heights) - Math.min(...heights);
   const step = Math.max(1, Math.ceil((high - low) / (narrow.matches ? 5 : 12)));
   const ticks = Array.from({length: Math.floor((high - low) / step) + 1}, (_, i) => low + i * step);
-  Object.assign(result.xaxis, {type: "log", tickvals: ticks.map(k => 2 ** k), ticktext: ticks.map(k => `2<sup>${k}</sup>`)});
+  Object.assign(result.xaxis, {type: "log", hoverformat: ",d", unifiedhovertitle: {text: "n = %{x:,}"}, tickvals: ticks.map(k => 2 ** k), ticktext: ticks.map(k => `2<sup>${k}</sup>`)});
   Object.assign(result.yaxis, {type: "log", exponentformat: "power"}, decades > 1.5 ? {dtick: Math.ceil(decades / 8)} : {});
   return result;
 }
@@ -54,7 +54,7 @@ function interactive(figure) {
     });
     const traces = spec.traces.filter(t => fits(t, chosen.length)).map(t => spec.bars
       ? {...t, textposition: "outside", cliponaxis: false, hovertemplate: "%{y}: %{text}<extra></extra>"}
-      : {...t, hovertemplate: "%{fullData.name}<br>n = %{x:,}: %{y:.3g}<extra></extra>"});
+      : {...t, hovertemplate: "%{y:.3g}"});
     const last = t => t.y.findLast(y => y !== null) ?? 0;
     if (!spec.bars) traces.sort((a, b) => last(b) - last(a));  // the legend has the order of the lines' ends
     Plotly.react(plot, traces, layout(spec, chosen, traces),

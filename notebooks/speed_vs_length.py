@@ -9,7 +9,7 @@ from section import Section, Table, distinct, preferred
 def section(sources):
     s = Section("speed", "Speed against length", "Bytes of input a second, medians. A bar is what a method is held to: so "
                 "many times the speed of another one, or so many microseconds.",
-                "experiments/speed_vs_length --full --out build/study")
+                "build/release/bin/speed_vs_length --full --out build/study")
     if sources:
         rows = [(place(source.machine, r), r) for source in sources for r in source.rows]
         s.findings = list(findings(rows))
@@ -97,13 +97,13 @@ def figure(rows):
     for (at, input, data, caches, method), points in lines.items():
         recipe, format, _ = words.parts(method)
         name = recipe if format in (input, "") else f"{recipe}/{format}"
-        dash, symbol = style.line(method, peers)
+        colour, dash, symbol = style.line(method, peers)
         points = sorted((r for r in points if r["n"]), key=lambda r: r["n"])
         x = [r["n"] for r in points]
         for group in style.groups(method):
             on = (at, input, data, caches, group)
             for measure, y in (("speed", [r["gb_per_s"] for r in points]), ("time", [r["seconds"] * 1e6 for r in points])):
-                series.append(Series(name, x, y, style.colour(method), on + (measure,), dash, symbol))
+                series.append(Series(name, x, y, colour, on + (measure,), dash, symbol))
     return Figure("speed-figure", "The speed of each sum, by length", menus, series, "n, elements",
                   {None: "GB/s of input", "time": "time, µs"})
 

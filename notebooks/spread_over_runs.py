@@ -11,7 +11,7 @@ AXES = {"runs": "the same call again", "threads": "other numbers of threads", "a
 def section(sources):
     s = Section("spread", "Spread over runs", "Different results (bit patterns) of one method for the same elements: when "
                 "the same call is repeated, with other numbers of threads, and at other addresses.",
-                "experiments/spread_over_runs --full --out build/study")
+                "build/release/bin/spread_over_runs --full --out build/study")
     if sources:
         rows = [(place(source.machine, r), r) for source in sources for r in source.rows]
         s.findings = list(findings(rows))
@@ -67,6 +67,7 @@ def figure(rows):
     menus = [("On", distinct(at for at, _ in rows)),
              ("Runs with", [AXES[a] for a in AXES if any(r["axis"] == a for _, r in rows)]),
              ("Elements", preferred([r["input_format"] for _, r in rows], "fp32"))]
+    peers = style.peers_among(r["method"] for _, r in rows)
     bars = {}
     for at, r in rows:
         key = (at, AXES[r["axis"]], r["input_format"])
@@ -78,7 +79,7 @@ def figure(rows):
         for method, r in sorted(best.items(), key=lambda item: (item[1]["distinct_bits"], item[0])):
             recipe, format, _ = words.parts(method)
             series.append(Series(method, [r["distinct_bits"]], [recipe if format == on[2] else f"{recipe}/{format}"],
-                                 style.colour(method), on, text=[f"{r['distinct_bits']} of {r['runs']}"]))
+                                 style.line(method, peers)[0], on, text=[f"{r['distinct_bits']} of {r['runs']}"]))
     return Figure("spread-figure", "How many different results each method gives", menus, series, "different results (bit patterns), most of any array",
                   {None: ""}, bars=True)
 

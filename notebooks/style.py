@@ -4,6 +4,7 @@ import words
 
 COLOURS = {"plain": "#d55e00", "kahan": "#e69f00", "neumaier": "#56b4e9", "double_word": "#009e73", "exact": "#0072b2",
            "peer": "#cc79a7", "read": "#888888"}
+PEERS = ["#cc79a7", "#94507a", "#e3b1cd"]  # shades of the peers' colour
 ORDERS = {"serial": ("dash", "circle"), "tree": ("solid", "square"), "pairwise": ("dashdot", "diamond"),
           "atomic": ("longdash", "x"), "atomic_element": ("dot", "cross"), "": ("solid", "star")}
 SYMBOLS = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star", "hexagon", "pentagon"]
@@ -17,11 +18,11 @@ def colour(method):
 
 
 def line(method, peers):
-    """(dash, symbol); peers, which have one colour, are told apart by both."""
+    """(colour, dash, symbol); peers, which have shades of one colour, are told apart by all three."""
     if words.is_peer(method):
         place = peers.index(words.parts(method)[0])
-        return DASHES[place % len(DASHES)], SYMBOLS[place % len(SYMBOLS)]
-    return ORDERS.get(words.order(method), ("dot", "circle"))
+        return PEERS[place % len(PEERS)], DASHES[place % len(DASHES)], SYMBOLS[place % len(SYMBOLS)]
+    return colour(method), *ORDERS.get(words.order(method), ("dot", "circle"))
 
 
 def peers_among(methods):

@@ -225,7 +225,7 @@ class Report(unittest.TestCase):
         self.assertEqual(self.code, 0, self.err)
         for text in (self.page(), (self.folder / "report.md").read_text()):
             for command in ("error_vs_length", "spread_over_runs", "speed_vs_length"):
-                self.assertIn(f"experiments/{command} --full --out build/study", text)
+                self.assertIn(f"build/release/bin/{command} --full --out build/study", text)
         self.write(self.folder / "speed_vs_length.jsonl", [header("speed_vs_length")])  # it was stopped early
         self.run_as_it_is()
         self.assertEqual(self.code, 0, self.err)
@@ -292,6 +292,17 @@ class Report(unittest.TestCase):
         self.assertGreater(len(colours), 4)
         for name, some in colours.items():
             self.assertEqual(len(some), 1, name)
+
+    def test_a_sum_of_0_and_a_quotient_that_overflows_are_drawn_all_the_same(self):
+        small = self.pick("error_vs_length", "tree/plain/fp32@cpu", n=1024, data="normal")[0]
+        small.update(truth=1e-300, bound=1e300)
+        self.pick("error_vs_length", "serial/plain/fp32@cpu", n=1024, data="normal")[0].update(truth=0.0, relative_error=None)
+        self.pick("error_vs_length", "atomic/plain/fp32@cpu", n=1024, data="normal")[0].update(
+            value=None, bound=None, error_ulps=None, relative_error=None, absolute_error=None)
+        self.run_report()
+        self.assertEqual(self.code, 0, self.err)
+        bounds = [t for t in self.figures()[0]["traces"] if t["name"] == "bound of tree/plain" and t["on"][2] == "normal"]
+        self.assertTrue(bounds and all(t["y"][0] is None and t["y"][1] for t in bounds))
 
     def test_axes_have_titles_with_units(self):
         self.run_report()
