@@ -171,7 +171,7 @@ class Report(unittest.TestCase):
         self.pick("speed_vs_length", "exact/fp32@cpu", n=1 << 26)[0]["bars"][0].update(reached=1.2, holds=False)
         self.assertIn("This machine, 1 thread: 1 of 2 bars hold. Missed: exact/fp32@cpu once, down to 80% of its bar.", self.run_report())
         self.assertEqual(self.code, 0, self.err)
-        self.assertIn("<td class=n data-is=miss>MISS</td>", self.page())
+        self.assertIn("<td data-is=miss>MISS</td><td>exact/fp32@cpu</td>", self.page())
 
     def test_a_bar_in_microseconds_is_reached_from_below(self):
         self.pick("speed_vs_length", "exact/fp32@cpu", n=1 << 26)[0]["bars"] = [
