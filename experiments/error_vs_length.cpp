@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
   Study study{"error_vs_length", "How wrong is each sum, for arrays of every length?",
               "  error_vs_length --filter 'tree/*/fp32,exact/fp32'\n"
               "  error_vs_length --data 'kappa*,sine' --json\n"
-              "  error_vs_length --full --out build/study\n\nData:\n" +
+              "  error_vs_length --full --out build/study\n\nData:" +
                   datasets_in_words()};
   std::string data;
   study.app().add_option("--data", data, "Which (default: all; see below)")->type_name("GLOB,…");

@@ -183,7 +183,7 @@ int main(int argc, char** argv) {
   Study study{"spread_over_runs", "How many different answers does each variant give?",
               "  spread_over_runs --filter 'atomic/*,*@peer'\n"
               "  spread_over_runs --data 'kappa*' --json\n"
-              "  spread_over_runs --full --out build/study\n\nData:\n" +
+              "  spread_over_runs --full --out build/study\n\nData:" +
                   datasets_in_words()};
   std::string data = "normal,60 binades";
   study.app().add_option("--data", data, "Which (default normal,60 binades)")->type_name("GLOB,…");

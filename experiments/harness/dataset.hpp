@@ -30,7 +30,7 @@ struct Dataset {
 /// The list of data sets that experiments and tests walk.
 std::span<const Dataset> datasets();
 
-/// A line each: the name and what it means.
+/// For --help, a line each: the name and what it means.
 std::string datasets_in_words();
 
 /// Those whose names match one of the globs, which are separated by commas; all of them for an empty text.

@@ -67,8 +67,8 @@ Study::Study(const std::string& name, const std::string& question, const std::st
   app_->add_option("--filter", filter_, "Methods, as in samesum compare --methods")->type_name("GLOB,…");
   app_->add_option("--out", folder_, "Append rows to a file there, skip those it has")->type_name("DIR");
   app_->add_flag("--json", json_, "Print rows as lines of JSON");
-  app_->footer("With --out DIR rows go to DIR/" + name +
-               ".jsonl. Whoever is interrupted starts\nthe same command again.\n\nExamples:\n" + examples +
+  app_->footer("--out DIR writes DIR/" + name + ".jsonl; the same command continues it.\n\nExamples:\n" +
+               examples +
                "\n\nExit codes: 0; 1 if a bound, a promise or a bit is broken; 2 for wrong usage.");
 }
 

@@ -110,8 +110,8 @@ TEST(EveryDataset, HasANameOfItsOwnAndSaysWhatItIsOnOneLine) {
   for (const Dataset& data : datasets()) {
     EXPECT_TRUE(names.insert(data.name).second) << data.name;
     EXPECT_EQ(datasets_matching(data.name), std::vector<const Dataset*>{&data}) << "its name is a glob";
-    EXPECT_THAT(datasets_in_words(), HasSubstr("  " + data.name + " "));
-    EXPECT_THAT(datasets_in_words(), HasSubstr("  " + data.meaning + "\n"));
+    EXPECT_THAT(datasets_in_words(), HasSubstr("\n  " + data.name + " "));
+    EXPECT_THAT(datasets_in_words(), HasSubstr("  " + data.meaning));
     EXPECT_LE(data.meaning.size(), 65u);
     EXPECT_LT(data.name.size(), 13u);
   }

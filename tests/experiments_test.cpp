@@ -1,0 +1,256 @@
+/// The experiments, as a shell sees them: what they print and write, and their exit codes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "harness/dataset.hpp"
+#include "harness/peers.hpp"
+#include "harness/schema.hpp"
+#include "samesum/registry.hpp"
+#include "shell.hpp"
+
+namespace samesum::harness {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing_support::lines;
+using testing_support::Outcome;
+using testing_support::read;
+using testing_support::Shell;
+using testing_support::write;
+
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+/// Some rows of an experiment, and a change to one of them that must be noticed when it is read again.
+struct Experiment {
+  std::string name, kind;
+  std::string some;  ///< arguments
+  std::size_t rows;  ///< that they give
+  std::string claim, broken, complaint;
+};
+std::ostream& operator<<(std::ostream& out, const Experiment& e) { return out << e.name; }
+
+/// A shell in which $E is the experiment.
+class EveryExperiment : public ::testing::TestWithParam<Experiment> {
+ protected:
+  EveryExperiment() { setenv("E", (std::string{SAMESUM_PROGRAMS "/"} + GetParam().name).c_str(), 1); }
+
+  Outcome some(const std::string& more = "") const {
+    return shell_.run("$E " + GetParam().some + " " + more);
+  }
+  std::filesystem::path file() const { return shell_.work() / "out" / (GetParam().name + ".jsonl"); }
+
+  Shell shell_;
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, EveryExperiment,
+    ::testing::Values(Experiment{"error_vs_length", "error",
+                                 "--filter 'tree/plain/*@cpu,exact@cpu' --data 'sine,kappa 1e8'", 8 * (8 + 6),
+                                 R"("within_bound":true)", R"("within_bound":false)", "exceeds its bound"},
+                      Experiment{"spread_over_runs", "spread",
+                                 "--filter 'pairwise/plain/fp32@cpu,exact/fp32@cpu' --data normal", 2 * 3,
+                                 R"("broken":false)", R"("broken":true)", "promises everywhere"}),
+    [](const auto& info) { return info.param.name; });
+
+TEST_P(EveryExperiment, PrintsATableAndWritesNothing) {
+  const Outcome o = some();
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.err, IsEmpty()) << "progress is for terminals";
+  EXPECT_GT(lines(o.out).size(), 4u);
+  for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
+  EXPECT_TRUE(std::filesystem::is_empty(shell_.work()));
+}
+
+TEST_P(EveryExperiment, GivesRowsThatFitTheSchema) {
+  const Outcome o = some("--json --out out --seed 5");
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_EQ(o.out, read(file()));
+  const std::vector<std::string> all = lines(o.out);
+  ASSERT_EQ(all.size(), 1 + GetParam().rows);
+  const Json header = Json::parse(all[0]);
+  EXPECT_EQ(schema().problem(header, "study"), "");
+  EXPECT_EQ(header["experiment"], GetParam().name);
+  std::set<std::string> distinct;
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    const Json row = Json::parse(all[i]);
+    ASSERT_EQ(schema().problem(row, GetParam().kind), "") << row;
+    EXPECT_EQ(row["kind"], GetParam().kind);
+    EXPECT_EQ(row["seed"], 5);
+    for (const auto& [key, value] : row.items()) {
+      Json broken = row;
+      broken.erase(key);
+      ASSERT_NE(schema().problem(broken, GetParam().kind), "") << key;
+    }
+    distinct.insert(all[i]);
+  }
+  EXPECT_EQ(distinct.size(), GetParam().rows);
+}
+
+TEST_P(EveryExperiment, ContinuesWhereItWasInterrupted) {
+  const std::string table = some("--out out").out, whole = read(file());
+  // Rows that are there are believed, so this word in the last of them is not measured away.
+  const std::size_t last = whole.rfind(R"({"kind")");
+  std::string changed = whole;
+  changed.insert(changed.rfind('}'), R"(,"remark":"not measured")");
+  write(file(), changed);
+  EXPECT_EQ(some("--out out").out, table);
+  EXPECT_EQ(read(file()), changed);
+  // A row that is torn is measured again.
+  write(file(), whole.substr(0, last + 20));
+  const Outcome again = some("--out out");
+  EXPECT_EQ(again.code, 0);
+  EXPECT_THAT(again.err, IsEmpty());
+  EXPECT_THAT(lines(read(file())), SizeIs(1 + GetParam().rows));
+  EXPECT_THAT(read(file()), StartsWith(whole.substr(0, last)));
+}
+
+TEST_P(EveryExperiment, ExitsWith1WhereARowSaysThatAWordWasBroken) {
+  const Experiment& e = GetParam();
+  some("--out out");
+  std::string text = read(file());
+  const std::size_t at = text.find(e.claim);
+  ASSERT_NE(at, text.npos);
+  write(file(), text.replace(at, e.claim.size(), e.broken));
+  const Outcome o = some("--out out");
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(lines(o.err), AllOf(SizeIs(1), Each(HasSubstr(e.complaint))));
+  EXPECT_THAT(o.err, StartsWith(e.name + ": check failed: "));
+}
+
+TEST_P(EveryExperiment, RefusesWrongUsageInOneLine) {
+  for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
+           {"--frobnicate", "--frobnicate"},
+           {"--full --quick", "excludes"},
+           {"--filter 'x*'", "--filter: 'x*' matches no method"},
+           {"--filter tree/khan/fp32", "nearest are tree/kahan/fp32@cpu"},
+           {"--data sinus", "--data: 'sinus' matches no data"},
+           {"--seed soon", "--seed"},
+           {"--filter exact --out /dev/null", "--out: /dev/null"},
+           {"--filter exact@cpu >/dev/full", "standard output: cannot be written: No space left"}}) {
+    const Outcome o = shell_.run("$E " + arguments);
+    EXPECT_EQ(o.code, 2) << arguments;
+    EXPECT_THAT(o.err, AllOf(StartsWith(GetParam().name + ": "), HasSubstr(message)));
+    EXPECT_THAT(lines(o.err), SizeIs(1)) << o.err;
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(shell_.work()));
+}
+
+TEST_P(EveryExperiment, ExplainsItselfWithExamplesAndItsData) {
+  const Outcome o = shell_.run("$E --help");
+  EXPECT_EQ(o.code, 0);
+  EXPECT_THAT(o.err, IsEmpty());
+  EXPECT_THAT(o.out, HasSubstr("Examples:\n  " + GetParam().name));
+  for (const Dataset& data : datasets()) EXPECT_THAT(o.out, HasSubstr("\n  " + data.name + " "));
+  for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
+}
+
+// --- what they find ------------------------------------------------------------------------------
+
+/// The rows of an experiment that succeeds.
+std::vector<Json> rows(const std::string& command) {
+  const Outcome o = Shell{}.run(std::string{SAMESUM_PROGRAMS "/"} + command + " --json");
+  EXPECT_EQ(o.code, 0) << o.err;
+  std::vector<Json> all;
+  for (const std::string& line : lines(o.out)) all.push_back(Json::parse(line));
+  if (!all.empty()) all.erase(all.begin());
+  return all;
+}
+
+TEST(ErrorsVersusLength, AreAtMostHalfAUnitForExactSumsOfAllData) {
+  const std::vector<Json> all = rows("error_vs_length --filter 'exact@cpu'");
+  std::map<std::string, int> seen;
+  for (const Json& row : all) {
+    EXPECT_EQ(row["bits"], row["truth_bits"]);
+    // A sum that overflows rounds to infinity, and exact gives that.
+    EXPECT_LE(row["error_ulps"], 0.5) << row;
+    ++seen[row["data"]];
+  }
+  for (const Dataset& data : datasets())
+    EXPECT_EQ(seen[data.name],
+              8 * std::ranges::count_if(formats, [&](const FormatInfo& f) { return data.fits(f); }));
+}
+
+TEST(ErrorsVersusLength, GrowWhereASumStagnates) {
+  double last = -1;
+  for (const Json& row : rows("error_vs_length --filter serial/plain/bf16 --data ones")) {
+    const double n = row["n"], value = std::min(n, 256.0);
+    EXPECT_EQ(row["value"], value) << "where 256 + 1 rounds to 256";
+    EXPECT_EQ(row["relative_error"], 1 - value / n);
+    EXPECT_EQ(row["condition"], 1);
+    EXPECT_GE(row["relative_error"], last);
+    last = row["relative_error"];
+  }
+  EXPECT_EQ(last, 1 - 0x1p-10) << "of 2^18 ones";
+}
+
+TEST(ErrorsVersusLength, AreOfTheDataOfTheirSeed) {
+  const auto of = [](const std::string& seed) {
+    return rows("error_vs_length --filter exact/fp64 --data normal --seed " + seed).back()["value"];
+  };
+  EXPECT_EQ(of("1"), of("1"));
+  EXPECT_NE(of("1"), of("2"));
+  const Column column = datasets_matching("normal")[0]->make(format_info<fp64>(), std::size_t{1} << 18, 2);
+  EXPECT_EQ(of("2"), find("exact/fp64")(column.values()).to_double());
+}
+
+TEST(TheSpreadOverRuns, OfArrivalOrderIsMoreThanOneAnswerAndOfTheOthersNone) {
+  const std::vector<Json> all = rows(
+      "spread_over_runs --full --data '60 binades' --filter 'atomic/plain/fp32,tree/plain/fp32,exact/fp32'");
+  ASSERT_THAT(all, SizeIs(9));
+  for (const Json& row : all) {
+    EXPECT_FALSE(row["broken"]);
+    if (row["promise"] != "none" || row["axis"] != "runs") continue;
+    EXPECT_GT(row["distinct_bits"], 1) << row;
+    EXPECT_GT(row["spread_ulps"], 0);
+    EXPECT_LT(row["lowest"], row["highest"]);
+  }
+  for (const Json& row : all) {
+    if (row["promise"] == "none") continue;
+    EXPECT_EQ(row["distinct_bits"], 1) << row;
+    EXPECT_EQ(row["spread_ulps"], 0);
+    EXPECT_EQ(row["lowest"], row["highest"]);
+  }
+}
+
+TEST(TheSpreadOverRuns, HasEveryAxis) {
+  std::map<std::string, std::size_t> runs;
+  for (const Json& row : rows("spread_over_runs --data normal --filter tree/plain/fp16"))
+    runs[row["axis"]] = row["runs"];
+  EXPECT_GE(runs["runs"], 3u);
+  EXPECT_GE(runs["threads"], 7u);
+  EXPECT_EQ(runs["alignment"], 32u) << "offsets of two bytes within 64";
+  EXPECT_EQ(runs.size(), 3u);
+}
+
+/// What peers break is a finding about them.
+TEST(APeer, FailsNoExperiment) {
+  if (peers().empty()) GTEST_SKIP() << "there are no peers here";
+  const Shell shell;
+  const std::string peer = peers()[0].name;
+  for (const auto& [name, claim, broken] :
+       {std::tuple{"error_vs_length", R"("within_bound":true)", R"("within_bound":false)"},
+        std::tuple{"spread_over_runs", R"("broken":false)", R"("broken":true)"}}) {
+    const std::string command =
+        std::string{SAMESUM_PROGRAMS "/"} + name + " --data normal --out out --filter '" + peer + "'";
+    const std::filesystem::path file = shell.work() / "out" / (std::string{name} + ".jsonl");
+    EXPECT_EQ(shell.run(command).code, 0);
+    std::string text = read(file);
+    ASSERT_THAT(text, HasSubstr(claim));
+    write(file, text.replace(text.find(claim), std::string{claim}.size(), broken));
+    const Outcome o = shell.run(command);
+    EXPECT_EQ(o.code, 0);
+    EXPECT_THAT(o.err, IsEmpty());
+    EXPECT_THAT(read(file), HasSubstr(broken));
+  }
+}
+
+}  // namespace
+}  // namespace samesum::harness
