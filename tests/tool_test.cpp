@@ -20,6 +20,7 @@ using nlohmann::json;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 using testing_support::lines;
 using testing_support::Outcome;
@@ -182,6 +183,15 @@ TEST(TheToolsComparison, AsJsonHasEveryMatchingMethodBestFirst) {
   EXPECT_THAT(o["recommendation"]["method"].get<std::string>(), HasSubstr("@cpu"));
 }
 
+TEST(TheToolsComparison, PutsPeersBesideWhereAsked) {
+  const Outcome with = shell().run("$T compare uniform.f32 --methods '*,*@peer'");
+  EXPECT_EQ(with.code, 0) << with.err;
+  for (const char* name : {"exact/fp32 ", "loop/fp32@peer ", "std_reduce/fp32@peer "})
+    EXPECT_THAT(with.out, HasSubstr(name));
+  EXPECT_EQ(shell().run("$T compare ones.bf16 --methods 'exact,*@peer'").code, 0);  // none takes bf16
+  EXPECT_THAT(shell().run("$T compare uniform.f32").out, Not(HasSubstr("@peer")));
+}
+
 TEST(TheToolsComparison, AsTextFits80ColumnsAndEndsWithAdvice) {
   for (const char* file : {"uniform.f32", "cancel.txt", "inf.txt", "zeros.txt", "empty.txt", "ones.bf16"}) {
     const Outcome o = shell().run(std::string{"$T compare "} + file + " --repeat 1");
@@ -270,6 +280,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T compare numbers.txt --methods tree", "try 'tree/*'"},
         Bad{"$T compare numbers.txt --methods tree/khan/fp32", "nearest are tree/kahan/fp32@cpu"},
         Bad{"$T compare numbers.txt --methods atomic/kahan/fp32", "an atomic cell holds one number"},
+        Bad{"$T compare ones.bf16 --methods loop/fp32@peer", "takes bf16"},
         Bad{"$T sum ''", "FILE: the name is empty"},
         Bad{"$T sum numbers.txt --method \"$(printf 'a\\033[31mb')\"", "a\\x1b[31mb"},
         Bad{"$T compare missing.txt", "missing.txt"},

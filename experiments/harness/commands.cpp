@@ -48,11 +48,17 @@ bool matches(std::string_view glob, std::string_view name) {
 
 namespace {
 
-/// Everything that has a name: the registry, and the peers that take this input.
-template <class Visit> void for_each_method(const FormatInfo& input, Visit visit) {
+/// Everything that has a name: the registry, and the peers.
+template <class Visit> void for_each_method(Visit visit) {
   for (const Variant& v : variants()) visit(v);
-  for (const Variant& v : peers())
-    if (v.launch[input.index]) visit(v);
+  for (const Variant& v : peers()) visit(v);
+}
+
+/// Why peers that the glob may have meant are not here.
+std::string absence(const std::string& glob) {
+  for (const Absent& peer : absent_peers())
+    if (glob.starts_with(peer.backend + "/")) return ": " + peer.reason;
+  return "; try 'tree/*' or see `samesum list`";
 }
 
 bool chosen_by_default(const Variant& v) { return (v.backend == "cpu" || v.backend == "cuda") && !v.slow; }
@@ -62,21 +68,20 @@ std::vector<const Variant*> matching_one(const std::string& option, const std::s
   const std::string completed = complete_method(glob, input);
   const bool has_backend = completed.find('@') != std::string::npos;
   std::vector<const Variant*> found;
-  for_each_method(input, [&](const Variant& v) {
+  for_each_method([&](const Variant& v) {
     const std::string recipe = v.name.substr(0, v.name.find('@'));
     if (has_backend ? matches(completed, v.name) : chosen_by_default(v) && matches(completed, recipe))
       found.push_back(&v);
   });
   const bool full_name =
       completed.find('/') != std::string::npos && completed.find_first_of("*?") == std::string::npos;
-  if (full_name && (found.empty() || !has_backend))
+  if (full_name && (found.empty() || !has_backend) && !completed.ends_with("@peer"))
     return {&find(completed)};  // which knows the reason, or the nearest names, where there is none
   if (found.empty() && !has_backend)
-    for_each_method(input, [&](const Variant& v) {
+    for_each_method([&](const Variant& v) {
       if (matches(completed, v.name)) found.push_back(&v);
     });
-  if (found.empty())
-    throw UsageError{option + ": '" + glob + "' matches no method; try 'tree/*' or see `samesum list`"};
+  if (found.empty()) throw UsageError{option + ": '" + glob + "' matches no method" + absence(glob)};
   return found;
 }
 
@@ -95,7 +100,8 @@ void append_once(std::vector<const Variant*>& all, const Variant* v) {
 std::vector<const Variant*> variants_matching(const std::string& globs, const FormatInfo& input) {
   std::vector<const Variant*> all;
   for_each_glob(globs, [&](const std::string& glob) {
-    for (const Variant* v : matching_one("--methods", glob, input)) append_once(all, v);
+    for (const Variant* v : matching_one("--methods", glob, input))
+      if (takes(*v, input)) append_once(all, v);
   });
   return all;
 }
@@ -104,8 +110,9 @@ std::vector<const Variant*> variants_in_own_format(const std::string& globs) {
   std::vector<const Variant*> all;
   if (globs.empty()) {
     for (const FormatInfo& format : formats)
-      for_each_method(format, [&](const Variant& v) {
-        if (v.format == &format && (chosen_by_default(v) || is_peer(v))) all.push_back(&v);
+      for_each_method([&](const Variant& v) {
+        if (v.format == &format && takes(v, format) && (chosen_by_default(v) || is_peer(v)))
+          all.push_back(&v);
       });
     return all;
   }
@@ -114,7 +121,7 @@ std::vector<const Variant*> variants_in_own_format(const std::string& globs) {
     std::exception_ptr refusal;  // of one format: a peer may exist for another
     for (const FormatInfo& format : formats) try {
         for (const Variant* v : matching_one("--filter", glob, format)) {
-          if (v->format != &format) continue;
+          if (v->format != &format || !takes(*v, format)) continue;
           found = true;
           append_once(all, v);
         }

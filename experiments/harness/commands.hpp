@@ -51,9 +51,9 @@ bool matches(std::string_view glob, std::string_view name);
 
 /// The variants and peers whose full names match one of the globs, which are separated by commas. A glob
 /// without "@" means the names without "@cpu" and "@cuda", but for those that are slow by their nature; if no
-/// such name matches, it is taken for the full name. A name without *, ? and @ means "@cpu". Throws
-/// UsageError where a glob matches nothing, and what `find` throws for a name without * and ? that no variant
-/// has.
+/// such name matches, it is taken for the full name. A name without *, ? and @ means "@cpu". Peers that do
+/// not take this input are left out, so the result may be empty. Throws UsageError where a glob matches
+/// nothing for any input, and what `find` throws for a name without * and ? that no variant has.
 std::vector<const Variant*> variants_matching(const std::string& globs, const FormatInfo& input);
 
 /// The same for an experiment that gives each method elements of the method's own format; "exact" means all

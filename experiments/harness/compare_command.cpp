@@ -142,6 +142,9 @@ Report compare_command(const CompareOptions& options) {
   variants_matching(options.methods, format ? *format : formats[0]);  // a wrong one is told before reading
   const Column column = read_column(options.file, format);
   const auto chosen = variants_matching(options.methods, *column.format);
+  if (chosen.empty())
+    throw UsageError{"--methods: none that '" + options.methods + "' matches takes " +
+                     std::string{column.format->name} + "; add '*', or give peers fp32 or fp64"};
   const Truth truth{column.values()};
   OnGpu on_gpu{column.values()};
   std::vector<Measurement> measurements = measure_all(chosen, on_gpu, truth, options.measure);

@@ -1,6 +1,7 @@
 #include <map>
 
 #include "harness/commands.hpp"
+#include "harness/peers.hpp"
 #include "harness/results.hpp"
 #include "harness/text.hpp"
 #include "samesum/samesum.hpp"
@@ -45,10 +46,14 @@ std::string as_text() {
     text += row(v.name, std::string{name_of(v.promise)}, std::to_string(v.height(sample_size).total()),
                 std::to_string(v.state_bytes), std::to_string(v.operations_per_element));
   text += "\nheight: additions on the longest path; bytes of a state; operations an element\n";
+  text += "\npeers, which 'samesum compare --methods *@peer' puts beside:\n";
+  for (const Variant& v : peers()) text += "  " + v.name + '\n';
   std::map<std::string, std::string> refused;  // by reason
   for (const Unsupported& u : unsupported()) refused[u.reason] += "  " + u.name + '\n';
   for (const auto& [reason, names] : refused) text += "\nnot supported, because " + reason + ":\n" + names;
   for (const Absent& a : absent()) text += "\nno methods @" + a.backend + ", because\n" + a.reason + '\n';
+  for (const Absent& a : absent_peers())
+    text += "\nno methods " + a.backend + "/*@peer, because\n" + a.reason + '\n';
   return text;
 }
 

@@ -10,7 +10,6 @@
 #include "harness/peers.hpp"
 #include "samesum/backend/cuda/call.hpp"
 #include "samesum/backend/cuda/upload.hpp"
-#include "samesum/recipe.hpp"
 #if CCCL_VERSION >= 3001000
 #include <cuda/iterator>
 #endif
@@ -100,11 +99,7 @@ template <class Determinism> struct With {
 template <template <class, class> class Peer>
 void append(std::vector<Variant>& all, const std::string& name, Promise promise) {
   Formats::for_each([&]<class F>() {
-    Variant v = describe<Serial, Plain, F>("peer");
-    v.name = name + "/" + std::string{Format<F>::name} + "@peer";
-    v.order = name;
-    v.promise = promise;
-    v.height_formula = "at most n - 1";  // as of serial
+    Variant v = describe_peer<F>(name, promise);
     Formats::for_each([&]<class T>() {
       if constexpr (Peer<F, T>::exists) v.launch[Formats::index_of<T>()] = Peer<F, T>::launch;
     });
@@ -116,21 +111,17 @@ void append(std::vector<Variant>& all, const std::string& name, Promise promise)
 
 }  // namespace
 
-std::span<const Variant> peers() {
-  static const std::vector<Variant> table = [] {
-    std::vector<Variant> all;
-    if (!gpu::absence().empty()) return all;
-    append<RunToRun>(all, "cub/run_to_run", Promise::run_to_run);
+std::vector<Variant> gpu_peers() {
+  std::vector<Variant> all;
+  if (!gpu::absence().empty()) return all;
+  append<RunToRun>(all, "cub/run_to_run", Promise::run_to_run);
 #if CCCL_VERSION >= 3001000
-    append<With<::cuda::execution::determinism::not_guaranteed_t>::Sum>(all, "cub/not_guaranteed",
-                                                                        Promise::none);
-    append<With<::cuda::execution::determinism::gpu_to_gpu_t>::Sum>(all, "cub/gpu_to_gpu",
-                                                                    Promise::run_to_run);
+  append<With<::cuda::execution::determinism::not_guaranteed_t>::Sum>(all, "cub/not_guaranteed",
+                                                                      Promise::none);
+  append<With<::cuda::execution::determinism::gpu_to_gpu_t>::Sum>(all, "cub/gpu_to_gpu", Promise::run_to_run);
 #endif
-    append<ThrustReduce>(all, "thrust/reduce", Promise::run_to_run);
-    return all;
-  }();
-  return table;
+  append<ThrustReduce>(all, "thrust/reduce", Promise::run_to_run);
+  return all;
 }
 
 }  // namespace samesum::harness

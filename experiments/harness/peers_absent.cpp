@@ -2,6 +2,6 @@
 
 namespace samesum::harness {
 
-std::span<const Variant> peers() { return {}; }
+std::vector<Variant> gpu_peers() { return {}; }
 
 }  // namespace samesum::harness

@@ -1,0 +1,208 @@
+"""How wrong is each sum, for arrays of every length?"""
+
+import math
+
+import style
+import words
+from figure import Figure, Series
+from section import SAME_EVERYWHERE, Section, Table, distinct, preferred, within
+
+LEAST_ULPS = 1e-3  # errors below this are drawn here: a logarithm has no place for 0
+RANKED = ["exact", "tree/kahan", "tree/plain", "pairwise/plain", "serial/plain"]
+COLUMNS = ["exact", "tree/double_word", "tree/neumaier", "tree/kahan", "tree/plain", "pairwise/plain", "serial/plain", "atomic/plain"]
+
+
+def section(sources):
+    s = Section("error", "Error against length", "The error of each sum on made data of every length.", "build/release/bin/error_vs_length --full --out build/study")
+    if sources:
+        rows = [(source.machine, r) for source in sources for r in source.rows]
+        s.findings, s.headlines = list(findings(rows)), 2
+        s.figures = [figure(rows)]
+        s.tables = list(tables(rows))
+        s.failures = [f"{words.names(different(some))}: not the same bits in every place, on {data}, n = {n:,}"
+                      for (_, _, data, _, n, _), some in told_twice(r for _, r in rows).items() if different(some)] + [f"{machine}: {r['method']} on {r['data']}, n = {r['n']:,}: {why}"
+                      for machine, r in rows if not words.is_peer(r["method"]) for why in broken(r)]
+    return s
+
+
+def place(machine, r):
+    return f"{machine}, {words.runs_on(r['method'])}"
+
+
+def broken(r):
+    if not r["within_bound"]:
+        yield f"the error {words.number(r['absolute_error'])} exceeds its bound {words.number(r['bound'])}"
+    if words.accumulator(r["method"]) == "exact" and r["bits"] != r["truth_bits"]:
+        yield f"gave {r['bits']}, but the exact sum rounds to {r['truth_bits']}"
+
+
+# --- sentences --------------------------------------------------------------------------------------------------
+
+def where(rows):
+    return words.names([f"{r['method']} on {r['data']} at n = {words.count(r['n'])}" for r in rows])
+
+
+def told_twice(rows):
+    """Sums that ought to have the same bits, of the same elements in more than one place: machines, CPU and GPU."""
+    same = {}
+    for r in rows:
+        if r["promise"] in SAME_EVERYWHERE:
+            key = (r["method"].split("@")[0], r["input_format"], r["data"], r["seed"], r["n"], r["truth_bits"])
+            same.setdefault(key, []).append(r)
+    return {key: some for key, some in same.items() if len(some) > 1}
+
+
+def different(some):
+    return [r["method"] for r in some] if len({r["bits"] for r in some}) > 1 else []
+
+
+def findings(all_rows):
+    rows = [r for _, r in all_rows]
+    ours, peers = [[r for r in rows if words.is_peer(r["method"]) == which] for which in (False, True)]
+    yield from within(ours, "samesum's methods", "their rigorous bounds", where)
+    machine, format = all_rows[0][0], preferred([r["input_format"] for r in rows], "fp32")[0]
+    same = [r for m, r in all_rows if m == machine and r["input_format"] == format]
+    yield from ranking(same, format)
+    yield from growth(same, format)
+    right = [r["bits"] == r["truth_bits"] for r in ours if words.accumulator(r["method"]) == "exact"]
+    others = [r["bits"] == r["truth_bits"] for r in ours if words.accumulator(r["method"]) != "exact"]
+    if right:
+        yield (f"exact is the correctly rounded sum in {words.of(sum(right), len(right))} results"
+               + (f"; samesum's other methods are in {words.of(sum(others), len(others))}." if others else "."))
+    twice = told_twice(rows)
+    if twice:
+        unlike = [r for some in twice.values() if different(some) for r in some]
+        equal = sum(not different(some) for some in twice.values())
+        yield (f"{words.sentence(words.of(equal, len(twice)))} sums that promise the same bits everywhere, and were asked for in more than "
+               "one place (machines, CPU and GPU), have the same bits in each" + (f"; not {where(unlike)}." if unlike else "."))
+    bounded = [(r["bound"] / r["absolute_error"], r) for r in ours
+               if words.accumulator(r["method"]) != "exact" and r["bound"] and r["absolute_error"]]
+    if bounded:
+        least, closest = min(bounded, key=lambda pair: pair[0])
+        yield (f"The bounds are {words.number(words.median([b for b, _ in bounded]))} times the error at the median; the "
+               f"closest is {words.number(least)} times, of {where([closest])}.")
+    yield from within(peers, "other libraries", "the bound of a sum in any order", where)
+
+
+def medians(rows, n):
+    """The median over the data sets of the error in ulps, by recipe, of methods that were tried on all of them."""
+    data = {r["data"] for r in rows if r["n"] == n}
+    by_recipe = {}
+    for r in rows:
+        if r["n"] == n and r["error_ulps"] is not None:
+            by_recipe.setdefault(words.parts(r["method"])[0], {})[r["data"]] = r["error_ulps"]
+    return {recipe: words.median(errors.values()) for recipe, errors in by_recipe.items() if len(errors) == len(data)}, len(data)
+
+
+def common_lengths(rows):
+    """The lengths that most recipes were asked for."""
+    recipes = {}
+    for r in rows:
+        recipes.setdefault(r["n"], set()).add(words.parts(r["method"])[0])
+    most = max(len(found) for found in recipes.values())
+    return sorted(n for n, found in recipes.items() if len(found) == most)
+
+
+def ranking(rows, format):
+    n = common_lengths(rows)[-1]
+    errors, data = medians(rows, n)
+    ours = sorted((errors[recipe], recipe) for recipe in RANKED if recipe in errors)
+    others = sorted((errors[peer], peer) for peer in style.peers_among(r["method"] for r in rows) if peer in errors)
+    if len(ours) > 1:
+        yield (f"In {format} at n = {words.count(n)} the median error over {words.plural(data, 'data set')} is, in ulps, "
+               + ", ".join(f"{words.number(e, 2)} for {recipe}" for e, recipe in ours)
+               + (f"; for other libraries from {words.number(others[0][0], 2)} ({others[0][1]}) to "
+                  f"{words.number(others[-1][0], 2)} ({others[-1][1]})." if len(others) > 1 else "."))
+
+
+def growth(rows, format):
+    lengths = [n for n in common_lengths(rows) if n >= 1024]
+    if len(lengths) < 2:
+        return
+    (before, _), (after, _) = medians(rows, lengths[0]), medians(rows, lengths[-1])
+    grown = sorted((after[r] / before[r], r) for r in RANKED if before.get(r) and r in after)
+    if grown:
+        yield (f"From n = {words.count(lengths[0])} to {words.count(lengths[-1])} the median error in {format} became "
+               + ", ".join(f"{words.number(factor, 2)} times as large for {recipe}" for factor, recipe in reversed(grown)) + ".")
+
+
+# --- the figure and the tables ----------------------------------------------------------------------------------
+
+def figure(rows):
+    methods = [r["method"] for _, r in rows]
+    peers = style.peers_among(methods)
+    menus = [("On", distinct(place(machine, r) for machine, r in rows)),
+             ("Elements", preferred([r["input_format"] for _, r in rows], "fp32")),
+             ("Data", preferred([r["data"] for _, r in rows], "normal")),
+             ("Show", style.all_groups(methods)),
+             ("Error", ["in ulps", "relative"])]
+    lines = {}
+    for machine, r in rows:
+        if r["n"]:
+            lines.setdefault((place(machine, r), r["input_format"], r["data"], r["method"]), []).append(r)
+    series = []
+    for (at, input, data, method), points in lines.items():
+        recipe, format, _ = words.parts(method)
+        name = recipe if format == input else f"{recipe}/{format}"
+        colour, dash, symbol = style.line(method, peers)
+        points = sorted(points, key=lambda r: r["n"])
+        least_relative = LEAST_ULPS * 2.0 ** -words.FORMAT_BITS[format][0]
+        for group in style.groups(method):
+            for measure, errors, bounds in (
+                    ("in ulps", [at_least(r["error_ulps"], LEAST_ULPS) for r in points], [bound_ulps(r) for r in points]),
+                    ("relative", [at_least(r["relative_error"], least_relative) for r in points], [bound_relative(r) for r in points])):
+                on = (at, input, data, group, measure)
+                x = [r["n"] for r in points]
+                series.append(Series(name, x, errors, colour, on, dash, symbol))
+                if not words.is_peer(method) and any(bounds):
+                    series.append(Series(f"bound of {name}", x, bounds, colour, on, faint=True))
+    return Figure("error-figure", "The error of each sum, by length", menus, series, "n, elements",
+                  {None: "error, ulps of the sum", "relative": "error, relative to the exact sum"},
+                  note="Dotted: the rigorous bound of the line of its colour. An error of less than 0.001 ulps, none included, "
+                       "is drawn at 0.001.")
+
+
+def at_least(error, least):
+    return None if error is None else max(error, least)
+
+
+def bound_ulps(r):
+    """Nothing where the sum is 0, the unit of which is that of the subnormal numbers."""
+    if r["bound"] is None or not r["truth"]:
+        return None
+    return finite(r["bound"] / words.ulp(words.parts(r["method"])[1], r["truth"]))
+
+
+def bound_relative(r):
+    return finite(r["bound"] / abs(r["truth"])) if r["bound"] is not None and r["truth"] else None
+
+
+def finite(x):
+    return x if math.isfinite(x) else None
+
+
+def tables(rows):
+    first = place(*rows[0])
+    for at, format in preferred([(place(machine, r), r["input_format"]) for machine, r in rows], (first, "fp32")):
+        same = [r for machine, r in rows if place(machine, r) == at and r["input_format"] == format
+                and words.parts(r["method"])[1] == format]
+        if not same:
+            continue
+        n = common_lengths(same)[-1]
+        at_n = [r for r in same if r["n"] == n]
+        columns = [c for c in COLUMNS if any(words.parts(r["method"])[0] == c for r in at_n)] + style.peers_among([r["method"] for r in at_n])
+        cells = {(r["data"], words.parts(r["method"])[0]): r for r in at_n}
+        lines = []
+        for data in distinct(r["data"] for r in at_n):
+            condition = next(r["condition"] for r in at_n if r["data"] == data)
+            lines.append([data, words.number(condition, 2)] + [cell(cells.get((data, c))) for c in columns])
+        yield Table(f"{at}: errors in ulps of {format} at n = {words.count(n)}", ["data", "condition"] + columns, lines,
+                    folded=(at, format) != (first, "fp32"))
+
+
+def cell(r):
+    if r is None:
+        return ""
+    if r["error_ulps"] is None:
+        return "not finite"
+    return words.number(r["error_ulps"], 2)

@@ -1,0 +1,68 @@
+"use strict";
+// Each figure carries its traces as JSON. A trace says for which choice of each menu it is shown; null means all.
+document.documentElement.classList.add("scripted");
+const dark = matchMedia("(prefers-color-scheme: dark)"), narrow = matchMedia("(max-width: 44rem)"), redraws = [];
+
+function layout(spec, chosen, traces) {
+  const css = getComputedStyle(document.documentElement), colour = name => css.getPropertyValue(name).trim();
+  const shown = traces.filter(t => t.showlegend !== false), size = narrow.matches ? 11 : 13;
+  const axis = {gridcolor: colour("--grid"), linecolor: colour("--grid"), zeroline: false, fixedrange: narrow.matches,
+                automargin: true, title: {font: {size}, standoff: 8}};
+  const under = narrow.matches && !spec.bars;
+  const result = {
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: {color: colour("--ink"), size, family: getComputedStyle(document.body).fontFamily},
+    margin: {l: 8, r: spec.bars ? 50 : 12, t: 8, b: 8}, hovermode: spec.bars ? "closest" : "x unified", dragmode: narrow.matches ? false : "zoom",
+    hoverlabel: {namelength: -1, bgcolor: colour("--box"), bordercolor: colour("--grid"), font: {color: colour("--ink")}}, showlegend: !spec.bars, xaxis: {...axis, title: {...axis.title, text: spec.x}},
+    yaxis: {...axis, title: {...axis.title, text: spec.y[chosen.at(-1)] ?? spec.y.null}},
+    legend: under ? {orientation: "h", x: 0, y: -0.2, yanchor: "top", yref: "paper"} : {x: 1.02, y: 1, yanchor: "top"},
+    height: spec.bars ? 90 + 22 * shown.length : under ? 380 + 14 * shown.length : 430};
+  if (spec.bars) {
+    result.xaxis.rangemode = "tozero";
+    result.yaxis.title.text = "";
+    result.bargap = 0.3;
+    return result;
+  }
+  const lengths = traces.flatMap(t => t.x), powers = lengths.map(Math.log2), low = Math.ceil(Math.min(...powers)), high = Math.floor(Math.max(...powers));
+  const heights = traces.flatMap(t => t.y).filter(y => y > 0).map(Math.log10), decades = Math.max(...heights) - Math.min(...heights);
+  const step = Math.max(1, Math.ceil((high - low) / (narrow.matches ? 5 : 12)));
+  const ticks = Array.from({length: Math.floor((high - low) / step) + 1}, (_, i) => low + i * step);
+  Object.assign(result.xaxis, {type: "log", hoverformat: ",d", unifiedhovertitle: {text: "n = %{x:,}"}, tickvals: ticks.map(k => 2 ** k), ticktext: ticks.map(k => `2<sup>${k}</sup>`)});
+  Object.assign(result.yaxis, {type: "log", exponentformat: "power"}, decades > 1.5 ? {dtick: Math.ceil(decades / 8)} : {});
+  return result;
+}
+
+function interactive(figure) {
+  const spec = JSON.parse(figure.querySelector("script").textContent), live = figure.querySelector(".live");
+  const menus = document.createElement("div"), plot = document.createElement("div"), chosen = [...spec.start];
+  menus.className = "menus";
+  live.append(menus, plot);
+  const fits = (trace, depth) => trace.on.slice(0, depth).every((v, i) => v === null || v === chosen[i]);
+  const selects = spec.menus.map((menu, i) => {
+    const label = document.createElement("label"), select = document.createElement("select");
+    label.append(menu.label, select);
+    if (menu.values.length > 1) menus.append(label);
+    select.addEventListener("change", () => { chosen[i] = select.value; draw(); });
+    return select;
+  });
+  function draw() {
+    // What one menu offers depends on those before it; a choice that there is not any more gives way to the first.
+    spec.menus.forEach((menu, i) => {
+      const some = new Set(spec.traces.filter(t => fits(t, i)).map(t => t.on[i]));
+      const offered = menu.values.filter(v => some.has(v) || some.has(null));
+      if (!offered.includes(chosen[i])) chosen[i] = offered[0];
+      selects[i].replaceChildren(...offered.map(v => new Option(v, v, false, v === chosen[i])));
+    });
+    const traces = spec.traces.filter(t => fits(t, chosen.length)).map(t => spec.bars
+      ? {...t, textposition: "outside", cliponaxis: false, hovertemplate: "%{y}: %{text}<extra></extra>"}
+      : {...t, hovertemplate: "%{y:.3g}"});
+    const last = t => t.y.findLast(y => y !== null) ?? 0;
+    if (!spec.bars) traces.sort((a, b) => last(b) - last(a));  // the legend has the order of the lines' ends
+    Plotly.react(plot, traces, layout(spec, chosen, traces),
+                 {responsive: true, displayModeBar: false});
+  }
+  draw();
+  redraws.push(draw);
+}
+
+document.querySelectorAll("figure").forEach(interactive);
+for (const change of [dark, narrow]) change.addEventListener("change", () => redraws.forEach(draw => draw()));

@@ -1,0 +1,79 @@
+"""The report as one HTML file that needs nothing else: scripts, styles, pictures and data are inside."""
+
+import base64
+import gzip
+import html
+import importlib.resources
+import pathlib
+
+from figure import script_json, svg
+
+HERE = pathlib.Path(__file__).parent
+
+
+def e(text):
+    return html.escape(str(text))
+
+
+def listed(sentences):
+    return "<ul>\n" + "\n".join(f"<li>{e(s)}</li>" for s in sentences) + "\n</ul>"
+
+
+def table(t):
+    def row(cells, tag):
+        return "<tr>" + "".join(f'<{tag}{"" if i < t.words else " class=n"}{state(c)}>{e(c)}</{tag}>'
+                                for i, c in enumerate(cells)) + "</tr>"
+
+    body = "\n".join(row(cells, "td") for cells in t.rows)
+    grid = f'<div class=wide tabindex=0><table><thead>{row(t.columns, "th")}</thead><tbody>\n{body}\n</tbody></table></div>'
+    if t.note:
+        grid = f"<p class=note>{e(t.note)}</p>{grid}"
+    if t.folded:
+        return f"<details><summary>{e(t.caption)}</summary>{grid}</details>"
+    return f"<p class=caption>{e(t.caption)}</p>{grid}"
+
+
+def state(cell):
+    return {"pass": " data-is=pass", "MISS": " data-is=miss"}.get(cell, "")
+
+
+def figure(f):
+    return (f'<figure id="{f.id}"><figcaption>{e(f.title)}</figcaption><div class=live></div>\n'
+            f"<div class=static><p>{e(', '.join(f.chosen()))}</p>{svg(f)}</div>"
+            + (f"<p class=note>{e(f.note)}</p>" if f.note else "")
+            + f'<script type="application/json">{script_json(f.plotly())}</script></figure>')
+
+
+def section(s, shown):
+    """`shown` is a figure that the page has already."""
+    if s.empty:
+        return f'<section id="{s.id}"><h2>{e(s.title)}</h2><p>No results yet. This makes them: <code>{e(s.command)}</code></p></section>'
+    return "\n".join([f'<section id="{s.id}"><h2>{e(s.title)}</h2>', f"<p>{e(s.about)}</p>", listed(s.findings)]
+                     + [f'<p><a href="#{f.id}">{e(f.title)}</a>: at the top.</p>' if f is shown else figure(f) for f in s.figures]
+                     + [table(t) for t in s.tables] + ["</section>"])
+
+
+def download(source):
+    """The file itself, compressed, as a link."""
+    data = base64.b64encode(gzip.compress(source.path.read_bytes(), mtime=0)).decode()
+    name = source.path.name
+    return (f'<li><a download="{e(name)}.gz" href="data:application/gzip;base64,{data}">{e(name)}.gz</a> '
+            f"({e(source.machine)}, {len(source.rows):,} rows)</li>")
+
+
+def page(title, top, sections, provenance, sources):
+    """`top`: the most important findings; the first figure follows them on the first screen."""
+    first = next((f for s in sections for f in s.figures), None)
+    links = " ".join(f'<a href="#{s.id}">{e(s.title)}</a>' for s in sections)
+    plotly = importlib.resources.files("plotly").joinpath("package_data/plotly.min.js").read_text()
+    return "\n".join([
+        '<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport content="width=device-width, initial-scale=1">',
+        f'<meta name=color-scheme content="light dark"><link rel=icon href="data:,"><title>{e(title)}</title>',
+        f"<style>{(HERE / 'page.css').read_text()}</style></head><body><main>",
+        f"<h1>{e(title)}</h1>", listed(top), figure(first) if first else "",
+        f'<nav>{links} <a href="#machines">Machines</a> <a href="#data">Raw data</a></nav>',
+        *[section(s, first) for s in sections],
+        '<section id=machines><h2>Machines</h2><p>What was measured where, and with what.</p>', *map(table, provenance), "</section>",
+        "<section id=data><h2>Raw data</h2><p>One JSON object a line, compressed; all of this page is made from them.</p><ul>",
+        *map(download, sources), "</ul></section></main>",
+        f"<script>{plotly}</script>", f"<script>{(HERE / 'page.js').read_text()}</script></body></html>\n"])

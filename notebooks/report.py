@@ -1,0 +1,86 @@
+"""Makes the report of a study: build/study/report.html to look at, and report.md for a pull request.
+
+Everything in it comes from the results files in RESULTS, and from those of other machines that --committed names:
+MACHINE.QUESTION.jsonl, and MACHINE.compare.jsonl. Prints what was found. Exits with 0; 1 where one of samesum's
+methods broke a promise or a bound, or gave wrong bits; 2 where a file is not what it should be.
+"""
+
+import argparse
+import os
+import pathlib
+import sys
+
+import compare
+import error_vs_length
+import markdown
+import page
+import results
+import speed_vs_length
+import spread_over_runs
+from section import Table
+
+TITLE = "How wrong, how steady and how fast are sums?"
+NOTEBOOKS = {"error_vs_length": error_vs_length, "spread_over_runs": spread_over_runs,
+             "speed_vs_length": speed_vs_length, "compare": compare}
+
+
+def provenance(sources):
+    """A table a machine and build: what was measured there."""
+    builds = {}
+    for s in sources:
+        facts = {key.replace("_", " "): value for key, value in s.header["provenance"].items()}
+        date = facts.pop("date")
+        builds.setdefault((s.machine, tuple(facts.items())), []).append((s, date))
+    for (machine, facts), made in builds.items():
+        rows = [[key, "none" if value is None else value] for key, value in facts]
+        rows += [[s.path.name, f"{len(s.rows):,} rows, {mode(s)}{date}"] for s, date in made]
+        yield Table(machine, ["", ""], rows, words=2)
+
+
+def mode(source):
+    h = source.header
+    return "".join([f"--{h['mode']} --seed {h['seed']}, " if "mode" in h else "",
+                    f"--filter '{h['filter']}', " if h.get("filter") else ""])
+
+
+def write(path, text):
+    """All of it or nothing."""
+    temporary = path.with_name(path.name + ".part")
+    temporary.write_text(text)
+    os.replace(temporary, path)
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="report.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     epilog="example:\n  report.py build/study --committed experiments/results")
+    parser.add_argument("results", metavar="RESULTS", type=pathlib.Path, help="folder with results.jsonl and QUESTION.jsonl")
+    parser.add_argument("--committed", metavar="FOLDER", type=pathlib.Path, help="folder with results of other machines")
+    parser.add_argument("--out", metavar="FOLDER", type=pathlib.Path, help="where the report goes (default: RESULTS)")
+    options = parser.parse_args(arguments)
+    for folder in (options.results, options.committed, options.out):
+        if folder and not folder.is_dir():
+            parser.error(f"{folder}: there is no such folder")
+    try:
+        found = results.read(options.results, options.committed)
+    except results.Refused as refusal:
+        print(f"report.py: {refusal}", file=sys.stderr)
+        return 2
+
+    sources = [s for some in found.values() for s in some]
+    sections = [notebook.section(found[question]) for question, notebook in NOTEBOOKS.items()]
+    every = [sentence for s in sections for sentence in s.findings]
+    top = [sentence for s in sections for sentence in s.findings[: s.headlines]] or every[:2] or ["Nothing was measured yet."]
+    machines = list(provenance(sources))
+    out = options.out or options.results
+    write(out / "report.md", "\n".join(markdown.text(TITLE, top, sections, machines)) + "\n")
+    write(out / "report.html", page.page(TITLE, top, sections, machines, sources))
+    for sentence in every:
+        print(f"- {sentence}")
+    failures = [failure for s in sections for failure in s.failures]
+    if failures:
+        print("\n".join(["report.py: promises were broken:"] + failures), file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,50 @@
+"""How a method looks, everywhere: its accumulator is a colour (Okabe and Ito's), its order a dash and a symbol."""
+
+import words
+
+COLOURS = {"plain": "#d55e00", "kahan": "#e69f00", "neumaier": "#56b4e9", "double_word": "#009e73", "exact": "#0072b2",
+           "peer": "#cc79a7", "read": "#888888"}
+PEERS = ["#cc79a7", "#94507a", "#e3b1cd"]  # shades of the peers' colour
+ORDERS = {"serial": ("dash", "circle"), "tree": ("solid", "square"), "pairwise": ("dashdot", "diamond"),
+          "atomic": ("longdash", "x"), "atomic_element": ("dot", "cross"), "": ("solid", "star")}
+SYMBOLS = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star", "hexagon", "pentagon"]
+DASHES = ["solid", "dash", "dot", "dashdot", "longdash"]
+OTHERS = "other libraries"
+PLAIN = "plain sums, every order"
+
+
+def colour(method):
+    return COLOURS.get(words.accumulator(method), "#888888")
+
+
+def line(method, peers):
+    """(colour, dash, symbol); peers, which have shades of one colour, are told apart by all three."""
+    if words.is_peer(method):
+        place = peers.index(words.parts(method)[0])
+        return PEERS[place % len(PEERS)], DASHES[place % len(DASHES)], SYMBOLS[place % len(SYMBOLS)]
+    return colour(method), *ORDERS.get(words.order(method), ("dot", "circle"))
+
+
+def peers_among(methods):
+    return sorted({words.parts(m)[0] for m in methods if words.is_peer(m)})
+
+
+def groups(method):
+    """What a reader may ask to see side by side, few lines at a time; exact is in all of them."""
+    recipe, accumulator, order = words.parts(method)[0], words.accumulator(method), words.order(method)
+    if accumulator in ("exact", "read"):
+        return [None]  # everywhere
+    if accumulator == "peer":
+        return [OTHERS]
+    found = [f"order {order}"] if not order.startswith("atomic") else []
+    if accumulator == "plain":
+        found.append(PLAIN)
+    if recipe == "pairwise/plain":
+        found.append(OTHERS)
+    return found
+
+
+def all_groups(methods):
+    """In the order of a menu: the tree first, since it holds every accumulator and is not the slowest."""
+    found = {g for m in methods for g in groups(m) if g}
+    return sorted(found, key=lambda g: (g != "order tree", g == OTHERS, g == PLAIN, g))

@@ -1,0 +1,90 @@
+"""Numbers, names and sentences, for readers."""
+
+import math
+
+FORMAT_BITS = {"fp16": (11, -14), "bf16": (8, -126), "fp32": (24, -126), "fp64": (53, -1022)}  # precision, least exponent
+ON_GPU = ("cub/", "thrust/")
+
+
+def parts(name):
+    """'tree/kahan/bf16@cpu' -> ('tree/kahan', 'bf16', 'cpu')"""
+    path, _, backend = name.partition("@")
+    recipe, _, format = path.rpartition("/")
+    return (recipe or path), (format if recipe else ""), backend
+
+
+def accumulator(name):
+    """'kahan', 'exact', … or 'peer'; 'read' is one too."""
+    recipe, _, backend = parts(name)
+    return "peer" if backend == "peer" else recipe.split("/")[-1]
+
+
+def order(name):
+    recipe, _, backend = parts(name)
+    return recipe.split("/")[0] if "/" in recipe and backend != "peer" else ""
+
+
+def is_peer(name):
+    return name.endswith("@peer")
+
+
+def runs_on(name):
+    return "GPU" if name.endswith("@cuda") or name.startswith(ON_GPU) else "CPU"
+
+
+def ulp(format, x):
+    """The unit in the last place of x, a number of that format."""
+    precision, least = FORMAT_BITS[format]
+    exponent = max(math.frexp(x)[1] - 1, least) if x else least
+    return math.ldexp(1.0, exponent - precision + 1)
+
+
+def number(x, digits=3):
+    if x is None:
+        return "-"
+    if x == 0:
+        return "0"
+    size = math.floor(math.log10(abs(x)))
+    if digits <= size + 1 <= 7:
+        return f"{round(x, digits - 1 - size):,.0f}"
+    return f"{x:.{digits}g}"
+
+
+def count(n):
+    """2²⁰, or 1,000."""
+    if n > 64 and n & (n - 1) == 0:
+        return "2" + str(n.bit_length() - 1).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{n:,}"
+
+
+def plural(n, what):
+    return f"{n:,} {what}" + ("" if n == 1 else "s")
+
+
+def times(n):
+    return "once" if n == 1 else f"{n:,} times"
+
+
+def of(n, all):
+    """How many of them: 'all 12', 'none of 12', '3 of 12'."""
+    if all == 1:
+        return f"{n} of 1"
+    return f"all {all:,}" if n == all else f"none of {all:,}" if n == 0 else f"{n:,} of {all:,}"
+
+
+def names(some, most=3):
+    """At most so many of them, and how many more."""
+    some = list(dict.fromkeys(some))
+    more = f" and {len(some) - most} more" if len(some) > most else ""
+    return ", ".join(some[:most]) + more
+
+
+def sentence(text):
+    return text[:1].upper() + text[1:]
+
+
+def median(values):
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+

@@ -1,0 +1,108 @@
+#include "harness/peers.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "harness/commands.hpp"
+#include "harness/measure.hpp"
+#include "samesum/samesum.hpp"
+#include "support.hpp"
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace samesum::harness {
+namespace {
+
+using samesum::testing_support::Array;
+using ::testing::Contains;
+using ::testing::Not;
+
+std::vector<std::string> names_matching(const std::string& globs, const FormatInfo& input) {
+  std::vector<std::string> names;
+  for (const Variant* v : variants_matching(globs, input)) names.push_back(v->name);
+  return names;
+}
+
+const Variant& peer(const std::string& name) {
+  return *std::ranges::find(peers(), name + "@peer", &Variant::name);
+}
+
+std::vector<const Variant*> cpu_peers() {
+  std::vector<const Variant*> all;
+  for (const Variant& v : peers())
+    if (v.run[v.format->index]) all.push_back(&v);
+  return all;
+}
+
+TEST(Peers, OfTheCpuAreThereInFp32AndFp64OrSayWhyNot) {
+  for (const char* family :
+       {"loop", "fast_math", "boost_kahan", "std_reduce", "eigen", "tbb", "std_par", "openmp"}) {
+    const bool absent = std::ranges::count(absent_peers(), std::string{family}, &Absent::backend) > 0;
+    for (const char* format : {"fp32", "fp64"}) {
+      const std::string name = std::string{family} + "/" + format + "@peer";
+      EXPECT_EQ(std::ranges::count(peers(), name, &Variant::name), absent ? 0 : 1) << name;
+    }
+  }
+}
+
+class EveryCpuPeer : public ::testing::TestWithParam<const Variant*> {};
+
+TEST_P(EveryCpuPeer, IsWithinTheBoundOfASumInAnyOrder) {
+  const Variant& v = *GetParam();
+  for (const std::size_t n : {0, 1, 2, 3, 17, 1000, 100003})
+    for (const auto& data : testing_support::datasets(n)) {
+      const Array array{*v.format, data.x, 3};  // aligned to no more than an element
+      const Truth truth{array.values()};
+      for (const int threads : {0, 1, 3}) {
+        const Measurement m = measure(v, array.values(), truth, {.repeats = 2, .threads = threads});
+        EXPECT_TRUE(m.within_bound) << v.name << " on " << n << " of " << data.name << ": "
+                                    << m.value.to_double() << " for " << m.truth.to_double();
+      }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Peers, EveryCpuPeer, ::testing::ValuesIn(cpu_peers()), testing_support::test_name);
+
+TEST(APlainLoop, HasTheBitsOfSerial) {
+  for (const FormatInfo* format : {&format_info<fp32>(), &format_info<fp64>()}) {
+    const Array array{*format, testing_support::wide(10007, 40, 3)};
+    const std::string in{format->name};
+    EXPECT_EQ(peer("loop/" + in)(array.values()), find("serial/plain/" + in)(array.values()));
+  }
+}
+
+TEST(FastMath, LeavesTheProcessAndTheLibraryAsTheyWere) {
+  const Array subnormal{format_info<fp32>(), std::vector<double>(100, 0x1p-149)};
+  const Array wide{format_info<fp32>(), testing_support::wide(10007, 40, 3)};
+  const Number before = find("tree/kahan/fp32")(wide.values());
+  peer("fast_math/fp32")(subnormal.values());
+  peer("fast_math/fp64")(Array{format_info<fp64>(), std::vector<double>(100, 0x1p-1074)}.values());
+  const auto check = [&] {
+    const volatile float least = 0x1p-149f;
+    EXPECT_EQ(least + least, 0x1p-148f);
+#if defined(__x86_64__)
+    EXPECT_EQ(_mm_getcsr() & 0x8040u, 0u) << "flush-to-zero or denormals-are-zero is set";
+#endif
+  };
+  check();
+  std::thread{check}.join();
+  EXPECT_EQ(find("exact/fp32")(subnormal.values()).to_double(), 100 * 0x1p-149);
+  EXPECT_EQ(find("serial/plain/fp32")(subnormal.values()).to_double(), 100 * 0x1p-149);
+  EXPECT_EQ(find("tree/kahan/fp32")(wide.values()), before);
+}
+
+TEST(AGlob, OfPeersGivesThoseThatTakeTheInput) {
+  EXPECT_THAT(names_matching("*,*@peer", format_info<fp32>()), Contains("std_reduce/fp32@peer"));
+  EXPECT_THAT(names_matching("*,*@peer", format_info<fp32>()), Not(Contains("std_reduce/fp64@peer")));
+  EXPECT_THAT(names_matching("*,*@peer", format_info<bf16>()), Not(Contains("std_reduce/fp32@peer")));
+  EXPECT_THAT(names_matching("*,*@peer", format_info<bf16>()), Contains("exact/bf16@cpu"));
+  EXPECT_THAT(names_matching("loop/fp32@peer", format_info<fp64>()), ::testing::IsEmpty());
+  EXPECT_THROW(names_matching("lop/fp32@peer", format_info<fp32>()), UsageError);
+}
+
+}  // namespace
+}  // namespace samesum::harness

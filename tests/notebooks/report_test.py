@@ -1,0 +1,342 @@
+"""The report says what the results say: made-up results, altered one number at a time.
+
+Run by ctest, or: build/venv/bin/python tests/notebooks/report_test.py
+"""
+
+import contextlib
+import copy
+import io
+import json
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "notebooks"))
+import report  # noqa: E402
+
+PROVENANCE = {"cpu": "A Processor", "hardware_threads": 2, "gpu": None, "os": "An OS", "kernel": "A kernel",
+              "compiler": "a compiler", "flags": "-O3", "library_version": "0.1.0", "commit": "unknown",
+              "date": "2026-11-21T12:00:00Z"}
+
+
+def header(experiment):
+    return {"kind": "study", "schema": 2, "experiment": experiment, "question": "?", "mode": "quick", "seed": 1,
+            "filter": "", "provenance": PROVENANCE}
+
+
+def result(method, n, ulps, promise, format="fp32"):
+    """A sum of n that is so many ulps off."""
+    bits = {"fp16": 4, "bf16": 4, "fp32": 8, "fp64": 16}[format]
+    ulp = 2.0**-23 * n  # n is a power of two
+    return {"method": method, "input_format": format, "n": n, "value": float(n), "bits": "0x" + "0" * (bits - 1) + ("1" if ulps > 0.5 else "0"),
+            "truth": float(n), "truth_bits": "0x" + "0" * bits, "error_ulps": ulps, "relative_error": ulps * 2.0**-23,
+            "absolute_error": ulps * ulp, "bound": (2 * ulps + 1) * ulp, "within_bound": True, "condition": 1.0, "promise": promise}
+
+
+METHODS = [("exact/fp32@cpu", "order_free", 0.25), ("tree/plain/fp32@cpu", "everywhere", 2),
+           ("serial/plain/fp32@cpu", "everywhere", 40), ("atomic/plain/fp32@cpu", "none", 8),
+           ("loop/fp32@peer", "run_to_run", 40), ("tbb/fp32@peer", "none", 4)]
+
+
+def errors():
+    return [{"kind": "error", "data": data, "seed": 1} | result(method, n, ulps * (n // 1024 if "serial" in method else 1), promise)
+            for data in ("normal", "ones") for n in (1024, 4096) for method, promise, ulps in METHODS]
+
+
+def spreads():
+    return [{"kind": "spread", "method": method, "promise": promise, "input_format": "fp32", "data": "normal", "seed": 1,
+             "n": 4096, "axis": axis, "runs": 10, "distinct_bits": 1, "spread_ulps": 0.0, "lowest": 1.0, "highest": 1.0, "broken": False}
+            for axis in ("runs", "threads", "alignment") for method, promise, _ in METHODS]
+
+
+def speeds(threads=1):
+    rows = [{"kind": "speed", "method": method, "input_format": "fp32", "data": "normal", "n": n, "threads": threads,
+             "caches": "hot", "place": "DRAM", "seconds": 1e-3, "low": 1e-3, "high": 2e-3, "gb_per_s": speed, "verified": verified, "bars": []}
+            for n in (1 << 20, 1 << 26)
+            for method, speed, verified in [("exact/fp32@cpu", 8.0, True), ("tree/plain/fp32@cpu", 10.0, True),
+                                            ("loop/fp32@peer", 4.0, None), ("read", 16.0, None)]]
+    for r in rows[::4]:
+        r["bars"] = [{"against": "loop/fp32@peer", "factor": 1.5, "reached": 2.0, "holds": True}]
+    return rows
+
+
+def comparison():
+    methods = [result(method, 4096, ulps, promise) | {"repeats": 3, "distinct_bits": 1, "seconds": 1e-3, "gb_per_s": 4.0}
+               for method, promise, ulps in METHODS]
+    return {"kind": "comparison", "provenance": PROVENANCE,
+            "data": {"name": "made/up.f32", "format": "fp32", "n": 4096, "nans": 0, "infinities": 0, "magnitudes": 4096.0, "condition": 1.0},
+            "threads": 2, "repeats": 3, "transfer": None, "methods": methods, "failures": [],
+            "recommendation": {"method": "exact/fp32@cpu", "reason": "it is exact"}}
+
+
+class Report(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name) / "study"
+        self.committed = pathlib.Path(temporary.name) / "committed"
+        self.folder.mkdir()
+        self.committed.mkdir()
+        self.rows = {"error_vs_length": errors(), "spread_over_runs": spreads(), "speed_vs_length": speeds()}
+        self.comparisons = [comparison()]
+
+    def write(self, path, objects):
+        path.write_text("".join(json.dumps(o) + "\n" for o in objects))
+
+    def run_report(self, *more):
+        for experiment, rows in self.rows.items():
+            self.write(self.folder / f"{experiment}.jsonl", [header(experiment)] + rows)
+        self.write(self.folder / "results.jsonl", self.comparisons)
+        return self.run_as_it_is(*more)
+
+    def run_as_it_is(self, *more):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            self.code = report.main([str(self.folder), *more])
+        self.err, self.findings = err.getvalue(), out.getvalue()
+        return self.findings
+
+    def page(self):
+        return (self.folder / "report.html").read_text()
+
+    def pick(self, experiment, method, **wanted):
+        return [r for r in self.rows[experiment] if r["method"] == method and all(r[k] == v for k, v in wanted.items())]
+
+    # --- sentences --------------------------------------------------------------------------------------------
+
+    def test_says_all_where_all_is_well(self):
+        findings = self.run_report()
+        self.assertEqual(self.code, 0, self.err)
+        for sentence in ["All 16 errors of samesum's methods are within their rigorous bounds.",
+                         "exact is the correctly rounded sum in all 4 results; samesum's other methods are in none of 12.",
+                         "In fp32 at n = 2¹² the median error over 2 data sets is, in ulps, 0.25 for exact, 2 for tree/plain, "
+                         "160 for serial/plain; for other libraries from 4 (tbb) to 40 (loop).",
+                         "From n = 2¹⁰ to 2¹² the median error in fp32 became 4 times as large for serial/plain, 1 times as large "
+                         "for tree/plain, 1 times as large for exact.",
+                         "All 3 methods that promise the same bits everywhere gave one bit pattern for each array, in 90 runs.",
+                         "This machine, CPU, other addresses: none of 3 methods that promise less gave more than one result.",
+                         "This machine, 1 thread: all 2 bars hold.",
+                         "exact/fp32@cpu reads 8 GB/s at n = 2²⁶, 80% of tree/plain/fp32@cpu, the fastest plain sum, 200% of "
+                         "loop/fp32@peer, the fastest of other libraries, 50% of reading and nothing else.",
+                         "All 4 results whose bits were checked are right."]:
+            self.assertIn(sentence, findings)
+
+    def test_names_an_error_beyond_its_bound_and_fails(self):
+        self.pick("error_vs_length", "tree/plain/fp32@cpu", n=4096, data="ones")[0]["within_bound"] = False
+        findings = self.run_report()
+        self.assertIn("15 of 16 errors of samesum's methods are within their rigorous bounds. Beyond: "
+                      "tree/plain/fp32@cpu on ones at n = 2¹².", findings)
+        self.assertEqual(self.code, 1)
+        self.assertIn("tree/plain/fp32@cpu on ones, n = 4,096: the error", self.err)
+
+    def test_counts_bounds_that_there_are_not(self):
+        for r in self.pick("error_vs_length", "serial/plain/fp32@cpu"):
+            r["bound"] = None
+        self.assertIn("for 4 of them theory gives no finite bound", self.run_report())
+
+    def test_sees_that_exact_is_not(self):
+        self.pick("error_vs_length", "exact/fp32@cpu", n=1024, data="ones")[0]["bits"] = "0x00000007"
+        self.assertIn("exact is the correctly rounded sum in 3 of 4 results", self.run_report())
+        self.assertEqual(self.code, 1)
+        self.assertIn("gave 0x00000007", self.err)
+
+    def test_what_a_peer_breaks_is_told_and_is_no_failure(self):
+        self.pick("error_vs_length", "tbb/fp32@peer")[0]["within_bound"] = False
+        self.pick("spread_over_runs", "loop/fp32@peer", axis="runs")[0].update(distinct_bits=2, broken=True)
+        findings = self.run_report()
+        self.assertIn("7 of 8 errors of other libraries are within", findings)
+        self.assertIn("Of the other libraries' promises these were broken: loop/fp32@peer.", findings)
+        self.assertEqual(self.code, 0, self.err)
+
+    def test_the_ranking_follows_the_numbers(self):
+        for r in self.pick("error_vs_length", "exact/fp32@cpu", n=4096):
+            r["error_ulps"] = 5.0
+        self.assertIn("2 for tree/plain, 5 for exact, 160 for serial/plain", self.run_report())
+
+    def test_tells_who_gave_several_results_and_how_far_apart(self):
+        self.pick("spread_over_runs", "tbb/fp32@peer", axis="threads")[0].update(distinct_bits=7, spread_ulps=12.0)
+        self.assertIn("This machine, CPU, other numbers of threads: 1 of 3 methods that promise less gave more than one result, up to "
+                      "7 in 10 runs (tbb/fp32@peer) and as far apart as 12 ulps (tbb/fp32@peer on normal).", self.run_report())
+
+    def test_a_broken_promise_is_told_and_fails(self):
+        self.pick("spread_over_runs", "tree/plain/fp32@cpu", axis="alignment")[0].update(distinct_bits=2, broken=True)
+        self.assertIn("2 of 3 methods that promise the same bits everywhere gave one bit pattern for each array, in 90 runs; "
+                      "not tree/plain/fp32@cpu.", self.run_report())
+        self.assertEqual(self.code, 1)
+        self.assertIn("tree/plain/fp32@cpu promises everywhere but gave 2 bit patterns", self.err)
+
+    def test_a_missed_bar_is_told_with_what_was_reached_and_is_no_failure(self):
+        self.pick("speed_vs_length", "exact/fp32@cpu", n=1 << 26)[0]["bars"][0].update(reached=1.2, holds=False)
+        self.assertIn("This machine, 1 thread: 1 of 2 bars hold. Missed: exact/fp32@cpu once, down to 80% of its bar.", self.run_report())
+        self.assertEqual(self.code, 0, self.err)
+        self.assertIn("<td data-is=miss>MISS</td><td>exact/fp32@cpu</td>", self.page())
+
+    def test_a_bar_in_microseconds_is_reached_from_below(self):
+        self.pick("speed_vs_length", "exact/fp32@cpu", n=1 << 26)[0]["bars"] = [
+            {"against": "us", "factor": 5.0, "reached": 10.0, "holds": False}]
+        self.assertIn("Missed: exact/fp32@cpu once, down to 50% of its bar.", self.run_report())
+
+    def test_wrong_bits_are_told_and_fail(self):
+        self.pick("speed_vs_length", "tree/plain/fp32@cpu", n=1 << 20)[0]["verified"] = False
+        self.assertIn("3 of 4 results whose bits were checked are right; not tree/plain/fp32@cpu.", self.run_report())
+        self.assertEqual(self.code, 1)
+
+    def test_data_sets_are_told_as_they_were_measured(self):
+        self.assertIn("up.f32 (4,096 elements in fp32, condition number 1): a plain loop in fp32 gives", self.run_report())
+        loop = next(m for m in self.comparisons[0]["methods"] if m["method"] == "serial/plain/fp32@cpu")
+        loop["bits"] = loop["truth_bits"]
+        self.assertIn("a plain loop in fp32 is right to the last bit.", self.run_report())
+        loop["value"] = None
+        loop["bits"] = "0x7f800000"
+        self.assertIn("a plain loop in fp32 gives no finite number.", self.run_report())
+        self.comparisons[0]["failures"] = ["tree/plain/fp32@cpu: it broke"]
+        self.run_report()
+        self.assertEqual(self.code, 1)
+        self.assertIn("up.f32: tree/plain/fp32@cpu: it broke", self.err)
+
+    # --- other machines, and files that are not there -----------------------------------------------------------
+
+    def test_results_of_other_machines_are_labelled(self):
+        rows = copy.deepcopy(speeds(threads=0))
+        for r in rows:
+            r["method"] = r["method"].replace("@cpu", "@cuda")
+        self.write(self.committed / "h200.speed_vs_length.jsonl", [header("speed_vs_length")] + rows)
+        findings = self.run_report("--committed", str(self.committed))
+        self.assertIn("H200, GPU: all 2 bars hold.", findings)
+        self.assertIn("This machine, 1 thread: all 2 bars hold.", findings)
+        self.assertIn("All 8 results whose bits were checked are right.", findings)
+
+    def test_bits_are_compared_between_machines(self):
+        rows = [r | {"method": r["method"].replace("@cpu", "@cuda")} for r in errors()]
+        self.write(self.committed / "h200.error_vs_length.jsonl", [header("error_vs_length")] + rows)
+        told = "sums that promise the same bits everywhere, and were asked for in more than one place (machines, CPU and GPU), have the same bits in each"
+        self.assertIn(f"All 12 {told}.", self.run_report("--committed", str(self.committed)))
+        self.assertEqual(self.code, 0, self.err)
+        self.pick("error_vs_length", "tree/plain/fp32@cpu", n=1024, data="ones")[0]["bits"] = "0x00000002"
+        self.assertIn(f"11 of 12 {told}; not tree/plain/fp32@cpu on ones at n = 2¹⁰, tree/plain/fp32@cuda on ones at n = 2¹⁰.",
+                      self.run_report("--committed", str(self.committed)))
+        self.assertEqual(self.code, 1)
+        self.assertNotIn("in more than one place", self.run_report())
+
+    def test_a_section_without_results_names_the_command_that_makes_them(self):
+        self.run_as_it_is()
+        self.assertEqual(self.code, 0, self.err)
+        for text in (self.page(), (self.folder / "report.md").read_text()):
+            for command in ("error_vs_length", "spread_over_runs", "speed_vs_length"):
+                self.assertIn(f"build/release/bin/{command} --full --out build/study", text)
+        self.write(self.folder / "speed_vs_length.jsonl", [header("speed_vs_length")])  # it was stopped early
+        self.run_as_it_is()
+        self.assertEqual(self.code, 0, self.err)
+        self.assertIn("No results yet.", self.page())
+
+    def test_a_line_that_was_not_written_completely_is_not_there(self):
+        self.run_report()
+        with open(self.folder / "error_vs_length.jsonl", "a") as file:
+            file.write('{"kind":"error","data":"no')
+        self.assertIn("All 16 errors", self.run_as_it_is())
+
+    # --- what is refused ----------------------------------------------------------------------------------------
+
+    def refused(self, reason):
+        self.run_as_it_is()
+        self.assertEqual(self.code, 2)
+        self.assertEqual(self.err.count("\n"), 1, self.err)
+        self.assertIn(reason, self.err)
+
+    def test_another_schema_is_refused_with_one_line(self):
+        self.write(self.folder / "error_vs_length.jsonl", [header("error_vs_length") | {"schema": 3}] + errors())
+        self.refused("error_vs_length.jsonl: is of schema 3, and this report reads schema 2: run experiments/run again")
+
+    def test_a_row_that_does_not_fit_the_schema_is_refused_by_its_place(self):
+        rows = spreads()
+        rows[1]["runs"] = "ten"
+        self.write(self.folder / "spread_over_runs.jsonl", [header("spread_over_runs")] + rows)
+        self.refused("spread_over_runs.jsonl:3: $.runs: ")
+
+    def test_the_rows_of_another_experiment_are_refused(self):
+        self.write(self.folder / "error_vs_length.jsonl", [header("error_vs_length")] + spreads())
+        self.refused("error_vs_length.jsonl:2: expected an object of kind 'error', not 'spread'")
+
+    def test_what_is_no_json_is_refused(self):
+        (self.folder / "results.jsonl").write_text("{\n")
+        self.refused("results.jsonl:1: this is not JSON")
+
+    # --- the page -----------------------------------------------------------------------------------------------
+
+    def figures(self):
+        return [json.loads(text) for text in re.findall(r'<script type="application/json">(.*?)</script></figure>', self.page(), re.S)]
+
+    def test_needs_nothing_from_elsewhere(self):
+        self.run_report()
+        without_plotly = re.sub(r"<script>/\*\*.*?</script>", "", self.page(), flags=re.S)
+        self.assertLess(len(without_plotly), len(self.page()) - 1_000_000)
+        self.assertIsNone(re.search(r"""(src|href)\s*=\s*["']?(https?:)?//|@import|url\(|fetch\(""", without_plotly))
+
+    def test_has_each_figure_twice_for_screens_and_for_paper(self):
+        self.run_report()
+        self.assertEqual(len(self.figures()), 3)
+        self.assertEqual(len(re.findall(r"<div class=static>.*?<svg", self.page())), 3)
+
+    def test_every_line_can_be_chosen_and_every_method_has_the_colour_of_its_accumulator(self):
+        self.run_report()
+        colours = {}
+        for figure in self.figures():
+            for trace in figure["traces"]:
+                self.assertEqual(len(trace["on"]), len(figure["menus"]))
+                for choice, menu in zip(trace["on"], figure["menus"]):
+                    self.assertTrue(choice is None or choice in menu["values"], (choice, menu))
+                name = (trace["y"][0] if figure["bars"] else trace["name"]).removeprefix("bound of ").split("/")[-1]
+                colours.setdefault(name, set()).add((trace.get("line") or trace["marker"])["color"])
+        self.assertGreater(len(colours), 4)
+        for name, some in colours.items():
+            self.assertEqual(len(some), 1, name)
+
+    def test_a_sum_of_0_and_a_quotient_that_overflows_are_drawn_all_the_same(self):
+        small = self.pick("error_vs_length", "tree/plain/fp32@cpu", n=1024, data="normal")[0]
+        small.update(truth=1e-300, bound=1e300)
+        self.pick("error_vs_length", "serial/plain/fp32@cpu", n=1024, data="normal")[0].update(truth=0.0, relative_error=None)
+        self.pick("error_vs_length", "atomic/plain/fp32@cpu", n=1024, data="normal")[0].update(
+            value=None, bound=None, error_ulps=None, relative_error=None, absolute_error=None)
+        self.run_report()
+        self.assertEqual(self.code, 0, self.err)
+        bounds = [t for t in self.figures()[0]["traces"] if t["name"] == "bound of tree/plain" and t["on"][2] == "normal"]
+        self.assertTrue(bounds and all(t["y"][0] is None and t["y"][1] for t in bounds))
+
+    def test_axes_have_titles_with_units(self):
+        self.run_report()
+        for figure in self.figures():
+            self.assertRegex(figure["x"], "elements|bit patterns")
+            if not figure["bars"]:
+                self.assertTrue(all(re.search("ulps|relative|GB/s|µs", t) for t in figure["y"].values()), figure["y"])
+
+    def test_carries_the_raw_data(self):
+        import base64
+        import gzip
+        self.run_report()
+        data = re.findall(r'download="([^"]+)\.gz" href="data:application/gzip;base64,([^"]+)"', self.page())
+        self.assertEqual(len(data), 4)
+        for name, text in data:
+            self.assertEqual(gzip.decompress(base64.b64decode(text)), (self.folder / name).read_bytes())
+
+    def test_page_and_text_have_the_same_findings_and_tables(self):
+        findings = self.run_report()
+        text = (self.folder / "report.md").read_text()
+        page = self.page().replace("&#x27;", "'")
+        for sentence in findings.splitlines():
+            self.assertIn(sentence, text)
+            self.assertIn(sentence.removeprefix("- "), page)
+        self.assertEqual(text.count("\n| ---"), page.count("<table>") - page.count("every bar"))
+
+    def test_hostile_names_stay_text(self):
+        self.comparisons[0]["data"]["name"] = "<script>alert(1)</script>.f32"
+        for r in self.rows["error_vs_length"]:
+            r["data"] = "</script><b>"
+        self.run_report()
+        without_plotly = re.sub(r"<script>/\*\*.*?</script>", "", self.page(), flags=re.S)
+        self.assertFalse("<b>" in without_plotly or "<script>alert" in without_plotly)
+
+
+if __name__ == "__main__":
+    unittest.main()
