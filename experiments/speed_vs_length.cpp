@@ -1,243 +1,371 @@
 /// How fast is each sum, for arrays of every length, beside what other libraries need and what memory allows?
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstdio>
-#include <sstream>
+#include <optional>
 
 #include "harness/commands.hpp"
-#include "harness/gpu_speed.hpp"
 #include "harness/peers.hpp"
-#include "harness/results.hpp"
+#include "harness/speed.hpp"
+#include "harness/study.hpp"
 #include "harness/text.hpp"
-#include "samesum/registry.hpp"
 
 namespace {
 
 using namespace samesum;
 using namespace samesum::harness;
 
-/// One measured cell.
-struct Row {
+/// What is measured side by side: one array, one length, one number of threads.
+struct Cell {
   const FormatInfo* input;
-  GpuData data;
-  int log2_n;
-  GpuSpeed speed;
+  std::string data;
+  std::size_t n;
+  int threads;  ///< 0 on a GPU
+  bool cold = false;
+  std::string place;
 
-  double gb_per_s() const {
-    return std::ldexp(static_cast<double>(input->bytes), log2_n) / speed.seconds / 1e9;
-  }
+  bool operator==(const Cell&) const = default;
+};
+
+struct Row {
+  Cell cell;
+  std::string method;
+  double seconds;
 };
 using Rows = std::vector<Row>;
 
-/// What a cell is held to: `factor` times the speed of the fastest method that `against` names, or at most
+// --- the bars --------------------------------------------------------------------------------------
+
+constexpr std::size_t any = SIZE_MAX;
+
+/// What a method is held to: `factor` times the speed of the fastest method that `against` names, or at most
 /// `factor` microseconds.
 struct Bar {
   std::string methods;  ///< a glob
   std::vector<std::string> inputs;
-  std::vector<GpuData> data;
-  int shortest, longest;  ///< log2 of n
+  std::vector<std::string> data, places;
+  std::size_t shortest, longest;
   double factor;
-  std::string against;  ///< a glob; empty for microseconds. The other one sums normal data.
+  std::string against;       ///< a glob; empty for microseconds. The other one sums normal data.
+  int threads = 1;           ///< of the method; the other one has as many, but for `itself`
+  std::string ceiling = {};  ///< a method whose speed is enough, whatever the factor asks for
 };
 
-constexpr int any = 99;
+const std::string itself = "itself";  ///< on normal data, with one thread
+
 const std::vector<std::string> all{"fp16", "bf16", "fp32", "fp64"}, narrow{"fp16", "bf16", "fp32"},
-    halves{"fp16", "bf16"};
-const std::vector<GpuData> normal{GpuData::normal}, awkward{GpuData::binades, GpuData::arbitrary};
+    halves{"fp16", "bf16"}, fp32_alone{"fp32"}, fp64_alone{"fp64"};
+const std::vector<std::string> normal{"normal"}, binades{"60 binades"},
+    awkward{"60 binades", "arbitrary bits"};
+const std::vector<std::string> l2{"L2"}, dram{"DRAM"}, caches_and_dram{"L2", "DRAM"}, few{"latency"},
+    gpu{"GPU"};
+
+constexpr std::size_t two_to(int e) { return std::size_t{1} << e; }
 
 const std::vector<Bar> bars{
-    {"pairwise/plain/fp32@cuda", {"fp32"}, normal, 22, any, 0.99, "cub/*"},
-    {"tree/plain/fp32@cuda", {"fp32"}, normal, 22, any, 0.97, "cub/*"},
-    {"pairwise/plain/*@cuda", halves, normal, 22, 26, 1.05, "cub/*"},
-    {"tree/plain/*@cuda", halves, normal, 22, 26, 1.03, "cub/*"},
-    {"pairwise/plain/*@cuda", halves, normal, 27, any, 1.00, "cub/*"},
-    {"tree/plain/*@cuda", halves, normal, 27, any, 0.98, "cub/*"},
-    {"tree/plain/fp64@cuda", {"fp64"}, normal, 22, any, 0.97, "cub/*"},
-    {"pairwise/plain/*@cuda", all, normal, 14, 20, 1.30, "cub/run_to_run/*"},
-    {"tree/plain/*@cuda", all, normal, 14, 20, 1.27, "cub/run_to_run/*"},
-    {"*/plain/*@cuda", all, normal, 0, 13, 0.95, "cub/*"},
-    {"*/kahan/fp32@cuda", {"fp32"}, normal, 26, any, 0.97, "tree/plain/fp32@cuda"},
-    {"*/neumaier/fp32@cuda", {"fp32"}, normal, 26, any, 0.97, "tree/plain/fp32@cuda"},
-    {"*/double_word/fp32@cuda", {"fp32"}, normal, 26, any, 0.97, "tree/plain/fp32@cuda"},
-    {"exact/*", narrow, normal, 28, any, 0.97, "tree/plain/fp32@cuda"},
-    {"exact/*", narrow, normal, 24, 24, 0.90, "tree/plain/fp32@cuda"},
-    {"exact/*", narrow, normal, 0, 16, 5.0, ""},
-    {"exact/*", {"fp32", "fp64"}, normal, 0, any, 1.30, "cub/gpu_to_gpu/*"},
-    {"exact/*", {"fp64"}, normal, 26, any, 0.90, "tree/plain/fp64@cuda"},
-    {"exact/*", {"fp32"}, awkward, 24, any, 0.80, "exact/*"},
-    {"exact/*", {"bf16"}, awkward, 24, any, 0.60, "exact/*"},
-    {"exact/*", {"fp16"}, awkward, 24, any, 0.95, "exact/*"},
+    // On a CPU.
+    {"tree/plain/fp32@cpu", fp32_alone, normal, l2, 0, any, 2.0, "std_reduce/*"},
+    {"pairwise/plain/fp32@cpu", fp32_alone, normal, l2, 0, any, 2.0, "std_reduce/*"},
+    {"tree/plain/fp32@cpu", fp32_alone, normal, l2, 0, any, 0.6, "eigen/*"},
+    {"pairwise/plain/fp32@cpu", fp32_alone, normal, l2, 0, any, 0.6, "eigen/*"},
+    {"tree/kahan/fp32@cpu", fp32_alone, normal, l2, 0, any, 1.5, "std_reduce/*"},
+    {"tree/neumaier/fp32@cpu", fp32_alone, normal, l2, 0, any, 1.5, "std_reduce/*"},
+    {"exact/fp32@cpu", fp32_alone, normal, l2, 0, any, 1.0, "std_reduce/*"},
+    {"tree/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.2, "eigen/*"},
+    {"pairwise/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.2, "eigen/*"},
+    {"tree/kahan/fp32@cpu", fp32_alone, normal, dram, 0, any, 0.95, "eigen/*"},
+    {"tree/neumaier/fp32@cpu", fp32_alone, normal, dram, 0, any, 0.95, "eigen/*"},
+    {"exact/fp32@cpu", fp32_alone, normal, dram, 0, any, 0.9, "eigen/*"},
+    {"tree/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.7, itself, 2, "read"},
+    {"exact/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.7, itself, 2, "read"},
+    {"tree/plain/fp32@cpu", halves, normal, dram, 0, any, 0.8, "read"},
+    {"exact/*@cpu", {"fp32", "fp64"}, binades, caches_and_dram, 0, any, 0.5, itself},
+    {"tree/plain/fp64@cpu", fp64_alone, normal, dram, 0, any, 1.0, "eigen/*"},
+    {"exact/fp64@cpu", fp64_alone, normal, dram, 0, any, 0.5, "tree/plain/fp64@cpu"},
+    {"*@cpu", all, normal, few, 1, 64, 0.5, ""},
+    // On a GPU.
+    {"pairwise/plain/fp32@cuda", fp32_alone, normal, gpu, two_to(22), any, 0.99, "cub/*", 0},
+    {"tree/plain/fp32@cuda", fp32_alone, normal, gpu, two_to(22), any, 0.97, "cub/*", 0},
+    {"pairwise/plain/*@cuda", halves, normal, gpu, two_to(22), two_to(26), 1.05, "cub/*", 0},
+    {"tree/plain/*@cuda", halves, normal, gpu, two_to(22), two_to(26), 1.03, "cub/*", 0},
+    {"pairwise/plain/*@cuda", halves, normal, gpu, two_to(27), any, 1.00, "cub/*", 0},
+    {"tree/plain/*@cuda", halves, normal, gpu, two_to(27), any, 0.98, "cub/*", 0},
+    {"tree/plain/fp64@cuda", fp64_alone, normal, gpu, two_to(22), any, 0.97, "cub/*", 0},
+    {"pairwise/plain/*@cuda", all, normal, gpu, two_to(14), two_to(20), 1.30, "cub/run_to_run/*", 0},
+    {"tree/plain/*@cuda", all, normal, gpu, two_to(14), two_to(20), 1.27, "cub/run_to_run/*", 0},
+    {"*/plain/*@cuda", all, normal, gpu, 0, two_to(13), 0.95, "cub/*", 0},
+    {"*/kahan/fp32@cuda", fp32_alone, normal, gpu, two_to(26), any, 0.97, "tree/plain/fp32@cuda", 0},
+    {"*/neumaier/fp32@cuda", fp32_alone, normal, gpu, two_to(26), any, 0.97, "tree/plain/fp32@cuda", 0},
+    {"*/double_word/fp32@cuda", fp32_alone, normal, gpu, two_to(26), any, 0.97, "tree/plain/fp32@cuda", 0},
+    {"exact/*@cuda", narrow, normal, gpu, two_to(28), any, 0.97, "tree/plain/fp32@cuda", 0},
+    {"exact/*@cuda", narrow, normal, gpu, two_to(24), two_to(24), 0.90, "tree/plain/fp32@cuda", 0},
+    {"exact/*@cuda", narrow, normal, gpu, 0, two_to(16), 5.0, "", 0},
+    {"exact/*@cuda", {"fp32", "fp64"}, normal, gpu, 0, any, 1.30, "cub/gpu_to_gpu/*", 0},
+    {"exact/*@cuda", fp64_alone, normal, gpu, two_to(26), any, 0.90, "tree/plain/fp64@cuda", 0},
+    {"exact/fp32@cuda", fp32_alone, awkward, gpu, two_to(24), any, 0.80, itself, 0},
+    {"exact/bf16@cuda", {"bf16"}, awkward, gpu, two_to(24), any, 0.60, itself, 0},
+    {"exact/fp16@cuda", {"fp16"}, awkward, gpu, two_to(24), any, 0.95, itself, 0},
 };
 
-/// How a cell did against one bar.
+/// How a row did against one bar.
 struct Verdict {
-  const Bar* bar;
-  double reached;  ///< a ratio of speeds, or microseconds
   std::string against;
-  bool holds() const { return bar->against.empty() ? reached <= bar->factor : reached >= bar->factor; }
+  double factor, reached;  ///< a ratio of speeds, or microseconds
+  bool holds() const { return against == "us" ? reached <= factor : reached >= factor; }
 };
 
-std::vector<Verdict> judge(const Row& row, const Rows& rows) {
-  std::vector<Verdict> verdicts;
-  for (const Bar& bar : bars) {
-    if (!matches(bar.methods, row.speed.method) || std::ranges::count(bar.inputs, row.input->name) == 0 ||
-        std::ranges::count(bar.data, row.data) == 0 || row.log2_n < bar.shortest || row.log2_n > bar.longest)
-      continue;
-    if (bar.against.empty()) {
-      verdicts.push_back({&bar, row.speed.seconds * 1e6, "us"});
-      continue;
-    }
-    const Row* best = nullptr;
-    for (const Row& r : rows)
-      if (r.input == row.input && r.data == GpuData::normal && r.log2_n == row.log2_n &&
-          matches(bar.against, r.speed.method) && (!best || r.speed.seconds < best->speed.seconds))
-        best = &r;
-    if (best) verdicts.push_back({&bar, best->speed.seconds / row.speed.seconds, best->speed.method});
-  }
-  return verdicts;
+/// The fastest of the methods that a glob names.
+const Row* best(const Rows& rows, const Cell& cell, const std::string& glob) {
+  const Row* found = nullptr;
+  for (const Row& r : rows)
+    if (r.cell == cell && matches(glob, r.method) && (!found || r.seconds < found->seconds)) found = &r;
+  return found;
 }
 
-struct SpeedOptions {
-  std::string inputs = "fp32,fp16,bf16,fp64", methods, output;
-  int shortest = 10, longest = 32, step = 2;
-  GpuSpeedOptions speed;
-};
+std::optional<Verdict> judge(const Row& row, const Bar& bar, const Rows& rows) {
+  const Cell& cell = row.cell;
+  if (!matches(bar.methods, row.method) || std::ranges::count(bar.inputs, cell.input->name) == 0 ||
+      std::ranges::count(bar.data, cell.data) == 0 || std::ranges::count(bar.places, cell.place) == 0 ||
+      cell.n < bar.shortest || cell.n > bar.longest || cell.threads != bar.threads)
+    return std::nullopt;
+  if (bar.against.empty()) return Verdict{"us", bar.factor, row.seconds * 1e6};
+  Cell other = cell;
+  other.data = "normal";
+  if (bar.against == itself) other.threads = std::min(cell.threads, 1);
+  const Row* opponent = best(rows, other, bar.against == itself ? row.method : bar.against);
+  if (!opponent) return std::nullopt;
+  double factor = bar.factor;
+  if (const Row* ceiling = best(rows, cell, bar.ceiling))
+    factor = std::min(factor, 0.95 * opponent->seconds / ceiling->seconds);  // as near as runs differ
+  const std::string alone = other.threads < cell.threads ? ", one thread"
+                            : other.data != cell.data    ? ", normal"
+                                                         : "";
+  return Verdict{opponent->method + alone, factor, opponent->seconds / row.seconds};
+}
 
-/// What is measured unless told otherwise: every order and accumulator in fp32 or the input's format, exact,
-/// and the peers.
-std::vector<const Variant*> chosen_for(const FormatInfo& input, const std::string& methods) {
+// --- what is measured ------------------------------------------------------------------------------
+
+constexpr std::size_t l2_bytes = std::size_t{1} << 20, dram_bytes = std::size_t{1} << 28;
+
+std::string place_of(std::size_t bytes, std::size_t n) {
+  return n <= 64 ? "latency" : bytes == l2_bytes ? "L2" : bytes >= dram_bytes ? "DRAM" : "cache";
+}
+
+std::vector<Cell> cpu_cells(bool full) {
+  std::vector<Cell> cells;
+  for (const FormatInfo& input : formats) {
+    std::vector<std::size_t> lengths{1, 64, two_to(12), l2_bytes / input.bytes, dram_bytes / input.bytes};
+    if (full)
+      for (int e = 2; e <= 28; e += 2) lengths.push_back(two_to(e));
+    std::ranges::sort(lengths);
+    lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+    for (const char* data : {"normal", "60 binades", "arbitrary bits"})
+      for (const std::size_t n : lengths) {
+        const std::string place = place_of(n * input.bytes, n);
+        const bool long_enough = place == "L2" || place == "DRAM";
+        const bool wanted = data == std::string{"normal"} || (long_enough && (full || input.bytes > 2));
+        if (!wanted || (!full && data == std::string{"arbitrary bits"})) continue;
+        cells.push_back({&input, data, n, 1, false, place});
+        if (place == "DRAM" && input.name == "fp32" && data == std::string{"normal"})
+          cells.push_back({&input, data, n, 2, false, place});
+      }
+  }
+  return cells;
+}
+
+std::vector<Cell> gpu_cells(bool full) {
+  std::vector<Cell> cells;
+  for (const FormatInfo& input : formats)
+    for (const char* data : {"normal", "60 binades", "arbitrary bits"})
+      for (const bool cold : {false, true}) {
+        if (cold && !full) continue;
+        for (int e = full ? 10 : 12; e <= (full ? 32 : 28); e += full ? 2 : 4)
+          if (data == std::string{"normal"} || e == 24 || e == 28)
+            cells.push_back({&input, data, two_to(e), 0, cold, "GPU"});
+      }
+  return cells;
+}
+
+/// Unless told otherwise: plain sums in the input's format and in fp32, all accumulators in fp32, exact ones,
+/// and peers. Sums that are not exact do not look at what they add: they are measured on normal data.
+bool is_default(const Variant& v, const Cell& cell) {
+  const bool own = v.format == cell.input;
+  if (is_peer(v)) return cell.data == "normal" && (own || v.format->name == "fp32");
+  if (v.slow || v.backend == "reference" || v.promise == Promise::none) return false;
+  if (v.accumulator == "exact") return own;
+  if (cell.data != "normal" || (v.order == "serial" && cell.n * cell.input->bytes > l2_bytes)) return false;
+  return v.accumulator == "plain" ? own || (cell.input->bytes == 2 && v.format->name == "fp32")
+                                  : own && cell.input->name == "fp32";
+}
+
+bool runs(const Variant& v, const Cell& cell) {
+  return cell.threads == 0 ? v.launch[cell.input->index] != nullptr : v.run[cell.input->index] != nullptr;
+}
+
+std::vector<const Variant*> methods_of(const Cell& cell, const std::string& filter) {
   std::vector<const Variant*> chosen;
-  if (!methods.empty()) {
-    for (const Variant* v : variants_matching(methods, input))
-      if (v->launch[input.index]) chosen.push_back(v);
-    if (chosen.empty())
-      throw UsageError{"--methods: '" + methods + "' names nothing that runs on a GPU; add @cuda or @peer"};
-    return chosen;
+  const auto add = [&](const Variant& v) {
+    if (runs(v, cell) && (!filter.empty() || is_default(v, cell))) chosen.push_back(&v);
+  };
+  if (filter.empty()) {
+    for (const Variant& v : variants()) add(v);
+    for (const Variant& v : peers()) add(v);
+  } else {
+    for (const Variant* v : variants_matching(filter, *cell.input)) add(*v);
   }
-  for (const Variant& v : variants()) {
-    const bool fits = v.accumulator == "plain"
-                          ? v.format == &input || (input.bytes == 2 && v.format->name == "fp32")
-                      : v.accumulator == "exact" ? v.format == &input
-                                                 : v.format == &input && input.name == "fp32";
-    if (v.backend == "cuda" && !v.slow && fits) chosen.push_back(&v);
-  }
-  for (const Variant& v : peers())
-    if (v.launch[input.index]) chosen.push_back(&v);
   return chosen;
 }
 
-void print(const Row& row, const Rows& rows) {
-  std::string text = left(row.speed.method, 29) + ' ' + left(std::string{row.input->name}, 4) + ' ' +
-                     left(row.data == GpuData::normal ? "" : name_of(row.data), 14) + " 2^" +
-                     left(std::to_string(row.log2_n), 2) + ' ' + right(duration(row.speed.seconds), 7) + ' ' +
-                     right(compact(50 * (row.speed.high - row.speed.low) / row.speed.seconds, 4, 2), 4) +
-                     "% " + right(compact(row.gb_per_s(), 5, 4), 5);
-  for (const Verdict& v : judge(row, rows))
-    text += std::string{"  "} + (v.holds() ? "pass" : "MISS") + ' ' + compact(v.reached, 5) +
-            (v.bar->against.empty() ? " us <= " : " >= ") + compact(v.bar->factor, 4) +
-            (v.bar->against.empty() ? "" : " x " + v.against);
-  std::puts((text + (row.speed.verified.value_or(true) ? "" : "  WRONG BITS")).c_str());
-}
+struct Task {
+  Cell cell;
+  std::vector<const Variant*> methods;
+};
 
-Json as_json(const Rows& rows, const SpeedOptions& options) {
-  Json cells = Json::array();
-  for (const Row& r : rows) {
-    Json held = Json::array();
-    for (const Verdict& v : judge(r, rows))
-      held.push_back(
-          {{"against", v.against}, {"factor", v.bar->factor}, {"reached", v.reached}, {"holds", v.holds()}});
-    cells.push_back({{"method", r.speed.method},
-                     {"input_format", r.input->name},
-                     {"data", name_of(r.data)},
-                     {"log2_n", r.log2_n},
-                     {"seconds", r.speed.seconds},
-                     {"low", r.speed.low},
-                     {"high", r.speed.high},
-                     {"gb_per_s", r.gb_per_s()},
-                     {"verified", r.speed.verified ? Json(*r.speed.verified) : Json(nullptr)},
-                     {"bars", held}});
-  }
-  return {{"kind", "speed"},
-          {"provenance", provenance()},
-          {"repeats", options.speed.repeats},
-          {"caches", options.speed.cold ? "cold" : "hot"},
-          {"cells", cells}};
-}
-
-void check(const SpeedOptions& options) {
-  if (options.shortest < 0 || options.longest > 40 || options.shortest > options.longest || options.step < 1)
-    throw UsageError{"--from, --to, --step: 0 <= from <= to <= 40 and step >= 1 are needed"};
-  if (options.speed.repeats < 1) throw UsageError{"--repeat: give 1 or more"};
-  if (!absent().empty()) throw UsageError{absent()[0].reason};
-  if (!options.output.empty()) check_writable(options.output);
-}
-
-int run(const SpeedOptions& options) {
-  check(options);
-  std::printf("%s; %s caches; median of %d\n\n", gpu_description().c_str(),
-              options.speed.cold ? "cold" : "hot", options.speed.repeats);
-  std::printf("%-29s %-4s %-14s %-4s %7s %5s %5s  %s\n", "method", "in", "data", "n", "time", "+-", "GB/s",
-              "bars");
-  Rows rows;
-  std::istringstream inputs{options.inputs};
-  for (std::string name; std::getline(inputs, name, ',');) {
-    const FormatInfo* found = find_format(name);
-    if (!found)
-      throw UsageError{"--inputs: there is no format '" + name + "'; choose of " + format_names(",")};
-    const FormatInfo& input = *found;
-    for (const GpuData data : {GpuData::normal, GpuData::binades, GpuData::arbitrary}) {
-      const bool only_exact = data != GpuData::normal;  // the others do not look at what they add
-      if (only_exact && (!options.methods.empty() || options.longest < 24)) continue;
-      GpuBench bench{input, data,
-                     std::size_t{1} << (only_exact ? std::min(options.longest, 28) : options.longest)};
-      for (int log2_n = options.shortest; log2_n <= options.longest; log2_n += options.step) {
-        if (only_exact && log2_n != 24 && log2_n != 28) continue;
-        const std::size_t first = rows.size();
-        const auto chosen =
-            only_exact ? variants_matching("exact@cuda", input) : chosen_for(input, options.methods);
-        for (const GpuSpeed& speed : bench.measure(chosen, std::size_t{1} << log2_n, options.speed))
-          rows.push_back({&input, data, log2_n, speed});
-        for (std::size_t i = first; i < rows.size(); ++i) print(rows[i], rows);
-        std::fflush(stdout);
-      }
+/// Cells that have a method. A glob may match nothing for one format, but not for all.
+std::vector<Task> tasks(bool full, const std::string& filter) {
+  std::vector<Cell> cells = cpu_cells(full);
+  if (absent().empty()) std::ranges::move(gpu_cells(full), std::back_inserter(cells));
+  std::vector<Task> all;
+  std::string refusal;
+  for (const Cell& cell : cells) try {
+      if (const auto methods = methods_of(cell, filter); !methods.empty()) all.push_back({cell, methods});
+    } catch (const std::exception& e) {
+      refusal = e.what();
     }
+  if (all.empty())
+    throw UsageError{refusal.empty() ? "--filter: '" + filter + "' names nothing that is measured here"
+                                     : refusal};
+  return all;
+}
+
+// --- the study -------------------------------------------------------------------------------------
+
+Json key_of(const Cell& cell, const std::string& method) {
+  return {{"kind", "speed"},
+          {"method", method},
+          {"input_format", cell.input->name},
+          {"data", cell.data},
+          {"n", cell.n},
+          {"threads", cell.threads},
+          {"caches", cell.cold ? "cold" : "hot"},
+          {"place", cell.place}};
+}
+
+std::string line(const Json& row, const Cell& cell) {
+  const double seconds = row["seconds"], spread = row["high"].get<double>() - row["low"].get<double>();
+  std::string text = left(row["method"], 29) + ' ' + left(std::string{cell.input->name}, 4) + ' ' +
+                     left(cell.data == "normal" ? "" : cell.data, 14) + ' ' +
+                     left(power_or_number(cell.n), 4) + ' ' + left(cell.place, 7) + ' ' +
+                     right(cell.threads == 0 ? "" : std::to_string(cell.threads), 2) +
+                     right(duration(seconds), 8) + ' ' + right(compact(50 * spread / seconds, 4, 2), 4) +
+                     "% " + right(compact(row["gb_per_s"], 5, 4), 5);
+  for (const Json& bar : row["bars"]) {
+    const bool us = bar["against"] == "us";
+    text += std::string{"  "} + (bar["holds"] ? "pass" : "MISS") + ' ' + compact(bar["reached"], 5) +
+            (us ? " us <= " : " >= ") + compact(bar["factor"], 4) +
+            (us ? "" : " x " + bar["against"].get<std::string>());
   }
-  int held = 0, missed = 0, wrong = 0;
-  for (const Row& row : rows) {
-    wrong += !row.speed.verified.value_or(true);
-    for (const Verdict& v : judge(row, rows)) ++(v.holds() ? held : missed);
+  return text + (row["verified"] == Json(false) ? "  WRONG BITS" : "");
+}
+
+/// Benches are made when they are first needed, and kept as long as cells have the same data.
+class Benches {
+ public:
+  Benches(const std::vector<Task>& tasks, std::uint64_t seed) : tasks_{tasks}, seed_{seed} {}
+
+  Bench& of(const Cell& cell) {
+    if (!bench_ || !same(cell, cell_)) {
+      bench_.reset();  // its memory may be needed
+      std::size_t most = 0;
+      for (const Task& task : tasks_)
+        if (same(task.cell, cell)) most = std::max(most, task.cell.n);
+      const Dataset& data = *datasets_matching(cell.data).front();
+      bench_ = (cell.threads == 0 ? gpu_bench : cpu_bench)(*cell.input, data, seed_, most);
+      cell_ = cell;
+    }
+    return *bench_;
   }
-  std::printf("\n%d bars hold, %d are missed\n", held, missed);
-  if (!options.output.empty()) write_file(options.output, json_line(as_json(rows, options)));
-  return wrong == 0 ? 0 : 1;
+
+ private:
+  static bool same(const Cell& a, const Cell& b) {
+    return a.input == b.input && a.data == b.data && (a.threads == 0) == (b.threads == 0);
+  }
+  const std::vector<Task>& tasks_;
+  std::uint64_t seed_;
+  std::unique_ptr<Bench> bench_;
+  Cell cell_;
+};
+
+struct Count {
+  int held = 0, missed = 0;
+};
+
+void measure(Study& study, const Task& task, Benches& benches, Rows& rows, Count& count) {
+  const Cell& cell = task.cell;
+  const std::vector<const Variant*>& methods = task.methods;
+  std::vector<std::string> names;
+  for (const Variant* v : methods) names.push_back(v->name);
+  names.push_back("read");
+  // All methods of a cell are measured together, in turns, once the first of them is asked for.
+  std::optional<std::vector<Speed>> measured;
+  const auto speeds = [&]() -> const std::vector<Speed>& {
+    const int repeats = cell.place == "DRAM" && !study.full() ? 7 : 11;
+    if (!measured)
+      measured = benches.of(cell).measure(methods, cell.n, {repeats, std::max(cell.threads, 1), cell.cold});
+    return *measured;
+  };
+  for (const std::string& name : names) {
+    const Json row = study.row(key_of(cell, name), [&]() -> Json {
+      // The bars need all rows of the cell.
+      for (const Speed& s : speeds())
+        if (!best(rows, cell, s.method)) rows.push_back({cell, s.method, s.seconds});
+      const Speed& s = *std::ranges::find(speeds(), name, &Speed::method);
+      Json held = Json::array();
+      for (const Bar& bar : bars)
+        if (const auto v = judge({cell, name, s.seconds}, bar, rows))
+          held.push_back({{"against", v->against},
+                          {"factor", v->factor},
+                          {"reached", v->reached},
+                          {"holds", v->holds()}});
+      const double bytes = static_cast<double>(cell.n * cell.input->bytes);
+      return {{"seconds", s.seconds},
+              {"low", s.low},
+              {"high", s.high},
+              {"gb_per_s", bytes / s.seconds / 1e9},
+              {"verified", s.verified ? Json(*s.verified) : Json(nullptr)},
+              {"bars", held}};
+    });
+    if (!best(rows, cell, name)) rows.push_back({cell, name, row["seconds"]});
+    for (const Json& bar : row["bars"]) ++(bar["holds"] ? count.held : count.missed);
+    if (row["verified"] == Json(false))
+      study.fail(name + " of " + std::string{cell.input->name} + ", n = " + power_or_number(cell.n) +
+                 ": wrong bits");
+    study.print(line(row, cell));
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"How fast is each sum on the GPU, for arrays of every length?", "speed_vs_length"};
-  SpeedOptions options;
-  app.add_option("--inputs", options.inputs, "Formats of the elements (default fp32,fp16,bf16,fp64)");
-  app.add_option("--methods", options.methods,
-                 "As in samesum compare (default: plain, compensated, exact, peers)");
-  app.add_option("--from", options.shortest, "Shortest length, as a power of 2 (default 10)");
-  app.add_option("--to", options.longest, "Longest length, as a power of 2 (default 32)");
-  app.add_option("--step", options.step, "Between powers (default 2)");
-  app.add_option("--repeat", options.speed.repeats, "Runs of each method, in turns (default 11)");
-  app.add_flag("--cold", options.speed.cold, "Read data that are in no cache (default: the same again)");
-  app.add_option("--output", options.output, "Write the results there too, as JSON");
-  app.footer(
-      "Exits with 1 if a result has other bits than on the CPU; a missed bar is no failure.\n\nExamples:\n"
-      "  speed_vs_length\n  speed_vs_length --inputs fp32 --from 20 --to 30\n"
-      "  speed_vs_length --cold --output speed.jsonl");
-  try {
-    app.parse(argc, argv);
-    return run(options);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "speed_vs_length: %s\n", error.what());
-    return 2;
-  }
+  Study study{"speed_vs_length", "How fast is each sum, for arrays of every length?",
+              "  speed_vs_length\n"
+              "  speed_vs_length --filter 'exact/*,eigen/*@peer'\n"
+              "  speed_vs_length --full --out build/study\n\n"
+              "Each line: medians, half their spread, what a method is held to (pass or MISS; a\n"
+              "missed bar is no failure). Arrays in L2 have 1 MiB, those in DRAM 256 MiB."};
+  return study.run(argc, argv, [](Study& s) {
+    const std::vector<Task> all = tasks(s.full(), s.filter());
+    for (const Task& task : all) s.expect(task.methods.size() + 1);
+    const std::string gpu = gpu_description();
+    if (!gpu.empty()) s.print(gpu + "\n");
+    s.print(left("method", 29) + " in   " + left("data", 15) + left("n", 5) +
+            "where  threads  time   +-   GB/s  bars");
+    Benches benches{all, s.seed()};
+    Rows rows;
+    Count count;
+    for (const Task& task : all) measure(s, task, benches, rows, count);
+    s.print("\n" + std::to_string(count.held) + " bars hold, " + std::to_string(count.missed) +
+            " are missed");
+  });
 }

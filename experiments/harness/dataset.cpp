@@ -109,6 +109,18 @@ void sixty_binades(X x, const FormatInfo& format, std::uint64_t seed) {
   }
 }
 
+void arbitrary_bits(X x, const FormatInfo& format, std::uint64_t seed) {
+  Random random{seed};
+  with_format(format, [&]<class F>() {
+    for (double& e : x) {
+      auto bits = static_cast<BitsOf<F>>(random.bits());
+      if ((bits & Format<F>::infinity) == Format<F>::infinity)  // not finite: one bit less
+        bits ^= BitsOf<F>(BitsOf<F>{1} << (Format<F>::precision - 1));
+      e = convert<double>(from_bits<F>(bits));
+    }
+  });
+}
+
 void ones(X x, const FormatInfo&, std::uint64_t) { std::ranges::fill(x, 1.0); }
 
 void harmonic(X x, const FormatInfo&, std::uint64_t) {
@@ -314,6 +326,7 @@ std::span<const Dataset> datasets() {
       {"uniform +-1", "uniform in (-1, 1)", 0, symmetric},
       {"normal", "the standard normal distribution", 0, [](X x, auto& f, auto seed) { normal(x, f, seed); }},
       {"60 binades", "either sign, magnitudes log-uniform over 60 binades (24 in fp16)", 0, sixty_binades},
+      {"arbitrary bits", "every finite bit pattern is as likely", 0, arbitrary_bits},
       {"ones", "nothing but 1", 0, ones},
       {"1/i", "the harmonic series", 0, harmonic},
       {"(-1)^i/i", "the alternating harmonic series", 0, alternating},

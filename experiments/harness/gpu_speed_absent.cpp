@@ -1,20 +1,14 @@
 #include <stdexcept>
 
-#include "harness/gpu_speed.hpp"
+#include "harness/speed.hpp"
 #include "samesum/registry.hpp"
 
 namespace samesum::harness {
 
-struct GpuBench::Memory {};
-
 std::string gpu_description() { return {}; }
 
-GpuBench::GpuBench(const FormatInfo& format, GpuData, std::size_t) : format_{format} {
+std::unique_ptr<Bench> gpu_bench(const FormatInfo&, const Dataset&, std::uint64_t, std::size_t) {
   throw std::runtime_error{absent()[0].reason};
-}
-GpuBench::~GpuBench() = default;
-std::vector<GpuSpeed> GpuBench::measure(const std::vector<const Variant*>&, std::size_t, GpuSpeedOptions) {
-  return {};
 }
 
 }  // namespace samesum::harness

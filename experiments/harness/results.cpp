@@ -15,8 +15,8 @@
 #include <thread>
 
 #include "harness/build.hpp"
-#include "harness/gpu_speed.hpp"
 #include "harness/peers.hpp"
+#include "harness/speed.hpp"
 #include "harness/text.hpp"
 
 namespace samesum::harness {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace samesum::harness::peer {
 
@@ -16,5 +17,8 @@ template <class F> F eigen(const F* x, std::size_t n, int threads);
 template <class F> F tbb(const F* x, std::size_t n, int threads);
 template <class F> F std_par(const F* x, std::size_t n, int threads);
 template <class F> F openmp(const F* x, std::size_t n, int threads);
+
+/// Reads everything and gives its bits OR-ed: the ceiling of all sums.
+std::uint64_t read(const void* x, std::size_t bytes);
 
 }  // namespace samesum::harness::peer
