@@ -14,7 +14,7 @@ namespace {
 using namespace samesum;
 using namespace samesum::harness;
 
-/// The elements and their exact sum, from the moment that they are first needed.
+/// The elements and their exact sum.
 class Sample {
  public:
   Sample(const Dataset& data, const FormatInfo& format, std::size_t n, std::uint64_t seed)
@@ -51,12 +51,12 @@ class Table {
  public:
   Table(const Dataset& data, const FormatInfo& format, const std::vector<std::size_t>& lengths)
       : title_{data.name + " in " + std::string{format.name}} {
-    for (const std::size_t n : lengths) head_ += right(power_or_number(n), 7);
+    for (const std::size_t n : lengths) head_ += right(power_or_number(n), 6);
   }
 
   void add(const Variant& v, const Json& row) {
     std::string& line = lines_[name_without_format(v)];
-    line += right(compact(row["error_ulps"].is_null() ? infinity : row["error_ulps"].get<double>(), 6), 7);
+    line += right(compact(row["error_ulps"].is_null() ? infinity : row["error_ulps"].get<double>(), 5), 6);
     condition_ = row["condition"];
   }
 
@@ -70,7 +70,7 @@ class Table {
 
  private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
-  static constexpr std::size_t width_ = 24;
+  static constexpr std::size_t width_ = 26;
   std::string title_, head_;
   nlohmann::ordered_map<std::string, std::string> lines_;
   Json condition_;  ///< at the greatest length

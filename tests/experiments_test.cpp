@@ -230,6 +230,16 @@ TEST(TheSpreadOverRuns, HasEveryAxis) {
   EXPECT_EQ(runs.size(), 3u);
 }
 
+/// Some sums of peers depend on alignment, which run_to_run allows.
+TEST(ThePeersSpread, BreaksAPromiseOnlyWhereItForbidsASecondAnswer) {
+  if (peers().empty()) GTEST_SKIP() << "there are no peers here";
+  for (const Json& row : rows("spread_over_runs --data normal --filter '*@peer'")) {
+    const bool forbidden = row["promise"] == "everywhere" || row["promise"] == "order_free" ||
+                           (row["promise"] == "run_to_run" && row["axis"] == "runs");
+    EXPECT_EQ(row["broken"], forbidden && row["distinct_bits"] > 1) << row;
+  }
+}
+
 /// What peers break is a finding about them.
 TEST(APeer, FailsNoExperiment) {
   if (peers().empty()) GTEST_SKIP() << "there are no peers here";

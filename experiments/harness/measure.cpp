@@ -91,11 +91,14 @@ std::optional<std::string> failure(const Measurement& m) {
 Spread spread_of(const std::vector<Number>& answers, double ulp) {
   std::set<std::uint64_t> bits;
   double lowest = answers.front().to_double(), highest = lowest;
+  bool any_nan = false;
   for (const Number& x : answers) {
     bits.insert(x.bits);
     lowest = std::min(lowest, x.to_double());
     highest = std::max(highest, x.to_double());
+    any_nan |= std::isnan(x.to_double());
   }
+  if (any_nan) lowest = highest = std::numeric_limits<double>::quiet_NaN();
   return {answers.size(), bits.size(), lowest, highest, bits.size() == 1 ? 0 : (highest - lowest) / ulp};
 }
 

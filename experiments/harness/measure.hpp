@@ -43,8 +43,8 @@ std::optional<std::string> failure(const Measurement& m);
 /// The answers of runs that should agree.
 struct Spread {
   std::size_t runs, distinct_bits;
-  double lowest, highest;
-  double ulps;  ///< highest - lowest in units of `ulp`; 0 where all are the same, even infinities
+  double lowest, highest;  ///< NaN where an answer is
+  double ulps;             ///< highest - lowest in units of `ulp`; 0 where all are the same, even infinities
 };
 Spread spread_of(const std::vector<Number>& answers, double ulp);
 

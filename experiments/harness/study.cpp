@@ -15,17 +15,18 @@ namespace samesum::harness {
 namespace {
 
 namespace fs = std::filesystem;
+using nlohmann::literals::operator""_json_pointer;
 
 enum ExitCode { success = 0, check_failed = 1, bad_usage = 2 };
 
 constexpr int schema_version = 2;  // 1 had an object a file
 
 Json without_date(Json header) {
-  if (header.contains("provenance")) header["provenance"].erase("date");
+  if (header.contains("/provenance/date"_json_pointer)) header["provenance"].erase("date");
   return header;
 }
 
-/// An object if the text is one.
+/// An object if the text is one, else null.
 Json parse_object(const std::string& line) {
   const Json object = Json::parse(line, nullptr, false);
   return object.is_object() ? object : Json(nullptr);

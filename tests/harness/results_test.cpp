@@ -440,6 +440,9 @@ TEST(ASpread, IsBetweenTheLowestAndTheHighestAnswer) {
   EXPECT_EQ(spread_of({Number::of(0.0), Number::of(-0.0)}, 1).ulps, 0);
   EXPECT_EQ(spread_of({Number::of(infinity), Number::of(infinity)}, infinity).ulps, 0);
   EXPECT_EQ(spread_of({Number::of(infinity), Number::of(1.0)}, 1).ulps, infinity);
+  const Spread none = spread_of({Number::of(1.0), Number::of(std::nan("")), Number::of(2.0)}, 1);
+  EXPECT_EQ(none.distinct_bits, 3u);
+  EXPECT_TRUE(std::isnan(none.lowest) && std::isnan(none.highest) && std::isnan(none.ulps));
 }
 
 /// A variant that gives another answer at each run.

@@ -177,7 +177,8 @@ TEST_F(AResultsFile, OfAnotherCommitIsReplacedAndOfAnotherDayContinued) {
 
 TEST_F(AResultsFile, ThatIsSomethingElseIsReplaced) {
   run();
-  for (const char* other : {"", "\n", "[1]\n", "no JSON", "{\"kind\":\"comparison\"}\n"}) {
+  for (const char* other :
+       {"", "\n", "[1]\n", "no JSON", "{\"provenance\":1}\n", "{\"kind\":\"comparison\"}\n"}) {
     replace(other);
     const Outcome o = run();
     EXPECT_EQ(o.measured, 4) << other;
@@ -252,6 +253,15 @@ TEST(AStudy, ExitsWith2WhereTheExperimentThrowsAndSaysWhy) {
   EXPECT_EQ(err, "squares: --data: of two lines\n");
   EXPECT_EQ(code_of([](Study&) { throw std::bad_alloc{}; }, err), 2);
   EXPECT_THAT(err, HasSubstr("memory"));
+}
+
+TEST(ATable, HasNamesWithoutTheFormatThatItIsAboutAndLengthsAsPowers) {
+  EXPECT_EQ(name_without_format(find("tree/kahan/fp32@cpu")), "tree/kahan");
+  EXPECT_EQ(name_without_format(find("exact/fp16@cpu")), "exact");
+  EXPECT_EQ(name_without_format(find("tree/plain/bf16@reference")), "tree/plain@reference");
+  EXPECT_EQ(power_or_number(1024), "2^10");
+  EXPECT_EQ(power_or_number(1000), "1000");
+  EXPECT_EQ(power_or_number(0), "0");
 }
 
 // --- methods -------------------------------------------------------------------------------------
