@@ -14,8 +14,8 @@ namespace samesum {
 
 /// How to run, never what to compute: no option changes the bits of a variant that promises `everywhere`.
 struct Options {
-  /// 0: one thread for each 2^18 elements, at most as many as the machine has. Threads live for one call; no
-  /// pool persists. Ignored by backends without threads.
+  /// 0: one thread for each 2^17 elements, at most as many as the machine has. They come from a pool that
+  /// lives as long as the process. Ignored by backends without threads.
   int threads = 0;
 };
 
