@@ -178,6 +178,21 @@ TEST(ErrorsVersusLength, AreAtMostHalfAUnitForExactSumsOfAllData) {
               8 * std::ranges::count_if(formats, [&](const FormatInfo& f) { return data.fits(f); }));
 }
 
+TEST(ErrorsVersusLength, OfAnExactSumThatIsNotCorrectlyRoundedAreAFailure) {
+  const Shell shell;
+  const std::string command = SAMESUM_PROGRAMS "/error_vs_length --filter exact/fp32 --data ones --out .";
+  EXPECT_EQ(shell.run(command).code, 0);
+  const std::filesystem::path file = shell.work() / "error_vs_length.jsonl";
+  const std::string sixteen = R"("bits":"0x41800000")";
+  std::string text = read(file);
+  ASSERT_THAT(text, HasSubstr(sixteen));
+  write(file, text.replace(text.find(sixteen), sixteen.size(), R"("bits":"0x41800001")"));
+  const Outcome o = shell.run(command);
+  EXPECT_EQ(o.code, 1);
+  EXPECT_EQ(o.err,
+            "error_vs_length: check failed: exact/fp32@cpu on ones, n = 2^4: is not correctly rounded\n");
+}
+
 TEST(ErrorsVersusLength, GrowWhereASumStagnates) {
   double last = -1;
   for (const Json& row : rows("error_vs_length --filter serial/plain/bf16 --data ones")) {
