@@ -4,6 +4,7 @@
 #endif
 
 #include <cfenv>
+#include <cstdlib>
 #include <thread>
 
 #include "support.hpp"
@@ -185,6 +186,25 @@ TEST(Threads, ThatCallAtTheSameTimeDoNotDisturbEachOther) {
   }
   for (std::thread& caller : callers) caller.join();
 }
+
+TEST(Threads, MoreThanTheMachineHasDoTheSame) {
+  const Array x{format_info<fp32>(), uniform(3'000'000, 10)};
+  for (const char* name : {"tree/kahan/fp32", "exact/fp32"}) {
+    const Variant& v = find(name);
+    const Number expected = v(x.values(), {.threads = 1});
+    for (const int threads : {2, 40, 3, 100, 1})
+      EXPECT_EQ(v(x.values(), {.threads = threads}), expected) << name;
+  }
+}
+
+#if !defined(__SANITIZE_THREAD__)  // which follows no thread into a process made by fork
+TEST(AProcessMadeByFork, SumsWithoutTheThreadsOfItsParentAndEnds) {
+  const Array x{format_info<fp32>(), uniform(3'000'000, 11)};
+  const Variant& v = find("tree/plain/fp32");
+  const Number expected = v(x.values(), {.threads = 4});  // from now on there is a pool
+  EXPECT_EXIT(std::exit(v(x.values(), {.threads = 4}) == expected ? 0 : 1), ::testing::ExitedWithCode(0), "");
+}
+#endif
 
 TEST(Threads, OfAnAtomicVariantAllArrive) {
   // Every partial sum of ones is exact here, so that any order gives the same.

@@ -1,0 +1,45 @@
+/// Short sums take no memory from the heap.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "support.hpp"
+
+namespace {
+std::atomic<int> allocations{0};
+}
+
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* p = std::malloc(size)) return p;
+  throw std::bad_alloc{};
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+namespace samesum {
+namespace {
+
+using namespace testing_support;
+
+TEST(AShortSum, AllocatesNothing) {
+  for (const Variant* v : variants_of("cpu"))
+    for (const std::size_t n : {0, 1, 64, 1000, 4096, 50'000}) {
+      const Array x{*v->format, uniform(n, 1)};
+      const Values values = x.values();
+      (*v)(values, {.threads = 1});  // what is made once has been made
+      const int before = allocations;
+      (*v)(values, {.threads = 1});
+      EXPECT_EQ(allocations, before) << v->name << ", n = " << n;
+    }
+}
+
+TEST(TheCountOfAllocations, Counts) {
+  const int before = allocations;
+  const std::vector<int> some(100);
+  EXPECT_GT(allocations, before);
+  EXPECT_EQ(some.size(), 100u);
+}
+
+}  // namespace
+}  // namespace samesum
