@@ -83,7 +83,7 @@ const std::vector<Bar> bars{
     {"exact/*@cpu", {"fp32", "fp64"}, binades, caches_and_dram, 0, any, 0.5, itself},
     {"tree/plain/fp64@cpu", fp64_alone, normal, dram, 0, any, 1.0, "eigen/*"},
     {"exact/fp64@cpu", fp64_alone, normal, dram, 0, any, 0.5, "tree/plain/fp64@cpu"},
-    {"*@cpu", all, normal, few, 1, 64, 0.5, ""},
+    {"*@cpu", all, normal, few, 1, 64, 0.75, ""},
     // On a GPU.
     {"pairwise/plain/fp32@cuda", fp32_alone, normal, gpu, two_to(22), any, 0.99, "cub/*", 0},
     {"tree/plain/fp32@cuda", fp32_alone, normal, gpu, two_to(22), any, 0.97, "cub/*", 0},
