@@ -152,37 +152,47 @@ std::string place_of(std::size_t bytes, std::size_t n) {
   return n <= 64 ? "latency" : bytes == l2_bytes ? "L2" : bytes >= dram_bytes ? "DRAM" : "cache";
 }
 
-std::vector<Cell> cpu_cells(bool full) {
+struct Choice {
+  bool full;
+  std::string filter, data;  ///< globs; empty for what is usual
+  int longest;               ///< log2 of n
+};
+
+std::vector<const Dataset*> chosen_data(const Choice& choice) {
+  if (!choice.data.empty()) return datasets_matching(choice.data);
+  return datasets_matching(choice.full ? "normal,60 binades,arbitrary bits" : "normal,60 binades");
+}
+
+std::vector<Cell> cpu_cells(const Choice& choice) {
   std::vector<Cell> cells;
   for (const FormatInfo& input : formats) {
     std::vector<std::size_t> lengths{1, 64, two_to(12), l2_bytes / input.bytes, dram_bytes / input.bytes};
-    if (full)
-      for (int e = 2; e <= 28; e += 2) lengths.push_back(two_to(e));
+    for (int e = 2; choice.full && e <= 28; e += 2) lengths.push_back(two_to(e));
     std::ranges::sort(lengths);
     lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
-    for (const char* data : {"normal", "60 binades", "arbitrary bits"})
+    for (const Dataset* data : chosen_data(choice))
       for (const std::size_t n : lengths) {
         const std::string place = place_of(n * input.bytes, n);
-        const bool long_enough = place == "L2" || place == "DRAM";
-        const bool wanted = data == std::string{"normal"} || (long_enough && (full || input.bytes > 2));
-        if (!wanted || (!full && data == std::string{"arbitrary bits"})) continue;
-        cells.push_back({&input, data, n, 1, false, place});
-        if (place == "DRAM" && input.name == "fp32" && data == std::string{"normal"})
-          cells.push_back({&input, data, n, 2, false, place});
+        const bool everywhere = data->name == "normal" || !choice.data.empty();
+        if (n > two_to(choice.longest) || (!everywhere && place != "L2" && place != "DRAM")) continue;
+        cells.push_back({&input, data->name, n, 1, false, place});
+        if (place == "DRAM" && input.name == "fp32" && data->name == "normal")
+          cells.push_back({&input, data->name, n, 2, false, place});
       }
   }
   return cells;
 }
 
-std::vector<Cell> gpu_cells(bool full) {
+std::vector<Cell> gpu_cells(const Choice& choice) {
   std::vector<Cell> cells;
   for (const FormatInfo& input : formats)
-    for (const char* data : {"normal", "60 binades", "arbitrary bits"})
+    for (const Dataset* data : chosen_data(choice))
       for (const bool cold : {false, true}) {
-        if (cold && !full) continue;
-        for (int e = full ? 10 : 12; e <= (full ? 32 : 28); e += full ? 2 : 4)
-          if (data == std::string{"normal"} || e == 24 || e == 28)
-            cells.push_back({&input, data, two_to(e), 0, cold, "GPU"});
+        if (cold && !choice.full) continue;
+        for (int e = choice.full ? 10 : 12; e <= std::min(choice.longest, choice.full ? 32 : 28);
+             e += choice.full ? 2 : 4)
+          if (data->name == "normal" || !choice.data.empty() || e == 24 || e == 28)
+            cells.push_back({&input, data->name, two_to(e), 0, cold, "GPU"});
       }
   return cells;
 }
@@ -212,7 +222,7 @@ std::vector<const Variant*> methods_of(const Cell& cell, const std::string& filt
     for (const Variant& v : variants()) add(v);
     for (const Variant& v : peers()) add(v);
   } else {
-    for (const Variant* v : variants_matching(filter, *cell.input)) add(*v);
+    for (const Variant* v : variants_matching(filter, *cell.input, "--filter")) add(*v);
   }
   return chosen;
 }
@@ -222,51 +232,67 @@ struct Task {
   std::vector<const Variant*> methods;
 };
 
-/// Cells that have a method. A glob may match nothing for one format, but not for all.
-std::vector<Task> tasks(bool full, const std::string& filter) {
-  std::vector<Cell> cells = cpu_cells(full);
-  if (absent().empty()) std::ranges::move(gpu_cells(full), std::back_inserter(cells));
+/// Cells that have a method.
+std::vector<Task> tasks(const Choice& choice) {
+  std::vector<Cell> cells = cpu_cells(choice);
+  if (absent().empty()) std::ranges::move(gpu_cells(choice), std::back_inserter(cells));
   std::vector<Task> all;
-  std::string refusal;
-  for (const Cell& cell : cells) try {
-      if (const auto methods = methods_of(cell, filter); !methods.empty()) all.push_back({cell, methods});
-    } catch (const std::exception& e) {
-      refusal = e.what();
-    }
+  for (const Cell& cell : cells)
+    if (const auto methods = methods_of(cell, choice.filter); !methods.empty())
+      all.push_back({cell, methods});
   if (all.empty())
-    throw UsageError{refusal.empty() ? "--filter: '" + filter + "' names nothing that is measured here"
-                                     : refusal};
+    throw UsageError{"--filter, --data and --longest leave nothing that could be measured here"};
   return all;
 }
 
 // --- the study -------------------------------------------------------------------------------------
 
-Json key_of(const Cell& cell, const std::string& method) {
+Json key_of(const Cell& cell, const std::string& method, std::uint64_t seed) {
   return {{"kind", "speed"},
           {"method", method},
           {"input_format", cell.input->name},
           {"data", cell.data},
+          {"seed", seed},
           {"n", cell.n},
           {"threads", cell.threads},
           {"caches", cell.cold ? "cold" : "hot"},
           {"place", cell.place}};
 }
 
-std::string line(const Json& row, const Cell& cell) {
+void print_head(Study& study, const Cell& cell) {
+  const std::string threads = std::to_string(cell.threads) + (cell.threads == 1 ? " thread" : " threads");
+  const std::string where = cell.threads == 0
+                                ? std::string{"GPU, "} + (cell.cold ? "cold" : "hot") + " caches"
+                            : cell.place == "latency" ? threads
+                                                      : cell.place + ", " + threads;
+  study.print("");
+  study.print(left(std::string{cell.input->name} + ", " + cell.data + ", n = " + power_or_number(cell.n) +
+                       ": " + where,
+                   29) +
+              "    time    +-  GB/s");
+}
+
+/// Of "eigen/fp32@peer, one thread" what tells it apart in a line: "eigen, one thread".
+std::string short_name(std::string against) {
+  for (const FormatInfo& f : formats)
+    if (const std::string tail = "/" + std::string{f.name} + "@peer"; against.find(tail) != against.npos)
+      against.erase(against.find(tail), tail.size());
+  return against;
+}
+
+void print(Study& study, const Json& row) {
   const double seconds = row["seconds"], spread = row["high"].get<double>() - row["low"].get<double>();
-  std::string text = left(row["method"], 29) + ' ' + left(std::string{cell.input->name}, 4) + ' ' +
-                     left(cell.data == "normal" ? "" : cell.data, 14) + ' ' +
-                     left(power_or_number(cell.n), 4) + ' ' + left(cell.place, 7) + ' ' +
-                     right(cell.threads == 0 ? "" : std::to_string(cell.threads), 2) +
-                     right(duration(seconds), 8) + ' ' + right(compact(50 * spread / seconds, 4, 2), 4) +
-                     "% " + right(compact(row["gb_per_s"], 5, 4), 5);
+  std::string text = left(row["method"], 29) + right(duration(seconds), 8) +
+                     right(compact(50 * spread / seconds, 3, 2), 5) + '%' +
+                     right(compact(row["gb_per_s"], 5, 4), 6);
+  if (row["verified"] == Json(false)) text += "  WRONG BITS";
+  study.print(text);
   for (const Json& bar : row["bars"]) {
     const bool us = bar["against"] == "us";
-    text += std::string{"  "} + (bar["holds"] ? "pass" : "MISS") + ' ' + compact(bar["reached"], 5) +
-            (us ? " us <= " : " >= ") + compact(bar["factor"], 4) +
-            (us ? "" : " x " + bar["against"].get<std::string>());
+    study.print(std::string{"  "} + (bar["holds"] ? "pass " : "MISS ") + compact(bar["reached"], 5) +
+                (us ? " us <= " : " >= ") + compact(bar["factor"], 4) +
+                (us ? "" : " x " + short_name(bar["against"])));
   }
-  return text + (row["verified"] == Json(false) ? "  WRONG BITS" : "");
 }
 
 /// Benches are made when they are first needed, and kept as long as cells have the same data.
@@ -309,6 +335,7 @@ void measure(Study& study, const Task& task, Benches& benches, Rows& rows, Count
   names.push_back("read");
   // All methods of a cell are measured together, in turns, once the first of them is asked for.
   std::optional<std::vector<Speed>> measured;
+  print_head(study, cell);
   const auto speeds = [&]() -> const std::vector<Speed>& {
     const int repeats = cell.place == "DRAM" && !study.full() ? 7 : 11;
     if (!measured)
@@ -316,7 +343,7 @@ void measure(Study& study, const Task& task, Benches& benches, Rows& rows, Count
     return *measured;
   };
   for (const std::string& name : names) {
-    const Json row = study.row(key_of(cell, name), [&]() -> Json {
+    const Json row = study.row(key_of(cell, name, study.seed()), [&]() -> Json {
       // The bars need all rows of the cell.
       for (const Speed& s : speeds())
         if (!best(rows, cell, s.method)) rows.push_back({cell, s.method, s.seconds});
@@ -341,7 +368,7 @@ void measure(Study& study, const Task& task, Benches& benches, Rows& rows, Count
     if (row["verified"] == Json(false))
       study.fail(name + " of " + std::string{cell.input->name} + ", n = " + power_or_number(cell.n) +
                  ": wrong bits");
-    study.print(line(row, cell));
+    print(study, row);
   }
 }
 
@@ -350,17 +377,23 @@ void measure(Study& study, const Task& task, Benches& benches, Rows& rows, Count
 int main(int argc, char** argv) {
   Study study{"speed_vs_length", "How fast is each sum, for arrays of every length?",
               "  speed_vs_length\n"
-              "  speed_vs_length --filter 'exact/*,eigen/*@peer'\n"
+              "  speed_vs_length --filter 'exact/*,eigen/*@peer' --longest 20\n"
               "  speed_vs_length --full --out build/study\n\n"
-              "Each line: medians, half their spread, what a method is held to (pass or MISS; a\n"
-              "missed bar is no failure). Arrays in L2 have 1 MiB, those in DRAM 256 MiB."};
-  return study.run(argc, argv, [](Study& s) {
-    const std::vector<Task> all = tasks(s.full(), s.filter());
+              "Times are medians; +- is half of what lies between the 10th and 90th percentile.\n"
+              "Below a method: what it is held to, and whether it holds that (a missed bar is\n"
+              "no failure). Arrays in L2 have 1 MiB, those in DRAM 256 MiB.\n\nData:" +
+                  datasets_in_words()};
+  std::string data;
+  int longest = 32;
+  study.app().add_option("--data", data, "Which (default normal, 60 binades for exact)")->type_name("GLOB,…");
+  study.app()
+      .add_option("--longest", longest, "No array of more than 2^E elements")
+      ->type_name("E")
+      ->check(CLI::Range(0, 40));
+  return study.run(argc, argv, [&](Study& s) {
+    const std::vector<Task> all = tasks({s.full(), s.filter(), data, longest});
     for (const Task& task : all) s.expect(task.methods.size() + 1);
-    const std::string gpu = gpu_description();
-    if (!gpu.empty()) s.print(gpu + "\n");
-    s.print(left("method", 29) + " in   " + left("data", 15) + left("n", 5) +
-            "where  threads  time   +-   GB/s  bars");
+    if (const std::string gpu = gpu_description(); !gpu.empty()) s.print(gpu);
     Benches benches{all, s.seed()};
     Rows rows;
     Count count;

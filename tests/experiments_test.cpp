@@ -57,7 +57,10 @@ INSTANTIATE_TEST_SUITE_P(
                                  R"("within_bound":true)", R"("within_bound":false)", "exceeds its bound"},
                       Experiment{"spread_over_runs", "spread",
                                  "--filter 'pairwise/plain/fp32@cpu,exact/fp32@cpu' --data normal", 2 * 3,
-                                 R"("broken":false)", R"("broken":true)", "promises everywhere"}),
+                                 R"("broken":false)", R"("broken":true)", "promises everywhere"},
+                      Experiment{"speed_vs_length", "speed",
+                                 "--filter 'exact/fp32@cpu,tree/plain/fp32@cpu' --data normal --longest 12",
+                                 4 * 3 * 3, R"("verified":true)", R"("verified":false)", "wrong bits"}),
     [](const auto& info) { return info.param.name; });
 
 TEST_P(EveryExperiment, PrintsATableAndWritesNothing) {

@@ -97,10 +97,11 @@ void append_once(std::vector<const Variant*>& all, const Variant* v) {
 
 }  // namespace
 
-std::vector<const Variant*> variants_matching(const std::string& globs, const FormatInfo& input) {
+std::vector<const Variant*> variants_matching(const std::string& globs, const FormatInfo& input,
+                                              const std::string& option) {
   std::vector<const Variant*> all;
   for_each_glob(globs, [&](const std::string& glob) {
-    for (const Variant* v : matching_one("--methods", glob, input))
+    for (const Variant* v : matching_one(option, glob, input))
       if (takes(*v, input)) append_once(all, v);
   });
   return all;

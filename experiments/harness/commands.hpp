@@ -54,7 +54,8 @@ bool matches(std::string_view glob, std::string_view name);
 /// such name matches, it is taken for the full name. A name without *, ? and @ means "@cpu". Peers that do
 /// not take this input are left out, so the result may be empty. Throws UsageError where a glob matches
 /// nothing for any input, and what `find` throws for a name without * and ? that no variant has.
-std::vector<const Variant*> variants_matching(const std::string& globs, const FormatInfo& input);
+std::vector<const Variant*> variants_matching(const std::string& globs, const FormatInfo& input,
+                                              const std::string& option = "--methods");
 
 /// The same for an experiment that gives each method elements of the method's own format; "exact" means all
 /// four. Empty means all on a CPU and on a GPU, but for those that are slow by their nature, and the peers.

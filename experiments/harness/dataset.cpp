@@ -344,7 +344,7 @@ std::span<const Dataset> datasets() {
 
 std::string datasets_in_words() {
   std::string text;
-  for (const Dataset& data : datasets()) text += "\n  " + left(data.name, 13) + data.meaning;
+  for (const Dataset& data : datasets()) text += "\n  " + left(data.name, 15) + data.meaning;
   return text;
 }
 
