@@ -11,6 +11,7 @@ namespace {
 template <class T> class ExactBlocks {
   static constexpr int width = vector_bytes / 8, narrow = vector_bytes / int{sizeof(T)};
   static constexpr std::size_t w = width, chains = 4, step = w * chains;
+  static constexpr std::size_t far = 4096;  ///< bytes ahead that lines are asked for
   using V = Pack<fp64, width>;
   using Bits = BitsOf<T>;
   using Words = Register<Bits, narrow>;
@@ -134,11 +135,13 @@ template <class T> class ExactBlocks {
   /// Looks at the elements, and adds them plainly if asked to.
   template <bool add> static Range look(const T* x, std::size_t n, V& sum) {
     Extremes extremes;
+    const bool ahead = asks_ahead();
     V chain[chains];
     for (V& c : chain) c = V::zero();
 #pragma GCC unroll 1
     for (std::size_t i = 0; i < n; i += exact_step)
       for (std::size_t k = 0; k < exact_step; k += narrow) {
+        if (ahead) ask_for(reinterpret_cast<const char*>(x + i + k) + far, vector_bytes);
         extremes.see(x + i + k);
         if constexpr (add)
           for (std::size_t j = k; j < k + narrow; j += w)

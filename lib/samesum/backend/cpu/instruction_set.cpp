@@ -32,6 +32,15 @@ std::atomic<InstructionSet>& chosen() {
 
 InstructionSet instruction_set() { return chosen().load(std::memory_order_relaxed); }
 
+bool asks_ahead() {
+#if defined(__x86_64__)
+  static const bool intel = __builtin_cpu_is("intel");
+  return intel;
+#else
+  return false;
+#endif
+}
+
 void force(InstructionSet set) { chosen().store(set, std::memory_order_relaxed); }
 
 }  // namespace samesum::cpu

@@ -32,6 +32,10 @@ bool is_supported(InstructionSet set);
 /// The one in use: the widest that this machine has, unless another was forced.
 InstructionSet instruction_set();
 
+/// Whether loops that compute much had better ask for cache lines ahead. Intel's prefetchers do not run far
+/// enough ahead of them, and AMD's do better alone.
+bool asks_ahead();
+
 /// For tests and experiments: all sums of this process use it from now on. It must be supported.
 void force(InstructionSet set);
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "samesum/accumulator/concept.hpp"
+#include "samesum/backend/cpu/instruction_set.hpp"
 #include "samesum/order/tree.hpp"
 
 namespace samesum::cpu {
@@ -17,6 +18,12 @@ constexpr int vector_bytes = 32;
 constexpr int vector_bytes = 16;
 #endif
 
+/// Asks for so many bytes, which may lie beyond the array: an address will do, and asking is harmless.
+[[gnu::always_inline]] inline void ask_for(const void* first, std::size_t bytes) {
+  const auto address = reinterpret_cast<std::uintptr_t>(first);
+  for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(reinterpret_cast<const void*>(address + i));
+}
+
 template <class Shape, template <class> class A, class F> class Leaves {
   static constexpr std::size_t lanes = Shape::lanes, rows = Shape::rows, leaf = Shape::leaf;
   using Carrier = CarrierOf<F>;
@@ -30,6 +37,7 @@ template <class Shape, template <class> class A, class F> class Leaves {
 
   static constexpr std::size_t numbers = sizeof(One) / sizeof(Carrier);
   static_assert(sizeof(Many) == sizeof(Quick) && sizeof(Many) == w * sizeof(One));
+  static constexpr std::size_t far = 16384;  ///< bytes ahead
   /// So many leaves are summed side by side: several streams get more out of DRAM than one. Where a state has
   /// more than one number, there is more to compute than to wait for.
   static constexpr std::size_t streams = numbers > 1 ? 1 : Shape::in_turn ? 4 : 1;
@@ -52,13 +60,20 @@ template <class Shape, template <class> class A, class F> class Leaves {
   template <std::size_t count, class T>
   static void sum_full(const T* x, std::size_t apart, One* out, std::size_t out_apart) {
     Quick lane[count][packs];
+    const bool ahead = (numbers > 1 || sizeof(T) == 2) && asks_ahead();
+    const auto ask = [&](const T* row) {
+      if (ahead) ask_for(reinterpret_cast<const char*>(row) + far, lanes * sizeof(T));
+    };
     if constexpr (Shape::in_turn) {
       for (auto& leaf_lane : lane)
         for (Quick& pack : leaf_lane) pack = Quick{};
 #pragma GCC unroll 1
       for (std::size_t r = 0; r < rows; ++r)
-        for (std::size_t k = 0; k < count; ++k)
-          for (std::size_t p = 0; p < packs; ++p) lane[k][p].add(load(x + k * apart + r * lanes + p * w));
+        for (std::size_t k = 0; k < count; ++k) {
+          const T* row = x + k * apart + r * lanes;
+          ask(row);
+          for (std::size_t p = 0; p < packs; ++p) lane[k][p].add(load(row + p * w));
+        }
     } else {
       // Waiting at level i: the sum of the 2^i rows before, where bit i of the number of rows is set.
       constexpr std::size_t levels = ceil_log2(rows) + 1;
@@ -66,6 +81,7 @@ template <class Shape, template <class> class A, class F> class Leaves {
 #pragma GCC unroll 1
       for (std::size_t r = 0; r < rows; ++r)
         for (std::size_t k = 0; k < count; ++k) {
+          ask(x + k * apart + r * lanes);
           Unchecked<Vector> row[packs];
           for (std::size_t p = 0; p < packs; ++p) row[p] = load(x + k * apart + r * lanes + p * w);
           Quick sum[packs];
