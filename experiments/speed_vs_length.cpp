@@ -1,10 +1,9 @@
 /// How fast is each sum, for arrays of every length, beside what other libraries need and what memory allows?
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <optional>
 
+#include "harness/bars.hpp"
 #include "harness/commands.hpp"
 #include "harness/peers.hpp"
 #include "harness/speed.hpp"
@@ -16,140 +15,14 @@ namespace {
 using namespace samesum;
 using namespace samesum::harness;
 
-/// What is measured side by side: one array, one length, one number of threads.
-struct Cell {
-  const FormatInfo* input;
-  std::string data;
-  std::size_t n;
-  int threads;  ///< 0 on a GPU
-  bool cold = false;
-  std::string place;
-
-  bool operator==(const Cell&) const = default;
-};
-
-struct Row {
-  Cell cell;
-  std::string method;
-  double seconds;
-};
-using Rows = std::vector<Row>;
-
-// --- the bars --------------------------------------------------------------------------------------
-
-constexpr std::size_t any = SIZE_MAX;
-
-/// What a method is held to: `factor` times the speed of the fastest method that `against` names, or at most
-/// `factor` microseconds.
-struct Bar {
-  std::string methods;  ///< a glob
-  std::vector<std::string> inputs;
-  std::vector<std::string> data, places;
-  std::size_t shortest, longest;
-  double factor;
-  std::string against;       ///< a glob; empty for microseconds. The other one sums normal data.
-  int threads = 1;           ///< of the method; the other one has as many, but for `itself`
-  std::string ceiling = {};  ///< a method whose speed is enough, whatever the factor asks for
-};
-
-const std::string itself = "itself";  ///< on normal data, with one thread
-
-const std::vector<std::string> all{"fp16", "bf16", "fp32", "fp64"}, narrow{"fp16", "bf16", "fp32"},
-    halves{"fp16", "bf16"}, fp32_alone{"fp32"}, fp64_alone{"fp64"};
-const std::vector<std::string> normal{"normal"}, binades{"60 binades"},
-    awkward{"60 binades", "arbitrary bits"};
-const std::vector<std::string> l2{"L2"}, dram{"DRAM"}, caches_and_dram{"L2", "DRAM"}, few{"latency"},
-    gpu{"GPU"};
+// --- what is measured ------------------------------------------------------------------------------
 
 constexpr std::size_t two_to(int e) { return std::size_t{1} << e; }
-
-const std::vector<Bar> bars{
-    // On a CPU.
-    {"tree/plain/fp32@cpu", fp32_alone, normal, l2, 0, any, 2.0, "std_reduce/*"},
-    {"pairwise/plain/fp32@cpu", fp32_alone, normal, l2, 0, any, 2.0, "std_reduce/*"},
-    {"tree/plain/fp32@cpu", fp32_alone, normal, l2, 0, any, 0.6, "eigen/*"},
-    {"pairwise/plain/fp32@cpu", fp32_alone, normal, l2, 0, any, 0.6, "eigen/*"},
-    {"tree/kahan/fp32@cpu", fp32_alone, normal, l2, 0, any, 1.5, "std_reduce/*"},
-    {"tree/neumaier/fp32@cpu", fp32_alone, normal, l2, 0, any, 1.5, "std_reduce/*"},
-    {"exact/fp32@cpu", fp32_alone, normal, l2, 0, any, 1.0, "std_reduce/*"},
-    {"tree/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.2, "eigen/*"},
-    {"pairwise/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.2, "eigen/*"},
-    {"tree/kahan/fp32@cpu", fp32_alone, normal, dram, 0, any, 0.95, "eigen/*"},
-    {"tree/neumaier/fp32@cpu", fp32_alone, normal, dram, 0, any, 0.95, "eigen/*"},
-    {"exact/fp32@cpu", fp32_alone, normal, dram, 0, any, 0.9, "eigen/*"},
-    {"tree/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.7, itself, 2, "read"},
-    {"exact/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.7, itself, 2, "read"},
-    {"tree/plain/fp32@cpu", halves, normal, dram, 0, any, 0.8, "read"},
-    {"exact/*@cpu", {"fp32", "fp64"}, binades, caches_and_dram, 0, any, 0.5, itself},
-    {"tree/plain/fp64@cpu", fp64_alone, normal, dram, 0, any, 1.0, "eigen/*"},
-    {"exact/fp64@cpu", fp64_alone, normal, dram, 0, any, 0.5, "tree/plain/fp64@cpu"},
-    {"*@cpu", all, normal, few, 1, 64, 0.75, ""},
-    // On a GPU.
-    {"pairwise/plain/fp32@cuda", fp32_alone, normal, gpu, two_to(22), any, 0.99, "cub/*", 0},
-    {"tree/plain/fp32@cuda", fp32_alone, normal, gpu, two_to(22), any, 0.97, "cub/*", 0},
-    {"pairwise/plain/*@cuda", halves, normal, gpu, two_to(22), two_to(26), 1.05, "cub/*", 0},
-    {"tree/plain/*@cuda", halves, normal, gpu, two_to(22), two_to(26), 1.03, "cub/*", 0},
-    {"pairwise/plain/*@cuda", halves, normal, gpu, two_to(27), any, 1.00, "cub/*", 0},
-    {"tree/plain/*@cuda", halves, normal, gpu, two_to(27), any, 0.98, "cub/*", 0},
-    {"tree/plain/fp64@cuda", fp64_alone, normal, gpu, two_to(22), any, 0.97, "cub/*", 0},
-    {"pairwise/plain/*@cuda", all, normal, gpu, two_to(14), two_to(20), 1.30, "cub/run_to_run/*", 0},
-    {"tree/plain/*@cuda", all, normal, gpu, two_to(14), two_to(20), 1.27, "cub/run_to_run/*", 0},
-    {"*/plain/*@cuda", all, normal, gpu, 0, two_to(13), 0.95, "cub/*", 0},
-    {"*/kahan/fp32@cuda", fp32_alone, normal, gpu, two_to(26), any, 0.97, "tree/plain/fp32@cuda", 0},
-    {"*/neumaier/fp32@cuda", fp32_alone, normal, gpu, two_to(26), any, 0.97, "tree/plain/fp32@cuda", 0},
-    {"*/double_word/fp32@cuda", fp32_alone, normal, gpu, two_to(26), any, 0.97, "tree/plain/fp32@cuda", 0},
-    {"exact/*@cuda", narrow, normal, gpu, two_to(28), any, 0.97, "tree/plain/fp32@cuda", 0},
-    {"exact/*@cuda", narrow, normal, gpu, two_to(24), two_to(24), 0.90, "tree/plain/fp32@cuda", 0},
-    {"exact/*@cuda", narrow, normal, gpu, 0, two_to(16), 5.0, "", 0},
-    {"exact/*@cuda", {"fp32", "fp64"}, normal, gpu, 0, any, 1.30, "cub/gpu_to_gpu/*", 0},
-    {"exact/*@cuda", fp64_alone, normal, gpu, two_to(26), any, 0.90, "tree/plain/fp64@cuda", 0},
-    {"exact/fp32@cuda", fp32_alone, awkward, gpu, two_to(24), any, 0.80, itself, 0},
-    {"exact/bf16@cuda", {"bf16"}, awkward, gpu, two_to(24), any, 0.60, itself, 0},
-    {"exact/fp16@cuda", {"fp16"}, awkward, gpu, two_to(24), any, 0.95, itself, 0},
-};
-
-/// How a row did against one bar.
-struct Verdict {
-  std::string against;
-  double factor, reached;  ///< a ratio of speeds, or microseconds
-  bool holds() const { return against == "us" ? reached <= factor : reached >= factor; }
-};
-
-/// The fastest of the methods that a glob names.
-const Row* best(const Rows& rows, const Cell& cell, const std::string& glob) {
-  const Row* found = nullptr;
-  for (const Row& r : rows)
-    if (r.cell == cell && matches(glob, r.method) && (!found || r.seconds < found->seconds)) found = &r;
-  return found;
-}
-
-std::optional<Verdict> judge(const Row& row, const Bar& bar, const Rows& rows) {
-  const Cell& cell = row.cell;
-  if (!matches(bar.methods, row.method) || std::ranges::count(bar.inputs, cell.input->name) == 0 ||
-      std::ranges::count(bar.data, cell.data) == 0 || std::ranges::count(bar.places, cell.place) == 0 ||
-      cell.n < bar.shortest || cell.n > bar.longest || cell.threads != bar.threads)
-    return std::nullopt;
-  if (bar.against.empty()) return Verdict{"us", bar.factor, row.seconds * 1e6};
-  Cell other = cell;
-  other.data = "normal";
-  if (bar.against == itself) other.threads = std::min(cell.threads, 1);
-  const Row* opponent = best(rows, other, bar.against == itself ? row.method : bar.against);
-  if (!opponent) return std::nullopt;
-  double factor = bar.factor;
-  if (const Row* ceiling = best(rows, cell, bar.ceiling))
-    factor = std::min(factor, 0.95 * opponent->seconds / ceiling->seconds);  // as near as runs differ
-  const std::string alone = other.threads < cell.threads ? ", one thread"
-                            : other.data != cell.data    ? ", normal"
-                                                         : "";
-  return Verdict{opponent->method + alone, factor, opponent->seconds / row.seconds};
-}
-
-// --- what is measured ------------------------------------------------------------------------------
 
 constexpr std::size_t l2_bytes = std::size_t{1} << 20, dram_bytes = std::size_t{1} << 28;
 
 std::string place_of(std::size_t bytes, std::size_t n) {
-  return n <= 64 ? "latency" : bytes == l2_bytes ? "L2" : bytes >= dram_bytes ? "DRAM" : "cache";
+  return n <= 64 ? "latency" : bytes == l2_bytes ? "L2" : bytes >= dram_bytes ? "DRAM" : "other";
 }
 
 struct Choice {
@@ -158,9 +31,17 @@ struct Choice {
   int longest;               ///< log2 of n
 };
 
+/// Data that are as fast or slow to add when they are repeated.
+const std::string usual = "normal,60 binades,arbitrary bits";
+
 std::vector<const Dataset*> chosen_data(const Choice& choice) {
-  if (!choice.data.empty()) return datasets_matching(choice.data);
-  return datasets_matching(choice.full ? "normal,60 binades,arbitrary bits" : "normal,60 binades");
+  if (choice.data.empty()) return datasets_matching(choice.full ? usual : "normal,60 binades");
+  std::vector<const Dataset*> chosen = datasets_matching(choice.data);
+  const std::vector<const Dataset*> allowed = datasets_matching(usual);
+  std::erase_if(chosen, [&](const Dataset* d) { return std::ranges::count(allowed, d) == 0; });
+  if (chosen.empty())
+    throw UsageError{"--data: speeds are not measured on '" + choice.data + "'; choose of " + usual};
+  return chosen;
 }
 
 std::vector<Cell> cpu_cells(const Choice& choice) {
@@ -327,43 +208,37 @@ struct Count {
   int held = 0, missed = 0;
 };
 
-void measure(Study& study, const Task& task, Benches& benches, Rows& rows, Count& count) {
+/// All methods of a cell are measured together, in turns, once the first of them is asked for. Those that are
+/// in the file keep what they were held to then.
+void measure(Study& study, const Task& task, Benches& benches, std::vector<SpeedRow>& rows, Count& count) {
   const Cell& cell = task.cell;
-  const std::vector<const Variant*>& methods = task.methods;
   std::vector<std::string> names;
-  for (const Variant* v : methods) names.push_back(v->name);
+  for (const Variant* v : task.methods) names.push_back(v->name);
   names.push_back("read");
-  // All methods of a cell are measured together, in turns, once the first of them is asked for.
-  std::optional<std::vector<Speed>> measured;
   print_head(study, cell);
-  const auto speeds = [&]() -> const std::vector<Speed>& {
+  std::vector<Speed> speeds;
+  std::vector<SpeedRow> others = rows;  // and those of this cell, as soon as they are measured
+  const auto measure_all = [&] {
     const int repeats = cell.place == "DRAM" && !study.full() ? 7 : 11;
-    if (!measured)
-      measured = benches.of(cell).measure(methods, cell.n, {repeats, std::max(cell.threads, 1), cell.cold});
-    return *measured;
+    speeds = benches.of(cell).measure(task.methods, cell.n, {repeats, std::max(cell.threads, 1), cell.cold});
+    for (const Speed& s : speeds) others.push_back({cell, s.method, s.seconds, s.rounds});
   };
   for (const std::string& name : names) {
     const Json row = study.row(key_of(cell, name, study.seed()), [&]() -> Json {
-      // The bars need all rows of the cell.
-      for (const Speed& s : speeds())
-        if (!best(rows, cell, s.method)) rows.push_back({cell, s.method, s.seconds});
-      const Speed& s = *std::ranges::find(speeds(), name, &Speed::method);
-      Json held = Json::array();
-      for (const Bar& bar : bars)
-        if (const auto v = judge({cell, name, s.seconds}, bar, rows))
-          held.push_back({{"against", v->against},
-                          {"factor", v->factor},
-                          {"reached", v->reached},
-                          {"holds", v->holds()}});
-      const double bytes = static_cast<double>(cell.n * cell.input->bytes);
+      if (speeds.empty()) measure_all();
+      const Speed& s = *std::ranges::find(speeds, name, &Speed::method);
+      Json bars = Json::array();
+      for (const Verdict& v : verdicts({cell, name, s.seconds, s.rounds}, others))
+        bars.push_back(
+            {{"against", v.against}, {"factor", v.factor}, {"reached", v.reached}, {"holds", v.holds()}});
       return {{"seconds", s.seconds},
               {"low", s.low},
               {"high", s.high},
-              {"gb_per_s", bytes / s.seconds / 1e9},
+              {"gb_per_s", static_cast<double>(cell.n * cell.input->bytes) / s.seconds / 1e9},
               {"verified", s.verified ? Json(*s.verified) : Json(nullptr)},
-              {"bars", held}};
+              {"bars", bars}};
     });
-    if (!best(rows, cell, name)) rows.push_back({cell, name, row["seconds"]});
+    rows.push_back({cell, name, row["seconds"]});
     for (const Json& bar : row["bars"]) ++(bar["holds"] ? count.held : count.missed);
     if (row["verified"] == Json(false))
       study.fail(name + " of " + std::string{cell.input->name} + ", n = " + power_or_number(cell.n) +
@@ -381,11 +256,10 @@ int main(int argc, char** argv) {
               "  speed_vs_length --full --out build/study\n\n"
               "Times are medians; +- is half of what lies between the 10th and 90th percentile.\n"
               "Below a method: what it is held to, and whether it holds that (a missed bar is\n"
-              "no failure). Arrays in L2 have 1 MiB, those in DRAM 256 MiB.\n\nData:" +
-                  datasets_in_words()};
+              "no failure). Arrays in L2 have 1 MiB, those in DRAM 256 MiB."};
   std::string data;
   int longest = 32;
-  study.app().add_option("--data", data, "Which (default normal, 60 binades for exact)")->type_name("GLOB,…");
+  study.app().add_option("--data", data, "normal, 60 binades or arbitrary bits")->type_name("GLOB,…");
   study.app()
       .add_option("--longest", longest, "No array of more than 2^E elements")
       ->type_name("E")
@@ -395,7 +269,7 @@ int main(int argc, char** argv) {
     for (const Task& task : all) s.expect(task.methods.size() + 1);
     if (const std::string gpu = gpu_description(); !gpu.empty()) s.print(gpu);
     Benches benches{all, s.seed()};
-    Rows rows;
+    std::vector<SpeedRow> rows;
     Count count;
     for (const Task& task : all) measure(s, task, benches, rows, count);
     s.print("\n" + std::to_string(count.held) + " bars hold, " + std::to_string(count.missed) +

@@ -372,6 +372,8 @@ std::vector<Part> parts(const std::vector<const Dataset*>& data, const std::vect
         if (v->format == &format && d->fits(format)) part.methods.push_back(v);
       if (!part.methods.empty()) all.push_back(part);
     }
+  if (all.empty())
+    throw UsageError{"--filter, --data: none of the methods has a format that holds these data"};
   return all;
 }
 

@@ -44,7 +44,7 @@ struct Part {
   std::vector<const Variant*> methods;
 };
 
-/// All combinations that make sense, data sets before formats.
+/// All combinations that make sense, data sets before formats. Throws UsageError where there is none.
 std::vector<Part> parts(const std::vector<const Dataset*>& data, const std::vector<const Variant*>& methods);
 
 /// Data of a prescribed condition number of at most 1e30: GenDot of Ogita, Rump and Oishi (2005), algorithm

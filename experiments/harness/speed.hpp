@@ -24,9 +24,9 @@ struct Speed {
   std::string method;
   double seconds, low, high;     ///< median, and the 10th and 90th percentile
   std::optional<bool> verified;  ///< the bits are those that they should be; where that was looked at
+  std::vector<double> rounds;    ///< seconds, in the order of the rounds
 };
 
-/// Sorts the times of some runs.
 Speed summary(const std::string& method, std::optional<bool> verified, std::vector<double> seconds);
 
 /// So many elements, made once and repeated: what a longer array consists of.

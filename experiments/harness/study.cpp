@@ -149,9 +149,12 @@ void Study::continue_or_replace(const Json& header) {
   if (whole > 0) {
     fs::resize_file(path_, whole);  // without the line that was being written when the process was killed
   } else {
-    if (exists)
+    if (exists) {
+      fs::rename(path_, path_ + ".old");
       std::cerr << name_ << ": " << printable(path_)
-                << ": of other settings, another machine or build: replaced" << std::endl;
+                << ": of other settings, another machine or build: moved to " << printable(path_) << ".old"
+                << std::endl;
+    }
     write_file(path_, json_line(header));
   }
   file_.reset(std::fopen(path_.c_str(), "ab"));

@@ -155,7 +155,7 @@ TEST_F(AResultsFile, WithAnotherHeaderIsReplacedAndThatIsSaid) {
     const Outcome o = run(other, 2);
     EXPECT_EQ(o.code, 0);
     EXPECT_EQ(o.measured, 2);
-    EXPECT_THAT(o.err, HasSubstr("squares.jsonl: of other settings, another machine or build: replaced\n"));
+    EXPECT_THAT(o.err, HasSubstr("squares.jsonl: of other settings, another machine or build: moved to "));
     EXPECT_EQ(lines(o.err).size(), 1u);
     EXPECT_EQ(lines(text()).size(), 3u);
   }
@@ -182,7 +182,7 @@ TEST_F(AResultsFile, ThatIsSomethingElseIsReplaced) {
     replace(other);
     const Outcome o = run();
     EXPECT_EQ(o.measured, 4) << other;
-    EXPECT_THAT(o.err, HasSubstr("replaced")) << other;
+    EXPECT_THAT(o.err, HasSubstr(".old\n")) << other;
   }
 }
 

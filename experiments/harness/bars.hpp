@@ -1,0 +1,42 @@
+/// What each method's speed is held to, beside what was measured with it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "samesum/format/formats.hpp"
+
+namespace samesum::harness {
+
+/// What is measured side by side: one array, one length, one number of threads.
+struct Cell {
+  const FormatInfo* input;
+  std::string data;
+  std::size_t n;
+  int threads;  ///< 0 on a GPU
+  bool cold = false;
+  std::string place;  ///< where the data lie: "latency" (n <= 64), "L2", "DRAM", "other", "GPU"
+
+  bool operator==(const Cell&) const = default;
+};
+
+struct SpeedRow {
+  Cell cell;
+  std::string method;
+  double seconds;                   ///< median
+  std::vector<double> rounds = {};  ///< seconds of each round; those of one cell were measured in turns
+};
+
+/// How a row did against one bar.
+struct Verdict {
+  std::string against;     ///< whose speed, or "us"
+  double factor, reached;  ///< a ratio of speeds, or microseconds
+  bool holds() const { return against == "us" ? reached <= factor : reached >= factor; }
+};
+
+/// Against every bar for which the other method was measured. Where both took turns, the ratio is the median
+/// of the rounds' ratios: what disturbs a round disturbs both.
+std::vector<Verdict> verdicts(const SpeedRow& row, const std::vector<SpeedRow>& measured);
+
+}  // namespace samesum::harness

@@ -1,0 +1,90 @@
+#include "harness/bars.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace samesum::harness {
+namespace {
+
+using ::testing::DoubleEq;
+
+/// 64 Mi elements in DRAM, unless told otherwise.
+Cell cell(int threads = 1, const char* data = "normal", const char* place = "DRAM") {
+  return {&format_info<fp32>(), data, std::size_t{1} << 26, threads, false, place};
+}
+
+/// The verdict on the one bar against that method.
+Verdict verdict(const SpeedRow& row, const std::vector<SpeedRow>& measured, const std::string& against) {
+  Verdict found{"not judged", 0, 0};
+  for (const Verdict& v : verdicts(row, measured))
+    if (v.against == against) found = v;
+  return found;
+}
+
+TEST(ABar, IsARatioOfSpeedsThatHoldsFromItsFactorOn) {
+  const std::vector<SpeedRow> measured{{cell(), "eigen/fp32@peer", 1.2}};
+  const Verdict holds = verdict({cell(), "tree/plain/fp32@cpu", 1.0}, measured, "eigen/fp32@peer");
+  EXPECT_THAT(holds.factor, DoubleEq(1.2));
+  EXPECT_THAT(holds.reached, DoubleEq(1.2));
+  EXPECT_TRUE(holds.holds());
+  EXPECT_FALSE(verdict({cell(), "tree/plain/fp32@cpu", 1.01}, measured, "eigen/fp32@peer").holds());
+}
+
+TEST(ABar, IsNotJudgedWithoutTheOtherMethodInTheSameCell) {
+  const SpeedRow row{cell(), "tree/plain/fp32@cpu", 1.0};
+  EXPECT_TRUE(verdicts(row, {}).empty());
+  EXPECT_TRUE(verdicts(row, {{cell(2), "eigen/fp32@peer", 1.2}}).empty());
+  EXPECT_TRUE(verdicts(row, {{cell(1, "normal", "L2"), "eigen/fp32@peer", 1.2}}).empty());
+  Cell longer = cell();
+  longer.n *= 2;
+  EXPECT_TRUE(verdicts(row, {{longer, "eigen/fp32@peer", 1.2}}).empty());
+}
+
+TEST(ABar, ComparesRoundByRoundWhatTookTurns) {
+  // The second round was disturbed; in each of them the sum was twice as fast.
+  const std::vector<SpeedRow> measured{{cell(), "eigen/fp32@peer", 2.0, {2, 8, 2}}};
+  EXPECT_THAT(verdict({cell(), "tree/plain/fp32@cpu", 1.0, {1, 4, 1}}, measured, "eigen/fp32@peer").reached,
+              DoubleEq(2));
+  EXPECT_THAT(verdict({cell(), "tree/plain/fp32@cpu", 1.0, {1, 4, 0.5}}, measured, "eigen/fp32@peer").reached,
+              DoubleEq(2));
+}
+
+TEST(ABar, OnAwkwardDataIsAgainstTheSameMethodOnNormalData) {
+  const std::vector<SpeedRow> measured{{cell(), "exact/fp32@cpu", 1.0}, {cell(), "read", 0.5}};
+  const Verdict v =
+      verdict({cell(1, "60 binades"), "exact/fp32@cpu", 2.5}, measured, "exact/fp32@cpu, normal");
+  EXPECT_THAT(v.reached, DoubleEq(0.4));
+  EXPECT_FALSE(v.holds());
+}
+
+TEST(TwoThreads, AreHeldToOneThreadOrToWhatTwoThatOnlyReadReach) {
+  const std::string against = "exact/fp32@cpu, one thread";
+  const SpeedRow row{cell(2), "exact/fp32@cpu", 0.7};
+  std::vector<SpeedRow> measured{{cell(), "exact/fp32@cpu", 1.0}};
+  EXPECT_THAT(verdict(row, measured, against).factor, DoubleEq(1.7));
+  EXPECT_FALSE(verdict(row, measured, against).holds());
+  measured.push_back({cell(2), "read", 0.68});
+  EXPECT_THAT(verdict(row, measured, against).factor, DoubleEq(0.95 / 0.68));
+  EXPECT_TRUE(verdict(row, measured, against).holds());
+  measured.back().seconds = 0.1;  // a ceiling does not raise a bar
+  EXPECT_THAT(verdict(row, measured, against).factor, DoubleEq(1.7));
+}
+
+TEST(AShortSum, IsHeldToMicroseconds) {
+  Cell few = cell(1, "normal", "latency");
+  few.n = 64;
+  const std::vector<Verdict> all = verdicts({few, "tree/kahan/fp32@cpu", 0.5e-6}, {});
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].against, "us");
+  EXPECT_THAT(all[0].reached, DoubleEq(0.5));
+  EXPECT_TRUE(all[0].holds());
+  EXPECT_FALSE(verdicts({few, "tree/kahan/fp32@cpu", 1e-6}, {})[0].holds());
+}
+
+TEST(APeer, IsHeldToNothing) {
+  EXPECT_TRUE(verdicts({cell(), "eigen/fp32@peer", 1}, {{cell(), "read", 1}, {cell(), "eigen/fp32@peer", 1}})
+                  .empty());
+}
+
+}  // namespace
+}  // namespace samesum::harness
