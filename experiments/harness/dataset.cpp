@@ -325,7 +325,7 @@ std::span<const Dataset> datasets() {
       {"uniform", "uniform in [0, 1)", 0, uniform},
       {"uniform +-1", "uniform in (-1, 1)", 0, symmetric},
       {"normal", "the standard normal distribution", 0, [](X x, auto& f, auto seed) { normal(x, f, seed); }},
-      {"60 binades", "either sign, magnitudes log-uniform over 60 binades (24 in fp16)", 0, sixty_binades},
+      {"60 binades", "either sign, log-uniform over 60 binades (24 in fp16)", 0, sixty_binades},
       {"arbitrary bits", "every finite bit pattern is as likely", 0, arbitrary_bits},
       {"ones", "nothing but 1", 0, ones},
       {"1/i", "the harmonic series", 0, harmonic},
