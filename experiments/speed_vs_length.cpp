@@ -48,7 +48,7 @@ std::vector<Cell> cpu_cells(const Choice& choice) {
   std::vector<Cell> cells;
   for (const FormatInfo& input : formats) {
     std::vector<std::size_t> lengths{1, 64, two_to(12), l2_bytes / input.bytes, dram_bytes / input.bytes};
-    for (int e = 2; choice.full && e <= 28; e += 2) lengths.push_back(two_to(e));
+    for (int e = 2; choice.full && e <= 26; e += 2) lengths.push_back(two_to(e));
     std::ranges::sort(lengths);
     lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
     for (const Dataset* data : chosen_data(choice))
