@@ -5,6 +5,7 @@
 
 #include "cases.hpp"
 #include "harness/truth.hpp"
+#include "samesum/backend/cpu/kernels.hpp"
 #include "support.hpp"
 
 namespace samesum {
@@ -226,6 +227,81 @@ TEST(ExactState, RefusesBytesThatItDidNotWrite) {
   std::vector<std::byte> no_flags = bytes;
   no_flags[11] = std::byte{0};
   EXPECT_THROW(Exact::deserialise(no_flags), std::invalid_argument);
+}
+
+// --- the words of fp64 in front of the superaccumulator --------------------------------------------
+
+/// Finite elements over so many binades from the exponent field `base` on, as awkward as `kind` says.
+template <class T>
+std::vector<T> block(std::size_t n, int base, int span, int kind, std::mt19937_64& random) {
+  constexpr int fraction_bits = Format<T>::precision - 1;
+  std::vector<T> x(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool alone = i == (kind & 1 ? 0 : n - 1);
+    const int field = kind == 5   ? base + static_cast<int>(random() % unsigned(span + 1))
+                      : kind == 4 ? base + (random() & 1 ? span : 0)
+                                  : base + (alone ? 0 : span);
+    const std::uint64_t fraction = kind == 0 || kind == 4 ? ~0ull
+                                   : kind == 1            ? (alone ? 1 : ~0ull)
+                                                          : random() | 1;
+    const std::uint64_t sign = kind >= 2 && random() & 1 ? Format<T>::sign_bit : 0;
+    x[i] = from_bits<T>(BitsOf<T>(sign | (std::uint64_t(field) << fraction_bits) |
+                                  (fraction & ((1ull << fraction_bits) - 1))));
+  }
+  return x;
+}
+
+/// What the words took, and what they are.
+template <class T> Exact sum_of_words(const std::vector<T>& x, std::size_t& taken) {
+  cpu::Expansions words;
+  taken = cpu::kernels<Formats::index_of<T>()>().add_exactly(words, x.data(), x.size());
+  Exact sum;
+  sum.add(T{});
+  for (const auto& word : words.word) sum.add(std::span<const double>{word});
+  return sum;
+}
+
+template <class T> Exact one_by_one(std::span<const T> x) {
+  Exact sum;
+  sum.add(T{});
+  sum.add(x);
+  return sum;
+}
+
+template <class T> class Words : public ::testing::Test {};
+TYPED_TEST_SUITE(Words, AllFormats);
+
+TYPED_TEST(Words, OfEverySpanLengthAndPlaceAreWhatOneByOneGives) {
+  using T = TypeParam;
+  std::mt19937_64 random{7};
+  const int top = 2 * Format<T>::max_exponent;
+  std::size_t whole = 0;
+  for (int span = 0; span <= std::min(top, 175); span += span < 60 ? 1 : 3)
+    for (const std::size_t n : {64, 192, 960, 2048})
+      for (const int base : {0, 1, top / 2 - span / 2, top - span - 12, top - span - 5, top - span})
+        for (int kind = 0; kind < 6; ++kind) {
+          if (base < 0 || base + span > top) continue;
+          const std::vector<T> x = block<T>(n, base, span, kind, random);
+          std::size_t taken;
+          const Exact sum = sum_of_words(x, taken);
+          whole += taken == n;
+          ASSERT_EQ(sum.serialise(), one_by_one(std::span{x}.first(taken)).serialise())
+              << "n = " << n << ", span " << span << ", base " << base << ", kind " << kind;
+        }
+  EXPECT_GT(whole, 1000u) << "else one by one would do";
+}
+
+TYPED_TEST(Words, ThatDoNotHoldTheNextBlockStopBeforeIt) {
+  using T = TypeParam;
+  std::mt19937_64 random{8};
+  const int top = 2 * Format<T>::max_exponent, apart = std::min(200, top / 4);
+  std::vector<T> x;
+  for (int i = 0; i < 4; ++i)
+    for (const T e : block<T>(cpu::exact_block, 1 + i * apart, 3, 5, random)) x.push_back(e);
+  std::size_t taken;
+  const Exact sum = sum_of_words(x, taken);
+  EXPECT_EQ(sum.serialise(), one_by_one(std::span{std::as_const(x)}.first(taken)).serialise());
+  EXPECT_EQ(taken == x.size(), 3 * apart < 150);
 }
 
 }  // namespace

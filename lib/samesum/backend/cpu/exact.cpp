@@ -1,6 +1,7 @@
 #include "samesum/backend/cpu/exact.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 
 #include "samesum/backend/cpu/schedule.hpp"

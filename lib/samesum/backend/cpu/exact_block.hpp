@@ -46,9 +46,9 @@ template <class T> class ExactBlocks {
     Register<std::uint64_t, width> lost{};
 
     void add(V x) {
-      for (V& w : word) {
-        const auto [total, error] = two_sum(w, x);
-        w = total;
+      for (V& part : word) {
+        const auto [total, error] = two_sum(part, x);
+        part = total;
         x = error;
       }
       lost |= same_bits<Register<std::uint64_t, width>>(x.v) << 1;
@@ -189,7 +189,7 @@ template <class T> class ExactBlocks {
       for (int i = 0; i < windows; ++i) {
         V part = chain[i][0] - start[i];
         for (std::size_t c = 1; c < chains; ++c) part = part + (chain[i][c] - start[i]);
-        // Multiples of 2^(m + k - 50), below 2^(m + k + 3) all together: 53 bits. The last window is full.
+        // Multiples of 2^(m + k - 50), at most 2^(m + k + 3) all together: 53 bits. The last window is full.
         i + 1 < windows ? total[i] = total[i] + part : (sum.add(part), part);
       }
     }

@@ -1,6 +1,8 @@
 /// The inner loops: what is compiled once for each instruction set.
 #pragma once
 
+#include <utility>
+
 #include "samesum/accumulator/accumulators.hpp"
 #include "samesum/backend/cpu/instruction_set.hpp"
 #include "samesum/order/orders.hpp"
@@ -35,7 +37,8 @@ template <std::size_t shard> const Kernels& kernels() {
   const Kernels* found = nullptr;
   [&]<std::size_t... i>(std::index_sequence<i...>) {
     const InstructionSet set = instruction_set();
-    ((set == instruction_sets[i] && (found = &kernels_of<instruction_sets[i], shard>(), true)) || ...);
+    static_cast<void>(
+        ((set == instruction_sets[i] && (found = &kernels_of<instruction_sets[i], shard>(), true)) || ...));
   }
   (std::make_index_sequence<instruction_sets.size()>{});
   return *found;

@@ -37,7 +37,6 @@ template <class Shape, template <class> class A, class F> class Leaves {
 
   static constexpr std::size_t numbers = sizeof(One) / sizeof(Carrier);
   static_assert(sizeof(Many) == sizeof(Quick) && sizeof(Many) == w * sizeof(One));
-  static constexpr std::size_t far = 16384;  ///< bytes ahead
   /// So many leaves are summed side by side: several streams get more out of DRAM than one. Where a state has
   /// more than one number, there is more to compute than to wait for.
   static constexpr std::size_t streams = numbers > 1 ? 1 : Shape::in_turn ? 4 : 1;
@@ -60,48 +59,20 @@ template <class Shape, template <class> class A, class F> class Leaves {
   template <std::size_t count, class T>
   static void sum_full(const T* x, std::size_t apart, One* out, std::size_t out_apart) {
     Quick lane[count][packs];
-    const bool ahead = (numbers > 1 || sizeof(T) == 2) && asks_ahead();
-    const auto ask = [&](const T* row) {
-      if (ahead) ask_for(reinterpret_cast<const char*>(row) + far, lanes * sizeof(T));
-    };
     if constexpr (Shape::in_turn) {
       for (auto& leaf_lane : lane)
         for (Quick& pack : leaf_lane) pack = Quick{};
+      const bool ahead = asks<T>();
 #pragma GCC unroll 1
       for (std::size_t r = 0; r < rows; ++r)
         for (std::size_t k = 0; k < count; ++k) {
           const T* row = x + k * apart + r * lanes;
-          ask(row);
+          if (ahead) ask_for_row(row);
           for (std::size_t p = 0; p < packs; ++p) lane[k][p].add(load(row + p * w));
         }
     } else {
-      // Waiting at level i: the sum of the 2^i rows before, where bit i of the number of rows is set.
-      constexpr std::size_t levels = ceil_log2(rows) + 1;
-      Quick waiting[levels][count][packs];
-#pragma GCC unroll 1
-      for (std::size_t r = 0; r < rows; ++r)
-        for (std::size_t k = 0; k < count; ++k) {
-          ask(x + k * apart + r * lanes);
-          Unchecked<Vector> row[packs];
-          for (std::size_t p = 0; p < packs; ++p) row[p] = load(x + k * apart + r * lanes + p * w);
-          Quick sum[packs];
-          std::size_t level = 0;
-          if (r % 2 == 0) {
-            for (std::size_t p = 0; p < packs; ++p) sum[p] = Quick{row[p]};
-          } else {
-            for (std::size_t p = 0; p < packs; ++p) sum[p] = pair(waiting[0][k][p], row[p]);
-#pragma GCC unroll 1
-            for (level = 1; r >> level & 1; ++level)
-              for (std::size_t p = 0; p < packs; ++p) {
-                Quick earlier = waiting[level][k][p];
-                earlier.merge(sum[p]);
-                sum[p] = earlier;
-              }
-          }
-          for (std::size_t p = 0; p < packs; ++p) waiting[level][k][p] = sum[p];
-        }
-      for (std::size_t k = 0; k < count; ++k)
-        for (std::size_t p = 0; p < packs; ++p) lane[k][p] = waiting[levels - 1][k][p];
+      static_assert(count == 1);
+      sum_by_pairs(x, lane[0]);
     }
     for (std::size_t k = 0; k < count; ++k) {
       for (std::size_t half = packs / 2; half > 0; half /= 2)
@@ -110,6 +81,40 @@ template <class Shape, template <class> class A, class F> class Leaves {
       const T* first = x + k * apart;
       out[k * out_apart] = numbers > 1 && is_doubtful(state, first) ? sum_ragged(first, leaf) : state;
     }
+  }
+
+  template <class T> static void sum_by_pairs(const T* x, Quick (&lane)[packs]) {
+    // Waiting at level i: the sum of the 2^i rows before, where bit i of the number of rows is set.
+    Quick waiting[ceil_log2(rows)][packs];
+    const bool ahead = asks<T>();
+#pragma GCC unroll 1
+    for (std::size_t r = 0; r < rows; ++r, x += lanes) {
+      if (ahead) ask_for_row(x);
+      Unchecked<Vector> row[packs];
+      for (std::size_t p = 0; p < packs; ++p) row[p] = load(x + p * w);
+      std::size_t level = 0;
+      if (r % 2 == 0) {
+        for (std::size_t p = 0; p < packs; ++p) lane[p] = Quick{row[p]};
+      } else {
+        for (std::size_t p = 0; p < packs; ++p) lane[p] = pair(waiting[0][p], row[p]);
+#pragma GCC unroll 1
+        for (level = 1; r >> level & 1; ++level)
+          for (std::size_t p = 0; p < packs; ++p) {
+            Quick earlier = waiting[level][p];
+            earlier.merge(lane[p]);
+            lane[p] = earlier;
+          }
+      }
+      if (r + 1 < rows)
+        for (std::size_t p = 0; p < packs; ++p) waiting[level][p] = lane[p];
+    }
+  }
+
+  /// Whether there is enough to compute for asking to be worth while.
+  template <class T> static bool asks() { return (numbers > 1 || sizeof(T) == 2) && asks_ahead(); }
+  template <class T> static void ask_for_row(const T* row) {
+    constexpr std::size_t far = 16384;
+    ask_for(reinterpret_cast<const char*>(row) + far, lanes * sizeof(T));
   }
 
   template <class T> static Unchecked<Vector> load(const T* x) { return {Vector::load(x)}; }

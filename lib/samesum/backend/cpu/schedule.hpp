@@ -1,8 +1,11 @@
 /// Who sums which leaf, and when. None of it can change the bits of a tree.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "samesum/backend/cpu/kernels.hpp"

@@ -1,8 +1,13 @@
 #include "samesum/backend/cpu/threads.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
+#include <csignal>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -35,12 +40,17 @@ class Pool {
     int wanted, running = 0;
   };
 
+  /// Signals are for the threads of the program.
   void grow(int helpers) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
     try {
       for (; threads_ < helpers; ++threads_) std::thread{[this] { serve(); }}.detach();
     } catch (const std::system_error&) {
       // No more threads to be had: those that there are do the work.
     }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
   void serve() {
@@ -64,11 +74,17 @@ class Pool {
   int threads_ = 0;
 };
 
-/// Never destroyed: its threads wait on it until the process ends, and a process made by fork, which has none
-/// of them, does its work alone and must not wait for them when it ends.
+/// Made when it is first needed, and never destroyed: its threads wait on it until the process ends. A
+/// process made by fork has none of them, and perhaps a mutex that nobody will unlock: it makes a pool of its
+/// own.
 Pool& pool() {
-  static Pool& pool = *new Pool;
-  return pool;
+  static std::atomic<Pool*> current{nullptr};
+  static const int forgets = pthread_atfork(nullptr, nullptr, [] { current = nullptr; });
+  static_cast<void>(forgets);
+  Pool* found = current;
+  if (found) return *found;
+  auto fresh = std::make_unique<Pool>();
+  return current.compare_exchange_strong(found, fresh.get()) ? *fresh.release() : *found;
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ int thread_count(int asked, std::size_t n, std::size_t tasks);
 /// Runs work() on that many threads, this one included, each in the standard floating-point environment, and
 /// waits for all. The others come from a pool, which grows to what was asked for at most and lives as long
 /// as the process. Where they are busy, or the system gives fewer, fewer run: work takes tasks from a queue,
-/// so all of them are done anyway.
+/// so all of them are done anyway. It must not throw. The pool's threads keep the processor affinity of the
+/// call that made them.
 void on_threads(int threads, const std::function<void()>& work);
 
 }  // namespace samesum::cpu
