@@ -52,7 +52,7 @@ def spreads():
 
 
 def speeds(threads=1):
-    rows = [{"kind": "speed", "method": method, "input_format": "fp32", "data": "normal", "n": n, "threads": threads,
+    rows = [{"kind": "speed", "method": method, "input_format": "fp32", "data": "normal", "seed": 1, "n": n, "threads": threads,
              "caches": "hot", "place": "DRAM", "seconds": 1e-3, "low": 1e-3, "high": 2e-3, "gb_per_s": speed, "verified": verified, "bars": []}
             for n in (1 << 20, 1 << 26)
             for method, speed, verified in [("exact/fp32@cpu", 8.0, True), ("tree/plain/fp32@cpu", 10.0, True),
@@ -254,6 +254,7 @@ class Report(unittest.TestCase):
         rows[1]["runs"] = "ten"
         self.write(self.folder / "spread_over_runs.jsonl", [header("spread_over_runs")] + rows)
         self.refused("spread_over_runs.jsonl:3: $.runs: ")
+        self.assertTrue(self.err.endswith(": run experiments/run again, or delete the file\n"), self.err)
 
     def test_the_rows_of_another_experiment_are_refused(self):
         self.write(self.folder / "error_vs_length.jsonl", [header("error_vs_length")] + spreads())
@@ -262,6 +263,36 @@ class Report(unittest.TestCase):
     def test_what_is_no_json_is_refused(self):
         (self.folder / "results.jsonl").write_text("{\n")
         self.refused("results.jsonl:1: this is not JSON")
+
+    def test_numbers_that_are_not_finite_are_refused(self):
+        for number in ("NaN", "Infinity", "-Infinity", "1e999"):
+            rows = [json.dumps(o) for o in [header("spread_over_runs")] + spreads()]
+            rows[2] = rows[2].replace('"lowest": 1.0', f'"lowest": {number}')
+            (self.folder / "spread_over_runs.jsonl").write_text("\n".join(rows) + "\n")
+            self.refused(f"spread_over_runs.jsonl:3: this is not JSON: {number} is not finite")
+
+    def test_what_is_no_text_is_refused(self):
+        (self.folder / "results.jsonl").write_bytes(b'{"kind": "\xff"}\n')
+        self.refused("results.jsonl:1: this is not JSON")
+
+    def test_what_cannot_be_read_is_refused(self):
+        (self.folder / "speed_vs_length.jsonl").mkdir()
+        self.refused("speed_vs_length.jsonl: Is a directory: run experiments/run again, or delete the file")
+        (self.folder / "speed_vs_length.jsonl").rmdir()
+        (self.folder / "speed_vs_length.jsonl").symlink_to("nowhere")
+        self.refused("speed_vs_length.jsonl: No such file or directory")
+
+    def test_a_report_that_cannot_be_written_is_told_in_one_line(self):
+        (self.folder / "report.md").mkdir()
+        self.refused("report.md")
+
+    def test_names_the_committed_files_that_it_does_not_read(self):
+        for name in ("h200.speed.jsonl", "h200.error_vs_length.json", "h200.compare.jsonl"):
+            (self.committed / name).write_text("")
+        self.run_report("--committed", str(self.committed))
+        self.assertEqual(self.code, 0, self.err)
+        self.assertEqual(self.err.count("\n"), 1, self.err)
+        self.assertIn(": h200.error_vs_length.json, h200.speed.jsonl\n", self.err)
 
     # --- the page -----------------------------------------------------------------------------------------------
 
