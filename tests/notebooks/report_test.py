@@ -111,10 +111,11 @@ class Report(unittest.TestCase):
         self.assertEqual(self.code, 0, self.err)
         for sentence in ["All 16 errors of samesum's methods are within their rigorous bounds.",
                          "exact is the correctly rounded sum in all 4 results; samesum's other methods are in none of 12.",
-                         "In fp32 at n = 2¹² the median error over 2 data sets is, in ulps, 0.25 for exact, 2 for tree/plain, "
-                         "160 for serial/plain; for other libraries from 4 (tbb) to 40 (loop).",
+                         "In fp32 at n = 2¹² the median error over 2 data sets is, in ulps, of samesum's 4 methods 0.25 for exact "
+                         "(the best), 2 for tree/plain, 160 for serial/plain (the worst); of 2 other libraries 4 for tbb (the "
+                         "best), 40 for loop (the worst).",
                          "From n = 2¹⁰ to 2¹² the median error in fp32 became 4 times as large for serial/plain, 1 times as large "
-                         "for tree/plain, 1 times as large for exact.",
+                         "for tree/plain.",
                          "All 3 methods that promise the same bits everywhere gave one bit pattern for each array, in 90 runs.",
                          "This machine, CPU, other addresses: none of 3 methods that promise less gave more than one result.",
                          "This machine, 1 thread: all 2 bars hold.",
@@ -153,7 +154,34 @@ class Report(unittest.TestCase):
     def test_the_ranking_follows_the_numbers(self):
         for r in self.pick("error_vs_length", "exact/fp32@cpu", n=4096):
             r["error_ulps"] = 5.0
-        self.assertIn("2 for tree/plain, 5 for exact, 160 for serial/plain", self.run_report())
+        self.assertIn("2 for tree/plain (the best), 5 for exact, 160 for serial/plain (the worst)", self.run_report())
+        for r in self.pick("error_vs_length", "atomic/plain/fp32@cpu", n=4096):
+            r["error_ulps"] = 500.0
+        self.assertIn("160 for serial/plain, 500 for atomic/plain (the worst)", self.run_report())
+
+    def lose(self, method, **wanted):
+        for r in self.pick("error_vs_length", method, **wanted):
+            r.update(value=None, bound=None, error_ulps=None, relative_error=None, absolute_error=None)
+
+    def test_an_error_that_is_not_finite_on_one_data_set_counts_as_the_largest(self):
+        self.rows["error_vs_length"] += [r | {"data": "third"} for r in errors() if r["data"] == "ones"]
+        self.lose("tree/plain/fp32@cpu", data="ones")
+        self.lose("loop/fp32@peer", data="ones")
+        findings = self.run_report()
+        self.assertEqual(self.code, 0, self.err)
+        self.assertIn("over 3 data sets is, in ulps, of samesum's 4 methods 0.25 for exact (the best), 2 for tree/plain, 160 for "
+                      "serial/plain (the worst); of 2 other libraries 4 for tbb (the best), 40 for loop (the worst).", findings)
+        self.assertIn("4 times as large for serial/plain, 1 times as large for tree/plain.", findings)
+
+    def test_a_median_that_is_not_finite_is_told(self):
+        self.lose("tree/plain/fp32@cpu", n=4096)
+        self.lose("tbb/fp32@peer", data="ones")
+        findings = self.run_report()
+        self.assertIn("160 for serial/plain, not finite for tree/plain (the worst); of 2 other libraries 40 for loop (the best), "
+                      "not finite for tbb (the worst).", findings)
+        self.assertIn("became not finite for tree/plain, 4 times as large for serial/plain.", findings)
+        self.lose("tree/plain/fp32@cpu", n=1024)
+        self.assertIn("became 4 times as large for serial/plain.", self.run_report())
 
     def test_tells_who_gave_several_results_and_how_far_apart(self):
         self.pick("spread_over_runs", "tbb/fp32@peer", axis="threads")[0].update(distinct_bits=7, spread_ulps=12.0)
