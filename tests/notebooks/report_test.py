@@ -118,10 +118,10 @@ class Report(unittest.TestCase):
                          "for tree/plain.",
                          "All 3 methods that promise the same bits everywhere gave one bit pattern for each array, in 90 runs.",
                          "This machine, CPU, other addresses: none of 3 methods that promise less gave more than one result.",
-                         "This machine, 1 thread: all 2 bars hold.",
+                         "This machine, 1 thread: all 2 bars on speed hold.",
                          "exact/fp32@cpu reads 8 GB/s at n = 2²⁶, 80% of tree/plain/fp32@cpu, the fastest plain sum, 200% of "
                          "loop/fp32@peer, the fastest of other libraries, 50% of reading and nothing else.",
-                         "All 4 results whose bits were checked are right."]:
+                         "All 4 results whose bits were checked are right; 2 were not checked."]:
             self.assertIn(sentence, findings)
 
     def test_names_an_error_beyond_its_bound_and_fails(self):
@@ -197,18 +197,45 @@ class Report(unittest.TestCase):
 
     def test_a_missed_bar_is_told_with_what_was_reached_and_is_no_failure(self):
         self.pick("speed_vs_length", "exact/fp32@cpu", n=1 << 26)[0]["bars"][0].update(reached=1.2, holds=False)
-        self.assertIn("This machine, 1 thread: 1 of 2 bars hold. Missed: exact/fp32@cpu once, down to 80% of its bar.", self.run_report())
+        self.assertIn("This machine, 1 thread: 1 of 2 bars on speed hold. Missed: exact/fp32@cpu in DRAM: 1.2 of 1.5 times loop.",
+                      self.run_report())
         self.assertEqual(self.code, 0, self.err)
-        self.assertIn("<td data-is=miss>MISS</td><td>exact/fp32@cpu</td>", self.page())
+        self.assertIn("<td>exact/fp32@cpu</td><td data-is=miss>MISS</td>", self.page())
 
     def test_a_bar_in_microseconds_is_reached_from_below(self):
         self.pick("speed_vs_length", "exact/fp32@cpu", n=1 << 26)[0]["bars"] = [
             {"against": "us", "factor": 5.0, "reached": 10.0, "holds": False}]
-        self.assertIn("Missed: exact/fp32@cpu once, down to 50% of its bar.", self.run_report())
+        self.pick("speed_vs_length", "exact/fp32@cpu", n=1 << 26)[0]["place"] = "latency"
+        self.assertIn("This machine, 1 thread: 1 of 1 bars on speed and 0 of 1 bars on latency hold. "
+                      "Missed: exact/fp32@cpu at n = 2²⁶: 10 of at most 5 µs.", self.run_report())
+
+    def test_of_many_missed_bars_five_are_named_the_farthest_first(self):
+        first = self.pick("speed_vs_length", "exact/fp32@cpu", n=1 << 26)[0]
+        for i, more in enumerate([{"data": "60 binades"}, {"input_format": "fp16"}, {"place": "L2"}, {"place": "GPU"},
+                                  {"caches": "cold"}, {"data": "ones"}, {}, {"n": 1 << 27}]):
+            self.rows["speed_vs_length"].append(first | more | {"bars": [
+                {"against": "exact/fp32@cpu, normal", "factor": 0.5, "reached": 0.4999 - i / 100, "holds": False}]})
+        self.assertIn("2 of 10 bars on speed hold. Missed: exact/fp32@cpu in DRAM: 0.43 of 0.5 times exact/fp32@cpu, normal (the worst "
+                      "of 2); exact/fp32@cpu on ones in DRAM: 0.45 of 0.5 times exact/fp32@cpu, normal; exact/fp32@cpu in DRAM, cold caches: "
+                      "0.46 of 0.5 times exact/fp32@cpu, normal; exact/fp32@cpu at n = 2²⁶: 0.47 of 0.5 times exact/fp32@cpu, normal; "
+                      "exact/fp32@cpu in L2: 0.48 of 0.5 times exact/fp32@cpu, normal; and 2 more.", self.run_report())
+
+    def test_headlines_are_of_gpus_and_one_thread_and_tell_of_60_binades(self):
+        gpu = [r | {"threads": 0, "method": r["method"].replace("@cpu", "@cuda")} for r in speeds()]
+        for r in gpu:
+            r["gb_per_s"] = 15.9 if "exact" in r["method"] else r["gb_per_s"]
+        wide = [r | {"data": "60 binades", "gb_per_s": 12.0} for r in gpu if "exact" in r["method"]]
+        self.rows["speed_vs_length"] += speeds(threads=2) + gpu + wide
+        self.run_report()
+        top = (self.folder / "report.md").read_text().split("##")[0]
+        self.assertIn("GPU: exact/fp32@cuda reads 15.9 GB/s at n = 2²⁶, 159% of tree/plain/fp32@cuda, the fastest plain sum, 398% of "
+                      "loop/fp32@peer, the fastest of other libraries, as fast as reading and nothing else; on 60 binades 12 GB/s.\n"
+                      "- This machine, 1 thread: exact", top)
+        self.assertNotIn("2 threads", top)
 
     def test_wrong_bits_are_told_and_fail(self):
         self.pick("speed_vs_length", "tree/plain/fp32@cpu", n=1 << 20)[0]["verified"] = False
-        self.assertIn("3 of 4 results whose bits were checked are right; not tree/plain/fp32@cpu.", self.run_report())
+        self.assertIn("3 of 4 results whose bits were checked are right; not tree/plain/fp32@cpu; 2 were not checked.", self.run_report())
         self.assertEqual(self.code, 1)
 
     def test_data_sets_are_told_as_they_were_measured(self):
@@ -232,9 +259,9 @@ class Report(unittest.TestCase):
             r["method"] = r["method"].replace("@cpu", "@cuda")
         self.write(self.committed / "h200.speed_vs_length.jsonl", [header("speed_vs_length")] + rows)
         findings = self.run_report("--committed", str(self.committed))
-        self.assertIn("H200, GPU: all 2 bars hold.", findings)
-        self.assertIn("This machine, 1 thread: all 2 bars hold.", findings)
-        self.assertIn("All 8 results whose bits were checked are right.", findings)
+        self.assertIn("H200, GPU: all 2 bars on speed hold.", findings)
+        self.assertIn("This machine, 1 thread: all 2 bars on speed hold.", findings)
+        self.assertIn("All 8 results whose bits were checked are right; 4 were not checked.", findings)
 
     def test_bits_are_compared_between_machines(self):
         rows = [r | {"method": r["method"].replace("@cpu", "@cuda")} for r in errors()]
