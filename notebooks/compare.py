@@ -33,12 +33,6 @@ def about_data_sets():
 
 # --- sentences --------------------------------------------------------------------------------------------------
 
-def apart(x, y):
-    """Both numbers, with as many digits as it takes to tell them apart."""
-    digits = next((d for d in range(6, 17) if f"{x:.{d}g}" != f"{y:.{d}g}"), 17)
-    return f"{x:.{digits}g}", f"{y:.{digits}g}"
-
-
 def own(comparison, recipe):
     """The method of that order and accumulator in the data's own format, if it was measured."""
     wanted = (recipe, comparison["data"]["format"], "cpu")
@@ -47,7 +41,8 @@ def own(comparison, recipe):
 
 def about(c):
     condition = c["data"]["condition"]
-    return f"{words.plural(c['data']['n'], 'element')} in {c['data']['format']}, condition number {words.number(condition)}"
+    return (f"{words.plural(c['data']['n'], 'element')} in {c['data']['format']}, "
+            f"condition number {words.number(condition)}")
 
 
 def findings(comparisons):
@@ -60,7 +55,8 @@ def findings(comparisons):
                f"{words.plural(len({title(c) for c in comparisons}), 'data set')}"
                + (f"; the other methods in {words.of(sum(m['bits'] == m['truth_bits'] for m in others), len(others))}."
                   if others else "."))
-    yield from within(methods, "samesum's methods", "their rigorous bounds", lambda rows: words.names(m["method"] for m in rows))
+    yield from within(methods, "samesum's methods", "their rigorous bounds",
+                      lambda rows: words.names(m["method"] for m in rows))
     kept = [m for m in methods if m["promise"] in SAME_EVERYWHERE]
     changed = [m["method"] for m in kept if m["distinct_bits"] > 1]
     if kept:
@@ -79,7 +75,7 @@ def how_wrong(loop):
         return "gives no finite number"
     if loop["bits"] == loop["truth_bits"]:
         return "is right to the last bit"
-    wrong = "gives {} for {}".format(*apart(loop["value"], loop["truth"]))
+    wrong = "gives {} for {}".format(*words.apart(loop["value"], loop["truth"]))
     return wrong + (f", a relative error of {words.number(loop['relative_error'], 2)}"
                     if loop["relative_error"] is not None else "")
 
@@ -107,4 +103,5 @@ def table(machine, c, folded):
     what = about_data_sets().get(pathlib.PurePath(title(c)).stem, "")
     advice = c["recommendation"]
     note = " ".join(filter(None, [words.sentence(about(c)) + ".", what, f"Use {advice['method']}: {advice['reason']}."]))
-    return Table(f"{title(c)}, {machine}", ["method"] + formats + ["bit patterns", f"GB/s in {mine}"], lines, folded=folded, note=note)
+    return Table(f"{title(c)}, {machine}", ["method"] + formats + ["bit patterns", f"GB/s in {mine}"], lines,
+                 folded=folded, note=note)

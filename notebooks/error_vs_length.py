@@ -9,24 +9,32 @@ from section import SAME_EVERYWHERE, Section, Table, distinct, preferred, within
 
 LEAST_ULPS = 1e-3  # errors below this are drawn here: a logarithm has no place for 0
 RANKED = ["exact", "tree/kahan", "tree/plain", "pairwise/plain", "serial/plain"]
-COLUMNS = ["exact", "tree/double_word", "tree/neumaier", "tree/kahan", "tree/plain", "pairwise/plain", "serial/plain", "atomic/plain"]
+COLUMNS = ["exact", "tree/double_word", "tree/neumaier", "tree/kahan", "tree/plain", "pairwise/plain", "serial/plain",
+           "atomic/plain"]
 
 
 def section(sources):
-    s = Section("error", "Error against length", "The error of each sum on made data of every length.", "build/release/bin/error_vs_length --full --out build/study")
+    s = Section("error", "Error against length", "The error of each sum on made data of every length.",
+                "build/release/bin/error_vs_length --full --out build/study")
     if sources:
         rows = [(source.machine, r) for source in sources for r in source.rows]
         s.findings, s.headlines = list(findings(rows)), 2
         s.figures = [figure(rows)]
         s.tables = list(tables(rows))
-        s.failures = [f"{words.names(different(some))}: not the same bits in every place, on {data}, n = {n:,}"
-                      for (_, _, data, _, n, _), some in told_twice(r for _, r in rows).items() if different(some)] + [f"{machine}: {r['method']} on {r['data']}, n = {r['n']:,}: {why}"
-                      for machine, r in rows if not words.is_peer(r["method"]) for why in broken(r)]
+        s.failures = list(unlike_elsewhere(rows)) + [
+            f"{machine}: {r['method']} on {r['data']}, n = {r['n']:,}: {why}"
+            for machine, r in rows if not words.is_peer(r["method"]) for why in broken(r)]
     return s
 
 
 def place(machine, r):
     return f"{machine}, {words.runs_on(r['method'])}"
+
+
+def unlike_elsewhere(rows):
+    for (_, _, data, _, n, _), some in told_twice(r for _, r in rows).items():
+        if different(some):
+            yield f"{words.names(different(some))}: not the same bits in every place, on {data}, n = {n:,}"
 
 
 def broken(r):
@@ -61,7 +69,7 @@ def findings(all_rows):
     ours, peers = [[r for r in rows if words.is_peer(r["method"]) == which] for which in (False, True)]
     yield from within(ours, "samesum's methods", "their rigorous bounds", where)
     machine, format = all_rows[0][0], preferred([r["input_format"] for r in rows], "fp32")[0]
-    same = [r for m, r in all_rows if m == machine and r["input_format"] == format]
+    same = [r for m, r in all_rows if m == machine and r["input_format"] == words.parts(r["method"])[1] == format]
     yield from ranking(same, format)
     yield from growth(same, format)
     right = [r["bits"] == r["truth_bits"] for r in ours if words.accumulator(r["method"]) == "exact"]
@@ -73,8 +81,9 @@ def findings(all_rows):
     if twice:
         unlike = [r for some in twice.values() if different(some) for r in some]
         equal = sum(not different(some) for some in twice.values())
-        yield (f"{words.sentence(words.of(equal, len(twice)))} sums that promise the same bits everywhere, and were asked for in more than "
-               "one place (machines, CPU and GPU), have the same bits in each" + (f"; not {where(unlike)}." if unlike else "."))
+        yield (f"{words.sentence(words.of(equal, len(twice)))} sums that promise the same bits everywhere, and were asked "
+               "for in more than one place (machines, CPU and GPU), have the same bits in each"
+               + (f"; not {where(unlike)}." if unlike else "."))
     bounded = [(r["bound"] / r["absolute_error"], r) for r in ours
                if words.accumulator(r["method"]) != "exact" and r["bound"] and r["absolute_error"]]
     if bounded:
@@ -85,13 +94,16 @@ def findings(all_rows):
 
 
 def medians(rows, n):
-    """The median over the data sets of the error in ulps, by recipe, of methods that were tried on all of them."""
+    """The median over the data sets of the error in ulps, by method, of those that were tried on all of them; whether it
+    is a peer goes with it. An error that is no number (null) is as large as can be: the median is a number all the same
+    where less than half of them are."""
     data = {r["data"] for r in rows if r["n"] == n}
     by_recipe = {}
     for r in rows:
-        if r["n"] == n and r["error_ulps"] is not None:
-            by_recipe.setdefault(words.parts(r["method"])[0], {})[r["data"]] = r["error_ulps"]
-    return {recipe: words.median(errors.values()) for recipe, errors in by_recipe.items() if len(errors) == len(data)}, len(data)
+        if r["n"] == n:
+            key = (words.parts(r["method"])[0], words.is_peer(r["method"]))
+            by_recipe.setdefault(key, {})[r["data"]] = math.inf if r["error_ulps"] is None else r["error_ulps"]
+    return {key: words.median(errors.values()) for key, errors in by_recipe.items() if len(errors) == len(data)}, len(data)
 
 
 def common_lengths(rows):
@@ -104,26 +116,41 @@ def common_lengths(rows):
 
 
 def ranking(rows, format):
+    """The best and the worst of all methods, and of samesum's those that a reader asks for first."""
     n = common_lengths(rows)[-1]
     errors, data = medians(rows, n)
-    ours = sorted((errors[recipe], recipe) for recipe in RANKED if recipe in errors)
-    others = sorted((errors[peer], peer) for peer in style.peers_among(r["method"] for r in rows) if peer in errors)
-    if len(ours) > 1:
-        yield (f"In {format} at n = {words.count(n)} the median error over {words.plural(data, 'data set')} is, in ulps, "
-               + ", ".join(f"{words.number(e, 2)} for {recipe}" for e, recipe in ours)
-               + (f"; for other libraries from {words.number(others[0][0], 2)} ({others[0][1]}) to "
-                  f"{words.number(others[-1][0], 2)} ({others[-1][1]})." if len(others) > 1 else "."))
+    ours, others = [sorted((error, recipe) for (recipe, peer), error in errors.items() if peer == which)
+                    for which in (False, True)]
+    if len(ours) < 2:
+        return
+    told = [pair for pair in ours if pair[1] in RANKED or pair in (ours[0], ours[-1])]
+    yield (f"In {format} at n = {words.count(n)} the median error over {words.plural(data, 'data set')} is, in ulps, of "
+           f"samesum's {len(ours)} methods {best_to_worst(told)}"
+           + (f"; of {len(others)} other libraries {best_to_worst([others[0], others[-1]])}." if len(others) > 1 else "."))
+
+
+def best_to_worst(pairs):
+    told = [f"{ulps(error)} for {method}" for error, method in pairs]
+    return ", ".join([f"{told[0]} (the best)", *told[1:-1], f"{told[-1]} (the worst)"])
+
+
+def ulps(error):
+    return words.number(error, 2) if math.isfinite(error) else "not finite"
 
 
 def growth(rows, format):
+    """How the errors grow; that of exact is below half a unit for any n."""
     lengths = [n for n in common_lengths(rows) if n >= 1024]
     if len(lengths) < 2:
         return
     (before, _), (after, _) = medians(rows, lengths[0]), medians(rows, lengths[-1])
-    grown = sorted((after[r] / before[r], r) for r in RANKED if before.get(r) and r in after)
+    grown = sorted(((after[recipe, False] / before[recipe, False], recipe) for recipe in RANKED
+                    if recipe != "exact" and 0 < before.get((recipe, False), 0) < math.inf and (recipe, False) in after),
+                   reverse=True)
     if grown:
         yield (f"From n = {words.count(lengths[0])} to {words.count(lengths[-1])} the median error in {format} became "
-               + ", ".join(f"{words.number(factor, 2)} times as large for {recipe}" for factor, recipe in reversed(grown)) + ".")
+               + ", ".join(f"{words.number(factor, 2)} times as large for {recipe}" if math.isfinite(factor) else
+                           f"not finite for {recipe}" for factor, recipe in grown) + ".")
 
 
 # --- the figure and the tables ----------------------------------------------------------------------------------
@@ -149,8 +176,10 @@ def figure(rows):
         least_relative = LEAST_ULPS * 2.0 ** -words.FORMAT_BITS[format][0]
         for group in style.groups(method):
             for measure, errors, bounds in (
-                    ("in ulps", [at_least(r["error_ulps"], LEAST_ULPS) for r in points], [bound_ulps(r) for r in points]),
-                    ("relative", [at_least(r["relative_error"], least_relative) for r in points], [bound_relative(r) for r in points])):
+                    ("in ulps", [at_least(r["error_ulps"], LEAST_ULPS) for r in points],
+                     [bound_ulps(r) for r in points]),
+                    ("relative", [at_least(r["relative_error"], least_relative) for r in points],
+                     [bound_relative(r) for r in points])):
                 on = (at, input, data, group, measure)
                 x = [r["n"] for r in points]
                 series.append(Series(name, x, errors, colour, on, dash, symbol))
@@ -190,7 +219,8 @@ def tables(rows):
             continue
         n = common_lengths(same)[-1]
         at_n = [r for r in same if r["n"] == n]
-        columns = [c for c in COLUMNS if any(words.parts(r["method"])[0] == c for r in at_n)] + style.peers_among([r["method"] for r in at_n])
+        methods = [r["method"] for r in at_n]
+        columns = [c for c in COLUMNS if any(words.parts(m)[0] == c for m in methods)] + style.peers_among(methods)
         cells = {(r["data"], words.parts(r["method"])[0]): r for r in at_n}
         lines = []
         for data in distinct(r["data"] for r in at_n):

@@ -66,3 +66,15 @@ function interactive(figure) {
 
 document.querySelectorAll("figure").forEach(interactive);
 for (const change of [dark, narrow]) change.addEventListener("change", () => redraws.forEach(draw => draw()));
+
+// A table says that it scrolls where it does; paper has all that is folded.
+const wide = new ResizeObserver(entries => {
+  for (const {target} of entries) target.parentElement.classList.toggle("scrolls", target.scrollWidth > target.clientWidth);
+});
+document.querySelectorAll(".wide").forEach(table => wide.observe(table));
+let opened = [];
+addEventListener("beforeprint", () => {
+  opened = [...document.querySelectorAll("details:not([open])")];
+  for (const details of opened) details.open = true;
+});
+addEventListener("afterprint", () => { for (const details of opened) details.open = false; });

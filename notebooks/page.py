@@ -25,7 +25,8 @@ def table(t):
                                 for i, c in enumerate(cells)) + "</tr>"
 
     body = "\n".join(row(cells, "td") for cells in t.rows)
-    grid = f'<div class=wide tabindex=0><table><thead>{row(t.columns, "th")}</thead><tbody>\n{body}\n</tbody></table></div>'
+    grid = (f"<div><p class=hint>More to the right: scroll the table.</p><div class=wide tabindex=0><table><thead>"
+            f'{row(t.columns, "th")}</thead><tbody>\n{body}\n</tbody></table></div></div>')
     if t.note:
         grid = f"<p class=note>{e(t.note)}</p>{grid}"
     if t.folded:

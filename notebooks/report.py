@@ -46,12 +46,13 @@ def mode(source):
 def write(path, text):
     """All of it or nothing."""
     temporary = path.with_name(path.name + ".part")
-    temporary.write_text(text)
+    temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, path)
 
 
 def main(arguments):
-    parser = argparse.ArgumentParser(prog="report.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = argparse.ArgumentParser(prog="report.py", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter,
                                      epilog="example:\n  report.py build/study --committed experiments/results")
     parser.add_argument("results", metavar="RESULTS", type=pathlib.Path, help="folder with results.jsonl and QUESTION.jsonl")
     parser.add_argument("--committed", metavar="FOLDER", type=pathlib.Path, help="folder with results of other machines")
@@ -62,9 +63,13 @@ def main(arguments):
             parser.error(f"{folder}: there is no such folder")
     try:
         found = results.read(options.results, options.committed)
-    except results.Refused as refusal:
+        passed_over = results.unread(options.committed) if options.committed else []
+    except (results.Refused, OSError) as refusal:
         print(f"report.py: {refusal}", file=sys.stderr)
         return 2
+    if passed_over:
+        print(f"report.py: {options.committed}: not read, since no QUESTION of this report is in their names: "
+              f"{', '.join(passed_over)}", file=sys.stderr)
 
     sources = [s for some in found.values() for s in some]
     sections = [notebook.section(found[question]) for question, notebook in NOTEBOOKS.items()]
@@ -72,8 +77,12 @@ def main(arguments):
     top = [sentence for s in sections for sentence in s.findings[: s.headlines]] or every[:2] or ["Nothing was measured yet."]
     machines = list(provenance(sources))
     out = options.out or options.results
-    write(out / "report.md", "\n".join(markdown.text(TITLE, top, sections, machines)) + "\n")
-    write(out / "report.html", page.page(TITLE, top, sections, machines, sources))
+    try:
+        write(out / "report.md", "\n".join(markdown.text(TITLE, top, sections, machines)) + "\n")
+        write(out / "report.html", page.page(TITLE, top, sections, machines, sources))
+    except OSError as error:
+        print(f"report.py: {error}", file=sys.stderr)
+        return 2
     for sentence in every:
         print(f"- {sentence}")
     failures = [failure for s in sections for failure in s.failures]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import pathlib
 
 import jsonschema
@@ -12,6 +13,7 @@ VERSION = SCHEMA["$defs"]["study"]["properties"]["schema"]["const"]
 EXPERIMENTS = SCHEMA["$defs"]["study"]["properties"]["experiment"]["enum"]
 FORMATS = SCHEMA["$defs"]["format"]["enum"]
 HERE = "this machine"
+REMEDY = "run experiments/run again, or delete the file"
 
 
 class Refused(Exception):
@@ -31,12 +33,23 @@ class Source:
 
 def lines_of(path):
     """The objects of a file with their places. What follows the last end of a line was not written completely."""
-    text = path.read_text()
-    for i, line in enumerate(text[: text.rfind("\n") + 1].splitlines(), 1):
+    try:
+        lines = path.read_bytes().split(b"\n")[:-1]
+    except OSError as error:
+        raise Refused(f"{path}: {error.strerror}: {REMEDY}") from None
+    for i, line in enumerate(lines, 1):
         try:
-            yield f"{path}:{i}", json.loads(line)
-        except json.JSONDecodeError as error:
-            raise Refused(f"{path}:{i}: this is not JSON: {error}") from None
+            yield f"{path}:{i}", json.loads(line.decode(), parse_constant=finite, parse_float=finite)
+        except ValueError as error:  # bytes that are not UTF-8 are one too
+            raise Refused(f"{path}:{i}: this is not JSON: {error}: {REMEDY}") from None
+
+
+def finite(text):
+    """Python reads NaN, Infinity and 1e999; JSON has no such numbers."""
+    x = float(text)
+    if not math.isfinite(x):
+        raise ValueError(f"{text[:20]} is not finite")
+    return x
 
 
 def checker(kind):
@@ -48,9 +61,9 @@ def check(objects, kind):
     for place, o in objects:
         found = o.get("kind") if isinstance(o, dict) else None
         if found != kind:
-            raise Refused(f"{place}: expected an object of kind '{kind}', not '{found}'")
+            raise Refused(f"{place}: expected an object of kind '{kind}', not {found!r}: {REMEDY}")
         for problem in validator.iter_errors(o):
-            raise Refused(f"{place}: {problem.json_path}: {problem.message[:200]}")
+            raise Refused(f"{place}: {problem.json_path}: {problem.message[:200]}: {REMEDY}")
     return [o for _, o in objects]
 
 
@@ -65,10 +78,10 @@ def read_experiment(path, machine, experiment):
         return []
     version = objects[0][1].get("schema") if isinstance(objects[0][1], dict) else None
     if version != VERSION:
-        raise Refused(f"{path}: is of schema {version}, and this report reads schema {VERSION}: run experiments/run again")
+        raise Refused(f"{path}: is of schema {version}, and this report reads schema {VERSION}: {REMEDY}")
     header = check(objects[:1], "study")[0]
     if header["experiment"] != experiment:
-        raise Refused(f"{path}: has the results of {header['experiment']}")
+        raise Refused(f"{path}: has the results of {header['experiment']}: {REMEDY}")
     rows = check(objects[1:], experiment.split("_")[0])
     return [Source(machine, experiment, path, header, rows)] if rows else []
 
@@ -81,7 +94,13 @@ def read(folder, committed=None):
         files += [(machine.upper(), q, path) for q in found for path in sorted(committed.glob(f"*.{q}.jsonl"))
                   for machine in [path.name.split(".")[0]]]
     for machine, question, path in files:
-        if path.exists():
+        if path.is_symlink() or path.exists():
             found[question] += (read_comparisons(path, machine) if question == "compare"
                                 else read_experiment(path, machine, question))
     return found
+
+
+def unread(committed):
+    """Files that read() passes over, since of their names it knows nothing."""
+    return [path.name for path in sorted(committed.iterdir())
+            if not path.name.startswith(".") and not any(path.match(f"*.{q}.jsonl") for q in ["compare", *EXPERIMENTS])]

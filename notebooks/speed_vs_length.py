@@ -5,6 +5,9 @@ import words
 from figure import Figure, Series
 from section import Section, Table, distinct, preferred
 
+AS_FAST = 0.97  # of the speed of reading: measurements of it differ by some percent
+MOST_MISSES = 5  # that one sentence names
+
 
 def section(sources):
     s = Section("speed", "Speed against length", "Bytes of input a second, medians. A bar is what a method is held to: so "
@@ -12,7 +15,9 @@ def section(sources):
                 "build/release/bin/speed_vs_length --full --out build/study")
     if sources:
         rows = [(place(source.machine, r), r) for source in sources for r in source.rows]
-        s.findings = list(findings(rows))
+        prices = list(prices_of_exactness(rows))
+        s.findings = [text for _, text in prices] + list(findings(rows))
+        s.headlines = sum(threads <= 1 for threads, _ in prices)
         s.figures = [figure(rows)]
         s.tables = list(tables(rows))
         s.failures = [f"{at}: {r['method']} gave wrong bits for n = {r['n']:,} of {r['input_format']}, {r['data']}"
@@ -31,52 +36,88 @@ def share(bar):
 
 # --- sentences --------------------------------------------------------------------------------------------------
 
+def prices_of_exactness(rows):
+    """(threads, sentence), GPUs first, which have none."""
+    for threads, at in sorted({(r["threads"], at) for at, r in rows}):
+        text = price_of_exactness(at, [r for a, r in rows if a == at])
+        if text:
+            yield threads, text
+
+
 def findings(rows):
-    places = distinct(at for at, _ in rows)
-    prices = [price for at in places if (price := price_of_exactness(at, [r for a, r in rows if a == at]))]
-    yield from (text for _, text in sorted(prices, reverse=True))  # the fastest first
-    for at in places:
+    for at in distinct(at for at, _ in rows):
         bars = [(r, bar) for a, r in rows if a == at for bar in r["bars"]]
         if bars:
-            held = sum(bar["holds"] for _, bar in bars)
-            yield words.sentence(f"{at}: {words.of(held, len(bars))} bars hold{missed(bars)}.")
-    checked = [r for _, r in rows if r["verified"] is not None]
+            kinds = [[bar["holds"] for _, bar in bars if (bar["against"] == "us") == latency] for latency in (False, True)]
+            told = [f"{words.of(sum(held), len(held))} bars on {what}" for held, what in zip(kinds, ("speed", "latency"))
+                    if held]
+            yield words.sentence(f"{at}: {' and '.join(told)} hold{missed(bars)}.")
+    results = [r for _, r in rows if words.accumulator(r["method"]) != "read"]
+    checked = [r for r in results if r["verified"] is not None]
     if checked:
         wrong = [r for r in checked if not r["verified"]]
         yield (f"{words.sentence(words.of(len(checked) - len(wrong), len(checked)))} results whose bits were checked are right"
-               + (f"; not {words.names(r['method'] for r in wrong)}." if wrong else "."))
+               + (f"; not {words.names(r['method'] for r in wrong)}" if wrong else "")
+               + f"; {len(results) - len(checked):,} were not checked.")
 
 
 def missed(bars):
-    worst = {}
-    for r, bar in bars:
-        if not bar["holds"]:
-            worst.setdefault(r["method"], []).append((share(bar), bar, r))
-    if not worst:
+    """The bars that were, the farthest first; those that differ in nothing but n are told as one."""
+    alike = {}
+    for r, bar in sorted((pair for pair in bars if not pair[1]["holds"]), key=lambda pair: share(pair[1])):
+        alike.setdefault((missing(r), goal(bar)), []).append(bar)
+    if not alike:
         return ""
-    told = [f"{method} {words.times(len(misses))}, down to {min(misses, key=lambda m: m[0])[0]:.0%} of its bar"
-            for method, misses in sorted(worst.items(), key=lambda item: min(m[0] for m in item[1]))]
-    return f". Missed: {'; '.join(told[:3])}" + (f"; and by {words.plural(len(told) - 3, 'other method')}" if len(told) > 3 else "")
+    told = []
+    for (what, wanted), some in list(alike.items())[:MOST_MISSES]:
+        reached, factor = words.apart(some[0]["reached"], some[0]["factor"], 3)
+        told.append(f"{what}: {reached} of {wanted.format(factor)}" + (f" (the worst of {len(some)})" if len(some) > 1 else ""))
+    more = sum(map(len, list(alike.values())[MOST_MISSES:]))
+    return f". Missed: {'; '.join(told)}" + (f"; and {more} more" if more else "")
+
+
+def missing(r):
+    """Who missed a bar, on what, and where: no more than it takes to find it in the table."""
+    format = words.parts(r["method"])[1]
+    return (r["method"] + (f" of {r['input_format']}" if r["input_format"] != format else "")
+            + (f" on {r['data']}" if r["data"] != "normal" else "")
+            + (f" in {r['place']}" if r["place"] in ("L2", "DRAM") else f" at n = {words.count(r['n'])}")
+            + (f", {r['caches']} caches" if r["caches"] != "hot" else ""))
+
+
+def goal(bar):
+    """What was asked for, with a place for the number."""
+    if bar["against"] == "us":
+        return "at most {} µs"
+    against = bar["against"]
+    return "{} times " + (words.parts(against)[0] if words.is_peer(against) else against)
 
 
 def price_of_exactness(at, rows):
-    """At the greatest length: exact beside the fastest plain sum, the fastest peer and reading alone. With its speed."""
-    some = [r for r in rows if r["data"] == "normal" and r["caches"] == "hot" and r["input_format"] == "fp32"]
-    exact = [r for r in some if words.accumulator(r["method"]) == "exact"]
+    """At the greatest length: exact beside the fastest plain sum, the fastest peer and reading alone."""
+    some = [r for r in rows if r["caches"] == "hot" and r["input_format"] == "fp32"]
+    normal = [r for r in some if r["data"] == "normal"]
+    exact = [r for r in normal if words.parts(r["method"])[:2] == ("exact", "fp32")]
     if not exact:
         return None
     longest = max(exact, key=lambda r: r["n"])
-    same = [r for r in some if r["n"] == longest["n"] and r is not longest]
+    speed = longest["gb_per_s"]
+    same = [r for r in normal if r["n"] == longest["n"] and r is not longest]
+    wide = [r for r in some if r["data"] == "60 binades" and (r["method"], r["n"]) == (longest["method"], longest["n"])]
 
     def best(kind):
         return max((r for r in same if words.accumulator(r["method"]) == kind), key=lambda r: r["gb_per_s"], default=None)
 
-    beside = [(best("plain"), "of {}, the fastest plain sum"), (best("peer"), "of {}, the fastest of other libraries"),
-              (best("read"), "of reading and nothing else")]
-    told = [f"{longest['gb_per_s'] / r['gb_per_s']:.0%} {text.format(r['method'])}" for r, text in beside if r]
-    return longest["gb_per_s"], words.sentence(
-        f"{at}: {longest['method']} reads {words.number(longest['gb_per_s'])} GB/s at n = {words.count(longest['n'])}"
-        + (f", {', '.join(told)}." if told else "."))
+    told = [f"{speed / r['gb_per_s']:.0%} of {r['method']}, the fastest {what}"
+            for r, what in [(best("plain"), "plain sum"), (best("peer"), "of other libraries")] if r]
+    read = best("read")
+    if read:
+        reading = "reading and nothing else"
+        told.append(f"as fast as {reading}" if speed >= AS_FAST * read["gb_per_s"] else
+                    f"{speed / read['gb_per_s']:.0%} of {reading}")
+    return words.sentence(f"{at}: {longest['method']} reads {words.number(speed)} GB/s at n = {words.count(longest['n'])}"
+                          + "".join(f", {text}" for text in told)
+                          + "".join(f"; on 60 binades {words.number(r['gb_per_s'])} GB/s" for r in wide[:1]) + ".")
 
 
 # --- the figure and the tables ----------------------------------------------------------------------------------
@@ -102,7 +143,8 @@ def figure(rows):
         x = [r["n"] for r in points]
         for group in style.groups(method):
             on = (at, input, data, caches, group)
-            for measure, y in (("speed", [r["gb_per_s"] for r in points]), ("time", [r["seconds"] * 1e6 for r in points])):
+            for measure, y in (("speed", [r["gb_per_s"] for r in points]),
+                               ("time", [r["seconds"] * 1e6 for r in points])):
                 series.append(Series(name, x, y, colour, on + (measure,), dash, symbol))
     return Figure("speed-figure", "The speed of each sum, by length", menus, series, "n, elements",
                   {None: "GB/s of input", "time": "time, µs"})
@@ -118,11 +160,13 @@ def tables(rows):
         for r, bar in bars:
             key = (r["method"], r["input_format"], r["data"], r["caches"], bar["factor"], family(bar["against"]))
             kinds.setdefault(key, []).append((r, bar))
-        yield Table(f"{at}: what was held", ["", "method", "elements", "data", "caches", "held to", "n", "reached", "held"],
+        yield Table(f"{at}: what was held", ["method", "", "elements", "data", "caches", "held to", "n", "reached", "held"],
                     [summary(key, some) for key, some in kinds.items()], words=7, folded=len(kinds) > 12)
-        yield Table(f"{at}: every bar", ["", "method", "elements", "data", "caches", "where", "against", "n", "reached", "of"],
-                    [[verdict(bar["holds"]), r["method"], r["input_format"], r["data"], r["caches"], r["place"], bar["against"], words.count(r["n"]),
-                      f"{bar['reached']:.3g}", f"{bar['factor']:.3g}"] for r, bar in bars],
+        yield Table(f"{at}: every bar",
+                    ["method", "", "elements", "data", "caches", "where", "against", "n", "reached", "of"],
+                    [[r["method"], verdict(bar["holds"]), r["input_format"], r["data"], r["caches"], r["place"],
+                      bar["against"], words.count(r["n"]), f"{bar['reached']:.3g}", f"{bar['factor']:.3g}"]
+                     for r, bar in bars],
                     words=7, folded=True, page_only=True)
 
 
@@ -139,10 +183,7 @@ def summary(key, some):
     lengths = sorted({r["n"] for r, _ in some})
     reached = distinct(f"{x:.3g}" for x in sorted(bar["reached"] for _, bar in some))
     held = sum(bar["holds"] for _, bar in some)
-    if against == "us":
-        goal = f"at most {factor:.3g} µs"
-    else:
-        goal = f"{factor:.3g} × {against}"
-    return [verdict(held == len(some)), method, input, data, caches, goal,
+    asked = f"at most {factor:.3g} µs" if against == "us" else f"{factor:.3g} × {against}"
+    return [method, verdict(held == len(some)), input, data, caches, asked,
             words.count(lengths[0]) + ("" if len(lengths) == 1 else f" to {words.count(lengths[-1])}"),
             reached[0] + ("" if len(reached) == 1 else f" to {reached[-1]}"), f"{held} of {len(some)}"]

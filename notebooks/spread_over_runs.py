@@ -57,7 +57,8 @@ def about_loose(at, axis, rows):
         text += f", up to {most['distinct_bits']} in {words.plural(most['runs'], 'run')} ({most['method']})"
         widest = max((r for r in rows if r["spread_ulps"] is not None), key=lambda r: r["spread_ulps"], default=None)
         if widest and widest["spread_ulps"]:
-            text += f" and as far apart as {words.number(widest['spread_ulps'], 2)} ulps ({widest['method']} on {widest['data']})"
+            text += (f" and as far apart as {words.number(widest['spread_ulps'], 2)} ulps "
+                     f"({widest['method']} on {widest['data']})")
     return words.sentence(text) + "."
 
 
@@ -80,8 +81,8 @@ def figure(rows):
             recipe, format, _ = words.parts(method)
             series.append(Series(method, [r["distinct_bits"]], [recipe if format == on[2] else f"{recipe}/{format}"],
                                  style.line(method, peers)[0], on, text=[f"{r['distinct_bits']} of {r['runs']}"]))
-    return Figure("spread-figure", "How many different results each method gives", menus, series, "different results (bit patterns), most of any array",
-                  {None: ""}, bars=True)
+    return Figure("spread-figure", "How many different results each method gives", menus, series,
+                  "bit patterns, at most", {None: ""}, bars=True)
 
 
 def tables(rows):

@@ -29,6 +29,8 @@ def is_peer(name):
 
 
 def runs_on(name):
+    """Of speeds the rows tell, with threads = 0; of errors and spreads neither the rows nor the names of peers do. Hence
+    ON_GPU, the peers of experiments/harness/peers.cu."""
     return "GPU" if name.endswith("@cuda") or name.startswith(ON_GPU) else "CPU"
 
 
@@ -50,6 +52,12 @@ def number(x, digits=3):
     return f"{x:.{digits}g}"
 
 
+def apart(x, y, least=6):
+    """Both numbers, with as many digits as it takes to tell them apart."""
+    digits = next((d for d in range(least, 17) if f"{x:.{d}g}" != f"{y:.{d}g}"), 17)
+    return f"{x:.{digits}g}", f"{y:.{digits}g}"
+
+
 def count(n):
     """2²⁰, or 1,000."""
     if n > 64 and n & (n - 1) == 0:
@@ -59,10 +67,6 @@ def count(n):
 
 def plural(n, what):
     return f"{n:,} {what}" + ("" if n == 1 else "s")
-
-
-def times(n):
-    return "once" if n == 1 else f"{n:,} times"
 
 
 def of(n, all):
@@ -87,4 +91,3 @@ def median(values):
     ordered = sorted(values)
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-

@@ -52,7 +52,7 @@ def spreads():
 
 
 def speeds(threads=1):
-    rows = [{"kind": "speed", "method": method, "input_format": "fp32", "data": "normal", "n": n, "threads": threads,
+    rows = [{"kind": "speed", "method": method, "input_format": "fp32", "data": "normal", "seed": 1, "n": n, "threads": threads,
              "caches": "hot", "place": "DRAM", "seconds": 1e-3, "low": 1e-3, "high": 2e-3, "gb_per_s": speed, "verified": verified, "bars": []}
             for n in (1 << 20, 1 << 26)
             for method, speed, verified in [("exact/fp32@cpu", 8.0, True), ("tree/plain/fp32@cpu", 10.0, True),
@@ -111,16 +111,17 @@ class Report(unittest.TestCase):
         self.assertEqual(self.code, 0, self.err)
         for sentence in ["All 16 errors of samesum's methods are within their rigorous bounds.",
                          "exact is the correctly rounded sum in all 4 results; samesum's other methods are in none of 12.",
-                         "In fp32 at n = 2¹² the median error over 2 data sets is, in ulps, 0.25 for exact, 2 for tree/plain, "
-                         "160 for serial/plain; for other libraries from 4 (tbb) to 40 (loop).",
+                         "In fp32 at n = 2¹² the median error over 2 data sets is, in ulps, of samesum's 4 methods 0.25 for exact "
+                         "(the best), 2 for tree/plain, 160 for serial/plain (the worst); of 2 other libraries 4 for tbb (the "
+                         "best), 40 for loop (the worst).",
                          "From n = 2¹⁰ to 2¹² the median error in fp32 became 4 times as large for serial/plain, 1 times as large "
-                         "for tree/plain, 1 times as large for exact.",
+                         "for tree/plain.",
                          "All 3 methods that promise the same bits everywhere gave one bit pattern for each array, in 90 runs.",
                          "This machine, CPU, other addresses: none of 3 methods that promise less gave more than one result.",
-                         "This machine, 1 thread: all 2 bars hold.",
+                         "This machine, 1 thread: all 2 bars on speed hold.",
                          "exact/fp32@cpu reads 8 GB/s at n = 2²⁶, 80% of tree/plain/fp32@cpu, the fastest plain sum, 200% of "
                          "loop/fp32@peer, the fastest of other libraries, 50% of reading and nothing else.",
-                         "All 4 results whose bits were checked are right."]:
+                         "All 4 results whose bits were checked are right; 2 were not checked."]:
             self.assertIn(sentence, findings)
 
     def test_names_an_error_beyond_its_bound_and_fails(self):
@@ -153,7 +154,34 @@ class Report(unittest.TestCase):
     def test_the_ranking_follows_the_numbers(self):
         for r in self.pick("error_vs_length", "exact/fp32@cpu", n=4096):
             r["error_ulps"] = 5.0
-        self.assertIn("2 for tree/plain, 5 for exact, 160 for serial/plain", self.run_report())
+        self.assertIn("2 for tree/plain (the best), 5 for exact, 160 for serial/plain (the worst)", self.run_report())
+        for r in self.pick("error_vs_length", "atomic/plain/fp32@cpu", n=4096):
+            r["error_ulps"] = 500.0
+        self.assertIn("160 for serial/plain, 500 for atomic/plain (the worst)", self.run_report())
+
+    def lose(self, method, **wanted):
+        for r in self.pick("error_vs_length", method, **wanted):
+            r.update(value=None, bound=None, error_ulps=None, relative_error=None, absolute_error=None)
+
+    def test_an_error_that_is_not_finite_on_one_data_set_counts_as_the_largest(self):
+        self.rows["error_vs_length"] += [r | {"data": "third"} for r in errors() if r["data"] == "ones"]
+        self.lose("tree/plain/fp32@cpu", data="ones")
+        self.lose("loop/fp32@peer", data="ones")
+        findings = self.run_report()
+        self.assertEqual(self.code, 0, self.err)
+        self.assertIn("over 3 data sets is, in ulps, of samesum's 4 methods 0.25 for exact (the best), 2 for tree/plain, 160 for "
+                      "serial/plain (the worst); of 2 other libraries 4 for tbb (the best), 40 for loop (the worst).", findings)
+        self.assertIn("4 times as large for serial/plain, 1 times as large for tree/plain.", findings)
+
+    def test_a_median_that_is_not_finite_is_told(self):
+        self.lose("tree/plain/fp32@cpu", n=4096)
+        self.lose("tbb/fp32@peer", data="ones")
+        findings = self.run_report()
+        self.assertIn("160 for serial/plain, not finite for tree/plain (the worst); of 2 other libraries 40 for loop (the best), "
+                      "not finite for tbb (the worst).", findings)
+        self.assertIn("became not finite for tree/plain, 4 times as large for serial/plain.", findings)
+        self.lose("tree/plain/fp32@cpu", n=1024)
+        self.assertIn("became 4 times as large for serial/plain.", self.run_report())
 
     def test_tells_who_gave_several_results_and_how_far_apart(self):
         self.pick("spread_over_runs", "tbb/fp32@peer", axis="threads")[0].update(distinct_bits=7, spread_ulps=12.0)
@@ -169,18 +197,45 @@ class Report(unittest.TestCase):
 
     def test_a_missed_bar_is_told_with_what_was_reached_and_is_no_failure(self):
         self.pick("speed_vs_length", "exact/fp32@cpu", n=1 << 26)[0]["bars"][0].update(reached=1.2, holds=False)
-        self.assertIn("This machine, 1 thread: 1 of 2 bars hold. Missed: exact/fp32@cpu once, down to 80% of its bar.", self.run_report())
+        self.assertIn("This machine, 1 thread: 1 of 2 bars on speed hold. Missed: exact/fp32@cpu in DRAM: 1.2 of 1.5 times loop.",
+                      self.run_report())
         self.assertEqual(self.code, 0, self.err)
-        self.assertIn("<td data-is=miss>MISS</td><td>exact/fp32@cpu</td>", self.page())
+        self.assertIn("<td>exact/fp32@cpu</td><td data-is=miss>MISS</td>", self.page())
 
     def test_a_bar_in_microseconds_is_reached_from_below(self):
         self.pick("speed_vs_length", "exact/fp32@cpu", n=1 << 26)[0]["bars"] = [
             {"against": "us", "factor": 5.0, "reached": 10.0, "holds": False}]
-        self.assertIn("Missed: exact/fp32@cpu once, down to 50% of its bar.", self.run_report())
+        self.pick("speed_vs_length", "exact/fp32@cpu", n=1 << 26)[0]["place"] = "latency"
+        self.assertIn("This machine, 1 thread: 1 of 1 bars on speed and 0 of 1 bars on latency hold. "
+                      "Missed: exact/fp32@cpu at n = 2²⁶: 10 of at most 5 µs.", self.run_report())
+
+    def test_of_many_missed_bars_five_are_named_the_farthest_first(self):
+        first = self.pick("speed_vs_length", "exact/fp32@cpu", n=1 << 26)[0]
+        for i, more in enumerate([{"data": "60 binades"}, {"input_format": "fp16"}, {"place": "L2"}, {"place": "GPU"},
+                                  {"caches": "cold"}, {"data": "ones"}, {}, {"n": 1 << 27}]):
+            self.rows["speed_vs_length"].append(first | more | {"bars": [
+                {"against": "exact/fp32@cpu, normal", "factor": 0.5, "reached": 0.4999 - i / 100, "holds": False}]})
+        self.assertIn("2 of 10 bars on speed hold. Missed: exact/fp32@cpu in DRAM: 0.43 of 0.5 times exact/fp32@cpu, normal (the worst "
+                      "of 2); exact/fp32@cpu on ones in DRAM: 0.45 of 0.5 times exact/fp32@cpu, normal; exact/fp32@cpu in DRAM, cold caches: "
+                      "0.46 of 0.5 times exact/fp32@cpu, normal; exact/fp32@cpu at n = 2²⁶: 0.47 of 0.5 times exact/fp32@cpu, normal; "
+                      "exact/fp32@cpu in L2: 0.48 of 0.5 times exact/fp32@cpu, normal; and 2 more.", self.run_report())
+
+    def test_headlines_are_of_gpus_and_one_thread_and_tell_of_60_binades(self):
+        gpu = [r | {"threads": 0, "method": r["method"].replace("@cpu", "@cuda")} for r in speeds()]
+        for r in gpu:
+            r["gb_per_s"] = 15.9 if "exact" in r["method"] else r["gb_per_s"]
+        wide = [r | {"data": "60 binades", "gb_per_s": 12.0} for r in gpu if "exact" in r["method"]]
+        self.rows["speed_vs_length"] += speeds(threads=2) + gpu + wide
+        self.run_report()
+        top = (self.folder / "report.md").read_text().split("##")[0]
+        self.assertIn("GPU: exact/fp32@cuda reads 15.9 GB/s at n = 2²⁶, 159% of tree/plain/fp32@cuda, the fastest plain sum, 398% of "
+                      "loop/fp32@peer, the fastest of other libraries, as fast as reading and nothing else; on 60 binades 12 GB/s.\n"
+                      "- This machine, 1 thread: exact", top)
+        self.assertNotIn("2 threads", top)
 
     def test_wrong_bits_are_told_and_fail(self):
         self.pick("speed_vs_length", "tree/plain/fp32@cpu", n=1 << 20)[0]["verified"] = False
-        self.assertIn("3 of 4 results whose bits were checked are right; not tree/plain/fp32@cpu.", self.run_report())
+        self.assertIn("3 of 4 results whose bits were checked are right; not tree/plain/fp32@cpu; 2 were not checked.", self.run_report())
         self.assertEqual(self.code, 1)
 
     def test_data_sets_are_told_as_they_were_measured(self):
@@ -204,9 +259,9 @@ class Report(unittest.TestCase):
             r["method"] = r["method"].replace("@cpu", "@cuda")
         self.write(self.committed / "h200.speed_vs_length.jsonl", [header("speed_vs_length")] + rows)
         findings = self.run_report("--committed", str(self.committed))
-        self.assertIn("H200, GPU: all 2 bars hold.", findings)
-        self.assertIn("This machine, 1 thread: all 2 bars hold.", findings)
-        self.assertIn("All 8 results whose bits were checked are right.", findings)
+        self.assertIn("H200, GPU: all 2 bars on speed hold.", findings)
+        self.assertIn("This machine, 1 thread: all 2 bars on speed hold.", findings)
+        self.assertIn("All 8 results whose bits were checked are right; 4 were not checked.", findings)
 
     def test_bits_are_compared_between_machines(self):
         rows = [r | {"method": r["method"].replace("@cpu", "@cuda")} for r in errors()]
@@ -254,6 +309,7 @@ class Report(unittest.TestCase):
         rows[1]["runs"] = "ten"
         self.write(self.folder / "spread_over_runs.jsonl", [header("spread_over_runs")] + rows)
         self.refused("spread_over_runs.jsonl:3: $.runs: ")
+        self.assertTrue(self.err.endswith(": run experiments/run again, or delete the file\n"), self.err)
 
     def test_the_rows_of_another_experiment_are_refused(self):
         self.write(self.folder / "error_vs_length.jsonl", [header("error_vs_length")] + spreads())
@@ -262,6 +318,36 @@ class Report(unittest.TestCase):
     def test_what_is_no_json_is_refused(self):
         (self.folder / "results.jsonl").write_text("{\n")
         self.refused("results.jsonl:1: this is not JSON")
+
+    def test_numbers_that_are_not_finite_are_refused(self):
+        for number in ("NaN", "Infinity", "-Infinity", "1e999"):
+            rows = [json.dumps(o) for o in [header("spread_over_runs")] + spreads()]
+            rows[2] = rows[2].replace('"lowest": 1.0', f'"lowest": {number}')
+            (self.folder / "spread_over_runs.jsonl").write_text("\n".join(rows) + "\n")
+            self.refused(f"spread_over_runs.jsonl:3: this is not JSON: {number} is not finite")
+
+    def test_what_is_no_text_is_refused(self):
+        (self.folder / "results.jsonl").write_bytes(b'{"kind": "\xff"}\n')
+        self.refused("results.jsonl:1: this is not JSON")
+
+    def test_what_cannot_be_read_is_refused(self):
+        (self.folder / "speed_vs_length.jsonl").mkdir()
+        self.refused("speed_vs_length.jsonl: Is a directory: run experiments/run again, or delete the file")
+        (self.folder / "speed_vs_length.jsonl").rmdir()
+        (self.folder / "speed_vs_length.jsonl").symlink_to("nowhere")
+        self.refused("speed_vs_length.jsonl: No such file or directory")
+
+    def test_a_report_that_cannot_be_written_is_told_in_one_line(self):
+        (self.folder / "report.md").mkdir()
+        self.refused("report.md")
+
+    def test_names_the_committed_files_that_it_does_not_read(self):
+        for name in ("h200.speed.jsonl", "h200.error_vs_length.json", "h200.compare.jsonl"):
+            (self.committed / name).write_text("")
+        self.run_report("--committed", str(self.committed))
+        self.assertEqual(self.code, 0, self.err)
+        self.assertEqual(self.err.count("\n"), 1, self.err)
+        self.assertIn(": h200.error_vs_length.json, h200.speed.jsonl\n", self.err)
 
     # --- the page -----------------------------------------------------------------------------------------------
 
