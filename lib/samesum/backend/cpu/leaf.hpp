@@ -85,29 +85,31 @@ template <class Shape, template <class> class A, class F> class Leaves {
 
   template <class T> static void sum_by_pairs(const T* x, Quick (&lane)[packs]) {
     // Waiting at level i: the sum of the 2^i rows before, where bit i of the number of rows is set.
-    Quick waiting[ceil_log2(rows)][packs];
+    constexpr std::size_t levels = ceil_log2(rows) + 1;
+    Quick waiting[levels][packs];
     const bool ahead = asks<T>();
 #pragma GCC unroll 1
-    for (std::size_t r = 0; r < rows; ++r, x += lanes) {
-      if (ahead) ask_for_row(x);
+    for (std::size_t r = 0; r < rows; ++r) {
+      if (ahead) ask_for_row(x + r * lanes);
       Unchecked<Vector> row[packs];
-      for (std::size_t p = 0; p < packs; ++p) row[p] = load(x + p * w);
+      for (std::size_t p = 0; p < packs; ++p) row[p] = load(x + r * lanes + p * w);
+      Quick sum[packs];
       std::size_t level = 0;
       if (r % 2 == 0) {
-        for (std::size_t p = 0; p < packs; ++p) lane[p] = Quick{row[p]};
+        for (std::size_t p = 0; p < packs; ++p) sum[p] = Quick{row[p]};
       } else {
-        for (std::size_t p = 0; p < packs; ++p) lane[p] = pair(waiting[0][p], row[p]);
+        for (std::size_t p = 0; p < packs; ++p) sum[p] = pair(waiting[0][p], row[p]);
 #pragma GCC unroll 1
         for (level = 1; r >> level & 1; ++level)
           for (std::size_t p = 0; p < packs; ++p) {
             Quick earlier = waiting[level][p];
-            earlier.merge(lane[p]);
-            lane[p] = earlier;
+            earlier.merge(sum[p]);
+            sum[p] = earlier;
           }
       }
-      if (r + 1 < rows)
-        for (std::size_t p = 0; p < packs; ++p) waiting[level][p] = lane[p];
+      for (std::size_t p = 0; p < packs; ++p) waiting[level][p] = sum[p];
     }
+    for (std::size_t p = 0; p < packs; ++p) lane[p] = waiting[levels - 1][p];
   }
 
   /// Whether there is enough to compute for asking to be worth while.
