@@ -257,7 +257,8 @@ class Report(unittest.TestCase):
         top = (self.folder / "report.md").read_text().split("##")[0]
         self.assertIn("GPU: exact/fp32@cuda reads 15.9 GB/s at n = 2²⁶, 159% of tree/plain/fp32@cuda, the fastest "
                       "plain sum, 398% of "
-                      "loop/fp32@peer, the fastest of other libraries, as fast as reading and nothing else; on 60 binades 12 GB/s.\n"
+                      "loop/fp32@peer, the fastest of other libraries, as fast as reading and nothing else; "
+                      "on 60 binades 12 GB/s.\n"
                       "- This machine, 1 thread: exact", top)
         self.assertNotIn("2 threads", top)
 
@@ -296,7 +297,8 @@ class Report(unittest.TestCase):
     def test_bits_are_compared_between_machines(self):
         rows = [r | {"method": r["method"].replace("@cpu", "@cuda")} for r in errors()]
         self.write(self.committed / "h200.error_vs_length.jsonl", [header("error_vs_length")] + rows)
-        told = "sums that promise the same bits everywhere, and were asked for in more than one place (machines, CPU and GPU), have the same bits in each"
+        told = ("sums that promise the same bits everywhere, and were asked for in more than one place (machines, CPU "
+                "and GPU), have the same bits in each")
         self.assertIn(f"All 12 {told}.", self.run_report("--committed", str(self.committed)))
         self.assertEqual(self.code, 0, self.err)
         self.pick("error_vs_length", "tree/plain/fp32@cpu", n=1024, data="ones")[0]["bits"] = "0x00000002"
@@ -420,7 +422,8 @@ class Report(unittest.TestCase):
             value=None, bound=None, error_ulps=None, relative_error=None, absolute_error=None)
         self.run_report()
         self.assertEqual(self.code, 0, self.err)
-        bounds = [t for t in self.figures()[0]["traces"] if t["name"] == "bound of tree/plain" and t["on"][2] == "normal"]
+        bounds = [t for t in self.figures()[0]["traces"]
+                  if t["name"] == "bound of tree/plain" and t["on"][2] == "normal"]
         self.assertTrue(bounds and all(t["y"][0] is None and t["y"][1] for t in bounds))
 
     def test_axes_have_titles_with_units(self):
