@@ -9,9 +9,9 @@ from section import SAME_EVERYWHERE, Section, Table, within
 
 
 def section(sources):
-    s = Section("data-sets", "Data sets", "Every method on real and made data. Errors are relative to the exact sum of the "
-                "elements as given; columns are the format in which a method adds and answers. Where that is narrower than "
-                "the data, elements are rounded to it first.", "experiments/run")
+    s = Section("data-sets", "Data sets", "Every method on real and made data. Errors are relative to the exact sum "
+                "of the elements as given; columns are the format in which a method adds and answers. Where that is "
+                "narrower than the data, elements are rounded to it first.", "experiments/run")
     if sources:
         comparisons = [(source.machine, c) for source in sources for c in source.rows]
         s.findings, s.headlines = list(findings([c for _, c in comparisons])), 0
@@ -60,8 +60,9 @@ def findings(comparisons):
     kept = [m for m in methods if m["promise"] in SAME_EVERYWHERE]
     changed = [m["method"] for m in kept if m["distinct_bits"] > 1]
     if kept:
-        yield (f"{words.sentence(words.of(len(kept) - len(changed), len(kept)))} results of methods that promise the same "
-               f"bits everywhere were one bit pattern in all runs" + (f"; not {words.names(changed)}." if changed else "."))
+        yield (f"{words.sentence(words.of(len(kept) - len(changed), len(kept)))} results of methods that promise the "
+               "same bits everywhere were one bit pattern in all runs"
+               + (f"; not {words.names(changed)}." if changed else "."))
     told = set()
     for c in comparisons:
         loop = own(c, "serial/plain")
@@ -102,6 +103,7 @@ def table(machine, c, folded):
                         words.number(row[mine]["gb_per_s"], 2) if mine in row else ""])
     what = about_data_sets().get(pathlib.PurePath(title(c)).stem, "")
     advice = c["recommendation"]
-    note = " ".join(filter(None, [words.sentence(about(c)) + ".", what, f"Use {advice['method']}: {advice['reason']}."]))
+    note = " ".join(filter(None, [words.sentence(about(c)) + ".", what,
+                                  f"Use {advice['method']}: {advice['reason']}."]))
     return Table(f"{title(c)}, {machine}", ["method"] + formats + ["bit patterns", f"GB/s in {mine}"], lines,
                  folded=folded, note=note)

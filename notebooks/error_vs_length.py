@@ -81,29 +81,30 @@ def findings(all_rows):
     if twice:
         unlike = [r for some in twice.values() if different(some) for r in some]
         equal = sum(not different(some) for some in twice.values())
-        yield (f"{words.sentence(words.of(equal, len(twice)))} sums that promise the same bits everywhere, and were asked "
-               "for in more than one place (machines, CPU and GPU), have the same bits in each"
+        yield (f"{words.sentence(words.of(equal, len(twice)))} sums that promise the same bits everywhere, and were "
+               "asked for in more than one place (machines, CPU and GPU), have the same bits in each"
                + (f"; not {where(unlike)}." if unlike else "."))
     bounded = [(r["bound"] / r["absolute_error"], r) for r in ours
                if words.accumulator(r["method"]) != "exact" and r["bound"] and r["absolute_error"]]
     if bounded:
         least, closest = min(bounded, key=lambda pair: pair[0])
-        yield (f"The bounds are {words.number(words.median([b for b, _ in bounded]))} times the error at the median; the "
-               f"closest is {words.number(least)} times, of {where([closest])}.")
+        yield (f"The bounds are {words.number(words.median([b for b, _ in bounded]))} times the error at the median; "
+               f"the closest is {words.number(least)} times, of {where([closest])}.")
     yield from within(peers, "other libraries", "the bound of a sum in any order", where)
 
 
 def medians(rows, n):
-    """The median over the data sets of the error in ulps, by method, of those that were tried on all of them; whether it
-    is a peer goes with it. An error that is no number (null) is as large as can be: the median is a number all the same
-    where less than half of them are."""
+    """The median over the data sets of the error in ulps, by method, of those that were tried on all of them; whether
+    it is a peer goes with it. An error that is no number (null) is as large as can be: the median is a number all
+    the same where less than half of them are."""
     data = {r["data"] for r in rows if r["n"] == n}
     by_recipe = {}
     for r in rows:
         if r["n"] == n:
             key = (words.parts(r["method"])[0], words.is_peer(r["method"]))
             by_recipe.setdefault(key, {})[r["data"]] = math.inf if r["error_ulps"] is None else r["error_ulps"]
-    return {key: words.median(errors.values()) for key, errors in by_recipe.items() if len(errors) == len(data)}, len(data)
+    complete = {key: errors.values() for key, errors in by_recipe.items() if len(errors) == len(data)}
+    return {key: words.median(errors) for key, errors in complete.items()}, len(data)
 
 
 def common_lengths(rows):
@@ -124,9 +125,10 @@ def ranking(rows, format):
     if len(ours) < 2:
         return
     told = [pair for pair in ours if pair[1] in RANKED or pair in (ours[0], ours[-1])]
-    yield (f"In {format} at n = {words.count(n)} the median error over {words.plural(data, 'data set')} is, in ulps, of "
-           f"samesum's {len(ours)} methods {best_to_worst(told)}"
-           + (f"; of {len(others)} other libraries {best_to_worst([others[0], others[-1]])}." if len(others) > 1 else "."))
+    yield (f"In {format} at n = {words.count(n)} the median error over {words.plural(data, 'data set')} is, in ulps, "
+           f"of samesum's {len(ours)} methods {best_to_worst(told)}"
+           + (f"; of {len(others)} other libraries {best_to_worst([others[0], others[-1]])}."
+              if len(others) > 1 else "."))
 
 
 def best_to_worst(pairs):
@@ -145,7 +147,8 @@ def growth(rows, format):
         return
     (before, _), (after, _) = medians(rows, lengths[0]), medians(rows, lengths[-1])
     grown = sorted(((after[recipe, False] / before[recipe, False], recipe) for recipe in RANKED
-                    if recipe != "exact" and 0 < before.get((recipe, False), 0) < math.inf and (recipe, False) in after),
+                    if recipe != "exact" and 0 < before.get((recipe, False), 0) < math.inf
+                    and (recipe, False) in after),
                    reverse=True)
     if grown:
         yield (f"From n = {words.count(lengths[0])} to {words.count(lengths[-1])} the median error in {format} became "
@@ -187,8 +190,8 @@ def figure(rows):
                     series.append(Series(f"bound of {name}", x, bounds, colour, on, faint=True))
     return Figure("error-figure", "The error of each sum, by length", menus, series, "n, elements",
                   {None: "error, ulps of the sum", "relative": "error, relative to the exact sum"},
-                  note="Dotted: the rigorous bound of the line of its colour. An error of less than 0.001 ulps, none included, "
-                       "is drawn at 0.001.")
+                  note="Dotted: the rigorous bound of the line of its colour. An error of less than 0.001 ulps, none "
+                       "included, is drawn at 0.001.")
 
 
 def at_least(error, least):

@@ -88,7 +88,8 @@ class Drawing:
                       + (f'width="{width:g}" height="{height:g}" ' if paper else "")
                       + 'font-family="DejaVu Sans, Helvetica, Arial, sans-serif">',
                       f"<title>{html.escape(title)}</title>"]
-        self.ink, self.faint, self.grid = ("#222", "#555", "#e4e4e4") if paper else ("currentColor", "currentColor", "var(--grid)")
+        self.ink, self.faint, self.grid = ("#222", "#555", "#e4e4e4") if paper else (
+            "currentColor", "currentColor", "var(--grid)")
         if paper:
             self.parts.append(f'<rect width="{width:g}" height="{height:g}" fill="#fff"/>')
 
@@ -96,7 +97,8 @@ class Drawing:
         self.parts.append(element)
 
     def text(self, x, y, words, anchor="start", size=12, fill=None, more=""):
-        self.add(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" fill="{fill or self.ink}"{more}>'
+        self.add(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" '
+                 f'fill="{fill or self.ink}"{more}>'
                  f"{html.escape(words)}</text>")
 
     def line(self, x1, y1, x2, y2, stroke=None):

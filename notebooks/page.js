@@ -10,9 +10,13 @@ function layout(spec, chosen, traces) {
                 automargin: true, title: {font: {size}, standoff: 8}};
   const under = narrow.matches && !spec.bars;
   const result = {
-    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: {color: colour("--ink"), size, family: getComputedStyle(document.body).fontFamily},
-    margin: {l: 8, r: spec.bars ? 50 : 12, t: 8, b: 8}, hovermode: spec.bars ? "closest" : "x unified", dragmode: narrow.matches ? false : "zoom",
-    hoverlabel: {namelength: -1, bgcolor: colour("--box"), bordercolor: colour("--grid"), font: {color: colour("--ink")}}, showlegend: !spec.bars, xaxis: {...axis, title: {...axis.title, text: spec.x}},
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    font: {color: colour("--ink"), size, family: getComputedStyle(document.body).fontFamily},
+    margin: {l: 8, r: spec.bars ? 50 : 12, t: 8, b: 8}, hovermode: spec.bars ? "closest" : "x unified",
+    dragmode: narrow.matches ? false : "zoom",
+    hoverlabel: {namelength: -1, bgcolor: colour("--box"), bordercolor: colour("--grid"),
+                 font: {color: colour("--ink")}},
+    showlegend: !spec.bars, xaxis: {...axis, title: {...axis.title, text: spec.x}},
     yaxis: {...axis, title: {...axis.title, text: spec.y[chosen.at(-1)] ?? spec.y.null}},
     legend: under ? {orientation: "h", x: 0, y: -0.2, yanchor: "top", yref: "paper"} : {x: 1.02, y: 1, yanchor: "top"},
     height: spec.bars ? 90 + 22 * shown.length : under ? 380 + 14 * shown.length : 430};
@@ -22,12 +26,16 @@ function layout(spec, chosen, traces) {
     result.bargap = 0.3;
     return result;
   }
-  const lengths = traces.flatMap(t => t.x), powers = lengths.map(Math.log2), low = Math.ceil(Math.min(...powers)), high = Math.floor(Math.max(...powers));
-  const heights = traces.flatMap(t => t.y).filter(y => y > 0).map(Math.log10), decades = Math.max(...heights) - Math.min(...heights);
+  const powers = traces.flatMap(t => t.x).map(Math.log2);
+  const low = Math.ceil(Math.min(...powers)), high = Math.floor(Math.max(...powers));
+  const heights = traces.flatMap(t => t.y).filter(y => y > 0).map(Math.log10);
+  const decades = Math.max(...heights) - Math.min(...heights);
   const step = Math.max(1, Math.ceil((high - low) / (narrow.matches ? 5 : 12)));
   const ticks = Array.from({length: Math.floor((high - low) / step) + 1}, (_, i) => low + i * step);
-  Object.assign(result.xaxis, {type: "log", hoverformat: ",d", unifiedhovertitle: {text: "n = %{x:,}"}, tickvals: ticks.map(k => 2 ** k), ticktext: ticks.map(k => `2<sup>${k}</sup>`)});
-  Object.assign(result.yaxis, {type: "log", exponentformat: "power"}, decades > 1.5 ? {dtick: Math.ceil(decades / 8)} : {});
+  Object.assign(result.xaxis, {type: "log", hoverformat: ",d", unifiedhovertitle: {text: "n = %{x:,}"},
+                               tickvals: ticks.map(k => 2 ** k), ticktext: ticks.map(k => `2<sup>${k}</sup>`)});
+  Object.assign(result.yaxis, {type: "log", exponentformat: "power"},
+                decades > 1.5 ? {dtick: Math.ceil(decades / 8)} : {});
   return result;
 }
 
@@ -69,7 +77,8 @@ for (const change of [dark, narrow]) change.addEventListener("change", () => red
 
 // A table says that it scrolls where it does; paper has all that is folded.
 const wide = new ResizeObserver(entries => {
-  for (const {target} of entries) target.parentElement.classList.toggle("scrolls", target.scrollWidth > target.clientWidth);
+  for (const {target} of entries)
+    target.parentElement.classList.toggle("scrolls", target.scrollWidth > target.clientWidth);
 });
 document.querySelectorAll(".wide").forEach(table => wide.observe(table));
 let opened = [];

@@ -48,9 +48,11 @@ def figure(f):
 def section(s, shown):
     """`shown` is a figure that the page has already."""
     if s.empty:
-        return f'<section id="{s.id}"><h2>{e(s.title)}</h2><p>No results yet. This makes them: <code>{e(s.command)}</code></p></section>'
+        return (f'<section id="{s.id}"><h2>{e(s.title)}</h2>'
+                f'<p>No results yet. This makes them: <code>{e(s.command)}</code></p></section>')
     return "\n".join([f'<section id="{s.id}"><h2>{e(s.title)}</h2>', f"<p>{e(s.about)}</p>", listed(s.findings)]
-                     + [f'<p><a href="#{f.id}">{e(f.title)}</a>: at the top.</p>' if f is shown else figure(f) for f in s.figures]
+                     + [f'<p><a href="#{f.id}">{e(f.title)}</a>: at the top.</p>' if f is shown else figure(f)
+                        for f in s.figures]
                      + [table(t) for t in s.tables] + ["</section>"])
 
 
@@ -68,13 +70,16 @@ def page(title, top, sections, provenance, sources):
     links = " ".join(f'<a href="#{s.id}">{e(s.title)}</a>' for s in sections)
     plotly = importlib.resources.files("plotly").joinpath("package_data/plotly.min.js").read_text()
     return "\n".join([
-        '<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport content="width=device-width, initial-scale=1">',
+        '<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>'
+        '<meta name=viewport content="width=device-width, initial-scale=1">',
         f'<meta name=color-scheme content="light dark"><link rel=icon href="data:,"><title>{e(title)}</title>',
         f"<style>{(HERE / 'page.css').read_text()}</style></head><body><main>",
         f"<h1>{e(title)}</h1>", listed(top), figure(first) if first else "",
         f'<nav>{links} <a href="#machines">Machines</a> <a href="#data">Raw data</a></nav>',
         *[section(s, first) for s in sections],
-        '<section id=machines><h2>Machines</h2><p>What was measured where, and with what.</p>', *map(table, provenance), "</section>",
-        "<section id=data><h2>Raw data</h2><p>One JSON object a line, compressed; all of this page is made from them.</p><ul>",
+        '<section id=machines><h2>Machines</h2><p>What was measured where, and with what.</p>', *map(table, provenance),
+        "</section>",
+        "<section id=data><h2>Raw data</h2><p>One JSON object a line, compressed; "
+        "all of this page is made from them.</p><ul>",
         *map(download, sources), "</ul></section></main>",
         f"<script>{plotly}</script>", f"<script>{(HERE / 'page.js').read_text()}</script></body></html>\n"])

@@ -54,8 +54,10 @@ def main(arguments):
     parser = argparse.ArgumentParser(prog="report.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter,
                                      epilog="example:\n  report.py build/study --committed experiments/results")
-    parser.add_argument("results", metavar="RESULTS", type=pathlib.Path, help="folder with results.jsonl and QUESTION.jsonl")
-    parser.add_argument("--committed", metavar="FOLDER", type=pathlib.Path, help="folder with results of other machines")
+    parser.add_argument("results", metavar="RESULTS", type=pathlib.Path,
+                        help="folder with results.jsonl and QUESTION.jsonl")
+    parser.add_argument("--committed", metavar="FOLDER", type=pathlib.Path,
+                        help="folder with results of other machines")
     parser.add_argument("--out", metavar="FOLDER", type=pathlib.Path, help="where the report goes (default: RESULTS)")
     options = parser.parse_args(arguments)
     for folder in (options.results, options.committed, options.out):
@@ -74,7 +76,8 @@ def main(arguments):
     sources = [s for some in found.values() for s in some]
     sections = [notebook.section(found[question]) for question, notebook in NOTEBOOKS.items()]
     every = [sentence for s in sections for sentence in s.findings]
-    top = [sentence for s in sections for sentence in s.findings[: s.headlines]] or every[:2] or ["Nothing was measured yet."]
+    top = [sentence for s in sections for sentence in s.findings[: s.headlines]]
+    top = top or every[:2] or ["Nothing was measured yet."]
     machines = list(provenance(sources))
     out = options.out or options.results
     try:

@@ -10,8 +10,8 @@ MOST_MISSES = 5  # that one sentence names
 
 
 def section(sources):
-    s = Section("speed", "Speed against length", "Bytes of input a second, medians. A bar is what a method is held to: so "
-                "many times the speed of another one, or so many microseconds.",
+    s = Section("speed", "Speed against length", "Bytes of input a second, medians. A bar is what a method is held to: "
+                "so many times the speed of another one, or so many microseconds.",
                 "build/release/bin/speed_vs_length --full --out build/study")
     if sources:
         rows = [(place(source.machine, r), r) for source in sources for r in source.rows]
@@ -48,15 +48,16 @@ def findings(rows):
     for at in distinct(at for at, _ in rows):
         bars = [(r, bar) for a, r in rows if a == at for bar in r["bars"]]
         if bars:
-            kinds = [[bar["holds"] for _, bar in bars if (bar["against"] == "us") == latency] for latency in (False, True)]
-            told = [f"{words.of(sum(held), len(held))} bars on {what}" for held, what in zip(kinds, ("speed", "latency"))
-                    if held]
+            kinds = [("speed", [bar["holds"] for _, bar in bars if bar["against"] != "us"]),
+                     ("latency", [bar["holds"] for _, bar in bars if bar["against"] == "us"])]
+            told = [f"{words.of(sum(held), len(held))} bars on {what}" for what, held in kinds if held]
             yield words.sentence(f"{at}: {' and '.join(told)} hold{missed(bars)}.")
     results = [r for _, r in rows if words.accumulator(r["method"]) != "read"]
     checked = [r for r in results if r["verified"] is not None]
     if checked:
         wrong = [r for r in checked if not r["verified"]]
-        yield (f"{words.sentence(words.of(len(checked) - len(wrong), len(checked)))} results whose bits were checked are right"
+        yield (f"{words.sentence(words.of(len(checked) - len(wrong), len(checked)))} results whose bits were checked "
+               "are right"
                + (f"; not {words.names(r['method'] for r in wrong)}" if wrong else "")
                + f"; {len(results) - len(checked):,} were not checked.")
 
@@ -71,7 +72,8 @@ def missed(bars):
     told = []
     for (what, wanted), some in list(alike.items())[:MOST_MISSES]:
         reached, factor = words.apart(some[0]["reached"], some[0]["factor"], 3)
-        told.append(f"{what}: {reached} of {wanted.format(factor)}" + (f" (the worst of {len(some)})" if len(some) > 1 else ""))
+        told.append(f"{what}: {reached} of {wanted.format(factor)}"
+                    + (f" (the worst of {len(some)})" if len(some) > 1 else ""))
     more = sum(map(len, list(alike.values())[MOST_MISSES:]))
     return f". Missed: {'; '.join(told)}" + (f"; and {more} more" if more else "")
 
@@ -106,7 +108,8 @@ def price_of_exactness(at, rows):
     wide = [r for r in some if r["data"] == "60 binades" and (r["method"], r["n"]) == (longest["method"], longest["n"])]
 
     def best(kind):
-        return max((r for r in same if words.accumulator(r["method"]) == kind), key=lambda r: r["gb_per_s"], default=None)
+        return max((r for r in same if words.accumulator(r["method"]) == kind), key=lambda r: r["gb_per_s"],
+                   default=None)
 
     told = [f"{speed / r['gb_per_s']:.0%} of {r['method']}, the fastest {what}"
             for r, what in [(best("plain"), "plain sum"), (best("peer"), "of other libraries")] if r]
@@ -115,7 +118,8 @@ def price_of_exactness(at, rows):
         reading = "reading and nothing else"
         told.append(f"as fast as {reading}" if speed >= AS_FAST * read["gb_per_s"] else
                     f"{speed / read['gb_per_s']:.0%} of {reading}")
-    return words.sentence(f"{at}: {longest['method']} reads {words.number(speed)} GB/s at n = {words.count(longest['n'])}"
+    return words.sentence(f"{at}: {longest['method']} reads {words.number(speed)} GB/s at "
+                          f"n = {words.count(longest['n'])}"
                           + "".join(f", {text}" for text in told)
                           + "".join(f"; on 60 binades {words.number(r['gb_per_s'])} GB/s" for r in wide[:1]) + ".")
 
@@ -160,7 +164,8 @@ def tables(rows):
         for r, bar in bars:
             key = (r["method"], r["input_format"], r["data"], r["caches"], bar["factor"], family(bar["against"]))
             kinds.setdefault(key, []).append((r, bar))
-        yield Table(f"{at}: what was held", ["method", "", "elements", "data", "caches", "held to", "n", "reached", "held"],
+        yield Table(f"{at}: what was held",
+                    ["method", "", "elements", "data", "caches", "held to", "n", "reached", "held"],
                     [summary(key, some) for key, some in kinds.items()], words=7, folded=len(kinds) > 12)
         yield Table(f"{at}: every bar",
                     ["method", "", "elements", "data", "caches", "where", "against", "n", "reached", "of"],

@@ -9,8 +9,8 @@ AXES = {"runs": "the same call again", "threads": "other numbers of threads", "a
 
 
 def section(sources):
-    s = Section("spread", "Spread over runs", "Different results (bit patterns) of one method for the same elements: when "
-                "the same call is repeated, with other numbers of threads, and at other addresses.",
+    s = Section("spread", "Spread over runs", "Different results (bit patterns) of one method for the same elements: "
+                "when the same call is repeated, with other numbers of threads, and at other addresses.",
                 "build/release/bin/spread_over_runs --full --out build/study")
     if sources:
         rows = [(place(source.machine, r), r) for source in sources for r in source.rows]
@@ -35,8 +35,9 @@ def findings(rows):
         several = distinct(r["method"] for _, r in kept if r["distinct_bits"] > 1)
         one = methods - {(at, r["method"]) for at, r in kept if r["distinct_bits"] > 1}
         runs = sum(r["runs"] for _, r in kept)
-        yield (f"{words.sentence(words.of(len(one), len(methods)))} methods that promise the same bits everywhere gave one "
-               f"bit pattern for each array, in {runs:,} runs" + (f"; not {words.names(several)}." if several else "."))
+        yield (f"{words.sentence(words.of(len(one), len(methods)))} methods that promise the same bits everywhere gave "
+               f"one bit pattern for each array, in {runs:,} runs"
+               + (f"; not {words.names(several)}." if several else "."))
     for at in distinct(at for at, _ in rows):
         for axis in AXES:
             loose = [r for a, r in rows if a == at and r["axis"] == axis and r["promise"] not in SAME_EVERYWHERE]
@@ -99,7 +100,8 @@ def tables(rows):
 
 
 def line(method, promise, rows, axes):
-    by_axis = {a: max((r for r in rows if r["axis"] == a), key=lambda r: r["distinct_bits"], default=None) for a in axes}
+    by_axis = {a: max((r for r in rows if r["axis"] == a), key=lambda r: r["distinct_bits"], default=None)
+               for a in axes}
     spreads = [r["spread_ulps"] for r in rows if r["spread_ulps"] is not None]
     cells = [f"{r['distinct_bits']} of {r['runs']}" if r else "" for r in by_axis.values()]
     most = max(r["distinct_bits"] for r in rows)

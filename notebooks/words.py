@@ -2,7 +2,8 @@
 
 import math
 
-FORMAT_BITS = {"fp16": (11, -14), "bf16": (8, -126), "fp32": (24, -126), "fp64": (53, -1022)}  # precision, least exponent
+# precision, least exponent
+FORMAT_BITS = {"fp16": (11, -14), "bf16": (8, -126), "fp32": (24, -126), "fp64": (53, -1022)}
 ON_GPU = ("cub/", "thrust/")
 
 
@@ -29,8 +30,8 @@ def is_peer(name):
 
 
 def runs_on(name):
-    """Of speeds the rows tell, with threads = 0; of errors and spreads neither the rows nor the names of peers do. Hence
-    ON_GPU, the peers of experiments/harness/peers.cu."""
+    """Of speeds the rows tell, with threads = 0; of errors and spreads neither the rows nor the names of peers do.
+    Hence ON_GPU, the peers of experiments/harness/peers.cu."""
     return "GPU" if name.endswith("@cuda") or name.startswith(ON_GPU) else "CPU"
 
 

@@ -30,9 +30,11 @@ def result(method, n, ulps, promise, format="fp32"):
     """A sum of n that is so many ulps off."""
     bits = {"fp16": 4, "bf16": 4, "fp32": 8, "fp64": 16}[format]
     ulp = 2.0**-23 * n  # n is a power of two
-    return {"method": method, "input_format": format, "n": n, "value": float(n), "bits": "0x" + "0" * (bits - 1) + ("1" if ulps > 0.5 else "0"),
+    return {"method": method, "input_format": format, "n": n, "value": float(n),
+            "bits": "0x" + "0" * (bits - 1) + ("1" if ulps > 0.5 else "0"),
             "truth": float(n), "truth_bits": "0x" + "0" * bits, "error_ulps": ulps, "relative_error": ulps * 2.0**-23,
-            "absolute_error": ulps * ulp, "bound": (2 * ulps + 1) * ulp, "within_bound": True, "condition": 1.0, "promise": promise}
+            "absolute_error": ulps * ulp, "bound": (2 * ulps + 1) * ulp, "within_bound": True, "condition": 1.0,
+            "promise": promise}
 
 
 METHODS = [("exact/fp32@cpu", "order_free", 0.25), ("tree/plain/fp32@cpu", "everywhere", 2),
@@ -41,19 +43,25 @@ METHODS = [("exact/fp32@cpu", "order_free", 0.25), ("tree/plain/fp32@cpu", "ever
 
 
 def errors():
-    return [{"kind": "error", "data": data, "seed": 1} | result(method, n, ulps * (n // 1024 if "serial" in method else 1), promise)
+    return [{"kind": "error", "data": data, "seed": 1} | result(method, n,
+                                                                ulps * (n // 1024 if "serial" in method else 1),
+                                                                promise)
             for data in ("normal", "ones") for n in (1024, 4096) for method, promise, ulps in METHODS]
 
 
 def spreads():
-    return [{"kind": "spread", "method": method, "promise": promise, "input_format": "fp32", "data": "normal", "seed": 1,
-             "n": 4096, "axis": axis, "runs": 10, "distinct_bits": 1, "spread_ulps": 0.0, "lowest": 1.0, "highest": 1.0, "broken": False}
+    return [{"kind": "spread", "method": method, "promise": promise, "input_format": "fp32", "data": "normal",
+             "seed": 1,
+             "n": 4096, "axis": axis, "runs": 10, "distinct_bits": 1, "spread_ulps": 0.0, "lowest": 1.0, "highest": 1.0,
+             "broken": False}
             for axis in ("runs", "threads", "alignment") for method, promise, _ in METHODS]
 
 
 def speeds(threads=1):
-    rows = [{"kind": "speed", "method": method, "input_format": "fp32", "data": "normal", "seed": 1, "n": n, "threads": threads,
-             "caches": "hot", "place": "DRAM", "seconds": 1e-3, "low": 1e-3, "high": 2e-3, "gb_per_s": speed, "verified": verified, "bars": []}
+    rows = [{"kind": "speed", "method": method, "input_format": "fp32", "data": "normal", "seed": 1, "n": n,
+             "threads": threads,
+             "caches": "hot", "place": "DRAM", "seconds": 1e-3, "low": 1e-3, "high": 2e-3, "gb_per_s": speed,
+             "verified": verified, "bars": []}
             for n in (1 << 20, 1 << 26)
             for method, speed, verified in [("exact/fp32@cpu", 8.0, True), ("tree/plain/fp32@cpu", 10.0, True),
                                             ("loop/fp32@peer", 4.0, None), ("read", 16.0, None)]]
@@ -63,10 +71,12 @@ def speeds(threads=1):
 
 
 def comparison():
-    methods = [result(method, 4096, ulps, promise) | {"repeats": 3, "distinct_bits": 1, "seconds": 1e-3, "gb_per_s": 4.0}
+    methods = [result(method, 4096, ulps, promise) | {"repeats": 3, "distinct_bits": 1, "seconds": 1e-3,
+                                                      "gb_per_s": 4.0}
                for method, promise, ulps in METHODS]
     return {"kind": "comparison", "provenance": PROVENANCE,
-            "data": {"name": "made/up.f32", "format": "fp32", "n": 4096, "nans": 0, "infinities": 0, "magnitudes": 4096.0, "condition": 1.0},
+            "data": {"name": "made/up.f32", "format": "fp32", "n": 4096, "nans": 0, "infinities": 0,
+                     "magnitudes": 4096.0, "condition": 1.0},
             "threads": 2, "repeats": 3, "transfer": None, "methods": methods, "failures": [],
             "recommendation": {"method": "exact/fp32@cpu", "reason": "it is exact"}}
 
@@ -110,16 +120,23 @@ class Report(unittest.TestCase):
         findings = self.run_report()
         self.assertEqual(self.code, 0, self.err)
         for sentence in ["All 16 errors of samesum's methods are within their rigorous bounds.",
-                         "exact is the correctly rounded sum in all 4 results; samesum's other methods are in none of 12.",
-                         "In fp32 at n = 2¹² the median error over 2 data sets is, in ulps, of samesum's 4 methods 0.25 for exact "
-                         "(the best), 2 for tree/plain, 160 for serial/plain (the worst); of 2 other libraries 4 for tbb (the "
+                         "exact is the correctly rounded sum in all 4 results; samesum's other methods are in none of "
+                         "12.",
+                         "In fp32 at n = 2¹² the median error over 2 data sets is, in ulps, of samesum's 4 methods "
+                         "0.25 for exact "
+                         "(the best), 2 for tree/plain, 160 for serial/plain (the worst); of 2 other libraries 4 for "
+                         "tbb (the "
                          "best), 40 for loop (the worst).",
-                         "From n = 2¹⁰ to 2¹² the median error in fp32 became 4 times as large for serial/plain, 1 times as large "
+                         "From n = 2¹⁰ to 2¹² the median error in fp32 became 4 times as large for serial/plain, 1 "
+                         "times as large "
                          "for tree/plain.",
-                         "All 3 methods that promise the same bits everywhere gave one bit pattern for each array, in 90 runs.",
-                         "This machine, CPU, other addresses: none of 3 methods that promise less gave more than one result.",
+                         "All 3 methods that promise the same bits everywhere gave one bit pattern for each array, in "
+                         "90 runs.",
+                         "This machine, CPU, other addresses: none of 3 methods that promise less gave more than one "
+                         "result.",
                          "This machine, 1 thread: all 2 bars on speed hold.",
-                         "exact/fp32@cpu reads 8 GB/s at n = 2²⁶, 80% of tree/plain/fp32@cpu, the fastest plain sum, 200% of "
+                         "exact/fp32@cpu reads 8 GB/s at n = 2²⁶, 80% of tree/plain/fp32@cpu, the fastest plain sum, "
+                         "200% of "
                          "loop/fp32@peer, the fastest of other libraries, 50% of reading and nothing else.",
                          "All 4 results whose bits were checked are right; 2 were not checked."]:
             self.assertIn(sentence, findings)
@@ -169,15 +186,18 @@ class Report(unittest.TestCase):
         self.lose("loop/fp32@peer", data="ones")
         findings = self.run_report()
         self.assertEqual(self.code, 0, self.err)
-        self.assertIn("over 3 data sets is, in ulps, of samesum's 4 methods 0.25 for exact (the best), 2 for tree/plain, 160 for "
-                      "serial/plain (the worst); of 2 other libraries 4 for tbb (the best), 40 for loop (the worst).", findings)
+        self.assertIn("over 3 data sets is, in ulps, of samesum's 4 methods 0.25 for exact (the best), 2 for "
+                      "tree/plain, 160 for "
+                      "serial/plain (the worst); of 2 other libraries 4 for tbb (the best), 40 for loop (the worst).",
+                      findings)
         self.assertIn("4 times as large for serial/plain, 1 times as large for tree/plain.", findings)
 
     def test_a_median_that_is_not_finite_is_told(self):
         self.lose("tree/plain/fp32@cpu", n=4096)
         self.lose("tbb/fp32@peer", data="ones")
         findings = self.run_report()
-        self.assertIn("160 for serial/plain, not finite for tree/plain (the worst); of 2 other libraries 40 for loop (the best), "
+        self.assertIn("160 for serial/plain, not finite for tree/plain (the worst); of 2 other libraries 40 for loop "
+                      "(the best), "
                       "not finite for tbb (the worst).", findings)
         self.assertIn("became not finite for tree/plain, 4 times as large for serial/plain.", findings)
         self.lose("tree/plain/fp32@cpu", n=1024)
@@ -185,19 +205,23 @@ class Report(unittest.TestCase):
 
     def test_tells_who_gave_several_results_and_how_far_apart(self):
         self.pick("spread_over_runs", "tbb/fp32@peer", axis="threads")[0].update(distinct_bits=7, spread_ulps=12.0)
-        self.assertIn("This machine, CPU, other numbers of threads: 1 of 3 methods that promise less gave more than one result, up to "
-                      "7 in 10 runs (tbb/fp32@peer) and as far apart as 12 ulps (tbb/fp32@peer on normal).", self.run_report())
+        self.assertIn("This machine, CPU, other numbers of threads: 1 of 3 methods that promise less gave more than "
+                      "one result, up to "
+                      "7 in 10 runs (tbb/fp32@peer) and as far apart as 12 ulps (tbb/fp32@peer on normal).",
+                      self.run_report())
 
     def test_a_broken_promise_is_told_and_fails(self):
         self.pick("spread_over_runs", "tree/plain/fp32@cpu", axis="alignment")[0].update(distinct_bits=2, broken=True)
-        self.assertIn("2 of 3 methods that promise the same bits everywhere gave one bit pattern for each array, in 90 runs; "
+        self.assertIn("2 of 3 methods that promise the same bits everywhere gave one bit pattern for each array, in "
+                      "90 runs; "
                       "not tree/plain/fp32@cpu.", self.run_report())
         self.assertEqual(self.code, 1)
         self.assertIn("tree/plain/fp32@cpu promises everywhere but gave 2 bit patterns", self.err)
 
     def test_a_missed_bar_is_told_with_what_was_reached_and_is_no_failure(self):
         self.pick("speed_vs_length", "exact/fp32@cpu", n=1 << 26)[0]["bars"][0].update(reached=1.2, holds=False)
-        self.assertIn("This machine, 1 thread: 1 of 2 bars on speed hold. Missed: exact/fp32@cpu in DRAM: 1.2 of 1.5 times loop.",
+        self.assertIn("This machine, 1 thread: 1 of 2 bars on speed hold. Missed: exact/fp32@cpu in DRAM: 1.2 of 1.5 "
+                      "times loop.",
                       self.run_report())
         self.assertEqual(self.code, 0, self.err)
         self.assertIn("<td>exact/fp32@cpu</td><td data-is=miss>MISS</td>", self.page())
@@ -215,9 +239,12 @@ class Report(unittest.TestCase):
                                   {"caches": "cold"}, {"data": "ones"}, {}, {"n": 1 << 27}]):
             self.rows["speed_vs_length"].append(first | more | {"bars": [
                 {"against": "exact/fp32@cpu, normal", "factor": 0.5, "reached": 0.4999 - i / 100, "holds": False}]})
-        self.assertIn("2 of 10 bars on speed hold. Missed: exact/fp32@cpu in DRAM: 0.43 of 0.5 times exact/fp32@cpu, normal (the worst "
-                      "of 2); exact/fp32@cpu on ones in DRAM: 0.45 of 0.5 times exact/fp32@cpu, normal; exact/fp32@cpu in DRAM, cold caches: "
-                      "0.46 of 0.5 times exact/fp32@cpu, normal; exact/fp32@cpu at n = 2²⁶: 0.47 of 0.5 times exact/fp32@cpu, normal; "
+        self.assertIn("2 of 10 bars on speed hold. Missed: exact/fp32@cpu in DRAM: 0.43 of 0.5 times exact/fp32@cpu, "
+                      "normal (the worst "
+                      "of 2); exact/fp32@cpu on ones in DRAM: 0.45 of 0.5 times exact/fp32@cpu, normal; "
+                      "exact/fp32@cpu in DRAM, cold caches: "
+                      "0.46 of 0.5 times exact/fp32@cpu, normal; exact/fp32@cpu at n = 2²⁶: 0.47 of 0.5 times "
+                      "exact/fp32@cpu, normal; "
                       "exact/fp32@cpu in L2: 0.48 of 0.5 times exact/fp32@cpu, normal; and 2 more.", self.run_report())
 
     def test_headlines_are_of_gpus_and_one_thread_and_tell_of_60_binades(self):
@@ -228,18 +255,22 @@ class Report(unittest.TestCase):
         self.rows["speed_vs_length"] += speeds(threads=2) + gpu + wide
         self.run_report()
         top = (self.folder / "report.md").read_text().split("##")[0]
-        self.assertIn("GPU: exact/fp32@cuda reads 15.9 GB/s at n = 2²⁶, 159% of tree/plain/fp32@cuda, the fastest plain sum, 398% of "
-                      "loop/fp32@peer, the fastest of other libraries, as fast as reading and nothing else; on 60 binades 12 GB/s.\n"
+        self.assertIn("GPU: exact/fp32@cuda reads 15.9 GB/s at n = 2²⁶, 159% of tree/plain/fp32@cuda, the fastest "
+                      "plain sum, 398% of "
+                      "loop/fp32@peer, the fastest of other libraries, as fast as reading and nothing else; "
+                      "on 60 binades 12 GB/s.\n"
                       "- This machine, 1 thread: exact", top)
         self.assertNotIn("2 threads", top)
 
     def test_wrong_bits_are_told_and_fail(self):
         self.pick("speed_vs_length", "tree/plain/fp32@cpu", n=1 << 20)[0]["verified"] = False
-        self.assertIn("3 of 4 results whose bits were checked are right; not tree/plain/fp32@cpu; 2 were not checked.", self.run_report())
+        self.assertIn("3 of 4 results whose bits were checked are right; not tree/plain/fp32@cpu; 2 were not checked.",
+                      self.run_report())
         self.assertEqual(self.code, 1)
 
     def test_data_sets_are_told_as_they_were_measured(self):
-        self.assertIn("up.f32 (4,096 elements in fp32, condition number 1): a plain loop in fp32 gives", self.run_report())
+        self.assertIn("up.f32 (4,096 elements in fp32, condition number 1): a plain loop in fp32 gives",
+                      self.run_report())
         loop = next(m for m in self.comparisons[0]["methods"] if m["method"] == "serial/plain/fp32@cpu")
         loop["bits"] = loop["truth_bits"]
         self.assertIn("a plain loop in fp32 is right to the last bit.", self.run_report())
@@ -266,11 +297,13 @@ class Report(unittest.TestCase):
     def test_bits_are_compared_between_machines(self):
         rows = [r | {"method": r["method"].replace("@cpu", "@cuda")} for r in errors()]
         self.write(self.committed / "h200.error_vs_length.jsonl", [header("error_vs_length")] + rows)
-        told = "sums that promise the same bits everywhere, and were asked for in more than one place (machines, CPU and GPU), have the same bits in each"
+        told = ("sums that promise the same bits everywhere, and were asked for in more than one place (machines, CPU "
+                "and GPU), have the same bits in each")
         self.assertIn(f"All 12 {told}.", self.run_report("--committed", str(self.committed)))
         self.assertEqual(self.code, 0, self.err)
         self.pick("error_vs_length", "tree/plain/fp32@cpu", n=1024, data="ones")[0]["bits"] = "0x00000002"
-        self.assertIn(f"11 of 12 {told}; not tree/plain/fp32@cpu on ones at n = 2¹⁰, tree/plain/fp32@cuda on ones at n = 2¹⁰.",
+        self.assertIn(f"11 of 12 {told}; not tree/plain/fp32@cpu on ones at n = 2¹⁰, tree/plain/fp32@cuda on ones at "
+                      f"n = 2¹⁰.",
                       self.run_report("--committed", str(self.committed)))
         self.assertEqual(self.code, 1)
         self.assertNotIn("in more than one place", self.run_report())
@@ -352,7 +385,8 @@ class Report(unittest.TestCase):
     # --- the page -----------------------------------------------------------------------------------------------
 
     def figures(self):
-        return [json.loads(text) for text in re.findall(r'<script type="application/json">(.*?)</script></figure>', self.page(), re.S)]
+        return [json.loads(text) for text in re.findall(r'<script type="application/json">(.*?)</script></figure>',
+                                                        self.page(), re.S)]
 
     def test_needs_nothing_from_elsewhere(self):
         self.run_report()
@@ -382,12 +416,14 @@ class Report(unittest.TestCase):
     def test_a_sum_of_0_and_a_quotient_that_overflows_are_drawn_all_the_same(self):
         small = self.pick("error_vs_length", "tree/plain/fp32@cpu", n=1024, data="normal")[0]
         small.update(truth=1e-300, bound=1e300)
-        self.pick("error_vs_length", "serial/plain/fp32@cpu", n=1024, data="normal")[0].update(truth=0.0, relative_error=None)
+        self.pick("error_vs_length", "serial/plain/fp32@cpu", n=1024, data="normal")[0].update(truth=0.0,
+                                                                                               relative_error=None)
         self.pick("error_vs_length", "atomic/plain/fp32@cpu", n=1024, data="normal")[0].update(
             value=None, bound=None, error_ulps=None, relative_error=None, absolute_error=None)
         self.run_report()
         self.assertEqual(self.code, 0, self.err)
-        bounds = [t for t in self.figures()[0]["traces"] if t["name"] == "bound of tree/plain" and t["on"][2] == "normal"]
+        bounds = [t for t in self.figures()[0]["traces"]
+                  if t["name"] == "bound of tree/plain" and t["on"][2] == "normal"]
         self.assertTrue(bounds and all(t["y"][0] is None and t["y"][1] for t in bounds))
 
     def test_axes_have_titles_with_units(self):
