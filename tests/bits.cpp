@@ -12,14 +12,14 @@
 
 using namespace samesum;
 
-/// Either sign, 24 binades, from the generator's integers alone.
-template <class T> static std::vector<T> data(std::size_t n) {
+/// Either sign, so many binades, from the generator's integers alone.
+template <class T> static std::vector<T> data(std::size_t n, unsigned binades = 24) {
   std::mt19937_64 random{n};
   std::vector<T> x(n);
   for (T& e : x) {
     const std::uint64_t bits = random();
     const double magnitude =
-        static_cast<double>(bits >> 32) * 0x1p-32 * power_of_two(static_cast<int>(bits % 24) - 16);
+        static_cast<double>(bits >> 32) * 0x1p-32 * power_of_two(static_cast<int>(bits % binades) - 16);
     e = convert<T>(bits & 32 ? -magnitude : magnitude);
   }
   return x;
@@ -58,6 +58,7 @@ int main() {
       if constexpr (refusal<Order, A>("cpu").empty())
         Formats::for_each([n]<class F>() { print<Order, A, F>(data<F>(n)); });
     });
-    Formats::for_each([n]<class T>() { print_exact(data<T>(n)); });
+    for (const unsigned binades : {24u, 100u})
+      Formats::for_each([=]<class T>() { print_exact(data<T>(n, binades)); });
   }
 }

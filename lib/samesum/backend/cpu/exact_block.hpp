@@ -154,8 +154,9 @@ template <class T> class ExactBlocks {
 
   /// A window begins at 1.5·2^e. While its sum stays within [2^e, 2^(e+1)), adding x to it rounds x to a
   /// multiple of 2^(e-52), and what x has left is exact (Dekker 1971) and goes to the next window; the last
-  /// one begins at zero and must not round. With 2^k additions of at most 2^m each, e = m + k + 2 is enough,
-  /// and what is left is at most 2^(e-53): 51 - k bits lower.
+  /// one begins at zero and must not round. With 2^k additions of at most 2^m each, shared out among chains,
+  /// e = m + k + 2 is enough for the chains and for their total, and what is left is at most 2^(e-53): 51 - k
+  /// bits lower.
   template <int windows> static int log2_for(int span, int log2_adds) {
     // m = highest + 1, then (windows - 1) times lower; the last needs m + k - lowest <= 53.
     const int most = (52 + 51 * (windows - 1) - span) / windows;
@@ -190,7 +191,10 @@ template <class T> class ExactBlocks {
         V part = chain[i][0] - start[i];
         for (std::size_t c = 1; c < chains; ++c) part = part + (chain[i][c] - start[i]);
         // Multiples of 2^(m + k - 50), at most 2^(m + k + 3) all together: 53 bits. The last window is full.
-        i + 1 < windows ? total[i] = total[i] + part : (sum.add(part), part);
+        if (i + 1 < windows)
+          total[i] = total[i] + part;
+        else
+          sum.add(part);
       }
     }
     for (int i = 0; i + 1 < windows; ++i) sum.add(total[i]);
