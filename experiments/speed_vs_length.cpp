@@ -17,9 +17,7 @@ using namespace samesum::harness;
 
 // --- what is measured ------------------------------------------------------------------------------
 
-constexpr std::size_t two_to(int e) { return std::size_t{1} << e; }
-
-constexpr std::size_t l2_bytes = std::size_t{1} << 20, dram_bytes = std::size_t{1} << 28;
+constexpr std::size_t l2_bytes = two_to(20), dram_bytes = two_to(28);
 
 std::string place_of(std::size_t bytes, std::size_t n) {
   return n <= 64 ? "latency" : bytes == l2_bytes ? "L2" : bytes >= dram_bytes ? "DRAM" : "other";

@@ -31,8 +31,6 @@ const std::vector<std::string> normal{"normal"}, binades{"60 binades"},
 const std::vector<std::string> l2{"L2"}, dram{"DRAM"}, caches_and_dram{"L2", "DRAM"}, few{"latency"},
     gpu{"GPU"};
 
-constexpr std::size_t two_to(int e) { return std::size_t{1} << e; }
-
 const std::vector<Bar> bars{
     // On a CPU.
     {"tree/plain/fp32@cpu", fp32_alone, normal, l2, 0, any, 2.0, "std_reduce/*"},

@@ -9,6 +9,8 @@
 
 namespace samesum::harness {
 
+constexpr std::size_t two_to(int e) { return std::size_t{1} << e; }
+
 /// What is measured side by side: one array, one length, one number of threads.
 struct Cell {
   const FormatInfo* input;

@@ -148,7 +148,7 @@ TEST_F(AResultsFile, IsMeasuredAgainFromALineThatIsBroken) {
   EXPECT_EQ(text(), whole);
 }
 
-TEST_F(AResultsFile, WithAnotherHeaderIsReplacedAndThatIsSaid) {
+TEST_F(AResultsFile, WithAnotherHeaderIsMovedAsideAndThatIsSaid) {
   for (const std::vector<const char*>& other :
        {std::vector<const char*>{"--full"}, {"--seed", "2"}, {"--filter", "exact"}}) {
     run();
@@ -161,7 +161,7 @@ TEST_F(AResultsFile, WithAnotherHeaderIsReplacedAndThatIsSaid) {
   }
 }
 
-TEST_F(AResultsFile, OfAnotherCommitIsReplacedAndOfAnotherDayContinued) {
+TEST_F(AResultsFile, OfAnotherCommitIsMovedAsideAndOfAnotherDayContinued) {
   run();
   Json header = Json::parse(lines(text())[0]);
   const auto with = [&](const char* key, const char* value) {
