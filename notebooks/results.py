@@ -10,7 +10,7 @@ import jsonschema
 SCHEMA_FILE = pathlib.Path(__file__).parents[1] / "experiments/harness/results.schema.json"
 SCHEMA = json.loads(SCHEMA_FILE.read_text())
 VERSION = SCHEMA["$defs"]["study"]["properties"]["schema"]["const"]
-EXPERIMENTS = SCHEMA["$defs"]["study"]["properties"]["experiment"]["enum"]
+EXPERIMENTS = sorted(p.stem for p in SCHEMA_FILE.parents[1].glob("*.cpp") if p.stem != "samesum")
 FORMATS = SCHEMA["$defs"]["format"]["enum"]
 HERE = "this machine"
 REMEDY = "run experiments/run again, or delete the file"

@@ -118,7 +118,7 @@ std::string as_text(const Comparison& c) {
               "GB/s");
   for (const Measurement& m : c.measurements) text += row(m, scale);
   const auto& [variant, reason] = c.recommendation;
-  return text + legend(c, scale) + "Use " + short_name(*variant) + ": " + reason + '\n';
+  return text + legend(c, scale) + wrapped("Use " + short_name(*variant) + ": " + reason) + '\n';
 }
 
 std::string as_asked(const CompareOptions& options, const Comparison& c) {

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <sstream>
 
 #include "harness/input.hpp"
 
@@ -147,6 +148,22 @@ std::string left(std::string text, std::size_t width) {
 
 std::string right(std::string text, std::size_t width) {
   return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
+}
+
+std::string wrapped(const std::string& text, std::size_t width, std::size_t indent) {
+  std::istringstream words{text};
+  std::string lines, line, word;
+  while (words >> word) {
+    if (line.empty()) {
+      line = word;
+    } else if (line.size() + 1 + word.size() <= width) {
+      line += ' ' + word;
+    } else {
+      lines += line + '\n';
+      line = std::string(indent, ' ') + word;
+    }
+  }
+  return lines + line;
 }
 
 }  // namespace samesum::harness

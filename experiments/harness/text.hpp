@@ -39,4 +39,8 @@ std::string duration(double seconds);
 std::string left(std::string text, std::size_t width);
 std::string right(std::string text, std::size_t width);
 
+/// The text with a new line, and `indent` blanks, instead of the last blank before each line would be longer
+/// than the width. A word that is longer has a line of its own.
+std::string wrapped(const std::string& text, std::size_t width = 80, std::size_t indent = 2);
+
 }  // namespace samesum::harness

@@ -369,6 +369,14 @@ class Advice : public ::testing::Test {
   }
 };
 
+TEST(Lines, AreWrappedAtBlanksBeforeTheyAreTooLong) {
+  EXPECT_EQ(wrapped("to be or not", 8), "to be or\n  not");
+  EXPECT_EQ(wrapped("to be or not", 7, 0), "to be\nor not");
+  EXPECT_EQ(wrapped("to be or not", 80), "to be or not");
+  EXPECT_EQ(wrapped("incomprehensible it is", 6), "incomprehensible\n  it\n  is");
+  EXPECT_EQ(wrapped(""), "");
+}
+
 TEST_F(Advice, IsTheFastestThatIsSureOfOneUlp) {
   EXPECT_EQ(on({pretend("exact/fp64", 9, 0x1p-53), pretend("tree/kahan/fp64", 2, 0x1p-52),
                 pretend("tree/plain/fp64", 1, 0x1p-51)}),
