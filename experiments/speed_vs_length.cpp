@@ -248,13 +248,20 @@ void measure(Study& study, const Task& task, Benches& benches, std::vector<Speed
 }  // namespace
 
 int main(int argc, char** argv) {
-  Study study{"speed_vs_length", "How fast is each sum, for arrays of every length?",
-              "  speed_vs_length\n"
-              "  speed_vs_length --filter 'exact/*,eigen/*@peer' --longest 20\n"
-              "  speed_vs_length --full --out build/study\n\n"
-              "Times are medians; +- is half of what lies between the 10th and 90th percentile.\n"
-              "Below a method: what it is held to, and whether it holds that (a missed bar is\n"
-              "no failure). Arrays in L2 have 1 MiB, those in DRAM 256 MiB."};
+  Study study{
+      "speed_vs_length",
+      "How fast is each sum, for arrays of every length?",
+      "All methods of a cell sum the same data in turns, after warming up, so that a machine that "
+      "changes its clock treats all alike; their bits are checked before times count. A time is the "
+      "median of 7 or more repeats; +- in the table is half of what lies between the 10th and 90th "
+      "percentile. The method read reads all elements and does nothing else: what memory allows, as "
+      "McCalpin's STREAM 1995 measures it for copies. On a GPU kernels are timed by events. Arrays in "
+      "L2 have 1 MiB, those in DRAM 256 MiB.\n\n"
+      "Below a method: what it is held to, and whether it holds that (a missed bar is no failure).",
+      {"speed"},
+      "  speed_vs_length\n"
+      "  speed_vs_length --filter 'exact/*,eigen/*@peer' --longest 20\n"
+      "  speed_vs_length --full --out build/study"};
   std::string data;
   int longest = 32;
   study.app().add_option("--data", data, "normal, 60 binades or arbitrary bits")->type_name("GLOB,…");

@@ -180,11 +180,20 @@ void measure(Study& study, const Part& part) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Study study{"spread_over_runs", "How many different answers does each variant give?",
-              "  spread_over_runs --filter 'atomic/*,*@peer'\n"
-              "  spread_over_runs --data 'kappa*' --json\n"
-              "  spread_over_runs --full --out build/study\n\nData:" +
-                  datasets_in_words()};
+  Study study{
+      "spread_over_runs",
+      "How many different answers does each variant give?",
+      "Each method sums the same elements again and again, and the different bit patterns among its "
+      "answers are counted, as by Shanmugavelu et al. 2024. From run to run nothing changes (axis "
+      "runs: at most 100, with more threads than cores), or the number of threads, or where in a cache "
+      "line of 64 bytes the elements begin. The axis runs has long arrays, since arrival order varies "
+      "where threads work side by side for long enough.\n\n"
+      "Exit code 1 if a method gave a second answer where its promise forbids one.",
+      {"spread"},
+      "  spread_over_runs --filter 'atomic/*,*@peer'\n"
+      "  spread_over_runs --data 'kappa*' --json\n"
+      "  spread_over_runs --full --out build/study\n\nData:" +
+          datasets_in_words()};
   std::string data = "normal,60 binades";
   study.app().add_option("--data", data, "Which (default normal,60 binades)")->type_name("GLOB,…");
   return study.run(argc, argv, [&](Study& s) {

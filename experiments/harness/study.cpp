@@ -1,6 +1,7 @@
 #include "harness/study.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -47,6 +48,37 @@ std::string in_words(const Json& key) {
   return words;
 }
 
+// --- help ------------------------------------------------------------------------------------------
+
+constexpr std::size_t columns = 80;
+
+/// The text with so many blanks before each line.
+std::string indented(const std::string& text, std::size_t blanks) {
+  std::istringstream in{text};
+  std::string all;
+  for (std::string line; std::getline(in, line);) all += std::string(blanks, ' ') + line + '\n';
+  return all;
+}
+
+/// Lines of one paragraph; an empty line separates it from the next.
+std::string paragraphs(const std::string& text) {
+  const std::size_t end = text.find("\n\n");
+  const std::string first = indented(wrapped(text.substr(0, end), columns - 2, 0), 2);
+  return end == text.npos ? first : first + '\n' + paragraphs(text.substr(end + 2));
+}
+
+/// What each column of such rows means and which unit it has.
+std::string columns_in_words(const Schema& schema, const std::string& kind) {
+  constexpr std::size_t name_width = 20;
+  std::string text = wrapped("Rows of kind \"" + kind + "\": " + schema.meaning(kind), columns, 2) + '\n';
+  for (const Schema::Column& c : schema.columns(kind)) {
+    const std::string meaning = (c.required ? "" : "(not in every row) ") + c.meaning;
+    std::string entry = indented(wrapped(meaning, columns - name_width, 0), name_width);
+    text += entry.replace(0, name_width, left("  " + c.name, name_width));
+  }
+  return text;
+}
+
 /// CLI11 takes -1 for 2^64 - 1.
 std::string is_seed(const std::string& text) {
   const bool digits = text.find_first_not_of("0123456789") == text.npos && text.size() <= 18;
@@ -60,16 +92,23 @@ std::string is_seed(const std::string& text) {
 
 }  // namespace
 
-Study::Study(const std::string& name, const std::string& question, const std::string& examples)
-    : name_{name}, question_{question}, app_{std::make_unique<CLI::App>(question, name)} {
+Study::Study(const std::string& name, const std::string& question, const std::string& method,
+             const std::vector<std::string>& kinds, const std::string& examples, const Schema& schema)
+    : name_{name},
+      question_{question},
+      kinds_{kinds},
+      schema_{schema},
+      app_{std::make_unique<CLI::App>(wrapped(question, columns, 0), name)} {
   CLI::Option* quick = app_->add_flag("--quick", quick_, "A minute or less on 2 cores (default)");
   app_->add_flag("--full", full_, "Everything: tens of minutes")->excludes(quick);
   app_->add_option("--seed", seed_, "Of the data (default 1)")->type_name("N")->check(is_seed, "");
   app_->add_option("--filter", filter_, "Methods, as in samesum compare --methods")->type_name("GLOB,…");
   app_->add_option("--out", folder_, "Append rows to a file there, skip those it has")->type_name("DIR");
   app_->add_flag("--json", json_, "Print rows as lines of JSON");
-  app_->footer("--out DIR writes DIR/" + name + ".jsonl; the same command continues it.\n\nExamples:\n" +
-               examples +
+  std::string footer = "How it is measured:\n" + paragraphs(method);
+  for (const std::string& kind : kinds) footer += '\n' + columns_in_words(schema, kind);
+  app_->footer(footer + "\n--out DIR writes DIR/" + name +
+               ".jsonl; the same command continues it.\n\nExamples:\n" + examples +
                "\n\nExit codes: 0; 1 if a bound, a promise or a bit is broken; 2 for wrong usage.");
 }
 
@@ -112,6 +151,8 @@ Json Study::row(const Json& key, const std::function<Json()>& measure) {
   const std::string line = json_line(row);
   if (!line.starts_with(begins))
     throw std::logic_error{"the row " + line + " has another key than " + begins};
+  if (const std::string why = problem(row); !why.empty())
+    throw std::logic_error{"the row " + line + " does not fit the schema: " + why};
   write(line);
   return row;
 }
@@ -122,8 +163,7 @@ void Study::print(const std::string& line) {
 
 void Study::fail(const std::string& why) {
   failed_ = true;
-  progress_.clear();
-  std::cerr << name_ << ": check failed: " << printable(why) << std::endl;
+  warn("check failed: " + why);
 }
 
 void Study::begin() {
@@ -136,29 +176,51 @@ void Study::begin() {
 }
 
 void Study::continue_or_replace(const Json& header) {
-  std::ifstream in{path_, std::ios::binary};
-  const bool exists = in.is_open();
-  std::uintmax_t whole = 0;  // bytes, up to the end of the last line that is one
-  for (std::string line; std::getline(in, line) && !in.eof();) {
-    const Json object = parse_object(line);
-    if (object.is_null() || (whole == 0 && without_date(object) != without_date(header))) break;
-    if (whole > 0) lines_.insert(line);
-    whole += line.size() + 1;
-  }
-  in.close();
-  if (whole > 0) {
-    fs::resize_file(path_, whole);  // without the line that was being written when the process was killed
-  } else {
-    if (exists) {
-      fs::rename(path_, path_ + ".old");
-      std::cerr << name_ << ": " << printable(path_)
-                << ": of other settings, another machine or build: moved to " << printable(path_) << ".old"
-                << std::endl;
-    }
-    write_file(path_, json_line(header));
-  }
+  if (!continues(header)) write_file(path_, json_line(header));
   file_.reset(std::fopen(path_.c_str(), "ab"));
   if (!file_) cannot_write(path_, std::strerror(errno));
+}
+
+/// Whether there is a file with this header. Its rows are taken over, but for lines that are broken: it is
+/// said where and how, and nobody else shall meet them.
+bool Study::continues(const Json& header) {
+  std::ifstream in{path_, std::ios::binary};
+  if (!in.is_open()) return false;
+  std::string line;
+  std::getline(in, line);
+  if (const Json old = parse_object(line); without_date(old) != without_date(header)) {
+    fs::rename(path_, path_ + ".old");
+    warn(path_ + (old.is_null() ? ":1: is no JSON object" : ": of other settings, another machine or build") +
+         ": moved to " + path_ + ".old");
+    return false;
+  }
+  bool whole = !in.eof();
+  std::string kept = line + '\n';
+  for (int number = 2; std::getline(in, line); ++number) {
+    const std::string why = in.eof() ? "ends before its end" : problem(parse_object(line));
+    if (why.empty()) {
+      lines_.insert(line);
+      kept += line + '\n';
+    } else {
+      warn(path_ + ':' + std::to_string(number) + ": " + why + ": skipped, to be measured again");
+      whole = false;
+    }
+  }
+  if (!whole) write_file(path_, kept);
+  return true;
+}
+
+/// What keeps the object from being a row of this experiment, or "".
+std::string Study::problem(const Json& row) const {
+  if (row.is_null()) return "is no JSON object";
+  const std::string kind = row.contains("kind") && row["kind"].is_string() ? row["kind"] : Json("");
+  if (std::ranges::count(kinds_, kind) == 0) return "is no row of this experiment";
+  return schema_.problem(row, kind);
+}
+
+void Study::warn(const std::string& message) const {
+  progress_.clear();
+  std::cerr << name_ << ": " << one_line(message) << std::endl;
 }
 
 void Study::write(const std::string& line) {
@@ -176,8 +238,7 @@ void Study::put(const std::string& text) {
 }
 
 int Study::refuse(const std::string& message) const {
-  progress_.clear();
-  std::cerr << name_ << ": " << one_line(message) << std::endl;
+  warn(message);
   return bad_usage;
 }
 

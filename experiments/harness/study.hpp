@@ -7,9 +7,11 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "harness/progress.hpp"
 #include "harness/results.hpp"
+#include "harness/schema.hpp"
 
 namespace CLI {
 class App;
@@ -19,8 +21,12 @@ namespace samesum::harness {
 
 class Study {
  public:
-  /// The name is that of the program, of its file of results and in their header; each example is a line.
-  Study(const std::string& name, const std::string& question, const std::string& examples);
+  /// The name is that of the program, of its file of results and in their header. The method says in a
+  /// paragraph or two how the question is answered, with sources; the kinds are those of the rows, which the
+  /// schema describes; each example is a line.
+  Study(const std::string& name, const std::string& question, const std::string& method,
+        const std::vector<std::string>& kinds, const std::string& examples,
+        const Schema& schema = harness::schema());
   ~Study();
   Study(const Study&) = delete;
   Study& operator=(const Study&) = delete;
@@ -39,8 +45,9 @@ class Study {
   /// So many rows are to come.
   void expect(std::size_t rows) { expected_ += rows; }
 
-  /// The row that begins with these fields: from the file if it is there, else measured now, and written.
-  /// What is measured may name the key's fields again, with the same values.
+  /// The row that begins with these fields: from the file if it is there, else measured now, and written at
+  /// once, so that nothing is lost but the row under way when the program is stopped. What is measured may
+  /// name the key's fields again, with the same values; the whole fits the schema of its kind.
   Json row(const Json& key, const std::function<Json()>& measure);
 
   /// A line of the table, for readers; nothing where rows are printed for programs.
@@ -56,11 +63,16 @@ class Study {
 
   void begin();
   void continue_or_replace(const Json& header);
+  bool continues(const Json& header);
+  std::string problem(const Json& row) const;
+  void warn(const std::string& message) const;
   void write(const std::string& line);
   void put(const std::string& text);
   int refuse(const std::string& message) const;
 
   std::string name_, question_;
+  std::vector<std::string> kinds_;
+  const Schema& schema_;
   std::unique_ptr<CLI::App> app_;
   bool quick_ = false, full_ = false, json_ = false;
   std::uint64_t seed_ = 1;

@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 
 #include "harness/commands.hpp"
 #include "harness/schema.hpp"
@@ -28,11 +30,26 @@ struct Outcome {
 
 Json key_of(int i) { return {{"kind", "square"}, {"i", i}}; }
 
+const Schema& schema_of_squares() {
+  static const Schema schema{Json::parse(R"({"$defs": {"square": {
+    "description": "A number and its square",
+    "properties": {"kind": {"const": "square"},
+                   "i": {"description": "What is squared, in m", "type": "integer"},
+                   "square": {"description": "The square of it, in m^2", "type": "integer"}},
+    "required": ["kind", "i", "square"], "additionalProperties": false}}})")};
+  return schema;
+}
+
+Study study_of_squares() {
+  return {"squares",  "How large are squares?", "By the rule of the rectangle (Euclid, book I).",
+          {"square"}, "  squares --quick",      schema_of_squares()};
+}
+
 /// An experiment that squares the numbers below `rows`, as if from the command line.
 Outcome squares(std::vector<const char*> arguments, int rows = 4) {
   arguments.insert(arguments.begin(), "squares");
   int measured = 0;
-  Study study{"squares", "How large are squares?", "  squares --quick"};
+  Study study = study_of_squares();
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
   const int code = study.run(static_cast<int>(arguments.size()), arguments.data(), [&](Study& s) {
@@ -44,6 +61,15 @@ Outcome squares(std::vector<const char*> arguments, int rows = 4) {
   });
   const std::string out = ::testing::internal::GetCapturedStdout();
   return {code, measured, out, ::testing::internal::GetCapturedStderr()};
+}
+
+int code_of(const std::function<void(Study&)>& experiment, std::string& err) {
+  Study study = study_of_squares();
+  const char* arguments[] = {"squares"};
+  ::testing::internal::CaptureStderr();
+  const int code = study.run(1, arguments, experiment);
+  err = ::testing::internal::GetCapturedStderr();
+  return code;
 }
 
 // --- what is printed -----------------------------------------------------------------------------
@@ -67,7 +93,7 @@ TEST(AStudy, PrintsForProgramsWhatItWritesToItsFile) {
 
 TEST(AStudy, BeginsItsFileWithAHeaderThatFitsTheSchema) {
   for (const char* name : {"error_vs_length", "spread_over_runs", "speed_vs_length"}) {
-    Study study{name, "Why?", ""};
+    Study study{name, "Why?", "", {"square"}, "", schema_of_squares()};
     ::testing::internal::CaptureStdout();
     const std::vector<const char*> arguments{name, "--full", "--seed", "7", "--filter", "exact", "--json"};
     EXPECT_EQ(study.run(static_cast<int>(arguments.size()), arguments.data(),
@@ -92,6 +118,9 @@ TEST(AStudy, ExplainsItselfIn80Columns) {
   EXPECT_EQ(o.measured, 0);
   EXPECT_THAT(o.err, IsEmpty());
   EXPECT_THAT(o.out, HasSubstr("How large are squares?"));
+  EXPECT_THAT(o.out, HasSubstr("How it is measured:\n  By the rule of the rectangle (Euclid, book I).\n"));
+  EXPECT_THAT(o.out, HasSubstr("Rows of kind \"square\": A number and its square\n"));
+  EXPECT_THAT(o.out, HasSubstr("\n  square            The square of it, in m^2\n"));
   EXPECT_THAT(o.out, HasSubstr("Examples:\n  squares --quick\n"));
   for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
 }
@@ -128,24 +157,102 @@ TEST_F(AResultsFile, GivesRowsThatItHasToProgramsToo) {
   EXPECT_EQ(lines(run({"--json"}, 4).out).size(), 5u);
 }
 
-TEST_F(AResultsFile, LosesALineThatWasTorn) {
-  run();
-  const std::string whole = text();
-  for (const std::size_t cut : {1u, 2u, 20u}) {
-    replace(whole.substr(0, whole.size() - cut));
-    EXPECT_EQ(run().measured, 1) << cut;
-    EXPECT_EQ(text(), whole) << cut;
+/// Each line that is broken is named with what is wrong, and gone from the file before anything is measured.
+class ABrokenLine : public AResultsFile {
+ protected:
+  ABrokenLine() { run(), whole_ = text(); }
+
+  /// The file with that in the place of line 4, the row of 2.
+  std::string with(const std::string& line) const {
+    const std::size_t at = whole_.find(R"({"kind":"square","i":2)");
+    return std::string{whole_}.replace(at, whole_.find('\n', at) - at, line);
   }
+  void expect_complaint(const std::string& broken, const std::string& complaint) const {
+    replace(broken);
+    const Outcome o = run();
+    EXPECT_EQ(o.code, 0) << broken;
+    EXPECT_EQ(o.measured, 1) << broken;
+    EXPECT_THAT(lines(o.err),
+                ElementsAre("squares: " + file_ + complaint + ": skipped, to be measured again"));
+    std::vector<std::string> found = lines(text()), expected = lines(whole_);
+    EXPECT_THAT(found, ::testing::UnorderedElementsAreArray(expected)) << broken;
+    EXPECT_EQ(run().measured, 0);
+    EXPECT_THAT(run().err, IsEmpty());
+  }
+
+  std::string whole_;
+};
+
+TEST_F(ABrokenLine, AtTheEndIsMeasuredAgain) {
+  for (const std::size_t cut : {1u, 2u, 20u})
+    expect_complaint(whole_.substr(0, whole_.size() - cut), ":5: ends before its end");
 }
 
-TEST_F(AResultsFile, IsMeasuredAgainFromALineThatIsBroken) {
-  run();
-  const std::string whole = text();
-  std::string broken = whole;
-  broken.replace(whole.find(R"({"kind":"square","i":2)"), 5, "\0\0\0\0\0", 5);
-  replace(broken);
-  EXPECT_EQ(run().measured, 2);
-  EXPECT_EQ(text(), whole);
+TEST_F(ABrokenLine, InTheMiddleIsMeasuredAgainAndNoOther) {
+  const std::string zeros(20, '\0');
+  for (const std::string& garbage : {std::string{}, zeros, std::string{"\xff\xfe"}, std::string{"[1]"},
+                                     std::string{R"({"kind":"square","i":2,"squ)"}})
+    expect_complaint(with(garbage), ":4: is no JSON object");
+}
+
+TEST_F(ABrokenLine, IsOneThatDoesNotFitTheSchema) {
+  expect_complaint(with(R"({"kind":"square","i":2})"), ":4: square: has no square");
+  expect_complaint(with(R"({"kind":"square","i":2,"square":"4"})"), ":4: square.square: is no integer");
+  expect_complaint(with(R"({"kind":"square","i":2,"square":4,"cube":8})"), ":4: square: has an unknown cube");
+  expect_complaint(with(R"({"kind":"cube","i":2,"square":4})"), ":4: is no row of this experiment");
+  expect_complaint(with(R"({"kind":2,"i":2,"square":4})"), ":4: is no row of this experiment");
+  expect_complaint(with(R"({"i":2,"square":4})"), ":4: is no row of this experiment");
+}
+
+TEST_F(ABrokenLine, IsGoneBeforeAnythingIsMeasured) {
+  replace(with("garbage"));
+  EXPECT_EQ(run({}, 1).measured, 0) << "which needs one good row, and begins";
+  EXPECT_THAT(text(), ::testing::Not(HasSubstr("garbage")));
+  EXPECT_EQ(lines(text()).size(), 4u);
+}
+
+TEST_F(ABrokenLine, ThatIsTheHeaderMovesTheFileAside) {
+  replace("{" + whole_);
+  const Outcome o = run();
+  EXPECT_EQ(o.measured, 4);
+  EXPECT_THAT(lines(o.err),
+              ElementsAre("squares: " + file_ + ":1: is no JSON object: moved to " + file_ + ".old"));
+  EXPECT_EQ(read(file_ + ".old"), "{" + whole_);
+}
+
+/// Ctrl-C and kill end the program wherever it is: at the third row here.
+TEST_F(AResultsFile, LosesOnlyTheRowUnderWayWhenTheProgramIsStopped) {
+  for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
+    std::filesystem::remove_all(out_);
+    int under_way[2];
+    ASSERT_EQ(pipe(under_way), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      Study study = study_of_squares();
+      const char* arguments[] = {"squares", "--out", out_.c_str(), "--json"};
+      std::freopen("/dev/null", "w", stdout);
+      study.run(4, arguments, [&](Study& s) {
+        for (int i = 0; i < 4; ++i)
+          s.row(key_of(i), [&] {
+            if (i == 2 && write(under_way[1], "", 1) == 1) pause();
+            return Json{{"square", i * i}};
+          });
+      });
+      _exit(0);
+    }
+    char third;
+    ASSERT_EQ(::read(under_way[0], &third, 1), 1);
+    kill(child, signal);
+    int status = 0;
+    waitpid(child, &status, 0);
+    close(under_way[0]), close(under_way[1]);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal);
+    EXPECT_EQ(lines(text()).size(), 3u) << "the header and two rows";
+    const Outcome o = run();
+    EXPECT_EQ(o.measured, 2);
+    EXPECT_THAT(o.err, IsEmpty());
+    EXPECT_EQ(lines(text()).size(), 5u);
+  }
 }
 
 TEST_F(AResultsFile, WithAnotherHeaderIsMovedAsideAndThatIsSaid) {
@@ -195,11 +302,15 @@ TEST_F(AResultsFile, TellsKeysApartThatBeginAlike) {
 }
 
 TEST(ARow, HasTheKeyThatItIsFoundBy) {
-  Study study{"squares", "", ""};
-  const char* arguments[] = {"squares"};
-  ::testing::internal::CaptureStderr();
-  EXPECT_EQ(study.run(1, arguments, [](Study& s) { s.row(key_of(1), [] { return key_of(2); }); }), 2);
-  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("another key"));
+  std::string err;
+  EXPECT_EQ(code_of([](Study& s) { s.row(key_of(1), [] { return key_of(2); }); }, err), 2);
+  EXPECT_THAT(err, HasSubstr("another key"));
+}
+
+TEST(ARow, FitsTheSchemaOfItsKind) {
+  std::string err;
+  EXPECT_EQ(code_of([](Study& s) { s.row(key_of(1), [] { return Json{{"cube", 1}}; }); }, err), 2);
+  EXPECT_THAT(err, HasSubstr("does not fit the schema: square: has no square"));
 }
 
 // --- what goes wrong -----------------------------------------------------------------------------
@@ -229,15 +340,6 @@ TEST(AStudy, RefusesWrongUsageInOneLine) {
     EXPECT_THAT(o.err, HasSubstr(message));
     EXPECT_EQ(lines(o.err).size(), 1u) << o.err;
   }
-}
-
-int code_of(const std::function<void(Study&)>& experiment, std::string& err) {
-  Study study{"squares", "", ""};
-  const char* arguments[] = {"squares"};
-  ::testing::internal::CaptureStderr();
-  const int code = study.run(1, arguments, experiment);
-  err = ::testing::internal::GetCapturedStderr();
-  return code;
 }
 
 TEST(AStudy, ExitsWith1WhereSomethingWasBrokenAndSaysWhat) {
