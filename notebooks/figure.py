@@ -1,16 +1,24 @@
-"""A figure: lines or bars that menus choose from, as a specification for plotly and as a static SVG."""
+"""A figure: lines, points or bars that menus choose from, or a picture as it is. As plotly's traces and as static SVG."""
 
 import dataclasses
 import html
 import json
 import math
 
+DIAGONAL = 0.5**0.5
+# (turn from the top, size) of each corner
+POLYGONS = {"square": [((2 * k + 1) / 8, 1.2) for k in range(4)], "diamond": [(k / 4, 1.3) for k in range(4)],
+            "triangle-up": [(k / 3, 1.3) for k in range(3)], "triangle-down": [(k / 3 + 0.5, 1.3) for k in range(3)],
+            "star": [(k / 10, 0.6 if k % 2 else 1.5) for k in range(10)],
+            "pentagon": [(k / 5, 1.2) for k in range(5)], "hexagon": [(k / 6, 1.2) for k in range(6)]}
+STROKES = {"cross": [(1, 0), (0, 1)], "x": [(DIAGONAL, DIAGONAL), (DIAGONAL, -DIAGONAL)]}
 SVG_DASHES = {"solid": "", "dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3", "longdash": "11 4"}
 
 
 @dataclasses.dataclass
 class Series:
-    """One line, or with `text` one bar for each x. `on` says which choice of each menu shows it; None means all."""
+    """One line, one cloud of points, or one bar for each x. `on` says which choice of each menu shows it; None means
+    all. `text` is what a bar, or a point under the pointer, says."""
 
     name: str
     x: list
@@ -19,7 +27,7 @@ class Series:
     on: tuple
     dash: str = "solid"
     symbol: str = "circle"
-    faint: bool = False  # a bound: thin, dotted, in no legend
+    faint: bool = False  # a bound or a frontier: a thin, dotted line, in no legend
     text: list = None
 
 
@@ -33,6 +41,10 @@ class Figure:
     y_titles: dict  # by choice of the last menu; None for all
     note: str = ""
     bars: bool = False
+    points: bool = False  # a scatter: no lines but the faint ones
+    x_kind: str = "log2"  # or log10, linear
+    y_kind: str = "log10"
+    picture: str = ""  # an SVG that stands for itself: no menus, no series
 
     def chosen(self):
         """The first choice of each menu for which there is something to see, given those before it."""
@@ -51,24 +63,30 @@ class Figure:
     def plotly(self):
         """The traces, the menus that choose among them, and the axes: page.js does the rest."""
         return {"menus": [{"label": label, "values": values} for label, values in self.menus],
-                "start": self.chosen(), "bars": self.bars, "x": self.x_title, "y": self.y_titles,
-                "traces": [trace(s, self.bars) for s in self.series]}
+                "start": self.chosen(), "shape": "bars" if self.bars else "points" if self.points else "lines",
+                "x": self.x_title, "y": self.y_titles, "kinds": [self.x_kind, self.y_kind],
+                "traces": [trace(self, s) for s in self.series]}
 
 
 def short(x):
     return None if x is None else float(f"{x:.4g}")
 
 
-def trace(s, bars):
-    if bars:
+def trace(figure, s):
+    if figure.bars:
         return {"on": s.on, "name": s.name, "type": "bar", "orientation": "h", "x": s.x, "y": s.y, "text": s.text,
                 "marker": {"color": s.colour}}
-    t = {"on": s.on, "name": s.name, "x": s.x, "y": [short(y) for y in s.y]}
+    x = s.x if figure.x_kind == "log2" else [short(x) for x in s.x]
+    t = {"on": s.on, "name": s.name, "x": x, "y": [short(y) for y in s.y]}
+    if s.text:
+        t["hovertext"] = s.text
     if s.faint:
         return t | {"mode": "lines", "line": {"color": s.colour, "dash": "dot", "width": 1}, "opacity": 0.75,
                     "showlegend": False}
-    return t | {"mode": "lines+markers", "line": {"color": s.colour, "dash": s.dash, "width": 2},
-                "marker": {"symbol": s.symbol, "size": 7, "color": s.colour}}
+    t["marker"] = {"symbol": s.symbol, "size": 9 if figure.points else 7, "color": s.colour}
+    if figure.points:
+        return t | {"mode": "markers"}
+    return t | {"mode": "lines+markers", "line": {"color": s.colour, "dash": s.dash, "width": 2}}
 
 
 # --- the same as SVG: for paper, and where there are no scripts -------------------------------------------------
@@ -108,15 +126,59 @@ class Drawing:
         tip = f"<title>{html.escape(title)}</title>" if title else ""
         self.add(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{fill}" fill-opacity="0.85">{tip}</circle>')
 
+    def symbol(self, x, y, radius, kind, fill, title=""):
+        """plotly's symbols: polygons, or strokes that meet in the middle."""
+        if kind == "circle":
+            return self.circle(x, y, radius, fill, title)
+        tip = f"<title>{html.escape(title)}</title>" if title else ""
+        if kind in STROKES:
+            path = "".join(f"M{x - radius * c:.1f} {y - radius * s:.1f}L{x + radius * c:.1f} {y + radius * s:.1f}"
+                           for c, s in STROKES[kind])
+            return self.add(f'<path d="{path}" stroke="{fill}" stroke-width="2.4">{tip}</path>')
+        corners = POLYGONS[kind]
+        path = "L".join(f"{x + radius * size * math.sin(math.tau * turn):.1f} "
+                        f"{y - radius * size * math.cos(math.tau * turn):.1f}" for turn, size in corners)
+        self.add(f'<path d="M{path}Z" fill="{fill}" fill-opacity="0.85">{tip}</path>')
+
     def done(self):
         return "\n".join(self.parts + ["</svg>"])
 
 
-def decades(values):
-    """Whole powers of ten around them, and those to be labelled."""
-    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-    high = max(high, low + 1)
-    return low, high, range(low, high + 1, max(1, (high - low) // 6))
+def drawn(v, kind):
+    return v is not None and (kind == "linear" or v > 0)
+
+
+class Axis:
+    """Where a value lies, from 0 to 1, and what is labelled."""
+
+    def __init__(self, kind, values, most):
+        self.kind = kind
+        at = [self.scaled(v) for v in values]
+        low, high = min(at), max(at)
+        if kind == "log10" or (kind == "linear" and low == high):
+            low, high = math.floor(low), math.ceil(high)
+            high = max(high, low + 1)
+        step = (nice((high - low) / most) if kind == "linear"
+                else max(1, math.ceil((math.floor(high) - math.ceil(low)) / most)))
+        if kind == "linear":
+            low, high = math.floor(low / step) * step, math.ceil(high / step) * step
+        self.low, self.high = low, max(high, low + 1e-9)
+        self.ticks = [step * k for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+
+    def scaled(self, v):
+        return {"log2": math.log2, "log10": math.log10, "linear": float}[self.kind](v)
+
+    def place(self, scaled):
+        return (scaled - self.low) / (self.high - self.low)
+
+    def label(self, tick):
+        return f"{tick:g}" if self.kind == "linear" else self.kind[3:] + superscript(tick)
+
+
+def nice(step):
+    """1, 2 or 5 times a power of ten, and no less than that."""
+    power = 10.0 ** math.floor(math.log10(step))
+    return next(k * power for k in (1, 2, 5, 10) if k * power >= step * (1 - 1e-9))
 
 
 def apart(wanted, distance, low, high):
@@ -130,51 +192,78 @@ def apart(wanted, distance, low, high):
 
 
 def svg_lines(figure):
-    shown = [s for s in figure.matching(figure.chosen()) if any(y for y in s.y)]
-    drawing = Drawing(WIDTH, HEIGHT, figure.title)
-    points = [(x, y) for s in shown for x, y in zip(s.x, s.y) if y]
+    """Lines and points: labelled at their ends, or in a legend of symbols."""
+    shown = figure.matching(figure.chosen())
+    points = [(x, y) for s in shown for x, y in zip(s.x, s.y) if drawn(x, figure.x_kind) and drawn(y, figure.y_kind)]
     if not points:
         return ""
-    low, high, labelled = decades([y for _, y in points])
-    first, last = math.log2(min(x for x, _ in points)), math.log2(max(x for x, _ in points))
+    x_axis = Axis(figure.x_kind, [x for x, _ in points], 7)
+    y_axis = Axis(figure.y_kind, [y for _, y in points], 7)
+    drawing = Drawing(WIDTH, HEIGHT, figure.title)
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
 
-    def at(x, y):
-        return (LEFT + (right - LEFT) * (math.log2(x) - first) / max(last - first, 1e-9),
-                bottom - (bottom - TOP) * (math.log10(y) - low) / (high - low))
+    def across(scaled):
+        return LEFT + (right - LEFT) * x_axis.place(scaled)
 
-    for exponent in labelled:
-        y = at(2**first, 10.0**exponent)[1]
-        drawing.line(LEFT, y, right, y)
-        drawing.text(LEFT - 6, y + 4, f"10{superscript(exponent)}", "end")
-    for k in range(math.ceil(first), math.floor(last) + 1, max(1, round((last - first) / 7))):
-        x = at(2.0**k, 10.0**low)[0]
-        drawing.line(x, TOP, x, bottom)
-        drawing.text(x, bottom + 17, f"2{superscript(k)}", "middle")
+    def up(scaled):
+        return bottom - (bottom - TOP) * y_axis.place(scaled)
+
+    for tick in y_axis.ticks:
+        drawing.line(LEFT, up(tick), right, up(tick))
+        drawing.text(LEFT - 6, up(tick) + 4, y_axis.label(tick), "end")
+    for tick in x_axis.ticks:
+        drawing.line(across(tick), TOP, across(tick), bottom)
+        drawing.text(across(tick), bottom + 17, x_axis.label(tick), "middle")
     drawing.text((LEFT + right) / 2, HEIGHT - 8, figure.x_title, "middle")
     drawing.text(0, 0, figure.y_title(figure.chosen()), "middle",
                  more=f' transform="translate(14 {(TOP + bottom) / 2:.0f}) rotate(-90)"')
     ends = []
     for s in shown:
-        pieces, open_piece = [], False
-        for x, y in zip(s.x, s.y):
-            if not y:
-                open_piece = False
+        pieces, last = [], None
+        for i, (x, y) in enumerate(zip(s.x, s.y)):
+            if not (drawn(x, figure.x_kind) and drawn(y, figure.y_kind)):
+                pieces.append("M")
                 continue
-            pieces.append(("L" if open_piece else "M") + "{:.1f} {:.1f}".format(*at(x, y)))
-            open_piece = True
-            if not s.faint:
-                drawing.circle(*at(x, y), 2.6, s.colour)
-        dashes = SVG_DASHES["dot" if s.faint else s.dash]
-        drawing.add(f'<path d="{"".join(pieces)}" fill="none" stroke="{s.colour}" stroke-width="{1 if s.faint else 2}"'
-                    + (f' stroke-dasharray="{dashes}"' if dashes else "") + "/>")
+            at = across(x_axis.scaled(x)), up(y_axis.scaled(y))
+            pieces += ["{:.1f} {:.1f}".format(*at), "L"]
+            last = at
+            if figure.points and not s.faint:
+                drawing.symbol(*at, 4.2, s.symbol, s.colour, s.text[i] if s.text else s.name)
+            elif not s.faint:
+                drawing.circle(*at, 2.6, s.colour)
+        if not last:
+            continue
+        if s.faint or not figure.points:
+            drawing.add(f'<path d="{curve(pieces)}" fill="none" stroke="{s.colour}" '
+                        f'stroke-width="{1 if s.faint else 2}"' + dashed("dot" if s.faint else s.dash) + "/>")
         if not s.faint:
-            ends.append((at(*[(x, y) for x, y in zip(s.x, s.y) if y][-1]), s))
-    ends.sort(key=lambda end: end[0][1])
-    for ((x, y), s), label in zip(ends, apart([y for (_, y), _ in ends], 14, TOP + 4, bottom)):
-        drawing.line(x + 4, y, right + 10, label, s.colour)
-        drawing.text(right + 13, label + 4, s.name)
+            ends.append((last, s))
+    if not figure.points:
+        ends.sort(key=lambda end: end[0][1])
+    places = ([TOP + 4 + 16 * i for i in range(len(ends))] if figure.points else
+              apart([y for (_, y), _ in ends], 14, TOP + 4, bottom))
+    for ((x, y), s), label in zip(ends, places):
+        if figure.points:
+            drawing.symbol(right + 14, label, 4.2, s.symbol, s.colour)
+        else:
+            drawing.line(x + 4, y, right + 10, label, s.colour)
+        drawing.text(right + (24 if figure.points else 13), label + 4, s.name)
     return drawing.done()
+
+
+def curve(pieces):
+    """A path through places; "L" and "M" between them say how to get there."""
+    path, how = "", "M"
+    for piece in pieces:
+        if piece in ("L", "M"):
+            how = piece
+        else:
+            path += how + piece
+    return path
+
+
+def dashed(dash):
+    return f' stroke-dasharray="{SVG_DASHES[dash]}"' if SVG_DASHES[dash] else ""
 
 
 def svg_bars(figure):
@@ -196,6 +285,8 @@ def svg_bars(figure):
 
 
 def svg(figure):
+    if figure.picture:
+        return figure.picture
     return svg_bars(figure) if figure.bars else svg_lines(figure)
 
 

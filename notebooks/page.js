@@ -3,40 +3,58 @@
 document.documentElement.classList.add("scripted");
 const dark = matchMedia("(prefers-color-scheme: dark)"), narrow = matchMedia("(max-width: 44rem)"), redraws = [];
 
+// What plotly needs to know of an axis: at most so many ticks, at whole powers where it is logarithmic.
+function scale(kind, values, most) {
+  if (kind === "linear") return {type: "linear", nticks: most};
+  const seen = values.filter(v => v > 0), low = Math.min(...seen), high = Math.max(...seen);
+  if (kind === "log10") {
+    const decades = Math.log10(high / low);
+    return {type: "log", exponentformat: "power", ...(decades > 1.5 && {dtick: Math.ceil(decades / most)})};
+  }
+  const first = Math.ceil(Math.log2(low)), last = Math.floor(Math.log2(high));
+  const step = Math.max(1, Math.ceil((last - first) / most));
+  const ticks = Array.from({length: Math.floor((last - first) / step) + 1}, (_, i) => first + i * step);
+  return {type: "log", tickvals: ticks.map(k => 2 ** k), ticktext: ticks.map(k => `2<sup>${k}</sup>`)};
+}
+
 function layout(spec, chosen, traces) {
   const css = getComputedStyle(document.documentElement), colour = name => css.getPropertyValue(name).trim();
   const shown = traces.filter(t => t.showlegend !== false), size = narrow.matches ? 11 : 13;
   const axis = {gridcolor: colour("--grid"), linecolor: colour("--grid"), zeroline: false, fixedrange: narrow.matches,
                 automargin: true, title: {font: {size}, standoff: 8}};
-  const under = narrow.matches && !spec.bars;
+  const bars = spec.shape === "bars", under = narrow.matches && !bars;
   const result = {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: {color: colour("--ink"), size, family: getComputedStyle(document.body).fontFamily},
-    margin: {l: 8, r: spec.bars ? 50 : 12, t: 8, b: 8}, hovermode: spec.bars ? "closest" : "x unified",
+    margin: {l: 8, r: bars ? 50 : 12, t: 8, b: 8}, hovermode: spec.shape === "lines" ? "x unified" : "closest",
     dragmode: narrow.matches ? false : "zoom",
     hoverlabel: {namelength: -1, bgcolor: colour("--box"), bordercolor: colour("--grid"),
                  font: {color: colour("--ink")}},
-    showlegend: !spec.bars, xaxis: {...axis, title: {...axis.title, text: spec.x}},
+    showlegend: !bars, xaxis: {...axis, title: {...axis.title, text: spec.x}},
     yaxis: {...axis, title: {...axis.title, text: spec.y[chosen.at(-1)] ?? spec.y.null}},
     legend: under ? {orientation: "h", x: 0, y: -0.2, yanchor: "top", yref: "paper"} : {x: 1.02, y: 1, yanchor: "top"},
-    height: spec.bars ? 90 + 22 * shown.length : under ? 380 + 14 * shown.length : 430};
-  if (spec.bars) {
+    height: bars ? 90 + 22 * shown.length : under ? 380 + 14 * shown.length : 430};
+  if (bars) {
     result.xaxis.rangemode = "tozero";
     result.yaxis.title.text = "";
     result.bargap = 0.3;
     return result;
   }
-  const powers = traces.flatMap(t => t.x).map(Math.log2);
-  const low = Math.ceil(Math.min(...powers)), high = Math.floor(Math.max(...powers));
-  const heights = traces.flatMap(t => t.y).filter(y => y > 0).map(Math.log10);
-  const decades = Math.max(...heights) - Math.min(...heights);
-  const step = Math.max(1, Math.ceil((high - low) / (narrow.matches ? 5 : 12)));
-  const ticks = Array.from({length: Math.floor((high - low) / step) + 1}, (_, i) => low + i * step);
-  Object.assign(result.xaxis, {type: "log", hoverformat: ",d", unifiedhovertitle: {text: "n = %{x:,}"},
-                               tickvals: ticks.map(k => 2 ** k), ticktext: ticks.map(k => `2<sup>${k}</sup>`)});
-  Object.assign(result.yaxis, {type: "log", exponentformat: "power"},
-                decades > 1.5 ? {dtick: Math.ceil(decades / 8)} : {});
+  const [across, up] = spec.kinds, counts = across === "log2";
+  Object.assign(result.xaxis, scale(across, traces.flatMap(t => t.x), narrow.matches ? 5 : 12),
+                {hoverformat: counts ? ",d" : ".3g",
+                 unifiedhovertitle: {text: `${spec.x.split(",")[0]} = %{x:${counts ? "," : ".3g"}}`}});
+  Object.assign(result.yaxis, scale(up, traces.flatMap(t => t.y), 8));
   return result;
+}
+
+// What is written beside a bar, or under the pointer.
+function says(shape, trace) {
+  if (shape === "bars")
+    return {textposition: "outside", cliponaxis: false, hovertemplate: "%{y}: %{text}<extra></extra>"};
+  if (shape === "points" && trace.showlegend === false) return {hoverinfo: "skip"};
+  if (trace.hovertext) return {hovertemplate: "%{hovertext}<extra></extra>"};
+  return {hovertemplate: shape === "points" ? "%{fullData.name}: %{x:.3g}, %{y:.3g}<extra></extra>" : "%{y:.3g}"};
 }
 
 function interactive(figure) {
@@ -60,11 +78,9 @@ function interactive(figure) {
       if (!offered.includes(chosen[i])) chosen[i] = offered[0];
       selects[i].replaceChildren(...offered.map(v => new Option(v, v, false, v === chosen[i])));
     });
-    const traces = spec.traces.filter(t => fits(t, chosen.length)).map(t => spec.bars
-      ? {...t, textposition: "outside", cliponaxis: false, hovertemplate: "%{y}: %{text}<extra></extra>"}
-      : {...t, hovertemplate: "%{y:.3g}"});
+    const traces = spec.traces.filter(t => fits(t, chosen.length)).map(t => ({...t, ...says(spec.shape, t)}));
     const last = t => t.y.findLast(y => y !== null) ?? 0;
-    if (!spec.bars) traces.sort((a, b) => last(b) - last(a));  // the legend has the order of the lines' ends
+    if (spec.shape === "lines") traces.sort((a, b) => last(b) - last(a));  // the legend has the order of the ends
     Plotly.react(plot, traces, layout(spec, chosen, traces),
                  {responsive: true, displayModeBar: false});
   }
@@ -72,7 +88,7 @@ function interactive(figure) {
   redraws.push(draw);
 }
 
-document.querySelectorAll("figure").forEach(interactive);
+document.querySelectorAll("figure:has(.live)").forEach(interactive);
 for (const change of [dark, narrow]) change.addEventListener("change", () => redraws.forEach(draw => draw()));
 
 // A table says that it scrolls where it does; paper has all that is folded.

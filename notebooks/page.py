@@ -39,10 +39,12 @@ def state(cell):
 
 
 def figure(f):
-    return (f'<figure id="{f.id}"><figcaption>{e(f.title)}</figcaption><div class=live></div>\n'
-            f"<div class=static><p>{e(', '.join(f.chosen()))}</p>{svg(f)}</div>"
-            + (f"<p class=note>{e(f.note)}</p>" if f.note else "")
-            + f'<script type="application/json">{script_json(f.plotly())}</script></figure>')
+    note = f"<p class=note>{e(f.note)}</p>" if f.note else ""
+    caption = f'<figure id="{f.id}"><figcaption>{e(f.title)}</figcaption>'
+    if f.picture:
+        return f"{caption}<div class=picture>{f.picture}</div>{note}</figure>"
+    return (f"{caption}<div class=live></div>\n<div class=static><p>{e(', '.join(f.chosen()))}</p>{svg(f)}</div>{note}"
+            f'<script type="application/json">{script_json(f.plotly())}</script></figure>')
 
 
 def section(s, shown):

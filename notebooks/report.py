@@ -6,35 +6,46 @@ methods broke a promise or a bound, or gave wrong bits; 2 where a file is not wh
 """
 
 import argparse
+import importlib
 import os
 import pathlib
 import sys
 
-import compare
-import error_vs_length
 import markdown
 import page
 import results
-import speed_vs_length
-import spread_over_runs
+import words
 from section import Table
 
 TITLE = "How wrong, how steady and how fast are sums?"
-NOTEBOOKS = {"error_vs_length": error_vs_length, "spread_over_runs": spread_over_runs,
-             "speed_vs_length": speed_vs_length, "compare": compare}
+# The sections in their order: the questions of results files, and the modules that answer them.
+SECTIONS = ["error_vs_length", "spread_over_runs", "speed_vs_length", "compare"]
+
+
+def section(question, found):
+    return importlib.import_module(question).section([s for s in found.get(question, []) if s.rows])
 
 
 def provenance(sources):
     """A table a machine and build: what was measured there."""
     builds = {}
     for s in sources:
+        if not s.rows:
+            continue
         facts = {key.replace("_", " "): value for key, value in s.header["provenance"].items()}
         date = facts.pop("date")
         builds.setdefault((s.machine, tuple(facts.items())), []).append((s, date))
     for (machine, facts), made in builds.items():
         rows = [[key, "none" if value is None else value] for key, value in facts]
-        rows += [[s.path.name, f"{len(s.rows):,} rows, {mode(s)}{date}"] for s, date in made]
+        rows += [[s.path.name, f"{len(s.rows):,} rows{skipped(s)}, {mode(s)}{date}"] for s, date in made]
         yield Table(machine, ["", ""], rows, words=2)
+    without = [[str(s.path), f"no rows{skipped(s)}"] for s in sources if s.skipped and not s.rows]
+    if without:
+        yield Table("Files without results", ["", ""], without, words=2)
+
+
+def skipped(source):
+    return f", {words.plural(source.skipped, 'corrupt line')} skipped" if source.skipped else ""
 
 
 def mode(source):
@@ -74,7 +85,7 @@ def main(arguments):
               f"{', '.join(passed_over)}", file=sys.stderr)
 
     sources = [s for some in found.values() for s in some]
-    sections = [notebook.section(found[question]) for question, notebook in NOTEBOOKS.items()]
+    sections = [section(question, found) for question in SECTIONS]
     every = [sentence for s in sections for sentence in s.findings]
     top = [sentence for s in sections for sentence in s.findings[: s.headlines]]
     top = top or every[:2] or ["Nothing was measured yet."]
@@ -82,7 +93,7 @@ def main(arguments):
     out = options.out or options.results
     try:
         write(out / "report.md", "\n".join(markdown.text(TITLE, top, sections, machines)) + "\n")
-        write(out / "report.html", page.page(TITLE, top, sections, machines, sources))
+        write(out / "report.html", page.page(TITLE, top, sections, machines, [s for s in sources if s.rows]))
     except OSError as error:
         print(f"report.py: {error}", file=sys.stderr)
         return 2

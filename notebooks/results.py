@@ -1,15 +1,22 @@
-"""Results files: read, checked against the schema, and sorted by question and machine."""
+"""Results files: read, checked line by line against the schema, and sorted by question and machine.
+
+A line that is corrupt or was not written completely is reported with its place and skipped. A file of another
+version of the schema, or of something else, is refused.
+"""
 
 import dataclasses
+import functools
 import json
 import math
 import pathlib
+import sys
 
 import jsonschema
 
 SCHEMA_FILE = pathlib.Path(__file__).parents[1] / "experiments/harness/results.schema.json"
 SCHEMA = json.loads(SCHEMA_FILE.read_text())
 VERSION = SCHEMA["$defs"]["study"]["properties"]["schema"]["const"]
+KINDS = [name for name, about in SCHEMA["$defs"].items() if "const" in about.get("properties", {}).get("kind", {})]
 EXPERIMENTS = sorted(p.stem for p in SCHEMA_FILE.parents[1].glob("*.cpp") if p.stem != "samesum")
 FORMATS = SCHEMA["$defs"]["format"]["enum"]
 HERE = "this machine"
@@ -28,20 +35,23 @@ class Source:
     question: str  # one of EXPERIMENTS, or "compare"
     path: pathlib.Path
     header: dict  # its "provenance", and of an experiment also "mode", "seed", "filter"
-    rows: list
+    rows: list  # of several kinds
+    skipped: int = 0  # lines
+
+    def of(self, kind):
+        return [r for r in self.rows if r["kind"] == kind]
 
 
 def lines_of(path):
-    """The objects of a file with their places. What follows the last end of a line was not written completely."""
+    """The lines of a file with their places; the last one, if it does not end, was not written completely."""
     try:
-        lines = path.read_bytes().split(b"\n")[:-1]
+        *lines, rest = path.read_bytes().split(b"\n")
     except OSError as error:
         raise Refused(f"{path}: {error.strerror}: {REMEDY}") from None
     for i, line in enumerate(lines, 1):
-        try:
-            yield f"{path}:{i}", json.loads(line.decode(), parse_constant=finite, parse_float=finite)
-        except ValueError as error:  # bytes that are not UTF-8 are one too
-            raise Refused(f"{path}:{i}: this is not JSON: {error}: {REMEDY}") from None
+        yield f"{path}:{i}", line, True
+    if rest:
+        yield f"{path}:{len(lines) + 1}", rest, False
 
 
 def finite(text):
@@ -52,38 +62,53 @@ def finite(text):
     return x
 
 
+@functools.cache
 def checker(kind):
     return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": SCHEMA["$defs"]})
 
 
-def check(objects, kind):
-    validator = checker(kind)
-    for place, o in objects:
-        found = o.get("kind") if isinstance(o, dict) else None
-        if found != kind:
-            raise Refused(f"{place}: expected an object of kind '{kind}', not {found!r}: {REMEDY}")
-        for problem in validator.iter_errors(o):
-            raise Refused(f"{place}: {problem.json_path}: {problem.message[:200]}: {REMEDY}")
-    return [o for _, o in objects]
+def problem(o, kinds):
+    """Why this is no object of one of these kinds; None where it is."""
+    kind = o.get("kind") if isinstance(o, dict) else None
+    if kind not in kinds:
+        return f"expected an object of kind {' or '.join(kinds)}, not {kind!r}"
+    first = next(checker(kind).iter_errors(o), None)
+    return first and f"{first.json_path}: {first.message[:200]}"
+
+
+def objects(path, kinds, first=None):
+    """What each line holds, and None for one that is no object of these kinds, which is reported. Without its first
+    line, where that has a kind of its own, nobody knows what a file is."""
+    for i, (place, line, complete) in enumerate(lines_of(path)):
+        try:
+            o = json.loads(line.decode(), parse_constant=finite, parse_float=finite)
+            version = o.get("schema", VERSION) if isinstance(o, dict) else VERSION
+            if version != VERSION:
+                raise Refused(f"{path}: is of schema {version}, and this report reads schema {VERSION}: {REMEDY}")
+            wrong = problem(o, [first] if first and i == 0 else kinds)
+        except ValueError as error:  # bytes that are not UTF-8 are one too
+            wrong = f"this is not JSON: {error}"
+        wrong = wrong if complete else "was not written completely"
+        if wrong and first and i == 0:
+            raise Refused(f"{place}: {wrong}: {REMEDY}")
+        if wrong:
+            print(f"{place}: skipped: {wrong}", file=sys.stderr)
+        yield None if wrong else o
 
 
 def read_comparisons(path, machine):
-    rows = check(list(lines_of(path)), "comparison")
-    return [Source(machine, "compare", path, {"provenance": rows[0]["provenance"]}, rows)] if rows else []
+    lines = list(objects(path, ["comparison"]))
+    rows = [o for o in lines if o]
+    return Source(machine, "compare", path, {"provenance": rows[0]["provenance"]} if rows else {}, rows,
+                  len(lines) - len(rows))
 
 
 def read_experiment(path, machine, experiment):
-    objects = list(lines_of(path))
-    if not objects:
-        return []
-    version = objects[0][1].get("schema") if isinstance(objects[0][1], dict) else None
-    if version != VERSION:
-        raise Refused(f"{path}: is of schema {version}, and this report reads schema {VERSION}: {REMEDY}")
-    header = check(objects[:1], "study")[0]
-    if header["experiment"] != experiment:
+    header, *lines = list(objects(path, [k for k in KINDS if k != "study"], first="study")) or [{}]
+    if header and header["experiment"] != experiment:
         raise Refused(f"{path}: has the results of {header['experiment']}: {REMEDY}")
-    rows = check(objects[1:], experiment.split("_")[0])
-    return [Source(machine, experiment, path, header, rows)] if rows else []
+    rows = [o for o in lines if o]
+    return Source(machine, experiment, path, header, rows, len(lines) - len(rows))
 
 
 def read(folder, committed=None):
@@ -95,8 +120,8 @@ def read(folder, committed=None):
                   for machine in [path.name.split(".")[0]]]
     for machine, question, path in files:
         if path.is_symlink() or path.exists():
-            found[question] += (read_comparisons(path, machine) if question == "compare"
-                                else read_experiment(path, machine, question))
+            found[question].append(read_comparisons(path, machine) if question == "compare"
+                                   else read_experiment(path, machine, question))
     return found
 
 

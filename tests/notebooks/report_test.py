@@ -15,6 +15,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "notebooks"))
 import report  # noqa: E402
+import results  # noqa: E402
 
 PROVENANCE = {"cpu": "A Processor", "hardware_threads": 2, "gpu": None, "os": "An OS", "kernel": "A kernel",
               "compiler": "a compiler", "flags": "-O3", "library_version": "0.1.0", "commit": "unknown",
@@ -319,11 +320,62 @@ class Report(unittest.TestCase):
         self.assertEqual(self.code, 0, self.err)
         self.assertIn("No results yet.", self.page())
 
-    def test_a_line_that_was_not_written_completely_is_not_there(self):
+    # --- what is skipped ----------------------------------------------------------------------------------------
+
+    def skipped(self, reason, told):
+        """The report goes on without that line, and says so in both places."""
+        findings = self.run_as_it_is()
+        self.assertEqual(self.code, 0, self.err)
+        self.assertEqual(self.err.count("\n"), 1, self.err)
+        self.assertIn(reason, self.err)
+        for text in (self.page(), (self.folder / "report.md").read_text()):
+            self.assertIn(told, text)
+        return findings
+
+    def test_a_line_that_was_not_written_completely_is_skipped(self):
         self.run_report()
         with open(self.folder / "error_vs_length.jsonl", "a") as file:
             file.write('{"kind":"error","data":"no')
-        self.assertIn("All 16 errors", self.run_as_it_is())
+        findings = self.skipped("error_vs_length.jsonl:26: skipped: was not written completely",
+                                "24 rows, 1 corrupt line skipped, --quick")
+        self.assertIn("All 16 errors", findings)
+
+    def test_even_if_nothing_but_its_end_is_missing(self):
+        self.run_report()
+        path = self.folder / "error_vs_length.jsonl"
+        path.write_text(path.read_text().removesuffix("\n"))
+        self.skipped("error_vs_length.jsonl:25: skipped: was not written completely", "23 rows, 1 corrupt line skipped")
+
+    def test_a_row_that_does_not_fit_the_schema_is_skipped(self):
+        self.run_report()
+        rows = spreads()
+        rows[1]["runs"] = "ten"
+        self.write(self.folder / "spread_over_runs.jsonl", [header("spread_over_runs")] + rows)
+        findings = self.skipped("spread_over_runs.jsonl:3: skipped: $.runs: ", "17 rows, 1 corrupt line skipped")
+        self.assertIn("in 80 runs", findings)
+
+    def test_a_row_of_no_known_kind_is_skipped(self):
+        self.run_report()
+        self.write(self.folder / "spread_over_runs.jsonl", [header("spread_over_runs"), {"kind": "weather"}] + spreads())
+        self.skipped("spread_over_runs.jsonl:2: skipped: expected an object of kind ", "1 corrupt line skipped")
+
+    def test_what_is_no_json_and_what_is_no_text_is_skipped(self):
+        for line in (b"{", b'{"kind": "\xff"}'):
+            self.run_report()
+            path = self.folder / "results.jsonl"
+            path.write_bytes(line + b"\n" + path.read_bytes())
+            self.skipped("results.jsonl:1: skipped: this is not JSON", "1 rows, 1 corrupt line skipped")
+            path.write_bytes(line + b"\n")
+            self.skipped("results.jsonl:1: skipped: this is not JSON", "no rows, 1 corrupt line skipped")
+
+    def test_numbers_that_are_not_finite_are_skipped(self):
+        self.run_report()
+        for number in ("NaN", "Infinity", "-Infinity", "1e999"):
+            rows = [json.dumps(o) for o in [header("spread_over_runs")] + spreads()]
+            rows[2] = rows[2].replace('"lowest": 1.0', f'"lowest": {number}')
+            (self.folder / "spread_over_runs.jsonl").write_text("\n".join(rows) + "\n")
+            self.skipped(f"spread_over_runs.jsonl:3: skipped: this is not JSON: {number} is not finite",
+                         "1 corrupt line skipped")
 
     # --- what is refused ----------------------------------------------------------------------------------------
 
@@ -337,31 +389,14 @@ class Report(unittest.TestCase):
         self.write(self.folder / "error_vs_length.jsonl", [header("error_vs_length") | {"schema": 3}] + errors())
         self.refused("error_vs_length.jsonl: is of schema 3, and this report reads schema 2: run experiments/run again")
 
-    def test_a_row_that_does_not_fit_the_schema_is_refused_by_its_place(self):
-        rows = spreads()
-        rows[1]["runs"] = "ten"
-        self.write(self.folder / "spread_over_runs.jsonl", [header("spread_over_runs")] + rows)
-        self.refused("spread_over_runs.jsonl:3: $.runs: ")
+    def test_a_file_without_the_line_that_it_begins_with_is_refused(self):
+        self.write(self.folder / "error_vs_length.jsonl", errors())
+        self.refused("error_vs_length.jsonl:1: expected an object of kind study, not 'error': run experiments/run")
         self.assertTrue(self.err.endswith(": run experiments/run again, or delete the file\n"), self.err)
 
-    def test_the_rows_of_another_experiment_are_refused(self):
-        self.write(self.folder / "error_vs_length.jsonl", [header("error_vs_length")] + spreads())
-        self.refused("error_vs_length.jsonl:2: expected an object of kind 'error', not 'spread'")
-
-    def test_what_is_no_json_is_refused(self):
-        (self.folder / "results.jsonl").write_text("{\n")
-        self.refused("results.jsonl:1: this is not JSON")
-
-    def test_numbers_that_are_not_finite_are_refused(self):
-        for number in ("NaN", "Infinity", "-Infinity", "1e999"):
-            rows = [json.dumps(o) for o in [header("spread_over_runs")] + spreads()]
-            rows[2] = rows[2].replace('"lowest": 1.0', f'"lowest": {number}')
-            (self.folder / "spread_over_runs.jsonl").write_text("\n".join(rows) + "\n")
-            self.refused(f"spread_over_runs.jsonl:3: this is not JSON: {number} is not finite")
-
-    def test_what_is_no_text_is_refused(self):
-        (self.folder / "results.jsonl").write_bytes(b'{"kind": "\xff"}\n')
-        self.refused("results.jsonl:1: this is not JSON")
+    def test_the_results_of_another_experiment_are_refused(self):
+        self.write(self.folder / "error_vs_length.jsonl", [header("spread_over_runs")] + spreads())
+        self.refused("error_vs_length.jsonl: has the results of spread_over_runs")
 
     def test_what_cannot_be_read_is_refused(self):
         (self.folder / "speed_vs_length.jsonl").mkdir()
@@ -381,6 +416,11 @@ class Report(unittest.TestCase):
         self.assertEqual(self.code, 0, self.err)
         self.assertEqual(self.err.count("\n"), 1, self.err)
         self.assertIn(": h200.error_vs_length.json, h200.speed.jsonl\n", self.err)
+
+    # --- the sections -------------------------------------------------------------------------------------------
+
+    def test_there_is_a_section_for_each_experiment(self):
+        self.assertEqual(sorted(set(report.SECTIONS) - {"compare"}), results.EXPERIMENTS)
 
     # --- the page -----------------------------------------------------------------------------------------------
 
@@ -407,7 +447,7 @@ class Report(unittest.TestCase):
                 self.assertEqual(len(trace["on"]), len(figure["menus"]))
                 for choice, menu in zip(trace["on"], figure["menus"]):
                     self.assertTrue(choice is None or choice in menu["values"], (choice, menu))
-                name = (trace["y"][0] if figure["bars"] else trace["name"]).removeprefix("bound of ").split("/")[-1]
+                name = (trace["y"][0] if figure["shape"] == "bars" else trace["name"]).removeprefix("bound of ").split("/")[-1]
                 colours.setdefault(name, set()).add((trace.get("line") or trace["marker"])["color"])
         self.assertGreater(len(colours), 4)
         for name, some in colours.items():
@@ -430,7 +470,7 @@ class Report(unittest.TestCase):
         self.run_report()
         for figure in self.figures():
             self.assertRegex(figure["x"], "elements|bit patterns")
-            if not figure["bars"]:
+            if figure["shape"] != "bars":
                 self.assertTrue(all(re.search("ulps|relative|GB/s|µs", t) for t in figure["y"].values()), figure["y"])
 
     def test_carries_the_raw_data(self):
