@@ -14,7 +14,7 @@ def section(sources):
                 "narrower than the data, elements are rounded to it first.", "experiments/run")
     if sources:
         comparisons = [(source.machine, c) for source in sources for c in source.rows]
-        s.findings, s.headlines = list(findings([c for _, c in comparisons])), 0
+        s.findings = list(findings([c for _, c in comparisons]))
         s.tables = [table(machine, c, folded=i > 0) for i, (machine, c) in enumerate(comparisons)]
         s.failures = [f"{machine}, {title(c)}: {failure}" for machine, c in comparisons for failure in c["failures"]]
     return s

@@ -18,7 +18,7 @@ def section(sources):
                 "build/release/bin/error_vs_length --full --out build/study")
     if sources:
         rows = [(source.machine, r) for source in sources for r in source.rows]
-        s.findings, s.headlines = list(findings(rows)), 2
+        s.findings = list(findings(rows))
         s.figures = [figure(rows)]
         s.tables = list(tables(rows))
         s.failures = list(unlike_elsewhere(rows)) + [

@@ -45,14 +45,32 @@ class Figure:
     x_kind: str = "log2"  # or log10, linear
     y_kind: str = "log10"
     picture: str = ""  # an SVG that stands for itself: no menus, no series
+    wanted: dict = dataclasses.field(default_factory=dict)  # {menu: choice} to begin with
 
     def chosen(self):
-        """The first choice of each menu for which there is something to see, given those before it."""
+        """What is wanted of each menu, else the first for which there is something to see, given those before it."""
         choice = ()
-        for i, (_, values) in enumerate(self.menus):
+        for i, (label, values) in enumerate(self.menus):
             fits = {s.on[i] for s in self.matching(choice)}
-            choice += (next(v for v in values if v in fits or None in fits),)
+            first = [self.wanted[label]] if label in self.wanted else []
+            choice += (next(v for v in first + values if v in fits or None in fits),)
         return choice
+
+    def choose(self, wanted):
+        """The same figure, beginning with other choices: {menu: choice}."""
+        menus = dict(self.menus)
+        for label, choice in wanted.items():
+            if choice not in menus.get(label, []):
+                raise ValueError(f"{label!r} has no {choice!r}; there are {menus}")
+        return dataclasses.replace(self, wanted={**self.wanted, **wanted})
+
+    def _repr_html_(self):
+        """What a notebook shows: the picture on a white sheet, and what can be chosen."""
+        about = [f"<b>{html.escape(self.title)}</b>", html.escape(", ".join(self.chosen()))]
+        about += [f"<i>{html.escape(label)}</i>: {html.escape(', '.join(values))}" for label, values in self.menus
+                  if len(values) > 1]
+        return (f'<div style="max-width: 56rem; background: #fff; color: #222; --grid: #e4e4e4">{svg(self)}'
+                + "".join(f"<div>{line}</div>" for line in about + [html.escape(self.note)] if line) + "</div>")
 
     def matching(self, choice):
         return [s for s in self.series if all(a in (None, b) for a, b in zip(s.on, choice))]

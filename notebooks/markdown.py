@@ -31,7 +31,7 @@ def section(s):
 
 def text(title, top, sections, provenance):
     yield f"# {title}\n"
-    yield from (f"- {sentence}" for sentence in top)
+    yield from (f"- **{question}** {sentence}" if question else f"- {sentence}" for question, sentence in top)
     yield ""
     for s in sections:
         yield from section(s)

@@ -70,6 +70,13 @@ function interactive(figure) {
     select.addEventListener("change", () => { chosen[i] = select.value; draw(); });
     return select;
   });
+  const filter = document.createElement("input"), label = document.createElement("label");
+  Object.assign(filter, {type: "search", placeholder: "tree kahan …", spellcheck: false, autocomplete: "off"});
+  label.append("Only methods with", filter);
+  menus.append(label);
+  filter.addEventListener("input", () => draw());
+  const asked = trace => filter.value.toLowerCase().split(/[\s,]+/)
+    .every(word => `${trace.name} ${spec.shape === "bars" ? trace.y : ""}`.toLowerCase().includes(word));
   function draw() {
     // What one menu offers depends on those before it; a choice that there is not any more gives way to the first.
     spec.menus.forEach((menu, i) => {
@@ -78,7 +85,8 @@ function interactive(figure) {
       if (!offered.includes(chosen[i])) chosen[i] = offered[0];
       selects[i].replaceChildren(...offered.map(v => new Option(v, v, false, v === chosen[i])));
     });
-    const traces = spec.traces.filter(t => fits(t, chosen.length)).map(t => ({...t, ...says(spec.shape, t)}));
+    const traces = spec.traces.filter(t => fits(t, chosen.length) && asked(t)).map(t => (
+      {...t, ...says(spec.shape, t), legendgroup: t.name.replace(/^.*bound of /, "")}));
     const last = t => t.y.findLast(y => y !== null) ?? 0;
     if (spec.shape === "lines") traces.sort((a, b) => last(b) - last(a));  // the legend has the order of the ends
     Plotly.react(plot, traces, layout(spec, chosen, traces),
@@ -90,6 +98,36 @@ function interactive(figure) {
 
 document.querySelectorAll("figure:has(.live)").forEach(interactive);
 for (const change of [dark, narrow]) change.addEventListener("change", () => redraws.forEach(draw => draw()));
+
+// A table with some rows is sorted by its column heads: a number where the column has numbers, else text.
+const powers = {"⁰": 0, "¹": 1, "²": 2, "³": 3, "⁴": 4, "⁵": 5, "⁶": 6, "⁷": 7, "⁸": 8, "⁹": 9};
+function value(text) {
+  const power = text.match(/^2([⁰¹²³⁴⁵⁶⁷⁸⁹]+)/);
+  return power ? 2 ** Number([...power[1]].map(c => powers[c]).join("")) : parseFloat(text.replaceAll(",", ""));
+}
+function compare(a, b, numbers) {
+  if (!numbers) return a.localeCompare(b, "en", {numeric: true});
+  const [x, y] = [value(a), value(b)];
+  return Number.isNaN(x) - Number.isNaN(y) || x - y || a.localeCompare(b);
+}
+function sortable(table) {
+  const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
+  if (body.rows.length < 3) return;
+  heads.forEach((head, i) => {
+    const button = document.createElement("button");
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const down = head.ariaSort === "ascending", numbers = head.classList.contains("n");
+      for (const other of heads) other.removeAttribute("aria-sort");
+      head.ariaSort = down ? "descending" : "ascending";
+      const text = row => row.cells[i].textContent, filled = row => text(row) !== "" && text(row) !== "-";
+      body.append(...[...body.rows].sort((a, b) => filled(b) - filled(a)
+                                                    || (down ? -1 : 1) * compare(text(a), text(b), numbers)));
+    });
+  });
+}
+document.querySelectorAll("table").forEach(sortable);
 
 // A table says that it scrolls where it does; paper has all that is folded.
 const wide = new ResizeObserver(entries => {

@@ -43,16 +43,19 @@ def figure(f):
     caption = f'<figure id="{f.id}"><figcaption>{e(f.title)}</figcaption>'
     if f.picture:
         return f"{caption}<div class=picture>{f.picture}</div>{note}</figure>"
-    return (f"{caption}<div class=live></div>\n<div class=static><p>{e(', '.join(f.chosen()))}</p>{svg(f)}</div>{note}"
+    return (f"{caption}<div class=live></div>\n<div class=static><p>{e(', '.join(map(str, f.chosen())))}</p>{svg(f)}</div>{note}"
             f'<script type="application/json">{script_json(f.plotly())}</script></figure>')
+
+
+def findings(s):
+    if s.empty:
+        return f"<p>No results yet. This makes them: <code>{e(s.command)}</code></p>"
+    return f"<p>{e(s.about)}</p>" + (listed(s.findings) if s.findings else "")
 
 
 def section(s, shown):
     """`shown` is a figure that the page has already."""
-    if s.empty:
-        return (f'<section id="{s.id}"><h2>{e(s.title)}</h2>'
-                f'<p>No results yet. This makes them: <code>{e(s.command)}</code></p></section>')
-    return "\n".join([f'<section id="{s.id}"><h2>{e(s.title)}</h2>', f"<p>{e(s.about)}</p>", listed(s.findings)]
+    return "\n".join([f'<section id="{s.id}"><h2>{e(s.title)}</h2>', findings(s)]
                      + [f'<p><a href="#{f.id}">{e(f.title)}</a>: at the top.</p>' if f is shown else figure(f)
                         for f in s.figures]
                      + [table(t) for t in s.tables] + ["</section>"])
@@ -66,9 +69,9 @@ def download(source):
             f"({e(source.machine)}, {len(source.rows):,} rows)</li>")
 
 
-def page(title, top, sections, provenance, sources):
-    """`top`: the most important findings; the first figure follows them on the first screen."""
-    first = next((f for s in sections for f in s.figures), None)
+def page(title, top, first, sections, provenance, sources):
+    """On the first screen: `top`, the most important findings, each with the question that it answers, and the first
+    figure."""
     links = " ".join(f'<a href="#{s.id}">{e(s.title)}</a>' for s in sections)
     plotly = importlib.resources.files("plotly").joinpath("package_data/plotly.min.js").read_text()
     return "\n".join([
@@ -76,7 +79,9 @@ def page(title, top, sections, provenance, sources):
         '<meta name=viewport content="width=device-width, initial-scale=1">',
         f'<meta name=color-scheme content="light dark"><link rel=icon href="data:,"><title>{e(title)}</title>',
         f"<style>{(HERE / 'page.css').read_text()}</style></head><body><main>",
-        f"<h1>{e(title)}</h1>", listed(top), figure(first) if first else "",
+        f"<h1>{e(title)}</h1>", "<ul class=top>",
+        *(f"<li>{f'<b>{e(question)}</b> ' if question else ''}{e(sentence)}</li>" for question, sentence in top),
+        "</ul>", figure(first) if first else "",
         f'<nav>{links} <a href="#machines">Machines</a> <a href="#data">Raw data</a></nav>',
         *[section(s, first) for s in sections],
         '<section id=machines><h2>Machines</h2><p>What was measured where, and with what.</p>', *map(table, provenance),

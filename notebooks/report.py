@@ -11,19 +11,28 @@ import os
 import pathlib
 import sys
 
+import headlines
 import markdown
 import page
 import results
+import variants
 import words
 from section import Table
 
 TITLE = "How wrong, how steady and how fast are sums?"
 # The sections in their order: the questions of results files, and the modules that answer them.
 SECTIONS = ["error_vs_length", "spread_over_runs", "speed_vs_length", "compare"]
+FRONTIER = "price_of_promise"  # its first figure is on the first screen
 
 
 def section(question, found):
-    return importlib.import_module(question).section([s for s in found.get(question, []) if s.rows])
+    return importlib.import_module(question).section(found.get(question, []))
+
+
+def first_figure(sections):
+    """The frontier of error and speed, where it was measured."""
+    figures = {question: s.figures for question, s in zip(SECTIONS, sections) if s.figures}
+    return next(iter(figures.get(FRONTIER) or next(iter(figures.values()), [])), None)
 
 
 def provenance(sources):
@@ -85,18 +94,19 @@ def main(arguments):
               f"{', '.join(passed_over)}", file=sys.stderr)
 
     sources = [s for some in found.values() for s in some]
-    sections = [section(question, found) for question in SECTIONS]
-    every = [sentence for s in sections for sentence in s.findings]
-    top = [sentence for s in sections for sentence in s.findings[: s.headlines]]
-    top = top or every[:2] or ["Nothing was measured yet."]
+    with_rows = {question: [s for s in some if s.rows] for question, some in found.items()}
+    sections = [section(question, with_rows) for question in SECTIONS] + [variants.section(with_rows)]
+    top = list(headlines.headlines(with_rows)) or [("", "Nothing was measured yet.")]
     machines = list(provenance(sources))
     out = options.out or options.results
     try:
         write(out / "report.md", "\n".join(markdown.text(TITLE, top, sections, machines)) + "\n")
-        write(out / "report.html", page.page(TITLE, top, sections, machines, [s for s in sources if s.rows]))
+        write(out / "report.html",
+              page.page(TITLE, top, first_figure(sections), sections, machines, [s for s in sources if s.rows]))
     except OSError as error:
         print(f"report.py: {error}", file=sys.stderr)
         return 2
+    every = [sentence for s in sections for sentence in s.findings]
     for sentence in every:
         print(f"- {sentence}")
     failures = [failure for s in sections for failure in s.failures]

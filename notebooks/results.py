@@ -8,16 +8,18 @@ import dataclasses
 import functools
 import json
 import math
+import os
 import pathlib
 import sys
 
 import jsonschema
 
-SCHEMA_FILE = pathlib.Path(__file__).parents[1] / "experiments/harness/results.schema.json"
+ROOT = pathlib.Path(__file__).parents[1]
+SCHEMA_FILE = ROOT / "experiments/harness/results.schema.json"
 SCHEMA = json.loads(SCHEMA_FILE.read_text())
 VERSION = SCHEMA["$defs"]["study"]["properties"]["schema"]["const"]
 KINDS = [name for name, about in SCHEMA["$defs"].items() if "const" in about.get("properties", {}).get("kind", {})]
-EXPERIMENTS = sorted(p.stem for p in SCHEMA_FILE.parents[1].glob("*.cpp") if p.stem != "samesum")
+EXPERIMENTS = sorted(p.stem for p in (ROOT / "experiments").glob("*.cpp") if p.stem != "samesum")
 FORMATS = SCHEMA["$defs"]["format"]["enum"]
 HERE = "this machine"
 REMEDY = "run experiments/run again, or delete the file"
@@ -111,18 +113,25 @@ def read_experiment(path, machine, experiment):
     return Source(machine, experiment, path, header, rows, len(lines) - len(rows))
 
 
-def read(folder, committed=None):
+def read(folder, committed=None, questions=("compare", *EXPERIMENTS)):
     """{question: [Source, …]}: the files of a study, and beside them MACHINE.QUESTION.jsonl of other machines."""
-    found = {"compare": []} | {e: [] for e in EXPERIMENTS}
-    files = [(HERE, q, folder / ("results.jsonl" if q == "compare" else f"{q}.jsonl")) for q in found]
+    files = [(HERE, q, folder / ("results.jsonl" if q == "compare" else f"{q}.jsonl")) for q in questions]
     if committed:
-        files += [(machine.upper(), q, path) for q in found for path in sorted(committed.glob(f"*.{q}.jsonl"))
-                  for machine in [path.name.split(".")[0]]]
+        files += [(path.name.split(".")[0].upper(), q, path) for q in questions
+                  for path in sorted(committed.glob(f"*.{q}.jsonl"))]
+    found = {q: [] for q in questions}
     for machine, question, path in files:
         if path.is_symlink() or path.exists():
             found[question].append(read_comparisons(path, machine) if question == "compare"
                                    else read_experiment(path, machine, question))
     return found
+
+
+def of(question):
+    """For notebooks: the results of one question, of this machine's study where there is one, and of others.
+    SAMESUM_STUDY names another folder than build/study."""
+    study = pathlib.Path(os.environ.get("SAMESUM_STUDY", ROOT / "build/study"))
+    return [s for s in read(study, ROOT / "experiments/results", [question])[question] if s.rows]
 
 
 def unread(committed):

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import page
 import words
 
 SAME_EVERYWHERE = ("everywhere", "order_free")  # promises
@@ -17,6 +18,10 @@ class Table:
     note: str = ""
     page_only: bool = False  # too long for a pull request
 
+    def _repr_html_(self):
+        """What a notebook shows."""
+        return page.table(dataclasses.replace(self, folded=False))
+
 
 @dataclasses.dataclass
 class Section:
@@ -25,7 +30,6 @@ class Section:
     about: str
     command: str  # what makes the results
     findings: list = dataclasses.field(default_factory=list)
-    headlines: int = 1  # so many of them are for the top of the report
     figures: list = dataclasses.field(default_factory=list)
     tables: list = dataclasses.field(default_factory=list)
     failures: list = dataclasses.field(default_factory=list)  # of our methods
@@ -33,6 +37,10 @@ class Section:
     @property
     def empty(self):
         return not (self.findings or self.tables)
+
+    def _repr_html_(self):
+        """What a notebook shows first: what was found."""
+        return page.findings(self)
 
 
 def within(rows, whose, bounds, where):

@@ -15,9 +15,7 @@ def section(sources):
                 "build/release/bin/speed_vs_length --full --out build/study")
     if sources:
         rows = [(place(source.machine, r), r) for source in sources for r in source.rows]
-        prices = list(prices_of_exactness(rows))
-        s.findings = [text for _, text in prices] + list(findings(rows))
-        s.headlines = sum(threads <= 1 for threads, _ in prices)
+        s.findings = list(prices_of_exactness(rows)) + list(findings(rows))
         s.figures = [figure(rows)]
         s.tables = list(tables(rows))
         s.failures = [f"{at}: {r['method']} gave wrong bits for n = {r['n']:,} of {r['input_format']}, {r['data']}"
@@ -37,11 +35,11 @@ def share(bar):
 # --- sentences --------------------------------------------------------------------------------------------------
 
 def prices_of_exactness(rows):
-    """(threads, sentence), GPUs first, which have none."""
-    for threads, at in sorted({(r["threads"], at) for at, r in rows}):
+    """GPUs first, which have no threads."""
+    for _, at in sorted({(r["threads"], at) for at, r in rows}):
         text = price_of_exactness(at, [r for a, r in rows if a == at])
         if text:
-            yield threads, text
+            yield text
 
 
 def findings(rows):
