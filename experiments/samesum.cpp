@@ -79,6 +79,21 @@ void add_compare(CLI::App& app, Report& report) {
   });
 }
 
+void add_report(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("report", "Make report.html and report.md of results files");
+  auto options = std::make_shared<ReportOptions>();
+  command->add_option("folder", options->folder, "With results.jsonl or EXPERIMENT.jsonl")
+      ->required()
+      ->type_name("DIR");
+  command->add_option("--out", options->output, "Where the report goes (default DIR)")->type_name("FOLDER");
+  command->add_flag("--alone", options->alone, "Without the results of other machines");
+  command->footer(
+      "Prints what was found. Needs the source tree, or the one that SAMESUM_SOURCE names, and\n"
+      "Python with experiments/requirements.txt. Exits with 1 if a bound or a promise is broken.\n\n"
+      "Examples:\n  samesum report build/study\n  samesum report build/study --alone --out /tmp");
+  command->callback([=] { report_command(*options); });
+}
+
 int refuse(std::string message) {
   message = one_line(std::move(message));
   const bool named = message.rfind("samesum: ", 0) == 0;
@@ -113,6 +128,7 @@ int run(int argc, char** argv) {
   add_list(app, report);
   add_sum(app, report);
   add_compare(app, report);
+  add_report(app);
   const auto is_command = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && !std::ranges::any_of(app.get_subcommands({}), is_command))
     return refuse(std::string{"there is no command '"} + argv[1] + "' (see samesum --help)");

@@ -231,7 +231,7 @@ def svg_lines(figure):
         drawing.text(LEFT - 6, up(tick) + 4, y_axis.label(tick), "end")
     for tick in x_axis.ticks:
         drawing.line(across(tick), TOP, across(tick), bottom)
-        drawing.text(across(tick), bottom + 17, x_axis.label(tick), "middle")
+        drawing.text(across(tick), bottom + 19, x_axis.label(tick), "middle")
     drawing.text((LEFT + right) / 2, HEIGHT - 8, figure.x_title, "middle")
     drawing.text(0, 0, figure.y_title(figure.chosen()), "middle",
                  more=f' transform="translate(14 {(TOP + bottom) / 2:.0f}) rotate(-90)"')

@@ -58,9 +58,11 @@ def steady(rows):
                     f"{sum(r['runs'] for _, r in kept):,} runs")
     if loose:
         most = max(loose, key=lambda r: r["distinct_bits"])
-        told.append(f"{words.of(len({r['method'] for r in loose if r['distinct_bits'] > 1}), len({r['method'] for r in loose}))} "
-                    f"that promise less gave more than one result for the same elements, up to {most['distinct_bits']} "
-                    f"in {words.plural(most['runs'], 'run')} ({most['method']})")
+        several = {r["method"] for r in loose if r["distinct_bits"] > 1}
+        told.append(f"{words.of(len(several), len({r['method'] for r in loose}))} that promise less gave more than one "
+                    "result for the same elements"
+                    + (f", up to {most['distinct_bits']} in {words.plural(most['runs'], 'run')} ({most['method']})"
+                       if several else ""))
     return words.sentence("; ".join(told)) + "." if told else None
 
 

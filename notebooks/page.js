@@ -7,14 +7,13 @@ const dark = matchMedia("(prefers-color-scheme: dark)"), narrow = matchMedia("(m
 function scale(kind, values, most) {
   if (kind === "linear") return {type: "linear", nticks: most};
   const seen = values.filter(v => v > 0), low = Math.min(...seen), high = Math.max(...seen);
-  if (kind === "log10") {
-    const decades = Math.log10(high / low);
-    return {type: "log", exponentformat: "power", ...(decades > 1.5 && {dtick: Math.ceil(decades / most)})};
-  }
-  const first = Math.ceil(Math.log2(low)), last = Math.floor(Math.log2(high));
+  const base = Number(kind.slice(3)), power = v => Math.log(v) / Math.log(base);
+  // A decade or less has too few whole powers of ten.
+  if (base === 10 && power(high / low) <= 1.5) return {type: "log", exponentformat: "power"};
+  const first = Math.ceil(power(low) - 1e-9), last = Math.floor(power(high) + 1e-9);
   const step = Math.max(1, Math.ceil((last - first) / most));
   const ticks = Array.from({length: Math.floor((last - first) / step) + 1}, (_, i) => first + i * step);
-  return {type: "log", tickvals: ticks.map(k => 2 ** k), ticktext: ticks.map(k => `2<sup>${k}</sup>`)};
+  return {type: "log", tickvals: ticks.map(k => base ** k), ticktext: ticks.map(k => `${base}<sup>${k}</sup>`)};
 }
 
 function layout(spec, chosen, traces) {
@@ -37,6 +36,7 @@ function layout(spec, chosen, traces) {
   if (bars) {
     result.xaxis.rangemode = "tozero";
     result.yaxis.title.text = "";
+    result.yaxis.showgrid = false;
     result.bargap = 0.3;
     return result;
   }

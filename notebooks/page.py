@@ -5,6 +5,7 @@ import gzip
 import html
 import importlib.resources
 import pathlib
+import re
 
 from figure import script_json, svg
 
@@ -21,7 +22,7 @@ def listed(sentences):
 
 def table(t):
     def row(cells, tag):
-        return "<tr>" + "".join(f'<{tag}{"" if i < t.words else " class=n"}{state(c)}>{e(c)}</{tag}>'
+        return "<tr>" + "".join(f'<{tag}{"" if i < t.words else " class=n"}{state(c)}>{words_of(c, tag)}</{tag}>'
                                 for i, c in enumerate(cells)) + "</tr>"
 
     body = "\n".join(row(cells, "td") for cells in t.rows)
@@ -32,6 +33,11 @@ def table(t):
     if t.folded:
         return f"<details><summary>{e(t.caption)}</summary>{grid}</details>"
     return f"<p class=caption>{e(t.caption)}</p>{grid}"
+
+
+def words_of(cell, tag):
+    """Names of methods may be broken in the head of a table, where they are wider than their columns."""
+    return re.sub("([/_])", r"\1<wbr>", e(cell)) if tag == "th" else e(cell)
 
 
 def state(cell):

@@ -20,15 +20,27 @@ def section(found):
         for source in found.get(question, []):
             for r in source.of(kind):
                 if words.accumulator(r["method"]) != "read" and r["input_format"] == words.parts(r["method"])[1]:
-                    facts = table.setdefault((source.machine, r["method"]), {"promise": r.get("promise")})
-                    facts["promise"] = facts["promise"] or r.get("promise")
-                    facts.setdefault(fact, []).append(r)
-    lines = [line(machine, method, facts) for (machine, method), facts in sorted(table.items(), key=order)]
+                    table.setdefault((source.machine, r["method"]), {}).setdefault(fact, []).append(r)
+    promised = promises(found)
+    lines = [line(machine, method, facts, promised.get(recipe_of(method), "-"))
+             for (machine, method), facts in sorted(table.items(), key=order)]
     if lines:
         s.tables = [Table(f"{words.plural(len(lines), 'line')}", ["method", "promise", "machine", "n", "error, ulps",
                                                                 "bound, ulps", "GB/s", "bit patterns"],
                           lines, words=3)]
     return s
+
+
+def recipe_of(method):
+    """Without the backend, which promises depend on of peers alone."""
+    return method if words.is_peer(method) else method.split("@")[0]
+
+
+def promises(found):
+    """Rows of speed do not tell them, but those of other questions do."""
+    told = [r for some in found.values() for s in some for row in s.rows for r in row.get("methods", [row])
+            if "promise" in r]
+    return {recipe_of(r["method"]): r["promise"] for r in told}
 
 
 def order(item):
@@ -37,13 +49,13 @@ def order(item):
     return words.is_peer(method), words.FORMAT_BITS.get(format, (0, 0))[0] != 24, format, backend, recipe, machine
 
 
-def line(machine, method, facts):
+def line(machine, method, facts, promise):
     errors = [r for r in facts.get("error", []) if r["data"] == DATA]
     speeds = [r for r in facts.get("speed", []) if r["data"] == DATA and r["caches"] == "hot" and r["threads"] <= 1]
     worst = max(errors, key=lambda r: r["n"], default=None)
     fastest = max(speeds, key=lambda r: r["n"], default=None)
     patterns = max(facts.get("spread", []), key=lambda r: r["distinct_bits"], default=None)
-    return [method, facts["promise"] or "-", machine, words.count(worst["n"]) if worst else "-",
+    return [method, promise, machine, words.count(worst["n"]) if worst else "-",
             *((words.number(worst["error_ulps"], 2), bound(worst)) if worst else ("-", "-")),
             words.number(fastest["gb_per_s"]) if fastest else "-",
             f"{patterns['distinct_bits']} of {patterns['runs']}" if patterns else "-"]

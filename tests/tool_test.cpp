@@ -40,6 +40,8 @@ class ToolShell : public Shell {
     write(work() / "numbers.txt", "1\n2.5\n-3\n");
     write(work() / "cancel.txt", "1e100 1 -1e100 1e-100 1e50 -1 -1e50\n");
     write(work() / "empty.txt", "");
+    fs::create_directories(work() / "tree/notebooks");
+    write(work() / "tree/notebooks/report.py", "");
     write(work() / "bad.txt", "1\n2 three\n");
     write(work() / "odd.f32", "12345");
     write(work() / "inf.txt", "inf 1 2\n");
@@ -232,6 +234,40 @@ TEST(TheToolsComparison, OfArrivalOrderShowsMoreThanOneBitPatternAndOfTheOthersO
   fs::remove(shell().work() / "long.f32");
 }
 
+// --- report --------------------------------------------------------------------------------------
+
+/// Whether there is a Python with the packages of experiments/requirements.txt where the tool looks for it.
+bool has_python() {
+  return shell()
+             .run("cd '" SAMESUM_SOURCE_DIR
+                  "' && for p in build/venv/bin/python python3; do "
+                  "$p -c 'import jsonschema, plotly' && exit 0; done; exit 1")
+             .code == 0;
+}
+
+TEST(TheToolsReport, IsMadeOfResultsFilesAlone) {
+  if (!has_python()) GTEST_SKIP() << "no Python with jsonschema and plotly";
+  const Outcome o = shell().run(
+      "mkdir -p study && $T compare uniform.f32 --methods '*/fp32' --json >study/results.jsonl && "
+      "$T report study --alone");
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("- exact is the correctly rounded sum in 1 of 1 results on 1 data set"));
+  EXPECT_THAT(read(shell().work() / "study/report.html"), HasSubstr("uniform.f32"));
+  EXPECT_THAT(read(shell().work() / "study/report.md"), HasSubstr("uniform.f32"));
+  fs::remove_all(shell().work() / "study");
+}
+
+TEST(TheToolsReport, RefusesResultsOfAnotherSchema) {
+  if (!has_python()) GTEST_SKIP() << "no Python with jsonschema and plotly";
+  const Outcome o = shell().run(
+      "mkdir -p old && echo '{\"kind\":\"study\",\"schema\":1}' >old/error_vs_length.jsonl && $T report old");
+  EXPECT_EQ(o.code, 2);
+  EXPECT_THAT(o.err, HasSubstr("old/error_vs_length.jsonl: is of schema 1, and this report reads schema 2"));
+  EXPECT_EQ(lines(o.err).size(), 1u) << o.err;
+  EXPECT_FALSE(fs::exists(shell().work() / "old/report.html"));
+  fs::remove_all(shell().work() / "old");
+}
+
 // --- what does not -------------------------------------------------------------------------------
 
 struct Bad {
@@ -286,6 +322,9 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T compare missing.txt", "missing.txt"},
         Bad{"$T compare numbers.txt --output missing/out", "missing/out: cannot be written"},
         Bad{"$T compare numbers.txt --output .", ".: cannot be written: Is a directory"},
+        Bad{"SAMESUM_SOURCE=/nowhere $T report .", "set SAMESUM_SOURCE to the folder of samesum's source"},
+        Bad{"PATH=/nowhere SAMESUM_SOURCE=tree $T report .", "tree/experiments/requirements.txt"},
+        Bad{"$T report", "folder is required"},
         Bad{"$T sum numbers.txt >/dev/full", "standard output: cannot be written: No space left"},
         Bad{"$T list >/dev/full", "standard output"},
         Bad{"$T compare numbers.txt --methods exact >&-", "standard output"}));
@@ -307,7 +346,7 @@ TEST(TheTool, SurvivesAReaderWhoHasSeenEnough) {
 }
 
 TEST(TheTool, ExplainsItselfWithExamples) {
-  for (const char* command : {"", "list ", "sum ", "compare "}) {
+  for (const char* command : {"", "list ", "sum ", "compare ", "report "}) {
     const Outcome o = shell().run(std::string{"$T "} + command + "--help");
     EXPECT_EQ(o.code, 0);
     EXPECT_THAT(o.err, IsEmpty());

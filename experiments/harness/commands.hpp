@@ -35,6 +35,13 @@ struct CompareOptions {
 };
 Report compare_command(const CompareOptions& options);
 
+struct ReportOptions {
+  std::string folder, output;
+  bool alone = false;  ///< without the committed results of other machines
+};
+/// Becomes notebooks/report.py of the source tree, in the Python of build/venv or else python3.
+[[noreturn]] void report_command(const ReportOptions& options);
+
 // What the commands share.
 
 /// The names of all formats.

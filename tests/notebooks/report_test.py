@@ -248,20 +248,73 @@ class Report(unittest.TestCase):
                       "exact/fp32@cpu, normal; "
                       "exact/fp32@cpu in L2: 0.48 of 0.5 times exact/fp32@cpu, normal; and 2 more.", self.run_report())
 
-    def test_headlines_are_of_gpus_and_one_thread_and_tell_of_60_binades(self):
+    def on_gpu(self):
         gpu = [r | {"threads": 0, "method": r["method"].replace("@cpu", "@cuda")} for r in speeds()]
         for r in gpu:
             r["gb_per_s"] = 15.9 if "exact" in r["method"] else r["gb_per_s"]
-        wide = [r | {"data": "60 binades", "gb_per_s": 12.0} for r in gpu if "exact" in r["method"]]
-        self.rows["speed_vs_length"] += speeds(threads=2) + gpu + wide
-        self.run_report()
-        top = (self.folder / "report.md").read_text().split("##")[0]
+        self.rows["speed_vs_length"] += gpu
+        return gpu
+
+    def test_the_price_of_exactness_is_told_of_each_place_and_of_60_binades(self):
+        gpu = self.on_gpu()
+        self.rows["speed_vs_length"] += speeds(threads=2) + [
+            r | {"data": "60 binades", "gb_per_s": 12.0} for r in gpu if "exact" in r["method"]]
+        findings = self.run_report()
         self.assertIn("GPU: exact/fp32@cuda reads 15.9 GB/s at n = 2²⁶, 159% of tree/plain/fp32@cuda, the fastest "
                       "plain sum, 398% of "
                       "loop/fp32@peer, the fastest of other libraries, as fast as reading and nothing else; "
                       "on 60 binades 12 GB/s.\n"
-                      "- This machine, 1 thread: exact", top)
-        self.assertNotIn("2 threads", top)
+                      "- This machine, 1 thread: exact", findings)
+        self.assertIn("This machine, 2 threads: exact/fp32@cpu reads 8 GB/s", findings)
+
+    # --- the three findings on the first screen -----------------------------------------------------------------
+
+    def top(self):
+        self.run_report()
+        text = (self.folder / "report.md").read_text().split("##")[0]
+        for sentence in re.findall(r"\*\* (.*)", text):
+            self.assertIn(sentence, self.page())
+        return text
+
+    def test_the_first_finding_has_the_errors_of_a_loop_a_tree_and_exact(self):
+        told = ("**How wrong?** The sum of 2¹² fp32 numbers by a plain loop is {} units in the last place off, by a tree "
+                "of plain additions {}, and by exact {} (medians over {}).")
+        self.assertIn(told.format("160", "2", "0.25", "2 data sets"), self.top())
+        for r in self.pick("error_vs_length", "tree/plain/fp32@cpu", n=4096):
+            r["error_ulps"] = 3.5
+        self.lose("serial/plain/fp32@cpu", n=4096)
+        self.pick("error_vs_length", "exact/fp32@cpu", n=4096)[0].update(data="alone", error_ulps=9.0)
+        self.assertIn(told.format("infinitely many", "3.5", "0.25", "1 data set"), self.top())
+        self.rows["error_vs_length"] = [r for r in errors() if "serial" not in r["method"]]
+        self.assertNotIn("How wrong?", self.top())
+
+    def test_the_second_finding_counts_results(self):
+        self.assertIn("**How steady?** All 3 methods that promise the same bits everywhere gave them in 90 runs; none "
+                      "of 3 that promise less gave more than one result for the same elements.\n", self.top())
+        self.pick("spread_over_runs", "tbb/fp32@peer", axis="threads")[0]["distinct_bits"] = 7
+        self.pick("spread_over_runs", "exact/fp32@cpu", axis="threads")[0]["distinct_bits"] = 2
+        self.assertIn("2 of 3 methods that promise the same bits everywhere gave them in 90 runs; 1 of 3 that promise "
+                      "less gave more than one result for the same elements, up to 7 in 10 runs (tbb/fp32@peer).\n",
+                      self.top())
+
+    def test_the_third_finding_is_of_gpus_and_one_thread(self):
+        self.on_gpu()
+        self.rows["speed_vs_length"] += speeds(threads=2)
+        self.assertIn("**How fast?** Exact reads 15.9 GB/s (this machine, GPU, n = 2²⁶), 159% of the fastest plain sum; "
+                      "exact reads 8 GB/s (this machine, one thread, n = 2²⁶), 80% of the fastest plain sum.\n",
+                      self.top())
+
+    def test_every_method_is_in_the_table_of_all_with_its_promise_error_bound_speed_and_bit_patterns(self):
+        self.pick("spread_over_runs", "atomic/plain/fp32@cpu", axis="threads")[0]["distinct_bits"] = 7
+        self.run_report()
+        table = (self.folder / "report.md").read_text().split("## All methods")[1].split("##")[0]
+        for cells in ("exact/fp32@cpu | order_free | this machine | 2¹² | 0.25 | 1.5 | 8 | 1 of 10",
+                      "atomic/plain/fp32@cpu | none | this machine | 2¹² | 8 | 17 | - | 7 of 10",
+                      "tbb/fp32@peer | none | this machine | 2¹² | 4 | 9 | - | 1 of 10"):
+            self.assertIn(f"| {cells} |", table)
+        for method, *_ in METHODS:
+            self.assertEqual(table.count(f"| {method} |"), 1)
+        self.assertNotIn("| read |", table)
 
     def test_wrong_bits_are_told_and_fail(self):
         self.pick("speed_vs_length", "tree/plain/fp32@cpu", n=1 << 20)[0]["verified"] = False
@@ -494,10 +547,10 @@ class Report(unittest.TestCase):
     def test_hostile_names_stay_text(self):
         self.comparisons[0]["data"]["name"] = "<script>alert(1)</script>.f32"
         for r in self.rows["error_vs_length"]:
-            r["data"] = "</script><b>"
+            r["data"] = "</script><u>"
         self.run_report()
         without_plotly = re.sub(r"<script>/\*\*.*?</script>", "", self.page(), flags=re.S)
-        self.assertFalse("<b>" in without_plotly or "<script>alert" in without_plotly)
+        self.assertFalse("<u>" in without_plotly or "<script>alert" in without_plotly)
 
 
 if __name__ == "__main__":

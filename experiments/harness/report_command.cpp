@@ -1,0 +1,59 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "harness/build.hpp"
+#include "harness/commands.hpp"
+
+namespace samesum::harness {
+namespace {
+
+/// The words of a command as execvp wants them.
+std::vector<char*> arguments(std::vector<std::string>& words) {
+  std::vector<char*> all;
+  for (std::string& word : words) all.push_back(word.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+/// Whether a command ends with 0; it says nothing.
+bool succeeds(std::vector<std::string> command) {
+  const std::vector<char*> argv = arguments(command);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (std::freopen("/dev/null", "w", stdout) && std::freopen("/dev/null", "w", stderr))
+      execvp(argv[0], argv.data());
+    _exit(127);
+  }
+  int status = 0;
+  return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+}  // namespace
+
+void report_command(const ReportOptions& options) {
+  const char* elsewhere = std::getenv("SAMESUM_SOURCE");
+  const std::string source = elsewhere ? elsewhere : build().source;
+  const std::string program = source + "/notebooks/report.py";
+  if (access(program.c_str(), R_OK) != 0)
+    throw UsageError{program + ": " + std::strerror(errno) +
+                     "; set SAMESUM_SOURCE to the folder of samesum's source"};
+  for (const std::string& python : {source + "/build/venv/bin/python", std::string{"python3"}}) {
+    if (!succeeds({python, "-c", "import jsonschema, plotly"})) continue;
+    std::vector<std::string> command = {python, "-B", program, options.folder};
+    for (const auto& [name, value] :
+         {std::pair{"--committed", options.alone ? "" : source + "/experiments/results"},
+          std::pair{"--out", options.output}})
+      if (!value.empty()) command.insert(command.end(), {name, value});
+    execvp(command[0].c_str(), arguments(command).data());
+    throw std::runtime_error{python + ": " + std::strerror(errno)};
+  }
+  throw UsageError{
+      "there is no Python with jsonschema and plotly; install them with python3 -m pip install -r " + source +
+      "/experiments/requirements.txt"};
+}
+
+}  // namespace samesum::harness
