@@ -88,8 +88,9 @@ void add_report(CLI::App& app) {
   command->add_option("--out", options->output, "Where the report goes (default DIR)")->type_name("FOLDER");
   command->add_flag("--alone", options->alone, "Without the results of other machines");
   command->footer(
-      "Prints what was found. Needs the source tree, or the one that SAMESUM_SOURCE names, and\n"
-      "Python with experiments/requirements.txt. Exits with 1 if a bound or a promise is broken.\n\n"
+      "Prints what was found. Exits with 1 if a bound or a promise is broken. Needs the\n"
+      "source tree, here or where SAMESUM_SOURCE says, and Python with the packages of\n"
+      "its experiments/requirements.txt.\n\n"
       "Examples:\n  samesum report build/study\n  samesum report build/study --alone --out /tmp");
   command->callback([=] { report_command(*options); });
 }

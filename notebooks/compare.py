@@ -3,10 +3,13 @@
 import ast
 import pathlib
 
+import style
 import words
+from figure import Figure, Series
 from results import FORMATS
-from section import SAME_EVERYWHERE, Section, Table, within
+from section import SAME_EVERYWHERE, Section, Table, distinct, preferred, within
 
+LEAST = 2.0**-60  # relative errors below this are drawn here: a logarithm has no place for 0
 
 def section(sources):
     s = Section("data-sets", "Data sets", "Every method on real and made data. Errors are relative to the exact sum "
@@ -15,6 +18,7 @@ def section(sources):
     if sources:
         comparisons = [(source.machine, c) for source in sources for c in source.rows]
         s.findings = list(findings([c for _, c in comparisons]))
+        s.figures = [figure(comparisons)]
         s.tables = [table(machine, c, folded=i > 0) for i, (machine, c) in enumerate(comparisons)]
         s.failures = [f"{machine}, {title(c)}: {failure}" for machine, c in comparisons for failure in c["failures"]]
     return s
@@ -79,6 +83,52 @@ def how_wrong(loop):
     wrong = "gives {} for {}".format(*words.apart(loop["value"], loop["truth"]))
     return wrong + (f", a relative error of {words.number(loop['relative_error'], 2)}"
                     if loop["relative_error"] is not None else "")
+
+
+# --- the figure -------------------------------------------------------------------------------------------------
+
+def figure(comparisons):
+    """What a digit costs: a point is a method, in the colour of its accumulator and the symbol of its promise."""
+    points = {}
+    for machine, c in comparisons:
+        for m in c["methods"]:
+            if m["relative_error"] is not None and m["gb_per_s"]:
+                on = (title(c), f"{machine}, {words.runs_on(m['method'])}", words.parts(m["method"])[1])
+                points.setdefault(on, []).append(m)
+    series = []
+    for on, methods in points.items():
+        best = frontier(methods)
+        series.append(Series("frontier", [m["gb_per_s"] for m in best], [at_least(m) for m in best], "#888888", on,
+                             faint=True))
+        for accumulator in style.COLOURS:
+            for promise, symbol in style.PROMISES.items():
+                some = [m for m in methods
+                        if words.accumulator(m["method"]) == accumulator and m["promise"] == promise]
+                if some:
+                    series.append(Series(f"{accumulator}, {promise}", [m["gb_per_s"] for m in some],
+                                         [at_least(m) for m in some], style.COLOURS[accumulator], on, symbol=symbol,
+                                         text=[f"{m['method']}: {words.number(m['gb_per_s'])} GB/s, relative error "
+                                               f"{error(m)}" for m in some]))
+    menus = [("Data", distinct(data for data, _, _ in points)),
+             ("On", sorted(distinct(at for _, at, _ in points), key=lambda at: not at.endswith("GPU"))),
+             ("Answer in", preferred([format for _, _, format in points], "fp32"))]
+    return Figure("frontier-figure", "What a right digit costs: error against speed", menus, series,
+                  "GB/s of input", {None: "error, relative to the exact sum"}, points=True, x_kind="log10",
+                  note="Colour: the accumulator; symbol: the promise. Right and low is better; on the dotted line "
+                       "nothing is both faster and closer. An error below 10⁻¹⁸, none included, is drawn there.")
+
+
+def at_least(method):
+    return max(method["relative_error"], LEAST)
+
+
+def frontier(methods):
+    """Those that none of the faster ones is as close as."""
+    best = []
+    for m in sorted(methods, key=lambda m: (-m["gb_per_s"], at_least(m))):
+        if not best or at_least(m) < at_least(best[-1]):
+            best.append(m)
+    return best
 
 
 # --- the tables -------------------------------------------------------------------------------------------------

@@ -109,7 +109,8 @@ def trace(figure, s):
 
 # --- the same as SVG: for paper, and where there are no scripts -------------------------------------------------
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM, ROW = 720, 400, 68, 170, 14, 48, 20
+WIDTH, HEIGHT, LEFT, TOP, BOTTOM, ROW = 720, 400, 68, 14, 48, 20
+LETTER = 6.9  # the width of one, of the size of a label: more or less
 
 
 def superscript(n):
@@ -218,7 +219,7 @@ def svg_lines(figure):
     x_axis = Axis(figure.x_kind, [x for x, _ in points], 7)
     y_axis = Axis(figure.y_kind, [y for _, y in points], 7)
     drawing = Drawing(WIDTH, HEIGHT, figure.title)
-    bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
+    bottom, right = HEIGHT - BOTTOM, WIDTH - 30 - LETTER * max((len(s.name) for s in shown if not s.faint), default=0)
 
     def across(scaled):
         return LEFT + (right - LEFT) * x_axis.place(scaled)

@@ -9,6 +9,7 @@ ORDERS = {"serial": ("dash", "circle"), "tree": ("solid", "square"), "pairwise":
           "atomic": ("longdash", "x"), "atomic_element": ("dot", "cross"), "": ("solid", "star")}
 SYMBOLS = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star", "hexagon", "pentagon"]
 DASHES = ["solid", "dash", "dot", "dashdot", "longdash"]
+PROMISES = {"none": "x", "run_to_run": "triangle-up", "everywhere": "circle", "order_free": "star"}
 OTHERS = "other libraries"
 PLAIN = "plain sums, every order"
 

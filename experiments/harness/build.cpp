@@ -4,6 +4,8 @@
 
 namespace samesum::harness {
 
-Build build() { return {SAMESUM_BUILD_VERSION, SAMESUM_BUILD_FLAGS, SAMESUM_BUILD_COMMIT, SAMESUM_BUILD_SOURCE}; }
+Build build() {
+  return {SAMESUM_BUILD_VERSION, SAMESUM_BUILD_FLAGS, SAMESUM_BUILD_COMMIT, SAMESUM_BUILD_SOURCE};
+}
 
 }  // namespace samesum::harness

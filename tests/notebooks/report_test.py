@@ -336,6 +336,27 @@ class Report(unittest.TestCase):
         self.assertEqual(self.code, 1)
         self.assertIn("up.f32: tree/plain/fp32@cpu: it broke", self.err)
 
+    def point(self, method):
+        """Where the first figure has it, and what it says."""
+        frontier = self.figures()[0]
+        self.assertEqual(frontier["y"]["null"], "error, relative to the exact sum")
+        return next((x, y, text) for t in frontier["traces"] if "hovertext" in t
+                    for x, y, text in zip(t["x"], t["y"], t["hovertext"]) if text.startswith(method + ":"))
+
+    def test_the_first_figure_has_error_against_speed_of_every_method_and_what_nothing_is_better_than(self):
+        methods = {m["method"]: m for m in self.comparisons[0]["methods"]}
+        methods["exact/fp32@cpu"].update(gb_per_s=2.5, relative_error=0.0)
+        methods["loop/fp32@peer"].update(gb_per_s=8.0)
+        self.run_report()
+        self.assertEqual(self.point("exact/fp32@cpu"), (2.5, 8.674e-19, "exact/fp32@cpu: 2.5 GB/s, relative error 0"))
+        self.assertEqual(self.point("tree/plain/fp32@cpu")[:2], (4.0, 2.384e-07))
+        best = next(t for t in self.figures()[0]["traces"] if t["name"] == "frontier")
+        self.assertEqual(list(zip(best["x"], best["y"])), [(8.0, 4.768e-06), (4.0, 2.384e-07), (2.5, 8.674e-19)])
+        traces = {t["name"]: t for t in self.figures()[0]["traces"]}
+        self.assertEqual(traces["exact, order_free"]["marker"]["symbol"], "star")
+        self.assertEqual(traces["plain, none"]["marker"]["color"], traces["plain, everywhere"]["marker"]["color"])
+        self.assertNotEqual(traces["plain, none"]["marker"]["symbol"], traces["plain, everywhere"]["marker"]["symbol"])
+
     # --- other machines, and files that are not there -----------------------------------------------------------
 
     def test_results_of_other_machines_are_labelled(self):
@@ -489,8 +510,8 @@ class Report(unittest.TestCase):
 
     def test_has_each_figure_twice_for_screens_and_for_paper(self):
         self.run_report()
-        self.assertEqual(len(self.figures()), 3)
-        self.assertEqual(len(re.findall(r"<div class=static>.*?<svg", self.page())), 3)
+        self.assertEqual(len(self.figures()), 4)
+        self.assertEqual(len(re.findall(r"<div class=static>.*?<svg", self.page())), 4)
 
     def test_every_line_can_be_chosen_and_every_method_has_the_colour_of_its_accumulator(self):
         self.run_report()
@@ -515,14 +536,14 @@ class Report(unittest.TestCase):
             value=None, bound=None, error_ulps=None, relative_error=None, absolute_error=None)
         self.run_report()
         self.assertEqual(self.code, 0, self.err)
-        bounds = [t for t in self.figures()[0]["traces"]
+        bounds = [t for t in self.figures()[1]["traces"]
                   if t["name"] == "bound of tree/plain" and t["on"][2] == "normal"]
         self.assertTrue(bounds and all(t["y"][0] is None and t["y"][1] for t in bounds))
 
     def test_axes_have_titles_with_units(self):
         self.run_report()
         for figure in self.figures():
-            self.assertRegex(figure["x"], "elements|bit patterns")
+            self.assertRegex(figure["x"], "elements|bit patterns|GB/s")
             if figure["shape"] != "bars":
                 self.assertTrue(all(re.search("ulps|relative|GB/s|µs", t) for t in figure["y"].values()), figure["y"])
 
