@@ -22,7 +22,7 @@ def listed(sentences):
 
 def table(t):
     def row(cells, tag):
-        return "<tr>" + "".join(f'<{tag}{"" if i < t.words else " class=n"}{state(c)}>{words_of(c, tag)}</{tag}>'
+        return "<tr>" + "".join(f'<{tag}{"" if i < t.words else " class=n"}{state(c)}>{cell(c, i == 0 or tag == "th")}</{tag}>'
                                 for i, c in enumerate(cells)) + "</tr>"
 
     body = "\n".join(row(cells, "td") for cells in t.rows)
@@ -35,9 +35,9 @@ def table(t):
     return f"<p class=caption>{e(t.caption)}</p>{grid}"
 
 
-def words_of(cell, tag):
-    """Names of methods may be broken in the head of a table, where they are wider than their columns."""
-    return re.sub("([/_])", r"\1<wbr>", e(cell)) if tag == "th" else e(cell)
+def cell(text, narrow):
+    """Names of methods may be broken where they are wider than their column should be."""
+    return re.sub("([/_])", r"\1<wbr>", e(text)) if narrow else e(text)
 
 
 def state(cell):
