@@ -75,8 +75,15 @@ function interactive(figure) {
   label.append("Only methods with", filter);
   menus.append(label);
   filter.addEventListener("input", () => draw());
-  const asked = trace => filter.value.toLowerCase().split(/[\s,]+/)
-    .every(word => `${trace.name} ${spec.shape === "bars" ? trace.y : ""}`.toLowerCase().includes(word));
+  const asked = text => filter.value.toLowerCase().split(/[\s,]+/).every(word => text.toLowerCase().includes(word));
+  function filtered(trace) {
+    if (spec.shape === "lines") return asked(trace.name) ? [trace] : [];
+    if (spec.shape === "bars") return asked(`${trace.name} ${trace.y}`) ? [trace] : [];
+    if (!trace.hovertext) return [trace];
+    const kept = trace.hovertext.map((text, i) => i).filter(i => asked(`${trace.name} ${trace.hovertext[i]}`));
+    const of = values => kept.map(i => values[i]);
+    return kept.length ? [{...trace, x: of(trace.x), y: of(trace.y), hovertext: of(trace.hovertext)}] : [];
+  }
   function draw() {
     // What one menu offers depends on those before it; a choice that there is not any more gives way to the first.
     spec.menus.forEach((menu, i) => {
@@ -85,7 +92,7 @@ function interactive(figure) {
       if (!offered.includes(chosen[i])) chosen[i] = offered[0];
       selects[i].replaceChildren(...offered.map(v => new Option(v, v, false, v === chosen[i])));
     });
-    const traces = spec.traces.filter(t => fits(t, chosen.length) && asked(t)).map(t => (
+    const traces = spec.traces.filter(t => fits(t, chosen.length)).flatMap(filtered).map(t => (
       {...t, ...says(spec.shape, t), legendgroup: t.name.replace(/^.*bound of /, "")}));
     const last = t => t.y.findLast(y => y !== null) ?? 0;
     if (spec.shape === "lines") traces.sort((a, b) => last(b) - last(a));  // the legend has the order of the ends

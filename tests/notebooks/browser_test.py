@@ -116,6 +116,14 @@ class Page(unittest.TestCase):
             f.value = ""; f.dispatchEvent(new Event("input")); }})()""")
         self.assertEqual(shown(), everything)
 
+    def test_shows_the_points_that_are_typed(self):
+        self.page.run("""(() => { const f = document.querySelector("#frontier-figure input");
+            f.value = "pairwise neumaier"; f.dispatchEvent(new Event("input")); })()""")
+        points = self.page.run("""document.querySelector("#frontier-figure .js-plotly-plot").data
+            .flatMap(t => t.hovertext ?? [])""")
+        self.assertEqual(len(points), 1)
+        self.assertIn("pairwise/neumaier/", points[0])
+
     def test_a_click_on_the_legend_hides_a_line_and_its_bounds(self):
         figure = "document.querySelector('#error-figure')"
         count = lambda: self.page.run(f"{figure}.querySelectorAll('.scatterlayer .trace').length")  # noqa: E731

@@ -225,7 +225,7 @@ class Report(unittest.TestCase):
                       "times loop.",
                       self.run_report())
         self.assertEqual(self.code, 0, self.err)
-        self.assertIn("<td>exact/fp32@cpu</td><td data-is=miss>MISS</td>", self.page())
+        self.assertIn("<td>exact/<wbr>fp32@cpu</td><td data-is=miss>MISS</td>", self.page())
 
     def test_a_bar_in_microseconds_is_reached_from_below(self):
         self.pick("speed_vs_length", "exact/fp32@cpu", n=1 << 26)[0]["bars"] = [
