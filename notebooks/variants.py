@@ -38,8 +38,9 @@ def recipe_of(method):
 
 def promises(found):
     """Rows of speed do not tell them, but those of other questions do."""
-    told = [r for some in found.values() for s in some for row in s.rows for r in row.get("methods", [row])
-            if "promise" in r]
+    sources = [s for some in found.values() for s in some]
+    told = [r for s in sources for r in s.of("error") + s.of("spread")]
+    told += [m for s in sources for c in s.of("comparison") for m in c["methods"]]
     return {recipe_of(r["method"]): r["promise"] for r in told}
 
 

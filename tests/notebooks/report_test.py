@@ -463,6 +463,10 @@ class Report(unittest.TestCase):
         self.write(self.folder / "error_vs_length.jsonl", [header("error_vs_length") | {"schema": 3}] + errors())
         self.refused("error_vs_length.jsonl: is of schema 3, and this report reads schema 2: run experiments/run again")
 
+    def test_so_is_a_comparison_of_another_schema(self):
+        self.write(self.folder / "results.jsonl", [comparison() | {"schema": 3}])
+        self.refused("results.jsonl: is of schema 3, and this report reads schema 2: run experiments/run again")
+
     def test_a_file_without_the_line_that_it_begins_with_is_refused(self):
         self.write(self.folder / "error_vs_length.jsonl", errors())
         self.refused("error_vs_length.jsonl:1: expected an object of kind study, not 'error': run experiments/run")
@@ -512,6 +516,12 @@ class Report(unittest.TestCase):
         self.run_report()
         self.assertEqual(len(self.figures()), 4)
         self.assertEqual(len(re.findall(r"<div class=static>.*?<svg", self.page())), 4)
+
+    def test_every_id_is_there_once(self):
+        self.run_report()
+        ids = re.findall(r'<(?:section|figure) id="?([^">]+)', self.page())
+        self.assertEqual(sorted(ids), sorted(set(ids)))
+        self.assertGreater(len(ids), 8)
 
     def test_every_line_can_be_chosen_and_every_method_has_the_colour_of_its_accumulator(self):
         self.run_report()
