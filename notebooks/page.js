@@ -107,10 +107,10 @@ document.querySelectorAll("figure:has(.live)").forEach(interactive);
 for (const change of [dark, narrow]) change.addEventListener("change", () => redraws.forEach(draw => draw()));
 
 // A table with some rows is sorted by its column heads: a number where the column has numbers, else text.
-const powers = {"⁰": 0, "¹": 1, "²": 2, "³": 3, "⁴": 4, "⁵": 5, "⁶": 6, "⁷": 7, "⁸": 8, "⁹": 9};
+// The number is the first in the text: of 1,024, 3.5e-07, 2²⁰, over 10¹³, 1 to 64.
 function value(text) {
-  const power = text.match(/^2([⁰¹²³⁴⁵⁶⁷⁸⁹]+)/);
-  return power ? 2 ** Number([...power[1]].map(c => powers[c]).join("")) : parseFloat(text.replaceAll(",", ""));
+  const [, number, power] = text.replaceAll(",", "").match(/(-?[\d.]+(?:e[+-]?\d+)?)([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]*)/) ?? [, NaN, ""];
+  return number ** (power === "" ? 1 : Number([...power].map(c => "⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(c)).join("").replace("-1", "-")));
 }
 function compare(a, b, numbers) {
   if (!numbers) return a.localeCompare(b, "en", {numeric: true});

@@ -22,7 +22,6 @@ from section import Table
 TITLE = "How wrong, how steady and how fast are sums?"
 # The sections in their order: the questions of results files, and the modules that answer them.
 SECTIONS = ["error_vs_length", "spread_over_runs", "speed_vs_length", "compare"]
-FRONTIERS = ["price_of_promise", "compare"]  # the first figure of one is on the first screen: error against speed
 
 
 def section(question, found):
@@ -30,8 +29,9 @@ def section(question, found):
 
 
 def first_figure(sections):
+    """Error against speed, of the experiment that is made for it or else of the data sets."""
     figures = {question: s.figures[0] for question, s in zip(SECTIONS, sections) if s.figures}
-    return next((figures[q] for q in FRONTIERS + SECTIONS if q in figures), None)
+    return next((figures[q] for q in ["price_of_promise", "compare", *SECTIONS] if q in figures), None)
 
 
 def provenance(sources):

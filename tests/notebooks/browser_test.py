@@ -97,8 +97,10 @@ class Page(unittest.TestCase):
         self.assertLess(names.index("exact/fp32@cuda"), names.index("tree/plain/fp32@cuda"))
 
     def test_numbers_and_powers_are_sorted_by_what_they_are_worth(self):
-        self.assertEqual(self.page.run("""["2²⁰", "1,000", "3.5e-07", "2⁸", "not finite", "0.5 to 0.9"]
-            .sort((a, b) => compare(a, b, true))"""), ["3.5e-07", "0.5 to 0.9", "2⁸", "1,000", "2²⁰", "not finite"])
+        self.assertEqual(self.page.run("""["2²⁰", "1,000", "3.5e-07", "2⁸", "not finite", "over 10¹³", "0.5 to 0.9",
+             "10⁻³", "-2"]
+            .sort((a, b) => compare(a, b, true))"""), ["-2", "3.5e-07", "10⁻³", "0.5 to 0.9", "2⁸", "1,000", "2²⁰",
+                                                            "over 10¹³", "not finite"])
 
     def test_shows_the_methods_that_are_typed(self):
         figure = "document.querySelector('#error-figure')"
