@@ -1,4 +1,4 @@
-"""A figure: lines, points or bars that menus choose from, or a picture as it is. As plotly's traces and as static SVG."""
+"""A figure: lines, points or bars that menus choose from, as plotly's traces and as SVG; or a picture as it is."""
 
 import dataclasses
 import html

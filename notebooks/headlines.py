@@ -37,8 +37,8 @@ def wrong(rows):
     if not data:
         return None
     loop, tree, exact = (median([max(complete[n][recipe][d]) for d in data]) for recipe in (LOOP, TREE, EXACT))
-    return (f"The sum of {words.count(n)} fp32 numbers by a plain loop is {loop} units in the last place off, by a tree "
-            f"of plain additions {tree}, and by exact {exact} (medians over {words.plural(len(data), 'data set')}).")
+    return (f"The sum of {words.count(n)} fp32 numbers by a plain loop is {loop} units in the last place off, by a "
+            f"tree of plain additions {tree}, and by exact {exact} (medians over {words.plural(len(data), 'data set')}).")
 
 
 def median(errors):

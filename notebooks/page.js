@@ -110,7 +110,8 @@ for (const change of [dark, narrow]) change.addEventListener("change", () => red
 // The number is the first in the text: of 1,024, 3.5e-07, 2²⁰, over 10¹³, 1 to 64.
 function value(text) {
   const [, number, power] = text.replaceAll(",", "").match(/(-?[\d.]+(?:e[+-]?\d+)?)([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]*)/) ?? [, NaN, ""];
-  return number ** (power === "" ? 1 : Number([...power].map(c => "⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(c)).join("").replace("-1", "-")));
+  const exponent = power.replace("⁻", "-").replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹]/g, c => "⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(c));
+  return number ** (exponent === "" ? 1 : Number(exponent));
 }
 function compare(a, b, numbers) {
   if (!numbers) return a.localeCompare(b, "en", {numeric: true});

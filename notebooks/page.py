@@ -22,7 +22,8 @@ def listed(sentences):
 
 def table(t):
     def row(cells, tag):
-        return "<tr>" + "".join(f'<{tag}{"" if i < t.words else " class=n"}{state(c)}>{cell(c, i == 0 or tag == "th")}</{tag}>'
+        return "<tr>" + "".join(f'<{tag}{"" if i < t.words else " class=n"}{state(c)}>'
+                                f'{cell(c, narrow=i == 0 or tag == "th")}</{tag}>'
                                 for i, c in enumerate(cells)) + "</tr>"
 
     body = "\n".join(row(cells, "td") for cells in t.rows)
@@ -49,7 +50,8 @@ def figure(f):
     caption = f'<figure id="{f.id}"><figcaption>{e(f.title)}</figcaption>'
     if f.picture:
         return f"{caption}<div class=picture>{f.picture}</div>{note}</figure>"
-    return (f"{caption}<div class=live></div>\n<div class=static><p>{e(', '.join(map(str, f.chosen())))}</p>{svg(f)}</div>{note}"
+    chosen = ", ".join(map(str, f.chosen()))
+    return (f"{caption}<div class=live></div>\n<div class=static><p>{e(chosen)}</p>{svg(f)}</div>{note}"
             f'<script type="application/json">{script_json(f.plotly())}</script></figure>')
 
 

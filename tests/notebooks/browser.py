@@ -150,4 +150,4 @@ class Browser:
         path.write_bytes(base64.b64decode(self("Page.captureScreenshot", format="png", **more)["data"]))
 
     def print(self, path):
-        path.write_bytes(base64.b64decode(self("Page.printToPDF", preferCSSPageSize=True, printBackground=True)["data"]))
+        path.write_bytes(base64.b64decode(self("Page.printToPDF", printBackground=True)["data"]))

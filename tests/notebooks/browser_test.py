@@ -76,12 +76,17 @@ class Page(unittest.TestCase):
             self.assertGreater(choices["marks"], 0, choices)
 
     def test_sorts_a_table_by_a_click_and_by_the_keyboard(self):
-        column = "document.querySelector('#variants table')"
-        heads = self.page.run(f"[...{column}.tHead.rows[0].cells].map(c => c.textContent)")
-        cells = lambda i: self.page.run(f"[...{column}.tBodies[0].rows].map(r => r.cells[{i}].textContent)")  # noqa: E731
-        state = lambda i: self.page.run(f"{column}.tHead.rows[0].cells[{i}].ariaSort")  # noqa: E731
+        table = "document.querySelector('#variants table')"
+        heads = self.page.run(f"[...{table}.tHead.rows[0].cells].map(c => c.textContent)")
+
+        def cells(i):
+            return self.page.run(f"[...{table}.tBodies[0].rows].map(r => r.cells[{i}].textContent)")
+
+        def state(i):
+            return self.page.run(f"{table}.tHead.rows[0].cells[{i}].ariaSort")
+
         i = heads.index("GB/s")
-        self.click(f"{column}.tHead.rows[0].cells[{i}].querySelector('button')")
+        self.click(f"{table}.tHead.rows[0].cells[{i}].querySelector('button')")
         numbers = [float(c.replace(",", "")) for c in cells(i) if c != "-"]
         self.assertGreater(len(set(numbers)), 10)
         self.assertEqual(numbers, sorted(numbers))
@@ -90,7 +95,7 @@ class Page(unittest.TestCase):
         self.assertEqual([float(c.replace(",", "")) for c in cells(i) if c != "-"], sorted(numbers, reverse=True))
         self.assertEqual(cells(i)[len(numbers):], ["-"] * (len(cells(i)) - len(numbers)))  # what is not there is last
         self.assertEqual(state(i), "descending")
-        self.page.run(f"{column}.tHead.rows[0].cells[0].querySelector('button').focus()")
+        self.page.run(f"{table}.tHead.rows[0].cells[0].querySelector('button').focus()")
         self.page.press("Enter", 13)
         names = cells(0)
         self.assertEqual((state(0), state(i)), ("ascending", None))
@@ -104,7 +109,10 @@ class Page(unittest.TestCase):
 
     def test_shows_the_methods_that_are_typed(self):
         figure = "document.querySelector('#error-figure')"
-        shown = lambda: self.page.run(f"[...{figure}.querySelectorAll('.legendtext')].map(t => t.textContent)")  # noqa: E731
+
+        def shown():
+            return self.page.run(f"[...{figure}.querySelectorAll('.legendtext')].map(t => t.textContent)")
+
         everything = shown()
         self.page.run(f"{figure}.querySelector('input[type=search]').focus()")
         self.page("Input.insertText", text="tree neum")
@@ -128,7 +136,10 @@ class Page(unittest.TestCase):
 
     def test_a_click_on_the_legend_hides_a_line_and_its_bounds(self):
         figure = "document.querySelector('#error-figure')"
-        count = lambda: self.page.run(f"{figure}.querySelectorAll('.scatterlayer .trace').length")  # noqa: E731
+
+        def count():
+            return self.page.run(f"{figure}.querySelectorAll('.scatterlayer .trace').length")
+
         self.page.run(f"{figure}.scrollIntoView()")
         before = count()
         self.click(f"[...{figure}.querySelectorAll('.traces')].find(t => t.textContent.includes('tree/kahan'))"

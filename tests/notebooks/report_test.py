@@ -277,8 +277,8 @@ class Report(unittest.TestCase):
         return text
 
     def test_the_first_finding_has_the_errors_of_a_loop_a_tree_and_exact(self):
-        told = ("**How wrong?** The sum of 2¹² fp32 numbers by a plain loop is {} units in the last place off, by a tree "
-                "of plain additions {}, and by exact {} (medians over {}).")
+        told = ("**How wrong?** The sum of 2¹² fp32 numbers by a plain loop is {} units in the last place off, by a "
+                "tree of plain additions {}, and by exact {} (medians over {}).")
         self.assertIn(told.format("160", "2", "0.25", "2 data sets"), self.top())
         for r in self.pick("error_vs_length", "tree/plain/fp32@cpu", n=4096):
             r["error_ulps"] = 3.5
@@ -300,8 +300,8 @@ class Report(unittest.TestCase):
     def test_the_third_finding_is_of_gpus_and_one_thread(self):
         self.on_gpu()
         self.rows["speed_vs_length"] += speeds(threads=2)
-        self.assertIn("**How fast?** Exact reads 15.9 GB/s (this machine, GPU, n = 2²⁶), 159% of the fastest plain sum; "
-                      "exact reads 8 GB/s (this machine, one thread, n = 2²⁶), 80% of the fastest plain sum.\n",
+        self.assertIn("**How fast?** Exact reads 15.9 GB/s (this machine, GPU, n = 2²⁶), 159% of the fastest plain "
+                      "sum; exact reads 8 GB/s (this machine, one thread, n = 2²⁶), 80% of the fastest plain sum.\n",
                       self.top())
 
     def test_every_method_is_in_the_table_of_all_with_its_promise_error_bound_speed_and_bit_patterns(self):
@@ -430,7 +430,8 @@ class Report(unittest.TestCase):
 
     def test_a_row_of_no_known_kind_is_skipped(self):
         self.run_report()
-        self.write(self.folder / "spread_over_runs.jsonl", [header("spread_over_runs"), {"kind": "weather"}] + spreads())
+        self.write(self.folder / "spread_over_runs.jsonl",
+                   [header("spread_over_runs"), {"kind": "weather"}] + spreads())
         self.skipped("spread_over_runs.jsonl:2: skipped: expected an object of kind ", "1 corrupt line skipped")
 
     def test_what_is_no_json_and_what_is_no_text_is_skipped(self):
@@ -531,7 +532,8 @@ class Report(unittest.TestCase):
                 self.assertEqual(len(trace["on"]), len(figure["menus"]))
                 for choice, menu in zip(trace["on"], figure["menus"]):
                     self.assertTrue(choice is None or choice in menu["values"], (choice, menu))
-                name = (trace["y"][0] if figure["shape"] == "bars" else trace["name"]).removeprefix("bound of ").split("/")[-1]
+                name = trace["y"][0] if figure["shape"] == "bars" else trace["name"]
+                name = name.removeprefix("bound of ").split("/")[-1]
                 colours.setdefault(name, set()).add((trace.get("line") or trace["marker"])["color"])
         self.assertGreater(len(colours), 4)
         for name, some in colours.items():
