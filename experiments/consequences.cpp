@@ -1,0 +1,344 @@
+/// What do nondeterminism and low precision do to what is computed with sums?
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "harness/commands.hpp"
+#include "harness/dataset.hpp"
+#include "harness/downstream/downstream.hpp"
+#include "harness/peers.hpp"
+#include "harness/study.hpp"
+#include "harness/text.hpp"
+
+namespace {
+
+using namespace samesum;
+using namespace samesum::harness;
+
+const std::string usual =
+    "atomic_element/plain/*@cpu,atomic/plain/*,serial/plain/*@cpu,tree/plain/*,tree/kahan/*,exact";
+const std::string usual_data = "build/study/data";
+
+/// The methods that are asked for, of these formats: not those of other libraries, whose promises are theirs.
+std::vector<const Variant*> methods(const Study& study, const std::set<std::string_view>& formats) {
+  std::vector<const Variant*> all = variants_in_own_format(study.filter().empty() ? usual : study.filter());
+  std::erase_if(all, [&](const Variant* v) { return is_peer(*v) || !formats.contains(v->format->name); });
+  std::ranges::stable_sort(all, {}, [](const Variant* v) { return v->format->index; });
+  return all;
+}
+
+/// The same again and again: at most so many times, at least three, and none is begun after so many seconds.
+template <class Run> auto repeat(std::size_t most, double patience, const Run& run) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  std::vector<decltype(run())> all;
+  while (all.size() < most && (all.size() < 3 || seconds() < patience)) all.push_back(run());
+  return all;
+}
+
+/// More threads than cores, so that they get in each other's way.
+Sum sum_by(const Variant& v) {
+  const int threads = std::max(4, static_cast<int>(std::thread::hardware_concurrency()));
+  return [&v, threads](Values x) { return v(x, {.threads = threads}); };
+}
+
+std::size_t most_runs(const Variant& v) { return v.move ? 10 : 100; }
+
+template <class T, class Of> std::size_t distinct(const std::vector<T>& all, const Of& of) {
+  std::set<std::uint64_t> different;
+  for (const T& one : all) different.insert(of(one));
+  return different.size();
+}
+
+std::string hexadecimal_digest(std::uint64_t bits) { return bit_string({&format_info<fp64>(), bits}); }
+
+/// What every row begins with.
+Json key_of(const std::string& kind, const Variant& v, const FormatInfo& input, std::size_t n) {
+  return {{"kind", kind},
+          {"method", v.name},
+          {"promise", name_of(v.promise)},
+          {"input_format", input.name},
+          {"n", n}};
+}
+
+/// Whether words were kept: within a row, and between the backends of a variant.
+class Judge {
+ public:
+  explicit Judge(Study& study) : study_{study} {}
+
+  void see(const Variant& v, const Json& row) {
+    const std::string what = row["kind"].get<std::string>() + ", " + v.name;
+    if (row["broken"])
+      study_.fail(what + ": promises " + row["promise"].get<std::string>() + " but gave " +
+                  row["distinct_bits"].dump() + " answers");
+    if (v.promise < Promise::everywhere) return;
+    const std::string recipe = v.name.substr(0, v.name.find('@')) + std::string{row["input_format"]} +
+                               row.value("quantity", "") + row.value("data", "") + std::string{row["kind"]};
+    const Json& first = bits_.try_emplace(recipe, row["bits"]).first->second;
+    if (row["bits"] != first) study_.fail(what + ": other bits than on another backend");
+  }
+
+ private:
+  Study& study_;
+  std::map<std::string, Json> bits_;
+};
+
+bool is_broken(const Variant& v, std::size_t answers) {
+  return answers > 1 && v.promise >= Promise::run_to_run;
+}
+
+/// "7", or "7 .. 9".
+std::string range(const Json& least, const Json& most, int digits) {
+  const auto text = [&](const Json& x) { return x.is_null() ? "-" : compact(x, 9, digits); };
+  return text(least) == text(most) ? text(least) : text(least) + " .. " + text(most);
+}
+
+constexpr std::size_t name_width = 30, promise_width = 11, bits_width = 8;
+
+std::string beginning(const Json& row) {
+  return left(row["method"], name_width) + left(row["promise"], promise_width) +
+         right(row["distinct_bits"].dump() + "/" + row["runs"].dump(), bits_width);
+}
+
+std::string head(const std::string& what) {
+  return left("method", name_width) + left("promise", promise_width) + right("bits/runs", bits_width) + what;
+}
+
+// --- conjugate gradients -----------------------------------------------------------------------------
+
+double tolerance(const FormatInfo& format) { return format.name == "fp64" ? 1e-10 : 1e-5; }
+
+void solve(Study& study, Judge& judge, const std::vector<const Variant*>& methods, const System& system) {
+  const auto n = static_cast<std::size_t>(system.n);
+  study.print("Conjugate gradients, " + system.name + ", n = " + power_or_number(n) + ", kappa " +
+              compact(system.condition, 7));
+  study.print(head(right("iterations", 12) + right("residual", 19)));
+  std::map<const FormatInfo*, Solver> solvers;
+  for (const Variant* v : methods) {
+    const FormatInfo& format = *v->format;
+    Json key = key_of("solver", *v, format, n);
+    key.update({{"data", system.name}, {"seed", study.seed()}});
+    const Json row = study.row(key, [&]() -> Json {
+      Solver& solver = solvers[&format];
+      if (!solver)
+        solver = conjugate_gradients(system, datasets_matching("normal")[0]->make(format, n, study.seed()),
+                                     tolerance(format));
+      const auto all = repeat(most_runs(*v), study.full() ? 1e9 : 1.5, [&] { return solver(sum_by(*v)); });
+      const auto [fewest, most] = std::ranges::minmax(all, {}, &Solution::iterations);
+      const auto [best, worst] = std::ranges::minmax(all, {}, &Solution::residual);
+      const std::size_t answers = distinct(all, [](const Solution& s) { return s.bits; });
+      return {{"condition", system.condition},
+              {"tolerance", tolerance(format)},
+              {"runs", all.size()},
+              {"distinct_bits", answers},
+              {"bits", hexadecimal_digest(all[0].bits)},
+              {"converged", std::ranges::count_if(all, &Solution::converged)},
+              {"least_iterations", fewest.iterations},
+              {"most_iterations", most.iterations},
+              {"least_residual", number_or_null(best.residual)},
+              {"most_residual", number_or_null(worst.residual)},
+              {"broken", is_broken(*v, answers)}};
+    });
+    study.print(beginning(row) + right(range(row["least_iterations"], row["most_iterations"], 5), 12) +
+                right(range(row["least_residual"], row["most_residual"], 2), 19));
+    judge.see(*v, row);
+  }
+  study.print("");
+}
+
+// --- a network ---------------------------------------------------------------------------------------
+
+constexpr int samples_per_interval = 8;
+constexpr double middle = 385, width = 15;  ///< of the Moon's distance, in 1000 km
+
+std::vector<float> standardised(const std::vector<double>& distances) {
+  std::vector<float> series;
+  for (const double r : distances) series.push_back(static_cast<float>((r - middle) / width));
+  return series;
+}
+
+/// The greatest distance between two runs' values of one weight.
+double spread_of_weights(const std::vector<Trained>& all) {
+  double widest = 0;
+  for (std::size_t i = 0; i < all[0].weights.size(); ++i) {
+    const auto [low, high] = std::ranges::minmax(all, {}, [i](const Trained& t) { return t.weights[i]; });
+    widest = std::max(widest, double{high.weights[i]} - double{low.weights[i]});
+  }
+  return widest;
+}
+
+void learn(Study& study, Judge& judge, const std::vector<const Variant*>& methods, const std::string& file) {
+  const std::vector<float> series = standardised(moon_distances(file, 1));
+  Lesson lesson;
+  lesson.seed = study.seed();
+  if (study.full()) lesson.steps = 200;
+  const std::size_t samples = series.size() - static_cast<std::size_t>(lesson.inputs);
+  study.print("A network of " + std::to_string(lesson.weights()) + " weights learns the Moon's distance, " +
+              std::to_string(lesson.steps) + " steps, " + std::to_string(samples) + " samples");
+  study.print(head(right("apart", 10) + right("error/km", 20)));
+  const auto km = [](const Trained& t) { return std::sqrt(t.loss) * width * 1000; };
+  for (const Variant* v : methods) {
+    Json key = key_of("training", *v, format_info<fp32>(), samples);
+    key.update({{"data", "moon"}, {"seed", study.seed()}, {"steps", lesson.steps}});
+    const Json row = study.row(key, [&]() -> Json {
+      const auto all = repeat(std::min<std::size_t>(most_runs(*v), 20), study.full() ? 1e9 : 2,
+                              [&] { return train(series, lesson, sum_by(*v)); });
+      const auto bits = [](const Trained& t) { return digest(std::as_bytes(std::span{t.weights})); };
+      const auto [best, worst] = std::ranges::minmax(all, {}, &Trained::loss);
+      const std::size_t answers = distinct(all, bits);
+      return {{"weights", lesson.weights()},
+              {"runs", all.size()},
+              {"distinct_bits", answers},
+              {"bits", hexadecimal_digest(bits(all[0]))},
+              {"weights_apart", number_or_null(spread_of_weights(all))},
+              {"least_error", number_or_null(km(best))},
+              {"most_error", number_or_null(km(worst))},
+              {"broken", is_broken(*v, answers)}};
+    });
+    study.print(beginning(row) +
+                right(row["weights_apart"].is_null() ? "-" : compact(row["weights_apart"], 9), 10) +
+                right(range(row["least_error"], row["most_error"], 6), 20));
+    judge.see(*v, row);
+  }
+  study.print("");
+}
+
+// --- a recording -------------------------------------------------------------------------------------
+
+struct Quantity {
+  const char* name;
+  double Moments::*of;
+};
+constexpr Quantity quantities[] = {{"mean", &Moments::mean},
+                                   {"variance, naive", &Moments::naive_variance},
+                                   {"variance, two passes", &Moments::two_pass_variance}};
+
+Column rounded_to(const FormatInfo& format, const std::vector<double>& x) {
+  Column column{&format, {}};
+  with_format(format, [&]<class F>() {
+    for (const double e : x) {
+      const auto bytes = std::bit_cast<std::array<std::byte, sizeof(F)>>(convert<F>(e));
+      column.bytes.insert(column.bytes.end(), bytes.begin(), bytes.end());
+    }
+  });
+  return column;
+}
+
+/// null where there is no finite distance.
+Json relative_error(double value, double truth) { return number_or_null(std::abs(value - truth) / truth); }
+
+void describe(Study& study, Judge& judge, const std::vector<const Variant*>& methods,
+              const std::string& file) {
+  const std::vector<double> distances = moon_distances(file, samples_per_interval);
+  study.print("Mean and variance of the Moon's distance, " + std::to_string(distances.size()) +
+              " samples: relative errors");
+  study.print(left("method", name_width) + right("mean", 12) + right("naive", 12) + right("two passes", 12));
+  std::optional<Column> x;
+  Moments truth{};
+  for (const Variant* v : methods) {
+    std::vector<Moments> all;
+    const auto measure = [&] {
+      if (!x || x->format != v->format) truth = true_moments(*(x = rounded_to(*v->format, distances)));
+      all = repeat(std::min<std::size_t>(most_runs(*v), 20), study.full() ? 1e9 : 0.5,
+                   [&] { return moments(*x, sum_by(*v)); });
+    };
+    std::string line = left(v->name, name_width);
+    for (const Quantity& q : quantities) {
+      Json key = key_of("recording", *v, *v->format, distances.size());
+      key.update({{"data", "moon"}, {"quantity", q.name}});
+      const Json row = study.row(key, [&]() -> Json {
+        if (all.empty()) measure();
+        const std::size_t answers = distinct(all, [&](const Moments& m) { return to_bits(m.*q.of); });
+        const double worst = std::ranges::max(all, {},
+                                              [&](const Moments& m) {
+                                                const double distance = std::abs(m.*q.of - truth.*q.of);
+                                                return std::isnan(distance)
+                                                           ? std::numeric_limits<double>::infinity()
+                                                           : distance;
+                                              }).*
+                             q.of;
+        return {{"runs", all.size()},
+                {"distinct_bits", answers},
+                {"bits", hexadecimal_digest(to_bits(all[0].*q.of))},
+                {"value", number_or_null(worst)},
+                {"truth", truth.*q.of},
+                {"relative_error", relative_error(worst, truth.*q.of)},
+                {"broken", is_broken(*v, answers)}};
+      });
+      line += right(row["relative_error"].is_null() ? "-" : compact(row["relative_error"], 8, 2), 12);
+      judge.see(*v, row);
+    }
+    study.print(line);
+  }
+  study.print("");
+}
+
+/// The recording, or "" where it was not made. A folder that was asked for has to have it.
+std::string moon_in(const std::string& folder) {
+  const std::string asked = folder.empty() ? usual_data : folder, file = asked + "/moon.npy";
+  if (std::filesystem::exists(file)) return file;
+  const std::string remedy = "run experiments/run, or experiments/datasets.py " + asked + ", which makes it";
+  if (!folder.empty()) throw UsageError{"--data: " + file + " is not there; " + remedy};
+  std::cerr << "consequences: without the network and the recording: " << file << " is not there; " << remedy
+            << std::endl;
+  return "";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Study study{
+      "consequences",
+      "What do nondeterminism and low precision do to what is computed with sums?",
+      "Three computations in which nothing but a sum can vary: the rest is one thread, without fused or "
+      "reordered operations. Each is repeated with each method, and the different bit patterns of its whole "
+      "answer are counted (at most 100 runs, or 20, fewer where --quick has no patience).\n\n"
+      "solver: conjugate gradients (Hestenes and Stiefel 1952) on Poisson's equation, five-point stencil, "
+      "and "
+      "on eigenvalues 1, 1/2, … 2^-19, with which they would end after 20 iterations if nothing were rounded "
+      "(Strakos 1991); the right side is normal. The products of a dot are formed first, each rounded once, "
+      "and then summed. Until the recurrence's residual is 1e-10 (fp64) or 1e-5 (fp32) of |b|; the residual "
+      "in the table is |b - Ax| / |b| of the answer. training: a network of one hidden layer of softsign "
+      "units, "
+      "in fp32, foretells the Moon's distance from the eight before it (NASA JPL's ephemeris DE421; Folkner, "
+      "Williams and Boggs 2009), by gradient descent on all samples; each component of the gradient is a sum "
+      "over the samples. recording: mean and sample variance of the same distances, by the naive formula "
+      "(sum of squares minus squared sum over n) and in two passes (Chan, Golub and LeVeque 1983), against "
+      "400 "
+      "digits.\n\n"
+      "Exit code 1 if a method that promises the same bits gave different ones.",
+      {"solver", "training", "recording"},
+      "  consequences --filter 'atomic/plain/*,exact'\n"
+      "  consequences --data build/study/data --json\n"
+      "  consequences --full --out build/study"};
+  std::string folder;
+  study.app()
+      .add_option("--data", folder, "Where moon.npy is (default build/study/data)")
+      ->type_name("FOLDER");
+  return study.run(argc, argv, [&](Study& s) {
+    const std::string file = moon_in(folder);
+    const auto solving = methods(s, {"fp32", "fp64"}), learning = methods(s, {"bf16", "fp32"}),
+               describing = methods(s, {"fp16", "bf16", "fp32", "fp64"});
+    if (!has_linear_algebra())
+      std::cerr
+          << "consequences: without the solver and the network: they need Eigen: install libeigen3-dev and "
+             "build again"
+          << std::endl;
+    const bool solves = has_linear_algebra(), learns = solves && !file.empty(), describes = !file.empty();
+    s.expect((solves ? 2 * solving.size() : 0) + (learns ? learning.size() : 0) +
+             (describes ? std::size(quantities) * describing.size() : 0));
+    Judge judge{s};
+    const std::vector<System> systems{graded(s.full() ? 1 << 16 : 1 << 15, 20),
+                                      s.full() ? poisson(256, 256) : poisson(160, 128)};
+    for (const System& system : systems)
+      if (solves) solve(s, judge, solving, system);
+    if (learns) learn(s, judge, learning, file);
+    if (describes) describe(s, judge, describing, file);
+  });
+}
