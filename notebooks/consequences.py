@@ -9,9 +9,9 @@ SYSTEMS = {"graded": "20 graded eigenvalues", "poisson": "Poisson's equation"}
 
 
 def section(sources):
-    s = Section("consequences", "Consequences", "Three computations in which nothing but one kind of sum varies: the dots "
-                "of conjugate gradients, the gradients of a small network that learns the Moon's distance, and the mean "
-                "and variance of that recording.", "build/release/bin/consequences --full --out build/study")
+    s = Section("consequences", "Consequences", "Three computations in which nothing but one kind of sum varies: the "
+                "dots of conjugate gradients, the gradients of a small network that learns the Moon's distance, and "
+                "the mean and variance of that recording.", "build/release/bin/consequences --full --out build/study")
     rows = [(f"{source.machine}, {words.runs_on(r['method'])}", r) for source in sources for r in source.rows]
     if rows:
         s.findings = list(findings(rows))
@@ -43,8 +43,9 @@ def findings(rows):
     kept = [r for _, r in rows if r["promise"] in SAME_EVERYWHERE]
     if kept:
         several = [r for r in kept if r["distinct_bits"] > 1]
-        yield (f"{words.sentence(words.of(len(kept) - len(several), len(kept)))} results of methods that promise the same "
-               f"bits everywhere were the same in each of their runs, {sum(r['runs'] for r in kept):,} in all"
+        same = words.sentence(words.of(len(kept) - len(several), len(kept)))
+        yield (f"{same} results of methods that promise the same bits everywhere were the same in each of their runs, "
+               f"{sum(r['runs'] for r in kept):,} in all"
                + (f"; not {words.names(r['method'] for r in several)}." if several else "."))
     for (at, _), some in groups(rows, "solver", "data"):
         yield from about_loose(at, some, lambda r: f", after {span(r, 'iterations')} iterations")
@@ -68,7 +69,8 @@ def about_loose(at, rows, more):
     if loose:
         most = max(loose, key=lambda r: r["distinct_bits"] / r["runs"])
         yield (f"{at}, {task(most)}: {most['method']}, which promises {most['promise']}, gave "
-               f"{words.plural(most['distinct_bits'], 'different result')} in {words.plural(most['runs'], 'run')}" + (more(most) if most["distinct_bits"] > 1 else "") + ".")
+               f"{words.plural(most['distinct_bits'], 'different result')} in {words.plural(most['runs'], 'run')}"
+               + (more(most) if most["distinct_bits"] > 1 else "") + ".")
 
 
 def about_iterations(at, data, format, rows):
@@ -88,8 +90,8 @@ def about_training(at, steps, rows):
     lost = [r["method"] for r in rows if r["most_error"] is None]
     if finite:
         best, worst = (pick(finite, key=lambda r: r["most_error"]) for pick in (min, max))
-        yield (f"{at}, after {words.plural(steps, 'step')} the network is wrong by {words.number(best['most_error'], 4)} km "
-               f"({best['method']}) to {words.number(worst['most_error'], 4)} km ({worst['method']}).")
+        least, most = (f"{words.number(r['most_error'], 4)} km ({r['method']})" for r in (best, worst))
+        yield f"{at}, after {words.plural(steps, 'step')} the network is wrong by {least} to {most}."
     if lost:
         yield f"{at}: the network was lost to infinities with {words.names(lost)}."
 
@@ -98,16 +100,21 @@ def about_recording(at, format, rows):
     by = {q: [r for r in rows if r["quantity"] == q] for q in ("variance, naive", "variance, two passes")}
     finite = {q: [r for r in some if r["relative_error"] is not None] for q, some in by.items()}
     if all(finite.values()):
-        naive, two = (min(some, key=lambda r: r["relative_error"]) for some in finite.values())
-        yield (f"{at}, variance of the Moon's distance in {format}: at best {words.number(naive['relative_error'], 2)} off by "
-               f"the naive formula ({naive['method']}) and {words.number(two['relative_error'], 2)} in two passes "
-               f"({two['method']}).")
+        naive, two = (" to ".join(f"{words.number(r['relative_error'], 2)} ({r['method']})" for r in ends(some))
+                      for some in finite.values())
+        yield (f"{at}, variance of the Moon's distance in {format}: relative errors of {naive} by the naive formula, "
+               f"of {two} in two passes.")
     lost = [r["method"] for some in by.values() for r in some if r["relative_error"] is None]
     if lost:
         yield f"{at}: a sum of this recording overflows {format} with {words.names(lost)}."
     negative = [r["method"] for some in by.values() for r in some if r["value"] is not None and r["value"] < 0]
     if negative:
         yield f"{at}: a variance in {format} is negative with {words.names(negative)}."
+
+
+def ends(rows):
+    """The best and the worst of them."""
+    return [pick(rows, key=lambda r: r["relative_error"]) for pick in (min, max)]
 
 
 # --- figures and tables -----------------------------------------------------------------------------------------
@@ -125,13 +132,14 @@ def bars(id, title, x_title, rows, value, text):
 
 
 def bits_figure(rows):
-    return bars("consequences-bits", "How many different results the same computation gives", "bit patterns of the result",
-                rows, lambda r: r["distinct_bits"], results)
+    return bars("consequences-bits", "How many different results the same computation gives",
+                "bit patterns of the result", rows, lambda r: r["distinct_bits"], results)
 
 
 def iterations_figure(rows):
     return bars("consequences-iterations", "How many iterations conjugate gradients take", "iterations, at most",
-                [(at, r) for at, r in rows if r["kind"] == "solver"], lambda r: r["most_iterations"], lambda r: span(r, "iterations"))
+                [(at, r) for at, r in rows if r["kind"] == "solver"], lambda r: r["most_iterations"],
+                lambda r: span(r, "iterations"))
 
 
 def tables(rows):

@@ -11,7 +11,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "notebooks"))
 import consequences  # noqa: E402
 import results  # noqa: E402
 
-METHODS = [("atomic/plain/fp32@cpu", "none"), ("tree/plain/fp32@cpu", "everywhere"), ("exact/fp32@cpu", "order_free")]
+AT = "this machine, CPU"
+GRADED = "20 graded eigenvalues"
+ATOMIC, TREE, EXACT = "atomic/plain/fp32@cpu", "tree/plain/fp32@cpu", "exact/fp32@cpu"
+METHODS = [(ATOMIC, "none"), (TREE, "everywhere"), (EXACT, "order_free")]
 
 
 def row(kind, method, promise, **more):
@@ -47,7 +50,8 @@ class Said(unittest.TestCase):
 
     def changed(self, kind, method, **new):
         def alter(r):
-            if r["kind"] == kind and r["method"] == method and new.get("quantity", r.get("quantity")) == r.get("quantity"):
+            same_quantity = new.get("quantity", r.get("quantity")) == r.get("quantity")
+            if r["kind"] == kind and r["method"] == method and same_quantity:
                 r.update(new)
         return alter
 
@@ -58,54 +62,52 @@ class Said(unittest.TestCase):
 
     def test_what_is_so_before_anything_is_altered(self):
         self.assertEqual(self.section().findings, [
-            "All 10 results of methods that promise the same bits everywhere were the same in each of their runs, 100 in all.",
-            "this machine, CPU, conjugate gradients, 20 graded eigenvalues: atomic/plain/fp32@cpu, which promises none, "
-            "gave 1 different result in 10 runs.",
-            "this machine, CPU, training: atomic/plain/fp32@cpu, which promises none, gave 1 different result in 10 runs.",
-            "this machine, CPU, 20 graded eigenvalues in fp32: 40 iterations with every sum.",
-            "this machine, CPU, after 20 steps the network is wrong by 2,000 km (atomic/plain/fp32@cpu) to 2,000 km "
-            "(atomic/plain/fp32@cpu).",
-            "this machine, CPU, variance of the Moon's distance in fp32: at best 0.0001 off by the naive formula "
-            "(atomic/plain/fp32@cpu) and 1e-07 in two passes (atomic/plain/fp32@cpu)."])
+            "All 10 results of methods that promise the same bits everywhere were the same in each of their runs, "
+            "100 in all.",
+            f"{AT}, conjugate gradients, {GRADED}: {ATOMIC}, which promises none, gave 1 different result in 10 runs.",
+            f"{AT}, training: {ATOMIC}, which promises none, gave 1 different result in 10 runs.",
+            f"{AT}, {GRADED} in fp32: 40 iterations with every sum.",
+            f"{AT}, after 20 steps the network is wrong by 2,000 km ({ATOMIC}) to 2,000 km ({ATOMIC}).",
+            f"{AT}, variance of the Moon's distance in fp32: relative errors of 0.0001 ({ATOMIC}) to 0.0001 ({ATOMIC}) "
+            f"by the naive formula, of 1e-07 ({ATOMIC}) to 1e-07 ({ATOMIC}) in two passes."])
 
     def test_a_second_result_of_a_method_that_promises_one(self):
-        alter = self.changed("solver", "tree/plain/fp32@cpu", distinct_bits=2, broken=True)
-        self.assert_says("9 of 10 results of methods that promise the same bits everywhere were the same in each of their "
-                         "runs, 100 in all; not tree/plain/fp32@cpu.", alter)
-        self.assertEqual(self.section(alter).failures, ["this machine, CPU: tree/plain/fp32@cpu promises everywhere but "
-                                                        "gave 2 results of conjugate gradients, 20 graded eigenvalues"])
+        alter = self.changed("solver", TREE, distinct_bits=2, broken=True)
+        self.assert_says("9 of 10 results of methods that promise the same bits everywhere were the same in each of "
+                         f"their runs, 100 in all; not {TREE}.", alter)
+        self.assertEqual(self.section(alter).failures,
+                         [f"{AT}: {TREE} promises everywhere but gave 2 results of conjugate gradients, {GRADED}"])
 
     def test_different_solutions(self):
-        self.assert_says("this machine, CPU, conjugate gradients, 20 graded eigenvalues: atomic/plain/fp32@cpu, which "
-                         "promises none, gave 7 different results in 10 runs, after 39 to 42 iterations.",
-                         self.changed("solver", METHODS[0][0], distinct_bits=7, least_iterations=39, most_iterations=42))
+        self.assert_says(f"{AT}, conjugate gradients, {GRADED}: {ATOMIC}, which promises none, gave 7 different results "
+                         "in 10 runs, after 39 to 42 iterations.",
+                         self.changed("solver", ATOMIC, distinct_bits=7, least_iterations=39, most_iterations=42))
 
     def test_different_weights(self):
-        self.assert_says("this machine, CPU, training: atomic/plain/fp32@cpu, which promises none, gave 3 different results "
-                         "in 10 runs, with weights up to 0.25 apart.",
-                         self.changed("training", METHODS[0][0], distinct_bits=3, weights_apart=0.25))
+        self.assert_says(f"{AT}, training: {ATOMIC}, which promises none, gave 3 different results in 10 runs, with "
+                         "weights up to 0.25 apart.",
+                         self.changed("training", ATOMIC, distinct_bits=3, weights_apart=0.25))
 
     def test_iterations(self):
-        self.assert_says("this machine, CPU, 20 graded eigenvalues in fp32: from 40 iterations (atomic/plain/fp32@cpu) to 80 "
-                         "(tree/plain/fp32@cpu).", self.changed("solver", METHODS[1][0], most_iterations=80))
-        self.assert_says("this machine, CPU, 20 graded eigenvalues in fp32: 40 iterations with every sum; not always to the "
-                         "tolerance with tree/plain/fp32@cpu.", self.changed("solver", METHODS[1][0], converged=9))
+        self.assert_says(f"{AT}, {GRADED} in fp32: from 40 iterations ({ATOMIC}) to 80 ({TREE}).",
+                         self.changed("solver", TREE, most_iterations=80))
+        self.assert_says(f"{AT}, {GRADED} in fp32: 40 iterations with every sum; not always to the tolerance with {TREE}.",
+                         self.changed("solver", TREE, converged=9))
 
     def test_errors_of_the_network(self):
-        self.assert_says("this machine, CPU, after 20 steps the network is wrong by 2,000 km (tree/plain/fp32@cpu) to 9,000 "
-                         "km (atomic/plain/fp32@cpu).", self.changed("training", METHODS[0][0], most_error=9000.0))
-        self.assert_says("this machine, CPU: the network was lost to infinities with exact/fp32@cpu.",
-                         self.changed("training", METHODS[2][0], most_error=None))
+        self.assert_says(f"{AT}, after 20 steps the network is wrong by 2,000 km ({TREE}) to 9,000 km ({ATOMIC}).",
+                         self.changed("training", ATOMIC, most_error=9000.0))
+        self.assert_says(f"{AT}: the network was lost to infinities with {EXACT}.",
+                         self.changed("training", EXACT, most_error=None))
 
     def test_errors_of_the_variance(self):
-        at = "this machine, CPU"
-        self.assert_says(f"{at}, variance of the Moon's distance in fp32: at best 5e-05 off by the naive formula "
-                         "(exact/fp32@cpu) and 1e-07 in two passes (atomic/plain/fp32@cpu).",
-                         self.changed("recording", METHODS[2][0], quantity="variance, naive", relative_error=5e-5))
-        self.assert_says(f"{at}: a variance in fp32 is negative with exact/fp32@cpu.",
-                         self.changed("recording", METHODS[2][0], quantity="variance, naive", value=-1.0))
-        self.assert_says(f"{at}: a sum of this recording overflows fp32 with exact/fp32@cpu.",
-                         self.changed("recording", METHODS[2][0], quantity="variance, two passes", relative_error=None))
+        self.assert_says(f"{AT}, variance of the Moon's distance in fp32: relative errors of 5e-05 ({EXACT}) to 0.0001 "
+                         f"({ATOMIC}) by the naive formula, of 1e-07 ({ATOMIC}) to 1e-07 ({ATOMIC}) in two passes.",
+                         self.changed("recording", EXACT, quantity="variance, naive", relative_error=5e-5))
+        self.assert_says(f"{AT}: a variance in fp32 is negative with {EXACT}.",
+                         self.changed("recording", EXACT, quantity="variance, naive", value=-1.0))
+        self.assert_says(f"{AT}: a sum of this recording overflows fp32 with {EXACT}.",
+                         self.changed("recording", EXACT, quantity="variance, two passes", relative_error=None))
 
     def test_figures_and_tables_have_every_row(self):
         section = self.section()
