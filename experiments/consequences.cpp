@@ -33,13 +33,21 @@ std::vector<const Variant*> methods(const Study& study, const std::set<std::stri
   return all;
 }
 
-/// The same again and again: at most so many times, at least three, and none is begun after so many seconds.
-template <class Run> auto repeat(std::size_t most, double patience, const Run& run) {
+constexpr double forever = std::numeric_limits<double>::infinity();
+
+struct Runs {
+  int most;
+  double patience;  ///< in seconds: none is begun after them, but for the first three
+};
+
+/// The same again and again; on a GPU, where each sum is a copy and a launch, ten times.
+template <class Run> auto repeat(const Variant& v, Runs runs, const Run& run) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  const auto most = static_cast<std::size_t>(v.move ? std::min(runs.most, 10) : runs.most);
   std::vector<decltype(run())> all;
-  while (all.size() < most && (all.size() < 3 || seconds() < patience)) all.push_back(run());
+  while (all.size() < most && (all.size() < 3 || seconds() < runs.patience)) all.push_back(run());
   return all;
 }
 
@@ -48,10 +56,6 @@ Sum sum_by(const Variant& v) {
   const int threads = std::max(4, static_cast<int>(std::thread::hardware_concurrency()));
   return [&v, threads](Values x) { return v(x, {.threads = threads}); };
 }
-
-constexpr double forever = std::numeric_limits<double>::infinity();
-
-std::size_t most_runs(const Variant& v) { return v.move ? 10 : 100; }
 
 template <class T, class Of> std::size_t distinct(const std::vector<T>& all, const Of& of) {
   std::set<std::uint64_t> different;
@@ -102,7 +106,7 @@ std::string range(const Json& least, const Json& most, int digits) {
   return text(least) == text(most) ? text(least) : text(least) + " .. " + text(most);
 }
 
-constexpr std::size_t name_width = 30, promise_width = 11, bits_width = 8;
+constexpr std::size_t name_width = 29, promise_width = 11, bits_width = 9;
 
 std::string beginning(const Json& row) {
   return left(row["method"], name_width) + left(row["promise"], promise_width) +
@@ -118,7 +122,7 @@ std::string head(const std::string& what) {
 double tolerance(const FormatInfo& format) { return format.name == "fp64" ? 1e-10 : 1e-5; }
 
 void solve(Study& study, Judge& judge, const std::vector<const Variant*>& methods, const System& system,
-           double patience) {
+           Runs runs) {
   const auto n = static_cast<std::size_t>(system.n);
   study.print("Conjugate gradients, " + system.name + ", n = " + power_or_number(n) + ", kappa " +
               compact(system.condition, 7));
@@ -133,7 +137,7 @@ void solve(Study& study, Judge& judge, const std::vector<const Variant*>& method
       if (!solver)
         solver = conjugate_gradients(system, datasets_matching("normal")[0]->make(format, n, study.seed()),
                                      tolerance(format));
-      const auto all = repeat(most_runs(*v), patience, [&] { return solver(sum_by(*v)); });
+      const auto all = repeat(*v, runs, [&] { return solver(sum_by(*v)); });
       const auto [fewest, most] = std::ranges::minmax(all, {}, &Solution::iterations);
       const auto [best, worst] = std::ranges::minmax(all, {}, &Solution::residual);
       const std::size_t answers = distinct(all, [](const Solution& s) { return s.bits; });
@@ -177,7 +181,8 @@ double spread_of_weights(const std::vector<Trained>& all) {
   return widest;
 }
 
-void learn(Study& study, Judge& judge, const std::vector<const Variant*>& methods, const std::string& file) {
+void learn(Study& study, Judge& judge, const std::vector<const Variant*>& methods, const std::string& file,
+           Runs runs) {
   const std::vector<float> series = standardised(moon_distances(file, 1));
   Lesson lesson;
   lesson.seed = study.seed();
@@ -191,8 +196,7 @@ void learn(Study& study, Judge& judge, const std::vector<const Variant*>& method
     Json key = key_of("training", *v, format_info<fp32>(), samples);
     key.update({{"data", "moon"}, {"seed", study.seed()}, {"steps", lesson.steps}});
     const Json row = study.row(key, [&]() -> Json {
-      const auto all = repeat(std::min<std::size_t>(most_runs(*v), 20), study.full() ? forever : 1,
-                              [&] { return train(series, lesson, sum_by(*v)); });
+      const auto all = repeat(*v, runs, [&] { return train(series, lesson, sum_by(*v)); });
       const auto bits = [](const Trained& t) { return digest(std::as_bytes(std::span{t.weights})); };
       const auto [best, worst] = std::ranges::minmax(all, {}, &Trained::loss);
       const std::size_t answers = distinct(all, bits);
@@ -237,8 +241,8 @@ Column rounded_to(const FormatInfo& format, const std::vector<double>& x) {
 /// null where there is no finite distance.
 Json relative_error(double value, double truth) { return number_or_null(std::abs(value - truth) / truth); }
 
-void describe(Study& study, Judge& judge, const std::vector<const Variant*>& methods,
-              const std::string& file) {
+void describe(Study& study, Judge& judge, const std::vector<const Variant*>& methods, const std::string& file,
+              Runs runs) {
   const std::vector<double> distances = moon_distances(file, samples_per_interval);
   study.print("Mean and variance of the Moon's distance, " + std::to_string(distances.size()) +
               " samples: relative errors");
@@ -249,8 +253,7 @@ void describe(Study& study, Judge& judge, const std::vector<const Variant*>& met
     std::vector<Moments> all;
     const auto measure = [&] {
       if (!x || x->format != v->format) truth = true_moments(*(x = rounded_to(*v->format, distances)));
-      all = repeat(std::min<std::size_t>(most_runs(*v), 20), study.full() ? forever : 0.3,
-                   [&] { return moments(*x, sum_by(*v)); });
+      all = repeat(*v, runs, [&] { return moments(*x, sum_by(*v)); });
     };
     std::string line = left(v->name, name_width);
     for (const Quantity& q : quantities) {
@@ -302,7 +305,7 @@ int main(int argc, char** argv) {
       "What do nondeterminism and low precision do to what is computed with sums?",
       "Three computations in which nothing but a sum can vary: the rest is one thread, without fused or "
       "reordered operations. Each is repeated with each method, and the different bit patterns of its whole "
-      "answer are counted (at most 100 runs, or 20, fewer where --quick has no patience).\n\n"
+      "answer are counted (100 runs of the solver, 20 of the others; fewer where --quick loses patience).\n\n"
       "solver: conjugate gradients (Hestenes and Stiefel 1952) on Poisson's equation, five-point stencil, "
       "and "
       "on eigenvalues 1, 1/2, … 2^-19, with which they would end after 20 iterations if nothing were rounded "
@@ -322,6 +325,11 @@ int main(int argc, char** argv) {
       "  consequences --data build/study/data --json\n"
       "  consequences --full --out build/study"};
   std::string folder;
+  int most = 100;
+  study.app()
+      .add_option("--runs", most, "At most so many of each (default 100)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000), "");
   study.app()
       .add_option("--data", folder, "Where moon.npy is (default build/study/data)")
       ->type_name("FOLDER");
@@ -341,10 +349,14 @@ int main(int argc, char** argv) {
     s.expect((solves ? 2 * solving.size() : 0) + (learns ? learning.size() : 0) +
              (describes ? std::size(quantities) * describing.size() : 0));
     Judge judge{s};
-    if (solves) solve(s, judge, solving, graded(1 << 16, 20), s.full() ? forever : 3);
-    if (solves)
-      solve(s, judge, solving, s.full() ? poisson(256, 256) : poisson(160, 128), s.full() ? forever : 0.6);
-    if (learns) learn(s, judge, learning, file);
-    if (describes) describe(s, judge, describing, file);
+    const auto runs = [&](int usual, double patience) {
+      return Runs{std::min(most, usual), s.full() ? forever : patience};
+    };
+    if (solves) {
+      solve(s, judge, solving, graded(1 << 16, 20), runs(most, 3));
+      solve(s, judge, solving, s.full() ? poisson(256, 256) : poisson(160, 128), runs(most, 0.6));
+    }
+    if (learns) learn(s, judge, learning, file, runs(20, 1));
+    if (describes) describe(s, judge, describing, file, runs(20, 0.3));
   });
 }

@@ -128,7 +128,7 @@ TEST(Moments, OfTheNaiveFormulaAreLostWhereTheMeanIsFarAway) {
   const Column x = column({1e9, 1e9 + 1, 1e9 + 2});
   EXPECT_EQ(true_moments(x).naive_variance, 1);
   EXPECT_EQ(moments(x, sum_by("exact/fp64")).two_pass_variance, 1);
-  EXPECT_GT(std::abs(moments(x, sum_by("exact/fp64")).naive_variance - 1), 1);
+  EXPECT_GE(std::abs(moments(x, sum_by("exact/fp64")).naive_variance - 1), 1);
 }
 
 /// A file in which the Moon moves along x, from 300 to 400 thousand km in each row, 4000 km to the side.

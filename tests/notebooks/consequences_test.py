@@ -79,8 +79,8 @@ class Said(unittest.TestCase):
                          [f"{AT}: {TREE} promises everywhere but gave 2 results of conjugate gradients, {GRADED}"])
 
     def test_different_solutions(self):
-        self.assert_says(f"{AT}, conjugate gradients, {GRADED}: {ATOMIC}, which promises none, gave 7 different results "
-                         "in 10 runs, after 39 to 42 iterations.",
+        self.assert_says(f"{AT}, conjugate gradients, {GRADED}: {ATOMIC}, which promises none, gave 7 different "
+                         "results in 10 runs, after 39 to 42 iterations.",
                          self.changed("solver", ATOMIC, distinct_bits=7, least_iterations=39, most_iterations=42))
 
     def test_different_weights(self):
@@ -91,7 +91,8 @@ class Said(unittest.TestCase):
     def test_iterations(self):
         self.assert_says(f"{AT}, {GRADED} in fp32: from 40 iterations ({ATOMIC}) to 80 ({TREE}).",
                          self.changed("solver", TREE, most_iterations=80))
-        self.assert_says(f"{AT}, {GRADED} in fp32: 40 iterations with every sum; not always to the tolerance with {TREE}.",
+        self.assert_says(f"{AT}, {GRADED} in fp32: 40 iterations with every sum; not always to the tolerance with "
+                         f"{TREE}.",
                          self.changed("solver", TREE, converged=9))
 
     def test_errors_of_the_network(self):
