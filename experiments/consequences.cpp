@@ -1,7 +1,10 @@
 /// What do nondeterminism and low precision do to what is computed with sums?
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <limits>

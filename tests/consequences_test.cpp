@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "harness/downstream/downstream.hpp"
 #include "harness/schema.hpp"
