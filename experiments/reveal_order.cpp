@@ -1,0 +1,121 @@
+/// In which order does each sum add?
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+
+#include "harness/commands.hpp"
+#include "harness/peers.hpp"
+#include "harness/reveal.hpp"
+#include "harness/study.hpp"
+#include "harness/text.hpp"
+
+namespace {
+
+using namespace samesum;
+using namespace samesum::harness;
+
+struct Question {
+  const Variant* variant;
+  std::size_t n;
+  std::size_t samples;  ///< masks that are compared with the declared tree; 0: the whole tree is revealed
+};
+
+/// A length that takes three leaves and a part of one.
+constexpr std::size_t several_leaves = 3 * CoarsenedTree::leaf + 5;
+
+std::vector<Question> questions(const std::vector<const Variant*>& methods, bool full) {
+  std::vector<Question> all;
+  for (const Variant* v : methods) {
+    all.push_back({v, 32, 0});
+    if (!v->move) all.push_back({v, 300, 0});  // lanes of several rows; on a GPU each mask takes a transfer
+    if (declared_tree(*v, 1)) all.push_back({v, several_leaves, v->move ? 24u : full ? 1000u : 64u});
+  }
+  return all;
+}
+
+/// What is found out of one sum. A peer may answer differently from mask to mask, and that is a finding.
+Json found(const Question& q, std::uint64_t seed) {
+  // Peers share short arrays out as their threads come; with one there is a tree to be seen.
+  const BlackBox box{*q.variant, is_peer(*q.variant) ? 1 : 2};
+  const std::optional<SumTree> declared = declared_tree(*q.variant, q.n);
+  const std::optional<Masks> masks = box.seen_by();
+  Json row = {{"masks", masks ? Json(name_of(*masks)) : Json(nullptr)},
+              {"sampled", q.samples},
+              {"tree", nullptr},
+              {"height", nullptr},
+              {"matches", nullptr},
+              {"blind", masks == Masks::units ? Json(nullptr) : Json(blindness(masks))},
+              {"difference", nullptr}};
+  try {
+    if (declared) row["matches"] = false;
+    if (masks && q.samples > 0) {
+      const std::string difference = first_difference(box, *declared, *masks, q.samples, seed);
+      row["matches"] = difference.empty();
+      row["height"] = declared->height();
+      if (!difference.empty()) row["difference"] = difference;
+    } else if (masks) {
+      const SumTree tree = reveal(box, q.n, *masks);
+      row["tree"] = tree.spelled();
+      row["height"] = tree.height();
+      if (declared) row["matches"] = tree == *declared;
+    }
+  } catch (const Contradiction& contradiction) {
+    row["difference"] = contradiction.what();
+  }
+  row["asked"] = box.asked();
+  return row;
+}
+
+std::string verdict(const Json& row) {
+  if (row["masks"].is_null()) return "no order to be seen";
+  if (row["matches"].is_null()) return row["difference"].is_null() ? "drawn" : "no tree";
+  return row["matches"] ? "as declared" : "NOT AS DECLARED";
+}
+
+void ask(Study& study, const std::vector<Question>& all) {
+  study.print(left("method", 29) + right("n", 6) + right("masks", 10) + right("sums", 8) +
+              right("height", 8) + "  tree");
+  std::map<std::string, std::vector<std::string>> drawn;  // who adds 32 elements in that tree
+  for (const Question& q : all) {
+    const Json key = {{"kind", "tree"},
+                      {"method", q.variant->name},
+                      {"promise", name_of(q.variant->promise)},
+                      {"input_format", q.variant->format->name},
+                      {"n", q.n},
+                      {"seed", study.seed()}};
+    const Json row = study.row(key, [&] { return found(q, study.seed()); });
+    const auto or_none = [&](const char* field) {
+      return row[field].is_null()     ? std::string{"-"}
+             : row[field].is_string() ? row[field].get<std::string>()
+                                      : row[field].dump();
+    };
+    study.print(left(q.variant->name, 29) + right(std::to_string(q.n), 6) + right(or_none("masks"), 10) +
+                right(or_none("asked"), 8) + right(or_none("height"), 8) + "  " + verdict(row));
+    if (q.n == 32 && row["tree"].is_string()) drawn[row["tree"]].push_back(q.variant->name);
+    if (row["matches"] == Json(false))
+      study.fail(q.variant->name + ", n = " + std::to_string(q.n) + ": not the declared tree" +
+                 (row["difference"].is_string() ? ": " + row["difference"].get<std::string>() : ""));
+  }
+  for (const auto& [tree, names] : drawn) {
+    std::string text = names.front() +
+                       (names.size() > 1 ? " and " + std::to_string(names.size() - 1) + " more" : "") +
+                       " add 32 elements so: ";
+    for (const char c : tree) text += c == '+' ? std::string{"+ "} : std::string{c};
+    study.print("");
+    study.print(wrapped(text));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Study study{"reveal_order", "In which order does each sum add?",
+              "  reveal_order --filter 'tree/plain/*,eigen/*@peer'\n"
+              "  reveal_order --filter 'pairwise/*@cpu' --json\n"
+              "  reveal_order --full --out build/study"};
+  return study.run(argc, argv, [](Study& s) {
+    const std::vector<Question> all = questions(variants_in_own_format(s.filter()), s.full());
+    s.expect(all.size());
+    ask(s, all);
+  });
+}
