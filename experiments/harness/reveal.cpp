@@ -6,7 +6,6 @@
 #include <map>
 #include <numeric>
 #include <random>
-#include <set>
 
 #include "samesum/order/orders.hpp"
 
@@ -49,13 +48,6 @@ std::size_t SumTree::height() const {
   return most;
 }
 
-std::size_t SumTree::common_ancestor(std::size_t i, std::size_t j) const {
-  std::set<std::size_t> of_i;
-  for (; i != none; i = parent_[i]) of_i.insert(i);
-  while (!of_i.contains(j)) j = parent_[j];
-  return j;
-}
-
 std::vector<std::size_t> SumTree::leaves_below(std::size_t node) const {
   std::vector<std::size_t> found, waiting{node};
   while (!waiting.empty()) {
@@ -69,6 +61,13 @@ std::vector<std::size_t> SumTree::leaves_below(std::size_t node) const {
     }
   }
   return found;
+}
+
+std::vector<std::size_t> SumTree::leaves_met_at(std::size_t ancestor, std::size_t leaf) const {
+  std::size_t node = leaf;
+  while (parent_[node] != ancestor) node = parent_[node];
+  const auto [a, b] = children(ancestor);
+  return leaves_below(a == node ? b : a);
 }
 
 std::string SumTree::spelled() const {
@@ -239,10 +238,13 @@ std::string first_difference(const BlackBox& box, const SumTree& tree, Masks mas
   };
   const std::size_t n = tree.leaves();
   for (std::size_t sample = 0; sample < samples && n > 2; ++sample) {
-    // Pairs of all distances, the shortest as often as the longest.
-    const std::size_t i = below(n), distance = 1 + below(std::size_t{1} << below(ceil_log2(n)));
-    const std::size_t j = (i + distance) % n;
-    const std::size_t ancestor = tree.common_ancestor(i, j);
+    // Any element, and one that it meets at any height.
+    const std::size_t i = below(n);
+    std::vector<std::size_t> ancestors;
+    for (std::size_t node = i; tree.above(node) != node;) ancestors.push_back(node = tree.above(node));
+    const std::size_t ancestor = ancestors[below(ancestors.size())];
+    const std::vector<std::size_t> partners = tree.leaves_met_at(ancestor, i);
+    const std::size_t j = partners[below(partners.size())];
     std::vector<bool> absorbed(n), close(n);
     for (const std::size_t k : tree.leaves_below(ancestor)) absorbed[k] = true;
     for (const std::size_t k : tree.leaves_below(tree.above(ancestor))) close[k] = true;

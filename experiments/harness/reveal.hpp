@@ -41,9 +41,11 @@ class SumTree {
   void insert(std::size_t leaf, std::size_t node);
 
   std::size_t height() const;
-  std::size_t common_ancestor(std::size_t i, std::size_t j) const;
+  /// The node itself where there is none above it.
   std::size_t above(std::size_t node) const { return parent_[node] == none ? node : parent_[node]; }
   std::vector<std::size_t> leaves_below(std::size_t node) const;
+  /// Those that meet the leaf at that node above it.
+  std::vector<std::size_t> leaves_met_at(std::size_t ancestor, std::size_t leaf) const;
 
   /// "((0+2)+1)": of two that are added, the one with the smallest leaf first.
   std::string spelled() const;

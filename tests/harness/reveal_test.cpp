@@ -22,8 +22,10 @@ TEST(ASumTree, IsSpelledWithoutLeftAndRight) {
   EXPECT_EQ(a.spelled(), "((0+2)+1)");
   EXPECT_EQ(a, b);
   EXPECT_EQ(a.height(), 2u);
-  EXPECT_EQ(a.leaves_below(a.common_ancestor(0, 1)).size(), 3u);
-  EXPECT_EQ(a.leaves_below(a.common_ancestor(2, 0)).size(), 2u);
+  EXPECT_EQ(a.leaves_below(a.root()).size(), 3u);
+  EXPECT_EQ(a.leaves_below(a.above(2)).size(), 2u);
+  EXPECT_EQ(a.leaves_met_at(a.root(), 1).size(), 2u);
+  EXPECT_EQ(a.leaves_met_at(a.above(2), 2), std::vector<std::size_t>{0});
 }
 
 TEST(ASumTree, TakesALeafInItsMiddle) {
