@@ -1,15 +1,20 @@
 /// How many different answers does each variant give?
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
 #include <optional>
+#include <random>
 #include <thread>
+#include <tuple>
 
 #include "harness/commands.hpp"
 #include "harness/dataset.hpp"
+#include "harness/launch.hpp"
 #include "harness/peers.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"
@@ -22,7 +27,19 @@ using namespace samesum::harness;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t cache_line = 64;
 
-/// The same elements at any place in a cache line, where a variant can read them.
+// --- what changes from run to run ----------------------------------------------------------------
+
+struct Setting {
+  int threads;
+  std::size_t offset = 0;         ///< of the first element in a cache line
+  LaunchShape shape = {};         ///< on a GPU
+  std::uint64_t permutation = 0;  ///< its seed; 0: the elements as they are made
+};
+
+/// More than there are cores for, so that they get in each other's way.
+int several_threads() { return std::max(4, static_cast<int>(std::thread::hardware_concurrency())); }
+
+/// The same elements in any order and at any place in a cache line, where a variant can read them.
 class Sample {
  public:
   Sample(const Dataset& data, const FormatInfo& format, std::size_t n, std::uint64_t seed)
@@ -30,12 +47,12 @@ class Sample {
         truth_{column_.values()},
         memory_(column_.bytes.size() + 2 * cache_line) {}
 
-  /// The elements, which begin so many of them after the start of a line. Valid until the next call.
-  Values at(std::size_t offset, const Variant& v) {
-    const std::size_t before = offset * column_.format->bytes;
-    if (std::pair wanted{offset, v.move}; !placed_ || wanted != placed_at_) {
-      std::memcpy(line() + before, column_.bytes.data(), column_.bytes.size());
-      placed_ = v.place({*column_.format, line(), offset + column_.size()});
+  /// Valid until the next call.
+  Values at(const Setting& setting, const Variant& v) {
+    const std::size_t before = setting.offset * column_.format->bytes;
+    if (std::tuple wanted{setting.offset, setting.permutation, v.move}; !placed_ || wanted != placed_at_) {
+      write(line() + before, setting.permutation);
+      placed_ = v.place({*column_.format, line(), setting.offset + column_.size()});
       placed_at_ = wanted;
     }
     const auto* first = static_cast<const std::byte*>(placed_->values.data) + before;
@@ -49,25 +66,26 @@ class Sample {
     return memory_.data() + (cache_line - address % cache_line) % cache_line;
   }
 
+  void write(std::byte* to, std::uint64_t permutation) {
+    std::memcpy(to, column_.bytes.data(), column_.bytes.size());
+    if (permutation == 0) return;
+    with_format(*column_.format, [&]<class F>() {
+      std::mt19937_64 random{permutation};
+      F* x = reinterpret_cast<F*>(to);
+      for (std::size_t i = column_.size(); i > 1; --i) std::swap(x[i - 1], x[random() % i]);
+    });
+  }
+
   Column column_;
   Truth truth_;
   std::vector<std::byte> memory_;
   std::optional<Placed> placed_;
-  std::pair<std::size_t, decltype(Variant::move)> placed_at_;
+  std::tuple<std::size_t, std::uint64_t, decltype(Variant::move)> placed_at_;
 };
-
-// --- what changes from run to run ----------------------------------------------------------------
-
-struct Setting {
-  std::size_t offset;
-  int threads;
-};
-
-/// More than there are cores for, so that they get in each other's way.
-int several_threads() { return std::max(4, static_cast<int>(std::thread::hardware_concurrency())); }
 
 struct Axis {
   const char* name;
+  std::size_t column;                   ///< of the table
   Promise forbids;                      ///< the least promise that a second answer breaks
   int log2_n[2];                        ///< quick and full
   double patience[2];                   ///< in seconds: no run is begun after them, but for the first three
@@ -75,34 +93,53 @@ struct Axis {
   Setting (*setting)(std::size_t run);
 };
 
+/// Threads and launch shapes share a column: no variant has both.
+constexpr const char* columns[] = {"runs", "threads", "address", "order"};
+
+/// Those with which the library's tests look for differences.
+constexpr LaunchShape shapes[] = {{0, 0}, {1, 32}, {7, 64}, {64, 128}, {3, 256}, {5000, 32}};
+
 /// Arrival order varies where threads work side by side for long enough: the first axis needs long arrays.
 /// The others need many settings.
 const std::vector<Axis> axes{
     {"runs",
+     0,
      Promise::run_to_run,
      {22, 24},
      {0.15, 2},
      [](const Variant&) -> std::size_t { return 100; },
-     [](std::size_t) {
-       return Setting{0, several_threads()};
-     }},
+     [](std::size_t) { return Setting{several_threads()}; }},
     {"threads",
+     1,
      Promise::everywhere,
      {20, 22},
      {infinity, infinity},
      [](const Variant& v) { return v.move ? 0 : static_cast<std::size_t>(several_threads()) + 3; },
      [](std::size_t run) {
        const int threads = static_cast<int>(run) + 1;
-       return Setting{0, threads <= several_threads() ? threads : 2 * threads + 1};
+       return Setting{threads <= several_threads() ? threads : 2 * threads + 1};
      }},
+    {"launch",
+     1,
+     Promise::everywhere,
+     {20, 22},
+     {infinity, infinity},
+     [](const Variant& v) { return v.backend == "cuda" ? std::size(shapes) : 0; },
+     [](std::size_t run) { return Setting{.threads = 0, .shape = shapes[run]}; }},
     {"alignment",
+     2,
      Promise::everywhere,
      {16, 20},
      {infinity, infinity},
      [](const Variant& v) { return cache_line / v.format->bytes; },
-     [](std::size_t run) {
-       return Setting{run, several_threads()};
-     }},
+     [](std::size_t run) { return Setting{.threads = several_threads(), .offset = run}; }},
+    {"permutation",
+     3,
+     Promise::order_free,
+     {16, 20},
+     {infinity, infinity},
+     [](const Variant&) -> std::size_t { return 8; },
+     [](std::size_t run) { return Setting{.threads = several_threads(), .permutation = run}; }},
 };
 
 std::size_t length(const Axis& axis, bool full) { return std::size_t{1} << axis.log2_n[full]; }
@@ -114,21 +151,36 @@ std::vector<Number> answers(const Variant& v, const Axis& axis, Sample& sample, 
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   while (all.size() < axis.runs(v) && (all.size() < 3 || seconds() < axis.patience[full])) {
     const Setting setting = axis.setting(all.size());
-    all.push_back(v(sample.at(setting.offset, v), {.threads = setting.threads}));
+    const Values x = sample.at(setting, v);
+    all.push_back(setting.shape.blocks > 0 ? sum_in_shape(v, x, setting.shape)
+                                           : v(x, {.threads = setting.threads}));
   }
   return all;
 }
 
+/// The largest |Vs| of the answers: Vs = 1 - |S / S_deterministic| (Shanmugavelu et al. 2024). The first one
+/// is the deterministic one, so that what never varies has 0. NaN where there is no quotient.
+double largest_variability(const std::vector<Number>& answers) {
+  double most = 0;
+  for (const Number& x : answers) {
+    const double vs = std::abs(1 - std::abs(x.to_double() / answers.front().to_double()));
+    if (!std::isfinite(vs)) return std::numeric_limits<double>::quiet_NaN();
+    most = std::max(most, vs);
+  }
+  return most;
+}
+
 // --- the study -----------------------------------------------------------------------------------
 
-constexpr std::size_t name_width = 25, promise_width = 11, axis_width = 11, spread_width = 9;
+constexpr std::size_t name_width = 25, promise_width = 11, axis_width = 9, spread_width = 8, growth_width = 7;
 
 void print_head(Study& study, const Part& part) {
   study.print(part.data->name + " in " + std::string{part.format->name} +
-              ": different answers of so many runs");
+              ": different answers of so many runs (threads: on a GPU shapes)");
   std::string names = left("method", name_width) + left("promise", promise_width), lengths(names.size(), ' ');
-  for (const Axis& axis : axes) {
-    names += right(axis.name, axis_width);
+  for (std::size_t column = 0; column < std::size(columns); ++column) {
+    const Axis& axis = *std::ranges::find(axes, column, &Axis::column);
+    names += right(columns[column], axis_width);
     lengths += right("n = " + power_or_number(length(axis, study.full())), axis_width);
   }
   study.print(names + right("ulps", spread_width));
@@ -139,14 +191,10 @@ void measure(Study& study, const Part& part) {
   print_head(study, part);
   std::map<std::size_t, Sample> samples;  // by length
   for (const Variant* v : part.methods) {
-    std::string line =
-        left(name_without_format(*v), name_width) + left(std::string{name_of(v->promise)}, promise_width);
+    std::array<std::string, std::size(columns)> cells;
     double apart = 0;
     for (const Axis& axis : axes) {
-      if (axis.runs(*v) == 0) {
-        line += right("", axis_width);
-        continue;
-      }
+      if (axis.runs(*v) == 0) continue;
       const std::size_t n = length(axis, study.full());
       const Json key = {{"kind", "spread"},
                         {"method", v->name},
@@ -158,21 +206,120 @@ void measure(Study& study, const Part& part) {
                         {"axis", axis.name}};
       const Json row = study.row(key, [&] {
         Sample& sample = samples.try_emplace(n, *part.data, *part.format, n, study.seed()).first->second;
-        const Spread found = spread_of(answers(*v, axis, sample, study.full()), sample.ulp());
+        const std::vector<Number> all = answers(*v, axis, sample, study.full());
+        const Spread found = spread_of(all, sample.ulp());
         return Json{{"runs", found.runs},
                     {"distinct_bits", found.distinct_bits},
                     {"spread_ulps", number_or_null(found.ulps)},
                     {"lowest", number_or_null(found.lowest)},
                     {"highest", number_or_null(found.highest)},
+                    {"vs_max", number_or_null(largest_variability(all))},
                     {"broken", found.distinct_bits > 1 && v->promise >= axis.forbids}};
       });
-      line += right(row["distinct_bits"].dump() + "/" + row["runs"].dump(), axis_width);
+      cells[axis.column] = row["distinct_bits"].dump() + "/" + row["runs"].dump();
       apart = std::max(apart, row["spread_ulps"].is_null() ? infinity : row["spread_ulps"].get<double>());
       if (row["broken"] && !is_peer(*v))
         study.fail(v->name + " on " + part.data->name + ": promises " + std::string{name_of(v->promise)} +
                    " but gave " + row["distinct_bits"].dump() + " answers over " + axis.name);
     }
-    study.print(line + right(compact(apart, 8), spread_width));
+    std::string line =
+        left(name_without_format(*v), name_width) + left(std::string{name_of(v->promise)}, promise_width);
+    for (const std::string& cell : cells) line += right(cell, axis_width);
+    study.print(line + right(compact(apart, spread_width - 1, 2), spread_width));
+  }
+  study.print("");
+}
+
+// --- how it grows ----------------------------------------------------------------------------------
+
+/// Plain sums of one data set in one format, in arrays of growing length.
+struct Growing {
+  const Dataset* data;
+  const FormatInfo* format;
+  std::vector<const Variant*> methods;
+};
+
+bool promises_nothing(const Variant& v) { return v.promise == Promise::none; }
+
+/// What promises nothing varies by itself. Others vary with the order of the elements, which stands for the
+/// order of arrival; on a GPU they have the bits of the CPU.
+bool grows(const Variant& v) {
+  return v.format->bytes >= 4 && (promises_nothing(v) || (v.backend == "cpu" && v.accumulator == "plain"));
+}
+
+std::vector<Growing> growing(const std::string& data, const std::vector<const Variant*>& methods) {
+  std::vector<Growing> all;
+  for (const Dataset* d : datasets_matching("uniform,normal")) {
+    if (!data.empty() && std::ranges::count(datasets_matching(data), d) == 0) continue;
+    for (const FormatInfo& format : formats) {
+      Growing g{d, &format, {}};
+      std::ranges::copy_if(methods, std::back_inserter(g.methods),
+                           [&](const Variant* v) { return v->format == &format && grows(*v); });
+      if (!g.methods.empty()) all.push_back(g);
+    }
+  }
+  return all;
+}
+
+std::vector<std::size_t> growing_lengths(bool full) {
+  std::vector<std::size_t> all;
+  for (int e = 8; e <= (full ? 22 : 18); e += 2) all.push_back(std::size_t{1} << e);
+  return all;
+}
+constexpr std::uint64_t growing_seeds = 3;
+std::size_t growing_runs(bool full) { return full ? 100 : 40; }
+
+/// Each permutation is made once and summed by all.
+std::map<const Variant*, double> variabilities(const Growing& g, std::size_t n, std::uint64_t seed,
+                                               std::size_t runs) {
+  Sample sample{*g.data, *g.format, n, seed};
+  std::map<const Variant*, std::vector<Number>> answers;
+  for (const bool permuted : {false, true})
+    for (std::size_t run = 1; run <= runs; ++run)
+      for (const Variant* v : g.methods)
+        if (promises_nothing(*v) != permuted)
+          answers[v].push_back((*v)(sample.at({.threads = 0, .permutation = permuted ? run : 0}, *v),
+                                    {.threads = several_threads()}));
+  std::map<const Variant*, double> largest;
+  for (const auto& [v, all] : answers) largest[v] = largest_variability(all);
+  return largest;
+}
+
+void measure_growth(Study& study, const Growing& g) {
+  study.print(g.data->name + " in " + std::string{g.format->name} + ": largest |Vs| of " +
+              std::to_string(growing_runs(study.full())) + " runs (*: of permutations), " +
+              std::to_string(growing_seeds) + " seeds");
+  const std::vector<std::size_t> lengths = growing_lengths(study.full());
+  std::map<const Variant*, std::map<std::size_t, double>> largest;
+  for (const std::size_t n : lengths)
+    for (std::uint64_t seed = study.seed(); seed < study.seed() + growing_seeds; ++seed) {
+      std::map<const Variant*, double> found;
+      for (const Variant* v : g.methods) {
+        const std::size_t runs = growing_runs(study.full());
+        const Json key = {{"kind", "growth"},
+                          {"method", v->name},
+                          {"promise", name_of(v->promise)},
+                          {"input_format", g.format->name},
+                          {"data", g.data->name},
+                          {"seed", seed},
+                          {"n", n},
+                          {"axis", promises_nothing(*v) ? "runs" : "permutation"},
+                          {"runs", runs}};
+        const Json row = study.row(key, [&] {
+          if (found.empty()) found = variabilities(g, n, seed, runs);
+          return Json{{"vs_max", number_or_null(found.at(v))}};
+        });
+        if (row["vs_max"].is_number()) largest[v][n] = std::max(largest[v][n], row["vs_max"].get<double>());
+      }
+    }
+  std::string head = left("n", name_width - 5);
+  for (const std::size_t n : lengths) head += right(power_or_number(n), growth_width);
+  study.print(head);
+  for (const Variant* v : g.methods) {
+    std::string line = left(name_without_format(*v) + (promises_nothing(*v) ? "" : " *"), name_width - 5);
+    for (const std::size_t n : lengths)
+      line += right(largest[v].contains(n) ? compact(largest[v][n], 5, 1) : "-", growth_width);
+    study.print(line);
   }
   study.print("");
 }
@@ -182,26 +329,40 @@ void measure(Study& study, const Part& part) {
 int main(int argc, char** argv) {
   Study study{
       "spread_over_runs",
-      "How many different answers does each variant give?",
+      "How many different answers does each variant give, and how far apart?",
       "Each method sums the same elements again and again, and the different bit patterns among its "
-      "answers are counted, as by Shanmugavelu et al. 2024. From run to run nothing changes (axis "
-      "runs: at most 100, with more threads than cores), or the number of threads, or where in a cache "
-      "line of 64 bytes the elements begin. The axis runs has long arrays, since arrival order varies "
-      "where threads work side by side for long enough.\n\n"
+      "answers are counted. From run to run nothing changes (axis runs: at most 100, with more threads than "
+      "cores), or the number of threads, or on a GPU the launch shape (by a hook of the library's tests: "
+      "callers cannot choose it), or where in a cache line of 64 bytes the elements begin, or their order "
+      "(seeded permutations). The axis runs has long arrays, since arrival order varies where threads work "
+      "side by side for long enough. How far answers go apart is told in ulps and as |Vs|, Vs = 1 - "
+      "|S_nondeterministic / S_deterministic| of Shanmugavelu et al. 2024.\n\n"
+      "Then the largest |Vs| of plain fp32 and fp64 sums is measured for growing arrays of uniform and "
+      "normal "
+      "data, over runs for what promises nothing, else over permutations, which stand for orders of arrival; "
+      "that paper finds it to grow with the square root of n.\n\n"
       "Exit code 1 if a method gave a second answer where its promise forbids one.",
-      {"spread"},
+      {"spread", "growth"},
       "  spread_over_runs --filter 'atomic/*,*@peer'\n"
       "  spread_over_runs --data 'kappa*' --json\n"
       "  spread_over_runs --full --out build/study\n\nData:" +
           datasets_in_words()};
-  std::string data = "normal,60 binades";
-  study.app().add_option("--data", data, "Which (default normal,60 binades)")->type_name("GLOB,…");
+  std::string data;
+  study.app()
+      .add_option("--data", data, "Which (default normal,60 binades; growth: uniform,normal)")
+      ->type_name("GLOB,…");
   return study.run(argc, argv, [&](Study& s) {
-    const std::vector<Part> all = parts(datasets_matching(data), variants_in_own_format(s.filter()));
+    const std::vector<const Variant*> methods = variants_in_own_format(s.filter());
+    const std::vector<Part> all =
+        parts(datasets_matching(data.empty() ? "normal,60 binades" : data), methods);
+    const std::vector<Growing> longer = growing(data, methods);
     for (const Part& part : all)
       for (const Variant* v : part.methods)
         s.expect(static_cast<std::size_t>(
             std::ranges::count_if(axes, [&](const Axis& axis) { return axis.runs(*v) > 0; })));
+    for (const Growing& g : longer)
+      s.expect(g.methods.size() * growing_lengths(s.full()).size() * growing_seeds);
     for (const Part& part : all) measure(s, part);
+    for (const Growing& g : longer) measure_growth(s, g);
   });
 }

@@ -1,0 +1,16 @@
+/// Sums on a GPU in other launch shapes than the fast ones. A hook of the library's own tests: callers cannot
+/// choose a shape, and need not.
+#pragma once
+
+#include "samesum/variant.hpp"
+
+namespace samesum::harness {
+
+struct LaunchShape {
+  int blocks = 0, threads = 0;  ///< 0: as measured to be fast
+};
+
+/// The sum of elements that are on the GPU already. Throws std::runtime_error where there is none.
+Number sum_in_shape(const Variant& variant, Values placed, LaunchShape shape);
+
+}  // namespace samesum::harness

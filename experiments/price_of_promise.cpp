@@ -1,0 +1,209 @@
+/// What does each promise cost, in speed and in accuracy?
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <optional>
+#include <thread>
+
+#include "harness/commands.hpp"
+#include "harness/dataset.hpp"
+#include "harness/peers.hpp"
+#include "harness/speed.hpp"
+#include "harness/study.hpp"
+#include "harness/text.hpp"
+
+namespace {
+
+using namespace samesum;
+using namespace samesum::harness;
+
+// --- what is measured ------------------------------------------------------------------------------
+
+/// Methods that are measured in turns, and so can be compared.
+struct Cell {
+  const FormatInfo* input;
+  std::size_t n;
+  int threads;  ///< 0 on a GPU
+  std::vector<const Variant*> methods;
+};
+
+/// Elements are summed in their own format, those of 16 bits in fp32 too. Loops over long arrays that do more
+/// than add are slow, and no faster with threads.
+bool takes_part(const Variant& v, const Cell& cell, bool full) {
+  const std::size_t input = cell.input->index;
+  const bool runs = cell.threads == 0 ? v.launch[input] != nullptr : v.run[input] != nullptr;
+  const bool in_format = v.format == cell.input || (cell.input->bytes == 2 && v.format->name == "fp32");
+  const bool endless =
+      v.order == "serial" &&
+      (cell.threads > 1 || (!full && v.accumulator != "plain" && cell.n > (std::size_t{1} << 20)));
+  return runs && in_format && !endless;
+}
+
+std::vector<Cell> cells(const std::string& filter, int longest, bool full) {
+  std::vector<int> thread_counts{1};
+  if (const unsigned most = std::thread::hardware_concurrency(); most > 1)
+    thread_counts.push_back(static_cast<int>(most));
+  if (absent().empty()) thread_counts.push_back(0);
+  std::vector<const Variant*> all;
+  for (const FormatInfo& format : formats)
+    for (const Variant* v : variants_matching(filter.empty() ? "*,*@peer" : filter, format, "--filter"))
+      if (std::ranges::count(all, v) == 0 && v->backend != "reference") all.push_back(v);
+  std::vector<Cell> chosen;
+  for (const FormatInfo& input : formats)
+    for (int e = 12; e <= longest; e += full ? 2 : 4)
+      for (const int threads : thread_counts) {
+        // A thread more is worth its while from 2^17 elements on.
+        if ((threads > 1 && e < 20) || (!full && e != 20 && input.name != "fp32")) continue;
+        Cell cell{&input, std::size_t{1} << e, threads, {}};
+        std::ranges::copy_if(all, std::back_inserter(cell.methods),
+                             [&](const Variant* v) { return takes_part(*v, cell, full); });
+        if (!cell.methods.empty()) chosen.push_back(cell);
+      }
+  if (chosen.empty()) throw UsageError{"--filter and --longest leave nothing that could be measured here"};
+  return chosen;
+}
+
+// --- errors ----------------------------------------------------------------------------------------
+
+/// Elements, their exact sum, and what a method makes of them.
+class Sample {
+ public:
+  Sample(const Dataset& data, const FormatInfo& format, std::size_t n, std::uint64_t seed)
+      : column_{data.make(format, n, seed)}, truth_{column_.values()} {}
+
+  Error error_of(const Variant& v, int threads) {
+    if (v.move && !on_gpu_) on_gpu_ = v.place(column_.values());
+    return truth_.error_of(v(v.move ? on_gpu_->values : column_.values(), {.threads = threads}));
+  }
+  double condition() const { return truth_.condition(); }
+
+ private:
+  Column column_;
+  Truth truth_;
+  std::optional<Placed> on_gpu_;
+};
+
+const Dataset& hard_data(const FormatInfo& format) {
+  const Dataset& hard = *datasets_matching("kappa 1e8").front();
+  return hard.fits(format) ? hard : *datasets_matching("kappa 1e4").front();
+}
+
+/// Made when it is first needed, and kept as long as cells ask for the same.
+class Samples {
+ public:
+  explicit Samples(std::uint64_t seed) : seed_{seed} {}
+
+  Sample& normal(const Cell& cell) { return made(normal_, *datasets_matching("normal").front(), cell); }
+  Sample& hard(const Cell& cell) { return made(hard_, hard_data(*cell.input), cell); }
+
+ private:
+  struct Slot {
+    std::optional<Sample> sample;
+    std::pair<const FormatInfo*, std::size_t> of;
+  };
+  Sample& made(Slot& slot, const Dataset& data, const Cell& cell) {
+    if (const std::pair wanted{cell.input, cell.n}; !slot.sample || slot.of != wanted) {
+      slot.sample.reset();  // its memory may be needed
+      slot.sample.emplace(data, *cell.input, cell.n, seed_);
+      slot.of = wanted;
+    }
+    return *slot.sample;
+  }
+  std::uint64_t seed_;
+  Slot normal_, hard_;
+};
+
+// --- the study -------------------------------------------------------------------------------------
+
+void print_head(Study& study, const Cell& cell) {
+  study.print("");
+  study.print(std::string{cell.input->name} + ", n = " + power_or_number(cell.n) + ", " +
+              (cell.threads == 0   ? "GPU"
+               : cell.threads == 1 ? "1 thread"
+                                   : std::to_string(cell.threads) + " threads") +
+              "; errors in ulps, of hard data (" + hard_data(*cell.input).name + ") relative");
+  study.print(left("method", 29) + left("promise", 11) + right("time", 9) + right("GB/s", 8) +
+              right("error", 9) + right("hard", 9));
+}
+
+void print(Study& study, const Json& row) {
+  const auto number = [&](const char* field) {
+    return row[field].is_null() ? std::string{"-"} : compact(row[field], 8, 2);
+  };
+  study.print(left(row["method"], 29) + left(row["promise"], 11) + right(duration(row["seconds"]), 9) +
+              right(compact(row["gb_per_s"], 7), 8) + right(number("error_ulps"), 9) +
+              right(number("hard_relative_error"), 9));
+}
+
+/// All methods of a cell are timed together, in turns, once the first of them is asked for.
+void measure(Study& study, const Cell& cell, Samples& samples) {
+  print_head(study, cell);
+  std::vector<Speed> speeds;
+  const auto speed_of = [&](const Variant& v) -> const Speed& {
+    if (speeds.empty()) {
+      const Dataset& normal = *datasets_matching("normal").front();
+      const auto bench =
+          (cell.threads == 0 ? gpu_bench : cpu_bench)(*cell.input, normal, study.seed(), cell.n);
+      speeds = bench->measure(cell.methods, cell.n,
+                              {.repeats = study.full() ? 15 : 5, .threads = std::max(cell.threads, 1)});
+    }
+    return *std::ranges::find(speeds, v.name, &Speed::method);
+  };
+  for (const Variant* v : cell.methods) {
+    const Json key = {{"kind", "price"},
+                      {"method", v->name},
+                      {"promise", name_of(v->promise)},
+                      {"input_format", cell.input->name},
+                      {"n", cell.n},
+                      {"threads", cell.threads},
+                      {"seed", study.seed()}};
+    print(study, study.row(key, [&] {
+      const Speed& speed = speed_of(*v);
+      if (speed.verified == false)
+        study.fail(v->name + " of " + std::string{cell.input->name} + ", n = " + power_or_number(cell.n) +
+                   ": wrong bits");
+      const Error normal = samples.normal(cell).error_of(*v, cell.threads),
+                  hard = samples.hard(cell).error_of(*v, cell.threads);
+      return Json{{"seconds", speed.seconds},
+                  {"low", speed.low},
+                  {"high", speed.high},
+                  {"gb_per_s", static_cast<double>(cell.n * cell.input->bytes) / speed.seconds / 1e9},
+                  {"error_ulps", number_or_null(normal.ulps)},
+                  {"relative_error", number_or_null(normal.relative)},
+                  {"hard_data", hard_data(*cell.input).name},
+                  {"hard_condition", number_or_null(samples.hard(cell).condition())},
+                  {"hard_error_ulps", number_or_null(hard.ulps)},
+                  {"hard_relative_error", number_or_null(hard.relative)}};
+    }));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Study study{
+      "price_of_promise",
+      "What does each promise cost, in speed and in accuracy?",
+      "All methods are timed in turns, a run of each after the other, so that what disturbs the machine "
+      "disturbs all of them; a time is the median. What can be compared is what has the same elements, "
+      "length and number of threads (0: a GPU). The elements are normal, made once and repeated every "
+      "2^20. Errors are measured beside it, on as many normal elements and on a set of condition 1e8 (in "
+      "fp16 1e4) made as by Ogita, Rump and Oishi 2005, algorithm 6.1, against the exact sum. The price "
+      "of a promise is the time of the fastest method that gives it over that of the fastest that "
+      "promises nothing.\n\n"
+      "Exit code 1 if a method that promises its bits everywhere gave others.",
+      {"price"},
+      "  price_of_promise\n"
+      "  price_of_promise --filter 'exact,tree/*,*@peer' --longest 20\n"
+      "  price_of_promise --full --out build/study"};
+  std::optional<int> longest;
+  study.app()
+      .add_option("--longest", longest, "No array of more than 2^E elements (default 24; --full 28)")
+      ->type_name("E")
+      ->check(CLI::Range(12, 34));
+  return study.run(argc, argv, [&](Study& s) {
+    const std::vector<Cell> all = cells(s.filter(), longest.value_or(s.full() ? 28 : 24), s.full());
+    for (const Cell& cell : all) s.expect(cell.methods.size());
+    Samples samples{s.seed()};
+    for (const Cell& cell : all) measure(s, cell, samples);
+  });
+}
