@@ -121,7 +121,7 @@ void print_head(Study& study, const Cell& cell) {
                : cell.threads == 1 ? "1 thread"
                                    : std::to_string(cell.threads) + " threads") +
               "; errors in ulps, of hard data (" + hard_data(*cell.input).name + ") relative");
-  study.print(left("method", 29) + left("promise", 11) + right("time", 9) + right("GB/s", 8) +
+  study.print(left("method", 30) + left("promise", 11) + right("time", 9) + right("GB/s", 8) +
               right("error", 9) + right("hard", 9));
 }
 
@@ -129,7 +129,7 @@ void print(Study& study, const Json& row) {
   const auto number = [&](const char* field) {
     return row[field].is_null() ? std::string{"-"} : compact(row[field], 8, 2);
   };
-  study.print(left(row["method"], 29) + left(row["promise"], 11) + right(duration(row["seconds"]), 9) +
+  study.print(left(row["method"], 30) + left(row["promise"], 11) + right(duration(row["seconds"]), 9) +
               right(compact(row["gb_per_s"], 7), 8) + right(number("error_ulps"), 9) +
               right(number("hard_relative_error"), 9));
 }
@@ -156,24 +156,26 @@ void measure(Study& study, const Cell& cell, Samples& samples) {
                       {"n", cell.n},
                       {"threads", cell.threads},
                       {"seed", study.seed()}};
-    print(study, study.row(key, [&] {
+    const Json row = study.row(key, [&] {
       const Speed& speed = speed_of(*v);
-      if (speed.verified == false)
-        study.fail(v->name + " of " + std::string{cell.input->name} + ", n = " + power_or_number(cell.n) +
-                   ": wrong bits");
       const Error normal = samples.normal(cell).error_of(*v, cell.threads),
                   hard = samples.hard(cell).error_of(*v, cell.threads);
       return Json{{"seconds", speed.seconds},
                   {"low", speed.low},
                   {"high", speed.high},
                   {"gb_per_s", static_cast<double>(cell.n * cell.input->bytes) / speed.seconds / 1e9},
+                  {"verified", speed.verified ? Json(*speed.verified) : Json(nullptr)},
                   {"error_ulps", number_or_null(normal.ulps)},
                   {"relative_error", number_or_null(normal.relative)},
                   {"hard_data", hard_data(*cell.input).name},
                   {"hard_condition", number_or_null(samples.hard(cell).condition())},
                   {"hard_error_ulps", number_or_null(hard.ulps)},
                   {"hard_relative_error", number_or_null(hard.relative)}};
-    }));
+    });
+    print(study, row);
+    if (row["verified"] == Json(false))
+      study.fail(v->name + " of " + std::string{cell.input->name} + ", n = " + power_or_number(cell.n) +
+                 ": wrong bits");
   }
 }
 

@@ -1,24 +1,34 @@
-"""How many different answers does each method give for the same elements?"""
+"""How many different answers does each method give for the same elements, and how far apart are they?"""
 
 import style
 import words
 from figure import Figure, Series
-from section import SAME_EVERYWHERE, Section, Table, distinct, preferred
+from power_law import fit
+from section import Section, Table, distinct, preferred
 
-AXES = {"runs": "the same call again", "threads": "other numbers of threads", "alignment": "other addresses"}
+AXES = {"runs": "the same call again", "threads": "other numbers of threads", "launch": "other launch shapes",
+        "alignment": "other addresses", "permutation": "other orders of the elements"}
+PAPER = 0.5  # the exponent of n that Shanmugavelu et al. 2024 find for |Vs|
 
 
 def section(sources):
     s = Section("spread", "Spread over runs", "Different results (bit patterns) of one method for the same elements: "
-                "when the same call is repeated, with other numbers of threads, and at other addresses.",
+                "when the same call is repeated, with other numbers of threads, other launch shapes of a GPU, at other "
+                "addresses, and with the elements in other orders. |Vs| = |1 - |S / S₁||, S₁ the first run's result "
+                "(Shanmugavelu et al. 2024), tells how far apart they are.",
                 "build/release/bin/spread_over_runs --full --out build/study")
-    if sources:
-        rows = [(place(source.machine, r), r) for source in sources for r in source.rows]
+    rows = [(place(source.machine, r), r) for source in sources for r in source.of("spread")]
+    grown = growths([(place(source.machine, r), r) for source in sources for r in source.of("growth")])
+    if rows:
         s.findings = list(findings(rows))
         s.figures = [figure(rows)]
         s.tables = list(tables(rows))
         s.failures = [f"{at}: {r['method']} promises {r['promise']} but gave {r['distinct_bits']} bit patterns "
                       f"({AXES[r['axis']]})" for at, r in rows if r["broken"] and not words.is_peer(r["method"])]
+    if grown:
+        s.findings += list(growth_findings(grown))
+        s.figures.append(growth_figure(grown))
+        s.tables.append(growth_table(grown))
     return s
 
 
@@ -26,10 +36,15 @@ def place(machine, r):
     return f"{machine}, {words.runs_on(r['method'])}"
 
 
+def same_promised(r):
+    """Whether whatever changes on this axis must not change a bit. Only order_free speaks of other orders."""
+    return r["promise"] == "order_free" or (r["promise"] == "everywhere" and r["axis"] != "permutation")
+
+
 # --- sentences --------------------------------------------------------------------------------------------------
 
 def findings(rows):
-    kept = [(at, r) for at, r in rows if r["promise"] in SAME_EVERYWHERE]
+    kept = [(at, r) for at, r in rows if same_promised(r)]
     if kept:
         methods = {(at, r["method"]) for at, r in kept}
         several = distinct(r["method"] for _, r in kept if r["distinct_bits"] > 1)
@@ -40,7 +55,7 @@ def findings(rows):
                + (f"; not {words.names(several)}." if several else "."))
     for at in distinct(at for at, _ in rows):
         for axis in AXES:
-            loose = [r for a, r in rows if a == at and r["axis"] == axis and r["promise"] not in SAME_EVERYWHERE]
+            loose = [r for a, r in rows if a == at and r["axis"] == axis and not same_promised(r)]
             if loose:
                 yield about_loose(at, axis, loose)
     broken = [r for _, r in rows if r["broken"] and words.is_peer(r["method"])]
@@ -60,7 +75,41 @@ def about_loose(at, axis, rows):
         if widest and widest["spread_ulps"]:
             text += (f" and as far apart as {words.number(widest['spread_ulps'], 2)} ulps "
                      f"({widest['method']} on {widest['data']})")
+        farthest = max((r for r in rows if r.get("vs_max")), key=lambda r: r["vs_max"], default=None)
+        if farthest:
+            text += (f"; the largest |Vs| is {words.number(farthest['vs_max'], 2)} "
+                     f"({farthest['method']} on {farthest['data']})")
     return words.sentence(text) + "."
+
+
+def growths(rows):
+    """Points (n, largest |Vs|) and the power law through them, by (place, axis, format, data, method)."""
+    points = {}
+    for at, r in rows:
+        if r["vs_max"] is not None:
+            key = (at, r["axis"], r["input_format"], r["data"], r["method"])
+            points.setdefault(key, []).append((r["n"], r["vs_max"]))
+    return {key: (some, fit(some)) for key, some in points.items()}
+
+
+def as_in_paper(law):
+    return abs(law.exponent - PAPER) <= 2 * law.error
+
+
+def growth_findings(grown):
+    for at, axis in distinct((at, axis) for at, axis, *_ in grown):
+        laws = {key[2:]: law for key, (_, law) in grown.items() if key[:2] == (at, axis) and law}
+        if not laws:
+            continue
+        format = preferred([format for format, _, _ in laws], "fp64")[0]
+        told = [f"{law.exponent:.2f} ± {law.error:.2f} for {words.parts(method)[0]} on {data} data"
+                for (f, data, method), law in laws.items() if f == format and not words.is_peer(method)]
+        near = sum(map(as_in_paper, laws.values()))
+        yield words.sentence(
+            f"{at}, {AXES[axis]}: max |Vs| grows as a power of n"
+            + (f", in {format} with an exponent of {', '.join(told)}" if told else "")
+            + f"; {words.of(near, len(laws))} fitted exponents are within two standard errors of 0.5, the √n of "
+              "Shanmugavelu et al. 2024.")
 
 
 # --- the figure and the tables ----------------------------------------------------------------------------------
@@ -107,3 +156,32 @@ def line(method, promise, rows, axes):
     most = max(r["distinct_bits"] for r in rows)
     return (most, method), [method, promise + (" (broken)" if any(r["broken"] for r in rows) else "")] + cells + [
         words.number(max(spreads), 2) if spreads else "-"]
+
+
+def growth_figure(grown):
+    menus = [("On", distinct(at for at, *_ in grown)),
+             ("Runs with", [AXES[a] for a in AXES if any(key[1] == a for key in grown)]),
+             ("Elements", preferred([key[2] for key in grown], "fp64")),
+             ("Data", preferred([key[3] for key in grown], "uniform"))]
+    peers = style.peers_among(method for *_, method in grown)
+    series = []
+    for (at, axis, format, data, method), (points, law) in grown.items():
+        colour, dash, symbol = style.line(method, peers)
+        largest = {n: max(vs for m, vs in points if m == n) for n in sorted({n for n, vs in points if vs})}
+        if not largest:
+            continue
+        on = (at, AXES[axis], format, data)
+        series.append(Series(words.parts(method)[0], list(largest), list(largest.values()), colour, on, dash, symbol))
+        if law:
+            series.append(Series("", list(largest), [law.at(n) for n in largest], colour, on, faint=True))
+    return Figure("growth-figure", "How far runs go apart, by length", menus, series, "n, elements",
+                  {None: "max |Vs|, without a unit"},
+                  note="Dotted: the power law fitted to the line of its colour, from all seeds.")
+
+
+def growth_table(grown):
+    return Table("Exponents of n with which max |Vs| grows (0.5 in Shanmugavelu et al. 2024), with their standard error",
+                 ["method", "where", "runs with", "data", "exponent", "±", "largest |Vs|"],
+                 [[method, at, AXES[axis], data, f"{law.exponent:.2f}" if law else "-",
+                   f"{law.error:.2f}" if law else "-", words.number(max(vs for _, vs in points), 2)]
+                  for (at, axis, _, data, method), (points, law) in grown.items()], words=4, folded=True)

@@ -37,6 +37,7 @@ struct Experiment {
   std::string some;  ///< arguments
   std::size_t rows;  ///< that they give
   std::string claim, broken, complaint;
+  bool takes_data = true;  ///< as an argument
 };
 std::ostream& operator<<(std::ostream& out, const Experiment& e) { return out << e.name; }
 
@@ -69,8 +70,15 @@ INSTANTIATE_TEST_SUITE_P(
                                  "--filter 'tree/plain/*@cpu,exact@cpu' --data 'sine,kappa 1e8'", 8 * (8 + 6),
                                  R"("within_bound":true)", R"("within_bound":false)", "exceeds its bound"},
                       Experiment{"spread_over_runs", "spread",
-                                 "--filter 'pairwise/plain/fp32@cpu,exact/fp32@cpu' --data normal", 2 * 3,
+                                 "--filter 'pairwise/kahan/fp32@cpu,exact/fp32@cpu' --data normal", 2 * 4,
                                  R"("broken":false)", R"("broken":true)", "promises everywhere"},
+                      Experiment{"reveal_order", "tree",
+                                 "--filter 'pairwise/plain/fp32@cpu,serial/kahan/fp16@cpu,exact/fp64@cpu'",
+                                 2 * 3 + 2, R"("matches":true)", R"("matches":false)",
+                                 "not the declared tree", false},
+                      Experiment{"price_of_promise", "price",
+                                 "--filter 'tree/plain/fp32@cpu,loop/fp32@peer' --longest 16", 2 * 2,
+                                 R"("verified":true)", R"("verified":false)", "wrong bits", false},
                       Experiment{"speed_vs_length", "speed",
                                  "--filter 'exact/fp32@cpu,tree/plain/fp32@cpu' --data normal --longest 12",
                                  4 * 3 * 3, R"("verified":true)", R"("verified":false)", "wrong bits"}),
@@ -100,10 +108,10 @@ TEST_P(EveryExperiment, GivesRowsThatFitTheSchema) {
     ASSERT_EQ(schema().problem(row, GetParam().kind), "") << row;
     EXPECT_EQ(row["kind"], GetParam().kind);
     EXPECT_EQ(row["seed"], 5);
-    for (const auto& [key, value] : row.items()) {
+    for (const Schema::Column& column : schema().columns(GetParam().kind)) {
       Json broken = row;
-      broken.erase(key);
-      ASSERT_NE(schema().problem(broken, GetParam().kind), "") << key;
+      broken.erase(column.name);
+      ASSERT_EQ(schema().problem(broken, GetParam().kind).empty(), !column.required) << column.name;
     }
     distinct.insert(all[i]);
   }
@@ -151,6 +159,7 @@ TEST_P(EveryExperiment, RefusesWrongUsageInOneLine) {
            {"--seed soon", "--seed"},
            {"--filter exact --out /dev/null", "--out: /dev/null"},
            {"--filter exact@cpu >/dev/full", "standard output: cannot be written: No space left"}}) {
+    if (arguments.starts_with("--data") && !GetParam().takes_data) continue;
     const Outcome o = shell_.run("$E " + arguments);
     EXPECT_EQ(o.code, 2) << arguments;
     EXPECT_THAT(o.err, AllOf(StartsWith(GetParam().name + ": "), HasSubstr(message)));
@@ -165,7 +174,7 @@ TEST_P(EveryExperiment, ExplainsItselfWithExamplesAndItsData) {
   EXPECT_THAT(o.err, IsEmpty());
   EXPECT_THAT(o.out, HasSubstr("Examples:\n  " + GetParam().name));
   for (const Dataset& data : datasets()) {  // speeds are measured on three of them
-    if (GetParam().name == "speed_vs_length") break;
+    if (GetParam().name == "speed_vs_length" || !GetParam().takes_data) break;
     EXPECT_THAT(o.out, HasSubstr("\n  " + data.name + " "));
   }
   for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
@@ -273,19 +282,21 @@ TEST(ErrorsVersusLength, AreOfTheDataOfTheirSeed) {
 TEST(TheSpreadOverRuns, OfArrivalOrderIsMoreThanOneAnswerAndOfTheOthersNone) {
   const std::vector<Json> all = rows(
       "spread_over_runs --full --data '60 binades' --filter 'atomic/plain/fp32,tree/plain/fp32,exact/fp32'");
-  ASSERT_THAT(all, SizeIs(9));
+  ASSERT_THAT(all, SizeIs(12));
   for (const Json& row : all) {
     EXPECT_FALSE(row["broken"]);
-    if (row["promise"] != "none" || row["axis"] != "runs") continue;
-    EXPECT_GT(row["distinct_bits"], 1) << row;
-    EXPECT_GT(row["spread_ulps"], 0);
-    EXPECT_LT(row["lowest"], row["highest"]);
-  }
-  for (const Json& row : all) {
-    if (row["promise"] == "none") continue;
-    EXPECT_EQ(row["distinct_bits"], 1) << row;
-    EXPECT_EQ(row["spread_ulps"], 0);
-    EXPECT_EQ(row["lowest"], row["highest"]);
+    const bool one = row["axis"] == "permutation" ? row["promise"] == "order_free" : row["promise"] != "none";
+    if (one) {
+      EXPECT_EQ(row["distinct_bits"], 1) << row;
+      EXPECT_EQ(row["spread_ulps"], 0);
+      EXPECT_EQ(row["lowest"], row["highest"]);
+      EXPECT_EQ(row["vs_max"], 0);
+    } else if (row["axis"] == "runs" || row["axis"] == "permutation") {
+      EXPECT_GT(row["distinct_bits"], 1) << row;
+      EXPECT_GT(row["spread_ulps"], 0);
+      EXPECT_LT(row["lowest"], row["highest"]);
+      EXPECT_GT(row["vs_max"], 0);
+    }
   }
 }
 
@@ -296,13 +307,60 @@ TEST(TheSpreadOverRuns, HasEveryAxis) {
   EXPECT_GE(runs["runs"], 3u);
   EXPECT_GE(runs["threads"], 7u);
   EXPECT_EQ(runs["alignment"], 32u) << "offsets of two bytes within 64";
-  EXPECT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs["permutation"], 8u);
+  EXPECT_EQ(runs.size(), 4u) << "and launch shapes on a GPU";
+}
+
+TEST(TheSpreadOverRuns, GrowsWithTheLengthOverPermutations) {
+  std::map<std::size_t, double> largest;
+  for (const Json& row : rows("spread_over_runs --data uniform --filter serial/plain/fp64")) {
+    if (row["kind"] != "growth") continue;
+    EXPECT_EQ(row["axis"], "permutation");
+    largest[row["n"]] = std::max<double>(largest[row["n"]], row["vs_max"]);
+  }
+  ASSERT_THAT(largest, SizeIs(6));
+  const double grown = largest.rbegin()->second / largest.begin()->second;
+  EXPECT_GT(grown, 5) << "the square root of 2^10 is 32";
+  EXPECT_LT(grown, 200);
+}
+
+TEST(TheRevealedOrder, IsDrawnForPeersAndComparedForOurs) {
+  int drawn = 0;
+  for (const Json& row : rows("reveal_order --filter 'loop/fp64@peer,serial/plain/fp64@cpu'")) {
+    const bool peer = row["method"] == "loop/fp64@peer";
+    EXPECT_EQ(row["matches"], peer ? Json(nullptr) : Json(true));
+    if (row["n"] != 32) continue;
+    EXPECT_THAT(row["tree"].get<std::string>(), AllOf(StartsWith("((((("), HasSubstr("0+1)+2)")));
+    ++drawn;
+  }
+  EXPECT_EQ(drawn, 2);
+}
+
+TEST(TheRevealedOrder, SaysWhyItSeesNothing) {
+  for (const Json& row : rows("reveal_order --filter 'exact/fp32,tree/neumaier/fp32'")) {
+    EXPECT_THAT(row["blind"].get<std::string>(), HasSubstr("kept beside it"));
+    EXPECT_EQ(row["masks"].is_null(), row["method"] == "exact/fp32@cpu");
+    EXPECT_EQ(row["matches"].is_null(), row["method"] == "exact/fp32@cpu");
+  }
+}
+
+TEST(ThePriceOfAPromise, HasErrorsThatExactDoesNotHave) {
+  for (const Json& row :
+       rows("price_of_promise --filter 'exact/fp32@cpu,serial/plain/fp32@cpu' --longest 12")) {
+    EXPECT_GT(row["seconds"], 0);
+    EXPECT_NEAR(row["hard_condition"].get<double>(), 1e8, 2e8);
+    if (row["method"] == "exact/fp32@cpu")
+      EXPECT_LE(row["hard_error_ulps"], 0.5);
+    else
+      EXPECT_GT(row["hard_relative_error"], 0.1) << "fp32 has seven digits, and eight are cancelled";
+  }
 }
 
 /// Some sums of peers depend on alignment, which run_to_run allows.
 TEST(ThePeersSpread, BreaksAPromiseOnlyWhereItForbidsASecondAnswer) {
   ASSERT_FALSE(peers().empty()) << "a loop is always there";
   for (const Json& row : rows("spread_over_runs --data normal --filter '*@peer'")) {
+    if (row["kind"] != "spread") continue;
     const bool forbidden = row["promise"] == "everywhere" || row["promise"] == "order_free" ||
                            (row["promise"] == "run_to_run" && row["axis"] == "runs");
     EXPECT_EQ(row["broken"], forbidden && row["distinct_bits"] > 1) << row;

@@ -1,0 +1,130 @@
+"""What does each promise cost, in speed and in accuracy?"""
+
+import style
+import words
+from figure import Figure, Series
+from section import Section, Table, distinct, preferred
+
+PROMISES = ["none", "run_to_run", "everywhere", "order_free"]
+DATA = {"normal data": "relative_error", "ill-conditioned data": "hard_relative_error"}
+LEAST = 1e-3  # of half a unit in the last place: errors below it are drawn there, for a logarithm has no place for 0
+
+
+def section(sources):
+    s = Section("price", "The price of a promise", "Error against speed, of all methods, timed in turns on the same "
+                "elements. The price of a promise is the time of the fastest of samesum's methods that gives it, or "
+                "more, over that of the fastest one that promises nothing, and over that of the fastest of other "
+                "libraries.", "build/release/bin/price_of_promise --full --out build/study")
+    cells = {}
+    for source in sources:
+        for r in source.of("price"):
+            cells.setdefault((place(source.machine, r), r["input_format"], r["n"]), []).append(r)
+    if cells:
+        s.findings = list(findings(cells))
+        s.figures = [figure(cells)]
+        s.tables = [table(cells)]
+        s.failures = [f"{at}: {r['method']} gave wrong bits for n = {n:,} of {format}"
+                      for (at, format, n), rows in cells.items() for r in rows if r["verified"] is False]
+    return s
+
+
+def place(machine, r):
+    return f"{machine}, {'GPU' if r['threads'] == 0 else words.plural(r['threads'], 'thread')}"
+
+
+# --- prices -------------------------------------------------------------------------------------------------------
+
+def fastest(rows):
+    return min(rows, key=lambda r: r["seconds"], default=None)
+
+
+def prices(rows):
+    """(promise, fastest that gives it, fastest that promises nothing, fastest peer) for each promise that we give."""
+    ours = [r for r in rows if not words.is_peer(r["method"])]
+    loose = fastest([r for r in ours if r["promise"] == "none"])
+    peer = fastest([r for r in rows if words.is_peer(r["method"])])
+    for promise in PROMISES[1:]:
+        if any(r["promise"] == promise for r in ours):
+            yield promise, fastest([r for r in ours if PROMISES.index(r["promise"]) >= PROMISES.index(promise)]), \
+                loose, peer
+
+
+def ratio(r, other):
+    return words.number(r["seconds"] / other["seconds"]) if other else "-"
+
+
+def frontier(rows, error):
+    """Those than which none is both faster and no more wrong, the fastest first."""
+    best, found = None, []
+    for r in sorted((r for r in rows if r[error] is not None), key=lambda r: (r["seconds"], r[error])):
+        if best is None or r[error] < best:
+            found.append(r)
+            best = r[error]
+    return found
+
+
+def findings(cells):
+    for at in distinct(at for at, _, _ in cells):
+        format = preferred([f for a, f, _ in cells if a == at], "fp32")[0]
+        n = max(n for a, f, n in cells if (a, f) == (at, format))
+        rows = cells[at, format, n]
+        told = [f"{promise} costs " + " and ".join(
+                    f"{ratio(r, other)} times the time of {other['method']}, the fastest {what}"
+                    for other, what in ((loose, "that promises nothing"), (peer, "of other libraries")) if other)
+                + f" ({r['method']})"
+                for promise, r, loose, peer in prices(rows) if loose or peer]
+        if told:
+            yield words.sentence(f"{at}, n = {words.count(n)} of {format}: {'; '.join(told)}.")
+        on = frontier(rows, "hard_relative_error")
+        if on:
+            exact = [r for r in on if words.accumulator(r["method"]) == "exact"]
+            yield words.sentence(
+                f"{at}, n = {words.count(n)} of {format} with condition {words.number(rows[0]['hard_condition'], 1)}: "
+                f"{words.of(len(on), len(rows))} methods are on the frontier, where none is both faster and no more wrong, "
+                f"from {on[0]['method']} (relative error {words.number(on[0]['hard_relative_error'], 1)}) to "
+                f"{on[-1]['method']} ({words.number(on[-1]['hard_relative_error'], 1)}); exact is "
+                f"{'one of them' if exact else 'not'}.")
+
+
+# --- the figure and the table -------------------------------------------------------------------------------------
+
+def figure(cells):
+    keys = list(cells)
+    menus = [("On", distinct(at for at, _, _ in keys)), ("Elements", preferred([f for _, f, _ in keys], "fp32")),
+             ("n", [words.count(n) for n in sorted({n for _, _, n in keys}, reverse=True)]),
+             ("Errors of", list(reversed(DATA)))]
+    peers = style.peers_among(r["method"] for rows in cells.values() for r in rows)
+    series = []
+    for (at, format, n), rows in cells.items():
+        for data, error in DATA.items():
+            on = (at, format, words.count(n), data)
+            for r in rows:
+                if r[error] is not None:
+                    recipe, result, _ = words.parts(r["method"])
+                    series.append(Series(recipe if result == format else f"{recipe}/{result}", [r["gb_per_s"]],
+                                         [drawn(r, error)], style.line(r["method"], peers)[0], on,
+                                         symbol=style.PROMISES[r["promise"]],
+                                         text=[f"{r['method']}, promises {r['promise']}"]))
+            steps = frontier(rows, error)
+            series.append(Series("frontier", [r["gb_per_s"] for r in steps], [drawn(r, error) for r in steps],
+                                 "#888888", on, faint=True))
+    return Figure("price-figure", "Error against speed: the frontier", menus, series, "GB/s of input",
+                  {None: "error, relative to the exact sum"}, points=True, x_kind="log10",
+                  note="Colour: accumulator. Symbol: promise (cross: none, triangle: run_to_run, circle: everywhere, "
+                       "star: order_free). Fast and accurate is to the lower right; dotted: the frontier. An error of "
+                       "less than 0.001 half units in the last place, none included, is drawn there. Infinite errors "
+                       "(overflow) are not drawn.")
+
+
+def drawn(r, error):
+    return max(r[error], LEAST * 2.0 ** -words.FORMAT_BITS[words.parts(r["method"])[1]][0])
+
+
+def table(cells):
+    return Table("The price of each promise: times of the fastest, as a ratio",
+                 ["where", "elements", "promise", "fastest that gives it", "n", "GB/s", "/ fastest without a promise",
+                  "/ fastest of other libraries"],
+                 [[at, format, promise, r["method"], words.count(n), words.number(r["gb_per_s"]), ratio(r, loose),
+                   ratio(r, peer)]
+                  for (at, format, n), rows in cells.items() for promise, r, loose, peer in prices(rows)],
+                 words=4, folded=True)
