@@ -131,7 +131,7 @@ void print(Study& study, const Json& row) {
   };
   study.print(left(row["method"], 30) + left(row["promise"], 11) + right(duration(row["seconds"]), 9) +
               right(compact(row["gb_per_s"], 7), 8) + right(number("error_ulps"), 9) +
-              right(number("hard_relative_error"), 9));
+              right(number("hard_relative"), 9));
 }
 
 /// All methods of a cell are timed together, in turns, once the first of them is asked for.
@@ -170,7 +170,7 @@ void measure(Study& study, const Cell& cell, Samples& samples) {
                   {"hard_data", hard_data(*cell.input).name},
                   {"hard_condition", number_or_null(samples.hard(cell).condition())},
                   {"hard_error_ulps", number_or_null(hard.ulps)},
-                  {"hard_relative_error", number_or_null(hard.relative)}};
+                  {"hard_relative", number_or_null(hard.relative)}};
     });
     print(study, row);
     if (row["verified"] == Json(false))
@@ -199,7 +199,7 @@ int main(int argc, char** argv) {
       "  price_of_promise --full --out build/study"};
   std::optional<int> longest;
   study.app()
-      .add_option("--longest", longest, "No array of more than 2^E elements (default 24; --full 28)")
+      .add_option("--longest", longest, "At most 2^E elements (default 24, --full 28)")
       ->type_name("E")
       ->check(CLI::Range(12, 34));
   return study.run(argc, argv, [&](Study& s) {

@@ -348,9 +348,7 @@ int main(int argc, char** argv) {
       "  spread_over_runs --full --out build/study\n\nData:" +
           datasets_in_words()};
   std::string data;
-  study.app()
-      .add_option("--data", data, "Which (default normal,60 binades; growth: uniform,normal)")
-      ->type_name("GLOB,…");
+  study.app().add_option("--data", data, "Which (default normal,60 binades)")->type_name("GLOB,…");
   return study.run(argc, argv, [&](Study& s) {
     const std::vector<const Variant*> methods = variants_in_own_format(s.filter());
     const std::vector<Part> all =
