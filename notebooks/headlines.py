@@ -3,7 +3,7 @@
 import math
 
 import words
-from section import SAME_EVERYWHERE
+from section import promises_one_result
 
 LOOP, TREE, EXACT = "serial/plain", "tree/plain", "exact"
 
@@ -48,8 +48,8 @@ def median(errors):
 
 def steady(rows):
     """Of those that promise the same bits everywhere, and of those that do not the one with the most results."""
-    kept = [(m, r) for m, r in rows if r["promise"] in SAME_EVERYWHERE]
-    loose = [r for _, r in rows if r["promise"] not in SAME_EVERYWHERE]
+    kept = [(m, r) for m, r in rows if promises_one_result(r)]
+    loose = [r for _, r in rows if r["axis"] != "permutation" and not promises_one_result(r)]
     told = []
     if kept:
         methods = {(m, r["method"]) for m, r in kept}

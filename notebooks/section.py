@@ -8,6 +8,11 @@ import words
 SAME_EVERYWHERE = ("everywhere", "order_free")  # promises
 
 
+def promises_one_result(r):
+    """Whether what changes from run to run, in a row of spread_over_runs, must not change a bit."""
+    return r["promise"] in SAME_EVERYWHERE[1:] if r["axis"] == "permutation" else r["promise"] in SAME_EVERYWHERE
+
+
 @dataclasses.dataclass
 class Table:
     caption: str

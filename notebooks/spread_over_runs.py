@@ -4,7 +4,7 @@ import style
 import words
 from figure import Figure, Series
 from power_law import fit
-from section import Section, Table, distinct, preferred
+from section import Section, Table, distinct, preferred, promises_one_result
 
 AXES = {"runs": "the same call again", "threads": "other numbers of threads", "launch": "other launch shapes",
         "alignment": "other addresses", "permutation": "other orders of the elements"}
@@ -36,15 +36,10 @@ def place(machine, r):
     return f"{machine}, {words.runs_on(r['method'])}"
 
 
-def same_promised(r):
-    """Whether whatever changes on this axis must not change a bit. Only order_free speaks of other orders."""
-    return r["promise"] == "order_free" or (r["promise"] == "everywhere" and r["axis"] != "permutation")
-
-
 # --- sentences --------------------------------------------------------------------------------------------------
 
 def findings(rows):
-    kept = [(at, r) for at, r in rows if same_promised(r)]
+    kept = [(at, r) for at, r in rows if promises_one_result(r)]
     if kept:
         methods = {(at, r["method"]) for at, r in kept}
         several = distinct(r["method"] for _, r in kept if r["distinct_bits"] > 1)
@@ -55,7 +50,7 @@ def findings(rows):
                + (f"; not {words.names(several)}." if several else "."))
     for at in distinct(at for at, _ in rows):
         for axis in AXES:
-            loose = [r for a, r in rows if a == at and r["axis"] == axis and not same_promised(r)]
+            loose = [r for a, r in rows if a == at and r["axis"] == axis and not promises_one_result(r)]
             if loose:
                 yield about_loose(at, axis, loose)
     broken = [r for _, r in rows if r["broken"] and words.is_peer(r["method"])]

@@ -12,7 +12,7 @@ def section(found):
     """At the greatest length at which each was measured on the same data, elements of its own format."""
     s = Section("variants", "All methods", "A line a method and machine. Error and its bound are those of "
                 f"{DATA} elements at the greatest length measured, in units in the last place of the sum; speed is "
-                "that of long arrays, on one thread or a GPU; bit patterns are the most of any array. A click on a "
+                "that of long arrays, on one thread or a GPU; bit patterns are the most of any array, its elements in one order. A click on a "
                 "column sorts.", "experiments/run")
     table = {}
     for question, kind, fact in (("error_vs_length", "error", "error"), ("speed_vs_length", "speed", "speed"),
@@ -55,7 +55,8 @@ def line(machine, method, facts, promise):
     speeds = [r for r in facts.get("speed", []) if r["data"] == DATA and r["caches"] == "hot" and r["threads"] <= 1]
     worst = max(errors, key=lambda r: r["n"], default=None)
     fastest = max(speeds, key=lambda r: r["n"], default=None)
-    patterns = max(facts.get("spread", []), key=lambda r: r["distinct_bits"], default=None)
+    patterns = max((r for r in facts.get("spread", []) if r["axis"] != "permutation"),
+                   key=lambda r: r["distinct_bits"], default=None)
     return [method, promise, machine, words.count(worst["n"]) if worst else "-",
             *((words.number(worst["error_ulps"], 2), bound(worst)) if worst else ("-", "-")),
             words.number(fastest["gb_per_s"]) if fastest else "-",
