@@ -32,17 +32,18 @@ def findings(rows):
     if declared:
         whole, sampled = [[r for r in declared if (r["sampled"] > 0) == which] for which in (False, True)]
         told = [f"{words.of(sum(r['matches'] for r in some), len(some))} {how} of {lengths(some)} elements"
-                for some, how in ((whole, "revealed whole, for sums"), (sampled, "at sampled places, for sums")) if some]
+                for some, how in ((whole, "revealed whole, for sums"), (sampled, "at sampled places, for sums"))
+                if some]
         wrong = [r["method"] for r in declared if not r["matches"]]
-        yield (f"The declared tree was found in {words.of(len(declared) - len(wrong), len(declared))} sums of samesum's "
-               f"methods: {'; '.join(told)}" + (f". Not in {words.names(wrong)}." if wrong else "."))
+        yield (f"The declared tree was found in {words.of(len(declared) - len(wrong), len(declared))} sums of "
+               f"samesum's methods: {'; '.join(told)}" + (f". Not in {words.names(wrong)}." if wrong else "."))
     methods = distinct(r["method"] for r in rows)
     blind = {r["method"]: r["masks"] for r in rows if r["blind"]}
     if blind:
         never = [m for m, masks in blind.items() if masks is None]
-        yield (f"M and -M among ones say nothing about {len(blind)} of {words.plural(len(methods), 'method')}, which keep "
-               f"what M absorbs ({words.names(distinct(words.parts(m)[0] for m in blind), 9)}); overflow tells the "
-               f"trees of {words.of(len(blind) - len(never), len(blind))}"
+        yield (f"M and -M among ones say nothing about {len(blind)} of {words.plural(len(methods), 'method')}, which "
+               f"keep what M absorbs ({words.names(distinct(words.parts(m)[0] for m in blind), 9)}); overflow tells "
+               f"the trees of {words.of(len(blind) - len(never), len(blind))}"
                + (f", but not of {words.names(distinct(words.parts(m)[0] for m in never))}, where no order can be seen."
                   if never else "."))
     yield from about_peers([r for r in rows if words.is_peer(r["method"]) and r["n"] == DRAWN],
@@ -59,13 +60,41 @@ def about_peers(peers, ours):
     seen = sorted((r for r in peers if r["tree"]), key=lambda r: (r["height"], r["method"]))
     if seen:
         same = [f"{r['method']} as {ours[r['tree']]}" for r in seen if r["tree"] in ours]
-        yield (f"Of {DRAWN} elements other libraries have {words.plural(len({r['tree'] for r in seen}), 'different tree')}, "
-               f"from {seen[0]['height']} ({seen[0]['method']}) to {seen[-1]['height']} ({seen[-1]['method']}) additions "
+        different = {r["tree"] for r in seen}
+        yield (f"Of {DRAWN} elements other libraries have {words.plural(len(different), 'different tree')}, from "
+               f"{seen[0]['height']} ({seen[0]['method']}) to {seen[-1]['height']} ({seen[-1]['method']}) additions "
                f"high; {words.of(len(same), len(seen))} add in a tree of samesum's"
                + (f": {words.names(same)}." if same else "."))
     changing = [r["method"] for r in peers if r["difference"]]
     if changing:
         yield f"The answers of {words.names(changing)} contradict each other: the tree changes from sum to sum."
+
+
+# --- FPRev, for sums that can be called from Python -----------------------------------------------------------------
+
+def reveal(total, n, large=2.0**100):
+    """The tree of `total`, a sum of n numbers in a list, as in the rows (Xie et al. 2025); None where its answers are
+    those of no tree, since it keeps the ones beside M, or changes its order."""
+    def size(i, j):  # of the smallest sum that has both
+        x = [1.0] * n
+        x[i], x[j] = large, -large
+        return n - total(x)
+
+    def tree(leaves):
+        first, *others = leaves
+        by_size = {}
+        for other in others:
+            by_size.setdefault(size(first, other), []).append(other)
+        text, found = str(first), 1
+        for wanted, some in sorted(by_size.items()):
+            found += len(some)
+            part = tree(some) if found == wanted else None
+            if part is None:
+                return None
+            text = f"({text}+{part})"
+        return text
+
+    return tree(list(range(n)))
 
 
 # --- pictures -----------------------------------------------------------------------------------------------------
@@ -132,8 +161,11 @@ def figures(rows):
     for i, ((n, tree), same) in enumerate(some):
         recipes = distinct(f"{words.parts(r['method'])[0]}{'' if ours(r) else '/' + r['input_format']}" for r in same)
         title = f"{n:,} elements, {same[0]['height']} additions high: {words.names(recipes, 4)}"
-        yield Figure(f"order-figure-{i}", title, [], [], "", {None: ""},
-                     picture=picture(tree, title, style.colour(same[0]["method"])))
+        yield figure(f"order-figure-{i}", tree, title, style.colour(same[0]["method"]))
+
+
+def figure(id, tree, title, colour=style.COLOURS["peer"]):
+    return Figure(id, title, [], [], "", {None: ""}, picture=picture(tree, title, colour))
 
 
 def ours(r):

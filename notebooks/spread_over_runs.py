@@ -175,7 +175,7 @@ def growth_figure(grown):
 
 
 def growth_table(grown):
-    return Table("Exponents of n with which max |Vs| grows (0.5 in Shanmugavelu et al. 2024), with their standard error",
+    return Table("Exponents of n with which max |Vs| grows (0.5 in Shanmugavelu et al. 2024), with standard errors",
                  ["method", "where", "runs with", "data", "exponent", "±", "largest |Vs|"],
                  [[method, at, AXES[axis], data, f"{law.exponent:.2f}" if law else "-",
                    f"{law.error:.2f}" if law else "-", words.number(max(vs for _, vs in points), 2)]

@@ -3,6 +3,9 @@
 Run by ctest, or: build/venv/bin/python tests/notebooks/reveal_order_test.py
 """
 
+import functools
+import math
+import operator
 import re
 import unittest
 
@@ -13,8 +16,9 @@ LOOP, PAIRS = "(((0+1)+2)+3)", "((0+2)+(1+3))"
 
 
 def row(method, tree, promise="everywhere", masks="units", matches=True, n=32, sampled=0, blind=None):
-    return {"kind": "tree", "method": method, "promise": promise, "input_format": "fp32", "n": n, "seed": 1, "masks": masks,
-            "sampled": sampled, "tree": tree, "height": None if tree is None else 3 if tree == LOOP else 2,
+    return {"kind": "tree", "method": method, "promise": promise, "input_format": "fp32", "n": n, "seed": 1,
+            "masks": masks, "sampled": sampled, "tree": tree,
+            "height": None if tree is None else 3 if tree == LOOP else 2,
             "matches": matches, "blind": blind, "difference": None, "asked": 7}
 
 
@@ -36,8 +40,9 @@ class RevealedOrders(unittest.TestCase):
     def test_says_all_where_all_is_well(self):
         self.assert_found("The declared tree was found in all 4 sums of samesum's methods: all 3 revealed whole, for "
                           "sums of 32 elements; 1 of 1 at sampled places, for sums of 12,293 elements.")
-        self.assert_found("M and -M among ones say nothing about 2 of 6 methods, which keep what M absorbs (tree/kahan, "
-                          "exact); overflow tells the trees of 1 of 2, but not of exact, where no order can be seen.")
+        self.assert_found("M and -M among ones say nothing about 2 of 6 methods, which keep what M absorbs "
+                          "(tree/kahan, exact); overflow tells the trees of 1 of 2, but not of exact, where no order "
+                          "can be seen.")
         self.assert_found("Of 32 elements other libraries have 2 different trees, from 2 (eigen/fp32@peer) to 3 "
                           "(loop/fp32@peer) additions high; 1 of 2 add in a tree of samesum's: loop/fp32@peer as "
                           "serial/plain.")
@@ -48,8 +53,8 @@ class RevealedOrders(unittest.TestCase):
         section = self.section()
         self.assertIn("found in 3 of 4 sums", section.findings[0])
         self.assertIn("Not in tree/plain/fp32@cpu.", section.findings[0])
-        self.assertEqual(section.failures, ["this machine: tree/plain/fp32@cpu, n = 12,293: not the declared tree: 0 and "
-                                            "1 meet before they meet 2"])
+        self.assertEqual(section.failures, ["this machine: tree/plain/fp32@cpu, n = 12,293: not the declared tree: "
+                                            "0 and 1 meet before they meet 2"])
 
     def test_says_which_are_blind(self):
         self.rows[1].update(blind="kept", masks="overflow")
@@ -78,6 +83,17 @@ class RevealedOrders(unittest.TestCase):
             text = f"({text}+{i})"
         self.assertEqual(reveal_order.parsed(text)[1], 4999)
         self.assertTrue(reveal_order.picture(text, "a loop", "#000"))
+
+    def test_reveals_sums_of_python(self):
+        def halves(x):
+            return x[0] if len(x) == 1 else halves(x[:len(x) // 2]) + halves(x[len(x) // 2:])
+
+        def loop(x):
+            return functools.reduce(operator.add, x)
+
+        self.assertEqual(reveal_order.reveal(loop, 4), LOOP)
+        self.assertEqual(reveal_order.reveal(halves, 5), "((0+1)+(2+(3+4)))")
+        self.assertIsNone(reveal_order.reveal(math.fsum, 4), "it keeps the ones beside M")
 
     def test_is_empty_without_rows(self):
         self.assertTrue(reveal_order.section([]).empty)

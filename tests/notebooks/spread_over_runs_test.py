@@ -55,9 +55,9 @@ class Spreads(unittest.TestCase):
         self.assertIn("This machine, GPU, other launch shapes: 1 of 1 methods", " ".join(self.section().findings))
 
     def test_tells_the_exponents_and_which_are_the_papers(self):
-        self.assert_found("This machine, CPU, other orders of the elements: max |Vs| grows as a power of n, in fp64 with "
-                          "an exponent of 0.50 ± 0.04 for serial/plain on uniform data; 1 of 1 fitted exponents are "
-                          "within two standard errors of 0.5, the √n of Shanmugavelu et al. 2024.")
+        self.assert_found("This machine, CPU, other orders of the elements: max |Vs| grows as a power of n, in fp64 "
+                          "with an exponent of 0.50 ± 0.04 for serial/plain on uniform data; 1 of 1 fitted exponents "
+                          "are within two standard errors of 0.5, the √n of Shanmugavelu et al. 2024.")
         self.assertIn("0.90 ± 0.04 for atomic/plain on normal data; 0 of 1", " ".join(self.section().findings))
         for r in self.rows:
             if r["kind"] == "growth" and r["axis"] == "permutation":
