@@ -182,7 +182,7 @@ Real probable_gamma_of(Real k, Real u, Real nodes, Real failing) {
 Real probable_plain(Real h, Real u, std::size_t n, Real magnitudes, Real failing) {
   const auto first_order = [&](Real f) { return sqrt(2 * log(2 / f) * h) * u; };
   Real least = first_order(failing / 2) * (1 + probable_gamma_of(h, u, n - 1, failing / 2));
-  if (h * u <= 0.5) least = min(least, Real{first_order(failing) * pow(1 + u, h - 1)});
+  if (h * u <= 0.5) least = std::min<Real>(least, first_order(failing) * exp((h - 1) * u));
   return least * magnitudes;
 }
 
@@ -200,11 +200,11 @@ TEST(TheProbableBound, IsItsFormulaRoundedUp) {
         const Real h = height.total(), m = height.merges;
         Real should = certain;
         if (v->accumulator == "plain") {
-          should = min(should, probable_plain(h, u, n, magnitudes, failing));
+          should = std::min<Real>(should, probable_plain(h, u, n, magnitudes, failing));
         } else if (v->accumulator == "neumaier") {
           const Real sums = probable_gamma_of(h, u, n - 1, failing / 2);
           const Real corrections = probable_gamma_of(h + m, u, 2 * (n - 1), failing / 2);
-          should = min(should, Real{u + sums * corrections * magnitudes});
+          should = std::min<Real>(should, u + sums * corrections * magnitudes);
         }
         if (!std::isfinite(is)) {
           EXPECT_GT(should, v->format->max_finite / 16) << v->name << ", n = " << n;
