@@ -17,13 +17,16 @@ def section(sources):
     s = Section("error", "Error against length", "The error of each sum on made data of every length.",
                 "build/release/bin/error_vs_length --full --out build/study")
     if sources:
-        rows = [(source.machine, r) for source in sources for r in source.rows]
-        s.findings = list(findings(rows))
+        rows = [(source.machine, r) for source in sources for r in source.of("error")]
+        counted = [(source.machine, r) for source in sources for r in source.of("coverage")]
+        s.findings = list(findings(rows)) + list(of_probable_bounds([r for _, r in rows], [r for _, r in counted]))
         s.figures = [figure(rows)]
-        s.tables = list(tables(rows))
+        s.tables = list(tables(rows)) + list(coverage_tables(counted))
         s.failures = list(unlike_elsewhere(rows)) + [
             f"{machine}: {r['method']} on {r['data']}, n = {r['n']:,}: {why}"
-            for machine, r in rows if not words.is_peer(r["method"]) for why in broken(r)]
+            for machine, r in rows if not words.is_peer(r["method"]) for why in broken(r)] + [
+            f"{machine}: {r['method']} on {r['data']}, n = {r['n']:,}: {why}"
+            for machine, r in counted for why in not_covered(r)]
     return s
 
 
@@ -42,6 +45,13 @@ def broken(r):
         yield f"the error {words.number(r['absolute_error'])} exceeds its bound {words.number(r['bound'])}"
     if words.accumulator(r["method"]) == "exact" and r["bits"] != r["truth_bits"]:
         yield f"gave {r['bits']}, but the exact sum rounds to {r['truth_bits']}"
+
+
+def not_covered(r):
+    if r["beyond_bound"]:
+        yield f"{words.of(r['beyond_bound'], r['seeds'])} errors exceed their bounds"
+    if r["covered"] < r["probability"] and not r["stagnating"]:
+        yield f"the probable bound at {r['probability']} covers {percent(r['covered'])} of the errors"
 
 
 # --- sentences --------------------------------------------------------------------------------------------------
@@ -91,6 +101,45 @@ def findings(all_rows):
         yield (f"The bounds are {words.number(words.median([b for b, _ in bounded]))} times the error at the median; "
                f"the closest is {words.number(least)} times, of {where([closest])}.")
     yield from within(peers, "other libraries", "the bound of a sum in any order", where)
+
+
+def percent(share):
+    """Never 100% for less than all."""
+    return f"{math.floor(1000 * share + 1e-9) / 10:g}%"
+
+
+def of_probable_bounds(rows, counted):
+    bounded = [r for r in rows if r.get("probable_bound") is not None and not words.is_peer(r["method"])]
+    if bounded:
+        beyond = [r for r in bounded if r["absolute_error"] is None or r["absolute_error"] > r["probable_bound"]]
+        smaller = [r["probable_bound"] / r["bound"] for r in bounded if r["bound"] and r["probable_bound"] < r["bound"]]
+        alone = sum(r["bound"] is None for r in bounded)
+        yield (f"{words.sentence(words.of(len(bounded) - len(beyond), len(bounded)))} errors are also within the bound "
+               "that holds with a probability of 0.99 if roundings have mean 0"
+               + (f"; it is {words.number(words.median(smaller), 2)} of the rigorous one at the median of the "
+                  f"{len(smaller):,} where it is less" if smaller else "")
+               + (f", and is the only one for {alone:,}" if alone else "")
+               + (f"; beyond it are sums of {words.names(r['data'] for r in beyond)}, "
+                  f"as {where([max(beyond, key=lambda r: r['n'])])}." if beyond else "."))
+    counted = [r for r in counted if r["median_share"] is not None]  # elsewhere there is no bound to speak of
+    ordinary = [r for r in counted if not r["stagnating"]]
+    for p in sorted({r["probability"] for r in ordinary}):
+        some = [r for r in ordinary if r["probability"] == p]
+        kept = sum(r["covered"] >= p for r in some)
+        worst = min(some, key=lambda r: r["covered"])
+        share = words.median([r["median_share"] for r in some])
+        yield (f"The bound of probability {p} covers at least its {percent(p)} of the errors in "
+               f"{words.of(kept, len(some))} cases (a method on so many random arrays); the least is "
+               f"{percent(worst['covered'])} of {worst['seeds']:,}, of {where([worst])}; at the median the error is "
+               f"{words.number(share, 2)} of the bound.")
+    stagnating = [r for r in counted if r["stagnating"]]
+    if stagnating:
+        worst = min(stagnating, key=lambda r: r["covered"])
+        yield (f"{words.plural(len(stagnating), 'case')} "
+               f"{'is' if len(stagnating) == 1 else 'are'} marked as stagnating, where it promises nothing "
+               f"({words.names(r['method'].split('@')[0] + ' on ' + r['data'] for r in stagnating)}): of these the "
+               f"least coverage is {percent(worst['covered'])}, of {where([worst])} at probability "
+               f"{worst['probability']}.")
 
 
 def medians(rows, n):
@@ -178,19 +227,20 @@ def figure(rows):
         points = sorted(points, key=lambda r: r["n"])
         least_relative = LEAST_ULPS * 2.0 ** -words.FORMAT_BITS[format][0]
         for group in style.groups(method):
-            for measure, errors, bounds in (
-                    ("in ulps", [at_least(r["error_ulps"], LEAST_ULPS) for r in points],
-                     [bound_ulps(r) for r in points]),
-                    ("relative", [at_least(r["relative_error"], least_relative) for r in points],
-                     [bound_relative(r) for r in points])):
+            for measure, errors, in_measure in (
+                    ("in ulps", [at_least(r["error_ulps"], LEAST_ULPS) for r in points], bound_ulps),
+                    ("relative", [at_least(r["relative_error"], least_relative) for r in points], bound_relative)):
                 on = (at, input, data, group, measure)
                 x = [r["n"] for r in points]
                 series.append(Series(name, x, errors, colour, on, dash, symbol))
-                if not words.is_peer(method) and any(bounds):
-                    series.append(Series(f"bound of {name}", x, bounds, colour, on, faint=True))
+                for which, what in (("bound", "bound"), ("probable_bound", "probable bound")):
+                    bounds = [in_measure(r, which) for r in points]
+                    if not words.is_peer(method) and any(bounds) and (which == "bound" or differs(points)):
+                        series.append(Series(f"{what} of {name}", x, bounds, colour, on, faint=True))
     return Figure("error-figure", "The error of each sum, by length", menus, series, "n, elements",
                   {None: "error, ulps of the sum", "relative": "error, relative to the exact sum"},
-                  note="Dotted: the rigorous bound of the line of its colour. An error of less than 0.001 ulps, none "
+                  note="Dotted: the rigorous bound of the line of its colour, and below it, where theory gives one, the "
+                       "bound that holds with a probability of 0.99 if roundings have mean 0. An error of less than 0.001 ulps, none "
                        "included, is drawn at 0.001.")
 
 
@@ -198,15 +248,20 @@ def at_least(error, least):
     return None if error is None else max(error, least)
 
 
-def bound_ulps(r):
+def bound_ulps(r, which):
     """Nothing where the sum is 0, the unit of which is that of the subnormal numbers."""
-    if r["bound"] is None or not r["truth"]:
+    if r.get(which) is None or not r["truth"]:
         return None
-    return finite(r["bound"] / words.ulp(words.parts(r["method"])[1], r["truth"]))
+    return finite(r[which] / words.ulp(words.parts(r["method"])[1], r["truth"]))
 
 
-def bound_relative(r):
-    return finite(r["bound"] / abs(r["truth"])) if r["bound"] is not None and r["truth"] else None
+def bound_relative(r, which):
+    return finite(r[which] / abs(r["truth"])) if r.get(which) is not None and r["truth"] else None
+
+
+def differs(points):
+    """Whether the probable bound is another line."""
+    return any(r.get("probable_bound") != r["bound"] for r in points)
 
 
 def finite(x):
@@ -231,6 +286,26 @@ def tables(rows):
             lines.append([data, words.number(condition, 2)] + [cell(cells.get((data, c))) for c in columns])
         yield Table(f"{at}: errors in ulps of {format} at n = {words.count(n)}", ["data", "condition"] + columns, lines,
                     folded=(at, format) != (first, "fp32"))
+
+
+def coverage_tables(counted):
+    """A line a data set, format and length, and what was marked as stagnating apart."""
+    for at in distinct(place(machine, r) for machine, r in counted):
+        here = {}
+        for machine, r in counted:
+            if place(machine, r) == at:
+                here.setdefault((r["data"], r["input_format"], r["n"], r["stagnating"]), []).append(r)
+        levels = sorted({r["probability"] for some in here.values() for r in some})
+        lines = []
+        for (data, format, n, stagnating), some in here.items():
+            at_level = {p: [r["covered"] for r in some if r["probability"] == p] for p in levels}
+            shares = [r["median_share"] for r in some if r["median_share"] is not None]
+            lines.append([data + (", stagnating" if stagnating else ""), format, words.count(n),
+                          str(len({r["method"] for r in some})), f"{some[0]['seeds']:,}"]
+                         + [percent(min(covered)) if covered else "" for covered in at_level.values()]
+                         + [words.number(words.median(shares), 2) if shares else "-"])
+        yield Table(f"{at}: how often the probable bound holds", ["data", "format", "n", "methods", "arrays"]
+                    + [f"least at {p}" for p in levels] + ["error over bound, median"], lines, words=2, folded=True)
 
 
 def cell(r):

@@ -9,6 +9,7 @@
 #include "harness/dataset.hpp"
 #include "harness/peers.hpp"
 #include "harness/schema.hpp"
+#include "harness/truth.hpp"
 #include "samesum/registry.hpp"
 #include "shell.hpp"
 
@@ -66,22 +67,25 @@ class EveryExperiment : public ::testing::TestWithParam<Experiment> {
 
 INSTANTIATE_TEST_SUITE_P(
     Of, EveryExperiment,
-    ::testing::Values(Experiment{"error_vs_length", "error",
-                                 "--filter 'tree/plain/*@cpu,exact@cpu' --data 'sine,kappa 1e8'", 8 * (8 + 6),
-                                 R"("within_bound":true)", R"("within_bound":false)", "exceeds its bound"},
-                      Experiment{"spread_over_runs", "spread",
-                                 "--filter 'pairwise/kahan/fp32@cpu,exact/fp32@cpu' --data normal", 2 * 4,
-                                 R"("broken":false)", R"("broken":true)", "promises everywhere"},
-                      Experiment{"reveal_order", "tree",
-                                 "--filter 'pairwise/plain/fp32@cpu,serial/kahan/fp16@cpu,exact/fp64@cpu'",
-                                 2 * 3 + 2, R"("matches":true)", R"("matches":false)",
-                                 "not the declared tree", false},
-                      Experiment{"price_of_promise", "price",
-                                 "--filter 'tree/plain/fp32@cpu,loop/fp32@peer' --longest 16", 2 * 2,
-                                 R"("verified":true)", R"("verified":false)", "wrong bits", false},
-                      Experiment{"speed_vs_length", "speed",
-                                 "--filter 'exact/fp32@cpu,tree/plain/fp32@cpu' --data normal --longest 12",
-                                 4 * 3 * 3, R"("verified":true)", R"("verified":false)", "wrong bits"}),
+    ::testing::Values(
+        Experiment{"error_vs_length", "error",
+                   "--filter 'tree/plain/*@cpu,exact@cpu' --data 'sine,kappa 1e8'", 8 * (8 + 6),
+                   R"("within_bound":true)", R"("within_bound":false)", "exceeds its bound"},
+        Experiment{"error_vs_condition", "condition", "--filter 'tree/plain/fp16@cpu,exact/fp16@cpu'", 2 * 15,
+                   R"("within_bound":true)", R"("within_bound":false)", "exceeds its bound", false},
+        Experiment{"accumulator_formats", "story", "--filter 'serial/*@cpu' --data 'accuracy,ones'", 4 * 16,
+                   R"("reproduces":true)", R"("reproduces":false)", "was published"},
+        Experiment{"spread_over_runs", "spread",
+                   "--filter 'pairwise/kahan/fp32@cpu,exact/fp32@cpu' --data normal", 2 * 4,
+                   R"("broken":false)", R"("broken":true)", "promises everywhere"},
+        Experiment{"reveal_order", "tree",
+                   "--filter 'pairwise/plain/fp32@cpu,serial/kahan/fp16@cpu,exact/fp64@cpu'", 2 * 3 + 2,
+                   R"("matches":true)", R"("matches":false)", "not the declared tree", false},
+        Experiment{"price_of_promise", "price", "--filter 'tree/plain/fp32@cpu,loop/fp32@peer' --longest 16",
+                   2 * 2, R"("verified":true)", R"("verified":false)", "wrong bits", false},
+        Experiment{"speed_vs_length", "speed",
+                   "--filter 'exact/fp32@cpu,tree/plain/fp32@cpu' --data normal --longest 12", 4 * 3 * 3,
+                   R"("verified":true)", R"("verified":false)", "wrong bits"}),
     [](const auto& info) { return info.param.name; });
 
 TEST_P(EveryExperiment, PrintsATableAndWritesNothing) {
@@ -173,8 +177,9 @@ TEST_P(EveryExperiment, ExplainsItselfWithExamplesAndItsData) {
   EXPECT_EQ(o.code, 0);
   EXPECT_THAT(o.err, IsEmpty());
   EXPECT_THAT(o.out, HasSubstr("Examples:\n  " + GetParam().name));
-  for (const Dataset& data : datasets()) {  // speeds are measured on three of them
-    if (GetParam().name == "speed_vs_length" || !GetParam().takes_data) break;
+  const bool has_all = GetParam().name == "error_vs_length" || GetParam().name == "spread_over_runs";
+  for (const Dataset& data : datasets()) {
+    if (!has_all) break;  // others are measured on some of them, or on data of their own
     EXPECT_THAT(o.out, HasSubstr("\n  " + data.name + " "));
   }
   for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
@@ -267,6 +272,121 @@ TEST(ErrorsVersusLength, GrowWhereASumStagnates) {
     last = row["relative_error"];
   }
   EXPECT_EQ(last, 1 - 0x1p-10) << "of 2^18 ones";
+}
+
+TEST(ErrorsVersusLength, HaveAProbableBoundThatIsLessThanTheOther) {
+  const std::string plain = "tree/plain/fp32@cpu", exact = "exact/fp32@cpu";
+  for (const Json& row : rows("error_vs_length --filter '" + plain + "," + exact + "' --data '1/i'")) {
+    const FormatInfo& format = format_info<fp32>();
+    const Column column = datasets_matching("1/i")[0]->make(format, row["n"], 1);
+    const Variant& v = find(row["method"].get<std::string>());
+    const double magnitudes = Truth{column.values()}.magnitudes_rounded_up();
+    const double bound = v.probable_bound(format, row["n"], magnitudes, v(column.values()), 0.99);
+    EXPECT_EQ(row["probable_bound"], bound) << row;
+    EXPECT_LE(row["probable_bound"], row["bound"]);
+    EXPECT_EQ(row["probable_bound"] < row["bound"], row["method"] == plain && row["n"] > 1000) << row;
+  }
+}
+
+TEST(ErrorsVersusLength, AreAsLongAsAskedFor) {
+  const auto longest = [](const std::string& e) {
+    return rows("error_vs_length --filter exact/fp16@cpu --data ones --longest " + e).back()["n"];
+  };
+  EXPECT_EQ(longest("6"), 64);
+  EXPECT_EQ(longest("21"), 1 << 20);
+  EXPECT_EQ(Shell{}.run(SAMESUM_PROGRAMS "/error_vs_length --longest 31").code, 2);
+}
+
+TEST(TheCoverageOfTheProbableBound, IsAtLeastItsProbabilityButWhereASumStagnates) {
+  int stagnating = 0, missed = 0, ordinary = 0;
+  for (const Json& row :
+       rows("error_vs_length --longest 14 --filter 'serial/*/fp16,tree/*/fp16' --data 'uniform,normal'")) {
+    if (row["kind"] != "coverage") continue;
+    EXPECT_EQ(schema().problem(row, "coverage"), "");
+    EXPECT_EQ(row["seeds"], 100);
+    EXPECT_EQ(row["beyond_bound"], 0);
+    // Of 16384 positive elements a loop in fp16 sums the first few thousand.
+    const bool long_loop = row["method"].get<std::string>().starts_with("serial/") && row["n"] == 16384;
+    EXPECT_EQ(row["stagnating"], long_loop && row["data"] == "uniform") << row;
+    if (row["stagnating"]) {
+      ++stagnating;
+      missed += row["covered"] < row["probability"];
+    } else {
+      ++ordinary;
+      EXPECT_GE(row["covered"], row["probability"]) << row;
+    }
+  }
+  EXPECT_EQ(ordinary, 2 * 2 * 2 * 4 - stagnating) << "probabilities, lengths, data, methods";
+  EXPECT_EQ(stagnating, 4);
+  EXPECT_GE(missed, 2) << "marked for nothing";
+}
+
+TEST(TheCoverageOfTheProbableBound, IsAFailureWhereItIsTooLowButForStagnation) {
+  const Shell shell;
+  const std::string command =
+      SAMESUM_PROGRAMS "/error_vs_length --filter tree/plain/fp32@cpu --data normal --longest 10 --out .";
+  EXPECT_EQ(shell.run(command).code, 0);
+  const std::filesystem::path file = shell.work() / "error_vs_length.jsonl";
+  const std::string whole = read(file);
+  const auto altered = [&](const std::string& a, const std::string& b) {
+    std::string text = whole;
+    EXPECT_THAT(text, HasSubstr(a));
+    return text.replace(text.find(a), a.size(), b);
+  };
+  write(file, altered(R"("covered":1.0)", R"("covered":0.89)"));
+  Outcome o = shell.run(command);
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(
+      o.err,
+      HasSubstr("tree/plain/fp32@cpu on normal, n = 2^10: the probable bound at 0.9 covers only 0.89"));
+  write(file, altered(R"("covered":1.0,"beyond_bound":0)", R"("covered":1.0,"beyond_bound":3)"));
+  o = shell.run(command);
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, HasSubstr("3 errors exceed their bound"));
+}
+
+TEST(ErrorsVersusCondition, EndWhereTheFormatDoes) {
+  std::map<std::string, double> greatest, last_right;
+  for (const Json& row : rows("error_vs_condition --filter 'pairwise/plain/*@cpu,exact@cpu'")) {
+    const std::string method = row["method"];
+    const double target = row["target_condition"], condition = row["condition"];
+    EXPECT_TRUE(target / 3 <= condition && condition <= target * 3) << row;
+    EXPECT_TRUE(row["within_bound"]) << row;
+    greatest[row["input_format"]] = target;
+    if (row["digits"] >= 1) last_right[method] = std::max(last_right[method], target);
+    EXPECT_TRUE(!method.starts_with("exact") || row["bits"] == row["truth_bits"]) << row;
+  }
+  for (const char* wide : {"bf16", "fp32", "fp64"}) EXPECT_EQ(greatest[wide], 1e40) << wide;
+  EXPECT_GE(greatest["fp16"], 1e12);
+  for (const FormatInfo& format : formats) {
+    const std::string name{format.name};
+    EXPECT_GE(last_right["exact/" + name + "@cpu"], greatest[name] / 10)
+        << "of a sum that underflows at most";
+    // A plain sum ends near 1/u.
+    const double plain = last_right["pairwise/plain/" + name + "@cpu"] * format.unit_roundoff;
+    EXPECT_TRUE(1e-3 < plain && plain < 1e3) << name << ": " << plain;
+  }
+}
+
+TEST(AccumulatorFormats, ReproduceWhatWasPublishedAndStagnateWhereArithmeticSaysSo) {
+  std::map<std::string, Json> ones;
+  int published = 0;
+  for (const Json& row : rows("accumulator_formats --filter 'serial/*@cpu,exact/fp32@cpu' --data "
+                              "'ones,nondeterminism*,accuracy'")) {
+    if (row["case"] == "ones")
+      ones[row["input_format"].get<std::string>() + " " + row["method"].get<std::string>()] = row["value"];
+    if (row["published"].is_null()) continue;
+    ++published;
+    EXPECT_EQ(row["value"], row["published"]) << row;
+    EXPECT_EQ(row["reproduces"], true);
+  }
+  EXPECT_EQ(published, 4);
+  EXPECT_EQ(ones["bf16 serial/plain/bf16@cpu"], 256.0) << "2^8, and 2^8 + 1 is a tie";
+  EXPECT_EQ(ones["bf16 serial/neumaier/bf16@cpu"], 512.0) << "and so is its correction";
+  EXPECT_EQ(ones["bf16 serial/kahan/bf16@cpu"], 65536.0);
+  EXPECT_EQ(ones["fp16 serial/plain/fp16@cpu"], 2048.0);
+  EXPECT_EQ(ones["fp16 serial/plain/fp32@cpu"], 100000.0) << "the cure";
+  EXPECT_EQ(ones["bf16 exact/fp32@cpu"], 100000.0);
 }
 
 TEST(ErrorsVersusLength, AreOfTheDataOfTheirSeed) {

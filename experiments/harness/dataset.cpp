@@ -10,6 +10,7 @@
 
 #include "harness/commands.hpp"
 #include "harness/text.hpp"
+#include "samesum/accumulator/exact.hpp"
 
 namespace samesum::harness {
 namespace {
@@ -297,6 +298,44 @@ void generate_sum(X x, const FormatInfo& format, double condition, std::uint64_t
   shuffle(x, random);
 }
 
+void generate_sum_of_any_condition(X x, const FormatInfo& format, double condition, std::uint64_t seed) {
+  const std::size_t n = x.size();
+  const int binades = std::ilogb(condition);
+  const int never_overflows = format.max_exponent - 1 - static_cast<int>(ceil_log2(n));
+  const int reaches = binades + format.min_quantum + 2;
+  const int top =
+      std::min(std::max(std::min(binades / 2, never_overflows), reaches), format.max_exponent - 1);
+  const int low = std::max(top - binades, format.min_quantum);
+  Random random{seed};
+  with_format(format, [&]<class F>() {
+    Exact sum;
+    double magnitudes = 0;
+    std::size_t size = 0;
+    const auto left = [&] { return n - size; };
+    const auto append = [&](double wanted) {
+      const F element = convert<F>(std::clamp(wanted, -format.max_finite, format.max_finite));
+      sum.add(element);
+      x[size] = convert<double>(element);
+      magnitudes += std::abs(x[size++]);
+    };
+    const auto distance_to = [&](double target) { return target - sum.result<double>(); };
+    const auto some = [&](int exponent) {
+      const double m = log_uniform_significand(random) * power_of_two(exponent);
+      return condition > 1 ? random.with_sign(m) : m;
+    };
+    while (left() > n / 2)
+      append(some(size == 0 || top < reaches
+                      ? top
+                      : low + static_cast<int>(random.below(static_cast<std::size_t>(top - low + 1)))));
+    for (constexpr std::size_t last = 8; condition > 1 && left() > last;) {
+      const double way = static_cast<double>(left() - last) / static_cast<double>(n - n / 2);
+      append(distance_to(some(low + static_cast<int>(way * (top - low)))));
+    }
+    while (left() > 0) append(distance_to(magnitudes / condition));
+  });
+  shuffle(x, random);
+}
+
 namespace {
 
 Dataset of_condition(const char* name, double condition, int max_exponent) {
@@ -310,9 +349,13 @@ Dataset of_condition(const char* name, double condition, int max_exponent) {
 Column Dataset::make(const FormatInfo& format, std::size_t n, std::uint64_t seed) const {
   std::vector<double> x(n);
   fill(x, format, seed);
-  Column column{&format, std::vector<std::byte>(n * format.bytes)};
+  return column_of(format, x);
+}
+
+Column column_of(const FormatInfo& format, std::span<const double> x) {
+  Column column{&format, std::vector<std::byte>(x.size() * format.bytes)};
   with_format(format, [&]<class F>() {
-    for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
       const F element = convert<F>(x[i]);
       std::memcpy(column.bytes.data() + i * sizeof(F), &element, sizeof(F));
     }

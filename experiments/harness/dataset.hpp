@@ -52,4 +52,15 @@ std::vector<Part> parts(const std::vector<const Dataset*>& data, const std::vect
 /// condition is within a factor of 3 of what is asked for; fewer elements of few bits cannot cancel that far.
 void generate_sum(std::span<double> x, const FormatInfo& format, double condition, std::uint64_t seed);
 
+/// Data of any condition from 1 on whose sum the format has room for below elements as large as it holds: in
+/// fp16 some n·10^12. The same algorithm in terms of sums: half of the elements are random, and each of the
+/// others is what brings the exact sum to some smaller number. The elements are as small as they may be where
+/// their Σ|x| would overflow otherwise. Of 64 elements or more the condition is within a factor of 3 of what
+/// is asked for; where the range is exhausted it is less, so measure it.
+void generate_sum_of_any_condition(std::span<double> x, const FormatInfo& format, double condition,
+                                   std::uint64_t seed);
+
+/// n elements of a format, each rounded once to it.
+Column column_of(const FormatInfo& format, std::span<const double> x);
+
 }  // namespace samesum::harness

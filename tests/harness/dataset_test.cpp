@@ -227,6 +227,41 @@ TEST(AGeneratedSum, ReachesAConditionBeyondItsPrecisionWithFewElements) {
   EXPECT_NEAR(condition_of(named("kappa 1e4").make(format_info<fp16>(), 16, 1)), 1e4, 1e3);
 }
 
+TEST(ASumOfAnyCondition, HasItWithinAFactorOf3AsFarAsTheRangeReaches) {
+  for (const FormatInfo& format : formats)
+    for (const double condition : {1.0, 2.0, 1e2, 1e5, 1e9, 1e12, 1e20, 1e30, 1e40})
+      for (const std::size_t n : {64, 100, 1000, 30001})
+        for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+          if (format.max_exponent < 16 && condition > 1e12) continue;
+          std::vector<double> x(n);
+          generate_sum_of_any_condition(x, format, condition, seed);
+          const Column column = column_of(format, x);
+          EXPECT_EQ(as_doubles(column), x) << "rounding would spoil the condition";
+          const double ratio = condition_of(column) / condition;
+          EXPECT_TRUE(1 / 3.0 <= ratio && ratio <= 3)
+              << condition << ' ' << format.name << ' ' << n << ": " << ratio;
+        }
+}
+
+TEST(ASumOfAnyCondition, Of1HasElementsOfOneSignAndAnotherHasBoth) {
+  const auto negative = [](double condition) {
+    std::vector<double> x(100);
+    generate_sum_of_any_condition(x, format_info<fp32>(), condition, 1);
+    return std::ranges::count_if(x, [](double e) { return e < 0; });
+  };
+  EXPECT_EQ(negative(1), 0);
+  EXPECT_GT(negative(100), 20);
+}
+
+TEST(ASumOfAnyCondition, OverflowsNoSumWhereTheRangeAllows) {
+  std::vector<double> x(1000);
+  generate_sum_of_any_condition(x, format_info<fp16>(), 1e7, 1);
+  double magnitudes = 0;
+  for (const double e : x) magnitudes += std::abs(e);
+  EXPECT_LT(magnitudes, format_info<fp16>().max_finite);
+  EXPECT_NE(x, std::vector<double>(1000));
+}
+
 // --- distributions -------------------------------------------------------------------------------
 
 double mean(const std::vector<double>& x, auto f) {

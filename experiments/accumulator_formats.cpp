@@ -1,0 +1,247 @@
+/// What becomes of sums whose accumulator has 16 bits?
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <optional>
+#include <sstream>
+
+#include "harness/commands.hpp"
+#include "harness/dataset.hpp"
+#include "harness/study.hpp"
+#include "harness/text.hpp"
+#include "samesum/registry.hpp"
+
+namespace {
+
+using namespace samesum;
+using namespace samesum::harness;
+
+using Values64 = std::vector<double>;
+
+/// What a publication says that a plain sum in turn gives.
+struct Published {
+  std::string format;
+  double value;
+};
+
+struct Case {
+  std::string name, meaning;
+  std::vector<std::string> formats;  ///< of the elements
+  std::function<Values64(std::uint64_t seed)> make;
+  std::vector<Published> published;
+};
+
+constexpr std::size_t many = 100'000;
+
+Values64 named(const std::string& data, std::size_t n, std::uint64_t seed) {
+  Values64 x(n);
+  datasets_matching(data).front()->fill(x, format_info<fp64>(), seed);
+  return x;
+}
+
+Values64 scaled(Values64 x, double factor) {
+  for (double& e : x) e *= factor;
+  return x;
+}
+
+/// exp(-t), t >= 0, to some 15 digits by Taylor's series and squaring: the same bits on every machine.
+double exp_of_minus(double t) {
+  constexpr int squarings = 6;
+  const double z = -t * power_of_two(-squarings);
+  double sum = 1;
+  for (int k = 12; k > 0; --k) sum = 1 + z * sum / k;
+  for (int i = 0; i < squarings; ++i) sum *= sum;
+  return sum;
+}
+
+/// exp(x - max x) of 32768 logits, normal with standard deviation 3: what softmax divides by is their sum.
+Values64 softmax_terms(std::uint64_t seed) {
+  Values64 x = scaled(named("normal", 32768, seed), 3);
+  const double largest = *std::ranges::max_element(x);
+  for (double& e : x) e = exp_of_minus(largest - e);
+  return x;
+}
+
+/// Normal with standard deviation 2^-10 around 2^-13: a batch that agrees on a direction, just.
+Values64 gradients(std::uint64_t seed) {
+  Values64 x = scaled(named("normal", many, seed), 0x1p-10);
+  for (double& e : x) e += 0x1p-13;
+  return x;
+}
+
+Values64 lecture_numbers(bool reversed) {
+  Values64 x(10, 1e-20);
+  x.insert(x.end(), {1e20, -1e20});
+  if (reversed) std::ranges::reverse(x);
+  return x;
+}
+
+const std::vector<std::string> sixteen{"fp16", "bf16"};
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all{
+      {"ones", "100000 times 1", sixteen, [](auto) { return Values64(many, 1.0); }, {}},
+      {"0.1", "100000 times 0.1", sixteen, [](auto) { return Values64(many, 0.1); }, {}},
+      {"harmonic", "1/i for i up to 100000", sixteen, [](auto s) { return named("1/i", many, s); }, {}},
+      {"softmax", "exp(x - max x) of 32768 normal logits", sixteen, softmax_terms, {}},
+      {"gradients", "100000 normal values, mean an eighth of the deviation", sixteen, gradients, {}},
+      {"overflow",
+       "4 times 32000, 4 times -32000",
+       {"fp16"},
+       [](auto) { return Values64{32000, 32000, 32000, 32000, -32000, -32000, -32000, -32000}; },
+       {}},
+      {"beyond 65504",
+       "two times 40000",
+       {"fp16"},
+       [](auto) {
+         return Values64{40000, 40000};
+       },
+       {}},
+      {"nondeterminism forward",
+       "ten times 1e-20, 1e20, -1e20",
+       {"fp64"},
+       [](auto) { return lecture_numbers(false); },
+       {{"fp64", 0.0}}},
+      {"nondeterminism reversed",
+       "the same from its end",
+       {"fp64"},
+       [](auto) { return lecture_numbers(true); },
+       {{"fp64", 9.999999999999997e-20}}},
+      {"accuracy",
+       "1000 + 1e-3",
+       {"fp32", "fp16"},
+       [](auto) {
+         return Values64{1000, 1e-3};
+       },
+       {{"fp32", 1000.0009765625}, {"fp16", 1000.0}}},
+  };
+  return all;
+}
+
+std::string cases_in_words() {
+  std::string text;
+  for (const Case& c : cases()) text += "\n  " + left(c.name, 25) + c.meaning;
+  return text;
+}
+
+std::vector<const Case*> cases_matching(const std::string& globs) {
+  std::vector<const Case*> chosen;
+  std::istringstream in{globs.empty() ? "*" : globs};
+  for (std::string glob; std::getline(in, glob, ',');) {
+    const std::size_t before = chosen.size();
+    for (const Case& c : cases())
+      if (matches(glob, c.name)) chosen.push_back(&c);
+    if (chosen.size() == before)
+      throw UsageError{"--data: '" + glob + "' matches no data; see --help for their names"};
+  }
+  return chosen;
+}
+
+/// Each accumulator in the format of the elements, and of 16 bits the cure: plain sums in fp32, and exact.
+bool is_default(const Variant& v, const FormatInfo& input) {
+  if (v.slow || v.promise < Promise::everywhere || v.backend == "reference") return false;
+  if (v.format == &input) return true;
+  return input.bytes == 2 && v.format->name == "fp32" &&
+         (v.accumulator == "plain" || v.accumulator == "exact");
+}
+
+std::vector<const Variant*> methods_for(const FormatInfo& input, const std::string& filter) {
+  if (!filter.empty()) return variants_matching(filter, input, "--filter");
+  std::vector<const Variant*> chosen;
+  for (const Variant& v : variants())
+    if (is_default(v, input)) chosen.push_back(&v);
+  return chosen;
+}
+
+/// Of the method that is the published program: the loop in the format of its numbers.
+std::optional<double> published(const Case& c, const FormatInfo& input, const Variant& v) {
+  if (v.order != "serial" || v.accumulator != "plain" || v.format != &input) return std::nullopt;
+  for (const Published& p : c.published)
+    if (p.format == input.name) return p.value;
+  return std::nullopt;
+}
+
+void measure(Study& study, const Case& c, const FormatInfo& input,
+             const std::vector<const Variant*>& methods) {
+  struct Sample {
+    Column column;
+    Truth truth;
+  };
+  std::optional<Sample> sample;
+  std::string head = c.name + " in " + std::string{input.name};
+  for (const Variant* v : methods) {
+    const Json key = {{"kind", "story"},
+                      {"case", c.name},
+                      {"seed", study.seed()},
+                      {"method", v->name},
+                      {"input_format", input.name}};
+    const Json row = study.row(key, [&] {
+      if (!sample) {
+        const Column column = column_of(input, c.make(study.seed()));
+        sample.emplace(column, Truth{column.values()});
+      }
+      const Values x = sample->column.values();
+      const Number value = (*v)(x);
+      Json found = result_json(judge(*v, x, sample->truth, value), input, sample->truth);
+      const std::optional<double> said = published(c, input, *v);
+      found["published"] = said ? Json(*said) : Json(nullptr);
+      found["reproduces"] = said ? Json(value.to_double() == *said) : Json(nullptr);
+      return found;
+    });
+    if (!head.empty()) {
+      study.print(left(head, 46) + right("value", 22) + right("error", 9));
+      head.clear();
+    }
+    const bool finite = !row["value"].is_null();
+    study.print(left("  " + v->name, 46) + right(finite ? row["value"].dump() : "not finite", 22) +
+                right(row["relative_error"].is_null() ? "-" : compact(row["relative_error"], 7, 2), 9) +
+                (row["reproduces"] == Json(true) ? " ok" : ""));
+    const std::string where = v->name + " of " + c.name + ": ";
+    if (!row["within_bound"])
+      study.fail(where + "the error " + row["absolute_error"].dump() + " exceeds its bound");
+    if (v->accumulator == "exact" && row["bits"] != row["truth_bits"])
+      study.fail(where + "is not correctly rounded");
+    if (row["reproduces"] == Json(false))
+      study.fail(where + "gave " + row["value"].dump() + ", but " + row["published"].dump() +
+                 " was published");
+  }
+  study.print("");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Study study{
+      "accumulator_formats",
+      "What becomes of sums whose accumulator has 16 bits?",
+      "Sums that people meet are computed with every accumulator in the format of the elements, and for "
+      "elements of 16 bits also in fp32; errors are relative to the exact sum of the elements as rounded to "
+      "their format. A running sum stagnates where elements are at most half a unit in its last place: in "
+      "bf16 ones stop at 256, in fp16 at 2048 (Higham, Accuracy and Stability of Numerical Algorithms, "
+      "2002, chapter 4; Kahan 1965 and Neumaier 1974 for what is done against it).\n\n"
+      "The two programs of the GPU MODE lecture on reductions (lecture 9, 2024) are among them, the loop "
+      "as serial/plain, with the outputs that were published. Exit code 1 if one is not reproduced, or an "
+      "error exceeds "
+      "its bound.",
+      {"story"},
+      "  accumulator_formats\n"
+      "  accumulator_formats --data 'ones,softmax' --filter 'serial/*/bf16,exact'\n"
+      "  accumulator_formats --data 'nondeterminism*,accuracy' --json\n\nData:" +
+          cases_in_words()};
+  std::string data;
+  study.app().add_option("--data", data, "Which (default: all; see below)")->type_name("GLOB,…");
+  return study.run(argc, argv, [&](Study& s) {
+    struct Task {
+      const Case* what;
+      const FormatInfo* input;
+      std::vector<const Variant*> methods;
+    };
+    std::vector<Task> tasks;
+    for (const Case* c : cases_matching(data))
+      for (const std::string& name : c->formats) {
+        const FormatInfo* input = find_format(name);
+        tasks.push_back({c, input, methods_for(*input, s.filter())});
+        s.expect(tasks.back().methods.size());
+      }
+    for (const Task& t : tasks) measure(s, *t.what, *t.input, t.methods);
+  });
+}

@@ -1,0 +1,166 @@
+/// How many digits of each sum are right, for data of every condition?
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "harness/commands.hpp"
+#include "harness/dataset.hpp"
+#include "harness/peers.hpp"
+#include "harness/study.hpp"
+#include "harness/text.hpp"
+
+namespace {
+
+using namespace samesum;
+using namespace samesum::harness;
+
+/// GenSum in one format, of a condition that is near the one asked for.
+struct Sample {
+  Column column;
+  Truth truth;
+  std::optional<Placed> on_gpu;
+
+  Sample(const FormatInfo& format, std::size_t n, double condition, std::uint64_t seed)
+      : column{made(format, n, condition, seed)}, truth{column.values()} {}
+
+  static Column made(const FormatInfo& format, std::size_t n, double condition, std::uint64_t seed) {
+    std::vector<double> x(n);
+    generate_sum_of_any_condition(x, format, condition, seed);
+    return column_of(format, x);
+  }
+
+  /// Whether the range of the format was enough.
+  bool has(double condition) const {
+    return truth.condition() >= condition / 3 && truth.condition() <= condition * 3;
+  }
+
+  Measurement judged(const Variant& v) {
+    if (v.move && !on_gpu) on_gpu = v.place(column.values());
+    return judge(v, column.values(), truth, v(v.move ? on_gpu->values : column.values()));
+  }
+};
+
+/// Decimal digits of a format, and of a result that are right.
+double digits_of(const FormatInfo& format) { return format.precision * std::log10(2.0); }
+double right_digits(const Measurement& m) {
+  const double all = digits_of(*m.variant->format);
+  if (m.error.relative == 0) return all;
+  return std::isfinite(m.error.relative) ? std::min(all, std::max(0.0, -std::log10(m.error.relative))) : 0;
+}
+
+double power_of_ten(int exponent) { return std::stod("1e" + std::to_string(exponent)); }
+
+/// One format: a line a method, a column for each fourth power of ten, and where the last digit is lost.
+class Table {
+ public:
+  explicit Table(int most) {
+    for (int exponent = 0; exponent <= most; exponent += step)
+      head_ += right("e" + std::to_string(exponent), 4);
+  }
+
+  void add(const Variant& v, int exponent, double digits) {
+    Line& line = lines_[name_without_format(v)];
+    if (exponent % step == 0) line.text += right(compact(digits, 3, 2), 4);
+    line.last = exponent;
+    if (digits >= 1) line.right = exponent;
+  }
+
+  void print(Study& study, const FormatInfo& format) const {
+    study.print(std::string{format.name} + ": right decimal digits (of " + compact(digits_of(format), 4) +
+                ") by condition; where the last is lost");
+    study.print(left("", width_) + head_);
+    for (const auto& [name, line] : lines_)
+      study.print(left(name, width_) + line.text +
+                  (line.right == line.last ? "" : "  1e" + std::to_string(line.right + 1)));
+    study.print("");
+  }
+
+ private:
+  static constexpr int step = 4, width_ = 21;
+  struct Line {
+    std::string text;
+    int last = 0;    ///< exponent of the condition
+    int right = -1;  ///< the last one with a digit
+  };
+  std::string head_;
+  nlohmann::ordered_map<std::string, Line> lines_;
+};
+
+struct Task {
+  const FormatInfo* format;
+  std::vector<const Variant*> methods;
+  std::vector<int> exponents;  ///< of the conditions that the format has room for
+};
+
+constexpr int most = 40;  // decimal exponent of the condition
+
+void measure(Study& study, const Task& task, std::size_t n) {
+  Table table{task.exponents.empty() ? 0 : task.exponents.back()};
+  for (const int exponent : task.exponents) {
+    const double target = power_of_ten(exponent);
+    std::optional<Sample> sample;
+    for (const Variant* v : task.methods) {
+      const Json key = {{"kind", "condition"},
+                        {"data", "gensum"},
+                        {"seed", study.seed()},
+                        {"method", v->name},
+                        {"input_format", task.format->name},
+                        {"n", n},
+                        {"target_condition", target}};
+      const Json row = study.row(key, [&] {
+        if (!sample) sample.emplace(*task.format, n, target, study.seed());
+        const Measurement m = sample->judged(*v);
+        Json found = result_json(m, *task.format, sample->truth);
+        found["digits"] = right_digits(m);
+        return found;
+      });
+      table.add(*v, exponent, row["digits"]);
+      const std::string where = v->name + " at condition " + compact(target, 6) + ": ";
+      if (is_peer(*v)) continue;
+      if (!row["within_bound"])
+        study.fail(where + "the error " + row["absolute_error"].dump() + " exceeds its bound");
+      if (v->accumulator == "exact" && row["bits"] != row["truth_bits"])
+        study.fail(where + "is not correctly rounded");
+    }
+  }
+  table.print(study, *task.format);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Study study{
+      "error_vs_condition",
+      "How many digits of each sum are right, for data of every condition?",
+      "Each method sums data whose condition, sum of |x| over |sum of x|, is 1, 10, 100 … 10^40, as far as "
+      "the range of the format allows: half of the elements are random, and each of the others brings "
+      "the exact sum to a smaller number (Ogita, Rump and Oishi 2005, algorithm 6.1, in terms of sums), "
+      "all shuffled. The condition that the data have is measured, and is within a factor of 3. The "
+      "truth is exact, and digits are -log10 of the relative error.\n\n"
+      "A sum has no right digit when its first-order bound, about u times the condition for plain sums "
+      "and u^2 times it for compensated ones, exceeds 1 (Higham, Accuracy and Stability of Numerical "
+      "Algorithms, 2002, section 4.2). Where the last digit is lost: the first power of ten from which on "
+      "none has one. Exit code 1 if an error exceeds its bound, or an exact sum is not correctly rounded.",
+      {"condition"},
+      "  error_vs_condition\n"
+      "  error_vs_condition --filter 'tree/*,exact'\n"
+      "  error_vs_condition --full --out build/study"};
+  return study.run(argc, argv, [&](Study& s) {
+    const std::size_t n = s.full() ? 16384 : 1024;
+    std::vector<Task> tasks;
+    const std::vector<const Variant*> methods = variants_in_own_format(s.filter());
+    for (const FormatInfo& format : formats) {
+      Task task{&format, {}, {}};
+      std::ranges::copy_if(methods, std::back_inserter(task.methods),
+                           [&](const Variant* v) { return v->format == &format; });
+      if (task.methods.empty()) continue;
+      for (int exponent = 0; exponent <= most; ++exponent)
+        if (const double target = power_of_ten(exponent); Sample{format, n, target, s.seed()}.has(target))
+          task.exponents.push_back(exponent);
+      s.expect(task.methods.size() * task.exponents.size());
+      tasks.push_back(task);
+    }
+    for (const Task& task : tasks) measure(s, task, n);
+  });
+}

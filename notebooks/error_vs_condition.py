@@ -1,0 +1,130 @@
+"""How many digits of each sum are right, for data of every condition?"""
+
+import math
+
+import style
+import words
+from figure import Figure, Series
+from section import Section, Table, distinct, preferred, within
+
+SHOWN = ["exact", "tree/double_word", "tree/neumaier", "tree/kahan", "tree/plain"]
+
+
+def section(sources):
+    s = Section("condition", "Error against condition", "How many digits of each sum are right where more and more of "
+                "it cancels: on made data whose condition, Σ|x| over |Σx|, is 1 to 10⁴⁰, or as far as the format's "
+                "range allows.", "build/release/bin/error_vs_condition --full --out build/study")
+    if sources:
+        rows = [(place(source.machine, r), r) for source in sources for r in source.of("condition")]
+        s.findings = list(findings(rows))
+        s.figures = [figure(rows)]
+        s.tables = list(tables(rows))
+        s.failures = [f"{at}: {r['method']} at condition {power_of_ten(r['target_condition'])}: {why}"
+                      for at, r in rows if not words.is_peer(r["method"]) for why in broken(r)]
+    return s
+
+
+def place(machine, r):
+    return f"{machine}, {words.runs_on(r['method'])}"
+
+
+def broken(r):
+    if not r["within_bound"]:
+        yield f"the error {words.number(r['absolute_error'])} exceeds its bound {words.number(r['bound'])}"
+    if words.accumulator(r["method"]) == "exact" and r["bits"] != r["truth_bits"]:
+        yield f"gave {r['bits']}, but the exact sum rounds to {r['truth_bits']}"
+
+
+def power_of_ten(x):
+    return words.count(1) if x == 1 else "10" + str(round(math.log10(x))).translate(str.maketrans("0123456789",
+                                                                                                  "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def where_lost(rows):
+    """The least condition from which on no row has a right digit; None where the last one has."""
+    rows = sorted(rows, key=lambda r: r["target_condition"])
+    without = 0
+    while without < len(rows) and rows[-1 - without]["digits"] < 1:
+        without += 1
+    return rows[-without]["target_condition"] if without else None
+
+
+def losses(rows):
+    """By place, format and recipe, of methods whose format is that of the elements."""
+    lines = {}
+    for at, r in rows:
+        recipe, format, _ = words.parts(r["method"])
+        if format == r["input_format"]:
+            lines.setdefault((at, format, recipe, words.is_peer(r["method"])), []).append(r)
+    return {key: where_lost(some) for key, some in lines.items()}
+
+
+# --- sentences --------------------------------------------------------------------------------------------------
+
+def findings(rows):
+    ours = [r for _, r in rows if not words.is_peer(r["method"])]
+    yield from within(ours, "samesum's methods", "their rigorous bounds",
+                      lambda some: words.names(f"{r['method']} at condition {power_of_ten(r['target_condition'])}"
+                                               for r in some))
+    first, lost = rows[0][0], losses(rows)
+    for format in preferred([r["input_format"] for _, r in rows], "fp32"):
+        here = {recipe: at for (p, f, recipe, peer), at in lost.items() if (p, f) == (first, format) and not peer}
+        if not here:
+            continue
+        most = max(r["target_condition"] for at, r in rows if at == first and r["input_format"] == format)
+        steps = sorted({at for at in here.values() if at is not None})
+        told = [f"at {power_of_ten(step)} by {words.names([m for m, at in here.items() if at == step], 4)}"
+                for step in steps]
+        never = [m for m, at in here.items() if at is None]
+        if not told:
+            yield f"In {format} no method loses its last right digit up to {power_of_ten(most)}."
+            continue
+        yield (f"In {format} the last right digit is lost {'; '.join(told)}"
+               + (f"; up to {power_of_ten(most)} never by {words.names(never, 4)}." if never else "."))
+    right = [r["bits"] == r["truth_bits"] for r in ours if words.accumulator(r["method"]) == "exact"]
+    if right:
+        yield f"exact is correctly rounded in {words.of(sum(right), len(right))} results, whatever the condition."
+
+
+# --- the figure and the tables ----------------------------------------------------------------------------------
+
+def figure(rows):
+    methods = [r["method"] for _, r in rows]
+    peers = style.peers_among(methods)
+    menus = [("On", distinct(at for at, _ in rows)),
+             ("Elements", preferred([r["input_format"] for _, r in rows], "fp32")),
+             ("Show", style.all_groups(methods) or ["all"])]
+    lines = {}
+    for at, r in rows:
+        if r["condition"] is not None:
+            lines.setdefault((at, r["input_format"], r["method"]), []).append(r)
+    series = []
+    for (at, input, method), points in lines.items():
+        recipe, format, _ = words.parts(method)
+        colour, dash, symbol = style.line(method, peers)
+        points = sorted(points, key=lambda r: r["condition"])
+        for group in style.groups(method):
+            series.append(Series(recipe if format == input else f"{recipe}/{format}",
+                                 [r["condition"] for r in points], [r["digits"] for r in points], colour,
+                                 (at, input, group), dash, symbol))
+    return Figure("condition-figure", "Right digits of each sum, by condition", menus, series,
+                  "condition, Σ|x| / |Σx|", {None: "right decimal digits"}, x_kind="log10", y_kind="linear",
+                  note="Below one digit nothing of the result is right. An exact sum has all digits of its format.")
+
+
+def tables(rows):
+    lost = losses(rows)
+    for at in distinct(at for at, _ in rows):
+        here = {(format, recipe): condition for (p, format, recipe, _), condition in lost.items() if p == at}
+        formats = distinct(format for format, _ in here)
+        recipes = sorted({recipe for _, recipe in here}, key=lambda m: (m not in SHOWN, m))
+        most = {f: max(r["target_condition"] for a, r in rows if a == at and r["input_format"] == f) for f in formats}
+        lines = [[recipe] + [cell(here, (f, recipe), most[f]) for f in formats] for recipe in recipes]
+        yield Table(f"{at}: the condition at which the last right digit is lost", ["method"] + formats, lines,
+                    folded=at != rows[0][0], note="Over: not up to the greatest condition that was tried.")
+
+
+def cell(lost, key, most):
+    if key not in lost:
+        return ""
+    return power_of_ten(lost[key]) if lost[key] is not None else f"over {power_of_ten(most)}"
