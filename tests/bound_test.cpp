@@ -1,5 +1,6 @@
 #include "samesum/bound.hpp"
 
+#include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>
 
 #include "cases.hpp"
@@ -166,6 +167,124 @@ TEST(AnEstimate, OfAPlainSumIsTighterThanTheAPrioriBound) {
 
 TEST(AnEstimate, IsRefusedWhereTheTreeIsNotFixed) {
   EXPECT_THROW(estimate(std::vector<float>{1}, "atomic/plain/fp32"), std::invalid_argument);
+}
+
+// --- the probable bound --------------------------------------------------------------------------
+
+using Real = boost::multiprecision::cpp_bin_float_50;
+
+/// The formulas of the docstrings, with 50 digits.
+Real probable_gamma_of(Real k, Real u, Real nodes, Real failing) {
+  const Real theta = sqrt(2 * log(2 * nodes / failing) * k) * u;
+  return theta <= 0.5 ? theta / (1 - theta) : Real{std::numeric_limits<double>::infinity()};
+}
+
+Real probable_plain(Real h, Real u, std::size_t n, Real magnitudes, Real failing) {
+  const auto first_order = [&](Real f) { return sqrt(2 * log(2 / f) * h) * u; };
+  Real least = first_order(failing / 2) * (1 + probable_gamma_of(h, u, n - 1, failing / 2));
+  if (h * u <= 0.5) least = min(least, Real{first_order(failing) * pow(1 + u, h - 1)});
+  return least * magnitudes;
+}
+
+TEST(TheProbableBound, IsItsFormulaRoundedUp) {
+  int finite = 0;
+  for (const Variant* v : variants_of("cpu"))
+    for (const std::size_t n : {2, 30, 1000, 100'000, 10'000'000})
+      for (const double probability : {0.01, 0.5, 0.9, 0.99, 1 - 0x1p-40}) {
+        const double magnitudes = std::min(0.7 * static_cast<double>(n), v->format->max_finite / 8);
+        const Number one = with_format(*v->format, []<class F>() { return Number::of(convert<F>(1.0)); });
+        const double is = v->probable_bound(*v->format, n, magnitudes, one, probability);
+        const double certain = v->bound(*v->format, n, magnitudes, one);
+        const Real u = v->format->unit_roundoff, failing = 1 - Real{probability};
+        const Height height = v->height(n);
+        const Real h = height.total(), m = height.merges;
+        Real should = certain;
+        if (v->accumulator == "plain") {
+          should = min(should, probable_plain(h, u, n, magnitudes, failing));
+        } else if (v->accumulator == "neumaier") {
+          const Real sums = probable_gamma_of(h, u, n - 1, failing / 2);
+          const Real corrections = probable_gamma_of(h + m, u, 2 * (n - 1), failing / 2);
+          should = min(should, Real{u + sums * corrections * magnitudes});
+        }
+        if (!std::isfinite(is)) {
+          EXPECT_GT(should, v->format->max_finite / 16) << v->name << ", n = " << n;
+          continue;
+        }
+        ++finite;
+        EXPECT_GE(Real{is}, should) << v->name << ", n = " << n << ", " << probability;
+        EXPECT_LE(Real{is}, should * (1 + 0x1p-40)) << v->name << ", n = " << n << ", " << probability;
+      }
+  EXPECT_GT(finite, 500);
+}
+
+TEST(TheProbableBound, IsTheBoundWhereProbabilityIs1AndForExactKahanAndDoubleWord) {
+  for (const Variant* v : variants_of("cpu"))
+    for (const FormatInfo& input : formats)
+      for (const std::size_t n : {0, 1, 2, 1000, 100'000}) {
+        const Number one = with_format(*v->format, []<class F>() { return Number::of(convert<F>(1.0)); });
+        const double certain = v->bound(input, n, 60, one);
+        EXPECT_EQ(v->probable_bound(input, n, 60, one, 1), certain) << v->name;
+        if (v->accumulator != "plain" && v->accumulator != "neumaier") {
+          EXPECT_EQ(v->probable_bound(input, n, 60, one, 0.5), certain) << v->name;
+        }
+      }
+}
+
+TEST(TheProbableBound, GrowsWithProbabilityAndIsNeverMoreThanTheBound) {
+  int less = 0;
+  for (const Variant* v : variants_of("cpu"))
+    for (const FormatInfo& input : formats)
+      for (const std::size_t n : {1, 2, 10, 1000, 100'000, 100'000'000}) {
+        const Number one = with_format(*v->format, []<class F>() { return Number::of(convert<F>(1.0)); });
+        double last = 0;
+        for (const double probability : {1e-300, 0.001, 0.3, 0.9, 0.99, 0.999999, 1 - 0x1p-53, 1.0}) {
+          const double bound = v->probable_bound(input, n, 60, one, probability);
+          EXPECT_GE(bound, last) << v->name << ", n = " << n << ", " << probability;
+          last = bound;
+          less += bound < v->bound(input, n, 60, one);
+        }
+      }
+  EXPECT_GT(less, 500);
+}
+
+TEST(TheProbableBound, IsFiniteForLongSumsOfFewBitsWhereTheBoundIsNot) {
+  const FormatInfo& format = format_info<fp16>();
+  const Number one = Number::of(fp16{1.0f});
+  const Variant& serial = find("serial/plain/fp16");
+  EXPECT_FALSE(std::isfinite(serial.bound(format, 3000, 100, one)));
+  EXPECT_LT(serial.probable_bound(format, 3000, 100, one, 0.99), 12);
+  EXPECT_FALSE(std::isfinite(serial.probable_bound(format, 300'000, 100, one, 0.99)));
+}
+
+TEST(TheProbableBound, RefusesWhatIsNoProbability) {
+  const Number one = Number::of(1.0f);
+  for (const char* name : {"tree/plain/fp32", "exact/fp32"})
+    for (const double p : {0.0, -0.5, 1.5, std::numeric_limits<double>::quiet_NaN()})
+      EXPECT_THROW(find(name).probable_bound(format_info<fp32>(), 2, 1, one, p), std::invalid_argument) << p;
+}
+
+TEST_P(EveryVariantsBound, HoldsProbablyForRandomElements) {
+  // Random in sign, and for orders that do not stagnate here of one sign; also where they are rounded first.
+  const Variant& v = *GetParam();
+  for (const FormatInfo* input : {v.format, &format_info<fp64>()})
+    for (const bool positive : {false, true}) {
+      const std::size_t n = positive ? 200 : 700;
+      const int seeds = 200;
+      for (const double probability : {0.5, 0.99}) {
+        int within = 0;
+        for (int seed = 0; seed < seeds; ++seed) {
+          std::vector<double> x = uniform(n, static_cast<std::uint64_t>(seed));
+          if (positive)
+            for (double& e : x) e = std::abs(e);
+          const Array array{*input, x};
+          const Truth truth{array.values()};
+          const Number result = v(array.values());
+          const double magnitudes = truth.magnitudes_rounded_up();
+          within += truth.within(v.probable_bound(*input, n, magnitudes, result, probability), result);
+        }
+        EXPECT_GE(within, probability * seeds) << input->name << (positive ? ", positive" : "");
+      }
+    }
 }
 
 TEST(Bounds, AreInfiniteWhereTheTheoryGivesNone) {

@@ -5,6 +5,7 @@
 /// computed value an upper bound of the exact one.
 #pragma once
 
+#include <cmath>
 #include <limits>
 
 #include "samesum/order/height.hpp"
@@ -23,6 +24,25 @@ inline double rounded_up(double x) {
   return x == 0 ? 0 : x * (1 + 0x1p-48) + 4 * std::numeric_limits<double>::denorm_min();
 }
 
+/// A bound that the sums of all `nodes` of a tree keep with probability 1 - failing, relative to the Σ|x|
+/// below each: θ/(1-θ), θ = λ·√k·u, λ = √(2 ln(2 nodes/failing)), k additions on the longest path; infinite
+/// for θ > 1/2, so it is never more than 1. It is γ_k with √k in the place of k (Higham and Mary 2019, A new
+/// approach to probabilistic rounding error analysis; trees: Hallman and Ipsen 2022, Precision-aware
+/// deterministic and probabilistic error bounds for floating point summation). It holds if the relative error
+/// δ of each addition has mean 0 whatever the earlier ones were. Where a sum stagnates each δ has the same
+/// sign: then it says nothing.
+///
+/// The proof. The error of a node's sum is the sum of ζ = δ·(what the additions below and at the node would
+/// return unrounded): differences of a martingale. Leave out each whose unrounded sum is more than (1+φ)
+/// times the Σ|x| below it: what is left is a martingale of differences up to u(1+φ)Σ|x|, whose squares add
+/// up to at most (u(1+φ)Σ|x|)² over the nodes of one level, k times that in all. So Azuma's inequality and
+/// the union over the nodes keep all these sums below λ√k·u(1+φ) = φ, which is φ = θ/(1-θ). Then, from the
+/// leaves up, no unrounded sum exceeds (1+φ)Σ|x|, and nothing was left out.
+inline double probable_gamma(double k, double u, double nodes, double failing) {
+  const double theta = std::sqrt(2 * std::log(2 * nodes / failing) * k) * u;
+  return theta <= 0.5 ? theta / (1 - theta) : unbounded_error;
+}
+
 using AccumulatorBound = double (*)(double u, Height height, double magnitudes, double result);
 
 /// A rigorous bound on |result - sum of the n elements as given|, rounded up; infinity where the theory gives
@@ -31,6 +51,14 @@ using AccumulatorBound = double (*)(double u, Height height, double magnitudes, 
 /// subnormal.
 double sum_bound(AccumulatorBound bound, const FormatInfo& input, const FormatInfo& accumulator,
                  std::uint64_t n, Height height, double magnitudes, Number result);
+
+using AccumulatorProbableBound = double (*)(double u, Height height, std::uint64_t n, double magnitudes,
+                                            double result, double failing);
+
+/// The same, but for a share `failing` of all the ways in which roundings may fall.
+double probable_sum_bound(AccumulatorProbableBound bound, const FormatInfo& input,
+                          const FormatInfo& accumulator, std::uint64_t n, Height height, double magnitudes,
+                          Number result, double failing);
 
 /// What rounding the elements to the accumulator's format adds to that: u·Σ|x| + n·η/2, and 0 where it holds
 /// each.

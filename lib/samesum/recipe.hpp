@@ -50,6 +50,7 @@ template <class Order, template <class> class A, class F> Variant describe(std::
   v.height_formula = Order::height_formula();
   v.height = Order::height;
   v.accumulator_bound = State::bound;
+  v.accumulator_probable_bound = State::probable_bound;
   return v;
 }
 

@@ -13,14 +13,34 @@
 
 namespace samesum {
 
+namespace {
+/// What a sum may lose, and what each addition to a shared cell may lose beside it, which takes part in the
+/// roundings of later additions: (1+u)^h < e while γ_h is finite, and `probable_gamma` is at most 1.
+double with_arrivals(const Variant& v, std::size_t n, double lost) {
+  if (v.lost_per_arrival == 0) return lost;
+  return rounded_up(lost + 3 * v.lost_per_arrival * static_cast<double>(v.height(n).merges + 1));
+}
+}  // namespace
+
 double Variant::bound(const FormatInfo& input, std::size_t n, double magnitudes, Number result) const {
   const FloatingPointEnvironment environment;
   if (n == 0) return 0;
   if (!accumulator_bound) return exact_bound(result);
-  const double sum = sum_bound(accumulator_bound, input, *format, n, height(n), magnitudes, result);
-  if (lost_per_arrival == 0) return sum;
-  // What is lost takes part in the roundings of later additions: (1+u)^h < e while γ_h is finite.
-  return rounded_up(sum + 3 * lost_per_arrival * static_cast<double>(height(n).merges + 1));
+  return with_arrivals(*this, n,
+                       sum_bound(accumulator_bound, input, *format, n, height(n), magnitudes, result));
+}
+
+double Variant::probable_bound(const FormatInfo& input, std::size_t n, double magnitudes, Number result,
+                               double probability) const {
+  if (!(probability > 0 && probability <= 1))
+    throw std::invalid_argument("samesum: probability is " + std::to_string(probability) +
+                                "; it must be more than 0 and at most 1");
+  const FloatingPointEnvironment environment;
+  const double certain = bound(input, n, magnitudes, result);
+  if (n == 0 || !accumulator_probable_bound || probability == 1) return certain;
+  return std::min(certain, with_arrivals(*this, n,
+                                         probable_sum_bound(accumulator_probable_bound, input, *format, n,
+                                                            height(n), magnitudes, result, 1 - probability)));
 }
 
 namespace {

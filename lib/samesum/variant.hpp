@@ -58,6 +58,16 @@ struct Variant {
   /// none. `magnitudes` is an upper bound of the sum of |x|, `result` the value that the variant returned.
   double bound(const FormatInfo& input, std::size_t n, double magnitudes, Number result) const;
 
+  /// What |result - sum| exceeds with a probability of at most 1 - probability, for given elements, over the
+  /// ways in which roundings fall: if each has mean 0 whatever the earlier ones were (Higham and Mary 2019;
+  /// Hallman and Ipsen 2022; bound.hpp has the proof). A sum that stagnates is where they have not: each
+  /// rounding drops the element, and the error may be as large as the sum. Never more than `bound`, and the
+  /// same for exact, for Kahan and double_word, where theory gains nothing from Σ|x| alone, and for
+  /// probability 1. Rounding elements to a narrower accumulator is bounded for certain, likewise. Throws
+  /// std::invalid_argument unless 0 < probability <= 1.
+  double probable_bound(const FormatInfo& input, std::size_t n, double magnitudes, Number result,
+                        double probability) const;
+
   /// The sum of x, in `format`. Throws std::invalid_argument for negative threads, and on the backend "cuda"
   /// gpu::Error, which names the call that failed.
   Number operator()(Values x, Options options = {}) const;
@@ -72,6 +82,8 @@ struct Variant {
 
   // Filled by the registry.
   double (*accumulator_bound)(double u, Height height, double magnitudes, double result);  ///< null for exact
+  double (*accumulator_probable_bound)(double u, Height height, std::uint64_t n, double magnitudes,
+                                       double result, double failing);          ///< likewise
   using Run = std::uint64_t (*)(const void* data, std::size_t n, int threads);  ///< gives the result's bits
   std::array<Run, Formats::size> run;                                           ///< by input format
   using Launch = int (*)(gpu::Call&);                                           ///< gives a cudaError_t

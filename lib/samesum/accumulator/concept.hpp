@@ -18,10 +18,12 @@ namespace samesum {
 /// merging A{x}.
 /// `A::bound(u, height, magnitudes, result)` bounds |result - Σx|, rounded up: u the unit roundoff,
 /// magnitudes at least Σ|x| over the elements as added; it assumes that no partial sum overflows, and the
-/// caller sees to that.
+/// caller sees to that. `A::probable_bound(u, height, n, magnitudes, result, failing)` is the same for n
+/// elements but for a share `failing` of all the ways in which roundings may fall, if they fall up as often
+/// as down.
 template <class A, class V>
 concept Accumulator = std::is_trivially_copyable_v<A> &&
-    requires(A a, const A other, V x, Height h, double d) {
+    requires(A a, const A other, V x, Height h, std::uint64_t n, double d) {
   { A::name } -> std::convertible_to<std::string_view>;
   { A::operations_per_element } -> std::convertible_to<int>;
   { A::adds_as_it_merges } -> std::convertible_to<bool>;
@@ -30,6 +32,7 @@ concept Accumulator = std::is_trivially_copyable_v<A> &&
   a.merge(other);
   { other.result() } -> std::same_as<V>;
   { A::bound(d, h, d, d) } -> std::same_as<double>;
+  { A::probable_bound(d, h, n, d, d, d) } -> std::same_as<double>;
 };
 
 }  // namespace samesum

@@ -35,6 +35,12 @@ template <class V> struct DoubleWord {
     return height.total() == 0 ? 0 : u * result + hw / (1 - hw) * magnitudes;
   }
 
+  /// The bound that is certain: the theorem bounds the error of an operation, and says nothing of its mean.
+  static double probable_bound(double u, Height height, std::uint64_t, double magnitudes, double result,
+                               double) {
+    return bound(u, height, magnitudes, result);
+  }
+
  private:
   /// Dekker's FastTwoSum. A low word that is 0 leaves the sign of a zero alone, and one beside an infinity or
   /// NaN means nothing.

@@ -49,6 +49,13 @@ template <class V> struct Kahan {
     const double states = (r > 0 ? 2 * u : 0) + (14 * r + 4 * m * (m + 1)) * u * u;
     return height.total() == 0 ? 0 : u * result + states * magnitudes;
   }
+
+  /// The bound that is certain. Its 2u·Σ|x| is one rounding of each element; that these cancel makes it
+  /// λu·(Σx²)^½ (Hallman and Ipsen 2022, on compensated summation), but Σx² may be as large as (Σ|x|)².
+  static double probable_bound(double u, Height height, std::uint64_t, double magnitudes, double result,
+                               double) {
+    return bound(u, height, magnitudes, result);
+  }
 };
 
 }  // namespace samesum

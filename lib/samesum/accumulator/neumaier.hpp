@@ -32,6 +32,18 @@ template <class V> struct Neumaier {
     return height.total() == 0 ? 0 : u * result + gamma(h, u) * gamma(h + m, u) * magnitudes;
   }
 
+  /// The same with `probable_gamma` in the place of both γ, each of which takes half of `failing`: of the n -
+  /// 1 sums of errors, which are what is added, and of at most 2(n - 1) additions of these. The last rounding
+  /// stays u|result|.
+  static double probable_bound(double u, Height height, std::uint64_t n, double magnitudes, double result,
+                               double failing) {
+    if (height.total() == 0) return 0;
+    const double h = static_cast<double>(height.total()), m = static_cast<double>(height.merges);
+    const double nodes = static_cast<double>(n - 1);
+    return u * result + probable_gamma(h, u, nodes, failing / 2) *
+                            probable_gamma(h + m, u, 2 * nodes, failing / 2) * magnitudes;
+  }
+
  private:
   SAMESUM_HD V corrected() const { return select(correction == V::zero(), sum, sum + correction); }
 };
