@@ -1,6 +1,8 @@
 /// What the command-line tool does, without the command line: each command gives its output as text.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -41,6 +43,22 @@ struct ReportOptions {
 };
 /// Becomes notebooks/report.py of the source tree, in the Python of build/venv or else python3.
 [[noreturn]] void report_command(const ReportOptions& options);
+
+struct ChooseOptions {
+  std::string file, format;  ///< empty, or data from which length, input, condition and magnitudes are taken
+  std::int64_t length = 0;
+  std::string input = "fp64", promise = "everywhere", backend, costs;
+  std::optional<double> relative_error, ulps, magnitudes;
+  double probability = 1, condition = 1;
+  bool json = false;
+};
+Report choose_command(const ChooseOptions& options);
+
+struct CalibrateOptions {
+  std::string out;  ///< empty for calibration_file()
+  bool quick = false;
+};
+Report calibrate_command(const CalibrateOptions& options);
 
 // What the commands share.
 

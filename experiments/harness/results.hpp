@@ -13,6 +13,9 @@ namespace samesum::harness {
 
 using Json = nlohmann::ordered_json;  ///< keeps the order in which keys are set
 
+/// Of files that begin with a study. 1 had an object a file.
+inline constexpr int schema_version = 2;
+
 /// Output that cannot be written: what() is one line that names the file.
 struct OutputError : std::runtime_error {
   using std::runtime_error::runtime_error;

@@ -20,8 +20,6 @@ using nlohmann::literals::operator""_json_pointer;
 
 enum ExitCode { success = 0, check_failed = 1, bad_usage = 2 };
 
-constexpr int schema_version = 2;  // 1 had an object a file
-
 Json without_date(Json header) {
   if (header.contains("/provenance/date"_json_pointer)) header["provenance"].erase("date");
   return header;

@@ -175,8 +175,10 @@ std::string reason_against(const Judged& j, const Candidate& best, const Wish& w
   if (j.standing == Standing::promises_too_little)
     return "promises " + std::string{name_of(c.variant->promise)};
   if (j.standing == Standing::too_inexact)
-    return std::isfinite(c.bound) ? "bound above " + tolerance_of(wish) : "no finite bound";
-  if (!c.seconds) return best.seconds ? "cost not known" : "cost not known, more operations";
+    return std::isfinite(c.bound) ? "bound above " + (wish.ulps ? three_digits(*wish.ulps) + " ulps"
+                                                                : three_digits(*wish.relative_error))
+                                  : "no finite bound";
+  if (!c.seconds) return "cost not known";
   return three_digits(*c.seconds / *best.seconds) + " times as long";
 }
 
