@@ -136,9 +136,9 @@ void add_calibrate(CLI::App& app, Report& report) {
   command->add_option("--out", options->out, "Write there (default: see below)")->type_name("FILE");
   command->add_flag("--quick", options->quick, "Arrays of at most 2^20 elements");
   command->footer(
-      "Takes a minute or two; nothing else should run meanwhile. Writes all or nothing to\n"
-      "$XDG_CACHE_HOME/samesum/speed_vs_length.jsonl or below ~/.cache, where\n"
-      "`samesum choose` looks. Times are medians of one thread of the CPU, and of the\n"
+      "Takes a minute or two; nothing else should run meanwhile. All or nothing is\n"
+      "written, to $XDG_CACHE_HOME/samesum/speed_vs_length.jsonl or below ~/.cache,\n"
+      "where `samesum choose` looks. Times are medians of one thread of the CPU, and of the\n"
       "GPU where there is one, on data that are there already.\n\nExamples:\n"
       "  samesum calibrate\n  samesum calibrate --quick --out costs.jsonl");
   command->callback([=, &report] { report = calibrate_command(*options); });
@@ -179,8 +179,6 @@ int run(int argc, char** argv) {
   add_sum(app, report);
   add_compare(app, report);
   add_report(app);
-}
-
   add_choose(app, report);
   add_calibrate(app, report);
   const auto is_command = [&](const CLI::App* command) { return command->get_name() == argv[1]; };

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 double literal_bound(const Variant& v, const Wish& w, double magnitudes, double sum) {
   const FormatInfo& input = *find_format(w.input);
   const auto bound = [&](std::uint64_t bits) {
-    return v.bound(input, w.length, magnitudes, {v.format, bits});
+    return v.probable_bound(input, w.length, magnitudes, {v.format, bits}, w.probability);
   };
   std::uint64_t low = 0, high = v.format->infinity;
   while (low < high) {
@@ -98,6 +98,7 @@ Wish random_wish(Random& random) {
                   : w.ulps = std::exp2(random.between(-2, 30));
   w.condition = std::exp2(random.between(0, random.below(2) ? 30 : 2));
   w.backend = std::array<std::string_view, 4>{"", "", "cpu", "reference"}[random.below(4)];
+  if (random.below(3) == 0) w.probability = std::array{0.5, 0.9, 0.99, 0.999999}[random.below(4)];
   if (random.below(3) == 0) w.magnitudes = std::exp2(random.between(-40, 40));
   return w;
 }
@@ -155,6 +156,7 @@ TEST(AChoice, KeepsItsToleranceOnRandomData) {
     const Array x{*find_format(w.input), random_data(w.length, random)};
     const Truth truth{x.values()};
     if (!std::isfinite(truth.condition())) continue;
+    w.probability = 1;  // of one array no probability can be seen
     w.condition = truth.condition() * (1 + 1e-12);
     w.magnitudes = truth.magnitudes_rounded_up();
     try {
@@ -213,6 +215,20 @@ TEST(AChoice, DependsOnTheCondition) {
   EXPECT_NEAR(bound(1e6) / bound(1), 1e6, 1);
 }
 
+TEST(AChoice, MayBeCheaperWhereARareErrorIsForgiven) {
+  const auto chosen = [](double probability) {
+    return choose({.length = 1 << 20,
+                   .input = "fp32",
+                   .relative_error = 1.5e-6,
+                   .probability = probability,
+                   .backend = "cpu"})
+        .best;
+  };
+  EXPECT_EQ(chosen(1).variant->name, "pairwise/plain/fp32@cpu");
+  EXPECT_EQ(chosen(0.99).variant->name, "tree/plain/fp32@cpu");
+  EXPECT_LT(chosen(0.99).seconds, chosen(1).seconds);
+}
+
 TEST(AChoice, FearsOverflowWhereTheMagnitudesSaySo) {
   const auto reason = [](double magnitudes) {
     const Choice c = choose(
@@ -239,7 +255,7 @@ TEST(AnImpossibleWish, SaysWhatComesNearest) {
     FAIL();
   } catch (const ImpossibleWish& e) {
     EXPECT_STREQ(e.what(),
-                 "samesum: choose: no variant @cpu that promises everywhere is within 1e-20 of the sum; the "
+                 "samesum: choose: no variant that promises everywhere @cpu is within 1e-20 of the sum; the "
                  "nearest is exact/fp64@cpu with a bound of 1.11e-16 relative to the sum");
   }
 }

@@ -80,7 +80,8 @@ std::string as_json(const Wish& w, const Choice& choice, const CostTable& table)
 
 std::string row(const std::string& name, const std::string& bound, const std::string& time,
                 const std::string& reason) {
-  return left(name, 30) + ' ' + right(bound, 8) + ' ' + right(time, 7) + "  " + reason + '\n';
+  return left(name, 30) + ' ' + right(bound, 8) + ' ' + right(time, 7) +
+         (reason.empty() ? "" : "  " + reason) + '\n';
 }
 
 std::string row(const Candidate& c, const std::string& reason) {

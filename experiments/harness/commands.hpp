@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/measure.hpp"
+#include "harness/input.hpp"
+#include "harness/results.hpp"
 
 namespace samesum::harness {
 
@@ -36,6 +37,11 @@ struct CompareOptions {
   bool json = false, csv = false;
 };
 Report compare_command(const CompareOptions& options);
+
+/// All methods that the globs match, on data whose exact sum is known. Throws UsageError where none takes
+/// such data.
+Comparison compare(const std::string& name, const Column& column, const Truth& truth,
+                   const std::string& methods, MeasureOptions options);
 
 struct ReportOptions {
   std::string folder, output;

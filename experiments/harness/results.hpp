@@ -52,6 +52,9 @@ Json result_json(const Measurement& m, const FormatInfo& input, const Truth& tru
 /// The measurements as objects without objects in them: the rows of a table.
 std::vector<Json> rows(const Comparison& c);
 
+/// What is known of data before they are summed.
+Json data_json(const std::string& name, const FormatInfo& format, const Truth& truth);
+
 /// Everything about one data set with its origin. As a line it is one of a results file.
 Json comparison_json(const Comparison& c);
 

@@ -91,7 +91,7 @@ double bound_at(const Variant& v, const FormatInfo& input, const Wish& wish, dou
   Number result = at_least(*v.format, sum);
   // A step is at most u times the one before: one or two suffice, and what has none is unbounded.
   for (int step = 0; step < 16; ++step) {
-    const double bound = v.bound(input, wish.length, magnitudes, result);
+    const double bound = v.probable_bound(input, wish.length, magnitudes, result, wish.probability);
     const Number next = at_least(*v.format, rounded_up(sum + bound));
     if (next.to_double() <= result.to_double()) return rounded_up(bound / sum);
     result = next;
@@ -179,7 +179,8 @@ std::string reason_against(const Judged& j, const Candidate& best, const Wish& w
                                                                 : three_digits(*wish.relative_error))
                                   : "no finite bound";
   if (!c.seconds) return "cost not known";
-  return three_digits(*c.seconds / *best.seconds) + " times as long";
+  const double ratio = *c.seconds / *best.seconds;
+  return ratio < 2 ? three_digits(100 * (ratio - 1)) + "% longer" : three_digits(ratio) + " times as long";
 }
 
 /// `fit` is the number of those that fulfil the wish.
