@@ -66,9 +66,9 @@ int main(int argc, char** argv) {
       "Each file is read as `samesum compare` reads it. Every method sums it several times, once more before "
       "that to warm up, and is held against the exact sum, made of integers: a bucket for each exponent, "
       "folded once. Times are medians, and different bits are counted over all runs. Bounds are rigorous "
-      "(Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2; "
-      "lib/samesum/accumulator "
-      "has the proofs).\n\n"
+      "(Higham 2002, Accuracy and Stability of Numerical Algorithms, section 4.2; the accumulators in "
+      "lib/samesum "
+      "have the proofs).\n\n"
       "A file that cannot be read is told by name, the others are measured, and the exit code is 2. "
       "`samesum report DIR` makes a report of DIR/own_data.jsonl, where Python has the packages of "
       "experiments/requirements.txt.",

@@ -21,7 +21,7 @@ from section import Table
 
 TITLE = "How wrong, how steady and how fast are sums?"
 # The sections in their order: the questions of results files, and the modules that answer them.
-SECTIONS = ["error_vs_length", "spread_over_runs", "speed_vs_length", "consequences", "compare"]
+SECTIONS = ["error_vs_length", "spread_over_runs", "speed_vs_length", "consequences", "compare", "own_data"]
 
 
 def section(question, found):
