@@ -72,8 +72,8 @@ struct ImpossibleWish : std::invalid_argument {
 /// of another scale too where no sum overflows and no element is subnormal in the variant's format. Only
 /// there `magnitudes` matters: a variant that might overflow at that Σ|x| has no bound.
 ///
-/// Ulps. |sum| >= 2^e has units of 2^(e+1-p) = u·2^(e+1): a relative error r is at most r/u of them, and
-/// correct rounding, half of a unit of its format, at most half of that.
+/// Ulps. A |sum| in [2^e, 2^(e+1)) has units of u·2^(e+1): a relative error r is less than r/u of them, and
+/// correct rounding at most half of one of its own format.
 ///
 /// Costs are interpolated in the logarithms of n and of the seconds; below the shortest length measured they
 /// are as there, and above the longest they grow with n. A variant that was not measured for that input comes
