@@ -138,8 +138,8 @@ void add_calibrate(CLI::App& app, Report& report) {
   command->footer(
       "Takes a minute or two; nothing else should run meanwhile. All or nothing is\n"
       "written, to $XDG_CACHE_HOME/samesum/speed_vs_length.jsonl or below ~/.cache,\n"
-      "where `samesum choose` looks. Times are medians of one thread of the CPU, and of the\n"
-      "GPU where there is one, on data that are there already.\n\nExamples:\n"
+      "where `samesum choose` looks. Times are medians of one thread of the CPU, and of\n"
+      "the GPU where there is one, on data that are there already.\n\nExamples:\n"
       "  samesum calibrate\n  samesum calibrate --quick --out costs.jsonl");
   command->callback([=, &report] { report = calibrate_command(*options); });
 }

@@ -24,7 +24,7 @@ using testing_support::write;
 class OwnData : public ::testing::Test {
  protected:
   OwnData() {
-    setenv("O", SAMESUM_PROGRAMS "/own_data --filter '*/plain/fp64@cpu,exact@cpu'", 1);
+    setenv("O", SAMESUM_PROGRAMS "/own_data --filter */plain/fp64@cpu,exact@cpu", 1);
     write(shell_.work() / "tenths.txt", "0.1 0.2 0.3\n");
     write(shell_.work() / "cancel.csv", "1e16, 1, -1e16\n");
     write(shell_.work() / "bad.txt", "1 two 3\n");
@@ -45,8 +45,9 @@ TEST_F(OwnData, IsComparedFileByFile) {
   const Json cancel = Json::parse(all[2]);
   EXPECT_EQ(cancel["data"]["name"], "cancel.csv");
   EXPECT_EQ(cancel["data"]["n"], 3);
-  EXPECT_EQ(cancel["methods"][0]["method"], "exact/fp64@cpu") << "best error first";
-  EXPECT_EQ(cancel["methods"][0]["value"], 1);
+  EXPECT_EQ(cancel["recommendation"]["method"], "exact/fp64@cpu");
+  EXPECT_EQ(cancel["methods"][0]["value"], 1) << "best error first";
+  EXPECT_EQ(cancel["methods"].back()["value"], 0) << "and a loop comes last";
 }
 
 TEST_F(OwnData, IsATableIn80ColumnsWithAdvice) {
