@@ -13,6 +13,8 @@ using namespace testing_support;
 using harness::Truth;
 using ::testing::HasSubstr;
 
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
 // --- the definition, read literally ----------------------------------------------------------------
 
 /// The least number R of the format with R >= |sum| + bound(R), by bisection: as likely as not bits are
@@ -31,6 +33,17 @@ double literal_bound(const Variant& v, const Wish& w, double magnitudes, double 
   return bound(low) / sum;
 }
 
+double literal_bound(const Variant& v, const Wish& w) {
+  const double magnitudes = w.magnitudes.value_or(static_cast<double>(w.length)),
+               sum = magnitudes / w.condition;
+  if (v.accumulator == "exact")
+    return magnitudes > v.format->max_finite
+               ? infinity
+               : std::max(v.format->unit_roundoff, v.format->smallest_subnormal / 2 / sum);
+  return std::isfinite(literal_bound(v, w, magnitudes, magnitudes)) ? literal_bound(v, w, magnitudes, sum)
+                                                                    : infinity;
+}
+
 bool literally_meets(const Variant& v, const Wish& w) {
   const double magnitudes = w.magnitudes.value_or(static_cast<double>(w.length));
   const double sum = magnitudes / w.condition, u = find_format(w.input)->unit_roundoff;
@@ -40,8 +53,7 @@ bool literally_meets(const Variant& v, const Wish& w) {
     const double normal = v.format->unit_roundoff * (w.ulps ? 0.5 : 1);
     return normal <= tolerance && v.format->smallest_subnormal / 2 <= tolerance * sum;
   }
-  return literal_bound(v, w, magnitudes, sum) <= tolerance &&
-         (std::isinf(tolerance) || std::isfinite(literal_bound(v, w, magnitudes, magnitudes)));
+  return literal_bound(v, w) <= tolerance;
 }
 
 /// Seconds at the neighbours in length, and between them as a power of n.
@@ -125,6 +137,11 @@ TEST(AChoice, IsThatOfBruteForceOn1000RandomWishes) {
     const Variant* expected = literal_choice(w, costs);
     try {
       const Choice c = choose(w, costs);
+      for (const Candidate& o : c.others) {
+        const double literal = literal_bound(*o.variant, w);
+        EXPECT_TRUE(o.bound == literal || std::abs(o.bound / literal - 1) < 1e-9)
+            << i << ": " << o.variant->name;
+      }
       EXPECT_EQ(c.best.variant, expected) << i << ": " << c.best.variant->name << " " << c.best.bound;
       ++chosen[c.best.variant->name];
       ++possible;
@@ -241,10 +258,7 @@ TEST(AChoice, FearsOverflowWhereTheMagnitudesSaySo) {
 }
 
 TEST(AChoice, TakesAnyErrorWhereItIsToldTo) {
-  const Choice c = choose({.length = 1 << 20,
-                           .input = "bf16",
-                           .relative_error = std::numeric_limits<double>::infinity(),
-                           .backend = "cpu"},
+  const Choice c = choose({.length = 1 << 20, .input = "bf16", .relative_error = infinity, .backend = "cpu"},
                           std::vector<Cost>{{"serial/plain/bf16@cpu", "bf16", 1, 1e-9}});
   EXPECT_EQ(c.best.variant->name, "serial/plain/bf16@cpu");
 }
@@ -276,8 +290,7 @@ TEST(AnImpossibleWish, SaysWhichPromiseCouldBeHad) {
 }
 
 TEST(AWishThatMakesNoSense, IsRefusedByTheNameOfItsArgument) {
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN(),
-                   inf = std::numeric_limits<double>::infinity();
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN(), inf = infinity;
   const std::vector<std::pair<Wish, std::string>> wrong{
       {{.relative_error = 1}, "length is 0"},
       {{.length = 1, .input = "fp8", .relative_error = 1},
