@@ -136,7 +136,7 @@ void add_calibrate(CLI::App& app, Report& report) {
   command->add_option("--out", options->out, "Write there (default: see below)")->type_name("FILE");
   command->add_flag("--quick", options->quick, "Arrays of at most 2^20 elements");
   command->footer(
-      "Takes a minute or two; nothing else should run meanwhile. All or nothing is\n"
+      "Takes about a minute; nothing else should run meanwhile. All or nothing is\n"
       "written, to $XDG_CACHE_HOME/samesum/speed_vs_length.jsonl or below ~/.cache,\n"
       "where `samesum choose` looks. Times are medians of one thread of the CPU, and of\n"
       "the GPU where there is one, on data that are there already.\n\nExamples:\n"
