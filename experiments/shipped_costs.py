@@ -9,8 +9,8 @@ on the GPU with the same data again and again.
 import json
 import sys
 
-HEAD = """/// Written by experiments/shipped_costs.py from {file}: change that instead.
-// clang-format off
+HEAD = """// clang-format off
+/// Written by experiments/shipped_costs.py from {file}: change that instead.
 #include <array>
 
 #include "samesum/choose.hpp"

@@ -16,6 +16,7 @@ def section(sources):
         about="Every method on files of the reader's. Errors are relative to the exact sum of the elements as given, "
               "and those of the first table are of methods in the data's own format.",
         command="own_data FILE… --out DIR",
+        figures=[dataclasses.replace(f, id="own-data-figure") for f in s.figures],
         findings=list(findings([c for _, c in files])) + s.findings,
         tables=([overview(machine, [c for m, c in files if m == machine]) for machine in distinct(m for m, _ in files)]
                 + [dataclasses.replace(t, folded=True) for t in s.tables]))

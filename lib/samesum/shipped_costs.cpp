@@ -1,5 +1,5 @@
-/// Written by experiments/shipped_costs.py from experiments/results/h200.speed_vs_length.jsonl: change that instead.
 // clang-format off
+/// Written by experiments/shipped_costs.py from experiments/results/h200.speed_vs_length.jsonl: change that instead.
 #include <array>
 
 #include "samesum/choose.hpp"
