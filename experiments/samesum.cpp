@@ -95,6 +95,55 @@ void add_report(CLI::App& app) {
   command->callback([=] { report_command(*options); });
 }
 
+void add_choose(CLI::App& app, Report& report) {
+  CLI::App* command = app.add_subcommand("choose", "Choose the cheapest method that is exact enough");
+  auto o = std::make_shared<ChooseOptions>();
+  CLI::Option* file = command->add_option("file", o->file, "Data to take the next four from");
+  file->type_name("FILE");
+  const auto without_file = [=](CLI::Option* option, const char* type) {
+    option->type_name(type)->excludes(file);
+  };
+  without_file(command->add_option("--length", o->length, "Elements"), "N");
+  without_file(command->add_option("--input", o->input, format_names(" ") + " (default fp64)"), "F");
+  without_file(command->add_option("--condition", o->condition, "Sum of |x| over |sum| (default 1)"), "K");
+  without_file(command->add_option("--magnitudes", o->magnitudes, "Sum of |x| (default N)"), "M");
+  command->add_option("--format", o->format, "Of the file: round elements to it once")
+      ->type_name("F")
+      ->needs(file);
+  command->add_option("--relative-error", o->relative_error, "At most so much of |sum|")->type_name("E");
+  command->add_option("--ulps", o->ulps, "At most so many ulps of the input's format")->type_name("U");
+  command->add_option("--promise", o->promise, "none, run_to_run, everywhere (default), order_free")
+      ->type_name("P");
+  command->add_option("--probability", o->probability, "Of the bound (default 1: rigorous)")->type_name("Q");
+  command->add_option("--backend", o->backend, "cpu, cuda, reference (default cpu or cuda)")->type_name("B");
+  command->add_option("--costs", o->costs, "Of calibrate, or 'shipped' (default: see below)")
+      ->type_name("FILE");
+  command->add_flag("--json", o->json, "Print one JSON object");
+  command->footer(
+      "Costs are those that `samesum calibrate` measured on this machine, in\n"
+      "$XDG_CACHE_HOME/samesum/speed_vs_length.jsonl or below ~/.cache; else those that\n"
+      "are shipped, of a server with an NVIDIA H200. Data lie where they are summed.\n"
+      "The sum of magnitudes matters only where a format might overflow or underflow.\n\nExamples:\n"
+      "  samesum choose --length 1000000 --input fp32 --relative-error 1e-6\n"
+      "  samesum choose --length 4096 --input bf16 --ulps 1 --condition 100 --json\n"
+      "  samesum choose data.npy --relative-error 1e-9 --promise order_free");
+  command->callback([=, &report] { report = choose_command(*o); });
+}
+
+void add_calibrate(CLI::App& app, Report& report) {
+  CLI::App* command = app.add_subcommand("calibrate", "Measure what each method costs on this machine");
+  auto options = std::make_shared<CalibrateOptions>();
+  command->add_option("--out", options->out, "Write there (default: see below)")->type_name("FILE");
+  command->add_flag("--quick", options->quick, "Arrays of at most 2^20 elements");
+  command->footer(
+      "Takes about a minute; nothing else should run meanwhile. All or nothing is\n"
+      "written, to $XDG_CACHE_HOME/samesum/speed_vs_length.jsonl or below ~/.cache,\n"
+      "where `samesum choose` looks. Times are medians of one thread of the CPU, and of\n"
+      "the GPU where there is one, on data that are there already.\n\nExamples:\n"
+      "  samesum calibrate\n  samesum calibrate --quick --out costs.jsonl");
+  command->callback([=, &report] { report = calibrate_command(*options); });
+}
+
 int refuse(std::string message) {
   message = one_line(std::move(message));
   const bool named = message.rfind("samesum: ", 0) == 0;
@@ -130,6 +179,8 @@ int run(int argc, char** argv) {
   add_sum(app, report);
   add_compare(app, report);
   add_report(app);
+  add_choose(app, report);
+  add_calibrate(app, report);
   const auto is_command = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && !std::ranges::any_of(app.get_subcommands({}), is_command))
     return refuse(std::string{"there is no command '"} + argv[1] + "' (see samesum --help)");

@@ -6,7 +6,7 @@
 #include "harness/bars.hpp"
 #include "harness/commands.hpp"
 #include "harness/peers.hpp"
-#include "harness/speed.hpp"
+#include "harness/speed_row.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"
 
@@ -16,12 +16,6 @@ using namespace samesum;
 using namespace samesum::harness;
 
 // --- what is measured ------------------------------------------------------------------------------
-
-constexpr std::size_t l2_bytes = two_to(20), dram_bytes = two_to(28);
-
-std::string place_of(std::size_t bytes, std::size_t n) {
-  return n <= 64 ? "latency" : bytes == l2_bytes ? "L2" : bytes >= dram_bytes ? "DRAM" : "other";
-}
 
 struct Choice {
   bool full;
@@ -126,18 +120,6 @@ std::vector<Task> tasks(const Choice& choice) {
 
 // --- the study -------------------------------------------------------------------------------------
 
-Json key_of(const Cell& cell, const std::string& method, std::uint64_t seed) {
-  return {{"kind", "speed"},
-          {"method", method},
-          {"input_format", cell.input->name},
-          {"data", cell.data},
-          {"seed", seed},
-          {"n", cell.n},
-          {"threads", cell.threads},
-          {"caches", cell.cold ? "cold" : "hot"},
-          {"place", cell.place}};
-}
-
 void print_head(Study& study, const Cell& cell) {
   const std::string threads = std::to_string(cell.threads) + (cell.threads == 1 ? " thread" : " threads");
   const std::string where = cell.threads == 0
@@ -222,19 +204,10 @@ void measure(Study& study, const Task& task, Benches& benches, std::vector<Speed
     for (const Speed& s : speeds) others.push_back({cell, s.method, s.seconds, s.rounds});
   };
   for (const std::string& name : names) {
-    const Json row = study.row(key_of(cell, name, study.seed()), [&]() -> Json {
+    const Json row = study.row(speed_key(cell, name, study.seed()), [&]() -> Json {
       if (speeds.empty()) measure_all();
       const Speed& s = *std::ranges::find(speeds, name, &Speed::method);
-      Json bars = Json::array();
-      for (const Verdict& v : verdicts({cell, name, s.seconds, s.rounds}, others))
-        bars.push_back(
-            {{"against", v.against}, {"factor", v.factor}, {"reached", v.reached}, {"holds", v.holds()}});
-      return {{"seconds", s.seconds},
-              {"low", s.low},
-              {"high", s.high},
-              {"gb_per_s", static_cast<double>(cell.n * cell.input->bytes) / s.seconds / 1e9},
-              {"verified", s.verified ? Json(*s.verified) : Json(nullptr)},
-              {"bars", bars}};
+      return speed_values(cell, s, verdicts({cell, name, s.seconds, s.rounds}, others));
     });
     rows.push_back({cell, name, row["seconds"]});
     for (const Json& bar : row["bars"]) ++(bar["holds"] ? count.held : count.missed);

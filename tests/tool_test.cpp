@@ -268,6 +268,102 @@ TEST(TheToolsReport, RefusesResultsOfAnotherSchema) {
   fs::remove_all(shell().work() / "old");
 }
 
+// --- choose and calibrate ------------------------------------------------------------------------
+
+/// A speed as `samesum calibrate` writes it, as far as `choose` reads it.
+std::string speed(const std::string& method, double seconds, const std::string& data = "normal") {
+  return json{{"kind", "speed"}, {"method", method}, {"input_format", "fp32"}, {"data", data},
+              {"n", 1000},       {"threads", 1},     {"caches", "hot"},        {"seconds", seconds}}
+             .dump() +
+         '\n';
+}
+
+/// A file of costs that were measured where the provenance says.
+std::string costs(const json& provenance, const std::string& rows) {
+  return json{{"kind", "study"}, {"schema", 2}, {"experiment", "speed_vs_length"}, {"provenance", provenance}}
+             .dump() +
+         '\n' + rows;
+}
+
+const std::string wish = "$T choose --length 1000 --input fp32 --relative-error 1e-3 ";
+
+TEST(TheToolsChoice, IsThatOfTheLibrary) {
+  const json o = run_json(wish + "--costs shipped --backend cpu --json");
+  const Choice c = choose({.length = 1000, .input = "fp32", .relative_error = 1e-3, .backend = "cpu"});
+  EXPECT_EQ(o["best"]["method"], c.best.variant->name);
+  EXPECT_EQ(o["best"]["bound"], c.best.bound);
+  EXPECT_EQ(o["best"]["reason"], c.best.reason);
+  ASSERT_EQ(o["others"].size(), c.others.size());
+  for (std::size_t i = 0; i < c.others.size(); ++i) {
+    EXPECT_EQ(o["others"][i]["method"], c.others[i].variant->name);
+    EXPECT_EQ(o["others"][i]["reason"], c.others[i].reason);
+  }
+}
+
+TEST(TheToolsChoice, IsReadableAt80ColumnsAndEndsWithAdvice) {
+  const Outcome o = shell().run(wish + "--probability 0.99");
+  EXPECT_EQ(o.code, 0) << o.err;
+  for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
+  EXPECT_THAT(lines(o.out).back(), StartsWith("Use "));
+  for (const Variant& v : variants())
+    if (v.backend == "cpu") {
+      EXPECT_THAT(o.out, HasSubstr(v.name));
+    }
+}
+
+TEST(TheToolsChoice, TakesLengthFormatAndConditionFromData) {
+  const json o = run_json("$T choose uniform.f32 --relative-error 1e-3 --costs shipped --json");
+  const json data = run_json("$T compare uniform.f32 --methods exact --json")["data"];
+  EXPECT_EQ(o["length"], 5000);
+  EXPECT_EQ(o["input_format"], "fp32");
+  EXPECT_NEAR(o["condition"].get<double>() / data["condition"].get<double>(), 1, 1e-9);
+  EXPECT_GE(o["condition"], data["condition"]);
+  EXPECT_EQ(o["magnitudes"], data["magnitudes"]);
+}
+
+TEST(TheToolsChoice, GoesByTheCostsThatItIsGivenAndSkipsCorruptLines) {
+  write(shell().work() / "costs.jsonl",
+        costs({{"cpu", "a"}, {"gpu", nullptr}}, speed("exact/fp32@cpu", 1e-6) + "{\"kind\":\"speed\"}\n" +
+                                                    speed("tree/plain/fp32@cpu", 2e-6) +
+                                                    speed("pairwise/plain/fp32@cpu", 1e-7, "60 binades") +
+                                                    speed("exact/fp32@cpu", 1e-9).substr(0, 40)));
+  const json o = run_json(wish + "--costs costs.jsonl --json");
+  EXPECT_EQ(o["best"]["method"], "exact/fp32@cpu");
+  EXPECT_EQ(o["best"]["seconds"], 1e-6);
+  EXPECT_EQ(o["others"][0]["method"], "tree/plain/fp32@cpu");
+  EXPECT_TRUE(o["others"][1]["seconds"].is_null()) << "other data than usual do not count";
+  EXPECT_EQ(o["costs"]["file"], "costs.jsonl");
+  EXPECT_EQ(o["costs"]["corrupt_lines"], 2);
+  EXPECT_THAT(shell().run(wish + "--costs costs.jsonl").out, HasSubstr("2 corrupt lines skipped"));
+}
+
+TEST(TheToolsChoice, PassesOverTheCalibrationOfAnotherMachine) {
+  fs::create_directories(shell().work() / "cache/samesum");
+  const fs::path file = shell().work() / "cache/samesum/speed_vs_length.jsonl";
+  const auto source = [] { return run_json("XDG_CACHE_HOME=cache " + wish + "--json")["costs"]["file"]; };
+  write(file, costs({{"cpu", "an abacus"}, {"gpu", nullptr}}, speed("exact/fp32@cpu", 1e-6)));
+  EXPECT_TRUE(source().is_null());
+  EXPECT_THAT(shell().run("XDG_CACHE_HOME=cache " + wish).out, HasSubstr("an abacus"));
+  const json here = run_json("$T compare numbers.txt --methods exact --json")["provenance"];
+  write(file, costs(here, speed("exact/fp32@cpu", 1e-6)));
+  EXPECT_EQ(source(), "cache/samesum/speed_vs_length.jsonl");
+  EXPECT_TRUE(run_json("XDG_CACHE_HOME= HOME= " + wish + "--json")["costs"]["file"].is_null());
+}
+
+TEST(TheToolsCalibration, IsWhereTheChoiceLooksAndKnowsEveryCost) {
+  const Outcome o = shell().run("XDG_CACHE_HOME=made $T calibrate --quick");
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.err, IsEmpty()) << "progress is for terminals";
+  const json choice = run_json("XDG_CACHE_HOME=made " + wish + "--json");
+  EXPECT_EQ(choice["costs"]["file"], "made/samesum/speed_vs_length.jsonl");
+  EXPECT_EQ(choice["costs"]["corrupt_lines"], 0);
+  EXPECT_FALSE(choice["best"]["seconds"].is_null());
+  for (const json& other : choice["others"])
+    if (!find(other["method"].get<std::string>()).slow) {
+      EXPECT_FALSE(other["seconds"].is_null()) << other;
+    }
+}
+
 // --- what does not -------------------------------------------------------------------------------
 
 struct Bad {
@@ -326,7 +422,25 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"PATH=/nowhere SAMESUM_SOURCE=tree $T report .", "tree/experiments/requirements.txt"},
         Bad{"$T report", "folder is required"},
         Bad{"$T sum numbers.txt >/dev/full", "standard output: cannot be written: No space left"},
-        Bad{"$T list >/dev/full", "standard output"},
+        Bad{"$T list >/dev/full", "standard output"}, Bad{"$T choose", "--length: 0 elements"},
+        Bad{"$T choose --length -5 --ulps 1", "--length: -5 elements"},
+        Bad{"$T choose --length 1e6 --ulps 1", "--length"},
+        Bad{"$T choose --length 9", "relative_error or ulps is missing"},
+        Bad{"$T choose --length 9 --ulps 1 --relative-error 1", "relative_error and ulps are both given"},
+        Bad{"$T choose --length 9 --ulps nan", "ulps is nan"},
+        Bad{"$T choose --length 9 --ulps 1 --input fp8", "must be one of fp16, bf16, fp32, fp64"},
+        Bad{"$T choose --length 9 --ulps 1 --promise ever", "choose one of none, run_to_run, everywhere"},
+        Bad{"$T choose --length 9 --ulps 1 --backend tpu", "must be one of reference, cpu, cuda"},
+        Bad{"$T choose --length 9 --ulps 1 --costs missing.jsonl", "missing.jsonl"},
+        Bad{"$T choose --length 9 --ulps 1 --costs numbers.txt", "samesum calibrate --out"},
+        Bad{"$T choose --length 9 --relative-error 1e-30", "the nearest is exact/fp64@"},
+        Bad{"$T choose numbers.txt --length 9 --ulps 1", "--length"},
+        Bad{"$T choose missing.txt --ulps 1", "missing.txt"},
+        Bad{"$T choose inf.txt --ulps 1", "inf.txt: its sum is 0 or not finite"},
+        Bad{"$T calibrate --out missing/out", "missing/out: cannot be written"},
+        Bad{"$T calibrate --out .", ".: cannot be written: Is a directory"},
+        Bad{"HOME= XDG_CACHE_HOME= $T calibrate", "--out: neither XDG_CACHE_HOME nor HOME"},
+        Bad{"$T calibrate somewhere", "somewhere"},
         Bad{"$T compare numbers.txt --methods exact >&-", "standard output"}));
 
 TEST(TheTool, LeavesNothingBehindWhereItCannotWrite) {
@@ -346,7 +460,7 @@ TEST(TheTool, SurvivesAReaderWhoHasSeenEnough) {
 }
 
 TEST(TheTool, ExplainsItselfWithExamples) {
-  for (const char* command : {"", "list ", "sum ", "compare ", "report "}) {
+  for (const char* command : {"", "list ", "sum ", "compare ", "report ", "choose ", "calibrate "}) {
     const Outcome o = shell().run(std::string{"$T "} + command + "--help");
     EXPECT_EQ(o.code, 0);
     EXPECT_THAT(o.err, IsEmpty());

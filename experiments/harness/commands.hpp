@@ -1,11 +1,14 @@
 /// What the command-line tool does, without the command line: each command gives its output as text.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "harness/measure.hpp"
+#include "harness/input.hpp"
+#include "harness/results.hpp"
 
 namespace samesum::harness {
 
@@ -35,12 +38,33 @@ struct CompareOptions {
 };
 Report compare_command(const CompareOptions& options);
 
+/// All methods that the globs match, on data whose exact sum is known. Throws UsageError where none takes
+/// such data.
+Comparison compare(const std::string& name, const Column& column, const Truth& truth,
+                   const std::string& methods, MeasureOptions options);
+
 struct ReportOptions {
   std::string folder, output;
   bool alone = false;  ///< without the committed results of other machines
 };
 /// Becomes notebooks/report.py of the source tree, in the Python of build/venv or else python3.
 [[noreturn]] void report_command(const ReportOptions& options);
+
+struct ChooseOptions {
+  std::string file, format;  ///< empty, or data from which length, input, condition and magnitudes are taken
+  std::int64_t length = 0;
+  std::string input = "fp64", promise = "everywhere", backend, costs;
+  std::optional<double> relative_error, ulps, magnitudes;
+  double probability = 1, condition = 1;
+  bool json = false;
+};
+Report choose_command(const ChooseOptions& options);
+
+struct CalibrateOptions {
+  std::string out;  ///< empty for calibration_file()
+  bool quick = false;
+};
+Report calibrate_command(const CalibrateOptions& options);
 
 // What the commands share.
 

@@ -136,22 +136,25 @@ void check(const CompareOptions& options) {
 
 }  // namespace
 
+Comparison compare(const std::string& name, const Column& column, const Truth& truth,
+                   const std::string& methods, MeasureOptions options) {
+  const auto chosen = variants_matching(methods, *column.format);
+  if (chosen.empty())
+    throw UsageError{"--methods: none that '" + methods + "' matches takes " +
+                     std::string{column.format->name} + "; add '*', or give peers fp32 or fp64"};
+  OnGpu on_gpu{column.values()};
+  std::vector<Measurement> measurements = measure_all(chosen, on_gpu, truth, options);
+  const Recommendation recommendation = recommend(measurements, *column.format, truth);
+  return {name, column.format, &truth, options, on_gpu.transfer(), std::move(measurements), recommendation};
+}
+
 Report compare_command(const CompareOptions& options) {
   check(options);
   const FormatInfo* format = format_named(options.format);
   variants_matching(options.methods, format ? *format : formats[0]);  // a wrong one is told before reading
   const Column column = read_column(options.file, format);
-  const auto chosen = variants_matching(options.methods, *column.format);
-  if (chosen.empty())
-    throw UsageError{"--methods: none that '" + options.methods + "' matches takes " +
-                     std::string{column.format->name} + "; add '*', or give peers fp32 or fp64"};
   const Truth truth{column.values()};
-  OnGpu on_gpu{column.values()};
-  std::vector<Measurement> measurements = measure_all(chosen, on_gpu, truth, options.measure);
-  const Recommendation recommendation = recommend(measurements, *column.format, truth);
-  const Comparison comparison{options.file,      column.format,           &truth,        options.measure,
-                              on_gpu.transfer(), std::move(measurements), recommendation};
-
+  const Comparison comparison = compare(options.file, column, truth, options.methods, options.measure);
   Report report{as_asked(options, comparison), comparison.failures()};
   if (!options.output.empty()) {
     write_file(options.output, report.text);

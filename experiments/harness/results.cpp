@@ -183,22 +183,31 @@ std::vector<Json> rows(const Comparison& c) {
   return rows;
 }
 
+Json data_json(const std::string& name, const FormatInfo& format, const Truth& truth) {
+  return {{"name", name},
+          {"format", format.name},
+          {"n", truth.size()},
+          {"nans", truth.nans()},
+          {"infinities", truth.infinities()},
+          {"magnitudes", number_or_null(truth.magnitudes_rounded_up())},
+          {"condition", number_or_null(truth.condition())}};
+}
+
 Json comparison_json(const Comparison& c) {
-  const Json data = {{"name", c.data},
-                     {"format", c.format->name},
-                     {"n", c.truth->size()},
-                     {"nans", c.truth->nans()},
-                     {"infinities", c.truth->infinities()},
-                     {"magnitudes", number_or_null(c.truth->magnitudes_rounded_up())},
-                     {"condition", number_or_null(c.truth->condition())}};
   const Json recommendation = {{"method", c.recommendation.variant->name},
                                {"reason", c.recommendation.reason}};
   const Json transfer = !c.transfer ? Json(nullptr)
                                     : Json{{"seconds", c.transfer->seconds},
                                            {"gb_per_s", number_or_null(c.transfer->gigabytes_per_second)}};
-  return {{"kind", "comparison"},         {"provenance", provenance()},   {"data", data},
-          {"threads", c.options.threads}, {"repeats", c.options.repeats}, {"transfer", transfer},
-          {"methods", rows(c)},           {"failures", c.failures()},     {"recommendation", recommendation}};
+  return {{"kind", "comparison"},
+          {"provenance", provenance()},
+          {"data", data_json(c.data, *c.format, *c.truth)},
+          {"threads", c.options.threads},
+          {"repeats", c.options.repeats},
+          {"transfer", transfer},
+          {"methods", rows(c)},
+          {"failures", c.failures()},
+          {"recommendation", recommendation}};
 }
 
 std::string json_line(const Json& object) {

@@ -13,6 +13,9 @@ namespace samesum::harness {
 
 using Json = nlohmann::ordered_json;  ///< keeps the order in which keys are set
 
+/// Of files that begin with a study. 1 had an object a file.
+inline constexpr int schema_version = 2;
+
 /// Output that cannot be written: what() is one line that names the file.
 struct OutputError : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -48,6 +51,9 @@ Json result_json(const Measurement& m, const FormatInfo& input, const Truth& tru
 
 /// The measurements as objects without objects in them: the rows of a table.
 std::vector<Json> rows(const Comparison& c);
+
+/// What is known of data before they are summed.
+Json data_json(const std::string& name, const FormatInfo& format, const Truth& truth);
 
 /// Everything about one data set with its origin. As a line it is one of a results file.
 Json comparison_json(const Comparison& c);

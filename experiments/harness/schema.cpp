@@ -100,15 +100,16 @@ std::string Schema::check(const Json& x, const Json& schema, const std::string& 
 }
 
 std::string Schema::check_members(const Json& x, const Json& schema, const std::string& place) const {
-  for (const Json& key : schema.value("required", Json::array()))
-    if (!x.contains(key.get<std::string>())) return place + ": has no " + key.get<std::string>();
-  if (x.is_object())
+  if (x.is_object()) {  // what is null, where it may be, has no members
+    for (const Json& key : schema.value("required", Json::array()))
+      if (!x.contains(key.get<std::string>())) return place + ": has no " + key.get<std::string>();
     for (const auto& [key, value] : x.items()) {
       const Json* known = property(schema, key);
       if (known == nullptr && is_closed(schema)) return place + ": has an unknown " + key;
       if (known == nullptr) continue;
       if (const std::string inner = check(value, *known, place + '.' + key); !inner.empty()) return inner;
     }
+  }
   if (x.is_array() && schema.contains("items"))
     for (const Json& item : x)
       if (const std::string inner = check(item, schema["items"], place + "[]"); !inner.empty()) return inner;

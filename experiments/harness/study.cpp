@@ -20,8 +20,6 @@ using nlohmann::literals::operator""_json_pointer;
 
 enum ExitCode { success = 0, check_failed = 1, bad_usage = 2 };
 
-constexpr int schema_version = 2;  // 1 had an object a file
-
 Json without_date(Json header) {
   if (header.contains("/provenance/date"_json_pointer)) header["provenance"].erase("date");
   return header;
@@ -43,8 +41,10 @@ std::string beginning(const Json& key) {
 /// The key's values in words, for the progress.
 std::string in_words(const Json& key) {
   std::string words;
-  for (const auto& [name, value] : key.items())
-    if (name != "kind") words += (value.is_string() ? value.get<std::string>() : value.dump()) + ' ';
+  for (const auto& [name, value] : key.items()) {
+    const Json& word = value.is_object() ? value["name"] : value;
+    if (name != "kind") words += (word.is_string() ? word.get<std::string>() : word.dump()) + ' ';
+  }
   return words;
 }
 
@@ -135,7 +135,7 @@ int Study::run(int argc, const char* const* argv, const std::function<void(Study
     return refuse(e.what());
   }
   progress_.clear();
-  return failed_ ? check_failed : success;
+  return passed_over_ ? bad_usage : failed_ ? check_failed : success;
 }
 
 Json Study::row(const Json& key, const std::function<Json()>& measure) {
@@ -164,6 +164,11 @@ void Study::print(const std::string& line) {
 void Study::fail(const std::string& why) {
   failed_ = true;
   warn("check failed: " + why);
+}
+
+void Study::pass_over(const std::string& why) {
+  passed_over_ = true;
+  warn(why);
 }
 
 void Study::begin() {

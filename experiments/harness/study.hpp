@@ -56,6 +56,9 @@ class Study {
   /// A bound, a promise or a bit was broken.
   void fail(const std::string& why);
 
+  /// Input is not what it should be: the others go on, and the exit code will be 2.
+  void pass_over(const std::string& why);
+
  private:
   struct FileCloser {
     void operator()(std::FILE* file) const { std::fclose(file); }
@@ -78,7 +81,7 @@ class Study {
   std::uint64_t seed_ = 1;
   std::string filter_, folder_;
 
-  bool begun_ = false, failed_ = false;
+  bool begun_ = false, failed_ = false, passed_over_ = false;
   std::size_t done_ = 0, expected_ = 0;
   std::set<std::string> lines_;  ///< of rows that are in the file, without their ends
   std::string path_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "samesum/accumulator/exact.hpp"
+#include "samesum/choose.hpp"
 #include "samesum/name.hpp"
 #include "samesum/registry.hpp"
 #include "samesum/state.hpp"

@@ -1,0 +1,109 @@
+#include <chrono>
+#include <filesystem>
+
+#include "harness/commands.hpp"
+#include "harness/costs.hpp"
+#include "harness/progress.hpp"
+#include "harness/speed_row.hpp"
+#include "harness/study.hpp"
+#include "harness/text.hpp"
+#include "samesum/bound.hpp"
+#include "samesum/registry.hpp"
+
+namespace samesum::harness {
+namespace {
+
+constexpr std::uint64_t seed = 1;
+
+/// Loops and methods that round each element first are too slow for long arrays; what they cost there is
+/// known from shorter ones, since memory does not hold them up.
+bool is_measured(const Variant& v, const Cell& cell) {
+  const bool rounds_first = v.accumulator != "exact" && !holds(*v.format, *cell.input);
+  const bool slow = v.order == "serial" || rounds_first;
+  return v.backend != "reference" && !v.slow && (!slow || cell.n <= two_to(20));
+}
+
+std::vector<const Variant*> methods_of(const Cell& cell) {
+  std::vector<const Variant*> all;
+  for (const Variant& v : variants())
+    if (is_measured(v, cell) && (v.backend == "cuda") == (cell.threads == 0)) all.push_back(&v);
+  return all;
+}
+
+/// The cells of one format, so that one array serves them all.
+std::vector<Cell> cells_of(const FormatInfo& input, bool gpu, bool quick) {
+  std::vector<Cell> cells;
+  for (const int e : gpu ? std::vector{12, 16, 20, 24, 28} : std::vector{0, 6, 12, 16, 20, 24})
+    if (!quick || e <= 20)
+      cells.push_back({&input, "normal", two_to(e), gpu ? 0 : 1, false,
+                       gpu ? "GPU" : place_of(two_to(e) * input.bytes, two_to(e))});
+  return cells;
+}
+
+std::vector<std::vector<Cell>> all_cells(bool quick) {
+  std::vector<std::vector<Cell>> all;
+  for (const bool gpu : {false, true})
+    for (const FormatInfo& input : formats)
+      if (!gpu || absent().empty()) all.push_back(cells_of(input, gpu, quick));
+  return all;
+}
+
+Json header(bool quick) {
+  return {{"kind", "study"},
+          {"schema", schema_version},
+          {"experiment", "speed_vs_length"},
+          {"question", "How fast is each sum on this machine?"},
+          {"mode", quick ? "quick" : "full"},
+          {"seed", seed},
+          {"filter", ""},
+          {"provenance", provenance()}};
+}
+
+/// The folder of the default place is made; that of a place which was asked for has to be there.
+std::string place_for(const std::string& out) {
+  const std::string path = out.empty() ? calibration_file() : out;
+  if (path.empty())
+    throw UsageError{"--out: neither XDG_CACHE_HOME nor HOME says where a cache is; give a file"};
+  if (out.empty()) {
+    std::error_code ignored;  // what is not there cannot be written, says the next line
+    std::filesystem::create_directories(std::filesystem::path{path}.parent_path(), ignored);
+  }
+  check_writable(path);
+  return path;
+}
+
+}  // namespace
+
+Report calibrate_command(const CalibrateOptions& options) {
+  const std::string path = place_for(options.out);
+  const auto start = std::chrono::steady_clock::now();
+  const std::vector<std::vector<Cell>> all = all_cells(options.quick);
+  std::size_t expected = 0, done = 0, costs = 0;
+  for (const std::vector<Cell>& cells : all) expected += cells.size();
+  const Progress progress;
+  Report report{"", {}};
+  std::string text = json_line(header(options.quick));
+  for (const std::vector<Cell>& cells : all) {
+    const Cell& longest = cells.back();
+    const auto bench = (longest.threads == 0 ? gpu_bench : cpu_bench)(
+        *longest.input, *datasets_matching(longest.data).front(), seed, longest.n);
+    for (const Cell& cell : cells) {
+      progress.show(done++, expected, std::string{cell.input->name} + ", n = " + power_or_number(cell.n));
+      for (const Speed& s : bench->measure(methods_of(cell), cell.n, {options.quick ? 3 : 5, 1, false})) {
+        if (s.verified == false)
+          report.failures.push_back(s.method + ": wrong bits, n = " + power_or_number(cell.n));
+        Json row = speed_key(cell, s.method, seed);
+        row.update(speed_values(cell, s, {}));
+        text += json_line(row);
+        ++costs;
+      }
+    }
+  }
+  write_file(path, text);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  report.text = printable(path) + ": " + std::to_string(costs) + " speeds, measured in " +
+                duration(taken.count()) + '\n';
+  return report;
+}
+
+}  // namespace samesum::harness

@@ -1,0 +1,133 @@
+#include <algorithm>
+#include <cmath>
+
+#include "harness/commands.hpp"
+#include "harness/costs.hpp"
+#include "harness/input.hpp"
+#include "harness/results.hpp"
+#include "harness/text.hpp"
+#include "samesum/choose.hpp"
+
+namespace samesum::harness {
+namespace {
+
+Promise promise_named(const std::string& name) {
+  constexpr std::array all{Promise::none, Promise::run_to_run, Promise::everywhere, Promise::order_free};
+  const auto found = std::ranges::find(all, name, [](Promise p) { return name_of(p); });
+  if (found != all.end()) return *found;
+  throw UsageError{"--promise: there is no promise '" + name +
+                   "'; choose one of none, run_to_run, everywhere, order_free"};
+}
+
+/// What the data say of themselves. A sum of zero has no relative error.
+void measure_data(Wish& wish, const Column& column, const std::string& file) {
+  const Truth truth{column.values()};
+  if (!std::isfinite(truth.condition()))
+    throw InputError(file, "its sum is 0 or not finite, and errors are relative to it; take exact");
+  wish.length = truth.size();
+  wish.input = column.format->name;
+  wish.condition = std::max(1.0, truth.condition() * (1 + 0x1p-40));  // it was rounded
+  wish.magnitudes = truth.magnitudes_rounded_up();
+}
+
+Wish wish_of(const ChooseOptions& o) {
+  if (o.file.empty() && o.length < 1)
+    throw UsageError{"--length: " + std::to_string(o.length) + " elements; give 1 or more, or a file"};
+  return {.length = static_cast<std::size_t>(o.length),
+          .input = o.input,
+          .promise = promise_named(o.promise),
+          .relative_error = o.relative_error,
+          .ulps = o.ulps,
+          .probability = o.probability,
+          .backend = o.backend,
+          .condition = o.condition,
+          .magnitudes = o.magnitudes};
+}
+
+double magnitudes_of(const Wish& w) { return w.magnitudes.value_or(static_cast<double>(w.length)); }
+
+Json candidate_json(const Candidate& c) {
+  return {{"method", c.variant->name},
+          {"promise", name_of(c.variant->promise)},
+          {"bound", number_or_null(c.bound)},
+          {"seconds", c.seconds ? Json(*c.seconds) : Json(nullptr)},
+          {"reason", c.reason}};
+}
+
+std::string as_json(const Wish& w, const Choice& choice, const CostTable& table) {
+  const auto or_null = [](std::optional<double> x) { return x ? number_or_null(*x) : Json(nullptr); };
+  Json o = {{"kind", "choice"},
+            {"length", w.length},
+            {"input_format", w.input},
+            {"promise", name_of(w.promise)},
+            {"relative_error", or_null(w.relative_error)},
+            {"ulps", or_null(w.ulps)},
+            {"probability", w.probability},
+            {"backend", w.backend.empty() ? Json(nullptr) : Json(w.backend)},
+            {"condition", w.condition},
+            {"magnitudes", magnitudes_of(w)},
+            {"costs",
+             {{"file", table.file.empty() ? Json(nullptr) : Json(table.file)},
+              {"machine", table.machine},
+              {"corrupt_lines", table.corrupt}}},
+            {"best", candidate_json(choice.best)},
+            {"others", Json::array()}};
+  for (const Candidate& c : choice.others) o["others"].push_back(candidate_json(c));
+  return json_line(o);
+}
+
+// --- the table: 80 columns -----------------------------------------------------------------------
+
+std::string row(const std::string& name, const std::string& bound, const std::string& time,
+                const std::string& reason) {
+  return left(name, 30) + ' ' + right(bound, 8) + ' ' + right(time, 7) +
+         (reason.empty() ? "" : "  " + reason) + '\n';
+}
+
+std::string row(const Candidate& c, const std::string& reason) {
+  return row(c.variant->name, compact(c.bound, 8), c.seconds ? duration(*c.seconds) : "?", reason);
+}
+
+std::string asked(const Wish& w) {
+  return std::to_string(w.length) + " elements of " + std::string{w.input} + ", promise " +
+         std::string{name_of(w.promise)} + ", " +
+         (w.ulps ? "at most " + compact(*w.ulps, 8) + " ulps"
+                 : "relative error at most " + compact(*w.relative_error, 8)) +
+         (w.probability < 1 ? " with probability " + compact(w.probability, 8) : "") +
+         ", sum of magnitudes " + compact(magnitudes_of(w), 8) + ", kappa " + compact(w.condition, 8);
+}
+
+std::string origin(const CostTable& table) {
+  return "costs: " + (table.file.empty() ? "shipped" : printable(table.file)) + ", of " +
+         printable(table.machine) +
+         (table.corrupt > 0 ? "; " + std::to_string(table.corrupt) + " corrupt lines skipped" : "") +
+         (table.passed_over.empty() ? "" : "; not taken: " + printable(table.passed_over)) +
+         (table.file.empty() ? "; `samesum calibrate` measures this machine" : "");
+}
+
+std::string as_text(const Wish& w, const Choice& choice, const CostTable& table) {
+  std::string text = wrapped(asked(w)) + '\n' + wrapped(origin(table)) + "\n\n";
+  text += row("method", "bound", "time", "");
+  text += row(choice.best, "");
+  for (const Candidate& c : choice.others) text += row(c, c.reason);
+  return text + "\nbound: of the error, relative to the sum" +
+         (w.probability < 1 ? ", with that probability" : "") + "\ntime: where the data are already\n" +
+         wrapped("Use " + choice.best.variant->name + ": " + choice.best.reason) + '\n';
+}
+
+}  // namespace
+
+Report choose_command(const ChooseOptions& options) {
+  Wish wish = wish_of(options);
+  const CostTable table = options.costs.empty()        ? default_costs()
+                          : options.costs == "shipped" ? shipped_table()
+                                                       : read_costs(options.costs);
+  if (!options.file.empty()) {
+    const Column column = read_column(options.file, format_named(options.format));
+    measure_data(wish, column, options.file);
+  }
+  const Choice choice = choose(wish, table.costs);
+  return {options.json ? as_json(wish, choice, table) : as_text(wish, choice, table), {}};
+}
+
+}  // namespace samesum::harness

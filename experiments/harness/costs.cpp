@@ -1,0 +1,103 @@
+#include "harness/costs.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "harness/input.hpp"
+#include "harness/results.hpp"
+#include "samesum/registry.hpp"
+
+namespace samesum::harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The first line; what is not one names no experiment.
+Json header_of(std::istream& in) {
+  std::string line;
+  std::getline(in, line);
+  const Json header = Json::parse(line, nullptr, false);
+  const bool fits = header.is_object() && header.value("kind", Json()) == "study" &&
+                    header.value("experiment", Json()) == "speed_vs_length" &&
+                    header.value("schema", Json()) == schema_version &&
+                    header.value("provenance", Json()).is_object();
+  return fits ? header : Json(nullptr);
+}
+
+std::string machine_of(const Json& provenance) {
+  const Json cpu = provenance.value("cpu", Json()), gpu = provenance.value("gpu", Json());
+  return (cpu.is_string() ? cpu.get<std::string>() : "unknown") +
+         (gpu.is_string() ? ", " + gpu.get<std::string>() : "");
+}
+
+/// The registry's own names outlive every table.
+const Variant* variant_named(const std::string& name) {
+  const auto found = std::ranges::find(variants(), name, &Variant::name);
+  return found == variants().end() ? nullptr : &*found;
+}
+
+/// Throws what nlohmann throws where a field is missing or is of another type.
+void add_cost(const Json& row, std::vector<Cost>& costs) {
+  if (row.at("kind") != "speed") throw std::runtime_error{"not a speed"};
+  const FormatInfo* input = find_format(row.at("input_format").get<std::string>());
+  const Variant* variant = variant_named(row.at("method"));
+  const double seconds = row.at("seconds");
+  const auto n = row.at("n").get<std::size_t>();
+  const bool usual =
+      row.at("data") == "normal" && row.at("threads").get<int>() <= 1 && row.at("caches") == "hot";
+  if (!input || n == 0 || !(seconds > 0)) throw std::runtime_error{"no such sum"};
+  if (usual && variant) costs.push_back({variant->name, input->name, n, seconds});
+}
+
+}  // namespace
+
+std::string calibration_file() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  const fs::path name = fs::path{"samesum"} / "speed_vs_length.jsonl";
+  if (cache && *cache) return fs::path{cache} / name;
+  return home && *home ? fs::path{home} / ".cache" / name : fs::path{};
+}
+
+CostTable read_costs(const std::string& path) {
+  std::ifstream in{path, std::ios::binary};
+  if (!in) throw InputError(path, "cannot be read; `samesum calibrate --out` writes such a file");
+  const Json header = header_of(in);
+  if (header.is_null())
+    throw InputError(path, "has no results of speed_vs_length of schema " + std::to_string(schema_version) +
+                               "; `samesum calibrate --out` writes such a file");
+  CostTable table{.file = path, .machine = machine_of(header["provenance"]), .costs = {}, .passed_over = ""};
+  for (std::string line; std::getline(in, line);) try {
+      add_cost(Json::parse(line), table.costs);
+    } catch (const std::exception&) {
+      ++table.corrupt;
+    }
+  if (table.costs.empty())
+    throw InputError(path, "has no costs of methods that are here; `samesum calibrate --out` measures them");
+  return table;
+}
+
+CostTable shipped_table() {
+  const auto [machine, costs] = shipped_costs();
+  return {
+      .file = "", .machine = std::string{machine}, .costs = {costs.begin(), costs.end()}, .passed_over = ""};
+}
+
+CostTable default_costs() {
+  const std::string path = calibration_file();
+  std::error_code ignored;
+  if (path.empty() || !fs::exists(path, ignored)) return shipped_table();
+  CostTable table = shipped_table();
+  try {
+    CostTable own = read_costs(path);
+    if (own.machine == machine_of(provenance())) return own;
+    table.passed_over = path + " is of another machine, " + own.machine;
+  } catch (const std::exception& e) {
+    table.passed_over = e.what();
+  }
+  return table;
+}
+
+}  // namespace samesum::harness

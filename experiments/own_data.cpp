@@ -1,0 +1,101 @@
+/// What does each method make of the reader's own data?
+#include <CLI/CLI.hpp>
+#include <sstream>
+
+#include "harness/commands.hpp"
+#include "harness/input.hpp"
+#include "harness/study.hpp"
+#include "harness/text.hpp"
+
+namespace {
+
+using namespace samesum;
+using namespace samesum::harness;
+
+std::string line_of(const std::string& method, const std::string& ulps, const std::string& error,
+                    const std::string& bound, const std::string& bits, const std::string& time) {
+  return "  " + left(method, 31) + right(ulps, 9) + right(error, 9) + right(bound, 9) + right(bits, 6) +
+         right(time, 8);
+}
+
+std::string number(const Json& x) { return x.is_null() ? "inf" : compact(x, 8); }
+
+/// What was measured in the data's own format. Errors are as they are in the file of results.
+void print(Study& study, const Json& row) {
+  const Json& data = row["data"];
+  study.print("\n" + printable(data["name"].get<std::string>()) + ": " + data["n"].dump() + " elements of " +
+              data["format"].get<std::string>() + ", kappa " + number(data["condition"]));
+  study.print(line_of("method", "ulps", "rel.err", "bound", "bits", "time"));
+  for (const Json& m : row["methods"]) {
+    const std::string name = m["method"];
+    if (name.find("/" + data["format"].get<std::string>() + "@") == name.npos) continue;
+    study.print(line_of(name, number(m["error_ulps"]), number(m["relative_error"]), number(m["bound"]),
+                        m["distinct_bits"].dump(), duration(m["seconds"])));
+  }
+  const Json& advice = row["recommendation"];
+  study.print(
+      wrapped("Use " + advice["method"].get<std::string>() + ": " + advice["reason"].get<std::string>()));
+}
+
+struct Settings {
+  const FormatInfo* format;
+  std::string methods;
+  MeasureOptions measure;
+};
+
+/// The data's name, length, magnitudes and condition tell rows apart: a file that changed is measured again.
+void measure_file(Study& study, const std::string& file, const Settings& settings) {
+  const Column column = read_column(file, settings.format);
+  const Truth truth{column.values()};
+  const Json key = {{"kind", "comparison"},
+                    {"data", data_json(file, *column.format, truth)},
+                    {"threads", settings.measure.threads},
+                    {"repeats", settings.measure.repeats}};
+  const Json row = study.row(
+      key, [&] { return comparison_json(compare(file, column, truth, settings.methods, settings.measure)); });
+  for (const Json& failure : row["failures"]) study.fail(file + ": " + failure.get<std::string>());
+  print(study, row);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Study study{
+      "own_data",
+      "What does each method make of my own data?",
+      "Each file is read as `samesum compare` reads it. Every method sums it several times, once more before "
+      "that to warm up, and is held against the exact sum, made of integers: a bucket for each exponent, "
+      "folded once. Times are medians, and different bits are counted over all runs. Bounds are rigorous "
+      "(Higham 2002, Accuracy and Stability of Numerical Algorithms, section 4.2; the accumulators in "
+      "lib/samesum "
+      "have the proofs).\n\n"
+      "A file that cannot be read is told by name, the others are measured, and the exit code is 2. "
+      "`samesum report DIR` makes a report of DIR/own_data.jsonl, where Python has the packages of "
+      "experiments/requirements.txt.",
+      {"comparison"},
+      "  own_data *.npy --out results\n"
+      "  own_data a.f32 b.csv --filter '*,*@peer'\n"
+      "  own_data weights.f32 --format bf16 --full"};
+  std::vector<std::string> files;
+  std::string format;
+  int threads = 0;
+  study.app().add_option("files", files, known_extensions())->required()->type_name("FILE…");
+  study.app().add_option("--format", format, format_names(" ") + ": round elements once")->type_name("F");
+  study.app().add_option("--threads", threads, "0: as many as the data deserve (default)")->type_name("N");
+  return study.run(argc, argv, [&](Study& s) {
+    check_threads(threads);
+    const Settings settings{
+        format_named(format),
+        s.filter().empty() ? "*" : s.filter(),
+        {.repeats = s.full() ? 20 : 5, .threads = threads, .patience = s.full() ? 60.0 : 2.0}};
+    variants_matching(settings.methods, settings.format ? *settings.format : formats[0], "--filter");
+    s.expect(files.size());
+    for (const std::string& file : files) try {
+        measure_file(s, file, settings);
+      } catch (const InputError& e) {
+        s.pass_over(e.what());
+      } catch (const UsageError& e) {  // no method takes such elements
+        s.pass_over(file + ": " + e.what());
+      }
+  });
+}

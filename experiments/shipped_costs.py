@@ -1,0 +1,51 @@
+"""Writes the costs that samesum::choose takes where nobody has measured the machine at hand.
+
+  experiments/shipped_costs.py experiments/results/h200.speed_vs_length.jsonl > lib/samesum/shipped_costs.cpp
+
+They are the seconds of rows of `speed_vs_length` on normal data that are there already: on one thread of the CPU, and
+on the GPU with the same data again and again.
+"""
+
+import json
+import sys
+
+HEAD = """// clang-format off
+/// Written by experiments/shipped_costs.py from {file}: change that instead.
+#include <array>
+
+#include "samesum/choose.hpp"
+
+namespace samesum {{
+
+Costs shipped_costs() {{
+  static constexpr auto costs = std::to_array<Cost>({{
+"""
+TAIL = """  }});
+  return {{"{machine}", costs}};
+}}
+
+}}  // namespace samesum
+"""
+
+
+def is_cost(row):
+    return (row["kind"] == "speed" and row["data"] == "normal" and row["threads"] <= 1 and row["caches"] == "hot"
+            and row["method"].rpartition("@")[2] in ("cpu", "cuda"))
+
+
+def text(path):
+    with open(path, encoding="utf-8") as file:
+        header, *rows = map(json.loads, file)
+    costs = sorted((row["method"], row["input_format"], row["n"], row["seconds"]) for row in rows if is_cost(row))
+    where = header["provenance"]
+    machine = ", ".join(filter(None, [where["cpu"], where["gpu"]]))
+    return (HEAD.format(file="experiments/results/" + path.rpartition("/")[2])
+            + "".join(f'    {{"{method}", "{input}", {n}, {seconds:.4g}}},\n' for method, input, n, seconds in costs)
+            + TAIL.format(machine=machine))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
+        print(__doc__.strip())
+        sys.exit(2 if len(sys.argv) != 2 else 0)
+    sys.stdout.write(text(sys.argv[1]))

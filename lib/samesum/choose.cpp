@@ -1,0 +1,242 @@
+#include "samesum/choose.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <tuple>
+
+#include "samesum/bound.hpp"
+#include "samesum/environment.hpp"
+#include "samesum/recipe.hpp"
+
+namespace samesum {
+namespace {
+
+// --- words ---------------------------------------------------------------------------------------
+
+std::string three_digits(double x) {
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.3g", x);
+  return text.data();
+}
+
+std::string quoted(std::string_view text) { return "'" + std::string{text.substr(0, 80)} + "'"; }
+
+[[noreturn]] void refuse(const std::string& argument, const std::string& trouble) {
+  throw std::invalid_argument("samesum: choose: " + argument + " " + trouble);
+}
+
+// --- the wish ------------------------------------------------------------------------------------
+
+void check_tolerance(const Wish& wish) {
+  if (wish.relative_error && wish.ulps) refuse("relative_error and ulps", "are both given; give one of them");
+  if (!wish.relative_error && !wish.ulps)
+    refuse("relative_error or ulps", "is missing; give one of them, infinity where any error will do");
+  for (const auto& [name, x] : {std::pair{"relative_error", wish.relative_error}, {"ulps", wish.ulps}})
+    if (x && !(*x >= 0)) refuse(name, "is " + three_digits(*x) + "; it must be 0 or more");
+}
+
+void check_backend(std::string_view backend) {
+  if (backend.empty() || std::ranges::count(variants(), backend, &Variant::backend) > 0) return;
+  for (const Absent& a : absent())
+    if (a.backend == backend) refuse("backend", quoted(backend) + " is not here: " + a.reason);
+  std::string names;
+  for (const std::string_view b : backends) names.append(names.empty() ? "" : ", ").append(b);
+  refuse("backend", "is " + quoted(backend) + "; it must be one of " + names + ", or empty for any");
+}
+
+void check(const Wish& wish) {
+  if (wish.length == 0) refuse("length", "is 0, and the empty sum is +0; it must be 1 or more");
+  if (!find_format(wish.input)) {
+    std::string names;
+    for (const FormatInfo& f : formats) names.append(names.empty() ? "" : ", ").append(f.name);
+    refuse("input", "is " + quoted(wish.input) + "; it must be one of " + names);
+  }
+  check_tolerance(wish);
+  if (!(wish.probability > 0 && wish.probability <= 1))
+    refuse("probability", "is " + three_digits(wish.probability) + "; it must be above 0 and at most 1");
+  check_backend(wish.backend);
+  if (!(wish.condition >= 1 && std::isfinite(wish.condition)))
+    refuse("condition", "is " + three_digits(wish.condition) + "; it must be 1 or more, and finite");
+  if (wish.magnitudes && !(*wish.magnitudes > 0 && std::isfinite(*wish.magnitudes)))
+    refuse("magnitudes", "is " + three_digits(*wish.magnitudes) + "; it must be above 0, and finite");
+}
+
+// --- bounds relative to the sum ------------------------------------------------------------------
+
+struct RelativeBound {
+  double error, ulps;  ///< the units are those of the input's format
+};
+
+/// The least number of the format that is at least x >= 0.
+Number at_least(const FormatInfo& format, double x) {
+  return with_format(format, [&]<class F>() {
+    const F nearest = convert<F>(x);
+    return Number{&format, to_bits(nearest) + std::uint64_t{convert<double>(nearest) < x}};
+  });
+}
+
+/// Half a unit in the last place of the sum, whose binade begins at |sum| / 2 or above.
+RelativeBound bound_of_exact(const Variant& v, const FormatInfo& input, double magnitudes, double sum) {
+  if (magnitudes > v.format->max_finite) return {unbounded_error, unbounded_error};
+  const double normal = v.format->unit_roundoff,
+               subnormal = rounded_up(v.format->smallest_subnormal / 2 / sum);
+  return {std::max(normal, subnormal), std::max(normal / 2, subnormal) / input.unit_roundoff};
+}
+
+/// Of data with that Σ|x| and that |sum|.
+double bound_at(const Variant& v, const FormatInfo& input, const Wish& wish, double magnitudes, double sum) {
+  Number result = at_least(*v.format, sum);
+  // A step is at most u times the one before: one or two suffice, and what has none is unbounded.
+  for (int step = 0; step < 16; ++step) {
+    const double bound = v.probable_bound(input, wish.length, magnitudes, result, wish.probability);
+    const Number next = at_least(*v.format, rounded_up(sum + bound));
+    if (next.to_double() <= result.to_double()) return rounded_up(bound / sum);
+    result = next;
+  }
+  return unbounded_error;
+}
+
+RelativeBound relative_bound(const Variant& v, const Wish& wish) {
+  const FormatInfo& input = *find_format(wish.input);
+  const double magnitudes = wish.magnitudes.value_or(static_cast<double>(wish.length));
+  const double sum = magnitudes / wish.condition;  // within 2^-53, for which rounded_up has room
+  if (!v.accumulator_bound) return bound_of_exact(v, input, magnitudes, sum);
+  // Data that are better conditioned have a larger sum, which may overflow; else their bound is less.
+  const double error =
+      std::max(bound_at(v, input, wish, magnitudes, sum),
+               std::isfinite(bound_at(v, input, wish, magnitudes, magnitudes)) ? 0 : unbounded_error);
+  return {error, error / input.unit_roundoff};
+}
+
+// --- costs ---------------------------------------------------------------------------------------
+
+/// Seconds by length.
+using Curve = std::map<double, double>;
+
+Curve curve_of(const Variant& v, const Wish& wish, std::span<const Cost> costs) {
+  Curve curve;
+  for (const Cost& c : costs)
+    if (c.variant == v.name && c.input == wish.input) curve[static_cast<double>(c.n)] = c.seconds;
+  return curve;
+}
+
+std::optional<double> seconds_of(const Curve& curve, double n) {
+  if (curve.empty()) return std::nullopt;
+  const auto above = curve.lower_bound(n);
+  if (above == curve.begin()) return above->second;
+  const auto below = std::prev(above);
+  if (above == curve.end()) return below->second * (n / below->first);
+  const double share = std::log(n / below->first) / std::log(above->first / below->first);
+  return below->second * std::pow(above->second / below->second, share);
+}
+
+void check(std::span<const Cost> costs) {
+  for (const Cost& c : costs)
+    if (c.n == 0 || !(c.seconds > 0 && std::isfinite(c.seconds)))
+      refuse("costs", "have " + three_digits(c.seconds) + " seconds for " + std::to_string(c.n) +
+                          " elements by " + quoted(c.variant) + "; both must be above 0, and finite");
+}
+
+// --- the choice ----------------------------------------------------------------------------------
+
+enum class Standing { fulfils, too_inexact, promises_too_little };
+
+struct Judged {
+  Standing standing;
+  Candidate candidate;
+};
+
+Judged judge(const Variant& v, const Wish& wish, std::span<const Cost> costs) {
+  const RelativeBound bound = relative_bound(v, wish);
+  const bool meets = wish.ulps ? bound.ulps <= *wish.ulps : bound.error <= *wish.relative_error;
+  const Standing standing = v.promise < wish.promise ? Standing::promises_too_little
+                            : meets                  ? Standing::fulfils
+                                                     : Standing::too_inexact;
+  return {standing,
+          {&v, bound.error, seconds_of(curve_of(v, wish, costs), static_cast<double>(wish.length)), ""}};
+}
+
+/// Cheapest first; without a known cost last, and of those the one with the fewest operations first.
+auto merit(const Judged& j) {
+  const Candidate& c = j.candidate;
+  return std::tuple{j.standing, !c.seconds, c.seconds ? *c.seconds : c.variant->operations_per_element};
+}
+
+std::string tolerance_of(const Wish& wish) {
+  return wish.ulps ? three_digits(*wish.ulps) + " ulps of " + std::string{wish.input}
+                   : three_digits(*wish.relative_error);
+}
+
+std::string reason_against(const Judged& j, const Candidate& best, const Wish& wish) {
+  const Candidate& c = j.candidate;
+  if (j.standing == Standing::promises_too_little)
+    return "promises " + std::string{name_of(c.variant->promise)};
+  if (j.standing == Standing::too_inexact)
+    return std::isfinite(c.bound) ? "bound above " + (wish.ulps ? three_digits(*wish.ulps) + " ulps"
+                                                                : three_digits(*wish.relative_error))
+                                  : "no finite bound";
+  if (!c.seconds) return "cost not known";
+  const double ratio = *c.seconds / *best.seconds;
+  return ratio < 2 ? three_digits(100 * (ratio - 1)) + "% longer" : three_digits(ratio) + " times as long";
+}
+
+/// `fit` is the number of those that fulfil the wish.
+std::string reason_for(const Candidate& best, std::size_t fit, const Wish& wish) {
+  const std::string what =
+      "within " + tolerance_of(wish) + ", promises " + std::string{name_of(best.variant->promise)};
+  if (fit == 1) return what + ": no other does";
+  return what +
+         (best.seconds ? ": the cheapest of " : ": the fewest operations, since no cost is known, of ") +
+         std::to_string(fit);
+}
+
+std::string described(const Candidate& c) {
+  return c.variant->name + " with a bound of " + three_digits(c.bound) + " relative to the sum";
+}
+
+[[noreturn]] void give_up(const std::vector<Judged>& all, const Wish& wish) {
+  const auto exacter = [](const Judged& a, const Judged& b) {
+    return std::tuple{a.standing, a.candidate.bound} < std::tuple{b.standing, b.candidate.bound};
+  };
+  const Candidate& nearest = std::ranges::min_element(all, exacter)->candidate;
+  std::string message = "samesum: choose: no variant that promises " + std::string{name_of(wish.promise)} +
+                        (wish.backend.empty() ? "" : " @" + std::string{wish.backend}) + " is within " +
+                        tolerance_of(wish) + " of the sum; the nearest is " + described(nearest);
+  const auto would_do = std::ranges::find_if(all, [&](const Judged& j) {
+    Wish less = wish;
+    less.promise = j.candidate.variant->promise;
+    return judge(*j.candidate.variant, less, {}).standing == Standing::fulfils;
+  });
+  if (would_do != all.end())
+    message += ", and with promise " + std::string{name_of(would_do->candidate.variant->promise)} + " " +
+               described(would_do->candidate);
+  throw ImpossibleWish(message);
+}
+
+}  // namespace
+
+Choice choose(const Wish& wish, std::span<const Cost> costs) {
+  check(wish);
+  check(costs);
+  const FloatingPointEnvironment environment;
+  std::vector<Judged> all;
+  for (const Variant& v : variants())
+    if (wish.backend.empty() ? v.backend != "reference" : v.backend == wish.backend)
+      all.push_back(judge(v, wish, costs));
+  std::ranges::stable_sort(all, {}, merit);
+  if (all.front().standing != Standing::fulfils) give_up(all, wish);
+  Choice choice{all.front().candidate, {}};
+  choice.best.reason = reason_for(
+      choice.best, static_cast<std::size_t>(std::ranges::count(all, Standing::fulfils, &Judged::standing)),
+      wish);
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    choice.others.push_back(all[i].candidate);
+    choice.others.back().reason = reason_against(all[i], choice.best, wish);
+  }
+  return choice;
+}
+
+}  // namespace samesum

@@ -1,0 +1,332 @@
+#include "samesum/choose.hpp"
+
+#include <cmath>
+#include <map>
+
+#include "harness/truth.hpp"
+#include "support.hpp"
+
+namespace samesum {
+namespace {
+
+using namespace testing_support;
+using harness::Truth;
+using ::testing::HasSubstr;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// --- the definition, read literally ----------------------------------------------------------------
+
+/// The least number R of the format with R >= |sum| + bound(R), by bisection: as likely as not bits are
+/// numbers.
+double literal_bound(const Variant& v, const Wish& w, double magnitudes, double sum) {
+  const FormatInfo& input = *find_format(w.input);
+  const auto bound = [&](std::uint64_t bits) {
+    return v.probable_bound(input, w.length, magnitudes, {v.format, bits}, w.probability);
+  };
+  std::uint64_t low = 0, high = v.format->infinity;
+  while (low < high) {
+    const std::uint64_t middle = (low + high) / 2;
+    const double value = Number{v.format, middle}.to_double();
+    value >= sum + bound(middle) ? high = middle : low = middle + 1;
+  }
+  return bound(low) / sum;
+}
+
+double literal_bound(const Variant& v, const Wish& w) {
+  const double magnitudes = w.magnitudes.value_or(static_cast<double>(w.length)),
+               sum = magnitudes / w.condition;
+  if (v.accumulator == "exact")
+    return magnitudes > v.format->max_finite
+               ? infinity
+               : std::max(v.format->unit_roundoff, v.format->smallest_subnormal / 2 / sum);
+  return std::isfinite(literal_bound(v, w, magnitudes, magnitudes)) ? literal_bound(v, w, magnitudes, sum)
+                                                                    : infinity;
+}
+
+bool literally_meets(const Variant& v, const Wish& w) {
+  const double magnitudes = w.magnitudes.value_or(static_cast<double>(w.length));
+  const double sum = magnitudes / w.condition, u = find_format(w.input)->unit_roundoff;
+  const double tolerance = w.relative_error ? *w.relative_error : *w.ulps * u;
+  if (v.accumulator == "exact") {
+    if (magnitudes > v.format->max_finite) return std::isinf(tolerance);
+    const double normal = v.format->unit_roundoff * (w.ulps ? 0.5 : 1);
+    return normal <= tolerance && v.format->smallest_subnormal / 2 <= tolerance * sum;
+  }
+  return literal_bound(v, w) <= tolerance;
+}
+
+/// Seconds at the neighbours in length, and between them as a power of n.
+std::optional<double> literal_cost(const Variant& v, const Wish& w, std::span<const Cost> costs) {
+  const double n = static_cast<double>(w.length);
+  std::optional<Cost> below, above;
+  for (const Cost& c : costs) {
+    if (c.variant != v.name || c.input != w.input) continue;
+    if (c.n <= w.length && (!below || c.n > below->n)) below = c;
+    if (c.n >= w.length && (!above || c.n < above->n)) above = c;
+  }
+  if (!below && !above) return std::nullopt;
+  if (!below) return above->seconds;
+  const double first = static_cast<double>(below->n);
+  if (!above) return below->seconds / first * n;
+  if (above->n == below->n) return below->seconds;
+  const double exponent =
+      std::log2(above->seconds / below->seconds) / std::log2(static_cast<double>(above->n) / first);
+  return below->seconds * std::exp2(exponent * std::log2(n / first));
+}
+
+/// Filter, then sort by cost; nullptr where none is left.
+const Variant* literal_choice(const Wish& w, std::span<const Cost> costs) {
+  std::multimap<std::pair<bool, double>, const Variant*> fit;
+  for (const Variant& v : variants()) {
+    if (v.promise < w.promise || (w.backend.empty() ? v.backend == "reference" : v.backend != w.backend))
+      continue;
+    if (!literally_meets(v, w)) continue;
+    const auto cost = literal_cost(v, w, costs);
+    fit.insert({{!cost, cost.value_or(v.operations_per_element)}, &v});
+  }
+  return fit.empty() ? nullptr : fit.begin()->second;
+}
+
+// --- 1000 random wishes ----------------------------------------------------------------------------
+
+class Random {
+ public:
+  double between(double low, double high) {
+    return low + (high - low) * static_cast<double>(random_() >> 11) * 0x1p-53;
+  }
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
+
+ private:
+  std::mt19937_64 random_{2026};
+};
+
+Wish random_wish(Random& random) {
+  Wish w;
+  w.length = static_cast<std::size_t>(std::exp2(random.between(0, 36)));
+  w.input = formats[random.below(formats.size())].name;
+  w.promise = static_cast<Promise>(random.below(4));
+  random.below(2) ? w.relative_error = std::exp2(random.between(-54, 1))
+                  : w.ulps = std::exp2(random.between(-2, 30));
+  w.condition = std::exp2(random.between(0, random.below(2) ? 30 : 2));
+  w.backend = std::array<std::string_view, 4>{"", "", "cpu", "reference"}[random.below(4)];
+  if (random.below(3) == 0) w.probability = std::array{0.5, 0.9, 0.99, 0.999999}[random.below(4)];
+  if (random.below(3) == 0) w.magnitudes = std::exp2(random.between(-40, 40));
+  return w;
+}
+
+/// Costs of some variants at some lengths: the order of cheapness is no rule.
+std::vector<Cost> random_costs(Random& random) {
+  std::vector<Cost> costs;
+  for (const Variant& v : variants())
+    for (const FormatInfo& input : formats)
+      for (std::size_t i = random.below(4); i > 0; --i)
+        costs.push_back({v.name, input.name, static_cast<std::size_t>(std::exp2(random.between(0, 30))),
+                         std::exp2(random.between(-20, 0))});
+  return costs;
+}
+
+TEST(AChoice, IsThatOfBruteForceOn1000RandomWishes) {
+  Random random;
+  int possible = 0;
+  std::map<std::string, int> chosen;
+  for (int i = 0; i < 1000; ++i) {
+    const Wish w = random_wish(random);
+    const std::vector<Cost> made = random_costs(random);
+    const std::span<const Cost> costs = i % 2 ? std::span<const Cost>{made} : shipped_costs().costs;
+    const Variant* expected = literal_choice(w, costs);
+    try {
+      const Choice c = choose(w, costs);
+      for (const Candidate& o : c.others) {
+        const double literal = literal_bound(*o.variant, w);
+        EXPECT_TRUE(o.bound == literal || std::abs(o.bound / literal - 1) < 1e-9)
+            << i << ": " << o.variant->name;
+      }
+      EXPECT_EQ(c.best.variant, expected) << i << ": " << c.best.variant->name << " " << c.best.bound;
+      ++chosen[c.best.variant->name];
+      ++possible;
+    } catch (const ImpossibleWish& e) {
+      EXPECT_EQ(expected, nullptr) << i << ": " << e.what();
+    }
+  }
+  EXPECT_GT(possible, 500);
+  EXPECT_LT(possible, 1000);
+  EXPECT_GT(chosen.size(), 20u) << "the wishes are too much alike";
+}
+
+/// Of either sign or of one, over few binades or many.
+std::vector<double> random_data(std::size_t n, Random& random) {
+  const std::uint64_t seed = random.below(1'000'000);
+  std::vector<double> x = random.below(2) ? uniform(n, seed) : wide(n, 12, seed);
+  if (random.below(2))
+    for (double& e : x) e = std::abs(e);
+  return x;
+}
+
+TEST(AChoice, KeepsItsToleranceOnRandomData) {
+  Random random;
+  int measured = 0;
+  double nearest = 0;
+  for (int i = 0; i < 1000; ++i) {
+    Wish w = random_wish(random);
+    w.length = static_cast<std::size_t>(std::exp2(random.between(0, 12)));
+    const Array x{*find_format(w.input), random_data(w.length, random)};
+    const Truth truth{x.values()};
+    if (!std::isfinite(truth.condition())) continue;
+    w.probability = 1;  // of one array no probability can be seen
+    w.condition = truth.condition() * (1 + 1e-12);
+    w.magnitudes = truth.magnitudes_rounded_up();
+    try {
+      const Variant& v = *choose(w).best.variant;
+      const harness::Error error = truth.error_of(v(x.values()));
+      const double allowed = w.ulps ? *w.ulps * truth.ulp(*find_format(w.input)) : *w.relative_error;
+      const double seen = w.ulps ? error.absolute : error.relative;
+      EXPECT_LE(seen, allowed * (1 + 1e-12)) << v.name << ", n = " << w.length;
+      nearest = std::max(nearest, seen / allowed);
+      ++measured;
+    } catch (const ImpossibleWish&) {
+    }
+  }
+  EXPECT_GT(measured, 500);
+  EXPECT_GT(nearest, 0.1) << "the test could not see a bound that is too small";
+}
+
+// --- what is said ----------------------------------------------------------------------------------
+
+const Candidate& other(const Choice& c, std::string_view name) {
+  return *std::ranges::find(c.others, name, [](const Candidate& o) { return o.variant->name; });
+}
+
+TEST(AChoice, SaysOfEveryOtherVariantWhyItLost) {
+  const std::vector<Cost> costs{{"tree/kahan/fp32@cpu", "fp32", 1000, 2e-6},
+                                {"exact/fp32@cpu", "fp32", 1000, 5e-6},
+                                {"serial/plain/fp32@cpu", "fp32", 1000, 1e-6}};
+  const Choice c = choose({.length = 1000, .input = "fp32", .relative_error = 1e-6, .backend = "cpu"}, costs);
+  EXPECT_EQ(c.best.variant->name, "tree/kahan/fp32@cpu");
+  EXPECT_THAT(c.best.reason, HasSubstr("the cheapest of "));
+  EXPECT_EQ(c.best.seconds, 2e-6);
+  EXPECT_EQ(c.others.size(), variants_of("cpu").size() - 1);
+  EXPECT_EQ(c.others[0].variant->name, "exact/fp32@cpu") << "the next cheapest comes next";
+  EXPECT_EQ(c.others[0].reason, "2.5 times as long");
+  EXPECT_EQ(other(c, "serial/plain/fp32@cpu").reason, "bound above 1e-06");
+  EXPECT_EQ(other(c, "atomic/plain/fp64@cpu").reason, "promises none");
+  EXPECT_EQ(other(c, "tree/kahan/fp64@cpu").reason, "cost not known");
+  EXPECT_EQ(other(c, "serial/plain/bf16@cpu").reason, "no finite bound");
+}
+
+TEST(AChoice, OfTheExactSumIsWithinHalfAUnitAndNoOtherIs) {
+  const Choice c = choose({.length = 1000, .input = "fp64", .ulps = 0.5, .backend = "cpu"});
+  EXPECT_EQ(c.best.variant->name, "exact/fp64@cpu");
+  EXPECT_THAT(c.best.reason, HasSubstr("no other does"));
+  EXPECT_EQ(c.best.bound, 0x1p-53);
+}
+
+TEST(AChoice, DependsOnTheCondition) {
+  const auto bound = [](double condition) {
+    const Choice c =
+        choose({.length = 1 << 20, .relative_error = 1, .backend = "cpu", .condition = condition});
+    return c.best.variant->name == "tree/plain/fp64@cpu" ? c.best.bound
+                                                         : other(c, "tree/plain/fp64@cpu").bound;
+  };
+  EXPECT_NEAR(bound(1), 46 * 0x1p-53, 1e-18) << "38 + 8 additions";
+  EXPECT_NEAR(bound(1e6) / bound(1), 1e6, 1);
+}
+
+TEST(AChoice, MayBeCheaperWhereARareErrorIsForgiven) {
+  const auto chosen = [](double probability) {
+    return choose({.length = 1 << 20,
+                   .input = "fp32",
+                   .relative_error = 1.5e-6,
+                   .probability = probability,
+                   .backend = "cpu"})
+        .best;
+  };
+  EXPECT_EQ(chosen(1).variant->name, "pairwise/plain/fp32@cpu");
+  EXPECT_EQ(chosen(0.99).variant->name, "tree/plain/fp32@cpu");
+  EXPECT_LT(chosen(0.99).seconds, chosen(1).seconds);
+}
+
+TEST(AChoice, FearsOverflowWhereTheMagnitudesSaySo) {
+  const auto reason = [](double magnitudes) {
+    const Choice c = choose(
+        {.length = 100, .input = "fp16", .relative_error = 0.1, .backend = "cpu", .magnitudes = magnitudes},
+        std::vector<Cost>{{"exact/fp64@cpu", "fp16", 100, 1e-6}});
+    return other(c, "pairwise/plain/fp16@cpu").reason;
+  };
+  EXPECT_EQ(reason(100), "cost not known");
+  EXPECT_EQ(reason(60000), "no finite bound") << "twice that is more than 65504";
+}
+
+TEST(AChoice, TakesAnyErrorWhereItIsToldTo) {
+  const Choice c = choose({.length = 1 << 20, .input = "bf16", .relative_error = infinity, .backend = "cpu"},
+                          std::vector<Cost>{{"serial/plain/bf16@cpu", "bf16", 1, 1e-9}});
+  EXPECT_EQ(c.best.variant->name, "serial/plain/bf16@cpu");
+}
+
+TEST(AnImpossibleWish, SaysWhatComesNearest) {
+  try {
+    choose({.length = 1000, .input = "fp32", .relative_error = 1e-20, .backend = "cpu"});
+    FAIL();
+  } catch (const ImpossibleWish& e) {
+    EXPECT_STREQ(e.what(),
+                 "samesum: choose: no variant that promises everywhere @cpu is within 1e-20 of the sum; the "
+                 "nearest is exact/fp64@cpu with a bound of 1.11e-16 relative to the sum");
+  }
+}
+
+TEST(AnImpossibleWish, SaysWhichPromiseCouldBeHad) {
+  try {
+    choose({.length = 1,
+            .input = "fp32",
+            .promise = Promise::order_free,
+            .relative_error = 0,
+            .backend = "cpu"});
+    FAIL();
+  } catch (const ImpossibleWish& e) {
+    EXPECT_THAT(e.what(), HasSubstr("the nearest is exact/fp64@cpu"));
+    EXPECT_THAT(e.what(), HasSubstr("and with promise everywhere"));
+    EXPECT_THAT(e.what(), HasSubstr("with a bound of 0 relative"));
+  }
+}
+
+TEST(AWishThatMakesNoSense, IsRefusedByTheNameOfItsArgument) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN(), inf = infinity;
+  const std::vector<std::pair<Wish, std::string>> wrong{
+      {{.relative_error = 1}, "length is 0"},
+      {{.length = 1, .input = "fp8", .relative_error = 1},
+       "input is 'fp8'; it must be one of fp16, bf16, fp32, fp64"},
+      {{.length = 1}, "relative_error or ulps is missing"},
+      {{.length = 1, .relative_error = 1, .ulps = 1}, "relative_error and ulps are both given"},
+      {{.length = 1, .relative_error = -1}, "relative_error is -1"},
+      {{.length = 1, .relative_error = nan}, "relative_error is nan"},
+      {{.length = 1, .ulps = -0.5}, "ulps is -0.5"},
+      {{.length = 1, .relative_error = 1, .probability = 0}, "probability is 0"},
+      {{.length = 1, .relative_error = 1, .probability = 1.5}, "probability is 1.5"},
+      {{.length = 1, .relative_error = 1, .probability = nan}, "probability is nan"},
+      {{.length = 1, .relative_error = 1, .backend = "gpu"},
+       "backend is 'gpu'; it must be one of reference, cpu, cuda"},
+      {{.length = 1, .relative_error = 1, .condition = 0.5}, "condition is 0.5"},
+      {{.length = 1, .relative_error = 1, .condition = inf}, "condition is inf"},
+      {{.length = 1, .relative_error = 1, .magnitudes = 0}, "magnitudes is 0"}};
+  for (const auto& [wish, message] : wrong) try {
+      choose(wish);
+      ADD_FAILURE() << message;
+    } catch (const std::invalid_argument& e) {
+      EXPECT_THAT(e.what(), HasSubstr("samesum: choose: " + message));
+    }
+  const std::vector<Cost> costs{{"exact/fp32@cpu", "fp32", 10, -1}};
+  EXPECT_THROW(choose({.length = 1, .relative_error = 1}, costs), std::invalid_argument);
+}
+
+TEST(ShippedCosts, AreOfVariantsThatExist) {
+  ASSERT_GT(shipped_costs().costs.size(), 500u);
+  for (const Cost& c : shipped_costs().costs) {
+    EXPECT_NE(find_format(c.input), nullptr) << c.input;
+    if (c.variant.ends_with("@cpu")) {
+      EXPECT_NO_THROW(find(c.variant)) << c.variant;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace samesum
