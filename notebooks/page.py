@@ -10,6 +10,7 @@ import re
 from figure import script_json, svg
 
 HERE = pathlib.Path(__file__).parent
+UNFOLDED = 8  # findings of a section, before the others
 
 
 def e(text):
@@ -58,7 +59,9 @@ def figure(f):
 def findings(s):
     if s.empty:
         return f"<p>No results yet. This makes them: <code>{e(s.command)}</code></p>"
-    return f"<p>{e(s.about)}</p>" + (listed(s.findings) if s.findings else "")
+    first, more = s.findings[:UNFOLDED], s.findings[UNFOLDED:]
+    return (f"<p>{e(s.about)}</p>" + (listed(first) if first else "")
+            + (f"<details><summary>{len(more)} more</summary>{listed(more)}</details>" if more else ""))
 
 
 def section(s, shown):

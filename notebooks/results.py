@@ -23,6 +23,7 @@ EXPERIMENTS = sorted(p.stem for p in (ROOT / "experiments").glob("*.cpp") if p.s
 FORMATS = SCHEMA["$defs"]["format"]["enum"]
 HERE = "this machine"
 REMEDY = "run experiments/run again, or delete the file"
+TOLD = 5  # so many corrupt lines of a file are named one by one
 
 
 class Refused(Exception):
@@ -81,6 +82,7 @@ def problem(o, kinds):
 def objects(path, kinds, first=None):
     """What each line holds, and None for one that is no object of these kinds, which is reported. Without its first
     line, where that has a kind of its own, nobody knows what a file is."""
+    told = 0
     for i, (place, line, complete) in enumerate(lines_of(path)):
         try:
             o = json.loads(line.decode(), parse_constant=finite, parse_float=finite)
@@ -93,9 +95,12 @@ def objects(path, kinds, first=None):
         wrong = wrong if complete else "was not written completely"
         if wrong and first and i == 0:
             raise Refused(f"{place}: {wrong}: {REMEDY}")
-        if wrong:
+        told += bool(wrong)
+        if wrong and told <= TOLD:
             print(f"{place}: skipped: {wrong}", file=sys.stderr)
         yield None if wrong else o
+    if told > TOLD:
+        print(f"{path}: skipped: {told - TOLD} more lines: {REMEDY}", file=sys.stderr)
 
 
 def read_comparisons(path, machine):

@@ -414,6 +414,15 @@ class Report(unittest.TestCase):
                                 "24 rows, 1 corrupt line skipped, --quick")
         self.assertIn("All 16 errors", findings)
 
+    def test_of_many_such_lines_the_first_are_named(self):
+        self.run_report()
+        with open(self.folder / "error_vs_length.jsonl", "a") as file:
+            file.write("garbage\n" * 100)
+        self.run_as_it_is()
+        self.assertEqual(self.err.count("\n"), 6, self.err)
+        self.assertIn("error_vs_length.jsonl: skipped: 95 more lines", self.err)
+        self.assertIn("100 corrupt lines skipped", self.page())
+
     def test_even_if_nothing_but_its_end_is_missing(self):
         self.run_report()
         path = self.folder / "error_vs_length.jsonl"
