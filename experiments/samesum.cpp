@@ -114,7 +114,12 @@ void add_choose(CLI::App& app, Report& report) {
   command->add_option("--ulps", o->ulps, "At most so many ulps of the input's format")->type_name("U");
   command->add_option("--promise", o->promise, "none, run_to_run, everywhere (default), order_free")
       ->type_name("P");
-  command->add_option("--probability", o->probability, "Of the bound (default 1: rigorous)")->type_name("Q");
+  command
+      ->add_option("--probability", o->probability,
+                   "Of the bound (default 1: rigorous); below 1 if\n"
+                   "roundings have mean 0; equal or structured\n"
+                   "elements break that")
+      ->type_name("Q");
   command->add_option("--backend", o->backend, "cpu, cuda, reference (default cpu or cuda)")->type_name("B");
   command->add_option("--costs", o->costs, "Of calibrate, or 'shipped' (default: see below)")
       ->type_name("FILE");

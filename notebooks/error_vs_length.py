@@ -9,6 +9,8 @@ from section import SAME_EVERYWHERE, Section, Table, distinct, preferred, within
 
 LEAST_ULPS = 1e-3  # errors below this are drawn here: a logarithm has no place for 0
 RANKED = ["exact", "tree/kahan", "tree/plain", "pairwise/plain", "serial/plain"]
+MARKS = {"structure": "elements equal, sorted, in a pattern or made to cancel",
+         "stagnation": "of one sign, so long that an average element adds at most a unit roundoff of the sum"}
 COLUMNS = ["exact", "tree/double_word", "tree/neumaier", "tree/kahan", "tree/plain", "pairwise/plain", "serial/plain",
            "atomic/plain"]
 
@@ -50,7 +52,7 @@ def broken(r):
 def not_covered(r):
     if r["beyond_bound"]:
         yield f"{words.of(r['beyond_bound'], r['seeds'])} errors exceed their bounds"
-    if r["covered"] < r["probability"] and not r["stagnating"]:
+    if r["covered"] < r["probability"] and r["marked"] is None:
         yield f"the probable bound at {r['probability']} covers {percent(r['covered'])} of the errors"
 
 
@@ -109,20 +111,22 @@ def percent(share):
 
 
 def of_probable_bounds(rows, counted):
-    bounded = [r for r in rows if r.get("probable_bound") is not None and not words.is_peer(r["method"])]
+    known = [r for r in rows if r.get("probable_bound") is not None and not words.is_peer(r["method"])]
+    bounded = [r for r in known if r.get("marked") is None]
     if bounded:
-        beyond = [r for r in bounded if r["absolute_error"] is None or r["absolute_error"] > r["probable_bound"]]
+        beyond = [r for r in bounded if beyond_probable(r)]
         smaller = [r["probable_bound"] / r["bound"] for r in bounded if r["bound"] and r["probable_bound"] < r["bound"]]
         alone = sum(r["bound"] is None for r in bounded)
-        yield (f"{words.sentence(words.of(len(bounded) - len(beyond), len(bounded)))} errors are also within the bound "
-               "that holds with a probability of 0.99 if roundings have mean 0"
+        yield (f"{words.sentence(words.of(len(bounded) - len(beyond), len(bounded)))} errors of random elements are also "
+               "within the bound that holds with a probability of 0.99 if roundings have mean 0"
                + (f"; it is {words.number(words.median(smaller), 2)} of the rigorous one at the median of the "
                   f"{len(smaller):,} where it is less" if smaller else "")
                + (f", and is the only one for {alone:,}" if alone else "")
                + (f"; beyond it are sums of {words.names(r['data'] for r in beyond)}, "
                   f"as {where([max(beyond, key=lambda r: r['n'])])}." if beyond else "."))
+    yield from of_marked([r for r in known if r.get("marked")])
     counted = [r for r in counted if r["median_share"] is not None]  # elsewhere there is no bound to speak of
-    ordinary = [r for r in counted if not r["stagnating"]]
+    ordinary = [r for r in counted if r["marked"] is None]
     for p in sorted({r["probability"] for r in ordinary}):
         some = [r for r in ordinary if r["probability"] == p]
         kept = sum(r["covered"] >= p for r in some)
@@ -132,7 +136,7 @@ def of_probable_bounds(rows, counted):
                f"{words.of(kept, len(some))} cases (a method on so many random arrays); the least is "
                f"{percent(worst['covered'])} of {worst['seeds']:,}, of {where([worst])}; at the median the error is "
                f"{words.number(share, 2)} of the bound.")
-    stagnating = [r for r in counted if r["stagnating"]]
+    stagnating = [r for r in counted if r["marked"]]
     if stagnating:
         worst = min(stagnating, key=lambda r: r["covered"])
         yield (f"{words.plural(len(stagnating), 'case')} "
@@ -140,6 +144,24 @@ def of_probable_bounds(rows, counted):
                f"({words.names(r['method'].split('@')[0] + ' on ' + r['data'] for r in stagnating)}): of these the "
                f"least coverage is {percent(worst['covered'])}, of {where([worst])} at probability "
                f"{worst['probability']}.")
+
+
+def beyond_probable(r):
+    return r["absolute_error"] is None or r["absolute_error"] > r["probable_bound"]
+
+
+def of_marked(rows):
+    """Where the premise of the probable bound fails, by how the data are made."""
+    for mark, what in MARKS.items():
+        some = [r for r in rows if r["marked"] == mark]
+        if not some:
+            continue
+        beyond = [r for r in some if beyond_probable(r)]
+        yield (f"Marked for {mark} ({what}: {words.names(r['data'] for r in some)}) before anything was summed, where "
+               f"roundings need not have mean 0 and that bound promises nothing: it holds for "
+               f"{words.of(len(some) - len(beyond), len(some))} errors"
+               + (f"; beyond it are sums of {words.names(r['data'] for r in beyond)}, "
+                  f"as {where([max(beyond, key=lambda r: r['n'])])}." if beyond else "."))
 
 
 def medians(rows, n):
@@ -240,7 +262,8 @@ def figure(rows):
     return Figure("error-figure", "The error of each sum, by length", menus, series, "n, elements",
                   {None: "error, ulps of the sum", "relative": "error, relative to the exact sum"},
                   note="Dotted: the rigorous bound of the line of its colour, and below it, where theory gives one, the "
-                       "bound that holds with a probability of 0.99 if roundings have mean 0. An error of less than 0.001 ulps, none "
+                       "bound that holds with a probability of 0.99 if roundings have mean 0; equal or structured elements break "
+                       "that. An error of less than 0.001 ulps, none "
                        "included, is drawn at 0.001.")
 
 
@@ -289,18 +312,18 @@ def tables(rows):
 
 
 def coverage_tables(counted):
-    """A line a data set, format and length, and what was marked as stagnating apart."""
+    """A line a data set, format and length, and what was marked apart."""
     for at in distinct(place(machine, r) for machine, r in counted):
         here = {}
         for machine, r in counted:
             if place(machine, r) == at:
-                here.setdefault((r["data"], r["input_format"], r["n"], r["stagnating"]), []).append(r)
+                here.setdefault((r["data"], r["input_format"], r["n"], r["marked"]), []).append(r)
         levels = sorted({r["probability"] for some in here.values() for r in some})
         lines = []
-        for (data, format, n, stagnating), some in here.items():
+        for (data, format, n, mark), some in here.items():
             at_level = {p: [r["covered"] for r in some if r["probability"] == p] for p in levels}
             shares = [r["median_share"] for r in some if r["median_share"] is not None]
-            lines.append([data + (", stagnating" if stagnating else ""), format, words.count(n),
+            lines.append([data + (f", marked for {mark}" if mark else ""), format, words.count(n),
                           str(len({r["method"] for r in some})), f"{some[0]['seeds']:,}"]
                          + [percent(min(covered)) if covered else "" for covered in at_level.values()]
                          + [words.number(words.median(shares), 2) if shares else "-"])

@@ -256,6 +256,20 @@ TEST(TheProbableBound, IsFiniteForLongSumsOfFewBitsWhereTheBoundIsNot) {
   EXPECT_FALSE(std::isfinite(serial.probable_bound(format, 300'000, 100, one, 0.99)));
 }
 
+TEST(TheProbableBound, IsBrokenByEqualElementsLongBeforeTheirSumStagnates) {
+  const std::vector<float> x(1'000'000, 0.1f);
+  const Truth truth{Values{x}};
+  const Variant& loop = find("serial/plain/fp32");
+  const Number result = loop(Values{x});
+  const double error = truth.error_of(result).absolute;
+  const double bound =
+      loop.probable_bound(format_info<fp32>(), x.size(), truth.magnitudes_rounded_up(), result, 0.99);
+  EXPECT_EQ(std::floor(error / bound), 46) << "roundings in one binade all have the same sign";
+  EXPECT_LT(static_cast<double>(x.size()) * format_info<fp32>().unit_roundoff, 0.06) << "nothing stagnates";
+  EXPECT_TRUE(
+      truth.within(loop.bound(format_info<fp32>(), x.size(), truth.magnitudes_rounded_up(), result), result));
+}
+
 TEST(TheProbableBound, RefusesWhatIsNoProbability) {
   const Number one = Number::of(1.0f);
   for (const char* name : {"tree/plain/fp32", "exact/fp32"})

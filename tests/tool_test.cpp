@@ -305,6 +305,9 @@ TEST(TheToolsChoice, IsReadableAt80ColumnsAndEndsWithAdvice) {
   EXPECT_EQ(o.code, 0) << o.err;
   for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
   EXPECT_THAT(lines(o.out).back(), StartsWith("Use "));
+  const std::string premise = "if roundings have mean 0; equal or structured elements break that\n";
+  EXPECT_THAT(o.out, HasSubstr(premise));
+  EXPECT_THAT(shell().run(wish).out, Not(HasSubstr(premise))) << "the rigorous bound has none";
   for (const Variant& v : variants())
     if (v.backend == "cpu") {
       EXPECT_THAT(o.out, HasSubstr(v.name));

@@ -111,7 +111,10 @@ std::string as_text(const Wish& w, const Choice& choice, const CostTable& table)
   text += row(choice.best, "");
   for (const Candidate& c : choice.others) text += row(c, c.reason);
   return text + "\nbound: of the error, relative to the sum" +
-         (w.probability < 1 ? ", with that probability" : "") + "\ntime: where the data are already\n" +
+         (w.probability < 1 ? ", with that probability\n"
+                              "if roundings have mean 0; equal or structured elements break that"
+                            : "") +
+         "\ntime: where the data are already\n" +
          wrapped("Use " + choice.best.variant->name + ": " + choice.best.reason) + '\n';
 }
 

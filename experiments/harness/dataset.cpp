@@ -339,9 +339,10 @@ void generate_sum_of_any_condition(X x, const FormatInfo& format, double conditi
 namespace {
 
 Dataset of_condition(const char* name, double condition, int max_exponent) {
-  return {
-      std::string{"kappa "} + name, std::string{"a sum of condition "} + name, max_exponent,
-      [=](X x, const FormatInfo& format, std::uint64_t seed) { generate_sum(x, format, condition, seed); }};
+  return {std::string{"kappa "} + name, std::string{"a sum of condition "} + name, Elements::structured,
+          max_exponent, [=](X x, const FormatInfo& format, std::uint64_t seed) {
+            generate_sum(x, format, condition, seed);
+          }};
 }
 
 }  // namespace
@@ -364,20 +365,22 @@ Column column_of(const FormatInfo& format, std::span<const double> x) {
 }
 
 std::span<const Dataset> datasets() {
+  using enum Elements;
   static const std::vector<Dataset> all{
-      {"uniform", "uniform in [0, 1)", 0, uniform},
-      {"uniform +-1", "uniform in (-1, 1)", 0, symmetric},
-      {"normal", "the standard normal distribution", 0, [](X x, auto& f, auto seed) { normal(x, f, seed); }},
-      {"60 binades", "either sign, log-uniform over 60 binades (24 in fp16)", 0, sixty_binades},
-      {"arbitrary bits", "every finite bit pattern is as likely", 0, arbitrary_bits},
-      {"ones", "nothing but 1", 0, ones},
-      {"1/i", "the harmonic series", 0, harmonic},
-      {"(-1)^i/i", "the alternating harmonic series", 0, alternating},
-      {"sine", "one period of a sine: the sum is 0", 0, sine},
-      {"one big", "one of 2/u among uniform ones in [0, 1)", 0, one_big},
-      {"N then -1", "N and then N - 1 times -1: the condition is 2N - 1", 0, cancelling_ones},
-      {"ascending", "uniform, sorted", 0, ascending},
-      {"descending", "uniform, sorted the other way", 0, descending},
+      {"uniform", "uniform in [0, 1)", independent, 0, uniform},
+      {"uniform +-1", "uniform in (-1, 1)", independent, 0, symmetric},
+      {"normal", "the standard normal distribution", independent, 0,
+       [](X x, auto& f, auto seed) { normal(x, f, seed); }},
+      {"60 binades", "either sign, log-uniform over 60 binades (24 in fp16)", independent, 0, sixty_binades},
+      {"arbitrary bits", "every finite bit pattern is as likely", independent, 0, arbitrary_bits},
+      {"ones", "nothing but 1", structured, 0, ones},
+      {"1/i", "the harmonic series", structured, 0, harmonic},
+      {"(-1)^i/i", "the alternating harmonic series", structured, 0, alternating},
+      {"sine", "one period of a sine: the sum is 0", structured, 0, sine},
+      {"one big", "one of 2/u among uniform ones in [0, 1)", structured, 0, one_big},
+      {"N then -1", "N and then N - 1 times -1: the condition is 2N - 1", structured, 0, cancelling_ones},
+      {"ascending", "uniform, sorted", structured, 0, ascending},
+      {"descending", "uniform, sorted the other way", structured, 0, descending},
       of_condition("1e4", 1e4, 15),
       of_condition("1e8", 1e8, 127),
       of_condition("1e16", 1e16, 127),

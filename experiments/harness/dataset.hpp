@@ -15,10 +15,15 @@
 
 namespace samesum::harness {
 
+/// How elements come about: drawn at random, none depending on another, or else equal, sorted, in a pattern,
+/// or made to cancel. Of structured ones no theory tells that their roundings have mean 0.
+enum class Elements { independent, structured };
+
 struct Dataset {
   std::string name;     ///< "normal", "kappa 1e8"
   std::string meaning;  ///< in words
-  int max_exponent;     ///< the least that a format must have for the data to make sense in it
+  Elements elements;
+  int max_exponent;  ///< the least that a format must have for the data to make sense in it
   std::function<void(std::span<double> x, const FormatInfo& format, std::uint64_t seed)> fill;
 
   bool fits(const FormatInfo& format) const { return format.max_exponent >= max_exponent; }

@@ -170,6 +170,13 @@ Json result_json(const Measurement& m, const FormatInfo& input, const Truth& tru
           {"promise", name_of(m.variant->promise)}};
 }
 
+std::optional<std::string> accusation(const Variant& v, const Json& result) {
+  if (is_peer(v)) return std::nullopt;
+  if (!result["within_bound"]) return "the error " + result["absolute_error"].dump() + " exceeds its bound";
+  if (v.accumulator == "exact" && result["bits"] != result["truth_bits"]) return "is not correctly rounded";
+  return std::nullopt;
+}
+
 std::vector<Json> rows(const Comparison& c) {
   std::vector<Json> rows;
   for (const Measurement& m : c.measurements) {

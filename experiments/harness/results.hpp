@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -48,6 +49,9 @@ Json number_or_null(double x);
 
 /// One result, without what only repeated and timed runs can tell: the object of `samesum sum --json`.
 Json result_json(const Measurement& m, const FormatInfo& input, const Truth& truth);
+
+/// What such a result, measured now or earlier, says against a method of ours.
+std::optional<std::string> accusation(const Variant& v, const Json& result);
 
 /// The measurements as objects without objects in them: the rows of a table.
 std::vector<Json> rows(const Comparison& c);

@@ -29,8 +29,8 @@ inline double rounded_up(double x) {
 /// for θ > 1/2, so it is never more than 1. It is γ_k with √k in the place of k (Higham and Mary 2019, A new
 /// approach to probabilistic rounding error analysis; trees: Hallman and Ipsen 2022, Precision-aware
 /// deterministic and probabilistic error bounds for floating point summation). It holds if the relative error
-/// δ of each addition has mean 0 whatever the earlier ones were. Where a sum stagnates each δ has the same
-/// sign: then it says nothing.
+/// δ of each addition has mean 0 whatever the earlier ones were. Of equal or structured elements the δ of a
+/// whole binade may have the same sign, and where a sum stagnates each has: then it says nothing.
 ///
 /// The proof. The error of a node's sum is the sum of ζ = δ·(what the additions below and at the node would
 /// return unrounded): differences of a martingale. Leave out each whose unrounded sum is more than (1+φ)

@@ -18,8 +18,10 @@ struct Wish {
   std::string_view input = "fp64";            ///< their format
   Promise promise = Promise::everywhere;      ///< at least this
   std::optional<double> relative_error = {};  ///< at most this times |sum|; infinity: any will do
-  std::optional<double> ulps = {};        ///< at most so many units in the last place of the sum in `input`
-  double probability = 1;                 ///< 1: the bound is rigorous; below: Variant::probable_bound
+  std::optional<double> ulps = {};  ///< at most so many units in the last place of the sum in `input`
+  /// 1: the bound is rigorous. Below: Variant::probable_bound, if roundings have mean 0; equal or structured
+  /// elements break that.
+  double probability = 1;
   std::string_view backend = {};          ///< empty: any but "reference", which is there to compare with
   double condition = 1;                   ///< Σ|x| / |Σx| is at most this; 1 where no two signs differ
   std::optional<double> magnitudes = {};  ///< Σ|x|; `length` where unknown: 1 an element, on average

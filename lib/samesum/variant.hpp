@@ -60,10 +60,11 @@ struct Variant {
 
   /// What |result - sum| exceeds with a probability of at most 1 - probability, for given elements, over the
   /// ways in which roundings fall: if each has mean 0 whatever the earlier ones were (Higham and Mary 2019;
-  /// Hallman and Ipsen 2022; bound.hpp has the proof). A sum that stagnates is where they have not: each
-  /// rounding drops the element, and the error may be as large as the sum. Never more than `bound`, and the
-  /// same for exact, for Kahan and double_word, where theory gains nothing from Σ|x| alone, and for
-  /// probability 1. Rounding elements to a narrower accumulator is bounded for certain, likewise. Throws
+  /// Hallman and Ipsen 2022; bound.hpp has the proof). Equal or structured elements break that: of
+  /// 10^6 times 0.1 in fp32 a loop is 46 times this off, at 0.99. So does a sum that stagnates: each rounding
+  /// drops the element, and the error may be as large as the sum. Never more than `bound`, and the same for
+  /// exact, for Kahan and double_word, where theory gains nothing from Σ|x| alone, and for probability 1.
+  /// Rounding elements to a narrower accumulator is bounded for certain, likewise. Throws
   /// std::invalid_argument unless 0 < probability <= 1.
   double probable_bound(const FormatInfo& input, std::size_t n, double magnitudes, Number result,
                         double probability) const;

@@ -14,13 +14,13 @@ def error(method, n, error, bound, probable):
     return {"kind": "error", "data": "normal", "seed": 1, "method": method, "input_format": "fp32", "n": n,
             "value": 1.0, "bits": "0x3f800000", "truth": 1.0, "truth_bits": "0x3f800000", "error_ulps": error / 2**-23,
             "relative_error": error, "absolute_error": error, "bound": bound, "within_bound": True, "condition": 3.0,
-            "promise": "everywhere", "probable_bound": probable}
+            "promise": "everywhere", "probable_bound": probable, "marked": None}
 
 
 def coverage(method, probability, covered=1.0, **more):
     return {"kind": "coverage", "data": "uniform", "seed": 1, "method": method, "input_format": "fp32", "n": 1024,
             "seeds": 1000, "probability": probability, "covered": covered, "beyond_bound": 0, "median_share": 0.1,
-            "stagnating": False} | more
+            "marked": None} | more
 
 
 class ProbableBounds(unittest.TestCase):
@@ -28,7 +28,7 @@ class ProbableBounds(unittest.TestCase):
         self.rows = [error("tree/plain/fp32@cpu", n, 1e-7, 8e-7, 4e-7) for n in (1024, 4096)]
         self.rows += [error("tree/kahan/fp32@cpu", n, 1e-8, 6e-8, 6e-8) for n in (1024, 4096)]
         self.rows += [coverage("tree/plain/fp32@cpu", p) for p in (0.9, 0.99)]
-        self.rows += [coverage("serial/plain/fp16@cpu", 0.99, 0.25, stagnating=True)]
+        self.rows += [coverage("serial/plain/fp16@cpu", 0.99, 0.25, marked="stagnation")]
         for r in self.rows:
             self.assertIsNone(results.problem(r, ["error", "coverage"]))
 
@@ -38,18 +38,34 @@ class ProbableBounds(unittest.TestCase):
         return "\n".join(self.s.findings)
 
     def test_says_what_is_within_and_how_far_below_the_rigorous_bound(self):
-        self.assertIn("All 4 errors are also within the bound that holds with a probability of 0.99 if roundings have "
-                      "mean 0; it is 0.5 of the rigorous one at the median of the 2 where it is less.", self.section())
+        self.assertIn("All 4 errors of random elements are also within the bound that holds with a probability of 0.99 "
+                      "if roundings have mean 0; it is 0.5 of the rigorous one at the median of the 2 where it is less.", self.section())
         self.rows[0]["probable_bound"] = self.rows[1]["probable_bound"] = 2e-7
         self.assertIn("it is 0.25 of the rigorous one", self.section())
         self.rows[1]["bound"] = None
         self.assertIn("at the median of the 1 where it is less, and is the only one for 1.", self.section())
 
     def test_names_what_is_beyond_it_and_calls_that_no_failure(self):
-        self.rows[1].update(probable_bound=5e-8, data="ones")
-        self.assertIn("3 of 4 errors are also within", self.section())
-        self.assertIn("; beyond it are sums of ones, as tree/plain/fp32@cpu on ones at n = 2¹².", self.section())
+        self.rows[1].update(probable_bound=5e-8, data="uniform")
+        self.assertIn("3 of 4 errors of random elements are also within", self.section())
+        self.assertIn("; beyond it are sums of uniform, as tree/plain/fp32@cpu on uniform at n = 2¹².", self.section())
         self.assertEqual(self.s.failures, [])
+
+    def test_what_is_marked_is_told_apart_with_how_often_the_bound_holds_there(self):
+        self.assertNotIn("Marked for", self.section())
+        self.rows[0].update(marked="structure", data="ones")
+        told = "Marked for structure (elements equal, sorted, in a pattern or made to cancel: ones)"
+        text = self.section()
+        self.assertIn("All 3 errors of random elements are also within", text)
+        self.assertIn(told, text)
+        self.assertIn("that bound promises nothing: it holds for 1 of 1 errors.", text)
+        self.rows[0]["probable_bound"] = 5e-8
+        self.assertIn("it holds for 0 of 1 errors; beyond it are sums of ones, as tree/plain/fp32@cpu on ones at n = "
+                      "2¹⁰.", self.section())
+        self.assertIn("All 3 errors of random elements are also within", self.section())
+        self.assertEqual(self.s.failures, [])
+        self.rows[1]["marked"] = "stagnation"
+        self.assertIn("Marked for stagnation (of one sign", self.section())
 
     def test_rows_of_before_are_read_without_it(self):
         self.rows = [{k: v for k, v in r.items() if k != "probable_bound"} for r in self.rows[:4]]
@@ -92,7 +108,7 @@ class ProbableBounds(unittest.TestCase):
         table = self.s.tables[-1]
         self.assertEqual(table.columns, ["data", "format", "n", "methods", "arrays", "least at 0.9", "least at 0.99",
                                          "error over bound, median"])
-        self.assertEqual([row[0] for row in table.rows], ["uniform", "uniform, stagnating"])
+        self.assertEqual([row[0] for row in table.rows], ["uniform", "uniform, marked for stagnation"])
         self.assertEqual(table.rows[1][5:], ["", "25%", "0.1"])
 
     def test_the_figure_has_a_second_bound_where_it_differs(self):

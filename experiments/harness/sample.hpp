@@ -1,0 +1,31 @@
+/// Made elements that many methods sum.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "harness/input.hpp"
+#include "harness/measure.hpp"
+
+namespace samesum::harness {
+
+/// The elements, their exact sum, and a copy on a GPU from when a method first asks for one.
+class Sample {
+ public:
+  explicit Sample(Column column) : column_{std::move(column)}, truth_{column_.values()} {}
+
+  const FormatInfo& format() const { return *column_.format; }
+  const Truth& truth() const { return truth_; }
+
+  Measurement judged(const Variant& v) {
+    if (v.move && !on_gpu_) on_gpu_ = v.place(column_.values());
+    return judge(v, column_.values(), truth_, v(v.move ? on_gpu_->values : column_.values()));
+  }
+
+ private:
+  Column column_;
+  Truth truth_;
+  std::optional<Placed> on_gpu_;
+};
+
+}  // namespace samesum::harness
