@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -11,12 +10,12 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <thread>
 
 #include "harness/commands.hpp"
 #include "harness/dataset.hpp"
 #include "harness/downstream/downstream.hpp"
 #include "harness/peers.hpp"
+#include "harness/repeat.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"
 
@@ -40,24 +39,17 @@ constexpr double forever = std::numeric_limits<double>::infinity();
 
 struct Runs {
   int most;
-  double patience;  ///< in seconds: none is begun after them, but for the first three
+  double patience;  ///< in seconds
 };
 
-/// The same again and again; on a GPU, where each sum is a copy and a launch, ten times.
+/// On a GPU, where each sum is a copy and a launch, ten times.
 template <class Run> auto repeat(const Variant& v, Runs runs, const Run& run) {
-  using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  const auto most = static_cast<std::size_t>(v.move ? std::min(runs.most, 10) : runs.most);
-  std::vector<decltype(run())> all;
-  while (all.size() < most && (all.size() < 3 || seconds() < runs.patience)) all.push_back(run());
-  return all;
+  const int most = v.move ? std::min(runs.most, 10) : runs.most;
+  return harness::repeat(static_cast<std::size_t>(most), runs.patience, [&](std::size_t) { return run(); });
 }
 
-/// More threads than cores, so that they get in each other's way.
 Sum sum_by(const Variant& v) {
-  const int threads = std::max(4, static_cast<int>(std::thread::hardware_concurrency()));
-  return [&v, threads](Values x) { return v(x, {.threads = threads}); };
+  return [&v](Values x) { return v(x, {.threads = several_threads()}); };
 }
 
 template <class T, class Of> std::size_t distinct(const std::vector<T>& all, const Of& of) {
@@ -310,18 +302,17 @@ int main(int argc, char** argv) {
       "reordered operations. Each is repeated with each method, and the different bit patterns of its whole "
       "answer are counted (100 runs of the solver, 20 of the others; fewer where --quick loses patience).\n\n"
       "solver: conjugate gradients (Hestenes and Stiefel 1952) on Poisson's equation, five-point stencil, "
-      "and "
-      "on eigenvalues 1, 1/2, … 2^-19, with which they would end after 20 iterations if nothing were rounded "
+      "and on eigenvalues 1, 1/2, … 2^-19, with which they would end after 20 iterations if nothing were "
+      "rounded "
       "(Strakos 1991); the right side is normal. The products of a dot are formed first, each rounded once, "
       "and then summed. Until the recurrence's residual is 1e-10 (fp64) or 1e-5 (fp32) of |b|; the residual "
       "in the table is |b - Ax| / |b| of the answer. training: a network of one hidden layer of softsign "
-      "units, "
-      "in fp32, foretells the Moon's distance from the eight before it (NASA JPL's ephemeris DE421; Folkner, "
+      "units, in fp32, foretells the Moon's distance from the eight before it (NASA JPL's ephemeris DE421; "
+      "Folkner, "
       "Williams and Boggs 2009), by gradient descent on all samples; each component of the gradient is a sum "
       "over the samples. recording: mean and sample variance of the same distances, by the naive formula "
       "(sum of squares minus squared sum over n) and in two passes (Chan, Golub and LeVeque 1983), against "
-      "400 "
-      "digits.\n\n"
+      "400 digits.\n\n"
       "Exit code 1 if a method that promises the same bits gave different ones.",
       {"solver", "training", "recording"},
       "  consequences --filter 'atomic/plain/*,exact'\n"

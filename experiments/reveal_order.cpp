@@ -33,43 +33,25 @@ std::vector<Question> questions(const std::vector<const Variant*>& methods, bool
   return all;
 }
 
-/// What is found out of one sum. A peer may answer differently from mask to mask, and that is a finding.
 Json found(const Question& q, std::uint64_t seed) {
   // Peers share short arrays out as their threads come; with one there is a tree to be seen.
   const BlackBox box{*q.variant, is_peer(*q.variant) ? 1 : 2};
-  const std::optional<SumTree> declared = declared_tree(*q.variant, q.n);
-  const std::optional<Masks> masks = box.seen_by();
-  Json row = {{"masks", masks ? Json(name_of(*masks)) : Json(nullptr)},
-              {"sampled", q.samples},
-              {"tree", nullptr},
-              {"height", nullptr},
-              {"matches", nullptr},
-              {"blind", masks == Masks::units ? Json(nullptr) : Json(blindness(masks))},
-              {"difference", nullptr}};
-  try {
-    if (declared) row["matches"] = false;
-    if (masks && q.samples > 0) {
-      const std::string difference = first_difference(box, *declared, *masks, q.samples, seed);
-      row["matches"] = difference.empty();
-      row["height"] = declared->height();
-      if (!difference.empty()) row["difference"] = difference;
-    } else if (masks) {
-      const SumTree tree = reveal(box, q.n, *masks);
-      row["tree"] = tree.spelled();
-      row["height"] = tree.height();
-      if (declared) row["matches"] = tree == *declared;
-    }
-  } catch (const Contradiction& contradiction) {
-    row["difference"] = contradiction.what();
-  }
-  row["asked"] = box.asked();
-  return row;
+  const Finding found = find_out(box, q.n, declared_tree(*q.variant, q.n), q.samples, seed);
+  const auto or_null = [](bool exists, const auto& value) { return exists ? Json(value()) : Json(nullptr); };
+  return {{"masks", or_null(found.masks.has_value(), [&] { return name_of(*found.masks); })},
+          {"sampled", q.samples},
+          {"tree", or_null(found.tree && q.samples == 0, [&] { return found.tree->spelled(); })},
+          {"height", or_null(found.tree.has_value(), [&] { return found.tree->height(); })},
+          {"matches", or_null(found.matches.has_value(), [&] { return *found.matches; })},
+          {"blind", or_null(!found.blind.empty(), [&] { return found.blind; })},
+          {"difference", or_null(!found.difference.empty(), [&] { return found.difference; })},
+          {"asked", box.asked()}};
 }
 
 std::string verdict(const Json& row) {
-  if (row["masks"].is_null()) return "no order";
-  if (row["matches"].is_null()) return row["difference"].is_null() ? "drawn" : "no tree";
-  return row["matches"] ? "as declared" : "NOT AS DECLARED";
+  if (!row["matches"].is_null()) return row["matches"] ? "as declared" : "NOT AS DECLARED";
+  if (!row["difference"].is_null()) return "no tree";
+  return row["masks"].is_null() ? "no order" : "drawn";
 }
 
 void ask(Study& study, const std::vector<Question>& all) {

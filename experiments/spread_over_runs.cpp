@@ -2,20 +2,20 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
 #include <optional>
 #include <random>
-#include <thread>
 #include <tuple>
 
 #include "harness/commands.hpp"
 #include "harness/dataset.hpp"
 #include "harness/launch.hpp"
+#include "harness/measure.hpp"
 #include "harness/peers.hpp"
+#include "harness/repeat.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"
 
@@ -35,9 +35,6 @@ struct Setting {
   LaunchShape shape = {};         ///< on a GPU
   std::uint64_t permutation = 0;  ///< its seed; 0: the elements as they are made
 };
-
-/// More than there are cores for, so that they get in each other's way.
-int several_threads() { return std::max(4, static_cast<int>(std::thread::hardware_concurrency())); }
 
 /// The same elements in any order and at any place in a cache line, where a variant can read them.
 class Sample {
@@ -96,9 +93,6 @@ struct Axis {
 /// Threads and launch shapes share a column: no variant has both.
 constexpr const char* columns[] = {"runs", "threads", "address", "order"};
 
-/// Those with which the library's tests look for differences.
-constexpr LaunchShape shapes[] = {{0, 0}, {1, 32}, {7, 64}, {64, 128}, {3, 256}, {5000, 32}};
-
 /// Arrival order varies where threads work side by side for long enough: the first axis needs long arrays.
 /// The others need many settings.
 const std::vector<Axis> axes{
@@ -124,8 +118,8 @@ const std::vector<Axis> axes{
      Promise::everywhere,
      {20, 22},
      {infinity, infinity},
-     [](const Variant& v) { return v.backend == "cuda" ? std::size(shapes) : 0; },
-     [](std::size_t run) { return Setting{.threads = 0, .shape = shapes[run]}; }},
+     [](const Variant& v) { return v.backend == "cuda" ? std::size(launch_shapes) : 0; },
+     [](std::size_t run) { return Setting{.threads = 0, .shape = launch_shapes[run]}; }},
     {"alignment",
      2,
      Promise::everywhere,
@@ -145,29 +139,11 @@ const std::vector<Axis> axes{
 std::size_t length(const Axis& axis, bool full) { return std::size_t{1} << axis.log2_n[full]; }
 
 std::vector<Number> answers(const Variant& v, const Axis& axis, Sample& sample, bool full) {
-  using Clock = std::chrono::steady_clock;
-  std::vector<Number> all;
-  const auto start = Clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  while (all.size() < axis.runs(v) && (all.size() < 3 || seconds() < axis.patience[full])) {
-    const Setting setting = axis.setting(all.size());
+  return repeat(axis.runs(v), axis.patience[full], [&](std::size_t run) {
+    const Setting setting = axis.setting(run);
     const Values x = sample.at(setting, v);
-    all.push_back(setting.shape.blocks > 0 ? sum_in_shape(v, x, setting.shape)
-                                           : v(x, {.threads = setting.threads}));
-  }
-  return all;
-}
-
-/// The largest |Vs| of the answers: Vs = 1 - |S / S_deterministic| (Shanmugavelu et al. 2024). The first one
-/// is the deterministic one, so that what never varies has 0. NaN where there is no quotient.
-double largest_variability(const std::vector<Number>& answers) {
-  double most = 0;
-  for (const Number& x : answers) {
-    const double vs = std::abs(1 - std::abs(x.to_double() / answers.front().to_double()));
-    if (!std::isfinite(vs)) return std::numeric_limits<double>::quiet_NaN();
-    most = std::max(most, vs);
-  }
-  return most;
+    return setting.shape.blocks > 0 ? sum_in_shape(v, x, setting.shape) : v(x, {.threads = setting.threads});
+  });
 }
 
 // --- the study -----------------------------------------------------------------------------------
@@ -269,20 +245,13 @@ std::vector<std::size_t> growing_lengths(bool full) {
 constexpr std::uint64_t growing_seeds = 3;
 std::size_t growing_runs(bool full) { return full ? 100 : 40; }
 
-/// Each permutation is made once and summed by all.
-std::map<const Variant*, double> variabilities(const Growing& g, std::size_t n, std::uint64_t seed,
-                                               std::size_t runs) {
-  Sample sample{*g.data, *g.format, n, seed};
-  std::map<const Variant*, std::vector<Number>> answers;
-  for (const bool permuted : {false, true})
-    for (std::size_t run = 1; run <= runs; ++run)
-      for (const Variant* v : g.methods)
-        if (promises_nothing(*v) != permuted)
-          answers[v].push_back((*v)(sample.at({.threads = 0, .permutation = permuted ? run : 0}, *v),
-                                    {.threads = several_threads()}));
-  std::map<const Variant*, double> largest;
-  for (const auto& [v, all] : answers) largest[v] = largest_variability(all);
-  return largest;
+/// What promises nothing sums the same elements again and again, the others a permutation after the other.
+double variability(const Variant& v, Sample& sample, std::size_t runs) {
+  std::vector<Number> answers;
+  for (std::size_t run = 1; run <= runs; ++run)
+    answers.push_back(v(sample.at({.threads = 0, .permutation = promises_nothing(v) ? 0 : run}, v),
+                        {.threads = several_threads()}));
+  return largest_variability(answers);
 }
 
 void measure_growth(Study& study, const Growing& g) {
@@ -293,7 +262,7 @@ void measure_growth(Study& study, const Growing& g) {
   std::map<const Variant*, std::map<std::size_t, double>> largest;
   for (const std::size_t n : lengths)
     for (std::uint64_t seed = study.seed(); seed < study.seed() + growing_seeds; ++seed) {
-      std::map<const Variant*, double> found;
+      std::optional<Sample> sample;
       for (const Variant* v : g.methods) {
         const std::size_t runs = growing_runs(study.full());
         const Json key = {{"kind", "growth"},
@@ -306,8 +275,8 @@ void measure_growth(Study& study, const Growing& g) {
                           {"axis", promises_nothing(*v) ? "runs" : "permutation"},
                           {"runs", runs}};
         const Json row = study.row(key, [&] {
-          if (found.empty()) found = variabilities(g, n, seed, runs);
-          return Json{{"vs_max", number_or_null(found.at(v))}};
+          if (!sample) sample.emplace(*g.data, *g.format, n, seed);
+          return Json{{"vs_max", number_or_null(variability(*v, *sample, runs))}};
         });
         if (row["vs_max"].is_number()) largest[v][n] = std::max(largest[v][n], row["vs_max"].get<double>());
       }
@@ -338,9 +307,8 @@ int main(int argc, char** argv) {
       "side by side for long enough. How far answers go apart is told in ulps and as |Vs|, Vs = 1 - "
       "|S_nondeterministic / S_deterministic| of Shanmugavelu et al. 2024.\n\n"
       "Then the largest |Vs| of plain fp32 and fp64 sums is measured for growing arrays of uniform and "
-      "normal "
-      "data, over runs for what promises nothing, else over permutations, which stand for orders of arrival; "
-      "that paper finds it to grow with the square root of n.\n\n"
+      "normal data, over runs for what promises nothing, else over permutations, which stand for orders of "
+      "arrival; that paper finds it to grow with the square root of n.\n\n"
       "Exit code 1 if a method gave a second answer where its promise forbids one.",
       {"spread", "growth"},
       "  spread_over_runs --filter 'atomic/*,*@peer'\n"

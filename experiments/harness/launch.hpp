@@ -10,6 +10,9 @@ struct LaunchShape {
   int blocks = 0, threads = 0;  ///< 0: as measured to be fast
 };
 
+/// Few and many blocks, small and large ones: those among which differences are looked for.
+inline constexpr LaunchShape launch_shapes[] = {{0, 0}, {1, 32}, {7, 64}, {64, 128}, {3, 256}, {5000, 32}};
+
 /// The sum of elements that are on the GPU already. Throws std::runtime_error where there is none.
 Number sum_in_shape(const Variant& variant, Values placed, LaunchShape shape);
 

@@ -102,6 +102,17 @@ Spread spread_of(const std::vector<Number>& answers, double ulp) {
   return {answers.size(), bits.size(), lowest, highest, bits.size() == 1 ? 0 : (highest - lowest) / ulp};
 }
 
+double largest_variability(const std::vector<Number>& answers) {
+  double most = 0;
+  for (const Number& x : answers) {
+    if (x == answers.front()) continue;
+    const double vs = std::abs(1 - std::abs(x.to_double() / answers.front().to_double()));
+    if (!std::isfinite(vs)) return std::numeric_limits<double>::quiet_NaN();
+    most = std::max(most, vs);
+  }
+  return most;
+}
+
 void sort_by_merit(std::vector<Measurement>& measurements) {
   const auto key = [](const Measurement& m) { return std::tuple{m.error.absolute, m.seconds}; };
   std::stable_sort(measurements.begin(), measurements.end(),

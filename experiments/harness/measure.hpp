@@ -48,6 +48,10 @@ struct Spread {
 };
 Spread spread_of(const std::vector<Number>& answers, double ulp);
 
+/// The largest |Vs| of the answers: Vs = 1 - |S / S_deterministic| (Shanmugavelu et al. 2024). The first one
+/// is the deterministic one, so that what never varies has 0, even zeros. NaN where there is no quotient.
+double largest_variability(const std::vector<Number>& answers);
+
 /// Best error first; among equals the fastest.
 void sort_by_merit(std::vector<Measurement>& measurements);
 

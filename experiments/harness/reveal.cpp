@@ -272,4 +272,26 @@ std::string first_difference(const BlackBox& box, const SumTree& tree, Masks mas
   return "";
 }
 
+Finding find_out(const BlackBox& box, std::size_t n, const std::optional<SumTree>& declared,
+                 std::size_t samples, std::uint64_t seed) {
+  Finding found;
+  if (declared) found.matches = false;
+  try {
+    found.masks = box.seen_by();
+    found.blind = blindness(found.masks);
+    if (!found.masks) return found;
+    if (samples > 0) {
+      found.difference = first_difference(box, *declared, *found.masks, samples, seed);
+      found.matches = found.difference.empty();
+      found.tree = declared;
+    } else {
+      found.tree = reveal(box, n, *found.masks);
+      if (declared) found.matches = *found.tree == *declared;
+    }
+  } catch (const Contradiction& contradiction) {
+    found.difference = contradiction.what();
+  }
+  return found;
+}
+
 }  // namespace samesum::harness

@@ -143,4 +143,17 @@ SumTree reveal(const BlackBox& box, std::size_t n, Masks masks);
 std::string first_difference(const BlackBox& box, const SumTree& tree, Masks masks, std::size_t samples,
                              std::uint64_t seed);
 
+/// What is found out of one sum. It may answer as no tree does, or from mask to mask differently: that is a
+/// finding too.
+struct Finding {
+  std::optional<Masks> masks = {};   ///< that it was asked with
+  std::string blind = {};            ///< why units were not enough; empty where they were
+  std::optional<SumTree> tree = {};  ///< the one revealed, or the declared one if that was sampled
+  std::optional<bool> matches = {};  ///< whether it is the declared one, if one is
+  std::string difference = {};       ///< an answer that is not that of the declared tree, or of any
+};
+/// The whole tree if `samples` is 0, else so many places of the declared one.
+Finding find_out(const BlackBox& box, std::size_t n, const std::optional<SumTree>& declared,
+                 std::size_t samples, std::uint64_t seed);
+
 }  // namespace samesum::harness

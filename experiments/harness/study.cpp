@@ -139,22 +139,40 @@ int Study::run(int argc, const char* const* argv, const std::function<void(Study
 }
 
 Json Study::row(const Json& key, const std::function<Json()>& measure) {
+  return rows({key}, [&] { return std::vector{measure()}; }).front();
+}
+
+std::vector<Json> Study::rows(const std::vector<Json>& keys,
+                              const std::function<std::vector<Json>()>& measure) {
   if (!begun_) begin();
-  progress_.show(done_++, expected_, in_words(key));
-  const std::string begins = beginning(key);
-  if (const auto old = lines_.lower_bound(begins); old != lines_.end() && old->starts_with(begins)) {
-    if (json_) put(*old + '\n');
-    return Json::parse(*old);
+  progress_.show(done_, expected_, in_words(keys.front()));
+  done_ += keys.size();
+  std::vector<Json> all;
+  std::string text;
+  if (const std::vector<std::string> old = lines_of(keys); old.size() == keys.size()) {
+    for (const std::string& line : old) {
+      text += line + '\n';
+      all.push_back(Json::parse(line));
+    }
+    if (json_) put(text);
+    return all;
+  } else {
+    drop(old);
   }
-  Json row = key;
-  row.update(measure());
-  const std::string line = json_line(row);
-  if (!line.starts_with(begins))
-    throw std::logic_error{"the row " + line + " has another key than " + begins};
-  if (const std::string why = problem(row); !why.empty())
-    throw std::logic_error{"the row " + line + " does not fit the schema: " + why};
-  write(line);
-  return row;
+  const std::vector<Json> values = measure();
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    Json row = keys[i];
+    row.update(values.at(i));
+    const std::string line = json_line(row), begins = beginning(keys[i]);
+    if (!line.starts_with(begins))
+      throw std::logic_error{"the row " + line + " has another key than " + begins};
+    if (const std::string why = problem(row); !why.empty())
+      throw std::logic_error{"the row " + line + " does not fit the schema: " + why};
+    text += line;
+    all.push_back(row);
+  }
+  write(text);
+  return all;
 }
 
 void Study::print(const std::string& line) {
@@ -182,8 +200,35 @@ void Study::begin() {
 
 void Study::continue_or_replace(const Json& header) {
   if (!continues(header)) write_file(path_, json_line(header));
+  open();
+}
+
+void Study::open() {
   file_.reset(std::fopen(path_.c_str(), "ab"));
   if (!file_) cannot_write(path_, std::strerror(errno));
+}
+
+/// Those of the file, in the order of the keys.
+std::vector<std::string> Study::lines_of(const std::vector<Json>& keys) const {
+  std::vector<std::string> found;
+  for (const Json& key : keys) {
+    const std::string begins = beginning(key);
+    if (const auto old = lines_.lower_bound(begins); old != lines_.end() && old->starts_with(begins))
+      found.push_back(*old);
+  }
+  return found;
+}
+
+/// Takes lines out of the file.
+void Study::drop(const std::vector<std::string>& lines) {
+  if (lines.empty()) return;
+  std::string kept;
+  std::ifstream in{path_, std::ios::binary};
+  for (std::string line; std::getline(in, line);)
+    if (std::ranges::count(lines, line) == 0) kept += line + '\n';
+  for (const std::string& line : lines) lines_.erase(line);
+  write_file(path_, kept);
+  open();
 }
 
 /// Whether there is a file with this header. Its rows are taken over, but for lines that are broken: it is

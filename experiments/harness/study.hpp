@@ -50,6 +50,10 @@ class Study {
   /// name the key's fields again, with the same values; the whole fits the schema of its kind.
   Json row(const Json& key, const std::function<Json()>& measure);
 
+  /// Rows that are measured in turns, and so can be compared: they are written at once, and those of a file
+  /// that has not all of them are dropped and measured again. One value a key, in their order.
+  std::vector<Json> rows(const std::vector<Json>& keys, const std::function<std::vector<Json>()>& measure);
+
   /// A line of the table, for readers; nothing where rows are printed for programs.
   void print(const std::string& line);
 
@@ -67,6 +71,9 @@ class Study {
   void begin();
   void continue_or_replace(const Json& header);
   bool continues(const Json& header);
+  void open();
+  std::vector<std::string> lines_of(const std::vector<Json>& keys) const;
+  void drop(const std::vector<std::string>& lines);
   std::string problem(const Json& row) const;
   void warn(const std::string& message) const;
   void write(const std::string& line);

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cases.hpp"
+#include "harness/launch.hpp"
 #include "samesum/backend/cuda/call.hpp"
 
 namespace samesum {
@@ -49,12 +50,12 @@ class OnGpu {
   Values values_;
 };
 
-struct LaunchShape {
-  int blocks = 0, threads = 0;
-};
+namespace harness {
 inline std::ostream& operator<<(std::ostream& out, LaunchShape s) {
   return out << s.blocks << " blocks of " << s.threads;
 }
+}  // namespace harness
+using harness::LaunchShape;
 
 /// A stream and what a call in it needs. One workspace serves all calls: each leaves it as the next wants it.
 class Caller {

@@ -127,7 +127,6 @@ TEST_P(EveryGpuVariant, HasTheSpecialValuesOfItsLiteralReadingInFullLeavesToo) {
 }
 
 TEST_P(EveryGpuVariant, HasTheSameBitsAtEveryAddressAndForEveryLaunchShape) {
-  const LaunchShape shapes[] = {{0, 0}, {1, 32}, {7, 64}, {64, 128}, {3, 256}, {5000, 32}};
   // The longest has more than one group of leaves where blocks are small, so that groups meet too.
   const std::size_t longest = (std::size_t{1} << 20) + 5000;
   const std::vector<double> all = uniform(longest, 4);
@@ -139,7 +138,7 @@ TEST_P(EveryGpuVariant, HasTheSameBitsAtEveryAddressAndForEveryLaunchShape) {
     for (std::size_t offset = 0; offset * v.format->bytes < 16; ++offset) {
       const OnGpu placed{x.values(), offset};
       if (reduced && offset > 1) break;
-      for (const LaunchShape shape : shapes) {
+      for (const LaunchShape shape : harness::launch_shapes) {
         EXPECT_EQ(caller.sum(v, placed.values(), shape), expected)
             << "n = " << n << ", offset " << offset << ", " << shape;
       }

@@ -447,6 +447,12 @@ TEST(ASpread, IsBetweenTheLowestAndTheHighestAnswer) {
   EXPECT_EQ(spread_of({Number::of(0.0), Number::of(-0.0)}, 1).ulps, 0);
   EXPECT_EQ(spread_of({Number::of(infinity), Number::of(infinity)}, infinity).ulps, 0);
   EXPECT_EQ(spread_of({Number::of(infinity), Number::of(1.0)}, 1).ulps, infinity);
+  const double vs =
+      largest_variability({Number::of(2.0), Number::of(-2.5), Number::of(2.0), Number::of(1.0)});
+  EXPECT_EQ(vs, 0.5) << "signs do not count";
+  EXPECT_EQ(largest_variability({Number::of(0.0), Number::of(0.0)}), 0) << "nothing varied";
+  EXPECT_EQ(largest_variability({Number::of(infinity), Number::of(infinity)}), 0);
+  EXPECT_TRUE(std::isnan(largest_variability({Number::of(0.0), Number::of(1.0)})));
   const Spread none = spread_of({Number::of(1.0), Number::of(std::nan("")), Number::of(2.0)}, 1);
   EXPECT_EQ(none.distinct_bits, 3u);
   EXPECT_TRUE(std::isnan(none.lowest) && std::isnan(none.highest) && std::isnan(none.ulps));

@@ -152,6 +152,41 @@ TEST_F(AResultsFile, IsContinuedWithWhatIsNotThere) {
   EXPECT_EQ(run({}, 5).measured, 0);
 }
 
+TEST_F(AResultsFile, HasRowsThatAreMeasuredInTurnsTogetherOrNotAtAll) {
+  const auto measured = [&](const char* more = "--quick") {
+    int pairs = 0;
+    Study study = study_of_squares();
+    const char* const arguments[] = {"squares", "--out", out_.c_str(), more};
+    ::testing::internal::CaptureStdout();
+    EXPECT_EQ(study.run(4, arguments,
+                        [&](Study& s) {
+                          for (const int i : {0, 2}) {
+                            const auto rows = s.rows({key_of(i), key_of(i + 1)}, [&] {
+                              ++pairs;
+                              return std::vector<Json>{{{"square", i * i}}, {{"square", (i + 1) * (i + 1)}}};
+                            });
+                            EXPECT_EQ(rows.at(1)["square"], (i + 1) * (i + 1));
+                          }
+                        }),
+              0);
+    return std::pair{pairs, ::testing::internal::GetCapturedStdout()};
+  };
+  EXPECT_EQ(measured().first, 2);
+  const std::string whole = text();
+  EXPECT_EQ(measured("--json"), (std::pair{0, whole}));
+  // A blank tells a row that is read from one that is measured.
+  std::vector<std::string> all = lines(whole);
+  ASSERT_EQ(all.size(), 5u);
+  all[1].insert(all[1].size() - 1, " ");
+  for (const int kept : {3, 4}) {
+    std::string with_blank = all[static_cast<std::size_t>(kept)];
+    with_blank.insert(with_blank.size() - 1, " ");
+    replace(all[0] + '\n' + all[1] + '\n' + all[2] + '\n' + with_blank + '\n');
+    EXPECT_EQ(measured().first, 1);
+    EXPECT_EQ(lines(text()), all) << "one pair is read, the other measured";
+  }
+}
+
 TEST_F(AResultsFile, GivesRowsThatItHasToProgramsToo) {
   run({}, 4);
   EXPECT_EQ(lines(run({"--json"}, 4).out).size(), 5u);

@@ -1,0 +1,84 @@
+/// Declared trees are found in what small instances of the kernels compute.
+///
+/// The smallest that there are: each of the 32 threads of a warp has a lane, and loads 16 bytes at a time, of
+/// one row or of two, so a row has 256 bytes at least; and of the rows, eight are loaded together. Lengths up
+/// to 64 are part of one leaf; three leaves and more take several warps of a block, or blocks that meet.
+#include "backend/cuda_support.hpp"
+#include "harness/reveal.hpp"
+#include "samesum/backend/cuda/tree.cuh"
+
+namespace samesum::harness {
+namespace {
+
+template <class Order, template <class> class A, class F> struct Instance {
+  using Shape = Order;
+  using Format = F;
+  using State = A<Scalar<F>>;
+  using Climb = gpu::Climb<State>;
+
+  static int launch(gpu::Call& call) {
+    const auto leaves_of_block = static_cast<std::size_t>(call.threads / gpu::warp);
+    const std::size_t blocks = (Shape::leaves(call.n) - 1) / leaves_of_block + 1;
+    return gpu::launch(gpu::sum_leaves<Shape, A, F, F, Climb>, blocks, call.threads, call.stream,
+                       static_cast<const F*>(call.x), call.n,
+                       Climb{static_cast<gpu::Header*>(call.workspace)->ticket.data(),
+                             static_cast<State*>(gpu::states(call.workspace))},
+                       static_cast<BitsOf<F>*>(call.out));
+  }
+};
+
+template <class I> class SmallOrderOnTheGpu : public ::testing::Test {
+ protected:
+  static constexpr std::size_t longest = 3 * I::Shape::leaf + 5;
+
+  SmallOrderOnTheGpu() {
+    variant_.backend = "cuda";
+    variant_.format = &format_info<typename I::Format>();
+    variant_.launch[variant_.format->index] = I::launch;
+  }
+
+  /// Where each block has so many threads.
+  BlackBox box(int threads) {
+    if (!room_) room_.emplace(Array{*variant_.format, std::vector<double>(longest)}.values());
+    return {*variant_.format, [this, threads](Values x) {
+              room_->fill(x);
+              return the_caller().sum(variant_, {*x.format, room_->values().data, x.size}, {0, threads});
+            }};
+  }
+
+ private:
+  Variant variant_{};
+  std::optional<OnGpu> room_;
+};
+
+using SmallOrders = ::testing::Types<
+    Instance<Tree<32, 8, InTurn>, Plain, fp64>, Instance<Tree<32, 8, ByPairs>, DoubleWord, fp64>,
+    Instance<Tree<64, 8, InTurn>, Kahan, fp32>, Instance<Tree<64, 8, ByPairs>, Plain, fp32>,
+    Instance<Tree<128, 8, InTurn>, Plain, fp16>, Instance<Tree<128, 8, ByPairs>, Kahan, bf16>>;
+TYPED_TEST_SUITE(SmallOrderOnTheGpu, SmallOrders);
+
+TYPED_TEST(SmallOrderOnTheGpu, HasItsDeclaredTreeForEveryLengthUpTo64) {
+  SAMESUM_NEEDS_GPU();
+  const BlackBox box = this->box(gpu::warp);
+  const std::optional<Masks> masks = box.seen_by();
+  ASSERT_TRUE(masks);
+  for (std::size_t n = 1; n <= 64; ++n)
+    ASSERT_EQ(reveal(box, n, *masks).spelled(), declared_tree(typename TypeParam::Shape{}, n).spelled())
+        << "n = " << n;
+}
+
+TYPED_TEST(SmallOrderOnTheGpu, HasItsDeclaredTreeAtSampledPlacesOfThreeLeavesAndMoreInBlocksOfAnySize) {
+  SAMESUM_NEEDS_GPU();
+  const SumTree declared = declared_tree(typename TypeParam::Shape{}, this->longest),
+                other = declared_tree(Tree<16, 2, InTurn>{}, this->longest);
+  for (const int warps : {1, 2, 4}) {
+    const BlackBox box = this->box(warps * gpu::warp);
+    const std::optional<Masks> masks = box.seen_by();
+    ASSERT_TRUE(masks);
+    EXPECT_EQ(first_difference(box, declared, *masks, 300, 1), "") << warps << " warps a block";
+    EXPECT_NE(first_difference(box, other, *masks, 300, 1), "") << warps << " warps a block";
+  }
+}
+
+}  // namespace
+}  // namespace samesum::harness
