@@ -1,12 +1,9 @@
 /// What do nondeterminism and low precision do to what is computed with sums?
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <iostream>
 #include <limits>
 #include <map>
 #include <optional>
@@ -65,8 +62,6 @@ template <class T, class Of> std::size_t distinct(const std::vector<T>& all, con
   for (const T& one : all) different.insert(of(one));
   return different.size();
 }
-
-std::string hexadecimal_digest(std::uint64_t bits) { return bit_string({&format_info<fp64>(), bits}); }
 
 /// What every row begins with.
 Json key_of(const std::string& kind, const Variant& v, const FormatInfo& input, std::size_t n) {
@@ -230,17 +225,6 @@ constexpr Quantity quantities[] = {{"mean", &Moments::mean},
                                    {"variance, naive", &Moments::naive_variance},
                                    {"variance, two passes", &Moments::two_pass_variance}};
 
-Column rounded_to(const FormatInfo& format, const std::vector<double>& x) {
-  Column column{&format, {}};
-  with_format(format, [&]<class F>() {
-    for (const double e : x) {
-      const auto bytes = std::bit_cast<std::array<std::byte, sizeof(F)>>(convert<F>(e));
-      column.bytes.insert(column.bytes.end(), bytes.begin(), bytes.end());
-    }
-  });
-  return column;
-}
-
 /// null where there is no finite distance.
 Json relative_error(double value, double truth) { return number_or_null(std::abs(value - truth) / truth); }
 
@@ -255,7 +239,7 @@ void describe(Study& study, Judge& judge, const std::vector<const Variant*>& met
   for (const Variant* v : methods) {
     std::vector<Moments> all;
     const auto measure = [&] {
-      if (!x || x->format != v->format) truth = true_moments(*(x = rounded_to(*v->format, distances)));
+      if (!x || x->format != v->format) truth = true_moments(*(x = column_of(*v->format, distances)));
       all = repeat(*v, runs, [&] { return moments(*x, sum_by(*v)); });
     };
     std::string line = left(v->name, name_width);
@@ -290,13 +274,13 @@ void describe(Study& study, Judge& judge, const std::vector<const Variant*>& met
 }
 
 /// The recording, or "" where it was not made. A folder that was asked for has to have it.
-std::string moon_in(const std::string& folder) {
+std::string moon_in(const std::string& folder, Study& study) {
   const std::string asked = folder.empty() ? usual_data : folder, file = asked + "/moon.npy";
   if (std::filesystem::exists(file)) return file;
-  const std::string remedy = "run experiments/run, or experiments/datasets.py " + asked + ", which makes it";
-  if (!folder.empty()) throw UsageError{"--data: " + file + " is not there; " + remedy};
-  std::cerr << "consequences: without the network and the recording: " << file << " is not there; " << remedy
-            << std::endl;
+  const std::string why =
+      file + " is not there; run experiments/run, or experiments/datasets.py " + asked + ", which makes it";
+  if (!folder.empty()) throw UsageError{"--data: " + why};
+  study.leave_out("the network and the recording", why);
   return "";
 }
 
@@ -310,18 +294,17 @@ int main(int argc, char** argv) {
       "reordered operations. Each is repeated with each method, and the different bit patterns of its whole "
       "answer are counted (100 runs of the solver, 20 of the others; fewer where --quick loses patience).\n\n"
       "solver: conjugate gradients (Hestenes and Stiefel 1952) on Poisson's equation, five-point stencil, "
-      "and "
-      "on eigenvalues 1, 1/2, … 2^-19, with which they would end after 20 iterations if nothing were rounded "
+      "and on eigenvalues 1, 1/2, … 2^-19, with which they would end after 20 iterations if nothing were "
+      "rounded "
       "(Strakos 1991); the right side is normal. The products of a dot are formed first, each rounded once, "
       "and then summed. Until the recurrence's residual is 1e-10 (fp64) or 1e-5 (fp32) of |b|; the residual "
       "in the table is |b - Ax| / |b| of the answer. training: a network of one hidden layer of softsign "
-      "units, "
-      "in fp32, foretells the Moon's distance from the eight before it (NASA JPL's ephemeris DE421; Folkner, "
+      "units, in fp32, foretells the Moon's distance from the eight before it (NASA JPL's ephemeris DE421; "
+      "Folkner, "
       "Williams and Boggs 2009), by gradient descent on all samples; each component of the gradient is a sum "
       "over the samples. recording: mean and sample variance of the same distances, by the naive formula "
       "(sum of squares minus squared sum over n) and in two passes (Chan, Golub and LeVeque 1983), against "
-      "400 "
-      "digits.\n\n"
+      "400 digits.\n\n"
       "Exit code 1 if a method that promises the same bits gave different ones.",
       {"solver", "training", "recording"},
       "  consequences --filter 'atomic/plain/*,exact'\n"
@@ -337,16 +320,13 @@ int main(int argc, char** argv) {
       .add_option("--data", folder, "Where moon.npy is (default build/study/data)")
       ->type_name("FOLDER");
   return study.run(argc, argv, [&](Study& s) {
-    const std::string file = moon_in(folder);
+    const std::string file = moon_in(folder, s);
     const auto solving = methods(s, {"fp32", "fp64"}), learning = methods(s, {"bf16", "fp32"}),
                describing = methods(s, {"fp16", "bf16", "fp32", "fp64"});
     if (describing.empty())
       throw UsageError{"--filter: '" + s.filter() + "' has no method but other libraries'"};
     if (!has_linear_algebra())
-      std::cerr
-          << "consequences: without the solver and the network: they need Eigen: install libeigen3-dev and "
-             "build again"
-          << std::endl;
+      s.leave_out("the solver and the network", "they need Eigen: install libeigen3-dev and build again");
     const bool solves = has_linear_algebra() && !solving.empty();
     const bool learns = has_linear_algebra() && !learning.empty() && !file.empty(), describes = !file.empty();
     s.expect((solves ? 2 * solving.size() : 0) + (learns ? learning.size() : 0) +
