@@ -228,8 +228,9 @@ int main(int argc, char** argv) {
     for (const Case* c : cases_matching(data))
       for (const std::string& name : c->formats) {
         const FormatInfo* input = find_format(name);
-        tasks.push_back({c, input, methods_for(*input, s.filter())});
-        s.expect(tasks.back().methods.size());
+        Task task{c, input, methods_for(*input, s.filter())};
+        s.expect(task.methods.size());
+        if (!task.methods.empty()) tasks.push_back(std::move(task));
       }
     for (const Task& t : tasks) measure(s, *t.what, *t.input, t.methods);
   });

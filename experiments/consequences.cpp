@@ -1,11 +1,8 @@
 /// What do nondeterminism and low precision do to what is computed with sums?
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 #include <filesystem>
-#include <iostream>
 #include <limits>
 #include <map>
 #include <optional>
@@ -57,8 +54,6 @@ template <class T, class Of> std::size_t distinct(const std::vector<T>& all, con
   for (const T& one : all) different.insert(of(one));
   return different.size();
 }
-
-std::string hexadecimal_digest(std::uint64_t bits) { return bit_string({&format_info<fp64>(), bits}); }
 
 /// What every row begins with.
 Json key_of(const std::string& kind, const Variant& v, const FormatInfo& input, std::size_t n) {
@@ -222,17 +217,6 @@ constexpr Quantity quantities[] = {{"mean", &Moments::mean},
                                    {"variance, naive", &Moments::naive_variance},
                                    {"variance, two passes", &Moments::two_pass_variance}};
 
-Column rounded_to(const FormatInfo& format, const std::vector<double>& x) {
-  Column column{&format, {}};
-  with_format(format, [&]<class F>() {
-    for (const double e : x) {
-      const auto bytes = std::bit_cast<std::array<std::byte, sizeof(F)>>(convert<F>(e));
-      column.bytes.insert(column.bytes.end(), bytes.begin(), bytes.end());
-    }
-  });
-  return column;
-}
-
 /// null where there is no finite distance.
 Json relative_error(double value, double truth) { return number_or_null(std::abs(value - truth) / truth); }
 
@@ -247,7 +231,7 @@ void describe(Study& study, Judge& judge, const std::vector<const Variant*>& met
   for (const Variant* v : methods) {
     std::vector<Moments> all;
     const auto measure = [&] {
-      if (!x || x->format != v->format) truth = true_moments(*(x = rounded_to(*v->format, distances)));
+      if (!x || x->format != v->format) truth = true_moments(*(x = column_of(*v->format, distances)));
       all = repeat(*v, runs, [&] { return moments(*x, sum_by(*v)); });
     };
     std::string line = left(v->name, name_width);
@@ -282,13 +266,13 @@ void describe(Study& study, Judge& judge, const std::vector<const Variant*>& met
 }
 
 /// The recording, or "" where it was not made. A folder that was asked for has to have it.
-std::string moon_in(const std::string& folder) {
+std::string moon_in(const std::string& folder, Study& study) {
   const std::string asked = folder.empty() ? usual_data : folder, file = asked + "/moon.npy";
   if (std::filesystem::exists(file)) return file;
-  const std::string remedy = "run experiments/run, or experiments/datasets.py " + asked + ", which makes it";
-  if (!folder.empty()) throw UsageError{"--data: " + file + " is not there; " + remedy};
-  std::cerr << "consequences: without the network and the recording: " << file << " is not there; " << remedy
-            << std::endl;
+  const std::string why =
+      file + " is not there; run experiments/run, or experiments/datasets.py " + asked + ", which makes it";
+  if (!folder.empty()) throw UsageError{"--data: " + why};
+  study.leave_out("the network and the recording", why);
   return "";
 }
 
@@ -328,16 +312,13 @@ int main(int argc, char** argv) {
       .add_option("--data", folder, "Where moon.npy is (default build/study/data)")
       ->type_name("FOLDER");
   return study.run(argc, argv, [&](Study& s) {
-    const std::string file = moon_in(folder);
+    const std::string file = moon_in(folder, s);
     const auto solving = methods(s, {"fp32", "fp64"}), learning = methods(s, {"bf16", "fp32"}),
                describing = methods(s, {"fp16", "bf16", "fp32", "fp64"});
     if (describing.empty())
       throw UsageError{"--filter: '" + s.filter() + "' has no method but other libraries'"};
     if (!has_linear_algebra())
-      std::cerr
-          << "consequences: without the solver and the network: they need Eigen: install libeigen3-dev and "
-             "build again"
-          << std::endl;
+      s.leave_out("the solver and the network", "they need Eigen: install libeigen3-dev and build again");
     const bool solves = has_linear_algebra() && !solving.empty();
     const bool learns = has_linear_algebra() && !learning.empty() && !file.empty(), describes = !file.empty();
     s.expect((solves ? 2 * solving.size() : 0) + (learns ? learning.size() : 0) +

@@ -1,41 +1,14 @@
 /// What does each method make of the reader's own data?
 #include <CLI/CLI.hpp>
-#include <sstream>
 
 #include "harness/commands.hpp"
 #include "harness/input.hpp"
 #include "harness/study.hpp"
-#include "harness/text.hpp"
 
 namespace {
 
 using namespace samesum;
 using namespace samesum::harness;
-
-std::string line_of(const std::string& method, const std::string& ulps, const std::string& error,
-                    const std::string& bound, const std::string& bits, const std::string& time) {
-  return "  " + left(method, 31) + right(ulps, 9) + right(error, 9) + right(bound, 9) + right(bits, 6) +
-         right(time, 8);
-}
-
-std::string number(const Json& x) { return x.is_null() ? "inf" : compact(x, 8); }
-
-/// What was measured in the data's own format. Errors are as they are in the file of results.
-void print(Study& study, const Json& row) {
-  const Json& data = row["data"];
-  study.print("\n" + printable(data["name"].get<std::string>()) + ": " + data["n"].dump() + " elements of " +
-              data["format"].get<std::string>() + ", kappa " + number(data["condition"]));
-  study.print(line_of("method", "ulps", "rel.err", "bound", "bits", "time"));
-  for (const Json& m : row["methods"]) {
-    const std::string name = m["method"];
-    if (name.find("/" + data["format"].get<std::string>() + "@") == name.npos) continue;
-    study.print(line_of(name, number(m["error_ulps"]), number(m["relative_error"]), number(m["bound"]),
-                        m["distinct_bits"].dump(), duration(m["seconds"])));
-  }
-  const Json& advice = row["recommendation"];
-  study.print(
-      wrapped("Use " + advice["method"].get<std::string>() + ": " + advice["reason"].get<std::string>()));
-}
 
 struct Settings {
   const FormatInfo* format;
@@ -43,18 +16,18 @@ struct Settings {
   MeasureOptions measure;
 };
 
-/// The data's name, length, magnitudes and condition tell rows apart: a file that changed is measured again.
+/// A digest of the elements tells rows apart: a file that changed is measured again.
 void measure_file(Study& study, const std::string& file, const Settings& settings) {
   const Column column = read_column(file, settings.format);
   const Truth truth{column.values()};
   const Json key = {{"kind", "comparison"},
-                    {"data", data_json(file, *column.format, truth)},
+                    {"data", data_json(file, column.values(), truth)},
                     {"threads", settings.measure.threads},
                     {"repeats", settings.measure.repeats}};
   const Json row = study.row(
       key, [&] { return comparison_json(compare(file, column, truth, settings.methods, settings.measure)); });
   for (const Json& failure : row["failures"]) study.fail(file + ": " + failure.get<std::string>());
-  print(study, row);
+  study.print(as_text(comparison_of(row, column.values(), truth)));
 }
 
 }  // namespace
@@ -67,8 +40,7 @@ int main(int argc, char** argv) {
       "that to warm up, and is held against the exact sum, made of integers: a bucket for each exponent, "
       "folded once. Times are medians, and different bits are counted over all runs. Bounds are rigorous "
       "(Higham 2002, Accuracy and Stability of Numerical Algorithms, section 4.2; the accumulators in "
-      "lib/samesum "
-      "have the proofs).\n\n"
+      "lib/samesum have the proofs).\n\n"
       "A file that cannot be read is told by name, the others are measured, and the exit code is 2. "
       "`samesum report DIR` makes a report of DIR/own_data.jsonl, where Python has the packages of "
       "experiments/requirements.txt.",

@@ -112,7 +112,7 @@ void add_choose(CLI::App& app, Report& report) {
       ->needs(file);
   command->add_option("--relative-error", o->relative_error, "At most so much of |sum|")->type_name("E");
   command->add_option("--ulps", o->ulps, "At most so many ulps of the input's format")->type_name("U");
-  command->add_option("--promise", o->promise, "none, run_to_run, everywhere (default), order_free")
+  command->add_option("--promise", o->promise, promise_names() + " (default " + o->promise + ")")
       ->type_name("P");
   command
       ->add_option("--probability", o->probability,

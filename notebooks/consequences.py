@@ -14,7 +14,8 @@ def section(sources):
                 "the mean and variance of that recording.", "build/release/bin/consequences --full --out build/study")
     rows = [(f"{source.machine}, {words.runs_on(r['method'])}", r) for source in sources for r in source.rows]
     if rows:
-        s.findings = list(findings(rows))
+        s.findings = list(findings(rows)) + [f"Measured {what} ({source.machine})."
+                                             for source in sources for what in source.header.get("left_out", [])]
         s.figures = [f for f in (bits_figure(rows), iterations_figure(rows)) if f.series]
         s.tables = list(tables(rows))
         s.failures = [f"{at}: {r['method']} promises {r['promise']} but gave {r['distinct_bits']} results of {task(r)}"

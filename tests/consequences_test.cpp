@@ -82,7 +82,7 @@ TEST_F(Consequences, OfArrivalOrderAreMoreThanOne) {
   if (!has_linear_algebra()) GTEST_SKIP() << "the solver needs Eigen";
   int most = 0;
   runs_ = 100;
-  for (int seed = 1; seed <= 5 && most < 2; ++seed)
+  for (int seed = 1; seed <= 40 && most < 2; ++seed)
     for (const Json& row : rows("--filter atomic/plain/fp64 --seed " + std::to_string(seed)))
       most = std::max(most, row["distinct_bits"].get<int>());
   EXPECT_GT(most, 1);
@@ -126,6 +126,16 @@ TEST_F(Consequences, WithoutTheRecordingSayHowItIsMade) {
   EXPECT_EQ(o.code, 0);
   EXPECT_THAT(lines(o.err)[0],
               AllOf(HasSubstr("build/study/data/moon.npy is not there"), HasSubstr("datasets.py")));
+  EXPECT_THAT(o.out, HasSubstr("without the network and the recording: "));
+  const Outcome recorded = run("--filter exact/fp32 --json");
+  EXPECT_THAT(Json::parse(lines(recorded.out)[0])["left_out"][0].get<std::string>(),
+              StartsWith("without the network and the recording: build/study/data/moon.npy is not there"));
+  EXPECT_EQ(schema().problem(Json::parse(lines(recorded.out)[0]), "study"), "");
+  const Outcome nothing = run("--filter exact/fp16");
+  EXPECT_EQ(nothing.code, 2);
+  EXPECT_THAT(lines(nothing.err),
+              AllOf(SizeIs(1), Each(AllOf(HasSubstr("--filter: 'exact/fp16' leaves nothing to measure"),
+                                          HasSubstr("moon.npy is not there")))));
   const Outcome asked = run("--filter exact/fp16 --data nowhere");
   EXPECT_EQ(asked.code, 2);
   EXPECT_THAT(asked.err, StartsWith("consequences: --data: nowhere/moon.npy is not there; "));

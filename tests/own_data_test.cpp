@@ -56,7 +56,28 @@ TEST_F(OwnData, IsATableIn80ColumnsWithAdvice) {
   EXPECT_THAT(o.err, IsEmpty()) << "progress is for terminals";
   for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
   EXPECT_THAT(o.out,
-              AllOf(HasSubstr("tenths.txt: 3 elements of fp64, kappa 1\n"), HasSubstr("\nUse exact/fp64")));
+              AllOf(HasSubstr("tenths.txt: 3 elements of fp64\nexact sum 0.6"), HasSubstr(" kappa 1\n"),
+                    HasSubstr("rel.err, bound: relative to the exact sum\n"), HasSubstr("\nUse exact/fp64")));
+}
+
+TEST_F(OwnData, HasTheTableOfCompareWithMethodsOfAllFormatsEvenWhereItIsRead) {
+  write(shell_.work() / "large.txt", "1e10 2e10 3.1e10\n");
+  const auto untimed = [](const std::string& table) {
+    std::vector<std::string> all = lines(table);
+    for (std::string& line : all) line.resize(std::min<std::size_t>(line.size(), 66));
+    return all;
+  };
+  const std::string methods = "'tree/plain/*@cpu,exact@cpu'";
+  std::vector<std::string> expected =
+      untimed(shell_.run(SAMESUM_TOOL " compare large.txt --methods " + methods).out);
+  const std::string command = SAMESUM_PROGRAMS "/own_data large.txt --out out --filter " + methods;
+  const std::string first = shell_.run(command).out;
+  EXPECT_EQ(shell_.run(command).out, first) << "with the times that were measured";
+  std::vector<std::string> got = untimed(first);
+  std::ranges::sort(got), std::ranges::sort(expected);  // equal errors are sorted by time
+  got.erase(got.begin());                               // the line between two files
+  EXPECT_EQ(got, expected);
+  EXPECT_THAT(first, HasSubstr("tree/plain/bf16"));
 }
 
 TEST_F(OwnData, ThatCannotBeReadIsToldByNameAndTheOthersAreMeasured) {
@@ -77,6 +98,14 @@ TEST_F(OwnData, IsMeasuredAgainOnlyWhereItChanged) {
   EXPECT_EQ(shell_.run("$O tenths.txt cancel.csv --out out").code, 0);
   EXPECT_THAT(results(), ::testing::StartsWith(first));
   EXPECT_THAT(lines(results()), SizeIs(4));
+  std::size_t rows = 4;
+  for (const char* same_magnitudes : {"0.4 0.2 0.1\n", "-0.1 -0.2 -0.4\n"}) {
+    write(shell_.work() / "tenths.txt", same_magnitudes);
+    EXPECT_EQ(shell_.run("$O tenths.txt cancel.csv --out out").code, 0);
+    EXPECT_THAT(lines(results()), SizeIs(++rows)) << same_magnitudes;
+  }
+  const Json last = Json::parse(lines(results()).back());
+  EXPECT_LT(last["methods"][0]["value"], 0);
 }
 
 TEST_F(OwnData, ThatBrokeAPromiseIsAFailure) {

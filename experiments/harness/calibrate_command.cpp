@@ -48,17 +48,6 @@ std::vector<std::vector<Cell>> all_cells(bool quick) {
   return all;
 }
 
-Json header(bool quick) {
-  return {{"kind", "study"},
-          {"schema", schema_version},
-          {"experiment", "speed_vs_length"},
-          {"question", "How fast is each sum on this machine?"},
-          {"mode", quick ? "quick" : "full"},
-          {"seed", seed},
-          {"filter", ""},
-          {"provenance", provenance()}};
-}
-
 /// The folder of the default place is made; that of a place which was asked for has to be there.
 std::string place_for(const std::string& out) {
   const std::string path = out.empty() ? calibration_file() : out;
@@ -82,7 +71,8 @@ Report calibrate_command(const CalibrateOptions& options) {
   for (const std::vector<Cell>& cells : all) expected += cells.size();
   const Progress progress;
   Report report{"", {}};
-  std::string text = json_line(header(options.quick));
+  std::string text = json_line(
+      study_json("speed_vs_length", "How fast is each sum on this machine?", !options.quick, seed, ""));
   for (const std::vector<Cell>& cells : all) {
     const Cell& longest = cells.back();
     const auto bench = (longest.threads == 0 ? gpu_bench : cpu_bench)(

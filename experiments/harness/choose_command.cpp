@@ -11,14 +11,6 @@
 namespace samesum::harness {
 namespace {
 
-Promise promise_named(const std::string& name) {
-  constexpr std::array all{Promise::none, Promise::run_to_run, Promise::everywhere, Promise::order_free};
-  const auto found = std::ranges::find(all, name, [](Promise p) { return name_of(p); });
-  if (found != all.end()) return *found;
-  throw UsageError{"--promise: there is no promise '" + name +
-                   "'; choose one of none, run_to_run, everywhere, order_free"};
-}
-
 /// What the data say of themselves. A sum of zero has no relative error.
 void measure_data(Wish& wish, const Column& column, const std::string& file) {
   const Truth truth{column.values()};

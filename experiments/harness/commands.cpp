@@ -8,11 +8,33 @@
 #include "samesum/samesum.hpp"
 
 namespace samesum::harness {
+namespace {
+
+/// From the weakest to the strongest.
+std::vector<Promise> promises() {
+  std::vector<Promise> all;
+  for (int i = 0; i <= static_cast<int>(Promise::order_free); ++i) all.push_back(static_cast<Promise>(i));
+  return all;
+}
+
+}  // namespace
 
 std::string format_names(const std::string& separator) {
   std::string all;
   for (const FormatInfo& format : formats) all.append(all.empty() ? "" : separator).append(format.name);
   return all;
+}
+
+std::string promise_names() {
+  std::string all;
+  for (const Promise promise : promises()) all.append(all.empty() ? "" : ", ").append(name_of(promise));
+  return all;
+}
+
+Promise promise_named(const std::string& name) {
+  for (const Promise promise : promises())
+    if (name_of(promise) == name) return promise;
+  throw UsageError{"--promise: there is no promise '" + name + "'; choose one of " + promise_names()};
 }
 
 const FormatInfo* format_named(const std::string& name) {

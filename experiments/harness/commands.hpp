@@ -43,6 +43,12 @@ Report compare_command(const CompareOptions& options);
 Comparison compare(const std::string& name, const Column& column, const Truth& truth,
                    const std::string& methods, MeasureOptions options);
 
+/// What a row says that comparison_json made of the same data in this build.
+Comparison comparison_of(const Json& row, Values x, const Truth& truth);
+
+/// A table of 80 columns with its legend and advice.
+std::string as_text(const Comparison& comparison);
+
 struct ReportOptions {
   std::string folder, output;
   bool alone = false;  ///< without the committed results of other machines
@@ -70,6 +76,11 @@ Report calibrate_command(const CalibrateOptions& options);
 
 /// The names of all formats.
 std::string format_names(const std::string& separator);
+
+/// The names of all promises, the weakest first.
+std::string promise_names();
+
+Promise promise_named(const std::string& name);
 
 /// nullptr for an empty name, which means the file's own format.
 const FormatInfo* format_named(const std::string& name);

@@ -1,5 +1,6 @@
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 #include "harness/commands.hpp"
 #include "harness/input.hpp"
@@ -93,9 +94,9 @@ std::string row(const Measurement& m, const Scale& scale) {
 std::string heading(const Comparison& c) {
   const Number sum = c.truth->rounded(format_info<fp64>());
   return printable(c.data) + ": " + std::to_string(c.truth->size()) + " elements of " +
-         std::string{c.format->name} + "\nexact sum " + shortest_decimal(sum) + ", sum of magnitudes " +
-         compact(c.truth->magnitudes_rounded_up(), 8) + ", kappa " + compact(c.truth->condition(), 8) +
-         "\n\n";
+         std::string{c.values.format->name} + "\nexact sum " + shortest_decimal(sum) +
+         ", sum of magnitudes " + compact(c.truth->magnitudes_rounded_up(), 8) + ", kappa " +
+         compact(c.truth->condition(), 8) + "\n\n";
 }
 
 std::string legend(const Comparison& c, const Scale& scale) {
@@ -111,14 +112,9 @@ std::string legend(const Comparison& c, const Scale& scale) {
          '\n';
 }
 
-std::string as_text(const Comparison& c) {
-  const Scale scale{*c.truth};
-  std::string text = heading(c);
-  text += row("method", "value", "ulps", scale.relative ? "rel.err" : "error", "", "bound", "bits", "time",
-              "GB/s");
-  for (const Measurement& m : c.measurements) text += row(m, scale);
-  const auto& [variant, reason] = c.recommendation;
-  return text + legend(c, scale) + wrapped("Use " + short_name(*variant) + ": " + reason) + '\n';
+/// What number_or_null made of a speed.
+double number_or_infinity(const Json& x) {
+  return x.is_null() ? std::numeric_limits<double>::infinity() : x.get<double>();
 }
 
 std::string as_asked(const CompareOptions& options, const Comparison& c) {
@@ -136,6 +132,43 @@ void check(const CompareOptions& options) {
 
 }  // namespace
 
+std::string as_text(const Comparison& c) {
+  const Scale scale{*c.truth};
+  std::string text = heading(c);
+  text += row("method", "value", "ulps", scale.relative ? "rel.err" : "error", "", "bound", "bits", "time",
+              "GB/s");
+  for (const Measurement& m : c.measurements) text += row(m, scale);
+  const auto& [variant, reason] = c.recommendation;
+  return text + legend(c, scale) + wrapped("Use " + short_name(*variant) + ": " + reason) + '\n';
+}
+
+Comparison comparison_of(const Json& row, Values x, const Truth& truth) {
+  const auto method = [&](const Json& name) {  // this build measured it, so there is one
+    return variants_matching(name, *x.format).at(0);
+  };
+  Comparison c{.data = row["data"]["name"],
+               .values = x,
+               .truth = &truth,
+               .options = {.repeats = row["repeats"], .threads = row["threads"]},
+               .transfer = {},
+               .measurements = {},
+               .recommendation = {method(row["recommendation"]["method"]), row["recommendation"]["reason"]}};
+  if (const Json& t = row["transfer"]; !t.is_null())
+    c.transfer = Transfer{t["seconds"], number_or_infinity(t["gb_per_s"])};
+  for (const Json& m : row["methods"]) {
+    const Variant& v = *method(m["method"]);
+    const std::uint64_t bits = std::stoull(m["bits"].get<std::string>(), nullptr, 16);
+    Measurement found = judge(v, x, truth, {v.format, bits});
+    found.within_bound = m["within_bound"];
+    found.distinct_bits = m["distinct_bits"];
+    found.repeats = m["repeats"];
+    found.seconds = m["seconds"];
+    found.gigabytes_per_second = number_or_infinity(m["gb_per_s"]);
+    c.measurements.push_back(found);
+  }
+  return c;
+}
+
 Comparison compare(const std::string& name, const Column& column, const Truth& truth,
                    const std::string& methods, MeasureOptions options) {
   const auto chosen = variants_matching(methods, *column.format);
@@ -145,7 +178,7 @@ Comparison compare(const std::string& name, const Column& column, const Truth& t
   OnGpu on_gpu{column.values()};
   std::vector<Measurement> measurements = measure_all(chosen, on_gpu, truth, options);
   const Recommendation recommendation = recommend(measurements, *column.format, truth);
-  return {name, column.format, &truth, options, on_gpu.transfer(), std::move(measurements), recommendation};
+  return {name, column.values(), &truth, options, on_gpu.transfer(), std::move(measurements), recommendation};
 }
 
 Report compare_command(const CompareOptions& options) {

@@ -133,14 +133,6 @@ void alternating(X x, const FormatInfo& format, std::uint64_t seed) {
   for (std::size_t i = 0; i < x.size(); i += 2) x[i] = -x[i];
 }
 
-/// sin(πt/2) for 0 <= t <= 1, by its Taylor series: some units in the last place are of no importance here.
-double sine_of_quarter(double t) {
-  const double z = t * 0x1.921fb54442d18p+0, square = z * z;
-  double sum = 1;
-  for (int k = 23; k > 1; k -= 2) sum = 1 - sum * square / (k * (k - 1));
-  return z * sum;
-}
-
 /// Element n - i is minus element i, so the sum is 0.
 void sine(X x, const FormatInfo&, std::uint64_t) {
   const std::size_t n = x.size();
@@ -265,6 +257,13 @@ void shuffle(X x, Random& random) {
 }
 
 }  // namespace
+
+double sine_of_quarter(double t) {
+  const double z = t * 0x1.921fb54442d18p+0, square = z * z;
+  double sum = 1;
+  for (int k = 23; k > 1; k -= 2) sum = 1 - sum * square / (k * (k - 1));
+  return z * sum;
+}
 
 void generate_sum(X x, const FormatInfo& format, double condition, std::uint64_t seed) {
   Random random{seed};

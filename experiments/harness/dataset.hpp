@@ -65,6 +65,9 @@ void generate_sum(std::span<double> x, const FormatInfo& format, double conditio
 void generate_sum_of_any_condition(std::span<double> x, const FormatInfo& format, double condition,
                                    std::uint64_t seed);
 
+/// sin(πt/2) for 0 <= t <= 1, by its Taylor series, within some units in the last place.
+double sine_of_quarter(double t);
+
 /// n elements of a format, each rounded once to it.
 Column column_of(const FormatInfo& format, std::span<const double> x);
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "harness/build.hpp"
 #include "harness/commands.hpp"
@@ -35,6 +36,9 @@ bool succeeds(std::vector<std::string> command) {
 }  // namespace
 
 void report_command(const ReportOptions& options) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(options.folder, ignored))
+    throw UsageError{options.folder + ": is no folder; give one with results.jsonl or EXPERIMENT.jsonl"};
   const char* elsewhere = std::getenv("SAMESUM_SOURCE");
   const std::string source = elsewhere ? elsewhere : build().source;
   const std::string program = source + "/notebooks/report.py";

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "harness/build.hpp"
+#include "harness/digest.hpp"
 #include "harness/peers.hpp"
 #include "harness/speed.hpp"
 #include "harness/text.hpp"
@@ -151,7 +152,16 @@ Json provenance() {
           {"date", now()}};
 }
 
+Json study_json(const std::string& experiment, const std::string& question, bool full, std::uint64_t seed,
+                const std::string& filter) {
+  return {{"kind", "study"},      {"schema", schema_version},        {"experiment", experiment},
+          {"question", question}, {"mode", full ? "full" : "quick"}, {"seed", seed},
+          {"filter", filter},     {"provenance", provenance()}};
+}
+
 Json number_or_null(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
+
+std::string hexadecimal_digest(std::uint64_t digest) { return bit_string({&format_info<fp64>(), digest}); }
 
 Json result_json(const Measurement& m, const FormatInfo& input, const Truth& truth) {
   return {{"method", m.variant->name},
@@ -180,7 +190,7 @@ std::optional<std::string> accusation(const Variant& v, const Json& result) {
 std::vector<Json> rows(const Comparison& c) {
   std::vector<Json> rows;
   for (const Measurement& m : c.measurements) {
-    Json row = result_json(m, *c.format, *c.truth);
+    Json row = result_json(m, *c.values.format, *c.truth);
     row["repeats"] = m.repeats;
     row["distinct_bits"] = m.distinct_bits;
     row["seconds"] = m.seconds;
@@ -190,9 +200,11 @@ std::vector<Json> rows(const Comparison& c) {
   return rows;
 }
 
-Json data_json(const std::string& name, const FormatInfo& format, const Truth& truth) {
+Json data_json(const std::string& name, Values x, const Truth& truth) {
+  const std::span bytes{static_cast<const std::byte*>(x.data), x.size * x.format->bytes};
   return {{"name", name},
-          {"format", format.name},
+          {"format", x.format->name},
+          {"digest", hexadecimal_digest(digest(bytes))},
           {"n", truth.size()},
           {"nans", truth.nans()},
           {"infinities", truth.infinities()},
@@ -206,15 +218,11 @@ Json comparison_json(const Comparison& c) {
   const Json transfer = !c.transfer ? Json(nullptr)
                                     : Json{{"seconds", c.transfer->seconds},
                                            {"gb_per_s", number_or_null(c.transfer->gigabytes_per_second)}};
-  return {{"kind", "comparison"},
-          {"provenance", provenance()},
-          {"data", data_json(c.data, *c.format, *c.truth)},
-          {"threads", c.options.threads},
-          {"repeats", c.options.repeats},
-          {"transfer", transfer},
-          {"methods", rows(c)},
-          {"failures", c.failures()},
-          {"recommendation", recommendation}};
+  return {{"kind", "comparison"},         {"schema", schema_version},
+          {"provenance", provenance()},   {"data", data_json(c.data, c.values, *c.truth)},
+          {"threads", c.options.threads}, {"repeats", c.options.repeats},
+          {"transfer", transfer},         {"methods", rows(c)},
+          {"failures", c.failures()},     {"recommendation", recommendation}};
 }
 
 std::string json_line(const Json& object) {

@@ -14,7 +14,7 @@ namespace samesum::harness {
 
 using Json = nlohmann::ordered_json;  ///< keeps the order in which keys are set
 
-/// Of files that begin with a study. 1 had an object a file.
+/// Of a study, which begins a file, and of comparisons. 1 had an object a file.
 inline constexpr int schema_version = 2;
 
 /// Output that cannot be written: what() is one line that names the file.
@@ -30,7 +30,7 @@ struct Transfer {
 /// Everything that `samesum compare` found on one data set.
 struct Comparison {
   std::string data;  ///< its name
-  const FormatInfo* format;
+  Values values;
   const Truth* truth;
   MeasureOptions options;
   std::optional<Transfer> transfer;       ///< where a GPU took part
@@ -44,8 +44,15 @@ struct Comparison {
 /// What the numbers were measured on and with.
 Json provenance();
 
+/// The first line of an experiment's file.
+Json study_json(const std::string& experiment, const std::string& question, bool full, std::uint64_t seed,
+                const std::string& filter);
+
 /// JSON has neither infinities nor NaN.
 Json number_or_null(double x);
+
+/// All bits, as a row has them.
+std::string hexadecimal_digest(std::uint64_t digest);
 
 /// One result, without what only repeated and timed runs can tell: the object of `samesum sum --json`.
 Json result_json(const Measurement& m, const FormatInfo& input, const Truth& truth);
@@ -56,8 +63,8 @@ std::optional<std::string> accusation(const Variant& v, const Json& result);
 /// The measurements as objects without objects in them: the rows of a table.
 std::vector<Json> rows(const Comparison& c);
 
-/// What is known of data before they are summed.
-Json data_json(const std::string& name, const FormatInfo& format, const Truth& truth);
+/// What is known of data before they are summed. Other elements have another digest, in another order too.
+Json data_json(const std::string& name, Values x, const Truth& truth);
 
 /// Everything about one data set with its origin. As a line it is one of a results file.
 Json comparison_json(const Comparison& c);

@@ -38,6 +38,13 @@ std::string beginning(const Json& key) {
   return text + ',';
 }
 
+/// The name, or NAME.2, NAME.3 … where such files are: nothing is overwritten.
+std::string free_name(const std::string& name) {
+  std::string free = name;
+  for (int i = 2; fs::exists(fs::symlink_status(free)); ++i) free = name + '.' + std::to_string(i);
+  return free;
+}
+
 /// The key's values in words, for the progress.
 std::string in_words(const Json& key) {
   std::string words;
@@ -125,6 +132,8 @@ int Study::run(int argc, const char* const* argv, const std::function<void(Study
       check_writable(path_);
     }
     experiment(*this);
+    if (expected_ + done_ == 0) return refuse(nothing_to_measure());
+    for (const std::string& what : left_out_) print(wrapped(what));
   } catch (const CLI::ParseError& e) {
     std::ostringstream out, err;
     if (app_->exit(e, out, err) != success) return refuse(std::string{e.what()} + " (see --help)");
@@ -189,11 +198,22 @@ void Study::pass_over(const std::string& why) {
   warn(why);
 }
 
+void Study::leave_out(const std::string& part, const std::string& why) {
+  left_out_.push_back("without " + part + ": " + why);
+}
+
+std::string Study::nothing_to_measure() const {
+  std::string text = filter_.empty() ? "there is nothing to measure"
+                                     : "--filter: '" + filter_ + "' leaves nothing to measure";
+  for (const std::string& what : left_out_) text += "; " + what;
+  return text;
+}
+
 void Study::begin() {
   begun_ = true;
-  const Json header = {{"kind", "study"},       {"schema", schema_version},         {"experiment", name_},
-                       {"question", question_}, {"mode", full_ ? "full" : "quick"}, {"seed", seed_},
-                       {"filter", filter_},     {"provenance", provenance()}};
+  Json header = study_json(name_, question_, full_, seed_, filter_);
+  if (!left_out_.empty()) header["left_out"] = left_out_;
+  for (const std::string& what : left_out_) warn(what);
   if (json_) put(json_line(header));
   if (!path_.empty()) continue_or_replace(header);
 }
@@ -239,9 +259,10 @@ bool Study::continues(const Json& header) {
   std::string line;
   std::getline(in, line);
   if (const Json old = parse_object(line); without_date(old) != without_date(header)) {
-    fs::rename(path_, path_ + ".old");
+    const std::string aside = free_name(path_ + ".old");
+    fs::rename(path_, aside);
     warn(path_ + (old.is_null() ? ":1: is no JSON object" : ": of other settings, another machine or build") +
-         ": moved to " + path_ + ".old");
+         ": moved to " + aside);
     return false;
   }
   bool whole = !in.eof();

@@ -42,7 +42,7 @@ class Study {
   std::uint64_t seed() const { return seed_; }
   const std::string& filter() const { return filter_; }
 
-  /// So many rows are to come.
+  /// So many rows are to come; where there are none at all, that is wrong usage.
   void expect(std::size_t rows) { expected_ += rows; }
 
   /// The row that begins with these fields: from the file if it is there, else measured now, and written at
@@ -63,11 +63,16 @@ class Study {
   /// Input is not what it should be: the others go on, and the exit code will be 2.
   void pass_over(const std::string& why);
 
+  /// A part that cannot be measured here: said on standard error, in the header and below the table. To be
+  /// called before the first row.
+  void leave_out(const std::string& part, const std::string& why);
+
  private:
   struct FileCloser {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
 
+  std::string nothing_to_measure() const;
   void begin();
   void continue_or_replace(const Json& header);
   bool continues(const Json& header);
@@ -87,6 +92,7 @@ class Study {
   bool quick_ = false, full_ = false, json_ = false;
   std::uint64_t seed_ = 1;
   std::string filter_, folder_;
+  std::vector<std::string> left_out_;
 
   bool begun_ = false, failed_ = false, passed_over_ = false;
   std::size_t done_ = 0, expected_ = 0;

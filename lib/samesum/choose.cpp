@@ -47,6 +47,8 @@ void check_backend(std::string_view backend) {
   refuse("backend", "is " + quoted(backend) + "; it must be one of " + names + ", or empty for any");
 }
 
+double magnitudes_of(const Wish& wish) { return wish.magnitudes.value_or(static_cast<double>(wish.length)); }
+
 void check(const Wish& wish) {
   if (wish.length == 0) refuse("length", "is 0, and the empty sum is +0; it must be 1 or more");
   if (!find_format(wish.input)) {
@@ -62,6 +64,15 @@ void check(const Wish& wish) {
     refuse("condition", "is " + three_digits(wish.condition) + "; it must be 1 or more, and finite");
   if (wish.magnitudes && !(*wish.magnitudes > 0 && std::isfinite(*wish.magnitudes)))
     refuse("magnitudes", "is " + three_digits(*wish.magnitudes) + "; it must be above 0, and finite");
+  const FormatInfo& input = *find_format(wish.input);
+  const double magnitudes = magnitudes_of(wish);
+  if (magnitudes > rounded_up(static_cast<double>(wish.length) * input.max_finite))
+    refuse("magnitudes", "is " + three_digits(magnitudes) + ", and " + std::to_string(wish.length) +
+                             " elements of " + std::string{input.name} + " have at most " +
+                             three_digits(static_cast<double>(wish.length) * input.max_finite));
+  if (magnitudes / wish.condition == 0)
+    refuse("condition", "is " + three_digits(wish.condition) + ", and with magnitudes of " +
+                            three_digits(magnitudes) + " the sum might be 0, which has no relative error");
 }
 
 // --- bounds relative to the sum ------------------------------------------------------------------
@@ -101,7 +112,7 @@ double bound_at(const Variant& v, const FormatInfo& input, const Wish& wish, dou
 
 RelativeBound relative_bound(const Variant& v, const Wish& wish) {
   const FormatInfo& input = *find_format(wish.input);
-  const double magnitudes = wish.magnitudes.value_or(static_cast<double>(wish.length));
+  const double magnitudes = magnitudes_of(wish);
   const double sum = magnitudes / wish.condition;  // within 2^-53, for which rounded_up has room
   if (!v.accumulator_bound) return bound_of_exact(v, input, magnitudes, sum);
   // Data that are better conditioned have a larger sum, which may overflow; else their bound is less.

@@ -125,6 +125,15 @@ TEST(AStudy, ExplainsItselfIn80Columns) {
   for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
 }
 
+TEST(AStudy, ThatHasNothingToMeasureIsWrongUsage) {
+  const Folder folder;
+  const std::string out = folder / "out";
+  const Outcome o = squares({"--filter", "circles", "--out", out.c_str()}, 0);
+  EXPECT_EQ(o.code, 2);
+  EXPECT_EQ(o.err, "squares: --filter: 'circles' leaves nothing to measure\n");
+  EXPECT_FALSE(std::filesystem::exists(folder / "out/squares.jsonl"));
+}
+
 // --- the file of results -------------------------------------------------------------------------
 
 class AResultsFile : public ::testing::Test {
@@ -303,6 +312,17 @@ TEST_F(AResultsFile, WithAnotherHeaderIsMovedAsideAndThatIsSaid) {
   }
 }
 
+TEST_F(AResultsFile, ThatWasMovedAsideIsNeverOverwritten) {
+  run({"--seed", "1"});
+  const std::string first = text();
+  run({"--seed", "2"});
+  const std::string second = text();
+  EXPECT_THAT(run({"--seed", "3"}).err, HasSubstr("moved to " + file_ + ".old.2\n"));
+  EXPECT_THAT(run({"--seed", "4"}).err, HasSubstr("moved to " + file_ + ".old.3\n"));
+  EXPECT_EQ(read(file_ + ".old"), first);
+  EXPECT_EQ(read(file_ + ".old.2"), second);
+}
+
 TEST_F(AResultsFile, OfAnotherCommitIsMovedAsideAndOfAnotherDayContinued) {
   run();
   Json header = Json::parse(lines(text())[0]);
@@ -324,7 +344,7 @@ TEST_F(AResultsFile, ThatIsSomethingElseIsReplaced) {
     replace(other);
     const Outcome o = run();
     EXPECT_EQ(o.measured, 4) << other;
-    EXPECT_THAT(o.err, HasSubstr(".old\n")) << other;
+    EXPECT_THAT(o.err, HasSubstr(": moved to " + file_ + ".old")) << other;
   }
 }
 
@@ -379,7 +399,7 @@ TEST(AStudy, RefusesWrongUsageInOneLine) {
 
 TEST(AStudy, ExitsWith1WhereSomethingWasBrokenAndSaysWhat) {
   std::string err;
-  EXPECT_EQ(code_of([](Study& s) { s.fail("2 * 2 = 5"), s.fail("3 * 3 = 8"); }, err), 1);
+  EXPECT_EQ(code_of([](Study& s) { s.expect(1), s.fail("2 * 2 = 5"), s.fail("3 * 3 = 8"); }, err), 1);
   EXPECT_THAT(lines(err),
               ElementsAre("squares: check failed: 2 * 2 = 5", "squares: check failed: 3 * 3 = 8"));
 }

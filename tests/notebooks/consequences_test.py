@@ -35,12 +35,12 @@ def rows():
 
 
 class Said(unittest.TestCase):
-    def section(self, alter=lambda r: None):
+    def section(self, alter=lambda r: None, **more):
         some = list(rows())
         for r in some:
             alter(r)
             self.assertIsNone(results.problem(r, [r["kind"]]))
-        header = {"mode": "quick", "seed": 1, "filter": ""}
+        header = {"mode": "quick", "seed": 1, "filter": ""} | more
         return consequences.section([results.Source(results.HERE, "consequences", pathlib.Path("x"), header, some)])
 
     def assert_says(self, sentence, alter):
@@ -54,6 +54,11 @@ class Said(unittest.TestCase):
             if r["kind"] == kind and r["method"] == method and same_quantity:
                 r.update(new)
         return alter
+
+    def test_what_was_left_out(self):
+        findings = self.section(left_out=["without the network: it needs Eigen"]).findings
+        self.assertEqual(findings, self.section().findings
+                         + ["Measured without the network: it needs Eigen (this machine)."])
 
     def test_nothing_where_nothing_was_measured(self):
         section = consequences.section([])

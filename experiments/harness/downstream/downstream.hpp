@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/digest.hpp"
 #include "harness/input.hpp"
 #include "samesum/variant.hpp"
 
@@ -16,9 +17,6 @@ namespace samesum::harness {
 
 /// A sum as a part of something greater.
 using Sum = std::function<Number(Values)>;
-
-/// A digest of all bits: FNV-1a (Fowler, Noll, Vo).
-std::uint64_t digest(std::span<const std::byte> bytes);
 
 /// Whether the solver and the training were compiled: they need Eigen.
 bool has_linear_algebra();

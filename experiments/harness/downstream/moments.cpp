@@ -36,12 +36,6 @@ Column map(const Column& x, const std::function<double(double)>& f) {
 
 }  // namespace
 
-std::uint64_t digest(std::span<const std::byte> bytes) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const std::byte b : bytes) hash = (hash ^ std::to_integer<std::uint64_t>(b)) * 0x100000001b3;
-  return hash;
-}
-
 std::vector<double> moon_distances(const std::string& path, int per_row) {
   const Column file = read_column(path, &format_info<fp64>());
   if (file.size() == 0 || file.size() % row != 0)

@@ -1,6 +1,6 @@
 #include <cmath>
-#include <numbers>
 
+#include "harness/dataset.hpp"
 #include "harness/downstream/downstream.hpp"
 
 namespace samesum::harness {
@@ -8,7 +8,10 @@ namespace samesum::harness {
 /// The eigenvalues are 4 - 2 cos(a) - 2 cos(b), a and b multiples of pi / (width + 1) and pi / (height + 1);
 /// the greatest is 8 minus the least.
 System poisson(int width, int height) {
-  const auto least_of = [](int points) { return 2 - 2 * std::cos(std::numbers::pi / (points + 1)); };
+  const auto least_of = [](int points) {  // 2 - 2 cos(a) = (2 sin(a / 2))^2
+    const double s = 2 * sine_of_quarter(1.0 / (points + 1));
+    return s * s;
+  };
   const double least = least_of(width) + least_of(height);
   const int n = width * height;
   System s{"poisson", n, (8 - least) / least, {}, std::vector<double>(static_cast<std::size_t>(n), 4)};
