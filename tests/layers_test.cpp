@@ -37,7 +37,7 @@ const std::vector<std::pair<std::string, int>> floors = {
     {"lib/samesum/samesum.hpp", 10},
     {"lib/samesum/registry.cpp", 12},
     {"lib/samesum/state.cpp", 12},
-    {"experiments/samesum_build.hpp", 0},  // generated: version, compiler, commit
+    {"experiments/samesum_build.hpp", 0},           // generated: version, compiler, commit
     {"experiments/samesum_results_schema.hpp", 0},  // generated: what results look like
     {"experiments/harness/", 13},
     {"experiments/", 14},
