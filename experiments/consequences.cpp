@@ -32,6 +32,9 @@ std::vector<const Variant*> methods(const Study& study, const std::set<std::stri
   return all;
 }
 
+/// NaN has no place in an order, and is worse than any number.
+double never_nan(double x) { return std::isnan(x) ? std::numeric_limits<double>::infinity() : x; }
+
 constexpr double forever = std::numeric_limits<double>::infinity();
 
 struct Runs {
@@ -129,7 +132,8 @@ void solve(Study& study, Judge& judge, const std::vector<const Variant*>& method
                                      tolerance(format));
       const auto all = repeat(*v, runs, [&] { return solver(sum_by(*v)); });
       const auto [fewest, most] = std::ranges::minmax(all, {}, &Solution::iterations);
-      const auto [best, worst] = std::ranges::minmax(all, {}, &Solution::residual);
+      const auto [best, worst] =
+          std::ranges::minmax(all, {}, [](const Solution& s) { return never_nan(s.residual); });
       const std::size_t answers = distinct(all, [](const Solution& s) { return s.bits; });
       return {{"condition", system.condition},
               {"tolerance", tolerance(format)},
@@ -188,7 +192,8 @@ void learn(Study& study, Judge& judge, const std::vector<const Variant*>& method
     const Json row = study.row(key, [&]() -> Json {
       const auto all = repeat(*v, runs, [&] { return train(series, lesson, sum_by(*v)); });
       const auto bits = [](const Trained& t) { return digest(std::as_bytes(std::span{t.weights})); };
-      const auto [best, worst] = std::ranges::minmax(all, {}, &Trained::loss);
+      const auto [best, worst] =
+          std::ranges::minmax(all, {}, [](const Trained& t) { return never_nan(t.loss); });
       const std::size_t answers = distinct(all, bits);
       return {{"weights", lesson.weights()},
               {"runs", all.size()},
@@ -241,14 +246,10 @@ void describe(Study& study, Judge& judge, const std::vector<const Variant*>& met
       const Json row = study.row(key, [&]() -> Json {
         if (all.empty()) measure();
         const std::size_t answers = distinct(all, [&](const Moments& m) { return to_bits(m.*q.of); });
-        const double worst = std::ranges::max(all, {},
-                                              [&](const Moments& m) {
-                                                const double distance = std::abs(m.*q.of - truth.*q.of);
-                                                return std::isnan(distance)
-                                                           ? std::numeric_limits<double>::infinity()
-                                                           : distance;
-                                              }).*
-                             q.of;
+        const double worst =
+            std::ranges::max(all, {},
+                             [&](const Moments& m) { return never_nan(std::abs(m.*q.of - truth.*q.of)); }).*
+            q.of;
         return {{"runs", all.size()},
                 {"distinct_bits", answers},
                 {"bits", hexadecimal_digest(to_bits(all[0].*q.of))},
@@ -323,6 +324,11 @@ int main(int argc, char** argv) {
     const bool learns = has_linear_algebra() && !learning.empty() && !file.empty(), describes = !file.empty();
     s.expect((solves ? 2 * solving.size() : 0) + (learns ? learning.size() : 0) +
              (describes ? std::size(quantities) * describing.size() : 0));
+    s.depend_on("runs", most);
+    if (!file.empty()) {
+      const std::vector<double> recording = moon_distances(file, 1);
+      s.depend_on("recording", hexadecimal_digest(digest(std::as_bytes(std::span{recording}))));
+    }
     Judge judge{s};
     const auto runs = [&](int usual, double patience) {
       return Runs{std::min(most, usual), s.full() ? forever : patience};

@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
       "the exact sum to a smaller number (Ogita, Rump and Oishi 2005, algorithm 6.1, in terms of sums), "
       "all shuffled. The condition that the data have is measured, and is within a factor of 3. The "
       "truth is exact, and digits are -log10 of the relative error.\n\n"
-      "A sum has no right digit when its first-order bound, about u times the condition for plain sums "
+      "A sum may have no right digit where its first-order bound, about u times the condition for plain sums "
       "and u^2 times it for compensated ones, exceeds 1 (Higham, Accuracy and Stability of Numerical "
       "Algorithms, 2002, section 4.2). Where the last digit is lost: the first power of ten from which on "
       "none has one. Exit code 1 if an error exceeds its bound, an exact sum is not correctly rounded, or "

@@ -24,8 +24,9 @@ void measure_file(Study& study, const std::string& file, const Settings& setting
                     {"data", data_json(file, column.values(), truth)},
                     {"threads", settings.measure.threads},
                     {"repeats", settings.measure.repeats}};
-  const Json row = study.row(
-      key, [&] { return comparison_json(compare(file, column, truth, settings.methods, settings.measure)); });
+  const Json row = study.row(key, [&] {
+    return comparison_json(compare(file, column, truth, settings.methods, settings.measure, "--filter"));
+  });
   for (const Json& failure : row["failures"]) study.fail(file + ": " + failure.get<std::string>());
   study.print(as_text(comparison_of(row, column.values(), truth)));
 }

@@ -7,6 +7,7 @@
 #include "harness/commands.hpp"
 #include "harness/dataset.hpp"
 #include "harness/peers.hpp"
+#include "harness/sample.hpp"
 #include "harness/speed.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"
@@ -64,24 +65,6 @@ std::vector<Cell> cells(const std::string& filter, int longest, bool full) {
 
 // --- errors ----------------------------------------------------------------------------------------
 
-/// Elements, their exact sum, and what a method makes of them.
-class Sample {
- public:
-  Sample(const Dataset& data, const FormatInfo& format, std::size_t n, std::uint64_t seed)
-      : column_{data.make(format, n, seed)}, truth_{column_.values()} {}
-
-  Error error_of(const Variant& v, int threads) {
-    if (v.move && !on_gpu_) on_gpu_ = v.place(column_.values());
-    return truth_.error_of(v(v.move ? on_gpu_->values : column_.values(), {.threads = threads}));
-  }
-  double condition() const { return truth_.condition(); }
-
- private:
-  Column column_;
-  Truth truth_;
-  std::optional<Placed> on_gpu_;
-};
-
 const Dataset& hard_data(const FormatInfo& format) {
   const Dataset& hard = *datasets_matching("kappa 1e8").front();
   return hard.fits(format) ? hard : *datasets_matching("kappa 1e4").front();
@@ -103,7 +86,7 @@ class Samples {
   Sample& made(Slot& slot, const Dataset& data, const Cell& cell) {
     if (const std::pair wanted{cell.input, cell.n}; !slot.sample || slot.of != wanted) {
       slot.sample.reset();  // its memory may be needed
-      slot.sample.emplace(data, *cell.input, cell.n, seed_);
+      slot.sample.emplace(data.make(*cell.input, cell.n, seed_));
       slot.of = wanted;
     }
     return *slot.sample;
@@ -155,8 +138,9 @@ void measure(Study& study, const Cell& cell, Samples& samples) {
     std::vector<Json> values;
     for (const Variant* v : cell.methods) {
       const Speed& speed = *std::ranges::find(speeds, v->name, &Speed::method);
-      const Error error = samples.normal(cell).error_of(*v, cell.threads),
-                  hard = samples.hard(cell).error_of(*v, cell.threads);
+      const Options options{.threads = cell.threads};
+      const Error error = samples.normal(cell).judged(*v, options).error,
+                  hard = samples.hard(cell).judged(*v, options).error;
       values.push_back({{"seconds", speed.seconds},
                         {"low", speed.low},
                         {"high", speed.high},
@@ -165,7 +149,7 @@ void measure(Study& study, const Cell& cell, Samples& samples) {
                         {"error_ulps", number_or_null(error.ulps)},
                         {"relative_error", number_or_null(error.relative)},
                         {"hard_data", hard_data(*cell.input).name},
-                        {"hard_condition", number_or_null(samples.hard(cell).condition())},
+                        {"hard_condition", number_or_null(samples.hard(cell).truth().condition())},
                         {"hard_error_ulps", number_or_null(hard.ulps)},
                         {"hard_relative", number_or_null(hard.relative)}});
     }

@@ -103,7 +103,7 @@ void add_choose(CLI::App& app, Report& report) {
   const auto without_file = [=](CLI::Option* option, const char* type) {
     option->type_name(type)->excludes(file);
   };
-  without_file(command->add_option("--length", o->length, "Elements"), "N");
+  without_file(command->add_option("--length", o->length, "Elements")->check(is_whole_number, ""), "N");
   without_file(command->add_option("--input", o->input, format_names(" ") + " (default fp64)"), "F");
   without_file(command->add_option("--condition", o->condition, "Sum of |x| over |sum| (default 1)"), "K");
   without_file(command->add_option("--magnitudes", o->magnitudes, "Sum of |x| (default N)"), "M");
@@ -112,7 +112,7 @@ void add_choose(CLI::App& app, Report& report) {
       ->needs(file);
   command->add_option("--relative-error", o->relative_error, "At most so much of |sum|")->type_name("E");
   command->add_option("--ulps", o->ulps, "At most so many ulps of the input's format")->type_name("U");
-  command->add_option("--promise", o->promise, promise_names() + " (default " + o->promise + ")")
+  command->add_option("--promise", o->promise, promise_names() + "\n(default " + o->promise + ")")
       ->type_name("P");
   command
       ->add_option("--probability", o->probability,
@@ -120,7 +120,8 @@ void add_choose(CLI::App& app, Report& report) {
                    "roundings have mean 0; equal or structured\n"
                    "elements break that")
       ->type_name("Q");
-  command->add_option("--backend", o->backend, "cpu, cuda, reference (default cpu or cuda)")->type_name("B");
+  command->add_option("--backend", o->backend, backend_names() + " (default: all but reference)")
+      ->type_name("B");
   command->add_option("--costs", o->costs, "Of calibrate, or 'shipped' (default: see below)")
       ->type_name("FILE");
   command->add_flag("--json", o->json, "Print one JSON object");

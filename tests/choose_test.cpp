@@ -77,13 +77,13 @@ std::optional<double> literal_cost(const Variant& v, const Wish& w, std::span<co
 
 /// Filter, then sort by cost; nullptr where none is left.
 const Variant* literal_choice(const Wish& w, std::span<const Cost> costs) {
-  std::multimap<std::pair<bool, double>, const Variant*> fit;
+  std::multimap<std::tuple<bool, double, bool, int, std::uint64_t>, const Variant*> fit;
   for (const Variant& v : variants()) {
     if (v.promise < w.promise || (w.backend.empty() ? v.backend == "reference" : v.backend != w.backend))
       continue;
     if (!literally_meets(v, w)) continue;
     const auto cost = literal_cost(v, w, costs);
-    fit.insert({{!cost, cost.value_or(v.operations_per_element)}, &v});
+    fit.insert({{!cost, cost.value_or(0), v.slow, v.operations_per_element, v.height(w.length).total()}, &v});
   }
   return fit.empty() ? nullptr : fit.begin()->second;
 }
@@ -112,7 +112,9 @@ Wish random_wish(Random& random) {
   w.backend = std::array<std::string_view, 4>{"", "", "cpu", "reference"}[random.below(4)];
   if (random.below(3) == 0) w.probability = std::array{0.5, 0.9, 0.99, 0.999999}[random.below(4)];
   const double most = static_cast<double>(w.length) * find_format(w.input)->max_finite;
-  if (random.below(3) == 0) w.magnitudes = std::min(most, std::exp2(random.between(-40, 40)));
+  if (random.below(3) == 0)
+    w.magnitudes =
+        std::clamp(std::exp2(random.between(-40, 40)), find_format(w.input)->smallest_subnormal, most);
   return w;
 }
 
@@ -220,6 +222,15 @@ TEST(AChoice, SaysOfEveryOtherVariantWhyItLost) {
   EXPECT_EQ(other(c, "serial/plain/bf16@cpu").reason, "no finite bound");
 }
 
+TEST(AChoice, OfUnknownCostIsOfFewOperationsInALowTree) {
+  const Choice c = choose({.length = 1'000'000, .input = "fp32", .ulps = 0.1, .backend = "cpu"}, {});
+  EXPECT_EQ(c.best.variant->name, "pairwise/plain/fp64@cpu");
+  EXPECT_THAT(c.best.reason, HasSubstr("the fewest operations, since no cost is known, of "));
+  const std::vector<Cost> one{{"exact/fp64@cpu", "fp32", 1000, 1e-3}};
+  EXPECT_THAT(choose({.length = 1000, .input = "fp32", .ulps = 0.1, .backend = "cpu"}, one).best.reason,
+              HasSubstr("the only one of known cost, of "));
+}
+
 TEST(AChoice, OfTheExactSumIsWithinHalfAUnitAndNoOtherIs) {
   const Choice c = choose({.length = 1000, .input = "fp64", .ulps = 0.5, .backend = "cpu"});
   EXPECT_EQ(c.best.variant->name, "exact/fp64@cpu");
@@ -285,16 +296,23 @@ TEST(AnImpossibleWish, SaysWhatComesNearest) {
 
 TEST(AnImpossibleWish, SaysWhichPromiseCouldBeHad) {
   try {
-    choose({.length = 1,
-            .input = "fp32",
-            .promise = Promise::order_free,
-            .relative_error = 0,
-            .backend = "cpu"});
+    choose(
+        {.length = 1, .input = "fp32", .promise = Promise::order_free, .relative_error = 0, .backend = "cpu"},
+        std::vector<Cost>{{"atomic/plain/fp32@cpu", "fp32", 1, 1e-9}});
     FAIL();
   } catch (const ImpossibleWish& e) {
     EXPECT_THAT(e.what(), HasSubstr("the nearest is exact/fp64@cpu"));
     EXPECT_THAT(e.what(), HasSubstr("and with promise everywhere"));
     EXPECT_THAT(e.what(), HasSubstr("with a bound of 0 relative"));
+  }
+}
+
+TEST(AnImpossibleWish, IsAnsweredInItsUnit) {
+  try {
+    choose({.length = 1000, .input = "fp64", .ulps = 0.1, .backend = "cpu"});
+    FAIL();
+  } catch (const ImpossibleWish& e) {
+    EXPECT_THAT(e.what(), HasSubstr("the nearest is exact/fp64@cpu with a bound of 0.5 ulps"));
   }
 }
 
@@ -319,6 +337,8 @@ TEST(AWishThatMakesNoSense, IsRefusedByTheNameOfItsArgument) {
       {{.length = 1, .relative_error = 1, .magnitudes = 0}, "magnitudes is 0"},
       {{.length = 10, .input = "bf16", .relative_error = 1, .magnitudes = 1e40},
        "magnitudes is 1e+40, and 10 elements of bf16 have at most 3.39e+39"},
+      {{.length = 10, .input = "fp16", .relative_error = 1, .magnitudes = 1e-9},
+       "magnitudes is 1e-09, and one element of fp16 has at least 5.96e-08 unless it is 0"},
       {{.length = 1, .relative_error = 1, .condition = 1e300, .magnitudes = 1e-300},
        "condition is 1e+300, and with magnitudes of 1e-300 the sum might be 0"}};
   for (const auto& [wish, message] : wrong) try {

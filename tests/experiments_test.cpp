@@ -345,7 +345,8 @@ TEST(TheCoverageOfTheProbableBound, IsAtLeastItsProbabilityButWhereASumStagnates
       EXPECT_GE(row["covered"], row["probability"]) << row;
     }
   }
-  EXPECT_EQ(ordinary, 2 * 2 * 2 * 4 - stagnating) << "probabilities, lengths, data, methods";
+  EXPECT_EQ(ordinary + stagnating, 2 * 2 * (4 + 3))
+      << "probabilities, data, methods of 16384 and of 1024 elements: there tree/neumaier has a better bound";
   EXPECT_EQ(stagnating, 4);
   EXPECT_GE(missed, 2) << "marked for nothing";
 }
@@ -497,7 +498,7 @@ TEST(ThePriceOfAPromise, HasErrorsThatExactDoesNotHave) {
   for (const Json& row :
        rows("price_of_promise --filter 'exact/fp32@cpu,serial/plain/fp32@cpu' --longest 12")) {
     EXPECT_GT(row["seconds"], 0);
-    EXPECT_NEAR(row["hard_condition"].get<double>(), 1e8, 2e8);
+    EXPECT_NEAR(std::log10(row["hard_condition"].get<double>()), 8, std::log10(3));
     if (row["method"] == "exact/fp32@cpu")
       EXPECT_LE(row["hard_error_ulps"], 0.5);
     else

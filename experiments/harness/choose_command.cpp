@@ -42,6 +42,7 @@ Json candidate_json(const Candidate& c) {
   return {{"method", c.variant->name},
           {"promise", name_of(c.variant->promise)},
           {"bound", number_or_null(c.bound)},
+          {"bound_ulps", number_or_null(c.ulps)},
           {"seconds", c.seconds ? Json(*c.seconds) : Json(nullptr)},
           {"reason", c.reason}};
 }
@@ -76,8 +77,9 @@ std::string row(const std::string& name, const std::string& bound, const std::st
          (reason.empty() ? "" : "  " + reason) + '\n';
 }
 
-std::string row(const Candidate& c, const std::string& reason) {
-  return row(c.variant->name, compact(c.bound, 8), c.seconds ? duration(*c.seconds) : "?", reason);
+std::string row(const Candidate& c, bool ulps, const std::string& reason) {
+  return row(c.variant->name, compact(ulps ? c.ulps : c.bound, 8), c.seconds ? duration(*c.seconds) : "?",
+             reason);
 }
 
 std::string asked(const Wish& w) {
@@ -100,9 +102,11 @@ std::string origin(const CostTable& table) {
 std::string as_text(const Wish& w, const Choice& choice, const CostTable& table) {
   std::string text = wrapped(asked(w)) + '\n' + wrapped(origin(table)) + "\n\n";
   text += row("method", "bound", "time", "");
-  text += row(choice.best, "");
-  for (const Candidate& c : choice.others) text += row(c, c.reason);
-  return text + "\nbound: of the error, relative to the sum" +
+  const bool ulps = w.ulps.has_value();
+  text += row(choice.best, ulps, "");
+  for (const Candidate& c : choice.others) text += row(c, ulps, c.reason);
+  return text + "\nbound: of the error, " +
+         (ulps ? "in units in the last place of the sum in " + std::string{w.input} : "relative to the sum") +
          (w.probability < 1 ? ", with that probability\n"
                               "if roundings have mean 0; equal or structured elements break that"
                             : "") +

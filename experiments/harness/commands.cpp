@@ -31,6 +31,17 @@ std::string promise_names() {
   return all;
 }
 
+std::string backend_names() {
+  std::string all;
+  for (const std::string_view backend : backends) all.append(all.empty() ? "" : ", ").append(backend);
+  return all;
+}
+
+std::string is_whole_number(const std::string& text) {
+  const bool digits = text.find_first_not_of("0123456789") == text.npos && text.size() <= 18;
+  return digits ? "" : "'" + text + "' is no whole number of at most 18 digits";
+}
+
 Promise promise_named(const std::string& name) {
   for (const Promise promise : promises())
     if (name_of(promise) == name) return promise;

@@ -38,10 +38,11 @@ struct CompareOptions {
 };
 Report compare_command(const CompareOptions& options);
 
-/// All methods that the globs match, on data whose exact sum is known. Throws UsageError where none takes
-/// such data.
+/// All methods that the globs match, on data whose exact sum is known. Throws UsageError, by the option that
+/// the globs are from, where none takes such data.
 Comparison compare(const std::string& name, const Column& column, const Truth& truth,
-                   const std::string& methods, MeasureOptions options);
+                   const std::string& methods, MeasureOptions options,
+                   const std::string& option = "--methods");
 
 /// What a row says that comparison_json made of the same data in this build.
 Comparison comparison_of(const Json& row, Values x, const Truth& truth);
@@ -79,6 +80,10 @@ std::string format_names(const std::string& separator);
 
 /// The names of all promises, the weakest first.
 std::string promise_names();
+std::string backend_names();
+
+/// For CLI11, which takes -1 for 2^64 - 1 and more digits for the largest number: what is wrong, or "".
+std::string is_whole_number(const std::string& text);
 
 Promise promise_named(const std::string& name);
 

@@ -170,10 +170,10 @@ Comparison comparison_of(const Json& row, Values x, const Truth& truth) {
 }
 
 Comparison compare(const std::string& name, const Column& column, const Truth& truth,
-                   const std::string& methods, MeasureOptions options) {
-  const auto chosen = variants_matching(methods, *column.format);
+                   const std::string& methods, MeasureOptions options, const std::string& option) {
+  const auto chosen = variants_matching(methods, *column.format, option);
   if (chosen.empty())
-    throw UsageError{"--methods: none that '" + methods + "' matches takes " +
+    throw UsageError{option + ": none that '" + methods + "' matches takes " +
                      std::string{column.format->name} + "; add '*', or give peers fp32 or fp64"};
   OnGpu on_gpu{column.values()};
   std::vector<Measurement> measurements = measure_all(chosen, on_gpu, truth, options);

@@ -44,10 +44,11 @@ void add_cost(const Json& row, std::vector<Cost>& costs) {
   const FormatInfo* input = find_format(row.at("input_format").get<std::string>());
   const Variant* variant = variant_named(row.at("method"));
   const double seconds = row.at("seconds");
-  const auto n = row.at("n").get<std::size_t>();
+  const std::size_t n = row.at("n").is_number_unsigned() ? row.at("n").get<std::size_t>() : 0;
   const bool usual =
       row.at("data") == "normal" && row.at("threads").get<int>() <= 1 && row.at("caches") == "hot";
-  if (!input || n == 0 || !(seconds > 0)) throw std::runtime_error{"no such sum"};
+  const bool wrong = row.value("verified", Json()) == false;
+  if (!input || n == 0 || !(seconds > 0) || wrong) throw std::runtime_error{"no such sum"};
   if (usual && variant) costs.push_back({variant->name, input->name, n, seconds});
 }
 

@@ -17,9 +17,9 @@ class Sample {
   const FormatInfo& format() const { return *column_.format; }
   const Truth& truth() const { return truth_; }
 
-  Measurement judged(const Variant& v) {
+  Measurement judged(const Variant& v, Options options = {}) {
     if (v.move && !on_gpu_) on_gpu_ = v.place(column_.values());
-    return judge(v, column_.values(), truth_, v(v.move ? on_gpu_->values : column_.values()));
+    return judge(v, column_.values(), truth_, v(v.move ? on_gpu_->values : column_.values(), options));
   }
 
  private:

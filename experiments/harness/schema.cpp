@@ -46,6 +46,8 @@ std::string own_problem(const Json& x, const Json& schema) {
     return "is none of " + schema["enum"].dump();
   if (schema.contains("minimum") && x.is_number() && x < schema["minimum"])
     return "is less than " + schema["minimum"].dump();
+  if (schema.contains("minItems") && x.is_array() && x.size() < schema["minItems"])
+    return "has less than " + schema["minItems"].dump() + " items";
   if (schema.contains("pattern") && x.is_string() &&
       !std::regex_search(x.get<std::string>(), std::regex{schema["pattern"].get<std::string>()}))
     return "does not look like " + schema["pattern"].get<std::string>();

@@ -10,6 +10,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "harness/commands.hpp"
 #include "harness/text.hpp"
 
 namespace samesum::harness {
@@ -86,12 +87,6 @@ std::string columns_in_words(const Schema& schema, const std::string& kind) {
   return text;
 }
 
-/// CLI11 takes -1 for 2^64 - 1.
-std::string is_seed(const std::string& text) {
-  const bool digits = text.find_first_not_of("0123456789") == text.npos && text.size() <= 18;
-  return digits ? "" : "'" + text + "' is no seed; give a number of at most 18 digits";
-}
-
 [[noreturn]] void cannot_write(const std::string& path, const std::string& why) {
   throw OutputError{"--out: " + path + ": cannot be written: " + why +
                     "; name a folder that is there or can be made"};
@@ -108,7 +103,7 @@ Study::Study(const std::string& name, const std::string& question, const std::st
       app_{std::make_unique<CLI::App>(wrapped(question, columns, 0), name)} {
   CLI::Option* quick = app_->add_flag("--quick", quick_, "A minute or less on 2 cores (default)");
   app_->add_flag("--full", full_, "Everything: tens of minutes")->excludes(quick);
-  app_->add_option("--seed", seed_, "Of the data (default 1)")->type_name("N")->check(is_seed, "");
+  app_->add_option("--seed", seed_, "Of the data (default 1)")->type_name("N")->check(is_whole_number, "");
   app_->add_option("--filter", filter_, "Methods, as in samesum compare --methods")->type_name("GLOB,…");
   app_->add_option("--out", folder_, "Append rows to a file there, skip those it has")->type_name("DIR");
   app_->add_flag("--json", json_, "Print rows as lines of JSON");
@@ -124,6 +119,7 @@ Study::~Study() = default;
 int Study::run(int argc, const char* const* argv, const std::function<void(Study&)>& experiment) {
   try {
     app_->parse(argc, argv);
+    if (app_->count("--out") > 0 && folder_.empty()) throw UsageError{"--out: '' is no folder"};
     if (!folder_.empty()) {
       path_ = (fs::path{folder_} / (name_ + ".jsonl")).string();
       std::error_code error;
@@ -144,7 +140,7 @@ int Study::run(int argc, const char* const* argv, const std::function<void(Study
     return refuse(e.what());
   }
   progress_.clear();
-  return passed_over_ ? bad_usage : failed_ ? check_failed : success;
+  return failed_ ? check_failed : passed_over_ ? bad_usage : success;
 }
 
 Json Study::row(const Json& key, const std::function<Json()>& measure) {
@@ -178,6 +174,7 @@ std::vector<Json> Study::rows(const std::vector<Json>& keys,
     if (const std::string why = problem(row); !why.empty())
       throw std::logic_error{"the row " + line + " does not fit the schema: " + why};
     text += line;
+    lines_.insert(line.substr(0, line.size() - 1));
     all.push_back(row);
   }
   write(text);
@@ -212,6 +209,7 @@ std::string Study::nothing_to_measure() const {
 void Study::begin() {
   begun_ = true;
   Json header = study_json(name_, question_, full_, seed_, filter_);
+  if (!options_.empty()) header["options"] = options_;
   if (!left_out_.empty()) header["left_out"] = left_out_;
   for (const std::string& what : left_out_) warn(what);
   if (json_) put(json_line(header));

@@ -63,6 +63,10 @@ class Study {
   /// Input is not what it should be: the others go on, and the exit code will be 2.
   void pass_over(const std::string& why);
 
+  /// What all rows depend on beside the seed and the mode: rows of another value are not continued. To be
+  /// called before the first row.
+  void depend_on(const std::string& option, const Json& value) { options_[option] = value; }
+
   /// A part that cannot be measured here: said on standard error, in the header and below the table. To be
   /// called before the first row.
   void leave_out(const std::string& part, const std::string& why);
@@ -92,6 +96,7 @@ class Study {
   bool quick_ = false, full_ = false, json_ = false;
   std::uint64_t seed_ = 1;
   std::string filter_, folder_;
+  Json options_ = Json::object();
   std::vector<std::string> left_out_;
 
   bool begun_ = false, failed_ = false, passed_over_ = false;

@@ -70,6 +70,10 @@ void check(const Wish& wish) {
     refuse("magnitudes", "is " + three_digits(magnitudes) + ", and " + std::to_string(wish.length) +
                              " elements of " + std::string{input.name} + " have at most " +
                              three_digits(static_cast<double>(wish.length) * input.max_finite));
+  if (magnitudes < input.smallest_subnormal)
+    refuse("magnitudes", "is " + three_digits(magnitudes) + ", and one element of " +
+                             std::string{input.name} + " has at least " +
+                             three_digits(input.smallest_subnormal) + " unless it is 0");
   if (magnitudes / wish.condition == 0)
     refuse("condition", "is " + three_digits(wish.condition) + ", and with magnitudes of " +
                             three_digits(magnitudes) + " the sum might be 0, which has no relative error");
@@ -157,23 +161,29 @@ enum class Standing { fulfils, too_inexact, promises_too_little };
 
 struct Judged {
   Standing standing;
+  bool meets;  ///< the tolerance, whatever is promised
   Candidate candidate;
+  std::uint64_t height;  ///< of its order
 };
 
+double in_unit_of(const Wish& wish, const Candidate& c) { return wish.ulps ? c.ulps : c.bound; }
+
 Judged judge(const Variant& v, const Wish& wish, std::span<const Cost> costs) {
-  const RelativeBound bound = relative_bound(v, wish);
-  const bool meets = wish.ulps ? bound.ulps <= *wish.ulps : bound.error <= *wish.relative_error;
+  const auto [error, ulps] = relative_bound(v, wish);
+  const Candidate c{&v, error, ulps, seconds_of(curve_of(v, wish, costs), static_cast<double>(wish.length)),
+                    ""};
+  const bool meets = in_unit_of(wish, c) <= (wish.ulps ? *wish.ulps : *wish.relative_error);
   const Standing standing = v.promise < wish.promise ? Standing::promises_too_little
                             : meets                  ? Standing::fulfils
                                                      : Standing::too_inexact;
-  return {standing,
-          {&v, bound.error, seconds_of(curve_of(v, wish, costs), static_cast<double>(wish.length)), ""}};
+  return {standing, meets, c, v.height(wish.length).total()};
 }
 
-/// Cheapest first; without a known cost last, and of those the one with the fewest operations first.
+/// Cheapest first; without a known cost last, and of those the one with the fewest operations first, whose
+/// order is the lowest: what is slow by its nature at the end.
 auto merit(const Judged& j) {
-  const Candidate& c = j.candidate;
-  return std::tuple{j.standing, !c.seconds, c.seconds ? *c.seconds : c.variant->operations_per_element};
+  const auto& [v, bound, ulps, seconds, reason] = j.candidate;
+  return std::tuple{j.standing, !seconds, seconds.value_or(0), v->slow, v->operations_per_element, j.height};
 }
 
 std::string tolerance_of(const Wish& wish) {
@@ -194,36 +204,40 @@ std::string reason_against(const Judged& j, const Candidate& best, const Wish& w
   return ratio < 2 ? three_digits(100 * (ratio - 1)) + "% longer" : three_digits(ratio) + " times as long";
 }
 
-/// `fit` is the number of those that fulfil the wish.
-std::string reason_for(const Candidate& best, std::size_t fit, const Wish& wish) {
+/// `fit` is the number of those that fulfil the wish, `known` that of those whose cost is known.
+std::string reason_for(const Candidate& best, std::size_t fit, std::size_t known, const Wish& wish) {
   const std::string what =
       "within " + tolerance_of(wish) + ", promises " + std::string{name_of(best.variant->promise)};
   if (fit == 1) return what + ": no other does";
+  if (known == 0) return what + ": the fewest operations, since no cost is known, of " + std::to_string(fit);
+  if (known == fit) return what + ": the cheapest of " + std::to_string(fit);
   return what +
-         (best.seconds ? ": the cheapest of " : ": the fewest operations, since no cost is known, of ") +
-         std::to_string(fit);
+         (known == 1 ? ": the only one of known cost"
+                     : ": the cheapest of " + std::to_string(known) + " of known cost") +
+         ", of " + std::to_string(fit);
 }
 
-std::string described(const Candidate& c) {
-  return c.variant->name + " with a bound of " + three_digits(c.bound) + " relative to the sum";
+std::string described(const Candidate& c, const Wish& wish) {
+  return c.variant->name + " with a bound of " + three_digits(in_unit_of(wish, c)) +
+         (wish.ulps ? " ulps" : " relative to the sum");
 }
 
+/// Names the nearest of those that promise enough, and the most that is promised where the tolerance is met.
 [[noreturn]] void give_up(const std::vector<Judged>& all, const Wish& wish) {
-  const auto exacter = [](const Judged& a, const Judged& b) {
-    return std::tuple{a.standing, a.candidate.bound} < std::tuple{b.standing, b.candidate.bound};
+  const auto exacter = [&](const Judged& a, const Judged& b) {
+    return std::tuple{a.standing, in_unit_of(wish, a.candidate)} <
+           std::tuple{b.standing, in_unit_of(wish, b.candidate)};
   };
-  const Candidate& nearest = std::ranges::min_element(all, exacter)->candidate;
   std::string message = "samesum: choose: no variant that promises " + std::string{name_of(wish.promise)} +
                         (wish.backend.empty() ? "" : " @" + std::string{wish.backend}) + " is within " +
-                        tolerance_of(wish) + " of the sum; the nearest is " + described(nearest);
-  const auto would_do = std::ranges::find_if(all, [&](const Judged& j) {
-    Wish less = wish;
-    less.promise = j.candidate.variant->promise;
-    return judge(*j.candidate.variant, less, {}).standing == Standing::fulfils;
-  });
-  if (would_do != all.end())
-    message += ", and with promise " + std::string{name_of(would_do->candidate.variant->promise)} + " " +
-               described(would_do->candidate);
+                        tolerance_of(wish) + " of the sum; the nearest is " +
+                        described(std::ranges::min_element(all, exacter)->candidate, wish);
+  const Candidate* would_do = nullptr;
+  for (const auto& [standing, meets, c, height] : all)
+    if (meets && (!would_do || c.variant->promise > would_do->variant->promise)) would_do = &c;
+  if (would_do)
+    message += ", and with promise " + std::string{name_of(would_do->variant->promise)} + " " +
+               described(*would_do, wish);
   throw ImpossibleWish(message);
 }
 
@@ -240,9 +254,12 @@ Choice choose(const Wish& wish, std::span<const Cost> costs) {
   std::ranges::stable_sort(all, {}, merit);
   if (all.front().standing != Standing::fulfils) give_up(all, wish);
   Choice choice{all.front().candidate, {}};
-  choice.best.reason = reason_for(
-      choice.best, static_cast<std::size_t>(std::ranges::count(all, Standing::fulfils, &Judged::standing)),
-      wish);
+  const auto fit =
+      std::ranges::partition_point(all, [](const Judged& j) { return j.standing == Standing::fulfils; });
+  const auto known = std::ranges::count_if(all.begin(), fit,
+                                           [](const Judged& j) { return j.candidate.seconds.has_value(); });
+  choice.best.reason = reason_for(choice.best, static_cast<std::size_t>(fit - all.begin()),
+                                  static_cast<std::size_t>(known), wish);
   for (std::size_t i = 1; i < all.size(); ++i) {
     choice.others.push_back(all[i].candidate);
     choice.others.back().reason = reason_against(all[i], choice.best, wish);

@@ -47,6 +47,7 @@ Costs shipped_costs();
 struct Candidate {
   const Variant* variant;
   double bound;                   ///< relative to |sum|; infinite where there is none
+  double ulps;                    ///< the same in units in the last place of the sum in the input's format
   std::optional<double> seconds;  ///< none where it is not known
   std::string reason;
 };
@@ -79,7 +80,8 @@ struct ImpossibleWish : std::invalid_argument {
 ///
 /// Costs are interpolated in the logarithms of n and of the seconds; below the shortest length measured they
 /// are as there, and above the longest they grow with n. A variant that was not measured for that input comes
-/// after those that were, fewest operations first: an estimate would be a guess beside measurements.
+/// after those that were, fewest operations first and then the lowest tree: an estimate would be a guess
+/// beside measurements.
 ///
 /// Throws ImpossibleWish, and std::invalid_argument where the wish makes no sense.
 Choice choose(const Wish& wish, std::span<const Cost> costs = shipped_costs().costs);

@@ -80,6 +80,23 @@ TEST(AResultsFile, OfThisRepositoryFitsTheSchema) {
   EXPECT_GT(files, 0);
 }
 
+TEST(TheSchema, KnowsEveryPromiseAndEveryFormat) {
+  Json promises = Json::array(), names = Json::array();
+  for (const Promise p : {Promise::none, Promise::run_to_run, Promise::everywhere, Promise::order_free})
+    promises.push_back(name_of(p));
+  for (const FormatInfo& f : formats) names.push_back(f.name);
+  const Json definitions =
+      Json::parse(read(SAMESUM_SOURCE_DIR "/experiments/harness/results.schema.json"))["$defs"];
+  EXPECT_EQ(definitions["promise"]["enum"], promises) << "from the weakest to the strongest";
+  EXPECT_EQ(definitions["format"]["enum"], names);
+}
+
+TEST(TheSchema, AsksForAsManyItemsAsItSays) {
+  const Schema s{Json::parse(R"({"$defs": {"list": {"type": "array", "minItems": 1}}})")};
+  EXPECT_EQ(s.problem({1}, "list"), "");
+  EXPECT_EQ(s.problem(Json::array(), "list"), "list: has less than 1 items");
+}
+
 TEST(AComparison, ThatLosesAKeyDoesNotFitTheSchema) {
   const Array array{format_info<fp64>(), {1, 2}};
   const Truth truth{array.values()};
@@ -342,7 +359,8 @@ TEST(AFailure, IsABrokenBoundABrokenPromiseOrAnExactSumThatIsNot) {
   peer.backend = "peer";
   m.variant = &peer;
   const Array array{format_info<fp64>(), {1}};
-  EXPECT_EQ((Comparison{"", array.values(), nullptr, {}, {}, {m}, {}}.failures().size()), 0u) << "others' promises are not ours";
+  EXPECT_EQ((Comparison{"", array.values(), nullptr, {}, {}, {m}, {}}.failures().size()), 0u)
+      << "others' promises are not ours";
 
   Measurement exact = pretend("exact/fp16", 1, 1);
   EXPECT_FALSE(failure(exact));

@@ -312,6 +312,26 @@ TEST_F(AResultsFile, WithAnotherHeaderIsMovedAsideAndThatIsSaid) {
   }
 }
 
+TEST_F(AResultsFile, OfAnotherValueOfAnOptionThatRowsDependOnIsMovedAside) {
+  const auto moved = [&](int runs) {
+    const std::string folder = std::filesystem::path{file_}.parent_path();
+    const char* arguments[] = {"squares", "--out", folder.c_str()};
+    Study study = study_of_squares();
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(study.run(3, arguments,
+                        [&](Study& s) {
+                          s.expect(1);
+                          s.depend_on("runs", runs);
+                          s.row(key_of(0), [] { return Json{{"square", 0}}; });
+                        }),
+              0);
+    return ::testing::internal::GetCapturedStderr() != "";
+  };
+  EXPECT_FALSE(moved(10));
+  EXPECT_FALSE(moved(10));
+  EXPECT_TRUE(moved(20));
+}
+
 TEST_F(AResultsFile, ThatWasMovedAsideIsNeverOverwritten) {
   run({"--seed", "1"});
   const std::string first = text();
@@ -378,8 +398,9 @@ TEST(AStudy, RefusesWrongUsageInOneLine) {
   const std::vector<std::pair<std::vector<const char*>, std::string>> bad{
       {{"--frobnicate"}, "--frobnicate"},
       {{"--quick", "--full"}, "--quick excludes --full"},
+      {{"--out", ""}, "--out: '' is no folder"},
       {{"--seed", "-1"}, "--seed"},
-      {{"--seed", "one"}, "'one' is no seed"},
+      {{"--seed", "one"}, "'one' is no whole number"},
       {{"--seed", "9999999999999999999"}, "at most 18 digits"},
       {{"--seed"}, "--seed"},
       {{"surplus"}, "surplus"},
@@ -402,6 +423,8 @@ TEST(AStudy, ExitsWith1WhereSomethingWasBrokenAndSaysWhat) {
   EXPECT_EQ(code_of([](Study& s) { s.expect(1), s.fail("2 * 2 = 5"), s.fail("3 * 3 = 8"); }, err), 1);
   EXPECT_THAT(lines(err),
               ElementsAre("squares: check failed: 2 * 2 = 5", "squares: check failed: 3 * 3 = 8"));
+  const auto both = [](Study& s) { s.expect(1), s.pass_over("no such file"), s.fail("2 * 2 = 5"); };
+  EXPECT_EQ(code_of(both, err), 1) << "what is broken weighs more than what is missing";
 }
 
 TEST(AStudy, ExitsWith2WhereTheExperimentThrowsAndSaysWhy) {
