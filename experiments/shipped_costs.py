@@ -1,9 +1,9 @@
 """Writes the costs that samesum::choose takes where nobody has measured the machine at hand.
 
-  experiments/shipped_costs.py experiments/results/h200.speed_vs_length.jsonl > lib/samesum/shipped_costs.cpp
+  experiments/shipped_costs.py experiments/shipped_costs.jsonl > lib/samesum/shipped_costs.cpp
 
-They are the seconds of rows of `speed_vs_length` on normal data that are there already: on one thread of the CPU, and
-on the GPU with the same data again and again.
+They are what `samesum calibrate --out` wrote: the seconds of sums of normal data that are there already, on one thread
+of the CPU, and on the GPU with the same data again and again.
 """
 
 import json
@@ -39,7 +39,7 @@ def text(path):
     costs = sorted((row["method"], row["input_format"], row["n"], row["seconds"]) for row in rows if is_cost(row))
     where = header["provenance"]
     machine = ", ".join(filter(None, [where["cpu"], where["gpu"]]))
-    return (HEAD.format(file="experiments/results/" + path.rpartition("/")[2])
+    return (HEAD.format(file=path)
             + "".join(f'    {{"{method}", "{input}", {n}, {seconds:.4g}}},\n' for method, input, n, seconds in costs)
             + TAIL.format(machine=machine))
 
