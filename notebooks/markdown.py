@@ -1,8 +1,15 @@
 """The report as text, for pull requests."""
 
+import html
+
+
+def plain(text):
+    """Text that stays text: no HTML, and on one line."""
+    return " ".join(html.escape(str(text), quote=False).split())
+
 
 def cell(text):
-    return str(text).replace("|", "\\|")
+    return plain(text).replace("|", "\\|")
 
 
 def table(t):
@@ -10,19 +17,20 @@ def table(t):
              "|" + "".join(" --- |" if i < t.words else " ---: |" for i in range(len(t.columns)))]
     lines += ["| " + " | ".join(map(cell, row)) + " |" for row in t.rows]
     if t.note:
-        lines += ["", t.note]
+        lines += ["", plain(t.note)]
     if t.folded:
-        return [f"<details><summary>{t.caption}</summary>", "", *lines, "", "</details>", ""]
-    return [t.caption, "", *lines, ""]
+        return [f"<details><summary>{plain(t.caption)}</summary>", "", *lines, "", "</details>", ""]
+    return [plain(t.caption), "", *lines, ""]
 
 
 def section(s):
-    yield f"## {s.title}\n"
+    yield f"## {plain(s.title)}\n"
     if s.empty:
         yield f"No results yet. This makes them: `{s.command}`\n"
         return
-    yield s.about + "\n"
-    yield from (f"- {sentence}" for sentence in s.findings)
+    yield plain(s.about) + "\n"
+    yield from (f"- {plain(sentence)}" for sentence in s.findings)
+    yield from (f"- *{plain(f.title)}*: {plain(f.reading)}" for f in s.figures if f.reading)
     yield ""
     for t in s.tables:
         if not t.page_only:
@@ -31,7 +39,8 @@ def section(s):
 
 def text(title, top, sections, provenance):
     yield f"# {title}\n"
-    yield from (f"- **{question}** {sentence}" if question else f"- {sentence}" for question, sentence in top)
+    yield from (f"- **{question}** {plain(sentence)}" if question else f"- {plain(sentence)}"
+                for question, sentence in top)
     yield ""
     for s in sections:
         yield from section(s)

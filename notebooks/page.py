@@ -47,7 +47,8 @@ def state(cell):
 
 
 def figure(f):
-    note = f"<p class=note>{e(f.note)}</p>" if f.note else ""
+    note = "".join(f"<p class={kind}>{e(text)}</p>" for kind, text in (("reading", f.reading), ("note", f.note))
+                   if text)
     caption = f'<figure id="{f.id}"><figcaption>{e(f.title)}</figcaption>'
     if f.picture:
         return f"{caption}<div class=picture>{f.picture}</div>{note}</figure>"

@@ -65,6 +65,12 @@ def finite(text):
     return x
 
 
+def whole(text):
+    """Python's integers may be larger than any float, which the sections could not calculate with."""
+    finite(text)
+    return int(text)
+
+
 @functools.cache
 def checker(kind):
     return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": SCHEMA["$defs"]})
@@ -85,12 +91,12 @@ def objects(path, kinds, first=None):
     told = 0
     for i, (place, line, complete) in enumerate(lines_of(path)):
         try:
-            o = json.loads(line.decode(), parse_constant=finite, parse_float=finite)
+            o = json.loads(line.decode(), parse_constant=finite, parse_float=finite, parse_int=whole)
             version = o.get("schema", VERSION) if isinstance(o, dict) else VERSION
             if version != VERSION:
                 raise Refused(f"{path}: is of schema {version}, and this report reads schema {VERSION}: {REMEDY}")
             wrong = problem(o, [first] if first and i == 0 else kinds)
-        except ValueError as error:  # bytes that are not UTF-8 are one too
+        except (ValueError, RecursionError) as error:  # bytes that are not UTF-8 are the former too
             wrong = f"this is not JSON: {error}"
         wrong = wrong if complete else "was not written completely"
         if wrong and first and i == 0:

@@ -153,7 +153,11 @@ class Report(unittest.TestCase):
     def test_counts_bounds_that_there_are_not(self):
         for r in self.pick("error_vs_length", "serial/plain/fp32@cpu"):
             r["bound"] = None
-        self.assertIn("for 4 of them theory gives no finite bound", self.run_report())
+        self.assertIn("All 12 errors of samesum's methods that have a finite bound are within their rigorous bounds; "
+                      "for 4 others theory gives none.", self.run_report())
+        for r in self.rows["error_vs_length"]:
+            r["bound"] = None
+        self.assertIn("Theory gives no finite bound for 16 errors of samesum's methods.", self.run_report())
 
     def test_sees_that_exact_is_not(self):
         self.pick("error_vs_length", "exact/fp32@cpu", n=1024, data="ones")[0]["bits"] = "0x00000007"
