@@ -7,6 +7,7 @@ import importlib.resources
 import pathlib
 import re
 
+import words
 from figure import script_json, svg
 
 HERE = pathlib.Path(__file__).parent
@@ -78,7 +79,7 @@ def download(source):
     data = base64.b64encode(gzip.compress(source.path.read_bytes(), mtime=0)).decode()
     name = source.path.name
     return (f'<li><a download="{e(name)}.gz" href="data:application/gzip;base64,{data}">{e(name)}.gz</a> '
-            f"({e(source.machine)}, {len(source.rows):,} rows)</li>")
+            f"({e(source.machine)}, {words.plural(len(source.rows), 'row')})</li>")
 
 
 def page(title, top, first, sections, provenance, sources):

@@ -9,13 +9,12 @@ import io
 import json
 import pathlib
 import re
-import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "notebooks"))
-import report  # noqa: E402
-import results  # noqa: E402
+import made_up  # noqa: F401
+import report
+import results
 
 PROVENANCE = {"cpu": "A Processor", "hardware_threads": 2, "gpu": None, "os": "An OS", "kernel": "A kernel",
               "compiler": "a compiler", "flags": "-O3", "library_version": "0.1.0", "commit": "unknown",
@@ -241,7 +240,7 @@ class Report(unittest.TestCase):
     def test_of_many_missed_bars_five_are_named_the_farthest_first(self):
         first = self.pick("speed_vs_length", "exact/fp32@cpu", n=1 << 26)[0]
         for i, more in enumerate([{"data": "60 binades"}, {"input_format": "fp16"}, {"place": "L2"}, {"place": "GPU"},
-                                  {"caches": "cold"}, {"data": "ones"}, {}, {"n": 1 << 27}]):
+                                  {"caches": "cold"}, {"data": "ones"}, {"n": 1 << 25}, {"n": 1 << 27}]):
             self.rows["speed_vs_length"].append(first | more | {"bars": [
                 {"against": "exact/fp32@cpu, normal", "factor": 0.5, "reached": 0.4999 - i / 100, "holds": False}]})
         self.assertIn("2 of 10 bars on speed hold. Missed: exact/fp32@cpu in DRAM: 0.43 of 0.5 times exact/fp32@cpu, "
@@ -452,9 +451,31 @@ class Report(unittest.TestCase):
             self.run_report()
             path = self.folder / "results.jsonl"
             path.write_bytes(line + b"\n" + path.read_bytes())
-            self.skipped("results.jsonl:1: skipped: this is not JSON", "1 rows, 1 corrupt line skipped")
+            self.skipped("results.jsonl:1: skipped: this is not JSON", "1 row, 1 corrupt line skipped")
             path.write_bytes(line + b"\n")
             self.skipped("results.jsonl:1: skipped: this is not JSON", "no rows, 1 corrupt line skipped")
+
+    def test_nests_without_an_end_are_skipped(self):
+        self.run_report()
+        with open(self.folder / "error_vs_length.jsonl", "a") as file:
+            file.write("[" * 100_000 + "\n")
+        self.skipped("error_vs_length.jsonl:26: skipped: this is not JSON", "24 rows, 1 corrupt line skipped")
+
+    def test_a_row_that_is_there_twice_counts_once(self):
+        self.rows["spread_over_runs"].append(spreads()[2] | {"distinct_bits": 7})
+        self.rows["spread_over_runs"].append(spreads()[3] | {"seed": 2})
+        self.run_report()
+        findings = self.skipped("spread_over_runs.jsonl:20: skipped: line 4 is the same row",
+                                "19 rows, 1 corrupt line skipped")
+        self.assertIn("none of 3 methods that promise less gave more than one result", findings)
+
+    def test_a_file_that_was_stopped_in_its_first_line_is_skipped(self):
+        self.run_report()
+        (self.folder / "spread_over_runs.jsonl").write_text('{"kind":"study","schema":2,"exper')
+        findings = self.skipped("spread_over_runs.jsonl:1: skipped: was not written completely",
+                                "no rows, 1 corrupt line skipped")
+        self.assertIn("All 16 errors", findings)
+        self.assertNotIn("90 runs", findings)
 
     def test_numbers_that_are_not_finite_are_skipped(self):
         self.run_report()
@@ -464,6 +485,14 @@ class Report(unittest.TestCase):
             (self.folder / "spread_over_runs.jsonl").write_text("\n".join(rows) + "\n")
             self.skipped(f"spread_over_runs.jsonl:3: skipped: this is not JSON: {number} is not finite",
                          "1 corrupt line skipped")
+
+    def test_so_are_integers_without_an_end(self):
+        self.run_report()
+        rows = [json.dumps(o) for o in [header("spread_over_runs")] + spreads()]
+        rows[2] = rows[2].replace('"spread_ulps": 0.0', f'"spread_ulps": {10**400}')
+        (self.folder / "spread_over_runs.jsonl").write_text("\n".join(rows) + "\n")
+        self.skipped("spread_over_runs.jsonl:3: skipped: this is not JSON: 10000000000000000000 is not finite",
+                     "1 corrupt line skipped")
 
     # --- what is refused ----------------------------------------------------------------------------------------
 
