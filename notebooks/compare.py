@@ -98,8 +98,10 @@ def facts(c):
 
 def findings(found):
     methods = [m for c in found for m in c.methods if not words.is_peer(m["method"])]
-    loops = {(c.title, facts(c)): (c.data["format"], own(c, "serial/plain")) for c in reversed(found)}
-    yield from exactness(methods, f" on {words.plural(len(loops), 'data set')}")
+    data = {}  # each once, though several machines have it
+    for c in found:
+        data.setdefault((c.title, facts(c)), c)
+    yield from exactness(methods, f" on {words.plural(len(data), 'data set')}")
     yield from within(methods, "samesum's methods", "their rigorous bounds",
                       lambda rows: words.names(m["method"] for m in rows))
     kept = [m for m in methods if m["promise"] in SAME_EVERYWHERE]
@@ -109,9 +111,10 @@ def findings(found):
         yield (f"{words.sentence(words.of(same, len(kept), 'result'))} of methods that promise the same bits everywhere "
                f"{words.verb(same, len(kept), 'was', 'were')} one bit pattern in all runs"
                + (f"; not {words.names(changed)}." if changed else "."))
-    for (title, about_it), (format, loop) in reversed(loops.items()):
+    for (title, about_it), c in data.items():
+        loop = own(c, "serial/plain")
         if loop:
-            yield f"{title} ({about_it}): a plain loop in {format} {how_wrong(loop)}."
+            yield f"{title} ({about_it}): a plain loop in {c.data['format']} {how_wrong(loop)}."
 
 
 def how_wrong(loop):

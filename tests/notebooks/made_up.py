@@ -8,10 +8,12 @@ ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "notebooks"))
 import results  # noqa: E402
 
+PROVENANCE = {"cpu": "A Processor", "hardware_threads": 2, "gpu": None, "os": "An OS", "kernel": "A kernel",
+              "compiler": "a compiler", "flags": "-O3", "library_version": "0.1.0", "commit": "unknown",
+              "date": "2026-11-21T12:00:00Z"}
 DEFINED = results.SCHEMA["$defs"]
 # What the schema tells in words only, by property.
-WORDS = {"tree": ["((0+2)+(1+3))", None], "difference": [None, "the sums of 0 and 1"], "data": ["normal", "ones"],
-         "library_version": ["0.1.0"], "commit": ["unknown"], "date": ["2026-11-21T12:00:00Z"]}
+WORDS = {"tree": ["((0+2)+(1+3))", None], "difference": [None, "the sums of 0 and 1"], "data": ["normal", "ones"]}
 METHODS = ["serial/plain/fp32@cpu", "exact/fp32@cpu", "loop/fp32@peer", "atomic/plain/fp16@cuda", "tree/kahan/bf16@cpu"]
 
 
@@ -21,6 +23,30 @@ def source(question, rows, machine=results.HERE):
         wrong = results.problem(r, results.KINDS)
         assert not wrong, wrong
     return results.Source(machine, question, pathlib.Path(f"{question}.jsonl"), {}, rows)
+
+
+def result(method, n, ulps, promise, format="fp32"):
+    """A sum of n that is so many ulps off."""
+    bits = {"fp16": 4, "bf16": 4, "fp32": 8, "fp64": 16}[format]
+    ulp = 2.0**-23 * n  # n is a power of two
+    return {"method": method, "input_format": format, "n": n, "value": n + ulps * ulp,
+            "bits": "0x" + "0" * (bits - 1) + ("1" if ulps > 0.5 else "0"),
+            "truth": float(n), "truth_bits": "0x" + "0" * bits, "error_ulps": ulps, "relative_error": ulps * 2.0**-23,
+            "absolute_error": ulps * ulp, "bound": (2 * ulps + 1) * ulp, "within_bound": True, "condition": 1.0,
+            "promise": promise}
+
+
+def measured(method, promise, ulps):
+    """One of the methods of a comparison."""
+    return result(method, 4096, ulps, promise) | {"repeats": 3, "distinct_bits": 1, "seconds": 1e-3, "gb_per_s": 4.0}
+
+
+def comparison(name, methods, n=4096, condition=1.0):
+    return {"kind": "comparison", "provenance": PROVENANCE,
+            "data": {"name": name, "format": "fp32", "n": n, "nans": 0, "infinities": 0, "magnitudes": 4096.0,
+                     "condition": condition},
+            "threads": 2, "repeats": 3, "transfer": None, "methods": methods, "failures": [],
+            "recommendation": {"method": "exact/fp32@cpu", "reason": "it is exact"}}
 
 
 # --- rows of every kind, made from the schema --------------------------------------------------------------------
@@ -46,6 +72,8 @@ def values(name, about):
     null = [None] if "null" in types else []
     if name == "method":
         return METHODS
+    if name == "provenance":
+        return [PROVENANCE]
     if properties(about):
         return [sample(about)] + null
     if types[0] == "string":

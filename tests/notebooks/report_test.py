@@ -12,29 +12,14 @@ import re
 import tempfile
 import unittest
 
-import made_up  # noqa: F401
+import made_up
+from made_up import PROVENANCE, measured, result
 import report
 import results
-
-PROVENANCE = {"cpu": "A Processor", "hardware_threads": 2, "gpu": None, "os": "An OS", "kernel": "A kernel",
-              "compiler": "a compiler", "flags": "-O3", "library_version": "0.1.0", "commit": "unknown",
-              "date": "2026-11-21T12:00:00Z"}
-
 
 def header(experiment):
     return {"kind": "study", "schema": 2, "experiment": experiment, "question": "?", "mode": "quick", "seed": 1,
             "filter": "", "provenance": PROVENANCE}
-
-
-def result(method, n, ulps, promise, format="fp32"):
-    """A sum of n that is so many ulps off."""
-    bits = {"fp16": 4, "bf16": 4, "fp32": 8, "fp64": 16}[format]
-    ulp = 2.0**-23 * n  # n is a power of two
-    return {"method": method, "input_format": format, "n": n, "value": float(n),
-            "bits": "0x" + "0" * (bits - 1) + ("1" if ulps > 0.5 else "0"),
-            "truth": float(n), "truth_bits": "0x" + "0" * bits, "error_ulps": ulps, "relative_error": ulps * 2.0**-23,
-            "absolute_error": ulps * ulp, "bound": (2 * ulps + 1) * ulp, "within_bound": True, "condition": 1.0,
-            "promise": promise}
 
 
 METHODS = [("exact/fp32@cpu", "order_free", 0.25), ("tree/plain/fp32@cpu", "everywhere", 2),
@@ -71,14 +56,7 @@ def speeds(threads=1):
 
 
 def comparison():
-    methods = [result(method, 4096, ulps, promise) | {"repeats": 3, "distinct_bits": 1, "seconds": 1e-3,
-                                                      "gb_per_s": 4.0}
-               for method, promise, ulps in METHODS]
-    return {"kind": "comparison", "provenance": PROVENANCE,
-            "data": {"name": "made/up.f32", "format": "fp32", "n": 4096, "nans": 0, "infinities": 0,
-                     "magnitudes": 4096.0, "condition": 1.0},
-            "threads": 2, "repeats": 3, "transfer": None, "methods": methods, "failures": [],
-            "recommendation": {"method": "exact/fp32@cpu", "reason": "it is exact"}}
+    return made_up.comparison("made/up.f32", [measured(*m) for m in METHODS])
 
 
 class Report(unittest.TestCase):
