@@ -100,7 +100,7 @@ def main(arguments):
     machines = list(provenance(sources))
     out = options.out or options.results
     try:
-        write(out / "report.md", "\n".join(markdown.text(TITLE, top, sections, machines)) + "\n")
+        write(out / "report.md", markdown.text(TITLE, top, sections, machines))
         write(out / "report.html",
               page.page(TITLE, top, first_figure(sections), sections, machines, [s for s in sources if s.rows]))
     except OSError as error:
