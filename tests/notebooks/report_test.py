@@ -552,6 +552,15 @@ class Report(unittest.TestCase):
         self.assertEqual(len(self.figures()), 4)
         self.assertEqual(len(re.findall(r"<div class=static>.*?<svg", self.page())), 4)
 
+    def test_tables_say_what_they_are_of_and_every_column_has_a_head(self):
+        self.run_report()
+        tables = re.findall(r'<div class=wide tabindex=0 role=region aria-label="([^"]+)"><table><thead>(.*?)</thead>',
+                            self.page(), re.S)
+        self.assertEqual(len(tables), self.page().count("<table>"))
+        for label, heads in tables:
+            self.assertEqual(heads.count("<th scope=col"), heads.count("</th>"), label)
+            self.assertNotIn("></th>", heads, label)
+
     def test_every_id_is_there_once(self):
         self.run_report()
         ids = re.findall(r'<(?:section|figure) id="?([^">]+)', self.page())
@@ -609,7 +618,7 @@ class Report(unittest.TestCase):
         for sentence in findings.splitlines():
             self.assertIn(sentence, text)
             self.assertIn(sentence.removeprefix("- "), page)
-        self.assertEqual(text.count("\n| ---"), page.count("<table>") - page.count("every bar"))
+        self.assertEqual(text.count("\n| ---"), page.count("<table>") - page.count("every bar</summary>"))
 
     def test_hostile_names_stay_text(self):
         self.comparisons[0]["data"]["name"] = "<script>alert(1)</script>.f32"
