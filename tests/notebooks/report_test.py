@@ -342,6 +342,17 @@ class Report(unittest.TestCase):
         self.assertEqual(traces["plain, none"]["marker"]["color"], traces["plain, everywhere"]["marker"]["color"])
         self.assertNotEqual(traces["plain, none"]["marker"]["symbol"], traces["plain, everywhere"]["marker"]["symbol"])
 
+    def test_the_results_of_exact_alone_make_a_report(self):
+        for experiment, rows in self.rows.items():
+            self.rows[experiment] = [r for r in rows if r["method"] == "exact/fp32@cpu"]
+        self.comparisons[0]["methods"] = self.comparisons[0]["methods"][:1]
+        findings = self.run_report()
+        self.assertEqual(self.code, 0, self.err)
+        self.assertIn("exact is the correctly rounded sum in all 4 results.", findings)
+        self.assertGreater(len(self.figures()), 2)
+        for figure in self.figures():
+            self.assertTrue(all(figure["start"]), figure["start"])
+
     # --- other machines, and files that are not there -----------------------------------------------------------
 
     def test_results_of_other_machines_are_labelled(self):
