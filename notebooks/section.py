@@ -68,8 +68,8 @@ def within(rows, whose, bounds, where):
 def exactness(rows, more=""):
     """The sentence on how often exact is right to the last bit, and samesum's other methods are; `more` follows it."""
     ours = [r for r in rows if not words.is_peer(r["method"])]
-    exact, others = [[r["bits"] == r["truth_bits"] for r in ours if (words.accumulator(r["method"]) == "exact") == which]
-                     for which in (True, False)]
+    exact, others = [[r["bits"] == r["truth_bits"] for r in ours
+                      if (words.accumulator(r["method"]) == "exact") == which] for which in (True, False)]
     if exact:
         yield (f"exact is the correctly rounded sum in {words.of(sum(exact), len(exact), 'result')}{more}"
                + (f"; samesum's other methods are in {words.of(sum(others), len(others))}." if others else "."))

@@ -66,7 +66,8 @@ class Page(unittest.TestCase):
     def test_every_plot_says_what_it_is_and_stands_for_its_picture(self):
         for plot in self.page.run("""[...document.querySelectorAll("figure:has(.live)")].map(f => ({
               id: f.id, role: f.querySelector(".live > [role]").role, title: f.querySelector("figcaption").textContent,
-              label: f.querySelector(".live > [role]").ariaLabel, picture: f.querySelector(".static").offsetHeight}))"""):
+              label: f.querySelector(".live > [role]").ariaLabel,
+              picture: f.querySelector(".static").offsetHeight}))"""):
             self.assertEqual((plot["role"], plot["picture"]), ("img", 0), plot)
             self.assertTrue(plot["label"].startswith(plot["title"] + ". "), plot)
 

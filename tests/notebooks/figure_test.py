@@ -108,7 +108,7 @@ class Figures(unittest.TestCase):
         bars = [tuple(map(float, bar)) for bar in re.findall(r'<rect x="([^"]+)" y="([^"]+)" width="([^"]+)"', picture)]
         (left, y1, middle), (_, y2, large), (_, y3, small) = bars
         self.assertTrue(y1 < y2 < y3)
-        self.assertEqual([middle / large, small / large], [0.5, 0.25])
+        self.assertEqual([middle / large, small / large, left + large], [0.5, 0.25, 650])
         ends = [float(x) for x in re.findall(r'<text x="([^"]+)" y="[^"]+" text-anchor="start"', picture)]
         self.assertEqual(ends, [left + width + 6 for width in (middle, large, small)])
 
@@ -174,7 +174,8 @@ def contrast(a, b):
 class Words(unittest.TestCase):
     def test_are_right_for_one_and_for_many(self):
         for n, all, told in ((1, 1, "1 of 1 file is"), (0, 1, "0 of 1 file is"), (0, 2, "none of 2 files are"),
-                             (1, 2, "1 of 2 files is"), (2, 2, "all 2 files are"), (1200, 3000, "1,200 of 3,000 files are")):
+                             (1, 2, "1 of 2 files is"), (2, 2, "all 2 files are"),
+                             (1200, 3000, "1,200 of 3,000 files are")):
             self.assertEqual(f"{words.of(n, all, 'file')} {words.verb(n, all)}", told)
         self.assertEqual(words.of(2, 2), "all 2")
         self.assertEqual([words.plural(n, "library", "libraries") for n in (1, 2)], ["1 library", "2 libraries"])
@@ -195,6 +196,16 @@ class Rows(unittest.TestCase):
     def test_on_the_frontier_are_those_than_which_none_is_cheaper_and_no_more_wrong(self):
         rows = [(3, 1), (1, 9), (2, 9), (2, 4), (4, 1), (5, 0)]
         self.assertEqual(section.frontier(rows, lambda r: r[0], lambda r: r[1]), [(1, 9), (2, 4), (3, 1), (5, 0)])
+
+    def test_of_exact_and_of_others_are_counted_and_those_of_peers_are_not(self):
+        rows = [{"method": method, "bits": bits, "truth_bits": "0x1"} for method, bits in (
+            ("exact/fp32@cpu", "0x1"), ("tree/plain/fp32@cpu", "0x1"), ("tree/plain/fp32@cuda", "0x2"),
+            ("loop/fp32@peer", "0x1"))]
+        self.assertEqual(list(section.exactness(rows, ", here")), [
+            "exact is the correctly rounded sum in 1 of 1 result, here; samesum's other methods are in 1 of 2."])
+        rows[0]["bits"] = "0x2"
+        self.assertIn("in 0 of 1 result.", next(section.exactness(rows[:1])))
+        self.assertEqual(list(section.exactness(rows[1:])), [])
 
     def test_are_failures_beyond_their_bounds_and_where_exact_is_not(self):
         good = {"method": "exact/fp32@cpu", "within_bound": True, "absolute_error": 2.0, "bound": 1.0, "bits": "0x1",
