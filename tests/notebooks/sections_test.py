@@ -31,8 +31,8 @@ class Sections(unittest.TestCase):
         section = importlib.import_module(question).section([source])
         shown(section)
         for f in section.figures:
-            shown = f.picture or [y for s in f.matching(f.chosen()) if not s.faint for y in s.y if y is not None]
-            self.assertTrue(f.reading or not shown, f"{f.id} shows something and says nothing")
+            drawn = f.picture or [y for s in f.matching(f.chosen()) if not s.faint for y in s.y if y is not None]
+            self.assertTrue(f.reading or not drawn, f"{f.id} shows something and says nothing")
         for sentence in [*section.findings, *section.failures, *(f.reading for f in section.figures)]:
             self.assertIsNone(re.search(r"\bNone\b(?! of)|\bnan\b|\binf\b|\{\}|  ", sentence), sentence)
         for caption, some in headlines.headlines({question: [source]}):
