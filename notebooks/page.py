@@ -7,6 +7,7 @@ import importlib.resources
 import pathlib
 import re
 
+import words
 from figure import script_json, svg
 
 HERE = pathlib.Path(__file__).parent
@@ -22,14 +23,15 @@ def listed(sentences):
 
 
 def table(t):
-    def row(cells, tag):
-        return "<tr>" + "".join(f'<{tag}{"" if i < t.words else " class=n"}{state(c)}>'
+    def row(cells, tag, more=""):
+        return "<tr>" + "".join(f'<{tag}{more}{"" if i < t.words else " class=n"}{state(c)}>'
                                 f'{cell(c, narrow=i == 0 or tag == "th")}</{tag}>'
                                 for i, c in enumerate(cells)) + "</tr>"
 
     body = "\n".join(row(cells, "td") for cells in t.rows)
-    grid = (f"<div><p class=hint>More to the right: scroll the table.</p><div class=wide tabindex=0><table><thead>"
-            f'{row(t.columns, "th")}</thead><tbody>\n{body}\n</tbody></table></div></div>')
+    grid = (f"<div><p class=hint>More to the right: scroll the table.</p>"
+            f'<div class=wide tabindex=0 role=region aria-label="{e(t.caption)}"><table><thead>'
+            f'{row(t.columns, "th", " scope=col")}</thead><tbody>\n{body}\n</tbody></table></div></div>')
     if t.note:
         grid = f"<p class=note>{e(t.note)}</p>{grid}"
     if t.folded:
@@ -47,7 +49,8 @@ def state(cell):
 
 
 def figure(f):
-    note = f"<p class=note>{e(f.note)}</p>" if f.note else ""
+    note = "".join(f"<p class={kind}>{e(text)}</p>" for kind, text in (("reading", f.reading), ("note", f.note))
+                   if text)
     caption = f'<figure id="{f.id}"><figcaption>{e(f.title)}</figcaption>'
     if f.picture:
         return f"{caption}<div class=picture>{f.picture}</div>{note}</figure>"
@@ -77,7 +80,7 @@ def download(source):
     data = base64.b64encode(gzip.compress(source.path.read_bytes(), mtime=0)).decode()
     name = source.path.name
     return (f'<li><a download="{e(name)}.gz" href="data:application/gzip;base64,{data}">{e(name)}.gz</a> '
-            f"({e(source.machine)}, {len(source.rows):,} rows)</li>")
+            f"({e(source.machine)}, {words.plural(len(source.rows), 'row')})</li>")
 
 
 def page(title, top, first, sections, provenance, sources):

@@ -9,33 +9,19 @@ import io
 import json
 import pathlib
 import re
-import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "notebooks"))
-import report  # noqa: E402
-import results  # noqa: E402
-
-PROVENANCE = {"cpu": "A Processor", "hardware_threads": 2, "gpu": None, "os": "An OS", "kernel": "A kernel",
-              "compiler": "a compiler", "flags": "-O3", "library_version": "0.1.0", "commit": "unknown",
-              "date": "2026-11-21T12:00:00Z"}
-
+import made_up
+from made_up import PROVENANCE, measured, result
+import markdown
+import report
+import results
+import section
 
 def header(experiment):
     return {"kind": "study", "schema": 2, "experiment": experiment, "question": "?", "mode": "quick", "seed": 1,
             "filter": "", "provenance": PROVENANCE}
-
-
-def result(method, n, ulps, promise, format="fp32"):
-    """A sum of n that is so many ulps off."""
-    bits = {"fp16": 4, "bf16": 4, "fp32": 8, "fp64": 16}[format]
-    ulp = 2.0**-23 * n  # n is a power of two
-    return {"method": method, "input_format": format, "n": n, "value": float(n),
-            "bits": "0x" + "0" * (bits - 1) + ("1" if ulps > 0.5 else "0"),
-            "truth": float(n), "truth_bits": "0x" + "0" * bits, "error_ulps": ulps, "relative_error": ulps * 2.0**-23,
-            "absolute_error": ulps * ulp, "bound": (2 * ulps + 1) * ulp, "within_bound": True, "condition": 1.0,
-            "promise": promise}
 
 
 METHODS = [("exact/fp32@cpu", "order_free", 0.25), ("tree/plain/fp32@cpu", "everywhere", 2),
@@ -72,14 +58,7 @@ def speeds(threads=1):
 
 
 def comparison():
-    methods = [result(method, 4096, ulps, promise) | {"repeats": 3, "distinct_bits": 1, "seconds": 1e-3,
-                                                      "gb_per_s": 4.0}
-               for method, promise, ulps in METHODS]
-    return {"kind": "comparison", "provenance": PROVENANCE,
-            "data": {"name": "made/up.f32", "format": "fp32", "n": 4096, "nans": 0, "infinities": 0,
-                     "magnitudes": 4096.0, "condition": 1.0},
-            "threads": 2, "repeats": 3, "transfer": None, "methods": methods, "failures": [],
-            "recommendation": {"method": "exact/fp32@cpu", "reason": "it is exact"}}
+    return made_up.comparison("made/up.f32", [measured(*m) for m in METHODS])
 
 
 class Report(unittest.TestCase):
@@ -153,7 +132,11 @@ class Report(unittest.TestCase):
     def test_counts_bounds_that_there_are_not(self):
         for r in self.pick("error_vs_length", "serial/plain/fp32@cpu"):
             r["bound"] = None
-        self.assertIn("for 4 of them theory gives no finite bound", self.run_report())
+        self.assertIn("All 12 errors of samesum's methods that have a finite bound are within their rigorous bounds; "
+                      "for 4 others theory gives none.", self.run_report())
+        for r in self.rows["error_vs_length"]:
+            r["bound"] = None
+        self.assertIn("Theory gives no finite bound for 16 errors of samesum's methods.", self.run_report())
 
     def test_sees_that_exact_is_not(self):
         self.pick("error_vs_length", "exact/fp32@cpu", n=1024, data="ones")[0]["bits"] = "0x00000007"
@@ -237,7 +220,7 @@ class Report(unittest.TestCase):
     def test_of_many_missed_bars_five_are_named_the_farthest_first(self):
         first = self.pick("speed_vs_length", "exact/fp32@cpu", n=1 << 26)[0]
         for i, more in enumerate([{"data": "60 binades"}, {"input_format": "fp16"}, {"place": "L2"}, {"place": "GPU"},
-                                  {"caches": "cold"}, {"data": "ones"}, {}, {"n": 1 << 27}]):
+                                  {"caches": "cold"}, {"data": "ones"}, {"n": 1 << 25}, {"n": 1 << 27}]):
             self.rows["speed_vs_length"].append(first | more | {"bars": [
                 {"against": "exact/fp32@cpu, normal", "factor": 0.5, "reached": 0.4999 - i / 100, "holds": False}]})
         self.assertIn("2 of 10 bars on speed hold. Missed: exact/fp32@cpu in DRAM: 0.43 of 0.5 times exact/fp32@cpu, "
@@ -305,7 +288,9 @@ class Report(unittest.TestCase):
                       self.top())
 
     def test_every_method_is_in_the_table_of_all_with_its_promise_error_bound_speed_and_bit_patterns(self):
-        self.pick("spread_over_runs", "atomic/plain/fp32@cpu", axis="threads")[0]["distinct_bits"] = 7
+        first = self.pick("spread_over_runs", "atomic/plain/fp32@cpu", axis="threads")[0]
+        first["distinct_bits"] = 7
+        self.rows["spread_over_runs"].append(first | {"axis": "permutation", "distinct_bits": 9})
         self.run_report()
         table = (self.folder / "report.md").read_text().split("## All methods")[1].split("##")[0]
         for cells in ("exact/fp32@cpu | order_free | this machine | 2¹² | 0.25 | 1.5 | 8 | 1 of 10",
@@ -356,6 +341,17 @@ class Report(unittest.TestCase):
         self.assertEqual(traces["exact, order_free"]["marker"]["symbol"], "star")
         self.assertEqual(traces["plain, none"]["marker"]["color"], traces["plain, everywhere"]["marker"]["color"])
         self.assertNotEqual(traces["plain, none"]["marker"]["symbol"], traces["plain, everywhere"]["marker"]["symbol"])
+
+    def test_the_results_of_exact_alone_make_a_report(self):
+        for experiment, rows in self.rows.items():
+            self.rows[experiment] = [r for r in rows if r["method"] == "exact/fp32@cpu"]
+        self.comparisons[0]["methods"] = self.comparisons[0]["methods"][:1]
+        findings = self.run_report()
+        self.assertEqual(self.code, 0, self.err)
+        self.assertIn("exact is the correctly rounded sum in all 4 results.", findings)
+        self.assertGreater(len(self.figures()), 2)
+        for figure in self.figures():
+            self.assertTrue(all(figure["start"]), figure["start"])
 
     # --- other machines, and files that are not there -----------------------------------------------------------
 
@@ -448,9 +444,31 @@ class Report(unittest.TestCase):
             self.run_report()
             path = self.folder / "results.jsonl"
             path.write_bytes(line + b"\n" + path.read_bytes())
-            self.skipped("results.jsonl:1: skipped: this is not JSON", "1 rows, 1 corrupt line skipped")
+            self.skipped("results.jsonl:1: skipped: this is not JSON", "1 row, 1 corrupt line skipped")
             path.write_bytes(line + b"\n")
             self.skipped("results.jsonl:1: skipped: this is not JSON", "no rows, 1 corrupt line skipped")
+
+    def test_nests_without_an_end_are_skipped(self):
+        self.run_report()
+        with open(self.folder / "error_vs_length.jsonl", "a") as file:
+            file.write("[" * 100_000 + "\n")
+        self.skipped("error_vs_length.jsonl:26: skipped: this is not JSON", "24 rows, 1 corrupt line skipped")
+
+    def test_a_row_that_is_there_twice_counts_once(self):
+        self.rows["spread_over_runs"].append(spreads()[2] | {"distinct_bits": 7})
+        self.rows["spread_over_runs"].append(spreads()[3] | {"seed": 2})
+        self.run_report()
+        findings = self.skipped("spread_over_runs.jsonl:20: skipped: line 4 is the same row",
+                                "19 rows, 1 corrupt line skipped")
+        self.assertIn("none of 3 methods that promise less gave more than one result", findings)
+
+    def test_a_file_that_was_stopped_in_its_first_line_is_skipped(self):
+        self.run_report()
+        (self.folder / "spread_over_runs.jsonl").write_text('{"kind":"study","schema":2,"exper')
+        findings = self.skipped("spread_over_runs.jsonl:1: skipped: was not written completely",
+                                "no rows, 1 corrupt line skipped")
+        self.assertIn("All 16 errors", findings)
+        self.assertNotIn("90 runs", findings)
 
     def test_numbers_that_are_not_finite_are_skipped(self):
         self.run_report()
@@ -460,6 +478,14 @@ class Report(unittest.TestCase):
             (self.folder / "spread_over_runs.jsonl").write_text("\n".join(rows) + "\n")
             self.skipped(f"spread_over_runs.jsonl:3: skipped: this is not JSON: {number} is not finite",
                          "1 corrupt line skipped")
+
+    def test_so_are_integers_without_an_end(self):
+        self.run_report()
+        rows = [json.dumps(o) for o in [header("spread_over_runs")] + spreads()]
+        rows[2] = rows[2].replace('"spread_ulps": 0.0', f'"spread_ulps": {10**400}')
+        (self.folder / "spread_over_runs.jsonl").write_text("\n".join(rows) + "\n")
+        self.skipped("spread_over_runs.jsonl:3: skipped: this is not JSON: 10000000000000000000 is not finite",
+                     "1 corrupt line skipped")
 
     # --- what is refused ----------------------------------------------------------------------------------------
 
@@ -474,7 +500,7 @@ class Report(unittest.TestCase):
         self.refused("error_vs_length.jsonl: is of schema 3, and this report reads schema 2: run experiments/run again")
 
     def test_so_is_a_comparison_of_another_schema(self):
-        self.write(self.folder / "results.jsonl", [comparison() | {"schema": 3}])
+        self.write(self.folder / "results.jsonl", [comparison(), comparison() | {"schema": 3}])
         self.refused("results.jsonl: is of schema 3, and this report reads schema 2: run experiments/run again")
 
     def test_a_file_without_the_line_that_it_begins_with_is_refused(self):
@@ -492,6 +518,16 @@ class Report(unittest.TestCase):
         (self.folder / "speed_vs_length.jsonl").rmdir()
         (self.folder / "speed_vs_length.jsonl").symlink_to("nowhere")
         self.refused("speed_vs_length.jsonl: No such file or directory")
+
+    def test_a_report_takes_its_place_when_it_is_complete(self):
+        self.run_report()
+        before = (self.folder / "report.md").stat().st_ino
+        self.run_report()
+        self.assertNotEqual((self.folder / "report.md").stat().st_ino, before)
+        with self.assertRaises(TypeError):
+            report.write(self.folder / "report.md", None)
+        self.assertGreater((self.folder / "report.md").stat().st_size, 0)
+        self.assertEqual([p.name for p in self.folder.glob("*.html*")], ["report.html"])
 
     def test_a_report_that_cannot_be_written_is_told_in_one_line(self):
         (self.folder / "report.md").mkdir()
@@ -526,6 +562,15 @@ class Report(unittest.TestCase):
         self.run_report()
         self.assertEqual(len(self.figures()), 4)
         self.assertEqual(len(re.findall(r"<div class=static>.*?<svg", self.page())), 4)
+
+    def test_tables_say_what_they_are_of_and_every_column_has_a_head(self):
+        self.run_report()
+        tables = re.findall(r'<div class=wide tabindex=0 role=region aria-label="([^"]+)"><table><thead>(.*?)</thead>',
+                            self.page(), re.S)
+        self.assertEqual(len(tables), self.page().count("<table>"))
+        for label, heads in tables:
+            self.assertEqual(heads.count("<th scope=col"), heads.count("</th>"), label)
+            self.assertNotIn("></th>", heads, label)
 
     def test_every_id_is_there_once(self):
         self.run_report()
@@ -584,7 +629,7 @@ class Report(unittest.TestCase):
         for sentence in findings.splitlines():
             self.assertIn(sentence, text)
             self.assertIn(sentence.removeprefix("- "), page)
-        self.assertEqual(text.count("\n| ---"), page.count("<table>") - page.count("every bar"))
+        self.assertEqual(text.count("\n| ---"), page.count("<table>") - page.count("every bar</summary>"))
 
     def test_hostile_names_stay_text(self):
         self.comparisons[0]["data"]["name"] = "<script>alert(1)</script>.f32"
@@ -592,7 +637,39 @@ class Report(unittest.TestCase):
             r["data"] = "</script><u>"
         self.run_report()
         without_plotly = re.sub(r"<script>/\*\*.*?</script>", "", self.page(), flags=re.S)
-        self.assertFalse("<u>" in without_plotly or "<script>alert" in without_plotly)
+        for text in (without_plotly, (self.folder / "report.md").read_text()):
+            self.assertFalse("<u>" in text or "<script>alert" in text)
+
+    def test_hostile_names_stay_in_their_cell(self):
+        self.comparisons[0]["data"]["name"] = "a|b\n## A heading.f32"
+        self.run_report()
+        text = (self.folder / "report.md").read_text()
+        self.assertIn("\na|b ## A heading.f32, this machine\n", text)
+        self.assertNotIn("\n## A heading", text)
+        for r in self.rows["error_vs_length"]:
+            r["data"] = "a|b\n"
+        self.run_report()
+        self.assertIn("\n| a\\|b |", (self.folder / "report.md").read_text())
+
+    def test_the_text_fits_into_a_comment_and_tells_what_it_leaves_out(self):
+        methods = [measured(f"{a}{b}/plain/fp32@cpu", "none", 2) for a in "abcdefgh" for b in "abcdefgh"]
+        self.comparisons = [made_up.comparison(f"data set {i}", methods) for i in range(30)]
+        self.comparisons[0]["methods"] = methods + [measured(f"{a}/plain/fp32@cpu", "none", 2) for a in "abcdefgh"]
+        self.run_report()
+        text = (self.folder / "report.md").read_text()
+        self.assertTrue(40_000 < len(text) < 65_536, len(text))
+        self.assertIn("Only in report.html: data set ", text)
+        told = re.findall(r"<summary>(data set \d+), |Only in report.html: (.*)", text)
+        elsewhere = " ".join(more for _, more in told)
+        shown = {name for name, _ in told if name} | set(re.findall(r"data set \d+", elsewhere))
+        self.assertEqual(shown | {"data set 0"}, {f"data set {i}" for i in range(30)})
+        self.assertIn("data set 0, this machine\n\n| method", text)  # what is not folded goes last
+
+    def test_a_text_of_nothing_but_sentences_is_cut_at_the_end_of_a_line(self):
+        s = section.Section("s", "Long", "About it.", "make it", findings=["A sentence of some words. " * 40] * 200)
+        text = markdown.text("A report", [], [s], [])
+        self.assertTrue(60_000 < len(text) < 65_536, len(text))
+        self.assertTrue(text.endswith("words.\n\nMore does not fit here; it is in report.html.\n"), text[-200:])
 
 
 if __name__ == "__main__":
