@@ -40,6 +40,7 @@ class Figure:
     x_title: str
     y_titles: dict  # by choice of the last menu; None for all
     note: str = ""
+    reading: str = ""  # the plot in one sentence, made from what it shows
     bars: bool = False
     points: bool = False  # a scatter: no lines but the faint ones
     x_kind: str = "log2"  # or log10, linear

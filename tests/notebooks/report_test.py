@@ -123,12 +123,12 @@ class Report(unittest.TestCase):
         for sentence in ["All 16 errors of samesum's methods are within their rigorous bounds.",
                          "exact is the correctly rounded sum in all 4 results; samesum's other methods are in none of "
                          "12.",
-                         "In fp32 at n = 2¹² the median error over 2 data sets is, in ulps, of samesum's 4 methods "
+                         "This machine, CPU: in fp32 at n = 2¹² the median error over 2 data sets is, in ulps, of samesum's 4 methods "
                          "0.25 for exact "
                          "(the best), 2 for tree/plain, 160 for serial/plain (the worst); of 2 other libraries 4 for "
                          "tbb (the "
                          "best), 40 for loop (the worst).",
-                         "From n = 2¹⁰ to 2¹² the median error in fp32 became 4 times as large for serial/plain, 1 "
+                         "This machine, CPU: from n = 2¹⁰ to 2¹² the median error in fp32 became 4 times as large for serial/plain, 1 "
                          "times as large "
                          "for tree/plain.",
                          "All 3 methods that promise the same bits everywhere gave one bit pattern for each array, in "
@@ -372,13 +372,13 @@ class Report(unittest.TestCase):
     def test_bits_are_compared_between_machines(self):
         rows = [r | {"method": r["method"].replace("@cpu", "@cuda")} for r in errors()]
         self.write(self.committed / "h200.error_vs_length.jsonl", [header("error_vs_length")] + rows)
-        told = ("sums that promise the same bits everywhere, and were asked for in more than one place (machines, CPU "
-                "and GPU), have the same bits in each")
+        told = ("sums with a promise of the same bits everywhere, asked for in more than one place (machines, CPU and "
+                "GPU), had the same bits in each")
         self.assertIn(f"All 12 {told}.", self.run_report("--committed", str(self.committed)))
         self.assertEqual(self.code, 0, self.err)
         self.pick("error_vs_length", "tree/plain/fp32@cpu", n=1024, data="ones")[0]["bits"] = "0x00000002"
-        self.assertIn(f"11 of 12 {told}; not tree/plain/fp32@cpu on ones at n = 2¹⁰, tree/plain/fp32@cuda on ones at "
-                      f"n = 2¹⁰.",
+        self.assertIn(f"11 of 12 {told}; not tree/plain/fp32@cpu on ones at n = 2¹⁰ (this machine), "
+                      "tree/plain/fp32@cuda on ones at n = 2¹⁰ (H200).",
                       self.run_report("--committed", str(self.committed)))
         self.assertEqual(self.code, 1)
         self.assertNotIn("in more than one place", self.run_report())

@@ -1,0 +1,55 @@
+"""Sentences that are told of each place, and the one below a plot, which is made from the plot's own lines and bars."""
+
+import words
+from figure import drawn
+from section import distinct
+
+
+def by_place(rows, tell):
+    """What `tell` finds in the rows of each place, of pairs (place, row); what it finds in several is told once."""
+    found = {}
+    for at in distinct(at for at, _ in rows):
+        for text in tell([r for a, r in rows if a == at]):
+            found.setdefault(text, []).append(at)
+    for text, places in found.items():
+        yield words.sentence(f"{'; '.join(places)}: {text}")
+
+
+def of(n, all, what):
+    """'3 of 12 methods', 'all 12 methods', '1 of 1 method'"""
+    return f"{words.of(n, all)} {what}" + ("" if all == 1 else "s")
+
+
+def seen(figure):
+    """What the menus begin with, and what is then shown without the faint lines."""
+    chosen = figure.chosen() if figure.series else ()
+    return ", ".join(chosen), [s for s in figure.matching(chosen) if not s.faint]
+
+
+def reads_lines(figure, at, say):
+    """Who is lowest and who highest at the right end; `at` and `say` put numbers of both axes into words."""
+    chosen, lines = seen(figure)
+    points = [(x, y, s.name) for s in lines for x, y in zip(s.x, s.y)
+              if drawn(x, figure.x_kind) and drawn(y, figure.y_kind)]
+    right = max((x for x, _, _ in points), default=None)
+    return f"{chosen}: at {at(right)} {extent('line', [point[1:] for point in points if point[0] == right], say)}." \
+        if points else ""
+
+
+def reads_bars(figure, say):
+    """Which bars are the shortest and which the longest."""
+    chosen, bars = seen(figure)
+    return f"{chosen}: {extent('bar', [(s.x[0], s.y[0]) for s in bars], say)}." if bars else ""
+
+
+def extent(what, ends, say):
+    """From the least to the greatest of (value, name), as far as words can tell them apart."""
+    alike = {}
+    for value, name in sorted(ends):
+        alike.setdefault(say(value), []).append(name)
+    (least, lowest), *_, (most, highest) = [*alike.items()] * 2
+    if len(ends) == 1:
+        return f"the only {what} is at {least} ({lowest[0]})"
+    if least == most:
+        return f"all {len(ends)} {what}s are at {least}"
+    return f"the {what}s are from {least} ({words.names(lowest)}) to {most} ({words.names(highest)})"
