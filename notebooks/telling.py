@@ -20,6 +20,10 @@ def of(n, all, what):
     return f"{words.of(n, all)} {what}" + ("" if all == 1 else "s")
 
 
+def verb(n, all, one="is", many="are"):
+    return one if n == 1 or all == 1 else many
+
+
 def seen(figure):
     """What the menus begin with, and what is then shown without the faint lines."""
     chosen = figure.chosen() if figure.series else ()

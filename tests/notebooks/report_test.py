@@ -146,7 +146,7 @@ class Report(unittest.TestCase):
         self.pick("error_vs_length", "tree/plain/fp32@cpu", n=4096, data="ones")[0]["within_bound"] = False
         findings = self.run_report()
         self.assertIn("15 of 16 errors of samesum's methods are within their rigorous bounds. Beyond: "
-                      "tree/plain/fp32@cpu on ones at n = 2¹².", findings)
+                      "tree/plain/fp32@cpu on ones at n = 2¹² (this machine).", findings)
         self.assertEqual(self.code, 1)
         self.assertIn("tree/plain/fp32@cpu on ones, n = 4,096: the error", self.err)
 
