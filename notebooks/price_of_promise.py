@@ -1,6 +1,7 @@
 """What does each promise cost, in speed and in accuracy?"""
 
 import style
+import telling
 import words
 from figure import Figure, Series
 from section import Section, Table, distinct, preferred
@@ -21,7 +22,7 @@ def section(sources):
             cells.setdefault((place(source.machine, r), r["input_format"], r["n"]), []).append(r)
     if cells:
         s.findings = list(findings(cells))
-        s.figures = [figure(cells)]
+        s.figures = [f for f in [figure(cells)] if f.series]
         s.tables = [table(cells)]
         s.failures = [f"{at}: {r['method']} gave wrong bits for n = {n:,} of {format}"
                       for (at, format, n), rows in cells.items() for r in rows if r["verified"] is False]
@@ -50,7 +51,7 @@ def prices(rows):
 
 
 def ratio(r, other):
-    return words.number(r["seconds"] / other["seconds"]) if other else "-"
+    return words.number(r["seconds"] / other["seconds"]) if other and other["seconds"] else "-"
 
 
 def frontier(rows, error):
@@ -70,15 +71,16 @@ def findings(cells):
         rows = cells[at, format, n]
         told = [f"{promise} ({r['method']}) costs " + " and ".join(
                     f"{ratio(r, other)} times the time of the fastest {what} ({other['method']})"
-                    for other, what in ((loose, "that promises nothing"), (peer, "of other libraries")) if other)
-                for promise, r, loose, peer in prices(rows) if loose or peer]
+                    for other, what in ((loose, "that promises nothing"), (peer, "of other libraries"))
+                    if ratio(r, other) != "-")
+                for promise, r, loose, peer in prices(rows) if {ratio(r, loose), ratio(r, peer)} != {"-"}]
         if told:
             yield words.sentence(f"{at}, n = {words.count(n)} of {format}: {'; '.join(told)}.")
         on = frontier(rows, "hard_relative")
         if on:
             yield (f"{words.sentence(at)}, n = {words.count(n)} of {format} with condition "
                    f"{words.number(rows[0]['hard_condition'], 1)}: none is both faster and no more wrong than "
-                   f"{words.of(len(on), len(rows))} methods, the frontier: "
+                   f"{telling.of(len(on), len(rows), 'method')}, the frontier: "
                    + ", ".join(f"{r['method']} ({words.number(r['hard_relative'], 1)})" for r in on) + ".")
 
 
@@ -90,7 +92,7 @@ def figure(cells):
              ("n", [words.count(n) for n in sorted({n for _, _, n in keys}, reverse=True)]),
              ("Errors of", list(reversed(DATA)))]
     peers = style.peers_among(r["method"] for rows in cells.values() for r in rows)
-    series = []
+    series, readings = [], {}
     for (at, format, n), rows in cells.items():
         for data, error in DATA.items():
             on = (at, format, words.count(n), data)
@@ -102,14 +104,28 @@ def figure(cells):
                                          symbol=style.PROMISES[r["promise"]],
                                          text=[f"{r['method']}, promises {r['promise']}"]))
             steps = frontier(rows, error)
+            readings[on] = reading(rows, steps, error)
             series.append(Series("frontier", [r["gb_per_s"] for r in steps], [drawn(r, error) for r in steps],
                                  "#888888", on, faint=True))
-    return Figure("price-figure", "Error against speed: the frontier", menus, series, "GB/s of input",
-                  {None: "error, relative to the exact sum"}, points=True, x_kind="log10",
-                  note="Colour: accumulator. Symbol: promise (cross: none, triangle: run_to_run, circle: everywhere, "
-                       "star: order_free). Fast and accurate is to the lower right; dotted: the frontier. An error of "
-                       "less than 0.001 half units in the last place, none included, is drawn there. Infinite errors "
-                       "(overflow) are not drawn.")
+    found = Figure("price-figure", "Error against speed: the frontier", menus, series, "GB/s of input",
+                   {None: "error, relative to the exact sum"}, points=True, x_kind="log10",
+                   note="Colour: accumulator. Symbol: promise (cross: none, triangle: run_to_run, circle: everywhere, "
+                        "star: order_free). Fast and accurate is to the lower right; dotted: the frontier. An error of "
+                        "less than 0.001 half units in the last place, none included, is drawn there. Infinite errors "
+                        "(overflow) are not drawn.")
+    chosen = found.chosen()
+    found.reading = f"{', '.join(chosen[:2])}, n = {', '.join(chosen[2:])}: {readings[chosen]}."
+    return found
+
+
+def reading(rows, steps, error):
+    """What lies on the frontier, from end to end."""
+    if not steps:
+        return "every error is infinite"
+    ends = [f"{r['method']} ({words.number(r['gb_per_s'])} GB/s, an error of {words.number(r[error], 2)})"
+            for r in (steps[0], steps[-1])]
+    return (f"{telling.of(len(steps), len(rows), 'method')} {telling.verb(len(steps), len(rows))} on the frontier, "
+            + (f"from {ends[0]} to {ends[1]}" if len(steps) > 1 else ends[0]))
 
 
 def drawn(r, error):

@@ -3,10 +3,12 @@
 Run by ctest, or: build/venv/bin/python tests/notebooks/price_of_promise_test.py
 """
 
+import dataclasses
 import unittest
 
 from made_up import source
 import price_of_promise
+from figure import svg
 
 
 def row(method, promise, seconds, error, n=1 << 20, format="fp32"):
@@ -24,8 +26,11 @@ class ThePrice(unittest.TestCase):
                      row("atomic/plain/fp32@cpu", "none", 1e-3, 8),
                      row("loop/fp32@peer", "run_to_run", 4e-3, 40)]
 
+        self.there = []
+
     def section(self):
-        return price_of_promise.section([source("price_of_promise", self.rows)])
+        there = dataclasses.replace(source("price_of_promise", self.there), machine="H200")
+        return price_of_promise.section([source("price_of_promise", self.rows), there])
 
     def test_says_what_each_promise_costs(self):
         self.assertEqual(self.section().findings[0],
@@ -74,6 +79,40 @@ class ThePrice(unittest.TestCase):
                       row("tree/plain/fp64@cpu", "everywhere", 1e-2, 4, n=1 << 24, format="fp64")]
         self.assertIn("n = 2²⁴ of fp32: everywhere (tree/plain/fp32@cpu) costs 4 times", self.section().findings[0])
         self.assertEqual(len(self.section().tables[0].rows), 4)
+
+    def test_each_place_has_its_own_sentences(self):
+        self.there = [r | {"threads": 0, "method": r["method"].replace("cpu", "cuda")} for r in self.rows]
+        self.there[0]["seconds"] = 6e-3
+        findings = self.section().findings
+        self.assertIn("This machine, 1 thread, n = 2²⁰ of fp32: everywhere (tree/plain/fp32@cpu) costs 2 times",
+                      findings[0])
+        self.assertIn("H200, GPU, n = 2²⁰ of fp32: everywhere (tree/plain/fp32@cuda) costs 2 times", findings[2])
+        self.assertIn("order_free (exact/fp32@cuda) costs 6 times the time of the fastest that promises nothing "
+                      "(atomic/plain/fp32@cuda)", findings[2])
+
+    def test_the_figure_says_what_it_shows_first(self):
+        reading = "this machine, 1 thread, fp32, n = 2²⁰, ill-conditioned data: {}."
+        self.assertEqual(self.section().figures[0].reading,
+                         reading.format("3 of 5 methods are on the frontier, from atomic/plain/fp32@cpu (4.19 GB/s, an "
+                                        "error of 0.0008) to exact/fp32@cpu (1.4 GB/s, an error of 2.5e-05)"))
+        self.rows[0].update(seconds=1e-4, gb_per_s=42.0)
+        self.assertEqual(self.section().figures[0].reading,
+                         reading.format("1 of 5 methods is on the frontier, exact/fp32@cpu (42 GB/s, an error of "
+                                        "2.5e-05)"))
+        for r in self.rows:
+            r["hard_relative"] = r["relative_error"] = None
+        self.assertEqual(self.section().figures[0].reading, reading.format("every error is infinite"))
+
+    def test_any_rows_make_a_section(self):
+        self.rows.append(row("tree/plain/fp16@cpu", "everywhere", 4e-3, 4, format="fp16")
+                         | {"hard_relative": None, "hard_condition": None})
+        for r in list(self.rows):
+            self.rows.append(r | {"seconds": 0.0, "gb_per_s": 0.0, "n": 0})
+        for some in [self.rows[:k] for k in range(len(self.rows))] + [[r] for r in self.rows] + [self.rows[6:]]:
+            section = price_of_promise.section([source("price_of_promise", some)])
+            self.assertEqual(section.empty, not some)
+            for figure in section.figures:
+                svg(figure)
 
     def test_wrong_bits_are_a_failure(self):
         self.rows[1]["verified"] = False
