@@ -50,12 +50,13 @@ def moon():
     return np.load(next(f.locate() for f in files if f.name == "jpl-moon.npy"), allow_pickle=False)
 
 
-DATASETS = [  # file, elements, how many, SHA-256 of the elements' bytes
-    ("uniform.f32", uniform, 1 << 22,
+# File, elements, how many, SHA-256 of the elements' bytes. notebooks/compare.py reads it as it is written here.
+DATASETS = [
+    ("uniform.f32", uniform, 4194304,
      "598d7934f41519c0fd99aa8e0296b4bfb193d9f35eb160512bf03b999768b08d"),
-    ("wide.f32", wide, 1 << 20,
+    ("wide.f32", wide, 1048576,
      "7bee624b15906449bd12eb3b2be3bf01166348ac479d13a561bf59359f90038c"),
-    ("ones.bf16", ones, 1 << 20,
+    ("ones.bf16", ones, 1048576,
      "748c16b0577f2aa3050528b40afb3c7251238cb96cd750c3a79ca0ab0154497f"),
     ("moon.npy", moon, 1068912,
      "c5c02d0da657e48eb8370b732833f97a0dbeb0f2a404e749854b4f72b5e7ec08"),

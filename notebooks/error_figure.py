@@ -1,34 +1,55 @@
-"""Draws the measured error of every method on one data set: `error_figure.py RESULTS.jsonl DATA OUT.svg`.
+"""Draws the measured error of every method on one data set, from the comparisons of experiments/run.
 
-Made with the results of experiments/run, and nothing but Python's standard library:
-  python3 notebooks/error_figure.py build/study/results.jsonl moon.npy notebooks/figures/errors.svg
+The one that README.md shows is made so:
+  error_figure.py experiments/results/h200.compare.jsonl moon.npy notebooks/figures/errors.svg
 """
 
-import json
+import argparse
 import math
-import os
 import pathlib
 import sys
 
+import results
 import words
-from compare import title
-from figure import Drawing, superscript
+from compare import base_name
+from figure import Drawing
+from report import write
 
-COLOURS = {"fp16": "#d55e00", "bf16": "#e69f00", "fp32": "#0072b2", "fp64": "#009e73"}  # Okabe and Ito's
+# Tol's muted ones; those of style.py are for accumulators.
+COLOURS = {"fp16": "#cc6677", "bf16": "#882255", "fp32": "#332288", "fp64": "#117733"}
 LEFT, RIGHT, TOP, ROW, WIDTH = 190, 40, 92, 26, 860
 
 
-def main():
-    results, data, target = sys.argv[1:]
-    comparison = next(c for c in map(json.loads, open(results)) if title(c) == data)
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="error_figure.py", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", metavar="RESULTS.jsonl", type=pathlib.Path, help="comparisons")
+    parser.add_argument("data", metavar="DATA", help="which data set: its file's name")
+    parser.add_argument("target", metavar="OUT.svg", type=pathlib.Path, help="the picture")
+    options = parser.parse_args(arguments)
+    try:
+        found = results.read_comparisons(options.results, results.HERE).rows
+        comparison = next((c for c in found if base_name(c["data"]["name"]) == options.data), None)
+        if not comparison:
+            raise results.Refused(f"{options.results}: has no comparison on {options.data}")
+        write(options.target, drawn(comparison, options.data) + "\n")
+    except (results.Refused, OSError) as refusal:
+        print(f"error_figure.py: {refusal}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def drawn(comparison, data):
+    """A line a method, those with the smallest errors first; what has no error is drawn at the left, what is not finite
+    at the right, and what has no relative error, since the sum is 0, nowhere."""
     rows = {}
     for m in comparison["methods"]:
         recipe, format, backend = words.parts(m["method"])
-        if backend == "cpu":
+        if backend == "cpu" and (m["value"] is None or m["relative_error"] is not None):
             rows.setdefault(recipe, []).append((format, m))
-    rows = sorted(rows.items(), key=lambda row: min(m["relative_error"] or math.inf for _, m in row[1]))
-    errors = [m["relative_error"] for _, row in rows for _, m in row if m["relative_error"]]
-    low, high = math.floor(math.log10(min(errors))), max(1, math.ceil(math.log10(max(errors))))
+    rows = sorted(rows.items(), key=lambda row: min(place(m) for _, m in row[1]))
+    errors = [m["relative_error"] for _, row in rows for _, m in row if m["relative_error"]] or [1.0]
+    low, high = min(0, math.floor(math.log10(min(errors)))), max(1, math.ceil(math.log10(max(errors))))
     decade = (WIDTH - LEFT - RIGHT - 70) / (high - low)  # 70 for the column of what is not finite
     bottom = TOP + ROW * len(rows)
 
@@ -38,7 +59,7 @@ def main():
     d = Drawing(WIDTH, bottom + 58, f"Relative error of each method on {data}", paper=True)
     about = comparison["data"]
     d.text(16, 26, f"How wrong is each sum of {data}?", size=17, more=' font-weight="bold"')
-    d.text(16, 46, f"{about['n']:,} elements in {about['format']}, condition number {about['condition']:.3g}. "
+    d.text(16, 46, f"{about['n']:,} elements in {about['format']}, condition number {words.number(about['condition'])}. "
                    "A dot is a method in one format; left is better.", size=13, fill=d.faint)
     for i, (format, colour) in enumerate(COLOURS.items()):
         d.circle(LEFT + 72 * i, 66, 5, colour)
@@ -48,7 +69,7 @@ def main():
         at = x(10.0**exponent)
         d.line(at, TOP - 8, at, bottom, "#888" if exponent == 0 else None)
         if exponent % 2 == 0:
-            d.text(at, bottom + 18, "1" if exponent == 0 else f"10{superscript(exponent)}", "middle", fill=d.faint)
+            d.text(at, bottom + 18, words.power_of_ten(10.0**exponent), "middle", fill=d.faint)
     d.text(x(1), TOP - 14, "all digits wrong", "middle", 11, d.faint)
     d.text(WIDTH - RIGHT, bottom + 18, "not finite", "middle", fill=d.faint)
     d.text((LEFT + WIDTH - RIGHT - 70) / 2, bottom + 42, "relative error against the exact sum", "middle", 13, d.faint)
@@ -57,13 +78,15 @@ def main():
         d.line(LEFT, y, WIDTH - RIGHT, y, "#f0f0f0")
         d.text(LEFT - 14, y + 4.5, recipe, "end", 13, more=' font-weight="bold"' if recipe == "exact" else "")
         for format, m in row:
-            error = m["relative_error"]
-            at = WIDTH - RIGHT if m["value"] is None else x(error) if error else LEFT
-            d.circle(at, y, 5.5, COLOURS[format], f"{m['method']}: {'not finite' if m['value'] is None else error}")
-    temporary = pathlib.Path(target + ".part")
-    temporary.write_text(d.done() + "\n")
-    os.replace(temporary, target)
+            error = place(m)
+            at = WIDTH - RIGHT if error == math.inf else x(error) if error else LEFT
+            d.circle(at, y, 5.5, COLOURS[format], f"{m['method']}: {'not finite' if error == math.inf else error}")
+    return d.done()
+
+
+def place(method):
+    return math.inf if method["value"] is None else method["relative_error"]
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

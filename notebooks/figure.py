@@ -5,6 +5,8 @@ import html
 import json
 import math
 
+from words import superscript
+
 DIAGONAL = 0.5**0.5
 # (turn from the top, size) of each corner
 POLYGONS = {"square": [((2 * k + 1) / 8, 1.2) for k in range(4)], "diamond": [(k / 4, 1.3) for k in range(4)],
@@ -39,8 +41,8 @@ class Figure:
     series: list
     x_title: str
     y_titles: dict  # by choice of the last menu; None for all
-    note: str = ""
-    reading: str = ""  # the plot in one sentence, made from what it shows
+    note: str = ""  # how to read it
+    reading: str = ""  # what it shows: a sentence, computed
     bars: bool = False
     points: bool = False  # a scatter: no lines but the faint ones
     x_kind: str = "log2"  # or log10, linear
@@ -54,7 +56,7 @@ class Figure:
         for i, (label, values) in enumerate(self.menus):
             fits = {s.on[i] for s in self.matching(choice)}
             first = [self.wanted[label]] if label in self.wanted else []
-            choice += (next(v for v in first + values if v in fits or None in fits),)
+            choice += (next((v for v in first + values if v in fits or None in fits), ""),)
         return choice
 
     def choose(self, wanted):
@@ -71,7 +73,8 @@ class Figure:
         about += [f"<i>{html.escape(label)}</i>: {html.escape(', '.join(values))}" for label, values in self.menus
                   if len(values) > 1]
         return (f'<div style="max-width: 56rem; background: #fff; color: #222; --grid: #e4e4e4">{svg(self)}'
-                + "".join(f"<div>{line}</div>" for line in about + [html.escape(self.note)] if line) + "</div>")
+                + "".join(f"<div>{line}</div>" for line in about + [html.escape(t) for t in (self.reading, self.note)]
+                          if line) + "</div>")
 
     def matching(self, choice):
         return [s for s in self.series if all(a in (None, b) for a, b in zip(s.on, choice))]
@@ -112,10 +115,6 @@ def trace(figure, s):
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM, ROW = 720, 400, 68, 14, 48, 20
 LETTER = 6.9  # the width of one, of the size of a label: more or less
-
-
-def superscript(n):
-    return str(n).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 class Drawing:
@@ -201,7 +200,7 @@ def nice(step):
     return next(k * power for k in (1, 2, 5, 10) if k * power >= step * (1 - 1e-9))
 
 
-def apart(wanted, distance, low, high):
+def spaced(wanted, distance, low, high):
     """Places near those that are wanted, in the same order, and far enough from each other to be read."""
     placed = []
     for y in wanted:
@@ -261,7 +260,7 @@ def svg_lines(figure):
     if not figure.points:
         ends.sort(key=lambda end: end[0][1])
     places = ([TOP + 4 + 16 * i for i in range(len(ends))] if figure.points else
-              apart([y for (_, y), _ in ends], 14, TOP + 4, bottom))
+              spaced([y for (_, y), _ in ends], 14, TOP + 4, bottom))
     for ((x, y), s), label in zip(ends, places):
         if figure.points:
             drawing.symbol(right + 14, label, 4.2, s.symbol, s.colour)
@@ -294,7 +293,7 @@ def svg_bars(figure):
     left, right = 190, WIDTH - 70
     height = TOP + ROW * len(rows) + 34
     drawing = Drawing(WIDTH, height, figure.title)
-    most = max(value for _, value, _, _ in rows)
+    most = max(value for _, value, _, _ in rows) or 1
     for i, (label, value, text, colour) in enumerate(reversed(rows)):
         y, end = TOP + ROW * i, left + (right - left) * value / most
         drawing.text(left - 8, y + 14, label, "end")

@@ -7,6 +7,7 @@ import importlib.resources
 import pathlib
 import re
 
+import words
 from figure import script_json, svg
 
 HERE = pathlib.Path(__file__).parent
@@ -47,7 +48,8 @@ def state(cell):
 
 
 def figure(f):
-    note = f"<p class=note>{e(f.note)}</p>" if f.note else ""
+    note = "".join(f"<p class={kind}>{e(text)}</p>" for kind, text in (("reading", f.reading), ("note", f.note))
+                   if text)
     caption = f'<figure id="{f.id}"><figcaption>{e(f.title)}</figcaption>'
     if f.picture:
         return f"{caption}<div class=picture>{f.picture}</div>{note}</figure>"
@@ -77,7 +79,7 @@ def download(source):
     data = base64.b64encode(gzip.compress(source.path.read_bytes(), mtime=0)).decode()
     name = source.path.name
     return (f'<li><a download="{e(name)}.gz" href="data:application/gzip;base64,{data}">{e(name)}.gz</a> '
-            f"({e(source.machine)}, {len(source.rows):,} rows)</li>")
+            f"({e(source.machine)}, {words.plural(len(source.rows), 'row')})</li>")
 
 
 def page(title, top, first, sections, provenance, sources):

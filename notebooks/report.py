@@ -46,11 +46,11 @@ def provenance(sources):
         builds.setdefault((s.machine, tuple(facts.items())), []).append((s, date))
     for (machine, facts), made in builds.items():
         rows = [[key, "none" if value is None else value] for key, value in facts]
-        rows += [[s.path.name, f"{len(s.rows):,} rows{skipped(s)}, {mode(s)}{date}"] for s, date in made]
-        yield Table(machine, ["", ""], rows, words=2)
+        rows += [[s.path.name, f"{words.plural(len(s.rows), 'row')}{skipped(s)}, {mode(s)}{date}"] for s, date in made]
+        yield Table(machine, ["what", "value"], rows, words=2)
     without = [[str(s.path), f"no rows{skipped(s)}"] for s in sources if s.skipped and not s.rows]
     if without:
-        yield Table("Files without results", ["", ""], without, words=2)
+        yield Table("Files without results", ["file", "what it has"], without, words=2)
 
 
 def skipped(source):
@@ -100,7 +100,7 @@ def main(arguments):
     machines = list(provenance(sources))
     out = options.out or options.results
     try:
-        write(out / "report.md", "\n".join(markdown.text(TITLE, top, sections, machines)) + "\n")
+        write(out / "report.md", markdown.text(TITLE, top, sections, machines))
         write(out / "report.html",
               page.page(TITLE, top, first_figure(sections), sections, machines, [s for s in sources if s.rows]))
     except OSError as error:
@@ -111,7 +111,7 @@ def main(arguments):
         print(f"- {sentence}")
     failures = [failure for s in sections for failure in s.failures]
     if failures:
-        print("\n".join(["report.py: promises were broken:"] + failures), file=sys.stderr)
+        print("\n".join(["report.py: this should not be:"] + failures), file=sys.stderr)
     return 1 if failures else 0
 
 

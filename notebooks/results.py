@@ -1,7 +1,7 @@
 """Results files: read, checked line by line against the schema, and sorted by question and machine.
 
-A line that is corrupt or was not written completely is reported with its place and skipped. A file of another
-version of the schema, or of something else, is refused.
+A line that is corrupt, was not written completely or repeats another is reported with its place and skipped. A file
+of another version of the schema, or of something else, is refused.
 """
 
 import dataclasses
@@ -23,6 +23,10 @@ EXPERIMENTS = sorted(p.stem for p in (ROOT / "experiments").glob("*.cpp") if p.s
 FORMATS = SCHEMA["$defs"]["format"]["enum"]
 HERE = "this machine"
 REMEDY = "run experiments/run again, or delete the file"
+# What tells the rows of an experiment apart, as far as a row has it; all else was measured. A comparison is measured
+# again when its file changes.
+KEY = ["kind", "method", "input_format", "data", "seed", "n", "threads", "caches", "place", "axis", "case",
+       "target_condition", "probability", "steps", "quantity"]
 TOLD = 5  # so many corrupt lines of a file are named one by one
 
 
@@ -65,6 +69,12 @@ def finite(text):
     return x
 
 
+def whole(text):
+    """Python's integers may be larger than any float, which the sections could not calculate with."""
+    finite(text)
+    return int(text)
+
+
 @functools.cache
 def checker(kind):
     return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": SCHEMA["$defs"]})
@@ -79,21 +89,30 @@ def problem(o, kinds):
     return first and f"{first.json_path}: {first.message[:200]}"
 
 
+def repeated(o, seen, place):
+    """Why this row is one too many; None where it is the first of its key."""
+    if o["kind"] in ("study", "comparison"):
+        return None
+    first = seen.setdefault(tuple(o.get(name) for name in KEY), place)
+    return None if first == place else f"line {first.rpartition(':')[2]} is the same row"
+
+
 def objects(path, kinds, first=None):
-    """What each line holds, and None for one that is no object of these kinds, which is reported. Without its first
-    line, where that has a kind of its own, nobody knows what a file is."""
-    told = 0
+    """What each line holds, and None for one that is no object of these kinds or repeats another, which is reported.
+    Without its first line, where that has a kind of its own, nobody knows what a file is; but one that was stopped
+    while that was written has nothing else."""
+    told, seen = 0, {}
     for i, (place, line, complete) in enumerate(lines_of(path)):
         try:
-            o = json.loads(line.decode(), parse_constant=finite, parse_float=finite)
+            o = json.loads(line.decode(), parse_constant=finite, parse_float=finite, parse_int=whole)
             version = o.get("schema", VERSION) if isinstance(o, dict) else VERSION
             if version != VERSION:
                 raise Refused(f"{path}: is of schema {version}, and this report reads schema {VERSION}: {REMEDY}")
-            wrong = problem(o, [first] if first and i == 0 else kinds)
-        except ValueError as error:  # bytes that are not UTF-8 are one too
+            wrong = problem(o, [first] if first and i == 0 else kinds) or repeated(o, seen, place)
+        except (ValueError, RecursionError) as error:  # bytes that are not UTF-8 are the former too
             wrong = f"this is not JSON: {error}"
         wrong = wrong if complete else "was not written completely"
-        if wrong and first and i == 0:
+        if wrong and first and i == 0 and complete:
             raise Refused(f"{place}: {wrong}: {REMEDY}")
         told += bool(wrong)
         if wrong and told <= TOLD:
@@ -107,15 +126,15 @@ def read_comparisons(path, machine):
     lines = list(objects(path, ["comparison"]))
     rows = [o for o in lines if o]
     return Source(machine, "compare", path, {"provenance": rows[0]["provenance"]} if rows else {}, rows,
-                  len(lines) - len(rows))
+                  lines.count(None))
 
 
 def read_experiment(path, machine, experiment):
-    header, *lines = list(objects(path, [k for k in KINDS if k != "study"], first="study")) or [{}]
+    lines = list(objects(path, [k for k in KINDS if k != "study"], first="study"))
+    header = lines[0] if lines and lines[0] else {}
     if header and header["experiment"] != experiment:
         raise Refused(f"{path}: has the results of {header['experiment']}: {REMEDY}")
-    rows = [o for o in lines if o]
-    return Source(machine, experiment, path, header, rows, len(lines) - len(rows))
+    return Source(machine, experiment, path, header, [o for o in lines[1:] if o], lines.count(None))
 
 
 def read(folder, committed=None, questions=("compare", *EXPERIMENTS)):

@@ -4,8 +4,10 @@ import dataclasses
 
 import page
 import words
+from results import SCHEMA
 
-SAME_EVERYWHERE = ("everywhere", "order_free")  # promises
+PROMISES = SCHEMA["$defs"]["promise"]["enum"]  # the weakest first
+SAME_EVERYWHERE = PROMISES[PROMISES.index("everywhere"):]
 
 
 def promises_one_result(r):
@@ -49,13 +51,67 @@ class Section:
 
 
 def within(rows, whose, bounds, where):
-    """The sentence on errors and bounds; `where` names some rows."""
-    if rows:
-        beyond = [r for r in rows if not r["within_bound"]]
-        unbounded = sum(r["bound"] is None for r in rows)
-        yield (f"{words.sentence(words.of(len(rows) - len(beyond), len(rows)))} errors of {whose} are within {bounds}"
-               + (f"; for {unbounded:,} of them theory gives no finite bound" if unbounded else "")
+    """The sentence on errors and bounds; `where` names some rows. An error that has no bound is within none."""
+    bounded = [r for r in rows if r["bound"] is not None or not r["within_bound"]]
+    beyond = [r for r in bounded if not r["within_bound"]]
+    kept, unbounded = len(bounded) - len(beyond), len(rows) - len(bounded)
+    if bounded:
+        yield (f"{words.sentence(words.of(kept, len(bounded), 'error'))} of {whose}"
+               + (f" that {words.verb(len(bounded), len(bounded), 'has', 'have')} a finite bound" if unbounded else "")
+               + f" {words.verb(kept, len(bounded))} within {bounds}"
+               + (f"; for {words.plural(unbounded, 'other')} theory gives none" if unbounded else "")
                + (f". Beyond: {where(beyond)}." if beyond else "."))
+    elif rows:
+        yield f"Theory gives no finite bound for {words.plural(unbounded, 'error')} of {whose}."
+
+
+def exactness(rows, more=""):
+    """The sentence on how often exact is right to the last bit, and samesum's other methods are; `more` follows it."""
+    ours = [r for r in rows if not words.is_peer(r["method"])]
+    exact, others = [[r["bits"] == r["truth_bits"] for r in ours if (words.accumulator(r["method"]) == "exact") == which]
+                     for which in (True, False)]
+    if exact:
+        yield (f"exact is the correctly rounded sum in {words.of(sum(exact), len(exact), 'result')}{more}"
+               + (f"; samesum's other methods are in {words.of(sum(others), len(others))}." if others else "."))
+
+
+def broken(r):
+    """Why a row that holds a result is a failure of samesum's, if it is one."""
+    if not r["within_bound"]:
+        yield f"the error {words.number(r['absolute_error'])} exceeds its bound {words.number(r['bound'])}"
+    if words.accumulator(r["method"]) == "exact" and r["bits"] != r["truth_bits"]:
+        yield f"gave {r['bits']}, but the exact sum rounds to {r['truth_bits']}"
+
+
+def place(machine, r):
+    """Where a row was measured: 'H200, GPU', or 'this machine, 2 threads' if it tells how many."""
+    on = words.runs_on(r["method"])
+    if "threads" in r:
+        on = words.plural(r["threads"], "thread") if r["threads"] else "GPU"
+    return f"{machine}, {on}"
+
+
+def placed(sources, kind):
+    """[(place, row), …]: the rows of that kind of all sources."""
+    return [(place(source.machine, r), r) for source in sources for r in source.of(kind)]
+
+
+def by_place(rows):
+    """{place: [row, …]} of what placed() gave."""
+    found = {}
+    for at, r in rows:
+        found.setdefault(at, []).append(r)
+    return found
+
+
+def frontier(rows, cost, error):
+    """Those than which none is both cheaper and no more wrong, the cheapest first; cost(row) and error(row) are
+    numbers."""
+    best = []
+    for r in sorted(rows, key=lambda r: (cost(r), error(r))):
+        if not best or error(r) < error(best[-1]):
+            best.append(r)
+    return best
 
 
 def distinct(values):

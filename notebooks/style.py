@@ -2,8 +2,9 @@
 
 import words
 
+GREY = "#888888"  # of what is no method: a frontier, reading alone
 COLOURS = {"plain": "#d55e00", "kahan": "#e69f00", "neumaier": "#56b4e9", "double_word": "#009e73", "exact": "#0072b2",
-           "peer": "#cc79a7", "read": "#888888"}
+           "peer": "#cc79a7", "read": GREY}
 PEERS = ["#cc79a7", "#94507a", "#e3b1cd"]  # shades of the peers' colour
 ORDERS = {"serial": ("dash", "circle"), "tree": ("solid", "square"), "pairwise": ("dashdot", "diamond"),
           "atomic": ("longdash", "x"), "atomic_element": ("dot", "cross"), "": ("solid", "star")}
@@ -15,7 +16,7 @@ PLAIN = "plain sums, every order"
 
 
 def colour(method):
-    return COLOURS.get(words.accumulator(method), "#888888")
+    return COLOURS.get(words.accumulator(method), GREY)
 
 
 def line(method, peers):
@@ -46,6 +47,7 @@ def groups(method):
 
 
 def all_groups(methods):
-    """In the order of a menu: the tree first, since it holds every accumulator and is not the slowest."""
-    found = {g for m in methods for g in groups(m) if g}
+    """In the order of a menu: the tree first, since it holds every accumulator and is not the slowest. A menu has one
+    choice at least, even where all there is belongs to every group."""
+    found = {g for m in methods for g in groups(m) if g} or {"all"}
     return sorted(found, key=lambda g: (g != "order tree", g == OTHERS, g == PLAIN, g))

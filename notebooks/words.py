@@ -59,22 +59,36 @@ def apart(x, y, least=6):
     return f"{x:.{digits}g}", f"{y:.{digits}g}"
 
 
+def superscript(n):
+    return str(n).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
 def count(n):
     """2²⁰, or 1,000."""
-    if n > 64 and n & (n - 1) == 0:
-        return "2" + str(n.bit_length() - 1).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"{n:,}"
+    return "2" + superscript(n.bit_length() - 1) if n > 64 and n & (n - 1) == 0 else f"{n:,}"
 
 
-def plural(n, what):
-    return f"{n:,} {what}" + ("" if n == 1 else "s")
+def power_of_ten(x):
+    """The one that is nearest: 10¹², 10⁻³, or 1."""
+    exponent = round(math.log10(x))
+    return "10" + superscript(exponent) if exponent else "1"
 
 
-def of(n, all):
-    """How many of them: 'all 12', 'none of 12', '3 of 12'."""
+def plural(n, what, many=None):
+    return f"{n:,} " + (what if n == 1 else many or what + "s")
+
+
+def of(n, all, what="", many=None):
+    """How many of them, and of what: 'all 12 files', 'none of 12 files', '3 of 12 files', '1 of 1 file'."""
+    whole = f"{all:,}" + (f" {what if all == 1 else many or what + 's'}" if what else "")
     if all == 1:
-        return f"{n} of 1"
-    return f"all {all:,}" if n == all else f"none of {all:,}" if n == 0 else f"{n:,} of {all:,}"
+        return f"{n} of {whole}"
+    return f"all {whole}" if n == all else f"none of {whole}" if n == 0 else f"{n:,} of {whole}"
+
+
+def verb(n, all, one="is", many="are"):
+    """What goes with of(n, all): '1 of 12 files is', 'all 12 files are'."""
+    return one if n == 1 or all == 1 else many
 
 
 def names(some, most=3):

@@ -1,15 +1,109 @@
-"""Made-up results as their files hold them, for the tests of sections."""
+"""Made-up results as their files hold them, for the tests of sections. Who imports this finds the notebooks' modules."""
 
 import pathlib
+import re
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "notebooks"))
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "notebooks"))
 import results  # noqa: E402
 
+PROVENANCE = {"cpu": "A Processor", "hardware_threads": 2, "gpu": None, "os": "An OS", "kernel": "A kernel",
+              "compiler": "a compiler", "flags": "-O3", "library_version": "0.1.0", "commit": "unknown",
+              "date": "2026-11-21T12:00:00Z"}
+DEFINED = results.SCHEMA["$defs"]
+# What the schema tells in words only, by property.
+WORDS = {"tree": ["((0+2)+(1+3))", None], "difference": [None, "the sums of 0 and 1"], "data": ["normal", "ones"]}
+METHODS = ["serial/plain/fp32@cpu", "exact/fp32@cpu", "loop/fp32@peer", "atomic/plain/fp16@cuda", "tree/kahan/bf16@cpu"]
 
-def source(question, rows):
-    """Rows of this machine, each of which fits the schema."""
+
+def source(question, rows, machine=results.HERE):
+    """Rows of a machine, each of which fits the schema."""
     for r in rows:
         wrong = results.problem(r, results.KINDS)
         assert not wrong, wrong
-    return results.Source(results.HERE, question, pathlib.Path(f"{question}.jsonl"), {}, rows)
+    return results.Source(machine, question, pathlib.Path(f"{question}.jsonl"), {}, rows)
+
+
+def result(method, n, ulps, promise, format="fp32"):
+    """A sum of n that is so many ulps off."""
+    bits = {"fp16": 4, "bf16": 4, "fp32": 8, "fp64": 16}[format]
+    ulp = 2.0**-23 * n  # n is a power of two
+    return {"method": method, "input_format": format, "n": n, "value": n + ulps * ulp,
+            "bits": "0x" + "0" * (bits - 1) + ("1" if ulps > 0.5 else "0"),
+            "truth": float(n), "truth_bits": "0x" + "0" * bits, "error_ulps": ulps, "relative_error": ulps * 2.0**-23,
+            "absolute_error": ulps * ulp, "bound": (2 * ulps + 1) * ulp, "within_bound": True, "condition": 1.0,
+            "promise": promise}
+
+
+def measured(method, promise, ulps):
+    """One of the methods of a comparison."""
+    return result(method, 4096, ulps, promise) | {"repeats": 3, "distinct_bits": 1, "seconds": 1e-3, "gb_per_s": 4.0}
+
+
+def comparison(name, methods, n=4096, condition=1.0):
+    return {"kind": "comparison", "provenance": PROVENANCE,
+            "data": {"name": name, "format": "fp32", "n": n, "nans": 0, "infinities": 0, "magnitudes": 4096.0,
+                     "condition": condition},
+            "threads": 2, "repeats": 3, "transfer": None, "methods": methods, "failures": [],
+            "recommendation": {"method": "exact/fp32@cpu", "reason": "it is exact"}}
+
+
+# --- rows of every kind, made from the schema --------------------------------------------------------------------
+
+def kinds_of(question):
+    """The kinds of rows that the file of a question has."""
+    return [kind for kind in results.KINDS if re.search(f"[` ]{question}[` ]", DEFINED[kind]["description"])]
+
+
+def properties(about):
+    """Of an object, those of what it refers to included."""
+    return (properties(DEFINED[about["$ref"].split("/")[-1]]) if "$ref" in about else {}) | about.get("properties", {})
+
+
+def values(name, about):
+    """Some that fit: an ordinary one, then those that are at an end."""
+    if "$ref" in about:
+        about = DEFINED[about["$ref"].split("/")[-1]] | about
+    if "const" in about or "enum" in about:
+        return about.get("enum") or [about["const"]]
+    types = about.get("type", "object")
+    types = types if isinstance(types, list) else [types]
+    null = [None] if "null" in types else []
+    if name == "method":
+        return METHODS
+    if name == "provenance":
+        return [PROVENANCE]
+    if properties(about):
+        return [sample(about)] + null
+    if types[0] == "string":
+        return WORDS.get(name) or (["0x00000000", "0x00000001"] if "x(" in about.get("pattern", "") else ["some"] + null)
+    if types[0] == "array":
+        return [[first] for first in values("", about["items"])[:1]] + [[]] * ("minItems" not in about)
+    if types[0] == "boolean":
+        return [True, False] + null
+    least = about.get("minimum", 0)
+    return [max(least, 4) if types[0] == "integer" else max(least, 0.25), least, 32, 1 << 20] + null
+
+
+def sample(about, **more):
+    """An object of the schema in which all is ordinary but what is asked for."""
+    return {name: values(name, what)[0] for name, what in properties(about).items()} | more
+
+
+def rows(kind):
+    """An ordinary row of each method, and rows that differ from it in one property."""
+    about = DEFINED[kind]
+    if kind == "comparison":
+        methods = [m for method in METHODS for m in variations(DEFINED["measurement"], sample(
+            DEFINED["measurement"], method=method))]
+        yield from (sample(about, methods=[m]) for m in methods)
+        yield sample(about, methods=methods)
+    for method in METHODS if kind != "comparison" else [None]:
+        yield from variations(about, sample(about, **({"method": method} if method else {})))
+
+
+def variations(about, ordinary):
+    yield ordinary
+    for name, what in properties(about).items():
+        yield from (ordinary | {name: value} for value in values(name, what)[1:] if name != "method")

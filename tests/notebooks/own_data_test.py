@@ -3,42 +3,38 @@
 Run by ctest, or: build/venv/bin/python -B tests/notebooks/own_data_test.py
 """
 
-import pathlib
-import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "notebooks"))
-import own_data  # noqa: E402
-import results  # noqa: E402
+from made_up import comparison, measured, source
+import own_data
+import results
 
 
-def method(name, error, format="fp32"):
-    return {"method": f"{name}/{format}@cpu", "value": 1.0, "truth": 1.0, "bits": "0x" + ("1" if error else "0"),
-            "truth_bits": "0x0", "relative_error": error, "error_ulps": 1.0, "bound": 1.0, "within_bound": True,
-            "promise": "everywhere", "distinct_bits": 1, "gb_per_s": 4.0}
-
-
-def comparison(name, error_of_a_loop):
-    return {"kind": "comparison", "failures": [],
-            "data": {"name": f"my/{name}", "format": "fp32", "n": 4096, "condition": 2.0},
-            "methods": [method("exact", 0), method("serial/plain", error_of_a_loop)],
-            "recommendation": {"method": "exact/fp32@cpu", "reason": "it is exact"}}
+def file(name, error_of_a_loop):
+    return comparison(name, [measured("exact/fp32@cpu", "order_free", 0),
+                             measured("serial/plain/fp32@cpu", "everywhere", error_of_a_loop * 2.0**23)], condition=2.0)
 
 
 class OwnData(unittest.TestCase):
     def setUp(self):
-        self.rows = [comparison("a.f32", 0), comparison("b.f32", 1e-6)]
+        self.rows = [file("my/a.f32", 0), file("my/b.f32", 1e-6)]
 
     def section(self):
-        return own_data.section([results.Source(results.HERE, "own_data", pathlib.Path("own_data.jsonl"), {}, self.rows)])
+        return own_data.section([source("own_data", self.rows)])
 
     def test_counts_the_files_on_which_a_loop_is_right_and_lost(self):
-        self.assertEqual(self.section().findings[0], "A plain loop in the data's own format is right to the last bit on "
-                                                     "1 of 2 files, and has not one right digit on none of 2.")
-        self.rows[1] = comparison("b.f32", 0.5)
-        self.assertIn("not one right digit on 1 of 2: b.f32.", self.section().findings[0])
-        self.rows[0] = comparison("a.f32", 1e-7)
-        self.assertIn("right to the last bit on none of 2 files", self.section().findings[0])
+        told = "A plain loop in the data's own format is right to the last bit on "
+        self.assertEqual(self.section().findings[0], told + "1 of 2 files.")
+        self.rows[1] = file("my/b.f32", 0.5)
+        self.assertEqual(self.section().findings[0],
+                         told + "1 of 2 files, and has not one right digit on 1 of 2: b.f32.")
+        self.rows[0] = file("my/a.f32", 1e-7)
+        self.assertEqual(self.section().findings[0],
+                         told + "none of 2 files, and has not one right digit on 1 of 2: b.f32.")
+        self.rows[0]["methods"][1].update(value=None, relative_error=None)
+        self.assertIn("on all 2: a.f32, b.f32.", self.section().findings[0])
+        self.rows = [file("my/a.f32", 0)]
+        self.assertEqual(self.section().findings[0], told + "1 of 1 file.")
 
     def test_has_all_files_in_one_table_and_then_a_table_a_file(self):
         first, *others = self.section().tables
@@ -49,8 +45,22 @@ class OwnData(unittest.TestCase):
         self.assertEqual(len(others), 2)
 
     def test_takes_the_latest_comparison_of_a_file(self):
-        self.rows.append(comparison("b.f32", 0.5))
+        self.rows.append(file("my/b.f32", 0.5))
         self.assertEqual([row[4] for row in self.section().tables[0].rows], ["0", "0.5"])
+
+    def test_files_of_one_base_name_stay_apart(self):
+        self.rows = [file("a/x", 0), file("b/x", 0.5)]
+        s = self.section()
+        self.assertIn("1 of 2: b/x.", s.findings[0])
+        self.assertEqual([f.split(" (")[0] for f in s.findings if "a plain loop" in f], ["a/x", "b/x"])
+        self.assertEqual([row[0] for row in s.tables[0].rows], ["a/x", "b/x"])
+        self.assertEqual([t.caption for t in s.tables[1:]], ["a/x, this machine", "b/x, this machine"])
+        self.assertEqual(dict(s.figures[0].menus)["Data"], ["a/x", "b/x"])
+
+    def test_are_not_described_as_those_of_the_study_are(self):
+        self.rows[0]["data"].update(name="my/uniform.f32", n=1 << 22)
+        self.assertEqual(self.section().tables[1].note,
+                         "4,194,304 elements in fp32, condition number 2. Use exact/fp32@cpu: it is exact.")
 
     def test_fails_with_what_was_broken(self):
         self.rows[0]["failures"] = ["exact/fp32@cpu: is wrong"]

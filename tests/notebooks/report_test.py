@@ -9,33 +9,17 @@ import io
 import json
 import pathlib
 import re
-import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "notebooks"))
-import report  # noqa: E402
-import results  # noqa: E402
-
-PROVENANCE = {"cpu": "A Processor", "hardware_threads": 2, "gpu": None, "os": "An OS", "kernel": "A kernel",
-              "compiler": "a compiler", "flags": "-O3", "library_version": "0.1.0", "commit": "unknown",
-              "date": "2026-11-21T12:00:00Z"}
-
+import made_up
+from made_up import PROVENANCE, measured, result
+import report
+import results
 
 def header(experiment):
     return {"kind": "study", "schema": 2, "experiment": experiment, "question": "?", "mode": "quick", "seed": 1,
             "filter": "", "provenance": PROVENANCE}
-
-
-def result(method, n, ulps, promise, format="fp32"):
-    """A sum of n that is so many ulps off."""
-    bits = {"fp16": 4, "bf16": 4, "fp32": 8, "fp64": 16}[format]
-    ulp = 2.0**-23 * n  # n is a power of two
-    return {"method": method, "input_format": format, "n": n, "value": float(n),
-            "bits": "0x" + "0" * (bits - 1) + ("1" if ulps > 0.5 else "0"),
-            "truth": float(n), "truth_bits": "0x" + "0" * bits, "error_ulps": ulps, "relative_error": ulps * 2.0**-23,
-            "absolute_error": ulps * ulp, "bound": (2 * ulps + 1) * ulp, "within_bound": True, "condition": 1.0,
-            "promise": promise}
 
 
 METHODS = [("exact/fp32@cpu", "order_free", 0.25), ("tree/plain/fp32@cpu", "everywhere", 2),
@@ -72,14 +56,7 @@ def speeds(threads=1):
 
 
 def comparison():
-    methods = [result(method, 4096, ulps, promise) | {"repeats": 3, "distinct_bits": 1, "seconds": 1e-3,
-                                                      "gb_per_s": 4.0}
-               for method, promise, ulps in METHODS]
-    return {"kind": "comparison", "provenance": PROVENANCE,
-            "data": {"name": "made/up.f32", "format": "fp32", "n": 4096, "nans": 0, "infinities": 0,
-                     "magnitudes": 4096.0, "condition": 1.0},
-            "threads": 2, "repeats": 3, "transfer": None, "methods": methods, "failures": [],
-            "recommendation": {"method": "exact/fp32@cpu", "reason": "it is exact"}}
+    return made_up.comparison("made/up.f32", [measured(*m) for m in METHODS])
 
 
 class Report(unittest.TestCase):
@@ -153,7 +130,11 @@ class Report(unittest.TestCase):
     def test_counts_bounds_that_there_are_not(self):
         for r in self.pick("error_vs_length", "serial/plain/fp32@cpu"):
             r["bound"] = None
-        self.assertIn("for 4 of them theory gives no finite bound", self.run_report())
+        self.assertIn("All 12 errors of samesum's methods that have a finite bound are within their rigorous bounds; "
+                      "for 4 others theory gives none.", self.run_report())
+        for r in self.rows["error_vs_length"]:
+            r["bound"] = None
+        self.assertIn("Theory gives no finite bound for 16 errors of samesum's methods.", self.run_report())
 
     def test_sees_that_exact_is_not(self):
         self.pick("error_vs_length", "exact/fp32@cpu", n=1024, data="ones")[0]["bits"] = "0x00000007"
@@ -236,7 +217,7 @@ class Report(unittest.TestCase):
     def test_of_many_missed_bars_five_are_named_the_farthest_first(self):
         first = self.pick("speed_vs_length", "exact/fp32@cpu", n=1 << 26)[0]
         for i, more in enumerate([{"data": "60 binades"}, {"input_format": "fp16"}, {"place": "L2"}, {"place": "GPU"},
-                                  {"caches": "cold"}, {"data": "ones"}, {}, {"n": 1 << 27}]):
+                                  {"caches": "cold"}, {"data": "ones"}, {"n": 1 << 25}, {"n": 1 << 27}]):
             self.rows["speed_vs_length"].append(first | more | {"bars": [
                 {"against": "exact/fp32@cpu, normal", "factor": 0.5, "reached": 0.4999 - i / 100, "holds": False}]})
         self.assertIn("2 of 10 bars on speed hold. Missed: exact/fp32@cpu in DRAM: 0.43 of 0.5 times exact/fp32@cpu, "
@@ -447,9 +428,31 @@ class Report(unittest.TestCase):
             self.run_report()
             path = self.folder / "results.jsonl"
             path.write_bytes(line + b"\n" + path.read_bytes())
-            self.skipped("results.jsonl:1: skipped: this is not JSON", "1 rows, 1 corrupt line skipped")
+            self.skipped("results.jsonl:1: skipped: this is not JSON", "1 row, 1 corrupt line skipped")
             path.write_bytes(line + b"\n")
             self.skipped("results.jsonl:1: skipped: this is not JSON", "no rows, 1 corrupt line skipped")
+
+    def test_nests_without_an_end_are_skipped(self):
+        self.run_report()
+        with open(self.folder / "error_vs_length.jsonl", "a") as file:
+            file.write("[" * 100_000 + "\n")
+        self.skipped("error_vs_length.jsonl:26: skipped: this is not JSON", "24 rows, 1 corrupt line skipped")
+
+    def test_a_row_that_is_there_twice_counts_once(self):
+        self.rows["spread_over_runs"].append(spreads()[2] | {"distinct_bits": 7})
+        self.rows["spread_over_runs"].append(spreads()[3] | {"seed": 2})
+        self.run_report()
+        findings = self.skipped("spread_over_runs.jsonl:20: skipped: line 4 is the same row",
+                                "19 rows, 1 corrupt line skipped")
+        self.assertIn("none of 3 methods that promise less gave more than one result", findings)
+
+    def test_a_file_that_was_stopped_in_its_first_line_is_skipped(self):
+        self.run_report()
+        (self.folder / "spread_over_runs.jsonl").write_text('{"kind":"study","schema":2,"exper')
+        findings = self.skipped("spread_over_runs.jsonl:1: skipped: was not written completely",
+                                "no rows, 1 corrupt line skipped")
+        self.assertIn("All 16 errors", findings)
+        self.assertNotIn("90 runs", findings)
 
     def test_numbers_that_are_not_finite_are_skipped(self):
         self.run_report()
@@ -459,6 +462,14 @@ class Report(unittest.TestCase):
             (self.folder / "spread_over_runs.jsonl").write_text("\n".join(rows) + "\n")
             self.skipped(f"spread_over_runs.jsonl:3: skipped: this is not JSON: {number} is not finite",
                          "1 corrupt line skipped")
+
+    def test_so_are_integers_without_an_end(self):
+        self.run_report()
+        rows = [json.dumps(o) for o in [header("spread_over_runs")] + spreads()]
+        rows[2] = rows[2].replace('"spread_ulps": 0.0', f'"spread_ulps": {10**400}')
+        (self.folder / "spread_over_runs.jsonl").write_text("\n".join(rows) + "\n")
+        self.skipped("spread_over_runs.jsonl:3: skipped: this is not JSON: 10000000000000000000 is not finite",
+                     "1 corrupt line skipped")
 
     # --- what is refused ----------------------------------------------------------------------------------------
 
