@@ -6,7 +6,7 @@ import style
 import telling
 import words
 from figure import Figure, Series
-from section import Section, Table, distinct, preferred, within
+from section import Section, Table, broken, distinct, placed, preferred, within
 
 SIXTEEN = ("fp16", "bf16")
 
@@ -15,22 +15,16 @@ def section(sources):
     s = Section("formats", "Accumulators of 16 bits", "Sums that people meet, with every accumulator in the format of "
                 "the elements and, where these have 16 bits, in fp32: what stagnates, what overflows, what cures it.",
                 "build/release/bin/accumulator_formats --out build/study")
-    rows = [(place(source.machine, r), r) for source in sources for r in source.of("story")]
+    rows = placed(sources, "story")
     s.findings = list(findings(rows))
     s.figures = [f for f in [figure(rows)] if f.series]
     s.tables = list(tables(rows))
-    s.failures = [f"{at}: {r['method']} of {r['case']}: {why}" for at, r in rows for why in broken(r)]
+    s.failures = [f"{at}: {r['method']} of {r['case']}: {why}" for at, r in rows for why in [*broken(r), *unlike_published(r)]]
     return s
 
 
-def place(machine, r):
-    return f"{machine}, {words.runs_on(r['method'])}"
-
-
-def broken(r):
-    if not r["within_bound"]:
-        yield f"the error {words.number(r['absolute_error'])} exceeds its bound {words.number(r['bound'])}"
-    if r["reproduces"] is False:
+def unlike_published(r):
+    if r["reproduces"] is False and r["published"] is not None:
         yield f"gave {value(r)}, but {r['published']!r} was published"
 
 
@@ -50,14 +44,14 @@ def findings(rows):
     all_rows = [r | {"at": at} for at, r in rows]
     yield from within(all_rows, "samesum's methods", "their rigorous bounds", where)
     for about in (ones, cure):
-        yield from telling.by_place(rows, about)
-    published = [r for r in all_rows if r["reproduces"] is not None]
+        yield from telling.of_each_place(rows, about)
+    published = [r for r in all_rows if r["published"] is not None and r["reproduces"] is not None]
     if published:
         kept = sum(r["reproduces"] for r in published)
-        yield (f"{words.sentence(telling.of(kept, len(published), 'published output'))} "
-               f"{telling.verb(kept, len(published))} reproduced"
+        yield (f"{words.sentence(words.of(kept, len(published), 'published output'))} "
+               f"{words.verb(kept, len(published))} reproduced"
                + (": " if kept else "")
-               + ", ".join(distinct(f"{r['value']!r} ({r['case']}, {r['input_format']})" for r in published
+               + ", ".join(distinct(f"{r['published']!r} ({r['case']}, {r['input_format']})" for r in published
                                     if r["reproduces"]))
                + "".join(f"; {where([r])} gave {value(r)}, not {r['published']!r}"
                          for r in published if not r["reproduces"]) + ".")

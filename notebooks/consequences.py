@@ -4,7 +4,7 @@ import style
 import telling
 import words
 from figure import Figure, Series
-from section import SAME_EVERYWHERE, Section, Table, distinct, preferred
+from section import SAME_EVERYWHERE, Section, Table, distinct, placed, preferred
 
 KINDS = ("solver", "training", "recording")
 SYSTEMS = {"graded": "20 graded eigenvalues", "poisson": "Poisson's equation"}
@@ -14,7 +14,7 @@ def section(sources):
     s = Section("consequences", "Consequences", "Three computations in which nothing but one kind of sum varies: the "
                 "dots of conjugate gradients, the gradients of a small network that learns the Moon's distance, and "
                 "the mean and variance of that recording.", "build/release/bin/consequences --full --out build/study")
-    rows = [(place(source.machine, r), r) for source in sources for kind in KINDS for r in source.of(kind)]
+    rows = [pair for kind in KINDS for pair in placed(sources, kind)]
     if rows:
         s.findings = [words.sentence(f) for f in findings(rows)] + [f"Measured {what} ({source.machine})."
                                              for source in sources for what in source.header.get("left_out", [])]
@@ -23,10 +23,6 @@ def section(sources):
         s.failures = [f"{at}: {r['method']} promises {r['promise']} but gave {r['distinct_bits']} results of {task(r)}"
                       for at, r in rows if r["broken"]]
     return s
-
-
-def place(machine, r):
-    return f"{machine}, {words.runs_on(r['method'])}"
 
 
 def task(r):
@@ -50,7 +46,7 @@ def findings(rows):
     kept = [(at, r) for at, r in rows if r["promise"] in SAME_EVERYWHERE]
     if kept:
         several = [f"{r['method']}, {task(r)} ({at})" for at, r in kept if r["distinct_bits"] > 1]
-        same = telling.of(len(kept) - len(several), len(kept), "result")
+        same = words.of(len(kept) - len(several), len(kept), "result")
         runs = sum(r["runs"] for _, r in kept)
         yield (f"{words.sentence(same)} of methods with a promise of the same bits everywhere had the same bits in all "
                f"runs, of which there were {runs:,}" + (f"; not {words.names(several)}." if several else "."))

@@ -1,12 +1,10 @@
 """How many digits of each sum are right, for data of every condition?"""
 
-import math
-
 import style
 import telling
 import words
 from figure import Figure, Series
-from section import Section, Table, distinct, preferred, within
+from section import Section, Table, broken, by_place, distinct, exactness, placed, preferred, within
 
 SHOWN = ["exact", "tree/double_word", "tree/neumaier", "tree/kahan", "tree/plain"]
 
@@ -15,29 +13,13 @@ def section(sources):
     s = Section("condition", "Error against condition", "How many digits of each sum are right where more and more of "
                 "it cancels: on made data whose condition, Σ|x| over |Σx|, is 1 to 10⁴⁰, or as far as the format's "
                 "range allows.", "build/release/bin/error_vs_condition --full --out build/study")
-    rows = [(place(source.machine, r), r) for source in sources for r in source.of("condition")]
+    rows = placed(sources, "condition")
     s.findings = list(findings(rows))
     s.figures = [f for f in [figure(rows)] if f.series]
     s.tables = list(tables(rows))
-    s.failures = [f"{at}: {r['method']} at condition {power_of_ten(r['target_condition'])}: {why}"
+    s.failures = [f"{at}: {r['method']} at condition {words.power_of_ten(r['target_condition'])}: {why}"
                   for at, r in rows if not words.is_peer(r["method"]) for why in broken(r)]
     return s
-
-
-def place(machine, r):
-    return f"{machine}, {words.runs_on(r['method'])}"
-
-
-def broken(r):
-    if not r["within_bound"]:
-        yield f"the error {words.number(r['absolute_error'])} exceeds its bound {words.number(r['bound'])}"
-    if words.accumulator(r["method"]) == "exact" and r["bits"] != r["truth_bits"]:
-        yield f"gave {r['bits']}, but the exact sum rounds to {r['truth_bits']}"
-
-
-def power_of_ten(x):
-    return words.count(1) if x == 1 else "10" + str(round(math.log10(x))).translate(str.maketrans("0123456789",
-                                                                                                  "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def where_lost(rows):
@@ -60,7 +42,7 @@ def losses(rows):
 
 
 def greatest(rows):
-    return power_of_ten(max(r["target_condition"] for r in rows))
+    return words.power_of_ten(max(r["target_condition"] for r in rows))
 
 
 # --- sentences --------------------------------------------------------------------------------------------------
@@ -68,14 +50,11 @@ def greatest(rows):
 def findings(rows):
     ours = [r | {"at": at} for at, r in rows if not words.is_peer(r["method"])]
     yield from within(ours, "samesum's methods", "their rigorous bounds",
-                      lambda some: words.names(f"{r['method']} at condition {power_of_ten(r['target_condition'])} "
+                      lambda some: words.names(f"{r['method']} at condition {words.power_of_ten(r['target_condition'])} "
                                                f"({r['at']})" for r in some))
-    yield from telling.by_place(rows, lost_digits)
+    yield from telling.of_each_place(rows, lost_digits)
     exact = [r for r in ours if words.accumulator(r["method"]) == "exact"]
-    right = sum(r["bits"] == r["truth_bits"] for r in exact)
-    if exact:
-        yield (f"exact is correctly rounded in {telling.of(right, len(exact), 'result')}, of conditions up to "
-               f"{greatest(exact)}.")
+    yield from exactness(exact, f", of conditions up to {greatest(exact)}" if exact else "")
 
 
 def lost_digits(rows):
@@ -86,7 +65,7 @@ def lost_digits(rows):
             continue
         most = greatest(r for r in rows if r["input_format"] == format)
         steps = sorted({at for at in here.values() if at is not None})
-        told = [f"at {power_of_ten(step)} by {words.names([m for m, at in here.items() if at == step], 4)}"
+        told = [f"at {words.power_of_ten(step)} by {words.names([m for m, at in here.items() if at == step], 4)}"
                 for step in steps]
         never = [m for m, at in here.items() if at is None]
         if not told:
@@ -103,7 +82,7 @@ def figure(rows):
     peers = style.peers_among(methods)
     menus = [("On", distinct(at for at, _ in rows)),
              ("Elements", preferred([r["input_format"] for _, r in rows], "fp32")),
-             ("Show", style.all_groups(methods) or ["all"])]
+             ("Show", style.all_groups(methods))]
     lines = {}
     for at, r in rows:
         if r["condition"] is not None:
@@ -126,19 +105,17 @@ def figure(rows):
 
 
 def tables(rows):
-    places = distinct(at for at, _ in rows)
-    for at in places:
-        here = [r for a, r in rows if a == at]
+    for i, (at, here) in enumerate(by_place(rows).items()):
         lost = {(format, recipe): condition for (format, recipe, _), condition in losses(here).items()}
         formats = distinct(format for format, _ in lost)
         recipes = sorted({recipe for _, recipe in lost}, key=lambda m: (m not in SHOWN, m))
         most = {f: greatest(r for r in here if r["input_format"] == f) for f in formats}
         lines = [[recipe] + [cell(lost, (f, recipe), most[f]) for f in formats] for recipe in recipes]
         yield Table(f"{at}: the condition at which the last right digit is lost", ["method"] + formats, lines,
-                    folded=at != places[0], note="Over: not up to the greatest condition that was tried.")
+                    folded=i > 0, note="Over: not up to the greatest condition that was tried.")
 
 
 def cell(lost, key, most):
     if key not in lost:
         return ""
-    return power_of_ten(lost[key]) if lost[key] is not None else f"over {most}"
+    return words.power_of_ten(lost[key]) if lost[key] is not None else f"over {most}"

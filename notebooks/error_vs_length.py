@@ -6,7 +6,8 @@ import style
 import telling
 import words
 from figure import Figure, Series
-from section import SAME_EVERYWHERE, Section, Table, distinct, preferred, within
+from section import (SAME_EVERYWHERE, Section, Table, broken, by_place, distinct, exactness, place, preferred,
+                     within)
 
 PROBABILITY = 0.99  # of `probable_bound` in the rows
 LEAST_ULPS = 1e-3  # errors below this are drawn here: a logarithm has no place for 0
@@ -34,21 +35,10 @@ def section(sources):
     return s
 
 
-def place(machine, r):
-    return f"{machine}, {words.runs_on(r['method'])}"
-
-
 def unlike_elsewhere(rows):
     for (_, _, data, _, n, _), some in told_twice(r for _, r in rows).items():
         if different(some):
             yield f"{words.names(different(some))}: not the same bits in every place, on {data}, n = {n:,}"
-
-
-def broken(r):
-    if not r["within_bound"]:
-        yield f"the error {words.number(r['absolute_error'])} exceeds its bound {words.number(r['bound'])}"
-    if words.accumulator(r["method"]) == "exact" and r["bits"] != r["truth_bits"]:
-        yield f"gave {r['bits']}, but the exact sum rounds to {r['truth_bits']}"
 
 
 def not_covered(r):
@@ -83,17 +73,13 @@ def findings(all_rows):
     ours, peers = [[r for r in rows if words.is_peer(r["method"]) == which] for which in (False, True)]
     yield from within(ours, "samesum's methods", "their rigorous bounds", where)
     for about in (ranking, growth):
-        yield from telling.by_place(all_rows, about)
-    right = [r["bits"] == r["truth_bits"] for r in ours if words.accumulator(r["method"]) == "exact"]
-    others = [r["bits"] == r["truth_bits"] for r in ours if words.accumulator(r["method"]) != "exact"]
-    if right:
-        yield (f"exact is the correctly rounded sum in {telling.of(sum(right), len(right), 'result')}"
-               + (f"; samesum's other methods are in {words.of(sum(others), len(others))}." if others else "."))
+        yield from telling.of_each_place(all_rows, about)
+    yield from exactness(rows)
     twice = told_twice(rows)
     if twice:
         unlike = [r for some in twice.values() if different(some) for r in some]
         equal = sum(not different(some) for some in twice.values())
-        yield (f"{words.sentence(telling.of(equal, len(twice), 'sum'))} with a promise of the same bits everywhere, "
+        yield (f"{words.sentence(words.of(equal, len(twice), 'sum'))} with a promise of the same bits everywhere, "
                "asked for in more than one place (machines, CPU and GPU), had the same bits in each"
                + (f"; not {where(unlike)}." if unlike else "."))
     bounded = [(r["bound"] / r["absolute_error"], r) for r in ours
@@ -123,7 +109,7 @@ def of_probable_bounds(rows, counted):
         smaller = [r["probable_bound"] / r["bound"] for r in bounded if r["bound"] and r["probable_bound"] < r["bound"]]
         alone = sum(r["bound"] is None for r in bounded)
         yield (f"The bound that holds with a probability of {PROBABILITY} if roundings have mean 0 covers "
-               f"{telling.of(len(bounded) - len(beyond), len(bounded), 'error')} of random elements"
+               f"{words.of(len(bounded) - len(beyond), len(bounded), 'error')} of random elements"
                + (f"; it is {words.number(words.median(smaller), 2)} of the rigorous one at the median of the "
                   f"{len(smaller):,} where it is less" if smaller else "")
                + (f", and is the only one for {alone:,}" if alone else "")
@@ -132,7 +118,7 @@ def of_probable_bounds(rows, counted):
     yield from of_marked([r for r in known if r.get("marked")])
     none = [r for r in counted if not has_bound(r)]
     if none:
-        yield (f"No array had a finite probable bound in {telling.of(len(none), len(counted), 'case')}, "
+        yield (f"No array had a finite probable bound in {words.of(len(none), len(counted), 'case')}, "
                f"as {where(none[:1])}: there is nothing to cover.")
     counted = [r for r in counted if has_bound(r)]
     ordinary = [r for r in counted if r["marked"] is None]
@@ -142,7 +128,7 @@ def of_probable_bounds(rows, counted):
         worst = min(some, key=lambda r: r["covered"])
         share = words.median([r["median_share"] for r in some])
         yield (f"The bound of probability {p} covers at least its {percent(p)} of the errors in "
-               f"{telling.of(kept, len(some), 'case')} (a method on so many random arrays); the least is "
+               f"{words.of(kept, len(some), 'case')} (a method on so many random arrays); the least is "
                f"{percent(worst['covered'])} of {worst['seeds']:,}, of {where([worst])}; at the median the error is "
                f"{words.number(share, 2)} of the bound.")
     for mark in MARKS:
@@ -168,7 +154,7 @@ def of_marked(rows):
         beyond = [r for r in some if beyond_probable(r)]
         yield (f"Marked for {mark} ({what}: {words.names(r['data'] for r in some)}) before anything was summed, where "
                f"roundings need not have mean 0 and that bound promises nothing: it holds for "
-               f"{telling.of(len(some) - len(beyond), len(some), 'error')}"
+               f"{words.of(len(some) - len(beyond), len(some), 'error')}"
                + (f"; beyond it are sums of {words.names(r['data'] for r in beyond)}, "
                   f"as {where([max(beyond, key=lambda r: r['n'])])}." if beyond else "."))
 
@@ -251,7 +237,7 @@ def figure(rows):
     menus = [("On", distinct(at for at, _ in rows)),
              ("Elements", preferred([r["input_format"] for _, r in rows], "fp32")),
              ("Data", preferred([r["data"] for _, r in rows], "normal")),
-             ("Show", style.all_groups(methods) or ["all"]),
+             ("Show", style.all_groups(methods)),
              ("Error", ["in ulps", "relative"])]
     lines = {}
     for at, r in rows:
@@ -337,11 +323,10 @@ def tables(rows):
 
 def coverage_tables(counted):
     """A line a data set, format and length, and what was marked apart."""
-    for at in distinct(at for at, _ in counted):
+    for at, rows in by_place(counted).items():
         here = {}
-        for a, r in counted:
-            if a == at:
-                here.setdefault((r["data"], r["input_format"], r["n"], r["marked"]), []).append(r)
+        for r in rows:
+            here.setdefault((r["data"], r["input_format"], r["n"], r["marked"]), []).append(r)
         levels = sorted({r["probability"] for some in here.values() for r in some})
         lines = []
         for (data, format, n, mark), some in here.items():

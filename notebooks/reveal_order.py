@@ -36,10 +36,10 @@ def findings(rows):
                 for some, how in ((whole, "revealed whole, for sums"), (sampled, "at sampled places, for sums"))
                 if some]
         wrong = [f"{r['method']} ({machine})" for machine, r in declared if not r["matches"]]
-        yield (f"The declared tree was found in {telling.of(len(declared) - len(wrong), len(declared), 'sum')} of "
+        yield (f"The declared tree was found in {words.of(len(declared) - len(wrong), len(declared), 'sum')} of "
                f"samesum's methods: {'; '.join(told)}" + (f". Not in {words.names(wrong)}." if wrong else "."))
     yield from about_blindness([r for _, r in rows])
-    yield from telling.by_place(rows, about_peers)
+    yield from telling.of_each_place(rows, about_peers)
 
 
 def lengths(rows):
@@ -55,8 +55,8 @@ def about_blindness(rows):
             reasons.setdefault(r["blind"], {})[r["method"]] = r["masks"]
     for reason, blind in reasons.items():
         seen = sum(masks is not None for masks in blind.values())
-        yield (f"To M and -M among ones {telling.of(len(blind), len(methods), 'method')} "
-               f"{telling.verb(len(blind), len(methods))} blind "
+        yield (f"To M and -M among ones {words.of(len(blind), len(methods), 'method')} "
+               f"{words.verb(len(blind), len(methods))} blind "
                f"({words.names((words.parts(m)[0] for m in blind), 9)}), since {reason}; overflow gives away the order "
                f"of {words.of(seen, len(blind))}.")
 
@@ -71,11 +71,11 @@ def about_peers(rows):
         same = [f"{r['method']} as {ours[r['tree']]}" for r in seen if r["tree"] in ours]
         trees = len({r["tree"] for r in seen})
         least, most = ((r["height"], f"{r['height']} ({r['method']})") for r in (seen[0], seen[-1]))
-        yield (f"of {DRAWN} elements {telling.of(len(seen), len(peers), 'sum')} of other libraries showed "
+        yield (f"of {DRAWN} elements {words.of(len(seen), len(peers), 'sum')} of other libraries showed "
                f"{'one tree' if trees == 1 else f'{trees} different trees'}, "
                + (f"{least[0]}" if least[0] == most[0] else f"from {least[1]} to {most[1]}")
-               + f" additions high; {telling.of(len(same), len(seen), 'sum')} "
-               f"{telling.verb(len(same), len(seen), 'adds', 'add')} in a tree of samesum's"
+               + f" additions high; {words.of(len(same), len(seen), 'sum')} "
+               f"{words.verb(len(same), len(seen), 'adds', 'add')} in a tree of samesum's"
                + (f": {words.names(same)}." if same else "."))
     changing = [r["method"] for r in peers if r["difference"]]
     if changing:

@@ -5,7 +5,7 @@ import telling
 import words
 from figure import Figure, Series
 from power_law import fit
-from section import Section, Table, distinct, preferred, promises_one_result
+from section import Section, Table, by_place, distinct, placed, preferred, promises_one_result
 
 AXES = {"runs": "the same call again", "threads": "other numbers of threads", "launch": "other launch shapes",
         "alignment": "other addresses", "permutation": "other orders of the elements"}
@@ -19,8 +19,8 @@ def section(sources):
                 "addresses, and with the elements in other orders. |Vs| = |1 - |S / S₁||, S₁ the first run's result "
                 "(Shanmugavelu et al. 2024), tells how far apart they are.",
                 "build/release/bin/spread_over_runs --full --out build/study")
-    rows = [(place(source.machine, r), r) for source in sources for r in source.of("spread")]
-    grown = growths([(place(source.machine, r), r) for source in sources for r in source.of("growth")])
+    rows = placed(sources, "spread")
+    grown = growths(placed(sources, "growth"))
     if rows:
         s.findings = list(findings(rows))
         s.figures = [figure(rows)]
@@ -34,10 +34,6 @@ def section(sources):
     return s
 
 
-def place(machine, r):
-    return f"{machine}, {words.runs_on(r['method'])}"
-
-
 # --- sentences --------------------------------------------------------------------------------------------------
 
 def findings(rows):
@@ -47,12 +43,12 @@ def findings(rows):
         several = [(at, r["method"]) for at, r in kept if r["distinct_bits"] > 1]
         one = methods - {method for _, method in several}
         runs = sum(r["runs"] for _, r in kept)
-        yield (f"{words.sentence(telling.of(len(one), len(methods), 'method'))} with a promise of the same bits "
+        yield (f"{words.sentence(words.of(len(one), len(methods), 'method'))} with a promise of the same bits "
                f"everywhere gave one bit pattern for each array, in {words.plural(runs, 'run')}"
                + (f"; not {words.names(f'{method} ({at})' for at, method in several)}." if several else "."))
-    for at in distinct(at for at, _ in rows):
+    for at, some in by_place(rows).items():
         for axis in AXES:
-            loose = [r for a, r in rows if a == at and r["axis"] == axis and not promises_one_result(r)]
+            loose = [r for r in some if r["axis"] == axis and not promises_one_result(r)]
             if loose:
                 yield about_loose(at, axis, loose)
     broken = [f"{r['promise']} by {r['method']} ({at})" for at, r in rows
@@ -64,7 +60,7 @@ def findings(rows):
 def about_loose(at, axis, rows):
     methods = distinct(r["method"] for r in rows)
     several = distinct(r["method"] for r in rows if r["distinct_bits"] > 1)
-    text = f"{at}, {AXES[axis]}: {telling.of(len(several), len(methods), 'method')} with less of a promise gave " \
+    text = f"{at}, {AXES[axis]}: {words.of(len(several), len(methods), 'method')} with less of a promise gave " \
            "more than one result"
     if several:
         most = max(rows, key=lambda r: r["distinct_bits"])
@@ -84,7 +80,7 @@ def growths(rows):
     """Points (n, largest |Vs|) and the power law through them, by (place, axis, format, data, method)."""
     points = {}
     for at, r in rows:
-        if r["vs_max"] is not None:
+        if r["n"] and r["vs_max"] is not None:
             key = (at, r["axis"], r["input_format"], r["data"], r["method"])
             points.setdefault(key, []).append((r["n"], r["vs_max"]))
     return {key: (some, fit(some)) for key, some in points.items()}
@@ -107,9 +103,9 @@ def growth_findings(grown):
         yield words.sentence(
             f"{at}, {AXES[axis]}: "
             + "".join(f"max |Vs| in {format} {how} {', '.join(some)}; " for how, some in told.items())
-            + f"{telling.of(len(known), len(laws), 'fitted exponent')} {telling.verb(len(known), len(laws))} known to "
+            + f"{words.of(len(known), len(laws), 'fitted exponent')} {words.verb(len(known), len(laws))} known to "
               f"less than ± {KNOWN}"
-            + (f", and {near or 'none'} of these {telling.verb(near, len(known))} within two standard "
+            + (f", and {near or 'none'} of these {words.verb(near, len(known))} within two standard "
                f"errors of {PAPER}, the √n of Shanmugavelu et al. 2024" if known else "") + ".")
 
 
@@ -146,12 +142,11 @@ def figure(rows):
 
 
 def tables(rows):
-    for at in distinct(at for at, _ in rows):
+    for at, found in by_place(rows).items():
         here = {}
-        for a, r in rows:
-            if a == at:
-                recipe, _, backend = words.parts(r["method"])
-                here.setdefault((f"{recipe}@{backend}", r["promise"]), []).append(r)
+        for r in found:
+            recipe, _, backend = words.parts(r["method"])
+            here.setdefault((f"{recipe}@{backend}", r["promise"]), []).append(r)
         axes = [a for a in AXES if any(r["axis"] == a for some in here.values() for r in some)]
         lines = sorted((line(*key, some, axes) for key, some in here.items()), key=lambda pair: pair[0], reverse=True)
         yield Table(f"{at}: the most different results of any array, by what changed", ["method", "promise"] + axes +

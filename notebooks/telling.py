@@ -2,26 +2,17 @@
 
 import words
 from figure import drawn
-from section import distinct
+from section import by_place
 
 
-def by_place(rows, tell):
+def of_each_place(rows, tell):
     """What `tell` finds in the rows of each place, of pairs (place, row); what it finds in several is told once."""
     found = {}
-    for at in distinct(at for at, _ in rows):
-        for text in tell([r for a, r in rows if a == at]):
+    for at, some in by_place(rows).items():
+        for text in tell(some):
             found.setdefault(text, []).append(at)
     for text, places in found.items():
         yield words.sentence(f"{'; '.join(places)}: {text}")
-
-
-def of(n, all, what):
-    """'3 of 12 methods', 'all 12 methods', '1 of 1 method'"""
-    return f"{words.of(n, all)} {what}" + ("" if all == 1 else "s")
-
-
-def verb(n, all, one="is", many="are"):
-    return one if n == 1 or all == 1 else many
 
 
 def seen(figure):

@@ -168,13 +168,6 @@ class Said(unittest.TestCase):
     def test_systems_are_those_of_the_schema(self):
         self.assertEqual(set(consequences.SYSTEMS), set(results.SCHEMA["$defs"]["solver"]["properties"]["data"]["enum"]))
 
-    def test_any_rows_make_a_section_and_those_of_other_kinds_none(self):
-        some = list(rows())
-        for few in [some[:k] for k in range(len(some))] + [[r] for r in some]:
-            self.assertEqual(consequences.section([source("consequences", few)]).empty, not few)
-        self.assertTrue(consequences.section([dataclasses.replace(source("consequences", []),
-                                                                  rows=[{"kind": "weather"}])]).empty)
-
     def test_figures_and_tables_have_every_row(self):
         section = self.section()
         self.assertEqual([len(f.series) for f in section.figures], [15, 3])
