@@ -103,7 +103,7 @@ def figure(cells):
                         "less than 0.001 half units in the last place, none included, is drawn there. Infinite errors "
                         "(overflow) are not drawn.")
     chosen = found.chosen()
-    found.reading = f"{', '.join(chosen[:2])}, n = {', '.join(chosen[2:])}: {readings[chosen]}."
+    found.reading = words.sentence(f"{', '.join(chosen[:2])}, n = {', '.join(chosen[2:])}: {readings[chosen]}.")
     return found
 
 

@@ -18,7 +18,7 @@ def of_each_place(rows, tell):
 def seen(figure):
     """What the menus begin with, and what is then shown without the faint lines."""
     chosen = figure.chosen() if figure.series else ()
-    return ", ".join(chosen), [s for s in figure.matching(chosen) if not s.faint]
+    return words.sentence(", ".join(chosen)), [s for s in figure.matching(chosen) if not s.faint]
 
 
 def reads_lines(figure, at, say):

@@ -156,7 +156,7 @@ class Said(unittest.TestCase):
 
     def test_the_figures_say_what_they_show_first(self):
         bits, iterations = [f.reading for f in self.section().figures]
-        shown = f"this machine, CPU, conjugate gradients, {GRADED}, fp32: "
+        shown = f"This machine, CPU, conjugate gradients, {GRADED}, fp32: "
         self.assertEqual(bits, shown + "all 3 bars are at 1 bit pattern.")
         self.assertEqual(iterations, shown + "all 3 bars are at 40 iterations.")
         altered = self.section(self.changed("solver", TREE, distinct_bits=2, most_iterations=50)).figures

@@ -190,7 +190,7 @@ class Errors(unittest.TestCase):
         self.assertNotIn("from n =", "\n".join(self.section()))
 
     def test_the_figure_says_what_it_shows_first(self):
-        reading = ("this machine, CPU, fp32, normal, order tree, in ulps: at n = 2¹² the lines are from {} ulps (exact) "
+        reading = ("This machine, CPU, fp32, normal, order tree, in ulps: at n = 2¹² the lines are from {} ulps (exact) "
                    "to {} ulps ({}).")
         self.section()
         self.assertEqual(self.s.figures[0].reading, reading.format(0.84, 1.7, "tree/plain"))

@@ -90,7 +90,7 @@ class ThePrice(unittest.TestCase):
                       "(atomic/plain/fp32@cuda)", findings[2])
 
     def test_the_figure_says_what_it_shows_first(self):
-        reading = "this machine, 1 thread, fp32, n = 2²⁰, ill-conditioned data: {}."
+        reading = "This machine, 1 thread, fp32, n = 2²⁰, ill-conditioned data: {}."
         self.assertEqual(self.section().figures[0].reading,
                          reading.format("3 of 5 methods are on the frontier, from atomic/plain/fp32@cpu (4.19 GB/s, an "
                                         "error of 0.0008) to exact/fp32@cpu (1.4 GB/s, an error of 2.5e-05)"))
