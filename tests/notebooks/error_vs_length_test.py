@@ -37,7 +37,9 @@ class ProbableBounds(unittest.TestCase):
     def test_says_what_is_within_and_how_far_below_the_rigorous_bound(self):
         self.assertIn("The bound that holds with a probability of 0.99 if roundings have mean 0 covers all 4 errors of "
                       "random elements; it is 0.5 of the rigorous one at the median of the 2 where it is less.", self.section())
-        self.rows[0]["probable_bound"] = self.rows[1]["probable_bound"] = 2e-7
+        self.rows[1]["probable_bound"] = 2e-7
+        self.assertIn("it is 0.38 of the rigorous one at the median of the 2 where it is less.", self.section())
+        self.rows[0]["probable_bound"] = 2e-7
         self.assertIn("it is 0.25 of the rigorous one", self.section())
         self.rows[1]["bound"] = None
         self.assertIn("at the median of the 1 where it is less, and is the only one for 1.", self.section())
@@ -197,6 +199,9 @@ class Errors(unittest.TestCase):
         self.by("tree/plain", n=4096, data="normal")["error_ulps"] = 70.0
         self.section()
         self.assertEqual(self.s.figures[0].reading, reading.format(0.84, 70, "tree/plain"))
+        self.by("exact", n=4096, data="normal")["error_ulps"] = 99.0
+        self.section()
+        self.assertIn("the lines are from 70 ulps (tree/plain) to 99 ulps (exact).", self.s.figures[0].reading)
 
     def test_marks_are_those_of_the_schema(self):
         self.assertEqual([*error_vs_length.MARKS, None], results.SCHEMA["$defs"]["marked"]["enum"])

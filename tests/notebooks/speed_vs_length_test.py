@@ -22,7 +22,8 @@ class Speeds(unittest.TestCase):
         self.rows = [speed("exact/fp32@cpu", 8.0), speed("serial/plain/fp32@cpu", 2.0),
                      speed("tree/plain/fp32@cpu", 10.0), speed("std_reduce/fp32@peer", 1.0, verified=None),
                      speed("loop/fp32@peer", 4.0, verified=None), speed("read", 16.0, verified=None),
-                     speed("exact/fp32@cpu", 99.0, n=64), speed("tree/plain/fp32@cpu", 1.0, caches="cold")]
+                     speed("exact/fp32@cpu", 99.0, n=64), speed("tree/plain/fp32@cpu", 1.0, caches="cold"),
+                     speed("pairwise/plain/fp32@cpu", 50.0, data="ones")]
         self.there = []
 
     def section(self):
@@ -48,14 +49,14 @@ class Speeds(unittest.TestCase):
         self.assertIn("nothing else; on 60 binades 6 GB/s.", self.section().findings[0])
 
     def test_every_wrong_result_is_named_with_its_place(self):
-        self.assert_found("All 5 results whose bits were checked are right; 2 were not checked.")
+        self.assert_found("All 6 results whose bits were checked are right; 2 were not checked.")
         self.rows[2]["verified"] = False
         self.rows[3]["verified"] = True
-        self.assert_found("5 of 6 results whose bits were checked are right; not tree/plain/fp32@cpu (this machine, 1 "
+        self.assert_found("6 of 7 results whose bits were checked are right; not tree/plain/fp32@cpu (this machine, 1 "
                           "thread); 1 was not checked.")
         self.there = [speed("exact/fp32@cuda", 900.0, threads=0, verified=False)]
         self.rows[4]["verified"] = True
-        self.assert_found("6 of 8 results whose bits were checked are right; not tree/plain/fp32@cpu (this machine, 1 "
+        self.assert_found("7 of 9 results whose bits were checked are right; not tree/plain/fp32@cpu (this machine, 1 "
                           "thread), exact/fp32@cuda (H200, GPU).")
         self.assertEqual(self.section().failures,
                          ["this machine, 1 thread: tree/plain/fp32@cpu gave wrong bits for n = 1,048,576 of fp32, "
