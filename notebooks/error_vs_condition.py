@@ -99,7 +99,7 @@ def figure(rows):
     found = Figure("condition-figure", "Right digits of each sum, by condition", menus, series,
                    "condition, Σ|x| / |Σx|", {None: "right decimal digits"}, x_kind="log10", y_kind="linear",
                    note="Below one digit nothing of the result is right.")
-    found.reading = telling.reads_lines(found, lambda condition: f"condition {words.number(condition, 2)}",
+    found.reading = telling.reads_lines(found, lambda condition: f"a condition of about {words.power_of_ten(condition)}",
                                         lambda digits: f"{words.number(digits, 2)} right digits")
     return found
 

@@ -187,9 +187,10 @@ def reading(tree):
         open += (c == "(") - (c == ")")
         height = max(height, open)
     n = tree.count("+") + 1
-    return (f"On the longest path from an element to the sum {'lies' if height == 1 else 'lie'} "
-            f"{words.plural(height, 'addition')}; in no tree of {words.plural(n, 'element')} can it have fewer than "
-            f"{(n - 1).bit_length()}.")
+    least = (n - 1).bit_length()
+    return (f"The longest path from an element to the sum has {words.plural(height, 'addition')}"
+            + (f"; {words.plural(n, 'element')} could do with {least}." if height > least else
+               f", the fewest that {words.plural(n, 'element')} can do with."))
 
 
 def ours(r):

@@ -47,4 +47,4 @@ def extent(what, ends, say):
         return f"the only {what} is at {least} ({lowest[0]})"
     if least == most:
         return f"all {len(ends)} {what}s are at {least}"
-    return f"the {what}s are from {least} ({words.names(lowest)}) to {most} ({words.names(highest)})"
+    return f"the {what}s go from {least} ({words.names(lowest)}) to {most} ({words.names(highest)})"

@@ -104,7 +104,7 @@ class Formats(unittest.TestCase):
         self.assertEqual(next(s.x for s in self.s.figures[0].series if s.on[2] == "cancelled"), [2.408])
 
     def test_the_figure_says_what_it_shows_first(self):
-        reading = ("This machine, CPU, bf16, softmax: the bars are from {} right digits (serial/plain) to {} right "
+        reading = ("This machine, CPU, bf16, softmax: the bars go from {} right digits (serial/plain) to {} right "
                    "digits (serial/plain/fp32).")
         self.section()
         self.assertEqual(self.s.figures[0].reading, reading.format("0.52", "4"))

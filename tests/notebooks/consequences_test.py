@@ -160,9 +160,9 @@ class Said(unittest.TestCase):
         self.assertEqual(bits, shown + "all 3 bars are at 1 bit pattern.")
         self.assertEqual(iterations, shown + "all 3 bars are at 40 iterations.")
         altered = self.section(self.changed("solver", TREE, distinct_bits=2, most_iterations=50)).figures
-        self.assertEqual(altered[0].reading, shown + "the bars are from 1 bit pattern (atomic/plain, exact) to 2 bit "
+        self.assertEqual(altered[0].reading, shown + "the bars go from 1 bit pattern (atomic/plain, exact) to 2 bit "
                                                      "patterns (tree/plain).")
-        self.assertEqual(altered[1].reading, shown + "the bars are from 40 iterations (atomic/plain, exact) to 50 "
+        self.assertEqual(altered[1].reading, shown + "the bars go from 40 iterations (atomic/plain, exact) to 50 "
                                                      "iterations (tree/plain).")
 
     def test_systems_are_those_of_the_schema(self):

@@ -57,7 +57,7 @@ class Conditions(unittest.TestCase):
         self.assertIn("This machine, CPU; H200, GPU: in fp32 the last right digit is lost at 10⁷ by", self.section())
 
     def test_the_figure_says_what_it_shows_first(self):
-        reading = ("This machine, CPU, fp32, order tree: at condition 1.1e+12 the lines are from 0 right digits "
+        reading = ("This machine, CPU, fp32, order tree: at a condition of about 10¹² the lines go from 0 right digits "
                    "(tree/kahan, tree/plain) to {} right digits (exact).")
         self.section()
         self.assertEqual(self.s.figures[0].reading, reading.format("7.2"))

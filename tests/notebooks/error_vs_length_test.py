@@ -192,7 +192,7 @@ class Errors(unittest.TestCase):
         self.assertNotIn("from n =", "\n".join(self.section()))
 
     def test_the_figure_says_what_it_shows_first(self):
-        reading = ("This machine, CPU, fp32, normal, order tree, in ulps: at n = 2¹² the lines are from {} ulps (exact) "
+        reading = ("This machine, CPU, fp32, normal, order tree, in ulps: at n = 2¹² the lines go from {} ulps (exact) "
                    "to {} ulps ({}).")
         self.section()
         self.assertEqual(self.s.figures[0].reading, reading.format(0.84, 1.7, "tree/plain"))
@@ -201,7 +201,7 @@ class Errors(unittest.TestCase):
         self.assertEqual(self.s.figures[0].reading, reading.format(0.84, 70, "tree/plain"))
         self.by("exact", n=4096, data="normal")["error_ulps"] = 99.0
         self.section()
-        self.assertIn("the lines are from 70 ulps (tree/plain) to 99 ulps (exact).", self.s.figures[0].reading)
+        self.assertIn("the lines go from 70 ulps (tree/plain) to 99 ulps (exact).", self.s.figures[0].reading)
 
     def test_marks_are_those_of_the_schema(self):
         self.assertEqual([*error_vs_length.MARKS, None], results.SCHEMA["$defs"]["marked"]["enum"])

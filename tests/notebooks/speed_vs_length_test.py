@@ -82,7 +82,7 @@ class Speeds(unittest.TestCase):
         self.assert_found("H200, GPU: 1 of 2 bars on speed held. Missed: exact/fp32@cuda in DRAM: 0.5 of 1 times loop.")
 
     def test_the_figure_says_what_it_shows_first(self):
-        reading = "This machine, 1 thread, fp32, normal, hot, order tree, speed: at n = 2²⁰ the lines are from {} to " \
+        reading = "This machine, 1 thread, fp32, normal, hot, order tree, speed: at n = 2²⁰ the lines go from {} to " \
                   "{} GB/s (read)."
         self.assertEqual(self.section().figures[0].reading, reading.format("8 GB/s (exact)", 16))
         self.rows[2]["gb_per_s"] = 7.0

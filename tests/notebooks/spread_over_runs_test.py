@@ -114,7 +114,7 @@ class Spreads(unittest.TestCase):
 
     def test_the_figures_say_what_they_show_first(self):
         bars, lines = [f.reading for f in self.section().figures]
-        self.assertEqual(bars, "This machine, CPU, the same call again, fp32: the bars are from 1 bit pattern "
+        self.assertEqual(bars, "This machine, CPU, the same call again, fp32: the bars go from 1 bit pattern "
                                "(tree/plain) to 3 bit patterns (atomic/plain).")
         self.assertEqual(lines, "This machine, CPU, the same call again, fp64, normal: at n = 2¹² the only line is at "
                                 "2e-12 (atomic/plain).")
