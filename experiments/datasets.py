@@ -1,9 +1,10 @@
-"""Writes the study's data sets into a folder: `datasets.py FOLDER`. Prints their paths.
+"""Writes the study's data sets into a folder, and prints their paths.
 
 The made ones come from integers and powers of two alone, so they are the same bits on every machine; all are
 checked against the SHA-256 of their elements.
 """
 
+import argparse
 import hashlib
 import importlib.metadata
 import os
@@ -64,7 +65,11 @@ DATASETS = [
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
+    parser = argparse.ArgumentParser(prog="datasets.py", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     epilog="example:\n  datasets.py build/study/data")
+    parser.add_argument("folder", metavar="FOLDER", type=pathlib.Path, help="made where there is none")
+    folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     for name, make, n, expected in DATASETS:
         values = make()

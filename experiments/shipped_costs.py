@@ -6,8 +6,11 @@ They are the seconds of rows of `speed_vs_length` on normal data that are there 
 on the GPU with the same data again and again.
 """
 
-import json
+import pathlib
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "notebooks"))
+import results  # noqa: E402
 
 HEAD = """// clang-format off
 /// Written by experiments/shipped_costs.py from {file}: change that instead.
@@ -29,15 +32,17 @@ TAIL = """  }});
 
 
 def is_cost(row):
-    return (row["kind"] == "speed" and row["data"] == "normal" and row["threads"] <= 1 and row["caches"] == "hot"
+    return (row["data"] == "normal" and row["threads"] <= 1 and row["caches"] == "hot"
             and row["method"].rpartition("@")[2] in ("cpu", "cuda"))
 
 
 def text(path):
-    with open(path, encoding="utf-8") as file:
-        header, *rows = map(json.loads, file)
-    costs = sorted((row["method"], row["input_format"], row["n"], row["seconds"]) for row in rows if is_cost(row))
-    where = header["provenance"]
+    source = results.read_experiment(pathlib.Path(path), results.HERE, "speed_vs_length")
+    if source.skipped or not source.rows:
+        raise results.Refused(f"{path}: is not complete: {results.REMEDY}")
+    costs = sorted((row["method"], row["input_format"], row["n"], row["seconds"])
+                   for row in source.of("speed") if is_cost(row))
+    where = source.header["provenance"]
     machine = ", ".join(filter(None, [where["cpu"], where["gpu"]]))
     return (HEAD.format(file="experiments/results/" + path.rpartition("/")[2])
             + "".join(f'    {{"{method}", "{input}", {n}, {seconds:.4g}}},\n' for method, input, n, seconds in costs)
@@ -48,4 +53,8 @@ if __name__ == "__main__":
     if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
         print(__doc__.strip())
         sys.exit(2 if len(sys.argv) != 2 else 0)
-    sys.stdout.write(text(sys.argv[1]))
+    try:
+        sys.stdout.write(text(sys.argv[1]))
+    except results.Refused as refusal:
+        print(f"shipped_costs.py: {refusal}", file=sys.stderr)
+        sys.exit(2)

@@ -108,8 +108,8 @@ def findings(found):
     changed = [m["method"] for m in kept if m["distinct_bits"] > 1]
     if kept:
         same = len(kept) - len(changed)
-        yield (f"{words.sentence(words.of(same, len(kept), 'result'))} of methods that promise the same bits everywhere "
-               f"{words.verb(same, len(kept), 'was', 'were')} one bit pattern in all runs"
+        yield (f"{words.sentence(words.of(same, len(kept), 'result'))} of methods that promise the same bits "
+               f"everywhere {words.verb(same, len(kept), 'was', 'were')} one bit pattern in all runs"
                + (f"; not {words.names(changed)}." if changed else "."))
     for (title, about_it), c in data.items():
         loop = own(c, "serial/plain")

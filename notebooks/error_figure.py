@@ -40,8 +40,8 @@ def main(arguments):
 
 
 def drawn(comparison, data):
-    """A line a method, those with the smallest errors first; what has no error is drawn at the left, what is not finite
-    at the right, and what has no relative error, since the sum is 0, nowhere."""
+    """A line a method, those with the smallest errors first. What has no error is drawn at the left, what is not
+    finite at the right, and what has no relative error, since the sum is 0, nowhere."""
     rows = {}
     for m in comparison["methods"]:
         recipe, format, backend = words.parts(m["method"])
@@ -59,8 +59,8 @@ def drawn(comparison, data):
     d = Drawing(WIDTH, bottom + 58, f"Relative error of each method on {data}", paper=True)
     about = comparison["data"]
     d.text(16, 26, f"How wrong is each sum of {data}?", size=17, more=' font-weight="bold"')
-    d.text(16, 46, f"{about['n']:,} elements in {about['format']}, condition number {words.number(about['condition'])}. "
-                   "A dot is a method in one format; left is better.", size=13, fill=d.faint)
+    d.text(16, 46, f"{about['n']:,} elements in {about['format']}, condition number "
+                   f"{words.number(about['condition'])}. A dot is a method in one format; left is better.", size=13, fill=d.faint)
     for i, (format, colour) in enumerate(COLOURS.items()):
         d.circle(LEFT + 72 * i, 66, 5, colour)
         d.text(LEFT + 72 * i + 10, 70.5, format, size=13)

@@ -65,5 +65,6 @@ def text(title, top, sections, provenance):
         if len(written) <= LIMIT:
             return written
         if not tables:
-            return written[:written.rindex("\n", 0, LIMIT - 100)] + "\n\nMore does not fit here; it is in report.html.\n"
+            end = written.rindex("\n", 0, LIMIT - 100)
+            return written[:end] + "\n\nMore does not fit here; it is in report.html.\n"
         left_out.append(tables.pop())

@@ -1,6 +1,6 @@
 "use strict";
 // Each figure carries its traces as JSON. A trace says for which choice of each menu it is shown; null means all.
-document.documentElement.classList.add("scripted");
+// Once it has drawn them it is `scripted`: its picture, which is for paper, is hidden on screens.
 const dark = matchMedia("(prefers-color-scheme: dark)"), narrow = matchMedia("(max-width: 44rem)"), redraws = [];
 
 // What plotly needs to know of an axis: at most so many ticks, at whole powers where it is logarithmic.
@@ -61,6 +61,9 @@ function interactive(figure) {
   const spec = JSON.parse(figure.querySelector("script").textContent), live = figure.querySelector(".live");
   const menus = document.createElement("div"), plot = document.createElement("div"), chosen = [...spec.start];
   menus.className = "menus";
+  plot.setAttribute("role", "img");
+  plot.setAttribute("aria-label", [figure.querySelector("figcaption"), figure.querySelector(".reading")]
+    .map(text => text?.textContent ?? "").join(". "));
   live.append(menus, plot);
   const fits = (trace, depth) => trace.on.slice(0, depth).every((v, i) => v === null || v === chosen[i]);
   const selects = spec.menus.map((menu, i) => {
@@ -93,13 +96,14 @@ function interactive(figure) {
       selects[i].replaceChildren(...offered.map(v => new Option(v, v, false, v === chosen[i])));
     });
     const traces = spec.traces.filter(t => fits(t, chosen.length)).flatMap(filtered).map(t => (
-      {...t, ...says(spec.shape, t), legendgroup: t.name.replace(/^.*bound of /, "")}));
+      {...t, ...says(spec.shape, t), legendgroup: t.name.replace(/^(.*bound|fit) of /, "")}));
     const last = t => t.y.findLast(y => y !== null) ?? 0;
     if (spec.shape === "lines") traces.sort((a, b) => last(b) - last(a));  // the legend has the order of the ends
     Plotly.react(plot, traces, layout(spec, chosen, traces),
                  {responsive: true, displayModeBar: false});
   }
   draw();
+  figure.classList.add("scripted");
   redraws.push(draw);
 }
 

@@ -23,14 +23,15 @@ def listed(sentences):
 
 
 def table(t):
-    def row(cells, tag):
-        return "<tr>" + "".join(f'<{tag}{"" if i < t.words else " class=n"}{state(c)}>'
+    def row(cells, tag, more=""):
+        return "<tr>" + "".join(f'<{tag}{more}{"" if i < t.words else " class=n"}{state(c)}>'
                                 f'{cell(c, narrow=i == 0 or tag == "th")}</{tag}>'
                                 for i, c in enumerate(cells)) + "</tr>"
 
     body = "\n".join(row(cells, "td") for cells in t.rows)
-    grid = (f"<div><p class=hint>More to the right: scroll the table.</p><div class=wide tabindex=0><table><thead>"
-            f'{row(t.columns, "th")}</thead><tbody>\n{body}\n</tbody></table></div></div>')
+    grid = (f"<div><p class=hint>More to the right: scroll the table.</p>"
+            f'<div class=wide tabindex=0 role=region aria-label="{e(t.caption)}"><table><thead>'
+            f'{row(t.columns, "th", " scope=col")}</thead><tbody>\n{body}\n</tbody></table></div></div>')
     if t.note:
         grid = f"<p class=note>{e(t.note)}</p>{grid}"
     if t.folded:

@@ -12,7 +12,7 @@ SAME_EVERYWHERE = PROMISES[PROMISES.index("everywhere"):]
 
 def promises_one_result(r):
     """Whether what changes from run to run, in a row of spread_over_runs, must not change a bit."""
-    return r["promise"] in SAME_EVERYWHERE[1:] if r["axis"] == "permutation" else r["promise"] in SAME_EVERYWHERE
+    return r["promise"] == "order_free" if r["axis"] == "permutation" else r["promise"] in SAME_EVERYWHERE
 
 
 @dataclasses.dataclass
@@ -68,8 +68,8 @@ def within(rows, whose, bounds, where):
 def exactness(rows, more=""):
     """The sentence on how often exact is right to the last bit, and samesum's other methods are; `more` follows it."""
     ours = [r for r in rows if not words.is_peer(r["method"])]
-    exact, others = [[r["bits"] == r["truth_bits"] for r in ours if (words.accumulator(r["method"]) == "exact") == which]
-                     for which in (True, False)]
+    exact, others = [[r["bits"] == r["truth_bits"] for r in ours
+                      if (words.accumulator(r["method"]) == "exact") == which] for which in (True, False)]
     if exact:
         yield (f"exact is the correctly rounded sum in {words.of(sum(exact), len(exact), 'result')}{more}"
                + (f"; samesum's other methods are in {words.of(sum(others), len(others))}." if others else "."))

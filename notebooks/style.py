@@ -1,11 +1,15 @@
-"""How a method looks, everywhere: its accumulator is a colour (Okabe and Ito's), its order a dash and a symbol."""
+"""How a method looks, everywhere: its accumulator is a colour, its order a dash and a symbol.
+
+The colours are Okabe and Ito's, which the colour-blind can tell apart; some are darker, so that a line stands out from
+white paper and from a dark page alike.
+"""
 
 import words
 
 GREY = "#888888"  # of what is no method: a frontier, reading alone
-COLOURS = {"plain": "#d55e00", "kahan": "#e69f00", "neumaier": "#56b4e9", "double_word": "#009e73", "exact": "#0072b2",
+COLOURS = {"plain": "#b84300", "kahan": "#c28700", "neumaier": "#3a9bdc", "double_word": "#009e73", "exact": "#0069a8",
            "peer": "#cc79a7", "read": GREY}
-PEERS = ["#cc79a7", "#94507a", "#e3b1cd"]  # shades of the peers' colour
+PEERS = ["#cc79a7", "#94507a", "#b0608f"]  # shades of the peers' colour
 ORDERS = {"serial": ("dash", "circle"), "tree": ("solid", "square"), "pairwise": ("dashdot", "diamond"),
           "atomic": ("longdash", "x"), "atomic_element": ("dot", "cross"), "": ("solid", "star")}
 SYMBOLS = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star", "hexagon", "pentagon"]

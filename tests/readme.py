@@ -2,8 +2,8 @@
 
 Each ```cpp block is a program that is built against the package installed in PREFIX; what it prints must be the
 ```text block that follows. A ```cuda block is one too, built if CUDA is ON and run where there is a GPU. Each
-```console block is a session with the tool in an empty folder: lines that start with "$ " are typed, the others must be what comes back. "…" stands for anything on the rest of its line, and a
-line "…" for any lines.
+```console block is a session with the tool in an empty folder: lines that start with "$ " are typed, the others must
+be what comes back. "…" stands for anything on the rest of its line, and a line "…" for any lines.
 """
 
 import os

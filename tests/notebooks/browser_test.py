@@ -12,10 +12,9 @@ import sys
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "notebooks"))
-import browser  # noqa: E402
-import report  # noqa: E402
+from made_up import ROOT
+import browser
+import report
 
 PICTURES = pathlib.Path(os.environ.get("SAMESUM_SCREENSHOTS", ROOT / "build/screenshots"))
 WIDTHS = {390: 844, 768: 1024, 1440: 900}  # a phone, a tablet, a desk
@@ -63,6 +62,23 @@ class Page(unittest.TestCase):
         for plot in plots:
             self.assertGreater(plot["surfaces"], 0, plot)
             self.assertGreater(plot["marks"], 0, plot)
+
+    def test_every_plot_says_what_it_is_and_stands_for_its_picture(self):
+        for plot in self.page.run("""[...document.querySelectorAll("figure:has(.live)")].map(f => ({
+              id: f.id, role: f.querySelector(".live > [role]").role, title: f.querySelector("figcaption").textContent,
+              label: f.querySelector(".live > [role]").ariaLabel,
+              picture: f.querySelector(".static").offsetHeight}))"""):
+            self.assertEqual((plot["role"], plot["picture"]), ("img", 0), plot)
+            self.assertTrue(plot["label"].startswith(plot["title"] + ". "), plot)
+
+    def test_a_plot_that_cannot_be_drawn_keeps_its_picture(self):
+        page = pathlib.Path(self.folder.name) / "report.html"
+        broken = page.with_name("broken.html")
+        broken.write_text(page.read_text().replace("Plotly.react(plot", "throw Error('broken'); Plotly.react(plot"))
+        self.page.load(broken.as_uri())
+        self.assertGreater(self.page.run("document.querySelector('.static svg').getBoundingClientRect().height"), 100)
+        self.assertTrue(any("broken" in text for text in self.page.complaints()))
+        self.page.events.clear()
 
     def test_draws_every_choice_of_every_menu(self):
         for choices in self.page.run("""[...document.querySelectorAll("figure:has(.live)")].flatMap(figure =>

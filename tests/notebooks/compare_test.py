@@ -136,6 +136,7 @@ class DataSets(unittest.TestCase):
     # --- the figure and the tables ------------------------------------------------------------------------------
 
     def test_the_figure_says_who_is_fastest_and_who_is_closest(self):
+        self.assertEqual(self.section().figures[0].reading.split(":")[0], "up.f32 (H200, GPU, answers in fp32)")
         self.pick("serial/plain/fp32@cpu").update(gb_per_s=0.5)
         self.pick("tree/plain/fp32@cpu").update(gb_per_s=9.0)
         self.pick("loop/fp32@peer").update(gb_per_s=20.0)

@@ -3,20 +3,30 @@
 Run by ctest, or: build/venv/bin/python tests/notebooks/figure_test.py
 """
 
+import contextlib
+import io
 import json
-import pathlib
 import re
-import sys
 import unittest
 import xml.dom.minidom
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "notebooks"))
-import page  # noqa: E402
-from figure import Axis, Figure, Series, script_json, svg  # noqa: E402
+from made_up import ROOT
+import markdown
+import page
+import section
+import style
+import tool
+import words
+from figure import Axis, Figure, Series, script_json, svg
 
 
 def figure(series, **more):
     return Figure("f", "A figure", [], series, "x, units", {None: "y, units"}, **more)
+
+
+def texts(picture):
+    return [node.firstChild.data if node.firstChild else ""
+            for node in xml.dom.minidom.parseString(picture).getElementsByTagName("text")]
 
 
 def circles(picture):
@@ -72,7 +82,6 @@ class Figures(unittest.TestCase):
         self.assertEqual(spec["traces"][0]["hovertext"], ["<a>", "b"])
 
     def test_of_points_draw_every_symbol(self):
-        import style
         for symbol in style.SYMBOLS:
             picture = svg(figure([Series("a", [1, 2], [1, 2], "#000", (), symbol=symbol)], points=True))
             self.assertNotIn("nan", xml.dom.minidom.parseString(picture).toxml())
@@ -86,6 +95,125 @@ class Figures(unittest.TestCase):
         self.assertEqual(svg(f), picture)
         self.assertIn(picture, page.figure(f))
         self.assertNotIn("<script", page.figure(f))
+
+    def test_tell_their_ticks_and_what_their_axes_are(self):
+        f = figure([Series("a line", [1, 4], [1, 100], "#000", ())])
+        self.assertEqual(texts(svg(f)), ["10⁰", "10¹", "10²", "2⁰", "2¹", "2²", "x, units", "y, units", "a line"])
+
+    def test_of_bars_have_them_in_their_order_and_as_long_as_their_values(self):
+        f = figure([Series("a", [1.0, 4.0], ["small", "large"], "#000", (), text=["one", "four"]),
+                    Series("b", [2.0], ["middle"], "#111", (), text=["two"])], bars=True)
+        picture = svg(f)
+        self.assertEqual(texts(picture), ["middle", "two", "large", "four", "small", "one", "x, units"])
+        bars = [tuple(map(float, bar)) for bar in re.findall(r'<rect x="([^"]+)" y="([^"]+)" width="([^"]+)"', picture)]
+        (left, y1, middle), (_, y2, large), (_, y3, small) = bars
+        self.assertTrue(y1 < y2 < y3)
+        self.assertEqual([middle / large, small / large, left + large], [0.5, 0.25, 650])
+        ends = [float(x) for x in re.findall(r'<text x="([^"]+)" y="[^"]+" text-anchor="start"', picture)]
+        self.assertEqual(ends, [left + width + 6 for width in (middle, large, small)])
+
+    def test_of_bars_that_are_all_0_are_drawn(self):
+        f = figure([Series("a", [0.0], ["none"], "#000", (), text=["0"])], bars=True)
+        self.assertIn('width="0.0"', svg(f))
+
+    def test_begin_with_what_there_is_even_where_no_choice_fits(self):
+        f = Figure("f", "A figure", [("On", ["here"]), ("Show", []), ("Of", ["a", "b"])],
+                   [Series("a", [1], [1], "#000", ("here", None, "b"))], "x", {None: "y"})
+        self.assertEqual(f.chosen(), ("here", "", "b"))
+        self.assertEqual(len(circles(svg(f))), 1)
+        self.assertEqual(Figure("f", "A figure", [("Of", ["a"])], [], "x", {None: "y"}).chosen(), ("",))
+
+    def test_say_how_they_read_in_the_page_the_text_and_the_notebook(self):
+        f = figure([Series("a", [1, 2], [1, 2], "#000", ())], reading="It <grows>.", note="A note.")
+        self.assertIn("<p class=reading>It &lt;grows&gt;.</p><p class=note>A note.</p>", page.figure(f))
+        self.assertIn("<div>It &lt;grows&gt;.</div><div>A note.</div>", f._repr_html_())
+        self.assertNotIn("<p class=reading>", page.figure(figure([])))
+        s = section.Section("s", "A section", "About it.", "make it", findings=["Found."], figures=[f])
+        self.assertIn("- *A figure*: It &lt;grows&gt;.", list(markdown.section(s)))
+
+
+class Style(unittest.TestCase):
+    def test_has_another_colour_for_every_accumulator_that_there_is(self):
+        with contextlib.redirect_stdout(io.StringIO()) as listed:
+            tool.samesum("list")
+        if "is not built yet" in listed.getvalue():
+            self.skipTest(listed.getvalue())
+        methods = re.findall(r"^\S+/\S+@\w+", listed.getvalue(), re.M)
+        self.assertGreater(len(methods), 40)
+        for method in methods:
+            self.assertIn(words.accumulator(method), style.COLOURS, method)
+        self.assertEqual(len(set(style.COLOURS.values())), len(style.COLOURS))
+
+    def test_has_a_symbol_for_every_promise(self):
+        self.assertEqual(list(style.PROMISES), section.PROMISES)
+        self.assertEqual(len(set(style.PROMISES.values())), len(section.PROMISES))
+        self.assertEqual(section.SAME_EVERYWHERE, ["everywhere", "order_free"])
+
+    def test_lines_stand_out_from_paper_and_from_a_dark_page(self):
+        dark = re.findall("--paper: (#[0-9a-f]+)", (ROOT / "notebooks/page.css").read_text())[1]
+        for colour in [*style.COLOURS.values(), *style.PEERS]:
+            for paper in ("#ffffff", dark):
+                self.assertGreaterEqual(contrast(colour, paper), 3, (colour, paper))
+
+    def test_menus_have_a_choice_even_where_all_belongs_to_every_group(self):
+        self.assertEqual(style.all_groups(["exact/fp32@cpu", "read"]), ["all"])
+        self.assertEqual(style.all_groups(["tree/plain/fp32@cpu", "serial/plain/fp32@cpu"])[0], "order tree")
+
+
+def contrast(a, b):
+    """As WCAG 2.1 defines it."""
+    def luminance(colour):
+        parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    bright, dim = sorted([luminance(a), luminance(b)], reverse=True)
+    return (bright + 0.05) / (dim + 0.05)
+
+
+class Words(unittest.TestCase):
+    def test_are_right_for_one_and_for_many(self):
+        for n, all, told in ((1, 1, "1 of 1 file is"), (0, 1, "0 of 1 file is"), (0, 2, "none of 2 files are"),
+                             (1, 2, "1 of 2 files is"), (2, 2, "all 2 files are"),
+                             (1200, 3000, "1,200 of 3,000 files are")):
+            self.assertEqual(f"{words.of(n, all, 'file')} {words.verb(n, all)}", told)
+        self.assertEqual(words.of(2, 2), "all 2")
+        self.assertEqual([words.plural(n, "library", "libraries") for n in (1, 2)], ["1 library", "2 libraries"])
+
+    def test_have_powers_of_ten_above_and_below_1(self):
+        self.assertEqual([words.power_of_ten(x) for x in (1, 1e12, 1e-3, 9.9e5)], ["1", "10¹²", "10⁻³", "10⁶"])
+
+
+class Rows(unittest.TestCase):
+    def test_are_told_where_they_were_measured(self):
+        for r, told in (({"method": "tree/plain/fp32@cuda"}, "H200, GPU"), ({"method": "cub/fp32@peer"}, "H200, GPU"),
+                        ({"method": "exact/fp32@cpu"}, "H200, CPU"),
+                        ({"method": "read", "threads": 0}, "H200, GPU"),
+                        ({"method": "read", "threads": 1}, "H200, 1 thread"),
+                        ({"method": "read", "threads": 4}, "H200, 4 threads")):
+            self.assertEqual(section.place("H200", r), told)
+
+    def test_on_the_frontier_are_those_than_which_none_is_cheaper_and_no_more_wrong(self):
+        rows = [(3, 1), (1, 9), (2, 9), (2, 4), (4, 1), (5, 0)]
+        self.assertEqual(section.frontier(rows, lambda r: r[0], lambda r: r[1]), [(1, 9), (2, 4), (3, 1), (5, 0)])
+
+    def test_of_exact_and_of_others_are_counted_and_those_of_peers_are_not(self):
+        rows = [{"method": method, "bits": bits, "truth_bits": "0x1"} for method, bits in (
+            ("exact/fp32@cpu", "0x1"), ("tree/plain/fp32@cpu", "0x1"), ("tree/plain/fp32@cuda", "0x2"),
+            ("loop/fp32@peer", "0x1"))]
+        self.assertEqual(list(section.exactness(rows, ", here")), [
+            "exact is the correctly rounded sum in 1 of 1 result, here; samesum's other methods are in 1 of 2."])
+        rows[0]["bits"] = "0x2"
+        self.assertIn("in 0 of 1 result.", next(section.exactness(rows[:1])))
+        self.assertEqual(list(section.exactness(rows[1:])), [])
+
+    def test_are_failures_beyond_their_bounds_and_where_exact_is_not(self):
+        good = {"method": "exact/fp32@cpu", "within_bound": True, "absolute_error": 2.0, "bound": 1.0, "bits": "0x1",
+                "truth_bits": "0x1"}
+        self.assertEqual(list(section.broken(good)), [])
+        self.assertEqual(list(section.broken(good | {"within_bound": False})), ["the error 2 exceeds its bound 1"])
+        self.assertEqual(list(section.broken(good | {"bits": "0x2"})), ["gave 0x2, but the exact sum rounds to 0x1"])
+        self.assertEqual(list(section.broken(good | {"bits": "0x2", "method": "tree/plain/fp32@cpu"})), [])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Made-up results as their files hold them, for the tests of sections. Who imports this finds the notebooks' modules."""
+"""Made-up results as their files hold them, for the tests of sections.
+
+Who imports this finds the notebooks' modules.
+"""
 
 import pathlib
 import re
@@ -91,7 +94,8 @@ def values(name, about):
     if properties(about):
         return [sample(about)] + null
     if types[0] == "string":
-        return WORDS.get(name) or (["0x00000000", "0x00000001"] if "x(" in about.get("pattern", "") else ["some"] + null)
+        bits = ["0x00000000", "0x00000001"] if "x(" in about.get("pattern", "") else None
+        return WORDS.get(name) or bits or ["some"] + null
     if types[0] == "array":
         return [[first] for first in values("", about["items"])[:1]] + [[]] * ("minItems" not in about)
     if types[0] == "boolean":

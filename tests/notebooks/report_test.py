@@ -14,8 +14,10 @@ import unittest
 
 import made_up
 from made_up import PROVENANCE, measured, result
+import markdown
 import report
 import results
+import section
 
 def header(experiment):
     return {"kind": "study", "schema": 2, "experiment": experiment, "question": "?", "mode": "quick", "seed": 1,
@@ -286,7 +288,9 @@ class Report(unittest.TestCase):
                       self.top())
 
     def test_every_method_is_in_the_table_of_all_with_its_promise_error_bound_speed_and_bit_patterns(self):
-        self.pick("spread_over_runs", "atomic/plain/fp32@cpu", axis="threads")[0]["distinct_bits"] = 7
+        first = self.pick("spread_over_runs", "atomic/plain/fp32@cpu", axis="threads")[0]
+        first["distinct_bits"] = 7
+        self.rows["spread_over_runs"].append(first | {"axis": "permutation", "distinct_bits": 9})
         self.run_report()
         table = (self.folder / "report.md").read_text().split("## All methods")[1].split("##")[0]
         for cells in ("exact/fp32@cpu | order_free | this machine | 2¹² | 0.25 | 1.5 | 8 | 1 of 10",
@@ -337,6 +341,17 @@ class Report(unittest.TestCase):
         self.assertEqual(traces["exact, order_free"]["marker"]["symbol"], "star")
         self.assertEqual(traces["plain, none"]["marker"]["color"], traces["plain, everywhere"]["marker"]["color"])
         self.assertNotEqual(traces["plain, none"]["marker"]["symbol"], traces["plain, everywhere"]["marker"]["symbol"])
+
+    def test_the_results_of_exact_alone_make_a_report(self):
+        for experiment, rows in self.rows.items():
+            self.rows[experiment] = [r for r in rows if r["method"] == "exact/fp32@cpu"]
+        self.comparisons[0]["methods"] = self.comparisons[0]["methods"][:1]
+        findings = self.run_report()
+        self.assertEqual(self.code, 0, self.err)
+        self.assertIn("exact is the correctly rounded sum in all 4 results.", findings)
+        self.assertGreater(len(self.figures()), 2)
+        for figure in self.figures():
+            self.assertTrue(all(figure["start"]), figure["start"])
 
     # --- other machines, and files that are not there -----------------------------------------------------------
 
@@ -485,7 +500,7 @@ class Report(unittest.TestCase):
         self.refused("error_vs_length.jsonl: is of schema 3, and this report reads schema 2: run experiments/run again")
 
     def test_so_is_a_comparison_of_another_schema(self):
-        self.write(self.folder / "results.jsonl", [comparison() | {"schema": 3}])
+        self.write(self.folder / "results.jsonl", [comparison(), comparison() | {"schema": 3}])
         self.refused("results.jsonl: is of schema 3, and this report reads schema 2: run experiments/run again")
 
     def test_a_file_without_the_line_that_it_begins_with_is_refused(self):
@@ -503,6 +518,16 @@ class Report(unittest.TestCase):
         (self.folder / "speed_vs_length.jsonl").rmdir()
         (self.folder / "speed_vs_length.jsonl").symlink_to("nowhere")
         self.refused("speed_vs_length.jsonl: No such file or directory")
+
+    def test_a_report_takes_its_place_when_it_is_complete(self):
+        self.run_report()
+        before = (self.folder / "report.md").stat().st_ino
+        self.run_report()
+        self.assertNotEqual((self.folder / "report.md").stat().st_ino, before)
+        with self.assertRaises(TypeError):
+            report.write(self.folder / "report.md", None)
+        self.assertGreater((self.folder / "report.md").stat().st_size, 0)
+        self.assertEqual([p.name for p in self.folder.glob("*.html*")], ["report.html"])
 
     def test_a_report_that_cannot_be_written_is_told_in_one_line(self):
         (self.folder / "report.md").mkdir()
@@ -537,6 +562,15 @@ class Report(unittest.TestCase):
         self.run_report()
         self.assertEqual(len(self.figures()), 4)
         self.assertEqual(len(re.findall(r"<div class=static>.*?<svg", self.page())), 4)
+
+    def test_tables_say_what_they_are_of_and_every_column_has_a_head(self):
+        self.run_report()
+        tables = re.findall(r'<div class=wide tabindex=0 role=region aria-label="([^"]+)"><table><thead>(.*?)</thead>',
+                            self.page(), re.S)
+        self.assertEqual(len(tables), self.page().count("<table>"))
+        for label, heads in tables:
+            self.assertEqual(heads.count("<th scope=col"), heads.count("</th>"), label)
+            self.assertNotIn("></th>", heads, label)
 
     def test_every_id_is_there_once(self):
         self.run_report()
@@ -595,7 +629,7 @@ class Report(unittest.TestCase):
         for sentence in findings.splitlines():
             self.assertIn(sentence, text)
             self.assertIn(sentence.removeprefix("- "), page)
-        self.assertEqual(text.count("\n| ---"), page.count("<table>") - page.count("every bar"))
+        self.assertEqual(text.count("\n| ---"), page.count("<table>") - page.count("every bar</summary>"))
 
     def test_hostile_names_stay_text(self):
         self.comparisons[0]["data"]["name"] = "<script>alert(1)</script>.f32"
@@ -603,7 +637,39 @@ class Report(unittest.TestCase):
             r["data"] = "</script><u>"
         self.run_report()
         without_plotly = re.sub(r"<script>/\*\*.*?</script>", "", self.page(), flags=re.S)
-        self.assertFalse("<u>" in without_plotly or "<script>alert" in without_plotly)
+        for text in (without_plotly, (self.folder / "report.md").read_text()):
+            self.assertFalse("<u>" in text or "<script>alert" in text)
+
+    def test_hostile_names_stay_in_their_cell(self):
+        self.comparisons[0]["data"]["name"] = "a|b\n## A heading.f32"
+        self.run_report()
+        text = (self.folder / "report.md").read_text()
+        self.assertIn("\na|b ## A heading.f32, this machine\n", text)
+        self.assertNotIn("\n## A heading", text)
+        for r in self.rows["error_vs_length"]:
+            r["data"] = "a|b\n"
+        self.run_report()
+        self.assertIn("\n| a\\|b |", (self.folder / "report.md").read_text())
+
+    def test_the_text_fits_into_a_comment_and_tells_what_it_leaves_out(self):
+        methods = [measured(f"{a}{b}/plain/fp32@cpu", "none", 2) for a in "abcdefgh" for b in "abcdefgh"]
+        self.comparisons = [made_up.comparison(f"data set {i}", methods) for i in range(30)]
+        self.comparisons[0]["methods"] = methods + [measured(f"{a}/plain/fp32@cpu", "none", 2) for a in "abcdefgh"]
+        self.run_report()
+        text = (self.folder / "report.md").read_text()
+        self.assertTrue(40_000 < len(text) < 65_536, len(text))
+        self.assertIn("Only in report.html: data set ", text)
+        told = re.findall(r"<summary>(data set \d+), |Only in report.html: (.*)", text)
+        elsewhere = " ".join(more for _, more in told)
+        shown = {name for name, _ in told if name} | set(re.findall(r"data set \d+", elsewhere))
+        self.assertEqual(shown | {"data set 0"}, {f"data set {i}" for i in range(30)})
+        self.assertIn("data set 0, this machine\n\n| method", text)  # what is not folded goes last
+
+    def test_a_text_of_nothing_but_sentences_is_cut_at_the_end_of_a_line(self):
+        s = section.Section("s", "Long", "About it.", "make it", findings=["A sentence of some words. " * 40] * 200)
+        text = markdown.text("A report", [], [s], [])
+        self.assertTrue(60_000 < len(text) < 65_536, len(text))
+        self.assertTrue(text.endswith("words.\n\nMore does not fit here; it is in report.html.\n"), text[-200:])
 
 
 if __name__ == "__main__":
