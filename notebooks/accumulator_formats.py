@@ -19,7 +19,8 @@ def section(sources):
     s.findings = list(findings(rows))
     s.figures = [f for f in [figure(rows)] if f.series]
     s.tables = list(tables(rows))
-    s.failures = [f"{at}: {r['method']} of {r['case']}: {why}" for at, r in rows for why in [*broken(r), *unlike_published(r)]]
+    s.failures = [f"{at}: {r['method']} of {r['case']}: {why}"
+                  for at, r in rows for why in [*broken(r), *unlike_published(r)]]
     return s
 
 

@@ -50,7 +50,8 @@ def greatest(rows):
 def findings(rows):
     ours = [r | {"at": at} for at, r in rows if not words.is_peer(r["method"])]
     yield from within(ours, "samesum's methods", "their rigorous bounds",
-                      lambda some: words.names(f"{r['method']} at condition {words.power_of_ten(r['target_condition'])} "
+                      lambda some: words.names(f"{r['method']} at condition "
+                                               f"{words.power_of_ten(r['target_condition'])} "
                                                f"({r['at']})" for r in some))
     yield from telling.of_each_place(rows, lost_digits)
     exact = [r for r in ours if words.accumulator(r["method"]) == "exact"]
@@ -99,7 +100,7 @@ def figure(rows):
     found = Figure("condition-figure", "Right digits of each sum, by condition", menus, series,
                    "condition, Σ|x| / |Σx|", {None: "right decimal digits"}, x_kind="log10", y_kind="linear",
                    note="Below one digit nothing of the result is right.")
-    found.reading = telling.reads_lines(found, lambda condition: f"a condition of about {words.power_of_ten(condition)}",
+    found.reading = telling.reads_lines(found, lambda x: f"a condition of about {words.power_of_ten(x)}",
                                         lambda digits: f"{words.number(digits, 2)} right digits")
     return found
 

@@ -136,8 +136,8 @@ def of_probable_bounds(rows, counted):
         if some:
             worst = min(some, key=lambda r: r["covered"])
             yield (f"{words.plural(len(some), 'case')} {'is' if len(some) == 1 else 'are'} marked for {mark}, where it "
-                   f"promises nothing ({words.names(r['method'].split('@')[0] + ' on ' + r['data'] for r in some)}): of "
-                   f"these the least coverage is {percent(worst['covered'])}, of {where([worst])} at probability "
+                   f"promises nothing ({words.names(r['method'].split('@')[0] + ' on ' + r['data'] for r in some)}): "
+                   f"of these the least coverage is {percent(worst['covered'])}, of {where([worst])} at probability "
                    f"{worst['probability']}.")
 
 

@@ -34,8 +34,8 @@ def wrong(rows):
     n, machine = max(common, key=lambda at: at[0])
     errors, data = by_place[n, machine], common[n, machine]
     loop, tree, exact = (median([max(errors[recipe][d]) for d in data]) for recipe in (LOOP, TREE, EXACT))
-    return (f"The sum of {words.count(n)} fp32 number{'s' * (n != 1)} by a plain loop is {loop} units in the last place off, "
-            f"by a tree of plain additions {tree}, and by exact {exact} "
+    return (f"The sum of {words.count(n)} fp32 number{'s' * (n != 1)} by a plain loop is {loop} units in the last "
+            f"place off, by a tree of plain additions {tree}, and by exact {exact} "
             f"({machine}, medians over {words.plural(len(data), 'data set')}).")
 
 
@@ -53,8 +53,8 @@ def steady(rows):
     if kept:
         methods = {r["method"] for r in kept}
         one = methods - {r["method"] for r in kept if r["distinct_bits"] > 1}
-        told.append(f"{words.of(len(one), len(methods), 'method')} with a promise of the same bits everywhere gave them "
-                    f"in {words.plural(sum(r['runs'] for r in kept), 'run')}")
+        told.append(f"{words.of(len(one), len(methods), 'method')} with a promise of the same bits everywhere gave "
+                    f"them in {words.plural(sum(r['runs'] for r in kept), 'run')}")
     if loose:
         machine, most = max(loose, key=lambda row: row[1]["distinct_bits"])
         several = {r["method"] for _, r in loose if r["distinct_bits"] > 1}

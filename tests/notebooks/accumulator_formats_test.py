@@ -20,7 +20,8 @@ def row(case, method, value, truth, input_format="bf16", published=None):
 
 class Formats(unittest.TestCase):
     def setUp(self):
-        self.rows = [row("ones", "serial/plain/bf16@cpu", 256.0, 1e5), row("ones", "serial/kahan/bf16@cpu", 65536.0, 1e5),
+        self.rows = [row("ones", "serial/plain/bf16@cpu", 256.0, 1e5), row("ones", "serial/kahan/bf16@cpu",
+                                                                                   65536.0, 1e5),
                      row("ones", "serial/plain/fp32@cpu", 1e5, 1e5), row("ones", "tree/plain/bf16@cpu", 1e5, 1e5),
                      row("softmax", "serial/plain/bf16@cpu", 7.0, 10.0),
                      row("softmax", "serial/plain/fp32@cpu", 9.999, 10.0),
@@ -35,8 +36,8 @@ class Formats(unittest.TestCase):
         return "\n".join(self.s.findings)
 
     def test_tells_where_ones_stagnate(self):
-        self.assertIn("This machine, CPU: the sum of 100,000 ones in bf16 is 256 with serial/plain/bf16, 65,536 with serial/kahan/bf16, "
-                      "100,000 with serial/plain/fp32.", self.section())
+        self.assertIn("This machine, CPU: the sum of 100,000 ones in bf16 is 256 with serial/plain/bf16, 65,536 with "
+                      "serial/kahan/bf16, 100,000 with serial/plain/fp32.", self.section())
         self.rows[1]["value"] = 512.0
         self.assertIn("512 with serial/kahan/bf16", self.section())
         self.rows[1]["value"] = None
@@ -51,8 +52,8 @@ class Formats(unittest.TestCase):
         self.assertIn("This machine, CPU; H200, GPU: the worst finite relative error", text)
 
     def test_tells_what_cures_it(self):
-        self.assertIn("This machine, CPU: the worst finite relative error of a loop, serial/plain, is 1 for bf16 (of ones), 0.0001 for "
-                      "bf16 elements in fp32 (of softmax)", self.section())
+        self.assertIn("This machine, CPU: the worst finite relative error of a loop, serial/plain, is 1 for bf16 (of "
+                      "ones), 0.0001 for bf16 elements in fp32 (of softmax)", self.section())
         self.rows[2]["relative_error"] = 0.5
         self.assertIn("0.5 for bf16 elements in fp32 (of ones)", self.section())
 

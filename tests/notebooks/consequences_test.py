@@ -129,11 +129,11 @@ class Said(unittest.TestCase):
 
     def test_errors_of_the_variance(self):
         told = f"{AT}, variance of the Moon's distance in fp32: relative errors are "
-        self.assert_says(f"{told}5e-05 ({EXACT}) to 0.0001 ({ATOMIC}) by the naive formula, and 1e-07 with every sum in "
-                         "two passes.",
+        self.assert_says(f"{told}5e-05 ({EXACT}) to 0.0001 ({ATOMIC}) by the naive formula, and 1e-07 with every sum "
+                         "in two passes.",
                          self.changed("recording", EXACT, quantity="variance, naive", relative_error=5e-5))
-        self.assert_says(f"{told}0.0001 with every sum by the naive formula, and 1e-07 ({ATOMIC}) to 1e-06 ({EXACT}) in "
-                         "two passes.",
+        self.assert_says(f"{told}0.0001 with every sum by the naive formula, and 1e-07 ({ATOMIC}) to 1e-06 ({EXACT}) "
+                         "in two passes.",
                          self.changed("recording", EXACT, quantity="variance, two passes", relative_error=1e-6))
         self.assert_says(f"{AT}: a variance in fp32 is negative with {EXACT}.",
                          self.changed("recording", EXACT, quantity="variance, naive", value=-1.0))
@@ -150,8 +150,8 @@ class Said(unittest.TestCase):
         there[1].update(most_iterations=99)
         two = consequences.section([source("consequences", list(rows())),
                                     dataclasses.replace(source("consequences", there), machine="H200")]).findings
-        self.assertIn(f"H200, CPU, {GRADED} in fp32: conjugate gradients took 40 iterations ({ATOMIC}) to 99 iterations "
-                      f"({TREE}).", two)
+        self.assertIn(f"H200, CPU, {GRADED} in fp32: conjugate gradients took 40 iterations ({ATOMIC}) to 99 "
+                      f"iterations ({TREE}).", two)
         self.assertIn(f"{AT}, {GRADED} in fp32: conjugate gradients took 40 iterations with every sum.", two)
 
     def test_the_figures_say_what_they_show_first(self):
@@ -166,7 +166,8 @@ class Said(unittest.TestCase):
                                                      "iterations (tree/plain).")
 
     def test_systems_are_those_of_the_schema(self):
-        self.assertEqual(set(consequences.SYSTEMS), set(results.SCHEMA["$defs"]["solver"]["properties"]["data"]["enum"]))
+        matrices = results.SCHEMA["$defs"]["solver"]["properties"]["data"]["enum"]
+        self.assertEqual(set(consequences.SYSTEMS), set(matrices))
 
     def test_figures_and_tables_have_every_row(self):
         section = self.section()

@@ -30,8 +30,8 @@ class Conditions(unittest.TestCase):
     def test_says_where_each_method_ends(self):
         text = self.section()
         self.assertIn("All 39 errors of samesum's methods are within their rigorous bounds.", text)
-        self.assertIn("This machine, CPU: in fp32 the last right digit is lost at 10⁷ by tree/plain; at 10⁹ by tree/kahan; up to 10¹² "
-                      "never by exact.", text)
+        self.assertIn("This machine, CPU: in fp32 the last right digit is lost at 10⁷ by tree/plain; at 10⁹ by "
+                      "tree/kahan; up to 10¹² never by exact.", text)
         self.assertIn("exact is the correctly rounded sum in all 13 results, of conditions up to 10¹².", text)
         self.assertEqual(self.s.failures, [])
         self.assertEqual(self.s.tables[0].rows, [["exact", "over 10¹²"], ["tree/kahan", "10⁹"], ["tree/plain", "10⁷"]])
@@ -43,7 +43,8 @@ class Conditions(unittest.TestCase):
     def test_says_how_far_was_tried(self):
         self.rows.append(row("exact", 40, 7.2))
         self.assertIn("; up to 10⁴⁰ never by exact.", self.section())
-        self.assertIn("exact is the correctly rounded sum in all 14 results, of conditions up to 10⁴⁰.", self.s.findings)
+        self.assertIn("exact is the correctly rounded sum in all 14 results, of conditions up to 10⁴⁰.",
+                      self.s.findings)
         self.assertIn(["exact", "over 10⁴⁰"], self.s.tables[0].rows)
         self.rows.append(row("tree/plain", 41, 0.0))
         self.assertIn("exact is the correctly rounded sum in all 14 results, of conditions up to 10⁴⁰.", self.section())
@@ -71,7 +72,8 @@ class Conditions(unittest.TestCase):
         self.assertIn("This machine, CPU: in fp32 no method loses its last right digit up to 10¹².", self.section())
         for r in self.rows:
             r["digits"] = 0.0
-        self.assertIn("This machine, CPU: in fp32 the last right digit is lost at 1 by tree/plain, tree/kahan, exact.", self.section())
+        self.assertIn("This machine, CPU: in fp32 the last right digit is lost at 1 by tree/plain, tree/kahan, exact.",
+                      self.section())
 
     def test_an_error_beyond_its_bound_and_wrong_bits_fail(self):
         self.rows[3]["within_bound"] = False

@@ -35,8 +35,9 @@ class ProbableBounds(unittest.TestCase):
         return "\n".join(self.s.findings)
 
     def test_says_what_is_within_and_how_far_below_the_rigorous_bound(self):
-        self.assertIn("The bound that holds with a probability of 0.99 if roundings have mean 0 covers all 4 errors of "
-                      "random elements; it is 0.5 of the rigorous one at the median of the 2 where it is less.", self.section())
+        self.assertIn("The bound that holds with a probability of 0.99 if roundings have mean 0 covers all 4 errors "
+                      "of random elements; it is 0.5 of the rigorous one at the median of the 2 where it is less.",
+                      self.section())
         self.rows[1]["probable_bound"] = 2e-7
         self.assertIn("it is 0.38 of the rigorous one at the median of the 2 where it is less.", self.section())
         self.rows[0]["probable_bound"] = 2e-7
@@ -66,8 +67,8 @@ class ProbableBounds(unittest.TestCase):
         self.assertIn("it holds for 0 of 1 error; beyond it are sums of ones, as tree/plain/fp32@cpu on ones at n = "
                       "2¹⁰ (this machine).", self.section())
         self.rows.append(self.rows[0] | {"n": 4096})
-        self.assertIn("it holds for none of 2 errors; beyond it are sums of ones, as tree/plain/fp32@cpu on ones at n = "
-                      "2¹² (this machine).", self.section())
+        self.assertIn("it holds for none of 2 errors; beyond it are sums of ones, as tree/plain/fp32@cpu on ones at n "
+                      "= 2¹² (this machine).", self.section())
         self.assertIn("covers all 3 errors of random elements", self.section())
         self.assertEqual(self.s.failures, [])
         self.rows[1]["marked"] = "stagnation"
@@ -112,8 +113,8 @@ class ProbableBounds(unittest.TestCase):
         self.rows[5]["covered"] = 0.98
         self.assertIn("The bound of probability 0.99 covers at least its 99% of the errors in 0 of 1 case",
                       self.section())
-        self.assertEqual(self.s.failures, ["this machine: tree/plain/fp32@cpu on uniform, n = 1,024: the probable bound "
-                                           "at 0.99 covers 98% of the errors"])
+        self.assertEqual(self.s.failures, ["this machine: tree/plain/fp32@cpu on uniform, n = 1,024: the probable "
+                                           "bound at 0.99 covers 98% of the errors"])
 
     def test_errors_beyond_the_rigorous_bound_fail_everywhere(self):
         self.rows[6]["beyond_bound"] = 3
@@ -142,7 +143,8 @@ class Errors(unittest.TestCase):
 
     def setUp(self):
         self.here = [error(f"{recipe}/fp32@cpu", n, factor * e, bound * e, None, data)
-                     for data, factor in (("normal", 1), ("ones", 3)) for n, e in ((64, 1e-9), (1024, 1e-7), (4096, 2e-7))
+                     for data, factor in (("normal", 1), ("ones",
+                                                          3)) for n, e in ((64, 1e-9), (1024, 1e-7), (4096, 2e-7))
                      for recipe, bound in (("exact", 4.0), ("tree/plain", 8.0), ("serial/plain", 100.0))]
         self.there = [error("tree/plain/fp32@cuda", 1024, 1e-7, 8e-7, None),
                       error("atomic/plain/fp32@cuda", 1024, 4e-7, 8e-6, None)]

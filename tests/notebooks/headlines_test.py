@@ -40,8 +40,8 @@ class Headlines(unittest.TestCase):
         self.assert_says("How wrong?", told.format("2¹⁰", 80, 7, 0.5, "this machine", "3 data sets"), here + more)
 
     def test_how_steady(self):
-        told = "{} with a promise of the same bits everywhere gave them in {} runs; {} with less of a promise gave more " \
-               "than one result for the same elements{}."
+        told = ("{} with a promise of the same bits everywhere gave them in {} runs; {} with less of a promise gave "
+                "more than one result for the same elements{}.")
         here = [spread("exact/fp32@cpu", "order_free"), spread("tree/plain/fp32@cpu", "everywhere"),
                 spread("atomic/plain/fp32@cpu", "none"), spread("tbb/fp32@peer", "none"),
                 spread("tree/plain/fp32@cpu", "everywhere", "permutation", 9)]
@@ -56,7 +56,8 @@ class Headlines(unittest.TestCase):
         self.assert_says("How steady?", told.format("1 of 2 methods", 60, "all 2 methods",
                                                     ", up to 7 in 20 runs (tbb/fp32@peer, H200)"), here, there)
         self.assert_says("How steady?", "1 of 1 method with less of a promise gave more than one result for the same "
-                                        "elements, up to 3 in 10 runs (atomic/plain/fp32@cpu, this machine).", here[2:3])
+                                        "elements, up to 3 in 10 runs (atomic/plain/fp32@cpu, this machine).",
+                                        here[2:3])
 
     def test_how_fast(self):
         told = "Exact reads {} GB/s (this machine, one thread, n = 2²⁰), {} of the fastest plain sum."

@@ -102,18 +102,15 @@ class Report(unittest.TestCase):
         for sentence in ["All 16 errors of samesum's methods are within their rigorous bounds.",
                          "exact is the correctly rounded sum in all 4 results; samesum's other methods are in none of "
                          "12.",
-                         "This machine, CPU: in fp32 at n = 2¹² the median error over 2 data sets is, in ulps, of samesum's 4 methods "
-                         "0.25 for exact "
-                         "(the best), 2 for tree/plain, 160 for serial/plain (the worst); of 2 other libraries 4 for "
-                         "tbb (the "
-                         "best), 40 for loop (the worst).",
-                         "This machine, CPU: from n = 2¹⁰ to 2¹² the median error in fp32 became 4 times as large for serial/plain, 1 "
-                         "times as large "
-                         "for tree/plain.",
-                         "All 3 methods with a promise of the same bits everywhere gave one bit pattern for each array, "
-                         "in 90 runs.",
-                         "This machine, CPU, other addresses: none of 3 methods with less of a promise gave more than one "
-                         "result.",
+                         "This machine, CPU: in fp32 at n = 2¹² the median error over 2 data sets is, in ulps, of "
+                         "samesum's 4 methods 0.25 for exact (the best), 2 for tree/plain, 160 for serial/plain (the "
+                         "worst); of 2 other libraries 4 for tbb (the best), 40 for loop (the worst).",
+                         "This machine, CPU: from n = 2¹⁰ to 2¹² the median error in fp32 became 4 times as large for "
+                         "serial/plain, 1 times as large for tree/plain.",
+                         "All 3 methods with a promise of the same bits everywhere gave one bit pattern for each "
+                         "array, in 90 runs.",
+                         "This machine, CPU, other addresses: none of 3 methods with less of a promise gave more than "
+                         "one result.",
                          "This machine, 1 thread: all 2 bars on speed held.",
                          "exact/fp32@cpu reads 8 GB/s at n = 2²⁶, 80% of tree/plain/fp32@cpu, the fastest plain sum, "
                          "200% of "
@@ -189,9 +186,9 @@ class Report(unittest.TestCase):
 
     def test_tells_who_gave_several_results_and_how_far_apart(self):
         self.pick("spread_over_runs", "tbb/fp32@peer", axis="threads")[0].update(distinct_bits=7, spread_ulps=12.0)
-        self.assertIn("This machine, CPU, other numbers of threads: 1 of 3 methods with less of a promise gave more than "
-                      "one result, up to "
-                      "7 in 10 runs (tbb/fp32@peer) and as far apart as 12 ulps (tbb/fp32@peer on normal).",
+        self.assertIn("This machine, CPU, other numbers of threads: 1 of 3 methods with less of a promise gave more "
+                      "than one result, up to 7 in 10 runs (tbb/fp32@peer) and as far apart as 12 ulps (tbb/fp32@peer "
+                      "on normal).",
                       self.run_report())
 
     def test_a_broken_promise_is_told_and_fails(self):
@@ -272,7 +269,8 @@ class Report(unittest.TestCase):
 
     def test_the_second_finding_counts_results(self):
         self.assertIn("**How steady?** All 3 methods with a promise of the same bits everywhere gave them in 90 runs; "
-                      "none of 3 methods with less of a promise gave more than one result for the same elements.\n", self.top())
+                      "none of 3 methods with less of a promise gave more than one result for the same elements.\n",
+                      self.top())
         self.pick("spread_over_runs", "tbb/fp32@peer", axis="threads")[0]["distinct_bits"] = 7
         self.pick("spread_over_runs", "exact/fp32@cpu", axis="threads")[0]["distinct_bits"] = 2
         self.assertIn("2 of 3 methods with a promise of the same bits everywhere gave them in 90 runs; 1 of 3 methods "
@@ -303,7 +301,8 @@ class Report(unittest.TestCase):
 
     def test_wrong_bits_are_told_and_fail(self):
         self.pick("speed_vs_length", "tree/plain/fp32@cpu", n=1 << 20)[0]["verified"] = False
-        self.assertIn("3 of 4 results whose bits were checked are right; not tree/plain/fp32@cpu (this machine, 1 thread); 2 were not checked.",
+        self.assertIn("3 of 4 results whose bits were checked are right; not tree/plain/fp32@cpu (this machine, 1 "
+                      "thread); 2 were not checked.",
                       self.run_report())
         self.assertEqual(self.code, 1)
 

@@ -60,19 +60,20 @@ class RevealedOrders(unittest.TestCase):
 
     def test_says_which_are_blind(self):
         self.rows[1].update(blind="kept", masks="overflow")
-        self.assert_found("To M and -M among ones 3 of 6 methods are blind (tree/plain, tree/kahan, exact), since kept; "
-                          "overflow gives away the order of 2 of 3.")
+        self.assert_found("To M and -M among ones 3 of 6 methods are blind (tree/plain, tree/kahan, exact), since "
+                          "kept; overflow gives away the order of 2 of 3.")
 
     def test_says_why_in_the_words_of_the_rows(self):
         self.rows[4]["blind"] = "it never rounds"
-        self.assert_found("To M and -M among ones 1 of 6 methods is blind (tree/kahan), since kept; overflow gives away "
-                          "the order of 1 of 1.")
-        self.assert_found("To M and -M among ones 1 of 6 methods is blind (exact), since it never rounds; overflow gives "
-                          "away the order of 0 of 1.")
+        self.assert_found("To M and -M among ones 1 of 6 methods is blind (tree/kahan), since kept; overflow gives "
+                          "away the order of 1 of 1.")
+        self.assert_found("To M and -M among ones 1 of 6 methods is blind (exact), since it never rounds; overflow "
+                          "gives away the order of 0 of 1.")
 
     def test_says_whose_tree_changes(self):
         self.rows[6].update(tree=None, height=None, difference="an ancestor of 0 has 3 leaves, of which 2 were found")
-        self.assert_found("This machine: the answers of eigen/fp32@peer contradict each other: the tree changes from sum to sum.")
+        self.assert_found("This machine: the answers of eigen/fp32@peer contradict each other: the tree changes from "
+                          "sum to sum.")
 
     def test_compares_peers_with_the_trees_that_are_declared(self):
         self.rows[6].update(tree=PAIRS)
@@ -80,8 +81,8 @@ class RevealedOrders(unittest.TestCase):
 
     def test_compares_peers_on_each_machine(self):
         self.there = [self.rows[-2] | {"tree": PAIRS, "height": 2}, self.rows[1], self.rows[-2] | {"n": 16}]
-        self.assert_found("H200: of 32 elements 1 of 1 sum of other libraries showed one tree, 2 additions high; 1 of 1 "
-                          "sum adds in a tree of samesum's: loop/fp32@peer as tree/plain.")
+        self.assert_found("H200: of 32 elements 1 of 1 sum of other libraries showed one tree, 2 additions high; 1 of "
+                          "1 sum adds in a tree of samesum's: loop/fp32@peer as tree/plain.")
         self.there = self.rows
         self.assertIn("This machine; H200: of 32 elements", self.section().findings[2])
 
@@ -93,12 +94,12 @@ class RevealedOrders(unittest.TestCase):
 
     def test_says_how_high_each_picture_is(self):
         readings = [f.reading for f in self.section().figures]
-        self.assertEqual(readings[:2], ["The longest path from an element to the sum has 3 additions; 4 elements could do "
-                                        "with 2.",
-                                        "The longest path from an element to the sum has 2 additions, the fewest that 4 "
-                                        "elements can do with."])
-        self.assertEqual(reveal_order.reading("(0+1)"), "The longest path from an element to the sum has 1 addition, the "
-                                                        "fewest that 2 elements can do with.")
+        self.assertEqual(readings[:2], ["The longest path from an element to the sum has 3 additions; 4 elements "
+                                        "could do with 2.",
+                                        "The longest path from an element to the sum has 2 additions, the fewest that "
+                                        "4 elements can do with."])
+        self.assertEqual(reveal_order.reading("(0+1)"), "The longest path from an element to the sum has 1 addition, "
+                                                        "the fewest that 2 elements can do with.")
 
     def test_draws_each_tree_once(self):
         figures = self.section().figures

@@ -69,8 +69,9 @@ class Speeds(unittest.TestCase):
         self.assert_found(told.format("1 of 1 bar", "1 of 1 bar") + ".")
         self.rows[6]["bars"] = [bar(5.0, 10.0, "us")]  # half of what was asked for
         self.rows[2]["bars"] = [bar(1.0, 0.75)]
-        self.assert_found(told.format("1 of 2 bars", "0 of 1 bar") + ". Missed: exact/fp32@cpu at n = 64: 10 of at most "
-                          "5 µs; tree/plain/fp32@cpu in DRAM: 0.75 of 1 times loop.")
+        self.assert_found(told.format("1 of 2 bars", "0 of 1 bar") + ". Missed: exact/fp32@cpu at n = 64: 10 of at "
+                                                                     "most 5 µs; tree/plain/fp32@cpu in DRAM: 0.75 of "
+                                                                     "1 times loop.")
         self.rows[2]["bars"] = [bar(1.0, 0.25)]
         self.assert_found(told.format("1 of 2 bars", "0 of 1 bar") + ". Missed: tree/plain/fp32@cpu in DRAM: 0.25 of 1 "
                           "times loop; exact/fp32@cpu at n = 64: 10 of at most 5 µs.")

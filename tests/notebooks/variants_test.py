@@ -45,7 +45,8 @@ class Variants(unittest.TestCase):
     def test_what_was_not_measured_is_a_dash_and_what_has_no_bound_has_none(self):
         self.found["error_vs_length"][1]["bound"] = None
         self.found["speed_vs_length"] = self.found["spread_over_runs"] = []
-        self.assertEqual(self.rows(), [["tree/plain/fp32@cpu", "everywhere", "this machine", "2¹²", "5", "none", "-", "-"]])
+        self.assertEqual(self.rows(), [["tree/plain/fp32@cpu", "everywhere", "this machine", "2¹²", "5", "none", "-",
+                                                                                                                 "-"]])
 
 
 if __name__ == "__main__":
