@@ -60,8 +60,8 @@ def findings(rows):
 def about_loose(at, axis, rows):
     methods = distinct(r["method"] for r in rows)
     several = distinct(r["method"] for r in rows if r["distinct_bits"] > 1)
-    text = f"{at}, {AXES[axis]}: {words.of(len(several), len(methods), 'method')} with less of a promise gave " \
-           "more than one result"
+    text = (f"{at}, {AXES[axis]}: {words.of(len(several), len(methods), 'method')} with less of a promise gave "
+            "more than one result")
     if several:
         most = max(rows, key=lambda r: r["distinct_bits"])
         text += f", up to {most['distinct_bits']} in {words.plural(most['runs'], 'run')} ({most['method']})"

@@ -26,9 +26,10 @@ def reads_lines(figure, at, say):
     chosen, lines = seen(figure)
     points = [(x, y, s.name) for s in lines for x, y in zip(s.x, s.y)
               if drawn(x, figure.x_kind) and drawn(y, figure.y_kind)]
-    right = max((x for x, _, _ in points), default=None)
-    return f"{chosen}: at {at(right)} {extent('line', [point[1:] for point in points if point[0] == right], say)}." \
-        if points else ""
+    if not points:
+        return ""
+    right = max(x for x, _, _ in points)
+    return f"{chosen}: at {at(right)} {extent('line', [(y, name) for x, y, name in points if x == right], say)}."
 
 
 def reads_bars(figure, say):
