@@ -97,15 +97,16 @@ def facts(c):
 
 
 def findings(found):
-    methods = [m for c in found for m in c.methods if not words.is_peer(m["method"])]
+    methods = [m | {"on": f"{m['method']} on {c.title} ({c.machine})"} for c in found for m in c.methods
+               if not words.is_peer(m["method"])]
     data = {}  # each once, though several machines have it
     for c in found:
         data.setdefault((c.title, facts(c)), c)
     yield from exactness(methods, f" on {words.plural(len(data), 'data set')}")
     yield from within(methods, "samesum's methods", "their rigorous bounds",
-                      lambda rows: words.names(m["method"] for m in rows))
+                      lambda rows: words.names(m["on"] for m in rows))
     kept = [m for m in methods if m["promise"] in SAME_EVERYWHERE]
-    changed = [m["method"] for m in kept if m["distinct_bits"] > 1]
+    changed = [m["on"] for m in kept if m["distinct_bits"] > 1]
     if kept:
         same = len(kept) - len(changed)
         yield (f"{words.sentence(words.of(same, len(kept), 'result'))} of methods that promise the same bits "

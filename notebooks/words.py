@@ -56,7 +56,7 @@ def number(x, digits=3):
 def apart(x, y, least=6):
     """Both numbers, with as many digits as it takes to tell them apart."""
     digits = next((d for d in range(least, 17) if f"{x:.{d}g}" != f"{y:.{d}g}"), 17)
-    return f"{x:.{digits}g}", f"{y:.{digits}g}"
+    return tuple(f"{v:.0f}" if v == int(v) and abs(v) < 1e7 else f"{v:.{digits}g}" for v in (x, y))
 
 
 def superscript(n):

@@ -54,7 +54,7 @@ class DataSets(unittest.TestCase):
         self.here[1]["methods"][1]["within_bound"] = False
         self.pick("loop/fp32@peer")["within_bound"] = False
         self.assert_found("8 of 9 errors of samesum's methods are within their rigorous bounds. Beyond: "
-                          "serial/plain/fp32@cpu.")
+                          "serial/plain/fp32@cpu on other.f32 (this machine).")
         for c in self.here + self.there:
             for m in c["methods"]:
                 m.update(bound=None, within_bound=True)
@@ -66,7 +66,7 @@ class DataSets(unittest.TestCase):
         self.pick("atomic/plain/fp32@cpu")["distinct_bits"] = 9
         self.pick("tree/plain/fp32@cuda", self.there)["distinct_bits"] = 2
         self.assert_found("7 of 8 results of methods that promise the same bits everywhere were one bit pattern in all "
-                          "runs; not tree/plain/fp32@cuda.")
+                          "runs; not tree/plain/fp32@cuda on up.f32 (H200).")
         self.here, self.there = self.here[:1], []
         del self.here[0]["methods"][1:]
         self.assert_found("1 of 1 result of methods that promise the same bits everywhere was one bit pattern in all "

@@ -180,6 +180,11 @@ class Words(unittest.TestCase):
         self.assertEqual(words.of(2, 2), "all 2")
         self.assertEqual([words.plural(n, "library", "libraries") for n in (1, 2)], ["1 library", "2 libraries"])
 
+    def test_two_numbers_have_the_digits_that_tell_them_apart(self):
+        for x, y, told in ((256.0, 1048576.0, ("256", "1048576")), (1.0, 1.00000001, ("1", "1.00000001")),
+                           (1.02, 1.2, ("1.02", "1.2")), (-1e300, 2.5e8, ("-1e+300", "2.5e+08"))):
+            self.assertEqual(words.apart(x, y), told)
+
     def test_have_powers_of_ten_above_and_below_1(self):
         self.assertEqual([words.power_of_ten(x) for x in (1, 1e12, 1e-3, 9.9e5)], ["1", "10¹²", "10⁻³", "10⁶"])
 

@@ -25,11 +25,20 @@ def shown(section):
     return page.section(section, None), "\n".join(markdown.section(section))
 
 
+def has_something(f):
+    """Whether a figure shows more than bounds."""
+    lines = [s for s in f.matching(f.chosen()) if not s.faint]
+    return f.picture or (lines if f.bars else any(figure.drawn(x, f.x_kind) and figure.drawn(y, f.y_kind)
+                                                  for s in lines for x, y in zip(s.x, s.y)))
+
+
 class Sections(unittest.TestCase):
     def stands(self, question, rows):
         source = results.Source(results.HERE, question, None, {}, rows)
         section = importlib.import_module(question).section([source])
         shown(section)
+        for f in section.figures:
+            self.assertTrue(f.reading or not has_something(f), f"{f.id} shows something and says nothing")
         for sentence in [*section.findings, *section.failures, *(f.reading for f in section.figures)]:
             self.assertIsNone(re.search(r"\bNone\b(?! of)|\bnan\b|\binf\b|\{\}|  ", sentence), sentence)
         for caption, some in headlines.headlines({question: [source]}):
