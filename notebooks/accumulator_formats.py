@@ -44,18 +44,8 @@ def value(r, most=9):
 def findings(rows):
     all_rows = [r | {"at": at} for at, r in rows]
     yield from within(all_rows, "samesum's methods", "their rigorous bounds", where)
-    for about in (ones, cure):
+    for about in (ones, cure, outputs):
         yield from telling.of_each_place(rows, about)
-    published = [r for r in all_rows if r["published"] is not None and r["reproduces"] is not None]
-    if published:
-        kept = sum(r["reproduces"] for r in published)
-        yield (f"{words.sentence(words.of(kept, len(published), 'published output'))} "
-               f"{words.verb(kept, len(published))} reproduced"
-               + (": " if kept else "")
-               + ", ".join(distinct(f"{r['published']!r} ({r['case']}, {r['input_format']})" for r in published
-                                    if r["reproduces"]))
-               + "".join(f"; {where([r])} gave {value(r)}, not {r['published']!r}"
-                         for r in published if not r["reproduces"]) + ".")
     lost = [r for r in all_rows if r["value"] is None and r["truth"] is not None]
     if lost:
         yield f"{words.plural(len(lost), 'sum')} overflowed though the true sum is finite: {where(lost)}."
@@ -87,6 +77,18 @@ def cure(rows):
     told = [f"{words.number(r['relative_error'], 2)} for {name} (of {r['case']})" for name, r in finite.items() if r]
     if len(told) > 1:
         yield f"the worst finite relative error of a loop, serial/plain, is {', '.join(told)}."
+
+
+def outputs(rows):
+    """Which published outputs these rows have too."""
+    published = [r for r in rows if r["published"] is not None and r["reproduces"] is not None]
+    kept = [r for r in published if r["reproduces"]]
+    if published:
+        yield (f"{words.of(len(kept), len(published), 'published output')} {words.verb(len(kept), len(published))} "
+               "reproduced" + (": " if kept else "")
+               + ", ".join(f"{r['published']!r} ({r['case']}, {r['input_format']})" for r in kept)
+               + "".join(f"; {r['method']} of {r['case']} gave {value(r)}, not {r['published']!r}"
+                         for r in published if not r["reproduces"]) + ".")
 
 
 # --- the figure and the tables ----------------------------------------------------------------------------------

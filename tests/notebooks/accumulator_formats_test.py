@@ -50,6 +50,9 @@ class Formats(unittest.TestCase):
         text = self.section()
         self.assertIn("This machine, CPU; H200, GPU: the sum of 100,000 ones in bf16 is 256 with", text)
         self.assertIn("This machine, CPU; H200, GPU: the worst finite relative error", text)
+        self.there = [row("accuracy", "serial/plain/fp32@cpu", 1000.0, 1000.001, "fp32", 1000.5)]
+        self.assertIn("H200, CPU: 0 of 1 published output is reproduced; serial/plain/fp32@cpu of accuracy gave 1,000, "
+                      "not 1000.5.", self.section())
 
     def test_tells_what_cures_it(self):
         self.assertIn("This machine, CPU: the worst finite relative error of a loop, serial/plain, is 1 for bf16 (of "
@@ -58,12 +61,12 @@ class Formats(unittest.TestCase):
         self.assertIn("0.5 for bf16 elements in fp32 (of ones)", self.section())
 
     def test_tells_what_is_reproduced_and_fails_where_it_is_not(self):
-        self.assertIn("All 2 published outputs are reproduced: 1000.0009765625 (accuracy, fp32), 1000.0 (accuracy, "
-                      "fp16).", self.section())
+        self.assertIn("This machine, CPU: all 2 published outputs are reproduced: 1000.0009765625 (accuracy, fp32), "
+                      "1000.0 (accuracy, fp16).", self.section())
         self.assertEqual(self.s.failures, [])
         self.rows[-1].update(value=1001.0, reproduces=False)
-        self.assertIn("1 of 2 published outputs is reproduced: 1000.0009765625 (accuracy, fp32); "
-                      "serial/plain/fp16@cpu of accuracy (this machine, CPU) gave 1,001, not 1000.0.", self.section())
+        self.assertIn("This machine, CPU: 1 of 2 published outputs is reproduced: 1000.0009765625 (accuracy, fp32); "
+                      "serial/plain/fp16@cpu of accuracy gave 1,001, not 1000.0.", self.section())
         self.assertEqual(self.s.failures, ["this machine, CPU: serial/plain/fp16@cpu of accuracy: gave 1,001, but "
                                            "1000.0 was published"])
 
