@@ -82,6 +82,10 @@ class Said(unittest.TestCase):
         self.assertEqual(self.section(alter).failures, [f"this machine, CPU: {TREE} promises everywhere but gave 2 "
                                                         f"results of conjugate gradients, {GRADED}"])
 
+    def test_runs_are_counted(self):
+        self.assert_says("All 10 results of methods with a promise of the same bits everywhere had the same bits in "
+                         "all runs, of which there were 130.", self.changed("solver", TREE, runs=40, converged=40))
+
     def test_different_solutions(self):
         told = (AT + ", conjugate gradients, " + GRADED + ": {}, whose promise is none, gave {} different results in "
                 "{} runs, after 39 to 42 iterations.")

@@ -185,6 +185,23 @@ class Errors(unittest.TestCase):
         self.by("tree/plain", n=1024, data="ones")["error_ulps"] = 100.0
         self.assertIn(grown.format("10", "0.067"), self.section())
 
+    def test_bits_that_differ_between_places_are_named(self):
+        told = ("sum{} with a promise of the same bits everywhere, asked for in more than one place (machines, CPU and "
+                "GPU), had the same bits in each")
+        self.assertIn("1 of 1 " + told.format("") + ".", self.section())
+        self.there += [r | {"method": r["method"].replace("cpu", "cuda")} for r in self.here if r["n"] == 64]
+        self.assertIn("All 7 " + told.format("s") + ".", self.section())
+        self.there[0]["bits"] = "0x3f800001"
+        self.assertIn("6 of 7 " + told.format("s") + "; not tree/plain/fp32@cpu on normal at n = 2¹⁰ (this machine), "
+                      "tree/plain/fp32@cuda on normal at n = 2¹⁰ (H200).", self.section())
+        self.assertIn("tree/plain/fp32@cpu, tree/plain/fp32@cuda: not the same bits in every place, on normal, n = "
+                      "1,024",
+                      self.s.failures)
+
+    def test_a_pull_request_gets_the_first_table_alone(self):
+        self.section()
+        self.assertEqual([(t.folded, t.page_only) for t in self.s.tables], [(False, False), (True, True)])
+
     def test_what_is_said_of_two_places_is_said_once(self):
         self.there = [r | {"method": r["method"].replace("cpu", "cuda")} for r in self.here]
         self.assertIn("This machine, CPU; H200, GPU: in fp32 at n = 2¹²", "\n".join(self.section()))

@@ -35,6 +35,9 @@ class Headlines(unittest.TestCase):
         self.assert_says("How wrong?", told.format("2¹⁰", 80, 7, 0.5, "this machine", "3 data sets"), here)
         self.assert_says("How wrong?", told.format("2¹⁰", 40, 7, 0.25, "this machine", "1 data set"), here[:3])
         self.assert_says("How wrong?", None, here[:2])
+        # Of the same elements the worst counts: it may be that of a GPU.
+        self.assert_says("How wrong?", told.format("2¹⁰", 99, 7, 0.5, "this machine", "3 data sets"),
+                         here + [here[3] | {"method": "serial/plain/fp32@cuda", "error_ulps": 99.0}])
         # Elements of another format, and a longer array that not all of them summed, are passed over.
         more = [here[0] | {"input_format": "fp16", "error_ulps": 1e6}, here[0] | {"n": 1 << 20}]
         self.assert_says("How wrong?", told.format("2¹⁰", 80, 7, 0.5, "this machine", "3 data sets"), here + more)

@@ -98,6 +98,7 @@ class RevealedOrders(unittest.TestCase):
                                         "could do with 2.",
                                         "The longest path from an element to the sum has 2 additions, the fewest that "
                                         "4 elements can do with."])
+        self.assertIn("3 additions, the fewest that 5 elements", reveal_order.reading("(((0+1)+2)+(3+4))"))
         self.assertEqual(reveal_order.reading("(0+1)"), "The longest path from an element to the sum has 1 addition, "
                                                         "the fewest that 2 elements can do with.")
 

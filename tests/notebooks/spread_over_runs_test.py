@@ -61,11 +61,13 @@ class Spreads(unittest.TestCase):
         self.assert_found(told.format("1 of 1 method with less of a promise", "3 in 10 runs (atomic/plain/fp32@cpu)",
                                       "2 ulps", "atomic/plain/fp32@cpu on normal",
                                       "1e-07 (atomic/plain/fp32@cpu on normal)"))
-        self.rows += [spread("tbb/fp32@peer", "none", "runs", 5, 1e-8, data="uniform"),
+        self.rows += [spread("loop/fp32@peer", "run_to_run"), spread("tbb/fp32@peer", "none", "runs",
+                                                                                              5, 1e-8, data="uniform"),
                       spread("tbb/fp32@peer", "none", "runs", 2, 1e-6, data="ones"),
                       spread("eigen/fp32@peer", "none", "runs", 2, 1e-9)]
         self.rows[-1]["spread_ulps"] = 40.0
-        self.assert_found(told.format("all 3 methods with less of a promise", "5 in 10 runs (tbb/fp32@peer)", "40 ulps",
+        self.assert_found(told.format("3 of 4 methods with less of a promise", "5 in 10 runs (tbb/fp32@peer)", "40 "
+                                                                                                               "ulps",
                                       "eigen/fp32@peer on normal", "1e-06 (tbb/fp32@peer on ones)"))
 
     def test_the_broken_promises_of_others_are_told_with_their_place(self):
