@@ -3,9 +3,10 @@
 import math
 
 import style
+import telling
 import words
 from figure import Figure, Series
-from section import Section, Table, distinct, preferred, within
+from section import Section, Table, broken, distinct, placed, preferred, within
 
 SIXTEEN = ("fp16", "bf16")
 
@@ -14,23 +15,17 @@ def section(sources):
     s = Section("formats", "Accumulators of 16 bits", "Sums that people meet, with every accumulator in the format of "
                 "the elements and, where these have 16 bits, in fp32: what stagnates, what overflows, what cures it.",
                 "build/release/bin/accumulator_formats --out build/study")
-    if sources:
-        rows = [(place(source.machine, r), r) for source in sources for r in source.of("story")]
-        s.findings = list(findings(rows))
-        s.figures = [figure(rows)]
-        s.tables = list(tables(rows))
-        s.failures = [f"{at}: {r['method']} of {r['case']}: {why}" for at, r in rows for why in broken(r)]
+    rows = placed(sources, "story")
+    s.findings = list(findings(rows))
+    s.figures = [f for f in [figure(rows)] if f.series]
+    s.tables = list(tables(rows))
+    s.failures = [f"{at}: {r['method']} of {r['case']}: {why}"
+                  for at, r in rows for why in [*broken(r), *unlike_published(r)]]
     return s
 
 
-def place(machine, r):
-    return f"{machine}, {words.runs_on(r['method'])}"
-
-
-def broken(r):
-    if not r["within_bound"]:
-        yield f"the error {words.number(r['absolute_error'])} exceeds its bound {words.number(r['bound'])}"
-    if r["reproduces"] is False:
+def unlike_published(r):
+    if r["reproduces"] is False and r["published"] is not None:
         yield f"gave {value(r)}, but {r['published']!r} was published"
 
 
@@ -47,29 +42,27 @@ def value(r, most=9):
 # --- sentences --------------------------------------------------------------------------------------------------
 
 def findings(rows):
-    all_rows = [r for _, r in rows]
-    first = [r for at, r in rows if at == rows[0][0]]
-    yield from within(all_rows, "samesum's methods", "their rigorous bounds",
-                      lambda some: words.names(f"{r['method']} of {r['case']}" for r in some))
-    for format in SIXTEEN:
-        ones = [r for r in first if (r["case"], r["input_format"]) == ("ones", format)
-                and words.order(r["method"]) in ("serial", "")]
-        told = [f"{value(r)} with {r['method'].split('@')[0]}" for r in ones]
-        if told:
-            yield f"The sum of {ones[0]['n']:,} ones in {format} is {', '.join(told)}."
-    yield from cure(first)
-    published = [r for r in all_rows if r["reproduces"] is not None]
-    if published:
-        kept = sum(r["reproduces"] for r in published)
-        yield (f"{words.sentence(words.of(kept, len(published)))} published outputs are reproduced: "
-               + ", ".join(distinct(f"{r['value']!r} ({r['case']}, {r['input_format']})" for r in published
-                                    if r["reproduces"]))
-               + "".join(f"; {r['method']} of {r['case']} gave {value(r)}, not {r['published']!r}"
-                         for r in published if not r["reproduces"]) + ".")
+    all_rows = [r | {"at": at} for at, r in rows]
+    yield from within(all_rows, "samesum's methods", "their rigorous bounds", where)
+    for about in (ones, cure, outputs):
+        yield from telling.of_each_place(rows, about)
     lost = [r for r in all_rows if r["value"] is None and r["truth"] is not None]
     if lost:
-        yield (f"{words.plural(len(lost), 'sum')} overflowed though the true sum is finite: "
-               f"{words.names(r['method'] + ' of ' + r['case'] for r in lost)}.")
+        yield f"{words.plural(len(lost), 'sum')} overflowed though the true sum is finite: {where(lost)}."
+
+
+def where(rows):
+    return words.names(f"{r['method']} of {r['case']} ({r['at']})" for r in rows)
+
+
+def ones(rows):
+    """Where the loop of each accumulator stagnates."""
+    for format in SIXTEEN:
+        same = [r for r in rows if (r["case"], r["input_format"]) == ("ones", format)
+                and words.order(r["method"]) in ("serial", "") and not words.is_peer(r["method"])]
+        for n in distinct(r["n"] for r in same):
+            told = [f"{value(r)} with {r['method'].split('@')[0]}" for r in same if r["n"] == n]
+            yield f"the sum of {n:,} ones in {format} is {', '.join(told)}."
 
 
 def cure(rows):
@@ -83,18 +76,31 @@ def cure(rows):
                         default=None) for name, some in errors.items()}
     told = [f"{words.number(r['relative_error'], 2)} for {name} (of {r['case']})" for name, r in finite.items() if r]
     if len(told) > 1:
-        yield f"The worst finite relative error of a loop, serial/plain, is {', '.join(told)}."
+        yield f"the worst finite relative error of a loop, serial/plain, is {', '.join(told)}."
+
+
+def outputs(rows):
+    """Which published outputs these rows have too."""
+    published = [r for r in rows if r["published"] is not None and r["reproduces"] is not None]
+    kept = [r for r in published if r["reproduces"]]
+    if published:
+        yield (f"{words.of(len(kept), len(published), 'published output')} {words.verb(len(kept), len(published))} "
+               "reproduced" + (": " if kept else "")
+               + ", ".join(f"{r['published']!r} ({r['case']}, {r['input_format']})" for r in kept)
+               + "".join(f"; {r['method']} of {r['case']} gave {value(r)}, not {r['published']!r}"
+                         for r in published if not r["reproduces"]) + ".")
 
 
 # --- the figure and the tables ----------------------------------------------------------------------------------
 
 def digits(r):
-    """Right decimal digits, for a bar; none where the result is not finite or has no digit."""
+    """Right decimal digits, for a bar; none where the result is not finite or has no digit, all where it is right,
+    even if the sum is 0, which has no relative error."""
     error = r["relative_error"]
     most = precision(r) * math.log10(2)
-    if error is None:
-        return 0.0
-    return most if error == 0 else min(max(-math.log10(error), 0.0), most)
+    if r["absolute_error"] == 0:
+        return most
+    return min(max(-math.log10(error), 0.0), most) if error else 0.0
 
 
 def figure(rows):
@@ -108,8 +114,10 @@ def figure(rows):
         series.append(Series(r["method"], [round(digits(r), 3)],
                              [recipe if format == r["input_format"] else f"{recipe}/{format}"],
                              style.line(r["method"], peers)[0], (at, r["input_format"], r["case"]), text=[value(r, 7)]))
-    return Figure("formats-figure", "Right digits of sums in few bits", menus, series,
-                  "right decimal digits; beside each bar the result", {None: ""}, bars=True)
+    found = Figure("formats-figure", "Right digits of sums in few bits", menus, series,
+                   "right decimal digits; beside each bar the result", {None: ""}, bars=True)
+    found.reading = telling.reads_bars(found, lambda digits: f"{words.number(digits, 2)} right digits")
+    return found
 
 
 def tables(rows):

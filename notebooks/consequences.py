@@ -1,10 +1,12 @@
 """What do nondeterminism and low precision do to what is computed with sums?"""
 
 import style
+import telling
 import words
 from figure import Figure, Series
-from section import SAME_EVERYWHERE, Section, Table, distinct, preferred
+from section import SAME_EVERYWHERE, Section, Table, distinct, placed, preferred
 
+KINDS = ("solver", "training", "recording")
 SYSTEMS = {"graded": "20 graded eigenvalues", "poisson": "Poisson's equation"}
 
 
@@ -12,9 +14,9 @@ def section(sources):
     s = Section("consequences", "Consequences", "Three computations in which nothing but one kind of sum varies: the "
                 "dots of conjugate gradients, the gradients of a small network that learns the Moon's distance, and "
                 "the mean and variance of that recording.", "build/release/bin/consequences --full --out build/study")
-    rows = [(f"{source.machine}, {words.runs_on(r['method'])}", r) for source in sources for r in source.rows]
+    rows = [pair for kind in KINDS for pair in placed(sources, kind)]
     if rows:
-        s.findings = list(findings(rows)) + [f"Measured {what} ({source.machine})."
+        s.findings = [words.sentence(f) for f in findings(rows)] + [f"Measured {what} ({source.machine})."
                                              for source in sources for what in source.header.get("left_out", [])]
         s.figures = [f for f in (bits_figure(rows), iterations_figure(rows)) if f.series]
         s.tables = list(tables(rows))
@@ -41,17 +43,17 @@ def groups(rows, kind, *fields):
 # --- sentences --------------------------------------------------------------------------------------------------
 
 def findings(rows):
-    kept = [r for _, r in rows if r["promise"] in SAME_EVERYWHERE]
+    kept = [(at, r) for at, r in rows if r["promise"] in SAME_EVERYWHERE]
     if kept:
-        several = [r for r in kept if r["distinct_bits"] > 1]
-        same = words.sentence(words.of(len(kept) - len(several), len(kept)))
-        yield (f"{same} results of methods that promise the same bits everywhere were the same in each of their runs, "
-               f"{sum(r['runs'] for r in kept):,} in all"
-               + (f"; not {words.names(r['method'] for r in several)}." if several else "."))
+        several = [f"{r['method']}, {task(r)} ({at})" for at, r in kept if r["distinct_bits"] > 1]
+        same = words.of(len(kept) - len(several), len(kept), "result")
+        runs = sum(r["runs"] for _, r in kept)
+        yield (f"{words.sentence(same)} of methods with a promise of the same bits everywhere had the same bits in all "
+               f"runs, of which there were {runs:,}" + (f"; not {words.names(several)}." if several else "."))
     for (at, _), some in groups(rows, "solver", "data"):
         yield from about_loose(at, some, lambda r: f", after {span(r, 'iterations')} iterations")
     for (at,), some in groups(rows, "training"):
-        yield from about_loose(at, some, lambda r: f", with weights up to {words.number(r['weights_apart'], 2)} apart")
+        yield from about_loose(at, some, apart)
     for (at, data, format), some in groups(rows, "solver", "data", "input_format"):
         yield about_iterations(at, data, format, some)
     for (at, steps), some in groups(rows, "training", "steps"):
@@ -65,47 +67,57 @@ def span(r, what, digits=5):
     return least if least == most else f"{least} to {most}"
 
 
+def apart(r):
+    if r["weights_apart"] is None:
+        return ", with weights that are not finite"
+    return f", with weights up to {words.number(r['weights_apart'], 2)} apart"
+
+
 def about_loose(at, rows, more):
     loose = [r for r in rows if r["promise"] not in SAME_EVERYWHERE]
     if loose:
         most = max(loose, key=lambda r: r["distinct_bits"] / r["runs"])
-        yield (f"{at}, {task(most)}: {most['method']}, which promises {most['promise']}, gave "
-               f"{words.plural(most['distinct_bits'], 'different result')} in {words.plural(most['runs'], 'run')}"
-               + (more(most) if most["distinct_bits"] > 1 else "") + ".")
+        several = most["distinct_bits"] > 1
+        yield (f"{at}, {task(most)}: {most['method']}, whose promise is {most['promise']}, gave "
+               + (f"{most['distinct_bits']:,} different results" if several else "the same result")
+               + f" in {words.plural(most['runs'], 'run')}" + (more(most) if several else "") + ".")
+
+
+def extent(rows, value, say, worst=None):
+    """'5 (of whom) to 9 (of whom)', or what is so with every sum; `worst` where rows have a least and a greatest."""
+    few, many = min(rows, key=value), max(rows, key=worst or value)
+    least, most = say(value(few)), say((worst or value)(many))
+    if least == most:
+        return f"{least} with every sum" if len(rows) > 1 else f"{least} ({few['method']})"
+    return f"{least} ({few['method']}) to {most} ({many['method']})"
 
 
 def about_iterations(at, data, format, rows):
-    few, many = min(rows, key=lambda r: r["least_iterations"]), max(rows, key=lambda r: r["most_iterations"])
-    text = f"{at}, {SYSTEMS[data]} in {format}: "
-    if few["least_iterations"] == many["most_iterations"]:
-        text += f"{many['most_iterations']:,} iterations with every sum"
-    else:
-        text += (f"from {few['least_iterations']:,} iterations ({few['method']}) to {many['most_iterations']:,} "
-                 f"({many['method']})")
     failed = [r["method"] for r in rows if r["converged"] < r["runs"]]
-    return text + (f"; not always to the tolerance with {words.names(failed)}." if failed else ".")
+    iterations = extent(rows, lambda r: r["least_iterations"], lambda n: words.plural(n, "iteration"),
+                        lambda r: r["most_iterations"])
+    return (f"{at}, {SYSTEMS[data]} in {format}: conjugate gradients took {iterations}"
+            + (f"; not always to the tolerance with {words.names(failed)}." if failed else "."))
 
 
 def about_training(at, steps, rows):
     finite = [r for r in rows if r["most_error"] is not None]
     lost = [r["method"] for r in rows if r["most_error"] is None]
     if finite:
-        best, worst = (pick(finite, key=lambda r: r["most_error"]) for pick in (min, max))
-        least, most = (f"{words.number(r['most_error'], 4)} km ({r['method']})" for r in (best, worst))
-        yield f"{at}, after {words.plural(steps, 'step')} the network is wrong by {least} to {most}."
+        errors = extent(finite, lambda r: r["most_error"], lambda x: f"{words.number(x, 4)} km")
+        yield f"{at}, after {words.plural(steps, 'step')} the network is wrong by {errors}."
     if lost:
         yield f"{at}: the network was lost to infinities with {words.names(lost)}."
 
 
 def about_recording(at, format, rows):
     by = {q: [r for r in rows if r["quantity"] == q] for q in ("variance, naive", "variance, two passes")}
-    finite = {q: [r for r in some if r["relative_error"] is not None] for q, some in by.items()}
-    if all(finite.values()):
-        naive, two = (" to ".join(f"{words.number(r['relative_error'], 2)} ({r['method']})" for r in ends(some))
-                      for some in finite.values())
-        yield (f"{at}, variance of the Moon's distance in {format}: relative errors of {naive} by the naive formula, "
-               f"of {two} in two passes.")
-    lost = [r["method"] for some in by.values() for r in some if r["relative_error"] is None]
+    known = [[r for r in some if r["relative_error"] is not None] for some in by.values()]
+    if all(known):
+        naive, two = (extent(some, lambda r: r["relative_error"], lambda x: words.number(x, 2)) for some in known)
+        yield (f"{at}, variance of the Moon's distance in {format}: relative errors are {naive} by the naive formula, "
+               f"and {two} in two passes.")
+    lost = [r["method"] for some in by.values() for r in some if r["value"] is None]
     if lost:
         yield f"{at}: a sum of this recording overflows {format} with {words.names(lost)}."
     negative = [r["method"] for some in by.values() for r in some if r["value"] is not None and r["value"] < 0]
@@ -113,15 +125,10 @@ def about_recording(at, format, rows):
         yield f"{at}: a variance in {format} is negative with {words.names(negative)}."
 
 
-def ends(rows):
-    """The best and the worst of them."""
-    return [pick(rows, key=lambda r: r["relative_error"]) for pick in (min, max)]
-
-
 # --- figures and tables -----------------------------------------------------------------------------------------
 
-def bars(id, title, x_title, rows, value, text):
-    """A bar a method; the menus are where, what and in which format."""
+def bars(id, title, x_title, rows, value, text, say):
+    """A bar a method; the menus are where, what and in which format; `say` puts the length of a bar into words."""
     series = []
     for at, r in sorted(rows, key=lambda pair: (value(pair[1]), pair[1]["method"])):
         recipe, format, _ = words.parts(r["method"])
@@ -129,18 +136,21 @@ def bars(id, title, x_title, rows, value, text):
                              text=[text(r)]))
     menus = [("On", distinct(at for at, _ in rows)), ("Of", distinct(task(r) for _, r in rows)),
              ("Format of the sums", preferred([words.parts(r["method"])[1] for _, r in rows], "fp64"))]
-    return Figure(id, title, menus, series, x_title, {None: ""}, bars=True)
+    found = Figure(id, title, menus, series, x_title, {None: ""}, bars=True)
+    found.reading = telling.reads_bars(found, say)
+    return found
 
 
 def bits_figure(rows):
     return bars("consequences-bits", "How many different results the same computation gives",
-                "bit patterns of the result", rows, lambda r: r["distinct_bits"], results)
+                "bit patterns of the result", rows, lambda r: r["distinct_bits"], results,
+                lambda patterns: words.plural(patterns, "bit pattern"))
 
 
 def iterations_figure(rows):
     return bars("consequences-iterations", "How many iterations conjugate gradients take", "iterations, at most",
                 [(at, r) for at, r in rows if r["kind"] == "solver"], lambda r: r["most_iterations"],
-                lambda r: span(r, "iterations"))
+                lambda r: span(r, "iterations"), lambda most: words.plural(most, "iteration"))
 
 
 def tables(rows):

@@ -3,10 +3,13 @@
 import math
 
 import style
+import telling
 import words
 from figure import Figure, Series
-from section import SAME_EVERYWHERE, Section, Table, distinct, preferred, within
+from section import (SAME_EVERYWHERE, Section, Table, broken, by_place, distinct, exactness, place, preferred,
+                     within)
 
+PROBABILITY = 0.99  # of `probable_bound` in the rows
 LEAST_ULPS = 1e-3  # errors below this are drawn here: a logarithm has no place for 0
 RANKED = ["exact", "tree/kahan", "tree/plain", "pairwise/plain", "serial/plain"]
 MARKS = {"structure": "elements equal, sorted, in a pattern or made to cancel",
@@ -18,22 +21,18 @@ COLUMNS = ["exact", "tree/double_word", "tree/neumaier", "tree/kahan", "tree/pla
 def section(sources):
     s = Section("error", "Error against length", "The error of each sum on made data of every length.",
                 "build/release/bin/error_vs_length --full --out build/study")
-    if sources:
-        rows = [(source.machine, r) for source in sources for r in source.of("error")]
-        counted = [(source.machine, r) for source in sources for r in source.of("coverage")]
-        s.findings = list(findings(rows)) + list(of_probable_bounds([r for _, r in rows], [r for _, r in counted]))
-        s.figures = [figure(rows)]
-        s.tables = list(tables(rows)) + list(coverage_tables(counted))
-        s.failures = list(unlike_elsewhere(rows)) + [
-            f"{machine}: {r['method']} on {r['data']}, n = {r['n']:,}: {why}"
-            for machine, r in rows if not words.is_peer(r["method"]) for why in broken(r)] + [
-            f"{machine}: {r['method']} on {r['data']}, n = {r['n']:,}: {why}"
-            for machine, r in counted for why in not_covered(r)]
+    rows = [(place(source.machine, r), r | {"machine": source.machine}) for source in sources
+            for r in source.of("error")]
+    counted = [(place(source.machine, r), r | {"machine": source.machine}) for source in sources
+               for r in source.of("coverage")]
+    s.findings = list(findings(rows)) + list(of_probable_bounds([r for _, r in rows], [r for _, r in counted]))
+    s.figures = [f for f in [figure(rows)] if f.series]
+    s.tables = list(tables(rows)) + list(coverage_tables(counted))
+    s.failures = list(unlike_elsewhere(rows)) + [
+        f"{r['machine']}: {r['method']} on {r['data']}, n = {r['n']:,}: {why}"
+        for some, wrong in ((rows, broken), (counted, not_covered)) for _, r in some
+        if not words.is_peer(r["method"]) for why in wrong(r)]
     return s
-
-
-def place(machine, r):
-    return f"{machine}, {words.runs_on(r['method'])}"
 
 
 def unlike_elsewhere(rows):
@@ -42,24 +41,17 @@ def unlike_elsewhere(rows):
             yield f"{words.names(different(some))}: not the same bits in every place, on {data}, n = {n:,}"
 
 
-def broken(r):
-    if not r["within_bound"]:
-        yield f"the error {words.number(r['absolute_error'])} exceeds its bound {words.number(r['bound'])}"
-    if words.accumulator(r["method"]) == "exact" and r["bits"] != r["truth_bits"]:
-        yield f"gave {r['bits']}, but the exact sum rounds to {r['truth_bits']}"
-
-
 def not_covered(r):
     if r["beyond_bound"]:
         yield f"{words.of(r['beyond_bound'], r['seeds'])} errors exceed their bounds"
-    if r["covered"] < r["probability"] and r["marked"] is None:
+    if r["covered"] is not None and r["covered"] < r["probability"] and r["marked"] is None:
         yield f"the probable bound at {r['probability']} covers {percent(r['covered'])} of the errors"
 
 
 # --- sentences --------------------------------------------------------------------------------------------------
 
 def where(rows):
-    return words.names([f"{r['method']} on {r['data']} at n = {words.count(r['n'])}" for r in rows])
+    return words.names([f"{r['method']} on {r['data']} at n = {words.count(r['n'])} ({r['machine']})" for r in rows])
 
 
 def told_twice(rows):
@@ -80,21 +72,15 @@ def findings(all_rows):
     rows = [r for _, r in all_rows]
     ours, peers = [[r for r in rows if words.is_peer(r["method"]) == which] for which in (False, True)]
     yield from within(ours, "samesum's methods", "their rigorous bounds", where)
-    machine, format = all_rows[0][0], preferred([r["input_format"] for r in rows], "fp32")[0]
-    same = [r for m, r in all_rows if m == machine and r["input_format"] == words.parts(r["method"])[1] == format]
-    yield from ranking(same, format)
-    yield from growth(same, format)
-    right = [r["bits"] == r["truth_bits"] for r in ours if words.accumulator(r["method"]) == "exact"]
-    others = [r["bits"] == r["truth_bits"] for r in ours if words.accumulator(r["method"]) != "exact"]
-    if right:
-        yield (f"exact is the correctly rounded sum in {words.of(sum(right), len(right))} results"
-               + (f"; samesum's other methods are in {words.of(sum(others), len(others))}." if others else "."))
+    for about in (ranking, growth):
+        yield from telling.of_each_place(all_rows, about)
+    yield from exactness(rows)
     twice = told_twice(rows)
     if twice:
         unlike = [r for some in twice.values() if different(some) for r in some]
         equal = sum(not different(some) for some in twice.values())
-        yield (f"{words.sentence(words.of(equal, len(twice)))} sums that promise the same bits everywhere, and were "
-               "asked for in more than one place (machines, CPU and GPU), have the same bits in each"
+        yield (f"{words.sentence(words.of(equal, len(twice), 'sum'))} with a promise of the same bits everywhere, "
+               "asked for in more than one place (machines, CPU and GPU), had the same bits in each"
                + (f"; not {where(unlike)}." if unlike else "."))
     bounded = [(r["bound"] / r["absolute_error"], r) for r in ours
                if words.accumulator(r["method"]) != "exact" and r["bound"] and r["absolute_error"]]
@@ -103,6 +89,11 @@ def findings(all_rows):
         yield (f"The bounds are {words.number(words.median([b for b, _ in bounded]))} times the error at the median; "
                f"the closest is {words.number(least)} times, of {where([closest])}.")
     yield from within(peers, "other libraries", "the bound of a sum in any order", where)
+
+
+def has_bound(counted):
+    """Whether theory gives a finite probable bound for any of the arrays."""
+    return counted["covered"] is not None and counted["median_share"] is not None
 
 
 def percent(share):
@@ -117,15 +108,19 @@ def of_probable_bounds(rows, counted):
         beyond = [r for r in bounded if beyond_probable(r)]
         smaller = [r["probable_bound"] / r["bound"] for r in bounded if r["bound"] and r["probable_bound"] < r["bound"]]
         alone = sum(r["bound"] is None for r in bounded)
-        yield (f"{words.sentence(words.of(len(bounded) - len(beyond), len(bounded)))} errors of random elements are also "
-               "within the bound that holds with a probability of 0.99 if roundings have mean 0"
+        yield (f"The bound that holds with a probability of {PROBABILITY} if roundings have mean 0 covers "
+               f"{words.of(len(bounded) - len(beyond), len(bounded), 'error')} of random elements"
                + (f"; it is {words.number(words.median(smaller), 2)} of the rigorous one at the median of the "
                   f"{len(smaller):,} where it is less" if smaller else "")
                + (f", and is the only one for {alone:,}" if alone else "")
                + (f"; beyond it are sums of {words.names(r['data'] for r in beyond)}, "
                   f"as {where([max(beyond, key=lambda r: r['n'])])}." if beyond else "."))
     yield from of_marked([r for r in known if r.get("marked")])
-    counted = [r for r in counted if r["median_share"] is not None]  # elsewhere there is no bound to speak of
+    none = [r for r in counted if not has_bound(r)]
+    if none:
+        yield (f"No array had a finite probable bound in {words.of(len(none), len(counted), 'case')}, "
+               f"as {where(none[:1])}: there is nothing to cover.")
+    counted = [r for r in counted if has_bound(r)]
     ordinary = [r for r in counted if r["marked"] is None]
     for p in sorted({r["probability"] for r in ordinary}):
         some = [r for r in ordinary if r["probability"] == p]
@@ -133,17 +128,17 @@ def of_probable_bounds(rows, counted):
         worst = min(some, key=lambda r: r["covered"])
         share = words.median([r["median_share"] for r in some])
         yield (f"The bound of probability {p} covers at least its {percent(p)} of the errors in "
-               f"{words.of(kept, len(some))} cases (a method on so many random arrays); the least is "
+               f"{words.of(kept, len(some), 'case')} (a method on so many random arrays); the least is "
                f"{percent(worst['covered'])} of {worst['seeds']:,}, of {where([worst])}; at the median the error is "
                f"{words.number(share, 2)} of the bound.")
-    stagnating = [r for r in counted if r["marked"]]
-    if stagnating:
-        worst = min(stagnating, key=lambda r: r["covered"])
-        yield (f"{words.plural(len(stagnating), 'case')} "
-               f"{'is' if len(stagnating) == 1 else 'are'} marked as stagnating, where it promises nothing "
-               f"({words.names(r['method'].split('@')[0] + ' on ' + r['data'] for r in stagnating)}): of these the "
-               f"least coverage is {percent(worst['covered'])}, of {where([worst])} at probability "
-               f"{worst['probability']}.")
+    for mark in MARKS:
+        some = [r for r in counted if r["marked"] == mark]
+        if some:
+            worst = min(some, key=lambda r: r["covered"])
+            yield (f"{words.plural(len(some), 'case')} {'is' if len(some) == 1 else 'are'} marked for {mark}, where it "
+                   f"promises nothing ({words.names(r['method'].split('@')[0] + ' on ' + r['data'] for r in some)}): "
+                   f"of these the least coverage is {percent(worst['covered'])}, of {where([worst])} at probability "
+                   f"{worst['probability']}.")
 
 
 def beyond_probable(r):
@@ -159,7 +154,7 @@ def of_marked(rows):
         beyond = [r for r in some if beyond_probable(r)]
         yield (f"Marked for {mark} ({what}: {words.names(r['data'] for r in some)}) before anything was summed, where "
                f"roundings need not have mean 0 and that bound promises nothing: it holds for "
-               f"{words.of(len(some) - len(beyond), len(some))} errors"
+               f"{words.of(len(some) - len(beyond), len(some), 'error')}"
                + (f"; beyond it are sums of {words.names(r['data'] for r in beyond)}, "
                   f"as {where([max(beyond, key=lambda r: r['n'])])}." if beyond else "."))
 
@@ -183,23 +178,29 @@ def common_lengths(rows):
     recipes = {}
     for r in rows:
         recipes.setdefault(r["n"], set()).add(words.parts(r["method"])[0])
-    most = max(len(found) for found in recipes.values())
+    most = max(map(len, recipes.values()), default=0)
     return sorted(n for n, found in recipes.items() if len(found) == most)
 
 
-def ranking(rows, format):
+def in_one_format(rows):
+    """The format that is spoken of, and the rows of methods that have it and get elements of it."""
+    format = preferred([r["input_format"] for r in rows], "fp32")[0]
+    return format, [r for r in rows if r["input_format"] == words.parts(r["method"])[1] == format]
+
+
+def ranking(rows):
     """The best and the worst of all methods, and of samesum's those that a reader asks for first."""
-    n = common_lengths(rows)[-1]
-    errors, data = medians(rows, n)
-    ours, others = [sorted((error, recipe) for (recipe, peer), error in errors.items() if peer == which)
-                    for which in (False, True)]
-    if len(ours) < 2:
-        return
-    told = [pair for pair in ours if pair[1] in RANKED or pair in (ours[0], ours[-1])]
-    yield (f"In {format} at n = {words.count(n)} the median error over {words.plural(data, 'data set')} is, in ulps, "
-           f"of samesum's {len(ours)} methods {best_to_worst(told)}"
-           + (f"; of {len(others)} other libraries {best_to_worst([others[0], others[-1]])}."
-              if len(others) > 1 else "."))
+    format, rows = in_one_format(rows)
+    for n in common_lengths(rows)[-1:]:
+        errors, data = medians(rows, n)
+        ours, others = [sorted((error, recipe) for (recipe, peer), error in errors.items() if peer == which)
+                        for which in (False, True)]
+        if len(ours) > 1:
+            told = [pair for pair in ours if pair[1] in RANKED or pair in (ours[0], ours[-1])]
+            yield (f"in {format} at n = {words.count(n)} the median error over {words.plural(data, 'data set')} is, in "
+                   f"ulps, of samesum's {len(ours)} methods {best_to_worst(told)}"
+                   + (f"; of {len(others)} other libraries {best_to_worst([others[0], others[-1]])}."
+                      if len(others) > 1 else "."))
 
 
 def best_to_worst(pairs):
@@ -211,8 +212,9 @@ def ulps(error):
     return words.number(error, 2) if math.isfinite(error) else "not finite"
 
 
-def growth(rows, format):
+def growth(rows):
     """How the errors grow; that of exact is below half a unit for any n."""
+    format, rows = in_one_format(rows)
     lengths = [n for n in common_lengths(rows) if n >= 1024]
     if len(lengths) < 2:
         return
@@ -222,7 +224,7 @@ def growth(rows, format):
                     and (recipe, False) in after),
                    reverse=True)
     if grown:
-        yield (f"From n = {words.count(lengths[0])} to {words.count(lengths[-1])} the median error in {format} became "
+        yield (f"from n = {words.count(lengths[0])} to {words.count(lengths[-1])} the median error in {format} became "
                + ", ".join(f"{words.number(factor, 2)} times as large for {recipe}" if math.isfinite(factor) else
                            f"not finite for {recipe}" for factor, recipe in grown) + ".")
 
@@ -232,15 +234,15 @@ def growth(rows, format):
 def figure(rows):
     methods = [r["method"] for _, r in rows]
     peers = style.peers_among(methods)
-    menus = [("On", distinct(place(machine, r) for machine, r in rows)),
+    menus = [("On", distinct(at for at, _ in rows)),
              ("Elements", preferred([r["input_format"] for _, r in rows], "fp32")),
              ("Data", preferred([r["data"] for _, r in rows], "normal")),
              ("Show", style.all_groups(methods)),
              ("Error", ["in ulps", "relative"])]
     lines = {}
-    for machine, r in rows:
+    for at, r in rows:
         if r["n"]:
-            lines.setdefault((place(machine, r), r["input_format"], r["data"], r["method"]), []).append(r)
+            lines.setdefault((at, r["input_format"], r["data"], r["method"]), []).append(r)
     series = []
     for (at, input, data, method), points in lines.items():
         recipe, format, _ = words.parts(method)
@@ -259,12 +261,18 @@ def figure(rows):
                     bounds = [in_measure(r, which) for r in points]
                     if not words.is_peer(method) and any(bounds) and (which == "bound" or differs(points)):
                         series.append(Series(f"{what} of {name}", x, bounds, colour, on, faint=True))
-    return Figure("error-figure", "The error of each sum, by length", menus, series, "n, elements",
-                  {None: "error, ulps of the sum", "relative": "error, relative to the exact sum"},
-                  note="Dotted: the rigorous bound of the line of its colour, and below it, where theory gives one, the "
-                       "bound that holds with a probability of 0.99 if roundings have mean 0; equal or structured elements break "
-                       "that. An error of less than 0.001 ulps, none "
-                       "included, is drawn at 0.001.")
+    found = Figure("error-figure", "The error of each sum, by length", menus, series, "n, elements",
+                   {None: "error, ulps of the sum", "relative": "error, relative to the exact sum"},
+                   note="Dotted: the rigorous bound of the line of its colour, and below it, where theory gives one, "
+                        f"the bound that holds with a probability of {PROBABILITY} if roundings have mean 0; equal or "
+                        f"structured elements break that. An error of less than {LEAST_ULPS} ulps, none included, is "
+                        "drawn there.")
+    found.reading = telling.reads_lines(found, lambda n: f"n = {words.count(n)}", drawn_error)
+    return found
+
+
+def drawn_error(error):
+    return f"{words.number(error, 2)} ulps" if error > LEAST_ULPS else f"{LEAST_ULPS} ulps or less"
 
 
 def at_least(error, least):
@@ -292,10 +300,11 @@ def finite(x):
 
 
 def tables(rows):
-    first = place(*rows[0])
-    for at, format in preferred([(place(machine, r), r["input_format"]) for machine, r in rows], (first, "fp32")):
-        same = [r for machine, r in rows if place(machine, r) == at and r["input_format"] == format
-                and words.parts(r["method"])[1] == format]
+    """A table a place and format; a pull request has room for the first alone."""
+    first = rows[0][0] if rows else None
+    several = False
+    for at, format in preferred([(at, r["input_format"]) for at, r in rows], (first, "fp32")):
+        same = [r for a, r in rows if a == at and r["input_format"] == words.parts(r["method"])[1] == format]
         if not same:
             continue
         n = common_lengths(same)[-1]
@@ -308,20 +317,21 @@ def tables(rows):
             condition = next(r["condition"] for r in at_n if r["data"] == data)
             lines.append([data, words.number(condition, 2)] + [cell(cells.get((data, c))) for c in columns])
         yield Table(f"{at}: errors in ulps of {format} at n = {words.count(n)}", ["data", "condition"] + columns, lines,
-                    folded=(at, format) != (first, "fp32"))
+                    folded=several, page_only=several)
+        several = True
 
 
 def coverage_tables(counted):
     """A line a data set, format and length, and what was marked apart."""
-    for at in distinct(place(machine, r) for machine, r in counted):
+    for at, rows in by_place(counted).items():
         here = {}
-        for machine, r in counted:
-            if place(machine, r) == at:
-                here.setdefault((r["data"], r["input_format"], r["n"], r["marked"]), []).append(r)
+        for r in rows:
+            here.setdefault((r["data"], r["input_format"], r["n"], r["marked"]), []).append(r)
         levels = sorted({r["probability"] for some in here.values() for r in some})
         lines = []
         for (data, format, n, mark), some in here.items():
-            at_level = {p: [r["covered"] for r in some if r["probability"] == p] for p in levels}
+            at_level = {p: [r["covered"] for r in some if r["probability"] == p and r["covered"] is not None]
+                        for p in levels}
             shares = [r["median_share"] for r in some if r["median_share"] is not None]
             lines.append([data + (f", marked for {mark}" if mark else ""), format, words.count(n),
                           str(len({r["method"] for r in some})), f"{some[0]['seeds']:,}"]

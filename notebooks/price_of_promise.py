@@ -1,11 +1,11 @@
 """What does each promise cost, in speed and in accuracy?"""
 
 import style
+import telling
 import words
 from figure import Figure, Series
-from section import Section, Table, distinct, preferred
+from section import PROMISES, Section, Table, distinct, frontier, placed, preferred
 
-PROMISES = ["none", "run_to_run", "everywhere", "order_free"]
 DATA = {"normal data": "relative_error", "ill-conditioned data": "hard_relative"}
 LEAST = 1e-3  # of half a unit in the last place: errors below it are drawn there, for a logarithm has no place for 0
 
@@ -16,20 +16,15 @@ def section(sources):
                 "more, over that of the fastest one that promises nothing, and over that of the fastest of other "
                 "libraries.", "build/release/bin/price_of_promise --full --out build/study")
     cells = {}
-    for source in sources:
-        for r in source.of("price"):
-            cells.setdefault((place(source.machine, r), r["input_format"], r["n"]), []).append(r)
+    for at, r in placed(sources, "price"):
+        cells.setdefault((at, r["input_format"], r["n"]), []).append(r)
     if cells:
         s.findings = list(findings(cells))
-        s.figures = [figure(cells)]
+        s.figures = [f for f in [figure(cells)] if f.series]
         s.tables = [table(cells)]
         s.failures = [f"{at}: {r['method']} gave wrong bits for n = {n:,} of {format}"
                       for (at, format, n), rows in cells.items() for r in rows if r["verified"] is False]
     return s
-
-
-def place(machine, r):
-    return f"{machine}, {'GPU' if r['threads'] == 0 else words.plural(r['threads'], 'thread')}"
 
 
 # --- prices -------------------------------------------------------------------------------------------------------
@@ -50,17 +45,12 @@ def prices(rows):
 
 
 def ratio(r, other):
-    return words.number(r["seconds"] / other["seconds"]) if other else "-"
+    return words.number(r["seconds"] / other["seconds"]) if other and other["seconds"] else "-"
 
 
-def frontier(rows, error):
-    """Those than which none is both faster and no more wrong, the fastest first."""
-    best, found = None, []
-    for r in sorted((r for r in rows if r[error] is not None), key=lambda r: (r["seconds"], r[error])):
-        if best is None or r[error] < best:
-            found.append(r)
-            best = r[error]
-    return found
+def steps(rows, error):
+    """The frontier, among those whose error is finite."""
+    return frontier([r for r in rows if r[error] is not None], lambda r: r["seconds"], lambda r: r[error])
 
 
 def findings(cells):
@@ -70,15 +60,16 @@ def findings(cells):
         rows = cells[at, format, n]
         told = [f"{promise} ({r['method']}) costs " + " and ".join(
                     f"{ratio(r, other)} times the time of the fastest {what} ({other['method']})"
-                    for other, what in ((loose, "that promises nothing"), (peer, "of other libraries")) if other)
-                for promise, r, loose, peer in prices(rows) if loose or peer]
+                    for other, what in ((loose, "that promises nothing"), (peer, "of other libraries"))
+                    if ratio(r, other) != "-")
+                for promise, r, loose, peer in prices(rows) if {ratio(r, loose), ratio(r, peer)} != {"-"}]
         if told:
             yield words.sentence(f"{at}, n = {words.count(n)} of {format}: {'; '.join(told)}.")
-        on = frontier(rows, "hard_relative")
+        on = steps(rows, "hard_relative")
         if on:
             yield (f"{words.sentence(at)}, n = {words.count(n)} of {format} with condition "
                    f"{words.number(rows[0]['hard_condition'], 1)}: none is both faster and no more wrong than "
-                   f"{words.of(len(on), len(rows))} methods, the frontier: "
+                   f"{words.of(len(on), len(rows), 'method')}, the frontier: "
                    + ", ".join(f"{r['method']} ({words.number(r['hard_relative'], 1)})" for r in on) + ".")
 
 
@@ -90,7 +81,7 @@ def figure(cells):
              ("n", [words.count(n) for n in sorted({n for _, _, n in keys}, reverse=True)]),
              ("Errors of", list(reversed(DATA)))]
     peers = style.peers_among(r["method"] for rows in cells.values() for r in rows)
-    series = []
+    series, readings = [], {}
     for (at, format, n), rows in cells.items():
         for data, error in DATA.items():
             on = (at, format, words.count(n), data)
@@ -101,15 +92,29 @@ def figure(cells):
                                          [drawn(r, error)], style.line(r["method"], peers)[0], on,
                                          symbol=style.PROMISES[r["promise"]],
                                          text=[f"{r['method']}, promises {r['promise']}"]))
-            steps = frontier(rows, error)
-            series.append(Series("frontier", [r["gb_per_s"] for r in steps], [drawn(r, error) for r in steps],
-                                 "#888888", on, faint=True))
-    return Figure("price-figure", "Error against speed: the frontier", menus, series, "GB/s of input",
-                  {None: "error, relative to the exact sum"}, points=True, x_kind="log10",
-                  note="Colour: accumulator. Symbol: promise (cross: none, triangle: run_to_run, circle: everywhere, "
-                       "star: order_free). Fast and accurate is to the lower right; dotted: the frontier. An error of "
-                       "less than 0.001 half units in the last place, none included, is drawn there. Infinite errors "
-                       "(overflow) are not drawn.")
+            best = steps(rows, error)
+            readings[on] = reading(rows, best, error)
+            series.append(Series("frontier", [r["gb_per_s"] for r in best], [drawn(r, error) for r in best],
+                                 style.GREY, on, faint=True))
+    found = Figure("price-figure", "Error against speed: the frontier", menus, series, "GB/s of input",
+                   {None: "error, relative to the exact sum"}, points=True, x_kind="log10",
+                   note="Colour: accumulator. Symbol: promise (cross: none, triangle: run_to_run, circle: everywhere, "
+                        "star: order_free). Fast and accurate is to the lower right; dotted: the frontier. An error of "
+                        "less than 0.001 half units in the last place, none included, is drawn there. Infinite errors "
+                        "(overflow) are not drawn.")
+    chosen = found.chosen()
+    found.reading = words.sentence(f"{', '.join(chosen[:2])}, n = {', '.join(chosen[2:])}: {readings[chosen]}.")
+    return found
+
+
+def reading(rows, best, error):
+    """What lies on the frontier, from end to end."""
+    if not best:
+        return "every error is infinite"
+    ends = [f"{r['method']} ({words.number(r['gb_per_s'])} GB/s, an error of {words.number(r[error], 2)})"
+            for r in (best[0], best[-1])]
+    return (f"{words.of(len(best), len(rows), 'method')} {words.verb(len(best), len(rows))} on the frontier, "
+            + (f"from {ends[0]} to {ends[1]}" if len(best) > 1 else ends[0]))
 
 
 def drawn(r, error):

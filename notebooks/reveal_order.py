@@ -1,6 +1,7 @@
 """In which order does each method add? Trees that masks gave away, compared with those that are declared, and drawn."""
 
 import style
+import telling
 import words
 from figure import Drawing, Figure
 from section import Section, Table, distinct
@@ -16,7 +17,7 @@ def section(sources):
                 "build/release/bin/reveal_order --out build/study")
     rows = [(source.machine, r) for source in sources for r in source.of("tree")]
     if rows:
-        s.findings = list(findings([r for _, r in rows]))
+        s.findings = list(findings(rows))
         s.figures = list(figures(rows))
         s.tables = list(tables(rows))
         s.failures = [f"{machine}: {r['method']}, n = {r['n']:,}: not the declared tree"
@@ -28,46 +29,57 @@ def section(sources):
 # --- sentences --------------------------------------------------------------------------------------------------
 
 def findings(rows):
-    declared = [r for r in rows if r["matches"] is not None]
+    declared = [(machine, r) for machine, r in rows if r["matches"] is not None]
     if declared:
-        whole, sampled = [[r for r in declared if (r["sampled"] > 0) == which] for which in (False, True)]
+        whole, sampled = [[r for _, r in declared if (r["sampled"] > 0) == which] for which in (False, True)]
         told = [f"{words.of(sum(r['matches'] for r in some), len(some))} {how} of {lengths(some)} elements"
                 for some, how in ((whole, "revealed whole, for sums"), (sampled, "at sampled places, for sums"))
                 if some]
-        wrong = [r["method"] for r in declared if not r["matches"]]
-        yield (f"The declared tree was found in {words.of(len(declared) - len(wrong), len(declared))} sums of "
+        wrong = [f"{r['method']} ({machine})" for machine, r in declared if not r["matches"]]
+        yield (f"The declared tree was found in {words.of(len(declared) - len(wrong), len(declared), 'sum')} of "
                f"samesum's methods: {'; '.join(told)}" + (f". Not in {words.names(wrong)}." if wrong else "."))
-    methods = distinct(r["method"] for r in rows)
-    blind = {r["method"]: r["masks"] for r in rows if r["blind"]}
-    if blind:
-        never = [m for m, masks in blind.items() if masks is None]
-        yield (f"M and -M among ones say nothing about {len(blind)} of {words.plural(len(methods), 'method')}, which "
-               f"keep what M absorbs ({words.names(distinct(words.parts(m)[0] for m in blind), 9)}); overflow tells "
-               f"the trees of {words.of(len(blind) - len(never), len(blind))}"
-               + (f", but not of {words.names(distinct(words.parts(m)[0] for m in never))}, where no order can be seen."
-                  if never else "."))
-    yield from about_peers([r for r in rows if words.is_peer(r["method"]) and r["n"] == DRAWN],
-                           {r["tree"]: words.parts(r["method"])[0] for r in reversed(rows)
-                            if r["n"] == DRAWN and r["tree"] and r["matches"]})
+    yield from about_blindness([r for _, r in rows])
+    yield from telling.of_each_place(rows, about_peers)
 
 
 def lengths(rows):
     return " and ".join(f"{n:,}" for n in sorted({r["n"] for r in rows}))
 
 
-def about_peers(peers, ours):
-    """How high their trees are, and which of them are trees of ours."""
+def about_blindness(rows):
+    """Why M and -M among ones say nothing, in the rows' words, of whom, and what else gives these away."""
+    methods = {r["method"] for r in rows}
+    reasons = {}
+    for r in rows:
+        if r["blind"]:
+            reasons.setdefault(r["blind"], {})[r["method"]] = r["masks"]
+    for reason, blind in reasons.items():
+        seen = sum(masks is not None for masks in blind.values())
+        yield (f"To M and -M among ones {words.of(len(blind), len(methods), 'method')} "
+               f"{words.verb(len(blind), len(methods))} blind "
+               f"({words.names((words.parts(m)[0] for m in blind), 9)}), since {reason}; overflow gives away the order "
+               f"of {words.of(seen, len(blind))}.")
+
+
+def about_peers(rows):
+    """How high the trees of other libraries are, and which of them are trees of ours."""
+    few = [r for r in rows if r["n"] == DRAWN]
+    ours = {r["tree"]: words.parts(r["method"])[0] for r in reversed(few) if r["tree"] and r["matches"]}
+    peers = [r for r in few if words.is_peer(r["method"])]
     seen = sorted((r for r in peers if r["tree"]), key=lambda r: (r["height"], r["method"]))
     if seen:
         same = [f"{r['method']} as {ours[r['tree']]}" for r in seen if r["tree"] in ours]
-        different = {r["tree"] for r in seen}
-        yield (f"Of {DRAWN} elements other libraries have {words.plural(len(different), 'different tree')}, from "
-               f"{seen[0]['height']} ({seen[0]['method']}) to {seen[-1]['height']} ({seen[-1]['method']}) additions "
-               f"high; {words.of(len(same), len(seen))} add in a tree of samesum's"
+        trees = len({r["tree"] for r in seen})
+        least, most = ((r["height"], f"{r['height']} ({r['method']})") for r in (seen[0], seen[-1]))
+        yield (f"of {DRAWN} elements {words.of(len(seen), len(peers), 'sum')} of other libraries showed "
+               f"{'one tree' if trees == 1 else f'{trees} different trees'}, "
+               + (f"{least[0]}" if least[0] == most[0] else f"from {least[1]} to {most[1]}")
+               + f" additions high; {words.of(len(same), len(seen), 'sum')} "
+               f"{words.verb(len(same), len(seen), 'adds', 'add')} in a tree of samesum's"
                + (f": {words.names(same)}." if same else "."))
     changing = [r["method"] for r in peers if r["difference"]]
     if changing:
-        yield f"The answers of {words.names(changing)} contradict each other: the tree changes from sum to sum."
+        yield f"the answers of {words.names(changing)} contradict each other: the tree changes from sum to sum."
 
 
 # --- FPRev, for sums that can be called from Python -----------------------------------------------------------------
@@ -165,7 +177,20 @@ def figures(rows):
 
 
 def figure(id, tree, title, colour=style.COLOURS["peer"]):
-    return Figure(id, title, [], [], "", {None: ""}, picture=picture(tree, title, colour))
+    return Figure(id, title, [], [], "", {None: ""}, picture=picture(tree, title, colour), reading=reading(tree))
+
+
+def reading(tree):
+    """A path has as many additions as there are brackets around its element."""
+    open = height = 0
+    for c in tree:
+        open += (c == "(") - (c == ")")
+        height = max(height, open)
+    n = tree.count("+") + 1
+    least = (n - 1).bit_length()
+    return (f"The longest path from an element to the sum has {words.plural(height, 'addition')}"
+            + (f"; {words.plural(n, 'element')} could do with {least}." if height > least else
+               f", the fewest that {words.plural(n, 'element')} can do with."))
 
 
 def ours(r):

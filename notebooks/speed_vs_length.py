@@ -1,11 +1,13 @@
 """How fast is each sum, for arrays of every length, beside what other libraries need and what memory allows?"""
 
+import math
+
 import style
+import telling
 import words
 from figure import Figure, Series
-from section import Section, Table, distinct, preferred
+from section import Section, Table, by_place, distinct, placed, preferred
 
-AS_FAST = 0.97  # of the speed of reading: measurements of it differ by some percent
 MOST_MISSES = 5  # that one sentence names
 
 
@@ -13,23 +15,21 @@ def section(sources):
     s = Section("speed", "Speed against length", "Bytes of input a second, medians. A bar is what a method is held to: "
                 "so many times the speed of another one, or so many microseconds.",
                 "build/release/bin/speed_vs_length --full --out build/study")
-    if sources:
-        rows = [(place(source.machine, r), r) for source in sources for r in source.rows]
-        s.findings = list(prices_of_exactness(rows)) + list(findings(rows))
-        s.figures = [figure(rows)]
-        s.tables = list(tables(rows))
-        s.failures = [f"{at}: {r['method']} gave wrong bits for n = {r['n']:,} of {r['input_format']}, {r['data']}"
-                      for at, r in rows if r["verified"] is False and not words.is_peer(r["method"])]
+    rows = placed(sources, "speed")
+    s.findings = list(prices_of_exactness(rows)) + list(findings(rows))
+    s.figures = [f for f in [figure(rows)] if f.series]
+    s.tables = list(tables(rows))
+    s.failures = [f"{at}: {r['method']} gave wrong bits for n = {r['n']:,} of {r['input_format']}, {r['data']}"
+                  for at, r in rows if r["verified"] is False and not words.is_peer(r["method"])]
     return s
-
-
-def place(machine, r):
-    return f"{machine}, GPU" if r["threads"] == 0 else f"{machine}, {words.plural(r['threads'], 'thread')}"
 
 
 def share(bar):
     """What part of its bar was reached: 1 or more holds it."""
-    return bar["factor"] / bar["reached"] if bar["against"] == "us" else bar["reached"] / bar["factor"]
+    reached, wanted = bar["reached"], bar["factor"]
+    if bar["against"] == "us":
+        reached, wanted = wanted, reached
+    return reached / wanted if wanted else math.inf
 
 
 # --- sentences --------------------------------------------------------------------------------------------------
@@ -43,21 +43,22 @@ def prices_of_exactness(rows):
 
 
 def findings(rows):
-    for at in distinct(at for at, _ in rows):
-        bars = [(r, bar) for a, r in rows if a == at for bar in r["bars"]]
+    for at, some in by_place(rows).items():
+        bars = [(r, bar) for r in some for bar in r["bars"]]
         if bars:
             kinds = [("speed", [bar["holds"] for _, bar in bars if bar["against"] != "us"]),
                      ("latency", [bar["holds"] for _, bar in bars if bar["against"] == "us"])]
-            told = [f"{words.of(sum(held), len(held))} bars on {what}" for what, held in kinds if held]
-            yield words.sentence(f"{at}: {' and '.join(told)} hold{missed(bars)}.")
-    results = [r for _, r in rows if words.accumulator(r["method"]) != "read"]
-    checked = [r for r in results if r["verified"] is not None]
+            told = [f"{words.of(sum(held), len(held), 'bar')} on {what}" for what, held in kinds if held]
+            yield words.sentence(f"{at}: {' and '.join(told)} held{missed(bars)}.")
+    results = [(at, r) for at, r in rows if words.accumulator(r["method"]) != "read"]
+    checked = [(at, r) for at, r in results if r["verified"] is not None]
     if checked:
-        wrong = [r for r in checked if not r["verified"]]
-        yield (f"{words.sentence(words.of(len(checked) - len(wrong), len(checked)))} results whose bits were checked "
-               "are right"
-               + (f"; not {words.names(r['method'] for r in wrong)}" if wrong else "")
-               + f"; {len(results) - len(checked):,} were not checked.")
+        wrong = [f"{r['method']} ({at})" for at, r in checked if not r["verified"]]
+        right, others = len(checked) - len(wrong), len(results) - len(checked)
+        yield (f"{words.sentence(words.of(right, len(checked), 'result'))} whose bits were checked "
+               f"{words.verb(right, len(checked))} right"
+               + (f"; not {words.names(wrong)}" if wrong else "")
+               + (f"; {others:,} {words.verb(others, others, 'was', 'were')} not checked." if others else "."))
 
 
 def missed(bars):
@@ -109,13 +110,10 @@ def price_of_exactness(at, rows):
         return max((r for r in same if words.accumulator(r["method"]) == kind), key=lambda r: r["gb_per_s"],
                    default=None)
 
-    told = [f"{speed / r['gb_per_s']:.0%} of {r['method']}, the fastest {what}"
-            for r, what in [(best("plain"), "plain sum"), (best("peer"), "of other libraries")] if r]
-    read = best("read")
-    if read:
-        reading = "reading and nothing else"
-        told.append(f"as fast as {reading}" if speed >= AS_FAST * read["gb_per_s"] else
-                    f"{speed / read['gb_per_s']:.0%} of {reading}")
+    told = [f"{speed / r['gb_per_s']:.0%} of {what.format(r['method'])}"
+            for r, what in [(best("plain"), "{}, the fastest plain sum"),
+                            (best("peer"), "{}, the fastest of other libraries"),
+                            (best("read"), "reading and nothing else")] if r and r["gb_per_s"]]
     return words.sentence(f"{at}: {longest['method']} reads {words.number(speed)} GB/s at "
                           f"n = {words.count(longest['n'])}"
                           + "".join(f", {text}" for text in told)
@@ -148,14 +146,17 @@ def figure(rows):
             for measure, y in (("speed", [r["gb_per_s"] for r in points]),
                                ("time", [r["seconds"] * 1e6 for r in points])):
                 series.append(Series(name, x, y, colour, on + (measure,), dash, symbol))
-    return Figure("speed-figure", "The speed of each sum, by length", menus, series, "n, elements",
-                  {None: "GB/s of input", "time": "time, µs"})
+    found = Figure("speed-figure", "The speed of each sum, by length", menus, series, "n, elements",
+                   {None: "GB/s of input", "time": "time, µs"})
+    found.reading = telling.reads_lines(found, lambda n: f"n = {words.count(n)}",
+                                        lambda speed: f"{words.number(speed)} GB/s")
+    return found
 
 
 def tables(rows):
     """For each place what was held and missed, and folded every bar."""
-    for at in distinct(at for at, _ in rows):
-        bars = [(r, bar) for a, r in rows if a == at for bar in r["bars"]]
+    for at, found in by_place(rows).items():
+        bars = [(r, bar) for r in found for bar in r["bars"]]
         if not bars:
             continue
         kinds = {}
@@ -163,10 +164,10 @@ def tables(rows):
             key = (r["method"], r["input_format"], r["data"], r["caches"], bar["factor"], family(bar["against"]))
             kinds.setdefault(key, []).append((r, bar))
         yield Table(f"{at}: what was held",
-                    ["method", "", "elements", "data", "caches", "held to", "n", "reached", "held"],
+                    ["method", "verdict", "elements", "data", "caches", "held to", "n", "reached", "held"],
                     [summary(key, some) for key, some in kinds.items()], words=7, folded=len(kinds) > 12)
         yield Table(f"{at}: every bar",
-                    ["method", "", "elements", "data", "caches", "where", "against", "n", "reached", "of"],
+                    ["method", "verdict", "elements", "data", "caches", "where", "against", "n", "reached", "of"],
                     [[r["method"], verdict(bar["holds"]), r["input_format"], r["data"], r["caches"], r["place"],
                       bar["against"], words.count(r["n"]), f"{bar['reached']:.3g}", f"{bar['factor']:.3g}"]
                      for r, bar in bars],

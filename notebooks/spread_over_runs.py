@@ -1,14 +1,16 @@
 """How many different answers does each method give for the same elements, and how far apart are they?"""
 
 import style
+import telling
 import words
 from figure import Figure, Series
 from power_law import fit
-from section import Section, Table, distinct, preferred, promises_one_result
+from section import Section, Table, by_place, distinct, placed, preferred, promises_one_result
 
 AXES = {"runs": "the same call again", "threads": "other numbers of threads", "launch": "other launch shapes",
         "alignment": "other addresses", "permutation": "other orders of the elements"}
 PAPER = 0.5  # the exponent of n that Shanmugavelu et al. 2024 find for |Vs|
+KNOWN = 0.1  # an exponent with a standard error below this can be compared with theirs
 
 
 def section(sources):
@@ -17,8 +19,8 @@ def section(sources):
                 "addresses, and with the elements in other orders. |Vs| = |1 - |S / S₁||, S₁ the first run's result "
                 "(Shanmugavelu et al. 2024), tells how far apart they are.",
                 "build/release/bin/spread_over_runs --full --out build/study")
-    rows = [(place(source.machine, r), r) for source in sources for r in source.of("spread")]
-    grown = growths([(place(source.machine, r), r) for source in sources for r in source.of("growth")])
+    rows = placed(sources, "spread")
+    grown = growths(placed(sources, "growth"))
     if rows:
         s.findings = list(findings(rows))
         s.figures = [figure(rows)]
@@ -27,13 +29,9 @@ def section(sources):
                       f"({AXES[r['axis']]})" for at, r in rows if r["broken"] and not words.is_peer(r["method"])]
     if grown:
         s.findings += list(growth_findings(grown))
-        s.figures.append(growth_figure(grown))
+        s.figures += [f for f in [growth_figure(grown)] if f.series]
         s.tables.append(growth_table(grown))
     return s
-
-
-def place(machine, r):
-    return f"{machine}, {words.runs_on(r['method'])}"
 
 
 # --- sentences --------------------------------------------------------------------------------------------------
@@ -41,28 +39,29 @@ def place(machine, r):
 def findings(rows):
     kept = [(at, r) for at, r in rows if promises_one_result(r)]
     if kept:
-        methods = {(at, r["method"]) for at, r in kept}
-        several = distinct(r["method"] for _, r in kept if r["distinct_bits"] > 1)
-        one = methods - {(at, r["method"]) for at, r in kept if r["distinct_bits"] > 1}
+        methods = {r["method"] for _, r in kept}
+        several = [(at, r["method"]) for at, r in kept if r["distinct_bits"] > 1]
+        one = methods - {method for _, method in several}
         runs = sum(r["runs"] for _, r in kept)
-        yield (f"{words.sentence(words.of(len(one), len(methods)))} methods that promise the same bits everywhere gave "
-               f"one bit pattern for each array, in {runs:,} runs"
-               + (f"; not {words.names(several)}." if several else "."))
-    for at in distinct(at for at, _ in rows):
+        yield (f"{words.sentence(words.of(len(one), len(methods), 'method'))} with a promise of the same bits "
+               f"everywhere gave one bit pattern for each array, in {words.plural(runs, 'run')}"
+               + (f"; not {words.names(f'{method} ({at})' for at, method in several)}." if several else "."))
+    for at, some in by_place(rows).items():
         for axis in AXES:
-            loose = [r for a, r in rows if a == at and r["axis"] == axis and not promises_one_result(r)]
+            loose = [r for r in some if r["axis"] == axis and not promises_one_result(r)]
             if loose:
                 yield about_loose(at, axis, loose)
-    broken = [r for _, r in rows if r["broken"] and words.is_peer(r["method"])]
+    broken = [f"{r['promise']} by {r['method']} ({at})" for at, r in rows
+              if r["broken"] and words.is_peer(r["method"])]
     if broken:
-        yield f"Of the other libraries' promises these were broken: {words.names(r['method'] for r in broken)}."
+        yield f"Broken promises of other libraries: {words.names(broken)}."
 
 
 def about_loose(at, axis, rows):
     methods = distinct(r["method"] for r in rows)
     several = distinct(r["method"] for r in rows if r["distinct_bits"] > 1)
-    text = (f"{at}, {AXES[axis]}: {words.of(len(several), len(methods))} methods that "
-            "promise less gave more than one result")
+    text = (f"{at}, {AXES[axis]}: {words.of(len(several), len(methods), 'method')} with less of a promise gave "
+            "more than one result")
     if several:
         most = max(rows, key=lambda r: r["distinct_bits"])
         text += f", up to {most['distinct_bits']} in {words.plural(most['runs'], 'run')} ({most['method']})"
@@ -81,14 +80,10 @@ def growths(rows):
     """Points (n, largest |Vs|) and the power law through them, by (place, axis, format, data, method)."""
     points = {}
     for at, r in rows:
-        if r["vs_max"] is not None:
+        if r["n"] and r["vs_max"] is not None:
             key = (at, r["axis"], r["input_format"], r["data"], r["method"])
             points.setdefault(key, []).append((r["n"], r["vs_max"]))
     return {key: (some, fit(some)) for key, some in points.items()}
-
-
-def as_in_paper(law):
-    return abs(law.exponent - PAPER) <= 2 * law.error
 
 
 def growth_findings(grown):
@@ -96,15 +91,29 @@ def growth_findings(grown):
         laws = {key[2:]: law for key, (_, law) in grown.items() if key[:2] == (at, axis) and law}
         if not laws:
             continue
-        format = preferred([format for format, _, _ in laws], "fp64")[0]
-        told = [f"{law.exponent:.2f} ± {law.error:.2f} for {words.parts(method)[0]} on {data} data"
-                for (f, data, method), law in laws.items() if f == format and not words.is_peer(method)]
-        near = sum(map(as_in_paper, laws.values()))
+        ours = {key: law for key, law in laws.items() if not words.is_peer(key[2])}
+        format = next(iter(preferred([format for format, _, _ in ours], "fp64")), None)
+        told = {}
+        for (f, data, method), law in ours.items():
+            if f == format:
+                told.setdefault(course(law), []).append(
+                    f"{law.exponent:.2f} ± {law.error:.2f} for {words.parts(method)[0]} on {data} data")
+        known = [law for law in laws.values() if law.error < KNOWN]
+        near = sum(abs(law.exponent - PAPER) <= 2 * law.error for law in known)
         yield words.sentence(
-            f"{at}, {AXES[axis]}: max |Vs| grows as a power of n"
-            + (f", in {format} with an exponent of {', '.join(told)}" if told else "")
-            + f"; {words.of(near, len(laws))} fitted exponents are within two standard errors of 0.5, the √n of "
-              "Shanmugavelu et al. 2024.")
+            f"{at}, {AXES[axis]}: "
+            + "".join(f"max |Vs| in {format} {how} {', '.join(some)}; " for how, some in told.items())
+            + f"{words.of(len(known), len(laws), 'fitted exponent')} {words.verb(len(known), len(laws))} known to "
+              f"less than ± {KNOWN}"
+            + (f", and {near or 'none'} of these {words.verb(near, len(known))} within two standard "
+               f"errors of {PAPER}, the √n of Shanmugavelu et al. 2024" if known else "") + ".")
+
+
+def course(law):
+    """What an exponent says for certain, if it is more than two standard errors away from 0."""
+    if abs(law.exponent) <= 2 * law.error:
+        return "neither grows nor falls for certain, with an exponent of n of"
+    return f"{'grows' if law.exponent > 0 else 'falls'} as a power of n, with an exponent of"
 
 
 # --- the figure and the tables ----------------------------------------------------------------------------------
@@ -126,17 +135,18 @@ def figure(rows):
             recipe, format, _ = words.parts(method)
             series.append(Series(method, [r["distinct_bits"]], [recipe if format == on[2] else f"{recipe}/{format}"],
                                  style.line(method, peers)[0], on, text=[f"{r['distinct_bits']} of {r['runs']}"]))
-    return Figure("spread-figure", "How many different results each method gives", menus, series,
-                  "bit patterns, at most", {None: ""}, bars=True)
+    found = Figure("spread-figure", "How many different results each method gives", menus, series,
+                   "bit patterns, at most", {None: ""}, bars=True)
+    found.reading = telling.reads_bars(found, lambda patterns: words.plural(patterns, "bit pattern"))
+    return found
 
 
 def tables(rows):
-    for at in distinct(at for at, _ in rows):
+    for at, found in by_place(rows).items():
         here = {}
-        for a, r in rows:
-            if a == at:
-                recipe, _, backend = words.parts(r["method"])
-                here.setdefault((f"{recipe}@{backend}", r["promise"]), []).append(r)
+        for r in found:
+            recipe, _, backend = words.parts(r["method"])
+            here.setdefault((f"{recipe}@{backend}", r["promise"]), []).append(r)
         axes = [a for a in AXES if any(r["axis"] == a for some in here.values() for r in some)]
         lines = sorted((line(*key, some, axes) for key, some in here.items()), key=lambda pair: pair[0], reverse=True)
         yield Table(f"{at}: the most different results of any array, by what changed", ["method", "promise"] + axes +
@@ -166,12 +176,15 @@ def growth_figure(grown):
         if not largest:
             continue
         on = (at, AXES[axis], format, data)
-        series.append(Series(words.parts(method)[0], list(largest), list(largest.values()), colour, on, dash, symbol))
+        name = words.parts(method)[0]
+        series.append(Series(name, list(largest), list(largest.values()), colour, on, dash, symbol))
         if law:
-            series.append(Series("", list(largest), [law.at(n) for n in largest], colour, on, faint=True))
-    return Figure("growth-figure", "How far runs go apart, by length", menus, series, "n, elements",
-                  {None: "max |Vs|, without a unit"},
-                  note="Dotted: the power law fitted to the line of its colour, from all seeds.")
+            series.append(Series(f"fit of {name}", list(largest), [law.at(n) for n in largest], colour, on, faint=True))
+    found = Figure("growth-figure", "How far runs go apart, by length", menus, series, "n, elements",
+                   {None: "max |Vs|, without a unit"},
+                   note="Dotted: the power law fitted to the line of its colour, from all seeds.")
+    found.reading = telling.reads_lines(found, lambda n: f"n = {words.count(n)}", lambda vs: words.number(vs, 2))
+    return found
 
 
 def growth_table(grown):

@@ -1,13 +1,10 @@
 """What the section on 16-bit accumulators says: made-up rows, altered one number at a time."""
 
-import pathlib
-import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "notebooks"))
-import accumulator_formats  # noqa: E402
-import results  # noqa: E402
-from figure import svg  # noqa: E402
+from made_up import source
+import accumulator_formats
+from figure import svg
 
 
 def row(case, method, value, truth, input_format="bf16", published=None):
@@ -23,54 +20,68 @@ def row(case, method, value, truth, input_format="bf16", published=None):
 
 class Formats(unittest.TestCase):
     def setUp(self):
-        self.rows = [row("ones", "serial/plain/bf16@cpu", 256.0, 1e5), row("ones", "serial/kahan/bf16@cpu", 65536.0, 1e5),
+        self.rows = [row("ones", "serial/plain/bf16@cpu", 256.0, 1e5), row("ones", "serial/kahan/bf16@cpu",
+                                                                                   65536.0, 1e5),
                      row("ones", "serial/plain/fp32@cpu", 1e5, 1e5), row("ones", "tree/plain/bf16@cpu", 1e5, 1e5),
                      row("softmax", "serial/plain/bf16@cpu", 7.0, 10.0),
                      row("softmax", "serial/plain/fp32@cpu", 9.999, 10.0),
                      row("overflow", "serial/plain/fp16@cpu", None, 0.0, "fp16"),
                      row("accuracy", "serial/plain/fp32@cpu", 1000.0009765625, 1000.001, "fp32", 1000.0009765625),
                      row("accuracy", "serial/plain/fp16@cpu", 1000.0, 1000.001, "fp16", 1000.0)]
-        for r in self.rows:
-            self.assertIsNone(results.problem(r, ["story"]))
+        self.there = []
 
     def section(self):
-        self.s = accumulator_formats.section([results.Source("this machine", "accumulator_formats", pathlib.Path(), {},
-                                                             self.rows)])
+        there = source("accumulator_formats", self.there, "H200")
+        self.s = accumulator_formats.section([source("accumulator_formats", self.rows), there])
         return "\n".join(self.s.findings)
 
     def test_tells_where_ones_stagnate(self):
-        self.assertIn("The sum of 100,000 ones in bf16 is 256 with serial/plain/bf16, 65,536 with serial/kahan/bf16, "
-                      "100,000 with serial/plain/fp32.", self.section())
+        self.assertIn("This machine, CPU: the sum of 100,000 ones in bf16 is 256 with serial/plain/bf16, 65,536 with "
+                      "serial/kahan/bf16, 100,000 with serial/plain/fp32.", self.section())
         self.rows[1]["value"] = 512.0
         self.assertIn("512 with serial/kahan/bf16", self.section())
         self.rows[1]["value"] = None
         self.assertIn("not finite with serial/kahan/bf16", self.section())
 
+    def test_each_place_has_its_own_sentences_and_equal_ones_are_one(self):
+        self.there = [row("ones", "serial/plain/bf16@cuda", 128.0, 1e5) | {"n": 5}]
+        self.assertIn("H200, GPU: the sum of 5 ones in bf16 is 128 with serial/plain/bf16.", self.section())
+        self.there = [r | {"method": r["method"].replace("cpu", "cuda")} for r in self.rows]
+        text = self.section()
+        self.assertIn("This machine, CPU; H200, GPU: the sum of 100,000 ones in bf16 is 256 with", text)
+        self.assertIn("This machine, CPU; H200, GPU: the worst finite relative error", text)
+        self.there = [row("accuracy", "serial/plain/fp32@cpu", 1000.0, 1000.001, "fp32", 1000.5)]
+        self.assertIn("H200, CPU: 0 of 1 published output is reproduced; serial/plain/fp32@cpu of accuracy gave 1,000, "
+                      "not 1000.5.", self.section())
+
     def test_tells_what_cures_it(self):
-        self.assertIn("The worst finite relative error of a loop, serial/plain, is 1 for bf16 (of ones), 0.0001 for "
-                      "bf16 elements in fp32 (of softmax)", self.section())
+        self.assertIn("This machine, CPU: the worst finite relative error of a loop, serial/plain, is 1 for bf16 (of "
+                      "ones), 0.0001 for bf16 elements in fp32 (of softmax)", self.section())
         self.rows[2]["relative_error"] = 0.5
         self.assertIn("0.5 for bf16 elements in fp32 (of ones)", self.section())
 
     def test_tells_what_is_reproduced_and_fails_where_it_is_not(self):
-        self.assertIn("All 2 published outputs are reproduced: 1000.0009765625 (accuracy, fp32), 1000.0 (accuracy, "
-                      "fp16).", self.section())
+        self.assertIn("This machine, CPU: all 2 published outputs are reproduced: 1000.0009765625 (accuracy, fp32), "
+                      "1000.0 (accuracy, fp16).", self.section())
         self.assertEqual(self.s.failures, [])
         self.rows[-1].update(value=1001.0, reproduces=False)
-        self.assertIn("1 of 2 published outputs are reproduced: 1000.0009765625 (accuracy, fp32); "
+        self.assertIn("This machine, CPU: 1 of 2 published outputs is reproduced: 1000.0009765625 (accuracy, fp32); "
                       "serial/plain/fp16@cpu of accuracy gave 1,001, not 1000.0.", self.section())
         self.assertEqual(self.s.failures, ["this machine, CPU: serial/plain/fp16@cpu of accuracy: gave 1,001, but "
                                            "1000.0 was published"])
 
     def test_tells_what_overflows_without_need(self):
-        self.assertIn("1 sum overflowed though the true sum is finite: serial/plain/fp16@cpu of overflow.",
-                      self.section())
+        self.assertIn("1 sum overflowed though the true sum is finite: serial/plain/fp16@cpu of overflow "
+                      "(this machine, CPU).", self.section())
+        self.rows.append(self.rows[6])
+        self.assertIn("2 sums overflowed though the true sum is finite: ", self.section())
+        self.rows.pop()
         self.rows[6]["truth"] = None  # it is beyond the format's range
         self.assertNotIn("overflowed", self.section())
 
     def test_an_error_beyond_its_bound_fails(self):
         self.rows[0].update(within_bound=False, bound=1.0)
-        self.assertIn("8 of 9 errors of samesum's methods are within their rigorous bounds", self.section())
+        self.assertIn("Beyond: serial/plain/bf16@cpu of ones (this machine, CPU).", self.section())
         self.assertEqual(self.s.failures, ["this machine, CPU: serial/plain/bf16@cpu of ones: the error 99,700 exceeds "
                                            "its bound 1"])
 
@@ -90,6 +101,20 @@ class Formats(unittest.TestCase):
         self.assertEqual(bars["tree/plain/bf16@cpu", "ones"], (2.408, "100,000"), "all digits of bf16")
         self.assertEqual(bars["serial/plain/fp16@cpu", "overflow"], (0.0, "not finite"))
         self.assertEqual(bars["serial/plain/fp32@cpu", "softmax"], (4.0, "9.999"))
+
+    def test_a_sum_of_0_that_is_right_has_all_digits(self):
+        self.rows.append(row("cancelled", "serial/plain/bf16@cpu", 0.0, 0.0) | {"relative_error": None})
+        self.section()
+        self.assertEqual(next(s.x for s in self.s.figures[0].series if s.on[2] == "cancelled"), [2.408])
+
+    def test_the_figure_says_what_it_shows_first(self):
+        reading = ("This machine, CPU, bf16, softmax: the bars go from {} right digits (serial/plain) to {} right "
+                   "digits (serial/plain/fp32).")
+        self.section()
+        self.assertEqual(self.s.figures[0].reading, reading.format("0.52", "4"))
+        self.rows[5]["relative_error"] = 1e-6
+        self.section()
+        self.assertEqual(self.s.figures[0].reading, reading.format("0.52", "6"))
 
     def test_without_rows_it_is_empty(self):
         self.assertTrue(accumulator_formats.section([]).empty)

@@ -52,6 +52,20 @@ def comparison(name, methods, n=4096, condition=1.0):
             "recommendation": {"method": "exact/fp32@cpu", "reason": "it is exact"}}
 
 
+def spread(method, promise, axis="runs", distinct=1, vs=0.0, **more):
+    """A row of spread_over_runs."""
+    return {"kind": "spread", "method": method, "promise": promise, "input_format": "fp32", "data": "normal", "seed": 1,
+            "n": 4096, "axis": axis, "runs": 10, "distinct_bits": distinct, "spread_ulps": float(distinct - 1),
+            "lowest": 1.0, "highest": 1.0, "vs_max": vs, "broken": False} | more
+
+
+def speed(method, gb_per_s, **more):
+    """A row of speed_vs_length."""
+    return {"kind": "speed", "method": method, "input_format": "fp32", "data": "normal", "seed": 1, "n": 1 << 20,
+            "threads": 1, "caches": "hot", "place": "DRAM", "seconds": 1e-3, "low": 1e-3, "high": 1e-3,
+            "gb_per_s": gb_per_s, "verified": True, "bars": []} | more
+
+
 # --- rows of every kind, made from the schema --------------------------------------------------------------------
 
 def kinds_of(question):

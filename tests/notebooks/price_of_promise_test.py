@@ -7,6 +7,7 @@ import unittest
 
 from made_up import source
 import price_of_promise
+from figure import svg
 
 
 def row(method, promise, seconds, error, n=1 << 20, format="fp32"):
@@ -24,8 +25,11 @@ class ThePrice(unittest.TestCase):
                      row("atomic/plain/fp32@cpu", "none", 1e-3, 8),
                      row("loop/fp32@peer", "run_to_run", 4e-3, 40)]
 
+        self.there = []
+
     def section(self):
-        return price_of_promise.section([source("price_of_promise", self.rows)])
+        there = source("price_of_promise", self.there, "H200")
+        return price_of_promise.section([source("price_of_promise", self.rows), there])
 
     def test_says_what_each_promise_costs(self):
         self.assertEqual(self.section().findings[0],
@@ -74,6 +78,29 @@ class ThePrice(unittest.TestCase):
                       row("tree/plain/fp64@cpu", "everywhere", 1e-2, 4, n=1 << 24, format="fp64")]
         self.assertIn("n = 2²⁴ of fp32: everywhere (tree/plain/fp32@cpu) costs 4 times", self.section().findings[0])
         self.assertEqual(len(self.section().tables[0].rows), 4)
+
+    def test_each_place_has_its_own_sentences(self):
+        self.there = [r | {"threads": 0, "method": r["method"].replace("cpu", "cuda")} for r in self.rows]
+        self.there[0]["seconds"] = 6e-3
+        findings = self.section().findings
+        self.assertIn("This machine, 1 thread, n = 2²⁰ of fp32: everywhere (tree/plain/fp32@cpu) costs 2 times",
+                      findings[0])
+        self.assertIn("H200, GPU, n = 2²⁰ of fp32: everywhere (tree/plain/fp32@cuda) costs 2 times", findings[2])
+        self.assertIn("order_free (exact/fp32@cuda) costs 6 times the time of the fastest that promises nothing "
+                      "(atomic/plain/fp32@cuda)", findings[2])
+
+    def test_the_figure_says_what_it_shows_first(self):
+        reading = "This machine, 1 thread, fp32, n = 2²⁰, ill-conditioned data: {}."
+        self.assertEqual(self.section().figures[0].reading,
+                         reading.format("3 of 5 methods are on the frontier, from atomic/plain/fp32@cpu (4.19 GB/s, an "
+                                        "error of 0.0008) to exact/fp32@cpu (1.4 GB/s, an error of 2.5e-05)"))
+        self.rows[0].update(seconds=1e-4, gb_per_s=42.0)
+        self.assertEqual(self.section().figures[0].reading,
+                         reading.format("1 of 5 methods is on the frontier, exact/fp32@cpu (42 GB/s, an error of "
+                                        "2.5e-05)"))
+        for r in self.rows:
+            r["hard_relative"] = r["relative_error"] = None
+        self.assertEqual(self.section().figures[0].reading, reading.format("every error is infinite"))
 
     def test_wrong_bits_are_a_failure(self):
         self.rows[1]["verified"] = False

@@ -102,19 +102,16 @@ class Report(unittest.TestCase):
         for sentence in ["All 16 errors of samesum's methods are within their rigorous bounds.",
                          "exact is the correctly rounded sum in all 4 results; samesum's other methods are in none of "
                          "12.",
-                         "In fp32 at n = 2¹² the median error over 2 data sets is, in ulps, of samesum's 4 methods "
-                         "0.25 for exact "
-                         "(the best), 2 for tree/plain, 160 for serial/plain (the worst); of 2 other libraries 4 for "
-                         "tbb (the "
-                         "best), 40 for loop (the worst).",
-                         "From n = 2¹⁰ to 2¹² the median error in fp32 became 4 times as large for serial/plain, 1 "
-                         "times as large "
-                         "for tree/plain.",
-                         "All 3 methods that promise the same bits everywhere gave one bit pattern for each array, in "
-                         "90 runs.",
-                         "This machine, CPU, other addresses: none of 3 methods that promise less gave more than one "
-                         "result.",
-                         "This machine, 1 thread: all 2 bars on speed hold.",
+                         "This machine, CPU: in fp32 at n = 2¹² the median error over 2 data sets is, in ulps, of "
+                         "samesum's 4 methods 0.25 for exact (the best), 2 for tree/plain, 160 for serial/plain (the "
+                         "worst); of 2 other libraries 4 for tbb (the best), 40 for loop (the worst).",
+                         "This machine, CPU: from n = 2¹⁰ to 2¹² the median error in fp32 became 4 times as large for "
+                         "serial/plain, 1 times as large for tree/plain.",
+                         "All 3 methods with a promise of the same bits everywhere gave one bit pattern for each "
+                         "array, in 90 runs.",
+                         "This machine, CPU, other addresses: none of 3 methods with less of a promise gave more than "
+                         "one result.",
+                         "This machine, 1 thread: all 2 bars on speed held.",
                          "exact/fp32@cpu reads 8 GB/s at n = 2²⁶, 80% of tree/plain/fp32@cpu, the fastest plain sum, "
                          "200% of "
                          "loop/fp32@peer, the fastest of other libraries, 50% of reading and nothing else.",
@@ -125,7 +122,7 @@ class Report(unittest.TestCase):
         self.pick("error_vs_length", "tree/plain/fp32@cpu", n=4096, data="ones")[0]["within_bound"] = False
         findings = self.run_report()
         self.assertIn("15 of 16 errors of samesum's methods are within their rigorous bounds. Beyond: "
-                      "tree/plain/fp32@cpu on ones at n = 2¹².", findings)
+                      "tree/plain/fp32@cpu on ones at n = 2¹² (this machine).", findings)
         self.assertEqual(self.code, 1)
         self.assertIn("tree/plain/fp32@cpu on ones, n = 4,096: the error", self.err)
 
@@ -149,7 +146,7 @@ class Report(unittest.TestCase):
         self.pick("spread_over_runs", "loop/fp32@peer", axis="runs")[0].update(distinct_bits=2, broken=True)
         findings = self.run_report()
         self.assertIn("7 of 8 errors of other libraries are within", findings)
-        self.assertIn("Of the other libraries' promises these were broken: loop/fp32@peer.", findings)
+        self.assertIn("Broken promises of other libraries: run_to_run by loop/fp32@peer (this machine, CPU).", findings)
         self.assertEqual(self.code, 0, self.err)
 
     def test_the_ranking_follows_the_numbers(self):
@@ -189,22 +186,21 @@ class Report(unittest.TestCase):
 
     def test_tells_who_gave_several_results_and_how_far_apart(self):
         self.pick("spread_over_runs", "tbb/fp32@peer", axis="threads")[0].update(distinct_bits=7, spread_ulps=12.0)
-        self.assertIn("This machine, CPU, other numbers of threads: 1 of 3 methods that promise less gave more than "
-                      "one result, up to "
-                      "7 in 10 runs (tbb/fp32@peer) and as far apart as 12 ulps (tbb/fp32@peer on normal).",
+        self.assertIn("This machine, CPU, other numbers of threads: 1 of 3 methods with less of a promise gave more "
+                      "than one result, up to 7 in 10 runs (tbb/fp32@peer) and as far apart as 12 ulps (tbb/fp32@peer "
+                      "on normal).",
                       self.run_report())
 
     def test_a_broken_promise_is_told_and_fails(self):
         self.pick("spread_over_runs", "tree/plain/fp32@cpu", axis="alignment")[0].update(distinct_bits=2, broken=True)
-        self.assertIn("2 of 3 methods that promise the same bits everywhere gave one bit pattern for each array, in "
-                      "90 runs; "
-                      "not tree/plain/fp32@cpu.", self.run_report())
+        self.assertIn("2 of 3 methods with a promise of the same bits everywhere gave one bit pattern for each array, "
+                      "in 90 runs; not tree/plain/fp32@cpu (this machine, CPU).", self.run_report())
         self.assertEqual(self.code, 1)
         self.assertIn("tree/plain/fp32@cpu promises everywhere but gave 2 bit patterns", self.err)
 
     def test_a_missed_bar_is_told_with_what_was_reached_and_is_no_failure(self):
         self.pick("speed_vs_length", "exact/fp32@cpu", n=1 << 26)[0]["bars"][0].update(reached=1.2, holds=False)
-        self.assertIn("This machine, 1 thread: 1 of 2 bars on speed hold. Missed: exact/fp32@cpu in DRAM: 1.2 of 1.5 "
+        self.assertIn("This machine, 1 thread: 1 of 2 bars on speed held. Missed: exact/fp32@cpu in DRAM: 1.2 of 1.5 "
                       "times loop.",
                       self.run_report())
         self.assertEqual(self.code, 0, self.err)
@@ -214,7 +210,7 @@ class Report(unittest.TestCase):
         self.pick("speed_vs_length", "exact/fp32@cpu", n=1 << 26)[0]["bars"] = [
             {"against": "us", "factor": 5.0, "reached": 10.0, "holds": False}]
         self.pick("speed_vs_length", "exact/fp32@cpu", n=1 << 26)[0]["place"] = "latency"
-        self.assertIn("This machine, 1 thread: 1 of 1 bars on speed and 0 of 1 bars on latency hold. "
+        self.assertIn("This machine, 1 thread: 1 of 1 bar on speed and 0 of 1 bar on latency held. "
                       "Missed: exact/fp32@cpu at n = 2²⁶: 10 of at most 5 µs.", self.run_report())
 
     def test_of_many_missed_bars_five_are_named_the_farthest_first(self):
@@ -223,7 +219,7 @@ class Report(unittest.TestCase):
                                   {"caches": "cold"}, {"data": "ones"}, {"n": 1 << 25}, {"n": 1 << 27}]):
             self.rows["speed_vs_length"].append(first | more | {"bars": [
                 {"against": "exact/fp32@cpu, normal", "factor": 0.5, "reached": 0.4999 - i / 100, "holds": False}]})
-        self.assertIn("2 of 10 bars on speed hold. Missed: exact/fp32@cpu in DRAM: 0.43 of 0.5 times exact/fp32@cpu, "
+        self.assertIn("2 of 10 bars on speed held. Missed: exact/fp32@cpu in DRAM: 0.43 of 0.5 times exact/fp32@cpu, "
                       "normal (the worst "
                       "of 2); exact/fp32@cpu on ones in DRAM: 0.45 of 0.5 times exact/fp32@cpu, normal; "
                       "exact/fp32@cpu in DRAM, cold caches: "
@@ -245,7 +241,7 @@ class Report(unittest.TestCase):
         findings = self.run_report()
         self.assertIn("GPU: exact/fp32@cuda reads 15.9 GB/s at n = 2²⁶, 159% of tree/plain/fp32@cuda, the fastest "
                       "plain sum, 398% of "
-                      "loop/fp32@peer, the fastest of other libraries, as fast as reading and nothing else; "
+                      "loop/fp32@peer, the fastest of other libraries, 99% of reading and nothing else; "
                       "on 60 binades 12 GB/s.\n"
                       "- This machine, 1 thread: exact", findings)
         self.assertIn("This machine, 2 threads: exact/fp32@cpu reads 8 GB/s", findings)
@@ -261,7 +257,7 @@ class Report(unittest.TestCase):
 
     def test_the_first_finding_has_the_errors_of_a_loop_a_tree_and_exact(self):
         told = ("**How wrong?** The sum of 2¹² fp32 numbers by a plain loop is {} units in the last place off, by a "
-                "tree of plain additions {}, and by exact {} (medians over {}).")
+                "tree of plain additions {}, and by exact {} (this machine, medians over {}).")
         self.assertIn(told.format("160", "2", "0.25", "2 data sets"), self.top())
         for r in self.pick("error_vs_length", "tree/plain/fp32@cpu", n=4096):
             r["error_ulps"] = 3.5
@@ -272,12 +268,14 @@ class Report(unittest.TestCase):
         self.assertNotIn("How wrong?", self.top())
 
     def test_the_second_finding_counts_results(self):
-        self.assertIn("**How steady?** All 3 methods that promise the same bits everywhere gave them in 90 runs; none "
-                      "of 3 that promise less gave more than one result for the same elements.\n", self.top())
+        self.assertIn("**How steady?** All 3 methods with a promise of the same bits everywhere gave them in 90 runs; "
+                      "none of 3 methods with less of a promise gave more than one result for the same elements.\n",
+                      self.top())
         self.pick("spread_over_runs", "tbb/fp32@peer", axis="threads")[0]["distinct_bits"] = 7
         self.pick("spread_over_runs", "exact/fp32@cpu", axis="threads")[0]["distinct_bits"] = 2
-        self.assertIn("2 of 3 methods that promise the same bits everywhere gave them in 90 runs; 1 of 3 that promise "
-                      "less gave more than one result for the same elements, up to 7 in 10 runs (tbb/fp32@peer).\n",
+        self.assertIn("2 of 3 methods with a promise of the same bits everywhere gave them in 90 runs; 1 of 3 methods "
+                      "with less of a promise gave more than one result for the same elements, up to 7 in 10 runs "
+                      "(tbb/fp32@peer, this machine).\n",
                       self.top())
 
     def test_the_third_finding_is_of_gpus_and_one_thread(self):
@@ -303,7 +301,8 @@ class Report(unittest.TestCase):
 
     def test_wrong_bits_are_told_and_fail(self):
         self.pick("speed_vs_length", "tree/plain/fp32@cpu", n=1 << 20)[0]["verified"] = False
-        self.assertIn("3 of 4 results whose bits were checked are right; not tree/plain/fp32@cpu; 2 were not checked.",
+        self.assertIn("3 of 4 results whose bits were checked are right; not tree/plain/fp32@cpu (this machine, 1 "
+                      "thread); 2 were not checked.",
                       self.run_report())
         self.assertEqual(self.code, 1)
 
@@ -361,20 +360,20 @@ class Report(unittest.TestCase):
             r["method"] = r["method"].replace("@cpu", "@cuda")
         self.write(self.committed / "h200.speed_vs_length.jsonl", [header("speed_vs_length")] + rows)
         findings = self.run_report("--committed", str(self.committed))
-        self.assertIn("H200, GPU: all 2 bars on speed hold.", findings)
-        self.assertIn("This machine, 1 thread: all 2 bars on speed hold.", findings)
+        self.assertIn("H200, GPU: all 2 bars on speed held.", findings)
+        self.assertIn("This machine, 1 thread: all 2 bars on speed held.", findings)
         self.assertIn("All 8 results whose bits were checked are right; 4 were not checked.", findings)
 
     def test_bits_are_compared_between_machines(self):
         rows = [r | {"method": r["method"].replace("@cpu", "@cuda")} for r in errors()]
         self.write(self.committed / "h200.error_vs_length.jsonl", [header("error_vs_length")] + rows)
-        told = ("sums that promise the same bits everywhere, and were asked for in more than one place (machines, CPU "
-                "and GPU), have the same bits in each")
+        told = ("sums with a promise of the same bits everywhere, asked for in more than one place (machines, CPU and "
+                "GPU), had the same bits in each")
         self.assertIn(f"All 12 {told}.", self.run_report("--committed", str(self.committed)))
         self.assertEqual(self.code, 0, self.err)
         self.pick("error_vs_length", "tree/plain/fp32@cpu", n=1024, data="ones")[0]["bits"] = "0x00000002"
-        self.assertIn(f"11 of 12 {told}; not tree/plain/fp32@cpu on ones at n = 2¹⁰, tree/plain/fp32@cuda on ones at "
-                      f"n = 2¹⁰.",
+        self.assertIn(f"11 of 12 {told}; not tree/plain/fp32@cpu on ones at n = 2¹⁰ (this machine), "
+                      "tree/plain/fp32@cuda on ones at n = 2¹⁰ (H200).",
                       self.run_report("--committed", str(self.committed)))
         self.assertEqual(self.code, 1)
         self.assertNotIn("in more than one place", self.run_report())
@@ -460,7 +459,7 @@ class Report(unittest.TestCase):
         self.run_report()
         findings = self.skipped("spread_over_runs.jsonl:20: skipped: line 4 is the same row",
                                 "19 rows, 1 corrupt line skipped")
-        self.assertIn("none of 3 methods that promise less gave more than one result", findings)
+        self.assertIn("none of 3 methods with less of a promise gave more than one result", findings)
 
     def test_a_file_that_was_stopped_in_its_first_line_is_skipped(self):
         self.run_report()

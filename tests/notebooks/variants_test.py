@@ -1,0 +1,53 @@
+"""The table of all methods has the numbers of their rows: made-up rows, altered one at a time.
+
+Run by ctest, or: build/venv/bin/python tests/notebooks/variants_test.py
+"""
+
+import unittest
+
+from made_up import result, source, speed, spread
+import variants
+
+
+def error(n, ulps, data="normal", method="tree/plain/fp32@cpu"):
+    return {"kind": "error", "data": data, "seed": 1} | result(method, n, ulps, "everywhere")
+
+
+class Variants(unittest.TestCase):
+    def setUp(self):
+        self.found = {"error_vs_length": [error(1024, 3.0), error(4096, 5.0), error(64, 9.0), error(8192, 7.0, "ones")],
+                      "speed_vs_length": [speed("tree/plain/fp32@cpu", 99.0, n=64), speed("tree/plain/fp32@cpu", 10.0),
+                                          speed("tree/plain/fp32@cpu", 77.0, n=1 << 22, caches="cold"),
+                                          speed("tree/plain/fp32@cpu", 66.0, n=1 << 22, threads=2),
+                                          speed("tree/plain/fp32@cpu", 55.0, n=1 << 22, data="ones"),
+                                          speed("read", 20.0)],
+                      "spread_over_runs": [spread("tree/plain/fp32@cpu", "everywhere"),
+                                           spread("tree/plain/fp32@cpu", "everywhere", "threads", 2),
+                                           spread("tree/plain/fp32@cpu", "everywhere", "permutation", 9)]}
+
+    def rows(self, *more):
+        section = variants.section({q: [source(q, rows), *more] for q, rows in self.found.items()})
+        self.assertEqual(section.findings, [])
+        return section.tables[0].rows
+
+    def test_the_longest_array_counts_and_the_axis_with_the_most_results_but_no_permutation(self):
+        row = ["tree/plain/fp32@cpu", "everywhere", "this machine", "2¹²", "5", "11", "10", "2 of 10"]
+        self.assertEqual(self.rows(), [row])
+        self.found["error_vs_length"][1]["error_ulps"] = 6.0
+        self.found["speed_vs_length"][1]["gb_per_s"] = 12.0
+        self.found["spread_over_runs"][0]["distinct_bits"] = 4
+        self.assertEqual(self.rows(), [row[:4] + ["6", "11", "12", "4 of 10"]])
+
+    def test_each_machine_has_a_line(self):
+        there = source("error_vs_length", [error(1024, 4.0)], "H200")
+        self.assertEqual([line[2:5] for line in self.rows(there)], [["H200", "2¹⁰", "4"], ["this machine", "2¹²", "5"]])
+
+    def test_what_was_not_measured_is_a_dash_and_what_has_no_bound_has_none(self):
+        self.found["error_vs_length"][1]["bound"] = None
+        self.found["speed_vs_length"] = self.found["spread_over_runs"] = []
+        self.assertEqual(self.rows(), [["tree/plain/fp32@cpu", "everywhere", "this machine", "2¹²", "5", "none", "-",
+                                                                                                                 "-"]])
+
+
+if __name__ == "__main__":
+    unittest.main()
