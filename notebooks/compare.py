@@ -159,7 +159,7 @@ def figure(found):
     f = Figure("frontier-figure", "What a right digit costs: error against speed", menus, series,
                "GB/s of input", {None: "error, relative to the exact sum"}, points=True, x_kind="log10",
                note="Colour: the accumulator; symbol: the promise. Right and low is better; on the dotted line "
-                    "nothing is both faster and closer. An error below 10⁻¹⁸, none included, is drawn there.")
+                    "nothing is both faster and closer. Errors below 10⁻¹⁸, also 0, are drawn as 10⁻¹⁸.")
     return dataclasses.replace(f, reading=reading(f.chosen(), points[f.chosen()])) if points else f
 
 

@@ -265,8 +265,7 @@ def figure(rows):
                    {None: "error, ulps of the sum", "relative": "error, relative to the exact sum"},
                    note="Dotted: the rigorous bound of the line of its colour, and below it, where theory gives one, "
                         f"the bound that holds with a probability of {PROBABILITY} if roundings have mean 0; equal or "
-                        f"structured elements break that. An error of less than {LEAST_ULPS} ulps, none included, is "
-                        "drawn there.")
+                        f"structured elements break that. Errors below {LEAST_ULPS} ulps, also 0, are drawn as that.")
     found.reading = telling.reads_lines(found, lambda n: f"n = {words.count(n)}", drawn_error)
     return found
 

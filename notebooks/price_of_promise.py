@@ -99,9 +99,9 @@ def figure(cells):
     found = Figure("price-figure", "Error against speed: the frontier", menus, series, "GB/s of input",
                    {None: "error, relative to the exact sum"}, points=True, x_kind="log10",
                    note="Colour: accumulator. Symbol: promise (cross: none, triangle: run_to_run, circle: everywhere, "
-                        "star: order_free). Fast and accurate is to the lower right; dotted: the frontier. An error of "
-                        "less than 0.001 half units in the last place, none included, is drawn there. Infinite errors "
-                        "(overflow) are not drawn.")
+                        "star: order_free). Fast and accurate is to the lower right; dotted: the frontier. Errors "
+                        "below 0.0005 units in the last place, also 0, are drawn as that; infinite ones (overflow) are "
+                        "not drawn.")
     chosen = found.chosen()
     found.reading = words.sentence(f"{', '.join(chosen[:2])}, n = {', '.join(chosen[2:])}: {readings[chosen]}.")
     return found
