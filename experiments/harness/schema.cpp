@@ -1,6 +1,7 @@
 #include "harness/schema.hpp"
 
 #include <algorithm>
+#include <map>
 #include <regex>
 #include <utility>
 
@@ -38,6 +39,13 @@ std::string name_referred(const Json& schema) {
   return schema["$ref"].get<std::string>().substr(std::string{"#/$defs/"}.size());
 }
 
+/// Compiled once: that takes longer than to check a row.
+const std::regex& compiled(const std::string& pattern) {
+  static std::map<std::string, std::regex> all;
+  const auto known = all.find(pattern);
+  return known != all.end() ? known->second : all.emplace(pattern, pattern).first->second;
+}
+
 /// What the schema itself asks of a value, whatever is in it.
 std::string own_problem(const Json& x, const Json& schema) {
   if (schema.contains("type") && !has_type(x, schema["type"])) return "is no " + in_words(schema["type"]);
@@ -49,7 +57,7 @@ std::string own_problem(const Json& x, const Json& schema) {
   if (schema.contains("minItems") && x.is_array() && x.size() < schema["minItems"])
     return "has less than " + schema["minItems"].dump() + " items";
   if (schema.contains("pattern") && x.is_string() &&
-      !std::regex_search(x.get<std::string>(), std::regex{schema["pattern"].get<std::string>()}))
+      !std::regex_search(x.get<std::string>(), compiled(schema["pattern"])))
     return "does not look like " + schema["pattern"].get<std::string>();
   return "";
 }
@@ -103,8 +111,9 @@ std::string Schema::check(const Json& x, const Json& schema, const std::string& 
 
 std::string Schema::check_members(const Json& x, const Json& schema, const std::string& place) const {
   if (x.is_object()) {  // what is null, where it may be, has no members
-    for (const Json& key : schema.value("required", Json::array()))
-      if (!x.contains(key.get<std::string>())) return place + ": has no " + key.get<std::string>();
+    if (schema.contains("required"))
+      for (const Json& key : schema["required"])
+        if (!x.contains(key.get<std::string>())) return place + ": has no " + key.get<std::string>();
     for (const auto& [key, value] : x.items()) {
       const Json* known = property(schema, key);
       if (known == nullptr && is_closed(schema)) return place + ": has an unknown " + key;
