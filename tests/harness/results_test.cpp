@@ -235,8 +235,7 @@ TEST(AShortestDecimal, OfEvery16BitNumberReadsBackAndCannotBeShorter) {
       const std::string text = shortest_decimal(x);
       ASSERT_EQ(parse_number(text, *format), x) << text;
       // An integer has all its digits, unless an exponent is shorter.
-      const std::string all_digits = std::to_string(static_cast<long long>(x.to_double()));
-      if (is_spelled_as_integer(x) && text.size() >= all_digits.size())
+      if (is_spelled_as_integer(x) && text.size() >= std::to_string(std::llrint(x.to_double())).size())
         ASSERT_EQ(std::stod(text), x.to_double());
       else
         ASSERT_FALSE(could_be_shorter(x, significant_digits(text))) << text;
