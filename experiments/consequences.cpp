@@ -175,9 +175,9 @@ double spread_of_weights(const std::vector<Trained>& all) {
   return widest;
 }
 
-void learn(Study& study, Judge& judge, const std::vector<const Variant*>& methods, const std::string& file,
-           Runs runs) {
-  const std::vector<float> series = standardised(moon_distances(file, 1));
+void learn(Study& study, Judge& judge, const std::vector<const Variant*>& methods,
+           const std::vector<double>& distances, Runs runs) {
+  const std::vector<float> series = standardised(distances);
   Lesson lesson;
   lesson.seed = study.seed();
   if (study.full()) lesson.steps = 200;
@@ -325,8 +325,9 @@ int main(int argc, char** argv) {
     s.expect((solves ? 2 * solving.size() : 0) + (learns ? learning.size() : 0) +
              (describes ? std::size(quantities) * describing.size() : 0));
     s.depend_on("runs", most);
+    std::vector<double> recording;
     if (!file.empty()) {
-      const std::vector<double> recording = moon_distances(file, 1);
+      recording = moon_distances(file, 1);
       s.depend_on("recording", hexadecimal_digest(digest(std::as_bytes(std::span{recording}))));
     }
     Judge judge{s};
@@ -337,7 +338,7 @@ int main(int argc, char** argv) {
       solve(s, judge, solving, graded(1 << 16, 20), runs(most, 3));
       solve(s, judge, solving, s.full() ? poisson(256, 256) : poisson(160, 128), runs(most, 0.6));
     }
-    if (learns) learn(s, judge, learning, file, runs(20, 1));
+    if (learns) learn(s, judge, learning, recording, runs(20, 1));
     if (describes) describe(s, judge, describing, file, runs(20, 0.3));
   });
 }

@@ -8,7 +8,7 @@
 #include "harness/dataset.hpp"
 #include "harness/peers.hpp"
 #include "harness/sample.hpp"
-#include "harness/speed.hpp"
+#include "harness/speed_row.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"
 
@@ -141,17 +141,13 @@ void measure(Study& study, const Cell& cell, Samples& samples) {
       const Options options{.threads = cell.threads};
       const Error error = samples.normal(cell).judged(*v, options).error,
                   hard = samples.hard(cell).judged(*v, options).error;
-      values.push_back({{"seconds", speed.seconds},
-                        {"low", speed.low},
-                        {"high", speed.high},
-                        {"gb_per_s", static_cast<double>(cell.n * cell.input->bytes) / speed.seconds / 1e9},
-                        {"verified", speed.verified ? Json(*speed.verified) : Json(nullptr)},
-                        {"error_ulps", number_or_null(error.ulps)},
-                        {"relative_error", number_or_null(error.relative)},
-                        {"hard_data", hard_data(*cell.input).name},
-                        {"hard_condition", number_or_null(samples.hard(cell).truth().condition())},
-                        {"hard_error_ulps", number_or_null(hard.ulps)},
-                        {"hard_relative", number_or_null(hard.relative)}});
+      values.push_back(timing(*cell.input, cell.n, speed));
+      values.back().update({{"error_ulps", number_or_null(error.ulps)},
+                            {"relative_error", number_or_null(error.relative)},
+                            {"hard_data", hard_data(*cell.input).name},
+                            {"hard_condition", number_or_null(samples.hard(cell).truth().condition())},
+                            {"hard_error_ulps", number_or_null(hard.ulps)},
+                            {"hard_relative", number_or_null(hard.relative)}});
     }
     return values;
   };
@@ -190,9 +186,9 @@ int main(int argc, char** argv) {
       ->type_name("E")
       ->check(CLI::Range(12, 34));
   return study.run(argc, argv, [&](Study& s) {
-    const std::vector<Cell> all = cells(s.filter(), longest.value_or(s.full() ? 28 : 24), s.full());
-    for (const Cell& cell : all) s.expect(cell.methods.size());
+    const auto all = cells(s.filter(), longest.value_or(s.full() ? 28 : 24), s.full());
+    for (const auto& cell : all) s.expect(cell.methods.size());
     Samples samples{s.seed()};
-    for (const Cell& cell : all) measure(s, cell, samples);
+    for (const auto& cell : all) measure(s, cell, samples);
   });
 }

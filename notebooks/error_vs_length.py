@@ -21,10 +21,8 @@ COLUMNS = ["exact", "tree/double_word", "tree/neumaier", "tree/kahan", "tree/pla
 def section(sources):
     s = Section("error", "Error against length", "The error of each sum on made data of every length.",
                 "build/release/bin/error_vs_length --full --out build/study")
-    rows = [(place(source.machine, r), r | {"machine": source.machine}) for source in sources
-            for r in source.of("error")]
-    counted = [(place(source.machine, r), r | {"machine": source.machine}) for source in sources
-               for r in source.of("coverage")]
+    rows, counted = ([(place(source.machine, r), r | {"machine": source.machine}) for source in sources
+                      for r in source.of(kind)] for kind in ("error", "coverage"))
     s.findings = list(findings(rows)) + list(of_probable_bounds([r for _, r in rows], [r for _, r in counted]))
     s.figures = [f for f in [figure(rows)] if f.series]
     s.tables = list(tables(rows)) + list(coverage_tables(counted))

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "harness/peers.hpp"
+#include "harness/text.hpp"
 #include "samesum/samesum.hpp"
 
 namespace samesum::harness {
@@ -20,22 +21,12 @@ std::vector<Promise> promises() {
 }  // namespace
 
 std::string format_names(const std::string& separator) {
-  std::string all;
-  for (const FormatInfo& format : formats) all.append(all.empty() ? "" : separator).append(format.name);
-  return all;
+  return listed(formats, separator, &FormatInfo::name);
 }
 
-std::string promise_names() {
-  std::string all;
-  for (const Promise promise : promises()) all.append(all.empty() ? "" : ", ").append(name_of(promise));
-  return all;
-}
+std::string promise_names() { return listed(promises(), ", ", name_of); }
 
-std::string backend_names() {
-  std::string all;
-  for (const std::string_view backend : backends) all.append(all.empty() ? "" : ", ").append(backend);
-  return all;
-}
+std::string backend_names() { return listed(backends); }
 
 std::string is_whole_number(const std::string& text) {
   const bool digits = text.find_first_not_of("0123456789") == text.npos && text.size() <= 18;

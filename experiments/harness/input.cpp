@@ -84,11 +84,7 @@ std::vector<std::byte> read_file(const std::string& path, fs::file_status status
 InputError::InputError(std::string_view name, const std::string& problem)
     : runtime_error{printable(name) + ": " + problem} {}
 
-std::string known_extensions() {
-  std::string all;
-  for (const Reader& reader : readers) all.append(all.empty() ? "" : " ").append(reader.extension);
-  return all;
-}
+std::string known_extensions() { return listed(readers, " ", &Reader::extension); }
 
 std::string shown(std::string_view text) {
   constexpr std::size_t limit = 40;

@@ -5,6 +5,7 @@
 #include <regex>
 #include <utility>
 
+#include "harness/text.hpp"
 #include "samesum_results_schema.hpp"  // made of results.schema.json
 
 namespace samesum::harness {
@@ -24,10 +25,8 @@ bool has_type(const Json& x, const Json& type) {
 }
 
 std::string in_words(const Json& type) {
-  if (!type.is_array()) return type;
-  std::string words;
-  for (const Json& one : type) words += (words.empty() ? "" : " or ") + one.get<std::string>();
-  return words;
+  return type.is_array() ? listed(type, " or ", [](const Json& one) { return one.get<std::string>(); })
+                         : type.get<std::string>();
 }
 
 bool is_closed(const Json& schema) {

@@ -18,17 +18,22 @@ Json speed_key(const Cell& cell, const std::string& method, std::uint64_t seed) 
           {"place", cell.place}};
 }
 
+Json timing(const FormatInfo& input, std::size_t n, const Speed& speed) {
+  return {{"seconds", speed.seconds},
+          {"low", speed.low},
+          {"high", speed.high},
+          {"gb_per_s", static_cast<double>(n * input.bytes) / speed.seconds / 1e9},
+          {"verified", speed.verified ? Json(*speed.verified) : Json(nullptr)}};
+}
+
 Json speed_values(const Cell& cell, const Speed& speed, const std::vector<Verdict>& verdicts) {
   Json bars = Json::array();
   for (const Verdict& v : verdicts)
     bars.push_back(
         {{"against", v.against}, {"factor", v.factor}, {"reached", v.reached}, {"holds", v.holds()}});
-  return {{"seconds", speed.seconds},
-          {"low", speed.low},
-          {"high", speed.high},
-          {"gb_per_s", static_cast<double>(cell.n * cell.input->bytes) / speed.seconds / 1e9},
-          {"verified", speed.verified ? Json(*speed.verified) : Json(nullptr)},
-          {"bars", bars}};
+  Json values = timing(*cell.input, cell.n, speed);
+  values["bars"] = bars;
+  return values;
 }
 
 }  // namespace samesum::harness

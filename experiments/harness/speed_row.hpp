@@ -20,6 +20,9 @@ std::string place_of(std::size_t bytes, std::size_t n);
 /// The fields that tell rows apart.
 Json speed_key(const Cell& cell, const std::string& method, std::uint64_t seed);
 
+/// What was measured of a sum of n such elements: in every row that tells a speed.
+Json timing(const FormatInfo& input, std::size_t n, const Speed& speed);
+
 /// The fields that are measured.
 Json speed_values(const Cell& cell, const Speed& speed, const std::vector<Verdict>& verdicts);
 

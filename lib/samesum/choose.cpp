@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -24,6 +25,12 @@ std::string three_digits(double x) {
 
 std::string quoted(std::string_view text) { return "'" + std::string{text.substr(0, 80)} + "'"; }
 
+template <class Range, class Name> std::string listed(const Range& all, const Name& name) {
+  std::string text;
+  for (const auto& one : all) text.append(text.empty() ? "" : ", ").append(std::invoke(name, one));
+  return text;
+}
+
 [[noreturn]] void refuse(const std::string& argument, const std::string& trouble) {
   throw std::invalid_argument("samesum: choose: " + argument + " " + trouble);
 }
@@ -42,20 +49,16 @@ void check_backend(std::string_view backend) {
   if (backend.empty() || std::ranges::count(variants(), backend, &Variant::backend) > 0) return;
   for (const Absent& a : absent())
     if (a.backend == backend) refuse("backend", quoted(backend) + " is not here: " + a.reason);
-  std::string names;
-  for (const std::string_view b : backends) names.append(names.empty() ? "" : ", ").append(b);
-  refuse("backend", "is " + quoted(backend) + "; it must be one of " + names + ", or empty for any");
+  refuse("backend", "is " + quoted(backend) + "; it must be one of " + listed(backends, std::identity{}) +
+                        ", or empty for any");
 }
 
 double magnitudes_of(const Wish& wish) { return wish.magnitudes.value_or(static_cast<double>(wish.length)); }
 
 void check(const Wish& wish) {
   if (wish.length == 0) refuse("length", "is 0, and the empty sum is +0; it must be 1 or more");
-  if (!find_format(wish.input)) {
-    std::string names;
-    for (const FormatInfo& f : formats) names.append(names.empty() ? "" : ", ").append(f.name);
-    refuse("input", "is " + quoted(wish.input) + "; it must be one of " + names);
-  }
+  if (!find_format(wish.input))
+    refuse("input", "is " + quoted(wish.input) + "; it must be one of " + listed(formats, &FormatInfo::name));
   check_tolerance(wish);
   if (!(wish.probability > 0 && wish.probability <= 1))
     refuse("probability", "is " + three_digits(wish.probability) + "; it must be above 0 and at most 1");
