@@ -8,6 +8,7 @@
 #include "samesum/backend/cpu/exact.hpp"
 #include "samesum/bound.hpp"
 #include "samesum/environment.hpp"
+#include "samesum/nearest.hpp"
 #include "samesum/recipe.hpp"
 #include "samesum/samesum.hpp"
 
@@ -96,27 +97,6 @@ std::vector<Unsupported> all_unsupported() {
   return all;
 }
 
-/// Levenshtein's distance.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = std::exchange(row[j], std::min({substituted, row[j] + 1, row[j - 1] + 1}));
-    }
-  }
-  return row[b.size()];
-}
-
-std::string nearest(const std::string& name) {
-  std::vector<std::pair<std::size_t, std::string>> ranked;
-  for (const Variant& v : variants()) ranked.emplace_back(distance(name, v.name), v.name);
-  std::ranges::partial_sort(ranked, ranked.begin() + 3);
-  return ranked[0].second + ", " + ranked[1].second + ", " + ranked[2].second;
-}
-
 }  // namespace
 
 Exact accumulate(Values x, Options options) {
@@ -175,7 +155,7 @@ const Variant& find(std::string_view name) {
     if (full.ends_with("@" + a.backend))
       throw std::invalid_argument("samesum: no variant '" + full.substr(0, 80) + "' here: " + a.reason);
   throw std::invalid_argument("samesum: no variant '" + std::string{name.substr(0, 80)} +
-                              "'; the nearest are " + nearest(full));
+                              "'; the nearest are " + nearest(full, variants()));
 }
 
 }  // namespace samesum

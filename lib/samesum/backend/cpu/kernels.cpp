@@ -4,6 +4,7 @@
 
 #include "samesum/backend/cpu/exact_block.hpp"
 #include "samesum/backend/cpu/leaf.hpp"
+#include "samesum/backend/cpu/terms.hpp"
 #include "samesum/recipe.hpp"
 
 namespace samesum::cpu {
@@ -17,6 +18,11 @@ constexpr void fill(SumLeaves* entry, std::index_sequence<format...>) {
   ((entry[format] = Loops::template sum<Formats::at<format>>), ...);
 }
 
+template <std::size_t... format>
+constexpr void fill_terms(WriteTerms* entry, std::index_sequence<format...>) {
+  ((entry[format] = Terms<F>::template write<Formats::at<format>>), ...);
+}
+
 constexpr Kernels make() {
   Kernels all{};
   for_each_order_and_accumulator([&]<class Order, template <class> class A>() {
@@ -25,6 +31,7 @@ constexpr Kernels make() {
                      std::make_index_sequence<Formats::size>{});
   });
   all.add_exactly = ExactBlocks<F>::add;
+  fill_terms(all.write_terms, std::make_index_sequence<Formats::size>{});
   return all;
 }
 

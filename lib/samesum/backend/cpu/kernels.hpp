@@ -5,6 +5,7 @@
 
 #include "samesum/accumulator/accumulators.hpp"
 #include "samesum/backend/cpu/instruction_set.hpp"
+#include "samesum/operation/term.hpp"
 #include "samesum/order/orders.hpp"
 
 namespace samesum::cpu {
@@ -24,10 +25,15 @@ using AddExactly = std::size_t (*)(Expansions& sum, const void* x, std::size_t n
 inline constexpr std::size_t exact_step = 64;
 inline constexpr std::size_t exact_block = 2048;  ///< so many at a time are taken or not
 
+/// Writes the terms of n elements, of pairs of them for products, as numbers of the carrier; where `low` is
+/// not null, also their second words.
+using WriteTerms = void (*)(Term term, const void* x, const void* y, std::size_t n, void* high, void* low);
+
 /// The loops of one format: leaves with accumulators in it, exact sums of elements in it.
 struct Kernels {
   SumLeaves sum_leaves[Orders::size][Accumulators::size][Formats::size];  ///< by format of the elements
   AddExactly add_exactly;
+  WriteTerms write_terms[Formats::size];  ///< by format of the elements
 };
 
 template <InstructionSet set, std::size_t shard> const Kernels& kernels_of();

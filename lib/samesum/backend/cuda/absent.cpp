@@ -1,4 +1,5 @@
 /// The CUDA backend of a library that was built without CUDA: empty tables, and the reason.
+#include "samesum/operation/reduction.hpp"
 #include "samesum/recipe.hpp"
 
 namespace samesum::gpu {
@@ -9,10 +10,11 @@ const std::string& absence() {
 }
 
 template <std::size_t shard> std::vector<Variant> table() { return {}; }
+template <std::size_t shard> std::vector<Reduction> reductions() { return {}; }
 
 // One instantiation for each format of the list.
 template <std::size_t... shard> auto tables(std::index_sequence<shard...>) {
-  return std::array{&table<shard>...};
+  return std::pair{std::array{&table<shard>...}, std::array{&reductions<shard>...}};
 }
 template auto tables(std::make_index_sequence<Formats::size>);
 

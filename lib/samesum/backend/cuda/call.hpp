@@ -74,7 +74,7 @@ inline void* states(void* workspace) { return static_cast<std::byte*>(workspace)
 inline constexpr std::size_t no_bytes = 1;
 
 /// Sets the size where only that was asked for. True where the call can go on: the workspace is large enough.
-inline bool has_workspace(Call& call, std::size_t needed, cudaError_t& error) {
+template <class AnyCall> bool has_workspace(AnyCall& call, std::size_t needed, cudaError_t& error) {
   error = cudaSuccess;
   if (call.workspace != nullptr && call.bytes < needed) error = cudaErrorInvalidValue;
   const bool go_on = call.workspace != nullptr && error == cudaSuccess;

@@ -3,28 +3,11 @@
 #include <memory>
 
 #include "samesum/backend/cuda/call.hpp"
+#include "samesum/backend/cuda/check.hpp"
 #include "samesum/backend/cuda/upload.hpp"
 
 namespace samesum::gpu {
 namespace {
-
-void check(cudaError_t code, const std::string& call) {
-  if (code == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());  // it has been told: the next call shall not find it
-  throw Error{call, code};
-}
-
-std::string of_bytes(const char* call, std::size_t bytes) {
-  return std::string{call} + " of " + std::to_string(bytes) + " bytes";
-}
-
-using Memory = std::shared_ptr<void>;
-
-Memory device_memory(std::size_t bytes) {
-  void* memory = nullptr;
-  check(cudaMalloc(&memory, std::max<std::size_t>(bytes, 1)), of_bytes("cudaMalloc", bytes));
-  return {memory, [](void* p) { static_cast<void>(cudaFree(p)); }};
-}
 
 /// One number of the host that a copy can go to without waiting.
 Memory pinned_number() {

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 
 namespace samesum::gpu {
 
@@ -21,28 +22,40 @@ template <class State> __device__ State shuffle_down(const State& state, int del
   return std::bit_cast<State>(words);
 }
 
-template <class State> __device__ void merge_if(bool exists, State& state, const State& other) {
-  State both = state;
-  both.merge(other);
-  if (exists) state = both;
+/// How states meet: by themselves, or by a fold's merge.
+struct OwnMerge {
+  template <class State> __device__ void merge(State& state, const State& other) const { state.merge(other); }
+};
+
+template <class State, class Fold = OwnMerge>
+__device__ void merge_if(bool exists, State& state, const State& other, const Fold& fold = {}) {
+  if constexpr (std::is_same_v<Fold, OwnMerge>) {  // both are computed, and one is chosen: no branch
+    State both = state;
+    fold.merge(both, other);
+    if (exists) state = both;
+  } else {  // what does not exist may be anything
+    if (exists) fold.merge(state, other);
+  }
 }
 
 /// Stride doubling over up to 32 states, one a thread; thread 0 gets the result.
-template <class State> __device__ void merge_across(State& state, int count) {
+template <class State, class Fold = OwnMerge>
+__device__ void merge_across(State& state, int count, const Fold& fold = {}) {
   for (int delta = 1; delta < count; delta *= 2)
-    merge_if(thread() + delta < count, state, shuffle_down(state, delta));
+    merge_if(thread() + delta < count, state, shuffle_down(state, delta), fold);
 }
 
 /// Stride doubling over `count` states, those that thread 0 of each warp holds; thread 0 of the block gets
 /// the result. To be called by the whole block; `shared` has room for a state a warp.
-template <class State> __device__ void merge_warps(State& state, int count, State* shared) {
+template <class State, class Fold = OwnMerge>
+__device__ void merge_warps(State& state, int count, State* shared, const Fold& fold = {}) {
   if (warps() == 1) return;
   __syncthreads();  // nobody reads any more what was shared before
   if (thread() == 0) shared[warp_index()] = state;
   __syncthreads();  // all are there
   if (warp_index() > 0) return;
   if (thread() < count) state = shared[thread()];
-  merge_across(state, count);
+  merge_across(state, count, fold);
 }
 
 }  // namespace samesum::gpu

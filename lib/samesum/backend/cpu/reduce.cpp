@@ -1,0 +1,91 @@
+/// Reductions on a CPU in one format. Sums of terms use the loops that sums are made of; what has a state of
+/// its own, plain loops over lanes.
+#include "samesum/backend/cpu/fold.hpp"
+#include "samesum/operation/operations.hpp"
+#include "samesum/operation/reduction.hpp"
+
+namespace samesum::cpu {
+namespace {
+
+using F = Formats::at<SAMESUM_SHARD>;
+using Carrier = CarrierOf<F>;
+
+const Kernels& loops() { return kernels<SAMESUM_SHARD>(); }
+constexpr std::size_t of_carrier = Formats::index_of<Carrier>();
+
+/// Leaf by leaf, elements are first rounded to the format, into the innermost cache.
+template <class Shape, class Fold>
+FoldLeaves<typename Fold::State> leaves_of(const Fold& fold, std::size_t input) {
+  return [fold, write = loops().write_terms[input], bytes = formats[input].bytes](
+             const void* x, const void*, std::uint64_t index, std::size_t n, typename Fold::State* out) {
+    Carrier rounded[Shape::leaf];
+    const auto* from = static_cast<const std::byte*>(x);
+    for (std::size_t begin = 0; begin < n; begin += Shape::leaf) {
+      const std::size_t mine = std::min(n - begin, Shape::leaf);
+      write(Term::element, from + begin * bytes, nullptr, mine, rounded, nullptr);
+      *out++ = fold_leaf<Shape>(fold, mine, [&](std::size_t i) {
+        return Read<F>{{rounded[i]}, Scalar<F>::zero(), index + begin + i};
+      });
+    }
+  };
+}
+
+/// Sums of terms: their terms, then the loops that sums of elements use.
+template <class Shape, template <class> class A>
+FoldLeaves<typename TermFold<A, F>::State> leaves_of_sum(const TermFold<A, F>& fold,
+                                                         const SumLeaves (*sum)[Formats::size],
+                                                         std::size_t input) {
+  using State = typename TermFold<A, F>::State;
+  const SumLeaves sum_elements = sum[Accumulators::index_of<A>()][input];
+  if (fold.term == Term::element)
+    return [sum_elements](const void* x, const void*, std::uint64_t, std::size_t n, State* out) {
+      A<Scalar<F>> sums[group];
+      sum_elements(x, n, sums);
+      for (std::size_t k = 0; k < Shape::leaves(n); ++k) out[k].sum = sums[k];
+    };
+  return [term = fold.term, write = loops().write_terms[input], bytes = formats[input].bytes,
+          sum_high = sum[Accumulators::index_of<A>()][of_carrier],
+          sum_low = sum[Accumulators::index_of<Plain>()][of_carrier]](
+             const void* x, const void* y, std::uint64_t, std::size_t n, State* out) {
+    Carrier high[Shape::leaf], low[State::two_words ? Shape::leaf : 1];
+    const auto *of_x = static_cast<const std::byte*>(x), *of_y = static_cast<const std::byte*>(y);
+    for (std::size_t begin = 0; begin < n; begin += Shape::leaf, ++out) {
+      const std::size_t mine = std::min(n - begin, Shape::leaf), at = begin * bytes;
+      write(term, of_x + at, of_y ? of_y + at : nullptr, mine, high, State::two_words ? low : nullptr);
+      sum_high(high, mine, &out->sum);
+      if constexpr (State::two_words) sum_low(low, mine, &out->low);
+    }
+  };
+}
+
+template <class Order, class Fold>
+void run_fold(const Fold& fold, const ReduceCall& call, std::size_t input) {
+  using Shape = typename Order::Shape;
+  const Batch batch{static_cast<const std::byte*>(call.x), static_cast<const std::byte*>(call.y),
+                    formats[input].bytes, call.layout, call.options.threads};
+  if constexpr (requires { fold.term; })
+    reduce_batch<Shape>(fold, batch,
+                        leaves_of_sum<Shape>(fold, loops().sum_leaves[Orders::index_of<Order>()], input),
+                        call.out);
+  else
+    reduce_batch<Shape>(fold, batch, leaves_of<Shape>(fold, input), call.out);
+}
+
+}  // namespace
+
+template <> std::vector<Reduction> reductions<SAMESUM_SHARD>() {
+  std::vector<Reduction> all;
+  for_each_operation([&]<class Operation, class Order, template <class> class A>() {
+    Reduction r = describe_reduction<Operation, Order, A, F>("cpu");
+    Formats::for_each([&]<class T>() {
+      if constexpr (can_read<T, F>)
+        r.run[Formats::index_of<T>()] = [](const ReduceCall& call) {
+          run_fold<Order>(Operation::template fold<A, F>({call.options.ddof}), call, Formats::index_of<T>());
+        };
+    });
+    all.push_back(r);
+  });
+  return all;
+}
+
+}  // namespace samesum::cpu

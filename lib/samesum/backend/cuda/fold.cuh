@@ -1,0 +1,397 @@
+/// Folds on a GPU: a warp computes a leaf of a row, or a thread a leaf of a column; leaves meet in a kernel
+/// of their own. Who computes what when cannot change the bits.
+#pragma once
+
+#include "samesum/backend/cuda/call.hpp"
+#include "samesum/backend/cuda/group.cuh"
+#include "samesum/format/pack.hpp"
+#include "samesum/operation/layout.hpp"
+#include "samesum/order/tree.hpp"
+
+namespace samesum::gpu {
+
+/// Rows of `mine` neighbouring lanes of a leaf in one thread, taken four at a time.
+template <class Shape, class Fold, class Element, int mine> struct Lanes {
+  using State = typename Fold::State;
+  static constexpr int rows = 4;
+  static constexpr int levels = Shape::in_turn ? 0 : static_cast<int>(ceil_log2(Shape::rows / rows));
+  static_assert(Shape::rows % rows == 0);
+
+  State sum[mine];  ///< of all rows so far, where their number is a power of two or they are taken in turn
+  State waiting[levels + 1][mine];
+
+  /// How many times to call `add` for so many rows: pairs want a power of two, the rest without an element.
+  __device__ static int groups(int count) {
+    const int needed = (count + rows - 1) / rows;
+    return Shape::in_turn ? needed : static_cast<int>(std::bit_ceil(static_cast<unsigned>(needed)));
+  }
+
+  /// Group g of four rows, of which lane i has the first have[i].
+  template <bool full>
+  __device__ void add(const Fold& fold, int g, const Element (&e)[rows][mine], const int (&have)[mine]) {
+    for (int i = 0; i < mine; ++i) {
+      const auto is_there = [&](int r) { return full || r < have[i]; };
+      if constexpr (Shape::in_turn) {
+        for (int r = 0; r < rows; ++r) {
+          if (!is_there(r)) break;
+          if (r == 0 && g == 0)
+            sum[i] = fold.start(e[r][i]);
+          else
+            fold.add(sum[i], e[r][i]);
+        }
+      } else {
+        State of_row[rows];
+        for (int r = 0; r < rows; ++r)
+          if (is_there(r)) of_row[r] = fold.start(e[r][i]);
+        merge_if(is_there(1), of_row[0], of_row[1], fold);
+        merge_if(is_there(3), of_row[2], of_row[3], fold);
+        merge_if(is_there(2), of_row[0], of_row[2], fold);
+        sum[i] = of_row[0];
+        bool carries = true;
+        for (int level = 0; level < levels; ++level) {
+          if (carries && (g >> level & 1)) {
+            merge_if(is_there(0), waiting[level][i], sum[i], fold);
+            sum[i] = waiting[level][i];
+          } else if (carries) {
+            waiting[level][i] = sum[i];
+            carries = false;
+          }
+        }
+      }
+    }
+  }
+};
+
+/// What a warp does: lanes 4t to 4t + 3 of a leaf are thread t's, of `threads` threads that share a row.
+template <class Shape, class Fold, class Reader> class WarpFold {
+  using Element = typename Reader::Element;
+  using State = typename Fold::State;
+  using Raw = typename Reader::Raw;
+  static constexpr int mine = 4, lanes = Shape::lanes;
+  using Four = Lanes<Shape, Fold, Element, mine>;
+  static constexpr int loads = 8;  ///< in flight
+  static_assert(lanes == warp * mine);
+
+ public:
+  /// The state of n >= 1 elements from `place` on, the first with that index; the first of the threads gets
+  /// it. Of n = 0 it is not told.
+  __device__ static State leaf(const Fold& fold, const Reader& reader, std::size_t place, std::uint64_t index,
+                               int n, int threads) {
+    const int t = thread() % threads;
+    Four four;
+    if (n == static_cast<int>(Shape::leaf) && reader.is_aligned(place))
+      rows<true>(fold, reader, place, index, n, t, four);
+    else
+      rows<false>(fold, reader, place, index, n, t, four);
+    // Lane l takes lane l + half: of another thread, then of this one.
+    const int count = min(n, lanes);
+#pragma unroll 1
+    for (int delta = threads / 2; delta > 0; delta /= 2)
+      for (int i = 0; i < mine; ++i)
+        merge_if((t + delta) * mine + i < count, four.sum[i], shuffle_down(four.sum[i], delta), fold);
+    merge_if(t * mine + 2 < count, four.sum[0], four.sum[2], fold);
+    merge_if(t * mine + 3 < count, four.sum[1], four.sum[3], fold);
+    merge_if(t * mine + 1 < count, four.sum[0], four.sum[1], fold);
+    return four.sum[0];
+  }
+
+ private:
+  template <bool full>
+  __device__ static void rows(const Fold& fold, const Reader& reader, std::size_t place, std::uint64_t index,
+                              int n, int t, Four& four) {
+    const int first = t * mine, groups = Four::groups((n + lanes - 1) / lanes);
+    const bool aligned = full || reader.is_aligned(place);
+    const bool two = reader.inputs() == 2;
+    const int rows_a_turn = two ? loads / 2 : loads;
+#pragma unroll 1
+    for (int g = 0; g < groups; g += rows_a_turn / Four::rows) {
+      const int row = g * Four::rows;
+      Raw raw[loads];
+#pragma unroll
+      for (int k = 0; k < loads; ++k) {
+        const int r = row + (two ? k % (loads / 2) : k), at = r * lanes + first;
+        const int left = full ? mine : min(max(n - at, 0), mine);
+        raw[k] = reader.fetch(two && k >= loads / 2, place + at, left, aligned);
+      }
+      four_rows<full>(fold, reader, raw, raw + loads / 2, g, index, n, first, four);
+      if (!two && g + 1 < groups)
+        four_rows<full>(fold, reader, raw + loads / 2, raw, g + 1, index, n, first, four);
+    }
+  }
+  template <bool full>
+  __device__ static void four_rows(const Fold& fold, const Reader& reader, const Raw* x, const Raw* y, int g,
+                                   std::uint64_t index, int n, int first, Four& four) {
+    Element e[Four::rows][mine];
+    for (int r = 0; r < Four::rows; ++r)
+      reader.elements(x[r], y[r], index + static_cast<std::uint64_t>((g * Four::rows + r) * lanes + first),
+                      e[r]);
+    int have[mine];
+    for (int i = 0; i < mine; ++i) have[i] = (n - (g * Four::rows * lanes + first + i) + lanes - 1) / lanes;
+    four.template add<full>(fold, g, e, have);
+  }
+};
+
+inline constexpr int fold_threads = 256, fold_warps = fold_threads / warp;
+
+/// How rows are shared out.
+struct RowPlan {
+  int threads;  ///< that share a row: 32, or 8 or 16 where a row has no more lanes than they hold
+  int tile;     ///< leaves of a row that neighbouring warps of a block compute and merge: a power of two
+  std::size_t tiles;  ///< of a row
+  std::size_t warps;  ///< in all
+};
+
+/// Segments: leaf k of segment o has slot offsets[o] / leaf + o + k, so that slots are known without
+/// counting.
+template <std::size_t leaf> __device__ std::size_t first_slot(const Layout& l, std::size_t o) {
+  return static_cast<std::size_t>(l.offsets[o] - l.offsets[0]) / leaf + o;
+}
+template <class Shape> __device__ std::size_t segment_of(const Layout& l, std::size_t slot) {
+  std::size_t low = 0, high = l.outer - 1;
+  while (low < high) {
+    const std::size_t middle = (low + high + 1) / 2;
+    if (first_slot<Shape::leaf>(l, middle) <= slot)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
+template <class Fold> inline constexpr int fold_blocks = sizeof(typename Fold::State) <= 8 ? 3 : 2;
+
+/// Rows and segments. What is more than a tile goes to `states`.
+template <class Shape, class Fold, class Reader>
+__global__ void __launch_bounds__(fold_threads, fold_blocks<Fold>)
+    fold_rows(Fold fold, Reader reader, Layout l, RowPlan plan, typename Fold::State* states, void* out) {
+  using State = typename Fold::State;
+  __shared__ alignas(16) unsigned char memory[fold_warps * sizeof(State)];
+  State* shared = reinterpret_cast<State*>(memory);
+  const std::size_t w = std::size_t{blockIdx.x} * fold_warps + static_cast<std::size_t>(warp_index());
+  std::size_t o, k, q = 0;
+  bool is_there = w < plan.warps;
+  if (l.offsets) {
+    o = segment_of<Shape>(l, w);
+    k = w - first_slot<Shape::leaf>(l, o);
+    is_there = is_there && k < max(Shape::leaves(l.length(o)), std::size_t{1});
+  } else {
+    const std::size_t tile = w / static_cast<std::size_t>(plan.tile);
+    o = tile / plan.tiles;
+    q = tile % plan.tiles;
+    k = q * static_cast<std::size_t>(plan.tile) + w % static_cast<std::size_t>(plan.tile);
+    if (plan.threads < warp)
+      o = w * static_cast<std::size_t>(warp / plan.threads) +
+          static_cast<std::size_t>(thread() / plan.threads);
+    is_there = is_there && o < l.outer;
+  }
+  const std::size_t n = is_there ? l.length(o) : 0, leaves = Shape::leaves(n);
+  const std::size_t begin = min(k * Shape::leaf, n);
+  const int mine = static_cast<int>(min(n - begin, Shape::leaf));
+  State state = WarpFold<Shape, Fold, Reader>::leaf(fold, reader, is_there ? l.first(o) + begin : 0, begin,
+                                                    mine, plan.threads);
+  if (plan.tile > 1) {
+    if (thread() == 0) shared[warp_index()] = state;
+    __syncthreads();  // the states of a tile
+    if (thread() > 0 || w % static_cast<std::size_t>(plan.tile) > 0) return;
+    const int members = static_cast<int>(min(leaves - min(k, leaves), static_cast<std::size_t>(plan.tile)));
+    State* tile = shared + warp_index();
+    for (int stride = 1; stride < members; stride *= 2)
+      for (int i = 0; i + stride < members; i += 2 * stride) fold.merge(tile[i], tile[i + stride]);
+    state = tile[0];
+  }
+  if (!is_there || thread() % plan.threads > 0) return;
+  if (l.offsets ? leaves <= 1 : plan.tiles == 1) {
+    if (n == 0) state = State{};
+    fold.finish(state, n, o, out);
+  } else {
+    states[l.offsets ? w : o * plan.tiles + q] = state;
+  }
+}
+
+inline constexpr int column_threads = 128;
+
+/// Columns: a thread reads one leaf of one, lane by lane in the order in which halves meet, so that seven
+/// states wait at most. Neighbouring threads read neighbouring elements.
+template <class Shape, class Fold, class Reader>
+__global__ void __launch_bounds__(column_threads)
+    fold_columns(Fold fold, Reader reader, Layout l, typename Fold::State* states, void* out) {
+  using State = typename Fold::State;
+  using One = Lanes<Shape, Fold, typename Reader::Element, 1>;
+  constexpr int lanes = Shape::lanes, levels = static_cast<int>(ceil_log2(Shape::lanes));
+  __shared__ alignas(16) unsigned char memory[levels * column_threads * sizeof(State)];
+  State* waiting = reinterpret_cast<State*>(memory) + threadIdx.x;
+  const std::size_t across = (l.inner - 1) / column_threads + 1,
+                    leaves = max(Shape::leaves(l.n), std::size_t{1});
+  const std::size_t i = blockIdx.x % across * column_threads + threadIdx.x;
+  const std::size_t k = blockIdx.x / across % leaves, o = blockIdx.x / across / leaves;
+  if (i >= l.inner) return;
+  const int n = static_cast<int>(min(l.n - k * Shape::leaf, Shape::leaf));
+  const std::size_t place = l.first(o) + k * Shape::leaf * l.stride + i;
+  State state{};
+#pragma unroll 1
+  for (int turn = 0; turn < lanes; ++turn) {
+    const int lane = static_cast<int>(__brev(static_cast<unsigned>(turn)) >> (32 - levels));
+    const bool is_there = lane < n;
+    if (is_there) {
+      One one;
+      const int groups = One::groups((n - lane + lanes - 1) / lanes);
+#pragma unroll 1
+      for (int g = 0; g < groups; ++g) {
+        const int at = g * One::rows * lanes + lane;
+        typename Reader::Element e[One::rows][1];
+        reader.column(place + static_cast<std::size_t>(at) * l.stride, lanes * l.stride,
+                      min((n - at + lanes - 1) / lanes, One::rows),
+                      k * Shape::leaf + static_cast<std::size_t>(at), lanes, e);
+        const int have[1] = {(n - at + lanes - 1) / lanes};
+        one.template add<false>(fold, g, e, have);
+      }
+      state = one.sum[0];
+    }
+    int level = 0;
+    for (; turn >> level & 1; ++level) {
+      State left = waiting[level * column_threads];
+      if (is_there) fold.merge(left, state);
+      state = left;
+    }
+    if (level < levels) waiting[level * column_threads] = state;
+  }
+  const std::size_t at = o * l.inner + i;
+  if (leaves == 1)
+    fold.finish(state, l.n, at, out);
+  else
+    states[at * leaves + k] = state;
+}
+
+/// One level of `count` states for each of `results` results: a block merges a group of them.
+template <class Fold>
+__global__ void merge_states(Fold fold, const typename Fold::State* from, std::size_t count,
+                             std::size_t groups, std::size_t n, typename Fold::State* to, void* out) {
+  using State = typename Fold::State;
+  __shared__ alignas(16) unsigned char memory[warp * sizeof(State)];
+  const std::size_t at = blockIdx.x / groups, g = blockIdx.x % groups,
+                    begin = g * group_size(static_cast<int>(blockDim.x));
+  const std::size_t members = min(count - begin, group_size(static_cast<int>(blockDim.x)));
+  const State state = merge_group(from + at * count + begin, static_cast<int>(members),
+                                  reinterpret_cast<State*>(memory), fold);
+  if (threadIdx.x > 0) return;
+  if (groups == 1)
+    fold.finish(state, n, at, out);
+  else
+    to[at * groups + g] = state;
+}
+
+/// The segments of more than one leaf: a block merges those of its threads, one after another.
+template <std::size_t leaf, class Fold>
+__global__ void __launch_bounds__(fold_threads)
+    merge_segments(Fold fold, Layout l, const typename Fold::State* states, void* out) {
+  using State = typename Fold::State;
+  constexpr int levels = 40;
+  constexpr std::size_t size = group_size(fold_threads);
+  __shared__ alignas(16) unsigned char memory[warp * sizeof(State)], waiting_memory[levels * sizeof(State)];
+  __shared__ int count, segment[fold_threads];
+  State* waiting = reinterpret_cast<State*>(waiting_memory);
+  const std::size_t first = std::size_t{blockIdx.x} * fold_threads, own = first + threadIdx.x;
+  if (threadIdx.x == 0) count = 0;
+  __syncthreads();  // nothing has been found
+  if (own < l.outer && l.length(own) > leaf)
+    segment[atomicAdd(&count, 1)] = static_cast<int>(threadIdx.x);
+  __syncthreads();  // all have been found
+  for (int s = 0; s < count; ++s) {
+    const std::size_t o = first + static_cast<std::size_t>(segment[s]), n = l.length(o),
+                      leaves = (n - 1) / leaf + 1;
+    const std::size_t groups = (leaves - 1) / size + 1;
+    const State* of_leaf = states + first_slot<leaf>(l, o);
+    // Groups by stride doubling, too. Waiting at level i: the merge of 2^i of them, where bit i of their
+    // number is set.
+    for (std::size_t g = 0; g < groups; ++g) {
+      State state = merge_group(of_leaf + g * size, static_cast<int>(min(leaves - g * size, size)),
+                                reinterpret_cast<State*>(memory), fold);
+      __syncthreads();  // what is shared may change
+      if (threadIdx.x > 0) continue;
+      int level = 0;
+      for (; g >> level & 1; ++level) {
+        fold.merge(waiting[level], state);
+        state = waiting[level];
+      }
+      waiting[level] = state;
+    }
+    if (threadIdx.x > 0) continue;
+    int level = 0;
+    while (!(groups >> level & 1)) ++level;
+    State state = waiting[level];
+    while (groups >> ++level)
+      if (groups >> level & 1) {
+        fold.merge(waiting[level], state);
+        state = waiting[level];
+      }
+    fold.finish(state, n, o, out);
+  }
+}
+
+// --- on the host ----------------------------------------------------------------------------------------
+
+/// A reduction whose pointers are all to device memory.
+struct FoldCall {
+  Layout layout;
+  std::size_t elements;  ///< at least what the segments hold
+  void* out;
+  void* workspace;  ///< null: only `bytes` is set
+  std::size_t bytes;
+  cudaStream_t stream;
+};
+
+/// Enqueues it. Of no results nothing is launched.
+template <class Shape, class Fold, class Reader>
+cudaError_t reduce(const Fold& fold, const Reader& reader, FoldCall& call) {
+  using State = typename Fold::State;
+  static_assert(sizeof(State) % 4 == 0 && std::is_trivially_copyable_v<State>,
+                "samesum: a state is made of words of 4 bytes, and is copied like one");
+  const Layout& l = call.layout;
+  const std::size_t results = l.results(), leaves = std::max<std::size_t>(Shape::leaves(l.n), 1);
+  const bool columns = !l.offsets && (l.inner > 1 || l.stride != 1);
+  RowPlan plan{warp, 1, leaves, 0};
+  if (l.offsets) {
+    plan.warps = call.elements / Shape::leaf + l.outer;
+  } else if (!columns) {
+    if (l.n <= Shape::lanes) plan.threads = l.n <= 32 ? 8 : l.n <= 64 ? 16 : warp;
+    plan.tile = static_cast<int>(std::min<std::size_t>(std::bit_ceil(leaves), fold_warps));
+    plan.tiles = (leaves - 1) / static_cast<std::size_t>(plan.tile) + 1;
+    const std::size_t rows_of_warp = static_cast<std::size_t>(warp / plan.threads);
+    plan.warps =
+        (l.outer * plan.tiles * static_cast<std::size_t>(plan.tile) + rows_of_warp - 1) / rows_of_warp;
+  }
+  // States of the leaves or tiles, then of each level above.
+  std::size_t count = columns ? leaves : l.offsets ? 1 : plan.tiles;
+  const std::size_t first_states = l.offsets ? plan.warps : count > 1 ? results * count : 0;
+  std::size_t all_states = first_states;
+  const auto threads_for = [](std::size_t members) {
+    return members <= group_size(fold_threads) ? fold_threads : 1024;
+  };
+  const auto groups_of = [&](std::size_t members) {
+    return (members - 1) / group_size(threads_for(members)) + 1;
+  };
+  for (std::size_t c = count; c > 1; c = groups_of(c))
+    all_states += groups_of(c) > 1 ? results * groups_of(c) : 0;
+  const std::size_t needed = std::max<std::size_t>(all_states * sizeof(State), 1);
+  cudaError_t error = cudaSuccess;
+  if (!has_workspace(call, needed, error) || results == 0) return error;
+  auto* states = static_cast<State*>(call.workspace);
+  if (columns)
+    error = launch(fold_columns<Shape, Fold, Reader>, ((l.inner - 1) / column_threads + 1) * leaves * l.outer,
+                   column_threads, call.stream, fold, reader, l, states, call.out);
+  else
+    error = launch(fold_rows<Shape, Fold, Reader>, (plan.warps - 1) / fold_warps + 1, fold_threads,
+                   call.stream, fold, reader, l, plan, states, call.out);
+  if (error == cudaSuccess && l.offsets && call.elements > Shape::leaf)
+    return launch(merge_segments<Shape::leaf, Fold>, (l.outer - 1) / fold_threads + 1, fold_threads, call.stream,
+                  fold, l, states, call.out);
+  for (; error == cudaSuccess && count > 1; count = groups_of(count)) {
+    State* above = states + results * count;
+    error = launch(merge_states<Fold>, results * groups_of(count), threads_for(count), call.stream, fold,
+                   states, count, groups_of(count), l.n, above, call.out);
+    states = above;
+  }
+  return error;
+}
+
+}  // namespace samesum::gpu

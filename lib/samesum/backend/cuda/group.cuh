@@ -1,0 +1,32 @@
+/// States in memory that a block merges.
+#pragma once
+
+#include "samesum/backend/cuda/warp.cuh"
+
+namespace samesum::gpu {
+
+inline constexpr int states_per_thread = 8;
+
+/// How many states a block of that many threads merges.
+__host__ __device__ constexpr std::size_t group_size(int threads) {
+  return static_cast<std::size_t>(threads) * states_per_thread;
+}
+
+/// Stride doubling over 1 to group_size states in memory; thread 0 of the block gets the result.
+template <class State, class Fold = OwnMerge>
+__device__ State merge_group(const State* states, int count, State* shared, const Fold& fold = {}) {
+  constexpr int mine = states_per_thread;
+  const int first = static_cast<int>(threadIdx.x) * mine, left = count - first;
+  std::array<State, mine> state;
+  for (int i = 0; i < mine; ++i)
+    if (i < left) state[i] = states[first + i];
+  for (int stride = 1; stride < mine; stride *= 2)
+    for (int i = 0; i + stride < mine; i += 2 * stride)
+      merge_if(i + stride < left, state[i], state[i + stride], fold);
+  const int left_of_warp = count - warp_index() * warp * mine;
+  merge_across(state[0], min((left_of_warp + mine - 1) / mine, warp), fold);
+  merge_warps(state[0], (count - 1) / (warp * mine) + 1, shared, fold);
+  return state[0];
+}
+
+}  // namespace samesum::gpu

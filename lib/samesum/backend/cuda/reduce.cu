@@ -1,0 +1,41 @@
+/// The reductions of the list on a GPU, in one format.
+#include "samesum/backend/cuda/reduce.cuh"
+#include "samesum/backend/cuda/reduce_launch.hpp"
+#include "samesum/operation/operations.hpp"
+#include "samesum/recipe.hpp"
+
+namespace samesum::gpu {
+namespace {
+
+using F = Formats::at<SAMESUM_SHARD>;
+
+template <class Order, class Fold>
+int launch_fold(const Fold& fold, ReduceLaunch& launch, std::size_t input) {
+  const ReduceCall& call = launch.call;
+  FoldCall of{call.layout, launch.elements, call.out, launch.workspace, launch.bytes, launch.stream};
+  const cudaError_t error = reduce<typename Order::Shape>(fold, Reader<F>{call.x, call.y, input}, of);
+  launch.bytes = of.bytes;
+  return error;
+}
+
+}  // namespace
+
+template <> std::vector<Reduction> reductions<SAMESUM_SHARD>() {
+  std::vector<Reduction> all;
+  if (!absence().empty()) return all;
+  for_each_operation([&]<class Operation, class Order, template <class> class A>() {
+    Reduction r = describe_reduction<Operation, Order, A, F>("cuda");
+    Formats::for_each([&]<class T>() {
+      if constexpr (can_read<T, F>)
+        r.launch[Formats::index_of<T>()] = [](ReduceLaunch& launch) {
+          const auto fold = Operation::template fold<A, F>({launch.call.options.ddof});
+          return launch_fold<Order>(fold, launch, Formats::index_of<T>());
+        };
+    });
+    r.from_host = reduce_from_host;
+    all.push_back(r);
+  });
+  return all;
+}
+
+}  // namespace samesum::gpu

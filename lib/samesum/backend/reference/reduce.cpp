@@ -1,0 +1,66 @@
+/// Every reduction read literally: one thread, one element after the other.
+#include "samesum/operation/operations.hpp"
+#include "samesum/operation/reduction.hpp"
+#include "samesum/reading.hpp"
+
+namespace samesum::reference {
+namespace {
+
+template <class F> using At = Scalar<F> (*)(const void* data, std::size_t i);
+/// Element i of an input of format T, rounded to F by integers alone; of no input, 0.
+template <class T, class F> Scalar<F> element(const void* data, std::size_t i) {
+  if (data == nullptr) return Scalar<F>::zero();
+  return {convert<CarrierOf<F>>(convert<F>(static_cast<const T*>(data)[i]))};
+}
+
+/// A fold as the accumulator that `read` takes.
+template <class Fold> struct Folded {
+  struct Element {
+    const Fold* fold;
+    Read<typename Fold::Format> read;
+  };
+  const Fold* fold = nullptr;
+  typename Fold::State state;
+  void add(const Element& e) {
+    if (fold == nullptr)
+      state = e.fold->start(e.read);
+    else
+      fold->add(state, e.read);
+    fold = e.fold;
+  }
+  void merge(const Folded& other) { fold->merge(state, other.state); }
+};
+
+template <class Order, class Fold>
+void run(const Fold& fold, const ReduceCall& call, At<typename Fold::Format> at) {
+  const Layout& l = call.layout;
+  for (std::size_t o = 0; o < l.outer; ++o)
+    for (std::size_t i = 0; i < l.inner; ++i) {
+      const std::size_t n = l.length(o);
+      const auto state = read<Folded<Fold>>(typename Order::Shape{}, n, [&](std::size_t k) {
+        const std::size_t place = l.first(o) + k * l.stride + i;
+        return typename Folded<Fold>::Element{&fold, {at(call.x, place), at(call.y, place), k}};
+      });
+      fold.finish(state ? state->state : typename Fold::State{}, n, o * l.inner + i, call.out);
+    }
+}
+
+}  // namespace
+
+template <> std::vector<Reduction> reductions<SAMESUM_SHARD>() {
+  using F = Formats::at<SAMESUM_SHARD>;
+  std::vector<Reduction> all;
+  for_each_operation([&]<class Operation, class Order, template <class> class A>() {
+    Reduction r = describe_reduction<Operation, Order, A, F>("reference");
+    Formats::for_each([&]<class T>() {
+      if constexpr (can_read<T, F>)
+        r.run[Formats::index_of<T>()] = [](const ReduceCall& call) {
+          run<Order>(Operation::template fold<A, F>({call.options.ddof}), call, element<T, F>);
+        };
+    });
+    all.push_back(r);
+  });
+  return all;
+}
+
+}  // namespace samesum::reference

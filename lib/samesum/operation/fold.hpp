@@ -1,0 +1,115 @@
+/// What a schedule runs: how an element becomes a state, how states grow and meet, what they end as. The same
+/// text is the literal reading, a loop of a CPU and a thread of a GPU.
+#pragma once
+
+#include "samesum/operation/extremum.hpp"
+#include "samesum/operation/moments.hpp"
+#include "samesum/operation/product.hpp"
+#include "samesum/operation/scaled_squares.hpp"
+#include "samesum/operation/term.hpp"
+
+namespace samesum {
+
+/// What a fold may be told when it is called.
+struct FoldOptions {
+  double ddof = 0;  ///< of a variance: the sum of squares is divided by n - ddof
+};
+
+/// One element of each input, rounded to the format, and its index in the reduction.
+template <class F> struct Read {
+  Scalar<F> x, y;  ///< y is 0 where there is one input
+  std::uint64_t index;
+};
+
+/// Sums of terms, and their means.
+template <template <class> class A, class F> struct TermFold {
+  using Format = F;
+  using State = TermSum<A, Scalar<F>>;
+  Term term;
+  bool mean;
+
+  SAMESUM_HD State start(const Read<F>& e) const {
+    State state;
+    add(state, e);
+    return state;
+  }
+  SAMESUM_HD void add(State& state, const Read<F>& e) const {
+    state.add(term_of<State::two_words>(term, e.x, e.y));
+  }
+  SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
+  SAMESUM_HD void finish(const State& state, std::uint64_t n, std::size_t at, void* out) const {
+    const Scalar<F> sum = n == 0 ? Scalar<F>::zero() : state.result();
+    static_cast<F*>(out)[at] =
+        mean ? to_format<F>(Scalar<F>::of(static_cast<double>(sum.v) / static_cast<double>(n)))
+             : to_format<F>(sum);
+  }
+};
+
+/// What has a state of its own, with `add`: the fresh state is empty.
+template <class S, class F> struct OwnFold {
+  using Format = F;
+  using State = S;
+  SAMESUM_HD State start(const Read<F>& e) const {
+    State state;
+    state.add(e.x);
+    return state;
+  }
+  SAMESUM_HD void add(State& state, const Read<F>& e) const { state.add(e.x); }
+  SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
+};
+
+/// √Σx²; +0 of nothing.
+template <class F> struct NormFold : OwnFold<ScaledSquares<Scalar<F>>, F> {
+  SAMESUM_HD void finish(const ScaledSquares<Scalar<F>>& state, std::uint64_t, std::size_t at,
+                         void* out) const {
+    static_cast<F*>(out)[at] = root<F>(state);
+  }
+};
+
+/// Πx; 1 of nothing.
+template <class F> struct ProductFold : OwnFold<Product<F>, F> {
+  SAMESUM_HD void finish(const Product<F>& state, std::uint64_t, std::size_t at, void* out) const {
+    static_cast<F*>(out)[at] = state.result();
+  }
+};
+
+/// Two numbers: the mean and the variance, Σ(x - mean)² / (n - ddof). NaN where that divides by nothing.
+template <class F> struct MomentsFold : OwnFold<Moments<F>, F> {
+  double ddof;
+  SAMESUM_HD void finish(const Moments<F>& state, std::uint64_t n, std::size_t at, void* out) const {
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    const double count = static_cast<double>(n), left = count - ddof;
+    const double variance = left > 0 ? static_cast<double>(state.variance.v) * (count / left) : nan;
+    F* two = static_cast<F*>(out) + 2 * at;
+    two[0] = to_format<F>(n == 0 ? Scalar<F>::of(nan) : state.mean);
+    two[1] = to_format<F>(Scalar<F>::of(variance));
+  }
+};
+
+/// The extremum, of nothing the infinity that every number replaces; or its index as a std::int64_t, of
+/// nothing -1.
+template <class F> struct ExtremumFold {
+  using Format = F;
+  using State = Extremum<F>;
+  bool smallest, index;
+
+  SAMESUM_HD State start(const Read<F>& e) const {
+    return {State::key_of(e.x.v, smallest, index), 0, e.index};
+  }
+  /// Elements come in the order of their indices.
+  SAMESUM_HD void add(State& state, const Read<F>& e) const {
+    const auto key = State::key_of(e.x.v, smallest, index);
+    const bool better = key > state.key;
+    state.key = better ? key : state.key;
+    state.index = better ? e.index : state.index;
+  }
+  SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
+  SAMESUM_HD void finish(const State& state, std::uint64_t, std::size_t at, void* out) const {
+    if (index)
+      static_cast<std::int64_t*>(out)[at] = static_cast<std::int64_t>(state.index);
+    else
+      static_cast<F*>(out)[at] = state.value(smallest);
+  }
+};
+
+}  // namespace samesum

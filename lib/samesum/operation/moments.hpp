@@ -1,0 +1,38 @@
+#pragma once
+
+#include "samesum/accumulator/concept.hpp"
+
+namespace samesum {
+
+/// Mean and variance in one pass: elements after Welford (1962), states after Chan, Golub and LeVeque (1979,
+/// Updating formulae and a pairwise algorithm for computing sample variances, eq. 2.1), kept as a variance
+/// and not as a sum of squares, which would overflow in a narrow format.
+template <class F> struct Moments {
+  using V = Scalar<F>;
+  using C = CarrierOf<F>;
+
+  V mean = V::zero(), variance = V::zero();
+  std::uint64_t count = 0;
+
+  /// To fewer than 2^32 elements: the lanes of a tree have less.
+  SAMESUM_HD void add(V x) {
+    ++count;
+    const V share = rounded(C{1} / static_cast<C>(static_cast<std::uint32_t>(count)));
+    const V from_old = x - mean;
+    mean = mean + from_old * share;
+    variance = variance + (from_old * (x - mean) - variance) * share;
+  }
+  SAMESUM_HD void merge(const Moments& other) {
+    const C all = static_cast<C>(count + other.count);
+    const V mine = rounded(static_cast<C>(count) / all), others = rounded(static_cast<C>(other.count) / all);
+    const V apart = other.mean - mean;
+    variance = (variance * mine + other.variance * others) + (apart * mine) * (apart * others);
+    mean = mean + apart * others;
+    count += other.count;
+  }
+
+ private:
+  SAMESUM_HD static V rounded(C x) { return {round_lanes<F, C, 1>(x)}; }
+};
+
+}  // namespace samesum

@@ -1,0 +1,107 @@
+/// The list of operations: a new one is a type here, what it reads, what accumulates, what finishes.
+#pragma once
+
+#include "samesum/operation/fold.hpp"
+#include "samesum/order/orders.hpp"
+
+namespace samesum {
+
+/// Sums of terms, with every accumulator. `Fold<A, F>` is what runs.
+struct SumOfTerms {
+  static constexpr bool has_accumulator = true, has_order = true, gives_index = false;
+  static constexpr int inputs = 1, results = 1;
+  template <template <class> class A, class F> using Fold = TermFold<A, F>;
+};
+struct Sum : SumOfTerms {
+  static constexpr std::string_view name = "sum";
+  template <template <class> class A, class F> static constexpr TermFold<A, F> fold(FoldOptions) {
+    return {Term::element, false};
+  }
+};
+struct Mean : SumOfTerms {
+  static constexpr std::string_view name = "mean";
+  template <template <class> class A, class F> static constexpr TermFold<A, F> fold(FoldOptions) {
+    return {Term::element, true};
+  }
+};
+struct SumOfMagnitudes : SumOfTerms {
+  static constexpr std::string_view name = "sum_of_magnitudes";
+  template <template <class> class A, class F> static constexpr TermFold<A, F> fold(FoldOptions) {
+    return {Term::magnitude, false};
+  }
+};
+struct SquaredNorm : SumOfTerms {
+  static constexpr std::string_view name = "squared_norm";
+  template <template <class> class A, class F> static constexpr TermFold<A, F> fold(FoldOptions) {
+    return {Term::square, false};
+  }
+};
+struct Dot : SumOfTerms {
+  static constexpr std::string_view name = "dot";
+  static constexpr int inputs = 2;
+  template <template <class> class A, class F> static constexpr TermFold<A, F> fold(FoldOptions) {
+    return {Term::product, false};
+  }
+};
+
+/// What has a state of its own.
+struct OwnState {
+  static constexpr bool has_accumulator = false, has_order = true, gives_index = false;
+  static constexpr int inputs = 1, results = 1;
+};
+struct Norm : OwnState {
+  static constexpr std::string_view name = "norm";
+  template <template <class> class, class F> static constexpr NormFold<F> fold(FoldOptions) { return {}; }
+};
+struct Prod : OwnState {
+  static constexpr std::string_view name = "prod";
+  template <template <class> class, class F> static constexpr ProductFold<F> fold(FoldOptions) { return {}; }
+};
+struct MeanAndVariance : OwnState {
+  static constexpr std::string_view name = "moments";
+  static constexpr int results = 2;
+  template <template <class> class, class F> static constexpr MomentsFold<F> fold(FoldOptions options) {
+    return {{}, options.ddof};
+  }
+};
+
+/// Order-free: any order gives the same bits.
+template <bool smallest, bool index> struct ExtremumOf : OwnState {
+  static constexpr bool has_order = false, gives_index = index;
+  static constexpr std::string_view name =
+      index ? (smallest ? "argmin" : "argmax") : (smallest ? "min" : "max");
+  template <template <class> class, class F> static constexpr ExtremumFold<F> fold(FoldOptions) {
+    return {smallest, index};
+  }
+};
+using Min = ExtremumOf<true, false>;
+using Max = ExtremumOf<false, false>;
+using ArgMin = ExtremumOf<true, true>;
+using ArgMax = ExtremumOf<false, true>;
+
+using Operations = TypeList<Sum, Mean, SumOfMagnitudes, SquaredNorm, Dot, Norm, Prod, MeanAndVariance, Min,
+                            Max, ArgMin, ArgMax>;
+
+/// The orders that operations come in: those of the sum that have a kernel for rows.
+using OperationOrders = TypeList<CoarsenedTree, Pairwise>;
+
+/// Whether the list has it: one order for what needs none, and for moments, since each step of `pairwise`
+/// would merge, which takes two divisions; and Plain stands for no accumulator.
+template <class Operation, class Order, template <class> class A> constexpr bool is_listed() {
+  const bool any_order = Operation::has_order && !std::is_same_v<Operation, MeanAndVariance>;
+  return (any_order || std::is_same_v<Order, CoarsenedTree>) &&
+         (Operation::has_accumulator || std::is_same_v<A<Scalar<fp64>>, Plain<Scalar<fp64>>>);
+}
+
+/// visit.operator()<Operation, Order, A>() for each recipe.
+template <class Visit> constexpr void for_each_operation(Visit&& visit) {
+  Operations::for_each([&]<class Operation>() {
+    OperationOrders::for_each([&]<class Order>() {
+      Accumulators::for_each([&]<template <class> class A>() {
+        if constexpr (is_listed<Operation, Order, A>()) visit.template operator()<Operation, Order, A>();
+      });
+    });
+  });
+}
+
+}  // namespace samesum

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "samesum/accumulator/concept.hpp"
+
+namespace samesum {
+
+/// A product that does not overflow on the way: a significand in [1, 2), or 0, infinity or NaN, and an
+/// exponent of its own. One rounding an element: the error is at most γ_h·|result| for n elements, h the
+/// number of multiplications, n - 1, and a rounding more where the result is subnormal (Higham, Accuracy and
+/// Stability, §3.1).
+template <class F> struct Product {
+  using V = Scalar<F>;
+  using C = CarrierOf<F>;
+
+  V significand{C{1}};
+  std::uint32_t empty = 1;
+  std::int64_t exponent = 0;
+
+  SAMESUM_HD void add(V x) { merge(Product{x, 0, 0}.normalised()); }
+  SAMESUM_HD void merge(const Product& other) {
+    *this =
+        empty ? other : Product{significand * other.significand, 0, exponent + other.exponent}.normalised();
+  }
+
+  /// The product, rounded to F.
+  SAMESUM_HD F result() const {
+    const C v = significand.v;
+    if (!(v == v) || v == 0 || v - v != 0) return to_format<F>(significand);
+    const Decomposed d = decompose<C>(to_bits(v));
+    return from_bits<F>(round_to_bits<F>(d.negative, d.significand, d.exponent + exponent));
+  }
+
+ private:
+  SAMESUM_HD Product normalised() const {
+    constexpr int fraction_bits = samesum::Format<C>::precision - 1, bias = samesum::Format<C>::max_exponent;
+    C v = significand.v;
+    std::int64_t e = exponent;
+    if (v == 0 || !(v - v == 0)) return {significand, 0, 0};
+    constexpr C up = static_cast<C>(power_of_two(fraction_bits + 1));
+    if (std::abs(v) < std::numeric_limits<C>::min()) {  // subnormal
+      v *= up;
+      e -= fraction_bits + 1;
+    }
+    using Word = WordOf<C>;
+    const Word bits = same_bits<Word>(v);
+    constexpr Word exponent_bits = samesum::Format<C>::infinity, one = Word(bias) << fraction_bits;
+    e += static_cast<std::int64_t>((bits & exponent_bits) >> fraction_bits) - bias;
+    return {V{same_bits<C>((bits & ~exponent_bits) | one)}, 0, e};
+  }
+};
+
+}  // namespace samesum

@@ -1,0 +1,136 @@
+/// Every common reduction, of vectors, of an axis of an array, and of segments, under the contract of the
+/// sums: a declared order, the same bits everywhere.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "samesum/operation/fold.hpp"
+#include "samesum/operation/layout.hpp"
+#include "samesum/variant.hpp"
+
+namespace samesum {
+
+struct ReduceOptions {
+  int threads = 0;  ///< as in Options
+  double ddof = 0;  ///< of moments: the sum of squares is divided by n - ddof; 1 for a sample
+};
+
+/// What to reduce and where the results go. Both inputs have the layout and the format.
+struct ReduceCall {
+  const void *x, *y;  ///< y only for two inputs
+  Layout layout;
+  void* out;
+  ReduceOptions options;
+};
+
+namespace gpu {
+struct ReduceLaunch;
+}
+
+/// One operation in one order with one accumulator in one format on one backend.
+struct Reduction {
+  std::string
+      name;  ///< "dot/tree/kahan/fp32@cpu", "norm/pairwise/fp64@cpu", "max/fp16@cuda", "mean/exact/fp32@cpu"
+  std::string operation;     ///< "dot"
+  std::string order;         ///< "" where none is needed: the promise is then order_free
+  std::string accumulator;   ///< "kahan", "exact", "" where the operation has a state of its own
+  const FormatInfo* format;  ///< of the state and of the results
+  std::string backend;
+  Promise promise;
+  int inputs;        ///< 2 for dot
+  int results;       ///< numbers a reduction: 2 for moments
+  bool gives_index;  ///< the results are std::int64_t
+
+  std::size_t result_bytes() const {
+    return gives_index ? sizeof(std::int64_t) : static_cast<std::size_t>(results) * format->bytes;
+  }
+  /// Whether elements of that format can be read: where they are wider than the state, each is rounded first.
+  bool takes(const FormatInfo& input) const {
+    return run[input.index] != nullptr || launch[input.index] != nullptr;
+  }
+
+  // Filled by the registry, by input format.
+  using Run = void (*)(const ReduceCall&);
+  std::array<Run, Formats::size> run{};
+  using Launch = int (*)(gpu::ReduceLaunch&);  ///< gives a cudaError_t
+  std::array<Launch, Formats::size> launch{};  ///< on the backend "cuda", instead of `run`
+  using FromHost = void (*)(const Reduction&, const FormatInfo& input, std::size_t elements,
+                            const ReduceCall&);
+  FromHost from_host = nullptr;  ///< likewise: there and back
+};
+
+/// Every reduction that runs in this process.
+std::span<const Reduction> reductions();
+
+/// The reduction of that name; without "@backend" it means "@cpu". Throws std::invalid_argument that names
+/// the nearest ones.
+const Reduction& find_reduction(std::string_view name);
+
+/// Numbers of results: what `reduce` writes, in the format of the reduction or as std::int64_t.
+struct Results {
+  const FormatInfo* format;  ///< nullptr for std::int64_t
+  void* data;
+  std::size_t size;  ///< of numbers
+
+  template <Element T>
+  Results(std::span<T> out) : format{&format_info<T>()}, data{out.data()}, size{out.size()} {}
+  Results(std::span<std::int64_t> out) : format{nullptr}, data{out.data()}, size{out.size()} {}
+};
+
+/// Reduces x (and y, for two inputs) as laid out. Each result has the bits of the same reduction of its
+/// elements alone, one after the other: it does not depend on how many there are, on its place or on strides.
+/// x is in the memory of the host; on the backend "cuda" it is copied there and back (gpu_reduction.hpp has
+/// calls for data that are there). Throws std::invalid_argument for what does not fit together.
+void reduce(const Reduction& reduction, Values x, Layout layout, Results out, ReduceOptions options = {});
+void reduce(const Reduction& reduction, Values x, Values y, Layout layout, Results out,
+            ReduceOptions options = {});
+
+/// Of a vector, one number.
+Number reduce(std::string_view name, Values x, ReduceOptions options = {});
+Number reduce(std::string_view name, Values x, Values y, ReduceOptions options = {});
+/// argmin and argmax: -1 of nothing.
+std::int64_t reduce_to_index(std::string_view name, Values x, ReduceOptions options = {});
+
+/// What is wrong with such a call, in words that say how to mend it; empty where nothing is. `y` is null for
+/// one input. Offsets are read only if they are in the memory of the host.
+std::string objection(const Reduction& reduction, const Values& x, const Values* y, const Layout& layout,
+                      const Results& out, bool offsets_are_here);
+
+/// One backend's reductions in the format at place `shard` of the list.
+namespace reference {
+template <std::size_t shard> std::vector<Reduction> reductions();
+}
+namespace cpu {
+template <std::size_t shard> std::vector<Reduction> reductions();
+}
+namespace gpu {
+template <std::size_t shard> std::vector<Reduction> reductions();
+}
+
+/// What the name and the types say of a reduction; the backend adds what runs.
+template <class Operation, class Order, template <class> class A, class F>
+Reduction describe_reduction(std::string_view backend) {
+  Reduction r{};
+  r.operation = Operation::name;
+  r.order = Operation::has_order ? Order::name : "";
+  r.accumulator = Operation::has_accumulator ? A<Scalar<F>>::name : "";
+  r.format = &format_info<F>();
+  r.backend = backend;
+  r.promise = Operation::has_order ? Promise::everywhere : Promise::order_free;
+  r.inputs = Operation::inputs;
+  r.results = Operation::results;
+  r.gives_index = Operation::gives_index;
+  r.name = r.operation;
+  for (const std::string& part : {r.order, r.accumulator, std::string{r.format->name}})
+    if (!part.empty()) r.name += "/" + part;
+  r.name.append("@").append(backend);
+  return r;
+}
+
+/// Formats of elements that a state of format F takes: a wider one than fp32 only for itself.
+template <class T, class F> inline constexpr bool can_read = sizeof(T) <= 4 || std::is_same_v<T, F>;
+
+}  // namespace samesum

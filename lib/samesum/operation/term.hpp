@@ -1,0 +1,80 @@
+/// What a sum adds up: elements, magnitudes, squares or products.
+#pragma once
+
+#include <string_view>
+
+#include "samesum/accumulator/accumulators.hpp"
+
+namespace samesum {
+
+enum class Term { element, magnitude, square, product };
+
+/// |x|, of a NaN too.
+template <class F, int W> SAMESUM_HD inline Pack<F, W> magnitude(Pack<F, W> x) {
+  using C = CarrierOf<F>;
+  using Words = Register<WordOf<C>, W>;
+  return {same_bits<Register<C, W>>(Words(same_bits<Words>(x.v) & WordOf<C>(~Format<C>::sign_bit)))};
+}
+
+/// What a·b lacks to `product`, its rounding. In 16 bits it is the difference of two numbers that the carrier
+/// holds; elsewhere it takes a fused multiply-add.
+template <class F, int W>
+SAMESUM_HD inline Pack<F, W> residual(Pack<F, W> a, Pack<F, W> b, Pack<F, W> product) {
+  using C = CarrierOf<F>;
+  if constexpr (std::is_same_v<F, C>)
+    return fma(a, b, Pack<F, W>{-product.v});
+  else
+    return {round_lanes<F, C, W>(a.v * b.v - product.v)};
+}
+
+/// a·b as the nearest number and what it lacks: high + low = a·b exactly where nothing underflows (TwoProduct
+/// by a fused multiply-add: Ogita, Rump, Oishi 2005, algorithm 3.5). The low word of an infinity or NaN is 0.
+template <class V> struct TwoWords { V high, low; };
+template <class F, int W> SAMESUM_HD inline TwoWords<Pack<F, W>> two_product(Pack<F, W> a, Pack<F, W> b) {
+  using V = Pack<F, W>;
+  const V high = a * b;
+  const V low = residual(a, b, high);
+  return {high, select(is_finite(low), low, V::zero())};
+}
+
+/// The sum of terms of two words: the accumulator takes the high ones, and the low ones are added up plainly
+/// beside it, in the same order (Ogita, Rump, Oishi 2005, algorithm 5.3, "Dot2", with any accumulator).
+/// A plain sum takes the high words alone, as every plain dot product does.
+template <template <class> class A, class V> struct TermSum {
+  using Sum = A<V>;
+  static constexpr bool two_words = true;
+  Sum sum;
+  V low = V::minus_zero();
+  SAMESUM_HD void add(TwoWords<V> x) {
+    sum.add(x.high);
+    low = low + x.low;
+  }
+  SAMESUM_HD void merge(const TermSum& other) {
+    sum.merge(other.sum);
+    low = low + other.low;
+  }
+  SAMESUM_HD V result() const {
+    Sum all = sum;
+    if (low == V::zero() || !is_finite(low)) return all.result();
+    all.merge(Sum{low});
+    return all.result();
+  }
+};
+template <class V> struct TermSum<Plain, V> {
+  static constexpr bool two_words = false;
+  Plain<V> sum;
+  SAMESUM_HD void add(TwoWords<V> x) { sum.add(x.high); }
+  SAMESUM_HD void merge(const TermSum& other) { sum.merge(other.sum); }
+  SAMESUM_HD V result() const { return sum.result(); }
+};
+
+/// The term of one element, or of a pair of them. What is not a product has no low word.
+template <bool two_words, class V> SAMESUM_HD inline TwoWords<V> term_of(Term term, V x, V y) {
+  if (term == Term::element) return {x, V::zero()};
+  if (term == Term::magnitude) return {magnitude(x), V::zero()};
+  const V other = term == Term::square ? x : y;
+  if constexpr (two_words) return two_product(x, other);
+  return {x * other, V::zero()};
+}
+
+}  // namespace samesum

@@ -1,0 +1,119 @@
+/// What the tests of reductions share: batches of every shape, and what a reduction makes of them.
+#pragma once
+
+#include <numeric>
+
+#include "samesum/operation/reduction.hpp"
+#include "support.hpp"
+
+namespace samesum {
+
+inline void PrintTo(const Reduction& r, std::ostream* out) { *out << r.name; }
+
+namespace testing_support {
+
+/// The bits of all results, number by number.
+using Bits = std::vector<std::uint64_t>;
+
+inline Bits reduce_all(const Reduction& r, Values x, Values y, const Layout& layout,
+                       ReduceOptions options = {}) {
+  const std::size_t numbers = layout.results() * static_cast<std::size_t>(r.results);
+  const auto run = [&]<class Out>(Out poison) {
+    std::vector<Out> out(numbers, poison);  // what is not written is seen
+    if (r.inputs == 2)
+      reduce(r, x, y, layout, std::span{out}, options);
+    else
+      reduce(r, x, layout, std::span{out}, options);
+    Bits bits;
+    for (const Out& number : out)
+      bits.push_back(std::bit_cast<std::uint64_t>(static_cast<std::int64_t>([&] {
+        if constexpr (std::is_same_v<Out, std::int64_t>)
+          return number;
+        else
+          return static_cast<std::int64_t>(to_bits(number));
+      }())));
+    return bits;
+  };
+  if (r.gives_index) return run(std::int64_t{-77});
+  return with_format(*r.format, [&]<class F>() { return run(from_bits<F>(BitsOf<F>(0x5a5a))); });
+}
+
+inline std::vector<const Reduction*> reductions_of(std::string_view backend) {
+  std::vector<const Reduction*> chosen;
+  for (const Reduction& r : reductions())
+    if (r.backend == backend) chosen.push_back(&r);
+  return chosen;
+}
+inline const Reduction& reference_of(const Reduction& r) {
+  return find_reduction(r.name.substr(0, r.name.find('@')) + "@reference");
+}
+inline std::string reduction_name(const ::testing::TestParamInfo<const Reduction*>& info) {
+  std::string name = info.param->name;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+}
+
+/// A batch and the elements that it takes.
+struct BatchCase {
+  std::string name;
+  Layout layout;
+  std::size_t elements;
+  std::vector<std::uint64_t> offsets;  ///< of segments
+};
+
+/// Vectors of the edge lengths, rows of every schedule, axes, segments; 0 rows and 0 columns too.
+inline std::vector<BatchCase> batches() {
+  std::vector<BatchCase> all;
+  const auto add = [&all](std::string name, Layout layout, std::size_t elements) {
+    all.push_back({std::move(name), layout, elements, {}});
+  };
+  for (const std::size_t n : {0,   1,   2,   3,    7,    8,    31,   32,   33,    64,     65,    127,
+                              128, 129, 511, 1000, 4095, 4096, 4097, 8193, 12293, 40'000, 70'001})
+    add("a vector of " + std::to_string(n), Layout::vector(n), n);
+  for (const auto& [rows, columns, stride] : {std::array<std::size_t, 3>{0, 5, 5},
+                                              {5, 0, 0},
+                                              {1, 1, 1},
+                                              {3, 1, 1},
+                                              {7, 5, 5},
+                                              {33, 32, 32},
+                                              {5, 33, 40},
+                                              {9, 64, 64},
+                                              {4, 100, 101},
+                                              {19, 128, 128},
+                                              {3, 129, 129},
+                                              {5, 1024, 1024},
+                                              {3, 1025, 1027},
+                                              {3, 4097, 4097},
+                                              {2, 33'000, 33'001}})
+    add(std::to_string(rows) + " rows of " + std::to_string(columns) + ", " + std::to_string(stride) +
+            " apart",
+        Layout::rows(rows, columns, stride), rows == 0 ? 0 : (rows - 1) * stride + columns);
+  for (const auto& [outer, n, inner] : {std::array<std::size_t, 3>{1, 0, 4},
+                                        {1, 5, 0},
+                                        {1, 1, 3},
+                                        {1, 7, 5},
+                                        {2, 130, 17},
+                                        {3, 5, 40},
+                                        {1, 4100, 3},
+                                        {2, 9000, 2}})
+    add("axis of " + std::to_string(outer) + " x " + std::to_string(n) + " x " + std::to_string(inner),
+        Layout::axis(outer, n, inner), outer * n * inner);
+  for (const std::vector<std::uint64_t>& lengths : {std::vector<std::uint64_t>{},
+                                                    {0},
+                                                    {1},
+                                                    {3, 0, 0, 130, 1, 4096, 0},
+                                                    {4097, 5, 9000, 128, 0},
+                                                    std::vector<std::uint64_t>(300, 7)}) {
+    std::vector<std::uint64_t> offsets{2};  // segments need not begin at 0
+    for (const std::uint64_t n : lengths) offsets.push_back(offsets.back() + n);
+    all.push_back({std::to_string(lengths.size()) + " segments", Layout::segments(nullptr, lengths.size()),
+                   offsets.back(), offsets});
+  }
+  for (BatchCase& b : all)
+    if (!b.offsets.empty()) b.layout.offsets = b.offsets.data();
+  return all;
+}
+
+}  // namespace testing_support
+}  // namespace samesum

@@ -1,0 +1,252 @@
+/// Reductions on the CPU: the bits of their literal reading, whatever the batch, the threads and the place;
+/// the truth; special values; and what is refused.
+#include <cmath>
+
+#include "harness/truth.hpp"
+#include "operation/reduction_support.hpp"
+#include "samesum/backend/cpu/instruction_set.hpp"
+
+namespace samesum {
+namespace {
+
+using namespace testing_support;
+
+class EveryReduction : public ::testing::TestWithParam<const Reduction*> {
+ protected:
+  const Reduction& r = *GetParam();
+};
+INSTANTIATE_TEST_SUITE_P(Cpu, EveryReduction, ::testing::ValuesIn(reductions_of("cpu")), reduction_name);
+
+TEST_P(EveryReduction, HasTheBitsOfItsLiteralReadingInEveryBatch) {
+  for (const BatchCase& b : batches()) {
+    const Array x{*r.format, wide(b.elements, 12, 1)}, y{*r.format, wide(b.elements, 12, 2)};
+    EXPECT_EQ(reduce_all(r, x.values(), y.values(), b.layout),
+              reduce_all(reference_of(r), x.values(), y.values(), b.layout))
+        << b.name;
+  }
+}
+
+TEST_P(EveryReduction, HasTheBitsOfItsLiteralReadingOnEveryKindOfDataAndFormat) {
+  for (const FormatInfo& input : formats) {
+    if (!r.takes(input)) continue;
+    for (const Dataset& d : datasets(5000)) {
+      const Array x{input, d.x}, y{input, uniform(5000, 11), 3};
+      EXPECT_EQ(reduce_all(r, x.values(), y.values(), Layout::vector(5000)),
+                reduce_all(reference_of(r), x.values(), y.values(), Layout::vector(5000)))
+          << d.name << " of " << input.name;
+    }
+  }
+}
+
+TEST_P(EveryReduction, HasTheSameBitsForAnyNumberOfThreads) {
+  const Array x{*r.format, wide(300'000, 12, 3)}, y{*r.format, uniform(300'000, 4)};
+  for (const Layout& layout :
+       {Layout::vector(300'000), Layout::rows(300, 1000), Layout::axis(1, 3000, 100)}) {
+    const Bits expected = reduce_all(r, x.values(), y.values(), layout, {.threads = 1});
+    for (const int threads : {0, 2, 5})
+      EXPECT_EQ(reduce_all(r, x.values(), y.values(), layout, {.threads = threads}), expected);
+  }
+}
+
+TEST_P(EveryReduction, GivesARowTheBitsThatItHasAlone) {
+  constexpr std::size_t columns = 777, most = 257;
+  const Array x{*r.format, wide(most * columns, 12, 5), 1}, y{*r.format, uniform(most * columns, 6), 1};
+  const auto row = [&](Values v, std::size_t k) {
+    return Values{*v.format, static_cast<const std::byte*>(v.data) + k * columns * v.format->bytes, columns};
+  };
+  const Bits all = reduce_all(r, x.values(), y.values(), Layout::rows(most, columns));
+  const std::size_t each = static_cast<std::size_t>(r.results);
+  for (const std::size_t k : {0, 1, 100, 256}) {
+    const Bits alone = reduce_all(r, row(x.values(), k), row(y.values(), k), Layout::vector(columns));
+    EXPECT_EQ(alone, Bits(all.begin() + static_cast<long>(k * each),
+                          all.begin() + static_cast<long>((k + 1) * each)))
+        << "row " << k;
+  }
+  for (std::size_t rows = 1; rows <= most; rows += 64)
+    EXPECT_EQ(reduce_all(r, x.values(), y.values(), Layout::rows(rows, columns)),
+              Bits(all.begin(), all.begin() + static_cast<long>(rows * each)))
+        << rows << " rows";
+}
+
+TEST_P(EveryReduction, HasTheSameBitsWithEveryInstructionSet) {
+  const Array x{*r.format, wide(9000, 12, 7)}, y{*r.format, uniform(9000, 8)};
+  const cpu::InstructionSet before = cpu::instruction_set();
+  const Bits expected = reduce_all(reference_of(r), x.values(), y.values(), Layout::rows(2, 4500));
+  for (const cpu::InstructionSet set : cpu::instruction_sets) {
+    if (!cpu::is_supported(set)) continue;
+    cpu::force(set);
+    EXPECT_EQ(reduce_all(r, x.values(), y.values(), Layout::rows(2, 4500)), expected) << cpu::name_of(set);
+  }
+  cpu::force(before);
+}
+
+TEST(SumsOfRows, HaveTheBitsOfTheVariantOfTheSameName) {
+  const Array x{format_info<fp32>(), wide(3 * 20'000, 20, 9)};
+  for (const Reduction* r : reductions_of("cpu")) {
+    if (r->operation != "sum") continue;
+    const Bits rows = reduce_all(*r, x.values(), x.values(), Layout::rows(3, 20'000));
+    const Variant& v = find(r->name.substr(4));
+    for (std::size_t k = 0; k < 3; ++k)
+      EXPECT_EQ(v(Values{x.values().as<float>().subspan(k * 20'000, 20'000)}).bits, rows[k]) << r->name;
+  }
+}
+
+// --- the truth --------------------------------------------------------------------------------------------
+
+double number(std::string_view name, const std::vector<double>& x) {
+  return reduce(name, Array{*find_reduction(name).format, x}.values()).to_double();
+}
+
+TEST(ANorm, NeitherOverflowsNorVanishesOnTheWay) {
+  EXPECT_DOUBLE_EQ(number("norm/tree/fp64", {1e200, 1e200}), 1e200 * std::sqrt(2.0));
+  EXPECT_DOUBLE_EQ(number("norm/tree/fp64", {1e-200, 1e-200}), 1e-200 * std::sqrt(2.0));
+  EXPECT_DOUBLE_EQ(number("norm/tree/fp64", {3e-320, 4e-320}), 5e-320);
+  EXPECT_EQ(number("norm/tree/fp64", {0x1p1023, 0x1p1023, 0x1p1023, 0x1p1023}), INFINITY)
+      << "2^1024 is too large";
+  EXPECT_EQ(number("norm/tree/fp16", {3 * 0x1p13, 4 * 0x1p13}), 5 * 0x1p13);
+  EXPECT_EQ(number("norm/pairwise/fp16", {3 * 0x1p-20, 4 * 0x1p-20}), 5 * 0x1p-20);
+  EXPECT_EQ(number("norm/tree/fp16", std::vector<double>(65536, 8.0)), 2048) << "the sum of squares is 2^22";
+  EXPECT_NEAR(number("norm/tree/fp16", std::vector<double>(10000, 600.0)), 60000, 32) << "one ulp";
+}
+
+TEST(ANorm, KnowsInfinityNanAndNothing) {
+  EXPECT_EQ(number("norm/tree/fp32", {}), 0);
+  EXPECT_EQ(number("norm/tree/fp32", {0.0, -0.0}), 0);
+  EXPECT_EQ(number("norm/tree/fp32", {1, -INFINITY, 3}), INFINITY);
+  EXPECT_TRUE(std::isnan(number("norm/tree/fp32", {INFINITY, NAN})));
+}
+
+TEST(AProduct, DoesNotOverflowOnTheWay) {
+  std::vector<double> x;
+  for (int i = 0; i < 100'000; ++i) x.push_back(i % 2 == 0 ? 1e300 : 1e-300);
+  for (const char* name : {"prod/tree/fp64", "prod/pairwise/fp64"})
+    EXPECT_NEAR(number(name, x), 1, 1e-10) << name;
+  EXPECT_EQ(number("prod/tree/fp16", std::vector<double>(100'000, -1.0)), 1);
+  EXPECT_EQ(number("prod/tree/fp64", {0x1p-1000, 0x1p-74}), 0x1p-1074) << "subnormal";
+  EXPECT_EQ(number("prod/tree/fp64", {0x1p-1074, 0x1p1000, 0x1p74}), 1) << "from a subnormal";
+  EXPECT_EQ(number("prod/tree/fp32", {-3, 0.0}), 0);
+  EXPECT_TRUE(std::signbit(number("prod/tree/fp32", {-3, 0.0})));
+  EXPECT_TRUE(std::isnan(number("prod/tree/fp32", {0.0, INFINITY})));
+  EXPECT_EQ(number("prod/tree/fp32", {-2, INFINITY}), -INFINITY);
+  EXPECT_EQ(number("prod/tree/fp64", {1e300, 1e300}), INFINITY);
+  EXPECT_EQ(number("prod/tree/fp32", {}), 1);
+}
+
+TEST(AnExtremum, IsTheFirstOfEqualOnesAndTheFirstNan) {
+  const auto index = [](std::string_view name, const std::vector<double>& x) {
+    return reduce_to_index(name, Array{format_info<fp32>(), x}.values());
+  };
+  EXPECT_EQ(index("argmax/fp32", {1, 3, 3, 2}), 1);
+  EXPECT_EQ(index("argmin/fp32", {1, -3, 3, -3}), 1);
+  EXPECT_EQ(index("argmax/fp32", {-0.0, 0.0}), 0) << "equal";
+  EXPECT_EQ(index("argmin/fp32", {0.0, -0.0}), 0) << "equal";
+  EXPECT_EQ(index("argmax/fp32", {5, NAN, 7, NAN}), 1);
+  EXPECT_EQ(index("argmin/fp32", {-INFINITY, NAN}), 1);
+  EXPECT_EQ(index("argmax/fp32", {-INFINITY}), 0);
+  EXPECT_EQ(index("argmax/fp32", {}), -1);
+  EXPECT_EQ(number("max/fp32", {-0.0, 0.0, -0.0}), 0);
+  EXPECT_FALSE(std::signbit(number("max/fp32", {-0.0, 0.0, -0.0})));
+  EXPECT_TRUE(std::signbit(number("min/fp32", {0.0, -0.0})));
+  EXPECT_TRUE(std::signbit(number("max/fp32", {-0.0})));
+  EXPECT_TRUE(std::isnan(number("max/fp32", {1, NAN, INFINITY})));
+  EXPECT_TRUE(std::isnan(number("min/fp32", {1, NAN, -INFINITY})));
+  EXPECT_EQ(number("max/fp32", {}), -INFINITY);
+  EXPECT_EQ(number("min/fp32", {}), INFINITY);
+  EXPECT_EQ(number("min/fp64", {-5e-324, 0.0}), -5e-324);
+}
+
+TEST(MomentsOfData, AreNearTheTruthWhereTheSumOfSquaresWouldFail) {
+  std::vector<double> x = uniform(100'000, 3);
+  for (double& e : x) e += 1e8;
+  const Array array{format_info<fp64>(), x};
+  long double mean = 0, squares = 0;
+  for (const double e : x) mean += e;
+  mean /= 100'000;
+  for (const double e : x) squares += (e - mean) * (e - mean);
+  std::vector<double> two(2);
+  reduce(find_reduction("moments/tree/fp64"), array.values(), Layout::vector(x.size()), std::span{two},
+         {.ddof = 1});
+  EXPECT_NEAR(two[0], static_cast<double>(mean), 1e-6);
+  EXPECT_NEAR(two[1], static_cast<double>(squares / 99'999), 1e-7);
+}
+
+TEST(MomentsOfData, OfNothingAreNanAndOfOneElementHaveNoVariance) {
+  std::vector<float> two(2);
+  const auto of = [&](std::vector<float> x, double ddof) {
+    reduce(find_reduction("moments/tree/fp32"), x, Layout::vector(x.size()), std::span{two}, {.ddof = ddof});
+    return two;
+  };
+  EXPECT_TRUE(std::isnan(of({}, 0)[0]) && std::isnan(two[1]));
+  EXPECT_EQ(of({7}, 0), (std::vector<float>{7, 0}));
+  EXPECT_TRUE(std::isnan(of({7}, 1)[1]));
+  EXPECT_EQ(of({1, 3}, 1), (std::vector<float>{2, 2}));
+}
+
+TEST(ACompensatedDotProduct, KnowsWhatItsProductsLost) {
+  // (1 + u)(1 - u) - 1 = -u²: the products cancel but for what their roundings lost.
+  const double u = 0x1p-30;
+  const Array x{format_info<fp64>(), {1 + u, -1}}, y{format_info<fp64>(), {1 - u, 1}};
+  EXPECT_EQ(reduce("dot/tree/plain/fp64", x.values(), y.values()).to_double(), 0);
+  for (const char* a : {"kahan", "neumaier", "double_word"})
+    EXPECT_EQ(reduce(std::string{"dot/tree/"} + a + "/fp64", x.values(), y.values()).to_double(), -u * u)
+        << a;
+}
+
+TEST(ADotProduct, OverflowsWhereItsProductsDoAndNeverToNan) {
+  const Array x{format_info<fp32>(), {3e38, 1}}, y{format_info<fp32>(), {3e38, 1}};
+  for (const char* a : {"plain", "kahan", "neumaier", "double_word"})
+    EXPECT_EQ(reduce(std::string{"dot/tree/"} + a + "/fp32", x.values(), y.values()).to_double(), INFINITY)
+        << a;
+}
+
+// --- what is refused --------------------------------------------------------------------------------------
+
+std::string refusal_of(const char* name, Values x, Layout layout, Results out) {
+  try {
+    reduce(find_reduction(name), x, layout, out);
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+  return "nothing was refused";
+}
+
+TEST(ACallThatDoesNotFitTogether, IsRefusedInWords) {
+  std::vector<float> x(100), out(10);
+  std::vector<double> wide(10);
+  std::vector<std::int64_t> index(10);
+  const auto refused = [&](const char* name, Values v, Layout layout, Results to) {
+    return refusal_of(name, v, layout, to);
+  };
+  using ::testing::HasSubstr;
+  EXPECT_THAT(refused("sum/tree/plain/fp32", x, Layout::rows(10, 11), std::span{out}),
+              HasSubstr("x has 100 elements, and the layout reads 110"));
+  EXPECT_THAT(refused("sum/tree/plain/fp32", x, Layout::rows(9, 11), std::span{out}),
+              HasSubstr("out has room for 10 numbers; there are 9"));
+  EXPECT_THAT(refused("sum/tree/plain/fp32", x, Layout::rows(10, 10), std::span{wide}),
+              HasSubstr("out is of fp64; the results are of fp32"));
+  EXPECT_THAT(refused("argmax/fp32", x, Layout::rows(10, 10), std::span{out}),
+              HasSubstr("the results are of std::int64_t"));
+  EXPECT_THAT(refused("max/fp32", x, Layout::rows(10, 10), std::span{index}),
+              HasSubstr("out is of std::int64_t"));
+  EXPECT_THAT(refused("dot/tree/plain/fp32", x, Layout::rows(10, 10), std::span{out}),
+              HasSubstr("two inputs"));
+  EXPECT_THAT(refused("sum/tree/plain/fp32", x, Layout::rows(10, 10), std::span{x}.subspan(50, 10)),
+              HasSubstr("out overlaps x"));
+  EXPECT_THAT(refused("sum/tree/plain/fp32", wide, Layout::rows(10, 1), std::span{out}),
+              HasSubstr("does not take elements of fp64"));
+  EXPECT_THAT(refused("sum/tree/plain/fp32", x, Layout{1, 10, 10, 100, 5}, std::span{out}),
+              HasSubstr("layout.stride is 5"));
+  const std::uint64_t falling[] = {0, 50, 40};
+  EXPECT_THAT(refused("sum/tree/plain/fp32", x, Layout::segments(falling, 2), std::span{out}.first(2)),
+              HasSubstr("fall from 50 to 40"));
+  EXPECT_THAT(refused("sum/tree/plain/fp32", Values{format_info<fp32>(), nullptr, 100}, Layout::rows(10, 10),
+                      std::span{out}),
+              HasSubstr("x is null"));
+  EXPECT_THROW(find_reduction("dott/tree/plain/fp32"), std::invalid_argument);
+  EXPECT_THROW(reduce("argmax/fp32", x), std::invalid_argument);
+  EXPECT_THROW(reduce("moments/tree/fp32", x), std::invalid_argument);
+  EXPECT_THROW(reduce("max/fp32", x, {.threads = -1}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace samesum
