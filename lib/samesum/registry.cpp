@@ -44,13 +44,11 @@ double Variant::probable_bound(const FormatInfo& input, std::size_t n, double ma
                                                             height(n), magnitudes, result, 1 - probability)));
 }
 
-namespace {
 void check(const Options& options) {
   if (options.threads < 0)
     throw std::invalid_argument("samesum: threads is " + std::to_string(options.threads) +
                                 "; it must be 0 (automatic) or more");
 }
-}  // namespace
 
 Number Variant::operator()(Values x, Options options) const {
   check(options);

@@ -19,6 +19,9 @@ struct Options {
   int threads = 0;
 };
 
+/// Throws std::invalid_argument for a negative number of threads.
+void check(const Options& options);
+
 /// A sum that is bound to its data and can be run many times. The data must outlive it.
 using Job = std::function<Number()>;
 

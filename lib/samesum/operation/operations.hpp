@@ -89,8 +89,8 @@ using OperationOrders = TypeList<CoarsenedTree, Pairwise>;
 /// would merge, which takes two divisions; and Plain stands for no accumulator.
 template <class Operation, class Order, template <class> class A> constexpr bool is_listed() {
   const bool any_order = Operation::has_order && !std::is_same_v<Operation, MeanAndVariance>;
-  return (any_order || std::is_same_v<Order, CoarsenedTree>) &&
-         (Operation::has_accumulator || std::is_same_v<A<Scalar<fp64>>, Plain<Scalar<fp64>>>);
+  return (any_order || std::is_same_v<Order, CoarsenedTree>)&&(
+      Operation::has_accumulator || std::is_same_v<A<Scalar<fp64>>, Plain<Scalar<fp64>>>);
 }
 
 /// visit.operator()<Operation, Order, A>() for each recipe.

@@ -55,9 +55,7 @@ void run(const Reduction& reduction, Values x, const Values* y, const Layout& la
          ReduceOptions options) {
   if (const std::string wrong = objection(reduction, x, y, layout, out, true); !wrong.empty())
     throw std::invalid_argument("samesum: " + reduction.name + ": " + wrong);
-  if (options.threads < 0)
-    throw std::invalid_argument("samesum: threads is " + std::to_string(options.threads) +
-                                "; it must be 0 (automatic) or more");
+  check(Options{options.threads});
   if (!(options.ddof >= 0))
     throw std::invalid_argument("samesum: ddof is " + std::to_string(options.ddof) +
                                 "; it must be 0 or more");

@@ -25,6 +25,7 @@ template <std::size_t Lanes, std::size_t Rows, class Fold> struct Tree {
   static constexpr std::size_t lanes = Lanes, rows = Rows;
   static constexpr std::size_t leaf = Rows == unbounded ? unbounded : Lanes * Rows;
   static constexpr bool in_turn = std::is_same_v<Fold, InTurn>;
+  static constexpr bool joins_neighbours = Lanes == 1;  ///< and nothing else: for what is not commutative
   static constexpr Promise promise = Promise::everywhere;
   using Shape = Tree;
 
@@ -63,6 +64,12 @@ struct CoarsenedTree : Tree<128, 32, InTurn> {
 /// A tree of height ⌈log2 n⌉.
 struct Pairwise : Tree<128, 32, ByPairs> {
   static constexpr std::string_view name = "pairwise";
+};
+
+/// Stride doubling over consecutive elements: a + b always has all elements of a before those of b. For
+/// reductions whose combination is not commutative.
+struct Blocked : Tree<1, 4096, ByPairs> {
+  static constexpr std::string_view name = "blocked";
 };
 
 }  // namespace samesum

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
-#include "samesum/backend/cpu/schedule.hpp"
+#include "samesum/backend/cpu/tasks.hpp"
 #include "samesum/operation/layout.hpp"
+#include "samesum/order/tree.hpp"
 
 namespace samesum::cpu {
 
@@ -30,7 +33,7 @@ typename Fold::State fold_leaf(const Fold& fold, std::size_t n, At at) {
     const auto merge = [&](std::size_t level, std::size_t first_row, const std::array<State, lanes>& right) {
       for (std::size_t l = 0; l < members(first_row); ++l) fold.merge(waiting[level][l], right[l]);
     };
-    std::array<State, lanes> sum;
+    std::array<State, lanes> sum{};  // g++ does not see that it is written before it is read
     for (std::size_t r = 0; r < rows; ++r) {
       for (std::size_t l = 0; l < members(r); ++l) sum[l] = fold.start(at(r * lanes + l));
       std::size_t level = 0;

@@ -1,6 +1,7 @@
 /// Reductions on a CPU in one format. Sums of terms use the loops that sums are made of; what has a state of
 /// its own, plain loops over lanes.
 #include "samesum/backend/cpu/fold.hpp"
+#include "samesum/backend/cpu/kernels.hpp"
 #include "samesum/operation/operations.hpp"
 #include "samesum/operation/reduction.hpp"
 

@@ -9,22 +9,10 @@
 #include <vector>
 
 #include "samesum/backend/cpu/kernels.hpp"
-#include "samesum/backend/cpu/threads.hpp"
+#include "samesum/backend/cpu/tasks.hpp"
 #include "samesum/reading.hpp"
 
 namespace samesum::cpu {
-
-/// Calls task(k) once for each k < tasks, from several threads, in no particular order.
-template <class Task> void for_each_task(int threads, std::size_t tasks, Task task) {
-  if (threads == 1) {
-    for (std::size_t k = 0; k < tasks; ++k) task(k);
-    return;
-  }
-  std::atomic<std::size_t> next{0};
-  on_threads(threads, [&] {
-    for (std::size_t k; (k = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) task(k);
-  });
-}
 
 /// Elements that are summed by one loop over their leaves.
 struct Input {
@@ -37,9 +25,6 @@ struct Input {
     sum_leaves(x + begin * element_bytes, std::min(most, n - begin), states);
   }
 };
-
-/// Leaves that one thread sums and merges: an aligned group of them is a subtree.
-inline constexpr std::size_t group = 16;
 
 /// The state of a tree; none where n = 0.
 template <class Shape, class State> std::optional<State> sum_tree(const Input& input, int threads) {

@@ -131,6 +131,53 @@ template <class Shape, class Fold, class Reader> class WarpFold {
   }
 };
 
+/// The same for stride doubling over consecutive elements: a thread has four neighbours, a warp 128, and
+/// those meet by stride doubling in turn.
+template <class Shape, class Fold, class Reader> class WarpBlocks {
+  using Element = typename Reader::Element;
+  using State = typename Fold::State;
+  static constexpr int mine = 4, chunk = warp * mine, chunks = static_cast<int>(Shape::leaf) / chunk;
+  static constexpr int levels = static_cast<int>(ceil_log2(chunks));
+
+ public:
+  __device__ static State leaf(const Fold& fold, const Reader& reader, std::size_t place, std::uint64_t index,
+                               int n, int) {
+    const bool aligned = reader.is_aligned(place);
+    const int count = static_cast<int>(std::bit_ceil(static_cast<unsigned>((n + chunk - 1) / chunk)));
+    State state, waiting[levels + 1];
+#pragma unroll 1
+    for (int k = 0; k < count && n > 0; ++k) {
+      const int at = k * chunk + thread() * mine, left = min(max(n - at, 0), mine);
+      const auto raw = reader.fetch(false, place + static_cast<std::size_t>(at), left, aligned);
+      Element e[mine];
+      reader.elements(raw, raw, index + static_cast<std::uint64_t>(at), e);
+      State four[mine];
+      for (int i = 0; i < mine; ++i)
+        if (i < left) four[i] = fold.start(e[i]);
+      merge_if(1 < left, four[0], four[1], fold);
+      merge_if(3 < left, four[2], four[3], fold);
+      merge_if(2 < left, four[0], four[2], fold);
+      state = four[0];
+      merge_across(state, min((max(n - k * chunk, 0) + mine - 1) / mine, warp), fold);
+      bool carries = true;
+      for (int level = 0; level < levels; ++level) {
+        if (carries && (k >> level & 1)) {
+          merge_if(thread() == 0 && k * chunk < n, waiting[level], state, fold);
+          state = waiting[level];
+        } else if (carries) {
+          waiting[level] = state;
+          carries = false;
+        }
+      }
+    }
+    return state;
+  }
+};
+
+template <class Shape, class Fold, class Reader>
+using LeafOf = std::conditional_t<Shape::joins_neighbours, WarpBlocks<Shape, Fold, Reader>,
+                                  WarpFold<Shape, Fold, Reader>>;
+
 inline constexpr int fold_threads = 256, fold_warps = fold_threads / warp;
 
 /// How rows are shared out.
@@ -187,8 +234,8 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks<Fold>)
   const std::size_t n = is_there ? l.length(o) : 0, leaves = Shape::leaves(n);
   const std::size_t begin = min(k * Shape::leaf, n);
   const int mine = static_cast<int>(min(n - begin, Shape::leaf));
-  State state = WarpFold<Shape, Fold, Reader>::leaf(fold, reader, is_there ? l.first(o) + begin : 0, begin,
-                                                    mine, plan.threads);
+  State state = LeafOf<Shape, Fold, Reader>::leaf(fold, reader, is_there ? l.first(o) + begin : 0, begin,
+                                                  mine, plan.threads);
   if (plan.tile > 1) {
     if (thread() == 0) shared[warp_index()] = state;
     __syncthreads();  // the states of a tile
@@ -218,7 +265,7 @@ __global__ void __launch_bounds__(column_threads)
   using State = typename Fold::State;
   using One = Lanes<Shape, Fold, typename Reader::Element, 1>;
   constexpr int lanes = Shape::lanes, levels = static_cast<int>(ceil_log2(Shape::lanes));
-  __shared__ alignas(16) unsigned char memory[levels * column_threads * sizeof(State)];
+  __shared__ alignas(16) unsigned char memory[(levels > 0 ? levels : 1) * column_threads * sizeof(State)];
   State* waiting = reinterpret_cast<State*>(memory) + threadIdx.x;
   const std::size_t across = (l.inner - 1) / column_threads + 1,
                     leaves = max(Shape::leaves(l.n), std::size_t{1});
@@ -230,7 +277,8 @@ __global__ void __launch_bounds__(column_threads)
   State state{};
 #pragma unroll 1
   for (int turn = 0; turn < lanes; ++turn) {
-    const int lane = static_cast<int>(__brev(static_cast<unsigned>(turn)) >> (32 - levels));
+    const int lane =
+        levels == 0 ? 0 : static_cast<int>(__brev(static_cast<unsigned>(turn)) >> (32 - levels) % 32);
     const bool is_there = lane < n;
     if (is_there) {
       One one;
@@ -293,8 +341,7 @@ __global__ void __launch_bounds__(fold_threads)
   const std::size_t first = std::size_t{blockIdx.x} * fold_threads, own = first + threadIdx.x;
   if (threadIdx.x == 0) count = 0;
   __syncthreads();  // nothing has been found
-  if (own < l.outer && l.length(own) > leaf)
-    segment[atomicAdd(&count, 1)] = static_cast<int>(threadIdx.x);
+  if (own < l.outer && l.length(own) > leaf) segment[atomicAdd(&count, 1)] = static_cast<int>(threadIdx.x);
   __syncthreads();  // all have been found
   for (int s = 0; s < count; ++s) {
     const std::size_t o = first + static_cast<std::size_t>(segment[s]), n = l.length(o),
@@ -353,7 +400,7 @@ cudaError_t reduce(const Fold& fold, const Reader& reader, FoldCall& call) {
   if (l.offsets) {
     plan.warps = call.elements / Shape::leaf + l.outer;
   } else if (!columns) {
-    if (l.n <= Shape::lanes) plan.threads = l.n <= 32 ? 8 : l.n <= 64 ? 16 : warp;
+    if (!Shape::joins_neighbours && l.n <= Shape::lanes) plan.threads = l.n <= 32 ? 8 : l.n <= 64 ? 16 : warp;
     plan.tile = static_cast<int>(std::min<std::size_t>(std::bit_ceil(leaves), fold_warps));
     plan.tiles = (leaves - 1) / static_cast<std::size_t>(plan.tile) + 1;
     const std::size_t rows_of_warp = static_cast<std::size_t>(warp / plan.threads);
@@ -383,8 +430,8 @@ cudaError_t reduce(const Fold& fold, const Reader& reader, FoldCall& call) {
     error = launch(fold_rows<Shape, Fold, Reader>, (plan.warps - 1) / fold_warps + 1, fold_threads,
                    call.stream, fold, reader, l, plan, states, call.out);
   if (error == cudaSuccess && l.offsets && call.elements > Shape::leaf)
-    return launch(merge_segments<Shape::leaf, Fold>, (l.outer - 1) / fold_threads + 1, fold_threads, call.stream,
-                  fold, l, states, call.out);
+    return launch(merge_segments<Shape::leaf, Fold>, (l.outer - 1) / fold_threads + 1, fold_threads,
+                  call.stream, fold, l, states, call.out);
   for (; error == cudaSuccess && count > 1; count = groups_of(count)) {
     State* above = states + results * count;
     error = launch(merge_states<Fold>, results * groups_of(count), threads_for(count), call.stream, fold,

@@ -1,7 +1,7 @@
 /// Every reduction read literally: one thread, one element after the other.
 #include "samesum/operation/operations.hpp"
+#include "samesum/operation/read_fold.hpp"
 #include "samesum/operation/reduction.hpp"
-#include "samesum/reading.hpp"
 
 namespace samesum::reference {
 namespace {
@@ -13,35 +13,17 @@ template <class T, class F> Scalar<F> element(const void* data, std::size_t i) {
   return {convert<CarrierOf<F>>(convert<F>(static_cast<const T*>(data)[i]))};
 }
 
-/// A fold as the accumulator that `read` takes.
-template <class Fold> struct Folded {
-  struct Element {
-    const Fold* fold;
-    Read<typename Fold::Format> read;
-  };
-  const Fold* fold = nullptr;
-  typename Fold::State state;
-  void add(const Element& e) {
-    if (fold == nullptr)
-      state = e.fold->start(e.read);
-    else
-      fold->add(state, e.read);
-    fold = e.fold;
-  }
-  void merge(const Folded& other) { fold->merge(state, other.state); }
-};
-
 template <class Order, class Fold>
 void run(const Fold& fold, const ReduceCall& call, At<typename Fold::Format> at) {
   const Layout& l = call.layout;
   for (std::size_t o = 0; o < l.outer; ++o)
     for (std::size_t i = 0; i < l.inner; ++i) {
       const std::size_t n = l.length(o);
-      const auto state = read<Folded<Fold>>(typename Order::Shape{}, n, [&](std::size_t k) {
+      const auto state = read_fold<typename Order::Shape>(fold, n, [&](std::size_t k) {
         const std::size_t place = l.first(o) + k * l.stride + i;
-        return typename Folded<Fold>::Element{&fold, {at(call.x, place), at(call.y, place), k}};
+        return Read<typename Fold::Format>{at(call.x, place), at(call.y, place), k};
       });
-      fold.finish(state ? state->state : typename Fold::State{}, n, o * l.inner + i, call.out);
+      fold.finish(state ? *state : typename Fold::State{}, n, o * l.inner + i, call.out);
     }
 }
 
