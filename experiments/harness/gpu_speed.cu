@@ -2,31 +2,15 @@
 #include <cuda/version>
 #include <stdexcept>
 
+#include "harness/ceiling.cuh"
 #include "harness/peers.hpp"
 #include "harness/speed.hpp"
-#include "samesum/backend/cuda/call.hpp"
 #include "samesum/recipe.hpp"
 
 namespace samesum::harness {
 namespace {
 
 constexpr std::size_t workspace_bytes = std::size_t{256} << 20;
-
-void check(cudaError_t error, const char* call) {
-  if (error != cudaSuccess) throw std::runtime_error{std::string{call} + ": " + cudaGetErrorString(error)};
-}
-
-/// Reads 16 bytes a thread and load, eight loads in flight, and keeps nothing.
-__global__ void __launch_bounds__(256) read_only(const uint4* x, std::size_t n, unsigned* never) {
-  unsigned any = 0;
-  const std::size_t tile = 8 * 256, stride = std::size_t{gridDim.x} * tile;
-  for (std::size_t i = std::size_t{blockIdx.x} * tile + threadIdx.x; i < n; i += stride) {
-    uint4 v[8];
-    for (int k = 0; k < 8; ++k) v[k] = i + k * 256 < n ? x[i + k * 256] : uint4{};
-    for (const uint4& w : v) any |= w.x & w.y & w.z & w.w & 0x80000001u;
-  }
-  if (any == 0x12345678u) *never = any;
-}
 
 }  // namespace
 
@@ -96,7 +80,7 @@ class GpuBench : public Bench {
                          [&m, v, n, this](const std::byte* x) {
                            auto* workspace = is_peer(*v) ? m.of_peers : m.workspace;
                            gpu::Call call{x, n, m.out, workspace, workspace_bytes, m.stream};
-                           check(static_cast<cudaError_t>(v->launch[format_.index](call)), v->name.c_str());
+                           check(static_cast<cudaError_t>(v->launch[format_.index](call)), v->name);
                          },
                          {},
                          {}});
@@ -110,17 +94,8 @@ class GpuBench : public Bench {
         methods.back().verified = cpu(Values{format_, repeated(n).data(), n}).bits == bits;
       }
     }
-    methods.push_back({"read",
-                       [&m, bytes](const std::byte* x) {
-                         const std::size_t vectors = std::max<std::size_t>(bytes / 16, 1);
-                         const std::size_t blocks = std::min<std::size_t>((vectors + 2047) / 2048, 1 << 16);
-                         check(
-                             gpu::launch(read_only, blocks, 256, m.stream, reinterpret_cast<const uint4*>(x),
-                                         vectors, reinterpret_cast<unsigned*>(m.out)),
-                             "read");
-                       },
-                       {},
-                       {}});
+    methods.push_back(
+        {"read", [&m, bytes](const std::byte* x) { read_all(x, bytes, m.out, m.stream); }, {}, {}});
     // Short runs are repeated between two events, whose own time would count otherwise.
     const int inner = bytes <= (4u << 20) ? 20 : bytes <= (64u << 20) ? 8 : bytes <= (1u << 30) ? 2 : 1;
     // Cold: a place is read again only after all others, which together are several times the L2 cache.

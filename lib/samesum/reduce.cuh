@@ -32,11 +32,11 @@ template <class Fold, class T> class PlainReader {
   }
   template <int most>
   __device__ void column(std::size_t place, std::size_t stride, int count, std::uint64_t index,
-                         std::uint64_t index_stride, Element (&e)[most][1]) const {
+                         std::uint64_t index_stride, Element (&e)[most]) const {
     for (int r = 0; r < most; ++r)
       if (r < count)
-        e[r][0] = {x_[place + static_cast<std::size_t>(r) * stride],
-                   index + static_cast<std::uint64_t>(r) * index_stride};
+        e[r] = {x_[place + static_cast<std::size_t>(r) * stride],
+                index + static_cast<std::uint64_t>(r) * index_stride};
   }
 
  private:

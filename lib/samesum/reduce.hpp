@@ -43,8 +43,10 @@ template <class R, class T> struct UserFold {
   };
   R reduction;
 
-  SAMESUM_HD State start(const Element& e) const { return reduction.map(e.x, e.index); }
-  SAMESUM_HD void add(State& state, const Element& e) const { state = reduction.combine(state, start(e)); }
+  using Item = Element;  // mapped where it is added, and so only where it is there
+  SAMESUM_HD Item item(const Element& e) const { return e; }
+  SAMESUM_HD State start(const Item& x) const { return reduction.map(x.x, x.index); }
+  SAMESUM_HD void add(State& state, const Item& x, std::size_t) const { merge(state, start(x)); }
   SAMESUM_HD void merge(State& state, const State& other) const { state = reduction.combine(state, other); }
   SAMESUM_HD void finish(const State& state, std::uint64_t n, std::size_t at, void* out) const {
     static_cast<ResultOf<R>*>(out)[at] = reduction.finish(n == 0 ? State{reduction.identity()} : state, n);

@@ -21,21 +21,39 @@ template <class F> struct Read {
   std::uint64_t index;
 };
 
+/// A value as a type, so that what depends on it is decided when compiling.
+template <auto constant> struct Constant {
+  SAMESUM_HD constexpr operator decltype(constant)() const { return constant; }
+};
+
 /// Sums of terms, and their means.
+///
+/// What all folds have: `Item`, what is added of an element; start(item), the state of one; add(state, item,
+/// k) to a state of k items; merge; and finish(state, n, at, out), which writes result `at`.
 template <template <class> class A, class F> struct TermFold {
   using Format = F;
   using State = TermSum<A, Scalar<F>>;
   Term term;
   bool mean;
 
-  SAMESUM_HD State start(const Read<F>& e) const {
+  using Item = TwoWords<Scalar<F>>;
+  SAMESUM_HD Item item(const Read<F>& e) const { return term_of<State::two_words>(term, e.x, e.y); }
+  /// The items of some elements: which term it is, is asked once.
+  template <int count> SAMESUM_HD void items(const Read<F> (&e)[count], Item (&x)[count]) const {
+    const auto all = [&](auto t) {
+      for (int i = 0; i < count; ++i) x[i] = term_of<State::two_words>(t, e[i].x, e[i].y);
+    };
+    if (term == Term::element) return all(Constant<Term::element>{});
+    if (term == Term::magnitude) return all(Constant<Term::magnitude>{});
+    if (term == Term::square) return all(Constant<Term::square>{});
+    all(Constant<Term::product>{});
+  }
+  SAMESUM_HD State start(const Item& x) const {
     State state;
-    add(state, e);
+    state.add(x);
     return state;
   }
-  SAMESUM_HD void add(State& state, const Read<F>& e) const {
-    state.add(term_of<State::two_words>(term, e.x, e.y));
-  }
+  SAMESUM_HD void add(State& state, const Item& x, std::size_t) const { state.add(x); }
   SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
   SAMESUM_HD void finish(const State& state, std::uint64_t n, std::size_t at, void* out) const {
     const Scalar<F> sum = n == 0 ? Scalar<F>::zero() : state.result();
@@ -45,16 +63,18 @@ template <template <class> class A, class F> struct TermFold {
   }
 };
 
-/// What has a state of its own, with `add`: the fresh state is empty.
+/// What has a state of its own, with add(x, k): the fresh state is empty.
 template <class S, class F> struct OwnFold {
   using Format = F;
   using State = S;
-  SAMESUM_HD State start(const Read<F>& e) const {
+  using Item = Scalar<F>;
+  SAMESUM_HD Item item(const Read<F>& e) const { return e.x; }
+  SAMESUM_HD State start(Item x) const {
     State state;
-    state.add(e.x);
+    state.add(x, 0);
     return state;
   }
-  SAMESUM_HD void add(State& state, const Read<F>& e) const { state.add(e.x); }
+  SAMESUM_HD void add(State& state, Item x, std::size_t k) const { state.add(x, k); }
   SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
 };
 
@@ -93,15 +113,14 @@ template <class F> struct ExtremumFold {
   using State = Extremum<F>;
   bool smallest, index;
 
-  SAMESUM_HD State start(const Read<F>& e) const {
-    return {State::key_of(e.x.v, smallest, index), 0, e.index};
-  }
+  using Item = State;
+  SAMESUM_HD Item item(const Read<F>& e) const { return {State::key_of(e.x.v, smallest, index), 0, e.index}; }
+  SAMESUM_HD State start(const Item& x) const { return x; }
   /// Elements come in the order of their indices.
-  SAMESUM_HD void add(State& state, const Read<F>& e) const {
-    const auto key = State::key_of(e.x.v, smallest, index);
-    const bool better = key > state.key;
-    state.key = better ? key : state.key;
-    state.index = better ? e.index : state.index;
+  SAMESUM_HD void add(State& state, const Item& x, std::size_t) const {
+    const bool better = x.key > state.key;
+    state.key = better ? x.key : state.key;
+    state.index = better ? x.index : state.index;
   }
   SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
   SAMESUM_HD void finish(const State& state, std::uint64_t, std::size_t at, void* out) const {

@@ -14,10 +14,11 @@ template <class F> struct Moments {
   V mean = V::zero(), variance = V::zero();
   std::uint64_t count = 0;
 
-  /// To fewer than 2^32 elements: the lanes of a tree have less.
-  SAMESUM_HD void add(V x) {
-    ++count;
-    const V share = rounded(C{1} / static_cast<C>(static_cast<std::uint32_t>(count)));
+  /// To a state of k elements, fewer than 2^32: the lanes of a tree have less.
+  SAMESUM_HD void add(V x, std::size_t k) {
+    const auto now = static_cast<std::uint32_t>(k) + 1;
+    count = now;
+    const V share = rounded(C{1} / static_cast<C>(now));
     const V from_old = x - mean;
     mean = mean + from_old * share;
     variance = variance + (from_old * (x - mean) - variance) * share;

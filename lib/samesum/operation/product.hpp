@@ -16,7 +16,7 @@ template <class F> struct Product {
   std::uint32_t empty = 1;
   std::int64_t exponent = 0;
 
-  SAMESUM_HD void add(V x) { merge(Product{x, 0, 0}.normalised()); }
+  SAMESUM_HD void add(V x, std::size_t) { merge(Product{x, 0, 0}.normalised()); }
   SAMESUM_HD void merge(const Product& other) {
     *this =
         empty ? other : Product{significand * other.significand, 0, exponent + other.exponent}.normalised();

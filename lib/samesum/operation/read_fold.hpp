@@ -13,13 +13,16 @@ template <class Fold, class Element> struct FoldReading {
   };
   const Fold* fold = nullptr;
   typename Fold::State state;
+  std::size_t added = 0;
 
   void add(const Given& e) {
-    if (fold == nullptr)
-      state = e.fold->start(e.element);
+    const auto item = e.fold->item(e.element);
+    if (added == 0)
+      state = e.fold->start(item);
     else
-      fold->add(state, e.element);
+      fold->add(state, item, added);
     fold = e.fold;
+    ++added;
   }
   void merge(const FoldReading& other) { fold->merge(state, other.state); }
 };

@@ -97,8 +97,12 @@ std::string objection(const Reduction& r, const Values& x, const Values* y, cons
   if (y && y->format != x.format)
     return "x is of " + std::string{x.format->name} + " and y of " + std::string{y->format->name} +
            "; convert one of them";
-  if (!r.takes(*x.format))
-    return "it does not take elements of " + std::string{x.format->name} + "; take a state of fp64";
+  if (!r.takes(*x.format)) {
+    std::string others;
+    for (const FormatInfo& f : formats)
+      if (r.takes(f)) others.append(others.empty() ? "" : ", ").append(f.name);
+    return "it does not take elements of " + std::string{x.format->name} + ", but of " + others;
+  }
   if (l.offsets && l.inner != 1) return "layout.inner is " + std::to_string(l.inner) + "; segments have 1";
   if (!l.offsets && l.inner > 1 && l.n > 1 && l.stride < l.inner)
     return "layout.stride is " + std::to_string(l.stride) +

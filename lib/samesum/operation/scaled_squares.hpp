@@ -20,7 +20,7 @@ template <class V> struct ScaledSquares {
 
   V sum = V::zero(), scale = {Storage{} + __builtin_bit_cast(C, Word(2 * one))};
 
-  SAMESUM_HD void add(V x) {
+  SAMESUM_HD void add(V x, std::size_t) {
     // 2^(1 - e) for |x| in [2^e, 2^(e+1)): exponent fields are integers. Special values scale nothing.
     const Words exponent = same_bits<Words>(x.v) & Word(samesum::Format<C>::infinity);
     const Words field = exponent > least ? exponent : Words{} + least;

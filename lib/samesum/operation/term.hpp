@@ -69,7 +69,8 @@ template <class V> struct TermSum<Plain, V> {
 };
 
 /// The term of one element, or of a pair of them. What is not a product has no low word.
-template <bool two_words, class V> SAMESUM_HD inline TwoWords<V> term_of(Term term, V x, V y) {
+template <bool two_words, class AnyTerm, class V>
+SAMESUM_HD inline TwoWords<V> term_of(AnyTerm term, V x, V y) {
   if (term == Term::element) return {x, V::zero()};
   if (term == Term::magnitude) return {magnitude(x), V::zero()};
   const V other = term == Term::square ? x : y;

@@ -26,16 +26,16 @@ typename Fold::State fold_leaf(const Fold& fold, std::size_t n, At at) {
   const auto members = [&](std::size_t row) { return std::min(n - row * lanes, lanes); };
   std::array<State, lanes>& lane = waiting[0];
   if constexpr (Shape::in_turn) {
-    for (std::size_t l = 0; l < members(0); ++l) lane[l] = fold.start(at(l));
+    for (std::size_t l = 0; l < members(0); ++l) lane[l] = fold.start(fold.item(at(l)));
     for (std::size_t r = 1; r < rows; ++r)
-      for (std::size_t l = 0; l < members(r); ++l) fold.add(lane[l], at(r * lanes + l));
+      for (std::size_t l = 0; l < members(r); ++l) fold.add(lane[l], fold.item(at(r * lanes + l)), r);
   } else {
     const auto merge = [&](std::size_t level, std::size_t first_row, const std::array<State, lanes>& right) {
       for (std::size_t l = 0; l < members(first_row); ++l) fold.merge(waiting[level][l], right[l]);
     };
     std::array<State, lanes> sum{};  // g++ does not see that it is written before it is read
     for (std::size_t r = 0; r < rows; ++r) {
-      for (std::size_t l = 0; l < members(r); ++l) sum[l] = fold.start(at(r * lanes + l));
+      for (std::size_t l = 0; l < members(r); ++l) sum[l] = fold.start(fold.item(at(r * lanes + l)));
       std::size_t level = 0;
       for (; r >> level & 1; ++level) {
         merge(level, r + 1 - (std::size_t{1} << level), sum);

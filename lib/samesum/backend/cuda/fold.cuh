@@ -11,8 +11,9 @@
 namespace samesum::gpu {
 
 /// Rows of `mine` neighbouring lanes of a leaf in one thread, taken four at a time.
-template <class Shape, class Fold, class Element, int mine> struct Lanes {
+template <class Shape, class Fold, int mine> struct Lanes {
   using State = typename Fold::State;
+  using Item = typename Fold::Item;
   static constexpr int rows = 4;
   static constexpr int levels = Shape::in_turn ? 0 : static_cast<int>(ceil_log2(Shape::rows / rows));
   static_assert(Shape::rows % rows == 0);
@@ -28,29 +29,36 @@ template <class Shape, class Fold, class Element, int mine> struct Lanes {
 
   /// Group g of four rows, of which lane i has the first have[i].
   template <bool full>
-  __device__ void add(const Fold& fold, int g, const Element (&e)[rows][mine], const int (&have)[mine]) {
+  __device__ __forceinline__ void add(const Fold& fold, int g, const Item (&x)[rows][mine],
+                                      const int (&have)[mine]) {
+#pragma unroll
     for (int i = 0; i < mine; ++i) {
       const auto is_there = [&](int r) { return full || r < have[i]; };
       if constexpr (Shape::in_turn) {
+#pragma unroll
         for (int r = 0; r < rows; ++r) {
           if (!is_there(r)) break;
           if (r == 0 && g == 0)
-            sum[i] = fold.start(e[r][i]);
+            sum[i] = fold.start(x[r][i]);
           else
-            fold.add(sum[i], e[r][i]);
+            fold.add(sum[i], x[r][i], static_cast<std::size_t>(g * rows + r));
         }
       } else {
         State of_row[rows];
+#pragma unroll
         for (int r = 0; r < rows; ++r)
-          if (is_there(r)) of_row[r] = fold.start(e[r][i]);
-        merge_if(is_there(1), of_row[0], of_row[1], fold);
-        merge_if(is_there(3), of_row[2], of_row[3], fold);
-        merge_if(is_there(2), of_row[0], of_row[2], fold);
+          if (is_there(r)) of_row[r] = fold.start(x[r][i]);
+        if (is_there(1)) fold.merge(of_row[0], of_row[1]);
+        if (is_there(3)) fold.merge(of_row[2], of_row[3]);
+        if (is_there(2)) fold.merge(of_row[0], of_row[2]);
         sum[i] = of_row[0];
+        // Waiting at level i: the merge of 2^i groups, where bit i of the number of groups is set. A right
+        // half is there if the first of its groups is.
         bool carries = true;
+#pragma unroll
         for (int level = 0; level < levels; ++level) {
           if (carries && (g >> level & 1)) {
-            merge_if(is_there(0), waiting[level][i], sum[i], fold);
+            if (is_there(-((1 << level) - 1) * rows)) fold.merge(waiting[level][i], sum[i]);
             sum[i] = waiting[level][i];
           } else if (carries) {
             waiting[level][i] = sum[i];
@@ -62,56 +70,121 @@ template <class Shape, class Fold, class Element, int mine> struct Lanes {
   }
 };
 
+/// What a fold adds of elements.
+template <class Fold, class Element, int count>
+__device__ __forceinline__ void items_of(const Fold& fold, const Element (&e)[count],
+                                         typename Fold::Item (&x)[count]) {
+  if constexpr (requires { fold.items(e, x); }) {
+    fold.items(e, x);
+  } else {
+#pragma unroll
+    for (int i = 0; i < count; ++i) x[i] = fold.item(e[i]);
+  }
+}
+
 /// What a warp does: lanes 4t to 4t + 3 of a leaf are thread t's, of `threads` threads that share a row.
 template <class Shape, class Fold, class Reader> class WarpFold {
   using Element = typename Reader::Element;
   using State = typename Fold::State;
+  using Item = typename Fold::Item;
   using Raw = typename Reader::Raw;
   static constexpr int mine = 4, lanes = Shape::lanes;
-  using Four = Lanes<Shape, Fold, Element, mine>;
+  using Four = Lanes<Shape, Fold, mine>;
   static constexpr int loads = 8;  ///< in flight
   static_assert(lanes == warp * mine);
 
  public:
   /// The state of n >= 1 elements from `place` on, the first with that index; the first of the threads gets
   /// it. Of n = 0 it is not told.
-  __device__ static State leaf(const Fold& fold, const Reader& reader, std::size_t place, std::uint64_t index,
-                               int n, int threads) {
-    const int t = thread() % threads;
+  __device__ __forceinline__ static State leaf(const Fold& fold, const Reader& reader, std::size_t place,
+                                               std::uint64_t index, int n, int threads) {
+    const bool aligned = reader.is_aligned(place);
+    if (n <= lanes) return one_row(fold, reader, place, index, n, threads, aligned);
     Four four;
-    if (n == static_cast<int>(Shape::leaf) && reader.is_aligned(place))
-      rows<true>(fold, reader, place, index, n, t, four);
+    const int rows = (n + lanes - 1) / lanes, groups = Four::groups(rows);
+    if (aligned && n == groups * Four::rows * lanes)
+      rows_of<true>(fold, reader, place, index, n, groups, aligned, four);
     else
-      rows<false>(fold, reader, place, index, n, t, four);
-    // Lane l takes lane l + half: of another thread, then of this one.
-    const int count = min(n, lanes);
-#pragma unroll 1
-    for (int delta = threads / 2; delta > 0; delta /= 2)
-      for (int i = 0; i < mine; ++i)
-        merge_if((t + delta) * mine + i < count, four.sum[i], shuffle_down(four.sum[i], delta), fold);
-    merge_if(t * mine + 2 < count, four.sum[0], four.sum[2], fold);
-    merge_if(t * mine + 3 < count, four.sum[1], four.sum[3], fold);
-    merge_if(t * mine + 1 < count, four.sum[0], four.sum[1], fold);
-    return four.sum[0];
+      rows_of<false>(fold, reader, place, index, n, groups, aligned, four);
+    return halve(fold, four.sum);
   }
 
  private:
-  template <bool full>
-  __device__ static void rows(const Fold& fold, const Reader& reader, std::size_t place, std::uint64_t index,
-                              int n, int t, Four& four) {
-    const int first = t * mine, groups = Four::groups((n + lanes - 1) / lanes);
-    const bool aligned = full || reader.is_aligned(place);
-    const bool two = reader.inputs() == 2;
-    const int rows_a_turn = two ? loads / 2 : loads;
+  /// Every thread has four lanes: two threads share their merges, until each has one state.
+  __device__ __forceinline__ static State halve(const Fold& fold, State (&sum)[mine]) {
+    const auto share = [&](int delta, int count) {
+      const bool upper = thread() & delta;
+#pragma unroll
+      for (int i = 0; i < count; ++i) {
+        const State got = shuffle_xor(chosen(upper, sum[i], sum[i + count]), delta);
+        State left = chosen(upper, got, sum[i]);
+        fold.merge(left, chosen(upper, sum[i + count], got));
+        sum[i] = left;
+      }
+    };
+    share(warp / 2, 2);
+    share(warp / 4, 1);
+    // Eight threads each have a quarter of the lanes of one remainder modulo 4.
+    State state = sum[0];
+    const auto take = [&](int delta) {
+      const State other = shuffle_down(state, delta);
+      fold.merge(state, other);
+    };
+    for (int delta = 4; delta > 0; delta /= 2) take(delta);
+    take(warp / 2);
+    take(warp / 4);
+    return state;
+  }
+
+  /// At most 128 elements, of one row of the leaf.
+  __device__ __forceinline__ static State one_row(const Fold& fold, const Reader& reader, std::size_t place,
+                                                  std::uint64_t index, int n, int threads, bool aligned) {
+    const int first = thread() % threads * mine, left = min(max(n - first, 0), mine);
+    const auto at = static_cast<std::size_t>(first);
+    const Raw x = reader.fetch(false, place + at, left, aligned);
+    Raw y = x;
+    if (reader.inputs() == 2) y = reader.fetch(true, place + at, left, aligned);
+    Element e[mine];
+    Item item[mine];
+    reader.elements(x, y, index + at, e);
+    items_of(fold, e, item);
+    State sum[mine];
+#pragma unroll
+    for (int i = 0; i < mine; ++i)
+      if (i < left) sum[i] = fold.start(item[i]);
+        // Lane l takes lane l + half: of another thread, then of this one.
 #pragma unroll 1
-    for (int g = 0; g < groups; g += rows_a_turn / Four::rows) {
-      const int row = g * Four::rows;
+    for (int delta = threads / 2; delta > 0; delta /= 2) {
+      if (delta * mine >= n) continue;
+#pragma unroll
+      for (int i = 0; i < mine; ++i) {
+        const State other = shuffle_down(sum[i], delta);
+        if (first + delta * mine + i < n) fold.merge(sum[i], other);
+      }
+    }
+    if (2 < left) fold.merge(sum[0], sum[2]);
+    if (3 < left) fold.merge(sum[1], sum[3]);
+    if (1 < left) fold.merge(sum[0], sum[1]);
+    return sum[0];
+  }
+
+  template <bool full>
+  __device__ __forceinline__ static void rows_of(const Fold& fold, const Reader& reader, std::size_t place,
+                                                 std::uint64_t index, int n, int groups, bool aligned,
+                                                 Four& four) {
+    const int first = thread() * mine;
+    const bool two = reader.inputs() == 2;
+#pragma unroll 1
+    for (int g = 0; g < groups; g += two ? 1 : 2) {
       Raw raw[loads];
 #pragma unroll
       for (int k = 0; k < loads; ++k) {
-        const int r = row + (two ? k % (loads / 2) : k), at = r * lanes + first;
-        const int left = full ? mine : min(max(n - at, 0), mine);
-        raw[k] = reader.fetch(two && k >= loads / 2, place + at, left, aligned);
+        const bool second = two && k >= loads / 2;
+        const int at = (g * Four::rows + (second ? k - loads / 2 : k)) * lanes + first;
+        const int left = min(max(n - at, 0), mine);
+        if (full && k >= loads / 2 && !two && g + 1 >= groups) break;  // one group is left
+        raw[k] =
+            reader.fetch(second, place + static_cast<std::size_t>(at), full ? mine : left, full || aligned);
       }
       four_rows<full>(fold, reader, raw, raw + loads / 2, g, index, n, first, four);
       if (!two && g + 1 < groups)
@@ -119,15 +192,21 @@ template <class Shape, class Fold, class Reader> class WarpFold {
     }
   }
   template <bool full>
-  __device__ static void four_rows(const Fold& fold, const Reader& reader, const Raw* x, const Raw* y, int g,
-                                   std::uint64_t index, int n, int first, Four& four) {
-    Element e[Four::rows][mine];
-    for (int r = 0; r < Four::rows; ++r)
+  __device__ __forceinline__ static void four_rows(const Fold& fold, const Reader& reader, const Raw* x,
+                                                   const Raw* y, int g, std::uint64_t index, int n, int first,
+                                                   Four& four) {
+    Item items[Four::rows][mine];
+#pragma unroll
+    for (int r = 0; r < Four::rows; ++r) {
+      Element e[mine];
       reader.elements(x[r], y[r], index + static_cast<std::uint64_t>((g * Four::rows + r) * lanes + first),
-                      e[r]);
+                      e);
+      items_of(fold, e, items[r]);
+    }
     int have[mine];
+#pragma unroll
     for (int i = 0; i < mine; ++i) have[i] = (n - (g * Four::rows * lanes + first + i) + lanes - 1) / lanes;
-    four.template add<full>(fold, g, e, have);
+    four.template add<full>(fold, g, items, have);
   }
 };
 
@@ -153,7 +232,7 @@ template <class Shape, class Fold, class Reader> class WarpBlocks {
       reader.elements(raw, raw, index + static_cast<std::uint64_t>(at), e);
       State four[mine];
       for (int i = 0; i < mine; ++i)
-        if (i < left) four[i] = fold.start(e[i]);
+        if (i < left) four[i] = fold.start(fold.item(e[i]));
       merge_if(1 < left, four[0], four[1], fold);
       merge_if(3 < left, four[2], four[3], fold);
       merge_if(2 < left, four[0], four[2], fold);
@@ -162,7 +241,8 @@ template <class Shape, class Fold, class Reader> class WarpBlocks {
       bool carries = true;
       for (int level = 0; level < levels; ++level) {
         if (carries && (k >> level & 1)) {
-          merge_if(thread() == 0 && k * chunk < n, waiting[level], state, fold);
+          const int first_of_right = (k + 1 - (1 << level)) * chunk;
+          if (thread() == 0 && first_of_right < n) fold.merge(waiting[level], state);
           state = waiting[level];
         } else if (carries) {
           waiting[level] = state;
@@ -205,11 +285,13 @@ template <class Shape> __device__ std::size_t segment_of(const Layout& l, std::s
   return low;
 }
 
-template <class Fold> inline constexpr int fold_blocks = sizeof(typename Fold::State) <= 8 ? 3 : 2;
+/// Blocks that share a multiprocessor: as many as leave each thread the registers it needs.
+template <class Shape, class Fold>
+inline constexpr int fold_blocks = Shape::in_turn && sizeof(typename Fold::State) <= 8 ? 3 : 2;
 
 /// Rows and segments. What is more than a tile goes to `states`.
 template <class Shape, class Fold, class Reader>
-__global__ void __launch_bounds__(fold_threads, fold_blocks<Fold>)
+__global__ void __launch_bounds__(fold_threads, fold_blocks<Shape, Fold>)
     fold_rows(Fold fold, Reader reader, Layout l, RowPlan plan, typename Fold::State* states, void* out) {
   using State = typename Fold::State;
   __shared__ alignas(16) unsigned char memory[fold_warps * sizeof(State)];
@@ -222,10 +304,13 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks<Fold>)
     k = w - first_slot<Shape::leaf>(l, o);
     is_there = is_there && k < max(Shape::leaves(l.length(o)), std::size_t{1});
   } else {
-    const std::size_t tile = w / static_cast<std::size_t>(plan.tile);
-    o = tile / plan.tiles;
-    q = tile % plan.tiles;
-    k = q * static_cast<std::size_t>(plan.tile) + w % static_cast<std::size_t>(plan.tile);
+    const int log2_tile = __ffs(plan.tile) - 1;  // a power of two
+    o = w >> log2_tile;
+    if (plan.tiles > 1) {
+      q = o % plan.tiles;
+      o /= plan.tiles;
+    }
+    k = (q << log2_tile) + (w & static_cast<std::size_t>(plan.tile - 1));
     if (plan.threads < warp)
       o = w * static_cast<std::size_t>(warp / plan.threads) +
           static_cast<std::size_t>(thread() / plan.threads);
@@ -263,8 +348,9 @@ template <class Shape, class Fold, class Reader>
 __global__ void __launch_bounds__(column_threads)
     fold_columns(Fold fold, Reader reader, Layout l, typename Fold::State* states, void* out) {
   using State = typename Fold::State;
-  using One = Lanes<Shape, Fold, typename Reader::Element, 1>;
-  constexpr int lanes = Shape::lanes, levels = static_cast<int>(ceil_log2(Shape::lanes));
+  using One = Lanes<Shape, Fold, 1>;
+  constexpr int lanes = Shape::lanes, levels = static_cast<int>(ceil_log2(Shape::lanes)),
+                rows = 16;  // in flight
   __shared__ alignas(16) unsigned char memory[(levels > 0 ? levels : 1) * column_threads * sizeof(State)];
   State* waiting = reinterpret_cast<State*>(memory) + threadIdx.x;
   const std::size_t across = (l.inner - 1) / column_threads + 1,
@@ -274,31 +360,43 @@ __global__ void __launch_bounds__(column_threads)
   if (i >= l.inner) return;
   const int n = static_cast<int>(min(l.n - k * Shape::leaf, Shape::leaf));
   const std::size_t place = l.first(o) + k * Shape::leaf * l.stride + i;
+  const auto lane_of = [](int turn) {
+    return levels == 0 ? 0 : static_cast<int>(__brev(static_cast<unsigned>(turn)) >> (32 - levels) % 32);
+  };
   State state{};
 #pragma unroll 1
   for (int turn = 0; turn < lanes; ++turn) {
-    const int lane =
-        levels == 0 ? 0 : static_cast<int>(__brev(static_cast<unsigned>(turn)) >> (32 - levels) % 32);
-    const bool is_there = lane < n;
-    if (is_there) {
+    const int lane = lane_of(turn);
+    if (lane < n) {
       One one;
-      const int groups = One::groups((n - lane + lanes - 1) / lanes);
+      const int count = (n - lane + lanes - 1) / lanes, groups = One::groups(count);
 #pragma unroll 1
-      for (int g = 0; g < groups; ++g) {
-        const int at = g * One::rows * lanes + lane;
-        typename Reader::Element e[One::rows][1];
-        reader.column(place + static_cast<std::size_t>(at) * l.stride, lanes * l.stride,
-                      min((n - at + lanes - 1) / lanes, One::rows),
+      for (int g = 0; g < groups; g += rows / One::rows) {
+        const int row = g * One::rows, at = row * lanes + lane;
+        typename Reader::Element e[rows];
+        typename Fold::Item x[rows];
+        reader.column(place + static_cast<std::size_t>(at) * l.stride, lanes * l.stride, count - row,
                       k * Shape::leaf + static_cast<std::size_t>(at), lanes, e);
-        const int have[1] = {(n - at + lanes - 1) / lanes};
-        one.template add<false>(fold, g, e, have);
+        items_of(fold, e, x);
+#pragma unroll
+        for (int q = 0; q < rows / One::rows; ++q) {
+          if (g + q >= groups) break;
+          const int have[1] = {count - row - q * One::rows};
+          typename Fold::Item four[One::rows][1];
+          for (int r = 0; r < One::rows; ++r) four[r][0] = x[q * One::rows + r];
+          if (have[0] >= One::rows)
+            one.template add<true>(fold, g + q, four, have);
+          else
+            one.template add<false>(fold, g + q, four, have);
+        }
       }
       state = one.sum[0];
     }
     int level = 0;
     for (; turn >> level & 1; ++level) {
       State left = waiting[level * column_threads];
-      if (is_there) fold.merge(left, state);
+      if (lane_of(turn + 1 - (1 << level)) < n)
+        fold.merge(left, state);  // the first of the lanes that are joined
       state = left;
     }
     if (level < levels) waiting[level * column_threads] = state;

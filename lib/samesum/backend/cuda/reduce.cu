@@ -9,11 +9,10 @@ namespace {
 
 using F = Formats::at<SAMESUM_SHARD>;
 
-template <class Order, class Fold>
-int launch_fold(const Fold& fold, ReduceLaunch& launch, std::size_t input) {
+template <class Order, class T, class Fold> int launch_fold(const Fold& fold, ReduceLaunch& launch) {
   const ReduceCall& call = launch.call;
   FoldCall of{call.layout, launch.elements, call.out, launch.workspace, launch.bytes, launch.stream};
-  const cudaError_t error = reduce<typename Order::Shape>(fold, Reader<F>{call.x, call.y, input}, of);
+  const cudaError_t error = reduce<typename Order::Shape>(fold, Reader<F, T>{call.x, call.y}, of);
   launch.bytes = of.bytes;
   return error;
 }
@@ -29,7 +28,7 @@ template <> std::vector<Reduction> reductions<SAMESUM_SHARD>() {
       if constexpr (can_read<T, F>)
         r.launch[Formats::index_of<T>()] = [](ReduceLaunch& launch) {
           const auto fold = Operation::template fold<A, F>({launch.call.options.ddof});
-          return launch_fold<Order>(fold, launch, Formats::index_of<T>());
+          return launch_fold<Order, T>(fold, launch);
         };
     });
     r.from_host = reduce_from_host;

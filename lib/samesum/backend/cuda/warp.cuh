@@ -22,6 +22,21 @@ template <class State> __device__ State shuffle_down(const State& state, int del
   return std::bit_cast<State>(words);
 }
 
+/// condition ? a : b, word by word: a choice between structures would go through memory.
+template <class State> __device__ State chosen(bool condition, const State& a, const State& b) {
+  auto words = std::bit_cast<std::array<unsigned, sizeof(State) / 4>>(a);
+  const auto others = std::bit_cast<std::array<unsigned, sizeof(State) / 4>>(b);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = condition ? words[i] : others[i];
+  return std::bit_cast<State>(words);
+}
+
+/// The state of the thread whose number differs in that bit.
+template <class State> __device__ State shuffle_xor(const State& state, int delta) {
+  auto words = std::bit_cast<std::array<unsigned, sizeof(State) / 4>>(state);
+  for (unsigned& word : words) word = __shfl_xor_sync(whole_warp, word, delta);
+  return std::bit_cast<State>(words);
+}
+
 /// How states meet: by themselves, or by a fold's merge.
 struct OwnMerge {
   template <class State> __device__ void merge(State& state, const State& other) const { state.merge(other); }

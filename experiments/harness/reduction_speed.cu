@@ -1,0 +1,170 @@
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+
+#include <cub/device/device_reduce.cuh>
+#include <cub/device/device_segmented_reduce.cuh>
+#include <functional>
+
+#include "harness/ceiling.cuh"
+#include "harness/reduction_speed.hpp"
+#include "samesum/gpu_reduction.hpp"
+
+namespace samesum::harness {
+namespace {
+
+struct Method {
+  std::string name;
+  std::function<void()> run;
+  std::optional<bool> verified = {};
+  std::vector<double> seconds = {};
+};
+
+struct Memory {
+  std::byte* p = nullptr;
+  explicit Memory(std::size_t bytes) {
+    check(cudaMalloc(&p, std::max<std::size_t>(bytes, 16)), "cudaMalloc");
+  }
+  ~Memory() { static_cast<void>(cudaFree(p)); }
+  Memory(const Memory&) = delete;
+};
+
+struct Widen {
+  __device__ float operator()(fp16 x) const { return __half2float(__ushort_as_half(x.bits)); }
+  __device__ float operator()(bf16 x) const { return __uint_as_float(static_cast<unsigned>(x.bits) << 16); }
+  __device__ float operator()(float x) const { return x; }
+  __device__ double operator()(double x) const { return x; }
+};
+struct Begin {
+  std::size_t n;
+  __host__ __device__ std::size_t operator()(std::size_t row) const { return row * n; }
+};
+
+/// CUB's sums of rows, in fp32 or wider.
+template <class T>
+cudaError_t cub_sum(void* workspace, std::size_t& bytes, const T* x, std::size_t rows, std::size_t n,
+                    void* out, cudaStream_t stream) {
+  using Sum = decltype(Widen{}(T{}));
+  const auto values = thrust::make_transform_iterator(x, Widen{});
+  if (rows == 1) return cub::DeviceReduce::Sum(workspace, bytes, values, static_cast<Sum*>(out), n, stream);
+  const auto begin = thrust::make_transform_iterator(thrust::counting_iterator<std::size_t>{0}, Begin{n});
+  return cub::DeviceSegmentedReduce::Sum(workspace, bytes, values, static_cast<Sum*>(out),
+                                         static_cast<std::int64_t>(rows), begin, begin + 1, stream);
+}
+
+/// The bits of the first and the last results, on the GPU and as they should be.
+bool has_right_bits(const Reduction& r, const ReductionCell& cell, const std::byte* x, const std::byte* y,
+                    const std::byte* out) {
+  const Layout all = cell.layout();
+  const std::size_t each = r.result_bytes();
+  const Reduction& cpu = find_reduction(r.name.substr(0, r.name.find('@')) + "@cpu");
+  for (const std::size_t at : {std::size_t{0}, all.results() - 1}) {
+    const std::size_t o = at / cell.inner, first = all.first(o) + at % cell.inner;
+    if (cell.n > (std::size_t{1} << 24)) continue;  // longer ones are the tests' business
+    std::vector<std::byte> column[2];
+    for (int input = 0; input < r.inputs; ++input) {
+      column[input].resize(cell.n * cell.input->bytes);
+      check(cudaMemcpy2D(column[input].data(), cell.input->bytes,
+                         (input == 0 ? x : y) + first * cell.input->bytes, all.stride * cell.input->bytes,
+                         cell.input->bytes, cell.n, cudaMemcpyDefault),
+            "cudaMemcpy2D");
+    }
+    std::vector<std::byte> expected(each), got(each);
+    cpu.run[cell.input->index]({column[0].data(),
+                                r.inputs == 2 ? column[1].data() : nullptr,
+                                Layout::vector(cell.n),
+                                expected.data(),
+                                {}});
+    check(cudaMemcpy(got.data(), out + at * each, each, cudaMemcpyDefault), "cudaMemcpy");
+    if (got != expected) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<Speed> gpu_reduction_speeds(const ReductionCell& cell,
+                                        const std::vector<const Reduction*>& methods, std::uint64_t seed,
+                                        int repeats) {
+  const std::size_t bytes = cell.elements() * cell.input->bytes;
+  const std::vector<std::byte> block = speed_block(*cell.input, *datasets_matching("normal").front(), seed);
+  const Memory x{bytes}, y{cell.operation == "dot" ? bytes : 0}, out{cell.outer * cell.inner * 16};
+  for (const Memory* m : {&x, &y})
+    for (std::size_t done = 0; done < bytes && (m == &x || cell.operation == "dot"); done += block.size())
+      check(cudaMemcpy(m->p + done, block.data(), std::min(block.size(), bytes - done), cudaMemcpyDefault),
+            "cudaMemcpy");
+  cudaStream_t stream = nullptr;
+  cudaEvent_t start = nullptr, stop = nullptr;
+  check(cudaStreamCreate(&stream), "cudaStreamCreate");
+  check(cudaEventCreate(&start), "cudaEventCreate");
+  check(cudaEventCreate(&stop), "cudaEventCreate");
+
+  std::vector<Method> all;
+  const Layout layout = cell.layout();
+  std::vector<std::unique_ptr<Memory>> workspaces;
+  const auto workspace_of = [&](std::size_t size) {
+    workspaces.push_back(std::make_unique<Memory>(size));
+    return workspaces.back()->p;
+  };
+  for (const Reduction* r : methods) {
+    const std::size_t numbers = layout.results() * static_cast<std::size_t>(r->results);
+    const Results results = r->gives_index
+                                ? Results{std::span{reinterpret_cast<std::int64_t*>(out.p), numbers}}
+                                : with_format(*r->format, [&]<class F>() {
+                                    return Results{std::span{reinterpret_cast<F*>(out.p), numbers}};
+                                  });
+    const Values vx{*cell.input, x.p, cell.elements()}, vy{*cell.input, y.p, cell.elements()};
+    const auto call = [=](void* workspace, std::size_t& size) {
+      return r->inputs == 2 ? gpu::reduce(*r, workspace, size, vx, vy, layout, results, stream)
+                            : gpu::reduce(*r, workspace, size, vx, layout, results, stream);
+    };
+    std::size_t size = 0;
+    check(call(nullptr, size), r->name);
+    void* workspace = workspace_of(size);
+    all.push_back({r->name, [=] {
+                     std::size_t s = size;
+                     check(call(workspace, s), r->name);
+                   }});
+    check(cudaMemset(out.p, 0xa5, numbers * (r->result_bytes() / static_cast<std::size_t>(r->results))),
+          "cudaMemset");
+    all.back().run();
+    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize after " + r->name);
+    all.back().verified = has_right_bits(*r, cell, x.p, y.p, out.p);
+  }
+  if (cell.operation == "sum" && cell.inner == 1)
+    with_format(*cell.input, [&]<class T>() {
+      const auto call = [&, p = reinterpret_cast<const T*>(x.p)](void* workspace, std::size_t& size) {
+        return cub_sum(workspace, size, p, cell.outer, cell.n, out.p, stream);
+      };
+      std::size_t size = 0;
+      check(call(nullptr, size), "cub");
+      void* workspace = workspace_of(size);
+      all.push_back({"cub/segmented/" + std::string{sizeof(T) == 8 ? "fp64" : "fp32"} + "@peer", [=] {
+                       std::size_t s = size;
+                       check(call(workspace, s), "cub");
+                     }});
+    });
+  all.push_back({"read", [&] {
+                   read_all(x.p, bytes, out.p, stream);
+                   if (cell.operation == "dot") read_all(y.p, bytes, out.p, stream);
+                 }});
+  const int inner = bytes <= (4u << 20) ? 20 : bytes <= (64u << 20) ? 8 : bytes <= (1u << 30) ? 2 : 1;
+  for (int repeat = -2; repeat < repeats; ++repeat)  // two to warm up
+    for (Method& m : all) {
+      m.run();
+      check(cudaEventRecord(start, stream), "cudaEventRecord");
+      for (int i = 0; i < inner; ++i) m.run();
+      check(cudaEventRecord(stop, stream), "cudaEventRecord");
+      check(cudaEventSynchronize(stop), "cudaEventSynchronize");
+      float milliseconds = 0;
+      check(cudaEventElapsedTime(&milliseconds, start, stop), "cudaEventElapsedTime");
+      if (repeat >= 0) m.seconds.push_back(milliseconds * 1e-3 / inner);
+    }
+  static_cast<void>(cudaEventDestroy(start));
+  static_cast<void>(cudaEventDestroy(stop));
+  static_cast<void>(cudaStreamDestroy(stream));
+  std::vector<Speed> speeds;
+  for (Method& m : all) speeds.push_back(summary(m.name, m.verified, std::move(m.seconds)));
+  return speeds;
+}
+
+}  // namespace samesum::harness
