@@ -44,12 +44,11 @@ struct Group {
 };
 
 std::vector<Side> sides(bool full) {
-  constexpr std::size_t quick = std::size_t{1} << 24;
-  const std::size_t longest = full ? std::size_t{1} << 28 : quick;
+  const std::size_t of_cpu = std::size_t{1} << (full ? 26 : 24), of_gpu = std::size_t{1} << (full ? 28 : 24);
   std::vector<Side> all;
-  all.push_back({"CPU", cpu_place(), cpu_kernels(), cpu_read(), {most_of_block, longest}});
+  all.push_back({"CPU", cpu_place(), cpu_kernels(), cpu_read(), {most_of_block, of_cpu}});
   if (absent().empty())
-    all.push_back({"GPU", gpu_place(), gpu_kernels(), gpu_read(), {most_of_block, longest}});
+    all.push_back({"GPU", gpu_place(), gpu_kernels(), gpu_read(), {most_of_block, of_gpu}});
   return all;
 }
 
@@ -161,7 +160,7 @@ class Benches {
       for (const Group& g : groups_) {
         if (g.side != &side) continue;
         room = std::max(room, g.n);
-        if (!g.demonstration.empty()) results = std::max(results, g.n);
+        if (g.kernels.front()->expected != nullptr) results = std::max(results, g.n);
       }
       bench_ = std::make_unique<Workbench>(*side.place, block_of(seed_), room, results);
       side_ = &side;
@@ -256,7 +255,7 @@ std::vector<Json> measure(const Study& study, const Group& g, Benches& benches, 
   for (const Kernel* k : g.kernels) {
     if (g.demonstration.empty()) {
       const auto answers =
-          repeat(100, study.full() ? 2 : 0.3, [&](std::size_t) { return bench.sum(*k, g.n); });
+          repeat(100, study.full() ? 1 : 0.3, [&](std::size_t) { return bench.sum(*k, g.n); });
       rows.push_back(values_of_sum(*k, judge(*k, answers, bench.x(g.n), benches.truth(*g.side, g.n))));
     } else {
       const std::string problem = bench.problem(*k, g.n);
@@ -295,16 +294,17 @@ std::string short_name(const Json& row) {
 
 std::string text_of(const Json& row) {
   const bool sum = row["kind"] == "ladder";
-  std::string line =
-      left(short_name(row) + (sum && row["setting"] > 1 ? ' ' + row["setting"].dump() : ""), 21);
+  const std::string name = short_name(row);
+  const bool several = sum && (row["setting"] > 1 || name == "coarsened");
+  std::string line = left(name + (several ? ' ' + row["setting"].dump() : ""), 21);
   if (!sum) line += right(row["setting"].dump(), 6);
-  line += right(duration(row["seconds"]), 8) + right(compact(row["gb_per_s"], 6), 7);
+  line += right(duration(row["seconds"]), 8) + right(compact(row["gb_per_s"], 6, 4), 7);
   if (sum)
     line += right(percent(row["read_share"]), 7) +
             right(row["distinct_bits"].dump() + '/' + row["runs"].dump(), 8) +
             right(row["error_ulps"].is_null() ? "inf" : compact(row["error_ulps"], 7), 9);
   else
-    line += right(compact(row["gflop_per_s"], 6), 8) + right(percent(row["occupancy"]), 9) +
+    line += right(compact(row["gflop_per_s"], 6, 4), 8) + right(percent(row["occupancy"]), 9) +
             (row["suggested"] == Json(true) ? " *" : "  ");
   return line + right(percent(row["branch_efficiency"]), 7) + right(percent(row["l1_hit_rate"]), 7);
 }

@@ -129,19 +129,19 @@ TEST(AProfile, IsReadFromWhatTheProfilerPrints) {
   };
   const std::string branch = "smsp__sass_average_branch_targets_threads_uniform.pct",
                     cache = "l1tex__t_sector_hit_rate.pct", mark = "samesum::ladder::begin_of_kernel()";
-  const auto found =
-      ladder::profiles_in(head + line(0, mark, cache, "0") + line(0, mark, branch, "100") +
-                          line(1, "interleaved", cache, "12.5") + line(1, "interleaved", branch, "75") +
-                          line(2, "second launch", branch, "50") + line(3, mark, cache, "0") +
-                          line(3, mark, branch, "0") + line(4, "sequential", branch, "nan") +
-                          line(4, "sequential", cache, "n/a") + line(5, mark, branch, "0"));
+  const auto found = ladder::profiles_in(
+      head + line(0, mark, cache, "0") + line(0, mark, branch, "100") +
+      line(1, "interleaved", cache, "12.5") + line(1, "interleaved", branch, "75") +
+      line(2, "second launch", branch, "50") + line(3, mark, cache, "0") + line(3, mark, branch, "0") +
+      line(4, "sequential", branch, "nan") + line(4, "sequential", cache, "n/a") +
+      line(5, mark, branch, "0") + line(6, "shared", branch, "0") + line(6, "shared", cache, "0"));
   ASSERT_THAT(found, SizeIs(3));
   EXPECT_EQ(found[0].branch_efficiency, 0.75);
   EXPECT_EQ(found[0].l1_hit_rate, 0.125);
-  for (const std::size_t i : {1, 2}) {
-    EXPECT_EQ(found[i].branch_efficiency, std::nullopt);
-    EXPECT_EQ(found[i].l1_hit_rate, std::nullopt);
-  }
+  EXPECT_EQ(found[1].branch_efficiency, std::nullopt);
+  EXPECT_EQ(found[1].l1_hit_rate, std::nullopt);
+  EXPECT_EQ(found[2].branch_efficiency, std::nullopt) << "it has none";
+  EXPECT_EQ(found[2].l1_hit_rate, 0);
   EXPECT_THAT(ladder::profiles_in(""), IsEmpty());
   EXPECT_THAT(ladder::profiles_in("==ERROR== no permission\n"), IsEmpty());
 }

@@ -307,7 +307,7 @@ Kernel cpu_read() {
             });
       },
       nullptr);
-  k.length = std::size_t{1} << 24;
+  k.length = std::size_t{1} << 26;
   return k;
 }
 

@@ -61,7 +61,8 @@ std::vector<Profile> profiles_in(const std::string& csv) {
       const std::string metric = field("Metric Name");
       if (metric != branch_metric && metric != cache_metric) continue;
       auto& value = metric == branch_metric ? all.back().branch_efficiency : all.back().l1_hit_rate;
-      if (!value) value = share(field("Metric Value"));  // of several launches the first
+      if (!value) value = share(field("Metric Value"));          // of several launches the first
+      if (metric == branch_metric && value == 0) value.reset();  // the kernel has no branch
     }
   }
   return all;

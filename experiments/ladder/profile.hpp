@@ -9,8 +9,9 @@ namespace samesum::ladder {
 
 /// Shares between 0 and 1; nothing where the profiler gave no number.
 struct Profile {
-  std::optional<double> branch_efficiency;  ///< branches in which the threads of a warp agree
-  std::optional<double> l1_hit_rate;        ///< sectors of 32 bytes that were found in the first cache
+  std::optional<double>
+      branch_efficiency;              ///< branches in which the threads of a warp agree, where there are any
+  std::optional<double> l1_hit_rate;  ///< sectors of 32 bytes that were found in the first cache
 };
 
 /// Whether `ncu` can be called.
