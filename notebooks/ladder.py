@@ -52,8 +52,9 @@ def grouped(rows, key):
 
 
 def times(slow, fast):
-    """How many times as long, in words; '' where nobody knows."""
-    return words.number(slow["seconds"] / fast["seconds"], 2) if fast["seconds"] else ""
+    """How many times as long, in words; '' where that is once, or nobody knows."""
+    ratio = words.number(slow["seconds"] / fast["seconds"], 2) if fast["seconds"] else "1"
+    return "" if ratio == "1" else ratio
 
 
 def percent(share):
@@ -86,8 +87,8 @@ def about_checks(sums, shown):
     right = [r for r in checked if not broken(r)]
     if checked:
         wrong = [name(r) for r in checked if broken(r)]
-        yield (f"{words.of(len(right), len(checked), 'measured kernel')} gave what they should, sums within rigorous bounds"
-               + (f"; not {words.names(wrong)}." if wrong else "."))
+        yield (f"{words.of(len(right), len(checked), 'measured kernel')} gave what they should, sums within rigorous "
+               "bounds" + (f"; not {words.names(wrong)}." if wrong else "."))
 
 
 def about_speed(at, n, rows):
@@ -114,8 +115,8 @@ def about_branches(at, n, rows):
     known = {words.parts(r["method"])[0]: r["branch_efficiency"] for r in rows if r["branch_efficiency"] is not None}
     if {"interleaved", "sequential"} <= set(known):
         yield (f"{at}, sum of {words.count(n)}: the threads of a warp agree in {percent(known['interleaved'])} of the "
-               f"branches with interleaved addressing, and in {percent(known['sequential'])} with sequential addressing "
-               "(the lecture: 74% and 99%).")
+               f"branches with interleaved addressing, and in {percent(known['sequential'])} with sequential "
+               "addressing (the lecture: 74% and 99%).")
 
 
 def about_bits(at, n, rows):
@@ -167,17 +168,17 @@ def point(r):
 
 def about_roof(at, rows):
     read, add, fused = ceilings(rows)
-    placed_ = [(r, point(r)) for r in rows if point(r)]
-    if not (read and add and placed_):
+    on_it = [(r, point(r)) for r in rows if point(r)]
+    if not (read and add and on_it):
         return
-    left = [r for r, (intensity, _) in placed_ if intensity * read < add]
-    share = [(rate / min(intensity * read, add), r) for r, (intensity, rate) in placed_ if r["kind"] == "ladder"]
+    left = [r for r, (intensity, _) in on_it if intensity * read < add]
+    share = [(rate / min(intensity * read, add), r) for r, (intensity, rate) in on_it if r["kind"] == "ladder"]
+    nearest, best = max(share, key=lambda pair: pair[0], default=(None, None))
     yield (f"{at}: {words.number(read)} GB/s of reading and {words.number(add)} GFLOP/s of additions"
            + (f" ({words.number(fused)} fused with multiplications)" if fused else "")
-           + f" meet at {words.number(add / read, 2)} operations a byte; {words.of(len(left), len(placed_), 'kernel')} "
-           f"{words.verb(len(left), len(placed_), 'has', 'have')} fewer, so that memory is their roof"
-           + (f", and of sums {name(max(share, key=lambda p: p[0])[1])} comes nearest to it, at "
-              f"{percent(max(share, key=lambda p: p[0])[0])}." if share else "."))
+           + f" meet at {words.number(add / read, 2)} operations a byte; {words.of(len(left), len(on_it), 'kernel')} "
+           f"{words.verb(len(left), len(on_it), 'has', 'have')} fewer, so that memory is their roof"
+           + (f", and of sums {name(best)} comes nearest to it, at {percent(nearest)}." if share else "."))
 
 
 def roofline(sums, shown):
@@ -227,9 +228,10 @@ def tables(sums, shown):
     longest = {at: max(r["n"] for a, r in sums if a == at) for at, _ in sums}
     for (at, n), rows in grouped(sums, lambda r: (r["n"],)):
         yield Table(f"{at}: the ladder, sums of {words.count(n)} fp32",
-                    ["sum", "lesson", "time", "GB/s", "of reading", "branches that agree", "L1 hits", "results", "error, ulps"],
-                    [[name(r), r["lesson"], duration(r["seconds"]), words.number(r["gb_per_s"]), percent(r["read_share"]),
-                      percent(r["branch_efficiency"]), percent(r["l1_hit_rate"]),
+                    ["sum", "lesson", "time", "GB/s", "of reading", "branches that agree", "L1 hits", "results",
+                     "error, ulps"],
+                    [[name(r), r["lesson"], duration(r["seconds"]), words.number(r["gb_per_s"]),
+                      percent(r["read_share"]), percent(r["branch_efficiency"]), percent(r["l1_hit_rate"]),
                       f"{r['distinct_bits']} of {r['runs']}", words.number(r["error_ulps"], 2)] for r in rows],
                     words=2, folded=not (n == longest[at] and "GPU" in at))
     for (at,), rows in grouped(shown, lambda r: ()):

@@ -77,21 +77,22 @@ class Said(unittest.TestCase):
             f"{AT}, sum of 2¹²: the first kernel of the ladder, interleaved, takes 8 µs, 4 times as long as the "
             "fastest, sequential, which is at 50% of the speed of reading alone; samesum's exact at 25%.",
             f"{AT}, sum of 2¹²: of 2 coarsening factors 8 is the fastest, and 1 takes 2 times as long.",
-            f"{AT}, sum of 2¹²: the threads of a warp agree in 75% of the branches with interleaved addressing, and in "
-            "99.0% with sequential addressing (the lecture: 74% and 99%).",
+            f"{AT}, sum of 2¹²: the threads of a warp agree in 75% of the branches with interleaved addressing, and "
+            "in 99.0% with sequential addressing (the lecture: 74% and 99%).",
             f"{AT}, sum of 2¹²: none of 5 sums gave more than one result; errors in units in the last place go from "
             "0.25 (exact) to 1 (interleaved).",
             f"{AT}, coalescing: strided_reads (stride 1) is the fastest, in 1 µs; strided_reads (stride 32) takes 5 "
             "times as long.",
-            f"{AT}, occupancy: add_vectors (256 threads a block) is the fastest, in 1 µs; add_vectors (1,024 threads a "
-            "block) takes 2 times as long; CUDA suggests 1,024 threads a block, which takes 2 µs.",
+            f"{AT}, occupancy: add_vectors (256 threads a block) is the fastest, in 1 µs; add_vectors (1,024 threads "
+            "a block) takes 2 times as long; CUDA suggests 1,024 threads a block, which takes 2 µs.",
             f"{AT}: 20 GB/s of reading and 100 GFLOP/s of additions (200 fused with multiplications) meet at 5 "
             "operations a byte; all 7 kernels have fewer, so that memory is their roof, and of sums sequential comes "
             "nearest to it, at 41%."])
 
     def test_what_was_left_out(self):
         findings = self.section(left_out=["without cache hit rates: no ncu"]).findings
-        self.assertEqual(findings, self.section().findings + ["Measured without cache hit rates: no ncu (this machine)."])
+        self.assertEqual(findings, self.section().findings
+                         + ["Measured without cache hit rates: no ncu (this machine)."])
 
     def test_a_kernel_that_is_wrong(self):
         told = "10 of 11 measured kernels gave what they should, sums within rigorous bounds; not {}."
