@@ -23,8 +23,7 @@ using namespace samesum;
 using namespace samesum::harness;
 using namespace samesum::ladder;
 
-// --- what is measured
-// ----------------------------------------------------------------------------------------------
+// --- what is measured -------------------------------------------------------------------------------
 
 /// A place and its kernels; `lengths` are those of sums.
 struct Side {
@@ -95,8 +94,7 @@ std::vector<Group> groups(const std::vector<Side>& sides, const std::vector<std:
   return all;
 }
 
-// --- profiles
-// ------------------------------------------------------------------------------------------------------
+// --- profiles ---------------------------------------------------------------------------------------
 
 using Launch = std::tuple<std::string, int, std::size_t>;  ///< method, setting, n
 using Profiles = std::map<Launch, Profile>;
@@ -135,8 +133,7 @@ Profiles profiles_of(Study& s, const std::vector<Group>& groups) {
   }
 }
 
-// --- benches
-// -------------------------------------------------------------------------------------------------------
+// --- benches ----------------------------------------------------------------------------------------
 
 std::vector<float> block_of(std::uint64_t seed) {
   const std::vector<std::byte> bytes =
@@ -192,8 +189,7 @@ void launch_all(const std::vector<Group>& groups, Benches& benches) {
   }
 }
 
-// --- rows
-// ----------------------------------------------------------------------------------------------------------
+// --- rows -------------------------------------------------------------------------------------------
 
 Json key_of(const Study& study, const Group& g, const Kernel& k) {
   Json key = {{"kind", g.demonstration.empty() ? "ladder" : "demonstration"},
@@ -280,8 +276,7 @@ std::vector<Json> measure(const Study& study, const Group& g, Benches& benches, 
   return rows;
 }
 
-// --- the table
-// -----------------------------------------------------------------------------------------------------
+// --- the table --------------------------------------------------------------------------------------
 
 std::string percent(const Json& share) {
   return share.is_null() ? "-" : compact(100 * share.get<double>(), 5) + '%';
@@ -346,7 +341,7 @@ void run_group(Study& s, const Group& g, Benches& benches, const Profiles& profi
 int main(int argc, char** argv) {
   Study study{
       "ladder",
-      "What makes a sum fast, one lesson at a time, and what does each cost in bits and errors?",
+      "What makes a sum fast, one lesson at a time, and what does it cost in bits?",
       "The kernels of the textbooks (GPU MODE, lectures 8 and 9; Kirk, Hwu and El Hajj 2022, chapters 6 and "
       "10; Harris "
       "2007, Optimizing Parallel Reduction in CUDA), simplest first, and what they are on a CPU. A kernel of "

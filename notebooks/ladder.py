@@ -1,4 +1,4 @@
-"""What makes a sum fast, one lesson at a time, and what does each cost in bits and errors?"""
+"""What makes a sum fast, one lesson at a time, and what does it cost in bits?"""
 
 import style
 import words
@@ -215,7 +215,7 @@ def roofline(sums, shown):
                    "operations a byte", {None: "GFLOP/s"}, points=True, x_kind="log10",
                    note="Dotted: the ceilings measured in the same run: reading (the slope), additions of registers "
                         "alone and fused multiplications and additions (flat). A point above the slope got some of "
-                        "its bytes from a cache.")
+                        "its bytes from a cache. What only moves elements (coalescing) has no place here.")
     if readings:
         chosen = found.chosen()[0]
         found.reading = words.sentence(f"{chosen}: {readings[chosen]}.")

@@ -27,8 +27,7 @@ using testing_support::Outcome;
 using testing_support::read;
 using testing_support::write;
 
-// --- kernels
-// -------------------------------------------------------------------------------------------------------
+// --- kernels ----------------------------------------------------------------------------------------
 
 TEST(TheLadderOnACpu, IsRight) { ladder::expect_right(*ladder::cpu_place(), ladder::cpu_kernels()); }
 
@@ -107,8 +106,7 @@ TEST_F(AWrongKernel, IsNoticedInEveryElementOfAnArray) {
   }
 }
 
-// --- the profiler
-// --------------------------------------------------------------------------------------------------
+// --- the profiler -----------------------------------------------------------------------------------
 
 TEST(AProfile, IsReadFromWhatTheProfilerPrints) {
   const std::string head =
@@ -146,8 +144,7 @@ TEST(AProfile, IsReadFromWhatTheProfilerPrints) {
   EXPECT_THAT(ladder::profiles_in("==ERROR== no permission\n"), IsEmpty());
 }
 
-// --- the program
-// ---------------------------------------------------------------------------------------------------
+// --- the program ------------------------------------------------------------------------------------
 
 class TheLadderProgram : public ::testing::Test {
  protected:

@@ -4,7 +4,6 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <new>
 #include <thread>
 
@@ -18,8 +17,7 @@
 namespace samesum::ladder {
 namespace {
 
-// --- memory and clock
-// ----------------------------------------------------------------------------------------------
+// --- memory and clock -------------------------------------------------------------------------------
 
 class Cpu final : public Place {
  public:
@@ -28,9 +26,7 @@ class Cpu final : public Place {
     return {new (page) float[std::max<std::size_t>(n, 1)], [](float* p) { operator delete[](p, page); }};
   }
 
-  void copy(float* to, const float* from, std::size_t n) override {
-    std::memcpy(to, from, n * sizeof(float));
-  }
+  void copy(float* to, const float* from, std::size_t n) override { std::copy_n(from, n, to); }
 
   void run(const Kernel& kernel, const Task& task) override { kernel.run(task); }
 
@@ -51,8 +47,7 @@ class Cpu final : public Place {
   }
 };
 
-// --- sums
-// ----------------------------------------------------------------------------------------------------------
+// --- sums -------------------------------------------------------------------------------------------
 
 /// What everybody writes first: each addition waits for the one before it.
 float loop(const float* x, std::size_t n) {
@@ -159,8 +154,7 @@ std::vector<Kernel> sums() {
            .reading = read_exactly}};
 }
 
-// --- the others
-// ----------------------------------------------------------------------------------------------------
+// --- the others -------------------------------------------------------------------------------------
 
 constexpr std::size_t length = std::size_t{1} << 22;
 

@@ -34,8 +34,7 @@ unsigned blocks_of(std::size_t n, std::size_t by) {
   return static_cast<unsigned>(rounded_up_quotient(n, by));
 }
 
-// --- memory and clock
-// ----------------------------------------------------------------------------------------------
+// --- memory and clock -------------------------------------------------------------------------------
 
 struct Event {
   cudaEvent_t event = nullptr;
@@ -98,8 +97,7 @@ class Gpu final : public Place {
   }
 };
 
-// --- sums
-// ----------------------------------------------------------------------------------------------------------
+// --- sums -------------------------------------------------------------------------------------------
 
 /// Of one block of 1024 threads that works in a copy.
 auto one_block(void (*kernel)(const float*, float*, int, float*)) {
@@ -223,8 +221,7 @@ std::vector<Kernel> sums() {
   };
 }
 
-// --- the others
-// ----------------------------------------------------------------------------------------------------
+// --- the others -------------------------------------------------------------------------------------
 
 constexpr std::size_t length = std::size_t{1} << 26;
 

@@ -78,8 +78,10 @@ Judgement judge(const Kernel& kernel, const std::vector<float>& answers, std::sp
   for (const std::uint32_t bits : different) {
     const Number value = Number::of(std::bit_cast<float>(bits));
     const double bound = kernel.additions ? of_order : exact_bound(value), ulps = truth.error_of(value).ulps;
-    // NaN is farther than anything.
-    if (!(ulps <= verdict.error_ulps) || verdict.bound == 0) verdict.error_ulps = ulps, verdict.bound = bound;
+    if (ulps >= verdict.error_ulps) {  // NaN's is infinite
+      verdict.error_ulps = ulps;
+      verdict.bound = bound;
+    }
     verdict.within_bound = verdict.within_bound && truth.within(bound, value);
   }
   verdict.broken = different.size() > 1 && kernel.promise >= Promise::run_to_run;

@@ -94,8 +94,7 @@ Kernel gpu_read();
 /// Launches a kernel that does nothing, for a profile to tell where another begins (profile.hpp).
 void gpu_mark();
 
-// --- demonstrations that are the same computation on a CPU and on a GPU
-// --------------------------------------------
+// --- demonstrations that are the same computation on a CPU and on a GPU -----------------------------
 
 inline constexpr int window_radius = 8;
 

@@ -51,8 +51,7 @@ double height_of_tree(std::size_t n) {
   return static_cast<double>(find("tree/plain/fp32").height(n).total());
 }
 
-// --- what arrays must hold
-// -----------------------------------------------------------------------------------------
+// --- what arrays must hold --------------------------------------------------------------------------
 
 void expect_strided(const Task& t, int stride) {
   const std::size_t s = static_cast<std::size_t>(stride), rows = t.n / s;
