@@ -67,4 +67,20 @@ inline void expect_right_of_cancelling(Place& place, const std::vector<Kernel>& 
   }
 }
 
+/// Softmax where each maximum is exceeded by the next, where none is, and where all depends on one element.
+inline void expect_right_softmax(Place& place, const std::vector<Kernel>& kernels) {
+  for (const Kernel& k : kernels) {
+    if (k.demonstration != "softmax") continue;
+    const std::size_t columns = k.multiple;
+    const std::vector<std::size_t> large{0, 1, 511, 512, columns / 2 + 1, columns - 1};
+    std::vector<float> x((2 + large.size()) * columns);
+    for (std::size_t i = 0; i < columns; ++i) {
+      x[i] = 30 * static_cast<float>(i) / static_cast<float>(columns);
+      x[2 * columns - 1 - i] = x[i];
+    }
+    for (std::size_t r = 0; r < large.size(); ++r) x[(2 + r) * columns + large[r]] = 25;
+    EXPECT_EQ((Workbench{place, x, x.size(), x.size()}.problem(k, x.size())), "") << k.method;
+  }
+}
+
 }  // namespace samesum::ladder

@@ -35,6 +35,10 @@ TEST(TheLadderOnACpu, KeepsItsBoundsOnElementsThatCancel) {
   ladder::expect_right_of_cancelling(*ladder::cpu_place(), ladder::cpu_kernels());
 }
 
+TEST(TheLadderOnACpu, ScalesItsSumsOfExponentials) {
+  ladder::expect_right_softmax(*ladder::cpu_place(), ladder::cpu_kernels());
+}
+
 TEST(TheLadder, IsAListInWhichNothingIsTwice) {
   std::set<std::pair<std::string, int>> seen;
   for (const ladder::Kernel& k : ladder::cpu_kernels()) {

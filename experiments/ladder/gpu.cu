@@ -145,8 +145,7 @@ auto library(const std::string& name) {
 }
 
 std::vector<Kernel> sums() {
-  constexpr std::size_t coarse =
-      32 * threads_of_block;  // elements of a block of 16 times two elements a thread
+  constexpr std::size_t coarse = 32 * threads_of_block;  // elements of a block at a factor of 16
   return {
       {.method = "interleaved/fp32@cuda",
        .lesson = "one block, neighbours first: in each warp ever fewer threads add, and the others wait",

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "harness/text.hpp"
 #include "samesum/bound.hpp"
 
 namespace samesum::ladder {
@@ -59,7 +60,8 @@ std::string Workbench::problem(const Kernel& kernel, std::size_t n) const {
             : std::bit_cast<std::uint32_t>(got[i]) == std::bit_cast<std::uint32_t>(expected[i]);
     if (!right)
       return kernel.method + ", n = " + std::to_string(n) + ": element " + std::to_string(i) + " is " +
-             std::to_string(got[i]) + " instead of " + std::to_string(expected[i]);
+             harness::shortest_decimal(Number::of(got[i])) + " instead of " +
+             harness::shortest_decimal(Number::of(expected[i]));
   }
   return "";
 }

@@ -46,10 +46,10 @@ struct Kernel {
   // Of sums.
   Promise promise = Promise::none;
   std::size_t most = unlimited;  ///< elements that it can sum
-  double (*additions)(std::size_t) =
-      nullptr;  ///< on the longest path from an element to the sum; null for exact
-  double (*atomics)(std::size_t) = nullptr;  ///< additions to memory that flush what is subnormal
-  Reading reading = nullptr;                 ///< where it promises one order
+  /// On the longest path from an element to the sum of n; null where it is exact.
+  double (*additions)(std::size_t n) = nullptr;
+  double (*atomics)(std::size_t n) = nullptr;  ///< additions to memory that flush what is subnormal
+  Reading reading = nullptr;                   ///< where it promises one order
 
   // Of the others.
   std::string demonstration = "";  ///< what of; empty for a sum
@@ -58,8 +58,8 @@ struct Kernel {
   /// What `out` must hold, on a CPU; null where nothing is kept.
   void (*expected)(const Task&, int setting) = nullptr;
   double tolerance = 0;  ///< relative; 0: every bit
-  double occupancy =
-      0;  ///< threads of a multiprocessor at once over those it has room for; 0 where that means nothing
+  /// Threads of a multiprocessor at once over those it has room for; 0 where blocks are not varied.
+  double occupancy = 0;
   bool suggested = false;  ///< the block size that CUDA suggests
 };
 
@@ -78,12 +78,11 @@ class Place {
                                                 std::size_t room, int repeats) = 0;
 };
 
-/// "cpu", or "cuda" where there is a GPU.
+/// Where there is no GPU the second throws std::runtime_error, like all that is the GPU's.
 std::unique_ptr<Place> cpu_place();
 std::unique_ptr<Place> gpu_place();
 
-/// The kernels of that place, simplest first: the sums, then the demonstrations. Those of a GPU can only be
-/// asked for where there is one.
+/// The kernels of that place, simplest first: the sums, then the demonstrations.
 std::vector<Kernel> cpu_kernels();
 std::vector<Kernel> gpu_kernels();
 

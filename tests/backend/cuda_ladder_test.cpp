@@ -17,6 +17,11 @@ TEST(TheLadderOnAGpu, KeepsItsBoundsOnElementsThatCancel) {
   ladder::expect_right_of_cancelling(*ladder::gpu_place(), ladder::gpu_kernels());
 }
 
+TEST(TheLadderOnAGpu, ScalesItsSumsOfExponentials) {
+  SAMESUM_NEEDS_GPU();
+  ladder::expect_right_softmax(*ladder::gpu_place(), ladder::gpu_kernels());
+}
+
 TEST(TheLadderOnAGpu, SumsTheSameTreeByEachKernelThatDeclaresIt) {
   SAMESUM_NEEDS_GPU();
   const auto place = ladder::gpu_place();
