@@ -26,7 +26,7 @@ REMEDY = "run experiments/run again, or delete the file"
 # What tells the rows of an experiment apart, as far as a row has it; all else was measured. A comparison is measured
 # again when its file changes.
 KEY = ["kind", "method", "input_format", "data", "seed", "n", "threads", "caches", "place", "axis", "case",
-       "target_condition", "probability", "steps", "quantity"]
+       "target_condition", "probability", "steps", "quantity", "setting"]
 TOLD = 5  # so many corrupt lines of a file are named one by one
 
 

@@ -1,0 +1,391 @@
+/// What makes a sum fast, one lesson at a time: the kernels of the textbooks, checked, timed and profiled.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <sstream>
+#include <tuple>
+
+#include "harness/commands.hpp"
+#include "harness/dataset.hpp"
+#include "harness/repeat.hpp"
+#include "harness/speed.hpp"
+#include "harness/study.hpp"
+#include "harness/text.hpp"
+#include "ladder/judge.hpp"
+#include "ladder/profile.hpp"
+#include "samesum/registry.hpp"
+
+namespace {
+
+using namespace samesum;
+using namespace samesum::harness;
+using namespace samesum::ladder;
+
+// --- what is measured -------------------------------------------------------------------------------
+
+/// A place and its kernels; `lengths` are those of sums.
+struct Side {
+  std::string name;  ///< "CPU"
+  std::unique_ptr<Place> place;
+  std::vector<Kernel> kernels;
+  Kernel read;
+  std::vector<std::size_t> lengths;
+};
+
+/// Kernels that are measured in turns: sums of so many elements, or one demonstration.
+struct Group {
+  const Side* side;
+  std::string demonstration;  ///< empty for sums
+  std::size_t n;
+  std::vector<const Kernel*> kernels;
+};
+
+std::vector<Side> sides(bool full) {
+  const std::size_t of_cpu = std::size_t{1} << (full ? 26 : 24), of_gpu = std::size_t{1} << (full ? 28 : 24);
+  std::vector<Side> all;
+  all.push_back({"CPU", cpu_place(), cpu_kernels(), cpu_read(), {most_of_block, of_cpu}});
+  if (absent().empty())
+    all.push_back({"GPU", gpu_place(), gpu_kernels(), gpu_read(), {most_of_block, of_gpu}});
+  return all;
+}
+
+/// Of "interleaved/fp32@cuda" also "interleaved/fp32" and "interleaved".
+bool fits(const std::string& glob, const Kernel& k) {
+  const std::string path = k.method.substr(0, k.method.find('@'));
+  return matches(glob, k.method) || matches(glob, path) || matches(glob, path.substr(0, path.rfind('/')));
+}
+
+std::vector<std::string> globs_of(const std::string& filter) {
+  std::vector<std::string> globs;
+  std::istringstream in{filter};
+  for (std::string glob; std::getline(in, glob, ',');) globs.push_back(glob);
+  return globs;
+}
+
+void check(const std::vector<std::string>& globs, const std::vector<Side>& sides) {
+  for (const std::string& glob : globs)
+    if (std::ranges::none_of(sides, [&](const Side& side) {
+          return std::ranges::any_of(side.kernels, [&](const Kernel& k) { return fits(glob, k); });
+        }))
+      throw UsageError{"--filter: '" + glob + "' matches no kernel; see the first column of the table"};
+}
+
+std::vector<Group> groups(const std::vector<Side>& sides, const std::vector<std::string>& globs) {
+  std::vector<Group> all;
+  const auto add = [&](const Side& side, const Kernel& k, std::size_t n) {
+    const auto same = [&](const Group& g) {
+      return g.side == &side && g.demonstration == k.demonstration && g.n == n;
+    };
+    auto group = std::ranges::find_if(all, same);
+    if (group == all.end()) group = all.insert(all.end(), {&side, k.demonstration, n, {}});
+    group->kernels.push_back(&k);
+  };
+  for (const Side& side : sides)
+    for (const bool sums : {true, false})
+      for (const std::size_t n : sums ? side.lengths : std::vector<std::size_t>{0})
+        for (const Kernel& k : side.kernels) {
+          const bool wanted =
+              globs.empty() || std::ranges::any_of(globs, [&](auto& g) { return fits(g, k); });
+          if (wanted && k.demonstration.empty() == sums && (!sums || n <= k.most))
+            add(side, k, sums ? n : k.length);
+        }
+  return all;
+}
+
+// --- profiles ---------------------------------------------------------------------------------------
+
+using Launch = std::tuple<std::string, int, std::size_t>;  ///< method, setting, n
+using Profiles = std::map<Launch, Profile>;
+
+std::string quoted(const std::string& text) {
+  std::string all = "'";
+  for (const char c : text) all += c == '\'' ? std::string{"'\\''"} : std::string{c};
+  return all + '\'';
+}
+
+/// One profile for each kernel of the groups on a GPU, which this program launches again under the profiler.
+Profiles profiles_of(Study& s, const std::vector<Group>& groups) {
+  std::vector<Launch> launches;
+  for (const Group& g : groups)
+    if (g.side->name == "GPU")
+      for (const Kernel* k : g.kernels) launches.emplace_back(k->method, k->setting, g.n);
+  const auto leave_out = [&](const std::string& why) {
+    s.leave_out("branch efficiency and cache hit rates", why);
+    return Profiles{};
+  };
+  if (launches.empty()) return leave_out("no kernel of a GPU is measured");
+  if (!has_profiler()) return leave_out("ncu is not on the PATH");
+  try {
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+    const std::string filter = s.filter().empty() ? "" : " --filter " + quoted(s.filter());
+    const std::vector<Profile> found = profile(quoted(self) + (s.full() ? " --full" : "") +
+                                               " --launches --seed " + std::to_string(s.seed()) + filter);
+    if (found.size() != launches.size())
+      return leave_out("ncu told of " + std::to_string(found.size()) + " kernels instead of " +
+                       std::to_string(launches.size()));
+    Profiles all;
+    for (std::size_t i = 0; i < found.size(); ++i) all[launches[i]] = found[i];
+    return all;
+  } catch (const std::runtime_error& e) {
+    return leave_out(e.what());
+  }
+}
+
+// --- benches ----------------------------------------------------------------------------------------
+
+std::vector<float> block_of(std::uint64_t seed) {
+  const std::vector<std::byte> bytes =
+      speed_block(format_info<fp32>(), *datasets_matching("uniform").front(), seed);
+  std::vector<float> block(bytes.size() / sizeof(float));
+  std::memcpy(block.data(), bytes.data(), bytes.size());
+  return block;
+}
+
+/// Made when it is first needed, and kept as long as groups are on the same side.
+class Benches {
+ public:
+  Benches(const std::vector<Group>& groups, std::uint64_t seed) : groups_{groups}, seed_{seed} {}
+
+  Workbench& of(const Side& side) {
+    if (side_ != &side) {
+      bench_.reset();  // its memory may be needed
+      truths_.clear();
+      std::size_t room = side.name == "GPU" ? std::size_t{1} << 26 : 0,
+                  results = 0;  // or a cache would have all
+      for (const Group& g : groups_) {
+        if (g.side != &side) continue;
+        room = std::max(room, g.n);
+        if (g.kernels.front()->expected != nullptr) results = std::max(results, g.n);
+      }
+      bench_ = std::make_unique<Workbench>(*side.place, block_of(seed_), room, results);
+      side_ = &side;
+    }
+    return *bench_;
+  }
+
+  const Truth& truth(const Side& side, std::size_t n) {
+    return truths_.try_emplace(n, Values{of(side).x(n)}).first->second;
+  }
+
+ private:
+  const std::vector<Group>& groups_;
+  std::uint64_t seed_;
+  const Side* side_ = nullptr;
+  std::unique_ptr<Workbench> bench_;
+  std::map<std::size_t, Truth> truths_;
+};
+
+/// Launches each kernel of a GPU once, and says where it begins: what a profiler looks at.
+void launch_all(const std::vector<Group>& groups, Benches& benches) {
+  for (const Group& g : groups) {
+    if (g.side->name != "GPU") continue;
+    const Workbench& bench = benches.of(*g.side);
+    for (const Kernel* k : g.kernels) {
+      gpu_mark();
+      g.side->place->run(*k, bench.task(g.n));
+    }
+  }
+}
+
+// --- rows -------------------------------------------------------------------------------------------
+
+Json key_of(const Study& study, const Group& g, const Kernel& k) {
+  Json key = {{"kind", g.demonstration.empty() ? "ladder" : "demonstration"},
+              {"method", k.method},
+              {"input_format", "fp32"},
+              {"data", "uniform"},
+              {"seed", study.seed()},
+              {"n", g.n},
+              {"setting", k.setting}};
+  if (!g.demonstration.empty()) key["demonstration"] = g.demonstration;
+  return key;
+}
+
+Json share(const std::optional<double>& x) { return x ? Json(*x) : Json(nullptr); }
+
+/// The speeds of the kernels, and then of reading.
+std::vector<Speed> speeds(const Group& g, const Workbench& bench, int repeats) {
+  std::vector<const Kernel*> kernels = g.kernels;
+  kernels.push_back(&g.side->read);
+  std::vector<std::vector<double>> seconds =
+      g.side->place->time(kernels, bench.task(g.n), bench.room(), repeats);
+  std::vector<Speed> all;
+  for (std::size_t i = 0; i < kernels.size(); ++i)
+    all.push_back(summary(kernels[i]->method, std::nullopt, std::move(seconds[i])));
+  return all;
+}
+
+/// What rows of both kinds tell.
+Json values_of(const Group& g, const Kernel& k, const Speed& speed, const Profiles& profiles) {
+  const auto n = static_cast<double>(g.n);
+  const auto found = profiles.find({k.method, k.setting, g.n});
+  const Profile profile = found == profiles.end() ? Profile{} : found->second;
+  return {{"lesson", k.lesson},
+          {"seconds", speed.seconds},
+          {"low", speed.low},
+          {"high", speed.high},
+          {"bytes", n * k.bytes},
+          {"operations", n * k.operations},
+          {"branch_efficiency", share(profile.branch_efficiency)},
+          {"l1_hit_rate", share(profile.l1_hit_rate)}};
+}
+
+Json values_of_sum(const Kernel& k, const Judgement& v) {
+  return {{"promise", name_of(k.promise)},
+          {"runs", v.runs},
+          {"distinct_bits", v.distinct_bits},
+          {"bits", bit_string(Number::of(v.first))},
+          {"error_ulps", number_or_null(v.error_ulps)},
+          {"bound", number_or_null(v.bound)},
+          {"within_bound", v.within_bound},
+          {"as_read", v.as_read ? Json(*v.as_read) : Json(nullptr)},
+          {"broken", v.broken}};
+}
+
+/// Checks all, then times all in turns.
+std::vector<Json> measure(const Study& study, const Group& g, Benches& benches, const Profiles& profiles) {
+  const Workbench& bench = benches.of(*g.side);
+  std::vector<Json> rows;
+  for (const Kernel* k : g.kernels) {
+    if (g.demonstration.empty()) {
+      const auto answers =
+          repeat(100, study.full() ? 1 : 0.3, [&](std::size_t) { return bench.sum(*k, g.n); });
+      rows.push_back(values_of_sum(*k, judge(*k, answers, bench.x(g.n), benches.truth(*g.side, g.n))));
+    } else {
+      const std::string problem = bench.problem(*k, g.n);
+      rows.push_back({{"verified", k->expected ? Json(problem.empty()) : Json(nullptr)},
+                      {"occupancy", k->occupancy > 0 ? Json(k->occupancy) : Json(nullptr)},
+                      {"suggested", k->occupancy > 0 ? Json(k->suggested) : Json(nullptr)}});
+    }
+  }
+  const std::vector<Speed> measured = speeds(g, bench, study.full() ? 11 : 7);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Kernel& k = *g.kernels[i];
+    const double seconds = measured[i].seconds, n = static_cast<double>(g.n);
+    rows[i].update(values_of(g, k, measured[i], profiles));
+    if (g.demonstration.empty()) {
+      rows[i]["gb_per_s"] = n * sizeof(float) / seconds / 1e9;
+      rows[i]["read_share"] = measured.back().seconds / seconds;
+    } else {
+      rows[i]["gb_per_s"] = n * k.bytes / seconds / 1e9;
+      rows[i]["gflop_per_s"] = n * k.operations / seconds / 1e9;
+    }
+  }
+  return rows;
+}
+
+// --- the table --------------------------------------------------------------------------------------
+
+std::string percent(const Json& share) {
+  return share.is_null() ? "-" : compact(100 * share.get<double>(), 5) + '%';
+}
+
+std::string short_name(const Json& row) {
+  const std::string method = row["method"];
+  return method.substr(0, method.rfind('/'));
+}
+
+std::string text_of(const Json& row) {
+  const bool sum = row["kind"] == "ladder";
+  const std::string name = short_name(row);
+  const bool several = sum && (row["setting"] > 1 || name == "coarsened");
+  std::string line = left(name + (several ? ' ' + row["setting"].dump() : ""), 21);
+  if (!sum) line += right(row["setting"].dump(), 6);
+  line += right(duration(row["seconds"]), 8) + right(compact(row["gb_per_s"], 6, 4), 7);
+  if (sum)
+    line += right(percent(row["read_share"]), 7) +
+            right(row["distinct_bits"].dump() + '/' + row["runs"].dump(), 8) +
+            right(row["error_ulps"].is_null() ? "inf" : compact(row["error_ulps"], 7), 9);
+  else
+    line += right(compact(row["gflop_per_s"], 6, 4), 8) + right(percent(row["occupancy"]), 9) +
+            (row["suggested"] == Json(true) ? " *" : "  ");
+  return line + right(percent(row["branch_efficiency"]), 7) + right(percent(row["l1_hit_rate"]), 7);
+}
+
+std::string head_of(const Group& g) {
+  const std::string head = g.side->name + ", " + (g.demonstration.empty() ? "sums" : g.demonstration) +
+                           ", n = " + power_or_number(g.n) + '\n';
+  if (g.demonstration.empty())
+    return head + left("sum", 21) + right("time", 8) + right("GB/s", 7) + right("of read", 8) +
+           right("bits", 7) + right("ulps", 9) + right("branch", 7) + right("L1", 7);
+  return head + left("kernel", 21) + right("set", 6) + right("time", 8) + right("GB/s", 7) +
+         right("GFLOP/s", 8) + right("occupied", 9) + "  " + right("branch", 7) + right("L1", 7);
+}
+
+/// What is wrong with a row, or "".
+std::string complaint(const Json& row) {
+  if (row["kind"] == "demonstration")
+    return row["verified"] == Json(false) ? "does not give what it should" : "";
+  if (!row["within_bound"]) return "the error exceeds its bound";
+  if (row["broken"]) return "promises " + row["promise"].get<std::string>() + " but gave several answers";
+  return row["as_read"] == Json(false) ? "other bits than its order gives" : "";
+}
+
+void run_group(Study& s, const Group& g, Benches& benches, const Profiles& profiles) {
+  std::vector<Json> keys;
+  for (const Kernel* k : g.kernels) keys.push_back(key_of(s, g, *k));
+  s.print(head_of(g));
+  for (const Json& row : s.rows(keys, [&] { return measure(s, g, benches, profiles); })) {
+    s.print(text_of(row));
+    if (const std::string wrong = complaint(row); !wrong.empty())
+      s.fail(row["method"].get<std::string>() + ", setting " + row["setting"].dump() +
+             ", n = " + power_or_number(g.n) + ": " + wrong);
+  }
+  s.print("");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Study study{
+      "ladder",
+      "What makes a sum fast, one lesson at a time, and what does it cost in bits?",
+      "The kernels of the textbooks (GPU MODE, lectures 8 and 9; Kirk, Hwu and El Hajj 2022, chapters 6 and "
+      "10; Harris "
+      "2007, Optimizing Parallel Reduction in CUDA), simplest first, and what they are on a CPU. A kernel of "
+      "one block "
+      "sums 2048 elements, the others also 2^24 (--full: 2^28, on a CPU 2^26). Each is checked first: 100 "
+      "runs (fewer where "
+      "--quick "
+      "loses patience) within the rigorous bound of the order that it adds in, γ_k Σ|x| for k additions on "
+      "the longest "
+      "path, and with the bits of that order where it has one. Then all kernels of a table are timed in "
+      "turns, on a "
+      "GPU by events; elements of 2^22 or more come from memory, not from caches. A time is the median of 7 "
+      "or 11.\n\n"
+      "of read: against reading the same elements and doing nothing, in the same turns. set: the stride of "
+      "coalescing, threads a block (a * where CUDA suggests it), steps of divergence and ceilings, elements "
+      "a thread "
+      "of coarsening, the width of a window or a row. Bytes and operations are counted in the text of a "
+      "kernel, an "
+      "exponential as one operation; with the ceilings they give its place on the roofline (Williams, "
+      "Waterman and "
+      "Patterson 2009). branch and L1: the share of branches in which the threads of a warp agree, and of "
+      "sectors "
+      "found in the first cache, as ncu counts them (--profile).\n\n"
+      "--filter chooses kernels by their names.",
+      {"ladder", "demonstration"},
+      "  ladder\n"
+      "  ladder --filter 'coarsened,tree/plain,loop'\n"
+      "  ladder --full --profile --out build/study"};
+  bool profiled = false, launches = false;
+  study.app().add_flag("--profile", profiled, "Ask ncu for branch efficiency and cache hit rates");
+  study.app()
+      .add_flag("--launches", launches, "Launch each kernel of a GPU once: what --profile profiles")
+      ->group("");
+  return study.run(argc, argv, [&](Study& s) {
+    const std::vector<Side> all = sides(s.full());
+    const std::vector<std::string> globs = globs_of(s.filter());
+    check(globs, all);
+    const std::vector<Group> chosen = groups(all, globs);
+    for (const Group& g : chosen) s.expect(g.kernels.size());
+    Benches benches{chosen, s.seed()};
+    if (launches) return launch_all(chosen, benches);
+    s.depend_on("profile", profiled);
+    const Profiles profiles = profiled ? profiles_of(s, chosen) : Profiles{};
+    if (const std::string gpu = gpu_description(); !gpu.empty()) s.print(gpu + "\n");
+    for (const Group& g : chosen) run_group(s, g, benches, profiles);
+  });
+}

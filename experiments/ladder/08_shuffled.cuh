@@ -1,0 +1,32 @@
+/// Warp shuffles: the 32 threads of a warp exchange registers, without shared memory and without a barrier.
+///
+/// The lesson: the last five levels of the tree are one warp's business, and the block meets only once.
+#pragma once
+
+#include "ladder/07_coarsened.cuh"
+
+namespace samesum::ladder {
+
+/// Lane 0 gets the sum of the warp.
+__device__ inline float sum_of_warp(float mine) {
+  for (int stride = 16; stride > 0; stride /= 2) mine += __shfl_down_sync(0xffffffffu, mine, stride);
+  return mine;
+}
+
+/// Thread 0 of the block gets the sum of what all its threads have.
+__device__ inline float sum_of_warps(float mine) {
+  __shared__ float sum[32];
+  const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
+  mine = sum_of_warp(mine);
+  if (lane == 0) sum[warp] = mine;
+  __syncthreads();  // all warps' sums
+  if (warp == 0) mine = sum_of_warp(lane < static_cast<int>(blockDim.x) / 32 ? sum[lane] : -0.0f);
+  return mine;
+}
+
+__global__ void __launch_bounds__(threads_of_block) shuffled(const float* x, std::size_t n, float* out) {
+  const float sum = sum_of_warps(sum_of_thread<16>(x, n));
+  if (threadIdx.x == 0) atomicAdd(out, sum);
+}
+
+}  // namespace samesum::ladder

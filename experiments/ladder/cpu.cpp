@@ -1,0 +1,359 @@
+/// The ladder on a CPU: what the kernels of the GPU are there.
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <new>
+#include <thread>
+
+#include "harness/peers/sums.hpp"
+#include "harness/repeat.hpp"
+#include "ladder/rates.hpp"
+#include "ladder/readings.hpp"
+#include "samesum/backend/cpu/schedule.hpp"
+#include "samesum/registry.hpp"
+
+namespace samesum::ladder {
+namespace {
+
+// --- memory and clock -------------------------------------------------------------------------------
+
+class Cpu final : public Place {
+ public:
+  std::shared_ptr<float> memory(std::size_t n) override {
+    constexpr std::align_val_t page{4096};
+    return {new (page) float[std::max<std::size_t>(n, 1)], [](float* p) { operator delete[](p, page); }};
+  }
+
+  void copy(float* to, const float* from, std::size_t n) override { std::copy_n(from, n, to); }
+
+  void run(const Kernel& kernel, const Task& task) override { kernel.run(task); }
+
+  std::vector<std::vector<double>> time(const std::vector<const Kernel*>& kernels, const Task& task,
+                                        std::size_t, int repeats) override {
+    std::vector<std::vector<double>> seconds(kernels.size());
+    std::vector<int> inner(kernels.size(), 1);  // runs timed together: the clock itself takes some 30 ns
+    const auto timed = [&](std::size_t k) {
+      const auto start = std::chrono::steady_clock::now();
+      for (int i = 0; i < inner[k]; ++i) kernels[k]->run(task);
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / inner[k];
+    };
+    for (std::size_t k = 0; k < kernels.size(); ++k)
+      for (kernels[k]->run(task); timed(k) * inner[k] < 1e-4;) inner[k] *= 2;
+    for (int repeat = 0; repeat < repeats; ++repeat)
+      for (std::size_t k = 0; k < kernels.size(); ++k) seconds[k].push_back(timed(k));
+    return seconds;
+  }
+};
+
+// --- sums -------------------------------------------------------------------------------------------
+
+/// What everybody writes first: each addition waits for the one before it.
+float loop(const float* x, std::size_t n) {
+  float sum = 0;
+  for (std::size_t i = 0; i < n; ++i) sum += x[i];
+  return sum;
+}
+
+/// `count` sums side by side, a power of two, which meet by halves.
+template <std::size_t count> float accumulators(const float* x, std::size_t n) {
+  float sum[count] = {};
+  std::size_t i = 0;
+  for (; i + count <= n; i += count)
+    for (std::size_t k = 0; k < count; ++k) sum[k] += x[i + k];
+  for (std::size_t k = 0; i < n; ++i, ++k) sum[k] += x[i];
+  for (std::size_t half = count / 2; half > 0; half /= 2)
+    for (std::size_t k = 0; k < half; ++k) sum[k] += sum[k + half];
+  return sum[0];
+}
+template <std::size_t count> double additions_of_accumulators(std::size_t n) {
+  return static_cast<double>((n + count - 1) / count) + levels(count);
+}
+
+constexpr std::size_t side_by_side = 16, block = 4096, task_of_thread = std::size_t{1} << 16;
+
+std::size_t parts(std::size_t n, std::size_t of) { return (n + of - 1) / of; }
+
+/// The sums of blocks are added in turn.
+float blocks(const float* x, std::size_t n) {
+  float sum = 0;
+  for (std::size_t i = 0; i < n; i += block) sum += accumulators<side_by_side>(x + i, std::min(block, n - i));
+  return sum;
+}
+double additions_of_blocks(std::size_t n) {
+  return additions_of_accumulators<side_by_side>(block) + static_cast<double>(parts(n, block));
+}
+
+/// The sums of blocks are added by several threads to one number, as they come.
+float threads(const float* x, std::size_t n) {
+  std::atomic<float> sum{0};
+  const std::size_t tasks = parts(n, task_of_thread);
+  cpu::for_each_task(tasks == 1 ? 1 : harness::several_threads(), tasks, [&](std::size_t k) {
+    const std::size_t i = k * task_of_thread;
+    sum.fetch_add(accumulators<side_by_side>(x + i, std::min(task_of_thread, n - i)),
+                  std::memory_order_relaxed);
+  });
+  return sum;
+}
+double additions_of_threads(std::size_t n) {
+  return additions_of_accumulators<side_by_side>(task_of_thread) +
+         static_cast<double>(parts(n, task_of_thread));
+}
+
+std::function<void(const Task&)> to_out(float (*sum)(const float*, std::size_t)) {
+  return [=](const Task& t) { *t.out = sum(t.x, t.n); };
+}
+
+template <std::size_t count> Kernel accumulators_of() {
+  return {.method = "accumulators/fp32@cpu",
+          .lesson = "several sums side by side: none waits for another, and they fit into a vector",
+          .run = to_out(accumulators<count>),
+          .setting = static_cast<int>(count),
+          .promise = Promise::everywhere,
+          .additions = additions_of_accumulators<count>};
+}
+
+/// A variant of the library, on as many threads as it wants.
+std::function<void(const Task&)> library(const std::string& name) {
+  const Variant& v = find(name);
+  return [&v](const Task& t) { *t.out = v(Values{format_info<fp32>(), t.x, t.n}).as<fp32>(); };
+}
+
+std::vector<Kernel> sums() {
+  return {{.method = "loop/fp32@cpu",
+           .lesson = "what everybody writes first: each addition waits for the one before it",
+           .run = to_out(loop),
+           .promise = Promise::everywhere,
+           .additions = in_turn,
+           .reading = read_in_turn},
+          accumulators_of<2>(),
+          accumulators_of<4>(),
+          accumulators_of<8>(),
+          accumulators_of<16>(),
+          accumulators_of<32>(),
+          {.method = "blocks/fp32@cpu",
+           .lesson = "sums of blocks are added: fewer additions on the longest path, and so a smaller error",
+           .run = to_out(blocks),
+           .promise = Promise::everywhere,
+           .additions = additions_of_blocks},
+          {.method = "threads/fp32@cpu",
+           .lesson = "several threads, one atomic addition a block: as fast as memory, and no order",
+           .run = to_out(threads),
+           .additions = additions_of_threads},
+          {.method = "tree/plain/fp32@cpu",
+           .lesson = "samesum's tree: threads too, but an order that is a function of n alone",
+           .run = library("tree/plain/fp32@cpu"),
+           .promise = Promise::everywhere,
+           .additions = height_of_tree,
+           .reading = read_by_tree},
+          {.method = "exact/fp32@cpu",
+           .lesson = "samesum's exact sum: one rounding, whatever the order",
+           .run = library("exact/fp32@cpu"),
+           .promise = Promise::order_free,
+           .reading = read_exactly}};
+}
+
+// --- the others -------------------------------------------------------------------------------------
+
+constexpr std::size_t length = std::size_t{1} << 22;
+
+void strided_reads(const Task& t, std::size_t stride) {
+  const std::size_t rows = t.n / stride;
+  for (std::size_t c = 0; c < stride; ++c)
+    for (std::size_t r = 0; r < rows; ++r) t.out[c * rows + r] = t.x[r * stride + c];
+}
+
+/// The number of steps is known when it runs, so that the compiler cannot turn branches into selections.
+void branching(const float* x, std::size_t n, int steps, float* out) {
+  for (std::size_t i = 0; i < n; ++i) {
+    float v = x[i];
+    if (v < 0.5f)
+      for (int k = 0; k < steps; ++k) v = v * step_below.a + step_below.b;
+    else
+      for (int k = 0; k < steps; ++k) v = v * step_above.a + step_above.b;
+    out[i] = v;
+  }
+}
+
+/// What differs is looked up: a comparison is 0 or 1, the place in a table.
+void branch_free(const float* x, std::size_t n, int steps, float* out) {
+  static constexpr Step table[] = {step_above, step_below};
+  for (std::size_t i = 0; i < n; ++i) {
+    float v = x[i];
+    const Step step = table[v < 0.5f];
+    for (int k = 0; k < steps; ++k) v = v * step.a + step.b;
+    out[i] = v;
+  }
+}
+
+template <std::size_t factor> void add_several(const Task& t) {
+  std::size_t i = 0;
+  for (; i + factor <= t.n; i += factor)
+    for (std::size_t k = 0; k < factor; ++k) t.out[i + k] = t.x[i + k] + t.y[i + k];
+  for (; i < t.n; ++i) t.out[i] = t.x[i] + t.y[i];
+}
+
+std::size_t window_begin(std::size_t i) { return i < window_radius ? 0 : i - window_radius; }
+std::size_t window_end(std::size_t i, std::size_t n) { return std::min(i + window_radius + 1, n); }
+
+/// The sum lies in memory, where others might look at it.
+void window_in_memory(const float* x, std::size_t n, volatile float* out) {
+  for (std::size_t i = 0; i < n; ++i) {
+    out[i] = -0.0f;
+    for (std::size_t k = window_begin(i); k < window_end(i, n); ++k) out[i] = out[i] + x[k];
+  }
+}
+
+void window_in_register(const float* x, std::size_t n, float* out) {
+  for (std::size_t i = 0; i < n; ++i) {
+    float sum = -0.0f;
+    for (std::size_t k = window_begin(i); k < window_end(i, n); ++k) sum += x[k];
+    out[i] = sum;
+  }
+}
+
+void three_passes(const float* x, std::size_t columns, float* out) {
+  float most = x[0], sum = 0;
+  for (std::size_t i = 1; i < columns; ++i) most = std::max(most, x[i]);
+  for (std::size_t i = 0; i < columns; ++i) sum += std::exp(x[i] - most);
+  for (std::size_t i = 0; i < columns; ++i) out[i] = std::exp(x[i] - most) / sum;
+}
+
+/// Milakov and Gimelshein 2018: where the maximum grows, the sum so far is scaled.
+void online(const float* x, std::size_t columns, float* out) {
+  float most = x[0], sum = 1;
+  for (std::size_t i = 1; i < columns; ++i) {
+    if (x[i] > most) {
+      sum = sum * std::exp(most - x[i]) + 1;
+      most = x[i];
+    } else {
+      sum += std::exp(x[i] - most);
+    }
+  }
+  for (std::size_t i = 0; i < columns; ++i) out[i] = std::exp(x[i] - most) / sum;
+}
+
+/// All that these have in common.
+Kernel demonstration(const char* what, const char* method, const char* lesson, int setting, double bytes,
+                     double operations, std::function<void(const Task&)> run,
+                     void (*expected)(const Task&, int)) {
+  return {.method = method,
+          .lesson = lesson,
+          .run = std::move(run),
+          .setting = setting,
+          .bytes = bytes,
+          .operations = operations,
+          .demonstration = what,
+          .length = length,
+          .expected = expected};
+}
+
+template <std::size_t factor> Kernel coarsening() {
+  return demonstration("coarsening", "add_several/fp32@cpu",
+                       "a loop that adds several elements at a time has more loads under way", factor, 12, 1,
+                       add_several<factor>, expect_sum_of_two);
+}
+
+Kernel softmax(const char* method, const char* lesson, double bytes, double operations,
+               void (*of_row)(const float*, std::size_t, float*)) {
+  constexpr int columns = 32768;
+  Kernel k = demonstration(
+      "softmax", method, lesson, columns, bytes, operations,
+      [=](const Task& t) {
+        for (std::size_t i = 0; i < t.n; i += columns) of_row(t.x + i, columns, t.out + i);
+      },
+      expect_softmax);
+  k.length = std::size_t{32} * columns;
+  k.multiple = columns;
+  k.tolerance = softmax_tolerance(columns);
+  return k;
+}
+
+Kernel counting(const char* method, const char* lesson, int operations, void (*count)(float*, int, float)) {
+  constexpr int steps = 1 << 16;
+  Kernel k = demonstration(
+      "ceilings", method, lesson, steps, 4, double{chains} * steps * operations,
+      [=](const Task& t) {
+        cpu::for_each_task(harness::several_threads(), t.n / rates::outputs,
+                           [&](std::size_t i) { count(t.out + i * rates::outputs, steps, 1); });
+      },
+      expect_count);
+  k.length = std::size_t{64} * rates::outputs;
+  k.multiple = rates::outputs;
+  return k;
+}
+
+}  // namespace
+
+std::unique_ptr<Place> cpu_place() { return std::make_unique<Cpu>(); }
+
+Kernel cpu_read() {
+  Kernel k = demonstration(
+      "ceilings", "read/fp32@cpu", "all elements read and nothing kept: no sum can be faster", 1, 4, 0,
+      [](const Task& t) {
+        static std::atomic<std::uint64_t> kept{0};
+        constexpr std::size_t part = std::size_t{1} << 16;
+        cpu::for_each_task(
+            t.n <= part ? 1 : harness::several_threads(), parts(t.n, part), [&](std::size_t i) {
+              const std::size_t n = std::min(part, t.n - i * part);
+              kept.store(harness::peer::read(t.x + i * part, n * sizeof(float)), std::memory_order_relaxed);
+            });
+      },
+      nullptr);
+  k.length = std::size_t{1} << 26;
+  return k;
+}
+
+std::vector<Kernel> cpu_kernels() {
+  std::vector<Kernel> all = sums();
+  for (const int stride : {1, 2, 4, 8, 16, 32}) {
+    all.push_back(demonstration(
+        "coalescing", "strided_reads/fp32@cpu",
+        "what is read one after the other should lie together: memory comes in lines", stride, 8, 0,
+        [=](const Task& t) { strided_reads(t, static_cast<std::size_t>(stride)); }, expect_strided));
+    all.back().length = 4 * length;
+    all.back().multiple = static_cast<std::size_t>(stride);
+  }
+  constexpr int steps = 8;
+  const auto branches = [&](const char* method, const char* lesson, auto run, const float* Task::*x,
+                            auto expected) {
+    all.push_back(demonstration(
+        "divergence", method, lesson, steps, 8, 2 * steps,
+        [=](const Task& t) { run(t.*x, t.n, steps, t.out); }, expected));
+  };
+  branches("branching_at_random/fp32@cpu", "a branch that cannot be foretold throws away what was begun",
+           branching, &Task::x, expect_steps);
+  branches("branching_in_order/fp32@cpu",
+           "the same branch, on elements in an order in which it can be foretold", branching, &Task::y,
+           expect_steps_of_partitioned);
+  branches("branch_free/fp32@cpu", "numbers are looked up, and there is one way to go", branch_free, &Task::x,
+           expect_steps);
+  all.push_back(coarsening<1>());
+  all.push_back(coarsening<2>());
+  all.push_back(coarsening<4>());
+  all.push_back(coarsening<8>());
+  constexpr int width = 2 * window_radius + 1;
+  const auto window = [&](const char* method, const char* lesson, double bytes, auto run) {
+    all.push_back(demonstration(
+        "privatisation", method, lesson, width, bytes, width, [=](const Task& t) { run(t.x, t.n, t.out); },
+        expect_window));
+  };
+  window("window_in_memory/fp32@cpu", "a sum that lies in memory is loaded and stored for every addition",
+         12 * width + 4, window_in_memory);
+  window("window_in_register/fp32@cpu", "a sum of one's own stays in a register", 4 * width + 4,
+         window_in_register);
+  all.push_back(softmax("three_passes/fp32@cpu", "maximum, sum and result: each row is read three times", 16,
+                        6, three_passes));
+  all.push_back(
+      softmax("online/fp32@cpu", "maximum and sum in one pass: each row is read twice", 12, 5, online));
+  all.push_back(cpu_read());
+  all.push_back(counting("add/fp32@cpu", "additions of registers alone: no kernel that adds can do more", 1,
+                         rates::add));
+  all.push_back(counting("multiply_and_add/fp32@cpu",
+                         "multiplications and additions, fused where the processor can", 2,
+                         rates::multiply_and_add));
+  return all;
+}
+
+}  // namespace samesum::ladder

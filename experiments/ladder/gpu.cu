@@ -1,0 +1,415 @@
+/// The ladder on a GPU: each kernel with what is to be known of it.
+#include <algorithm>
+#include <stdexcept>
+
+#include "ladder/01_interleaved.cuh"
+#include "ladder/02_modulo.cuh"
+#include "ladder/03_strided_index.cuh"
+#include "ladder/04_sequential.cuh"
+#include "ladder/05_shared.cuh"
+#include "ladder/06_segmented.cuh"
+#include "ladder/07_coarsened.cuh"
+#include "ladder/08_shuffled.cuh"
+#include "ladder/09_vectors.cuh"
+#include "ladder/ceilings.cuh"
+#include "ladder/coalescing.cuh"
+#include "ladder/divergence.cuh"
+#include "ladder/readings.hpp"
+#include "ladder/sliding_window.cuh"
+#include "ladder/softmax.cuh"
+#include "ladder/vector_addition.cuh"
+#include "samesum/backend/cuda/call.hpp"
+#include "samesum/registry.hpp"
+
+namespace samesum::ladder {
+namespace {
+
+void check(cudaError_t error, const std::string& call) {
+  if (error != cudaSuccess) throw std::runtime_error{call + ": " + cudaGetErrorString(error)};
+}
+
+constexpr std::size_t rounded_up_quotient(std::size_t n, std::size_t by) { return (n + by - 1) / by; }
+
+unsigned blocks_of(std::size_t n, std::size_t by) {
+  return static_cast<unsigned>(rounded_up_quotient(n, by));
+}
+
+// --- memory and clock -------------------------------------------------------------------------------
+
+struct Event {
+  cudaEvent_t event = nullptr;
+  Event() { check(cudaEventCreate(&event), "cudaEventCreate"); }
+  Event(const Event&) = delete;
+  ~Event() { static_cast<void>(cudaEventDestroy(event)); }
+};
+
+class Gpu final : public Place {
+ public:
+  std::shared_ptr<float> memory(std::size_t n) override {
+    void* p = nullptr;
+    check(cudaMalloc(&p, std::max<std::size_t>(n, 1) * sizeof(float)), "cudaMalloc");
+    return {static_cast<float*>(p), [](float* q) { static_cast<void>(cudaFree(q)); }};
+  }
+
+  void copy(float* to, const float* from, std::size_t n) override {
+    check(cudaMemcpy(to, from, n * sizeof(float), cudaMemcpyDefault), "cudaMemcpy");
+    check(cudaDeviceSynchronize(),
+          "cudaDeviceSynchronize");  // the copy may return before the data have arrived
+  }
+
+  void run(const Kernel& kernel, const Task& task) override {
+    launch(kernel, task);
+    check(cudaDeviceSynchronize(), kernel.method);
+  }
+
+  std::vector<std::vector<double>> time(const std::vector<const Kernel*>& kernels, const Task& task,
+                                        std::size_t room, int repeats) override {
+    const Event start, stop;
+    std::vector<std::vector<double>> seconds(kernels.size());
+    // Short runs are repeated between two events, whose own time would count otherwise.
+    const int inner = task.n <= (std::size_t{1} << 20) ? 20 : task.n <= (std::size_t{1} << 24) ? 4 : 1;
+    // 2^22 elements and more come from memory: a place is read again only after all others.
+    const std::size_t apart = rounded_up_quotient(task.n, 64) * 64;
+    const std::size_t places = task.n < (std::size_t{1} << 22) ? 1 : std::max<std::size_t>(room / apart, 1);
+    std::size_t next = 0;
+    for (int repeat = -2; repeat < repeats; ++repeat)  // two to warm up
+      for (std::size_t k = 0; k < kernels.size(); ++k) {
+        check(cudaEventRecord(start.event), "cudaEventRecord");
+        for (int i = 0; i < inner; ++i) {
+          Task one = task;
+          one.x += next * apart;
+          launch(*kernels[k], one);
+          next = (next + 1) % places;
+        }
+        check(cudaEventRecord(stop.event), "cudaEventRecord");
+        check(cudaEventSynchronize(stop.event), kernels[k]->method);
+        float milliseconds = 0;
+        check(cudaEventElapsedTime(&milliseconds, start.event, stop.event), "cudaEventElapsedTime");
+        if (repeat >= 0) seconds[k].push_back(milliseconds * 1e-3 / inner);
+      }
+    return seconds;
+  }
+
+ private:
+  static void launch(const Kernel& kernel, const Task& task) {
+    kernel.run(task);
+    check(cudaGetLastError(), kernel.method);
+  }
+};
+
+// --- sums -------------------------------------------------------------------------------------------
+
+/// Of one block of 1024 threads that works in a copy.
+auto one_block(void (*kernel)(const float*, float*, int, float*)) {
+  return [=](const Task& t) { kernel<<<1, 1024>>>(t.x, t.scratch, static_cast<int>(t.n), t.out); };
+}
+
+/// Of blocks that add their sums, of so many elements each, to *out.
+template <std::size_t elements>
+auto many_blocks(void (*kernel)(const float*, std::size_t, float*), int threads) {
+  return [=](const Task& t) {
+    check(cudaMemsetAsync(t.out, 0, sizeof(float)), "cudaMemsetAsync");
+    kernel<<<blocks_of(t.n, elements), threads>>>(t.x, t.n, t.out);
+  };
+}
+template <std::size_t elements> double blocks(std::size_t n) {
+  return static_cast<double>(rounded_up_quotient(n, elements));
+}
+/// On the longest path: so many of threads and of a block, and then a block at a time, the first to 0.
+template <std::size_t elements, int within> double additions(std::size_t n) {
+  return within + blocks<elements>(n);
+}
+
+template <int factor> Kernel coarsened_by() {
+  constexpr std::size_t elements = std::size_t{2} * factor * threads_of_block;
+  return {.method = "coarsened/fp32@cuda",
+          .lesson = "a thread adds 2 x factor elements by itself before the block meets",
+          .run = many_blocks<elements>(coarsened<factor>, threads_of_block),
+          .setting = factor,
+          .additions = additions<elements, 2 * factor - 1 + 8>,
+          .atomics = blocks<elements>};
+}
+
+/// A variant of the library, in a workspace of its own.
+auto library(const std::string& name) {
+  constexpr std::size_t bytes = std::size_t{64} << 20;
+  const Variant& v = find(name);
+  void* p = nullptr;
+  check(cudaMalloc(&p, bytes), "cudaMalloc");
+  const std::shared_ptr<void> workspace{p, [](void* q) { static_cast<void>(cudaFree(q)); }};
+  check(gpu::prepare(p, bytes), "prepare");
+  return [&v, workspace](const Task& t) {
+    gpu::Call call{t.x, t.n, t.out, workspace.get(), bytes, nullptr};
+    check(static_cast<cudaError_t>(v.launch[format_info<fp32>().index](call)), v.name);
+  };
+}
+
+std::vector<Kernel> sums() {
+  constexpr std::size_t coarse = 32 * threads_of_block;  // elements of a block at a factor of 16
+  return {
+      {.method = "interleaved/fp32@cuda",
+       .lesson = "one block, neighbours first: in each warp ever fewer threads add, and the others wait",
+       .run = one_block(interleaved),
+       .promise = Promise::everywhere,
+       .most = most_of_block,
+       .additions = levels,
+       .reading = read_by_doubling},
+      {.method = "modulo/fp32@cuda",
+       .lesson = "a thread an element: half of them never add, and a remainder costs more than an addition",
+       .run = one_block(modulo),
+       .promise = Promise::everywhere,
+       .most = most_of_block,
+       .additions = levels,
+       .reading = read_by_doubling},
+      {.method = "strided_index/fp32@cuda",
+       .lesson = "the same tree with neighbouring threads busy: no divergence, but scattered reads",
+       .run = one_block(strided_index),
+       .promise = Promise::everywhere,
+       .most = most_of_block,
+       .additions = levels,
+       .reading = read_by_doubling},
+      {.method = "sequential/fp32@cuda",
+       .lesson = "upper half onto lower half: busy threads are neighbours, and so are their elements",
+       .run = one_block(sequential),
+       .promise = Promise::everywhere,
+       .most = most_of_block,
+       .additions = levels_of_halves,
+       .reading = read_by_halves},
+      {.method = "shared/fp32@cuda",
+       .lesson = "what a block reads again lies in shared memory; each element is read from far away once",
+       .run = [](const Task& t) { shared<<<1, 1024>>>(t.x, t.n, t.out); },
+       .promise = Promise::everywhere,
+       .most = most_of_block,
+       .additions = levels_of_halves,
+       .reading = read_by_halves},
+      {.method = "segmented/fp32@cuda",
+       .lesson = "many blocks, one atomic addition each: any length, all multiprocessors, and no order",
+       .run = many_blocks<2048>(segmented, 1024),
+       .additions = additions<2048, 11>,
+       .atomics = blocks<2048>},
+      coarsened_by<1>(),
+      coarsened_by<2>(),
+      coarsened_by<4>(),
+      coarsened_by<8>(),
+      coarsened_by<16>(),
+      coarsened_by<32>(),
+      {.method = "shuffled/fp32@cuda",
+       .lesson = "a warp exchanges registers: no shared memory, and one barrier a block",
+       .run = many_blocks<coarse>(shuffled, threads_of_block),
+       .setting = 16,
+       .additions = additions<coarse, 31 + 5 + 5>,
+       .atomics = blocks<coarse>},
+      {.method = "vectors/fp32@cuda",
+       .lesson = "16 bytes a load and eight loads under way keep the memory busy",
+       .run = many_blocks<coarse>(vectors, threads_of_block),
+       .setting = 16,
+       .additions = additions<coarse, 2 + 8 + 1 + 5 + 5>,
+       .atomics = blocks<coarse>},
+      {.method = "tree/plain/fp32@cuda",
+       .lesson =
+           "samesum's tree: as fast, and an order that is a function of n alone, so the same bits everywhere",
+       .run = library("tree/plain/fp32@cuda"),
+       .promise = Promise::everywhere,
+       .additions = height_of_tree,
+       .reading = read_by_tree},
+      {.method = "exact/fp32@cuda",
+       .lesson = "samesum's exact sum: one rounding, whatever the order",
+       .run = library("exact/fp32@cuda"),
+       .promise = Promise::order_free,
+       .reading = read_exactly},
+  };
+}
+
+// --- the others -------------------------------------------------------------------------------------
+
+constexpr std::size_t length = std::size_t{1} << 26;
+
+double occupancy(const void* kernel, int threads) {
+  int blocks = 0, room = 0;
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, 0),
+        "cudaOccupancyMaxActiveBlocks");
+  check(gpu::look_up(cudaDevAttrMaxThreadsPerMultiProcessor, room), "cudaDeviceGetAttribute");
+  return static_cast<double>(blocks * threads) / room;
+}
+
+void demonstrate_coalescing(std::vector<Kernel>& all) {
+  for (const int stride : {1, 2, 4, 8, 16, 32})
+    all.push_back({.method = "strided_reads/fp32@cuda",
+                   .lesson = "what a warp reads should lie together: memory comes in sectors of 32 bytes",
+                   .run =
+                       [=](const Task& t) {
+                         const dim3 grid{blocks_of(t.n / static_cast<std::size_t>(stride), 256),
+                                         static_cast<unsigned>(stride)};
+                         strided_reads<<<grid, 256>>>(t.x, t.n, t.out);
+                       },
+                   .setting = stride,
+                   .bytes = 8,
+                   .operations = 0,
+                   .demonstration = "coalescing",
+                   .length = length,
+                   .multiple = static_cast<std::size_t>(stride),
+                   .expected = expect_strided});
+}
+
+void demonstrate_occupancy(std::vector<Kernel>& all) {
+  int grid = 0, suggested = 0;
+  check(cudaOccupancyMaxPotentialBlockSize(&grid, &suggested, add_vectors),
+        "cudaOccupancyMaxPotentialBlockSize");
+  for (const int threads : {32, 64, 128, 256, 512, 768, 1024})
+    all.push_back({.method = "add_vectors/fp32@cuda",
+                   .lesson = "blocks that are too small leave a multiprocessor's room for threads empty",
+                   .run =
+                       [=](const Task& t) {
+                         add_vectors<<<blocks_of(t.n, static_cast<std::size_t>(threads)), threads>>>(
+                             t.x, t.y, t.n, t.out);
+                       },
+                   .setting = threads,
+                   .bytes = 12,
+                   .demonstration = "occupancy",
+                   .length = length,
+                   .expected = expect_sum_of_two,
+                   .occupancy = occupancy(reinterpret_cast<const void*>(add_vectors), threads),
+                   .suggested = threads == suggested});
+}
+
+void demonstrate_divergence(std::vector<Kernel>& all) {
+  constexpr int steps = 64;
+  const auto add = [&](const char* method, const char* lesson, auto kernel, const float* Task::*x,
+                       auto expected) {
+    all.push_back(
+        {.method = method,
+         .lesson = lesson,
+         .run = [=](const Task& t) { kernel<<<blocks_of(t.n, 256), 256>>>(t.*x, t.n, steps, t.out); },
+         .setting = steps,
+         .bytes = 8,
+         .operations = 2 * steps,
+         .demonstration = "divergence",
+         .length = length,
+         .expected = expected});
+  };
+  add("branching_at_random/fp32@cuda", "where a warp's threads do not agree, it goes both ways in turn",
+      branching, &Task::x, expect_steps);
+  add("branching_by_warp/fp32@cuda", "the same branch, on elements in an order in which warps agree",
+      branching, &Task::y, expect_steps_of_partitioned);
+  add("branch_free/fp32@cuda", "selecting numbers instead of ways", branch_free, &Task::x, expect_steps);
+}
+
+template <int factor> void coarsen(std::vector<Kernel>& all) {
+  all.push_back(
+      {.method = "add_several/fp32@cuda",
+       .lesson = "a thread that adds several elements has more loads under way, and fewer blocks to start",
+       .run =
+           [](const Task& t) {
+             add_several<factor><<<blocks_of(t.n, 256 * factor), 256>>>(t.x, t.y, t.n, t.out);
+           },
+       .setting = factor,
+       .bytes = 12,
+       .demonstration = "coarsening",
+       .length = length,
+       .expected = expect_sum_of_two});
+}
+
+void demonstrate_privatisation(std::vector<Kernel>& all) {
+  const auto add = [&](const char* method, const char* lesson, auto kernel, double bytes) {
+    all.push_back({.method = method,
+                   .lesson = lesson,
+                   .run = [=](const Task& t) { kernel<<<blocks_of(t.n, 256), 256>>>(t.x, t.n, t.out); },
+                   .setting = 2 * window_radius + 1,
+                   .bytes = bytes,
+                   .operations = 2 * window_radius + 1,
+                   .demonstration = "privatisation",
+                   .length = length,
+                   .expected = expect_window});
+  };
+  constexpr int width = 2 * window_radius + 1;
+  add("window_in_memory/fp32@cuda", "a sum that lies in memory is loaded and stored for every addition",
+      window_in_memory, 12 * width + 4);
+  add("window_in_register/fp32@cuda", "a sum of one's own stays in a register", window_in_register,
+      4 * width + 4);
+  add("window_in_tile/fp32@cuda", "and elements that neighbours share stay in shared memory",
+      window_in_tile<256>, 8);
+}
+
+void demonstrate_softmax(std::vector<Kernel>& all) {
+  constexpr int columns = 32768;
+  const auto add = [&](const char* method, const char* lesson, auto kernel, double bytes, double operations) {
+    all.push_back({.method = method,
+                   .lesson = lesson,
+                   .run =
+                       [=](const Task& t) {
+                         kernel<<<blocks_of(t.n, columns), softmax_threads>>>(t.x, columns, t.out);
+                       },
+                   .setting = columns,
+                   .bytes = bytes,
+                   .operations = operations,
+                   .demonstration = "softmax",
+                   .length = std::size_t{4096} * columns,
+                   .multiple = columns,
+                   .expected = expect_softmax,
+                   .tolerance = softmax_tolerance(columns / softmax_threads + 9)});
+  };
+  add("three_passes/fp32@cuda", "maximum, sum and result: each row is read three times", three_passes, 16, 6);
+  add("online/fp32@cuda", "maximum and sum in one pass: better mathematics reads each row twice", online, 12,
+      5);
+}
+
+template <bool fused> Kernel counting(const char* method, const char* lesson) {
+  constexpr int steps = 4096;
+  return {.method = method,
+          .lesson = lesson,
+          .run = [](const Task& t) { count_up<fused><<<blocks_of(t.n, 256), 256>>>(t.n, steps, 1, t.out); },
+          .setting = steps,
+          .bytes = 4,
+          .operations = double{chains} * steps * (fused ? 2 : 1),
+          .demonstration = "ceilings",
+          .length = std::size_t{1} << 20,
+          .expected = expect_count};
+}
+
+}  // namespace
+
+/// A profile knows it by its name.
+__global__ void begin_of_kernel() {}
+
+std::unique_ptr<Place> gpu_place() { return std::make_unique<Gpu>(); }
+
+Kernel gpu_read() {
+  return {.method = "read/fp32@cuda",
+          .lesson = "all elements read and nothing kept: no sum can be faster",
+          .run =
+              [](const Task& t) {
+                const std::size_t vectors = std::max<std::size_t>(t.n / 4, 1);
+                const auto blocks = std::min<std::size_t>(rounded_up_quotient(vectors, 2048), 1 << 16);
+                read_alone<<<static_cast<unsigned>(blocks), 256>>>(
+                    reinterpret_cast<const uint4*>(t.x), vectors, reinterpret_cast<unsigned*>(t.out));
+              },
+          .operations = 0,
+          .demonstration = "ceilings",
+          .length = std::size_t{1} << 28};
+}
+
+std::vector<Kernel> gpu_kernels() {
+  std::vector<Kernel> all = sums();
+  demonstrate_coalescing(all);
+  demonstrate_occupancy(all);
+  demonstrate_divergence(all);
+  coarsen<1>(all);
+  coarsen<2>(all);
+  coarsen<4>(all);
+  coarsen<8>(all);
+  demonstrate_privatisation(all);
+  demonstrate_softmax(all);
+  all.push_back(gpu_read());
+  all.push_back(
+      counting<false>("add/fp32@cuda", "additions of registers alone: no kernel that adds can do more"));
+  all.push_back(
+      counting<true>("multiply_and_add/fp32@cuda", "fused multiplications and additions, two in one"));
+  return all;
+}
+
+void gpu_mark() {
+  begin_of_kernel<<<1, 1>>>();
+  check(cudaGetLastError(), "begin_of_kernel");
+}
+
+}  // namespace samesum::ladder

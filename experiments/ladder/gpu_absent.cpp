@@ -1,0 +1,18 @@
+#include <stdexcept>
+
+#include "ladder/kernel.hpp"
+#include "samesum/registry.hpp"
+
+namespace samesum::ladder {
+namespace {
+
+[[noreturn]] void refuse() { throw std::runtime_error{absent()[0].reason}; }
+
+}  // namespace
+
+std::unique_ptr<Place> gpu_place() { refuse(); }
+std::vector<Kernel> gpu_kernels() { refuse(); }
+Kernel gpu_read() { refuse(); }
+void gpu_mark() { refuse(); }
+
+}  // namespace samesum::ladder

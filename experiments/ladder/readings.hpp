@@ -1,0 +1,23 @@
+/// The orders of the ladder's sums, written down as simply as can be, and how many additions lie on the
+/// longest path.
+#pragma once
+
+#include <span>
+
+#include "ladder/kernel.hpp"
+
+namespace samesum::ladder {
+
+float read_in_turn(std::span<const float> x, const harness::Truth&);
+float read_by_doubling(std::span<const float> x, const harness::Truth&);  ///< 0+1, 2+3, … then 0+2, 4+6, …
+float read_by_halves(std::span<const float> x,
+                     const harness::Truth&);  ///< of 2048: i + (i + 1024), then i + 512 …
+float read_by_tree(std::span<const float> x, const harness::Truth&);  ///< the library's tree, of plain sums
+float read_exactly(std::span<const float> x, const harness::Truth& truth);
+
+double in_turn(std::size_t n);
+double levels(std::size_t n);            ///< of a binary tree
+double levels_of_halves(std::size_t n);  ///< where it has 2048 leaves, however few are there
+double height_of_tree(std::size_t n);
+
+}  // namespace samesum::ladder

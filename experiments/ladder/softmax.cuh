@@ -1,0 +1,75 @@
+/// Better mathematics: softmax of rows, exp(x - max) / Σ exp(x - max), a block a row.
+///
+/// Three passes read a row for its maximum, for the sum and for the result. The online form (Milakov and
+/// Gimelshein 2018) has maximum and sum in one pass: where the maximum grows, the sum so far is scaled.
+#pragma once
+
+#include <cstddef>
+
+namespace samesum::ladder {
+
+inline constexpr int softmax_threads = 512;
+
+/// Every thread gets what `meet` makes of all that the threads of the block have.
+template <class State, class Meet> __device__ State of_block(State mine, Meet meet) {
+  __shared__ State all[softmax_threads];
+  const int t = static_cast<int>(threadIdx.x);
+  __syncthreads();  // others may still read what the last call left
+  all[t] = mine;
+  for (int stride = softmax_threads / 2; stride > 0; stride /= 2) {
+    __syncthreads();  // the level above
+    if (t < stride) all[t] = meet(all[t], all[t + stride]);
+  }
+  __syncthreads();  // the last level
+  return all[0];
+}
+
+__global__ void __launch_bounds__(softmax_threads) three_passes(const float* x, int columns, float* out) {
+  const float* row = x + std::size_t{blockIdx.x} * static_cast<std::size_t>(columns);
+  float* to = out + std::size_t{blockIdx.x} * static_cast<std::size_t>(columns);
+  const int t = static_cast<int>(threadIdx.x);
+  float most = -INFINITY, sum = 0;
+  for (int i = t; i < columns; i += softmax_threads) most = fmaxf(most, row[i]);
+  most = of_block(most, [](float a, float b) { return fmaxf(a, b); });
+  for (int i = t; i < columns; i += softmax_threads) sum += expf(row[i] - most);
+  sum = of_block(sum, [](float a, float b) { return a + b; });
+  for (int i = t; i < columns; i += softmax_threads) to[i] = expf(row[i] - most) / sum;
+}
+
+/// The maximum of some elements, and the sum of their exp(x - most).
+struct Online {
+  float most, sum;
+};
+
+/// Where one side has no elements yet, its maximum is -inf, and nothing is left of its sum.
+__device__ inline Online meet_online(Online a, Online b) {
+  const float most = fmaxf(a.most, b.most);
+  if (most == -INFINITY) return a;
+  return {most, a.sum * expf(a.most - most) + b.sum * expf(b.most - most)};
+}
+
+/// The sum is scaled once for several elements, which saves exponentials and waits.
+inline constexpr int at_once = 8;
+
+__global__ void __launch_bounds__(softmax_threads) online(const float* x, int columns, float* out) {
+  const float* row = x + std::size_t{blockIdx.x} * static_cast<std::size_t>(columns);
+  float* to = out + std::size_t{blockIdx.x} * static_cast<std::size_t>(columns);
+  const int t = static_cast<int>(threadIdx.x);
+  Online mine{-INFINITY, 0};
+  for (int i = t; i < columns; i += at_once * softmax_threads) {
+    float v[at_once], most = mine.most;
+#pragma unroll
+    for (int k = 0; k < at_once; ++k) {
+      v[k] = i + k * softmax_threads < columns ? row[i + k * softmax_threads] : -INFINITY;
+      most = fmaxf(most, v[k]);
+    }
+    mine.sum *= expf(mine.most - most);
+    mine.most = most;
+#pragma unroll
+    for (int k = 0; k < at_once; ++k) mine.sum += expf(v[k] - most);
+  }
+  const Online all = of_block(mine, meet_online);
+  for (int i = t; i < columns; i += softmax_threads) to[i] = expf(row[i] - all.most) / all.sum;
+}
+
+}  // namespace samesum::ladder
