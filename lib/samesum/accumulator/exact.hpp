@@ -56,6 +56,11 @@ class Exact {
   /// Adds what the other has seen.
   void merge(const Exact& other);
 
+  /// NaN or an infinity has been seen: the digits no longer matter.
+  bool is_special() const { return (flags_ & (seen_nan | seen_plus_infinity | seen_minus_infinity)) != 0; }
+  /// The sum of what is finite: digit i counts units of 2^(lowest_exponent + 32 i).
+  std::span<const std::int64_t, digit_count> digits() const { return digits_; }
+
   bool empty() const { return (flags_ & seen_any) == 0; }
   /// True where nothing but -0 has been seen, and at least one.
   bool only_minus_zero() const { return flags_ == seen_any; }

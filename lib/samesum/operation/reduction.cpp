@@ -1,6 +1,7 @@
 #include "samesum/operation/reduction.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <utility>
 
@@ -59,6 +60,9 @@ void run(const Reduction& reduction, Values x, const Values* y, const Layout& la
   if (!(options.ddof >= 0))
     throw std::invalid_argument("samesum: ddof is " + std::to_string(options.ddof) +
                                 "; it must be 0 or more");
+  if (reduction.accumulator == "exact" && options.ddof != std::floor(options.ddof))
+    throw std::invalid_argument("samesum: ddof is " + std::to_string(options.ddof) +
+                                "; of an exact variance it must be a whole number");
   const FloatingPointEnvironment environment;
   const ReduceCall call{x.data, y ? y->data : nullptr, layout, out.data, options};
   if (reduction.from_host)

@@ -2,8 +2,7 @@
 /// its own, plain loops over lanes.
 #include "samesum/backend/cpu/fold.hpp"
 #include "samesum/backend/cpu/kernels.hpp"
-#include "samesum/operation/operations.hpp"
-#include "samesum/operation/reduction.hpp"
+#include "samesum/operation/exact_reduction.hpp"
 
 namespace samesum::cpu {
 namespace {
@@ -83,6 +82,15 @@ template <> std::vector<Reduction> reductions<SAMESUM_SHARD>() {
         r.run[Formats::index_of<T>()] = [](const ReduceCall& call) {
           run_fold<Order>(Operation::template fold<A, F>({call.options.ddof}), call, Formats::index_of<T>());
         };
+    });
+    all.push_back(r);
+  });
+  for_each_exact_operation([&]<class Operation>() {
+    Reduction r = describe_exact_reduction<Operation, F>("cpu");
+    Formats::for_each([&]<class T>() {
+      r.run[Formats::index_of<T>()] = [](const ReduceCall& call) {
+        reduce_exactly(exact_kind<Operation>, format_info<T>(), format_info<F>(), call);
+      };
     });
     all.push_back(r);
   });

@@ -1,7 +1,6 @@
 /// Every reduction read literally: one thread, one element after the other.
-#include "samesum/operation/operations.hpp"
+#include "samesum/operation/exact_reduction.hpp"
 #include "samesum/operation/read_fold.hpp"
-#include "samesum/operation/reduction.hpp"
 
 namespace samesum::reference {
 namespace {
@@ -27,6 +26,22 @@ void run(const Fold& fold, const ReduceCall& call, At<typename Fold::Format> at)
     }
 }
 
+/// Every term as integers.
+template <class T> void run_exactly(ExactKind kind, const FormatInfo& format, const ReduceCall& call) {
+  const Layout& l = call.layout;
+  const T *x = static_cast<const T*>(call.x), *y = static_cast<const T*>(call.y);
+  for (std::size_t at = 0; at < l.results(); ++at) {
+    const std::size_t n = l.length(at / l.inner);
+    ExactBatchState state;
+    for (std::size_t k = 0; k < n; ++k) {
+      const std::size_t place = l.first(at / l.inner) + k * l.stride + at % l.inner;
+      state.terms.add(kind.term, x[place], y ? y[place] : T{});
+      if (kind.moments) state.squares.add(Term::square, x[place], T{});
+    }
+    state.finish(kind, format, n, call.options.ddof, at, call.out);
+  }
+}
+
 }  // namespace
 
 template <> std::vector<Reduction> reductions<SAMESUM_SHARD>() {
@@ -39,6 +54,15 @@ template <> std::vector<Reduction> reductions<SAMESUM_SHARD>() {
         r.run[Formats::index_of<T>()] = [](const ReduceCall& call) {
           run<Order>(Operation::template fold<A, F>({call.options.ddof}), call, element<T, F>);
         };
+    });
+    all.push_back(r);
+  });
+  for_each_exact_operation([&]<class Operation>() {
+    Reduction r = describe_exact_reduction<Operation, F>("reference");
+    Formats::for_each([&]<class T>() {
+      r.run[Formats::index_of<T>()] = [](const ReduceCall& call) {
+        run_exactly<T>(exact_kind<Operation>, format_info<F>(), call);
+      };
     });
     all.push_back(r);
   });

@@ -1,0 +1,71 @@
+/// Exact reductions: what they are, and how a batch of them is gone through.
+#pragma once
+
+#include "samesum/operation/exact_terms.hpp"
+#include "samesum/operation/operations.hpp"
+#include "samesum/operation/reduction.hpp"
+
+namespace samesum {
+
+/// What is added exactly, and what becomes of it.
+struct ExactKind {
+  Term term = Term::element;
+  bool mean = false, moments = false;
+};
+
+/// The sums of one result.
+struct ExactBatchState {
+  ExactTerms terms, squares;  ///< squares only for moments
+
+  void merge(const ExactBatchState& other) {
+    terms.merge(other.terms);
+    squares.merge(other.squares);
+  }
+  void finish(ExactKind kind, const FormatInfo& format, std::uint64_t n, double ddof, std::size_t at,
+              void* out) const {
+    with_format(format, [&]<class F>() {
+      F* results = static_cast<F*>(out);
+      if (kind.moments)
+        exact_moments(terms.sum, squares, n, static_cast<std::uint64_t>(ddof), results + 2 * at);
+      else if (kind.mean && n == 0)
+        results[at] = from_bits<F>(Format<F>::canonical_nan);
+      else
+        results[at] = terms.quotient<F>(kind.mean ? n : 1);
+    });
+  }
+};
+
+template <class Operation> constexpr ExactKind kind_of() {
+  if constexpr (Operation::has_accumulator) {
+    constexpr TermFold<Plain, fp64> fold = Operation::template fold<Plain, fp64>({});
+    return {fold.term, fold.mean, false};
+  } else {
+    return {Term::element, false, true};
+  }
+}
+template <class Operation> inline constexpr ExactKind exact_kind = kind_of<Operation>();
+
+/// visit.operator()<Operation>() for each operation that can be exact.
+template <class Visit> constexpr void for_each_exact_operation(Visit&& visit) {
+  Operations::for_each([&]<class Operation>() {
+    if constexpr (Operation::has_accumulator || std::is_same_v<Operation, MeanAndVariance>)
+      visit.template operator()<Operation>();
+  });
+}
+
+namespace cpu {
+void reduce_exactly(ExactKind kind, const FormatInfo& input, const FormatInfo& format,
+                    const ReduceCall& call);
+}
+
+/// "dot/exact/fp32@cpu": no order, no rounding but the last.
+template <class Operation, class F> Reduction describe_exact_reduction(std::string_view backend) {
+  Reduction r = describe_reduction<Operation, CoarsenedTree, Plain, F>(backend);
+  r.order.clear();
+  r.accumulator = Exact::name;
+  r.promise = Promise::order_free;
+  r.name = r.operation + "/exact/" + std::string{r.format->name} + "@" + std::string{backend};
+  return r;
+}
+
+}  // namespace samesum

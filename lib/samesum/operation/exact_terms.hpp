@@ -1,0 +1,51 @@
+/// Exact sums of elements, magnitudes, squares and products, and what is computed of them with one rounding.
+#pragma once
+
+#include "samesum/accumulator/dyadic.hpp"
+#include "samesum/accumulator/exact.hpp"
+#include "samesum/operation/term.hpp"
+#include "samesum/value.hpp"
+
+namespace samesum {
+
+/// A sum of products, exactly: what fits into doubles in an Exact state, and products of doubles that
+/// overflow, or whose second word would underflow, as integers.
+class ExactTerms {
+ public:
+  /// Adds x·y, for any formats.
+  template <class T> void add_product(T x, T y) {
+    const double a = convert<double>(x), b = convert<double>(y);
+    const auto is_finite = [](double v) { return v - v == 0; };
+    if (!is_finite(a) || !is_finite(b) || a == 0 || b == 0) return sum.add(a * b);  // exact, or special
+    const Decomposed p = decompose<double>(to_bits(a)), q = decompose<double>(to_bits(b));
+    add_integers(p.negative != q.negative, p.significand, q.significand, p.exponent + q.exponent);
+  }
+  template <class T> void add(Term term, T x, T y) {
+    if (term == Term::element) return sum.add(x);
+    if (term == Term::magnitude) return sum.add(from_bits<T>(BitsOf<T>(to_bits(x) & ~Format<T>::sign_bit)));
+    add_product(x, term == Term::square ? x : y);
+  }
+  void merge(const ExactTerms& other);
+
+  /// The sum over `divisor`, correctly rounded; special values as those of Exact::result.
+  template <class F> F quotient(std::uint64_t divisor) const;
+  /// Σ of the digits of both parts.
+  Dyadic value() const;
+
+  Exact sum;
+
+ private:
+  static constexpr int lowest_exponent =
+      Exact::lowest_exponent - 32 * 34;      ///< below that of a product of subnormals
+  static constexpr std::size_t count = 136;  ///< up to 2^2112 and 64 bits of carries
+  void add_integers(bool negative, std::uint64_t a, std::uint64_t b, int exponent);
+
+  std::vector<std::int64_t> wide_;  ///< empty, or so many digits
+  std::uint64_t pending_ = 0;
+};
+
+/// Σx/n and (n·Σx² - (Σx)²) / (n·(n - ddof)), each rounded once. NaN as Moments has them.
+template <class F>
+void exact_moments(const Exact& sum, const ExactTerms& squares, std::uint64_t n, std::uint64_t ddof, F* two);
+
+}  // namespace samesum

@@ -1,0 +1,166 @@
+/// Exact dot products, means and variances are correctly rounded, whatever the condition: against rational
+/// numbers.
+#include <boost/multiprecision/cpp_int.hpp>
+#include <cmath>
+#include <random>
+
+#include "operation/reduction_support.hpp"
+
+namespace samesum {
+namespace {
+
+using namespace testing_support;
+using Rational = boost::multiprecision::cpp_rational;
+
+Rational magnitude_of(const Rational& x) { return x < 0 ? Rational{-x} : x; }
+
+/// To nearest, ties to even: no neighbour is nearer, and none is as near and even.
+template <class F> bool is_nearest(F result, const Rational& truth) {
+  const double value = convert<double>(result);
+  if (!std::isfinite(value))
+    return magnitude_of(truth) >=
+           Rational{Format<F>::max_finite} * (1 + Rational{Format<F>::unit_roundoff} / 2);
+  const Rational error = magnitude_of(Rational{value} - truth);
+  for (const int step : {-1, 1}) {
+    const BitsOf<F> bits = to_bits(result), magnitude = BitsOf<F>(bits & ~Format<F>::sign_bit);
+    const double neighbour = magnitude == 0
+                                 ? step * Format<F>::smallest_subnormal
+                                 : convert<double>(from_bits<F>(BitsOf<F>(bits + (step > 0 ? 1 : -1))));
+    if (!std::isfinite(neighbour)) continue;
+    const Rational other = magnitude_of(Rational{neighbour} - truth);
+    if (other < error || (other == error && bits % 2 != 0)) return false;
+  }
+  return true;
+}
+
+struct Pair {
+  std::vector<double> x, y;
+  Rational dot;
+  double condition;
+};
+
+/// After algorithm 6.1 of Ogita, Rump and Oishi 2005 ("GenDot"): large products first, then ones that cancel
+/// all but ever less of them.
+Pair generated(std::size_t n, double log2_condition, std::uint64_t seed) {
+  std::mt19937_64 random{seed};
+  const std::vector<double> u = uniform(2 * n, seed);
+  Pair p{{}, {}, 0, 0};
+  Rational sizes = 0;
+  const auto add = [&](double x, double y) {
+    p.x.push_back(x);
+    p.y.push_back(y);
+    p.dot += Rational{x} * Rational{y};
+    sizes += magnitude_of(Rational{x} * Rational{y});
+  };
+  const int half = static_cast<int>(log2_condition / 2);
+  for (std::size_t i = 0; i < n / 2; ++i) {
+    const int e = i == 0 ? half : static_cast<int>(random() % static_cast<std::uint64_t>(half + 1));
+    add(std::ldexp(u[2 * i], e), std::ldexp(u[2 * i + 1], e));
+  }
+  for (std::size_t i = n / 2; i < n; ++i) {
+    const int e = half - static_cast<int>(static_cast<std::size_t>(half) * (i - n / 2) / (n - n / 2 - 1));
+    const double x = std::ldexp(u[2 * i], e);
+    add(x, Rational{(Rational{std::ldexp(u[2 * i + 1], e)} - p.dot) / Rational{x}}.convert_to<double>());
+  }
+  p.condition = p.dot == 0 ? INFINITY : (2 * sizes / magnitude_of(p.dot)).convert_to<double>();
+  return p;
+}
+
+template <class F>
+F dot(const std::string& recipe, const std::vector<double>& x, const std::vector<double>& y) {
+  return reduce(recipe, Array{format_info<fp64>(), x}.values(), Array{format_info<fp64>(), y}.values())
+      .as<F>();
+}
+
+TEST(AnExactDotProduct, IsCorrectlyRoundedForEveryCondition) {
+  double most = 0;
+  for (const double log10_condition : {1.0, 8.0, 16.0, 24.0, 32.0, 40.0})
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      const Pair p = generated(100, log10_condition * 3.33, seed);
+      most = std::max(most, p.condition);
+      for (const char* backend : {"cpu", "reference"}) {
+        EXPECT_TRUE(is_nearest(dot<fp64>(std::string{"dot/exact/fp64@"} + backend, p.x, p.y), p.dot))
+            << p.condition;
+        EXPECT_TRUE(is_nearest(dot<fp32>(std::string{"dot/exact/fp32@"} + backend, p.x, p.y), p.dot))
+            << p.condition;
+      }
+    }
+  EXPECT_GT(most, 1e38);
+}
+
+TEST(AnExactDotProduct, TakesProductsBeyondTheRangeOfDoubles) {
+  const std::vector<double> x{0x1p1000, 3e-200, 0x1p1000, 0x1p-1074},
+      y{0x1p1000, 7e-200, -0x1p1000, 0x1p-1074};
+  Rational truth = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) truth += Rational{x[i]} * Rational{y[i]};
+  EXPECT_EQ(dot<fp64>("dot/exact/fp64", x, y), 0) << "2.1e-399 is nearest to 0";
+  std::vector<double> more_x = x, more_y = y;
+  more_x.push_back(0x1p-540);
+  more_y.push_back(0x1p-530);
+  EXPECT_TRUE(is_nearest(dot<fp64>("dot/exact/fp64", more_x, more_y),
+                         truth + Rational{0x1p-540} * Rational{0x1p-530}));
+  EXPECT_EQ(dot<fp64>("dot/exact/fp64", {0x1p1000, 1}, {0x1p1000, 1}), INFINITY);
+  EXPECT_EQ(dot<fp64>("dot/exact/fp64", {-0.0}, {5}), 0);
+  EXPECT_TRUE(std::signbit(dot<fp64>("dot/exact/fp64", {-0.0}, {5})));
+  EXPECT_TRUE(std::isnan(dot<fp64>("dot/exact/fp64", {INFINITY, 1}, {0, 1})));
+  EXPECT_EQ(dot<fp64>("dot/exact/fp64", {INFINITY, 1}, {-2, 1}), -INFINITY);
+  EXPECT_EQ(dot<fp64>("dot/exact/fp64", {}, {}), 0);
+}
+
+TEST(AnExactMean, IsRoundedOnceAfterTheDivision) {
+  for (const std::size_t n : {1, 2, 3, 7, 1000, 4099}) {
+    const std::vector<double> x = wide(n, 200, n);
+    Rational sum = 0;
+    for (const double e : x) sum += Rational{e};
+    const Array a{format_info<fp64>(), x};
+    EXPECT_TRUE(
+        is_nearest(reduce("mean/exact/fp64", a.values()).as<fp64>(), Rational{sum / static_cast<int>(n)}))
+        << n;
+    EXPECT_TRUE(
+        is_nearest(reduce("mean/exact/bf16", a.values()).as<bf16>(), Rational{sum / static_cast<int>(n)}))
+        << n;
+  }
+  EXPECT_EQ(reduce("mean/exact/fp64", std::vector<double>{0x1p1023, 0x1p1023, 0x1p1023}).as<fp64>(), 0x1p1023)
+      << "the sum overflows";
+  EXPECT_EQ(reduce("mean/exact/fp64", std::vector<double>{0x1p-1074, 0, 0}).as<fp64>(), 0);
+  EXPECT_EQ(reduce("mean/exact/fp64", std::vector<double>{0x1p-1074, 0x1p-1074, 0}).as<fp64>(), 0x1p-1074);
+  EXPECT_TRUE(std::isnan(reduce("mean/exact/fp64", std::vector<double>{}).as<fp64>()));
+  EXPECT_EQ(reduce("mean/exact/fp64", std::vector<double>{INFINITY, 1}).as<fp64>(), INFINITY);
+}
+
+TEST(ExactMoments, AreRoundedOnceEach) {
+  std::vector<double> large = uniform(1000, 4), tiny = uniform(50, 5), mixed = wide(500, 300, 6);
+  for (double& e : large) e = 1e15 + std::floor(8 * e);
+  for (double& e : tiny) e *= 0x1p-600;
+  for (const auto& x :
+       {large, tiny, mixed, std::vector<double>{1e308, -1e308, 1e308}, std::vector<double>{5, 5, 5}}) {
+    const auto n = static_cast<int>(x.size());
+    Rational sum = 0, squares = 0;
+    for (const double e : x) {
+      sum += Rational{e};
+      squares += Rational{e} * Rational{e};
+    }
+    std::vector<double> two(2);
+    for (const int ddof : {0, 1})
+      for (const char* name : {"moments/exact/fp64@cpu", "moments/exact/fp64@reference"}) {
+        reduce(find_reduction(name), x, Layout::vector(x.size()), std::span{two},
+               {.ddof = static_cast<double>(ddof)});
+        EXPECT_TRUE(is_nearest(two[0], Rational{sum / n}));
+        EXPECT_TRUE(is_nearest(two[1], Rational{(squares - sum * sum / n) / (n - ddof)})) << two[1];
+      }
+  }
+}
+
+TEST(ExactSquaresAndMagnitudes, AreCorrectlyRounded) {
+  const std::vector<double> x = wide(3000, 1500, 8);
+  Rational squares = 0, sizes = 0;
+  for (const double e : x) {
+    squares += Rational{e} * Rational{e};
+    sizes += magnitude_of(Rational{e});
+  }
+  EXPECT_TRUE(is_nearest(reduce("squared_norm/exact/fp64", x).as<fp64>(), squares));
+  EXPECT_TRUE(is_nearest(reduce("sum_of_magnitudes/exact/fp64", x).as<fp64>(), sizes));
+}
+
+}  // namespace
+}  // namespace samesum
