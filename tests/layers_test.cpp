@@ -24,7 +24,8 @@ const std::vector<std::pair<std::string, int>> floors = {
     {"lib/samesum/accumulator/", 4},
     {"lib/samesum/reading.hpp", 5},
     {"lib/samesum/operation/", 6},  // what is reduced, over accumulators and orders
-    {"lib/samesum/operation/reduction.hpp", 8},
+    {"lib/samesum/operation/reduction.hpp", 7},
+    {"lib/samesum/operation/exact_reduction.hpp", 8},
     {"lib/samesum/operation/reduction.cpp", 12},
     {"lib/samesum/nearest.hpp", 1},
     {"lib/samesum/reduce.hpp", 11},

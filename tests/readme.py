@@ -1,7 +1,8 @@
 """Checks what README.md shows: readme.py README FOLDER PREFIX CXX TOOL CUDA
 
 Each ```cpp block is a program that is built against the package installed in PREFIX; what it prints must be the
-```text block that follows. A ```cuda block is one too, built if CUDA is ON and run where there is a GPU. Each
+```text block that follows. A ```cuda block is one too, built if CUDA is ON and run where there is a GPU, by the CUDA
+compiler where it includes a .cuh. Each
 ```console block is a session with the tool in an empty folder: lines that start with "$ " are typed, the others must
 be what comes back. "…" stands for anything on the rest of its line, and a line "…" for any lines.
 """
@@ -35,7 +36,11 @@ def main():
              "find_package(samesum CONFIG REQUIRED)"]
     programs = sorted((p for p in programs if p[0] == "cpp" or cuda == "ON"), key=lambda p: p[0] == "cuda")
     for i, (_, code, _) in enumerate(programs):
-        source = folder / f"program_{i}.cpp"
+        kernels = ".cuh" in code  # templates of kernels need a CUDA compiler, everything else does not
+        if kernels and "enable_language(CUDA)" not in cmake:
+            cmake += ['set(CMAKE_CUDA_FLAGS "-std=c++20 --expt-relaxed-constexpr")', "set(CMAKE_CUDA_ARCHITECTURES 90-real)",
+                      "enable_language(CUDA)"]
+        source = folder / f"program_{i}.{'cu' if kernels else 'cpp'}"
         if not source.exists() or source.read_text() != code:
             source.write_text(code)
         cmake += [f"add_executable(program_{i} {source.name})",

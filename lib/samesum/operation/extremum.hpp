@@ -6,41 +6,48 @@
 
 namespace samesum {
 
-/// The largest element and the first index where it is; the smallest one is the largest of keys that are
-/// turned round. Order-free: no state depends on who was seen first. A NaN is beyond every number, so it is
-/// the extremum, and the first NaN its index. +0 is larger than -0, unless an index is asked for: then they
-/// are equal. Nothing rounds but the elements themselves, where the format is narrower than the input's.
-template <class F> struct Extremum {
-  using Key = std::conditional_t<sizeof(F) == 8, std::uint64_t, std::uint32_t>;
+/// Keys of numbers: unsigned integers that rise with them, so that the largest number has the largest key, or
+/// the smallest one, where keys are turned round. A NaN is beyond every number. 0 is nobody's key: nothing
+/// has been seen.
+template <class F> struct KeyOf {
   using C = CarrierOf<F>;
-  static constexpr std::uint64_t nowhere = ~std::uint64_t{0};
+  using Key = std::conditional_t<sizeof(F) == 8, std::uint64_t, std::uint32_t>;
+  static constexpr Key sign = samesum::Format<C>::sign_bit, nan = ~Key{0};
 
-  /// 0: nothing has been seen. It is no number's key.
-  Key key = 0;
-  Key spare = 0;
-  std::uint64_t index = nowhere;
-
-  SAMESUM_HD void merge(const Extremum& other) {
-    if (other.key > key || (other.key == key && other.index < index)) *this = other;
-  }
-
-  /// Keys rise with the numbers: those of negative ones are turned round, and the others are above them.
-  SAMESUM_HD static Key key_of(C x, bool smallest, bool ties_of_zeros) {
-    constexpr Key sign = samesum::Format<C>::sign_bit, nan = ~Key{0};
-    if (!(x == x)) return nan;
-    const Key bits = same_bits<Key>(ties_of_zeros && x == 0 ? C{0} : x);
+  SAMESUM_HD static Key of(C x, bool smallest) {
+    const Key bits = same_bits<Key>(x);
     const Key key = bits & sign ? ~bits : bits | sign;
-    return smallest ? ~key : key;
+    return x == x ? smallest ? Key(~key) : key : nan;
   }
-  SAMESUM_HD F value(bool smallest) const {
-    constexpr Key sign = samesum::Format<C>::sign_bit, nan = ~Key{0};
+  /// The number of a key; of 0 what every number replaces.
+  SAMESUM_HD static F number(Key key, bool smallest) {
     if (key == nan) return from_bits<F>(samesum::Format<F>::canonical_nan);
-    if (key == 0) {  // of nothing: what every number replaces
+    if (key == 0) {
       constexpr BitsOf<F> infinity = samesum::Format<F>::infinity;
       return from_bits<F>(smallest ? infinity : BitsOf<F>(infinity | samesum::Format<F>::sign_bit));
     }
     const Key turned = smallest ? Key(~key) : key;
     return convert<F>(same_bits<C>(Key(turned & sign ? turned & ~sign : ~turned)));
+  }
+};
+
+/// The extremum. Order-free: it does not matter who was seen first. +0 is larger than -0. Nothing rounds but
+/// the elements themselves, where the format is narrower than the input's.
+template <class F> struct Extremum {
+  using Key = typename KeyOf<F>::Key;
+  Key key = 0;
+  SAMESUM_HD void merge(const Extremum& other) { key = other.key > key ? other.key : key; }
+};
+
+/// The extremum and the first index where it is, +0 and -0 being equal. A NaN is the extremum, the first one.
+template <class F> struct FirstExtremum {
+  using Key = typename KeyOf<F>::Key;
+  static constexpr std::uint64_t nowhere = ~std::uint64_t{0};
+  Key key = 0;
+  Key spare = 0;
+  std::uint64_t index = nowhere;
+  SAMESUM_HD void merge(const FirstExtremum& other) {
+    if (other.key > key || (other.key == key && other.index < index)) *this = other;
   }
 };
 

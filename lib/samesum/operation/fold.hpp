@@ -79,9 +79,8 @@ template <class S, class F> struct OwnFold {
 };
 
 /// √Σx²; +0 of nothing.
-template <class F> struct NormFold : OwnFold<ScaledSquares<Scalar<F>>, F> {
-  SAMESUM_HD void finish(const ScaledSquares<Scalar<F>>& state, std::uint64_t, std::size_t at,
-                         void* out) const {
+template <class F> struct NormFold : OwnFold<ScaledSquares<F>, F> {
+  SAMESUM_HD void finish(const ScaledSquares<F>& state, std::uint64_t, std::size_t at, void* out) const {
     static_cast<F*>(out)[at] = root<F>(state);
   }
 };
@@ -106,15 +105,32 @@ template <class F> struct MomentsFold : OwnFold<Moments<F>, F> {
   }
 };
 
-/// The extremum, of nothing the infinity that every number replaces; or its index as a std::int64_t, of
-/// nothing -1.
+/// The extremum; of nothing the infinity that every number replaces.
 template <class F> struct ExtremumFold {
   using Format = F;
   using State = Extremum<F>;
-  bool smallest, index;
+  bool smallest;
 
   using Item = State;
-  SAMESUM_HD Item item(const Read<F>& e) const { return {State::key_of(e.x.v, smallest, index), 0, e.index}; }
+  SAMESUM_HD Item item(const Read<F>& e) const { return {KeyOf<F>::of(e.x.v, smallest)}; }
+  SAMESUM_HD State start(const Item& x) const { return x; }
+  SAMESUM_HD void add(State& state, const Item& x, std::size_t) const { state.merge(x); }
+  SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
+  SAMESUM_HD void finish(const State& state, std::uint64_t, std::size_t at, void* out) const {
+    static_cast<F*>(out)[at] = KeyOf<F>::number(state.key, smallest);
+  }
+};
+
+/// Its first index as a std::int64_t; of nothing -1.
+template <class F> struct FirstExtremumFold {
+  using Format = F;
+  using State = FirstExtremum<F>;
+  bool smallest;
+
+  using Item = State;
+  SAMESUM_HD Item item(const Read<F>& e) const {
+    return {KeyOf<F>::of(e.x.v == 0 ? CarrierOf<F>{0} : e.x.v, smallest), 0, e.index};
+  }
   SAMESUM_HD State start(const Item& x) const { return x; }
   /// Elements come in the order of their indices.
   SAMESUM_HD void add(State& state, const Item& x, std::size_t) const {
@@ -124,10 +140,7 @@ template <class F> struct ExtremumFold {
   }
   SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
   SAMESUM_HD void finish(const State& state, std::uint64_t, std::size_t at, void* out) const {
-    if (index)
-      static_cast<std::int64_t*>(out)[at] = static_cast<std::int64_t>(state.index);
-    else
-      static_cast<F*>(out)[at] = state.value(smallest);
+    static_cast<std::int64_t*>(out)[at] = static_cast<std::int64_t>(state.index);
   }
 };
 

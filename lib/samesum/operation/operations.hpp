@@ -70,10 +70,16 @@ template <bool smallest, bool index> struct ExtremumOf : OwnState {
   static constexpr bool has_order = false, gives_index = index;
   static constexpr std::string_view name =
       index ? (smallest ? "argmin" : "argmax") : (smallest ? "min" : "max");
-  template <template <class> class, class F> static constexpr ExtremumFold<F> fold(FoldOptions) {
-    return {smallest, index};
+  template <template <class> class, class F> static constexpr auto fold(FoldOptions) {
+    if constexpr (index)
+      return FirstExtremumFold<F>{smallest};
+    else
+      return ExtremumFold<F>{smallest};
   }
 };
+}
+}
+;
 using Min = ExtremumOf<true, false>;
 using Max = ExtremumOf<false, false>;
 using ArgMin = ExtremumOf<true, true>;

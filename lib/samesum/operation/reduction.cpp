@@ -153,6 +153,10 @@ const Reduction& find_reduction(std::string_view name) {
   for (const Absent& a : absent())
     if (full.ends_with("@" + a.backend))
       throw std::invalid_argument("samesum: no reduction '" + full.substr(0, 80) + "' here: " + a.reason);
+  const std::string on_cpu = full.substr(0, full.find('@')) + "@cpu";
+  if (const auto twin = std::ranges::find(reductions(), on_cpu, &Reduction::name);
+      twin != reductions().end() && full.ends_with("@cuda"))
+    throw std::invalid_argument("samesum: no reduction '" + full + "': it runs on a CPU alone, as " + on_cpu);
   throw std::invalid_argument("samesum: no reduction '" + std::string{name.substr(0, 80)} +
                               "'; the nearest are " + nearest(full, reductions()));
 }

@@ -123,6 +123,8 @@ class Magnitude {
                             Exact::lowest_exponent + 32 * top);
   }
 
+  __device__ bool is_negative() const { return negative_; }
+
  private:
   __device__ bool all_are(std::uint32_t value) const {
     bool all = true;

@@ -90,7 +90,7 @@ template <class Shape, class Fold, class Reader> class WarpFold {
   using Raw = typename Reader::Raw;
   static constexpr int mine = 4, lanes = Shape::lanes;
   using Four = Lanes<Shape, Fold, mine>;
-  static constexpr int loads = 8;  ///< in flight
+  static constexpr int loads = sizeof(Raw) <= 8 ? 16 : 8;  ///< in flight
   static_assert(lanes == warp * mine);
 
  public:
@@ -174,21 +174,25 @@ template <class Shape, class Fold, class Reader> class WarpFold {
                                                  Four& four) {
     const int first = thread() * mine;
     const bool two = reader.inputs() == 2;
+    const int groups_a_turn = (two ? loads / 2 : loads) / Four::rows;
 #pragma unroll 1
-    for (int g = 0; g < groups; g += two ? 1 : 2) {
+    for (int g = 0; g < groups; g += groups_a_turn) {
       Raw raw[loads];
 #pragma unroll
       for (int k = 0; k < loads; ++k) {
         const bool second = two && k >= loads / 2;
-        const int at = (g * Four::rows + (second ? k - loads / 2 : k)) * lanes + first;
+        const int row = g * Four::rows + (second ? k - loads / 2 : k), at = row * lanes + first;
+        if (full && row >= groups * Four::rows) continue;  // fewer groups are left
         const int left = min(max(n - at, 0), mine);
-        if (full && k >= loads / 2 && !two && g + 1 >= groups) break;  // one group is left
         raw[k] =
             reader.fetch(second, place + static_cast<std::size_t>(at), full ? mine : left, full || aligned);
       }
-      four_rows<full>(fold, reader, raw, raw + loads / 2, g, index, n, first, four);
-      if (!two && g + 1 < groups)
-        four_rows<full>(fold, reader, raw + loads / 2, raw, g + 1, index, n, first, four);
+#pragma unroll
+      for (int k = 0; k < loads / Four::rows; ++k) {
+        if (k >= groups_a_turn || g + k >= groups) break;
+        const Raw* x = raw + k * Four::rows;
+        four_rows<full>(fold, reader, x, two ? x + loads / 2 : x, g + k, index, n, first, four);
+      }
     }
   }
   template <bool full>
@@ -262,8 +266,9 @@ inline constexpr int fold_threads = 256, fold_warps = fold_threads / warp;
 
 /// How rows are shared out.
 struct RowPlan {
-  int threads;  ///< that share a row: 32, or 8 or 16 where a row has no more lanes than they hold
-  int tile;     ///< leaves of a row that neighbouring warps of a block compute and merge: a power of two
+  int threads;        ///< that share a row: 32, or 8 or 16 where a row has no more lanes than they hold
+  int each;           ///< leaves that a warp computes one after another and merges: a power of two
+  int tile;           ///< warps of a block whose leaves are one row's, and meet: a power of two
   std::size_t tiles;  ///< of a row
   std::size_t warps;  ///< in all
 };
@@ -287,7 +292,7 @@ template <class Shape> __device__ std::size_t segment_of(const Layout& l, std::s
 
 /// Blocks that share a multiprocessor: as many as leave each thread the registers it needs.
 template <class Shape, class Fold>
-inline constexpr int fold_blocks = Shape::in_turn && sizeof(typename Fold::State) <= 8 ? 3 : 2;
+inline constexpr int fold_blocks = Shape::in_turn && sizeof(typename Fold::State) <= 16 ? 3 : 2;
 
 /// Rows and segments. What is more than a tile goes to `states`.
 template <class Shape, class Fold, class Reader>
@@ -310,22 +315,37 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks<Shape, Fold>)
       q = o % plan.tiles;
       o /= plan.tiles;
     }
-    k = (q << log2_tile) + (w & static_cast<std::size_t>(plan.tile - 1));
+    k = ((q << log2_tile) + (w & static_cast<std::size_t>(plan.tile - 1))) *
+        static_cast<std::size_t>(plan.each);
     if (plan.threads < warp)
       o = w * static_cast<std::size_t>(warp / plan.threads) +
           static_cast<std::size_t>(thread() / plan.threads);
     is_there = is_there && o < l.outer;
   }
   const std::size_t n = is_there ? l.length(o) : 0, leaves = Shape::leaves(n);
-  const std::size_t begin = min(k * Shape::leaf, n);
-  const int mine = static_cast<int>(min(n - begin, Shape::leaf));
-  State state = LeafOf<Shape, Fold, Reader>::leaf(fold, reader, is_there ? l.first(o) + begin : 0, begin,
-                                                  mine, plan.threads);
+  const auto leaf = [&](std::size_t at) {
+    const std::size_t begin = min(at * Shape::leaf, n);
+    return LeafOf<Shape, Fold, Reader>::leaf(fold, reader, is_there ? l.first(o) + begin : 0, begin,
+                                             static_cast<int>(min(n - begin, Shape::leaf)), plan.threads);
+  };
+  State state = leaf(k);
+  if (plan.each > 1) {  // two or four
+    const State second = leaf(k + 1);
+    if (k + 1 < leaves) fold.merge(state, second);
+  }
+  if (plan.each > 2) {
+    State third = leaf(k + 2);
+    const State fourth = leaf(k + 3);
+    if (k + 3 < leaves) fold.merge(third, fourth);
+    if (k + 2 < leaves) fold.merge(state, third);
+  }
   if (plan.tile > 1) {
     if (thread() == 0) shared[warp_index()] = state;
     __syncthreads();  // the states of a tile
     if (thread() > 0 || w % static_cast<std::size_t>(plan.tile) > 0) return;
-    const int members = static_cast<int>(min(leaves - min(k, leaves), static_cast<std::size_t>(plan.tile)));
+    const std::size_t each = static_cast<std::size_t>(plan.each),
+                      left = (leaves - min(k, leaves) + each - 1) / each;
+    const int members = static_cast<int>(min(left, static_cast<std::size_t>(plan.tile)));
     State* tile = shared + warp_index();
     for (int stride = 1; stride < members; stride *= 2)
       for (int i = 0; i + stride < members; i += 2 * stride) fold.merge(tile[i], tile[i + stride]);
@@ -494,13 +514,17 @@ cudaError_t reduce(const Fold& fold, const Reader& reader, FoldCall& call) {
   const Layout& l = call.layout;
   const std::size_t results = l.results(), leaves = std::max<std::size_t>(Shape::leaves(l.n), 1);
   const bool columns = !l.offsets && (l.inner > 1 || l.stride != 1);
-  RowPlan plan{warp, 1, leaves, 0};
+  RowPlan plan{warp, 1, 1, leaves, 0};
   if (l.offsets) {
     plan.warps = call.elements / Shape::leaf + l.outer;
   } else if (!columns) {
     if (!Shape::joins_neighbours && l.n <= Shape::lanes) plan.threads = l.n <= 32 ? 8 : l.n <= 64 ? 16 : warp;
-    plan.tile = static_cast<int>(std::min<std::size_t>(std::bit_ceil(leaves), fold_warps));
-    plan.tiles = (leaves - 1) / static_cast<std::size_t>(plan.tile) + 1;
+    // Many rows of few tiles: one tile each, and nothing is left to merge.
+    if (leaves > fold_warps && leaves <= 4 * fold_warps && l.outer >= 2048)
+      plan.each = leaves <= 2 * fold_warps ? 2 : 4;
+    const std::size_t parts = (leaves - 1) / static_cast<std::size_t>(plan.each) + 1;
+    plan.tile = static_cast<int>(std::min<std::size_t>(std::bit_ceil(parts), fold_warps));
+    plan.tiles = (parts - 1) / static_cast<std::size_t>(plan.tile) + 1;
     const std::size_t rows_of_warp = static_cast<std::size_t>(warp / plan.threads);
     plan.warps =
         (l.outer * plan.tiles * static_cast<std::size_t>(plan.tile) + rows_of_warp - 1) / rows_of_warp;

@@ -3,7 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "samesum/operation/reduction.hpp"
+#include "samesum/operation/exact_reduction.hpp"
 
 namespace samesum::gpu {
 
@@ -19,5 +19,13 @@ struct ReduceLaunch {
 /// Copies the inputs to the current device, and the results back; data that are there already stay.
 void reduce_from_host(const Reduction& reduction, const FormatInfo& input, std::size_t elements,
                       const ReduceCall& call);
+
+/// In exact_reduce.cu: every operation that can be exact but those of moments, and of squares and products of
+/// doubles.
+cudaError_t reduce_exactly(ExactKind kind, const FormatInfo& input, const FormatInfo& format,
+                           ReduceLaunch& launch);
+constexpr bool can_reduce_exactly(ExactKind kind, const FormatInfo& input) {
+  return !kind.moments && (kind.term < Term::square || input.bytes <= 4);
+}
 
 }  // namespace samesum::gpu
