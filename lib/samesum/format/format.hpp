@@ -39,7 +39,7 @@ using fp32 = float;
 using fp64 = double;
 
 /// What one format says of itself. The numbers are those of IEEE 754-2019, table 3.5.
-/// `Carrier` is the native type that computes for it: holds each of its values, and rounds + and - of them
+/// `Carrier` is the native type that computes for it: holds each of its values, and rounds +, - and * of them
 /// innocuously (Figueroa 1995: twice the precision and two bits more).
 template <class F> struct Declaration;
 template <> struct Declaration<fp16> {

@@ -12,7 +12,7 @@
 #if defined(__CUDACC__)
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#elif defined(__F16C__)
+#elif defined(__F16C__) || defined(__FMA__)
 #include <immintrin.h>
 #endif
 
@@ -118,6 +118,47 @@ template <class F, class C, int W> SAMESUM_HD inline Register<C, W> round_lanes(
   }
 }
 
+/// a·b + c of each lane, rounded once. libm's, where the processor has no instruction, is correctly rounded
+/// too.
+template <class C, int W>
+SAMESUM_HD inline Register<C, W> fma_lanes(Register<C, W> a, Register<C, W> b, Register<C, W> c) {
+  constexpr std::size_t bytes = sizeof(C) * W;
+  static_cast<void>(bytes);
+#if defined(__CUDA_ARCH__)
+  if constexpr (sizeof(C) == 4)
+    return __fmaf_rn(a, b, c);
+  else
+    return __fma_rn(a, b, c);
+#else
+#if defined(__FMA__) && !defined(__CUDACC__)
+  using V = Register<C, W>;
+  if constexpr (sizeof(C) == 4) {
+#if defined(__AVX512F__)
+    if constexpr (bytes == 64) return V(_mm512_fmadd_ps(__m512(a), __m512(b), __m512(c)));
+#endif
+    if constexpr (bytes == 32) return V(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(c)));
+    if constexpr (bytes == 16) return V(_mm_fmadd_ps(__m128(a), __m128(b), __m128(c)));
+  } else {
+#if defined(__AVX512F__)
+    if constexpr (bytes == 64) return V(_mm512_fmadd_pd(__m512d(a), __m512d(b), __m512d(c)));
+#endif
+    if constexpr (bytes == 32) return V(_mm256_fmadd_pd(__m256d(a), __m256d(b), __m256d(c)));
+    if constexpr (bytes == 16 && W == 2) return V(_mm_fmadd_pd(__m128d(a), __m128d(b), __m128d(c)));
+  }
+#endif
+  if constexpr (W == 1) {
+    if constexpr (sizeof(C) == 4)
+      return __builtin_fmaf(a, b, c);
+    else
+      return __builtin_fma(a, b, c);
+  } else {
+    Register<C, W> sum{};
+    for (int l = 0; l < W; ++l) sum[l] = fma_lanes<C, 1>(a[l], b[l], c[l]);
+    return sum;
+  }
+#endif
+}
+
 template <class F, int W> struct Pack {
   using Format = F;
   using Carrier = CarrierOf<F>;
@@ -128,6 +169,8 @@ template <class F, int W> struct Pack {
 
   SAMESUM_HD static Pack zero() { return {Storage{}}; }
   SAMESUM_HD static Pack minus_zero() { return {-Storage{}}; }
+  /// The same number in each lane.
+  SAMESUM_HD static Pack all(Carrier x) { return {x - Storage{}}; }
 
   /// W elements of any format, each rounded once to F.
   template <class T> SAMESUM_HD static Pack load(const T* x);
@@ -136,7 +179,15 @@ template <class F, int W> struct Pack {
 
   SAMESUM_HD friend Pack operator+(Pack a, Pack b) { return {round_lanes<F, Carrier, W>(a.v + b.v)}; }
   SAMESUM_HD friend Pack operator-(Pack a, Pack b) { return {round_lanes<F, Carrier, W>(a.v - b.v)}; }
+  SAMESUM_HD friend Pack operator*(Pack a, Pack b) { return {round_lanes<F, Carrier, W>(a.v * b.v)}; }
   SAMESUM_HD friend auto operator==(Pack a, Pack b) { return a.v == b.v; }
+
+  /// a·b + c with one rounding. Not for the formats that a wider one computes for: their sums would be
+  /// rounded twice, and that shows.
+  SAMESUM_HD friend Pack fma(Pack a, Pack b, Pack c) {
+    static_assert(std::is_same_v<F, Carrier>, "samesum: fma of fp32 and fp64 alone");
+    return {fma_lanes<Carrier, W>(a.v, b.v, c.v)};
+  }
 };
 
 template <class F> using Scalar = Pack<F, 1>;

@@ -12,8 +12,8 @@ bool is_supported(InstructionSet set) {
   if (set == InstructionSet::baseline) return true;
 #if defined(__x86_64__)
   unsigned a, b, c = 0, d;
-  const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
-  const bool avx2 = __builtin_cpu_supports("avx2") && f16c;
+  const bool f16c_and_fma = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0 && (c & bit_FMA) != 0;
+  const bool avx2 = __builtin_cpu_supports("avx2") && f16c_and_fma;
   if (set == InstructionSet::avx2) return avx2;
   return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");

@@ -9,7 +9,7 @@ namespace samesum::cpu {
 /// Each of them includes those before it.
 enum class InstructionSet {
   baseline,  ///< what every processor of the architecture has: SSE2, NEON
-  avx2,      ///< AVX2 and F16C: Haswell (2013), Zen (2017) and later
+  avx2,      ///< AVX2, F16C and FMA: Haswell (2013), Zen (2017) and later
   avx512,    ///< AVX-512 F, BW, DQ, VL: Skylake-SP (2017), Zen 4 (2022) and later
 };
 
