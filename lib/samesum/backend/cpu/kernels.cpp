@@ -4,6 +4,7 @@
 
 #include "samesum/backend/cpu/exact_block.hpp"
 #include "samesum/backend/cpu/leaf.hpp"
+#include "samesum/backend/cpu/softmax_loops.hpp"
 #include "samesum/recipe.hpp"
 
 namespace samesum::cpu {
@@ -25,6 +26,7 @@ constexpr Kernels make() {
                      std::make_index_sequence<Formats::size>{});
   });
   all.add_exactly = ExactBlocks<F>::add;
+  all.softmax = softmax_loops<F>();
   return all;
 }
 

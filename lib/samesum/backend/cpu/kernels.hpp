@@ -24,10 +24,21 @@ using AddExactly = std::size_t (*)(Expansions& sum, const void* x, std::size_t n
 inline constexpr std::size_t exact_step = 64;
 inline constexpr std::size_t exact_block = 2048;  ///< so many at a time are taken or not
 
-/// The loops of one format: leaves with accumulators in it, exact sums of elements in it.
+/// Of rows of softmax in one format: see softmax_loops.hpp. Null for formats that have none.
+struct SoftmaxLoops {
+  float (*largest)(const void* x, std::size_t n);
+  void (*exponentials)(const void* x, std::size_t n, float largest, float* e);  ///< e^(x - largest)
+  void (*scale)(const float* e, std::size_t n, float factor, void* y);          ///< e·factor
+  void (*scaled_exponentials)(const void* x, std::size_t n, float largest, float factor, void* y);
+  void (*shift)(const void* x, std::size_t n, float largest, float log_sum, void* y);
+  void (*online_leaf)(const void* x, std::size_t n, float* state);  ///< the two numbers of OnlineSoftmax
+};
+
+/// The loops of one format: leaves with accumulators in it, exact sums and softmax of elements in it.
 struct Kernels {
   SumLeaves sum_leaves[Orders::size][Accumulators::size][Formats::size];  ///< by format of the elements
   AddExactly add_exactly;
+  SoftmaxLoops softmax;
 };
 
 template <InstructionSet set, std::size_t shard> const Kernels& kernels_of();

@@ -1,4 +1,5 @@
 /// The CUDA backend of a library that was built without CUDA: empty tables, and the reason.
+#include "samesum/operation/softmax_backends.hpp"
 #include "samesum/recipe.hpp"
 
 namespace samesum::gpu {
@@ -7,6 +8,8 @@ const std::string& absence() {
   static const std::string reason = "this library was built without CUDA";
   return reason;
 }
+
+bool has_softmax() { return false; }
 
 template <std::size_t shard> std::vector<Variant> table() { return {}; }
 

@@ -1,0 +1,4 @@
+#include <limits>
+
+#include "samesum/operation/softmax.hpp"
+namespace samesum {}
