@@ -122,7 +122,7 @@ TEST_P(EverySoftmaxOnAGpu, WritesInPlace) {
       Table in{*format, columns, rows_of_all_kinds(5, columns, false), {0, 4}};
       const auto expected = computed(cpu, in);
       for (const SoftmaxSchedule schedule : schedules(v, columns)) {
-        Table table = in;
+        Table table{*format, columns, rows_of_all_kinds(5, columns, false), {0, 4}};
         const TableOnGpu both{table};
         ASSERT_EQ(gpu::softmax(schedule, both.view(), both.view(), options_of(v), nullptr), cudaSuccess);
         both.download();

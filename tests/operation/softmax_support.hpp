@@ -35,6 +35,8 @@ class Table {
     });
   }
 
+  Table(const Table&) = delete;  // it would lie elsewhere
+
   Matrix view() const { return {*format_, const_cast<Table*>(this)->first(), rows_, columns_, stride()}; }
   MutableMatrix view() { return {*format_, first(), rows_, columns_, stride()}; }
   std::size_t rows() const { return rows_; }

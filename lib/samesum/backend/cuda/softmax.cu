@@ -1,6 +1,7 @@
 /// Which kernel takes which rows.
 #include <algorithm>
 
+#include "samesum/backend/cuda/call.hpp"
 #include "samesum/backend/cuda/softmax.cuh"
 #include "samesum/backend/cuda/softmax_launch.hpp"
 
@@ -11,64 +12,102 @@ using namespace softmaxes;
 
 constexpr std::size_t most_blocks = 0x7fffffff;
 
-template <class T, class Kernel>
-cudaError_t start(Kernel kernel, const Rows<T>& rows, std::size_t blocks, int threads, int cluster,
-                  cudaStream_t stream) {
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(blocks));
-  config.blockDim = dim3(static_cast<unsigned>(threads));
-  config.stream = stream;
-  cudaLaunchAttribute attribute{};
-  if (cluster > 1) {
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
-    config.attrs = &attribute;
-    config.numAttrs = 1;
+/// The grid and the attributes of one launch.
+class Launch {
+ public:
+  Launch(int threads, int cluster, std::size_t shared, cudaStream_t stream) : cluster_{cluster} {
+    config_.blockDim = dim3(static_cast<unsigned>(threads));
+    config_.gridDim = dim3(static_cast<unsigned>(cluster));
+    config_.dynamicSmemBytes = shared;
+    config_.stream = stream;
+    if (cluster == 1) return;
+    attribute_.id = cudaLaunchAttributeClusterDimension;
+    attribute_.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+    config_.attrs = &attribute_;
+    config_.numAttrs = 1;
   }
-  return cudaLaunchKernelEx(&config, kernel, rows);
+  Launch(const Launch&) = delete;
+
+  template <class T> cudaError_t start(void (*kernel)(Rows<T>), const Rows<T>& rows, std::size_t clusters) {
+    const auto size = static_cast<std::size_t>(cluster_);
+    config_.gridDim = dim3(static_cast<unsigned>(std::min(clusters, most_blocks / size) * size));
+    return cudaLaunchKernelEx(&config_, kernel, rows);
+  }
+
+  /// How many blocks, or clusters of them, run at once on the current device.
+  template <class T> cudaError_t resident(void (*kernel)(Rows<T>), std::size_t& count) {
+    int found = 0, multiprocessors = 1;
+    if (config_.dynamicSmemBytes > std::size_t{48} << 10)  // must be asked for
+      if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                         static_cast<int>(config_.dynamicSmemBytes)))
+        return error;
+    const auto threads = static_cast<int>(config_.blockDim.x);
+    const cudaError_t error = cluster_ > 1 ? cudaOccupancyMaxActiveClusters(&found, kernel, &config_)
+                                           : cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                                                 &found, kernel, threads, config_.dynamicSmemBytes);
+    if (error != cudaSuccess) return error;
+    if (cluster_ == 1)
+      if (const cudaError_t unknown = look_up(cudaDevAttrMultiProcessorCount, multiprocessors))
+        return unknown;
+    count = static_cast<std::size_t>(std::max(found, 1)) * static_cast<std::size_t>(multiprocessors);
+    return cudaSuccess;
+  }
+
+ private:
+  cudaLaunchConfig_t config_{};
+  cudaLaunchAttribute attribute_{};
+  int cluster_;
+};
+
+/// As many blocks as run at once, if there are rows for all: each asks for its next row early.
+template <class T>
+cudaError_t start_resident(Launch& launch, void (*kernel)(Rows<T>), const Rows<T>& rows, std::size_t needed) {
+  std::size_t most = 0;
+  if (const cudaError_t error = launch.resident(kernel, most)) return error;
+  return launch.start(kernel, rows, std::min(needed, most));
 }
 
 template <class T> cudaError_t launch_narrow(const Rows<T>& rows, cudaStream_t stream) {
   const auto run = [&](auto kernel, int group) {
+    Launch launch{narrow_threads, 1, 0, stream};
     const std::size_t per_block = static_cast<std::size_t>(narrow_threads / group);
-    return start(kernel, rows, std::min((rows.rows - 1) / per_block + 1, most_blocks), narrow_threads, 1,
-                 stream);
+    return start_resident<T>(launch, kernel, rows, (rows.rows - 1) / per_block + 1);
+  };
+  const auto of = [&]<class F, bool log>() {
+    if (rows.columns <= 32) return run(softmax_narrow<T, F, log, 8, 1>, 8);
+    if (rows.columns <= 256) return run(softmax_narrow<T, F, log, warp, 2>, warp);
+    return run(softmax_narrow<T, F, log, warp, 8>, warp);
   };
   return by_accumulator(rows.accumulator, [&]<class F>() {
-    if (rows.columns <= 32) return run(softmax_narrow<T, F, 8, 1>, 8);
-    if (rows.columns <= 256) return run(softmax_narrow<T, F, warp, 2>, warp);
-    return run(softmax_narrow<T, F, warp, 8>, warp);
+    return rows.log ? of.template operator()<F, true>() : of.template operator()<F, false>();
   });
 }
 
-/// How many leaves a block holds and how many blocks share a row: several rows at once on a multiprocessor
-/// let one's loads overlap with another's exponentials.
+/// How many leaves a block holds, and how many blocks share a row; powers of two. Several rows at once on a
+/// multiprocessor let one's barriers be another's time to compute.
 struct HeldShape {
   int leaves, cluster;
 };
-HeldShape held_shape(std::size_t columns) {
-  const std::size_t needed = Order::leaves(columns);
-  if (needed <= 1) return {1, 1};
-  if (needed <= 2) return {2, 1};
-  if (needed <= 4) return {2, 2};
-  if (needed <= 8) return {2, 4};
-  if (needed <= 16) return {2, 8};
-  return {4, 8};
+HeldShape held_shape(std::size_t columns, bool has_clusters) {
+  const auto needed = static_cast<int>(std::bit_ceil(Order::leaves(columns)));
+  if (!has_clusters) return {needed, 1};
+  const int leaves = needed <= 2 ? needed : needed <= 16 ? 2 : 4;
+  return {leaves, needed / leaves};
 }
 
 template <class T> cudaError_t launch_held(const Rows<T>& rows, cudaStream_t stream, HeldShape shape) {
-  const auto cluster = static_cast<std::size_t>(shape.cluster);
-  const std::size_t blocks = std::min(rows.rows, most_blocks / cluster) * cluster;
+  Launch launch{shape.leaves * leaf_threads, shape.cluster,
+                static_cast<std::size_t>(shape.leaves) * leaf * sizeof(T), stream};
   return by_accumulator(rows.accumulator, [&]<class F>() {
-    return start(softmax_held<T, F>, rows, blocks, shape.leaves * leaf_threads, shape.cluster, stream);
+    return start_resident<T>(launch, rows.log ? softmax_held<T, F, true> : softmax_held<T, F, false>, rows,
+                             rows.rows);
   });
 }
 
 template <class T> cudaError_t launch_wide(const Rows<T>& rows, bool online, cudaStream_t stream) {
   const int threads = rows.columns <= 2 * leaf ? 64 : rows.columns <= 8 * leaf ? 256 : wide_threads;
-  const std::size_t blocks = std::min(rows.rows, most_blocks);
-  return online ? start(softmax_wide<T, true>, rows, blocks, threads, 1, stream)
-                : start(softmax_wide<T, false>, rows, blocks, threads, 1, stream);
+  Launch launch{threads, 1, 0, stream};
+  return launch.start<T>(online ? softmax_wide<T, true> : softmax_wide<T, false>, rows, rows.rows);
 }
 
 bool is_multiple(const void* p, std::size_t bytes) {
@@ -100,9 +139,7 @@ cudaError_t launch(const SoftmaxCall& call, SoftmaxSchedule schedule, int capabi
   if (schedule == SoftmaxSchedule::narrow && plain && call.columns <= 1024)
     return launch_narrow(rows, stream);
   if (schedule == SoftmaxSchedule::held && plain && call.columns <= most_held) {
-    HeldShape shape = held_shape(call.columns);
-    if (capability < 9) shape = {static_cast<int>(std::bit_ceil(Order::leaves(call.columns))), 1};
-    return launch_held(rows, stream, shape);
+    return launch_held(rows, stream, held_shape(call.columns, capability >= 9));
   }
   if (schedule == SoftmaxSchedule::wide) return launch_wide(rows, online, stream);
   return cudaErrorInvalidValue;

@@ -7,6 +7,8 @@
 #include <cooperative_groups.h>
 #endif
 
+#include <cuda_pipeline_primitives.h>
+
 #include <array>
 #include <bit>
 
@@ -35,7 +37,7 @@ template <class T> struct Rows {
 };
 
 /// `sum.operator()<F>()` for a plain accumulator's format.
-template <class Sum> SAMESUM_HD auto by_accumulator(SoftmaxSum accumulator, Sum sum) {
+template <class Sum> __host__ __device__ auto by_accumulator(SoftmaxSum accumulator, Sum sum) {
   if (accumulator == SoftmaxSum::fp32) return sum.template operator()<fp32>();
   if (accumulator == SoftmaxSum::bf16) return sum.template operator()<bf16>();
   return sum.template operator()<fp16>();
@@ -59,20 +61,20 @@ __device__ void load_run(const T* x, Count left, float* v) {
   }
 }
 
-/// Rounds to T; NaN becomes the canonical one.
-template <class T> __device__ T narrow(float y) {
-  if constexpr (std::is_same_v<T, fp32>) return y == y ? y : from_bits<fp32>(Format<fp32>::canonical_nan);
-  if constexpr (std::is_same_v<T, fp16>)
-    return from_bits<fp16>(y == y ? __half_as_ushort(__float2half_rn(y)) : Format<fp16>::canonical_nan);
-  if constexpr (std::is_same_v<T, bf16>)
-    return from_bits<bf16>(y == y ? __bfloat16_as_ushort(__float2bfloat16_rn(y))
-                                  : Format<bf16>::canonical_nan);
+/// `run` numbers rounded to T; what is NaN must be written as such.
+template <class T, int run> __device__ Run<T, run> narrow(const float* y) {
+  Run<T, run> out;
+  for (int i = 0; i < run; i += 2) {
+    if constexpr (std::is_same_v<T, fp32>)
+      out.element[i] = y[i], out.element[i + 1] = y[i + 1];
+    else
+      reinterpret_cast<std::uint32_t*>(&out)[i / 2] = Pair<T>::of(y[i], y[i + 1]).bits;
+  }
+  return out;
 }
 
 template <bool aligned, int run, class T, class Count>
-__device__ void store_run(T* to, Count left, const float* y) {
-  Run<T, run> out;
-  for (int i = 0; i < run; ++i) out.element[i] = narrow<T>(y[i]);
+__device__ void store_run(T* to, Count left, const Run<T, run>& out) {
   if constexpr (aligned) {
     if (left > 0) *reinterpret_cast<Run<T, run>*>(to) = out;
   } else {
@@ -83,13 +85,96 @@ __device__ void store_run(T* to, Count left, const float* y) {
 
 __device__ inline float exp_of(float d) { return exp_of_nonpositive(One{d}).v; }
 
-/// The last step, in exactly these operations.
+/// The last step, in exactly these operations. All of a row is NaN where s is, and nothing else: e and 1/s
+/// are at most 1, d at most 0, log s at least 0.
 struct Finish {
-  bool log;
+  bool log, is_nan;
   float of_sum;  ///< 1/s or log s
-  __device__ Finish(bool l, float s) : log{l}, of_sum{l ? samesum::log(One{s}).v : 1 / s} {}
-  /// v is d, or e where not `log`.
-  __device__ float operator()(float v) const { return log ? v - of_sum : v * of_sum; }
+  __device__ Finish(bool l, float s)
+      : log{l}, is_nan{!(s == s)}, of_sum{l ? samesum::log(One{s}).v : 1 / s} {}
+
+  /// v[i] is d, or e where not `log`.
+  template <bool aligned, int run, class T, class Count>
+  __device__ void write(T* to, Count left, const float* v) const {
+    float y[run];
+    for (int i = 0; i < run; ++i) y[i] = log ? v[i] - of_sum : v[i] * of_sum;
+    store_run<aligned, run>(to, left, narrow<T, run>(y));
+  }
+  template <bool aligned, int run, class T, class Count> __device__ static void write_nan(T* to, Count left) {
+    Run<T, run> out;
+    for (T& element : out.element) element = from_bits<T>(Format<T>::canonical_nan);
+    store_run<aligned, run>(to, left, out);
+  }
+};
+
+/// The same number, as far as the compiler knows another one in each row: else it keeps what it has found out
+/// about each run in registers that are needed more elsewhere.
+__device__ inline int anew(int x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
+template <class T> __device__ T* anew(T* x) {
+  asm volatile("" : "+l"(x));
+  return x;
+}
+
+/// each(r, whether all lanes of row r are surely there) for all rows, of which so many are full. Saves most
+/// of the comparisons.
+template <int rows, class Each> __device__ void for_rows(int full, Each each) {
+  constexpr int step = rows < 8 ? rows : 8;
+#pragma unroll
+  for (int first = 0; first < rows; first += step)
+    if (first + step <= full)
+#pragma unroll
+      for (int r = first; r < first + step; ++r) each(r, std::true_type{});
+    else
+#pragma unroll
+      for (int r = first; r < first + step; ++r) each(r, std::false_type{});
+}
+
+/// The next row comes into shared memory while this one is computed, each thread's part by itself: else all
+/// blocks would load, compute and store in step. Columns that are not there stay -inf.
+template <class T, int rows, int run, int threads> class Ahead {
+ public:
+  using Part = Run<T, run>;
+  /// `parts` has room for `rows` of each group of so many threads.
+  __device__ Ahead(Part* parts, int left, int full)
+      : mine_{parts + threadIdx.x / threads * (threads * rows) + threadIdx.x % threads},
+        left_{left},
+        full_{full} {
+    Part nothing;
+    for (T& element : nothing.element)
+      element = from_bits<T>(BitsOf<T>(Format<T>::infinity | Format<T>::sign_bit));
+#pragma unroll
+    for (int r = 0; r < rows; ++r)
+      if (left <= r * lanes) part(r) = nothing;
+  }
+  __device__ void ask(const T* x) {
+    const int left = anew(left_);
+    const auto address = static_cast<unsigned>(anew(static_cast<int>(__cvta_generic_to_shared(mine_))));
+    for_rows<rows>(full_, [&](int r, auto surely) {
+      if (surely ||
+          left > r * lanes)  // __pipeline_memcpy_async, but for what that needs to find each address
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(
+                         address + static_cast<unsigned>(r * threads * sizeof(Part))),
+                     "l"(x + r * lanes), "n"(sizeof(Part))
+                     : "memory");
+    });
+    __pipeline_commit();
+  }
+  __device__ void get(float (&v)[rows][run]) {
+    __pipeline_wait_prior(0);
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      const Part got = part(r);
+      for (int i = 0; i < run; ++i) v[r][i] = widen(got.element[i]);
+    }
+  }
+
+ private:
+  __device__ Part& part(int r) { return mine_[r * threads]; }
+  Part* mine_;
+  int left_, full_;
 };
 
 // --- states that meet --------------------------------------------------------------------------------------
@@ -199,10 +284,11 @@ struct ExactWindows {
 
 // --- sums of one row's lanes -------------------------------------------------------------------------------
 
-/// v[r][l] = x becomes e, or d where `log`; e of all rows is added to its lane by `add(lane, e)`.
-template <int rows, int run, class Add>
-__device__ void exponentials(float (&v)[rows][run], float largest, bool log, int present, Add add) {
-  constexpr int step = rows < 8 ? rows : 8;
+/// v[r][l] = x becomes e, or d where `log`; e of all rows is added to its lane by `add(lane, e)`. Rows beyond
+/// those present are left out, some at a time.
+template <bool log, int rows, int run, class Add>
+__device__ void exponentials(float (&v)[rows][run], float largest, int present, Add add) {
+  constexpr int step = rows < 8 ? 1 : rows == 8 ? 2 : 8;
 #pragma unroll
   for (int first = 0; first < rows; first += step)
     if (first < present) {
@@ -218,47 +304,55 @@ __device__ void exponentials(float (&v)[rows][run], float largest, bool log, int
 }
 
 /// The sum by plain accumulators of F: `meet(lane states)` joins those of all threads and gives s.
-template <class F, int rows, int run, class Meet>
-__device__ float plain_sum(float (&v)[rows][run], float largest, bool log, int present, Meet meet) {
+template <class F, bool log, int rows, int run, class Meet>
+__device__ float plain_sum(float (&v)[rows][run], float largest, int present, Meet meet) {
   Plain<Scalar<F>> lane[run];
-  exponentials(v, largest, log, present, [&](int l, float e) { lane[l].add(Scalar<F>::of(e)); });
+  exponentials<log>(v, largest, present, [&](int l, float e) { lane[l].add(Scalar<F>::of(e)); });
   return meet(lane);
 }
 // --- (a) `group` threads a row, of at most 4·group·rows columns --------------------------------------------
 
 inline constexpr int narrow_threads = 128;
 
-template <class T, class F, int group, int rows>
+template <class T, class F, bool log, int group, int rows>
 __global__ void __launch_bounds__(narrow_threads, 8) softmax_narrow(Rows<T> p) {
   static_assert(rows == 1 || 4 * group == lanes);
   constexpr int per_block = narrow_threads / group;
-  const int t = static_cast<int>(threadIdx.x) % group, present = static_cast<int>(p.columns - 1) / lanes + 1;
-  for (std::size_t first = std::size_t{blockIdx.x} * per_block; first < p.rows;
-       first += std::size_t{gridDim.x} * per_block) {
-    const std::size_t row = first + threadIdx.x / group;
-    const int column = 4 * t;
-    // All threads of a warp take part in its shuffles.
-    const int left = row < p.rows ? static_cast<int>(p.columns) - column : 0;
-    const T* x = p.x + row * p.x_stride + column;
-    T* y = p.y + row * p.y_stride + column;
+  __shared__ Run<T, 4> parts[rows * narrow_threads];
+  const int column = static_cast<int>(threadIdx.x) % group * 4, n = static_cast<int>(p.columns);
+  const int present = (n - 1) / lanes + 1, all_left = n - column;
+  const std::size_t stride = std::size_t{gridDim.x} * per_block;
+  const std::size_t first = std::size_t{blockIdx.x} * per_block + threadIdx.x / group;
+  const auto place = [&](std::size_t row) { return anew(p.x + row * p.x_stride + column); };
+  Ahead<T, rows, 4, narrow_threads> ahead{parts, all_left, n / lanes};
+  if (p.aligned && first < p.rows) ahead.ask(place(first));
+  // All threads of a block go on until it has no row left: they take part in the shuffles of their warp.
+  for (std::size_t row = first; row - threadIdx.x / group < p.rows; row += stride) {
+    const int left = anew(all_left);
+    const T* x = place(row);
     float v[rows][4];
     if (p.aligned)
-      for (int r = 0; r < rows; ++r) load_run<true, 4>(x + r * lanes, left - r * lanes, v[r]);
+      ahead.get(v);
     else
-      for (int r = 0; r < rows; ++r) load_run<false, 4>(x + r * lanes, left - r * lanes, v[r]);
+      for (int r = 0; r < rows; ++r)
+        load_run<false, 4>(x + r * lanes, row < p.rows ? left - r * lanes : 0, v[r]);
     float largest = v[0][0];
     for (int r = 0; r < rows; ++r)
       for (const float element : v[r]) largest = fmaxf(largest, element);
     largest = largest_of(largest, group);
-    const float sum = plain_sum<F>(v, largest, p.log, present,
-                                   [](const auto& lane) { return halve<group>(lane).result().v; });
-    const Finish finish{p.log, sum};
+    if (p.aligned && row + stride < p.rows) ahead.ask(place(row + stride));
+    const float sum = plain_sum<F, log>(v, largest, present,
+                                        [](const auto& lane) { return halve<group>(lane).result().v; });
+    const Finish finish{log, sum};
+    if (row >= p.rows) continue;
+    T* y = anew(p.y + row * p.y_stride + column);
     const auto write = [&]<bool aligned>() {
-      for (int r = 0; r < rows; ++r) {
-        float out[4];
-        for (int l = 0; l < 4; ++l) out[l] = finish(v[r][l]);
-        store_run<aligned, 4>(y + r * lanes, left - r * lanes, out);
-      }
+      if (finish.is_nan)
+        for (int r = 0; r < rows; ++r) Finish::write_nan<aligned, 4>(y + r * lanes, left - r * lanes);
+      else
+        for_rows<rows>(n / lanes, [&](int r, auto surely) {
+          finish.template write<aligned, 4>(y + r * lanes, surely ? 4 : left - r * lanes, v[r]);
+        });
     };
     p.aligned ? write.template operator()<true>() : write.template operator()<false>();
   }
@@ -292,26 +386,32 @@ struct Cluster {
 #endif
 };
 
-template <class T, class F> __global__ void __launch_bounds__(held_threads, 3) softmax_held(Rows<T> p) {
+template <class T, class F, bool log>
+__global__ void __launch_bounds__(held_threads, 3) softmax_held(Rows<T> p) {
   constexpr int rows = Order::rows, block_warps = held_threads / warp;
   __shared__ float largest_of_warp[most_cluster][block_warps];
   __shared__ float2 half_of_leaf[held_threads];
   __shared__ float sum_of_leaf[most_held_leaves];
+  extern __shared__ uint4 parts[];
   const Cluster cluster;
   const int leaves = static_cast<int>(blockDim.x) / leaf_threads, all_leaves = leaves * int(cluster.size);
   const int my_leaf = static_cast<int>(cluster.rank) * leaves + static_cast<int>(threadIdx.x) / leaf_threads;
   const int column = my_leaf * leaf + static_cast<int>(threadIdx.x) % leaf_threads * 2;
-  const int left = static_cast<int>(p.columns) - column;
+  const int all_left = static_cast<int>(p.columns) - column;
   const int in_leaf = static_cast<int>(p.columns) - my_leaf * leaf;
   const int present = in_leaf <= 0 ? 0 : in_leaf < leaf ? (in_leaf - 1) / lanes + 1 : rows;
+  const int full = in_leaf < 0 ? 0 : in_leaf / lanes;
   const std::size_t stride = gridDim.x / cluster.size;
-  for (std::size_t row = blockIdx.x / cluster.size; row < p.rows; row += stride) {
-    const T* x = p.x + row * p.x_stride + column;
-    T* y = p.y + row * p.y_stride + column;
+  const auto place = [&](std::size_t row) { return anew(p.x + row * p.x_stride + column); };
+  Ahead<T, rows, 2, leaf_threads> ahead{reinterpret_cast<Run<T, 2>*>(parts), all_left, full};
+  std::size_t row = blockIdx.x / cluster.size;
+  if (p.aligned && row < p.rows) ahead.ask(place(row));
+  for (; row < p.rows; row += stride) {
+    const int left = anew(all_left);
+    const T* x = place(row);
     float v[rows][2];
     if (p.aligned) {
-#pragma unroll
-      for (int r = 0; r < rows; ++r) load_run<true, 2>(x + r * lanes, left - r * lanes, v[r]);
+      ahead.get(v);
     } else {
 #pragma unroll
       for (int r = 0; r < rows; ++r) load_run<false, 2>(x + r * lanes, left - r * lanes, v[r]);
@@ -324,10 +424,11 @@ template <class T, class F> __global__ void __launch_bounds__(held_threads, 3) s
     if (thread() < int(cluster.size))
       cluster.in(thread(), largest_of_warp[cluster.rank][warp_index()]) = largest;
     cluster.sync();  // the largest of all warps
+    if (p.aligned && row + stride < p.rows) ahead.ask(place(row + stride));
     for (int i = thread(); i < int(cluster.size) * warps(); i += warp)
       largest = fmaxf(largest, largest_of_warp[i / warps()][i % warps()]);
     largest = largest_of(largest, warp);
-    const float sum = plain_sum<F>(v, largest, p.log, present, [&](auto& lane) {
+    const float sum = plain_sum<F, log>(v, largest, present, [&](auto& lane) {
       using State = Plain<Scalar<F>>;
       half_of_leaf[threadIdx.x] = {lane[0].sum.v, lane[1].sum.v};
       __syncthreads();                                        // both halves
@@ -338,17 +439,20 @@ template <class T, class F> __global__ void __launch_bounds__(held_threads, 3) s
       if (all_leaves == 1) return state.result().v;
       if (threadIdx.x % leaf_threads < cluster.size)
         cluster.in(threadIdx.x % leaf_threads, sum_of_leaf[my_leaf]) = state.sum.v;
-      cluster.sync();  // the sums of all leaves
+      cluster.sync();                                    // the sums of all leaves
       state.sum.v = sum_of_leaf[thread() % all_leaves];  // a power of two
       meet_all(state, all_leaves);
       return state.result().v;
     });
-    const Finish finish{p.log, sum};
+    const Finish finish{log, sum};
+    T* y = anew(p.y + row * p.y_stride + column);
     const auto write = [&]<bool aligned>() {
-#pragma unroll
-      for (int r = 0; r < rows; ++r) {
-        const float out[2] = {finish(v[r][0]), finish(v[r][1])};
-        store_run<aligned, 2>(y + r * lanes, left - r * lanes, out);
+      if (finish.is_nan) {
+        for (int r = 0; r < rows; ++r) Finish::write_nan<aligned, 2>(y + r * lanes, left - r * lanes);
+      } else {
+        for_rows<rows>(full, [&](int r, auto surely) {
+          finish.template write<aligned, 2>(y + r * lanes, surely ? 2 : left - r * lanes, v[r]);
+        });
       }
     };
     p.aligned ? write.template operator()<true>() : write.template operator()<false>();
@@ -483,9 +587,12 @@ template <class T, bool online> __global__ void __launch_bounds__(wide_threads, 
         load_run<aligned, 4>(x + c, left, v);
         for (float& element : v) {
           const float d = element - largest;
-          element = finish(p.log ? d : exp_of(d));
+          element = p.log ? d : exp_of(d);
         }
-        store_run<aligned, 4>(y + c, left, v);
+        if (finish.is_nan)
+          Finish::write_nan<aligned, 4>(y + c, left);
+        else
+          finish.template write<aligned, 4>(y + c, left, v);
       }
     };
     p.aligned ? write.template operator()<true>() : write.template operator()<false>();
