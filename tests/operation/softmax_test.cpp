@@ -1,5 +1,6 @@
 #include "samesum/operation/softmax.hpp"
 
+#include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cfenv>
 
 #include "operation/softmax_support.hpp"
@@ -201,6 +202,109 @@ TEST(Softmax, SaysWhatIsWrongWithItsArguments) {
   EXPECT_EQ(refusal({x, 2, 4, 8}, {x, 2, 4, 8}), "") << "in place";
   EXPECT_EQ(refusal({x, 2, 4}, {x + 8, 2, 4}), "");
   EXPECT_EQ(refusal({static_cast<float*>(nullptr), 0, 4}, {y, 0, 4}), "") << "nothing to read";
+}
+
+// --- how wrong it is ---------------------------------------------------------------------------------------
+
+using Real = boost::multiprecision::cpp_bin_float_50;
+
+/// The largest share of its bound that an error of a row takes; of the sum of the row, if that is larger.
+double share_of_bound(const SoftmaxVariant& v, const Table& in, std::size_t r, const std::vector<double>& y) {
+  const std::size_t n = in.columns();
+  double largest = in(r, 0), smallest = largest;
+  for (std::size_t i = 0; i < n; ++i) {
+    largest = std::max(largest, in(r, i));
+    smallest = std::min(smallest, in(r, i));
+  }
+  const SoftmaxBound bound = softmax_bound(in.format(), n, largest - smallest, options_of(v));
+  if (!std::isfinite(bound.of_denominator)) return 0;
+  std::vector<Real> e(n);
+  Real sum = 0, total = -1;
+  for (std::size_t i = 0; i < n; ++i) sum += e[i] = exp(Real{in(r, i)} - largest);
+  const Real log_sum = log(sum);
+  double share = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const Real truth = v.log ? Real{in(r, i)} - largest - log_sum : Real{e[i] / sum};
+    const double limit = bound.of_element(static_cast<double>(truth), largest - in(r, i));
+    if (!std::isfinite(limit)) continue;
+    share = std::max(share, static_cast<double>(abs(y[i] - truth) / limit));
+    total += y[i];
+  }
+  if (!v.log) share = std::max(share, static_cast<double>(abs(total)) / bound.of_sum());
+  return share;
+}
+
+TEST_P(EverySoftmax, IsWithinItsBoundOfTheTruth) {
+  double attained = 0;
+  for (const FormatInfo* format : softmax_formats)
+    for (const std::size_t columns : {1, 2, 7, 100, 1000, 5000}) {
+      const std::size_t rows = columns > 1000 ? 5 : 10;
+      const Table in{*format, columns, rows_of_all_kinds(rows, columns, false)};
+      Table out{*format, rows, columns};
+      softmax(in.view(), out.view(), options_of(v));
+      for (std::size_t r = 0; r < rows; ++r) {
+        std::vector<double> y(columns);
+        for (std::size_t i = 0; i < columns; ++i) y[i] = std::as_const(out)(r, i);
+        const double share = share_of_bound(v, in, r, y);
+        EXPECT_LE(share, 1) << format->name << ", " << columns << " columns, row " << r;
+        attained = std::max(attained, share);
+      }
+    }
+  EXPECT_GT(attained, 0.2) << "the bound says nothing";
+}
+
+TEST(TheBoundOfSoftmax, IsInfiniteWhereThereIsNone) {
+  const auto of = [](std::size_t n, double spread, SoftmaxSum sum) {
+    return softmax_bound(format_info<fp16>(), n, spread, {sum, false, 0}).of_element(0.5, 0);
+  };
+  EXPECT_TRUE(std::isinf(of(100'000, 1, SoftmaxSum::fp16))) << "an fp16 sum overflows";
+  EXPECT_LT(of(1 << 30, 1e30, SoftmaxSum::fp32), 1e-3);
+  EXPECT_LT(of(1 << 30, 1e30, SoftmaxSum::exact), 3e-4);
+  const SoftmaxBound log = softmax_bound(format_info<fp16>(), 10, 120'000, {SoftmaxSum::fp32, true, 0});
+  EXPECT_TRUE(std::isinf(log.of_element(-120'000, 120'000)));
+}
+
+// --- the frozen bits ---------------------------------------------------------------------------------------
+
+/// Of rows of integers over powers of two, many leaves and a ragged end: order, exp, log and roundings all
+/// show.
+std::uint64_t digest(const SoftmaxVariant& v, const FormatInfo& format) {
+  constexpr std::size_t columns = 20'011;
+  std::vector<double> x(2 * columns);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::uint64_t mixed = (i + 1) * 0x9e3779b97f4a7c15u;
+    x[i] = static_cast<double>(static_cast<std::int64_t>(mixed) >> 40) * (i < columns ? 0x1p-21 : 0x1p-18);
+  }
+  std::uint64_t digest = 0;
+  for (const std::uint32_t bits : computed(v, Table{format, columns, x}))
+    digest = digest * 0x9e3779b97f4a7c15u + bits;
+  return digest;
+}
+
+struct Golden {
+  const char* name;
+  std::uint64_t of_fp16, of_bf16, of_fp32;
+};
+constexpr Golden golden[] = {
+    {"softmax/tree/plain/fp16", 0xbd52c5f3eca7fb4a, 0x402b8156c7579bd1, 0xfd2d34cf1c597586},
+    {"softmax/tree/plain/bf16", 0x987370efa773d38c, 0x89f4f0bbcc206407, 0x9273b52262c4693a},
+    {"softmax/tree/plain/fp32", 0xb37fe0d9d3f503f5, 0x23b51f6ffb386e4c, 0xd236e4a50d7e00e7},
+    {"softmax/exact", 0xb37fe0d9d3f503f5, 0x23b51f6ffb386e4c, 0x86ddc8725de1fdd8},
+    {"softmax/online/fp32", 0xb37fe0d9d3f503f5, 0x23b51f6ffb386e4c, 0xd9f855087300acc7},
+    {"log_softmax/tree/plain/fp16", 0x5a3733117dd0fee4, 0xcbb7c3bfa2c104dc, 0x951aeb26e00eea63},
+    {"log_softmax/tree/plain/bf16", 0x0c48324d6f1b2a97, 0x036f5a33e95cf6bd, 0x667bb4da9822e113},
+    {"log_softmax/tree/plain/fp32", 0x03816a333ced4c6a, 0x0e0c3c3ff7605472, 0x359aa55f2b48a6a3},
+    {"log_softmax/exact", 0x03816a333ced4c6a, 0x0e0c3c3ff7605472, 0x359aa55f2b48a6a3},
+    {"log_softmax/online/fp32", 0x03816a333ced4c6a, 0x0e0c3c3ff7605472, 0x359aa55f2b48a6a3},
+};
+
+TEST_P(EverySoftmax, GivesTheBitsThatItAlwaysGave) {
+  const auto found =
+      std::ranges::find_if(golden, [&](const Golden& g) { return v.name == g.name + std::string{"@cpu"}; });
+  ASSERT_NE(found, std::end(golden));
+  EXPECT_EQ(digest(v, format_info<fp16>()), found->of_fp16);
+  EXPECT_EQ(digest(v, format_info<bf16>()), found->of_bf16);
+  EXPECT_EQ(digest(v, format_info<fp32>()), found->of_fp32);
 }
 
 }  // namespace

@@ -40,22 +40,25 @@ void softmax(Matrix in, MutableMatrix out, SoftmaxOptions options = {});
 /// What is wrong with the arguments, in words; empty where nothing is.
 std::string softmax_objection(Matrix in, MutableMatrix out, SoftmaxOptions options);
 
-/// Bounds on the error of a row, in exact arithmetic and so rigorous; the formulas are in softmax_bound.cpp.
-/// Infinity where the theory gives none.
+/// Rigorous bounds on the error of a row of finite numbers; softmax_bound.cpp has the proof. Infinity where
+/// the theory gives none: where u times the height of the tree is not small, or something may overflow.
 struct SoftmaxBound {
-  /// |computed - true| of an element whose true value is softmax(x)_i = p or, with `log`, log p.
-  /// `below` is at least (the row's largest element) - x_i.
-  double of_element(double p, double below) const;
-  /// |Σ computed - 1| over the row, without `log`.
+  /// |computed - true| of an element whose true value is that; `below` is at least (largest of the row) -
+  /// x_i.
+  double of_element(double value, double below) const;
+  /// |Σ computed - 1| over the row; of softmax alone.
   double of_sum() const;
 
   const FormatInfo* format;
   std::size_t columns;
+  double spread;
   bool log;
-  double of_denominator;  ///< |s - Σe^(x_i - m)| / Σe^(x_i - m), of which the last two errors are parts
-  double narrowing;       ///< an absolute part, where each e_i is rounded to a narrower accumulator
+  double of_denominator;  ///< |s - Σe^(x_i - m)| / Σe^(x_i - m)
+
+  /// What it is after numbers of that sum, off by `error` together, are rounded to the format.
+  double rounded(double value, double error, double numbers) const;
 };
-/// `spread` is at least (largest - smallest finite element) of the row.
+/// `spread` is at least (largest - smallest) of the row.
 SoftmaxBound softmax_bound(const FormatInfo& format, std::size_t columns, double spread,
                            SoftmaxOptions options);
 

@@ -113,7 +113,7 @@ __device__ inline int anew(int x) {
   asm volatile("" : "+r"(x));
   return x;
 }
-template <class T> __device__ T* anew(T* x) {
+__device__ inline std::size_t anew(std::size_t x) {
   asm volatile("" : "+l"(x));
   return x;
 }
@@ -288,7 +288,7 @@ struct ExactWindows {
 /// those present are left out, some at a time.
 template <bool log, int rows, int run, class Add>
 __device__ void exponentials(float (&v)[rows][run], float largest, int present, Add add) {
-  constexpr int step = rows < 8 ? 1 : rows == 8 ? 2 : 8;
+  constexpr int step = rows < 8 ? 1 : rows == 8 ? 4 : 8;
 #pragma unroll
   for (int first = 0; first < rows; first += step)
     if (first < present) {
@@ -323,7 +323,7 @@ __global__ void __launch_bounds__(narrow_threads, 8) softmax_narrow(Rows<T> p) {
   const int present = (n - 1) / lanes + 1, all_left = n - column;
   const std::size_t stride = std::size_t{gridDim.x} * per_block;
   const std::size_t first = std::size_t{blockIdx.x} * per_block + threadIdx.x / group;
-  const auto place = [&](std::size_t row) { return anew(p.x + row * p.x_stride + column); };
+  const auto place = [&](std::size_t row) { return p.x + anew(row * p.x_stride + column); };
   Ahead<T, rows, 4, narrow_threads> ahead{parts, all_left, n / lanes};
   if (p.aligned && first < p.rows) ahead.ask(place(first));
   // All threads of a block go on until it has no row left: they take part in the shuffles of their warp.
@@ -345,7 +345,7 @@ __global__ void __launch_bounds__(narrow_threads, 8) softmax_narrow(Rows<T> p) {
                                         [](const auto& lane) { return halve<group>(lane).result().v; });
     const Finish finish{log, sum};
     if (row >= p.rows) continue;
-    T* y = anew(p.y + row * p.y_stride + column);
+    T* y = p.y + anew(row * p.y_stride + column);
     const auto write = [&]<bool aligned>() {
       if (finish.is_nan)
         for (int r = 0; r < rows; ++r) Finish::write_nan<aligned, 4>(y + r * lanes, left - r * lanes);
@@ -402,7 +402,7 @@ __global__ void __launch_bounds__(held_threads, 3) softmax_held(Rows<T> p) {
   const int present = in_leaf <= 0 ? 0 : in_leaf < leaf ? (in_leaf - 1) / lanes + 1 : rows;
   const int full = in_leaf < 0 ? 0 : in_leaf / lanes;
   const std::size_t stride = gridDim.x / cluster.size;
-  const auto place = [&](std::size_t row) { return anew(p.x + row * p.x_stride + column); };
+  const auto place = [&](std::size_t row) { return p.x + anew(row * p.x_stride + column); };
   Ahead<T, rows, 2, leaf_threads> ahead{reinterpret_cast<Run<T, 2>*>(parts), all_left, full};
   std::size_t row = blockIdx.x / cluster.size;
   if (p.aligned && row < p.rows) ahead.ask(place(row));
@@ -445,7 +445,7 @@ __global__ void __launch_bounds__(held_threads, 3) softmax_held(Rows<T> p) {
       return state.result().v;
     });
     const Finish finish{log, sum};
-    T* y = anew(p.y + row * p.y_stride + column);
+    T* y = p.y + anew(row * p.y_stride + column);
     const auto write = [&]<bool aligned>() {
       if (finish.is_nan) {
         for (int r = 0; r < rows; ++r) Finish::write_nan<aligned, 2>(y + r * lanes, left - r * lanes);
