@@ -68,15 +68,18 @@ cudaError_t start_resident(Launch& launch, void (*kernel)(Rows<T>), const Rows<T
 }
 
 template <class T> cudaError_t launch_narrow(const Rows<T>& rows, cudaStream_t stream) {
-  const auto run = [&](auto kernel, int group) {
+  int multiprocessors = 1;
+  if (const cudaError_t error = look_up(cudaDevAttrMultiProcessorCount, multiprocessors)) return error;
+  const auto run = [&](auto kernel, int group, int blocks) {
     Launch launch{narrow_threads, 1, 0, stream};
-    const std::size_t per_block = static_cast<std::size_t>(narrow_threads / group);
-    return start_resident<T>(launch, kernel, rows, (rows.rows - 1) / per_block + 1);
+    const std::size_t needed = (rows.rows - 1) / static_cast<std::size_t>(narrow_threads / group) + 1;
+    return launch.start<T>(kernel, rows,
+                           std::min(needed, static_cast<std::size_t>(blocks * multiprocessors)));
   };
   const auto of = [&]<class F, bool log>() {
-    if (rows.columns <= 32) return run(softmax_narrow<T, F, log, 8, 1>, 8);
-    if (rows.columns <= 256) return run(softmax_narrow<T, F, log, warp, 2>, warp);
-    return run(softmax_narrow<T, F, log, warp, 8>, warp);
+    if (rows.columns <= 32) return run(softmax_narrow<T, F, log, 8, 1>, 8, narrow_blocks<1>);
+    if (rows.columns <= 256) return run(softmax_narrow<T, F, log, warp, 2>, warp, narrow_blocks<2>);
+    return run(softmax_narrow<T, F, log, warp, 8>, warp, narrow_blocks<8>);
   };
   return by_accumulator(rows.accumulator, [&]<class F>() {
     return rows.log ? of.template operator()<F, true>() : of.template operator()<F, false>();

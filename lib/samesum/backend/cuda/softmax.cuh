@@ -313,9 +313,11 @@ __device__ float plain_sum(float (&v)[rows][run], float largest, int present, Me
 // --- (a) `group` threads a row, of at most 4·group·rows columns --------------------------------------------
 
 inline constexpr int narrow_threads = 128;
+/// So many blocks run at once on a multiprocessor: as the registers allow.
+template <int rows> inline constexpr int narrow_blocks = rows == 8 ? 8 : rows == 2 ? 10 : 12;
 
 template <class T, class F, bool log, int group, int rows>
-__global__ void __launch_bounds__(narrow_threads, 8) softmax_narrow(Rows<T> p) {
+__global__ void __launch_bounds__(narrow_threads, narrow_blocks<rows>) softmax_narrow(Rows<T> p) {
   static_assert(rows == 1 || 4 * group == lanes);
   constexpr int per_block = narrow_threads / group;
   __shared__ Run<T, 4> parts[rows * narrow_threads];
@@ -404,6 +406,7 @@ __global__ void __launch_bounds__(held_threads, 3) softmax_held(Rows<T> p) {
   const std::size_t stride = gridDim.x / cluster.size;
   const auto place = [&](std::size_t row) { return p.x + anew(row * p.x_stride + column); };
   Ahead<T, rows, 2, leaf_threads> ahead{reinterpret_cast<Run<T, 2>*>(parts), all_left, full};
+  if (cluster.size > 1) cluster.sync();  // all blocks run: their shared memory is there
   std::size_t row = blockIdx.x / cluster.size;
   if (p.aligned && row < p.rows) ahead.ask(place(row));
   for (; row < p.rows; row += stride) {
