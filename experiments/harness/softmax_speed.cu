@@ -4,6 +4,7 @@
 
 #include "harness/softmax_speed.hpp"
 #include "samesum/backend/cuda/call.hpp"
+#include "samesum/operation/gpu_softmax.hpp"
 
 namespace samesum::harness {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "samesum/operation/gpu_softmax.hpp"
+#include "samesum/operation/softmax.hpp"
 
 namespace samesum::harness {
 

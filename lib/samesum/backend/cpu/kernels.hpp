@@ -28,7 +28,9 @@ inline constexpr std::size_t exact_block = 2048;  ///< so many at a time are tak
 struct SoftmaxLoops {
   float (*largest)(const void* x, std::size_t n);
   void (*exponentials)(const void* x, std::size_t n, float largest, float* e);  ///< e^(x - largest)
-  void (*scale)(const float* e, std::size_t n, float factor, void* y);          ///< e·factor
+  /// Of at most one leaf, in the order `tree` by plain fp32, and the sum.
+  float (*sum_exponentials)(const void* x, std::size_t n, float largest, float* e);
+  void (*scale)(const float* e, std::size_t n, float factor, void* y);  ///< e·factor
   void (*scaled_exponentials)(const void* x, std::size_t n, float largest, float factor, void* y);
   void (*shift)(const void* x, std::size_t n, float largest, float log_sum, void* y);
   void (*online_leaf)(const void* x, std::size_t n, float* state);  ///< the two numbers of OnlineSoftmax

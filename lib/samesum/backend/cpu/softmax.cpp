@@ -49,16 +49,21 @@ template <class T> class Rows {
 
   /// Leaf by leaf, whose e are added while they are in the nearest cache.
   template <class F> One plain(const T* x, float largest, float* e, bool keep) {
-    const SumLeaves sum_leaves = kernels<Formats::index_of<F>()>()
-                                     .sum_leaves[Orders::index_of<CoarsenedTree>()]
-                                                [Accumulators::index_of<Plain>()][Formats::index_of<fp32>()];
+    [[maybe_unused]] const SumLeaves sum_leaves =
+        kernels<Formats::index_of<F>()>()
+            .sum_leaves[Orders::index_of<CoarsenedTree>()][Accumulators::index_of<Plain>()]
+                       [Formats::index_of<fp32>()];
     std::vector<Plain<Scalar<F>>>& states = states_of<F>();
     states.resize(Shape::leaves(n_));
     for (std::size_t k = 0; k < states.size(); ++k) {
       const std::size_t first = k * Shape::leaf, count = leaf_end(first) - first;
       float* to = keep ? e + first : e;
-      loops_.exponentials(x + first, count, largest, to);
-      sum_leaves(to, count, &states[k]);
+      if constexpr (std::is_same_v<F, fp32>) {
+        states[k].sum = {loops_.sum_exponentials(x + first, count, largest, to)};
+      } else {
+        loops_.exponentials(x + first, count, largest, to);
+        sum_leaves(to, count, &states[k]);
+      }
     }
     return {merge_by_stride_doubling(std::span{states}).result().v};
   }

@@ -65,6 +65,33 @@ template <class T> class SoftmaxRow {
     });
   }
 
+  /// One leaf: the same, and their sum by plain fp32. Lanes without an element count as +0, which changes no
+  /// sum of what is not negative.
+  static float sum_exponentials(const void* x, std::size_t n, float largest, float* e) {
+    constexpr std::size_t lanes = Shape::lanes, packs = lanes / w;
+    const V m = V::all(largest);
+    V lane[packs];
+    for (V& l : lane) l = V::zero();
+    const T* at = static_cast<const T*>(x);
+    std::size_t i = 0;
+    for (; i + lanes <= n; i += lanes)
+      for (std::size_t p = 0; p < packs; ++p) {
+        const V power = exp_of_nonpositive(V::load(at + i + p * w) - m);
+        std::memcpy(e + i + p * w, &power, sizeof power);
+        lane[p] = lane[p] + power;
+      }
+    std::size_t p = 0;
+    for_each_pack(at + i, n - i, [&](V v, std::size_t first, std::size_t count) SAMESUM_HD {
+      const V power = exp_of_nonpositive(v - m);
+      std::memcpy(e + i + first, &power, count * sizeof(float));
+      lane[p] = lane[p] + power;
+      ++p;
+    });
+    for (std::size_t half = packs / 2; half > 0; half /= 2)
+      for (std::size_t l = 0; l < half; ++l) lane[l] = lane[l] + lane[l + half];
+    return halved<width>(lane[0].v);
+  }
+
   static void scale(const float* e, std::size_t n, float factor, void* y) {
     const V f = V::all(factor);
     SoftmaxRow<fp32>::for_each_pack(
@@ -125,6 +152,21 @@ template <class T> class SoftmaxRow {
 
  private:
   static constexpr T minus_infinity = from_bits<T>(BitsOf<T>(Format<T>::sign_bit | Format<T>::infinity));
+  /// Lane l takes lane l + half until one is left.
+  template <int count> static float halved(Register<float, count> v) {
+    if constexpr (count == 1) {
+      return v;
+    } else if constexpr (count == 2) {
+      return v[0] + v[1];
+    } else {
+      constexpr int half = count / 2;
+      return [&]<int... l>(std::integer_sequence<int, l...>) {
+        return halved<half>(__builtin_shufflevector(v, v, l...) +
+                            __builtin_shufflevector(v, v, (half + l)...));
+      }
+      (std::make_integer_sequence<int, half>{});
+    }
+  }
   static V absent() { return V::all(-std::numeric_limits<float>::infinity()); }
   [[gnu::always_inline]] static void store(V v, void* y, std::size_t i, std::size_t count) {
     const auto bits = narrow_lanes<T, width>(v);
@@ -137,7 +179,7 @@ template <class T> constexpr SoftmaxLoops softmax_loops() {
     return {};
   else {
     using Row = SoftmaxRow<T>;
-    return {Row::largest, Row::exponentials, Row::scale, Row::scaled_exponentials,
+    return {Row::largest, Row::exponentials, Row::sum_exponentials, Row::scale, Row::scaled_exponentials,
             Row::shift,   Row::online_leaf};
   }
 }
