@@ -169,6 +169,8 @@ template <class F, int W> struct Pack {
 
   SAMESUM_HD static Pack zero() { return {Storage{}}; }
   SAMESUM_HD static Pack minus_zero() { return {-Storage{}}; }
+  /// The same number in each lane.
+  SAMESUM_HD static Pack all(Carrier x) { return {x - Storage{}}; }
 
   /// W elements of any format, each rounded once to F.
   template <class T> SAMESUM_HD static Pack load(const T* x);
@@ -180,8 +182,8 @@ template <class F, int W> struct Pack {
   SAMESUM_HD friend Pack operator*(Pack a, Pack b) { return {round_lanes<F, Carrier, W>(a.v * b.v)}; }
   SAMESUM_HD friend auto operator==(Pack a, Pack b) { return a.v == b.v; }
 
-  /// a·b + c with one rounding. Not for the formats that a wider one computes for: their sums would be rounded
-  /// twice, and that shows.
+  /// a·b + c with one rounding. Not for the formats that a wider one computes for: their sums would be
+  /// rounded twice, and that shows.
   SAMESUM_HD friend Pack fma(Pack a, Pack b, Pack c) {
     static_assert(std::is_same_v<F, Carrier>, "samesum: fma of fp32 and fp64 alone");
     return {fma_lanes<Carrier, W>(a.v, b.v, c.v)};

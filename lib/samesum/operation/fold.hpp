@@ -4,6 +4,7 @@
 
 #include "samesum/operation/extremum.hpp"
 #include "samesum/operation/moments.hpp"
+#include "samesum/operation/online_softmax.hpp"
 #include "samesum/operation/product.hpp"
 #include "samesum/operation/scaled_squares.hpp"
 #include "samesum/operation/term.hpp"
@@ -82,6 +83,25 @@ template <class S, class F> struct OwnFold {
 template <class F> struct NormFold : OwnFold<ScaledSquares<F>, F> {
   SAMESUM_HD void finish(const ScaledSquares<F>& state, std::uint64_t, std::size_t at, void* out) const {
     static_cast<F*>(out)[at] = root<F>(state);
+  }
+};
+
+/// log Σe^x, from the largest x and the sum of e^(x - largest), which are found in one pass: largest +
+/// log(sum), each of the two rounded to fp32. -inf of nothing.
+struct LogSumExpFold {
+  using Format = fp32;
+  using State = OnlineSoftmax<Scalar<fp32>>;
+  using Item = Scalar<fp32>;
+  SAMESUM_HD Item item(const Read<fp32>& e) const { return e.x; }
+  SAMESUM_HD State start(Item x) const {
+    State state;
+    state.add(x);
+    return state;
+  }
+  SAMESUM_HD void add(State& state, Item x, std::size_t) const { state.add(x); }
+  SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
+  SAMESUM_HD void finish(const State& state, std::uint64_t n, std::size_t at, void* out) const {
+    static_cast<fp32*>(out)[at] = to_format<fp32>(n == 0 ? state.largest : state.largest + log(state.sum));
   }
 };
 

@@ -6,11 +6,11 @@
 
 namespace samesum {
 
-/// Sums of terms, with every accumulator. `Fold<A, F>` is what runs.
+/// Sums of terms, with every accumulator. `fold<A, F>` is what runs.
 struct SumOfTerms {
   static constexpr bool has_accumulator = true, has_order = true, gives_index = false;
   static constexpr int inputs = 1, results = 1;
-  template <template <class> class A, class F> using Fold = TermFold<A, F>;
+  template <class F> static constexpr bool in_format = true;
 };
 struct Sum : SumOfTerms {
   static constexpr std::string_view name = "sum";
@@ -48,6 +48,7 @@ struct Dot : SumOfTerms {
 struct OwnState {
   static constexpr bool has_accumulator = false, has_order = true, gives_index = false;
   static constexpr int inputs = 1, results = 1;
+  template <class F> static constexpr bool in_format = true;
 };
 struct Norm : OwnState {
   static constexpr std::string_view name = "norm";
@@ -56,6 +57,11 @@ struct Norm : OwnState {
 struct Prod : OwnState {
   static constexpr std::string_view name = "prod";
   template <template <class> class, class F> static constexpr ProductFold<F> fold(FoldOptions) { return {}; }
+};
+struct LogSumExp : OwnState {
+  static constexpr std::string_view name = "logsumexp";
+  template <class F> static constexpr bool in_format = std::is_same_v<F, fp32>;  // as exp and log
+  template <template <class> class, class F> static constexpr LogSumExpFold fold(FoldOptions) { return {}; }
 };
 struct MeanAndVariance : OwnState {
   static constexpr std::string_view name = "moments";
@@ -85,8 +91,8 @@ using Max = ExtremumOf<false, false>;
 using ArgMin = ExtremumOf<true, true>;
 using ArgMax = ExtremumOf<false, true>;
 
-using Operations = TypeList<Sum, Mean, SumOfMagnitudes, SquaredNorm, Dot, Norm, Prod, MeanAndVariance, Min,
-                            Max, ArgMin, ArgMax>;
+using Operations = TypeList<Sum, Mean, SumOfMagnitudes, SquaredNorm, Dot, Norm, Prod, LogSumExp,
+                            MeanAndVariance, Min, Max, ArgMin, ArgMax>;
 
 /// The orders that operations come in: those of the sum that have a kernel for rows.
 using OperationOrders = TypeList<CoarsenedTree, Pairwise>;
@@ -99,12 +105,13 @@ template <class Operation, class Order, template <class> class A> constexpr bool
       Operation::has_accumulator || std::is_same_v<A<Scalar<fp64>>, Plain<Scalar<fp64>>>);
 }
 
-/// visit.operator()<Operation, Order, A>() for each recipe.
-template <class Visit> constexpr void for_each_operation(Visit&& visit) {
+/// visit.operator()<Operation, Order, A>() for each recipe in format F.
+template <class F, class Visit> constexpr void for_each_operation(Visit&& visit) {
   Operations::for_each([&]<class Operation>() {
     OperationOrders::for_each([&]<class Order>() {
       Accumulators::for_each([&]<template <class> class A>() {
-        if constexpr (is_listed<Operation, Order, A>()) visit.template operator()<Operation, Order, A>();
+        if constexpr (Operation::template in_format<F> && is_listed<Operation, Order, A>())
+          visit.template operator()<Operation, Order, A>();
       });
     });
   });

@@ -75,7 +75,7 @@ void run_fold(const Fold& fold, const ReduceCall& call, std::size_t input) {
 
 template <> std::vector<Reduction> reductions<SAMESUM_SHARD>() {
   std::vector<Reduction> all;
-  for_each_operation([&]<class Operation, class Order, template <class> class A>() {
+  for_each_operation<F>([&]<class Operation, class Order, template <class> class A>() {
     Reduction r = describe_reduction<Operation, Order, A, F>("cpu");
     Formats::for_each([&]<class T>() {
       if constexpr (can_read<T, F>)

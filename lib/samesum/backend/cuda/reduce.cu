@@ -22,7 +22,7 @@ template <class Order, class T, class Fold> int launch_fold(const Fold& fold, Re
 template <> std::vector<Reduction> reductions<SAMESUM_SHARD>() {
   std::vector<Reduction> all;
   if (!absence().empty()) return all;
-  for_each_operation([&]<class Operation, class Order, template <class> class A>() {
+  for_each_operation<F>([&]<class Operation, class Order, template <class> class A>() {
     Reduction r = describe_reduction<Operation, Order, A, F>("cuda");
     Formats::for_each([&]<class T>() {
       if constexpr (can_read<T, F>)

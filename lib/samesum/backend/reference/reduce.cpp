@@ -47,7 +47,7 @@ template <class T> void run_exactly(ExactKind kind, const FormatInfo& format, co
 template <> std::vector<Reduction> reductions<SAMESUM_SHARD>() {
   using F = Formats::at<SAMESUM_SHARD>;
   std::vector<Reduction> all;
-  for_each_operation([&]<class Operation, class Order, template <class> class A>() {
+  for_each_operation<F>([&]<class Operation, class Order, template <class> class A>() {
     Reduction r = describe_reduction<Operation, Order, A, F>("reference");
     Formats::for_each([&]<class T>() {
       if constexpr (can_read<T, F>)
