@@ -4,6 +4,7 @@
 #pragma once
 
 #include "samesum/gpu.hpp"
+#include "samesum/operation/distinct.hpp"
 #include "samesum/operation/reduction.hpp"
 
 namespace samesum::gpu {
@@ -23,5 +24,9 @@ void reduce(const Reduction& reduction, Values x, Layout layout, Results out, cu
             ReduceOptions options = {});
 void reduce(const Reduction& reduction, Values x, Values y, Layout layout, Results out,
             cudaStream_t stream = nullptr, ReduceOptions options = {});
+
+/// How many different numbers x has, as samesum::count_distinct counts them; x is in memory that the device
+/// can reach. Allocates 16 bytes an element, and waits for the stream. Throws Error.
+std::uint64_t count_distinct(Values x, cudaStream_t stream = nullptr);
 
 }  // namespace samesum::gpu

@@ -100,6 +100,17 @@ TEST_P(EveryGpuReduction, HasTheBitsOfTheCpuForLongVectorsAndManyRows) {
   }
 }
 
+TEST(GpuReductions, CountDifferentNumbersAsTheCpuDoes) {
+  SAMESUM_NEEDS_GPU();
+  for (const FormatInfo& format : formats) {
+    std::vector<double> data = wide(reduced ? 1000 : 100'000, 8, 3);
+    data.insert(data.end(), {0.0, -0.0, NAN, INFINITY, -INFINITY, data[0], data[1]});
+    const Array x{format, data};
+    EXPECT_EQ(gpu::count_distinct(OnGpu{x.values()}.values()), count_distinct(x.values())) << format.name;
+  }
+  EXPECT_EQ(gpu::count_distinct(Values{format_info<fp32>(), nullptr, 0}), 0u);
+}
+
 TEST(GpuReductions, RunInAStreamFromDeviceMemoryInTwoPhases) {
   SAMESUM_NEEDS_GPU();
   const Array x{format_info<fp32>(), wide(100'000, 12, 7)};

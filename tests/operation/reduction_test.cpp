@@ -5,6 +5,7 @@
 #include "harness/truth.hpp"
 #include "operation/reduction_support.hpp"
 #include "samesum/backend/cpu/instruction_set.hpp"
+#include "samesum/operation/distinct.hpp"
 
 namespace samesum {
 namespace {
@@ -202,6 +203,32 @@ TEST(ADotProduct, OverflowsWhereItsProductsDoAndNeverToNan) {
   for (const char* a : {"plain", "kahan", "neumaier", "double_word"})
     EXPECT_EQ(reduce(std::string{"dot/tree/"} + a + "/fp32", x.values(), y.values()).to_double(), INFINITY)
         << a;
+}
+
+TEST(LogSumExpOfData, IsNearTheTruthAndDoesNotOverflow) {
+  for (const char* name : {"logsumexp/tree/fp32", "logsumexp/pairwise/fp32"}) {
+    EXPECT_NEAR(number(name, {1000, 1000}), 1000 + std::log(2.0), 1e-4);
+    EXPECT_NEAR(number(name, {-1000, -1000, -1000}), -1000 + std::log(3.0), 1e-4);
+    const std::vector<double> x = wide(20'000, 6, 5);
+    long double sum = 0;
+    for (const double e : x) sum += std::exp(static_cast<long double>(static_cast<float>(e)));
+    EXPECT_NEAR(number(name, x), static_cast<double>(std::log(sum)), 2e-5) << name;
+    EXPECT_EQ(number(name, {}), -INFINITY);
+    EXPECT_EQ(number(name, {-INFINITY, -INFINITY}), -INFINITY);
+    EXPECT_EQ(number(name, {-INFINITY, 3}), 3);
+    EXPECT_EQ(number(name, {INFINITY, 3}), INFINITY);
+    EXPECT_TRUE(std::isnan(number(name, {NAN, 3})));
+  }
+}
+
+TEST(DifferentNumbers, AreCountedWithOneZeroAndOneNan) {
+  EXPECT_EQ(count_distinct(std::vector<double>{}), 0u);
+  EXPECT_EQ(count_distinct(std::vector<double>{1, 2, 1, -1}), 3u);
+  EXPECT_EQ(count_distinct(std::vector<double>{0.0, -0.0, NAN, -NAN, INFINITY, -INFINITY}), 4u);
+  std::vector<bf16> all;
+  for (unsigned bits = 0; bits < 0x10000; ++bits)
+    all.push_back(from_bits<bf16>(static_cast<std::uint16_t>(bits)));
+  EXPECT_EQ(count_distinct(all), 0x10000u - 2 * 127 - 1 + 1) << "2·127 NaNs are one, and two zeros";
 }
 
 // --- what is refused --------------------------------------------------------------------------------------

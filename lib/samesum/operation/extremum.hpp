@@ -19,6 +19,11 @@ template <class F> struct KeyOf {
     const Key key = bits & sign ? ~bits : bits | sign;
     return x == x ? smallest ? Key(~key) : key : nan;
   }
+  /// One key for all that is equal.
+  SAMESUM_HD static Key distinct(F x) {
+    const C wide = convert<C>(x);
+    return of(wide == 0 ? C{0} : wide, false);
+  }
   /// The number of a key; of 0 what every number replaces.
   SAMESUM_HD static F number(Key key, bool smallest) {
     if (key == nan) return from_bits<F>(samesum::Format<F>::canonical_nan);

@@ -83,9 +83,6 @@ template <bool smallest, bool index> struct ExtremumOf : OwnState {
       return ExtremumFold<F>{smallest};
   }
 };
-}
-}
-;
 using Min = ExtremumOf<true, false>;
 using Max = ExtremumOf<false, false>;
 using ArgMin = ExtremumOf<true, true>;
@@ -97,12 +94,13 @@ using Operations = TypeList<Sum, Mean, SumOfMagnitudes, SquaredNorm, Dot, Norm, 
 /// The orders that operations come in: those of the sum that have a kernel for rows.
 using OperationOrders = TypeList<CoarsenedTree, Pairwise>;
 
-/// Whether the list has it: one order for what needs none, and for moments, since each step of `pairwise`
-/// would merge, which takes two divisions; and Plain stands for no accumulator.
+/// Whether the list has it. Plain stands for no accumulator. `pairwise` is for plain sums, norms and
+/// products, whose error grows with the height; compensated ones hardly notice it, and each step of moments
+/// would be a merge with two divisions. What needs no order has one schedule.
 template <class Operation, class Order, template <class> class A> constexpr bool is_listed() {
-  const bool any_order = Operation::has_order && !std::is_same_v<Operation, MeanAndVariance>;
-  return (any_order || std::is_same_v<Order, CoarsenedTree>)&&(
-      Operation::has_accumulator || std::is_same_v<A<Scalar<fp64>>, Plain<Scalar<fp64>>>);
+  const bool plain = std::is_same_v<A<Scalar<fp64>>, Plain<Scalar<fp64>>>;
+  const bool any_order = Operation::has_order && plain && !std::is_same_v<Operation, MeanAndVariance>;
+  return (any_order || std::is_same_v<Order, CoarsenedTree>)&&(Operation::has_accumulator || plain);
 }
 
 /// visit.operator()<Operation, Order, A>() for each recipe in format F.

@@ -90,7 +90,7 @@ template <class Shape, class Fold, class Reader> class WarpFold {
   using Raw = typename Reader::Raw;
   static constexpr int mine = 4, lanes = Shape::lanes;
   using Four = Lanes<Shape, Fold, mine>;
-  static constexpr int loads = sizeof(Raw) <= 8 ? 16 : 8;  ///< in flight
+  static constexpr int loads = 8;  ///< in flight
   static_assert(lanes == warp * mine);
 
  public:
@@ -174,25 +174,21 @@ template <class Shape, class Fold, class Reader> class WarpFold {
                                                  Four& four) {
     const int first = thread() * mine;
     const bool two = reader.inputs() == 2;
-    const int groups_a_turn = (two ? loads / 2 : loads) / Four::rows;
 #pragma unroll 1
-    for (int g = 0; g < groups; g += groups_a_turn) {
+    for (int g = 0; g < groups; g += two ? 1 : 2) {
       Raw raw[loads];
 #pragma unroll
       for (int k = 0; k < loads; ++k) {
         const bool second = two && k >= loads / 2;
-        const int row = g * Four::rows + (second ? k - loads / 2 : k), at = row * lanes + first;
-        if (full && row >= groups * Four::rows) continue;  // fewer groups are left
+        const int at = (g * Four::rows + (second ? k - loads / 2 : k)) * lanes + first;
         const int left = min(max(n - at, 0), mine);
+        if (full && k >= loads / 2 && !two && g + 1 >= groups) break;  // one group is left
         raw[k] =
             reader.fetch(second, place + static_cast<std::size_t>(at), full ? mine : left, full || aligned);
       }
-#pragma unroll
-      for (int k = 0; k < loads / Four::rows; ++k) {
-        if (k >= groups_a_turn || g + k >= groups) break;
-        const Raw* x = raw + k * Four::rows;
-        four_rows<full>(fold, reader, x, two ? x + loads / 2 : x, g + k, index, n, first, four);
-      }
+      four_rows<full>(fold, reader, raw, raw + loads / 2, g, index, n, first, four);
+      if (!two && g + 1 < groups)
+        four_rows<full>(fold, reader, raw + loads / 2, raw, g + 1, index, n, first, four);
     }
   }
   template <bool full>
@@ -292,7 +288,7 @@ template <class Shape> __device__ std::size_t segment_of(const Layout& l, std::s
 
 /// Blocks that share a multiprocessor: as many as leave each thread the registers it needs.
 template <class Shape, class Fold>
-inline constexpr int fold_blocks = Shape::in_turn && sizeof(typename Fold::State) <= 16 ? 3 : 2;
+inline constexpr int fold_blocks = Shape::in_turn && sizeof(typename Fold::State) <= 8 ? 3 : 2;
 
 /// Rows and segments. What is more than a tile goes to `states`.
 template <class Shape, class Fold, class Reader>
@@ -328,16 +324,22 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks<Shape, Fold>)
     return LeafOf<Shape, Fold, Reader>::leaf(fold, reader, is_there ? l.first(o) + begin : 0, begin,
                                              static_cast<int>(min(n - begin, Shape::leaf)), plan.threads);
   };
-  State state = leaf(k);
-  if (plan.each > 1) {  // two or four
-    const State second = leaf(k + 1);
-    if (k + 1 < leaves) fold.merge(state, second);
-  }
-  if (plan.each > 2) {
-    State third = leaf(k + 2);
-    const State fourth = leaf(k + 3);
-    if (k + 3 < leaves) fold.merge(third, fourth);
-    if (k + 2 < leaves) fold.merge(state, third);
+  State state, even, half;
+#pragma unroll 1
+  for (int i = 0; i < plan.each; ++i) {  // one, two or four leaves, by stride doubling
+    state = leaf(k + static_cast<std::size_t>(i));
+    if (i % 2 == 0) {
+      even = state;
+      if (i == plan.each - 1) break;
+      continue;
+    }
+    if (k + static_cast<std::size_t>(i) < leaves) fold.merge(even, state);
+    state = even;
+    if (i == 1) half = state;
+    if (i == 3) {
+      if (k + 2 < leaves) fold.merge(half, state);
+      state = half;
+    }
   }
   if (plan.tile > 1) {
     if (thread() == 0) shared[warp_index()] = state;

@@ -1,0 +1,20 @@
+#include "samesum/operation/distinct.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "samesum/operation/extremum.hpp"
+
+namespace samesum {
+
+std::uint64_t count_distinct(Values x) {
+  return with_format(*x.format, [&]<class F>() {
+    std::vector<typename KeyOf<F>::Key> keys;
+    keys.reserve(x.size);
+    for (const F& e : x.as<F>()) keys.push_back(KeyOf<F>::distinct(e));
+    std::ranges::sort(keys);
+    return static_cast<std::uint64_t>(std::unique(keys.begin(), keys.end()) - keys.begin());
+  });
+}
+
+}  // namespace samesum
