@@ -4,6 +4,7 @@
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_segmented_reduce.cuh>
 #include <functional>
+#include <set>
 
 #include "harness/ceiling.cuh"
 #include "harness/reduction_speed.hpp"
@@ -51,29 +52,37 @@ cudaError_t cub_sum(void* workspace, std::size_t& bytes, const T* x, std::size_t
                                          static_cast<std::int64_t>(rows), begin, begin + 1, stream);
 }
 
-/// The bits of the first and the last results, on the GPU and as they should be.
+void fill(std::byte* x, std::size_t bytes, const ReductionCell& cell, std::uint64_t seed) {
+  const std::vector<std::byte> block = speed_block(*cell.input, *datasets_matching("normal").front(), seed);
+  for (std::size_t done = 0; done < bytes; done += block.size())
+    check(cudaMemcpy(x + done, block.data(), std::min(block.size(), bytes - done), cudaMemcpyDefault),
+          "cudaMemcpy");
+}
+
+/// The elements of the result at that place, one after the other, from the GPU.
+std::vector<std::byte> column(const ReductionCell& cell, const std::byte* x, std::size_t at) {
+  const Layout all = cell.layout();
+  const std::size_t bytes = cell.input->bytes;
+  const std::byte* first = x + (all.first(at / cell.inner) + at % cell.inner) * bytes;
+  std::vector<std::byte> found(cell.n * bytes);
+  if (all.stride == 1)
+    check(cudaMemcpy(found.data(), first, found.size(), cudaMemcpyDefault), "cudaMemcpy");
+  else
+    check(cudaMemcpy2D(found.data(), bytes, first, all.stride * bytes, bytes, cell.n, cudaMemcpyDefault),
+          "cudaMemcpy2D");
+  return found;
+}
+
+/// Whether the first and the last result have the bits of the CPU.
 bool has_right_bits(const Reduction& r, const ReductionCell& cell, const std::byte* x, const std::byte* y,
                     const std::byte* out) {
-  const Layout all = cell.layout();
   const std::size_t each = r.result_bytes();
   const Reduction& cpu = find_reduction(r.name.substr(0, r.name.find('@')) + "@cpu");
-  for (const std::size_t at : {std::size_t{0}, all.results() - 1}) {
-    const std::size_t o = at / cell.inner, first = all.first(o) + at % cell.inner;
-    if (cell.n > (std::size_t{1} << 24)) continue;  // longer ones are the tests' business
-    std::vector<std::byte> column[2];
-    for (int input = 0; input < r.inputs; ++input) {
-      column[input].resize(cell.n * cell.input->bytes);
-      check(cudaMemcpy2D(column[input].data(), cell.input->bytes,
-                         (input == 0 ? x : y) + first * cell.input->bytes, all.stride * cell.input->bytes,
-                         cell.input->bytes, cell.n, cudaMemcpyDefault),
-            "cudaMemcpy2D");
-    }
+  for (const std::size_t at : std::set{std::size_t{0}, cell.layout().results() - 1}) {
+    const std::vector<std::byte> first = column(cell, x, at),
+                                 second = r.inputs == 2 ? column(cell, y, at) : std::vector<std::byte>{};
     std::vector<std::byte> expected(each), got(each);
-    cpu.run[cell.input->index]({column[0].data(),
-                                r.inputs == 2 ? column[1].data() : nullptr,
-                                Layout::vector(cell.n),
-                                expected.data(),
-                                {}});
+    cpu.run[cell.input->index]({first.data(), second.data(), Layout::vector(cell.n), expected.data(), {}});
     check(cudaMemcpy(got.data(), out + at * each, each, cudaMemcpyDefault), "cudaMemcpy");
     if (got != expected) return false;
   }
@@ -86,12 +95,9 @@ std::vector<Speed> gpu_reduction_speeds(const ReductionCell& cell,
                                         const std::vector<const Reduction*>& methods, std::uint64_t seed,
                                         int repeats) {
   const std::size_t bytes = cell.elements() * cell.input->bytes;
-  const std::vector<std::byte> block = speed_block(*cell.input, *datasets_matching("normal").front(), seed);
   const Memory x{bytes}, y{cell.operation == "dot" ? bytes : 0}, out{cell.outer * cell.inner * 16};
-  for (const Memory* m : {&x, &y})
-    for (std::size_t done = 0; done < bytes && (m == &x || cell.operation == "dot"); done += block.size())
-      check(cudaMemcpy(m->p + done, block.data(), std::min(block.size(), bytes - done), cudaMemcpyDefault),
-            "cudaMemcpy");
+  fill(x.p, bytes, cell, seed);
+  if (cell.operation == "dot") fill(y.p, bytes, cell, seed + 1);
   cudaStream_t stream = nullptr;
   cudaEvent_t start = nullptr, stop = nullptr;
   check(cudaStreamCreate(&stream), "cudaStreamCreate");
