@@ -44,8 +44,9 @@ std::vector<ReductionCell> cpu_cells(const Choice& choice) {
     cells.push_back({operation, format_named(std::string{format}), s.outer, s.n, s.inner, threads});
   };
   std::vector<Shape> rows{{1024, 256}, {65536, 1024}};
-  std::vector<Shape> columns{{1, 512, 512}, {1, 4096, 16384}, {1, 16384, 4096}};
+  std::vector<Shape> columns{{1, 512, 512}, {1, 16384, 4096}};
   if (choice.full) {
+    columns.push_back({1, 4096, 16384});
     std::ranges::move(many_rows(), std::back_inserter(rows));
     rows.back().outer /= 4;  // 2 GiB of fp32 and as much for softmax are more than many machines have
   }
@@ -56,12 +57,16 @@ std::vector<ReductionCell> cpu_cells(const Choice& choice) {
       if (choice.full && s.outer == 65536) add(operation, "fp32", s, 2);
     }
   for (const Shape& s : columns) add("sum", "fp32", s);
-  for (const std::string& operation : of_vectors)
-    for (const std::size_t n : {two_to(18), two_to(26)}) {
+  for (const std::string& operation : of_vectors) {
+    // Patience is for those that are held to something.
+    const bool all = choice.full || operation == "dot" || operation == "norm";
+    const std::size_t longest = two_to(all ? 26 : 24);
+    for (const std::size_t n : {two_to(18), longest}) {
       add(operation, "fp32", {1, n});
       if (choice.full) add(operation, "fp64", {1, n});
-      if (choice.full && n == two_to(26)) add(operation, "fp32", {1, n}, 2);
+      if (choice.full && n == longest) add(operation, "fp32", {1, n}, 2);
     }
+  }
   return cells;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "harness/cpu_turns.hpp"
 #include "harness/dataset.hpp"
@@ -17,25 +18,29 @@ struct Arrays {
   const ReductionCell& cell;
   Pages x, y, out;
 
-  const std::byte* input(int which) const { return (which == 0 ? x : y).data(); }
+  const std::byte* second() const { return y.bytes() > 0 ? y.data() : nullptr; }
 };
 
 /// m elements of the result at that place, one after the other.
-std::vector<std::byte> column(const Arrays& a, int which, std::size_t at, std::size_t m) {
-  const Layout all = a.cell.layout();
-  const std::size_t bytes = a.cell.input->bytes;
-  const std::size_t first = all.first(at / a.cell.inner) + at % a.cell.inner;
+std::vector<std::byte> column(const ReductionCell& cell, const std::byte* x, std::size_t at, std::size_t m) {
+  if (x == nullptr) return {};
+  const Layout all = cell.layout();
+  const std::size_t bytes = cell.input->bytes, first = all.first(at / cell.inner) + at % cell.inner;
   std::vector<std::byte> found(m * bytes);
   for (std::size_t k = 0; k < m; ++k)
-    std::memcpy(&found[k * bytes], a.input(which) + (first + k * all.stride) * bytes, bytes);
+    std::memcpy(&found[k * bytes], x + (first + k * all.stride) * bytes, bytes);
   return found;
 }
 
-/// The result of one vector.
-std::vector<std::byte> result_of(const Reduction& r, const FormatInfo& input, const std::byte* x,
-                                 const std::byte* y, std::size_t n, int threads) {
+/// The result of one vector; of two, if y has elements.
+std::vector<std::byte> result_of(const Reduction& r, const FormatInfo& input, const std::vector<std::byte>& x,
+                                 const std::vector<std::byte>& y, int threads) {
   std::vector<std::byte> result(r.result_bytes());
-  r.run[input.index]({x, y, Layout::vector(n), result.data(), {threads, 0}});
+  r.run[input.index]({x.data(),
+                      y.empty() ? nullptr : y.data(),
+                      Layout::vector(x.size() / input.bytes),
+                      result.data(),
+                      {threads, 0}});
   return result;
 }
 
@@ -43,15 +48,14 @@ std::vector<std::byte> result_of(const Reduction& r, const FormatInfo& input, co
 bool has_right_bits(const Reduction& r, const Arrays& a) {
   const ReductionCell& cell = a.cell;
   const Reduction& literal = find_reduction(r.name.substr(0, r.name.find('@')) + "@reference");
-  r.run[cell.input->index]({a.input(0), a.input(1), cell.layout(), a.out.data(), {cell.threads, 0}});
-  for (const std::size_t at : {std::size_t{0}, cell.layout().results() - 1}) {
+  r.run[cell.input->index]({a.x.data(), a.second(), cell.layout(), a.out.data(), {cell.threads, 0}});
+  for (const std::size_t at : std::set{std::size_t{0}, cell.layout().results() - 1}) {
     const std::size_t m = std::min(cell.n, longest_reading), each = r.result_bytes();
-    const std::vector<std::byte> x = column(a, 0, at, m), y = column(a, r.inputs - 1, at, m);
+    const std::vector<std::byte> x = column(cell, a.x.data(), at, m), y = column(cell, a.second(), at, m);
     const std::byte* whole = a.out.data() + at * each;
-    const std::vector<std::byte> got = m == cell.n
-                                           ? std::vector(whole, whole + each)
-                                           : result_of(r, *cell.input, x.data(), y.data(), m, cell.threads);
-    if (got != result_of(literal, *cell.input, x.data(), y.data(), m, 1)) return false;
+    const std::vector<std::byte> got =
+        m == cell.n ? std::vector(whole, whole + each) : result_of(r, *cell.input, x, y, cell.threads);
+    if (got != result_of(literal, *cell.input, x, y, 1)) return false;
   }
   return true;
 }
@@ -118,12 +122,12 @@ std::vector<Speed> cpu_reduction_speeds(const ReductionCell& cell,
   for (const Reduction* r : methods)
     turns.push_back(
         {r->name, has_right_bits(*r, a), [=, &a, layout = cell.layout()] {
-           r->run[a.cell.input->index]({a.input(0), a.input(1), layout, a.out.data(), {a.cell.threads, 0}});
+           r->run[a.cell.input->index]({a.x.data(), a.second(), layout, a.out.data(), {a.cell.threads, 0}});
          }});
   std::ranges::move(peers_of(a), std::back_inserter(turns));
   turns.push_back({"read", std::nullopt, [&] {
-                     read_all(a.input(0), bytes, cell.threads);
-                     if (two) read_all(a.input(1), bytes, cell.threads);
+                     read_all(a.x.data(), bytes, cell.threads);
+                     if (two) read_all(a.second(), bytes, cell.threads);
                    }});
   return in_turns(turns, repeats, cell.threads, cell.bytes());
 }
