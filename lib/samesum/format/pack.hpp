@@ -169,6 +169,8 @@ template <class F, int W> struct Pack {
 
   SAMESUM_HD static Pack zero() { return {Storage{}}; }
   SAMESUM_HD static Pack minus_zero() { return {-Storage{}}; }
+  /// The same number in each lane.
+  SAMESUM_HD static Pack all(Carrier x) { return {x - Storage{}}; }
 
   /// W elements of any format, each rounded once to F.
   template <class T> SAMESUM_HD static Pack load(const T* x);

@@ -4,6 +4,7 @@
 
 #include "samesum/backend/cpu/exact_block.hpp"
 #include "samesum/backend/cpu/leaf.hpp"
+#include "samesum/backend/cpu/softmax_loops.hpp"
 #include "samesum/backend/cpu/terms.hpp"
 #include "samesum/recipe.hpp"
 
@@ -32,6 +33,7 @@ constexpr Kernels make() {
   });
   all.add_exactly = ExactBlocks<F>::add;
   fill_terms(all.write_terms, std::make_index_sequence<Formats::size>{});
+  all.softmax = softmax_loops<F>();
   return all;
 }
 

@@ -29,11 +29,24 @@ inline constexpr std::size_t exact_block = 2048;  ///< so many at a time are tak
 /// not null, also their second words.
 using WriteTerms = void (*)(Term term, const void* x, const void* y, std::size_t n, void* high, void* low);
 
-/// The loops of one format: leaves with accumulators in it, exact sums of elements in it.
+/// Of rows of softmax in one format: see softmax_loops.hpp. Null for formats that have none.
+struct SoftmaxLoops {
+  float (*largest)(const void* x, std::size_t n);
+  void (*exponentials)(const void* x, std::size_t n, float largest, float* e);  ///< e^(x - largest)
+  /// Of at most one leaf, in the order `tree` by plain fp32, and the sum.
+  float (*sum_exponentials)(const void* x, std::size_t n, float largest, float* e);
+  void (*scale)(const float* e, std::size_t n, float factor, void* y);  ///< e·factor
+  void (*scaled_exponentials)(const void* x, std::size_t n, float largest, float factor, void* y);
+  void (*shift)(const void* x, std::size_t n, float largest, float log_sum, void* y);
+  void (*online_leaf)(const void* x, std::size_t n, float* state);  ///< the two numbers of OnlineSoftmax
+};
+
+/// The loops of one format: leaves with accumulators in it, exact sums, terms and softmax of elements in it.
 struct Kernels {
   SumLeaves sum_leaves[Orders::size][Accumulators::size][Formats::size];  ///< by format of the elements
   AddExactly add_exactly;
   WriteTerms write_terms[Formats::size];  ///< by format of the elements
+  SoftmaxLoops softmax;
 };
 
 template <InstructionSet set, std::size_t shard> const Kernels& kernels_of();

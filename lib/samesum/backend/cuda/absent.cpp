@@ -1,5 +1,6 @@
 /// The CUDA backend of a library that was built without CUDA: empty tables, and the reason.
 #include "samesum/operation/reduction.hpp"
+#include "samesum/operation/softmax_backends.hpp"
 #include "samesum/recipe.hpp"
 
 namespace samesum::gpu {
@@ -8,6 +9,8 @@ const std::string& absence() {
   static const std::string reason = "this library was built without CUDA";
   return reason;
 }
+
+bool has_softmax() { return false; }
 
 template <std::size_t shard> std::vector<Variant> table() { return {}; }
 template <std::size_t shard> std::vector<Reduction> reductions() { return {}; }

@@ -1,0 +1,188 @@
+/// The inner loops of softmax on a CPU. Each instruction set has a copy of its own, hence the anonymous
+/// namespace in a header.
+#pragma once
+
+#include "samesum/backend/cpu/leaf.hpp"
+#include "samesum/operation/online_softmax.hpp"
+
+namespace samesum::cpu {
+namespace {
+
+/// The bits in T of numbers that are rounded to T; NaN becomes the canonical one.
+template <class T, int W> SAMESUM_HD inline Register<BitsOf<T>, W> narrow_lanes(Pack<fp32, W> y) {
+  using Words = Register<std::uint32_t, W>;
+  const Register<float, W> rounded = round_lanes<T, float, W>(y.v);
+  const Words bits = same_bits<Words>(rounded);
+  Words narrow;
+  if constexpr (std::is_same_v<T, fp32>) {
+    narrow = bits;
+  } else if constexpr (std::is_same_v<T, bf16>) {
+    narrow = bits >> 16;
+  } else {
+    // The exponent's bias changes; subnormal numbers are multiples of 2^-24.
+    const Words magnitude = bits & 0x7fffffffu, sign = (bits & 0x80000000u) >> 16;
+    constexpr std::uint32_t smallest_normal = 0x38800000, rebias = (127 - 15) << 23;
+    const Words tiny = convert_lanes<std::uint32_t, W>(
+        same_bits<Register<float, W>>(Words(magnitude < smallest_normal ? magnitude : Words{})) * 0x1p24f);
+    const Words finite = magnitude < smallest_normal ? tiny : (magnitude - rebias) >> 13;
+    narrow = (magnitude == 0x7f800000u ? Words{} + std::uint32_t{Format<fp16>::infinity} : finite) | sign;
+  }
+  const Words with_nan = y.v == y.v ? narrow : Words{} + std::uint32_t{Format<T>::canonical_nan};
+  return convert_lanes<BitsOf<T>, W>(with_nan);
+}
+
+template <class T> class SoftmaxRow {
+  static constexpr int width = vector_bytes / int{sizeof(float)};
+  static constexpr std::size_t w = width;
+  using V = Pack<fp32, width>;
+  using One = Scalar<fp32>;
+  using Shape = CoarsenedTree::Shape;
+
+ public:
+  /// NaN may or may not be heeded: it makes e^(x - m) NaN, whatever m is.
+  static float largest(const void* x, std::size_t n) {
+    constexpr std::size_t chains = 4;
+    V chain[chains];
+    for (V& c : chain) c = absent();
+    const auto see = [](V& m, V v) SAMESUM_HD { m = select(v.v > m.v, v, m); };
+    const T* at = static_cast<const T*>(x);
+    std::size_t i = 0;
+    for (; i + chains * w <= n; i += chains * w)
+      for (std::size_t c = 0; c < chains; ++c) see(chain[c], V::load(at + i + c * w));
+    for_each_pack(at + i, n - i, [&](V v, std::size_t, std::size_t) SAMESUM_HD { see(chain[0], v); });
+    for (std::size_t c = 1; c < chains; ++c) see(chain[0], chain[c]);
+    float lane[w];
+    std::memcpy(lane, &chain[0], sizeof lane);
+    for (std::size_t l = 1; l < w; ++l) lane[0] = lane[l] > lane[0] ? lane[l] : lane[0];
+    return lane[0];
+  }
+
+  static void exponentials(const void* x, std::size_t n, float largest, float* e) {
+    const V m = V::all(largest);
+    for_each_pack(x, n, [&](V v, std::size_t i, std::size_t count) SAMESUM_HD {
+      const V power = exp_of_nonpositive(v - m);
+      std::memcpy(e + i, &power, count * sizeof(float));
+    });
+  }
+
+  /// One leaf: the same, and their sum by plain fp32. Lanes without an element count as +0, which changes no
+  /// sum of what is not negative.
+  static float sum_exponentials(const void* x, std::size_t n, float largest, float* e) {
+    constexpr std::size_t lanes = Shape::lanes, packs = lanes / w;
+    const V m = V::all(largest);
+    V lane[packs];
+    for (V& l : lane) l = V::zero();
+    const T* at = static_cast<const T*>(x);
+    std::size_t i = 0;
+    for (; i + lanes <= n; i += lanes)
+      for (std::size_t p = 0; p < packs; ++p) {
+        const V power = exp_of_nonpositive(V::load(at + i + p * w) - m);
+        std::memcpy(e + i + p * w, &power, sizeof power);
+        lane[p] = lane[p] + power;
+      }
+    std::size_t p = 0;
+    for_each_pack(at + i, n - i, [&](V v, std::size_t first, std::size_t count) SAMESUM_HD {
+      const V power = exp_of_nonpositive(v - m);
+      std::memcpy(e + i + first, &power, count * sizeof(float));
+      lane[p] = lane[p] + power;
+      ++p;
+    });
+    for (std::size_t half = packs / 2; half > 0; half /= 2)
+      for (std::size_t l = 0; l < half; ++l) lane[l] = lane[l] + lane[l + half];
+    return halved<width>(lane[0].v);
+  }
+
+  static void scale(const float* e, std::size_t n, float factor, void* y) {
+    const V f = V::all(factor);
+    SoftmaxRow<fp32>::for_each_pack(
+        e, n, [&](V v, std::size_t i, std::size_t count) SAMESUM_HD { store(v * f, y, i, count); });
+  }
+
+  static void scaled_exponentials(const void* x, std::size_t n, float largest, float factor, void* y) {
+    const V m = V::all(largest), f = V::all(factor);
+    for_each_pack(x, n, [&](V v, std::size_t i, std::size_t count) SAMESUM_HD {
+      store(exp_of_nonpositive(v - m) * f, y, i, count);
+    });
+  }
+
+  static void shift(const void* x, std::size_t n, float largest, float log_sum, void* y) {
+    const V m = V::all(largest), s = V::all(log_sum);
+    for_each_pack(x, n,
+                  [&](V v, std::size_t i, std::size_t count) SAMESUM_HD { store((v - m) - s, y, i, count); });
+  }
+
+  /// One leaf, whose lanes without an element count as fresh.
+  static void online_leaf(const void* x, std::size_t n, float* state) {
+    constexpr std::size_t lanes = Shape::lanes, packs = lanes / w;
+    using Many = OnlineSoftmax<V>;
+    Many lane[packs];
+    const T* at = static_cast<const T*>(x);
+    std::size_t i = 0;
+    for (; i + lanes <= n; i += lanes)
+      for (std::size_t p = 0; p < packs; ++p) lane[p].add(V::load(at + i + p * w));
+    if (i < n) {
+      T last[lanes];
+      for (T& element : last) element = minus_infinity;
+      std::memcpy(last, at + i, (n - i) * sizeof(T));
+      for (std::size_t p = 0; p * w < n - i; ++p) lane[p].add(V::load(last + p * w));
+    }
+    for (std::size_t half = packs / 2; half > 0; half /= 2)
+      for (std::size_t p = 0; p < half; ++p) lane[p].merge(lane[p + half]);
+    float number[2][w];
+    std::memcpy(number, &lane[0], sizeof number);
+    OnlineSoftmax<One> one[w];
+    for (std::size_t l = 0; l < w; ++l) one[l] = {One{number[0][l]}, One{number[1][l]}};
+    for (std::size_t half = w / 2; half > 0; half /= 2)
+      for (std::size_t l = 0; l < half; ++l) one[l].merge(one[l + half]);
+    state[0] = one[0].largest.v;
+    state[1] = one[0].sum.v;
+  }
+
+  /// visit(pack, index of its first element, how many of its lanes are elements); the others are -inf.
+  template <class Visit> static void for_each_pack(const void* x, std::size_t n, Visit visit) {
+    const T* at = static_cast<const T*>(x);
+    std::size_t i = 0;
+    for (; i + w <= n; i += w) visit(V::load(at + i), i, w);
+    if (i == n) return;
+    T last[w];
+    for (T& element : last) element = minus_infinity;
+    std::memcpy(last, at + i, (n - i) * sizeof(T));
+    visit(V::load(last), i, n - i);
+  }
+
+ private:
+  static constexpr T minus_infinity = from_bits<T>(BitsOf<T>(Format<T>::sign_bit | Format<T>::infinity));
+  /// Lane l takes lane l + half until one is left.
+  template <int count> static float halved(Register<float, count> v) {
+    if constexpr (count == 1) {
+      return v;
+    } else if constexpr (count == 2) {
+      return v[0] + v[1];
+    } else {
+      constexpr int half = count / 2;
+      return [&]<int... l>(std::integer_sequence<int, l...>) {
+        return halved<half>(__builtin_shufflevector(v, v, l...) +
+                            __builtin_shufflevector(v, v, (half + l)...));
+      }
+      (std::make_integer_sequence<int, half>{});
+    }
+  }
+  static V absent() { return V::all(-std::numeric_limits<float>::infinity()); }
+  [[gnu::always_inline]] static void store(V v, void* y, std::size_t i, std::size_t count) {
+    const auto bits = narrow_lanes<T, width>(v);
+    std::memcpy(static_cast<BitsOf<T>*>(y) + i, &bits, count * sizeof(T));
+  }
+};
+
+template <class T> constexpr SoftmaxLoops softmax_loops() {
+  if constexpr (sizeof(T) > 4)
+    return {};
+  else {
+    using Row = SoftmaxRow<T>;
+    return {Row::largest, Row::exponentials, Row::sum_exponentials, Row::scale, Row::scaled_exponentials,
+            Row::shift,   Row::online_leaf};
+  }
+}
+
+}  // namespace
+}  // namespace samesum::cpu

@@ -1,0 +1,65 @@
+/// The literal reading of softmax: what every schedule's bits are.
+#include <algorithm>
+
+#include "samesum/accumulator/exact.hpp"
+#include "samesum/accumulator/plain.hpp"
+#include "samesum/operation/online_softmax.hpp"
+#include "samesum/operation/softmax_backends.hpp"
+#include "samesum/order/tree.hpp"
+#include "samesum/reading.hpp"
+
+namespace samesum::reference {
+namespace {
+
+using One = Scalar<fp32>;
+
+template <class F> One tree_sum(const std::vector<float>& e) {
+  const auto sum = read<Plain<Scalar<F>>>(CoarsenedTree::Shape{}, e.size(),
+                                          [&e](std::size_t i) { return Scalar<F>::of(e[i]); });
+  return {sum->result().v};
+}
+
+One sum_of(const std::vector<float>& e, SoftmaxSum accumulator) {
+  if (accumulator == SoftmaxSum::fp16) return tree_sum<fp16>(e);
+  if (accumulator == SoftmaxSum::bf16) return tree_sum<bf16>(e);
+  if (accumulator == SoftmaxSum::fp32) return tree_sum<fp32>(e);
+  Exact sum;
+  sum.add(std::span{e});
+  return {sum.result<fp32>()};
+}
+
+template <class T> void softmax_row(const T* x, T* y, const SoftmaxCall& call) {
+  const std::size_t n = call.columns;
+  const auto at = [x](std::size_t i) { return One::of(x[i]); };
+  // Which zero is the largest does not matter: beside another zero s is at least 2. Nor does a NaN, which
+  // makes s NaN.
+  One largest = at(0), sum;
+  for (std::size_t i = 1; i < n; ++i)
+    if (at(i).v > largest.v) largest = at(i);
+  if (call.accumulator == SoftmaxSum::online) {
+    const auto state = read<OnlineSoftmax<One>>(CoarsenedTree::Shape{}, n, at);
+    sum = state->denominator();
+  } else {
+    std::vector<float> e(n);
+    for (std::size_t i = 0; i < n; ++i) e[i] = exp_of_nonpositive(at(i) - largest).v;
+    sum = sum_of(e, call.accumulator);
+  }
+  const One reciprocal{1 / sum.v}, log_sum = log(sum);
+  for (std::size_t i = 0; i < n; ++i) {
+    const One d = at(i) - largest;
+    y[i] = to_format<T>(Scalar<T>::of((call.log ? d - log_sum : exp_of_nonpositive(d) * reciprocal).v));
+  }
+}
+
+}  // namespace
+
+void softmax(const SoftmaxCall& call) {
+  with_format(*call.format, [&]<class T>() {
+    if constexpr (sizeof(T) <= 4)
+      for (std::size_t r = 0; r < call.rows && call.columns > 0; ++r)
+        softmax_row(static_cast<const T*>(call.x) + r * call.x_stride,
+                    static_cast<T*>(call.y) + r * call.y_stride, call);
+  });
+}
+
+}  // namespace samesum::reference

@@ -1,0 +1,103 @@
+/// How wrong softmax can be. u = 2^-24 and η = 2^-149 belong to fp32; p and S = Σe^(x_i - m) >= 1 are true.
+///
+/// 1. d_i carries a relative error of u, so e^d_i one of e^(|d_i|u) - 1, and exp_of_nonpositive adds 0.892
+/// ulp,
+///    at most 1.784u relative, and η where the result is subnormal. Below -105 both the true and the computed
+///    e_i are at most η. So |e_i' - e_i| <= ρ(|d_i|)·e_i + η, ρ(t) = (1 + 1.784u)e^(min(t, 105)u) - 1.
+/// 2. The denominator: |s - S| <= E·S. Plain: ρ + nη, then rounding each e_i to the accumulator's format
+///    (u_F each, η_F/2), then Plain::bound over the height of the tree. Exact: one rounding. Online: on its
+///    way an element meets as many roundings as the tree is high, and as many factors e^-t, each
+///    within 1.784u of the power of a difference that is off by tu; the t add up to |d_i|. What underflows in
+///    a factor is less than η times a sum of at most n, at each of n merges. An element that is 200 below
+///    does not count.
+/// 3. softmax: 1/s, a product, each one rounding: p_i·((1 + ρ)(1 + u)²/(1 - E) - 1) + 2η, and RN_T.
+///    log-softmax: log s within 0.934 ulp, at most 1.868u relative, of log S, off by E/(1 - E); d_i off by
+///    u|d_i|; a subtraction, and RN_T. s is at least 1 as e^0 is exact and sums of what is not negative rise.
+#include <algorithm>
+#include <cmath>
+
+#include "samesum/accumulator/plain.hpp"
+#include "samesum/bound.hpp"
+#include "samesum/environment.hpp"
+#include "samesum/operation/softmax.hpp"
+#include "samesum/order/tree.hpp"
+
+namespace samesum {
+namespace {
+
+constexpr double u = Format<fp32>::unit_roundoff, eta = Format<fp32>::smallest_subnormal;
+constexpr double exp_error = 1.784 * u, log_error = 1.868 * u;
+
+/// Some twenty operations of double, and libm's, are off by much less.
+double safely(double x) { return x * (1 + 0x1p-40); }
+
+double exp_bound(double below) {
+  const double t = std::min(below, 105.0) * u;
+  return safely(std::expm1(t) * (1 + exp_error) + exp_error);
+}
+
+double plain_bound(const FormatInfo& accumulator, std::size_t columns, double rho) {
+  const double n = static_cast<double>(columns), before = rho + n * eta;
+  const double narrowing = narrowing_bound(format_info<fp32>(), accumulator, columns, 1 + before);
+  const double added = 1 + before + narrowing;
+  const double lost =
+      Plain<Scalar<fp64>>::bound(accumulator.unit_roundoff, CoarsenedTree::height(columns), added, 0);
+  // S is at most n.
+  if (!((added + lost) * n <= accumulator.max_finite)) return unbounded_error;
+  return before + narrowing + lost;
+}
+
+double denominator_bound(std::size_t columns, double spread, SoftmaxSum accumulator) {
+  const double n = static_cast<double>(columns), rho = exp_bound(spread);
+  switch (accumulator) {
+    case SoftmaxSum::fp16:
+      return plain_bound(format_info<fp16>(), columns, rho);
+    case SoftmaxSum::bf16:
+      return plain_bound(format_info<bf16>(), columns, rho);
+    case SoftmaxSum::fp32:
+      return plain_bound(format_info<fp32>(), columns, rho);
+    case SoftmaxSum::exact:
+      return (rho + n * eta) * (1 + u) + u;
+    case SoftmaxSum::online:
+      break;
+  }
+  const double height = static_cast<double>(CoarsenedTree::height(columns).total());
+  return std::expm1(height * (u + exp_error) + std::min(spread, 200.0) * u) + 3 * n * n * eta;
+}
+
+}  // namespace
+
+SoftmaxBound softmax_bound(const FormatInfo& format, std::size_t columns, double spread,
+                           SoftmaxOptions options) {
+  const FloatingPointEnvironment environment;
+  const double denominator = safely(denominator_bound(columns, spread, options.accumulator));
+  return {&format, columns, spread, options.log, denominator < 1 ? denominator : unbounded_error};
+}
+
+double SoftmaxBound::rounded(double value, double error, double numbers) const {
+  if (format->precision == Format<fp32>::precision) return safely(error);
+  return safely(error + format->unit_roundoff * (value + error) + numbers * format->smallest_subnormal / 2);
+}
+
+double SoftmaxBound::of_element(double value, double below) const {
+  const FloatingPointEnvironment environment;
+  if (!std::isfinite(of_denominator)) return unbounded_error;
+  const double of_inverse = of_denominator / (1 - of_denominator);
+  if (!log)
+    return rounded(value,
+                   value * ((1 + exp_bound(below)) * (1 + of_inverse) * (1 + u) * (1 + u) - 1) + 3 * eta, 1);
+  const double log_n = std::log(static_cast<double>(columns));
+  const double of_log = of_inverse + log_error * (log_n + of_inverse);
+  const double error = u * below + of_log + u * (below * (1 + u) + log_n + of_log);
+  const double bound = rounded(std::abs(value), error, 1);
+  return std::abs(value) + bound <= format->max_finite ? bound : unbounded_error;
+}
+
+double SoftmaxBound::of_sum() const {
+  const FloatingPointEnvironment environment;
+  if (log || !std::isfinite(of_denominator)) return unbounded_error;
+  const double of_inverse = of_denominator / (1 - of_denominator), n = static_cast<double>(columns);
+  return rounded(1, (1 + exp_bound(spread)) * (1 + of_inverse) * (1 + u) * (1 + u) - 1 + 3 * n * eta, n);
+}
+
+}  // namespace samesum

@@ -1,0 +1,178 @@
+/// Softmax on a GPU: in every schedule the bits of the CPU, whose own are those of the literal reading.
+#include "backend/cuda_support.hpp"
+#include "operation/softmax_support.hpp"
+#include "samesum/operation/gpu_softmax.hpp"
+
+namespace samesum {
+namespace {
+
+using gpu::SoftmaxSchedule;
+using ::testing::HasSubstr;
+
+/// A copy of a table on the GPU, all of its memory.
+class TableOnGpu {
+ public:
+  explicit TableOnGpu(Table& table) : table_{table}, memory_{device_memory(table.memory().size() + 256)} {
+    // As far from an aligned address as on the host.
+    const auto misplaced = reinterpret_cast<std::uintptr_t>(table.memory().data()) % 64;
+    first_ = memory_.get() + misplaced;
+    succeed(cudaMemcpy(first_, table.memory().data(), table.memory().size(), cudaMemcpyHostToDevice));
+    succeed(cudaDeviceSynchronize());  // the copy may return before the data have arrived
+  }
+  MutableMatrix view() const {
+    return {table_.format(), first_ + table_.begin(), table_.rows(), table_.columns(), table_.stride()};
+  }
+  void download() const {
+    succeed(cudaMemcpy(table_.memory().data(), first_, table_.memory().size(), cudaMemcpyDeviceToHost));
+  }
+
+ private:
+  Table& table_;
+  std::shared_ptr<std::byte> memory_;
+  std::byte* first_;
+};
+
+std::vector<std::uint32_t> on_gpu(const SoftmaxVariant& v, Table& in, SoftmaxSchedule schedule,
+                                  Place place = {}) {
+  Table out{in.format(), in.rows(), in.columns(), place};
+  const TableOnGpu x{in}, y{out};
+  const cudaError_t code = gpu::softmax(schedule, x.view(), y.view(), options_of(v), nullptr);
+  EXPECT_EQ(code, cudaSuccess) << v.name << ": " << cudaGetErrorString(code);
+  y.download();
+  EXPECT_TRUE(out.surroundings_are_untouched()) << v.name;
+  return out.bits();
+}
+
+std::vector<SoftmaxSchedule> schedules(const SoftmaxVariant& v, std::size_t columns) {
+  std::vector<SoftmaxSchedule> all{SoftmaxSchedule::automatic, SoftmaxSchedule::wide};
+  const bool plain = v.accumulator < SoftmaxSum::exact;
+  if (plain && columns <= 1024) all.push_back(SoftmaxSchedule::narrow);
+  if (plain && columns <= 131072) all.push_back(SoftmaxSchedule::held);
+  return all;
+}
+
+TEST(SoftmaxOnAGpu, IsListedWhereThereIsOne) {
+  SAMESUM_NEEDS_GPU();
+  EXPECT_EQ(softmaxes_of("cuda").size(), softmaxes_of("cpu").size());
+}
+
+TEST(SoftmaxOnAGpuThatIsNotThere, IsAnError) {
+  if (gpu_is_there()) GTEST_SKIP() << "there is one";
+  EXPECT_TRUE(softmaxes_of("cuda").empty());
+  float x = 1;
+  EXPECT_NE(gpu::softmax(std::nothrow, Matrix{&x, 1, 1}, MutableMatrix{&x, 1, 1}), cudaSuccess);
+  EXPECT_THROW(gpu::softmax(Matrix{&x, 1, 1}, MutableMatrix{&x, 1, 1}), gpu::Error);
+}
+
+TEST(SoftmaxOnAGpu, RefusesWhatTheCpuRefuses) {
+  float x[8] = {};
+  EXPECT_EQ(gpu::softmax(std::nothrow, Matrix{x, 1, 4}, MutableMatrix{x + 1, 1, 4}), cudaErrorInvalidValue);
+  EXPECT_EQ(gpu::softmax(std::nothrow, Matrix{x, 1, 4, 2}, MutableMatrix{x, 1, 4, 2}), cudaErrorInvalidValue);
+  try {
+    gpu::softmax(Matrix{x, 1, 4}, MutableMatrix{x + 1, 1, 4});
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), HasSubstr("out overlaps in"));
+  }
+}
+
+class EverySoftmaxOnAGpu : public ::testing::TestWithParam<const SoftmaxVariant*> {
+ protected:
+  const SoftmaxVariant& v = *GetParam();
+  const SoftmaxVariant& cpu = on_backend(v, "cpu");
+
+  void expect_bits_of_the_cpu(const FormatInfo& format, std::size_t rows, std::size_t columns, Place place) {
+    Table in{format, columns, rows_of_all_kinds(rows, columns, columns < 6000), place};
+    const auto expected = computed(cpu, in, {}, 0);
+    for (const SoftmaxSchedule schedule : schedules(v, columns))
+      ASSERT_EQ(on_gpu(v, in, schedule, {place.offset, place.gap}), expected)
+          << format.name << ", " << rows << " x " << columns << ", offset " << place.offset << ", gap "
+          << place.gap << ", schedule " << static_cast<int>(schedule);
+  }
+};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EverySoftmaxOnAGpu);
+INSTANTIATE_TEST_SUITE_P(Cuda, EverySoftmaxOnAGpu, ::testing::ValuesIn(softmaxes_of("cuda")), softmax_name);
+
+TEST_P(EverySoftmaxOnAGpu, HasTheBitsOfTheCpuForAllWidths) {
+  for (const FormatInfo* format : softmax_formats)
+    for (const std::size_t columns :
+         {1,    2,    3,    31,    32,    33,    63,    64,    127,    128,    129,    255,
+          256,  257,  511,  512,   1000,  1023,  1024,  1025,  2048,   4095,   4096,   4097,
+          5000, 8192, 8193, 16384, 16385, 32768, 32769, 70001, 131072, 131073, 300001, 1000003}) {
+      if (reduced && columns > 5000 && columns != 70001 && columns != 131073) continue;
+      const std::size_t rows = columns <= 1025 ? 23 : columns <= 8193 ? 11 : columns <= 70001 ? 3 : 2;
+      for (const Place place : {Place{}, Place{1, 3}}) expect_bits_of_the_cpu(*format, rows, columns, place);
+    }
+}
+
+TEST_P(EverySoftmaxOnAGpu, HasTheBitsOfTheCpuForAllNumbersOfRowsAndPlaces) {
+  for (const FormatInfo* format : softmax_formats)
+    for (const std::size_t columns : {4, 32, 100, 128, 1000, 4096, 20000})
+      for (const std::size_t rows : {0, 1, 2, 3, 7, 257}) {
+        if (columns * rows > 2'000'000 || (reduced && columns * rows > 30'000)) continue;
+        for (const Place place : {Place{}, Place{4, 4}, Place{2, 0}, Place{3, 5}, Place{0, 1}})
+          expect_bits_of_the_cpu(*format, rows, columns, place);
+      }
+}
+
+TEST_P(EverySoftmaxOnAGpu, WritesInPlace) {
+  for (const FormatInfo* format : softmax_formats)
+    for (const std::size_t columns : {3, 32, 600, 4096, 9000, 140000}) {
+      if (reduced && columns > 9000) continue;
+      Table in{*format, columns, rows_of_all_kinds(5, columns, false), {0, 4}};
+      const auto expected = computed(cpu, in);
+      for (const SoftmaxSchedule schedule : schedules(v, columns)) {
+        Table table{*format, columns, rows_of_all_kinds(5, columns, false), {0, 4}};
+        const TableOnGpu both{table};
+        ASSERT_EQ(gpu::softmax(schedule, both.view(), both.view(), options_of(v), nullptr), cudaSuccess);
+        both.download();
+        ASSERT_EQ(table.bits(), expected) << format->name << ", " << columns;
+      }
+    }
+}
+
+TEST_P(EverySoftmaxOnAGpu, GivesARowTheSameBitsInEveryBatch) {
+  for (const std::size_t columns : {32, 700, 4096, 40000}) {
+    if (reduced && columns > 4096) continue;
+    Table alone{format_info<bf16>(), columns, rows_of_all_kinds(1, columns, false, 3)};
+    const auto expected = on_gpu(v, alone, SoftmaxSchedule::automatic);
+    for (const std::size_t batch : {1, 2, 5, 64, 257})
+      for (const std::size_t place : {std::size_t{0}, batch / 2, batch - 1}) {
+        if (batch * columns > 3'000'000) continue;
+        std::vector<double> x = uniform(batch * columns, batch);
+        const auto row = rows_of_all_kinds(1, columns, false, 3);
+        std::ranges::copy(row, x.begin() + static_cast<std::ptrdiff_t>(place * columns));
+        Table in{format_info<bf16>(), columns, x, {place % 5, batch % 3}};
+        const auto all = on_gpu(v, in, SoftmaxSchedule::automatic);
+        const auto begin = all.begin() + static_cast<std::ptrdiff_t>(place * columns);
+        ASSERT_TRUE(std::equal(expected.begin(), expected.end(), begin))
+            << columns << ", " << batch << ", " << place;
+      }
+  }
+}
+
+TEST(SoftmaxOnAGpu, CanBeCapturedInAGraph) {
+  SAMESUM_NEEDS_GPU();
+  const SoftmaxVariant& cpu = on_backend(*softmaxes_of("cuda")[2], "cpu");
+  Table in{format_info<fp32>(), 20000, rows_of_all_kinds(7, 20000, false)},
+      out{format_info<fp32>(), 7, 20000};
+  const TableOnGpu x{in}, y{out};
+  cudaStream_t stream = nullptr;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  succeed(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  succeed(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  gpu::softmax(x.view(), y.view(), {}, stream);
+  succeed(cudaStreamEndCapture(stream, &graph));
+  succeed(cudaGraphInstantiate(&executable, graph, 0));
+  for (int i = 0; i < 3; ++i) succeed(cudaGraphLaunch(executable, stream));
+  succeed(cudaStreamSynchronize(stream));
+  y.download();
+  EXPECT_EQ(out.bits(), computed(cpu, in));
+  succeed(cudaGraphExecDestroy(executable));
+  succeed(cudaGraphDestroy(graph));
+  succeed(cudaStreamDestroy(stream));
+}
+
+}  // namespace
+}  // namespace samesum

@@ -1,0 +1,24 @@
+/// exp and log of many arguments, compiled once for each instruction set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "samesum/backend/cpu/instruction_set.hpp"
+
+namespace samesum::testing_support {
+
+/// y[i] = f(x[i]), n a multiple of 64. As packs of the instruction set's own width, and as others.
+struct ElementaryLoops {
+  using Loop = void (*)(const float* x, float* y, std::size_t n);
+  Loop exp, log;
+  Loop exp_of_scalars, log_of_scalars;
+  Loop exp_of_wide_packs, log_of_wide_packs;  ///< 32 lanes: wider than any register
+  /// The largest |y[i] - reference[i]| in ulps of fp32 at the reference; all of them finite.
+  double (*largest_error)(const float* y, const double* reference, std::size_t n);
+  /// Of y[i] = f(first + i), see elementary_digest.hpp.
+  std::uint64_t (*digest)(std::uint32_t first, const float* y, std::size_t n);
+};
+template <cpu::InstructionSet set> ElementaryLoops elementary_loops();
+
+}  // namespace samesum::testing_support

@@ -1,0 +1,192 @@
+#include "samesum/format/elementary.hpp"
+
+#include <atomic>
+#include <cmath>
+#include <numbers>
+#include <thread>
+
+#include "format/elementary_digest.hpp"
+#include "format/elementary_loop.hpp"
+#include "support.hpp"
+
+namespace samesum {
+namespace {
+
+using namespace testing_support;
+using cpu::InstructionSet;
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+float exp_of(float x) { return exp_of_nonpositive(Scalar<fp32>{x}).v; }
+float log_of(float x) { return log(Scalar<fp32>{x}).v; }
+
+TEST(Exp, KnowsItsSpecialArguments) {
+  EXPECT_EQ(to_bits(exp_of(0.0f)), to_bits(1.0f));
+  EXPECT_EQ(to_bits(exp_of(-0.0f)), to_bits(1.0f));
+  EXPECT_EQ(to_bits(exp_of(-infinity)), to_bits(0.0f));
+  EXPECT_EQ(to_bits(exp_of(-104.0f)), to_bits(0.0f));
+  EXPECT_EQ(to_bits(exp_of(-103.9f)), 1u) << "the smallest subnormal number";
+  EXPECT_EQ(to_bits(exp_of(-1e30f)), to_bits(0.0f));
+  EXPECT_EQ(to_bits(exp_of(-0x1p-149f)), to_bits(1.0f));
+  EXPECT_TRUE(std::isnan(exp_of(std::nanf(""))));
+  EXPECT_TRUE(std::isnan(exp_of(-std::nanf(""))));
+}
+
+TEST(Log, KnowsItsSpecialArguments) {
+  EXPECT_EQ(to_bits(log_of(1.0f)), to_bits(0.0f));
+  EXPECT_EQ(log_of(0.0f), -infinity);
+  EXPECT_EQ(log_of(-0.0f), -infinity);
+  EXPECT_EQ(log_of(infinity), infinity);
+  EXPECT_TRUE(std::isnan(log_of(-0x1p-149f)));
+  EXPECT_TRUE(std::isnan(log_of(-infinity)));
+  EXPECT_TRUE(std::isnan(log_of(std::nanf(""))));
+  EXPECT_EQ(log_of(0x1p-149f), static_cast<float>(-149 * std::numbers::ln2));
+}
+
+TEST(Fma, RoundsOnceInPacksOfAnyWidth) {
+  std::mt19937_64 random{1};
+  const auto number = [&]<class F>(F) {
+    const double x = static_cast<double>(static_cast<std::int64_t>(random()) >> 11);
+    return static_cast<F>(x * power_of_two(static_cast<int>(random() % 60) - 80));
+  };
+  const auto expect_all = [&]<class F, int W>() {
+    for (int k = 0; k < 2000; ++k) {
+      Register<F, W> a{}, b{}, c{};
+      F x[W], y[W], z[W];
+      for (int l = 0; l < W; ++l) {
+        x[l] = number(F{}), y[l] = number(F{}), z[l] = k % 2 ? -x[l] * y[l] : number(F{});
+      }
+      std::memcpy(&a, x, sizeof x), std::memcpy(&b, y, sizeof y), std::memcpy(&c, z, sizeof z);
+      const auto sum = fma(Pack<F, W>{a}, Pack<F, W>{b}, Pack<F, W>{c}).v;
+      F got[W];
+      std::memcpy(got, &sum, sizeof got);
+      for (int l = 0; l < W; ++l) ASSERT_EQ(to_bits(got[l]), to_bits(std::fma(x[l], y[l], z[l])));
+    }
+  };
+  const auto of_format = [&]<class F>() {
+    expect_all.template operator()<F, 1>();
+    expect_all.template operator()<F, 2>();
+    expect_all.template operator()<F, 4>();
+    expect_all.template operator()<F, 8>();
+    expect_all.template operator()<F, 16>();
+  };
+  of_format.template operator()<fp32>();
+  of_format.template operator()<fp64>();
+}
+
+// --- over many arguments -----------------------------------------------------------------------------------
+
+constexpr std::size_t chunk = 1 << 14;
+
+ElementaryLoops loops_of(InstructionSet set) {
+  ElementaryLoops loops{};
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    static_cast<void>(
+        ((set == cpu::instruction_sets[i] && (loops = elementary_loops<cpu::instruction_sets[i]>(), true)) ||
+         ...));
+  }
+  (std::make_index_sequence<cpu::instruction_sets.size()>{});
+  return loops;
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::uint64_t step = 256;
+#else
+constexpr std::uint64_t step = 1;
+#endif
+
+/// Of every step-th chunk of neighbouring arguments, by two threads: the largest error, and the digest.
+struct Seen {
+  double error = 0;
+  std::uint64_t digest = 0;
+};
+template <class References> Seen look_at_all(Function function, References references) {
+  const ElementaryLoops loops = loops_of(cpu::instruction_set());
+  const std::uint64_t first = first_argument(function), chunks = ((std::uint64_t{1} << 32) - first) / chunk;
+  std::atomic<std::uint64_t> next{0};
+  Seen seen[2];
+  const auto work = [&](Seen& mine) {
+    std::vector<float> x(chunk), y(chunk);
+    std::vector<double> reference(chunk);
+    for (std::uint64_t k; (k = next.fetch_add(step)) < chunks;) {
+      const auto begin = static_cast<std::uint32_t>(first + k * chunk);
+      for (std::uint32_t i = 0; i < chunk; ++i) x[i] = from_bits<float>(begin + i);
+      (function == Function::exp ? loops.exp : loops.log)(x.data(), y.data(), chunk);
+      mine.digest += loops.digest(begin, y.data(), chunk);
+      if (references(x, reference))
+        mine.error = std::max(mine.error, loops.largest_error(y.data(), reference.data(), chunk));
+    }
+  };
+  std::thread other{[&] { work(seen[1]); }};
+  work(seen[0]);
+  other.join();
+  return {std::max(seen[0].error, seen[1].error), seen[0].digest + seen[1].digest};
+}
+
+/// In double, whose error is 2^-29 of an ulp of fp32. False where there is nothing to compare.
+bool exp_references(const std::vector<float>& x, std::vector<double>& reference) {
+  if (!(x.back() > -110)) return false;
+  for (std::size_t i = 0; i < chunk; ++i) {
+    const double at = x[i];
+    reference[i] = at > -0x1p-12 ? 1 + at + at * at / 2 : std::exp(at);
+  }
+  return true;
+}
+
+bool log_references(const std::vector<float>& x, std::vector<double>& reference) {
+  if (!(x[0] > 0 && x[0] < infinity)) return false;
+  static const std::vector<double> of_significands = [] {
+    std::vector<double> table(1 << 23);
+    for (std::size_t i = 0; i < table.size(); ++i) table[i] = std::log1p(static_cast<double>(i) * 0x1p-23);
+    return table;
+  }();
+  const int exponent = std::ilogb(x[0]);
+  const bool cancels = exponent >= -2 && exponent <= 0, subnormal = exponent < -126;
+  const std::size_t first = to_bits(x[0]) % of_significands.size();
+  for (std::size_t i = 0; i < chunk; ++i)
+    reference[i] = cancels || subnormal ? std::log(static_cast<double>(x[i]))
+                                        : of_significands[first + i] + exponent * std::numbers::ln2;
+  return true;
+}
+
+TEST(ExpAndLog, AreAsCloseAsTheySayForAllArguments) {
+  const auto expect = [](const GoldenDigest& golden, Seen seen, double least, double most) {
+    EXPECT_LE(seen.error, most);
+    if (step > 1) return;
+    EXPECT_GE(seen.error, least) << "the docstring says more than there is";
+    EXPECT_EQ(seen.digest, golden.of_all) << std::hex << "0x" << seen.digest;
+  };
+  expect(golden_digests[0], look_at_all(Function::exp, exp_references), 0.89, 0.892);
+  expect(golden_digests[1], look_at_all(Function::log, log_references), 0.93, 0.934);
+}
+
+TEST(ExpAndLog, HaveTheSameBitsInEveryInstructionSetAndPack) {
+  for (const GoldenDigest& golden : golden_digests) {
+    const bool is_exp = golden.function == Function::exp;
+    const std::uint64_t first = first_argument(golden.function), all = std::uint64_t{1} << 32;
+    std::vector<float> x(chunk), y(chunk);
+    for (const InstructionSet set : cpu::instruction_sets) {
+      if (!cpu::is_supported(set)) continue;
+      const ElementaryLoops loops = loops_of(set);
+      const auto digest_of = [&](ElementaryLoops::Loop loop) {
+        std::uint64_t digest = 0;
+        for (std::uint64_t begin = first; begin < all; begin += chunk * odd_stride) {
+          for (std::size_t i = 0; i < chunk; ++i)
+            x[i] = from_bits<float>(static_cast<std::uint32_t>(std::min(begin + i * odd_stride, all - 1)));
+          loop(x.data(), y.data(), chunk);
+          for (std::size_t i = 0; i < chunk && begin + i * odd_stride < all; ++i)
+            digest += share(to_bits(x[i]), y[i]);
+        }
+        return digest;
+      };
+      EXPECT_EQ(digest_of(is_exp ? loops.exp : loops.log), golden.of_some) << name_of(set);
+      EXPECT_EQ(digest_of(is_exp ? loops.exp_of_scalars : loops.log_of_scalars), golden.of_some)
+          << name_of(set);
+      EXPECT_EQ(digest_of(is_exp ? loops.exp_of_wide_packs : loops.log_of_wide_packs), golden.of_some)
+          << name_of(set);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace samesum

@@ -1,0 +1,156 @@
+/// What the tests of softmax share: matrices at any place in memory, and rows of every kind.
+#pragma once
+
+#include <algorithm>
+
+#include "samesum/operation/softmax.hpp"
+#include "support.hpp"
+
+namespace samesum::testing_support {
+
+/// How rows lie in memory, in elements.
+struct Place {
+  std::size_t offset = 0;  ///< of the first row from an aligned address
+  std::size_t gap = 0;     ///< between rows
+};
+
+/// Rows of one format in host memory, with something recognisable before, between and behind them.
+class Table {
+ public:
+  static constexpr std::byte poison{0xa5};
+
+  Table(const FormatInfo& format, std::size_t rows, std::size_t columns, Place place = {})
+      : format_{&format},
+        rows_{rows},
+        columns_{columns},
+        place_{place},
+        memory_((place.offset + rows * stride() + 64) * format.bytes + 64, poison) {}
+  Table(const FormatInfo& format, std::size_t columns, const std::vector<double>& x, Place place = {})
+      : Table{format, columns == 0 ? 0 : x.size() / columns, columns, place} {
+    with_format(format, [&]<class F>() {
+      for (std::size_t i = 0; i < rows_ * columns_; ++i) {
+        const F element = convert<F>(x[i]);
+        std::memcpy(at(i), &element, sizeof(F));
+      }
+    });
+  }
+
+  Table(const Table&) = delete;  // it would lie elsewhere
+
+  Matrix view() const { return {*format_, const_cast<Table*>(this)->first(), rows_, columns_, stride()}; }
+  MutableMatrix view() { return {*format_, first(), rows_, columns_, stride()}; }
+  std::size_t rows() const { return rows_; }
+  std::size_t columns() const { return columns_; }
+  std::size_t stride() const { return columns_ + place_.gap; }
+  const FormatInfo& format() const { return *format_; }
+  std::vector<std::byte>& memory() { return memory_; }
+  /// In bytes, of the first row in `memory`.
+  std::size_t begin() { return static_cast<std::size_t>(first() - memory_.data()); }
+
+  /// The bits of all elements, row after row.
+  std::vector<std::uint32_t> bits() const {
+    std::vector<std::uint32_t> all(rows_ * columns_);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      std::memcpy(&all[i], const_cast<Table*>(this)->at(i), format_->bytes);
+    return all;
+  }
+  double operator()(std::size_t r, std::size_t c) const {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, const_cast<Table*>(this)->at(r * columns_ + c), format_->bytes);
+    return Number{format_, bits}.to_double();
+  }
+  /// Whether nothing was written where no element is.
+  bool surroundings_are_untouched() {
+    std::vector<std::byte> copy = memory_;
+    for (std::size_t r = 0; r < rows_; ++r)
+      std::fill_n(copy.data() + (first() - memory_.data()) + r * stride() * format_->bytes,
+                  columns_ * format_->bytes, poison);
+    return std::ranges::all_of(copy, [](std::byte b) { return b == poison; });
+  }
+
+ private:
+  std::byte* first() {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
+    return memory_.data() + (64 - address % 64) % 64 + place_.offset * format_->bytes;
+  }
+  std::byte* at(std::size_t i) { return first() + (i / columns_ * stride() + i % columns_) * format_->bytes; }
+
+  const FormatInfo* format_;
+  std::size_t rows_, columns_;
+  Place place_;
+  std::vector<std::byte> memory_;
+};
+
+/// Rows that differ in kind: ordinary ones, a spread of 10^4, equal values, one big, zeros of both signs, and
+/// with `special` NaN and infinities. Row r is of kind r mod their number; its bits depend on r alone.
+inline std::vector<double> rows_of_all_kinds(std::size_t rows, std::size_t columns, bool special,
+                                             std::size_t first = 0) {
+  constexpr double inf = std::numeric_limits<double>::infinity(),
+                   nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> all;
+  for (std::size_t r = first; r < first + rows; ++r) {
+    std::vector<double> x = uniform(columns, 17 * r + columns);
+    const std::size_t kind = r % (special ? 11 : 5), middle = columns / 2;
+    for (std::size_t i = 0; i < columns; ++i) {
+      if (kind == 0) x[i] *= 6;
+      if (kind == 1) x[i] *= 5000;
+      if (kind == 2) x[i] = 1.5;
+      if (kind == 3) x[i] = i == middle ? 60 : x[i] - 3;
+      if (kind == 4) x[i] = i % 3 == 0 ? 0.0 : i % 3 == 1 ? -0.0 : x[i] * 0x1p-20;
+      if (kind == 5) x[i] = -inf;
+      if (kind == 9) x[i] = -0.0;
+      if (kind == 10) x[i] = i % 2 ? -inf : x[i];
+    }
+    if (columns > 0 && kind == 6) x[middle] = inf;
+    if (columns > 0 && kind == 7) x[columns - 1] = nan;
+    if (columns > 0 && kind == 8) x[middle] = -inf;
+    all.insert(all.end(), x.begin(), x.end());
+  }
+  return all;
+}
+
+inline std::vector<const SoftmaxVariant*> softmaxes_of(std::string_view backend) {
+  std::vector<const SoftmaxVariant*> chosen;
+  for (const SoftmaxVariant& v : softmax_variants())
+    if (v.backend == backend) chosen.push_back(&v);
+  return chosen;
+}
+
+inline SoftmaxOptions options_of(const SoftmaxVariant& v, int threads = 1) {
+  return {v.accumulator, v.log, threads};
+}
+
+/// By a variant of a CPU.
+inline std::vector<std::uint32_t> computed(const SoftmaxVariant& v, const Table& in, Place place = {},
+                                           int threads = 1) {
+  Table out{in.format(), in.rows(), in.columns(), place};
+  const Matrix x = in.view();
+  const MutableMatrix y = out.view();
+  v.run({x.format, x.data, y.data, x.rows, x.columns, x.row_stride, y.row_stride, v.accumulator, v.log,
+         threads});
+  EXPECT_TRUE(out.surroundings_are_untouched()) << v.name;
+  return out.bits();
+}
+
+inline const SoftmaxVariant& on_backend(const SoftmaxVariant& v, std::string_view backend) {
+  for (const SoftmaxVariant& other : softmax_variants())
+    if (other.backend == backend && other.accumulator == v.accumulator && other.log == v.log) return other;
+  throw std::logic_error("no such backend");
+}
+
+inline std::string softmax_name(const ::testing::TestParamInfo<const SoftmaxVariant*>& info) {
+  std::string name = info.param->name;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+}
+
+/// The formats that softmax takes.
+inline const std::vector<const FormatInfo*> softmax_formats = {&format_info<fp16>(), &format_info<bf16>(),
+                                                               &format_info<fp32>()};
+
+}  // namespace samesum::testing_support
+
+namespace samesum {
+inline void PrintTo(const SoftmaxVariant& v, std::ostream* out) { *out << v.name; }
+}  // namespace samesum

@@ -1,0 +1,311 @@
+#include "samesum/operation/softmax.hpp"
+
+#include <boost/multiprecision/cpp_bin_float.hpp>
+#include <cfenv>
+
+#include "operation/softmax_support.hpp"
+#include "samesum/backend/cpu/instruction_set.hpp"
+
+namespace samesum {
+namespace {
+
+using namespace testing_support;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+TEST(TheTableOfSoftmaxes, HasEveryDenominatorOnEveryBackend) {
+  EXPECT_EQ(softmaxes_of("reference").size(), 10u);
+  EXPECT_EQ(softmaxes_of("cpu").size(), 10u);
+  std::vector<std::string> names;
+  for (const SoftmaxVariant& v : softmax_variants()) {
+    names.push_back(v.name);
+    EXPECT_GE(v.promise, Promise::everywhere);
+  }
+  EXPECT_THAT(names, ::testing::IsSupersetOf({"softmax/tree/plain/fp16@cpu", "softmax/exact@reference",
+                                              "softmax/online/fp32@cpu", "log_softmax/tree/plain/fp32@cpu"}));
+  std::ranges::sort(names);
+  EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
+}
+
+class EverySoftmax : public ::testing::TestWithParam<const SoftmaxVariant*> {
+ protected:
+  const SoftmaxVariant& v = *GetParam();
+  const SoftmaxVariant& reading = on_backend(v, "reference");
+};
+INSTANTIATE_TEST_SUITE_P(Cpu, EverySoftmax, ::testing::ValuesIn(softmaxes_of("cpu")), softmax_name);
+
+TEST_P(EverySoftmax, ReturnsTheBitsOfItsLiteralReading) {
+  for (const FormatInfo* format : softmax_formats)
+    for (const std::size_t columns :
+         {1,   2,    3,    31,   32,   33,   63,   64,   127,  128,  129,   255,   256,  511,
+          512, 1000, 1023, 1024, 1025, 4095, 4096, 4097, 5000, 8192, 32768, 32769, 70001})
+      for (const std::size_t rows : {1, 2, 3, 7, 257}) {
+        if (rows > 11 && columns > 129) continue;
+        if (rows > 1 && columns > 5000) continue;
+        const Place place{columns % 3, rows % 4};
+        // A long row of each kind in turn.
+        const Table in{*format, columns,
+                       rows_of_all_kinds(rows, columns, columns<6000, rows> 1 ? 0 : columns % 5), place};
+        ASSERT_EQ(computed(v, in, {rows % 2, 1}), computed(reading, in))
+            << format->name << ", " << rows << " x " << columns;
+      }
+}
+
+TEST_P(EverySoftmax, WritesNothingWithoutRowsOrColumns) {
+  for (const FormatInfo* format : softmax_formats)
+    for (const auto& [rows, columns] : {std::pair<std::size_t, std::size_t>{0, 5}, {5, 0}, {0, 0}}) {
+      const Table in{*format, rows, columns};
+      EXPECT_TRUE(computed(v, in).empty());  // which looks at what lies around
+      EXPECT_TRUE(computed(reading, in).empty());
+    }
+}
+
+TEST_P(EverySoftmax, GivesTheSameBitsToAnyNumberOfThreads) {
+  const Table in{format_info<fp32>(), 1000, rows_of_all_kinds(57, 1000, true)};
+  const auto expected = computed(v, in, {}, 1);
+  for (const int threads : {0, 2, 5}) EXPECT_EQ(computed(v, in, {}, threads), expected) << threads;
+}
+
+TEST_P(EverySoftmax, GivesTheSameBitsInEveryInstructionSet) {
+  const cpu::InstructionSet before = cpu::instruction_set();
+  for (const FormatInfo* format : softmax_formats)
+    for (const std::size_t columns : {1, 15, 130, 4999, 9000}) {
+      const Table in{*format, columns, rows_of_all_kinds(11, columns, true)};
+      const auto expected = computed(reading, in);
+      for (const cpu::InstructionSet set : cpu::instruction_sets) {
+        if (!cpu::is_supported(set)) continue;
+        cpu::force(set);
+        EXPECT_EQ(computed(v, in), expected) << format->name << ", " << columns << ", " << name_of(set);
+      }
+      cpu::force(before);
+    }
+}
+
+TEST_P(EverySoftmax, GivesARowTheSameBitsInEveryBatch) {
+  for (const FormatInfo* format : softmax_formats)
+    for (const std::size_t columns : {5, 300, 4100}) {
+      const auto row = rows_of_all_kinds(1, columns, false, 3);
+      const auto expected = computed(v, Table{*format, columns, row});
+      for (const std::size_t batch : {1, 2, 3, 64, 257}) {
+        if (batch * columns > 300'000) continue;
+        for (const std::size_t place : {std::size_t{0}, batch / 2, batch - 1}) {
+          std::vector<double> x = uniform(batch * columns, batch);
+          std::ranges::copy(row, x.begin() + static_cast<std::ptrdiff_t>(place * columns));
+          const Table in{*format, columns, x, {place % 5, batch % 3}};
+          const auto all = computed(v, in, {1, place % 2}, 2);
+          ASSERT_TRUE(std::equal(expected.begin(), expected.end(),
+                                 all.begin() + static_cast<std::ptrdiff_t>(place * columns)))
+              << format->name << ", " << columns << ", row " << place << " of " << batch;
+        }
+      }
+    }
+}
+
+TEST_P(EverySoftmax, WritesInPlace) {
+  for (const FormatInfo* format : softmax_formats)
+    for (const std::size_t columns : {3, 600, 9000}) {
+      Table table{*format, columns, rows_of_all_kinds(11, columns, true), {1, 2}};
+      const auto expected = computed(v, table);
+      softmax(std::as_const(table).view(), table.view(), options_of(v));
+      EXPECT_EQ(table.bits(), expected) << format->name << ", " << columns;
+    }
+}
+
+TEST_P(EverySoftmax, HasTheSpecialValuesOfPyTorch) {
+  constexpr double inf = std::numeric_limits<double>::infinity(),
+                   nan = std::numeric_limits<double>::quiet_NaN();
+  for (const FormatInfo* format : softmax_formats) {
+    const auto of = [&](std::vector<double> x) { return computed(v, Table{*format, x.size(), x}); };
+    const auto canonical = Each(static_cast<std::uint32_t>(format->canonical_nan));
+    EXPECT_THAT(of({-inf, -inf, -inf}), canonical);
+    EXPECT_THAT(of({-inf}), canonical);
+    EXPECT_THAT(of({1, inf, 2}), canonical);
+    EXPECT_THAT(of({inf}), canonical);
+    EXPECT_THAT(of({inf, -inf, inf}), canonical);
+    EXPECT_THAT(of({1, nan, 2}), canonical);
+    EXPECT_THAT(of({nan, 5, 7}), canonical);
+    EXPECT_THAT(of({3, 5, -nan}), canonical);
+    const auto bits = [&](double x) {
+      return with_format(*format,
+                         [&]<class F>() { return static_cast<std::uint32_t>(to_bits(convert<F>(x))); });
+    };
+    const double nothing = v.log ? -inf : 0;
+    EXPECT_EQ(of({-inf, 2, -inf}), (std::vector{bits(nothing), bits(v.log ? 0 : 1), bits(nothing)}));
+    EXPECT_EQ(of({7}), (std::vector{bits(v.log ? 0 : 1)}));
+    EXPECT_EQ(of({-0.0, 0.0}), of({0.0, -0.0}));
+    EXPECT_THAT(of(std::vector<double>(64, -3.0)), Each(bits(v.log ? -4.1588830833596715 : 1.0 / 64)));
+    EXPECT_EQ(of({60000, -60000})[1], bits(v.log ? -120000 : 0)) << "beyond fp16, -inf";
+  }
+}
+
+TEST(AnExactDenominator, FollowsAnyPermutationOfTheColumns) {
+  for (const SoftmaxVariant* v : softmaxes_of("cpu")) {
+    if (v->promise < Promise::order_free) continue;
+    for (const FormatInfo* format : softmax_formats) {
+      std::vector<double> x = rows_of_all_kinds(1, 5000, false), y(x.rbegin(), x.rend());
+      std::rotate(y.begin(), y.begin() + 1234, y.end());
+      auto forward = computed(*v, Table{*format, x.size(), x});
+      std::ranges::reverse(forward);
+      std::rotate(forward.begin(), forward.begin() + 1234, forward.end());
+      EXPECT_EQ(computed(*v, Table{*format, x.size(), y}), forward) << v->name << ", " << format->name;
+    }
+  }
+}
+
+TEST(Softmax, DoesNotHeedTheCallersFloatingPointEnvironment) {
+  const Table in{format_info<fp32>(), 300, rows_of_all_kinds(5, 300, false)};
+  for (const char* backend : {"cpu", "reference"})
+    for (const SoftmaxVariant* v : softmaxes_of(backend)) {
+      const auto expected = computed(*v, in);
+      std::fesetround(FE_UPWARD);
+      const auto got = computed(*v, in, {}, 2);
+      std::fesetround(FE_TONEAREST);
+      EXPECT_EQ(got, expected) << v->name;
+    }
+}
+
+std::string refusal(Matrix in, MutableMatrix out, SoftmaxOptions options = {}) {
+  try {
+    softmax(in, out, options);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(Softmax, SaysWhatIsWrongWithItsArguments) {
+  float x[40] = {}, y[40] = {};
+  double d[4] = {};
+  fp16 h[4] = {};
+  EXPECT_THAT(refusal({x, 2, 4}, {y, 2, 5}), HasSubstr("out has 2 rows of 5, but in has 2 rows of 4"));
+  EXPECT_THAT(refusal({x, 2, 4}, {y, 3, 4}), HasSubstr("out has 3 rows of 4"));
+  EXPECT_THAT(refusal({x, 1, 4}, {h, 1, 4}), HasSubstr("out is fp16, but in is fp32; convert one"));
+  EXPECT_THAT(refusal({d, 1, 4}, {d, 1, 4}), HasSubstr("in is fp64; softmax takes fp16, bf16 and fp32"));
+  EXPECT_THAT(refusal({x, 2, 4, 3}, {y, 2, 4}),
+              HasSubstr("in has a row stride of 3, less than its 4 columns"));
+  EXPECT_THAT(refusal({x, 2, 4}, {y, 2, 4, 1}), HasSubstr("out has a row stride of 1"));
+  EXPECT_THAT(refusal({static_cast<float*>(nullptr), 2, 4}, {y, 2, 4}), HasSubstr("in is null"));
+  EXPECT_THAT(refusal({x, 2, 4}, {static_cast<float*>(nullptr), 2, 4}), HasSubstr("out is null"));
+  const FormatInfo& f = format_info<fp32>();
+  const void* between = reinterpret_cast<const std::byte*>(x) + 2;
+  EXPECT_THAT(refusal({f, between, 1, 4, 4}, {y, 1, 4}),
+              HasSubstr("in is not aligned to its elements of 4 bytes"));
+  EXPECT_THAT(refusal({x, 2, 4}, {y, 2, 4}, {SoftmaxSum::fp32, false, -1}), HasSubstr("threads is -1"));
+  EXPECT_THAT(refusal({x, 2, 4}, {y, 2, 4}, {static_cast<SoftmaxSum>(9), false, 0}),
+              HasSubstr("accumulator"));
+  const std::string overlapping = "out overlaps in; give it memory of its own";
+  EXPECT_THAT(refusal({x, 2, 4}, {x + 1, 2, 4}), HasSubstr(overlapping));
+  EXPECT_THAT(refusal({x + 4, 2, 4}, {x, 2, 4}), HasSubstr(overlapping));
+  EXPECT_THAT(refusal({x, 2, 4}, {x, 2, 4, 5}), HasSubstr(overlapping));
+  EXPECT_THAT(refusal({x, 2, 4, 8}, {x + 3, 2, 4, 8}), HasSubstr(overlapping));
+  EXPECT_EQ(refusal({x, 2, 4, 8}, {x + 4, 2, 4, 8}), "") << "side by side in one array";
+  EXPECT_EQ(refusal({x, 2, 4, 8}, {x, 2, 4, 8}), "") << "in place";
+  EXPECT_EQ(refusal({x, 2, 4}, {x + 8, 2, 4}), "");
+  EXPECT_EQ(refusal({static_cast<float*>(nullptr), 0, 4}, {y, 0, 4}), "") << "nothing to read";
+}
+
+// --- how wrong it is ---------------------------------------------------------------------------------------
+
+using Real = boost::multiprecision::cpp_bin_float_50;
+
+/// The largest share of its bound that an error of a row takes; of the sum of the row, if that is larger.
+double share_of_bound(const SoftmaxVariant& v, const Table& in, std::size_t r, const std::vector<double>& y) {
+  const std::size_t n = in.columns();
+  double largest = in(r, 0), smallest = largest;
+  for (std::size_t i = 0; i < n; ++i) {
+    largest = std::max(largest, in(r, i));
+    smallest = std::min(smallest, in(r, i));
+  }
+  const SoftmaxBound bound = softmax_bound(in.format(), n, largest - smallest, options_of(v));
+  if (!std::isfinite(bound.of_denominator)) return 0;
+  std::vector<Real> e(n);
+  Real sum = 0, total = -1;
+  for (std::size_t i = 0; i < n; ++i) sum += e[i] = exp(Real{in(r, i)} - largest);
+  const Real log_sum = log(sum);
+  double share = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const Real truth = v.log ? Real{in(r, i)} - largest - log_sum : Real{e[i] / sum};
+    const double limit = bound.of_element(static_cast<double>(truth), largest - in(r, i));
+    if (!std::isfinite(limit)) continue;
+    share = std::max(share, static_cast<double>(abs(y[i] - truth) / limit));
+    total += y[i];
+  }
+  if (!v.log) share = std::max(share, static_cast<double>(abs(total)) / bound.of_sum());
+  return share;
+}
+
+TEST_P(EverySoftmax, IsWithinItsBoundOfTheTruth) {
+  double attained = 0;
+  for (const FormatInfo* format : softmax_formats)
+    for (const std::size_t columns : {1, 2, 7, 100, 1000, 5000}) {
+      const std::size_t rows = columns > 1000 ? 5 : 10;
+      const Table in{*format, columns, rows_of_all_kinds(rows, columns, false)};
+      Table out{*format, rows, columns};
+      softmax(in.view(), out.view(), options_of(v));
+      for (std::size_t r = 0; r < rows; ++r) {
+        std::vector<double> y(columns);
+        for (std::size_t i = 0; i < columns; ++i) y[i] = std::as_const(out)(r, i);
+        const double share = share_of_bound(v, in, r, y);
+        EXPECT_LE(share, 1) << format->name << ", " << columns << " columns, row " << r;
+        attained = std::max(attained, share);
+      }
+    }
+  EXPECT_GT(attained, 0.2) << "the bound says nothing";
+}
+
+TEST(TheBoundOfSoftmax, IsInfiniteWhereThereIsNone) {
+  const auto of = [](std::size_t n, double spread, SoftmaxSum sum) {
+    return softmax_bound(format_info<fp16>(), n, spread, {sum, false, 0}).of_element(0.5, 0);
+  };
+  EXPECT_TRUE(std::isinf(of(100'000, 1, SoftmaxSum::fp16))) << "an fp16 sum overflows";
+  EXPECT_LT(of(1 << 30, 1e30, SoftmaxSum::fp32), 1e-3);
+  EXPECT_LT(of(1 << 30, 1e30, SoftmaxSum::exact), 3e-4);
+  const SoftmaxBound log = softmax_bound(format_info<fp16>(), 10, 120'000, {SoftmaxSum::fp32, true, 0});
+  EXPECT_TRUE(std::isinf(log.of_element(-120'000, 120'000)));
+}
+
+// --- the frozen bits ---------------------------------------------------------------------------------------
+
+/// Of rows of integers over powers of two, many leaves and a ragged end: order, exp, log and roundings all
+/// show.
+std::uint64_t digest(const SoftmaxVariant& v, const FormatInfo& format) {
+  constexpr std::size_t columns = 20'011;
+  std::vector<double> x(2 * columns);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::uint64_t mixed = (i + 1) * 0x9e3779b97f4a7c15u;
+    x[i] = static_cast<double>(static_cast<std::int64_t>(mixed) >> 40) * (i < columns ? 0x1p-21 : 0x1p-18);
+  }
+  std::uint64_t digest = 0;
+  for (const std::uint32_t bits : computed(v, Table{format, columns, x}))
+    digest = digest * 0x9e3779b97f4a7c15u + bits;
+  return digest;
+}
+
+struct Golden {
+  const char* name;
+  std::uint64_t of_fp16, of_bf16, of_fp32;
+};
+constexpr Golden golden[] = {
+    {"softmax/tree/plain/fp16", 0xbd52c5f3eca7fb4a, 0x402b8156c7579bd1, 0xfd2d34cf1c597586},
+    {"softmax/tree/plain/bf16", 0x987370efa773d38c, 0x89f4f0bbcc206407, 0x9273b52262c4693a},
+    {"softmax/tree/plain/fp32", 0xb37fe0d9d3f503f5, 0x23b51f6ffb386e4c, 0xd236e4a50d7e00e7},
+    {"softmax/exact", 0xb37fe0d9d3f503f5, 0x23b51f6ffb386e4c, 0x86ddc8725de1fdd8},
+    {"softmax/online/fp32", 0xb37fe0d9d3f503f5, 0x23b51f6ffb386e4c, 0xd9f855087300acc7},
+    {"log_softmax/tree/plain/fp16", 0x5a3733117dd0fee4, 0xcbb7c3bfa2c104dc, 0x951aeb26e00eea63},
+    {"log_softmax/tree/plain/bf16", 0x0c48324d6f1b2a97, 0x036f5a33e95cf6bd, 0x667bb4da9822e113},
+    {"log_softmax/tree/plain/fp32", 0x03816a333ced4c6a, 0x0e0c3c3ff7605472, 0x359aa55f2b48a6a3},
+    {"log_softmax/exact", 0x03816a333ced4c6a, 0x0e0c3c3ff7605472, 0x359aa55f2b48a6a3},
+    {"log_softmax/online/fp32", 0x03816a333ced4c6a, 0x0e0c3c3ff7605472, 0x359aa55f2b48a6a3},
+};
+
+TEST_P(EverySoftmax, GivesTheBitsThatItAlwaysGave) {
+  const auto found =
+      std::ranges::find_if(golden, [&](const Golden& g) { return v.name == g.name + std::string{"@cpu"}; });
+  ASSERT_NE(found, std::end(golden));
+  EXPECT_EQ(digest(v, format_info<fp16>()), found->of_fp16);
+  EXPECT_EQ(digest(v, format_info<bf16>()), found->of_bf16);
+  EXPECT_EQ(digest(v, format_info<fp32>()), found->of_fp32);
+}
+
+}  // namespace
+}  // namespace samesum
