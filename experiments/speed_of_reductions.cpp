@@ -28,7 +28,7 @@ struct Shape {
 
 struct Task {
   ReductionCell cell;
-  std::vector<const Reduction*> methods;
+  std::vector<ReductionMethod> methods;
 };
 
 const std::vector<std::string> of_vectors{"dot", "norm", "max", "argmax", "mean", "moments"};
@@ -90,14 +90,11 @@ std::vector<ReductionCell> gpu_cells(const Choice& choice) {
   return cells;
 }
 
-bool runs(const Reduction& r, const ReductionCell& cell) {
-  return r.operation == cell.operation && r.backend == (cell.threads == 0 ? "cuda" : "cpu") &&
-         r.takes(*cell.input);
-}
-
 /// Unless told otherwise: results in the input's format, of 16 bits in fp32, by plain and exact sums; with
 /// --full by all accumulators.
-bool is_default(const Reduction& r, const ReductionCell& cell, bool full) {
+bool is_default(const ReductionMethod& m, const ReductionCell& cell, bool full) {
+  if (m.softmax) return m.name.find("/fp16@") == m.name.npos && m.name.find("/bf16@") == m.name.npos;
+  const Reduction& r = *m.reduction;
   const bool usual = r.accumulator.empty() || r.accumulator == "plain" || r.accumulator == "exact";
   return r.format->name == (cell.input->bytes == 2 ? "fp32" : cell.input->name) && (usual || full);
 }
@@ -110,10 +107,8 @@ std::vector<std::string> globs_of(const std::string& filter) {
 }
 
 /// A glob without "@" means the names without it.
-bool fits(const std::vector<std::string>& globs, const std::string& name) {
-  return std::ranges::any_of(globs, [&](const std::string& glob) {
-    return matches(glob, glob.find('@') == glob.npos ? name.substr(0, name.find('@')) : name);
-  });
+bool fits(const std::string& glob, const std::string& name) {
+  return matches(glob, glob.find('@') == glob.npos ? name.substr(0, name.find('@')) : name);
 }
 
 /// Cells that have a method of ours.
@@ -121,26 +116,30 @@ std::vector<Task> tasks(const Choice& choice) {
   std::vector<ReductionCell> cells = cpu_cells(choice);
   if (absent().empty()) std::ranges::move(gpu_cells(choice), std::back_inserter(cells));
   const std::vector<std::string> globs = globs_of(choice.filter);
-  for (const std::string& glob : globs)
-    if (std::ranges::none_of(reductions(), [&](const Reduction& r) { return fits({glob}, r.name); }))
-      throw UsageError{"--filter: '" + glob +
-                       "' matches no method; they are named as dot/tree/kahan/fp32@cpu, max/fp32@cuda"};
+  std::vector<bool> found(globs.size());
   std::vector<Task> all;
   for (const ReductionCell& cell : cells) {
-    if (cell.elements() > two_to(choice.longest)) continue;
     Task task{cell, {}};
-    for (const Reduction& r : reductions())
-      if (runs(r, cell) && (globs.empty() ? is_default(r, cell, choice.full) : fits(globs, r.name)))
-        task.methods.push_back(&r);
-    if (!task.methods.empty()) all.push_back(task);
+    for (const ReductionMethod& m : methods_of(cell)) {
+      for (std::size_t i = 0; i < globs.size(); ++i)
+        if (fits(globs[i], m.name)) found[i] = true;
+      const auto wanted = [&](const std::string& glob) { return fits(glob, m.name); };
+      if (globs.empty() ? is_default(m, cell, choice.full) : std::ranges::any_of(globs, wanted))
+        task.methods.push_back(m);
+    }
+    if (!task.methods.empty() && cell.elements() <= two_to(choice.longest)) all.push_back(task);
   }
+  for (std::size_t i = 0; i < globs.size(); ++i)
+    if (!found[i])
+      throw UsageError{"--filter: '" + globs[i] +
+                       "' matches no method here; they are named as dot/tree/plain/fp32@cpu, max/fp32@cuda"};
   if (all.empty()) throw UsageError{"--filter and --longest leave nothing that could be measured here"};
   return all;
 }
 
 std::vector<std::string> names_of(const Task& task) {
   std::vector<std::string> names;
-  for (const Reduction* r : task.methods) names.push_back(r->name);
+  for (const ReductionMethod& m : task.methods) names.push_back(m.name);
   std::ranges::move(others_of(task.cell), std::back_inserter(names));
   return names;
 }

@@ -62,4 +62,13 @@ void read_all(const void* x, std::size_t bytes, int threads) {
   });
 }
 
+void copy_all(const std::byte* x, std::byte* out, std::size_t bytes, int threads) {
+  // Long parts, which memcpy writes past the caches.
+  const std::size_t parts = static_cast<std::size_t>(std::max(threads, 1)), part = (bytes - 1) / parts + 1;
+  cpu::for_each_task(threads, parts, [&](std::size_t k) {
+    const std::size_t first = std::min(k * part, bytes);
+    std::memcpy(out + first, x + first, std::min(part, bytes - first));
+  });
+}
+
 }  // namespace samesum::harness

@@ -44,4 +44,7 @@ std::vector<Speed> in_turns(const std::vector<Turn>& methods, int repeats, int t
 /// Reads all and does nothing: the ceiling of all that reads.
 void read_all(const void* x, std::size_t bytes, int threads);
 
+/// Copies all: the ceiling of what writes as much as it reads.
+void copy_all(const std::byte* x, std::byte* out, std::size_t bytes, int threads);
+
 }  // namespace samesum::harness

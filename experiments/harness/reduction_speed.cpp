@@ -21,41 +21,63 @@ struct Arrays {
   const std::byte* second() const { return y.bytes() > 0 ? y.data() : nullptr; }
 };
 
+using Bytes = std::vector<std::byte>;
+
 /// m elements of the result at that place, one after the other.
-std::vector<std::byte> column(const ReductionCell& cell, const std::byte* x, std::size_t at, std::size_t m) {
+Bytes column(const ReductionCell& cell, const std::byte* x, std::size_t at, std::size_t m) {
   if (x == nullptr) return {};
   const Layout all = cell.layout();
   const std::size_t bytes = cell.input->bytes, first = all.first(at / cell.inner) + at % cell.inner;
-  std::vector<std::byte> found(m * bytes);
+  Bytes found(m * bytes);
   for (std::size_t k = 0; k < m; ++k)
     std::memcpy(&found[k * bytes], x + (first + k * all.stride) * bytes, bytes);
   return found;
 }
 
-/// The result of one vector; of two, if y has elements.
-std::vector<std::byte> result_of(const Reduction& r, const FormatInfo& input, const std::vector<std::byte>& x,
-                                 const std::vector<std::byte>& y, int threads) {
-  std::vector<std::byte> result(r.result_bytes());
-  r.run[input.index]({x.data(),
-                      y.empty() ? nullptr : y.data(),
-                      Layout::vector(x.size() / input.bytes),
-                      result.data(),
-                      {threads, 0}});
+/// The result of one vector (of softmax the row); of two, if y has elements.
+Bytes result_of(const ReductionMethod& m, const FormatInfo& input, const Bytes& x, const Bytes& y,
+                int threads) {
+  const std::size_t n = x.size() / input.bytes;
+  Bytes result(m.softmax ? x.size() : m.reduction->result_bytes());
+  if (m.softmax)
+    m.softmax->run(
+        {&input, x.data(), result.data(), 1, n, n, n, m.softmax->accumulator, m.softmax->log, threads});
+  else
+    m.reduction->run[input.index](
+        {x.data(), y.empty() ? nullptr : y.data(), Layout::vector(n), result.data(), {threads, 0}});
   return result;
 }
 
-/// The bits of the first and the last result.
-bool has_right_bits(const Reduction& r, const Arrays& a) {
+/// The whole array, into `out`.
+void run(const ReductionMethod& m, const Arrays& a) {
   const ReductionCell& cell = a.cell;
-  const Reduction& literal = find_reduction(r.name.substr(0, r.name.find('@')) + "@reference");
-  r.run[cell.input->index]({a.x.data(), a.second(), cell.layout(), a.out.data(), {cell.threads, 0}});
+  if (m.softmax)
+    m.softmax->run({cell.input, a.x.data(), a.out.data(), cell.outer, cell.n, cell.n, cell.n,
+                    m.softmax->accumulator, m.softmax->log, cell.threads});
+  else
+    m.reduction->run[cell.input->index](
+        {a.x.data(), a.second(), cell.layout(), a.out.data(), {cell.threads, 0}});
+}
+
+/// The same method of that backend.
+ReductionMethod on(const std::string& backend, const ReductionMethod& m) {
+  const std::string name = m.name.substr(0, m.name.find('@')) + "@" + backend;
+  if (!m.softmax) return {name, &find_reduction(name)};
+  return {name, nullptr, &*std::ranges::find(softmax_variants(), name, &SoftmaxVariant::name)};
+}
+
+/// The bits of the first and the last result.
+bool has_right_bits(const ReductionMethod& method, const Arrays& a) {
+  const ReductionCell& cell = a.cell;
+  run(method, a);
   for (const std::size_t at : std::set{std::size_t{0}, cell.layout().results() - 1}) {
-    const std::size_t m = std::min(cell.n, longest_reading), each = r.result_bytes();
-    const std::vector<std::byte> x = column(cell, a.x.data(), at, m), y = column(cell, a.second(), at, m);
-    const std::byte* whole = a.out.data() + at * each;
-    const std::vector<std::byte> got =
-        m == cell.n ? std::vector(whole, whole + each) : result_of(r, *cell.input, x, y, cell.threads);
-    if (got != result_of(literal, *cell.input, x, y, 1)) return false;
+    const std::size_t m = std::min(cell.n, longest_reading);
+    const Bytes x = column(cell, a.x.data(), at, m), y = column(cell, a.second(), at, m);
+    const Bytes expected = result_of(on("reference", method), *cell.input, x, y, 1);
+    const std::byte* whole = a.out.data() + at * expected.size();
+    if (expected != (m == cell.n ? Bytes(whole, whole + expected.size())
+                                 : result_of(method, *cell.input, x, y, cell.threads)))
+      return false;
   }
   return true;
 }
@@ -109,24 +131,37 @@ std::vector<std::string> others_of(const ReductionCell& cell) {
   return names;
 }
 
+std::vector<ReductionMethod> methods_of(const ReductionCell& cell) {
+  const std::string backend = cell.threads == 0 ? "cuda" : "cpu";
+  std::vector<ReductionMethod> all;
+  for (const Reduction& r : reductions())
+    if (r.operation == cell.operation && r.backend == backend && r.takes(*cell.input))
+      all.push_back({r.name, &r});
+  for (const SoftmaxVariant& v : softmax_variants())
+    if (cell.operation == (v.log ? "log_softmax" : "softmax") && v.backend == backend &&
+        cell.input->name != "fp64")
+      all.push_back({v.name, nullptr, &v});
+  return all;
+}
+
 std::vector<Speed> cpu_reduction_speeds(const ReductionCell& cell,
-                                        const std::vector<const Reduction*>& methods, std::uint64_t seed,
+                                        const std::vector<ReductionMethod>& methods, std::uint64_t seed,
                                         int repeats) {
   const Dataset& normal = *datasets_matching("normal").front();
   const std::size_t bytes = cell.elements() * cell.input->bytes;
-  const bool two = cell.operation == "dot";
+  const bool two = cell.operation == "dot", as_many = cell.operation == "softmax";
   const Arrays a{cell, Pages{bytes, speed_block(*cell.input, normal, seed)},
                  Pages{two ? bytes : 0, speed_block(*cell.input, normal, seed + 1)},
-                 Pages{cell.layout().results() * 2 * sizeof(double)}};
+                 Pages{as_many ? bytes : cell.layout().results() * 2 * sizeof(double)}};
   std::vector<Turn> turns;
-  for (const Reduction* r : methods)
-    turns.push_back(
-        {r->name, has_right_bits(*r, a), [=, &a, layout = cell.layout()] {
-           r->run[a.cell.input->index]({a.x.data(), a.second(), layout, a.out.data(), {a.cell.threads, 0}});
-         }});
+  for (const ReductionMethod& m : methods)
+    turns.push_back({m.name, has_right_bits(m, a), [&] { run(m, a); }});
   std::ranges::move(peers_of(a), std::back_inserter(turns));
-  turns.push_back({"read", std::nullopt, [&] {
-                     read_all(a.x.data(), bytes, cell.threads);
+  turns.push_back({cell.ceiling(), std::nullopt, [&] {
+                     if (as_many)
+                       copy_all(a.x.data(), a.out.data(), bytes, cell.threads);
+                     else
+                       read_all(a.x.data(), bytes, cell.threads);
                      if (two) read_all(a.second(), bytes, cell.threads);
                    }});
   return in_turns(turns, repeats, cell.threads, cell.bytes());

@@ -9,6 +9,7 @@
 #include "harness/ceiling.cuh"
 #include "harness/reduction_speed.hpp"
 #include "samesum/gpu_reduction.hpp"
+#include "samesum/operation/gpu_softmax.hpp"
 
 namespace samesum::harness {
 namespace {
@@ -73,17 +74,30 @@ std::vector<std::byte> column(const ReductionCell& cell, const std::byte* x, std
   return found;
 }
 
+/// What the CPU makes of one vector; of softmax the row.
+std::vector<std::byte> on_cpu(const ReductionMethod& m, const FormatInfo& input,
+                              const std::vector<std::byte>& x, const std::vector<std::byte>& y) {
+  const std::size_t n = x.size() / input.bytes;
+  const std::string name = m.name.substr(0, m.name.find('@')) + "@cpu";
+  std::vector<std::byte> result(m.softmax ? x.size() : m.reduction->result_bytes());
+  if (m.softmax)
+    std::ranges::find(softmax_variants(), name, &SoftmaxVariant::name)
+        ->run({&input, x.data(), result.data(), 1, n, n, n, m.softmax->accumulator, m.softmax->log, 0});
+  else
+    find_reduction(name).run[input.index](
+        {x.data(), y.empty() ? nullptr : y.data(), Layout::vector(n), result.data(), {}});
+  return result;
+}
+
 /// Whether the first and the last result have the bits of the CPU.
-bool has_right_bits(const Reduction& r, const ReductionCell& cell, const std::byte* x, const std::byte* y,
-                    const std::byte* out) {
-  const std::size_t each = r.result_bytes();
-  const Reduction& cpu = find_reduction(r.name.substr(0, r.name.find('@')) + "@cpu");
+bool has_right_bits(const ReductionMethod& m, const ReductionCell& cell, const std::byte* x,
+                    const std::byte* y, const std::byte* out) {
   for (const std::size_t at : std::set{std::size_t{0}, cell.layout().results() - 1}) {
-    const std::vector<std::byte> first = column(cell, x, at),
-                                 second = r.inputs == 2 ? column(cell, y, at) : std::vector<std::byte>{};
-    std::vector<std::byte> expected(each), got(each);
-    cpu.run[cell.input->index]({first.data(), second.data(), Layout::vector(cell.n), expected.data(), {}});
-    check(cudaMemcpy(got.data(), out + at * each, each, cudaMemcpyDefault), "cudaMemcpy");
+    const bool two = cell.operation == "dot";
+    const std::vector<std::byte> expected =
+        on_cpu(m, *cell.input, column(cell, x, at), two ? column(cell, y, at) : std::vector<std::byte>{});
+    std::vector<std::byte> got(expected.size());
+    check(cudaMemcpy(got.data(), out + at * got.size(), got.size(), cudaMemcpyDefault), "cudaMemcpy");
     if (got != expected) return false;
   }
   return true;
@@ -92,10 +106,12 @@ bool has_right_bits(const Reduction& r, const ReductionCell& cell, const std::by
 }  // namespace
 
 std::vector<Speed> gpu_reduction_speeds(const ReductionCell& cell,
-                                        const std::vector<const Reduction*>& methods, std::uint64_t seed,
+                                        const std::vector<ReductionMethod>& methods, std::uint64_t seed,
                                         int repeats) {
   const std::size_t bytes = cell.elements() * cell.input->bytes;
-  const Memory x{bytes}, y{cell.operation == "dot" ? bytes : 0}, out{cell.outer * cell.inner * 16};
+  const bool as_many = cell.operation == "softmax";
+  const Memory x{bytes}, y{cell.operation == "dot" ? bytes : 0},
+      out{as_many ? bytes : cell.outer * cell.inner * 16};
   fill(x.p, bytes, cell, seed);
   if (cell.operation == "dot") fill(y.p, bytes, cell, seed + 1);
   cudaStream_t stream = nullptr;
@@ -111,7 +127,7 @@ std::vector<Speed> gpu_reduction_speeds(const ReductionCell& cell,
     workspaces.push_back(std::make_unique<Memory>(size));
     return workspaces.back()->p;
   };
-  for (const Reduction* r : methods) {
+  const auto add_reduction = [&](const Reduction* r) {
     const std::size_t numbers = layout.results() * static_cast<std::size_t>(r->results);
     const Results results = r->gives_index
                                 ? Results{std::span{reinterpret_cast<std::int64_t*>(out.p), numbers}}
@@ -130,11 +146,21 @@ std::vector<Speed> gpu_reduction_speeds(const ReductionCell& cell,
                      std::size_t s = size;
                      check(call(workspace, s), r->name);
                    }});
-    check(cudaMemset(out.p, 0xa5, numbers * (r->result_bytes() / static_cast<std::size_t>(r->results))),
-          "cudaMemset");
+    check(cudaMemset(out.p, 0xa5, layout.results() * r->result_bytes()), "cudaMemset");
+  };
+  const auto add_softmax = [&](const SoftmaxVariant* v) {
+    const Matrix in{*cell.input, x.p, cell.outer, cell.n, cell.n};
+    const MutableMatrix to{*cell.input, out.p, cell.outer, cell.n, cell.n};
+    all.push_back({v->name, [=] {
+                     check(gpu::softmax(std::nothrow, in, to, {v->accumulator, v->log, 0}, stream), v->name);
+                   }});
+    check(cudaMemset(out.p, 0xa5, bytes), "cudaMemset");
+  };
+  for (const ReductionMethod& m : methods) {
+    m.softmax ? add_softmax(m.softmax) : add_reduction(m.reduction);
     all.back().run();
-    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize after " + r->name);
-    all.back().verified = has_right_bits(*r, cell, x.p, y.p, out.p);
+    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize after " + m.name);
+    all.back().verified = has_right_bits(m, cell, x.p, y.p, out.p);
   }
   if (cell.operation == "sum" && cell.inner == 1)
     with_format(*cell.input, [&]<class T>() {
@@ -149,8 +175,11 @@ std::vector<Speed> gpu_reduction_speeds(const ReductionCell& cell,
                        check(call(workspace, s), "cub");
                      }});
     });
-  all.push_back({"read", [&] {
-                   read_all(x.p, bytes, out.p, stream);
+  all.push_back({cell.ceiling(), [&] {
+                   if (as_many)
+                     copy_all(x.p, out.p, bytes, stream);
+                   else
+                     read_all(x.p, bytes, out.p, stream);
                    if (cell.operation == "dot") read_all(y.p, bytes, out.p, stream);
                  }});
   const int inner = bytes <= (4u << 20) ? 20 : bytes <= (64u << 20) ? 8 : bytes <= (1u << 30) ? 2 : 1;

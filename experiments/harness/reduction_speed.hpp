@@ -3,6 +3,7 @@
 
 #include "harness/speed.hpp"
 #include "samesum/operation/reduction.hpp"
+#include "samesum/operation/softmax.hpp"
 
 namespace samesum::harness {
 
@@ -25,6 +26,16 @@ struct ReductionCell {
   bool operator==(const ReductionCell&) const = default;
 };
 
+/// A reduction, or a softmax.
+struct ReductionMethod {
+  std::string name;
+  const Reduction* reduction;
+  const SoftmaxVariant* softmax = nullptr;
+};
+
+/// All of them that compute this on this side, a CPU or a GPU.
+std::vector<ReductionMethod> methods_of(const ReductionCell& cell);
+
 /// What is measured beside our methods: those of other libraries that have the operation in the format, as
 /// far as they were compiled, and then the ceiling.
 std::vector<std::string> others_of(const ReductionCell& cell);
@@ -34,10 +45,10 @@ std::vector<std::string> others_of(const ReductionCell& cell);
 /// are not read literally: there the first 2^20 are reduced and checked. Throws std::runtime_error where
 /// there is no GPU or not enough memory.
 std::vector<Speed> cpu_reduction_speeds(const ReductionCell& cell,
-                                        const std::vector<const Reduction*>& methods, std::uint64_t seed,
+                                        const std::vector<ReductionMethod>& methods, std::uint64_t seed,
                                         int repeats);
 std::vector<Speed> gpu_reduction_speeds(const ReductionCell& cell,
-                                        const std::vector<const Reduction*>& methods, std::uint64_t seed,
+                                        const std::vector<ReductionMethod>& methods, std::uint64_t seed,
                                         int repeats);
 
 }  // namespace samesum::harness

@@ -5,7 +5,7 @@
 
 namespace samesum::harness {
 
-std::vector<Speed> gpu_reduction_speeds(const ReductionCell&, const std::vector<const Reduction*>&,
+std::vector<Speed> gpu_reduction_speeds(const ReductionCell&, const std::vector<ReductionMethod>&,
                                         std::uint64_t, int) {
   throw std::runtime_error{absent()[0].reason};
 }
