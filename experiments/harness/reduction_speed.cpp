@@ -84,8 +84,6 @@ bool has_right_bits(const ReductionMethod& method, const Arrays& a) {
 
 template <class F> const F* elements(const Pages& pages) { return reinterpret_cast<const F*>(pages.data()); }
 
-volatile double sink = 0;
-
 /// What Eigen computes of fp32 or fp64; nothing where it has no such thing, or was not found.
 template <class F> std::function<void()> eigen(const Arrays& a) {
 #ifdef SAMESUM_EIGEN
@@ -93,10 +91,10 @@ template <class F> std::function<void()> eigen(const Arrays& a) {
   const F *x = elements<F>(a.x), *y = elements<F>(a.y);
   const std::size_t n = cell.n, rows = cell.outer;
   if (cell.inner != 1) return nullptr;
-  if (cell.operation == "dot" && rows == 1) return [=] { sink = peer::eigen_dot(x, y, n); };
-  if (cell.operation == "norm" && rows == 1) return [=] { sink = peer::eigen_norm(x, n); };
-  F* sums = reinterpret_cast<F*>(a.out.data());
-  if (cell.operation == "sum") return [=] { peer::eigen_row_sums(x, rows, n, sums); };
+  F* out = reinterpret_cast<F*>(a.out.data());
+  if (cell.operation == "dot" && rows == 1) return [=] { *out = peer::eigen_dot(x, y, n); };
+  if (cell.operation == "norm" && rows == 1) return [=] { *out = peer::eigen_norm(x, n); };
+  if (cell.operation == "sum") return [=] { peer::eigen_row_sums(x, rows, n, out); };
 #else
   static_cast<void>(a);
 #endif
@@ -117,6 +115,14 @@ std::vector<Turn> peers_of(const Arrays& a) {
     add("loop", [x = elements<float>(a.x), out = reinterpret_cast<float*>(a.out.data()), rows = cell.outer,
                  n = cell.n] { peer::softmax_in_three_passes(x, rows, n, out); });
   return turns;
+}
+
+Arrays arrays_of(const ReductionCell& cell, std::uint64_t seed) {
+  const Dataset& normal = *datasets_matching("normal").front();
+  const std::size_t bytes = cell.elements() * cell.input->bytes;
+  return {cell, Pages{bytes, speed_block(*cell.input, normal, seed)},
+          Pages{cell.operation == "dot" ? bytes : 0, speed_block(*cell.input, normal, seed + 1)},
+          Pages{cell.operation == "softmax" ? bytes : cell.layout().results() * 2 * sizeof(double)}};
 }
 
 }  // namespace
@@ -144,25 +150,32 @@ std::vector<ReductionMethod> methods_of(const ReductionCell& cell) {
   return all;
 }
 
+std::vector<double> results_of_peer(const ReductionCell& cell, const std::string& name, std::uint64_t seed) {
+  const Arrays a = arrays_of(cell, seed);
+  const std::vector<Turn> turns = peers_of(a);
+  std::ranges::find(turns, name, &Turn::name)->run();
+  const std::size_t results = cell.operation == "softmax" ? cell.elements() : cell.layout().results();
+  std::vector<double> found;
+  for (std::size_t i = 0; i < results; ++i)
+    found.push_back(cell.input->bytes == 4 ? elements<float>(a.out)[i] : elements<double>(a.out)[i]);
+  return found;
+}
+
 std::vector<Speed> cpu_reduction_speeds(const ReductionCell& cell,
                                         const std::vector<ReductionMethod>& methods, std::uint64_t seed,
                                         int repeats) {
-  const Dataset& normal = *datasets_matching("normal").front();
-  const std::size_t bytes = cell.elements() * cell.input->bytes;
-  const bool two = cell.operation == "dot", as_many = cell.operation == "softmax";
-  const Arrays a{cell, Pages{bytes, speed_block(*cell.input, normal, seed)},
-                 Pages{two ? bytes : 0, speed_block(*cell.input, normal, seed + 1)},
-                 Pages{as_many ? bytes : cell.layout().results() * 2 * sizeof(double)}};
+  const Arrays a = arrays_of(cell, seed);
+  const std::size_t bytes = a.x.bytes();
   std::vector<Turn> turns;
   for (const ReductionMethod& m : methods)
     turns.push_back({m.name, has_right_bits(m, a), [&] { run(m, a); }});
   std::ranges::move(peers_of(a), std::back_inserter(turns));
   turns.push_back({cell.ceiling(), std::nullopt, [&] {
-                     if (as_many)
+                     if (cell.operation == "softmax")
                        copy_all(a.x.data(), a.out.data(), bytes, cell.threads);
                      else
                        read_all(a.x.data(), bytes, cell.threads);
-                     if (two) read_all(a.second(), bytes, cell.threads);
+                     if (a.second()) read_all(a.second(), bytes, cell.threads);
                    }});
   return in_turns(turns, repeats, cell.threads, cell.bytes());
 }

@@ -40,6 +40,9 @@ std::vector<ReductionMethod> methods_of(const ReductionCell& cell);
 /// far as they were compiled, and then the ceiling.
 std::vector<std::string> others_of(const ReductionCell& cell);
 
+/// What one of the others on a CPU makes of the data of that seed: what nobody looks at when it is timed.
+std::vector<double> results_of_peer(const ReductionCell& cell, const std::string& name, std::uint64_t seed);
+
 /// One result a method, and those of the others. The bits of ours are checked against the literal reading, or
 /// on a GPU those of the CPU, on the first and the last result. On a CPU vectors of more than 2^20 elements
 /// are not read literally: there the first 2^20 are reduced and checked. Throws std::runtime_error where
