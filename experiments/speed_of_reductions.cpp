@@ -44,9 +44,9 @@ std::vector<ReductionCell> cpu_cells(const Choice& choice) {
     cells.push_back({operation, format_named(std::string{format}), s.outer, s.n, s.inner, threads});
   };
   std::vector<Shape> rows{{1024, 256}, {65536, 1024}};
-  std::vector<Shape> columns{{1, 512, 512}, {1, 16384, 4096}};
+  std::vector<Shape> columns{{1, 512, 512}, {1, 4096, 4096}};
   if (choice.full) {
-    columns.push_back({1, 4096, 16384});
+    columns.insert(columns.end(), {{1, 4096, 16384}, {1, 16384, 4096}});
     std::ranges::move(many_rows(), std::back_inserter(rows));
     rows.back().outer /= 4;  // 2 GiB of fp32 and as much for softmax are more than many machines have
   }

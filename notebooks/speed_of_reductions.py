@@ -87,7 +87,7 @@ def findings(rows):
         yield from about_ceilings(at, groups)
         for library in dict.fromkeys(library_of(r) for r in some if words.is_peer(r["method"])):
             yield from beside(at, library, groups)
-    yield from checked([(at, r) for at, r in rows if r["method"] not in CEILINGS])
+    yield from checked([(at, r) for at, r in rows if is_ours(r)])
 
 
 def about_bars(at, judged):

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -126,13 +127,56 @@ TEST(TheSpeedOfAReduction, CountsTheBytesThatMove) {
   EXPECT_NEAR(gb_per_s("softmax"), 8, 1e-9);
 }
 
+// --- bits -------------------------------------------------------------------------------------------
+
+/// Whether the bits of a method are found to be right that computes something else under that name.
+std::optional<bool> verified(const ReductionCell& c, const std::string& name, Reduction::Run run) {
+  Reduction r = find_reduction(name);
+  r.run[format_info<fp32>().index] = run;
+  const std::vector<Speed> all = cpu_reduction_speeds(c, {{name, &r}}, 1, 1);
+  return all.at(0).verified;
+}
+
+TEST(TimedBits, AreThoseOfTheirOrder) {
+  const ReductionCell rows = cell("sum", 3, 1000), vector = cell("sum", 1, 2 * mebi);
+  const std::size_t fp32_index = format_info<fp32>().index;
+  const std::string tree = "sum/tree/plain/fp32@cpu", pairwise = "sum/pairwise/plain/fp32@cpu";
+  for (const ReductionCell& c : {rows, vector, cell("sum", 1, 1000, 3)}) {
+    EXPECT_EQ(verified(c, tree, find_reduction(tree).run[fp32_index]), true);
+    EXPECT_EQ(verified(c, tree, find_reduction(pairwise).run[fp32_index]), false);
+  }
+}
+
+TEST(TimedBits, AreThoseOfTheFirstAndTheLastResult) {
+  const auto wrong_at = []<bool last>() -> Reduction::Run {
+    return [](const ReduceCall& call) {
+      find_reduction("max/fp32@cpu").run[format_info<fp32>().index](call);
+      static_cast<float*>(call.out)[last ? call.layout.results() - 1 : 0] += 1;
+    };
+  };
+  EXPECT_EQ(verified(cell("max", 3, 100), "max/fp32@cpu", wrong_at.operator()<true>()), false);
+  EXPECT_EQ(verified(cell("max", 3, 100), "max/fp32@cpu", wrong_at.operator()<false>()), false);
+}
+
+TEST(TimedBits, OfSoftmaxAreThoseOfWholeRows) {
+  SoftmaxVariant v = *std::ranges::find(softmax_variants(), "softmax/exact@cpu", &SoftmaxVariant::name);
+  const ReductionCell c = cell("softmax", 3, 100);
+  EXPECT_EQ(cpu_reduction_speeds(c, {{v.name, nullptr, &v}}, 1, 1).at(0).verified, true);
+  v.run = [](const SoftmaxCall& call) {
+    SoftmaxCall other = call;
+    other.accumulator = SoftmaxSum::bf16;
+    std::ranges::find(softmax_variants(), "softmax/exact@cpu", &SoftmaxVariant::name)->run(other);
+  };
+  EXPECT_EQ(cpu_reduction_speeds(c, {{v.name, nullptr, &v}}, 1, 1).at(0).verified, false);
+}
+
 // --- peers ------------------------------------------------------------------------------------------
 
 std::vector<double> made(std::size_t n, std::uint64_t seed) {
-  std::vector<float> x(std::size_t{1} << log2_speed_block);
-  const auto bytes = speed_block(format_info<fp32>(), *datasets_matching("normal").front(), seed);
-  std::memcpy(x.data(), bytes.data(), bytes.size());
-  return {x.begin(), x.begin() + static_cast<std::ptrdiff_t>(n)};
+  std::vector<float> x(n);
+  const auto bytes = datasets_matching("normal").front()->make(format_info<fp32>(), n, seed).bytes;
+  std::memcpy(x.data(), bytes.data(), n * sizeof(float));
+  return {x.begin(), x.end()};
 }
 
 TEST(PeersOfReductions, ComputeTheSame) {

@@ -118,10 +118,12 @@ std::vector<Turn> peers_of(const Arrays& a) {
 }
 
 Arrays arrays_of(const ReductionCell& cell, std::uint64_t seed) {
-  const Dataset& normal = *datasets_matching("normal").front();
   const std::size_t bytes = cell.elements() * cell.input->bytes;
-  return {cell, Pages{bytes, speed_block(*cell.input, normal, seed)},
-          Pages{cell.operation == "dot" ? bytes : 0, speed_block(*cell.input, normal, seed + 1)},
+  const auto filled = [&](std::size_t size, std::uint64_t with) {
+    const std::size_t block = std::min(cell.elements(), std::size_t{1} << log2_speed_block);
+    return Pages{size, datasets_matching("normal").front()->make(*cell.input, block, with).bytes};
+  };
+  return {cell, filled(bytes, seed), cell.operation == "dot" ? filled(bytes, seed + 1) : Pages{0},
           Pages{cell.operation == "softmax" ? bytes : cell.layout().results() * 2 * sizeof(double)}};
 }
 
