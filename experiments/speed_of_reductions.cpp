@@ -153,13 +153,13 @@ std::string head_of(const ReductionCell& cell) {
   return left(cell.operation + ", " + shape_in_words(cell) + " " + std::string{cell.input->name} + ": " +
                   where,
               42) +
-         "    time    +-  GB/s  of " + cell.ceiling();
+         "    time     +-  GB/s  of " + cell.ceiling();
 }
 
 void print(Study& study, const Json& row, const Json& ceiling) {
   const double seconds = row["seconds"], spread = row["high"].get<double>() - row["low"].get<double>();
   std::string text = "  " + left(row["method"], 40) + right(duration(seconds), 8) +
-                     right(compact(50 * spread / seconds, 3, 2), 5) + '%' +
+                     right(compact(50 * spread / seconds, 4, 2), 6) + '%' +
                      right(compact(row["gb_per_s"], 5, 4), 6) +
                      right(compact(100 * ceiling["seconds"].get<double>() / seconds, 5), 8) + '%';
   if (row["verified"] == Json(false)) text += " WRONG";

@@ -230,6 +230,7 @@ class TorchSpeed(unittest.TestCase):
         self.provenance = PROVENANCE | {"gpu": "A GPU, driver for CUDA 13.0"}
         self.rows = rows() + [row("copy", 1.0, operation="softmax", n=8, input_format="bf16"),
                               row("read", 1.0, outer=1, n=5, inner=7), row("read", 1.0, threads=1)]
+        self.rows += [row("read", 1.0, threads=1, **more) for more in ({"operation": "max"}, {"outer": 5}, {"inner": 5})]
 
     def run_script(self, torch):
         if torch:
