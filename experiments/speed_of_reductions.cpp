@@ -4,7 +4,8 @@
 #include <sstream>
 
 #include "harness/commands.hpp"
-#include "harness/reduction_row.hpp"
+#include "harness/reduction_bars.hpp"
+#include "harness/speed_row.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"
 #include "samesum/registry.hpp"
@@ -144,7 +145,31 @@ std::vector<std::string> names_of(const Task& task) {
   return names;
 }
 
+// --- rows ------------------------------------------------------------------------------------------
+
+Json key_of(const ReductionCell& cell, const std::string& method, std::uint64_t seed) {
+  return {{"kind", "reduction"},         {"method", method},
+          {"operation", cell.operation}, {"input_format", cell.input->name},
+          {"outer", cell.outer},         {"n", cell.n},
+          {"inner", cell.inner},         {"seed", seed},
+          {"threads", cell.threads}};
+}
+
+Json values_of(const ReductionCell& cell, const Speed& method, const std::vector<Speed>& measured) {
+  Json values = timing(cell.bytes(), method);
+  values["bars"] = bars_json(reduction_verdicts(cell, method, measured));
+  return values;
+}
+
 // --- the study -------------------------------------------------------------------------------------
+
+/// "2^28", "65536 x 1024", "1 x 4096 x 131072".
+std::string shape_in_words(const ReductionCell& cell) {
+  const std::string rows = std::to_string(cell.outer) + " x " + std::to_string(cell.n);
+  return cell.inner > 1   ? rows + " x " + std::to_string(cell.inner)
+         : cell.outer > 1 ? rows
+                          : power_or_number(cell.n);
+}
 
 std::string head_of(const ReductionCell& cell) {
   const std::string where = cell.threads == 0   ? "GPU"
@@ -179,13 +204,13 @@ std::vector<Json> measure(const Task& task, std::uint64_t seed, bool full) {
   const std::vector<Speed> speeds = speeds_of(task.cell, task.methods, seed, full ? 11 : 7);
   std::vector<Json> rows;
   for (const std::string& name : names_of(task))
-    rows.push_back(reduction_values(task.cell, *std::ranges::find(speeds, name, &Speed::method), speeds));
+    rows.push_back(values_of(task.cell, *std::ranges::find(speeds, name, &Speed::method), speeds));
   return rows;
 }
 
 void run_task(Study& s, const Task& task, Count& count) {
   std::vector<Json> keys;
-  for (const std::string& name : names_of(task)) keys.push_back(reduction_key(task.cell, name, s.seed()));
+  for (const std::string& name : names_of(task)) keys.push_back(key_of(task.cell, name, s.seed()));
   const std::vector<Json> rows = s.rows(keys, [&] { return measure(task, s.seed(), s.full()); });
   s.print(head_of(task.cell));
   for (const Json& row : rows) {

@@ -1,10 +1,8 @@
-#include "harness/reduction_row.hpp"
+#include "harness/reduction_bars.hpp"
 
 #include <algorithm>
 
 #include "harness/commands.hpp"
-#include "harness/speed_row.hpp"
-#include "harness/study.hpp"
 
 namespace samesum::harness {
 namespace {
@@ -27,7 +25,7 @@ struct Bar {
   int threads;
 };
 
-constexpr std::size_t any = SIZE_MAX;
+constexpr std::size_t any = SIZE_MAX, dram_bytes = two_to(28);
 constexpr std::size_t megabyte = 1'000'000;
 constexpr int gpu = 0, one_thread = 1;
 const std::vector<std::string> fp32_alone{"fp32"}, fp32_and_bf16{"fp32", "bf16"};
@@ -74,26 +72,6 @@ std::vector<Verdict> reduction_verdicts(const ReductionCell& cell, const Speed& 
       all.push_back({fastest->method, bar.factor, ratio_of_rounds(fastest->rounds, method.rounds)});
   }
   return all;
-}
-
-Json reduction_key(const ReductionCell& cell, const std::string& method, std::uint64_t seed) {
-  return {{"kind", "reduction"},         {"method", method},
-          {"operation", cell.operation}, {"input_format", cell.input->name},
-          {"outer", cell.outer},         {"n", cell.n},
-          {"inner", cell.inner},         {"seed", seed},
-          {"threads", cell.threads}};
-}
-
-Json reduction_values(const ReductionCell& cell, const Speed& method, const std::vector<Speed>& measured) {
-  Json values = timing(cell.bytes(), method);
-  values["bars"] = bars_json(reduction_verdicts(cell, method, measured));
-  return values;
-}
-
-std::string shape_in_words(const ReductionCell& cell) {
-  if (shape_of(cell) == Shape::vector) return power_or_number(cell.n);
-  const std::string rows = std::to_string(cell.outer) + " x " + std::to_string(cell.n);
-  return shape_of(cell) == Shape::rows ? rows : rows + " x " + std::to_string(cell.inner);
 }
 
 }  // namespace samesum::harness
