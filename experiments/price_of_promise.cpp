@@ -141,7 +141,7 @@ void measure(Study& study, const Cell& cell, Samples& samples) {
       const Options options{.threads = cell.threads};
       const Error error = samples.normal(cell).judged(*v, options).error,
                   hard = samples.hard(cell).judged(*v, options).error;
-      values.push_back(timing(*cell.input, cell.n, speed));
+      values.push_back(timing(cell.n * cell.input->bytes, speed));
       values.back().update({{"error_ulps", number_or_null(error.ulps)},
                             {"relative_error", number_or_null(error.relative)},
                             {"hard_data", hard_data(*cell.input).name},

@@ -22,7 +22,8 @@ from section import Table
 TITLE = "How wrong, how steady and how fast are sums?"
 # The sections in their order: the questions of results files, and the modules that answer them.
 SECTIONS = ["error_vs_length", "error_vs_condition", "accumulator_formats", "spread_over_runs", "reveal_order",
-            "price_of_promise", "speed_vs_length", "ladder", "consequences", "compare", "own_data"]
+            "price_of_promise", "speed_vs_length", "speed_of_reductions", "ladder", "consequences", "compare",
+            "own_data"]
 
 
 def section(question, found):

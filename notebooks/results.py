@@ -26,7 +26,9 @@ REMEDY = "run experiments/run again, or delete the file"
 # What tells the rows of an experiment apart, as far as a row has it; all else was measured. A comparison is measured
 # again when its file changes.
 KEY = ["kind", "method", "input_format", "data", "seed", "n", "threads", "caches", "place", "axis", "case",
-       "target_condition", "probability", "steps", "quantity", "setting"]
+       "target_condition", "probability", "steps", "quantity", "setting", "operation", "outer", "inner"]
+# What other programs measured for an experiment, in files of their own.
+PARTS = {"speed_of_reductions": ["torch_speed"]}
 TOLD = 5  # so many corrupt lines of a file are named one by one
 
 
@@ -39,7 +41,7 @@ class Source:
     """One file of results."""
 
     machine: str  # HERE, or what the file's name says: "H200" of h200.error_vs_length.jsonl
-    question: str  # one of EXPERIMENTS, or "compare"
+    question: str  # one of EXPERIMENTS or of PARTS, or "compare"
     path: pathlib.Path
     header: dict  # its "provenance", and of an experiment also "mode", "seed", "filter"
     rows: list  # of several kinds
@@ -139,15 +141,16 @@ def read_experiment(path, machine, experiment):
 
 def read(folder, committed=None, questions=("compare", *EXPERIMENTS)):
     """{question: [Source, …]}: the files of a study, and beside them MACHINE.QUESTION.jsonl of other machines."""
-    files = [(HERE, q, folder / ("results.jsonl" if q == "compare" else f"{q}.jsonl")) for q in questions]
+    named = [(q, name) for q in questions for name in (q, *PARTS.get(q, []))]
+    files = [(HERE, q, name, folder / ("results.jsonl" if q == "compare" else f"{name}.jsonl")) for q, name in named]
     if committed:
-        files += [(path.name.split(".")[0].upper(), q, path) for q in questions
-                  for path in sorted(committed.glob(f"*.{q}.jsonl"))]
+        files += [(path.name.split(".")[0].upper(), q, name, path) for q, name in named
+                  for path in sorted(committed.glob(f"*.{name}.jsonl"))]
     found = {q: [] for q in questions}
-    for machine, question, path in files:
+    for machine, question, name, path in files:
         if path.is_symlink() or path.exists():
             found[question].append(read_comparisons(path, machine) if question == "compare"
-                                   else read_experiment(path, machine, question))
+                                   else read_experiment(path, machine, name))
     return found
 
 
@@ -160,5 +163,6 @@ def of(question):
 
 def unread(committed):
     """Files that read() passes over, since of their names it knows nothing."""
+    known = ["compare", *EXPERIMENTS, *(name for parts in PARTS.values() for name in parts)]
     return [path.name for path in sorted(committed.iterdir())
-            if not path.name.startswith(".") and not any(path.match(f"*.{q}.jsonl") for q in ["compare", *EXPERIMENTS])]
+            if not path.name.startswith(".") and not any(path.match(f"*.{name}.jsonl") for name in known)]

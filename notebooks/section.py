@@ -83,6 +83,18 @@ def broken(r):
         yield f"gave {r['bits']}, but the exact sum rounds to {r['truth_bits']}"
 
 
+def checked(results):
+    """The sentence on the bits of timed results, of pairs (place, row)."""
+    looked_at = [(at, r) for at, r in results if r["verified"] is not None]
+    if looked_at:
+        wrong = [f"{r['method']} ({at})" for at, r in looked_at if not r["verified"]]
+        right, others = len(looked_at) - len(wrong), len(results) - len(looked_at)
+        yield (f"{words.sentence(words.of(right, len(looked_at), 'result'))} whose bits were checked "
+               f"{words.verb(right, len(looked_at))} right"
+               + (f"; not {words.names(wrong)}" if wrong else "")
+               + (f"; {others:,} {words.verb(others, others, 'was', 'were')} not checked." if others else "."))
+
+
 def place(machine, r):
     """Where a row was measured: 'H200, GPU', or 'this machine, 2 threads' if it tells how many."""
     on = words.runs_on(r["method"])

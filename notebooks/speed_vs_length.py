@@ -6,7 +6,7 @@ import style
 import telling
 import words
 from figure import Figure, Series
-from section import Section, Table, by_place, distinct, placed, preferred
+from section import Section, Table, by_place, checked, distinct, placed, preferred
 
 MOST_MISSES = 5  # that one sentence names
 
@@ -50,15 +50,7 @@ def findings(rows):
                      ("latency", [bar["holds"] for _, bar in bars if bar["against"] == "us"])]
             told = [f"{words.of(sum(held), len(held), 'bar')} on {what}" for what, held in kinds if held]
             yield words.sentence(f"{at}: {' and '.join(told)} held{missed(bars)}.")
-    results = [(at, r) for at, r in rows if words.accumulator(r["method"]) != "read"]
-    checked = [(at, r) for at, r in results if r["verified"] is not None]
-    if checked:
-        wrong = [f"{r['method']} ({at})" for at, r in checked if not r["verified"]]
-        right, others = len(checked) - len(wrong), len(results) - len(checked)
-        yield (f"{words.sentence(words.of(right, len(checked), 'result'))} whose bits were checked "
-               f"{words.verb(right, len(checked))} right"
-               + (f"; not {words.names(wrong)}" if wrong else "")
-               + (f"; {others:,} {words.verb(others, others, 'was', 'were')} not checked." if others else "."))
+    yield from checked([(at, r) for at, r in rows if words.accumulator(r["method"]) != "read"])
 
 
 def missed(bars):

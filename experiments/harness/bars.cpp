@@ -88,10 +88,7 @@ const SpeedRow* best(const std::vector<SpeedRow>& rows, const Cell& cell, const 
 double ratio(const SpeedRow& slow, const SpeedRow& fast) {
   if (!(slow.cell == fast.cell) || slow.rounds.empty() || slow.rounds.size() != fast.rounds.size())
     return slow.seconds / fast.seconds;
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < slow.rounds.size(); ++i) ratios.push_back(slow.rounds[i] / fast.rounds[i]);
-  std::ranges::sort(ratios);
-  return ratios[ratios.size() / 2];
+  return ratio_of_rounds(slow.rounds, fast.rounds);
 }
 
 bool concerns(const Bar& bar, const SpeedRow& row) {
@@ -121,6 +118,13 @@ std::optional<Verdict> judge(const SpeedRow& row, const Bar& bar, const std::vec
 }
 
 }  // namespace
+
+double ratio_of_rounds(const std::vector<double>& slow, const std::vector<double>& fast) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < slow.size(); ++i) ratios.push_back(slow[i] / fast.at(i));
+  std::ranges::sort(ratios);
+  return ratios.at(ratios.size() / 2);
+}
 
 std::vector<Verdict> verdicts(const SpeedRow& row, const std::vector<SpeedRow>& measured) {
   std::vector<Verdict> all;

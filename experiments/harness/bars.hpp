@@ -37,8 +37,11 @@ struct Verdict {
   bool holds() const { return against == "us" ? reached <= factor : reached >= factor; }
 };
 
-/// Against every bar for which the other method was measured. Where both took turns, the ratio is the median
-/// of the rounds' ratios: what disturbs a round disturbs both.
+/// The median of the rounds' ratios, of what took turns: what disturbs a round disturbs both.
+double ratio_of_rounds(const std::vector<double>& slow, const std::vector<double>& fast);
+
+/// Against every bar for which the other method was measured. Where both took turns, the ratio is that of
+/// their rounds.
 std::vector<Verdict> verdicts(const SpeedRow& row, const std::vector<SpeedRow>& measured);
 
 }  // namespace samesum::harness

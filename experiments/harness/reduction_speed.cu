@@ -4,10 +4,12 @@
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_segmented_reduce.cuh>
 #include <functional>
+#include <set>
 
 #include "harness/ceiling.cuh"
 #include "harness/reduction_speed.hpp"
 #include "samesum/gpu_reduction.hpp"
+#include "samesum/operation/gpu_softmax.hpp"
 
 namespace samesum::harness {
 namespace {
@@ -51,30 +53,51 @@ cudaError_t cub_sum(void* workspace, std::size_t& bytes, const T* x, std::size_t
                                          static_cast<std::int64_t>(rows), begin, begin + 1, stream);
 }
 
-/// The bits of the first and the last results, on the GPU and as they should be.
-bool has_right_bits(const Reduction& r, const ReductionCell& cell, const std::byte* x, const std::byte* y,
-                    const std::byte* out) {
+void fill(std::byte* x, std::size_t bytes, const ReductionCell& cell, std::uint64_t seed) {
+  const std::vector<std::byte> block = speed_block(*cell.input, *datasets_matching("normal").front(), seed);
+  for (std::size_t done = 0; done < bytes; done += block.size())
+    check(cudaMemcpy(x + done, block.data(), std::min(block.size(), bytes - done), cudaMemcpyDefault),
+          "cudaMemcpy");
+}
+
+/// The elements of the result at that place, one after the other, from the GPU.
+std::vector<std::byte> column(const ReductionCell& cell, const std::byte* x, std::size_t at) {
   const Layout all = cell.layout();
-  const std::size_t each = r.result_bytes();
-  const Reduction& cpu = find_reduction(r.name.substr(0, r.name.find('@')) + "@cpu");
-  for (const std::size_t at : {std::size_t{0}, all.results() - 1}) {
-    const std::size_t o = at / cell.inner, first = all.first(o) + at % cell.inner;
-    if (cell.n > (std::size_t{1} << 24)) continue;  // longer ones are the tests' business
-    std::vector<std::byte> column[2];
-    for (int input = 0; input < r.inputs; ++input) {
-      column[input].resize(cell.n * cell.input->bytes);
-      check(cudaMemcpy2D(column[input].data(), cell.input->bytes,
-                         (input == 0 ? x : y) + first * cell.input->bytes, all.stride * cell.input->bytes,
-                         cell.input->bytes, cell.n, cudaMemcpyDefault),
-            "cudaMemcpy2D");
-    }
-    std::vector<std::byte> expected(each), got(each);
-    cpu.run[cell.input->index]({column[0].data(),
-                                r.inputs == 2 ? column[1].data() : nullptr,
-                                Layout::vector(cell.n),
-                                expected.data(),
-                                {}});
-    check(cudaMemcpy(got.data(), out + at * each, each, cudaMemcpyDefault), "cudaMemcpy");
+  const std::size_t bytes = cell.input->bytes;
+  const std::byte* first = x + (all.first(at / cell.inner) + at % cell.inner) * bytes;
+  std::vector<std::byte> found(cell.n * bytes);
+  if (all.stride == 1)
+    check(cudaMemcpy(found.data(), first, found.size(), cudaMemcpyDefault), "cudaMemcpy");
+  else
+    check(cudaMemcpy2D(found.data(), bytes, first, all.stride * bytes, bytes, cell.n, cudaMemcpyDefault),
+          "cudaMemcpy2D");
+  return found;
+}
+
+/// What the CPU makes of one vector; of softmax the row.
+std::vector<std::byte> on_cpu(const ReductionMethod& m, const FormatInfo& input,
+                              const std::vector<std::byte>& x, const std::vector<std::byte>& y) {
+  const std::size_t n = x.size() / input.bytes;
+  const std::string name = m.name.substr(0, m.name.find('@')) + "@cpu";
+  std::vector<std::byte> result(m.softmax ? x.size() : m.reduction->result_bytes());
+  if (m.softmax)
+    std::ranges::find(softmax_variants(), name, &SoftmaxVariant::name)
+        ->run({&input, x.data(), result.data(), 1, n, n, n, m.softmax->accumulator, m.softmax->log, 0});
+  else
+    find_reduction(name).run[input.index](
+        {x.data(), y.empty() ? nullptr : y.data(), Layout::vector(n), result.data(), {}});
+  return result;
+}
+
+/// Whether the first and the last result have the bits of the CPU.
+bool has_right_bits(const ReductionMethod& m, const ReductionCell& cell, const std::byte* x,
+                    const std::byte* y, const std::byte* out) {
+  for (const std::size_t at : std::set{std::size_t{0}, cell.layout().results() - 1}) {
+    const bool two = cell.operation == "dot";
+    const std::vector<std::byte> expected =
+        on_cpu(m, *cell.input, column(cell, x, at), two ? column(cell, y, at) : std::vector<std::byte>{});
+    std::vector<std::byte> got(expected.size());
+    check(cudaMemcpy(got.data(), out + at * got.size(), got.size(), cudaMemcpyDefault), "cudaMemcpy");
     if (got != expected) return false;
   }
   return true;
@@ -83,15 +106,14 @@ bool has_right_bits(const Reduction& r, const ReductionCell& cell, const std::by
 }  // namespace
 
 std::vector<Speed> gpu_reduction_speeds(const ReductionCell& cell,
-                                        const std::vector<const Reduction*>& methods, std::uint64_t seed,
+                                        const std::vector<ReductionMethod>& methods, std::uint64_t seed,
                                         int repeats) {
   const std::size_t bytes = cell.elements() * cell.input->bytes;
-  const std::vector<std::byte> block = speed_block(*cell.input, *datasets_matching("normal").front(), seed);
-  const Memory x{bytes}, y{cell.operation == "dot" ? bytes : 0}, out{cell.outer * cell.inner * 16};
-  for (const Memory* m : {&x, &y})
-    for (std::size_t done = 0; done < bytes && (m == &x || cell.operation == "dot"); done += block.size())
-      check(cudaMemcpy(m->p + done, block.data(), std::min(block.size(), bytes - done), cudaMemcpyDefault),
-            "cudaMemcpy");
+  const bool as_many = cell.operation == "softmax";
+  const Memory x{bytes}, y{cell.operation == "dot" ? bytes : 0},
+      out{as_many ? bytes : cell.outer * cell.inner * 16};
+  fill(x.p, bytes, cell, seed);
+  if (cell.operation == "dot") fill(y.p, bytes, cell, seed + 1);
   cudaStream_t stream = nullptr;
   cudaEvent_t start = nullptr, stop = nullptr;
   check(cudaStreamCreate(&stream), "cudaStreamCreate");
@@ -105,7 +127,7 @@ std::vector<Speed> gpu_reduction_speeds(const ReductionCell& cell,
     workspaces.push_back(std::make_unique<Memory>(size));
     return workspaces.back()->p;
   };
-  for (const Reduction* r : methods) {
+  const auto add_reduction = [&](const Reduction* r) {
     const std::size_t numbers = layout.results() * static_cast<std::size_t>(r->results);
     const Results results = r->gives_index
                                 ? Results{std::span{reinterpret_cast<std::int64_t*>(out.p), numbers}}
@@ -124,11 +146,21 @@ std::vector<Speed> gpu_reduction_speeds(const ReductionCell& cell,
                      std::size_t s = size;
                      check(call(workspace, s), r->name);
                    }});
-    check(cudaMemset(out.p, 0xa5, numbers * (r->result_bytes() / static_cast<std::size_t>(r->results))),
-          "cudaMemset");
+    check(cudaMemset(out.p, 0xa5, layout.results() * r->result_bytes()), "cudaMemset");
+  };
+  const auto add_softmax = [&](const SoftmaxVariant* v) {
+    const Matrix in{*cell.input, x.p, cell.outer, cell.n, cell.n};
+    const MutableMatrix to{*cell.input, out.p, cell.outer, cell.n, cell.n};
+    all.push_back({v->name, [=] {
+                     check(gpu::softmax(std::nothrow, in, to, {v->accumulator, v->log, 0}, stream), v->name);
+                   }});
+    check(cudaMemset(out.p, 0xa5, bytes), "cudaMemset");
+  };
+  for (const ReductionMethod& m : methods) {
+    m.softmax ? add_softmax(m.softmax) : add_reduction(m.reduction);
     all.back().run();
-    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize after " + r->name);
-    all.back().verified = has_right_bits(*r, cell, x.p, y.p, out.p);
+    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize after " + m.name);
+    all.back().verified = has_right_bits(m, cell, x.p, y.p, out.p);
   }
   if (cell.operation == "sum" && cell.inner == 1)
     with_format(*cell.input, [&]<class T>() {
@@ -143,8 +175,11 @@ std::vector<Speed> gpu_reduction_speeds(const ReductionCell& cell,
                        check(call(workspace, s), "cub");
                      }});
     });
-  all.push_back({"read", [&] {
-                   read_all(x.p, bytes, out.p, stream);
+  all.push_back({cell.ceiling(), [&] {
+                   if (as_many)
+                     copy_all(x.p, out.p, bytes, stream);
+                   else
+                     read_all(x.p, bytes, out.p, stream);
                    if (cell.operation == "dot") read_all(y.p, bytes, out.p, stream);
                  }});
   const int inner = bytes <= (4u << 20) ? 20 : bytes <= (64u << 20) ? 8 : bytes <= (1u << 30) ? 2 : 1;

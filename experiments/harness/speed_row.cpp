@@ -18,21 +18,25 @@ Json speed_key(const Cell& cell, const std::string& method, std::uint64_t seed) 
           {"place", cell.place}};
 }
 
-Json timing(const FormatInfo& input, std::size_t n, const Speed& speed) {
+Json timing(std::size_t bytes, const Speed& speed) {
   return {{"seconds", speed.seconds},
           {"low", speed.low},
           {"high", speed.high},
-          {"gb_per_s", static_cast<double>(n * input.bytes) / speed.seconds / 1e9},
+          {"gb_per_s", static_cast<double>(bytes) / speed.seconds / 1e9},
           {"verified", speed.verified ? Json(*speed.verified) : Json(nullptr)}};
 }
 
-Json speed_values(const Cell& cell, const Speed& speed, const std::vector<Verdict>& verdicts) {
+Json bars_json(const std::vector<Verdict>& verdicts) {
   Json bars = Json::array();
   for (const Verdict& v : verdicts)
     bars.push_back(
         {{"against", v.against}, {"factor", v.factor}, {"reached", v.reached}, {"holds", v.holds()}});
-  Json values = timing(*cell.input, cell.n, speed);
-  values["bars"] = bars;
+  return bars;
+}
+
+Json speed_values(const Cell& cell, const Speed& speed, const std::vector<Verdict>& verdicts) {
+  Json values = timing(cell.n * cell.input->bytes, speed);
+  values["bars"] = bars_json(verdicts);
   return values;
 }
 

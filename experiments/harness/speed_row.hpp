@@ -20,8 +20,11 @@ std::string place_of(std::size_t bytes, std::size_t n);
 /// The fields that tell rows apart.
 Json speed_key(const Cell& cell, const std::string& method, std::uint64_t seed);
 
-/// What was measured of a sum of n such elements: in every row that tells a speed.
-Json timing(const FormatInfo& input, std::size_t n, const Speed& speed);
+/// What was measured of a run that moves so many bytes: in every row that tells a speed.
+Json timing(std::size_t bytes, const Speed& speed);
+
+/// The verdicts of a row.
+Json bars_json(const std::vector<Verdict>& verdicts);
 
 /// The fields that are measured.
 Json speed_values(const Cell& cell, const Speed& speed, const std::vector<Verdict>& verdicts);

@@ -1,0 +1,33 @@
+#include <Eigen/Core>
+
+#include "harness/peers/reductions.hpp"
+
+namespace samesum::harness::peer {
+namespace {
+
+template <class F> Eigen::Map<const Eigen::Matrix<F, Eigen::Dynamic, 1>> vector(const F* x, std::size_t n) {
+  return {x, static_cast<Eigen::Index>(n)};
+}
+
+}  // namespace
+
+template <class F> F eigen_dot(const F* x, const F* y, std::size_t n) {
+  return vector(x, n).dot(vector(y, n));
+}
+
+template <class F> F eigen_norm(const F* x, std::size_t n) { return vector(x, n).norm(); }
+
+template <class F> void eigen_row_sums(const F* x, std::size_t rows, std::size_t columns, F* sums) {
+  using Rows = Eigen::Matrix<F, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const auto r = static_cast<Eigen::Index>(rows), c = static_cast<Eigen::Index>(columns);
+  Eigen::Map<Eigen::Matrix<F, Eigen::Dynamic, 1>>{sums, r} = Eigen::Map<const Rows>{x, r, c}.rowwise().sum();
+}
+
+template float eigen_dot(const float*, const float*, std::size_t);
+template double eigen_dot(const double*, const double*, std::size_t);
+template float eigen_norm(const float*, std::size_t);
+template double eigen_norm(const double*, std::size_t);
+template void eigen_row_sums(const float*, std::size_t, std::size_t, float*);
+template void eigen_row_sums(const double*, std::size_t, std::size_t, double*);
+
+}  // namespace samesum::harness::peer

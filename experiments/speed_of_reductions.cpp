@@ -1,0 +1,259 @@
+/// How fast is each reduction, of vectors, rows and columns, beside other libraries and what memory allows?
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <sstream>
+
+#include "harness/commands.hpp"
+#include "harness/reduction_bars.hpp"
+#include "harness/speed_row.hpp"
+#include "harness/study.hpp"
+#include "harness/text.hpp"
+#include "samesum/registry.hpp"
+
+namespace {
+
+using namespace samesum;
+using namespace samesum::harness;
+
+// --- what is measured ------------------------------------------------------------------------------
+
+struct Choice {
+  bool full;
+  std::string filter;
+  int longest;  ///< log2 of elements
+};
+
+struct Shape {
+  std::size_t outer, n, inner = 1;
+};
+
+struct Task {
+  ReductionCell cell;
+  std::vector<ReductionMethod> methods;
+};
+
+const std::vector<std::string> of_vectors{"dot", "norm", "max", "argmax", "mean", "moments"};
+
+/// The rows of the usual models, from short ones to those of a vocabulary.
+std::vector<Shape> many_rows() {
+  return {{49152, 32}, {49152, 512}, {49152, 1024}, {49152, 4096}, {8192, 32768}, {4096, 131072}};
+}
+
+std::vector<ReductionCell> cpu_cells(const Choice& choice) {
+  std::vector<ReductionCell> cells;
+  const auto add = [&](const std::string& operation, std::string_view format, Shape s, int threads = 1) {
+    cells.push_back({operation, format_named(std::string{format}), s.outer, s.n, s.inner, threads});
+  };
+  std::vector<Shape> rows{{1024, 256}, {65536, 1024}};
+  std::vector<Shape> columns{{1, 512, 512}, {1, 4096, 4096}};
+  if (choice.full) {
+    columns.insert(columns.end(), {{1, 4096, 16384}, {1, 16384, 4096}});
+    std::ranges::move(many_rows(), std::back_inserter(rows));
+    rows.back().outer /= 4;  // 2 GiB of fp32 and as much for softmax are more than many machines have
+  }
+  for (const Shape& s : rows)
+    for (const char* operation : {"sum", "softmax"}) {
+      add(operation, "fp32", s);
+      if (choice.full) add(operation, "bf16", s);
+      if (choice.full && s.outer == 65536) add(operation, "fp32", s, 2);
+    }
+  for (const Shape& s : columns) add("sum", "fp32", s);
+  for (const std::string& operation : of_vectors) {
+    // Patience is for those that are held to something.
+    const bool all = choice.full || operation == "dot" || operation == "norm";
+    const std::size_t longest = two_to(all ? 26 : 24);
+    for (const std::size_t n : {two_to(18), longest}) {
+      add(operation, "fp32", {1, n});
+      if (choice.full) add(operation, "fp64", {1, n});
+      if (choice.full && n == longest) add(operation, "fp32", {1, n}, 2);
+    }
+  }
+  return cells;
+}
+
+std::vector<ReductionCell> gpu_cells(const Choice& choice) {
+  std::vector<ReductionCell> cells;
+  const auto add = [&](const std::string& operation, std::string_view format, Shape s) {
+    cells.push_back({operation, format_named(std::string{format}), s.outer, s.n, s.inner, 0});
+  };
+  std::vector<std::string> formats_of_rows{"fp32", "bf16"}, formats_of_vectors{"fp32"};
+  if (choice.full) {
+    formats_of_rows.push_back("fp16");
+    formats_of_vectors.insert(formats_of_vectors.end(), {"bf16", "fp64"});
+  }
+  for (const char* operation : {"sum", "softmax"})
+    for (const std::string& format : formats_of_rows)
+      for (const Shape& s : many_rows()) add(operation, format, s);
+  for (const Shape& s : {Shape{1, 4096, 131072}, Shape{1, 131072, 4096}})
+    for (const std::string& format : formats_of_vectors) add("sum", format, s);
+  for (const std::string& operation : of_vectors)
+    for (const std::string& format : formats_of_vectors) add(operation, format, {1, two_to(28)});
+  return cells;
+}
+
+/// Unless told otherwise: results in the input's format, of 16 bits in fp32, by plain and exact sums; with
+/// --full by all accumulators.
+bool is_default(const ReductionMethod& m, const ReductionCell& cell, bool full) {
+  if (m.softmax) return m.name.find("/fp16@") == m.name.npos && m.name.find("/bf16@") == m.name.npos;
+  const Reduction& r = *m.reduction;
+  const bool usual = r.accumulator.empty() || r.accumulator == "plain" || r.accumulator == "exact";
+  return r.format->name == (cell.input->bytes == 2 ? "fp32" : cell.input->name) && (usual || full);
+}
+
+std::vector<std::string> globs_of(const std::string& filter) {
+  std::vector<std::string> globs;
+  std::istringstream in{filter};
+  for (std::string glob; std::getline(in, glob, ',');) globs.push_back(glob);
+  return globs;
+}
+
+/// A glob without "@" means the names without it.
+bool fits(const std::string& glob, const std::string& name) {
+  return matches(glob, glob.find('@') == glob.npos ? name.substr(0, name.find('@')) : name);
+}
+
+/// Cells that have a method of ours.
+std::vector<Task> tasks(const Choice& choice) {
+  std::vector<ReductionCell> cells = cpu_cells(choice);
+  if (absent().empty()) std::ranges::move(gpu_cells(choice), std::back_inserter(cells));
+  const std::vector<std::string> globs = globs_of(choice.filter);
+  std::vector<bool> found(globs.size());
+  std::vector<Task> all;
+  for (const ReductionCell& cell : cells) {
+    Task task{cell, {}};
+    for (const ReductionMethod& m : methods_of(cell)) {
+      for (std::size_t i = 0; i < globs.size(); ++i)
+        if (fits(globs[i], m.name)) found[i] = true;
+      const auto wanted = [&](const std::string& glob) { return fits(glob, m.name); };
+      if (globs.empty() ? is_default(m, cell, choice.full) : std::ranges::any_of(globs, wanted))
+        task.methods.push_back(m);
+    }
+    if (!task.methods.empty() && cell.elements() <= two_to(choice.longest)) all.push_back(task);
+  }
+  for (std::size_t i = 0; i < globs.size(); ++i)
+    if (!found[i])
+      throw UsageError{"--filter: '" + globs[i] +
+                       "' matches no method here; they are named as dot/tree/plain/fp32@cpu, max/fp32@cuda"};
+  if (all.empty()) throw UsageError{"--filter and --longest leave nothing that could be measured here"};
+  return all;
+}
+
+std::vector<std::string> names_of(const Task& task) {
+  std::vector<std::string> names;
+  for (const ReductionMethod& m : task.methods) names.push_back(m.name);
+  std::ranges::move(others_of(task.cell), std::back_inserter(names));
+  return names;
+}
+
+// --- rows ------------------------------------------------------------------------------------------
+
+Json key_of(const ReductionCell& cell, const std::string& method, std::uint64_t seed) {
+  return {{"kind", "reduction"},         {"method", method},
+          {"operation", cell.operation}, {"input_format", cell.input->name},
+          {"outer", cell.outer},         {"n", cell.n},
+          {"inner", cell.inner},         {"seed", seed},
+          {"threads", cell.threads}};
+}
+
+Json values_of(const ReductionCell& cell, const Speed& method, const std::vector<Speed>& measured) {
+  Json values = timing(cell.bytes(), method);
+  values["bars"] = bars_json(reduction_verdicts(cell, method, measured));
+  return values;
+}
+
+// --- the study -------------------------------------------------------------------------------------
+
+/// "2^28", "65536 x 1024", "1 x 4096 x 131072".
+std::string shape_in_words(const ReductionCell& cell) {
+  const std::string rows = std::to_string(cell.outer) + " x " + std::to_string(cell.n);
+  return cell.inner > 1   ? rows + " x " + std::to_string(cell.inner)
+         : cell.outer > 1 ? rows
+                          : power_or_number(cell.n);
+}
+
+std::string head_of(const ReductionCell& cell) {
+  const std::string where = cell.threads == 0   ? "GPU"
+                            : cell.threads == 1 ? "1 thread"
+                                                : std::to_string(cell.threads) + " threads";
+  return left(cell.operation + ", " + shape_in_words(cell) + " " + std::string{cell.input->name} + ": " +
+                  where,
+              42) +
+         "    time     +-  GB/s  of " + cell.ceiling();
+}
+
+void print(Study& study, const Json& row, const Json& ceiling) {
+  const double seconds = row["seconds"], spread = row["high"].get<double>() - row["low"].get<double>();
+  std::string text = "  " + left(row["method"], 40) + right(duration(seconds), 8) +
+                     right(compact(50 * spread / seconds, 4, 2), 6) + '%' +
+                     right(compact(row["gb_per_s"], 5, 4), 6) +
+                     right(compact(100 * ceiling["seconds"].get<double>() / seconds, 5), 8) + '%';
+  if (row["verified"] == Json(false)) text += " WRONG";
+  study.print(text);
+  for (const Json& bar : row["bars"])
+    study.print(std::string{"    "} + (bar["holds"] ? "pass " : "MISS ") + compact(bar["reached"], 5) +
+                " >= " + compact(bar["factor"], 4) + " x " + bar["against"].get<std::string>());
+}
+
+struct Count {
+  int held = 0, missed = 0;
+};
+
+/// All methods of a cell, in turns.
+std::vector<Json> measure(const Task& task, std::uint64_t seed, bool full) {
+  const auto speeds_of = task.cell.threads == 0 ? gpu_reduction_speeds : cpu_reduction_speeds;
+  const std::vector<Speed> speeds = speeds_of(task.cell, task.methods, seed, full ? 11 : 7);
+  std::vector<Json> rows;
+  for (const std::string& name : names_of(task))
+    rows.push_back(values_of(task.cell, *std::ranges::find(speeds, name, &Speed::method), speeds));
+  return rows;
+}
+
+void run_task(Study& s, const Task& task, Count& count) {
+  std::vector<Json> keys;
+  for (const std::string& name : names_of(task)) keys.push_back(key_of(task.cell, name, s.seed()));
+  const std::vector<Json> rows = s.rows(keys, [&] { return measure(task, s.seed(), s.full()); });
+  s.print(head_of(task.cell));
+  for (const Json& row : rows) {
+    print(s, row, rows.back());
+    for (const Json& bar : row["bars"]) ++(bar["holds"] ? count.held : count.missed);
+    if (row["verified"] == Json(false))
+      s.fail(row["method"].get<std::string>() + " of " + shape_in_words(task.cell) + " " +
+             std::string{task.cell.input->name} + ": wrong bits");
+  }
+  s.print("");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Study study{
+      "speed_of_reductions",
+      "How fast is each reduction, of vectors, rows and columns?",
+      "An array is outer x n x inner elements in C's order, and its middle axis is reduced: a vector where "
+      "both others are 1, rows where inner is, columns else. The data are normal. All methods of a cell take "
+      "turns, after warming up, so that a machine that changes its clock treats all alike. A time is the "
+      "median of 7 or 11 repeats; +- in the table is half of what lies between the 10th and 90th percentile. "
+      "Before, the bits of the first and the last result are compared with the literal reading of the "
+      "definition, of vectors beyond 2^20 elements those of their first 2^20; on a GPU with the CPU's.\n\n"
+      "GB/s counts the input, of softmax also the output. The ceiling, read or copy, moves the same bytes "
+      "and does nothing else, as McCalpin's STREAM 1995. Arrays in DRAM have 256 MiB or more.\n\n"
+      "Below a method: what it is held to, and whether it holds that (a missed bar is no failure). Others "
+      "and the ceiling are measured beside whatever --filter chooses.",
+      {"reduction"},
+      "  speed_of_reductions\n"
+      "  speed_of_reductions --filter 'dot/*@cpu,norm/*@cpu' --longest 20\n"
+      "  speed_of_reductions --full --out build/study"};
+  int longest = 40;
+  study.app()
+      .add_option("--longest", longest, "No array of more than 2^E elements")
+      ->type_name("E")
+      ->check(CLI::Range(0, 40));
+  return study.run(argc, argv, [&](Study& s) {
+    const std::vector<Task> all = tasks({s.full(), s.filter(), longest});
+    for (const Task& task : all) s.expect(names_of(task).size());
+    if (const std::string gpu = gpu_description(); !gpu.empty()) s.print(gpu + "\n");
+    Count count;
+    for (const Task& task : all) run_task(s, task, count);
+    s.print(std::to_string(count.held) + " bars hold, " + std::to_string(count.missed) + " are missed");
+  });
+}

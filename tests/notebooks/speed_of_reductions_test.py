@@ -1,0 +1,299 @@
+"""What the report says of the speeds of reductions, and PyTorch's part of them: made-up rows, altered one at a time.
+
+Run by ctest, or: build/venv/bin/python tests/notebooks/speed_of_reductions_test.py
+"""
+
+import contextlib
+import importlib.util
+import io
+import json
+import pathlib
+import sys
+import tempfile
+import types
+import unittest
+
+from made_up import PROVENANCE, ROOT, source
+import results
+import speed_of_reductions
+
+AT = "This machine, GPU"
+TREE, EXACT, CUB, TORCH = ("sum/tree/plain/fp32@cuda", "sum/exact/fp32@cuda", "cub/segmented/fp32@peer",
+                           "torch/sum/fp32@peer")
+NORM = "norm/tree/fp32@cuda"
+
+
+def bar(against, factor, reached):
+    return {"against": against, "factor": factor, "reached": reached, "holds": reached >= factor}
+
+
+def row(method, gb_per_s, bars=(), **more):
+    verified = None if method in ("read", "copy") or method.endswith("@peer") else True
+    return {"kind": "reduction", "method": method, "operation": "sum", "input_format": "fp32", "outer": 4096, "n": 1000,
+            "inner": 1, "seed": 1, "threads": 0, "seconds": 1e-3, "low": 1e-3, "high": 1e-3, "gb_per_s": gb_per_s,
+            "verified": verified, "bars": list(bars)} | more
+
+
+def rows():
+    return [row(TREE, 8.0, [bar(CUB, 1.0, 2.0), bar("read", 0.9, 0.8)]), row(EXACT, 5.0), row(CUB, 4.0),
+            row("read", 10.0),
+            row(NORM, 19.0, [bar("read", 0.97, 0.95)], operation="norm", outer=1, n=1 << 28),
+            row("read", 20.0, operation="norm", outer=1, n=1 << 28)]
+
+
+class Said(unittest.TestCase):
+    def setUp(self):
+        self.rows = rows()
+        self.torch = []
+
+    def section(self):
+        return speed_of_reductions.section([source("speed_of_reductions", self.rows),
+                                            source("torch_speed", self.torch)])
+
+    def changed(self, sentence, change):
+        """That it is said after the change, and not before."""
+        self.assertNotIn(sentence, self.section().findings)
+        change()
+        self.assertIn(sentence, self.section().findings)
+
+    def test_nothing_where_nothing_was_measured(self):
+        section = speed_of_reductions.section([])
+        self.assertTrue(section.empty)
+        self.assertEqual(section.failures, [])
+
+    def test_what_is_so_before_anything_is_altered(self):
+        self.assertEqual(self.section().findings, [
+            f"{AT}: 1 of 3 bars held. Missed: {TREE} of 4,096 × 1,000 fp32: 0.8 of 0.9 times read; {NORM} of 2²⁸ fp32: "
+            "0.95 of 0.97 times read.",
+            f"{AT}: of the speed that memory allows, the fastest methods for 2 reductions reach between 80% and 95.0%: "
+            f"norm of 2²⁸ fp32 is at 95.0% ({NORM}), sum of 4,096 × 1,000 fp32 the farthest from it ({TREE}).",
+            f"{AT}: samesum is at least as fast as cub/segmented in 1 of 1 reduction, 2 times its speed for sum of "
+            "4,096 × 1,000 fp32.",
+            "All 3 results whose bits were checked are right."])
+
+    def test_bars(self):
+        self.changed(f"{AT}: 2 of 3 bars held. Missed: {NORM} of 2²⁸ fp32: 0.95 of 0.97 times read.",
+                     lambda: self.rows[0].update(bars=[bar(CUB, 1.0, 2.0), bar("read", 0.9, 0.91)]))
+        self.changed(f"{AT}: all 3 bars held.", lambda: self.rows[4].update(bars=[bar("read", 0.97, 0.98)]))
+        self.changed(f"{AT}: 2 of 3 bars held. Missed: {TREE} of 4,096 × 1,000 fp32: 0.5 of 1 times cub/segmented.",
+                     lambda: self.rows[0].update(bars=[bar(CUB, 1.0, 0.5), bar("read", 0.9, 0.91)]))
+
+    def test_of_many_misses_the_farthest_are_named(self):
+        self.rows[0]["bars"] = [bar("read", 0.9, 0.1 * k) for k in range(1, 9)]
+        told = self.section().findings[0]
+        self.assertIn(f"none of 9 bars held. Missed: {TREE} of 4,096 × 1,000 fp32: 0.1 of 0.9 times read; ", told)
+        self.assertTrue(told.endswith("0.5 of 0.9 times read; and 4 more."), told)
+
+    def test_ceilings(self):
+        told = f"{AT}: of the speed that memory allows, the fastest methods for 2 reductions reach between "
+        self.changed(told + f"20% and 80%: sum of 4,096 × 1,000 fp32 is at 80% ({TREE}), norm of 2²⁸ fp32 the farthest "
+                     f"from it ({NORM}).", lambda: self.rows[4].update(gb_per_s=4.0))
+        self.changed(told + f"20% and 90%: sum of 4,096 × 1,000 fp32 is at 90% ({EXACT}), norm of 2²⁸ fp32 the "
+                     f"farthest from it ({NORM}).", lambda: self.rows[1].update(gb_per_s=9.0))
+        self.changed(f"{AT}: of the speed that memory allows, norm of 2²⁸ fp32 is at 20% ({NORM}).",
+                     lambda: self.rows.pop(3))
+
+    def test_a_copy_is_the_ceiling_of_softmax(self):
+        more = {"operation": "softmax", "n": 512}
+        self.rows = [row("softmax/tree/plain/fp32@cuda", 3.0, **more), row("copy", 12.0, **more)]
+        self.assertEqual(self.section().findings[0],
+                         f"{AT}: of the speed that memory allows, softmax of 4,096 × 512 fp32 is at 25% "
+                         "(softmax/tree/plain/fp32@cuda).")
+
+    def test_the_fastest_method_is_beside_other_libraries(self):
+        told = AT + ": samesum is at least as fast as cub/segmented in {} of 1 reduction, {} times its speed for sum " \
+            "of 4,096 × 1,000 fp32."
+        self.changed(told.format(0, 0.5), lambda: self.rows[2].update(gb_per_s=16.0))
+        self.changed(told.format(1, 1.5), lambda: self.rows[1].update(gb_per_s=24.0))
+        self.rows += [row(TREE, 2.0, n=32, input_format="bf16"), row(CUB, 8.0, n=32, input_format="bf16")]
+        self.assertIn(f"{AT}: samesum is at least as fast as cub/segmented in 1 of 2 reductions, from 0.25 times its "
+                      "speed (sum of 4,096 × 32 bf16) to 1.5 times (sum of 4,096 × 1,000 fp32).",
+                      self.section().findings)
+
+    def test_torch_is_a_bar_of_what_is_held_to_something(self):
+        def torch():
+            self.torch = [row(TORCH, 16.0)]
+        self.changed(f"{AT}: 1 of 4 bars held. Missed: {TREE} of 4,096 × 1,000 fp32: 0.5 of 1 times torch/sum; {TREE} "
+                     f"of 4,096 × 1,000 fp32: 0.8 of 0.9 times read; {NORM} of 2²⁸ fp32: 0.95 of 0.97 times read.", torch)
+        told = AT + ": samesum is at least as fast as torch/sum in {} of 1 reduction, {} times its speed for sum of " \
+            "4,096 × 1,000 fp32; it was measured in a process of its own, on the same machine in the same sitting, " \
+            "and ratios are of medians."
+        self.assertIn(told.format(0, 0.5), self.section().findings)
+        self.torch[0]["gb_per_s"] = 2.0
+        self.assertIn(told.format(1, 4), self.section().findings)
+        self.assertIn(f"{AT}: 2 of 4 bars held", self.section().findings[0])
+        self.torch[0]["n"] = 7  # which nobody else measured
+        self.assertFalse(any("torch" in told for told in self.section().findings))
+
+    def test_wrong_bits(self):
+        self.changed(f"2 of 3 results whose bits were checked are right; not {EXACT} (this machine, GPU).",
+                     lambda: self.rows[1].update(verified=False))
+        self.assertEqual(self.section().failures,
+                         [f"this machine, GPU: {EXACT} gave wrong bits for sum of 4,096 × 1,000 fp32"])
+        self.changed(f"1 of 2 results whose bits were checked is right; not {EXACT} (this machine, GPU); 1 was not "
+                     "checked.", lambda: self.rows[0].update(verified=None))
+
+    def test_threads_and_machines_have_their_own_sentences(self):
+        self.rows[4]["threads"] = self.rows[5]["threads"] = 2
+        told = self.section().findings
+        self.assertIn("This machine, 2 threads: of the speed that memory allows, norm of 2²⁸ fp32 is at 95.0% "
+                      f"({NORM}).", told)
+        self.assertIn(f"{AT}: 1 of 2 bars held. Missed: {TREE} of 4,096 × 1,000 fp32: 0.8 of 0.9 times read.", told)
+
+    def test_tables_have_a_line_a_reduction_and_a_line_a_method(self):
+        self.torch = [row(TORCH, 16.0)]
+        short, whole = self.section().tables
+        self.assertEqual(short.rows, [
+            ["sum", "4,096 × 1,000", "fp32", TREE, "torch/sum", "8", "80%", "50%", "1 of 3"],
+            ["norm", "2²⁸", "fp32", NORM, "-", "19", "95.0%", "-", "0 of 1"]])
+        self.assertFalse(short.folded)
+        self.assertTrue(whole.page_only)
+        self.assertEqual(len(whole.rows), 7)
+        self.assertEqual(whole.rows[0][-3:], ["8", "80%", "pass 2 of 1 × cub/segmented; MISS 0.8 of 0.9 × read; MISS "
+                                                          "0.5 of 1 × torch/sum"])
+
+    def test_a_reduction_is_compared_with_its_like_alone(self):
+        told = self.section().findings
+        for more in ({"operation": "mean"}, {"input_format": "bf16"}, {"outer": 8}, {"n": 8}, {"inner": 8}):
+            self.rows = rows() + [row(CUB, 80.0, **more), row("read", 80.0, **more)]
+            self.assertEqual(self.section().findings, told, more)
+
+    def test_shapes(self):
+        self.assertEqual([speed_of_reductions.shape(row("read", 1.0, outer=o, n=n, inner=i))
+                          for o, n, i in ((1, 1 << 28, 1), (4096, 32, 1), (1, 4096, 131072))],
+                         ["2²⁸", "4,096 × 32", "1 × 4,096 × 131,072"])
+
+
+# --- PyTorch's part -----------------------------------------------------------------------------------------------
+
+def script():
+    spec = importlib.util.spec_from_file_location("torch_speed", ROOT / "experiments/torch_speed.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Tensor:
+    def __init__(self, shape):
+        self.shape = tuple(shape)
+
+    def numel(self):
+        return 1
+
+    def element_size(self):
+        return 4
+
+
+class FakeTorch(types.ModuleType):
+    """A GPU on which each call takes 1 ms and each repeat once more; what is called, is told."""
+
+    __version__ = "2.0"
+    float32, bfloat16 = "float32", "bfloat16"
+
+    def __init__(self):
+        super().__init__("torch")
+        self.told, self.repeat, self.calls = [], 0, 0
+        self.cuda = types.SimpleNamespace(is_available=lambda: True, get_device_name=lambda: "A GPU", Event=self.Event,
+                                          CUDAGraph=lambda: types.SimpleNamespace(replay=self.replay),
+                                          graph=lambda _: contextlib.nullcontext())
+        self.Event.torch = self
+
+    class Event:
+        torch = None
+
+        def __init__(self, enable_timing):
+            assert enable_timing
+
+        record = synchronize = lambda self: None
+
+        def elapsed_time(self, _):
+            return 1.0 * self.torch.repeat * self.torch.calls
+
+    def replay(self):
+        self.repeat += 1
+
+    def manual_seed(self, _):
+        self.repeat = self.calls = 0
+
+    def randn(self, shape, device, dtype):
+        self.told.append((device, dtype, *shape))
+        return Tensor(shape)
+
+    def reduce(self, x, dim, out=None):
+        assert dim == 1
+        self.calls += out is not None
+        return Tensor(x.shape[:1])
+
+    sum = softmax = reduce
+
+
+class TorchSpeed(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(sys.modules.pop, "torch", None)
+        self.folder = pathlib.Path(folder.name)
+        self.provenance = PROVENANCE | {"gpu": "A GPU, driver for CUDA 13.0"}
+        self.rows = rows() + [row("copy", 1.0, operation="softmax", n=8, input_format="bf16"),
+                              row("read", 1.0, outer=1, n=5, inner=7), row("read", 1.0, threads=1)]
+        self.rows += [row("read", 1.0, threads=1, **more) for more in ({"operation": "max"}, {"outer": 5}, {"inner": 5})]
+
+    def run_script(self, torch):
+        if torch:
+            sys.modules["torch"] = torch
+        else:
+            sys.modules["torch"] = None  # which cannot be imported
+        header = {"kind": "study", "schema": results.VERSION, "experiment": "speed_of_reductions", "question": "How?",
+                  "mode": "quick", "seed": 1, "filter": "sum/*", "provenance": self.provenance}
+        (self.folder / "speed_of_reductions.jsonl").write_text("".join(json.dumps(o) + "\n"
+                                                                       for o in [header] + self.rows))
+        self.out, self.err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(self.out), contextlib.redirect_stderr(self.err):
+            return script().main([str(self.folder)])
+
+    def refused(self, torch, why):
+        self.assertEqual(self.run_script(torch), 2)
+        self.assertIn(why, self.err.getvalue())
+        self.assertEqual(self.err.getvalue().count("\n"), 1)
+        self.assertFalse((self.folder / "torch_speed.jsonl").exists())
+
+    def test_writes_rows_that_the_report_reads_beside_the_others(self):
+        torch = FakeTorch()
+        self.assertEqual(self.run_script(torch), 0, self.err.getvalue())
+        self.assertEqual(torch.told, [("cuda", "float32", 4096, 1000), ("cuda", "bfloat16", 4096, 8),
+                                      ("cuda", "float32", 1, 5, 7)])
+        beside, found = results.read(self.folder, questions=["speed_of_reductions"])["speed_of_reductions"]
+        self.assertEqual((beside.question, found.question), ("speed_of_reductions", "torch_speed"))
+        self.assertEqual((beside.skipped, found.skipped), (0, 0))
+        self.assertEqual(found.header["options"], {"torch": "2.0"})
+        self.assertEqual(found.header["provenance"] | {"date": ""}, self.provenance | {"date": ""})
+        self.assertEqual([r["method"] for r in found.rows], [TORCH, "torch/softmax/bf16@peer", TORCH])
+        first, second = found.rows[:2]
+        # Repeats 3 to 13 took as many ms.
+        self.assertAlmostEqual(first["seconds"], 8e-3)
+        self.assertAlmostEqual(first["low"], 4e-3)
+        self.assertAlmostEqual(first["high"], 12e-3)
+        self.assertAlmostEqual(first["gb_per_s"], 4096 * 1000 * 4 / 8e-3 / 1e9)
+        self.assertAlmostEqual(second["gb_per_s"], 4096 * 8 * 2 * 2 / 8e-3 / 1e9)
+
+    def test_refuses_what_cannot_be_compared(self):
+        self.refused(None, "pip install torch")
+        torch = FakeTorch()
+        torch.cuda.is_available = lambda: False
+        self.refused(torch, "PyTorch finds no GPU")
+        self.provenance["gpu"] = "Another GPU, driver"
+        self.refused(FakeTorch(), "this GPU is A GPU, but speed_of_reductions ran on Another GPU, driver: run it here")
+        self.provenance["gpu"] = None
+        self.refused(FakeTorch(), "ran on None")
+        self.rows = [r for r in self.rows if r["threads"]]
+        self.refused(FakeTorch(), "has no sum or softmax on a GPU")
+
+    def test_refuses_a_folder_without_results(self):
+        err = io.StringIO()
+        with contextlib.redirect_stderr(err):
+            self.assertEqual(script().main([str(self.folder)]), 2)
+        self.assertIn("run speed_of_reductions --out", err.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,305 @@
+/// The speeds of reductions: bars on made-up speeds, what peers compute, and the program as a shell sees it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include "harness/dataset.hpp"
+#include "harness/reduction_bars.hpp"
+#include "harness/schema.hpp"
+#include "shell.hpp"
+
+namespace samesum::harness {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using testing_support::lines;
+using testing_support::Outcome;
+using testing_support::read;
+using testing_support::write;
+
+ReductionCell cell(const std::string& operation, std::size_t outer, std::size_t n, std::size_t inner = 1,
+                   int threads = 1) {
+  return {operation, &format_info<fp32>(), outer, n, inner, threads};
+}
+
+Speed speed(const std::string& method, double seconds) {
+  return {method, seconds, seconds, seconds, std::nullopt, {seconds}};
+}
+
+/// "0.5 of 0.9 x read" for each verdict.
+std::vector<std::string> judged(const ReductionCell& c, const Speed& s, const std::vector<Speed>& all) {
+  std::vector<std::string> found;
+  for (const Verdict& v : reduction_verdicts(c, s, all)) {
+    std::ostringstream text;
+    text << v.reached << " of " << v.factor << " x " << v.against << (v.holds() ? "" : ": missed");
+    found.push_back(text.str());
+  }
+  return found;
+}
+
+// --- bars -------------------------------------------------------------------------------------------
+
+const std::size_t mebi = std::size_t{1} << 20;
+
+TEST(ABarOfReductions, IsARatioOfSpeedsThatHoldsFromItsFactorOn) {
+  const std::vector<Speed> all{speed("eigen/dot/fp32@peer", 2), speed("read", 1)};
+  const ReductionCell c = cell("dot", 1, 64 * mebi);
+  EXPECT_THAT(judged(c, speed("dot/tree/plain/fp32@cpu", 2), all),
+              ElementsAre("1 of 1 x eigen/dot/fp32@peer"));
+  EXPECT_THAT(judged(c, speed("dot/tree/plain/fp32@cpu", 2.5), all),
+              ElementsAre("0.8 of 1 x eigen/dot/fp32@peer: missed"));
+  EXPECT_THAT(judged(c, speed("dot/exact/fp32@cpu", 2), all), IsEmpty());
+  EXPECT_THAT(judged(c, speed("dot/tree/plain/fp32@cpu", 2), {speed("read", 1)}), IsEmpty());
+}
+
+TEST(ABarOfReductions, OnACpuIsFromMemoryWithOneThread) {
+  const std::vector<Speed> all{speed("eigen/sum/fp32@peer", 2)};
+  const Speed s = speed("sum/tree/plain/fp32@cpu", 1);
+  EXPECT_THAT(judged(cell("sum", 65536, 1024), s, all), SizeIs(1));
+  EXPECT_THAT(judged(cell("sum", 65535, 1024), s, all), IsEmpty()) << "which is less than 256 MiB";
+  EXPECT_THAT(judged(cell("sum", 65536, 1024, 1, 2), s, all), IsEmpty());
+  EXPECT_THAT(judged(cell("sum", 1, 1024, 65536), s, all), IsEmpty()) << "columns";
+  EXPECT_THAT(judged(cell("sum", 1, 64 * mebi), s, all), IsEmpty()) << "a vector";
+}
+
+TEST(ABarOfReductions, OnAGpuOfRowsIsAgainstCubAndFrom256MegabytesOnReading) {
+  const std::vector<Speed> all{speed("cub/segmented/fp32@peer", 2), speed("read", 0.5)};
+  const Speed s = speed("sum/pairwise/plain/fp32@cuda", 1);
+  EXPECT_THAT(judged(cell("sum", 1000, 1000, 1, 0), s, all), ElementsAre("2 of 1 x cub/segmented/fp32@peer"));
+  EXPECT_THAT(judged(cell("sum", 64'000, 1000, 1, 0), s, all),
+              ElementsAre("2 of 1 x cub/segmented/fp32@peer", "0.5 of 0.9 x read: missed"));
+  EXPECT_THAT(judged(cell("sum", 63'999, 1000, 1, 0), s, all), SizeIs(1));
+  EXPECT_THAT(judged(cell("sum", 1, 4096, 131072, 0), s, all), ElementsAre("0.5 of 0.9 x read: missed"));
+  ReductionCell fp16 = cell("sum", 64'000, 1000, 1, 0);
+  fp16.input = &format_info<samesum::fp16>();
+  EXPECT_THAT(judged(fp16, s, all), IsEmpty());
+}
+
+TEST(ABarOfReductions, OnAGpuOfVectorsIsForLongOnes) {
+  const std::vector<Speed> all{speed("read", 0.96)};
+  for (const auto& [operation, method, factor] :
+       {std::tuple{"dot", "dot/tree/plain/fp32@cuda", "0.97"},
+        std::tuple{"dot", "dot/exact/fp32@cuda", "0.85"},
+        std::tuple{"norm", "norm/pairwise/fp32@cuda", "0.97"}, std::tuple{"max", "max/fp32@cuda", "0.97"},
+        std::tuple{"argmax", "argmax/fp32@cuda", "0.97"},
+        std::tuple{"mean", "mean/tree/plain/fp32@cuda", "0.97"},
+        std::tuple{"moments", "moments/tree/fp32@cuda", "0.97"}}) {
+    const std::string missed = std::string{factor} == "0.97" ? ": missed" : "";
+    EXPECT_THAT(judged(cell(operation, 1, 256 * mebi, 1, 0), speed(method, 1), all),
+                ElementsAre("0.96 of " + std::string{factor} + " x read" + missed));
+    EXPECT_THAT(judged(cell(operation, 1, 255 * mebi, 1, 0), speed(method, 1), all), IsEmpty());
+  }
+}
+
+TEST(ABarOfReductions, OfSoftmaxDependsOnItsColumns) {
+  const std::vector<Speed> all{speed("copy", 0.7), speed("loop/softmax/fp32@peer", 2)};
+  const Speed gpu = speed("softmax/tree/plain/fp32@cuda", 1);
+  EXPECT_THAT(judged(cell("softmax", 8192, 32768, 1, 0), gpu, all), ElementsAre("0.7 of 0.9 x copy: missed"));
+  EXPECT_THAT(judged(cell("softmax", 4096, 131072, 1, 0), gpu, all), ElementsAre("0.7 of 0.6 x copy"));
+  EXPECT_THAT(judged(cell("softmax", 65536, 1024), speed("softmax/tree/plain/fp32@cpu", 1), all),
+              ElementsAre("2 of 1 x loop/softmax/fp32@peer"));
+}
+
+TEST(ABarOfReductions, ComparesRoundByRoundAndWithTheFastest) {
+  // The second round was disturbed.
+  const Speed ours{"norm/tree/fp32@cpu", 1, 1, 4, std::nullopt, {1, 4, 1}};
+  const std::vector<Speed> all{{"eigen/norm/fp32@peer", 2, 2, 8, std::nullopt, {2, 8, 2}},
+                               {"eigen/other/fp32@peer", 3, 3, 3, std::nullopt, {3, 3, 3}}};
+  EXPECT_THAT(judged(cell("norm", 1, 64 * mebi), ours, all), ElementsAre("2 of 1 x eigen/norm/fp32@peer"));
+}
+
+// --- bits -------------------------------------------------------------------------------------------
+
+/// Whether the bits of a method are found to be right that computes something else under that name.
+std::optional<bool> verified(const ReductionCell& c, const std::string& name, Reduction::Run run) {
+  Reduction r = find_reduction(name);
+  r.run[format_info<fp32>().index] = run;
+  const std::vector<Speed> all = cpu_reduction_speeds(c, {{name, &r}}, 1, 1);
+  return all.at(0).verified;
+}
+
+TEST(TimedBits, AreThoseOfTheirOrder) {
+  const ReductionCell rows = cell("sum", 3, 1000), vector = cell("sum", 1, 2 * mebi);
+  const std::size_t fp32_index = format_info<fp32>().index;
+  const std::string tree = "sum/tree/plain/fp32@cpu", pairwise = "sum/pairwise/plain/fp32@cpu";
+  for (const ReductionCell& c : {rows, vector, cell("sum", 1, 1000, 3)}) {
+    EXPECT_EQ(verified(c, tree, find_reduction(tree).run[fp32_index]), true);
+    EXPECT_EQ(verified(c, tree, find_reduction(pairwise).run[fp32_index]), false);
+  }
+}
+
+TEST(TimedBits, AreThoseOfTheFirstAndTheLastResult) {
+  const auto wrong_at = []<bool last>() -> Reduction::Run {
+    return [](const ReduceCall& call) {
+      find_reduction("max/fp32@cpu").run[format_info<fp32>().index](call);
+      static_cast<float*>(call.out)[last ? call.layout.results() - 1 : 0] += 1;
+    };
+  };
+  EXPECT_EQ(verified(cell("max", 3, 100), "max/fp32@cpu", wrong_at.operator()<true>()), false);
+  EXPECT_EQ(verified(cell("max", 3, 100), "max/fp32@cpu", wrong_at.operator()<false>()), false);
+}
+
+TEST(TimedBits, OfSoftmaxAreThoseOfWholeRows) {
+  SoftmaxVariant v = *std::ranges::find(softmax_variants(), "softmax/exact@cpu", &SoftmaxVariant::name);
+  const ReductionCell c = cell("softmax", 3, 100);
+  EXPECT_EQ(cpu_reduction_speeds(c, {{v.name, nullptr, &v}}, 1, 1).at(0).verified, true);
+  v.run = [](const SoftmaxCall& call) {
+    SoftmaxCall other = call;
+    other.accumulator = SoftmaxSum::bf16;
+    std::ranges::find(softmax_variants(), "softmax/exact@cpu", &SoftmaxVariant::name)->run(other);
+  };
+  EXPECT_EQ(cpu_reduction_speeds(c, {{v.name, nullptr, &v}}, 1, 1).at(0).verified, false);
+}
+
+// --- peers ------------------------------------------------------------------------------------------
+
+std::vector<double> made(std::size_t n, std::uint64_t seed) {
+  std::vector<float> x(n);
+  const auto bytes = datasets_matching("normal").front()->make(format_info<fp32>(), n, seed).bytes;
+  std::memcpy(x.data(), bytes.data(), n * sizeof(float));
+  return {x.begin(), x.end()};
+}
+
+TEST(PeersOfReductions, ComputeTheSame) {
+  const std::size_t rows = 3, n = 100;
+  const std::vector<double> x = made(rows * n, 9), y = made(rows * n, 10);
+  double dot = 0, squares = 0;
+  std::vector<double> sums(rows), softmax(rows * n);
+  for (std::size_t i = 0; i < rows * n; ++i) dot += x[i] * y[i], squares += x[i] * x[i], sums[i / n] += x[i];
+  for (std::size_t i = 0; i < rows * n; ++i) {
+    double sum = 0;
+    for (std::size_t k = 0; k < n; ++k) sum += std::exp(x[i / n * n + k] - x[i]);
+    softmax[i] = 1 / sum;
+  }
+  std::size_t peers = 0;
+  for (const auto& [c, expected] :
+       {std::pair{cell("dot", 1, rows * n), std::vector{dot}},
+        std::pair{cell("norm", 1, rows * n), std::vector{std::sqrt(squares)}},
+        std::pair{cell("sum", rows, n), sums}, std::pair{cell("softmax", rows, n), softmax}})
+    for (const std::string& name : others_of(c)) {
+      if (name == c.ceiling()) continue;
+      const std::vector<double> found = results_of_peer(c, name, 9);
+      ASSERT_EQ(found.size(), expected.size());
+      for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-4) << name;
+      ++peers;
+    }
+  EXPECT_GE(peers, 1u) << "softmax needs no library";
+}
+
+TEST(PeersOfReductions, AreNotThoseOfOtherOperations) {
+  EXPECT_THAT(others_of(cell("max", 1, 100)), ElementsAre("read"));
+  EXPECT_THAT(others_of(cell("sum", 1, 100, 100)), ElementsAre("read"));
+  EXPECT_THAT(others_of(cell("softmax", 3, 100, 1, 2)), ElementsAre("copy")) << "they have one thread";
+  EXPECT_THAT(others_of(cell("sum", 3, 100, 1, 0)), ElementsAre("cub/segmented/fp32@peer", "read"));
+  EXPECT_THAT(others_of(cell("dot", 1, 100, 1, 0)), ElementsAre("read"));
+}
+
+// --- the program ------------------------------------------------------------------------------------
+
+class TheProgramOfReductions : public ::testing::Test {
+ protected:
+  Outcome run(const std::string& arguments) const {
+    return shell_.run(SAMESUM_PROGRAMS "/speed_of_reductions " + arguments);
+  }
+  std::filesystem::path file() const { return shell_.work() / "out/speed_of_reductions.jsonl"; }
+
+  testing_support::Shell shell_;
+  const std::string some_ =
+      "--longest 18 --filter 'dot/tree/plain/fp32@cpu,max/fp32@cpu,softmax/*@cpu' --out out";
+};
+
+TEST_F(TheProgramOfReductions, GivesRowsThatFitTheSchemaAndContinues) {
+  const Outcome first = run(some_ + " --json --seed 5");
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(first.out, read(file()));
+  const std::vector<std::string> all = lines(first.out);
+  EXPECT_EQ(schema().problem(Json::parse(all.at(0)), "study"), "");
+  std::set<std::string> operations;
+  std::size_t verified = 0;
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    const Json row = Json::parse(all[i]);
+    EXPECT_EQ(schema().problem(row, "reduction"), "") << row;
+    EXPECT_EQ(row["seed"], 5);
+    EXPECT_GT(row["seconds"], 0);
+    EXPECT_LE(row["outer"].get<std::size_t>() * row["n"].get<std::size_t>(), std::size_t{1} << 18);
+    operations.insert(row["operation"]);
+    verified += row["verified"] == Json(true);
+    const double moved = static_cast<double>(row["n"].get<std::size_t>() * row["outer"].get<std::size_t>()) *
+                         sizeof(float) * (row["operation"] == "max" ? 1 : 2);
+    EXPECT_NEAR(row["gb_per_s"].get<double>() * 1e9 * row["seconds"].get<double>() / moved, 1, 1e-9);
+  }
+  EXPECT_THAT(operations, ElementsAre("dot", "max", "softmax"));
+  EXPECT_EQ(verified, 1 + 1 + 5) << "which are ours";
+  std::vector<std::string> again = lines(run(some_ + " --json --seed 5").out);
+  ASSERT_EQ(again.size(), all.size());
+  again[0] = all[0];  // which has the date
+  EXPECT_EQ(again, all) << "read, not measured: times would differ";
+}
+
+TEST_F(TheProgramOfReductions, MeasuresAReductionAgainWhereOneOfItsRowsIsTorn) {
+  ASSERT_EQ(run(some_).code, 0);
+  const std::string whole = read(file());
+  write(file(), whole.substr(0, whole.size() - 20));
+  const Outcome o = run(some_);
+  EXPECT_EQ(o.code, 0);
+  EXPECT_THAT(lines(o.err), AllOf(SizeIs(1), Each(HasSubstr("ends before its end: skipped"))));
+  EXPECT_THAT(lines(read(file())), SizeIs(lines(whole).size()));
+}
+
+TEST_F(TheProgramOfReductions, ShowsTablesOf80Columns) {
+  const Outcome o = run("--longest 18");
+  EXPECT_EQ(o.code, 0) << o.err;
+  for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
+  EXPECT_THAT(o.out, AllOf(HasSubstr("softmax, 1024 x 256 fp32: 1 thread"), HasSubstr("of copy"),
+                           HasSubstr("sum, 1 x 512 x 512 fp32"), HasSubstr("moments, 2^18 fp32"),
+                           HasSubstr("0 bars hold, 0 are missed")));
+  EXPECT_TRUE(std::filesystem::is_empty(shell_.work()));
+}
+
+TEST_F(TheProgramOfReductions, FailsWhereBitsAreWrong) {
+  ASSERT_EQ(run(some_).code, 0);
+  std::string text = read(file());
+  const std::string right = R"("verified":true)";
+  write(file(), text.replace(text.rfind(right), right.size(), R"("verified":false)"));
+  const Outcome o = run(some_);
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(lines(o.err),
+              AllOf(SizeIs(1), Each(HasSubstr("check failed: max/fp32@cpu of 2^18 fp32: wrong bits"))));
+}
+
+TEST_F(TheProgramOfReductions, SaysWhatIsWrongWithItsArguments) {
+  for (const auto& [wrong, message] : std::vector<std::pair<std::string, std::string>>{
+           {"--filter nothing", "--filter: 'nothing' matches no method"},
+           {"--filter 'dot/*,x*'", "'x*' matches no method"},
+           {"--filter read", "'read' matches no method"},
+           {"--filter 'dot/*' --longest 3", "leave nothing"},
+           {"--longest 41", "--longest"},
+           {"--full --quick", "excludes"},
+           {"--seed soon", "--seed"}}) {
+    const Outcome o = run(wrong);
+    EXPECT_EQ(o.code, 2) << wrong;
+    EXPECT_THAT(o.err, HasSubstr(message));
+    EXPECT_THAT(lines(o.err), SizeIs(1)) << o.err;
+  }
+}
+
+TEST_F(TheProgramOfReductions, ExplainsItselfAndItsColumns) {
+  const Outcome o = run("--help");
+  EXPECT_EQ(o.code, 0);
+  for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
+  EXPECT_THAT(o.out,
+              AllOf(HasSubstr("Rows of kind \"reduction\""), HasSubstr("McCalpin"), HasSubstr("--longest")));
+}
+
+}  // namespace
+}  // namespace samesum::harness
