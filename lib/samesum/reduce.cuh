@@ -16,7 +16,7 @@ template <class Fold, class T> class PlainReader {
   };
 
   explicit PlainReader(const T* x) : x_{x} {}
-  __device__ int inputs() const { return 1; }
+  SAMESUM_HD int inputs() const { return 1; }
   __device__ bool is_aligned(std::size_t place) const {
     return reinterpret_cast<std::uintptr_t>(x_ + place) % alignment == 0;
   }
@@ -27,16 +27,16 @@ template <class Fold, class T> class PlainReader {
       if (i < count) raw.x[i] = x_[place + static_cast<std::size_t>(i)];
     return raw;
   }
-  __device__ void elements(const Raw& x, const Raw&, std::uint64_t index, Element (&e)[4]) const {
-    for (int i = 0; i < 4; ++i) e[i] = {x.x[i], index + static_cast<std::uint64_t>(i)};
+  __device__ void elements(const Raw& x, const Raw&, std::uint64_t base, int offset, Element (&e)[4]) const {
+    for (int i = 0; i < 4; ++i) e[i] = {x.x[i], base + static_cast<std::uint64_t>(offset + i)};
   }
   template <int most>
-  __device__ void column(std::size_t place, std::size_t stride, int count, std::uint64_t index,
-                         std::uint64_t index_stride, Element (&e)[most]) const {
+  __device__ void column(std::size_t place, std::size_t stride, int count, std::uint64_t base, int offset,
+                         int apart, Element (&e)[most]) const {
     for (int r = 0; r < most; ++r)
       if (r < count)
         e[r] = {x_[place + static_cast<std::size_t>(r) * stride],
-                index + static_cast<std::uint64_t>(r) * index_stride};
+                base + static_cast<std::uint64_t>(offset + r * apart)};
   }
 
  private:

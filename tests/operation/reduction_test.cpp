@@ -115,6 +115,31 @@ TEST(ANorm, NeitherOverflowsNorVanishesOnTheWay) {
   EXPECT_NEAR(number("norm/tree/fp16", std::vector<double>(10000, 600.0)), 60000, 32) << "one ulp";
 }
 
+TEST(ANorm, JoinsBigMiddlingAndSmallSquares) {
+  // 5000 elements each of two sizes that lie across the thresholds, and one of their size's 70-fold.
+  const auto expect_true = [](std::string_view name, int threshold, double tolerance) {
+    for (const int apart : {-9, -1, 0, 1, 9}) {
+      std::vector<double> x;
+      long double squares = 0;
+      for (int i = 0; i < 10'001; ++i) {
+        x.push_back(std::ldexp(i == 77 ? 1.5 * 64 : 1.25, threshold + (i % 2 ? apart : 0)));
+        squares += static_cast<long double>(x.back()) * x.back();
+      }
+      const double truth = static_cast<double>(std::sqrt(squares));
+      EXPECT_NEAR(number(name, x), truth, tolerance * truth) << name << " 2^" << threshold << ", " << apart;
+    }
+  };
+  for (const char* order : {"tree", "pairwise"}) {
+    const std::string name = std::string{"norm/"} + order;
+    for (const int threshold : {-120, -50, 0, 44, 110}) {
+      expect_true(name + "/fp32", threshold, 20 * 0x1p-24);
+      expect_true(name + "/bf16", threshold, 20 * 0x1p-8);
+    }
+    for (const int threshold : {-1040, -498, 492, 1000}) expect_true(name + "/fp64", threshold, 20 * 0x1p-53);
+    for (const int threshold : {-12, -7, -2}) expect_true(name + "/fp16", threshold, 20 * 0x1p-11);
+  }
+}
+
 TEST(ANorm, KnowsInfinityNanAndNothing) {
   EXPECT_EQ(number("norm/tree/fp32", {}), 0);
   EXPECT_EQ(number("norm/tree/fp32", {0.0, -0.0}), 0);

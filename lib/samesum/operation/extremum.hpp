@@ -14,10 +14,13 @@ template <class F> struct KeyOf {
   using Key = std::conditional_t<sizeof(F) == 8, std::uint64_t, std::uint32_t>;
   static constexpr Key sign = samesum::Format<C>::sign_bit, nan = ~Key{0};
 
-  SAMESUM_HD static Key of(C x, bool smallest) {
-    const Key bits = same_bits<Key>(x);
-    const Key key = bits & sign ? ~bits : bits | sign;
-    return x == x ? smallest ? Key(~key) : key : nan;
+  /// Of each lane.
+  template <int W = 1> SAMESUM_HD static Register<Key, W> of(Register<C, W> x, bool smallest) {
+    using Keys = Register<Key, W>;
+    const Keys bits = same_bits<Keys>(x), none{};
+    const Keys key = (bits & sign) != none ? Keys(~bits) : Keys(bits | sign);
+    const Keys turned = smallest ? Keys(~key) : key;
+    return x == x ? turned : Keys(none + nan);
   }
   /// One key for all that is equal.
   SAMESUM_HD static Key distinct(F x) {
@@ -49,10 +52,11 @@ template <class F> struct FirstExtremum {
   using Key = typename KeyOf<F>::Key;
   static constexpr std::uint64_t nowhere = ~std::uint64_t{0};
   Key key = 0;
-  Key spare = 0;
-  std::uint64_t index = nowhere;
+  std::conditional_t<sizeof(Key) == 8, std::uint64_t, std::uint32_t> offset = 0;
+  std::uint64_t base = nowhere;
+  SAMESUM_HD std::uint64_t index() const { return base + offset; }
   SAMESUM_HD void merge(const FirstExtremum& other) {
-    if (other.key > key || (other.key == key && other.index < index)) *this = other;
+    if (other.key > key || (other.key == key && other.index() < index())) *this = other;
   }
 };
 

@@ -16,15 +16,40 @@ struct FoldOptions {
   double ddof = 0;  ///< of a variance: the sum of squares is divided by n - ddof
 };
 
-/// One element of each input, rounded to the format, and its index in the reduction.
+/// One element of each input, rounded to the format, and its index in the reduction: `base`, which the
+/// elements of a leaf share, and how far on it is.
 template <class F> struct Read {
   Scalar<F> x, y;  ///< y is 0 where there is one input
-  std::uint64_t index;
+  std::uint64_t base;
+  std::uint32_t offset;
 };
 
 /// A value as a type, so that what depends on it is decided when compiling.
 template <auto constant> struct Constant {
   SAMESUM_HD constexpr operator decltype(constant)() const { return constant; }
+};
+
+/// Most elements need less than a fold must be ready for. A quick fold is for full rows of lanes that take
+/// elements in turn: where it may try, and says afterwards that it did, its states are those that the fold
+/// itself would have had; else all is done again. Each has may_do(), does(state), and state(quick, base,
+/// rows) of a lane of so many elements.
+
+/// Sums of elements, without asking for each which term it is.
+template <template <class> class A, class F> struct ElementFold {
+  using State = TermSum<A, Scalar<F>>;
+  using Item = TwoWords<Scalar<F>>;
+  static constexpr int inputs = 1;
+  Term term;
+  SAMESUM_HD bool may_do() const { return term == Term::element; }
+  SAMESUM_HD Item item(const Read<F>& e) const { return {e.x, Scalar<F>::zero()}; }
+  SAMESUM_HD State start(const Item& x) const {
+    State state;
+    state.add(x);
+    return state;
+  }
+  SAMESUM_HD void add(State& state, const Item& x, std::size_t) const { state.add(x); }
+  SAMESUM_HD bool does(const State&) const { return true; }
+  SAMESUM_HD State state(const State& quick, std::uint64_t, int) const { return quick; }
 };
 
 /// Sums of terms, and their means.
@@ -34,8 +59,11 @@ template <auto constant> struct Constant {
 template <template <class> class A, class F> struct TermFold {
   using Format = F;
   using State = TermSum<A, Scalar<F>>;
+  using Quick = ElementFold<A, F>;
   Term term;
   bool mean;
+
+  SAMESUM_HD Quick quick() const { return {term}; }
 
   using Item = TwoWords<Scalar<F>>;
   SAMESUM_HD Item item(const Read<F>& e) const { return term_of<State::two_words>(term, e.x, e.y); }
@@ -79,8 +107,43 @@ template <class S, class F> struct OwnFold {
   SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
 };
 
+/// Squares of middling elements and zeros.
+template <class F> struct MiddlingFold {
+  using Of = Squares<F>;
+  using C = CarrierOf<F>;
+  using Item = Scalar<typename Of::G>;
+  struct State {
+    Item sum;
+    C largest, smallest;  ///< of all magnitudes, and of those that are not 0
+  };
+  static constexpr int inputs = 1;
+  SAMESUM_HD bool may_do() const { return true; }
+  SAMESUM_HD Item item(const Read<F>& e) const { return {e.x.v}; }
+  SAMESUM_HD State start(Item x) const {
+    State state{Item::zero(), 0, C{1}};
+    add(state, x, 0);
+    return state;
+  }
+  SAMESUM_HD void add(State& state, Item x, std::size_t) const {
+    state.sum = state.sum + x * x;
+    const C size = magnitude(x).v;
+    state.largest = size > state.largest ? size : state.largest;
+    if (size > 0) state.smallest = size < state.smallest ? size : state.smallest;
+  }
+  SAMESUM_HD bool does(const State& state) const {
+    return !Of::is_big(Item{state.largest}) && !Of::is_small(Item{state.smallest});
+  }
+  SAMESUM_HD ScaledSquares<F> state(const State& quick, std::uint64_t, int) const {
+    ScaledSquares<F> all;
+    all.middling = quick.sum;
+    return all;
+  }
+};
+
 /// √Σx²; +0 of nothing.
 template <class F> struct NormFold : OwnFold<ScaledSquares<F>, F> {
+  using Quick = MiddlingFold<F>;
+  SAMESUM_HD Quick quick() const { return {}; }
   SAMESUM_HD void finish(const ScaledSquares<F>& state, std::uint64_t, std::size_t at, void* out) const {
     static_cast<F*>(out)[at] = root<F>(state);
   }
@@ -112,9 +175,36 @@ template <class F> struct ProductFold : OwnFold<Product<F>, F> {
   }
 };
 
+/// Moments of lanes that are equally long: their count need not be kept.
+template <class F> struct CountlessFold {
+  using Item = Scalar<F>;
+  struct State {
+    Scalar<F> mean, variance;
+  };
+  static constexpr int inputs = 1;
+  SAMESUM_HD bool may_do() const { return true; }
+  SAMESUM_HD Item item(const Read<F>& e) const { return e.x; }
+  SAMESUM_HD State start(Item x) const {
+    Moments<F> one;
+    one.add(x, 0);
+    return {one.mean, one.variance};
+  }
+  SAMESUM_HD void add(State& state, Item x, std::size_t k) const {
+    Moments<F> all{state.mean, state.variance, 0};
+    all.add(x, k);
+    state = {all.mean, all.variance};
+  }
+  SAMESUM_HD bool does(const State&) const { return true; }
+  SAMESUM_HD Moments<F> state(const State& quick, std::uint64_t, int rows) const {
+    return {quick.mean, quick.variance, static_cast<std::uint64_t>(rows)};
+  }
+};
+
 /// Two numbers: the mean and the variance, Σ(x - mean)² / (n - ddof). NaN where that divides by nothing.
 template <class F> struct MomentsFold : OwnFold<Moments<F>, F> {
+  using Quick = CountlessFold<F>;
   double ddof;
+  SAMESUM_HD Quick quick() const { return {}; }
   SAMESUM_HD void finish(const Moments<F>& state, std::uint64_t n, std::size_t at, void* out) const {
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     const double count = static_cast<double>(n), left = count - ddof;
@@ -141,26 +231,59 @@ template <class F> struct ExtremumFold {
   }
 };
 
+/// The first extremum of elements without a NaN, which compare as numbers do.
+template <class F> struct NumberFold {
+  using C = CarrierOf<F>;
+  struct Item {
+    C value;  ///< negated for the smallest
+    std::uint32_t offset;
+  };
+  struct State {
+    C value;
+    std::uint32_t offset;
+    bool has_nan;
+  };
+  static constexpr int inputs = 1;
+  bool smallest;
+  SAMESUM_HD bool may_do() const { return true; }
+  SAMESUM_HD Item item(const Read<F>& e) const { return {smallest ? -e.x.v : e.x.v, e.offset}; }
+  SAMESUM_HD State start(Item x) const { return {x.value, x.offset, x.value != x.value}; }
+  SAMESUM_HD void add(State& state, Item x, std::size_t) const {
+    const bool better = x.value > state.value;
+    state.has_nan = state.has_nan || x.value != x.value;
+    state.value = better ? x.value : state.value;
+    state.offset = better ? x.offset : state.offset;
+  }
+  SAMESUM_HD bool does(const State& state) const { return !state.has_nan; }
+  SAMESUM_HD FirstExtremum<F> state(const State& quick, std::uint64_t base, int) const {
+    const C value = smallest ? -quick.value : quick.value;
+    return {KeyOf<F>::of(value == 0 ? C{0} : value, smallest), quick.offset, base};
+  }
+};
+
 /// Its first index as a std::int64_t; of nothing -1.
 template <class F> struct FirstExtremumFold {
   using Format = F;
   using State = FirstExtremum<F>;
+  using Quick = NumberFold<F>;
   bool smallest;
+
+  SAMESUM_HD Quick quick() const { return {smallest}; }
 
   using Item = State;
   SAMESUM_HD Item item(const Read<F>& e) const {
-    return {KeyOf<F>::of(e.x.v == 0 ? CarrierOf<F>{0} : e.x.v, smallest), 0, e.index};
+    return {KeyOf<F>::of(e.x.v == 0 ? CarrierOf<F>{0} : e.x.v, smallest), e.offset, e.base};
   }
   SAMESUM_HD State start(const Item& x) const { return x; }
-  /// Elements come in the order of their indices.
+  /// Elements come in the order of their indices, with one base.
   SAMESUM_HD void add(State& state, const Item& x, std::size_t) const {
     const bool better = x.key > state.key;
     state.key = better ? x.key : state.key;
-    state.index = better ? x.index : state.index;
+    state.offset = better ? x.offset : state.offset;
   }
   SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
   SAMESUM_HD void finish(const State& state, std::uint64_t, std::size_t at, void* out) const {
-    static_cast<std::int64_t*>(out)[at] = static_cast<std::int64_t>(state.index);
+    static_cast<std::int64_t*>(out)[at] = static_cast<std::int64_t>(state.index());
   }
 };
 

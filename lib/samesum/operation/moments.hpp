@@ -25,7 +25,11 @@ template <class F> struct Moments {
   }
   SAMESUM_HD void merge(const Moments& other) {
     const C all = static_cast<C>(count + other.count);
-    const V mine = rounded(static_cast<C>(count) / all), others = rounded(static_cast<C>(other.count) / all);
+    V mine = {C(0.5)}, others = mine;
+    if (count != other.count) {  // what is seldom so need not be divided
+      mine = rounded(static_cast<C>(count) / all);
+      others = rounded(static_cast<C>(other.count) / all);
+    }
     const V apart = other.mean - mean;
     variance = (variance * mine + other.variance * others) + (apart * mine) * (apart * others);
     mean = mean + apart * others;

@@ -1,64 +1,93 @@
 #pragma once
 
-#include <algorithm>
-
 #include "samesum/operation/term.hpp"
 
 namespace samesum {
 
-/// The sum of squares whose root is taken later: of elements scaled so that none overflows or vanishes
-/// (Lawson, Hanson, Kincaid, Krogh 1979, the BLAS's nrm2; Hammarling's update), by powers of two, so that
-/// scaling rounds nothing. The state stands for sum / scale²: scale·(the largest element) is in [2, 4).
-template <class F> struct ScaledSquares {
-  using V = Scalar<F>;
-  using C = CarrierOf<F>;
-  using Word = WordOf<C>;
-  static constexpr int fraction_bits = samesum::Format<C>::precision - 1;
-  static constexpr Word one = Word(samesum::Format<C>::max_exponent) << fraction_bits;  ///< the bits of 1
-  static constexpr Word least = Word{1} << fraction_bits;  ///< of the smallest normal number
+/// fp16 with the exponents of fp32: there no sum of squares of fp16 overflows or vanishes.
+struct fp16_wide;
+template <> struct Declaration<fp16_wide> {
+  static constexpr int precision = Format<fp16>::precision, max_exponent = Format<float>::max_exponent;
+  using Bits = std::uint32_t;
+  using Carrier = float;
+};
 
-  V sum = V::zero(), scale = {__builtin_bit_cast(C, Word(2 * one))};
+/// The squares of three kinds of numbers, which lose neither end of the range: of middling ones as they are,
+/// of big and of small ones after scaling by a power of two (Blue 1978; Anderson 2017, algorithm 978). What
+/// is of another kind has the square 0. For a scalar and for packs.
+template <class F> struct Squares {
+  /// The format of squares and sums.
+  using G = std::conditional_t<std::is_same_v<F, fp16>, fp16_wide, F>;
+  using C = CarrierOf<G>;
+  // Half the exponents, less what 2^40 squares may add.
+  static constexpr int limit = samesum::Format<G>::max_exponent,  // 127 or 1023
+      most = (limit - 39) / 2, least = -(limit - 27) / 2, down = -(limit + 41) / 2, up = limit - 37;
 
-  SAMESUM_HD void add(V x, std::size_t) {
-    // 2^(1 - e) for |x| in [2^e, 2^(e+1)): exponent fields are integers. Special values scale nothing.
-    const Word exponent = same_bits<Word>(x.v) & Word(samesum::Format<C>::infinity);
-    const bool special = exponent == Word(samesum::Format<C>::infinity);
-    const Word own = 2 * one + least - (exponent > least ? exponent : least), now = same_bits<Word>(scale.v);
-    if (own < now && !special) {
-      const V by = {same_bits<C>(one + own > now + least ? one + own - now : least)};
-      sum = (sum * by) * by;
-      scale = {same_bits<C>(own)};
-    }
-    const V scaled = x * scale;
-    sum = sum + (special ? magnitude(x) : scaled * scaled);
+  template <int W> SAMESUM_HD static auto is_big(Pack<G, W> x) {
+    return magnitude(x).v > Pack<G, W>::all(power<most>).v;
+  }
+  template <int W> SAMESUM_HD static auto is_small(Pack<G, W> x) {
+    const Pack<G, W> size = magnitude(x);
+    return (size.v < Pack<G, W>::all(power<least>).v) & (size.v > Pack<G, W>::zero().v);
+  }
+  template <int W> SAMESUM_HD static Pack<G, W> middling(Pack<G, W> x) {
+    return select(is_big(x) | is_small(x), Pack<G, W>::zero(), x * x);
+  }
+  template <int W> SAMESUM_HD static Pack<G, W> big(Pack<G, W> x) {
+    const Pack<G, W> scaled = x * Pack<G, W>::all(power<down>);
+    return select(is_big(x), scaled * scaled, Pack<G, W>::zero());
+  }
+  template <int W> SAMESUM_HD static Pack<G, W> small(Pack<G, W> x) {
+    const Pack<G, W> scaled = x * Pack<G, W>::all(power<up>);
+    return select(is_small(x), scaled * scaled, Pack<G, W>::zero());
   }
 
-  /// The smaller scale is that of both; and where the sum would leave the range of a narrow format, it goes
-  /// down.
+  template <int exponent> static constexpr C power = static_cast<C>(power_of_two(exponent));
+};
+
+/// The sum of squares whose root is taken later: one of each kind, plain, in the order of the elements.
+template <class F> struct ScaledSquares {
+  using Of = Squares<F>;
+  using V = Scalar<typename Of::G>;
+
+  V middling = V::zero(), big = V::zero(), small = V::zero();
+
+  SAMESUM_HD void add(Scalar<F> x, std::size_t) {
+    const V v = {x.v};
+    if (Of::is_big(v) | Of::is_small(v)) {  // adding 0 to the other sums changes nothing
+      big = big + Of::big(v);
+      small = small + Of::small(v);
+    } else {
+      middling = middling + v * v;
+    }
+  }
   SAMESUM_HD void merge(const ScaledSquares& other) {
-    const C least_scale = other.scale.v < scale.v ? other.scale.v : scale.v;
-    const V by = {least_scale / scale.v}, other_by = {least_scale / other.scale.v};
-    const V both = (sum * by) * by + (other.sum * other_by) * other_by;
-    const V down = {both.v >= C{4096} ? C(0x1p-4) : C{1}};
-    sum = (both * down) * down;
-    scale = {least_scale * down.v};
+    middling = middling + other.middling;
+    big = big + other.big;
+    small = small + other.small;
   }
 };
 
-/// √Σx², rounded to F: the root and the last scaling round once each. NaN where an element is NaN, else
-/// infinite where one is infinite.
+/// √Σx², rounded to F: the sum of two neighbouring kinds, the root and the last scaling round once each. NaN
+/// where an element is NaN, else infinite where one is infinite.
 template <class F> SAMESUM_HD F root(const ScaledSquares<F>& x) {
+  using Of = Squares<F>;
+  using V = typename ScaledSquares<F>::V;
   using C = CarrierOf<F>;
-  if (!(x.sum.v < std::numeric_limits<C>::infinity())) return to_format<F>(x.sum);
-  const C root = round_lanes<F, C, 1>(std::sqrt(x.sum.v));
-  if constexpr (sizeof(C) == 4) {
-    return convert<F>(double{root} / double{x.scale.v});
+  const auto scaled = [](V v, C by) { return (v * V{by}) * V{by}; };
+  V sum = x.middling;
+  double back = 1;
+  if (x.big.v > 0) {  // small ones are below its last bit
+    sum = x.big + scaled(x.middling, Of::template power<Of::down>);
+    back = power_of_two(-Of::down);
+  } else if (x.middling == V::zero()) {
+    sum = x.small;
+    back = power_of_two(-Of::up);
   } else {
-    const Decomposed d = decompose<C>(to_bits(root)), s = decompose<C>(to_bits(x.scale.v));
-    const int shift = 63 - leading_zeros(s.significand);  // the scale is 2^(exponent + shift)
-    return from_bits<F>(
-        round_to_bits<F>(false, d.significand, std::int64_t{d.exponent} - s.exponent - shift));
+    sum = x.middling + scaled(x.small, Of::template power<-Of::up>);
   }
+  if (!(sum.v < std::numeric_limits<C>::infinity())) return to_format<F>(Scalar<F>{sum.v});
+  return convert<F>(double{round_lanes<typename Of::G, C, 1>(std::sqrt(sum.v))} * back);
 }
 
 }  // namespace samesum

@@ -6,6 +6,7 @@
 #include "samesum/backend/cpu/leaf.hpp"
 #include "samesum/backend/cpu/softmax_loops.hpp"
 #include "samesum/backend/cpu/terms.hpp"
+#include "samesum/operation/operations.hpp"
 #include "samesum/recipe.hpp"
 
 namespace samesum::cpu {
@@ -19,9 +20,12 @@ constexpr void fill(SumLeaves* entry, std::index_sequence<format...>) {
   ((entry[format] = Loops::template sum<Formats::at<format>>), ...);
 }
 
-template <std::size_t... format>
-constexpr void fill_terms(WriteTerms* entry, std::index_sequence<format...>) {
-  ((entry[format] = Terms<F>::template write<Formats::at<format>>), ...);
+template <std::size_t... format> constexpr void fill_terms(Kernels& all, std::index_sequence<format...>) {
+  using Of = Terms<F>;
+  ((all.write_terms[format] = Of::template write<Formats::at<format>>), ...);
+  ((all.write_squares[format] = Of::template write_squares<Formats::at<format>>), ...);
+  ((all.largest_key[format] = Of::template largest_key<Formats::at<format>>), ...);
+  ((all.find_key[format] = Of::template find_key<Formats::at<format>>), ...);
 }
 
 constexpr Kernels make() {
@@ -32,7 +36,11 @@ constexpr Kernels make() {
                      std::make_index_sequence<Formats::size>{});
   });
   all.add_exactly = ExactBlocks<F>::add;
-  fill_terms(all.write_terms, std::make_index_sequence<Formats::size>{});
+  fill_terms(all, std::make_index_sequence<Formats::size>{});
+  OperationOrders::for_each([&]<class Order>() {
+    all.sum_squares[Orders::index_of<Order>()] =
+        Leaves<typename Order::Shape, Plain, typename Squares<F>::G>::template sum<CarrierOf<F>>;
+  });
   all.softmax = softmax_loops<F>();
   return all;
 }

@@ -5,7 +5,7 @@
 
 #include "samesum/accumulator/accumulators.hpp"
 #include "samesum/backend/cpu/instruction_set.hpp"
-#include "samesum/operation/term.hpp"
+#include "samesum/operation/scaled_squares.hpp"
 #include "samesum/order/orders.hpp"
 
 namespace samesum::cpu {
@@ -29,6 +29,15 @@ inline constexpr std::size_t exact_block = 2048;  ///< so many at a time are tak
 /// not null, also their second words.
 using WriteTerms = void (*)(Term term, const void* x, const void* y, std::size_t n, void* high, void* low);
 
+/// Writes the squares of each kind (scaled_squares.hpp) of n elements, as numbers of the carrier. Where all
+/// are of the first kind, it says so and writes no others.
+using WriteSquares = bool (*)(const void* x, std::size_t n, void* middling, void* big, void* small);
+
+/// The largest key (extremum.hpp) of n elements, where -0 is +0 if `zeros_are_equal`; and the first element
+/// that has a key, n where none has.
+using LargestKey = std::uint64_t (*)(const void* x, std::size_t n, bool smallest, bool zeros_are_equal);
+using FindKey = std::size_t (*)(const void* x, std::size_t n, bool smallest, std::uint64_t key);
+
 /// Of rows of softmax in one format: see softmax_loops.hpp. Null for formats that have none.
 struct SoftmaxLoops {
   float (*largest)(const void* x, std::size_t n);
@@ -46,6 +55,10 @@ struct Kernels {
   SumLeaves sum_leaves[Orders::size][Accumulators::size][Formats::size];  ///< by format of the elements
   AddExactly add_exactly;
   WriteTerms write_terms[Formats::size];  ///< by format of the elements
+  WriteSquares write_squares[Formats::size];
+  SumLeaves sum_squares[Orders::size];  ///< of numbers of the carrier, plain
+  LargestKey largest_key[Formats::size];
+  FindKey find_key[Formats::size];
   SoftmaxLoops softmax;
 };
 

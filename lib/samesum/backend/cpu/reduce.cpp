@@ -24,7 +24,7 @@ FoldLeaves<typename Fold::State> leaves_of(const Fold& fold, std::size_t input) 
       const std::size_t mine = std::min(n - begin, Shape::leaf);
       write(Term::element, from + begin * bytes, nullptr, mine, rounded, nullptr);
       *out++ = fold_leaf<Shape>(fold, mine, [&](std::size_t i) {
-        return Read<F>{{rounded[i]}, Scalar<F>::zero(), index + begin + i};
+        return Read<F>{{rounded[i]}, Scalar<F>::zero(), index + begin, static_cast<std::uint32_t>(i)};
       });
     }
   };
@@ -58,17 +58,62 @@ FoldLeaves<typename TermFold<A, F>::State> leaves_of_sum(const TermFold<A, F>& f
   };
 }
 
+/// Sums of squares: those of one kind are nearly always all that there are.
+template <class Shape> FoldLeaves<ScaledSquares<F>> leaves_of_squares(SumLeaves sum, std::size_t input) {
+  return [sum, write = loops().write_squares[input], bytes = formats[input].bytes](
+             const void* x, const void*, std::uint64_t, std::size_t n, ScaledSquares<F>* out) {
+    Carrier middling[Shape::leaf], big[Shape::leaf], small[Shape::leaf];
+    const auto* from = static_cast<const std::byte*>(x);
+    for (std::size_t begin = 0; begin < n; begin += Shape::leaf, ++out) {
+      const std::size_t mine = std::min(n - begin, Shape::leaf);
+      *out = {};
+      if (write(from + begin * bytes, mine, middling, big, small)) {
+        sum(big, mine, &out->big);
+        sum(small, mine, &out->small);
+      }
+      sum(middling, mine, &out->middling);
+    }
+  };
+}
+
+/// Extrema: a state for all leaves, since none is nobody's. An index is looked for where it may be first.
+template <class Shape, class Fold>
+FoldLeaves<typename Fold::State> leaves_of_extremum(const Fold& fold, std::size_t input) {
+  using State = typename Fold::State;
+  return [smallest = fold.smallest, largest = loops().largest_key[input], find = loops().find_key[input],
+          bytes = formats[input].bytes](const void* x, const void*, std::uint64_t index, std::size_t n,
+                                        State* out) {
+    constexpr bool is_index = requires(State s) { s.base; };
+    const auto* from = static_cast<const std::byte*>(x);
+    std::fill_n(out, Shape::leaves(n), State{});
+    for (std::size_t begin = 0; begin < n; begin += Shape::leaf) {
+      const std::size_t mine = std::min(n - begin, Shape::leaf);
+      const auto key =
+          static_cast<typename State::Key>(largest(from + begin * bytes, mine, smallest, is_index));
+      if (key <= out->key) continue;
+      out->key = key;
+      if constexpr (is_index) out->base = index + begin + find(from + begin * bytes, mine, smallest, key);
+    }
+  };
+}
+
 template <class Order, class Fold>
 void run_fold(const Fold& fold, const ReduceCall& call, std::size_t input) {
   using Shape = typename Order::Shape;
   const Batch batch{static_cast<const std::byte*>(call.x), static_cast<const std::byte*>(call.y),
                     formats[input].bytes, call.layout, call.options.threads};
-  if constexpr (requires { fold.term; })
-    reduce_batch<Shape>(fold, batch,
-                        leaves_of_sum<Shape>(fold, loops().sum_leaves[Orders::index_of<Order>()], input),
-                        call.out);
-  else
-    reduce_batch<Shape>(fold, batch, leaves_of<Shape>(fold, input), call.out);
+  constexpr std::size_t order = Orders::index_of<Order>();
+  const auto leaves = [&] {
+    if constexpr (requires { fold.term; })
+      return leaves_of_sum<Shape>(fold, loops().sum_leaves[order], input);
+    else if constexpr (std::is_same_v<Fold, NormFold<F>>)
+      return leaves_of_squares<Shape>(loops().sum_squares[order], input);
+    else if constexpr (requires { fold.smallest; })
+      return leaves_of_extremum<Shape>(fold, input);
+    else
+      return leaves_of<Shape>(fold, input);
+  }();
+  reduce_batch<Shape>(fold, batch, leaves, call.out);
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
-/// The terms of a sum, written out for the loops that add. Each instruction set has a copy of its own.
+/// The terms of a sum, written out for the loops that add, and the keys of extrema. Each instruction set has
+/// a copy of its own.
 #pragma once
 
 #include "samesum/backend/cpu/kernels.hpp"
 #include "samesum/backend/cpu/leaf.hpp"
-#include "samesum/operation/term.hpp"
+#include "samesum/operation/extremum.hpp"
 
 namespace samesum::cpu {
 namespace {
@@ -38,6 +39,51 @@ template <class F> class Terms {
     if (low != nullptr && term < Term::square) std::memset(low, 0, n * sizeof(Carrier));
   }
 
+  /// See WriteSquares.
+  template <class T>
+  static bool write_squares(const void* x, std::size_t n, void* middling, void* big, void* small) {
+    using Of = Squares<F>;
+    using Wide = Pack<typename Of::G, width>;
+    const T* a = static_cast<const T*>(x);
+    auto of_others = Of::is_big(Wide::zero());
+    loop<T>(a, a, n, [&](Vector v, Vector, std::size_t i, std::size_t count) {
+      const Wide wide{v.v};
+      of_others |= Of::is_big(wide) | Of::is_small(wide);
+      store(Of::middling(wide), static_cast<Carrier*>(middling) + i, count);
+    });
+    bool others = false;
+    for (std::size_t l = 0; l < w; ++l) others = others || of_others[l];
+    if (others)
+      loop<T>(a, a, n, [&](Vector v, Vector, std::size_t i, std::size_t count) {
+        store(Of::big(Wide{v.v}), static_cast<Carrier*>(big) + i, count);
+        store(Of::small(Wide{v.v}), static_cast<Carrier*>(small) + i, count);
+      });
+    return others;
+  }
+
+  /// See LargestKey and FindKey.
+  template <class T>
+  static std::uint64_t largest_key(const void* x, std::size_t n, bool smallest, bool zeros_are_equal) {
+    Keys best{};
+    for_each_key<T>(x, n, smallest, zeros_are_equal, [&](Keys keys, std::size_t, std::size_t) {
+      best = keys > best ? keys : best;
+      return false;
+    });
+    std::uint64_t largest = 0;
+    for (std::size_t l = 0; l < w; ++l) largest = best[l] > largest ? best[l] : largest;
+    return largest;
+  }
+  template <class T>
+  static std::size_t find_key(const void* x, std::size_t n, bool smallest, std::uint64_t key) {
+    std::size_t found = n;
+    for_each_key<T>(x, n, smallest, true, [&](Keys keys, std::size_t i, std::size_t count) {
+      const auto is = keys == static_cast<WordOf<Carrier>>(key);
+      for (std::size_t l = count; l-- > 0;) found = is[l] ? i + l : found;
+      return found < n;
+    });
+    return found;
+  }
+
  private:
   template <class T, class Body>
   [[gnu::always_inline]] static void loop(const T* a, const T* b, std::size_t n, Body body) {
@@ -50,7 +96,30 @@ template <class F> class Terms {
     std::memcpy(last_b, b + i, (n - i) * sizeof(T));
     body(Vector::load(last_a), Vector::load(last_b), i, n - i);
   }
-  [[gnu::always_inline]] static void store(Vector v, Carrier* to, std::size_t count) {
+  using Keys = Register<WordOf<Carrier>, width>;
+  /// The keys of n elements, a pack at a time, until the body has seen enough. Behind the last element there
+  /// is nobody's key.
+  template <class T, class Body>
+  [[gnu::always_inline]] static void for_each_key(const void* x, std::size_t n, bool smallest,
+                                                  bool zeros_are_equal, Body body) {
+    const auto keys_of = [=](Vector v) {
+      const Vector one_zero = select(v == Vector::zero(), Vector::zero(), v);
+      return KeyOf<F>::template of<width>((zeros_are_equal ? one_zero : v).v, smallest);
+    };
+    const T* a = static_cast<const T*>(x);
+    std::size_t i = 0;
+#pragma GCC unroll 1
+    for (; i + w <= n; i += w)
+      if (body(keys_of(Vector::load(a + i)), i, w)) return;
+    if (i == n) return;
+    T last[w] = {};
+    std::memcpy(last, a + i, (n - i) * sizeof(T));
+    Keys keys = keys_of(Vector::load(last));
+    for (std::size_t l = n - i; l < w; ++l) keys[l] = 0;
+    body(keys, i, n - i);
+  }
+
+  template <class V> [[gnu::always_inline]] static void store(V v, Carrier* to, std::size_t count) {
     if (count == w)
       std::memcpy(to, &v, sizeof v);
     else

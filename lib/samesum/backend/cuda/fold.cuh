@@ -90,7 +90,8 @@ template <class Shape, class Fold, class Reader> class WarpFold {
   using Raw = typename Reader::Raw;
   static constexpr int mine = 4, lanes = Shape::lanes;
   using Four = Lanes<Shape, Fold, mine>;
-  static constexpr int loads = 8;  ///< in flight
+  static constexpr int loads = 8;                                 ///< in flight
+  static constexpr bool takes_two = !requires { Fold::inputs; };  ///< unless it says otherwise
   static_assert(lanes == warp * mine);
 
  public:
@@ -102,14 +103,77 @@ template <class Shape, class Fold, class Reader> class WarpFold {
     if (n <= lanes) return one_row(fold, reader, place, index, n, threads, aligned);
     Four four;
     const int rows = (n + lanes - 1) / lanes, groups = Four::groups(rows);
-    if (aligned && n == groups * Four::rows * lanes)
-      rows_of<true>(fold, reader, place, index, n, groups, aligned, four);
-    else
+    if (!aligned || n != groups * Four::rows * lanes)
       rows_of<false>(fold, reader, place, index, n, groups, aligned, four);
+    else if (!quickly(fold, index, rows, four.sum, [&](auto warp_of, const auto& quick, auto& of_quick) {
+               warp_of.template rows_of<true>(quick, reader, place, index, n, groups, aligned, of_quick);
+             }))
+      rows_of<true>(fold, reader, place, index, n, groups, aligned, four);
     return halve(fold, four.sum);
   }
 
+  /// Two leaves of at most `short_leaf` elements at a time, of one input, so that as much is in flight as
+  /// elsewhere.
+  static constexpr int short_leaf = Four::rows * lanes;
+  __device__ __forceinline__ static void two_leaves(const Fold& fold, const Reader& reader,
+                                                    const std::size_t (&place)[2], int n, State (&state)[2]) {
+    const bool aligned = reader.is_aligned(place[0]) && reader.is_aligned(place[1]);
+    if (aligned && n == short_leaf)
+      two_groups<true>(fold, reader, place, n, aligned, state);
+    else
+      two_groups<false>(fold, reader, place, n, aligned, state);
+  }
+
  private:
+  template <class, class, class> friend class WarpFold;
+
+  /// The lanes of full rows by the quick fold, where there is one and it does.
+  template <class Run>
+  __device__ __forceinline__ static bool quickly(const Fold& fold, std::uint64_t index, int rows,
+                                                 State (&sum)[mine], Run run) {
+    if constexpr (Shape::in_turn && requires { typename Fold::Quick; }) {
+      using Quick = typename Fold::Quick;
+      const Quick quick = fold.quick();
+      if (!quick.may_do()) return false;
+      Lanes<Shape, Quick, mine> four;
+      run(WarpFold<Shape, Quick, Reader>{}, quick, four);
+      bool does = true;
+#pragma unroll
+      for (int i = 0; i < mine; ++i) does = does && quick.does(four.sum[i]);
+      if (!__all_sync(whole_warp, does)) return false;
+#pragma unroll
+      for (int i = 0; i < mine; ++i) sum[i] = quick.state(four.sum[i], index, rows);
+      return true;
+    }
+    return false;
+  }
+
+  template <bool full>
+  __device__ __forceinline__ static void two_groups(const Fold& fold, const Reader& reader,
+                                                    const std::size_t (&place)[2], int n, bool aligned,
+                                                    State (&state)[2]) {
+    const int first = thread() * mine;
+    Raw raw[2][Four::rows];
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+      const std::size_t own = place[k] + static_cast<std::size_t>(first);
+#pragma unroll
+      for (int r = 0; r < Four::rows; ++r)
+        raw[k][r] = reader.fetch(false, own + static_cast<std::size_t>(r * lanes),
+                                 full ? mine : min(max(n - first - r * lanes, 0), mine), full || aligned);
+    }
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+      Four four;
+      if (!full ||
+          !quickly(fold, 0, Four::rows, four.sum, [&](auto warp_of, const auto& quick, auto& of_quick) {
+            warp_of.template four_rows<true>(quick, reader, raw[k], raw[k], 0, 0, n, first, of_quick);
+          }))
+        four_rows<full>(fold, reader, raw[k], raw[k], 0, 0, n, first, four);
+      state[k] = halve(fold, four.sum);
+    }
+  }
+
   /// Every thread has four lanes: two threads share their merges, until each has one state.
   __device__ __forceinline__ static State halve(const Fold& fold, State (&sum)[mine]) {
     const auto share = [&](int delta, int count) {
@@ -146,7 +210,7 @@ template <class Shape, class Fold, class Reader> class WarpFold {
     if (reader.inputs() == 2) y = reader.fetch(true, place + at, left, aligned);
     Element e[mine];
     Item item[mine];
-    reader.elements(x, y, index + at, e);
+    reader.elements(x, y, index, first, e);
     items_of(fold, e, item);
     State sum[mine];
 #pragma unroll
@@ -173,7 +237,7 @@ template <class Shape, class Fold, class Reader> class WarpFold {
                                                  std::uint64_t index, int n, int groups, bool aligned,
                                                  Four& four) {
     const int first = thread() * mine;
-    const bool two = reader.inputs() == 2;
+    const bool two = takes_two && reader.inputs() == 2;
 #pragma unroll 1
     for (int g = 0; g < groups; g += two ? 1 : 2) {
       Raw raw[loads];
@@ -199,8 +263,7 @@ template <class Shape, class Fold, class Reader> class WarpFold {
 #pragma unroll
     for (int r = 0; r < Four::rows; ++r) {
       Element e[mine];
-      reader.elements(x[r], y[r], index + static_cast<std::uint64_t>((g * Four::rows + r) * lanes + first),
-                      e);
+      reader.elements(x[r], y[r], index, (g * Four::rows + r) * lanes + first, e);
       items_of(fold, e, items[r]);
     }
     int have[mine];
@@ -229,7 +292,7 @@ template <class Shape, class Fold, class Reader> class WarpBlocks {
       const int at = k * chunk + thread() * mine, left = min(max(n - at, 0), mine);
       const auto raw = reader.fetch(false, place + static_cast<std::size_t>(at), left, aligned);
       Element e[mine];
-      reader.elements(raw, raw, index + static_cast<std::uint64_t>(at), e);
+      reader.elements(raw, raw, index, at, e);
       State four[mine];
       for (int i = 0; i < mine; ++i)
         if (i < left) four[i] = fold.start(fold.item(e[i]));
@@ -258,11 +321,15 @@ template <class Shape, class Fold, class Reader>
 using LeafOf = std::conditional_t<Shape::joins_neighbours, WarpBlocks<Shape, Fold, Reader>,
                                   WarpFold<Shape, Fold, Reader>>;
 
+/// Whether short rows are taken two at a time: where there is little to compute.
+template <class Shape> inline constexpr bool pairs_rows = Shape::in_turn && !Shape::joins_neighbours;
+
 inline constexpr int fold_threads = 256, fold_warps = fold_threads / warp;
 
 /// How rows are shared out.
 struct RowPlan {
   int threads;        ///< that share a row: 32, or 8 or 16 where a row has no more lanes than they hold
+  bool pairs;         ///< a warp computes two rows at a time
   int each;           ///< leaves that a warp computes one after another and merges: a power of two
   int tile;           ///< warps of a block whose leaves are one row's, and meet: a power of two
   std::size_t tiles;  ///< of a row
@@ -286,18 +353,35 @@ template <class Shape> __device__ std::size_t segment_of(const Layout& l, std::s
   return low;
 }
 
-/// Blocks that share a multiprocessor: as many as leave each thread the registers it needs.
-template <class Shape, class Fold>
-inline constexpr int fold_blocks = Shape::in_turn && sizeof(typename Fold::State) <= 8 ? 3 : 2;
+/// Blocks that share a multiprocessor: as many as leave each thread the registers it needs. A quick fold is
+/// what mostly runs.
+template <class Shape, class Fold> constexpr int fold_blocks() {
+  std::size_t bytes = sizeof(typename Fold::State);
+  if constexpr (requires { typename Fold::Quick; })
+    if (sizeof(typename Fold::Quick::State) < bytes) bytes = 8;
+  return Shape::in_turn && bytes <= 8 ? 3 : 2;
+}
 
 /// Rows and segments. What is more than a tile goes to `states`.
 template <class Shape, class Fold, class Reader>
-__global__ void __launch_bounds__(fold_threads, fold_blocks<Shape, Fold>)
+__global__ void __launch_bounds__(fold_threads, fold_blocks<Shape, Fold>())
     fold_rows(Fold fold, Reader reader, Layout l, RowPlan plan, typename Fold::State* states, void* out) {
   using State = typename Fold::State;
   __shared__ alignas(16) unsigned char memory[fold_warps * sizeof(State)];
   State* shared = reinterpret_cast<State*>(memory);
   const std::size_t w = std::size_t{blockIdx.x} * fold_warps + static_cast<std::size_t>(warp_index());
+  if constexpr (pairs_rows<Shape>)
+    if (plan.pairs) {
+      using Leaf = LeafOf<Shape, Fold, Reader>;
+      if (w >= plan.warps) return;
+      const std::size_t row[2] = {2 * w, min(2 * w + 1, l.outer - 1)};
+      State both[2];
+      Leaf::two_leaves(fold, reader, {l.first(row[0]), l.first(row[1])}, static_cast<int>(l.n), both);
+      if (thread() > 0) return;
+      fold.finish(both[0], l.n, row[0], out);
+      fold.finish(both[1], l.n, row[1], out);
+      return;
+    }
   std::size_t o, k, q = 0;
   bool is_there = w < plan.warps;
   if (l.offsets) {
@@ -398,7 +482,7 @@ __global__ void __launch_bounds__(column_threads)
         typename Reader::Element e[rows];
         typename Fold::Item x[rows];
         reader.column(place + static_cast<std::size_t>(at) * l.stride, lanes * l.stride, count - row,
-                      k * Shape::leaf + static_cast<std::size_t>(at), lanes, e);
+                      k * Shape::leaf, at, lanes, e);
         items_of(fold, e, x);
 #pragma unroll
         for (int q = 0; q < rows / One::rows; ++q) {
@@ -516,7 +600,7 @@ cudaError_t reduce(const Fold& fold, const Reader& reader, FoldCall& call) {
   const Layout& l = call.layout;
   const std::size_t results = l.results(), leaves = std::max<std::size_t>(Shape::leaves(l.n), 1);
   const bool columns = !l.offsets && (l.inner > 1 || l.stride != 1);
-  RowPlan plan{warp, 1, 1, leaves, 0};
+  RowPlan plan{warp, false, 1, 1, leaves, 0};
   if (l.offsets) {
     plan.warps = call.elements / Shape::leaf + l.outer;
   } else if (!columns) {
@@ -527,7 +611,10 @@ cudaError_t reduce(const Fold& fold, const Reader& reader, FoldCall& call) {
     const std::size_t parts = (leaves - 1) / static_cast<std::size_t>(plan.each) + 1;
     plan.tile = static_cast<int>(std::min<std::size_t>(std::bit_ceil(parts), fold_warps));
     plan.tiles = (parts - 1) / static_cast<std::size_t>(plan.tile) + 1;
-    const std::size_t rows_of_warp = static_cast<std::size_t>(warp / plan.threads);
+    if constexpr (pairs_rows<Shape>)
+      plan.pairs =
+          l.n > Shape::lanes && l.n <= LeafOf<Shape, Fold, Reader>::short_leaf && reader.inputs() == 1;
+    const std::size_t rows_of_warp = plan.pairs ? 2 : static_cast<std::size_t>(warp / plan.threads);
     plan.warps =
         (l.outer * plan.tiles * static_cast<std::size_t>(plan.tile) + rows_of_warp - 1) / rows_of_warp;
   }

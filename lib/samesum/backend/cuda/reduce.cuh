@@ -20,7 +20,7 @@ template <class F, class T> class Reader {
   Reader(const void* x, const void* y)
       : x_{static_cast<const BitsOf<T>*>(x)}, y_{static_cast<const BitsOf<T>*>(y)} {}
 
-  __device__ int inputs() const { return y_ == nullptr ? 1 : 2; }
+  SAMESUM_HD int inputs() const { return y_ == nullptr ? 1 : 2; }
   /// Whether the elements from there on can be loaded four at a time.
   __device__ bool is_aligned(std::size_t place) const {
     const auto is = [place](const BitsOf<T>* p) {
@@ -39,25 +39,39 @@ template <class F, class T> class Reader {
     return raw;
   }
 
-  __device__ void elements(const Raw& x, const Raw& y, std::uint64_t index, Element (&e)[4]) const {
+  /// Neighbours that begin at base + offset.
+  __device__ void elements(const Raw& x, const Raw& y, std::uint64_t base, int offset,
+                           Element (&e)[4]) const {
     for (int i = 0; i < 4; ++i)
-      e[i] = {rounded(x.bits[i]), y_ == nullptr ? Scalar<F>::zero() : rounded(y.bits[i]),
-              index + static_cast<std::uint64_t>(i)};
+      e[i] = {rounded(x, i), y_ == nullptr ? Scalar<F>::zero() : rounded(y, i), base,
+              static_cast<std::uint32_t>(offset + i)};
   }
 
-  /// The first `count` of some elements of a column, `stride` apart.
+  /// The first `count` of some elements of a column, `stride` apart; in the reduction `apart`.
   template <int most>
-  __device__ void column(std::size_t place, std::size_t stride, int count, std::uint64_t index,
-                         std::uint64_t index_stride, Element (&e)[most]) const {
+  __device__ void column(std::size_t place, std::size_t stride, int count, std::uint64_t base, int offset,
+                         int apart, Element (&e)[most]) const {
     BitsOf<T> x[most]{}, y[most]{};
     for (int r = 0; r < most; ++r)
       if (r < count) x[r] = x_[place + r * stride];
     for (int r = 0; r < most && y_ != nullptr; ++r)
       if (r < count) y[r] = y_[place + r * stride];
-    for (int r = 0; r < most; ++r) e[r] = {rounded(x[r]), rounded(y[r]), index + r * index_stride};
+    for (int r = 0; r < most; ++r)
+      e[r] = {rounded(x[r]), rounded(y[r]), base, static_cast<std::uint32_t>(offset + r * apart)};
   }
 
  private:
+  __device__ static Scalar<F> rounded(const Raw& four, int i) {
+    if constexpr (std::is_same_v<T, bf16> && sizeof(CarrierOf<F>) == 4) {  // the upper half of an fp32
+      const std::uint32_t two = __builtin_bit_cast(Words, four).two[i / 2];
+      return Scalar<F>::of(__uint_as_float(i % 2 == 0 ? two << 16 : two & 0xffff0000));
+    } else {
+      return rounded(four.bits[i]);
+    }
+  }
+  struct Words {
+    std::uint32_t two[sizeof(Raw) / 4];
+  };
   __device__ static Scalar<F> rounded(BitsOf<T> bits) {
     if constexpr (std::is_same_v<T, F>)
       return {widen(from_bits<T>(bits))};

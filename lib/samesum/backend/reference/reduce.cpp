@@ -20,7 +20,8 @@ void run(const Fold& fold, const ReduceCall& call, At<typename Fold::Format> at)
       const std::size_t n = l.length(o);
       const auto state = read_fold<typename Order::Shape>(fold, n, [&](std::size_t k) {
         const std::size_t place = l.first(o) + k * l.stride + i;
-        return Read<typename Fold::Format>{at(call.x, place), at(call.y, place), k};
+        const auto offset = static_cast<std::uint32_t>(k);
+        return Read<typename Fold::Format>{at(call.x, place), at(call.y, place), k - offset, offset};
       });
       fold.finish(state ? *state : typename Fold::State{}, n, o * l.inner + i, call.out);
     }
