@@ -2,6 +2,7 @@
 /// happen.
 #include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>
+#include <map>
 
 #include "harness/truth.hpp"
 #include "operation/reduction_support.hpp"
@@ -11,7 +12,7 @@ namespace {
 
 using namespace testing_support;
 using harness::BigInteger, harness::exact_value;
-using Real = boost::multiprecision::cpp_bin_float_100;
+using Real = boost::multiprecision::cpp_bin_float_50;
 
 BigInteger magnitude_of(const BigInteger& x) { return x < 0 ? BigInteger{-x} : x; }
 BigInteger exact_of(double x) { return exact_value(Number::of(x)); }
@@ -102,7 +103,7 @@ struct Truths {
     return magnitude_of(scaled - numerator) <= (exact_of(bound) << 1074) * denominator;
   }
   static bool near(Number result, double bound, const Real& truth) {
-    return abs(truth - result.to_double()) <= Real{bound} + abs(truth) * Real{0x1p-300};
+    return abs(truth - result.to_double()) <= Real{bound} + abs(truth) * Real{0x1p-150};
   }
 
   /// What the caller knows.
@@ -157,6 +158,37 @@ std::vector<Bounded> bounded(const Reduction& r, Values x, Values y, const Truth
   return {{first, mean}, {second, variance}};
 }
 
+/// Every reduction on a CPU of these two arrays is within its bounds. Counts the finite ones, and all, by
+/// name.
+void expect_within(const Array& x, const Array& y, const std::string& data,
+                   std::map<std::string, std::pair<int, int>>& finite) {
+  const Truths truths{x.values(), y.values()};
+  const FormatInfo& input = *x.values().format;
+  for (const Reduction* r : reductions_of("cpu")) {
+    if (!r->takes(input)) continue;
+    const std::string what = r->name + " of " + data;
+    if (r->gives_index) {
+      EXPECT_EQ(r->bound(input, truths.n, {}), 0) << what;
+      continue;
+    }
+    for (const auto& [ddof, known] : {std::pair{0, false}, {1, false}, {0, true}}) {
+      if (r->results == 1 && (known || ddof == 1)) continue;
+      const std::vector<Bounded> all =
+          bounded(*r, x.values(), y.values(), truths, static_cast<std::size_t>(ddof), known);
+      for (std::size_t k = 0; k < all.size(); ++k) {
+        const auto& [result, bound] = all[k];
+        EXPECT_FALSE(std::isnan(bound)) << what;
+        EXPECT_TRUE(all.size() == 1 ? truths.within(*r, result, bound)
+                    : k == 0        ? truths.mean_within(result, bound)
+                                    : truths.variance_within(result, bound, static_cast<std::size_t>(ddof)))
+            << what << ", number " << k << ": " << ::testing::PrintToString(result) << " +- " << bound;
+        finite[r->name].first += std::isfinite(bound);
+        ++finite[r->name].second;
+      }
+    }
+  }
+}
+
 class BoundsOfReductions : public ::testing::TestWithParam<const FormatInfo*> {};
 INSTANTIATE_TEST_SUITE_P(Of, BoundsOfReductions,
                          ::testing::Values(&formats[0], &formats[1], &formats[2], &formats[3]),
@@ -164,64 +196,170 @@ INSTANTIATE_TEST_SUITE_P(Of, BoundsOfReductions,
 
 TEST_P(BoundsOfReductions, HoldForEveryReductionAndKindOfData) {
   const FormatInfo& input = *GetParam();
-  std::map<std::string, std::pair<int, int>> finite;  // of all, by name
+  std::map<std::string, std::pair<int, int>> finite, of_nothing;
   for (const std::size_t n : {0, 1, 2, 3, 10, 100, 5000})
-    for (const Pairs& d : pairs(input, n)) {
-      const Array x{input, d.x}, y{input, d.y};
-      const Truths truths{x.values(), y.values()};
-      for (const Reduction* r : reductions_of("cpu")) {
-        if (!r->takes(input)) continue;
-        if (r->gives_index) {
-          EXPECT_EQ(r->bound(input, n, {}, 0), 0);
-          continue;
-        }
-        for (const bool known : {false, true})
-          for (const std::size_t ddof : {0, 1}) {
-            if (r->results == 1 && (known || ddof == 1)) continue;
-            const std::string what = r->name + " of " + std::to_string(n) + ", " + d.name;
-            const std::vector<Bounded> all = bounded(*r, x.values(), y.values(), truths, ddof, known);
-            for (const Bounded& b : all) {
-              EXPECT_FALSE(std::isnan(b.bound)) << what;
-              auto& [is_finite, any] = finite[r->name];
-              is_finite += n > 0 && std::isfinite(b.bound);
-              any += n > 0;
-            }
-            if (all.size() == 1) {
-              EXPECT_TRUE(truths.within(*r, all[0].result, all[0].bound))
-                  << what << ": " << ::testing::PrintToString(all[0].result) << " +- " << all[0].bound;
-            } else {
-              EXPECT_TRUE(truths.mean_within(all[0].result, all[0].bound))
-                  << what << ": the mean " << ::testing::PrintToString(all[0].result) << " +- "
-                  << all[0].bound;
-              EXPECT_TRUE(truths.variance_within(all[1].result, all[1].bound, ddof))
-                  << what << ": the variance " << ::testing::PrintToString(all[1].result) << " +- "
-                  << all[1].bound;
-            }
-          }
-      }
-    }
+    for (const Pairs& d : pairs(input, n))
+      expect_within({input, d.x}, {input, d.y}, std::to_string(n) + ", " + d.name,
+                    n == 0 ? of_nothing : finite);
   for (const auto& [name, count] : finite)
     EXPECT_GT(2 * count.first, count.second) << name << ": the bound says nothing for most of the data";
 }
 
+TEST_P(BoundsOfReductions, HoldForManyShortArraysOfFewBits) {
+  // Small integers times powers of two, large ones, small ones: where roundings conspire most easily.
+  const FormatInfo& input = *GetParam();
+  std::mt19937_64 random{11};
+  std::map<std::string, std::pair<int, int>> finite;
+  for (int i = 0; i < 200; ++i) {
+    const int least = input.min_quantum / 2 * (i % 3);
+    const auto some = [&](std::size_t n) {
+      std::vector<double> x(n);
+      for (double& e : x) {
+        const double integer = static_cast<double>(random() % 512) - 256;
+        e = integer * power_of_two(std::max(input.min_quantum, least + static_cast<int>(random() % 10) - 5));
+      }
+      return x;
+    };
+    const std::size_t n = 1 + random() % 9;
+    const std::vector<double> x = some(n), y = some(n);
+    expect_within({input, x}, {input, y}, ::testing::PrintToString(x) + " and " + ::testing::PrintToString(y),
+                  finite);
+  }
+}
+
 TEST_P(BoundsOfReductions, AreSomeUnitsOfRoundoffForOrdinaryData) {
+  // In units of u·Σ|terms|, u·|result|, for the mean of moments u·Q and for the variance u·Qσ, Q² = Σx²/n.
   const FormatInfo& format = *GetParam();
+  const double few_bits = format.precision < Format<fp16>::precision ? 10 : 1;
   const std::size_t n = 1000;
   for (const Pairs& d : pairs(format, n)) {
-    if (d.name != "uniform" && d.name != "positive" && d.name != "far from 0" && d.name != "near 1") continue;
+    if (d.name != "uniform" && d.name != "positive") continue;
     const Array x{format, d.x}, y{format, d.y};
     const Truths truths{x.values(), y.values()};
     for (const Reduction* r : reductions_of("cpu")) {
-      if (r->format != &format || r->gives_index) continue;
+      if (r->format != &format || r->gives_index || r->operation == "prod") continue;
       const std::vector<Bounded> all = bounded(*r, x.values(), y.values(), truths, 0, true);
-      const double u = format.unit_roundoff, value = std::abs(all[0].result.to_double());
-      const double sum = Truths::above(truths.magnitudes, -1074), rms = std::sqrt(Truths::above(truths.squares, -2148) / n);
-      const double scale = r->operation == "sum" ? sum : r->operation == "mean" ? sum / n : r->operation == "dot" ? Truths::above(truths.dot_magnitudes, -2148) : r->operation == "moments" ? rms : value;
-      std::printf("%s %s %g", r->name.c_str(), d.name.c_str(), all[0].bound / (u * scale));
-      if (all.size() == 2) std::printf(" %g", all[1].bound / (u * rms * std::sqrt(all[1].result.to_double())));
-      std::printf("\n");
+      const double q = std::sqrt(Truths::above(truths.squares, -2148) / static_cast<double>(n));
+      const double unit = [&] {
+        if (r->operation == "moments") return q;
+        if (r->operation == "mean") return truths.known(*r) / static_cast<double>(n);
+        if (r->operation == "sum" || r->operation == "dot") return truths.known(*r);
+        return all[0].result.to_double();
+      }();
+      const double steps = static_cast<double>(r->height(n).total());
+      if (all.size() == 1) {
+        EXPECT_LE(all[0].bound, (steps + 6) * format.unit_roundoff * std::abs(unit))
+            << r->name << ", " << d.name;
+      } else {
+        EXPECT_LE(all[0].bound, few_bits * 40 * format.unit_roundoff * q) << r->name << ", " << d.name;
+        EXPECT_LE(all[1].bound,
+                  few_bits * 400 * format.unit_roundoff * q * std::sqrt(all[1].result.to_double()))
+            << r->name << ", " << d.name;
+      }
     }
   }
+}
+
+TEST(TheBoundOfAReduction, IsNotFarFromTheWorstThatWasFound) {
+  // As for sums (bound_test.cpp): hill climbing over a few elements of few bits came so close. Where the
+  // accumulator is compensated, the last rounding is left out. A bound that is quietly made smaller, or
+  // larger, shows here.
+  const struct {
+    const char* name;
+    std::size_t which;
+    double attained;
+    std::vector<double> x, y;
+  } climbs[] = {
+      {"dot/tree/plain/bf16", 0, 0.988, {-0x1.28p+0}, {-0x1.cp-1}},
+      {"dot/tree/plain/bf16", 0, 0.971, {0x1.18p-2, -0x1.7cp-2}, {-0x1.d6p+4, 0x1.5ap-4}},
+      {"dot/tree/plain/bf16", 0, 0.996, {-0x1.02p-70}, {0x1.fcp-65}},
+      {"dot/tree/kahan/bf16",
+       0,
+       0.020,
+       {-0x1.5ap+3, 0x1.2ap+4, 0x1.12p-1},
+       {-0x1.c4p-3, -0x1.bcp+1, -0x1.e6p+1}},
+      {"dot/tree/neumaier/bf16", 0, 0.496, {-0x1.d4p-67}, {0x1.a4p-67}},
+      {"dot/tree/double_word/bf16",
+       0,
+       0.025,
+       {-0x1.ccp-1, 0x1.84p-3, -0x1.6p+0},
+       {-0x1.44p-2, -0x1.e6p-2, 0x1.22p-3}},
+      {"squared_norm/tree/plain/bf16", 0, 0.875, {0x1.1p-3}, {}},
+      {"squared_norm/tree/plain/fp16", 0, 0.983, {-0x1.6a4p-13, -0x1.6a4p-13, 0x1.6a8p-13}, {}},
+      {"sum_of_magnitudes/pairwise/plain/bf16", 0, 0.981, {-0x1.bp+0, 0x1.2ap+1}, {}},
+      {"mean/tree/plain/bf16", 0, 0.777, {-0x1.8p-3, 0x1.7ep-3, 0x1.0cp+4}, {}},
+      {"norm/tree/bf16", 0, 0.174, {0x1.82p+4, -0x1.bcp+4}, {}},
+      {"prod/tree/bf16", 0, 0.988, {-0x1.fep+3, -0x1.02p+4}, {}},
+      {"prod/tree/bf16", 0, 1.000, {-0x1.12p-67, -0x1.ep-68}, {}},
+      {"logsumexp/tree/fp32", 0, 0.770, {0x1.11e29ap+4, 0x1.a75806p+1}, {}},
+      {"moments/tree/bf16", 0, 0.728, {0x1.02p+3, 0x1p+3}, {}},
+      {"moments/tree/bf16", 1, 0.055, {-0x1.16p+4, 0x1.6p-1, -0x1.38p+4}, {}},
+      {"moments/tree/fp16", 1, 0.068, {0x1.2b4p+3, -0x1.714p+3, 0x1.abcp-2, -0x1.dbcp+4}, {}},
+  };
+  for (const auto& [name, which, attained, a, b] : climbs) {
+    const Reduction& r = find_reduction(name);
+    const Array x{*r.format, a}, y{*r.format, b.empty() ? a : b};
+    const Truths truths{x.values(), y.values()};
+    const auto [result, bound] = bounded(r, x.values(), y.values(), truths, 0, false)[which];
+    const double last = r.accumulator.empty() || r.accumulator == "plain"
+                            ? 0
+                            : std::abs(result.to_double()) * r.format->unit_roundoff;
+    const auto is_within = [&](double share) {
+      const double part = last + share * (bound - last);
+      if (r.results == 1) return truths.within(r, result, part);
+      return which == 0 ? truths.mean_within(result, part) : truths.variance_within(result, part, 0);
+    };
+    EXPECT_TRUE(is_within(1)) << name;
+    EXPECT_TRUE(is_within(attained + 0.002)) << name << ": the bound is smaller than it was";
+    EXPECT_FALSE(is_within(attained - 0.002)) << name << ": the bound is larger than it was";
+  }
+}
+
+Number number_of(std::string_view format, double x) {
+  return with_format(*find_format(format), [&]<class F>() { return Number::of(convert<F>(x)); });
+}
+
+TEST(TheBoundOfAReduction, IsInfiniteWhereTheTheoryGivesNone) {
+  const FormatInfo &half = format_info<fp16>(), &single = format_info<fp32>();
+  const auto bound = [](const char* name, const FormatInfo& input, std::size_t n, double result,
+                        double magnitudes = INFINITY) {
+    const Reduction& r = find_reduction(name);
+    return r.bound(input, n, number_of(r.format->name, result), magnitudes);
+  };
+  for (const char* name : {"sum/tree/plain/fp32", "mean/tree/kahan/fp32", "dot/pairwise/plain/fp32"}) {
+    EXPECT_EQ(bound(name, single, 10, 1), INFINITY) << name << ": nothing is known of the elements";
+    EXPECT_LT(bound(name, single, 10, 1, 2), 1e-5) << name;
+    EXPECT_EQ(bound(name, single, 10, 1, 3e38), INFINITY) << name << ": a partial sum may overflow";
+    EXPECT_EQ(bound(name, single, 10, NAN, 2), INFINITY) << name;
+    EXPECT_EQ(bound(name, single, 0, 0), 0) << name << ": of nothing";
+  }
+  EXPECT_EQ(bound("squared_norm/tree/plain/fp16", half, 100, 60000), INFINITY) << "the terms may overflow";
+  EXPECT_LT(bound("norm/tree/fp16", half, 100, 60000), 1000) << "no terms of a norm do";
+  EXPECT_LT(bound("prod/tree/fp16", half, 1000, 1), 1);
+  EXPECT_EQ(bound("prod/tree/fp16", half, 2100, 1), INFINITY) << "nu >= 1";
+  EXPECT_LT(bound("prod/tree/fp32", half, 2100, 1), 1e-3);
+  EXPECT_EQ(bound("norm/tree/fp32", format_info<fp64>(), 10, 1), INFINITY) << "elements would be rounded";
+  EXPECT_EQ(bound("norm/tree/fp32", single, 10, INFINITY), INFINITY);
+  EXPECT_EQ(bound("logsumexp/tree/fp32", single, 10, -INFINITY), INFINITY);
+  EXPECT_LT(bound("logsumexp/tree/fp32", single, 1'000'000'000, 1000), 1e-3);
+  EXPECT_EQ(bound("dot/exact/fp32", single, 10, 1), 0x1p-24);
+  EXPECT_EQ(bound("max/fp32", half, 10, 1), 0);
+
+  const Reduction& moments = find_reduction("moments/tree/bf16");
+  const FormatInfo& input = *moments.format;
+  const Number one = number_of("bf16", 1);
+  EXPECT_EQ(moments.moments_bound(input, 100'000, one, one).mean, INFINITY);
+  EXPECT_LT(moments.moments_bound(input, 5000, one, one, {}, 4).mean, 4);
+  EXPECT_LT(moments.moments_bound(input, 5, one, one).variance, 2);
+  EXPECT_EQ(moments.moments_bound(input, 5, one, number_of("bf16", NAN)).variance, INFINITY);
+  EXPECT_LT(moments.moments_bound(input, 5, one, number_of("bf16", NAN), {}, 2).mean, 1);
+}
+
+TEST(TheBoundOfAReduction, IsRefusedWhereTheResultsAreNotOfThatKind) {
+  const Number one = number_of("fp32", 1);
+  EXPECT_THROW(find_reduction("moments/tree/fp32").bound(format_info<fp32>(), 5, one), std::invalid_argument);
+  EXPECT_THROW(find_reduction("norm/tree/fp32").moments_bound(format_info<fp32>(), 5, one, one),
+               std::invalid_argument);
 }
 
 }  // namespace
