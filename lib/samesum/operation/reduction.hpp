@@ -57,10 +57,10 @@ struct Reduction {
   /// formulas. Infinity where the theory gives none, and where the result is not finite.
   ///
   /// What the result itself does not say the caller knows, as `magnitudes`: of sum and mean at least Σ|x|, of
-  /// dot at least Σ|xy|, for example the product of the two norms and their bounds. The other operations do
-  /// not read it, nor do exact ones. Where it is left out, the bound of these three is infinite. Of argmin
-  /// and argmax it is about the element that is there, and `result` is not read. Throws std::invalid_argument
-  /// for moments.
+  /// dot at least Σ|xy|, for which (‖x‖ + its bound)·(‖y‖ + its bound) serves. The other operations do not
+  /// read it, nor do exact ones. Where it is left out, the bound of these three is infinite. Of argmin and
+  /// argmax the bound is about the element that is there, and `result` is not read. Throws
+  /// std::invalid_argument for moments.
   double bound(const FormatInfo& input, std::size_t n, Number result,
                double magnitudes = unbounded_error) const;
   /// The same for the two results of moments. Both are bounded by what both say. Where squares underflow or

@@ -1,34 +1,34 @@
 /// Log-sum-exp. The largest element is exact. On its way x_i, which is t_i below it, meets at most h
 /// additions and as many factors e^-d, each within 1.784u of the power of a difference that is off by du
-/// (elementary.hpp, softmax_bound.cpp); the d add up to t_i. So it counts e^-t_i within exp(2.784hu + t_i·u)
-/// - 1, relative. With p_i = e^-t_i/S, S = Σe^-t_i >= 1, these t_i average to Σp_i·t_i = (entropy of p) - log
-/// S <= log n, and e^(tu)
-/// <= 1 + 1.0001tu for t <= 200; what is further below, and what underflows in a factor, is less than 3nhη.
-/// So the sum is off by E·S, its logarithm by E/(1-E), and the two functions' roundings are the rest.
+/// (elementary.hpp, softmax_bound.cpp); the d add up to t_i. So it counts e^-t_i within
+/// exp(2.784hu + t_i·u) - 1, relative. With p_i = e^-t_i/S, S = Σe^-t_i >= 1, these t_i average to
+/// Σp_i·t_i = (entropy of p) - log S <= log n, and e^(tu) <= 1 + 1.0001tu for t <= 200; what is further
+/// below, and what underflows in a factor, is less than 3nhη. So the sum is off by E·S, its logarithm by
+/// E/(1-E), and the two functions' roundings are the rest.
 ///
-/// Moments. Node s of the tree has N elements with mean μ, sum of squared deviations S and Q² = Σx²/N; its
-/// parts have n1 >= n2, and the second part of an element that is added is that element. Exactly, S = S1 + S2
-/// + w·d², d = μ2 - μ1, w = n1·n2/N >= n2/2, so that nσ² = Σ_s w·d² =: |D|². Computed means are off by e,
-/// computed variances v stand for N·v. There are a adds and m merges on a path. A share n2/N carries q = 3 +
-/// nη/2u roundings: those of two counts and of the quotient, which may be subnormal.
+/// Moments. Node s of the tree has N elements with mean μ, sum of squared deviations S and Q² = Σx²/N;
+/// its parts have n1 >= n2, and an element that is added is the second part. Exactly, S = S1 + S2 + w·d²,
+/// d = μ2 - μ1, w = n1·n2/N >= n2/2, so that nσ² = Σ_s w·d² =: |D|². Computed means are off by e; a
+/// computed variance v stands for N·v. There are a adds and m merges on a path. A share n2/N carries
+/// q = 3 + nη/2u roundings: those of two counts and of the quotient, which may be subnormal.
 ///
-/// 1. Means. N|e| (1-u) <= (1+γ)(n1|e1| + n2|e2|) + γ_(q+2)·n2|d| + uN|μ| + Nη/2. By Cauchy and Schwarz Σ
-/// n2|d|
-///    <= √(Σn2)·√(2Σw·d²) <= Nσ√(m+2); N|μ| adds up to at most h·Σ|x| <= hN·Q. So |e| <= ē = G(hu·Q +
-///    γ_(q+2)√(m+2)·σ + hη/2), G = 1 + γ_K with the K below.
-/// 2. Differences. w(e2-e1)² <= n1e1² + n2e2²: over a level of merges at most n·ē² (Q, σ of the root: what
-/// they
-///    stand for adds up), over the adds of a lane, where e2 = 0, Σ 1/k of it: ln(a+1)·n·ē². So the computed
-///    differences, as a vector like D, are off by √n·t, t = √(m + ln(a+1))·ē, and are at most √n·(σ + t).
-/// 3. Roundings of the variance. An add computes d̂(d̂w - ε), ε what it loses of the mean, |ε| <= γ_3|d̂|/k +
-/// u|μ +
-///    e| + η/2. Together Σ|d̂ε|/n <= z = γ_3(σ+t)² + √(2 ln(a+1))·(σ+t)·(u(Q + ē) + η/2). Every term then
-///    meets at most K = a + 4(1 + ln(a+1)) + (q+3)(m+1) roundings, as Σ 1/(k-1) <= 1 + ln(a+1) of those that
-///    v·(1-1/k) meets in an add. What underflows is less than qη a step.
-/// So |v - σ²| <= t(2σ + t) + z + γ_K((σ+t)² + z) + (1+γ_K)·hqη. The division by n - ddof rounds three times.
+/// 1. Means. N|e|(1-u) <= (1+γ)(n1|e1| + n2|e2|) + γ_(q+2)·n2|d| + uN|μ| + Nη/2. By Cauchy and Schwarz
+///    Σn2|d| <= √(Σn2)·√(2Σw·d²) <= Nσ√(m+2); N|μ| adds up to at most h·Σ|x| <= hN·Q. So
+///    |e| <= ē = G(hu·Q + γ_(q+2)√(m+2)·σ + hη/2), G = 1 + γ_K with the K below.
+/// 2. Differences. w(e2-e1)² <= n1e1² + n2e2²: over a level of merges that is at most n·ē² (Q² and σ² of
+///    the parts, times n1 and n2, add up to no more than those of the root); over the adds of a lane,
+///    where e2 = 0, Σ1/k of it, ln(a+1)·n·ē². So the computed differences, as a vector like D, are off by
+///    √n·t, t = √(m + ln(a+1))·ē, and are at most √n·(σ + t).
+/// 3. Roundings of the variance. An add computes d̂(d̂w - ε), ε what it loses of the mean,
+///    |ε| <= γ_3|d̂|/k + u|μ + e| + η/2. Together Σ|d̂ε|/n <= z,
+///    z = γ_3(σ+t)² + √(2 ln(a+1))·(σ+t)·(u(Q + ē) + η/2). Every term then meets at most
+///    K = a + 4(1 + ln(a+1)) + (q+3)(m+1) roundings: what an add loses of v·(1 - 1/k) is 3/(k-1) of one,
+///    and Σ1/(k-1) <= 1 + ln(a+1). What underflows is less than qη a step.
+/// So |v - σ²| <= t(2σ + t) + z + γ_K((σ+t)² + z) + (1+γ_K)·hqη. The division by n - ddof rounds three
+/// times.
 ///
-/// σ and Q from the results: σ² <= v + what is lost, Q² <= (|mean| + ē)² + v + what is lost, and what is lost
-/// is a polynomial of degree 2 in them whose coefficients are not negative.
+/// σ and Q from the results: σ² <= v + what is lost, Q² <= (|mean| + ē)² + v + what is lost, and what is
+/// lost is a polynomial of degree 2 in them whose coefficients are not negative.
 #include "samesum/operation/reduction_bound.hpp"
 
 #include <algorithm>

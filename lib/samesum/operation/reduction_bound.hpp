@@ -49,17 +49,16 @@ double bound_of_squares(const Reduced& r);
 /// √Σx²: ε/(1-ε)·(result + η) + η, ε = γ_(h/2+8) + nη. A square is rounded once and an element's square meets
 /// h additions; the root halves that. What joins and scales partial sums, the root and the last rounding take
 /// less than 8 roundings more, also where squares are summed in several scales (Blue 1978; Anderson 2017,
-/// Algorithm 978, §5); what vanishes beside the largest square is less than η of the sum, n times.
+/// algorithm 978); what vanishes beside the largest square is less than η of the sum, n times.
 double bound_of_norm(const Reduced& r);
 
 /// Πx: γ_(n-1)·|result|, as each multiplication rounds once, whatever the tree (Higham, §3.1), and one
 /// rounding more where the result is subnormal.
 double bound_of_product(const Reduced& r);
 
-/// log Σe^x: u|result| + 1.868u·L + E', L = log n + E', E' = E/(1-E), E = exp(2.784hu)·(1 + 1.0001u·log n) -
-/// 1
-/// + 3nhη (after Blanchard, Higham, Higham 2021, Accurately computing the log-sum-exp and softmax functions,
-/// §3, for one pass over a tree).
+/// log Σe^x: u|result| + 1.868u·(log n + E') + E', E' = E/(1-E). The sum is off by E, relative: 1 + E =
+/// exp(2.784hu)·(1 + 1.0001u·log n) + 3nhη (after Blanchard, Higham, Higham 2021, Accurately computing the
+/// log-sum-exp and softmax functions, for one pass over a tree).
 double bound_of_logsumexp(const Reduced& r);
 
 /// An element as it is.
@@ -70,9 +69,9 @@ struct MomentsBound {
 };
 
 /// Mean and variance, from the two results, and from magnitudes >= max|x| where that is known. To first order
-/// the mean is off by (hu·Q + 5u√(m+2)·σ), Q² = Σx²/n, m of the h steps being merges, and the variance by
+/// the mean is off by hu·Q + 5u√(m+2)·σ, Q² = Σx²/n, m of the h steps being merges, and the variance by
 /// 2√(m + ln(a+1))·σ times that, a the other steps, and by some (h + 6m)u·σ²: relative to σ², a multiple of
-/// the condition number Q/σ (Chan, Golub, LeVeque 1983, Algorithms for computing the sample variance, §3).
+/// the condition number Q/σ (Chan, Golub, LeVeque 1983, Algorithms for computing the sample variance).
 MomentsBound bound_of_moments(const Reduced& mean, double variance, double ddof);
 
 }  // namespace samesum
