@@ -64,6 +64,8 @@ template <class Operation, class F> Reduction describe_exact_reduction(std::stri
   r.order.clear();
   r.accumulator = Exact::name;
   r.promise = Promise::order_free;
+  r.accumulator_bound = nullptr;  // correctly rounded: Reduction::bound knows
+  r.operation_bound = nullptr;
   r.name = r.operation + "/exact/" + std::string{r.format->name} + "@" + std::string{backend};
   return r;
 }

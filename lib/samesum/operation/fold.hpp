@@ -48,7 +48,6 @@ template <template <class> class A, class F> struct ElementFold {
     return state;
   }
   SAMESUM_HD void add(State& state, const Item& x, std::size_t) const { state.add(x); }
-  SAMESUM_HD bool does(const State&) const { return true; }
   SAMESUM_HD State state(const State& quick, std::uint64_t, int) const { return quick; }
 };
 
@@ -127,8 +126,8 @@ template <class F> struct MiddlingFold {
   SAMESUM_HD void add(State& state, Item x, std::size_t) const {
     state.sum = state.sum + x * x;
     const C size = magnitude(x).v;
-    state.largest = size > state.largest ? size : state.largest;
-    if (size > 0) state.smallest = size < state.smallest ? size : state.smallest;
+    state.largest = std::fmax(state.largest, size);
+    if (size > 0) state.smallest = std::fmin(state.smallest, size);
   }
   SAMESUM_HD bool does(const State& state) const {
     return !Of::is_big(Item{state.largest}) && !Of::is_small(Item{state.smallest});
@@ -194,7 +193,6 @@ template <class F> struct CountlessFold {
     all.add(x, k);
     state = {all.mean, all.variance};
   }
-  SAMESUM_HD bool does(const State&) const { return true; }
   SAMESUM_HD Moments<F> state(const State& quick, std::uint64_t, int rows) const {
     return {quick.mean, quick.variance, static_cast<std::uint64_t>(rows)};
   }
@@ -239,25 +237,35 @@ template <class F> struct NumberFold {
     std::uint32_t offset;
   };
   struct State {
-    C value;
+    C value;  ///< NaN if there is one
     std::uint32_t offset;
-    bool has_nan;
   };
   static constexpr int inputs = 1;
   bool smallest;
   SAMESUM_HD bool may_do() const { return true; }
   SAMESUM_HD Item item(const Read<F>& e) const { return {smallest ? -e.x.v : e.x.v, e.offset}; }
-  SAMESUM_HD State start(Item x) const { return {x.value, x.offset, x.value != x.value}; }
+  SAMESUM_HD State start(Item x) const { return {x.value, x.offset}; }
   SAMESUM_HD void add(State& state, Item x, std::size_t) const {
-    const bool better = x.value > state.value;
-    state.has_nan = state.has_nan || x.value != x.value;
-    state.value = better ? x.value : state.value;
-    state.offset = better ? x.offset : state.offset;
+    state.offset = x.value > state.value ? x.offset : state.offset;
+    state.value = larger(x.value, state.value);
   }
-  SAMESUM_HD bool does(const State& state) const { return !state.has_nan; }
+  SAMESUM_HD bool does(const State& state) const { return state.value == state.value; }
   SAMESUM_HD FirstExtremum<F> state(const State& quick, std::uint64_t base, int) const {
     const C value = smallest ? -quick.value : quick.value;
     return {KeyOf<F>::of(value == 0 ? C{0} : value, smallest), quick.offset, base};
+  }
+
+ private:
+  /// NaN where one is.
+  SAMESUM_HD static C larger(C a, C b) {
+#if defined(__CUDA_ARCH__)
+    if constexpr (sizeof(C) == 4) {
+      C larger;
+      asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+      return larger;
+    }
+#endif
+    return a > b || a != a ? a : b;
   }
 };
 

@@ -4,6 +4,27 @@
 
 namespace samesum {
 
+/// 1/k of few elements, rounded to F, so that lanes need not divide.
+template <class F> struct Shares {
+  static constexpr std::uint32_t most = 32;
+  CarrierOf<F> of[most + 1] = {};
+  constexpr Shares() {
+    for (std::uint32_t k = 1; k <= most; ++k)
+      of[k] = convert<CarrierOf<F>>(convert<F>(CarrierOf<F>{1} / static_cast<CarrierOf<F>>(k)));
+  }
+};
+template <class F> inline constexpr Shares<F> shares;
+#if defined(__CUDACC__)
+template <class F> __constant__ constexpr Shares<F> shares_of_device;
+#endif
+template <class F> SAMESUM_HD inline CarrierOf<F> share_of(std::uint32_t k) {
+#if defined(__CUDA_ARCH__)
+  return shares_of_device<F>.of[k];
+#else
+  return shares<F>.of[k];
+#endif
+}
+
 /// Mean and variance in one pass: elements after Welford (1962), states after Chan, Golub and LeVeque (1979,
 /// Updating formulae and a pairwise algorithm for computing sample variances, eq. 2.1), kept as a variance
 /// and not as a sum of squares, which would overflow in a narrow format.
@@ -18,7 +39,7 @@ template <class F> struct Moments {
   SAMESUM_HD void add(V x, std::size_t k) {
     const auto now = static_cast<std::uint32_t>(k) + 1;
     count = now;
-    const V share = rounded(C{1} / static_cast<C>(now));
+    const V share = now <= Shares<F>::most ? V{share_of<F>(now)} : rounded(C{1} / static_cast<C>(now));
     const V from_old = x - mean;
     mean = mean + from_old * share;
     variance = variance + (from_old * (x - mean) - variance) * share;

@@ -2,11 +2,12 @@
 #pragma once
 
 #include "samesum/operation/fold.hpp"
+#include "samesum/operation/reduction_bound.hpp"
 #include "samesum/order/orders.hpp"
 
 namespace samesum {
 
-/// Sums of terms, with every accumulator. `fold<A, F>` is what runs.
+/// Sums of terms, with every accumulator. `fold<A, F>` is what runs, `bound` how wrong it can be.
 struct SumOfTerms {
   static constexpr bool has_accumulator = true, has_order = true, gives_index = false;
   static constexpr int inputs = 1, results = 1;
@@ -14,30 +15,35 @@ struct SumOfTerms {
 };
 struct Sum : SumOfTerms {
   static constexpr std::string_view name = "sum";
+  static constexpr auto bound = bound_of_sum;
   template <template <class> class A, class F> static constexpr TermFold<A, F> fold(FoldOptions) {
     return {Term::element, false};
   }
 };
 struct Mean : SumOfTerms {
   static constexpr std::string_view name = "mean";
+  static constexpr auto bound = bound_of_mean;
   template <template <class> class A, class F> static constexpr TermFold<A, F> fold(FoldOptions) {
     return {Term::element, true};
   }
 };
 struct SumOfMagnitudes : SumOfTerms {
   static constexpr std::string_view name = "sum_of_magnitudes";
+  static constexpr auto bound = bound_of_magnitudes;
   template <template <class> class A, class F> static constexpr TermFold<A, F> fold(FoldOptions) {
     return {Term::magnitude, false};
   }
 };
 struct SquaredNorm : SumOfTerms {
   static constexpr std::string_view name = "squared_norm";
+  static constexpr auto bound = bound_of_squares;
   template <template <class> class A, class F> static constexpr TermFold<A, F> fold(FoldOptions) {
     return {Term::square, false};
   }
 };
 struct Dot : SumOfTerms {
   static constexpr std::string_view name = "dot";
+  static constexpr auto bound = bound_of_products;
   static constexpr int inputs = 2;
   template <template <class> class A, class F> static constexpr TermFold<A, F> fold(FoldOptions) {
     return {Term::product, false};
@@ -52,14 +58,17 @@ struct OwnState {
 };
 struct Norm : OwnState {
   static constexpr std::string_view name = "norm";
+  static constexpr auto bound = bound_of_norm;
   template <template <class> class, class F> static constexpr NormFold<F> fold(FoldOptions) { return {}; }
 };
 struct Prod : OwnState {
   static constexpr std::string_view name = "prod";
+  static constexpr auto bound = bound_of_product;
   template <template <class> class, class F> static constexpr ProductFold<F> fold(FoldOptions) { return {}; }
 };
 struct LogSumExp : OwnState {
   static constexpr std::string_view name = "logsumexp";
+  static constexpr auto bound = bound_of_logsumexp;
   template <class F> static constexpr bool in_format = std::is_same_v<F, fp32>;  // as exp and log
   template <template <class> class, class F> static constexpr LogSumExpFold fold(FoldOptions) { return {}; }
 };
@@ -76,6 +85,7 @@ template <bool smallest, bool index> struct ExtremumOf : OwnState {
   static constexpr bool has_order = false, gives_index = index;
   static constexpr std::string_view name =
       index ? (smallest ? "argmin" : "argmax") : (smallest ? "min" : "max");
+  static constexpr auto bound = bound_of_extremum;
   template <template <class> class, class F> static constexpr auto fold(FoldOptions) {
     if constexpr (index)
       return FirstExtremumFold<F>{smallest};

@@ -71,6 +71,12 @@ void run(const Reduction& reduction, Values x, const Values* y, const Layout& la
     reduction.run[x.format->index](call);
 }
 
+Reduced reduced(const Reduction& r, const FormatInfo& input, std::size_t n, double magnitudes,
+                double result) {
+  return {input,      *r.format, n, r.height(n), r.accumulator_bound, r.accumulator != "plain",
+          magnitudes, result};
+}
+
 template <class Out>
 Out one(std::string_view name, Values x, const Values* y, ReduceOptions options, bool index) {
   const Reduction& r = find_reduction(name);
@@ -93,6 +99,32 @@ Out one(std::string_view name, Values x, const Values* y, ReduceOptions options,
 }
 
 }  // namespace
+
+double Reduction::bound(const FormatInfo& input, std::size_t n, Number result, double magnitudes) const {
+  const FloatingPointEnvironment environment;
+  if (results != 1)
+    throw std::invalid_argument("samesum: " + name + " gives " + std::to_string(results) +
+                                " numbers; call moments_bound");
+  if (gives_index) return holds(*format, input) ? 0 : unbounded_error;
+  const double value = result.to_double();
+  if (!std::isfinite(value)) return unbounded_error;
+  if (n == 0) return 0;
+  if (!operation_bound) return bound_of_rounding(result);
+  if (!holds(*format, input)) return unbounded_error;
+  return operation_bound(reduced(*this, input, n, magnitudes, value));
+}
+
+MomentsBound Reduction::moments_bound(const FormatInfo& input, std::size_t n, Number mean, Number variance,
+                                      ReduceOptions options, double largest) const {
+  const FloatingPointEnvironment environment;
+  if (results != 2)
+    throw std::invalid_argument("samesum: " + name + " gives one " + (gives_index ? "index" : "number") +
+                                "; call bound");
+  if (accumulator == "exact") return {bound_of_rounding(mean), bound_of_rounding(variance)};
+  const double value = mean.to_double();
+  if (!std::isfinite(value) || !holds(*format, input)) return {unbounded_error, unbounded_error};
+  return bound_of_moments(reduced(*this, input, n, largest, value), variance.to_double(), options.ddof);
+}
 
 std::string objection(const Reduction& r, const Values& x, const Values* y, const Layout& l,
                       const Results& out, bool offsets_are_here) {

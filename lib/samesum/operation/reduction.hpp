@@ -9,6 +9,7 @@
 
 #include "samesum/operation/fold.hpp"
 #include "samesum/operation/layout.hpp"
+#include "samesum/operation/reduction_bound.hpp"
 #include "samesum/variant.hpp"
 
 namespace samesum {
@@ -52,7 +53,28 @@ struct Reduction {
     return run[input.index] != nullptr || launch[input.index] != nullptr;
   }
 
-  // Filled by the registry, by input format.
+  /// A rigorous bound on |result - truth of the n elements as given|, rounded up; reduction_bound.hpp has the
+  /// formulas. Infinity where the theory gives none, and where the result is not finite.
+  ///
+  /// What the result itself does not say the caller knows, as `magnitudes`: of sum and mean at least Σ|x|, of
+  /// dot at least Σ|xy|, for which (‖x‖ + its bound)·(‖y‖ + its bound) serves. The other operations do not
+  /// read it, nor do exact ones. Where it is left out, the bound of these three is infinite. Of argmin and
+  /// argmax the bound is about the element that is there, and `result` is not read. Throws
+  /// std::invalid_argument for moments.
+  double bound(const FormatInfo& input, std::size_t n, Number result,
+               double magnitudes = unbounded_error) const;
+  /// The same for the two results of moments. Both are bounded by what both say. Where squares underflow or
+  /// overflow, and for long data of few bits, they say little; there it helps to know `largest`, at least
+  /// max|x|. Throws for other operations.
+  MomentsBound moments_bound(const FormatInfo& input, std::size_t n, Number mean, Number variance,
+                             ReduceOptions options = {}, double largest = unbounded_error) const;
+
+  // Filled by the registry.
+  Height (*height)(std::size_t n);                      ///< of the tree
+  AccumulatorBound accumulator_bound = nullptr;         ///< null for exact, and where the state is its own
+  double (*operation_bound)(const Reduced&) = nullptr;  ///< null for exact, and for moments
+
+  // By input format.
   using Run = void (*)(const ReduceCall&);
   std::array<Run, Formats::size> run{};
   using Launch = int (*)(gpu::ReduceLaunch&);  ///< gives a cudaError_t
@@ -123,6 +145,9 @@ Reduction describe_reduction(std::string_view backend) {
   r.inputs = Operation::inputs;
   r.results = Operation::results;
   r.gives_index = Operation::gives_index;
+  r.height = Order::height;
+  if constexpr (Operation::has_accumulator) r.accumulator_bound = A<Scalar<F>>::bound;
+  if constexpr (requires { Operation::bound; }) r.operation_bound = Operation::bound;
   r.name = r.operation;
   for (const std::string& part : {r.order, r.accumulator, std::string{r.format->name}})
     if (!part.empty()) r.name += "/" + part;

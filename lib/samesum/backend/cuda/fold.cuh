@@ -137,10 +137,12 @@ template <class Shape, class Fold, class Reader> class WarpFold {
       if (!quick.may_do()) return false;
       Lanes<Shape, Quick, mine> four;
       run(WarpFold<Shape, Quick, Reader>{}, quick, four);
-      bool does = true;
+      if constexpr (requires { quick.does(four.sum[0]); }) {
+        bool does = true;
 #pragma unroll
-      for (int i = 0; i < mine; ++i) does = does && quick.does(four.sum[i]);
-      if (!__all_sync(whole_warp, does)) return false;
+        for (int i = 0; i < mine; ++i) does = does && quick.does(four.sum[i]);
+        if (!__all_sync(whole_warp, does)) return false;
+      }
 #pragma unroll
       for (int i = 0; i < mine; ++i) sum[i] = quick.state(four.sum[i], index, rows);
       return true;
@@ -238,21 +240,31 @@ template <class Shape, class Fold, class Reader> class WarpFold {
                                                  Four& four) {
     const int first = thread() * mine;
     const bool two = takes_two && reader.inputs() == 2;
-#pragma unroll 1
-    for (int g = 0; g < groups; g += two ? 1 : 2) {
-      Raw raw[loads];
+    constexpr std::size_t group = Four::rows * lanes;
+    std::size_t own = place + static_cast<std::size_t>(first);
+    const auto load = [&](bool second, int g, std::size_t from, Raw(&raw)[Four::rows]) {
 #pragma unroll
-      for (int k = 0; k < loads; ++k) {
-        const bool second = two && k >= loads / 2;
-        const int at = (g * Four::rows + (second ? k - loads / 2 : k)) * lanes + first;
-        const int left = min(max(n - at, 0), mine);
-        if (full && k >= loads / 2 && !two && g + 1 >= groups) break;  // one group is left
-        raw[k] =
-            reader.fetch(second, place + static_cast<std::size_t>(at), full ? mine : left, full || aligned);
+      for (int r = 0; r < Four::rows; ++r) {
+        const int left = min(max(n - ((g * Four::rows + r) * lanes + first), 0), mine);
+        raw[r] = reader.fetch(second, from + static_cast<std::size_t>(r * lanes), full ? mine : left,
+                              full || aligned);
       }
-      four_rows<full>(fold, reader, raw, raw + loads / 2, g, index, n, first, four);
-      if (!two && g + 1 < groups)
-        four_rows<full>(fold, reader, raw + loads / 2, raw, g + 1, index, n, first, four);
+    };
+    int g = 0;
+#pragma unroll 1
+    for (; !two && g + 1 < groups; g += 2, own += 2 * group) {  // twice four loads in flight
+      Raw low[Four::rows], high[Four::rows];
+      load(false, g, own, low);
+      load(false, g + 1, own + group, high);
+      four_rows<full>(fold, reader, low, low, g, index, n, first, four);
+      four_rows<full>(fold, reader, high, high, g + 1, index, n, first, four);
+    }
+#pragma unroll 1
+    for (; g < groups; ++g, own += group) {
+      Raw x[Four::rows], y[Four::rows];
+      load(false, g, own, x);
+      if (two) load(true, g, own, y);
+      four_rows<full>(fold, reader, x, y, g, index, n, first, four);
     }
   }
   template <bool full>
@@ -322,7 +334,9 @@ using LeafOf = std::conditional_t<Shape::joins_neighbours, WarpBlocks<Shape, Fol
                                   WarpFold<Shape, Fold, Reader>>;
 
 /// Whether short rows are taken two at a time: where there is little to compute.
-template <class Shape> inline constexpr bool pairs_rows = Shape::in_turn && !Shape::joins_neighbours;
+template <class Shape, class Fold>
+inline constexpr bool pairs_rows =
+    Shape::in_turn && !Shape::joins_neighbours && sizeof(typename Fold::State) <= 8;
 
 inline constexpr int fold_threads = 256, fold_warps = fold_threads / warp;
 
@@ -370,7 +384,7 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks<Shape, Fold>())
   __shared__ alignas(16) unsigned char memory[fold_warps * sizeof(State)];
   State* shared = reinterpret_cast<State*>(memory);
   const std::size_t w = std::size_t{blockIdx.x} * fold_warps + static_cast<std::size_t>(warp_index());
-  if constexpr (pairs_rows<Shape>)
+  if constexpr (pairs_rows<Shape, Fold>)
     if (plan.pairs) {
       using Leaf = LeafOf<Shape, Fold, Reader>;
       if (w >= plan.warps) return;
@@ -611,7 +625,7 @@ cudaError_t reduce(const Fold& fold, const Reader& reader, FoldCall& call) {
     const std::size_t parts = (leaves - 1) / static_cast<std::size_t>(plan.each) + 1;
     plan.tile = static_cast<int>(std::min<std::size_t>(std::bit_ceil(parts), fold_warps));
     plan.tiles = (parts - 1) / static_cast<std::size_t>(plan.tile) + 1;
-    if constexpr (pairs_rows<Shape>)
+    if constexpr (pairs_rows<Shape, Fold>)
       plan.pairs =
           l.n > Shape::lanes && l.n <= LeafOf<Shape, Fold, Reader>::short_leaf && reader.inputs() == 1;
     const std::size_t rows_of_warp = plan.pairs ? 2 : static_cast<std::size_t>(warp / plan.threads);

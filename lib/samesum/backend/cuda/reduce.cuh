@@ -12,9 +12,20 @@ template <class F, class T> class Reader {
  public:
   using Element = Read<F>;
   static constexpr std::size_t alignment = 4 * sizeof(T) <= 16 ? 4 * sizeof(T) : 16;
-  /// Four neighbouring elements as they lie in memory.
+  /// Four neighbouring elements as they lie in memory, two of 16 bits in a word.
   struct alignas(alignment) Raw {
-    BitsOf<T> bits[4];
+    using Word = std::conditional_t<sizeof(T) == 2, std::uint32_t, BitsOf<T>>;
+    static constexpr int each = sizeof(Word) / sizeof(T);
+    Word word[4 / each];
+
+    __device__ void set(int i, BitsOf<T> bits) { word[i / each] |= Word{bits} << 16 * (i % each); }
+    __device__ Scalar<F> rounded(int i) const {
+      const Word w = word[i / each];
+      if constexpr (std::is_same_v<T, bf16> && sizeof(CarrierOf<F>) == 4)  // the upper half of an fp32
+        return Scalar<F>::of(__uint_as_float(i % 2 == 0 ? w << 16 : w & 0xffff0000));
+      else
+        return Reader::rounded(static_cast<BitsOf<T>>(w >> 16 * (i % each)));
+    }
   };
 
   Reader(const void* x, const void* y)
@@ -35,7 +46,7 @@ template <class F, class T> class Reader {
     if (aligned && count == 4) return *reinterpret_cast<const Raw*>(from);
     Raw raw{};
     for (int i = 0; i < 4; ++i)
-      if (i < count) raw.bits[i] = from[i];
+      if (i < count) raw.set(i, from[i]);
     return raw;
   }
 
@@ -43,7 +54,7 @@ template <class F, class T> class Reader {
   __device__ void elements(const Raw& x, const Raw& y, std::uint64_t base, int offset,
                            Element (&e)[4]) const {
     for (int i = 0; i < 4; ++i)
-      e[i] = {rounded(x, i), y_ == nullptr ? Scalar<F>::zero() : rounded(y, i), base,
+      e[i] = {x.rounded(i), y_ == nullptr ? Scalar<F>::zero() : y.rounded(i), base,
               static_cast<std::uint32_t>(offset + i)};
   }
 
@@ -61,17 +72,6 @@ template <class F, class T> class Reader {
   }
 
  private:
-  __device__ static Scalar<F> rounded(const Raw& four, int i) {
-    if constexpr (std::is_same_v<T, bf16> && sizeof(CarrierOf<F>) == 4) {  // the upper half of an fp32
-      const std::uint32_t two = __builtin_bit_cast(Words, four).two[i / 2];
-      return Scalar<F>::of(__uint_as_float(i % 2 == 0 ? two << 16 : two & 0xffff0000));
-    } else {
-      return rounded(four.bits[i]);
-    }
-  }
-  struct Words {
-    std::uint32_t two[sizeof(Raw) / 4];
-  };
   __device__ static Scalar<F> rounded(BitsOf<T> bits) {
     if constexpr (std::is_same_v<T, F>)
       return {widen(from_bits<T>(bits))};
