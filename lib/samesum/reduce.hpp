@@ -79,7 +79,7 @@ void reduce(const R& reduction, const T* x, const Layout& layout, ResultOf<R>* o
           });
       };
   cpu::reduce_batch<Shape>(
-      fold, {reinterpret_cast<const std::byte*>(x), nullptr, sizeof(T), layout, options.threads}, leaves,
+      fold, {reinterpret_cast<const std::byte*>(x), nullptr, sizeof(T), layout, options.threads}, leaves, {},
       out);
 }
 

@@ -4,7 +4,7 @@
 
 namespace samesum {
 
-/// 1/k of few elements, rounded to F, so that lanes need not divide.
+/// 1/k rounded to F; of few elements from a table, where lanes of a GPU would divide.
 template <class F> struct Shares {
   static constexpr std::uint32_t most = 32;
   CarrierOf<F> of[most + 1] = {};
@@ -13,16 +13,21 @@ template <class F> struct Shares {
       of[k] = convert<CarrierOf<F>>(convert<F>(CarrierOf<F>{1} / static_cast<CarrierOf<F>>(k)));
   }
 };
-template <class F> inline constexpr Shares<F> shares;
 #if defined(__CUDACC__)
-template <class F> __constant__ constexpr Shares<F> shares_of_device;
+template <class F> __constant__ constexpr Shares<F> shares;
 #endif
 template <class F> SAMESUM_HD inline CarrierOf<F> share_of(std::uint32_t k) {
 #if defined(__CUDA_ARCH__)
-  return shares_of_device<F>.of[k];
-#else
-  return shares<F>.of[k];
+  if (k <= Shares<F>::most) return shares<F>.of[k];
 #endif
+  return round_lanes<F, CarrierOf<F>, 1>(CarrierOf<F>{1} / static_cast<CarrierOf<F>>(k));
+}
+
+/// Welford's step, of scalars or packs: one element more, whose share of all is `share`.
+template <class V> SAMESUM_HD inline void add_to_moments(V& mean, V& variance, V x, V share) {
+  const V from_old = x - mean;
+  mean = mean + from_old * share;
+  variance = variance + (from_old * (x - mean) - variance) * share;
 }
 
 /// Mean and variance in one pass: elements after Welford (1962), states after Chan, Golub and LeVeque (1979,
@@ -39,10 +44,8 @@ template <class F> struct Moments {
   SAMESUM_HD void add(V x, std::size_t k) {
     const auto now = static_cast<std::uint32_t>(k) + 1;
     count = now;
-    const V share = now <= Shares<F>::most ? V{share_of<F>(now)} : rounded(C{1} / static_cast<C>(now));
-    const V from_old = x - mean;
-    mean = mean + from_old * share;
-    variance = variance + (from_old * (x - mean) - variance) * share;
+    const V share = {share_of<F>(now)};
+    add_to_moments(mean, variance, x, share);
   }
   SAMESUM_HD void merge(const Moments& other) {
     const C all = static_cast<C>(count + other.count);

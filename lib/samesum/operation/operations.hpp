@@ -101,6 +101,12 @@ using ArgMax = ExtremumOf<false, true>;
 using Operations = TypeList<Sum, Mean, SumOfMagnitudes, SquaredNorm, Dot, Norm, Prod, LogSumExp,
                             MeanAndVariance, Min, Max, ArgMin, ArgMax>;
 
+/// Formats of elements that a state of format F takes: its own, and in a wider state 16 bits (fp32), fp32
+/// (fp64).
+template <class T, class F>
+inline constexpr bool can_read = std::is_same_v<T, F> || (std::is_same_v<F, fp32> && sizeof(T) == 2) ||
+                                 (std::is_same_v<F, fp64> && sizeof(T) == 4);
+
 /// The orders that operations come in: those of the sum that have a kernel for rows.
 using OperationOrders = TypeList<CoarsenedTree, Pairwise>;
 

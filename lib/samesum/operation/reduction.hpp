@@ -155,10 +155,4 @@ Reduction describe_reduction(std::string_view backend) {
   return r;
 }
 
-/// Formats of elements that a state of format F takes: its own, and in a wider state 16 bits (fp32), fp32
-/// (fp64).
-template <class T, class F>
-inline constexpr bool can_read = std::is_same_v<T, F> || (std::is_same_v<F, fp32> && sizeof(T) == 2) ||
-                                 (std::is_same_v<F, fp64> && sizeof(T) == 4);
-
 }  // namespace samesum

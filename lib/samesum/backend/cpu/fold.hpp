@@ -100,13 +100,31 @@ template <class State>
 using FoldLeaves =
     std::function<void(const void* x, const void* y, std::uint64_t index, std::size_t n, State* out)>;
 
-/// All results of a batch, each finished into `out`; of nothing, from a fresh state.
+/// Rows of at most a leaf: writes the states of `count` of them, of n >= 1 elements, `pitch` elements apart.
+template <class State>
+using FoldRows =
+    std::function<void(const void* x, std::size_t pitch, std::size_t n, std::size_t count, State* out)>;
+
+/// All results of a batch, each finished into `out`; of nothing, from a fresh state. `rows` may be empty.
 template <class Shape, class Fold>
 void reduce_batch(const Fold& fold, const Batch& batch, const FoldLeaves<typename Fold::State>& leaves,
-                  void* out) {
+                  const FoldRows<typename Fold::State>& rows, void* out) {
   using State = typename Fold::State;
   const Layout& l = batch.layout;
   if (l.results() == 0) return;
+  if (rows && !l.offsets && l.inner == 1 && l.stride == 1 && l.n > 0 && l.n <= Shape::leaf) {
+    const std::size_t each = std::max<std::size_t>(group * 4096 / l.n, 1), tasks = (l.outer - 1) / each + 1;
+    return for_each_task(thread_count(batch.threads, l.outer * l.n, tasks), tasks, [&](std::size_t task) {
+      constexpr std::size_t at_once = 64;
+      State states[at_once];
+      const std::size_t end = std::min(l.outer, (task + 1) * each);
+      for (std::size_t o = task * each; o < end; o += at_once) {
+        const std::size_t count = std::min(end - o, at_once);
+        rows(batch.x + l.first(o) * batch.bytes, l.outer_stride, l.n, count, states);
+        for (std::size_t k = 0; k < count; ++k) fold.finish(states[k], l.n, o + k, out);
+      }
+    });
+  }
   // Units of work: an aligned group of leaves of one result, or a leaf of some neighbouring columns.
   const bool columns = !l.offsets && l.stride != 1;
   constexpr std::size_t tile = 16;

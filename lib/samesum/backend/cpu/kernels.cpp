@@ -23,9 +23,20 @@ constexpr void fill(SumLeaves* entry, std::index_sequence<format...>) {
 template <std::size_t... format> constexpr void fill_terms(Kernels& all, std::index_sequence<format...>) {
   using Of = Terms<F>;
   ((all.write_terms[format] = Of::template write<Formats::at<format>>), ...);
-  ((all.write_squares[format] = Of::template write_squares<Formats::at<format>>), ...);
-  ((all.largest_key[format] = Of::template largest_key<Formats::at<format>>), ...);
-  ((all.find_key[format] = Of::template find_key<Formats::at<format>>), ...);
+  const auto own = [&]<std::size_t f>(std::integral_constant<std::size_t, f>) {
+    using T = Formats::at<f>;
+    if constexpr (can_read<T, F>) {
+      using Shape = CoarsenedTree::Shape;
+      all.write_squares[f] = Of::template write_squares<T>;
+      all.sum_terms[f] = Of::template sum<Shape, T>;
+      all.sum_middling[f] = Of::template sum_middling<Shape, T>;
+      all.sum_rows[f] = Leaves<Shape, Plain, F>::template sum_rows<T>;
+      all.lane_moments[f] = Of::template lane_moments<Shape, T>;
+      all.largest_key[f] = Of::template largest_key<T>;
+      all.find_key[f] = Of::template find_key<T>;
+    }
+  };
+  (own(std::integral_constant<std::size_t, format>{}), ...);
 }
 
 constexpr Kernels make() {

@@ -5,6 +5,7 @@
 
 #include "samesum/accumulator/accumulators.hpp"
 #include "samesum/backend/cpu/instruction_set.hpp"
+#include "samesum/operation/moments.hpp"
 #include "samesum/operation/scaled_squares.hpp"
 #include "samesum/order/orders.hpp"
 
@@ -33,6 +34,17 @@ using WriteTerms = void (*)(Term term, const void* x, const void* y, std::size_t
 /// are of the first kind, it says so and writes no others.
 using WriteSquares = bool (*)(const void* x, std::size_t n, void* middling, void* big, void* small);
 
+/// Writes the plain sums of terms of whole leaves, and says of how many elements that is; and likewise of
+/// squares of the first kind, 0 where there are others.
+using SumTerms = std::size_t (*)(Term term, const void* x, const void* y, std::size_t n, void* states);
+using SumMiddling = std::size_t (*)(const void* x, std::size_t n, void* states);
+
+/// Writes the states of `count` rows of n elements, at least one and at most a leaf, `pitch` elements apart.
+using SumRows = void (*)(const void* x, std::size_t pitch, std::size_t n, std::size_t count, void* states);
+
+/// Writes mean and variance of each lane of a whole leaf of the order `tree`.
+using LaneMoments = void (*)(const void* x, void* means, void* variances);
+
 /// The largest key (extremum.hpp) of n elements, where -0 is +0 if `zeros_are_equal`; and the first element
 /// that has a key, n where none has.
 using LargestKey = std::uint64_t (*)(const void* x, std::size_t n, bool smallest, bool zeros_are_equal);
@@ -57,6 +69,10 @@ struct Kernels {
   WriteTerms write_terms[Formats::size];  ///< by format of the elements
   WriteSquares write_squares[Formats::size];
   SumLeaves sum_squares[Orders::size];  ///< of numbers of the carrier, plain
+  SumTerms sum_terms[Formats::size];    ///< in the order `tree`, as the next two
+  SumMiddling sum_middling[Formats::size];
+  SumRows sum_rows[Formats::size];  ///< plain
+  LaneMoments lane_moments[Formats::size];
   LargestKey largest_key[Formats::size];
   FindKey find_key[Formats::size];
   SoftmaxLoops softmax;

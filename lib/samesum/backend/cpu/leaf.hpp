@@ -24,6 +24,17 @@ constexpr int vector_bytes = 16;
   for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(reinterpret_cast<const void*>(address + i));
 }
 
+/// Where leaves get packs of numbers from: elements as they are, or what a sum adds of them (terms.hpp). Has
+/// load(i), of the elements from i on; and ask(i, count), for those that will be wanted after these.
+template <class V, class T> struct Elements {
+  static constexpr bool narrow = sizeof(T) == 2;  ///< more to compute than to wait for
+  const T* x;
+  V load(std::size_t i) const { return V::load(x + i); }
+  void ask(std::size_t i, std::size_t count) const {
+    ask_for(reinterpret_cast<const char*>(x + i) + 16384, count * sizeof(T));
+  }
+};
+
 template <class Shape, template <class> class A, class F> class Leaves {
   static constexpr std::size_t lanes = Shape::lanes, rows = Shape::rows, leaf = Shape::leaf;
   using Carrier = CarrierOf<F>;
@@ -46,53 +57,90 @@ template <class Shape, template <class> class A, class F> class Leaves {
   template <class T> static void sum(const void* data, std::size_t n, void* states) {
     const T* x = static_cast<const T*>(data);
     One* out = static_cast<One*>(states);
+    const std::size_t done = sum_whole(Elements<Vector, T>{x}, n, out);
+    if (done < n) out[done / leaf] = sum_ragged(x + done, n - done);
+  }
+
+  /// The states of whole leaves, as far as there are; of so many elements.
+  template <class Source>
+  [[gnu::always_inline]] static std::size_t sum_whole(const Source& source, std::size_t n, One* out) {
     std::size_t done = 0;
     for (std::size_t apart = n / leaf / streams, k = 0; k < apart; ++k, done += streams)
-      sum_full<streams>(x + k * leaf, apart * leaf, out + k, apart);
-    for (; (done + 1) * leaf <= n; ++done) sum_full<1>(x + done * leaf, 0, out + done, 0);
-    if (done * leaf < n) out[done] = sum_ragged(x + done * leaf, n - done * leaf);
+      sum_full<streams>(source, k * leaf, apart * leaf, out + k, apart);
+    for (; (done + 1) * leaf <= n; ++done) sum_full<1>(source, done * leaf, 0, out + done, 0);
+    return done * leaf;
+  }
+
+  /// See SumRows. Whole packs are added as they lie there.
+  template <class T>
+  static void sum_rows(const void* data, std::size_t pitch, std::size_t n, std::size_t count, void* states) {
+    static_assert(Shape::in_turn);
+    const T* x = static_cast<const T*>(data);
+    One* out = static_cast<One*>(states);
+    if (n % w != 0) {
+      for (std::size_t o = 0; o < count; ++o) out[o] = sum_ragged(x + o * pitch, n);
+      return;
+    }
+    const std::size_t of_lanes = (n < lanes ? n : lanes) / w;
+    for (std::size_t o = 0; o < count; ++o) {
+      const T* row = x + o * pitch;
+      Many lane[packs];
+      for (std::size_t p = 0; p < of_lanes; ++p) lane[p] = Many{Vector::load(row + p * w)};
+      std::size_t i = lanes;
+      for (; i + lanes <= n; i += lanes)
+        for (std::size_t p = 0; p < packs; ++p) lane[p].add(Vector::load(row + i + p * w));
+      for (std::size_t p = 0; i + p * w < n; ++p) lane[p].add(Vector::load(row + i + p * w));
+      for (std::size_t half = packs / 2; half > 0; half /= 2)
+        for (std::size_t p = 0; p < half && p + half < of_lanes; ++p) lane[p].merge(lane[p + half]);
+      out[o] = halve_pack<width>(lane[0]);
+    }
   }
 
  private:
   /// Full leaves, `apart` elements from one to the next. The elements of each are read from first to last,
   /// and in a loop: that is what prefetchers understand.
-  template <std::size_t count, class T>
-  static void sum_full(const T* x, std::size_t apart, One* out, std::size_t out_apart) {
+  template <std::size_t count, class Source>
+  static void sum_full(const Source& x, std::size_t from, std::size_t apart, One* out,
+                       std::size_t out_apart) {
     Quick lane[count][packs];
     if constexpr (Shape::in_turn) {
       for (auto& leaf_lane : lane)
         for (Quick& pack : leaf_lane) pack = Quick{};
-      const bool ahead = asks<T>();
+      const bool ahead = asks<Source>();
 #pragma GCC unroll 1
       for (std::size_t r = 0; r < rows; ++r)
         for (std::size_t k = 0; k < count; ++k) {
-          const T* row = x + k * apart + r * lanes;
-          if (ahead) ask_for_row(row);
-          for (std::size_t p = 0; p < packs; ++p) lane[k][p].add(load(row + p * w));
+          const std::size_t row = from + k * apart + r * lanes;
+          if (ahead) x.ask(row, lanes);
+          for (std::size_t p = 0; p < packs; ++p) lane[k][p].add({x.load(row + p * w)});
         }
     } else {
       static_assert(count == 1);
-      sum_by_pairs(x, lane[0]);
+      sum_by_pairs(x, from, lane[0]);
     }
     for (std::size_t k = 0; k < count; ++k) {
       for (std::size_t half = packs / 2; half > 0; half /= 2)
         for (std::size_t p = 0; p < half; ++p) lane[k][p].merge(lane[k][p + half]);
       const One state = halve_pack<width>(same_bits<Many>(lane[k][0]));
-      const T* first = x + k * apart;
-      out[k * out_apart] = numbers > 1 && is_doubtful(state, first) ? sum_ragged(first, leaf) : state;
+      if constexpr (numbers > 1) {
+        const auto* first = x.x + from + k * apart;
+        out[k * out_apart] = is_doubtful(state, first) ? sum_ragged(first, leaf) : state;
+      } else {
+        out[k * out_apart] = state;
+      }
     }
   }
 
-  template <class T> static void sum_by_pairs(const T* x, Quick (&lane)[packs]) {
+  template <class Source> static void sum_by_pairs(const Source& x, std::size_t from, Quick (&lane)[packs]) {
     // Waiting at level i: the sum of the 2^i rows before, where bit i of the number of rows is set.
     constexpr std::size_t levels = ceil_log2(rows) + 1;
     Quick waiting[levels][packs];
-    const bool ahead = asks<T>();
+    const bool ahead = asks<Source>();
 #pragma GCC unroll 1
     for (std::size_t r = 0; r < rows; ++r) {
-      if (ahead) ask_for_row(x + r * lanes);
+      if (ahead) x.ask(from + r * lanes, lanes);
       Unchecked<Vector> row[packs];
-      for (std::size_t p = 0; p < packs; ++p) row[p] = load(x + r * lanes + p * w);
+      for (std::size_t p = 0; p < packs; ++p) row[p] = {x.load(from + r * lanes + p * w)};
       Quick sum[packs];
       std::size_t level = 0;
       if (r % 2 == 0) {
@@ -113,13 +161,7 @@ template <class Shape, template <class> class A, class F> class Leaves {
   }
 
   /// Whether there is enough to compute for asking to be worth while.
-  template <class T> static bool asks() { return (numbers > 1 || sizeof(T) == 2) && asks_ahead(); }
-  template <class T> static void ask_for_row(const T* row) {
-    constexpr std::size_t far = 16384;
-    ask_for(reinterpret_cast<const char*>(row) + far, lanes * sizeof(T));
-  }
-
-  template <class T> static Unchecked<Vector> load(const T* x) { return {Vector::load(x)}; }
+  template <class Source> static bool asks() { return (numbers > 1 || Source::narrow) && asks_ahead(); }
 
   static Quick pair(Quick sum, Unchecked<Vector> x) {
     if constexpr (Quick::adds_as_it_merges)

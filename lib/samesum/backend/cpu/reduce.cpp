@@ -31,11 +31,12 @@ FoldLeaves<typename Fold::State> leaves_of(const Fold& fold, std::size_t input) 
 }
 
 /// Sums of terms: their terms, then the loops that sums of elements use.
-template <class Shape, template <class> class A>
+template <class Order, template <class> class A>
 FoldLeaves<typename TermFold<A, F>::State> leaves_of_sum(const TermFold<A, F>& fold,
                                                          const SumLeaves (*sum)[Formats::size],
                                                          std::size_t input) {
   using State = typename TermFold<A, F>::State;
+  using Shape = typename Order::Shape;
   const SumLeaves sum_elements = sum[Accumulators::index_of<A>()][input];
   if (fold.term == Term::element)
     return [sum_elements](const void* x, const void*, std::uint64_t, std::size_t n, State* out) {
@@ -43,13 +44,19 @@ FoldLeaves<typename TermFold<A, F>::State> leaves_of_sum(const TermFold<A, F>& f
       sum_elements(x, n, sums);
       for (std::size_t k = 0; k < Shape::leaves(n); ++k) out[k].sum = sums[k];
     };
-  return [term = fold.term, write = loops().write_terms[input], bytes = formats[input].bytes,
-          sum_high = sum[Accumulators::index_of<A>()][of_carrier],
+  return [term = fold.term, write = loops().write_terms[input], sum_terms = loops().sum_terms[input],
+          bytes = formats[input].bytes, sum_high = sum[Accumulators::index_of<A>()][of_carrier],
           sum_low = sum[Accumulators::index_of<Plain>()][of_carrier]](
              const void* x, const void* y, std::uint64_t, std::size_t n, State* out) {
     Carrier high[Shape::leaf], low[State::two_words ? Shape::leaf : 1];
     const auto *of_x = static_cast<const std::byte*>(x), *of_y = static_cast<const std::byte*>(y);
-    for (std::size_t begin = 0; begin < n; begin += Shape::leaf, ++out) {
+    std::size_t begin = 0;
+    if constexpr (!State::two_words && std::is_same_v<Order, CoarsenedTree>) {
+      static_assert(sizeof(State) == sizeof(Plain<Scalar<F>>));
+      begin = sum_terms(term, x, y, n, out);
+      out += begin / Shape::leaf;
+    }
+    for (; begin < n; begin += Shape::leaf, ++out) {
       const std::size_t mine = std::min(n - begin, Shape::leaf), at = begin * bytes;
       write(term, of_x + at, of_y ? of_y + at : nullptr, mine, high, State::two_words ? low : nullptr);
       sum_high(high, mine, &out->sum);
@@ -59,12 +66,23 @@ FoldLeaves<typename TermFold<A, F>::State> leaves_of_sum(const TermFold<A, F>& f
 }
 
 /// Sums of squares: those of one kind are nearly always all that there are.
-template <class Shape> FoldLeaves<ScaledSquares<F>> leaves_of_squares(SumLeaves sum, std::size_t input) {
-  return [sum, write = loops().write_squares[input], bytes = formats[input].bytes](
-             const void* x, const void*, std::uint64_t, std::size_t n, ScaledSquares<F>* out) {
+template <class Order> FoldLeaves<ScaledSquares<F>> leaves_of_squares(SumLeaves sum, std::size_t input) {
+  using Shape = typename Order::Shape;
+  return [sum, write = loops().write_squares[input], sum_middling = loops().sum_middling[input],
+          bytes = formats[input].bytes](const void* x, const void*, std::uint64_t, std::size_t n,
+                                        ScaledSquares<F>* out) {
     Carrier middling[Shape::leaf], big[Shape::leaf], small[Shape::leaf];
     const auto* from = static_cast<const std::byte*>(x);
-    for (std::size_t begin = 0; begin < n; begin += Shape::leaf, ++out) {
+    std::size_t begin = 0;
+    if constexpr (std::is_same_v<Order, CoarsenedTree>) {
+      Plain<typename ScaledSquares<F>::V> sums[group];
+      begin = sum_middling(x, n, sums);
+      for (std::size_t k = 0; k < begin / Shape::leaf; ++k) {
+        *out = {};
+        out++->middling = sums[k].sum;
+      }
+    }
+    for (; begin < n; begin += Shape::leaf, ++out) {
       const std::size_t mine = std::min(n - begin, Shape::leaf);
       *out = {};
       if (write(from + begin * bytes, mine, middling, big, small)) {
@@ -73,6 +91,27 @@ template <class Shape> FoldLeaves<ScaledSquares<F>> leaves_of_squares(SumLeaves 
       }
       sum(middling, mine, &out->middling);
     }
+  };
+}
+
+/// Moments: whole leaves by packs of lanes.
+template <class Shape>
+FoldLeaves<Moments<F>> leaves_of_moments(const MomentsFold<F>& fold, std::size_t input) {
+  return [ragged = leaves_of<Shape>(fold, input), of_lanes = loops().lane_moments[input],
+          bytes = formats[input].bytes](const void* x, const void*, std::uint64_t index, std::size_t n,
+                                        Moments<F>* out) {
+    const auto* from = static_cast<const std::byte*>(x);
+    std::size_t begin = 0;
+    for (; begin + Shape::leaf <= n; begin += Shape::leaf) {
+      Carrier means[Shape::lanes], variances[Shape::lanes];
+      of_lanes(from + begin * bytes, means, variances);
+      Moments<F> lane[Shape::lanes];
+      for (std::size_t l = 0; l < Shape::lanes; ++l) lane[l] = {{means[l]}, {variances[l]}, Shape::rows};
+      for (std::size_t half = Shape::lanes / 2; half > 0; half /= 2)
+        for (std::size_t l = 0; l < half; ++l) lane[l].merge(lane[l + half]);
+      *out++ = lane[0];
+    }
+    if (begin < n) ragged(from + begin * bytes, nullptr, index + begin, n - begin, out);
   };
 }
 
@@ -105,15 +144,20 @@ void run_fold(const Fold& fold, const ReduceCall& call, std::size_t input) {
   constexpr std::size_t order = Orders::index_of<Order>();
   const auto leaves = [&] {
     if constexpr (requires { fold.term; })
-      return leaves_of_sum<Shape>(fold, loops().sum_leaves[order], input);
+      return leaves_of_sum<Order>(fold, loops().sum_leaves[order], input);
     else if constexpr (std::is_same_v<Fold, NormFold<F>>)
-      return leaves_of_squares<Shape>(loops().sum_squares[order], input);
+      return leaves_of_squares<Order>(loops().sum_squares[order], input);
+    else if constexpr (std::is_same_v<Fold, MomentsFold<F>>)
+      return leaves_of_moments<Shape>(fold, input);
     else if constexpr (requires { fold.smallest; })
       return leaves_of_extremum<Shape>(fold, input);
     else
       return leaves_of<Shape>(fold, input);
   }();
-  reduce_batch<Shape>(fold, batch, leaves, call.out);
+  FoldRows<typename Fold::State> rows;
+  if constexpr (std::is_same_v<Fold, TermFold<Plain, F>> && std::is_same_v<Order, CoarsenedTree>)
+    if (fold.term == Term::element) rows = loops().sum_rows[input];
+  reduce_batch<Shape>(fold, batch, leaves, rows, call.out);
 }
 
 }  // namespace

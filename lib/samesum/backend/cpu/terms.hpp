@@ -39,6 +39,37 @@ template <class F> class Terms {
     if (low != nullptr && term < Term::square) std::memset(low, 0, n * sizeof(Carrier));
   }
 
+  /// See SumTerms.
+  template <class Shape, class T>
+  static std::size_t sum(Term term, const void* x, const void* y, std::size_t n, void* states) {
+    using Loops = Leaves<Shape, Plain, F>;
+    const T* a = static_cast<const T*>(x);
+    auto* out = static_cast<Plain<Scalar<F>>*>(states);
+    const auto of = [&](auto term_of) {
+      return Loops::sum_whole(Source<T, decltype(term_of)>{a, static_cast<const T*>(y), term_of}, n, out);
+    };
+    if (term == Term::magnitude) return of([](Vector v, const T*) { return magnitude(v); });
+    if (term == Term::square) return of([](Vector v, const T*) { return v * v; });
+    return of([](Vector v, const T* other) { return v * Vector::load(other); });
+  }
+
+  /// See SumMiddling.
+  template <class Shape, class T>
+  static std::size_t sum_middling(const void* x, std::size_t n, void* states) {
+    using Of = Squares<F>;
+    using Wide = Pack<typename Of::G, width>;
+    auto others = Of::is_big(Wide::zero());
+    const auto square = [&others](Vector v, const T*) {
+      const Wide wide{v.v};
+      others |= Of::is_big(wide) | Of::is_small(wide);
+      return wide * wide;
+    };
+    const std::size_t done = Leaves<Shape, Plain, typename Of::G>::sum_whole(
+        Source<T, decltype(square)>{static_cast<const T*>(x), nullptr, square}, n,
+        static_cast<Plain<Scalar<typename Of::G>>*>(states));
+    return any(others) ? 0 : done;
+  }
+
   /// See WriteSquares.
   template <class T>
   static bool write_squares(const void* x, std::size_t n, void* middling, void* big, void* small) {
@@ -51,14 +82,28 @@ template <class F> class Terms {
       of_others |= Of::is_big(wide) | Of::is_small(wide);
       store(Of::middling(wide), static_cast<Carrier*>(middling) + i, count);
     });
-    bool others = false;
-    for (std::size_t l = 0; l < w; ++l) others = others || of_others[l];
+    const bool others = any(of_others);
     if (others)
       loop<T>(a, a, n, [&](Vector v, Vector, std::size_t i, std::size_t count) {
         store(Of::big(Wide{v.v}), static_cast<Carrier*>(big) + i, count);
         store(Of::small(Wide{v.v}), static_cast<Carrier*>(small) + i, count);
       });
     return others;
+  }
+
+  /// See LaneMoments.
+  template <class Shape, class T> static void lane_moments(const void* x, void* means, void* variances) {
+    const T* a = static_cast<const T*>(x);
+    constexpr std::size_t packs = Shape::lanes / w;
+    Vector mean[packs], variance[packs];
+    for (std::size_t p = 0; p < packs; ++p) mean[p] = variance[p] = Vector::zero();
+    for (std::size_t r = 0; r < Shape::rows; ++r) {
+      const Vector share = Vector::all(share_of<F>(static_cast<std::uint32_t>(r + 1)));
+      for (std::size_t p = 0; p < packs; ++p)
+        add_to_moments(mean[p], variance[p], Vector::load(a + r * Shape::lanes + p * w), share);
+    }
+    std::memcpy(means, mean, sizeof mean);
+    std::memcpy(variances, variance, sizeof variance);
   }
 
   /// See LargestKey and FindKey.
@@ -85,6 +130,24 @@ template <class F> class Terms {
   }
 
  private:
+  /// What sums add of pairs of elements: see Elements.
+  template <class T, class Of> struct Source {
+    static constexpr bool narrow = true;  // there is more to compute
+    const T *x, *y;
+    Of of;
+    auto load(std::size_t i) const { return of(Vector::load(x + i), y + i); }
+    void ask(std::size_t i, std::size_t count) const {
+      Elements<Vector, T>{x}.ask(i, count);
+      if (y != nullptr) Elements<Vector, T>{y}.ask(i, count);
+    }
+  };
+
+  template <class Mask> static bool any(Mask mask) {
+    bool any = false;
+    for (std::size_t l = 0; l < w; ++l) any = any || mask[l];
+    return any;
+  }
+
   template <class T, class Body>
   [[gnu::always_inline]] static void loop(const T* a, const T* b, std::size_t n, Body body) {
     std::size_t i = 0;
