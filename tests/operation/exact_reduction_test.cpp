@@ -139,8 +139,8 @@ TEST(ExactMoments, AreRoundedOnceEach) {
   for (double& e : large) e = 1e15 + std::floor(8 * e);
   for (double& e : near) e += 1e8;
   for (double& e : tiny) e *= 0x1p-600;
-  for (const auto& x :
-       {large, tiny, mixed, near, wide(300, 2040, 8), std::vector<double>{1e308, -1e308, 1e308}, std::vector<double>{5, 5, 5}}) {
+  for (const auto& x : {large, tiny, mixed, near, wide(300, 2040, 8),
+                        std::vector<double>{1e308, -1e308, 1e308}, std::vector<double>{5, 5, 5}}) {
     const auto n = static_cast<int>(x.size());
     Rational sum = 0, squares = 0;
     for (const double e : x) {
