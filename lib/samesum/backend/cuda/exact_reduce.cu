@@ -249,24 +249,21 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 2 : 3)
           for (int k = 0; k < ahead; ++k) of_y[k] = *reinterpret_cast<const Run<T>*>(y + from[k]);
         else
           for (int k = 0; k < ahead; ++k) of_y[k] = reader.load(y + from[k] * stride, stride);
-        unsigned left = 0;  // runs that must be added one by one
-#pragma unroll
-        for (int k = 0; k < ahead; ++k)
-          if (is_there(k) && !sums.add(of_x[k], of_y[k])) left |= 1u << k;
+        if (is_there(ahead - 1) && sums.add(of_x, of_y)) continue;
 #pragma unroll 1
-        for (; left != 0; left >>= 1) {
-          Run<T> a = of_x[0], c = of_y[0];
+        for (int k = 0; k < ahead && is_there(k); ++k) {
+          Run<T> a[] = {of_x[0]}, c[] = {of_y[0]};
 #pragma unroll 1
-          for (int i = 0; i < (left % 2 ? run_length : 0); ++i) {
-            sums.add(a.element[0], c.element[0]);
+          for (int left = sums.add(a, c) ? 0 : run_length; left > 0; --left) {
+            sums.add(a[0].element[0], c[0].element[0]);
             for (int e = 0; e + 1 < run_length; ++e) {  // an index that varies would need memory
-              a.element[e] = a.element[e + 1];
-              c.element[e] = c.element[e + 1];
+              a[0].element[e] = a[0].element[e + 1];
+              c[0].element[e] = c[0].element[e + 1];
             }
           }
-          for (int k = 0; k + 1 < ahead; ++k) {
-            of_x[k] = of_x[k + 1];
-            of_y[k] = of_y[k + 1];
+          for (int r = 0; r + 1 < ahead; ++r) {
+            of_x[r] = of_x[r + 1];
+            of_y[r] = of_y[r + 1];
           }
         }
       }

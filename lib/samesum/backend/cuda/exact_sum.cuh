@@ -113,8 +113,9 @@ template <class T, bool moments> class TermSums {
 
   __device__ TermSums(TermDigits* digits, Term term) : digits_{digits}, term_{term} {}
 
-  /// Adds the terms of a run, in hope; false if that would lose something: then nothing has been added.
-  __device__ bool add(const Run<T>& x, const Run<T>& y) {
+  /// Adds the terms of some runs, in hope; false if that would lose something: then nothing has been added.
+  /// One question for many terms: each waits for the one before only in the first word.
+  template <int runs> __device__ bool add(const Run<T> (&x)[runs], const Run<T> (&y)[runs]) {
     return moments || term_ >= Term::square ? grow<true>(x, y) : grow<false>(x, y);
   }
   /// Adds one term, whatever it is.
@@ -155,11 +156,12 @@ template <class T, bool moments> class TermSums {
     if constexpr (wide_products) other_ |= static_cast<unsigned>(__double2loint(x));
   }
 
-  template <bool products> __device__ bool grow(const Run<T>& x, const Run<T>& y) {
+  template <bool products, int runs> __device__ bool grow(const Run<T> (&x)[runs], const Run<T> (&y)[runs]) {
     Anchored terms = terms_, low = low_, elements = elements_;
     bool lost = false;
-    for (int i = 0; i < run_length; ++i) {
-      const T a = x.element[i], b = y.element[i];
+#pragma unroll
+    for (int i = 0; i < runs * run_length; ++i) {
+      const T a = x[i / run_length].element[i % run_length], b = y[i / run_length].element[i % run_length];
       const double p = products ? product(a, b) : element(a);
       lost |= terms.grow(p);
       if constexpr (products && wide_products) lost |= low.grow(__fma_rn(a, b, -p)) | is_small(p, a, b);
