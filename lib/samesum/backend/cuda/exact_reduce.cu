@@ -218,58 +218,59 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 2 : 3)
   constexpr int sums_of_result = moments ? 2 : 1, ahead = in_flight<T>;
   __shared__ TermDigits digits[sums_of_result];
   __shared__ unsigned flags_of_warp[exact_threads / warp];
+  TermSums<T, moments> sums{digits, reader.term};
   const bool together = l.results() == 1;
   for (std::size_t at = together ? 0 : blockIdx.x; at < l.results(); at += gridDim.x) {
     const std::size_t n = l.length(at / l.inner), place = l.first(at / l.inner) + at % l.inner;
     const std::size_t stride = l.offsets ? 1 : l.stride, runs = n / run_length;
     const bool aligned = stride == 1 && reader.is_aligned(place);
-    const T *x = reader.x + place, *y = reader.term == Term::product ? reader.y + place : x;
-    const unsigned first = together ? blockIdx.x * exact_threads + threadIdx.x : threadIdx.x;
-    const unsigned step = together ? gridDim.x * exact_threads : exact_threads;
+    const bool two = !moments && reader.term == Term::product;
+    const T *x = reader.x + place, *y = two ? reader.y + place : x;
+    // A block reads tiles of neighbouring runs, each thread some runs of a tile.
+    constexpr std::size_t of_tile = std::size_t{exact_threads} * ahead;
+    const std::size_t tiles = (runs + of_tile - 1) / of_tile, blocks = together ? gridDim.x : 1;
+    const auto load = [&](const T* from) {
+      return aligned ? *reinterpret_cast<const Run<T>*>(from) : reader.load(from, stride);
+    };
+    const auto load_all = [&](const T* from, Run<T>(&of)[ahead]) {
+      if (aligned)
+        for (int k = 0; k < ahead; ++k) of[k] = reinterpret_cast<const Run<T>*>(from)[k * exact_threads];
+      else
+        for (int k = 0; k < ahead; ++k)
+          of[k] = reader.load(from + k * exact_threads * run_length * stride, stride);
+    };
     for (TermDigits& d : digits) d.clear();
     __syncthreads();  // anybody may add to them
 
-    TermSums<T, moments> sums{digits, reader.term};
-    if (const std::size_t i = runs * run_length + first; i < n) sums.add(x[i * stride], y[i * stride]);
-    for (std::size_t begin = 0;;) {
+    sums.start();
+    std::size_t tile = together ? blockIdx.x : 0;
+    if (const std::size_t i = runs * run_length + threadIdx.x; tile == 0 && i < n)
+      sums.add(x[i * stride], y[i * stride]);
+    for (;;) {
 #pragma unroll 1
-      for (int b = 0; b < sums.most / (ahead * run_length) && begin < runs; ++b, begin += ahead * step) {
-        Run<T> of_x[ahead], of_y[ahead];
-        const auto here = static_cast<unsigned>(min(runs - begin, std::size_t{0xffffffff}));
-        const auto is_there = [&](int k) { return first + k * step < here; };
-        std::size_t from[ahead];  // the first run where there is none
-        for (int k = 0; k < ahead; ++k) from[k] = (begin + (is_there(k) ? first + k * step : 0)) * run_length;
-        if (aligned)
-          for (int k = 0; k < ahead; ++k) of_x[k] = *reinterpret_cast<const Run<T>*>(x + from[k]);
-        else
-          for (int k = 0; k < ahead; ++k) of_x[k] = reader.load(x + from[k] * stride, stride);
-        if (reader.term != Term::product)
-          for (int k = 0; k < ahead; ++k) of_y[k] = of_x[k];
-        else if (aligned)
-          for (int k = 0; k < ahead; ++k) of_y[k] = *reinterpret_cast<const Run<T>*>(y + from[k]);
-        else
-          for (int k = 0; k < ahead; ++k) of_y[k] = reader.load(y + from[k] * stride, stride);
-        if (is_there(ahead - 1) && sums.add(of_x, of_y)) continue;
+      for (int b = 0; b < sums.most / (ahead * run_length) && tile < tiles; ++b, tile += blocks) {
+        const std::size_t first = tile * of_tile + threadIdx.x;
+        if ((tile + 1) * of_tile <= runs) {
+          Run<T> of_x[ahead], of_y[ahead];
+          load_all(x + first * run_length * stride, of_x);
+          if (two)
+            load_all(y + first * run_length * stride, of_y);
+          else
+            for (int k = 0; k < ahead; ++k) of_y[k] = of_x[k];
+          if (sums.add(of_x, of_y)) continue;
+        }
 #pragma unroll 1
-        for (int k = 0; k < ahead && is_there(k); ++k) {
-          Run<T> a[] = {of_x[0]}, c[] = {of_y[0]};
+        for (std::size_t run = first; run < runs && run < first + of_tile; run += exact_threads) {
+          const T *from_x = x + run * run_length * stride, *from_y = y + run * run_length * stride;
+          const Run<T> a[] = {load(from_x)}, c[] = {two ? load(from_y) : a[0]};
+          if (sums.add(a, c)) continue;
 #pragma unroll 1
-          for (int left = sums.add(a, c) ? 0 : run_length; left > 0; --left) {
-            sums.add(a[0].element[0], c[0].element[0]);
-            for (int e = 0; e + 1 < run_length; ++e) {  // an index that varies would need memory
-              a[0].element[e] = a[0].element[e + 1];
-              c[0].element[e] = c[0].element[e + 1];
-            }
-          }
-          for (int r = 0; r + 1 < ahead; ++r) {
-            of_x[r] = of_x[r + 1];
-            of_y[r] = of_y[r + 1];
-          }
+          for (int i = 0; i < run_length; ++i) sums.add(from_x[i * stride], from_y[i * stride]);
         }
       }
       sums.empty();
       __syncthreads();  // the digits are complete
-      if (begin >= runs) break;
+      if (tile >= tiles) break;
       for (TermDigits& d : digits) {
         const int i = static_cast<int>(threadIdx.x), last = last_digit<T>;
         const std::int64_t carried = i <= last ? d.carried(i, last) : 0;

@@ -20,6 +20,13 @@ __device__ __noinline__ void deposit_product(TermDigits* digits, double x, doubl
   digits->deposit(negative, __umul64hi(a.significand, b.significand), exponent + 64);
 }
 
+/// Whether anything has been lost: asked once for many terms.
+struct Loss {
+  bool any = false;
+  unsigned rest = 0;  ///< bits of what was left
+  __device__ explicit operator bool() const { return any | (rest != 0); }
+};
+
 /// An exact sum of doubles in three words, each beside an anchor 1.5·2^k: so large that what is added to it
 /// is rounded to one unit, whatever the sum. What that leaves goes to the next word (Demmel and Nguyen 2013,
 /// indexed sums; Rump, Ogita and Oishi 2008). Three operations a word, and the second leaves nothing as a
@@ -42,10 +49,12 @@ class Anchored {
 
   __device__ Anchored() { anchor(power_of_two(lowest_bound)); }
 
-  /// Adds x to two words; true where that loses something, or x is too large.
-  __device__ bool grow(double x) {
+  /// Adds x to two words, and notes where that loses something, or x is too large or not finite.
+  __device__ void grow(double x, Loss& loss) {
     const double rest = take(second_, take(first_, x));
-    return !(fabs(x) < bound_) | (rest != 0);
+    // The upper words of doubles are in order as floats, and other units than those of doubles look at them.
+    loss.any |= !(fabsf(__int_as_float(__double2hiint(x))) < __int_as_float(__double2hiint(bound_)));
+    loss.rest |= static_cast<unsigned>(__double2hiint(rest)) | static_cast<unsigned>(__double2loint(rest));
   }
 
   /// Adds any finite number.
@@ -78,10 +87,10 @@ class Anchored {
     second_ = anchor_of<1>();
     third_ = anchor_of<2>();
   }
-  /// Exact, since the word is the larger one (Dekker 1971).
+  /// Exact, since the word is the larger one (Dekker 1971). What is left is never -0.
   __device__ static double take(double& word, double x) {
     const double sum = word + x;
-    const double rest = x - (sum - word);
+    const double rest = x + (word - sum);
     word = sum;
     return rest;
   }
@@ -113,6 +122,9 @@ template <class T, bool moments> class TermSums {
 
   __device__ TermSums(TermDigits* digits, Term term) : digits_{digits}, term_{term} {}
 
+  /// Before each result. Anchors stay where the last one's terms have moved them.
+  __device__ void start() { flags_ = other_ = 0; }
+
   /// Adds the terms of some runs, in hope; false if that would lose something: then nothing has been added.
   /// One question for many terms: each waits for the one before only in the first word.
   template <int runs> __device__ bool add(const Run<T> (&x)[runs], const Run<T> (&y)[runs]) {
@@ -123,7 +135,7 @@ template <class T, bool moments> class TermSums {
     if (moments || term_ >= Term::square)
       add_product(x, y);
     else
-      add_element(terms_, element(x));
+      add_element(terms_, element(static_cast<double>(widen(x))));
     if constexpr (moments) add_element(elements_, static_cast<double>(widen(x)));
   }
 
@@ -136,10 +148,7 @@ template <class T, bool moments> class TermSums {
   __device__ unsigned flags() const { return flags_ | (other_ != 0 ? Exact::seen_other_than_minus_zero : 0); }
 
  private:
-  __device__ double element(T x) const {
-    const double wide = static_cast<double>(widen(x));
-    return term_ == Term::magnitude ? fabs(wide) : wide;
-  }
+  __device__ double element(double x) const { return term_ == Term::magnitude ? fabs(x) : x; }
   __device__ static double product(T x, T y) {
     if constexpr (std::is_same_v<T, fp16>)  // a float holds it
       return static_cast<double>(widen(x) * widen(y));
@@ -158,17 +167,20 @@ template <class T, bool moments> class TermSums {
 
   template <bool products, int runs> __device__ bool grow(const Run<T> (&x)[runs], const Run<T> (&y)[runs]) {
     Anchored terms = terms_, low = low_, elements = elements_;
-    bool lost = false;
+    Loss loss;
 #pragma unroll
     for (int i = 0; i < runs * run_length; ++i) {
       const T a = x[i / run_length].element[i % run_length], b = y[i / run_length].element[i % run_length];
-      const double p = products ? product(a, b) : element(a);
-      lost |= terms.grow(p);
-      if constexpr (products && wide_products) lost |= low.grow(__fma_rn(a, b, -p)) | is_small(p, a, b);
-      if constexpr (moments) lost |= elements.grow(static_cast<double>(widen(a)));
-      note(moments ? static_cast<double>(widen(a)) : p);
+      const double wide = static_cast<double>(widen(a)), p = products ? product(a, b) : element(wide);
+      terms.grow(p, loss);
+      if constexpr (products && wide_products) {
+        low.grow(__fma_rn(a, b, -p), loss);
+        loss.any |= is_small(p, a, b);
+      }
+      if constexpr (moments) elements.grow(wide, loss);
+      note(moments ? wide : p);
     }
-    if (lost) return false;
+    if (loss) return false;
     terms_ = terms;
     low_ = low;
     elements_ = elements;
