@@ -36,7 +36,7 @@ class Anchored {
   static constexpr int log2_most = 12;
   /// Of a word: 2^k over the bound on what is added.
   static constexpr double room = power_of_two(log2_most + 2);
-  /// From one anchor to the next: 2^most errors of half a unit of 2^(k - 52) have as much room.
+  /// From one anchor to the next: 2^log2_most errors of half a unit of 2^(k - 52) have as much room.
   static constexpr double step = power_of_two(log2_most + 2 - 52);
   /// Bounds between which all three anchors are normal numbers, and their units are numbers.
   static constexpr int lowest_bound = -960, highest_bound = 1000;
