@@ -46,7 +46,7 @@ const std::vector<Bar> bars{
     {"max/fp32@cuda", Shape::vector, fp32_alone, 0, two_to(28), any, 0.97, "read", gpu},
     {"argmax/fp32@cuda", Shape::vector, fp32_alone, 0, two_to(28), any, 0.97, "read", gpu},
     {"mean/*/plain/fp32@cuda", Shape::vector, fp32_alone, 0, two_to(28), any, 0.97, "read", gpu},
-    {"moments/*/fp32@cuda", Shape::vector, fp32_alone, 0, two_to(28), any, 0.97, "read", gpu},
+    {"moments/tree/fp32@cuda", Shape::vector, fp32_alone, 0, two_to(28), any, 0.97, "read", gpu},
     {"softmax/tree/plain/fp32@cuda", Shape::rows, fp32_and_bf16, 0, 0, 32768, 0.9, "copy", gpu},
     {"softmax/tree/plain/fp32@cuda", Shape::rows, fp32_and_bf16, 0, 32769, any, 0.6, "copy", gpu},
 };

@@ -66,6 +66,13 @@ Pair generated(std::size_t n, double log2_condition, std::uint64_t seed) {
   return p;
 }
 
+/// Those that are here.
+std::vector<std::string> backends() {
+  std::vector<std::string> all{"cpu", "reference"};
+  if (absent().empty()) all.push_back("cuda");
+  return all;
+}
+
 template <class F>
 F dot(const std::string& recipe, const std::vector<double>& x, const std::vector<double>& y) {
   return reduce(recipe, Array{format_info<fp64>(), x}.values(), Array{format_info<fp64>(), y}.values())
@@ -78,11 +85,9 @@ TEST(AnExactDotProduct, IsCorrectlyRoundedForEveryCondition) {
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
       const Pair p = generated(100, log10_condition * 3.33, seed);
       most = std::max(most, p.condition);
-      for (const char* backend : {"cpu", "reference"}) {
-        EXPECT_TRUE(is_nearest(dot<fp64>(std::string{"dot/exact/fp64@"} + backend, p.x, p.y), p.dot))
-            << p.condition;
-        EXPECT_TRUE(is_nearest(dot<fp32>(std::string{"dot/exact/fp32@"} + backend, p.x, p.y), p.dot))
-            << p.condition;
+      for (const std::string& backend : backends()) {
+        EXPECT_TRUE(is_nearest(dot<fp64>("dot/exact/fp64@" + backend, p.x, p.y), p.dot)) << p.condition;
+        EXPECT_TRUE(is_nearest(dot<fp32>("dot/exact/fp32@" + backend, p.x, p.y), p.dot)) << p.condition;
       }
     }
   EXPECT_GT(most, 1e38);
@@ -129,11 +134,13 @@ TEST(AnExactMean, IsRoundedOnceAfterTheDivision) {
 }
 
 TEST(ExactMoments, AreRoundedOnceEach) {
-  std::vector<double> large = uniform(1000, 4), tiny = uniform(50, 5), mixed = wide(500, 300, 6);
+  std::vector<double> large = uniform(1000, 4), tiny = uniform(50, 5), mixed = wide(500, 300, 6),
+                      near = uniform(700, 7);
   for (double& e : large) e = 1e15 + std::floor(8 * e);
+  for (double& e : near) e += 1e8;
   for (double& e : tiny) e *= 0x1p-600;
-  for (const auto& x :
-       {large, tiny, mixed, std::vector<double>{1e308, -1e308, 1e308}, std::vector<double>{5, 5, 5}}) {
+  for (const auto& x : {large, tiny, mixed, near, wide(300, 2040, 8),
+                        std::vector<double>{1e308, -1e308, 1e308}, std::vector<double>{5, 5, 5}}) {
     const auto n = static_cast<int>(x.size());
     Rational sum = 0, squares = 0;
     for (const double e : x) {
@@ -142,8 +149,8 @@ TEST(ExactMoments, AreRoundedOnceEach) {
     }
     std::vector<double> two(2);
     for (const int ddof : {0, 1})
-      for (const char* name : {"moments/exact/fp64@cpu", "moments/exact/fp64@reference"}) {
-        reduce(find_reduction(name), x, Layout::vector(x.size()), std::span{two},
+      for (const std::string& backend : backends()) {
+        reduce(find_reduction("moments/exact/fp64@" + backend), x, Layout::vector(x.size()), std::span{two},
                {.ddof = static_cast<double>(ddof)});
         EXPECT_TRUE(is_nearest(two[0], Rational{sum / n}));
         EXPECT_TRUE(is_nearest(two[1], Rational{(squares - sum * sum / n) / (n - ddof)})) << two[1];

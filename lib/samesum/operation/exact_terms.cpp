@@ -3,9 +3,9 @@
 namespace samesum {
 
 void ExactTerms::add_integers(bool negative, std::uint64_t a, std::uint64_t b, int exponent) {
-  if (wide_.empty()) wide_.resize(count);
+  if (wide_.empty()) wide_.resize(digit_count);
   if (++pending_ == std::uint64_t{1} << 29) {  // digits are below 2^32 each time
-    propagate_carries(wide_.data(), static_cast<int>(count));
+    propagate_carries(wide_.data(), digit_count);
     pending_ = 1;
   }
   __extension__ using Wide = unsigned __int128;
@@ -23,11 +23,11 @@ void ExactTerms::add_integers(bool negative, std::uint64_t a, std::uint64_t b, i
 void ExactTerms::merge(const ExactTerms& other) {
   sum.merge(other.sum);
   if (other.wide_.empty()) return;
-  if (wide_.empty()) wide_.resize(count);
+  if (wide_.empty()) wide_.resize(digit_count);
   std::vector<std::int64_t> others = other.wide_;
-  propagate_carries(wide_.data(), static_cast<int>(count));
-  propagate_carries(others.data(), static_cast<int>(count));
-  for (std::size_t i = 0; i < count; ++i) wide_[i] += others[i];
+  propagate_carries(wide_.data(), digit_count);
+  propagate_carries(others.data(), digit_count);
+  for (std::size_t i = 0; i < digit_count; ++i) wide_[i] += others[i];
   pending_ = 2;
 }
 

@@ -12,6 +12,10 @@ namespace samesum {
 /// overflow, or whose second word would underflow, as integers.
 class ExactTerms {
  public:
+  static constexpr int lowest_exponent =
+      Exact::lowest_exponent - 32 * 34;    ///< below that of a product of subnormals
+  static constexpr int digit_count = 136;  ///< up to 2^2112 and 64 bits of carries
+
   /// Adds x·y, for any formats.
   template <class T> void add_product(T x, T y) {
     const double a = convert<double>(x), b = convert<double>(y);
@@ -35,9 +39,6 @@ class ExactTerms {
   Exact sum;
 
  private:
-  static constexpr int lowest_exponent =
-      Exact::lowest_exponent - 32 * 34;      ///< below that of a product of subnormals
-  static constexpr std::size_t count = 136;  ///< up to 2^2112 and 64 bits of carries
   void add_integers(bool negative, std::uint64_t a, std::uint64_t b, int exponent);
 
   std::vector<std::int64_t> wide_;  ///< empty, or so many digits

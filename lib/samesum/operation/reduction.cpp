@@ -57,12 +57,8 @@ void run(const Reduction& reduction, Values x, const Values* y, const Layout& la
   if (const std::string wrong = objection(reduction, x, y, layout, out, true); !wrong.empty())
     throw std::invalid_argument("samesum: " + reduction.name + ": " + wrong);
   check(Options{options.threads});
-  if (!(options.ddof >= 0))
-    throw std::invalid_argument("samesum: ddof is " + std::to_string(options.ddof) +
-                                "; it must be 0 or more");
-  if (reduction.accumulator == "exact" && options.ddof != std::floor(options.ddof))
-    throw std::invalid_argument("samesum: ddof is " + std::to_string(options.ddof) +
-                                "; of an exact variance it must be a whole number");
+  if (const std::string wrong = objection_to_ddof(reduction, options.ddof); !wrong.empty())
+    throw std::invalid_argument("samesum: " + wrong);
   const FloatingPointEnvironment environment;
   const ReduceCall call{x.data, y ? y->data : nullptr, layout, out.data, options};
   if (reduction.from_host)
@@ -126,6 +122,14 @@ MomentsBound Reduction::moments_bound(const FormatInfo& input, std::size_t n, Nu
   return bound_of_moments(reduced(*this, input, n, largest, value), variance.to_double(), options.ddof);
 }
 
+std::string objection_to_ddof(const Reduction& r, double ddof) {
+  const std::string is = "ddof is " + std::to_string(ddof);
+  if (!(ddof >= 0)) return is + "; it must be 0 or more";
+  if (r.accumulator == "exact" && ddof != std::floor(ddof))
+    return is + "; of an exact variance it must be a whole number";
+  return {};
+}
+
 std::string objection(const Reduction& r, const Values& x, const Values* y, const Layout& l,
                       const Results& out, bool offsets_are_here) {
   if (r.inputs == 2 && y == nullptr) return "it takes two inputs, x and y";
@@ -185,10 +189,6 @@ const Reduction& find_reduction(std::string_view name) {
   for (const Absent& a : absent())
     if (full.ends_with("@" + a.backend))
       throw std::invalid_argument("samesum: no reduction '" + full.substr(0, 80) + "' here: " + a.reason);
-  const std::string on_cpu = full.substr(0, full.find('@')) + "@cpu";
-  if (const auto twin = std::ranges::find(reductions(), on_cpu, &Reduction::name);
-      twin != reductions().end() && full.ends_with("@cuda"))
-    throw std::invalid_argument("samesum: no reduction '" + full + "': it runs on a CPU alone, as " + on_cpu);
   throw std::invalid_argument("samesum: no reduction '" + std::string{name.substr(0, 80)} +
                               "'; the nearest are " + nearest(full, reductions()));
 }

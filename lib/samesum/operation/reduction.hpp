@@ -121,6 +121,9 @@ std::int64_t reduce_to_index(std::string_view name, Values x, ReduceOptions opti
 std::string objection(const Reduction& reduction, const Values& x, const Values* y, const Layout& layout,
                       const Results& out, bool offsets_are_here);
 
+/// Likewise, of the degrees of freedom that a variance is to lose.
+std::string objection_to_ddof(const Reduction& reduction, double ddof);
+
 /// One backend's reductions in the format at place `shard` of the list.
 namespace reference {
 template <std::size_t shard> std::vector<Reduction> reductions();

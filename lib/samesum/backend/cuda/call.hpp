@@ -29,11 +29,11 @@ inline constexpr int most_threads = 256;
 
 /// Where the blocks of an exact sum meet: digits, then flags, and in the upper bits of each word how many
 /// blocks have added to it. So nobody has to wait for anything but these words: no fence, no ticket.
-struct Meeting {
+template <int digits> struct MeetingOf {
   static constexpr int sum_bits = 52, counter_bits = 12;
   static constexpr unsigned most_blocks = (1u << counter_bits) - 1;
   static constexpr std::uint64_t one = std::uint64_t{1} << sum_bits;
-  std::array<std::uint64_t, Exact::digit_count + 1> word;
+  std::array<std::uint64_t, digits + 1> word;
 
   SAMESUM_HD static std::int64_t sum(std::uint64_t word) {
     return static_cast<std::int64_t>(word << counter_bits) >> counter_bits;
@@ -55,6 +55,7 @@ struct Meeting {
     return flags;
   }
 };
+using Meeting = MeetingOf<Exact::digit_count>;
 static_assert(Exact::seen_any == 1 && Exact::seen_minus_infinity == 1 << 4);
 
 /// What all blocks of a call share at the start of the workspace. Between calls all of it is zero but the

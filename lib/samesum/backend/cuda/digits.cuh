@@ -1,6 +1,9 @@
 /// The digits of an exact sum in a block's shared memory, and how one warp finishes with them.
 #pragma once
 
+#include <algorithm>
+#include <array>
+
 #include "samesum/accumulator/exact.hpp"
 #include "samesum/backend/cuda/call.hpp"
 #include "samesum/backend/cuda/tree.cuh"
@@ -12,9 +15,9 @@ __device__ inline void atomic_add(std::int64_t& sum, std::int64_t x) {
   atomicAdd(reinterpret_cast<unsigned long long*>(&sum), static_cast<unsigned long long>(x));
 }
 
-/// As Exact: digit i counts units of 2^(lowest_exponent + 32 i).
-struct Digits {
-  static constexpr int count = Exact::digit_count;
+/// Digit i counts units of 2^(lowest_exponent + 32 i).
+template <int lowest, int digits> struct DigitsFrom {
+  static constexpr int lowest_exponent = lowest, count = digits;
   std::int64_t digit[count];
 
   __device__ void clear() {
@@ -24,35 +27,73 @@ struct Digits {
   /// Adds a finite number, or integer·2^exponent, beside others who do.
   __device__ void deposit(fp64 x) {
     const Decomposed d = decompose<fp64>(to_bits(x));
-    const auto significand = static_cast<std::int64_t>(d.significand);
-    deposit(d.negative ? -significand : significand, d.exponent);
+    deposit(d.negative, d.significand, d.exponent);
   }
   __device__ void deposit(std::int64_t integer, int exponent) {
-    const int position = exponent - Exact::lowest_exponent;
-    const std::uint64_t magnitude = static_cast<std::uint64_t>(integer < 0 ? -integer : integer);
-    const ThreeDigits three{integer < 0, magnitude, position % 32};
+    deposit(integer < 0, static_cast<std::uint64_t>(integer < 0 ? -integer : integer), exponent);
+  }
+  __device__ void deposit(bool negative, std::uint64_t magnitude, int exponent) {
+    const int position = exponent - lowest_exponent;
+    const ThreeDigits three{negative, magnitude, position % 32};
     for (int i = 0; i < 3; ++i)
       if (three.digit[i] != 0) atomic_add(digit[position / 32 + i], three.digit[i]);
   }
 
-  /// Digit i after one step of carrying: not above 2^33, so that a Meeting can add 4095 of them.
-  __device__ std::int64_t carried(int i) const {
-    const std::int64_t own = i == count - 1 ? digit[i] : digit[i] & 0xffffffff;
+  /// Digit i after one step of carrying up to digit `last`: not above 2^33, so that a Meeting can add 4095 of
+  /// them.
+  __device__ std::int64_t carried(int i, int last = count - 1) const {
+    const std::int64_t own = i == last ? digit[i] : digit[i] & 0xffffffff;
     return own + (i > 0 ? digit[i - 1] >> 32 : 0);
   }
 };
+/// As Exact.
+using Digits = DigitsFrom<Exact::lowest_exponent, Exact::digit_count>;
+
+/// To be called seldom: not inlined, and by value, since what has an address is not in registers.
+template <class AnyDigits, std::size_t count>
+__device__ __noinline__ void deposit_each(AnyDigits* digits, std::array<double, count> words) {
+#pragma unroll 1
+  for (const double word : words) digits->deposit(word);
+}
+
+/// Adds finite words of all threads of a warp, as multiples of one power of two: 51 bits of the largest at a
+/// time.
+template <class AnyDigits, std::size_t count>
+__device__ void deposit_of_warp(AnyDigits& digits, std::array<double, count> words) {
+  for (;;) {
+    double most = 0;
+    for (const double word : words) most = std::max(most, std::abs(word));
+    if (!__any_sync(whole_warp, most != 0)) return;
+    const int field = static_cast<int>(__reduce_max_sync(whole_warp, __double2hiint(most)) >> 20);
+    const int unit = field - 1022 - 51;
+    if (field == 0 || unit + 53 > Format<fp64>::max_exponent)  // no anchor, or no room beside it
+      return deposit_each(&digits, words);
+    const double anchor = 1.5 * power_of_two(unit + 52);
+    std::int64_t total = 0;
+    for (double& word : words) {
+      const double beside = word + anchor;
+      total += __double_as_longlong(beside) - __double_as_longlong(anchor);
+      word -= beside - anchor;
+    }
+    for (int delta = warp / 2; delta > 0; delta /= 2) total += shuffle_down(total, delta);
+    if (thread() == 0) digits.deposit(total, unit);
+  }
+}
 
 /// For the first warp of each block: adds its digits, of which those from `first` to `last` may be other than
 /// 0, to those of all. True in the last block of the grid, which waits for the others, then holds the sum of
 /// all, and leaves zeros behind. The others wait for nobody and have been launched before it, so they end.
-__device__ inline bool meet(Digits& digits, int first, int last, unsigned& flags, Meeting& meeting) {
+template <int lowest, int count>
+__device__ bool meet(DigitsFrom<lowest, count>& digits, int first, int last, unsigned& flags,
+                     MeetingOf<count>& meeting) {
+  using Meeting = MeetingOf<count>;
   const auto word = [&](int i) {
     return ::cuda::atomic_ref<std::uint64_t, ::cuda::thread_scope_device>{meeting.word[i]};
   };
   __syncwarp();  // the digits are complete
   for (int i = first + thread(); i <= last + 1; i += warp) {
     const std::uint64_t own =
-        i > last ? Meeting::counters(flags) : static_cast<std::uint64_t>(digits.carried(i));
+        i > last ? Meeting::counters(flags) : static_cast<std::uint64_t>(digits.carried(i, last));
     word(i).fetch_add(Meeting::one + own, ::cuda::memory_order_relaxed);
   }
   if (blockIdx.x + 1 < gridDim.x) return false;
@@ -72,20 +113,19 @@ __device__ inline bool meet(Digits& digits, int first, int last, unsigned& flags
   return true;
 }
 
-/// The digits as a sign and a magnitude, three digits of 32 bits a thread of one warp.
-class Magnitude {
-  static constexpr int mine = 3;
-
+/// The digits as a sign and a magnitude, so many digits of 32 bits a thread of one warp.
+template <int mine> class MagnitudeOf {
  public:
   /// By the whole warp.
-  __device__ explicit Magnitude(const Digits& digits) {
+  template <class AnyDigits> __device__ explicit MagnitudeOf(const AnyDigits& digits) {
+    static_assert(AnyDigits::count < mine * warp);
     // After one step of carrying a digit is above -2^31 and below 2^33: the sum of the positive ones less the
     // sum of the negative ones.
     std::int64_t digit[mine];
     std::uint64_t carry = 0, borrow = 0;
     for (int i = 0; i < mine; ++i) {
       const int at = thread() * mine + i;
-      digit[i] = at < Digits::count ? digits.carried(at) : 0;
+      digit[i] = at < AnyDigits::count ? digits.carried(at) : 0;
       carry += digit[i] > 0 ? digit[i] : 0;
       word_[i] = static_cast<std::uint32_t>(carry);
       carry >>= 32;
@@ -105,15 +145,20 @@ class Magnitude {
     }
   }
 
-  /// The nearest value of F; in all threads. `shared` holds all digits.
-  template <class F> __device__ BitsOf<F> rounded(std::uint32_t* shared) const {
+  /// Writes all digits and returns the place of the first that is not 0, or -1.
+  __device__ int write(std::uint32_t* shared) const {
     int top = -1;
     for (int i = 0; i < mine; ++i) {
       shared[thread() * mine + i] = word_[i];
       if (word_[i] != 0) top = thread() * mine + i;
     }
     __syncwarp();  // the words are there
-    top = __reduce_max_sync(whole_warp, top);
+    return __reduce_max_sync(whole_warp, top);
+  }
+
+  /// The nearest value of F; in all threads. `shared` holds all digits.
+  template <class F> __device__ BitsOf<F> rounded(std::uint32_t* shared) const {
+    const int top = write(shared);
     if (top < 0) return 0;
     bool more = false;
     for (int i = 0; i < mine; ++i) more = more || (thread() * mine + i < top - 2 && word_[i] != 0);
@@ -155,6 +200,7 @@ class Magnitude {
   std::uint32_t word_[mine];
   bool negative_;
 };
+using Magnitude = MagnitudeOf<3>;
 
 template <class F>
 __device__ BitsOf<F> rounded(const Magnitude& magnitude, unsigned flags, std::uint32_t* shared) {

@@ -254,30 +254,11 @@ class Expansions {
     return 0;
   }
 
-  /// The words of a warp as multiples of one power of two, 51 bits of the largest at a time.
   __device__ void finish(Shared&, Digits& digits) {
-    for (;;) {
-      double most = 0;
-      for (const Expansion& e : expansion_)
-        for (const double word : e) most = std::max(most, std::abs(word));
-      if (!__any_sync(whole_warp, most != 0)) break;
-      const int field = static_cast<int>(__reduce_max_sync(whole_warp, __double2hiint(most)) >> 20);
-      const int unit = field - 1022 - 51;
-      if (field == 0 || unit + 53 > Format<fp64>::max_exponent) {  // no anchor, or no room beside it
-        for (const Expansion& e : expansion_) deposit_all(digits, e);
-        break;
-      }
-      const double anchor = 1.5 * power_of_two(unit + 52);
-      std::int64_t total = 0;
-      for (Expansion& e : expansion_)
-        for (double& word : e) {
-          const double beside = word + anchor;
-          total += __double_as_longlong(beside) - __double_as_longlong(anchor);
-          word -= beside - anchor;
-        }
-      for (int delta = warp / 2; delta > 0; delta /= 2) total += shuffle_down(total, delta);
-      if (thread() == 0) digits.deposit(total, unit);
-    }
+    std::array<double, several * words> all;
+    for (int i = 0; i < several; ++i)
+      for (int w = 0; w < words; ++w) all[i * words + w] = expansion_[i][w];
+    deposit_of_warp(digits, all);
     __syncthreads();  // the digits are complete
   }
 
@@ -291,11 +272,6 @@ class Expansions {
       rest = error;
     }
     return rest.v;
-  }
-
-  /// By value: what has an address is not in registers.
-  __device__ __noinline__ static void deposit_all(Digits& digits, Expansion e) {
-    for (const double word : e) digits.deposit(word);
   }
 
   Digits& digits_;

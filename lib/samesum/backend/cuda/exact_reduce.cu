@@ -1,191 +1,330 @@
-/// Exact reductions on a GPU: terms in double, which hold them without a rounding, added as doubles are added
-/// exactly.
+/// Exact reductions on a GPU: terms are added exactly, and what is made of their sums is rounded once.
 #include <algorithm>
 
-#include "samesum/backend/cuda/exact.cuh"
+#include "samesum/backend/cuda/exact_sum.cuh"
 #include "samesum/backend/cuda/reduce_launch.hpp"
 #include "samesum/operation/exact_reduction.hpp"
 
 namespace samesum::gpu {
 namespace {
 
-/// What a thread loads at a time: so many neighbouring elements of each input, and so many of these in
-/// flight.
-constexpr int run_length = 4, in_flight = 4;
+// --- the end: one warp a result ----------------------------------------------------------------------
 
-/// The terms of elements of format T, as doubles.
+/// What is made of the sums, and where it goes.
+struct Ending {
+  ExactKind kind;
+  std::size_t format;
+  std::uint64_t ddof;
+  void* out;
+};
+
+constexpr int digits_of_thread = 5, word_count = digits_of_thread * warp;
+
+/// The digits as a magnitude in words of 32 bits, the lowest first. Returns the place of the first that is
+/// not 0, or -1. By a whole warp, as all that follows.
+__device__ __noinline__ int write_magnitude(const TermDigits* digits, std::uint32_t* words, bool* negative) {
+  __syncwarp();  // the digits are complete, and nobody reads the words any more
+  const MagnitudeOf<digits_of_thread> magnitude{*digits};
+  *negative = magnitude.is_negative();
+  return magnitude.write(words);
+}
+
+/// A step of a long division: rest·2^32 + digit over the divisor, which is more than the rest.
+__device__ std::uint32_t divide(std::uint64_t& rest, std::uint32_t digit, std::uint64_t divisor) {
+  if (divisor >> 32 == 0) {
+    const std::uint64_t part = rest << 32 | digit;
+    rest = part % divisor;
+    return static_cast<std::uint32_t>(part / divisor);
+  }
+  std::uint32_t quotient = 0;
+#pragma unroll 1
+  for (int bit = 31; bit >= 0; --bit) {
+    const bool carry = rest >> 63;
+    rest = rest << 1 | (digit >> bit & 1);
+    const bool fits = carry || rest >= divisor;
+    if (fits) rest -= divisor;
+    quotient = quotient << 1 | fits;
+  }
+  return quotient;
+}
+
+/// The bits in that format of a special value, or what else depends on the format alone.
+template <class Of> __device__ std::uint64_t in_format(std::size_t format, Of of) {
+  std::uint64_t bits = 0;
+  std::size_t f = 0;
+  Formats::for_each([&]<class F>() {
+    if (f++ == format) bits = of.template operator()<F>();
+  });
+  return bits;
+}
+
+/// The number of that magnitude over a·b, rounded once to the format: of the eight leading words the quotient
+/// has three at least, and of what is below them it matters only whether it is 0.
+__device__ __noinline__ std::uint64_t rounded_quotient(const std::uint32_t* words, int top, bool negative,
+                                                       std::uint64_t a, std::uint64_t b, std::size_t format) {
+  constexpr int leading = 8;
+  if (top < 0) return 0;
+  std::uint32_t word[leading];
+  for (int i = 0; i < leading; ++i) word[i] = i <= top ? words[top - i] : 0;
+  bool below = false;
+  for (int i = thread(); i <= top - leading; i += warp) below = below || words[i] != 0;
+  bool more = __any_sync(whole_warp, below);
+#pragma unroll 1
+  for (const std::uint64_t divisor : {a, b}) {
+    if (divisor == 1) continue;
+    std::uint64_t rest = 0;
+    for (std::uint32_t& digit : word) digit = divide(rest, digit, divisor);
+    more = more || rest != 0;
+  }
+  for (int shift = 0; shift < leading / 2; ++shift) {  // at most four words are 0 now
+    if (word[0] != 0) break;
+    for (int i = 0; i + 1 < leading; ++i) word[i] = word[i + 1];
+    word[leading - 1] = 0;
+    --top;
+  }
+  for (int i = 3; i < leading; ++i) more = more || word[i] != 0;
+  return in_format(format, [&]<class F>() -> std::uint64_t {
+    return round_leading<F>(negative, word[0], word[1], word[2], more,
+                            TermDigits::lowest_exponent + 32 * top);
+  });
+}
+
+/// Turns the digits of Σx² into those of n·Σx² - (Σx)²: units of the first digit, and fewer than 2^40 in
+/// each.
+__device__ __noinline__ void subtract_square(TermDigits* squares, const std::uint32_t* sum, std::uint64_t n) {
+  __shared__ std::uint32_t words[word_count];
+  bool negative;
+  write_magnitude(squares, words, &negative);
+  const auto low = [](std::uint64_t x) { return x & 0xffffffff; };
+  const std::uint64_t n_low = low(n), n_high = n >> 32;
+  for (int i = thread(); i < TermDigits::count; i += warp) {
+    const auto word = [&](int at) { return at < 0 ? std::uint64_t{0} : words[at]; };
+    squares->digit[i] = static_cast<std::int64_t>(low(n_low * word(i)) + (n_low * word(i - 1) >> 32) +
+                                                  low(n_high * word(i - 1)) + (n_high * word(i - 2) >> 32));
+  }
+  __syncwarp();  // everybody has read the words
+  // The square of Σx as an integer has its digits where those of Σx² are, if Σx is in units of half the
+  // exponent: 7 bits below those of an Exact.
+  constexpr int shift = Exact::lowest_exponent - TermDigits::lowest_exponent / 2;
+  constexpr int exact_at = (Exact::lowest_exponent - TermDigits::lowest_exponent) / 32;
+  static_assert(shift == 7 && exact_at * 32 == Exact::lowest_exponent - TermDigits::lowest_exponent);
+  int lowest = Exact::digit_count, highest = -1;
+  for (int i = thread(); i < Exact::digit_count; i += warp) {
+    words[i] = sum[exact_at + i] << shift | sum[exact_at + i - 1] >> (32 - shift);
+    if (words[i] == 0) continue;
+    lowest = min(lowest, i);
+    highest = max(highest, i);
+  }
+  lowest = __reduce_min_sync(whole_warp, lowest);
+  highest = __reduce_max_sync(whole_warp, highest);
+  __syncwarp();  // the words are there
+  for (int first = 2 * lowest; first <= 2 * highest; first += warp) {
+    const int at = first + thread();
+    std::uint64_t here = 0, above = 0;
+    for (int i = max(lowest, at - highest); i <= min(highest, at - lowest); ++i) {
+      const std::uint64_t product = std::uint64_t{words[i]} * words[at - i];
+      here += low(product);
+      above += product >> 32;
+    }
+    const bool any = at <= 2 * highest;
+    if (any) squares->digit[at] -= static_cast<std::int64_t>(here);
+    __syncwarp();  // a digit at a time
+    if (any) squares->digit[at + 1] -= static_cast<std::int64_t>(above);
+    __syncwarp();  // likewise
+  }
+}
+
+/// By one warp: result `at`, of n elements with that sum, and for moments with that sum of squares after it.
+__device__ __noinline__ void finish(Ending end, TermDigits* sums, unsigned flags, std::uint64_t n,
+                                    std::size_t at) {
+  __shared__ std::uint32_t words[word_count];
+  const ExactKind kind = end.kind;
+  const bool over_n = kind.mean || kind.moments;
+  constexpr unsigned infinities = Exact::seen_plus_infinity | Exact::seen_minus_infinity;
+  const bool special = flags & (Exact::seen_nan | infinities);
+  const auto write = [&](std::size_t place, std::uint64_t bits) {
+    if (thread() == 0)
+      in_format(end.format, [&]<class F>() -> std::uint64_t {
+        static_cast<BitsOf<F>*>(end.out)[place] = static_cast<BitsOf<F>>(bits);
+        return 0;
+      });
+  };
+  const auto nan = [&] {
+    return in_format(end.format, [&]<class F>() -> std::uint64_t { return Format<F>::canonical_nan; });
+  };
+  const auto with_sign = [&](bool negative, bool infinite) {
+    return in_format(end.format, [&]<class F>() -> std::uint64_t {
+      return (negative ? Format<F>::sign_bit : 0u) | (infinite ? Format<F>::infinity : 0u);
+    });
+  };
+
+  bool negative;
+  int top = write_magnitude(&sums[0], words, &negative);
+  std::uint64_t bits;
+  if ((flags & Exact::seen_nan) || (flags & infinities) == infinities || (over_n && n == 0))
+    bits = nan();
+  else if (special || flags == Exact::seen_any)
+    bits = with_sign(!(flags & Exact::seen_plus_infinity), special);
+  else
+    bits = rounded_quotient(words, top, negative, over_n ? n : 1, 1, end.format);
+  write(kind.moments ? 2 * at : at, bits);
+  if (!kind.moments) return;
+
+  if (special || n <= end.ddof) {
+    bits = nan();
+  } else {
+    subtract_square(&sums[1], words, n);
+    top = write_magnitude(&sums[1], words, &negative);
+    bits = rounded_quotient(words, top, negative, n, n - end.ddof, end.format);
+  }
+  write(2 * at + 1, bits);
+}
+
+// --- the sums ------------------------------------------------------------------------------------------
+
+using TermMeeting = MeetingOf<TermDigits::count>;
+
+/// Runs of each input that a thread has in flight.
+template <class T> constexpr int in_flight = sizeof(T) == 8 ? 2 : 4;
+
 template <class T> struct TermReader {
   const T *x, *y;
   Term term;
 
-  struct alignas(run_length * sizeof(T) <= 16 ? run_length * sizeof(T) : 16) Run {
-    T element[run_length];
-  };
   __device__ bool is_aligned(std::size_t place) const {
-    return reinterpret_cast<std::uintptr_t>(x + place) % alignof(Run) == 0 &&
-           (y == nullptr || reinterpret_cast<std::uintptr_t>(y + place) % alignof(Run) == 0);
+    const auto is = [place](const T* p) {
+      return reinterpret_cast<std::uintptr_t>(p + place) % alignof(Run<T>) == 0;
+    };
+    return is(x) && (term != Term::product || is(y));
   }
-  __device__ static Run load(const T* from, std::size_t stride, bool aligned) {
-    if (aligned) return *reinterpret_cast<const Run*>(from);
-    Run run;
+  __device__ static Run<T> load(const T* from, std::size_t stride) {
+    Run<T> run;
     for (int i = 0; i < run_length; ++i) run.element[i] = from[i * stride];
     return run;
   }
-  __device__ double of(T a, T b) const {
-    const double wide = widen(a);
-    if (term == Term::element) return wide;
-    return term == Term::magnitude ? fabs(wide)
-                                   : wide * static_cast<double>(widen(term == Term::square ? a : b));
-  }
 };
 
-/// The leading digits of a quotient of a wide integer, and whether anything is left.
-template <class F>
-__device__ BitsOf<F> rounded_quotient(const std::uint32_t* word, int count, bool negative, std::uint64_t n) {
-  std::uint64_t rest = 0, leading[3] = {};
-  int found = 0, top = 0;
-  bool more = false;
-  for (int i = count - 1; i >= -4;
-       --i) {  // below the units, so many digits that the rest alone is below them
-    std::uint64_t digit = i < 0 ? 0 : word[i];
-    if (n >> 32 == 0) {
-      const std::uint64_t part = rest << 32 | digit;
-      digit = part / n;
-      rest = part % n;
-    } else {
-      __extension__ using Wide = unsigned __int128;
-      const Wide part = Wide{rest} << 32 | digit;
-      digit = static_cast<std::uint64_t>(part / n);
-      rest = static_cast<std::uint64_t>(part % n);
-    }
-    if (found == 0 && digit == 0) continue;
-    if (found == 0) top = i;
-    if (found < 3)
-      leading[found] = digit;
-    else
-      more = more || digit != 0;
-    ++found;
-  }
-  if (found == 0) return 0;
-  return round_leading<F>(negative, leading[0], leading[1], leading[2], more || rest != 0,
-                          Exact::lowest_exponent + 32 * top);
-}
-
-/// To be called by one warp: the sum over `divisor`, if that is not 1, rounded once.
-template <class F>
-__device__ void write_quotient(Digits& digits, unsigned flags, std::uint64_t divisor, F* out) {
-  __shared__ std::uint32_t words[3 * warp];
-  __syncwarp();  // the digits are complete
-  const Magnitude magnitude{digits};
-  BitsOf<F> bits = rounded<F>(magnitude, flags, words);
-  __syncwarp();  // the words are there
-  constexpr unsigned special = Exact::seen_nan | Exact::seen_plus_infinity | Exact::seen_minus_infinity;
-  if (divisor == 0) bits = Format<F>::canonical_nan;
-  if (divisor > 1 && !(flags & special) && flags & Exact::seen_other_than_minus_zero && thread() == 0)
-    bits = rounded_quotient<F>(words, 3 * warp, magnitude.is_negative(), divisor);
-  if (thread() == 0) *out = from_bits<F>(bits);
-}
+/// The digits that terms of such elements may touch, and one for carries.
+template <class T>
+constexpr int first_digit = (2 * Format<T>::min_quantum - TermDigits::lowest_exponent) / 32;
+template <class T>
+constexpr int last_digit = (2 * Format<T>::max_exponent + 2 + 64 - TermDigits::lowest_exponent) / 32 + 2;
+static_assert(last_digit<fp64> < TermDigits::count);
 
 /// A batch: a block a result; or all blocks for the one that there is, which then meet.
-template <class T>
+template <class T, bool moments>
 __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 2 : 3)
-    sum_terms_exactly(TermReader<T> reader, Layout l, bool mean, Meeting* meeting, std::size_t format,
-                      void* out) {
-  __shared__ Expansions::Shared shared;
-  __shared__ Digits digits;
+    reduce_terms(TermReader<T> reader, Layout l, Ending end, TermMeeting* meeting) {
+  constexpr int sums_of_result = moments ? 2 : 1, ahead = in_flight<T>;
+  __shared__ TermDigits digits[sums_of_result];
   __shared__ unsigned flags_of_warp[exact_threads / warp];
-  using Run = typename TermReader<T>::Run;
+  TermSums<T, moments> sums{digits, reader.term};
   const bool together = l.results() == 1;
   for (std::size_t at = together ? 0 : blockIdx.x; at < l.results(); at += gridDim.x) {
     const std::size_t n = l.length(at / l.inner), place = l.first(at / l.inner) + at % l.inner;
     const std::size_t stride = l.offsets ? 1 : l.stride, runs = n / run_length;
     const bool aligned = stride == 1 && reader.is_aligned(place);
-    digits.clear();
-    Expansions sum{shared, digits};
-    unsigned flags = n > 0 ? Exact::seen_any : 0, other = 0;
-    const auto note = [&other](double term) {
-      other |= (static_cast<unsigned>(__double2hiint(term)) ^ 0x80000000u) |
-               static_cast<unsigned>(__double2loint(term));
+    const bool two = !moments && reader.term == Term::product;
+    const T *x = reader.x + place, *y = two ? reader.y + place : x;
+    // A block reads tiles of neighbouring runs, each thread some runs of a tile.
+    constexpr std::size_t of_tile = std::size_t{exact_threads} * ahead;
+    const std::size_t tiles = (runs + of_tile - 1) / of_tile, blocks = together ? gridDim.x : 1;
+    const auto load = [&](const T* from) {
+      return aligned ? *reinterpret_cast<const Run<T>*>(from) : reader.load(from, stride);
     };
-    const std::size_t first = together ? std::size_t{blockIdx.x} * exact_threads + threadIdx.x : threadIdx.x;
-    const std::size_t step = together ? std::size_t{gridDim.x} * exact_threads : exact_threads;
+    const auto load_all = [&](const T* from, Run<T>(&of)[ahead]) {
+      if (aligned)
+        for (int k = 0; k < ahead; ++k) of[k] = reinterpret_cast<const Run<T>*>(from)[k * exact_threads];
+      else
+        for (int k = 0; k < ahead; ++k)
+          of[k] = reader.load(from + k * exact_threads * run_length * stride, stride);
+    };
+    for (TermDigits& d : digits) d.clear();
+    __syncthreads();  // anybody may add to them
+
+    sums.start();
+    std::size_t tile = together ? blockIdx.x : 0;
+    if (const std::size_t i = runs * run_length + threadIdx.x; tile == 0 && i < n)
+      sums.add(x[i * stride], y[i * stride]);
+    for (;;) {
 #pragma unroll 1
-    for (std::size_t r = first; r < runs; r += in_flight * step) {
-      Run x[in_flight], y[in_flight];
-#pragma unroll
-      for (int k = 0; k < in_flight; ++k) {
-        const std::size_t i = r + k * step;
-        if (i >= runs) break;
-        x[k] = reader.load(reader.x + place + i * run_length * stride, stride, aligned);
-        y[k] = reader.term == Term::product
-                   ? reader.load(reader.y + place + i * run_length * stride, stride, aligned)
-                   : x[k];
-      }
-#pragma unroll
-      for (int k = 0; k < in_flight; ++k) {
-        if (r + k * step >= runs) break;
-#pragma unroll
-        for (int i = 0; i < run_length; i += Vector<fp64>::size) {
-          Vector<fp64> terms;
-          for (int e = 0; e < Vector<fp64>::size; ++e) {
-            terms.element[e] = reader.of(x[k].element[i + e], y[k].element[i + e]);
-            note(terms.element[e]);
-          }
-          flags |= sum.add(terms);
+      for (int b = 0; b < sums.most / (ahead * run_length) && tile < tiles; ++b, tile += blocks) {
+        const std::size_t first = tile * of_tile + threadIdx.x;
+        if ((tile + 1) * of_tile <= runs) {
+          Run<T> of_x[ahead], of_y[ahead];
+          load_all(x + first * run_length * stride, of_x);
+          if (two)
+            load_all(y + first * run_length * stride, of_y);
+          else
+            for (int k = 0; k < ahead; ++k) of_y[k] = of_x[k];
+          if (sums.add(of_x, of_y)) continue;
+        }
+#pragma unroll 1
+        for (std::size_t run = first; run < runs && run < first + of_tile; run += exact_threads) {
+          const T *from_x = x + run * run_length * stride, *from_y = y + run * run_length * stride;
+          const Run<T> a[] = {load(from_x)}, c[] = {two ? load(from_y) : a[0]};
+          if (sums.add(a, c)) continue;
+#pragma unroll 1
+          for (int i = 0; i < run_length; ++i) sums.add(from_x[i * stride], from_y[i * stride]);
         }
       }
+      sums.empty();
+      __syncthreads();  // the digits are complete
+      if (tile >= tiles) break;
+      for (TermDigits& d : digits) {
+        const int i = static_cast<int>(threadIdx.x), last = last_digit<T>;
+        const std::int64_t carried = i <= last ? d.carried(i, last) : 0;
+        __syncthreads();  // everybody has read them
+        if (i <= last) d.digit[i] = carried;
+      }
+      __syncthreads();  // anybody may add to them again
     }
-    if (const std::size_t i = runs * run_length + first; i < n) {
-      const T a = reader.x[place + i * stride],
-              b = reader.term == Term::product ? reader.y[place + i * stride] : a;
-      note(reader.of(a, b));
-      flags |= sum.add(reader.of(a, b));
-    }
-    if (other) flags |= Exact::seen_other_than_minus_zero;
-    flags = __reduce_or_sync(whole_warp, flags);
+
+    unsigned flags = __reduce_or_sync(whole_warp, sums.flags() | (n > 0 ? Exact::seen_any : 0));
     if (thread() == 0) flags_of_warp[warp_index()] = flags;
-    sum.finish(shared, digits);
+    __syncthreads();  // the flags of all warps
     if (warp_index() == 0) {
       flags = __reduce_or_sync(whole_warp, thread() < warps() ? flags_of_warp[thread()] : 0);
-      if (!together || gridDim.x == 1 ||
-          meet(digits, Expansions::first_digit, Expansions::last_digit, flags, *meeting)) {
-        std::size_t f = 0;
-        Formats::for_each([&]<class F>() {
-          if (f++ == format) write_quotient<F>(digits, flags, mean ? n : 1, static_cast<F*>(out) + at);
-        });
-      }
+      bool last = true;
+      for (int s = 0; s < sums_of_result && together && gridDim.x > 1; ++s)
+        last = meet(digits[s], first_digit<T>, last_digit<T>, flags, meeting[s]);
+      if (last) finish(end, digits, flags, n, at);
     }
     __syncthreads();  // what is shared may change
   }
 }
 
-template <class T>
-cudaError_t launch_exactly(ExactKind kind, const FormatInfo& format, ReduceLaunch& launch_of) {
+template <class T, bool moments> cudaError_t launch_exactly(Ending end, ReduceLaunch& launch_of) {
   const ReduceCall& call = launch_of.call;
   const Layout& l = call.layout;
   int processors = 0, of_each = 0;
   cudaError_t error = look_up(cudaDevAttrMultiProcessorCount, processors);
   if (error == cudaSuccess)
-    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_each, sum_terms_exactly<T>, exact_threads, 0);
-  if (error != cudaSuccess || !has_workspace(launch_of, sizeof(Meeting), error) || l.results() == 0)
-    return error;
+    error =
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_each, reduce_terms<T, moments>, exact_threads, 0);
+  constexpr std::size_t meetings = (moments ? 2 : 1) * sizeof(TermMeeting);
+  if (error != cudaSuccess || !has_workspace(launch_of, meetings, error) || l.results() == 0) return error;
   const std::size_t at_once = static_cast<std::size_t>(processors * of_each);
   const std::size_t n = l.offsets ? launch_of.elements : l.n,
-                    of_block = std::size_t{exact_threads} * in_flight * run_length;
+                    of_block = std::size_t{exact_threads} * in_flight<T> * run_length;
   const std::size_t wanted = l.results() == 1 ? std::max<std::size_t>(n, 1) / of_block + 1 : l.results();
-  const std::size_t blocks = std::min({wanted, at_once, std::size_t{Meeting::most_blocks}});
-  error = cudaMemsetAsync(launch_of.workspace, 0, sizeof(Meeting), launch_of.stream);
+  const std::size_t blocks = std::min({wanted, at_once, std::size_t{TermMeeting::most_blocks}});
+  error = cudaMemsetAsync(launch_of.workspace, 0, meetings, launch_of.stream);
   if (error != cudaSuccess) return error;
-  const TermReader<T> reader{static_cast<const T*>(call.x), static_cast<const T*>(call.y), kind.term};
-  return launch(sum_terms_exactly<T>, blocks, exact_threads, launch_of.stream, reader, l, kind.mean,
-                static_cast<Meeting*>(launch_of.workspace), format.index, call.out);
+  const TermReader<T> reader{static_cast<const T*>(call.x), static_cast<const T*>(call.y), end.kind.term};
+  return launch(reduce_terms<T, moments>, blocks, exact_threads, launch_of.stream, reader, l, end,
+                static_cast<TermMeeting*>(launch_of.workspace));
 }
 
 }  // namespace
 
 cudaError_t reduce_exactly(ExactKind kind, const FormatInfo& input, const FormatInfo& format,
                            ReduceLaunch& launch) {
-  return with_format(input, [&]<class T>() { return launch_exactly<T>(kind, format, launch); });
+  const ReduceCall& call = launch.call;
+  const Ending end{kind, format.index, static_cast<std::uint64_t>(call.options.ddof), call.out};
+  return with_format(input, [&]<class T>() {
+    return kind.moments ? launch_exactly<T, true>(end, launch) : launch_exactly<T, false>(end, launch);
+  });
 }
 
 }  // namespace samesum::gpu

@@ -14,7 +14,7 @@ cudaError_t start(const Reduction& reduction, const FormatInfo& input, ReduceLau
 std::string wrong_call(const Reduction& r, const Values& x, const Values* y, const Layout& layout,
                        const Results& out, const ReduceOptions& options) {
   if (!r.from_host) return "it is not of the backend cuda";
-  if (!(options.ddof >= 0)) return "ddof is " + std::to_string(options.ddof) + "; it must be 0 or more";
+  if (std::string wrong = objection_to_ddof(r, options.ddof); !wrong.empty()) return wrong;
   return objection(r, x, y, layout, out, false);
 }
 

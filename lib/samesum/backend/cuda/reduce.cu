@@ -36,12 +36,10 @@ template <> std::vector<Reduction> reductions<SAMESUM_SHARD>() {
   });
   for_each_exact_operation([&]<class Operation>() {
     Reduction r = describe_exact_reduction<Operation, F>("cuda");
-    if (exact_kind<Operation>.moments) return;
     Formats::for_each([&]<class T>() {
-      if constexpr (can_reduce_exactly(exact_kind<Operation>, format_info<T>()))
-        r.launch[Formats::index_of<T>()] = [](ReduceLaunch& launch) -> int {
-          return reduce_exactly(exact_kind<Operation>, format_info<T>(), format_info<F>(), launch);
-        };
+      r.launch[Formats::index_of<T>()] = [](ReduceLaunch& launch) -> int {
+        return reduce_exactly(exact_kind<Operation>, format_info<T>(), format_info<F>(), launch);
+      };
     });
     r.from_host = reduce_from_host;
     all.push_back(r);

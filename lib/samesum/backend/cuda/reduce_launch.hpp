@@ -20,12 +20,8 @@ struct ReduceLaunch {
 void reduce_from_host(const Reduction& reduction, const FormatInfo& input, std::size_t elements,
                       const ReduceCall& call);
 
-/// In exact_reduce.cu: every operation that can be exact but those of moments, and of squares and products of
-/// doubles.
+// In exact_reduce.cu:
 cudaError_t reduce_exactly(ExactKind kind, const FormatInfo& input, const FormatInfo& format,
                            ReduceLaunch& launch);
-constexpr bool can_reduce_exactly(ExactKind kind, const FormatInfo& input) {
-  return !kind.moments && (kind.term < Term::square || input.bytes <= 4);
-}
 
 }  // namespace samesum::gpu

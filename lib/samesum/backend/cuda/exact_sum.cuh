@@ -1,0 +1,220 @@
+/// Exact sums of elements and of products by the threads of a block: as doubles beside anchors, which is
+/// fast, and as integers where these would lose anything.
+#pragma once
+
+#include "samesum/backend/cuda/exact.cuh"
+#include "samesum/operation/exact_terms.hpp"
+
+namespace samesum::gpu {
+
+/// Wide enough for products of doubles.
+using TermDigits = DigitsFrom<ExactTerms::lowest_exponent, ExactTerms::digit_count>;
+
+/// To be called seldom: not inlined, and so without a register of their own.
+__device__ __noinline__ void deposit(TermDigits* digits, double x) { digits->deposit(x); }
+__device__ __noinline__ void deposit_product(TermDigits* digits, double x, double y) {
+  const Decomposed a = decompose<fp64>(to_bits(x)), b = decompose<fp64>(to_bits(y));
+  const bool negative = a.negative != b.negative;
+  const int exponent = a.exponent + b.exponent;
+  digits->deposit(negative, a.significand * b.significand, exponent);
+  digits->deposit(negative, __umul64hi(a.significand, b.significand), exponent + 64);
+}
+
+/// Whether anything has been lost: asked once for many terms.
+struct Loss {
+  bool any = false;
+  unsigned rest = 0;  ///< bits of what was left
+  __device__ explicit operator bool() const { return any | (rest != 0); }
+};
+
+/// An exact sum of doubles in three words, each beside an anchor 1.5·2^k: so large that what is added to it
+/// is rounded to one unit, whatever the sum. What that leaves goes to the next word (Demmel and Nguyen 2013,
+/// indexed sums; Rump, Ogita and Oishi 2008). Three operations a word, and the second leaves nothing as a
+/// rule.
+class Anchored {
+  /// So many elements keep a word in the binade of its anchor.
+  static constexpr int log2_most = 12;
+  /// Of a word: 2^k over the bound on what is added.
+  static constexpr double room = power_of_two(log2_most + 2);
+  /// From one anchor to the next: 2^log2_most errors of half a unit of 2^(k - 52) have as much room.
+  static constexpr double step = power_of_two(log2_most + 2 - 52);
+  /// Bounds between which all three anchors are normal numbers, and their units are numbers.
+  static constexpr int lowest_bound = -960, highest_bound = 1000;
+  /// The first elements are seldom the largest.
+  static constexpr int to_spare = 4;
+
+ public:
+  /// After so many elements it must be emptied. (A few more would do no harm.)
+  static constexpr int most = 1 << log2_most;
+
+  __device__ Anchored() { anchor(power_of_two(lowest_bound)); }
+
+  /// Adds x to two words, and notes where that loses something, or x is too large or not finite.
+  __device__ void grow(double x, Loss& loss) {
+    const double rest = take(second_, take(first_, x));
+    // The upper words of doubles are in order as floats, and other units than those of doubles look at them.
+    loss.any |= !(fabsf(__int_as_float(__double2hiint(x))) < __int_as_float(__double2hiint(bound_)));
+    loss.rest |= static_cast<unsigned>(__double2hiint(rest)) | static_cast<unsigned>(__double2loint(rest));
+  }
+
+  /// Adds any finite number.
+  __device__ void add(double x, TermDigits* digits) {
+    if (!(fabs(x) < bound_)) {
+      const int e = (__double2hiint(x) >> 20 & 0x7ff) - 1022 + to_spare;
+      if (e > highest_bound) return deposit(digits, x);
+      const double words[] = {first_ - anchor_of<0>(), second_ - anchor_of<1>(), third_ - anchor_of<2>()};
+      anchor(power_of_two(e));
+      for (const double word : words) add_to_all(word, digits);
+    }
+    add_to_all(x, digits);
+  }
+
+  /// By a whole warp: what has been added goes to the digits.
+  __device__ void empty(TermDigits& digits) {
+    deposit_of_warp(digits,
+                    std::array{first_ - anchor_of<0>(), second_ - anchor_of<1>(), third_ - anchor_of<2>()});
+    anchor(bound_);
+  }
+
+ private:
+  template <int word> __device__ double anchor_of() const {
+    constexpr double ratio = 1.5 * room * (word > 0 ? step : 1) * (word > 1 ? step : 1);
+    return bound_ * ratio;
+  }
+  __device__ void anchor(double bound) {
+    bound_ = bound;
+    first_ = anchor_of<0>();
+    second_ = anchor_of<1>();
+    third_ = anchor_of<2>();
+  }
+  /// Exact, since the word is the larger one (Dekker 1971). What is left is never -0.
+  __device__ static double take(double& word, double x) {
+    const double sum = word + x;
+    const double rest = x + (word - sum);
+    word = sum;
+    return rest;
+  }
+  __device__ void add_to_all(double x, TermDigits* digits) {
+    const double rest = take(third_, take(second_, take(first_, x)));
+    if (rest != 0) deposit(digits, rest);
+  }
+
+  double bound_, first_, second_, third_;
+};
+
+/// How many neighbouring elements of an input a thread loads at a time.
+inline constexpr int run_length = 4;
+
+template <class T> struct alignas(run_length * sizeof(T) <= 16 ? run_length * sizeof(T) : 16) Run {
+  T element[run_length];
+};
+
+/// What a thread adds up: terms, or with `moments` elements and their squares, which then have digits of
+/// their own.
+template <class T, bool moments> class TermSums {
+  /// Others are doubles without a rounding.
+  static constexpr bool wide_products = sizeof(T) == 8;
+  /// Below, the second word of a product may be lost. (fp64 alone.)
+  static constexpr double least_product = 0x1p-960;
+
+ public:
+  static constexpr int most = Anchored::most;
+
+  __device__ TermSums(TermDigits* digits, Term term) : digits_{digits}, term_{term} {}
+
+  /// Before each result. Anchors stay where the last one's terms have moved them.
+  __device__ void start() { flags_ = other_ = 0; }
+
+  /// Adds the terms of some runs, in hope; false if that would lose something: then nothing has been added.
+  /// One question for many terms: each waits for the one before only in the first word.
+  template <int runs> __device__ bool add(const Run<T> (&x)[runs], const Run<T> (&y)[runs]) {
+    return moments || term_ >= Term::square ? grow<true>(x, y) : grow<false>(x, y);
+  }
+  /// Adds one term, whatever it is.
+  __device__ void add(T x, T y) {
+    if (moments || term_ >= Term::square)
+      add_product(x, y);
+    else
+      add_element(terms_, element(static_cast<double>(widen(x))));
+    if constexpr (moments) add_element(elements_, static_cast<double>(widen(x)));
+  }
+
+  /// By a whole warp.
+  __device__ void empty() {
+    terms_.empty(digits_[moments]);
+    if constexpr (wide_products) low_.empty(digits_[moments]);
+    if constexpr (moments) elements_.empty(digits_[0]);
+  }
+  __device__ unsigned flags() const { return flags_ | (other_ != 0 ? Exact::seen_other_than_minus_zero : 0); }
+
+ private:
+  __device__ double element(double x) const { return term_ == Term::magnitude ? fabs(x) : x; }
+  __device__ static double product(T x, T y) {
+    if constexpr (std::is_same_v<T, fp16>)  // a float holds it
+      return static_cast<double>(widen(x) * widen(y));
+    else
+      return static_cast<double>(widen(x)) * static_cast<double>(widen(y));
+  }
+  /// Two words may be less than the product.
+  __device__ static bool is_small(double product, T x, T y) {
+    return (fabs(product) <= least_product) & (x != 0) & (y != 0);
+  }
+  /// Whether anything but -0 has been seen: of formats but fp64 the upper word of a double knows.
+  __device__ void note(double x) {
+    other_ |= static_cast<unsigned>(__double2hiint(x)) ^ 0x80000000u;
+    if constexpr (wide_products) other_ |= static_cast<unsigned>(__double2loint(x));
+  }
+
+  template <bool products, int runs> __device__ bool grow(const Run<T> (&x)[runs], const Run<T> (&y)[runs]) {
+    Anchored terms = terms_, low = low_, elements = elements_;
+    Loss loss;
+#pragma unroll
+    for (int i = 0; i < runs * run_length; ++i) {
+      const T a = x[i / run_length].element[i % run_length], b = y[i / run_length].element[i % run_length];
+      const double wide = static_cast<double>(widen(a)), p = products ? product(a, b) : element(wide);
+      terms.grow(p, loss);
+      if constexpr (products && wide_products) {
+        low.grow(__fma_rn(a, b, -p), loss);
+        loss.any |= is_small(p, a, b);
+      }
+      if constexpr (moments) elements.grow(wide, loss);
+      note(moments ? wide : p);
+    }
+    if (loss) return false;
+    terms_ = terms;
+    low_ = low;
+    elements_ = elements;
+    return true;
+  }
+
+  __device__ void add_element(Anchored& sum, double x) {
+    note(x);
+    if (is_special(x))
+      flags_ |= special_flags(x);
+    else
+      sum.add(x, digits_);
+  }
+  __device__ void add_product(T x, T y) {
+    const double p = product(x, y);
+    if constexpr (wide_products) {
+      if (is_special(p) ? !is_special(x) && !is_special(y) : is_small(p, x, y)) {
+        other_ = 1;
+        return deposit_product(&digits_[moments], x, y);
+      }
+    }
+    if constexpr (!moments) note(p);
+    if (is_special(p)) {
+      if (!moments) flags_ |= special_flags(p);  // of moments the elements tell
+      return;
+    }
+    terms_.add(p, &digits_[moments]);
+    if constexpr (wide_products) low_.add(__fma_rn(x, y, -p), &digits_[moments]);
+  }
+
+  TermDigits* digits_;
+  Term term_;
+  unsigned flags_ = 0, other_ = 0;
+  Anchored terms_, low_, elements_;
+};
+
+}  // namespace samesum::gpu
