@@ -15,7 +15,8 @@ template <class Fold, class T> class PlainReader {
     T x[4];
   };
 
-  explicit PlainReader(const T* x) : x_{x} {}
+  SAMESUM_HD explicit PlainReader(const T* x) : x_{x} {}
+  __device__ PlainReader moved(std::size_t by) const { return PlainReader{x_ + by}; }
   SAMESUM_HD int inputs() const { return 1; }
   __device__ bool is_aligned(std::size_t place) const {
     return reinterpret_cast<std::uintptr_t>(x_ + place) % alignment == 0;

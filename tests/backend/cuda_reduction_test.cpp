@@ -12,11 +12,18 @@ class EveryGpuReduction : public ::testing::TestWithParam<const Reduction*> {
   const Reduction& on_gpu() const { return find_reduction(cpu.name.substr(0, cpu.name.find('@')) + "@cuda"); }
 };
 
+class EveryExactGpuReduction : public EveryGpuReduction {};
+
+std::vector<const Reduction*> tested(bool exact_alone) {
+  std::vector<const Reduction*> all;
+  for (const Reduction* r : reductions_of("cpu"))
+    if (gpu_is_there() && (!exact_alone || r->accumulator == "exact")) all.push_back(r);
+  return all;
+}
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryGpuReduction);
-INSTANTIATE_TEST_SUITE_P(Cuda, EveryGpuReduction,
-                         ::testing::ValuesIn(gpu_is_there() ? reductions_of("cpu")
-                                                            : std::vector<const Reduction*>{}),
-                         reduction_name);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryExactGpuReduction);
+INSTANTIATE_TEST_SUITE_P(Cuda, EveryGpuReduction, ::testing::ValuesIn(tested(false)), reduction_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, EveryExactGpuReduction, ::testing::ValuesIn(tested(true)), reduction_name);
 
 TEST(GpuReductions, AreThoseOfTheCpu) {
   SAMESUM_NEEDS_GPU();
@@ -49,6 +56,19 @@ TEST_P(EveryGpuReduction, HasTheBitsOfItsLiteralReadingOnEveryKindOfDataAndForma
                 reduce_all(reference_of(cpu), x.values(), y.values(), Layout::vector(n)))
           << d.name << " of " << input.name;
     }
+  }
+}
+
+TEST_P(EveryGpuReduction, HasTheBitsOfTheCpuOnAwkwardData) {
+  SAMESUM_NEEDS_GPU();
+  constexpr std::size_t n = 9 * 512 + 3;
+  const Array y{*cpu.format, uniform(n, 32)};
+  for (const Dataset& d : awkward_data(n)) {
+    const Array x{*cpu.format, d.x};
+    for (const Layout& layout : {Layout::vector(n), Layout::rows(9, 512)})
+      EXPECT_EQ(reduce_all(on_gpu(), x.values(), y.values(), layout),
+                reduce_all(cpu, x.values(), y.values(), layout))
+          << d.name << ", " << layout.outer;
   }
 }
 
@@ -133,9 +153,8 @@ std::vector<Dataset> awkward(std::size_t n) {
           {"-0 and the smallest number", minus_zeros}};
 }
 
-TEST_P(EveryGpuReduction, IfExactIsSoOnAwkwardData) {
+TEST_P(EveryExactGpuReduction, IsSoOnAwkwardData) {
   SAMESUM_NEEDS_GPU();
-  if (cpu.accumulator != "exact") GTEST_SKIP() << "rounds";
   for (const std::size_t n : {1, 2, 5, 1000, 70'001}) {
     if (reduced && n > 1000) continue;
     for (const Dataset& d : awkward(n))
@@ -154,9 +173,8 @@ TEST_P(EveryGpuReduction, IfExactIsSoOnAwkwardData) {
   }
 }
 
-TEST_P(EveryGpuReduction, IfExactIsSoInSegmentsOfAnyLengthsAndColumns) {
+TEST_P(EveryExactGpuReduction, IsSoInSegmentsOfAnyLengthsAndColumns) {
   SAMESUM_NEEDS_GPU();
-  if (cpu.accumulator != "exact") GTEST_SKIP() << "rounds";
   const std::vector<std::uint64_t> offsets{1, 1, 2, 4, 4, 9, 3009, 3010, 3010, 4000};
   const FormatInfo& input = format_info<fp64>();
   const Array x{input, wide(4000, 1800, 31)}, y{input, wide(4000, 1800, 32)};
@@ -171,9 +189,8 @@ TEST_P(EveryGpuReduction, IfExactIsSoInSegmentsOfAnyLengthsAndColumns) {
           << name << ", ddof = " << ddof;
 }
 
-TEST_P(EveryGpuReduction, IfExactCarriesWithinLongRows) {
+TEST_P(EveryExactGpuReduction, CarriesWithinLongRows) {
   SAMESUM_NEEDS_GPU();
-  if (cpu.accumulator != "exact") GTEST_SKIP() << "rounds";
   if (reduced) GTEST_SKIP() << "long";
   constexpr std::size_t n = 2'300'007;  // of a block each, whose threads empty their words twice on the way
   for (const int binades : {8, 500}) {

@@ -158,6 +158,17 @@ TEST(ExactMoments, AreRoundedOnceEach) {
   }
 }
 
+TEST(AVariance, IsNaNWhereDdofLeavesNothingToDivideBy) {
+  const std::vector<double> x{1, 2, 4};
+  for (const char* name : {"moments/exact/fp64@", "moments/tree/fp64@"})
+    for (const std::string& backend : backends())
+      for (const double ddof : {3.0, 4.0, 0x1p64, 1e30, static_cast<double>(INFINITY)}) {
+        std::vector<double> two(2);
+        reduce(find_reduction(name + backend), x, Layout::vector(3), std::span{two}, {.ddof = ddof});
+        EXPECT_TRUE(std::isnan(two[1])) << name << backend << ", " << ddof;
+      }
+}
+
 TEST(ExactSquaresAndMagnitudes, AreCorrectlyRounded) {
   const std::vector<double> x = wide(3000, 1500, 8);
   Rational squares = 0, sizes = 0;

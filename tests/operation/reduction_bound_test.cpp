@@ -225,6 +225,8 @@ TEST_P(BoundsOfReductions, HoldForManyShortArraysOfFewBits) {
     expect_within({input, x}, {input, y}, ::testing::PrintToString(x) + " and " + ::testing::PrintToString(y),
                   finite);
   }
+  for (const auto& [name, count] : finite)
+    EXPECT_GT(2 * count.first, count.second) << name << ": the bound says nothing for most of the data";
 }
 
 TEST_P(BoundsOfReductions, AreSomeUnitsOfRoundoffForOrdinaryData) {
@@ -288,7 +290,7 @@ TEST(TheBoundOfAReduction, IsNotFarFromTheWorstThatWasFound) {
       {"squared_norm/tree/plain/fp16", 0, 0.983, {-0x1.6a4p-13, -0x1.6a4p-13, 0x1.6a8p-13}, {}},
       {"sum_of_magnitudes/pairwise/plain/bf16", 0, 0.981, {-0x1.bp+0, 0x1.2ap+1}, {}},
       {"mean/tree/plain/bf16", 0, 0.777, {-0x1.8p-3, 0x1.7ep-3, 0x1.0cp+4}, {}},
-      {"norm/tree/bf16", 0, 0.174, {0x1.82p+4, -0x1.bcp+4}, {}},
+      {"norm/tree/bf16", 0, 0.340, {0x1.82p+4, -0x1.bcp+4}, {}},
       {"prod/tree/bf16", 0, 0.988, {-0x1.fep+3, -0x1.02p+4}, {}},
       {"prod/tree/bf16", 0, 1.000, {-0x1.12p-67, -0x1.ep-68}, {}},
       {"logsumexp/tree/fp32", 0, 0.770, {0x1.11e29ap+4, 0x1.a75806p+1}, {}},

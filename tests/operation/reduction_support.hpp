@@ -54,6 +54,36 @@ inline std::string reduction_name(const ::testing::TestParamInfo<const Reduction
   return name;
 }
 
+/// What quick ways must notice and leave to slow ones: in full leaves, in short rows and behind them.
+inline std::vector<Dataset> awkward_data(std::size_t n) {
+  const std::vector<double> u = uniform(n, 31);
+  const auto of = [n](auto element) {
+    std::vector<double> x(n);
+    for (std::size_t i = 0; i < n; ++i) x[i] = element(i);
+    return x;
+  };
+  const auto with = [&](std::size_t at, double value) {
+    return of([&](std::size_t i) { return i == at ? value : u[i]; });
+  };
+  constexpr int exponents[] = {50, 0, -60};
+  return {{"a NaN late in a leaf", with(4000, NAN)},
+          {"a NaN first", with(0, NAN)},
+          {"a NaN last", with(n - 1, NAN)},
+          {"infinity", with(4000, INFINITY)},
+          {"-infinity", with(100, -INFINITY)},
+          {"-infinities", of([](std::size_t) { return -INFINITY; })},
+          {"both infinities", of([&](std::size_t i) {
+             return i == 9 ? INFINITY : i == 4001 ? -INFINITY : u[i];
+           })},
+          {"zeros of both signs", of([](std::size_t i) { return i % 3 == 1 ? 0.0 : -0.0; })},
+          {"zeros and equal numbers", of([](std::size_t i) { return i % 7 == 3 ? 1.0 : 0.0; })},
+          {"one big", with(2000, 0x1p60)},
+          {"one small", with(2000, 0x1p-60)},
+          {"small ones and zeros", of([&](std::size_t i) { return i % 5 == 0 ? 0.0 : u[i] * 0x1p-55; })},
+          {"big, middling and small",
+           of([&](std::size_t i) { return std::ldexp(1 + u[i] / 2, exponents[i % 3]); })}};
+}
+
 /// A batch and the elements that it takes.
 struct BatchCase {
   std::string name;
@@ -77,6 +107,11 @@ inline std::vector<BatchCase> batches() {
                                               {3, 1, 1},
                                               {7, 5, 5},
                                               {33, 32, 32},
+                                              {5, 256, 256},
+                                              {1, 512, 512},
+                                              {7, 512, 512},
+                                              {6, 512, 516},
+                                              {5, 700, 700},
                                               {5, 33, 40},
                                               {9, 64, 64},
                                               {4, 100, 101},

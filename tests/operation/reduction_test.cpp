@@ -69,6 +69,18 @@ TEST_P(EveryReduction, GivesARowTheBitsThatItHasAlone) {
         << rows << " rows";
 }
 
+TEST_P(EveryReduction, HasTheBitsOfItsLiteralReadingOnAwkwardData) {
+  constexpr std::size_t n = 9 * 512 + 3;
+  const Array y{*r.format, uniform(n, 32)};
+  for (const Dataset& d : awkward_data(n)) {
+    const Array x{*r.format, d.x};
+    for (const Layout& layout : {Layout::vector(n), Layout::rows(9, 512)})
+      EXPECT_EQ(reduce_all(r, x.values(), y.values(), layout),
+                reduce_all(reference_of(r), x.values(), y.values(), layout))
+          << d.name << ", " << layout.outer;
+  }
+}
+
 TEST_P(EveryReduction, HasTheSameBitsWithEveryInstructionSet) {
   const Array x{*r.format, wide(9000, 12, 7)}, y{*r.format, uniform(9000, 8)};
   const cpu::InstructionSet before = cpu::instruction_set();

@@ -7,6 +7,11 @@
 
 namespace samesum {
 
+/// The ddof of an exact variance, which is a whole number: any that is too large leaves nothing to divide by.
+inline std::uint64_t whole(double ddof) {
+  return ddof < 0x1p64 ? static_cast<std::uint64_t>(ddof) : std::numeric_limits<std::uint64_t>::max();
+}
+
 /// What is added exactly, and what becomes of it.
 struct ExactKind {
   Term term = Term::element;
@@ -26,7 +31,7 @@ struct ExactBatchState {
     with_format(format, [&]<class F>() {
       F* results = static_cast<F*>(out);
       if (kind.moments)
-        exact_moments(terms.sum, squares, n, static_cast<std::uint64_t>(ddof), results + 2 * at);
+        exact_moments(terms.sum, squares, n, whole(ddof), results + 2 * at);
       else if (kind.mean && n == 0)
         results[at] = from_bits<F>(Format<F>::canonical_nan);
       else

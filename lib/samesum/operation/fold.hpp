@@ -39,6 +39,7 @@ template <template <class> class A, class F> struct ElementFold {
   using State = TermSum<A, Scalar<F>>;
   using Item = TwoWords<Scalar<F>>;
   static constexpr int inputs = 1;
+  static constexpr bool is_light = !State::two_words;
   Term term;
   SAMESUM_HD bool may_do() const { return term == Term::element; }
   SAMESUM_HD Item item(const Read<F>& e) const { return {e.x, Scalar<F>::zero()}; }

@@ -48,7 +48,7 @@ struct Reduction {
   std::size_t result_bytes() const {
     return gives_index ? sizeof(std::int64_t) : static_cast<std::size_t>(results) * format->bytes;
   }
-  /// Whether elements of that format can be read: where they are wider than the state, each is rounded first.
+  /// Whether elements of that format can be read: the own format, narrower ones, and by exact ones all.
   bool takes(const FormatInfo& input) const {
     return run[input.index] != nullptr || launch[input.index] != nullptr;
   }

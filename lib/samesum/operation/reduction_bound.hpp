@@ -47,9 +47,9 @@ double bound_of_products(const Reduced& r);
 double bound_of_squares(const Reduced& r);
 
 /// √Σx²: ε/(1-ε)·(result + η) + η, ε = γ_(h/2+4). A square is rounded once, meets h additions and one more of
-/// two kinds of squares (Blue 1978; Anderson 2017, algorithm 978); the root halves that, and it and the result
-/// are rounded. What is left out, small squares beside big ones, takes less than the rest. No square and no
-/// scaled one underflows but for what is as small beside the other kind.
+/// two kinds of squares (Blue 1978; Anderson 2017, algorithm 978); the root halves that, and it and the
+/// result are rounded. What is left out, small squares beside big ones, takes less than the rest. No square
+/// and no scaled one underflows but for what is as small beside the other kind.
 double bound_of_norm(const Reduced& r);
 
 /// Πx: γ_(n-1)·|result|, as each multiplication rounds once, whatever the tree (Higham, §3.1), and one

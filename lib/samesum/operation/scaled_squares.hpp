@@ -19,7 +19,7 @@ template <class F> struct Squares {
   /// The format of squares and sums.
   using G = std::conditional_t<std::is_same_v<F, fp16>, fp16_wide, F>;
   using C = CarrierOf<G>;
-  // Half the exponents, less what 2^40 squares may add.
+  // Half the exponents, less what 2^39 squares may add.
   static constexpr int limit = samesum::Format<G>::max_exponent,  // 127 or 1023
       most = (limit - 39) / 2, least = -(limit - 27) / 2, down = -(limit + 41) / 2, up = limit - 37;
 

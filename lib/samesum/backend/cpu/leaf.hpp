@@ -77,12 +77,16 @@ template <class Shape, template <class> class A, class F> class Leaves {
     static_assert(Shape::in_turn);
     const T* x = static_cast<const T*>(data);
     One* out = static_cast<One*>(states);
-    if (n % w != 0) {
-      for (std::size_t o = 0; o < count; ++o) out[o] = sum_ragged(x + o * pitch, n);
-      return;
-    }
+    std::size_t o = 0;
+    if (n == leaf)
+      for (; o + streams <= count; o += streams)
+        sum_full<streams>(Elements<Vector, T>{x}, o * pitch, pitch, out + o, 1);
     const std::size_t of_lanes = (n < lanes ? n : lanes) / w;
-    for (std::size_t o = 0; o < count; ++o) {
+    for (; o < count; ++o) {
+      if (n % w != 0) {
+        out[o] = sum_ragged(x + o * pitch, n);
+        continue;
+      }
       const T* row = x + o * pitch;
       Many lane[packs];
       for (std::size_t p = 0; p < of_lanes; ++p) lane[p] = Many{Vector::load(row + p * w)};

@@ -135,7 +135,7 @@ template <class F> class Terms {
     static constexpr bool narrow = true;  // there is more to compute
     const T *x, *y;
     Of of;
-    auto load(std::size_t i) const { return of(Vector::load(x + i), y + i); }
+    auto load(std::size_t i) const { return of(Vector::load(x + i), y == nullptr ? y : y + i); }
     void ask(std::size_t i, std::size_t count) const {
       Elements<Vector, T>{x}.ask(i, count);
       if (y != nullptr) Elements<Vector, T>{y}.ask(i, count);

@@ -156,16 +156,15 @@ template <int mine> class MagnitudeOf {
     return __reduce_max_sync(whole_warp, top);
   }
 
-  /// The nearest value of F; in all threads. `shared` holds all digits.
-  template <class F> __device__ BitsOf<F> rounded(std::uint32_t* shared) const {
+  /// The nearest value of F; in all threads. `shared` holds all digits, the lowest of that exponent.
+  template <class F> __device__ BitsOf<F> rounded(std::uint32_t* shared, int lowest_exponent) const {
     const int top = write(shared);
     if (top < 0) return 0;
     bool more = false;
     for (int i = 0; i < mine; ++i) more = more || (thread() * mine + i < top - 2 && word_[i] != 0);
     more = __any_sync(whole_warp, more);
     const auto at = [&](int i) { return i < 0 ? 0u : shared[i]; };
-    return round_leading<F>(negative_, at(top), at(top - 1), at(top - 2), more,
-                            Exact::lowest_exponent + 32 * top);
+    return round_leading<F>(negative_, at(top), at(top - 1), at(top - 2), more, lowest_exponent + 32 * top);
   }
 
   __device__ bool is_negative() const { return negative_; }
@@ -205,7 +204,7 @@ using Magnitude = MagnitudeOf<3>;
 template <class F>
 __device__ BitsOf<F> rounded(const Magnitude& magnitude, unsigned flags, std::uint32_t* shared) {
   constexpr unsigned both = Exact::seen_plus_infinity | Exact::seen_minus_infinity;
-  const BitsOf<F> finite = magnitude.rounded<F>(shared);
+  const BitsOf<F> finite = magnitude.rounded<F>(shared, Exact::lowest_exponent);
   if ((flags & Exact::seen_nan) || (flags & both) == both) return Format<F>::canonical_nan;
   if (flags & Exact::seen_plus_infinity) return Format<F>::infinity;
   if (flags & Exact::seen_minus_infinity) return Format<F>::infinity | Format<F>::sign_bit;

@@ -321,7 +321,7 @@ template <class T, bool moments> cudaError_t launch_exactly(Ending end, ReduceLa
 cudaError_t reduce_exactly(ExactKind kind, const FormatInfo& input, const FormatInfo& format,
                            ReduceLaunch& launch) {
   const ReduceCall& call = launch.call;
-  const Ending end{kind, format.index, static_cast<std::uint64_t>(call.options.ddof), call.out};
+  const Ending end{kind, format.index, whole(call.options.ddof), call.out};
   return with_format(input, [&]<class T>() {
     return kind.moments ? launch_exactly<T, true>(end, launch) : launch_exactly<T, false>(end, launch);
   });

@@ -92,6 +92,9 @@ template <class Shape, class Fold, class Reader> class WarpFold {
   using Four = Lanes<Shape, Fold, mine>;
   static constexpr int loads = 8;                                 ///< in flight
   static constexpr bool takes_two = !requires { Fold::inputs; };  ///< unless it says otherwise
+  /// Whether there is next to nothing to compute and much to load.
+  static constexpr bool is_light = !takes_two && requires { requires Fold::is_light; }
+  &&sizeof(Raw) == 16;
   static_assert(lanes == warp * mine);
 
  public:
@@ -114,14 +117,15 @@ template <class Shape, class Fold, class Reader> class WarpFold {
 
   /// Two leaves of at most `short_leaf` elements at a time, of one input, so that as much is in flight as
   /// elsewhere.
-  static constexpr int short_leaf = Four::rows * lanes;
+  static constexpr int short_groups = sizeof(Raw) <= 8 ? 2 : 1, group = Four::rows * lanes,
+                       short_leaf = short_groups * group;
   __device__ __forceinline__ static void two_leaves(const Fold& fold, const Reader& reader,
                                                     const std::size_t (&place)[2], int n, State (&state)[2]) {
     const bool aligned = reader.is_aligned(place[0]) && reader.is_aligned(place[1]);
-    if (aligned && n == short_leaf)
-      two_groups<true>(fold, reader, place, n, aligned, state);
+    if (aligned && n % group == 0)
+      two_short<true>(fold, reader, place, n, aligned, state);
     else
-      two_groups<false>(fold, reader, place, n, aligned, state);
+      two_short<false>(fold, reader, place, n, aligned, state);
   }
 
  private:
@@ -151,27 +155,33 @@ template <class Shape, class Fold, class Reader> class WarpFold {
   }
 
   template <bool full>
-  __device__ __forceinline__ static void two_groups(const Fold& fold, const Reader& reader,
-                                                    const std::size_t (&place)[2], int n, bool aligned,
-                                                    State (&state)[2]) {
-    const int first = thread() * mine;
-    Raw raw[2][Four::rows];
+  __device__ __forceinline__ static void two_short(const Fold& fold, const Reader& reader,
+                                                   const std::size_t (&place)[2], int n, bool aligned,
+                                                   State (&state)[2]) {
+    const int first = thread() * mine, groups = (n + group - 1) / group;
+    Raw raw[2][short_groups][Four::rows];
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
-      const std::size_t own = place[k] + static_cast<std::size_t>(first);
+      const Reader own = reader.moved(place[k] + static_cast<std::size_t>(first));
 #pragma unroll
-      for (int r = 0; r < Four::rows; ++r)
-        raw[k][r] = reader.fetch(false, own + static_cast<std::size_t>(r * lanes),
-                                 full ? mine : min(max(n - first - r * lanes, 0), mine), full || aligned);
+      for (int g = 0; g < short_groups; ++g)
+#pragma unroll
+        for (int r = 0; g < groups && r < Four::rows; ++r) {
+          const int at = g * group + r * lanes;
+          raw[k][g][r] = own.fetch(false, static_cast<std::size_t>(at),
+                                   full ? mine : min(max(n - first - at, 0), mine), full || aligned);
+        }
     }
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
+      const auto run = [&](auto warp_of, const auto& any_fold, auto& four) {
+#pragma unroll
+        for (int g = 0; g < short_groups; ++g)
+          if (g < groups)
+            warp_of.template four_rows<full>(any_fold, reader, raw[k][g], raw[k][g], g, 0, n, first, four);
+      };
       Four four;
-      if (!full ||
-          !quickly(fold, 0, Four::rows, four.sum, [&](auto warp_of, const auto& quick, auto& of_quick) {
-            warp_of.template four_rows<true>(quick, reader, raw[k], raw[k], 0, 0, n, first, of_quick);
-          }))
-        four_rows<full>(fold, reader, raw[k], raw[k], 0, 0, n, first, four);
+      if (!full || !quickly(fold, 0, n / lanes, four.sum, run)) run(WarpFold{}, fold, four);
       state[k] = halve(fold, four.sum);
     }
   }
@@ -240,31 +250,44 @@ template <class Shape, class Fold, class Reader> class WarpFold {
                                                  Four& four) {
     const int first = thread() * mine;
     const bool two = takes_two && reader.inputs() == 2;
-    constexpr std::size_t group = Four::rows * lanes;
-    std::size_t own = place + static_cast<std::size_t>(first);
+    Reader own = reader.moved(place + static_cast<std::size_t>(first));
     const auto load = [&](bool second, int g, std::size_t from, Raw(&raw)[Four::rows]) {
 #pragma unroll
       for (int r = 0; r < Four::rows; ++r) {
         const int left = min(max(n - ((g * Four::rows + r) * lanes + first), 0), mine);
-        raw[r] = reader.fetch(second, from + static_cast<std::size_t>(r * lanes), full ? mine : left,
-                              full || aligned);
+        raw[r] = own.fetch(second, from + static_cast<std::size_t>(r * lanes), full ? mine : left,
+                           full || aligned);
       }
     };
     int g = 0;
+    Raw low[Four::rows], high[Four::rows];
+    if constexpr (is_light) {  // four loads are in flight while four rows are added
+      load(false, 0, 0, low);
 #pragma unroll 1
-    for (; !two && g + 1 < groups; g += 2, own += 2 * group) {  // twice four loads in flight
-      Raw low[Four::rows], high[Four::rows];
-      load(false, g, own, low);
-      load(false, g + 1, own + group, high);
-      four_rows<full>(fold, reader, low, low, g, index, n, first, four);
-      four_rows<full>(fold, reader, high, high, g + 1, index, n, first, four);
-    }
+      for (; g + 1 < groups; g += 2) {
+        load(false, g + 1, std::size_t{group}, high);
+        four_rows<full>(fold, reader, low, low, g, index, n, first, four);
+        own = own.moved(2 * std::size_t{group});
+        if (g + 2 < groups) load(false, g + 2, 0, low);
+        four_rows<full>(fold, reader, high, high, g + 1, index, n, first, four);
+      }
+      if (g < groups) four_rows<full>(fold, reader, low, low, g, index, n, first, four);
+    } else {
 #pragma unroll 1
-    for (; g < groups; ++g, own += group) {
-      Raw x[Four::rows], y[Four::rows];
-      load(false, g, own, x);
-      if (two) load(true, g, own, y);
-      four_rows<full>(fold, reader, x, y, g, index, n, first, four);
+      for (; !two && g + 1 < groups; g += 2) {  // eight loads, then eight rows
+        load(false, g, 0, low);
+        load(false, g + 1, std::size_t{group}, high);
+        own = own.moved(2 * std::size_t{group});
+        four_rows<full>(fold, reader, low, low, g, index, n, first, four);
+        four_rows<full>(fold, reader, high, high, g + 1, index, n, first, four);
+      }
+#pragma unroll 1
+      for (; g < groups; ++g) {
+        load(false, g, 0, low);
+        if (two) load(true, g, 0, high);
+        own = own.moved(std::size_t{group});
+        four_rows<full>(fold, reader, low, high, g, index, n, first, four);
+      }
     }
   }
   template <bool full>
@@ -280,7 +303,7 @@ template <class Shape, class Fold, class Reader> class WarpFold {
     }
     int have[mine];
 #pragma unroll
-    for (int i = 0; i < mine; ++i) have[i] = (n - (g * Four::rows * lanes + first + i) + lanes - 1) / lanes;
+    for (int i = 0; i < mine; ++i) have[i] = (n - first - i + lanes - 1) / lanes - g * Four::rows;
     four.template add<full>(fold, g, items, have);
   }
 };
@@ -367,18 +390,13 @@ template <class Shape> __device__ std::size_t segment_of(const Layout& l, std::s
   return low;
 }
 
-/// Blocks that share a multiprocessor: as many as leave each thread the registers it needs. A quick fold is
-/// what mostly runs.
-template <class Shape, class Fold> constexpr int fold_blocks() {
-  std::size_t bytes = sizeof(typename Fold::State);
-  if constexpr (requires { typename Fold::Quick; })
-    if (sizeof(typename Fold::Quick::State) < bytes) bytes = 8;
-  return Shape::in_turn && bytes <= 8 ? 3 : 2;
-}
+/// Blocks that share a multiprocessor: as many as leave each thread the registers it needs.
+template <class Shape, class Fold>
+inline constexpr int fold_blocks = Shape::in_turn && sizeof(typename Fold::State) <= 8 ? 3 : 2;
 
 /// Rows and segments. What is more than a tile goes to `states`.
 template <class Shape, class Fold, class Reader>
-__global__ void __launch_bounds__(fold_threads, fold_blocks<Shape, Fold>())
+__global__ void __launch_bounds__(fold_threads, fold_blocks<Shape, Fold>)
     fold_rows(Fold fold, Reader reader, Layout l, RowPlan plan, typename Fold::State* states, void* out) {
   using State = typename Fold::State;
   __shared__ alignas(16) unsigned char memory[fold_warps * sizeof(State)];

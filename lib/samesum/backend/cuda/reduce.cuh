@@ -28,9 +28,11 @@ template <class F, class T> class Reader {
     }
   };
 
-  Reader(const void* x, const void* y)
+  SAMESUM_HD Reader(const void* x, const void* y)
       : x_{static_cast<const BitsOf<T>*>(x)}, y_{static_cast<const BitsOf<T>*>(y)} {}
 
+  /// The same, so many elements on.
+  __device__ Reader moved(std::size_t by) const { return {x_ + by, y_ == nullptr ? nullptr : y_ + by}; }
   SAMESUM_HD int inputs() const { return y_ == nullptr ? 1 : 2; }
   /// Whether the elements from there on can be loaded four at a time.
   __device__ bool is_aligned(std::size_t place) const {
