@@ -106,6 +106,25 @@ TEST_P(EveryGpuReduction, HasTheBitsOfTheCpuForLongVectorsAndManyRows) {
   }
 }
 
+TEST(GpuReductions, HaveTheBitsOfTheCpuWhereAWarpTakesSeveralLeaves) {
+  SAMESUM_NEEDS_GPU();
+  if (reduced) GTEST_SKIP() << "long";
+  constexpr std::size_t leaf = 4096;
+  const std::vector<double> data = wide(70'001, 12, 40);
+  const std::vector<float> some(data.begin(), data.end());
+  for (const Layout& layout : {Layout::vector(32768 * leaf + 1005), Layout::rows(2100, 9 * leaf + 7),
+                               Layout::rows(2100, 12 * leaf), Layout::rows(2100, 20 * leaf + 513)}) {
+    std::vector<float> x(layout.outer * layout.n);
+    for (std::size_t i = 0; i < x.size(); i += some.size())
+      std::copy_n(some.begin(), std::min(some.size(), x.size() - i), x.begin() + static_cast<long>(i));
+    for (const char* name :
+         {"sum/tree/plain/fp32@", "norm/pairwise/fp32@", "moments/tree/fp32@", "argmax/fp32@"})
+      EXPECT_EQ(reduce_all(find_reduction(std::string{name} + "cuda"), Values{x}, Values{x}, layout),
+                reduce_all(find_reduction(std::string{name} + "cpu"), Values{x}, Values{x}, layout))
+          << name << ", " << layout.outer << " of " << layout.n;
+  }
+}
+
 /// What is awkward to add exactly, beyond the range of narrower formats: doubles.
 std::vector<Dataset> awkward(std::size_t n) {
   const std::vector<double> u = uniform(n, 21);

@@ -49,6 +49,7 @@ template <template <class> class A, class F> struct ElementFold {
     return state;
   }
   SAMESUM_HD void add(State& state, const Item& x, std::size_t) const { state.add(x); }
+  SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
   SAMESUM_HD State state(const State& quick, std::uint64_t, int) const { return quick; }
 };
 
@@ -107,31 +108,28 @@ template <class S, class F> struct OwnFold {
   SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
 };
 
-/// Squares of middling elements and zeros.
+/// Squares of middling elements and zeros. A thread has one of these: it sees all elements.
 template <class F> struct MiddlingFold {
   using Of = Squares<F>;
   using C = CarrierOf<F>;
   using Item = Scalar<typename Of::G>;
   struct State {
     Item sum;
-    C largest, smallest;  ///< of all magnitudes, and of those that are not 0
   };
   static constexpr int inputs = 1;
+  mutable C largest = 0, smallest = 1;  ///< of all magnitudes, and of those that are not 0
   SAMESUM_HD bool may_do() const { return true; }
-  SAMESUM_HD Item item(const Read<F>& e) const { return {e.x.v}; }
-  SAMESUM_HD State start(Item x) const {
-    State state{Item::zero(), 0, C{1}};
-    add(state, x, 0);
-    return state;
+  SAMESUM_HD Item item(const Read<F>& e) const {
+    const C size = magnitude(e.x).v;
+    largest = std::fmax(largest, size);
+    if (size > 0) smallest = std::fmin(smallest, size);
+    return Item{e.x.v} * Item{e.x.v};
   }
-  SAMESUM_HD void add(State& state, Item x, std::size_t) const {
-    state.sum = state.sum + x * x;
-    const C size = magnitude(x).v;
-    state.largest = std::fmax(state.largest, size);
-    if (size > 0) state.smallest = std::fmin(state.smallest, size);
-  }
-  SAMESUM_HD bool does(const State& state) const {
-    return !Of::is_big(Item{state.largest}) && !Of::is_small(Item{state.smallest});
+  SAMESUM_HD State start(Item x) const { return {x}; }
+  SAMESUM_HD void add(State& state, Item x, std::size_t) const { state.sum = state.sum + x; }
+  SAMESUM_HD void merge(State& state, const State& other) const { state.sum = state.sum + other.sum; }
+  SAMESUM_HD bool does(const State&) const {
+    return !Of::is_big(Item{largest}) && !Of::is_small(Item{smallest});
   }
   SAMESUM_HD ScaledSquares<F> state(const State& quick, std::uint64_t, int) const {
     ScaledSquares<F> all;

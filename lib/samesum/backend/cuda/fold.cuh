@@ -131,11 +131,13 @@ template <class Shape, class Fold, class Reader> class WarpFold {
  private:
   template <class, class, class> friend class WarpFold;
 
+  static constexpr bool has_quick = requires { typename Fold::Quick; }
+  &&(Shape::in_turn || requires(typename Fold::Quick q, typename Fold::Quick::State s) { q.merge(s, s); });
   /// The lanes of full rows by the quick fold, where there is one and it does.
   template <class Run>
   __device__ __forceinline__ static bool quickly(const Fold& fold, std::uint64_t index, int rows,
                                                  State (&sum)[mine], Run run) {
-    if constexpr (Shape::in_turn && requires { typename Fold::Quick; }) {
+    if constexpr (has_quick) {
       using Quick = typename Fold::Quick;
       const Quick quick = fold.quick();
       if (!quick.may_do()) return false;
@@ -637,9 +639,12 @@ cudaError_t reduce(const Fold& fold, const Reader& reader, FoldCall& call) {
     plan.warps = call.elements / Shape::leaf + l.outer;
   } else if (!columns) {
     if (!Shape::joins_neighbours && l.n <= Shape::lanes) plan.threads = l.n <= 32 ? 8 : l.n <= 64 ? 16 : warp;
-    // Many rows of few tiles: one tile each, and nothing is left to merge.
+    // Many rows of few tiles: one tile each, and nothing is left to merge. Much of long rows: half the
+    // blocks, each of which begins and ends once.
     if (leaves > fold_warps && leaves <= 4 * fold_warps && l.outer >= 2048)
       plan.each = leaves <= 2 * fold_warps ? 2 : 4;
+    else if (leaves > 4 * fold_warps && l.outer * leaves >= 32768)
+      plan.each = 2;
     const std::size_t parts = (leaves - 1) / static_cast<std::size_t>(plan.each) + 1;
     plan.tile = static_cast<int>(std::min<std::size_t>(std::bit_ceil(parts), fold_warps));
     plan.tiles = (parts - 1) / static_cast<std::size_t>(plan.tile) + 1;
