@@ -30,8 +30,8 @@ inline constexpr std::size_t exact_block = 2048;  ///< so many at a time are tak
 /// not null, also their second words.
 using WriteTerms = void (*)(Term term, const void* x, const void* y, std::size_t n, void* high, void* low);
 
-/// Writes the squares of each kind (scaled_squares.hpp) of n elements, as numbers of the carrier. Where all
-/// are of the first kind, it says so and writes no others.
+/// Writes the squares of the first kind (scaled_squares.hpp) of n elements, as numbers of the carrier. Says
+/// whether there are others, and only then writes these too.
 using WriteSquares = bool (*)(const void* x, std::size_t n, void* middling, void* big, void* small);
 
 /// Writes the plain sums of terms of whole leaves, and says of how many elements that is; and likewise of
@@ -69,7 +69,7 @@ struct Kernels {
   WriteTerms write_terms[Formats::size];  ///< by format of the elements
   WriteSquares write_squares[Formats::size];
   SumLeaves sum_squares[Orders::size];  ///< of numbers of the carrier, plain
-  SumTerms sum_terms[Formats::size];    ///< in the order `tree`, as the next two
+  SumTerms sum_terms[Formats::size];    ///< in the order `tree`, as the next three
   SumMiddling sum_middling[Formats::size];
   SumRows sum_rows[Formats::size];  ///< plain
   LaneMoments lane_moments[Formats::size];
