@@ -29,10 +29,11 @@ template <auto constant> struct Constant {
   SAMESUM_HD constexpr operator decltype(constant)() const { return constant; }
 };
 
-/// Most elements need less than a fold must be ready for. A quick fold is for full rows of lanes that take
-/// elements in turn: where it may try, and says afterwards that it did, its states are those that the fold
-/// itself would have had; else all is done again. Each has may_do(), does(state), and state(quick, base,
-/// rows) of a lane of so many elements.
+/// Most elements need less than a fold must be ready for. A quick fold is for whole rows of lanes: where it
+/// may try, and says afterwards that it did, its states are those that the fold itself would have had; else
+/// all is done again. Each has may_do(), does(state) unless it always does, and state(quick, base, rows) of a
+/// lane of so many elements; without merge() it is for orders alone whose lanes take elements in turn.
+/// Elements that are not there count as zeros for what it notes of all.
 
 /// Sums of elements, without asking for each which term it is.
 template <template <class> class A, class F> struct ElementFold {

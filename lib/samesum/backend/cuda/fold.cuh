@@ -82,6 +82,9 @@ __device__ __forceinline__ void items_of(const Fold& fold, const Element (&e)[co
   }
 }
 
+/// Which rows of a group a thread has: all, whole ones (four neighbours), or any part of each.
+enum class Rows { all, whole, any };
+
 /// What a warp does: lanes 4t to 4t + 3 of a leaf are thread t's, of `threads` threads that share a row.
 template <class Shape, class Fold, class Reader> class WarpFold {
   using Element = typename Reader::Element;
@@ -90,7 +93,6 @@ template <class Shape, class Fold, class Reader> class WarpFold {
   using Raw = typename Reader::Raw;
   static constexpr int mine = 4, lanes = Shape::lanes;
   using Four = Lanes<Shape, Fold, mine>;
-  static constexpr int loads = 8;                                 ///< in flight
   static constexpr bool takes_two = !requires { Fold::inputs; };  ///< unless it says otherwise
   /// Whether there is next to nothing to compute and much to load.
   static constexpr bool is_light = !takes_two && requires { requires Fold::is_light; }
@@ -106,12 +108,20 @@ template <class Shape, class Fold, class Reader> class WarpFold {
     if (n <= lanes) return one_row(fold, reader, place, index, n, threads, aligned);
     Four four;
     const int rows = (n + lanes - 1) / lanes, groups = Four::groups(rows);
-    if (!aligned || n != groups * Four::rows * lanes)
-      rows_of<false>(fold, reader, place, index, n, groups, aligned, four);
-    else if (!quickly(fold, index, rows, four.sum, [&](auto warp_of, const auto& quick, auto& of_quick) {
-               warp_of.template rows_of<true>(quick, reader, place, index, n, groups, aligned, of_quick);
-             }))
-      rows_of<true>(fold, reader, place, index, n, groups, aligned, four);
+    const auto quickly_of = [&]<Rows have>() {
+      return quickly(fold, index, n, four.sum, [&](auto warp_of, const auto& quick, auto& of_quick) {
+        warp_of.template rows_of<have>(quick, reader, place, index, n, groups, aligned, of_quick);
+      });
+    };
+    if (aligned && n == groups * group) {
+      if (!quickly_of.template operator()<Rows::all>())
+        rows_of<Rows::all>(fold, reader, place, index, n, groups, aligned, four);
+    } else {
+      bool done = false;
+      if constexpr (Shape::in_turn)
+        if (aligned && n % mine == 0) done = quickly_of.template operator()<Rows::whole>();
+      if (!done) rows_of<Rows::any>(fold, reader, place, index, n, groups, aligned, four);
+    }
     return halve(fold, four.sum);
   }
 
@@ -123,9 +133,11 @@ template <class Shape, class Fold, class Reader> class WarpFold {
                                                     const std::size_t (&place)[2], int n, State (&state)[2]) {
     const bool aligned = reader.is_aligned(place[0]) && reader.is_aligned(place[1]);
     if (aligned && n % group == 0)
-      two_short<true>(fold, reader, place, n, aligned, state);
+      two_short<Rows::all>(fold, reader, place, n, aligned, state);
+    else if (aligned && n % mine == 0)
+      two_short<Rows::whole>(fold, reader, place, n, aligned, state);
     else
-      two_short<false>(fold, reader, place, n, aligned, state);
+      two_short<Rows::any>(fold, reader, place, n, aligned, state);
   }
 
  private:
@@ -133,9 +145,9 @@ template <class Shape, class Fold, class Reader> class WarpFold {
 
   static constexpr bool has_quick = requires { typename Fold::Quick; }
   &&(Shape::in_turn || requires(typename Fold::Quick q, typename Fold::Quick::State s) { q.merge(s, s); });
-  /// The lanes of full rows by the quick fold, where there is one and it does.
+  /// The lanes of n elements by the quick fold, where there is one and it does.
   template <class Run>
-  __device__ __forceinline__ static bool quickly(const Fold& fold, std::uint64_t index, int rows,
+  __device__ __forceinline__ static bool quickly(const Fold& fold, std::uint64_t index, int n,
                                                  State (&sum)[mine], Run run) {
     if constexpr (has_quick) {
       using Quick = typename Fold::Quick;
@@ -150,13 +162,18 @@ template <class Shape, class Fold, class Reader> class WarpFold {
         if (!__all_sync(whole_warp, does)) return false;
       }
 #pragma unroll
-      for (int i = 0; i < mine; ++i) sum[i] = quick.state(four.sum[i], index, rows);
+      for (int i = 0; i < mine; ++i) sum[i] = quick.state(four.sum[i], index, rows_of_thread(n));
       return true;
     }
     return false;
   }
 
-  template <bool full>
+  /// Of n elements in whole rows, how many rows this thread has.
+  __device__ __forceinline__ static int rows_of_thread(int n) {
+    return (n - thread() * mine + lanes - 1) / lanes;
+  }
+
+  template <Rows have>
   __device__ __forceinline__ static void two_short(const Fold& fold, const Reader& reader,
                                                    const std::size_t (&place)[2], int n, bool aligned,
                                                    State (&state)[2]) {
@@ -170,8 +187,7 @@ template <class Shape, class Fold, class Reader> class WarpFold {
 #pragma unroll
         for (int r = 0; g < groups && r < Four::rows; ++r) {
           const int at = g * group + r * lanes;
-          raw[k][g][r] = own.fetch(false, static_cast<std::size_t>(at),
-                                   full ? mine : min(max(n - first - at, 0), mine), full || aligned);
+          raw[k][g][r] = fetch<have>(own, false, static_cast<std::size_t>(at), n - first - at, aligned);
         }
     }
 #pragma unroll
@@ -180,10 +196,10 @@ template <class Shape, class Fold, class Reader> class WarpFold {
 #pragma unroll
         for (int g = 0; g < short_groups; ++g)
           if (g < groups)
-            warp_of.template four_rows<full>(any_fold, reader, raw[k][g], raw[k][g], g, 0, n, first, four);
+            warp_of.template four_rows<have>(any_fold, reader, raw[k][g], raw[k][g], g, 0, n, first, four);
       };
       Four four;
-      if (!full || !quickly(fold, 0, n / lanes, four.sum, run)) run(WarpFold{}, fold, four);
+      if (have == Rows::any || !quickly(fold, 0, n, four.sum, run)) run(WarpFold{}, fold, four);
       state[k] = halve(fold, four.sum);
     }
   }
@@ -246,7 +262,16 @@ template <class Shape, class Fold, class Reader> class WarpFold {
     return sum[0];
   }
 
-  template <bool full>
+  /// Four elements, of which `left` are there.
+  template <Rows have>
+  __device__ __forceinline__ static Raw fetch(const Reader& own, bool second, std::size_t at, int left,
+                                              bool aligned) {
+    if constexpr (have == Rows::all) return own.fetch(second, at, mine, true);
+    if constexpr (have == Rows::whole) return left > 0 ? own.fetch(second, at, mine, true) : Raw{};
+    return own.fetch(second, at, min(max(left, 0), mine), aligned);
+  }
+
+  template <Rows have>
   __device__ __forceinline__ static void rows_of(const Fold& fold, const Reader& reader, std::size_t place,
                                                  std::uint64_t index, int n, int groups, bool aligned,
                                                  Four& four) {
@@ -255,44 +280,43 @@ template <class Shape, class Fold, class Reader> class WarpFold {
     Reader own = reader.moved(place + static_cast<std::size_t>(first));
     const auto load = [&](bool second, int g, std::size_t from, Raw(&raw)[Four::rows]) {
 #pragma unroll
-      for (int r = 0; r < Four::rows; ++r) {
-        const int left = min(max(n - ((g * Four::rows + r) * lanes + first), 0), mine);
-        raw[r] = own.fetch(second, from + static_cast<std::size_t>(r * lanes), full ? mine : left,
-                           full || aligned);
-      }
+      for (int r = 0; r < Four::rows; ++r)
+        raw[r] = fetch<have>(own, second, from + static_cast<std::size_t>(r * lanes),
+                             n - ((g * Four::rows + r) * lanes + first), aligned);
     };
     int g = 0;
     Raw low[Four::rows], high[Four::rows];
-    if constexpr (is_light) {  // four loads are in flight while four rows are added
+    if (is_light && groups > 2) {  // four loads are in flight while four rows are added
       load(false, 0, 0, low);
 #pragma unroll 1
       for (; g + 1 < groups; g += 2) {
         load(false, g + 1, std::size_t{group}, high);
-        four_rows<full>(fold, reader, low, low, g, index, n, first, four);
+        four_rows<have>(fold, reader, low, low, g, index, n, first, four);
         own = own.moved(2 * std::size_t{group});
         if (g + 2 < groups) load(false, g + 2, 0, low);
-        four_rows<full>(fold, reader, high, high, g + 1, index, n, first, four);
+        four_rows<have>(fold, reader, high, high, g + 1, index, n, first, four);
       }
-      if (g < groups) four_rows<full>(fold, reader, low, low, g, index, n, first, four);
-    } else {
+      if (g < groups) four_rows<have>(fold, reader, low, low, g, index, n, first, four);
+      return;
+    }
 #pragma unroll 1
-      for (; !two && g + 1 < groups; g += 2) {  // eight loads, then eight rows
-        load(false, g, 0, low);
-        load(false, g + 1, std::size_t{group}, high);
-        own = own.moved(2 * std::size_t{group});
-        four_rows<full>(fold, reader, low, low, g, index, n, first, four);
-        four_rows<full>(fold, reader, high, high, g + 1, index, n, first, four);
-      }
+    for (; !two && g + 1 < groups; g += 2) {  // eight loads, then eight rows
+      load(false, g, 0, low);
+      load(false, g + 1, std::size_t{group}, high);
+      own = own.moved(2 * std::size_t{group});
+      four_rows<have>(fold, reader, low, low, g, index, n, first, four);
+      four_rows<have>(fold, reader, high, high, g + 1, index, n, first, four);
+    }
 #pragma unroll 1
-      for (; g < groups; ++g) {
-        load(false, g, 0, low);
-        if (two) load(true, g, 0, high);
-        own = own.moved(std::size_t{group});
-        four_rows<full>(fold, reader, low, high, g, index, n, first, four);
-      }
+    for (; g < groups; ++g) {
+      load(false, g, 0, low);
+      if (two) load(true, g, 0, high);
+      own = own.moved(std::size_t{group});
+      four_rows<have>(fold, reader, low, high, g, index, n, first, four);
     }
   }
-  template <bool full>
+
+  template <Rows have>
   __device__ __forceinline__ static void four_rows(const Fold& fold, const Reader& reader, const Raw* x,
                                                    const Raw* y, int g, std::uint64_t index, int n, int first,
                                                    Four& four) {
@@ -303,10 +327,11 @@ template <class Shape, class Fold, class Reader> class WarpFold {
       reader.elements(x[r], y[r], index, (g * Four::rows + r) * lanes + first, e);
       items_of(fold, e, items[r]);
     }
-    int have[mine];
+    int left[mine];  // rows
 #pragma unroll
-    for (int i = 0; i < mine; ++i) have[i] = (n - first - i + lanes - 1) / lanes - g * Four::rows;
-    four.template add<full>(fold, g, items, have);
+    for (int i = 0; i < mine; ++i)
+      left[i] = (n - first - (have == Rows::any ? i : 0) + lanes - 1) / lanes - g * Four::rows;
+    four.template add<have == Rows::all>(fold, g, items, left);
   }
 };
 
