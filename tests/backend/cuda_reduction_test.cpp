@@ -65,7 +65,7 @@ TEST_P(EveryGpuReduction, HasTheBitsOfTheCpuOnAwkwardData) {
   const Array y{*cpu.format, uniform(n, 32)};
   for (const Dataset& d : awkward_data(n)) {
     const Array x{*cpu.format, d.x};
-    for (const Layout& layout : {Layout::vector(n), Layout::rows(9, 512)})
+    for (const Layout& layout : {Layout::vector(n), Layout::rows(9, 512), Layout::rows(6, 768)})
       EXPECT_EQ(reduce_all(on_gpu(), x.values(), y.values(), layout),
                 reduce_all(cpu, x.values(), y.values(), layout))
           << d.name << ", " << layout.outer;

@@ -74,7 +74,7 @@ TEST_P(EveryReduction, HasTheBitsOfItsLiteralReadingOnAwkwardData) {
   const Array y{*r.format, uniform(n, 32)};
   for (const Dataset& d : awkward_data(n)) {
     const Array x{*r.format, d.x};
-    for (const Layout& layout : {Layout::vector(n), Layout::rows(9, 512)})
+    for (const Layout& layout : {Layout::vector(n), Layout::rows(9, 512), Layout::rows(6, 768)})
       EXPECT_EQ(reduce_all(r, x.values(), y.values(), layout),
                 reduce_all(reference_of(r), x.values(), y.values(), layout))
           << d.name << ", " << layout.outer;
