@@ -2,7 +2,6 @@
 /// the truth; special values; and what is refused.
 #include <cmath>
 
-#include "harness/truth.hpp"
 #include "operation/reduction_support.hpp"
 #include "samesum/backend/cpu/instruction_set.hpp"
 #include "samesum/operation/distinct.hpp"
