@@ -11,7 +11,7 @@ std::uint64_t count_distinct(Values x) {
   return with_format(*x.format, [&]<class F>() {
     std::vector<typename KeyOf<F>::Key> keys;
     keys.reserve(x.size);
-    for (const F& e : x.as<F>()) keys.push_back(KeyOf<F>::distinct(e));
+    for (const F& e : x.as<F>()) keys.push_back(KeyOf<F>::of_number(convert<CarrierOf<F>>(e), false));
     std::ranges::sort(keys);
     return static_cast<std::uint64_t>(std::unique(keys.begin(), keys.end()) - keys.begin());
   });

@@ -22,10 +22,10 @@ template <class F> struct KeyOf {
     const Keys turned = smallest ? Keys(~key) : key;
     return x == x ? turned : Keys(none + nan);
   }
-  /// One key for all that is equal.
-  SAMESUM_HD static Key distinct(F x) {
-    const C wide = convert<C>(x);
-    return of(wide == 0 ? C{0} : wide, false);
+  /// The same, but one key for all that is equal: for both zeros.
+  template <int W = 1> SAMESUM_HD static Register<Key, W> of_number(Register<C, W> x, bool smallest) {
+    const Register<C, W> zero{};
+    return of<W>(x == zero ? zero : x, smallest);
   }
   /// The number of a key; of 0 what every number replaces.
   SAMESUM_HD static F number(Key key, bool smallest) {

@@ -29,6 +29,26 @@ template <auto constant> struct Constant {
   SAMESUM_HD constexpr operator decltype(constant)() const { return constant; }
 };
 
+/// What all folds have: `Item`, what is added of an element; start(item), the `State` of one; add(state,
+/// item, k) to a state of k items; merge; and finish(state, n, at, out), which writes result `at`. Here a
+/// state adds items itself, and the fresh one is empty.
+template <class S, class X> struct StateFold {
+  using State = S;
+  using Item = X;
+  SAMESUM_HD State start(const Item& x) const {
+    State state;
+    add(state, x, 0);
+    return state;
+  }
+  SAMESUM_HD void add(State& state, const Item& x, [[maybe_unused]] std::size_t k) const {
+    if constexpr (requires { state.add(x, k); })
+      state.add(x, k);
+    else
+      state.add(x);
+  }
+  SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
+};
+
 /// Most elements need less than a fold must be ready for. A quick fold is for whole rows of lanes: where it
 /// may try, and says afterwards that it did, its states are those that the fold itself would have had; else
 /// all is done again. Each has may_do(), does(state) unless it always does, and state(quick, base, rows) of a
@@ -36,38 +56,29 @@ template <auto constant> struct Constant {
 /// Elements that are not there count as zeros for what it notes of all.
 
 /// Sums of elements, without asking for each which term it is.
-template <template <class> class A, class F> struct ElementFold {
+template <template <class> class A, class F>
+struct ElementFold : StateFold<TermSum<A, Scalar<F>>, TwoWords<Scalar<F>>> {
   using State = TermSum<A, Scalar<F>>;
-  using Item = TwoWords<Scalar<F>>;
   static constexpr int inputs = 1;
   static constexpr bool is_light = !State::two_words;
   Term term;
   SAMESUM_HD bool may_do() const { return term == Term::element; }
-  SAMESUM_HD Item item(const Read<F>& e) const { return {e.x, Scalar<F>::zero()}; }
-  SAMESUM_HD State start(const Item& x) const {
-    State state;
-    state.add(x);
-    return state;
-  }
-  SAMESUM_HD void add(State& state, const Item& x, std::size_t) const { state.add(x); }
-  SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
+  SAMESUM_HD TwoWords<Scalar<F>> item(const Read<F>& e) const { return {e.x, Scalar<F>::zero()}; }
   SAMESUM_HD State state(const State& quick, std::uint64_t, int) const { return quick; }
 };
 
 /// Sums of terms, and their means.
-///
-/// What all folds have: `Item`, what is added of an element; start(item), the state of one; add(state, item,
-/// k) to a state of k items; merge; and finish(state, n, at, out), which writes result `at`.
-template <template <class> class A, class F> struct TermFold {
+template <template <class> class A, class F>
+struct TermFold : StateFold<TermSum<A, Scalar<F>>, TwoWords<Scalar<F>>> {
   using Format = F;
   using State = TermSum<A, Scalar<F>>;
+  using Item = TwoWords<Scalar<F>>;
   using Quick = ElementFold<A, F>;
   Term term;
   bool mean;
 
-  SAMESUM_HD Quick quick() const { return {term}; }
+  SAMESUM_HD Quick quick() const { return {{}, term}; }
 
-  using Item = TwoWords<Scalar<F>>;
   SAMESUM_HD Item item(const Read<F>& e) const { return term_of<State::two_words>(term, e.x, e.y); }
   /// The items of some elements: which term it is, is asked once.
   template <int count> SAMESUM_HD void items(const Read<F> (&e)[count], Item (&x)[count]) const {
@@ -79,13 +90,6 @@ template <template <class> class A, class F> struct TermFold {
     if (term == Term::square) return all(Constant<Term::square>{});
     all(Constant<Term::product>{});
   }
-  SAMESUM_HD State start(const Item& x) const {
-    State state;
-    state.add(x);
-    return state;
-  }
-  SAMESUM_HD void add(State& state, const Item& x, std::size_t) const { state.add(x); }
-  SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
   SAMESUM_HD void finish(const State& state, std::uint64_t n, std::size_t at, void* out) const {
     const Scalar<F> sum = n == 0 ? Scalar<F>::zero() : state.result();
     static_cast<F*>(out)[at] =
@@ -94,19 +98,10 @@ template <template <class> class A, class F> struct TermFold {
   }
 };
 
-/// What has a state of its own, with add(x, k): the fresh state is empty.
-template <class S, class F> struct OwnFold {
+/// What has a state of its own, of elements as they are.
+template <class S, class F> struct OwnFold : StateFold<S, Scalar<F>> {
   using Format = F;
-  using State = S;
-  using Item = Scalar<F>;
-  SAMESUM_HD Item item(const Read<F>& e) const { return e.x; }
-  SAMESUM_HD State start(Item x) const {
-    State state;
-    state.add(x, 0);
-    return state;
-  }
-  SAMESUM_HD void add(State& state, Item x, std::size_t k) const { state.add(x, k); }
-  SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
+  SAMESUM_HD Scalar<F> item(const Read<F>& e) const { return e.x; }
 };
 
 /// Squares of middling elements and zeros. A thread has one of these: it sees all elements.
@@ -150,18 +145,7 @@ template <class F> struct NormFold : OwnFold<ScaledSquares<F>, F> {
 
 /// log Σe^x, from the largest x and the sum of e^(x - largest), which are found in one pass: largest +
 /// log(sum), each of the two rounded to fp32. -inf of nothing.
-struct LogSumExpFold {
-  using Format = fp32;
-  using State = OnlineSoftmax<Scalar<fp32>>;
-  using Item = Scalar<fp32>;
-  SAMESUM_HD Item item(const Read<fp32>& e) const { return e.x; }
-  SAMESUM_HD State start(Item x) const {
-    State state;
-    state.add(x);
-    return state;
-  }
-  SAMESUM_HD void add(State& state, Item x, std::size_t) const { state.add(x); }
-  SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
+struct LogSumExpFold : OwnFold<OnlineSoftmax<Scalar<fp32>>, fp32> {
   SAMESUM_HD void finish(const State& state, std::uint64_t n, std::size_t at, void* out) const {
     static_cast<fp32*>(out)[at] = to_format<fp32>(n == 0 ? state.largest : state.largest + log(state.sum));
   }
@@ -251,8 +235,7 @@ template <class F> struct NumberFold {
   }
   SAMESUM_HD bool does(const State& state) const { return state.value == state.value; }
   SAMESUM_HD FirstExtremum<F> state(const State& quick, std::uint64_t base, int) const {
-    const C value = smallest ? -quick.value : quick.value;
-    return {KeyOf<F>::of(value == 0 ? C{0} : value, smallest), quick.offset, base};
+    return {KeyOf<F>::of_number(smallest ? -quick.value : quick.value, smallest), quick.offset, base};
   }
 
  private:
@@ -280,7 +263,7 @@ template <class F> struct FirstExtremumFold {
 
   using Item = State;
   SAMESUM_HD Item item(const Read<F>& e) const {
-    return {KeyOf<F>::of(e.x.v == 0 ? CarrierOf<F>{0} : e.x.v, smallest), e.offset, e.base};
+    return {KeyOf<F>::of_number(e.x.v, smallest), e.offset, e.base};
   }
   SAMESUM_HD State start(const Item& x) const { return x; }
   /// Elements come in the order of their indices, with one base.

@@ -17,28 +17,28 @@ struct Sum : SumOfTerms {
   static constexpr std::string_view name = "sum";
   static constexpr auto bound = bound_of_sum;
   template <template <class> class A, class F> static constexpr TermFold<A, F> fold(FoldOptions) {
-    return {Term::element, false};
+    return {{}, Term::element, false};
   }
 };
 struct Mean : SumOfTerms {
   static constexpr std::string_view name = "mean";
   static constexpr auto bound = bound_of_mean;
   template <template <class> class A, class F> static constexpr TermFold<A, F> fold(FoldOptions) {
-    return {Term::element, true};
+    return {{}, Term::element, true};
   }
 };
 struct SumOfMagnitudes : SumOfTerms {
   static constexpr std::string_view name = "sum_of_magnitudes";
   static constexpr auto bound = bound_of_magnitudes;
   template <template <class> class A, class F> static constexpr TermFold<A, F> fold(FoldOptions) {
-    return {Term::magnitude, false};
+    return {{}, Term::magnitude, false};
   }
 };
 struct SquaredNorm : SumOfTerms {
   static constexpr std::string_view name = "squared_norm";
   static constexpr auto bound = bound_of_squares;
   template <template <class> class A, class F> static constexpr TermFold<A, F> fold(FoldOptions) {
-    return {Term::square, false};
+    return {{}, Term::square, false};
   }
 };
 struct Dot : SumOfTerms {
@@ -46,7 +46,7 @@ struct Dot : SumOfTerms {
   static constexpr auto bound = bound_of_products;
   static constexpr int inputs = 2;
   template <template <class> class A, class F> static constexpr TermFold<A, F> fold(FoldOptions) {
-    return {Term::product, false};
+    return {{}, Term::product, false};
   }
 };
 

@@ -166,8 +166,8 @@ template <class F> class Terms {
   [[gnu::always_inline]] static void for_each_key(const void* x, std::size_t n, bool smallest,
                                                   bool zeros_are_equal, Body body) {
     const auto keys_of = [=](Vector v) {
-      const Vector one_zero = select(v == Vector::zero(), Vector::zero(), v);
-      return KeyOf<F>::template of<width>((zeros_are_equal ? one_zero : v).v, smallest);
+      return zeros_are_equal ? KeyOf<F>::template of_number<width>(v.v, smallest)
+                             : KeyOf<F>::template of<width>(v.v, smallest);
     };
     const T* a = static_cast<const T*>(x);
     std::size_t i = 0;

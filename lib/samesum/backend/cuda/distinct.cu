@@ -13,7 +13,7 @@ constexpr int threads = 256;
 
 template <class F> __global__ void write_keys(const F* x, std::size_t n, std::uint64_t* keys) {
   const std::size_t i = std::size_t{blockIdx.x} * threads + threadIdx.x;
-  if (i < n) keys[i] = KeyOf<F>::distinct(x[i]);
+  if (i < n) keys[i] = KeyOf<F>::of_number(convert<CarrierOf<F>>(x[i]), false);
 }
 
 __global__ void count_changes(const std::uint64_t* keys, std::size_t n, unsigned long long* count) {
