@@ -115,6 +115,19 @@ TEST_P(EverySoftmaxOnAGpu, HasTheBitsOfTheCpuForAllNumbersOfRowsAndPlaces) {
       }
 }
 
+TEST_P(EverySoftmaxOnAGpu, HasTheBitsOfTheCpuForMoreLongRowsThanRunAtOnce) {
+  struct Shape {
+    std::size_t rows, columns;
+  };
+  for (const FormatInfo* format : softmax_formats)
+    for (const Shape shape : {Shape{1200, 5000}, Shape{700, 9000}, Shape{300, 20000}, Shape{70, 70000}}) {
+      if (v.accumulator >= SoftmaxSum::exact) continue;  // those take a block a row
+      if (reduced && (shape.rows != 700 || format->bytes != 2)) continue;
+      for (const Place place : {Place{}, Place{1, 3}})
+        expect_bits_of_the_cpu(*format, shape.rows, shape.columns, place);
+    }
+}
+
 TEST_P(EverySoftmaxOnAGpu, WritesInPlace) {
   for (const FormatInfo* format : softmax_formats)
     for (const std::size_t columns : {3, 32, 600, 4096, 9000, 140000}) {

@@ -28,10 +28,25 @@ class Launch {
   }
   Launch(const Launch&) = delete;
 
+  /// Kernels that go on to further rows by themselves.
   template <class T> cudaError_t start(void (*kernel)(Rows<T>), const Rows<T>& rows, std::size_t clusters) {
     const auto size = static_cast<std::size_t>(cluster_);
     config_.gridDim = dim3(static_cast<unsigned>(std::min(clusters, most_blocks / size) * size));
     return cudaLaunchKernelEx(&config_, kernel, rows);
+  }
+
+  /// Kernels whose clusters have so many rows each: as many grids as it takes.
+  template <class T>
+  cudaError_t start_all(void (*kernel)(Rows<T>), const Rows<T>& rows, std::size_t rows_of_cluster) {
+    const std::size_t most = most_blocks / static_cast<std::size_t>(cluster_) * rows_of_cluster;
+    for (std::size_t first = 0; first < rows.rows; first += most) {
+      Rows<T> some = rows;
+      some.x += first * rows.x_stride;
+      some.y += first * rows.y_stride;
+      some.rows = std::min(most, rows.rows - first);
+      if (const cudaError_t error = start(kernel, some, (some.rows - 1) / rows_of_cluster + 1)) return error;
+    }
+    return cudaSuccess;
   }
 
   /// How many blocks, or clusters of them, run at once on the current device.
@@ -59,51 +74,51 @@ class Launch {
   int cluster_;
 };
 
-/// As many blocks as run at once, if there are rows for all: each asks for its next row early.
-template <class T>
-cudaError_t start_resident(Launch& launch, void (*kernel)(Rows<T>), const Rows<T>& rows, std::size_t needed) {
-  std::size_t most = 0;
-  if (const cudaError_t error = launch.resident(kernel, most)) return error;
-  return launch.start(kernel, rows, std::min(needed, most));
-}
-
 template <class T> cudaError_t launch_narrow(const Rows<T>& rows, cudaStream_t stream) {
-  int multiprocessors = 1;
-  if (const cudaError_t error = look_up(cudaDevAttrMultiProcessorCount, multiprocessors)) return error;
-  const auto run = [&](auto kernel, int group, int blocks) {
-    Launch launch{narrow_threads, 1, 0, stream};
-    const std::size_t needed = (rows.rows - 1) / static_cast<std::size_t>(narrow_threads / group) + 1;
-    return launch.start<T>(kernel, rows,
-                           std::min(needed, static_cast<std::size_t>(blocks * multiprocessors)));
-  };
+  Launch launch{narrow_threads, 1, 0, stream};
+  constexpr int run_of_few = sizeof(T) == 2 ? 8 : 4;  // half a warp a row, where that is enough
   const auto of = [&]<class F, bool log>() {
-    if (rows.columns <= 32) return run(softmax_narrow<T, F, log, 8, 1>, 8, narrow_blocks<1>);
-    if (rows.columns <= 256) return run(softmax_narrow<T, F, log, warp, 2>, warp, narrow_blocks<2>);
-    return run(softmax_narrow<T, F, log, warp, 8>, warp, narrow_blocks<8>);
+    const auto kernel = [&]<int run, int group, int rows_of_lanes>() {
+      return launch.start_all<T>(softmax_narrow<T, F, log, run, group, rows_of_lanes>, rows,
+                                 static_cast<std::size_t>(narrow_threads / group));
+    };
+    if (rows.columns <= 32) return kernel.template operator()<run_of_few, 32 / run_of_few, 1>();
+    if (rows.columns <= 256) return kernel.template operator()<run_of_few, lanes / run_of_few, 2>();
+    if (rows.columns <= 512) return kernel.template operator()<run_of_few, lanes / run_of_few, 4>();
+    return kernel.template operator()<4, warp, 8>();
   };
   return by_accumulator(rows.accumulator, [&]<class F>() {
     return rows.log ? of.template operator()<F, true>() : of.template operator()<F, false>();
   });
 }
 
-/// How many leaves a block holds, and how many blocks share a row; powers of two. Several rows at once on a
-/// multiprocessor let one's barriers be another's time to compute.
-struct HeldShape {
-  int leaves, cluster;
-};
-HeldShape held_shape(std::size_t columns, bool has_clusters) {
-  const auto needed = static_cast<int>(std::bit_ceil(Order::leaves(columns)));
-  if (!has_clusters) return {needed, 1};
-  const int leaves = needed <= 2 ? needed : needed <= 16 ? 2 : 4;
-  return {leaves, needed / leaves};
+/// Leaves of a row, and of a block: both powers of two.
+int leaves_of_row(std::size_t columns) { return static_cast<int>(std::bit_ceil(Order::leaves(columns))); }
+
+template <class T> cudaError_t launch_held(const Rows<T>& rows, cudaStream_t stream) {
+  constexpr int most = held_threads<T> / LeafPart<T>::threads;
+  const int needed = leaves_of_row(rows.columns), leaves = needed <= most ? needed : most / 2;
+  Launch launch{leaves * LeafPart<T>::threads, needed / leaves, 0, stream};
+  return by_accumulator(rows.accumulator, [&]<class F>() {
+    return launch.start_all<T>(rows.log ? softmax_held<T, F, true> : softmax_held<T, F, false>, rows, 1);
+  });
 }
 
-template <class T> cudaError_t launch_held(const Rows<T>& rows, cudaStream_t stream, HeldShape shape) {
-  Launch launch{shape.leaves * leaf_threads, shape.cluster,
-                static_cast<std::size_t>(shape.leaves) * leaf * sizeof(T), stream};
+/// As many blocks as run at once, if there are rows for all: each asks for its next row early.
+template <class T> cudaError_t launch_ahead(const Rows<T>& rows, cudaStream_t stream, bool has_clusters) {
+  const int needed = leaves_of_row(rows.columns);
+  const int leaves = !has_clusters ? needed : needed < most_cluster ? 2 : needed / most_cluster;
+  const int threads = leaves * LeafPart<T>::threads;
+  Launch launch{threads, needed / leaves, static_cast<std::size_t>(threads) * Ahead<T, true>::bytes_of_thread,
+                stream};
   return by_accumulator(rows.accumulator, [&]<class F>() {
-    return start_resident<T>(launch, rows.log ? softmax_held<T, F, true> : softmax_held<T, F, false>, rows,
-                             rows.rows);
+    const auto of = [&]<bool aligned>() {
+      return rows.log ? softmax_ahead<T, F, true, aligned> : softmax_ahead<T, F, false, aligned>;
+    };
+    const auto kernel = rows.aligned ? of.template operator()<true>() : of.template operator()<false>();
+    std::size_t most = 0;
+    if (const cudaError_t error = launch.resident<T>(kernel, most)) return error;
+    return launch.start<T>(kernel, rows, std::min(rows.rows, most));
   });
 }
 
@@ -132,8 +147,10 @@ cudaError_t launch(const SoftmaxCall& call, SoftmaxSchedule schedule, int capabi
                  (call.columns | call.x_stride | call.y_stride) % 4 == 0;
   const bool online = call.accumulator == SoftmaxSum::online;
   const bool plain = !online && call.accumulator != SoftmaxSum::exact;
-  const std::size_t most_held =
-      std::size_t{leaf} * (capability >= 9 ? most_held_leaves : held_threads / leaf_threads);
+  const bool has_clusters = capability >= 9;
+  const std::size_t most_held = std::size_t{leaf} * (has_clusters     ? most_held_leaves
+                                                     : sizeof(T) == 4 ? 8
+                                                                      : 4);
   if (schedule == SoftmaxSchedule::automatic)
     schedule = !plain                      ? SoftmaxSchedule::wide
                : call.columns <= 1024      ? SoftmaxSchedule::narrow
@@ -142,7 +159,9 @@ cudaError_t launch(const SoftmaxCall& call, SoftmaxSchedule schedule, int capabi
   if (schedule == SoftmaxSchedule::narrow && plain && call.columns <= 1024)
     return launch_narrow(rows, stream);
   if (schedule == SoftmaxSchedule::held && plain && call.columns <= most_held) {
-    return launch_held(rows, stream, held_shape(call.columns, capability >= 9));
+    if constexpr (sizeof(T) == 2)
+      if (call.columns > leaf) return launch_ahead(rows, stream, has_clusters);
+    return launch_held(rows, stream);
   }
   if (schedule == SoftmaxSchedule::wide) return launch_wide(rows, online, stream);
   return cudaErrorInvalidValue;

@@ -1,0 +1,277 @@
+/// What the schedules of softmax are made of. All of them let x = -inf stand for columns that are not there:
+/// e^-inf = +0, which a sum that is not negative does not notice, nor the largest element. Only rows that
+/// give NaN anyway see a difference.
+#pragma once
+
+#include "samesum/accumulator/digits.hpp"
+#include "samesum/accumulator/plain.hpp"
+#include "samesum/backend/cuda/pair.cuh"
+#include "samesum/backend/cuda/warp.cuh"
+#include "samesum/operation/online_softmax.hpp"
+#include "samesum/operation/softmax.hpp"
+#include "samesum/order/tree.hpp"
+
+namespace samesum::gpu::softmaxes {
+
+using One = Scalar<fp32>;
+using Order = CoarsenedTree::Shape;
+inline constexpr int lanes = Order::lanes, leaf = Order::leaf;
+
+/// What to do. Runs of 4 neighbours can be read and written at once where all of them are aligned and the
+/// columns are a multiple of that.
+template <class T> struct Rows {
+  const T* x;
+  T* y;
+  std::size_t rows, columns, x_stride, y_stride;
+  SoftmaxSum accumulator;
+  bool log, aligned;
+};
+
+/// `sum.operator()<F>()` for a plain accumulator's format.
+template <class Sum> __host__ __device__ auto by_accumulator(SoftmaxSum accumulator, Sum sum) {
+  if (accumulator == SoftmaxSum::fp32) return sum.template operator()<fp32>();
+  if (accumulator == SoftmaxSum::bf16) return sum.template operator()<bf16>();
+  return sum.template operator()<fp16>();
+}
+
+// --- elements ----------------------------------------------------------------------------------------------
+
+template <class T, int run> struct alignas(run * sizeof(T)) Run { T element[run]; };
+
+inline constexpr float absent = -std::numeric_limits<float>::infinity();
+template <class T, int run> __device__ Run<T, run> nothing() {
+  Run<T, run> all;
+  for (T& element : all.element) element = from_bits<T>(BitsOf<T>(Format<T>::infinity | Format<T>::sign_bit));
+  return all;
+}
+
+/// `run` neighbours, of which `left` are there; all or none where `aligned`.
+template <bool aligned, int run, class T, class Count>
+__device__ void load_run(const T* x, Count left, float* v) {
+  if constexpr (run > 4) {
+    load_run<aligned, 4>(x, left, v);
+    load_run<aligned, run - 4>(x + 4, left - 4, v + 4);
+  } else if constexpr (aligned) {
+    Run<T, run> got = nothing<T, run>();
+    if (left > 0) got = *reinterpret_cast<const Run<T, run>*>(x);
+    for (int i = 0; i < run; ++i) v[i] = widen(got.element[i]);
+  } else {
+    for (int i = 0; i < run; ++i) v[i] = left > i ? widen(x[i]) : absent;
+  }
+}
+
+/// `run` numbers rounded to T; what is NaN must be written as such.
+template <class T, int run> __device__ Run<T, run> narrow(const float* y) {
+  Run<T, run> out;
+  for (int i = 0; i < run; i += 2) {
+    if constexpr (std::is_same_v<T, fp32>)
+      out.element[i] = y[i], out.element[i + 1] = y[i + 1];
+    else
+      reinterpret_cast<std::uint32_t*>(&out)[i / 2] = Pair<T>::of(y[i], y[i + 1]).bits;
+  }
+  return out;
+}
+
+template <bool aligned, int run, class T, class Count>
+__device__ void store_run(T* to, Count left, const Run<T, run>& out) {
+  if constexpr (run > 4) {
+    store_run<aligned, 4>(to, left, reinterpret_cast<const Run<T, 4>&>(out));
+    store_run<aligned, run - 4>(to + 4, left - 4, reinterpret_cast<const Run<T, run - 4>&>(out.element[4]));
+  } else if constexpr (aligned) {
+    if (left > 0) *reinterpret_cast<Run<T, run>*>(to) = out;
+  } else {
+    for (int i = 0; i < run; ++i)
+      if (left > i) to[i] = out.element[i];
+  }
+}
+
+/// each(r, whether all lanes of row r are surely there) for all rows, of which so many are full. Saves most
+/// of the comparisons.
+template <int rows, class Each> __device__ void for_rows(int full, Each each) {
+  constexpr int step = rows < 8 ? rows : 8;
+#pragma unroll
+  for (int first = 0; first < rows; first += step)
+    if (first + step <= full)
+#pragma unroll
+      for (int r = first; r < first + step; ++r) each(r, std::true_type{});
+    else
+#pragma unroll
+      for (int r = first; r < first + step; ++r) each(r, std::false_type{});
+}
+
+/// Rows of lanes, of which so many are full.
+template <bool aligned, class T, int rows, int run>
+__device__ void load_rows(const T* x, int left, int full, float (&v)[rows][run]) {
+  for_rows<rows>(full, [&](int r, auto surely) {
+    load_run<aligned, run>(x + r * lanes, surely ? run : left - r * lanes, v[r]);
+  });
+}
+
+__device__ inline float exp_of(float d) { return exp_of_nonpositive(One{d}).v; }
+
+/// The last step, in exactly these operations. All of a row is NaN where s is, and nothing else: e and 1/s
+/// are at most 1, d at most 0, log s at least 0.
+struct Finish {
+  bool log, is_nan;
+  float of_sum;  ///< 1/s or log s
+  __device__ Finish(bool l, float s)
+      : log{l}, is_nan{!(s == s)}, of_sum{l ? samesum::log(One{s}).v : 1 / s} {}
+
+  /// Rows of lanes, of which so many are full: v is d, or e where not `log`.
+  template <bool aligned, class T, int rows, int run>
+  __device__ void write(T* y, int left, int full, const float (&v)[rows][run]) const {
+    if (is_nan)
+      for (int r = 0; r < rows; ++r) write_nan<aligned, run>(y + r * lanes, left - r * lanes);
+    else
+      for_rows<rows>(full, [&](int r, auto surely) {
+        write<aligned, run>(y + r * lanes, surely ? run : left - r * lanes, v[r]);
+      });
+  }
+  template <bool aligned, int run, class T, class Count>
+  __device__ void write(T* to, Count left, const float* v) const {
+    float y[run];
+    for (int i = 0; i < run; ++i) y[i] = log ? v[i] - of_sum : v[i] * of_sum;
+    store_run<aligned, run>(to, left, narrow<T, run>(y));
+  }
+  template <bool aligned, int run, class T, class Count> __device__ static void write_nan(T* to, Count left) {
+    Run<T, run> out;
+    for (T& element : out.element) element = from_bits<T>(Format<T>::canonical_nan);
+    store_run<aligned, run>(to, left, out);
+  }
+};
+
+// --- states that meet --------------------------------------------------------------------------------------
+
+/// Merging commutes to the last bit: an addition does, and so does OnlineSoftmax.
+template <class State> __device__ void meet(State& state, int mask) { state.merge(shuffle_xor(state, mask)); }
+
+/// Which of two this thread goes on with; the partner gets the other one and gives its own.
+template <class State> __device__ State share_out(const State& low, const State& high, int mask) {
+  const bool upper = thread() & mask;
+  State kept = upper ? high : low;
+  kept.merge(shuffle_xor(upper ? low : high, mask));
+  return kept;
+}
+
+/// `run` neighbouring lanes a thread, `group` threads: lane l takes lane l + half until one is left. Each
+/// thread gets the result.
+template <int group, int run, class State> __device__ State halve(const State (&lane)[run]) {
+  State state[run];
+  for (int i = 0; i < run; ++i) state[i] = lane[i];
+  int left = run, mask = group / 2;
+  for (; left > 1 && mask > 0; mask /= 2) {
+    left /= 2;
+    for (int i = 0; i < left; ++i) state[i] = share_out(state[i], state[i + left], mask);
+  }
+  for (; mask > 0; mask /= 2) meet(state[0], mask);
+  // Lanes that were one thread's are other threads' now.
+  mask = group / 2;
+  for (int of = run; of > left; of /= 2, mask /= 2)
+    for (int i = 0; i < left; ++i) meet(state[i], mask);
+  for (; left > 1; left /= 2)
+    for (int i = 0; i < left / 2; ++i) state[i].merge(state[i + left / 2]);
+  return state[0];
+}
+
+/// Stride doubling over the states of a warp, of which those beyond `count` are fresh.
+template <class State> __device__ void meet_all(State& state, int count) {
+  for (int delta = 1; delta < count; delta *= 2) meet(state, delta);
+}
+
+__device__ inline float largest_of(float v, int group) {
+  for (int delta = group / 2; delta > 0; delta /= 2) v = fmaxf(v, __shfl_xor_sync(whole_warp, v, delta));
+  return v;
+}
+
+// --- exact denominators ------------------------------------------------------------------------------------
+
+/// An exact sum of numbers in [0, 1], in units of 2^-149. Fewer than 2^39 of them are below 2^188.
+struct ExactTotal {
+  static constexpr int digits = 6, nan = digits, words = digits + 1;
+  std::uint64_t word[words] = {};  ///< digits of 32 bits, with room to wait for carries; how many are NaN
+
+  __device__ void merge(const ExactTotal& other) {
+    for (int i = 0; i < words; ++i) word[i] += other.word[i];
+  }
+
+  /// Rounded once, to nearest, ties to even.
+  __device__ float rounded() const {
+    std::uint64_t digit[digits], carry = 0;
+    for (int i = 0; i < digits; ++i) {
+      carry += word[i];
+      digit[i] = carry & 0xffffffffu;
+      carry >>= 32;
+    }
+    if (word[nan] != 0) return from_bits<fp32>(Format<fp32>::canonical_nan);
+    std::uint64_t first = 0, second = 0, third = 0;
+    bool more = false;
+    int top = -1;
+    for (int i = digits - 1; i >= 0; --i) {
+      if (top < 0 && digit[i] != 0) top = i;
+      if (i == top) first = digit[i];
+      if (i == top - 1) second = digit[i];
+      if (i == top - 2) third = digit[i];
+      more = more || (i < top - 2 && digit[i] != 0);
+    }
+    if (top < 0) return 0;
+    return from_bits<fp32>(round_leading<fp32>(false, first, second, third, more, 32 * top - 149));
+  }
+};
+
+/// What one thread adds before it carries: up to 256 numbers.
+struct ExactWindows {
+  std::uint64_t window[4] = {};  ///< number i counts units of 2^(32 i - 149)
+  unsigned nans = 0;
+
+  __device__ void add(float e) {
+    const unsigned bits = __float_as_uint(e), field = bits >> 23, shift = max(field, 1u) - 1;
+    const std::uint64_t significand = (bits & 0x7fffffu) | (field != 0 ? 0x800000u : 0u);
+    nans += !(e == e);
+    for (unsigned i = 0; i < 4; ++i) window[i] += shift >> 5 == i ? significand << (shift & 31) : 0;
+  }
+  __device__ void move_to(ExactTotal& total) {
+    for (int i = 0; i < 4; ++i) {
+      total.word[i] += window[i] & 0xffffffffu;
+      total.word[i + 1] += window[i] >> 32;
+      window[i] = 0;
+    }
+    total.word[ExactTotal::nan] += nans;
+    nans = 0;
+  }
+};
+
+// --- sums of one row's lanes -------------------------------------------------------------------------------
+
+/// v[r][l] = x becomes e, or d where `log`; e of all rows is added to its lane by `add(lane, e)`. Rows beyond
+/// those present are left out, some at a time.
+template <bool log, int rows, int run, class Add>
+__device__ void exponentials(float (&v)[rows][run], float largest, int present, Add add) {
+  constexpr int step = rows < 8 ? 1 : rows == 8 ? 4 : 8;
+#pragma unroll
+  for (int first = 0; first < rows; first += step)
+    if (first < present) {
+#pragma unroll
+      for (int r = first; r < first + step; ++r)
+#pragma unroll
+        for (int l = 0; l < run; ++l) {
+          const float d = v[r][l] - largest, e = exp_of(d);
+          add(l, e);
+          v[r][l] = log ? d : e;
+        }
+    }
+}
+
+/// Of what one thread has: chains of comparisons that do not wait for each other.
+template <int rows, int run> __device__ float largest_in(const float (&v)[rows][run]) {
+  constexpr int chains = 4, together = run < chains ? chains / run : 1;
+  float chain[chains] = {absent, absent, absent, absent};
+#pragma unroll
+  for (int r = 0; r < rows; ++r)
+    for (int l = 0; l < run; ++l) {
+      float& so_far = chain[(r % together * run + l) % chains];
+      so_far = fmaxf(so_far, v[r][l]);
+    }
+  return fmaxf(fmaxf(chain[0], chain[1]), fmaxf(chain[2], chain[3]));
+}
+
+}  // namespace samesum::gpu::softmaxes
