@@ -14,7 +14,7 @@ enum class InstructionSet {
 };
 
 /// Those that were compiled, the widest last.
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(SAMESUM_BASELINE_ONLY)
 inline constexpr std::array instruction_sets{InstructionSet::baseline, InstructionSet::avx2,
                                              InstructionSet::avx512};
 #else
