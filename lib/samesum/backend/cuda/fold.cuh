@@ -13,7 +13,9 @@ template <class Shape, class Fold>
 inline constexpr bool pairs_rows =
     Shape::in_turn && !Shape::joins_neighbours && sizeof(typename Fold::State) <= 8;
 
-inline constexpr int fold_threads = 256, fold_warps = fold_threads / warp;
+/// Of a block. Small ones begin and end more evenly; large ones are for rows that are one tile then.
+inline constexpr int fold_threads = 128, most_fold_threads = 256;
+inline constexpr int fold_warps = fold_threads / warp, most_fold_warps = most_fold_threads / warp;
 
 /// How rows are shared out.
 struct RowPlan {
@@ -48,12 +50,12 @@ inline constexpr int fold_blocks = Shape::in_turn && sizeof(typename Fold::State
 
 /// Rows and segments. What is more than a tile goes to `states`.
 template <class Shape, class Fold, class Reader>
-__global__ void __launch_bounds__(fold_threads, fold_blocks<Shape, Fold>)
+__global__ void __launch_bounds__(most_fold_threads, fold_blocks<Shape, Fold>)
     fold_rows(Fold fold, Reader reader, Layout l, RowPlan plan, typename Fold::State* states, void* out) {
   using State = typename Fold::State;
-  __shared__ alignas(16) unsigned char memory[fold_warps * sizeof(State)];
+  __shared__ alignas(16) unsigned char memory[most_fold_warps * sizeof(State)];
   State* shared = reinterpret_cast<State*>(memory);
-  const std::size_t w = std::size_t{blockIdx.x} * fold_warps + static_cast<std::size_t>(warp_index());
+  const std::size_t w = std::size_t{blockIdx.x} * warps() + static_cast<std::size_t>(warp_index());
   if constexpr (pairs_rows<Shape, Fold>)
     if (plan.pairs) {
       using Leaf = LeafOf<Shape, Fold, Reader>;
@@ -285,18 +287,21 @@ cudaError_t reduce(const Fold& fold, const Reader& reader, FoldCall& call) {
   const std::size_t results = l.results(), leaves = std::max<std::size_t>(Shape::leaves(l.n), 1);
   const bool columns = !l.offsets && (l.inner > 1 || l.stride != 1);
   RowPlan plan{warp, false, 1, 1, leaves, 0};
+  int block = fold_warps;
   if (l.offsets) {
     plan.warps = call.elements / Shape::leaf + l.outer;
   } else if (!columns) {
     if (!Shape::joins_neighbours && l.n <= Shape::lanes) plan.threads = l.n <= 32 ? 8 : l.n <= 64 ? 16 : warp;
     // Many rows of few tiles: one tile each, and nothing is left to merge. Much of long rows: half the
     // blocks, each of which begins and ends once.
-    if (leaves > fold_warps && leaves <= 4 * fold_warps && l.outer >= 2048)
+    if (leaves > fold_warps && leaves <= 4 * most_fold_warps && l.outer >= 2048)
       plan.each = leaves <= 2 * fold_warps ? 2 : 4;
-    else if (leaves > 4 * fold_warps && l.outer * leaves >= 32768)
+    else if (leaves > 4 * most_fold_warps && l.outer * leaves >= 32768)
       plan.each = 2;
     const std::size_t parts = (leaves - 1) / static_cast<std::size_t>(plan.each) + 1;
-    plan.tile = static_cast<int>(std::min<std::size_t>(std::bit_ceil(parts), fold_warps));
+    if (parts > fold_warps && parts <= most_fold_warps) block = most_fold_warps;
+    plan.tile =
+        static_cast<int>(std::min<std::size_t>(std::bit_ceil(parts), static_cast<std::size_t>(block)));
     plan.tiles = (parts - 1) / static_cast<std::size_t>(plan.tile) + 1;
     if constexpr (pairs_rows<Shape, Fold>)
       plan.pairs =
@@ -325,8 +330,8 @@ cudaError_t reduce(const Fold& fold, const Reader& reader, FoldCall& call) {
     error = launch(fold_columns<Shape, Fold, Reader>, ((l.inner - 1) / column_threads + 1) * leaves * l.outer,
                    column_threads, call.stream, fold, reader, l, states, call.out);
   else
-    error = launch(fold_rows<Shape, Fold, Reader>, (plan.warps - 1) / fold_warps + 1, fold_threads,
-                   call.stream, fold, reader, l, plan, states, call.out);
+    error = launch(fold_rows<Shape, Fold, Reader>, (plan.warps - 1) / static_cast<std::size_t>(block) + 1,
+                   block * warp, call.stream, fold, reader, l, plan, states, call.out);
   if (error == cudaSuccess && l.offsets && call.elements > Shape::leaf)
     return launch(merge_segments<Shape::leaf, Fold>, (l.outer - 1) / fold_threads + 1, fold_threads,
                   call.stream, fold, l, states, call.out);
