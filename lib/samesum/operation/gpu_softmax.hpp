@@ -20,8 +20,9 @@ void softmax(Matrix in, MutableMatrix out, SoftmaxOptions options = {}, cudaStre
 enum class SoftmaxSchedule {
   automatic,  ///< by width, the first below that fits
   narrow,     ///< a warp a row, or less; up to 1024 columns
-  held,       ///< a block a row, or a cluster of blocks, in registers; up to 131072 columns
-  wide,       ///< a block a row, which reads it again; any width, the exact and the online form
+  held,  ///< a block a row, or a cluster of blocks (Hopper and later), on the chip; up to 131072 columns,
+         ///< without clusters 32768 of fp32 and 16384 of 16 bits
+  wide,  ///< a block a row, which reads it again; any width, the exact and the online form
 };
 cudaError_t softmax(SoftmaxSchedule schedule, Matrix in, MutableMatrix out, SoftmaxOptions options,
                     cudaStream_t stream) noexcept;

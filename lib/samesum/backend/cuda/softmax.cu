@@ -28,25 +28,11 @@ class Launch {
   }
   Launch(const Launch&) = delete;
 
-  /// Kernels that go on to further rows by themselves.
   template <class T> cudaError_t start(void (*kernel)(Rows<T>), const Rows<T>& rows, std::size_t clusters) {
     const auto size = static_cast<std::size_t>(cluster_);
-    config_.gridDim = dim3(static_cast<unsigned>(std::min(clusters, most_blocks / size) * size));
+    if (clusters > most_blocks / size) return cudaErrorInvalidConfiguration;
+    config_.gridDim = dim3(static_cast<unsigned>(clusters * size));
     return cudaLaunchKernelEx(&config_, kernel, rows);
-  }
-
-  /// Kernels whose clusters have so many rows each: as many grids as it takes.
-  template <class T>
-  cudaError_t start_all(void (*kernel)(Rows<T>), const Rows<T>& rows, std::size_t rows_of_cluster) {
-    const std::size_t most = most_blocks / static_cast<std::size_t>(cluster_) * rows_of_cluster;
-    for (std::size_t first = 0; first < rows.rows; first += most) {
-      Rows<T> some = rows;
-      some.x += first * rows.x_stride;
-      some.y += first * rows.y_stride;
-      some.rows = std::min(most, rows.rows - first);
-      if (const cudaError_t error = start(kernel, some, (some.rows - 1) / rows_of_cluster + 1)) return error;
-    }
-    return cudaSuccess;
   }
 
   /// How many blocks, or clusters of them, run at once on the current device.
@@ -79,8 +65,8 @@ template <class T> cudaError_t launch_narrow(const Rows<T>& rows, cudaStream_t s
   constexpr int run_of_few = sizeof(T) == 2 ? 8 : 4;  // half a warp a row, where that is enough
   const auto of = [&]<class F, bool log>() {
     const auto kernel = [&]<int run, int group, int rows_of_lanes>() {
-      return launch.start_all<T>(softmax_narrow<T, F, log, run, group, rows_of_lanes>, rows,
-                                 static_cast<std::size_t>(narrow_threads / group));
+      return launch.start<T>(softmax_narrow<T, F, log, run, group, rows_of_lanes>, rows,
+                             (rows.rows - 1) / static_cast<std::size_t>(narrow_threads / group) + 1);
     };
     if (rows.columns <= 32) return kernel.template operator()<run_of_few, 32 / run_of_few, 1>();
     if (rows.columns <= 256) return kernel.template operator()<run_of_few, lanes / run_of_few, 2>();
@@ -100,11 +86,11 @@ template <class T> cudaError_t launch_held(const Rows<T>& rows, cudaStream_t str
   const int needed = leaves_of_row(rows.columns), leaves = needed <= most ? needed : most / 2;
   Launch launch{leaves * LeafPart<T>::threads, needed / leaves, 0, stream};
   return by_accumulator(rows.accumulator, [&]<class F>() {
-    return launch.start_all<T>(rows.log ? softmax_held<T, F, true> : softmax_held<T, F, false>, rows, 1);
+    return launch.start<T>(rows.log ? softmax_held<T, F, true> : softmax_held<T, F, false>, rows, rows.rows);
   });
 }
 
-/// As many blocks as run at once, if there are rows for all: each asks for its next row early.
+/// As many blocks as run at once, if there are rows for all: each asks for its next rows early.
 template <class T> cudaError_t launch_ahead(const Rows<T>& rows, cudaStream_t stream, bool has_clusters) {
   const int needed = leaves_of_row(rows.columns);
   const int leaves = !has_clusters ? needed : needed < most_cluster ? 2 : needed / most_cluster;
@@ -112,10 +98,9 @@ template <class T> cudaError_t launch_ahead(const Rows<T>& rows, cudaStream_t st
   Launch launch{threads, needed / leaves, static_cast<std::size_t>(threads) * Ahead<T, true>::bytes_of_thread,
                 stream};
   return by_accumulator(rows.accumulator, [&]<class F>() {
-    const auto of = [&]<bool aligned>() {
+    const auto kernel = by_alignment(rows.aligned, [&]<bool aligned>() {
       return rows.log ? softmax_ahead<T, F, true, aligned> : softmax_ahead<T, F, false, aligned>;
-    };
-    const auto kernel = rows.aligned ? of.template operator()<true>() : of.template operator()<false>();
+    });
     std::size_t most = 0;
     if (const cudaError_t error = launch.resident<T>(kernel, most)) return error;
     return launch.start<T>(kernel, rows, std::min(rows.rows, most));
@@ -125,7 +110,8 @@ template <class T> cudaError_t launch_ahead(const Rows<T>& rows, cudaStream_t st
 template <class T> cudaError_t launch_wide(const Rows<T>& rows, bool online, cudaStream_t stream) {
   const int threads = rows.columns <= 2 * leaf ? 64 : rows.columns <= 8 * leaf ? 256 : wide_threads;
   Launch launch{threads, 1, 0, stream};
-  return launch.start<T>(online ? softmax_wide<T, true> : softmax_wide<T, false>, rows, rows.rows);
+  return launch.start<T>(online ? softmax_wide<T, true> : softmax_wide<T, false>, rows,
+                         std::min(rows.rows, most_blocks));
 }
 
 bool is_multiple(const void* p, std::size_t bytes) {
@@ -133,7 +119,7 @@ bool is_multiple(const void* p, std::size_t bytes) {
 }
 
 template <class T>
-cudaError_t launch(const SoftmaxCall& call, SoftmaxSchedule schedule, int capability, cudaStream_t stream) {
+cudaError_t launch(const SoftmaxCall& call, SoftmaxSchedule schedule, cudaStream_t stream) {
   Rows<T> rows{static_cast<const T*>(call.x),
                static_cast<T*>(call.y),
                call.rows,
@@ -147,10 +133,13 @@ cudaError_t launch(const SoftmaxCall& call, SoftmaxSchedule schedule, int capabi
                  (call.columns | call.x_stride | call.y_stride) % 4 == 0;
   const bool online = call.accumulator == SoftmaxSum::online;
   const bool plain = !online && call.accumulator != SoftmaxSum::exact;
-  const bool has_clusters = capability >= 9;
-  const std::size_t most_held = std::size_t{leaf} * (has_clusters     ? most_held_leaves
-                                                     : sizeof(T) == 4 ? 8
-                                                                      : 4);
+  // What counts is what the kernels were compiled for, which may be less than what the device has.
+  cudaFuncAttributes attributes{};
+  if (const cudaError_t error = cudaFuncGetAttributes(&attributes, softmax_held<T, fp32, false>))
+    return error;
+  const bool has_clusters = attributes.ptxVersion >= 90;
+  constexpr int most_of_block = (sizeof(T) == 4 ? held_threads<T> : ahead_threads) / LeafPart<T>::threads;
+  const std::size_t most_held = std::size_t{leaf} * (has_clusters ? most_held_leaves : most_of_block);
   if (schedule == SoftmaxSchedule::automatic)
     schedule = !plain                      ? SoftmaxSchedule::wide
                : call.columns <= 1024      ? SoftmaxSchedule::narrow
@@ -171,16 +160,9 @@ cudaError_t launch(const SoftmaxCall& call, SoftmaxSchedule schedule, int capabi
 
 cudaError_t launch_softmax(const SoftmaxCall& call, SoftmaxSchedule schedule, cudaStream_t stream) {
   if (call.rows == 0 || call.columns == 0) return cudaSuccess;
-  int device = 0, capability = 0;
-  if (const cudaError_t error = cudaGetDevice(&device)) return error;
-  if (const cudaError_t error =
-          cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, device))
-    return error;
-  if (call.format->index == Formats::index_of<fp16>())
-    return launch<fp16>(call, schedule, capability, stream);
-  if (call.format->index == Formats::index_of<bf16>())
-    return launch<bf16>(call, schedule, capability, stream);
-  return launch<fp32>(call, schedule, capability, stream);
+  if (call.format->index == Formats::index_of<fp16>()) return launch<fp16>(call, schedule, stream);
+  if (call.format->index == Formats::index_of<bf16>()) return launch<bf16>(call, schedule, stream);
+  return launch<fp32>(call, schedule, stream);
 }
 
 }  // namespace samesum::gpu

@@ -1,11 +1,9 @@
-/// Softmax over rows on a GPU: four schedules with the same bits.
+/// Softmax over rows on a GPU: four kernels with the same bits.
 #pragma once
 
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 #include <cooperative_groups.h>
 #endif
-
-#include <cuda_pipeline_primitives.h>
 
 #include "samesum/backend/cuda/softmax_parts.cuh"
 
@@ -24,7 +22,7 @@ __global__ void __launch_bounds__(narrow_threads, 8) softmax_narrow(Rows<T> p) {
   const std::size_t row = std::size_t{blockIdx.x} * (narrow_threads / group) + threadIdx.x / group;
   const T* x = p.x + min(row, p.rows - 1) * p.x_stride + column;  // all of a warp take part in its shuffles
   T* y = p.y + row * p.y_stride + column;
-  const auto softmax = [&]<bool aligned>() {
+  by_alignment(p.aligned, [&]<bool aligned>() {
     float v[rows][run];
     load_rows<aligned>(x, n - column, n / lanes, v);
     const float largest = largest_of(largest_in(v), group);
@@ -33,8 +31,7 @@ __global__ void __launch_bounds__(narrow_threads, 8) softmax_narrow(Rows<T> p) {
                       [&](int l, float e) { lane[l].add(Scalar<F>::of(e)); });
     const Finish finish{log, halve<group>(lane).result().v};
     if (row < p.rows) finish.template write<aligned>(y, n - column, n / lanes, v);
-  };
-  p.aligned ? softmax.template operator()<true>() : softmax.template operator()<false>();
+  });
 }
 
 // --- (b) one block or a cluster a row, held in registers ---------------------------------------------------
@@ -99,12 +96,9 @@ template <class T> struct LeafPart {
   __device__ static int leaves() { return static_cast<int>(blockDim.x) / threads; }
 
   __device__ void load(const T* x, bool aligned, float (&v)[rows][run]) const {
-    aligned ? load_rows<true>(x, left, full, v) : load_rows<false>(x, left, full, v);
+    by_alignment(aligned, [&]<bool by_runs>() { load_rows<by_runs>(x, left, full, v); });
   }
-  /// Whether v holds what `finish` is to write after sum(): else x must be loaded again, and d computed.
-  template <bool log> static constexpr bool holds_result = !log || parts == 1;
-
-  /// x becomes e (or d, see above), and the lanes' sums come into `of_lane` of this leaf: parts of a lane are
+  /// x becomes e, or d (see below), and the lanes' sums come into `of_lane` of this leaf: parts of a lane are
   /// added in turn.
   template <class F, bool log>
   __device__ void add_to_lanes(float (&v)[rows][run], float largest, float* of_lane) const {
@@ -129,6 +123,9 @@ template <class T> struct LeafPart {
       __syncthreads();  // this part has been added
     }
   }
+
+  /// Whether v then holds what is to be finished: else x must be loaded again, and d computed.
+  template <bool log> static constexpr bool holds_result = !log || parts == 1;
 };
 
 /// Lane l takes lane l + half: the first two times of shared memory, then of the threads of a warp, each of
@@ -202,12 +199,11 @@ __global__ void __launch_bounds__(held_threads<T>, held_blocks<T>) softmax_held(
   const Finish finish{log, sum.result().v};
   if constexpr (!Part::template holds_result<log>) {
     part.load(x, p.aligned, v);
-    for (auto& of_row : v)
-      for (float& d : of_row) d -= largest;
+    subtract(v, largest);
   }
   T* y = p.y + row * p.y_stride + part.column;
-  p.aligned ? finish.template write<true>(y, part.left, part.full, v)
-            : finish.template write<false>(y, part.left, part.full, v);
+  by_alignment(p.aligned,
+               [&]<bool aligned>() { finish.template write<aligned>(y, part.left, part.full, v); });
 }
 
 // --- (c) rows of 16 bits that a multiprocessor holds few of: the next ones are on their way ----------------
@@ -238,7 +234,8 @@ template <class T, bool aligned> class Ahead {
   __device__ void ask(int b, const T* x) {
     Four* to = buffer(b);
     if constexpr (aligned) {
-      // __pipeline_memcpy_async, but with addresses that are constants apart.
+      // The addresses are constants apart. What these replace has been read: a thread's loads keep their
+      // order.
       const unsigned address = anew(static_cast<unsigned>(__cvta_generic_to_shared(to)));
       for_rows<rows>(full_, [&](int r, auto surely) {
         if (surely || left_ > r * lanes)
@@ -253,10 +250,9 @@ template <class T, bool aligned> class Ahead {
         for (int i = 0; i < Part::run; ++i)
           if (left_ - r * lanes > i) to[r * warp].element[i] = x[r * lanes + i];
     }
-    __pipeline_commit();
   }
   /// For all that has been asked for.
-  __device__ void wait() const { __pipeline_wait_prior(0); }
+  __device__ void wait() const { asm volatile("cp.async.wait_all;" ::: "memory"); }
   __device__ void get(int b, float (&v)[rows][Part::run]) const {
     const Four* from = buffer(b);
 #pragma unroll
@@ -310,11 +306,10 @@ __global__ void __launch_bounds__(ahead_threads, 2) softmax_ahead(Rows<T> p) {
     if (part.part == 0) shared[b].tell_sum(cluster, part, halve_lanes<F>(of_lane[part.here]));
     if (row + stride < p.rows) tell_largest(1 - b);
     cluster.sync();  // this row's sums, the next one's largest elements
-    const Finish finish{log, shared[b].template sum<F>(all_leaves).result().v};
+    const Finish finish{log, shared[b].sum<F>(all_leaves).result().v};
     if constexpr (!Part::template holds_result<log>) {
       ahead.get(b, v);
-      for (auto& of_row : v)
-        for (float& d : of_row) d -= largest;
+      subtract(v, largest);
     }
     ask(b, row + 2 * stride);
     finish.template write<aligned>(p.y + row * p.y_stride + part.column, part.left, part.full, v);
@@ -441,7 +436,7 @@ template <class T, bool online> __global__ void __launch_bounds__(wide_threads, 
                                                : by_accumulator(p.accumulator, plain);
     }
     const Finish finish{p.log, sum};
-    const auto write = [&]<bool aligned>() {
+    by_alignment(p.aligned, [&]<bool aligned>() {
       for (std::size_t c = std::size_t{threadIdx.x} * 4; c < p.columns; c += std::size_t{blockDim.x} * 4) {
         float v[4];
         const auto left = static_cast<std::ptrdiff_t>(p.columns - c);
@@ -455,8 +450,7 @@ template <class T, bool online> __global__ void __launch_bounds__(wide_threads, 
         else
           finish.template write<aligned, 4>(y + c, left, v);
       }
-    };
-    p.aligned ? write.template operator()<true>() : write.template operator()<false>();
+    });
     __syncthreads();  // in place: nobody reads this row any more; and shared memory is free
   }
 }

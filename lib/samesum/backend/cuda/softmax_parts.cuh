@@ -1,4 +1,4 @@
-/// What the schedules of softmax are made of. All of them let x = -inf stand for columns that are not there:
+/// What the kernels of softmax are made of. All of them let x = -inf stand for columns that are not there:
 /// e^-inf = +0, which a sum that is not negative does not notice, nor the largest element. Only rows that
 /// give NaN anyway see a difference.
 #pragma once
@@ -32,6 +32,11 @@ template <class Sum> __host__ __device__ auto by_accumulator(SoftmaxSum accumula
   if (accumulator == SoftmaxSum::fp32) return sum.template operator()<fp32>();
   if (accumulator == SoftmaxSum::bf16) return sum.template operator()<bf16>();
   return sum.template operator()<fp16>();
+}
+
+/// `of.operator()<aligned>()`.
+template <class Of> __host__ __device__ auto by_alignment(bool aligned, Of of) {
+  return aligned ? of.template operator()<true>() : of.template operator()<false>();
 }
 
 // --- elements ----------------------------------------------------------------------------------------------
@@ -272,6 +277,12 @@ template <int rows, int run> __device__ float largest_in(const float (&v)[rows][
       so_far = fmaxf(so_far, v[r][l]);
     }
   return fmaxf(fmaxf(chain[0], chain[1]), fmaxf(chain[2], chain[3]));
+}
+
+/// v[r][l] = x becomes d.
+template <int rows, int run> __device__ void subtract(float (&v)[rows][run], float largest) {
+  for (auto& of_row : v)
+    for (float& element : of_row) element -= largest;
 }
 
 }  // namespace samesum::gpu::softmaxes
