@@ -13,13 +13,12 @@ enum class InstructionSet {
   avx512,    ///< AVX-512 F, BW, DQ, VL: Skylake-SP (2017), Zen 4 (2022) and later
 };
 
-/// Those that were compiled, the widest last.
-#if defined(__x86_64__) && !defined(SAMESUM_BASELINE_ONLY)
-inline constexpr std::array instruction_sets{InstructionSet::baseline, InstructionSet::avx2,
-                                             InstructionSet::avx512};
-#else
-inline constexpr std::array instruction_sets{InstructionSet::baseline};
-#endif
+/// Those that were compiled, the widest last; lib/CMakeLists.txt says how many.
+inline constexpr auto instruction_sets = [] {
+  std::array<InstructionSet, SAMESUM_INSTRUCTION_SETS> sets{};
+  for (std::size_t i = 0; i < sets.size(); ++i) sets[i] = static_cast<InstructionSet>(i);
+  return sets;
+}();
 
 constexpr std::string_view name_of(InstructionSet set) {
   constexpr std::array<std::string_view, 3> names{"baseline", "avx2", "avx512"};
