@@ -22,7 +22,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 double literal_bound(const Variant& v, const Wish& w, double magnitudes, double sum) {
   const FormatInfo& input = *find_format(w.input);
   const auto bound = [&](std::uint64_t bits) {
-    return v.probable_bound(input, w.length, magnitudes, {v.format, bits}, w.probability);
+    return prior_bound(v, input, w.length, magnitudes, {v.format, bits}, w.probability);
   };
   std::uint64_t low = 0, high = v.format->infinity;
   while (low < high) {
@@ -219,7 +219,9 @@ TEST(AChoice, SaysOfEveryOtherVariantWhyItLost) {
   EXPECT_EQ(other(c, "serial/plain/fp32@cpu").reason, "bound above 1e-06");
   EXPECT_EQ(other(c, "atomic/plain/fp64@cpu").reason, "promises none");
   EXPECT_EQ(other(c, "tree/kahan/fp64@cpu").reason, "cost not known");
-  EXPECT_EQ(other(c, "serial/plain/bf16@cpu").reason, "no finite bound");
+  EXPECT_EQ(other(c, "serial/plain/bf16@cpu").reason, "bound above 1e-06");
+  const Choice longer = choose({.length = 2000, .input = "fp32", .relative_error = 1e-6, .backend = "cpu"});
+  EXPECT_EQ(other(longer, "serial/kahan/bf16@cpu").reason, "no finite bound") << "nothing is proved beyond 1560";
 }
 
 TEST(AChoice, OfUnknownCostIsOfFewOperationsInALowTree) {
@@ -267,14 +269,16 @@ TEST(AChoice, MayBeCheaperWhereARareErrorIsForgiven) {
 }
 
 TEST(AChoice, FearsOverflowWhereTheMagnitudesSaySo) {
-  const auto reason = [](double magnitudes) {
+  const auto reason = [](double magnitudes, const char* name) {
     const Choice c = choose(
         {.length = 100, .input = "fp16", .relative_error = 0.1, .backend = "cpu", .magnitudes = magnitudes},
         std::vector<Cost>{{"exact/fp64@cpu", "fp16", 100, 1e-6}});
-    return other(c, "pairwise/plain/fp16@cpu").reason;
+    return other(c, name).reason;
   };
-  EXPECT_EQ(reason(100), "cost not known");
-  EXPECT_EQ(reason(60000), "no finite bound") << "twice that is more than 65504";
+  EXPECT_EQ(reason(100, "pairwise/plain/fp16@cpu"), "cost not known");
+  EXPECT_EQ(reason(65400, "pairwise/plain/fp16@cpu"), "no finite bound") << "and its error is more than 65504";
+  EXPECT_EQ(reason(60000, "pairwise/plain/fp16@cpu"), "cost not known");
+  EXPECT_EQ(reason(60000, "pairwise/kahan/fp16@cpu"), "no finite bound") << "twice that is more than 65504";
 }
 
 TEST(AChoice, TakesAnyErrorWhereItIsToldTo) {

@@ -28,6 +28,7 @@ const std::vector<std::pair<std::string, int>> floors = {
     {"lib/samesum/operation/exact_reduction.hpp", 8},
     {"lib/samesum/operation/reduction.cpp", 12},
     {"lib/samesum/nearest.hpp", 1},
+    {"lib/samesum/number_text.hpp", 1},
     {"lib/samesum/reduce.hpp", 11},
     {"lib/samesum/reduce.cuh", 14},
     {"lib/samesum/variant.hpp", 6},

@@ -6,18 +6,16 @@
 namespace samesum {
 namespace {
 
-/// `states` bounds what the accumulator loses, given the Σ|x| of the elements as added and the |result|.
-double total_bound(auto states, const FormatInfo& input, const FormatInfo& accumulator, std::uint64_t n,
+/// `loss_of` is the accumulator's bound.
+SumBound total_bound(auto loss_of, const FormatInfo& input, const FormatInfo& accumulator, std::uint64_t n,
                    Height height, double magnitudes, Number result) {
   const double narrowing = narrowing_bound(input, accumulator, n, magnitudes);
-  const double added = rounded_up(magnitudes + narrowing);
-  const double value = result.to_double();
-  const double lost = states(added, std::abs(value));
-  // No partial sum, and no word of a compensated one, exceeds twice Σ|x| and the error together: below that
-  // nothing overflows.
-  const double largest = rounded_up(added + lost) * (height.total() == 0 ? 1 : 2);
-  if (!std::isfinite(value) || !(largest <= accumulator.max_finite)) return unbounded_error;
-  return rounded_up(narrowing + rounded_up(lost));
+  const double added = rounded_up(magnitudes + narrowing), value = std::abs(result.to_double());
+  const Loss loss = loss_of(Summed{accumulator.unit_roundoff, height, n, added, value});
+  if (!std::isfinite(value) || !(rounded_up(loss.largest) <= accumulator.max_finite))
+    return {unbounded_error, unbounded_error};
+  const double prior = rounded_up(narrowing + rounded_up(loss.error));
+  return {prior, std::min(prior, rounded_up(value + magnitudes))};
 }
 
 }  // namespace
@@ -29,21 +27,16 @@ double narrowing_bound(const FormatInfo& input, const FormatInfo& accumulator, s
                     static_cast<double>(n) * (accumulator.smallest_subnormal / 2));
 }
 
-double sum_bound(AccumulatorBound bound, const FormatInfo& input, const FormatInfo& accumulator,
+SumBound sum_bound(AccumulatorBound bound, const FormatInfo& input, const FormatInfo& accumulator,
                  std::uint64_t n, Height height, double magnitudes, Number result) {
-  return total_bound(
-      [&](double added, double value) { return bound(accumulator.unit_roundoff, height, added, value); },
-      input, accumulator, n, height, magnitudes, result);
+  return total_bound(bound, input, accumulator, n, height, magnitudes, result);
 }
 
-double probable_sum_bound(AccumulatorProbableBound bound, const FormatInfo& input,
+SumBound probable_sum_bound(AccumulatorProbableBound bound, const FormatInfo& input,
                           const FormatInfo& accumulator, std::uint64_t n, Height height, double magnitudes,
                           Number result, double failing) {
-  return total_bound(
-      [&](double added, double value) {
-        return bound(accumulator.unit_roundoff, height, n, added, value, failing);
-      },
-      input, accumulator, n, height, magnitudes, result);
+  return total_bound([&](const Summed& s) { return bound(s, failing); }, input, accumulator, n, height,
+                     magnitudes, result);
 }
 
 double exact_bound(Number result) {

@@ -43,22 +43,58 @@ inline double probable_gamma(double k, double u, double nodes, double failing) {
   return theta <= 0.5 ? theta / (1 - theta) : unbounded_error;
 }
 
-using AccumulatorBound = double (*)(double u, Height height, double magnitudes, double result);
+/// What is known of a sum of n elements, apart from the accumulator.
+struct Summed {
+  double u;           ///< unit roundoff of the accumulator's format
+  Height height;      ///< of the tree
+  std::uint64_t n;    ///< elements
+  double magnitudes;  ///< at least Σ|x| of the elements as added
+  double result;      ///< |result|
+};
 
-/// A rigorous bound on |result - sum of the n elements as given|, rounded up; infinity where the theory gives
-/// none, and where a partial sum may overflow. `magnitudes` is at least the sum of |x|. Elements of a wider
-/// input are rounded to the accumulator's format first, each by at most max(u|x|, η/2), η the smallest
-/// subnormal.
-double sum_bound(AccumulatorBound bound, const FormatInfo& input, const FormatInfo& accumulator,
-                 std::uint64_t n, Height height, double magnitudes, Number result);
+/// What an accumulator says of such a sum.
+struct Loss {
+  double error;    ///< at least |result - Σx| if nothing overflows; infinite where the theory gives no bound
+  double largest;  ///< at least each number computed on the way: nothing overflows if the format holds this
+};
 
-using AccumulatorProbableBound = double (*)(double u, Height height, std::uint64_t n, double magnitudes,
-                                            double result, double failing);
+/// No word of a compensated sum of n elements, and no number computed on the way, exceeds this, whatever the
+/// rounding errors are, for u <= 2^-8. An addition is off by at most the smaller of its two arguments. So a
+/// compensation is at most twice the Σ|x| seen so far, an addition changes the main word by at most twice
+/// what it adds, and a lane of r elements ends below (4r + 6)·Σ|x|. A merge adds the words of two states with
+/// three roundings, and a rounding error of their sum to the compensation: a factor below e^(4u).
+inline double largest_word(const Summed& s) {
+  return 32 * static_cast<double>(s.n) * std::exp(4 * s.u * static_cast<double>(s.height.merges)) *
+         s.magnitudes;
+}
+
+/// The loss of a sum in two words that is off by at most `error`: no number on the way exceeds twice Σ|x| and
+/// the error together. One element is its own sum.
+inline Loss loss_of_two_words(const Summed& s, double error) {
+  if (s.height.total() == 0) return {0, s.magnitudes};
+  return {error, std::isfinite(error) ? 2 * (s.magnitudes + error) : largest_word(s)};
+}
+
+using AccumulatorBound = Loss (*)(const Summed&);
+
+/// Bounds on |result - sum of the n elements as given|, rounded up. Both are infinite where the result is not
+/// finite or a partial sum may overflow.
+struct SumBound {
+  double prior;  ///< what the accumulator proves; infinite where it proves nothing
+  double bound;  ///< the same, and never more than |result| + Σ|x|
+};
+
+/// Rigorous bounds. `magnitudes` is at least the sum of |x|. Elements of a wider input are rounded to the
+/// accumulator's format first, each by at most max(u|x|, η/2), η the smallest subnormal of that format.
+SumBound sum_bound(AccumulatorBound bound, const FormatInfo& input, const FormatInfo& accumulator,
+                   std::uint64_t n, Height height, double magnitudes, Number result);
+
+using AccumulatorProbableBound = Loss (*)(const Summed&, double failing);
 
 /// The same, but for a share `failing` of all the ways in which roundings may fall.
-double probable_sum_bound(AccumulatorProbableBound bound, const FormatInfo& input,
-                          const FormatInfo& accumulator, std::uint64_t n, Height height, double magnitudes,
-                          Number result, double failing);
+SumBound probable_sum_bound(AccumulatorProbableBound bound, const FormatInfo& input,
+                            const FormatInfo& accumulator, std::uint64_t n, Height height, double magnitudes,
+                            Number result, double failing);
 
 /// What rounding the elements to the accumulator's format adds to that: u·Σ|x| + n·η/2, and 0 where it holds
 /// each.

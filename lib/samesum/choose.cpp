@@ -3,25 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <functional>
 #include <map>
 #include <tuple>
 
 #include "samesum/bound.hpp"
 #include "samesum/environment.hpp"
+#include "samesum/number_text.hpp"
 #include "samesum/recipe.hpp"
 
 namespace samesum {
 namespace {
 
 // --- words ---------------------------------------------------------------------------------------
-
-std::string three_digits(double x) {
-  std::array<char, 32> text;
-  std::snprintf(text.data(), text.size(), "%.3g", x);
-  return text.data();
-}
 
 std::string quoted(std::string_view text) { return "'" + std::string{text.substr(0, 80)} + "'"; }
 
@@ -59,6 +53,8 @@ void check(const Wish& wish) {
   if (wish.length == 0) refuse("length", "is 0, and the empty sum is +0; it must be 1 or more");
   if (!find_format(wish.input))
     refuse("input", "is " + quoted(wish.input) + "; it must be one of " + listed(formats, &FormatInfo::name));
+  if (static_cast<std::size_t>(wish.promise) >= promise_count)
+    refuse("promise", "is none of those of Promise");
   check_tolerance(wish);
   if (!(wish.probability > 0 && wish.probability <= 1))
     refuse("probability", "is " + three_digits(wish.probability) + "; it must be above 0 and at most 1");
@@ -109,7 +105,7 @@ double bound_at(const Variant& v, const FormatInfo& input, const Wish& wish, dou
   Number result = at_least(*v.format, sum);
   // A step is at most u times the one before: one or two suffice, and what has none is unbounded.
   for (int step = 0; step < 16; ++step) {
-    const double bound = v.probable_bound(input, wish.length, magnitudes, result, wish.probability);
+    const double bound = prior_bound(v, input, wish.length, magnitudes, result, wish.probability);
     const Number next = at_least(*v.format, rounded_up(sum + bound));
     if (next.to_double() <= result.to_double()) return rounded_up(bound / sum);
     result = next;
@@ -247,9 +243,9 @@ std::string described(const Candidate& c, const Wish& wish) {
 }  // namespace
 
 Choice choose(const Wish& wish, std::span<const Cost> costs) {
+  const FloatingPointEnvironment environment;
   check(wish);
   check(costs);
-  const FloatingPointEnvironment environment;
   std::vector<Judged> all;
   for (const Variant& v : variants())
     if (wish.backend.empty() ? v.backend != "reference" : v.backend == wish.backend)

@@ -66,7 +66,7 @@ struct ImpossibleWish : std::invalid_argument {
 
 /// The cheapest variant whose bound meets the tolerance and which promises at least what is asked.
 ///
-/// The bound. Variant::bound has the form u|result| + c·Σ|x| (Higham, Accuracy and Stability, 2nd ed., §4.2,
+/// The bound. What an accumulator proves has the form u|result| + c·Σ|x| (Higham, Accuracy and Stability, 2nd ed., §4.2,
 /// eqs. 4.4, 4.6 and 4.8, with proofs beside the accumulators), so with Σ|x| = κ|sum| it is relative to the
 /// sum: any result has |result| <= |sum| + bound(|result|), and the right side rises with a slope of u < 1,
 /// hence an R with R >= |sum| + bound(R) is at least |result|, and bound(R) / |sum| a bound on the relative

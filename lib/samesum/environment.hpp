@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 namespace samesum {
 
@@ -8,6 +9,9 @@ namespace samesum {
 /// caller's environment again, sticky flags included. Arithmetic under it belongs in a function that the
 /// compiler cannot see into from here (another translation unit, a function pointer), lest it be moved
 /// across.
+///
+/// Every function of the library that computes holds one. Accumulators, packs, folds and the formulae of bounds
+/// are the pieces that these functions are made of: they compute in the environment in which they are called.
 class FloatingPointEnvironment {
  public:
   FloatingPointEnvironment();
@@ -18,5 +22,8 @@ class FloatingPointEnvironment {
  private:
   std::uint64_t saved_;
 };
+
+/// Runs work() in that environment. For templates: the compiler moves no arithmetic of `work` across the call.
+void in_standard_environment(const std::function<void()>& work);
 
 }  // namespace samesum

@@ -14,9 +14,13 @@ enum class Promise {
   order_free,  ///< the same bits for any permutation and any partition of the data
 };
 
+inline constexpr std::size_t promise_count = 4;
+
+/// Throws std::out_of_range for a value that is none of the enumeration's.
 constexpr std::string_view name_of(Promise promise) {
-  constexpr std::array<std::string_view, 4> names{"none", "run_to_run", "everywhere", "order_free"};
-  return names[static_cast<std::size_t>(promise)];
+  constexpr std::array<std::string_view, promise_count> names{"none", "run_to_run", "everywhere",
+                                                              "order_free"};
+  return names.at(static_cast<std::size_t>(promise));
 }
 
 }  // namespace samesum

@@ -69,6 +69,11 @@ template <class F> Variant describe_exact(std::string_view backend) {
   return v;
 }
 
+/// Variant::probable_bound before the sum is known, with a result that is at least its magnitude: what the
+/// accumulator proves. Infinite where it proves nothing.
+double prior_bound(const Variant& variant, const FormatInfo& input, std::size_t n, double magnitudes,
+                   Number result, double probability);
+
 /// visit.operator()<Order, A>() for every pair, those that a backend refuses included.
 template <class Visit> constexpr void for_each_order_and_accumulator(Visit&& visit) {
   Orders::for_each([&]<class Order>() {

@@ -5,10 +5,12 @@
 #include <concepts>
 #include <ranges>
 #include <span>
+#include <stdexcept>
 
 #include "samesum/backend/cpu/fold.hpp"
 #include "samesum/environment.hpp"
 #include "samesum/operation/layout.hpp"
+#include "samesum/operation/validation.hpp"
 #include "samesum/order/tree.hpp"
 #include "samesum/variant.hpp"
 
@@ -53,10 +55,20 @@ template <class R, class T> struct UserFold {
   }
 };
 
+/// Throws std::invalid_argument for a layout that is not valid, or pointers that cannot be those of such arrays.
+template <class Result, class T> void check(const Layout& layout, const T* x, const Result* out) {
+  std::string wrong = validation_error(layout, std::nullopt, true);
+  if (wrong.empty()) wrong = validation_error("x", x, *extent(layout, true), ElementSize::of<T>());
+  if (wrong.empty()) wrong = validation_error("out", out, layout.results(), ElementSize::of<Result>());
+  if (!wrong.empty()) throw std::invalid_argument("samesum: reduce: " + wrong);
+}
+
 template <class Order, class R> inline constexpr bool may_order = R::commutative || Order::joins_neighbours;
 
 /// All results of a batch, one after the other; `x` is the array that the layout is of. Orders: CoarsenedTree
-/// ("tree"), Pairwise, Blocked. Nothing is checked but the number of threads.
+/// ("tree"), Pairwise, Blocked. Throws std::invalid_argument for a layout that overflows, shares elements between
+/// results or has falling offsets, for null or misaligned pointers, and for negative threads. How many elements x
+/// has is not known here. map, combine and finish run in the standard floating-point environment.
 template <class Order = CoarsenedTree, class R, class T>
 requires ReductionOf<R, T>
 void reduce(const R& reduction, const T* x, const Layout& layout, ResultOf<R>* out, Options options = {}) {
@@ -68,7 +80,7 @@ void reduce(const R& reduction, const T* x, const Layout& layout, ResultOf<R>* o
   using Shape = typename Order::Shape;
   using Fold = UserFold<R, T>;
   check(options);
-  const FloatingPointEnvironment environment;
+  check(layout, x, out);
   const Fold fold{reduction};
   const cpu::FoldLeaves<typename R::State> leaves =
       [&fold](const void* first, const void*, std::uint64_t index, std::size_t n, typename R::State* states) {
@@ -78,9 +90,12 @@ void reduce(const R& reduction, const T* x, const Layout& layout, ResultOf<R>* o
             return typename Fold::Element{elements[begin + i], index + begin + i};
           });
       };
-  cpu::reduce_batch<Shape>(
-      fold, {reinterpret_cast<const std::byte*>(x), nullptr, sizeof(T), layout, options.threads}, leaves, {},
-      out);
+  const auto work = [&] {
+    cpu::reduce_batch<Shape>(
+        fold, {reinterpret_cast<const std::byte*>(x), nullptr, sizeof(T), layout, options.threads}, leaves, {},
+        out);
+  };
+  in_standard_environment(std::ref(work));
 }
 
 /// Of a contiguous range, the one result.

@@ -9,6 +9,8 @@
 #include "samesum/bound.hpp"
 #include "samesum/environment.hpp"
 #include "samesum/nearest.hpp"
+#include "samesum/number_text.hpp"
+#include "samesum/operation/validation.hpp"
 #include "samesum/recipe.hpp"
 #include "samesum/samesum.hpp"
 
@@ -16,32 +18,51 @@ namespace samesum {
 
 namespace {
 /// What a sum may lose, and what each addition to a shared cell may lose beside it, which takes part in the
-/// roundings of later additions: (1+u)^h < e while γ_h is finite, and `probable_gamma` is at most 1.
+/// roundings of later additions. It counts as one more element, added without a rounding: by a factor of
+/// (1+u)^h < e while γ_h is finite, of 1 + (n-1)u where that bound is the smaller one, and `probable_gamma` is
+/// at most 1.
 double with_arrivals(const Variant& v, std::size_t n, double lost) {
   if (v.lost_per_arrival == 0) return lost;
-  return rounded_up(lost + 3 * v.lost_per_arrival * static_cast<double>(v.height(n).merges + 1));
+  const double factor = 3 + static_cast<double>(n) * v.format->unit_roundoff;
+  return rounded_up(lost + factor * v.lost_per_arrival * static_cast<double>(v.height(n).merges + 1));
+}
+
+/// With certainty where `probability` is 1.
+SumBound bounds(const Variant& v, const FormatInfo& input, std::size_t n, double magnitudes, Number result,
+                double probability) {
+  if (!(probability > 0 && probability <= 1))
+    throw std::invalid_argument("samesum: probability is " + three_digits(probability) +
+                                "; it must be more than 0 and at most 1");
+  samesum::check(v.name, input);
+  samesum::check(v.name, "result", result, *v.format);
+  magnitudes = checked_magnitudes(v.name, "magnitudes", magnitudes);
+  if (n == 0) return {0, 0};
+  if (!v.accumulator_bound) return {exact_bound(result), exact_bound(result)};
+  SumBound all = sum_bound(v.accumulator_bound, input, *v.format, n, v.height(n), magnitudes, result);
+  if (probability < 1) {
+    const SumBound probable = probable_sum_bound(v.accumulator_probable_bound, input, *v.format, n, v.height(n),
+                                                 magnitudes, result, 1 - probability);
+    all = {std::min(all.prior, probable.prior), std::min(all.bound, probable.bound)};
+  }
+  return {with_arrivals(v, n, all.prior), with_arrivals(v, n, all.bound)};
 }
 }  // namespace
 
 double Variant::bound(const FormatInfo& input, std::size_t n, double magnitudes, Number result) const {
   const FloatingPointEnvironment environment;
-  if (n == 0) return 0;
-  if (!accumulator_bound) return exact_bound(result);
-  return with_arrivals(*this, n,
-                       sum_bound(accumulator_bound, input, *format, n, height(n), magnitudes, result));
+  return bounds(*this, input, n, magnitudes, result, 1).bound;
 }
 
 double Variant::probable_bound(const FormatInfo& input, std::size_t n, double magnitudes, Number result,
                                double probability) const {
-  if (!(probability > 0 && probability <= 1))
-    throw std::invalid_argument("samesum: probability is " + std::to_string(probability) +
-                                "; it must be more than 0 and at most 1");
   const FloatingPointEnvironment environment;
-  const double certain = bound(input, n, magnitudes, result);
-  if (n == 0 || !accumulator_probable_bound || probability == 1) return certain;
-  return std::min(certain, with_arrivals(*this, n,
-                                         probable_sum_bound(accumulator_probable_bound, input, *format, n,
-                                                            height(n), magnitudes, result, 1 - probability)));
+  return bounds(*this, input, n, magnitudes, result, probability).bound;
+}
+
+double prior_bound(const Variant& v, const FormatInfo& input, std::size_t n, double magnitudes, Number result,
+                   double probability) {
+  const FloatingPointEnvironment environment;
+  return bounds(v, input, n, magnitudes, result, probability).prior;
 }
 
 void check(const Options& options) {
@@ -52,15 +73,20 @@ void check(const Options& options) {
 
 Number Variant::operator()(Values x, Options options) const {
   check(options);
+  check("x", x);
   if (start) return bind(x)();
   const FloatingPointEnvironment environment;
   return {format, run[x.format->index](x.data, x.size, options.threads)};
 }
 
-Placed Variant::place(Values x) const { return move ? move(x) : Placed{x, nullptr}; }
+Placed Variant::place(Values x) const {
+  check("x", x);
+  return move ? move(x) : Placed{x, nullptr};
+}
 
 Job Variant::bind(Values x, Options options) const {
   check(options);
+  check("x", x);
   if (start) return start(*this, place(x));
   return [this, x, options] { return (*this)(x, options); };
 }
@@ -99,17 +125,20 @@ std::vector<Unsupported> all_unsupported() {
 
 Exact accumulate(Values x, Options options) {
   check(options);
+  check("x", x);
+  const FloatingPointEnvironment environment;
   return cpu::sum_exact(x, options.threads);
 }
 
 Estimate estimate(Values x, std::string_view name) {
+  check("x", x);
+  const FloatingPointEnvironment environment;
   const Variant& asked = find(name);
   if (asked.promise < Promise::everywhere)
     throw std::invalid_argument("samesum: no estimate for '" + asked.name +
                                 "': its tree differs from run to run");
   const Variant& reading =
       find(recipe_name(asked.order, asked.accumulator, asked.format->name) + "@reference");
-  const FloatingPointEnvironment environment;
   const Watched seen = reading.watch[x.format->index](x.data, x.size);
   const Number value{asked.format, seen.bits};
   const auto at_least = [n = static_cast<double>(x.size)](double sum) {  // summed in double, one by one

@@ -6,6 +6,7 @@
 #include "samesum/accumulator/accumulators.hpp"
 #include "samesum/bound.hpp"
 #include "samesum/environment.hpp"
+#include "samesum/operation/validation.hpp"
 #include "samesum/reading.hpp"
 #include "samesum/serial_form.hpp"
 
@@ -42,7 +43,7 @@ struct State::Kind {
   Numbers (*sum)(Values x);
   Numbers (*merge)(const Numbers& a, const Numbers& b);
   std::uint64_t (*result)(const Numbers& state);
-  double (*bound)(double u, Height height, double magnitudes, double result);
+  AccumulatorBound bound;
 
   template <template <class> class A, class F> static Kind of() {
     using Accumulator = A<Scalar<F>>;
@@ -91,6 +92,7 @@ State::State(std::string_view name) {
 const std::string& State::name() const { return kind_->name; }
 
 void State::add(Values x) {
+  check("x", x);
   if (x.size == 0) return;
   const FloatingPointEnvironment environment;
   State sum{*this};
@@ -129,8 +131,9 @@ Number State::result() const {
 
 double State::bound(double magnitudes) const {
   const FloatingPointEnvironment environment;
+  magnitudes = checked_magnitudes(name(), "magnitudes", magnitudes);
   const FormatInfo& widest = rounded_ ? format_info<fp64>() : *kind_->format;
-  return sum_bound(kind_->bound, widest, *kind_->format, count_, height_, magnitudes, result());
+  return sum_bound(kind_->bound, widest, *kind_->format, count_, height_, magnitudes, result()).bound;
 }
 
 std::vector<std::byte> State::serialise() const {
@@ -143,6 +146,7 @@ std::vector<std::byte> State::serialise() const {
 }
 
 State State::deserialise(std::span<const std::byte> bytes) {
+  const FloatingPointEnvironment environment;
   SerialReader in{bytes};
   const auto found = std::ranges::find(kinds(), in.name(), &Kind::name);
   if (found == kinds().end()) SerialReader::refuse("this library has no accumulator '" + in.name() + "'");

@@ -72,6 +72,63 @@ TEST_P(EveryGpuReduction, HasTheBitsOfTheCpuOnAwkwardData) {
   }
 }
 
+TEST(GpuMeansOfHalves, WhoseSumsOverflowHaveTheBitsOfTheCpuInEveryBatch) {
+  SAMESUM_NEEDS_GPU();
+  int finite = 0;
+  for (const Reduction* r : half_means("cpu"))
+    for (const BatchCase& b : batches()) {
+      if (reduced && b.elements > 10'000) continue;
+      for (const double specials : {1.0, static_cast<double>(INFINITY)}) {
+        std::vector<double> x = uniform(b.elements, 3);
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] = i % 3 ? 30'000 * (1 + x[i]) : x[i];
+        if (x.size() > 5) x[x.size() / 2] = specials;
+        const Array array{*r->format, x};
+        const Bits expected = reduce_all(*r, array.values(), array.values(), b.layout);
+        const Reduction& on_gpu = find_reduction(r->name.substr(0, r->name.find('@')) + "@cuda");
+        EXPECT_EQ(reduce_all(on_gpu, array.values(), array.values(), b.layout), expected) << r->name << ", " << b.name;
+        for (const std::uint64_t bits : expected) finite += bits < Format<fp16>::infinity;
+      }
+    }
+  EXPECT_GT(finite, 1000);
+}
+
+TEST(GpuMeansOfHalves, OfManyRowsAndOfALongVectorHaveTheBitsOfTheCpu) {
+  SAMESUM_NEEDS_GPU();
+  if (reduced) GTEST_SKIP() << "long";
+  constexpr std::size_t n = 3'000'003;
+  std::vector<double> x = uniform(n, 5);
+  for (std::size_t i = 0; i < n; ++i) x[i] = i / 7000 % 3 ? 20'000 * (2 + x[i]) : x[i];
+  const Array array{format_info<fp16>(), x};
+  for (const Reduction* r : half_means("cpu"))
+    for (const Layout& layout : {Layout::vector(n), Layout::rows(n / 5, 5), Layout::rows(3000, 1000),
+                                 Layout::axis(1, 300, 10'000), Layout::axis(3, 100'000, 10)}) {
+      const Reduction& on_gpu = find_reduction(r->name.substr(0, r->name.find('@')) + "@cuda");
+      EXPECT_EQ(reduce_all(on_gpu, array.values(), array.values(), layout),
+                reduce_all(*r, array.values(), array.values(), layout))
+          << r->name << ", " << layout.outer << " x " << layout.n;
+    }
+}
+
+TEST(GpuReductions, RefuseLayoutsThatOverflow) {
+  SAMESUM_NEEDS_GPU();
+  constexpr std::size_t huge = std::size_t{1} << 63;
+  const Array six{format_info<fp32>(), std::vector<double>(6, 1.0)};
+  const OnGpu x{six.values()};
+  for (const char* name : {"sum/exact/fp32@cuda", "sum/tree/plain/fp32@cuda", "moments/tree/fp32@cuda"}) {
+    const Reduction& r = find_reduction(name);
+    const OnGpu out{six.values()};
+    for (const Layout& layout : {Layout::rows(2, 3, static_cast<std::size_t>(-3)), Layout::rows(3, 2, huge),
+                                 Layout{1, 3, 1, 0, huge}, Layout{huge, 1, 1, 0, 1}, Layout{huge + 1, 1, 2, 0, 2}})
+      for (const std::size_t numbers : {std::size_t{0}, layout.results() * static_cast<std::size_t>(r.results)}) {
+        if (numbers > 6) continue;
+        std::size_t bytes = 0;
+        const std::span<float> to{static_cast<float*>(const_cast<void*>(out.values().data)), numbers};
+        EXPECT_EQ(gpu::reduce(r, nullptr, bytes, x.values(), layout, to), cudaErrorInvalidValue) << name;
+        EXPECT_THROW(gpu::reduce(r, x.values(), layout, to), std::invalid_argument) << name;
+      }
+  }
+}
+
 TEST_P(EveryGpuReduction, HasTheSameBitsAtEveryAddressAndStride) {
   SAMESUM_NEEDS_GPU();
   constexpr std::size_t rows = 5, columns = 1000;

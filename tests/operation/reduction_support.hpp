@@ -77,11 +77,21 @@ inline std::vector<Dataset> awkward_data(std::size_t n) {
            })},
           {"zeros of both signs", of([](std::size_t i) { return i % 3 == 1 ? 0.0 : -0.0; })},
           {"zeros and equal numbers", of([](std::size_t i) { return i % 7 == 3 ? 1.0 : 0.0; })},
+          {"a sum beyond fp16", of([&](std::size_t i) { return 20'000 * (1.5 + u[i]); })},
+          {"sums beyond fp16 of either sign", of([&](std::size_t i) { return 60'000 * u[i / 40]; })},
           {"one big", with(2000, 0x1p60)},
           {"one small", with(2000, 0x1p-60)},
           {"small ones and zeros", of([&](std::size_t i) { return i % 5 == 0 ? 0.0 : u[i] * 0x1p-55; })},
           {"big, middling and small",
            of([&](std::size_t i) { return std::ldexp(1 + u[i] / 2, exponents[i % 3]); })}};
+}
+
+/// The means of fp16 on a backend.
+inline std::vector<const Reduction*> half_means(std::string_view backend) {
+  std::vector<const Reduction*> means;
+  for (const Reduction* r : reductions_of(backend))
+    if (r->operation == "mean" && r->format == &format_info<fp16>()) means.push_back(r);
+  return means;
 }
 
 /// A batch and the elements that it takes.
@@ -142,11 +152,10 @@ inline std::vector<BatchCase> batches() {
                                                     std::vector<std::uint64_t>(300, 7)}) {
     std::vector<std::uint64_t> offsets{2};  // segments need not begin at 0
     for (const std::uint64_t n : lengths) offsets.push_back(offsets.back() + n);
-    all.push_back({std::to_string(lengths.size()) + " segments", Layout::segments(nullptr, lengths.size()),
-                   offsets.back(), offsets});
+    all.push_back({std::to_string(lengths.size()) + " segments", {}, offsets.back(), offsets});
   }
   for (BatchCase& b : all)
-    if (!b.offsets.empty()) b.layout.offsets = b.offsets.data();
+    if (!b.offsets.empty()) b.layout = Layout::segments(b.offsets.data(), b.offsets.size() - 1);
   return all;
 }
 

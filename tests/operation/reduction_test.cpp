@@ -92,6 +92,71 @@ TEST_P(EveryReduction, HasTheSameBitsWithEveryInstructionSet) {
   cpu::force(before);
 }
 
+// --- means of fp16 whose sums overflow --------------------------------------------------------------------
+
+double half_mean(const Reduction& r, const std::vector<double>& x) {
+  const Array array{format_info<fp16>(), x};
+  return Number{r.format, reduce_all(r, array.values(), array.values(), Layout::vector(x.size()))[0]}.to_double();
+}
+
+TEST(AMeanOfHalves, WhoseSumOverflowsIsThatWithMoreExponents) {
+  for (const char* backend : {"cpu", "reference"})
+    for (const Reduction* r : half_means(backend)) {
+      EXPECT_EQ(half_mean(*r, std::vector<double>(131'072, 1)), 1) << r->name;
+      EXPECT_NEAR(half_mean(*r, std::vector<double>(100'000, 1)), 1, 0x1p-11) << r->name << ": 100000 has 12 bits";
+      EXPECT_EQ(half_mean(*r, std::vector<double>(8192, -65'504)), -65'504) << r->name;
+    }
+}
+
+TEST(AMeanOfHalves, ThatIsFiniteIsTheQuotientOfTheSumOfTheSameName) {
+  int finite = 0, again = 0;
+  for (const Reduction* r : half_means("cpu")) {
+    const Reduction& sum = find_reduction("sum" + r->name.substr(4));
+    for (const double scale : {1.0, 100.0, 6000.0, 60'000.0})
+      for (const std::size_t n : {3u, 500u, 5000u}) {
+        std::vector<double> x = uniform(n, n + 1);
+        for (double& e : x) e *= scale;
+        const Array array{*r->format, x};
+        const Bits mean = reduce_all(*r, array.values(), array.values(), Layout::vector(n));
+        const Number total{sum.format, reduce_all(sum, array.values(), array.values(), Layout::vector(n))[0]};
+        if (std::isfinite(total.to_double()) && r->accumulator != "exact") {
+          EXPECT_EQ(mean[0], to_bits(convert<fp16>(total.to_double() / static_cast<double>(n)))) << r->name;
+          ++finite;
+        }
+        EXPECT_LT(std::abs(Number{r->format, mean[0]}.to_double()), scale) << r->name;
+        again += !std::isfinite(total.to_double());
+      }
+  }
+  EXPECT_GT(finite, 30);
+  EXPECT_GT(again, 5);
+}
+
+TEST(AMeanOfHalves, OfElementsThatAreNotFiniteIsWhatItsSumIs) {
+  for (const Reduction* r : half_means("cpu")) {
+    if (r->accumulator == "exact") continue;
+    EXPECT_EQ(half_mean(*r, {60'000, INFINITY}), INFINITY) << r->name;
+    EXPECT_EQ(half_mean(*r, {60'000, -INFINITY}), -INFINITY) << r->name;
+    std::vector<double> both(4097, 60'000);  // the sum of the first leaf is infinite in fp16
+    both[4096] = -INFINITY;
+    EXPECT_TRUE(std::isnan(half_mean(*r, both))) << r->name;
+    both[4096] = NAN;
+    EXPECT_TRUE(std::isnan(half_mean(*r, both))) << r->name;
+    EXPECT_TRUE(std::isnan(half_mean(*r, {}))) << r->name;
+  }
+}
+
+TEST(AMeanOfHalves, WhoseSumOverflowsHasTheBitsOfItsLiteralReadingInEveryBatchAndWithThreads) {
+  for (const Reduction* r : half_means("cpu"))
+    for (const BatchCase& b : batches()) {
+      std::vector<double> x = uniform(b.elements, 3);
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = i % 3 ? 30'000 * (1 + x[i]) : x[i];
+      const Array array{*r->format, x};
+      EXPECT_EQ(reduce_all(*r, array.values(), array.values(), b.layout, {.threads = 3}),
+                reduce_all(reference_of(*r), array.values(), array.values(), b.layout))
+          << r->name << ", " << b.name;
+    }
+}
+
 TEST(SumsOfRows, HaveTheBitsOfTheVariantOfTheSameName) {
   for (const Reduction* r : reductions_of("cpu")) {
     if (r->operation != "sum") continue;
@@ -289,7 +354,7 @@ TEST(ACallThatDoesNotFitTogether, IsRefusedInWords) {
   EXPECT_THAT(refused("sum/tree/plain/fp32", x, Layout::rows(10, 11), std::span{out}),
               HasSubstr("x has 100 elements, and the layout reads 110"));
   EXPECT_THAT(refused("sum/tree/plain/fp32", x, Layout::rows(9, 11), std::span{out}),
-              HasSubstr("out has room for 10 numbers; there are 9"));
+              HasSubstr("out has room for 10 results; there are 9"));
   EXPECT_THAT(refused("sum/tree/plain/fp32", x, Layout::rows(10, 10), std::span{wide}),
               HasSubstr("out is of fp64; the results are of fp32"));
   EXPECT_THAT(refused("argmax/fp32", x, Layout::rows(10, 10), std::span{out}),

@@ -16,14 +16,12 @@ namespace samesum {
 /// A fresh state is the empty sum; `add` to it is exact, and A{x} is the state of x alone. `merge` takes a
 /// state that has seen an element. `adds_as_it_merges`: to a state of one element, adding x gives the bits of
 /// merging A{x}.
-/// `A::bound(u, height, magnitudes, result)` bounds |result - Σx|, rounded up: u the unit roundoff,
-/// magnitudes at least Σ|x| over the elements as added; it assumes that no partial sum overflows, and the
-/// caller sees to that. `A::probable_bound(u, height, n, magnitudes, result, failing)` is the same for n
-/// elements but for a share `failing` of all the ways in which roundings may fall, if they fall up as often
-/// as down.
+/// `A::bound(summed)` says how far the result can be from Σx, and how large a number it can need on the way.
+/// `A::probable_bound(summed, failing)` is the same but for a share `failing` of all the ways in which
+/// roundings may fall, if they fall up as often as down.
 template <class A, class V>
 concept Accumulator = std::is_trivially_copyable_v<A> &&
-    requires(A a, const A other, V x, Height h, std::uint64_t n, double d) {
+    requires(A a, const A other, V x, const Summed& summed, double failing) {
   { A::name } -> std::convertible_to<std::string_view>;
   { A::operations_per_element } -> std::convertible_to<int>;
   { A::adds_as_it_merges } -> std::convertible_to<bool>;
@@ -31,8 +29,8 @@ concept Accumulator = std::is_trivially_copyable_v<A> &&
   a.add(x);
   a.merge(other);
   { other.result() } -> std::same_as<V>;
-  { A::bound(d, h, d, d) } -> std::same_as<double>;
-  { A::probable_bound(d, h, n, d, d, d) } -> std::same_as<double>;
+  { A::bound(summed) } -> std::same_as<Loss>;
+  { A::probable_bound(summed, failing) } -> std::same_as<Loss>;
 };
 
 }  // namespace samesum

@@ -29,17 +29,14 @@ template <class V> struct DoubleWord {
   /// of either operation (theorem 3.1 of the same paper, proved for every precision from 3 bits on; Muller
   /// and Rideau 2022 checked it formally) and γ^w_h = hw/(1-hw). Additions that underflow are exact, so the
   /// theorem holds in the subnormal range too.
-  static double bound(double u, Height height, double magnitudes, double result) {
-    const double hw = static_cast<double>(height.total()) * (3 * u * u / (1 - 4 * u));
-    if (hw >= 0.5) return unbounded_error;
-    return height.total() == 0 ? 0 : u * result + hw / (1 - hw) * magnitudes;
+  static Loss bound(const Summed& s) {
+    const double hw = static_cast<double>(s.height.total()) * (3 * s.u * s.u / (1 - 4 * s.u));
+    return loss_of_two_words(
+        s, hw < 0.5 ? s.u * s.result + hw / (1 - hw) * s.magnitudes : unbounded_error);
   }
 
   /// The bound that is certain: the theorem bounds the error of an operation, and says nothing of its mean.
-  static double probable_bound(double u, Height height, std::uint64_t, double magnitudes, double result,
-                               double) {
-    return bound(u, height, magnitudes, result);
-  }
+  static Loss probable_bound(const Summed& s, double) { return bound(s); }
 
  private:
   /// Dekker's FastTwoSum. A low word that is 0 leaves the sign of a zero alone, and one beside an infinity or

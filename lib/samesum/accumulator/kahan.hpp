@@ -27,14 +27,14 @@ template <class V> struct Kahan {
   SAMESUM_HD V result() const { return select(excess == V::zero(), sum, sum - excess); }
 
   /// u|result| + (2u·[r > 0] + 14ru² + 4m(m+1)u²)·Σ|x| for r adds that round and then m merges on the longest
-  /// path, where ru <= 1 and (m+1)u <= 1/8; infinite elsewhere. The proof, for u <= 2^-8, with v = sum -
+  /// path, where 14ru² <= 1/3 and (m+1)u <= 1/8; infinite elsewhere. The proof, for u <= 2^-8, with v = sum -
   /// excess the value that a state stands for, M its Σ|x|, and |excess| <= C·M, |v - Σx| <= E·M:
   ///
   /// Add. y = (x - excess)(1+δ) loses at most u(|x| + CM). Where |sum| >= |y|, t and the new excess are
   /// Dekker's FastTwoSum and lose nothing more. Elsewhere |t| <= 2(1+u)|y|, t - sum is y plus at most u|t|,
   /// and its rounding and that of the second subtraction lose at most u(1+u)²(1+2u+2u²)(|x| + CM) + uC'M'. In
   /// either case the new |excess| is at most u(1+u)²(|y| + |t|) <= 2u(1+u)⁴(1+2C+E)M', below 3u·M' while E <=
-  /// 1/8; so C = 3u. One add costs at most 2u|x| + 4.1u²|x| + 9.1u²M' <= 2u|x| + 14u²M', and r of them E <=
+  /// 0.44, as it is; so C = 3u. One add costs at most 2u|x| + 4.1u²|x| + 9.1u²M' <= 2u|x| + 14u²M', and r of them E <=
   /// 2u + 14ru². (The leading 2u of the textbook, Higham eq. 4.8, is for exact arithmetic of higher terms;
   /// (-22,-68,-248,8) with 5 bits breaks it for `sum` alone.)
   ///
@@ -43,19 +43,16 @@ template <class V> struct Kahan {
   /// 3(k+1)u after k merges, hence a loss of at most 8(k+1)u²M' in the next, 4m(m+1)u² in all.
   ///
   /// The last subtraction rounds once: u|result|.
-  static double bound(double u, Height height, double magnitudes, double result) {
-    const double r = static_cast<double>(height.adds), m = static_cast<double>(height.merges);
-    if (r * u > 1 || (m + 1) * u > 0.125) return unbounded_error;
+  static Loss bound(const Summed& s) {
+    const double r = static_cast<double>(s.height.adds), m = static_cast<double>(s.height.merges), u = s.u;
+    if (42 * r * u * u > 1 || (m + 1) * u > 0.125) return loss_of_two_words(s, unbounded_error);
     const double states = (r > 0 ? 2 * u : 0) + (14 * r + 4 * m * (m + 1)) * u * u;
-    return height.total() == 0 ? 0 : u * result + states * magnitudes;
+    return loss_of_two_words(s, u * s.result + states * s.magnitudes);
   }
 
   /// The bound that is certain. Its 2u·Σ|x| is one rounding of each element; that these cancel makes it
   /// λu·(Σx²)^½ (Hallman and Ipsen 2022, on compensated summation), but Σx² may be as large as (Σ|x|)².
-  static double probable_bound(double u, Height height, std::uint64_t, double magnitudes, double result,
-                               double) {
-    return bound(u, height, magnitudes, result);
-  }
+  static Loss probable_bound(const Summed& s, double) { return bound(s); }
 };
 
 }  // namespace samesum

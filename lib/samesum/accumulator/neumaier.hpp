@@ -26,25 +26,30 @@ template <class V> struct Neumaier {
 
   /// u|result| + γ_h·γ_{h+m}·Σ|x| for a tree of height h, m of it merges (the tree form of Ogita, Rump, Oishi
   /// 2005, proposition 4.5): sum + Σ errors is exact, the magnitudes of the errors add up to at most ((1+u)^h
-  /// - 1)·Σ|x| <= γ_h·Σ|x|, and they are summed plainly, in one addition an add and two a merge.
-  static double bound(double u, Height height, double magnitudes, double result) {
-    const double h = static_cast<double>(height.total()), m = static_cast<double>(height.merges);
-    return height.total() == 0 ? 0 : u * result + gamma(h, u) * gamma(h + m, u) * magnitudes;
+  /// - 1)·Σ|x| <= γ_h·Σ|x|, and they are summed plainly, in one addition an add and two a merge. Either γ may
+  /// be replaced by (n-1)u, for any n: the proof of Jeannerod and Rump 2013, theorem 3.1, bounds the sum of
+  /// the magnitudes of the n-1 errors, and applies to the sum of these errors as well.
+  static Loss bound(const Summed& s) {
+    const double h = static_cast<double>(s.height.total()), m = static_cast<double>(s.height.merges);
+    const double any = static_cast<double>(s.n - 1) * s.u;
+    return with_error(s, std::min(gamma(h, s.u), any) * std::min(gamma(h + m, s.u), any));
   }
 
   /// The same with `probable_gamma` in the place of both γ, each of which takes half of `failing`: of the n -
   /// 1 sums of errors, which are what is added, and of at most 2(n - 1) additions of these. The last rounding
   /// stays u|result|.
-  static double probable_bound(double u, Height height, std::uint64_t n, double magnitudes, double result,
-                               double failing) {
-    if (height.total() == 0) return 0;
-    const double h = static_cast<double>(height.total()), m = static_cast<double>(height.merges);
-    const double nodes = static_cast<double>(n - 1);
-    return u * result + probable_gamma(h, u, nodes, failing / 2) *
-                            probable_gamma(h + m, u, 2 * nodes, failing / 2) * magnitudes;
+  static Loss probable_bound(const Summed& s, double failing) {
+    const double h = static_cast<double>(s.height.total()), m = static_cast<double>(s.height.merges);
+    const double nodes = static_cast<double>(s.n - 1);
+    if (s.height.total() == 0) return with_error(s, 0);
+    return with_error(s, probable_gamma(h, s.u, nodes, failing / 2) *
+                             probable_gamma(h + m, s.u, 2 * nodes, failing / 2));
   }
 
  private:
+  static Loss with_error(const Summed& s, double relative) {
+    return loss_of_two_words(s, s.u * s.result + relative * s.magnitudes);
+  }
   SAMESUM_HD V corrected() const { return select(correction == V::zero(), sum, sum + correction); }
 };
 

@@ -18,24 +18,31 @@ template <class V> struct Plain {
   SAMESUM_HD void merge(const Plain& other) { sum = sum + other.sum; }
   SAMESUM_HD V result() const { return sum; }
 
-  /// γ_h·Σ|x|, h the height of the tree (Higham, Accuracy and Stability, §4.2, eq. 4.6). An addition that
-  /// underflows is exact, so no other term is needed.
-  static double bound(double u, Height height, double magnitudes, double) {
-    return gamma(static_cast<double>(height.total()), u) * magnitudes;
+  /// The smaller of γ_h·Σ|x|, h the height of the tree (Higham, Accuracy and Stability, §4.2, eq. 4.6), and
+  /// (n-1)u·Σ|x|, which holds for any order and any n (Rump 2012; Jeannerod and Rump 2013, Improved error
+  /// bounds for inner products in floating-point arithmetic, theorem 3.1). An addition that underflows is
+  /// exact, so no other term is needed. No partial sum exceeds Σ|x| and this together.
+  static Loss bound(const Summed& s) {
+    return with_error(s, std::min(gamma(static_cast<double>(s.height.total()), s.u),
+                                  static_cast<double>(s.n - 1) * s.u));
   }
 
   /// λ·√h·u·(1+φ)·Σ|x|, λ = √(2 ln(2/failing)) (Higham and Mary 2019, theorem 3.1, for any tree as Hallman
   /// and Ipsen 2022): `probable_gamma` for the last node alone, 1+φ bounding what an unrounded sum can be
   /// over the Σ|x| below it. That is (1+u)^(h-1) <= exp((h-1)u) for certain, which serves while hu <= 1/2, or
   /// a `probable_gamma` that takes half of `failing`.
-  static double probable_bound(double u, Height height, std::uint64_t n, double magnitudes, double,
-                               double failing) {
-    if (height.total() == 0) return 0;
-    const double h = static_cast<double>(height.total()), nodes = static_cast<double>(n - 1);
+  static Loss probable_bound(const Summed& s, double failing) {
+    if (s.height.total() == 0) return with_error(s, 0);
+    const double h = static_cast<double>(s.height.total()), nodes = static_cast<double>(s.n - 1), u = s.u;
     const auto first_order = [=](double f) { return std::sqrt(2 * std::log(2 / f) * h) * u; };
     const double certainly = h * u <= 0.5 ? std::exp((h - 1) * u) : unbounded_error;
     const double probably = 1 + probable_gamma(h, u, nodes, failing / 2);
-    return std::min(first_order(failing) * certainly, first_order(failing / 2) * probably) * magnitudes;
+    return with_error(s, std::min(first_order(failing) * certainly, first_order(failing / 2) * probably));
+  }
+
+ private:
+  static Loss with_error(const Summed& s, double relative) {
+    return {relative * s.magnitudes, (1 + relative) * s.magnitudes};
   }
 };
 

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <vector>
 
+#include "samesum/environment.hpp"
 #include "samesum/operation/extremum.hpp"
+#include "samesum/operation/validation.hpp"
 
 namespace samesum {
 
 std::uint64_t count_distinct(Values x) {
+  check("x", x);
+  const FloatingPointEnvironment environment;
   return with_format(*x.format, [&]<class F>() {
     std::vector<typename KeyOf<F>::Key> keys;
     keys.reserve(x.size);

@@ -2,6 +2,7 @@
 /// text is the literal reading, a loop of a CPU and a thread of a GPU.
 #pragma once
 
+#include "samesum/format/fp16_wide.hpp"
 #include "samesum/operation/extremum.hpp"
 #include "samesum/operation/moments.hpp"
 #include "samesum/operation/online_softmax.hpp"
@@ -67,7 +68,25 @@ struct ElementFold : StateFold<TermSum<A, Scalar<F>>, TwoWords<Scalar<F>>> {
   SAMESUM_HD State state(const State& quick, std::uint64_t, int) const { return quick; }
 };
 
-/// Sums of terms, and their means.
+/// The mean of fp16 elements whose sum overflows in fp16, in numbers of fp16's precision with the exponents of
+/// fp32. It replaces a mean that is not finite; elements that are not finite leave it as it is.
+template <template <class> class A>
+struct WideMeanFold : StateFold<A<Scalar<fp16_wide>>, Scalar<fp16_wide>> {
+  using Format = fp16;
+  using State = A<Scalar<fp16_wide>>;
+  SAMESUM_HD static bool is_wanted(std::size_t at, const void* out) {
+    return !is_finite(Scalar<fp16>{convert<float>(static_cast<const fp16*>(out)[at])});
+  }
+  SAMESUM_HD Scalar<fp16_wide> item(const Read<fp16>& e) const { return {e.x.v}; }
+  SAMESUM_HD void finish(const State& state, std::uint64_t n, std::size_t at, void* out) const {
+    const Scalar<fp16_wide> sum = state.result();
+    if (n == 0 || !is_wanted(at, out) || !is_finite(sum)) return;
+    static_cast<fp16*>(out)[at] =
+        to_format<fp16>(Scalar<fp16>::of(static_cast<double>(sum.v) / static_cast<double>(n)));
+  }
+};
+
+/// Sums of terms, and their means. A mean of fp16 that is not finite is computed once more, by `again`.
 template <template <class> class A, class F>
 struct TermFold : StateFold<TermSum<A, Scalar<F>>, TwoWords<Scalar<F>>> {
   using Format = F;
@@ -78,6 +97,7 @@ struct TermFold : StateFold<TermSum<A, Scalar<F>>, TwoWords<Scalar<F>>> {
   bool mean;
 
   SAMESUM_HD Quick quick() const { return {{}, term}; }
+  WideMeanFold<A> again() const requires std::is_same_v<F, fp16> { return {}; }
 
   SAMESUM_HD Item item(const Read<F>& e) const { return term_of<State::two_words>(term, e.x, e.y); }
   /// The items of some elements: which term it is, is asked once.

@@ -8,7 +8,7 @@ namespace samesum::gpu {
 
 /// What samesum::softmax computes, bit for bit, ordered by the stream, without a workspace and without
 /// waiting; can be captured in a graph. Rows are read fastest if the data are aligned to 16 bytes and columns
-/// and strides are multiples of 4. cudaErrorInvalidValue for what `softmax_objection` names; and whatever
+/// and strides are multiples of 4. cudaErrorInvalidValue for what `validation_error` names; and whatever
 /// CUDA says.
 cudaError_t softmax(std::nothrow_t, Matrix in, MutableMatrix out, SoftmaxOptions options = {},
                     cudaStream_t stream = nullptr) noexcept;

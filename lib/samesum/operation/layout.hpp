@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 
 #include "samesum/config.hpp"
 
@@ -30,8 +31,10 @@ struct Layout {
   static constexpr Layout axis(std::size_t outer, std::size_t n, std::size_t inner) {
     return {outer, n, inner, n * inner, inner, nullptr};
   }
-  /// `count` segments; there are count + 1 offsets, which never fall.
+  /// `count` segments; there are count + 1 offsets, which never fall. Throws std::invalid_argument for null.
   static constexpr Layout segments(const std::uint64_t* offsets, std::size_t count) {
+    if (offsets == nullptr)
+      throw std::invalid_argument("samesum: Layout::segments: offsets is null; pass count + 1 offsets");
     return {count, 0, 1, 0, 1, offsets};
   }
 

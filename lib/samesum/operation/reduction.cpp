@@ -7,6 +7,8 @@
 
 #include "samesum/environment.hpp"
 #include "samesum/nearest.hpp"
+#include "samesum/number_text.hpp"
+#include "samesum/operation/validation.hpp"
 #include "samesum/registry.hpp"
 
 namespace samesum {
@@ -27,39 +29,19 @@ std::vector<Reduction> all_reductions() {
   return all;
 }
 
-/// The first byte after the last element that is read.
-std::size_t extent(const Layout& l, bool offsets_are_here) {
-  if (l.results() == 0) return 0;
-  if (l.offsets) return offsets_are_here ? static_cast<std::size_t>(l.offsets[l.outer]) : 0;
-  if (l.n == 0) return 0;
-  return (l.outer - 1) * l.outer_stride + (l.n - 1) * l.stride + l.inner;
-}
-
+/// Whether two arrays have a byte in common.
 bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
+  if (a_bytes == 0 || b_bytes == 0) return false;
   const auto first = reinterpret_cast<std::uintptr_t>(a), second = reinterpret_cast<std::uintptr_t>(b);
-  return first < second + b_bytes && second < first + a_bytes;
-}
-
-std::string objection_to_input(const char* name, const Values& x, std::size_t needed) {
-  if (x.size < needed)
-    return std::string{name} + " has " + std::to_string(x.size) + " elements, and the layout reads " +
-           std::to_string(needed) + "; give it all of them, or another layout";
-  if (needed > 0 && x.data == nullptr)
-    return std::string{name} + " is null but has " + std::to_string(x.size) + " elements";
-  if (reinterpret_cast<std::uintptr_t>(x.data) % x.format->bytes != 0)
-    return std::string{name} + " is not aligned to its elements of " + std::to_string(x.format->bytes) +
-           " bytes; copy it";
-  return {};
+  return first <= second + (b_bytes - 1) && second <= first + (a_bytes - 1);
 }
 
 void run(const Reduction& reduction, Values x, const Values* y, const Layout& layout, const Results& out,
          ReduceOptions options) {
-  if (const std::string wrong = objection(reduction, x, y, layout, out, true); !wrong.empty())
-    throw std::invalid_argument("samesum: " + reduction.name + ": " + wrong);
-  check(Options{options.threads});
-  if (const std::string wrong = objection_to_ddof(reduction, options.ddof); !wrong.empty())
-    throw std::invalid_argument("samesum: " + wrong);
   const FloatingPointEnvironment environment;
+  std::string wrong = validation_error(reduction, options);
+  if (wrong.empty()) wrong = validation_error(reduction, x, y, layout, out, true);
+  if (!wrong.empty()) throw std::invalid_argument("samesum: " + reduction.name + ": " + wrong);
   const ReduceCall call{x.data, y ? y->data : nullptr, layout, out.data, options};
   if (reduction.from_host)
     reduction.from_host(reduction, *x.format, x.size, call);
@@ -101,7 +83,10 @@ double Reduction::bound(const FormatInfo& input, std::size_t n, Number result, d
   if (results != 1)
     throw std::invalid_argument("samesum: " + name + " gives " + std::to_string(results) +
                                 " numbers; call moments_bound");
+  check(name, input);
+  magnitudes = checked_magnitudes(name, "magnitudes", magnitudes);
   if (gives_index) return holds(*format, input) ? 0 : unbounded_error;
+  check(name, "result", result, *format);
   const double value = result.to_double();
   if (!std::isfinite(value)) return unbounded_error;
   if (n == 0) return 0;
@@ -116,62 +101,63 @@ MomentsBound Reduction::moments_bound(const FormatInfo& input, std::size_t n, Nu
   if (results != 2)
     throw std::invalid_argument("samesum: " + name + " gives one " + (gives_index ? "index" : "number") +
                                 "; call bound");
+  check(name, input);
+  largest = checked_magnitudes(name, "largest", largest);
+  check(name, "mean", mean, *format);
+  check(name, "variance", variance, *format);
+  if (const std::string wrong = validation_error(*this, options); !wrong.empty())
+    throw std::invalid_argument("samesum: " + name + ": " + wrong);
   if (accumulator == "exact") return {bound_of_rounding(mean), bound_of_rounding(variance)};
   const double value = mean.to_double();
   if (!std::isfinite(value) || !holds(*format, input)) return {unbounded_error, unbounded_error};
   return bound_of_moments(reduced(*this, input, n, largest, value), variance.to_double(), options.ddof);
 }
 
-std::string objection_to_ddof(const Reduction& r, double ddof) {
-  const std::string is = "ddof is " + std::to_string(ddof);
-  if (!(ddof >= 0)) return is + "; it must be 0 or more";
-  if (r.accumulator == "exact" && ddof != std::floor(ddof))
-    return is + "; of an exact variance it must be a whole number";
+std::string validation_error(const Reduction& r, const ReduceOptions& options) {
+  if (options.threads < 0)
+    return "threads is " + std::to_string(options.threads) + "; it must be 0 (automatic) or more";
+  if (r.results != 2) return {};  // nothing else divides by n - ddof
+  if (!(options.ddof >= 0)) return "ddof is " + three_digits(options.ddof) + "; it must be 0 or more";
+  if (r.accumulator == "exact" && options.ddof != std::floor(options.ddof))
+    return "ddof is " + three_digits(options.ddof) + "; of an exact variance it must be a whole number";
   return {};
 }
 
-std::string objection(const Reduction& r, const Values& x, const Values* y, const Layout& l,
-                      const Results& out, bool offsets_are_here) {
+std::string validation_error(const Reduction& r, const Values& x, const Values* y, const Layout& l,
+                             const Results& out, bool offsets_are_here) {
   if (r.inputs == 2 && y == nullptr) return "it takes two inputs, x and y";
   if (r.inputs == 1 && y != nullptr) return "it takes one input; leave out y";
+  for (const auto& [name, v] : {std::pair{"x", &x}, std::pair{"y", y}})
+    if (v != nullptr)
+      if (std::string wrong = validation_error(name, *v); !wrong.empty()) return wrong;
   if (y && y->format != x.format)
     return "x is of " + std::string{x.format->name} + " and y of " + std::string{y->format->name} +
            "; convert one of them";
+  if (y && y->size != x.size)
+    return "x has " + std::to_string(x.size) + " elements and y " + std::to_string(y->size) +
+           "; give it as many of both";
   if (!r.takes(*x.format)) {
     std::string others;
     for (const FormatInfo& f : formats)
       if (r.takes(f)) others.append(others.empty() ? "" : ", ").append(f.name);
     return "it does not take elements of " + std::string{x.format->name} + ", but of " + others;
   }
-  if (l.offsets && l.inner != 1) return "layout.inner is " + std::to_string(l.inner) + "; segments have 1";
-  if (!l.offsets && l.inner > 1 && l.n > 1 && l.stride < l.inner)
-    return "layout.stride is " + std::to_string(l.stride) +
-           "; results would share elements, it must be inner (" + std::to_string(l.inner) + ") or more";
-  if (!l.offsets && l.inner == 1 && l.n > 1 && l.stride == 0)
-    return "layout.stride is 0; it must be 1 or more";
-  if (l.offsets && offsets_are_here)
-    for (std::size_t o = 0; o < l.outer; ++o)
-      if (l.offsets[o + 1] < l.offsets[o])
-        return "layout.offsets fall from " + std::to_string(l.offsets[o]) + " to " +
-               std::to_string(l.offsets[o + 1]) + " at " + std::to_string(o + 1) +
-               "; segments end where they begin, or later";
-  const std::size_t needed = extent(l, offsets_are_here);
-  for (const auto& [name, v] : {std::pair{"x", &x}, std::pair{"y", y}})
-    if (v != nullptr)
-      if (const std::string wrong = objection_to_input(name, *v, needed); !wrong.empty()) return wrong;
-  const std::size_t numbers = l.results() * static_cast<std::size_t>(r.results);
   if (out.format != (r.gives_index ? nullptr : r.format))
     return "out is of " + std::string{out.format ? out.format->name : "std::int64_t"} +
            "; the results are of " + std::string{r.gives_index ? "std::int64_t" : r.format->name};
-  if (out.size != numbers)
-    return "out has room for " + std::to_string(out.size) + " numbers; there are " + std::to_string(numbers);
-  if (numbers == 0) return {};
-  if (out.data == nullptr) return "out is null";
-  const std::size_t bytes = l.results() * r.result_bytes(), number = bytes / numbers;
-  if (reinterpret_cast<std::uintptr_t>(out.data) % number != 0)
-    return "out is not aligned to its numbers of " + std::to_string(number) + " bytes";
+  const auto numbers = static_cast<std::size_t>(r.results), bytes = r.result_bytes() / numbers;
+  if (std::string wrong = validation_error("out", out.data, out.size, {bytes, bytes}); !wrong.empty()) return wrong;
+  if (out.size % numbers != 0)
+    return "out has room for " + std::to_string(out.size) + " numbers; each result has " +
+           std::to_string(numbers);
+  if (std::string wrong = validation_error(l, out.size / numbers, offsets_are_here); !wrong.empty())
+    return wrong;
+  const std::size_t needed = *extent(l, offsets_are_here);
+  if (x.size < needed)
+    return "x has " + std::to_string(x.size) + " elements, and the layout reads " + std::to_string(needed) +
+           "; give it all of them, or another layout";
   for (const Values* v : {&x, y})
-    if (v != nullptr && overlap(v->data, needed * v->format->bytes, out.data, bytes))
+    if (v != nullptr && overlap(v->data, needed * v->format->bytes, out.data, out.size * bytes))
       return std::string{"out overlaps "} + (v == &x ? "x" : "y") + "; results need memory of their own";
   return {};
 }

@@ -50,7 +50,7 @@ struct Reduction {
   }
   /// Whether elements of that format can be read: the own format, narrower ones, and by exact ones all.
   bool takes(const FormatInfo& input) const {
-    return run[input.index] != nullptr || launch[input.index] != nullptr;
+    return input.index < Formats::size && (run[input.index] != nullptr || launch[input.index] != nullptr);
   }
 
   /// A rigorous bound on |result - truth of the n elements as given|, rounded up; reduction_bound.hpp has the
@@ -116,13 +116,11 @@ Number reduce(std::string_view name, Values x, Values y, ReduceOptions options =
 /// argmin and argmax: -1 of nothing.
 std::int64_t reduce_to_index(std::string_view name, Values x, ReduceOptions options = {});
 
-/// What is wrong with such a call, in words that say how to mend it; empty where nothing is. `y` is null for
-/// one input. Offsets are read only if they are in the memory of the host.
-std::string objection(const Reduction& reduction, const Values& x, const Values* y, const Layout& layout,
-                      const Results& out, bool offsets_are_here);
-
-/// Likewise, of the degrees of freedom that a variance is to lose.
-std::string objection_to_ddof(const Reduction& reduction, double ddof);
+/// A message that names the argument of such a call and the remedy; empty if all are valid. `y` is null for one
+/// input. Offsets are read only if they are in the memory of the host.
+std::string validation_error(const Reduction& reduction, const Values& x, const Values* y,
+                             const Layout& layout, const Results& out, bool offsets_are_here);
+std::string validation_error(const Reduction& reduction, const ReduceOptions& options);
 
 /// One backend's reductions in the format at place `shard` of the list.
 namespace reference {

@@ -29,9 +29,23 @@
 ///
 /// σ and Q from the results: σ² <= v + what is lost, Q² <= (|mean| + ē)² + v + what is lost, and what is
 /// lost is a polynomial of degree 2 in them whose coefficients are not negative.
+///
+/// Where that gives nothing, since the roundings of few bits add up to more than σ: no element is further
+/// than R from the computed mean, so the mean is off by at most R, and the variance, which is at most R² like
+/// the true one, by the larger of v and R². R follows from v, in which all terms are positive. Let W = N·v at
+/// a node and ε <= 1/8 the relative error of a share.
+/// 1. A merge, v >= (1-u)²·(v1·n1/N)(1-ε)(1-u) - η and so on: W of either part is at most (1+g)(W + Nη),
+///    1 + g = (1+5u)(1+1.2ε), and the computed difference of the means at most 1.7√W + 1.2Nη with that W.
+/// 2. An add (k >= 2): W of the first part is at most (1+7u)(W + kη), and the new mean lies between the old one
+///    and x; so |x - mean'|² <= (1+11u)(W + kη), and the old mean was at most 1.13 times that far away, and
+///    2.2u|mean'|.
+/// So along a path of h steps no W exceeds Ω = e^(g(h+1))·n(v + (h+3)η); each step moves the mean by at most
+/// 3.5√Ω + 3nη + 2.2u|mean|; and |mean| stays below e^(2.2uh)·(|mean of all| + h(3.5√Ω + 3nη)).
 #include "samesum/operation/reduction_bound.hpp"
 
 #include <algorithm>
+
+#include "samesum/format/fp16_wide.hpp"
 
 namespace samesum {
 namespace {
@@ -45,7 +59,8 @@ double half_subnormal(const FormatInfo& format) {
 }
 
 double elements_bound(const Reduced& r, double magnitudes) {
-  return sum_bound(r.accumulator, r.input, r.format, r.n, r.height, magnitudes, Number::of(r.result));
+  return sum_bound(r.accumulator, r.input, r.format, r.n, r.height, magnitudes, Number::of(r.result))
+      .bound;
 }
 
 /// What rounding the products loses.
@@ -68,7 +83,7 @@ double products_bound(const Reduced& r, double magnitudes) {
   const double low_lost =
       rounded_up(gamma(static_cast<double>(r.height.total()), r.format.unit_roundoff) * low);
   Reduced words = r;
-  ++words.height.merges;
+  ++words.height.merges, ++words.n;
   return rounded_up(elements_bound(words, rounded_up(magnitudes + rounding + low + low_lost)) + low_lost +
                     underflow);
 }
@@ -112,6 +127,15 @@ struct MomentsLoss {
     return safely(t * (2 * sigma + t) + z + gamma_all * (most * most + z) + underflow());
   }
   double underflow() const { return (1 + gamma_all) * height() * share * eta; }
+  /// No element is further from the computed mean, whatever else was lost.
+  double furthest(double n, double mean, double variance) const {
+    const double of_share = share * u / (1 - share * u), h = height();
+    if (!(of_share <= 0.125)) return unbounded_error;
+    const double growth = std::exp((5 * u + 1.2 * of_share) * (h + 1));
+    const double step = 3.5 * std::sqrt(growth * n * (variance + (h + 3) * eta)) + 3 * n * eta;
+    const double largest_mean = std::exp(2.2 * u * h) * (mean + h * step);
+    return safely(h * (step + 2.2 * u * largest_mean));
+  }
 };
 
 /// At least Q: where a number exceeds what it bounds Q by, so does each greater one.
@@ -148,9 +172,22 @@ double bound_of_mean(const Reduced& r) {
   // Narrower formats are rounded to from double.
   const double once = r.format.precision < Format<fp64>::precision ? u + Format<fp64>::unit_roundoff : u;
   const double rounding = rounded_up(once * (1 + u) * std::abs(r.result) + half_subnormal(r.format));
+  const double largest_sum = rounded_up((std::abs(r.result) + rounding) * n);
+  const auto from_sum = [&](double bound) { return rounded_up(bound / n + rounding); };
   Reduced sum = r;
-  sum.result = rounded_up(std::min((std::abs(r.result) + rounding) * n, r.format.max_finite));
-  return rounded_up(bound_of_sum(sum) / n + rounding);
+  sum.result = std::min(largest_sum, r.format.max_finite);
+  const double bound = from_sum(bound_of_sum(sum));
+  if (std::isfinite(bound) || r.format.index != Formats::index_of<fp16>()) return bound;
+  // A mean of fp16 that overflowed was computed again with more exponents. If a compensated sum did not
+  // overflow, its compensation may have, and then only the magnitudes bound the error.
+  const double least_sum = (std::abs(r.result) - rounding) * n;
+  if (r.two_words && !(least_sum > r.format.max_finite))
+    return from_sum(rounded_up(largest_sum + r.magnitudes));
+  FormatInfo wide = r.format;
+  wide.max_finite = Format<fp16_wide>::max_finite;
+  const Reduced again{r.input,     wide,        r.n,          r.height,
+                      r.accumulator, r.two_words, r.magnitudes, largest_sum};
+  return from_sum(bound_of_sum(again));
 }
 
 double bound_of_magnitudes(const Reduced& r) { return self_bounded(r, elements_bound); }
@@ -169,7 +206,8 @@ double bound_of_norm(const Reduced& r) {
 double bound_of_product(const Reduced& r) {
   const double value = std::abs(r.result), u = r.format.unit_roundoff, eta = r.format.smallest_subnormal;
   const double subnormal = value <= eta / (2 * u) ? half_subnormal(r.format) : 0;
-  return rounded_up(gamma(static_cast<double>(r.n - 1), u) * (value + subnormal) + subnormal);
+  const double relative = safely(std::expm1(static_cast<double>(r.n - 1) * -std::log1p(-u)));
+  return rounded_up(relative * (value + subnormal) + subnormal);
 }
 
 double bound_of_logsumexp(const Reduced& r) {
@@ -191,13 +229,18 @@ MomentsBound bound_of_moments(const Reduced& r, double variance, double ddof) {
   const double rounding = ddof == 0 ? 0 : 4 * u * std::abs(variance) + r.format.smallest_subnormal;
   const double state = std::max(0.0, safely((variance + rounding) / by));
   const MomentsLoss loss{r};
-  if (!std::isfinite(loss.gamma_all)) return {unbounded_error, unbounded_error};
-  double q = r.magnitudes;
-  if (both) q = std::min(q, root_mean_square(loss, std::abs(r.result), state));
-  if (!std::isfinite(q)) return {unbounded_error, unbounded_error};
-  const double sigma = both ? deviation(loss, state, q) : q;
-  const double of_variance = safely(by * loss.of_variance(sigma, q) + rounding);
-  return {loss.of_mean(sigma, q), both ? of_variance : unbounded_error};
+  const double mean = std::abs(r.result);
+  double furthest = mean + std::min(r.magnitudes, r.input.max_finite);  // the mean would not be finite else
+  if (both) furthest = std::min(furthest, loss.furthest(n, mean, state));
+  double of_mean = furthest, of_state = std::max(state, furthest * furthest);
+  if (std::isfinite(loss.gamma_all)) {
+    double q = std::min(r.magnitudes, mean + furthest);
+    if (both) q = std::min(q, root_mean_square(loss, mean, state));
+    const double sigma = both ? deviation(loss, state, q) : q;
+    of_mean = std::min(of_mean, loss.of_mean(sigma, q));
+    of_state = std::min(of_state, loss.of_variance(sigma, q));
+  }
+  return {safely(of_mean), both ? safely(by * of_state + rounding) : unbounded_error};
 }
 
 }  // namespace samesum

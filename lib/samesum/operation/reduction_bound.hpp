@@ -28,7 +28,8 @@ double bound_of_rounding(Number result);
 /// Σx: the accumulator's own bound, from magnitudes >= Σ|x|.
 double bound_of_sum(const Reduced& r);
 
-/// Σx/n: that bound over n, and the rounding of the quotient, at most u|mean| or η/2.
+/// Σx/n: that bound over n, and the rounding of the quotient, at most u|mean| or η/2. A sum of fp16 that
+/// overflows is bounded as the sum with more exponents that takes its place.
 double bound_of_mean(const Reduced& r);
 
 /// Σ|x|: the accumulator's bound with T = Σ|x|, of which the result says how large it can be: T <= result +
@@ -52,8 +53,8 @@ double bound_of_squares(const Reduced& r);
 /// and no scaled one underflows but for what is as small beside the other kind.
 double bound_of_norm(const Reduced& r);
 
-/// Πx: γ_(n-1)·|result|, as each multiplication rounds once, whatever the tree (Higham, §3.1), and one
-/// rounding more where the result is subnormal.
+/// Πx: ((1-u)^(1-n) - 1)·|result|, as each multiplication rounds once, whatever the tree (Higham, §3.1), and
+/// one rounding more where the result is subnormal.
 double bound_of_product(const Reduced& r);
 
 /// log Σe^x: u|result| + 1.868u·(log n + E') + E', E' = E/(1-E). The sum is off by E, relative: 1 + E =
@@ -71,7 +72,8 @@ struct MomentsBound {
 /// Mean and variance, from the two results, and from magnitudes >= max|x| where that is known. To first order
 /// the mean is off by hu·Q + 5u√(m+2)·σ, Q² = Σx²/n, m of the h steps being merges, and the variance by
 /// 2√(m + ln(a+1))·σ times that, a the other steps, and by some (h + 6m)u·σ²: relative to σ², a multiple of
-/// the condition number Q/σ (Chan, Golub, LeVeque 1983, Algorithms for computing the sample variance).
+/// the condition number Q/σ (Chan, Golub, LeVeque 1983, Algorithms for computing the sample variance). Where
+/// hu is not small, some 4h·√n·σ and its square.
 MomentsBound bound_of_moments(const Reduced& mean, double variance, double ddof);
 
 }  // namespace samesum

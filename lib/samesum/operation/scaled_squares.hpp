@@ -1,16 +1,9 @@
 #pragma once
 
+#include "samesum/format/fp16_wide.hpp"
 #include "samesum/operation/term.hpp"
 
 namespace samesum {
-
-/// fp16 with the exponents of fp32: there no sum of squares of fp16 overflows or vanishes.
-struct fp16_wide;
-template <> struct Declaration<fp16_wide> {
-  static constexpr int precision = Format<fp16>::precision, max_exponent = Format<float>::max_exponent;
-  using Bits = std::uint32_t;
-  using Carrier = float;
-};
 
 /// The squares of three kinds of numbers, which lose neither end of the range: of middling ones as they are,
 /// of big and of small ones after scaling by a power of two (Blue 1978; Anderson 2017, algorithm 978). What

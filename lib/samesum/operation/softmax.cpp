@@ -5,6 +5,7 @@
 
 #include "samesum/environment.hpp"
 #include "samesum/operation/softmax_backends.hpp"
+#include "samesum/operation/validation.hpp"
 
 namespace samesum {
 namespace {
@@ -18,7 +19,8 @@ struct Extent {
   std::uintptr_t begin, end;
   explicit Extent(const Matrix& m)
       : begin{reinterpret_cast<std::uintptr_t>(m.data)},
-        end{begin + ((m.rows - 1) * m.row_stride + m.columns) * m.format->bytes} {}
+        end{begin + elements(m) * m.format->bytes} {}
+  static std::size_t elements(const Matrix& m) { return (m.rows - 1) * m.row_stride + m.columns; }
 };
 
 /// Whether two matrices of the same shape, which are not the same, have an element in common.
@@ -31,34 +33,36 @@ bool overlap(const Matrix& in, const Matrix& out) {
   return apart < width || apart + width > stride;
 }
 
-std::string objection(const char* name, const Matrix& m) {
-  if (m.format->bytes > sizeof(float))
-    return std::string{name} + " is " + std::string{m.format->name} + "; softmax takes fp16, bf16 and fp32";
+std::string validation_error(const char* name, const Matrix& m) {
   if (m.row_stride < m.columns)
     return std::string{name} + " has a row stride of " + std::to_string(m.row_stride) + ", less than its " +
            std::to_string(m.columns) + " columns";
-  if (m.data == nullptr) return std::string{name} + " is null; " + shape("it", m) + " elements";
-  if (reinterpret_cast<std::uintptr_t>(m.data) % m.format->bytes != 0)
-    return std::string{name} + " is not aligned to its elements of " + std::to_string(m.format->bytes) +
-           " bytes";
-  return {};
+  const Layout rows = Layout::rows(m.rows, m.columns, m.row_stride);
+  if (!extent(rows, true))
+    return shape(name, m) + " elements, " + std::to_string(m.row_stride) +
+           " apart, which is more than memory can hold";
+  return samesum::validation_error(name, m.data, Extent::elements(m), {m.format->bytes, m.format->bytes});
 }
 
 }  // namespace
 
-std::string softmax_objection(Matrix in, MutableMatrix out, SoftmaxOptions options) {
+std::string validation_error(Matrix in, MutableMatrix out, SoftmaxOptions options) {
   if (options.threads < 0)
     return "threads is " + std::to_string(options.threads) + "; it must be 0 (automatic) or more";
-  if (options.accumulator > SoftmaxSum::online) return "accumulator is none of those of SoftmaxSum";
+  if (!is_listed(options.accumulator)) return "accumulator is none of those of SoftmaxSum";
+  for (const auto& [name, format] : {std::pair{"in", in.format}, std::pair{"out", out.format}})
+    if (!is_listed(format) || format->bytes > sizeof(float))
+      return std::string{name} + " is " + std::string{is_listed(format) ? format->name : "of no format"} +
+             "; softmax takes fp16, bf16 and fp32";
   if (in.rows != out.rows || in.columns != out.columns)
     return shape("out", out) + ", but " + shape("in", in) + "; they must be the same";
-  if (in.format != out.format)
+  if (in.format->index != out.format->index)
     return "out is " + std::string{out.format->name} + ", but in is " + std::string{in.format->name} +
            "; convert one of them";
   if (in.rows == 0 || in.columns == 0) return {};
   if (in.columns >> 39 != 0) return shape("in", in) + " columns; fewer than 2^39 can be summed";
-  if (const std::string wrong = objection("in", in); !wrong.empty()) return wrong;
-  if (const std::string wrong = objection("out", out); !wrong.empty()) return wrong;
+  if (std::string wrong = validation_error("in", in); !wrong.empty()) return wrong;
+  if (std::string wrong = validation_error("out", out); !wrong.empty()) return wrong;
   if (in.data == out.data && in.row_stride == out.row_stride) return {};
   if (overlap(in, out))
     return "out overlaps in; give it memory of its own, or in's data with in's row stride";
@@ -66,7 +70,7 @@ std::string softmax_objection(Matrix in, MutableMatrix out, SoftmaxOptions optio
 }
 
 void softmax(Matrix in, MutableMatrix out, SoftmaxOptions options) {
-  if (const std::string wrong = softmax_objection(in, out, options); !wrong.empty())
+  if (const std::string wrong = validation_error(in, out, options); !wrong.empty())
     throw std::invalid_argument("samesum: " + wrong);
   cpu::softmax({in.format, in.data, out.data, in.rows, in.columns, in.row_stride, out.row_stride,
                 options.accumulator, options.log, options.threads});

@@ -25,6 +25,8 @@ namespace samesum {
 
 /// How the denominator is summed.
 enum class SoftmaxSum { fp16, bf16, fp32, exact, online };
+/// False for a number that was cast and is none of these.
+constexpr bool is_listed(SoftmaxSum sum) { return sum >= SoftmaxSum::fp16 && sum <= SoftmaxSum::online; }
 
 struct SoftmaxOptions {
   SoftmaxSum accumulator = SoftmaxSum::fp32;
@@ -37,14 +39,14 @@ struct SoftmaxOptions {
 /// std::invalid_argument that names the argument and the remedy.
 void softmax(Matrix in, MutableMatrix out, SoftmaxOptions options = {});
 
-/// What is wrong with the arguments, in words; empty where nothing is.
-std::string softmax_objection(Matrix in, MutableMatrix out, SoftmaxOptions options);
+/// A message that names the argument and the remedy; empty if all are valid.
+std::string validation_error(Matrix in, MutableMatrix out, SoftmaxOptions options);
 
 /// Rigorous bounds on the error of a row of finite numbers; softmax_bound.cpp has the proof. Infinity where
 /// the theory gives none: where u times the height of the tree is not small, or something may overflow.
 struct SoftmaxBound {
   /// |computed - true| of an element whose true value is that; `below` is at least (largest of the row) -
-  /// x_i.
+  /// x_i. Throws std::invalid_argument for a negative one.
   double of_element(double value, double below) const;
   /// |Σ computed - 1| over the row; of softmax alone.
   double of_sum() const;
@@ -54,11 +56,9 @@ struct SoftmaxBound {
   double spread;
   bool log;
   double of_denominator;  ///< |s - Σe^(x_i - m)| / Σe^(x_i - m)
-
-  /// What it is after numbers of that sum, off by `error` together, are rounded to the format.
-  double rounded(double value, double error, double numbers) const;
 };
-/// `spread` is at least (largest - smallest) of the row.
+/// `spread` is at least (largest - smallest) of the row. Throws std::invalid_argument for a negative one, and
+/// for a format or an accumulator that softmax does not take.
 SoftmaxBound softmax_bound(const FormatInfo& format, std::size_t columns, double spread,
                            SoftmaxOptions options);
 

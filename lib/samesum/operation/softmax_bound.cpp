@@ -15,11 +15,13 @@
 ///    u|d_i|; a subtraction, and RN_T. s is at least 1 as e^0 is exact and sums of what is not negative rise.
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "samesum/accumulator/plain.hpp"
 #include "samesum/bound.hpp"
 #include "samesum/environment.hpp"
 #include "samesum/operation/softmax.hpp"
+#include "samesum/operation/validation.hpp"
 #include "samesum/order/tree.hpp"
 
 namespace samesum {
@@ -41,7 +43,8 @@ double plain_bound(const FormatInfo& accumulator, std::size_t columns, double rh
   const double narrowing = narrowing_bound(format_info<fp32>(), accumulator, columns, 1 + before);
   const double added = 1 + before + narrowing;
   const double lost =
-      Plain<Scalar<fp64>>::bound(accumulator.unit_roundoff, CoarsenedTree::height(columns), added, 0);
+      Plain<Scalar<fp64>>::bound({accumulator.unit_roundoff, CoarsenedTree::height(columns), columns, added, 0})
+          .error;
   // S is at most n.
   if (!((added + lost) * n <= accumulator.max_finite)) return unbounded_error;
   return before + narrowing + lost;
@@ -65,31 +68,38 @@ double denominator_bound(std::size_t columns, double spread, SoftmaxSum accumula
   return std::expm1(height * (u + exp_error) + std::min(spread, 200.0) * u) + 3 * n * n * eta;
 }
 
+/// The error of numbers of that sum, off by `error` together, once they are rounded to the format.
+double rounded(const FormatInfo& format, double value, double error, double numbers) {
+  if (format.precision == Format<fp32>::precision) return safely(error);
+  return safely(error + format.unit_roundoff * (value + error) + numbers * format.smallest_subnormal / 2);
+}
+
 }  // namespace
 
 SoftmaxBound softmax_bound(const FormatInfo& format, std::size_t columns, double spread,
                            SoftmaxOptions options) {
   const FloatingPointEnvironment environment;
+  if (!is_listed(&format) || format.bytes > sizeof(float))
+    throw std::invalid_argument("samesum: softmax_bound: format must be fp16, bf16 or fp32");
+  if (!is_listed(options.accumulator))
+    throw std::invalid_argument("samesum: softmax_bound: accumulator is none of those of SoftmaxSum");
+  spread = checked_magnitudes("softmax_bound", "spread", spread);
   const double denominator = safely(denominator_bound(columns, spread, options.accumulator));
   return {&format, columns, spread, options.log, denominator < 1 ? denominator : unbounded_error};
 }
 
-double SoftmaxBound::rounded(double value, double error, double numbers) const {
-  if (format->precision == Format<fp32>::precision) return safely(error);
-  return safely(error + format->unit_roundoff * (value + error) + numbers * format->smallest_subnormal / 2);
-}
-
 double SoftmaxBound::of_element(double value, double below) const {
   const FloatingPointEnvironment environment;
+  below = checked_magnitudes("SoftmaxBound::of_element", "below", below);
   if (!std::isfinite(of_denominator)) return unbounded_error;
   const double of_inverse = of_denominator / (1 - of_denominator);
   if (!log)
-    return rounded(value,
+    return rounded(*format, value,
                    value * ((1 + exp_bound(below)) * (1 + of_inverse) * (1 + u) * (1 + u) - 1) + 3 * eta, 1);
   const double log_n = std::log(static_cast<double>(columns));
   const double of_log = of_inverse + log_error * (log_n + of_inverse);
   const double error = u * below + of_log + u * (below * (1 + u) + log_n + of_log);
-  const double bound = rounded(std::abs(value), error, 1);
+  const double bound = rounded(*format, std::abs(value), error, 1);
   return std::abs(value) + bound <= format->max_finite ? bound : unbounded_error;
 }
 
@@ -97,7 +107,7 @@ double SoftmaxBound::of_sum() const {
   const FloatingPointEnvironment environment;
   if (log || !std::isfinite(of_denominator)) return unbounded_error;
   const double of_inverse = of_denominator / (1 - of_denominator), n = static_cast<double>(columns);
-  return rounded(1, (1 + exp_bound(spread)) * (1 + of_inverse) * (1 + u) * (1 + u) - 1 + 3 * n * eta, n);
+  return rounded(*format, 1, (1 + exp_bound(spread)) * (1 + of_inverse) * (1 + u) * (1 + u) - 1 + 3 * n * eta, n);
 }
 
 }  // namespace samesum

@@ -1,4 +1,5 @@
 /// Exact reductions on a CPU: terms in double, which hold nearly all of them, and the exact sums of these.
+#include <algorithm>
 #include <cmath>
 #include <mutex>
 #include <vector>
@@ -82,9 +83,14 @@ void reduce_exactly(ExactKind kind, const FormatInfo& input, const FormatInfo& f
     };
     const std::size_t elements =
         l.offsets ? static_cast<std::size_t>(l.offsets[l.outer] - l.offsets[0]) : results * l.n;
-    if (results != 1)
-      return for_each_task(thread_count(call.options.threads, elements, std::max<std::size_t>(results, 1)),
-                           results, whole);
+    if (results != 1) {
+      // A task is enough short results to be worth a turn.
+      const std::size_t tasks = std::clamp<std::size_t>(elements >> 14, 1, std::max<std::size_t>(results, 1)),
+                        per_task = (results + tasks - 1) / tasks;
+      return for_each_task(thread_count(call.options.threads, elements, tasks), tasks, [&](std::size_t k) {
+        for (std::size_t at = k * per_task; at < std::min(results, (k + 1) * per_task); ++at) whole(at);
+      });
+    }
     const std::size_t n = l.length(0), tasks = (std::max<std::size_t>(n, 1) - 1) / part + 1;
     ExactBatchState total;
     std::mutex mutex;

@@ -136,6 +136,20 @@ FoldLeaves<typename Fold::State> leaves_of_extremum(const Fold& fold, std::size_
   };
 }
 
+/// Computes the results once more that the fold wants to replace, one after the other.
+template <class Shape, class Fold>
+void reduce_again(const Fold& fold, const Batch& batch, std::size_t input, void* out) {
+  const Layout& l = batch.layout;
+  const auto leaves = leaves_of<Shape>(fold, input);
+  for (std::size_t at = 0; at < l.results(); ++at) {
+    if (!fold.is_wanted(at, out)) continue;
+    const std::size_t o = at / l.inner, place = l.first(o) + at % l.inner;
+    const Layout one{1, l.length(o), 1, 0, l.offsets ? 1 : l.stride};
+    reduce_batch<Shape>(fold, {batch.x + place * batch.bytes, nullptr, batch.bytes, one, batch.threads},
+                        leaves, {}, static_cast<F*>(out) + at);
+  }
+}
+
 template <class Order, class Fold>
 void run_fold(const Fold& fold, const ReduceCall& call, std::size_t input) {
   using Shape = typename Order::Shape;
@@ -158,6 +172,8 @@ void run_fold(const Fold& fold, const ReduceCall& call, std::size_t input) {
   if constexpr (std::is_same_v<Fold, TermFold<Plain, F>> && std::is_same_v<Order, CoarsenedTree>)
     if (fold.term == Term::element) rows = loops().sum_rows[input];
   reduce_batch<Shape>(fold, batch, leaves, rows, call.out);
+  if constexpr (requires { fold.again(); })
+    if (fold.mean) reduce_again<Shape>(fold.again(), batch, input, call.out);
 }
 
 }  // namespace

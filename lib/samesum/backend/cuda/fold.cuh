@@ -132,6 +132,39 @@ __global__ void __launch_bounds__(most_fold_threads, fold_blocks<Shape, Fold>)
   }
 }
 
+/// One lane of the n elements of a leaf, the first of which is at `place` and has the index `base`; they are
+/// `stride` apart. lane < n.
+template <class Shape, class Fold, class Reader>
+__device__ __forceinline__ typename Fold::State column_lane(const Fold& fold, const Reader& reader,
+                                                            std::size_t place, std::size_t stride,
+                                                            std::uint64_t base, int lane, int n) {
+  using One = Lanes<Shape, Fold, 1>;
+  constexpr int lanes = Shape::lanes, rows = 16;  // in flight
+  One one;
+  const int count = (n - lane + lanes - 1) / lanes, groups = One::groups(count);
+#pragma unroll 1
+  for (int g = 0; g < groups; g += rows / One::rows) {
+    const int row = g * One::rows, at = row * lanes + lane;
+    typename Reader::Element e[rows];
+    typename Fold::Item x[rows];
+    reader.column(place + static_cast<std::size_t>(at) * stride, lanes * stride, count - row, base, at, lanes,
+                  e);
+    items_of(fold, e, x);
+#pragma unroll
+    for (int q = 0; q < rows / One::rows; ++q) {
+      if (g + q >= groups) break;
+      const int have[1] = {count - row - q * One::rows};
+      typename Fold::Item four[One::rows][1];
+      for (int r = 0; r < One::rows; ++r) four[r][0] = x[q * One::rows + r];
+      if (have[0] >= One::rows)
+        one.template add<true>(fold, g + q, four, have);
+      else
+        one.template add<false>(fold, g + q, four, have);
+    }
+  }
+  return one.sum[0];
+}
+
 inline constexpr int column_threads = 128;
 
 /// Columns: a thread reads one leaf of one, lane by lane in the order in which halves meet, so that seven
@@ -140,9 +173,7 @@ template <class Shape, class Fold, class Reader>
 __global__ void __launch_bounds__(column_threads)
     fold_columns(Fold fold, Reader reader, Layout l, typename Fold::State* states, void* out) {
   using State = typename Fold::State;
-  using One = Lanes<Shape, Fold, 1>;
-  constexpr int lanes = Shape::lanes, levels = static_cast<int>(ceil_log2(Shape::lanes)),
-                rows = 16;  // in flight
+  constexpr int lanes = Shape::lanes, levels = static_cast<int>(ceil_log2(Shape::lanes));
   __shared__ alignas(16) unsigned char memory[(levels > 0 ? levels : 1) * column_threads * sizeof(State)];
   State* waiting = reinterpret_cast<State*>(memory) + threadIdx.x;
   const std::size_t across = (l.inner - 1) / column_threads + 1,
@@ -159,31 +190,7 @@ __global__ void __launch_bounds__(column_threads)
 #pragma unroll 1
   for (int turn = 0; turn < lanes; ++turn) {
     const int lane = lane_of(turn);
-    if (lane < n) {
-      One one;
-      const int count = (n - lane + lanes - 1) / lanes, groups = One::groups(count);
-#pragma unroll 1
-      for (int g = 0; g < groups; g += rows / One::rows) {
-        const int row = g * One::rows, at = row * lanes + lane;
-        typename Reader::Element e[rows];
-        typename Fold::Item x[rows];
-        reader.column(place + static_cast<std::size_t>(at) * l.stride, lanes * l.stride, count - row,
-                      k * Shape::leaf, at, lanes, e);
-        items_of(fold, e, x);
-#pragma unroll
-        for (int q = 0; q < rows / One::rows; ++q) {
-          if (g + q >= groups) break;
-          const int have[1] = {count - row - q * One::rows};
-          typename Fold::Item four[One::rows][1];
-          for (int r = 0; r < One::rows; ++r) four[r][0] = x[q * One::rows + r];
-          if (have[0] >= One::rows)
-            one.template add<true>(fold, g + q, four, have);
-          else
-            one.template add<false>(fold, g + q, four, have);
-        }
-      }
-      state = one.sum[0];
-    }
+    if (lane < n) state = column_lane<Shape>(fold, reader, place, l.stride, k * Shape::leaf, lane, n);
     int level = 0;
     for (; turn >> level & 1; ++level) {
       State left = waiting[level * column_threads];
@@ -223,11 +230,11 @@ template <std::size_t leaf, class Fold>
 __global__ void __launch_bounds__(fold_threads)
     merge_segments(Fold fold, Layout l, const typename Fold::State* states, void* out) {
   using State = typename Fold::State;
-  constexpr int levels = 40;
+  using Waiting = WaitingStates<State>;
   constexpr std::size_t size = group_size(fold_threads);
-  __shared__ alignas(16) unsigned char memory[warp * sizeof(State)], waiting_memory[levels * sizeof(State)];
+  __shared__ alignas(16) unsigned char memory[warp * sizeof(State)], waiting_memory[sizeof(Waiting)];
   __shared__ int count, segment[fold_threads];
-  State* waiting = reinterpret_cast<State*>(waiting_memory);
+  Waiting& waiting = *reinterpret_cast<Waiting*>(waiting_memory);
   const std::size_t first = std::size_t{blockIdx.x} * fold_threads, own = first + threadIdx.x;
   if (threadIdx.x == 0) count = 0;
   __syncthreads();  // nothing has been found
@@ -238,30 +245,59 @@ __global__ void __launch_bounds__(fold_threads)
                       leaves = (n - 1) / leaf + 1;
     const std::size_t groups = (leaves - 1) / size + 1;
     const State* of_leaf = states + first_slot<leaf>(l, o);
-    // Groups by stride doubling, too. Waiting at level i: the merge of 2^i of them, where bit i of their
-    // number is set.
     for (std::size_t g = 0; g < groups; ++g) {
-      State state = merge_group(of_leaf + g * size, static_cast<int>(min(leaves - g * size, size)),
-                                reinterpret_cast<State*>(memory), fold);
+      const State state = merge_group(of_leaf + g * size, static_cast<int>(min(leaves - g * size, size)),
+                                      reinterpret_cast<State*>(memory), fold);
       __syncthreads();  // what is shared may change
-      if (threadIdx.x > 0) continue;
-      int level = 0;
-      for (; g >> level & 1; ++level) {
-        fold.merge(waiting[level], state);
-        state = waiting[level];
-      }
-      waiting[level] = state;
+      if (threadIdx.x == 0) waiting.put(fold, g, state);
     }
-    if (threadIdx.x > 0) continue;
-    int level = 0;
-    while (!(groups >> level & 1)) ++level;
-    State state = waiting[level];
-    while (groups >> ++level)
-      if (groups >> level & 1) {
-        fold.merge(waiting[level], state);
-        state = waiting[level];
+    if (threadIdx.x == 0) fold.finish(waiting.merged(fold, groups), n, o, out);
+  }
+}
+
+/// The leaves that a block of `fold_again` computes at a time: a power of two.
+inline constexpr int again_leaves = 8;
+
+/// Computes results once more, of any layout: those that the fold wants. Each thread looks at one result; a
+/// block computes what its threads found, one after another, a lane a thread.
+template <class Shape, class Fold, class Reader>
+__global__ void __launch_bounds__(again_leaves* static_cast<int>(Shape::lanes))
+    fold_again(Fold fold, Reader reader, Layout l, void* out) {
+  using State = typename Fold::State;
+  using Waiting = WaitingStates<State>;
+  constexpr int lanes = Shape::lanes, threads = again_leaves * lanes;
+  __shared__ alignas(16) unsigned char memory[threads * sizeof(State)], waiting_memory[sizeof(Waiting)];
+  State* shared = reinterpret_cast<State*>(memory);
+  Waiting& waiting = *reinterpret_cast<Waiting*>(waiting_memory);
+  const int t = static_cast<int>(threadIdx.x), lane = t % lanes;
+  const std::size_t first = std::size_t{blockIdx.x} * threads, own = first + threadIdx.x;
+  if (!__syncthreads_or(own < l.results() && fold.is_wanted(own, out))) return;
+  for (std::size_t at = first; at < min(l.results(), first + threads); ++at) {
+    const std::size_t o = at / l.inner, n = l.length(o), leaves = Shape::leaves(n);
+    if (n == 0 || !fold.is_wanted(at, out)) continue;
+    const std::size_t stride = l.offsets ? 1 : l.stride, place = l.first(o) + at % l.inner,
+                      rounds = (leaves - 1) / again_leaves + 1;
+    for (std::size_t round = 0; round < rounds; ++round) {
+      const std::size_t k = round * again_leaves + static_cast<std::size_t>(t / lanes),
+                        begin = min(k * Shape::leaf, n);
+      const int members = static_cast<int>(min(n - begin, Shape::leaf));
+      if (lane < members)
+        shared[t] = column_lane<Shape>(fold, reader, place + begin * stride, stride, begin, lane, members);
+      for (int half = lanes / 2; half > 0; half /= 2) {
+        __syncthreads();  // the lanes that meet now
+        if (lane < half && lane + half < members) fold.merge(shared[t], shared[t + half]);
       }
-    fold.finish(state, n, o, out);
+      __syncthreads();  // the leaves
+      if (t == 0) {
+        const int have = static_cast<int>(min(leaves - round * again_leaves, std::size_t{again_leaves}));
+        for (int apart = 1; apart < have; apart *= 2)
+          for (int i = 0; i + apart < have; i += 2 * apart)
+            fold.merge(shared[i * lanes], shared[(i + apart) * lanes]);
+        waiting.put(fold, round, shared[0]);
+      }
+      __syncthreads();  // the lanes of the next leaves replace these
+    }
+    if (t == 0) fold.finish(waiting.merged(fold, rounds), n, at, out);
   }
 }
 

@@ -5,6 +5,7 @@
 #include "samesum/backend/cuda/call.hpp"
 #include "samesum/backend/cuda/check.hpp"
 #include "samesum/backend/cuda/upload.hpp"
+#include "samesum/operation/validation.hpp"
 
 namespace samesum::gpu {
 namespace {
@@ -27,20 +28,18 @@ bool is_aligned(const void* p, std::size_t bytes) { return reinterpret_cast<std:
 
 constexpr int log2_limit = 39;  // of n: the header has tickets for that many
 
-/// What is wrong with the arguments, in words; empty where nothing is.
-std::string objection(Values x) {
+/// A message that names the argument and the remedy; empty if all are valid.
+std::string validation_error(Values x) {
+  if (std::string wrong = samesum::validation_error("x", x); !wrong.empty()) return wrong;
   if (x.size >> log2_limit != 0)
     return "x has " + std::to_string(x.size) + " elements; fewer than 2^39 can be summed";
-  if (x.size > 0 && x.data == nullptr) return "x is null but has " + std::to_string(x.size) + " elements";
-  if (!is_aligned(x.data, x.format->bytes))
-    return "x is not aligned to its elements of " + std::to_string(x.format->bytes) + " bytes";
   return {};
 }
-std::string objection(const Variant& variant, Values x, const void* out) {
+std::string validation_error(const Variant& variant, Values x, const void* out) {
+  if (std::string wrong = validation_error(x); !wrong.empty()) return wrong;
   if (!variant.launch[x.format->index])
     return variant.name + " is not a variant of the backend cuda; take " +
            variant.name.substr(0, variant.name.find('@')) + "@cuda";
-  if (const std::string wrong = objection(x); !wrong.empty()) return wrong;
   if (out == nullptr) return "out is null";
   if (!is_aligned(out, variant.format->bytes))
     return "out is not aligned to a number of " + std::to_string(variant.format->bytes) + " bytes";
@@ -80,7 +79,7 @@ cudaError_t sum(const Variant& variant, void* workspace, std::size_t& bytes, Val
     x.data = &bytes;
     out = &bytes;
   }
-  if (!objection(variant, x, out).empty() || !is_aligned(workspace, workspace_alignment))
+  if (!validation_error(variant, x, out).empty() || !is_aligned(workspace, workspace_alignment))
     return cudaErrorInvalidValue;
   Call call{x.data, x.size, out, workspace, bytes, stream};
   const cudaError_t error = run(variant, call, *x.format);
@@ -93,7 +92,7 @@ cudaError_t sum(const Variant& variant, void* workspace, std::size_t& bytes, Val
 cudaError_t accumulate(void* workspace, std::size_t& bytes, Values x, ExactState* state,
                        cudaStream_t stream) noexcept try {
   if (workspace == nullptr) x.data = &bytes;
-  if (!objection(x).empty() || !is_aligned(workspace, workspace_alignment) ||
+  if (!validation_error(x).empty() || !is_aligned(workspace, workspace_alignment) ||
       (workspace != nullptr && !is_state(state)))
     return cudaErrorInvalidValue;
   Call call{x.data, x.size, nullptr, workspace, bytes, stream};
@@ -111,7 +110,7 @@ cudaError_t merge(ExactState* state, const ExactState* other, cudaStream_t strea
 
 cudaError_t round(const ExactState* state, const FormatInfo& format, void* out,
                   cudaStream_t stream) noexcept {
-  if (!is_state(state) || out == nullptr || !is_aligned(out, format.bytes)) return cudaErrorInvalidValue;
+  if (!is_state(state) || !is_listed(&format) || out == nullptr || !is_aligned(out, format.bytes)) return cudaErrorInvalidValue;
   return write_exact(state, {out, format.index, nullptr}, stream);
 }
 
@@ -123,7 +122,7 @@ const Variant& find(std::string_view name) {
 }
 
 void sum(const Variant& variant, Values x, void* out, cudaStream_t stream, cudaMemPool_t pool) {
-  if (const std::string wrong = objection(variant, x, out); !wrong.empty())
+  if (const std::string wrong = validation_error(variant, x, out); !wrong.empty())
     throw std::invalid_argument("samesum: " + wrong);
   std::size_t bytes = 0;
   check(sum(variant, nullptr, bytes, x, out, stream), variant.name);

@@ -3,6 +3,7 @@
 #include "samesum/backend/cuda/check.hpp"
 #include "samesum/backend/cuda/reduce_launch.hpp"
 #include "samesum/backend/cuda/upload.hpp"
+#include "samesum/environment.hpp"
 
 namespace samesum::gpu {
 namespace {
@@ -11,16 +12,17 @@ cudaError_t start(const Reduction& reduction, const FormatInfo& input, ReduceLau
   return static_cast<cudaError_t>(reduction.launch[input.index](launch));
 }
 
-std::string wrong_call(const Reduction& r, const Values& x, const Values* y, const Layout& layout,
+std::string validation_error(const Reduction& r, const Values& x, const Values* y, const Layout& layout,
                        const Results& out, const ReduceOptions& options) {
   if (!r.from_host) return "it is not of the backend cuda";
-  if (std::string wrong = objection_to_ddof(r, options.ddof); !wrong.empty()) return wrong;
-  return objection(r, x, y, layout, out, false);
+  if (std::string wrong = samesum::validation_error(r, options); !wrong.empty()) return wrong;
+  return samesum::validation_error(r, x, y, layout, out, false);
 }
 
 cudaError_t in_phases(const Reduction& r, void* workspace, std::size_t& bytes, Values x, const Values* y,
                       Layout layout, Results out, cudaStream_t stream, ReduceOptions options) noexcept try {
-  if (!wrong_call(r, x, y, layout, out, options).empty() ||
+  const FloatingPointEnvironment environment;
+  if (!validation_error(r, x, y, layout, out, options).empty() ||
       reinterpret_cast<std::uintptr_t>(workspace) % 16 != 0)
     return cudaErrorInvalidValue;
   ReduceLaunch launch{
@@ -34,7 +36,8 @@ cudaError_t in_phases(const Reduction& r, void* workspace, std::size_t& bytes, V
 
 void with_pool(const Reduction& r, Values x, const Values* y, Layout layout, Results out, cudaStream_t stream,
                ReduceOptions options) {
-  if (const std::string wrong = wrong_call(r, x, y, layout, out, options); !wrong.empty())
+  const FloatingPointEnvironment environment;
+  if (const std::string wrong = validation_error(r, x, y, layout, out, options); !wrong.empty())
     throw std::invalid_argument("samesum: " + r.name + ": " + wrong);
   ReduceLaunch launch{{x.data, y ? y->data : nullptr, layout, out.data, options}, x.size, nullptr, 0, stream};
   check(start(r, *x.format, launch), r.name);

@@ -12,7 +12,9 @@ bool has_softmax() { return absence().empty(); }
 
 cudaError_t softmax(SoftmaxSchedule schedule, Matrix in, MutableMatrix out, SoftmaxOptions options,
                     cudaStream_t stream) noexcept try {
-  if (!softmax_objection(in, out, options).empty()) return cudaErrorInvalidValue;
+  if (schedule < SoftmaxSchedule::automatic || schedule > SoftmaxSchedule::wide ||
+      !validation_error(in, out, options).empty())
+    return cudaErrorInvalidValue;
   return launch_softmax({in.format, in.data, out.data, in.rows, in.columns, in.row_stride, out.row_stride,
                          options.accumulator, options.log, 1},
                         schedule, stream);
@@ -26,7 +28,7 @@ cudaError_t softmax(std::nothrow_t, Matrix in, MutableMatrix out, SoftmaxOptions
 }
 
 void softmax(Matrix in, MutableMatrix out, SoftmaxOptions options, cudaStream_t stream) {
-  if (const std::string wrong = softmax_objection(in, out, options); !wrong.empty())
+  if (const std::string wrong = validation_error(in, out, options); !wrong.empty())
     throw std::invalid_argument("samesum: " + wrong);
   const cudaError_t error = softmax(SoftmaxSchedule::automatic, in, out, options, stream);
   if (error == cudaSuccess) return;

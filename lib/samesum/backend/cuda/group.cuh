@@ -29,4 +29,31 @@ __device__ State merge_group(const State* states, int count, State* shared, cons
   return state[0];
 }
 
+/// States that come one after another and meet by stride doubling. Waiting at level i: the merge of the 2^i
+/// states before, where bit i of the number of states is set.
+template <class State> struct WaitingStates {
+  State level[40];
+
+  template <class Fold> __device__ void put(const Fold& fold, std::size_t index, State state) {
+    int i = 0;
+    for (; index >> i & 1; ++i) {
+      fold.merge(level[i], state);
+      state = level[i];
+    }
+    level[i] = state;
+  }
+  /// The merge of all `count` states, at least one.
+  template <class Fold> __device__ State merged(const Fold& fold, std::size_t count) {
+    int i = 0;
+    while (!(count >> i & 1)) ++i;
+    State state = level[i];
+    while (count >> ++i)
+      if (count >> i & 1) {
+        fold.merge(level[i], state);
+        state = level[i];
+      }
+    return state;
+  }
+};
+
 }  // namespace samesum::gpu

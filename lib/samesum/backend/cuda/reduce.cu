@@ -12,8 +12,18 @@ using F = Formats::at<SAMESUM_SHARD>;
 template <class Order, class T, class Fold> int launch_fold(const Fold& fold, ReduceLaunch& launch) {
   const ReduceCall& call = launch.call;
   FoldCall of{call.layout, launch.elements, call.out, launch.workspace, launch.bytes, launch.stream};
-  const cudaError_t error = reduce<typename Order::Shape>(fold, Reader<F, T>{call.x, call.y}, of);
+  using Shape = typename Order::Shape;
+  const Reader<F, T> reader{call.x, call.y};
+  cudaError_t error = reduce<Shape>(fold, reader, of);
   launch.bytes = of.bytes;
+  if constexpr (requires { fold.again(); })
+    if (const std::size_t results = call.layout.results();
+        fold.mean && launch.workspace && results > 0 && error == cudaSuccess) {
+      constexpr int threads = again_leaves * static_cast<int>(Shape::lanes);
+      error = samesum::gpu::launch(fold_again<Shape, decltype(fold.again()), Reader<F, T>>,
+                                   (results - 1) / threads + 1, threads, launch.stream, fold.again(), reader,
+                                   call.layout, call.out);
+    }
   return error;
 }
 

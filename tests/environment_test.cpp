@@ -1,0 +1,384 @@
+/// The caller's floating-point environment: no public function depends on it, and none changes it.
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+#include <cfenv>
+#include <functional>
+
+#include "operation/reduction_support.hpp"
+#include "operation/user_reductions.hpp"
+#include "samesum/operation/distinct.hpp"
+#include "samesum/operation/softmax.hpp"
+
+namespace samesum {
+namespace {
+
+using namespace testing_support;
+
+// --- environments ---------------------------------------------------------------------------------------
+
+constexpr unsigned flush_to_zero = 0x8000, denormals_are_zero = 0x40, all_flags = 0x3f;
+
+struct Environment {
+  int rounding;
+  bool traps;
+  unsigned register_bits;  ///< of MXCSR: FTZ, DAZ and flags that were set before
+};
+
+std::string name_of(const Environment& e) {
+  std::string name = e.rounding == FE_UPWARD     ? "upward"
+                     : e.rounding == FE_DOWNWARD ? "downward"
+                     : e.rounding == FE_TONEAREST ? "to nearest"
+                                                  : "toward zero";
+  if (e.register_bits & flush_to_zero) name += ", flush to zero";
+  if (e.register_bits & denormals_are_zero) name += ", denormals are zero";
+  if (e.register_bits & all_flags) name += ", flags set";
+  if (e.traps) name += ", traps";
+  return name;
+}
+
+/// What a caller can see of the environment.
+struct Visible {
+  int rounding, flags, traps;
+  unsigned control_register;
+  static Visible now() {
+    Visible v{std::fegetround(), std::fetestexcept(FE_ALL_EXCEPT), fegetexcept(), 0};
+#if defined(__x86_64__)
+    v.control_register = _mm_getcsr();
+#endif
+    return v;
+  }
+  friend bool operator==(const Visible&, const Visible&) = default;
+};
+
+/// Calls f in that environment, and then again has the standard one. Tells whether f left it as it was.
+bool call_in(const Environment& e, const std::function<void()>& f) {
+  std::fenv_t saved;
+  std::fegetenv(&saved);
+  std::feclearexcept(FE_ALL_EXCEPT);
+  std::fesetround(e.rounding);
+  if (e.traps) feenableexcept(FE_ALL_EXCEPT);
+#if defined(__x86_64__)
+  _mm_setcsr(_mm_getcsr() | e.register_bits);
+#endif
+  const Visible before = Visible::now();
+  f();
+  const bool same = Visible::now() == before;
+  std::fesetenv(&saved);
+  return same;
+}
+
+// --- entry points ---------------------------------------------------------------------------------------
+
+/// All that a call returns, as text that is made of its bits by integers alone.
+class Text {
+ public:
+  Text& operator<<(std::uint64_t x) {
+    for (int shift = 60; shift >= 0; shift -= 4) text_ += "0123456789abcdef"[x >> shift & 15];
+    text_ += ' ';
+    return *this;
+  }
+  Text& operator<<(double x) { return *this << std::bit_cast<std::uint64_t>(x); }
+  Text& operator<<(float x) { return *this << std::uint64_t{std::bit_cast<std::uint32_t>(x)}; }
+  Text& operator<<(fp16 x) { return *this << std::uint64_t{x.bits}; }
+  Text& operator<<(bf16 x) { return *this << std::uint64_t{x.bits}; }
+  Text& operator<<(const Number& x) { return *this << x.bits; }
+  Text& operator<<(std::string_view x) {
+    text_.append(x).append(" ");
+    return *this;
+  }
+  Text& operator<<(const char* x) { return *this << std::string_view{x}; }
+  template <class T> Text& operator<<(const std::vector<T>& all) {
+    for (const T& x : all) *this << x;
+    return *this;
+  }
+  Text& operator<<(const std::vector<std::byte>& all) {
+    for (const std::byte b : all) *this << std::to_integer<std::uint64_t>(b);
+    return *this;
+  }
+  /// What f throws.
+  void refusal(const std::function<void()>& f) {
+    try {
+      f();
+      *this << "nothing was thrown";
+    } catch (const std::exception& e) {
+      *this << e.what();
+    }
+  }
+  const std::string& str() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+struct EntryPoint {
+  const char* name;
+  std::function<void(Text& out, int threads)> call;
+};
+
+/// A reduction of one's own that rounds in each of its functions.
+struct MeanOfSquares {
+  static constexpr bool commutative = true;
+  using State = float;
+  float identity() const { return third * 0x1p-130f; }
+  float map(float x, std::uint64_t) const { return x * third; }
+  float combine(float a, float b) const { return a + b * third; }
+  float finish(float s, std::uint64_t n) const { return s / static_cast<float>(n + 3); }
+  float third;
+};
+
+const std::vector<EntryPoint>& entry_points() {
+  // Made before any environment is: all formats, subnormals, many binades, and enough for several threads.
+  static const std::vector<Array> arrays = [] {
+    std::vector<Array> all;
+    for (const FormatInfo& format : formats) {
+      std::vector<double> data = wide(1500, 30, 5);
+      for (std::size_t i = 0; i < data.size(); i += 3) data[i] *= 4 * format.smallest_subnormal;
+      all.emplace_back(format, data);
+    }
+    return all;
+  }();
+  static const Array long_array = [] {
+    std::vector<double> data = wide(200'000, 30, 6);
+    for (std::size_t i = 0; i < data.size(); i += 3) data[i] *= Format<fp32>::smallest_subnormal;
+    return Array{format_info<fp32>(), data};
+  }();
+  static const std::vector<float> tiny(9, 0x1p-130f), tinier(100'000, 0x1p-140f);
+  static const double subnormal = 0x1p-1060;
+  static const Number one = Number::of(1.0f), third = Number::of(1.0f / 3);
+  static const Cost costs[] = {{"tree/plain/fp32@cpu", "fp32", 1000, 1e-7}, {"exact/fp32@cpu", "fp32", 10, 1e-6}};
+  static const std::vector<EntryPoint> all{
+      {"sum",
+       [](Text& out, int threads) {
+         out << sum(tiny, {.threads = threads}) << sum(tinier, {.threads = threads})
+             << sum(std::span<const float>{tiny}, {.threads = threads});
+       }},
+      {"sum<name>",
+       [](Text& out, int threads) {
+         out << sum<"tree/kahan/fp32">(tinier, {.threads = threads}) << sum<"exact/bf16">(tiny)
+             << sum<"serial/neumaier/fp16@reference">(tiny);
+       }},
+      {"accumulate",
+       [](Text& out, int threads) {
+         const Exact state = accumulate(tiny, {.threads = threads});
+         out << state.result<double>() << state.result<fp16>() << accumulate(tinier, {.threads = threads}).serialise();
+         for (const Array& x : arrays) out << accumulate(x.values(), {.threads = threads}).serialise();
+         out << accumulate(long_array.values(), {.threads = threads}).serialise();
+         out.refusal([] { accumulate(tiny, {.threads = -1}); });
+       }},
+      {"estimate",
+       [](Text& out, int) {
+         for (const Variant& v : variants())
+           if (v.promise >= Promise::everywhere && v.backend == "cpu") {
+             const Estimate e = estimate(tiny, v.name);
+             out << e.value << e.bound << e.magnitudes;
+           }
+         out.refusal([] { estimate(tiny, "atomic/plain/fp32"); });
+       }},
+      {"Variant, bind, place",
+       [](Text& out, int threads) {
+         for (const Variant& v : variants())
+           for (const Array& x : arrays)
+             if (v.backend != "cuda" && v.promise >= Promise::everywhere)
+               out << v(x.values(), {.threads = threads}) << v.bind(v.place(x.values()).values)();
+         const Variant& v = find("pairwise/double_word/bf16");
+         out << v(long_array.values(), {.threads = threads}) << v.bind(long_array.values(), {.threads = threads})();
+       }},
+      {"Variant::bound",
+       [](Text& out, int) {
+         for (const Variant& v : variants())
+           for (const std::size_t n : {0, 1, 1000, 1'000'000}) {
+             const Number result{v.format, 0x17};
+             out << v.bound(formats[3], n, subnormal, result) << v.bound(*v.format, n, 7.3, result)
+                 << v.probable_bound(*v.format, n, 7.3, result, 0.9)
+                 << v.probable_bound(*v.format, n, 7.3, result, subnormal);
+           }
+         out.refusal([] { find("exact/fp32").bound(formats[2], 1, -subnormal, one); });
+         out.refusal([] { find("exact/fp32").probable_bound(formats[2], 1, 1, one, 1 + 0x1p-52); });
+       }},
+      {"State",
+       [](Text& out, int) {
+         for (const char* name : {"plain/fp32", "kahan/fp32", "neumaier/fp16", "double_word/bf16", "kahan/fp64"}) {
+           State state{name}, other{name};
+           for (const Array& x : arrays) state.add(x.values());
+           other.add(tiny);
+           state.merge(other);
+           const State copy = State::deserialise(state.serialise());
+           out << state.serialise() << copy.result() << copy.bound(subnormal) << copy.bound(1e5);
+           out << State::deserialise(other.serialise()).result();
+         }
+         out.refusal([] {
+           State state{"plain/fp16"};
+           state.add(tiny);
+           std::vector<std::byte> bytes = state.serialise();
+           bytes.back() = std::byte{0x3f};
+           bytes[bytes.size() - 8] = std::byte{1};
+           State::deserialise(bytes);
+         });
+       }},
+      {"Exact",
+       [](Text& out, int) {
+         Exact state, other;
+         state.add(std::span<const float>{tiny});
+         other.add(subnormal);
+         other.add(fp16{-3.0f});
+         state.merge(other);
+         out << state.serialise() << Exact::deserialise(state.serialise()).result<float>();
+       }},
+      {"choose",
+       [](Text& out, int) {
+         const auto told = [&out](const Choice& c) {
+           out << c.best.variant->name << c.best.bound << c.best.ulps << c.best.reason;
+           for (const Candidate& o : c.others) out << o.variant->name << o.bound << o.seconds.value_or(7) << o.reason;
+         };
+         told(choose({.length = 1000, .input = "fp32", .relative_error = 1e-6}));
+         told(choose({.length = 1000, .input = "fp32", .ulps = 3, .probability = 0.9, .condition = 10}, costs));
+         out.refusal([] { choose({.length = 1000, .relative_error = subnormal}); });
+         out.refusal([] { choose({.length = 1000, .relative_error = -subnormal}); });
+         out.refusal([] { choose({.length = 3, .relative_error = 1, .condition = 0.1 * 3}); });
+         out << shipped_costs().machine;
+       }},
+      {"find",
+       [](Text& out, int) {
+         out << find("tree/plain/fp32").name << find_reduction("norm/tree/fp16").name;
+         out.refusal([] { find("tree/plane/fp32"); });
+         out.refusal([] { find_reduction("nrm/tree/fp32"); });
+         out << std::uint64_t{variants().size()} << std::uint64_t{unsupported().size()}
+             << std::uint64_t{absent().size()} << std::uint64_t{reductions().size()}
+             << std::uint64_t{softmax_variants().size()};
+       }},
+      {"reduce",
+       [](Text& out, int threads) {
+         for (const Reduction& r : reductions())
+           for (const Array& x : arrays)
+             if (r.backend != "cuda" && r.takes(*x.values().format))
+               out << reduce_all(r, x.values(), x.values(), Layout::rows(15, 100), {.threads = threads, .ddof = 1});
+         for (const char* name : {"dot/tree/kahan/fp32", "norm/tree/fp32", "moments/exact/fp32", "argmax/fp32"})
+           out << reduce_all(find_reduction(name), long_array.values(), long_array.values(),
+                             Layout::vector(200'000), {.threads = threads});
+         out << reduce("dot/exact/fp64", tiny, tiny) << reduce("mean/tree/plain/fp32", tiny)
+             << static_cast<std::uint64_t>(reduce_to_index("argmin/fp32", tiny));
+         out.refusal([] {
+           float two[2];
+           reduce(find_reduction("moments/tree/fp32"), tiny, Layout::vector(9), std::span<float>{two},
+                  {.ddof = -subnormal});
+         });
+       }},
+      {"Reduction::bound",
+       [](Text& out, int) {
+         for (const Reduction& r : reductions())
+           for (const std::size_t n : {1, 1000, 1'000'000}) {
+             const Number result{r.format, 0x2a3};
+             if (r.results == 1) {
+               out << r.bound(*r.format, n, result, 7.3) << r.bound(*r.format, n, result, subnormal);
+             } else {
+               const MomentsBound b = r.moments_bound(*r.format, n, result, result, {.ddof = 1}, 3.3);
+               out << b.mean << b.variance;
+             }
+           }
+         out.refusal([] { find_reduction("sum/tree/plain/fp32").bound(formats[2], 1, one, -subnormal); });
+       }},
+      {"reduce with a reduction of one's own",
+       [](Text& out, int threads) {
+         const MeanOfSquares reduction{third.as<float>()};
+         const auto x = long_array.values().as<float>();
+         std::vector<float> rows(100);
+         reduce(reduction, x.data(), Layout::rows(100, 2000), rows.data(), {.threads = threads});
+         out << rows << reduce(reduction, x, {.threads = threads}) << reduce<Pairwise>(reduction, x, {.threads = threads})
+             << reduce<Blocked>(reduction, x, {.threads = threads}) << reduce(reduction, x.first(0))
+             << reduce(reduction, tiny);
+       }},
+      {"count_distinct",
+       [](Text& out, int) {
+         out << count_distinct(std::vector<float>{0, 0x1p-149f, 0x1p-148f, -0x1p-149f, -0.0f});
+         for (const Array& x : arrays) out << count_distinct(x.values());
+       }},
+      {"softmax",
+       [](Text& out, int threads) {
+         std::vector<float> y(1500);
+         const Values x = arrays[2].values();
+         for (const bool log : {false, true})
+           for (const SoftmaxSum sum :
+                {SoftmaxSum::fp16, SoftmaxSum::bf16, SoftmaxSum::fp32, SoftmaxSum::exact, SoftmaxSum::online}) {
+             softmax({*x.format, x.data, 15, 100, 100}, {y.data(), 15, 100}, {sum, log, threads});
+             out << y;
+             const SoftmaxBound bound = softmax_bound(formats[2], 100, 3.3, {sum, log, 0});
+             out << bound.of_element(0.3, 0.7) << bound.of_element(subnormal, subnormal) << bound.of_sum();
+           }
+         for (const SoftmaxVariant& v : softmax_variants())
+           if (v.run) {
+             v.run({x.format, x.data, y.data(), 15, 100, 100, 100, v.accumulator, v.log, threads});
+             out << y;
+           }
+         out.refusal([] { softmax_bound(formats[2], 100, -subnormal, {}); });
+       }},
+      {"Number and the formats",
+       [](Text& out, int) {
+         out << third.to_double() << Number::of(third.as<float>()) << fp16{third.to_double()} << bf16{subnormal}
+             << static_cast<float>(fp16{third.to_double()}) << convert<float>(third.to_double())
+             << convert<double>(tiny[0]) << static_cast<double>(bf16{tiny[0]});
+       }},
+  };
+  return all;
+}
+
+class AnyEnvironment : public ::testing::TestWithParam<Environment> {};
+INSTANTIATE_TEST_SUITE_P(With, AnyEnvironment,
+                         ::testing::ValuesIn([] {
+                           std::vector<Environment> all;
+                           for (const int rounding : {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO})
+                             for (const bool traps : {false, true}) all.push_back({rounding, traps, 0});
+                           return all;
+                         }()),
+                         [](const auto& info) {
+                           std::string name = name_of(info.param);
+                           for (char& c : name)
+                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+                           return name;
+                         });
+
+TEST_P(AnyEnvironment, ChangesNoResultOfAnEntryPointAndIsNotChangedWithOneOrSeveralThreads) {
+  // First in the strange environment: tables that are made in the first call are made there.
+  for (const EntryPoint& entry : entry_points())
+    for (const unsigned bits : {0u, flush_to_zero, denormals_are_zero, all_flags,
+                                flush_to_zero | denormals_are_zero | all_flags})
+      for (const int threads : {1, 3}) {
+        Environment environment = GetParam();
+        environment.register_bits = bits;
+        Text strange, ordinary;
+        const bool kept = call_in(environment, [&] { entry.call(strange, threads); });
+        entry.call(ordinary, threads);
+        EXPECT_TRUE(strange.str() == ordinary.str())
+            << entry.name << " returned something else: " << name_of(environment) << ", " << threads << " threads";
+        EXPECT_TRUE(kept) << entry.name << " changed the environment: " << name_of(environment);
+      }
+}
+
+TEST(AnEntryPoint, SetsNoFlag) {
+  for (const EntryPoint& entry : entry_points()) {
+    Text text;
+    std::feclearexcept(FE_ALL_EXCEPT);
+    entry.call(text, 3);
+    EXPECT_EQ(std::fetestexcept(FE_ALL_EXCEPT), 0) << entry.name;
+  }
+}
+
+TEST(AnExactState, OfSubnormalsIsRightWhereTheyAreFlushedToZero) {
+#if defined(__x86_64__)
+  std::vector<float> few(9, 0x1p-130f), many(100'000, 0x1p-140f);
+  Text sums;
+  call_in({FE_TONEAREST, false, flush_to_zero | denormals_are_zero}, [&] {
+    sums << accumulate(few).result<double>();
+    for (const int threads : {1, 2}) sums << accumulate(many, {.threads = threads}).result<double>();
+  });
+  Text expected;
+  expected << 0x1.2p-127 << 100'000 * 0x1p-140 << 100'000 * 0x1p-140;
+  EXPECT_EQ(sums.str(), expected.str());
+#else
+  GTEST_SKIP() << "this processor's way to flush to zero is not written here";
+#endif
+}
+
+}  // namespace
+}  // namespace samesum
