@@ -1,5 +1,6 @@
 /// Prints the bits of every recipe over a few arrays: the output must be the same from every compiler,
 /// optimisation level, vector width and processor.
+#include <cfenv>
 #include <cstdint>
 #include <cstdio>
 #include <random>
@@ -7,6 +8,7 @@
 
 #include "samesum/backend/cpu/exact_block.hpp"
 #include "samesum/backend/cpu/leaf.hpp"
+#include "samesum/environment.hpp"
 #include "samesum/reading.hpp"
 #include "samesum/recipe.hpp"
 
@@ -52,7 +54,18 @@ template <class T> void print_exact(const std::vector<T>& x) {
               bits(literal.result<double>()), bits(sum.result<double>()));
 }
 
+/// The caller's sticky flags after arithmetic under the guard: none, on each processor.
+static void print_flags() {
+  std::feclearexcept(FE_ALL_EXCEPT);
+  in_standard_environment([] {
+    volatile double x = 1, y = 3;
+    x = x / y;
+  });
+  std::printf("flags %d\n", std::fetestexcept(FE_ALL_EXCEPT));
+}
+
 int main() {
+  print_flags();
   for (const std::size_t n : {1, 7, 130, 2049, 33'000, 100'003}) {
     for_each_order_and_accumulator([n]<class Order, template <class> class A>() {
       if constexpr (refusal<Order, A>("cpu").empty())

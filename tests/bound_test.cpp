@@ -308,7 +308,8 @@ TEST(Bounds, AreFiniteForEveryLengthUnlessSomethingMayOverflow) {
       // In fp16 numbers on the way can be as large as 32n·Σ|x|, as far as is known.
       const double magnitudes = v.format->max_exponent == 15 ? 1000.0 / static_cast<double>(n) / 32 : 100;
       const Number zero{v.format, 0};
-      EXPECT_LE(v.bound(*v.format, n, magnitudes, zero), magnitudes * (1 + 0x1p-40) + v.format->smallest_subnormal)
+      EXPECT_LE(v.bound(*v.format, n, magnitudes, zero),
+                magnitudes * (1 + 0x1p-40) + v.format->smallest_subnormal)
           << v.name << ", n = " << n;
     }
   const Number one = Number::of(bf16{1.0f});
@@ -317,7 +318,8 @@ TEST(Bounds, AreFiniteForEveryLengthUnlessSomethingMayOverflow) {
   };
   EXPECT_NEAR(serial("serial/plain/bf16", 257), 1, 1e-9) << "(n - 1)u";
   EXPECT_NEAR(serial("serial/plain/bf16", 1000), 2, 1e-9) << "|result| + Σ|x|";
-  EXPECT_NEAR(serial("serial/neumaier/bf16", 101), 0x1p-8 + 100 * 100 * 0x1p-16, 1e-9) << "u|result| + ((n-1)u)²";
+  EXPECT_NEAR(serial("serial/neumaier/bf16", 101), 0x1p-8 + 100 * 100 * 0x1p-16, 1e-9)
+      << "u|result| + ((n-1)u)²";
   EXPECT_LT(serial("serial/kahan/bf16", 1500), 0.4);
   EXPECT_NEAR(serial("serial/kahan/bf16", 2000), 2, 1e-9);
 }
@@ -345,10 +347,13 @@ TEST(Bounds, OfLongSumsInTurnOfFewBitsHold) {
 
 TEST(Bounds, AreInfiniteWhereSomethingMayOverflow) {
   for (const char* name : {"tree/plain/fp16", "tree/kahan/fp16", "serial/double_word/fp16"}) {
-    EXPECT_FALSE(std::isfinite(find(name).bound(format_info<fp16>(), 100, 1e6, Number::of(fp16{1.0f})))) << name;
-    EXPECT_FALSE(std::isfinite(find(name).bound(format_info<fp16>(), 100, 1, {&format_info<fp16>(), 0x7c00})));
+    EXPECT_FALSE(std::isfinite(find(name).bound(format_info<fp16>(), 100, 1e6, Number::of(fp16{1.0f}))))
+        << name;
+    EXPECT_FALSE(
+        std::isfinite(find(name).bound(format_info<fp16>(), 100, 1, {&format_info<fp16>(), 0x7c00})));
   }
-  EXPECT_TRUE(std::isfinite(find("tree/plain/fp16").bound(format_info<fp16>(), 100, 60000, Number::of(fp16{1.0f}))))
+  EXPECT_TRUE(
+      std::isfinite(find("tree/plain/fp16").bound(format_info<fp16>(), 100, 60000, Number::of(fp16{1.0f}))))
       << "no partial sum of a plain sum exceeds Σ|x| and the error";
   EXPECT_FALSE(
       std::isfinite(find("exact/fp16").bound(format_info<fp32>(), 2, 1e6, {&format_info<fp16>(), 0x7c00})));

@@ -221,7 +221,8 @@ TEST(AChoice, SaysOfEveryOtherVariantWhyItLost) {
   EXPECT_EQ(other(c, "tree/kahan/fp64@cpu").reason, "cost not known");
   EXPECT_EQ(other(c, "serial/plain/bf16@cpu").reason, "bound above 1e-06");
   const Choice longer = choose({.length = 2000, .input = "fp32", .relative_error = 1e-6, .backend = "cpu"});
-  EXPECT_EQ(other(longer, "serial/kahan/bf16@cpu").reason, "no finite bound") << "nothing is proved beyond 1560";
+  EXPECT_EQ(other(longer, "serial/kahan/bf16@cpu").reason, "no finite bound")
+      << "nothing is proved beyond 1560";
 }
 
 TEST(AChoice, OfUnknownCostIsOfFewOperationsInALowTree) {
@@ -276,7 +277,8 @@ TEST(AChoice, FearsOverflowWhereTheMagnitudesSaySo) {
     return other(c, name).reason;
   };
   EXPECT_EQ(reason(100, "pairwise/plain/fp16@cpu"), "cost not known");
-  EXPECT_EQ(reason(65400, "pairwise/plain/fp16@cpu"), "no finite bound") << "and its error is more than 65504";
+  EXPECT_EQ(reason(65400, "pairwise/plain/fp16@cpu"), "no finite bound")
+      << "and its error is more than 65504";
   EXPECT_EQ(reason(60000, "pairwise/plain/fp16@cpu"), "cost not known");
   EXPECT_EQ(reason(60000, "pairwise/kahan/fp16@cpu"), "no finite bound") << "twice that is more than 65504";
 }

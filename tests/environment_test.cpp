@@ -27,8 +27,8 @@ struct Environment {
 };
 
 std::string name_of(const Environment& e) {
-  std::string name = e.rounding == FE_UPWARD     ? "upward"
-                     : e.rounding == FE_DOWNWARD ? "downward"
+  std::string name = e.rounding == FE_UPWARD      ? "upward"
+                     : e.rounding == FE_DOWNWARD  ? "downward"
                      : e.rounding == FE_TONEAREST ? "to nearest"
                                                   : "toward zero";
   if (e.register_bits & flush_to_zero) name += ", flush to zero";
@@ -147,7 +147,8 @@ const std::vector<EntryPoint>& entry_points() {
   static const std::vector<float> tiny(9, 0x1p-130f), tinier(100'000, 0x1p-140f);
   static const double subnormal = 0x1p-1060;
   static const Number one = Number::of(1.0f), third = Number::of(1.0f / 3);
-  static const Cost costs[] = {{"tree/plain/fp32@cpu", "fp32", 1000, 1e-7}, {"exact/fp32@cpu", "fp32", 10, 1e-6}};
+  static const Cost costs[] = {{"tree/plain/fp32@cpu", "fp32", 1000, 1e-7},
+                               {"exact/fp32@cpu", "fp32", 10, 1e-6}};
   static const std::vector<EntryPoint> all{
       {"sum",
        [](Text& out, int threads) {
@@ -162,7 +163,8 @@ const std::vector<EntryPoint>& entry_points() {
       {"accumulate",
        [](Text& out, int threads) {
          const Exact state = accumulate(tiny, {.threads = threads});
-         out << state.result<double>() << state.result<fp16>() << accumulate(tinier, {.threads = threads}).serialise();
+         out << state.result<double>() << state.result<fp16>()
+             << accumulate(tinier, {.threads = threads}).serialise();
          for (const Array& x : arrays) out << accumulate(x.values(), {.threads = threads}).serialise();
          out << accumulate(long_array.values(), {.threads = threads}).serialise();
          out.refusal([] { accumulate(tiny, {.threads = -1}); });
@@ -183,7 +185,8 @@ const std::vector<EntryPoint>& entry_points() {
              if (v.backend != "cuda" && v.promise >= Promise::everywhere)
                out << v(x.values(), {.threads = threads}) << v.bind(v.place(x.values()).values)();
          const Variant& v = find("pairwise/double_word/bf16");
-         out << v(long_array.values(), {.threads = threads}) << v.bind(long_array.values(), {.threads = threads})();
+         out << v(long_array.values(), {.threads = threads})
+             << v.bind(long_array.values(), {.threads = threads})();
        }},
       {"Variant::bound",
        [](Text& out, int) {
@@ -199,7 +202,8 @@ const std::vector<EntryPoint>& entry_points() {
        }},
       {"State",
        [](Text& out, int) {
-         for (const char* name : {"plain/fp32", "kahan/fp32", "neumaier/fp16", "double_word/bf16", "kahan/fp64"}) {
+         for (const char* name :
+              {"plain/fp32", "kahan/fp32", "neumaier/fp16", "double_word/bf16", "kahan/fp64"}) {
            State state{name}, other{name};
            for (const Array& x : arrays) state.add(x.values());
            other.add(tiny);
@@ -230,10 +234,12 @@ const std::vector<EntryPoint>& entry_points() {
        [](Text& out, int) {
          const auto told = [&out](const Choice& c) {
            out << c.best.variant->name << c.best.bound << c.best.ulps << c.best.reason;
-           for (const Candidate& o : c.others) out << o.variant->name << o.bound << o.seconds.value_or(7) << o.reason;
+           for (const Candidate& o : c.others)
+             out << o.variant->name << o.bound << o.seconds.value_or(7) << o.reason;
          };
          told(choose({.length = 1000, .input = "fp32", .relative_error = 1e-6}));
-         told(choose({.length = 1000, .input = "fp32", .ulps = 3, .probability = 0.9, .condition = 10}, costs));
+         told(choose({.length = 1000, .input = "fp32", .ulps = 3, .probability = 0.9, .condition = 10},
+                     costs));
          out.refusal([] { choose({.length = 1000, .relative_error = subnormal}); });
          out.refusal([] { choose({.length = 1000, .relative_error = -subnormal}); });
          out.refusal([] { choose({.length = 3, .relative_error = 1, .condition = 0.1 * 3}); });
@@ -253,8 +259,10 @@ const std::vector<EntryPoint>& entry_points() {
          for (const Reduction& r : reductions())
            for (const Array& x : arrays)
              if (r.backend != "cuda" && r.takes(*x.values().format))
-               out << reduce_all(r, x.values(), x.values(), Layout::rows(15, 100), {.threads = threads, .ddof = 1});
-         for (const char* name : {"dot/tree/kahan/fp32", "norm/tree/fp32", "moments/exact/fp32", "argmax/fp32"})
+               out << reduce_all(r, x.values(), x.values(), Layout::rows(15, 100),
+                                 {.threads = threads, .ddof = 1});
+         for (const char* name :
+              {"dot/tree/kahan/fp32", "norm/tree/fp32", "moments/exact/fp32", "argmax/fp32"})
            out << reduce_all(find_reduction(name), long_array.values(), long_array.values(),
                              Layout::vector(200'000), {.threads = threads});
          out << reduce("dot/exact/fp64", tiny, tiny) << reduce("mean/tree/plain/fp32", tiny)
@@ -285,7 +293,8 @@ const std::vector<EntryPoint>& entry_points() {
          const auto x = long_array.values().as<float>();
          std::vector<float> rows(100);
          reduce(reduction, x.data(), Layout::rows(100, 2000), rows.data(), {.threads = threads});
-         out << rows << reduce(reduction, x, {.threads = threads}) << reduce<Pairwise>(reduction, x, {.threads = threads})
+         out << rows << reduce(reduction, x, {.threads = threads})
+             << reduce<Pairwise>(reduction, x, {.threads = threads})
              << reduce<Blocked>(reduction, x, {.threads = threads}) << reduce(reduction, x.first(0))
              << reduce(reduction, tiny);
        }},
@@ -299,8 +308,8 @@ const std::vector<EntryPoint>& entry_points() {
          std::vector<float> y(1500);
          const Values x = arrays[2].values();
          for (const bool log : {false, true})
-           for (const SoftmaxSum sum :
-                {SoftmaxSum::fp16, SoftmaxSum::bf16, SoftmaxSum::fp32, SoftmaxSum::exact, SoftmaxSum::online}) {
+           for (const SoftmaxSum sum : {SoftmaxSum::fp16, SoftmaxSum::bf16, SoftmaxSum::fp32,
+                                        SoftmaxSum::exact, SoftmaxSum::online}) {
              softmax({*x.format, x.data, 15, 100, 100}, {y.data(), 15, 100}, {sum, log, threads});
              out << y;
              const SoftmaxBound bound = softmax_bound(formats[2], 100, 3.3, {sum, log, 0});
@@ -315,17 +324,17 @@ const std::vector<EntryPoint>& entry_points() {
        }},
       {"Number and the formats",
        [](Text& out, int) {
-         out << third.to_double() << Number::of(third.as<float>()) << fp16{third.to_double()} << bf16{subnormal}
-             << static_cast<float>(fp16{third.to_double()}) << convert<float>(third.to_double())
-             << convert<double>(tiny[0]) << static_cast<double>(bf16{tiny[0]});
+         out << third.to_double() << Number::of(third.as<float>()) << fp16{third.to_double()}
+             << bf16{subnormal} << static_cast<float>(fp16{third.to_double()})
+             << convert<float>(third.to_double()) << convert<double>(tiny[0])
+             << static_cast<double>(bf16{tiny[0]});
        }},
   };
   return all;
 }
 
 class AnyEnvironment : public ::testing::TestWithParam<Environment> {};
-INSTANTIATE_TEST_SUITE_P(With, AnyEnvironment,
-                         ::testing::ValuesIn([] {
+INSTANTIATE_TEST_SUITE_P(With, AnyEnvironment, ::testing::ValuesIn([] {
                            std::vector<Environment> all;
                            for (const int rounding : {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO})
                              for (const bool traps : {false, true}) all.push_back({rounding, traps, 0});
@@ -341,8 +350,8 @@ INSTANTIATE_TEST_SUITE_P(With, AnyEnvironment,
 TEST_P(AnyEnvironment, ChangesNoResultOfAnEntryPointAndIsNotChangedWithOneOrSeveralThreads) {
   // First in the strange environment: tables that are made in the first call are made there.
   for (const EntryPoint& entry : entry_points())
-    for (const unsigned bits : {0u, flush_to_zero, denormals_are_zero, all_flags,
-                                flush_to_zero | denormals_are_zero | all_flags})
+    for (const unsigned bits :
+         {0u, flush_to_zero, denormals_are_zero, all_flags, flush_to_zero | denormals_are_zero | all_flags})
       for (const int threads : {1, 3}) {
         Environment environment = GetParam();
         environment.register_bits = bits;
@@ -350,7 +359,8 @@ TEST_P(AnyEnvironment, ChangesNoResultOfAnEntryPointAndIsNotChangedWithOneOrSeve
         const bool kept = call_in(environment, [&] { entry.call(strange, threads); });
         entry.call(ordinary, threads);
         EXPECT_TRUE(strange.str() == ordinary.str())
-            << entry.name << " returned something else: " << name_of(environment) << ", " << threads << " threads";
+            << entry.name << " returned something else: " << name_of(environment) << ", " << threads
+            << " threads";
         EXPECT_TRUE(kept) << entry.name << " changed the environment: " << name_of(environment);
       }
 }

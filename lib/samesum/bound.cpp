@@ -8,7 +8,7 @@ namespace {
 
 /// `loss_of` is the accumulator's bound.
 SumBound total_bound(auto loss_of, const FormatInfo& input, const FormatInfo& accumulator, std::uint64_t n,
-                   Height height, double magnitudes, Number result) {
+                     Height height, double magnitudes, Number result) {
   const double narrowing = narrowing_bound(input, accumulator, n, magnitudes);
   const double added = rounded_up(magnitudes + narrowing), value = std::abs(result.to_double());
   const Loss loss = loss_of(Summed{accumulator.unit_roundoff, height, n, added, value});
@@ -28,13 +28,13 @@ double narrowing_bound(const FormatInfo& input, const FormatInfo& accumulator, s
 }
 
 SumBound sum_bound(AccumulatorBound bound, const FormatInfo& input, const FormatInfo& accumulator,
-                 std::uint64_t n, Height height, double magnitudes, Number result) {
+                   std::uint64_t n, Height height, double magnitudes, Number result) {
   return total_bound(bound, input, accumulator, n, height, magnitudes, result);
 }
 
 SumBound probable_sum_bound(AccumulatorProbableBound bound, const FormatInfo& input,
-                          const FormatInfo& accumulator, std::uint64_t n, Height height, double magnitudes,
-                          Number result, double failing) {
+                            const FormatInfo& accumulator, std::uint64_t n, Height height, double magnitudes,
+                            Number result, double failing) {
   return total_bound([&](const Summed& s) { return bound(s, failing); }, input, accumulator, n, height,
                      magnitudes, result);
 }

@@ -66,14 +66,15 @@ struct ImpossibleWish : std::invalid_argument {
 
 /// The cheapest variant whose bound meets the tolerance and which promises at least what is asked.
 ///
-/// The bound. What an accumulator proves has the form u|result| + c·Σ|x| (Higham, Accuracy and Stability, 2nd ed., §4.2,
-/// eqs. 4.4, 4.6 and 4.8, with proofs beside the accumulators), so with Σ|x| = κ|sum| it is relative to the
-/// sum: any result has |result| <= |sum| + bound(|result|), and the right side rises with a slope of u < 1,
-/// hence an R with R >= |sum| + bound(R) is at least |result|, and bound(R) / |sum| a bound on the relative
-/// error. That of exact is u, since half a unit in the last place of the sum is no more. It holds for all
-/// data with that Σ|x| whose condition number is at most κ, and as all other terms are homogeneous, for data
-/// of another scale too where no sum overflows and no element is subnormal in the variant's format. Only
-/// there `magnitudes` matters: a variant that might overflow at that Σ|x| has no bound.
+/// The bound. What an accumulator proves has the form u|result| + c·Σ|x| (Higham, Accuracy and Stability, 2nd
+/// ed., §4.2, eqs. 4.4, 4.6 and 4.8, with proofs beside the accumulators), so with Σ|x| = κ|sum| it is
+/// relative to the sum: any result has |result| <= |sum| + bound(|result|), and the right side rises with a
+/// slope of u < 1, hence an R with R >= |sum| + bound(R) is at least |result|, and bound(R) / |sum| a bound
+/// on the relative error. That of exact is u, since half a unit in the last place of the sum is no more. It
+/// holds for all data with that Σ|x| whose condition number is at most κ, and as all other terms are
+/// homogeneous, for data of another scale too where no sum overflows and no element is subnormal in the
+/// variant's format. Only there `magnitudes` matters: a variant that might overflow at that Σ|x| has no
+/// bound.
 ///
 /// Ulps. A |sum| in [2^e, 2^(e+1)) has units of u·2^(e+1): a relative error r is less than r/u of them, and
 /// correct rounding at most half of one of its own format.

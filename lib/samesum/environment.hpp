@@ -10,8 +10,9 @@ namespace samesum {
 /// compiler cannot see into from here (another translation unit, a function pointer), lest it be moved
 /// across.
 ///
-/// Every function of the library that computes holds one. Accumulators, packs, folds and the formulae of bounds
-/// are the pieces that these functions are made of: they compute in the environment in which they are called.
+/// Every function of the library that computes holds one. Accumulators, packs, folds and the formulae of
+/// bounds are the pieces that these functions are made of: they compute in the environment in which they are
+/// called.
 class FloatingPointEnvironment {
  public:
   FloatingPointEnvironment();
@@ -23,7 +24,8 @@ class FloatingPointEnvironment {
   std::uint64_t saved_;
 };
 
-/// Runs work() in that environment. For templates: the compiler moves no arithmetic of `work` across the call.
+/// Runs work() in that environment. For templates: the compiler moves no arithmetic of `work` across the
+/// call.
 void in_standard_environment(const std::function<void()>& work);
 
 }  // namespace samesum

@@ -6,7 +6,8 @@
 
 namespace samesum {
 
-/// x to three significant digits, as printf's %.3g writes it; neither the locale nor the rounding mode matters.
+/// x to three significant digits, as printf's %.3g writes it; neither the locale nor the rounding mode
+/// matters.
 inline std::string three_digits(double x) {
   std::array<char, 32> text;
   const auto end = std::to_chars(text.data(), text.data() + text.size(), x, std::chars_format::general, 3);

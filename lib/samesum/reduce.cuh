@@ -48,8 +48,8 @@ template <class Fold, class T> class PlainReader {
 /// All results of a batch, enqueued in the stream, in two phases: with workspace == nullptr only `bytes` is
 /// set. The workspace is aligned to 16 bytes and needs no preparation. `elements` is at least the number that
 /// the segments hold; it is not looked at without segments. All pointers are to memory that the device can
-/// reach. Returns cudaErrorInvalidValue for a workspace that is too small, and for a layout, an input or an output
-/// that `reduce` of the host throws for; and whatever CUDA says.
+/// reach. Returns cudaErrorInvalidValue for a workspace that is too small, and for a layout, an input or an
+/// output that `reduce` of the host throws for; and whatever CUDA says.
 template <class Order = CoarsenedTree, class R, class T>
 requires ReductionOf<R, T> cudaError_t reduce(const R& reduction, void* workspace, std::size_t& bytes,
                                               const T* x, std::size_t elements, const Layout& layout,
@@ -60,7 +60,8 @@ requires ReductionOf<R, T> cudaError_t reduce(const R& reduction, void* workspac
       "take samesum::Blocked");
   using Fold = UserFold<R, T>;
   if (const std::optional<std::size_t> reach = extent(layout, false);
-      !validation_error(layout, std::nullopt, false).empty() || !reach || !is_array(x, *reach, ElementSize::of<T>()) ||
+      !validation_error(layout, std::nullopt, false).empty() || !reach ||
+      !is_array(x, *reach, ElementSize::of<T>()) ||
       (workspace && !is_array(out, layout.results(), ElementSize::of<ResultOf<R>>())))
     return cudaErrorInvalidValue;
   FoldCall call{layout, elements, out, workspace, bytes, stream};

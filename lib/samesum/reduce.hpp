@@ -55,7 +55,8 @@ template <class R, class T> struct UserFold {
   }
 };
 
-/// Throws std::invalid_argument for a layout that is not valid, or pointers that cannot be those of such arrays.
+/// Throws std::invalid_argument for a layout that is not valid, or pointers that cannot be those of such
+/// arrays.
 template <class Result, class T> void check(const Layout& layout, const T* x, const Result* out) {
   std::string wrong = validation_error(layout, std::nullopt, true);
   if (wrong.empty()) wrong = validation_error("x", x, *extent(layout, true), ElementSize::of<T>());
@@ -66,9 +67,10 @@ template <class Result, class T> void check(const Layout& layout, const T* x, co
 template <class Order, class R> inline constexpr bool may_order = R::commutative || Order::joins_neighbours;
 
 /// All results of a batch, one after the other; `x` is the array that the layout is of. Orders: CoarsenedTree
-/// ("tree"), Pairwise, Blocked. Throws std::invalid_argument for a layout that overflows, shares elements between
-/// results or has falling offsets, for null or misaligned pointers, and for negative threads. How many elements x
-/// has is not known here. map, combine and finish run in the standard floating-point environment.
+/// ("tree"), Pairwise, Blocked. Throws std::invalid_argument for a layout that overflows, shares elements
+/// between results or has falling offsets, for null or misaligned pointers, and for negative threads. How
+/// many elements x has is not known here. map, combine and finish run in the standard floating-point
+/// environment.
 template <class Order = CoarsenedTree, class R, class T>
 requires ReductionOf<R, T>
 void reduce(const R& reduction, const T* x, const Layout& layout, ResultOf<R>* out, Options options = {}) {
@@ -92,8 +94,8 @@ void reduce(const R& reduction, const T* x, const Layout& layout, ResultOf<R>* o
       };
   const auto work = [&] {
     cpu::reduce_batch<Shape>(
-        fold, {reinterpret_cast<const std::byte*>(x), nullptr, sizeof(T), layout, options.threads}, leaves, {},
-        out);
+        fold, {reinterpret_cast<const std::byte*>(x), nullptr, sizeof(T), layout, options.threads}, leaves,
+        {}, out);
   };
   in_standard_environment(std::ref(work));
 }

@@ -19,8 +19,8 @@ namespace samesum {
 namespace {
 /// What a sum may lose, and what each addition to a shared cell may lose beside it, which takes part in the
 /// roundings of later additions. It counts as one more element, added without a rounding: by a factor of
-/// (1+u)^h < e while γ_h is finite, of 1 + (n-1)u where that bound is the smaller one, and `probable_gamma` is
-/// at most 1.
+/// (1+u)^h < e while γ_h is finite, of 1 + (n-1)u where that bound is the smaller one, and `probable_gamma`
+/// is at most 1.
 double with_arrivals(const Variant& v, std::size_t n, double lost) {
   if (v.lost_per_arrival == 0) return lost;
   const double factor = 3 + static_cast<double>(n) * v.format->unit_roundoff;
@@ -40,8 +40,8 @@ SumBound bounds(const Variant& v, const FormatInfo& input, std::size_t n, double
   if (!v.accumulator_bound) return {exact_bound(result), exact_bound(result)};
   SumBound all = sum_bound(v.accumulator_bound, input, *v.format, n, v.height(n), magnitudes, result);
   if (probability < 1) {
-    const SumBound probable = probable_sum_bound(v.accumulator_probable_bound, input, *v.format, n, v.height(n),
-                                                 magnitudes, result, 1 - probability);
+    const SumBound probable = probable_sum_bound(v.accumulator_probable_bound, input, *v.format, n,
+                                                 v.height(n), magnitudes, result, 1 - probability);
     all = {std::min(all.prior, probable.prior), std::min(all.bound, probable.bound)};
   }
   return {with_arrivals(v, n, all.prior), with_arrivals(v, n, all.bound)};

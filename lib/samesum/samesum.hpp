@@ -36,7 +36,7 @@ Exact accumulate(Values x, Options options = {});
 /// A sum and a bound on its error.
 struct Estimate {
   Number value;
-  double bound;  ///< rigorous: |value - sum of x as given| <= bound; infinity where the theory gives none
+  double bound;       ///< rigorous: |value - sum of x as given| <= bound; infinity if something may overflow
   double magnitudes;  ///< Σ|x|, rounded up
 };
 

@@ -16,8 +16,8 @@ namespace samesum {
 /// How to run, never what to compute: no option changes the bits of a variant that promises `everywhere`.
 struct Options {
   /// 0: one thread for each 2^17 elements, at most one for each processor. A number that is given is a limit:
-  /// there are never more threads than pieces of work, nor than four for each processor. They come from a pool
-  /// that lives as long as the process. Ignored by backends without threads.
+  /// there are never more threads than pieces of work, nor than four for each processor. They come from a
+  /// pool that lives as long as the process. Ignored by backends without threads.
   int threads = 0;
 };
 
@@ -59,9 +59,10 @@ struct Variant {
   /// Additions on the longest path from an element to the result.
   Height (*height)(std::size_t n);
 
-  /// A rigorous bound on |result - sum of the elements as given|, rounded up; infinity where the theory gives
-  /// none. `magnitudes` is an upper bound of the sum of |x|, `result` the value that the variant returned. Throws
-  /// std::invalid_argument for negative magnitudes, and for a result of another format.
+  /// A rigorous bound on |result - sum of the elements as given|, rounded up; infinity if the result
+  /// is not finite or something may overflow. `magnitudes` is an upper bound of the sum of |x|, `result` the
+  /// value that the variant returned. Throws std::invalid_argument for negative magnitudes, and for a result
+  /// of another format.
   double bound(const FormatInfo& input, std::size_t n, double magnitudes, Number result) const;
 
   /// What |result - sum| exceeds with a probability of at most 1 - probability, for given elements, over the
@@ -76,7 +77,8 @@ struct Variant {
                         double probability) const;
 
   /// The sum of x, in `format`. Throws std::invalid_argument for negative threads and for an x that is null,
-  /// misaligned or larger than memory, and on the backend "cuda" gpu::Error, which names the call that failed.
+  /// misaligned or larger than memory, and on the backend "cuda" gpu::Error, which names the call that
+  /// failed.
   Number operator()(Values x, Options options = {}) const;
 
   /// The same, bound to its data to be run many times. What has to be moved is moved here. Data on a GPU must
@@ -88,8 +90,8 @@ struct Variant {
   Placed place(Values x) const;
 
   // Filled by the registry.
-  AccumulatorBound accumulator_bound;                    ///< null for exact
-  AccumulatorProbableBound accumulator_probable_bound;   ///< likewise
+  AccumulatorBound accumulator_bound;                                           ///< null for exact
+  AccumulatorProbableBound accumulator_probable_bound;                          ///< likewise
   using Run = std::uint64_t (*)(const void* data, std::size_t n, int threads);  ///< gives the result's bits
   std::array<Run, Formats::size> run;                                           ///< by input format
   using Launch = int (*)(gpu::Call&);                                           ///< gives a cudaError_t

@@ -1,4 +1,6 @@
 /// Reductions on the GPU: the bits of their literal reading in every batch, at every address.
+#include <cfenv>
+
 #include "backend/cuda_support.hpp"
 #include "operation/reduction_support.hpp"
 #include "samesum/gpu_reduction.hpp"
@@ -85,7 +87,8 @@ TEST(GpuMeansOfHalves, WhoseSumsOverflowHaveTheBitsOfTheCpuInEveryBatch) {
         const Array array{*r->format, x};
         const Bits expected = reduce_all(*r, array.values(), array.values(), b.layout);
         const Reduction& on_gpu = find_reduction(r->name.substr(0, r->name.find('@')) + "@cuda");
-        EXPECT_EQ(reduce_all(on_gpu, array.values(), array.values(), b.layout), expected) << r->name << ", " << b.name;
+        EXPECT_EQ(reduce_all(on_gpu, array.values(), array.values(), b.layout), expected)
+            << r->name << ", " << b.name;
         for (const std::uint64_t bits : expected) finite += bits < Format<fp16>::infinity;
       }
     }
@@ -117,15 +120,50 @@ TEST(GpuReductions, RefuseLayoutsThatOverflow) {
   for (const char* name : {"sum/exact/fp32@cuda", "sum/tree/plain/fp32@cuda", "moments/tree/fp32@cuda"}) {
     const Reduction& r = find_reduction(name);
     const OnGpu out{six.values()};
-    for (const Layout& layout : {Layout::rows(2, 3, static_cast<std::size_t>(-3)), Layout::rows(3, 2, huge),
-                                 Layout{1, 3, 1, 0, huge}, Layout{huge, 1, 1, 0, 1}, Layout{huge + 1, 1, 2, 0, 2}})
-      for (const std::size_t numbers : {std::size_t{0}, layout.results() * static_cast<std::size_t>(r.results)}) {
+    for (const Layout& layout :
+         {Layout::rows(2, 3, static_cast<std::size_t>(-3)), Layout::rows(3, 2, huge),
+          Layout{1, 3, 1, 0, huge}, Layout{huge, 1, 1, 0, 1}, Layout{huge + 1, 1, 2, 0, 2}})
+      for (const std::size_t numbers :
+           {std::size_t{0}, layout.results() * static_cast<std::size_t>(r.results)}) {
         if (numbers > 6) continue;
         std::size_t bytes = 0;
         const std::span<float> to{static_cast<float*>(const_cast<void*>(out.values().data)), numbers};
         EXPECT_EQ(gpu::reduce(r, nullptr, bytes, x.values(), layout, to), cudaErrorInvalidValue) << name;
         EXPECT_THROW(gpu::reduce(r, x.values(), layout, to), std::invalid_argument) << name;
       }
+  }
+}
+
+TEST(GpuReductions, DoNotDependOnTheCallersEnvironmentAndDoNotChangeIt) {
+  SAMESUM_NEEDS_GPU();
+  std::vector<double> data = wide(5000, 30, 4);
+  for (std::size_t i = 0; i < data.size(); i += 3) data[i] *= Format<fp32>::smallest_subnormal;
+  const Array array{format_info<fp32>(), data};
+  const OnGpu x{array.values()}, out{array.values()};
+  auto* results = static_cast<float*>(const_cast<void*>(out.values().data));
+  const auto everything = [&](const Reduction& r) {
+    gpu::reduce(r, x.values(), Layout::rows(50, 100),
+                std::span{results, 50 * static_cast<std::size_t>(r.results)}, nullptr, {.ddof = 1});
+    std::vector<std::uint32_t> bits(100);
+    succeed(
+        cudaMemcpy(bits.data(), results, 200 * static_cast<std::size_t>(r.results), cudaMemcpyDeviceToHost));
+    return bits;
+  };
+  for (const char* name : {"moments/tree/fp32@cuda", "norm/tree/fp32@cuda", "moments/exact/fp32@cuda"}) {
+    const Reduction& r = find_reduction(name);
+    const auto expected = everything(r);
+    for (const int rounding : {FE_UPWARD, FE_TOWARDZERO}) {
+      std::fenv_t saved;
+      std::fegetenv(&saved);
+      std::fesetround(rounding);
+      std::feraiseexcept(FE_INEXACT | FE_UNDERFLOW);
+      const int flags = std::fetestexcept(FE_ALL_EXCEPT);
+      const auto got = everything(r);
+      EXPECT_EQ(std::fegetround(), rounding);
+      EXPECT_EQ(std::fetestexcept(FE_ALL_EXCEPT), flags);
+      std::fesetenv(&saved);
+      EXPECT_EQ(got, expected) << name;
+    }
   }
 }
 

@@ -70,6 +70,17 @@ TEST(SoftmaxOnAGpu, RefusesWhatTheCpuRefuses) {
   float x[8] = {};
   EXPECT_EQ(gpu::softmax(std::nothrow, Matrix{x, 1, 4}, MutableMatrix{x + 1, 1, 4}), cudaErrorInvalidValue);
   EXPECT_EQ(gpu::softmax(std::nothrow, Matrix{x, 1, 4, 2}, MutableMatrix{x, 1, 4, 2}), cudaErrorInvalidValue);
+  const auto huge = static_cast<std::size_t>(-3);
+  EXPECT_EQ(gpu::softmax(std::nothrow, Matrix{x, 2, 3, huge}, MutableMatrix{x, 2, 3, huge}),
+            cudaErrorInvalidValue);
+  for (const int wrong : {-1, 5}) {
+    const SoftmaxOptions options{static_cast<SoftmaxSum>(wrong), false, 0};
+    EXPECT_EQ(gpu::softmax(std::nothrow, Matrix{x, 1, 4}, MutableMatrix{x, 1, 4}, options),
+              cudaErrorInvalidValue);
+    EXPECT_EQ(gpu::softmax(static_cast<SoftmaxSchedule>(wrong), Matrix{x, 1, 4}, MutableMatrix{x, 1, 4}, {},
+                           nullptr),
+              cudaErrorInvalidValue);
+  }
   try {
     gpu::softmax(Matrix{x, 1, 4}, MutableMatrix{x + 1, 1, 4});
     FAIL();

@@ -335,7 +335,8 @@ TEST(TheBoundOfAReduction, IsInfiniteWhereSomethingMayOverflowOrNothingIsKnown) 
     EXPECT_EQ(bound(name, single, 10, NAN, 2), INFINITY) << name;
     EXPECT_EQ(bound(name, single, 0, 0), 0) << name << ": of nothing";
   }
-  EXPECT_EQ(bound("squared_norm/tree/kahan/fp16", half, 100, 60000), INFINITY) << "a partial sum may overflow";
+  EXPECT_EQ(bound("squared_norm/tree/kahan/fp16", half, 100, 60000), INFINITY)
+      << "a partial sum may overflow";
   EXPECT_LT(bound("squared_norm/tree/plain/fp16", half, 100, 60000), 300) << "each is at most the result";
   EXPECT_LT(bound("norm/tree/fp16", half, 100, 60000), 1000) << "no terms of a norm do";
   EXPECT_LT(bound("prod/tree/fp16", half, 1000, 1), 1);

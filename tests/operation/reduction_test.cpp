@@ -96,14 +96,16 @@ TEST_P(EveryReduction, HasTheSameBitsWithEveryInstructionSet) {
 
 double half_mean(const Reduction& r, const std::vector<double>& x) {
   const Array array{format_info<fp16>(), x};
-  return Number{r.format, reduce_all(r, array.values(), array.values(), Layout::vector(x.size()))[0]}.to_double();
+  return Number{r.format, reduce_all(r, array.values(), array.values(), Layout::vector(x.size()))[0]}
+      .to_double();
 }
 
 TEST(AMeanOfHalves, WhoseSumOverflowsIsThatWithMoreExponents) {
   for (const char* backend : {"cpu", "reference"})
     for (const Reduction* r : half_means(backend)) {
       EXPECT_EQ(half_mean(*r, std::vector<double>(131'072, 1)), 1) << r->name;
-      EXPECT_NEAR(half_mean(*r, std::vector<double>(100'000, 1)), 1, 0x1p-11) << r->name << ": 100000 has 12 bits";
+      EXPECT_NEAR(half_mean(*r, std::vector<double>(100'000, 1)), 1, 0x1p-11)
+          << r->name << ": 100000 has 12 bits";
       EXPECT_EQ(half_mean(*r, std::vector<double>(8192, -65'504)), -65'504) << r->name;
     }
 }

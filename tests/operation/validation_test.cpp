@@ -35,9 +35,8 @@ TEST(ALayout, WhoseExtentOverflowsIsRefused) {
   const std::vector<float> six(6, 1.0f);
   std::vector<float> out(3);
   const auto refused = [&](const Layout& layout, std::size_t results) {
-    return refusal([&] {
-      reduce(find_reduction("sum/exact/fp32"), six, layout, std::span{out}.first(results));
-    });
+    return refusal(
+        [&] { reduce(find_reduction("sum/exact/fp32"), six, layout, std::span{out}.first(results)); });
   };
   EXPECT_THAT(refused(Layout::rows(2, 3, minus_three), 2), HasSubstr("layout reaches beyond 2^63 elements"));
   EXPECT_THAT(refused(Layout::rows(3, 2, huge), 3), HasSubstr("layout reaches beyond 2^63 elements"));
@@ -50,11 +49,17 @@ TEST(ALayout, WhoseNumberOfResultsOverflowsIsRefused) {
   const std::vector<float> six(6, 1.0f);
   std::vector<float> out(4);
   const Reduction& moments = find_reduction("moments/tree/fp32");
-  EXPECT_THAT(refusal([&] { reduce(moments, six, {huge, 1, 1, 0, 1}, std::span{out}.first(0)); }),
+  EXPECT_THAT(refusal([&] {
+                reduce(moments, six, {huge, 1, 1, 0, 1}, std::span{out}.first(0));
+              }),
               HasSubstr("results; fewer than 2^63"));
-  EXPECT_THAT(refusal([&] { reduce(moments, six, {huge + 1, 1, 2, 0, 2}, std::span{out}); }),
+  EXPECT_THAT(refusal([&] {
+                reduce(moments, six, {huge + 1, 1, 2, 0, 2}, std::span{out});
+              }),
               HasSubstr("results; fewer than 2^63"));
-  EXPECT_THAT(refusal([&] { reduce(moments, six, {huge / 2, 1, 1, 0, 1}, std::span{out}.first(0)); }),
+  EXPECT_THAT(refusal([&] {
+                reduce(moments, six, {huge / 2, 1, 1, 0, 1}, std::span{out}.first(0));
+              }),
               HasSubstr("out has room for 0 results"));
   EXPECT_THAT(refusal([&] { reduce(moments, six, Layout::rows(2, 3), std::span{out}.first(3)); }),
               HasSubstr("out has room for 3 numbers; each result has 2"));
@@ -70,7 +75,8 @@ TEST(Segments, AreCountedBeforeAnyOffsetIsRead) {
   const std::uint64_t offsets[] = {0, 3, 6};
   for (const std::size_t count : {std::size_t{1}, std::size_t{3}, huge, huge - 1, ~std::size_t{0}})
     EXPECT_NE(refusal([&] {
-                reduce(find_reduction("sum/tree/plain/fp32"), x, Layout::segments(offsets, count), std::span{out});
+                reduce(find_reduction("sum/tree/plain/fp32"), x, Layout::segments(offsets, count),
+                       std::span{out});
               }),
               "")
         << count;
@@ -110,8 +116,8 @@ TEST(LayoutsNearEveryPowerOfTwo, AreReducedIfTheyFitAndRefusedOtherwise) {
   int reduced = 0, refused = 0;
   const std::vector<const Reduction*> all = reductions_of("cpu");
   for (int round = 0; round < 40'000; ++round) {
-    Layout layout{near_a_power(random), near_a_power(random), near_a_power(random), near_a_power(random),
-                  near_a_power(random), nullptr};
+    Layout layout{near_a_power(random), near_a_power(random), near_a_power(random),
+                  near_a_power(random), near_a_power(random), nullptr};
     if (random() % 2) layout.inner = 1;
     if (random() % 2) layout.stride = layout.inner;
     const std::size_t n = random() % 64, results = random() % 2 ? layout.results() % 64 : random() % 8;
@@ -124,13 +130,13 @@ TEST(LayoutsNearEveryPowerOfTwo, AreReducedIfTheyFitAndRefusedOtherwise) {
     const Results to = r->gives_index    ? Results{std::span{indices}}
                        : r->results == 2 ? Results{std::span{both}}
                                          : Results{std::span{out}};
-    const std::string message = refusal([&] {
-      r->inputs == 2 ? reduce(*r, x, x, layout, to) : reduce(*r, x, layout, to);
-    });
+    const std::string message =
+        refusal([&] { r->inputs == 2 ? reduce(*r, x, x, layout, to) : reduce(*r, x, layout, to); });
     ++(message.empty() ? reduced : refused);
     ASSERT_EQ(message.empty(), fits(layout, n, results))
-        << message << ": " << layout.outer << " " << layout.n << " " << layout.inner << " " << layout.outer_stride
-        << " " << layout.stride << " of " << n << " elements, " << results << " results";
+        << message << ": " << layout.outer << " " << layout.n << " " << layout.inner << " "
+        << layout.outer_stride << " " << layout.stride << " of " << n << " elements, " << results
+        << " results";
   }
   EXPECT_GT(reduced, 1000);
   EXPECT_GT(refused, 1000);
@@ -145,9 +151,9 @@ TEST(LayoutsNearEveryPowerOfTwo, OfOnesOwnReductionAreRefusedIfTheyOverflow) {
                         near_a_power(random), near_a_power(random), nullptr};
     using Wide = unsigned __int128;
     const Wide results = Wide{layout.outer} * layout.inner, most = PTRDIFF_MAX / sizeof(float);
-    const Wide reach = results == 0 || layout.n == 0
-                           ? 0
-                           : Wide{layout.outer - 1} * layout.outer_stride + Wide{layout.n - 1} * layout.stride;
+    const Wide reach = results == 0 || layout.n == 0 ? 0
+                                                     : Wide{layout.outer - 1} * layout.outer_stride +
+                                                           Wide{layout.n - 1} * layout.stride;
     const bool possible = results <= 64 && fits(layout, x.size(), layout.results());
     // It does not know how many elements there are: only what cannot be is refused.
     if (!possible && reach <= most && results <= most) continue;
@@ -158,8 +164,9 @@ TEST(LayoutsNearEveryPowerOfTwo, OfOnesOwnReductionAreRefusedIfTheyOverflow) {
   }
   EXPECT_GT(reduced, 100);
   EXPECT_GT(refused, 100);
-  EXPECT_THAT(refusal([&] { reduce(RoundingSum{}, static_cast<const float*>(nullptr), Layout::vector(3), nullptr); }),
-              HasSubstr("x is null"));
+  EXPECT_THAT(
+      refusal([&] { reduce(RoundingSum{}, static_cast<const float*>(nullptr), Layout::vector(3), nullptr); }),
+      HasSubstr("x is null"));
   EXPECT_THAT(refusal([&] { reduce(RoundingSum{}, x.data(), Layout::vector(3), nullptr); }),
               HasSubstr("out is null"));
   const std::uint64_t falling[] = {0, 5, 3};
@@ -186,8 +193,9 @@ TEST(RowsNearEveryPowerOfTwo, AreSoftmaxedIfTheyFitAndRefusedOtherwise) {
     if (!nothing && !small && !impossible) continue;
     std::vector<float> in(small ? static_cast<std::size_t>(elements(in_stride)) : 1),
         out(small ? static_cast<std::size_t>(elements(out_stride)) : 1);
-    const std::string message =
-        refusal([&] { softmax({in.data(), rows, columns, in_stride}, {out.data(), rows, columns, out_stride}); });
+    const std::string message = refusal([&] {
+      softmax({in.data(), rows, columns, in_stride}, {out.data(), rows, columns, out_stride});
+    });
     const bool fits = nothing || (small && in_stride >= columns && out_stride >= columns);
     ASSERT_EQ(message.empty(), fits) << message << ": " << rows << " rows of " << columns << ", " << in_stride
                                      << " and " << out_stride << " apart";
@@ -243,9 +251,11 @@ TEST(ABound, RefusesNegativeMagnitudesAndNumbersOfAnotherFormat) {
   const FormatInfo& input = format_info<fp32>();
   for (const Variant& v : variants()) {
     const Number own{v.format, 0};
-    EXPECT_THAT(refusal([&] { v.bound(input, 3, -1, own); }), HasSubstr("magnitudes is -1; magnitudes are 0 or more"))
+    EXPECT_THAT(refusal([&] { v.bound(input, 3, -1, own); }),
+                HasSubstr("magnitudes is -1; magnitudes are 0 or more"))
         << v.name;
-    EXPECT_THAT(refusal([&] { v.probable_bound(input, 3, -1, own, 0.5); }), HasSubstr("magnitudes is -1")) << v.name;
+    EXPECT_THAT(refusal([&] { v.probable_bound(input, 3, -1, own, 0.5); }), HasSubstr("magnitudes is -1"))
+        << v.name;
     EXPECT_EQ(v.bound(input, 3, NAN, Number{v.format, v.format->infinity}), INFINITY) << v.name;
   }
   for (const Reduction& r : reductions()) {
@@ -253,7 +263,8 @@ TEST(ABound, RefusesNegativeMagnitudesAndNumbersOfAnotherFormat) {
     if (r.results == 1) {
       EXPECT_THAT(refusal([&] { r.bound(input, 3, own, -1); }), HasSubstr("magnitudes is -1")) << r.name;
     } else {
-      EXPECT_THAT(refusal([&] { r.moments_bound(input, 3, own, own, {}, -1); }), HasSubstr("largest is -1")) << r.name;
+      EXPECT_THAT(refusal([&] { r.moments_bound(input, 3, own, own, {}, -1); }), HasSubstr("largest is -1"))
+          << r.name;
     }
   }
   const Variant& v = find("tree/plain/fp32");
@@ -261,15 +272,18 @@ TEST(ABound, RefusesNegativeMagnitudesAndNumbersOfAnotherFormat) {
               HasSubstr("result is of fp64; pass the number that the method returned, which is of fp32"));
   EXPECT_THAT(refusal([&] { v.bound(input, 3, 1, none); }), HasSubstr("result is of no format"));
   EXPECT_THAT(refusal([&] { v.probable_bound(input, 3, 1, twice, 0.5); }), HasSubstr("result is of fp64"));
-  EXPECT_THAT(refusal([&] { find_reduction("norm/tree/fp32").bound(input, 3, twice); }), HasSubstr("of fp64"));
+  EXPECT_THAT(refusal([&] { find_reduction("norm/tree/fp32").bound(input, 3, twice); }),
+              HasSubstr("of fp64"));
   const Reduction& moments = find_reduction("moments/tree/fp32");
   EXPECT_THAT(refusal([&] { moments.moments_bound(input, 3, twice, single); }), HasSubstr("mean is of fp64"));
-  EXPECT_THAT(refusal([&] { moments.moments_bound(input, 3, single, twice); }), HasSubstr("variance is of fp64"));
+  EXPECT_THAT(refusal([&] { moments.moments_bound(input, 3, single, twice); }),
+              HasSubstr("variance is of fp64"));
   EXPECT_THAT(refusal([&] { moments.moments_bound(input, 3, single, single, {.ddof = -1}); }),
               HasSubstr("ddof is -1; it must be 0 or more"));
   EXPECT_THAT(refusal([&] { State{"kahan/fp32"}.bound(-1); }), HasSubstr("magnitudes is -1"));
   EXPECT_THAT(refusal([&] { softmax_bound(input, 5, -1, {}); }), HasSubstr("spread is -1"));
-  EXPECT_THAT(refusal([&] { softmax_bound(format_info<fp64>(), 5, 1, {}); }), HasSubstr("fp16, bf16 or fp32"));
+  EXPECT_THAT(refusal([&] { softmax_bound(format_info<fp64>(), 5, 1, {}); }),
+              HasSubstr("fp16, bf16 or fp32"));
   EXPECT_THAT(refusal([&] { softmax_bound(input, 5, 1, {}).of_element(0.5, -1); }), HasSubstr("below is -1"));
   FormatInfo strange = input;
   strange.index = 17;
@@ -283,11 +297,13 @@ TEST(Ddof, IsReadByMomentsAlone) {
   std::vector<float> two(2);
   for (const double ddof : {-1.0, -0x1p-1060, static_cast<double>(NAN)})
     EXPECT_THAT(refusal([&] {
-                  reduce(find_reduction("moments/tree/fp32"), x, Layout::vector(3), std::span{two}, {.ddof = ddof});
+                  reduce(find_reduction("moments/tree/fp32"), x, Layout::vector(3), std::span{two},
+                         {.ddof = ddof});
                 }),
                 HasSubstr("it must be 0 or more"));
   EXPECT_THAT(refusal([&] {
-                reduce(find_reduction("moments/exact/fp32"), x, Layout::vector(3), std::span{two}, {.ddof = 0.5});
+                reduce(find_reduction("moments/exact/fp32"), x, Layout::vector(3), std::span{two},
+                       {.ddof = 0.5});
               }),
               HasSubstr("a whole number"));
 }

@@ -31,8 +31,7 @@ template <class V> struct DoubleWord {
   /// theorem holds in the subnormal range too.
   static Loss bound(const Summed& s) {
     const double hw = static_cast<double>(s.height.total()) * (3 * s.u * s.u / (1 - 4 * s.u));
-    return loss_of_two_words(
-        s, hw < 0.5 ? s.u * s.result + hw / (1 - hw) * s.magnitudes : unbounded_error);
+    return loss_of_two_words(s, hw < 0.5 ? s.u * s.result + hw / (1 - hw) * s.magnitudes : unbounded_error);
   }
 
   /// The bound that is certain: the theorem bounds the error of an operation, and says nothing of its mean.

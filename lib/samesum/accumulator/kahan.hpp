@@ -34,8 +34,9 @@ template <class V> struct Kahan {
   /// Dekker's FastTwoSum and lose nothing more. Elsewhere |t| <= 2(1+u)|y|, t - sum is y plus at most u|t|,
   /// and its rounding and that of the second subtraction lose at most u(1+u)²(1+2u+2u²)(|x| + CM) + uC'M'. In
   /// either case the new |excess| is at most u(1+u)²(|y| + |t|) <= 2u(1+u)⁴(1+2C+E)M', below 3u·M' while E <=
-  /// 0.44, as it is; so C = 3u. One add costs at most 2u|x| + 4.1u²|x| + 9.1u²M' <= 2u|x| + 14u²M', and r of them E <=
-  /// 2u + 14ru². (The leading 2u of the textbook, Higham eq. 4.8, is for exact arithmetic of higher terms;
+  /// 0.44, as it is; so C = 3u. One add costs at most 2u|x| + 4.1u²|x| + 9.1u²M' <= 2u|x| + 14u²M', and r of
+  /// them E <= 2u + 14ru². (The leading 2u of the textbook, Higham eq. 4.8, is for exact arithmetic of higher
+  /// terms;
   /// (-22,-68,-248,8) with 5 bits breaks it for `sum` alone.)
   ///
   /// Merge. TwoSum is exact, so only the two additions that make the new excess round: they lose at most

@@ -42,8 +42,8 @@ template <class V> struct Neumaier {
     const double h = static_cast<double>(s.height.total()), m = static_cast<double>(s.height.merges);
     const double nodes = static_cast<double>(s.n - 1);
     if (s.height.total() == 0) return with_error(s, 0);
-    return with_error(s, probable_gamma(h, s.u, nodes, failing / 2) *
-                             probable_gamma(h + m, s.u, 2 * nodes, failing / 2));
+    return with_error(
+        s, probable_gamma(h, s.u, nodes, failing / 2) * probable_gamma(h + m, s.u, 2 * nodes, failing / 2));
   }
 
  private:

@@ -23,8 +23,8 @@ template <class V> struct Plain {
   /// bounds for inner products in floating-point arithmetic, theorem 3.1). An addition that underflows is
   /// exact, so no other term is needed. No partial sum exceeds Σ|x| and this together.
   static Loss bound(const Summed& s) {
-    return with_error(s, std::min(gamma(static_cast<double>(s.height.total()), s.u),
-                                  static_cast<double>(s.n - 1) * s.u));
+    return with_error(
+        s, std::min(gamma(static_cast<double>(s.height.total()), s.u), static_cast<double>(s.n - 1) * s.u));
   }
 
   /// λ·√h·u·(1+φ)·Σ|x|, λ = √(2 ln(2/failing)) (Higham and Mary 2019, theorem 3.1, for any tree as Hallman

@@ -68,10 +68,9 @@ struct ElementFold : StateFold<TermSum<A, Scalar<F>>, TwoWords<Scalar<F>>> {
   SAMESUM_HD State state(const State& quick, std::uint64_t, int) const { return quick; }
 };
 
-/// The mean of fp16 elements whose sum overflows in fp16, in numbers of fp16's precision with the exponents of
-/// fp32. It replaces a mean that is not finite; elements that are not finite leave it as it is.
-template <template <class> class A>
-struct WideMeanFold : StateFold<A<Scalar<fp16_wide>>, Scalar<fp16_wide>> {
+/// The mean of fp16 elements whose sum overflows in fp16, in numbers of fp16's precision with the exponents
+/// of fp32. It replaces a mean that is not finite; elements that are not finite leave it as it is.
+template <template <class> class A> struct WideMeanFold : StateFold<A<Scalar<fp16_wide>>, Scalar<fp16_wide>> {
   using Format = fp16;
   using State = A<Scalar<fp16_wide>>;
   SAMESUM_HD static bool is_wanted(std::size_t at, const void* out) {

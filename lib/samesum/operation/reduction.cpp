@@ -146,7 +146,8 @@ std::string validation_error(const Reduction& r, const Values& x, const Values* 
     return "out is of " + std::string{out.format ? out.format->name : "std::int64_t"} +
            "; the results are of " + std::string{r.gives_index ? "std::int64_t" : r.format->name};
   const auto numbers = static_cast<std::size_t>(r.results), bytes = r.result_bytes() / numbers;
-  if (std::string wrong = validation_error("out", out.data, out.size, {bytes, bytes}); !wrong.empty()) return wrong;
+  if (std::string wrong = validation_error("out", out.data, out.size, {bytes, bytes}); !wrong.empty())
+    return wrong;
   if (out.size % numbers != 0)
     return "out has room for " + std::to_string(out.size) + " numbers; each result has " +
            std::to_string(numbers);

@@ -16,7 +16,8 @@ namespace samesum {
 
 struct ReduceOptions {
   int threads = 0;  ///< as in Options
-  double ddof = 0;  ///< of moments: the sum of squares is divided by n - ddof; 1 for a sample
+  double ddof =
+      0;  ///< of moments: the sum of squares is divided by n - ddof; 1 for a sample; others ignore it
 };
 
 /// What to reduce and where the results go. Both inputs have the layout and the format.
@@ -54,13 +55,13 @@ struct Reduction {
   }
 
   /// A rigorous bound on |result - truth of the n elements as given|, rounded up; reduction_bound.hpp has the
-  /// formulas. Infinity where the theory gives none, and where the result is not finite.
+  /// formulas. Infinity if the result is not finite or something may overflow.
   ///
   /// What the result itself does not say the caller knows, as `magnitudes`: of sum and mean at least Σ|x|, of
   /// dot at least Σ|xy|, for which (‖x‖ + its bound)·(‖y‖ + its bound) serves. The other operations do not
   /// read it, nor do exact ones. Where it is left out, the bound of these three is infinite. Of argmin and
   /// argmax the bound is about the element that is there, and `result` is not read. Throws
-  /// std::invalid_argument for moments.
+  /// std::invalid_argument for moments, for negative magnitudes, and for a result of another format.
   double bound(const FormatInfo& input, std::size_t n, Number result,
                double magnitudes = unbounded_error) const;
   /// The same for the two results of moments. Both are bounded by what both say. Where squares underflow or
@@ -102,10 +103,14 @@ struct Results {
   Results(std::span<std::int64_t> out) : format{nullptr}, data{out.data()}, size{out.size()} {}
 };
 
-/// Reduces x (and y, for two inputs) as laid out. Each result has the bits of the same reduction of its
-/// elements alone, one after the other: it does not depend on how many there are, on its place or on strides.
-/// x is in the memory of the host; on the backend "cuda" it is copied there and back (gpu_reduction.hpp has
-/// calls for data that are there). Throws std::invalid_argument for what does not fit together.
+/// Reduces x (and y, for two inputs, which has as many elements) as laid out. Each result has the bits of the
+/// same reduction of its elements alone, one after the other: it does not depend on how many there are, on
+/// its place or on strides. x is in the memory of the host; on the backend "cuda" it is copied there and back
+/// (gpu_reduction.hpp has calls for data that are there). A result of no elements is +0 for sums, norms and
+/// dot, 1 for prod, -inf for logsumexp, NaN for mean and moments, -1 for argmin and argmax, and for min +inf,
+/// for max -inf, where NumPy and PyTorch raise an error. Throws std::invalid_argument, before anything is
+/// read or written, for what does not fit together, and for sizes, strides or offsets whose products
+/// overflow.
 void reduce(const Reduction& reduction, Values x, Layout layout, Results out, ReduceOptions options = {});
 void reduce(const Reduction& reduction, Values x, Values y, Layout layout, Results out,
             ReduceOptions options = {});
@@ -116,8 +121,8 @@ Number reduce(std::string_view name, Values x, Values y, ReduceOptions options =
 /// argmin and argmax: -1 of nothing.
 std::int64_t reduce_to_index(std::string_view name, Values x, ReduceOptions options = {});
 
-/// A message that names the argument of such a call and the remedy; empty if all are valid. `y` is null for one
-/// input. Offsets are read only if they are in the memory of the host.
+/// A message that names the argument of such a call and the remedy; empty if all are valid. `y` is null for
+/// one input. Offsets are read only if they are in the memory of the host.
 std::string validation_error(const Reduction& reduction, const Values& x, const Values* y,
                              const Layout& layout, const Results& out, bool offsets_are_here);
 std::string validation_error(const Reduction& reduction, const ReduceOptions& options);

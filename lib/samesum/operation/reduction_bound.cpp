@@ -36,7 +36,8 @@
 /// a node and ε <= 1/8 the relative error of a share.
 /// 1. A merge, v >= (1-u)²·(v1·n1/N)(1-ε)(1-u) - η and so on: W of either part is at most (1+g)(W + Nη),
 ///    1 + g = (1+5u)(1+1.2ε), and the computed difference of the means at most 1.7√W + 1.2Nη with that W.
-/// 2. An add (k >= 2): W of the first part is at most (1+7u)(W + kη), and the new mean lies between the old one
+/// 2. An add (k >= 2): W of the first part is at most (1+7u)(W + kη), and the new mean lies between the old
+/// one
 ///    and x; so |x - mean'|² <= (1+11u)(W + kη), and the old mean was at most 1.13 times that far away, and
 ///    2.2u|mean'|.
 /// So along a path of h steps no W exceeds Ω = e^(g(h+1))·n(v + (h+3)η); each step moves the mean by at most
@@ -59,8 +60,7 @@ double half_subnormal(const FormatInfo& format) {
 }
 
 double elements_bound(const Reduced& r, double magnitudes) {
-  return sum_bound(r.accumulator, r.input, r.format, r.n, r.height, magnitudes, Number::of(r.result))
-      .bound;
+  return sum_bound(r.accumulator, r.input, r.format, r.n, r.height, magnitudes, Number::of(r.result)).bound;
 }
 
 /// What rounding the products loses.
@@ -185,8 +185,7 @@ double bound_of_mean(const Reduced& r) {
     return from_sum(rounded_up(largest_sum + r.magnitudes));
   FormatInfo wide = r.format;
   wide.max_finite = Format<fp16_wide>::max_finite;
-  const Reduced again{r.input,     wide,        r.n,          r.height,
-                      r.accumulator, r.two_words, r.magnitudes, largest_sum};
+  const Reduced again{r.input, wide, r.n, r.height, r.accumulator, r.two_words, r.magnitudes, largest_sum};
   return from_sum(bound_of_sum(again));
 }
 

@@ -1,6 +1,6 @@
-/// How wrong a reduction can be: a rigorous bound for each kind of state, rounded up, and infinite where the
-/// theory gives none. operations.hpp says which belongs to which operation; reduction_bound.cpp has what is
-/// too long to prove here.
+/// How wrong a reduction can be: a rigorous bound for each kind of state, rounded up, and infinite if
+/// something may overflow or too little is known. operations.hpp says which belongs to which operation;
+/// reduction_bound.cpp has what is too long to prove here.
 ///
 /// u is the unit roundoff and η the smallest subnormal of the format of the state, h the height of the tree.
 /// Where a sum, a product or a difference overflows, the result is not finite: so a finite one says that

@@ -18,8 +18,7 @@ std::string shape(const char* name, const Matrix& m) {
 struct Extent {
   std::uintptr_t begin, end;
   explicit Extent(const Matrix& m)
-      : begin{reinterpret_cast<std::uintptr_t>(m.data)},
-        end{begin + elements(m) * m.format->bytes} {}
+      : begin{reinterpret_cast<std::uintptr_t>(m.data)}, end{begin + elements(m) * m.format->bytes} {}
   static std::size_t elements(const Matrix& m) { return (m.rows - 1) * m.row_stride + m.columns; }
 };
 

@@ -42,9 +42,9 @@ double plain_bound(const FormatInfo& accumulator, std::size_t columns, double rh
   const double n = static_cast<double>(columns), before = rho + n * eta;
   const double narrowing = narrowing_bound(format_info<fp32>(), accumulator, columns, 1 + before);
   const double added = 1 + before + narrowing;
-  const double lost =
-      Plain<Scalar<fp64>>::bound({accumulator.unit_roundoff, CoarsenedTree::height(columns), columns, added, 0})
-          .error;
+  const double lost = Plain<Scalar<fp64>>::bound(
+                          {accumulator.unit_roundoff, CoarsenedTree::height(columns), columns, added, 0})
+                          .error;
   // S is at most n.
   if (!((added + lost) * n <= accumulator.max_finite)) return unbounded_error;
   return before + narrowing + lost;
@@ -107,7 +107,8 @@ double SoftmaxBound::of_sum() const {
   const FloatingPointEnvironment environment;
   if (log || !std::isfinite(of_denominator)) return unbounded_error;
   const double of_inverse = of_denominator / (1 - of_denominator), n = static_cast<double>(columns);
-  return rounded(*format, 1, (1 + exp_bound(spread)) * (1 + of_inverse) * (1 + u) * (1 + u) - 1 + 3 * n * eta, n);
+  return rounded(*format, 1, (1 + exp_bound(spread)) * (1 + of_inverse) * (1 + u) * (1 + u) - 1 + 3 * n * eta,
+                 n);
 }
 
 }  // namespace samesum

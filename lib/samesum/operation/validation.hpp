@@ -1,5 +1,5 @@
-/// Checks of what callers pass. Each `validation_error` is a message that names the argument and the remedy, or
-/// empty if the argument is valid.
+/// Checks of what callers pass. Each `validation_error` is a message that names the argument and the remedy,
+/// or empty if the argument is valid.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,7 @@ namespace samesum {
 
 /// Whether the format is in the list, or a copy of one that is.
 constexpr bool is_listed(const FormatInfo* format) {
-  return format != nullptr && format->index < formats.size() &&
-         format->bytes == formats[format->index].bytes;
+  return format != nullptr && format->index < formats.size() && format->bytes == formats[format->index].bytes;
 }
 
 /// The size of an element and its alignment, in bytes.
@@ -33,8 +32,8 @@ std::string validation_error(const char* name, const Values& x);
 /// Throws std::invalid_argument with such a message.
 void check(const char* name, const Values& x);
 
-/// The arguments of the error bounds of `method`. Each throws std::invalid_argument: for a format that is not in
-/// the list, and for a number of another format than the method's.
+/// The arguments of the error bounds of `method`. Each throws std::invalid_argument: for a format that is not
+/// in the list, and for a number of another format than the method's.
 void check(std::string_view method, const FormatInfo& input);
 void check(std::string_view method, const char* name, Number x, const FormatInfo& format);
 /// Throws for a negative number. NaN, the Σ|x| of data with a NaN, says nothing: it becomes infinity.
@@ -44,8 +43,8 @@ double checked_magnitudes(std::string_view method, const char* name, double magn
 /// bits. Offsets are read only if they are in host memory; else they count as 0.
 std::optional<std::size_t> extent(const Layout& layout, bool offsets_are_here);
 
-/// Sizes, strides and offsets: every product fits in 63 bits, results share no element, offsets do not fall. The
-/// number of results is compared with `results`, where that is known, before any offset is read.
+/// Sizes, strides and offsets: every product fits in 63 bits, results share no element, offsets do not fall.
+/// The number of results is compared with `results`, where that is known, before any offset is read.
 std::string validation_error(const Layout& layout, std::optional<std::size_t> results, bool offsets_are_here);
 
 }  // namespace samesum

@@ -93,7 +93,8 @@ int thread_count(int asked, std::size_t n, std::size_t tasks) {
   static const std::size_t processors = std::max(1u, std::thread::hardware_concurrency());  // asks the system
   const std::size_t automatic = std::clamp<std::size_t>(n >> 17, 1, processors);
   const std::size_t wanted =
-      asked > 0 ? std::min(static_cast<std::size_t>(asked), most_threads_per_processor * processors) : automatic;
+      asked > 0 ? std::min(static_cast<std::size_t>(asked), most_threads_per_processor * processors)
+                : automatic;
   return static_cast<int>(std::min(wanted, std::max<std::size_t>(tasks, 1)));
 }
 

@@ -8,8 +8,8 @@ namespace samesum::cpu {
 /// The most threads of a call for each processor, however many are asked for.
 inline constexpr std::size_t most_threads_per_processor = 4;
 
-/// Number of threads for a call: `asked`, or for 0 one for each 2^17 elements and at most one for each processor;
-/// never more than there are tasks, nor than four for each processor.
+/// Number of threads for a call: `asked`, or for 0 one for each 2^17 elements and at most one for each
+/// processor; never more than there are tasks, nor than four for each processor.
 int thread_count(int asked, std::size_t n, std::size_t tasks);
 
 /// Runs work() on that many threads, this one included, each in the standard floating-point environment, and

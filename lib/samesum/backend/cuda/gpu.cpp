@@ -110,7 +110,8 @@ cudaError_t merge(ExactState* state, const ExactState* other, cudaStream_t strea
 
 cudaError_t round(const ExactState* state, const FormatInfo& format, void* out,
                   cudaStream_t stream) noexcept {
-  if (!is_state(state) || !is_listed(&format) || out == nullptr || !is_aligned(out, format.bytes)) return cudaErrorInvalidValue;
+  if (!is_state(state) || !is_listed(&format) || out == nullptr || !is_aligned(out, format.bytes))
+    return cudaErrorInvalidValue;
   return write_exact(state, {out, format.index, nullptr}, stream);
 }
 

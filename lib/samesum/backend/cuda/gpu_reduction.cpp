@@ -13,7 +13,7 @@ cudaError_t start(const Reduction& reduction, const FormatInfo& input, ReduceLau
 }
 
 std::string validation_error(const Reduction& r, const Values& x, const Values* y, const Layout& layout,
-                       const Results& out, const ReduceOptions& options) {
+                             const Results& out, const ReduceOptions& options) {
   if (!r.from_host) return "it is not of the backend cuda";
   if (std::string wrong = samesum::validation_error(r, options); !wrong.empty()) return wrong;
   return samesum::validation_error(r, x, y, layout, out, false);
