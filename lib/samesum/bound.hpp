@@ -5,6 +5,7 @@
 /// computed value an upper bound of the exact one.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -58,27 +59,36 @@ struct Loss {
   double largest;  ///< at least each number computed on the way: nothing overflows if the format holds this
 };
 
-/// No word of a compensated sum of n elements, and no number computed on the way, exceeds this, whatever the
-/// rounding errors are, for u <= 2^-8. An addition is off by at most the smaller of its two arguments. So a
-/// compensation is at most twice the Σ|x| seen so far, an addition changes the main word by at most twice
-/// what it adds, and a lane of r elements ends below (4r + 6)·Σ|x|. A merge adds the words of two states with
-/// three roundings, and a rounding error of their sum to the compensation: a factor below e^(4u).
+/// The growth of partial sums in m merges of n elements, relative to the magnitudes of what is merged: a
+/// merge rounds once, and all merges together are a sum of at most n numbers (Jeannerod and Rump 2013).
+inline double merged_growth(const Summed& s) {
+  return std::min(std::exp(s.u * static_cast<double>(s.height.merges)), 1 + static_cast<double>(s.n) * s.u);
+}
+
+/// No word of a sum in two words, and no number computed on the way, exceeds this, for u <= 2^-8, whatever
+/// else is lost. Two bounds T hold for a lane of r + 1 elements. First, an addition is off by at most the
+/// smaller of its arguments. So a low word is at most twice the Σ|x| seen so far, an addition changes the
+/// high word by at most twice what it adds, and T = (4r + 10)·Σ|x|. Second, a low word is at most 2.1u times
+/// the largest high word, and an addition by Kahan's operations is off by at most 2.1u|x| and 6.3u² times
+/// that word, one to a double word by half as much: T = 1.1·e^(6.3ru²)·Σ|x|. A merge adds the high words, and
+/// to the low words the rounding error of that. With the growth g in all merges, low words stay below 3g⁴T,
+/// and high ones, their sums and differences below 8g⁵T.
 inline double largest_word(const Summed& s) {
-  return 32 * static_cast<double>(s.n) * std::exp(4 * s.u * static_cast<double>(s.height.merges)) *
-         s.magnitudes;
+  const double r = static_cast<double>(s.height.adds), g = merged_growth(s);
+  return 8 * std::pow(g, 5) * std::min(4 * r + 10, 1.1 * std::exp(6.3 * r * s.u * s.u)) * s.magnitudes;
 }
 
 /// The loss of a sum in two words that is off by at most `error`: no number on the way exceeds twice Σ|x| and
 /// the error together. One element is its own sum.
 inline Loss loss_of_two_words(const Summed& s, double error) {
   if (s.height.total() == 0) return {0, s.magnitudes};
-  return {error, std::isfinite(error) ? 2 * (s.magnitudes + error) : largest_word(s)};
+  return {error, std::min(2 * (s.magnitudes + error), largest_word(s))};
 }
 
 using AccumulatorBound = Loss (*)(const Summed&);
 
 /// Bounds on |result - sum of the n elements as given|, rounded up. Both are infinite where the result is not
-/// finite or a partial sum may overflow.
+/// finite or it cannot be excluded that a number on the way overflows.
 struct SumBound {
   double prior;  ///< what the accumulator proves; infinite where it proves nothing
   double bound;  ///< the same, and never more than |result| + Σ|x|

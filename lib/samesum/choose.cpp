@@ -54,7 +54,7 @@ void check(const Wish& wish) {
   if (!find_format(wish.input))
     refuse("input", "is " + quoted(wish.input) + "; it must be one of " + listed(formats, &FormatInfo::name));
   if (static_cast<std::size_t>(wish.promise) >= promise_count)
-    refuse("promise", "is none of those of Promise");
+    refuse("promise", "is none of Promise: none, run_to_run, everywhere, order_free");
   check_tolerance(wish);
   if (!(wish.probability > 0 && wish.probability <= 1))
     refuse("probability", "is " + three_digits(wish.probability) + "; it must be above 0 and at most 1");

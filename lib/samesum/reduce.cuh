@@ -59,9 +59,10 @@ requires ReductionOf<R, T> cudaError_t reduce(const R& reduction, void* workspac
       "samesum: this order joins elements that are not neighbours, and the reduction is not commutative: "
       "take samesum::Blocked");
   using Fold = UserFold<R, T>;
+  const FloatingPointEnvironment environment;
   if (const std::optional<std::size_t> reach = extent(layout, false);
       !validation_error(layout, std::nullopt, false).empty() || !reach ||
-      !is_array(x, *reach, ElementSize::of<T>()) ||
+      (workspace && !is_array(x, *reach, ElementSize::of<T>())) ||
       (workspace && !is_array(out, layout.results(), ElementSize::of<ResultOf<R>>())))
     return cudaErrorInvalidValue;
   FoldCall call{layout, elements, out, workspace, bytes, stream};

@@ -67,8 +67,8 @@ template <class Result, class T> void check(const Layout& layout, const T* x, co
 template <class Order, class R> inline constexpr bool may_order = R::commutative || Order::joins_neighbours;
 
 /// All results of a batch, one after the other; `x` is the array that the layout is of. Orders: CoarsenedTree
-/// ("tree"), Pairwise, Blocked. Throws std::invalid_argument for a layout that overflows, shares elements
-/// between results or has falling offsets, for null or misaligned pointers, and for negative threads. How
+/// ("tree"), Pairwise, Blocked. Throws std::invalid_argument for a layout that overflows,shares elements
+/// between columns or has falling offsets, for null or misaligned pointers, and for negative threads. How
 /// many elements x has is not known here. map, combine and finish run in the standard floating-point
 /// environment.
 template <class Order = CoarsenedTree, class R, class T>

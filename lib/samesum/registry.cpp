@@ -72,19 +72,21 @@ void check(const Options& options) {
 }
 
 Number Variant::operator()(Values x, Options options) const {
+  const FloatingPointEnvironment environment;
   check(options);
   check("x", x);
   if (start) return bind(x)();
-  const FloatingPointEnvironment environment;
   return {format, run[x.format->index](x.data, x.size, options.threads)};
 }
 
 Placed Variant::place(Values x) const {
+  const FloatingPointEnvironment environment;
   check("x", x);
   return move ? move(x) : Placed{x, nullptr};
 }
 
 Job Variant::bind(Values x, Options options) const {
+  const FloatingPointEnvironment environment;
   check(options);
   check("x", x);
   if (start) return start(*this, place(x));
@@ -95,6 +97,7 @@ namespace {
 
 /// All backends, each with a table for each format. One that is absent has an empty table.
 std::vector<Variant> all_tables() {
+  const FloatingPointEnvironment environment;  // also for the driver of a GPU, which begins here
   std::vector<Variant> all;
   const auto append = [&all](std::vector<Variant> more) { std::ranges::move(more, std::back_inserter(all)); };
   [&]<std::size_t... shard>(std::index_sequence<shard...>) {
@@ -165,6 +168,7 @@ std::span<const Unsupported> unsupported() {
 }
 
 std::span<const Absent> absent() {
+  const FloatingPointEnvironment environment;
   static const std::vector<Absent> table =
       gpu::absence().empty() ? std::vector<Absent>{} : std::vector<Absent>{{"cuda", gpu::absence()}};
   return table;

@@ -36,7 +36,8 @@ Exact accumulate(Values x, Options options = {});
 /// A sum and a bound on its error.
 struct Estimate {
   Number value;
-  double bound;       ///< rigorous: |value - sum of x as given| <= bound; infinity if something may overflow
+  double
+      bound;  ///< rigorous: |value - sum of x as given| <= bound; infinity if an overflow cannot be excluded
   double magnitudes;  ///< Σ|x|, rounded up
 };
 

@@ -32,7 +32,8 @@ class State {
   /// +0 where empty.
   Number result() const;
   /// A rigorous bound on |result - sum of the elements as given|, rounded up, `magnitudes` at least Σ|x| over
-  /// them; infinity if something may overflow. Throws std::invalid_argument for negative magnitudes.
+  /// them; infinity if it cannot be excluded that a number on the way overflows. Throws std::invalid_argument
+  /// for negative magnitudes.
   double bound(double magnitudes) const;
 
   /// Name, count, height, whether elements were rounded, and the state's numbers, little-endian.

@@ -59,10 +59,10 @@ struct Variant {
   /// Additions on the longest path from an element to the result.
   Height (*height)(std::size_t n);
 
-  /// A rigorous bound on |result - sum of the elements as given|, rounded up; infinity if the result
-  /// is not finite or something may overflow. `magnitudes` is an upper bound of the sum of |x|, `result` the
-  /// value that the variant returned. Throws std::invalid_argument for negative magnitudes, and for a result
-  /// of another format.
+  /// A rigorous bound on |result - sum of the elements as given|, rounded up;infinity if the result is not
+  /// finite, or if it cannot be excluded that a number on the way overflows. `magnitudes` is an upper bound
+  /// of the sum of |x|, `result` the value that the variant returned. Throws std::invalid_argument for
+  /// negative magnitudes, and for a result of another format.
   double bound(const FormatInfo& input, std::size_t n, double magnitudes, Number result) const;
 
   /// What |result - sum| exceeds with a probability of at most 1 - probability, for given elements, over the

@@ -1,4 +1,8 @@
 /// Reductions on the GPU: the bits of their literal reading in every batch, at every address.
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
 #include <cfenv>
 
 #include "backend/cuda_support.hpp"
@@ -157,6 +161,9 @@ TEST(GpuReductions, DoNotDependOnTheCallersEnvironmentAndDoNotChangeIt) {
       std::fegetenv(&saved);
       std::fesetround(rounding);
       std::feraiseexcept(FE_INEXACT | FE_UNDERFLOW);
+#if defined(__x86_64__)
+      _mm_setcsr((_mm_getcsr() | 0x8040) & ~0x1f80u);  // FTZ, DAZ, and all traps
+#endif
       const int flags = std::fetestexcept(FE_ALL_EXCEPT);
       const auto got = everything(r);
       EXPECT_EQ(std::fegetround(), rounding);
@@ -265,6 +272,19 @@ std::vector<Dataset> awkward(std::size_t n) {
           {"NaN", with_nan},
           {"-0", std::vector<double>(n, -0.0)},
           {"-0 and the smallest number", minus_zeros}};
+}
+
+TEST(GpuReductions, RefuseArraysThatCannotBe) {
+  const float number = 1;
+  FormatInfo strange = format_info<fp32>();
+  strange.index = 17;
+  for (const Values& x : {Values{strange, &number, 1}, Values{format_info<fp32>(), nullptr, 3},
+                          Values{format_info<fp32>(), &number, std::size_t{1} << 63}})
+    EXPECT_THROW(gpu::count_distinct(x), std::invalid_argument);
+  alignas(gpu::ExactState) static std::byte state[sizeof(gpu::ExactState)];
+  float out = 0;
+  EXPECT_EQ(gpu::round(reinterpret_cast<const gpu::ExactState*>(state), strange, &out),
+            cudaErrorInvalidValue);
 }
 
 TEST_P(EveryExactGpuReduction, IsSoOnAwkwardData) {

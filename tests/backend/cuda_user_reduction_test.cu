@@ -58,6 +58,23 @@ TEST(CudaUserReductions, KeepTheOrderOfWhatIsNotCommutative) {
   }
 }
 
+TEST(CudaUserReductions, RefuseLayoutsAndArraysThatCannotBe) {
+  const float x[6] = {};
+  float out[6];
+  std::size_t bytes = 0;
+  alignas(16) std::byte workspace[16];
+  constexpr std::size_t huge = std::size_t{1} << 63;
+  for (const Layout& layout : {Layout::rows(2, 3, static_cast<std::size_t>(-3)), Layout::rows(3, 2, huge),
+                               Layout{1, 3, 1, 0, huge}, Layout{huge, 1, 2, 0, 2}, Layout{1, 10, 10, 100, 5}})
+    EXPECT_EQ(gpu::reduce(RoundingSum{}, nullptr, bytes, x, 6, layout, out), cudaErrorInvalidValue);
+  const auto* nothing = static_cast<const float*>(nullptr);
+  EXPECT_EQ(gpu::reduce(RoundingSum{}, workspace, bytes, nothing, 6, Layout::vector(6), out),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(
+      gpu::reduce(RoundingSum{}, workspace, bytes, x, 6, Layout::vector(6), static_cast<float*>(nullptr)),
+      cudaErrorInvalidValue);
+}
+
 TEST(CudaUserReductions, TakeRowsAndColumns) {
   SAMESUM_NEEDS_GPU();
   const std::vector<double> data = wide(60 * 5000, 12, 4);

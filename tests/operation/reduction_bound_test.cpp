@@ -399,11 +399,11 @@ TEST(TheBoundsOfMomentsOfFewBits, AreFiniteAndHoldForManyElementsAndAnyDataThatI
 }
 
 TEST(TheBoundOfAMeanOfHalves, IsFiniteAndHoldsWhereTheSumOverflows) {
-  for (const std::size_t n : {2u, 3u, 100u, 9000u})
-    for (const double scale : {5.0, 700.0, 20'000.0, 65'000.0})
+  for (const std::size_t n : {2u, 3u, 100u, 2050u, 4101u, 9000u})
+    for (const double scale : {5.0, 700.0, 20'000.0, 65'000.0, 65'504.0})
       for (const bool positive : {false, true}) {
         std::vector<double> x = uniform(n, n);
-        for (double& e : x) e = positive ? scale * (2 + e) / 3 : scale * e;
+        for (double& e : x) e = !positive ? scale * e : scale == 65'504 ? scale : scale * (2 + e) / 3;
         const Array array{format_info<fp16>(), x};
         const Truths truths{array.values(), array.values()};
         for (const Reduction* r : half_means("cpu")) {

@@ -107,6 +107,11 @@ TEST(AMeanOfHalves, WhoseSumOverflowsIsThatWithMoreExponents) {
       EXPECT_NEAR(half_mean(*r, std::vector<double>(100'000, 1)), 1, 0x1p-11)
           << r->name << ": 100000 has 12 bits";
       EXPECT_EQ(half_mean(*r, std::vector<double>(8192, -65'504)), -65'504) << r->name;
+      // The quotient rounds beyond the largest number: n = 4101 with plain sums, 2050 with Kahan's.
+      for (const std::size_t n : {2050u, 4101u, 9000u})
+        for (const double x : {65'504.0, -65'504.0})
+          EXPECT_NEAR(half_mean(*r, std::vector<double>(n, x)), x, 65'504 * 0x1p-8)
+              << r->name << ", n = " << n;
     }
 }
 

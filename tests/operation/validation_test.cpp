@@ -62,7 +62,7 @@ TEST(ALayout, WhoseNumberOfResultsOverflowsIsRefused) {
               }),
               HasSubstr("out has room for 0 results"));
   EXPECT_THAT(refusal([&] { reduce(moments, six, Layout::rows(2, 3), std::span{out}.first(3)); }),
-              HasSubstr("out has room for 3 numbers; each result has 2"));
+              HasSubstr("out has room for 3 numbers; give it 2 for each result"));
 }
 
 TEST(Segments, WithoutOffsetsAreRefused) {
@@ -237,6 +237,15 @@ TEST(Elements, ThatCannotBeInMemoryAreRefusedByEveryFunctionThatTakesSome) {
   }
 }
 
+TEST(AFormat, ThatIsACopyOfOneInTheListIsThatFormat) {
+  const float x[] = {1, 2, 4};
+  const FormatInfo copy = format_info<fp32>();
+  EXPECT_EQ(reduce("dot/tree/plain/fp32", Values{copy, x, 3}, Values{format_info<fp32>(), x, 3}).to_double(),
+            21);
+  EXPECT_EQ(find("tree/plain/fp32").bound(copy, 3, 7, Number{&copy, 0}),
+            find("tree/plain/fp32").bound(format_info<fp32>(), 3, 7, Number{&format_info<fp32>(), 0}));
+}
+
 TEST(ADotProduct, OfVectorsOfDifferentLengthsIsRefused) {
   const std::vector<float> five(5, 1.0f), seven(7, 1.0f);
   EXPECT_THAT(refusal([&] { reduce("dot/tree/plain/fp32", five, seven); }),
@@ -288,6 +297,17 @@ TEST(ABound, RefusesNegativeMagnitudesAndNumbersOfAnotherFormat) {
   FormatInfo strange = input;
   strange.index = 17;
   EXPECT_THAT(refusal([&] { v.bound(strange, 3, 1, single); }), HasSubstr("input is no format"));
+}
+
+TEST(ABound, OfAResultThatNoDataHaveIsInfinite) {
+  const Number minus_five = Number::of(-5.0f), one = Number::of(1.0f);
+  const FormatInfo& input = format_info<fp32>();
+  for (const char* name :
+       {"sum_of_magnitudes/tree/plain/fp32", "squared_norm/tree/kahan/fp32", "norm/tree/fp32"})
+    EXPECT_EQ(find_reduction(name).bound(input, 10, minus_five), INFINITY) << name;
+  EXPECT_EQ(softmax_bound(input, 5, 1, {}).of_element(-0.5, 1), INFINITY);
+  EXPECT_EQ(find_reduction("moments/tree/fp32").moments_bound(input, 3, one, one, {.ddof = 5}).variance,
+            INFINITY);
 }
 
 TEST(Ddof, IsReadByMomentsAlone) {
@@ -346,10 +366,11 @@ TEST(TheNumberOfThreads, IsNeverMoreThanHaveWorkNorThanFourForEachProcessor) {
   static_cast<void>(accumulate(x, {.threads = threads}));
   EXPECT_EQ(threads_of_this_process(), before) << "3000 elements are the work of one thread";
 
-  const std::vector<float> many(std::size_t{1} << 23, 1.0f);
+  // Enough for more threads than are allowed: 2^16 elements are a piece of work.
+  const std::size_t processors = std::max(1u, std::thread::hardware_concurrency());
+  const std::vector<float> many(std::max(std::size_t{1} << 23, processors << 19), 1.0f);
   EXPECT_EQ(sum(many, {.threads = threads}), static_cast<float>(many.size()));
   EXPECT_EQ(sum<"tree/plain/fp32">(many, {.threads = threads}), static_cast<float>(many.size()));
-  const std::size_t processors = std::max(1u, std::thread::hardware_concurrency());
   EXPECT_LE(threads_of_this_process(), before + 4 * processors - 1);
 }
 

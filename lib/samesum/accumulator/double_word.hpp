@@ -25,13 +25,14 @@ template <class V> struct DoubleWord {
   }
   SAMESUM_HD V result() const { return hi; }
 
-  /// u|result| + ((1+w)^h - 1)·Σ|x| <= u|result| + γ^w_h·Σ|x|, where w = 3u²/(1-4u) bounds the relative error
-  /// of either operation (theorem 3.1 of the same paper, proved for every precision from 3 bits on; Muller
-  /// and Rideau 2022 checked it formally) and γ^w_h = hw/(1-hw). Additions that underflow are exact, so the
-  /// theorem holds in the subnormal range too.
+  /// u|result| + ((1+w)^h - 1)·Σ|x|, where w = 3u²/(1-4u) bounds the relative error of either operation
+  /// (theorem 3.1 of the same paper, proved for every precision from 3 bits on; Muller and Rideau 2022
+  /// checked it formally). Additions that underflow are exact, so the theorem holds in the subnormal range
+  /// too.
   static Loss bound(const Summed& s) {
-    const double hw = static_cast<double>(s.height.total()) * (3 * s.u * s.u / (1 - 4 * s.u));
-    return loss_of_two_words(s, hw < 0.5 ? s.u * s.result + hw / (1 - hw) * s.magnitudes : unbounded_error);
+    const double w = 3 * s.u * s.u / (1 - 4 * s.u);
+    const double relative = std::expm1(static_cast<double>(s.height.total()) * std::log1p(w)) * (1 + 0x1p-40);
+    return loss_of_two_words(s, s.u * s.result + relative * s.magnitudes);
   }
 
   /// The bound that is certain: the theorem bounds the error of an operation, and says nothing of its mean.

@@ -36,8 +36,7 @@ template <class V> struct Kahan {
   /// either case the new |excess| is at most u(1+u)²(|y| + |t|) <= 2u(1+u)⁴(1+2C+E)M', below 3u·M' while E <=
   /// 0.44, as it is; so C = 3u. One add costs at most 2u|x| + 4.1u²|x| + 9.1u²M' <= 2u|x| + 14u²M', and r of
   /// them E <= 2u + 14ru². (The leading 2u of the textbook, Higham eq. 4.8, is for exact arithmetic of higher
-  /// terms;
-  /// (-22,-68,-248,8) with 5 bits breaks it for `sum` alone.)
+  /// terms; (-22,-68,-248,8) with 5 bits breaks it for `sum` alone.)
   ///
   /// Merge. TwoSum is exact, so only the two additions that make the new excess round: they lose at most
   /// u(C + (1+u)(C + u(1+C+E)))M', and C grows to (1+u)²(C + u(1+C+E)). With (m+1)u <= 1/8 that gives C <=

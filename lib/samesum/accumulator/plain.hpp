@@ -21,7 +21,8 @@ template <class V> struct Plain {
   /// The smaller of γ_h·Σ|x|, h the height of the tree (Higham, Accuracy and Stability, §4.2, eq. 4.6), and
   /// (n-1)u·Σ|x|, which holds for any order and any n (Rump 2012; Jeannerod and Rump 2013, Improved error
   /// bounds for inner products in floating-point arithmetic, theorem 3.1). An addition that underflows is
-  /// exact, so no other term is needed. No partial sum exceeds Σ|x| and this together.
+  /// exact, so no other term is needed. No partial sum exceeds Σ|x| and this together, nor twice what is
+  /// merged: an addition is off by at most |x|.
   static Loss bound(const Summed& s) {
     return with_error(
         s, std::min(gamma(static_cast<double>(s.height.total()), s.u), static_cast<double>(s.n - 1) * s.u));
@@ -42,7 +43,7 @@ template <class V> struct Plain {
 
  private:
   static Loss with_error(const Summed& s, double relative) {
-    return {relative * s.magnitudes, (1 + relative) * s.magnitudes};
+    return {relative * s.magnitudes, std::min(1 + relative, 2 * merged_growth(s)) * s.magnitudes};
   }
 };
 

@@ -69,7 +69,8 @@ struct ElementFold : StateFold<TermSum<A, Scalar<F>>, TwoWords<Scalar<F>>> {
 };
 
 /// The mean of fp16 elements whose sum overflows in fp16, in numbers of fp16's precision with the exponents
-/// of fp32. It replaces a mean that is not finite; elements that are not finite leave it as it is.
+/// of fp32. It replaces a mean that is not finite; elements that are not finite leave it as it is. A quotient
+/// that rounds beyond the largest number of fp16, as no mean of such numbers is, becomes that number.
 template <template <class> class A> struct WideMeanFold : StateFold<A<Scalar<fp16_wide>>, Scalar<fp16_wide>> {
   using Format = fp16;
   using State = A<Scalar<fp16_wide>>;
@@ -80,8 +81,11 @@ template <template <class> class A> struct WideMeanFold : StateFold<A<Scalar<fp1
   SAMESUM_HD void finish(const State& state, std::uint64_t n, std::size_t at, void* out) const {
     const Scalar<fp16_wide> sum = state.result();
     if (n == 0 || !is_wanted(at, out) || !is_finite(sum)) return;
-    static_cast<fp16*>(out)[at] =
-        to_format<fp16>(Scalar<fp16>::of(static_cast<double>(sum.v) / static_cast<double>(n)));
+    constexpr double most = samesum::Format<fp16>::max_finite;
+    const double mean = static_cast<double>(sum.v) / static_cast<double>(n);
+    static_cast<fp16*>(out)[at] = to_format<fp16>(Scalar<fp16>::of(mean > most    ? most
+                                                                   : mean < -most ? -most
+                                                                                  : mean));
   }
 };
 

@@ -15,6 +15,7 @@ namespace samesum {
 namespace {
 
 std::vector<Reduction> all_reductions() {
+  const FloatingPointEnvironment environment;  // also for the driver of a GPU, which begins here
   std::vector<Reduction> all;
   const auto append = [&all](std::vector<Reduction> more) {
     std::ranges::move(more, std::back_inserter(all));
@@ -114,6 +115,7 @@ MomentsBound Reduction::moments_bound(const FormatInfo& input, std::size_t n, Nu
 }
 
 std::string validation_error(const Reduction& r, const ReduceOptions& options) {
+  const FloatingPointEnvironment environment;
   if (options.threads < 0)
     return "threads is " + std::to_string(options.threads) + "; it must be 0 (automatic) or more";
   if (r.results != 2) return {};  // nothing else divides by n - ddof
@@ -130,7 +132,7 @@ std::string validation_error(const Reduction& r, const Values& x, const Values* 
   for (const auto& [name, v] : {std::pair{"x", &x}, std::pair{"y", y}})
     if (v != nullptr)
       if (std::string wrong = validation_error(name, *v); !wrong.empty()) return wrong;
-  if (y && y->format != x.format)
+  if (y && y->format->index != x.format->index)
     return "x is of " + std::string{x.format->name} + " and y of " + std::string{y->format->name} +
            "; convert one of them";
   if (y && y->size != x.size)
@@ -142,15 +144,16 @@ std::string validation_error(const Reduction& r, const Values& x, const Values* 
       if (r.takes(f)) others.append(others.empty() ? "" : ", ").append(f.name);
     return "it does not take elements of " + std::string{x.format->name} + ", but of " + others;
   }
-  if (out.format != (r.gives_index ? nullptr : r.format))
+  if (out.format && !is_listed(out.format)) return "out has no format; take one of samesum::formats";
+  if (r.gives_index ? out.format != nullptr : !out.format || out.format->index != r.format->index)
     return "out is of " + std::string{out.format ? out.format->name : "std::int64_t"} +
            "; the results are of " + std::string{r.gives_index ? "std::int64_t" : r.format->name};
   const auto numbers = static_cast<std::size_t>(r.results), bytes = r.result_bytes() / numbers;
   if (std::string wrong = validation_error("out", out.data, out.size, {bytes, bytes}); !wrong.empty())
     return wrong;
   if (out.size % numbers != 0)
-    return "out has room for " + std::to_string(out.size) + " numbers; each result has " +
-           std::to_string(numbers);
+    return "out has room for " + std::to_string(out.size) + " numbers; give it " + std::to_string(numbers) +
+           " for each result";
   if (std::string wrong = validation_error(l, out.size / numbers, offsets_are_here); !wrong.empty())
     return wrong;
   const std::size_t needed = *extent(l, offsets_are_here);

@@ -55,7 +55,8 @@ struct Reduction {
   }
 
   /// A rigorous bound on |result - truth of the n elements as given|, rounded up; reduction_bound.hpp has the
-  /// formulas. Infinity if the result is not finite or something may overflow.
+  /// formulas. Infinity if the result is not finite, if an overflow on the way cannot be excluded, or if the
+  /// bound itself is beyond a double (products of many factors of few bits).
   ///
   /// What the result itself does not say the caller knows, as `magnitudes`: of sum and mean at least Σ|x|, of
   /// dot at least Σ|xy|, for which (‖x‖ + its bound)·(‖y‖ + its bound) serves. The other operations do not

@@ -35,11 +35,11 @@
 /// the true one, by the larger of v and R². R follows from v, in which all terms are positive. Let W = N·v at
 /// a node and ε <= 1/8 the relative error of a share.
 /// 1. A merge, v >= (1-u)²·(v1·n1/N)(1-ε)(1-u) - η and so on: W of either part is at most (1+g)(W + Nη),
+/// where
 ///    1 + g = (1+5u)(1+1.2ε), and the computed difference of the means at most 1.7√W + 1.2Nη with that W.
 /// 2. An add (k >= 2): W of the first part is at most (1+7u)(W + kη), and the new mean lies between the old
-/// one
-///    and x; so |x - mean'|² <= (1+11u)(W + kη), and the old mean was at most 1.13 times that far away, and
-///    2.2u|mean'|.
+///    one and x; so |x - mean'|² <= (1+11u)(W + kη), and the old mean was at most 1.13 times that far away,
+///    and 2.2u|mean'|.
 /// So along a path of h steps no W exceeds Ω = e^(g(h+1))·n(v + (h+3)η); each step moves the mean by at most
 /// 3.5√Ω + 3nη + 2.2u|mean|; and |mean| stays below e^(2.2uh)·(|mean of all| + h(3.5√Ω + 3nη)).
 #include "samesum/operation/reduction_bound.hpp"
@@ -83,7 +83,8 @@ double products_bound(const Reduced& r, double magnitudes) {
   const double low_lost =
       rounded_up(gamma(static_cast<double>(r.height.total()), r.format.unit_roundoff) * low);
   Reduced words = r;
-  ++words.height.merges, ++words.n;
+  ++words.height.merges;
+  ++words.n;  // the sum of the low words is one more element
   return rounded_up(elements_bound(words, rounded_up(magnitudes + rounding + low + low_lost)) + low_lost +
                     underflow);
 }
@@ -93,6 +94,7 @@ double products_bound(const Reduced& r, double magnitudes) {
 double self_bounded(const Reduced& r, double (*bound)(const Reduced&, double magnitudes)) {
   const double underflow = 4 * static_cast<double>(r.n) * r.format.smallest_subnormal;
   for (const double slack : {0x1p-6, 0.25, 1.0}) {
+    if (!(r.result >= 0)) break;  // no such sum is negative
     const double magnitudes = (1 + slack) * r.result + underflow, lost = bound(r, magnitudes);
     if (rounded_up(r.result + lost) < magnitudes) return lost;
   }
@@ -172,7 +174,11 @@ double bound_of_mean(const Reduced& r) {
   // Narrower formats are rounded to from double.
   const double once = r.format.precision < Format<fp64>::precision ? u + Format<fp64>::unit_roundoff : u;
   const double rounding = rounded_up(once * (1 + u) * std::abs(r.result) + half_subnormal(r.format));
-  const double largest_sum = rounded_up((std::abs(r.result) + rounding) * n);
+  // The largest number of fp16 may stand for a quotient beyond it: no sum is off by as much as its
+  // magnitudes.
+  const double largest_sum = std::abs(r.result) < r.format.max_finite
+                                 ? rounded_up((std::abs(r.result) + rounding) * n)
+                                 : rounded_up(2 * r.magnitudes);
   const auto from_sum = [&](double bound) { return rounded_up(bound / n + rounding); };
   Reduced sum = r;
   sum.result = std::min(largest_sum, r.format.max_finite);
@@ -198,7 +204,7 @@ double bound_of_squares(const Reduced& r) { return self_bounded(r, products_boun
 double bound_of_norm(const Reduced& r) {
   const double h = static_cast<double>(r.height.total()), eta = r.format.smallest_subnormal;
   const double relative = gamma(h / 2 + 4, r.format.unit_roundoff);
-  if (!(relative <= 0.5)) return unbounded_error;
+  if (!(relative <= 0.5 && r.result >= 0)) return unbounded_error;
   return rounded_up(relative / (1 - relative) * (r.result + eta) + eta);
 }
 
@@ -222,7 +228,7 @@ double bound_of_logsumexp(const Reduced& r) {
 
 MomentsBound bound_of_moments(const Reduced& r, double variance, double ddof) {
   const double n = static_cast<double>(r.n), u = r.format.unit_roundoff;
-  const bool both = std::isfinite(variance);
+  const bool both = std::isfinite(variance) && ddof < n;
   if (r.height.total() == 0) return {0, both ? 0 : unbounded_error};
   const double by = both ? n / (n - ddof) : 1;
   const double rounding = ddof == 0 ? 0 : 4 * u * std::abs(variance) + r.format.smallest_subnormal;

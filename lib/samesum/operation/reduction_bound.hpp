@@ -1,5 +1,5 @@
-/// How wrong a reduction can be: a rigorous bound for each kind of state, rounded up, and infinite if
-/// something may overflow or too little is known. operations.hpp says which belongs to which operation;
+/// How wrong a reduction can be: a rigorous bound for each kind of state,rounded up, and infinite if an
+/// overflow cannot be excluded or too little is known. operations.hpp says which belongs to which operation;
 /// reduction_bound.cpp has what is too long to prove here.
 ///
 /// u is the unit roundoff and η the smallest subnormal of the format of the state, h the height of the tree.

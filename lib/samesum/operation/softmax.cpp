@@ -48,7 +48,8 @@ std::string validation_error(const char* name, const Matrix& m) {
 std::string validation_error(Matrix in, MutableMatrix out, SoftmaxOptions options) {
   if (options.threads < 0)
     return "threads is " + std::to_string(options.threads) + "; it must be 0 (automatic) or more";
-  if (!is_listed(options.accumulator)) return "accumulator is none of those of SoftmaxSum";
+  if (!is_listed(options.accumulator))
+    return "accumulator is none of SoftmaxSum: fp16, bf16, fp32, exact, online";
   for (const auto& [name, format] : {std::pair{"in", in.format}, std::pair{"out", out.format}})
     if (!is_listed(format) || format->bytes > sizeof(float))
       return std::string{name} + " is " + std::string{is_listed(format) ? format->name : "of no format"} +
@@ -91,6 +92,7 @@ constexpr Denominator denominators[] = {{SoftmaxSum::fp16, "tree/plain/fp16", Pr
                                         {SoftmaxSum::online, "online/fp32", Promise::everywhere}};
 
 std::vector<SoftmaxVariant> all_softmaxes() {
+  const FloatingPointEnvironment environment;  // also for the driver of a GPU, which begins here
   std::vector<SoftmaxVariant> all;
   const auto append = [&all](const char* backend, void (*run)(const SoftmaxCall&)) {
     for (const bool log : {false, true})

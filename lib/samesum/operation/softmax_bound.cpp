@@ -82,7 +82,8 @@ SoftmaxBound softmax_bound(const FormatInfo& format, std::size_t columns, double
   if (!is_listed(&format) || format.bytes > sizeof(float))
     throw std::invalid_argument("samesum: softmax_bound: format must be fp16, bf16 or fp32");
   if (!is_listed(options.accumulator))
-    throw std::invalid_argument("samesum: softmax_bound: accumulator is none of those of SoftmaxSum");
+    throw std::invalid_argument(
+        "samesum: softmax_bound: accumulator is none of SoftmaxSum: fp16, bf16, fp32, exact, online");
   spread = checked_magnitudes("softmax_bound", "spread", spread);
   const double denominator = safely(denominator_bound(columns, spread, options.accumulator));
   return {&format, columns, spread, options.log, denominator < 1 ? denominator : unbounded_error};
@@ -91,7 +92,7 @@ SoftmaxBound softmax_bound(const FormatInfo& format, std::size_t columns, double
 double SoftmaxBound::of_element(double value, double below) const {
   const FloatingPointEnvironment environment;
   below = checked_magnitudes("SoftmaxBound::of_element", "below", below);
-  if (!std::isfinite(of_denominator)) return unbounded_error;
+  if (!std::isfinite(of_denominator) || (!log && value < 0)) return unbounded_error;
   const double of_inverse = of_denominator / (1 - of_denominator);
   if (!log)
     return rounded(*format, value,

@@ -28,8 +28,9 @@ std::string words(std::size_t n) { return std::to_string(n); }
 
 bool is_array(const void* data, std::size_t n, ElementSize element) {
   const auto first = reinterpret_cast<std::uintptr_t>(data);
-  if (first % element.alignment != 0) return false;
-  return n == 0 || (data != nullptr && n <= most / element.bytes && n * element.bytes <= -first);
+  if (n == 0) return true;
+  return data != nullptr && first % element.alignment == 0 && n <= most / element.bytes &&
+         n * element.bytes <= -first;
 }
 
 std::string validation_error(const char* name, const void* data, std::size_t n, ElementSize element) {
@@ -39,7 +40,7 @@ std::string validation_error(const char* name, const void* data, std::size_t n, 
            " bytes; copy it";
   if (data == nullptr) return std::string{name} + " is null but has " + words(n) + " elements";
   return std::string{name} + " has " + words(n) + " elements of " + words(element.bytes) +
-         " bytes, which is more than memory can hold";
+         " bytes, which is more than memory can hold; give it the number that there are";
 }
 
 std::string validation_error(const char* name, const Values& x) {
@@ -88,7 +89,8 @@ std::string validation_error(const Layout& l, std::optional<std::size_t> results
     return "out has room for " + words(*results) + " results; there are " + words(*count);
   if (l.offsets) {
     if (l.inner != 1) return "layout.inner is " + words(l.inner) + "; segments have 1";
-    if (!product(l.outer, sizeof *l.offsets)) return "layout has " + words(l.outer) + " segments, too many";
+    if (!product(l.outer, sizeof *l.offsets))
+      return "layout has " + words(l.outer) + " segments; fewer than 2^60 are possible";
     if (reinterpret_cast<std::uintptr_t>(l.offsets) % alignof(std::uint64_t) != 0)
       return "layout.offsets is not aligned to its elements of 8 bytes; copy it";
     for (std::size_t o = 0; offsets_are_here && o < l.outer; ++o)
@@ -98,6 +100,7 @@ std::string validation_error(const Layout& l, std::optional<std::size_t> results
     return {};
   }
   if (*count == 0 || l.n == 0) return {};
+  if (l.n > 1 && l.stride == 0) return "layout.stride is 0; it must be 1 or more";
   if (l.n > 1 && l.stride < l.inner)
     return "layout.stride is " + words(l.stride) + "; results would share elements, it must be inner (" +
            words(l.inner) + ") or more";

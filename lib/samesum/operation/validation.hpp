@@ -43,8 +43,9 @@ double checked_magnitudes(std::string_view method, const char* name, double magn
 /// bits. Offsets are read only if they are in host memory; else they count as 0.
 std::optional<std::size_t> extent(const Layout& layout, bool offsets_are_here);
 
-/// Sizes, strides and offsets: every product fits in 63 bits, results share no element, offsets do not fall.
-/// The number of results is compared with `results`, where that is known, before any offset is read.
+/// Sizes, strides and offsets: every product fits in 63 bits, columns share no element, offsets do not fall.
+/// Rows may share elements (sliding windows). The number of results is compared with `results`, where that is
+/// known, before any offset is read.
 std::string validation_error(const Layout& layout, std::optional<std::size_t> results, bool offsets_are_here);
 
 }  // namespace samesum

@@ -3,6 +3,7 @@
 
 #include "samesum/backend/cuda/call.hpp"
 #include "samesum/backend/cuda/check.hpp"
+#include "samesum/environment.hpp"
 #include "samesum/gpu_reduction.hpp"
 #include "samesum/operation/extremum.hpp"
 #include "samesum/operation/validation.hpp"
@@ -26,6 +27,7 @@ __global__ void count_changes(const std::uint64_t* keys, std::size_t n, unsigned
 }  // namespace
 
 std::uint64_t count_distinct(Values x, cudaStream_t stream) {
+  const FloatingPointEnvironment environment;
   samesum::check("x", x);
   if (x.size == 0) return 0;
   const std::size_t blocks = (x.size - 1) / threads + 1;

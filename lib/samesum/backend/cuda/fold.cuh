@@ -258,11 +258,12 @@ __global__ void __launch_bounds__(fold_threads)
 /// The leaves that a block of `fold_again` computes at a time: a power of two.
 inline constexpr int again_leaves = 8;
 
-/// Computes results once more, of any layout: those that the fold wants. Each thread looks at one result; a
-/// block computes what its threads found, one after another, a lane a thread.
+/// Computes results once more, of any layout: those that the fold wants. A block looks at `each` results, at
+/// most one for each of its threads, and computes those that it found one after another, a lane in each
+/// thread.
 template <class Shape, class Fold, class Reader>
 __global__ void __launch_bounds__(again_leaves* static_cast<int>(Shape::lanes))
-    fold_again(Fold fold, Reader reader, Layout l, void* out) {
+    fold_again(Fold fold, Reader reader, Layout l, int each, void* out) {
   using State = typename Fold::State;
   using Waiting = WaitingStates<State>;
   constexpr int lanes = Shape::lanes, threads = again_leaves * lanes;
@@ -270,9 +271,10 @@ __global__ void __launch_bounds__(again_leaves* static_cast<int>(Shape::lanes))
   State* shared = reinterpret_cast<State*>(memory);
   Waiting& waiting = *reinterpret_cast<Waiting*>(waiting_memory);
   const int t = static_cast<int>(threadIdx.x), lane = t % lanes;
-  const std::size_t first = std::size_t{blockIdx.x} * threads, own = first + threadIdx.x;
-  if (!__syncthreads_or(own < l.results() && fold.is_wanted(own, out))) return;
-  for (std::size_t at = first; at < min(l.results(), first + threads); ++at) {
+  const std::size_t first = std::size_t{blockIdx.x} * each, end = min(l.results(), first + each),
+                    own = first + threadIdx.x;
+  if (!__syncthreads_or(own < end && fold.is_wanted(own, out))) return;
+  for (std::size_t at = first; at < end; ++at) {
     const std::size_t o = at / l.inner, n = l.length(o), leaves = Shape::leaves(n);
     if (n == 0 || !fold.is_wanted(at, out)) continue;
     const std::size_t stride = l.offsets ? 1 : l.stride, place = l.first(o) + at % l.inner,

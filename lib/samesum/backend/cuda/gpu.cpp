@@ -5,6 +5,7 @@
 #include "samesum/backend/cuda/call.hpp"
 #include "samesum/backend/cuda/check.hpp"
 #include "samesum/backend/cuda/upload.hpp"
+#include "samesum/environment.hpp"
 #include "samesum/operation/validation.hpp"
 
 namespace samesum::gpu {
@@ -69,12 +70,14 @@ const std::string& absence() {
 }
 
 cudaError_t prepare(void* workspace, std::size_t bytes, cudaStream_t stream) noexcept {
+  const FloatingPointEnvironment environment;
   if (workspace == nullptr || !is_aligned(workspace, workspace_alignment)) return cudaErrorInvalidValue;
   return bytes < header_bytes ? cudaSuccess : prepare_workspace(workspace, stream);
 }
 
 cudaError_t sum(const Variant& variant, void* workspace, std::size_t& bytes, Values x, void* out,
                 cudaStream_t stream) noexcept try {
+  const FloatingPointEnvironment environment;
   if (workspace == nullptr) {  // only the size is asked for: any other pointers will do
     x.data = &bytes;
     out = &bytes;
@@ -91,6 +94,7 @@ cudaError_t sum(const Variant& variant, void* workspace, std::size_t& bytes, Val
 
 cudaError_t accumulate(void* workspace, std::size_t& bytes, Values x, ExactState* state,
                        cudaStream_t stream) noexcept try {
+  const FloatingPointEnvironment environment;
   if (workspace == nullptr) x.data = &bytes;
   if (!validation_error(x).empty() || !is_aligned(workspace, workspace_alignment) ||
       (workspace != nullptr && !is_state(state)))
@@ -104,12 +108,14 @@ cudaError_t accumulate(void* workspace, std::size_t& bytes, Values x, ExactState
 }
 
 cudaError_t merge(ExactState* state, const ExactState* other, cudaStream_t stream) noexcept {
+  const FloatingPointEnvironment environment;
   if (!is_state(state) || !is_state(other)) return cudaErrorInvalidValue;
   return write_exact(other, {nullptr, 0, state}, stream);
 }
 
 cudaError_t round(const ExactState* state, const FormatInfo& format, void* out,
                   cudaStream_t stream) noexcept {
+  const FloatingPointEnvironment environment;
   if (!is_state(state) || !is_listed(&format) || out == nullptr || !is_aligned(out, format.bytes))
     return cudaErrorInvalidValue;
   return write_exact(state, {out, format.index, nullptr}, stream);
@@ -123,6 +129,7 @@ const Variant& find(std::string_view name) {
 }
 
 void sum(const Variant& variant, Values x, void* out, cudaStream_t stream, cudaMemPool_t pool) {
+  const FloatingPointEnvironment environment;
   if (const std::string wrong = validation_error(variant, x, out); !wrong.empty())
     throw std::invalid_argument("samesum: " + wrong);
   std::size_t bytes = 0;
@@ -141,6 +148,7 @@ void sum(const Variant& variant, Values x, void* out, cudaStream_t stream, cudaM
 }
 
 Exact download(const ExactState* state, cudaStream_t stream) {
+  const FloatingPointEnvironment environment;
   if (state == nullptr) throw std::invalid_argument("samesum: state is null");
   ExactState copy;
   check(cudaMemcpyAsync(&copy, state, sizeof copy, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
@@ -197,6 +205,7 @@ Job start(const Variant& variant, Placed x) {
   const Memory workspace = device_memory(bytes);
   check(prepare(workspace.get(), bytes, stream.get()), "prepare");
   return [&variant, x, device, stream, out, result, workspace, bytes] {
+    const FloatingPointEnvironment environment;
     const OnDevice scope{device};
     std::size_t size = bytes;
     check(sum(variant, workspace.get(), size, x.values, out.get(), stream.get()), variant.name);

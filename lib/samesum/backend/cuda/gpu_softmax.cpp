@@ -3,6 +3,7 @@
 #include <new>
 
 #include "samesum/backend/cuda/softmax_launch.hpp"
+#include "samesum/environment.hpp"
 #include "samesum/operation/softmax_backends.hpp"
 #include "samesum/recipe.hpp"
 
@@ -12,6 +13,7 @@ bool has_softmax() { return absence().empty(); }
 
 cudaError_t softmax(SoftmaxSchedule schedule, Matrix in, MutableMatrix out, SoftmaxOptions options,
                     cudaStream_t stream) noexcept try {
+  const FloatingPointEnvironment environment;
   if (schedule < SoftmaxSchedule::automatic || schedule > SoftmaxSchedule::wide ||
       !validation_error(in, out, options).empty())
     return cudaErrorInvalidValue;
