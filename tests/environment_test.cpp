@@ -392,7 +392,7 @@ INSTANTIATE_TEST_SUITE_P(With, AnyEnvironment, ::testing::ValuesIn([] {
                            return name;
                          });
 
-TEST_P(AnyEnvironment, ChangesNoResultOfAnEntryPointAndIsNotChangedWithOneOrSeveralThreads) {
+TEST_P(AnyEnvironment, ChangesNoResultOfAnEntryPointAndIsNotChanged) {
   ASSERT_EQ(ordinary().size(), 2 * entry_points().size());
   // Tables that are made in the first call of this process are made in the strange environment.
   for (std::size_t i = 0; i < ordinary().size(); ++i)

@@ -216,6 +216,25 @@ TEST_P(EveryGpuReduction, HasTheBitsOfTheCpuForLongVectorsAndManyRows) {
   }
 }
 
+TEST(GpuReductions, HaveTheBitsOfTheCpuWhereMoreThanAThousandTilesMeet) {
+  SAMESUM_NEEDS_GPU();
+  if (reduced) GTEST_SKIP() << "long";
+  constexpr std::size_t n = (std::size_t{1} << 24) + 5000;
+  for (const FormatInfo* format : {&format_info<fp32>(), &format_info<fp64>()}) {
+    const Array x{*format, wide(n, 12, 5)}, y{*format, uniform(n, 6)};
+    for (const Reduction* r : reductions_of("cpu")) {
+      // One of each kind of state.
+      const bool tree = r->order == "tree" && (r->accumulator.empty() || r->accumulator == "double_word");
+      if (r->format != format || !(tree || r->gives_index) || (r->accumulator != "" && r->operation != "dot"))
+        continue;
+      const Reduction& on_gpu = find_reduction(r->name.substr(0, r->name.find('@')) + "@cuda");
+      EXPECT_EQ(reduce_all(on_gpu, x.values(), y.values(), Layout::vector(n)),
+                reduce_all(*r, x.values(), y.values(), Layout::vector(n)))
+          << r->name;
+    }
+  }
+}
+
 TEST(GpuReductions, HaveTheBitsOfTheCpuWhereAWarpTakesSeveralLeaves) {
   SAMESUM_NEEDS_GPU();
   if (reduced) GTEST_SKIP() << "long";

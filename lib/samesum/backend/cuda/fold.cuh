@@ -207,10 +207,15 @@ __global__ void __launch_bounds__(column_threads)
     states[at * leaves + k] = state;
 }
 
+/// The most threads of a block that merges states. Without the bound, large states would take more registers
+/// than so many threads have.
+inline constexpr int merge_threads = 1024;
+
 /// One level of `count` states for each of `results` results: a block merges a group of them.
 template <class Fold>
-__global__ void merge_states(Fold fold, const typename Fold::State* from, std::size_t count,
-                             std::size_t groups, std::size_t n, typename Fold::State* to, void* out) {
+__global__ void __launch_bounds__(merge_threads)
+    merge_states(Fold fold, const typename Fold::State* from, std::size_t count, std::size_t groups,
+                 std::size_t n, typename Fold::State* to, void* out) {
   using State = typename Fold::State;
   __shared__ alignas(16) unsigned char memory[warp * sizeof(State)];
   const std::size_t at = blockIdx.x / groups, g = blockIdx.x % groups,
@@ -353,7 +358,7 @@ cudaError_t reduce(const Fold& fold, const Reader& reader, FoldCall& call) {
   const std::size_t first_states = l.offsets ? plan.warps : count > 1 ? results * count : 0;
   std::size_t all_states = first_states;
   const auto threads_for = [](std::size_t members) {
-    return members <= group_size(fold_threads) ? fold_threads : 1024;
+    return members <= group_size(fold_threads) ? fold_threads : merge_threads;
   };
   const auto groups_of = [&](std::size_t members) {
     return (members - 1) / group_size(threads_for(members)) + 1;
