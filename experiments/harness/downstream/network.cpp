@@ -15,7 +15,8 @@ class Network {
       : lesson_{lesson}, series_{series.data(), static_cast<Eigen::Index>(series.size())} {
     const Column normal = datasets_matching("normal")[0]->make(
         format_info<fp32>(), static_cast<std::size_t>(lesson.weights()), lesson.seed);
-    for (const float x : normal.values().as<float>()) weights_.push_back(x / 4);
+    const Values elements = normal.values();
+    for (const float x : elements.as<float>()) weights_.push_back(x / 4);
   }
 
   /// Foretells every element that has enough of them before it.

@@ -19,8 +19,9 @@ template <class Order, class T, class Fold> int launch_fold(const Fold& fold, Re
   if constexpr (requires { fold.again(); })
     if (const std::size_t results = call.layout.results();
         fold.mean && launch.workspace && results > 0 && error == cudaSuccess) {
-      // A thousand blocks are several for each multiprocessor: what is to be done again is shared out.
-      constexpr std::size_t blocks = 1024, threads = again_leaves * Shape::lanes;
+      // So many blocks run at once on a large GPU: looking at the results costs little, and work is shared
+      // out.
+      constexpr std::size_t blocks = 256, threads = again_leaves * Shape::lanes;
       const std::size_t each = std::min((results - 1) / blocks + 1, threads);
       error = samesum::gpu::launch(fold_again<Shape, decltype(fold.again()), Reader<F, T>>,
                                    (results - 1) / each + 1, static_cast<int>(threads), launch.stream,
