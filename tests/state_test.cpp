@@ -104,5 +104,30 @@ TEST(AState, RefusesStrangersAndDamagedBytes) {
   EXPECT_THROW(State::deserialise(emptied), std::invalid_argument) << "empty, with a sum";
 }
 
+TEST(AState, ComesFromDamagedBytesOnlyIfTheyAreThoseOfAnotherState) {
+  std::mt19937_64 random{4};
+  int taken = 0, refused = 0;
+  const std::vector<std::string> names = state_names();
+  for (int round = 0; round < 50'000; ++round) {
+    State state{names[random() % names.size()]};
+    state.add(Array{format_info<fp64>(), wide(random() % 9, 20, random())}.values());
+    std::vector<std::byte> bytes = state.serialise();
+    for (std::size_t i = 1 + random() % 3; i > 0; --i) {
+      if (bytes.empty() || random() % 16 == 0) bytes.resize(random() % 60);
+      if (!bytes.empty()) bytes[random() % bytes.size()] ^= static_cast<std::byte>(1 << random() % 8);
+    }
+    try {
+      const State copy = State::deserialise(bytes);
+      ASSERT_EQ(copy.serialise(), bytes);
+      copy.bound(1);
+      ++taken;
+    } catch (const std::invalid_argument&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(taken, 1000);
+  EXPECT_GT(refused, 1000);
+}
+
 }  // namespace
 }  // namespace samesum

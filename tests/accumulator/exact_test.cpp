@@ -229,6 +229,55 @@ TEST(ExactState, RefusesBytesThatItDidNotWrite) {
   EXPECT_THROW(Exact::deserialise(no_flags), std::invalid_argument);
 }
 
+std::vector<std::byte> bytes_of(std::initializer_list<int> few) {
+  std::vector<std::byte> all;
+  for (const int b : few) all.push_back(static_cast<std::byte>(b));
+  return all;
+}
+
+TEST(AnExactState, HasTheBytesThatAreFrozen) {
+  // "SSUM", version 1, the name's length and the name, flags, 68 digits of 32 bits.
+  std::vector<std::byte> header = bytes_of({'S', 'S', 'U', 'M', 1, 5, 'e', 'x', 'a', 'c', 't', 3});
+  Exact state;
+  state.add(-0x1p-1074);
+  std::vector<std::byte> minus_one = header;  // in units of 2^-1074
+  minus_one.resize(284, std::byte{0xff});
+  EXPECT_EQ(state.serialise(), minus_one);
+
+  state.add(1.0);
+  state.add(fp16{3.0f});
+  std::vector<std::byte> expected = header;  // 2^1076 - 1 of them
+  expected.resize(header.size() + 134, std::byte{0xff});
+  expected.push_back(std::byte{0x0f});
+  expected.resize(284, std::byte{0});
+  EXPECT_EQ(state.serialise(), expected);
+  EXPECT_EQ(Exact::deserialise(expected).result<double>(), 4);
+}
+
+TEST(AnExactState, ComesFromDamagedBytesOnlyIfTheyAreThoseOfAnotherState) {
+  std::mt19937_64 random{3};
+  int taken = 0, refused = 0;
+  for (int round = 0; round < 50'000; ++round) {
+    Exact state;
+    for (std::size_t i = random() % 4; i > 0; --i) state.add(from_bits<double>(random()));
+    std::vector<std::byte> bytes = state.serialise();
+    for (std::size_t i = 1 + random() % 3; i > 0; --i) {
+      if (bytes.empty() || random() % 16 == 0) bytes.resize(random() % 300);
+      if (!bytes.empty())
+        bytes[random() % (random() % 2 ? bytes.size() : std::min<std::size_t>(bytes.size(), 12))] =
+            static_cast<std::byte>(random());
+    }
+    try {
+      ASSERT_EQ(Exact::deserialise(bytes).serialise(), bytes);
+      ++taken;
+    } catch (const std::invalid_argument&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(taken, 1000);
+  EXPECT_GT(refused, 1000);
+}
+
 // --- the words of fp64 in front of the superaccumulator --------------------------------------------
 
 /// Finite elements over so many binades from the exponent field `base` on, as awkward as `kind` says.
