@@ -65,7 +65,7 @@ requires ReductionOf<R, T> cudaError_t reduce(const R& reduction, void* workspac
       (workspace && !is_array(x, *reach, ElementSize::of<T>())) ||
       (workspace && !is_array(out, layout.results(), ElementSize::of<ResultOf<R>>())))
     return cudaErrorInvalidValue;
-  FoldCall call{layout, elements, out, workspace, bytes, stream};
+  FoldCall call{settled(layout), elements, out, workspace, bytes, stream};
   const cudaError_t error = reduce<typename Order::Shape>(Fold{reduction}, PlainReader<Fold, T>{x}, call);
   bytes = call.bytes;
   return error;

@@ -92,10 +92,11 @@ void reduce(const R& reduction, const T* x, const Layout& layout, ResultOf<R>* o
             return typename Fold::Element{elements[begin + i], index + begin + i};
           });
       };
+  const Layout place = settled(layout);
   const auto work = [&] {
     cpu::reduce_batch<Shape>(
-        fold, {reinterpret_cast<const std::byte*>(x), nullptr, sizeof(T), layout, options.threads}, leaves,
-        {}, out);
+        fold, {reinterpret_cast<const std::byte*>(x), nullptr, sizeof(T), place, options.threads}, leaves, {},
+        out);
   };
   in_standard_environment(std::ref(work));
 }

@@ -43,7 +43,7 @@ void run(const Reduction& reduction, Values x, const Values* y, const Layout& la
   std::string wrong = validation_error(reduction, options);
   if (wrong.empty()) wrong = validation_error(reduction, x, y, layout, out, true);
   if (!wrong.empty()) throw std::invalid_argument("samesum: " + reduction.name + ": " + wrong);
-  const ReduceCall call{x.data, y ? y->data : nullptr, layout, out.data, options};
+  const ReduceCall call{x.data, y ? y->data : nullptr, settled(layout), out.data, options};
   if (reduction.from_host)
     reduction.from_host(reduction, *x.format, x.size, call);
   else

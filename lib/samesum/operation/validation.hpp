@@ -39,6 +39,13 @@ void check(std::string_view method, const char* name, Number x, const FormatInfo
 /// Throws for a negative number. NaN, the Σ|x| of data with a NaN, says nothing: it becomes infinity.
 double checked_magnitudes(std::string_view method, const char* name, double magnitudes);
 
+/// The same layout. One without elements gets no stride between its results: else an address would be
+/// computed that lies outside the array, though nothing is read there.
+constexpr Layout settled(Layout layout) {
+  if (layout.offsets == nullptr && layout.n == 0) layout.outer_stride = 0;
+  return layout;
+}
+
 /// The number of elements from the first to the last one that the layout reads; none if it does not fit in 64
 /// bits. Offsets are read only if they are in host memory; else they count as 0.
 std::optional<std::size_t> extent(const Layout& layout, bool offsets_are_here);

@@ -4,6 +4,7 @@
 #include "samesum/backend/cuda/reduce_launch.hpp"
 #include "samesum/backend/cuda/upload.hpp"
 #include "samesum/environment.hpp"
+#include "samesum/operation/validation.hpp"
 
 namespace samesum::gpu {
 namespace {
@@ -26,7 +27,7 @@ cudaError_t in_phases(const Reduction& r, void* workspace, std::size_t& bytes, V
       reinterpret_cast<std::uintptr_t>(workspace) % 16 != 0)
     return cudaErrorInvalidValue;
   ReduceLaunch launch{
-      {x.data, y ? y->data : nullptr, layout, out.data, options}, x.size, workspace, bytes, stream};
+      {x.data, y ? y->data : nullptr, settled(layout), out.data, options}, x.size, workspace, bytes, stream};
   const cudaError_t error = start(r, *x.format, launch);
   bytes = launch.bytes;
   return error;
@@ -39,7 +40,8 @@ void with_pool(const Reduction& r, Values x, const Values* y, Layout layout, Res
   const FloatingPointEnvironment environment;
   if (const std::string wrong = validation_error(r, x, y, layout, out, options); !wrong.empty())
     throw std::invalid_argument("samesum: " + r.name + ": " + wrong);
-  ReduceLaunch launch{{x.data, y ? y->data : nullptr, layout, out.data, options}, x.size, nullptr, 0, stream};
+  ReduceLaunch launch{
+      {x.data, y ? y->data : nullptr, settled(layout), out.data, options}, x.size, nullptr, 0, stream};
   check(start(r, *x.format, launch), r.name);
   check(cudaMallocAsync(&launch.workspace, launch.bytes, stream), of_bytes("cudaMallocAsync", launch.bytes));
   const cudaError_t error = start(r, *x.format, launch), freed = cudaFreeAsync(launch.workspace, stream);
