@@ -16,8 +16,7 @@ namespace samesum {
 
 struct ReduceOptions {
   int threads = 0;  ///< as in Options
-  double ddof =
-      0;  ///< of moments: the sum of squares is divided by n - ddof; 1 for a sample; others ignore it
+  double ddof = 0;  ///< for moments alone: the divisor of the sum of squares is n - ddof; 1 for a sample
 };
 
 /// What to reduce and where the results go. Both inputs have the layout and the format.

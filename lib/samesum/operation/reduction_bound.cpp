@@ -35,7 +35,6 @@
 /// the true one, by the larger of v and R². R follows from v, in which all terms are positive. Let W = N·v at
 /// a node and ε <= 1/8 the relative error of a share.
 /// 1. A merge, v >= (1-u)²·(v1·n1/N)(1-ε)(1-u) - η and so on: W of either part is at most (1+g)(W + Nη),
-/// where
 ///    1 + g = (1+5u)(1+1.2ε), and the computed difference of the means at most 1.7√W + 1.2Nη with that W.
 /// 2. An add (k >= 2): W of the first part is at most (1+7u)(W + kη), and the new mean lies between the old
 ///    one and x; so |x - mean'|² <= (1+11u)(W + kη), and the old mean was at most 1.13 times that far away,
@@ -92,9 +91,9 @@ double products_bound(const Reduced& r, double magnitudes) {
 /// Of terms that are not negative: bound(T) is α·T + β, so T <= result + bound(T) bounds T by any number that
 /// is more than result + bound(that number).
 double self_bounded(const Reduced& r, double (*bound)(const Reduced&, double magnitudes)) {
+  if (!(r.result >= 0)) return unbounded_error;  // no such sum is negative
   const double underflow = 4 * static_cast<double>(r.n) * r.format.smallest_subnormal;
   for (const double slack : {0x1p-6, 0.25, 1.0}) {
-    if (!(r.result >= 0)) break;  // no such sum is negative
     const double magnitudes = (1 + slack) * r.result + underflow, lost = bound(r, magnitudes);
     if (rounded_up(r.result + lost) < magnitudes) return lost;
   }

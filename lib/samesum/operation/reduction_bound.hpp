@@ -1,4 +1,4 @@
-/// How wrong a reduction can be: a rigorous bound for each kind of state,rounded up, and infinite if an
+/// How wrong a reduction can be: a rigorous bound for each kind of state, rounded up, and infinite if an
 /// overflow cannot be excluded or too little is known. operations.hpp says which belongs to which operation;
 /// reduction_bound.cpp has what is too long to prove here.
 ///

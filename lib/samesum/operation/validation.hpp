@@ -39,10 +39,12 @@ void check(std::string_view method, const char* name, Number x, const FormatInfo
 /// Throws for a negative number. NaN, the Σ|x| of data with a NaN, says nothing: it becomes infinity.
 double checked_magnitudes(std::string_view method, const char* name, double magnitudes);
 
-/// The same layout. One without elements gets no stride between its results: else an address would be
-/// computed that lies outside the array, though nothing is read there.
+/// The same layout, with a fixed value for each field that means nothing in it, so that backends need not
+/// ask: segments are contiguous; and a layout without elements has no stride between its results, since an
+/// address computed from it could lie outside the array.
 constexpr Layout settled(Layout layout) {
-  if (layout.offsets == nullptr && layout.n == 0) layout.outer_stride = 0;
+  if (layout.offsets != nullptr) return Layout::segments(layout.offsets, layout.outer);
+  if (layout.n == 0) layout.outer_stride = 0;
   return layout;
 }
 

@@ -144,7 +144,7 @@ void reduce_again(const Fold& fold, const Batch& batch, std::size_t input, void*
   for (std::size_t at = 0; at < l.results(); ++at) {
     if (!fold.is_wanted(at, out)) continue;
     const std::size_t o = at / l.inner, place = l.first(o) + at % l.inner;
-    const Layout one{1, l.length(o), 1, 0, l.offsets ? 1 : l.stride};
+    const Layout one{1, l.length(o), 1, 0, l.stride};
     reduce_batch<Shape>(fold, {batch.x + place * batch.bytes, nullptr, batch.bytes, one, batch.threads},
                         leaves, {}, static_cast<F*>(out) + at);
   }

@@ -19,7 +19,7 @@ void run(const Fold& fold, const ReduceCall& call, At<typename Fold::Format> at)
     for (std::size_t i = 0; i < l.inner; ++i) {
       const std::size_t n = l.length(o);
       const auto state = read_fold<typename Order::Shape>(fold, n, [&](std::size_t k) {
-        const std::size_t place = l.first(o) + k * (l.offsets ? 1 : l.stride) + i;
+        const std::size_t place = l.first(o) + k * l.stride + i;
         const auto offset = static_cast<std::uint32_t>(k);
         return Read<typename Fold::Format>{at(call.x, place), at(call.y, place), k - offset, offset};
       });
@@ -37,7 +37,7 @@ template <class T> void run_exactly(ExactKind kind, const FormatInfo& format, co
     const std::size_t n = l.length(at / l.inner);
     ExactBatchState state;
     for (std::size_t k = 0; k < n; ++k) {
-      const std::size_t place = l.first(at / l.inner) + k * (l.offsets ? 1 : l.stride) + at % l.inner;
+      const std::size_t place = l.first(at / l.inner) + k * l.stride + at % l.inner;
       state.terms.add(kind.term, x[place], y ? y[place] : T{});
       if (kind.moments) state.squares.add(Term::square, x[place], T{});
     }
