@@ -212,11 +212,11 @@ void Study::begin() {
   if (!options_.empty()) header["options"] = options_;
   if (!left_out_.empty()) header["left_out"] = left_out_;
   for (const std::string& what : left_out_) warn(what);
-  if (json_) put(json_line(header));
   if (!path_.empty()) continue_or_replace(header);
+  if (json_) put(json_line(header));
 }
 
-void Study::continue_or_replace(const Json& header) {
+void Study::continue_or_replace(Json& header) {
   if (!continues(header)) write_file(path_, json_line(header));
   open();
 }
@@ -249,9 +249,9 @@ void Study::drop(const std::vector<std::string>& lines) {
   open();
 }
 
-/// Whether there is a file with this header. Its rows are taken over, but for lines that are broken: it is
-/// said where and how, and nobody else shall meet them.
-bool Study::continues(const Json& header) {
+/// Whether there is a file with this header. If so, its rows and the date in its header are taken over,
+/// except for broken lines: a warning names each, and they leave the file.
+bool Study::continues(Json& header) {
   std::ifstream in{path_, std::ios::binary};
   if (!in.is_open()) return false;
   std::string line;
@@ -262,6 +262,8 @@ bool Study::continues(const Json& header) {
     warn(path_ + (old.is_null() ? ":1: is no JSON object" : ": of other settings, another machine or build") +
          ": moved to " + aside);
     return false;
+  } else {
+    header = old;
   }
   bool whole = !in.eof();
   std::string kept = line + '\n';

@@ -78,8 +78,8 @@ class Study {
 
   std::string nothing_to_measure() const;
   void begin();
-  void continue_or_replace(const Json& header);
-  bool continues(const Json& header);
+  void continue_or_replace(Json& header);
+  bool continues(Json& header);
   void open();
   std::vector<std::string> lines_of(const std::vector<Json>& keys) const;
   void drop(const std::vector<std::string>& lines);

@@ -201,6 +201,16 @@ TEST_F(AResultsFile, GivesRowsThatItHasToProgramsToo) {
   EXPECT_EQ(lines(run({"--json"}, 4).out).size(), 5u);
 }
 
+TEST_F(AResultsFile, KeepsItsDateWhenItIsReadAgain) {
+  run();
+  std::string old = text();
+  const std::size_t date = old.find("\"date\":\"20");
+  ASSERT_NE(date, std::string::npos);
+  replace(old.replace(date, 10, "\"date\":\"19"));
+  EXPECT_EQ(run({"--json"}).out, old) << "rows are as old as the file that they come from";
+  EXPECT_EQ(text(), old);
+}
+
 /// Each line that is broken is named with what is wrong, and gone from the file before anything is measured.
 class ABrokenLine : public AResultsFile {
  protected:
