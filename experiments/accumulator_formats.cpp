@@ -9,7 +9,7 @@
 #include "harness/sample.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"
-#include "samesum/registry.hpp"
+#include "samesum/catalogue.hpp"
 
 namespace {
 
@@ -126,8 +126,7 @@ std::string cases_in_words() {
 
 std::vector<const Case*> cases_matching(const std::string& globs) {
   std::vector<const Case*> chosen;
-  std::istringstream in{globs.empty() ? "*" : globs};
-  for (std::string glob; std::getline(in, glob, ',');) {
+  for (const std::string& glob : globs_in(globs.empty() ? "*" : globs)) {
     const std::size_t before = chosen.size();
     for (const Case& c : cases())
       if (matches(glob, c.name)) chosen.push_back(&c);
@@ -138,23 +137,23 @@ std::vector<const Case*> cases_matching(const std::string& globs) {
 }
 
 /// Each accumulator in the format of the elements, and of 16 bits the cure: plain sums in fp32, and exact.
-bool is_default(const Variant& v, const FormatInfo& input) {
+bool is_default(const Method& v, const FormatInfo& input) {
   if (v.slow || v.promise < Promise::everywhere || v.backend == "reference") return false;
   if (v.format == &input) return true;
   return input.bytes == 2 && v.format->name == "fp32" &&
          (v.accumulator == "plain" || v.accumulator == "exact");
 }
 
-std::vector<const Variant*> methods_for(const FormatInfo& input, const std::string& filter) {
-  if (!filter.empty()) return variants_matching(filter, input, "--filter");
-  std::vector<const Variant*> chosen;
-  for (const Variant& v : variants())
+std::vector<const Method*> methods_for(const FormatInfo& input, const std::string& filter) {
+  if (!filter.empty()) return methods_matching(filter, input, "--filter");
+  std::vector<const Method*> chosen;
+  for (const Method& v : methods("sum"))
     if (is_default(v, input)) chosen.push_back(&v);
   return chosen;
 }
 
 /// Of the method that is the published program: the loop in the format of its numbers.
-std::optional<double> published(const Case& c, const FormatInfo& input, const Variant& v) {
+std::optional<double> published(const Case& c, const FormatInfo& input, const Method& v) {
   if (v.order != "serial" || v.accumulator != "plain" || v.format != &input) return std::nullopt;
   for (const Published& p : c.published)
     if (p.format == input.name) return p.value;
@@ -162,10 +161,10 @@ std::optional<double> published(const Case& c, const FormatInfo& input, const Va
 }
 
 void measure(Study& study, const Case& c, const FormatInfo& input,
-             const std::vector<const Variant*>& methods) {
+             const std::vector<const Method*>& methods) {
   std::optional<Sample> sample;
   std::string head = c.name + " in " + std::string{input.name};
-  for (const Variant* v : methods) {
+  for (const Method* v : methods) {
     const Json key = {{"kind", "story"},
                       {"case", c.name},
                       {"seed", study.seed()},
@@ -222,7 +221,7 @@ int main(int argc, char** argv) {
     struct Task {
       const Case* what;
       const FormatInfo* input;
-      std::vector<const Variant*> methods;
+      std::vector<const Method*> methods;
     };
     std::vector<Task> tasks;
     for (const Case* c : cases_matching(data))

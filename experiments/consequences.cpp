@@ -25,10 +25,10 @@ const std::string usual = "atomic/plain/*,serial/plain/*@cpu,tree/plain/*,tree/k
 const std::string usual_data = "build/study/data";
 
 /// The methods that are asked for, of these formats: not those of other libraries, whose promises are theirs.
-std::vector<const Variant*> methods(const Study& study, const std::set<std::string_view>& formats) {
-  std::vector<const Variant*> all = variants_in_own_format(study.filter().empty() ? usual : study.filter());
-  std::erase_if(all, [&](const Variant* v) { return is_peer(*v) || !formats.contains(v->format->name); });
-  std::ranges::stable_sort(all, {}, [](const Variant* v) { return v->format->index; });
+std::vector<const Method*> methods(const Study& study, const std::set<std::string_view>& formats) {
+  std::vector<const Method*> all = methods_in_own_format(study.filter().empty() ? usual : study.filter());
+  std::erase_if(all, [&](const Method* v) { return is_peer(*v) || !formats.contains(v->format->name); });
+  std::ranges::stable_sort(all, {}, [](const Method* v) { return v->format->index; });
   return all;
 }
 
@@ -43,12 +43,12 @@ struct Runs {
 };
 
 /// On a GPU, where each sum is a copy and a launch, ten times.
-template <class Run> auto repeat(const Variant& v, Runs runs, const Run& run) {
-  const int most = v.move ? std::min(runs.most, 10) : runs.most;
+template <class Run> auto repeat(const Method& v, Runs runs, const Run& run) {
+  const int most = runs_on_gpu(v) ? std::min(runs.most, 10) : runs.most;
   return harness::repeat(static_cast<std::size_t>(most), runs.patience, [&](std::size_t) { return run(); });
 }
 
-Sum sum_by(const Variant& v) {
+Summation sum_by(const Method& v) {
   return [&v](Values x) { return v(x, {.threads = several_threads()}); };
 }
 
@@ -59,7 +59,7 @@ template <class T, class Of> std::size_t distinct(const std::vector<T>& all, con
 }
 
 /// What every row begins with.
-Json key_of(const std::string& kind, const Variant& v, const FormatInfo& input, std::size_t n) {
+Json key_of(const std::string& kind, const Method& v, const FormatInfo& input, std::size_t n) {
   return {{"kind", kind},
           {"method", v.name},
           {"promise", name_of(v.promise)},
@@ -67,20 +67,21 @@ Json key_of(const std::string& kind, const Variant& v, const FormatInfo& input, 
           {"n", n}};
 }
 
-/// Whether words were kept: within a row, and between the backends of a variant.
+/// Whether words were kept: within a row, and between the backends of a method.
 class Judge {
  public:
   explicit Judge(Study& study) : study_{study} {}
 
-  void see(const Variant& v, const Json& row) {
+  void see(const Method& v, const Json& row) {
     const std::string what = row["kind"].get<std::string>() + ", " + v.name;
     if (row["broken"])
       study_.fail(what + ": promises " + row["promise"].get<std::string>() + " but gave " +
                   row["distinct_bits"].dump() + " answers");
     if (v.promise < Promise::everywhere) return;
-    const std::string recipe = v.name.substr(0, v.name.find('@')) + std::string{row["input_format"]} +
-                               row.value("quantity", "") + row.value("data", "") + std::string{row["kind"]};
-    const Json& first = bits_.try_emplace(recipe, row["bits"]).first->second;
+    const std::string what_and_how = full_name(v.operation, v.order, v.accumulator, v.format->name, "any") +
+                                     std::string{row["input_format"]} + row.value("quantity", "") +
+                                     row.value("data", "") + std::string{row["kind"]};
+    const Json& first = bits_.try_emplace(what_and_how, row["bits"]).first->second;
     if (row["bits"] != first) study_.fail(what + ": other bits than on another backend");
   }
 
@@ -89,7 +90,7 @@ class Judge {
   std::map<std::string, Json> bits_;
 };
 
-bool is_broken(const Variant& v, std::size_t answers) {
+bool is_broken(const Method& v, std::size_t answers) {
   return answers > 1 && v.promise >= Promise::run_to_run;
 }
 
@@ -114,14 +115,14 @@ std::string head(const std::string& what) {
 
 double tolerance(const FormatInfo& format) { return format.name == "fp64" ? 1e-10 : 1e-5; }
 
-void solve(Study& study, Judge& judge, const std::vector<const Variant*>& methods, const System& system,
+void solve(Study& study, Judge& judge, const std::vector<const Method*>& methods, const System& system,
            Runs runs) {
   const auto n = static_cast<std::size_t>(system.n);
   study.print("Conjugate gradients, " + system.name + ", n = " + power_or_number(n) + ", kappa " +
               compact(system.condition, 7));
   study.print(head(right("iterations", 12) + right("residual", 19)));
   std::map<const FormatInfo*, Solver> solvers;
-  for (const Variant* v : methods) {
+  for (const Method* v : methods) {
     const FormatInfo& format = *v->format;
     Json key = key_of("solver", *v, format, n);
     key.update({{"data", system.name}, {"seed", study.seed()}});
@@ -175,7 +176,7 @@ double spread_of_weights(const std::vector<Trained>& all) {
   return widest;
 }
 
-void learn(Study& study, Judge& judge, const std::vector<const Variant*>& methods,
+void learn(Study& study, Judge& judge, const std::vector<const Method*>& methods,
            const std::vector<double>& distances, Runs runs) {
   const std::vector<float> series = standardised(distances);
   Lesson lesson;
@@ -186,7 +187,7 @@ void learn(Study& study, Judge& judge, const std::vector<const Variant*>& method
               std::to_string(lesson.steps) + " steps, " + std::to_string(samples) + " samples");
   study.print(head(right("apart", 10) + right("error/km", 20)));
   const auto km = [](const Trained& t) { return std::sqrt(t.loss) * width * 1000; };
-  for (const Variant* v : methods) {
+  for (const Method* v : methods) {
     Json key = key_of("training", *v, format_info<fp32>(), samples);
     key.update({{"data", "moon"}, {"seed", study.seed()}, {"steps", lesson.steps}});
     const Json row = study.row(key, [&]() -> Json {
@@ -216,25 +217,25 @@ void learn(Study& study, Judge& judge, const std::vector<const Variant*>& method
 
 struct Quantity {
   const char* name;
-  double Moments::*of;
+  double Statistics::*of;
 };
-constexpr Quantity quantities[] = {{"mean", &Moments::mean},
-                                   {"variance, naive", &Moments::naive_variance},
-                                   {"variance, two passes", &Moments::two_pass_variance}};
+constexpr Quantity quantities[] = {{"mean", &Statistics::mean},
+                                   {"variance, naive", &Statistics::naive_variance},
+                                   {"variance, two passes", &Statistics::two_pass_variance}};
 
 /// null where there is no finite distance.
 Json relative_error(double value, double truth) { return number_or_null(std::abs(value - truth) / truth); }
 
-void describe(Study& study, Judge& judge, const std::vector<const Variant*>& methods, const std::string& file,
+void describe(Study& study, Judge& judge, const std::vector<const Method*>& methods, const std::string& file,
               Runs runs) {
   const std::vector<double> distances = moon_distances(file, samples_per_interval);
   study.print("Mean and variance of the Moon's distance, " + std::to_string(distances.size()) +
               " samples: relative errors");
   study.print(left("method", name_width) + right("mean", 12) + right("naive", 12) + right("two passes", 12));
   std::optional<Column> x;
-  Moments truth{};
-  for (const Variant* v : methods) {
-    std::vector<Moments> all;
+  Statistics truth{};
+  for (const Method* v : methods) {
+    std::vector<Statistics> all;
     const auto measure = [&] {
       if (!x || x->format != v->format) truth = true_moments(*(x = column_of(*v->format, distances)));
       all = repeat(*v, runs, [&] { return moments(*x, sum_by(*v)); });
@@ -245,10 +246,10 @@ void describe(Study& study, Judge& judge, const std::vector<const Variant*>& met
       key.update({{"data", "moon"}, {"quantity", q.name}});
       const Json row = study.row(key, [&]() -> Json {
         if (all.empty()) measure();
-        const std::size_t answers = distinct(all, [&](const Moments& m) { return to_bits(m.*q.of); });
+        const std::size_t answers = distinct(all, [&](const Statistics& m) { return to_bits(m.*q.of); });
         const double worst =
-            std::ranges::max(all, {},
-                             [&](const Moments& m) { return never_nan(std::abs(m.*q.of - truth.*q.of)); }).*
+            std::ranges::max(
+                all, {}, [&](const Statistics& m) { return never_nan(std::abs(m.*q.of - truth.*q.of)); }).*
             q.of;
         return {{"runs", all.size()},
                 {"distinct_bits", answers},

@@ -28,7 +28,7 @@ bool has(const Sample& sample, double condition) {
 /// Decimal digits of a format, and of a result that are right.
 double digits_of(const FormatInfo& format) { return format.precision * std::log10(2.0); }
 double right_digits(const Measurement& m) {
-  const double all = digits_of(*m.variant->format);
+  const double all = digits_of(*m.method->format);
   if (m.error.relative == 0) return all;
   return std::isfinite(m.error.relative) ? std::min(all, std::max(0.0, -std::log10(m.error.relative))) : 0;
 }
@@ -42,7 +42,7 @@ class Table {
     if (exponent % step == 0) head_ += right("e" + std::to_string(exponent), 4);
   }
 
-  void add(const Variant& v, int exponent, double digits) {
+  void add(const Method& v, int exponent, double digits) {
     Line& line = lines_[name_without_format(v)];
     if (exponent % step == 0) line.text += right(compact(digits, 3, 2), 4);
     line.last = exponent;
@@ -72,7 +72,7 @@ class Table {
 
 struct Task {
   const FormatInfo* format;
-  std::vector<const Variant*> methods;
+  std::vector<const Method*> methods;
 };
 
 constexpr int most = 40;  // decimal exponent of the condition
@@ -94,7 +94,7 @@ void measure(Study& study, const Task& task, std::size_t n) {
       continue;
     }
     table.add_column(exponent);
-    for (const Variant* v : task.methods) {
+    for (const Method* v : task.methods) {
       const Json key = {{"kind", "condition"},
                         {"data", "gensum"},
                         {"seed", study.seed()},
@@ -140,11 +140,11 @@ int main(int argc, char** argv) {
   return study.run(argc, argv, [&](Study& s) {
     const std::size_t n = s.full() ? 16384 : 1024;
     std::vector<Task> tasks;
-    const std::vector<const Variant*> methods = variants_in_own_format(s.filter());
+    const std::vector<const Method*> methods = methods_in_own_format(s.filter());
     for (const FormatInfo& format : formats) {
       Task task{&format, {}};
       std::ranges::copy_if(methods, std::back_inserter(task.methods),
-                           [&](const Variant* v) { return v->format == &format; });
+                           [&](const Method* v) { return v->format == &format; });
       if (task.methods.empty()) continue;
       s.expect(task.methods.size() * (most + 1));  // at most
       tasks.push_back(task);

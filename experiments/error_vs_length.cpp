@@ -20,15 +20,15 @@ using namespace samesum::harness;
 constexpr double probability_of_errors = 0.99;
 
 double probable_bound(const Sample& s, const Measurement& m, double probability) {
-  return m.variant->probable_bound(s.format(), s.truth().size(), s.truth().magnitudes_rounded_up(), m.value,
-                                   probability);
+  return m.method->bound(s.format(), s.truth().size(), m.value, s.truth().magnitudes_rounded_up(),
+                         {.probability = probability});
 }
 
 /// Why roundings may not have mean 0, which the probable bound rests on; from data and method alone, whatever
 /// comes out. "structure": see Elements. "stagnation": elements of one sign, and so many additions on the
 /// longest path that what they add is on average at most a unit roundoff of the sum: then those near the end
 /// drop it whole, whatever its last bits are.
-Json marked(const Dataset& data, const Variant& v, const Truth& truth) {
+Json marked(const Dataset& data, const Method& v, const Truth& truth) {
   if (data.elements == Elements::structured) return "structure";
   const double additions = static_cast<double>(v.height(truth.size()).total());
   const bool of_one_sign = abs(truth.sum()) == truth.magnitudes();
@@ -36,7 +36,7 @@ Json marked(const Dataset& data, const Variant& v, const Truth& truth) {
   return nullptr;
 }
 
-Json error_row(const Dataset& data, const Variant& v, Sample& sample) {
+Json error_row(const Dataset& data, const Method& v, Sample& sample) {
   const Measurement m = sample.judged(v);
   Json row = result_json(m, sample.format(), sample.truth());
   row["probable_bound"] = number_or_null(probable_bound(sample, m, probability_of_errors));
@@ -49,10 +49,10 @@ struct Longest {
   std::optional<int> asked;
   bool full;
 
-  int of(const Variant& v) const { return asked.value_or(!full ? 18 : v.move ? 30 : 26); }
+  int of(const Method& v) const { return asked.value_or(!full ? 18 : runs_on_gpu(v) ? 30 : 26); }
   int of(const Part& part) const {
     int longest = 0;
-    for (const Variant* v : part.methods) longest = std::max(longest, of(*v));
+    for (const Method* v : part.methods) longest = std::max(longest, of(*v));
     return longest;
   }
 };
@@ -71,7 +71,7 @@ class Table {
     for (const std::size_t n : lengths) head_ += right(power_or_number(n), 6);
   }
 
-  void add(const Variant& v, const Json& row) {
+  void add(const Method& v, const Json& row) {
     std::string& line = lines_[name_without_format(v)];
     line += right(compact(row["error_ulps"].is_null() ? infinity : row["error_ulps"].get<double>(), 5), 6);
     condition_ = row["condition"];
@@ -125,7 +125,7 @@ void measure(Study& study, const Part& part, Longest longest, Tally& tally) {
   Table table{*part.data, *part.format, all_lengths};
   for (const std::size_t n : all_lengths) {
     std::optional<Sample> sample;
-    for (const Variant* v : part.methods) {
+    for (const Method* v : part.methods) {
       if (n > std::size_t{1} << longest.of(*v)) continue;
       const Json key = {{"kind", "error"},   {"data", part.data->name},           {"seed", study.seed()},
                         {"method", v->name}, {"input_format", part.format->name}, {"n", n}};
@@ -147,15 +147,15 @@ void measure(Study& study, const Part& part, Longest longest, Tally& tally) {
 constexpr double probabilities[] = {0.9, 0.99};
 
 /// Whether it is less than the rigorous bound, which does not depend on what the elements are.
-bool theory_gains(const Variant& v, std::size_t n) {
+bool theory_gains(const Method& v, std::size_t n) {
   const Number zero{v.format, 0};
-  return v.probable_bound(*v.format, n, 1, zero, probabilities[0]) < v.bound(*v.format, n, 1, zero);
+  return v.bound(*v.format, n, zero, 1, {.probability = probabilities[0]}) < v.bound(*v.format, n, zero, 1);
 }
 
 /// What is asked of one method on one data set: arrays of so many seeds.
 struct Cell {
   const Part* part;
-  const Variant* method;
+  const Method* method;
   std::size_t n, seeds;
 };
 
@@ -167,7 +167,7 @@ std::vector<Cell> cells(const std::vector<Part>& parts, Longest longest) {
     for (const std::size_t n : lengths(longest.of(part))) {
       if (part.data->elements != Elements::independent) continue;
       if (n != 1024 && n != 16384 && !(longest.full && n == 64)) continue;
-      for (const Variant* v : part.methods)
+      for (const Method* v : part.methods)
         if (!is_peer(*v) && theory_gains(*v, n))
           all.push_back({&part, v, n, longest.full ? std::size_t{1000} : std::size_t{100}});
     }
@@ -276,11 +276,11 @@ int main(int argc, char** argv) {
       ->type_name("E")
       ->check(CLI::Range(4, 30), "");
   return study.run(argc, argv, [&](Study& s) {
-    const std::vector<Part> all = parts(datasets_matching(data), variants_in_own_format(s.filter()));
+    const std::vector<Part> all = parts(datasets_matching(data), methods_in_own_format(s.filter()));
     const Longest longest{asked, s.full()};
     const std::vector<Cell> all_cells = cells(all, longest);
     for (const Part& part : all)
-      for (const Variant* v : part.methods) s.expect(lengths(longest.of(*v)).size());
+      for (const Method* v : part.methods) s.expect(lengths(longest.of(*v)).size());
     s.expect(all_cells.size() * std::size(probabilities));
     Tally tally;
     for (const Part& part : all) measure(s, part, longest, tally);

@@ -7,15 +7,15 @@
 #include <sstream>
 #include <tuple>
 
+#include "harness/bench.hpp"
 #include "harness/commands.hpp"
 #include "harness/dataset.hpp"
 #include "harness/repeat.hpp"
-#include "harness/speed.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"
 #include "ladder/judge.hpp"
 #include "ladder/profile.hpp"
-#include "samesum/registry.hpp"
+#include "samesum/catalogue.hpp"
 
 namespace {
 
@@ -28,7 +28,7 @@ using namespace samesum::ladder;
 /// A place and its kernels; `lengths` are those of sums.
 struct Side {
   std::string name;  ///< "CPU"
-  std::unique_ptr<Place> place;
+  std::shared_ptr<const Place> place;
   std::vector<Kernel> kernels;
   Kernel read;
   std::vector<std::size_t> lengths;
@@ -51,17 +51,17 @@ std::vector<Side> sides(bool full) {
   return all;
 }
 
-/// Of "interleaved/fp32@cuda" also "interleaved/fp32" and "interleaved".
-bool fits(const std::string& glob, const Kernel& k) {
-  const std::string path = k.method.substr(0, k.method.find('@'));
-  return matches(glob, k.method) || matches(glob, path) || matches(glob, path.substr(0, path.rfind('/')));
+/// "exact" for sum/exact/fp32@cuda.
+std::string short_name(const std::string& method) {
+  const std::size_t first = method.starts_with("sum/") ? 4 : 0;
+  return method.substr(first, method.rfind('/') - first);
 }
 
-std::vector<std::string> globs_of(const std::string& filter) {
-  std::vector<std::string> globs;
-  std::istringstream in{filter};
-  for (std::string glob; std::getline(in, glob, ',');) globs.push_back(glob);
-  return globs;
+/// A glob may leave out the format, and the backend, and the "sum/" of a sum.
+bool fits(const std::string& glob, const Kernel& k) {
+  const std::string path = k.method.substr(0, k.method.find('@'));
+  return matches(glob, k.method) || matches(glob, path) || matches(glob, path.substr(0, path.rfind('/'))) ||
+         matches(glob, short_name(k.method));
 }
 
 void check(const std::vector<std::string>& globs, const std::vector<Side>& sides) {
@@ -184,7 +184,8 @@ void launch_all(const std::vector<Group>& groups, Benches& benches) {
     const Workbench& bench = benches.of(*g.side);
     for (const Kernel* k : g.kernels) {
       gpu_mark();
-      g.side->place->run(*k, bench.task(g.n));
+      k->run(bench.task(g.n));
+      g.side->place->finish(k->method);
     }
   }
 }
@@ -205,16 +206,25 @@ Json key_of(const Study& study, const Group& g, const Kernel& k) {
 
 Json share(const std::optional<double>& x) { return x ? Json(*x) : Json(nullptr); }
 
-/// The speeds of the kernels, and then of reading.
+/// The speeds of the kernels, and then of reading. 2^22 elements and more come from a GPU's memory: a place
+/// is read again only after all others.
 std::vector<Speed> speeds(const Group& g, const Workbench& bench, int repeats) {
   std::vector<const Kernel*> kernels = g.kernels;
   kernels.push_back(&g.side->read);
-  std::vector<std::vector<double>> seconds =
-      g.side->place->time(kernels, bench.task(g.n), bench.room(), repeats);
-  std::vector<Speed> all;
-  for (std::size_t i = 0; i < kernels.size(); ++i)
-    all.push_back(summary(kernels[i]->method, std::nullopt, std::move(seconds[i])));
-  return all;
+  std::vector<Turn> turns;
+  for (const Kernel* k : kernels)
+    turns.push_back({k->method, std::nullopt, [k, task = bench.task(g.n)](std::size_t offset) {
+                       Task at = task;
+                       at.x += offset / sizeof(float);
+                       k->run(at);
+                     }});
+  const std::size_t apart = (g.n + 63) / 64 * 64;
+  const bool several = g.side->name == "GPU" && g.n >= two_to(22);
+  return g.side->place->in_turns(turns,
+                                 {.repeats = repeats,
+                                  .bytes = g.n * sizeof(float),
+                                  .places = several ? std::max<std::size_t>(bench.room() / apart, 1) : 1,
+                                  .stride = apart * sizeof(float)});
 }
 
 /// What rows of both kinds tell.
@@ -282,14 +292,9 @@ std::string percent(const Json& share) {
   return share.is_null() ? "-" : compact(100 * share.get<double>(), 5) + '%';
 }
 
-std::string short_name(const Json& row) {
-  const std::string method = row["method"];
-  return method.substr(0, method.rfind('/'));
-}
-
 std::string text_of(const Json& row) {
   const bool sum = row["kind"] == "ladder";
-  const std::string name = short_name(row);
+  const std::string name = short_name(row["method"]);
   const bool several = sum && (row["setting"] > 1 || name == "coarsened");
   std::string line = left(name + (several ? ' ' + row["setting"].dump() : ""), 21);
   if (!sum) line += right(row["setting"].dump(), 6);
@@ -377,7 +382,7 @@ int main(int argc, char** argv) {
       ->group("");
   return study.run(argc, argv, [&](Study& s) {
     const std::vector<Side> all = sides(s.full());
-    const std::vector<std::string> globs = globs_of(s.filter());
+    const std::vector<std::string> globs = globs_in(s.filter());
     check(globs, all);
     const std::vector<Group> chosen = groups(all, globs);
     for (const Group& g : chosen) s.expect(g.kernels.size());

@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
         format_named(format),
         s.filter().empty() ? "*" : s.filter(),
         {.repeats = s.full() ? 20 : 5, .threads = threads, .patience = s.full() ? 60.0 : 2.0}};
-    variants_matching(settings.methods, settings.format ? *settings.format : formats[0], "--filter");
+    methods_matching(settings.methods, settings.format ? *settings.format : formats[0], "--filter");
     s.expect(files.size());
     for (const std::string& file : files) try {
         measure_file(s, file, settings);

@@ -20,44 +20,40 @@ using namespace samesum::harness;
 // --- what is measured ------------------------------------------------------------------------------
 
 /// Methods that are measured in turns, and so can be compared.
-struct Cell {
-  const FormatInfo* input;
-  std::size_t n;
-  int threads;  ///< 0 on a GPU
-  std::vector<const Variant*> methods;
+struct Task {
+  Cell cell;
+  std::vector<const Method*> methods;
 };
 
 /// Elements are summed in their own format, those of 16 bits in fp32 too. Loops over long arrays that do more
 /// than add are slow, and no faster with threads.
-bool takes_part(const Variant& v, const Cell& cell, bool full) {
-  const std::size_t input = cell.input->index;
-  const bool runs = cell.threads == 0 ? v.launch[input] != nullptr : v.run[input] != nullptr;
+bool takes_part(const Method& v, const Cell& cell, bool full) {
   const bool in_format = v.format == cell.input || (cell.input->bytes == 2 && v.format->name == "fp32");
   const bool endless =
       v.order == "serial" &&
       (cell.threads > 1 || (!full && v.accumulator != "plain" && cell.n > (std::size_t{1} << 20)));
-  return runs && in_format && !endless;
+  return fits(v, cell) && in_format && !endless;
 }
 
-std::vector<Cell> cells(const std::string& filter, int longest, bool full) {
+std::vector<Task> tasks(const std::string& filter, int longest, bool full) {
   std::vector<int> thread_counts{1};
   if (const unsigned most = std::thread::hardware_concurrency(); most > 1)
     thread_counts.push_back(static_cast<int>(most));
   if (absent().empty()) thread_counts.push_back(0);
-  std::vector<const Variant*> all;
+  std::vector<const Method*> all;
   for (const FormatInfo& format : formats)
-    for (const Variant* v : variants_matching(filter.empty() ? "*,*@peer" : filter, format, "--filter"))
+    for (const Method* v : methods_matching(filter.empty() ? "*,*@peer" : filter, format, "--filter"))
       if (std::ranges::count(all, v) == 0 && v->backend != "reference") all.push_back(v);
-  std::vector<Cell> chosen;
+  std::vector<Task> chosen;
   for (const FormatInfo& input : formats)
     for (int e = 12; e <= longest; e += full ? 2 : 4)
       for (const int threads : thread_counts) {
         // A thread more is worth its while from 2^17 elements on.
         if ((threads > 1 && e < 20) || (!full && e != 20 && input.name != "fp32")) continue;
-        Cell cell{&input, std::size_t{1} << e, threads, {}};
-        std::ranges::copy_if(all, std::back_inserter(cell.methods),
-                             [&](const Variant* v) { return takes_part(*v, cell, full); });
-        if (!cell.methods.empty()) chosen.push_back(cell);
+        Task task{{&input, two_to(e), threads}, {}};
+        std::ranges::copy_if(all, std::back_inserter(task.methods),
+                             [&](const Method* v) { return takes_part(*v, task.cell, full); });
+        if (!task.methods.empty()) chosen.push_back(task);
       }
   if (chosen.empty()) throw UsageError{"--filter and --longest leave nothing that could be measured here"};
   return chosen;
@@ -118,10 +114,11 @@ void print(Study& study, const Json& row) {
 }
 
 /// All methods of a cell are timed together, in turns.
-void measure(Study& study, const Cell& cell, Samples& samples) {
+void measure(Study& study, const Task& task, Samples& samples) {
+  const Cell& cell = task.cell;
   print_head(study, cell);
   std::vector<Json> keys;
-  for (const Variant* v : cell.methods)
+  for (const Method* v : task.methods)
     keys.push_back({{"kind", "price"},
                     {"method", v->name},
                     {"promise", name_of(v->promise)},
@@ -130,13 +127,10 @@ void measure(Study& study, const Cell& cell, Samples& samples) {
                     {"threads", cell.threads},
                     {"seed", study.seed()}});
   const auto measure_all = [&] {
-    const Dataset& normal = *datasets_matching("normal").front();
     const std::vector<Speed> speeds =
-        (cell.threads == 0 ? gpu_bench : cpu_bench)(*cell.input, normal, study.seed(), cell.n)
-            ->measure(cell.methods, cell.n,
-                      {.repeats = study.full() ? 15 : 5, .threads = std::max(cell.threads, 1)});
+        Bench{cell, study.seed(), cell.n}.measure(cell, task.methods, study.full() ? 15 : 5);
     std::vector<Json> values;
-    for (const Variant* v : cell.methods) {
+    for (const Method* v : task.methods) {
       const Speed& speed = *std::ranges::find(speeds, v->name, &Speed::method);
       const Options options{.threads = cell.threads};
       const Error error = samples.normal(cell).judged(*v, options).error,
@@ -186,9 +180,9 @@ int main(int argc, char** argv) {
       ->type_name("E")
       ->check(CLI::Range(12, 34));
   return study.run(argc, argv, [&](Study& s) {
-    const auto all = cells(s.filter(), longest.value_or(s.full() ? 28 : 24), s.full());
-    for (const auto& cell : all) s.expect(cell.methods.size());
+    const std::vector<Task> all = tasks(s.filter(), longest.value_or(s.full() ? 28 : 24), s.full());
+    for (const Task& task : all) s.expect(task.methods.size());
     Samples samples{s.seed()};
-    for (const auto& cell : all) measure(s, cell, samples);
+    for (const Task& task : all) measure(s, task, samples);
   });
 }

@@ -15,7 +15,7 @@ using namespace samesum;
 using namespace samesum::harness;
 
 struct Question {
-  const Variant* variant;
+  const Method* method;
   std::size_t n;
   std::size_t samples;  ///< masks that are compared with the declared tree; 0: the whole tree is revealed
 };
@@ -23,20 +23,21 @@ struct Question {
 /// A length that takes three leaves and a part of one.
 constexpr std::size_t several_leaves = 3 * CoarsenedTree::leaf + 5;
 
-std::vector<Question> questions(const std::vector<const Variant*>& methods, bool full) {
+std::vector<Question> questions(const std::vector<const Method*>& methods, bool full) {
   std::vector<Question> all;
-  for (const Variant* v : methods) {
+  for (const Method* v : methods) {
     all.push_back({v, 32, 0});
-    if (!v->move) all.push_back({v, 600, 0});  // lanes of several rows; on a GPU each mask takes a transfer
-    if (declared_tree(*v, 1)) all.push_back({v, several_leaves, v->move ? 24u : full ? 1000u : 64u});
+    if (!runs_on_gpu(*v))
+      all.push_back({v, 600, 0});  // lanes of several rows; on a GPU each mask takes a transfer
+    if (declared_tree(*v, 1)) all.push_back({v, several_leaves, runs_on_gpu(*v) ? 24u : full ? 1000u : 64u});
   }
   return all;
 }
 
 Json found(const Question& q, std::uint64_t seed) {
   // Peers share short arrays out as their threads come; with one there is a tree to be seen.
-  const BlackBox box{*q.variant, is_peer(*q.variant) ? 1 : 2};
-  const Finding found = find_out(box, q.n, declared_tree(*q.variant, q.n), q.samples, seed);
+  const BlackBox box{*q.method, is_peer(*q.method) ? 1 : 2};
+  const Finding found = find_out(box, q.n, declared_tree(*q.method, q.n), q.samples, seed);
   const auto or_null = [](bool exists, const auto& value) { return exists ? Json(value()) : Json(nullptr); };
   return {{"masks", or_null(found.masks.has_value(), [&] { return name_of(*found.masks); })},
           {"sampled", q.samples},
@@ -60,9 +61,9 @@ void ask(Study& study, const std::vector<Question>& all) {
   std::map<std::string, std::vector<std::string>> drawn;  // who adds 32 elements in that tree
   for (const Question& q : all) {
     const Json key = {{"kind", "tree"},
-                      {"method", q.variant->name},
-                      {"promise", name_of(q.variant->promise)},
-                      {"input_format", q.variant->format->name},
+                      {"method", q.method->name},
+                      {"promise", name_of(q.method->promise)},
+                      {"input_format", q.method->format->name},
                       {"n", q.n},
                       {"seed", study.seed()}};
     const Json row = study.row(key, [&] { return found(q, study.seed()); });
@@ -71,11 +72,11 @@ void ask(Study& study, const std::vector<Question>& all) {
              : row[field].is_string() ? row[field].get<std::string>()
                                       : row[field].dump();
     };
-    study.print(left(q.variant->name, 29) + right(std::to_string(q.n), 6) + right(or_none("masks"), 10) +
+    study.print(left(q.method->name, 29) + right(std::to_string(q.n), 6) + right(or_none("masks"), 10) +
                 right(or_none("asked"), 8) + right(or_none("height"), 8) + "  " + verdict(row));
-    if (q.n == 32 && row["tree"].is_string()) drawn[row["tree"]].push_back(q.variant->name);
+    if (q.n == 32 && row["tree"].is_string()) drawn[row["tree"]].push_back(q.method->name);
     if (row["matches"] == Json(false))
-      study.fail(q.variant->name + ", n = " + std::to_string(q.n) + ": not the declared tree" +
+      study.fail(q.method->name + ", n = " + std::to_string(q.n) + ": not the declared tree" +
                  (row["difference"].is_string() ? ": " + row["difference"].get<std::string>() : ""));
   }
   for (const auto& [tree, names] : drawn) {
@@ -110,7 +111,7 @@ int main(int argc, char** argv) {
       "  reveal_order --filter 'pairwise/*@cpu' --json\n"
       "  reveal_order --full --out build/study"};
   return study.run(argc, argv, [](Study& s) {
-    const std::vector<Question> all = questions(variants_in_own_format(s.filter()), s.full());
+    const std::vector<Question> all = questions(methods_in_own_format(s.filter()), s.full());
     s.expect(all.size());
     ask(s, all);
   });

@@ -32,9 +32,11 @@ void add_threads(CLI::App* command, int& threads) {
 void add_list(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("list", "List the methods and what each promises");
   auto json = std::make_shared<bool>(false);
+  auto glob = std::make_shared<std::string>();
+  command->add_option("glob", *glob, "With * and ? (default: all)")->type_name("GLOB");
   command->add_flag("--json", *json, "Print one JSON object");
-  command->footer("Examples:\n  samesum list\n  samesum list --json");
-  command->callback([=, &report] { report = list_command(*json); });
+  command->footer("Examples:\n  samesum list\n  samesum list 'dot/*@cpu'\n  samesum list --json");
+  command->callback([=, &report] { report = list_command(*glob, *json); });
 }
 
 void add_sum(CLI::App& app, Report& report) {

@@ -6,6 +6,7 @@ They are what `samesum calibrate --out` wrote: the seconds of sums of normal dat
 of the CPU, and on the GPU with the same data again and again.
 """
 
+import itertools
 import pathlib
 import sys
 
@@ -45,7 +46,8 @@ def text(path):
     where = source.header["provenance"]
     machine = ", ".join(filter(None, [where["cpu"], where["gpu"]]))
     return (HEAD.format(file=path)
-            + "".join(f'    {{"{method}", "{input}", {n}, {seconds:.4g}}},\n' for method, input, n, seconds in costs)
+            + "".join("    " + " ".join(f'{{"{method}", "{input}", {n}, {seconds:.4g}}},' for *_, n, seconds in curve)
+                      + "\n" for (method, input), curve in itertools.groupby(costs, key=lambda c: c[:2]))
             + TAIL.format(machine=machine))
 
 

@@ -1,14 +1,12 @@
 /// How fast is each reduction, of vectors, rows and columns, beside other libraries and what memory allows?
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <sstream>
 
 #include "harness/commands.hpp"
-#include "harness/reduction_bars.hpp"
+#include "harness/peers.hpp"
 #include "harness/speed_row.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"
-#include "samesum/registry.hpp"
 
 namespace {
 
@@ -28,8 +26,8 @@ struct Shape {
 };
 
 struct Task {
-  ReductionCell cell;
-  std::vector<ReductionMethod> methods;
+  Cell cell;
+  std::vector<const Method*> methods;  ///< ours, then peers
 };
 
 const std::vector<std::string> of_vectors{"dot", "norm", "max", "argmax", "mean", "moments"};
@@ -39,10 +37,19 @@ std::vector<Shape> many_rows() {
   return {{49152, 32}, {49152, 512}, {49152, 1024}, {49152, 4096}, {8192, 32768}, {4096, 131072}};
 }
 
-std::vector<ReductionCell> cpu_cells(const Choice& choice) {
-  std::vector<ReductionCell> cells;
+Cell cell_of(const std::string& operation, std::string_view format, Shape s, int threads) {
+  return {.input = find_format(format),
+          .n = s.n,
+          .threads = threads,
+          .operation = operation,
+          .outer = s.outer,
+          .inner = s.inner};
+}
+
+std::vector<Cell> cpu_cells(const Choice& choice) {
+  std::vector<Cell> cells;
   const auto add = [&](const std::string& operation, std::string_view format, Shape s, int threads = 1) {
-    cells.push_back({operation, format_named(std::string{format}), s.outer, s.n, s.inner, threads});
+    cells.push_back(cell_of(operation, format, s, threads));
   };
   std::vector<Shape> rows{{1024, 256}, {65536, 1024}};
   std::vector<Shape> columns{{1, 512, 512}, {1, 4096, 4096}};
@@ -71,10 +78,10 @@ std::vector<ReductionCell> cpu_cells(const Choice& choice) {
   return cells;
 }
 
-std::vector<ReductionCell> gpu_cells(const Choice& choice) {
-  std::vector<ReductionCell> cells;
+std::vector<Cell> gpu_cells(const Choice& choice) {
+  std::vector<Cell> cells;
   const auto add = [&](const std::string& operation, std::string_view format, Shape s) {
-    cells.push_back({operation, format_named(std::string{format}), s.outer, s.n, s.inner, 0});
+    cells.push_back(cell_of(operation, format, s, 0));
   };
   std::vector<std::string> formats_of_rows{"fp32", "bf16"}, formats_of_vectors{"fp32"};
   if (choice.full) {
@@ -92,43 +99,32 @@ std::vector<ReductionCell> gpu_cells(const Choice& choice) {
 }
 
 /// Unless told otherwise: results in the input's format, of 16 bits in fp32, by plain and exact sums; with
-/// --full by all accumulators.
-bool is_default(const ReductionMethod& m, const ReductionCell& cell, bool full) {
-  if (m.softmax) return m.name.find("/fp16@") == m.name.npos && m.name.find("/bf16@") == m.name.npos;
-  const Reduction& r = *m.reduction;
-  const bool usual = r.accumulator.empty() || r.accumulator == "plain" || r.accumulator == "exact";
-  return r.format->name == (cell.input->bytes == 2 ? "fp32" : cell.input->name) && (usual || full);
-}
-
-std::vector<std::string> globs_of(const std::string& filter) {
-  std::vector<std::string> globs;
-  std::istringstream in{filter};
-  for (std::string glob; std::getline(in, glob, ',');) globs.push_back(glob);
-  return globs;
-}
-
-/// A glob without "@" means the names without it.
-bool fits(const std::string& glob, const std::string& name) {
-  return matches(glob, glob.find('@') == glob.npos ? name.substr(0, name.find('@')) : name);
+/// --full by all accumulators. Softmax has all its denominators in fp32.
+bool is_default(const Method& m, const Cell& cell, bool full) {
+  if (m.per_element) return m.format->name == "fp32";
+  const bool usual = m.accumulator.empty() || m.accumulator == "plain" || m.accumulator == "exact";
+  return m.format->name == (cell.input->bytes == 2 ? "fp32" : cell.input->name) && (usual || full);
 }
 
 /// Cells that have a method of ours.
 std::vector<Task> tasks(const Choice& choice) {
-  std::vector<ReductionCell> cells = cpu_cells(choice);
+  std::vector<Cell> cells = cpu_cells(choice);
   if (absent().empty()) std::ranges::move(gpu_cells(choice), std::back_inserter(cells));
-  const std::vector<std::string> globs = globs_of(choice.filter);
+  const std::vector<std::string> globs = globs_in(choice.filter);
   std::vector<bool> found(globs.size());
   std::vector<Task> all;
-  for (const ReductionCell& cell : cells) {
+  for (const Cell& cell : cells) {
     Task task{cell, {}};
-    for (const ReductionMethod& m : methods_of(cell)) {
+    for (const Method& m : methods(cell.operation)) {
+      if (m.backend == "reference" || !fits(m, cell)) continue;
+      bool wanted = globs.empty() && is_default(m, cell, choice.full);
       for (std::size_t i = 0; i < globs.size(); ++i)
-        if (fits(globs[i], m.name)) found[i] = true;
-      const auto wanted = [&](const std::string& glob) { return fits(glob, m.name); };
-      if (globs.empty() ? is_default(m, cell, choice.full) : std::ranges::any_of(globs, wanted))
-        task.methods.push_back(m);
+        if (matches(globs[i], m)) wanted = found[i] = true;
+      if (wanted) task.methods.push_back(&m);
     }
-    if (!task.methods.empty() && cell.elements() <= two_to(choice.longest)) all.push_back(task);
+    if (task.methods.empty() || cell.elements() > two_to(choice.longest)) continue;
+    std::ranges::copy(peers_of(cell), std::back_inserter(task.methods));
+    all.push_back(task);
   }
   for (std::size_t i = 0; i < globs.size(); ++i)
     if (!found[i])
@@ -138,16 +134,9 @@ std::vector<Task> tasks(const Choice& choice) {
   return all;
 }
 
-std::vector<std::string> names_of(const Task& task) {
-  std::vector<std::string> names;
-  for (const ReductionMethod& m : task.methods) names.push_back(m.name);
-  std::ranges::move(others_of(task.cell), std::back_inserter(names));
-  return names;
-}
-
 // --- rows ------------------------------------------------------------------------------------------
 
-Json key_of(const ReductionCell& cell, const std::string& method, std::uint64_t seed) {
+Json key_of(const Cell& cell, const std::string& method, std::uint64_t seed) {
   return {{"kind", "reduction"},         {"method", method},
           {"operation", cell.operation}, {"input_format", cell.input->name},
           {"outer", cell.outer},         {"n", cell.n},
@@ -155,23 +144,17 @@ Json key_of(const ReductionCell& cell, const std::string& method, std::uint64_t 
           {"threads", cell.threads}};
 }
 
-Json values_of(const ReductionCell& cell, const Speed& method, const std::vector<Speed>& measured) {
-  Json values = timing(cell.bytes(), method);
-  values["bars"] = bars_json(reduction_verdicts(cell, method, measured));
-  return values;
-}
-
 // --- the study -------------------------------------------------------------------------------------
 
 /// "2^28", "65536 x 1024", "1 x 4096 x 131072".
-std::string shape_in_words(const ReductionCell& cell) {
+std::string shape_in_words(const Cell& cell) {
   const std::string rows = std::to_string(cell.outer) + " x " + std::to_string(cell.n);
   return cell.inner > 1   ? rows + " x " + std::to_string(cell.inner)
          : cell.outer > 1 ? rows
                           : power_or_number(cell.n);
 }
 
-std::string head_of(const ReductionCell& cell) {
+std::string head_of(const Cell& cell) {
   const std::string where = cell.threads == 0   ? "GPU"
                             : cell.threads == 1 ? "1 thread"
                                                 : std::to_string(cell.threads) + " threads";
@@ -194,28 +177,27 @@ void print(Study& study, const Json& row, const Json& ceiling) {
                 " >= " + compact(bar["factor"], 4) + " x " + bar["against"].get<std::string>());
 }
 
-struct Count {
-  int held = 0, missed = 0;
-};
-
 /// All methods of a cell, in turns.
 std::vector<Json> measure(const Task& task, std::uint64_t seed, bool full) {
-  const auto speeds_of = task.cell.threads == 0 ? gpu_reduction_speeds : cpu_reduction_speeds;
-  const std::vector<Speed> speeds = speeds_of(task.cell, task.methods, seed, full ? 11 : 7);
+  const std::vector<Speed> speeds =
+      Bench{task.cell, seed, task.cell.elements()}.measure(task.cell, task.methods, full ? 11 : 7);
+  std::vector<SpeedRow> measured;
+  for (const Speed& s : speeds) measured.push_back({task.cell, s.method, s.seconds, s.rounds});
   std::vector<Json> rows;
-  for (const std::string& name : names_of(task))
-    rows.push_back(values_of(task.cell, *std::ranges::find(speeds, name, &Speed::method), speeds));
+  for (std::size_t i = 0; i < speeds.size(); ++i)
+    rows.push_back(speed_values(task.cell, speeds[i], verdicts(measured[i], measured)));
   return rows;
 }
 
-void run_task(Study& s, const Task& task, Count& count) {
+void run_task(Study& s, const Task& task, BarCount& count) {
   std::vector<Json> keys;
-  for (const std::string& name : names_of(task)) keys.push_back(key_of(task.cell, name, s.seed()));
+  for (const Method* m : task.methods) keys.push_back(key_of(task.cell, m->name, s.seed()));
+  keys.push_back(key_of(task.cell, task.cell.ceiling(), s.seed()));
   const std::vector<Json> rows = s.rows(keys, [&] { return measure(task, s.seed(), s.full()); });
   s.print(head_of(task.cell));
   for (const Json& row : rows) {
     print(s, row, rows.back());
-    for (const Json& bar : row["bars"]) ++(bar["holds"] ? count.held : count.missed);
+    count.add(row);
     if (row["verified"] == Json(false))
       s.fail(row["method"].get<std::string>() + " of " + shape_in_words(task.cell) + " " +
              std::string{task.cell.input->name} + ": wrong bits");
@@ -250,10 +232,10 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0, 40));
   return study.run(argc, argv, [&](Study& s) {
     const std::vector<Task> all = tasks({s.full(), s.filter(), longest});
-    for (const Task& task : all) s.expect(names_of(task).size());
+    for (const Task& task : all) s.expect(task.methods.size() + 1);
     if (const std::string gpu = gpu_description(); !gpu.empty()) s.print(gpu + "\n");
-    Count count;
+    BarCount count;
     for (const Task& task : all) run_task(s, task, count);
-    s.print(std::to_string(count.held) + " bars hold, " + std::to_string(count.missed) + " are missed");
+    s.print(count.text());
   });
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "harness/bars.hpp"
 #include "harness/commands.hpp"
 #include "harness/peers.hpp"
 #include "harness/speed_row.hpp"
@@ -45,12 +44,14 @@ std::vector<Cell> cpu_cells(const Choice& choice) {
     lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
     for (const Dataset* data : chosen_data(choice))
       for (const std::size_t n : lengths) {
-        const std::string place = place_of(n * input.bytes, n);
-        const bool everywhere = data->name == "normal" || !choice.data.empty();
-        if (n > two_to(choice.longest) || (!everywhere && place != "L2" && place != "DRAM")) continue;
-        cells.push_back({&input, data->name, n, 1, false, place});
-        if (place == "DRAM" && input.name == "fp32" && data->name == "normal")
-          cells.push_back({&input, data->name, n, 2, false, place});
+        const Cell cell{.input = &input, .n = n, .data = data->name};
+        const bool everywhere = data->name == "normal" || !choice.data.empty(),
+                   in_dram = cell.place() == "DRAM";
+        if (n > two_to(choice.longest) || (!everywhere && cell.place() != "L2" && !in_dram)) continue;
+        cells.push_back(cell);
+        if (!in_dram || input.name != "fp32" || data->name != "normal") continue;
+        cells.push_back(cell);
+        cells.back().threads = 2;
       }
   }
   return cells;
@@ -65,14 +66,14 @@ std::vector<Cell> gpu_cells(const Choice& choice) {
         for (int e = choice.full ? 10 : 12; e <= std::min(choice.longest, choice.full ? 32 : 28);
              e += choice.full ? 2 : 4)
           if (data->name == "normal" || !choice.data.empty() || e == 24 || e == 28)
-            cells.push_back({&input, data->name, two_to(e), 0, cold, "GPU"});
+            cells.push_back({&input, two_to(e), 0, data->name, cold});
       }
   return cells;
 }
 
 /// Unless told otherwise: plain sums in the input's format and in fp32, all accumulators in fp32, exact ones,
 /// and peers. Sums that are not exact do not look at what they add: they are measured on normal data.
-bool is_default(const Variant& v, const Cell& cell) {
+bool is_default(const Method& v, const Cell& cell) {
   const bool own = v.format == cell.input;
   if (is_peer(v)) return cell.data == "normal" && (own || v.format->name == "fp32");
   if (v.slow || v.backend == "reference" || v.promise == Promise::none) return false;
@@ -82,27 +83,23 @@ bool is_default(const Variant& v, const Cell& cell) {
                                   : own && cell.input->name == "fp32";
 }
 
-bool runs(const Variant& v, const Cell& cell) {
-  return cell.threads == 0 ? v.launch[cell.input->index] != nullptr : v.run[cell.input->index] != nullptr;
-}
-
-std::vector<const Variant*> methods_of(const Cell& cell, const std::string& filter) {
-  std::vector<const Variant*> chosen;
-  const auto add = [&](const Variant& v) {
-    if (runs(v, cell) && (!filter.empty() || is_default(v, cell))) chosen.push_back(&v);
+std::vector<const Method*> methods_of(const Cell& cell, const std::string& filter) {
+  std::vector<const Method*> chosen;
+  const auto add = [&](const Method& m) {
+    if (fits(m, cell) && (!filter.empty() || is_default(m, cell))) chosen.push_back(&m);
   };
   if (filter.empty()) {
-    for (const Variant& v : variants()) add(v);
-    for (const Variant& v : peers()) add(v);
+    for (const Method& m : methods("sum")) add(m);
+    for (const Method& m : peers()) add(m);
   } else {
-    for (const Variant* v : variants_matching(filter, *cell.input, "--filter")) add(*v);
+    for (const Method* m : methods_matching(filter, *cell.input, "--filter")) add(*m);
   }
   return chosen;
 }
 
 struct Task {
   Cell cell;
-  std::vector<const Variant*> methods;
+  std::vector<const Method*> methods;
 };
 
 /// Cells that have a method.
@@ -124,8 +121,8 @@ void print_head(Study& study, const Cell& cell) {
   const std::string threads = std::to_string(cell.threads) + (cell.threads == 1 ? " thread" : " threads");
   const std::string where = cell.threads == 0
                                 ? std::string{"GPU, "} + (cell.cold ? "cold" : "hot") + " caches"
-                            : cell.place == "latency" ? threads
-                                                      : cell.place + ", " + threads;
+                            : cell.place() == "latency" ? threads
+                                                        : cell.place() + ", " + threads;
   study.print("");
   study.print(left(std::string{cell.input->name} + ", " + cell.data + ", n = " + power_or_number(cell.n) +
                        ": " + where,
@@ -167,8 +164,7 @@ class Benches {
       std::size_t most = 0;
       for (const Task& task : tasks_)
         if (same(task.cell, cell)) most = std::max(most, task.cell.n);
-      const Dataset& data = *datasets_matching(cell.data).front();
-      bench_ = (cell.threads == 0 ? gpu_bench : cpu_bench)(*cell.input, data, seed_, most);
+      bench_.emplace(cell, seed_, most);
       cell_ = cell;
     }
     return *bench_;
@@ -176,31 +172,27 @@ class Benches {
 
  private:
   static bool same(const Cell& a, const Cell& b) {
-    return a.input == b.input && a.data == b.data && (a.threads == 0) == (b.threads == 0);
+    return a.input == b.input && a.data == b.data && a.on_gpu() == b.on_gpu();
   }
   const std::vector<Task>& tasks_;
   std::uint64_t seed_;
-  std::unique_ptr<Bench> bench_;
+  std::optional<Bench> bench_;
   Cell cell_;
-};
-
-struct Count {
-  int held = 0, missed = 0;
 };
 
 /// All methods of a cell are measured together, in turns, once the first of them is asked for. Those that are
 /// in the file keep what they were held to then.
-void measure(Study& study, const Task& task, Benches& benches, std::vector<SpeedRow>& rows, Count& count) {
+void measure(Study& study, const Task& task, Benches& benches, std::vector<SpeedRow>& rows, BarCount& count) {
   const Cell& cell = task.cell;
   std::vector<std::string> names;
-  for (const Variant* v : task.methods) names.push_back(v->name);
+  for (const Method* v : task.methods) names.push_back(v->name);
   names.push_back("read");
   print_head(study, cell);
   std::vector<Speed> speeds;
   std::vector<SpeedRow> others = rows;  // and those of this cell, as soon as they are measured
   const auto measure_all = [&] {
-    const int repeats = cell.place == "DRAM" && !study.full() ? 7 : 11;
-    speeds = benches.of(cell).measure(task.methods, cell.n, {repeats, std::max(cell.threads, 1), cell.cold});
+    const int repeats = cell.place() == "DRAM" && !study.full() ? 7 : 11;
+    speeds = benches.of(cell).measure(cell, task.methods, repeats);
     for (const Speed& s : speeds) others.push_back({cell, s.method, s.seconds, s.rounds});
   };
   for (const std::string& name : names) {
@@ -210,7 +202,7 @@ void measure(Study& study, const Task& task, Benches& benches, std::vector<Speed
       return speed_values(cell, s, verdicts({cell, name, s.seconds, s.rounds}, others));
     });
     rows.push_back({cell, name, row["seconds"]});
-    for (const Json& bar : row["bars"]) ++(bar["holds"] ? count.held : count.missed);
+    count.add(row);
     if (row["verified"] == Json(false))
       study.fail(name + " of " + std::string{cell.input->name} + ", n = " + power_or_number(cell.n) +
                  ": wrong bits");
@@ -248,9 +240,8 @@ int main(int argc, char** argv) {
     if (const std::string gpu = gpu_description(); !gpu.empty()) s.print(gpu);
     Benches benches{all, s.seed()};
     std::vector<SpeedRow> rows;
-    Count count;
+    BarCount count;
     for (const Task& task : all) measure(s, task, benches, rows, count);
-    s.print("\n" + std::to_string(count.held) + " bars hold, " + std::to_string(count.missed) +
-            " are missed");
+    s.print('\n' + count.text());
   });
 }

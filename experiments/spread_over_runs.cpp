@@ -1,4 +1,4 @@
-/// How many different answers does each variant give?
+/// How many different answers does each method give?
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -36,7 +36,7 @@ struct Setting {
   std::uint64_t permutation = 0;  ///< its seed; 0: the elements as they are made
 };
 
-/// The same elements in any order and at any place in a cache line, where a variant can read them.
+/// The same elements in any order and at any place in a cache line, where a method can read them.
 class Sample {
  public:
   Sample(const Dataset& data, const FormatInfo& format, std::size_t n, std::uint64_t seed)
@@ -45,9 +45,10 @@ class Sample {
         memory_(column_.bytes.size() + 2 * cache_line) {}
 
   /// Valid until the next call.
-  Values at(const Setting& setting, const Variant& v) {
+  Values at(const Setting& setting, const Method& v) {
     const std::size_t before = setting.offset * column_.format->bytes;
-    if (std::tuple wanted{setting.offset, setting.permutation, v.move}; !placed_ || wanted != placed_at_) {
+    if (std::tuple wanted{setting.offset, setting.permutation, runs_on_gpu(v)};
+        !placed_ || wanted != placed_at_) {
       write(line() + before, setting.permutation);
       placed_ = v.place({*column_.format, line(), setting.offset + column_.size()});
       placed_at_ = wanted;
@@ -77,20 +78,20 @@ class Sample {
   Truth truth_;
   std::vector<std::byte> memory_;
   std::optional<Placed> placed_;
-  std::tuple<std::size_t, std::uint64_t, decltype(Variant::move)> placed_at_;
+  std::tuple<std::size_t, std::uint64_t, bool> placed_at_;
 };
 
 struct Axis {
   const char* name;
-  std::size_t column;                   ///< of the table
-  Promise forbids;                      ///< the least promise that a second answer breaks
-  int log2_n[2];                        ///< quick and full
-  double patience[2];                   ///< in seconds: no run is begun after them, but for the first three
-  std::size_t (*runs)(const Variant&);  ///< at most; 0 where there is no such axis
+  std::size_t column;                  ///< of the table
+  Promise forbids;                     ///< the least promise that a second answer breaks
+  int log2_n[2];                       ///< quick and full
+  double patience[2];                  ///< in seconds: no run is begun after them, but for the first three
+  std::size_t (*runs)(const Method&);  ///< at most; 0 where there is no such axis
   Setting (*setting)(std::size_t run);
 };
 
-/// Threads and launch shapes share a column: no variant has both.
+/// Threads and launch shapes share a column: no method has both.
 constexpr const char* columns[] = {"runs", "threads", "address", "order"};
 
 /// Arrival order varies where threads work side by side for long enough: the first axis needs long arrays.
@@ -101,14 +102,14 @@ const std::vector<Axis> axes{
      Promise::run_to_run,
      {22, 24},
      {0.15, 2},
-     [](const Variant&) -> std::size_t { return 100; },
+     [](const Method&) -> std::size_t { return 100; },
      [](std::size_t) { return Setting{several_threads()}; }},
     {"threads",
      1,
      Promise::everywhere,
      {20, 22},
      {infinity, infinity},
-     [](const Variant& v) { return v.move ? 0 : static_cast<std::size_t>(several_threads()) + 3; },
+     [](const Method& v) { return runs_on_gpu(v) ? 0 : static_cast<std::size_t>(several_threads()) + 3; },
      [](std::size_t run) {
        const int threads = static_cast<int>(run) + 1;
        return Setting{threads <= several_threads() ? threads : 2 * threads + 1};
@@ -118,27 +119,27 @@ const std::vector<Axis> axes{
      Promise::everywhere,
      {20, 22},
      {infinity, infinity},
-     [](const Variant& v) { return v.backend == "cuda" ? std::size(launch_shapes) : 0; },
+     [](const Method& v) { return v.backend == "cuda" ? std::size(launch_shapes) : 0; },
      [](std::size_t run) { return Setting{.threads = 0, .shape = launch_shapes[run]}; }},
     {"alignment",
      2,
      Promise::everywhere,
      {16, 20},
      {infinity, infinity},
-     [](const Variant& v) { return cache_line / v.format->bytes; },
+     [](const Method& v) { return cache_line / v.format->bytes; },
      [](std::size_t run) { return Setting{.threads = several_threads(), .offset = run}; }},
     {"permutation",
      3,
      Promise::order_free,
      {16, 20},
      {infinity, infinity},
-     [](const Variant&) -> std::size_t { return 8; },
+     [](const Method&) -> std::size_t { return 8; },
      [](std::size_t run) { return Setting{.threads = several_threads(), .permutation = run}; }},
 };
 
 std::size_t length(const Axis& axis, bool full) { return std::size_t{1} << axis.log2_n[full]; }
 
-std::vector<Number> answers(const Variant& v, const Axis& axis, Sample& sample, bool full) {
+std::vector<Number> answers(const Method& v, const Axis& axis, Sample& sample, bool full) {
   return repeat(axis.runs(v), axis.patience[full], [&](std::size_t run) {
     const Setting setting = axis.setting(run);
     const Values x = sample.at(setting, v);
@@ -166,7 +167,7 @@ void print_head(Study& study, const Part& part) {
 void measure(Study& study, const Part& part) {
   print_head(study, part);
   std::map<std::size_t, Sample> samples;  // by length
-  for (const Variant* v : part.methods) {
+  for (const Method* v : part.methods) {
     std::array<std::string, std::size(columns)> cells;
     double apart = 0;
     for (const Axis& axis : axes) {
@@ -212,25 +213,25 @@ void measure(Study& study, const Part& part) {
 struct Growing {
   const Dataset* data;
   const FormatInfo* format;
-  std::vector<const Variant*> methods;
+  std::vector<const Method*> methods;
 };
 
-bool promises_nothing(const Variant& v) { return v.promise == Promise::none; }
+bool promises_nothing(const Method& v) { return v.promise == Promise::none; }
 
 /// What promises nothing varies by itself. Others vary with the order of the elements, which stands for the
 /// order of arrival; on a GPU they have the bits of the CPU.
-bool grows(const Variant& v) {
+bool grows(const Method& v) {
   return v.format->bytes >= 4 && (promises_nothing(v) || (v.backend == "cpu" && v.accumulator == "plain"));
 }
 
-std::vector<Growing> growing(const std::string& data, const std::vector<const Variant*>& methods) {
+std::vector<Growing> growing(const std::string& data, const std::vector<const Method*>& methods) {
   std::vector<Growing> all;
   for (const Dataset* d : datasets_matching("uniform,normal")) {
     if (!data.empty() && std::ranges::count(datasets_matching(data), d) == 0) continue;
     for (const FormatInfo& format : formats) {
       Growing g{d, &format, {}};
       std::ranges::copy_if(methods, std::back_inserter(g.methods),
-                           [&](const Variant* v) { return v->format == &format && grows(*v); });
+                           [&](const Method* v) { return v->format == &format && grows(*v); });
       if (!g.methods.empty()) all.push_back(g);
     }
   }
@@ -246,7 +247,7 @@ constexpr std::uint64_t growing_seeds = 3;
 std::size_t growing_runs(bool full) { return full ? 100 : 40; }
 
 /// What promises nothing sums the same elements again and again, the others a permutation after the other.
-double variability(const Variant& v, Sample& sample, std::size_t runs) {
+double variability(const Method& v, Sample& sample, std::size_t runs) {
   std::vector<Number> answers;
   for (std::size_t run = 1; run <= runs; ++run)
     answers.push_back(v(sample.at({.threads = 0, .permutation = promises_nothing(v) ? 0 : run}, v),
@@ -259,11 +260,11 @@ void measure_growth(Study& study, const Growing& g) {
               std::to_string(growing_runs(study.full())) + " runs (*: of permutations), " +
               std::to_string(growing_seeds) + " seeds");
   const std::vector<std::size_t> lengths = growing_lengths(study.full());
-  std::map<const Variant*, std::map<std::size_t, double>> largest;
+  std::map<const Method*, std::map<std::size_t, double>> largest;
   for (const std::size_t n : lengths)
     for (std::uint64_t seed = study.seed(); seed < study.seed() + growing_seeds; ++seed) {
       std::optional<Sample> sample;
-      for (const Variant* v : g.methods) {
+      for (const Method* v : g.methods) {
         const std::size_t runs = growing_runs(study.full());
         const Json key = {{"kind", "growth"},
                           {"method", v->name},
@@ -284,7 +285,7 @@ void measure_growth(Study& study, const Growing& g) {
   std::string head = left("n", name_width - 5);
   for (const std::size_t n : lengths) head += right(power_or_number(n), growth_width);
   study.print(head);
-  for (const Variant* v : g.methods) {
+  for (const Method* v : g.methods) {
     std::string line = left(name_without_format(*v) + (promises_nothing(*v) ? "" : " *"), name_width - 5);
     for (const std::size_t n : lengths)
       line += right(largest[v].contains(n) ? compact(largest[v][n], 5, 1) : "-", growth_width);
@@ -298,7 +299,7 @@ void measure_growth(Study& study, const Growing& g) {
 int main(int argc, char** argv) {
   Study study{
       "spread_over_runs",
-      "How many different answers does each variant give, and how far apart?",
+      "How many different answers does each method give, and how far apart?",
       "Each method sums the same elements again and again, and the different bit patterns among its "
       "answers are counted. From run to run nothing changes (axis runs: at most 100, with more threads than "
       "cores), or the number of threads, or on a GPU the launch shape (by a hook of the library's tests: "
@@ -318,12 +319,12 @@ int main(int argc, char** argv) {
   std::string data;
   study.app().add_option("--data", data, "Which (default normal,60 binades)")->type_name("GLOB,…");
   return study.run(argc, argv, [&](Study& s) {
-    const std::vector<const Variant*> methods = variants_in_own_format(s.filter());
+    const std::vector<const Method*> methods = methods_in_own_format(s.filter());
     const std::vector<Part> all =
         parts(datasets_matching(data.empty() ? "normal,60 binades" : data), methods);
     const std::vector<Growing> longer = growing(data, methods);
     for (const Part& part : all)
-      for (const Variant* v : part.methods)
+      for (const Method* v : part.methods)
         s.expect(static_cast<std::size_t>(
             std::ranges::count_if(axes, [&](const Axis& axis) { return axis.runs(*v) > 0; })));
     for (const Growing& g : longer)

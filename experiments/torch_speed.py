@@ -46,7 +46,7 @@ def own_header(header, version):
 
 
 def calls_at_once(bytes):
-    """As in reduction_speed.cu."""
+    """As in gpu_place.cu."""
     return 20 if bytes <= 4 << 20 else 8 if bytes <= 64 << 20 else 2 if bytes <= 1 << 30 else 1
 
 

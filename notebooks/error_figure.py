@@ -28,7 +28,7 @@ def main(arguments):
     parser.add_argument("target", metavar="OUT.svg", type=pathlib.Path, help="the picture")
     options = parser.parse_args(arguments)
     try:
-        found = results.read_comparisons(options.results, results.HERE).rows
+        found = [results.in_short(c) for c in results.read_comparisons(options.results, results.HERE).rows]
         comparison = next((c for c in found if base_name(c["data"]["name"]) == options.data), None)
         if not comparison:
             raise results.Refused(f"{options.results}: has no comparison on {options.data}")

@@ -139,8 +139,20 @@ def read_experiment(path, machine, experiment):
     return Source(machine, experiment, path, header, [o for o in lines[1:] if o], lines.count(None))
 
 
+def in_short(row):
+    """A row about sums with their names as readers see them, without "sum/". Rows of other operations keep theirs."""
+    def short(x, name=""):
+        if isinstance(x, dict):
+            return {key: short(value, key) for key, value in x.items()}
+        if isinstance(x, list):
+            return [short(value) for value in x]
+        return x.removeprefix("sum/") if name in ("method", "against") else x
+    return row if row["kind"] == "reduction" else short(row)
+
+
 def read(folder, committed=None, questions=("compare", *EXPERIMENTS)):
-    """{question: [Source, …]}: the files of a study, and beside them MACHINE.QUESTION.jsonl of other machines."""
+    """{question: [Source, …]}: the files of a study, and beside them MACHINE.QUESTION.jsonl of other machines; names
+    of sums in short."""
     named = [(q, name) for q in questions for name in (q, *PARTS.get(q, []))]
     files = [(HERE, q, name, folder / ("results.jsonl" if q == "compare" else f"{name}.jsonl")) for q, name in named]
     if committed:
@@ -149,8 +161,9 @@ def read(folder, committed=None, questions=("compare", *EXPERIMENTS)):
     found = {q: [] for q in questions}
     for machine, question, name, path in files:
         if path.is_symlink() or path.exists():
-            found[question].append(read_comparisons(path, machine) if question == "compare"
-                                   else read_experiment(path, machine, name))
+            source = (read_comparisons(path, machine) if question == "compare"
+                      else read_experiment(path, machine, name))
+            found[question].append(dataclasses.replace(source, rows=[in_short(r) for r in source.rows]))
     return found
 
 

@@ -8,8 +8,8 @@ ON_GPU = ("cub/", "thrust/")
 
 
 def parts(name):
-    """'tree/kahan/bf16@cpu' -> ('tree/kahan', 'bf16', 'cpu')"""
-    path, _, backend = name.partition("@")
+    """'tree/kahan/bf16@cpu' -> ('tree/kahan', 'bf16', 'cpu'), with and without the "sum/" of a sum."""
+    path, _, backend = name.removeprefix("sum/").partition("@")
     recipe, _, format = path.rpartition("/")
     return (recipe or path), (format if recipe else ""), backend
 

@@ -1,4 +1,4 @@
-/// Prints the bits of every recipe over a few arrays: the output must be the same from every compiler,
+/// Prints the bits of every sum over a few arrays: the output must be the same from every compiler,
 /// optimisation level, vector width and processor.
 #include <cfenv>
 #include <cstdint>
@@ -6,11 +6,13 @@
 #include <random>
 #include <vector>
 
+#include "samesum/accumulator/exact.hpp"
+#include "samesum/backend/cpu/canonical.hpp"
 #include "samesum/backend/cpu/exact_block.hpp"
 #include "samesum/backend/cpu/leaf.hpp"
 #include "samesum/environment.hpp"
 #include "samesum/reading.hpp"
-#include "samesum/recipe.hpp"
+#include "samesum/support.hpp"
 
 using namespace samesum;
 
@@ -34,12 +36,20 @@ template <class State> static unsigned long long bits(const State& x) {
 template <class Order, template <class> class A, class F, class T> void print(const std::vector<T>& x) {
   using Shape = typename Order::Shape;
   using State = A<Scalar<F>>;
-  const auto literal = read<State>(Shape{}, x.size(), [&](std::size_t i) { return Scalar<F>::of(x[i]); });
-  std::vector<State> leaves(Shape::leaves(x.size()));
-  cpu::Leaves<Shape, A, F>::template sum<T>(x.data(), x.size(), leaves.data());
-  std::printf("%s of %s %zu %llx %llx\n", recipe_name(Order::name, State::name, Format<F>::name).c_str(),
-              std::string{Format<T>::name}.c_str(), x.size(), bits(to_format<F>(literal->result())),
-              bits(to_format<F>(merge_by_stride_doubling(std::span{leaves}).result())));
+  const auto at = [&](std::size_t i) { return Scalar<F>::of(x[i]); };
+  const auto literal = read<State>(Shape{}, x.size(), at);
+  const State sum = [&] {
+    if constexpr (requires { Shape::rows; }) {
+      std::vector<State> leaves(Shape::leaves(x.size()));
+      cpu::Leaves<Shape, A, F>::template sum<T>(x.data(), x.size(), leaves.data());
+      return merge_by_stride_doubling(std::span{leaves});
+    } else {
+      return *cpu::sum_canonical<Shape::lanes, State>(x.size(), at);
+    }
+  }();
+  std::printf("%s/%s/%s of %s %zu %llx %llx\n", Order::name.data(), State::name.data(),
+              Format<F>::name.data(), Format<T>::name.data(), x.size(), bits(to_format<F>(literal->result())),
+              bits(to_format<F>(sum.result())));
 }
 
 template <class T> void print_exact(const std::vector<T>& x) {
@@ -67,9 +77,11 @@ static void print_flags() {
 int main() {
   print_flags();
   for (const std::size_t n : {1, 7, 130, 2049, 33'000, 100'003}) {
-    for_each_order_and_accumulator([n]<class Order, template <class> class A>() {
-      if constexpr (refusal<Order, A>("cpu").empty())
-        Formats::for_each([n]<class F>() { print<Order, A, F>(data<F>(n)); });
+    Orders::for_each([n]<class Order>() {
+      Accumulators::for_each([n]<template <class> class A>() {
+        if constexpr (refusal<Sum, Order, A, fp64>("cpu").empty())
+          Formats::for_each([n]<class F>() { print<Order, A, F>(data<F>(n)); });
+      });
     });
     for (const unsigned binades : {24u, 100u})
       Formats::for_each([=]<class T>() { print_exact(data<T>(n, binades)); });

@@ -12,6 +12,7 @@ namespace {
 
 using namespace testing_support;
 using harness::Truth;
+using Real = boost::multiprecision::cpp_bin_float_50;
 
 struct Tally {
   int finite = 0, infinite = 0;
@@ -25,19 +26,19 @@ void expect_within(const Truth& truth, double bound, Number result, const std::s
       << " off, the bound is " << bound;
 }
 
-class EveryVariantsBound : public ::testing::TestWithParam<const Variant*> {};
-INSTANTIATE_TEST_SUITE_P(Cpu, EveryVariantsBound, ::testing::ValuesIn(variants_of("cpu")), test_name);
+class TheBoundOfEverySum : public ::testing::TestWithParam<const Method*> {};
+INSTANTIATE_TEST_SUITE_P(Cpu, TheBoundOfEverySum, ::testing::ValuesIn(sums_of("cpu")), test_name);
 
-TEST_P(EveryVariantsBound, HoldsOnEveryKindOfDataAndInput) {
-  const Variant& v = *GetParam();
+TEST_P(TheBoundOfEverySum, HoldsOnEveryKindOfDataAndInput) {
+  const Method& m = *GetParam();
   Tally tally;
   for (const FormatInfo& input : formats)
     for (const std::size_t n : {1, 2, 3, 10, 100, 1000, 3000, 40'000})
       for (const Dataset& d : datasets(n)) {
         const Array x{input, d.x};
         const Truth truth{x.values()};
-        const Number result = v(x.values());
-        const double bound = v.bound(input, n, truth.magnitudes_rounded_up(), result);
+        const Number result = m(x.values());
+        const double bound = m.bound(input, n, result, truth.magnitudes_rounded_up());
         expect_within(truth, bound, result,
                       d.name + ", n = " + std::to_string(n) + ", " + std::string{input.name}, tally);
       }
@@ -46,21 +47,21 @@ TEST_P(EveryVariantsBound, HoldsOnEveryKindOfDataAndInput) {
   EXPECT_GT(tally.finite, 100) << "the bound says nothing for most data";
 }
 
-TEST_P(EveryVariantsBound, HoldsOnTheKnownCases) {
-  const Variant& v = *GetParam();
+TEST_P(TheBoundOfEverySum, HoldsOnTheKnownCases) {
+  const Method& m = *GetParam();
   Tally tally;
   for (const testing::Case& c : testing::cases()) {
     const testing::Array x = c.array();
     const Truth truth{x.values()};
-    const Number result = v(x.values());
-    expect_within(truth, v.bound(*c.format, c.x.size(), truth.magnitudes_rounded_up(), result), result,
+    const Number result = m(x.values());
+    expect_within(truth, m.bound(*c.format, c.x.size(), result, truth.magnitudes_rounded_up()), result,
                   c.name, tally);
   }
 }
 
-TEST_P(EveryVariantsBound, HoldsOn3000ShortSumsOfFewBits) {
+TEST_P(TheBoundOfEverySum, HoldsOn3000ShortSumsOfFewBits) {
   // Small integers times powers of two: where roundings conspire most easily.
-  const Variant& v = *GetParam();
+  const Method& m = *GetParam();
   std::mt19937_64 random{11};
   Tally tally;
   for (int i = 0; i < 3000; ++i) {
@@ -69,10 +70,10 @@ TEST_P(EveryVariantsBound, HoldsOn3000ShortSumsOfFewBits) {
       const double integer = static_cast<double>(random() % 512) - 256;
       e = integer * power_of_two(static_cast<int>(random() % 10) - 5);
     }
-    const Array array{*v.format, x};
+    const Array array{*m.format, x};
     const Truth truth{array.values()};
-    const Number result = v(array.values());
-    expect_within(truth, v.bound(*v.format, x.size(), truth.magnitudes_rounded_up(), result), result,
+    const Number result = m(array.values());
+    expect_within(truth, m.bound(*m.format, x.size(), result, truth.magnitudes_rounded_up()), result,
                   ::testing::PrintToString(x), tally);
   }
 }
@@ -98,12 +99,12 @@ TEST(TheBound, IsNotFarFromTheWorstThatWasFound) {
        {0x1.88p+0, -0x1.9p+4, 0x1.acp-7, 0x1.0cp-5, -0x1.42p-7, -0x1.0cp+3, -0x1.46p-2}},
   };
   for (const auto& [name, attained, x] : climbs) {
-    const Variant& v = find(name);
-    const Array array{*v.format, x};
+    const Method& m = find(name);
+    const Array array{*m.format, x};
     const Truth truth{array.values()};
-    const Number result = v(array.values());
-    const double bound = v.bound(*v.format, x.size(), truth.magnitudes_rounded_up(), result);
-    const double last = v.accumulator == "plain" ? 0 : std::abs(result.to_double()) * v.format->unit_roundoff;
+    const Number result = m(array.values());
+    const double bound = m.bound(*m.format, x.size(), result, truth.magnitudes_rounded_up());
+    const double last = m.accumulator == "plain" ? 0 : std::abs(result.to_double()) * m.format->unit_roundoff;
     const double error = truth.error_of(result).absolute;
     EXPECT_LE(error, bound) << name;
     EXPECT_NEAR((error - last) / (bound - last), attained, 0.002) << name;
@@ -113,15 +114,15 @@ TEST(TheBound, IsNotFarFromTheWorstThatWasFound) {
 TEST(TheBoundOfAState, HoldsForMergesInAnyShape) {
   std::mt19937_64 random{12};
   Tally tally;
-  for (const Variant* v : variants_of("cpu")) {
-    if (v->order != "serial") continue;
-    const std::string name = v->accumulator + "/" + std::string{v->format->name};
+  for (const Method* m : sums_of("cpu")) {
+    if (m->order != "serial") continue;
+    const std::string name = m->accumulator + "/" + std::string{m->format->name};
     for (int round = 0; round < 60; ++round) {
       std::vector<double> all;
       std::vector<State> states;
       for (std::size_t i = 0, parts = 1 + random() % 20; i < parts; ++i) {
         // Half of the rounds add what the state has to round first.
-        const FormatInfo& given = round % 2 ? *v->format : formats[random() % formats.size()];
+        const FormatInfo& given = round % 2 ? *m->format : formats[random() % formats.size()];
         const Array part{given, wide(random() % 40, static_cast<int>(1 + random() % 10), random())};
         states.emplace_back(name).add(part.values());
         with_format(given, [&]<class F>() {
@@ -141,18 +142,18 @@ TEST(TheBoundOfAState, HoldsForMergesInAnyShape) {
   EXPECT_GT(tally.finite, 500);
 }
 
-TEST(AnEstimate, ReturnsTheVariantsBitsAndABoundThatHolds) {
+TEST(AnEstimate, ReturnsTheBitsOfTheMethodAndABoundThatHolds) {
   Tally tally;
-  for (const Variant* v : variants_of("cpu", Promise::everywhere))
+  for (const Method* m : sums_of("cpu", Promise::everywhere))
     for (const FormatInfo& input : formats)
       for (const std::size_t n : {0, 1, 5, 3000, 20'000})
         for (const Dataset& d : datasets(n)) {
           const Array x{input, d.x};
-          const Estimate e = estimate(x.values(), v->name);
+          const Estimate e = estimate(x.values(), m->name);
           const Truth truth{x.values()};
-          EXPECT_EQ(e.value, (*v)(x.values())) << v->name;
+          EXPECT_EQ(e.value, (*m)(x.values())) << m->name;
           EXPECT_GE(e.magnitudes, truth.magnitudes_rounded_up() * (1 - 0x1p-52));
-          expect_within(truth, e.bound, e.value, v->name + ", " + d.name + ", n = " + std::to_string(n),
+          expect_within(truth, e.bound, e.value, m->name + ", " + d.name + ", n = " + std::to_string(n),
                         tally);
         }
   EXPECT_GT(tally.finite, 1000);
@@ -160,18 +161,81 @@ TEST(AnEstimate, ReturnsTheVariantsBitsAndABoundThatHolds) {
 
 TEST(AnEstimate, OfAPlainSumIsTighterThanTheAPrioriBound) {
   const Array x{format_info<fp32>(), uniform(20'000, 1)};
-  const Variant& v = find("tree/plain/fp32");
-  const Estimate e = estimate(x.values(), v.name);
-  EXPECT_LT(e.bound, v.bound(format_info<fp32>(), 20'000, e.magnitudes, e.value) / 5);
+  const Method& m = find("tree/plain/fp32");
+  const Estimate e = estimate(x.values(), m.name);
+  EXPECT_LT(e.bound, m.bound(format_info<fp32>(), 20'000, e.value, e.magnitudes) / 5);
 }
 
 TEST(AnEstimate, IsRefusedWhereTheTreeIsNotFixed) {
   EXPECT_THROW(estimate(std::vector<float>{1}, "atomic/plain/fp32"), std::invalid_argument);
 }
 
-// --- the probable bound --------------------------------------------------------------------------
+TEST(AnEstimate, OfAnotherOperationHasItsBitsAndABoundThatHolds) {
+  int finite = 0, all = 0;
+  for (const char* operation : {"mean", "sum_of_magnitudes", "squared_norm", "dot", "norm"})
+    for (const Method& m : methods(operation)) {
+      if (m.backend != "cpu") continue;
+      for (const FormatInfo& input : formats) {
+        if (!m.takes(input)) continue;
+        for (const std::size_t n : {1, 5, 3000})
+          for (const Dataset& d : datasets(n)) {
+            const Array x{input, d.x}, y{input, uniform(n, 19)};
+            const bool two = m.inputs == 2;
+            const Estimate e = two ? estimate(x.values(), y.values(), m.name) : estimate(x.values(), m.name);
+            EXPECT_EQ(e.value, two ? m(x.values(), y.values()) : m(x.values())) << m.name;
+            // The truth with 50 digits, of elements as given.
+            Real sum = 0, magnitudes = 0;
+            with_format(input, [&]<class F>() {
+              for (std::size_t i = 0; i < n; ++i) {
+                const Real a = convert<double>(x.values().as<F>()[i]),
+                           b = convert<double>(y.values().as<F>()[i]);
+                const Real term = two                                  ? Real{a * b}
+                                  : m.operation == "mean"              ? a
+                                  : m.operation == "sum_of_magnitudes" ? Real{abs(a)}
+                                                                       : Real{a * a};
+                sum += term;
+                magnitudes += two ? Real{abs(term)} : Real{abs(a)};
+              }
+            });
+            EXPECT_GE(Real{e.magnitudes}, magnitudes) << m.name;
+            EXPECT_LE(Real{e.magnitudes}, magnitudes * (1 + 1e-11) + Real{1e-300}) << m.name;
+            const Real truth = m.operation == "mean"   ? Real{sum / n}
+                               : m.operation == "norm" ? Real{sqrt(sum)}
+                                                       : sum;
+            ++all;
+            finite += std::isfinite(e.bound);
+            if (std::isfinite(e.bound)) {
+              EXPECT_LE(abs(truth - e.value.to_double()), Real{e.bound} + abs(truth) * Real{1e-45})
+                  << m.name << " of " << input.name << ", " << d.name << ", n = " << n;
+            }
+          }
+      }
+    }
+  EXPECT_GT(10 * finite, 9 * all) << "the bound says nothing for many of the data";
+}
 
-using Real = boost::multiprecision::cpp_bin_float_50;
+TEST(AnEstimate, OfOtherOperationsIsNearTheErrorForOrdinaryData) {
+  const Array x{format_info<fp32>(), uniform(20'000, 1)}, y{format_info<fp32>(), uniform(20'000, 2)};
+  EXPECT_LT(estimate(x.values(), y.values(), "dot/tree/kahan/fp32").bound, 1e-3);
+  EXPECT_LT(estimate(x.values(), y.values(), "dot/exact/fp32").bound, 1e-4);
+  EXPECT_LT(estimate(x.values(), "norm/tree/fp32").bound, 1e-3);
+  EXPECT_LT(estimate(x.values(), "mean/tree/kahan/fp32").bound, 1e-6);
+  EXPECT_EQ(estimate(x.values(), "max/fp32").bound, 0);
+  EXPECT_EQ(estimate(x.values(), "max").value, reduce("max/fp32", x.values()))
+      << "a name without a format means that of the elements";
+}
+
+TEST(AnEstimate, IsRefusedForWhatGivesNoOneNumberAndForOneInputInsteadOfTwo) {
+  const std::vector<float> x{1, 2, 3};
+  EXPECT_THROW(estimate(x, "argmax/fp32"), std::invalid_argument);
+  EXPECT_THROW(estimate(x, "moments/tree/fp32"), std::invalid_argument);
+  EXPECT_THROW(estimate(x, "softmax/exact/fp32"), std::invalid_argument);
+  EXPECT_THROW(estimate(x, "dot/tree/plain/fp32"), std::invalid_argument);
+  EXPECT_THROW(estimate(x, x, "norm/tree/fp32"), std::invalid_argument);
+  EXPECT_THROW(estimate(x, x, "sum/tree/plain/fp32"), std::invalid_argument);
+}
+
+// --- the probable bound --------------------------------------------------------------------------
 
 /// The formulas of the docstrings, with 50 digits.
 Real probable_gamma_of(Real k, Real u, Real nodes, Real failing) {
@@ -188,60 +252,60 @@ Real probable_plain(Real h, Real u, std::size_t n, Real magnitudes, Real failing
 
 TEST(TheProbableBound, IsItsFormulaRoundedUp) {
   int finite = 0;
-  for (const Variant* v : variants_of("cpu"))
+  for (const Method* m : sums_of("cpu"))
     for (const std::size_t n : {2, 30, 1000, 100'000, 10'000'000})
       for (const double probability : {0.01, 0.5, 0.9, 0.99, 1 - 0x1p-40}) {
-        const double magnitudes = std::min(0.7 * static_cast<double>(n), v->format->max_finite / 8);
-        const Number one = with_format(*v->format, []<class F>() { return Number::of(convert<F>(1.0)); });
-        const double is = v->probable_bound(*v->format, n, magnitudes, one, probability);
-        const double certain = v->bound(*v->format, n, magnitudes, one);
-        const Real u = v->format->unit_roundoff, failing = 1 - Real{probability};
-        const Height height = v->height(n);
-        const Real h = height.total(), m = height.merges;
+        const double magnitudes = std::min(0.7 * static_cast<double>(n), m->format->max_finite / 8);
+        const Number one = with_format(*m->format, []<class F>() { return Number::of(convert<F>(1.0)); });
+        const double is = m->bound(*m->format, n, one, magnitudes, {.probability = probability});
+        const double certain = m->bound(*m->format, n, one, magnitudes);
+        const Real u = m->format->unit_roundoff, failing = 1 - Real{probability};
+        const Height height = m->height(n);
+        const Real h = height.total(), merges = height.merges;
         Real should = certain;
-        if (v->accumulator == "plain") {
+        if (m->accumulator == "plain") {
           should = std::min<Real>(should, probable_plain(h, u, n, magnitudes, failing));
-        } else if (v->accumulator == "neumaier") {
+        } else if (m->accumulator == "neumaier") {
           const Real sums = probable_gamma_of(h, u, n - 1, failing / 2);
-          const Real corrections = probable_gamma_of(h + m, u, 2 * (n - 1), failing / 2);
+          const Real corrections = probable_gamma_of(h + merges, u, 2 * (n - 1), failing / 2);
           should = std::min<Real>(should, u + sums * corrections * magnitudes);
         }
         if (!std::isfinite(is)) {
-          EXPECT_GT(should, v->format->max_finite / 16) << v->name << ", n = " << n;
+          EXPECT_GT(should, m->format->max_finite / 16) << m->name << ", n = " << n;
           continue;
         }
         ++finite;
-        EXPECT_GE(Real{is}, should) << v->name << ", n = " << n << ", " << probability;
-        EXPECT_LE(Real{is}, should * (1 + 0x1p-40)) << v->name << ", n = " << n << ", " << probability;
+        EXPECT_GE(Real{is}, should) << m->name << ", n = " << n << ", " << probability;
+        EXPECT_LE(Real{is}, should * (1 + 0x1p-40)) << m->name << ", n = " << n << ", " << probability;
       }
   EXPECT_GT(finite, 500);
 }
 
 TEST(TheProbableBound, IsTheBoundWhereProbabilityIs1AndForExactKahanAndDoubleWord) {
-  for (const Variant* v : variants_of("cpu"))
+  for (const Method* m : sums_of("cpu"))
     for (const FormatInfo& input : formats)
       for (const std::size_t n : {0, 1, 2, 1000, 100'000}) {
-        const Number one = with_format(*v->format, []<class F>() { return Number::of(convert<F>(1.0)); });
-        const double certain = v->bound(input, n, 60, one);
-        EXPECT_EQ(v->probable_bound(input, n, 60, one, 1), certain) << v->name;
-        if (v->accumulator != "plain" && v->accumulator != "neumaier") {
-          EXPECT_EQ(v->probable_bound(input, n, 60, one, 0.5), certain) << v->name;
+        const Number one = with_format(*m->format, []<class F>() { return Number::of(convert<F>(1.0)); });
+        const double certain = m->bound(input, n, one, 60);
+        EXPECT_EQ(m->bound(input, n, one, 60, {.probability = 1}), certain) << m->name;
+        if (m->accumulator != "plain" && m->accumulator != "neumaier") {
+          EXPECT_EQ(m->bound(input, n, one, 60, {.probability = 0.5}), certain) << m->name;
         }
       }
 }
 
 TEST(TheProbableBound, GrowsWithProbabilityAndIsNeverMoreThanTheBound) {
   int less = 0;
-  for (const Variant* v : variants_of("cpu"))
+  for (const Method* m : sums_of("cpu"))
     for (const FormatInfo& input : formats)
       for (const std::size_t n : {1, 2, 10, 1000, 100'000, 100'000'000}) {
-        const Number one = with_format(*v->format, []<class F>() { return Number::of(convert<F>(1.0)); });
+        const Number one = with_format(*m->format, []<class F>() { return Number::of(convert<F>(1.0)); });
         double last = 0;
         for (const double probability : {1e-300, 0.001, 0.3, 0.9, 0.99, 0.999999, 1 - 0x1p-53, 1.0}) {
-          const double bound = v->probable_bound(input, n, 60, one, probability);
-          EXPECT_GE(bound, last) << v->name << ", n = " << n << ", " << probability;
+          const double bound = m->bound(input, n, one, 60, {.probability = probability});
+          EXPECT_GE(bound, last) << m->name << ", n = " << n << ", " << probability;
           last = bound;
-          less += bound < v->bound(input, n, 60, one);
+          less += bound < m->bound(input, n, one, 60);
         }
       }
   EXPECT_GT(less, 500);
@@ -250,37 +314,40 @@ TEST(TheProbableBound, GrowsWithProbabilityAndIsNeverMoreThanTheBound) {
 TEST(TheProbableBound, IsFarBelowTheBoundForLongSumsOfFewBits) {
   const FormatInfo& format = format_info<fp16>();
   const Number one = Number::of(fp16{1.0f});
-  const Variant& serial = find("serial/plain/fp16");
-  EXPECT_GT(serial.bound(format, 3000, 100, one), 100);
-  EXPECT_LT(serial.probable_bound(format, 3000, 100, one, 0.99), 12);
-  EXPECT_EQ(serial.probable_bound(format, 300'000, 100, one, 0.99), serial.bound(format, 300'000, 100, one));
+  const Method& serial = find("serial/plain/fp16");
+  EXPECT_GT(serial.bound(format, 3000, one, 100), 100);
+  EXPECT_LT(serial.bound(format, 3000, one, 100, {.probability = 0.99}), 12);
+  EXPECT_EQ(serial.bound(format, 300'000, one, 100, {.probability = 0.99}),
+            serial.bound(format, 300'000, one, 100));
 }
 
 TEST(TheProbableBound, IsBrokenByEqualElementsLongBeforeTheirSumStagnates) {
   const std::vector<float> x(1'000'000, 0.1f);
   const Truth truth{Values{x}};
-  const Variant& loop = find("serial/plain/fp32");
+  const Method& loop = find("serial/plain/fp32");
   const Number result = loop(Values{x});
   const double error = truth.error_of(result).absolute;
   const double bound =
-      loop.probable_bound(format_info<fp32>(), x.size(), truth.magnitudes_rounded_up(), result, 0.99);
+      loop.bound(format_info<fp32>(), x.size(), result, truth.magnitudes_rounded_up(), {.probability = 0.99});
   EXPECT_EQ(std::floor(error / bound), 46) << "roundings in one binade all have the same sign";
   EXPECT_LT(static_cast<double>(x.size()) * format_info<fp32>().unit_roundoff, 0.06) << "nothing stagnates";
   EXPECT_TRUE(
-      truth.within(loop.bound(format_info<fp32>(), x.size(), truth.magnitudes_rounded_up(), result), result));
+      truth.within(loop.bound(format_info<fp32>(), x.size(), result, truth.magnitudes_rounded_up()), result));
 }
 
 TEST(TheProbableBound, RefusesWhatIsNoProbability) {
   const Number one = Number::of(1.0f);
   for (const char* name : {"tree/plain/fp32", "exact/fp32"})
     for (const double p : {0.0, -0.5, 1.5, std::numeric_limits<double>::quiet_NaN()})
-      EXPECT_THROW(find(name).probable_bound(format_info<fp32>(), 2, 1, one, p), std::invalid_argument) << p;
+      EXPECT_THROW(find(name).bound(format_info<fp32>(), 2, one, 1, {.probability = p}),
+                   std::invalid_argument)
+          << p;
 }
 
-TEST_P(EveryVariantsBound, HoldsProbablyForRandomElements) {
+TEST_P(TheBoundOfEverySum, HoldsProbablyForRandomElements) {
   // Random in sign, and for orders that do not stagnate here of one sign; also where they are rounded first.
-  const Variant& v = *GetParam();
-  for (const FormatInfo* input : {v.format, &format_info<fp64>()})
+  const Method& m = *GetParam();
+  for (const FormatInfo* input : {m.format, &format_info<fp64>()})
     for (const bool positive : {false, true}) {
       const std::size_t n = positive ? 200 : 700;
       const int seeds = 200;
@@ -292,9 +359,10 @@ TEST_P(EveryVariantsBound, HoldsProbablyForRandomElements) {
             for (double& e : x) e = std::abs(e);
           const Array array{*input, x};
           const Truth truth{array.values()};
-          const Number result = v(array.values());
+          const Number result = m(array.values());
           const double magnitudes = truth.magnitudes_rounded_up();
-          within += truth.within(v.probable_bound(*input, n, magnitudes, result, probability), result);
+          within +=
+              truth.within(m.bound(*input, n, result, magnitudes, {.probability = probability}), result);
         }
         EXPECT_GE(within, probability * seeds) << input->name << (positive ? ", positive" : "");
       }
@@ -303,21 +371,21 @@ TEST_P(EveryVariantsBound, HoldsProbablyForRandomElements) {
 
 TEST(Bounds, AreFiniteForEveryLengthUnlessSomethingMayOverflow) {
   // γ_k needs k·u < 1: for bf16, fewer than 256 additions in turn. Others take its place.
-  for (const Variant& v : variants())
+  for (const Method& m : methods("sum"))
     for (const std::size_t n : {1u, 255u, 256u, 257u, 1000u, 2000u, 100'000u, 10'000'000u, 3'000'000'000u}) {
       // In fp16 what is computed on the way must stay below 65504: ten times Σ|x| does, up to some 10^5
       // additions.
-      const double magnitudes = v.format->max_exponent > 15 ? 100
+      const double magnitudes = m.format->max_exponent > 15 ? 100
                                 : n <= 100'000              ? 4000
                                                             : 1000.0 / static_cast<double>(n);
-      const Number zero{v.format, 0};
-      EXPECT_LE(v.bound(*v.format, n, magnitudes, zero),
-                magnitudes * (1 + 0x1p-40) + v.format->smallest_subnormal)
-          << v.name << ", n = " << n;
+      const Number zero{m.format, 0};
+      EXPECT_LE(m.bound(*m.format, n, zero, magnitudes),
+                magnitudes * (1 + 0x1p-40) + m.format->smallest_subnormal)
+          << m.name << ", n = " << n;
     }
   const Number one = Number::of(bf16{1.0f});
   const auto serial = [&](const char* name, std::size_t n) {
-    return find(name).bound(format_info<bf16>(), n, 1, one);
+    return find(name).bound(format_info<bf16>(), n, one, 1);
   };
   EXPECT_NEAR(serial("serial/plain/bf16", 257), 1, 1e-9) << "(n - 1)u";
   EXPECT_NEAR(serial("serial/plain/bf16", 1000), 2, 1e-9) << "|result| + Σ|x|";
@@ -338,17 +406,17 @@ TEST(Bounds, OfLongSumsInTurnOfFewBitsHold) {
     for (const FormatInfo* format : {&format_info<bf16>(), &format_info<fp16>()})
       for (const std::size_t n : {300u, 1000u, 2000u, 20'000u, 200'000u})
         for (const Dataset& d : datasets(n)) {
-          const Variant& v = find("serial/" + std::string{accumulator} + "/" + std::string{format->name});
+          const Method& m = find("serial/" + std::string{accumulator} + "/" + std::string{format->name});
           std::vector<double> small = d.x;
           for (double& x : small) x *= 0x1p-12;
           for (const std::vector<double>& x : {d.x, small}) {
             const Array array{*format, x};
             const Truth truth{array.values()};
-            const Number result = v(array.values());
-            const double bound = v.bound(*format, n, truth.magnitudes_rounded_up(), result);
-            expect_within(truth, bound, result, v.name + ", " + d.name + ", n = " + std::to_string(n), tally);
+            const Number result = m(array.values());
+            const double bound = m.bound(*format, n, result, truth.magnitudes_rounded_up());
+            expect_within(truth, bound, result, m.name + ", " + d.name + ", n = " + std::to_string(n), tally);
             const bool may_overflow = format->max_exponent == 15 && truth.magnitudes_rounded_up() > 5000;
-            EXPECT_TRUE(std::isfinite(bound) || may_overflow) << v.name << ", " << d.name << ", n = " << n;
+            EXPECT_TRUE(std::isfinite(bound) || may_overflow) << m.name << ", " << d.name << ", n = " << n;
           }
         }
   EXPECT_GT(tally.finite, 700);
@@ -356,22 +424,22 @@ TEST(Bounds, OfLongSumsInTurnOfFewBitsHold) {
 
 TEST(Bounds, AreInfiniteWhereSomethingMayOverflow) {
   for (const char* name : {"tree/plain/fp16", "tree/kahan/fp16", "serial/double_word/fp16"}) {
-    EXPECT_FALSE(std::isfinite(find(name).bound(format_info<fp16>(), 100, 1e6, Number::of(fp16{1.0f}))))
+    EXPECT_FALSE(std::isfinite(find(name).bound(format_info<fp16>(), 100, Number::of(fp16{1.0f}), 1e6)))
         << name;
     EXPECT_FALSE(
-        std::isfinite(find(name).bound(format_info<fp16>(), 100, 1, {&format_info<fp16>(), 0x7c00})));
+        std::isfinite(find(name).bound(format_info<fp16>(), 100, Number{&format_info<fp16>(), 0x7c00}, 1)));
   }
   EXPECT_TRUE(
-      std::isfinite(find("tree/plain/fp16").bound(format_info<fp16>(), 100, 60000, Number::of(fp16{1.0f}))))
+      std::isfinite(find("tree/plain/fp16").bound(format_info<fp16>(), 100, Number::of(fp16{1.0f}), 60000)))
       << "no partial sum of a plain sum exceeds Σ|x| and the error";
-  EXPECT_FALSE(
-      std::isfinite(find("exact/fp16").bound(format_info<fp32>(), 2, 1e6, {&format_info<fp16>(), 0x7c00})));
+  EXPECT_FALSE(std::isfinite(
+      find("exact/fp16").bound(format_info<fp32>(), 2, Number{&format_info<fp16>(), 0x7c00}, 1e6)));
 }
 
 TEST(Bounds, OfOneElementInItsOwnFormatAreZero) {
-  for (const Variant* v : variants_of("cpu"))
-    if (v->accumulator != "exact") {
-      EXPECT_EQ(v->bound(*v->format, 1, 1, Number{v->format, 0}), 0) << v->name;
+  for (const Method* m : sums_of("cpu"))
+    if (m->accumulator != "exact") {
+      EXPECT_EQ(m->bound(*m->format, 1, Number{m->format, 0}, 1), 0) << m->name;
     }
 }
 

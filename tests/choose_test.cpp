@@ -4,6 +4,7 @@
 #include <map>
 
 #include "harness/truth.hpp"
+#include "samesum/describe.hpp"
 #include "support.hpp"
 
 namespace samesum {
@@ -19,49 +20,49 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// The least number R of the format with R >= |sum| + bound(R), by bisection: as likely as not bits are
 /// numbers.
-double literal_bound(const Variant& v, const Wish& w, double magnitudes, double sum) {
+double literal_bound(const Method& m, const Wish& w, double magnitudes, double sum) {
   const FormatInfo& input = *find_format(w.input);
   const auto bound = [&](std::uint64_t bits) {
-    return prior_bound(v, input, w.length, magnitudes, {v.format, bits}, w.probability);
+    return prior_bound(m, input, w.length, magnitudes, {m.format, bits}, w.probability);
   };
-  std::uint64_t low = 0, high = v.format->infinity;
+  std::uint64_t low = 0, high = m.format->infinity;
   while (low < high) {
     const std::uint64_t middle = (low + high) / 2;
-    const double value = Number{v.format, middle}.to_double();
+    const double value = Number{m.format, middle}.to_double();
     value >= sum + bound(middle) ? high = middle : low = middle + 1;
   }
   return bound(low) / sum;
 }
 
-double literal_bound(const Variant& v, const Wish& w) {
+double literal_bound(const Method& m, const Wish& w) {
   const double magnitudes = w.magnitudes.value_or(static_cast<double>(w.length)),
                sum = magnitudes / w.condition;
-  if (v.accumulator == "exact")
-    return magnitudes > v.format->max_finite
+  if (m.accumulator == "exact")
+    return magnitudes > m.format->max_finite
                ? infinity
-               : std::max(v.format->unit_roundoff, v.format->smallest_subnormal / 2 / sum);
-  return std::isfinite(literal_bound(v, w, magnitudes, magnitudes)) ? literal_bound(v, w, magnitudes, sum)
+               : std::max(m.format->unit_roundoff, m.format->smallest_subnormal / 2 / sum);
+  return std::isfinite(literal_bound(m, w, magnitudes, magnitudes)) ? literal_bound(m, w, magnitudes, sum)
                                                                     : infinity;
 }
 
-bool literally_meets(const Variant& v, const Wish& w) {
+bool literally_meets(const Method& m, const Wish& w) {
   const double magnitudes = w.magnitudes.value_or(static_cast<double>(w.length));
   const double sum = magnitudes / w.condition, u = find_format(w.input)->unit_roundoff;
   const double tolerance = w.relative_error ? *w.relative_error : *w.ulps * u;
-  if (v.accumulator == "exact") {
-    if (magnitudes > v.format->max_finite) return std::isinf(tolerance);
-    const double normal = v.format->unit_roundoff * (w.ulps ? 0.5 : 1);
-    return normal <= tolerance && v.format->smallest_subnormal / 2 <= tolerance * sum;
+  if (m.accumulator == "exact") {
+    if (magnitudes > m.format->max_finite) return std::isinf(tolerance);
+    const double normal = m.format->unit_roundoff * (w.ulps ? 0.5 : 1);
+    return normal <= tolerance && m.format->smallest_subnormal / 2 <= tolerance * sum;
   }
-  return literal_bound(v, w) <= tolerance;
+  return literal_bound(m, w) <= tolerance;
 }
 
 /// Seconds at the neighbours in length, and between them as a power of n.
-std::optional<double> literal_cost(const Variant& v, const Wish& w, std::span<const Cost> costs) {
+std::optional<double> literal_cost(const Method& m, const Wish& w, std::span<const Cost> costs) {
   const double n = static_cast<double>(w.length);
   std::optional<Cost> below, above;
   for (const Cost& c : costs) {
-    if (c.variant != v.name || c.input != w.input) continue;
+    if (c.method != m.name || c.input != w.input) continue;
     if (c.n <= w.length && (!below || c.n > below->n)) below = c;
     if (c.n >= w.length && (!above || c.n < above->n)) above = c;
   }
@@ -76,14 +77,14 @@ std::optional<double> literal_cost(const Variant& v, const Wish& w, std::span<co
 }
 
 /// Filter, then sort by cost; nullptr where none is left.
-const Variant* literal_choice(const Wish& w, std::span<const Cost> costs) {
-  std::multimap<std::tuple<bool, double, bool, int, std::uint64_t>, const Variant*> fit;
-  for (const Variant& v : variants()) {
-    if (v.promise < w.promise || (w.backend.empty() ? v.backend == "reference" : v.backend != w.backend))
+const Method* literal_choice(const Wish& w, std::span<const Cost> costs) {
+  std::multimap<std::tuple<bool, double, bool, int, std::uint64_t>, const Method*> fit;
+  for (const Method& m : methods("sum")) {
+    if (m.promise < w.promise || (w.backend.empty() ? m.backend == "reference" : m.backend != w.backend))
       continue;
-    if (!literally_meets(v, w)) continue;
-    const auto cost = literal_cost(v, w, costs);
-    fit.insert({{!cost, cost.value_or(0), v.slow, v.operations_per_element, v.height(w.length).total()}, &v});
+    if (!literally_meets(m, w)) continue;
+    const auto cost = literal_cost(m, w, costs);
+    fit.insert({{!cost, cost.value_or(0), m.slow, m.operations_per_element, m.height(w.length).total()}, &m});
   }
   return fit.empty() ? nullptr : fit.begin()->second;
 }
@@ -118,13 +119,13 @@ Wish random_wish(Random& random) {
   return w;
 }
 
-/// Costs of some variants at some lengths: the order of cheapness is no rule.
+/// Costs of some methods at some lengths: the order of cheapness is no rule.
 std::vector<Cost> random_costs(Random& random) {
   std::vector<Cost> costs;
-  for (const Variant& v : variants())
+  for (const Method& m : methods("sum"))
     for (const FormatInfo& input : formats)
       for (std::size_t i = random.below(4); i > 0; --i)
-        costs.push_back({v.name, input.name, static_cast<std::size_t>(std::exp2(random.between(0, 30))),
+        costs.push_back({m.name, input.name, static_cast<std::size_t>(std::exp2(random.between(0, 30))),
                          std::exp2(random.between(-20, 0))});
   return costs;
 }
@@ -137,16 +138,16 @@ TEST(AChoice, IsThatOfBruteForceOn1000RandomWishes) {
     const Wish w = random_wish(random);
     const std::vector<Cost> made = random_costs(random);
     const std::span<const Cost> costs = i % 2 ? std::span<const Cost>{made} : shipped_costs().costs;
-    const Variant* expected = literal_choice(w, costs);
+    const Method* expected = literal_choice(w, costs);
     try {
       const Choice c = choose(w, costs);
       for (const Candidate& o : c.others) {
-        const double literal = literal_bound(*o.variant, w);
+        const double literal = literal_bound(*o.method, w);
         EXPECT_TRUE(o.bound == literal || std::abs(o.bound / literal - 1) < 1e-9)
-            << i << ": " << o.variant->name;
+            << i << ": " << o.method->name;
       }
-      EXPECT_EQ(c.best.variant, expected) << i << ": " << c.best.variant->name << " " << c.best.bound;
-      ++chosen[c.best.variant->name];
+      EXPECT_EQ(c.best.method, expected) << i << ": " << c.best.method->name << " " << c.best.bound;
+      ++chosen[c.best.method->name];
       ++possible;
     } catch (const ImpossibleWish& e) {
       EXPECT_EQ(expected, nullptr) << i << ": " << e.what();
@@ -179,8 +180,8 @@ TEST(AChoice, KeepsItsToleranceOnRandomData) {
     w.condition = truth.condition() * (1 + 1e-12);
     w.magnitudes = truth.magnitudes_rounded_up();
     try {
-      const Variant& v = *choose(w).best.variant;
-      const harness::Error error = truth.error_of(v(x.values()));
+      const Method& m = *choose(w).best.method;
+      const harness::Error error = truth.error_of(m(x.values()));
       const double allowed = w.ulps ? *w.ulps * truth.ulp(*find_format(w.input)) : *w.relative_error;
       const double seen = w.ulps ? error.absolute : error.relative;
       const bool keeps = seen <= allowed * (1 + 1e-12);
@@ -189,7 +190,7 @@ TEST(AChoice, KeepsItsToleranceOnRandomData) {
       if (w.probability < 1)
         kept += keeps, expected += w.probability;
       else
-        EXPECT_TRUE(keeps) << v.name << ", n = " << w.length << ": " << seen << " > " << allowed;
+        EXPECT_TRUE(keeps) << m.name << ", n = " << w.length << ": " << seen << " > " << allowed;
     } catch (const ImpossibleWish&) {
     }
   }
@@ -199,44 +200,85 @@ TEST(AChoice, KeepsItsToleranceOnRandomData) {
   EXPECT_GT(nearest, 0.1) << "the test could not see a bound that is too small";
 }
 
+double exactly(std::string_view operation, Values x, Values y) {
+  const std::string name = std::string{operation} + "/exact/fp64";
+  return (operation == "dot" ? reduce(name, x, y) : reduce(name, x)).to_double();
+}
+
+TEST(AChoice, KeepsItsToleranceForOtherOperationsToo) {
+  Random random;
+  for (const char* operation : {"mean", "dot", "squared_norm", "sum_of_magnitudes", "norm", "max", "argmin"})
+    for (int i = 0; i < 60; ++i) {
+      Wish w = random_wish(random);
+      w.operation = operation;
+      w.length = 1 + random.below(3000);
+      w.promise = Promise::everywhere;
+      w.backend = "cpu";
+      w.probability = 1;
+      w.condition = 1;  // of positive elements
+      w.ulps = {};
+      w.relative_error = std::exp2(random.between(-50, -5));
+      std::vector<double> data = uniform(w.length, random.below(1000));
+      for (double& e : data) e = std::abs(e) + 0.5;
+      const Array x{*find_format(w.input), data};
+      const double truth = w.operation == "norm" ? std::sqrt(exactly("squared_norm", x.values(), x.values()))
+                           : w.operation == "max" || w.operation == "argmin"
+                               ? 1
+                               : exactly(operation, x.values(), x.values());
+      w.magnitudes = truth * (1 + 1e-12) * (w.operation == "mean" ? static_cast<double>(w.length) : 1);
+      try {
+        const Candidate best = choose(w).best;
+        EXPECT_LE(best.bound, *w.relative_error) << best.method->name;
+        if (best.method->gives_index || w.operation == "max") {
+          EXPECT_EQ(best.bound, 0) << best.method->name;
+          continue;
+        }
+        const Method& m = *best.method;
+        const double result = (m.inputs == 2 ? m(x.values(), x.values()) : m(x.values())).to_double();
+        EXPECT_LE(std::abs(result / truth - 1), *w.relative_error * (1 + 1e-9) + 1e-15) << m.name;
+      } catch (const ImpossibleWish&) {
+      }
+    }
+}
+
 // --- what is said ----------------------------------------------------------------------------------
 
 const Candidate& other(const Choice& c, std::string_view name) {
-  return *std::ranges::find(c.others, name, [](const Candidate& o) { return o.variant->name; });
+  return *std::ranges::find(c.others, name, [](const Candidate& o) { return o.method->name; });
 }
 
-TEST(AChoice, SaysOfEveryOtherVariantWhyItLost) {
-  const std::vector<Cost> costs{{"tree/kahan/fp32@cpu", "fp32", 1000, 2e-6},
-                                {"exact/fp32@cpu", "fp32", 1000, 5e-6},
-                                {"serial/plain/fp32@cpu", "fp32", 1000, 1e-6}};
+TEST(AChoice, SaysOfEveryOtherMethodWhyItLost) {
+  const std::vector<Cost> costs{{"sum/tree/kahan/fp32@cpu", "fp32", 1000, 2e-6},
+                                {"sum/exact/fp32@cpu", "fp32", 1000, 5e-6},
+                                {"sum/serial/plain/fp32@cpu", "fp32", 1000, 1e-6}};
   const Choice c = choose({.length = 1000, .input = "fp32", .relative_error = 1e-6, .backend = "cpu"}, costs);
-  EXPECT_EQ(c.best.variant->name, "tree/kahan/fp32@cpu");
+  EXPECT_EQ(c.best.method->name, "sum/tree/kahan/fp32@cpu");
   EXPECT_THAT(c.best.reason, HasSubstr("the cheapest of "));
   EXPECT_EQ(c.best.seconds, 2e-6);
-  EXPECT_EQ(c.others.size(), variants_of("cpu").size() - 1);
-  EXPECT_EQ(c.others[0].variant->name, "exact/fp32@cpu") << "the next cheapest comes next";
+  EXPECT_EQ(c.others.size(), sums_of("cpu").size() - 1);
+  EXPECT_EQ(c.others[0].method->name, "sum/exact/fp32@cpu") << "the next cheapest comes next";
   EXPECT_EQ(c.others[0].reason, "2.5 times as long");
-  EXPECT_EQ(other(c, "serial/plain/fp32@cpu").reason, "bound above 1e-06");
-  EXPECT_EQ(other(c, "atomic/plain/fp64@cpu").reason, "promises none");
-  EXPECT_EQ(other(c, "tree/kahan/fp64@cpu").reason, "cost not known");
-  EXPECT_EQ(other(c, "serial/plain/bf16@cpu").reason, "bound above 1e-06");
+  EXPECT_EQ(other(c, "sum/serial/plain/fp32@cpu").reason, "bound above 1e-06");
+  EXPECT_EQ(other(c, "sum/atomic/plain/fp64@cpu").reason, "promises none");
+  EXPECT_EQ(other(c, "sum/tree/kahan/fp64@cpu").reason, "cost not known");
+  EXPECT_EQ(other(c, "sum/serial/plain/bf16@cpu").reason, "bound above 1e-06");
   const Choice longer = choose({.length = 2000, .input = "fp32", .relative_error = 1e-6, .backend = "cpu"});
-  EXPECT_EQ(other(longer, "serial/kahan/bf16@cpu").reason, "no finite bound")
+  EXPECT_EQ(other(longer, "sum/serial/kahan/bf16@cpu").reason, "no finite bound")
       << "nothing is proved beyond 1560";
 }
 
 TEST(AChoice, OfUnknownCostIsOfFewOperationsInALowTree) {
   const Choice c = choose({.length = 1'000'000, .input = "fp32", .ulps = 0.1, .backend = "cpu"}, {});
-  EXPECT_EQ(c.best.variant->name, "pairwise/plain/fp64@cpu");
+  EXPECT_EQ(c.best.method->name, "sum/pairwise/plain/fp64@cpu");
   EXPECT_THAT(c.best.reason, HasSubstr("the fewest operations, since no cost is known, of "));
-  const std::vector<Cost> one{{"exact/fp64@cpu", "fp32", 1000, 1e-3}};
+  const std::vector<Cost> one{{"sum/exact/fp64@cpu", "fp32", 1000, 1e-3}};
   EXPECT_THAT(choose({.length = 1000, .input = "fp32", .ulps = 0.1, .backend = "cpu"}, one).best.reason,
               HasSubstr("the only one of known cost, of "));
 }
 
 TEST(AChoice, OfTheExactSumIsWithinHalfAUnitAndNoOtherIs) {
   const Choice c = choose({.length = 1000, .input = "fp64", .ulps = 0.5, .backend = "cpu"});
-  EXPECT_EQ(c.best.variant->name, "exact/fp64@cpu");
+  EXPECT_EQ(c.best.method->name, "sum/exact/fp64@cpu");
   EXPECT_THAT(c.best.reason, HasSubstr("no other does"));
   EXPECT_EQ(c.best.bound, 0x1p-53);
 }
@@ -245,16 +287,16 @@ TEST(AChoice, DependsOnTheCondition) {
   const auto bound = [](double condition) {
     const Choice c =
         choose({.length = 1 << 20, .relative_error = 1, .backend = "cpu", .condition = condition});
-    return c.best.variant->name == "tree/plain/fp64@cpu" ? c.best.bound
-                                                         : other(c, "tree/plain/fp64@cpu").bound;
+    return c.best.method->name == "sum/tree/plain/fp64@cpu" ? c.best.bound
+                                                            : other(c, "sum/tree/plain/fp64@cpu").bound;
   };
   EXPECT_NEAR(bound(1), 46 * 0x1p-53, 1e-18) << "38 + 8 additions";
   EXPECT_NEAR(bound(1e6) / bound(1), 1e6, 1);
 }
 
 TEST(AChoice, MayBeCheaperWhereARareErrorIsForgiven) {
-  const std::vector<Cost> costs{{"tree/plain/fp32@cpu", "fp32", 1 << 20, 1e-4},
-                                {"pairwise/plain/fp32@cpu", "fp32", 1 << 20, 2e-4}};
+  const std::vector<Cost> costs{{"sum/tree/plain/fp32@cpu", "fp32", 1 << 20, 1e-4},
+                                {"sum/pairwise/plain/fp32@cpu", "fp32", 1 << 20, 2e-4}};
   const auto chosen = [&](double probability) {
     return choose({.length = 1 << 20,
                    .input = "fp32",
@@ -264,8 +306,8 @@ TEST(AChoice, MayBeCheaperWhereARareErrorIsForgiven) {
                   costs)
         .best;
   };
-  EXPECT_EQ(chosen(1).variant->name, "pairwise/plain/fp32@cpu");
-  EXPECT_EQ(chosen(0.99).variant->name, "tree/plain/fp32@cpu");
+  EXPECT_EQ(chosen(1).method->name, "sum/pairwise/plain/fp32@cpu");
+  EXPECT_EQ(chosen(0.99).method->name, "sum/tree/plain/fp32@cpu");
   EXPECT_LT(chosen(0.99).seconds, chosen(1).seconds);
 }
 
@@ -273,20 +315,21 @@ TEST(AChoice, FearsOverflowWhereTheMagnitudesSaySo) {
   const auto reason = [](double magnitudes, const char* name) {
     const Choice c = choose(
         {.length = 100, .input = "fp16", .relative_error = 0.1, .backend = "cpu", .magnitudes = magnitudes},
-        std::vector<Cost>{{"exact/fp64@cpu", "fp16", 100, 1e-6}});
+        std::vector<Cost>{{"sum/exact/fp64@cpu", "fp16", 100, 1e-6}});
     return other(c, name).reason;
   };
-  EXPECT_EQ(reason(100, "pairwise/plain/fp16@cpu"), "cost not known");
-  EXPECT_EQ(reason(65400, "pairwise/plain/fp16@cpu"), "no finite bound")
+  EXPECT_EQ(reason(100, "sum/pairwise/plain/fp16@cpu"), "cost not known");
+  EXPECT_EQ(reason(65400, "sum/pairwise/plain/fp16@cpu"), "no finite bound")
       << "and its error is more than 65504";
-  EXPECT_EQ(reason(60000, "pairwise/plain/fp16@cpu"), "cost not known");
-  EXPECT_EQ(reason(60000, "pairwise/kahan/fp16@cpu"), "no finite bound") << "twice that is more than 65504";
+  EXPECT_EQ(reason(60000, "sum/pairwise/plain/fp16@cpu"), "cost not known");
+  EXPECT_EQ(reason(60000, "sum/pairwise/kahan/fp16@cpu"), "no finite bound")
+      << "twice that is more than 65504";
 }
 
 TEST(AChoice, TakesAnyErrorWhereItIsToldTo) {
   const Choice c = choose({.length = 1 << 20, .input = "bf16", .relative_error = infinity, .backend = "cpu"},
-                          std::vector<Cost>{{"serial/plain/bf16@cpu", "bf16", 1, 1e-9}});
-  EXPECT_EQ(c.best.variant->name, "serial/plain/bf16@cpu");
+                          std::vector<Cost>{{"sum/serial/plain/bf16@cpu", "bf16", 1, 1e-9}});
+  EXPECT_EQ(c.best.method->name, "sum/serial/plain/bf16@cpu");
 }
 
 TEST(AnImpossibleWish, SaysWhatComesNearest) {
@@ -295,8 +338,8 @@ TEST(AnImpossibleWish, SaysWhatComesNearest) {
     FAIL();
   } catch (const ImpossibleWish& e) {
     EXPECT_STREQ(e.what(),
-                 "samesum: choose: no variant that promises everywhere @cpu is within 1e-20 of the sum; the "
-                 "nearest is exact/fp64@cpu with a bound of 1.11e-16 relative to the sum");
+                 "samesum: choose: no method that promises everywhere @cpu is within 1e-20 of the "
+                 "result; the nearest is sum/exact/fp64@cpu with a bound of 1.11e-16 relative to the result");
   }
 }
 
@@ -304,10 +347,10 @@ TEST(AnImpossibleWish, SaysWhichPromiseCouldBeHad) {
   try {
     choose(
         {.length = 1, .input = "fp32", .promise = Promise::order_free, .relative_error = 0, .backend = "cpu"},
-        std::vector<Cost>{{"atomic/plain/fp32@cpu", "fp32", 1, 1e-9}});
+        std::vector<Cost>{{"sum/atomic/plain/fp32@cpu", "fp32", 1, 1e-9}});
     FAIL();
   } catch (const ImpossibleWish& e) {
-    EXPECT_THAT(e.what(), HasSubstr("the nearest is exact/fp64@cpu"));
+    EXPECT_THAT(e.what(), HasSubstr("the nearest is sum/exact/fp64@cpu"));
     EXPECT_THAT(e.what(), HasSubstr("and with promise everywhere"));
     EXPECT_THAT(e.what(), HasSubstr("with a bound of 0 relative"));
   }
@@ -318,7 +361,7 @@ TEST(AnImpossibleWish, IsAnsweredInItsUnit) {
     choose({.length = 1000, .input = "fp64", .ulps = 0.1, .backend = "cpu"});
     FAIL();
   } catch (const ImpossibleWish& e) {
-    EXPECT_THAT(e.what(), HasSubstr("the nearest is exact/fp64@cpu with a bound of 0.5 ulps"));
+    EXPECT_THAT(e.what(), HasSubstr("the nearest is sum/exact/fp64@cpu with a bound of 0.5 ulps"));
   }
 }
 
@@ -328,6 +371,13 @@ TEST(AWishThatMakesNoSense, IsRefusedByTheNameOfItsArgument) {
       {{.relative_error = 1}, "length is 0"},
       {{.length = 1, .input = "fp8", .relative_error = 1},
        "input is 'fp8'; it must be one of fp16, bf16, fp32, fp64"},
+      {{.operation = "summ", .length = 1, .relative_error = 1}, "operation is 'summ'"},
+      {{.operation = "moments", .length = 1, .relative_error = 1},
+       "operation is 'moments', which has more than one result to bound"},
+      {{.operation = "softmax", .length = 1, .relative_error = 1},
+       "operation is 'softmax', which has more than one result to bound"},
+      {{.operation = "logsumexp", .length = 1, .input = "fp64", .relative_error = 1},
+       "input is 'fp64', which no method of logsumexp takes"},
       {{.length = 1}, "relative_error or ulps is missing"},
       {{.length = 1, .relative_error = 1, .ulps = 1}, "relative_error and ulps are both given"},
       {{.length = 1, .relative_error = -1}, "relative_error is -1"},
@@ -353,16 +403,16 @@ TEST(AWishThatMakesNoSense, IsRefusedByTheNameOfItsArgument) {
     } catch (const std::invalid_argument& e) {
       EXPECT_THAT(e.what(), HasSubstr("samesum: choose: " + message));
     }
-  const std::vector<Cost> costs{{"exact/fp32@cpu", "fp32", 10, -1}};
+  const std::vector<Cost> costs{{"sum/exact/fp32@cpu", "fp32", 10, -1}};
   EXPECT_THROW(choose({.length = 1, .relative_error = 1}, costs), std::invalid_argument);
 }
 
-TEST(ShippedCosts, AreOfVariantsThatExist) {
+TEST(ShippedCosts, AreOfMethodsThatExist) {
   ASSERT_GT(shipped_costs().costs.size(), 500u);
   for (const Cost& c : shipped_costs().costs) {
     EXPECT_NE(find_format(c.input), nullptr) << c.input;
-    if (c.variant.ends_with("@cpu")) {
-      EXPECT_NO_THROW(find(c.variant)) << c.variant;
+    if (c.method.ends_with("@cpu")) {
+      EXPECT_EQ(find(c.method).name, c.method) << "costs are looked up by full names";
     }
   }
 }

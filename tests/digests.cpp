@@ -7,12 +7,10 @@
 #include <cstdio>
 #include <fstream>
 #include <map>
+#include <set>
 
 #include "operation/reduction_support.hpp"
 #include "operation/softmax_support.hpp"
-#if SAMESUM_WITH_CUDA
-#include "samesum/operation/gpu_softmax.hpp"
-#endif
 
 using namespace samesum;
 using namespace samesum::testing_support;
@@ -66,71 +64,72 @@ std::string line_of(const std::string& method, const FormatInfo& input) {
   return method.substr(0, method.find('@')) + " " + std::string{input.name};
 }
 
-void add_sums(std::string_view backend, Lines& lines) {
-  for (const Variant& v : variants()) {
-    if (v.backend != backend || v.promise < Promise::everywhere) continue;
-    for (const FormatInfo& format : formats) {
-      Digest digest;
-      for (const Input& input : inputs())
-        if (input.layout.results() == 1) digest.add(v(Array{format, input.x}.values()).bits);
-      lines[line_of(v.name, format)] = digest.text();
-    }
+/// "softmax/exact": its denominator has one format.
+std::string softmax_line(const Method& m, const FormatInfo& input) {
+  if (m.accumulator == "exact") return m.operation + "/exact " + std::string{input.name};
+  return line_of(m.name, input);
+}
+
+/// Whether batches of such elements can be reduced, or vectors alone.
+bool takes_batches(const Method& m, const FormatInfo& input) {
+  const double x[2] = {};
+  double sums[2];
+  return validation_error(m, {input, x, 2}, nullptr, Layout::rows(2, 1), {m.format, sums, 2}, true).empty();
+}
+
+std::string digest_of_vectors(const Method& m, const FormatInfo& format) {
+  Digest digest;
+  for (const Input& input : inputs())
+    if (input.layout.results() == 1) digest.add(m(Array{format, input.x}.values()).bits);
+  return digest.text();
+}
+
+std::string digest_of_batches(const Method& m, const FormatInfo& format) {
+  Digest digest;
+  for (const Input& input : inputs()) {
+    const Array x{format, input.x}, y{format, input.y};
+    digest.add_all(reduce_all(m, x.values(), y.values(), input.layout, {.ddof = 1}));
+  }
+  return digest.text();
+}
+
+std::string digest_of_softmax(const Method& m, const FormatInfo& format) {
+  Digest digest;
+  for (const auto& [rows, columns] :
+       {std::pair<std::size_t, std::size_t>{11, 1}, {22, 7}, {33, 128}, {11, 1000}, {11, 4097}, {5, 20'000}})
+    digest.add_all(computed(m, Table{format, columns, rows_of_all_kinds(rows, columns, true)}, {3, 1}, 0));
+  return digest.text();
+}
+
+void add(const Method& m, const FormatInfo& input, Lines& lines) {
+  if (m.per_element) {
+    lines[softmax_line(m, input)] = digest_of_softmax(m, input);
+  } else if (m.operation == "sum") {
+    lines[line_of(short_name(m), input)] = digest_of_vectors(m, input);
+    if (takes_batches(m, input)) lines[line_of(m.name, input)] = digest_of_batches(m, input);
+  } else {
+    lines[line_of(m.name, input)] = digest_of_batches(m, input);
   }
 }
 
-void add_reductions(std::string_view backend, Lines& lines) {
-  for (const Reduction& r : reductions()) {
-    if (r.backend != backend) continue;
-    for (const FormatInfo& format : formats) {
-      if (!r.takes(format)) continue;
-      Digest digest;
-      for (const Input& input : inputs()) {
-        const Array x{format, input.x}, y{format, input.y};
-        digest.add_all(reduce_all(r, x.values(), y.values(), input.layout, {.ddof = 1}));
-      }
-      lines[line_of(r.name, format)] = digest.text();
+/// Lines for which a backend has no method, or none that takes batches, as the catalogue says.
+std::set<std::string> lines_beyond(const std::string& backend) {
+  std::set<std::string> all;
+  for (const Method& m : methods()) {
+    if (m.backend != "reference" || m.promise < Promise::everywhere) continue;
+    const std::string name = m.name.substr(0, m.name.find('@')) + "@" + backend;
+    const bool is_refused = std::ranges::count(unsupported(), name, &Unsupported::name) > 0;
+    const auto found = std::ranges::find(methods(), name, &Method::name);
+    for (const FormatInfo& input : formats) {
+      if (is_refused) all.insert(line_of(short_name(m), input));
+      if (is_refused || (m.operation == "sum" && found != methods().end() && !takes_batches(*found, input)))
+        all.insert(line_of(m.name, input));
     }
   }
+  return all;
 }
 
-std::vector<std::uint32_t> softmax_of(const SoftmaxVariant& v, const Table& in) {
-  if (v.run) return computed(v, in, {3, 1});
-#if SAMESUM_WITH_CUDA
-  Table out{in.format(), in.rows(), in.columns()};
-  void* memory = nullptr;
-  const Matrix x = in.view();
-  const std::size_t bytes = in.rows() * in.columns() * in.format().bytes;
-  if (cudaMalloc(&memory, bytes + 1) != cudaSuccess) throw std::runtime_error("cudaMalloc failed");
-  static_cast<void>(cudaMemcpy(memory, x.data, bytes, cudaMemcpyHostToDevice));
-  const MutableMatrix there{in.format(), memory, in.rows(), in.columns(), in.columns()};
-  gpu::softmax(there, there, {v.accumulator, v.log, 0});
-  if (cudaMemcpy(out.view().data, memory, bytes, cudaMemcpyDeviceToHost) != cudaSuccess)
-    throw std::runtime_error("cudaMemcpy failed");
-  static_cast<void>(cudaFree(memory));
-  return out.bits();
-#else
-  throw std::logic_error(v.name + " cannot be run");
-#endif
-}
-
-void add_softmaxes(std::string_view backend, Lines& lines) {
-  for (const SoftmaxVariant& v : softmax_variants()) {
-    if (v.backend != backend) continue;
-    for (const FormatInfo* format : softmax_formats) {
-      Digest digest;
-      for (const auto& [rows, columns] : {std::pair<std::size_t, std::size_t>{11, 1},
-                                          {22, 7},
-                                          {33, 128},
-                                          {11, 1000},
-                                          {11, 4097},
-                                          {5, 20'000}})
-        digest.add_all(softmax_of(v, Table{*format, columns, rows_of_all_kinds(rows, columns, true)}));
-      lines[line_of(v.name, *format)] = digest.text();
-    }
-  }
-}
-
-int compare(const Lines& lines, const char* file) {
+int compare(const Lines& lines, const std::string& backend, const char* file) {
   std::ifstream in{file};
   if (!in) {
     std::fprintf(stderr, "digests: cannot read '%s'\n", file);
@@ -146,8 +145,9 @@ int compare(const Lines& lines, const char* file) {
                   found == expected.end() ? "nothing" : found->second.c_str());
       ++different;
     }
+  const std::set<std::string> beyond = lines_beyond(backend);
   for (const auto& [name, digest] : expected)
-    if (!lines.contains(name)) {
+    if (!lines.contains(name) && !beyond.contains(name)) {
       std::printf("%s is missing\n", name.c_str());
       ++different;
     }
@@ -162,15 +162,15 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "Usage: digests BACKEND [EXPECTED]\n");
     return 2;
   }
-  const std::string_view backend = argv[1];
+  const std::string backend = argv[1];
   Lines lines;
-  add_sums(backend, lines);
-  add_reductions(backend, lines);
-  add_softmaxes(backend, lines);
+  for (const Method& m : methods())
+    for (const FormatInfo& input : formats)
+      if (m.backend == backend && m.promise >= Promise::everywhere && m.takes(input)) add(m, input, lines);
   if (lines.empty()) {
     std::printf("there is no backend %s here\n", argv[1]);
     return 77;
   }
-  if (argc == 3) return compare(lines, argv[2]);
+  if (argc == 3) return compare(lines, backend, argv[2]);
   for (const auto& [name, digest] : lines) std::printf("%s %s\n", name.c_str(), digest.c_str());
 }

@@ -8,17 +8,22 @@
 
 #include <cfenv>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <limits>
+#include <regex>
+#include <set>
 
 #include "operation/reduction_support.hpp"
 #include "operation/user_reductions.hpp"
+#include "public_functions.hpp"
 #include "samesum/operation/distinct.hpp"
 #include "samesum/operation/softmax.hpp"
 
 namespace samesum {
 namespace {
 
+namespace fs = std::filesystem;
 using namespace testing_support;
 
 // --- environments ---------------------------------------------------------------------------------------
@@ -120,6 +125,7 @@ class Text {
 
 struct EntryPoint {
   const char* name;
+  std::vector<const char*> functions;  ///< of the public headers that it calls
   std::function<void(Text& out, int threads)> call;
 };
 
@@ -157,16 +163,19 @@ const std::vector<EntryPoint>& entry_points() {
                                {"exact/fp32@cpu", "fp32", 10, 1e-6}};
   static const std::vector<EntryPoint> all{
       {"sum",
+       {"sum"},
        [](Text& out, int threads) {
          out << sum(tiny, {.threads = threads}) << sum(tinier, {.threads = threads})
              << sum(std::span<const float>{tiny}, {.threads = threads});
        }},
       {"sum<name>",
+       {"sum"},
        [](Text& out, int threads) {
          out << sum<"tree/kahan/fp32">(tinier, {.threads = threads}) << sum<"exact/bf16">(tiny)
              << sum<"serial/neumaier/fp16@reference">(tiny);
        }},
       {"accumulate",
+       {"accumulate"},
        [](Text& out, int threads) {
          const Exact state = accumulate(tiny, {.threads = threads});
          out << state.result<double>() << state.result<fp16>()
@@ -176,37 +185,63 @@ const std::vector<EntryPoint>& entry_points() {
          out.refusal([] { accumulate(tiny, {.threads = -1}); });
        }},
       {"estimate",
+       {"estimate"},
        [](Text& out, int) {
-         for (const Variant& v : variants())
-           if (v.promise >= Promise::everywhere && v.backend == "cpu") {
-             const Estimate e = estimate(tiny, v.name);
+         for (const Method& m : methods())
+           if (m.promise >= Promise::everywhere && m.backend == "cpu" && !m.per_element && !m.gives_index &&
+               m.results == 1 && m.takes(formats[2])) {
+             const Estimate e = m.inputs == 2 ? estimate(tiny, tiny, m.name) : estimate(tiny, m.name);
              out << e.value << e.bound << e.magnitudes;
            }
          out.refusal([] { estimate(tiny, "atomic/plain/fp32"); });
        }},
-      {"Variant, bind, place",
+      {"Method, bind, place",
+       {"Method::operator()", "Method::bind", "Method::place", "Method::takes", "Method::height"},
        [](Text& out, int threads) {
-         for (const Variant& v : variants())
-           for (const Array& x : arrays)
-             if (v.backend != "cuda" && v.promise >= Promise::everywhere)
-               out << v(x.values(), {.threads = threads}) << v.bind(v.place(x.values()).values)();
-         const Variant& v = find("pairwise/double_word/bf16");
-         out << v(long_array.values(), {.threads = threads})
-             << v.bind(long_array.values(), {.threads = threads})();
-       }},
-      {"Variant::bound",
-       [](Text& out, int) {
-         for (const Variant& v : variants())
-           for (const std::size_t n : {0, 1, 1000, 1'000'000}) {
-             const Number result{v.format, 0x17};
-             out << v.bound(formats[3], n, subnormal, result) << v.bound(*v.format, n, 7.3, result)
-                 << v.probable_bound(*v.format, n, 7.3, result, 0.9)
-                 << v.probable_bound(*v.format, n, 7.3, result, subnormal);
+         for (const Method& m : methods())
+           for (const Array& x : arrays) {
+             const Values values = x.values();
+             if (m.backend == "cuda" || m.promise < Promise::everywhere || !m.takes(*values.format) ||
+                 m.per_element || m.gives_index || m.results != 1)
+               continue;
+             const Values placed = m.place(values).values;
+             if (m.inputs == 2)
+               out << m(values, values, {.threads = threads}) << m.bind(placed, placed)();
+             else
+               out << m(values, {.threads = threads}) << m.bind(placed)();
            }
-         out.refusal([] { find("exact/fp32").bound(formats[2], 1, -subnormal, one); });
-         out.refusal([] { find("exact/fp32").probable_bound(formats[2], 1, 1, one, 1 + 0x1p-52); });
+         const Method& m = find("pairwise/double_word/bf16");
+         out << m(long_array.values(), {.threads = threads})
+             << m.bind(long_array.values(), {.threads = threads})();
+       }},
+      {"Method::bound",
+       {"Method::bound"},
+       [](Text& out, int) {
+         for (const Method& m : methods())
+           for (const std::size_t n : {0, 1, 1000, 1'000'000}) {
+             const FormatInfo& own = *m.format;
+             const Number result{&own, 0x17}, other{&own, 0x2a3};
+             if (m.per_element) {
+               if (n > 0)
+                 for (const FormatInfo& f : {formats[0], formats[2]})
+                   out << m.bound(f, n, Number{&f, 0x17}, 7.3) << m.bound(f, n, Number{&f, 0x17}, subnormal);
+             } else if (m.results == 2) {
+               for (const std::size_t of : {0, 1})
+                 out << m.bound(own, n, {other, other}, 3.3, {.of = of, .ddof = 1});
+             } else {
+               out << m.bound(formats[3], n, result, subnormal) << m.bound(own, n, result, 7.3)
+                   << m.bound(own, n, other, 7.3) << m.bound(own, n, other, subnormal)
+                   << m.bound(own, n, result, 7.3, {.probability = 0.9})
+                   << m.bound(own, n, result, 7.3, {.probability = subnormal});
+             }
+           }
+         out.refusal([] { find("exact/fp32").bound(formats[2], 1, one, -subnormal); });
+         out.refusal([] { find("exact/fp32").bound(formats[2], 1, one, 1, {.probability = 1 + 0x1p-52}); });
+         out.refusal([] { find("norm/tree/fp32").bound(formats[2], 1, one, -subnormal); });
        }},
       {"State",
+       {"State::add", "State::merge", "State::result", "State::bound", "State::serialise",
+        "State::deserialise", "State::name", "State::count", "State::empty"},
        [](Text& out, int) {
          for (const char* name :
               {"plain/fp32", "kahan/fp32", "neumaier/fp16", "double_word/bf16", "kahan/fp64"}) {
@@ -228,6 +263,7 @@ const std::vector<EntryPoint>& entry_points() {
          });
        }},
       {"Exact",
+       {"Exact::add", "Exact::merge", "Exact::result", "Exact::serialise", "Exact::deserialise"},
        [](Text& out, int) {
          Exact state, other;
          state.add(std::span<const float>{tiny});
@@ -237,11 +273,12 @@ const std::vector<EntryPoint>& entry_points() {
          out << state.serialise() << Exact::deserialise(state.serialise()).result<float>();
        }},
       {"choose",
+       {"choose", "shipped_costs"},
        [](Text& out, int) {
          const auto told = [&out](const Choice& c) {
-           out << c.best.variant->name << c.best.bound << c.best.ulps << c.best.reason;
+           out << c.best.method->name << c.best.bound << c.best.ulps << c.best.reason;
            for (const Candidate& o : c.others)
-             out << o.variant->name << o.bound << o.seconds.value_or(7) << o.reason;
+             out << o.method->name << o.bound << o.seconds.value_or(7) << o.reason;
          };
          told(choose({.length = 1000, .input = "fp32", .relative_error = 1e-6}));
          told(choose({.length = 1000, .input = "fp32", .ulps = 3, .probability = 0.9, .condition = 10},
@@ -252,54 +289,45 @@ const std::vector<EntryPoint>& entry_points() {
          out << shipped_costs().machine;
        }},
       {"find",
+       {"find", "find_on", "methods", "unsupported", "absent"},
        [](Text& out, int) {
-         out << find("tree/plain/fp32").name << find_reduction("norm/tree/fp16").name;
+         out << find("tree/plain/fp32").name << find("norm/tree/fp16").name
+             << find_on("reference", find("max/fp32")).name;
          out.refusal([] { find("tree/plane/fp32"); });
-         out.refusal([] { find_reduction("nrm/tree/fp32"); });
-         out << std::uint64_t{variants().size()} << std::uint64_t{unsupported().size()}
-             << std::uint64_t{absent().size()} << std::uint64_t{reductions().size()}
-             << std::uint64_t{softmax_variants().size()};
+         out.refusal([] { find("nrm/tree/fp32"); });
+         out << std::uint64_t{methods().size()} << std::uint64_t{methods("dot").size()}
+             << std::uint64_t{unsupported().size()} << std::uint64_t{absent().size()};
        }},
       {"reduce",
+       {"reduce", "reduce_to_index"},
        [](Text& out, int threads) {
-         for (const Reduction& r : reductions())
-           for (const Array& x : arrays)
-             if (r.backend != "cuda" && r.takes(*x.values().format))
-               out << reduce_all(r, x.values(), x.values(), Layout::rows(15, 100),
-                                 {.threads = threads, .ddof = 1});
+         for (const char* backend : {"reference", "cpu"})
+           for (const Method* m : reductions_of(backend))
+             for (const Array& x : arrays)
+               if (m->takes(*x.values().format))
+                 out << reduce_all(*m, x.values(), x.values(), Layout::rows(15, 100),
+                                   {.threads = threads, .ddof = 1});
          for (const char* name :
               {"dot/tree/kahan/fp32", "norm/tree/fp32", "moments/exact/fp32", "argmax/fp32"})
-           out << reduce_all(find_reduction(name), long_array.values(), long_array.values(),
-                             Layout::vector(200'000), {.threads = threads});
+           out << reduce_all(find(name), long_array.values(), long_array.values(), Layout::vector(200'000),
+                             {.threads = threads});
          out << reduce("dot/exact/fp64", tiny, tiny) << reduce("mean/tree/plain/fp32", tiny)
              << static_cast<std::uint64_t>(reduce_to_index("argmin/fp32", tiny));
          out.refusal([] {
            float two[2];
-           reduce(find_reduction("moments/tree/fp32"), tiny, Layout::vector(9), std::span<float>{two},
+           reduce(find("moments/tree/fp32"), tiny, Layout::vector(9), std::span<float>{two},
                   {.ddof = -subnormal});
          });
        }},
       {"validation_error",
+       {"validation_error", "check"},
        [](Text& out, int) {
          for (const char* name : {"moments/tree/fp32", "moments/exact/fp32", "sum/tree/plain/fp32"})
            for (const double ddof : {0.0, 1.0, 0.5, -subnormal, subnormal, not_a_number})
-             out << validation_error(find_reduction(name), ReduceOptions{0, ddof});
-       }},
-      {"Reduction::bound",
-       [](Text& out, int) {
-         for (const Reduction& r : reductions())
-           for (const std::size_t n : {1, 1000, 1'000'000}) {
-             const Number result{r.format, 0x2a3};
-             if (r.results == 1) {
-               out << r.bound(*r.format, n, result, 7.3) << r.bound(*r.format, n, result, subnormal);
-             } else {
-               const MomentsBound b = r.moments_bound(*r.format, n, result, result, {.ddof = 1}, 3.3);
-               out << b.mean << b.variance;
-             }
-           }
-         out.refusal([] { find_reduction("sum/tree/plain/fp32").bound(formats[2], 1, one, -subnormal); });
+             out << validation_error(find(name), Options{0, ddof});
        }},
       {"reduce with a reduction of one's own",
+       {"reduce"},
        [](Text& out, int threads) {
          const MeanOfSquares reduction{third.as<float>()};
          const auto x = long_array.values().as<float>();
@@ -311,30 +339,25 @@ const std::vector<EntryPoint>& entry_points() {
              << reduce(reduction, tiny);
        }},
       {"count_distinct",
+       {"count_distinct"},
        [](Text& out, int) {
          out << count_distinct(std::vector<float>{0, 0x1p-149f, 0x1p-148f, -0x1p-149f, -0.0f});
          for (const Array& x : arrays) out << count_distinct(x.values());
        }},
       {"softmax",
+       {"reduce"},
        [](Text& out, int threads) {
          std::vector<float> y(1500);
          const Values x = arrays[2].values();
-         for (const bool log : {false, true})
-           for (const SoftmaxSum sum : {SoftmaxSum::fp16, SoftmaxSum::bf16, SoftmaxSum::fp32,
-                                        SoftmaxSum::exact, SoftmaxSum::online}) {
-             softmax({*x.format, x.data, 15, 100, 100}, {y.data(), 15, 100}, {sum, log, threads});
-             out << y;
-             const SoftmaxBound bound = softmax_bound(formats[2], 100, 3.3, {sum, log, 0});
-             out << bound.of_element(0.3, 0.7) << bound.of_element(subnormal, subnormal) << bound.of_sum();
-           }
-         for (const SoftmaxVariant& v : softmax_variants())
-           if (v.run) {
-             v.run({x.format, x.data, y.data(), 15, 100, 100, 100, v.accumulator, v.log, threads});
+         for (const Method& m : methods())
+           if (m.per_element && m.backend != "cuda") {
+             reduce(m, x, Layout::rows(15, 100), std::span{y}, {.threads = threads});
              out << y;
            }
-         out.refusal([] { softmax_bound(formats[2], 100, -subnormal, {}); });
+         out.refusal([] { find("softmax/tree/plain/fp32").bound(formats[2], 100, one, -subnormal); });
        }},
       {"Number and the formats",
+       {"Number::to_double", "Number::of", "Number::as", "Values::as"},
        [](Text& out, int) {
          out << third.to_double() << Number::of(third.as<float>()) << fp16{third.to_double()}
              << bf16{subnormal} << static_cast<float>(fp16{third.to_double()})
@@ -409,6 +432,54 @@ TEST_P(AnyEnvironment, ChangesNoResultOfAnEntryPointAndIsNotChanged) {
           << " threads";
       EXPECT_TRUE(kept) << entry.name << " changed the environment: " << name_of(environment);
     }
+}
+
+/// Headers of the public face, from samesum.hpp on, and those of one's own reductions.
+std::set<std::string> public_functions() {
+  const fs::path library = fs::path{SAMESUM_SOURCE_DIR} / "lib";
+  std::set<std::string> functions, seen;
+  const std::function<void(const std::string&)> follow = [&](const std::string& name) {
+    const bool is_face = name.find('/', sizeof "samesum") == name.npos ||
+                         name == "samesum/accumulator/exact.hpp" ||
+                         name == "samesum/operation/distinct.hpp" || name == "samesum/operation/layout.hpp";
+    if (!is_face || !seen.insert(name).second) return;
+    functions.merge(functions_of(library / name));
+    std::ifstream file{library / name};
+    const std::regex include{R"re(^#include "(samesum/[^"]+)")re"};
+    for (std::string line; std::getline(file, line);)
+      if (std::smatch match; std::regex_search(line, match, include)) follow(match[1]);
+  };
+  for (const char* header : {"samesum/samesum.hpp", "samesum/reduce.hpp", "samesum/operation/distinct.hpp"})
+    follow(header);
+  EXPECT_GT(seen.size(), 10u);
+  return functions;
+}
+
+/// What never computes in floating point, and the pieces that compute in the environment of their caller.
+const std::set<std::string> without_guard{
+    // integers and names
+    "Exact::digits", "Exact::empty", "Exact::is_special", "Exact::only_minus_zero", "Layout::axis",
+    "Layout::first", "Layout::length", "Layout::results", "Layout::rows", "Layout::segments",
+    "Layout::vector", "BackendList::all", "Method::result_bytes", "Method::result_format", "Name::view",
+    "backend", "for_each_combination", "for_each_exact_operation", "for_each_method", "name_of", "parse_name",
+    "refusal",
+    // the guard itself
+    "in_standard_environment",
+    // formulas of bounds, and a reduction of one's own as a schedule runs it
+    "exact_bound", "gamma", "holds", "largest_word", "loss_of_two_words", "merged_growth", "narrowing_bound",
+    "probable_gamma", "probable_sum_bound", "rounded_up", "sum_bound", "UserFold::add", "UserFold::finish",
+    "UserFold::item", "UserFold::merge", "UserFold::start"};
+
+TEST(AnEntryPoint, OfThePublicHeadersIsCalledHereInEveryEnvironment) {
+  std::set<std::string> called = without_guard;
+  for (const EntryPoint& entry : entry_points())
+    called.insert(entry.functions.begin(), entry.functions.end());
+  const std::set<std::string> declared = public_functions();
+  for (const std::string& function : declared)
+    EXPECT_TRUE(called.contains(function)) << function << " is declared, and no environment was tried on it";
+  for (const std::string& function : called)
+    EXPECT_TRUE(declared.contains(function)) << function << " is no longer declared";
+  EXPECT_TRUE(declared.contains("Method::bound") && declared.contains("accumulate"));
 }
 
 TEST(AnEntryPoint, SetsNoFlag) {

@@ -10,7 +10,7 @@
 #include "harness/peers.hpp"
 #include "harness/schema.hpp"
 #include "harness/truth.hpp"
-#include "samesum/registry.hpp"
+#include "samesum/catalogue.hpp"
 #include "shell.hpp"
 
 namespace samesum::harness {
@@ -164,7 +164,7 @@ TEST_P(EveryExperiment, RefusesWrongUsageInOneLine) {
            {"--frobnicate", "--frobnicate"},
            {"--full --quick", "excludes"},
            {"--filter 'x*'", "--filter: 'x*' matches no method"},
-           {"--filter tree/khan/fp32", "nearest are tree/kahan/fp32@cpu"},
+           {"--filter tree/khan/fp32", "did you mean 'kahan'?"},
            {"--data sinus", "--data: 'sinus' matches no data"},
            {"--seed soon", "--seed"},
            {"--filter exact --out /dev/null", "--out: /dev/null"},
@@ -270,7 +270,7 @@ TEST(ErrorsVersusLength, OfAnExactSumThatIsNotCorrectlyRoundedAreAFailure) {
   const Outcome o = shell.run(command);
   EXPECT_EQ(o.code, 1);
   EXPECT_EQ(o.err,
-            "error_vs_length: check failed: exact/fp32@cpu on ones, n = 2^4: is not correctly rounded\n");
+            "error_vs_length: check failed: sum/exact/fp32@cpu on ones, n = 2^4: is not correctly rounded\n");
 }
 
 TEST(ErrorsVersusLength, GrowWhereASumStagnates) {
@@ -291,12 +291,13 @@ TEST(ErrorsVersusLength, HaveAProbableBoundThatIsLessThanTheOther) {
   for (const Json& row : rows("error_vs_length --filter '" + plain + "," + exact + "' --data '1/i'")) {
     const FormatInfo& format = format_info<fp32>();
     const Column column = datasets_matching("1/i")[0]->make(format, row["n"], 1);
-    const Variant& v = find(row["method"].get<std::string>());
+    const Method& v = find(row["method"].get<std::string>());
     const double magnitudes = Truth{column.values()}.magnitudes_rounded_up();
-    const double bound = v.probable_bound(format, row["n"], magnitudes, v(column.values()), 0.99);
+    const double bound = v.bound(format, row["n"], v(column.values()), magnitudes, {.probability = 0.99});
     EXPECT_EQ(row["probable_bound"], bound) << row;
     EXPECT_LE(row["probable_bound"], row["bound"]);
-    EXPECT_EQ(row["probable_bound"] < row["bound"], row["method"] == plain && row["n"] > 1000) << row;
+    EXPECT_EQ(row["probable_bound"] < row["bound"], row["method"] == "sum/" + plain && row["n"] > 1000)
+        << row;
   }
 }
 
@@ -335,7 +336,7 @@ TEST(TheCoverageOfTheProbableBound, IsAtLeastItsProbabilityButWhereASumStagnates
     EXPECT_EQ(row["seeds"], 100);
     EXPECT_EQ(row["beyond_bound"], 0);
     // Of 16384 positive elements a loop in fp16 sums the first few thousand.
-    const bool long_loop = row["method"].get<std::string>().starts_with("serial/") && row["n"] == 16384;
+    const bool long_loop = row["method"].get<std::string>().starts_with("sum/serial/") && row["n"] == 16384;
     EXPECT_EQ(row["marked"] == "stagnation", long_loop && row["data"] == "uniform") << row;
     if (!row["marked"].is_null()) {
       ++stagnating;
@@ -384,16 +385,16 @@ TEST(ErrorsVersusCondition, EndWhereTheFormatDoes) {
     EXPECT_TRUE(row["within_bound"]) << row;
     greatest[row["input_format"]] = target;
     if (row["digits"] >= 1) last_right[method] = std::max(last_right[method], target);
-    EXPECT_TRUE(!method.starts_with("exact") || row["bits"] == row["truth_bits"]) << row;
+    EXPECT_TRUE(!method.starts_with("sum/exact") || row["bits"] == row["truth_bits"]) << row;
   }
   for (const char* wide : {"bf16", "fp32", "fp64"}) EXPECT_EQ(greatest[wide], 1e40) << wide;
   EXPECT_GE(greatest["fp16"], 1e12);
   for (const FormatInfo& format : formats) {
     const std::string name{format.name};
-    EXPECT_GE(last_right["exact/" + name + "@cpu"], greatest[name] / 10)
+    EXPECT_GE(last_right["sum/exact/" + name + "@cpu"], greatest[name] / 10)
         << "of a sum that underflows at most";
     // A plain sum ends near 1/u.
-    const double plain = last_right["pairwise/plain/" + name + "@cpu"] * format.unit_roundoff;
+    const double plain = last_right["sum/pairwise/plain/" + name + "@cpu"] * format.unit_roundoff;
     EXPECT_TRUE(1e-3 < plain && plain < 1e3) << name << ": " << plain;
   }
 }
@@ -411,12 +412,12 @@ TEST(AccumulatorFormats, ReproduceWhatWasPublishedAndStagnateWhereArithmeticSays
     EXPECT_EQ(row["reproduces"], true);
   }
   EXPECT_EQ(published, 4);
-  EXPECT_EQ(ones["bf16 serial/plain/bf16@cpu"], 256.0) << "2^8, and 2^8 + 1 is a tie";
-  EXPECT_EQ(ones["bf16 serial/neumaier/bf16@cpu"], 512.0) << "and so is its correction";
-  EXPECT_EQ(ones["bf16 serial/kahan/bf16@cpu"], 65536.0);
-  EXPECT_EQ(ones["fp16 serial/plain/fp16@cpu"], 2048.0);
-  EXPECT_EQ(ones["fp16 serial/plain/fp32@cpu"], 100000.0) << "the cure";
-  EXPECT_EQ(ones["bf16 exact/fp32@cpu"], 100000.0);
+  EXPECT_EQ(ones["bf16 sum/serial/plain/bf16@cpu"], 256.0) << "2^8, and 2^8 + 1 is a tie";
+  EXPECT_EQ(ones["bf16 sum/serial/neumaier/bf16@cpu"], 512.0) << "and so is its correction";
+  EXPECT_EQ(ones["bf16 sum/serial/kahan/bf16@cpu"], 65536.0);
+  EXPECT_EQ(ones["fp16 sum/serial/plain/fp16@cpu"], 2048.0);
+  EXPECT_EQ(ones["fp16 sum/serial/plain/fp32@cpu"], 100000.0) << "the cure";
+  EXPECT_EQ(ones["bf16 sum/exact/fp32@cpu"], 100000.0);
 }
 
 TEST(ErrorsVersusLength, AreOfTheDataOfTheirSeed) {
@@ -489,8 +490,8 @@ TEST(TheRevealedOrder, IsDrawnForPeersAndComparedForOurs) {
 TEST(TheRevealedOrder, SaysWhyItSeesNothing) {
   for (const Json& row : rows("reveal_order --filter 'exact/fp32,tree/neumaier/fp32'")) {
     EXPECT_THAT(row["blind"].get<std::string>(), HasSubstr("kept beside it"));
-    EXPECT_EQ(row["masks"].is_null(), row["method"] == "exact/fp32@cpu");
-    EXPECT_EQ(row["matches"].is_null(), row["method"] == "exact/fp32@cpu");
+    EXPECT_EQ(row["masks"].is_null(), row["method"] == "sum/exact/fp32@cpu");
+    EXPECT_EQ(row["matches"].is_null(), row["method"] == "sum/exact/fp32@cpu");
   }
 }
 
@@ -499,7 +500,7 @@ TEST(ThePriceOfAPromise, HasErrorsThatExactDoesNotHave) {
        rows("price_of_promise --filter 'exact/fp32@cpu,serial/plain/fp32@cpu' --longest 12")) {
     EXPECT_GT(row["seconds"], 0);
     EXPECT_NEAR(std::log10(row["hard_condition"].get<double>()), 8, std::log10(3));
-    if (row["method"] == "exact/fp32@cpu")
+    if (row["method"] == "sum/exact/fp32@cpu")
       EXPECT_LE(row["hard_error_ulps"], 0.5);
     else
       EXPECT_GT(row["hard_relative"], 0.1) << "fp32 has seven digits, and eight are cancelled";

@@ -41,22 +41,22 @@ Array golden_data(const FormatInfo& format, Input input) {
 }
 
 /// Of many short sums, in which half an ulp and crumbs below it are common: where roundings tie.
-std::uint64_t digest_of_ties(const Variant& v) {
+std::uint64_t digest_of_ties(const Method& m) {
   std::uint64_t digest = 0;
   for (std::size_t k = 0; k < 2000; ++k) {
     std::vector<double> x(2 + k % 9);
     for (std::size_t i = 0; i < x.size(); ++i) {
       const std::uint64_t random = mixed(16 * k + i) >> 32;
-      const double part = power_of_two(-static_cast<int>(random % 3) * v.format->precision);
+      const double part = power_of_two(-static_cast<int>(random % 3) * m.format->precision);
       x[i] = (random & 64 ? -part : part) * static_cast<double>(1 + random / 128 % 3);
     }
-    digest = digest * 0x9e3779b97f4a7c15u + v(Array{*v.format, x}.values()).bits;
+    digest = digest * 0x9e3779b97f4a7c15u + m(Array{*m.format, x}.values()).bits;
   }
   return digest;
 }
 
 struct Golden {
-  const char* recipe;
+  const char* name;
   std::uint64_t bits[std::size(inputs)];
   std::uint64_t ties;
 };
@@ -119,6 +119,54 @@ constexpr Golden golden[] = {
     {"pairwise/double_word/fp64",
      {0x3ffca2d47c74bdbc, 0xb96c000000000000, 0x40a7a6d700000000},
      0x8791f7cac669c412},
+    {"canonical16/plain/fp16", {0x3f52, 0x1c00, 0x69ea}, 0x39686072dac52265},
+    {"canonical16/kahan/fp16", {0x3f71, 0x0080, 0x69ea}, 0xb547afec01bf8501},
+    {"canonical16/neumaier/fp16", {0x3f71, 0x0080, 0x69ea}, 0xb547afec01bf8501},
+    {"canonical16/double_word/fp16", {0x3f71, 0x0002, 0x69ea}, 0xe148e1c5cf67c36c},
+    {"canonical128/plain/fp16", {0x3f1c, 0x9c00, 0x69ea}, 0x39686072dac52265},
+    {"canonical128/kahan/fp16", {0x3f71, 0x8100, 0x69ea}, 0xb547afec01bf8501},
+    {"canonical128/neumaier/fp16", {0x3f71, 0x8100, 0x69ea}, 0xb547afec01bf8501},
+    {"canonical128/double_word/fp16", {0x3f71, 0x800a, 0x69ea}, 0xe148e1c5cf67c36c},
+    {"canonical16/plain/bf16", {0x3f8a, 0xbd80, 0x453e}, 0x821beed47ed17831},
+    {"canonical16/kahan/bf16", {0x3fe2, 0x3a80, 0x453d}, 0x9f4a28aa03795781},
+    {"canonical16/neumaier/bf16", {0x3fe2, 0x3a80, 0x453d}, 0x9f4a28aa03795781},
+    {"canonical16/double_word/bf16", {0x3fe3, 0x3890, 0x453d}, 0xcb4b5a83d12195ec},
+    {"canonical128/plain/bf16", {0x4052, 0x3e00, 0x453e}, 0x821beed47ed17831},
+    {"canonical128/kahan/bf16", {0x3fe4, 0x3a80, 0x453d}, 0x9f4a28aa03795781},
+    {"canonical128/neumaier/bf16", {0x3fe4, 0x3a80, 0x453d}, 0x9f4a28aa03795781},
+    {"canonical128/double_word/bf16", {0x3fe3, 0x3a12, 0x453d}, 0xcb4b5a83d12195ec},
+    {"canonical16/plain/fp32", {0x3fe516ea, 0x35a80000, 0x453d36b8}, 0x2b24fc3054396511},
+    {"canonical16/kahan/fp32", {0x3fe516a3, 0xaa800000, 0x453d36b8}, 0x79d42bdab97ac341},
+    {"canonical16/neumaier/fp32", {0x3fe516a3, 0xaa800000, 0x453d36b8}, 0x79d42bdab97ac341},
+    {"canonical16/double_word/fp32", {0x3fe516a3, 0xa94e0000, 0x453d36b8}, 0xa5d55db4872301ac},
+    {"canonical128/plain/fp32", {0x3fe51724, 0x35e00000, 0x453d36b8}, 0x2b24fc3054396511},
+    {"canonical128/kahan/fp32", {0x3fe516a3, 0xaa800000, 0x453d36b8}, 0x79d42bdab97ac341},
+    {"canonical128/neumaier/fp32", {0x3fe516a3, 0xaa800000, 0x453d36b8}, 0x79d42bdab97ac341},
+    {"canonical128/double_word/fp32", {0x3fe516a3, 0x29c00000, 0x453d36b8}, 0xa5d55db4872301ac},
+    {"canonical16/plain/fp64",
+     {0x3ffca2d47c74bd9a, 0x0000000000000000, 0x40a7a6d700000000},
+     0x2722f49961196511},
+    {"canonical16/kahan/fp64",
+     {0x3ffca2d47c74bdbc, 0x39a8000000000000, 0x40a7a6d700000000},
+     0x77216e3d253ac341},
+    {"canonical16/neumaier/fp64",
+     {0x3ffca2d47c74bdbc, 0x39a8000000000000, 0x40a7a6d700000000},
+     0x77216e3d253ac341},
+    {"canonical16/double_word/fp64",
+     {0x3ffca2d47c74bdbc, 0x39a0000000000000, 0x40a7a6d700000000},
+     0xa322a016f2e301ac},
+    {"canonical128/plain/fp64",
+     {0x3ffca2d47c74bdc8, 0xbcf4000000000000, 0x40a7a6d700000000},
+     0x2722f49961196511},
+    {"canonical128/kahan/fp64",
+     {0x3ffca2d47c74bdbc, 0x0000000000000000, 0x40a7a6d700000000},
+     0x77216e3d253ac341},
+    {"canonical128/neumaier/fp64",
+     {0x3ffca2d47c74bdbc, 0x0000000000000000, 0x40a7a6d700000000},
+     0x77216e3d253ac341},
+    {"canonical128/double_word/fp64",
+     {0x3ffca2d47c74bdbc, 0x3968000000000000, 0x40a7a6d700000000},
+     0xa322a016f2e301ac},
     {"exact/fp16", {0x3f71, 0x8005, 0x69ea}, 0xd3cc49b9c4359390},
     {"exact/bf16", {0x3fe3, 0x3688, 0x453d}, 0xbdcec277c5ef6610},
     {"exact/fp32", {0x3fe516a3, 0x27944b30, 0x453d36b8}, 0x9858c5a87bf0d1d0},
@@ -127,27 +175,27 @@ constexpr Golden golden[] = {
 
 TEST(TheFrozenOrders, StillGiveTheBitsThatTheyAlwaysGave) {
   for (const Golden& g : golden) {
-    const Variant& v = find(g.recipe);
+    const Method& m = find(g.name);
     for (std::size_t i = 0; i < std::size(inputs); ++i)
-      EXPECT_EQ(v(golden_data(*v.format, inputs[i]).values()).bits, g.bits[i]) << g.recipe << ", input " << i;
-    EXPECT_EQ(digest_of_ties(v), g.ties) << g.recipe;
+      EXPECT_EQ(m(golden_data(*m.format, inputs[i]).values()).bits, g.bits[i]) << g.name << ", input " << i;
+    EXPECT_EQ(digest_of_ties(m), g.ties) << g.name;
   }
 }
 
 TEST(TheFrozenOrders, AreAllPinned) {
-  for (const Variant* v : variants_of("cpu", Promise::everywhere))
-    EXPECT_TRUE(std::ranges::any_of(golden, [v](const Golden& g) { return g.recipe == recipe_of(*v); }))
-        << v->name;
+  for (const Method* m : sums_of("cpu", Promise::everywhere))
+    EXPECT_TRUE(std::ranges::any_of(golden, [m](const Golden& g) { return g.name == short_name(*m); }))
+        << m->name;
 }
 
 // Few inputs suffice if the bits depend on the order: no two orders agree on all of them.
 TEST(TheFrozenOrders, AreToldApartByTheGoldenInputs) {
   for (const Golden& a : golden)
     for (const Golden& b : golden) {
-      const Variant &of_a = find(a.recipe), &of_b = find(b.recipe);
+      const Method &of_a = find(a.name), &of_b = find(b.name);
       if (of_a.accumulator == "plain" && of_b.accumulator == "plain" && of_a.format == of_b.format &&
           of_a.order != of_b.order) {
-        EXPECT_FALSE(std::ranges::equal(a.bits, b.bits)) << a.recipe << " and " << b.recipe;
+        EXPECT_FALSE(std::ranges::equal(a.bits, b.bits)) << a.name << " and " << b.name;
       }
     }
 }

@@ -43,8 +43,8 @@ inline void expect_right_of(Workbench& bench, const Kernel& k, std::size_t n, in
 }
 
 /// All of them, at all lengths that they take.
-inline void expect_right(Place& place, const std::vector<Kernel>& kernels, std::size_t longest = 1 << 20,
-                         int runs = 3) {
+inline void expect_right(const harness::Place& place, const std::vector<Kernel>& kernels,
+                         std::size_t longest = 1 << 20, int runs = 3) {
   for (const std::size_t n : lengths()) {
     if (n > longest) continue;
     const std::size_t room = n + (n < 100000 ? 32768 : 4096);  // for lengths that are rounded up
@@ -57,7 +57,7 @@ inline void expect_right(Place& place, const std::vector<Kernel>& kernels, std::
 }
 
 /// Sums of elements of both signs, whose errors are large beside the sum.
-inline void expect_right_of_cancelling(Place& place, const std::vector<Kernel>& kernels) {
+inline void expect_right_of_cancelling(const harness::Place& place, const std::vector<Kernel>& kernels) {
   for (const std::size_t n : {std::size_t{2}, std::size_t{999}, std::size_t{2048}, std::size_t{70001}}) {
     std::vector<float> x = elements(n, 11);
     for (std::size_t i = 0; i + 1 < n; i += 2) x[i + 1] = -x[i] * (i % 3 == 0 ? 1 : 1 - 0x1p-20f);
@@ -68,7 +68,7 @@ inline void expect_right_of_cancelling(Place& place, const std::vector<Kernel>& 
 }
 
 /// Softmax where each maximum is exceeded by the next, where none is, and where all depends on one element.
-inline void expect_right_softmax(Place& place, const std::vector<Kernel>& kernels) {
+inline void expect_right_softmax(const harness::Place& place, const std::vector<Kernel>& kernels) {
   for (const Kernel& k : kernels) {
     if (k.demonstration != "softmax") continue;
     const std::size_t columns = k.multiple;

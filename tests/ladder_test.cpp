@@ -29,14 +29,14 @@ using testing_support::write;
 
 // --- kernels ----------------------------------------------------------------------------------------
 
-TEST(TheLadderOnACpu, IsRight) { ladder::expect_right(*ladder::cpu_place(), ladder::cpu_kernels()); }
+TEST(TheLadderOnACpu, IsRight) { ladder::expect_right(*harness::cpu_place(), ladder::cpu_kernels()); }
 
 TEST(TheLadderOnACpu, KeepsItsBoundsOnElementsThatCancel) {
-  ladder::expect_right_of_cancelling(*ladder::cpu_place(), ladder::cpu_kernels());
+  ladder::expect_right_of_cancelling(*harness::cpu_place(), ladder::cpu_kernels());
 }
 
 TEST(TheLadderOnACpu, ScalesItsSumsOfExponentials) {
-  ladder::expect_right_softmax(*ladder::cpu_place(), ladder::cpu_kernels());
+  ladder::expect_right_softmax(*harness::cpu_place(), ladder::cpu_kernels());
 }
 
 TEST(TheLadder, IsAListInWhichNothingIsTwice) {
@@ -88,12 +88,12 @@ TEST_F(AWrongKernel, IsNoticedWhereItsOrderIsAnother) {
 }
 
 TEST_F(AWrongKernel, IsNoticedWhereARoundingIsOneTooMany) {
-  EXPECT_TRUE(judged({right_}, "exact/fp32@cpu").holds());
-  EXPECT_FALSE(judged({next(right_)}, "exact/fp32@cpu").within_bound);
+  EXPECT_TRUE(judged({right_}, "sum/exact/fp32@cpu").holds());
+  EXPECT_FALSE(judged({next(right_)}, "sum/exact/fp32@cpu").within_bound);
 }
 
 TEST_F(AWrongKernel, IsNoticedInEveryElementOfAnArray) {
-  const auto place = ladder::cpu_place();
+  const auto place = harness::cpu_place();
   for (ladder::Kernel k : ladder::cpu_kernels()) {
     if (k.expected == nullptr) continue;
     const std::size_t n = ladder::length_of(k, 100);

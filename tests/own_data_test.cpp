@@ -45,7 +45,7 @@ TEST_F(OwnData, IsComparedFileByFile) {
   const Json cancel = Json::parse(all[2]);
   EXPECT_EQ(cancel["data"]["name"], "cancel.csv");
   EXPECT_EQ(cancel["data"]["n"], 3);
-  EXPECT_EQ(cancel["recommendation"]["method"], "exact/fp64@cpu");
+  EXPECT_EQ(cancel["recommendation"]["method"], "sum/exact/fp64@cpu");
   EXPECT_EQ(cancel["methods"][0]["value"], 1) << "best error first";
   EXPECT_EQ(cancel["methods"].back()["value"], 0) << "and a loop comes last";
 }

@@ -8,8 +8,9 @@
 #include <filesystem>
 #include <set>
 
+#include "harness/bars.hpp"
 #include "harness/dataset.hpp"
-#include "harness/reduction_bars.hpp"
+#include "harness/peers.hpp"
 #include "harness/schema.hpp"
 #include "shell.hpp"
 
@@ -27,9 +28,14 @@ using testing_support::Outcome;
 using testing_support::read;
 using testing_support::write;
 
-ReductionCell cell(const std::string& operation, std::size_t outer, std::size_t n, std::size_t inner = 1,
-                   int threads = 1) {
-  return {operation, &format_info<fp32>(), outer, n, inner, threads};
+Cell cell(const std::string& operation, std::size_t outer, std::size_t n, std::size_t inner = 1,
+          int threads = 1) {
+  return {.input = &format_info<fp32>(),
+          .n = n,
+          .threads = threads,
+          .operation = operation,
+          .outer = outer,
+          .inner = inner};
 }
 
 Speed speed(const std::string& method, double seconds) {
@@ -37,9 +43,11 @@ Speed speed(const std::string& method, double seconds) {
 }
 
 /// "0.5 of 0.9 x read" for each verdict.
-std::vector<std::string> judged(const ReductionCell& c, const Speed& s, const std::vector<Speed>& all) {
+std::vector<std::string> judged(const Cell& c, const Speed& s, const std::vector<Speed>& all) {
   std::vector<std::string> found;
-  for (const Verdict& v : reduction_verdicts(c, s, all)) {
+  std::vector<SpeedRow> measured;
+  for (const Speed& other : all) measured.push_back({c, other.method, other.seconds, other.rounds});
+  for (const Verdict& v : verdicts({c, s.method, s.seconds, s.rounds}, measured)) {
     std::ostringstream text;
     text << v.reached << " of " << v.factor << " x " << v.against << (v.holds() ? "" : ": missed");
     found.push_back(text.str());
@@ -53,7 +61,7 @@ const std::size_t mebi = std::size_t{1} << 20;
 
 TEST(ABarOfReductions, IsARatioOfSpeedsThatHoldsFromItsFactorOn) {
   const std::vector<Speed> all{speed("eigen/dot/fp32@peer", 2), speed("read", 1)};
-  const ReductionCell c = cell("dot", 1, 64 * mebi);
+  const Cell c = cell("dot", 1, 64 * mebi);
   EXPECT_THAT(judged(c, speed("dot/tree/plain/fp32@cpu", 2), all),
               ElementsAre("1 of 1 x eigen/dot/fp32@peer"));
   EXPECT_THAT(judged(c, speed("dot/tree/plain/fp32@cpu", 2.5), all),
@@ -69,7 +77,8 @@ TEST(ABarOfReductions, OnACpuIsFromMemoryWithOneThread) {
   EXPECT_THAT(judged(cell("sum", 65535, 1024), s, all), IsEmpty()) << "which is less than 256 MiB";
   EXPECT_THAT(judged(cell("sum", 65536, 1024, 1, 2), s, all), IsEmpty());
   EXPECT_THAT(judged(cell("sum", 1, 1024, 65536), s, all), IsEmpty()) << "columns";
-  EXPECT_THAT(judged(cell("sum", 1, 64 * mebi), s, all), IsEmpty()) << "a vector";
+  EXPECT_THAT(judged(cell("sum", 1, 64 * mebi), s, all), ElementsAre("2 of 1.2 x eigen/sum/fp32@peer"))
+      << "which is the bar of vectors";
 }
 
 TEST(ABarOfReductions, OnAGpuOfRowsIsAgainstCubAndFrom256MegabytesOnReading) {
@@ -80,7 +89,7 @@ TEST(ABarOfReductions, OnAGpuOfRowsIsAgainstCubAndFrom256MegabytesOnReading) {
               ElementsAre("2 of 1 x cub/segmented/fp32@peer", "0.5 of 0.9 x read: missed"));
   EXPECT_THAT(judged(cell("sum", 63'999, 1000, 1, 0), s, all), SizeIs(1));
   EXPECT_THAT(judged(cell("sum", 1, 4096, 131072, 0), s, all), ElementsAre("0.5 of 0.9 x read: missed"));
-  ReductionCell fp16 = cell("sum", 64'000, 1000, 1, 0);
+  Cell fp16 = cell("sum", 64'000, 1000, 1, 0);
   fp16.input = &format_info<samesum::fp16>();
   EXPECT_THAT(judged(fp16, s, all), IsEmpty());
 }
@@ -121,44 +130,47 @@ TEST(ABarOfReductions, ComparesRoundByRoundAndWithTheFastest) {
 // --- bits -------------------------------------------------------------------------------------------
 
 /// Whether the bits of a method are found to be right that computes something else under that name.
-std::optional<bool> verified(const ReductionCell& c, const std::string& name, Reduction::Run run) {
-  Reduction r = find_reduction(name);
-  r.run[format_info<fp32>().index] = run;
-  const std::vector<Speed> all = cpu_reduction_speeds(c, {{name, &r}}, 1, 1);
-  return all.at(0).verified;
+std::optional<bool> verified(const Cell& c, const std::string& name, Code::Run run) {
+  Method m = find(name);
+  Code code = Code::of(m);
+  code.sum.fill(nullptr);
+  code.run_vector.fill(nullptr);
+  code.run.fill(run);
+  code.run_by(m);
+  return Bench{c, 1, c.elements()}.measure(c, {&m}, 1).at(0).verified;
 }
 
+/// What another method computes.
+template <const char* name> void run_as(Call& call) {
+  const Method& m = find(name);
+  Code::of(m).backend->enqueue(m, call);
+}
+constexpr char tree[] = "sum/tree/plain/fp32@cpu", pairwise[] = "sum/pairwise/plain/fp32@cpu",
+               max[] = "max/fp32@cpu", exact_softmax[] = "softmax/exact/fp32@cpu",
+               narrow_softmax[] = "softmax/tree/plain/bf16@cpu";
+
 TEST(TimedBits, AreThoseOfTheirOrder) {
-  const ReductionCell rows = cell("sum", 3, 1000), vector = cell("sum", 1, 2 * mebi);
-  const std::size_t fp32_index = format_info<fp32>().index;
-  const std::string tree = "sum/tree/plain/fp32@cpu", pairwise = "sum/pairwise/plain/fp32@cpu";
-  for (const ReductionCell& c : {rows, vector, cell("sum", 1, 1000, 3)}) {
-    EXPECT_EQ(verified(c, tree, find_reduction(tree).run[fp32_index]), true);
-    EXPECT_EQ(verified(c, tree, find_reduction(pairwise).run[fp32_index]), false);
+  for (const Cell& c : {cell("sum", 3, 1000), cell("sum", 1, 2 * mebi), cell("sum", 1, 1000, 3)}) {
+    EXPECT_EQ(verified(c, tree, run_as<tree>), true);
+    EXPECT_EQ(verified(c, tree, run_as<pairwise>), false);
   }
 }
 
 TEST(TimedBits, AreThoseOfTheFirstAndTheLastResult) {
-  const auto wrong_at = []<bool last>() -> Reduction::Run {
-    return [](const ReduceCall& call) {
-      find_reduction("max/fp32@cpu").run[format_info<fp32>().index](call);
+  const auto wrong_at = []<bool last>() -> Code::Run {
+    return [](Call& call) {
+      run_as<max>(call);
       static_cast<float*>(call.out)[last ? call.layout.results() - 1 : 0] += 1;
     };
   };
-  EXPECT_EQ(verified(cell("max", 3, 100), "max/fp32@cpu", wrong_at.operator()<true>()), false);
-  EXPECT_EQ(verified(cell("max", 3, 100), "max/fp32@cpu", wrong_at.operator()<false>()), false);
+  EXPECT_EQ(verified(cell("max", 3, 100), max, wrong_at.operator()<true>()), false);
+  EXPECT_EQ(verified(cell("max", 3, 100), max, wrong_at.operator()<false>()), false);
 }
 
 TEST(TimedBits, OfSoftmaxAreThoseOfWholeRows) {
-  SoftmaxVariant v = *std::ranges::find(softmax_variants(), "softmax/exact@cpu", &SoftmaxVariant::name);
-  const ReductionCell c = cell("softmax", 3, 100);
-  EXPECT_EQ(cpu_reduction_speeds(c, {{v.name, nullptr, &v}}, 1, 1).at(0).verified, true);
-  v.run = [](const SoftmaxCall& call) {
-    SoftmaxCall other = call;
-    other.accumulator = SoftmaxSum::bf16;
-    std::ranges::find(softmax_variants(), "softmax/exact@cpu", &SoftmaxVariant::name)->run(other);
-  };
-  EXPECT_EQ(cpu_reduction_speeds(c, {{v.name, nullptr, &v}}, 1, 1).at(0).verified, false);
+  const Cell c = cell("softmax", 3, 100);
+  EXPECT_EQ(verified(c, exact_softmax, run_as<exact_softmax>), true);
+  EXPECT_EQ(verified(c, exact_softmax, run_as<narrow_softmax>), false);
 }
 
 // --- peers ------------------------------------------------------------------------------------------
@@ -186,22 +198,40 @@ TEST(PeersOfReductions, ComputeTheSame) {
        {std::pair{cell("dot", 1, rows * n), std::vector{dot}},
         std::pair{cell("norm", 1, rows * n), std::vector{std::sqrt(squares)}},
         std::pair{cell("sum", rows, n), sums}, std::pair{cell("softmax", rows, n), softmax}})
-    for (const std::string& name : others_of(c)) {
-      if (name == c.ceiling()) continue;
-      const std::vector<double> found = results_of_peer(c, name, 9);
+    for (const Method* peer : peers_of(c)) {
+      const std::vector<std::byte> bytes = Bench{c, 9, c.elements()}.results(c, *peer);
+      std::vector<float> found(bytes.size() / sizeof(float));
+      std::memcpy(found.data(), bytes.data(), bytes.size());
       ASSERT_EQ(found.size(), expected.size());
-      for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-4) << name;
+      for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-4) << peer->name;
       ++peers;
     }
   EXPECT_GE(peers, 1u) << "softmax needs no library";
 }
 
+std::vector<std::string> names_of_peers(const Cell& c) {
+  std::vector<std::string> names;
+  for (const Method* m : peers_of(c)) names.push_back(m->name);
+  return names;
+}
+
 TEST(PeersOfReductions, AreNotThoseOfOtherOperations) {
-  EXPECT_THAT(others_of(cell("max", 1, 100)), ElementsAre("read"));
-  EXPECT_THAT(others_of(cell("sum", 1, 100, 100)), ElementsAre("read"));
-  EXPECT_THAT(others_of(cell("softmax", 3, 100, 1, 2)), ElementsAre("copy")) << "they have one thread";
-  EXPECT_THAT(others_of(cell("sum", 3, 100, 1, 0)), ElementsAre("cub/segmented/fp32@peer", "read"));
-  EXPECT_THAT(others_of(cell("dot", 1, 100, 1, 0)), ElementsAre("read"));
+  EXPECT_THAT(names_of_peers(cell("max", 1, 100)), IsEmpty());
+  EXPECT_THAT(names_of_peers(cell("sum", 1, 100, 100)), IsEmpty());
+  EXPECT_THAT(names_of_peers(cell("softmax", 3, 100)), ElementsAre("loop/softmax/fp32@peer"));
+  EXPECT_THAT(names_of_peers(cell("softmax", 3, 100, 1, 2)), IsEmpty()) << "they have one thread";
+  EXPECT_THAT(names_of_peers(cell("dot", 1, 100, 1, 0)), IsEmpty());
+  if (absent().empty()) {
+    EXPECT_THAT(names_of_peers(cell("sum", 3, 100, 1, 0)), ElementsAre("cub/segmented/fp32@peer"));
+  }
+}
+
+TEST(AnArray, HasACeilingAndMovesItsInputsAndWhatIsWrittenForEachElement) {
+  EXPECT_EQ(cell("sum", 3, 100).ceiling(), "read");
+  EXPECT_EQ(cell("softmax", 3, 100).ceiling(), "copy");
+  EXPECT_EQ(cell("sum", 3, 100, 5).bytes(), 6000u);
+  EXPECT_EQ(cell("dot", 1, 100).bytes(), 800u);
+  EXPECT_EQ(cell("softmax", 3, 100).bytes(), 2400u);
 }
 
 // --- the program ------------------------------------------------------------------------------------

@@ -9,9 +9,9 @@ using namespace testing_support;
 
 std::vector<std::string> state_names() {
   std::vector<std::string> names;
-  for (const Variant& v : variants())
-    if (v.order == "serial" && v.backend == "cpu")
-      names.push_back(v.accumulator + "/" + std::string{v.format->name});
+  for (const Method& m : methods("sum"))
+    if (m.order == "serial" && m.backend == "cpu")
+      names.push_back(m.accumulator + "/" + std::string{m.format->name});
   return names;
 }
 

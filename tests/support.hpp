@@ -18,7 +18,7 @@ namespace samesum {
 inline void PrintTo(const Number& x, std::ostream* out) {
   *out << x.to_double() << " (" << x.format->name << " bits 0x" << std::hex << x.bits << std::dec << ")";
 }
-inline void PrintTo(const Variant& v, std::ostream* out) { *out << v.name; }
+inline void PrintTo(const Method& m, std::ostream* out) { *out << m.name; }
 
 namespace testing_support {
 
@@ -94,35 +94,41 @@ inline std::vector<Dataset> datasets(std::size_t n) {
           {"+0", std::vector<double>(n, 0.0)}};
 }
 
-/// The shape of a variant's order: {lanes, leaf}, {1, n unbounded} for serial and exact.
+/// The shape of a method's order: {lanes, leaf}, {1, n unbounded} for serial and exact.
 struct Shape {
   std::size_t lanes = 1, leaf = unbounded;
 };
-inline Shape shape_of(const Variant& v) {
+inline Shape shape_of(const Method& m) {
   Shape shape;
   Orders::for_each([&]<class Order>() {
-    if (Order::name == v.order) shape = {Order::Shape::lanes, Order::Shape::leaf};
+    if (Order::name == m.order) shape = {Order::Shape::lanes, Order::Shape::leaf};
   });
   return shape;
 }
 
-inline std::string recipe_of(const Variant& v) { return v.name.substr(0, v.name.find('@')); }
+/// The name without the backend, and without "sum/".
+inline std::string short_name(const Method& m) {
+  const std::string name = m.name.substr(0, m.name.find('@'));
+  return name.starts_with("sum/") ? name.substr(4) : name;
+}
 
-/// "tree/kahan/bf16@cpu" as a name that GoogleTest accepts.
-inline std::string test_name(const ::testing::TestParamInfo<const Variant*>& info) {
+/// "sum/tree/kahan/bf16@cpu" as a name that GoogleTest accepts.
+inline std::string test_name(const ::testing::TestParamInfo<const Method*>& info) {
   std::string name = info.param->name;
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   return name;
 }
 
-/// A backend's variants that promise at least so much.
-inline std::vector<const Variant*> variants_of(std::string_view backend, Promise least = Promise::none) {
-  std::vector<const Variant*> chosen;
-  for (const Variant& v : variants())
-    if (v.backend == backend && v.promise >= least) chosen.push_back(&v);
+/// Sums on a backend that promise at least so much.
+inline std::vector<const Method*> sums_of(std::string_view backend, Promise least = Promise::none) {
+  std::vector<const Method*> chosen;
+  for (const Method& m : methods("sum"))
+    if (m.backend == backend && m.promise >= least) chosen.push_back(&m);
   return chosen;
 }
+
+inline const Method& reference_of(const Method& m) { return find_on("reference", m); }
 
 }  // namespace testing_support
 }  // namespace samesum

@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(TheToolsSum, AsJsonIsOneObjectWithEveryKey) {
   const json o = run_json("$T sum cancel.txt --json");
-  EXPECT_EQ(o["method"], "exact/fp64@cpu");
+  EXPECT_EQ(o["method"], "sum/exact/fp64@cpu");
   EXPECT_EQ(o["input_format"], "fp64");
   EXPECT_EQ(o["n"], 7);
   EXPECT_EQ(o["value"], 1e-100);
@@ -138,12 +138,13 @@ TEST(TheToolsSum, AsJsonSaysNullForWhatIsNotFinite) {
   EXPECT_EQ(o["error_ulps"], 0);
 }
 
-TEST(TheToolsList, NamesEveryVariantAndWhatIsNotSupported) {
+TEST(TheToolsList, NamesEveryMethodAndWhatIsNotSupported) {
   const json list = run_json("$T list --json");
-  ASSERT_EQ(list["variants"].size(), variants().size());
-  for (std::size_t i = 0; i < variants().size(); ++i) {
-    const json& entry = list["variants"][i];
-    const Variant& v = variants()[i];
+  ASSERT_EQ(list["methods"].size(), methods().size());
+  for (std::size_t i = 0; i < methods().size(); ++i) {
+    const json& entry = list["methods"][i];
+    const Method& v = methods()[i];
+    EXPECT_EQ(entry["operation"], v.operation);
     EXPECT_EQ(entry["name"], v.name);
     EXPECT_EQ(entry["promise"], name_of(v.promise));
     EXPECT_EQ(entry["height"], v.height(1 << 20).total());
@@ -157,9 +158,26 @@ TEST(TheToolsList, NamesEveryVariantAndWhatIsNotSupported) {
 TEST(TheToolsList, IsReadableAt80Columns) {
   const Outcome o = shell().run("$T list");
   EXPECT_EQ(o.code, 0);
-  for (const Variant& v : variants()) EXPECT_THAT(o.out, HasSubstr(v.name));
+  for (const Method& v : methods()) EXPECT_THAT(o.out, HasSubstr(v.name + ' '));
   for (const std::string& line : lines(o.out))
     EXPECT_TRUE(line.size() <= 80 || line.find("because") != std::string::npos) << line;
+}
+
+TEST(TheToolsList, IsOfTheMethodsThatAGlobMeans) {
+  const auto names = [](const std::string& glob) {
+    std::vector<std::string> all;
+    const json list = run_json("$T list --json '" + glob + "'");
+    for (const json& m : list["methods"]) all.push_back(m["name"]);
+    return all;
+  };
+  EXPECT_THAT(names("dot/exact/fp32@cpu"), ::testing::ElementsAre("dot/exact/fp32@cpu"));
+  EXPECT_THAT(names("exact/*@cpu"), ::testing::ElementsAre("sum/exact/fp16@cpu", "sum/exact/bf16@cpu",
+                                                           "sum/exact/fp32@cpu", "sum/exact/fp64@cpu"))
+      << "without an operation: a sum";
+  EXPECT_EQ(names("max/*"), names("max/*@*")) << "of every backend";
+  const Outcome o = shell().run("$T list 'softmax/*@cpu'");
+  EXPECT_THAT(o.out, HasSubstr("softmax/online/fp32@cpu "));
+  EXPECT_THAT(o.out, Not(HasSubstr("dot/")));
 }
 
 // --- compare -------------------------------------------------------------------------------------
@@ -168,7 +186,8 @@ TEST(TheToolsComparison, AsJsonHasEveryMatchingMethodBestFirst) {
   const json o = run_json("$T compare uniform.f32 --methods '*/fp*' --repeat 3 --json");
   EXPECT_EQ(o["data"]["n"], 5000);
   std::size_t matching = 0;
-  for (const Variant& v : variants()) matching += v.backend == "cpu" && v.format->name.substr(0, 2) == "fp";
+  for (const Method& v : methods("sum"))
+    matching += v.backend == "cpu" && v.format->name.substr(0, 2) == "fp";
   ASSERT_EQ(o["methods"].size(), matching);
   double last = 0;
   for (const json& m : o["methods"]) {
@@ -208,7 +227,7 @@ TEST(TheToolsComparison, AsCsvHasAHeaderAndRowsOfTheSameWidth) {
   const Outcome o = shell().run("$T compare inf.txt --methods '*/kahan/*' --csv");
   EXPECT_EQ(o.code, 0);
   const auto rows = lines(o.out);
-  ASSERT_EQ(rows.size(), 1u + 12u);
+  ASSERT_EQ(rows.size(), 1u + 5u * 4u);
   EXPECT_THAT(rows[0], StartsWith("method,input_format,n,value,bits,truth,"));
   for (const std::string& row : rows)
     EXPECT_EQ(std::count(row.begin(), row.end(), ','), std::count(rows[0].begin(), rows[0].end(), ','))
@@ -290,12 +309,12 @@ const std::string wish = "$T choose --length 1000 --input fp32 --relative-error 
 TEST(TheToolsChoice, IsThatOfTheLibrary) {
   const json o = run_json(wish + "--costs shipped --backend cpu --json");
   const Choice c = choose({.length = 1000, .input = "fp32", .relative_error = 1e-3, .backend = "cpu"});
-  EXPECT_EQ(o["best"]["method"], c.best.variant->name);
+  EXPECT_EQ(o["best"]["method"], c.best.method->name);
   EXPECT_EQ(o["best"]["bound"], c.best.bound);
   EXPECT_EQ(o["best"]["reason"], c.best.reason);
   ASSERT_EQ(o["others"].size(), c.others.size());
   for (std::size_t i = 0; i < c.others.size(); ++i) {
-    EXPECT_EQ(o["others"][i]["method"], c.others[i].variant->name);
+    EXPECT_EQ(o["others"][i]["method"], c.others[i].method->name);
     EXPECT_EQ(o["others"][i]["reason"], c.others[i].reason);
   }
 }
@@ -308,7 +327,7 @@ TEST(TheToolsChoice, IsReadableAt80ColumnsAndEndsWithAdvice) {
   const std::string premise = "if roundings have mean 0; equal or structured elements break that\n";
   EXPECT_THAT(o.out, HasSubstr(premise));
   EXPECT_THAT(shell().run(wish).out, Not(HasSubstr(premise))) << "the rigorous bound has none";
-  for (const Variant& v : variants())
+  for (const Method& v : methods("sum"))
     if (v.backend == "cpu") {
       EXPECT_THAT(o.out, HasSubstr(v.name));
     }
@@ -326,14 +345,14 @@ TEST(TheToolsChoice, TakesLengthFormatAndConditionFromData) {
 
 TEST(TheToolsChoice, GoesByTheCostsThatItIsGivenAndSkipsCorruptLines) {
   write(shell().work() / "costs.jsonl",
-        costs({{"cpu", "a"}, {"gpu", nullptr}}, speed("exact/fp32@cpu", 1e-6) + "{\"kind\":\"speed\"}\n" +
-                                                    speed("tree/plain/fp32@cpu", 2e-6) +
-                                                    speed("pairwise/plain/fp32@cpu", 1e-7, "60 binades") +
-                                                    speed("exact/fp32@cpu", 1e-9).substr(0, 40)));
+        costs({{"cpu", "a"}, {"gpu", nullptr}}, speed("sum/exact/fp32@cpu", 1e-6) + "{\"kind\":\"speed\"}\n" +
+                                                    speed("sum/tree/plain/fp32@cpu", 2e-6) +
+                                                    speed("sum/pairwise/plain/fp32@cpu", 1e-7, "60 binades") +
+                                                    speed("sum/exact/fp32@cpu", 1e-9).substr(0, 40)));
   const json o = run_json(wish + "--costs costs.jsonl --json");
-  EXPECT_EQ(o["best"]["method"], "exact/fp32@cpu");
+  EXPECT_EQ(o["best"]["method"], "sum/exact/fp32@cpu");
   EXPECT_EQ(o["best"]["seconds"], 1e-6);
-  EXPECT_EQ(o["others"][0]["method"], "tree/plain/fp32@cpu");
+  EXPECT_EQ(o["others"][0]["method"], "sum/tree/plain/fp32@cpu");
   EXPECT_TRUE(o["others"][1]["seconds"].is_null()) << "other data than usual do not count";
   EXPECT_EQ(o["costs"]["file"], "costs.jsonl");
   EXPECT_EQ(o["costs"]["corrupt_lines"], 2);
@@ -344,11 +363,11 @@ TEST(TheToolsChoice, PassesOverTheCalibrationOfAnotherMachine) {
   fs::create_directories(shell().work() / "cache/samesum");
   const fs::path file = shell().work() / "cache/samesum/speed_vs_length.jsonl";
   const auto source = [] { return run_json("XDG_CACHE_HOME=cache " + wish + "--json")["costs"]["file"]; };
-  write(file, costs({{"cpu", "an abacus"}, {"gpu", nullptr}}, speed("exact/fp32@cpu", 1e-6)));
+  write(file, costs({{"cpu", "an abacus"}, {"gpu", nullptr}}, speed("sum/exact/fp32@cpu", 1e-6)));
   EXPECT_TRUE(source().is_null());
   EXPECT_THAT(shell().run("XDG_CACHE_HOME=cache " + wish).out, HasSubstr("an abacus"));
   const json here = run_json("$T compare numbers.txt --methods exact --json")["provenance"];
-  write(file, costs(here, speed("exact/fp32@cpu", 1e-6)));
+  write(file, costs(here, speed("sum/exact/fp32@cpu", 1e-6)));
   EXPECT_EQ(source(), "cache/samesum/speed_vs_length.jsonl");
   EXPECT_TRUE(run_json("XDG_CACHE_HOME= HOME= " + wish + "--json")["costs"]["file"].is_null());
 }
@@ -398,11 +417,11 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T sum numbers.txt --threads many", "many"},
         Bad{"$T sum numbers.txt --threads 99999999999", "--threads"},
         Bad{"$T sum numbers.txt --threads", "--threads"}, Bad{"$T sum numbers.txt --hex --json", "--json"},
-        Bad{"$T sum numbers.txt --method tree/kahn/fp32", "nearest are tree/kahan/fp32@cpu"},
+        Bad{"$T sum numbers.txt --method tree/kahn/fp32", "did you mean 'kahan'?"},
         Bad{"$T sum missing.txt --method tree/kahn/fp32", "tree/kahn/fp32"},
-        Bad{"$T sum numbers.txt --method ''", "no variant ''"},
+        Bad{"$T sum numbers.txt --method ''", "no method ''"},
         Bad{"$T sum numbers.txt --method exact/fp8", "exact/fp8"},
-        Bad{"$T sum numbers.txt --method exact@tpu", "exact/fp64@tpu"},
+        Bad{"$T sum numbers.txt --method exact@tpu", "'tpu' is no word of a name"},
         Bad{"$T sum numbers.txt --method atomic/kahan/fp32", "an atomic cell holds one number"},
         Bad{"$T compare numbers.txt --threads -7", "--threads: -7 is negative"},
         Bad{"$T compare numbers.txt --repeat 0", "--repeat: 0"},
@@ -413,7 +432,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T compare missing.txt --methods 'x*'", "'x*' matches no method"},
         Bad{"$T compare numbers.txt --methods ''", "'' matches no method"},
         Bad{"$T compare numbers.txt --methods tree", "try 'tree/*'"},
-        Bad{"$T compare numbers.txt --methods tree/khan/fp32", "nearest are tree/kahan/fp32@cpu"},
+        Bad{"$T compare numbers.txt --methods tree/khan/fp32", "did you mean 'kahan'?"},
         Bad{"$T compare numbers.txt --methods atomic/kahan/fp32", "an atomic cell holds one number"},
         Bad{"$T compare ones.bf16 --methods loop/fp32@peer", "takes bf16"},
         Bad{"$T sum ''", "FILE: the name is empty"},
@@ -426,7 +445,10 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T report", "folder is required"}, Bad{"$T report nowhere", "nowhere: is no folder"},
         Bad{"$T report numbers.txt", "numbers.txt: is no folder"},
         Bad{"$T sum numbers.txt >/dev/full", "standard output: cannot be written: No space left"},
-        Bad{"$T list >/dev/full", "standard output"}, Bad{"$T choose", "--length: 0 elements"},
+        Bad{"$T list >/dev/full", "standard output"}, Bad{"$T list 'x*'", "'x*' matches no method"},
+        Bad{"$T sum numbers.txt --method max/fp64", "--method: 'max/fp64' is no sum"},
+        Bad{"$T compare numbers.txt --methods dot/exact", "--methods: 'dot/exact' is no sum"},
+        Bad{"$T choose", "--length: 0 elements"},
         Bad{"$T choose --length -5 --ulps 1", "--length: '-5' is no whole number"},
         Bad{"$T choose --length 1e6 --ulps 1", "--length"},
         Bad{"$T choose --length 9", "relative_error or ulps is missing"},
@@ -440,7 +462,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T choose --length 9 --ulps 1 --backend tpu", "must be one of reference, cpu, cuda"},
         Bad{"$T choose --length 9 --ulps 1 --costs missing.jsonl", "missing.jsonl"},
         Bad{"$T choose --length 9 --ulps 1 --costs numbers.txt", "samesum calibrate --out"},
-        Bad{"$T choose --length 9 --relative-error 1e-30", "the nearest is exact/fp64@"},
+        Bad{"$T choose --length 9 --relative-error 1e-30", "the nearest is sum/exact/fp64@"},
         Bad{"$T choose numbers.txt --length 9 --ulps 1", "--length"},
         Bad{"$T choose missing.txt --ulps 1", "missing.txt"},
         Bad{"$T choose inf.txt --ulps 1", "inf.txt: its sum is 0 or not finite"},

@@ -7,7 +7,13 @@
 namespace samesum::harness {
 namespace {
 
-constexpr std::size_t any = SIZE_MAX;
+constexpr std::size_t any = SIZE_MAX, megabyte = 1'000'000;
+
+enum class Shape { vector, rows, columns };
+
+Shape shape_of(const Cell& cell) {
+  return cell.inner > 1 ? Shape::columns : cell.outer > 1 ? Shape::rows : Shape::vector;
+}
 
 /// What a method is held to: `factor` times the speed of the fastest method that `against` names, or at most
 /// `factor` microseconds.
@@ -15,17 +21,19 @@ struct Bar {
   std::string methods;  ///< a glob
   std::vector<std::string> inputs;
   std::vector<std::string> data, places;
-  std::size_t shortest, longest;
+  std::size_t shortest, longest;  ///< n
   double factor;
-  std::string against;       ///< a glob; empty for microseconds. The other one sums normal data.
+  std::string against;       ///< a glob; empty for microseconds. The other one reduces normal data.
   int threads = 1;           ///< of the method; the other one has as many, but for `itself`
   std::string ceiling = {};  ///< a method whose speed is enough, whatever the factor asks for
+  Shape shape = Shape::vector;
+  std::size_t least_bytes = 0;  ///< of input
 };
 
 const std::string itself = "itself";  ///< on normal data, with one thread
 
 const std::vector<std::string> all{"fp16", "bf16", "fp32", "fp64"}, narrow{"fp16", "bf16", "fp32"},
-    halves{"fp16", "bf16"}, fp32_alone{"fp32"}, fp64_alone{"fp64"};
+    halves{"fp16", "bf16"}, fp32_alone{"fp32"}, fp64_alone{"fp64"}, fp32_and_bf16{"fp32", "bf16"};
 const std::vector<std::string> normal{"normal"}, binades{"60 binades"},
     awkward{"60 binades", "arbitrary bits"};
 const std::vector<std::string> l2{"L2"}, dram{"DRAM"}, caches_and_dram{"L2", "DRAM"}, few{"latency"},
@@ -33,48 +41,90 @@ const std::vector<std::string> l2{"L2"}, dram{"DRAM"}, caches_and_dram{"L2", "DR
 
 const std::vector<Bar> bars{
     // On a CPU.
-    {"tree/plain/fp32@cpu", fp32_alone, normal, l2, 0, any, 2.0, "std_reduce/*"},
-    {"pairwise/plain/fp32@cpu", fp32_alone, normal, l2, 0, any, 2.0, "std_reduce/*"},
-    {"tree/plain/fp32@cpu", fp32_alone, normal, l2, 0, any, 0.6, "eigen/*"},
-    {"pairwise/plain/fp32@cpu", fp32_alone, normal, l2, 0, any, 0.6, "eigen/*"},
-    {"tree/kahan/fp32@cpu", fp32_alone, normal, l2, 0, any, 1.5, "std_reduce/*"},
-    {"tree/neumaier/fp32@cpu", fp32_alone, normal, l2, 0, any, 1.5, "std_reduce/*"},
-    {"exact/fp32@cpu", fp32_alone, normal, l2, 0, any, 1.0, "std_reduce/*"},
-    {"tree/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.2, "eigen/*"},
-    {"pairwise/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.2, "eigen/*"},
-    {"tree/kahan/fp32@cpu", fp32_alone, normal, dram, 0, any, 0.95, "eigen/*"},
-    {"tree/neumaier/fp32@cpu", fp32_alone, normal, dram, 0, any, 0.95, "eigen/*"},
-    {"exact/fp32@cpu", fp32_alone, normal, dram, 0, any, 0.9, "eigen/*"},
-    {"tree/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.7, itself, 2, "read"},
-    {"exact/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.7, itself, 2, "read"},
-    {"tree/plain/fp32@cpu", halves, normal, dram, 0, any, 0.8, "read"},
-    {"pairwise/plain/fp32@cpu", halves, normal, dram, 0, any, 0.8, "read"},
-    {"exact/*@cpu", {"fp32", "fp64"}, binades, caches_and_dram, 0, any, 0.5, itself},
-    {"tree/plain/fp64@cpu", fp64_alone, normal, dram, 0, any, 1.0, "eigen/*"},
-    {"exact/fp64@cpu", fp64_alone, normal, dram, 0, any, 0.5, "tree/plain/fp64@cpu"},
-    {"*@cpu", all, normal, few, 1, 64, 0.75, ""},
+    {"sum/tree/plain/fp32@cpu", fp32_alone, normal, l2, 0, any, 2.0, "std_reduce/*"},
+    {"sum/pairwise/plain/fp32@cpu", fp32_alone, normal, l2, 0, any, 2.0, "std_reduce/*"},
+    {"sum/tree/plain/fp32@cpu", fp32_alone, normal, l2, 0, any, 0.6, "eigen/*"},
+    {"sum/pairwise/plain/fp32@cpu", fp32_alone, normal, l2, 0, any, 0.6, "eigen/*"},
+    {"sum/tree/kahan/fp32@cpu", fp32_alone, normal, l2, 0, any, 1.5, "std_reduce/*"},
+    {"sum/tree/neumaier/fp32@cpu", fp32_alone, normal, l2, 0, any, 1.5, "std_reduce/*"},
+    {"sum/exact/fp32@cpu", fp32_alone, normal, l2, 0, any, 1.0, "std_reduce/*"},
+    {"sum/tree/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.2, "eigen/*"},
+    {"sum/pairwise/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.2, "eigen/*"},
+    {"sum/tree/kahan/fp32@cpu", fp32_alone, normal, dram, 0, any, 0.95, "eigen/*"},
+    {"sum/tree/neumaier/fp32@cpu", fp32_alone, normal, dram, 0, any, 0.95, "eigen/*"},
+    {"sum/exact/fp32@cpu", fp32_alone, normal, dram, 0, any, 0.9, "eigen/*"},
+    {"sum/tree/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.7, itself, 2, "read"},
+    {"sum/exact/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.7, itself, 2, "read"},
+    {"sum/tree/plain/fp32@cpu", halves, normal, dram, 0, any, 0.8, "read"},
+    {"sum/pairwise/plain/fp32@cpu", halves, normal, dram, 0, any, 0.8, "read"},
+    {"sum/exact/*@cpu", {"fp32", "fp64"}, binades, caches_and_dram, 0, any, 0.5, itself},
+    {"sum/tree/plain/fp64@cpu", fp64_alone, normal, dram, 0, any, 1.0, "eigen/*"},
+    {"sum/exact/fp64@cpu", fp64_alone, normal, dram, 0, any, 0.5, "sum/tree/plain/fp64@cpu"},
+    {"sum/*@cpu", all, normal, few, 1, 64, 0.75, ""},
     // On a GPU.
-    {"pairwise/plain/fp32@cuda", fp32_alone, normal, gpu, two_to(22), any, 0.99, "cub/*", 0},
-    {"tree/plain/fp32@cuda", fp32_alone, normal, gpu, two_to(22), any, 0.97, "cub/*", 0},
-    {"pairwise/plain/*@cuda", halves, normal, gpu, two_to(22), two_to(26), 1.05, "cub/*", 0},
-    {"tree/plain/*@cuda", halves, normal, gpu, two_to(22), two_to(26), 1.03, "cub/*", 0},
-    {"pairwise/plain/*@cuda", halves, normal, gpu, two_to(27), any, 1.00, "cub/*", 0},
-    {"tree/plain/*@cuda", halves, normal, gpu, two_to(27), any, 0.98, "cub/*", 0},
-    {"tree/plain/fp64@cuda", fp64_alone, normal, gpu, two_to(22), any, 0.97, "cub/*", 0},
-    {"pairwise/plain/*@cuda", all, normal, gpu, two_to(14), two_to(20), 1.30, "cub/run_to_run/*", 0},
-    {"tree/plain/*@cuda", all, normal, gpu, two_to(14), two_to(20), 1.27, "cub/run_to_run/*", 0},
-    {"*/plain/*@cuda", all, normal, gpu, 0, two_to(13), 0.95, "cub/*", 0},
-    {"*/kahan/fp32@cuda", fp32_alone, normal, gpu, two_to(26), any, 0.97, "tree/plain/fp32@cuda", 0},
-    {"*/neumaier/fp32@cuda", fp32_alone, normal, gpu, two_to(26), any, 0.97, "tree/plain/fp32@cuda", 0},
-    {"*/double_word/fp32@cuda", fp32_alone, normal, gpu, two_to(26), any, 0.97, "tree/plain/fp32@cuda", 0},
-    {"exact/*@cuda", narrow, normal, gpu, two_to(28), any, 0.97, "tree/plain/fp32@cuda", 0},
-    {"exact/*@cuda", narrow, normal, gpu, two_to(24), two_to(24), 0.90, "tree/plain/fp32@cuda", 0},
-    {"exact/*@cuda", narrow, normal, gpu, 0, two_to(16), 5.0, "", 0},
-    {"exact/*@cuda", {"fp32", "fp64"}, normal, gpu, 0, any, 1.30, "cub/gpu_to_gpu/*", 0},
-    {"exact/*@cuda", fp64_alone, normal, gpu, two_to(26), any, 0.90, "tree/plain/fp64@cuda", 0},
-    {"exact/fp32@cuda", fp32_alone, awkward, gpu, two_to(24), any, 0.80, itself, 0},
-    {"exact/bf16@cuda", {"bf16"}, awkward, gpu, two_to(24), any, 0.60, itself, 0},
-    {"exact/fp16@cuda", {"fp16"}, awkward, gpu, two_to(24), any, 0.95, itself, 0},
+    {"sum/pairwise/plain/fp32@cuda", fp32_alone, normal, gpu, two_to(22), any, 0.99, "cub/*", 0},
+    {"sum/tree/plain/fp32@cuda", fp32_alone, normal, gpu, two_to(22), any, 0.97, "cub/*", 0},
+    {"sum/pairwise/plain/*@cuda", halves, normal, gpu, two_to(22), two_to(26), 1.05, "cub/*", 0},
+    {"sum/tree/plain/*@cuda", halves, normal, gpu, two_to(22), two_to(26), 1.03, "cub/*", 0},
+    {"sum/pairwise/plain/*@cuda", halves, normal, gpu, two_to(27), any, 1.00, "cub/*", 0},
+    {"sum/tree/plain/*@cuda", halves, normal, gpu, two_to(27), any, 0.98, "cub/*", 0},
+    {"sum/tree/plain/fp64@cuda", fp64_alone, normal, gpu, two_to(22), any, 0.97, "cub/*", 0},
+    {"sum/pairwise/plain/*@cuda", all, normal, gpu, two_to(14), two_to(20), 1.30, "cub/run_to_run/*", 0},
+    {"sum/tree/plain/*@cuda", all, normal, gpu, two_to(14), two_to(20), 1.27, "cub/run_to_run/*", 0},
+    {"sum/*/plain/*@cuda", all, normal, gpu, 0, two_to(13), 0.95, "cub/*", 0},
+    {"sum/*/kahan/fp32@cuda", fp32_alone, normal, gpu, two_to(26), any, 0.97, "sum/tree/plain/fp32@cuda", 0},
+    {"sum/*/neumaier/fp32@cuda", fp32_alone, normal, gpu, two_to(26), any, 0.97, "sum/tree/plain/fp32@cuda",
+     0},
+    {"sum/*/double_word/fp32@cuda", fp32_alone, normal, gpu, two_to(26), any, 0.97,
+     "sum/tree/plain/fp32@cuda", 0},
+    {"sum/exact/*@cuda", narrow, normal, gpu, two_to(28), any, 0.97, "sum/tree/plain/fp32@cuda", 0},
+    {"sum/exact/*@cuda", narrow, normal, gpu, two_to(24), two_to(24), 0.90, "sum/tree/plain/fp32@cuda", 0},
+    {"sum/exact/*@cuda", narrow, normal, gpu, 0, two_to(16), 5.0, "", 0},
+    {"sum/exact/*@cuda", {"fp32", "fp64"}, normal, gpu, 0, any, 1.30, "cub/gpu_to_gpu/*", 0},
+    {"sum/exact/*@cuda", fp64_alone, normal, gpu, two_to(26), any, 0.90, "sum/tree/plain/fp64@cuda", 0},
+    {"sum/exact/fp32@cuda", fp32_alone, awkward, gpu, two_to(24), any, 0.80, itself, 0},
+    {"sum/exact/bf16@cuda", {"bf16"}, awkward, gpu, two_to(24), any, 0.60, itself, 0},
+    {"sum/exact/fp16@cuda", {"fp16"}, awkward, gpu, two_to(24), any, 0.95, itself, 0},
+    // Batches on a CPU, and reductions of vectors.
+    {"dot/*/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.0, "eigen/*"},
+    {"norm/*/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.0, "eigen/*"},
+    {"sum/*/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.0, "eigen/*", 1, {}, Shape::rows},
+    {"softmax/tree/plain/fp32@cpu", fp32_alone, normal, dram, 0, any, 1.0, "loop/*", 1, {}, Shape::rows},
+    // On a GPU.
+    {"sum/*/plain/fp32@cuda", fp32_and_bf16, normal, gpu, 0, any, 1.0, "cub/*", 0, {}, Shape::rows},
+    {"sum/*/plain/fp32@cuda",
+     fp32_and_bf16,
+     normal,
+     gpu,
+     0,
+     any,
+     0.9,
+     "read",
+     0,
+     {},
+     Shape::rows,
+     256 * megabyte},
+    {"sum/*/plain/fp32@cuda",
+     fp32_alone,
+     normal,
+     gpu,
+     0,
+     any,
+     0.9,
+     "read",
+     0,
+     {},
+     Shape::columns,
+     256 * megabyte},
+    {"dot/*/plain/fp32@cuda", fp32_alone, normal, gpu, two_to(28), any, 0.97, "read", 0},
+    {"dot/exact/fp32@cuda", fp32_alone, normal, gpu, two_to(28), any, 0.85, "read", 0},
+    {"norm/*/fp32@cuda", fp32_alone, normal, gpu, two_to(28), any, 0.97, "read", 0},
+    {"max/fp32@cuda", fp32_alone, normal, gpu, two_to(28), any, 0.97, "read", 0},
+    {"argmax/fp32@cuda", fp32_alone, normal, gpu, two_to(28), any, 0.97, "read", 0},
+    {"mean/*/plain/fp32@cuda", fp32_alone, normal, gpu, two_to(28), any, 0.97, "read", 0},
+    {"moments/tree/fp32@cuda", fp32_alone, normal, gpu, two_to(28), any, 0.97, "read", 0},
+    {"softmax/tree/plain/fp32@cuda", fp32_and_bf16, normal, gpu, 0, 32768, 0.9, "copy", 0, {}, Shape::rows},
+    {"softmax/tree/plain/fp32@cuda", fp32_and_bf16, normal, gpu, 32769, any, 0.6, "copy", 0, {}, Shape::rows},
 };
 
 /// The fastest of the methods that a glob names.
@@ -97,8 +147,8 @@ bool concerns(const Bar& bar, const SpeedRow& row) {
     return std::ranges::find(list, name) != list.end();
   };
   return matches(bar.methods, row.method) && has(bar.inputs, cell.input->name) && has(bar.data, cell.data) &&
-         has(bar.places, cell.place) && cell.n >= bar.shortest && cell.n <= bar.longest &&
-         cell.threads == bar.threads;
+         has(bar.places, cell.place()) && cell.n >= bar.shortest && cell.n <= bar.longest &&
+         cell.threads == bar.threads && shape_of(cell) == bar.shape && cell.input_bytes() >= bar.least_bytes;
 }
 
 std::optional<Verdict> judge(const SpeedRow& row, const Bar& bar, const std::vector<SpeedRow>& rows) {

@@ -5,23 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "samesum/format/formats.hpp"
+#include "harness/bench.hpp"
 
 namespace samesum::harness {
-
-constexpr std::size_t two_to(int e) { return std::size_t{1} << e; }
-
-/// What is measured side by side: one array, one length, one number of threads.
-struct Cell {
-  const FormatInfo* input;
-  std::string data;
-  std::size_t n;
-  int threads;  ///< 0 on a GPU
-  bool cold = false;
-  std::string place;  ///< where the data lie: "latency" (n <= 64), "L2", "DRAM", "other", "GPU"
-
-  bool operator==(const Cell&) const = default;
-};
 
 struct SpeedRow {
   Cell cell;

@@ -8,7 +8,6 @@
 #include "harness/study.hpp"
 #include "harness/text.hpp"
 #include "samesum/bound.hpp"
-#include "samesum/registry.hpp"
 
 namespace samesum::harness {
 namespace {
@@ -17,16 +16,16 @@ constexpr std::uint64_t seed = 1;
 
 /// Loops and methods that round each element first are too slow for long arrays; what they cost there is
 /// known from shorter ones, since memory does not hold them up.
-bool is_measured(const Variant& v, const Cell& cell) {
+bool is_measured(const Method& v, const Cell& cell) {
   const bool rounds_first = v.accumulator != "exact" && !holds(*v.format, *cell.input);
   const bool slow = v.order == "serial" || rounds_first;
   return v.backend != "reference" && !v.slow && (!slow || cell.n <= two_to(20));
 }
 
-std::vector<const Variant*> methods_of(const Cell& cell) {
-  std::vector<const Variant*> all;
-  for (const Variant& v : variants())
-    if (is_measured(v, cell) && (v.backend == "cuda") == (cell.threads == 0)) all.push_back(&v);
+std::vector<const Method*> methods_of(const Cell& cell) {
+  std::vector<const Method*> all;
+  for (const Method& v : methods("sum"))
+    if (is_measured(v, cell) && fits(v, cell)) all.push_back(&v);
   return all;
 }
 
@@ -34,9 +33,7 @@ std::vector<const Variant*> methods_of(const Cell& cell) {
 std::vector<Cell> cells_of(const FormatInfo& input, bool gpu, bool quick) {
   std::vector<Cell> cells;
   for (const int e : gpu ? std::vector{12, 16, 20, 24, 28} : std::vector{0, 6, 12, 16, 20, 24})
-    if (!quick || e <= 20)
-      cells.push_back({&input, "normal", two_to(e), gpu ? 0 : 1, false,
-                       gpu ? "GPU" : place_of(two_to(e) * input.bytes, two_to(e))});
+    if (!quick || e <= 20) cells.push_back({&input, two_to(e), gpu ? 0 : 1});
   return cells;
 }
 
@@ -74,12 +71,10 @@ Report calibrate_command(const CalibrateOptions& options) {
   std::string text = json_line(
       study_json("speed_vs_length", "How fast is each sum on this machine?", !options.quick, seed, ""));
   for (const std::vector<Cell>& cells : all) {
-    const Cell& longest = cells.back();
-    const auto bench = (longest.threads == 0 ? gpu_bench : cpu_bench)(
-        *longest.input, *datasets_matching(longest.data).front(), seed, longest.n);
+    Bench bench{cells.back(), seed, cells.back().n};
     for (const Cell& cell : cells) {
       progress.show(done++, expected, std::string{cell.input->name} + ", n = " + power_or_number(cell.n));
-      for (const Speed& s : bench->measure(methods_of(cell), cell.n, {options.quick ? 3 : 5, 1, false})) {
+      for (const Speed& s : bench.measure(cell, methods_of(cell), options.quick ? 3 : 5)) {
         if (s.verified == false)
           report.failures.push_back(s.method + ": wrong bits, n = " + power_or_number(cell.n));
         Json row = speed_key(cell, s.method, seed);

@@ -12,14 +12,11 @@ namespace samesum::harness {
 namespace {
 
 /// What the data say of themselves. A sum of zero has no relative error.
-void measure_data(Wish& wish, const Column& column, const std::string& file) {
+Wish about_data(const Wish& wish, const Column& column, const std::string& file) {
   const Truth truth{column.values()};
   if (!std::isfinite(truth.condition()))
     throw InputError(file, "its sum is 0 or not finite, and errors are relative to it; take exact");
-  wish.length = truth.size();
-  wish.input = column.format->name;
-  wish.condition = std::max(1.0, truth.condition() * (1 + 0x1p-40));  // it was rounded
-  wish.magnitudes = truth.magnitudes_rounded_up();
+  return wish_for(truth, *column.format, wish);
 }
 
 Wish wish_of(const ChooseOptions& o) {
@@ -39,8 +36,8 @@ Wish wish_of(const ChooseOptions& o) {
 double magnitudes_of(const Wish& w) { return w.magnitudes.value_or(static_cast<double>(w.length)); }
 
 Json candidate_json(const Candidate& c) {
-  return {{"method", c.variant->name},
-          {"promise", name_of(c.variant->promise)},
+  return {{"method", c.method->name},
+          {"promise", name_of(c.method->promise)},
           {"bound", number_or_null(c.bound)},
           {"bound_ulps", number_or_null(c.ulps)},
           {"seconds", c.seconds ? Json(*c.seconds) : Json(nullptr)},
@@ -73,12 +70,12 @@ std::string as_json(const Wish& w, const Choice& choice, const CostTable& table)
 
 std::string row(const std::string& name, const std::string& bound, const std::string& time,
                 const std::string& reason) {
-  return left(name, 30) + ' ' + right(bound, 8) + ' ' + right(time, 7) +
+  return left(name, 37) + ' ' + right(bound, 8) + ' ' + right(time, 7) +
          (reason.empty() ? "" : "  " + reason) + '\n';
 }
 
 std::string row(const Candidate& c, bool ulps, const std::string& reason) {
-  return row(c.variant->name, compact(ulps ? c.ulps : c.bound, 8), c.seconds ? duration(*c.seconds) : "?",
+  return row(c.method->name, compact(ulps ? c.ulps : c.bound, 8), c.seconds ? duration(*c.seconds) : "?",
              reason);
 }
 
@@ -111,7 +108,7 @@ std::string as_text(const Wish& w, const Choice& choice, const CostTable& table)
                               "if roundings have mean 0; equal or structured elements break that"
                             : "") +
          "\ntime: where the data are already\n" +
-         wrapped("Use " + choice.best.variant->name + ": " + choice.best.reason) + '\n';
+         wrapped("Use " + choice.best.method->name + ": " + choice.best.reason) + '\n';
 }
 
 }  // namespace
@@ -123,7 +120,7 @@ Report choose_command(const ChooseOptions& options) {
                                                        : read_costs(options.costs);
   if (!options.file.empty()) {
     const Column column = read_column(options.file, format_named(options.format));
-    measure_data(wish, column, options.file);
+    wish = about_data(wish, column, options.file);
   }
   const Choice choice = choose(wish, table.costs);
   return {options.json ? as_json(wish, choice, table) : as_text(wish, choice, table), {}};

@@ -7,6 +7,7 @@
 #include "harness/peers.hpp"
 #include "harness/text.hpp"
 #include "samesum/samesum.hpp"
+#include "samesum/support.hpp"
 
 namespace samesum::harness {
 namespace {
@@ -45,12 +46,6 @@ const FormatInfo* format_named(const std::string& name) {
   throw UsageError{"--format: there is no format '" + name + "'; choose one of " + format_names(", ")};
 }
 
-std::string complete_method(const std::string& name, const FormatInfo& input) {
-  const std::string recipe = name.substr(0, name.find('@'));
-  if (recipe != "exact") return name;
-  return recipe + "/" + std::string{input.name} + name.substr(recipe.size());
-}
-
 bool matches(std::string_view glob, std::string_view name) {
   // On a mismatch the last star takes one character more: earlier stars never need to, so this is no search.
   std::size_t g = 0, star = glob.npos, taken = 0;
@@ -70,12 +65,54 @@ bool matches(std::string_view glob, std::string_view name) {
   return glob.find_first_not_of('*', g) == glob.npos;
 }
 
+std::vector<std::string> globs_in(const std::string& list) {
+  std::vector<std::string> globs;
+  std::istringstream in{list};
+  for (std::string glob; std::getline(in, glob, ',');) globs.push_back(glob);
+  return globs;
+}
+
 namespace {
 
-/// Everything that has a name: the registry, and the peers.
-template <class Visit> void for_each_method(Visit visit) {
-  for (const Variant& v : variants()) visit(v);
-  for (const Variant& v : peers()) visit(v);
+std::string without_backend(const Method& m) {
+  return m.name.substr(0, m.name.size() - m.backend.size() - 1);
+}
+
+/// With and without the "sum/" of a sum.
+bool matches_name(const std::string& glob, const std::string& name) {
+  return matches(glob, name) || (name.starts_with("sum/") && matches(glob, name.substr(4)));
+}
+
+}  // namespace
+
+bool matches(const std::string& glob, const Method& m) {
+  return matches_name(glob, glob.find('@') == glob.npos ? without_backend(m) : m.name);
+}
+
+std::string short_name(const Method& m) {
+  const std::string name = m.backend == "cpu" ? without_backend(m) : m.name;
+  return name.starts_with("sum/") ? name.substr(4) : name;
+}
+
+std::string name_without_format(const Method& m) {
+  std::string name = without_backend(m);
+  name.resize(name.size() - m.format->name.size() - 1);
+  if (name.starts_with("sum/")) name.erase(0, 4);
+  return m.backend == "cpu" ? name : name + '@' + m.backend;
+}
+
+const Method& sum_named(const std::string& name, const FormatInfo& input, const std::string& option) {
+  const Method& m = find(name, {.format = input.name});
+  if (m.operation != "sum") throw UsageError{option + ": '" + name + "' is no sum"};
+  return m;
+}
+
+namespace {
+
+/// Sums, ours and those of peers.
+template <class Visit> void for_each_sum(Visit visit) {
+  for (const Method& m : methods("sum")) visit(m);
+  for (const Method& m : peers()) visit(m);
 }
 
 /// Why peers that the glob may have meant are not here.
@@ -85,76 +122,66 @@ std::string absence(const std::string& glob) {
   return "; try 'tree/*' or see `samesum list`";
 }
 
-bool chosen_by_default(const Variant& v) { return (v.backend == "cpu" || v.backend == "cuda") && !v.slow; }
+bool chosen_by_default(const Method& m) { return (m.backend == "cpu" || m.backend == "cuda") && !m.slow; }
 
-std::vector<const Variant*> matching_one(const std::string& option, const std::string& glob,
-                                         const FormatInfo& input) {
-  const std::string completed = complete_method(glob, input);
-  const bool has_backend = completed.find('@') != std::string::npos;
-  std::vector<const Variant*> found;
-  for_each_method([&](const Variant& v) {
-    const std::string recipe = v.name.substr(0, v.name.find('@'));
-    if (has_backend ? matches(completed, v.name) : chosen_by_default(v) && matches(completed, recipe))
-      found.push_back(&v);
+/// Whether it is the name of one method, not a glob, and not of a peer.
+bool is_name(const std::string& glob) {
+  return glob.find_first_of("*?") == glob.npos && !glob.ends_with("@peer") &&
+         (glob.find('/') != glob.npos || parse_name(glob).fields.accumulator == Exact::name);
+}
+
+std::vector<const Method*> matching_one(const std::string& option, const std::string& glob,
+                                        const FormatInfo& input) {
+  if (is_name(glob)) return {&sum_named(glob, input, option)};  // or the reason why there is no such method
+  const bool has_backend = glob.find('@') != glob.npos;
+  std::vector<const Method*> found;
+  for_each_sum([&](const Method& m) {
+    if ((has_backend || chosen_by_default(m)) && matches(glob, m)) found.push_back(&m);
   });
-  const bool full_name =
-      completed.find('/') != std::string::npos && completed.find_first_of("*?") == std::string::npos;
-  if (full_name && (found.empty() || !has_backend) && !completed.ends_with("@peer"))
-    return {&find(completed)};  // which knows the reason, or the nearest names, where there is none
   if (found.empty() && !has_backend)
-    for_each_method([&](const Variant& v) {
-      if (matches(completed, v.name)) found.push_back(&v);
+    for_each_sum([&](const Method& m) {
+      if (matches_name(glob, m.name)) found.push_back(&m);
     });
   if (found.empty()) throw UsageError{option + ": '" + glob + "' matches no method" + absence(glob)};
   return found;
 }
 
-/// Each glob of a list with commas between them; an empty list has one, which is empty.
-void for_each_glob(const std::string& globs, auto visit) {
-  std::istringstream in{globs.empty() ? "," : globs};
-  for (std::string glob; std::getline(in, glob, ',');) visit(glob);
-}
-
-void append_once(std::vector<const Variant*>& all, const Variant* v) {
-  if (std::ranges::find(all, v) == all.end()) all.push_back(v);
+void append_once(std::vector<const Method*>& all, const Method* m) {
+  if (std::ranges::find(all, m) == all.end()) all.push_back(m);
 }
 
 }  // namespace
 
-std::vector<const Variant*> variants_matching(const std::string& globs, const FormatInfo& input,
-                                              const std::string& option) {
-  std::vector<const Variant*> all;
-  for_each_glob(globs, [&](const std::string& glob) {
-    for (const Variant* v : matching_one(option, glob, input))
-      if (takes(*v, input)) append_once(all, v);
-  });
+std::vector<const Method*> methods_matching(const std::string& globs, const FormatInfo& input,
+                                            const std::string& option) {
+  std::vector<const Method*> all;
+  for (const std::string& glob : globs_in(globs.empty() ? "," : globs))
+    for (const Method* m : matching_one(option, glob, input))
+      if (m->takes(input)) append_once(all, m);
   return all;
 }
 
-std::vector<const Variant*> variants_in_own_format(const std::string& globs) {
-  std::vector<const Variant*> all;
-  if (globs.empty()) {
+std::vector<const Method*> methods_in_own_format(const std::string& globs) {
+  std::vector<const Method*> all;
+  if (globs.empty())
     for (const FormatInfo& format : formats)
-      for_each_method([&](const Variant& v) {
-        if (v.format == &format && takes(v, format) && (chosen_by_default(v) || is_peer(v)))
-          all.push_back(&v);
+      for_each_sum([&](const Method& m) {
+        if (m.format == &format && m.takes(format) && (chosen_by_default(m) || is_peer(m))) all.push_back(&m);
       });
-    return all;
-  }
-  for_each_glob(globs, [&](const std::string& glob) {
+  for (const std::string& glob : globs_in(globs)) {
     bool found = false;
     std::exception_ptr refusal;  // of one format: a peer may exist for another
     for (const FormatInfo& format : formats) try {
-        for (const Variant* v : matching_one("--filter", glob, format)) {
-          if (v->format != &format || !takes(*v, format)) continue;
+        for (const Method* m : matching_one("--filter", glob, format)) {
+          if (m->format != &format || !m->takes(format)) continue;
           found = true;
-          append_once(all, v);
+          append_once(all, m);
         }
       } catch (const std::exception&) {
         refusal = std::current_exception();
       }
     if (!found) std::rethrow_exception(refusal);
-  });
+  }
   return all;
 }
 

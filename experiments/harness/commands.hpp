@@ -22,7 +22,8 @@ struct Report {
   std::vector<std::string> failures;  ///< checks that failed, a line each
 };
 
-Report list_command(bool json);
+/// `glob` is empty for all methods.
+Report list_command(const std::string& glob, bool json);
 
 struct SumOptions {
   std::string file, format, method = "exact";
@@ -90,23 +91,38 @@ Promise promise_named(const std::string& name);
 /// nullptr for an empty name, which means the file's own format.
 const FormatInfo* format_named(const std::string& name);
 
-/// "exact", with or without a backend, means the exact sum in the input's format.
-std::string complete_method(const std::string& name, const FormatInfo& input);
-
 /// * stands for any text, ? for any character.
 bool matches(std::string_view glob, std::string_view name);
 
-/// The variants and peers whose full names match one of the globs, which are separated by commas. A glob
-/// without "@" means the names without "@cpu" and "@cuda", but for those that are slow by their nature; if no
-/// such name matches, it is taken for the full name. A name without *, ? and @ means "@cpu". Peers that do
-/// not take this input are left out, so the result may be empty. Throws UsageError where a glob matches
-/// nothing for any input, and what `find` throws for a name without * and ? that no variant has.
-std::vector<const Variant*> variants_matching(const std::string& globs, const FormatInfo& input,
-                                              const std::string& option = "--methods");
+/// Globs with commas between them.
+std::vector<std::string> globs_in(const std::string& list);
 
-/// The same for an experiment that gives each method elements of the method's own format; "exact" means all
-/// four. Empty means all on a CPU and on a GPU, but for those that are slow by their nature, and the peers.
-std::vector<const Variant*> variants_in_own_format(const std::string& globs);
+/// Whether a glob means the method. Without "@" it means the names without a backend, and a sum is named with
+/// and without "sum/".
+bool matches(const std::string& glob, const Method& method);
+
+/// In a table about sums: "tree/kahan/fp32" for sum/tree/kahan/fp32@cpu, "exact/fp32@cuda".
+std::string short_name(const Method& method);
+
+/// In a table of one format: "tree/kahan" for sum/tree/kahan/fp32@cpu, "eigen@peer" for eigen/fp32@peer.
+std::string name_without_format(const Method& method);
+
+/// The sum of that name; a name without a format means that of the input. Throws UsageError where it names
+/// another operation, and as `find` does.
+const Method& sum_named(const std::string& name, const FormatInfo& input, const std::string& option);
+
+/// The sums, ours and those of peers, that one of the globs means. A glob without "@" leaves out the backend
+/// "reference" and what is slow by its nature; if no such name matches, it is taken for the full name. A name
+/// without * and ? means one method: without "@" that on the CPU, without a format that of the input. Peers
+/// that do not take this input are left out, so the result may be empty. Throws UsageError where a glob
+/// matches nothing for any input, and as `sum_named` does.
+std::vector<const Method*> methods_matching(const std::string& globs, const FormatInfo& input,
+                                            const std::string& option = "--methods");
+
+/// The same for an experiment that gives each method elements of the method's own format; a name without a
+/// format means all four. Empty means all on a CPU and on a GPU, but for those that are slow by their nature,
+/// and the peers.
+std::vector<const Method*> methods_in_own_format(const std::string& globs);
 
 void check_threads(int threads);
 

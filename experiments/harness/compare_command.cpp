@@ -4,6 +4,7 @@
 
 #include "harness/commands.hpp"
 #include "harness/input.hpp"
+#include "harness/peers.hpp"
 #include "harness/progress.hpp"
 #include "harness/results.hpp"
 #include "harness/text.hpp"
@@ -16,12 +17,12 @@ class OnGpu {
  public:
   explicit OnGpu(Values x) : x_{x}, placed_{x, nullptr} {}
 
-  Values for_variant(const Variant& variant) {
-    if (!variant.move) return x_;
+  Values for_method(const Method& method) {
+    if (!runs_on_gpu(method)) return x_;
     if (!transfer_) {
-      variant.place({*x_.format, x_.data, std::min<std::size_t>(x_.size, 1)});  // the GPU wakes up
+      method.place({*x_.format, x_.data, std::min<std::size_t>(x_.size, 1)});  // the GPU wakes up
       const auto start = std::chrono::steady_clock::now();
-      placed_ = variant.place(x_);
+      placed_ = method.place(x_);
       const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
       transfer_ =
           Transfer{taken.count(), static_cast<double>(x_.size * x_.format->bytes) / taken.count() / 1e9};
@@ -36,13 +37,13 @@ class OnGpu {
   std::optional<Transfer> transfer_;
 };
 
-std::vector<Measurement> measure_all(const std::vector<const Variant*>& chosen, OnGpu& on_gpu,
+std::vector<Measurement> measure_all(const std::vector<const Method*>& chosen, OnGpu& on_gpu,
                                      const Truth& truth, MeasureOptions options) {
   const Progress progress;
   std::vector<Measurement> measurements;
-  for (const Variant* variant : chosen) {
-    progress.show(measurements.size(), chosen.size(), variant->name);
-    measurements.push_back(measure(*variant, on_gpu.for_variant(*variant), truth, options));
+  for (const Method* method : chosen) {
+    progress.show(measurements.size(), chosen.size(), method->name);
+    measurements.push_back(measure(*method, on_gpu.for_method(*method), truth, options));
   }
   sort_by_merit(measurements);
   return measurements;
@@ -51,11 +52,6 @@ std::vector<Measurement> measure_all(const std::vector<const Variant*>& chosen, 
 // --- the table: 80 columns -----------------------------------------------------------------------
 
 constexpr std::size_t name_width = 25;
-
-/// The backend goes without saying where it is the CPU.
-std::string short_name(const Variant& variant) {
-  return variant.backend == "cpu" ? variant.name.substr(0, variant.name.find('@')) : variant.name;
-}
 
 /// Shortest where it fits, else the digits that do.
 std::string value_text(Number value, int width) {
@@ -86,7 +82,7 @@ std::string row(const std::string& name, const std::string& value, const std::st
 }
 
 std::string row(const Measurement& m, const Scale& scale) {
-  return row(short_name(*m.variant), value_text(m.value, 10), compact(m.error.ulps, 7),
+  return row(short_name(*m.method), value_text(m.value, 10), compact(m.error.ulps, 7),
              compact(scale.error(m), 7), m.within_bound ? "<=" : "> ", compact(scale.bound(m), 7),
              std::to_string(m.distinct_bits), duration(m.seconds), three_digits(m.gigabytes_per_second));
 }
@@ -138,13 +134,13 @@ std::string as_text(const Comparison& c) {
   text += row("method", "value", "ulps", scale.relative ? "rel.err" : "error", "", "bound", "bits", "time",
               "GB/s");
   for (const Measurement& m : c.measurements) text += row(m, scale);
-  const auto& [variant, reason] = c.recommendation;
-  return text + legend(c, scale) + wrapped("Use " + short_name(*variant) + ": " + reason) + '\n';
+  const auto& [method, reason] = c.recommendation;
+  return text + legend(c, scale) + wrapped("Use " + short_name(*method) + ": " + reason) + '\n';
 }
 
 Comparison comparison_of(const Json& row, Values x, const Truth& truth) {
   const auto method = [&](const Json& name) {  // this build measured it, so there is one
-    return variants_matching(name, *x.format).at(0);
+    return methods_matching(name, *x.format).at(0);
   };
   Comparison c{.data = row["data"]["name"],
                .values = x,
@@ -156,7 +152,7 @@ Comparison comparison_of(const Json& row, Values x, const Truth& truth) {
   if (const Json& t = row["transfer"]; !t.is_null())
     c.transfer = Transfer{t["seconds"], number_or_infinity(t["gb_per_s"])};
   for (const Json& m : row["methods"]) {
-    const Variant& v = *method(m["method"]);
+    const Method& v = *method(m["method"]);
     const std::uint64_t bits = std::stoull(m["bits"].get<std::string>(), nullptr, 16);
     Measurement found = judge(v, x, truth, {v.format, bits});
     found.within_bound = m["within_bound"];
@@ -171,7 +167,7 @@ Comparison comparison_of(const Json& row, Values x, const Truth& truth) {
 
 Comparison compare(const std::string& name, const Column& column, const Truth& truth,
                    const std::string& methods, MeasureOptions options, const std::string& option) {
-  const auto chosen = variants_matching(methods, *column.format, option);
+  const auto chosen = methods_matching(methods, *column.format, option);
   if (chosen.empty())
     throw UsageError{option + ": none that '" + methods + "' matches takes " +
                      std::string{column.format->name} + "; add '*', or give peers fp32 or fp64"};
@@ -184,7 +180,7 @@ Comparison compare(const std::string& name, const Column& column, const Truth& t
 Report compare_command(const CompareOptions& options) {
   check(options);
   const FormatInfo* format = format_named(options.format);
-  variants_matching(options.methods, format ? *format : formats[0]);  // a wrong one is told before reading
+  methods_matching(options.methods, format ? *format : formats[0]);  // a wrong one is told before reading
   const Column column = read_column(options.file, format);
   const Truth truth{column.values()};
   const Comparison comparison = compare(options.file, column, truth, options.methods, options.measure);

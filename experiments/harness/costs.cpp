@@ -7,7 +7,7 @@
 
 #include "harness/input.hpp"
 #include "harness/results.hpp"
-#include "samesum/registry.hpp"
+#include "samesum/catalogue.hpp"
 
 namespace samesum::harness {
 namespace {
@@ -32,24 +32,25 @@ std::string machine_of(const Json& provenance) {
          (gpu.is_string() ? ", " + gpu.get<std::string>() : "");
 }
 
-/// The registry's own names outlive every table.
-const Variant* variant_named(const std::string& name) {
-  const auto found = std::ranges::find(variants(), name, &Variant::name);
-  return found == variants().end() ? nullptr : &*found;
+/// The catalogue's own names outlive every table. Files of earlier versions leave out "sum/".
+const Method* method_named(const std::string& name) {
+  const auto found = std::ranges::find_if(
+      methods(), [&](const Method& m) { return m.name == name || m.name == "sum/" + name; });
+  return found == methods().end() ? nullptr : &*found;
 }
 
 /// Throws what nlohmann throws where a field is missing or is of another type.
 void add_cost(const Json& row, std::vector<Cost>& costs) {
   if (row.at("kind") != "speed") throw std::runtime_error{"not a speed"};
   const FormatInfo* input = find_format(row.at("input_format").get<std::string>());
-  const Variant* variant = variant_named(row.at("method"));
+  const Method* method = method_named(row.at("method"));
   const double seconds = row.at("seconds");
   const std::size_t n = row.at("n").is_number_unsigned() ? row.at("n").get<std::size_t>() : 0;
   const bool usual =
       row.at("data") == "normal" && row.at("threads").get<int>() <= 1 && row.at("caches") == "hot";
   const bool wrong = row.value("verified", Json()) == false;
   if (!input || n == 0 || !(seconds > 0) || wrong) throw std::runtime_error{"no such sum"};
-  if (usual && variant) costs.push_back({variant->name, input->name, n, seconds});
+  if (usual && method) costs.push_back({method->name, input->name, n, seconds});
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ struct CostTable {
 /// where there is neither.
 std::string calibration_file();
 
-/// Of variants that are here: one thread of the CPU, and the GPU, on normal data that are there already.
+/// Of methods that are here: one thread of the CPU, and the GPU, on normal data that are there already.
 /// Throws InputError where the file is no such file.
 CostTable read_costs(const std::string& path);
 

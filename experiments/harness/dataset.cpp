@@ -395,8 +395,7 @@ std::string datasets_in_words() {
 
 std::vector<const Dataset*> datasets_matching(const std::string& globs) {
   std::vector<const Dataset*> chosen;
-  std::istringstream in{globs.empty() ? "*" : globs};
-  for (std::string glob; std::getline(in, glob, ',');) {
+  for (const std::string& glob : globs_in(globs.empty() ? "*" : globs)) {
     bool found = false;
     for (const Dataset& data : datasets()) {
       if (!matches(glob, data.name)) continue;
@@ -408,12 +407,12 @@ std::vector<const Dataset*> datasets_matching(const std::string& globs) {
   return chosen;
 }
 
-std::vector<Part> parts(const std::vector<const Dataset*>& data, const std::vector<const Variant*>& methods) {
+std::vector<Part> parts(const std::vector<const Dataset*>& data, const std::vector<const Method*>& methods) {
   std::vector<Part> all;
   for (const Dataset* d : data)
     for (const FormatInfo& format : formats) {
       Part part{d, &format, {}};
-      for (const Variant* v : methods)
+      for (const Method* v : methods)
         if (v->format == &format && d->fits(format)) part.methods.push_back(v);
       if (!part.methods.empty()) all.push_back(part);
     }

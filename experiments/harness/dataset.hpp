@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "harness/input.hpp"
-#include "samesum/variant.hpp"
+#include "samesum/method.hpp"
 
 namespace samesum::harness {
 
@@ -46,11 +46,11 @@ std::vector<const Dataset*> datasets_matching(const std::string& globs);
 struct Part {
   const Dataset* data;
   const FormatInfo* format;
-  std::vector<const Variant*> methods;
+  std::vector<const Method*> methods;
 };
 
 /// All combinations that make sense, data sets before formats. Throws UsageError where there is none.
-std::vector<Part> parts(const std::vector<const Dataset*>& data, const std::vector<const Variant*>& methods);
+std::vector<Part> parts(const std::vector<const Dataset*>& data, const std::vector<const Method*>& methods);
 
 /// Data of a prescribed condition number of at most 1e30: GenDot of Ogita, Rump and Oishi (2005), algorithm
 /// 6.1, each product of which becomes two elements that are exactly as large. From 64 elements on the

@@ -2,7 +2,7 @@
 /// choose a shape, and need not.
 #pragma once
 
-#include "samesum/variant.hpp"
+#include "samesum/method.hpp"
 
 namespace samesum::harness {
 
@@ -14,6 +14,6 @@ struct LaunchShape {
 inline constexpr LaunchShape launch_shapes[] = {{0, 0}, {1, 32}, {7, 64}, {64, 128}, {3, 256}, {5000, 32}};
 
 /// The sum of elements that are on the GPU already. Throws std::runtime_error where there is none.
-Number sum_in_shape(const Variant& variant, Values placed, LaunchShape shape);
+Number sum_in_shape(const Method& method, Values placed, LaunchShape shape);
 
 }  // namespace samesum::harness

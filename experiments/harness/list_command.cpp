@@ -12,22 +12,23 @@ namespace {
 /// Heights depend on n; a list shows them for a million elements.
 constexpr std::size_t sample_size = std::size_t{1} << 20;
 
-Json variant_json(const Variant& v) {
-  return {{"name", v.name},
-          {"order", v.order.empty() ? Json(nullptr) : Json(v.order)},
-          {"accumulator", v.accumulator},
-          {"format", v.format->name},
-          {"backend", v.backend},
-          {"promise", name_of(v.promise)},
-          {"height", v.height(sample_size).total()},
-          {"height_formula", v.height_formula},
-          {"state_bytes", v.state_bytes},
-          {"operations_per_element", v.operations_per_element}};
+Json method_json(const Method& m) {
+  return {{"name", m.name},
+          {"operation", m.operation},
+          {"order", m.order.empty() ? Json(nullptr) : Json(m.order)},
+          {"accumulator", m.accumulator},
+          {"format", m.format->name},
+          {"backend", m.backend},
+          {"promise", name_of(m.promise)},
+          {"height", m.height(sample_size).total()},
+          {"height_formula", m.height_formula},
+          {"state_bytes", m.state_bytes},
+          {"operations_per_element", m.operations_per_element}};
 }
 
-std::string as_json() {
-  Json list = {{"variants", Json::array()}, {"unsupported", Json::array()}, {"absent", Json::array()}};
-  for (const Variant& v : variants()) list["variants"].push_back(variant_json(v));
+std::string as_json(const std::vector<const Method*>& chosen) {
+  Json list = {{"methods", Json::array()}, {"unsupported", Json::array()}, {"absent", Json::array()}};
+  for (const Method* m : chosen) list["methods"].push_back(method_json(*m));
   for (const Unsupported& u : unsupported())
     list["unsupported"].push_back({{"name", u.name}, {"reason", u.reason}});
   for (const Absent& a : absent()) list["absent"].push_back({{"backend", a.backend}, {"reason", a.reason}});
@@ -36,18 +37,25 @@ std::string as_json() {
 
 std::string row(const std::string& name, const std::string& promise, const std::string& height,
                 const std::string& bytes, const std::string& operations) {
-  return left(name, 36) + ' ' + left(promise, 10) + ' ' + right(height, 11) + ' ' + right(bytes, 7) + ' ' +
-         right(operations, 10) + '\n';
+  return left(name, 49) + ' ' + left(promise, 10) + ' ' + right(height, 8) + ' ' + right(bytes, 5) + ' ' +
+         right(operations, 4) + '\n';
 }
 
-std::string as_text() {
-  std::string text = row("method", "promise", "height@2^20", "bytes", "operations");
-  for (const Variant& v : variants())
-    text += row(v.name, std::string{name_of(v.promise)}, std::to_string(v.height(sample_size).total()),
-                std::to_string(v.state_bytes), std::to_string(v.operations_per_element));
-  text += "\nheight: additions on the longest path; bytes of a state; operations an element\n";
-  text += "\npeers, which 'samesum compare --methods *@peer' puts beside:\n";
-  for (const Variant& v : peers()) text += "  " + v.name + '\n';
+std::string table(const std::vector<const Method*>& chosen) {
+  std::string text = row("method", "promise", "height", "bytes", "ops");
+  for (const Method* m : chosen)
+    text += row(m->name, std::string{name_of(m->promise)}, std::to_string(m->height(sample_size).total()),
+                std::to_string(m->state_bytes),
+                m->operations_per_element == 0 ? "-" : std::to_string(m->operations_per_element));
+  return text +
+         "\nheight: additions on the longest path, for n = 2^20; bytes of a state;\n"
+         "ops: operations for each element, - where that depends on the elements\n";
+}
+
+/// What else there is to know: peers, and what there is not.
+std::string rest() {
+  std::string text = "\npeers, which 'samesum compare --methods *@peer' puts beside:\n";
+  for (const Method& m : peers()) text += "  " + m.name + '\n';
   std::map<std::string, std::string> refused;  // by reason
   for (const Unsupported& u : unsupported()) refused[u.reason] += "  " + u.name + '\n';
   for (const auto& [reason, names] : refused) text += "\nnot supported, because " + reason + ":\n" + names;
@@ -59,6 +67,12 @@ std::string as_text() {
 
 }  // namespace
 
-Report list_command(bool json) { return {json ? as_json() : as_text(), {}}; }
+Report list_command(const std::string& glob, bool json) {
+  std::vector<const Method*> chosen;
+  for (const Method& m : methods())
+    if (glob.empty() || matches(glob, m)) chosen.push_back(&m);
+  if (chosen.empty()) throw UsageError{"GLOB: '" + glob + "' matches no method; try 'dot/*' or '*@cpu'"};
+  return {json ? as_json(chosen) : table(chosen) + (glob.empty() ? rest() : ""), {}};
+}
 
 }  // namespace samesum::harness

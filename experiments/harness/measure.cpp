@@ -24,12 +24,12 @@ double median(std::vector<double> x) {
 }
 
 /// The one farthest from the truth, which must be within its bound like all the others.
-Measurement worst(const Variant& variant, Values x, const Truth& truth,
+Measurement worst(const Method& method, Values x, const Truth& truth,
                   const std::set<std::uint64_t>& results) {
   std::optional<Measurement> worst;
   bool within_bound = true;
   for (const std::uint64_t bits : results) {
-    const Measurement m = judge(variant, x, truth, {variant.format, bits});
+    const Measurement m = judge(method, x, truth, {method.format, bits});
     within_bound &= m.within_bound;
     if (!worst || m.error.absolute > worst->error.absolute) worst = m;
   }
@@ -40,11 +40,11 @@ Measurement worst(const Variant& variant, Values x, const Truth& truth,
 
 }  // namespace
 
-Measurement judge(const Variant& variant, Values x, const Truth& truth, Number value) {
-  const double bound = variant.bound(*x.format, x.size, truth.magnitudes_rounded_up(), value);
-  return {.variant = &variant,
+Measurement judge(const Method& method, Values x, const Truth& truth, Number value) {
+  const double bound = method.bound(*x.format, x.size, value, truth.magnitudes_rounded_up());
+  return {.method = &method,
           .value = value,
-          .truth = truth.rounded(*variant.format),
+          .truth = truth.rounded(*method.format),
           .error = truth.error_of(value),
           .bound = bound,
           .within_bound = truth.within(bound, value),
@@ -54,8 +54,8 @@ Measurement judge(const Variant& variant, Values x, const Truth& truth, Number v
           .gigabytes_per_second = 0};
 }
 
-Measurement measure(const Variant& variant, Values x, const Truth& truth, MeasureOptions options) {
-  const Job job = variant.bind(x, {.threads = options.threads});
+Measurement measure(const Method& method, Values x, const Truth& truth, MeasureOptions options) {
+  const Job job = method.bind(x, {.threads = options.threads});
   Number result{};
   std::set<std::uint64_t> results;
   std::vector<double> seconds;
@@ -68,7 +68,7 @@ Measurement measure(const Variant& variant, Values x, const Truth& truth, Measur
   if (spent >= options.patience) count(spent);
   for (int run = 0; run < options.repeats && spent < options.patience; ++run)
     spent += count(timed(job, result));
-  Measurement m = worst(variant, x, truth, results);
+  Measurement m = worst(method, x, truth, results);
   m.repeats = static_cast<int>(seconds.size());
   m.seconds = median(seconds);
   m.gigabytes_per_second = static_cast<double>(x.size * x.format->bytes) / m.seconds / 1e9;
@@ -76,14 +76,14 @@ Measurement measure(const Variant& variant, Values x, const Truth& truth, Measur
 }
 
 std::optional<std::string> failure(const Measurement& m) {
-  const std::string& name = m.variant->name;
+  const std::string& name = m.method->name;
   if (!m.within_bound)
     return name + ": the error " + compact(m.error.absolute, 12) + " exceeds its bound " +
            compact(m.bound, 12);
-  if (m.distinct_bits > 1 && m.variant->promise >= Promise::run_to_run)
-    return name + ": promises " + std::string{name_of(m.variant->promise)} + " but gave " +
+  if (m.distinct_bits > 1 && m.method->promise >= Promise::run_to_run)
+    return name + ": promises " + std::string{name_of(m.method->promise)} + " but gave " +
            std::to_string(m.distinct_bits) + " bit patterns in " + std::to_string(m.repeats) + " runs";
-  if (m.variant->accumulator == "exact" && m.value != m.truth)
+  if (m.method->accumulator == "exact" && m.value != m.truth)
     return name + ": gave " + bit_string(m.value) + ", but the exact sum rounds to " + bit_string(m.truth);
   return std::nullopt;
 }

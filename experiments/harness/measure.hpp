@@ -1,4 +1,4 @@
-/// One variant on one array: what it answers, how wrong that is, whether it kept its word, how long it took.
+/// One method on one array: what it answers, how wrong that is, whether it kept its word, how long it took.
 #pragma once
 
 #include <limits>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "harness/truth.hpp"
-#include "samesum/variant.hpp"
+#include "samesum/method.hpp"
 
 namespace samesum::harness {
 
@@ -19,7 +19,7 @@ struct MeasureOptions {
 };
 
 struct Measurement {
-  const Variant* variant;
+  const Method* method;
   Number value;  ///< of the runs the one farthest from the truth
   Number truth;  ///< the exact sum, correctly rounded to the same format
   Error error;   ///< of `value`, like the next two
@@ -32,10 +32,10 @@ struct Measurement {
 };
 
 /// Judges one result.
-Measurement judge(const Variant& variant, Values x, const Truth& truth, Number value);
+Measurement judge(const Method& method, Values x, const Truth& truth, Number value);
 
-/// Runs, times and judges. What has to be moved to where the variant runs is not timed: place it before.
-Measurement measure(const Variant& variant, Values x, const Truth& truth, MeasureOptions options);
+/// Runs, times and judges. What has to be moved to where the method runs is not timed: place it before.
+Measurement measure(const Method& method, Values x, const Truth& truth, MeasureOptions options);
 
 /// The promise or the bound that was broken, if one was.
 std::optional<std::string> failure(const Measurement& m);

@@ -1,29 +1,36 @@
 #include "harness/peers.hpp"
 
+#include <algorithm>
+#include <deque>
+#include <iterator>
+
+#include "harness/peers/reductions.hpp"
 #include "harness/peers/sums.hpp"
 
 namespace samesum::harness {
 namespace {
 
-template <class F> using Sum = F (*)(const F*, std::size_t, int);
+template <class F> using PeerSum = F (*)(const F*, std::size_t, int);
 
-template <class F, Sum<F> sum> std::uint64_t run(const void* data, std::size_t n, int threads) {
-  return to_bits(sum(static_cast<const F*>(data), n, threads));
+template <class F, PeerSum<F> sum>
+void append(std::vector<Entry>& all, const std::string& name, Promise promise) {
+  Entry e = describe_peer<F>(name, promise);
+  e.code.sum[Formats::index_of<F>()] = [](const void* x, std::size_t n, int threads) -> std::uint64_t {
+    return to_bits(sum(static_cast<const F*>(x), n, threads));
+  };
+  all.push_back(e);
 }
-
-template <Sum<float> in_fp32, Sum<double> in_fp64>
-void append(std::vector<Variant>& all, const std::string& name, Promise promise) {
-  all.push_back(describe_peer<fp32>(name, promise));
-  all.back().run[Formats::index_of<fp32>()] = run<fp32, in_fp32>;
-  all.push_back(describe_peer<fp64>(name, promise));
-  all.back().run[Formats::index_of<fp64>()] = run<fp64, in_fp64>;
+template <PeerSum<float> in_fp32, PeerSum<double> in_fp64>
+void append(std::vector<Entry>& all, const std::string& name, Promise promise) {
+  append<fp32, in_fp32>(all, name, promise);
+  append<fp64, in_fp64>(all, name, promise);
 }
 
 /// A loop, and a library's one, add in an order that the compiled program has. std::reduce may add in any
 /// order (its specification is GENERALIZED_SUM), and so may what shares the work out among threads as they
 /// come.
-std::vector<Variant> cpu_peers() {
-  std::vector<Variant> all;
+std::vector<Entry> sums() {
+  std::vector<Entry> all;
   append<peer::loop, peer::loop>(all, "loop", Promise::run_to_run);
   append<peer::fast_math, peer::fast_math>(all, "fast_math", Promise::run_to_run);
   append<peer::boost_kahan, peer::boost_kahan>(all, "boost_kahan", Promise::run_to_run);
@@ -41,15 +48,71 @@ std::vector<Variant> cpu_peers() {
   return all;
 }
 
+#ifdef SAMESUM_EIGEN
+template <class F> void append_eigen(std::vector<Entry>& all) {
+  all.push_back(describe_batch_peer<Dot, F>("eigen/dot", [](Call& c) {
+    *static_cast<F*>(c.out) =
+        peer::eigen_dot(static_cast<const F*>(c.x), static_cast<const F*>(c.y), c.layout.n);
+  }));
+  all.push_back(describe_batch_peer<Norm, F>("eigen/norm", [](Call& c) {
+    *static_cast<F*>(c.out) = peer::eigen_norm(static_cast<const F*>(c.x), c.layout.n);
+  }));
+  all.push_back(describe_batch_peer<samesum::Sum, F>("eigen/sum", [](Call& c) {
+    peer::eigen_row_sums(static_cast<const F*>(c.x), c.layout.outer, c.layout.n, static_cast<F*>(c.out));
+  }));
+}
+#endif
+
+std::vector<Entry> batches() {
+  std::vector<Entry> all;
+#ifdef SAMESUM_EIGEN
+  append_eigen<fp32>(all);
+  append_eigen<fp64>(all);
+#endif
+  all.push_back(describe_batch_peer<Softmax, fp32>("loop/softmax", [](Call& c) {
+    peer::softmax_in_three_passes(static_cast<const float*>(c.x), c.layout.outer, c.layout.n,
+                                  static_cast<float*>(c.out));
+  }));
+  return all;
+}
+
+class Peers final : public Backend {
+ public:
+  std::string_view name() const override { return "peer"; }
+  std::vector<Entry> entries() const override { return sums(); }
+};
+
+/// Methods with the code that runs them, which stays where it is.
+class Table {
+ public:
+  Table(std::vector<Entry> on_cpu, std::vector<Entry> on_gpu) {
+    std::ranges::move(on_gpu, std::back_inserter(on_cpu));
+    static const Peers backend;
+    for (Entry& e : on_cpu) {
+      if (!e.code.backend) e.code.backend = &backend;
+      if (!methods_.empty() && methods_.back().name == e.method.name)
+        codes_.back().merge(e.code);
+      else
+        codes_.emplace_back(e.code).run_by(methods_.emplace_back(std::move(e.method)));
+    }
+  }
+  std::span<const Method> methods() const { return methods_; }
+
+ private:
+  std::vector<Method> methods_;
+  std::deque<Code> codes_;
+};
+
 }  // namespace
 
-std::span<const Variant> peers() {
-  static const std::vector<Variant> table = [] {
-    std::vector<Variant> all = cpu_peers();
-    std::ranges::move(gpu_peers(), std::back_inserter(all));
-    return all;
-  }();
-  return table;
+std::span<const Method> peers() {
+  static const Table table{sums(), gpu_peers().sums};
+  return table.methods();
+}
+
+std::span<const Method> peers_of_batches() {
+  static const Table table{batches(), gpu_peers().batches};
+  return table.methods();
 }
 
 std::span<const Absent> absent_peers() {

@@ -2,14 +2,16 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <thrust/execution_policy.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
 #include <thrust/reduce.h>
 
 #include <cub/device/device_reduce.cuh>
+#include <cub/device/device_segmented_reduce.cuh>
 #include <vector>
 
 #include "harness/peers.hpp"
 #include "samesum/backend/cuda/call.hpp"
-#include "samesum/backend/cuda/upload.hpp"
 #if CCCL_VERSION >= 3001000
 #include <cuda/iterator>
 #endif
@@ -31,36 +33,39 @@ struct Workspace {
 
 namespace {
 
+using gpu::Launch;
+
 template <class F> struct NativeOf { using type = F; };
 template <> struct NativeOf<fp16> { using type = __half; };
 template <> struct NativeOf<bf16> { using type = __nv_bfloat16; };
 template <class F> using Native = typename NativeOf<F>::type;
+template <class F> const Native<F>* elements(const Launch& l) { return static_cast<const Native<F>*>(l.x); }
 
-struct Widen {
-  template <class T> __host__ __device__ float operator()(T x) const { return static_cast<float>(x); }
+template <class F> struct Widen {
+  template <class T> __host__ __device__ F operator()(T x) const { return static_cast<F>(x); }
 };
 
 /// CUB's two phases are ours, but for a state that is not null beside a size that is too small.
-template <class Sum> int in_two_phases(gpu::Call& call, Sum sum) {
+template <class Sum> cudaError_t in_two_phases(Launch& launch, Sum sum) {
   std::size_t needed = 0;
   cudaError_t error = sum(nullptr, needed);
-  if (error == cudaSuccess && gpu::has_workspace(call, std::max(needed, gpu::no_bytes), error))
-    error = sum(call.workspace, call.bytes);
+  if (error == cudaSuccess && gpu::has_workspace(launch, std::max(needed, gpu::no_bytes), error))
+    error = sum(launch.workspace, launch.bytes);
   return error;
 }
 
 /// The accumulator is the type of the result: a narrower input is widened first.
 template <class F, class T> struct RunToRun {
   static constexpr bool exists = std::is_same_v<F, T> || (std::is_same_v<F, fp32> && sizeof(T) == 2);
-  static int launch(gpu::Call& call) {
-    const auto* x = static_cast<const Native<T>*>(call.x);
-    auto* out = static_cast<Native<F>*>(call.out);
-    return in_two_phases(call, [&](void* workspace, std::size_t& bytes) {
+  static cudaError_t enqueue(Launch& launch) {
+    auto* out = static_cast<Native<F>*>(launch.out);
+    return in_two_phases(launch, [&](void* workspace, std::size_t& bytes) {
       if constexpr (std::is_same_v<F, T>)
-        return cub::DeviceReduce::Sum(workspace, bytes, x, out, call.n, call.stream);
+        return cub::DeviceReduce::Sum(workspace, bytes, elements<T>(launch), out, launch.size, launch.stream);
       else
-        return cub::DeviceReduce::TransformReduce(workspace, bytes, x, out, call.n,
-                                                  ::cuda::std::plus<float>{}, Widen{}, 0.0f, call.stream);
+        return cub::DeviceReduce::TransformReduce(workspace, bytes, elements<T>(launch), out, launch.size,
+                                                  ::cuda::std::plus<float>{}, Widen<float>{}, 0.0f,
+                                                  launch.stream);
     });
   }
 };
@@ -68,13 +73,13 @@ template <class F, class T> struct RunToRun {
 template <class F, class T> struct ThrustReduce {
   static constexpr bool exists = std::is_same_v<F, T> && sizeof(F) >= 4;
   /// Thrust returns the sum to the host, so that it waits for the stream and allocates, as its users do.
-  static int launch(gpu::Call& call) {
+  static cudaError_t enqueue(Launch& launch) {
     cudaError_t error;
-    if (!gpu::has_workspace(call, gpu::no_bytes, error)) return error;
-    const auto* x = static_cast<const F*>(call.x);
-    const F sum = thrust::reduce(thrust::cuda::par.on(call.stream), x, x + call.n, F{});
-    error = cudaMemcpyAsync(call.out, &sum, sizeof sum, cudaMemcpyDefault, call.stream);
-    return error == cudaSuccess ? cudaStreamSynchronize(call.stream) : error;
+    if (!gpu::has_workspace(launch, gpu::no_bytes, error)) return error;
+    const F* x = elements<F>(launch);
+    const F sum = thrust::reduce(thrust::cuda::par.on(launch.stream), x, x + launch.size, F{});
+    error = cudaMemcpyAsync(launch.out, &sum, sizeof sum, cudaMemcpyDefault, launch.stream);
+    return error == cudaSuccess ? cudaStreamSynchronize(launch.stream) : error;
   }
 };
 
@@ -82,45 +87,73 @@ template <class F, class T> struct ThrustReduce {
 template <class Determinism> struct With {
   template <class F, class T> struct Sum {
     static constexpr bool exists = std::is_same_v<F, T> && sizeof(F) >= 4;
-    static int launch(gpu::Call& call) {
+    static cudaError_t enqueue(Launch& launch) {
       cudaError_t error;
-      if (!gpu::has_workspace(call, std::size_t{64} << 20, error)) return error;
+      if (!gpu::has_workspace(launch, std::size_t{64} << 20, error)) return error;
       const auto environment = ::cuda::std::execution::env{
-          ::cuda::stream_ref{call.stream},
-          ::cuda::std::execution::prop{::cuda::mr::__get_memory_resource, Workspace{call.workspace}},
+          ::cuda::stream_ref{launch.stream},
+          ::cuda::std::execution::prop{::cuda::mr::__get_memory_resource, Workspace{launch.workspace}},
           ::cuda::execution::require(Determinism{})};
-      return cub::DeviceReduce::Sum(static_cast<const F*>(call.x), static_cast<F*>(call.out), call.n,
+      return cub::DeviceReduce::Sum(elements<F>(launch), static_cast<F*>(launch.out), launch.size,
                                     environment);
     }
   };
 };
 #endif
 
-template <template <class, class> class Peer>
-void append(std::vector<Variant>& all, const std::string& name, Promise promise) {
-  Formats::for_each([&]<class F>() {
-    Variant v = describe_peer<F>(name, promise);
-    Formats::for_each([&]<class T>() {
-      if constexpr (Peer<F, T>::exists) v.launch[Formats::index_of<T>()] = Peer<F, T>::launch;
+struct Begin {
+  std::size_t n;
+  __host__ __device__ std::size_t operator()(std::size_t row) const { return row * n; }
+};
+
+/// Sums of rows, in fp32 or wider.
+template <class F, class T> struct RowSums {
+  static constexpr bool exists = RunToRun<F, T>::exists && sizeof(F) >= 4;
+  static cudaError_t enqueue(Launch& launch) {
+    const auto values = thrust::make_transform_iterator(elements<T>(launch), Widen<F>{});
+    const auto begin =
+        thrust::make_transform_iterator(thrust::counting_iterator<std::size_t>{0}, Begin{launch.layout.n});
+    return in_two_phases(launch, [&](void* workspace, std::size_t& bytes) {
+      auto* out = static_cast<F*>(launch.out);
+      if (launch.layout.outer == 1)
+        return cub::DeviceReduce::Sum(workspace, bytes, values, out, launch.size, launch.stream);
+      return cub::DeviceSegmentedReduce::Sum(workspace, bytes, values, out,
+                                             static_cast<std::int64_t>(launch.layout.outer), begin, begin + 1,
+                                             launch.stream);
     });
-    v.move = gpu::place;
-    v.start = gpu::start;
-    if (v.launch[v.format->index]) all.push_back(v);
+  }
+};
+
+/// An entry for each format of results, run by the library's backend.
+template <template <class, class> class Peer>
+void append(std::vector<Entry>& all, std::array<Code::Run, Formats::size> Code::*runs,
+            const std::string& name, Promise promise) {
+  Formats::for_each([&]<class F>() {
+    Entry e = describe_peer<F>(name, promise);
+    e.code.backend = &backend<"cuda">();
+    Formats::for_each([&]<class T>() {
+      if constexpr (Peer<F, T>::exists)
+        (e.code.*runs)[Formats::index_of<T>()] = gpu::run_launch<Peer<F, T>::enqueue>;
+    });
+    if ((e.code.*runs)[e.method.format->index]) all.push_back(e);
   });
 }
 
 }  // namespace
 
-std::vector<Variant> gpu_peers() {
-  std::vector<Variant> all;
+PeerEntries gpu_peers() {
+  PeerEntries all;
   if (!gpu::absence().empty()) return all;
-  append<RunToRun>(all, "cub/run_to_run", Promise::run_to_run);
+  const auto vectors = &Code::run_vector;
+  append<RunToRun>(all.sums, vectors, "cub/run_to_run", Promise::run_to_run);
 #if CCCL_VERSION >= 3001000
-  append<With<::cuda::execution::determinism::not_guaranteed_t>::Sum>(all, "cub/not_guaranteed",
+  append<With<::cuda::execution::determinism::not_guaranteed_t>::Sum>(all.sums, vectors, "cub/not_guaranteed",
                                                                       Promise::none);
-  append<With<::cuda::execution::determinism::gpu_to_gpu_t>::Sum>(all, "cub/gpu_to_gpu", Promise::run_to_run);
+  append<With<::cuda::execution::determinism::gpu_to_gpu_t>::Sum>(all.sums, vectors, "cub/gpu_to_gpu",
+                                                                  Promise::run_to_run);
 #endif
-  append<ThrustReduce>(all, "thrust/reduce", Promise::run_to_run);
+  append<ThrustReduce>(all.sums, vectors, "thrust/reduce", Promise::run_to_run);
+  append<RowSums>(all.batches, &Code::run, "cub/segmented", Promise::run_to_run);
   return all;
 }
 

@@ -1,42 +1,61 @@
-/// Other libraries' sums, to compare with: rows of a table like the variants, but none of our promises.
+/// Other libraries' sums and reductions, to compare with: methods of a backend of their own, which keep none
+/// of our promises.
 #pragma once
 
 #include <span>
 #include <vector>
 
-#include "samesum/recipe.hpp"
-#include "samesum/registry.hpp"
+#include "samesum/catalogue.hpp"
+#include "samesum/describe.hpp"
 
 namespace samesum::harness {
 
-/// "eigen/fp32@peer", "cub/run_to_run/fp32@peer" and their like: those of the CPU, then those of a GPU, as
-/// many as were compiled and can run here. Their promise is what their documentation says; their bound is
-/// that of a sum in any order. Those of the CPU are compiled for the processor of the machine that builds
-/// (-march=native), the best that their users can have; the flags and versions are in the provenance.
-std::span<const Variant> peers();
+/// Sums of vectors, "eigen/fp32@peer", "cub/run_to_run/fp32@peer" and their like: those of the CPU, then
+/// those of a GPU, as many as were compiled and can run here. Their promise is what their documentation says;
+/// their bound is that of a sum in any order. Those of the CPU are compiled for the processor of the machine
+/// that builds (-march=native), the best that their users can have; the flags and versions are in the
+/// provenance.
+std::span<const Method> peers();
+
+/// What is measured beside reductions of vectors and of rows, without a bound: "eigen/dot/fp32@peer",
+/// "cub/segmented/fp32@peer".
+std::span<const Method> peers_of_batches();
 
 /// Families of CPU peers that were not compiled, and why.
 std::span<const Absent> absent_peers();
 
-inline bool is_peer(const Variant& v) { return v.backend == "peer"; }
+inline bool is_peer(const Method& m) { return m.backend == "peer"; }
 
-/// Whether it adds elements of that format. Every variant does; a peer may not.
-inline bool takes(const Variant& v, const FormatInfo& input) {
-  return v.run[input.index] || v.launch[input.index];
+/// Whether it reads elements in the memory of a GPU: our methods there, and some peers.
+inline bool runs_on_gpu(const Method& m) { return Code::of(m).backend->name() == "cuda"; }
+
+// --- how peers are made ----------------------------------------------------------------------------------
+
+/// The facts of a sum; the caller adds what runs.
+template <class F> Entry describe_peer(const std::string& name, Promise promise) {
+  Entry e = describe<samesum::Sum, Serial, Plain, F>("peer");
+  e.method.name = name + "/" + std::string{Format<F>::name} + "@peer";
+  e.method.order = name;
+  e.method.promise = promise;
+  e.method.height_formula = "at most n - 1";  // as of serial
+  return e;
 }
 
-// What makes the table.
-
-/// A peer's facts; the caller adds what runs.
-template <class F> Variant describe_peer(const std::string& name, Promise promise) {
-  Variant v = describe<Serial, Plain, F>("peer");
-  v.name = name + "/" + std::string{Format<F>::name} + "@peer";
-  v.order = name;
-  v.promise = promise;
-  v.height_formula = "at most n - 1";  // as of serial
-  return v;
+/// The facts of another operation, or of sums of rows, with what runs it on elements of format T.
+template <class Operation, class T, class F = T>
+Entry describe_batch_peer(const std::string& name, Code::Run run) {
+  Entry e = describe_operation<Operation, F>("peer");
+  e.method.name = name + "/" + std::string{Format<F>::name} + "@peer";
+  e.method.promise = Promise::none;
+  e.code.run[Formats::index_of<T>()] = run;
+  return e;
 }
 
-std::vector<Variant> gpu_peers();
+/// Of sums, then of batches. Entries of one name are parts of one method. A GPU's name the backend that runs
+/// them.
+struct PeerEntries {
+  std::vector<Entry> sums, batches;
+};
+PeerEntries gpu_peers();
 
 }  // namespace samesum::harness

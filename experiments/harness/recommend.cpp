@@ -14,63 +14,89 @@ namespace {
 /// the data, and nobody needs to think about bounds.
 constexpr double price_of_exactness = 1.25;
 
-bool is_exact(const Measurement& m) { return m.variant->accumulator == "exact"; }
+bool is_exact(const Candidate& c) { return c.method->accumulator == "exact"; }
 
-std::vector<Measurement> only(const std::vector<Measurement>& all, auto condition) {
-  std::vector<Measurement> some;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(some), condition);
-  return some;
+/// Those that are measured and whose bound for all such data is within the tolerance, cheapest first.
+std::vector<Candidate> sure_ones(const std::vector<Measurement>& sound, const FormatInfo& input,
+                                 const Truth& truth, double tolerance) {
+  std::vector<Cost> costs;
+  for (const Measurement& m : sound) costs.push_back({m.method->name, input.name, truth.size(), m.seconds});
+  const bool of_reference =
+      std::ranges::all_of(sound, [](const Measurement& m) { return m.method->backend == "reference"; });
+  std::vector<Candidate> sure;
+  const auto append = [&](const Candidate& c) {
+    if (c.seconds && c.bound <= tolerance && c.method->promise >= Promise::everywhere) sure.push_back(c);
+  };
+  try {
+    const Choice choice = choose(
+        wish_for(truth, input, {.relative_error = tolerance, .backend = of_reference ? "reference" : ""}),
+        costs);
+    append(choice.best);
+    std::ranges::for_each(choice.others, append);
+  } catch (const ImpossibleWish&) {  // none is
+  }
+  return sure;
 }
 
-const Measurement& fastest(const std::vector<Measurement>& some) {
-  return *std::min_element(some.begin(), some.end(),
-                           [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+/// Where the sum is 0 or not finite no error is relative to it, and exact is right all the same.
+std::vector<Candidate> exact_ones(const std::vector<Measurement>& sound, const FormatInfo& input) {
+  std::vector<Candidate> all;
+  for (const Measurement& m : sound)
+    if (m.method->accumulator == "exact" && holds(*m.method->format, input))
+      all.push_back({m.method, m.bound, 0, m.seconds, ""});
+  std::ranges::stable_sort(all, {}, [](const Candidate& c) { return *c.seconds; });
+  return all;
 }
 
-std::string times(const Measurement& a, const Measurement& b) {
-  return compact(a.seconds / b.seconds, 5, 2) + "x";
-}
-
-std::string exact_reason(const Measurement& exact, const std::vector<Measurement>& sure,
-                         const std::string& ulp, const Truth& truth) {
-  if (!truth.finite()) return "not all data are finite, and its special values are defined";
-  const std::vector<Measurement> others = only(sure, [](const auto& m) { return !is_exact(m); });
-  if (others.empty())
-    return "no other measured one is sure of " + ulp + " (kappa " + compact(truth.condition(), 8) + ")";
-  return "correctly rounded, in " + times(exact, fastest(others)) + " the time of the next sure of " + ulp;
+std::string times(const Candidate& a, const Candidate& b) {
+  return compact(*a.seconds / *b.seconds, 5, 2) + "x";
 }
 
 }  // namespace
 
+Wish wish_for(const Truth& truth, const FormatInfo& input, Wish wish) {
+  wish.length = truth.size();
+  wish.input = input.name;
+  wish.condition = std::max(1.0, truth.condition() * (1 + 0x1p-40));  // it was rounded
+  wish.magnitudes = truth.magnitudes_rounded_up();
+  return wish;
+}
+
 Recommendation recommend(const std::vector<Measurement>& measurements, const FormatInfo& input,
                          const Truth& truth) {
-  const std::vector<Measurement> sound =
-      only(measurements, [](const auto& m) { return !failure(m) && !is_peer(*m.variant); });
+  std::vector<Measurement> sound;
+  std::ranges::copy_if(measurements, std::back_inserter(sound),
+                       [](const auto& m) { return !failure(m) && !is_peer(*m.method); });
   if (sound.empty()) {
     const bool only_peers =
-        std::ranges::all_of(measurements, [](const auto& m) { return is_peer(*m.variant); });
-    return {measurements.front().variant, only_peers
-                                              ? "the smallest error of the peers, which we do not vouch for"
-                                              : "the smallest error, but every method broke its word"};
+        std::ranges::all_of(measurements, [](const auto& m) { return is_peer(*m.method); });
+    return {measurements.front().method, only_peers
+                                             ? "the smallest error of the peers, which we do not vouch for"
+                                             : "the smallest error, but every method broke its word"};
   }
-  const std::vector<Measurement> fit = only(sound, [&](const auto& m) {
-    return m.variant->promise >= Promise::everywhere && holds(*m.variant->format, input);
-  });
-  const double ulp = truth.ulp(input);
-  const std::vector<Measurement> sure =
-      only(fit, [&](const auto& m) { return is_exact(m) || (std::isfinite(m.bound) && m.bound <= ulp); });
-  const std::string one_ulp = "1 ulp of " + std::string{input.name};
+  const double tolerance = truth.ulp(input) / std::abs(truth.rounded(format_info<fp64>()).to_double());
+  const bool is_relative = std::isfinite(truth.condition()) && std::isfinite(tolerance) &&
+                           std::isfinite(truth.magnitudes_rounded_up());
+  const std::vector<Candidate> sure =
+      is_relative ? sure_ones(sound, input, truth, tolerance) : exact_ones(sound, input);
   if (sure.empty()) {
-    const bool same_bits = !fit.empty();
-    return {same_bits ? fit.front().variant : sound.front().variant,
+    const auto same_bits = std::ranges::find_if(sound, [&](const auto& m) {
+      return m.method->promise >= Promise::everywhere && holds(*m.method->format, input);
+    });
+    return {same_bits == sound.end() ? sound.front().method : same_bits->method,
             "smallest error here, but not guaranteed"};
   }
-  const Measurement& best = fastest(sure);
-  const std::vector<Measurement> exact = only(sure, is_exact);
-  if (!exact.empty() && fastest(exact).seconds <= price_of_exactness * best.seconds)
-    return {fastest(exact).variant, exact_reason(fastest(exact), sure, one_ulp, truth)};
-  const std::string price = exact.empty() ? "" : " (exact: " + times(fastest(exact), best) + " time)";
-  return {best.variant, "fastest sure of " + one_ulp + price};
+  const std::string ulp = "1 ulp of " + std::string{input.name};
+  const auto exact = std::ranges::find_if(sure, is_exact), other = std::ranges::find_if_not(sure, is_exact);
+  if (exact == sure.end() || *exact->seconds > price_of_exactness * *sure.front().seconds)
+    return {sure.front().method,
+            "fastest sure of " + ulp +
+                (exact == sure.end() ? "" : " (exact: " + times(*exact, sure.front()) + " time)")};
+  return {exact->method,
+          !truth.finite() ? "not all data are finite, and its special values are defined"
+          : other == sure.end()
+              ? "no other measured one is sure of " + ulp + " (kappa " + compact(truth.condition(), 8) + ")"
+              : "correctly rounded, in " + times(*exact, *other) + " the time of the next sure of " + ulp};
 }
 
 }  // namespace samesum::harness

@@ -5,18 +5,22 @@
 #include <vector>
 
 #include "harness/measure.hpp"
+#include "samesum/choose.hpp"
 
 namespace samesum::harness {
 
+/// The wish about these data: their length, format, condition and magnitudes.
+Wish wish_for(const Truth& truth, const FormatInfo& input, Wish wish);
+
 struct Recommendation {
-  const Variant* variant;
+  const Method* method;
   std::string reason;
 };
 
-/// The fastest method that is sure to be within one ulp of the input's format on these data (its rigorous
-/// bound says so), keeps its bits everywhere and holds the input's values; an exact one if it is nearly as
-/// fast. Where none is sure, the one with the smallest error. `measurements` is sorted by merit and not
-/// empty.
+/// The method that samesum::choose takes for these data and what was measured: the fastest that is sure to be
+/// within one ulp of the input's format and keeps its bits everywhere; an exact one if it is nearly as fast,
+/// or if no bound is relative to the sum (it is 0 or not finite). Where none is sure, the one with the
+/// smallest error. `measurements` is sorted by merit and not empty.
 Recommendation recommend(const std::vector<Measurement>& measurements, const FormatInfo& input,
                          const Truth& truth);
 

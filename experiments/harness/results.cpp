@@ -17,7 +17,7 @@
 #include "harness/build.hpp"
 #include "harness/digest.hpp"
 #include "harness/peers.hpp"
-#include "harness/speed.hpp"
+#include "harness/place.hpp"
 #include "harness/text.hpp"
 
 namespace samesum::harness {
@@ -132,7 +132,7 @@ std::string csv_field(const Json& value) {
 std::vector<std::string> Comparison::failures() const {
   std::vector<std::string> all;
   for (const Measurement& m : measurements)
-    if (const auto broken = failure(m); broken && !is_peer(*m.variant)) all.push_back(*broken);
+    if (const auto broken = failure(m); broken && !is_peer(*m.method)) all.push_back(*broken);
   return all;
 }
 
@@ -164,7 +164,7 @@ Json number_or_null(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr
 std::string hexadecimal_digest(std::uint64_t digest) { return bit_string({&format_info<fp64>(), digest}); }
 
 Json result_json(const Measurement& m, const FormatInfo& input, const Truth& truth) {
-  return {{"method", m.variant->name},
+  return {{"method", m.method->name},
           {"input_format", input.name},
           {"n", truth.size()},
           {"value", number_or_null(m.value.to_double())},
@@ -177,10 +177,10 @@ Json result_json(const Measurement& m, const FormatInfo& input, const Truth& tru
           {"bound", number_or_null(m.bound)},
           {"within_bound", m.within_bound},
           {"condition", number_or_null(truth.condition())},
-          {"promise", name_of(m.variant->promise)}};
+          {"promise", name_of(m.method->promise)}};
 }
 
-std::optional<std::string> accusation(const Variant& v, const Json& result) {
+std::optional<std::string> accusation(const Method& v, const Json& result) {
   if (is_peer(v)) return std::nullopt;
   if (!result["within_bound"]) return "the error " + result["absolute_error"].dump() + " exceeds its bound";
   if (v.accumulator == "exact" && result["bits"] != result["truth_bits"]) return "is not correctly rounded";
@@ -213,7 +213,7 @@ Json data_json(const std::string& name, Values x, const Truth& truth) {
 }
 
 Json comparison_json(const Comparison& c) {
-  const Json recommendation = {{"method", c.recommendation.variant->name},
+  const Json recommendation = {{"method", c.recommendation.method->name},
                                {"reason", c.recommendation.reason}};
   const Json transfer = !c.transfer ? Json(nullptr)
                                     : Json{{"seconds", c.transfer->seconds},

@@ -58,7 +58,7 @@ std::string hexadecimal_digest(std::uint64_t digest);
 Json result_json(const Measurement& m, const FormatInfo& input, const Truth& truth);
 
 /// What such a result, measured now or earlier, says against a method of ours.
-std::optional<std::string> accusation(const Variant& v, const Json& result);
+std::optional<std::string> accusation(const Method& v, const Json& result);
 
 /// The measurements as objects without objects in them: the rows of a table.
 std::vector<Json> rows(const Comparison& c);

@@ -84,10 +84,10 @@ std::string SumTree::spelled() const {
   return spell(root()).text;
 }
 
-std::optional<SumTree> declared_tree(const Variant& variant, std::size_t n) {
+std::optional<SumTree> declared_tree(const Method& method, std::size_t n) {
   std::optional<SumTree> tree;
   Orders::for_each([&]<class Order>() {
-    if (Order::name == variant.order && Order::promise >= Promise::everywhere)
+    if (Order::name == method.order && Order::promise >= Promise::everywhere)
       tree = declared_tree(typename Order::Shape{}, n);
   });
   return tree;
@@ -112,8 +112,8 @@ std::string words(std::initializer_list<std::size_t> places) {
 
 }  // namespace
 
-BlackBox::BlackBox(const Variant& variant, int threads)
-    : BlackBox{*variant.format, [&variant, threads](Values x) { return variant(x, {.threads = threads}); }} {}
+BlackBox::BlackBox(const Method& method, int threads)
+    : BlackBox{*method.format, [&method, threads](Values x) { return method(x, {.threads = threads}); }} {}
 
 double BlackBox::sum(std::size_t n, std::span<const Entry> entries) const {
   ++asked_;

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "samesum/method.hpp"
 #include "samesum/reading.hpp"
-#include "samesum/variant.hpp"
 
 namespace samesum::harness {
 
@@ -81,8 +81,8 @@ template <class Shape> SumTree declared_tree(Shape shape, std::size_t n) {
   return tree;
 }
 
-/// That of a variant; none where it promises none, or needs none.
-std::optional<SumTree> declared_tree(const Variant& variant, std::size_t n);
+/// That of a method; none where it promises none, or needs none.
+std::optional<SumTree> declared_tree(const Method& method, std::size_t n);
 
 /// Answers that no tree gives.
 struct Contradiction : std::runtime_error {
@@ -97,7 +97,7 @@ class BlackBox {
  public:
   using Sum = std::function<Number(Values)>;
   BlackBox(const FormatInfo& format, Sum sum) : format_{format}, sum_{std::move(sum)} {}
-  BlackBox(const Variant& variant, int threads);
+  BlackBox(const Method& method, int threads);
 
   /// The masks that it can be asked with: units if it absorbs them, else overflow if it does; else none. It
   /// is asked for three elements, of which two meet first in any tree.

@@ -6,6 +6,7 @@
 
 #include "harness/input.hpp"
 #include "harness/measure.hpp"
+#include "harness/peers.hpp"
 
 namespace samesum::harness {
 
@@ -17,9 +18,10 @@ class Sample {
   const FormatInfo& format() const { return *column_.format; }
   const Truth& truth() const { return truth_; }
 
-  Measurement judged(const Variant& v, Options options = {}) {
-    if (v.move && !on_gpu_) on_gpu_ = v.place(column_.values());
-    return judge(v, column_.values(), truth_, v(v.move ? on_gpu_->values : column_.values(), options));
+  Measurement judged(const Method& v, Options options = {}) {
+    if (runs_on_gpu(v) && !on_gpu_) on_gpu_ = v.place(column_.values());
+    return judge(v, column_.values(), truth_,
+                 v(runs_on_gpu(v) ? on_gpu_->values : column_.values(), options));
   }
 
  private:

@@ -2,10 +2,6 @@
 
 namespace samesum::harness {
 
-std::string place_of(std::size_t bytes, std::size_t n) {
-  return n <= 64 ? "latency" : bytes == l2_bytes ? "L2" : bytes >= dram_bytes ? "DRAM" : "other";
-}
-
 Json speed_key(const Cell& cell, const std::string& method, std::uint64_t seed) {
   return {{"kind", "speed"},
           {"method", method},
@@ -15,7 +11,7 @@ Json speed_key(const Cell& cell, const std::string& method, std::uint64_t seed) 
           {"n", cell.n},
           {"threads", cell.threads},
           {"caches", cell.cold ? "cold" : "hot"},
-          {"place", cell.place}};
+          {"place", cell.place()}};
 }
 
 Json timing(std::size_t bytes, const Speed& speed) {
@@ -26,18 +22,17 @@ Json timing(std::size_t bytes, const Speed& speed) {
           {"verified", speed.verified ? Json(*speed.verified) : Json(nullptr)}};
 }
 
-Json bars_json(const std::vector<Verdict>& verdicts) {
-  Json bars = Json::array();
+Json speed_values(const Cell& cell, const Speed& speed, const std::vector<Verdict>& verdicts) {
+  Json values = timing(cell.bytes(), speed), bars = Json::array();
   for (const Verdict& v : verdicts)
     bars.push_back(
         {{"against", v.against}, {"factor", v.factor}, {"reached", v.reached}, {"holds", v.holds()}});
-  return bars;
+  values["bars"] = bars;
+  return values;
 }
 
-Json speed_values(const Cell& cell, const Speed& speed, const std::vector<Verdict>& verdicts) {
-  Json values = timing(cell.n * cell.input->bytes, speed);
-  values["bars"] = bars_json(verdicts);
-  return values;
+void BarCount::add(const Json& row) {
+  for (const Json& bar : row["bars"]) ++(bar["holds"] ? held : missed);
 }
 
 }  // namespace samesum::harness

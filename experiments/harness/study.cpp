@@ -313,12 +313,6 @@ int Study::refuse(const std::string& message) const {
   return bad_usage;
 }
 
-std::string name_without_format(const Variant& variant) {
-  std::string name = variant.name.substr(0, variant.name.find('@'));
-  name.resize(name.rfind('/'));
-  return variant.backend == "cpu" ? name : name + '@' + variant.backend;
-}
-
 std::string power_or_number(std::size_t n) {
   return std::has_single_bit(n) ? "2^" + std::to_string(std::countr_zero(n)) : std::to_string(n);
 }

@@ -107,9 +107,6 @@ class Study {
   Progress progress_;
 };
 
-/// In a table of one format: "tree/kahan" for tree/kahan/fp32@cpu, "eigen@peer" for eigen/fp32@peer.
-std::string name_without_format(const Variant& variant);
-
 /// "2^20", or the number itself.
 std::string power_or_number(std::size_t n);
 

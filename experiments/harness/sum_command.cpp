@@ -8,9 +8,9 @@ namespace samesum::harness {
 namespace {
 
 /// Judged against the truth, which costs a second pass.
-Report as_json(const Variant& variant, Values x, Number value) {
+Report as_json(const Method& method, Values x, Number value) {
   const Truth truth{x};
-  const Measurement m = judge(variant, x, truth, value);
+  const Measurement m = judge(method, x, truth, value);
   Report report{json_line(result_json(m, *x.format, truth)), {}};
   if (const auto broken = failure(m)) report.failures.push_back(*broken);
   return report;
@@ -21,12 +21,11 @@ Report as_json(const Variant& variant, Values x, Number value) {
 Report sum_command(const SumOptions& options) {
   check_threads(options.threads);
   const FormatInfo* format = format_named(options.format);
-  // A name that does not depend on the file is judged before the file is read.
-  if (complete_method(options.method, formats[0]) == options.method) find(options.method);
+  sum_named(options.method, format ? *format : formats[0], "--method");  // a wrong one is told before reading
   const Column column = read_column(options.file, format);
-  const Variant& variant = find(complete_method(options.method, *column.format));
-  const Number value = variant.bind(column.values(), {.threads = options.threads})();
-  if (options.json) return as_json(variant, column.values(), value);
+  const Method& method = sum_named(options.method, *column.format, "--method");
+  const Number value = method.bind(column.values(), {.threads = options.threads})();
+  if (options.json) return as_json(method, column.values(), value);
   return {(options.hex ? hexadecimal(value) : shortest_decimal(value)) + '\n', {}};
 }
 

@@ -2,50 +2,16 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <chrono>
 #include <cmath>
-#include <new>
-#include <thread>
 
-#include "harness/peers/sums.hpp"
 #include "harness/repeat.hpp"
 #include "ladder/rates.hpp"
 #include "ladder/readings.hpp"
 #include "samesum/backend/cpu/schedule.hpp"
-#include "samesum/registry.hpp"
+#include "samesum/catalogue.hpp"
 
 namespace samesum::ladder {
 namespace {
-
-// --- memory and clock -------------------------------------------------------------------------------
-
-class Cpu final : public Place {
- public:
-  std::shared_ptr<float> memory(std::size_t n) override {
-    constexpr std::align_val_t page{4096};
-    return {new (page) float[std::max<std::size_t>(n, 1)], [](float* p) { operator delete[](p, page); }};
-  }
-
-  void copy(float* to, const float* from, std::size_t n) override { std::copy_n(from, n, to); }
-
-  void run(const Kernel& kernel, const Task& task) override { kernel.run(task); }
-
-  std::vector<std::vector<double>> time(const std::vector<const Kernel*>& kernels, const Task& task,
-                                        std::size_t, int repeats) override {
-    std::vector<std::vector<double>> seconds(kernels.size());
-    std::vector<int> inner(kernels.size(), 1);  // runs timed together: the clock itself takes some 30 ns
-    const auto timed = [&](std::size_t k) {
-      const auto start = std::chrono::steady_clock::now();
-      for (int i = 0; i < inner[k]; ++i) kernels[k]->run(task);
-      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / inner[k];
-    };
-    for (std::size_t k = 0; k < kernels.size(); ++k)
-      for (kernels[k]->run(task); timed(k) * inner[k] < 1e-4;) inner[k] *= 2;
-    for (int repeat = 0; repeat < repeats; ++repeat)
-      for (std::size_t k = 0; k < kernels.size(); ++k) seconds[k].push_back(timed(k));
-    return seconds;
-  }
-};
 
 // --- sums -------------------------------------------------------------------------------------------
 
@@ -114,9 +80,9 @@ template <std::size_t count> Kernel accumulators_of() {
           .additions = additions_of_accumulators<count>};
 }
 
-/// A variant of the library, on as many threads as it wants.
+/// A method of the library, on as many threads as it wants.
 std::function<void(const Task&)> library(const std::string& name) {
-  const Variant& v = find(name);
+  const Method& v = find(name);
   return [&v](const Task& t) { *t.out = v(Values{format_info<fp32>(), t.x, t.n}).as<fp32>(); };
 }
 
@@ -141,15 +107,15 @@ std::vector<Kernel> sums() {
            .lesson = "several threads, one atomic addition a block: as fast as memory, and no order",
            .run = to_out(threads),
            .additions = additions_of_threads},
-          {.method = "tree/plain/fp32@cpu",
+          {.method = "sum/tree/plain/fp32@cpu",
            .lesson = "samesum's tree: threads too, but an order that is a function of n alone",
-           .run = library("tree/plain/fp32@cpu"),
+           .run = library("sum/tree/plain/fp32@cpu"),
            .promise = Promise::everywhere,
            .additions = height_of_tree,
            .reading = read_by_tree},
-          {.method = "exact/fp32@cpu",
+          {.method = "sum/exact/fp32@cpu",
            .lesson = "samesum's exact sum: one rounding, whatever the order",
-           .run = library("exact/fp32@cpu"),
+           .run = library("sum/exact/fp32@cpu"),
            .promise = Promise::order_free,
            .reading = read_exactly}};
 }
@@ -286,19 +252,11 @@ Kernel counting(const char* method, const char* lesson, int operations, void (*c
 
 }  // namespace
 
-std::unique_ptr<Place> cpu_place() { return std::make_unique<Cpu>(); }
-
 Kernel cpu_read() {
   Kernel k = demonstration(
       "ceilings", "read/fp32@cpu", "all elements read and nothing kept: no sum can be faster", 1, 4, 0,
-      [](const Task& t) {
-        static std::atomic<std::uint64_t> kept{0};
-        constexpr std::size_t part = std::size_t{1} << 16;
-        cpu::for_each_task(
-            t.n <= part ? 1 : harness::several_threads(), parts(t.n, part), [&](std::size_t i) {
-              const std::size_t n = std::min(part, t.n - i * part);
-              kept.store(harness::peer::read(t.x + i * part, n * sizeof(float)), std::memory_order_relaxed);
-            });
+      [place = std::shared_ptr{harness::cpu_place()}](const Task& t) {
+        place->read_all(t.x, t.n * sizeof(float), t.n <= task_of_thread ? 1 : harness::several_threads());
       },
       nullptr);
   k.length = std::size_t{1} << 26;

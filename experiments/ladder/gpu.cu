@@ -1,7 +1,7 @@
 /// The ladder on a GPU: each kernel with what is to be known of it.
 #include <algorithm>
-#include <stdexcept>
 
+#include "harness/cuda.cuh"
 #include "ladder/01_interleaved.cuh"
 #include "ladder/02_modulo.cuh"
 #include "ladder/03_strided_index.cuh"
@@ -18,84 +18,18 @@
 #include "ladder/sliding_window.cuh"
 #include "ladder/softmax.cuh"
 #include "ladder/vector_addition.cuh"
-#include "samesum/backend/cuda/call.hpp"
-#include "samesum/registry.hpp"
+#include "samesum/catalogue.hpp"
 
 namespace samesum::ladder {
 namespace {
 
-void check(cudaError_t error, const std::string& call) {
-  if (error != cudaSuccess) throw std::runtime_error{call + ": " + cudaGetErrorString(error)};
-}
+using harness::check;
 
 constexpr std::size_t rounded_up_quotient(std::size_t n, std::size_t by) { return (n + by - 1) / by; }
 
 unsigned blocks_of(std::size_t n, std::size_t by) {
   return static_cast<unsigned>(rounded_up_quotient(n, by));
 }
-
-// --- memory and clock -------------------------------------------------------------------------------
-
-struct Event {
-  cudaEvent_t event = nullptr;
-  Event() { check(cudaEventCreate(&event), "cudaEventCreate"); }
-  Event(const Event&) = delete;
-  ~Event() { static_cast<void>(cudaEventDestroy(event)); }
-};
-
-class Gpu final : public Place {
- public:
-  std::shared_ptr<float> memory(std::size_t n) override {
-    void* p = nullptr;
-    check(cudaMalloc(&p, std::max<std::size_t>(n, 1) * sizeof(float)), "cudaMalloc");
-    return {static_cast<float*>(p), [](float* q) { static_cast<void>(cudaFree(q)); }};
-  }
-
-  void copy(float* to, const float* from, std::size_t n) override {
-    check(cudaMemcpy(to, from, n * sizeof(float), cudaMemcpyDefault), "cudaMemcpy");
-    check(cudaDeviceSynchronize(),
-          "cudaDeviceSynchronize");  // the copy may return before the data have arrived
-  }
-
-  void run(const Kernel& kernel, const Task& task) override {
-    launch(kernel, task);
-    check(cudaDeviceSynchronize(), kernel.method);
-  }
-
-  std::vector<std::vector<double>> time(const std::vector<const Kernel*>& kernels, const Task& task,
-                                        std::size_t room, int repeats) override {
-    const Event start, stop;
-    std::vector<std::vector<double>> seconds(kernels.size());
-    // Short runs are repeated between two events, whose own time would count otherwise.
-    const int inner = task.n <= (std::size_t{1} << 20) ? 20 : task.n <= (std::size_t{1} << 24) ? 4 : 1;
-    // 2^22 elements and more come from memory: a place is read again only after all others.
-    const std::size_t apart = rounded_up_quotient(task.n, 64) * 64;
-    const std::size_t places = task.n < (std::size_t{1} << 22) ? 1 : std::max<std::size_t>(room / apart, 1);
-    std::size_t next = 0;
-    for (int repeat = -2; repeat < repeats; ++repeat)  // two to warm up
-      for (std::size_t k = 0; k < kernels.size(); ++k) {
-        check(cudaEventRecord(start.event), "cudaEventRecord");
-        for (int i = 0; i < inner; ++i) {
-          Task one = task;
-          one.x += next * apart;
-          launch(*kernels[k], one);
-          next = (next + 1) % places;
-        }
-        check(cudaEventRecord(stop.event), "cudaEventRecord");
-        check(cudaEventSynchronize(stop.event), kernels[k]->method);
-        float milliseconds = 0;
-        check(cudaEventElapsedTime(&milliseconds, start.event, stop.event), "cudaEventElapsedTime");
-        if (repeat >= 0) seconds[k].push_back(milliseconds * 1e-3 / inner);
-      }
-    return seconds;
-  }
-
- private:
-  static void launch(const Kernel& kernel, const Task& task) {
-    kernel.run(task);
-    check(cudaGetLastError(), kernel.method);
-  }
-};
 
 // --- sums -------------------------------------------------------------------------------------------
 
@@ -130,17 +64,15 @@ template <int factor> Kernel coarsened_by() {
           .atomics = blocks<elements>};
 }
 
-/// A variant of the library, in a workspace of its own.
+/// A method of the library, in a workspace of its own.
 auto library(const std::string& name) {
   constexpr std::size_t bytes = std::size_t{64} << 20;
-  const Variant& v = find(name);
-  void* p = nullptr;
-  check(cudaMalloc(&p, bytes), "cudaMalloc");
-  const std::shared_ptr<void> workspace{p, [](void* q) { static_cast<void>(cudaFree(q)); }};
-  check(gpu::prepare(p, bytes), "prepare");
-  return [&v, workspace](const Task& t) {
-    gpu::Call call{t.x, t.n, t.out, workspace.get(), bytes, nullptr};
-    check(static_cast<cudaError_t>(v.launch[format_info<fp32>().index](call)), v.name);
+  const std::shared_ptr<std::byte> workspace = harness::prepared_workspace(bytes);
+  return [&m = find(name), workspace](const Task& t) {
+    gpu::Launch launch{{&format_info<fp32>(), t.x, nullptr, t.n, Layout::vector(t.n), t.out, 0, {}}};
+    launch.workspace = workspace.get();
+    launch.bytes = bytes;
+    harness::enqueue(m, launch);
   };
 }
 
@@ -205,16 +137,16 @@ std::vector<Kernel> sums() {
        .setting = 16,
        .additions = additions<coarse, 2 + 8 + 1 + 5 + 5>,
        .atomics = blocks<coarse>},
-      {.method = "tree/plain/fp32@cuda",
+      {.method = "sum/tree/plain/fp32@cuda",
        .lesson =
            "samesum's tree: as fast, and an order that is a function of n alone, so the same bits everywhere",
-       .run = library("tree/plain/fp32@cuda"),
+       .run = library("sum/tree/plain/fp32@cuda"),
        .promise = Promise::everywhere,
        .additions = height_of_tree,
        .reading = read_by_tree},
-      {.method = "exact/fp32@cuda",
+      {.method = "sum/exact/fp32@cuda",
        .lesson = "samesum's exact sum: one rounding, whatever the order",
-       .run = library("exact/fp32@cuda"),
+       .run = library("sum/exact/fp32@cuda"),
        .promise = Promise::order_free,
        .reading = read_exactly},
   };
@@ -371,18 +303,11 @@ template <bool fused> Kernel counting(const char* method, const char* lesson) {
 /// A profile knows it by its name.
 __global__ void begin_of_kernel() {}
 
-std::unique_ptr<Place> gpu_place() { return std::make_unique<Gpu>(); }
-
 Kernel gpu_read() {
   return {.method = "read/fp32@cuda",
           .lesson = "all elements read and nothing kept: no sum can be faster",
-          .run =
-              [](const Task& t) {
-                const std::size_t vectors = std::max<std::size_t>(t.n / 4, 1);
-                const auto blocks = std::min<std::size_t>(rounded_up_quotient(vectors, 2048), 1 << 16);
-                read_alone<<<static_cast<unsigned>(blocks), 256>>>(
-                    reinterpret_cast<const uint4*>(t.x), vectors, reinterpret_cast<unsigned*>(t.out));
-              },
+          .run = [place = std::shared_ptr{harness::gpu_place()}](
+                     const Task& t) { place->read_all(t.x, t.n * sizeof(float), 1); },
           .operations = 0,
           .demonstration = "ceilings",
           .length = std::size_t{1} << 28};

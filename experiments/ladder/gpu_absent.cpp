@@ -1,7 +1,7 @@
 #include <stdexcept>
 
 #include "ladder/kernel.hpp"
-#include "samesum/registry.hpp"
+#include "samesum/catalogue.hpp"
 
 namespace samesum::ladder {
 namespace {
@@ -10,7 +10,6 @@ namespace {
 
 }  // namespace
 
-std::unique_ptr<Place> gpu_place() { refuse(); }
 std::vector<Kernel> gpu_kernels() { refuse(); }
 Kernel gpu_read() { refuse(); }
 void gpu_mark() { refuse(); }

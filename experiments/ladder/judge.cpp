@@ -20,38 +20,46 @@ std::vector<float> repeated(std::span<const float> x, std::size_t n) {
   return all;
 }
 
+std::shared_ptr<float> floats(const harness::Place& place, std::size_t n) {
+  return std::reinterpret_pointer_cast<float>(place.memory(n * sizeof(float)));
+}
+
 constexpr float not_written = std::numeric_limits<float>::quiet_NaN();
 
 }  // namespace
 
-Workbench::Workbench(Place& place, std::span<const float> block, std::size_t room, std::size_t results)
+Workbench::Workbench(const harness::Place& place, std::span<const float> block, std::size_t room,
+                     std::size_t results)
     : place_{place},
       room_{room},
       host_{repeated(block, room)},
       partitioned_{host_.begin(), host_.begin() + static_cast<std::ptrdiff_t>(std::min(room, results))},
-      x_{place.memory(room)},
-      y_{place.memory(partitioned_.size())},
-      out_{place.memory(std::max<std::size_t>(results, most_of_block))},
-      scratch_{place.memory(most_of_block)} {
+      x_{floats(place, room)},
+      y_{floats(place, partitioned_.size())},
+      out_{floats(place, std::max<std::size_t>(results, most_of_block))},
+      scratch_{floats(place, most_of_block)} {
   std::ranges::stable_partition(partitioned_, [](float v) { return v < 0.5f; });
-  place.copy(x_.get(), host_.data(), host_.size());
-  place.copy(y_.get(), partitioned_.data(), partitioned_.size());
+  place.copy(x_.get(), host_.data(), host_.size() * sizeof(float));
+  place.copy(y_.get(), partitioned_.data(), partitioned_.size() * sizeof(float));
+  place.finish("filling memory");
 }
 
 float Workbench::sum(const Kernel& kernel, std::size_t n) const {
-  place_.copy(out_.get(), &not_written, 1);
-  place_.run(kernel, task(n));
+  place_.copy(out_.get(), &not_written, sizeof(float));
+  kernel.run(task(n));
+  place_.finish(kernel.method);
   float sum = 0;
-  place_.copy(&sum, out_.get(), 1);
+  place_.copy(&sum, out_.get(), sizeof(float));
   return sum;
 }
 
 std::string Workbench::problem(const Kernel& kernel, std::size_t n) const {
   if (kernel.expected == nullptr) return "";
   std::vector<float> got(n, not_written), expected(n);
-  place_.copy(out_.get(), got.data(), n);
-  place_.run(kernel, task(n));
-  place_.copy(got.data(), out_.get(), n);
+  place_.copy(out_.get(), got.data(), n * sizeof(float));
+  kernel.run(task(n));
+  place_.finish(kernel.method);
+  place_.copy(got.data(), out_.get(), n * sizeof(float));
   kernel.expected({host_.data(), partitioned_.data(), expected.data(), nullptr, n}, kernel.setting);
   for (std::size_t i = 0; i < n; ++i) {
     const bool right =

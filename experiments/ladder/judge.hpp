@@ -12,9 +12,8 @@ namespace samesum::ladder {
 class Workbench {
  public:
   /// Room for so many elements, which repeat the block; and for `results` numbers.
-  Workbench(Place& place, std::span<const float> block, std::size_t room, std::size_t results);
+  Workbench(const harness::Place& place, std::span<const float> block, std::size_t room, std::size_t results);
 
-  Place& place() const { return place_; }
   std::size_t room() const { return room_; }
   Task task(std::size_t n) const { return {x_.get(), y_.get(), out_.get(), scratch_.get(), n}; }
   std::span<const float> x(std::size_t n) const { return {host_.data(), n}; }  ///< on the host
@@ -26,7 +25,7 @@ class Workbench {
   std::string problem(const Kernel& kernel, std::size_t n) const;
 
  private:
-  Place& place_;
+  const harness::Place& place_;
   std::size_t room_;
   std::vector<float> host_, partitioned_;
   std::shared_ptr<float> x_, y_, out_, scratch_;

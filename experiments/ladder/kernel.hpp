@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "samesum/promise.hpp"
+#include "harness/place.hpp"
 
 namespace samesum::harness {
 class Truth;
@@ -63,26 +63,8 @@ struct Kernel {
   bool suggested = false;  ///< the block size that CUDA suggests
 };
 
-/// Where kernels run: memory and a clock.
-class Place {
- public:
-  virtual ~Place() = default;
-  virtual std::shared_ptr<float> memory(std::size_t n) = 0;
-  /// Between this memory and a host's, either way.
-  virtual void copy(float* to, const float* from, std::size_t n) = 0;
-  /// Runs it to its end. Throws std::runtime_error where it fails.
-  virtual void run(const Kernel& kernel, const Task& task) = 0;
-  /// Seconds of each kernel, in turns. Behind task.x there are `room` elements: where n are too many for a
-  /// cache, each run takes others, so that they come from memory.
-  virtual std::vector<std::vector<double>> time(const std::vector<const Kernel*>& kernels, const Task& task,
-                                                std::size_t room, int repeats) = 0;
-};
-
-/// Where there is no GPU the second throws std::runtime_error, like all that is the GPU's.
-std::unique_ptr<Place> cpu_place();
-std::unique_ptr<Place> gpu_place();
-
-/// The kernels of that place, simplest first: the sums, then the demonstrations.
+/// The kernels of a CPU and of a GPU, simplest first: the sums, then the demonstrations. Where there is no
+/// GPU, what is the GPU's throws std::runtime_error.
 std::vector<Kernel> cpu_kernels();
 std::vector<Kernel> gpu_kernels();
 

@@ -8,9 +8,9 @@
 #include <tuple>
 
 #include "samesum/bound.hpp"
+#include "samesum/describe.hpp"
 #include "samesum/environment.hpp"
 #include "samesum/number_text.hpp"
-#include "samesum/recipe.hpp"
 
 namespace samesum {
 namespace {
@@ -40,7 +40,7 @@ void check_tolerance(const Wish& wish) {
 }
 
 void check_backend(std::string_view backend) {
-  if (backend.empty() || std::ranges::count(variants(), backend, &Variant::backend) > 0) return;
+  if (backend.empty() || std::ranges::count(methods(), backend, &Method::backend) > 0) return;
   for (const Absent& a : absent())
     if (a.backend == backend) refuse("backend", quoted(backend) + " is not here: " + a.reason);
   refuse("backend", "is " + quoted(backend) + "; it must be one of " + listed(backends, std::identity{}) +
@@ -49,7 +49,20 @@ void check_backend(std::string_view backend) {
 
 double magnitudes_of(const Wish& wish) { return wish.magnitudes.value_or(static_cast<double>(wish.length)); }
 
+void check_operation(std::string_view operation) {
+  const std::span<const Method> all = methods(operation);
+  if (all.empty())
+    refuse("operation", "is " + quoted(operation) + "; `samesum list` shows those that there are");
+  if (all.front().results != 1 || all.front().per_element)
+    refuse("operation", "is " + quoted(operation) + ", which has more than one result to bound");
+}
+
+bool adds_signed_terms(const Wish& wish) {
+  return wish.operation == "sum" || wish.operation == "mean" || wish.operation == "dot";
+}
+
 void check(const Wish& wish) {
+  check_operation(wish.operation);
   if (wish.length == 0) refuse("length", "is 0, and the empty sum is +0; it must be 1 or more");
   if (!find_format(wish.input))
     refuse("input", "is " + quoted(wish.input) + "; it must be one of " + listed(formats, &FormatInfo::name));
@@ -65,11 +78,13 @@ void check(const Wish& wish) {
     refuse("magnitudes", "is " + three_digits(*wish.magnitudes) + "; it must be above 0, and finite");
   const FormatInfo& input = *find_format(wish.input);
   const double magnitudes = magnitudes_of(wish);
-  if (magnitudes > rounded_up(static_cast<double>(wish.length) * input.max_finite))
+  const bool of_elements =
+      wish.operation == "sum" || wish.operation == "mean" || wish.operation == "sum_of_magnitudes";
+  if (of_elements && magnitudes > rounded_up(static_cast<double>(wish.length) * input.max_finite))
     refuse("magnitudes", "is " + three_digits(magnitudes) + ", and " + std::to_string(wish.length) +
                              " elements of " + std::string{input.name} + " have at most " +
                              three_digits(static_cast<double>(wish.length) * input.max_finite));
-  if (magnitudes < input.smallest_subnormal)
+  if (of_elements && magnitudes < input.smallest_subnormal)
     refuse("magnitudes", "is " + three_digits(magnitudes) + ", and one element of " +
                              std::string{input.name} + " has at least " +
                              three_digits(input.smallest_subnormal) + " unless it is 0");
@@ -92,36 +107,41 @@ Number at_least(const FormatInfo& format, double x) {
   });
 }
 
-/// Half a unit in the last place of the sum, whose binade begins at |sum| / 2 or above.
-RelativeBound bound_of_exact(const Variant& v, const FormatInfo& input, double magnitudes, double sum) {
-  if (magnitudes > v.format->max_finite) return {unbounded_error, unbounded_error};
-  const double normal = v.format->unit_roundoff,
-               subnormal = rounded_up(v.format->smallest_subnormal / 2 / sum);
+/// Half a unit in the last place of the result, whose binade begins at |result| / 2 or above; `largest` is
+/// what it may be for better conditioned data.
+RelativeBound bound_of_exact(const Method& m, const FormatInfo& input, double largest, double result) {
+  if (largest > m.format->max_finite) return {unbounded_error, unbounded_error};
+  const double normal = m.format->unit_roundoff,
+               subnormal = rounded_up(m.format->smallest_subnormal / 2 / result);
   return {std::max(normal, subnormal), std::max(normal / 2, subnormal) / input.unit_roundoff};
 }
 
-/// Of data with that Σ|x| and that |sum|.
-double bound_at(const Variant& v, const FormatInfo& input, const Wish& wish, double magnitudes, double sum) {
-  Number result = at_least(*v.format, sum);
+/// For data with those magnitudes whose true result has that size.
+double bound_at(const Method& m, const FormatInfo& input, const Wish& wish, double magnitudes, double size) {
+  Number result = at_least(*m.format, size);
+  if (m.gives_index) return m.bound(input, wish.length, result);
   // A step is at most u times the one before: one or two suffice, and what has none is unbounded.
   for (int step = 0; step < 16; ++step) {
-    const double bound = prior_bound(v, input, wish.length, magnitudes, result, wish.probability);
-    const Number next = at_least(*v.format, rounded_up(sum + bound));
-    if (next.to_double() <= result.to_double()) return rounded_up(bound / sum);
+    const double bound = prior_bound(m, input, wish.length, magnitudes, result, wish.probability);
+    const Number next = at_least(*m.format, rounded_up(size + bound));
+    if (next.to_double() <= result.to_double()) return rounded_up(bound / size);
     result = next;
   }
   return unbounded_error;
 }
 
-RelativeBound relative_bound(const Variant& v, const Wish& wish) {
+RelativeBound relative_bound(const Method& m, const Wish& wish) {
   const FormatInfo& input = *find_format(wish.input);
   const double magnitudes = magnitudes_of(wish);
-  const double sum = magnitudes / wish.condition;  // within 2^-53, for which rounded_up has room
-  if (!v.accumulator_bound) return bound_of_exact(v, input, magnitudes, sum);
+  const double largest =
+      wish.operation == "mean" ? magnitudes / static_cast<double>(wish.length) : magnitudes;
+  // Within 2^-53, for which rounded_up has room.
+  const double size = adds_signed_terms(wish) ? largest / wish.condition : largest;
+  if (m.accumulator == Exact::name) return bound_of_exact(m, input, largest, size);
   // Data that are better conditioned have a larger sum, which may overflow; else their bound is less.
   const double error =
-      std::max(bound_at(v, input, wish, magnitudes, sum),
-               std::isfinite(bound_at(v, input, wish, magnitudes, magnitudes)) ? 0 : unbounded_error);
+      std::max(bound_at(m, input, wish, magnitudes, size),
+               std::isfinite(bound_at(m, input, wish, magnitudes, largest)) ? 0 : unbounded_error);
   return {error, error / input.unit_roundoff};
 }
 
@@ -130,10 +150,10 @@ RelativeBound relative_bound(const Variant& v, const Wish& wish) {
 /// Seconds by length.
 using Curve = std::map<double, double>;
 
-Curve curve_of(const Variant& v, const Wish& wish, std::span<const Cost> costs) {
+Curve curve_of(const Method& v, const Wish& wish, std::span<const Cost> costs) {
   Curve curve;
   for (const Cost& c : costs)
-    if (c.variant == v.name && c.input == wish.input) curve[static_cast<double>(c.n)] = c.seconds;
+    if (c.method == v.name && c.input == wish.input) curve[static_cast<double>(c.n)] = c.seconds;
   return curve;
 }
 
@@ -151,7 +171,7 @@ void check(std::span<const Cost> costs) {
   for (const Cost& c : costs)
     if (c.n == 0 || !(c.seconds > 0 && std::isfinite(c.seconds)))
       refuse("costs", "have " + three_digits(c.seconds) + " seconds for " + std::to_string(c.n) +
-                          " elements by " + quoted(c.variant) + "; both must be above 0, and finite");
+                          " elements by " + quoted(c.method) + "; both must be above 0, and finite");
 }
 
 // --- the choice ----------------------------------------------------------------------------------
@@ -167,7 +187,7 @@ struct Judged {
 
 double in_unit_of(const Wish& wish, const Candidate& c) { return wish.ulps ? c.ulps : c.bound; }
 
-Judged judge(const Variant& v, const Wish& wish, std::span<const Cost> costs) {
+Judged judge(const Method& v, const Wish& wish, std::span<const Cost> costs) {
   const auto [error, ulps] = relative_bound(v, wish);
   const Candidate c{&v, error, ulps, seconds_of(curve_of(v, wish, costs), static_cast<double>(wish.length)),
                     ""};
@@ -193,7 +213,7 @@ std::string tolerance_of(const Wish& wish) {
 std::string reason_against(const Judged& j, const Candidate& best, const Wish& wish) {
   const Candidate& c = j.candidate;
   if (j.standing == Standing::promises_too_little)
-    return "promises " + std::string{name_of(c.variant->promise)};
+    return "promises " + std::string{name_of(c.method->promise)};
   if (j.standing == Standing::too_inexact)
     return std::isfinite(c.bound) ? "bound above " + (wish.ulps ? three_digits(*wish.ulps) + " ulps"
                                                                 : three_digits(*wish.relative_error))
@@ -206,7 +226,7 @@ std::string reason_against(const Judged& j, const Candidate& best, const Wish& w
 /// `fit` is the number of those that fulfil the wish, `known` that of those whose cost is known.
 std::string reason_for(const Candidate& best, std::size_t fit, std::size_t known, const Wish& wish) {
   const std::string what =
-      "within " + tolerance_of(wish) + ", promises " + std::string{name_of(best.variant->promise)};
+      "within " + tolerance_of(wish) + ", promises " + std::string{name_of(best.method->promise)};
   if (fit == 1) return what + ": no other does";
   if (known == 0) return what + ": the fewest operations, since no cost is known, of " + std::to_string(fit);
   if (known == fit) return what + ": the cheapest of " + std::to_string(fit);
@@ -217,8 +237,8 @@ std::string reason_for(const Candidate& best, std::size_t fit, std::size_t known
 }
 
 std::string described(const Candidate& c, const Wish& wish) {
-  return c.variant->name + " with a bound of " + three_digits(in_unit_of(wish, c)) +
-         (wish.ulps ? " ulps" : " relative to the sum");
+  return c.method->name + " with a bound of " + three_digits(in_unit_of(wish, c)) +
+         (wish.ulps ? " ulps" : " relative to the result");
 }
 
 /// Names the nearest of those that promise enough, and the most that is promised where the tolerance is met.
@@ -227,15 +247,15 @@ std::string described(const Candidate& c, const Wish& wish) {
     return std::tuple{a.standing, in_unit_of(wish, a.candidate)} <
            std::tuple{b.standing, in_unit_of(wish, b.candidate)};
   };
-  std::string message = "samesum: choose: no variant that promises " + std::string{name_of(wish.promise)} +
+  std::string message = "samesum: choose: no method that promises " + std::string{name_of(wish.promise)} +
                         (wish.backend.empty() ? "" : " @" + std::string{wish.backend}) + " is within " +
-                        tolerance_of(wish) + " of the sum; the nearest is " +
+                        tolerance_of(wish) + " of the result; the nearest is " +
                         described(std::ranges::min_element(all, exacter)->candidate, wish);
   const Candidate* would_do = nullptr;
   for (const auto& [standing, meets, c, height] : all)
-    if (meets && (!would_do || c.variant->promise > would_do->variant->promise)) would_do = &c;
+    if (meets && (!would_do || c.method->promise > would_do->method->promise)) would_do = &c;
   if (would_do)
-    message += ", and with promise " + std::string{name_of(would_do->variant->promise)} + " " +
+    message += ", and with promise " + std::string{name_of(would_do->method->promise)} + " " +
                described(*would_do, wish);
   throw ImpossibleWish(message);
 }
@@ -247,9 +267,13 @@ Choice choose(const Wish& wish, std::span<const Cost> costs) {
   check(wish);
   check(costs);
   std::vector<Judged> all;
-  for (const Variant& v : variants())
-    if (wish.backend.empty() ? v.backend != "reference" : v.backend == wish.backend)
+  for (const Method& v : methods(wish.operation))
+    if ((wish.backend.empty() ? v.backend != "reference" : v.backend == wish.backend) &&
+        v.takes(*find_format(wish.input)))
       all.push_back(judge(v, wish, costs));
+  if (all.empty())
+    refuse("input", "is " + quoted(wish.input) + ", which no method of " + std::string{wish.operation} +
+                        " takes" + (wish.backend.empty() ? "" : " @" + std::string{wish.backend}));
   std::ranges::stable_sort(all, {}, merit);
   if (all.front().standing != Standing::fulfils) give_up(all, wish);
   Choice choice{all.front().candidate, {}};

@@ -1,4 +1,4 @@
-/// Which variant to take, when it is known how large an error may be and what is to be relied on.
+/// Which method to take, when it is known how large an error may be and what is to be relied on.
 #pragma once
 
 #include <optional>
@@ -8,28 +8,32 @@
 #include <string_view>
 #include <vector>
 
-#include "samesum/registry.hpp"
+#include "samesum/catalogue.hpp"
 
 namespace samesum {
 
-/// What is asked of a sum: its length, and one of relative_error and ulps, at least.
+/// What is asked of a reduction: its length, and one of relative_error and ulps, at least.
 struct Wish {
+  std::string_view operation = "sum";         ///< any with one result that is a number
   std::size_t length = 0;                     ///< elements
   std::string_view input = "fp64";            ///< their format
   Promise promise = Promise::everywhere;      ///< at least this
   std::optional<double> relative_error = {};  ///< at most this times |sum|; infinity: any will do
   std::optional<double> ulps = {};  ///< at most so many units in the last place of the sum in `input`
-  /// 1: the bound is rigorous. Below: Variant::probable_bound, if roundings have mean 0; equal or structured
-  /// elements break that.
+  /// 1: the bound is rigorous. Below, for sums: as BoundOptions::probability, if roundings have mean 0; equal
+  /// or structured elements break that.
   double probability = 1;
-  std::string_view backend = {};          ///< empty: any but "reference", which is there to compare with
-  double condition = 1;                   ///< Σ|x| / |Σx| is at most this; 1 where no two signs differ
-  std::optional<double> magnitudes = {};  ///< Σ|x|; `length` where unknown: 1 an element, on average
+  std::string_view backend = {};  ///< empty: any but "reference", which is there to compare with
+  /// For sum and mean Σ|x| / |Σx| is at most this, for dot Σ|xy| / |Σxy|; 1 where no two signs differ. Not
+  /// read by other operations.
+  double condition = 1;
+  /// Σ|x|, for dot Σ|xy|, for other operations |result|; `length` where unknown: 1 an element, on average.
+  std::optional<double> magnitudes = {};
 };
 
-/// What a sum of n elements took. The names must outlive the call that they are given to.
+/// What a reduction of n elements took. The names must outlive the call that they are given to.
 struct Cost {
-  std::string_view variant, input;
+  std::string_view method, input;
   std::size_t n;
   double seconds;
 };
@@ -43,9 +47,9 @@ struct Costs {
 /// Of a server with an NVIDIA H200. `samesum calibrate` measures the machine at hand.
 Costs shipped_costs();
 
-/// A variant, and what speaks for it or against it.
+/// A method, and what speaks for it or against it.
 struct Candidate {
-  const Variant* variant;
+  const Method* method;
   double bound;                   ///< relative to |sum|; infinite where there is none
   double ulps;                    ///< the same in units in the last place of the sum in the input's format
   std::optional<double> seconds;  ///< none where it is not known
@@ -59,12 +63,12 @@ struct Choice {
   std::vector<Candidate> others;
 };
 
-/// A wish that no variant fulfils: what() says which comes nearest.
+/// A wish that no method fulfils: what() says which comes nearest.
 struct ImpossibleWish : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-/// The cheapest variant whose bound meets the tolerance and which promises at least what is asked.
+/// The cheapest method whose bound meets the tolerance and which promises at least what is asked.
 ///
 /// The bound. What an accumulator proves has the form u|result| + c·Σ|x| (Higham, Accuracy and Stability, 2nd
 /// ed., §4.2, eqs. 4.4, 4.6 and 4.8, with proofs beside the accumulators), so with Σ|x| = κ|sum| it is
@@ -73,14 +77,14 @@ struct ImpossibleWish : std::invalid_argument {
 /// on the relative error. That of exact is u, since half a unit in the last place of the sum is no more. It
 /// holds for all data with that Σ|x| whose condition number is at most κ, and as all other terms are
 /// homogeneous, for data of another scale too where no sum overflows and no element is subnormal in the
-/// variant's format. Only there `magnitudes` matters: a variant that might overflow at that Σ|x| has no
+/// method's format. Only there `magnitudes` matters: a method that might overflow at that Σ|x| has no
 /// bound.
 ///
 /// Ulps. A |sum| in [2^e, 2^(e+1)) has units of u·2^(e+1): a relative error r is less than r/u of them, and
 /// correct rounding at most half of one of its own format.
 ///
 /// Costs are interpolated in the logarithms of n and of the seconds; below the shortest length measured they
-/// are as there, and above the longest they grow with n. A variant that was not measured for that input comes
+/// are as there, and above the longest they grow with n. A method that was not measured for that input comes
 /// after those that were, fewest operations first and then the lowest tree: an estimate would be a guess
 /// beside measurements.
 ///

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "samesum/order/tree.hpp"
+#include "samesum/order/canonical.hpp"
 
 namespace samesum {
 
@@ -43,6 +43,15 @@ A read_leaf(Tree<Lanes, Rows, Fold>, std::size_t begin, std::size_t end, At at) 
     lane.resize(std::min(lane.size(), half));
   }
   return lane.front();
+}
+
+/// The one leaf of a canonical tree: lanes by pairs, then lane 0+1, 2+3, … and so on.
+template <class A, std::size_t Lanes, class At>
+A read_leaf(CanonicalTree<Lanes>, std::size_t begin, std::size_t end, At at) {
+  std::vector<A> lane;
+  for (std::size_t l = 0; l < std::min(Lanes, end - begin); ++l)
+    lane.push_back(read_lane<A>(ByPairs{}, begin + l, end, Lanes, at));
+  return merge_by_stride_doubling(std::span{lane});
 }
 
 /// The state that accumulator A holds of elements at(0) … at(n - 1) in the order `Shape`; none where n = 0.

@@ -1,6 +1,7 @@
 /// Reductions of your own on a GPU: see reduce.hpp. To be included where CUDA code is compiled.
 #pragma once
 
+#include "samesum/backend/cuda/check.hpp"
 #include "samesum/backend/cuda/fold.cuh"
 #include "samesum/operation/validation.hpp"
 #include "samesum/reduce.hpp"
@@ -45,44 +46,71 @@ template <class Fold, class T> class PlainReader {
   const T* x_;
 };
 
-/// All results of a batch, enqueued in the stream, in two phases: with workspace == nullptr only `bytes` is
-/// set. The workspace is aligned to 16 bytes and needs no preparation. `elements` is at least the number that
-/// the segments hold; it is not looked at without segments. All pointers are to memory that the device can
-/// reach. Returns cudaErrorInvalidValue for a workspace that is too small, and for a layout, an input or an
-/// output that `reduce` of the host throws for; and whatever CUDA says.
-template <class Order = CoarsenedTree, class R, class T>
-requires ReductionOf<R, T> cudaError_t reduce(const R& reduction, void* workspace, std::size_t& bytes,
-                                              const T* x, std::size_t elements, const Layout& layout,
-                                              ResultOf<R>* out, cudaStream_t stream = nullptr) {
+namespace detail {
+
+/// A call of such a reduction, or a message that names the argument and the remedy. Offsets stay where they
+/// are.
+template <class R, class T>
+std::string validation_error(const Layout& layout, const T* x, const ResultOf<R>* out) {
+  std::string wrong = samesum::validation_error(layout, std::nullopt, false);
+  if (wrong.empty()) wrong = samesum::validation_error("x", x, *extent(layout, false), ElementSize::of<T>());
+  if (wrong.empty())
+    wrong = samesum::validation_error("out", out, layout.results(), ElementSize::of<ResultOf<R>>());
+  return wrong;
+}
+
+template <class Order, class R, class T> cudaError_t enqueue(const R& reduction, const T* x, FoldCall& call) {
   static_assert(
       may_order<Order, R>,
       "samesum: this order joins elements that are not neighbours, and the reduction is not commutative: "
       "take samesum::Blocked");
   using Fold = UserFold<R, T>;
-  const FloatingPointEnvironment environment;
-  if (const std::optional<std::size_t> reach = extent(layout, false);
-      !validation_error(layout, std::nullopt, false).empty() || !reach ||
-      (workspace && !is_array(x, *reach, ElementSize::of<T>())) ||
-      (workspace && !is_array(out, layout.results(), ElementSize::of<ResultOf<R>>())))
-    return cudaErrorInvalidValue;
-  FoldCall call{settled(layout), elements, out, workspace, bytes, stream};
-  const cudaError_t error = reduce<typename Order::Shape>(Fold{reduction}, PlainReader<Fold, T>{x}, call);
-  bytes = call.bytes;
-  return error;
+  return gpu::reduce<typename Order::Shape>(Fold{reduction}, PlainReader<Fold, T>{x}, call);
 }
 
-/// Of n elements, the one result, with a workspace from the stream-ordered allocator.
+}  // namespace detail
+
+/// All results of a batch, in two phases as in gpu.hpp; the workspace needs no preparation, and one that was
+/// prepared stays so. `elements` is at least the number that the segments hold; it is not read without
+/// segments. Returns cudaErrorInvalidValue for a workspace that is too small and for what samesum::reduce of
+/// the host throws for, and whatever CUDA says.
 template <class Order = CoarsenedTree, class R, class T>
-requires ReductionOf<R, T> cudaError_t reduce(const R& reduction, const T* x, std::size_t n, ResultOf<R>* out,
-                                              cudaStream_t stream = nullptr) {
-  std::size_t bytes = 0;
-  void* workspace = nullptr;
-  cudaError_t error = reduce<Order>(reduction, nullptr, bytes, x, n, Layout::vector(n), out, stream);
-  if (error == cudaSuccess) error = cudaMallocAsync(&workspace, bytes, stream);
-  if (error != cudaSuccess) return error;
-  error = reduce<Order>(reduction, workspace, bytes, x, n, Layout::vector(n), out, stream);
-  const cudaError_t freed = cudaFreeAsync(workspace, stream);
-  return error == cudaSuccess ? freed : error;
+requires ReductionOf<R, T> cudaError_t reduce(const R& reduction, void* workspace, std::size_t& bytes,
+                                              const T* x, std::size_t elements, const Layout& layout,
+                                              ResultOf<R>* out, cudaStream_t stream = nullptr)
+noexcept try {
+  const FloatingPointEnvironment environment;
+  if (!validation_error(layout, std::nullopt, false).empty() ||
+      (workspace && !detail::validation_error<R>(layout, x, out).empty()) ||
+      reinterpret_cast<std::uintptr_t>(workspace) % 16 != 0)
+    return cudaErrorInvalidValue;
+  FoldCall call{settled(layout), elements, out, workspace, bytes, stream};
+  const cudaError_t error = detail::enqueue<Order>(reduction, x, call);
+  bytes = call.bytes;
+  return error;
+} catch (const std::exception&) {
+  return cudaErrorMemoryAllocation;  // of a message
+}
+
+/// The same with a workspace from `pool` (nullptr: the device's current one), taken and given back in the
+/// stream's order. Throws Error, which names the call, and std::invalid_argument for a wrong argument.
+template <class Order = CoarsenedTree, class R, class T>
+requires ReductionOf<R, T>
+void reduce(const R& reduction, const T* x, std::size_t elements, const Layout& layout, ResultOf<R>* out,
+            cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr) {
+  const FloatingPointEnvironment environment;
+  if (const std::string wrong = detail::validation_error<R>(layout, x, out); !wrong.empty())
+    throw std::invalid_argument("samesum: reduce: " + wrong);
+  FoldCall call{settled(layout), elements, out, nullptr, 0, stream};
+  with_pool("reduce", call, pool, [&](FoldCall& c) { return detail::enqueue<Order>(reduction, x, c); });
+}
+
+/// For n elements, the one result.
+template <class Order = CoarsenedTree, class R, class T>
+requires ReductionOf<R, T>
+void reduce(const R& reduction, const T* x, std::size_t n, ResultOf<R>* out, cudaStream_t stream = nullptr,
+            cudaMemPool_t pool = nullptr) {
+  reduce<Order>(reduction, x, n, Layout::vector(n), out, stream, pool);
 }
 
 }  // namespace samesum::gpu

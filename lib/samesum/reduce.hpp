@@ -9,10 +9,10 @@
 
 #include "samesum/backend/cpu/fold.hpp"
 #include "samesum/environment.hpp"
+#include "samesum/method.hpp"
 #include "samesum/operation/layout.hpp"
 #include "samesum/operation/validation.hpp"
 #include "samesum/order/tree.hpp"
-#include "samesum/variant.hpp"
 
 namespace samesum {
 

@@ -166,25 +166,25 @@ TYPED_TEST(EveryAccumulator, TakesItsFirstElementAsItIs) {
   }
 }
 
-TEST(EmptySums, ArePlusZeroInEveryVariantAndOnlyMinusZerosAreMinusZero) {
-  for (const Variant& v : variants()) {
-    EXPECT_EQ(v(Values{std::span<const float>{}}).bits, 0u) << v.name;
+TEST(EmptySums, ArePlusZeroInEverySumAndOnlyMinusZerosAreMinusZero) {
+  for (const Method& m : methods("sum")) {
+    EXPECT_EQ(m(Values{std::span<const float>{}}).bits, 0u) << m.name;
     const Array minus_zeros{format_info<fp32>(), std::vector<double>(70'000, -0.0)};
-    EXPECT_EQ(v(minus_zeros.values()).bits, v.format->sign_bit) << v.name;
+    EXPECT_EQ(m(minus_zeros.values()).bits, m.format->sign_bit) << m.name;
   }
 }
 
-TEST(InfinitiesAndNaN, AreTheSameForEveryVariant) {
-  for (const Variant& v : variants())
+TEST(InfinitiesAndNaN, AreTheSameForEverySum) {
+  for (const Method& m : methods("sum"))
     for (const FormatInfo& input : formats)
       for (const std::size_t n : {std::size_t{5}, std::size_t{70'000}}) {
         std::vector<double> x(n, 1e-3);
         x[n / 2] = inf;
-        EXPECT_EQ(v(Array{input, x}.values()).bits, v.format->infinity) << v.name;
+        EXPECT_EQ(m(Array{input, x}.values()).bits, m.format->infinity) << m.name;
         x[n / 3] = -inf;
-        EXPECT_EQ(v(Array{input, x}.values()).bits, v.format->canonical_nan) << v.name;
+        EXPECT_EQ(m(Array{input, x}.values()).bits, m.format->canonical_nan) << m.name;
         x[n / 3] = std::nan("");
-        EXPECT_EQ(v(Array{input, x}.values()).bits, v.format->canonical_nan) << v.name;
+        EXPECT_EQ(m(Array{input, x}.values()).bits, m.format->canonical_nan) << m.name;
       }
 }
 

@@ -28,14 +28,14 @@ namespace {
 using namespace testing_support;
 
 TEST(AShortSum, AllocatesNothing) {
-  for (const Variant* v : variants_of("cpu"))
+  for (const Method* m : sums_of("cpu"))
     for (const std::size_t n : {0, 1, 64, 1000, 4096, 50'000}) {
-      const Array x{*v->format, uniform(n, 1)};
+      const Array x{*m->format, uniform(n, 1)};
       const Values values = x.values();
-      (*v)(values, {.threads = 1});  // what is made once has been made
+      (*m)(values, {.threads = 1});  // what is made once has been made
       const int before = allocations;
-      (*v)(values, {.threads = 1});
-      EXPECT_EQ(allocations, before) << v->name << ", n = " << n;
+      (*m)(values, {.threads = 1});
+      EXPECT_EQ(allocations, before) << m->name << ", n = " << n;
     }
 }
 

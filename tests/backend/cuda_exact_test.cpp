@@ -8,7 +8,7 @@ TEST(ExactOnTheGpu, EqualsTheSumsThatAreKnown) {
   SAMESUM_NEEDS_GPU();
   for (const testing::Case& c : testing::cases()) {
     const Array x = c.array();
-    const Variant& exact = gpu::find("exact/" + std::string{c.format->name});
+    const Method& exact = gpu::find("exact/" + std::string{c.format->name});
     EXPECT_EQ(the_caller().sum(exact, OnGpu{x.values()}.values()), c.expected()) << c;
   }
 }
@@ -51,8 +51,8 @@ TEST(ExactOnTheGpu, EqualsTheCpuOnRandomShortSumsAndOnArbitraryBits) {
     }
     // And all of them together, rounded to every format.
     for (const FormatInfo& format : formats) {
-      const Variant& exact = gpu::find("exact/" + std::string{format.name});
-      EXPECT_EQ(the_caller().sum(exact, placed.values()), on("cpu", exact)(all)) << exact.name;
+      const Method& exact = gpu::find("exact/" + std::string{format.name});
+      EXPECT_EQ(the_caller().sum(exact, placed.values()), find_on("cpu", exact)(all)) << exact.name;
     }
   });
 }
@@ -73,8 +73,8 @@ TEST(ExactOnTheGpu, LosesNothingOfNeighboursFarFromEachOther) {
           for (unsigned i = 0; i < 8; ++i)
             x.push_back(with_fields<F>(i < small ? low : low + apart, fraction - (i == 0 ? low % 3 : 0)));
       const Values values{std::span<const F>{x}};
-      const Variant& exact = gpu::find("exact/fp64");
-      EXPECT_EQ(the_caller().sum(exact, OnGpu{values}.values()), on("cpu", exact)(values))
+      const Method& exact = gpu::find("exact/fp64");
+      EXPECT_EQ(the_caller().sum(exact, OnGpu{values}.values()), find_on("cpu", exact)(values))
           << Format<F>::name << ", " << apart << " binades apart";
     }
   };
@@ -139,7 +139,7 @@ TEST(ExactOnTheGpu, LosesNothingWhereABinIsFull) {
 
 TEST(ExactOnTheGpu, AddsTheLargestNumbersOfFp64) {
   SAMESUM_NEEDS_GPU();
-  const Variant& exact = gpu::find("exact/fp64");
+  const Method& exact = gpu::find("exact/fp64");
   for (std::uint64_t field = 2030; field < 2047; ++field)
     for (const std::uint64_t below : {0u, 1u, 2u})
       for (const double sign : {1.0, -1.0}) {

@@ -1,4 +1,4 @@
-/// samesum/gpu.hpp, and the registry on host and device data: what users call, with bad input and bad luck.
+/// samesum/gpu.hpp, and the catalogue on host and device data: what users call, with bad input and bad luck.
 #include "backend/cuda_support.hpp"
 
 namespace samesum {
@@ -7,13 +7,13 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST(TheRegistrysGpuVariants, TakeHostAndDeviceDataAlike) {
+TEST(MethodsOnTheGpu, TakeHostAndDeviceDataAlike) {
   SAMESUM_NEEDS_GPU();
   std::vector<float> x{1, 2, 3};
   EXPECT_EQ(sum<"tree/kahan/fp32@cuda">(x), 6);
   EXPECT_EQ(find("exact/fp32@cuda")(std::vector<float>{}).as<float>(), 0);
   const OnGpu placed{Values{x}};
-  const Variant& tree = find("tree/plain/fp32@cuda");
+  const Method& tree = find("tree/plain/fp32@cuda");
   EXPECT_EQ(tree.place(placed.values()).values.data, placed.values().data);
   EXPECT_EQ(tree(placed.values()).as<float>(), 6);
   const Job job = tree.bind(x);
@@ -80,7 +80,8 @@ TEST(TheGpuInterface, RefusesBadArgumentsAndGoesOn) {
   EXPECT_EQ(asked, gpu::header_bytes);
   EXPECT_EQ(gpu::accumulate(nullptr, asked, {format_info<float>(), nullptr, SIZE_MAX}, nullptr),
             cudaErrorInvalidValue);
-  EXPECT_EQ(gpu::sum(find("exact/fp32@cpu"), workspace.get(), bytes, {format_info<float>(), x, n}, out),
+  EXPECT_EQ(gpu::reduce(find("exact/fp32@cpu"), workspace.get(), bytes, {format_info<float>(), x, n},
+                        Layout::vector(n), std::span{out, 1}),
             cudaErrorInvalidValue);
   EXPECT_EQ(gpu::prepare(nullptr, bytes), cudaErrorInvalidValue);
   EXPECT_EQ(gpu::accumulate(workspace.get(), bytes, {format_info<float>(), x, n}, nullptr),
@@ -99,13 +100,14 @@ TEST(TheGpuInterface, RefusesBadArgumentsAndGoesOn) {
     return "(no error)";
   };
   EXPECT_EQ(message([&] { gpu::sum(static_cast<float*>(nullptr), 3, out); }),
-            "samesum: x is null but has 3 elements");
+            "samesum: sum/exact/fp32@cuda: x is null but has 3 elements");
   EXPECT_THAT(message([&] { gpu::sum(misaligned, 3, out); }), HasSubstr("x is not aligned"));
   EXPECT_THAT(message([&] { gpu::sum(x, 3, static_cast<float*>(nullptr)); }), HasSubstr("out is null"));
   EXPECT_THAT(message([&] {
-                gpu::sum(find("tree/plain/fp32"), Values{format_info<float>(), x, 3}, out);
+                gpu::reduce(find("tree/plain/fp32"), Values{format_info<float>(), x, 3}, Layout::vector(3),
+                            std::span{out, 1});
               }),
-              HasSubstr("take tree/plain/fp32@cuda"));
+              HasSubstr("take the method of that name @cuda"));
   EXPECT_THAT(message([&] { gpu::find("tree/plain/fp32@cpu"); }), HasSubstr("does not run on a GPU"));
 
   // The next call works.

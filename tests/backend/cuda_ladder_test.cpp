@@ -9,22 +9,22 @@ namespace {
 
 TEST(TheLadderOnAGpu, IsRight) {
   SAMESUM_NEEDS_GPU();
-  ladder::expect_right(*ladder::gpu_place(), ladder::gpu_kernels(), reduced ? 4097 : 1 << 20);
+  ladder::expect_right(*harness::gpu_place(), ladder::gpu_kernels(), reduced ? 4097 : 1 << 20);
 }
 
 TEST(TheLadderOnAGpu, KeepsItsBoundsOnElementsThatCancel) {
   SAMESUM_NEEDS_GPU();
-  ladder::expect_right_of_cancelling(*ladder::gpu_place(), ladder::gpu_kernels());
+  ladder::expect_right_of_cancelling(*harness::gpu_place(), ladder::gpu_kernels());
 }
 
 TEST(TheLadderOnAGpu, ScalesItsSumsOfExponentials) {
   SAMESUM_NEEDS_GPU();
-  ladder::expect_right_softmax(*ladder::gpu_place(), ladder::gpu_kernels());
+  ladder::expect_right_softmax(*harness::gpu_place(), ladder::gpu_kernels());
 }
 
 TEST(TheLadderOnAGpu, SumsTheSameTreeByEachKernelThatDeclaresIt) {
   SAMESUM_NEEDS_GPU();
-  const auto place = ladder::gpu_place();
+  const auto place = harness::gpu_place();
   const std::size_t n = ladder::most_of_block;
   const ladder::Workbench bench{*place, ladder::elements(n, 1), n, 0};
   std::map<ladder::Reading, std::set<float>> sums;

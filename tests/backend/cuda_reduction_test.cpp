@@ -7,36 +7,151 @@
 
 #include "backend/cuda_support.hpp"
 #include "operation/reduction_support.hpp"
-#include "samesum/gpu_reduction.hpp"
 
 namespace samesum {
 namespace {
 
-class EveryGpuReduction : public ::testing::TestWithParam<const Reduction*> {
+class EveryGpuReduction : public ::testing::TestWithParam<const Method*> {
  protected:
-  const Reduction& cpu = *GetParam();
-  const Reduction& on_gpu() const { return find_reduction(cpu.name.substr(0, cpu.name.find('@')) + "@cuda"); }
+  const Method& cpu = *GetParam();
+  const Method& on_gpu() const { return find_on("cuda", cpu); }
 };
 
 class EveryExactGpuReduction : public EveryGpuReduction {};
 
-std::vector<const Reduction*> tested(bool exact_alone) {
-  std::vector<const Reduction*> all;
-  for (const Reduction* r : reductions_of("cpu"))
+std::vector<const Method*> tested(bool exact_alone) {
+  std::vector<const Method*> all;
+  for (const Method* r : with_batches_on_gpu())
     if (gpu_is_there() && (!exact_alone || r->accumulator == "exact")) all.push_back(r);
   return all;
 }
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryGpuReduction);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryExactGpuReduction);
-INSTANTIATE_TEST_SUITE_P(Cuda, EveryGpuReduction, ::testing::ValuesIn(tested(false)), reduction_name);
-INSTANTIATE_TEST_SUITE_P(Cuda, EveryExactGpuReduction, ::testing::ValuesIn(tested(true)), reduction_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, EveryGpuReduction, ::testing::ValuesIn(tested(false)), test_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, EveryExactGpuReduction, ::testing::ValuesIn(tested(true)), test_name);
 
 TEST(GpuReductions, AreThoseOfTheCpu) {
   SAMESUM_NEEDS_GPU();
-  for (const Reduction* r : reductions_of("cpu")) {
-    const std::string name = r->name.substr(0, r->name.find('@')) + "@cuda";
+  for (const Method& cpu : methods()) {
+    if (cpu.backend != "cpu" || cpu.promise < Promise::everywhere) continue;
+    const auto refused = std::ranges::find_if(unsupported(), [&](const Unsupported& u) {
+      const NameFields f = parse_name(u.name).fields;
+      return f.operation == cpu.operation && f.order == cpu.order && f.accumulator == cpu.accumulator &&
+             f.format == cpu.format->name && f.backend == "cuda";
+    });
+    if (refused != unsupported().end()) continue;
     for (const FormatInfo& input : formats)
-      EXPECT_EQ(find_reduction(name).takes(input), r->takes(input)) << name << ", " << input.name;
+      EXPECT_EQ(find_on("cuda", cpu).takes(input), cpu.takes(input)) << cpu.name << ", " << input.name;
+  }
+}
+
+TEST(GpuReductions, RefuseBatchesOfSumsWithoutAKernelForThem) {
+  SAMESUM_NEEDS_GPU();
+  const Array four{format_info<fp32>(), {1, 2, 3, 4}};
+  const OnGpu x{four.values()};
+  const auto out = device_memory(8);
+  const Results results{std::span{reinterpret_cast<float*>(out.get()), 2}};
+  const Method& serial = gpu::find("serial/plain/fp32");
+  EXPECT_TRUE(serial.takes(format_info<fp32>()));
+  EXPECT_FALSE(serial.takes(format_info<fp32>(), Layout::rows(2, 2)));
+  std::size_t bytes = 0;
+  EXPECT_EQ(gpu::reduce(serial, nullptr, bytes, x.values(), Layout::rows(2, 2), results),
+            cudaErrorInvalidValue);
+  EXPECT_THROW(gpu::reduce(serial, x.values(), Layout::rows(2, 2), results), std::invalid_argument);
+}
+
+/// One workspace, prepared once, serves methods of every kind one after the other.
+TEST(GpuReductions, LeaveAWorkspacePreparedForAnyOther) {
+  SAMESUM_NEEDS_GPU();
+  constexpr std::size_t rows = 3, columns = 70'000, n = rows * columns;
+  const Array host{format_info<fp32>(), wide(n, 12, 7)};
+  const OnGpu x{host.values()};
+  constexpr std::size_t most = std::size_t{64} << 20;
+  const auto workspace = device_memory(most), out = device_memory(n * sizeof(float));
+  Caller caller;
+  succeed(gpu::prepare(workspace.get(), most, caller.stream()));
+  for (int round = 0; round < 2; ++round)
+    for (const Method& m : methods()) {
+      if (m.backend != "cuda" || m.promise < Promise::everywhere || m.slow || !m.takes(format_info<fp32>()))
+        continue;
+      for (const Layout& layout : {Layout::vector(n), Layout::rows(rows, columns)}) {
+        if (!m.takes(format_info<fp32>(), layout)) continue;
+        const FormatInfo* format = m.result_format(format_info<fp32>());
+        const std::size_t numbers =
+            m.per_element ? n : layout.results() * static_cast<std::size_t>(m.results);
+        const Results there{format, out.get(), numbers};
+        std::size_t bytes = most;
+        succeed(m.inputs == 2
+                    ? gpu::reduce(m, workspace.get(), bytes, x.values(), x.values(), layout, there,
+                                  caller.stream())
+                    : gpu::reduce(m, workspace.get(), bytes, x.values(), layout, there, caller.stream()));
+        const std::size_t size = numbers * (format ? format->bytes : sizeof(std::int64_t));
+        std::vector<std::byte> found(size), expected(size);
+        succeed(cudaMemcpyAsync(found.data(), out.get(), size, cudaMemcpyDeviceToHost, caller.stream()));
+        succeed(cudaStreamSynchronize(caller.stream()));
+        const Results here{format, expected.data(), numbers};
+        if (m.inputs == 2)
+          reduce(find_on("cpu", m), host.values(), host.values(), layout, here);
+        else
+          reduce(find_on("cpu", m), host.values(), layout, here);
+        ASSERT_EQ(found, expected) << m.name << ", " << layout.outer << " rows";
+      }
+    }
+}
+
+TEST_P(EveryGpuReduction, CanBeCapturedInAGraphAndReplayed) {
+  SAMESUM_NEEDS_GPU();
+  constexpr std::size_t rows = 7, columns = 9000, n = rows * columns;
+  const Method& m = on_gpu();
+  const Array y{*cpu.format, uniform(n, 3)};
+  const OnGpu x_there{y.values()}, y_there{y.values()};
+  const std::vector<std::uint64_t> offsets{0, 5, 5, 9000, 40'000, n};
+  const auto offsets_there = device_memory(offsets.size() * sizeof offsets[0]);
+  succeed(cudaMemcpy(offsets_there.get(), offsets.data(), offsets.size() * sizeof offsets[0],
+                     cudaMemcpyHostToDevice));
+  for (const Layout& layout : {Layout::vector(n), Layout::rows(rows, columns), Layout::axis(1, columns, rows),
+                               Layout::segments(offsets.data(), offsets.size() - 1)}) {
+    const std::size_t numbers = layout.results() * static_cast<std::size_t>(m.results),
+                      bytes_of_out = numbers * m.result_bytes() / static_cast<std::size_t>(m.results);
+    const auto out = device_memory(bytes_of_out);
+    const Results there{m.result_format(*cpu.format), out.get(), numbers};
+    Layout on_device = layout;
+    if (layout.offsets) on_device.offsets = reinterpret_cast<const std::uint64_t*>(offsets_there.get());
+    std::size_t bytes = 0;
+    Caller caller;
+    const auto run = [&](void* workspace) {
+      return m.inputs == 2
+                 ? gpu::reduce(m, workspace, bytes, x_there.values(), y_there.values(), on_device, there,
+                               caller.stream())
+                 : gpu::reduce(m, workspace, bytes, x_there.values(), on_device, there, caller.stream());
+    };
+    succeed(run(nullptr));
+    const auto workspace = device_memory(bytes);
+    succeed(gpu::prepare(workspace.get(), bytes, caller.stream()));
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t replay = nullptr;
+    succeed(cudaStreamBeginCapture(caller.stream(), cudaStreamCaptureModeThreadLocal));
+    succeed(run(workspace.get()));
+    succeed(cudaStreamEndCapture(caller.stream(), &graph));
+    succeed(cudaGraphInstantiate(&replay, graph, 0));
+    for (const unsigned seed : {5, 6}) {
+      const Array x{*cpu.format, wide(n, 12, seed)};
+      x_there.fill(x.values());
+      succeed(cudaMemsetAsync(out.get(), 0x5a, bytes_of_out, caller.stream()));
+      succeed(cudaGraphLaunch(replay, caller.stream()));
+      std::vector<std::byte> found(bytes_of_out), expected(bytes_of_out);
+      succeed(
+          cudaMemcpyAsync(found.data(), out.get(), bytes_of_out, cudaMemcpyDeviceToHost, caller.stream()));
+      succeed(cudaStreamSynchronize(caller.stream()));
+      const Results here{m.result_format(*cpu.format), expected.data(), numbers};
+      if (m.inputs == 2)
+        reduce(cpu, x.values(), y.values(), layout, here);
+      else
+        reduce(cpu, x.values(), layout, here);
+      EXPECT_EQ(found, expected) << layout.outer << " x " << layout.n << " x " << layout.inner;
+    }
+    succeed(cudaGraphExecDestroy(replay));
+    succeed(cudaGraphDestroy(graph));
   }
 }
 
@@ -81,7 +196,7 @@ TEST_P(EveryGpuReduction, HasTheBitsOfTheCpuOnAwkwardData) {
 TEST(GpuMeansOfHalves, WhoseSumsOverflowHaveTheBitsOfTheCpuInEveryBatch) {
   SAMESUM_NEEDS_GPU();
   int finite = 0;
-  for (const Reduction* r : half_means("cpu"))
+  for (const Method* r : half_means("cpu"))
     for (const BatchCase& b : batches()) {
       if (reduced && b.elements > 10'000) continue;
       for (const double specials : {1.0, static_cast<double>(INFINITY)}) {
@@ -90,7 +205,7 @@ TEST(GpuMeansOfHalves, WhoseSumsOverflowHaveTheBitsOfTheCpuInEveryBatch) {
         if (x.size() > 5) x[x.size() / 2] = specials;
         const Array array{*r->format, x};
         const Bits expected = reduce_all(*r, array.values(), array.values(), b.layout);
-        const Reduction& on_gpu = find_reduction(r->name.substr(0, r->name.find('@')) + "@cuda");
+        const Method& on_gpu = find_on("cuda", *r);
         EXPECT_EQ(reduce_all(on_gpu, array.values(), array.values(), b.layout), expected)
             << r->name << ", " << b.name;
         for (const std::uint64_t bits : expected) finite += bits < Format<fp16>::infinity;
@@ -106,10 +221,10 @@ TEST(GpuMeansOfHalves, OfManyRowsAndOfALongVectorHaveTheBitsOfTheCpu) {
   std::vector<double> x = uniform(n, 5);
   for (std::size_t i = 0; i < n; ++i) x[i] = i / 7000 % 3 ? 20'000 * (2 + x[i]) : x[i];
   const Array array{format_info<fp16>(), x};
-  for (const Reduction* r : half_means("cpu"))
+  for (const Method* r : half_means("cpu"))
     for (const Layout& layout : {Layout::vector(n), Layout::rows(n / 5, 5), Layout::rows(3000, 1000),
                                  Layout::axis(1, 300, 10'000), Layout::axis(3, 100'000, 10)}) {
-      const Reduction& on_gpu = find_reduction(r->name.substr(0, r->name.find('@')) + "@cuda");
+      const Method& on_gpu = find_on("cuda", *r);
       EXPECT_EQ(reduce_all(on_gpu, array.values(), array.values(), layout),
                 reduce_all(*r, array.values(), array.values(), layout))
           << r->name << ", " << layout.outer << " x " << layout.n;
@@ -122,7 +237,7 @@ TEST(GpuReductions, RefuseLayoutsThatOverflow) {
   const Array six{format_info<fp32>(), std::vector<double>(6, 1.0)};
   const OnGpu x{six.values()};
   for (const char* name : {"sum/exact/fp32@cuda", "sum/tree/plain/fp32@cuda", "moments/tree/fp32@cuda"}) {
-    const Reduction& r = find_reduction(name);
+    const Method& r = find(name);
     const OnGpu out{six.values()};
     for (const Layout& layout :
          {Layout::rows(2, 3, static_cast<std::size_t>(-3)), Layout::rows(3, 2, huge),
@@ -145,19 +260,19 @@ TEST(GpuReductions, DoNotDependOnTheCallersEnvironmentAndDoNotChangeIt) {
   const Array array{format_info<fp32>(), data};
   const OnGpu x{array.values()}, out{array.values()};
   auto* results = static_cast<float*>(const_cast<void*>(out.values().data));
-  const auto run = [&](const Reduction& r) {
+  const auto run = [&](const Method& r) {
     gpu::reduce(r, x.values(), Layout::rows(50, 100),
-                std::span{results, 50 * static_cast<std::size_t>(r.results)}, nullptr, {.ddof = 1});
+                std::span{results, 50 * static_cast<std::size_t>(r.results)}, nullptr, nullptr, {.ddof = 1});
   };
   // Not in a strange environment: CUDA's own functions compute, and would be trapped.
-  const auto bits_of = [&](const Reduction& r) {
+  const auto bits_of = [&](const Method& r) {
     std::vector<std::uint32_t> bits(100);
     succeed(
         cudaMemcpy(bits.data(), results, 200 * static_cast<std::size_t>(r.results), cudaMemcpyDeviceToHost));
     return bits;
   };
   for (const char* name : {"moments/tree/fp32@cuda", "norm/tree/fp32@cuda", "moments/exact/fp32@cuda"}) {
-    const Reduction& r = find_reduction(name);
+    const Method& r = find(name);
     run(r);
     const auto expected = bits_of(r);
     for (const int rounding : {FE_UPWARD, FE_TOWARDZERO}) {
@@ -222,12 +337,12 @@ TEST(GpuReductions, HaveTheBitsOfTheCpuWhereMoreThanAThousandTilesMeet) {
   constexpr std::size_t n = (std::size_t{1} << 24) + 5000;
   for (const FormatInfo* format : {&format_info<fp32>(), &format_info<fp64>()}) {
     const Array x{*format, wide(n, 12, 5)}, y{*format, uniform(n, 6)};
-    for (const Reduction* r : reductions_of("cpu")) {
+    for (const Method* r : with_batches_on_gpu()) {
       // One of each kind of state.
       const bool tree = r->order == "tree" && (r->accumulator.empty() || r->accumulator == "double_word");
       if (r->format != format || !(tree || r->gives_index) || (r->accumulator != "" && r->operation != "dot"))
         continue;
-      const Reduction& on_gpu = find_reduction(r->name.substr(0, r->name.find('@')) + "@cuda");
+      const Method& on_gpu = find_on("cuda", *r);
       EXPECT_EQ(reduce_all(on_gpu, x.values(), y.values(), Layout::vector(n)),
                 reduce_all(*r, x.values(), y.values(), Layout::vector(n)))
           << r->name;
@@ -248,8 +363,8 @@ TEST(GpuReductions, HaveTheBitsOfTheCpuWhereAWarpTakesSeveralLeaves) {
       std::copy_n(some.begin(), std::min(some.size(), x.size() - i), x.begin() + static_cast<long>(i));
     for (const char* name :
          {"sum/tree/plain/fp32@", "norm/pairwise/fp32@", "moments/tree/fp32@", "argmax/fp32@"})
-      EXPECT_EQ(reduce_all(find_reduction(std::string{name} + "cuda"), Values{x}, Values{x}, layout),
-                reduce_all(find_reduction(std::string{name} + "cpu"), Values{x}, Values{x}, layout))
+      EXPECT_EQ(reduce_all(find(std::string{name} + "cuda"), Values{x}, Values{x}, layout),
+                reduce_all(find(std::string{name} + "cpu"), Values{x}, Values{x}, layout))
           << name << ", " << layout.outer << " of " << layout.n;
   }
 }
@@ -368,8 +483,8 @@ TEST(GpuReductions, RefuseAnExactVarianceWithoutAWholeDdof) {
   const OnGpu there{x.values()};
   const auto out = device_memory(8);
   const Results results{std::span{reinterpret_cast<float*>(out.get()), 2}};
-  const Reduction& r = find_reduction("moments/exact/fp32@cuda");
-  EXPECT_THROW(gpu::reduce(r, there.values(), Layout::vector(3), results, nullptr, {.ddof = 0.5}),
+  const Method& r = find("moments/exact/fp32@cuda");
+  EXPECT_THROW(gpu::reduce(r, there.values(), Layout::vector(3), results, nullptr, nullptr, {.ddof = 0.5}),
                std::invalid_argument);
   EXPECT_THROW(reduce(r, x.values(), Layout::vector(3), results, {.ddof = 0.5}), std::invalid_argument);
   std::size_t bytes = 0;
@@ -393,7 +508,7 @@ TEST(GpuReductions, RunInAStreamFromDeviceMemoryInTwoPhases) {
   SAMESUM_NEEDS_GPU();
   const Array x{format_info<fp32>(), wide(100'000, 12, 7)};
   const OnGpu there{x.values()};
-  const Reduction& r = find_reduction("norm/tree/fp32@cuda");
+  const Method& r = find("norm/tree/fp32@cuda");
   const auto out = device_memory(100 * sizeof(float));
   const Results results{std::span{reinterpret_cast<float*>(out.get()), 100}};
   std::size_t bytes = 0;
@@ -404,7 +519,7 @@ TEST(GpuReductions, RunInAStreamFromDeviceMemoryInTwoPhases) {
   succeed(cudaStreamSynchronize(the_caller().stream()));
   std::vector<float> host(100), expected(100);
   succeed(cudaMemcpy(host.data(), out.get(), 400, cudaMemcpyDeviceToHost));
-  reduce(find_reduction("norm/tree/fp32"), x.values(), Layout::rows(100, 1000), std::span{expected});
+  reduce(find("norm/tree/fp32"), x.values(), Layout::rows(100, 1000), std::span{expected});
   EXPECT_EQ(host, expected);
   gpu::reduce(r, there.values(), Layout::rows(100, 1000), results);
   succeed(cudaDeviceSynchronize());
@@ -412,9 +527,8 @@ TEST(GpuReductions, RunInAStreamFromDeviceMemoryInTwoPhases) {
   EXPECT_EQ(gpu::reduce(r, workspace.get(), bytes, there.values(), Layout::rows(100, 1000), short_of),
             cudaErrorInvalidValue);
   EXPECT_THROW(gpu::reduce(r, there.values(), Layout::rows(100, 1000), short_of), std::invalid_argument);
-  EXPECT_THROW(
-      gpu::reduce(find_reduction("norm/tree/fp32"), there.values(), Layout::rows(100, 1000), results),
-      std::invalid_argument);
+  EXPECT_THROW(gpu::reduce(find("norm/tree/fp32"), there.values(), Layout::rows(100, 1000), results),
+               std::invalid_argument);
 }
 
 }  // namespace

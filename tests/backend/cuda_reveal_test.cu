@@ -16,11 +16,11 @@ template <class Order, template <class> class A, class F> struct Instance {
   using State = A<Scalar<F>>;
   using Climb = gpu::Climb<State>;
 
-  static int launch(gpu::Call& call) {
+  static cudaError_t launch(gpu::Launch& call) {
     const auto leaves_of_block = static_cast<std::size_t>(call.threads / gpu::warp);
-    const std::size_t blocks = (Shape::leaves(call.n) - 1) / leaves_of_block + 1;
+    const std::size_t blocks = (Shape::leaves(call.layout.n) - 1) / leaves_of_block + 1;
     return gpu::launch(gpu::sum_leaves<Shape, A, F, F, Climb>, blocks, call.threads, call.stream,
-                       static_cast<const F*>(call.x), call.n,
+                       static_cast<const F*>(call.x), call.layout.n,
                        Climb{static_cast<gpu::Header*>(call.workspace)->ticket.data(),
                              static_cast<State*>(gpu::states(call.workspace))},
                        static_cast<BitsOf<F>*>(call.out));
@@ -31,23 +31,18 @@ template <class I> class SmallOrderOnTheGpu : public ::testing::Test {
  protected:
   static constexpr std::size_t longest = 3 * I::Shape::leaf + 5;
 
-  SmallOrderOnTheGpu() {
-    variant_.backend = "cuda";
-    variant_.format = &format_info<typename I::Format>();
-    variant_.launch[variant_.format->index] = I::launch;
-  }
-
   /// Where each block has so many threads.
   BlackBox box(int threads) {
-    if (!room_) room_.emplace(Array{*variant_.format, std::vector<double>(longest)}.values());
-    return {*variant_.format, [this, threads](Values x) {
+    const FormatInfo& format = format_info<typename I::Format>();
+    if (!room_) room_.emplace(Array{format, std::vector<double>(longest)}.values());
+    return {format, [this, threads, &format](Values x) {
               room_->fill(x);
-              return the_caller().sum(variant_, {*x.format, room_->values().data, x.size}, {0, threads});
+              return the_caller().sum(gpu::run_launch<I::launch>, format,
+                                      {*x.format, room_->values().data, x.size}, {0, threads});
             }};
   }
 
  private:
-  Variant variant_{};
   std::optional<OnGpu> room_;
 };
 

@@ -1,7 +1,6 @@
 /// Softmax on a GPU: in every schedule the bits of the CPU, whose own are those of the literal reading.
 #include "backend/cuda_support.hpp"
 #include "operation/softmax_support.hpp"
-#include "samesum/operation/gpu_softmax.hpp"
 
 namespace samesum {
 namespace {
@@ -19,8 +18,10 @@ class TableOnGpu {
     succeed(cudaMemcpy(first_, table.memory().data(), table.memory().size(), cudaMemcpyHostToDevice));
     succeed(cudaDeviceSynchronize());  // the copy may return before the data have arrived
   }
-  MutableMatrix view() const {
-    return {table_.format(), first_ + table_.begin(), table_.rows(), table_.columns(), table_.stride()};
+  Values values() const { return {table_.format(), first_ + table_.begin(), table_.values().size}; }
+  Layout layout() const { return table_.layout(); }
+  Results results() const {
+    return {&table_.format(), first_ + table_.begin(), table_.values().size, table_.stride()};
   }
   void download() const {
     succeed(cudaMemcpy(table_.memory().data(), first_, table_.memory().size(), cudaMemcpyDeviceToHost));
@@ -32,20 +33,27 @@ class TableOnGpu {
   std::byte* first_;
 };
 
-std::vector<std::uint32_t> on_gpu(const SoftmaxVariant& v, Table& in, SoftmaxSchedule schedule,
-                                  Place place = {}) {
+cudaError_t run(const Method& v, const TableOnGpu& x, const TableOnGpu& y, SoftmaxSchedule schedule) {
+  static std::byte workspace[16];
+  gpu::Launch launch{call_of(x.values(), nullptr, x.layout(), y.results(), {}), workspace, gpu::no_bytes};
+  launch.schedule = schedule;
+  Code::of(v).backend->enqueue(v, launch);
+  return launch.error;
+}
+
+std::vector<std::uint32_t> on_gpu(const Method& v, Table& in, SoftmaxSchedule schedule, Place place = {}) {
   Table out{in.format(), in.rows(), in.columns(), place};
   const TableOnGpu x{in}, y{out};
-  const cudaError_t code = gpu::softmax(schedule, x.view(), y.view(), options_of(v), nullptr);
+  const cudaError_t code = run(v, x, y, schedule);
   EXPECT_EQ(code, cudaSuccess) << v.name << ": " << cudaGetErrorString(code);
   y.download();
   EXPECT_TRUE(out.surroundings_are_untouched()) << v.name;
   return out.bits();
 }
 
-std::vector<SoftmaxSchedule> schedules(const SoftmaxVariant& v, std::size_t columns) {
+std::vector<SoftmaxSchedule> schedules(const Method& v, std::size_t columns) {
   std::vector<SoftmaxSchedule> all{SoftmaxSchedule::automatic, SoftmaxSchedule::wide};
-  const bool plain = v.accumulator < SoftmaxSum::exact;
+  const bool plain = v.accumulator == "plain";
   if (plain && columns <= 1024) all.push_back(SoftmaxSchedule::narrow);
   int capability = 0;
   succeed(cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, 0));
@@ -58,41 +66,33 @@ TEST(SoftmaxOnAGpu, IsListedWhereThereIsOne) {
   EXPECT_EQ(softmaxes_of("cuda").size(), softmaxes_of("cpu").size());
 }
 
-TEST(SoftmaxOnAGpuThatIsNotThere, IsAnError) {
-  if (gpu_is_there()) GTEST_SKIP() << "there is one";
-  EXPECT_TRUE(softmaxes_of("cuda").empty());
-  float x = 1;
-  EXPECT_NE(gpu::softmax(std::nothrow, Matrix{&x, 1, 1}, MutableMatrix{&x, 1, 1}), cudaSuccess);
-  EXPECT_THROW(gpu::softmax(Matrix{&x, 1, 1}, MutableMatrix{&x, 1, 1}), gpu::Error);
-}
-
 TEST(SoftmaxOnAGpu, RefusesWhatTheCpuRefuses) {
+  SAMESUM_NEEDS_GPU();
   float x[8] = {};
-  EXPECT_EQ(gpu::softmax(std::nothrow, Matrix{x, 1, 4}, MutableMatrix{x + 1, 1, 4}), cudaErrorInvalidValue);
-  EXPECT_EQ(gpu::softmax(std::nothrow, Matrix{x, 1, 4, 2}, MutableMatrix{x, 1, 4, 2}), cudaErrorInvalidValue);
-  const auto huge = static_cast<std::size_t>(-3);
-  EXPECT_EQ(gpu::softmax(std::nothrow, Matrix{x, 2, 3, huge}, MutableMatrix{x, 2, 3, huge}),
-            cudaErrorInvalidValue);
-  for (const int wrong : {-1, 5}) {
-    const SoftmaxOptions options{static_cast<SoftmaxSum>(wrong), false, 0};
-    EXPECT_EQ(gpu::softmax(std::nothrow, Matrix{x, 1, 4}, MutableMatrix{x, 1, 4}, options),
-              cudaErrorInvalidValue);
-    EXPECT_EQ(gpu::softmax(static_cast<SoftmaxSchedule>(wrong), Matrix{x, 1, 4}, MutableMatrix{x, 1, 4}, {},
-                           nullptr),
-              cudaErrorInvalidValue);
-  }
+  const Method& m = gpu::find("softmax/tree/plain/fp32");
+  const Values all{std::span<const float>{x}};
+  std::size_t bytes = 0;
+  const auto refused = [&](const Layout& layout, const Results& out) {
+    EXPECT_EQ(gpu::reduce(m, x, bytes, all, layout, out), cudaErrorInvalidValue);
+    EXPECT_THROW(gpu::reduce(m, all, layout, out), std::invalid_argument);
+    EXPECT_THROW(reduce(find_on("cpu", m), all, layout, out), std::invalid_argument);
+  };
+  refused(Layout::rows(1, 4), {&format_info<float>(), x + 1, 4});
+  refused(Layout::rows(2, 4, 2), {&format_info<float>(), x, 8});
+  refused(Layout::rows(2, 3, static_cast<std::size_t>(-3)), {&format_info<float>(), x, 8});
+  refused(Layout::axis(1, 2, 4), {&format_info<float>(), x, 8});
   try {
-    gpu::softmax(Matrix{x, 1, 4}, MutableMatrix{x + 1, 1, 4});
+    gpu::reduce(m, all, Layout::rows(1, 4), {&format_info<float>(), x + 1, 4});
     FAIL();
   } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), HasSubstr("out overlaps in"));
+    EXPECT_THAT(error.what(), HasSubstr("out overlaps x"));
   }
 }
 
-class EverySoftmaxOnAGpu : public ::testing::TestWithParam<const SoftmaxVariant*> {
+class EverySoftmaxOnAGpu : public ::testing::TestWithParam<const Method*> {
  protected:
-  const SoftmaxVariant& v = *GetParam();
-  const SoftmaxVariant& cpu = on_backend(v, "cpu");
+  const Method& v = *GetParam();
+  const Method& cpu = find_on("cpu", v);
 
   void expect_bits_of_the_cpu(const FormatInfo& format, std::size_t rows, std::size_t columns, Place place) {
     Table in{format, columns, rows_of_all_kinds(rows, columns, true), place};
@@ -104,7 +104,7 @@ class EverySoftmaxOnAGpu : public ::testing::TestWithParam<const SoftmaxVariant*
   }
 };
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EverySoftmaxOnAGpu);
-INSTANTIATE_TEST_SUITE_P(Cuda, EverySoftmaxOnAGpu, ::testing::ValuesIn(softmaxes_of("cuda")), softmax_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, EverySoftmaxOnAGpu, ::testing::ValuesIn(softmaxes_of("cuda")), test_name);
 
 TEST_P(EverySoftmaxOnAGpu, HasTheBitsOfTheCpuForAllWidths) {
   for (const FormatInfo* format : softmax_formats)
@@ -134,7 +134,7 @@ TEST_P(EverySoftmaxOnAGpu, HasTheBitsOfTheCpuForMoreLongRowsThanRunAtOnce) {
   };
   for (const FormatInfo* format : softmax_formats)
     for (const Shape shape : {Shape{1200, 5000}, Shape{700, 9001}, Shape{300, 20000}, Shape{70, 70000}}) {
-      if (v.accumulator >= SoftmaxSum::exact) continue;  // those take a block a row
+      if (v.accumulator != "plain") continue;  // those take a block a row
       if (reduced && (shape.rows != 700 || format->bytes != 2)) continue;
       for (const Place place : {Place{}, Place{1, 3}})
         expect_bits_of_the_cpu(*format, shape.rows, shape.columns, place);
@@ -152,7 +152,7 @@ TEST_P(EverySoftmaxOnAGpu, WritesInPlace) {
       for (const SoftmaxSchedule schedule : schedules(v, columns)) {
         Table table{*format, columns, rows_of_all_kinds(rows, columns, false), {0, 4}};
         const TableOnGpu both{table};
-        ASSERT_EQ(gpu::softmax(schedule, both.view(), both.view(), options_of(v), nullptr), cudaSuccess);
+        ASSERT_EQ(run(v, both, both, schedule), cudaSuccess);
         both.download();
         ASSERT_EQ(table.bits(), expected) << format->name << ", " << columns;
       }
@@ -181,7 +181,7 @@ TEST_P(EverySoftmaxOnAGpu, GivesARowTheSameBitsInEveryBatch) {
 
 TEST(SoftmaxOnAGpu, CanBeCapturedInAGraph) {
   SAMESUM_NEEDS_GPU();
-  const SoftmaxVariant& cpu = on_backend(*softmaxes_of("cuda")[2], "cpu");
+  const Method& cpu = find("softmax/tree/plain/fp32");
   for (const FormatInfo* format : softmax_formats) {
     Table in{*format, 70000, rows_of_all_kinds(7, 70000, false)}, out{*format, 7, 70000};
     const TableOnGpu x{in}, y{out};
@@ -190,7 +190,7 @@ TEST(SoftmaxOnAGpu, CanBeCapturedInAGraph) {
     cudaGraphExec_t executable = nullptr;
     succeed(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     succeed(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    gpu::softmax(x.view(), y.view(), {}, stream);
+    gpu::reduce(gpu::find("softmax/tree/plain/fp32"), x.values(), x.layout(), y.results(), stream);
     succeed(cudaStreamEndCapture(stream, &graph));
     succeed(cudaGraphInstantiate(&executable, graph, 0));
     for (int i = 0; i < 3; ++i) succeed(cudaGraphLaunch(executable, stream));

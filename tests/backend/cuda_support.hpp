@@ -70,22 +70,35 @@ class Caller {
   cudaStream_t stream() const { return stream_; }
 
   /// Enqueues one sum; `result` reads it.
-  void start(const Variant& v, Values x, LaunchShape shape = {}) {
-    ASSERT_EQ(v.backend, "cuda");
-    gpu::Call call{x.data, x.size, out_.get(), workspace_.get(), bytes, stream_, shape.blocks, shape.threads};
-    const auto code = static_cast<cudaError_t>(v.launch[x.format->index](call));
-    ASSERT_EQ(code, cudaSuccess) << v.name << ", n = " << x.size << ": " << cudaGetErrorString(code);
+  void start(Code::Run run, Values x, LaunchShape shape = {}) {
+    ASSERT_NE(run, nullptr);
+    gpu::Launch launch{call_of(x, nullptr, Layout::vector(x.size), {x.format, out_.get(), 1}, {}),
+                       workspace_.get(),
+                       bytes,
+                       stream_,
+                       shape.blocks,
+                       shape.threads};
+    run(launch);
+    ASSERT_EQ(launch.error, cudaSuccess) << "n = " << x.size << ": " << cudaGetErrorString(launch.error);
   }
-  Number result(const Variant& v) {
+  void start(const Method& m, Values x, LaunchShape shape = {}) {
+    SCOPED_TRACE(m.name);
+    start(Code::of(m).run_vector[x.format->index], x, shape);
+  }
+  Number result(const FormatInfo& format) {
     std::uint64_t bits = 0;
-    succeed(cudaMemcpyAsync(&bits, out_.get(), v.format->bytes, cudaMemcpyDeviceToHost, stream_));
+    succeed(cudaMemcpyAsync(&bits, out_.get(), format.bytes, cudaMemcpyDeviceToHost, stream_));
     succeed(cudaStreamSynchronize(stream_));
-    return {v.format, bits};
+    return {&format, bits};
   }
-  Number sum(const Variant& v, Values x, LaunchShape shape = {}) {
+  Number sum(Code::Run run, const FormatInfo& format, Values x, LaunchShape shape = {}) {
     succeed(cudaMemsetAsync(out_.get(), 0xa5, 8, stream_));  // so that a result not written is seen
-    start(v, x, shape);
-    return result(v);
+    start(run, x, shape);
+    return result(format);
+  }
+  Number sum(const Method& m, Values x, LaunchShape shape = {}) {
+    SCOPED_TRACE(m.name);
+    return sum(Code::of(m).run_vector[x.format->index], *m.format, x, shape);
   }
 
  private:
@@ -99,8 +112,14 @@ inline Caller& the_caller() {
   return caller;
 }
 
-inline const Variant& on(std::string_view backend, const Variant& v) {
-  return find(recipe_of(v) + "@" + std::string{backend});
+/// Methods of the CPU whose twins on the GPU take batches.
+inline std::vector<const Method*> with_batches_on_gpu() {
+  std::vector<const Method*> chosen;
+  for (const Method& m : methods())
+    if (m.backend == "cuda" && !m.per_element && m.takes(*m.format, Layout::rows(2, 2)) &&
+        m.promise >= Promise::everywhere)
+      chosen.push_back(&find_on("cpu", m));
+  return chosen;
 }
 
 }  // namespace samesum

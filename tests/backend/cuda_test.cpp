@@ -12,12 +12,12 @@ using ::testing::HasSubstr;
 
 TEST(TheGpu, IsTestedWhereThereIsOne) {
   SAMESUM_NEEDS_GPU();
-  EXPECT_EQ(variants_of("cuda").size(), (3 * Accumulators::size + 3) * Formats::size);
+  EXPECT_EQ(sums_of("cuda").size(), (3 * Accumulators::size + 3) * Formats::size);
 }
 
 TEST(AGpuThatIsNotThere, IsSaidToBeAbsentAndWhy) {
   if (gpu_is_there()) GTEST_SKIP() << "there is one";
-  EXPECT_TRUE(variants_of("cuda").empty());
+  EXPECT_TRUE(sums_of("cuda").empty());
   ASSERT_EQ(absent().size(), 1u);
   EXPECT_EQ(absent()[0].backend, "cuda");
   EXPECT_THAT(absent()[0].reason, HasSubstr("no GPU can be used: "));
@@ -33,18 +33,18 @@ TEST(AGpuThatIsNotThere, IsSaidToBeAbsentAndWhy) {
   }
 }
 
-class EveryGpuVariant : public ::testing::TestWithParam<const Variant*> {
+class EverySumOnTheGpu : public ::testing::TestWithParam<const Method*> {
  protected:
-  const Variant& v = *GetParam();
-  const Variant& reference = on("reference", v);
+  const Method& v = *GetParam();
+  const Method& reference = find_on("reference", v);
   const bool serial = v.order == "serial";
   Caller& caller = the_caller();
 };
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryGpuVariant);
-INSTANTIATE_TEST_SUITE_P(Cuda, EveryGpuVariant, ::testing::ValuesIn(variants_of("cuda", Promise::everywhere)),
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EverySumOnTheGpu);
+INSTANTIATE_TEST_SUITE_P(Cuda, EverySumOnTheGpu, ::testing::ValuesIn(sums_of("cuda", Promise::everywhere)),
                          test_name);
 
-std::vector<std::size_t> lengths(const Variant& v) {
+std::vector<std::size_t> lengths(const Method& v) {
   std::vector<std::size_t> all{0, 1, 2, 3, 7, 8, 31, 32, 33, 127, 128, 129, 130};
   if (const Shape shape = shape_of(v); shape.leaf != unbounded)
     for (const std::size_t n : {shape.leaf, 2 * shape.leaf, 8 * shape.leaf})
@@ -60,14 +60,14 @@ std::vector<double> first_of_many(std::size_t n) {
   return {many.begin(), many.begin() + static_cast<std::ptrdiff_t>(n)};
 }
 
-TEST_P(EveryGpuVariant, HasTheBitsOfItsLiteralReadingAtEveryLength) {
+TEST_P(EverySumOnTheGpu, HasTheBitsOfItsLiteralReadingAtEveryLength) {
   for (const std::size_t n : lengths(v)) {
     const Array x{*v.format, first_of_many(n)};
     EXPECT_EQ(caller.sum(v, OnGpu{x.values()}.values()), reference(x.values())) << "n = " << n;
   }
 }
 
-TEST_P(EveryGpuVariant, HasTheBitsOfItsLiteralReadingOnEveryKindOfData) {
+TEST_P(EverySumOnTheGpu, HasTheBitsOfItsLiteralReadingOnEveryKindOfData) {
   for (const std::size_t n : {std::size_t{100}, std::size_t{70'000}})
     for (const Dataset& d : datasets(n)) {
       const Array x{*v.format, d.x};
@@ -75,7 +75,7 @@ TEST_P(EveryGpuVariant, HasTheBitsOfItsLiteralReadingOnEveryKindOfData) {
     }
 }
 
-TEST_P(EveryGpuVariant, HasTheBitsOfItsLiteralReadingForEveryInputFormat) {
+TEST_P(EverySumOnTheGpu, HasTheBitsOfItsLiteralReadingForEveryInputFormat) {
   for (const FormatInfo& input : formats)
     for (const std::size_t n : {std::size_t{130}, std::size_t{8192}, std::size_t{70'001}}) {
       std::vector<double> data = wide(n, 40, n);
@@ -86,7 +86,7 @@ TEST_P(EveryGpuVariant, HasTheBitsOfItsLiteralReadingForEveryInputFormat) {
     }
 }
 
-TEST_P(EveryGpuVariant, HasTheSpecialValuesOfItsLiteralReading) {
+TEST_P(EverySumOnTheGpu, HasTheSpecialValuesOfItsLiteralReading) {
   for (const testing::Case& c : testing::cases()) {
     const Array x = c.array();
     EXPECT_EQ(caller.sum(v, OnGpu{x.values()}.values()), reference(x.values())) << c;
@@ -94,7 +94,7 @@ TEST_P(EveryGpuVariant, HasTheSpecialValuesOfItsLiteralReading) {
 }
 
 /// Full leaves are summed without a look at each element, and again where one was special.
-TEST_P(EveryGpuVariant, HasTheSpecialValuesOfItsLiteralReadingInFullLeavesToo) {
+TEST_P(EverySumOnTheGpu, HasTheSpecialValuesOfItsLiteralReadingInFullLeavesToo) {
   const double inf = std::numeric_limits<double>::infinity(), most = v.format->max_finite;
   const double ulp = most * v.format->unit_roundoff / (1 - v.format->unit_roundoff);  // of `most`
   struct {
@@ -126,7 +126,7 @@ TEST_P(EveryGpuVariant, HasTheSpecialValuesOfItsLiteralReadingInFullLeavesToo) {
   }
 }
 
-TEST_P(EveryGpuVariant, HasTheSameBitsAtEveryAddressAndForEveryLaunchShape) {
+TEST_P(EverySumOnTheGpu, HasTheSameBitsAtEveryAddressAndForEveryLaunchShape) {
   // The longest has more than one group of leaves where blocks are small, so that groups meet too.
   const std::size_t longest = (std::size_t{1} << 20) + 5000;
   const std::vector<double> all = uniform(longest, 4);
@@ -146,7 +146,7 @@ TEST_P(EveryGpuVariant, HasTheSameBitsAtEveryAddressAndForEveryLaunchShape) {
   }
 }
 
-TEST_P(EveryGpuVariant, GivesOneBitPatternInAHundredRuns) {
+TEST_P(EverySumOnTheGpu, GivesOneBitPatternInAHundredRuns) {
   if (reduced) GTEST_SKIP() << "only with full sizes";
   const Array x{*v.format, first_of_many(serial ? 1 << 14 : 1 << 24)};
   const OnGpu placed{x.values()};
@@ -155,7 +155,7 @@ TEST_P(EveryGpuVariant, GivesOneBitPatternInAHundredRuns) {
   EXPECT_EQ(seen.size(), 1u);
 }
 
-TEST_P(EveryGpuVariant, CanBeCapturedInAGraphAndReplayed) {
+TEST_P(EverySumOnTheGpu, CanBeCapturedInAGraphAndReplayed) {
   const std::vector<double> first = uniform(100'001, 7), second = wide(100'001, 10, 8);
   const OnGpu placed{Array{*v.format, first}.values()};
   cudaGraph_t graph = nullptr;
@@ -168,7 +168,7 @@ TEST_P(EveryGpuVariant, CanBeCapturedInAGraphAndReplayed) {
     const Array x{*v.format, data};
     placed.fill(x.values());
     succeed(cudaGraphLaunch(replay, caller.stream()));
-    EXPECT_EQ(caller.result(v), reference(x.values()));
+    EXPECT_EQ(caller.result(*v.format), reference(x.values()));
   }
   succeed(cudaGraphExecDestroy(replay));
   succeed(cudaGraphDestroy(graph));
@@ -178,11 +178,11 @@ TEST(Streams, ThatRunAtTheSameTimeDoNotDisturbEachOther) {
   SAMESUM_NEEDS_GPU();
   const Array x{format_info<fp32>(), uniform(reduced ? 50'000 : 3'000'001, 9)};
   const OnGpu placed{x.values()};
-  std::vector<const Variant*> chosen;
-  for (const Variant* v : variants_of("cuda", Promise::everywhere))
+  std::vector<const Method*> chosen;
+  for (const Method* v : sums_of("cuda", Promise::everywhere))
     if (v->order != "serial") chosen.push_back(v);
   std::vector<Number> expected;
-  for (const Variant* v : chosen) expected.push_back(on("cpu", *v)(x.values()));
+  for (const Method* v : chosen) expected.push_back(find_on("cpu", *v)(x.values()));
   const auto work = [&](std::size_t first) {
     Caller caller;
     for (int round = 0; round < (reduced ? 1 : 10); ++round)
@@ -227,9 +227,9 @@ TEST(LongArrays, HaveTheBitsOfTheCpu) {
     for (const char* recipe :
          {"exact/fp32", "exact/fp64", "tree/plain/fp32", "tree/kahan/fp32", "tree/plain/bf16",
           "pairwise/plain/fp32", "pairwise/kahan/fp32", "pairwise/plain/bf16"}) {
-      const Variant& v = gpu::find(recipe);
+      const Method& v = gpu::find(recipe);
       EXPECT_EQ(the_caller().sum(v, {format_info<fp32>(), placed.values().data, n}),
-                on("cpu", v)(Values{format_info<fp32>(), x.data(), n}))
+                find_on("cpu", v)(Values{format_info<fp32>(), x.data(), n}))
           << v.name << ", n = " << n;
     }
 }
@@ -239,7 +239,7 @@ TEST(LongArrays, HaveTheExactSumsThatAreKnown) {
   if (!long_tests) GTEST_SKIP() << "set SAMESUM_LONG_TESTS=1; it takes a minute and 12 GB";
   const std::size_t billion = std::size_t{1} << 30, ones = (std::size_t{1} << 31) - 1;
   const auto exact = [](const FormatInfo& format, const OnGpu& x, std::size_t n) {
-    const Variant& v = gpu::find("exact/" + std::string{format.name});
+    const Method& v = gpu::find("exact/" + std::string{format.name});
     return the_caller().sum(v, {*x.values().format, x.values().data, n});
   };
   std::vector<float> x(ones, 0.0f);
@@ -265,18 +265,18 @@ TEST(LongArrays, HaveTheExactSumsThatAreKnown) {
   EXPECT_EQ(exact(format_info<fp64>(), halves, billion).to_double(), 65504 * 0x1p30);
 }
 
-class AtomicOnTheGpu : public ::testing::TestWithParam<const Variant*> {};
+class AtomicOnTheGpu : public ::testing::TestWithParam<const Method*> {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AtomicOnTheGpu);
-std::vector<const Variant*> atomic_variants() {
-  std::vector<const Variant*> chosen;
-  for (const Variant* v : variants_of("cuda"))
+std::vector<const Method*> atomic_sums() {
+  std::vector<const Method*> chosen;
+  for (const Method* v : sums_of("cuda"))
     if (v->promise == Promise::none) chosen.push_back(v);
   return chosen;
 }
-INSTANTIATE_TEST_SUITE_P(Cuda, AtomicOnTheGpu, ::testing::ValuesIn(atomic_variants()), test_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, AtomicOnTheGpu, ::testing::ValuesIn(atomic_sums()), test_name);
 
 TEST_P(AtomicOnTheGpu, MissesNoElement) {
-  const Variant& v = *GetParam();
+  const Method& v = *GetParam();
   // Every partial sum is exact, so that any order gives the same.
   for (const std::size_t n : {0, 1, 100, 2047, 100'000}) {
     std::vector<double> data(n, 0.0);
@@ -293,7 +293,7 @@ TEST_P(AtomicOnTheGpu, MissesNoElement) {
 
 TEST_P(AtomicOnTheGpu, GivesSeveralBitPatternsInAHundredRuns) {
   if (reduced) GTEST_SKIP() << "only with full sizes";
-  const Variant& v = *GetParam();
+  const Method& v = *GetParam();
   const Array x{*v.format, first_of_many(1 << 24)};
   const OnGpu placed{x.values()};
   std::set<std::uint64_t> seen;
@@ -303,16 +303,16 @@ TEST_P(AtomicOnTheGpu, GivesSeveralBitPatternsInAHundredRuns) {
 }
 
 TEST_P(AtomicOnTheGpu, StaysWithinItsBoundWhereAtomicsFlushSubnormals) {
-  const Variant& v = *GetParam();
+  const Method& v = *GetParam();
   for (const double scale : {1.0, v.format->smallest_subnormal * 64}) {
     std::vector<double> data = uniform(100'000, 11);
     for (double& e : data) e *= scale;
     const Array x{*v.format, data};
     const Number got = the_caller().sum(v, OnGpu{x.values()}.values());
-    const double truth = on("cpu", find("exact/fp64"))(x.values()).to_double();
+    const double truth = find("exact/fp64")(x.values()).to_double();
     double magnitudes = 0;
     for (const double e : data) magnitudes += std::abs(e) + v.format->smallest_subnormal;
-    EXPECT_LE(std::abs(got.to_double() - truth), v.bound(*v.format, data.size(), magnitudes, got)) << scale;
+    EXPECT_LE(std::abs(got.to_double() - truth), v.bound(*v.format, data.size(), got, magnitudes)) << scale;
   }
 }
 

@@ -31,17 +31,17 @@ TEST(TheInstructionSet, CanBeForced) {
   }
 }
 
-TEST(TheInstructionSet, ChangesNoBitOfAnyVariantForAnyInputAndLength) {
-  for (const Variant* v : variants_of("cpu", Promise::everywhere))
+TEST(TheInstructionSet, ChangesNoBitOfAnySumForAnyInputAndLength) {
+  for (const Method* m : sums_of("cpu", Promise::everywhere))
     for (const FormatInfo& input : formats)
       for (const std::size_t n : {1, 15, 128, 1000, 4096, 70'001}) {
         const Array x{input, wide(n, 30, n)};
-        const Number expected = (*v)(x.values());
+        const Number expected = (*m)(x.values());
         for (const InstructionSet set : instruction_sets) {
           if (!is_supported(set)) continue;
           const Forced scope{set};
-          ASSERT_EQ((*v)(x.values()), expected)
-              << v->name << " of " << input.name << ", n = " << n << ", " << name_of(set);
+          ASSERT_EQ((*m)(x.values()), expected)
+              << m->name << " of " << input.name << ", n = " << n << ", " << name_of(set);
         }
       }
 }

@@ -54,70 +54,67 @@ class InEnvironment {
   [[maybe_unused]] unsigned set_ = 0;
 };
 
-const Variant& reference_of(const Variant& v) { return find(recipe_of(v) + "@reference"); }
-
-std::vector<std::size_t> lengths(const Variant& v) {
+std::vector<std::size_t> lengths(const Method& m) {
   std::vector<std::size_t> all{0, 1, 2, 3, 7, 8, 31, 32, 33, 127, 128, 129, 130, 1'000'003};
-  if (const Shape shape = shape_of(v); shape.leaf != unbounded)
+  if (const Shape shape = shape_of(m); shape.leaf != unbounded)
     all.insert(all.end(), {shape.lanes - 1, shape.lanes, shape.lanes + 1, shape.leaf - 1, shape.leaf,
                            shape.leaf + 1, 2 * shape.leaf + 1, 3 * shape.leaf + 5});
   return all;
 }
 
-class EveryVariant : public ::testing::TestWithParam<const Variant*> {
+class EverySum : public ::testing::TestWithParam<const Method*> {
  protected:
-  const Variant& v = *GetParam();
+  const Method& m = *GetParam();
 };
-INSTANTIATE_TEST_SUITE_P(Cpu, EveryVariant, ::testing::ValuesIn(variants_of("cpu", Promise::everywhere)),
-                         test_name);
+INSTANTIATE_TEST_SUITE_P(Cpu, EverySum, ::testing::ValuesIn(sums_of("cpu", Promise::everywhere)), test_name);
 
-TEST_P(EveryVariant, HasTheBitsOfItsLiteralReadingAtEveryLength) {
-  for (const std::size_t n : lengths(v)) {
-    const Array x{*v.format, wide(n, 12, n)};
-    EXPECT_EQ(v(x.values()), reference_of(v)(x.values())) << "n = " << n;
+TEST_P(EverySum, HasTheBitsOfItsReferenceAtEveryLength) {
+  for (const std::size_t n : lengths(m)) {
+    const Array x{*m.format, wide(n, 12, n)};
+    EXPECT_EQ(m(x.values()), reference_of(m)(x.values())) << "n = " << n;
   }
 }
 
-TEST_P(EveryVariant, HasTheBitsOfItsLiteralReadingOnEveryKindOfData) {
+TEST_P(EverySum, HasTheBitsOfItsReferenceOnEveryKindOfData) {
   for (const std::size_t n : {std::size_t{100}, std::size_t{40'000}})
     for (const Dataset& d : datasets(n)) {
-      const Array x{*v.format, d.x};
-      EXPECT_EQ(v(x.values()), reference_of(v)(x.values())) << d.name << ", n = " << n;
+      const Array x{*m.format, d.x};
+      EXPECT_EQ(m(x.values()), reference_of(m)(x.values())) << d.name << ", n = " << n;
     }
 }
 
-TEST_P(EveryVariant, HasTheBitsOfItsLiteralReadingForEveryInputFormat) {
+TEST_P(EverySum, HasTheBitsOfItsReferenceForEveryInputFormat) {
   for (const FormatInfo& input : formats)
     for (const std::size_t n : {std::size_t{130}, std::size_t{40'000}}) {
       const Array x{input, wide(n, 40, n)};
-      EXPECT_EQ(v(x.values()), reference_of(v)(x.values())) << input.name << ", n = " << n;
+      EXPECT_EQ(m(x.values()), reference_of(m)(x.values())) << input.name << ", n = " << n;
     }
 }
 
-TEST_P(EveryVariant, HasTheSameBitsForAnyNumberOfThreads) {
-  const Array x{*v.format, uniform(200'001, 3)};
-  const Number expected = reference_of(v)(x.values());
+TEST_P(EverySum, HasTheSameBitsForAnyNumberOfThreads) {
+  const Array x{*m.format, uniform(200'001, 3)};
+  const Number expected = reference_of(m)(x.values());
   for (int threads = 0; threads <= 8; ++threads)
-    EXPECT_EQ(v(x.values(), {.threads = threads}), expected) << threads << " threads";
+    EXPECT_EQ(m(x.values(), {.threads = threads}), expected) << threads << " threads";
 }
 
-TEST_P(EveryVariant, HasTheSameBitsAtEveryElementAlignedAddress) {
+TEST_P(EverySum, HasTheSameBitsAtEveryElementAlignedAddress) {
   const std::vector<double> data = uniform(33'333, 4);
-  const Number expected = v(Array{*v.format, data}.values());
-  for (std::size_t offset = 1; offset * v.format->bytes < 64; ++offset)
-    EXPECT_EQ(v(Array{*v.format, data, offset}.values()), expected) << "offset " << offset;
+  const Number expected = m(Array{*m.format, data}.values());
+  for (std::size_t offset = 1; offset * m.format->bytes < 64; ++offset)
+    EXPECT_EQ(m(Array{*m.format, data, offset}.values()), expected) << "offset " << offset;
 }
 
-TEST_P(EveryVariant, HasTheSameBitsInWhateverEnvironmentTheCallerLeft) {
+TEST_P(EverySum, HasTheSameBitsInWhateverEnvironmentTheCallerLeft) {
   for (const FormatInfo& input : formats) {
     std::vector<double> data = wide(40'000, 30, 5);
     for (std::size_t i = 0; i < data.size(); i += 3) data[i] *= 4 * input.smallest_subnormal;
     const Array x{input, data};
-    const Number expected = reference_of(v)(x.values());
+    const Number expected = reference_of(m)(x.values());
     for (const Environment& e : environments) {
       const InEnvironment scope{e};
-      EXPECT_EQ(v(x.values(), {.threads = 2}), expected) << e.name << ", " << input.name;
-      EXPECT_EQ(reference_of(v)(x.values()), expected) << e.name << ", " << input.name << ", reference";
+      EXPECT_EQ(m(x.values(), {.threads = 2}), expected) << e.name << ", " << input.name;
+      EXPECT_EQ(reference_of(m)(x.values()), expected) << e.name << ", " << input.name << ", reference";
     }
   }
 }
@@ -158,18 +155,18 @@ TEST(TheCallersEnvironment, ChangesNoStateNoEstimateAndNoBound) {
 TEST(RandomCombinations, AllHaveTheBitsOfTheirLiteralReading) {
   std::mt19937_64 random{20'26};
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
-  const std::vector<const Variant*> promised = variants_of("cpu", Promise::everywhere);
+  const std::vector<const Method*> promised = sums_of("cpu", Promise::everywhere);
   for (int round = 0; round < 10'000; ++round) {
-    const Variant& v = *promised[below(promised.size())];
+    const Method& m = *promised[below(promised.size())];
     const FormatInfo& input = formats[below(formats.size())];
     const std::size_t n = below(std::size_t{1} << below(17));
     const int threads = static_cast<int>(1 + below(8));
     const Environment& environment = environments[below(std::size(environments))];
     const Array x{input, wide(n, static_cast<int>(1 + below(60)), random()), below(64 / input.bytes)};
-    const Number expected = reference_of(v)(x.values());
+    const Number expected = reference_of(m)(x.values());
     const InEnvironment scope{environment};
-    ASSERT_EQ(v(x.values(), {.threads = threads}), expected)
-        << v.name << " of " << input.name << ", n = " << n << ", " << threads << " threads, "
+    ASSERT_EQ(m(x.values(), {.threads = threads}), expected)
+        << m.name << " of " << input.name << ", n = " << n << ", " << threads << " threads, "
         << environment.name;
   }
 }
@@ -177,11 +174,11 @@ TEST(RandomCombinations, AllHaveTheBitsOfTheirLiteralReading) {
 TEST(Threads, ThatCallAtTheSameTimeDoNotDisturbEachOther) {
   const Array x{format_info<fp32>(), uniform(300'000, 9)};
   std::vector<std::thread> callers;
-  for (const Variant* v : variants_of("cpu", Promise::everywhere)) {
-    if (v->order == "serial") continue;
-    const Number expected = (*v)(x.values(), {.threads = 1});
+  for (const Method* m : sums_of("cpu", Promise::everywhere)) {
+    if (m->order == "serial") continue;
+    const Number expected = (*m)(x.values(), {.threads = 1});
     callers.emplace_back(
-        [&x, v, expected] { EXPECT_EQ((*v)(x.values(), {.threads = 3}), expected) << v->name; });
+        [&x, m, expected] { EXPECT_EQ((*m)(x.values(), {.threads = 3}), expected) << m->name; });
     if (callers.size() == 4) {
       for (std::thread& caller : callers) caller.join();
       callers.clear();
@@ -193,24 +190,24 @@ TEST(Threads, ThatCallAtTheSameTimeDoNotDisturbEachOther) {
 TEST(Threads, MoreThanTheMachineHasDoTheSame) {
   const Array x{format_info<fp32>(), uniform(3'000'000, 10)};
   for (const char* name : {"tree/kahan/fp32", "exact/fp32"}) {
-    const Variant& v = find(name);
-    const Number expected = v(x.values(), {.threads = 1});
+    const Method& m = find(name);
+    const Number expected = m(x.values(), {.threads = 1});
     for (const int threads : {2, 40, 3, 100, 1})
-      EXPECT_EQ(v(x.values(), {.threads = threads}), expected) << name;
+      EXPECT_EQ(m(x.values(), {.threads = threads}), expected) << name;
   }
 }
 
 #if !defined(__SANITIZE_THREAD__)  // which does not follow threads into a process made by fork
 TEST(AProcessMadeByFork, SumsWithThreadsOfItsOwnAndEnds) {
   const Array x{format_info<fp32>(), uniform(1'000'000, 11)};
-  const Variant& v = find("tree/plain/fp32");
-  const Number expected = v(x.values(), {.threads = 1});
+  const Method& m = find("tree/plain/fp32");
+  const Number expected = m(x.values(), {.threads = 1});
   for (int i = 0; i < 200; ++i) {
-    v(x.values(), {.threads = 8});  // its threads may still be waking up
+    m(x.values(), {.threads = 8});  // its threads may still be waking up
     const pid_t child = fork();
     if (child == 0) {
       alarm(60);  // a signal ends it should it hang
-      std::_Exit(v(x.values(), {.threads = 8}) == expected ? 0 : 1);
+      std::_Exit(m(x.values(), {.threads = 8}) == expected ? 0 : 1);
     }
     ASSERT_GT(child, 0);
     int status = -1;
@@ -220,7 +217,7 @@ TEST(AProcessMadeByFork, SumsWithThreadsOfItsOwnAndEnds) {
 }
 #endif
 
-TEST(Threads, OfAnAtomicVariantAllArrive) {
+TEST(Threads, OfAnAtomicSumAllArrive) {
   // Every partial sum of ones is exact here, so that any order gives the same.
   const Array x{format_info<fp32>(), std::vector<double>(1'000'003, 1.0)};
   for (const char* name : {"atomic/plain/fp32", "atomic/plain/fp64"})

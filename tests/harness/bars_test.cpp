@@ -9,8 +9,8 @@ namespace {
 using ::testing::DoubleEq;
 
 /// 64 Mi elements in DRAM, unless told otherwise.
-Cell cell(int threads = 1, const char* data = "normal", const char* place = "DRAM") {
-  return {&format_info<fp32>(), data, std::size_t{1} << 26, threads, false, place};
+Cell cell(int threads = 1, const char* data = "normal", std::size_t n = dram_bytes / sizeof(float)) {
+  return {&format_info<fp32>(), n, threads, data};
 }
 
 /// The verdict on the one bar against that method.
@@ -23,18 +23,18 @@ Verdict verdict(const SpeedRow& row, const std::vector<SpeedRow>& measured, cons
 
 TEST(ABar, IsARatioOfSpeedsThatHoldsFromItsFactorOn) {
   const std::vector<SpeedRow> measured{{cell(), "eigen/fp32@peer", 1.2}};
-  const Verdict holds = verdict({cell(), "tree/plain/fp32@cpu", 1.0}, measured, "eigen/fp32@peer");
+  const Verdict holds = verdict({cell(), "sum/tree/plain/fp32@cpu", 1.0}, measured, "eigen/fp32@peer");
   EXPECT_THAT(holds.factor, DoubleEq(1.2));
   EXPECT_THAT(holds.reached, DoubleEq(1.2));
   EXPECT_TRUE(holds.holds());
-  EXPECT_FALSE(verdict({cell(), "tree/plain/fp32@cpu", 1.01}, measured, "eigen/fp32@peer").holds());
+  EXPECT_FALSE(verdict({cell(), "sum/tree/plain/fp32@cpu", 1.01}, measured, "eigen/fp32@peer").holds());
 }
 
 TEST(ABar, IsNotJudgedWithoutTheOtherMethodInTheSameCell) {
-  const SpeedRow row{cell(), "tree/plain/fp32@cpu", 1.0};
+  const SpeedRow row{cell(), "sum/tree/plain/fp32@cpu", 1.0};
   EXPECT_TRUE(verdicts(row, {}).empty());
   EXPECT_TRUE(verdicts(row, {{cell(2), "eigen/fp32@peer", 1.2}}).empty());
-  EXPECT_TRUE(verdicts(row, {{cell(1, "normal", "L2"), "eigen/fp32@peer", 1.2}}).empty());
+  EXPECT_TRUE(verdicts(row, {{cell(1, "normal", l2_bytes / sizeof(float)), "eigen/fp32@peer", 1.2}}).empty());
   Cell longer = cell();
   longer.n *= 2;
   EXPECT_TRUE(verdicts(row, {{longer, "eigen/fp32@peer", 1.2}}).empty());
@@ -43,24 +43,26 @@ TEST(ABar, IsNotJudgedWithoutTheOtherMethodInTheSameCell) {
 TEST(ABar, ComparesRoundByRoundWhatTookTurns) {
   // The second round was disturbed; in each of them the sum was twice as fast.
   const std::vector<SpeedRow> measured{{cell(), "eigen/fp32@peer", 2.0, {2, 8, 2}}};
-  EXPECT_THAT(verdict({cell(), "tree/plain/fp32@cpu", 1.0, {1, 4, 1}}, measured, "eigen/fp32@peer").reached,
-              DoubleEq(2));
-  EXPECT_THAT(verdict({cell(), "tree/plain/fp32@cpu", 1.0, {1, 4, 0.5}}, measured, "eigen/fp32@peer").reached,
-              DoubleEq(2));
+  EXPECT_THAT(
+      verdict({cell(), "sum/tree/plain/fp32@cpu", 1.0, {1, 4, 1}}, measured, "eigen/fp32@peer").reached,
+      DoubleEq(2));
+  EXPECT_THAT(
+      verdict({cell(), "sum/tree/plain/fp32@cpu", 1.0, {1, 4, 0.5}}, measured, "eigen/fp32@peer").reached,
+      DoubleEq(2));
 }
 
 TEST(ABar, OnAwkwardDataIsAgainstTheSameMethodOnNormalData) {
-  const std::vector<SpeedRow> measured{{cell(), "exact/fp32@cpu", 1.0}, {cell(), "read", 0.5}};
+  const std::vector<SpeedRow> measured{{cell(), "sum/exact/fp32@cpu", 1.0}, {cell(), "read", 0.5}};
   const Verdict v =
-      verdict({cell(1, "60 binades"), "exact/fp32@cpu", 2.5}, measured, "exact/fp32@cpu, normal");
+      verdict({cell(1, "60 binades"), "sum/exact/fp32@cpu", 2.5}, measured, "sum/exact/fp32@cpu, normal");
   EXPECT_THAT(v.reached, DoubleEq(0.4));
   EXPECT_FALSE(v.holds());
 }
 
 TEST(TwoThreads, AreHeldToOneThreadOrToWhatTwoThatOnlyReadReach) {
-  const std::string against = "exact/fp32@cpu, one thread";
-  const SpeedRow row{cell(2), "exact/fp32@cpu", 0.7};
-  std::vector<SpeedRow> measured{{cell(), "exact/fp32@cpu", 1.0}};
+  const std::string against = "sum/exact/fp32@cpu, one thread";
+  const SpeedRow row{cell(2), "sum/exact/fp32@cpu", 0.7};
+  std::vector<SpeedRow> measured{{cell(), "sum/exact/fp32@cpu", 1.0}};
   EXPECT_THAT(verdict(row, measured, against).factor, DoubleEq(1.7));
   EXPECT_FALSE(verdict(row, measured, against).holds());
   measured.push_back({cell(2), "read", 0.68});
@@ -71,14 +73,13 @@ TEST(TwoThreads, AreHeldToOneThreadOrToWhatTwoThatOnlyReadReach) {
 }
 
 TEST(AShortSum, IsHeldToMicroseconds) {
-  Cell few = cell(1, "normal", "latency");
-  few.n = 64;
-  const std::vector<Verdict> all = verdicts({few, "tree/kahan/fp32@cpu", 0.5e-6}, {});
+  const Cell few = cell(1, "normal", 64);
+  const std::vector<Verdict> all = verdicts({few, "sum/tree/kahan/fp32@cpu", 0.5e-6}, {});
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].against, "us");
   EXPECT_THAT(all[0].reached, DoubleEq(0.5));
   EXPECT_TRUE(all[0].holds());
-  EXPECT_FALSE(verdicts({few, "tree/kahan/fp32@cpu", 1e-6}, {})[0].holds());
+  EXPECT_FALSE(verdicts({few, "sum/tree/kahan/fp32@cpu", 1e-6}, {})[0].holds());
 }
 
 TEST(APeer, IsHeldToNothing) {

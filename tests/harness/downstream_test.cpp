@@ -8,7 +8,7 @@
 
 #include "harness/dataset.hpp"
 #include "harness/results.hpp"
-#include "samesum/registry.hpp"
+#include "samesum/catalogue.hpp"
 #include "shell.hpp"
 
 namespace samesum::harness {
@@ -18,7 +18,7 @@ using ::testing::DoubleEq;
 using ::testing::DoubleNear;
 using ::testing::Each;
 
-Sum sum_by(const std::string& name) {
+Summation sum_by(const std::string& name) {
   return [&v = find(name)](Values x) { return v(x, {.threads = 2}); };
 }
 
@@ -115,16 +115,16 @@ TEST(ANetwork, StepsAgainstTheGradientOfItsLoss) {
 
 // --- a recording ---------------------------------------------------------------------------------
 
-TEST(Moments, AreThoseOfTheElements) {
+TEST(Statistics, AreThoseOfTheElements) {
   const Column x = column({1, 2, 3, 6});
-  for (const Moments& m : {moments(x, sum_by("exact/fp64")), true_moments(x)}) {
+  for (const Statistics& m : {moments(x, sum_by("exact/fp64")), true_moments(x)}) {
     EXPECT_EQ(m.mean, 3);
     EXPECT_THAT(m.naive_variance, DoubleEq(14.0 / 3));
     EXPECT_THAT(m.two_pass_variance, DoubleEq(14.0 / 3));
   }
 }
 
-TEST(Moments, OfTheNaiveFormulaAreLostWhereTheMeanIsFarAway) {
+TEST(Statistics, OfTheNaiveFormulaAreLostWhereTheMeanIsFarAway) {
   const Column x = column({1e9, 1e9 + 1, 1e9 + 2});
   EXPECT_EQ(true_moments(x).naive_variance, 1);
   EXPECT_EQ(moments(x, sum_by("exact/fp64")).two_pass_variance, 1);

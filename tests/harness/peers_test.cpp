@@ -23,18 +23,18 @@ using ::testing::Not;
 
 std::vector<std::string> names_matching(const std::string& globs, const FormatInfo& input) {
   std::vector<std::string> names;
-  for (const Variant* v : variants_matching(globs, input)) names.push_back(v->name);
+  for (const Method* v : methods_matching(globs, input)) names.push_back(v->name);
   return names;
 }
 
-const Variant& peer(const std::string& name) {
-  return *std::ranges::find(peers(), name + "@peer", &Variant::name);
+const Method& peer(const std::string& name) {
+  return *std::ranges::find(peers(), name + "@peer", &Method::name);
 }
 
-std::vector<const Variant*> cpu_peers() {
-  std::vector<const Variant*> all;
-  for (const Variant& v : peers())
-    if (v.run[v.format->index]) all.push_back(&v);
+std::vector<const Method*> cpu_peers() {
+  std::vector<const Method*> all;
+  for (const Method& v : peers())
+    if (!runs_on_gpu(v)) all.push_back(&v);
   return all;
 }
 
@@ -44,15 +44,15 @@ TEST(Peers, OfTheCpuAreThereInFp32AndFp64OrSayWhyNot) {
     const bool absent = std::ranges::count(absent_peers(), std::string{family}, &Absent::backend) > 0;
     for (const char* format : {"fp32", "fp64"}) {
       const std::string name = std::string{family} + "/" + format + "@peer";
-      EXPECT_EQ(std::ranges::count(peers(), name, &Variant::name), absent ? 0 : 1) << name;
+      EXPECT_EQ(std::ranges::count(peers(), name, &Method::name), absent ? 0 : 1) << name;
     }
   }
 }
 
-class EveryCpuPeer : public ::testing::TestWithParam<const Variant*> {};
+class EveryCpuPeer : public ::testing::TestWithParam<const Method*> {};
 
 TEST_P(EveryCpuPeer, IsWithinTheBoundOfASumInAnyOrder) {
-  const Variant& v = *GetParam();
+  const Method& v = *GetParam();
   for (const std::size_t n : {0, 1, 2, 3, 17, 1000, 100003})
     for (const auto& data : testing_support::datasets(n)) {
       const Array array{*v.format, data.x, 3};  // aligned to no more than an element
@@ -99,7 +99,7 @@ TEST(AGlob, OfPeersGivesThoseThatTakeTheInput) {
   EXPECT_THAT(names_matching("*,*@peer", format_info<fp32>()), Contains("std_reduce/fp32@peer"));
   EXPECT_THAT(names_matching("*,*@peer", format_info<fp32>()), Not(Contains("std_reduce/fp64@peer")));
   EXPECT_THAT(names_matching("*,*@peer", format_info<bf16>()), Not(Contains("std_reduce/fp32@peer")));
-  EXPECT_THAT(names_matching("*,*@peer", format_info<bf16>()), Contains("exact/bf16@cpu"));
+  EXPECT_THAT(names_matching("*,*@peer", format_info<bf16>()), Contains("sum/exact/bf16@cpu"));
   EXPECT_THAT(names_matching("loop/fp32@peer", format_info<fp64>()), ::testing::IsEmpty());
   EXPECT_THROW(names_matching("lop/fp32@peer", format_info<fp32>()), UsageError);
 }

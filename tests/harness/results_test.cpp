@@ -18,6 +18,7 @@
 #include "harness/input.hpp"
 #include "harness/schema.hpp"
 #include "harness/text.hpp"
+#include "samesum/backend/backend.hpp"
 #include "samesum/samesum.hpp"
 #include "shell.hpp"
 
@@ -37,7 +38,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 Comparison compare(const Array& array, const Truth& truth) {
   std::vector<Measurement> measurements;
-  for (const Variant* v : variants_matching("tree/*", *array.values().format))
+  for (const Method* v : methods_matching("tree/*", *array.values().format))
     measurements.push_back(measure(*v, array.values(), truth, {.repeats = 2, .threads = 1}));
   sort_by_merit(measurements);
   const Recommendation recommendation = recommend(measurements, *array.values().format, truth);
@@ -132,7 +133,7 @@ TEST(AComparison, HasOneObjectAndOneLine) {
 TEST(AResult, SaysNullWhereANumberIsNotFiniteAndAlwaysItsBits) {
   const Array array{format_info<fp16>(), {65504, 65504}};
   const Truth truth{array.values()};
-  const Variant& exact = find("exact/fp16@cpu");
+  const Method& exact = find("exact/fp16@cpu");
   const Json row = result_json(judge(exact, array.values(), truth, exact.bind(array.values())()),
                                *array.values().format, truth);
   EXPECT_TRUE(row["value"].is_null() && row["truth"].is_null() && row["relative_error"].is_null());
@@ -307,13 +308,13 @@ TEST(AGlob, MatchesWholeNamesWithStarsAndQuestionMarks) {
 
 std::vector<std::string> names_matching(const std::string& glob) {
   std::vector<std::string> names;
-  for (const Variant* v : variants_matching(glob, format_info<bf16>())) names.push_back(v->name);
+  for (const Method* v : methods_matching(glob, format_info<bf16>())) names.push_back(v->name);
   return names;
 }
 
 TEST(AGlob, WithoutABackendMeansTheCpuAndTheGpuWhereThereIsOne) {
-  std::vector<std::string> both{"tree/kahan/fp32@cpu"};
-  if (absent().empty()) both.push_back("tree/kahan/fp32@cuda");
+  std::vector<std::string> both{"sum/tree/kahan/fp32@cpu"};
+  if (absent().empty()) both.push_back("sum/tree/kahan/fp32@cuda");
   EXPECT_EQ(names_matching("tree/kahan/*32"), both);
   EXPECT_THAT(names_matching("tree/kahan/*32@*").size(), both.size() + 1);
   for (const std::string& name : names_matching("*")) EXPECT_FALSE(find(name).slow) << name;
@@ -321,15 +322,15 @@ TEST(AGlob, WithoutABackendMeansTheCpuAndTheGpuWhereThereIsOne) {
 
 TEST(AGlob, MayBeOneOfSeveral) {
   EXPECT_THAT(names_matching("tree/kahan/fp32@cpu,exact@cpu,exact*@cpu"),
-              ElementsAre("tree/kahan/fp32@cpu", "exact/bf16@cpu", "exact/fp16@cpu", "exact/fp32@cpu",
-                          "exact/fp64@cpu"));
+              ElementsAre("sum/tree/kahan/fp32@cpu", "sum/exact/bf16@cpu", "sum/exact/fp16@cpu",
+                          "sum/exact/fp32@cpu", "sum/exact/fp64@cpu"));
   EXPECT_THROW(names_matching("exact,x*"), UsageError);
 }
 
 TEST(AFullName, WithoutABackendMeansTheCpu) {
-  EXPECT_THAT(names_matching("exact"), ElementsAre("exact/bf16@cpu"));
-  EXPECT_THAT(names_matching("exact@reference"), ElementsAre("exact/bf16@reference"));
-  EXPECT_THAT(names_matching("tree/kahan/*32*reference"), ElementsAre("tree/kahan/fp32@reference"));
+  EXPECT_THAT(names_matching("exact"), ElementsAre("sum/exact/bf16@cpu"));
+  EXPECT_THAT(names_matching("exact@reference"), ElementsAre("sum/exact/bf16@reference"));
+  EXPECT_THAT(names_matching("tree/kahan/*32*reference"), ElementsAre("sum/tree/kahan/fp32@reference"));
   EXPECT_THROW(names_matching("tree"), UsageError);
 }
 
@@ -337,7 +338,7 @@ TEST(AFullName, WithoutABackendMeansTheCpu) {
 
 /// What a run of that method could have given on some data.
 Measurement pretend(const char* name, double seconds, double bound, double error = 0) {
-  const Variant& v = find(name);
+  const Method& v = find(name);
   const Number value{v.format, 0};
   return {&v, value, value, {error, error, error}, bound, true, 1, 3, seconds, 1};
 }
@@ -354,9 +355,9 @@ TEST(AFailure, IsABrokenBoundABrokenPromiseOrAnExactSumThatIsNot) {
   atomic.distinct_bits = 3;
   EXPECT_FALSE(failure(atomic)) << "it promises nothing";
 
-  Variant peer = find("tree/plain/fp64");
+  Method peer = find("tree/plain/fp64");
   peer.backend = "peer";
-  m.variant = &peer;
+  m.method = &peer;
   const Array array{format_info<fp64>(), {1}};
   EXPECT_EQ((Comparison{"", array.values(), nullptr, {}, {}, {m}, {}}.failures().size()), 0u)
       << "others' promises are not ours";
@@ -372,17 +373,21 @@ TEST(TheOrderOfMerit, IsByErrorThenBySpeed) {
                                pretend("exact/fp64", 2, 1, 1), pretend("serial/plain/fp64", 1, 1, infinity)};
   sort_by_merit(all);
   std::vector<std::string> names;
-  for (const Measurement& m : all) names.push_back(m.variant->name);
-  EXPECT_THAT(names, ElementsAre("exact/fp64@cpu", "tree/kahan/fp64@cpu", "tree/plain/fp64@cpu",
-                                 "serial/plain/fp64@cpu"));
+  for (const Measurement& m : all) names.push_back(m.method->name);
+  EXPECT_THAT(names, ElementsAre("sum/exact/fp64@cpu", "sum/tree/kahan/fp64@cpu", "sum/tree/plain/fp64@cpu",
+                                 "sum/serial/plain/fp64@cpu"));
 }
 
+/// On a thousand ones, unless told otherwise: there a bound of 1 ulp is one of 1.024 u.
 class Advice : public ::testing::Test {
  protected:
-  std::string on(std::vector<Measurement> all, std::vector<double> x = {1}) const {
+  Recommendation recommended(std::vector<Measurement> all, std::vector<double> x) const {
     const Array array{format_info<fp64>(), x};
     sort_by_merit(all);
-    return recommend(all, format_info<fp64>(), Truth{array.values()}).variant->name;
+    return recommend(all, format_info<fp64>(), Truth{array.values()});
+  }
+  std::string on(std::vector<Measurement> all, std::vector<double> x = std::vector<double>(1000, 1)) const {
+    return recommended(all, x).method->name;
   }
 };
 
@@ -395,42 +400,68 @@ TEST(Lines, AreWrappedAtBlanksBeforeTheyAreTooLong) {
 }
 
 TEST_F(Advice, IsTheFastestThatIsSureOfOneUlp) {
-  EXPECT_EQ(on({pretend("exact/fp64", 9, 0x1p-53), pretend("tree/kahan/fp64", 2, 0x1p-52),
-                pretend("tree/plain/fp64", 1, 0x1p-51)}),
-            "tree/kahan/fp64@cpu");
+  EXPECT_EQ(on({pretend("exact/fp64", 9, 1), pretend("tree/neumaier/fp64", 2, 1),
+                pretend("tree/kahan/fp64", 1.5, 1), pretend("tree/plain/fp64", 1, 1)}),
+            "sum/tree/neumaier/fp64@cpu")
+      << "Kahan's bound is 3 u";
+}
+
+TEST_F(Advice, IsThatOfTheLibraryForTheseDataAndCosts) {
+  const std::vector<double> tenths(700, 0.1);
+  const Truth truth{tenths};
+  const std::vector<Measurement> all{pretend("exact/fp64", 9, 1), pretend("tree/neumaier/fp64", 3, 1),
+                                     pretend("tree/double_word/fp64", 2, 1),
+                                     pretend("tree/plain/fp64", 1, 1)};
+  std::vector<Cost> costs;
+  for (const Measurement& m : all) costs.push_back({m.method->name, "fp64", truth.size(), m.seconds});
+  const Wish wish = wish_for(truth, format_info<fp64>(), {.relative_error = 1.5 * 0x1p-53});
+  EXPECT_EQ(wish.length, 700u);
+  EXPECT_EQ(wish.condition, 1 + 0x1p-40);
+  EXPECT_EQ(on(all, tenths), choose(wish, costs).best.method->name);
 }
 
 TEST_F(Advice, IsExactWhereItCostsLittleMore) {
-  EXPECT_EQ(on({pretend("exact/fp64", 2.2, 0x1p-53), pretend("tree/kahan/fp64", 2, 0x1p-52)}),
-            "exact/fp64@cpu");
+  EXPECT_EQ(on({pretend("exact/fp64", 2.2, 1), pretend("tree/neumaier/fp64", 2, 1)}), "sum/exact/fp64@cpu");
 }
 
 TEST_F(Advice, IsExactWhereNothingElseIsSure) {
-  EXPECT_EQ(on({pretend("exact/fp64", 99, 0x1p-53), pretend("tree/plain/fp64", 1, 1)}), "exact/fp64@cpu");
+  EXPECT_EQ(on({pretend("exact/fp64", 99, 1), pretend("tree/plain/fp64", 1, 1)}), "sum/exact/fp64@cpu");
 }
 
-TEST_F(Advice, IsExactWhereDataAreNotFinite) {
-  EXPECT_EQ(on({pretend("exact/fp64", 99, infinity), pretend("tree/plain/fp64", 1, infinity)}, {infinity}),
-            "exact/fp64@cpu");
+TEST_F(Advice, IsExactWhereDataAreNotFiniteOrCancel) {
+  const std::vector<Measurement> all{pretend("exact/fp64", 99, infinity), pretend("exact/fp32", 1, infinity),
+                                     pretend("tree/plain/fp64", 1, infinity)};
+  for (const std::vector<double>& x : {std::vector{infinity}, {1.0, -1.0}, {}})
+    EXPECT_EQ(on(all, x), "sum/exact/fp64@cpu");
+  EXPECT_EQ(recommended(all, {infinity}).reason,
+            "not all data are finite, and its special values are defined");
 }
 
 TEST_F(Advice, PassesOverWhatPromisesNothingAndWhatIsNarrowerThanTheData) {
-  EXPECT_EQ(on({pretend("atomic/plain/fp64", 1, 0x1p-53), pretend("exact/fp32", 1, 0x1p-53),
-                pretend("exact/fp64", 9, 0x1p-53)}),
-            "exact/fp64@cpu");
+  EXPECT_EQ(
+      on({pretend("atomic/plain/fp64", 1, 1), pretend("exact/fp32", 1, 1), pretend("exact/fp64", 9, 1)}, {1}),
+      "sum/exact/fp64@cpu");
 }
 
 TEST_F(Advice, PassesOverWhatBrokeItsWord) {
-  Measurement broken = pretend("tree/kahan/fp64", 1, 0x1p-53);
+  Measurement broken = pretend("tree/neumaier/fp64", 1, 1);
   broken.within_bound = false;
-  EXPECT_EQ(on({broken, pretend("exact/fp64", 9, 0x1p-53)}), "exact/fp64@cpu");
-  EXPECT_EQ(on({broken}), "tree/kahan/fp64@cpu") << "for want of another";
+  EXPECT_EQ(on({broken, pretend("exact/fp64", 9, 1)}), "sum/exact/fp64@cpu");
+  EXPECT_EQ(on({broken}), "sum/tree/neumaier/fp64@cpu") << "for want of another";
 }
 
 TEST_F(Advice, IsTheSmallestErrorWhereNothingIsSure) {
-  EXPECT_EQ(on({pretend("tree/plain/fp64", 1, 1, 0.5), pretend("tree/kahan/fp64", 9, 1, 0.25),
-                pretend("atomic/plain/fp64", 1, 1, 0)}),
-            "tree/kahan/fp64@cpu");
+  const Recommendation r =
+      recommended({pretend("tree/plain/fp64", 1, 1, 0.5), pretend("tree/kahan/fp64", 9, 1, 0.25),
+                   pretend("atomic/plain/fp64", 1, 1, 0)},
+                  std::vector<double>(1000, 1));
+  EXPECT_EQ(r.method->name, "sum/tree/kahan/fp64@cpu");
+  EXPECT_EQ(r.reason, "smallest error here, but not guaranteed");
+}
+
+TEST_F(Advice, IsAmongTheMethodsOfTheReferenceWhereThereAreNoOthers) {
+  EXPECT_EQ(on({pretend("exact/fp64@reference", 9, 1), pretend("tree/neumaier/fp64@reference", 2, 1)}),
+            "sum/tree/neumaier/fp64@reference");
 }
 
 TEST(AMeasurement, CountsBitPatternsAndBytes) {
@@ -475,13 +506,15 @@ TEST(ASpread, IsBetweenTheLowestAndTheHighestAnswer) {
   EXPECT_TRUE(std::isnan(none.lowest) && std::isnan(none.highest) && std::isnan(none.ulps));
 }
 
-/// A variant that gives another answer at each run.
-TEST(AMeasurement, OfAnUnsteadyVariantIsItsWorstRun) {
-  Variant unsteady = find("atomic/plain/fp64");
-  unsteady.run.fill([](const void*, std::size_t, int) {
+/// A method that gives another answer at each run.
+TEST(AMeasurement, OfAnUnsteadyMethodIsItsWorstRun) {
+  Method unsteady = find("atomic/plain/fp64");
+  Code code = Code::of(unsteady);
+  code.sum.fill([](const void*, std::size_t, int) {
     static int runs = 0;
     return to_bits(std::array{6.0, 6.0, 7.0, 5.5}[static_cast<std::size_t>(runs++ % 4)]);
   });
+  code.run_by(unsteady);
   const std::vector<double> x{1, 2, 3};
   const Measurement m = measure(unsteady, x, Truth{x}, {.repeats = 7, .threads = 0});
   EXPECT_EQ(m.distinct_bits, 3u);

@@ -97,16 +97,16 @@ TYPED_TEST(SmallOrder, IsToldFromAnotherOneWhole) {
 
 constexpr std::size_t several_leaves = 3 * CoarsenedTree::leaf + 5;
 
-class RealOrder : public ::testing::TestWithParam<const Variant*> {
+class RealOrder : public ::testing::TestWithParam<const Method*> {
  protected:
-  const Variant& v = *GetParam();
+  const Method& v = *GetParam();
   const BlackBox box{v, 2};
 };
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RealOrder);
 
-std::vector<const Variant*> with_a_tree(std::string_view backend) {
-  std::vector<const Variant*> chosen = variants_of(backend, Promise::everywhere);
-  std::erase_if(chosen, [](const Variant* v) { return !declared_tree(*v, 1); });
+std::vector<const Method*> with_a_tree(std::string_view backend) {
+  std::vector<const Method*> chosen = sums_of(backend, Promise::everywhere);
+  std::erase_if(chosen, [](const Method* v) { return !declared_tree(*v, 1); });
   return chosen;
 }
 INSTANTIATE_TEST_SUITE_P(Cpu, RealOrder, ::testing::ValuesIn(with_a_tree("cpu")), test_name);

@@ -9,7 +9,7 @@
 
 #include "harness/commands.hpp"
 #include "harness/schema.hpp"
-#include "samesum/registry.hpp"
+#include "samesum/catalogue.hpp"
 #include "shell.hpp"
 
 namespace samesum::harness {
@@ -458,20 +458,22 @@ TEST(ATable, HasNamesWithoutTheFormatThatItIsAboutAndLengthsAsPowers) {
 
 std::vector<std::string> names(const std::string& globs) {
   std::vector<std::string> all;
-  for (const Variant* v : variants_in_own_format(globs)) all.push_back(v->name);
+  for (const Method* v : methods_in_own_format(globs)) all.push_back(v->name);
   return all;
 }
 
 TEST(AFilter, NamesMethodsOfEveryFormat) {
-  EXPECT_THAT(names("exact@cpu,tree/kahan/fp??@cpu"),
-              ElementsAre("exact/fp16@cpu", "exact/bf16@cpu", "exact/fp32@cpu", "exact/fp64@cpu",
-                          "tree/kahan/fp16@cpu", "tree/kahan/fp32@cpu", "tree/kahan/fp64@cpu"));
+  EXPECT_THAT(
+      names("exact@cpu,tree/kahan/fp??@cpu"),
+      ElementsAre("sum/exact/fp16@cpu", "sum/exact/bf16@cpu", "sum/exact/fp32@cpu", "sum/exact/fp64@cpu",
+                  "sum/tree/kahan/fp16@cpu", "sum/tree/kahan/fp32@cpu", "sum/tree/kahan/fp64@cpu"));
   EXPECT_THAT(names("tree/kahan/fp32@cpu,tree/*/fp32@cpu").size(), names("tree/*/fp32@cpu").size());
+  EXPECT_EQ(names("sum/tree/kahan"), names("tree/kahan/*@cpu")) << "without a format: all four";
 }
 
 TEST(AFilter, ThatIsEmptyMeansAllThatAreNotSlow) {
   const std::vector<std::string> all = names("");
-  for (const Variant& v : variants())
+  for (const Method& v : methods("sum"))
     EXPECT_EQ(std::count(all.begin(), all.end(), v.name), !v.slow && v.backend != "reference") << v.name;
 }
 

@@ -11,6 +11,7 @@ import re
 import tempfile
 import unittest
 
+import made_up
 from made_up import ROOT, comparison, measured
 import error_figure
 
@@ -27,7 +28,7 @@ class ErrorFigure(unittest.TestCase):
 
     def run_on(self, data="up.f32"):
         rows = [comparison("made/other.f32", self.methods[:1]), comparison("made/up.f32", self.methods)]
-        (self.folder / "results.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+        (self.folder / "results.jsonl").write_text("".join(json.dumps(made_up.stored(r)) + "\n" for r in rows))
         with contextlib.redirect_stderr(io.StringIO()) as err:
             self.code = error_figure.main([str(self.folder / "results.jsonl"), data, str(self.folder / "out.svg")])
         self.err = err.getvalue()

@@ -73,7 +73,7 @@ class Report(unittest.TestCase):
         self.comparisons = [comparison()]
 
     def write(self, path, objects):
-        path.write_text("".join(json.dumps(o) + "\n" for o in objects))
+        path.write_text("".join(json.dumps(made_up.stored(o)) + "\n" for o in objects))
 
     def run_report(self, *more):
         for experiment, rows in self.rows.items():
@@ -296,7 +296,7 @@ class Report(unittest.TestCase):
                       "tbb/fp32@peer | none | this machine | 2¹² | 4 | 9 | - | 1 of 10"):
             self.assertIn(f"| {cells} |", table)
         for method, *_ in METHODS:
-            self.assertEqual(table.count(f"| {method} |"), 1)
+            self.assertEqual(table.count(f"| {method} |"), 1, "which is a sum, so its name is short")
         self.assertNotIn("| read |", table)
 
     def test_wrong_bits_are_told_and_fail(self):
@@ -472,7 +472,7 @@ class Report(unittest.TestCase):
     def test_numbers_that_are_not_finite_are_skipped(self):
         self.run_report()
         for number in ("NaN", "Infinity", "-Infinity", "1e999"):
-            rows = [json.dumps(o) for o in [header("spread_over_runs")] + spreads()]
+            rows = [json.dumps(made_up.stored(o)) for o in [header("spread_over_runs")] + spreads()]
             rows[2] = rows[2].replace('"lowest": 1.0', f'"lowest": {number}')
             (self.folder / "spread_over_runs.jsonl").write_text("\n".join(rows) + "\n")
             self.skipped(f"spread_over_runs.jsonl:3: skipped: this is not JSON: {number} is not finite",
@@ -480,7 +480,7 @@ class Report(unittest.TestCase):
 
     def test_so_are_integers_without_an_end(self):
         self.run_report()
-        rows = [json.dumps(o) for o in [header("spread_over_runs")] + spreads()]
+        rows = [json.dumps(made_up.stored(o)) for o in [header("spread_over_runs")] + spreads()]
         rows[2] = rows[2].replace('"spread_ulps": 0.0', f'"spread_ulps": {10**400}')
         (self.folder / "spread_over_runs.jsonl").write_text("\n".join(rows) + "\n")
         self.skipped("spread_over_runs.jsonl:3: skipped: this is not JSON: 10000000000000000000 is not finite",

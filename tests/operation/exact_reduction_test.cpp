@@ -74,9 +74,8 @@ std::vector<std::string> backends() {
 }
 
 template <class F>
-F dot(const std::string& recipe, const std::vector<double>& x, const std::vector<double>& y) {
-  return reduce(recipe, Array{format_info<fp64>(), x}.values(), Array{format_info<fp64>(), y}.values())
-      .as<F>();
+F dot(const std::string& name, const std::vector<double>& x, const std::vector<double>& y) {
+  return reduce(name, Array{format_info<fp64>(), x}.values(), Array{format_info<fp64>(), y}.values()).as<F>();
 }
 
 TEST(AnExactDotProduct, IsCorrectlyRoundedForEveryCondition) {
@@ -150,7 +149,7 @@ TEST(ExactMoments, AreRoundedOnceEach) {
     std::vector<double> two(2);
     for (const int ddof : {0, 1})
       for (const std::string& backend : backends()) {
-        reduce(find_reduction("moments/exact/fp64@" + backend), x, Layout::vector(x.size()), std::span{two},
+        reduce(find("moments/exact/fp64@" + backend), x, Layout::vector(x.size()), std::span{two},
                {.ddof = static_cast<double>(ddof)});
         EXPECT_TRUE(is_nearest(two[0], Rational{sum / n}));
         EXPECT_TRUE(is_nearest(two[1], Rational{(squares - sum * sum / n) / (n - ddof)})) << two[1];
@@ -164,7 +163,7 @@ TEST(AVariance, IsNaNWhereDdofLeavesNothingToDivideBy) {
     for (const std::string& backend : backends())
       for (const double ddof : {3.0, 4.0, 0x1p64, 1e30, static_cast<double>(INFINITY)}) {
         std::vector<double> two(2);
-        reduce(find_reduction(name + backend), x, Layout::vector(3), std::span{two}, {.ddof = ddof});
+        reduce(find(name + backend), x, Layout::vector(3), std::span{two}, {.ddof = ddof});
         EXPECT_TRUE(std::isnan(two[1])) << name << backend << ", " << ddof;
       }
 }

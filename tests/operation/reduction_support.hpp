@@ -3,27 +3,22 @@
 
 #include <numeric>
 
-#include "samesum/operation/reduction.hpp"
+#include "samesum/operation/reduction_bound.hpp"
 #include "support.hpp"
 
-namespace samesum {
-
-inline void PrintTo(const Reduction& r, std::ostream* out) { *out << r.name; }
-
-namespace testing_support {
+namespace samesum::testing_support {
 
 /// The bits of all results, number by number.
 using Bits = std::vector<std::uint64_t>;
 
-inline Bits reduce_all(const Reduction& r, Values x, Values y, const Layout& layout,
-                       ReduceOptions options = {}) {
-  const std::size_t numbers = layout.results() * static_cast<std::size_t>(r.results);
+inline Bits reduce_all(const Method& m, Values x, Values y, const Layout& layout, Options options = {}) {
+  const std::size_t numbers = layout.results() * static_cast<std::size_t>(m.results);
   const auto run = [&]<class Out>(Out poison) {
     std::vector<Out> out(numbers, poison);  // what is not written is seen
-    if (r.inputs == 2)
-      reduce(r, x, y, layout, std::span{out}, options);
+    if (m.inputs == 2)
+      reduce(m, x, y, layout, std::span{out}, options);
     else
-      reduce(r, x, layout, std::span{out}, options);
+      reduce(m, x, layout, std::span{out}, options);
     Bits bits;
     for (const Out& number : out)
       bits.push_back(std::bit_cast<std::uint64_t>(static_cast<std::int64_t>([&] {
@@ -34,24 +29,25 @@ inline Bits reduce_all(const Reduction& r, Values x, Values y, const Layout& lay
       }())));
     return bits;
   };
-  if (r.gives_index) return run(std::int64_t{-77});
-  return with_format(*r.format, [&]<class F>() { return run(from_bits<F>(BitsOf<F>(0x5a5a))); });
+  if (m.gives_index) return run(std::int64_t{-77});
+  return with_format(*m.format, [&]<class F>() { return run(from_bits<F>(BitsOf<F>(0x5a5a))); });
 }
 
-inline std::vector<const Reduction*> reductions_of(std::string_view backend) {
-  std::vector<const Reduction*> chosen;
-  for (const Reduction& r : reductions())
-    if (r.backend == backend) chosen.push_back(&r);
+/// All methods of a backend but softmax and those that promise nothing.
+inline std::vector<const Method*> reductions_of(std::string_view backend) {
+  std::vector<const Method*> chosen;
+  for (const Method& m : methods())
+    if (m.backend == backend && !m.per_element && m.promise >= Promise::everywhere) chosen.push_back(&m);
   return chosen;
 }
-inline const Reduction& reference_of(const Reduction& r) {
-  return find_reduction(r.name.substr(0, r.name.find('@')) + "@reference");
-}
-inline std::string reduction_name(const ::testing::TestParamInfo<const Reduction*>& info) {
-  std::string name = info.param->name;
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name;
+
+/// The bounds of the two results of moments.
+inline MomentsBound moments_bound(const Method& moments, const FormatInfo& input, std::size_t n, Number mean,
+                                  Number variance, double ddof = 0, double largest = unbounded_error) {
+  const auto of = [&](std::size_t k) {
+    return moments.bound(input, n, {mean, variance}, largest, {.of = k, .ddof = ddof});
+  };
+  return {of(0), of(1)};
 }
 
 /// What quick ways must notice and leave to slow ones: in full leaves, in short rows and behind them.
@@ -87,10 +83,10 @@ inline std::vector<Dataset> awkward_data(std::size_t n) {
 }
 
 /// The means of fp16 on a backend.
-inline std::vector<const Reduction*> half_means(std::string_view backend) {
-  std::vector<const Reduction*> means;
-  for (const Reduction* r : reductions_of(backend))
-    if (r->operation == "mean" && r->format == &format_info<fp16>()) means.push_back(r);
+inline std::vector<const Method*> half_means(std::string_view backend) {
+  std::vector<const Method*> means;
+  for (const Method& m : methods("mean"))
+    if (m.backend == backend && m.format == &format_info<fp16>()) means.push_back(&m);
   return means;
 }
 
@@ -159,5 +155,4 @@ inline std::vector<BatchCase> batches() {
   return all;
 }
 
-}  // namespace testing_support
-}  // namespace samesum
+}  // namespace samesum::testing_support

@@ -1,4 +1,4 @@
-/// Reductions on the CPU: the bits of their literal reading, whatever the batch, the threads and the place;
+/// Reductions on the CPU: the bits of their reference, whatever the batch, the threads and the place;
 /// the truth; special values; and what is refused.
 #include <cmath>
 
@@ -11,13 +11,13 @@ namespace {
 
 using namespace testing_support;
 
-class EveryReduction : public ::testing::TestWithParam<const Reduction*> {
+class EveryReduction : public ::testing::TestWithParam<const Method*> {
  protected:
-  const Reduction& r = *GetParam();
+  const Method& r = *GetParam();
 };
-INSTANTIATE_TEST_SUITE_P(Cpu, EveryReduction, ::testing::ValuesIn(reductions_of("cpu")), reduction_name);
+INSTANTIATE_TEST_SUITE_P(Cpu, EveryReduction, ::testing::ValuesIn(reductions_of("cpu")), test_name);
 
-TEST_P(EveryReduction, HasTheBitsOfItsLiteralReadingInEveryBatch) {
+TEST_P(EveryReduction, HasTheBitsOfItsReferenceInEveryBatch) {
   for (const BatchCase& b : batches()) {
     const Array x{*r.format, wide(b.elements, 12, 1)}, y{*r.format, wide(b.elements, 12, 2)};
     EXPECT_EQ(reduce_all(r, x.values(), y.values(), b.layout),
@@ -26,7 +26,7 @@ TEST_P(EveryReduction, HasTheBitsOfItsLiteralReadingInEveryBatch) {
   }
 }
 
-TEST_P(EveryReduction, HasTheBitsOfItsLiteralReadingOnEveryKindOfDataAndFormat) {
+TEST_P(EveryReduction, HasTheBitsOfItsReferenceOnEveryKindOfDataAndFormat) {
   for (const FormatInfo& input : formats) {
     if (!r.takes(input)) continue;
     for (const Dataset& d : datasets(5000)) {
@@ -68,7 +68,7 @@ TEST_P(EveryReduction, GivesARowTheBitsThatItHasAlone) {
         << rows << " rows";
 }
 
-TEST_P(EveryReduction, HasTheBitsOfItsLiteralReadingOnAwkwardData) {
+TEST_P(EveryReduction, HasTheBitsOfItsReferenceOnAwkwardData) {
   constexpr std::size_t n = 9 * 512 + 3;
   const Array y{*r.format, uniform(n, 32)};
   for (const Dataset& d : awkward_data(n)) {
@@ -94,7 +94,7 @@ TEST_P(EveryReduction, HasTheSameBitsWithEveryInstructionSet) {
 
 // --- means of fp16 whose sums overflow --------------------------------------------------------------------
 
-double half_mean(const Reduction& r, const std::vector<double>& x) {
+double half_mean(const Method& r, const std::vector<double>& x) {
   const Array array{format_info<fp16>(), x};
   return Number{r.format, reduce_all(r, array.values(), array.values(), Layout::vector(x.size()))[0]}
       .to_double();
@@ -102,7 +102,7 @@ double half_mean(const Reduction& r, const std::vector<double>& x) {
 
 TEST(AMeanOfHalves, WhoseSumOverflowsIsThatWithMoreExponents) {
   for (const char* backend : {"cpu", "reference"})
-    for (const Reduction* r : half_means(backend)) {
+    for (const Method* r : half_means(backend)) {
       EXPECT_EQ(half_mean(*r, std::vector<double>(131'072, 1)), 1) << r->name;
       EXPECT_NEAR(half_mean(*r, std::vector<double>(100'000, 1)), 1, 0x1p-11)
           << r->name << ": 100000 has 12 bits";
@@ -117,8 +117,8 @@ TEST(AMeanOfHalves, WhoseSumOverflowsIsThatWithMoreExponents) {
 
 TEST(AMeanOfHalves, ThatIsFiniteIsTheQuotientOfTheSumOfTheSameName) {
   int finite = 0, again = 0;
-  for (const Reduction* r : half_means("cpu")) {
-    const Reduction& sum = find_reduction("sum" + r->name.substr(4));
+  for (const Method* r : half_means("cpu")) {
+    const Method& sum = find("sum" + r->name.substr(4));
     for (const double scale : {1.0, 100.0, 6000.0, 60'000.0})
       for (const std::size_t n : {3u, 500u, 5000u}) {
         std::vector<double> x = uniform(n, n + 1);
@@ -139,7 +139,7 @@ TEST(AMeanOfHalves, ThatIsFiniteIsTheQuotientOfTheSumOfTheSameName) {
 }
 
 TEST(AMeanOfHalves, OfElementsThatAreNotFiniteIsWhatItsSumIs) {
-  for (const Reduction* r : half_means("cpu")) {
+  for (const Method* r : half_means("cpu")) {
     if (r->accumulator == "exact") continue;
     EXPECT_EQ(half_mean(*r, {60'000, INFINITY}), INFINITY) << r->name;
     EXPECT_EQ(half_mean(*r, {60'000, -INFINITY}), -INFINITY) << r->name;
@@ -152,8 +152,8 @@ TEST(AMeanOfHalves, OfElementsThatAreNotFiniteIsWhatItsSumIs) {
   }
 }
 
-TEST(AMeanOfHalves, WhoseSumOverflowsHasTheBitsOfItsLiteralReadingInEveryBatchAndWithThreads) {
-  for (const Reduction* r : half_means("cpu"))
+TEST(AMeanOfHalves, WhoseSumOverflowsHasTheBitsOfItsReferenceInEveryBatchAndWithThreads) {
+  for (const Method* r : half_means("cpu"))
     for (const BatchCase& b : batches()) {
       std::vector<double> x = uniform(b.elements, 3);
       for (std::size_t i = 0; i < x.size(); ++i) x[i] = i % 3 ? 30'000 * (1 + x[i]) : x[i];
@@ -164,26 +164,33 @@ TEST(AMeanOfHalves, WhoseSumOverflowsHasTheBitsOfItsLiteralReadingInEveryBatchAn
     }
 }
 
-TEST(SumsOfRows, HaveTheBitsOfTheVariantOfTheSameName) {
-  for (const Reduction* r : reductions_of("cpu")) {
-    if (r->operation != "sum") continue;
-    const Array x{*r->format, wide(3 * 20'000, 20, 9)};
-    const Bits rows = reduce_all(*r, x.values(), x.values(), Layout::rows(3, 20'000));
-    const Variant& v = find(r->name.substr(4));
-    for (std::size_t k = 0; k < 3; ++k)
-      EXPECT_EQ(
-          v(Values{*r->format, static_cast<const std::byte*>(x.values().data) + k * 20'000 * r->format->bytes,
-                   20'000})
-              .bits,
-          rows[k])
-          << r->name;
-  }
+TEST(SumsOfRowsColumnsAndSegments, HaveTheBitsOfTheirElementsAlone) {
+  const std::uint64_t offsets[] = {5, 5, 4200, 4201, 9000, 19'999};
+  for (const Method* m : sums_of("cpu", Promise::everywhere))
+    for (const FormatInfo& input : formats) {
+      const Array x{input, wide(20'000, 20, 9)};
+      for (const Layout& layout :
+           {Layout::rows(3, 6000), Layout::rows(4, 4500, 5100), Layout::axis(1, 500, 40),
+            Layout::axis(2, 1250, 8), Layout::segments(offsets, 5)}) {
+        const Bits all = reduce_all(*m, x.values(), x.values(), layout);
+        for (std::size_t at = 0; at < all.size(); ++at) {
+          std::vector<double> alone;
+          const std::size_t first = layout.first(at / layout.inner) + at % layout.inner;
+          with_format(input, [&]<class T>() {
+            for (std::size_t k = 0; k < layout.length(at / layout.inner); ++k)
+              alone.push_back(convert<double>(x.values().as<T>()[first + k * layout.stride]));
+          });
+          ASSERT_EQ((*m)(Array{input, alone}.values()).bits, all[at])
+              << m->name << " of " << input.name << ", result " << at << " of " << all.size();
+        }
+      }
+    }
 }
 
 // --- the truth --------------------------------------------------------------------------------------------
 
 double number(std::string_view name, const std::vector<double>& x) {
-  return reduce(name, Array{*find_reduction(name).format, x}.values()).to_double();
+  return reduce(name, Array{*find(name).format, x}.values()).to_double();
 }
 
 TEST(ANorm, NeitherOverflowsNorVanishesOnTheWay) {
@@ -278,8 +285,7 @@ TEST(MomentsOfData, AreNearTheTruthWhereTheSumOfSquaresWouldFail) {
   mean /= 100'000;
   for (const double e : x) squares += (e - mean) * (e - mean);
   std::vector<double> two(2);
-  reduce(find_reduction("moments/tree/fp64"), array.values(), Layout::vector(x.size()), std::span{two},
-         {.ddof = 1});
+  reduce(find("moments/tree/fp64"), array.values(), Layout::vector(x.size()), std::span{two}, {.ddof = 1});
   EXPECT_NEAR(two[0], static_cast<double>(mean), 1e-6);
   EXPECT_NEAR(two[1], static_cast<double>(squares / 99'999), 1e-7);
 }
@@ -287,7 +293,7 @@ TEST(MomentsOfData, AreNearTheTruthWhereTheSumOfSquaresWouldFail) {
 TEST(MomentsOfData, OfNothingAreNanAndOfOneElementHaveNoVariance) {
   std::vector<float> two(2);
   const auto of = [&](std::vector<float> x, double ddof) {
-    reduce(find_reduction("moments/tree/fp32"), x, Layout::vector(x.size()), std::span{two}, {.ddof = ddof});
+    reduce(find("moments/tree/fp32"), x, Layout::vector(x.size()), std::span{two}, {.ddof = ddof});
     return two;
   };
   EXPECT_TRUE(std::isnan(of({}, 0)[0]) && std::isnan(two[1]));
@@ -343,7 +349,7 @@ TEST(DifferentNumbers, AreCountedWithOneZeroAndOneNan) {
 
 std::string refusal_of(const char* name, Values x, Layout layout, Results out) {
   try {
-    reduce(find_reduction(name), x, layout, out);
+    reduce(find(name), x, layout, out);
   } catch (const std::invalid_argument& e) {
     return e.what();
   }
@@ -372,7 +378,7 @@ TEST(ACallThatDoesNotFitTogether, IsRefusedInWords) {
               HasSubstr("two inputs"));
   EXPECT_THAT(refused("sum/tree/plain/fp32", x, Layout::rows(10, 10), std::span{x}.subspan(50, 10)),
               HasSubstr("out overlaps x"));
-  EXPECT_THAT(refused("sum/tree/plain/fp32", wide, Layout::rows(10, 1), std::span{out}),
+  EXPECT_THAT(refused("mean/tree/plain/fp32", wide, Layout::rows(10, 1), std::span{out}),
               HasSubstr("does not take elements of fp64"));
   EXPECT_THAT(refused("sum/tree/plain/fp32", x, Layout{1, 10, 10, 100, 5}, std::span{out}),
               HasSubstr("layout.stride is 5"));
@@ -382,7 +388,7 @@ TEST(ACallThatDoesNotFitTogether, IsRefusedInWords) {
   EXPECT_THAT(refused("sum/tree/plain/fp32", Values{format_info<fp32>(), nullptr, 100}, Layout::rows(10, 10),
                       std::span{out}),
               HasSubstr("x is null"));
-  EXPECT_THROW(find_reduction("dott/tree/plain/fp32"), std::invalid_argument);
+  EXPECT_THROW(find("dott/tree/plain/fp32"), std::invalid_argument);
   EXPECT_THROW(reduce("argmax/fp32", x), std::invalid_argument);
   EXPECT_THROW(reduce("moments/tree/fp32", x), std::invalid_argument);
   EXPECT_THROW(reduce("max/fp32", x, {.threads = -1}), std::invalid_argument);

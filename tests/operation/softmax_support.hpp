@@ -1,4 +1,4 @@
-/// What the tests of softmax share: matrices at any place in memory, and rows of every kind.
+/// What the tests of softmax share: rows at any place in memory, and rows of every kind.
 #pragma once
 
 #include <algorithm>
@@ -37,8 +37,9 @@ class Table {
 
   Table(const Table&) = delete;  // it would lie elsewhere
 
-  Matrix view() const { return {*format_, const_cast<Table*>(this)->first(), rows_, columns_, stride()}; }
-  MutableMatrix view() { return {*format_, first(), rows_, columns_, stride()}; }
+  Values values() const { return {*format_, const_cast<Table*>(this)->first(), extent()}; }
+  Layout layout() const { return Layout::rows(rows_, columns_, stride()); }
+  Results results() { return {format_, first(), extent(), stride()}; }
   std::size_t rows() const { return rows_; }
   std::size_t columns() const { return columns_; }
   std::size_t stride() const { return columns_ + place_.gap; }
@@ -69,6 +70,8 @@ class Table {
   }
 
  private:
+  /// Elements from the first one to behind the last one.
+  std::size_t extent() const { return rows_ == 0 || columns_ == 0 ? 0 : (rows_ - 1) * stride() + columns_; }
   std::byte* first() {
     const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
     return memory_.data() + (64 - address % 64) % 64 + place_.offset * format_->bytes;
@@ -109,40 +112,29 @@ inline std::vector<double> rows_of_all_kinds(std::size_t rows, std::size_t colum
   return all;
 }
 
-inline std::vector<const SoftmaxVariant*> softmaxes_of(std::string_view backend) {
-  std::vector<const SoftmaxVariant*> chosen;
-  for (const SoftmaxVariant& v : softmax_variants())
-    if (v.backend == backend) chosen.push_back(&v);
+inline std::vector<const Method*> softmaxes_of(std::string_view backend) {
+  std::vector<const Method*> chosen;
+  for (const std::string_view operation : {"softmax", "log_softmax"})
+    for (const Method& m : methods(operation))
+      if (m.backend == backend) chosen.push_back(&m);
   return chosen;
 }
 
-inline SoftmaxOptions options_of(const SoftmaxVariant& v, int threads = 1) {
-  return {v.accumulator, v.log, threads};
+inline SoftmaxSum denominator_of(const Method& m) {
+  if (m.accumulator == "exact") return SoftmaxSum::exact;
+  if (m.accumulator == "online") return SoftmaxSum::online;
+  return m.format == &format_info<fp16>()   ? SoftmaxSum::fp16
+         : m.format == &format_info<bf16>() ? SoftmaxSum::bf16
+                                            : SoftmaxSum::fp32;
 }
 
-/// By a variant of a CPU.
-inline std::vector<std::uint32_t> computed(const SoftmaxVariant& v, const Table& in, Place place = {},
+/// The bits of all results, in a table that lies so.
+inline std::vector<std::uint32_t> computed(const Method& m, const Table& in, Place place = {},
                                            int threads = 1) {
   Table out{in.format(), in.rows(), in.columns(), place};
-  const Matrix x = in.view();
-  const MutableMatrix y = out.view();
-  v.run({x.format, x.data, y.data, x.rows, x.columns, x.row_stride, y.row_stride, v.accumulator, v.log,
-         threads});
-  EXPECT_TRUE(out.surroundings_are_untouched()) << v.name;
+  reduce(m, in.values(), in.layout(), out.results(), {.threads = threads});
+  EXPECT_TRUE(out.surroundings_are_untouched()) << m.name;
   return out.bits();
-}
-
-inline const SoftmaxVariant& on_backend(const SoftmaxVariant& v, std::string_view backend) {
-  for (const SoftmaxVariant& other : softmax_variants())
-    if (other.backend == backend && other.accumulator == v.accumulator && other.log == v.log) return other;
-  throw std::logic_error("no such backend");
-}
-
-inline std::string softmax_name(const ::testing::TestParamInfo<const SoftmaxVariant*>& info) {
-  std::string name = info.param->name;
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name;
 }
 
 /// The formats that softmax takes.
@@ -150,7 +142,3 @@ inline const std::vector<const FormatInfo*> softmax_formats = {&format_info<fp16
                                                                &format_info<fp32>()};
 
 }  // namespace samesum::testing_support
-
-namespace samesum {
-inline void PrintTo(const SoftmaxVariant& v, std::ostream* out) { *out << v.name; }
-}  // namespace samesum

@@ -25,15 +25,15 @@ struct Depth {
 };
 
 template <class Order> class FixedOrder : public ::testing::Test {};
-using FixedOrders =
-    ::testing::Types<Serial, CoarsenedTree, Pairwise, Tree<4, 3, ByPairs>, Tree<8, 5, InTurn>>;
+using FixedOrders = ::testing::Types<Serial, CoarsenedTree, Pairwise, Tree<4, 3, ByPairs>, Tree<8, 5, InTurn>,
+                                     Canonical16, Canonical128, Canonical<4>>;
 TYPED_TEST_SUITE(FixedOrder, FixedOrders);
 
 TYPED_TEST(FixedOrder, DeclaresTheHeightThatItsReadingHas) {
   for (const std::size_t n :
        {1,  2,   3,    4,    5,    7,    8,    9,     12,    13,     39,      40,
         41, 100, 1000, 2047, 2048, 2049, 5000, 16384, 16385, 40'000, 100'000, 200'001}) {
-    const auto depth = read<Depth>(typename TypeParam::Tree{}, n, [](std::size_t) { return 0; });
+    const auto depth = read<Depth>(typename TypeParam::Shape{}, n, [](std::size_t) { return 0; });
     const Height declared = TypeParam::height(n);
     EXPECT_EQ(declared.adds, depth->adds) << "n = " << n;
     EXPECT_GE(declared.merges, depth->merges) << "n = " << n;

@@ -11,12 +11,12 @@
 
 #include "harness/digest.hpp"
 #include "harness/input.hpp"
-#include "samesum/variant.hpp"
+#include "samesum/method.hpp"
 
 namespace samesum::harness {
 
 /// A sum as a part of something greater.
-using Sum = std::function<Number(Values)>;
+using Summation = std::function<Number(Values)>;
 
 /// Whether the solver and the training were compiled: they need Eigen.
 bool has_linear_algebra();
@@ -51,7 +51,7 @@ struct Solution {
 
 /// Conjugate gradients (Hestenes and Stiefel 1952) from zero, in fp32 or fp64, as the right side is. The
 /// products of a dot are formed first, each rounded once, and then summed by `sum`.
-using Solver = std::function<Solution(const Sum& sum)>;
+using Solver = std::function<Solution(const Summation& sum)>;
 Solver conjugate_gradients(const System& system, const Column& right_side, double tolerance);
 
 // --- a network -----------------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ struct Trained {
 
 /// One hidden layer of softsign units, gradient descent on all of the series at once, in fp32: each component
 /// of the gradient is the sum of as many terms as there are samples, by `sum`.
-Trained train(std::span<const float> series, const Lesson& lesson, const Sum& sum);
+Trained train(std::span<const float> series, const Lesson& lesson, const Summation& sum);
 
 // --- a recording ---------------------------------------------------------------------------------------
 
@@ -81,15 +81,15 @@ Trained train(std::span<const float> series, const Lesson& lesson, const Sum& su
 std::vector<double> moon_distances(const std::string& path, int per_row);
 
 /// Mean and sample variance by sums of one format.
-struct Moments {
+struct Statistics {
   double mean, naive_variance, two_pass_variance;
 };
 
 /// Elements of a format, their squares and the squares of their deviations from the computed mean are rounded
 /// to that format, and summed; what remains is computed in double.
-Moments moments(const Column& x, const Sum& sum);
+Statistics moments(const Column& x, const Summation& sum);
 
 /// The same without any rounding but the last.
-Moments true_moments(const Column& x);
+Statistics true_moments(const Column& x);
 
 }  // namespace samesum::harness

@@ -55,7 +55,7 @@ std::vector<double> moon_distances(const std::string& path, int per_row) {
   return distances;
 }
 
-Moments moments(const Column& x, const Sum& sum) {
+Statistics moments(const Column& x, const Summation& sum) {
   const auto n = static_cast<double>(x.size());
   const auto total = [&](const Column& of) { return sum(of.values()).to_double(); };
   const double s = total(x), squares = total(map(x, [](double e) { return e * e; }));
@@ -66,7 +66,7 @@ Moments moments(const Column& x, const Sum& sum) {
 }
 
 /// In so many digits that sums of such elements and of their squares are not rounded at all.
-Moments true_moments(const Column& x) {
+Statistics true_moments(const Column& x) {
   using Wide =
       boost::multiprecision::number<boost::multiprecision::cpp_bin_float<400>, boost::multiprecision::et_off>;
   Wide s = 0, squares = 0;

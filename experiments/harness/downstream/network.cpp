@@ -1,6 +1,6 @@
 #include "harness/dataset.hpp"
 #include "harness/downstream/eigen.hpp"
-#include "samesum/registry.hpp"
+#include "samesum/catalogue.hpp"
 
 namespace samesum::harness {
 namespace {
@@ -73,7 +73,7 @@ class Network {
 
 }  // namespace
 
-Trained train(std::span<const float> series, const Lesson& lesson, const Sum& sum) {
+Trained train(std::span<const float> series, const Lesson& lesson, const Summation& sum) {
   Network network{lesson, series};
   const auto mean = [&](const Array& terms) {
     const std::span<const float> all{terms.data(), static_cast<std::size_t>(terms.size())};

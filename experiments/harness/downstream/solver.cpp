@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "harness/downstream/eigen.hpp"
-#include "samesum/registry.hpp"
+#include "samesum/catalogue.hpp"
 
 namespace samesum::harness {
 namespace {
@@ -29,14 +29,15 @@ template <class T> Values values(const Vector<T>& x) {
 template <class T> double residual(const Matrix<T>& a, const Vector<T>& b, const Vector<T>& x) {
   const Vector<double> wide = b.template cast<double>();
   const Vector<double> r = wide - (a.template cast<double>() * x.template cast<double>().matrix()).array();
-  const Variant& exact = find("exact/fp64");
+  const Method& exact = find("exact/fp64");
   const auto norm = [&](const Vector<double>& v) {
     return std::sqrt(exact(values<double>(v * v)).to_double());
   };
   return norm(r) / norm(wide);
 }
 
-template <class T> Solution solve(const Matrix<T>& a, const Vector<T>& b, double tolerance, const Sum& sum) {
+template <class T>
+Solution solve(const Matrix<T>& a, const Vector<T>& b, double tolerance, const Summation& sum) {
   Vector<T> products;
   const auto dot = [&](const Vector<T>& u, const Vector<T>& v) {
     products = u * v;
@@ -64,7 +65,9 @@ template <class T> Solver solver(const System& system, const Column& right_side,
   const std::span<const T> elements = right_side.values().as<T>();
   const Vector<T> b =
       Eigen::Map<const Vector<T>>(elements.data(), static_cast<Eigen::Index>(elements.size()));
-  return [a = matrix_of<T>(system), b, tolerance](const Sum& sum) { return solve<T>(a, b, tolerance, sum); };
+  return [a = matrix_of<T>(system), b, tolerance](const Summation& sum) {
+    return solve<T>(a, b, tolerance, sum);
+  };
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include "samesum/operation/exact_terms.hpp"
 #include "samesum/operation/operations.hpp"
-#include "samesum/operation/reduction.hpp"
 
 namespace samesum {
 
@@ -49,30 +48,5 @@ template <class Operation> constexpr ExactKind kind_of() {
   }
 }
 template <class Operation> inline constexpr ExactKind exact_kind = kind_of<Operation>();
-
-/// visit.operator()<Operation>() for each operation that can be exact.
-template <class Visit> constexpr void for_each_exact_operation(Visit&& visit) {
-  Operations::for_each([&]<class Operation>() {
-    if constexpr (Operation::has_accumulator || std::is_same_v<Operation, MeanAndVariance>)
-      visit.template operator()<Operation>();
-  });
-}
-
-namespace cpu {
-void reduce_exactly(ExactKind kind, const FormatInfo& input, const FormatInfo& format,
-                    const ReduceCall& call);
-}
-
-/// "dot/exact/fp32@cpu": no order, no rounding but the last.
-template <class Operation, class F> Reduction describe_exact_reduction(std::string_view backend) {
-  Reduction r = describe_reduction<Operation, CoarsenedTree, Plain, F>(backend);
-  r.order.clear();
-  r.accumulator = Exact::name;
-  r.promise = Promise::order_free;
-  r.accumulator_bound = nullptr;  // correctly rounded: Reduction::bound knows
-  r.operation_bound = nullptr;
-  r.name = r.operation + "/exact/" + std::string{r.format->name} + "@" + std::string{backend};
-  return r;
-}
 
 }  // namespace samesum

@@ -9,7 +9,8 @@ namespace samesum {
 
 /// Sums of terms, with every accumulator. `fold<A, F>` is what runs, `bound` how wrong it can be.
 struct SumOfTerms {
-  static constexpr bool has_accumulator = true, has_order = true, gives_index = false;
+  static constexpr bool has_accumulator = true, has_order = true, can_be_exact = true;
+  static constexpr bool gives_index = false, per_element = false;
   static constexpr int inputs = 1, results = 1;
   template <class F> static constexpr bool in_format = true;
 };
@@ -52,7 +53,8 @@ struct Dot : SumOfTerms {
 
 /// What has a state of its own.
 struct OwnState {
-  static constexpr bool has_accumulator = false, has_order = true, gives_index = false;
+  static constexpr bool has_accumulator = false, has_order = true, can_be_exact = false;
+  static constexpr bool gives_index = false, per_element = false;
   static constexpr int inputs = 1, results = 1;
   template <class F> static constexpr bool in_format = true;
 };
@@ -74,6 +76,7 @@ struct LogSumExp : OwnState {
 };
 struct MeanAndVariance : OwnState {
   static constexpr std::string_view name = "moments";
+  static constexpr bool can_be_exact = true;
   static constexpr int results = 2;
   template <template <class> class, class F> static constexpr MomentsFold<F> fold(FoldOptions options) {
     return {{}, options.ddof};
@@ -106,29 +109,5 @@ using Operations = TypeList<Sum, Mean, SumOfMagnitudes, SquaredNorm, Dot, Norm, 
 template <class T, class F>
 inline constexpr bool can_read = std::is_same_v<T, F> || (std::is_same_v<F, fp32> && sizeof(T) == 2) ||
                                  (std::is_same_v<F, fp64> && sizeof(T) == 4);
-
-/// The orders that operations come in: those of the sum that have a kernel for rows.
-using OperationOrders = TypeList<CoarsenedTree, Pairwise>;
-
-/// Whether the list has it. Plain stands for no accumulator. `pairwise` is for plain sums, norms and
-/// products, whose error grows with the height; compensated ones hardly notice it, and each step of moments
-/// would be a merge with two divisions. What needs no order has one schedule.
-template <class Operation, class Order, template <class> class A> constexpr bool is_listed() {
-  const bool plain = std::is_same_v<A<Scalar<fp64>>, Plain<Scalar<fp64>>>;
-  const bool any_order = Operation::has_order && plain && !std::is_same_v<Operation, MeanAndVariance>;
-  return (any_order || std::is_same_v<Order, CoarsenedTree>)&&(Operation::has_accumulator || plain);
-}
-
-/// visit.operator()<Operation, Order, A>() for each recipe in format F.
-template <class F, class Visit> constexpr void for_each_operation(Visit&& visit) {
-  Operations::for_each([&]<class Operation>() {
-    OperationOrders::for_each([&]<class Order>() {
-      Accumulators::for_each([&]<template <class> class A>() {
-        if constexpr (Operation::template in_format<F> && is_listed<Operation, Order, A>())
-          visit.template operator()<Operation, Order, A>();
-      });
-    });
-  });
-}
 
 }  // namespace samesum

@@ -15,38 +15,56 @@
 /// fp16 accumulator overflows where s is beyond 65504: then softmax is 0, log-softmax -inf.
 #pragma once
 
-#include <span>
-#include <string>
+#include <string_view>
 
-#include "samesum/operation/matrix.hpp"
+#include "samesum/format/formats.hpp"
 #include "samesum/promise.hpp"
 
 namespace samesum {
 
 /// How the denominator is summed.
 enum class SoftmaxSum { fp16, bf16, fp32, exact, online };
-/// False for a number that was cast and is none of these.
-constexpr bool is_listed(SoftmaxSum sum) { return sum >= SoftmaxSum::fp16 && sum <= SoftmaxSum::online; }
 
-struct SoftmaxOptions {
-  SoftmaxSum accumulator = SoftmaxSum::fp32;
-  bool log = false;
-  int threads = 0;  ///< as in Options
+/// The operations, and what sums their denominators: there is a method for each pair, on every backend.
+struct Softmax {
+  static constexpr std::string_view name = "softmax";
+  static constexpr bool log = false, gives_index = false, per_element = true;
+  static constexpr int inputs = 1, results = 1;
 };
+struct LogSoftmax : Softmax {
+  static constexpr std::string_view name = "log_softmax";
+  static constexpr bool log = true;
+};
+using Softmaxes = TypeList<Softmax, LogSoftmax>;
 
-/// Rows of `in`, in host memory, to `out`, which has the same shape and format. They may be the same place
-/// with the same stride, but must not overlap otherwise. No column or no row: nothing is written. Throws
-/// std::invalid_argument that names the argument and the remedy.
-void softmax(Matrix in, MutableMatrix out, SoftmaxOptions options = {});
-
-/// A message that names the argument and the remedy; empty if all are valid.
-std::string validation_error(Matrix in, MutableMatrix out, SoftmaxOptions options);
+template <class F, SoftmaxSum how> struct PlainDenominator {
+  using Format = F;
+  static constexpr SoftmaxSum sum = how;
+  static constexpr std::string_view order = "tree", accumulator = "plain";
+  static constexpr Promise promise = Promise::everywhere;
+};
+/// order_free: permuted columns give the same bits, permuted.
+struct ExactDenominator {
+  using Format = fp32;
+  static constexpr SoftmaxSum sum = SoftmaxSum::exact;
+  static constexpr std::string_view order = "", accumulator = "exact";
+  static constexpr Promise promise = Promise::order_free;
+};
+struct OnlineDenominator {
+  using Format = fp32;
+  static constexpr SoftmaxSum sum = SoftmaxSum::online;
+  static constexpr std::string_view order = "", accumulator = "online";
+  static constexpr Promise promise = Promise::everywhere;
+};
+using Denominators =
+    TypeList<PlainDenominator<fp16, SoftmaxSum::fp16>, PlainDenominator<bf16, SoftmaxSum::bf16>,
+             PlainDenominator<fp32, SoftmaxSum::fp32>, ExactDenominator, OnlineDenominator>;
 
 /// Rigorous bounds on the error of a row of finite numbers; softmax_bound.cpp has the proof. Infinity where
 /// the theory gives none: where u times the height of the tree is not small, or something may overflow.
 struct SoftmaxBound {
   /// |computed - true| of an element whose true value is that; `below` is at least (largest of the row) -
-  /// x_i. Throws std::invalid_argument for a negative one.
+  /// x_i, and not negative.
   double of_element(double value, double below) const;
   /// |Σ computed - 1| over the row; of softmax alone.
   double of_sum() const;
@@ -57,10 +75,10 @@ struct SoftmaxBound {
   bool log;
   double of_denominator;  ///< |s - Σe^(x_i - m)| / Σe^(x_i - m)
 };
-/// `spread` is at least (largest - smallest) of the row. Throws std::invalid_argument for a negative one, and
-/// for a format or an accumulator that softmax does not take.
-SoftmaxBound softmax_bound(const FormatInfo& format, std::size_t columns, double spread,
-                           SoftmaxOptions options);
+/// `format` is that of the elements, fp16, bf16 or fp32; `spread` is at least (largest - smallest) of the
+/// row.
+SoftmaxBound softmax_bound(const FormatInfo& format, std::size_t columns, double spread, SoftmaxSum sum,
+                           bool log);
 
 /// One call on one machine: what a backend needs to know. The arguments have been checked.
 struct SoftmaxCall {
@@ -72,17 +90,5 @@ struct SoftmaxCall {
   bool log;
   int threads;  ///< of a CPU
 };
-
-/// A row of the table of softmaxes.
-struct SoftmaxVariant {
-  std::string name;  ///< "softmax/tree/plain/fp32@cuda", "log_softmax/exact@cpu", "softmax/online/fp32@cpu"
-  SoftmaxSum accumulator;
-  bool log;
-  std::string backend;              ///< "reference", "cpu", "cuda"
-  Promise promise;                  ///< order_free: permuted columns give the same bits, permuted
-  void (*run)(const SoftmaxCall&);  ///< null on the backend "cuda": gpu_softmax.hpp
-};
-/// Every one that runs in this process.
-std::span<const SoftmaxVariant> softmax_variants();
 
 }  // namespace samesum

@@ -15,13 +15,11 @@
 ///    u|d_i|; a subtraction, and RN_T. s is at least 1 as e^0 is exact and sums of what is not negative rise.
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
 #include "samesum/accumulator/plain.hpp"
 #include "samesum/bound.hpp"
 #include "samesum/environment.hpp"
 #include "samesum/operation/softmax.hpp"
-#include "samesum/operation/validation.hpp"
 #include "samesum/order/tree.hpp"
 
 namespace samesum {
@@ -76,22 +74,15 @@ double rounded(const FormatInfo& format, double value, double error, double numb
 
 }  // namespace
 
-SoftmaxBound softmax_bound(const FormatInfo& format, std::size_t columns, double spread,
-                           SoftmaxOptions options) {
+SoftmaxBound softmax_bound(const FormatInfo& format, std::size_t columns, double spread, SoftmaxSum sum,
+                           bool log) {
   const FloatingPointEnvironment environment;
-  if (!is_listed(&format) || format.bytes > sizeof(float))
-    throw std::invalid_argument("samesum: softmax_bound: format must be fp16, bf16 or fp32");
-  if (!is_listed(options.accumulator))
-    throw std::invalid_argument(
-        "samesum: softmax_bound: accumulator is none of SoftmaxSum: fp16, bf16, fp32, exact, online");
-  spread = checked_magnitudes("softmax_bound", "spread", spread);
-  const double denominator = safely(denominator_bound(columns, spread, options.accumulator));
-  return {&format, columns, spread, options.log, denominator < 1 ? denominator : unbounded_error};
+  const double denominator = safely(denominator_bound(columns, spread, sum));
+  return {&format, columns, spread, log, denominator < 1 ? denominator : unbounded_error};
 }
 
 double SoftmaxBound::of_element(double value, double below) const {
   const FloatingPointEnvironment environment;
-  below = checked_magnitudes("SoftmaxBound::of_element", "below", below);
   if (!std::isfinite(of_denominator) || (!log && value < 0)) return unbounded_error;
   const double of_inverse = of_denominator / (1 - of_denominator);
   if (!log)

@@ -4,12 +4,22 @@
 
 namespace samesum {
 
+namespace detail {
+/// Why a backend has no method in arrival order; empty where it has.
+constexpr std::string_view arrival_refusal(std::string_view backend) {
+  return backend == "reference" ? "arrival order has no reference implementation" : "";
+}
+}  // namespace detail
+
 /// Arrival order: chunks are taken from a shared counter, and each chunk's sum is added to one shared cell
 /// when it is done. Within a chunk the order is fixed; which chunk comes when is not, so it promises nothing.
 struct Atomic {
   static constexpr std::string_view name = "atomic";
   static constexpr Promise promise = Promise::none;
   using Shape = Tree<128, 32, InTurn>;  ///< of a chunk
+  static constexpr std::string_view refusal(std::string_view backend) {
+    return detail::arrival_refusal(backend);
+  }
 
   /// The cell starts empty and takes the chunks one by one.
   static constexpr Height height(std::size_t n) {
@@ -29,6 +39,10 @@ struct AtomicElement {
   static constexpr std::string_view name = "atomic_element";
   static constexpr Promise promise = Promise::none;
   using Shape = Tree<1, 1, InTurn>;
+  static constexpr std::string_view refusal(std::string_view backend) {
+    return backend == "cpu" ? "one atomic addition an element is a worst case that takes a GPU's many threads"
+                            : detail::arrival_refusal(backend);
+  }
   static constexpr Height height(std::size_t n) { return {0, n == 0 ? 0 : n - 1}; }
   static std::string height_formula() { return "n - 1"; }
 };

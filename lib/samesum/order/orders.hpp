@@ -3,10 +3,11 @@
 
 #include "samesum/format/formats.hpp"
 #include "samesum/order/atomic.hpp"
+#include "samesum/order/canonical.hpp"
 #include "samesum/order/tree.hpp"
 
 namespace samesum {
 
-using Orders = TypeList<Serial, CoarsenedTree, Pairwise, Atomic, AtomicElement>;
+using Orders = TypeList<Serial, CoarsenedTree, Pairwise, Canonical16, Canonical128, Atomic, AtomicElement>;
 
 }  // namespace samesum

@@ -1,9 +1,8 @@
-#include "samesum/backend/cpu/exact.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <mutex>
 
+#include "samesum/backend/cpu/methods.hpp"
 #include "samesum/backend/cpu/schedule.hpp"
 
 namespace samesum::cpu {

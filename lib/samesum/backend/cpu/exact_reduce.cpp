@@ -4,10 +4,9 @@
 #include <mutex>
 #include <vector>
 
-#include "samesum/backend/cpu/exact.hpp"
 #include "samesum/backend/cpu/kernels.hpp"
+#include "samesum/backend/cpu/methods.hpp"
 #include "samesum/backend/cpu/tasks.hpp"
-#include "samesum/operation/exact_reduction.hpp"
 
 namespace samesum::cpu {
 namespace {
@@ -60,15 +59,14 @@ void add_terms(ExactBatchState& to, ExactKind kind, const T* x, const T* y, std:
 
 }  // namespace
 
-void reduce_exactly(ExactKind kind, const FormatInfo& input, const FormatInfo& format,
-                    const ReduceCall& call) {
-  with_format(input, [&]<class T>() {
+void reduce_exactly(ExactKind kind, const FormatInfo& format, const Call& call) {
+  with_format(*call.input, [&]<class T>() {
     const Layout& l = call.layout;
     constexpr std::size_t part = std::size_t{1} << 16;  // of a long one, what is a task
     const T *x = static_cast<const T*>(call.x), *y = static_cast<const T*>(call.y);
     const auto add = [&](ExactBatchState& state, std::size_t at, std::size_t begin, std::size_t n) {
-      const std::size_t place = l.first(at / l.inner) + at % l.inner + begin * (l.offsets ? 1 : l.stride);
-      if (l.offsets || l.stride == 1) return add_terms(state, kind, x + place, y ? y + place : nullptr, n);
+      const std::size_t place = l.first(at / l.inner) + at % l.inner + begin * l.stride;
+      if (l.stride == 1) return add_terms(state, kind, x + place, y ? y + place : nullptr, n);
       std::vector<T> column[2];
       for (std::size_t i = 0; i < n; ++i) column[0].push_back(x[place + i * l.stride]);
       for (std::size_t i = 0; y && i < n; ++i) column[1].push_back(y[place + i * l.stride]);

@@ -6,8 +6,7 @@
 #include "samesum/backend/cpu/leaf.hpp"
 #include "samesum/backend/cpu/softmax_loops.hpp"
 #include "samesum/backend/cpu/terms.hpp"
-#include "samesum/operation/operations.hpp"
-#include "samesum/recipe.hpp"
+#include "samesum/support.hpp"
 
 namespace samesum::cpu {
 namespace {
@@ -41,16 +40,17 @@ template <std::size_t... format> constexpr void fill_terms(Kernels& all, std::in
 
 constexpr Kernels make() {
   Kernels all{};
-  for_each_order_and_accumulator([&]<class Order, template <class> class A>() {
-    if constexpr (refusal<Order, A>("cpu").empty())
+  for_each_method<F, "cpu">([&]<class Operation, class Order, template <class> class A>() {
+    if constexpr (std::is_same_v<Operation, Sum> && requires { Order::Shape::rows; })
       fill<Order, A>(all.sum_leaves[Orders::index_of<Order>()][Accumulators::index_of<A>()],
                      std::make_index_sequence<Formats::size>{});
   });
   all.add_exactly = ExactBlocks<F>::add;
   fill_terms(all, std::make_index_sequence<Formats::size>{});
-  OperationOrders::for_each([&]<class Order>() {
-    all.sum_squares[Orders::index_of<Order>()] =
-        Leaves<typename Order::Shape, Plain, typename Squares<F>::G>::template sum<CarrierOf<F>>;
+  for_each_method<F, "cpu">([&]<class Operation, class Order, template <class> class A>() {
+    if constexpr (std::is_same_v<Operation, Norm>)
+      all.sum_squares[Orders::index_of<Order>()] =
+          Leaves<typename Order::Shape, Plain, typename Squares<F>::G>::template sum<CarrierOf<F>>;
   });
   all.softmax = softmax_loops<F>();
   return all;

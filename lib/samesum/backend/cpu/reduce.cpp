@@ -2,7 +2,8 @@
 /// its own, plain loops over lanes.
 #include "samesum/backend/cpu/fold.hpp"
 #include "samesum/backend/cpu/kernels.hpp"
-#include "samesum/operation/exact_reduction.hpp"
+#include "samesum/backend/cpu/methods.hpp"
+#include "samesum/describe.hpp"
 
 namespace samesum::cpu {
 namespace {
@@ -150,8 +151,7 @@ void reduce_again(const Fold& fold, const Batch& batch, std::size_t input, void*
   }
 }
 
-template <class Order, class Fold>
-void run_fold(const Fold& fold, const ReduceCall& call, std::size_t input) {
+template <class Order, class Fold> void run_fold(const Fold& fold, const Call& call, std::size_t input) {
   using Shape = typename Order::Shape;
   const Batch batch{static_cast<const std::byte*>(call.x), static_cast<const std::byte*>(call.y),
                     formats[input].bytes, call.layout, call.options.threads};
@@ -178,26 +178,22 @@ void run_fold(const Fold& fold, const ReduceCall& call, std::size_t input) {
 
 }  // namespace
 
-template <> std::vector<Reduction> reductions<SAMESUM_SHARD>() {
-  std::vector<Reduction> all;
-  for_each_operation<F>([&]<class Operation, class Order, template <class> class A>() {
-    Reduction r = describe_reduction<Operation, Order, A, F>("cpu");
+template <> std::vector<Entry> reductions<SAMESUM_SHARD>() {
+  std::vector<Entry> all;
+  for_each_method<F, "cpu">([&]<class Operation, class Order, template <class> class A>() {
+    Entry e = describe<Operation, Order, A, F>("cpu");
     Formats::for_each([&]<class T>() {
-      if constexpr (can_read<T, F>)
-        r.run[Formats::index_of<T>()] = [](const ReduceCall& call) {
+      if constexpr (has_batches<Operation, Order, A, T, F>)
+        e.code.run[Formats::index_of<T>()] = [](Call& call) {
           run_fold<Order>(Operation::template fold<A, F>({call.options.ddof}), call, Formats::index_of<T>());
         };
     });
-    all.push_back(r);
+    all.push_back(e);
   });
   for_each_exact_operation([&]<class Operation>() {
-    Reduction r = describe_exact_reduction<Operation, F>("cpu");
-    Formats::for_each([&]<class T>() {
-      r.run[Formats::index_of<T>()] = [](const ReduceCall& call) {
-        reduce_exactly(exact_kind<Operation>, format_info<T>(), format_info<F>(), call);
-      };
-    });
-    all.push_back(r);
+    Entry e = describe_exact<Operation, F>("cpu");
+    e.code.run.fill([](Call& call) { reduce_exactly(exact_kind<Operation>, format_info<F>(), call); });
+    all.push_back(e);
   });
   return all;
 }

@@ -2,10 +2,10 @@
 #include <tuple>
 #include <vector>
 
-#include "samesum/backend/cpu/exact.hpp"
+#include "samesum/backend/cpu/methods.hpp"
 #include "samesum/backend/cpu/schedule.hpp"
+#include "samesum/describe.hpp"
 #include "samesum/operation/online_softmax.hpp"
-#include "samesum/operation/softmax_backends.hpp"
 
 namespace samesum::cpu {
 namespace {
@@ -106,9 +106,8 @@ template <class T> class Rows {
       states_;
 };
 
-}  // namespace
-
-void softmax(const SoftmaxCall& call) {
+void softmax(Call& of, SoftmaxSum how, bool log) {
+  const SoftmaxCall call = softmax_call(of, how, log);
   if (call.rows == 0 || call.columns == 0) return;
   with_format(*call.format, [&]<class T>() {
     if constexpr (sizeof(T) <= 4) {
@@ -124,5 +123,9 @@ void softmax(const SoftmaxCall& call) {
     }
   });
 }
+
+}  // namespace
+
+std::vector<Entry> softmaxes() { return softmax_entries<softmax>("cpu"); }
 
 }  // namespace samesum::cpu

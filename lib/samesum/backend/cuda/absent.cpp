@@ -1,24 +1,20 @@
-/// The CUDA backend of a library that was built without CUDA: empty tables, and the reason.
-#include "samesum/operation/reduction.hpp"
-#include "samesum/operation/softmax_backends.hpp"
-#include "samesum/recipe.hpp"
+/// The CUDA backend of a library that was built without CUDA: no methods, and the reason.
+#include "samesum/backend/backend.hpp"
+#include "samesum/support.hpp"
 
 namespace samesum::gpu {
+namespace {
 
-const std::string& absence() {
-  static const std::string reason = "this library was built without CUDA";
-  return reason;
-}
+class Absent : public Backend {
+  std::string_view name() const override { return "cuda"; }
+  std::string absence() const override { return "this library was built without CUDA"; }
+  std::vector<Entry> entries() const override { return {}; }
+};
 
-bool has_softmax() { return false; }
-
-template <std::size_t shard> std::vector<Variant> table() { return {}; }
-template <std::size_t shard> std::vector<Reduction> reductions() { return {}; }
-
-// One instantiation for each format of the list.
-template <std::size_t... shard> auto tables(std::index_sequence<shard...>) {
-  return std::pair{std::array{&table<shard>...}, std::array{&reductions<shard>...}};
-}
-template auto tables(std::make_index_sequence<Formats::size>);
-
+}  // namespace
 }  // namespace samesum::gpu
+
+template <> const samesum::Backend& samesum::backend<"cuda">() {
+  static const gpu::Absent only;
+  return only;
+}

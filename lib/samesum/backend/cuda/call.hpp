@@ -1,4 +1,4 @@
-/// One call of a variant on a GPU, and how a workspace is laid out.
+/// One call on a GPU, and how a workspace is laid out.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,21 +8,40 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <vector>
 
+#include "samesum/backend/backend.hpp"
 #include "samesum/gpu.hpp"
+#include "samesum/operation/exact_reduction.hpp"
 
 namespace samesum::gpu {
 
-/// What to sum and where everything lies: all pointers are to device memory.
-struct Call {
-  const void* x;
-  std::size_t n;
-  void* out;        ///< one number of the variant's format
-  void* workspace;  ///< null: only `bytes` is set
-  std::size_t bytes;
-  cudaStream_t stream;
-  int blocks = 0, threads = 0;  ///< 0: as measured to be fast; the tests force others, which changes no bit
+/// Which kernels share out the rows of a softmax. None of it changes a bit.
+enum class SoftmaxSchedule {
+  automatic,  ///< by width, the first below that fits
+  narrow,     ///< a warp a row, or less; up to 1024 columns
+  held,  ///< a block a row, or a cluster of blocks (Hopper and later), on the chip; up to 131072 columns,
+         ///< without clusters 32768 of fp32 and 16384 of 16 bits
+  wide,  ///< a block a row, which reads it again; any width, the exact and the online form
 };
+
+/// A call whose pointers are all to memory that the device can reach, and what enqueues it.
+struct Launch : Call {
+  void* workspace = nullptr;  ///< null: only `bytes` is set
+  std::size_t bytes = 0;
+  cudaStream_t stream = nullptr;
+  // As measured to be fast; the tests force others, which changes no bit.
+  int blocks = 0, threads = 0;
+  SoftmaxSchedule schedule = SoftmaxSchedule::automatic;
+  bool uses_header = false;         ///< whether the start of the workspace must have been prepared
+  cudaError_t error = cudaSuccess;  ///< what became of it
+};
+
+/// As an entry of the catalogue.
+template <cudaError_t (*enqueue)(Launch&)> void run_launch(Call& call) {
+  auto& launch = static_cast<Launch&>(call);
+  launch.error = enqueue(launch);
+}
 
 /// The largest blocks that the kernels are compiled for.
 inline constexpr int most_threads = 256;
@@ -68,7 +87,7 @@ struct Header {
 inline constexpr std::size_t header_bytes = std::size_t{1} << 16;
 static_assert(sizeof(Header) <= header_bytes);
 
-/// States come after it.
+/// States come after it, so that any method leaves a workspace prepared for any other.
 inline void* states(void* workspace) { return static_cast<std::byte*>(workspace) + header_bytes; }
 
 /// For a call that needs no workspace: a query must answer with something that is not 0.
@@ -113,8 +132,19 @@ struct ExactResult {
 };
 
 // In exact.cu:
-cudaError_t sum_exact(const FormatInfo& input, Call& call, ExactResult result);
+cudaError_t sum_exact(Launch& call, ExactResult result);
 cudaError_t write_exact(const ExactState* state, ExactResult result, cudaStream_t stream);
 cudaError_t prepare_workspace(void* workspace, cudaStream_t stream);
+
+// In exact_reduce.cu:
+cudaError_t reduce_exactly(ExactKind kind, const FormatInfo& format, Launch& launch);
+
+// The parts of the backend. Methods in the format at place `shard` of the list, a translation unit each:
+template <std::size_t shard> std::vector<Entry> sums();
+template <std::size_t shard> std::vector<Entry> reductions();
+std::vector<Entry> softmax_methods();
+
+/// Why there is no GPU; empty if there is one.
+const std::string& absence();
 
 }  // namespace samesum::gpu

@@ -4,7 +4,7 @@
 #include "samesum/backend/cuda/call.hpp"
 #include "samesum/backend/cuda/check.hpp"
 #include "samesum/environment.hpp"
-#include "samesum/gpu_reduction.hpp"
+#include "samesum/gpu.hpp"
 #include "samesum/operation/extremum.hpp"
 #include "samesum/operation/validation.hpp"
 

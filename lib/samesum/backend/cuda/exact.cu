@@ -23,13 +23,14 @@ template <class T> cudaError_t blocks_for(std::size_t n, std::size_t& blocks) {
   return error;
 }
 
-template <class T> cudaError_t sum_exact_of(Call& call, ExactResult result) {
+template <class T> cudaError_t sum_exact_of(Launch& call, ExactResult result) {
   std::size_t blocks = static_cast<std::size_t>(call.blocks);
-  cudaError_t error = blocks > 0 ? cudaSuccess : blocks_for<T>(call.n, blocks);
+  cudaError_t error = blocks > 0 ? cudaSuccess : blocks_for<T>(call.layout.n, blocks);
   blocks = std::min<std::size_t>(blocks, Meeting::most_blocks);
+  call.uses_header = blocks > 1;
   if (error != cudaSuccess || !has_workspace(call, blocks > 1 ? header_bytes : no_bytes, error)) return error;
-  return launch(sum_exactly<T>, blocks, exact_threads, call.stream, static_cast<const T*>(call.x), call.n,
-                static_cast<Header*>(call.workspace), result);
+  return launch(sum_exactly<T>, blocks, exact_threads, call.stream, static_cast<const T*>(call.x),
+                call.layout.n, static_cast<Header*>(call.workspace), result);
 }
 
 __global__ void write_state(const ExactState* state, ExactResult result) {
@@ -51,8 +52,8 @@ __global__ void prepare_header(Header* header) {
 
 }  // namespace
 
-cudaError_t sum_exact(const FormatInfo& input, Call& call, ExactResult result) {
-  return with_format(input, [&]<class T>() { return sum_exact_of<T>(call, result); });
+cudaError_t sum_exact(Launch& call, ExactResult result) {
+  return with_format(*call.input, [&]<class T>() { return sum_exact_of<T>(call, result); });
 }
 
 cudaError_t write_exact(const ExactState* state, ExactResult result, cudaStream_t stream) {

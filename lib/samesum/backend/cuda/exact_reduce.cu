@@ -1,9 +1,8 @@
 /// Exact reductions on a GPU: terms are added exactly, and what is made of their sums is rounded once.
 #include <algorithm>
 
+#include "samesum/backend/cuda/call.hpp"
 #include "samesum/backend/cuda/exact_sum.cuh"
-#include "samesum/backend/cuda/reduce_launch.hpp"
-#include "samesum/operation/exact_reduction.hpp"
 
 namespace samesum::gpu {
 namespace {
@@ -222,7 +221,7 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 2 : 3)
   const bool together = l.results() == 1;
   for (std::size_t at = together ? 0 : blockIdx.x; at < l.results(); at += gridDim.x) {
     const std::size_t n = l.length(at / l.inner), place = l.first(at / l.inner) + at % l.inner;
-    const std::size_t stride = l.offsets ? 1 : l.stride, runs = n / run_length;
+    const std::size_t stride = l.stride, runs = n / run_length;
     const bool aligned = stride == 1 && reader.is_aligned(place);
     const bool two = !moments && reader.term == Term::product;
     const T *x = reader.x + place, *y = two ? reader.y + place : x;
@@ -294,8 +293,7 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 2 : 3)
   }
 }
 
-template <class T, bool moments> cudaError_t launch_exactly(Ending end, ReduceLaunch& launch_of) {
-  const ReduceCall& call = launch_of.call;
+template <class T, bool moments> cudaError_t launch_exactly(Ending end, Launch& call) {
   const Layout& l = call.layout;
   int processors = 0, of_each = 0;
   cudaError_t error = look_up(cudaDevAttrMultiProcessorCount, processors);
@@ -303,27 +301,26 @@ template <class T, bool moments> cudaError_t launch_exactly(Ending end, ReduceLa
     error =
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_each, reduce_terms<T, moments>, exact_threads, 0);
   constexpr std::size_t meetings = (moments ? 2 : 1) * sizeof(TermMeeting);
-  if (error != cudaSuccess || !has_workspace(launch_of, meetings, error) || l.results() == 0) return error;
+  if (error != cudaSuccess || !has_workspace(call, header_bytes + meetings, error) || l.results() == 0)
+    return error;
   const std::size_t at_once = static_cast<std::size_t>(processors * of_each);
-  const std::size_t n = l.offsets ? launch_of.elements : l.n,
+  const std::size_t n = l.offsets ? call.size : l.n,
                     of_block = std::size_t{exact_threads} * in_flight<T> * run_length;
   const std::size_t wanted = l.results() == 1 ? std::max<std::size_t>(n, 1) / of_block + 1 : l.results();
   const std::size_t blocks = std::min({wanted, at_once, std::size_t{TermMeeting::most_blocks}});
-  error = cudaMemsetAsync(launch_of.workspace, 0, meetings, launch_of.stream);
+  auto* meeting = static_cast<TermMeeting*>(states(call.workspace));
+  error = cudaMemsetAsync(meeting, 0, meetings, call.stream);
   if (error != cudaSuccess) return error;
   const TermReader<T> reader{static_cast<const T*>(call.x), static_cast<const T*>(call.y), end.kind.term};
-  return launch(reduce_terms<T, moments>, blocks, exact_threads, launch_of.stream, reader, l, end,
-                static_cast<TermMeeting*>(launch_of.workspace));
+  return launch(reduce_terms<T, moments>, blocks, exact_threads, call.stream, reader, l, end, meeting);
 }
 
 }  // namespace
 
-cudaError_t reduce_exactly(ExactKind kind, const FormatInfo& input, const FormatInfo& format,
-                           ReduceLaunch& launch) {
-  const ReduceCall& call = launch.call;
+cudaError_t reduce_exactly(ExactKind kind, const FormatInfo& format, Launch& call) {
   const Ending end{kind, format.index, whole(call.options.ddof), call.out};
-  return with_format(input, [&]<class T>() {
-    return kind.moments ? launch_exactly<T, true>(end, launch) : launch_exactly<T, false>(end, launch);
+  return with_format(*call.input, [&]<class T>() {
+    return kind.moments ? launch_exactly<T, true>(end, call) : launch_exactly<T, false>(end, call);
   });
 }
 

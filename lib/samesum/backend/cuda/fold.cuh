@@ -282,7 +282,7 @@ __global__ void __launch_bounds__(again_leaves* static_cast<int>(Shape::lanes))
   for (std::size_t at = first; at < end; ++at) {
     const std::size_t o = at / l.inner, n = l.length(o), leaves = Shape::leaves(n);
     if (n == 0 || !fold.is_wanted(at, out)) continue;
-    const std::size_t stride = l.offsets ? 1 : l.stride, place = l.first(o) + at % l.inner,
+    const std::size_t stride = l.stride, place = l.first(o) + at % l.inner,
                       rounds = (leaves - 1) / again_leaves + 1;
     for (std::size_t round = 0; round < rounds; ++round) {
       const std::size_t k = round * again_leaves + static_cast<std::size_t>(t / lanes),
@@ -365,10 +365,10 @@ cudaError_t reduce(const Fold& fold, const Reader& reader, FoldCall& call) {
   };
   for (std::size_t c = count; c > 1; c = groups_of(c))
     all_states += groups_of(c) > 1 ? results * groups_of(c) : 0;
-  const std::size_t needed = std::max<std::size_t>(all_states * sizeof(State), 1);
+  const std::size_t needed = all_states == 0 ? no_bytes : header_bytes + all_states * sizeof(State);
   cudaError_t error = cudaSuccess;
   if (!has_workspace(call, needed, error) || results == 0) return error;
-  auto* states = static_cast<State*>(call.workspace);
+  auto* states = static_cast<State*>(samesum::gpu::states(call.workspace));
   if (columns)
     error = launch(fold_columns<Shape, Fold, Reader>, ((l.inner - 1) / column_threads + 1) * leaves * l.outer,
                    column_threads, call.stream, fold, reader, l, states, call.out);

@@ -1,20 +1,22 @@
 #include "samesum/gpu.hpp"
 
+#include <cstring>
 #include <memory>
 
 #include "samesum/backend/cuda/call.hpp"
 #include "samesum/backend/cuda/check.hpp"
-#include "samesum/backend/cuda/upload.hpp"
+#include "samesum/backend/join.hpp"
 #include "samesum/environment.hpp"
 #include "samesum/operation/validation.hpp"
+#include "samesum/support.hpp"
 
 namespace samesum::gpu {
 namespace {
 
-/// One number of the host that a copy can go to without waiting.
-Memory pinned_number() {
+/// Memory of the host that a copy can go to without waiting.
+Memory pinned_memory(std::size_t bytes) {
   void* memory = nullptr;
-  check(cudaMallocHost(&memory, sizeof(std::uint64_t)), "cudaMallocHost");
+  check(cudaMallocHost(&memory, bytes), "cudaMallocHost");
   return {memory, [](void* p) { static_cast<void>(cudaFreeHost(p)); }};
 }
 
@@ -33,27 +35,65 @@ constexpr int log2_limit = 39;  // of n: the header has tickets for that many
 std::string validation_error(Values x) {
   if (std::string wrong = samesum::validation_error("x", x); !wrong.empty()) return wrong;
   if (x.size >> log2_limit != 0)
-    return "x has " + std::to_string(x.size) + " elements; fewer than 2^39 can be summed";
+    return "x has " + std::to_string(x.size) + " elements; fewer than 2^39 can be reduced";
   return {};
 }
-std::string validation_error(const Variant& variant, Values x, const void* out) {
+std::string validation_error(const Method& m, const Values& x, const Values* y, const Layout& layout,
+                             const Results& out, const Options& options) {
+  if (m.backend != "cuda") return "it does not run on a GPU; take the method of that name @cuda";
   if (std::string wrong = validation_error(x); !wrong.empty()) return wrong;
-  if (!variant.launch[x.format->index])
-    return variant.name + " is not a variant of the backend cuda; take " +
-           variant.name.substr(0, variant.name.find('@')) + "@cuda";
-  if (out == nullptr) return "out is null";
-  if (!is_aligned(out, variant.format->bytes))
-    return "out is not aligned to a number of " + std::to_string(variant.format->bytes) + " bytes";
-  return {};
+  if (std::string wrong = samesum::validation_error(m, options); !wrong.empty()) return wrong;
+  return samesum::validation_error(m, x, y, layout, out, false);
 }
 
 bool is_state(const ExactState* state) { return state != nullptr && is_aligned(state, alignof(ExactState)); }
 
-cudaError_t run(const Variant& variant, Call& call, const FormatInfo& input) {
-  return static_cast<cudaError_t>(variant.launch[input.index](call));
+constexpr std::size_t workspace_alignment = 16;
+
+Launch launch_of(const Values& x, const Values* y, const Layout& layout, const Results& out,
+                 cudaStream_t stream, const Options& options) {
+  return {call_of(x, y, layout, out, options), nullptr, 0, stream};
 }
 
-constexpr std::size_t workspace_alignment = 16;
+cudaError_t enqueue(const Method& method, Launch& launch) {
+  Code::of(method).backend->enqueue(method, launch);
+  return launch.error;
+}
+
+cudaError_t in_phases(const Method& method, void* workspace, std::size_t& bytes, Values x, Values* y,
+                      const Layout& layout, Results out, cudaStream_t stream, const Options& options) noexcept
+    try {
+  const FloatingPointEnvironment environment;
+  if (workspace == nullptr) {  // only the size is asked for: any other pointers will do that are apart
+    x.data = reinterpret_cast<const void*>(std::uintptr_t{16});
+    if (y) y->data = x.data;
+    out.data = reinterpret_cast<void*>(std::uintptr_t{1} << 62);
+  }
+  if (!validation_error(method, x, y, layout, out, options).empty() ||
+      !is_aligned(workspace, workspace_alignment))
+    return cudaErrorInvalidValue;
+  Launch launch = launch_of(x, y, layout, out, stream, options);
+  launch.workspace = workspace;
+  launch.bytes = bytes;
+  const cudaError_t error = enqueue(method, launch);
+  bytes = launch.bytes;
+  return error;
+} catch (const std::exception&) {
+  return cudaErrorMemoryAllocation;  // of a message
+}
+
+void with_pool(const Method& method, const Values& x, const Values* y, const Layout& layout,
+               const Results& out, cudaStream_t stream, cudaMemPool_t pool, const Options& options) {
+  const FloatingPointEnvironment environment;
+  if (const std::string wrong = validation_error(method, x, y, layout, out, options); !wrong.empty())
+    throw std::invalid_argument("samesum: " + method.name + ": " + wrong);
+  Launch launch = launch_of(x, y, layout, out, stream, options);
+  with_pool(method.name, launch, pool, [&](Launch& l) {
+    if (l.workspace && l.uses_header)
+      if (const cudaError_t error = prepare_workspace(l.workspace, l.stream)) return error;
+    return enqueue(method, l);
+  });
+}
 
 }  // namespace
 
@@ -75,21 +115,21 @@ cudaError_t prepare(void* workspace, std::size_t bytes, cudaStream_t stream) noe
   return bytes < header_bytes ? cudaSuccess : prepare_workspace(workspace, stream);
 }
 
-cudaError_t sum(const Variant& variant, void* workspace, std::size_t& bytes, Values x, void* out,
-                cudaStream_t stream) noexcept try {
-  const FloatingPointEnvironment environment;
-  if (workspace == nullptr) {  // only the size is asked for: any other pointers will do
-    x.data = &bytes;
-    out = &bytes;
-  }
-  if (!validation_error(variant, x, out).empty() || !is_aligned(workspace, workspace_alignment))
-    return cudaErrorInvalidValue;
-  Call call{x.data, x.size, out, workspace, bytes, stream};
-  const cudaError_t error = run(variant, call, *x.format);
-  bytes = call.bytes;
-  return error;
-} catch (const std::exception&) {
-  return cudaErrorMemoryAllocation;  // of a message
+cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Layout layout,
+                   Results out, cudaStream_t stream, Options options) noexcept {
+  return in_phases(method, workspace, bytes, x, nullptr, layout, out, stream, options);
+}
+cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Values y,
+                   Layout layout, Results out, cudaStream_t stream, Options options) noexcept {
+  return in_phases(method, workspace, bytes, x, &y, layout, out, stream, options);
+}
+void reduce(const Method& method, Values x, Layout layout, Results out, cudaStream_t stream,
+            cudaMemPool_t pool, Options options) {
+  with_pool(method, x, nullptr, layout, out, stream, pool, options);
+}
+void reduce(const Method& method, Values x, Values y, Layout layout, Results out, cudaStream_t stream,
+            cudaMemPool_t pool, Options options) {
+  with_pool(method, x, &y, layout, out, stream, pool, options);
 }
 
 cudaError_t accumulate(void* workspace, std::size_t& bytes, Values x, ExactState* state,
@@ -99,9 +139,11 @@ cudaError_t accumulate(void* workspace, std::size_t& bytes, Values x, ExactState
   if (!validation_error(x).empty() || !is_aligned(workspace, workspace_alignment) ||
       (workspace != nullptr && !is_state(state)))
     return cudaErrorInvalidValue;
-  Call call{x.data, x.size, nullptr, workspace, bytes, stream};
-  const cudaError_t error = sum_exact(*x.format, call, {nullptr, 0, state});
-  bytes = call.bytes;
+  Launch launch = launch_of(x, nullptr, Layout::vector(x.size), {nullptr, nullptr, 0}, stream, {});
+  launch.workspace = workspace;
+  launch.bytes = bytes;
+  const cudaError_t error = sum_exact(launch, {nullptr, 0, state});
+  bytes = launch.bytes;
   return error;
 } catch (const std::exception&) {
   return cudaErrorMemoryAllocation;  // of a message
@@ -121,30 +163,11 @@ cudaError_t round(const ExactState* state, const FormatInfo& format, void* out,
   return write_exact(state, {out, format.index, nullptr}, stream);
 }
 
-const Variant& find(std::string_view name) {
-  const std::string_view recipe = name.substr(0, name.find('@'));
-  if (recipe != name && !name.ends_with("@cuda"))
-    throw std::invalid_argument("samesum: '" + std::string{name.substr(0, 80)} + "' does not run on a GPU");
-  return samesum::find(std::string{recipe} + "@cuda");
-}
-
-void sum(const Variant& variant, Values x, void* out, cudaStream_t stream, cudaMemPool_t pool) {
-  const FloatingPointEnvironment environment;
-  if (const std::string wrong = validation_error(variant, x, out); !wrong.empty())
-    throw std::invalid_argument("samesum: " + wrong);
-  std::size_t bytes = 0;
-  check(sum(variant, nullptr, bytes, x, out, stream), variant.name);
-  alignas(workspace_alignment) static std::byte not_used[no_bytes];
-  if (bytes == no_bytes) return check(sum(variant, not_used, bytes, x, out, stream), variant.name);
-  void* workspace = nullptr;
-  check(pool ? cudaMallocFromPoolAsync(&workspace, bytes, pool, stream)
-             : cudaMallocAsync(&workspace, bytes, stream),
-        of_bytes("cudaMallocAsync", bytes));
-  cudaError_t error = prepare(workspace, bytes, stream);
-  if (error == cudaSuccess) error = sum(variant, workspace, bytes, x, out, stream);
-  const cudaError_t freed = cudaFreeAsync(workspace, stream);
-  check(error, variant.name);
-  check(freed, "cudaFreeAsync");
+const Method& find(std::string_view name, NameDefaults defaults) {
+  const Method& found = samesum::find(name, defaults);
+  if (found.backend != "cuda")
+    throw std::invalid_argument("samesum: '" + found.name + "' does not run on a GPU");
+  return found;
 }
 
 Exact download(const ExactState* state, cudaStream_t stream) {
@@ -180,42 +203,103 @@ class OnDevice {
   int before_ = 0;
 };
 
-}  // namespace
+/// The memory of the host that a job's results go to, and how they lie there and on the device.
+struct Landing {
+  void* out;
+  std::size_t width, pitch, rows;  ///< in bytes; on the device rows lie one after the other
+};
 
-Placed place(Values x) {
-  if (x.size == 0) return {{*x.format, nullptr, 0}, nullptr};
-  if (device_of(x.data) >= 0) return {x, nullptr};
-  const std::size_t bytes = x.size * x.format->bytes;
-  const Memory copy = device_memory(bytes);
-  check(cudaMemcpy(copy.get(), x.data, bytes, cudaMemcpyHostToDevice), of_bytes("cudaMemcpy", bytes));
-  // A copy from pageable memory may return before the data have arrived, and a caller may have any stream.
-  check(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");
-  return {{*x.format, copy.get(), x.size}, copy};
+Landing landing_of(const Method& m, const Call& call) {
+  const Layout& l = call.layout;
+  if (!m.per_element) return {call.out, l.results() * m.result_bytes(), 0, 1};
+  const std::size_t bytes = call.input->bytes;
+  return {call.out, l.n * bytes, call.out_stride * bytes, l.outer};
 }
 
-Job start(const Variant& variant, Placed x) {
-  int device = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  if (x.values.size > 0) device = device_of(x.values.data);
-  const OnDevice scope{device};
-  const auto stream = new_stream();
-  const Memory out = device_memory(sizeof(std::uint64_t)), result = pinned_number();
-  std::size_t bytes = 0;
-  check(sum(variant, nullptr, bytes, x.values, out.get(), stream.get()), variant.name);
-  const Memory workspace = device_memory(bytes);
-  check(prepare(workspace.get(), bytes, stream.get()), "prepare");
-  return [&variant, x, device, stream, out, result, workspace, bytes] {
-    const FloatingPointEnvironment environment;
+void fetch(const Landing& to, const void* from, void* pinned, cudaStream_t stream) {
+  if (to.width == 0 || to.rows == 0) return check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  if (pinned)
+    check(cudaMemcpyAsync(pinned, from, to.width, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
+  else
+    check(cudaMemcpy2DAsync(to.out, std::max(to.pitch, to.width), from, to.width, to.width, to.rows,
+                            cudaMemcpyDeviceToHost, stream),
+          "cudaMemcpy2DAsync");
+  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  if (pinned) std::memcpy(to.out, pinned, to.width);
+}
+
+class Cuda : public Backend {
+  std::string_view name() const override { return "cuda"; }
+  std::string absence() const override { return gpu::absence(); }
+
+  std::vector<Entry> entries() const override {
+    const auto sums_of = []<std::size_t shard>() { return sums<shard>(); };
+    const auto reductions_of = []<std::size_t shard>() { return reductions<shard>(); };
+    return joined(sums_of, joined(reductions_of, softmax_methods()));
+  }
+
+  Placed place(Values x) const override {
+    if (x.size == 0) return {{*x.format, nullptr, 0}, nullptr};
+    if (device_of(x.data) >= 0) return {x, nullptr};
+    const std::size_t bytes = x.size * x.format->bytes;
+    const Memory copy = device_memory(bytes);
+    check(cudaMemcpy(copy.get(), x.data, bytes, cudaMemcpyHostToDevice), of_bytes("cudaMemcpy", bytes));
+    // A copy from pageable memory may return before the data have arrived, and a caller may have any stream.
+    check(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");
+    return {{*x.format, copy.get(), x.size}, copy};
+  }
+
+  void run(const Method& method, Call& call) const override { bind(method, call)(); }
+
+  /// On the device where x lies, with a stream and a workspace of its own.
+  std::function<void()> bind(const Method& method, Call call) const override {
+    int device = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    if (const int of_x = call.size > 0 ? device_of(call.x) : -1; of_x >= 0) device = of_x;
     const OnDevice scope{device};
-    std::size_t size = bytes;
-    check(sum(variant, workspace.get(), size, x.values, out.get(), stream.get()), variant.name);
-    check(
-        cudaMemcpyAsync(result.get(), out.get(), variant.format->bytes, cudaMemcpyDeviceToHost, stream.get()),
-        "cudaMemcpyAsync");
-    check(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize after " + variant.name);
-    return with_format(*variant.format,
-                       [&]<class F>() { return Number::of(*static_cast<const F*>(result.get())); });
-  };
-}
+    const auto stream = new_stream();
+    const Landing landing = landing_of(method, call);
+    const Placed x = place({*call.input, call.x, call.size}),
+                 y = place({*call.input, call.y, call.y ? call.size : 0});
+    Memory offsets;
+    if (call.layout.offsets) {
+      const std::size_t bytes = (call.layout.outer + 1) * sizeof(std::uint64_t);
+      offsets = device_memory(bytes);
+      check(cudaMemcpy(offsets.get(), call.layout.offsets, bytes, cudaMemcpyHostToDevice),
+            of_bytes("cudaMemcpy", bytes));
+      call.layout.offsets = static_cast<const std::uint64_t*>(offsets.get());
+    }
+    const std::size_t out_bytes = landing.width * landing.rows;
+    const Memory out = device_memory(out_bytes),
+                 pinned = landing.rows == 1 && out_bytes <= small ? pinned_memory(small) : nullptr;
+    Launch launch{call, nullptr, 0, stream.get()};
+    launch.x = x.values.data;
+    launch.y = method.inputs == 2 && !y.values.data ? out.get() : y.values.data;  // an empty one is one still
+    launch.out = out.get();
+    launch.out_stride = call.layout.n;
+    check(enqueue_launch(method, launch), method.name);
+    const Memory workspace = device_memory(launch.bytes);
+    launch.workspace = workspace.get();
+    check(prepare(launch.workspace, launch.bytes, launch.stream), "prepare");
+    return [this, &method, launch, landing, device, stream, x, y, offsets, out, pinned, workspace]() mutable {
+      const OnDevice scope{device};
+      check(enqueue_launch(method, launch), method.name);
+      fetch(landing, out.get(), pinned.get(), stream.get());
+    };
+  }
 
+  cudaError_t enqueue_launch(const Method& method, Launch& launch) const {
+    enqueue(method, launch);
+    return launch.error;
+  }
+
+  static constexpr std::size_t small = 64;  ///< bytes that are fetched by way of pinned memory
+};
+
+}  // namespace
 }  // namespace samesum::gpu
+
+template <> const samesum::Backend& samesum::backend<"cuda">() {
+  static const gpu::Cuda only;
+  return only;
+}

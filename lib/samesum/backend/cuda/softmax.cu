@@ -3,7 +3,7 @@
 
 #include "samesum/backend/cuda/call.hpp"
 #include "samesum/backend/cuda/softmax.cuh"
-#include "samesum/backend/cuda/softmax_launch.hpp"
+#include "samesum/describe.hpp"
 
 namespace samesum::gpu {
 namespace {
@@ -13,9 +13,9 @@ using namespace softmaxes;
 constexpr std::size_t most_blocks = 0x7fffffff;
 
 /// The grid and the attributes of one launch.
-class Launch {
+class Grid {
  public:
-  Launch(int threads, int cluster, std::size_t shared, cudaStream_t stream) : cluster_{cluster} {
+  Grid(int threads, int cluster, std::size_t shared, cudaStream_t stream) : cluster_{cluster} {
     config_.blockDim = dim3(static_cast<unsigned>(threads));
     config_.gridDim = dim3(static_cast<unsigned>(cluster));
     config_.dynamicSmemBytes = shared;
@@ -26,7 +26,7 @@ class Launch {
     config_.attrs = &attribute_;
     config_.numAttrs = 1;
   }
-  Launch(const Launch&) = delete;
+  Grid(const Grid&) = delete;
 
   template <class T> cudaError_t start(void (*kernel)(Rows<T>), const Rows<T>& rows, std::size_t clusters) {
     const auto size = static_cast<std::size_t>(cluster_);
@@ -61,12 +61,12 @@ class Launch {
 };
 
 template <class T> cudaError_t launch_narrow(const Rows<T>& rows, cudaStream_t stream) {
-  Launch launch{narrow_threads, 1, 0, stream};
+  Grid grid{narrow_threads, 1, 0, stream};
   constexpr int run_of_few = sizeof(T) == 2 ? 8 : 4;  // half a warp a row, where that is enough
   const auto of = [&]<class F, bool log>() {
     const auto kernel = [&]<int run, int group, int rows_of_lanes>() {
-      return launch.start<T>(softmax_narrow<T, F, log, run, group, rows_of_lanes>, rows,
-                             (rows.rows - 1) / static_cast<std::size_t>(narrow_threads / group) + 1);
+      return grid.start<T>(softmax_narrow<T, F, log, run, group, rows_of_lanes>, rows,
+                           (rows.rows - 1) / static_cast<std::size_t>(narrow_threads / group) + 1);
     };
     if (rows.columns <= 32) return kernel.template operator()<run_of_few, 32 / run_of_few, 1>();
     if (rows.columns <= 256) return kernel.template operator()<run_of_few, lanes / run_of_few, 2>();
@@ -84,9 +84,9 @@ int leaves_of_row(std::size_t columns) { return static_cast<int>(std::bit_ceil(O
 template <class T> cudaError_t launch_held(const Rows<T>& rows, cudaStream_t stream) {
   constexpr int most = held_threads<T> / LeafPart<T>::threads;
   const int needed = leaves_of_row(rows.columns), leaves = needed <= most ? needed : most / 2;
-  Launch launch{leaves * LeafPart<T>::threads, needed / leaves, 0, stream};
+  Grid grid{leaves * LeafPart<T>::threads, needed / leaves, 0, stream};
   return by_accumulator(rows.accumulator, [&]<class F>() {
-    return launch.start<T>(rows.log ? softmax_held<T, F, true> : softmax_held<T, F, false>, rows, rows.rows);
+    return grid.start<T>(rows.log ? softmax_held<T, F, true> : softmax_held<T, F, false>, rows, rows.rows);
   });
 }
 
@@ -95,23 +95,23 @@ template <class T> cudaError_t launch_ahead(const Rows<T>& rows, cudaStream_t st
   const int needed = leaves_of_row(rows.columns);
   const int leaves = !has_clusters ? needed : needed < most_cluster ? 2 : needed / most_cluster;
   const int threads = leaves * LeafPart<T>::threads;
-  Launch launch{threads, needed / leaves, static_cast<std::size_t>(threads) * Ahead<T, true>::bytes_of_thread,
-                stream};
+  Grid grid{threads, needed / leaves, static_cast<std::size_t>(threads) * Ahead<T, true>::bytes_of_thread,
+            stream};
   return by_accumulator(rows.accumulator, [&]<class F>() {
     const auto kernel = by_alignment(rows.aligned, [&]<bool aligned>() {
       return rows.log ? softmax_ahead<T, F, true, aligned> : softmax_ahead<T, F, false, aligned>;
     });
     std::size_t most = 0;
-    if (const cudaError_t error = launch.resident<T>(kernel, most)) return error;
-    return launch.start<T>(kernel, rows, std::min(rows.rows, most));
+    if (const cudaError_t error = grid.resident<T>(kernel, most)) return error;
+    return grid.start<T>(kernel, rows, std::min(rows.rows, most));
   });
 }
 
 template <class T> cudaError_t launch_wide(const Rows<T>& rows, bool online, cudaStream_t stream) {
   const int threads = rows.columns <= 2 * leaf ? 64 : rows.columns <= 8 * leaf ? 256 : wide_threads;
-  Launch launch{threads, 1, 0, stream};
-  return launch.start<T>(online ? softmax_wide<T, true> : softmax_wide<T, false>, rows,
-                         std::min(rows.rows, most_blocks));
+  Grid grid{threads, 1, 0, stream};
+  return grid.start<T>(online ? softmax_wide<T, true> : softmax_wide<T, false>, rows,
+                       std::min(rows.rows, most_blocks));
 }
 
 bool is_multiple(const void* p, std::size_t bytes) {
@@ -156,13 +156,21 @@ cudaError_t launch(const SoftmaxCall& call, SoftmaxSchedule schedule, cudaStream
   return cudaErrorInvalidValue;
 }
 
+void run(Call& of, SoftmaxSum sum, bool log) {
+  auto& to = static_cast<Launch&>(of);
+  const SoftmaxCall call = softmax_call(to, sum, log);
+  to.error = cudaSuccess;
+  if (!has_workspace(to, no_bytes, to.error) || call.rows == 0 || call.columns == 0) return;
+  to.error = with_format(*call.format, [&]<class T>() {
+    if constexpr (sizeof(T) <= sizeof(float))
+      return launch<T>(call, to.schedule, to.stream);
+    else
+      return cudaErrorInvalidValue;
+  });
+}
+
 }  // namespace
 
-cudaError_t launch_softmax(const SoftmaxCall& call, SoftmaxSchedule schedule, cudaStream_t stream) {
-  if (call.rows == 0 || call.columns == 0) return cudaSuccess;
-  if (call.format->index == Formats::index_of<fp16>()) return launch<fp16>(call, schedule, stream);
-  if (call.format->index == Formats::index_of<bf16>()) return launch<bf16>(call, schedule, stream);
-  return launch<fp32>(call, schedule, stream);
-}
+std::vector<Entry> softmax_methods() { return softmax_entries<run>("cuda"); }
 
 }  // namespace samesum::gpu

@@ -3,8 +3,9 @@
 
 #include "samesum/accumulator/exact.hpp"
 #include "samesum/accumulator/plain.hpp"
+#include "samesum/backend/reference/methods.hpp"
+#include "samesum/describe.hpp"
 #include "samesum/operation/online_softmax.hpp"
-#include "samesum/operation/softmax_backends.hpp"
 #include "samesum/order/tree.hpp"
 #include "samesum/reading.hpp"
 
@@ -51,15 +52,18 @@ template <class T> void softmax_row(const T* x, T* y, const SoftmaxCall& call) {
   }
 }
 
-}  // namespace
-
-void softmax(const SoftmaxCall& call) {
+void softmax(Call& of, SoftmaxSum sum, bool log) {
+  const SoftmaxCall call = softmax_call(of, sum, log);
   with_format(*call.format, [&]<class T>() {
-    if constexpr (sizeof(T) <= 4)
+    if constexpr (sizeof(T) <= sizeof(float))
       for (std::size_t r = 0; r < call.rows && call.columns > 0; ++r)
         softmax_row(static_cast<const T*>(call.x) + r * call.x_stride,
                     static_cast<T*>(call.y) + r * call.y_stride, call);
   });
 }
+
+}  // namespace
+
+std::vector<Entry> softmaxes() { return softmax_entries<softmax>("reference"); }
 
 }  // namespace samesum::reference

@@ -1,0 +1,164 @@
+#include "harness/bench.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "harness/peers.hpp"
+#include "samesum/operation/validation.hpp"
+
+namespace samesum::harness {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+/// The first m elements of the result at that place, one after the other.
+Bytes column(const Place& place, const Cell& cell, const void* x, std::size_t at, std::size_t m) {
+  if (x == nullptr) return {};
+  const Layout all = cell.layout();
+  const std::size_t bytes = cell.input->bytes, first = all.first(at / cell.inner) + at % cell.inner;
+  const std::byte* from = static_cast<const std::byte*>(x) + first * bytes;
+  Bytes found(m * bytes);
+  if (all.stride == 1)
+    place.copy(found.data(), from, m * bytes);
+  else
+    place.copy(found.data(), from, bytes, m, all.stride * bytes);
+  return found;
+}
+
+std::size_t bytes_of_result(const Method& m, const FormatInfo& input, std::size_t n) {
+  return m.per_element ? n * input.bytes : m.result_bytes();
+}
+
+/// The result of one vector on the host, of two if y has elements.
+Bytes result_of(const Method& m, const FormatInfo& input, const Bytes& x, const Bytes& y) {
+  const std::size_t n = x.size() / input.bytes;
+  Bytes result(bytes_of_result(m, input, n));
+  const Results out{m.result_format(input), result.data(),
+                    m.per_element ? n : static_cast<std::size_t>(m.results)};
+  const Values vx{input, x.data(), n}, vy{input, y.data(), n};
+  m.inputs == 2 ? reduce(m, vx, vy, Layout::vector(n), out) : reduce(m, vx, Layout::vector(n), out);
+  return result;
+}
+
+/// So many elements of a vector are compared: a reference is slow, and a GPU's data come over a bus.
+std::size_t longest_compared(const Cell& cell) {
+  if (cell.outer * cell.inner > 1) return SIZE_MAX;
+  if (!cell.on_gpu()) return two_to(20);
+  return cell.operation == "sum" ? two_to(24) : SIZE_MAX;
+}
+
+}  // namespace
+
+std::string Cell::place() const {
+  if (on_gpu()) return "GPU";
+  return elements() <= 64              ? "latency"
+         : input_bytes() == l2_bytes   ? "L2"
+         : input_bytes() >= dram_bytes ? "DRAM"
+                                       : "other";
+}
+
+bool fits(const Method& m, const Cell& cell) {
+  return m.operation == cell.operation && runs_on_gpu(m) == cell.on_gpu() && m.takes(*cell.input);
+}
+
+std::vector<const Method*> peers_of(const Cell& cell) {
+  std::vector<const Method*> all;
+  for (const Method& m : peers_of_batches())
+    if (fits(m, cell) && cell.threads <= 1 && cell.inner == 1) all.push_back(&m);
+  return all;
+}
+
+std::vector<std::byte> speed_block(const FormatInfo& format, const Dataset& data, std::uint64_t seed) {
+  return data.make(format, two_to(log2_speed_block), seed).bytes;
+}
+
+Bench::Bench(const Cell& cell, std::uint64_t seed, std::size_t most)
+    : format_{*cell.input},
+      data_{*datasets_matching(cell.data).front()},
+      seed_{seed},
+      place_{cell.on_gpu() ? gpu_place() : cpu_place()},
+      // On a GPU enough to be cold in the caches.
+      bytes_{std::max(most * format_.bytes, cell.on_gpu() ? two_to(28) : 0)},
+      x_{filled(bytes_, seed)} {}
+
+std::shared_ptr<std::byte> Bench::filled(std::size_t bytes, std::uint64_t seed) const {
+  const std::vector<std::byte> block = speed_block(format_, data_, seed);
+  std::shared_ptr<std::byte> memory = place_->memory(bytes);
+  for (std::size_t done = 0; done < bytes; done += block.size())
+    place_->copy(memory.get() + done, block.data(), std::min(block.size(), bytes - done));
+  place_->finish("filling memory");
+  return memory;
+}
+
+/// With memory for it.
+Call Bench::call_of(const Cell& cell) {
+  if (cell.inputs() == 2) y_ = filled(cell.input_bytes(), seed_ + 1);
+  out_ =
+      place_->memory(cell.per_element() ? cell.input_bytes() : cell.layout().results() * 2 * sizeof(double));
+  return {&format_,
+          x_.get(),
+          cell.inputs() == 2 ? y_.get() : nullptr,
+          cell.elements(),
+          settled(cell.layout()),
+          out_.get(),
+          cell.n,
+          {.threads = cell.threads}};
+}
+
+std::vector<std::byte> Bench::results(const Cell& cell, const Method& m) {
+  const Call call = call_of(cell);
+  place_->bind(m, call)(0);
+  place_->finish(m.name);
+  Bytes found(cell.layout().results() * bytes_of_result(m, format_, cell.n));
+  place_->copy(found.data(), call.out, found.size());
+  return found;
+}
+
+bool Bench::has_right_bits(const Cell& cell, const Method& m, const Call& call) const {
+  const Method& expected_of = find_on(cell.on_gpu() ? "cpu" : "reference", m);
+  const std::size_t n = std::min(cell.n, longest_compared(cell));
+  Call compared = call;
+  if (n < cell.n) compared.size = n, compared.layout = Layout::vector(n);
+  auto* const out = static_cast<std::byte*>(call.out);
+  Bytes got(bytes_of_result(m, format_, n), std::byte{0xa5});  // what is not written is not right
+  const std::set<std::size_t> results{0, cell.layout().results() - 1};
+  for (const std::size_t at : results) place_->copy(out + at * got.size(), got.data(), got.size());
+  place_->bind(m, compared)(0);
+  place_->finish(m.name);
+  return std::ranges::all_of(results, [&](std::size_t at) {
+    place_->copy(got.data(), out + at * got.size(), got.size());
+    return got == result_of(expected_of, format_, column(*place_, cell, call.x, at, n),
+                            column(*place_, cell, call.y, at, n));
+  });
+}
+
+Turn Bench::ceiling(const Cell& cell, const Call& call) const {
+  const auto *x = static_cast<const std::byte*>(call.x), *y = static_cast<const std::byte*>(call.y);
+  auto* out = static_cast<std::byte*>(call.out);
+  return {cell.ceiling(), std::nullopt, [=, this, bytes = cell.input_bytes()](std::size_t offset) {
+            if (cell.per_element())
+              place_->copy_all(x + offset, out, bytes, cell.threads);
+            else
+              place_->read_all(x + offset, bytes, cell.threads);
+            if (y) place_->read_all(y, bytes, cell.threads);
+          }};
+}
+
+std::vector<Speed> Bench::measure(const Cell& cell, const std::vector<const Method*>& methods, int repeats) {
+  const Call call = call_of(cell);
+  std::vector<Turn> turns;
+  for (const Method* m : methods) {
+    std::optional<bool> verified;
+    if (!is_peer(*m) && m->promise >= Promise::everywhere) verified = has_right_bits(cell, *m, call);
+    turns.push_back({m->name, verified, place_->bind(*m, call)});
+  }
+  turns.push_back(ceiling(cell, call));
+  const std::size_t apart = (cell.input_bytes() + 255) / 256 * 256;
+  return place_->in_turns(turns, {.repeats = repeats,
+                                  .bytes = cell.input_bytes(),
+                                  .threads = cell.threads,
+                                  .places = cell.cold ? std::max<std::size_t>(bytes_ / apart, 1) : 1,
+                                  .stride = apart});
+}
+
+}  // namespace samesum::harness

@@ -1,0 +1,46 @@
+/// CUDA for the harness: errors as exceptions, and memory and events that free themselves.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "samesum/backend/cuda/call.hpp"
+
+namespace samesum::harness {
+
+inline void check(cudaError_t error, const std::string& call) {
+  if (error != cudaSuccess) throw std::runtime_error{call + ": " + cudaGetErrorString(error)};
+}
+
+inline std::shared_ptr<std::byte> device_memory(std::size_t bytes) {
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, std::max<std::size_t>(bytes, 16)), "cudaMalloc");
+  return {static_cast<std::byte*>(memory), [](std::byte* p) { static_cast<void>(cudaFree(p)); }};
+}
+
+inline std::shared_ptr<std::byte> prepared_workspace(std::size_t bytes) {
+  const std::shared_ptr<std::byte> workspace = device_memory(bytes);
+  check(gpu::prepare(workspace.get(), bytes), "prepare");
+  return workspace;
+}
+
+class Event {
+ public:
+  Event() { check(cudaEventCreate(&event_), "cudaEventCreate"); }
+  Event(const Event&) = delete;
+  ~Event() { static_cast<void>(cudaEventDestroy(event_)); }
+  operator cudaEvent_t() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+/// Starts a call of a method, ours or a peer's, on data that are there.
+inline void enqueue(const Method& method, gpu::Launch& launch) {
+  Code::of(method).backend->enqueue(method, launch);
+  check(launch.error, method.name);
+}
+
+}  // namespace samesum::harness

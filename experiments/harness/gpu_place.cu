@@ -1,0 +1,127 @@
+#include <cuda/version>
+
+#include "harness/cuda.cuh"
+#include "harness/place.hpp"
+
+namespace samesum::harness {
+namespace {
+
+/// Blocks of 256 threads that read 16 bytes a load, eight of them in flight.
+unsigned blocks_for(std::size_t vectors) {
+  return static_cast<unsigned>(std::clamp<std::size_t>((vectors + 2047) / 2048, 1, 1 << 16));
+}
+
+/// Reads everything and keeps nothing; `never` is not written.
+__global__ void __launch_bounds__(256) read_only(const uint4* x, std::size_t n, unsigned* never) {
+  unsigned any = 0;
+  const std::size_t tile = 8 * 256, stride = std::size_t{gridDim.x} * tile;
+  for (std::size_t i = std::size_t{blockIdx.x} * tile + threadIdx.x; i < n; i += stride) {
+    uint4 v[8];
+    for (int k = 0; k < 8; ++k) v[k] = i + k * 256 < n ? x[i + k * 256] : uint4{};
+    for (const uint4& w : v) any |= w.x & w.y & w.z & w.w & 0x80000001u;
+  }
+  if (any == 0x12345678u) *never = any;
+}
+
+__global__ void __launch_bounds__(256) read_and_write(const uint4* x, uint4* out, std::size_t n) {
+  const std::size_t tile = 8 * 256, stride = std::size_t{gridDim.x} * tile;
+  for (std::size_t i = std::size_t{blockIdx.x} * tile + threadIdx.x; i < n; i += stride) {
+    uint4 v[8];
+    for (int k = 0; k < 8; ++k)
+      if (i + k * 256 < n) v[k] = x[i + k * 256];
+    for (int k = 0; k < 8; ++k)
+      if (i + k * 256 < n) out[i + k * 256] = v[k];
+  }
+}
+
+/// In the default stream.
+class Gpu final : public Place {
+  std::shared_ptr<std::byte> memory(std::size_t bytes) const override { return device_memory(bytes); }
+
+  void copy(void* to, const void* from, std::size_t bytes, std::size_t count,
+            std::size_t stride) const override {
+    if (count == 1)
+      check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+    else
+      check(cudaMemcpy2D(to, bytes, from, stride, bytes, count, cudaMemcpyDefault), "cudaMemcpy2D");
+  }
+
+  void finish(const std::string& what) const override {
+    check(cudaGetLastError(), what);
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize after " + what);
+  }
+
+  std::function<void(std::size_t)> bind(const Method& m, const Call& call) const override {
+    gpu::Launch launch{call};
+    enqueue(m, launch);  // without a workspace: it says how large that has to be
+    const std::shared_ptr<std::byte> workspace = prepared_workspace(launch.bytes);
+    launch.workspace = workspace.get();
+    return [&m, launch, workspace](std::size_t offset) {
+      gpu::Launch at = launch;
+      at.x = static_cast<const std::byte*>(launch.x) + offset;
+      if (launch.y) at.y = static_cast<const std::byte*>(launch.y) + offset;
+      enqueue(m, at);
+    };
+  }
+
+  void read_all(const void* x, std::size_t bytes, int) const override {
+    const std::size_t n = std::max<std::size_t>(bytes / 16, 1);
+    read_only<<<blocks_for(n), 256>>>(static_cast<const uint4*>(x), n,
+                                      reinterpret_cast<unsigned*>(never_.get()));
+  }
+
+  void copy_all(const void* x, void* out, std::size_t bytes, int) const override {
+    const std::size_t n = std::max<std::size_t>(bytes / 16, 1);
+    read_and_write<<<blocks_for(n), 256>>>(static_cast<const uint4*>(x), static_cast<uint4*>(out), n);
+  }
+
+  double time(const std::function<void()>& runs) const override {
+    check(cudaEventRecord(start_), "cudaEventRecord");
+    runs();
+    check(cudaGetLastError(), "a kernel");
+    check(cudaEventRecord(stop_), "cudaEventRecord");
+    check(cudaEventSynchronize(stop_), "cudaEventSynchronize");
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, start_, stop_), "cudaEventElapsedTime");
+    return milliseconds * 1e-3;
+  }
+
+  int warm_up() const override { return 2; }
+
+  /// Short runs are repeated between two events, whose own time would count otherwise.
+  int runs_at_once(const Turn&, const Rounds& rounds) const override {
+    return rounds.bytes <= (4u << 20)    ? 20
+           : rounds.bytes <= (64u << 20) ? 8
+           : rounds.bytes <= (1u << 30)  ? 2
+                                         : 1;
+  }
+
+  /// In the caches lies what it has left there itself, and nothing that others still have to write.
+  void prepare(const Turn& turn, const Rounds& rounds) const override {
+    if (rounds.places == 1) turn.run(0);
+  }
+
+  Event start_, stop_;
+  std::shared_ptr<std::byte> never_ = device_memory(sizeof(unsigned));
+};
+
+}  // namespace
+
+std::unique_ptr<Place> gpu_place() {
+  if (!gpu::absence().empty()) throw std::runtime_error{gpu::absence()};
+  return std::make_unique<Gpu>();
+}
+
+std::string gpu_description() {
+  cudaDeviceProp device;
+  int driver = 0, runtime = 0;
+  if (!gpu::absence().empty() || cudaGetDeviceProperties(&device, 0) != cudaSuccess ||
+      cudaDriverGetVersion(&driver) != cudaSuccess || cudaRuntimeGetVersion(&runtime) != cudaSuccess)
+    return {};
+  const auto version = [](int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); };
+  return std::string{device.name} + ", driver for CUDA " + version(driver) + ", CUDA " + version(runtime) +
+         ", CCCL " + std::to_string(CCCL_MAJOR_VERSION) + "." + std::to_string(CCCL_MINOR_VERSION) + "." +
+         std::to_string(CCCL_PATCH_VERSION);
+}
+
+}  // namespace samesum::harness

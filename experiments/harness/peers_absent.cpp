@@ -1,7 +1,0 @@
-#include "harness/peers.hpp"
-
-namespace samesum::harness {
-
-std::vector<Variant> gpu_peers() { return {}; }
-
-}  // namespace samesum::harness

@@ -1,0 +1,134 @@
+#include "harness/place.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <new>
+#include <thread>
+
+#include "harness/peers/sums.hpp"
+#include "samesum/backend/cpu/schedule.hpp"
+
+namespace samesum::harness {
+namespace {
+
+double at(const std::vector<double>& sorted, double share) {
+  return sorted[static_cast<std::size_t>(std::lround(share * static_cast<double>(sorted.size() - 1)))];
+}
+
+volatile std::uint64_t sink = 0;
+
+class Cpu final : public Place {
+  std::shared_ptr<std::byte> memory(std::size_t bytes) const override {
+    constexpr std::align_val_t page{4096};
+    return {new (page) std::byte[bytes], [](std::byte* p) { operator delete[](p, page); }};
+  }
+
+  void copy(void* to, const void* from, std::size_t bytes, std::size_t count,
+            std::size_t stride) const override {
+    for (std::size_t i = 0; i < count; ++i)
+      std::memcpy(static_cast<std::byte*>(to) + i * bytes, static_cast<const std::byte*>(from) + i * stride,
+                  bytes);
+  }
+
+  void finish(const std::string&) const override {}
+
+  std::function<void(std::size_t)> bind(const Method& m, const Call& call) const override {
+    const auto values = [call](const void* x, std::size_t offset) {
+      return Values{*call.input, static_cast<const std::byte*>(x) + offset, call.size};
+    };
+    if (is_vector(call.layout) && m.results == 1 && !m.gives_index && !m.per_element)
+      return [&m, call, values](std::size_t offset) {
+        const Values x = values(call.x, offset);
+        const Number sum = m.inputs == 2 ? m(x, values(call.y, offset), call.options) : m(x, call.options);
+        std::memcpy(call.out, &sum.bits, sizeof sum.bits);
+      };
+    const std::size_t numbers =
+        m.per_element ? call.size : call.layout.results() * static_cast<std::size_t>(m.results);
+    const Results out{m.result_format(*call.input), call.out, numbers, m.per_element ? call.out_stride : 0};
+    return [&m, call, values, out](std::size_t offset) {
+      const Values x = values(call.x, offset);
+      m.inputs == 2 ? reduce(m, x, values(call.y, offset), call.layout, out, call.options)
+                    : reduce(m, x, call.layout, out, call.options);
+    };
+  }
+
+  void read_all(const void* data, std::size_t bytes, int threads) const override {
+    const auto* x = static_cast<const std::byte*>(data);
+    const std::size_t part = std::size_t{1} << 18;
+    cpu::for_each_task(threads, (bytes - 1) / part + 1, [&](std::size_t k) {
+      sink = peer::read(x + k * part, std::min(part, bytes - k * part));
+    });
+  }
+
+  void copy_all(const void* from, void* to, std::size_t bytes, int threads) const override {
+    const auto* x = static_cast<const std::byte*>(from);
+    auto* out = static_cast<std::byte*>(to);
+    // Long parts, which memcpy writes past the caches.
+    const std::size_t parts = static_cast<std::size_t>(std::max(threads, 1)), part = (bytes - 1) / parts + 1;
+    cpu::for_each_task(threads, parts, [&](std::size_t k) {
+      const std::size_t first = std::min(k * part, bytes);
+      std::memcpy(out + first, x + first, std::min(part, bytes - first));
+    });
+  }
+
+  double time(const std::function<void()>& runs) const override {
+    const auto start = std::chrono::steady_clock::now();
+    runs();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  int warm_up() const override { return 0; }  // runs_at_once has run each turn
+
+  /// As many as take 0.2 ms, after what happens only once has happened: the clock itself takes some 30 ns.
+  int runs_at_once(const Turn& turn, const Rounds&) const override {
+    int runs = 1;
+    turn.run(0);
+    const auto all = [&] {
+      for (int i = 0; i < runs; ++i) turn.run(0);
+    };
+    while (time(all) < 2e-4) runs *= 2;
+    return runs;
+  }
+
+  void prepare(const Turn& turn, const Rounds& rounds) const override {
+    // Threads of the method before (OpenMP's) spin for a while in case there is more to do.
+    if (rounds.threads > 1) std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    if (rounds.bytes <= (std::size_t{1} << 24)) turn.run(0);  // back into the caches
+  }
+};
+
+}  // namespace
+
+std::vector<Speed> Place::in_turns(const std::vector<Turn>& turns, const Rounds& rounds) const {
+  std::vector<int> at_once;
+  for (const Turn& turn : turns) at_once.push_back(runs_at_once(turn, rounds));
+  std::vector<std::vector<double>> seconds(turns.size());
+  std::size_t next = 0;
+  for (int round = -warm_up(); round < rounds.repeats; ++round)
+    for (std::size_t i = 0; i < turns.size(); ++i) {
+      prepare(turns[i], rounds);
+      const double taken = time([&] {
+        for (int run = 0; run < at_once[i]; ++run) {
+          turns[i].run(next * rounds.stride);
+          if (++next == rounds.places) next = 0;
+        }
+      });
+      if (round >= 0) seconds[i].push_back(taken / at_once[i]);
+    }
+  std::vector<Speed> speeds;
+  for (std::size_t i = 0; i < turns.size(); ++i)
+    speeds.push_back(summary(turns[i].name, turns[i].verified, std::move(seconds[i])));
+  return speeds;
+}
+
+std::unique_ptr<Place> cpu_place() { return std::make_unique<Cpu>(); }
+
+Speed summary(const std::string& method, std::optional<bool> verified, std::vector<double> seconds) {
+  std::vector<double> sorted = seconds;
+  std::ranges::sort(sorted);
+  return {method, at(sorted, 0.5), at(sorted, 0.1), at(sorted, 0.9), verified, std::move(seconds)};
+}
+
+}  // namespace samesum::harness

@@ -1,0 +1,23 @@
+#include "samesum/backend/cpu/methods.hpp"
+#include "samesum/backend/join.hpp"
+#include "samesum/support.hpp"
+
+namespace samesum::cpu {
+namespace {
+
+class Cpu : public Backend {
+  std::string_view name() const override { return "cpu"; }
+  std::vector<Entry> entries() const override {
+    const auto sums_of = []<std::size_t shard>() { return sums<shard>(); };
+    const auto reductions_of = []<std::size_t shard>() { return reductions<shard>(); };
+    return joined(sums_of, joined(reductions_of, softmaxes()));
+  }
+};
+
+}  // namespace
+}  // namespace samesum::cpu
+
+template <> const samesum::Backend& samesum::backend<"cpu">() {
+  static const cpu::Cpu only;
+  return only;
+}

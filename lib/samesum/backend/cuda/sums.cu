@@ -1,0 +1,120 @@
+/// Sums of vectors on a GPU in one format: every order and accumulator, for every input.
+#include "samesum/backend/cuda/call.hpp"
+#include "samesum/backend/cuda/tree.cuh"
+#include "samesum/describe.hpp"
+
+namespace samesum::gpu {
+namespace {
+
+/// Small blocks while there are not enough leaves to occupy every multiprocessor; one block where that will
+/// do. A power of two.
+cudaError_t threads_for(std::size_t leaves, int& threads) {
+  constexpr std::size_t warps_of_block = most_threads / warp;
+  if (leaves <= warps_of_block) {
+    threads = warp * static_cast<int>(std::bit_ceil(std::max<std::size_t>(leaves, 1)));
+    return cudaSuccess;
+  }
+  int count = 0;
+  const cudaError_t error = look_up(cudaDevAttrMultiProcessorCount, count);
+  const std::size_t processors = static_cast<std::size_t>(count);
+  threads = leaves <= processors       ? 32
+            : leaves <= 2 * processors ? 64
+            : leaves <= 8 * processors ? 128
+                                       : most_threads;
+  return error;
+}
+
+/// States and tickets of all levels above the leaves'.
+template <class State, class Climb> bool room_for(std::size_t tiles, int threads, std::size_t& bytes) {
+  std::size_t states = 0, tickets = 0;
+  for (std::size_t count = tiles; count > 1; count = Climb::groups(count, threads)) {
+    states += count;
+    tickets += Climb::groups(count, threads);
+  }
+  bytes = tiles <= 1 ? no_bytes : header_bytes + states * sizeof(State);
+  return tickets <= std::tuple_size_v<decltype(Header::ticket)>;
+}
+
+template <class Order, template <class> class A, class F, class T> cudaError_t sum_by_leaves(Launch& call) {
+  using State = A<Scalar<F>>;
+  using Shape = typename Order::Shape;
+  const std::size_t leaves = Shape::leaves(call.layout.n);
+  int threads = call.threads;
+  cudaError_t error = call.threads > 0 ? cudaSuccess : threads_for(leaves, threads);
+  if (error != cudaSuccess) return error;
+  const std::size_t per_tile = static_cast<std::size_t>(threads / warp);
+  const std::size_t tiles = std::max<std::size_t>((leaves + per_tile - 1) / per_tile, 1);
+  std::size_t needed = 0;
+  if (!room_for<State, Climb<State>>(tiles, threads, needed)) return cudaErrorInvalidValue;
+  if (Order::promise < Promise::everywhere) needed = std::min(needed, header_bytes);
+  call.uses_header = needed >= header_bytes;
+  if (!has_workspace(call, needed, error)) return error;
+  const std::size_t blocks = call.blocks > 0 ? static_cast<std::size_t>(call.blocks) : tiles;
+  const auto* x = static_cast<const T*>(call.x);
+  auto* out = static_cast<BitsOf<F>*>(call.out);
+  auto* header = static_cast<Header*>(call.workspace);
+  if constexpr (Order::promise < Promise::everywhere)
+    return launch(sum_leaves<Shape, A, F, T, AddToCell<F>>, blocks, threads, call.stream, x, call.layout.n,
+                  AddToCell<F>{header->ticket.data(), &header->cell[Formats::index_of<F>()]}, out);
+  else
+    return launch(sum_leaves<Shape, A, F, T, Climb<State>>, blocks, threads, call.stream, x, call.layout.n,
+                  Climb<State>{header->ticket.data(), static_cast<State*>(states(call.workspace))}, out);
+}
+
+template <class A, class F, class T> cudaError_t sum_by_one_thread(Launch& call) {
+  cudaError_t error;
+  if (!has_workspace(call, no_bytes, error)) return error;
+  return launch(sum_in_turn<A, F, T>, 1, 1, call.stream, static_cast<const T*>(call.x), call.layout.n,
+                static_cast<BitsOf<F>*>(call.out));
+}
+
+template <class F, class T> cudaError_t sum_by_elements(Launch& call) {
+  cudaError_t error;
+  call.uses_header = true;
+  if (!has_workspace(call, header_bytes, error)) return error;
+  int processors = 0;
+  if ((error = look_up(cudaDevAttrMultiProcessorCount, processors)) != cudaSuccess) return error;
+  const std::size_t all = (std::max<std::size_t>(call.layout.n, 1) - 1) / most_threads + 1;
+  const std::size_t blocks = std::min(all, static_cast<std::size_t>(8 * processors));
+  auto* header = static_cast<Header*>(call.workspace);
+  return launch(sum_one_by_one<F, T>, blocks, most_threads, call.stream, static_cast<const T*>(call.x),
+                call.layout.n, AddToCell<F>{header->ticket.data(), &header->cell[Formats::index_of<F>()]},
+                static_cast<BitsOf<F>*>(call.out));
+}
+
+template <class Order, template <class> class A, class F, class T> cudaError_t run(Launch& call) {
+  if constexpr (std::is_same_v<Order, AtomicElement>)
+    return sum_by_elements<F, T>(call);
+  else if constexpr (Order::Shape::leaf == unbounded)
+    return sum_by_one_thread<A<Scalar<F>>, F, T>(call);
+  else
+    return sum_by_leaves<Order, A, F, T>(call);
+}
+
+cudaError_t run_exact(Launch& call) { return sum_exact(call, {call.out, SAMESUM_SHARD, nullptr}); }
+
+}  // namespace
+
+template <> std::vector<Entry> sums<SAMESUM_SHARD>() {
+  using F = Formats::at<SAMESUM_SHARD>;
+  std::vector<Entry> all;
+  Orders::for_each([&]<class Order>() {
+    Accumulators::for_each([&]<template <class> class A>() {
+      if constexpr (refusal<Sum, Order, A, F>("cuda").empty()) {
+        Entry e = describe<Sum, Order, A, F>("cuda");
+        Formats::for_each(
+            [&]<class T>() { e.code.run_vector[Formats::index_of<T>()] = run_launch<run<Order, A, F, T>>; });
+        e.method.slow = std::is_same_v<Order, Serial> || std::is_same_v<Order, AtomicElement>;
+        // atomicAdd of fp32 takes and leaves no subnormal numbers: each may lose that much.
+        if (Order::promise == Promise::none && std::is_same_v<F, fp32>) e.code.lost_per_arrival = 0x1p-126;
+        all.push_back(e);
+      }
+    });
+  });
+  Entry exact = describe_exact<Sum, F>("cuda");
+  exact.code.run_vector.fill(run_launch<run_exact>);
+  all.push_back(exact);
+  return all;
+}
+
+}  // namespace samesum::gpu

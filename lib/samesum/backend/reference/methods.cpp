@@ -1,0 +1,132 @@
+/// The reference implementation of every method in one format: one thread, one element after the other.
+#include "samesum/backend/reference/methods.hpp"
+
+#include "samesum/describe.hpp"
+#include "samesum/operation/exact_reduction.hpp"
+#include "samesum/operation/read_fold.hpp"
+
+namespace samesum::reference {
+namespace {
+
+template <class F> using At = Scalar<F> (*)(const void* data, std::size_t i);
+/// Element i of an input of format T, rounded to F by integers alone; of no input, 0.
+template <class T, class F> Scalar<F> element(const void* data, std::size_t i) {
+  if (data == nullptr) return Scalar<F>::zero();
+  return {convert<CarrierOf<F>>(convert<F>(static_cast<const T*>(data)[i]))};
+}
+
+template <class Order, class Fold>
+void run(const Fold& fold, const Call& call, At<typename Fold::Format> at) {
+  const Layout& l = call.layout;
+  for (std::size_t o = 0; o < l.outer; ++o)
+    for (std::size_t i = 0; i < l.inner; ++i) {
+      const std::size_t n = l.length(o);
+      const auto state = read_fold<typename Order::Shape>(fold, n, [&](std::size_t k) {
+        const std::size_t place = l.first(o) + k * l.stride + i;
+        const auto offset = static_cast<std::uint32_t>(k);
+        return Read<typename Fold::Format>{at(call.x, place), at(call.y, place), k - offset, offset};
+      });
+      fold.finish(state ? *state : typename Fold::State{}, n, o * l.inner + i, call.out);
+    }
+  if constexpr (requires { fold.again(); })
+    if (fold.mean) run<Order>(fold.again(), call, at);
+}
+
+/// Every term as integers.
+template <class T> void run_exactly(ExactKind kind, const FormatInfo& format, const Call& call) {
+  const Layout& l = call.layout;
+  const T *x = static_cast<const T*>(call.x), *y = static_cast<const T*>(call.y);
+  for (std::size_t at = 0; at < l.results(); ++at) {
+    const std::size_t n = l.length(at / l.inner);
+    ExactBatchState state;
+    for (std::size_t k = 0; k < n; ++k) {
+      const std::size_t place = l.first(at / l.inner) + k * l.stride + at % l.inner;
+      state.terms.add(kind.term, x[place], y ? y[place] : T{});
+      if (kind.moments) state.squares.add(Term::square, x[place], T{});
+    }
+    state.finish(kind, format, n, call.options.ddof, at, call.out);
+  }
+}
+
+/// An element and its magnitude before it was rounded.
+template <class F> struct Given {
+  Scalar<F> value;
+  double magnitude;
+};
+
+/// An accumulator that is watched: what went in, and what each addition returned.
+template <class A, class F> struct WatchedState {
+  A state;
+  double magnitudes = 0, partials = 0;
+  bool empty = true;
+  void add(const Given<F>& x) {
+    state.add(x.value);
+    magnitudes += x.magnitude;
+    if (!empty) partials += std::abs(state.result().v);  // the first element is taken as it is
+    empty = false;
+  }
+  void merge(const WatchedState& other) {
+    state.merge(other.state);
+    magnitudes += other.magnitudes;
+    partials += other.partials + std::abs(state.result().v);
+  }
+};
+
+template <class T> double magnitude(const void* data, std::size_t i) {
+  return std::abs(convert<double>(static_cast<const T*>(data)[i]));
+}
+
+template <class Order, class A, class F>
+Watched watch_reading(const void* data, std::size_t n, At<F> element_at,
+                      double (*magnitude_at)(const void*, std::size_t)) {
+  const auto seen = read<WatchedState<A, F>>(typename Order::Shape{}, n, [=](std::size_t i) {
+    return Given<F>{element_at(data, i), magnitude_at(data, i)};
+  });
+  if (!seen) return {0, 0, 0};
+  return {to_bits(to_format<F>(seen->state.result())), seen->magnitudes, seen->partials};
+}
+
+template <class F, class T> Watched watch_exact(const void* data, std::size_t n) {
+  Exact sum;
+  double magnitudes = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    sum.add(static_cast<const T*>(data)[i]);
+    magnitudes += magnitude<T>(data, i);
+  }
+  return {to_bits(sum.result<F>()), magnitudes, 0};
+}
+
+}  // namespace
+
+template <> std::vector<Entry> methods<SAMESUM_SHARD>() {
+  using F = Formats::at<SAMESUM_SHARD>;
+  std::vector<Entry> all;
+  for_each_method<F, "reference">([&]<class Operation, class Order, template <class> class A>() {
+    Entry e = describe<Operation, Order, A, F>("reference");
+    Formats::for_each([&]<class T>() {
+      constexpr bool is_sum = std::is_same_v<Operation, Sum>;
+      if constexpr (is_sum || can_read<T, F>)
+        e.code.run[Formats::index_of<T>()] = [](Call& call) {
+          run<Order>(Operation::template fold<A, F>({call.options.ddof}), call, element<T, F>);
+        };
+      if constexpr (is_sum)
+        e.code.watch[Formats::index_of<T>()] = [](const void* data, std::size_t n) {
+          return watch_reading<Order, A<Scalar<F>>, F>(data, n, element<T, F>, magnitude<T>);
+        };
+    });
+    all.push_back(e);
+  });
+  for_each_exact_operation([&]<class Operation>() {
+    Entry e = describe_exact<Operation, F>("reference");
+    Formats::for_each([&]<class T>() {
+      e.code.run[Formats::index_of<T>()] = [](Call& call) {
+        run_exactly<T>(exact_kind<Operation>, format_info<F>(), call);
+      };
+      if constexpr (std::is_same_v<Operation, Sum>) e.code.watch[Formats::index_of<T>()] = watch_exact<F, T>;
+    });
+    all.push_back(e);
+  });
+  return all;
+}
+
+}  // namespace samesum::reference

@@ -1,0 +1,243 @@
+#include "samesum/catalogue.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+#include "samesum/backend/backend.hpp"
+#include "samesum/describe.hpp"
+#include "samesum/environment.hpp"
+#include "samesum/name.hpp"
+
+namespace samesum {
+namespace {
+
+std::vector<std::string_view> operation_names() {
+  std::vector<std::string_view> all;
+  const auto append = [&]<class Operation>() { all.push_back(Operation::name); };
+  Operations::for_each(append);
+  Softmaxes::for_each(append);
+  return all;
+}
+
+template <class Pointers> void fill(Pointers& to, const Pointers& from) {
+  for (std::size_t i = 0; i < to.size(); ++i)
+    if (!to[i]) to[i] = from[i];
+}
+
+struct Catalogue {
+  std::vector<Method> methods;
+  std::deque<Code> codes;  // their addresses stay
+
+  Catalogue() {
+    const FloatingPointEnvironment environment;  // also for the driver of a GPU, which begins here
+    for (const Backend* backend : Backends::all()) {
+      if (!backend->absence().empty()) continue;
+      std::map<std::string, std::size_t> place;
+      for (Entry& entry : backend->entries()) {
+        const auto [found, is_new] = place.try_emplace(entry.method.name, methods.size());
+        if (is_new) {
+          entry.code.backend = backend;
+          codes.emplace_back(entry.code).run_by(methods.emplace_back(std::move(entry.method)));
+        } else {
+          codes[found->second].merge(entry.code);
+        }
+      }
+    }
+    // Readers want the methods of an operation together, and all formats of one of its recipes.
+    const std::vector<std::string_view> operations = operation_names();
+    std::ranges::stable_sort(methods, {}, [&](const Method& m) {
+      return std::tuple{std::ranges::find(operations, m.operation) - operations.begin(), m.backend,
+                        m.accumulator == Exact::name};
+    });
+  }
+};
+
+const Catalogue& catalogue() {
+  static const Catalogue all;
+  return all;
+}
+
+// --- errors that help ------------------------------------------------------------------------------------
+
+/// Our words, and those that people type for them.
+constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
+    {"sum", " total "},
+    {"mean", " avg average "},
+    {"sum_of_magnitudes", " l1 asum "},
+    {"dot", " inner "},
+    {"norm", " l2 nrm2 "},
+    {"prod", " product "},
+    {"logsumexp", " lse "},
+    {"moments", " variance var std stddev standard_deviation "},
+    {"min", " minimum amin "},
+    {"max", " maximum amax "},
+    {"log_softmax", " logsoftmax "},
+    {"serial", " naive loop left_fold "},
+    {"plain", " simple "},
+    {"kahan", " compensated "},
+    {"double_word", " dd "},
+    {"exact", " superaccumulator "},
+    {"fp16", " half float16 "},
+    {"bf16", " bfloat16 "},
+    {"fp32", " float float32 single "},
+    {"fp64", " double float64 "},
+    {"cpu", " host "},
+    {"cuda", " gpu "}};
+
+/// Number of letters to insert, remove, replace, or to swap with their neighbour (optimal string alignment).
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i)
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        d[i][j] = i + j;
+        continue;
+      }
+      d[i][j] = std::min({d[i - 1][j - 1] + (a[i - 1] != b[j - 1]), d[i - 1][j] + 1, d[i][j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  return d[a.size()][b.size()];
+}
+
+std::string quoted(std::string_view text) { return "'" + std::string{text.substr(0, 80)} + "'"; }
+
+std::string listed(const std::vector<std::string_view>& words) {
+  std::string text;
+  for (const std::string_view word : words) text.append(text.empty() ? "" : ", ").append(word);
+  return text;
+}
+
+/// The different values of a field among methods.
+std::vector<std::string_view> values_of(std::span<const Method> among, std::string Method::*field) {
+  std::vector<std::string_view> all;
+  for (const Method& m : among)
+    if (const std::string& value = m.*field; !value.empty() && std::ranges::count(all, value) == 0)
+      all.push_back(value);
+  return all;
+}
+
+std::string about_word(std::string_view word, const NameFields& known, std::string_view operation) {
+  for (const auto& [ours, theirs] : synonyms)
+    if (theirs.find(" " + std::string{word} + " ") != theirs.npos)
+      return quoted(word) + " is called " + quoted(ours) + " here";
+  const std::string text = quoted(word) + " is no word of a name, or not where it belongs";
+  const std::span<const Method> of = methods(operation);
+  const auto orders = values_of(of, &Method::order), accumulators = values_of(of, &Method::accumulator);
+  std::vector<std::string_view> words;
+  const auto append = [&words](const auto& more) { std::ranges::copy(more, std::back_inserter(words)); };
+  const bool is_backend = known.backend == word;
+  if (is_backend) {
+    append(backends);
+  } else {
+    if (known.operation.empty() && known.order.empty() && known.accumulator.empty())
+      append(operation_names());
+    append(orders);
+    append(accumulators);
+    for (const FormatInfo& f : formats) words.push_back(f.name);
+  }
+  const auto far = [&](std::string_view w) { return distance(word.substr(0, 40), w); };
+  const std::string_view nearest = *std::ranges::min_element(words, {}, far);
+  if (far(nearest) <= word.size() / 2) return text + "; did you mean " + quoted(nearest) + "?";
+  if (is_backend) return text + "; the backends are " + listed(words);
+  return text + "; " + std::string{operation} + " has the orders " + listed(orders) + ", the accumulators " +
+         listed(accumulators) + "; the operations are " + listed(operation_names());
+}
+
+/// The methods with the most fields in common, of the same operation.
+std::string nearest_to(const NameFields& f) {
+  std::vector<const Method*> all;
+  for (const Method& m : methods(f.operation)) all.push_back(&m);
+  const auto differences = [&](const Method* m) {
+    return 2 * (m->backend != f.backend) + 2 * (m->accumulator != f.accumulator) + (m->order != f.order) +
+           (m->format->name != f.format);
+  };
+  std::ranges::stable_sort(all, {}, differences);
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 3); ++i) names.push_back(all[i]->name);
+  return listed(names);
+}
+
+[[noreturn]] void refuse(std::string_view name, const std::string& why) {
+  throw std::invalid_argument("samesum: no method " + quoted(name) + why);
+}
+
+std::vector<Unsupported> all_unsupported() {
+  std::vector<Unsupported> all;
+  for_each_combination([&]<class Operation, class Order, template <class> class A>() {
+    Formats::for_each([&]<class F>() {
+      for (const std::string_view backend : backends)
+        if (const std::string_view reason = refusal<Operation, Order, A, F>(backend); !reason.empty())
+          all.push_back(
+              {full_name(Operation::name, Operation::has_order ? Order::name : "",
+                         Operation::has_accumulator ? A<Scalar<fp64>>::name : "", Format<F>::name, backend),
+               std::string{reason}});
+    });
+  });
+  return all;
+}
+
+}  // namespace
+
+void Code::merge(const Code& other) {
+  fill(sum, other.sum);
+  fill(run_vector, other.run_vector);
+  fill(run, other.run);
+  fill(watch, other.watch);
+}
+
+std::span<const Method> methods() { return catalogue().methods; }
+
+std::span<const Method> methods(std::string_view operation) {
+  const auto same = [](const Method& m) { return std::string_view{m.operation}; };
+  const auto first = std::ranges::find(methods(), operation, same);
+  return {first, std::ranges::find_if(first, methods().end(),
+                                      [&](const Method& m) { return m.operation != operation; })};
+}
+
+std::span<const Unsupported> unsupported() {
+  static const std::vector<Unsupported> table = all_unsupported();
+  return table;
+}
+
+std::span<const Absent> absent() {
+  static const std::vector<Absent> table = [] {
+    const FloatingPointEnvironment environment;
+    std::vector<Absent> all;
+    for (const Backend* backend : Backends::all())
+      if (const std::string reason = backend->absence(); !reason.empty())
+        all.push_back({std::string{backend->name()}, reason});
+    return all;
+  }();
+  return table;
+}
+
+const Method& find(std::string_view name, NameDefaults defaults) {
+  if (name.empty()) refuse(name, ": a name has a word at least, as in exact or tree/kahan/fp32@cpu");
+  const ParsedName parsed = parse_name(name);
+  NameFields f = parsed.fields;
+  if (f.operation.empty()) f.operation = defaults.operation;
+  if (f.format.empty()) f.format = defaults.format;
+  if (f.backend.empty()) f.backend = defaults.backend;
+  if (!parsed.wrong.empty()) refuse(name, ": " + about_word(parsed.wrong, parsed.fields, f.operation));
+  if (f.format.empty()) refuse(name, ": it names no format; end it with one of fp16, bf16, fp32, fp64");
+  const std::string full = full_name(f.operation, f.order, f.accumulator, f.format, f.backend);
+  if (const auto found = std::ranges::find(methods(), full, &Method::name); found != methods().end())
+    return *found;
+  if (const auto refused = std::ranges::find(unsupported(), full, &Unsupported::name);
+      refused != unsupported().end())
+    refuse(full, ": " + refused->reason);
+  for (const Absent& a : absent())
+    if (f.backend == a.backend) refuse(full, " here: " + a.reason);
+  refuse(full, "; the nearest are " + nearest_to(f));
+}
+
+const Method& find_on(std::string_view backend, const Method& method) {
+  return find(full_name(method.operation, method.order, method.accumulator, method.format->name, backend));
+}
+
+}  // namespace samesum

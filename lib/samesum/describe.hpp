@@ -1,0 +1,118 @@
+/// The facts of a method, as its types state them; a backend adds what runs.
+#pragma once
+
+#include "samesum/accumulator/exact.hpp"
+#include "samesum/backend/backend.hpp"
+#include "samesum/operation/softmax.hpp"
+#include "samesum/support.hpp"
+
+namespace samesum {
+
+/// "sum/tree/kahan/bf16@cpu"; fields that are empty are left out.
+inline std::string full_name(std::string_view operation, std::string_view order, std::string_view accumulator,
+                             std::string_view format, std::string_view backend) {
+  std::string name{operation};
+  for (const std::string_view field : {order, accumulator, format})
+    if (!field.empty()) name.append("/").append(field);
+  return name.append("@").append(backend);
+}
+
+/// What is common to all methods of an operation.
+template <class Operation, class F> Entry describe_operation(std::string_view backend) {
+  Entry e{};
+  e.method.operation = Operation::name;
+  e.method.format = &format_info<F>();
+  e.method.backend = backend;
+  e.method.promise = Promise::order_free;
+  e.method.inputs = Operation::inputs;
+  e.method.results = Operation::results;
+  e.method.gives_index = Operation::gives_index;
+  e.method.per_element = Operation::per_element;
+  e.method.height_formula = "0";
+  e.code.height = [](std::size_t) { return Height{}; };
+  return e;
+}
+
+inline Entry named(Entry e) {
+  Method& m = e.method;
+  m.name = full_name(m.operation, m.order, m.accumulator, m.format->name, m.backend);
+  return e;
+}
+
+/// The backend adds what runs.
+template <class Operation, class Order, template <class> class A, class F>
+Entry describe(std::string_view backend) {
+  using State = A<Scalar<F>>;
+  static_assert(Accumulator<State, Scalar<F>>);
+  Entry e = describe_operation<Operation, F>(backend);
+  Method& m = e.method;
+  if constexpr (Operation::has_order) {
+    m.order = Order::name;
+    m.promise = Order::promise;
+    m.height_formula = Order::height_formula();
+    e.code.height = Order::height;
+  }
+  if constexpr (Operation::has_accumulator) {
+    m.accumulator = State::name;
+    m.state_bytes = sizeof(State) / sizeof(CarrierOf<F>) * sizeof(F);
+    m.operations_per_element = State::operations_per_element;
+    e.code.accumulator_bound = State::bound;
+    e.code.accumulator_probable_bound = State::probable_bound;
+  } else {
+    m.state_bytes = sizeof(typename decltype(Operation::template fold<A, F>({}))::State);
+  }
+  if constexpr (requires { Operation::bound; }) e.code.operation_bound = Operation::bound;
+  return named(e);
+}
+
+/// "dot/exact/fp32@cpu": no order, no rounding but the last.
+template <class Operation, class F> Entry describe_exact(std::string_view backend) {
+  Entry e = describe_operation<Operation, F>(backend);
+  e.method.accumulator = Exact::name;
+  e.method.state_bytes = sizeof(Exact);
+  e.method.operations_per_element = 3;
+  return named(e);
+}
+
+/// Softmax with one of its denominators, run by `run` on elements of 32 bits and less.
+template <class Operation, class Denominator>
+Entry describe_softmax(std::string_view backend, Code::Run run) {
+  using F = typename Denominator::Format;
+  Entry e = describe_operation<Operation, F>(backend);
+  e.method.order = Denominator::order;
+  e.method.accumulator = Denominator::accumulator;
+  e.method.promise = Denominator::promise;
+  e.method.state_bytes = Denominator::sum == SoftmaxSum::exact ? sizeof(Exact) : sizeof(F);
+  e.method.height_formula = CoarsenedTree::height_formula();
+  e.code.height = CoarsenedTree::height;
+  Formats::for_each([&]<class T>() {
+    if constexpr (sizeof(T) <= sizeof(float)) e.code.run[Formats::index_of<T>()] = run;
+  });
+  return named(e);
+}
+
+/// Rows of softmax as backends read them.
+inline SoftmaxCall softmax_call(const Call& call, SoftmaxSum sum, bool log) {
+  const Layout& rows = call.layout;
+  return {call.input,        call.x,          call.out, rows.outer, rows.n,
+          rows.outer_stride, call.out_stride, sum,      log,        call.options.threads};
+}
+
+/// All softmaxes of a backend, each run by run(call, sum, log).
+template <void (*run)(Call&, SoftmaxSum, bool)> std::vector<Entry> softmax_entries(std::string_view backend) {
+  std::vector<Entry> all;
+  Softmaxes::for_each([&]<class Operation>() {
+    Denominators::for_each([&]<class Denominator>() {
+      all.push_back(describe_softmax<Operation, Denominator>(
+          backend, [](Call& call) { run(call, Denominator::sum, Operation::log); }));
+    });
+  });
+  return all;
+}
+
+/// What an accumulator proves before the sum is known: Method::bound without |result| + Σ|x|, which holds for
+/// any sum. Infinite where it proves nothing.
+double prior_bound(const Method& method, const FormatInfo& input, std::size_t n, double magnitudes,
+                   Number result, double probability);
+
+}  // namespace samesum
