@@ -13,9 +13,9 @@ import sys
 
 import headlines
 import markdown
+import methods
 import page
 import results
-import variants
 import words
 from section import Table
 
@@ -96,7 +96,7 @@ def main(arguments):
 
     sources = [s for some in found.values() for s in some]
     with_rows = {question: [s for s in some if s.rows] for question, some in found.items()}
-    sections = [section(question, with_rows) for question in SECTIONS] + [variants.section(with_rows)]
+    sections = [section(question, with_rows) for question in SECTIONS] + [methods.section(with_rows)]
     top = list(headlines.headlines(with_rows)) or [("", "Nothing was measured yet.")]
     machines = list(provenance(sources))
     out = options.out or options.results

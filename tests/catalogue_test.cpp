@@ -154,6 +154,7 @@ TEST(AnUnknownWord, IsNamedWithTheNearestOne) {
   EXPECT_THAT(refusal_of("exact/fp23"), HasSubstr("did you mean 'fp32'?"));
   EXPECT_THAT(refusal_of("kahan/tree/fp32"),
               HasSubstr("'tree' is no word of a name, or not where it belongs"));
+  EXPECT_THAT(refusal_of("fp32/exact"), HasSubstr("the fields are operation/order/accumulator/format"));
   EXPECT_THAT(refusal_of("something/fp32"), AllOf(HasSubstr("'something'"), HasSubstr("the operations are"),
                                                   HasSubstr("sum has the orders")));
   EXPECT_THAT(refusal_of("@"), HasSubstr("samesum: no method '@'"));

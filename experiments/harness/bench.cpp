@@ -92,7 +92,7 @@ std::shared_ptr<std::byte> Bench::filled(std::size_t bytes, std::uint64_t seed) 
 
 /// With memory for it.
 Call Bench::call_of(const Cell& cell) {
-  if (cell.inputs() == 2) y_ = filled(cell.input_bytes(), seed_ + 1);
+  if (cell.inputs() == 2) y_ = filled(bytes_, seed_ + 1);  // cold calls move through both
   out_ =
       place_->memory(cell.per_element() ? cell.input_bytes() : cell.layout().results() * 2 * sizeof(double));
   return {&format_,

@@ -20,7 +20,9 @@ bool is_exact(const Candidate& c) { return c.method->accumulator == "exact"; }
 std::vector<Candidate> sure_ones(const std::vector<Measurement>& sound, const FormatInfo& input,
                                  const Truth& truth, double tolerance) {
   std::vector<Cost> costs;
-  for (const Measurement& m : sound) costs.push_back({m.method->name, input.name, truth.size(), m.seconds});
+  for (const Measurement& m : sound)
+    costs.push_back(
+        {m.method->name, input.name, truth.size(), std::max(m.seconds, 1e-12)});  // a clock may stand still
   const bool of_reference =
       std::ranges::all_of(sound, [](const Measurement& m) { return m.method->backend == "reference"; });
   std::vector<Candidate> sure;

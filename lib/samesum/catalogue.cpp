@@ -142,6 +142,7 @@ std::string about_word(std::string_view word, const NameFields& known, std::stri
   }
   const auto far = [&](std::string_view w) { return distance(word.substr(0, 40), w); };
   const std::string_view nearest = *std::ranges::min_element(words, {}, far);
+  if (far(nearest) == 0) return text + "; the fields are operation/order/accumulator/format@backend";
   if (far(nearest) <= word.size() / 2) return text + "; did you mean " + quoted(nearest) + "?";
   if (is_backend) return text + "; the backends are " + listed(words);
   return text + "; " + std::string{operation} + " has the orders " + listed(orders) + ", the accumulators " +

@@ -32,10 +32,10 @@ struct ExactState {
 
 // --- in two phases, without exceptions ---------------------------------------------------------------------
 // With workspace == nullptr a call only sets `bytes` to what it needs, and looks at no other pointer; the
-// size depends on the layout and on the device that is current. A workspace is aligned to 16 bytes, as
-// cudaMalloc's are. A new one is prepared once; each call, of any method, leaves it prepared. A workspace
-// that was never prepared, or that another call uses at the same time, leads to wrong results or to a hang.
-// If one byte is asked for, nothing needs to be prepared.
+// size depends on the layout, the number of elements and the device that is current. A workspace is aligned
+// to 16 bytes, as cudaMalloc's are. A new one is prepared once; each call, of any method, leaves it prepared.
+// A workspace that was never prepared, or that another call uses at the same time, leads to wrong results or
+// to a hang. If one byte is asked for, nothing needs to be prepared.
 //
 // All return cudaSuccess or what went wrong: cudaErrorInvalidValue for a null or misaligned pointer, a
 // workspace that is too small, 2^39 elements and more, and whatever samesum::reduce throws for; the templates

@@ -89,6 +89,8 @@ SumBound bounds(const Method& m, const FormatInfo& input, std::size_t n, const R
     refuse(m, "of is " + std::to_string(options.of) + "; it has " + std::to_string(m.results) + " results");
   if (const std::string wrong = validation_error(m, Options{0, options.ddof}); !wrong.empty())
     refuse(m, wrong);
+  if (result.count != static_cast<std::size_t>(m.results))
+    refuse(m, m.results == 2 ? "pass both results, {mean, variance}" : "it has one result; pass that");
   if (m.gives_index) return both(holds(*m.format, input) ? 0 : unbounded_error);
   const FormatInfo& of_result = *m.result_format(input);
   if (m.results == 2) {
@@ -100,11 +102,11 @@ SumBound bounds(const Method& m, const FormatInfo& input, std::size_t n, const R
   check(m.name, "result", number, of_result);
   const Code& code = Code::of(m);
   const double value = number.to_double();
+  if (n == 0 && std::isfinite(value)) return both(0);
   if (m.per_element)
     return both(std::isfinite(value) && m.takes(input)
                     ? bound_of_softmax_element(m, input, n, value, magnitudes)
                     : unbounded_error);
-  if (n == 0 && std::isfinite(value)) return both(0);
   if (m.accumulator == Exact::name) return both(bound_of_rounding(number));
   if (m.operation == Sum::name)
     return n == 0 ? SumBound{0, 0} : bound_of_sum_of(m, input, n, magnitudes, number, options.probability);
@@ -124,10 +126,12 @@ bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_by
 /// Whether the results of rows may be written while others are read: not if they overlap in any other way
 /// than in place.
 bool rows_overlap(const Values& x, const Layout& rows, const Results& out, std::size_t out_stride) {
-  if (x.data == out.data && rows.outer_stride == out_stride) return false;
-  const std::size_t bytes = x.format->bytes, reach = (rows.outer - 1) * rows.outer_stride + rows.n;
-  if (!overlap(x.data, reach * bytes, out.data, out.size * bytes)) return false;
-  if (rows.outer_stride != out_stride) return true;  // some may not, but nothing should depend on it
+  const bool same_stride = rows.outer == 1 || rows.outer_stride == out_stride;
+  if (x.data == out.data && same_stride) return false;
+  const std::size_t bytes = x.format->bytes;
+  const auto reach = [&](std::size_t stride) { return ((rows.outer - 1) * stride + rows.n) * bytes; };
+  if (!overlap(x.data, reach(rows.outer_stride), out.data, reach(out_stride))) return false;
+  if (rows.outer == 1 || !same_stride) return true;  // some may not, but nothing should depend on it
   const auto a = reinterpret_cast<std::uintptr_t>(x.data), b = reinterpret_cast<std::uintptr_t>(out.data);
   const std::size_t stride = out_stride * bytes, width = rows.n * bytes,
                     apart = (a < b ? b - a : a - b) % stride;
@@ -191,16 +195,16 @@ Job job(const Method& m, const Values& x, const Values* y, const Options& option
   check(options);
   check("x", x);
   if (!y && Code::of(m).sum[x.format->index]) return [&m, x, options] { return m(x, options); };
-  const auto bits = std::make_shared<std::uint64_t>(0);
-  const Results out{m.format, bits.get(), 1};
+  std::uint64_t bits = 0;
+  const Results out{m.format, &bits, 1};
   // A call is checked with data that lie anywhere: the backend knows what it can reach.
   check_call(m, x, y, Layout::vector(x.size), out, options);
-  const std::function<void()> run =
-      Code::of(m).backend->bind(m, call_of(x, y, Layout::vector(x.size), out, options));
-  return [format = m.format, bits, run] {
+  const Bound run = Code::of(m).backend->bind(m, call_of(x, y, Layout::vector(x.size), out, options));
+  return [format = m.format, run] {
     const FloatingPointEnvironment environment;
-    run();
-    return Number{format, *bits};
+    std::uint64_t result = 0;
+    run(&result);
+    return Number{format, result};
   };
 }
 

@@ -44,8 +44,9 @@ struct Results {
 /// The numbers that a method returned for one result: one, or the two of moments.
 struct Returned {
   std::array<Number, 2> number;
-  Returned(Number x) : number{x, x} {}
-  Returned(Number mean, Number variance) : number{mean, variance} {}
+  std::size_t count;
+  Returned(Number x) : number{x, x}, count{1} {}
+  Returned(Number mean, Number variance) : number{mean, variance}, count{2} {}
 };
 
 struct BoundOptions {
@@ -61,7 +62,7 @@ struct BoundOptions {
   double ddof = 0;     ///< as in Options
 };
 
-/// A call that is bound to its data and can be run many times: it writes its results, or returns the number.
+/// A call that is bound to its data and can be run many times, on a GPU by one thread at a time.
 using Job = std::function<Number()>;
 
 /// Values where a backend can read them, and what keeps them there.

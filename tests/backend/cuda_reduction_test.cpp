@@ -128,6 +128,8 @@ TEST_P(EveryGpuReduction, CanBeCapturedInAGraphAndReplayed) {
     succeed(run(nullptr));
     const auto workspace = device_memory(bytes);
     succeed(gpu::prepare(workspace.get(), bytes, caller.stream()));
+    succeed(run(workspace.get()));  // loads the kernels, which a capture cannot do
+    succeed(cudaStreamSynchronize(caller.stream()));
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t replay = nullptr;
     succeed(cudaStreamBeginCapture(caller.stream(), cudaStreamCaptureModeThreadLocal));

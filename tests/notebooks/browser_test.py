@@ -95,7 +95,7 @@ class Page(unittest.TestCase):
             self.assertGreater(choices["marks"], 0, choices)
 
     def test_sorts_a_table_by_a_click_and_by_the_keyboard(self):
-        table = "document.querySelector('#variants table')"
+        table = "document.querySelector('#methods table')"
         heads = self.page.run(f"[...{table}.tHead.rows[0].cells].map(c => c.textContent)")
 
         def cells(i):

@@ -299,6 +299,13 @@ class Report(unittest.TestCase):
             self.assertEqual(table.count(f"| {method} |"), 1, "which is a sum, so its name is short")
         self.assertNotIn("| read |", table)
 
+    def test_sums_are_named_without_their_operation_but_beside_other_operations_with_it(self):
+        row = {"kind": "speed", "method": "sum/exact/fp32@cpu",
+               "bars": [{"against": "sum/tree/plain/fp32@cpu, one thread"}]}
+        self.assertEqual(results.in_short(row), {"kind": "speed", "method": "exact/fp32@cpu",
+                                                 "bars": [{"against": "tree/plain/fp32@cpu, one thread"}]})
+        self.assertEqual(results.in_short(row | {"kind": "reduction"}), row | {"kind": "reduction"})
+
     def test_wrong_bits_are_told_and_fail(self):
         self.pick("speed_vs_length", "tree/plain/fp32@cpu", n=1 << 20)[0]["verified"] = False
         self.assertIn("3 of 4 results whose bits were checked are right; not tree/plain/fp32@cpu (this machine, 1 "

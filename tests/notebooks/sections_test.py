@@ -12,10 +12,10 @@ import made_up
 import figure
 import headlines
 import markdown
+import methods
 import page
 import report
 import results
-import variants
 
 
 def shown(section):
@@ -43,7 +43,7 @@ class Sections(unittest.TestCase):
             self.assertIsNone(re.search(r"\bNone\b(?! of)|\bnan\b|\binf\b|\{\}|  ", sentence), sentence)
         for caption, some in headlines.headlines({question: [source]}):
             self.assertTrue(caption and some)
-        shown(variants.section({question: [source]}))
+        shown(methods.section({question: [source]}))
 
     def fails_of(self, question, tries):
         """One failure a section is enough, with the rows that make it."""

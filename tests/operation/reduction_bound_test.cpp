@@ -320,6 +320,12 @@ Number number_of(std::string_view format, double x) {
   return with_format(*find_format(format), [&]<class F>() { return Number::of(convert<F>(x)); });
 }
 
+TEST(TheBoundOfAReduction, TakesAsManyResultsAsTheMethodHas) {
+  const Number one = Number::of(1.0f);
+  EXPECT_THROW(find("moments/tree/fp32").bound(format_info<float>(), 10, one), std::invalid_argument);
+  EXPECT_THROW(find("norm/tree/fp32").bound(format_info<float>(), 10, {one, one}), std::invalid_argument);
+}
+
 TEST(TheBoundOfAReduction, IsInfiniteWhereSomethingMayOverflowOrNothingIsKnown) {
   const FormatInfo &half = format_info<fp16>(), &single = format_info<fp32>();
   const auto bound = [](const char* name, const FormatInfo& input, std::size_t n, double result,

@@ -347,6 +347,31 @@ std::uint64_t digest(const Method& m, const FormatInfo& format) {
   return digest;
 }
 
+/// One row has no stride: whatever it is given is not read.
+TEST(Softmax, OfOneRowDoesNotDependOnStrides) {
+  const Method& m = find("softmax/tree/plain/fp32");
+  std::vector<float> memory(16, 1.0f);
+  float* x = memory.data();
+  const Values all{format_info<float>(), x, 8};
+  for (const std::size_t stride : {std::size_t{0}, std::size_t{1}, std::size_t{4}, std::size_t{1} << 62}) {
+    const Layout row{1, 4, 1, stride, 1};
+    EXPECT_THROW(reduce(m, all, row, {&format_info<float>(), x + 1, 4}), std::invalid_argument) << stride;
+    reduce(m, all, row, {&format_info<float>(), x + 4, 12, stride});
+    EXPECT_EQ(memory[4], 0.25f);
+    reduce(m, all, row, {&format_info<float>(), x, 16});  // in place, with room behind it
+    EXPECT_EQ(memory[3], 0.25f);
+    std::ranges::fill(memory, 1.0f);
+  }
+  // The room behind the results may be the input's.
+  reduce(m, {format_info<float>(), x + 8, 8}, Layout::rows(1, 4), {&format_info<float>(), x, 16});
+  EXPECT_EQ(memory[0], 0.25f);
+}
+
+TEST(TheBoundOfSoftmax, IsZeroWhereThereIsNothing) {
+  for (const Method* m : softmaxes_of("cpu"))
+    EXPECT_EQ(m->bound(format_info<float>(), 0, Number::of(0.0f), 1), 0) << m->name;
+}
+
 struct Golden {
   const char* name;
   std::uint64_t of_fp16, of_bf16, of_fp32;

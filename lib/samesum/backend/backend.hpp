@@ -72,6 +72,10 @@ struct Entry {
   Code code;
 };
 
+/// A call that is bound to its data: writes its results to `out`, in the memory of the host, and waits for
+/// them.
+using Bound = std::function<void(void* out)>;
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -84,9 +88,13 @@ class Backend {
   virtual Placed place(Values x) const { return {x, nullptr}; }
   /// Runs a call on data in the memory of the host, or of the backend, and waits for it.
   virtual void run(const Method& method, Call& call) const { enqueue(method, call); }
-  /// The same call to be run many times.
-  virtual std::function<void()> bind(const Method& method, Call call) const {
-    return [this, &method, call]() mutable { enqueue(method, call); };
+  /// The same call to be run many times, whatever `call.out` is.
+  virtual Bound bind(const Method& method, Call call) const {
+    return [this, &method, call](void* out) {
+      Call mine = call;
+      mine.out = out;
+      enqueue(method, mine);
+    };
   }
   /// Starts a call on data where the backend can read them.
   void enqueue(const Method& method, Call& call) const;

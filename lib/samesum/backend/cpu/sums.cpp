@@ -42,7 +42,7 @@ template <class T, Code::Sum sum> void sum_each(Call& call) {
   const Layout& l = call.layout;
   const auto sum_one = [&](std::size_t at, int threads) {
     const std::size_t n = l.length(at / l.inner);
-    const T* x = static_cast<const T*>(call.x) + l.first(at / l.inner) + at % l.inner;
+    const T* x = n == 0 ? nullptr : static_cast<const T*>(call.x) + l.first(at / l.inner) + at % l.inner;
     std::vector<T> column;
     if (l.stride != 1) {
       for (std::size_t k = 0; k < n; ++k) column.push_back(x[k * l.stride]);

@@ -203,29 +203,31 @@ class OnDevice {
   int before_ = 0;
 };
 
-/// The memory of the host that a job's results go to, and how they lie there and on the device.
+/// How results lie in the memory of the host; on the device rows lie one after the other.
 struct Landing {
-  void* out;
-  std::size_t width, pitch, rows;  ///< in bytes; on the device rows lie one after the other
+  std::size_t width, pitch, rows;  ///< in bytes
 };
 
 Landing landing_of(const Method& m, const Call& call) {
   const Layout& l = call.layout;
-  if (!m.per_element) return {call.out, l.results() * m.result_bytes(), 0, 1};
+  if (!m.per_element) return {l.results() * m.result_bytes(), 0, 1};
   const std::size_t bytes = call.input->bytes;
-  return {call.out, l.n * bytes, call.out_stride * bytes, l.outer};
+  if (l.outer <= 1 || l.n == 0 || call.out_stride == l.n) return {l.outer * l.n * bytes, 0, 1};
+  return {l.n * bytes, call.out_stride * bytes, l.outer};
 }
 
-void fetch(const Landing& to, const void* from, void* pinned, cudaStream_t stream) {
-  if (to.width == 0 || to.rows == 0) return check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-  if (pinned)
-    check(cudaMemcpyAsync(pinned, from, to.width, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
-  else
-    check(cudaMemcpy2DAsync(to.out, std::max(to.pitch, to.width), from, to.width, to.width, to.rows,
+/// By way of `pinned`, where that is not null: no copy to it waits.
+void fetch(const Landing& landing, void* out, const void* from, void* pinned, cudaStream_t stream) {
+  if (landing.rows > 1)
+    check(cudaMemcpy2DAsync(out, landing.pitch, from, landing.width, landing.width, landing.rows,
                             cudaMemcpyDeviceToHost, stream),
           "cudaMemcpy2DAsync");
+  else
+    check(cudaMemcpyAsync(pinned ? pinned : out, from, landing.width * landing.rows, cudaMemcpyDeviceToHost,
+                          stream),
+          "cudaMemcpyAsync");
   check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-  if (pinned) std::memcpy(to.out, pinned, to.width);
+  if (pinned) std::memcpy(out, pinned, landing.width);
 }
 
 class Cuda : public Backend {
@@ -249,10 +251,10 @@ class Cuda : public Backend {
     return {{*x.format, copy.get(), x.size}, copy};
   }
 
-  void run(const Method& method, Call& call) const override { bind(method, call)(); }
+  void run(const Method& method, Call& call) const override { bind(method, call)(call.out); }
 
   /// On the device where x lies, with a stream and a workspace of its own.
-  std::function<void()> bind(const Method& method, Call call) const override {
+  Bound bind(const Method& method, Call call) const override {
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");
     if (const int of_x = call.size > 0 ? device_of(call.x) : -1; of_x >= 0) device = of_x;
@@ -281,10 +283,11 @@ class Cuda : public Backend {
     const Memory workspace = device_memory(launch.bytes);
     launch.workspace = workspace.get();
     check(prepare(launch.workspace, launch.bytes, launch.stream), "prepare");
-    return [this, &method, launch, landing, device, stream, x, y, offsets, out, pinned, workspace]() mutable {
+    return [this, &method, launch, landing, device, stream, x, y, offsets, out, pinned,
+            workspace](void* to) mutable {
       const OnDevice scope{device};
       check(enqueue_launch(method, launch), method.name);
-      fetch(landing, out.get(), pinned.get(), stream.get());
+      fetch(landing, to, out.get(), pinned.get(), stream.get());
     };
   }
 

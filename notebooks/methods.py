@@ -10,7 +10,7 @@ DATA = "normal"
 
 def section(found):
     """At the greatest length at which each was measured on the same data, elements of its own format."""
-    s = Section("variants", "All methods", "A line a method and machine. Error and its bound are those of "
+    s = Section("methods", "All methods", "A line a method and machine. Error and its bound are those of "
                 f"{DATA} elements at the greatest length measured, in units in the last place of the sum; speed is "
                 "that of long arrays, on one thread or a GPU; bit patterns are the most of any array, its "
                 "elements in one order. A click on a column sorts.", "experiments/run")

@@ -1,19 +1,19 @@
 """The table of all methods has the numbers of their rows: made-up rows, altered one at a time.
 
-Run by ctest, or: build/venv/bin/python tests/notebooks/variants_test.py
+Run by ctest, or: build/venv/bin/python tests/notebooks/methods_test.py
 """
 
 import unittest
 
 from made_up import result, source, speed, spread
-import variants
+import methods
 
 
 def error(n, ulps, data="normal", method="tree/plain/fp32@cpu"):
     return {"kind": "error", "data": data, "seed": 1} | result(method, n, ulps, "everywhere")
 
 
-class Variants(unittest.TestCase):
+class Methods(unittest.TestCase):
     def setUp(self):
         self.found = {"error_vs_length": [error(1024, 3.0), error(4096, 5.0), error(64, 9.0), error(8192, 7.0, "ones")],
                       "speed_vs_length": [speed("tree/plain/fp32@cpu", 99.0, n=64), speed("tree/plain/fp32@cpu", 10.0),
@@ -26,7 +26,7 @@ class Variants(unittest.TestCase):
                                            spread("tree/plain/fp32@cpu", "everywhere", "permutation", 9)]}
 
     def rows(self, *more):
-        section = variants.section({q: [source(q, rows), *more] for q, rows in self.found.items()})
+        section = methods.section({q: [source(q, rows), *more] for q, rows in self.found.items()})
         self.assertEqual(section.findings, [])
         return section.tables[0].rows
 
