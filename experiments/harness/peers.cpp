@@ -90,10 +90,7 @@ class Table {
     static const Peers backend;
     for (Entry& e : on_cpu) {
       if (!e.code.backend) e.code.backend = &backend;
-      if (!methods_.empty() && methods_.back().name == e.method.name)
-        codes_.back().merge(e.code);
-      else
-        codes_.emplace_back(e.code).run_by(methods_.emplace_back(std::move(e.method)));
+      codes_.emplace_back(e.code).run_by(methods_.emplace_back(std::move(e.method)));
     }
   }
   std::span<const Method> methods() const { return methods_; }

@@ -51,8 +51,7 @@ Entry describe_batch_peer(const std::string& name, Code::Run run) {
   return e;
 }
 
-/// Of sums, then of batches. Entries of one name are parts of one method. A GPU's name the backend that runs
-/// them.
+/// The peers of a GPU. Each entry names the backend that runs it.
 struct PeerEntries {
   std::vector<Entry> sums, batches;
 };
