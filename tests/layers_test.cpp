@@ -19,7 +19,7 @@ const std::vector<std::pair<std::string, int>> floors = {
     {"lib/samesum/promise.hpp", 1},
     {"lib/samesum/environment", 1},
     {"lib/samesum/serial_form.hpp", 1},
-    {"lib/samesum/number_text.hpp", 1},
+    {"lib/samesum/text.hpp", 1},
     {"lib/samesum/order/", 2},
     {"lib/samesum/bound", 3},
     {"lib/samesum/accumulator/", 4},

@@ -58,7 +58,8 @@ std::string Cell::place() const {
 }
 
 bool fits(const Method& m, const Cell& cell) {
-  return m.operation == cell.operation && runs_on_gpu(m) == cell.on_gpu() && m.takes(*cell.input);
+  return m.operation == cell.operation && runs_on_gpu(m) == cell.on_gpu() &&
+         m.takes(*cell.input, cell.layout());
 }
 
 std::vector<const Method*> peers_of(const Cell& cell) {

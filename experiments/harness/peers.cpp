@@ -1,9 +1,5 @@
 #include "harness/peers.hpp"
 
-#include <algorithm>
-#include <deque>
-#include <iterator>
-
 #include "harness/peers/reductions.hpp"
 #include "harness/peers/sums.hpp"
 
@@ -82,34 +78,25 @@ class Peers final : public Backend {
   std::vector<Entry> entries() const override { return sums(); }
 };
 
-/// Methods with the code that runs them, which stays where it is.
-class Table {
- public:
-  Table(std::vector<Entry> on_cpu, std::vector<Entry> on_gpu) {
-    std::ranges::move(on_gpu, std::back_inserter(on_cpu));
-    static const Peers backend;
-    for (Entry& e : on_cpu) {
-      if (!e.code.backend) e.code.backend = &backend;
-      codes_.emplace_back(e.code).run_by(methods_.emplace_back(std::move(e.method)));
-    }
-  }
-  std::span<const Method> methods() const { return methods_; }
-
- private:
-  std::vector<Method> methods_;
-  std::deque<Code> codes_;
-};
+/// Peers of a GPU are run by the library's backend.
+MethodTable table_of(std::vector<Entry> on_cpu, std::vector<Entry> on_gpu) {
+  static const Peers backend;
+  MethodTable table;
+  table.add(std::move(on_cpu), backend);
+  table.add(std::move(on_gpu), samesum::backend<"cuda">());
+  return table;
+}
 
 }  // namespace
 
 std::span<const Method> peers() {
-  static const Table table{sums(), gpu_peers().sums};
-  return table.methods();
+  static const MethodTable table = table_of(sums(), gpu_peers().sums);
+  return table.methods;
 }
 
 std::span<const Method> peers_of_batches() {
-  static const Table table{batches(), gpu_peers().batches};
-  return table.methods();
+  static const MethodTable table = table_of(batches(), gpu_peers().batches);
+  return table.methods;
 }
 
 std::span<const Absent> absent_peers() {

@@ -51,7 +51,7 @@ Entry describe_batch_peer(const std::string& name, Code::Run run) {
   return e;
 }
 
-/// The peers of a GPU. Each entry names the backend that runs it.
+/// The peers of a GPU.
 struct PeerEntries {
   std::vector<Entry> sums, batches;
 };

@@ -1,10 +1,10 @@
 /// Numbers as text.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 
+#include "samesum/text.hpp"
 #include "samesum/value.hpp"
 
 namespace samesum::harness {
@@ -35,14 +35,6 @@ std::string three_digits(double x);
 
 /// "12.3ms"
 std::string duration(double seconds);
-
-/// The name of each, with `separator` between them.
-template <class Range, class Name = std::identity>
-std::string listed(const Range& all, std::string_view separator = ", ", const Name& name = {}) {
-  std::string text;
-  for (const auto& one : all) text.append(text.empty() ? "" : separator).append(std::invoke(name, one));
-  return text;
-}
 
 /// Text padded with blanks; what is longer than the column keeps its length.
 std::string left(std::string text, std::size_t width);

@@ -1,7 +1,6 @@
 #include "samesum/catalogue.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <stdexcept>
 #include <tuple>
@@ -11,6 +10,7 @@
 #include "samesum/describe.hpp"
 #include "samesum/environment.hpp"
 #include "samesum/name.hpp"
+#include "samesum/text.hpp"
 
 namespace samesum {
 namespace {
@@ -28,36 +28,25 @@ template <class Pointers> void fill(Pointers& to, const Pointers& from) {
     if (!to[i]) to[i] = from[i];
 }
 
-struct Catalogue {
-  std::vector<Method> methods;
-  std::deque<Code> codes;  // their addresses stay
+/// Adds the functions of another part of the same method.
+void merge(Code& code, const Code& other) {
+  fill(code.sum, other.sum);
+  fill(code.run_vector, other.run_vector);
+  fill(code.run, other.run);
+  fill(code.watch, other.watch);
+}
 
-  Catalogue() {
-    const FloatingPointEnvironment environment;  // also for the driver of a GPU, which begins here
-    for (const Backend* backend : Backends::all()) {
-      if (!backend->absence().empty()) continue;
-      std::map<std::string, std::size_t> place;
-      for (Entry& entry : backend->entries()) {
-        const auto [found, is_new] = place.try_emplace(entry.method.name, methods.size());
-        if (is_new) {
-          entry.code.backend = backend;
-          codes.emplace_back(entry.code).run_by(methods.emplace_back(std::move(entry.method)));
-        } else {
-          codes[found->second].merge(entry.code);
-        }
-      }
-    }
-    // Readers want the methods of an operation together, and all formats of one of its recipes.
-    const std::vector<std::string_view> operations = operation_names();
-    std::ranges::stable_sort(methods, {}, [&](const Method& m) {
-      return std::tuple{std::ranges::find(operations, m.operation) - operations.begin(), m.backend,
-                        m.accumulator == Exact::name};
-    });
-  }
-};
-
-const Catalogue& catalogue() {
-  static const Catalogue all;
+MethodTable all_methods() {
+  const FloatingPointEnvironment environment;  // also for the driver of a GPU, which begins here
+  MethodTable all;
+  for (const Backend* backend : Backends::all())
+    if (backend->absence().empty()) all.add(backend->entries(), *backend);
+  // Readers want the methods of an operation together, and all formats of one of its recipes.
+  const std::vector<std::string_view> operations = operation_names();
+  std::ranges::stable_sort(all.methods, {}, [&](const Method& m) {
+    return std::tuple{std::ranges::find(operations, m.operation) - operations.begin(), m.backend,
+                      m.accumulator == Exact::name};
+  });
   return all;
 }
 
@@ -102,14 +91,6 @@ std::size_t distance(std::string_view a, std::string_view b) {
         d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
     }
   return d[a.size()][b.size()];
-}
-
-std::string quoted(std::string_view text) { return "'" + std::string{text.substr(0, 80)} + "'"; }
-
-std::string listed(const std::vector<std::string_view>& words) {
-  std::string text;
-  for (const std::string_view word : words) text.append(text.empty() ? "" : ", ").append(word);
-  return text;
 }
 
 /// The different values of a field among methods.
@@ -184,14 +165,23 @@ std::vector<Unsupported> all_unsupported() {
 
 }  // namespace
 
-void Code::merge(const Code& other) {
-  fill(sum, other.sum);
-  fill(run_vector, other.run_vector);
-  fill(run, other.run);
-  fill(watch, other.watch);
+void MethodTable::add(std::vector<Entry> entries, const Backend& backend) {
+  std::map<std::string, std::size_t> place;
+  for (Entry& entry : entries) {
+    const auto [found, is_new] = place.try_emplace(entry.method.name, codes_.size());
+    if (is_new) {
+      entry.code.backend = &backend;
+      codes_.emplace_back(entry.code).run_by(methods.emplace_back(std::move(entry.method)));
+    } else {
+      merge(codes_[found->second], entry.code);
+    }
+  }
 }
 
-std::span<const Method> methods() { return catalogue().methods; }
+std::span<const Method> methods() {
+  static const MethodTable all = all_methods();
+  return all.methods;
+}
 
 std::span<const Method> methods(std::string_view operation) {
   const auto same = [](const Method& m) { return std::string_view{m.operation}; };

@@ -10,20 +10,10 @@
 #include "samesum/bound.hpp"
 #include "samesum/describe.hpp"
 #include "samesum/environment.hpp"
-#include "samesum/number_text.hpp"
+#include "samesum/text.hpp"
 
 namespace samesum {
 namespace {
-
-// --- words ---------------------------------------------------------------------------------------
-
-std::string quoted(std::string_view text) { return "'" + std::string{text.substr(0, 80)} + "'"; }
-
-template <class Range, class Name> std::string listed(const Range& all, const Name& name) {
-  std::string text;
-  for (const auto& one : all) text.append(text.empty() ? "" : ", ").append(std::invoke(name, one));
-  return text;
-}
 
 [[noreturn]] void refuse(const std::string& argument, const std::string& trouble) {
   throw std::invalid_argument("samesum: choose: " + argument + " " + trouble);
@@ -43,8 +33,8 @@ void check_backend(std::string_view backend) {
   if (backend.empty() || std::ranges::count(methods(), backend, &Method::backend) > 0) return;
   for (const Absent& a : absent())
     if (a.backend == backend) refuse("backend", quoted(backend) + " is not here: " + a.reason);
-  refuse("backend", "is " + quoted(backend) + "; it must be one of " + listed(backends, std::identity{}) +
-                        ", or empty for any");
+  refuse("backend",
+         "is " + quoted(backend) + "; it must be one of " + listed(backends) + ", or empty for any");
 }
 
 double magnitudes_of(const Wish& wish) { return wish.magnitudes.value_or(static_cast<double>(wish.length)); }
@@ -65,7 +55,8 @@ void check(const Wish& wish) {
   check_operation(wish.operation);
   if (wish.length == 0) refuse("length", "is 0, and the empty sum is +0; it must be 1 or more");
   if (!find_format(wish.input))
-    refuse("input", "is " + quoted(wish.input) + "; it must be one of " + listed(formats, &FormatInfo::name));
+    refuse("input",
+           "is " + quoted(wish.input) + "; it must be one of " + listed(formats, ", ", &FormatInfo::name));
   if (static_cast<std::size_t>(wish.promise) >= promise_count)
     refuse("promise", "is none of Promise: none, run_to_run, everywhere, order_free");
   check_tolerance(wish);

@@ -85,17 +85,13 @@ Entry describe_softmax(std::string_view backend, Code::Run run) {
   e.method.state_bytes = Denominator::sum == SoftmaxSum::exact ? sizeof(Exact) : sizeof(F);
   e.method.height_formula = CoarsenedTree::height_formula();
   e.code.height = CoarsenedTree::height;
+  e.code.softmax_bound = [](const FormatInfo& input, std::size_t n, double spread) {
+    return softmax_bound(input, n, spread, Denominator::sum, Operation::log);
+  };
   Formats::for_each([&]<class T>() {
     if constexpr (sizeof(T) <= sizeof(float)) e.code.run[Formats::index_of<T>()] = run;
   });
   return named(e);
-}
-
-/// Rows of softmax as backends read them.
-inline SoftmaxCall softmax_call(const Call& call, SoftmaxSum sum, bool log) {
-  const Layout& rows = call.layout;
-  return {call.input,        call.x,          call.out, rows.outer, rows.n,
-          rows.outer_stride, call.out_stride, sum,      log,        call.options.threads};
 }
 
 /// All softmaxes of a backend, each run by run(call, sum, log).

@@ -8,8 +8,8 @@
 #include "samesum/accumulator/exact.hpp"
 #include "samesum/describe.hpp"
 #include "samesum/environment.hpp"
-#include "samesum/number_text.hpp"
 #include "samesum/operation/validation.hpp"
+#include "samesum/text.hpp"
 
 namespace samesum {
 namespace {
@@ -65,12 +65,7 @@ double bound_of_moments_of(const Method& m, const FormatInfo& input, std::size_t
 /// there.
 double bound_of_softmax_element(const Method& m, const FormatInfo& input, std::size_t n, double value,
                                 double spread) {
-  const SoftmaxSum sum = m.accumulator == Exact::name       ? SoftmaxSum::exact
-                         : m.accumulator == "online"        ? SoftmaxSum::online
-                         : m.format == &format_info<fp16>() ? SoftmaxSum::fp16
-                         : m.format == &format_info<bf16>() ? SoftmaxSum::bf16
-                                                            : SoftmaxSum::fp32;
-  const SoftmaxBound all = softmax_bound(input, n, spread, sum, m.operation == LogSoftmax::name);
+  const SoftmaxBound all = Code::of(m).softmax_bound(input, n, spread);
   const double sign = value < 0 ? -1 : 1, first = all.of_element(value, spread);
   const double bound = all.of_element(value + sign * 2 * first, spread);
   return bound <= 2 * first ? rounded_up(bound) : unbounded_error;
@@ -100,7 +95,6 @@ SumBound bounds(const Method& m, const FormatInfo& input, std::size_t n, const R
   }
   const Number number = result.number[0];
   check(m.name, "result", number, of_result);
-  const Code& code = Code::of(m);
   const double value = number.to_double();
   if (n == 0 && std::isfinite(value)) return both(0);
   if (m.per_element)
@@ -108,13 +102,17 @@ SumBound bounds(const Method& m, const FormatInfo& input, std::size_t n, const R
                     ? bound_of_softmax_element(m, input, n, value, magnitudes)
                     : unbounded_error);
   if (m.accumulator == Exact::name) return both(bound_of_rounding(number));
-  if (m.operation == Sum::name)
-    return n == 0 ? SumBound{0, 0} : bound_of_sum_of(m, input, n, magnitudes, number, options.probability);
+  if (m.operation == Sum::name) return bound_of_sum_of(m, input, n, magnitudes, number, options.probability);
   if (!std::isfinite(value) || !holds(*m.format, input)) return both(unbounded_error);
-  return both(code.operation_bound(reduced(m, input, n, magnitudes, value)));
+  return both(Code::of(m).operation_bound(reduced(m, input, n, magnitudes, value)));
 }
 
 // --- calls -----------------------------------------------------------------------------------------------
+
+std::string error_of_threads(const Options& options) {
+  if (options.threads >= 0) return {};
+  return "threads is " + std::to_string(options.threads) + "; it must be 0 (automatic) or more";
+}
 
 /// Whether two arrays have a byte in common.
 bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
@@ -144,7 +142,7 @@ std::string error_of_rows(const Values& x, const Layout& l, const Results& out) 
     return "it takes rows whose elements lie one after the other; use Layout::rows";
   if (l.results() == 0 || l.n == 0) return {};
   if (l.n >> 39 != 0) return "layout.n is " + std::to_string(l.n) + "; fewer than 2^39 can be summed";
-  const std::size_t stride = out.row_stride == 0 ? l.outer_stride : out.row_stride;
+  const std::size_t stride = out.stride_of(l);
   if (l.outer > 1 && l.outer_stride < l.n)
     return "layout has rows of " + std::to_string(l.n) + " elements that are " +
            std::to_string(l.outer_stride) + " apart; they must not share elements";
@@ -256,9 +254,8 @@ Placed Method::place(Values x) const {
 }
 
 void check(const Options& options) {
-  if (options.threads < 0)
-    throw std::invalid_argument("samesum: threads is " + std::to_string(options.threads) +
-                                "; it must be 0 (automatic) or more");
+  if (const std::string wrong = error_of_threads(options); !wrong.empty())
+    throw std::invalid_argument("samesum: " + wrong);
 }
 
 void reduce(const Method& method, Values x, Layout layout, Results out, Options options) {
@@ -270,8 +267,7 @@ void reduce(const Method& method, Values x, Values y, Layout layout, Results out
 
 std::string validation_error(const Method& m, const Options& options) {
   const FloatingPointEnvironment environment;
-  if (options.threads < 0)
-    return "threads is " + std::to_string(options.threads) + "; it must be 0 (automatic) or more";
+  if (std::string wrong = error_of_threads(options); !wrong.empty()) return wrong;
   if (m.results != 2) return {};  // nothing else divides by n - ddof
   if (!(options.ddof >= 0)) return "ddof is " + three_digits(options.ddof) + "; it must be 0 or more";
   if (m.accumulator == "exact" && options.ddof != std::floor(options.ddof))

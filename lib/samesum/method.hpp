@@ -39,6 +39,11 @@ struct Results {
   Results(std::span<std::int64_t> out) : format{nullptr}, data{out.data()}, size{out.size()} {}
   Results(const FormatInfo* f, void* first, std::size_t n, std::size_t stride = 0)
       : format{f}, data{first}, size{n}, row_stride{stride} {}
+
+  /// `row_stride`, or the stride of the input where that is 0.
+  std::size_t stride_of(const Layout& input) const {
+    return row_stride == 0 ? input.outer_stride : row_stride;
+  }
 };
 
 /// The numbers that a method returned for one result: one, or the two of moments.

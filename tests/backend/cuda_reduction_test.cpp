@@ -533,5 +533,22 @@ TEST(GpuReductions, RunInAStreamFromDeviceMemoryInTwoPhases) {
                std::invalid_argument);
 }
 
+/// Long vectors and a few long rows, which the kernel of exact sums reduces.
+TEST(GpuReductions, OfLongExactRowsHaveTheBitsOfTheCpu) {
+  SAMESUM_NEEDS_GPU();
+  if (reduced) GTEST_SKIP() << "long";
+  constexpr std::size_t n = (std::size_t{1} << 22) + 5;
+  for (const FormatInfo& format : formats)
+    for (const char* name : {"mean/exact", "sum/exact"}) {
+      const Method& cpu = find(name, {.format = format.name});
+      for (const Layout& layout : {Layout::vector(n), Layout::rows(3, n, n + 1)}) {
+        const Array x{format, wide(3 * (n + 1), 9, 5)};
+        EXPECT_EQ(reduce_all(find_on("cuda", cpu), x.values(), x.values(), layout),
+                  reduce_all(cpu, x.values(), x.values(), layout))
+            << cpu.name << ", " << layout.outer;
+      }
+    }
+}
+
 }  // namespace
 }  // namespace samesum

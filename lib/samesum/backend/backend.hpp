@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstring>
+#include <deque>
 #include <vector>
 
 #include "samesum/method.hpp"
 #include "samesum/operation/reduction_bound.hpp"
+#include "samesum/operation/softmax.hpp"
 #include "samesum/operation/validation.hpp"
 
 namespace samesum {
@@ -23,14 +25,8 @@ struct Call {
 
 inline Call call_of(const Values& x, const Values* y, const Layout& layout, const Results& out,
                     const Options& options) {
-  return {x.format,
-          x.data,
-          y ? y->data : nullptr,
-          x.size,
-          settled(layout),
-          out.data,
-          out.row_stride == 0 ? layout.outer_stride : out.row_stride,
-          options};
+  return {x.format,        x.data,   y ? y->data : nullptr, x.size,
+          settled(layout), out.data, out.stride_of(layout), options};
 }
 
 /// A sum and what was seen on the way, summed in double.
@@ -50,26 +46,39 @@ struct Code {
   AccumulatorBound accumulator_bound = nullptr;  ///< null for exact, and where the state is its own
   AccumulatorProbableBound accumulator_probable_bound = nullptr;
   double (*operation_bound)(const Reduced&) = nullptr;  ///< null for exact, for moments and softmax
+  SoftmaxBound (*softmax_bound)(const FormatInfo& input, std::size_t n, double spread) = nullptr;
   double lost_per_arrival = 0;  ///< what an addition to a shared cell may lose beyond its rounding
 
   using Sum = std::uint64_t (*)(const void* x, std::size_t n, int threads);
   std::array<Sum, Formats::size> sum{};  ///< the bits of the sum of one vector, where it needs no call
   using Run = void (*)(Call& call);
-  std::array<Run, Formats::size> run_vector{};  ///< of one vector, where it differs from
+  std::array<Run, Formats::size> run_vector{};  ///< of one vector, where that is not `run`
   std::array<Run, Formats::size> run{};         ///< of any layout
   using Watch = Watched (*)(const void* x, std::size_t n);
   std::array<Watch, Formats::size> watch{};  ///< on the reference backend alone
 
-  /// Takes over the functions of another part of the same method.
-  void merge(const Code& other);
   static const Code& of(const Method& method) { return *method.code_; }
   void run_by(Method& method) const { method.code_ = this; }
 };
 
-/// A row of the catalogue.
+/// A method as a backend makes it, or a part of one.
 struct Entry {
   Method method;
   Code code;
+};
+
+/// Methods, and the code that computes them at addresses that do not change.
+class MethodTable {
+ public:
+  MethodTable() = default;
+  MethodTable(MethodTable&&) = default;  // a copy's methods would have the code of the original
+
+  /// Adds the methods of a backend. Entries of one name are parts of one method.
+  void add(std::vector<Entry> entries, const Backend& backend);
+  std::vector<Method> methods;
+
+ private:
+  std::deque<Code> codes_;
 };
 
 /// A call that is bound to its data: writes its results to `out`, in the memory of the host, and waits for
@@ -82,7 +91,6 @@ class Backend {
   virtual std::string_view name() const = 0;
   /// Why it has no methods in this process; empty if it has.
   virtual std::string absence() const { return {}; }
-  /// Entries of one name are parts of one method.
   virtual std::vector<Entry> entries() const = 0;
   /// x where the backend can read it.
   virtual Placed place(Values x) const { return {x, nullptr}; }

@@ -80,15 +80,4 @@ struct SoftmaxBound {
 SoftmaxBound softmax_bound(const FormatInfo& format, std::size_t columns, double spread, SoftmaxSum sum,
                            bool log);
 
-/// One call on one machine: what a backend needs to know. The arguments have been checked.
-struct SoftmaxCall {
-  const FormatInfo* format;
-  const void* x;
-  void* y;
-  std::size_t rows, columns, x_stride, y_stride;
-  SoftmaxSum accumulator;
-  bool log;
-  int threads;  ///< of a CPU
-};
-
 }  // namespace samesum

@@ -4,7 +4,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "samesum/number_text.hpp"
+#include "samesum/text.hpp"
 
 namespace samesum {
 namespace {

@@ -16,32 +16,31 @@ using Shape = CoarsenedTree::Shape;
 /// The rows of one call, a row at a time, by one thread.
 template <class T> class Rows {
  public:
-  explicit Rows(const SoftmaxCall& call)
-      : call_{call}, loops_{kernels<Formats::index_of<T>()>().softmax}, n_{call.columns} {}
+  Rows(const Call& call, SoftmaxSum how, bool log) : call_{call}, how_{how}, log_{log}, n_{call.layout.n} {}
 
   void compute(std::size_t r) {
-    const T* x = static_cast<const T*>(call_.x) + r * call_.x_stride;
-    T* y = static_cast<T*>(call_.y) + r * call_.y_stride;
-    if (call_.accumulator == SoftmaxSum::online) {
+    const T* x = static_cast<const T*>(call_.x) + r * call_.layout.outer_stride;
+    T* y = static_cast<T*>(call_.out) + r * call_.out_stride;
+    if (how_ == SoftmaxSum::online) {
       const OnlineSoftmax<One> state = online(x);
       finish(x, y, state.largest.v, state.denominator(), nullptr);
       return;
     }
     const float largest = loops_.largest(x, n_);
     // All e are kept where they are needed again. In place of y, if they fit: x is read no more.
-    const bool keep = !call_.log || call_.accumulator == SoftmaxSum::exact;
+    const bool keep = !log_ || how_ == SoftmaxSum::exact;
     float* e = nullptr;
     if constexpr (std::is_same_v<T, fp32>)
-      if (!call_.log) e = y;
+      if (!log_) e = y;
     if (!e) {
       scratch_.resize(keep ? n_ : std::min(n_, Shape::leaf));
       e = scratch_.data();
     }
-    const One sum = call_.accumulator == SoftmaxSum::fp16   ? plain<fp16>(x, largest, e, keep)
-                    : call_.accumulator == SoftmaxSum::bf16 ? plain<bf16>(x, largest, e, keep)
-                    : call_.accumulator == SoftmaxSum::fp32 ? plain<fp32>(x, largest, e, keep)
-                                                            : exact(x, largest, e);
-    finish(x, y, largest, sum, call_.log ? nullptr : e);
+    const One sum = how_ == SoftmaxSum::fp16   ? plain<fp16>(x, largest, e, keep)
+                    : how_ == SoftmaxSum::bf16 ? plain<bf16>(x, largest, e, keep)
+                    : how_ == SoftmaxSum::fp32 ? plain<fp32>(x, largest, e, keep)
+                                               : exact(x, largest, e);
+    finish(x, y, largest, sum, log_ ? nullptr : e);
   }
 
  private:
@@ -85,7 +84,7 @@ template <class T> class Rows {
 
   /// From e, where they were kept, else from x.
   void finish(const T* x, T* y, float largest, One sum, const float* e) const {
-    if (call_.log)
+    if (log_)
       loops_.shift(x, n_, largest, log(sum).v, y);
     else if (e)
       loops_.scale(e, n_, 1 / sum.v, y);
@@ -97,28 +96,30 @@ template <class T> class Rows {
     return std::get<std::vector<Plain<Scalar<F>>>>(states_);
   }
 
-  const SoftmaxCall& call_;
-  const SoftmaxLoops& loops_;
+  const Call& call_;
+  SoftmaxSum how_;
+  bool log_;
   std::size_t n_;
+  const SoftmaxLoops& loops_ = kernels<Formats::index_of<T>()>().softmax;
   std::vector<float> scratch_;
   std::tuple<std::vector<Plain<Scalar<fp16>>>, std::vector<Plain<Scalar<bf16>>>,
              std::vector<Plain<Scalar<fp32>>>>
       states_;
 };
 
-void softmax(Call& of, SoftmaxSum how, bool log) {
-  const SoftmaxCall call = softmax_call(of, how, log);
-  if (call.rows == 0 || call.columns == 0) return;
-  with_format(*call.format, [&]<class T>() {
+void softmax(Call& call, SoftmaxSum how, bool log) {
+  const Layout& l = call.layout;
+  if (l.outer == 0 || l.n == 0) return;
+  with_format(*call.input, [&]<class T>() {
     if constexpr (sizeof(T) <= 4) {
       // Threads take some rows at a time, so that what they need for a row is seldom made anew.
-      const std::size_t batch = std::max<std::size_t>(1, (std::size_t{1} << 14) / call.columns);
-      const std::size_t batches = (call.rows - 1) / batch + 1;
+      const std::size_t batch = std::max<std::size_t>(1, (std::size_t{1} << 14) / l.n);
+      const std::size_t batches = (l.outer - 1) / batch + 1;
       std::atomic<std::size_t> next{0};
-      on_threads(thread_count(call.threads, call.rows * call.columns, batches), [&] {
-        Rows<T> rows{call};
+      on_threads(thread_count(call.options.threads, l.outer * l.n, batches), [&] {
+        Rows<T> rows{call, how, log};
         for (std::size_t k; (k = next.fetch_add(1, std::memory_order_relaxed)) < batches;)
-          for (std::size_t r = k * batch; r < std::min(call.rows, (k + 1) * batch); ++r) rows.compute(r);
+          for (std::size_t r = k * batch; r < std::min(l.outer, (k + 1) * batch); ++r) rows.compute(r);
       });
     }
   });

@@ -1,5 +1,4 @@
 /// Sums on a CPU in one format: every order and accumulator, for every input.
-#include <cstring>
 
 #include "samesum/backend/cpu/canonical.hpp"
 #include "samesum/backend/cpu/methods.hpp"

@@ -118,21 +118,20 @@ bool is_multiple(const void* p, std::size_t bytes) {
   return reinterpret_cast<std::uintptr_t>(p) % bytes == 0;
 }
 
-template <class T>
-cudaError_t launch(const SoftmaxCall& call, SoftmaxSchedule schedule, cudaStream_t stream) {
-  Rows<T> rows{static_cast<const T*>(call.x),
-               static_cast<T*>(call.y),
-               call.rows,
-               call.columns,
-               call.x_stride,
-               call.y_stride,
-               call.accumulator,
-               call.log,
-               false};
-  rows.aligned = is_multiple(call.x, 4 * sizeof(T)) && is_multiple(call.y, 4 * sizeof(T)) &&
-                 (call.columns | call.x_stride | call.y_stride) % 4 == 0;
-  const bool online = call.accumulator == SoftmaxSum::online;
-  const bool plain = !online && call.accumulator != SoftmaxSum::exact;
+template <class T> cudaError_t launch(const Launch& call, SoftmaxSum sum, bool log) {
+  const Layout& l = call.layout;
+  const bool aligned = is_multiple(call.x, 4 * sizeof(T)) && is_multiple(call.out, 4 * sizeof(T)) &&
+                       (l.n | l.outer_stride | call.out_stride) % 4 == 0;
+  const Rows<T> rows{static_cast<const T*>(call.x),
+                     static_cast<T*>(call.out),
+                     l.outer,
+                     l.n,
+                     l.outer_stride,
+                     call.out_stride,
+                     sum,
+                     log,
+                     aligned};
+  const bool online = sum == SoftmaxSum::online, plain = !online && sum != SoftmaxSum::exact;
   // What counts is what the kernels were compiled for, which may be less than what the device has.
   cudaFuncAttributes attributes{};
   if (const cudaError_t error = cudaFuncGetAttributes(&attributes, softmax_held<T, fp32, false>))
@@ -140,30 +139,28 @@ cudaError_t launch(const SoftmaxCall& call, SoftmaxSchedule schedule, cudaStream
   const bool has_clusters = attributes.ptxVersion >= 90;
   constexpr int most_of_block = (sizeof(T) == 4 ? held_threads<T> : ahead_threads) / LeafPart<T>::threads;
   const std::size_t most_held = std::size_t{leaf} * (has_clusters ? most_held_leaves : most_of_block);
+  SoftmaxSchedule schedule = call.schedule;
   if (schedule == SoftmaxSchedule::automatic)
-    schedule = !plain                      ? SoftmaxSchedule::wide
-               : call.columns <= 1024      ? SoftmaxSchedule::narrow
-               : call.columns <= most_held ? SoftmaxSchedule::held
-                                           : SoftmaxSchedule::wide;
-  if (schedule == SoftmaxSchedule::narrow && plain && call.columns <= 1024)
-    return launch_narrow(rows, stream);
-  if (schedule == SoftmaxSchedule::held && plain && call.columns <= most_held) {
+    schedule = !plain             ? SoftmaxSchedule::wide
+               : l.n <= 1024      ? SoftmaxSchedule::narrow
+               : l.n <= most_held ? SoftmaxSchedule::held
+                                  : SoftmaxSchedule::wide;
+  if (schedule == SoftmaxSchedule::narrow && plain && l.n <= 1024) return launch_narrow(rows, call.stream);
+  if (schedule == SoftmaxSchedule::held && plain && l.n <= most_held) {
     if constexpr (sizeof(T) == 2)
-      if (call.columns > leaf) return launch_ahead(rows, stream, has_clusters);
-    return launch_held(rows, stream);
+      if (l.n > leaf) return launch_ahead(rows, call.stream, has_clusters);
+    return launch_held(rows, call.stream);
   }
-  if (schedule == SoftmaxSchedule::wide) return launch_wide(rows, online, stream);
+  if (schedule == SoftmaxSchedule::wide) return launch_wide(rows, online, call.stream);
   return cudaErrorInvalidValue;
 }
 
-void run(Call& of, SoftmaxSum sum, bool log) {
-  auto& to = static_cast<Launch&>(of);
-  const SoftmaxCall call = softmax_call(to, sum, log);
-  to.error = cudaSuccess;
-  if (!has_workspace(to, no_bytes, to.error) || call.rows == 0 || call.columns == 0) return;
-  to.error = with_format(*call.format, [&]<class T>() {
+void run(Call& any, SoftmaxSum sum, bool log) {
+  auto& call = static_cast<Launch&>(any);
+  if (!has_workspace(call, no_bytes, call.error) || call.layout.outer == 0 || call.layout.n == 0) return;
+  call.error = with_format(*call.input, [&]<class T>() {
     if constexpr (sizeof(T) <= sizeof(float))
-      return launch<T>(call, to.schedule, to.stream);
+      return launch<T>(call, sum, log);
     else
       return cudaErrorInvalidValue;
   });

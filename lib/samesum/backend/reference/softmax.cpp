@@ -29,36 +29,35 @@ One sum_of(const std::vector<float>& e, SoftmaxSum accumulator) {
   return {sum.result<fp32>()};
 }
 
-template <class T> void softmax_row(const T* x, T* y, const SoftmaxCall& call) {
-  const std::size_t n = call.columns;
+template <class T> void softmax_row(const T* x, T* y, std::size_t n, SoftmaxSum how, bool log) {
   const auto at = [x](std::size_t i) { return One::of(x[i]); };
   // Which zero is the largest does not matter: beside another zero s is at least 2. Nor does a NaN, which
   // makes s NaN.
   One largest = at(0), sum;
   for (std::size_t i = 1; i < n; ++i)
     if (at(i).v > largest.v) largest = at(i);
-  if (call.accumulator == SoftmaxSum::online) {
+  if (how == SoftmaxSum::online) {
     const auto state = read<OnlineSoftmax<One>>(CoarsenedTree::Shape{}, n, at);
     sum = state->denominator();
   } else {
     std::vector<float> e(n);
     for (std::size_t i = 0; i < n; ++i) e[i] = exp_of_nonpositive(at(i) - largest).v;
-    sum = sum_of(e, call.accumulator);
+    sum = sum_of(e, how);
   }
-  const One reciprocal{1 / sum.v}, log_sum = log(sum);
+  const One reciprocal{1 / sum.v}, log_sum = samesum::log(sum);
   for (std::size_t i = 0; i < n; ++i) {
     const One d = at(i) - largest;
-    y[i] = to_format<T>(Scalar<T>::of((call.log ? d - log_sum : exp_of_nonpositive(d) * reciprocal).v));
+    y[i] = to_format<T>(Scalar<T>::of((log ? d - log_sum : exp_of_nonpositive(d) * reciprocal).v));
   }
 }
 
-void softmax(Call& of, SoftmaxSum sum, bool log) {
-  const SoftmaxCall call = softmax_call(of, sum, log);
-  with_format(*call.format, [&]<class T>() {
+void softmax(Call& call, SoftmaxSum how, bool log) {
+  const Layout& l = call.layout;
+  with_format(*call.input, [&]<class T>() {
     if constexpr (sizeof(T) <= sizeof(float))
-      for (std::size_t r = 0; r < call.rows && call.columns > 0; ++r)
-        softmax_row(static_cast<const T*>(call.x) + r * call.x_stride,
-                    static_cast<T*>(call.y) + r * call.y_stride, call);
+      for (std::size_t r = 0; r < l.outer && l.n > 0; ++r)
+        softmax_row(static_cast<const T*>(call.x) + r * l.outer_stride,
+                    static_cast<T*>(call.out) + r * call.out_stride, l.n, how, log);
   });
 }
 

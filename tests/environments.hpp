@@ -1,0 +1,124 @@
+/// Floating-point environments of a caller, and the text of what a call returns in one.
+#pragma once
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+#include <bit>
+#include <cctype>
+#include <cfenv>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "samesum/value.hpp"
+
+namespace samesum::testing_support {
+
+inline constexpr unsigned flush_to_zero = 0x8000, denormals_are_zero = 0x40, all_flags = 0x3f;
+
+struct Environment {
+  int rounding;
+  bool traps;
+  unsigned register_bits;  ///< of MXCSR: FTZ, DAZ and flags that were set before
+};
+
+inline std::string name_of(const Environment& e) {
+  std::string name = e.rounding == FE_UPWARD      ? "upward"
+                     : e.rounding == FE_DOWNWARD  ? "downward"
+                     : e.rounding == FE_TONEAREST ? "to nearest"
+                                                  : "toward zero";
+  if (e.register_bits & flush_to_zero) name += ", flush to zero";
+  if (e.register_bits & denormals_are_zero) name += ", denormals are zero";
+  if (e.register_bits & all_flags) name += ", flags set";
+  if (e.traps) name += ", traps";
+  return name;
+}
+
+/// What a caller can see of the environment.
+struct Visible {
+  int rounding, flags, traps;
+  unsigned control_register;
+  static Visible now() {
+    Visible v{std::fegetround(), std::fetestexcept(FE_ALL_EXCEPT), fegetexcept(), 0};
+#if defined(__x86_64__)
+    v.control_register = _mm_getcsr();
+#endif
+    return v;
+  }
+  friend bool operator==(const Visible&, const Visible&) = default;
+};
+
+/// Calls f in that environment, and then again has the standard one. Tells whether f left it as it was.
+inline bool call_in(const Environment& e, const std::function<void()>& f) {
+  std::fenv_t saved;
+  std::fegetenv(&saved);
+  std::feclearexcept(FE_ALL_EXCEPT);
+  std::fesetround(e.rounding);
+  if (e.traps) feenableexcept(FE_ALL_EXCEPT);
+#if defined(__x86_64__)
+  _mm_setcsr(_mm_getcsr() | e.register_bits);
+#endif
+  const Visible before = Visible::now();
+  f();
+  const bool same = Visible::now() == before;
+  std::fesetenv(&saved);
+  return same;
+}
+
+/// Every rounding mode, with traps and without.
+inline std::vector<Environment> all_environments() {
+  std::vector<Environment> all;
+  for (const int rounding : {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO})
+    for (const bool traps : {false, true}) all.push_back({rounding, traps, 0});
+  return all;
+}
+
+/// Bits that the control register may have beside the rounding mode.
+inline constexpr unsigned register_bits[] = {flush_to_zero | denormals_are_zero, 0u, flush_to_zero,
+                                             denormals_are_zero, all_flags};
+
+/// All that a call returns, as text that is made of its bits by integers alone.
+class Text {
+ public:
+  Text& operator<<(std::uint64_t x) {
+    for (int shift = 60; shift >= 0; shift -= 4) text_ += "0123456789abcdef"[x >> shift & 15];
+    text_ += ' ';
+    return *this;
+  }
+  Text& operator<<(double x) { return *this << std::bit_cast<std::uint64_t>(x); }
+  Text& operator<<(float x) { return *this << std::uint64_t{std::bit_cast<std::uint32_t>(x)}; }
+  Text& operator<<(fp16 x) { return *this << std::uint64_t{x.bits}; }
+  Text& operator<<(bf16 x) { return *this << std::uint64_t{x.bits}; }
+  Text& operator<<(const Number& x) { return *this << x.bits; }
+  Text& operator<<(std::string_view x) {
+    text_.append(x).append(" ");
+    return *this;
+  }
+  Text& operator<<(const char* x) { return *this << std::string_view{x}; }
+  template <class T> Text& operator<<(const std::vector<T>& all) {
+    for (const T& x : all) *this << x;
+    return *this;
+  }
+  Text& operator<<(const std::vector<std::byte>& all) {
+    for (const std::byte b : all) *this << std::to_integer<std::uint64_t>(b);
+    return *this;
+  }
+  /// What f throws.
+  void refusal(const std::function<void()>& f) {
+    try {
+      f();
+      *this << "nothing was thrown";
+    } catch (const std::exception& e) {
+      *this << e.what();
+    }
+  }
+  const std::string& str() const { return text_; }
+  std::uint64_t hash() const { return std::hash<std::string>{}(text_); }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace samesum::testing_support
