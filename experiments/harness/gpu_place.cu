@@ -7,8 +7,8 @@ namespace samesum::harness {
 namespace {
 
 /// Blocks of 256 threads that read 16 bytes a load, eight of them in flight.
-unsigned blocks_for(std::size_t vectors) {
-  return static_cast<unsigned>(std::clamp<std::size_t>((vectors + 2047) / 2048, 1, 1 << 16));
+std::size_t blocks_for(std::size_t vectors) {
+  return std::clamp<std::size_t>((vectors + 2047) / 2048, 1, 1 << 16);
 }
 
 /// Reads everything and keeps nothing; `never` is not written.
@@ -66,13 +66,16 @@ class Gpu final : public Place {
 
   void read_all(const void* x, std::size_t bytes, int) const override {
     const std::size_t n = std::max<std::size_t>(bytes / 16, 1);
-    read_only<<<blocks_for(n), 256>>>(static_cast<const uint4*>(x), n,
-                                      reinterpret_cast<unsigned*>(never_.get()));
+    check(gpu::launch(read_only, blocks_for(n), 256, nullptr, static_cast<const uint4*>(x), n,
+                      reinterpret_cast<unsigned*>(never_.get())),
+          "read");
   }
 
   void copy_all(const void* x, void* out, std::size_t bytes, int) const override {
     const std::size_t n = std::max<std::size_t>(bytes / 16, 1);
-    read_and_write<<<blocks_for(n), 256>>>(static_cast<const uint4*>(x), static_cast<uint4*>(out), n);
+    check(gpu::launch(read_and_write, blocks_for(n), 256, nullptr, static_cast<const uint4*>(x),
+                      static_cast<uint4*>(out), n),
+          "copy");
   }
 
   double time(const std::function<void()>& runs) const override {

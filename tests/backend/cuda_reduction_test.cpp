@@ -536,9 +536,9 @@ TEST(GpuReductions, RunInAStreamFromDeviceMemoryInTwoPhases) {
 /// Long vectors and a few long rows, which the kernel of exact sums reduces.
 TEST(GpuReductions, OfLongExactRowsHaveTheBitsOfTheCpu) {
   SAMESUM_NEEDS_GPU();
-  if (reduced) GTEST_SKIP() << "long";
   constexpr std::size_t n = (std::size_t{1} << 22) + 5;
-  for (const FormatInfo& format : formats)
+  for (const FormatInfo& format : formats) {
+    if (reduced && format.bytes != 4) continue;
     for (const char* name : {"mean/exact", "sum/exact"}) {
       const Method& cpu = find(name, {.format = format.name});
       for (const Layout& layout : {Layout::vector(n), Layout::rows(3, n, n + 1)}) {
@@ -548,6 +548,7 @@ TEST(GpuReductions, OfLongExactRowsHaveTheBitsOfTheCpu) {
             << cpu.name << ", " << layout.outer;
       }
     }
+  }
 }
 
 }  // namespace

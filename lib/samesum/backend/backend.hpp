@@ -3,9 +3,11 @@
 
 #include <cstring>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "samesum/method.hpp"
+#include "samesum/operation/exact_reduction.hpp"
 #include "samesum/operation/reduction_bound.hpp"
 #include "samesum/operation/softmax.hpp"
 #include "samesum/operation/validation.hpp"
@@ -42,6 +44,7 @@ class Backend;
 /// of the elements. The catalogue keeps one for each method.
 struct Code {
   const Backend* backend = nullptr;
+  std::optional<ExactKind> adds;  ///< the terms of a sum, whatever the accumulator
   Height (*height)(std::size_t n) = nullptr;
   AccumulatorBound accumulator_bound = nullptr;  ///< null for exact, and where the state is its own
   AccumulatorProbableBound accumulator_probable_bound = nullptr;
