@@ -1,19 +1,10 @@
-/// The list of operations: a new one is a type here, what it reads, what accumulates, what finishes.
+/// The list of operations: a new one is a file beside this and a word here.
 #pragma once
 
-#include "samesum/operation/fold.hpp"
-#include "samesum/operation/reduction_bound.hpp"
-#include "samesum/order/orders.hpp"
+#include "samesum/operation/operation.hpp"
 
 namespace samesum {
 
-/// Sums of terms, with every accumulator. `fold<A, F>` is what runs, `bound` how wrong it can be.
-struct SumOfTerms {
-  static constexpr bool has_accumulator = true, has_order = true, can_be_exact = true;
-  static constexpr bool gives_index = false, per_element = false;
-  static constexpr int inputs = 1, results = 1;
-  template <class F> static constexpr bool in_format = true;
-};
 struct Sum : SumOfTerms {
   static constexpr std::string_view name = "sum";
   static constexpr auto bound = bound_of_sum;
@@ -51,13 +42,6 @@ struct Dot : SumOfTerms {
   }
 };
 
-/// What has a state of its own.
-struct OwnState {
-  static constexpr bool has_accumulator = false, has_order = true, can_be_exact = false;
-  static constexpr bool gives_index = false, per_element = false;
-  static constexpr int inputs = 1, results = 1;
-  template <class F> static constexpr bool in_format = true;
-};
 struct Norm : OwnState {
   static constexpr std::string_view name = "norm";
   static constexpr auto bound = bound_of_norm;

@@ -1,0 +1,26 @@
+/// What operations have in common: each adds a name, what reads, accumulates and finishes (`fold<A, F>`), and
+/// a bound on its error.
+#pragma once
+
+#include "samesum/operation/fold.hpp"
+#include "samesum/operation/reduction_bound.hpp"
+#include "samesum/order/orders.hpp"
+
+namespace samesum {
+
+/// Sums of terms, with every accumulator.
+struct SumOfTerms {
+  static constexpr bool has_accumulator = true, has_order = true, can_be_exact = true;
+  static constexpr bool gives_index = false, per_element = false;
+  static constexpr int inputs = 1, results = 1;
+  template <class F> static constexpr bool in_format = true;
+};
+/// Operations with a state of their own.
+struct OwnState {
+  static constexpr bool has_accumulator = false, has_order = true, can_be_exact = false;
+  static constexpr bool gives_index = false, per_element = false;
+  static constexpr int inputs = 1, results = 1;
+  template <class F> static constexpr bool in_format = true;
+};
+
+}  // namespace samesum
