@@ -352,8 +352,8 @@ const std::set<std::string> without_guard{
     "Exact::digits", "Exact::empty", "Exact::is_special", "Exact::only_minus_zero", "Layout::axis",
     "Layout::first", "Layout::length", "Layout::results", "Layout::rows", "Layout::segments",
     "Layout::vector", "BackendList::all", "Method::result_bytes", "Method::result_format", "Name::view",
-    "backend", "for_each_combination", "for_each_exact_operation", "for_each_method", "name_of", "parse_name",
-    "refusal",
+    "Results::stride_of", "backend", "for_each_combination", "for_each_exact_operation", "for_each_method",
+    "name_of", "parse_name", "refusal",
     // the guard itself
     "in_standard_environment",
     // formulas of bounds, and a reduction of one's own as a schedule runs it

@@ -82,8 +82,8 @@ bool Dyadic::divide(std::uint64_t divisor) {
   return rest != 0;
 }
 
-template <class F> BitsOf<F> Dyadic::rounded_quotient(std::uint64_t a, std::uint64_t b) const {
-  if (is_zero()) return 0;
+Number Dyadic::rounded_quotient(const FormatInfo& format, std::uint64_t a, std::uint64_t b) const {
+  if (is_zero()) return {&format, 0};
   Dyadic quotient = *this;
   quotient.lower_to(exponent_ - 256);  // 128 bits for the divisors, more than 64 that the rounding looks at
   const bool rest_of_a = quotient.divide(a), rest_of_b = quotient.divide(b);
@@ -95,13 +95,10 @@ template <class F> BitsOf<F> Dyadic::rounded_quotient(std::uint64_t a, std::uint
   const auto at = [&](std::size_t below) {
     return top < below ? 0 : std::uint64_t{quotient.digits_[top - below]};
   };
-  return round_leading<F>(negative_, at(0), at(1), at(2), more,
-                          static_cast<int>(quotient.exponent_ + 32 * static_cast<std::int64_t>(top)));
+  const int exponent = static_cast<int>(quotient.exponent_ + 32 * static_cast<std::int64_t>(top));
+  return with_format(format, [&]<class F>() {
+    return Number{&format, round_leading<F>(negative_, at(0), at(1), at(2), more, exponent)};
+  });
 }
-
-template BitsOf<fp16> Dyadic::rounded_quotient<fp16>(std::uint64_t, std::uint64_t) const;
-template BitsOf<bf16> Dyadic::rounded_quotient<bf16>(std::uint64_t, std::uint64_t) const;
-template BitsOf<fp32> Dyadic::rounded_quotient<fp32>(std::uint64_t, std::uint64_t) const;
-template BitsOf<fp64> Dyadic::rounded_quotient<fp64>(std::uint64_t, std::uint64_t) const;
 
 }  // namespace samesum

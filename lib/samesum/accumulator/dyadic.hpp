@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "samesum/accumulator/digits.hpp"
+#include "samesum/value.hpp"
 
 namespace samesum {
 
@@ -23,9 +24,9 @@ class Dyadic {
 
   bool is_zero() const;
 
-  /// The bits of the value of F nearest to the number over a·b, both positive; to nearest, ties to even; +0
-  /// for zero.
-  template <class F> BitsOf<F> rounded_quotient(std::uint64_t a, std::uint64_t b = 1) const;
+  /// The value of the format nearest to the number over a·b, both positive; to nearest, ties to even; +0 for
+  /// zero.
+  Number rounded_quotient(const FormatInfo& format, std::uint64_t a, std::uint64_t b = 1) const;
 
  private:
   void lower_to(std::int64_t exponent);

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "samesum/format/formats.hpp"
 #include "samesum/serial_form.hpp"
 
 namespace samesum {
@@ -39,23 +38,19 @@ bool Exact::is_nan() const {
   return (flags_ & seen_nan) || (flags_ & both) == both;
 }
 
-template <class F> F Exact::result() const {
-  if (is_nan()) return from_bits<F>(Format<F>::canonical_nan);
-  if (flags_ & seen_plus_infinity) return from_bits<F>(Format<F>::infinity);
-  if (flags_ & seen_minus_infinity) return from_bits<F>(BitsOf<F>(Format<F>::sign_bit | Format<F>::infinity));
-
-  if (only_minus_zero()) return from_bits<F>(Format<F>::sign_bit);
+Number Exact::result(const FormatInfo& format) const {
+  if (is_nan()) return {&format, format.canonical_nan};
+  if (flags_ & seen_plus_infinity) return {&format, format.infinity};
+  if (flags_ & seen_minus_infinity) return {&format, format.sign_bit | format.infinity};
+  if (only_minus_zero()) return {&format, format.sign_bit};
   Exact sum = *this;
   sum.propagate_carries();
   if (const std::int64_t top = sum.digits_.back(); std::abs(top) >= top_limit)  // beyond any format, by far
-    return from_bits<F>(BitsOf<F>((top < 0 ? Format<F>::sign_bit : 0) | Format<F>::infinity));
-  return from_bits<F>(round_digits<F>(sum.digits_.data(), digit_count, lowest_exponent));
+    return {&format, (top < 0 ? format.sign_bit : 0) | format.infinity};
+  return with_format(format, [&]<class F>() {
+    return Number{&format, round_digits<F>(sum.digits_.data(), digit_count, lowest_exponent)};
+  });
 }
-
-template fp16 Exact::result() const;
-template bf16 Exact::result() const;
-template fp32 Exact::result() const;
-template fp64 Exact::result() const;
 
 Exact Exact::canonical() const {
   Exact state = *this;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "samesum/accumulator/digits.hpp"
+#include "samesum/value.hpp"
 
 namespace samesum {
 
@@ -68,7 +69,8 @@ class Exact {
   /// The sum, correctly rounded to F (to nearest, ties to even): the error is at most half a unit in the last
   /// place. Empty: +0. Only -0: -0. NaN or both infinities: the canonical NaN. Overflow to infinity only
   /// where the exact sum rounds beyond the largest finite value.
-  template <class F> F result() const;
+  template <class F> F result() const { return result(format_info<F>()).template as<F>(); }
+  Number result(const FormatInfo& format) const;
 
   /// Version, flags and the canonical digits, little-endian, 284 bytes: equal sums give equal bytes. Throws
   /// std::length_error for a sum that 2^64 elements cannot have.

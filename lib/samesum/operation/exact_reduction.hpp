@@ -1,6 +1,8 @@
 /// Exact reductions: what they are, and how a batch of them is gone through.
 #pragma once
 
+#include <cstring>
+
 #include "samesum/operation/exact_terms.hpp"
 #include "samesum/operation/operations.hpp"
 
@@ -27,15 +29,18 @@ struct ExactBatchState {
   }
   void finish(ExactKind kind, const FormatInfo& format, std::uint64_t n, double ddof, std::size_t at,
               void* out) const {
-    with_format(format, [&]<class F>() {
-      F* results = static_cast<F*>(out);
-      if (kind.moments)
-        exact_moments(terms.sum, squares, n, whole(ddof), results + 2 * at);
-      else if (kind.mean && n == 0)
-        results[at] = from_bits<F>(Format<F>::canonical_nan);
-      else
-        results[at] = terms.quotient<F>(kind.mean ? n : 1);
-    });
+    const auto write = [&](std::size_t place, Number x) {
+      std::memcpy(static_cast<std::byte*>(out) + place * format.bytes, &x.bits, format.bytes);
+    };
+    if (kind.moments) {
+      const auto [mean, variance] = exact_moments(terms.sum, squares, n, whole(ddof), format);
+      write(2 * at, mean);
+      write(2 * at + 1, variance);
+    } else if (kind.mean && n == 0) {
+      write(at, {&format, format.canonical_nan});
+    } else {
+      write(at, terms.quotient(format, kind.mean ? n : 1));
+    }
   }
 };
 

@@ -39,34 +39,21 @@ Dyadic ExactTerms::value() const {
   return of_sum - Dyadic{negated, lowest_exponent};
 }
 
-template <class F> F ExactTerms::quotient(std::uint64_t divisor) const {
-  const F special = sum.result<F>();
-  if (wide_.empty() && (sum.empty() || sum.only_minus_zero())) return special;
-  if (sum.is_special()) return special;
-  return from_bits<F>(value().rounded_quotient<F>(divisor));
+Number ExactTerms::quotient(const FormatInfo& format, std::uint64_t divisor) const {
+  const bool no_digits = wide_.empty() && (sum.empty() || sum.only_minus_zero());
+  return no_digits || sum.is_special() ? sum.result(format) : value().rounded_quotient(format, divisor);
 }
 
-template <class F>
-void exact_moments(const Exact& sum, const ExactTerms& squares, std::uint64_t n, std::uint64_t ddof, F* two) {
-  const F nan = from_bits<F>(Format<F>::canonical_nan);
+std::array<Number, 2> exact_moments(const Exact& sum, const ExactTerms& squares, std::uint64_t n,
+                                    std::uint64_t ddof, const FormatInfo& format) {
+  const Number nan{&format, format.canonical_nan};
   const Dyadic total{sum.digits(), Exact::lowest_exponent};
   const bool special = sum.is_special();
-  two[0] = n == 0                             ? nan
-           : special || sum.only_minus_zero() ? sum.result<F>()
-                                              : from_bits<F>(total.rounded_quotient<F>(n));
-  two[1] =
-      special || n <= ddof
-          ? nan
-          : from_bits<F>((squares.value() * n - total * total).template rounded_quotient<F>(n, n - ddof));
+  return {n == 0                             ? nan
+          : special || sum.only_minus_zero() ? sum.result(format)
+                                             : total.rounded_quotient(format, n),
+          special || n <= ddof ? nan
+                               : (squares.value() * n - total * total).rounded_quotient(format, n, n - ddof)};
 }
-
-#define SAMESUM_INSTANTIATE(F)                             \
-  template F ExactTerms::quotient<F>(std::uint64_t) const; \
-  template void exact_moments<F>(const Exact&, const ExactTerms&, std::uint64_t, std::uint64_t, F*);
-SAMESUM_INSTANTIATE(fp16)
-SAMESUM_INSTANTIATE(bf16)
-SAMESUM_INSTANTIATE(fp32)
-SAMESUM_INSTANTIATE(fp64)
-#undef SAMESUM_INSTANTIATE
 
 }  // namespace samesum

@@ -32,7 +32,7 @@ class ExactTerms {
   void merge(const ExactTerms& other);
 
   /// The sum over `divisor`, correctly rounded; special values as those of Exact::result.
-  template <class F> F quotient(std::uint64_t divisor) const;
+  Number quotient(const FormatInfo& format, std::uint64_t divisor) const;
   /// Σ of the digits of both parts.
   Dyadic value() const;
 
@@ -46,7 +46,7 @@ class ExactTerms {
 };
 
 /// Σx/n and (n·Σx² - (Σx)²) / (n·(n - ddof)), each rounded once. NaN as Moments has them.
-template <class F>
-void exact_moments(const Exact& sum, const ExactTerms& squares, std::uint64_t n, std::uint64_t ddof, F* two);
+std::array<Number, 2> exact_moments(const Exact& sum, const ExactTerms& squares, std::uint64_t n,
+                                    std::uint64_t ddof, const FormatInfo& format);
 
 }  // namespace samesum
