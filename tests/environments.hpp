@@ -6,10 +6,12 @@
 #endif
 
 #include <bit>
-#include <cctype>
 #include <cfenv>
+#include <cstddef>
+#include <exception>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "samesum/value.hpp"
@@ -50,10 +52,13 @@ struct Visible {
   friend bool operator==(const Visible&, const Visible&) = default;
 };
 
-/// Calls f in that environment, and then again has the standard one. Tells whether f left it as it was.
+/// Calls f in that environment, and restores the environment afterwards. Returns whether f left it unchanged.
 inline bool call_in(const Environment& e, const std::function<void()>& f) {
-  std::fenv_t saved;
-  std::fegetenv(&saved);
+  struct Saved {
+    std::fenv_t environment;
+    Saved() { std::fegetenv(&environment); }
+    ~Saved() { std::fesetenv(&environment); }
+  } saved;
   std::feclearexcept(FE_ALL_EXCEPT);
   std::fesetround(e.rounding);
   if (e.traps) feenableexcept(FE_ALL_EXCEPT);
@@ -62,9 +67,7 @@ inline bool call_in(const Environment& e, const std::function<void()>& f) {
 #endif
   const Visible before = Visible::now();
   f();
-  const bool same = Visible::now() == before;
-  std::fesetenv(&saved);
-  return same;
+  return Visible::now() == before;
 }
 
 /// Every rounding mode, with traps and without.

@@ -1,9 +1,7 @@
 #include "samesum/choose.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <tuple>
 
@@ -49,7 +47,7 @@ void check_operation(std::string_view operation) {
 
 std::optional<ExactKind> terms_of(const Wish& wish) { return Code::of(methods(wish.operation).front()).adds; }
 
-/// Whether Σ|x| is what `magnitudes` says.
+/// Whether `magnitudes` is Σ|x| of the elements.
 bool adds_elements(const Wish& wish) {
   const auto terms = terms_of(wish);
   return terms && (terms->term == Term::element || terms->term == Term::magnitude);

@@ -30,7 +30,7 @@ template <class Operation, class F> Entry describe_operation(std::string_view ba
   e.method.per_element = Operation::per_element;
   e.method.height_formula = "0";
   e.code.height = [](std::size_t) { return Height{}; };
-  if constexpr (std::is_base_of_v<SumOfTerms, Operation>) e.code.adds = exact_kind<Operation>;
+  if constexpr (requires { requires Operation::has_accumulator; }) e.code.adds = exact_kind<Operation>;
   return e;
 }
 

@@ -98,7 +98,7 @@ SumBound bounds(const Method& m, const FormatInfo& input, std::size_t n, const R
   const double value = number.to_double();
   if (n == 0 && std::isfinite(value)) return both(0);
   if (m.per_element)
-    return both(std::isfinite(value) && m.takes(input)
+    return both(std::isfinite(value) && m.takes(input) && Code::of(m).softmax_bound
                     ? bound_of_softmax_element(m, input, n, value, magnitudes)
                     : unbounded_error);
   if (m.accumulator == Exact::name) return both(bound_of_rounding(number));

@@ -71,7 +71,11 @@ class Device {
   std::size_t used_ = 0;
 };
 
-Text& operator<<(Text& out, cudaError_t error) { return out << static_cast<std::uint64_t>(error); }
+/// Every call here succeeds.
+Text& operator<<(Text& out, cudaError_t error) {
+  EXPECT_EQ(error, cudaSuccess);
+  return out;
+}
 
 struct EntryPoint {
   const char* name;
@@ -134,7 +138,7 @@ const EntryPoint entry_points[] = {
        out << gpu::find("norm/tree/fp16").name;
        out.refusal([] { gpu::find("exact/fp32@cpu"); });
        for (const Values& x : device.inputs()) out << gpu::count_distinct(x);
-       out << gpu::Error{"cudaMalloc", cudaErrorMemoryAllocation}.code();
+       out << static_cast<std::uint64_t>(gpu::Error{"cudaMalloc", cudaErrorMemoryAllocation}.code());
      }},
     {"reduce with a reduction of one's own",
      {"reduce"},

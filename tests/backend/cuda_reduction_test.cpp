@@ -536,18 +536,21 @@ TEST(GpuReductions, RunInAStreamFromDeviceMemoryInTwoPhases) {
 /// Long vectors and a few long rows, which the kernel of exact sums reduces.
 TEST(GpuReductions, OfLongExactRowsHaveTheBitsOfTheCpu) {
   SAMESUM_NEEDS_GPU();
-  constexpr std::size_t n = (std::size_t{1} << 22) + 5;
+  constexpr std::size_t n = (std::size_t{1} << 22) + 5, stride = n + 1;
+  std::vector<double> finite = wide(3 * stride, 9, 5), special = finite;
+  special[7] = -std::numeric_limits<double>::infinity();
+  special[stride + 1] = std::numeric_limits<double>::quiet_NaN();
+  std::fill_n(special.begin() + 2 * stride, n, -0.0);
   for (const FormatInfo& format : formats) {
     if (reduced && format.bytes != 4) continue;
-    for (const char* name : {"mean/exact", "sum/exact"}) {
-      const Method& cpu = find(name, {.format = format.name});
-      for (const Layout& layout : {Layout::vector(n), Layout::rows(3, n, n + 1)}) {
-        const Array x{format, wide(3 * (n + 1), 9, 5)};
-        EXPECT_EQ(reduce_all(find_on("cuda", cpu), x.values(), x.values(), layout),
-                  reduce_all(cpu, x.values(), x.values(), layout))
-            << cpu.name << ", " << layout.outer;
-      }
-    }
+    for (const Array& x : {Array{format, finite}, Array{format, special}})
+      for (const char* name : {"mean/exact", "sum/exact"})
+        for (const Layout& layout : {Layout::vector(n), Layout::rows(3, n, stride)}) {
+          const Method& cpu = find(name, {.format = format.name});
+          EXPECT_EQ(reduce_all(find_on("cuda", cpu), x.values(), x.values(), layout),
+                    reduce_all(cpu, x.values(), x.values(), layout))
+              << cpu.name << ", " << layout.outer;
+        }
   }
 }
 

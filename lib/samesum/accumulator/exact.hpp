@@ -70,6 +70,7 @@ class Exact {
   /// place. Empty: +0. Only -0: -0. NaN or both infinities: the canonical NaN. Overflow to infinity only
   /// where the exact sum rounds beyond the largest finite value.
   template <class F> F result() const { return result(format_info<F>()).template as<F>(); }
+  /// The same for a format that is known at run time, one of samesum::formats.
   Number result(const FormatInfo& format) const;
 
   /// Version, flags and the canonical digits, little-endian, 284 bytes: equal sums give equal bytes. Throws

@@ -41,7 +41,7 @@ struct Watched {
 class Backend;
 
 /// What computes a method: the formulas that its types state, and the functions of its backend by the format
-/// of the elements. The catalogue keeps one for each method.
+/// of the elements. A MethodTable keeps one for each method.
 struct Code {
   const Backend* backend = nullptr;
   std::optional<ExactKind> adds;  ///< the terms of a sum, whatever the accumulator
@@ -49,6 +49,7 @@ struct Code {
   AccumulatorBound accumulator_bound = nullptr;  ///< null for exact, and where the state is its own
   AccumulatorProbableBound accumulator_probable_bound = nullptr;
   double (*operation_bound)(const Reduced&) = nullptr;  ///< null for exact, for moments and softmax
+  /// Null but for softmax.
   SoftmaxBound (*softmax_bound)(const FormatInfo& input, std::size_t n, double spread) = nullptr;
   double lost_per_arrival = 0;  ///< what an addition to a shared cell may lose beyond its rounding
 

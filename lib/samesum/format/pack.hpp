@@ -244,19 +244,22 @@ template <class F, int W> template <class T> SAMESUM_HD inline Pack<F, W> Pack<F
     Register<std::uint16_t, W> halves;
     std::memcpy(&halves, x, sizeof(T) * W);
     using Words = Register<std::uint32_t, W>;
+    using Narrow = samesum::Format<T>;
+    constexpr int excess = samesum::Format<float>::precision - Narrow::precision,
+                  bias = samesum::Format<float>::max_exponent - Narrow::max_exponent;
     const Words bits = convert_lanes<std::uint32_t, W>(halves);
-    if constexpr (std::is_same_v<T, bf16>) {
-      wide = same_bits<Register<float, W>>(Words(bits << 16));
-    } else if constexpr (has_f16c<W>) {
+    if constexpr (bias == 0) {
+      wide = same_bits<Register<float, W>>(Words(bits << excess));
+    } else if constexpr (std::is_same_v<T, fp16> && has_f16c<W>) {
       wide = widen_halves<W>(halves);
     } else {
       // The fields move into place, a multiplication mends the exponent's bias (and normalises subnormals).
-      constexpr float rebias = static_cast<float>(power_of_two(127 - 15));
+      constexpr float rebias = static_cast<float>(power_of_two(bias));
       const Words magnitude = bits & 0x7fffu;
-      const Register<float, W> scaled = same_bits<Register<float, W>>(Words(magnitude << 13)) * rebias;
-      const Words special = (magnitude << 13) | Words(Words{} + samesum::Format<float>::infinity);
+      const Register<float, W> scaled = same_bits<Register<float, W>>(Words(magnitude << excess)) * rebias;
+      const Words special = (magnitude << excess) | Words(Words{} + samesum::Format<float>::infinity);
       const Words finite = same_bits<Words>(scaled);
-      const Words value = magnitude >= samesum::Format<fp16>::infinity ? special : finite;
+      const Words value = magnitude >= Narrow::infinity ? special : finite;
       wide = same_bits<Register<float, W>>(Words(value | ((bits & 0x8000u) << 16)));
     }
   } else {

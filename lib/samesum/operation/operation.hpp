@@ -1,5 +1,5 @@
-/// What operations have in common: each adds a name, what reads, accumulates and finishes (`fold<A, F>`), and
-/// a bound on its error.
+/// What operations have in common. Each adds a name, a reducer (`fold<A, F>`) and, unless it has several
+/// results, a bound.
 #pragma once
 
 #include "samesum/operation/fold.hpp"

@@ -1,4 +1,4 @@
-/// The list of operations: a new one is a file beside this and a word here.
+/// The list of operations. A new one is a type, in a file beside this, and a word in `Operations`.
 #pragma once
 
 #include "samesum/operation/operation.hpp"

@@ -13,19 +13,21 @@ template <class T, int W> SAMESUM_HD inline Register<BitsOf<T>, W> narrow_lanes(
   using Words = Register<std::uint32_t, W>;
   const Register<float, W> rounded = round_lanes<T, float, W>(y.v);
   const Words bits = same_bits<Words>(rounded);
+  constexpr int excess = Format<fp32>::precision - Format<T>::precision,
+                bias = Format<fp32>::max_exponent - Format<T>::max_exponent;
   Words narrow;
-  if constexpr (std::is_same_v<T, fp32>) {
-    narrow = bits;
-  } else if constexpr (std::is_same_v<T, bf16>) {
-    narrow = bits >> 16;
+  if constexpr (bias == 0) {
+    narrow = bits >> excess;
   } else {
-    // The exponent's bias changes; subnormal numbers are multiples of 2^-24.
+    // The exponent's bias changes; subnormal numbers are multiples of the smallest one.
     const Words magnitude = bits & 0x7fffffffu, sign = (bits & 0x80000000u) >> 16;
-    constexpr std::uint32_t smallest_normal = 0x38800000, rebias = (127 - 15) << 23;
+    constexpr std::uint32_t smallest_normal = std::uint32_t{bias + 1} << 23,
+                            rebias = std::uint32_t{bias} << 23;
+    constexpr float subnormals = static_cast<float>(power_of_two(-Format<T>::min_quantum));
     const Words tiny = convert_lanes<std::uint32_t, W>(
-        same_bits<Register<float, W>>(Words(magnitude < smallest_normal ? magnitude : Words{})) * 0x1p24f);
-    const Words finite = magnitude < smallest_normal ? tiny : (magnitude - rebias) >> 13;
-    narrow = (magnitude == 0x7f800000u ? Words{} + std::uint32_t{Format<fp16>::infinity} : finite) | sign;
+        same_bits<Register<float, W>>(Words(magnitude < smallest_normal ? magnitude : Words{})) * subnormals);
+    const Words finite = magnitude < smallest_normal ? tiny : (magnitude - rebias) >> excess;
+    narrow = (magnitude == 0x7f800000u ? Words{} + std::uint32_t{Format<T>::infinity} : finite) | sign;
   }
   const Words with_nan = y.v == y.v ? narrow : Words{} + std::uint32_t{Format<T>::canonical_nan};
   return convert_lanes<BitsOf<T>, W>(with_nan);

@@ -341,7 +341,8 @@ cudaError_t sum_each(Ending end, Launch& call) {
   one.layout = Layout::vector(l.n);
   cudaError_t error;
   call.uses_header = true;
-  if (!has_workspace(call, header_bytes + sizeof(ExactState), error)) return error;
+  static_assert(sizeof(ExactState) <= sizeof(TermMeeting));
+  if (!has_workspace(call, header_bytes + sizeof(TermMeeting), error)) return error;  // as short ones
   one.bytes = call.bytes;
   auto* state = static_cast<ExactState*>(states(call.workspace));
   for (std::size_t at = 0; at < l.results() && error == cudaSuccess; ++at) {

@@ -55,7 +55,7 @@ Launch launch_of(const Values& x, const Values* y, const Layout& layout, const R
   return {call_of(x, y, layout, out, options), nullptr, 0, stream};
 }
 
-cudaError_t started(const Method& method, Launch& launch) {
+cudaError_t enqueue_call(const Method& method, Launch& launch) {
   Code::of(method).backend->enqueue(method, launch);
   return launch.error;
 }
@@ -75,7 +75,7 @@ cudaError_t in_phases(const Method& method, void* workspace, std::size_t& bytes,
   Launch launch = launch_of(x, y, layout, out, stream, options);
   launch.workspace = workspace;
   launch.bytes = bytes;
-  const cudaError_t error = started(method, launch);
+  const cudaError_t error = enqueue_call(method, launch);
   bytes = launch.bytes;
   return error;
 } catch (const std::exception&) {
@@ -91,7 +91,7 @@ void with_pool(const Method& method, const Values& x, const Values* y, const Lay
   with_pool(method.name, launch, pool, [&](Launch& l) {
     if (l.workspace && l.uses_header)
       if (const cudaError_t error = prepare_workspace(l.workspace, l.stream)) return error;
-    return started(method, l);
+    return enqueue_call(method, l);
   });
 }
 
@@ -279,14 +279,14 @@ class Cuda : public Backend {
     launch.y = method.inputs == 2 && !y.values.data ? out.get() : y.values.data;  // an empty one is one still
     launch.out = out.get();
     launch.out_stride = call.layout.n;
-    check(started(method, launch), method.name);
+    check(enqueue_call(method, launch), method.name);
     const Memory workspace = device_memory(launch.bytes);
     launch.workspace = workspace.get();
     check(prepare(launch.workspace, launch.bytes, launch.stream), "prepare");
     return
         [&method, launch, landing, device, stream, x, y, offsets, out, pinned, workspace](void* to) mutable {
           const OnDevice scope{device};
-          check(started(method, launch), method.name);
+          check(enqueue_call(method, launch), method.name);
           fetch(landing, to, out.get(), pinned.get(), stream.get());
         };
   }
