@@ -254,8 +254,7 @@ Placed Method::place(Values x) const {
 }
 
 void check(const Options& options) {
-  if (const std::string wrong = error_of_threads(options); !wrong.empty())
-    throw std::invalid_argument("samesum: " + wrong);
+  if (options.threads < 0) throw std::invalid_argument("samesum: " + error_of_threads(options));
 }
 
 void reduce(const Method& method, Values x, Layout layout, Results out, Options options) {
