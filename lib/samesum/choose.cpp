@@ -45,15 +45,14 @@ void check_operation(std::string_view operation) {
     refuse("operation", "is " + quoted(operation) + ", which has more than one result to bound");
 }
 
-std::optional<ExactKind> terms_of(const Wish& wish) { return Code::of(methods(wish.operation).front()).adds; }
+/// What an operation adds; nothing for one with a state of its own.
+using Terms = std::optional<ExactKind>;
 
 /// Whether `magnitudes` is Σ|x| of the elements.
-bool adds_elements(const Wish& wish) {
-  const auto terms = terms_of(wish);
+bool adds_elements(const Terms& terms) {
   return terms && (terms->term == Term::element || terms->term == Term::magnitude);
 }
-bool adds_signed_terms(const Wish& wish) {
-  const auto terms = terms_of(wish);
+bool adds_signed_terms(const Terms& terms) {
   return terms && (terms->term == Term::element || terms->term == Term::product);
 }
 
@@ -75,11 +74,12 @@ void check(const Wish& wish) {
     refuse("magnitudes", "is " + three_digits(*wish.magnitudes) + "; it must be above 0, and finite");
   const FormatInfo& input = *find_format(wish.input);
   const double magnitudes = magnitudes_of(wish);
-  if (adds_elements(wish) && magnitudes > rounded_up(static_cast<double>(wish.length) * input.max_finite))
+  const bool of_elements = adds_elements(Code::of(methods(wish.operation).front()).adds);
+  if (of_elements && magnitudes > rounded_up(static_cast<double>(wish.length) * input.max_finite))
     refuse("magnitudes", "is " + three_digits(magnitudes) + ", and " + std::to_string(wish.length) +
                              " elements of " + std::string{input.name} + " have at most " +
                              three_digits(static_cast<double>(wish.length) * input.max_finite));
-  if (adds_elements(wish) && magnitudes < input.smallest_subnormal)
+  if (of_elements && magnitudes < input.smallest_subnormal)
     refuse("magnitudes", "is " + three_digits(magnitudes) + ", and one element of " +
                              std::string{input.name} + " has at least " +
                              three_digits(input.smallest_subnormal) + " unless it is 0");
@@ -128,10 +128,10 @@ double bound_at(const Method& m, const FormatInfo& input, const Wish& wish, doub
 RelativeBound relative_bound(const Method& m, const Wish& wish) {
   const FormatInfo& input = *find_format(wish.input);
   const double magnitudes = magnitudes_of(wish);
-  const auto terms = terms_of(wish);
+  const Terms& terms = Code::of(m).adds;
   const double largest = terms && terms->mean ? magnitudes / static_cast<double>(wish.length) : magnitudes;
   // Within 2^-53, for which rounded_up has room.
-  const double size = adds_signed_terms(wish) ? largest / wish.condition : largest;
+  const double size = adds_signed_terms(terms) ? largest / wish.condition : largest;
   if (m.accumulator == Exact::name) return bound_of_exact(m, input, largest, size);
   // Data that are better conditioned have a larger sum, which may overflow; else their bound is less.
   const double error =
