@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import functools
 import pathlib
 
 import style
@@ -72,6 +73,7 @@ def base_name(path):
     return pathlib.PurePath(path).name
 
 
+@functools.cache
 def about_data_sets():
     """What the generators of experiments/datasets.py say of themselves, by the name and the length of their data."""
     source = pathlib.Path(__file__).parents[1] / "experiments/datasets.py"

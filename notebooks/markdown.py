@@ -57,8 +57,8 @@ def whole(title, top, sections, provenance, left_out):
 
 def text(title, top, sections, provenance):
     """Where it is too long, the longest tables are left out, the folded ones first, and at last its end."""
-    tables = sorted((t for s in sections for t in s.tables if not t.page_only),
-                    key=lambda t: (t.folded, len("\n".join(table(t)))))
+    every = (t for s in sections for t in s.tables)
+    tables = sorted((t.folded, len("\n".join(table(t))) + 1, i, t) for i, t in enumerate(every) if not t.page_only)
     left_out = []
     while True:
         written = "\n".join(whole(title, top, sections, provenance, left_out)) + "\n"
@@ -67,4 +67,8 @@ def text(title, top, sections, provenance):
         if not tables:
             end = written.rindex("\n", 0, LIMIT - 100)
             return written[:end] + "\n\nMore does not fit here; it is in report.html.\n"
-        left_out.append(tables.pop())
+        saved = 0  # at most: writing everything again for every table would take long
+        while tables and saved < len(written) - LIMIT:
+            _, length, _, longest = tables.pop()
+            saved += length
+            left_out.append(longest)

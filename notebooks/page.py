@@ -1,6 +1,7 @@
 """The report as one HTML file that needs nothing else: scripts, styles, pictures and data are inside."""
 
 import base64
+import functools
 import gzip
 import html
 import importlib.resources
@@ -83,11 +84,16 @@ def download(source):
             f"({e(source.machine)}, {words.plural(len(source.rows), 'row')})</li>")
 
 
+@functools.cache
+def plotly():
+    """plotly's script, as its wheel has it."""
+    return importlib.resources.files("plotly").joinpath("package_data/plotly.min.js").read_text()
+
+
 def page(title, top, first, sections, provenance, sources):
     """On the first screen: `top`, the most important findings, each with the question that it answers, and the first
     figure."""
     links = " ".join(f'<a href="#{s.id}">{e(s.title)}</a>' for s in sections)
-    plotly = importlib.resources.files("plotly").joinpath("package_data/plotly.min.js").read_text()
     return "\n".join([
         '<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>'
         '<meta name=viewport content="width=device-width, initial-scale=1">',
@@ -103,4 +109,4 @@ def page(title, top, first, sections, provenance, sources):
         "<section id=data><h2>Raw data</h2><p>One JSON object a line, compressed; "
         "all of this page is made from them.</p><ul>",
         *map(download, sources), "</ul></section></main>",
-        f"<script>{plotly}</script>", f"<script>{(HERE / 'page.js').read_text()}</script></body></html>\n"])
+        f"<script>{plotly()}</script>", f"<script>{(HERE / 'page.js').read_text()}</script></body></html>\n"])

@@ -5,18 +5,16 @@ of another version of the schema, or of something else, is refused.
 """
 
 import dataclasses
-import functools
 import json
 import math
 import os
 import pathlib
 import sys
 
-import jsonschema
+import schema
+from schema import SCHEMA
 
 ROOT = pathlib.Path(__file__).parents[1]
-SCHEMA_FILE = ROOT / "experiments/harness/results.schema.json"
-SCHEMA = json.loads(SCHEMA_FILE.read_text())
 VERSION = SCHEMA["$defs"]["study"]["properties"]["schema"]["const"]
 KINDS = [name for name, about in SCHEMA["$defs"].items() if "const" in about.get("properties", {}).get("kind", {})]
 EXPERIMENTS = sorted(p.stem for p in (ROOT / "experiments").glob("*.cpp") if p.stem != "samesum")
@@ -77,18 +75,12 @@ def whole(text):
     return int(text)
 
 
-@functools.cache
-def checker(kind):
-    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": SCHEMA["$defs"]})
-
-
 def problem(o, kinds):
     """Why this is no object of one of these kinds; None where it is."""
     kind = o.get("kind") if isinstance(o, dict) else None
     if kind not in kinds:
         return f"expected an object of kind {' or '.join(kinds)}, not {kind!r}"
-    first = next(checker(kind).iter_errors(o), None)
-    return first and f"{first.json_path}: {first.message[:200]}"
+    return schema.problem(o, kind)
 
 
 def repeated(o, seen, place):

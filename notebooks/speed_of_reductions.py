@@ -62,15 +62,20 @@ def ceiling(together):
     return next((r["gb_per_s"] for r in together if r["method"] in CEILINGS and r["gb_per_s"]), None)
 
 
-def bars(together):
-    """(row, bar) of a cell; those who are held to something are held to PyTorch too, where it was measured."""
-    for r in together:
-        yield from ((r, bar) for bar in r["bars"])
+def bars_of(r, together):
+    """The bars of a row of a cell; one that is held to something is held to PyTorch too, where it was measured."""
+    yield from r["bars"]
+    if r["bars"] and is_ours(r):
         for torch in together:
-            if is_ours(r) and r["bars"] and torch["method"].startswith(TORCH) and torch["gb_per_s"]:
+            if torch["method"].startswith(TORCH) and torch["gb_per_s"]:
                 reached = r["gb_per_s"] / torch["gb_per_s"]
-                yield r, {"against": torch["method"], "factor": TORCH_FACTOR, "reached": reached,
-                          "holds": reached >= TORCH_FACTOR}
+                yield {"against": torch["method"], "factor": TORCH_FACTOR, "reached": reached,
+                       "holds": reached >= TORCH_FACTOR}
+
+
+def bars(together):
+    """(row, bar) of a cell."""
+    return [(r, bar) for r in together for bar in bars_of(r, together)]
 
 
 def share(bar):
@@ -188,6 +193,6 @@ def of(r, speed):
 
 def line(r, together):
     judged = "; ".join(f"{'pass' if bar['holds'] else 'MISS'} {bar['reached']:.3g} of {bar['factor']:.3g} × "
-                       f"{goal(bar['against'])}" for row, bar in bars(together) if row is r)
+                       f"{goal(bar['against'])}" for bar in bars_of(r, together))
     return [r["operation"], shape(r), r["input_format"], r["method"], words.number(r["seconds"] * 1e6),
             words.number(r["gb_per_s"]), of(r, ceiling(together)), judged or "-"]

@@ -1,5 +1,6 @@
 """Numbers, names and sentences, for readers."""
 
+import functools
 import math
 
 # precision, least exponent
@@ -7,6 +8,7 @@ FORMAT_BITS = {"fp16": (11, -14), "bf16": (8, -126), "fp32": (24, -126), "fp64":
 ON_GPU = ("cub/", "thrust/")
 
 
+@functools.cache
 def parts(name):
     """'tree/kahan/bf16@cpu' -> ('tree/kahan', 'bf16', 'cpu'), with and without the "sum/" of a sum."""
     path, _, backend = name.removeprefix("sum/").partition("@")

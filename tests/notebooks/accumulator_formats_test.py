@@ -2,9 +2,10 @@
 
 import unittest
 
-from made_up import source
-import accumulator_formats
+import made_up
 from figure import svg
+
+CPU = "This machine, CPU"
 
 
 def row(case, method, value, truth, input_format="bf16", published=None):
@@ -18,7 +19,9 @@ def row(case, method, value, truth, input_format="bf16", published=None):
             "reproduces": None if published is None else value == published}
 
 
-class Formats(unittest.TestCase):
+class Formats(made_up.OfSection):
+    question = "accumulator_formats"
+
     def setUp(self):
         self.rows = [row("ones", "serial/plain/bf16@cpu", 256.0, 1e5), row("ones", "serial/kahan/bf16@cpu",
                                                                                    65536.0, 1e5),
@@ -28,65 +31,51 @@ class Formats(unittest.TestCase):
                      row("overflow", "serial/plain/fp16@cpu", None, 0.0, "fp16"),
                      row("accuracy", "serial/plain/fp32@cpu", 1000.0009765625, 1000.001, "fp32", 1000.0009765625),
                      row("accuracy", "serial/plain/fp16@cpu", 1000.0, 1000.001, "fp16", 1000.0)]
-        self.there = []
 
-    def section(self):
-        there = source("accumulator_formats", self.there, "H200")
-        self.s = accumulator_formats.section([source("accumulator_formats", self.rows), there])
-        return "\n".join(self.s.findings)
-
-    def test_tells_where_ones_stagnate(self):
-        self.assertIn("This machine, CPU: the sum of 100,000 ones in bf16 is 256 with serial/plain/bf16, 65,536 with "
-                      "serial/kahan/bf16, 100,000 with serial/plain/fp32.", self.section())
-        self.rows[1]["value"] = 512.0
-        self.assertIn("512 with serial/kahan/bf16", self.section())
-        self.rows[1]["value"] = None
-        self.assertIn("not finite with serial/kahan/bf16", self.section())
+    def test_where_ones_stagnate(self):
+        told = f"{CPU}: … 100,000 ones in bf16 is 256 with serial/plain/bf16, {{}} with serial/kahan/bf16, 100,000 with"
+        for value, says in ((65536.0, "65,536"), (512.0, "512"), (None, "not finite")):
+            self.rows[1]["value"] = value
+            self.tell(told.format(says))
 
     def test_each_place_has_its_own_sentences_and_equal_ones_are_one(self):
         self.there = [row("ones", "serial/plain/bf16@cuda", 128.0, 1e5) | {"n": 5}]
-        self.assertIn("H200, GPU: the sum of 5 ones in bf16 is 128 with serial/plain/bf16.", self.section())
+        self.tell("H200, GPU: … 5 ones in bf16 is 128 with serial/plain/bf16.")
         self.there = [r | {"method": r["method"].replace("cpu", "cuda")} for r in self.rows]
-        text = self.section()
-        self.assertIn("This machine, CPU; H200, GPU: the sum of 100,000 ones in bf16 is 256 with", text)
-        self.assertIn("This machine, CPU; H200, GPU: the worst finite relative error", text)
+        self.tell(f"{CPU}; H200, GPU: … 100,000 ones in bf16 is 256 with", f"{CPU}; H200, GPU: the worst finite")
         self.there = [row("accuracy", "serial/plain/fp32@cpu", 1000.0, 1000.001, "fp32", 1000.5)]
-        self.assertIn("H200, CPU: 0 of 1 published output is reproduced; serial/plain/fp32@cpu of accuracy gave 1,000, "
-                      "not 1000.5.", self.section())
+        self.tell("H200, CPU: 0 of 1 published output … serial/plain/fp32@cpu of accuracy gave 1,000, not 1000.5.")
 
-    def test_tells_what_cures_it(self):
-        self.assertIn("This machine, CPU: the worst finite relative error of a loop, serial/plain, is 1 for bf16 (of "
-                      "ones), 0.0001 for bf16 elements in fp32 (of softmax)", self.section())
+    def test_what_cures_it(self):
+        self.tell(f"{CPU}: … serial/plain, is 1 for bf16 (of ones), 0.0001 for bf16 elements in fp32 (of softmax)")
         self.rows[2]["relative_error"] = 0.5
-        self.assertIn("0.5 for bf16 elements in fp32 (of ones)", self.section())
+        self.tell("0.5 for bf16 elements in fp32 (of ones)")
 
-    def test_tells_what_is_reproduced_and_fails_where_it_is_not(self):
-        self.assertIn("This machine, CPU: all 2 published outputs are reproduced: 1000.0009765625 (accuracy, fp32), "
-                      "1000.0 (accuracy, fp16).", self.section())
+    def test_what_is_reproduced_and_fails_where_it_is_not(self):
+        self.tell(f"{CPU}: all 2 published outputs … 1000.0009765625 (accuracy, fp32), 1000.0 (accuracy, fp16).")
         self.assertEqual(self.s.failures, [])
         self.rows[-1].update(value=1001.0, reproduces=False)
-        self.assertIn("This machine, CPU: 1 of 2 published outputs is reproduced: 1000.0009765625 (accuracy, fp32); "
-                      "serial/plain/fp16@cpu of accuracy gave 1,001, not 1000.0.", self.section())
-        self.assertEqual(self.s.failures, ["this machine, CPU: serial/plain/fp16@cpu of accuracy: gave 1,001, but "
-                                           "1000.0 was published"])
+        wrong = "serial/plain/fp16@cpu of accuracy"
+        self.tell(f"{CPU}: 1 of 2 published … 1000.0009765625 (accuracy, fp32); {wrong} gave 1,001, not 1000.0.")
+        self.assertEqual(self.s.failures, [f"this machine, CPU: {wrong}: gave 1,001, but 1000.0 was published"])
 
-    def test_tells_what_overflows_without_need(self):
-        self.assertIn("1 sum overflowed though the true sum is finite: serial/plain/fp16@cpu of overflow "
-                      "(this machine, CPU).", self.section())
+    def test_what_overflows_without_need(self):
+        self.tell("1 sum overflowed … serial/plain/fp16@cpu of overflow (this machine, CPU).")
         self.rows.append(self.rows[6])
-        self.assertIn("2 sums overflowed though the true sum is finite: ", self.section())
+        self.tell("2 sums overflowed")
         self.rows.pop()
         self.rows[6]["truth"] = None  # it is beyond the format's range
-        self.assertNotIn("overflowed", self.section())
+        self.tell()
+        self.assert_silent(self.s.findings, "overflowed")
 
     def test_an_error_beyond_its_bound_fails(self):
         self.rows[0].update(within_bound=False, bound=1.0)
-        self.assertIn("Beyond: serial/plain/bf16@cpu of ones (this machine, CPU).", self.section())
-        self.assertEqual(self.s.failures, ["this machine, CPU: serial/plain/bf16@cpu of ones: the error 99,700 exceeds "
-                                           "its bound 1"])
+        wrong = "serial/plain/bf16@cpu of ones"
+        self.tell(f"Beyond: {wrong} (this machine, CPU).")
+        self.assertEqual(self.s.failures, [f"this machine, CPU: {wrong}: the error 99,700 exceeds its bound 1"])
 
     def test_the_table_has_the_exact_sum_first_and_the_digits_of_each_format(self):
-        self.section()
+        self.tell()
         bf16, fp16, fp32 = self.s.tables
         self.assertEqual(bf16.rows[0], ["the exact sum", "100,000", "10"])
         self.assertIn(["serial/plain/fp32@cpu", "100,000", "9.999"], bf16.rows)
@@ -94,7 +83,7 @@ class Formats(unittest.TestCase):
         self.assertIn(["serial/plain/fp16@cpu", "not finite", "1,000"], fp16.rows)
 
     def test_the_figure_shows_digits_and_the_result_beside_them(self):
-        self.section()
+        self.tell()
         figure = self.s.figures[0]
         self.assertTrue(svg(figure))
         bars = {(s.name, s.on[2]): (s.x[0], s.text[0]) for s in figure.series}
@@ -104,20 +93,15 @@ class Formats(unittest.TestCase):
 
     def test_a_sum_of_0_that_is_right_has_all_digits(self):
         self.rows.append(row("cancelled", "serial/plain/bf16@cpu", 0.0, 0.0) | {"relative_error": None})
-        self.section()
+        self.tell()
         self.assertEqual(next(s.x for s in self.s.figures[0].series if s.on[2] == "cancelled"), [2.408])
 
     def test_the_figure_says_what_it_shows_first(self):
-        reading = ("This machine, CPU, bf16, softmax: the bars go from {} right digits (serial/plain) to {} right "
-                   "digits (serial/plain/fp32).")
-        self.section()
-        self.assertEqual(self.s.figures[0].reading, reading.format("0.52", "4"))
-        self.rows[5]["relative_error"] = 1e-6
-        self.section()
-        self.assertEqual(self.s.figures[0].reading, reading.format("0.52", "6"))
-
-    def test_without_rows_it_is_empty(self):
-        self.assertTrue(accumulator_formats.section([]).empty)
+        for error, digits in ((self.rows[5]["relative_error"], "4"), (1e-6, "6")):
+            self.rows[5]["relative_error"] = error
+            self.tell()
+            self.assert_tells([self.s.figures[0].reading], f"{CPU}, bf16, softmax: … 0.52 right digits (serial/plain) "
+                              f"to {digits} right digits (serial/plain/fp32)")
 
 
 if __name__ == "__main__":

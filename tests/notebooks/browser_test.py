@@ -1,10 +1,13 @@
 """The report as a reader sees it: a browser without a network draws every plot, sorts tables and filters methods.
 
 Run by ctest, or: build/venv/bin/python tests/notebooks/browser_test.py. Shows the committed results, and this machine's
-where there are some; keeps pictures of the page in SAMESUM_SCREENSHOTS (default: build/screenshots).
+where there are some; keeps pictures of the window in SAMESUM_SCREENSHOTS (default: build/screenshots), and with
+SAMESUM_LONG_TESTS=1 pictures of whole pages and a print. The page takes seconds to load, so it is loaded once, and each
+test on a desk leaves it as it was.
 """
 
 import contextlib
+import functools
 import io
 import os
 import pathlib
@@ -12,43 +15,65 @@ import sys
 import tempfile
 import unittest
 
+import made_up
 from made_up import ROOT
 import browser
 import report
 
 PICTURES = pathlib.Path(os.environ.get("SAMESUM_SCREENSHOTS", ROOT / "build/screenshots"))
+LONG = os.environ.get("SAMESUM_LONG_TESTS")
 WIDTHS = {390: 844, 768: 1024, 1440: 900}  # a phone, a tablet, a desk
-DRAWN = """[...document.querySelectorAll("figure:has(.live)")].map(f => ({
-  id: f.id, surfaces: f.querySelectorAll(".live svg.main-svg, .live canvas").length,
-  marks: f.querySelectorAll(".live .scatterlayer .trace, .live .barlayer .point").length}))"""
 FRAME = "new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)))"
+FIGURES = '[...document.querySelectorAll("figure:has(.live)")]'
+MARKS = 'querySelectorAll(".live .scatterlayer .trace, .live .barlayer .point").length'
 
 
-class Page(unittest.TestCase):
+def made_report(folder, *more):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        report.main([str(folder), *more])
+
+
+def setUpModule():
+    global folder, page
+    temporary = tempfile.TemporaryDirectory()
+    unittest.addModuleCleanup(temporary.cleanup)
+    folder = pathlib.Path(temporary.name)
+    page = browser.Browser(PROGRAM)
+    unittest.addModuleCleanup(page.close)
+    PICTURES.mkdir(parents=True, exist_ok=True)
+
+
+@functools.cache
+def whole_report():
+    study, empty = ROOT / "build/study", folder / "empty"
+    empty.mkdir()
+    made_report(study if study.is_dir() else empty, "--committed", str(ROOT / "experiments/results"),
+                "--out", str(folder))
+    return (folder / "report.html").rename(folder / "whole.html").as_uri()
+
+
+def size(width):
+    page.size(width, WIDTHS[width])
+    page.run(FRAME)
+
+
+def until(condition):
+    """Waits for a condition, since plotly takes its time; whether it is reached."""
+    return page.run(f"""new Promise(done => {{ const end = Date.now() + 10000, look = () =>
+        {condition} ? done(true) : Date.now() > end ? done(false) : setTimeout(look, 20); look(); }})""")
+
+
+class OnADesk(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.folder.cleanup)
-        study = ROOT / "build/study"
-        empty = pathlib.Path(cls.folder.name) / "empty"
-        empty.mkdir()
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            report.main([str(study if study.is_dir() else empty), "--committed", str(ROOT / "experiments/results"),
-                         "--out", cls.folder.name])
-        cls.url = (pathlib.Path(cls.folder.name) / "report.html").as_uri()
-        cls.browser = browser.Browser(PROGRAM)
-        cls.addClassCleanup(cls.browser.close)
-        PICTURES.mkdir(parents=True, exist_ok=True)
-
-    def setUp(self):
-        self.page = self.browser
-        self.page("Emulation.setScriptExecutionDisabled", value=False)
-        self.page("Emulation.setEmulatedMedia", media="", features=[])
-        self.page.size(1440, 900)
-        self.page.load(self.url)
+        cls.page = page
+        page.prefer("light")
+        page.size(1440, WIDTHS[1440])
+        page.load(whole_report())
 
     def tearDown(self):
         self.assertEqual(list(self.page.complaints()), [])
+        self.page.events.clear()
 
     def click(self, element):
         """On the middle of an element, an expression of JavaScript."""
@@ -56,43 +81,47 @@ class Page(unittest.TestCase):
             const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()""")
         self.page.click(x, y)
 
-    def test_draws_every_plot(self):
-        plots = self.page.run(DRAWN)
+    def test_every_plot_is_drawn_says_what_it_is_and_stands_for_its_picture(self):
+        plots = self.page.run(f"""{FIGURES}.map(f => {{
+              const plot = f.querySelector(".live > [role]"), picture = f.querySelector(".static"),
+                    hidden = picture.offsetHeight;
+              f.classList.remove("scripted");
+              const shown = f.querySelector(".static svg").getBoundingClientRect().height;
+              f.classList.add("scripted");
+              return {{id: f.id, surfaces: f.querySelectorAll(".live svg.main-svg, .live canvas").length,
+                marks: f.{MARKS}, role: plot.role, title: f.querySelector("figcaption").textContent,
+                label: plot.ariaLabel, hidden, shown}};
+            }})""")
         self.assertGreater(len(plots), 2)
         for plot in plots:
-            self.assertGreater(plot["surfaces"], 0, plot)
-            self.assertGreater(plot["marks"], 0, plot)
-
-    def test_every_plot_says_what_it_is_and_stands_for_its_picture(self):
-        for plot in self.page.run("""[...document.querySelectorAll("figure:has(.live)")].map(f => ({
-              id: f.id, role: f.querySelector(".live > [role]").role, title: f.querySelector("figcaption").textContent,
-              label: f.querySelector(".live > [role]").ariaLabel,
-              picture: f.querySelector(".static").offsetHeight}))"""):
-            self.assertEqual((plot["role"], plot["picture"]), ("img", 0), plot)
+            self.assertTrue(plot["surfaces"] > 0 and plot["marks"] > 0, plot)
+            self.assertEqual((plot["role"], plot["hidden"]), ("img", 0), plot)
+            self.assertGreater(plot["shown"], 40, plot)
             self.assertTrue(plot["label"].startswith(plot["title"] + ". "), plot)
 
-    def test_a_plot_that_cannot_be_drawn_keeps_its_picture(self):
-        """Here all but the first."""
-        page = pathlib.Path(self.folder.name) / "report.html"
-        broken = page.with_name("broken.html")
-        draw = "Plotly.react(plot"
-        broken.write_text(page.read_text().replace(draw, f"if (redraws.length) throw Error('broken'); {draw}"))
-        self.page.load(broken.as_uri())
-        first, second, *_ = self.page.run("[...document.querySelectorAll('.static')].map(f => f.offsetHeight)")
-        self.assertTrue(first == 0 and second > 100, (first, second))
-        self.assertTrue(any("broken" in text for text in self.page.complaints()))
-        self.page.events.clear()
-
     def test_draws_every_choice_of_every_menu(self):
-        for choices in self.page.run("""[...document.querySelectorAll("figure:has(.live)")].flatMap(figure =>
-            [...figure.querySelectorAll("select")].flatMap((select, i) => [...select.options].map((o, k) => {
-              const again = figure.querySelectorAll("select")[i];
-              again.value = o.value;
-              again.dispatchEvent(new Event("change"));
-              const marks = figure.querySelectorAll(".live .scatterlayer .trace, .live .barlayer .point").length;
-              return {id: figure.id, menu: i, choice: o.value, marks};
-            })))"""):
-            self.assertGreater(choices["marks"], 0, choices)
+        """Only the last choice of each figure is really drawn."""
+        choices = self.page.run(f"""{FIGURES}.flatMap(figure => {{
+              const draw = Plotly.react, found = [];
+              const menu = i => figure.querySelectorAll("select")[i];
+              const first = [...figure.querySelectorAll("select")].map(s => s.value);
+              const choose = (i, choice, really) => {{
+                let marks = 0;
+                Plotly.react = really ? draw : (_, traces) => {{
+                  marks = traces.filter(t => t.y.some((y, k) => y !== null && t.x[k] !== null)).length; }};
+                menu(i).value = choice;
+                menu(i).dispatchEvent(new Event("change"));
+                Plotly.react = draw;
+                found.push({{id: figure.id, menu: i, choice, marks: really ? figure.{MARKS} : marks}});
+              }};
+              first.forEach((_, i) => [...menu(i).options].map(o => o.value).forEach(v => choose(i, v, false)));
+              if (first.length) choose(first.length - 1, menu(first.length - 1).value, true);
+              first.forEach((choice, i) => choose(i, choice, i === first.length - 1));
+              return found;
+            }})""")
+        self.assertGreater(len(choices), 10)
+        for choice in choices:
+            self.assertGreater(choice["marks"], 0, choice)
 
     def test_sorts_a_table_by_a_click_and_by_the_keyboard(self):
         table = "document.querySelector('#methods table')"
@@ -126,7 +155,11 @@ class Page(unittest.TestCase):
             .sort((a, b) => compare(a, b, true))"""), ["-2", "3.5e-07", "10⁻³", "0.5 to 0.9", "2⁸", "1,000", "2²⁰",
                                                             "over 10¹³", "not finite"])
 
-    def test_shows_the_methods_that_are_typed(self):
+    def search(self, figure, text):
+        self.page.run(f"""(() => {{ const f = document.querySelector("#{figure} input[type=search]");
+            f.value = "{text}"; f.dispatchEvent(new Event("input")); }})()""")
+
+    def test_shows_the_methods_and_the_points_that_are_typed(self):
         figure = "document.querySelector('#error-figure')"
 
         def shown():
@@ -138,62 +171,90 @@ class Page(unittest.TestCase):
         self.page.run(FRAME)
         self.assertEqual(shown(), ["tree/neumaier"])
         self.assertGreater(len(everything), 3)
-        self.page("Input.insertText", text=" no such method")
-        self.page.run(FRAME)
+        self.search("error-figure", "no such method")
         self.assertEqual(shown(), [])
-        self.page.run(f"""(() => {{ const f = {figure}.querySelector('input[type=search]');
-            f.value = ""; f.dispatchEvent(new Event("input")); }})()""")
+        self.search("error-figure", "")
         self.assertEqual(shown(), everything)
-
-    def test_shows_the_points_that_are_typed(self):
-        self.page.run("""(() => { const f = document.querySelector("#frontier-figure input");
-            f.value = "pairwise neumaier"; f.dispatchEvent(new Event("input")); })()""")
+        self.search("frontier-figure", "pairwise neumaier")
         points = self.page.run("""document.querySelector("#frontier-figure .js-plotly-plot").data
             .flatMap(t => t.hovertext ?? [])""")
+        self.search("frontier-figure", "")
         self.assertEqual(len(points), 1)
         self.assertIn("pairwise/neumaier/", points[0])
 
     def test_a_click_on_the_legend_hides_a_line_and_its_bounds(self):
         figure = "document.querySelector('#error-figure')"
-
-        def count():
-            return self.page.run(f"{figure}.querySelectorAll('.scatterlayer .trace').length")
-
+        count = f"{figure}.querySelectorAll('.scatterlayer .trace').length"
         self.page.run(f"{figure}.scrollIntoView()")
-        before = count()
+        before = self.page.run(count)
         self.click(f"[...{figure}.querySelectorAll('.traces')].find(t => t.textContent.includes('tree/kahan'))"
                    ".querySelector('.legendtoggle')")
-        self.page.run("new Promise(done => setTimeout(done, 700))")  # it may become a double click
-        self.assertLessEqual(count(), before - 2)
+        self.assertTrue(until(f"{count} <= {before - 2}"))  # it might have become a double click
+        self.search("error-figure", "")  # draws all lines
+        self.assertEqual(self.page.run(count), before)
 
-    def test_without_scripts_has_pictures(self):
-        self.page("Emulation.setScriptExecutionDisabled", value=True)
-        self.page.load(self.url)
-        document = self.page("DOM.getDocument", depth=-1)["root"]
-        pictures = self.page("DOM.querySelectorAll", nodeId=document["nodeId"], selector=".static svg")["nodeIds"]
+    def test_a_plot_that_cannot_be_drawn_keeps_its_picture(self):
+        figure, thrown, kept = self.page.run("""(() => {
+            const figure = document.querySelector("#error-figure").cloneNode(true), draw = Plotly.react;
+            figure.querySelector(".live").replaceChildren();
+            figure.classList.remove("scripted");
+            document.querySelector("main").append(figure);
+            let thrown = "nothing";
+            Plotly.react = () => { throw Error("broken"); };
+            try { interactive(figure); } catch (error) { thrown = error.message; }
+            Plotly.react = draw;
+            const kept = figure.querySelector(".static").offsetHeight;
+            figure.remove();
+            return [figure.id, thrown, kept];
+        })()""")
+        self.assertEqual((figure, thrown), ("error-figure", "broken"))
+        self.assertGreater(kept, 100)
+
+
+class OnEveryScreen(unittest.TestCase):
+    """Goes on with the page of OnADesk, since it takes seconds to load."""
+
+    def test_is_as_wide_as_the_window_and_no_wider_and_dark_where_that_is_preferred(self):
+        if page.run("location.href") != whole_report():
+            page.load(whole_report())
+        ink = "getComputedStyle(document.querySelector('#error-figure .legendtext')).fill"
+        folded = "document.querySelectorAll('details').forEach(d => d.open = {})"
+        for width in sorted(WIDTHS, reverse=True):
+            size(width)
+            self.picture(f"{width}_light")
+            page.run(folded.format("true"))
+            self.assertTrue(until(f"document.documentElement.scrollWidth <= {width}"), width)
+            page.run(folded.format("false"))
+        light = page.run(ink)
+        page.prefer("dark")
+        page.run(FRAME)
+        self.picture(f"{width}_dark")
+        self.assertNotEqual(page.run(ink), light)
+        if LONG:
+            page.print(PICTURES / "print.pdf")
+        self.assertEqual(list(page.complaints()), [])
+
+    def picture(self, name):
+        page.picture(PICTURES / f"{name}.png")
+        if LONG:
+            page.picture(PICTURES / f"{name}_whole.png", min(page.run("document.documentElement.scrollHeight"), 16000))
+
+
+class WithoutScripts(unittest.TestCase):
+    def test_has_pictures(self):
+        made_up.write_study(folder, made_up.few(), made_up.few_comparisons())
+        made_report(folder)
+        page.size(390, WIDTHS[390])
+        page("Emulation.setScriptExecutionDisabled", value=True)
+        self.addCleanup(page, "Emulation.setScriptExecutionDisabled", value=False)
+        page.load((folder / "report.html").as_uri())
+        document = page("DOM.getDocument")["root"]
+        pictures = page("DOM.querySelectorAll", nodeId=document["nodeId"], selector=".static svg")["nodeIds"]
         self.assertGreater(len(pictures), 2)
         for node in pictures:
-            self.assertGreater(self.page("DOM.getBoxModel", nodeId=node)["model"]["height"], 40)
-        self.page.picture(PICTURES / "without_scripts.png")
-
-    def test_is_as_wide_as_the_window_and_no_wider(self):
-        for width, height in WIDTHS.items():
-            self.page.size(width, height)
-            self.page.load(self.url)
-            self.page.run("document.querySelectorAll('details').forEach(d => d.open = true)")
-            self.assertLessEqual(self.page.run("document.documentElement.scrollWidth"), width)
-
-    def test_pictures_are_kept(self):
-        for scheme in ("light", "dark"):
-            self.page.prefer(scheme)
-            for width, height in WIDTHS.items():
-                self.page.size(width, height)
-                self.page.load(self.url)
-                self.page.run(FRAME)
-                self.page.picture(PICTURES / f"{width}_{scheme}.png")
-                whole = min(self.page.run("document.documentElement.scrollHeight"), 16000)
-                self.page.picture(PICTURES / f"{width}_{scheme}_whole.png", whole)
-        self.page.print(PICTURES / "print.pdf")
+            self.assertGreater(page("DOM.getBoxModel", nodeId=node)["model"]["height"], 40)
+        self.assertEqual(list(page.complaints()), [])
+        page.picture(PICTURES / "without_scripts.png")
 
 
 if __name__ == "__main__":

@@ -5,15 +5,18 @@ Run by ctest, or: build/venv/bin/python tests/notebooks/compare_test.py
 
 import unittest
 
+import made_up
 from made_up import comparison, measured, source
 import compare
 
 
-class DataSets(unittest.TestCase):
+class DataSets(made_up.OfSection):
     """Two data sets on this machine and one of them on another, so that nothing is said of the first alone."""
 
+    question = "compare"
+
     def setUp(self):
-        self.here = [comparison("made/up.f32", [measured("exact/fp32@cpu", "order_free", 0.25),
+        self.rows = [comparison("made/up.f32", [measured("exact/fp32@cpu", "order_free", 0.25),
                                                 measured("tree/plain/fp32@cpu", "everywhere", 2),
                                                 measured("serial/plain/fp32@cpu", "everywhere", 40),
                                                 measured("atomic/plain/fp32@cpu", "none", 8),
@@ -25,77 +28,61 @@ class DataSets(unittest.TestCase):
                                             measured("tree/plain/fp32@cuda", "everywhere", 2),
                                             measured("serial/plain/fp32@cpu", "everywhere", 40)])]
 
-    def section(self):
-        return compare.section([source("compare", self.here), source("compare", self.there, "H200")])
-
     def pick(self, method, rows=None):
-        return next(m for c in rows or self.here for m in c["methods"] if m["method"] == method)
-
-    def assert_found(self, *sentences):
-        for sentence in sentences:
-            self.assertIn(sentence, self.section().findings)
+        return next(m for c in rows or self.rows for m in c["methods"] if m["method"] == method)
 
     # --- sentences ----------------------------------------------------------------------------------------------
 
     def test_counts_correctly_rounded_results_and_data_sets(self):
-        self.assert_found("exact is the correctly rounded sum in all 3 results on 2 data sets; samesum's other "
-                          "methods are in none of 6.")
-        exact = self.pick("exact/fp32@cuda", self.there)
-        exact["bits"] = "0x00000007"
+        told = "exact is the correctly rounded sum in {} results on {}; … in {}."
+        self.tell(told.format("all 3", "2 data sets", "none of 6"))
+        self.pick("exact/fp32@cuda", self.there)["bits"] = "0x00000007"
         self.pick("tree/plain/fp32@cpu")["bits"] = self.pick("tree/plain/fp32@cpu")["truth_bits"]
-        self.assert_found("exact is the correctly rounded sum in 2 of 3 results on 2 data sets; samesum's other "
-                          "methods are in 1 of 6.")
-        self.here.pop()
-        self.assert_found("exact is the correctly rounded sum in 1 of 2 results on 1 data set; samesum's other "
-                          "methods are in 1 of 5.")
+        self.tell(told.format("2 of 3", "2 data sets", "1 of 6"))
+        self.rows.pop()
+        self.tell(told.format("1 of 2", "1 data set", "1 of 5"))
 
     def test_names_the_errors_beyond_their_bounds_and_not_those_of_peers(self):
-        self.assert_found("All 9 errors of samesum's methods are within their rigorous bounds.")
-        self.here[1]["methods"][1]["within_bound"] = False
+        self.tell("All 9 errors of samesum's")
+        self.rows[1]["methods"][1]["within_bound"] = False
         self.pick("loop/fp32@peer")["within_bound"] = False
-        self.assert_found("8 of 9 errors of samesum's methods are within their rigorous bounds. Beyond: "
-                          "serial/plain/fp32@cpu on other.f32 (this machine).")
-        for c in self.here + self.there:
+        self.tell("8 of 9 errors of samesum's … serial/plain/fp32@cpu on other.f32 (this machine).")
+        for c in self.rows + self.there:
             for m in c["methods"]:
                 m.update(bound=None, within_bound=True)
-        self.assert_found("Theory gives no finite bound for 9 errors of samesum's methods.")
+        self.tell("no finite bound for 9 errors")
 
     def test_names_who_changed_though_it_promised_not_to(self):
-        self.assert_found("All 8 results of methods that promise the same bits everywhere were one bit pattern in all "
-                          "runs.")
+        self.tell("All 8 results of methods that promise …")
         self.pick("atomic/plain/fp32@cpu")["distinct_bits"] = 9
         self.pick("tree/plain/fp32@cuda", self.there)["distinct_bits"] = 2
-        self.assert_found("7 of 8 results of methods that promise the same bits everywhere were one bit pattern in all "
-                          "runs; not tree/plain/fp32@cuda on up.f32 (H200).")
-        self.here, self.there = self.here[:1], []
-        del self.here[0]["methods"][1:]
-        self.assert_found("1 of 1 result of methods that promise the same bits everywhere was one bit pattern in all "
-                          "runs.")
+        self.tell("7 of 8 results … not tree/plain/fp32@cuda on up.f32 (H200).")
+        self.rows, self.there = self.rows[:1], []
+        del self.rows[0]["methods"][1:]
+        self.tell("1 of 1 result of methods that promise …")
 
     def test_tells_of_each_data_set_once_what_a_loop_makes_of_it(self):
-        told = [f for f in self.section().findings if "a plain loop" in f]
-        self.assertEqual(told, ["up.f32 (4,096 elements in fp32, condition number 1): a plain loop in fp32 gives "
-                                "4096.02 for 4096, a relative error of 4.8e-06.",
-                                "other.f32 (4,096 elements in fp32, condition number 1,000): a plain loop in fp32 "
-                                "gives 4096.002 for 4096, a relative error of 6e-07."])
+        loops = [f for f in self.tell().findings if "a plain loop" in f]
+        self.assertEqual(len(loops), 2)
+        first = "up.f32 (4,096 elements in fp32, condition number 1): … 4096.02 for 4096, … 4.8e-06"
+        self.assert_tells(loops, first, "other.f32 (4,096 elements in fp32, condition number 1,000): … 4096.002 for "
+                          "4096, … 6e-07")
         loop = self.pick("serial/plain/fp32@cpu")
         loop.update(value=5000.0, relative_error=0.22)
-        self.here[0]["data"].update(n=8, condition=3.0)
-        self.assert_found("up.f32 (8 elements in fp32, condition number 3): a plain loop in fp32 gives 5000 for 4096, "
-                          "a relative error of 0.22.",
-                          "up.f32 (4,096 elements in fp32, condition number 1): a plain loop in fp32 gives 4096.02 for "
-                          "4096, a relative error of 4.8e-06.")
+        self.rows[0]["data"].update(n=8, condition=3.0)
+        told = "up.f32 (8 elements in fp32, condition number 3): … in fp32 "
+        self.tell(told + "gives 5000 for 4096, … 0.22", first)
         self.there.clear()
-        for change, told in (({"relative_error": None}, "gives 5000 for 4096."),
-                             ({"truth": None}, "gives 5000, where the sum is no finite number of that format."),
-                             ({"bits": loop["truth_bits"]}, "is right to the last bit."),
-                             ({"value": None}, "gives no finite number.")):
+        for change, makes in (({"relative_error": None}, "gives 5000 for 4096."),
+                              ({"truth": None}, "gives 5000, … no finite number"),
+                              ({"bits": loop["truth_bits"]}, "is right to the last bit."),
+                              ({"value": None}, "gives no finite number.")):
             loop.update(change)
-            self.assert_found("up.f32 (8 elements in fp32, condition number 3): a plain loop in fp32 " + told)
+            self.tell(told + makes)
 
     def test_fails_with_what_was_broken(self):
         self.there[0]["failures"] = ["exact/fp32@cuda: is wrong"]
-        self.assertEqual(self.section().failures, ["H200, up.f32: exact/fp32@cuda: is wrong"])
+        self.assertEqual(self.tell().failures, ["H200, up.f32: exact/fp32@cuda: is wrong"])
 
     # --- names of data ------------------------------------------------------------------------------------------
 
@@ -108,8 +95,8 @@ class DataSets(unittest.TestCase):
             self.assertEqual(list(compare.titles(names).values()), titles)
 
     def test_data_of_one_base_name_stay_apart(self):
-        self.here[1]["data"]["name"] = "unlike/up.f32"
-        s = self.section()
+        self.rows[1]["data"]["name"] = "unlike/up.f32"
+        s = self.tell()
         self.assertEqual([t.caption for t in s.tables], ["made/up.f32, this machine", "unlike/up.f32, this machine",
                                                          "up.f32, H200"])
         self.assertEqual([f.split(" (")[0] for f in s.findings if "a plain loop" in f],
@@ -117,59 +104,51 @@ class DataSets(unittest.TestCase):
         self.assertEqual(dict(s.figures[0].menus)["Data"], ["made/up.f32", "unlike/up.f32", "up.f32"])
 
     def test_elements_read_in_two_formats_are_two_data_sets(self):
-        self.here[1]["data"].update(name="made/up.f32", format="fp16")
-        self.assertEqual([t.caption for t in self.section().tables][:2],
+        self.rows[1]["data"].update(name="made/up.f32", format="fp16")
+        self.assertEqual([t.caption for t in self.tell().tables][:2],
                          ["up.f32 as fp32, this machine", "up.f32 as fp16, this machine"])
 
     def test_of_a_file_that_was_measured_again_the_latest_counts(self):
-        self.here.append(comparison("made/up.f32", self.here[1]["methods"], n=7))
-        self.assertEqual([c.data["n"] for c in compare.comparisons([source("compare", self.here)])], [7, 4096])
+        self.rows.append(comparison("made/up.f32", self.rows[1]["methods"], n=7))
+        self.assertEqual([c.data["n"] for c in compare.comparisons([source("compare", self.rows)])], [7, 4096])
 
     def test_data_of_the_study_are_described_and_none_that_are_called_alike(self):
         note = "2^22 multiples of 2^-23 in [-1, 1)."
         for name, n, told in (("build/study/data/uniform.f32", 1 << 22, True), ("uniform.f32", 1000, False),
                               ("run2/uniform.npy", 1 << 22, False)):
-            self.here[0]["data"].update(name=name, n=n)
-            self.assertEqual(note in self.section().tables[0].note, told, name)
+            self.rows[0]["data"].update(name=name, n=n)
+            self.assertEqual(note in self.tell().tables[0].note, told, name)
         self.assertEqual(len(compare.about_data_sets()), 4)
 
     # --- the figure and the tables ------------------------------------------------------------------------------
 
     def test_the_figure_says_who_is_fastest_and_who_is_closest(self):
-        self.assertEqual(self.section().figures[0].reading.split(":")[0], "up.f32 (H200, GPU, answers in fp32)")
-        self.pick("serial/plain/fp32@cpu").update(gb_per_s=0.5)
-        self.pick("tree/plain/fp32@cpu").update(gb_per_s=9.0)
-        self.pick("loop/fp32@peer").update(gb_per_s=20.0)
+        self.assert_tells([self.tell().figures[0].reading], "up.f32 (H200, GPU, answers in fp32): …")
+        for method, speed in (("serial/plain/fp32@cpu", 0.5), ("tree/plain/fp32@cpu", 9.0), ("loop/fp32@peer", 20.0)):
+            self.pick(method).update(gb_per_s=speed)
         self.there.clear()
-        figure = self.section().figures[0]
-        self.assertEqual(figure.chosen(), ("up.f32", "this machine, CPU", "fp32"))
-        self.assertEqual(figure.reading,
-                         "up.f32 (this machine, CPU, answers in fp32): of 5 methods the fastest is loop/fp32@peer, "
-                         "20 GB/s, relative error 4.8e-06; the closest is exact/fp32@cpu, 4 GB/s, relative error "
-                         "3e-08; between them nothing is both faster and closer than tree/plain/fp32@cpu.")
-        self.pick("tree/plain/fp32@cpu").update(gb_per_s=3.0)
-        self.assertEqual(self.section().figures[0].reading.rpartition("; ")[2],
-                         "the closest is exact/fp32@cpu, 4 GB/s, relative error 3e-08.")
-        self.pick("exact/fp32@cpu").update(gb_per_s=30.0)
-        self.assertEqual(self.section().figures[0].reading,
-                         "up.f32 (this machine, CPU, answers in fp32): of 5 methods exact/fp32@cpu is both the "
-                         "fastest and the closest, 30 GB/s, relative error 3e-08.")
+        self.assertEqual(self.tell().figures[0].chosen(), ("up.f32", "this machine, CPU", "fp32"))
+        told = "up.f32 (this machine, CPU, answers in fp32): of 5 methods … "
+        far = "loop/fp32@peer, 20 GB/s, relative error 4.8e-06; … exact/fp32@cpu, 4 GB/s, relative error 3e-08"
+        for method, speed, reads in ((None, 0, f"{far}; … faster and closer than tree/plain/fp32@cpu."),
+                                     ("tree/plain/fp32@cpu", 3.0, f"{far}."),
+                                     ("exact/fp32@cpu", 30.0, "exact/fp32@cpu is both … 30 GB/s, … error 3e-08")):
+            if method:
+                self.pick(method).update(gb_per_s=speed)
+            self.assert_tells([self.tell().figures[0].reading], told + reads)
 
     def test_the_figure_has_methods_of_accumulators_that_nobody_gave_a_colour(self):
-        self.here[0]["methods"].append(measured("tree/novel/fp32@cpu", "none", 1))
-        names = [s.name for s in self.section().figures[0].series if s.on[0] == "up.f32"]
+        self.rows[0]["methods"].append(measured("tree/novel/fp32@cpu", "none", 1))
+        names = [s.name for s in self.tell().figures[0].series if s.on[0] == "up.f32"]
         self.assertIn("novel, none", names)
 
     def test_a_table_has_a_line_a_method_and_the_spread_of_its_bit_patterns(self):
-        self.here[0]["methods"].append(measured("tree/plain/fp16@cpu", "everywhere", 2) | {
+        self.rows[0]["methods"].append(measured("tree/plain/fp16@cpu", "everywhere", 2) | {
             "distinct_bits": 3, "value": None})
-        table = self.section().tables[0]
+        table = self.tell().tables[0]
         self.assertEqual(table.columns, ["method", "fp16", "fp32", "bit patterns", "GB/s in fp32"])
         self.assertIn(["tree/plain@cpu", "not finite", "2.4e-07", "1 to 3", "4"], table.rows)
         self.assertEqual(table.note, "4,096 elements in fp32, condition number 1. Use exact/fp32@cpu: it is exact.")
-
-    def test_without_comparisons_is_empty(self):
-        self.assertTrue(compare.section([]).empty)
 
 
 if __name__ == "__main__":

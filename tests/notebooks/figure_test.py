@@ -10,6 +10,7 @@ import re
 import unittest
 import xml.dom.minidom
 
+import made_up
 from made_up import ROOT
 import markdown
 import page
@@ -172,7 +173,14 @@ def contrast(a, b):
     return (bright + 0.05) / (dim + 0.05)
 
 
-class Words(unittest.TestCase):
+class Words(made_up.Told):
+    def test_of_a_test_are_free_and_its_numbers_are_not(self):
+        for sentence, told in (("all 3 of 12.", "3 … 12."), ("at 8.", "at 8"), ("8 kernels, 9 sums", "8 … 9 …")):
+            self.assert_tells([sentence], told)
+        for sentence, told in (("80 of x", "8 … x"), ("0.8 of x", "8 … x"), ("1,008 of x", "8 … x"),
+                               ("3 of 120", "3 … 12"), ("8.5", "8"), ("9 sums, 8 kernels", "8 … 9")):
+            self.assert_silent([sentence], told)
+
     def test_are_right_for_one_and_for_many(self):
         for n, all, told in ((1, 1, "1 of 1 file is"), (0, 1, "0 of 1 file is"), (0, 2, "none of 2 files are"),
                              (1, 2, "1 of 2 files is"), (2, 2, "all 2 files are"),

@@ -3,21 +3,58 @@
 Who imports this finds the notebooks' modules.
 """
 
+import importlib
+import json
 import pathlib
 import re
 import sys
+import unittest
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "notebooks"))
 import results  # noqa: E402
+from schema import DEFINED, properties  # noqa: E402
 
 PROVENANCE = {"cpu": "A Processor", "hardware_threads": 2, "gpu": None, "os": "An OS", "kernel": "A kernel",
               "compiler": "a compiler", "flags": "-O3", "library_version": "0.1.0", "commit": "unknown",
               "date": "2026-11-21T12:00:00Z"}
-DEFINED = results.SCHEMA["$defs"]
 # What the schema tells in words only, by property.
 WORDS = {"tree": ["((0+2)+(1+3))", None], "difference": [None, "the sums of 0 and 1"], "data": ["normal", "ones"]}
 METHODS = ["serial/plain/fp32@cpu", "exact/fp32@cpu", "loop/fp32@peer", "atomic/plain/fp16@cuda", "tree/kahan/bf16@cpu"]
+
+
+class Told(unittest.TestCase):
+    """Sentences are tested by the names, numbers and verdicts in them: a … stands for whatever words."""
+
+    def tells(self, sentences, told):
+        # A number is a whole one: 80 and 0.8 do not tell 8.
+        parts = [re.sub(r"^(?=\d)", r"(?<![\\d.,])", re.sub(r"(?<=\d)$", r"(?![.,]?\\d)", re.escape(part)))
+                 for part in re.split(" ?… ?", told)]
+        pattern = re.compile(".*?".join(parts))
+        return any(map(pattern.search, sentences.splitlines() if isinstance(sentences, str) else sentences))
+
+    def assert_tells(self, sentences, *told):
+        for each in told:
+            self.assertTrue(self.tells(sentences, each), f"nothing tells {each!r}: {sentences}")
+
+    def assert_silent(self, sentences, *told):
+        for each in told:
+            self.assertFalse(self.tells(sentences, each), f"something tells {each!r}: {sentences}")
+
+
+class OfSection(Told):
+    """Tests of what the section of `question` tells about self.rows of this machine and self.there of another."""
+
+    there = ()
+
+    def tell(self, *told, failures=None):
+        """Makes the section, which tells all this."""
+        sources = [source(self.question, self.rows), source(self.question, self.there, "H200")]
+        self.s = importlib.import_module(self.question).section(sources)
+        self.assert_tells(self.s.findings, *told)
+        if failures is not None:
+            self.assertEqual(self.s.failures, failures)
+        return self.s
 
 
 SUM = re.compile("((serial|tree|pairwise|canonical[0-9]+|atomic|atomic_element)/[a-z_]+|exact)/")
@@ -78,16 +115,63 @@ def speed(method, gb_per_s, **more):
             "gb_per_s": gb_per_s, "verified": True, "bars": []} | more
 
 
+# --- a study of few methods: the rows of its files -----------------------------------------------------------------
+
+FEW = [("exact/fp32@cpu", "order_free", 0.25), ("tree/plain/fp32@cpu", "everywhere", 2),
+       ("serial/plain/fp32@cpu", "everywhere", 40), ("atomic/plain/fp32@cpu", "none", 8),
+       ("loop/fp32@peer", "run_to_run", 40), ("tbb/fp32@peer", "none", 4)]
+
+
+def header(experiment):
+    return {"kind": "study", "schema": results.VERSION, "experiment": experiment, "question": "?", "mode": "quick",
+            "seed": 1, "filter": "", "provenance": PROVENANCE}
+
+
+def few_errors():
+    """The errors of a loop grow with n."""
+    return [{"kind": "error", "data": data, "seed": 1}
+            | result(method, n, ulps * (n // 1024 if "serial" in method else 1), promise)
+            for data in ("normal", "ones") for n in (1024, 4096) for method, promise, ulps in FEW]
+
+
+def few_spreads():
+    return [spread(method, promise, axis) for axis in ("runs", "threads", "alignment") for method, promise, _ in FEW]
+
+
+def few_speeds(threads=1):
+    rows = [speed(method, gb_per_s, n=n, threads=threads, verified=verified)
+            for n in (1 << 20, 1 << 26)
+            for method, gb_per_s, verified in [("exact/fp32@cpu", 8.0, True), ("tree/plain/fp32@cpu", 10.0, True),
+                                               ("loop/fp32@peer", 4.0, None), ("read", 16.0, None)]]
+    for r in rows[::4]:
+        r["bars"] = [{"against": "loop/fp32@peer", "factor": 1.5, "reached": 2.0, "holds": True}]
+    return rows
+
+
+def few_comparisons():
+    return [comparison("made/up.f32", [measured(*m) for m in FEW])]
+
+
+def few():
+    """{experiment: [row, …]}"""
+    return {"error_vs_length": few_errors(), "spread_over_runs": few_spreads(), "speed_vs_length": few_speeds()}
+
+
+def write(path, objects):
+    path.write_text("".join(json.dumps(stored(o)) + "\n" for o in objects))
+
+
+def write_study(folder, experiments, comparisons):
+    for experiment, rows in experiments.items():
+        write(folder / f"{experiment}.jsonl", [header(experiment)] + rows)
+    write(folder / "results.jsonl", comparisons)
+
+
 # --- rows of every kind, made from the schema --------------------------------------------------------------------
 
 def kinds_of(question):
     """The kinds of rows that the file of a question has."""
     return [kind for kind in results.KINDS if re.search(f"[` ]{question}[` ]", DEFINED[kind]["description"])]
-
-
-def properties(about):
-    """Of an object, those of what it refers to included."""
-    return (properties(DEFINED[about["$ref"].split("/")[-1]]) if "$ref" in about else {}) | about.get("properties", {})
 
 
 def values(name, about):

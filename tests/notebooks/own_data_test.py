@@ -5,8 +5,8 @@ Run by ctest, or: build/venv/bin/python -B tests/notebooks/own_data_test.py
 
 import unittest
 
-from made_up import comparison, measured, source
-import own_data
+import made_up
+from made_up import comparison, measured
 import results
 
 
@@ -15,29 +15,27 @@ def file(name, error_of_a_loop):
                              measured("serial/plain/fp32@cpu", "everywhere", error_of_a_loop * 2.0**23)], condition=2.0)
 
 
-class OwnData(unittest.TestCase):
+class OwnData(made_up.OfSection):
+    question = "own_data"
+
     def setUp(self):
         self.rows = [file("my/a.f32", 0), file("my/b.f32", 1e-6)]
 
-    def section(self):
-        return own_data.section([source("own_data", self.rows)])
-
     def test_counts_the_files_on_which_a_loop_is_right_and_lost(self):
-        told = "A plain loop in the data's own format is right to the last bit on "
-        self.assertEqual(self.section().findings[0], told + "1 of 2 files.")
-        self.rows[1] = file("my/b.f32", 0.5)
-        self.assertEqual(self.section().findings[0],
-                         told + "1 of 2 files, and has not one right digit on 1 of 2: b.f32.")
-        self.rows[0] = file("my/a.f32", 1e-7)
-        self.assertEqual(self.section().findings[0],
-                         told + "none of 2 files, and has not one right digit on 1 of 2: b.f32.")
+        right, lost = "right to the last bit on ", " … not one right digit on "
+        for rows, told in (([], f"{right}1 of 2 files."),
+                           ([(1, file("my/b.f32", 0.5))], f"{right}1 of 2 files, {lost}1 of 2: b.f32."),
+                           ([(0, file("my/a.f32", 1e-7))], f"{right}none of 2 files, {lost}1 of 2: b.f32.")):
+            for i, row in rows:
+                self.rows[i] = row
+            self.assert_tells(self.tell().findings[:1], told)
         self.rows[0]["methods"][1].update(value=None, relative_error=None)
-        self.assertIn("on all 2: a.f32, b.f32.", self.section().findings[0])
+        self.assert_tells(self.tell().findings[:1], f"{lost}all 2: a.f32, b.f32.")
         self.rows = [file("my/a.f32", 0)]
-        self.assertEqual(self.section().findings[0], told + "1 of 1 file.")
+        self.assert_tells(self.tell().findings[:1], f"{right}1 of 1 file.")
 
     def test_has_all_files_in_one_table_and_then_a_table_a_file(self):
-        first, *others = self.section().tables
+        first, *others = self.tell().tables
         self.assertEqual([row[0] for row in first.rows], ["a.f32", "b.f32"])
         self.assertEqual(first.rows[1][first.columns.index("serial/plain")], "1e-06")
         self.assertEqual(first.rows[1][first.columns.index("tree/plain")], "", "that was not measured")
@@ -46,11 +44,11 @@ class OwnData(unittest.TestCase):
 
     def test_takes_the_latest_comparison_of_a_file(self):
         self.rows.append(file("my/b.f32", 0.5))
-        self.assertEqual([row[4] for row in self.section().tables[0].rows], ["0", "0.5"])
+        self.assertEqual([row[4] for row in self.tell().tables[0].rows], ["0", "0.5"])
 
     def test_files_of_one_base_name_stay_apart(self):
         self.rows = [file("a/x", 0), file("b/x", 0.5)]
-        s = self.section()
+        s = self.tell()
         self.assertIn("1 of 2: b/x.", s.findings[0])
         self.assertEqual([f.split(" (")[0] for f in s.findings if "a plain loop" in f], ["a/x", "b/x"])
         self.assertEqual([row[0] for row in s.tables[0].rows], ["a/x", "b/x"])
@@ -59,15 +57,12 @@ class OwnData(unittest.TestCase):
 
     def test_are_not_described_as_those_of_the_study_are(self):
         self.rows[0]["data"].update(name="my/uniform.f32", n=1 << 22)
-        self.assertEqual(self.section().tables[1].note,
+        self.assertEqual(self.tell().tables[1].note,
                          "4,194,304 elements in fp32, condition number 2. Use exact/fp32@cpu: it is exact.")
 
     def test_fails_with_what_was_broken(self):
         self.rows[0]["failures"] = ["exact/fp32@cpu: is wrong"]
-        self.assertEqual(self.section().failures, [f"{results.HERE}, a.f32: exact/fp32@cpu: is wrong"])
-
-    def test_says_nothing_of_nothing(self):
-        self.assertTrue(own_data.section([]).empty)
+        self.assertEqual(self.tell().failures, [f"{results.HERE}, a.f32: exact/fp32@cpu: is wrong"])
 
 
 if __name__ == "__main__":

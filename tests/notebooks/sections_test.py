@@ -1,5 +1,5 @@
-"""Every section stands whatever its files hold, as long as it fits the schema: rows of every kind, one at a time and
-growing in number.
+"""Every section stands whatever its files hold, as long as it fits the schema: rows of every kind, one at a time, some
+at a time and growing in number. And what fits the schema is what jsonschema accepts.
 
 Run by ctest, or: build/venv/bin/python tests/notebooks/sections_test.py
 """
@@ -16,6 +16,7 @@ import methods
 import page
 import report
 import results
+import schema
 
 
 def shown(section):
@@ -59,17 +60,34 @@ class Sections(unittest.TestCase):
             if kind != "study":
                 for r in made_up.rows(kind):
                     self.assertIsNone(results.problem(r, [kind]), r)
+                self.assertTrue(schema.surely(kind)(r), f"{kind}: jsonschema alone knows that this fits, slowly")
+
+    def test_nothing_is_accepted_that_jsonschema_refuses(self):
+        refused = 0
+        for kind in results.KINDS:
+            r = made_up.sample(schema.DEFINED[kind])
+            altered = [r | {"more": 1}, list(r), *({k: v for k, v in r.items() if k != name} for name in r)]
+            altered += [r | {name: wrong} for name in r for wrong in (None, "no one's", -1, 0.5, True, [], [1], {})]
+            for wrong in altered:
+                if not schema.surely(kind)(wrong):
+                    refused += 1
+                else:
+                    self.assertEqual([e.message for e in schema.validator(kind).iter_errors(wrong)], [], wrong)
+        self.assertGreater(refused, 1000)
 
     def test_stand_with_any_single_row(self):
         for question in report.SECTIONS:
             with self.subTest(question):
+                empty = importlib.import_module(question).section([])
+                self.assertEqual((empty.empty, empty.failures), (True, []))
                 self.fails_of(question, ([r] for kind in made_up.kinds_of(question) for r in made_up.rows(kind)))
 
-    def test_stand_with_the_first_rows_of_a_file(self):
+    def test_stand_with_the_first_rows_of_a_file_and_with_neighbours(self):
         for question in report.SECTIONS:
             rows = [r for kind in made_up.kinds_of(question) for r in made_up.rows(kind)]
+            lengths = [0, *(2**k for k in range(1, len(rows).bit_length())), len(rows)]
             with self.subTest(question):
-                self.fails_of(question, (rows[:k] for k in range(0, len(rows), 5)))
+                self.fails_of(question, [rows[:k] for k in lengths] + [rows[k:k + 10] for k in range(0, len(rows), 10)])
 
     def test_stand_with_rows_that_belong_elsewhere(self):
         for question in report.SECTIONS:

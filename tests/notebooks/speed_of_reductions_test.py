@@ -13,6 +13,7 @@ import tempfile
 import types
 import unittest
 
+import made_up
 from made_up import PROVENANCE, ROOT, source
 import results
 import speed_of_reductions
@@ -41,104 +42,81 @@ def rows():
             row("read", 20.0, operation="norm", outer=1, n=1 << 28)]
 
 
-class Said(unittest.TestCase):
+class Said(made_up.Told):
     def setUp(self):
-        self.rows = rows()
-        self.torch = []
+        self.rows, self.torch = rows(), []
 
     def section(self):
         return speed_of_reductions.section([source("speed_of_reductions", self.rows),
                                             source("torch_speed", self.torch)])
 
-    def changed(self, sentence, change):
-        """That it is said after the change, and not before."""
-        self.assertNotIn(sentence, self.section().findings)
-        change()
-        self.assertIn(sentence, self.section().findings)
+    def after(self, row, new, told):
+        """It is told after a change, and not before; changes stay."""
+        self.assert_silent(self.section().findings, told)
+        self.rows[row].update(new)
+        self.assert_tells(self.section().findings, told)
 
-    def test_nothing_where_nothing_was_measured(self):
-        section = speed_of_reductions.section([])
-        self.assertTrue(section.empty)
-        self.assertEqual(section.failures, [])
-
-    def test_what_is_so_before_anything_is_altered(self):
-        self.assertEqual(self.section().findings, [
-            f"{AT}: 1 of 3 bars held. Missed: {TREE} of 4,096 × 1,000 fp32: 0.8 of 0.9 times read; {NORM} of 2²⁸ fp32: "
-            "0.95 of 0.97 times read.",
-            f"{AT}: of the speed that memory allows, the fastest methods for 2 reductions reach between 80% and 95.0%: "
-            f"norm of 2²⁸ fp32 is at 95.0% ({NORM}), sum of 4,096 × 1,000 fp32 the farthest from it ({TREE}).",
-            f"{AT}: samesum is at least as fast as cub/segmented in 1 of 1 reduction, 2 times its speed for sum of "
-            "4,096 × 1,000 fp32.",
-            "All 3 results whose bits were checked are right."])
+    def test_before_anything_is_altered(self):
+        section = self.section()
+        self.assert_tells(
+            section.findings,
+            f"{AT}: 1 of 3 bars held … {TREE} of 4,096 × 1,000 fp32: 0.8 of 0.9 … {NORM} of 2²⁸ fp32: 0.95 of 0.97",
+            f"{AT}: … 2 reductions … between 80% and 95.0%: norm of 2²⁸ fp32 … 95.0% ({NORM}), sum of 4,096 × 1,000 "
+            f"fp32 … ({TREE})",
+            f"{AT}: … at least as fast as cub/segmented in 1 of 1 reduction, 2 times … sum of 4,096 × 1,000 fp32",
+            "All 3 results … right")
+        self.assertEqual((len(section.findings), section.failures), (4, []))
 
     def test_bars(self):
-        self.changed(f"{AT}: 2 of 3 bars held. Missed: {NORM} of 2²⁸ fp32: 0.95 of 0.97 times read.",
-                     lambda: self.rows[0].update(bars=[bar(CUB, 1.0, 2.0), bar("read", 0.9, 0.91)]))
-        self.changed(f"{AT}: all 3 bars held.", lambda: self.rows[4].update(bars=[bar("read", 0.97, 0.98)]))
-        self.changed(f"{AT}: 2 of 3 bars held. Missed: {TREE} of 4,096 × 1,000 fp32: 0.5 of 1 times cub/segmented.",
-                     lambda: self.rows[0].update(bars=[bar(CUB, 1.0, 0.5), bar("read", 0.9, 0.91)]))
-
-    def test_of_many_misses_the_farthest_are_named(self):
+        self.after(0, {"bars": [bar(CUB, 1.0, 2.0), bar("read", 0.9, 0.91)]},
+                   f"{AT}: 2 of 3 bars held … {NORM} of 2²⁸ fp32: 0.95 of 0.97 times read.")
+        self.after(4, {"bars": [bar("read", 0.97, 0.98)]}, f"{AT}: all 3 bars held.")
+        self.after(0, {"bars": [bar(CUB, 1.0, 0.5), bar("read", 0.9, 0.91)]},
+                   f"{AT}: 2 of 3 bars held … {TREE} of 4,096 × 1,000 fp32: 0.5 of 1 times cub/segmented.")
+        self.rows = rows()  # of many that are missed the farthest are named
         self.rows[0]["bars"] = [bar("read", 0.9, 0.1 * k) for k in range(1, 9)]
-        told = self.section().findings[0]
-        self.assertIn(f"none of 9 bars held. Missed: {TREE} of 4,096 × 1,000 fp32: 0.1 of 0.9 times read; ", told)
-        self.assertTrue(told.endswith("0.5 of 0.9 times read; and 4 more."), told)
+        self.assert_tells(self.section().findings, f"none of 9 bars held … {TREE} of 4,096 × 1,000 fp32: 0.1 of 0.9 … "
+                          "0.2 of 0.9 … 0.3 … 0.4 … 0.5 of 0.9 times read; and 4 more.")
 
     def test_ceilings(self):
-        told = f"{AT}: of the speed that memory allows, the fastest methods for 2 reductions reach between "
-        self.changed(told + f"20% and 80%: sum of 4,096 × 1,000 fp32 is at 80% ({TREE}), norm of 2²⁸ fp32 the farthest "
-                     f"from it ({NORM}).", lambda: self.rows[4].update(gb_per_s=4.0))
-        self.changed(told + f"20% and 90%: sum of 4,096 × 1,000 fp32 is at 90% ({EXACT}), norm of 2²⁸ fp32 the "
-                     f"farthest from it ({NORM}).", lambda: self.rows[1].update(gb_per_s=9.0))
-        self.changed(f"{AT}: of the speed that memory allows, norm of 2²⁸ fp32 is at 20% ({NORM}).",
-                     lambda: self.rows.pop(3))
-
-    def test_a_copy_is_the_ceiling_of_softmax(self):
-        more = {"operation": "softmax", "n": 512}
+        self.after(4, {"gb_per_s": 4.0}, f"{AT}: … 20% and 80%: sum of 4,096 × 1,000 fp32 … 80% ({TREE}), norm of 2²⁸ "
+                                         f"fp32 … ({NORM})")
+        self.after(1, {"gb_per_s": 9.0}, f"{AT}: … 20% and 90%: sum of 4,096 × 1,000 fp32 … 90% ({EXACT}), norm of 2²⁸")
+        del self.rows[3]
+        self.assert_tells(self.section().findings, f"{AT}: … memory allows, norm of 2²⁸ fp32 is at 20% ({NORM}).")
+        more = {"operation": "softmax", "n": 512}  # whose ceiling is a copy
         self.rows = [row("softmax/tree/plain/fp32@cuda", 3.0, **more), row("copy", 12.0, **more)]
-        self.assertEqual(self.section().findings[0],
-                         f"{AT}: of the speed that memory allows, softmax of 4,096 × 512 fp32 is at 25% "
-                         "(softmax/tree/plain/fp32@cuda).")
+        self.assert_tells(self.section().findings, f"{AT}: … softmax of 4,096 × 512 fp32 … 25% "
+                          "(softmax/tree/plain/fp32@cuda)")
 
     def test_the_fastest_method_is_beside_other_libraries(self):
-        told = AT + ": samesum is at least as fast as cub/segmented in {} of 1 reduction, {} times its speed for sum " \
-            "of 4,096 × 1,000 fp32."
-        self.changed(told.format(0, 0.5), lambda: self.rows[2].update(gb_per_s=16.0))
-        self.changed(told.format(1, 1.5), lambda: self.rows[1].update(gb_per_s=24.0))
+        self.after(2, {"gb_per_s": 16.0}, f"{AT}: … cub/segmented in 0 of 1 reduction, 0.5 times … 4,096 × 1,000 fp32")
+        self.after(1, {"gb_per_s": 24.0}, f"{AT}: … cub/segmented in 1 of 1 reduction, 1.5 times … 4,096 × 1,000 fp32")
         self.rows += [row(TREE, 2.0, n=32, input_format="bf16"), row(CUB, 8.0, n=32, input_format="bf16")]
-        self.assertIn(f"{AT}: samesum is at least as fast as cub/segmented in 1 of 2 reductions, from 0.25 times its "
-                      "speed (sum of 4,096 × 32 bf16) to 1.5 times (sum of 4,096 × 1,000 fp32).",
-                      self.section().findings)
+        self.assert_tells(self.section().findings, f"{AT}: … cub/segmented in 1 of 2 … 0.25 times … (sum of "
+                          "4,096 × 32 bf16) … 1.5 times (sum of 4,096 × 1,000 fp32)")
 
     def test_torch_is_a_bar_of_what_is_held_to_something(self):
-        def torch():
-            self.torch = [row(TORCH, 16.0)]
-        self.changed(f"{AT}: 1 of 4 bars held. Missed: {TREE} of 4,096 × 1,000 fp32: 0.5 of 1 times torch/sum; {TREE} "
-                     f"of 4,096 × 1,000 fp32: 0.8 of 0.9 times read; {NORM} of 2²⁸ fp32: 0.95 of 0.97 times read.", torch)
-        told = AT + ": samesum is at least as fast as torch/sum in {} of 1 reduction, {} times its speed for sum of " \
-            "4,096 × 1,000 fp32; it was measured in a process of its own, on the same machine in the same sitting, " \
-            "and ratios are of medians."
-        self.assertIn(told.format(0, 0.5), self.section().findings)
+        self.torch = [row(TORCH, 16.0)]
+        self.assert_tells(self.section().findings,
+                          f"{AT}: 1 of 4 bars held. Missed: {TREE} of 4,096 × 1,000 fp32: 0.5 of 1 times torch/sum; … "
+                          "0.8 of 0.9 times read; … 0.95 of 0.97",
+                          f"{AT}: … torch/sum in 0 of 1 reduction, 0.5 times … 4,096 × 1,000 fp32")
         self.torch[0]["gb_per_s"] = 2.0
-        self.assertIn(told.format(1, 4), self.section().findings)
-        self.assertIn(f"{AT}: 2 of 4 bars held", self.section().findings[0])
-        self.torch[0]["n"] = 7  # which nobody else measured
-        self.assertFalse(any("torch" in told for told in self.section().findings))
+        self.assert_tells(self.section().findings, f"{AT}: 2 of 4 bars held", "torch/sum in 1 of 1 reduction, 4 times")
+        self.torch[0]["n"] = 7  # which nothing else measured
+        self.assert_silent(self.section().findings, "torch")
 
     def test_wrong_bits(self):
-        self.changed(f"2 of 3 results whose bits were checked are right; not {EXACT} (this machine, GPU).",
-                     lambda: self.rows[1].update(verified=False))
+        self.after(1, {"verified": False}, f"2 of 3 results … right; not {EXACT} (this machine, GPU).")
         self.assertEqual(self.section().failures,
                          [f"this machine, GPU: {EXACT} gave wrong bits for sum of 4,096 × 1,000 fp32"])
-        self.changed(f"1 of 2 results whose bits were checked is right; not {EXACT} (this machine, GPU); 1 was not "
-                     "checked.", lambda: self.rows[0].update(verified=None))
+        self.after(0, {"verified": None}, f"1 of 2 results … right; not {EXACT} (this machine, GPU); 1 was not checked")
 
-    def test_threads_and_machines_have_their_own_sentences(self):
+    def test_each_place_has_its_own_sentences(self):
         self.rows[4]["threads"] = self.rows[5]["threads"] = 2
-        told = self.section().findings
-        self.assertIn("This machine, 2 threads: of the speed that memory allows, norm of 2²⁸ fp32 is at 95.0% "
-                      f"({NORM}).", told)
-        self.assertIn(f"{AT}: 1 of 2 bars held. Missed: {TREE} of 4,096 × 1,000 fp32: 0.8 of 0.9 times read.", told)
+        self.assert_tells(self.section().findings, f"This machine, 2 threads: … norm of 2²⁸ fp32 … 95.0% ({NORM})",
+                          f"{AT}: 1 of 2 bars held … {TREE} of 4,096 × 1,000 fp32: 0.8 of 0.9 times read.")
 
     def test_tables_have_a_line_a_reduction_and_a_line_a_method(self):
         self.torch = [row(TORCH, 16.0)]
@@ -146,9 +124,7 @@ class Said(unittest.TestCase):
         self.assertEqual(short.rows, [
             ["sum", "4,096 × 1,000", "fp32", TREE, "torch/sum", "8", "80%", "50%", "1 of 3"],
             ["norm", "2²⁸", "fp32", NORM, "-", "19", "95.0%", "-", "0 of 1"]])
-        self.assertFalse(short.folded)
-        self.assertTrue(whole.page_only)
-        self.assertEqual(len(whole.rows), 7)
+        self.assertEqual((short.folded, whole.page_only, len(whole.rows)), (False, True, 7))
         self.assertEqual(whole.rows[0][-3:], ["8", "80%", "pass 2 of 1 × cub/segmented; MISS 0.8 of 0.9 × read; MISS "
                                                           "0.5 of 1 × torch/sum"])
 
@@ -157,8 +133,6 @@ class Said(unittest.TestCase):
         for more in ({"operation": "mean"}, {"input_format": "bf16"}, {"outer": 8}, {"n": 8}, {"inner": 8}):
             self.rows = rows() + [row(CUB, 80.0, **more), row("read", 80.0, **more)]
             self.assertEqual(self.section().findings, told, more)
-
-    def test_shapes(self):
         self.assertEqual([speed_of_reductions.shape(row("read", 1.0, outer=o, n=n, inner=i))
                           for o, n, i in ((1, 1 << 28, 1), (4096, 32, 1), (1, 4096, 131072))],
                          ["2²⁸", "4,096 × 32", "1 × 4,096 × 131,072"])
@@ -236,17 +210,13 @@ class TorchSpeed(unittest.TestCase):
         self.provenance = PROVENANCE | {"gpu": "A GPU, driver for CUDA 13.0"}
         self.rows = rows() + [row("copy", 1.0, operation="softmax", n=8, input_format="bf16"),
                               row("read", 1.0, outer=1, n=5, inner=7), row("read", 1.0, threads=1)]
-        self.rows += [row("read", 1.0, threads=1, **more) for more in ({"operation": "max"}, {"outer": 5}, {"inner": 5})]
+        self.rows += [row("read", 1, threads=1, **more) for more in ({"operation": "max"}, {"outer": 5}, {"inner": 5})]
 
     def run_script(self, torch):
-        if torch:
-            sys.modules["torch"] = torch
-        else:
-            sys.modules["torch"] = None  # which cannot be imported
-        header = {"kind": "study", "schema": results.VERSION, "experiment": "speed_of_reductions", "question": "How?",
-                  "mode": "quick", "seed": 1, "filter": "sum/*", "provenance": self.provenance}
-        (self.folder / "speed_of_reductions.jsonl").write_text("".join(json.dumps(o) + "\n"
-                                                                       for o in [header] + self.rows))
+        sys.modules["torch"] = torch  # None cannot be imported
+        header = made_up.header("speed_of_reductions") | {"filter": "sum/*", "provenance": self.provenance}
+        (self.folder / "speed_of_reductions.jsonl").write_text("".join(
+            json.dumps(o) + "\n" for o in [header] + self.rows))
         self.out, self.err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(self.out), contextlib.redirect_stderr(self.err):
             return script().main([str(self.folder)])
