@@ -142,6 +142,8 @@ void add_calibrate(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("calibrate", "Measure what each method costs on this machine");
   auto options = std::make_shared<CalibrateOptions>();
   command->add_option("--out", options->out, "Write there (default: see below)")->type_name("FILE");
+  command->add_option("--methods", options->methods, "With * and ?; others stay unknown (default *)")
+      ->type_name("GLOB,…");
   command->add_flag("--quick", options->quick, "Arrays of at most 2^20 elements");
   command->footer(
       "Takes about a minute; nothing else should run meanwhile. All or nothing is\n"

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "operation/reduction_support.hpp"
@@ -38,26 +39,42 @@ class Digest {
 
 using Lines = std::map<std::string, std::string>;
 
-/// One set of data, and how it lies.
+/// One set of data in one format, and how it lies.
 struct Input {
-  std::vector<double> x, y;
+  Array x, y;
   Layout layout;
 };
 
-const std::vector<Input>& inputs() {
+/// Elements are rounded once for all methods: that takes as long as a method does.
+const std::vector<Input>& inputs(const FormatInfo& format) {
   static const std::vector<BatchCase> of_every_shape = batches();
-  static const std::vector<Input> all = [] {
-    std::vector<Input> made;
-    for (const BatchCase& b : of_every_shape)
-      made.push_back({wide(b.elements, 12, 1), wide(b.elements, 12, 2), b.layout});
-    for (const Dataset& d : datasets(5000)) made.push_back({d.x, uniform(5000, 11), Layout::vector(5000)});
-    constexpr std::size_t n = 9 * 512 + 3;
-    for (const Dataset& d : awkward_data(n))
-      for (const Layout& layout : {Layout::vector(n), Layout::rows(9, 512), Layout::rows(6, 768)})
-        made.push_back({d.x, uniform(n, 32), layout});
-    return made;
-  }();
-  return all;
+  static std::map<std::size_t, std::vector<Input>> of_formats;
+  std::vector<Input>& made = of_formats[format.index];
+  if (!made.empty()) return made;
+  const auto add = [&](const std::vector<double>& x, const std::vector<double>& y, const Layout& layout) {
+    made.push_back({{format, x}, {format, y}, layout});
+  };
+  for (const BatchCase& b : of_every_shape) add(wide(b.elements, 12, 1), wide(b.elements, 12, 2), b.layout);
+  for (const Dataset& d : datasets(5000)) add(d.x, uniform(5000, 11), Layout::vector(5000));
+  constexpr std::size_t n = 9 * 512 + 3;
+  for (const Dataset& d : awkward_data(n))
+    for (const Layout& layout : {Layout::vector(n), Layout::rows(9, 512), Layout::rows(6, 768)})
+      add(d.x, uniform(n, 32), layout);
+  return made;
+}
+
+const std::vector<std::unique_ptr<Table>>& tables(const FormatInfo& format) {
+  static std::map<std::size_t, std::vector<std::unique_ptr<Table>>> of_formats;
+  std::vector<std::unique_ptr<Table>>& made = of_formats[format.index];
+  if (made.empty())
+    for (const auto& [rows, columns] : {std::pair<std::size_t, std::size_t>{11, 1},
+                                        {22, 7},
+                                        {33, 128},
+                                        {11, 1000},
+                                        {11, 4097},
+                                        {5, 20'000}})
+      made.push_back(std::make_unique<Table>(format, columns, rows_of_all_kinds(rows, columns, true)));
+  return made;
 }
 
 std::string line_of(const std::string& method, const FormatInfo& input) {
@@ -79,25 +96,21 @@ bool takes_batches(const Method& m, const FormatInfo& input) {
 
 std::string digest_of_vectors(const Method& m, const FormatInfo& format) {
   Digest digest;
-  for (const Input& input : inputs())
-    if (input.layout.results() == 1) digest.add(m(Array{format, input.x}.values()).bits);
+  for (const Input& input : inputs(format))
+    if (input.layout.results() == 1) digest.add(m(input.x.values()).bits);
   return digest.text();
 }
 
 std::string digest_of_batches(const Method& m, const FormatInfo& format) {
   Digest digest;
-  for (const Input& input : inputs()) {
-    const Array x{format, input.x}, y{format, input.y};
-    digest.add_all(reduce_all(m, x.values(), y.values(), input.layout, {.ddof = 1}));
-  }
+  for (const Input& input : inputs(format))
+    digest.add_all(reduce_all(m, input.x.values(), input.y.values(), input.layout, {.ddof = 1}));
   return digest.text();
 }
 
 std::string digest_of_softmax(const Method& m, const FormatInfo& format) {
   Digest digest;
-  for (const auto& [rows, columns] :
-       {std::pair<std::size_t, std::size_t>{11, 1}, {22, 7}, {33, 128}, {11, 1000}, {11, 4097}, {5, 20'000}})
-    digest.add_all(computed(m, Table{format, columns, rows_of_all_kinds(rows, columns, true)}, {3, 1}, 0));
+  for (const auto& table : tables(format)) digest.add_all(computed(m, *table, {3, 1}, 0));
   return digest.text();
 }
 

@@ -44,14 +44,14 @@ const std::vector<EntryPoint>& entry_points() {
   static const std::vector<Array> arrays = [] {
     std::vector<Array> all;
     for (const FormatInfo& format : formats) {
-      std::vector<double> data = wide(1500, 30, 5);
+      std::vector<double> data = wide(600, 30, 5);
       for (std::size_t i = 0; i < data.size(); i += 3) data[i] *= 4 * format.smallest_subnormal;
       all.emplace_back(format, data);
     }
     return all;
   }();
   static const Array long_array = [] {
-    std::vector<double> data = wide(200'000, 30, 6);
+    std::vector<double> data = wide(140'000, 30, 6);
     for (std::size_t i = 0; i < data.size(); i += 3) data[i] *= Format<fp32>::smallest_subnormal;
     return Array{format_info<fp32>(), data};
   }();
@@ -204,11 +204,11 @@ const std::vector<EntryPoint>& entry_points() {
            for (const Method* m : reductions_of(backend))
              for (const Array& x : arrays)
                if (m->takes(*x.values().format))
-                 out << reduce_all(*m, x.values(), x.values(), Layout::rows(15, 100),
+                 out << reduce_all(*m, x.values(), x.values(), Layout::rows(6, 100),
                                    {.threads = threads, .ddof = 1});
          for (const char* name :
               {"dot/tree/kahan/fp32", "norm/tree/fp32", "moments/exact/fp32", "argmax/fp32"})
-           out << reduce_all(find(name), long_array.values(), long_array.values(), Layout::vector(200'000),
+           out << reduce_all(find(name), long_array.values(), long_array.values(), Layout::vector(140'000),
                              {.threads = threads});
          out << reduce("dot/exact/fp64", tiny, tiny) << reduce("mean/tree/plain/fp32", tiny)
              << static_cast<std::uint64_t>(reduce_to_index("argmin/fp32", tiny));
@@ -230,8 +230,8 @@ const std::vector<EntryPoint>& entry_points() {
        [](Text& out, int threads) {
          const MeanOfSquares reduction{third.as<float>()};
          const auto x = long_array.values().as<float>();
-         std::vector<float> rows(100);
-         reduce(reduction, x.data(), Layout::rows(100, 2000), rows.data(), {.threads = threads});
+         std::vector<float> rows(70);
+         reduce(reduction, x.data(), Layout::rows(70, 2000), rows.data(), {.threads = threads});
          out << rows << reduce(reduction, x, {.threads = threads})
              << reduce<Pairwise>(reduction, x, {.threads = threads})
              << reduce<Blocked>(reduction, x, {.threads = threads}) << reduce(reduction, x.first(0))
@@ -246,11 +246,11 @@ const std::vector<EntryPoint>& entry_points() {
       {"softmax",
        {"reduce"},
        [](Text& out, int threads) {
-         std::vector<float> y(1500);
+         std::vector<float> y(600);
          const Values x = arrays[2].values();
          for (const Method& m : methods())
            if (m.per_element && m.backend != "cuda") {
-             reduce(m, x, Layout::rows(15, 100), std::span{y}, {.threads = threads});
+             reduce(m, x, Layout::rows(6, 100), std::span{y}, {.threads = threads});
              out << y;
            }
          out.refusal([] { find("softmax/tree/plain/fp32").bound(formats[2], 100, one, -subnormal); });
@@ -315,6 +315,8 @@ TEST_P(AnyEnvironment, ChangesNoResultOfAnEntryPointAndIsNotChanged) {
     for (const unsigned bits : register_bits) {
       const EntryPoint& entry = entry_points()[i / std::size(thread_counts)];
       const int threads = thread_counts[i % std::size(thread_counts)];
+      // A thread either takes over what its creator left behind or does not: two kinds show that.
+      if (threads > 1 && bits != register_bits[0] && bits != all_flags) continue;
       Environment environment = GetParam();
       environment.register_bits = bits;
       Text text;

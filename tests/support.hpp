@@ -35,6 +35,14 @@ class Array {
     });
   }
   Values values() const { return {*format_, first(), size_}; }
+  /// The same elements at another place, without rounding them once more.
+  Array at_offset(std::size_t offset) const {
+    Array other{*format_, {}, offset + size_};
+    other.offset_ = offset;
+    other.size_ = size_;
+    if (size_ > 0) std::memcpy(other.first(), first(), size_ * format_->bytes);
+    return other;
+  }
 
  private:
   std::byte* first() { return aligned() + offset_ * format_->bytes; }

@@ -372,15 +372,30 @@ TEST(TheToolsChoice, PassesOverTheCalibrationOfAnotherMachine) {
   EXPECT_TRUE(run_json("XDG_CACHE_HOME= HOME= " + wish + "--json")["costs"]["file"].is_null());
 }
 
-TEST(TheToolsCalibration, IsWhereTheChoiceLooksAndKnowsEveryCost) {
-  const Outcome o = shell().run("XDG_CACHE_HOME=made $T calibrate --quick");
+TEST(TheToolsCalibration, IsWhereTheChoiceLooksAndKnowsEveryCostThatWasAskedFor) {
+  const Outcome o = shell().run("XDG_CACHE_HOME=made $T calibrate --quick --methods 'exact/*,tree/plain/*'");
   EXPECT_EQ(o.code, 0) << o.err;
   EXPECT_THAT(o.err, IsEmpty()) << "progress is for terminals";
   const json choice = run_json("XDG_CACHE_HOME=made " + wish + "--json");
   EXPECT_EQ(choice["costs"]["file"], "made/samesum/speed_vs_length.jsonl");
   EXPECT_EQ(choice["costs"]["corrupt_lines"], 0);
   EXPECT_FALSE(choice["best"]["seconds"].is_null());
-  for (const json& other : choice["others"])
+  std::size_t known = !choice["best"]["seconds"].is_null();
+  for (const json& other : choice["others"]) {
+    const Method& m = find(other["method"].get<std::string>());
+    const bool is_asked_for = m.accumulator == "exact" || (m.order == "tree" && m.accumulator == "plain");
+    EXPECT_EQ(other["seconds"].is_null(), !is_asked_for) << other;
+    known += is_asked_for;
+  }
+  EXPECT_GE(known, 8u) << "two kinds of sums in four formats";
+  EXPECT_EQ(shell().run("$T calibrate --methods 'tree/plane/*'").code, 2);
+}
+
+TEST(TheToolsCalibration, OfAllMethodsKnowsEveryCost) {
+  if (std::getenv("SAMESUM_LONG_TESTS") == nullptr)
+    GTEST_SKIP() << "it takes a minute or two; set SAMESUM_LONG_TESTS=1 (of some methods it is tested above)";
+  EXPECT_EQ(shell().run("$T calibrate --quick --out all.jsonl").code, 0);
+  for (const json& other : run_json(wish + "--costs all.jsonl --json")["others"])
     if (!find(other["method"].get<std::string>()).slow) {
       EXPECT_FALSE(other["seconds"].is_null()) << other;
     }

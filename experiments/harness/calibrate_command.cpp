@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
@@ -22,10 +23,13 @@ bool is_measured(const Method& v, const Cell& cell) {
   return v.backend != "reference" && !v.slow && (!slow || cell.n <= two_to(20));
 }
 
-std::vector<const Method*> methods_of(const Cell& cell) {
+std::vector<const Method*> methods_of(const Cell& cell, const std::vector<std::string>& globs) {
+  const auto is_meant = [&](const Method& v) {
+    return globs.empty() || std::ranges::any_of(globs, [&](const std::string& g) { return matches(g, v); });
+  };
   std::vector<const Method*> all;
   for (const Method& v : methods("sum"))
-    if (is_measured(v, cell) && fits(v, cell)) all.push_back(&v);
+    if (is_meant(v) && is_measured(v, cell) && fits(v, cell)) all.push_back(&v);
   return all;
 }
 
@@ -61,6 +65,10 @@ std::string place_for(const std::string& out) {
 }  // namespace
 
 Report calibrate_command(const CalibrateOptions& options) {
+  const std::vector<std::string> globs = globs_in(options.methods);
+  for (const std::string& glob : globs)
+    if (std::ranges::none_of(methods("sum"), [&](const Method& v) { return matches(glob, v); }))
+      throw UsageError{"--methods: no sum matches '" + printable(glob) + "'; see `samesum list`"};
   const std::string path = place_for(options.out);
   const auto start = std::chrono::steady_clock::now();
   const std::vector<std::vector<Cell>> all = all_cells(options.quick);
@@ -74,7 +82,7 @@ Report calibrate_command(const CalibrateOptions& options) {
     Bench bench{cells.back(), seed, cells.back().n};
     for (const Cell& cell : cells) {
       progress.show(done++, expected, std::string{cell.input->name} + ", n = " + power_or_number(cell.n));
-      for (const Speed& s : bench.measure(cell, methods_of(cell), options.quick ? 3 : 5)) {
+      for (const Speed& s : bench.measure(cell, methods_of(cell, globs), options.quick ? 3 : 5)) {
         if (s.verified == false)
           report.failures.push_back(s.method + ": wrong bits, n = " + power_or_number(cell.n));
         Json row = speed_key(cell, s.method, seed);

@@ -167,25 +167,30 @@ TYPED_TEST(EveryAccumulator, TakesItsFirstElementAsItIs) {
 }
 
 TEST(EmptySums, ArePlusZeroInEverySumAndOnlyMinusZerosAreMinusZero) {
+  const Array minus_zeros{format_info<fp32>(), std::vector<double>(70'000, -0.0)};
   for (const Method& m : methods("sum")) {
     EXPECT_EQ(m(Values{std::span<const float>{}}).bits, 0u) << m.name;
-    const Array minus_zeros{format_info<fp32>(), std::vector<double>(70'000, -0.0)};
     EXPECT_EQ(m(minus_zeros.values()).bits, m.format->sign_bit) << m.name;
   }
 }
 
 TEST(InfinitiesAndNaN, AreTheSameForEverySum) {
-  for (const Method& m : methods("sum"))
-    for (const FormatInfo& input : formats)
-      for (const std::size_t n : {std::size_t{5}, std::size_t{70'000}}) {
-        std::vector<double> x(n, 1e-3);
-        x[n / 2] = inf;
-        EXPECT_EQ(m(Array{input, x}.values()).bits, m.format->infinity) << m.name;
-        x[n / 3] = -inf;
-        EXPECT_EQ(m(Array{input, x}.values()).bits, m.format->canonical_nan) << m.name;
-        x[n / 3] = std::nan("");
-        EXPECT_EQ(m(Array{input, x}.values()).bits, m.format->canonical_nan) << m.name;
+  // Few elements, and five leaves of a tree of which four are summed side by side.
+  for (const std::size_t n : {5, 5 * 4096 + 37})
+    for (const FormatInfo& input : formats) {
+      std::vector<double> x(n, 1e-3);
+      x[n / 2] = inf;
+      const Array infinite{input, x};
+      x[n / 3] = -inf;
+      const Array both{input, x};
+      x[n / 3] = std::nan("");
+      const Array not_a_number{input, x};
+      for (const Method& m : methods("sum")) {
+        EXPECT_EQ(m(infinite.values()).bits, m.format->infinity) << m.name;
+        EXPECT_EQ(m(both.values()).bits, m.format->canonical_nan) << m.name;
+        EXPECT_EQ(m(not_a_number.values()).bits, m.format->canonical_nan) << m.name;
       }
+    }
 }
 
 }  // namespace

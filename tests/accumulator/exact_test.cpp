@@ -76,9 +76,9 @@ template <class T> class ExactSums : public ::testing::Test {};
 using AllFormats = ::testing::Types<fp16, bf16, fp32, fp64>;
 TYPED_TEST_SUITE(ExactSums, AllFormats);
 
-TYPED_TEST(ExactSums, AreTheTruthCorrectlyRoundedOn250000AwkwardShortSums) {
+TYPED_TEST(ExactSums, AreTheTruthCorrectlyRoundedOnAwkwardShortSums) {
   std::mt19937_64 random{7};
-  for (int i = 0; i < 250'000; ++i) {
+  for (int i = 0; i < 40'000; ++i) {
     const std::vector<TypeParam> x = awkward_sum<TypeParam>(random);
     const Truth truth{x};
     Exact state;
@@ -257,7 +257,7 @@ TEST(AnExactState, HasTheBytesThatAreFrozen) {
 TEST(AnExactState, ComesFromDamagedBytesOnlyIfTheyAreThoseOfAnotherState) {
   std::mt19937_64 random{3};
   int taken = 0, refused = 0;
-  for (int round = 0; round < 50'000; ++round) {
+  for (int round = 0; round < 10'000; ++round) {
     Exact state;
     for (std::size_t i = random() % 4; i > 0; --i) state.add(from_bits<double>(random()));
     std::vector<std::byte> bytes = state.serialise();
@@ -274,8 +274,8 @@ TEST(AnExactState, ComesFromDamagedBytesOnlyIfTheyAreThoseOfAnotherState) {
       ++refused;
     }
   }
-  EXPECT_GT(taken, 1000);
-  EXPECT_GT(refused, 1000);
+  EXPECT_GT(taken, 200);
+  EXPECT_GT(refused, 200);
 }
 
 // --- the words of fp64 in front of the superaccumulator --------------------------------------------

@@ -155,4 +155,22 @@ inline std::vector<BatchCase> batches() {
   return all;
 }
 
+/// The elements of a batch in one format.
+struct BatchData {
+  BatchCase batch;
+  Array x, y;
+};
+
+/// All batches; elements are rounded once for all methods.
+inline const std::vector<BatchData>& batch_data(const FormatInfo& format) {
+  static std::vector<BatchData> of_formats[formats.size()];
+  std::vector<BatchData>& made = of_formats[format.index];
+  if (made.empty())
+    for (BatchCase& b : batches()) {
+      const std::size_t n = b.elements;
+      made.push_back({std::move(b), {format, wide(n, 12, 1)}, {format, wide(n, 12, 2)}});
+    }
+  return made;
+}
+
 }  // namespace samesum::testing_support
