@@ -14,8 +14,6 @@ using namespace testing_support;
 using harness::Truth;
 using ::testing::HasSubstr;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 // --- the definition, read literally ----------------------------------------------------------------
 
 /// The least number R of the format with R >= |sum| + bound(R), by bisection: as likely as not bits are
@@ -39,10 +37,10 @@ double literal_bound(const Method& m, const Wish& w) {
                sum = magnitudes / w.condition;
   if (m.accumulator == "exact")
     return magnitudes > m.format->max_finite
-               ? infinity
+               ? HUGE_VAL
                : std::max(m.format->unit_roundoff, m.format->smallest_subnormal / 2 / sum);
   return std::isfinite(literal_bound(m, w, magnitudes, magnitudes)) ? literal_bound(m, w, magnitudes, sum)
-                                                                    : infinity;
+                                                                    : HUGE_VAL;
 }
 
 bool literally_meets(const Method& m, const Wish& w) {
@@ -327,7 +325,7 @@ TEST(AChoice, FearsOverflowWhereTheMagnitudesSaySo) {
 }
 
 TEST(AChoice, TakesAnyErrorWhereItIsToldTo) {
-  const Choice c = choose({.length = 1 << 20, .input = "bf16", .relative_error = infinity, .backend = "cpu"},
+  const Choice c = choose({.length = 1 << 20, .input = "bf16", .relative_error = HUGE_VAL, .backend = "cpu"},
                           std::vector<Cost>{{"sum/serial/plain/bf16@cpu", "bf16", 1, 1e-9}});
   EXPECT_EQ(c.best.method->name, "sum/serial/plain/bf16@cpu");
 }
@@ -366,7 +364,7 @@ TEST(AnImpossibleWish, IsAnsweredInItsUnit) {
 }
 
 TEST(AWishThatMakesNoSense, IsRefusedByTheNameOfItsArgument) {
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN(), inf = infinity;
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN(), inf = HUGE_VAL;
   const std::vector<std::pair<Wish, std::string>> wrong{
       {{.relative_error = 1}, "length is 0"},
       {{.length = 1, .input = "fp8", .relative_error = 1},

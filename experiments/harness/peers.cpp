@@ -9,7 +9,7 @@ namespace {
 template <class F> using PeerSum = F (*)(const F*, std::size_t, int);
 
 template <class F, PeerSum<F> sum>
-void append(std::vector<Entry>& all, const std::string& name, Promise promise) {
+void append(std::vector<Entry>& all, std::string_view name, Promise promise) {
   Entry e = describe_peer<F>(name, promise);
   e.code.sum[Formats::index_of<F>()] = [](const void* x, std::size_t n, int threads) -> std::uint64_t {
     return to_bits(sum(static_cast<const F*>(x), n, threads));
@@ -17,7 +17,7 @@ void append(std::vector<Entry>& all, const std::string& name, Promise promise) {
   all.push_back(e);
 }
 template <PeerSum<float> in_fp32, PeerSum<double> in_fp64>
-void append(std::vector<Entry>& all, const std::string& name, Promise promise) {
+void append(std::vector<Entry>& all, std::string_view name, Promise promise) {
   append<fp32, in_fp32>(all, name, promise);
   append<fp64, in_fp64>(all, name, promise);
 }
@@ -79,11 +79,11 @@ class Peers final : public Backend {
 };
 
 /// Peers of a GPU are run by the library's backend.
-MethodTable table_of(std::vector<Entry> on_cpu, std::vector<Entry> on_gpu) {
+MethodTable table_of(const std::vector<Entry>& on_cpu, const std::vector<Entry>& on_gpu) {
   static const Peers backend;
   MethodTable table;
-  table.add(std::move(on_cpu), backend);
-  table.add(std::move(on_gpu), samesum::backend<"cuda">());
+  table.add(on_cpu, backend);
+  table.add(on_gpu, samesum::backend<"cuda">());
   return table;
 }
 

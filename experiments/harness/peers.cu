@@ -126,15 +126,15 @@ template <class F, class T> struct RowSums {
 
 /// An entry for each format of results.
 template <template <class, class> class Peer>
-void append(std::vector<Entry>& all, std::array<Code::Run, Formats::size> Code::*runs,
-            const std::string& name, Promise promise) {
+void append(std::vector<Entry>& all, std::array<Code::Run, Formats::size> Code::*runs, std::string_view name,
+            Promise promise) {
   Formats::for_each([&]<class F>() {
     Entry e = describe_peer<F>(name, promise);
     Formats::for_each([&]<class T>() {
       if constexpr (Peer<F, T>::exists)
         (e.code.*runs)[Formats::index_of<T>()] = gpu::run_launch<Peer<F, T>::enqueue>;
     });
-    if ((e.code.*runs)[e.method.format->index]) all.push_back(e);
+    if ((e.code.*runs)[e.facts.format->index]) all.push_back(e);
   });
 }
 

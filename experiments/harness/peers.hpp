@@ -31,22 +31,21 @@ inline bool runs_on_gpu(const Method& m) { return Code::of(m).backend->name() ==
 
 // --- how peers are made ----------------------------------------------------------------------------------
 
-/// The facts of a sum; the caller adds what runs.
-template <class F> Entry describe_peer(const std::string& name, Promise promise) {
+/// The facts of a sum; the caller adds what runs. `name` is a literal.
+template <class F> Entry describe_peer(std::string_view name, Promise promise) {
   Entry e = describe<samesum::Sum, Serial, Plain, F>("peer");
-  e.method.name = name + "/" + std::string{Format<F>::name} + "@peer";
-  e.method.order = name;
-  e.method.promise = promise;
-  e.method.height_formula = "at most n - 1";  // as of serial
+  e.facts.called = e.facts.order = name;
+  e.facts.promise = promise;
+  e.facts.height_formula = [] { return std::string{"at most n - 1"}; };  // as of serial
   return e;
 }
 
 /// The facts of another operation, or of sums of rows, with what runs it on elements of format T.
 template <class Operation, class T, class F = T>
-Entry describe_batch_peer(const std::string& name, Code::Run run) {
+Entry describe_batch_peer(std::string_view name, Code::Run run) {
   Entry e = describe_operation<Operation, F>("peer");
-  e.method.name = name + "/" + std::string{Format<F>::name} + "@peer";
-  e.method.promise = Promise::none;
+  e.facts.called = name;
+  e.facts.promise = Promise::none;
   e.code.run[Formats::index_of<T>()] = run;
   return e;
 }

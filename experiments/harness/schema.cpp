@@ -24,7 +24,7 @@ bool has_type(const Json& x, const Json& type) {
   return std::ranges::any_of(type, [&](const Json& one) { return is_of(x, one); });
 }
 
-std::string in_words(const Json& type) {
+std::string type_in_words(const Json& type) {
   return type.is_array() ? listed(type, " or ", [](const Json& one) { return one.get<std::string>(); })
                          : type.get<std::string>();
 }
@@ -47,7 +47,8 @@ const std::regex& compiled(const std::string& pattern) {
 
 /// What the schema itself asks of a value, whatever is in it.
 std::string own_problem(const Json& x, const Json& schema) {
-  if (schema.contains("type") && !has_type(x, schema["type"])) return "is no " + in_words(schema["type"]);
+  if (schema.contains("type") && !has_type(x, schema["type"]))
+    return "is no " + type_in_words(schema["type"]);
   if (schema.contains("const") && x != schema["const"]) return "is not " + schema["const"].dump();
   if (schema.contains("enum") && std::ranges::count(schema["enum"], x) == 0)
     return "is none of " + schema["enum"].dump();

@@ -47,7 +47,7 @@ std::string free_name(const std::string& name) {
 }
 
 /// The key's values in words, for the progress.
-std::string in_words(const Json& key) {
+std::string key_in_words(const Json& key) {
   std::string words;
   for (const auto& [name, value] : key.items()) {
     const Json& word = value.is_object() ? value["name"] : value;
@@ -150,7 +150,7 @@ Json Study::row(const Json& key, const std::function<Json()>& measure) {
 std::vector<Json> Study::rows(const std::vector<Json>& keys,
                               const std::function<std::vector<Json>()>& measure) {
   if (!begun_) begin();
-  progress_.show(done_, expected_, in_words(keys.front()));
+  progress_.show(done_, expected_, key_in_words(keys.front()));
   done_ += keys.size();
   std::vector<Json> all;
   std::string text;

@@ -38,15 +38,26 @@ void merge(Code& code, const Code& other) {
 
 MethodTable all_methods() {
   const FloatingPointEnvironment environment;  // also for the driver of a GPU, which begins here
-  MethodTable all;
-  for (const Backend* backend : Backends::all())
-    if (backend->absence().empty()) all.add(backend->entries(), *backend);
   // Readers want the methods of an operation together, and all formats of one of its recipes.
-  const std::vector<std::string_view> operations = operation_names();
-  std::ranges::stable_sort(all.methods, {}, [&](const Method& m) {
-    return std::tuple{std::ranges::find(operations, m.operation) - operations.begin(), m.backend,
-                      m.accumulator == Exact::name};
-  });
+  std::vector<const Backend*> by_name;
+  for (const Backend* backend : Backends::all())
+    if (backend->absence().empty()) by_name.push_back(backend);
+  std::ranges::sort(by_name, {}, &Backend::name);
+  std::vector<std::vector<Entry>> entries;
+  for (const Backend* backend : by_name) entries.push_back(backend->entries());
+  MethodTable all;
+  for (const std::string_view operation : operation_names())
+    for (std::size_t i = 0; i < by_name.size(); ++i) {
+      const auto of = [&](bool exact) {
+        std::vector<Entry> some;
+        for (const Entry& e : entries[i])
+          if (e.facts.operation == operation && (e.facts.accumulator == Exact::name) == exact)
+            some.push_back(e);
+        return some;
+      };
+      all.add(of(false), *by_name[i]);
+      all.add(of(true), *by_name[i]);
+    }
   return all;
 }
 
@@ -148,30 +159,76 @@ std::string nearest_to(const NameFields& f) {
   throw std::invalid_argument("samesum: no method " + quoted(name) + why);
 }
 
+/// A combination of the lists in one format, and why backends refuse it.
+struct Combination {
+  std::string_view operation, order, accumulator, format;
+  std::array<std::string_view, backends.size()> reasons;
+};
+
 std::vector<Unsupported> all_unsupported() {
-  std::vector<Unsupported> all;
+  std::vector<Combination> combinations;
   for_each_combination([&]<class Operation, class Order, template <class> class A>() {
     Formats::for_each([&]<class F>() {
-      for (const std::string_view backend : backends)
-        if (const std::string_view reason = refusal<Operation, Order, A, F>(backend); !reason.empty())
-          all.push_back(
-              {full_name(Operation::name, Operation::has_order ? Order::name : "",
-                         Operation::has_accumulator ? A<Scalar<fp64>>::name : "", Format<F>::name, backend),
-               std::string{reason}});
+      constexpr auto reasons = [] {
+        std::array<std::string_view, backends.size()> of{};
+        for (std::size_t i = 0; i < backends.size(); ++i)
+          of[i] = refusal<Operation, Order, A, F>(backends[i]);
+        return of;
+      }();
+      combinations.push_back({Operation::name, Operation::has_order ? Order::name : "",
+                              Operation::has_accumulator ? A<Scalar<fp64>>::name : "", Format<F>::name,
+                              reasons});
     });
   });
+  std::vector<Unsupported> all;
+  for (const Combination& c : combinations)
+    for (std::size_t i = 0; i < backends.size(); ++i)
+      if (!c.reasons[i].empty())
+        all.push_back({full_name(c.operation, c.order, c.accumulator, c.format, backends[i]),
+                       std::string{c.reasons[i]}});
   return all;
+}
+
+Method method_of(const Facts& f) {
+  Method m{};
+  m.name = f.called.empty() ? full_name(f.operation, f.order, f.accumulator, f.format->name, f.backend)
+                            : full_name(f.called, "", "", f.format->name, f.backend);
+  m.operation = f.operation;
+  m.order = f.order;
+  m.accumulator = f.accumulator;
+  m.format = f.format;
+  m.backend = f.backend;
+  m.promise = f.promise;
+  m.inputs = f.inputs;
+  m.results = f.results;
+  m.gives_index = f.gives_index;
+  m.per_element = f.per_element;
+  m.slow = f.slow;
+  m.state_bytes = f.state_bytes;
+  m.operations_per_element = f.operations_per_element;
+  m.height_formula = f.height_formula();
+  return m;
 }
 
 }  // namespace
 
-void MethodTable::add(std::vector<Entry> entries, const Backend& backend) {
+std::string full_name(std::string_view operation, std::string_view order, std::string_view accumulator,
+                      std::string_view format, std::string_view backend) {
+  std::string name{operation};
+  for (const std::string_view field : {order, accumulator, format})
+    if (!field.empty()) name.append("/").append(field);
+  return name.append("@").append(backend);
+}
+
+void MethodTable::add(const std::vector<Entry>& entries, const Backend& backend) {
   std::map<std::string, std::size_t> place;
-  for (Entry& entry : entries) {
-    const auto [found, is_new] = place.try_emplace(entry.method.name, codes_.size());
+  for (const Entry& entry : entries) {
+    Method method = method_of(entry.facts);
+    const auto [found, is_new] = place.try_emplace(method.name, codes_.size());
     if (is_new) {
-      entry.code.backend = &backend;
-      codes_.emplace_back(entry.code).run_by(methods.emplace_back(std::move(entry.method)));
+      Code& code = codes_.emplace_back(entry.code);
+      code.backend = &backend;
+      code.run_by(methods.emplace_back(std::move(method)));
     } else {
       merge(codes_[found->second], entry.code);
     }

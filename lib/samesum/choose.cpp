@@ -13,26 +13,27 @@
 namespace samesum {
 namespace {
 
-[[noreturn]] void refuse(const std::string& argument, const std::string& trouble) {
+[[noreturn]] void refuse_wish(const std::string& argument, const std::string& trouble) {
   throw std::invalid_argument("samesum: choose: " + argument + " " + trouble);
 }
 
 // --- the wish ------------------------------------------------------------------------------------
 
 void check_tolerance(const Wish& wish) {
-  if (wish.relative_error && wish.ulps) refuse("relative_error and ulps", "are both given; give one of them");
+  if (wish.relative_error && wish.ulps)
+    refuse_wish("relative_error and ulps", "are both given; give one of them");
   if (!wish.relative_error && !wish.ulps)
-    refuse("relative_error or ulps", "is missing; give one of them, infinity where any error will do");
+    refuse_wish("relative_error or ulps", "is missing; give one of them, infinity where any error will do");
   for (const auto& [name, x] : {std::pair{"relative_error", wish.relative_error}, {"ulps", wish.ulps}})
-    if (x && !(*x >= 0)) refuse(name, "is " + three_digits(*x) + "; it must be 0 or more");
+    if (x && !(*x >= 0)) refuse_wish(name, "is " + three_digits(*x) + "; it must be 0 or more");
 }
 
 void check_backend(std::string_view backend) {
   if (backend.empty() || std::ranges::count(methods(), backend, &Method::backend) > 0) return;
   for (const Absent& a : absent())
-    if (a.backend == backend) refuse("backend", quoted(backend) + " is not here: " + a.reason);
-  refuse("backend",
-         "is " + quoted(backend) + "; it must be one of " + listed(backends) + ", or empty for any");
+    if (a.backend == backend) refuse_wish("backend", quoted(backend) + " is not here: " + a.reason);
+  refuse_wish("backend",
+              "is " + quoted(backend) + "; it must be one of " + listed(backends) + ", or empty for any");
 }
 
 double magnitudes_of(const Wish& wish) { return wish.magnitudes.value_or(static_cast<double>(wish.length)); }
@@ -40,9 +41,9 @@ double magnitudes_of(const Wish& wish) { return wish.magnitudes.value_or(static_
 void check_operation(std::string_view operation) {
   const std::span<const Method> all = methods(operation);
   if (all.empty())
-    refuse("operation", "is " + quoted(operation) + "; `samesum list` shows those that there are");
+    refuse_wish("operation", "is " + quoted(operation) + "; `samesum list` shows those that there are");
   if (all.front().results != 1 || all.front().per_element)
-    refuse("operation", "is " + quoted(operation) + ", which has more than one result to bound");
+    refuse_wish("operation", "is " + quoted(operation) + ", which has more than one result to bound");
 }
 
 /// What an operation adds; nothing for one with a state of its own.
@@ -58,34 +59,35 @@ bool adds_signed_terms(const Terms& terms) {
 
 void check(const Wish& wish) {
   check_operation(wish.operation);
-  if (wish.length == 0) refuse("length", "is 0, and the empty sum is +0; it must be 1 or more");
+  if (wish.length == 0) refuse_wish("length", "is 0, and the empty sum is +0; it must be 1 or more");
   if (!find_format(wish.input))
-    refuse("input",
-           "is " + quoted(wish.input) + "; it must be one of " + listed(formats, ", ", &FormatInfo::name));
+    refuse_wish("input", "is " + quoted(wish.input) + "; it must be one of " +
+                             listed(formats, ", ", &FormatInfo::name));
   if (static_cast<std::size_t>(wish.promise) >= promise_count)
-    refuse("promise", "is none of Promise: none, run_to_run, everywhere, order_free");
+    refuse_wish("promise", "is none of Promise: none, run_to_run, everywhere, order_free");
   check_tolerance(wish);
   if (!(wish.probability > 0 && wish.probability <= 1))
-    refuse("probability", "is " + three_digits(wish.probability) + "; it must be above 0 and at most 1");
+    refuse_wish("probability", "is " + three_digits(wish.probability) + "; it must be above 0 and at most 1");
   check_backend(wish.backend);
   if (!(wish.condition >= 1 && std::isfinite(wish.condition)))
-    refuse("condition", "is " + three_digits(wish.condition) + "; it must be 1 or more, and finite");
+    refuse_wish("condition", "is " + three_digits(wish.condition) + "; it must be 1 or more, and finite");
   if (wish.magnitudes && !(*wish.magnitudes > 0 && std::isfinite(*wish.magnitudes)))
-    refuse("magnitudes", "is " + three_digits(*wish.magnitudes) + "; it must be above 0, and finite");
+    refuse_wish("magnitudes", "is " + three_digits(*wish.magnitudes) + "; it must be above 0, and finite");
   const FormatInfo& input = *find_format(wish.input);
   const double magnitudes = magnitudes_of(wish);
   const bool of_elements = adds_elements(Code::of(methods(wish.operation).front()).adds);
   if (of_elements && magnitudes > rounded_up(static_cast<double>(wish.length) * input.max_finite))
-    refuse("magnitudes", "is " + three_digits(magnitudes) + ", and " + std::to_string(wish.length) +
-                             " elements of " + std::string{input.name} + " have at most " +
-                             three_digits(static_cast<double>(wish.length) * input.max_finite));
+    refuse_wish("magnitudes", "is " + three_digits(magnitudes) + ", and " + std::to_string(wish.length) +
+                                  " elements of " + std::string{input.name} + " have at most " +
+                                  three_digits(static_cast<double>(wish.length) * input.max_finite));
   if (of_elements && magnitudes < input.smallest_subnormal)
-    refuse("magnitudes", "is " + three_digits(magnitudes) + ", and one element of " +
-                             std::string{input.name} + " has at least " +
-                             three_digits(input.smallest_subnormal) + " unless it is 0");
+    refuse_wish("magnitudes", "is " + three_digits(magnitudes) + ", and one element of " +
+                                  std::string{input.name} + " has at least " +
+                                  three_digits(input.smallest_subnormal) + " unless it is 0");
   if (magnitudes / wish.condition == 0)
-    refuse("condition", "is " + three_digits(wish.condition) + ", and with magnitudes of " +
-                            three_digits(magnitudes) + " the sum might be 0, which has no relative error");
+    refuse_wish("condition", "is " + three_digits(wish.condition) + ", and with magnitudes of " +
+                                 three_digits(magnitudes) +
+                                 " the sum might be 0, which has no relative error");
 }
 
 // --- bounds relative to the sum ------------------------------------------------------------------
@@ -165,8 +167,8 @@ std::optional<double> seconds_of(const Curve& curve, double n) {
 void check(std::span<const Cost> costs) {
   for (const Cost& c : costs)
     if (c.n == 0 || !(c.seconds > 0 && std::isfinite(c.seconds)))
-      refuse("costs", "have " + three_digits(c.seconds) + " seconds for " + std::to_string(c.n) +
-                          " elements by " + quoted(c.method) + "; both must be above 0, and finite");
+      refuse_wish("costs", "have " + three_digits(c.seconds) + " seconds for " + std::to_string(c.n) +
+                               " elements by " + quoted(c.method) + "; both must be above 0, and finite");
 }
 
 // --- the choice ----------------------------------------------------------------------------------
@@ -267,8 +269,8 @@ Choice choose(const Wish& wish, std::span<const Cost> costs) {
         v.takes(*find_format(wish.input)))
       all.push_back(judge(v, wish, costs));
   if (all.empty())
-    refuse("input", "is " + quoted(wish.input) + ", which no method of " + std::string{wish.operation} +
-                        " takes" + (wish.backend.empty() ? "" : " @" + std::string{wish.backend}));
+    refuse_wish("input", "is " + quoted(wish.input) + ", which no method of " + std::string{wish.operation} +
+                             " takes" + (wish.backend.empty() ? "" : " @" + std::string{wish.backend}));
   std::ranges::stable_sort(all, {}, merit);
   if (all.front().standing != Standing::fulfils) give_up(all, wish);
   Choice choice{all.front().candidate, {}};

@@ -9,34 +9,22 @@
 namespace samesum {
 
 /// "sum/tree/kahan/bf16@cpu"; fields that are empty are left out.
-inline std::string full_name(std::string_view operation, std::string_view order, std::string_view accumulator,
-                             std::string_view format, std::string_view backend) {
-  std::string name{operation};
-  for (const std::string_view field : {order, accumulator, format})
-    if (!field.empty()) name.append("/").append(field);
-  return name.append("@").append(backend);
-}
+std::string full_name(std::string_view operation, std::string_view order, std::string_view accumulator,
+                      std::string_view format, std::string_view backend);
 
 /// What is common to all methods of an operation.
 template <class Operation, class F> Entry describe_operation(std::string_view backend) {
-  Entry e{};
-  e.method.operation = Operation::name;
-  e.method.format = &format_info<F>();
-  e.method.backend = backend;
-  e.method.promise = Promise::order_free;
-  e.method.inputs = Operation::inputs;
-  e.method.results = Operation::results;
-  e.method.gives_index = Operation::gives_index;
-  e.method.per_element = Operation::per_element;
-  e.method.height_formula = "0";
+  Entry e;
+  e.facts.operation = Operation::name;
+  e.facts.format = &format_info<F>();
+  e.facts.backend = backend;
+  e.facts.inputs = Operation::inputs;
+  e.facts.results = Operation::results;
+  e.facts.gives_index = Operation::gives_index;
+  e.facts.per_element = Operation::per_element;
+  e.facts.height_formula = [] { return std::string{"0"}; };
   e.code.height = [](std::size_t) { return Height{}; };
   if constexpr (requires { requires Operation::has_accumulator; }) e.code.adds = exact_kind<Operation>;
-  return e;
-}
-
-inline Entry named(Entry e) {
-  Method& m = e.method;
-  m.name = full_name(m.operation, m.order, m.accumulator, m.format->name, m.backend);
   return e;
 }
 
@@ -46,33 +34,33 @@ Entry describe(std::string_view backend) {
   using State = A<Scalar<F>>;
   static_assert(Accumulator<State, Scalar<F>>);
   Entry e = describe_operation<Operation, F>(backend);
-  Method& m = e.method;
+  Facts& f = e.facts;
   if constexpr (Operation::has_order) {
-    m.order = Order::name;
-    m.promise = Order::promise;
-    m.height_formula = Order::height_formula();
+    f.order = Order::name;
+    f.promise = Order::promise;
+    f.height_formula = Order::height_formula;
     e.code.height = Order::height;
   }
   if constexpr (Operation::has_accumulator) {
-    m.accumulator = State::name;
-    m.state_bytes = sizeof(State) / sizeof(CarrierOf<F>) * sizeof(F);
-    m.operations_per_element = State::operations_per_element;
+    f.accumulator = State::name;
+    f.state_bytes = sizeof(State) / sizeof(CarrierOf<F>) * sizeof(F);
+    f.operations_per_element = State::operations_per_element;
     e.code.accumulator_bound = State::bound;
     e.code.accumulator_probable_bound = State::probable_bound;
   } else {
-    m.state_bytes = sizeof(typename decltype(Operation::template fold<A, F>({}))::State);
+    f.state_bytes = sizeof(typename decltype(Operation::template fold<A, F>({}))::State);
   }
   if constexpr (requires { Operation::bound; }) e.code.operation_bound = Operation::bound;
-  return named(e);
+  return e;
 }
 
 /// "dot/exact/fp32@cpu": no order, no rounding but the last.
 template <class Operation, class F> Entry describe_exact(std::string_view backend) {
   Entry e = describe_operation<Operation, F>(backend);
-  e.method.accumulator = Exact::name;
-  e.method.state_bytes = sizeof(Exact);
-  e.method.operations_per_element = 3;
-  return named(e);
+  e.facts.accumulator = Exact::name;
+  e.facts.state_bytes = sizeof(Exact);
+  e.facts.operations_per_element = 3;
+  return e;
 }
 
 /// Softmax with one of its denominators, run by `run` on elements of 32 bits and less.
@@ -80,11 +68,11 @@ template <class Operation, class Denominator>
 Entry describe_softmax(std::string_view backend, Code::Run run) {
   using F = typename Denominator::Format;
   Entry e = describe_operation<Operation, F>(backend);
-  e.method.order = Denominator::order;
-  e.method.accumulator = Denominator::accumulator;
-  e.method.promise = Denominator::promise;
-  e.method.state_bytes = Denominator::sum == SoftmaxSum::exact ? sizeof(Exact) : sizeof(F);
-  e.method.height_formula = CoarsenedTree::height_formula();
+  e.facts.order = Denominator::order;
+  e.facts.accumulator = Denominator::accumulator;
+  e.facts.promise = Denominator::promise;
+  e.facts.state_bytes = Denominator::sum == SoftmaxSum::exact ? sizeof(Exact) : sizeof(F);
+  e.facts.height_formula = CoarsenedTree::height_formula;
   e.code.height = CoarsenedTree::height;
   e.code.softmax_bound = [](const FormatInfo& input, std::size_t n, double spread) {
     return softmax_bound(input, n, spread, Denominator::sum, Operation::log);
@@ -92,7 +80,7 @@ Entry describe_softmax(std::string_view backend, Code::Run run) {
   Formats::for_each([&]<class T>() {
     if constexpr (sizeof(T) <= sizeof(float)) e.code.run[Formats::index_of<T>()] = run;
   });
-  return named(e);
+  return e;
 }
 
 /// All softmaxes of a backend, each run by run(call, sum, log).

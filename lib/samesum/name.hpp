@@ -97,7 +97,7 @@ constexpr std::size_t format_of_sum(std::string_view name, std::string_view othe
   Orders::for_each([&]<class Order>() {
     Accumulators::for_each([&]<template <class> class A>() {
       if (f.order == Order::name && f.accumulator == A<Scalar<fp64>>::name &&
-          refusal<Sum, Order, A, fp64>(backend).empty())
+          refusal<Sum, Order, A, fp32>(backend).empty())
         found = format_index(f.format);
     });
   });

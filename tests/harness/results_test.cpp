@@ -62,7 +62,7 @@ TEST(AComparison, FitsTheSchemaOnEveryCaseWithAKnownAnswer) {
   }
 }
 
-TEST(AResultsFile, OfThisRepositoryFitsTheSchema) {
+TEST(ResultsOfThisRepository, FitTheSchema) {
   const Schema s = schema();
   int files = 0;
   for (const auto& file : fs::directory_iterator{fs::path{SAMESUM_SOURCE_DIR} / "experiments/results"}) {
@@ -243,7 +243,7 @@ TEST(AShortestDecimal, OfEvery16BitNumberReadsBackAndCannotBeShorter) {
     }
 }
 
-struct Spelling {
+struct Written {
   Number x;
   const char* decimal;
   const char* hex;
@@ -251,7 +251,7 @@ struct Spelling {
 };
 
 TEST(ANumber, IsSpelledForReadersAndForMachines) {
-  const std::vector<Spelling> spellings{
+  const std::vector<Written> spellings{
       {Number::of(0.1), "0.1", "0x1.999999999999ap-4", "0x3fb999999999999a"},
       {Number::of(0.1f), "0.1", "0x1.99999ap-4", "0x3dcccccd"},
       {Number::of(fp16{0.1}), "0.1", "0x1.998p-4", "0x2e66"},
@@ -270,7 +270,7 @@ TEST(ANumber, IsSpelledForReadersAndForMachines) {
       {Number::of(-infinity), "-inf", "-inf", "0xfff0000000000000"},
       {Number{&format_info<bf16>(), 0x7fc0}, "nan", "nan", "0x7fc0"},
   };
-  for (const Spelling& s : spellings) {
+  for (const Written& s : spellings) {
     EXPECT_EQ(shortest_decimal(s.x), s.decimal);
     EXPECT_EQ(hexadecimal(s.x), s.hex);
     EXPECT_EQ(bit_string(s.x), s.bits);

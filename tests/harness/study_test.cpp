@@ -23,7 +23,7 @@ using testing_support::Folder;
 using testing_support::lines;
 using testing_support::read;
 
-struct Outcome {
+struct StudyOutcome {
   int code, measured;  ///< rows that were measured, not read
   std::string out, err;
 };
@@ -46,7 +46,7 @@ Study study_of_squares() {
 }
 
 /// An experiment that squares the numbers below `rows`, as if from the command line.
-Outcome squares(std::vector<const char*> arguments, int rows = 4) {
+StudyOutcome squares(std::vector<const char*> arguments, int rows = 4) {
   arguments.insert(arguments.begin(), "squares");
   int measured = 0;
   Study study = study_of_squares();
@@ -75,7 +75,7 @@ int code_of(const std::function<void(Study&)>& experiment, std::string& err) {
 // --- what is printed -----------------------------------------------------------------------------
 
 TEST(AStudy, PrintsATableAndWritesNothingUnlessAskedTo) {
-  const Outcome o = squares({});
+  const StudyOutcome o = squares({});
   EXPECT_EQ(o.code, 0);
   EXPECT_EQ(o.out, "0 squared is 0\n1 squared is 1\n2 squared is 4\n3 squared is 9\n");
   EXPECT_THAT(o.err, IsEmpty()) << "progress is for terminals";
@@ -84,7 +84,7 @@ TEST(AStudy, PrintsATableAndWritesNothingUnlessAskedTo) {
 TEST(AStudy, PrintsForProgramsWhatItWritesToItsFile) {
   const Folder folder;
   const std::string path = folder / "new/folder";
-  const Outcome o = squares({"--json", "--out", path.c_str()});
+  const StudyOutcome o = squares({"--json", "--out", path.c_str()});
   EXPECT_EQ(o.code, 0);
   EXPECT_EQ(o.out, read(folder / "new/folder/squares.jsonl"));
   ASSERT_EQ(lines(o.out).size(), 5u);
@@ -113,7 +113,7 @@ TEST(AStudy, BeginsItsFileWithAHeaderThatFitsTheSchema) {
 }
 
 TEST(AStudy, ExplainsItselfIn80Columns) {
-  const Outcome o = squares({"--help"});
+  const StudyOutcome o = squares({"--help"});
   EXPECT_EQ(o.code, 0);
   EXPECT_EQ(o.measured, 0);
   EXPECT_THAT(o.err, IsEmpty());
@@ -128,7 +128,7 @@ TEST(AStudy, ExplainsItselfIn80Columns) {
 TEST(AStudy, ThatHasNothingToMeasureIsWrongUsage) {
   const Folder folder;
   const std::string out = folder / "out";
-  const Outcome o = squares({"--filter", "circles", "--out", out.c_str()}, 0);
+  const StudyOutcome o = squares({"--filter", "circles", "--out", out.c_str()}, 0);
   EXPECT_EQ(o.code, 2);
   EXPECT_EQ(o.err, "squares: --filter: 'circles' leaves nothing to measure\n");
   EXPECT_FALSE(std::filesystem::exists(folder / "out/squares.jsonl"));
@@ -138,7 +138,7 @@ TEST(AStudy, ThatHasNothingToMeasureIsWrongUsage) {
 
 class AResultsFile : public ::testing::Test {
  protected:
-  Outcome run(std::vector<const char*> more = {}, int rows = 4) const {
+  StudyOutcome run(std::vector<const char*> more = {}, int rows = 4) const {
     more.insert(more.end(), {"--out", out_.c_str()});
     return squares(more, rows);
   }
@@ -152,7 +152,7 @@ class AResultsFile : public ::testing::Test {
 TEST_F(AResultsFile, IsContinuedWithWhatIsNotThere) {
   EXPECT_EQ(run({}, 3).measured, 3);
   const std::string before = text();
-  const Outcome again = run({}, 5);
+  const StudyOutcome again = run({}, 5);
   EXPECT_EQ(again.measured, 2);
   EXPECT_THAT(again.out, HasSubstr("2 squared is 4\n")) << "rows that are read are printed too";
   EXPECT_THAT(again.err, IsEmpty());
@@ -223,7 +223,7 @@ class ABrokenLine : public AResultsFile {
   }
   void expect_complaint(const std::string& broken, const std::string& complaint) const {
     replace(broken);
-    const Outcome o = run();
+    const StudyOutcome o = run();
     EXPECT_EQ(o.code, 0) << broken;
     EXPECT_EQ(o.measured, 1) << broken;
     EXPECT_THAT(lines(o.err),
@@ -267,7 +267,7 @@ TEST_F(ABrokenLine, IsGoneBeforeAnythingIsMeasured) {
 
 TEST_F(ABrokenLine, ThatIsTheHeaderMovesTheFileAside) {
   replace("{" + whole_);
-  const Outcome o = run();
+  const StudyOutcome o = run();
   EXPECT_EQ(o.measured, 4);
   EXPECT_THAT(lines(o.err),
               ElementsAre("squares: " + file_ + ":1: is no JSON object: moved to " + file_ + ".old"));
@@ -288,7 +288,7 @@ TEST_F(AResultsFile, LosesOnlyTheRowUnderWayWhenTheProgramIsStopped) {
       study.run(4, arguments, [&](Study& s) {
         for (int i = 0; i < 4; ++i)
           s.row(key_of(i), [&] {
-            if (i == 2 && write(under_way[1], "", 1) == 1) pause();
+            if (i == 2 && ::write(under_way[1], "", 1) == 1) pause();
             return Json{{"square", i * i}};
           });
       });
@@ -302,7 +302,7 @@ TEST_F(AResultsFile, LosesOnlyTheRowUnderWayWhenTheProgramIsStopped) {
     close(under_way[0]), close(under_way[1]);
     EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal);
     EXPECT_EQ(lines(text()).size(), 3u) << "the header and two rows";
-    const Outcome o = run();
+    const StudyOutcome o = run();
     EXPECT_EQ(o.measured, 2);
     EXPECT_THAT(o.err, IsEmpty());
     EXPECT_EQ(lines(text()).size(), 5u);
@@ -313,7 +313,7 @@ TEST_F(AResultsFile, WithAnotherHeaderIsMovedAsideAndThatIsSaid) {
   for (const std::vector<const char*>& other :
        {std::vector<const char*>{"--full"}, {"--seed", "2"}, {"--filter", "exact"}}) {
     run();
-    const Outcome o = run(other, 2);
+    const StudyOutcome o = run(other, 2);
     EXPECT_EQ(o.code, 0);
     EXPECT_EQ(o.measured, 2);
     EXPECT_THAT(o.err, HasSubstr("squares.jsonl: of other settings, another machine or build: moved to "));
@@ -372,7 +372,7 @@ TEST_F(AResultsFile, ThatIsSomethingElseIsReplaced) {
   for (const char* other :
        {"", "\n", "[1]\n", "no JSON", "{\"provenance\":1}\n", "{\"kind\":\"comparison\"}\n"}) {
     replace(other);
-    const Outcome o = run();
+    const StudyOutcome o = run();
     EXPECT_EQ(o.measured, 4) << other;
     EXPECT_THAT(o.err, HasSubstr(": moved to " + file_ + ".old")) << other;
   }
@@ -380,7 +380,7 @@ TEST_F(AResultsFile, ThatIsSomethingElseIsReplaced) {
 
 TEST_F(AResultsFile, TellsKeysApartThatBeginAlike) {
   EXPECT_EQ(run({}, 2).measured, 2);
-  const Outcome o = run({}, 12);
+  const StudyOutcome o = run({}, 12);
   EXPECT_EQ(o.measured, 10);
   EXPECT_THAT(o.out, HasSubstr("1 squared is 1\n"));
   EXPECT_THAT(o.out, HasSubstr("10 squared is 100\n"));
@@ -418,7 +418,7 @@ TEST(AStudy, RefusesWrongUsageInOneLine) {
       {{"--out", below.c_str()}, "--out: " + below + ": cannot be written: Not a directory; name a folder"},
       {{"--out", taken.c_str()}, "squares.jsonl: cannot be written: Is a directory"}};
   for (const auto& [arguments, message] : bad) {
-    const Outcome o = squares(arguments);
+    const StudyOutcome o = squares(arguments);
     EXPECT_EQ(o.code, 2) << message;
     EXPECT_EQ(o.measured, 0) << message;
     EXPECT_THAT(o.out, IsEmpty());

@@ -2,6 +2,7 @@
 
 #include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cfenv>
+#include <memory>
 
 #include "operation/softmax_support.hpp"
 #include "samesum/backend/cpu/instruction_set.hpp"
@@ -44,7 +45,8 @@ TEST_P(EverySoftmax, ReturnsTheBitsOfItsReference) {
          {1,   2,    3,    31,   32,   33,   63,   64,   127,  128,  129,   255,   256,  511,
           512, 1000, 1023, 1024, 1025, 4095, 4096, 4097, 5000, 8192, 32768, 32769, 70001})
       for (const std::size_t rows : {1, 2, 3, 7, 257}) {
-        if (rows > 11 && columns > 129) continue;
+        if (rows > 11 && columns > 33) continue;
+        if ((rows == 2 && columns > 129) || (rows > 3 && columns > 1025)) continue;
         if (rows > 1 && columns > 5000) continue;
         const Place place{columns % 3, rows % 4};
         // A long row of each kind in turn.
@@ -91,7 +93,7 @@ TEST_P(EverySoftmax, GivesARowTheSameBitsInEveryBatch) {
       const auto row = rows_of_all_kinds(1, columns, false, 3);
       const auto expected = computed(m, Table{*format, columns, row});
       for (const std::size_t batch : {1, 2, 3, 64, 257}) {
-        if (batch * columns > 300'000) continue;
+        if (batch * columns > 100'000) continue;
         for (const std::size_t place : {std::size_t{0}, batch / 2, batch - 1}) {
           std::vector<double> x = uniform(batch * columns, batch);
           std::ranges::copy(row, x.begin() + static_cast<std::ptrdiff_t>(place * columns));
@@ -234,30 +236,57 @@ TEST(Softmax, IsRefusedForWhatAreNotRows) {
 
 // --- how wrong it is ---------------------------------------------------------------------------------------
 
-using Real = boost::multiprecision::cpp_bin_float_50;
+using Quad = boost::multiprecision::cpp_bin_float_quad;
+
+/// A row of a kind, and what every denominator makes of it but for roundings.
+struct TrueRow {
+  Table in;
+  double largest, smallest;
+  std::vector<Quad> e;  ///< exp(x - largest)
+  Quad sum = 0, log_sum;
+
+  TrueRow(const FormatInfo& format, std::size_t columns, std::size_t kind)
+      : in{format, columns, rows_of_all_kinds(1, columns, false, kind)},
+        largest{in(0, 0)},
+        smallest{largest} {
+    for (std::size_t i = 0; i < columns; ++i) {
+      largest = std::max(largest, in(0, i));
+      smallest = std::min(smallest, in(0, i));
+    }
+    for (std::size_t i = 0; i < columns; ++i) sum += e.emplace_back(exp(Quad{in(0, i)} - largest));
+    log_sum = boost::multiprecision::log(sum);
+  }
+  double spread() const { return largest - smallest; }
+  Quad truth(std::size_t i, bool log) const {
+    return log ? Quad{in(0, i)} - largest - log_sum : Quad{e[i] / sum};
+  }
+};
+
+/// Rows of every kind; computed once for all methods, since that takes longest.
+const std::vector<std::unique_ptr<TrueRow>>& true_rows(const FormatInfo& format) {
+  static std::vector<std::unique_ptr<TrueRow>> of_formats[formats.size()];
+  std::vector<std::unique_ptr<TrueRow>>& made = of_formats[format.index];
+  if (made.empty())
+    for (const std::size_t columns : {1, 2, 7, 100, 1000, 5000})
+      for (std::size_t kind = 0; kind < 5; ++kind)
+        made.push_back(std::make_unique<TrueRow>(format, columns, kind));
+  return made;
+}
 
 /// The largest share of its bound that an error of a row takes; of the sum of the row, if that is larger.
-double share_of_bound(const Method& m, const Table& in, std::size_t r, const std::vector<double>& y) {
-  const std::size_t n = in.columns();
-  double largest = in(r, 0), smallest = largest;
-  for (std::size_t i = 0; i < n; ++i) {
-    largest = std::max(largest, in(r, i));
-    smallest = std::min(smallest, in(r, i));
-  }
+double share_of_bound(const Method& m, const TrueRow& row, const Table& y) {
+  const std::size_t n = row.in.columns();
   const bool log = m.operation == "log_softmax";
-  const SoftmaxBound bound = softmax_bound(in.format(), n, largest - smallest, denominator_of(m), log);
+  const SoftmaxBound bound = softmax_bound(row.in.format(), n, row.spread(), denominator_of(m), log);
   if (!std::isfinite(bound.of_denominator)) return 0;
-  std::vector<Real> e(n);
-  Real sum = 0, total = -1;
-  for (std::size_t i = 0; i < n; ++i) sum += e[i] = exp(Real{in(r, i)} - largest);
-  const Real log_sum = boost::multiprecision::log(sum);
+  Quad total = -1;
   double share = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const Real truth = log ? Real{in(r, i)} - largest - log_sum : Real{e[i] / sum};
-    const double limit = bound.of_element(static_cast<double>(truth), largest - in(r, i));
+    const Quad truth = row.truth(i, log);
+    const double limit = bound.of_element(static_cast<double>(truth), row.largest - row.in(0, i));
     if (!std::isfinite(limit)) continue;
-    share = std::max(share, static_cast<double>(abs(y[i] - truth) / limit));
-    total += y[i];
+    share = std::max(share, static_cast<double>(abs(y(0, i) - truth) / limit));
+    total += y(0, i);
   }
   if (!log) share = std::max(share, static_cast<double>(abs(total)) / bound.of_sum());
   return share;
@@ -266,56 +295,45 @@ double share_of_bound(const Method& m, const Table& in, std::size_t r, const std
 TEST_P(EverySoftmax, IsWithinItsBoundOfTheTruth) {
   double attained = 0;
   for (const FormatInfo* format : softmax_formats)
-    for (const std::size_t columns : {1, 2, 7, 100, 1000, 5000}) {
-      const std::size_t rows = columns > 1000 ? 5 : 10;
-      const Table in{*format, columns, rows_of_all_kinds(rows, columns, false)};
-      Table out{*format, rows, columns};
-      reduce(m, in.values(), in.layout(), out.results());
-      for (std::size_t r = 0; r < rows; ++r) {
-        std::vector<double> y(columns);
-        for (std::size_t i = 0; i < columns; ++i) y[i] = std::as_const(out)(r, i);
-        const double share = share_of_bound(m, in, r, y);
-        EXPECT_LE(share, 1) << format->name << ", " << columns << " columns, row " << r;
-        attained = std::max(attained, share);
-      }
+    for (const auto& row : true_rows(*format)) {
+      Table out{*format, 1, row->in.columns()};
+      reduce(m, row->in.values(), row->in.layout(), out.results());
+      const double share = share_of_bound(m, *row, out);
+      EXPECT_LE(share, 1) << format->name << ", " << row->in.columns() << " columns, spread "
+                          << row->spread();
+      attained = std::max(attained, share);
     }
   EXPECT_GT(attained, 0.2) << "the bound says nothing";
 }
 
 TEST_P(EverySoftmax, HasABoundByWhatWasComputedThatIsAtLeastTheOneByTheTruth) {
   int finite = 0, all = 0;
-  for (const FormatInfo* format : softmax_formats)
-    for (const std::size_t columns : {1, 2, 7, 100, 1000, 5000})
-      for (std::size_t r = 0; r < 5; ++r) {
-        const Table in{*format, columns, rows_of_all_kinds(1, columns, false, r)};
-        Table out{*format, 1, columns};
-        reduce(m, in.values(), in.layout(), out.results());
-        double largest = in(0, 0), smallest = largest;
-        for (std::size_t i = 0; i < columns; ++i) {
-          largest = std::max(largest, in(0, i));
-          smallest = std::min(smallest, in(0, i));
+  for (const FormatInfo* format : softmax_formats) {
+    std::size_t kind = 0;
+    for (const auto& row : true_rows(*format)) {
+      const std::size_t columns = row->in.columns(), r = kind++ % 5;
+      Table out{*format, 1, columns};
+      reduce(m, row->in.values(), row->in.layout(), out.results());
+      const double spread = row->spread();
+      const SoftmaxBound of_truth = softmax_bound(*format, columns, spread, denominator_of(m), log);
+      const std::vector<std::uint32_t> results = out.bits();
+      for (std::size_t i = 0; i < columns; i += 1 + columns / 50) {
+        const Quad truth = row->truth(i, log);
+        const Number result{format, results[i]};
+        const double bound = m.bound(*format, columns, result, spread);
+        const std::string what = std::string{format->name} + ", " + std::to_string(columns) +
+                                 " columns, row " + std::to_string(r) + ", element " + std::to_string(i);
+        ASSERT_GE(bound, of_truth.of_element(static_cast<double>(truth), spread)) << what;
+        ASSERT_TRUE(!std::isfinite(bound) || abs(truth - result.to_double()) <= bound) << what;
+        // An ordinary row: nothing is beyond the format, and no sum of few bits is long.
+        if (r == 0 && (m.format->precision > 11 || columns <= 100)) {
+          EXPECT_TRUE(std::isfinite(bound)) << what;
         }
-        const double spread = largest - smallest;
-        const SoftmaxBound of_truth = softmax_bound(*format, columns, spread, denominator_of(m), log);
-        Real sum = 0;
-        for (std::size_t i = 0; i < columns; ++i) sum += exp(Real{in(0, i)} - largest);
-        for (std::size_t i = 0; i < columns; i += 1 + columns / 50) {
-          const Real d = Real{in(0, i)} - largest,
-                     truth = log ? Real{d - boost::multiprecision::log(sum)} : Real{exp(d) / sum};
-          const Number result{format, out.bits()[i]};
-          const double bound = m.bound(*format, columns, result, spread);
-          const std::string what = std::string{format->name} + ", " + std::to_string(columns) +
-                                   " columns, row " + std::to_string(r) + ", element " + std::to_string(i);
-          ASSERT_GE(bound, of_truth.of_element(static_cast<double>(truth), spread)) << what;
-          ASSERT_TRUE(!std::isfinite(bound) || abs(truth - result.to_double()) <= bound) << what;
-          // An ordinary row: nothing is beyond the format, and no sum of few bits is long.
-          if (r == 0 && (m.format->precision > 11 || columns <= 100)) {
-            EXPECT_TRUE(std::isfinite(bound)) << what;
-          }
-          finite += std::isfinite(bound);
-          ++all;
-        }
+        finite += std::isfinite(bound);
+        ++all;
       }
+    }
+  }
   EXPECT_GT(2 * finite, all);
 }
 

@@ -4,36 +4,25 @@
 #include <string>
 
 #include "operation/reduction_support.hpp"
-#include "samesum/reading.hpp"
+#include "order/spelled.hpp"
 
 namespace samesum {
 namespace {
 
 using namespace testing_support;
 
-/// "(0+1)": what was added to what.
-struct Spelled {
-  std::string text;
-  void add(int i) { merge({std::to_string(i)}); }
-  void merge(const Spelled& other) { text = text.empty() ? other.text : "(" + text + "+" + other.text + ")"; }
-};
-
-template <std::size_t lanes> std::string spelled(std::size_t n) {
-  return read<Spelled>(CanonicalTree<lanes>{}, n, [](std::size_t i) { return static_cast<int>(i); })->text;
-}
-
 TEST(ACanonicalTree, IsTheOneThatItsDefinitionSpells) {
   // Lanes first, each by pairs of neighbours, then the lanes by pairs of neighbours.
-  EXPECT_EQ(spelled<4>(1), "0");
-  EXPECT_EQ(spelled<4>(4), "((0+1)+(2+3))");
-  EXPECT_EQ(spelled<4>(8), "(((0+4)+(1+5))+((2+6)+(3+7)))");
-  EXPECT_EQ(spelled<2>(8), "(((0+2)+(4+6))+((1+3)+(5+7)))");
+  EXPECT_EQ(spelled_sum(CanonicalTree<4>{}, 1), "0");
+  EXPECT_EQ(spelled_sum(CanonicalTree<4>{}, 4), "((0+1)+(2+3))");
+  EXPECT_EQ(spelled_sum(CanonicalTree<4>{}, 8), "(((0+4)+(1+5))+((2+6)+(3+7)))");
+  EXPECT_EQ(spelled_sum(CanonicalTree<2>{}, 8), "(((0+2)+(4+6))+((1+3)+(5+7)))");
   // The last of an odd number moves up unchanged, in lanes and across them.
-  EXPECT_EQ(spelled<4>(3), "((0+1)+2)");
-  EXPECT_EQ(spelled<2>(6), "(((0+2)+4)+((1+3)+5))");
+  EXPECT_EQ(spelled_sum(CanonicalTree<4>{}, 3), "((0+1)+2)");
+  EXPECT_EQ(spelled_sum(CanonicalTree<2>{}, 6), "(((0+2)+4)+((1+3)+5))");
   // Lanes that have one element less.
-  EXPECT_EQ(spelled<2>(7), "(((0+2)+(4+6))+((1+3)+5))");
-  EXPECT_EQ(spelled<4>(6), "(((0+4)+(1+5))+(2+3))");
+  EXPECT_EQ(spelled_sum(CanonicalTree<2>{}, 7), "(((0+2)+(4+6))+((1+3)+5))");
+  EXPECT_EQ(spelled_sum(CanonicalTree<4>{}, 6), "(((0+4)+(1+5))+(2+3))");
 }
 
 /// Neighbours are added until one number is left: of an odd number the last moves up.

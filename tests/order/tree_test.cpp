@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "samesum/reading.hpp"
+#include "order/spelled.hpp"
 #include "support.hpp"
 
 namespace samesum {
@@ -70,30 +70,19 @@ TEST(ATree, MergesInTheDeclaredOrder) {
   EXPECT_EQ(sum->sum.v, leaf0 + leaf1);
 }
 
-/// "(0+1)+2": what was added to what.
-struct Spelled {
-  std::string text;
-  void add(int i) { merge({std::to_string(i)}); }
-  void merge(const Spelled& other) { text = text.empty() ? other.text : "(" + text + "+" + other.text + ")"; }
-};
-
-template <class Shape> std::string spelled(Shape shape, std::size_t n) {
-  return read<Spelled>(shape, n, [](std::size_t i) { return static_cast<int>(i); })->text;
-}
-
 TEST(ATree, IsTheOneThatItsDefinitionSpells) {
   // Rows in turn, then lanes halved.
-  EXPECT_EQ(spelled(Tree<4, 3, InTurn>{}, 12), "((((0+4)+8)+((2+6)+10))+(((1+5)+9)+((3+7)+11)))");
+  EXPECT_EQ(spelled_sum(Tree<4, 3, InTurn>{}, 12), "((((0+4)+8)+((2+6)+10))+(((1+5)+9)+((3+7)+11)))");
   // Rows by stride doubling: neighbours first; what has no partner waits.
-  EXPECT_EQ(spelled(Tree<1, 8, ByPairs>{}, 4), "((0+1)+(2+3))");
-  EXPECT_EQ(spelled(Tree<1, 8, ByPairs>{}, 7), "(((0+1)+(2+3))+((4+5)+6))");
-  EXPECT_EQ(spelled(Tree<1, 8, ByPairs>{}, 5), "(((0+1)+(2+3))+4)");
+  EXPECT_EQ(spelled_sum(Tree<1, 8, ByPairs>{}, 4), "((0+1)+(2+3))");
+  EXPECT_EQ(spelled_sum(Tree<1, 8, ByPairs>{}, 7), "(((0+1)+(2+3))+((4+5)+6))");
+  EXPECT_EQ(spelled_sum(Tree<1, 8, ByPairs>{}, 5), "(((0+1)+(2+3))+4)");
   // Leaves likewise.
-  EXPECT_EQ(spelled(Tree<1, 1, InTurn>{}, 6), "(((0+1)+(2+3))+(4+5))");
-  EXPECT_EQ(spelled(Tree<2, 1, InTurn>{}, 9), "((((0+1)+(2+3))+((4+5)+(6+7)))+8)");
+  EXPECT_EQ(spelled_sum(Tree<1, 1, InTurn>{}, 6), "(((0+1)+(2+3))+(4+5))");
+  EXPECT_EQ(spelled_sum(Tree<2, 1, InTurn>{}, 9), "((((0+1)+(2+3))+((4+5)+(6+7)))+8)");
   // Lanes that have no element are skipped.
-  EXPECT_EQ(spelled(Tree<8, 2, InTurn>{}, 3), "((0+2)+1)");
-  EXPECT_EQ(spelled(Tree<8, 2, InTurn>{}, 6), "(((0+4)+2)+((1+5)+3))");
+  EXPECT_EQ(spelled_sum(Tree<8, 2, InTurn>{}, 3), "((0+2)+1)");
+  EXPECT_EQ(spelled_sum(Tree<8, 2, InTurn>{}, 6), "(((0+4)+2)+((1+5)+3))");
 }
 
 }  // namespace

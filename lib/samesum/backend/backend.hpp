@@ -65,9 +65,23 @@ struct Code {
   void run_by(Method& method) const { method.code_ = this; }
 };
 
+/// Facts of a method that its types state. They are constants, so that a list of hundreds of methods compiles
+/// quickly.
+struct Facts {
+  std::string_view operation, order, accumulator, backend;
+  std::string_view called;  ///< replaces operation, order and accumulator in the name; empty for our methods
+  const FormatInfo* format = nullptr;
+  Promise promise = Promise::order_free;
+  int inputs = 1, results = 1;
+  bool gives_index = false, per_element = false, slow = false;
+  std::size_t state_bytes = 0;
+  int operations_per_element = 0;
+  std::string (*height_formula)() = nullptr;
+};
+
 /// A method as a backend makes it, or a part of one.
 struct Entry {
-  Method method;
+  Facts facts;
   Code code;
 };
 
@@ -78,7 +92,7 @@ class MethodTable {
   MethodTable(MethodTable&&) = default;  // a copy's methods would have the code of the original
 
   /// Adds the methods of a backend. Entries of one name are parts of one method.
-  void add(std::vector<Entry> entries, const Backend& backend);
+  void add(const std::vector<Entry>& entries, const Backend& backend);
   std::vector<Method> methods;
 
  private:

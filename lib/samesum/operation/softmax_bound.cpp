@@ -29,11 +29,11 @@ constexpr double u = Format<fp32>::unit_roundoff, eta = Format<fp32>::smallest_s
 constexpr double exp_error = 1.784 * u, log_error = 1.868 * u;
 
 /// Some twenty operations of double, and libm's, are off by much less.
-double safely(double x) { return x * (1 + 0x1p-40); }
+double slightly_more(double x) { return x * (1 + 0x1p-40); }
 
 double exp_bound(double below) {
   const double t = std::min(below, 105.0) * u;
-  return safely(std::expm1(t) * (1 + exp_error) + exp_error);
+  return slightly_more(std::expm1(t) * (1 + exp_error) + exp_error);
 }
 
 double plain_bound(const FormatInfo& accumulator, std::size_t columns, double rho) {
@@ -68,8 +68,9 @@ double denominator_bound(std::size_t columns, double spread, SoftmaxSum accumula
 
 /// The error of numbers of that sum, off by `error` together, once they are rounded to the format.
 double rounded(const FormatInfo& format, double value, double error, double numbers) {
-  if (format.precision == Format<fp32>::precision) return safely(error);
-  return safely(error + format.unit_roundoff * (value + error) + numbers * format.smallest_subnormal / 2);
+  if (format.precision == Format<fp32>::precision) return slightly_more(error);
+  return slightly_more(error + format.unit_roundoff * (value + error) +
+                       numbers * format.smallest_subnormal / 2);
 }
 
 }  // namespace
@@ -77,7 +78,7 @@ double rounded(const FormatInfo& format, double value, double error, double numb
 SoftmaxBound softmax_bound(const FormatInfo& format, std::size_t columns, double spread, SoftmaxSum sum,
                            bool log) {
   const FloatingPointEnvironment environment;
-  const double denominator = safely(denominator_bound(columns, spread, sum));
+  const double denominator = slightly_more(denominator_bound(columns, spread, sum));
   return {&format, columns, spread, log, denominator < 1 ? denominator : unbounded_error};
 }
 

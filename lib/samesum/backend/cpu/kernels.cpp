@@ -16,7 +16,11 @@ using F = Formats::at<SAMESUM_SHARD>;
 template <class Order, template <class> class A, std::size_t... format>
 constexpr void fill(SumLeaves* entry, std::index_sequence<format...>) {
   using Loops = Leaves<typename Order::Shape, A, F>;
-  ((entry[format] = Loops::template sum<Formats::at<format>>), ...);
+  const auto own = [&]<std::size_t f>(std::integral_constant<std::size_t, f>) {
+    using T = Formats::at<f>;
+    if constexpr (has_loop<Order, T, F>) entry[f] = Loops::template sum<T>;
+  };
+  (own(std::integral_constant<std::size_t, format>{}), ...);
 }
 
 template <std::size_t... format> constexpr void fill_terms(Kernels& all, std::index_sequence<format...>) {
@@ -41,7 +45,7 @@ template <std::size_t... format> constexpr void fill_terms(Kernels& all, std::in
 constexpr Kernels make() {
   Kernels all{};
   for_each_method<F, "cpu">([&]<class Operation, class Order, template <class> class A>() {
-    if constexpr (std::is_same_v<Operation, Sum> && requires { Order::Shape::rows; })
+    if constexpr (std::is_same_v<Operation, Sum> && has_leaves<Order>)
       fill<Order, A>(all.sum_leaves[Orders::index_of<Order>()][Accumulators::index_of<A>()],
                      std::make_index_sequence<Formats::size>{});
   });

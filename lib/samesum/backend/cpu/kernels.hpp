@@ -5,7 +5,7 @@
 
 #include "samesum/accumulator/accumulators.hpp"
 #include "samesum/backend/cpu/instruction_set.hpp"
-#include "samesum/operation/moments.hpp"
+#include "samesum/operation/operations.hpp"
 #include "samesum/operation/scaled_squares.hpp"
 #include "samesum/order/orders.hpp"
 
@@ -62,9 +62,19 @@ struct SoftmaxLoops {
   void (*online_leaf)(const void* x, std::size_t n, float* state);  ///< the two numbers of OnlineSoftmax
 };
 
+/// Whether sums in that order are made of leaves that loops compute.
+template <class Order> inline constexpr bool has_leaves = requires { Order::Shape::rows; };
+
+/// Whether a loop reads elements of format T. Elements of other formats are rounded to F first, leaf by leaf,
+/// into the first-level cache: a loop for each would take half as long again to compile.
+template <class Order, class T, class F>
+inline constexpr bool has_loop =
+    Order::Shape::leaf == unbounded || can_read<T, F> || std::is_same_v<T, CarrierOf<F>>;
+
 /// The loops of one format: leaves with accumulators in it, exact sums of elements in it.
 struct Kernels {
-  SumLeaves sum_leaves[Orders::size][Accumulators::size][Formats::size];  ///< by format of the elements
+  /// By format of the elements; null where has_loop says no.
+  SumLeaves sum_leaves[Orders::size][Accumulators::size][Formats::size];
   AddExactly add_exactly;
   WriteTerms write_terms[Formats::size];  ///< by format of the elements
   WriteSquares write_squares[Formats::size];

@@ -151,7 +151,9 @@ void reduce_again(const Fold& fold, const Batch& batch, std::size_t input, void*
   }
 }
 
-template <class Order, class Fold> void run_fold(const Fold& fold, const Call& call, std::size_t input) {
+/// Not inlined: the code is the same for all formats of elements.
+template <class Order, class Fold>
+[[gnu::noinline]] void run_fold(const Fold& fold, const Call& call, std::size_t input) {
   using Shape = typename Order::Shape;
   const Batch batch{static_cast<const std::byte*>(call.x), static_cast<const std::byte*>(call.y),
                     formats[input].bytes, call.layout, call.options.threads};

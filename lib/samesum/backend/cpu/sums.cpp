@@ -15,17 +15,46 @@ template <class A> std::uint64_t finish(const std::optional<A>& state) {
   return to_bits(state ? to_format<F>(state->result()) : F{});
 }
 
+template <class Order, template <class> class A, class T> SumLeaves loop() {
+  return kernels<SAMESUM_SHARD>()
+      .sum_leaves[Orders::index_of<Order>()][Accumulators::index_of<A>()][Formats::index_of<T>()];
+}
+
+/// Sums leaves of elements that no loop reads: rounds each leaf first.
+template <class Order, template <class> class A, class T>
+void sum_rounded(const void* data, std::size_t n, void* states) {
+  using Carrier = CarrierOf<F>;
+  constexpr std::size_t leaf = Order::Shape::leaf;
+  const auto* x = static_cast<const T*>(data);
+  auto* state = static_cast<A<Scalar<F>>*>(states);
+  Carrier rounded[leaf];
+  const WriteTerms write = kernels<SAMESUM_SHARD>().write_terms[Formats::index_of<T>()];
+  const SumLeaves sum = loop<Order, A, Carrier>();
+  for (std::size_t begin = 0; begin < n; begin += leaf) {
+    const std::size_t mine = std::min(n - begin, leaf);
+    write(Term::element, x + begin, nullptr, mine, rounded, nullptr);
+    sum(rounded, mine, state++);
+  }
+}
+
+/// The bits of a sum by leaves. Not inlined: the code is the same for all formats of elements.
+template <class Order, template <class> class A>
+[[gnu::noinline]] std::uint64_t sum_by_leaves(const Input& input, int threads) {
+  if constexpr (std::is_same_v<Order, Atomic>)
+    return finish(sum_atomic<typename Order::Shape, F>(input, threads));
+  else
+    return finish(sum_tree<typename Order::Shape, A<Scalar<F>>>(input, threads));
+}
+
 template <class Order, template <class> class A, class T>
 std::uint64_t sum(const void* data, std::size_t n, int threads) {
-  if constexpr (requires { Order::Shape::rows; }) {
-    const SumLeaves loop =
-        kernels<SAMESUM_SHARD>()
-            .sum_leaves[Orders::index_of<Order>()][Accumulators::index_of<A>()][Formats::index_of<T>()];
-    const Input input{loop, static_cast<const std::byte*>(data), sizeof(T), n};
-    if constexpr (std::is_same_v<Order, Atomic>)
-      return finish(sum_atomic<typename Order::Shape, F>(input, threads));
+  if constexpr (has_leaves<Order>) {
+    Input input{nullptr, static_cast<const std::byte*>(data), sizeof(T), n};
+    if constexpr (has_loop<Order, T, F>)
+      input.sum_leaves = loop<Order, A, T>();
     else
-      return finish(sum_tree<typename Order::Shape, A<Scalar<F>>>(input, threads));
+      input.sum_leaves = sum_rounded<Order, A, T>;
+    return sum_by_leaves<Order, A>(input, threads);
   } else {
     const auto at = [x = static_cast<const T*>(data)](std::size_t i) { return Scalar<F>::of(x[i]); };
     return finish(sum_canonical<Order::Shape::lanes, A<Scalar<F>>>(n, at));
@@ -37,7 +66,7 @@ template <class T> std::uint64_t sum_exactly(const void* data, std::size_t n, in
 }
 
 /// Batches without loops of their own: vector by vector.
-template <class T, Code::Sum sum> void sum_each(Call& call) {
+template <class T> [[gnu::noinline]] void sum_each(Code::Sum sum, Call& call) {
   const Layout& l = call.layout;
   const auto sum_one = [&](std::size_t at, int threads) {
     const std::size_t n = l.length(at / l.inner);
@@ -66,7 +95,7 @@ template <> std::vector<Entry> sums<SAMESUM_SHARD>() {
         Formats::for_each([&]<class T>() {
           e.code.sum[Formats::index_of<T>()] = sum<Order, A, T>;
           if constexpr (!has_batches<Sum, Order, A, T, F>)
-            e.code.run[Formats::index_of<T>()] = sum_each<T, sum<Order, A, T>>;
+            e.code.run[Formats::index_of<T>()] = [](Call& call) { sum_each<T>(sum<Order, A, T>, call); };
         });
         all.push_back(e);
       }

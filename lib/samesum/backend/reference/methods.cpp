@@ -15,8 +15,9 @@ template <class T, class F> Scalar<F> element(const void* data, std::size_t i) {
   return {convert<CarrierOf<F>>(convert<F>(static_cast<const T*>(data)[i]))};
 }
 
+/// Not inlined: the code is the same for all formats of elements.
 template <class Order, class Fold>
-void run(const Fold& fold, const Call& call, At<typename Fold::Format> at) {
+[[gnu::noinline]] void run(const Fold& fold, const Call& call, At<typename Fold::Format> at) {
   const Layout& l = call.layout;
   for (std::size_t o = 0; o < l.outer; ++o)
     for (std::size_t i = 0; i < l.inner; ++i) {
@@ -76,9 +77,10 @@ template <class T> double magnitude(const void* data, std::size_t i) {
   return std::abs(convert<double>(static_cast<const T*>(data)[i]));
 }
 
+/// Not inlined, for the same reason.
 template <class Order, class A, class F>
-Watched watch_reading(const void* data, std::size_t n, At<F> element_at,
-                      double (*magnitude_at)(const void*, std::size_t)) {
+[[gnu::noinline]] Watched watch_reading(const void* data, std::size_t n, At<F> element_at,
+                                        double (*magnitude_at)(const void*, std::size_t)) {
   const auto seen = read<WatchedState<A, F>>(typename Order::Shape{}, n, [=](std::size_t i) {
     return Given<F>{element_at(data, i), magnitude_at(data, i)};
   });

@@ -1,0 +1,21 @@
+/// What an order adds to what, spelled.
+#pragma once
+
+#include <string>
+
+#include "samesum/reading.hpp"
+
+namespace samesum::testing_support {
+
+/// "(0+1)": what was added to what.
+struct Spelled {
+  std::string text;
+  void add(int i) { merge({std::to_string(i)}); }
+  void merge(const Spelled& other) { text = text.empty() ? other.text : "(" + text + "+" + other.text + ")"; }
+};
+
+template <class Shape> std::string spelled_sum(Shape shape, std::size_t n) {
+  return read<Spelled>(shape, n, [](std::size_t i) { return static_cast<int>(i); })->text;
+}
+
+}  // namespace samesum::testing_support
