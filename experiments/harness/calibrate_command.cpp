@@ -1,9 +1,9 @@
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
 #include "harness/commands.hpp"
 #include "harness/costs.hpp"
+#include "harness/peers.hpp"
 #include "harness/progress.hpp"
 #include "harness/speed_row.hpp"
 #include "harness/study.hpp"
@@ -23,13 +23,10 @@ bool is_measured(const Method& v, const Cell& cell) {
   return v.backend != "reference" && !v.slow && (!slow || cell.n <= two_to(20));
 }
 
-std::vector<const Method*> methods_of(const Cell& cell, const std::vector<std::string>& globs) {
-  const auto is_meant = [&](const Method& v) {
-    return globs.empty() || std::ranges::any_of(globs, [&](const std::string& g) { return matches(g, v); });
-  };
-  std::vector<const Method*> all;
-  for (const Method& v : methods("sum"))
-    if (is_meant(v) && is_measured(v, cell) && fits(v, cell)) all.push_back(&v);
+std::vector<const Method*> methods_of(const Cell& cell, const std::string& globs) {
+  std::vector<const Method*> all = methods_matching(globs, *cell.input);
+  std::erase_if(all,
+                [&](const Method* v) { return is_peer(*v) || !is_measured(*v, cell) || !fits(*v, cell); });
   return all;
 }
 
@@ -65,10 +62,7 @@ std::string place_for(const std::string& out) {
 }  // namespace
 
 Report calibrate_command(const CalibrateOptions& options) {
-  const std::vector<std::string> globs = globs_in(options.methods);
-  for (const std::string& glob : globs)
-    if (std::ranges::none_of(methods("sum"), [&](const Method& v) { return matches(glob, v); }))
-      throw UsageError{"--methods: no sum matches '" + printable(glob) + "'; see `samesum list`"};
+  methods_matching(options.methods, formats[0]);  // a wrong one is told before anything is written
   const std::string path = place_for(options.out);
   const auto start = std::chrono::steady_clock::now();
   const std::vector<std::vector<Cell>> all = all_cells(options.quick);
@@ -82,7 +76,7 @@ Report calibrate_command(const CalibrateOptions& options) {
     Bench bench{cells.back(), seed, cells.back().n};
     for (const Cell& cell : cells) {
       progress.show(done++, expected, std::string{cell.input->name} + ", n = " + power_or_number(cell.n));
-      for (const Speed& s : bench.measure(cell, methods_of(cell, globs), options.quick ? 3 : 5)) {
+      for (const Speed& s : bench.measure(cell, methods_of(cell, options.methods), options.quick ? 3 : 5)) {
         if (s.verified == false)
           report.failures.push_back(s.method + ": wrong bits, n = " + power_or_number(cell.n));
         Json row = speed_key(cell, s.method, seed);

@@ -69,8 +69,8 @@ struct ChooseOptions {
 Report choose_command(const ChooseOptions& options);
 
 struct CalibrateOptions {
-  std::string out;      ///< empty for calibration_file()
-  std::string methods;  ///< globs; empty for all that are fast enough
+  std::string out;  ///< empty for calibration_file()
+  std::string methods = "*";
   bool quick = false;
 };
 Report calibrate_command(const CalibrateOptions& options);

@@ -13,21 +13,18 @@ namespace {
 
 using F = Formats::at<SAMESUM_SHARD>;
 
-template <class Order, template <class> class A, std::size_t... format>
-constexpr void fill(SumLeaves* entry, std::index_sequence<format...>) {
+template <class Order, template <class> class A> constexpr void fill(SumLeaves* entry) {
   using Loops = Leaves<typename Order::Shape, A, F>;
-  const auto own = [&]<std::size_t f>(std::integral_constant<std::size_t, f>) {
-    using T = Formats::at<f>;
-    if constexpr (has_loop<Order, T, F>) entry[f] = Loops::template sum<T>;
-  };
-  (own(std::integral_constant<std::size_t, format>{}), ...);
+  Formats::for_each([&]<class T>() {
+    if constexpr (has_loop<Order, T, F>) entry[Formats::index_of<T>()] = Loops::template sum<T>;
+  });
 }
 
-template <std::size_t... format> constexpr void fill_terms(Kernels& all, std::index_sequence<format...>) {
+constexpr void fill_terms(Kernels& all) {
   using Of = Terms<F>;
-  ((all.write_terms[format] = Of::template write<Formats::at<format>>), ...);
-  const auto own = [&]<std::size_t f>(std::integral_constant<std::size_t, f>) {
-    using T = Formats::at<f>;
+  Formats::for_each([&]<class T>() {
+    constexpr std::size_t f = Formats::index_of<T>();
+    all.write_terms[f] = Of::template write<T>;
     if constexpr (can_read<T, F>) {
       using Shape = CoarsenedTree::Shape;
       all.write_squares[f] = Of::template write_squares<T>;
@@ -38,19 +35,17 @@ template <std::size_t... format> constexpr void fill_terms(Kernels& all, std::in
       all.largest_key[f] = Of::template largest_key<T>;
       all.find_key[f] = Of::template find_key<T>;
     }
-  };
-  (own(std::integral_constant<std::size_t, format>{}), ...);
+  });
 }
 
 constexpr Kernels make() {
   Kernels all{};
   for_each_method<F, "cpu">([&]<class Operation, class Order, template <class> class A>() {
     if constexpr (std::is_same_v<Operation, Sum> && has_leaves<Order>)
-      fill<Order, A>(all.sum_leaves[Orders::index_of<Order>()][Accumulators::index_of<A>()],
-                     std::make_index_sequence<Formats::size>{});
+      fill<Order, A>(all.sum_leaves[Orders::index_of<Order>()][Accumulators::index_of<A>()]);
   });
   all.add_exactly = ExactBlocks<F>::add;
-  fill_terms(all, std::make_index_sequence<Formats::size>{});
+  fill_terms(all);
   for_each_method<F, "cpu">([&]<class Operation, class Order, template <class> class A>() {
     if constexpr (std::is_same_v<Operation, Norm>)
       all.sum_squares[Orders::index_of<Order>()] =
