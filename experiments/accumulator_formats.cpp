@@ -1,5 +1,4 @@
 /// What becomes of sums whose accumulator has 16 bits?
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <optional>
 #include <sstream>
@@ -216,7 +215,7 @@ int main(int argc, char** argv) {
       "  accumulator_formats --data 'nondeterminism*,accuracy' --json\n\nData:" +
           cases_in_words()};
   std::string data;
-  study.app().add_option("--data", data, "Which (default: all; see below)")->type_name("GLOB,…");
+  study.add_option("--data", "GLOB,…", data, "Which (default: all; see below)");
   return study.run(argc, argv, [&](Study& s) {
     struct Task {
       const Case* what;

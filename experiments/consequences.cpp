@@ -1,5 +1,4 @@
 /// What do nondeterminism and low precision do to what is computed with sums?
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -306,13 +305,8 @@ int main(int argc, char** argv) {
       "  consequences --full --out build/study"};
   std::string folder;
   int most = 100;
-  study.app()
-      .add_option("--runs", most, "At most so many of each (default 100)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1000000), "");
-  study.app()
-      .add_option("--data", folder, "Where moon.npy is (default build/study/data)")
-      ->type_name("FOLDER");
+  study.add_option("--runs", "N", most, "At most so many of each (default 100)", {1, 1000000});
+  study.add_option("--data", "FOLDER", folder, "Where moon.npy is (default build/study/data)");
   return study.run(argc, argv, [&](Study& s) {
     const std::string file = moon_in(folder, s);
     const auto solving = methods(s, {"fp32", "fp64"}), learning = methods(s, {"bf16", "fp32"}),

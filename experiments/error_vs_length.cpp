@@ -1,5 +1,4 @@
 /// How wrong is each sum, for arrays of every length?
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -269,12 +268,10 @@ int main(int argc, char** argv) {
       "  error_vs_length --full --out build/study\n\nData:" +
           datasets_in_words()};
   std::string data;
-  study.app().add_option("--data", data, "Which (default: all; see below)")->type_name("GLOB,…");
+  study.add_option("--data", "GLOB,…", data, "Which (default: all; see below)");
   std::optional<int> asked;
-  study.app()
-      .add_option("--longest", asked, "Up to 2^E elements (default 18; --full:\n26, on a GPU 30)")
-      ->type_name("E")
-      ->check(CLI::Range(4, 30), "");
+  study.add_option("--longest", "E", asked, "Up to 2^E elements (default 18; --full:\n26, on a GPU 30)",
+                   {4, 30});
   return study.run(argc, argv, [&](Study& s) {
     const std::vector<Part> all = parts(datasets_matching(data), methods_in_own_format(s.filter()));
     const Longest longest{asked, s.full()};

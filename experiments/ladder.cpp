@@ -1,5 +1,4 @@
 /// What makes a sum fast, one lesson at a time: the kernels of the textbooks, checked, timed and profiled.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -376,10 +375,8 @@ int main(int argc, char** argv) {
       "  ladder --filter 'coarsened,tree/plain,loop'\n"
       "  ladder --full --profile --out build/study"};
   bool profiled = false, launches = false;
-  study.app().add_flag("--profile", profiled, "Ask ncu for branch efficiency and cache hit rates");
-  study.app()
-      .add_flag("--launches", launches, "Launch each kernel of a GPU once: what --profile profiles")
-      ->group("");
+  study.add_flag("--profile", profiled, "Ask ncu for branch efficiency and cache hit rates");
+  study.add_flag("--launches", launches, "");  // launches each kernel of a GPU once: what --profile profiles
   return study.run(argc, argv, [&](Study& s) {
     const std::vector<Side> all = sides(s.full());
     const std::vector<std::string> globs = globs_in(s.filter());

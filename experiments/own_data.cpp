@@ -1,5 +1,4 @@
 /// What does each method make of the reader's own data?
-#include <CLI/CLI.hpp>
 
 #include "harness/commands.hpp"
 #include "harness/input.hpp"
@@ -52,9 +51,9 @@ int main(int argc, char** argv) {
   std::vector<std::string> files;
   std::string format;
   int threads = 0;
-  study.app().add_option("files", files, known_extensions())->required()->type_name("FILE…");
-  study.app().add_option("--format", format, format_names(" ") + ": round elements once")->type_name("F");
-  study.app().add_option("--threads", threads, "0: as many as the data deserve (default)")->type_name("N");
+  study.add_files(files, known_extensions());
+  study.add_option("--format", "F", format, format_names(" ") + ": round elements once");
+  study.add_option("--threads", "N", threads, "0: as many as the data deserve (default)", Study::any);
   return study.run(argc, argv, [&](Study& s) {
     check_threads(threads);
     const Settings settings{

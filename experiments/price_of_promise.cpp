@@ -1,5 +1,4 @@
 /// What does each promise cost, in speed and in accuracy?
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <optional>
 #include <thread>
@@ -175,10 +174,7 @@ int main(int argc, char** argv) {
       "  price_of_promise --filter 'exact,tree/*,*@peer' --longest 20\n"
       "  price_of_promise --full --out build/study"};
   std::optional<int> longest;
-  study.app()
-      .add_option("--longest", longest, "At most 2^E elements (default 24, --full 28)")
-      ->type_name("E")
-      ->check(CLI::Range(12, 34));
+  study.add_option("--longest", "E", longest, "At most 2^E elements (default 24, --full 28)", {12, 34});
   return study.run(argc, argv, [&](Study& s) {
     const std::vector<Task> all = tasks(s.filter(), longest.value_or(s.full() ? 28 : 24), s.full());
     for (const Task& task : all) s.expect(task.methods.size());

@@ -1,5 +1,4 @@
 /// In which order does each sum add?
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 

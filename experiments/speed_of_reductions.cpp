@@ -1,5 +1,4 @@
 /// How fast is each reduction, of vectors, rows and columns, beside other libraries and what memory allows?
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "harness/commands.hpp"
@@ -226,10 +225,7 @@ int main(int argc, char** argv) {
       "  speed_of_reductions --filter 'dot/*@cpu,norm/*@cpu' --longest 20\n"
       "  speed_of_reductions --full --out build/study"};
   int longest = 40;
-  study.app()
-      .add_option("--longest", longest, "No array of more than 2^E elements")
-      ->type_name("E")
-      ->check(CLI::Range(0, 40));
+  study.add_option("--longest", "E", longest, "No array of more than 2^E elements", {0, 40});
   return study.run(argc, argv, [&](Study& s) {
     const std::vector<Task> all = tasks({s.full(), s.filter(), longest});
     for (const Task& task : all) s.expect(task.methods.size() + 1);

@@ -1,5 +1,4 @@
 /// How fast is each sum, for arrays of every length, beside what other libraries need and what memory allows?
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <optional>
 
@@ -229,11 +228,8 @@ int main(int argc, char** argv) {
       "  speed_vs_length --full --out build/study"};
   std::string data;
   int longest = 32;
-  study.app().add_option("--data", data, "normal, 60 binades or arbitrary bits")->type_name("GLOB,…");
-  study.app()
-      .add_option("--longest", longest, "No array of more than 2^E elements")
-      ->type_name("E")
-      ->check(CLI::Range(0, 40));
+  study.add_option("--data", "GLOB,…", data, "normal, 60 binades or arbitrary bits");
+  study.add_option("--longest", "E", longest, "No array of more than 2^E elements", {0, 40});
   return study.run(argc, argv, [&](Study& s) {
     const std::vector<Task> all = tasks({s.full(), s.filter(), data, longest});
     for (const Task& task : all) s.expect(task.methods.size() + 1);

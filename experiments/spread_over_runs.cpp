@@ -1,5 +1,4 @@
 /// How many different answers does each method give?
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -317,7 +316,7 @@ int main(int argc, char** argv) {
       "  spread_over_runs --full --out build/study\n\nData:" +
           datasets_in_words()};
   std::string data;
-  study.app().add_option("--data", data, "Which (default normal,60 binades)")->type_name("GLOB,…");
+  study.add_option("--data", "GLOB,…", data, "Which (default normal,60 binades)");
   return study.run(argc, argv, [&](Study& s) {
     const std::vector<const Method*> methods = methods_in_own_format(s.filter());
     const std::vector<Part> all =

@@ -87,6 +87,13 @@ std::string columns_in_words(const Schema& schema, const std::string& kind) {
   return text;
 }
 
+/// The help of the option says what the range is, where it matters.
+CLI::Validator within(Study::Range range) {
+  CLI::Range validator{range.least, range.most};
+  validator.description("");
+  return validator;
+}
+
 [[noreturn]] void cannot_write(const std::string& path, const std::string& why) {
   throw OutputError{"--out: " + path + ": cannot be written: " + why +
                     "; name a folder that is there or can be made"};
@@ -115,6 +122,29 @@ Study::Study(const std::string& name, const std::string& question, const std::st
 }
 
 Study::~Study() = default;
+
+void Study::add_option(const std::string& name, const std::string& type, std::string& value,
+                       const std::string& help) {
+  app_->add_option(name, value, help)->type_name(type);
+}
+
+void Study::add_option(const std::string& name, const std::string& type, int& value, const std::string& help,
+                       Range range) {
+  app_->add_option(name, value, help)->type_name(type)->check(within(range));
+}
+
+void Study::add_option(const std::string& name, const std::string& type, std::optional<int>& value,
+                       const std::string& help, Range range) {
+  app_->add_option(name, value, help)->type_name(type)->check(within(range));
+}
+
+void Study::add_flag(const std::string& name, bool& value, const std::string& help) {
+  app_->add_flag(name, value, help)->group(help.empty() ? "" : "Options");
+}
+
+void Study::add_files(std::vector<std::string>& names, const std::string& help) {
+  app_->add_option("files", names, help)->required()->type_name("FILE…");
+}
 
 int Study::run(int argc, const char* const* argv, const std::function<void(Study&)>& experiment) {
   try {

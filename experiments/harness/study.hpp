@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -31,8 +33,24 @@ class Study {
   Study(const Study&) = delete;
   Study& operator=(const Study&) = delete;
 
-  /// For options that one experiment alone has.
-  CLI::App& app() { return *app_; }
+  /// Whole numbers that an option takes.
+  struct Range {
+    int least, most;
+  };
+  static constexpr Range any{std::numeric_limits<int>::min(), std::numeric_limits<int>::max()};
+
+  /// Options that one experiment alone has; --help calls their values by that type, and leaves out a flag
+  /// without a description.
+  void add_option(const std::string& name, const std::string& type, std::string& value,
+                  const std::string& help);
+  void add_option(const std::string& name, const std::string& type, int& value, const std::string& help,
+                  Range range);
+  void add_option(const std::string& name, const std::string& type, std::optional<int>& value,
+                  const std::string& help, Range range);
+  void add_flag(const std::string& name, bool& value, const std::string& help);
+
+  /// What stands behind the options: at least one name of a file.
+  void add_files(std::vector<std::string>& names, const std::string& help);
 
   /// Reads the arguments, runs the experiment and gives the exit code: 0, 1 if it called `fail`, 2 for wrong
   /// usage and for what cannot be written.

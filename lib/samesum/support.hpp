@@ -41,7 +41,7 @@ inline constexpr bool is_combination = (Operation::has_order ||
                                         std::is_same_v<Order, CoarsenedTree>)&&(Operation::has_accumulator ||
                                                                                 is_plain<A>);
 
-/// Builds for sanitizers have the compensated accumulators in fp32 alone: in other formats they are the same
+/// Builds for sanitizers have every order and accumulator in fp32 alone: in other formats they are the same
 /// code once more, and take longest to compile.
 #ifdef SAMESUM_FEWER_METHODS
 inline constexpr bool fewer_methods = true;
@@ -52,7 +52,7 @@ inline constexpr bool fewer_methods = false;
 /// Why there is no such method; empty where there is.
 template <class Operation, class Order, template <class> class A, class F>
 constexpr std::string_view refusal(std::string_view backend) {
-  if (fewer_methods && !std::is_same_v<F, fp32> && !is_plain<A>)
+  if (fewer_methods && !std::is_same_v<F, fp32> && !(is_plain<A> && std::is_same_v<Order, CoarsenedTree>))
     return "left out of this build, which is for sanitizers";
   if (Order::promise == Promise::none && !is_plain<A>)
     return "an atomic cell holds one number, and this accumulator's state has two";

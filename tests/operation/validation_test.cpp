@@ -215,23 +215,24 @@ TEST(Elements, ThatCannotBeInMemoryAreRefusedByEveryFunctionThatTakesSome) {
     const char* why;
   };
   const std::byte* const between = reinterpret_cast<const std::byte*>(number) + 1;
-  for (const auto& [x, why] : {Wrong{{single, nullptr, 3}, "x is null but has 3 elements"},
-                               Wrong{{single, number, huge}, "more than memory can hold"},
-                               Wrong{{single, number, huge / 4}, "more than memory can hold"},
-                               Wrong{{single, number, ~std::size_t{0}}, "more than memory can hold"},
-                               Wrong{{single, between, 1}, "x is not aligned to its elements of 4 bytes"},
-                               Wrong{{strange, number, 2}, "x has no format"}}) {
-    EXPECT_THAT(refusal([&] { find("tree/plain/fp32")(x); }), HasSubstr(why));
-    EXPECT_THAT(refusal([&] { find("exact/fp32@reference")(x); }), HasSubstr(why));
-    EXPECT_THAT(refusal([&] { find("tree/plain/fp32").bind(x); }), HasSubstr(why));
-    EXPECT_THAT(refusal([&] { find("tree/plain/fp32").place(x); }), HasSubstr(why));
-    EXPECT_THAT(refusal([&] { sum<"tree/plain/fp32">(x); }), HasSubstr(why));
-    EXPECT_THAT(refusal([&] { accumulate(x); }), HasSubstr(why));
-    EXPECT_THAT(refusal([&] { estimate(x, "tree/plain/fp32"); }), HasSubstr(why));
-    EXPECT_THAT(refusal([&] { State{"kahan/fp32"}.add(x); }), HasSubstr(why));
-    EXPECT_THAT(refusal([&] { count_distinct(x); }), HasSubstr(why));
-    EXPECT_THAT(refusal([&] { reduce("sum/tree/plain/fp32", x); }), HasSubstr(why));
-    EXPECT_THAT(refusal([&] { reduce("dot/tree/plain/fp32", x, x); }), HasSubstr(why));
+  for (const Wrong& wrong : {Wrong{{single, nullptr, 3}, "x is null but has 3 elements"},
+                             Wrong{{single, number, huge}, "more than memory can hold"},
+                             Wrong{{single, number, huge / 4}, "more than memory can hold"},
+                             Wrong{{single, number, ~std::size_t{0}}, "more than memory can hold"},
+                             Wrong{{single, between, 1}, "x is not aligned to its elements of 4 bytes"},
+                             Wrong{{strange, number, 2}, "x has no format"}}) {
+    const Values& x = wrong.x;
+    EXPECT_THAT(refusal([&] { find("tree/plain/fp32")(x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal([&] { find("exact/fp32@reference")(x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal([&] { find("tree/plain/fp32").bind(x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal([&] { find("tree/plain/fp32").place(x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal([&] { sum<"tree/plain/fp32">(x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal([&] { accumulate(x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal([&] { estimate(x, "tree/plain/fp32"); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal([&] { State{"kahan/fp32"}.add(x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal([&] { count_distinct(x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal([&] { reduce("sum/tree/plain/fp32", x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal([&] { reduce("dot/tree/plain/fp32", x, x); }), HasSubstr(wrong.why));
   }
 }
 
