@@ -76,7 +76,7 @@ void add_compare(CLI::App& app, Report& report) {
       "  samesum compare data.f32 --methods '*,*@peer'\n"
       "  samesum compare data.csv --json --output results.jsonl");
   command->callback([=, &report] {
-    if (repeat->count() == 0) options->measure.patience = 2;
+    if (repeat->count() == 0) options->measure.patience = 0.5;
     report = compare_command(*options);
   });
 }

@@ -215,7 +215,7 @@ int main(int argc, char** argv) {
       "turns, after warming up, so that a machine that changes its clock treats all alike. A time is the "
       "median of 7 or 11 repeats; +- in the table is half of what lies between the 10th and 90th percentile. "
       "Before, the bits of the first and the last result are compared with the literal reading of the "
-      "definition, of vectors beyond 2^20 elements those of their first 2^20; on a GPU with the CPU's.\n\n"
+      "definition, of vectors beyond 2^18 elements those of their first 2^18; on a GPU with the CPU's.\n\n"
       "GB/s counts the input, of softmax also the output. The ceiling, read or copy, moves the same bytes "
       "and does nothing else, as McCalpin's STREAM 1995. Arrays in DRAM have 256 MiB or more.\n\n"
       "Below a method: what it is held to, and whether it holds that (a missed bar is no failure). Others "

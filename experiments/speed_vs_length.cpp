@@ -77,7 +77,7 @@ bool is_default(const Method& v, const Cell& cell) {
   if (is_peer(v)) return cell.data == "normal" && (own || v.format->name == "fp32");
   if (v.slow || v.backend == "reference" || v.promise == Promise::none) return false;
   if (v.accumulator == "exact") return own;
-  if (cell.data != "normal" || (v.order == "serial" && cell.n * cell.input->bytes > l2_bytes)) return false;
+  if (cell.data != "normal" || (is_sequential(v) && cell.n * cell.input->bytes > l2_bytes)) return false;
   return v.accumulator == "plain" ? own || (cell.input->bytes == 2 && v.format->name == "fp32")
                                   : own && cell.input->name == "fp32";
 }
@@ -190,7 +190,7 @@ void measure(Study& study, const Task& task, Benches& benches, std::vector<Speed
   std::vector<Speed> speeds;
   std::vector<SpeedRow> others = rows;  // and those of this cell, as soon as they are measured
   const auto measure_all = [&] {
-    const int repeats = cell.place() == "DRAM" && !study.full() ? 7 : 11;
+    const int repeats = cell.place() == "DRAM" && !study.full() ? 3 : 11;
     speeds = benches.of(cell).measure(cell, task.methods, repeats);
     for (const Speed& s : speeds) others.push_back({cell, s.method, s.seconds, s.rounds});
   };

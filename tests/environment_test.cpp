@@ -281,9 +281,6 @@ const std::vector<std::uint64_t>& ordinary() {
         all[i] = text.hash();
       }
     };
-#if defined(__SANITIZE_THREAD__)  // does not follow threads into a process made by fork
-    fill();
-#else
     int pipe_ends[2];
     const std::size_t bytes = all.size() * sizeof all[0];
     EXPECT_EQ(pipe(pipe_ends), 0);
@@ -294,7 +291,6 @@ const std::vector<std::uint64_t>& ordinary() {
     }
     EXPECT_EQ(read(pipe_ends[0], all.data(), bytes), static_cast<ssize_t>(bytes)) << "the child failed";
     waitpid(child, nullptr, 0);
-#endif
     return all;
   }();
   return hashes;

@@ -43,7 +43,7 @@ Bytes result_of(const Method& m, const FormatInfo& input, const Bytes& x, const 
 /// So many elements of a vector are compared: a reference is slow, and a GPU's data come over a bus.
 std::size_t longest_compared(const Cell& cell) {
   if (cell.outer * cell.inner > 1) return SIZE_MAX;
-  if (!cell.on_gpu()) return two_to(20);
+  if (!cell.on_gpu()) return two_to(18);
   return cell.operation == "sum" ? two_to(24) : SIZE_MAX;
 }
 

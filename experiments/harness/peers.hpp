@@ -26,6 +26,9 @@ std::span<const Absent> absent_peers();
 
 inline bool is_peer(const Method& m) { return m.backend == "peer"; }
 
+/// Adds one element after the other, in one thread: on long arrays that takes longer than all the rest.
+inline bool is_sequential(const Method& m) { return m.order == "serial" || m.order.starts_with("canonical"); }
+
 /// Whether it reads elements in the memory of a GPU: our methods there, and some peers.
 inline bool runs_on_gpu(const Method& m) { return Code::of(m).backend->name() == "cuda"; }
 

@@ -378,7 +378,7 @@ TEST(TheBoundOfAReduction, IsInfiniteWhereSomethingMayOverflowOrNothingIsKnown) 
 TEST(TheBoundsOfMomentsOfFewBits, AreFiniteAndHoldForManyElementsAndAnyDataThatIsNotHuge) {
   std::mt19937_64 random{21};
   for (const FormatInfo* format : {&format_info<bf16>(), &format_info<fp16>()})
-    for (const std::size_t n : {2u, 5u, 40u, 100u, 700u, 5000u, 70'000u})
+    for (const std::size_t n : {2u, 5u, 40u, 100u, 700u, 5000u, 20'000u})
       for (int kind = 0; kind < 6; ++kind) {
         // Far from 0, one outlier, many binades, equal pairs, a step, neighbours in the format.
         std::vector<double> x = uniform(n, random());
