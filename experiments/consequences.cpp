@@ -330,10 +330,10 @@ int main(int argc, char** argv) {
       return Runs{std::min(most, usual), s.full() ? forever : patience};
     };
     if (solves) {
-      solve(s, judge, solving, graded(1 << 16, 20), runs(most, 1));
+      solve(s, judge, solving, graded(1 << 16, 20), runs(most, 0.5));
       solve(s, judge, solving, s.full() ? poisson(256, 256) : poisson(160, 128), runs(most, 0.2));
     }
-    if (learns) learn(s, judge, learning, recording, runs(20, 0.5));
+    if (learns) learn(s, judge, learning, recording, runs(20, 0.3));
     if (describes) describe(s, judge, describing, file, runs(20, 0.1));
   });
 }

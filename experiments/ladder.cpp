@@ -260,7 +260,7 @@ std::vector<Json> measure(const Study& study, const Group& g, Benches& benches, 
   for (const Kernel* k : g.kernels) {
     if (g.demonstration.empty()) {
       const auto answers =
-          repeat(100, study.full() ? 1 : 0.3, [&](std::size_t) { return bench.sum(*k, g.n); });
+          repeat(100, study.full() ? 1 : 0.1, [&](std::size_t) { return bench.sum(*k, g.n); });
       rows.push_back(values_of_sum(*k, judge(*k, answers, bench.x(g.n), benches.truth(*g.side, g.n))));
     } else {
       const std::string problem = bench.problem(*k, g.n);

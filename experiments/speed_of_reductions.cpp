@@ -179,7 +179,7 @@ void print(Study& study, const Json& row, const Json& ceiling) {
 /// All methods of a cell, in turns.
 std::vector<Json> measure(const Task& task, std::uint64_t seed, bool full) {
   const std::vector<Speed> speeds =
-      Bench{task.cell, seed, task.cell.elements()}.measure(task.cell, task.methods, full ? 11 : 7);
+      Bench{task.cell, seed, task.cell.elements()}.measure(task.cell, task.methods, full ? 11 : 5);
   std::vector<SpeedRow> measured;
   for (const Speed& s : speeds) measured.push_back({task.cell, s.method, s.seconds, s.rounds});
   std::vector<Json> rows;
@@ -213,7 +213,7 @@ int main(int argc, char** argv) {
       "An array is outer x n x inner elements in C's order, and its middle axis is reduced: a vector where "
       "both others are 1, rows where inner is, columns else. The data are normal. All methods of a cell take "
       "turns, after warming up, so that a machine that changes its clock treats all alike. A time is the "
-      "median of 7 or 11 repeats; +- in the table is half of what lies between the 10th and 90th percentile. "
+      "median of 5 or 11 repeats; +- in the table is half of what lies between the 10th and 90th percentile. "
       "Before, the bits of the first and the last result are compared with the literal reading of the "
       "definition, of vectors beyond 2^18 elements those of their first 2^18; on a GPU with the CPU's.\n\n"
       "GB/s counts the input, of softmax also the output. The ceiling, read or copy, moves the same bytes "

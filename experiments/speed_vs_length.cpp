@@ -217,7 +217,7 @@ int main(int argc, char** argv) {
       "How fast is each sum, for arrays of every length?",
       "All methods of a cell sum the same data in turns, after warming up, so that a machine that "
       "changes its clock treats all alike; their bits are checked before times count. A time is the "
-      "median of 7 or more repeats; +- in the table is half of what lies between the 10th and 90th "
+      "median of 3 or more repeats; +- in the table is half of what lies between the 10th and 90th "
       "percentile. The method read reads all elements and does nothing else: what memory allows, as "
       "McCalpin's STREAM 1995 measures it for copies. On a GPU kernels are timed by events. Arrays in "
       "L2 have 1 MiB, those in DRAM 256 MiB.\n\n"

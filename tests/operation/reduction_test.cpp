@@ -1,6 +1,7 @@
 /// Reductions on the CPU: the bits of their reference, whatever the batch, the threads and the place;
 /// the truth; special values; and what is refused.
 #include <cmath>
+#include <map>
 
 #include "operation/reduction_support.hpp"
 #include "samesum/backend/cpu/instruction_set.hpp"
@@ -17,6 +18,35 @@ class EveryReduction : public ::testing::TestWithParam<const Method*> {
 };
 INSTANTIATE_TEST_SUITE_P(Cpu, EveryReduction, ::testing::ValuesIn(reductions_of("cpu")), test_name);
 
+// To make numbers and round them takes as long as to reduce them: that is done once for all methods.
+
+struct TwoInputs {
+  Array x, y;
+};
+
+const TwoInputs& wide_and_uniform(const FormatInfo& format, std::size_t n, std::size_t offset = 0) {
+  static std::map<std::pair<std::size_t, std::size_t>, TwoInputs> made;
+  const std::pair key{format.index, n};
+  if (const auto found = made.find(key); found != made.end()) return found->second;
+  return made.try_emplace(key, TwoInputs{{format, wide(n, 12, 3), offset}, {format, uniform(n, 4), offset}})
+      .first->second;
+}
+
+struct NamedInputs {
+  std::string name;
+  Array x, y;
+};
+
+/// One for each data set.
+template <std::vector<Dataset> (*datasets)(std::size_t)>
+const std::vector<NamedInputs>& inputs_of(const FormatInfo& format, std::size_t n) {
+  static std::map<std::size_t, std::vector<NamedInputs>> made;
+  std::vector<NamedInputs>& all = made[format.index];
+  if (all.empty())
+    for (const Dataset& d : datasets(n)) all.push_back({d.name, {format, d.x}, {format, uniform(n, 11), 3}});
+  return all;
+}
+
 TEST_P(EveryReduction, HasTheBitsOfItsReferenceInEveryBatch) {
   for (const auto& [b, x, y] : batch_data(*r.format))
     EXPECT_EQ(reduce_all(r, x.values(), y.values(), b.layout),
@@ -27,18 +57,16 @@ TEST_P(EveryReduction, HasTheBitsOfItsReferenceInEveryBatch) {
 TEST_P(EveryReduction, HasTheBitsOfItsReferenceOnEveryKindOfDataAndFormat) {
   for (const FormatInfo& input : formats) {
     if (!r.takes(input)) continue;
-    for (const Dataset& d : datasets(5000)) {
-      const Array x{input, d.x}, y{input, uniform(5000, 11), 3};
+    for (const auto& [name, x, y] : inputs_of<datasets>(input, 5000))
       EXPECT_EQ(reduce_all(r, x.values(), y.values(), Layout::vector(5000)),
                 reduce_all(reference_of(r), x.values(), y.values(), Layout::vector(5000)))
-          << d.name << " of " << input.name;
-    }
+          << name << " of " << input.name;
   }
 }
 
 TEST_P(EveryReduction, HasTheSameBitsForAnyNumberOfThreads) {
   constexpr std::size_t n = 140'000;  // three groups of leaves, of which the last is short
-  const Array x{*r.format, wide(n, 12, 3)}, y{*r.format, uniform(n, 4)};
+  const auto& [x, y] = wide_and_uniform(*r.format, n);
   for (const Layout& layout : {Layout::vector(n), Layout::rows(140, 1000), Layout::axis(1, 1400, 100)}) {
     const Bits expected = reduce_all(r, x.values(), y.values(), layout, {.threads = 1});
     for (const int threads : {2, 5})
@@ -58,7 +86,7 @@ TEST(Threads, OfANumberThatIsChosenHereGiveTheSameBits) {
 
 TEST_P(EveryReduction, GivesARowTheBitsThatItHasAlone) {
   constexpr std::size_t columns = 777, most = 129;
-  const Array x{*r.format, wide(most * columns, 12, 5), 1}, y{*r.format, uniform(most * columns, 6), 1};
+  const auto& [x, y] = wide_and_uniform(*r.format, most * columns, 1);
   const auto row = [&](Values v, std::size_t k) {
     return Values{*v.format, static_cast<const std::byte*>(v.data) + k * columns * v.format->bytes, columns};
   };
@@ -78,18 +106,15 @@ TEST_P(EveryReduction, GivesARowTheBitsThatItHasAlone) {
 
 TEST_P(EveryReduction, HasTheBitsOfItsReferenceOnAwkwardData) {
   constexpr std::size_t n = 9 * 512 + 3;
-  const Array y{*r.format, uniform(n, 32)};
-  for (const Dataset& d : awkward_data(n)) {
-    const Array x{*r.format, d.x};
+  for (const auto& [name, x, y] : inputs_of<awkward_data>(*r.format, n))
     for (const Layout& layout : {Layout::vector(n), Layout::rows(9, 512), Layout::rows(6, 768)})
       EXPECT_EQ(reduce_all(r, x.values(), y.values(), layout),
                 reduce_all(reference_of(r), x.values(), y.values(), layout))
-          << d.name << ", " << layout.outer;
-  }
+          << name << ", " << layout.outer;
 }
 
 TEST_P(EveryReduction, HasTheSameBitsWithEveryInstructionSet) {
-  const Array x{*r.format, wide(9000, 12, 7)}, y{*r.format, uniform(9000, 8)};
+  const auto& [x, y] = wide_and_uniform(*r.format, 9000);
   const cpu::InstructionSet before = cpu::instruction_set();
   const Bits expected = reduce_all(reference_of(r), x.values(), y.values(), Layout::rows(2, 4500));
   for (const cpu::InstructionSet set : cpu::instruction_sets) {
