@@ -166,17 +166,17 @@ int main(int argc, char** argv) {
       "of a promise is the time of the fastest method that gives it over that of the fastest that "
       "promises nothing.\n\n"
       "Left out are several threads of sequential orders and of arrays below 2^20 elements, and but for "
-      "--full "
-      "sequential orders above 2^16 elements that compensate and formats other than fp32 at lengths other "
-      "than 2^20. What is "
-      "measured in turns is written together: if it is stopped on its way, all of it is measured again.\n\n"
+      "--full sequential orders above 2^16 elements that compensate and formats other than fp32 at lengths "
+      "other than 2^20. What is measured in turns is written together: if it is stopped on its way, all of "
+      "it is measured again.\n\n"
       "Exit code 1 if a method that promises its bits everywhere gave others.",
       {"price"},
       "  price_of_promise\n"
       "  price_of_promise --filter 'exact,tree/*,*@peer' --longest 20\n"
       "  price_of_promise --full --out build/study"};
   std::optional<int> longest;
-  study.add_option("--longest", "E", longest, "At most 2^E elements (default 24, --full 28)", {12, 34});
+  study.add_option("--longest", "E", longest,
+                   "At most 2^E elements, E from 12 to 34\n(default 24, --full 28)", {12, 34});
   return study.run(argc, argv, [&](Study& s) {
     const std::vector<Task> all = tasks(s.filter(), longest.value_or(s.full() ? 28 : 24), s.full());
     for (const Task& task : all) s.expect(task.methods.size());

@@ -139,7 +139,8 @@ void Study::add_option(const std::string& name, const std::string& type, std::op
 }
 
 void Study::add_flag(const std::string& name, bool& value, const std::string& help) {
-  app_->add_flag(name, value, help)->group(help.empty() ? "" : "Options");
+  CLI::Option* flag = app_->add_flag(name, value, help);
+  if (help.empty()) flag->group("");
 }
 
 void Study::add_files(std::vector<std::string>& names, const std::string& help) {

@@ -89,8 +89,9 @@ ElementaryLoops loops_of(InstructionSet set) {
   return loops;
 }
 
-/// All arguments take 16 seconds: else chunks all over them, and below, some with the bits of each pack.
-const std::uint64_t step = std::getenv("SAMESUM_LONG_TESTS") ? 1 : 32;
+/// All arguments take 16 seconds. Else every 31st chunk: an odd number, so that significands differ between
+/// binades.
+const std::uint64_t step = std::getenv("SAMESUM_LONG_TESTS") ? 1 : 31;
 
 /// Of every step-th chunk of neighbouring arguments, by two threads: the largest error, and the digest.
 struct Seen {
@@ -146,7 +147,7 @@ bool log_references(const std::vector<float>& x, std::vector<double>& reference)
   return true;
 }
 
-TEST(ExpAndLog, AreAsCloseAsTheySayForAllArguments) {
+TEST(ExpAndLog, AreAsCloseAsTheySay) {
   const auto expect = [](const GoldenDigest& golden, Seen seen, double least, double most) {
     EXPECT_LE(seen.error, most);
     if (step > 1) return;

@@ -1,5 +1,6 @@
 /// Reductions on the CPU: the bits of their reference, whatever the batch, the threads and the place;
 /// the truth; special values; and what is refused.
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -25,8 +26,8 @@ struct TwoInputs {
 };
 
 const TwoInputs& wide_and_uniform(const FormatInfo& format, std::size_t n, std::size_t offset = 0) {
-  static std::map<std::pair<std::size_t, std::size_t>, TwoInputs> made;
-  const std::pair key{format.index, n};
+  static std::map<std::array<std::size_t, 3>, TwoInputs> made;
+  const std::array key{format.index, n, offset};
   if (const auto found = made.find(key); found != made.end()) return found->second;
   return made.try_emplace(key, TwoInputs{{format, wide(n, 12, 3), offset}, {format, uniform(n, 4), offset}})
       .first->second;
@@ -40,8 +41,8 @@ struct NamedInputs {
 /// One for each data set.
 template <std::vector<Dataset> (*datasets)(std::size_t)>
 const std::vector<NamedInputs>& inputs_of(const FormatInfo& format, std::size_t n) {
-  static std::map<std::size_t, std::vector<NamedInputs>> made;
-  std::vector<NamedInputs>& all = made[format.index];
+  static std::map<std::array<std::size_t, 2>, std::vector<NamedInputs>> made;
+  std::vector<NamedInputs>& all = made[{format.index, n}];
   if (all.empty())
     for (const Dataset& d : datasets(n)) all.push_back({d.name, {format, d.x}, {format, uniform(n, 11), 3}});
   return all;
