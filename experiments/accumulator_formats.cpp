@@ -8,7 +8,7 @@
 #include "harness/sample.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"
-#include "samesum/catalogue.hpp"
+#include "samesum/catalogue/catalogue.hpp"
 
 namespace {
 

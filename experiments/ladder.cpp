@@ -14,7 +14,7 @@
 #include "harness/text.hpp"
 #include "ladder/judge.hpp"
 #include "ladder/profile.hpp"
-#include "samesum/catalogue.hpp"
+#include "samesum/catalogue/catalogue.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 """Writes the costs that samesum::choose takes where nobody has measured the machine at hand.
 
-  experiments/shipped_costs.py experiments/shipped_costs.jsonl > lib/samesum/shipped_costs.cpp
+  experiments/shipped_costs.py experiments/shipped_costs.jsonl > lib/samesum/catalogue/shipped_costs.cpp
 
 They are what `samesum calibrate --out` wrote: the seconds of sums of normal data that are there already, on one thread
 of the CPU, and on the GPU with the same data again and again.
@@ -17,7 +17,7 @@ HEAD = """// clang-format off
 /// Written by experiments/shipped_costs.py from {file}: change that instead.
 #include <array>
 
-#include "samesum/choose.hpp"
+#include "samesum/catalogue/choose.hpp"
 
 namespace samesum {{
 

@@ -9,17 +9,17 @@
 #include "samesum/backend/cpu/canonical.hpp"
 #include "samesum/backend/cpu/exact_block.hpp"
 #include "samesum/backend/cpu/leaf.hpp"
-#include "samesum/environment.hpp"
+#include "samesum/base/environment.hpp"
+#include "samesum/catalogue/support.hpp"
 #include "samesum/format/elementary.hpp"
 #include "samesum/operation/moments.hpp"
-#include "samesum/reading.hpp"
-#include "samesum/support.hpp"
+#include "samesum/order/reference.hpp"
 
 // What the headers need from the library, in this translation unit: every program of tests/bits compiles it
 // anew, and parses the headers once.
 #include "samesum/accumulator/exact.cpp"
 #include "samesum/backend/cpu/instruction_set.cpp"
-#include "samesum/environment.cpp"
+#include "samesum/base/environment.cpp"
 
 using namespace samesum;
 

@@ -1,4 +1,4 @@
-#include "samesum/bound.hpp"
+#include "samesum/bound/bound.hpp"
 
 #include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>

@@ -1,6 +1,8 @@
-#include "samesum/catalogue.hpp"
+#include "samesum/catalogue/catalogue.hpp"
 
 #include <set>
+
+#include "samesum/catalogue/name.hpp"
 
 #include "support.hpp"
 
@@ -201,7 +203,7 @@ TEST(TheCatalogue, SaysWhyABackendIsAbsent) {
     EXPECT_EQ(refusal_of("softmax/exact/fp32@" + a.backend),
               "samesum: no method 'softmax/exact/fp32@" + a.backend + "' here: " + a.reason);
   }
-  static_assert(detail::format_of_sum("tree/kahan/fp32@cuda", "cpu") == Formats::index_of<fp32>());
+  static_assert(format_of_sum("tree/kahan/fp32@cuda", "cpu") == Formats::index_of<fp32>());
 }
 
 // --- methods --------------------------------------------------------------------------------------------
@@ -310,7 +312,7 @@ TEST(ACompileTimeName, SumsLikeTheMethodOfThatName) {
   static_assert(std::is_same_v<decltype(sum<"exact/bf16">(x.values())), bf16>);
   // Names that would not compile.
   const auto is_none = [](std::string_view name) consteval {
-    return detail::format_of_sum(name, "cpu") == Formats::size;
+    return format_of_sum(name, "cpu") == Formats::size;
   };
   static_assert(is_none("tree/kahan/fp12"));
   static_assert(is_none("atomic/kahan/fp32"));

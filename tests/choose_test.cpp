@@ -1,10 +1,10 @@
-#include "samesum/choose.hpp"
+#include "samesum/catalogue/choose.hpp"
 
 #include <cmath>
 #include <map>
 
 #include "harness/truth.hpp"
-#include "samesum/describe.hpp"
+#include "samesum/catalogue/describe.hpp"
 #include "support.hpp"
 
 namespace samesum {

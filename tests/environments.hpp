@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "samesum/value.hpp"
+#include "samesum/format/value.hpp"
 
 namespace samesum::testing_support {
 

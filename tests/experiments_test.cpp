@@ -10,7 +10,7 @@
 #include "harness/peers.hpp"
 #include "harness/schema.hpp"
 #include "harness/truth.hpp"
-#include "samesum/catalogue.hpp"
+#include "samesum/catalogue/catalogue.hpp"
 #include "shell.hpp"
 
 namespace samesum::harness {

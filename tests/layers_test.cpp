@@ -1,94 +1,144 @@
-/// Includes point down: a file may include its own floor and those below.
+/// Folders are layers: includes between them form no cycle, so that each folder has a floor above all that it includes.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <regex>
+#include <set>
 
 namespace {
 
 namespace fs = std::filesystem;
+using testing::Contains;
+using testing::Not;
+using testing::StartsWith;
 
-/// The floors from bottom to top; the longest prefix that fits a path decides. Floors that are equal but
-/// differ in name are mutually ignorant.
-const std::vector<std::pair<std::string, int>> floors = {
-    {"lib/samesum/config.hpp", 0},
-    {"lib/samesum/format/", 1},
-    {"lib/samesum/value.hpp", 1},
-    {"lib/samesum/promise.hpp", 1},
-    {"lib/samesum/environment", 1},
-    {"lib/samesum/serial_form.hpp", 1},
-    {"lib/samesum/text.hpp", 1},
-    {"lib/samesum/order/", 2},
-    {"lib/samesum/bound", 3},
-    {"lib/samesum/accumulator/", 4},
-    {"lib/samesum/reading.hpp", 5},
-    {"lib/samesum/operation/", 6},   // what is reduced, over accumulators and orders
-    {"lib/samesum/support.hpp", 7},  // which combinations there are
-    {"lib/samesum/method.hpp", 7},
-    {"lib/samesum/name.hpp", 8},
-    {"lib/samesum/catalogue.hpp", 8},
-    {"lib/samesum/state.hpp", 8},
-    {"lib/samesum/choose.hpp", 9},
-    {"lib/samesum/samesum.hpp", 10},
-    {"lib/samesum/backend/", 9},  // what a backend is, over methods
-    {"lib/samesum/describe.hpp", 10},
-    {"lib/samesum/backend/reference/", 11},
-    {"lib/samesum/backend/cpu/", 11},
-    {"lib/samesum/gpu.hpp", 11},
-    {"lib/samesum/reduce.hpp", 12},
-    {"lib/samesum/method.cpp", 12},
-    {"lib/samesum/catalogue.cpp", 12},
-    {"lib/samesum/state.cpp", 12},
-    {"lib/samesum/choose.cpp", 12},
-    {"lib/samesum/shipped_costs.cpp", 12},
-    {"lib/samesum/samesum.cpp", 12},
-    {"lib/samesum/backend/cuda/", 13},  // above the public face, whose types and errors it gives
-    {"lib/samesum/reduce.cuh", 14},
-    {"experiments/samesum_build.hpp", 0},           // generated: version, compiler, commit
-    {"experiments/samesum_results_schema.hpp", 0},  // generated: what results look like
-    {"experiments/harness/", 14},
-    {"experiments/", 15},
-    {"tests/", 16},
-};
+const fs::path root = SAMESUM_SOURCE_DIR;
+const std::string library = "lib/samesum";
 
-const std::pair<std::string, int>* floor_of(const std::string& path) {
-  const std::pair<std::string, int>* best = nullptr;
-  for (const auto& floor : floors)
-    if (path.starts_with(floor.first) && (!best || floor.first.size() > best->first.size())) best = &floor;
-  return best;
+/// Files of the repository that each file includes by a name in quotation marks.
+using Includes = std::map<std::string, std::set<std::string>>;
+
+/// The file that an include of that name means; empty if it is generated.
+std::string included_file(const fs::path& from, const std::string& name) {
+  for (const fs::path& folder : {fs::path{"lib"}, fs::path{"experiments"}, fs::path{"tests"}, from.parent_path()})
+    if (fs::exists(root / folder / name)) return (folder / name).lexically_normal();
+  return {};
 }
 
-TEST(Includes, PointDown) {
-  const fs::path root = SAMESUM_SOURCE_DIR;
-  const std::regex include{R"re(^\s*#include "([^"]+)")re"};
-  int seen = 0;
+Includes read_includes() {
+  const std::regex include{R"re(^\s*#include ["<]([^">]+)[">])re"};
+  Includes all;
   for (const char* top : {"lib", "experiments", "tests"}) {
     for (const auto& entry : fs::recursive_directory_iterator{root / top}) {
       const std::string extension = entry.path().extension();
       if (extension != ".hpp" && extension != ".cpp" && extension != ".cu" && extension != ".cuh") continue;
-      const std::string path = fs::relative(entry.path(), root);
-      if (path.starts_with("tests/consumer/")) continue;
-      const auto* from = floor_of(path);
-      ASSERT_NE(from, nullptr) << path << " is on no floor: give it one in this test";
+      const fs::path path = fs::relative(entry.path(), root);
+      std::set<std::string>& files = all[path];
       std::ifstream file{entry.path()};
-      for (std::string line; std::getline(file, line);) {
-        std::smatch match;
-        if (!std::regex_search(line, match, include)) continue;
-        const std::string name = match[1];
-        const std::string target = name.starts_with("samesum/")   ? "lib/" + name
-                                   : name.starts_with("harness/") ? "experiments/" + name
-                                                                  : path.substr(0, path.find('/') + 1) + name;
-        const auto* to = floor_of(target);
-        ASSERT_NE(to, nullptr) << path << " includes " << name << ", which is on no floor";
-        EXPECT_TRUE(to->second < from->second || to->first == from->first || to->second == 1)
-            << path << " includes " << target << ", which is not below it";
-        ++seen;
-      }
+      for (std::string line; std::getline(file, line);)
+        if (std::smatch match; std::regex_search(line, match, include))
+          if (const std::string target = included_file(path, match[1]); !target.empty()) files.insert(target);
     }
   }
-  EXPECT_GT(seen, 50);
+  return all;
+}
+
+const Includes& includes() {
+  static const Includes all = read_includes();
+  return all;
+}
+
+/// The folder of a file. All tests are one folder, since they may include each other's support.
+std::string folder_of(const std::string& file) {
+  return file.starts_with("tests/") ? "tests" : fs::path{file}.parent_path().string();
+}
+
+/// All files that a file includes, directly or not.
+std::set<std::string> closure(const std::string& file) {
+  std::set<std::string> all;
+  std::vector<std::string> open{file};
+  while (!open.empty()) {
+    const std::string next = open.back();
+    open.pop_back();
+    for (const std::string& target : includes().at(next))
+      if (all.insert(target).second) open.push_back(target);
+  }
+  return all;
+}
+
+TEST(Folders, IncludeOnlyFoldersOfLowerFloors) {
+  std::map<std::string, std::map<std::string, std::string>> below;  // folder, folder that it includes, an example
+  for (const auto& [file, targets] : includes())
+    for (const std::string& target : targets) {
+      below[folder_of(target)];
+      if (folder_of(file) != folder_of(target))
+        below[folder_of(file)].emplace(folder_of(target), file + " includes " + target);
+    }
+  ASSERT_GT(below.size(), 10u);
+
+  std::set<std::string> placed;  // folders whose floor is known, because that of all that they include is
+  for (int floor = 0; placed.size() < below.size(); ++floor) {
+    std::vector<std::string> here;
+    for (const auto& [folder, lower] : below)
+      if (!placed.contains(folder) &&
+          std::ranges::all_of(lower, [&](const auto& other) { return placed.contains(other.first); }))
+        here.push_back(folder);
+    if (here.empty()) break;
+    for (const std::string& folder : here) {
+      placed.insert(folder);
+      std::printf("floor %2d: %s\n", floor, folder.c_str());
+    }
+  }
+  for (const auto& [folder, lower] : below)
+    for (const auto& [other, example] : lower)
+      if (!placed.contains(folder) && !placed.contains(other)) ADD_FAILURE() << "in or above a cycle: " << example;
+}
+
+TEST(Folders, OfTheLibraryIncludeNothingOutsideIt) {
+  for (const auto& [file, targets] : includes()) {
+    if (!file.starts_with(library)) continue;
+    for (const std::string& target : targets) EXPECT_THAT(target, StartsWith(library)) << file;
+  }
+}
+
+TEST(Backends, IncludeNoOtherBackend) {
+  const std::string backends = library + "/backend/";
+  for (const auto& [file, targets] : includes()) {
+    if (!file.starts_with(backends)) continue;
+    for (const std::string& target : targets)
+      EXPECT_TRUE(!target.starts_with(backends) || folder_of(file) == folder_of(target))
+          << file << " includes " << target;
+  }
+}
+
+TEST(TheLibrarysFolder, HasPublicHeadersAlone) {
+  for (const auto& [file, targets] : includes())
+    EXPECT_TRUE(folder_of(file) != library || file.ends_with(".hpp") || file.ends_with(".cuh")) << file;
+}
+
+/// All arithmetic of accumulators, reducers and kernels is that of pack.hpp, and that of bounds is in bound.hpp. So the
+/// flags of a program that includes only these headers cannot change a bit.
+TEST(AnUmbrellaHeader, IncludesNothingThatComputesInFloatingPoint) {
+  for (const char* header : {"/samesum.hpp", "/gpu.hpp"}) {
+    const std::set<std::string> files = closure(library + header);
+    EXPECT_THAT(files, Contains(library + "/catalogue/method.hpp"));
+    EXPECT_THAT(files, Not(Contains(library + "/format/pack.hpp"))) << header;
+    EXPECT_THAT(files, Not(Contains(library + "/bound/bound.hpp"))) << header;
+  }
+  EXPECT_THAT(closure(library + "/reducer.hpp"), Contains(library + "/order/tree.hpp"));
+}
+
+TEST(AnUmbrellaHeader, IncludesNoTemplateOfABackend) {
+  for (const char* header : {"/samesum.hpp", "/gpu.hpp"})
+    for (const std::string& file : closure(library + header))
+      if (file.starts_with(library + "/backend/")) {
+        std::ifstream stream{root / file};
+        const std::string text{std::istreambuf_iterator<char>{stream}, {}};
+        EXPECT_EQ(text.find("template"), text.npos) << header << " includes " << file;
+      }
 }
 
 }  // namespace

@@ -1,17 +1,23 @@
-"""Checks what README.md shows: readme.py README FOLDER PREFIX CXX TOOL CUDA
+"""Checks the programs and sessions that the Markdown files show: readme.py ROOT FOLDER PREFIX CXX TOOL CUDA
 
-Each ```cpp block is a program that is built against the package installed in PREFIX; what it prints must be the
-```text block that follows. A ```cuda block is one too, built if CUDA is ON and run where there is a GPU, by the CUDA
-compiler where it includes a .cuh. Each
-```console block is a session with the tool in an empty folder: lines that start with "$ " are typed, the others must
-be what comes back. "…" stands for anything on the rest of its line, and a line "…" for any lines.
+The programs are the files in lib/examples. Each is built in FOLDER against the package that is installed in PREFIX,
+and must print its NAME.txt. Programs for a GPU are built if CUDA is ON, and run where there is a GPU.
+
+Each ```cpp and ```cuda block of a Markdown file must be a program or consecutive lines of it, indented or not, and a
+```text block right after it must be its NAME.txt. Each ```console block is a session with the tool, in a folder that is
+empty at the top of the file: lines that start with "$ " are typed, the others must be the output.
+
+In all outputs "…" stands for anything on the rest of its line, and a line "…" for any lines.
 """
 
+import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import textwrap
 
 
 def matches(shown, got):
@@ -20,58 +26,82 @@ def matches(shown, got):
     return re.fullmatch("".join(map(pattern, shown.rstrip("\n").split("\n"))), got.rstrip("\n") + "\n") is not None
 
 
-def main():
-    readme, folder, prefix, cxx, tool, cuda = sys.argv[1:]
-    folder = pathlib.Path(folder)
-    (folder / "session").mkdir(parents=True, exist_ok=True)
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", pathlib.Path(readme).read_text(), re.M | re.S)
-    of_programs = ("cpp", "cuda")
-    programs = [(kind, code, expected) for (kind, code), (follows, expected) in zip(blocks, blocks[1:] + [("", "")])
-                if kind in of_programs and follows == "text"]
-    sessions = [text for kind, text in blocks if kind == "console"]
-    if len(programs) != sum(kind in of_programs for kind, _ in blocks) or not programs or not sessions:
-        sys.exit("README.md: there is a ```cpp block without the ```text block of what it prints, or nothing to check")
+def is_part(block, program):
+    lines, count = program.read_text().splitlines(), block.count("\n")
+    return any(textwrap.dedent("\n".join(lines[i:i + count])) + "\n" == block for i in range(len(lines) - count + 1))
 
-    cmake = ["cmake_minimum_required(VERSION 3.22)", "project(readme LANGUAGES CXX)",
+
+def output_of(program):
+    return program.with_suffix(".txt").read_text()
+
+
+def needs_gpu(program):
+    return program.suffix == ".cu" or "samesum/gpu.hpp" in program.read_text()
+
+
+def build(programs, folder, prefix, cxx):
+    cmake = ["cmake_minimum_required(VERSION 3.22)", "project(examples LANGUAGES CXX)",
              "find_package(samesum CONFIG REQUIRED)"]
-    programs = sorted((p for p in programs if p[0] == "cpp" or cuda == "ON"), key=lambda p: p[0] == "cuda")
-    for i, (_, code, _) in enumerate(programs):
-        kernels = ".cuh" in code  # templates of kernels need a CUDA compiler, everything else does not
-        if kernels and "enable_language(CUDA)" not in cmake:
-            cmake += ['set(CMAKE_CUDA_FLAGS "-std=c++20 --expt-relaxed-constexpr")', "set(CMAKE_CUDA_ARCHITECTURES 90-real)",
-                      "enable_language(CUDA)"]
-        source = folder / f"program_{i}.{'cu' if kernels else 'cpp'}"
-        if not source.exists() or source.read_text() != code:
-            source.write_text(code)
-        cmake += [f"add_executable(program_{i} {source.name})",
-                  f"target_link_libraries(program_{i} PRIVATE samesum::samesum)"]
+    if any(p.suffix == ".cu" for p in programs):
+        cmake += ['set(CMAKE_CUDA_FLAGS "-std=c++20 --expt-relaxed-constexpr")', "set(CMAKE_CUDA_ARCHITECTURES 90-real)",
+                  "enable_language(CUDA)"]
+    for p in programs:
+        target = "reducers" if "samesum/reducer." in p.read_text() else "samesum"
+        cmake += [f"add_executable({p.stem} {p})", f"target_link_libraries({p.stem} PRIVATE samesum::{target})"]
     (folder / "CMakeLists.txt").write_text("\n".join(cmake) + "\n")
     for command in (["cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}",
                      f"-DCMAKE_CXX_COMPILER={cxx}"],
                     ["cmake", "--build", folder / "build"]):
         subprocess.run(command, check=True)
 
-    wrong = 0
 
-    def check(what, shown, got):
-        nonlocal wrong
-        if not matches(shown, got):
-            wrong += 1
-            print(f"README.md: {what}\n--- shown\n{shown}--- got\n{got}")
+def main():
+    root, folder, prefix, cxx, tool, cuda = sys.argv[1:]
+    root, folder, session = pathlib.Path(root), pathlib.Path(folder), pathlib.Path(folder) / "session"
+    folder.mkdir(parents=True, exist_ok=True)
+    programs = sorted(p for p in (root / "lib/examples").iterdir() if p.suffix in (".cpp", ".cu"))
+    built = [p for p in programs if cuda == "ON" or not needs_gpu(p)]
+    build(built, folder, prefix, cxx)
 
-    gpu = "no methods @cuda" not in subprocess.run([tool, "list"], stdout=subprocess.PIPE, text=True).stdout
-    programs = [p for p in programs if p[0] == "cpp" or gpu]
-    for i, (_, code, expected) in enumerate(programs):
-        done = subprocess.run([folder / "build" / f"program_{i}"], stdout=subprocess.PIPE, text=True)
-        check(f"program {i}, exit code {done.returncode}:\n{code}", expected, done.stdout)
+    wrong = []
+
+    def check(holds, what, shown="", got=""):
+        if not holds:
+            wrong.append(what)
+            print(what + (f"\n--- shown\n{shown}--- got\n{got}" if shown or got else ""))
+
+    listed = subprocess.run([tool, "list", "--json"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    gpu = "cuda" not in (absent["backend"] for absent in json.loads(listed)["absent"])
+    run = [p for p in built if gpu or not needs_gpu(p)]
+    for p in run:
+        done = subprocess.run([folder / "build" / p.stem], stdout=subprocess.PIPE, text=True)
+        check(done.returncode == 0 and matches(output_of(p), done.stdout),
+              f"{p}: exit code {done.returncode}, or not the output of NAME.txt", output_of(p), done.stdout)
 
     environment = dict(os.environ, PATH=f"{pathlib.Path(tool).parent}:{os.environ['PATH']}")
-    for session in sessions:
-        for typed, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", session, re.M):
-            done = subprocess.run(["bash", "-c", typed], cwd=folder / "session", env=environment, text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            check(f"$ {typed}", shown, done.stdout)
-    print(f"{len(programs)} programs, {len(sessions)} sessions, {wrong} differences")
+    typed = blocks = 0
+    for file in sorted([*root.glob("*.md"), *root.glob("lib/*.md"), *root.glob("experiments/*.md")]):
+        shutil.rmtree(session, ignore_errors=True)
+        session.mkdir()
+        text = file.read_text()
+        for block in re.finditer(r"^```(\w+)\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", text, re.M | re.S):
+            kind, code, output = block.groups()
+            place = f"{file}:{text.count(chr(10), 0, block.start()) + 1}"
+            if kind in ("cpp", "cuda"):
+                blocks += 1
+                sources = [p for p in programs if is_part(code, p)]
+                check(sources, f"{place}: these are not consecutive lines of a program in lib/examples")
+                if sources and output is not None:
+                    check(output in map(output_of, sources), f"{place}: the output is not its NAME.txt", output,
+                          output_of(sources[0]))
+            if kind == "console":
+                for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", code, re.M):
+                    typed += 1
+                    done = subprocess.run(["bash", "-c", command], cwd=session, env=environment, text=True,
+                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                    check(matches(expected, done.stdout), f"{place}: $ {command}", expected, done.stdout)
+    check(run and blocks and typed, "there is nothing to check")
+    print(f"{len(built)} programs built, {len(run)} run; {blocks} blocks of code, {typed} commands; {len(wrong)} wrong")
     sys.exit(1 if wrong else 0)
 
 

@@ -5,7 +5,7 @@
 
 #include "harness/dataset.hpp"
 #include "harness/place.hpp"
-#include "samesum/catalogue.hpp"
+#include "samesum/catalogue/catalogue.hpp"
 
 namespace samesum::harness {
 

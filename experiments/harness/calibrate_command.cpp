@@ -8,7 +8,7 @@
 #include "harness/speed_row.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"
-#include "samesum/bound.hpp"
+#include "samesum/bound/bound.hpp"
 
 namespace samesum::harness {
 namespace {

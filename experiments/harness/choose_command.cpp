@@ -6,7 +6,7 @@
 #include "harness/input.hpp"
 #include "harness/results.hpp"
 #include "harness/text.hpp"
-#include "samesum/choose.hpp"
+#include "samesum/catalogue/choose.hpp"
 
 namespace samesum::harness {
 namespace {

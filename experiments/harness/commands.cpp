@@ -6,8 +6,8 @@
 
 #include "harness/peers.hpp"
 #include "harness/text.hpp"
+#include "samesum/catalogue/name.hpp"
 #include "samesum/samesum.hpp"
-#include "samesum/support.hpp"
 
 namespace samesum::harness {
 namespace {

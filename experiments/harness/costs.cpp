@@ -7,7 +7,7 @@
 
 #include "harness/input.hpp"
 #include "harness/results.hpp"
-#include "samesum/catalogue.hpp"
+#include "samesum/catalogue/catalogue.hpp"
 
 namespace samesum::harness {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "samesum/choose.hpp"
+#include "samesum/catalogue/choose.hpp"
 
 namespace samesum::harness {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "harness/input.hpp"
-#include "samesum/method.hpp"
+#include "samesum/catalogue/method.hpp"
 
 namespace samesum::harness {
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "samesum/value.hpp"
+#include "samesum/format/value.hpp"
 
 namespace samesum::harness {
 

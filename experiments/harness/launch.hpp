@@ -2,7 +2,7 @@
 /// choose a shape, and need not.
 #pragma once
 
-#include "samesum/method.hpp"
+#include "samesum/catalogue/method.hpp"
 
 namespace samesum::harness {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "harness/truth.hpp"
-#include "samesum/method.hpp"
+#include "samesum/catalogue/method.hpp"
 
 namespace samesum::harness {
 

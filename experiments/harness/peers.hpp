@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "samesum/catalogue.hpp"
-#include "samesum/describe.hpp"
+#include "samesum/catalogue/catalogue.hpp"
+#include "samesum/catalogue/describe.hpp"
 
 namespace samesum::harness {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "samesum/backend/backend.hpp"
+#include "samesum/catalogue/backend.hpp"
 
 namespace samesum::harness {
 

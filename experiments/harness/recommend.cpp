@@ -5,7 +5,7 @@
 
 #include "harness/peers.hpp"
 #include "harness/text.hpp"
-#include "samesum/bound.hpp"
+#include "samesum/bound/bound.hpp"
 
 namespace samesum::harness {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "harness/measure.hpp"
-#include "samesum/choose.hpp"
+#include "samesum/catalogue/choose.hpp"
 
 namespace samesum::harness {
 

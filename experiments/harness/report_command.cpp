@@ -33,14 +33,22 @@ bool succeeds(std::vector<std::string> command) {
   return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+/// The folder with notebooks/ and experiments/: SAMESUM_SOURCE, the share/ of an installed tool, or the source tree.
+std::string source_folder() {
+  if (const char* elsewhere = std::getenv("SAMESUM_SOURCE")) return elsewhere;
+  std::error_code none;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", none);
+  const auto installed = program.parent_path().parent_path() / "share/samesum";
+  return std::filesystem::exists(installed / "notebooks/report.py", none) ? installed.string() : build().source;
+}
+
 }  // namespace
 
 void report_command(const ReportOptions& options) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(options.folder, ignored))
     throw UsageError{options.folder + ": is no folder; give one with results.jsonl or EXPERIMENT.jsonl"};
-  const char* elsewhere = std::getenv("SAMESUM_SOURCE");
-  const std::string source = elsewhere ? elsewhere : build().source;
+  const std::string source = source_folder();
   const std::string program = source + "/notebooks/report.py";
   if (access(program.c_str(), R_OK) != 0)
     throw UsageError{program + ": " + std::strerror(errno) +

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "samesum/method.hpp"
-#include "samesum/reading.hpp"
+#include "samesum/catalogue/method.hpp"
+#include "samesum/order/reference.hpp"
 
 namespace samesum::harness {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "samesum/text.hpp"
-#include "samesum/value.hpp"
+#include "samesum/base/text.hpp"
+#include "samesum/format/value.hpp"
 
 namespace samesum::harness {
 

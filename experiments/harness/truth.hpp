@@ -7,7 +7,7 @@
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cstddef>
 
-#include "samesum/value.hpp"
+#include "samesum/format/value.hpp"
 
 namespace samesum::harness {
 

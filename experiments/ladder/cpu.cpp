@@ -8,7 +8,7 @@
 #include "ladder/rates.hpp"
 #include "ladder/readings.hpp"
 #include "samesum/backend/cpu/schedule.hpp"
-#include "samesum/catalogue.hpp"
+#include "samesum/catalogue/catalogue.hpp"
 
 namespace samesum::ladder {
 namespace {

@@ -18,7 +18,7 @@
 #include "ladder/sliding_window.cuh"
 #include "ladder/softmax.cuh"
 #include "ladder/vector_addition.cuh"
-#include "samesum/catalogue.hpp"
+#include "samesum/catalogue/catalogue.hpp"
 
 namespace samesum::ladder {
 namespace {

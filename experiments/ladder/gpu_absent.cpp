@@ -1,7 +1,7 @@
 #include <stdexcept>
 
 #include "ladder/kernel.hpp"
-#include "samesum/catalogue.hpp"
+#include "samesum/catalogue/catalogue.hpp"
 
 namespace samesum::ladder {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "harness/text.hpp"
-#include "samesum/bound.hpp"
+#include "samesum/bound/bound.hpp"
 
 namespace samesum::ladder {
 

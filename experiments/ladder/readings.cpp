@@ -8,7 +8,7 @@
 #include "harness/truth.hpp"
 #include "ladder/kernel.hpp"
 #include "samesum/backend/cpu/schedule.hpp"
-#include "samesum/catalogue.hpp"
+#include "samesum/catalogue/catalogue.hpp"
 
 namespace samesum::ladder {
 

@@ -18,7 +18,7 @@ template <class State, class Meet> __device__ State of_block(State mine, Meet me
   all[t] = mine;
   for (int stride = softmax_threads / 2; stride > 0; stride /= 2) {
     __syncthreads();  // the level above
-    if (t < stride) all[t] = meet(all[t], all[t + stride]);
+    if (t < stride) all[t] = merge(all[t], all[t + stride]);
   }
   __syncthreads();  // the last level
   return all[0];

@@ -8,27 +8,13 @@
 
 #include <cuda_runtime_api.h>
 
+#include "samesum/backend/cuda/distinct.hpp"
+#include "samesum/backend/cuda/error.hpp"
+#include "samesum/backend/cuda/exact_state.hpp"
 #include "samesum/operation/distinct.hpp"
 #include "samesum/samesum.hpp"
 
 namespace samesum::gpu {
-
-/// A call of CUDA that failed: what() names it and says why.
-class Error : public std::runtime_error {
- public:
-  Error(const std::string& call, cudaError_t code)
-      : std::runtime_error{"samesum: " + call + " failed: " + cudaGetErrorString(code)}, code_{code} {}
-  cudaError_t code() const { return code_; }
-
- private:
-  cudaError_t code_;
-};
-
-/// An exact state in a GPU's memory. All bytes zero is the empty state (cudaMemsetAsync).
-struct ExactState {
-  std::int64_t digits[Exact::digit_count];
-  std::uint32_t flags;
-};
 
 // --- in two phases, without exceptions ---------------------------------------------------------------------
 // With workspace == nullptr a call only sets `bytes` to what it needs, and looks at no other pointer; the
@@ -116,9 +102,5 @@ void sum(const T* x, std::size_t n, T* out, cudaStream_t stream = nullptr, cudaM
 
 /// Copies a state to the host, to be serialised or merged there. Waits for the stream. Throws Error.
 Exact download(const ExactState* state, cudaStream_t stream = nullptr);
-
-/// How many different numbers x has, as samesum::count_distinct counts them; x is in memory that the device
-/// can reach. Allocates 16 bytes an element, and waits for the stream. Throws Error.
-std::uint64_t count_distinct(Values x, cudaStream_t stream = nullptr);
 
 }  // namespace samesum::gpu

@@ -3,10 +3,11 @@
 #pragma once
 
 #include "samesum/accumulator/exact.hpp"
-#include "samesum/catalogue.hpp"
-#include "samesum/choose.hpp"
-#include "samesum/name.hpp"
-#include "samesum/state.hpp"
+#include "samesum/catalogue/catalogue.hpp"
+#include "samesum/catalogue/choose.hpp"
+#include "samesum/catalogue/sum_name.hpp"
+#include "samesum/operation/state.hpp"
+#include "samesum/version.hpp"
 
 namespace samesum {
 

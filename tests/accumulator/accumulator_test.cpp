@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "samesum/accumulator/accumulators.hpp"
-#include "samesum/reading.hpp"
+#include "samesum/order/reference.hpp"
 #include "support.hpp"
 
 namespace samesum {

@@ -6,7 +6,7 @@
 #include "environments.hpp"
 #include "operation/user_reductions.hpp"
 #include "public_functions.hpp"
-#include "samesum/reduce.cuh"
+#include "samesum/reducer.cuh"
 
 namespace samesum {
 namespace {

@@ -97,21 +97,22 @@ TEST(ExactOnTheGpu, LosesNothingWhereSumsOfNeighboursFillABin) {
   }
 }
 
-TEST(AMeeting, CountsWhoHasComeBesideWhatTheyBring) {
-  using gpu::Meeting;
+TEST(SharedDigits, CountsWhoHasComeBesideWhatTheyBring) {
+  using gpu::SharedDigits;
   std::uint64_t word = 0, flags = 0;
   std::int64_t sum = 0;
-  for (unsigned block = 1; block <= Meeting::most_blocks; ++block) {
+  for (unsigned block = 1; block <= SharedDigits::most_blocks; ++block) {
     const std::int64_t brought = (block % 3 == 0 ? 1 : -1) * (std::int64_t{1} << 33) - block;
     sum += brought;
-    word += static_cast<std::uint64_t>(brought) + Meeting::one;
-    flags += Meeting::counters(0x1f) + Meeting::one;
-    ASSERT_EQ(Meeting::arrivals(word), block);
-    ASSERT_EQ(Meeting::arrivals(flags), block);
-    ASSERT_EQ(Meeting::sum(word), sum);
+    word += static_cast<std::uint64_t>(brought) + SharedDigits::one;
+    flags += SharedDigits::counters(0x1f) + SharedDigits::one;
+    ASSERT_EQ(SharedDigits::arrivals(word), block);
+    ASSERT_EQ(SharedDigits::arrivals(flags), block);
+    ASSERT_EQ(SharedDigits::sum(word), sum);
   }
-  EXPECT_EQ(Meeting::flags(Meeting::sum(flags)), 0x1eu);
-  for (unsigned f = 0; f < 0x20; f += 2) EXPECT_EQ(Meeting::flags(Meeting::sum(Meeting::counters(f))), f);
+  EXPECT_EQ(SharedDigits::flags(SharedDigits::sum(flags)), 0x1eu);
+  for (unsigned f = 0; f < 0x20; f += 2)
+    EXPECT_EQ(SharedDigits::flags(SharedDigits::sum(SharedDigits::counters(f))), f);
 }
 
 /// The largest value of each exponent, and as many of it as a thread may get: of some, a bin is full then.

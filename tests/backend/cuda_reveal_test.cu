@@ -14,15 +14,15 @@ template <class Order, template <class> class A, class F> struct Instance {
   using Shape = Order;
   using Format = F;
   using State = A<Scalar<F>>;
-  using Climb = gpu::Climb<State>;
+  using LastBlockMerge = gpu::LastBlockMerge<State>;
 
   static cudaError_t launch(gpu::Launch& call) {
     const auto leaves_of_block = static_cast<std::size_t>(call.threads / gpu::warp);
     const std::size_t blocks = (Shape::leaves(call.layout.n) - 1) / leaves_of_block + 1;
-    return gpu::launch(gpu::sum_leaves<Shape, A, F, F, Climb>, blocks, call.threads, call.stream,
+    return gpu::launch(gpu::sum_leaves<Shape, A, F, F, LastBlockMerge>, blocks, call.threads, call.stream,
                        static_cast<const F*>(call.x), call.layout.n,
-                       Climb{static_cast<gpu::Header*>(call.workspace)->ticket.data(),
-                             static_cast<State*>(gpu::states(call.workspace))},
+                       LastBlockMerge{static_cast<gpu::Header*>(call.workspace)->arrived.data(),
+                                      static_cast<State*>(gpu::states(call.workspace))},
                        static_cast<BitsOf<F>*>(call.out));
   }
 };

@@ -1,7 +1,7 @@
 /// Reductions of one's own on the GPU: the bits of the CPU.
 #include "backend/cuda_support.hpp"
 #include "operation/user_reductions.hpp"
-#include "samesum/reduce.cuh"
+#include "samesum/reducer.cuh"
 
 namespace samesum {
 namespace {

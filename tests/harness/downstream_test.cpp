@@ -8,7 +8,7 @@
 
 #include "harness/dataset.hpp"
 #include "harness/results.hpp"
-#include "samesum/catalogue.hpp"
+#include "samesum/catalogue/catalogue.hpp"
 #include "shell.hpp"
 
 namespace samesum::harness {

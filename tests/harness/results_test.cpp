@@ -18,7 +18,7 @@
 #include "harness/input.hpp"
 #include "harness/schema.hpp"
 #include "harness/text.hpp"
-#include "samesum/backend/backend.hpp"
+#include "samesum/catalogue/backend.hpp"
 #include "samesum/samesum.hpp"
 #include "shell.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "harness/commands.hpp"
 #include "harness/schema.hpp"
-#include "samesum/catalogue.hpp"
+#include "samesum/catalogue/catalogue.hpp"
 #include "shell.hpp"
 
 namespace samesum::harness {

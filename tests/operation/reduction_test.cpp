@@ -240,7 +240,7 @@ TEST(ANorm, NeitherOverflowsNorVanishesOnTheWay) {
 }
 
 TEST(ANorm, JoinsBigMiddlingAndSmallSquares) {
-  // 5000 elements each of two sizes that lie across the thresholds, and one of their size's 70-fold.
+  // 5000 elements each of two sizes that lie across the thresholds, and one of their size's 70-reducer.
   const auto expect_true = [](std::string_view name, int threshold, double tolerance) {
     for (const int apart : {-9, -1, 0, 1, 9}) {
       std::vector<double> x;

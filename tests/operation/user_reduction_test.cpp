@@ -1,7 +1,7 @@
 /// Reductions of one's own, in every order.
 #include "operation/reduction_support.hpp"
 #include "operation/user_reductions.hpp"
-#include "samesum/operation/read_fold.hpp"
+#include "samesum/operation/reference_reduce.hpp"
 
 namespace samesum {
 namespace {
@@ -40,11 +40,11 @@ using AllOrders = ::testing::Types<CoarsenedTree, Pairwise, Blocked>;
 TYPED_TEST_SUITE(OrderOf, AllOrders, );
 
 TYPED_TEST(OrderOf, AUsersReductionIsItsLiteralReading) {
-  using Fold = UserFold<RoundingSum, float>;
+  using Reducer = CustomReducer<RoundingSum, float>;
   for (const std::size_t n : lengths) {
     const std::vector<float> x = floats(n);
-    const auto state = read_fold<typename TypeParam::Shape>(Fold{}, n, [&](std::size_t i) {
-      return Fold::Element{x[i], i};
+    const auto state = reference_reduce<typename TypeParam::Shape>(Reducer{}, n, [&](std::size_t i) {
+      return Reducer::Element{x[i], i};
     });
     EXPECT_EQ(reduce<TypeParam>(RoundingSum{}, x), state.value_or(-0.0f)) << n;
   }

@@ -1,7 +1,7 @@
 /// Reductions as a user writes them.
 #pragma once
 
-#include "samesum/reduce.hpp"
+#include "samesum/reducer.hpp"
 
 namespace samesum::testing_support {
 

@@ -353,7 +353,7 @@ TEST(TheNumberOfThreads, IsNeverMoreThanHaveWorkNorThanFourForEachProcessor) {
   reduce(RoundingSum{}, x.data(), Layout::rows(3000, 1), out.data(), {.threads = threads});
   reduce(find("softmax/exact/fp32"), x, Layout::rows(3000, 1), std::span{y}, {.threads = threads});
   static_cast<void>(accumulate(x, {.threads = threads}));
-  EXPECT_EQ(threads_of_this_process(), before) << "3000 elements are the work of one thread";
+  EXPECT_LE(threads_of_this_process(), before) << "3000 elements are the work of one thread";
 
   // Enough for more threads than are allowed: 2^16 elements are a piece of work.
   const std::size_t processors = std::max(1u, std::thread::hardware_concurrency());

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "samesum/reading.hpp"
+#include "samesum/order/reference.hpp"
 
 namespace samesum::testing_support {
 

@@ -1,6 +1,6 @@
 #include "harness/dataset.hpp"
 #include "harness/downstream/eigen.hpp"
-#include "samesum/catalogue.hpp"
+#include "samesum/catalogue/catalogue.hpp"
 
 namespace samesum::harness {
 namespace {

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "harness/downstream/eigen.hpp"
-#include "samesum/catalogue.hpp"
+#include "samesum/catalogue/catalogue.hpp"
 
 namespace samesum::harness {
 namespace {

@@ -3,15 +3,18 @@
 
 #include "samesum/accumulator/double_word.hpp"
 #include "samesum/accumulator/kahan.hpp"
+#include "samesum/accumulator/names.hpp"
 #include "samesum/accumulator/neumaier.hpp"
 #include "samesum/accumulator/plain.hpp"
-#include "samesum/format/formats.hpp"
+#include "samesum/base/type_list.hpp"
+#include "samesum/format/format.hpp"
 
 namespace samesum {
 
 /// A list of class templates.
 template <template <class> class... A> struct AccumulatorList {
   static constexpr std::size_t size = sizeof...(A);
+  static constexpr std::array<std::string_view, size> names{A<Scalar<fp64>>::name...};
   /// visit.operator()<A>() for each A in turn.
   template <class Visit> static constexpr void for_each(Visit&& visit) {
     (visit.template operator()<A>(), ...);
@@ -22,5 +25,7 @@ template <template <class> class... A> struct AccumulatorList {
 };
 
 using Accumulators = AccumulatorList<Plain, Kahan, Neumaier, DoubleWord>;
+static_assert(Accumulators::names == accumulator_names,
+              "samesum: names.hpp lists the accumulators in this order");
 
 }  // namespace samesum

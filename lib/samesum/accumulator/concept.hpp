@@ -5,9 +5,9 @@
 #include <concepts>
 #include <string_view>
 
-#include "samesum/bound.hpp"
+#include "samesum/bound/bound.hpp"
+#include "samesum/bound/height.hpp"
 #include "samesum/format/pack.hpp"
-#include "samesum/order/height.hpp"
 
 namespace samesum {
 

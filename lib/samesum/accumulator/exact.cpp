@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "samesum/serial_form.hpp"
+#include "samesum/base/serial_form.hpp"
 
 namespace samesum {
 

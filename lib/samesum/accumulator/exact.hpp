@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "samesum/accumulator/digits.hpp"
-#include "samesum/value.hpp"
+#include "samesum/format/value.hpp"
 
 namespace samesum {
 

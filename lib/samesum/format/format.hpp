@@ -11,7 +11,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "samesum/config.hpp"
+#include "samesum/base/config.hpp"
 
 namespace samesum {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "samesum/environment.hpp"
+#include "samesum/base/environment.hpp"
 #include "samesum/operation/extremum.hpp"
 #include "samesum/operation/validation.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "samesum/value.hpp"
+#include "samesum/format/value.hpp"
 
 namespace samesum {
 

@@ -46,8 +46,8 @@ struct ExactBatchState {
 
 template <class Operation> constexpr ExactKind kind_of() {
   if constexpr (Operation::has_accumulator) {
-    constexpr TermFold<Plain, fp64> fold = Operation::template fold<Plain, fp64>({});
-    return {fold.term, fold.mean, false};
+    constexpr TermReducer<Plain, fp64> reducer = Operation::template reducer<Plain, fp64>({});
+    return {reducer.term, reducer.mean, false};
   } else {
     return {Term::element, false, true};
   }

@@ -3,8 +3,8 @@
 
 #include "samesum/accumulator/dyadic.hpp"
 #include "samesum/accumulator/exact.hpp"
+#include "samesum/format/value.hpp"
 #include "samesum/operation/term.hpp"
-#include "samesum/value.hpp"
 
 namespace samesum {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <stdexcept>
 
-#include "samesum/config.hpp"
+#include "samesum/base/config.hpp"
 
 namespace samesum {
 

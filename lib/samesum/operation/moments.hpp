@@ -1,6 +1,7 @@
 #pragma once
 
-#include "samesum/accumulator/concept.hpp"
+#include "samesum/operation/operation.hpp"
+#include "samesum/operation/reducer.hpp"
 
 namespace samesum {
 
@@ -62,6 +63,55 @@ template <class F> struct Moments {
 
  private:
   SAMESUM_HD static V rounded(C x) { return {round_lanes<F, C, 1>(x)}; }
+};
+
+/// Moments of lanes that are equally long: their count need not be kept.
+template <class F> struct CountlessReducer {
+  using Item = Scalar<F>;
+  struct State {
+    Scalar<F> mean, variance;
+  };
+  static constexpr int inputs = 1;
+  SAMESUM_HD bool applies() const { return true; }
+  SAMESUM_HD Item item(const Read<F>& e) const { return e.x; }
+  SAMESUM_HD State start(Item x) const {
+    Moments<F> one;
+    one.add(x, 0);
+    return {one.mean, one.variance};
+  }
+  SAMESUM_HD void add(State& state, Item x, std::size_t k) const {
+    Moments<F> all{state.mean, state.variance, 0};
+    all.add(x, k);
+    state = {all.mean, all.variance};
+  }
+  SAMESUM_HD Moments<F> state(const State& fast, std::uint64_t, int rows) const {
+    return {fast.mean, fast.variance, static_cast<std::uint64_t>(rows)};
+  }
+};
+
+/// Two numbers: the mean and the variance, Σ(x - mean)² / (n - ddof). NaN where that divides by nothing.
+template <class F> struct MomentsReducer : OwnReducer<Moments<F>, F> {
+  using FastPath = CountlessReducer<F>;
+  double ddof;
+  SAMESUM_HD FastPath fast_path() const { return {}; }
+  SAMESUM_HD void finish(const Moments<F>& state, std::uint64_t n, std::size_t at, void* out) const {
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    const double count = static_cast<double>(n), left = count - ddof;
+    const double variance = left > 0 ? static_cast<double>(state.variance.v) * (count / left) : nan;
+    F* two = static_cast<F*>(out) + 2 * at;
+    two[0] = to_format<F>(n == 0 ? Scalar<F>::of(nan) : state.mean);
+    two[1] = to_format<F>(Scalar<F>::of(variance));
+  }
+};
+
+struct MeanAndVariance : OwnState {
+  static constexpr std::string_view name = "moments";
+  static constexpr bool can_be_exact = true;
+  static constexpr int results = 2;
+  template <template <class> class, class F>
+  static constexpr MomentsReducer<F> reducer(ReducerOptions options) {
+    return {{}, options.ddof};
+  }
 };
 
 }  // namespace samesum

@@ -1,10 +1,9 @@
-/// What operations have in common. Each adds a name, a reducer (`fold<A, F>`) and, unless it has several
+/// What operations have in common. Each adds a name, a reducer (`reducer<A, F>`) and, unless it has several
 /// results, a bound.
 #pragma once
 
-#include "samesum/operation/fold.hpp"
+#include "samesum/operation/reducer.hpp"
 #include "samesum/operation/reduction_bound.hpp"
-#include "samesum/order/orders.hpp"
 
 namespace samesum {
 

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "samesum/accumulator/concept.hpp"
+#include "samesum/operation/operation.hpp"
+#include "samesum/operation/reducer.hpp"
 
 namespace samesum {
 
@@ -46,6 +47,21 @@ template <class F> struct Product {
     constexpr Word exponent_bits = samesum::Format<C>::infinity, one = Word(bias) << fraction_bits;
     e += static_cast<std::int64_t>((bits & exponent_bits) >> fraction_bits) - bias;
     return {V{same_bits<C>((bits & ~exponent_bits) | one)}, 0, e};
+  }
+};
+
+/// Πx; 1 of nothing.
+template <class F> struct ProductReducer : OwnReducer<Product<F>, F> {
+  SAMESUM_HD void finish(const Product<F>& state, std::uint64_t, std::size_t at, void* out) const {
+    static_cast<F*>(out)[at] = state.result();
+  }
+};
+
+struct Prod : OwnState {
+  static constexpr std::string_view name = "prod";
+  static constexpr auto bound = bound_of_product;
+  template <template <class> class, class F> static constexpr ProductReducer<F> reducer(ReducerOptions) {
+    return {};
   }
 };
 

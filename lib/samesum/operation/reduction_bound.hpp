@@ -7,7 +7,7 @@
 /// none did.
 #pragma once
 
-#include "samesum/bound.hpp"
+#include "samesum/bound/bound.hpp"
 
 namespace samesum {
 

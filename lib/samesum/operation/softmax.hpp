@@ -17,8 +17,8 @@
 
 #include <string_view>
 
+#include "samesum/base/promise.hpp"
 #include "samesum/format/formats.hpp"
-#include "samesum/promise.hpp"
 
 namespace samesum {
 

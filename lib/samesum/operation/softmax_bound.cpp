@@ -17,8 +17,8 @@
 #include <cmath>
 
 #include "samesum/accumulator/plain.hpp"
-#include "samesum/bound.hpp"
-#include "samesum/environment.hpp"
+#include "samesum/base/environment.hpp"
+#include "samesum/bound/bound.hpp"
 #include "samesum/operation/softmax.hpp"
 #include "samesum/order/tree.hpp"
 

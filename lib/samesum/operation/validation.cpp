@@ -4,7 +4,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "samesum/text.hpp"
+#include "samesum/base/text.hpp"
 
 namespace samesum {
 namespace {

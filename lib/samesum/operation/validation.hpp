@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "samesum/format/value.hpp"
 #include "samesum/operation/layout.hpp"
-#include "samesum/value.hpp"
 
 namespace samesum {
 

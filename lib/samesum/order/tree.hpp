@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "samesum/order/height.hpp"
-#include "samesum/promise.hpp"
+#include "samesum/base/promise.hpp"
+#include "samesum/bound/height.hpp"
 
 namespace samesum {
 
@@ -18,13 +18,13 @@ struct ByPairs {};  ///< by stride doubling: 0+1, 2+3, … then 0+2, 4+6, …
 inline constexpr std::size_t unbounded = SIZE_MAX;
 
 /// The input is cut into leaves of Lanes × Rows elements; element i of a leaf goes to lane i mod Lanes. A
-/// lane combines its rows by Fold; the lanes of a leaf are halved (lane l takes lane l + half) until one is
-/// left; leaves are merged by stride doubling. What has no element is skipped.
-template <std::size_t Lanes, std::size_t Rows, class Fold> struct Tree {
+/// lane combines its rows by RowOrder; the lanes of a leaf are halved (lane l takes lane l + half) until one
+/// is left; leaves are merged by stride doubling. What has no element is skipped.
+template <std::size_t Lanes, std::size_t Rows, class RowOrder> struct Tree {
   static_assert((Lanes & (Lanes - 1)) == 0, "samesum: lanes are halved, so their number is a power of two");
   static constexpr std::size_t lanes = Lanes, rows = Rows;
   static constexpr std::size_t leaf = Rows == unbounded ? unbounded : Lanes * Rows;
-  static constexpr bool in_turn = std::is_same_v<Fold, InTurn>;
+  static constexpr bool in_turn = std::is_same_v<RowOrder, InTurn>;
   static constexpr bool joins_neighbours = Lanes == 1;  ///< and nothing else: for what is not commutative
   static constexpr Promise promise = Promise::everywhere;
   using Shape = Tree;

@@ -1,6 +1,6 @@
 #include "samesum/backend/cpu/methods.hpp"
-#include "samesum/backend/join.hpp"
-#include "samesum/support.hpp"
+#include "samesum/catalogue/backends.hpp"
+#include "samesum/catalogue/join.hpp"
 
 namespace samesum::cpu {
 namespace {
@@ -8,8 +8,8 @@ namespace {
 class Cpu : public Backend {
   std::string_view name() const override { return "cpu"; }
   std::vector<Entry> entries() const override {
-    const auto sums_of = []<std::size_t shard>() { return sums<shard>(); };
-    const auto reductions_of = []<std::size_t shard>() { return reductions<shard>(); };
+    const auto sums_of = []<std::size_t index>() { return sums<index>(); };
+    const auto reductions_of = []<std::size_t index>() { return reductions<index>(); };
     return joined(sums_of, joined(reductions_of, softmaxes()));
   }
 };

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "samesum/order/canonical.hpp"
-#include "samesum/reading.hpp"
+#include "samesum/order/reference.hpp"
 
 namespace samesum::cpu {
 

@@ -57,49 +57,78 @@ void add_terms(ExactBatchState& to, ExactKind kind, const T* x, const T* y, std:
   if (kind.moments) add_products(to.squares, x, x, n);
 }
 
-}  // namespace
+/// The results of one call, each computed by one thread; a single result by all threads, part by part.
+template <class T> class ExactBatch {
+ public:
+  ExactBatch(ExactKind kind, const FormatInfo& format, const Call& call)
+      : kind_{kind}, format_{format}, call_{call}, layout_{call.layout} {}
 
-void reduce_exactly(ExactKind kind, const FormatInfo& format, const Call& call) {
-  with_format(*call.input, [&]<class T>() {
-    const Layout& l = call.layout;
-    constexpr std::size_t part = std::size_t{1} << 16;  // of a long one, what is a task
-    const T *x = static_cast<const T*>(call.x), *y = static_cast<const T*>(call.y);
-    const auto add = [&](ExactBatchState& state, std::size_t at, std::size_t begin, std::size_t n) {
-      const std::size_t place = l.first(at / l.inner) + at % l.inner + begin * l.stride;
-      if (l.stride == 1) return add_terms(state, kind, x + place, y ? y + place : nullptr, n);
-      std::vector<T> column[2];
-      for (std::size_t i = 0; i < n; ++i) column[0].push_back(x[place + i * l.stride]);
-      for (std::size_t i = 0; y && i < n; ++i) column[1].push_back(y[place + i * l.stride]);
-      add_terms(state, kind, column[0].data(), y ? column[1].data() : nullptr, n);
-    };
+  void run() const { layout_.results() == 1 ? reduce_one() : reduce_many(); }
+
+ private:
+  static constexpr std::size_t part = std::size_t{1} << 16;  ///< elements of a long result that are a task
+
+  std::size_t length_of(std::size_t at) const { return layout_.length(at / layout_.inner); }
+
+  /// Adds elements begin … begin + n - 1 of result `at`.
+  void add(ExactBatchState& state, std::size_t at, std::size_t begin, std::size_t n) const {
+    const std::size_t stride = layout_.stride,
+                      place = layout_.first(at / layout_.inner) + at % layout_.inner + begin * stride;
+    const T *x = static_cast<const T*>(call_.x), *y = static_cast<const T*>(call_.y);
+    if (stride == 1) return add_terms(state, kind_, x + place, y ? y + place : nullptr, n);
+    std::vector<T> column_x, column_y;
+    for (std::size_t i = 0; i < n; ++i) column_x.push_back(x[place + i * stride]);
+    for (std::size_t i = 0; y && i < n; ++i) column_y.push_back(y[place + i * stride]);
+    add_terms(state, kind_, column_x.data(), y ? column_y.data() : nullptr, n);
+  }
+
+  void finish(ExactBatchState& state, std::size_t at) const {
+    state.finish(kind_, format_, length_of(at), call_.options.ddof, at, call_.out);
+  }
+
+  void reduce(std::size_t at) const {
+    const std::size_t n = length_of(at);
+    ExactBatchState state;
+    for (std::size_t begin = 0; begin < n; begin += part) add(state, at, begin, std::min(n - begin, part));
+    finish(state, at);
+  }
+
+  void reduce_many() const {
+    const Layout& l = layout_;
     const std::size_t results = l.results();
-    const auto whole = [&](std::size_t at) {
-      const std::size_t n = l.length(at / l.inner);
-      ExactBatchState state;
-      for (std::size_t begin = 0; begin < n; begin += part) add(state, at, begin, std::min(n - begin, part));
-      state.finish(kind, format, n, call.options.ddof, at, call.out);
-    };
     const std::size_t elements =
         l.offsets ? static_cast<std::size_t>(l.offsets[l.outer] - l.offsets[0]) : results * l.n;
-    if (results != 1) {
-      // A task is enough short results to be worth a turn.
-      const std::size_t tasks = std::clamp<std::size_t>(elements >> 14, 1, std::max<std::size_t>(results, 1)),
-                        per_task = (results + tasks - 1) / tasks;
-      return for_each_task(thread_count(call.options.threads, elements, tasks), tasks, [&](std::size_t k) {
-        for (std::size_t at = k * per_task; at < std::min(results, (k + 1) * per_task); ++at) whole(at);
-      });
-    }
-    const std::size_t n = l.length(0), tasks = (std::max<std::size_t>(n, 1) - 1) / part + 1;
+    // A task is enough short results to be worth a turn.
+    const std::size_t tasks = std::clamp<std::size_t>(elements >> 14, 1, std::max<std::size_t>(results, 1)),
+                      per_task = (results + tasks - 1) / tasks;
+    for_each_task(thread_count(call_.options.threads, elements, tasks), tasks, [&](std::size_t k) {
+      for (std::size_t at = k * per_task; at < std::min(results, (k + 1) * per_task); ++at) reduce(at);
+    });
+  }
+
+  void reduce_one() const {
+    const std::size_t n = length_of(0), tasks = (std::max<std::size_t>(n, 1) - 1) / part + 1;
     ExactBatchState total;
     std::mutex mutex;
-    for_each_task(thread_count(call.options.threads, n, tasks), tasks, [&](std::size_t k) {
+    for_each_task(thread_count(call_.options.threads, n, tasks), tasks, [&](std::size_t k) {
       ExactBatchState state;
       add(state, 0, k * part, std::min(n - k * part, part));
       const std::scoped_lock lock{mutex};
       total.merge(state);
     });
-    total.finish(kind, format, n, call.options.ddof, 0, call.out);
-  });
+    finish(total, 0);
+  }
+
+  ExactKind kind_;
+  const FormatInfo& format_;
+  const Call& call_;
+  const Layout& layout_;
+};
+
+}  // namespace
+
+void reduce_exactly(ExactKind kind, const FormatInfo& format, const Call& call) {
+  with_format(*call.input, [&]<class T>() { ExactBatch<T>{kind, format, call}.run(); });
 }
 
 }  // namespace samesum::cpu

@@ -6,12 +6,12 @@
 #include "samesum/backend/cpu/leaf.hpp"
 #include "samesum/backend/cpu/softmax_loops.hpp"
 #include "samesum/backend/cpu/terms.hpp"
-#include "samesum/support.hpp"
+#include "samesum/catalogue/support.hpp"
 
 namespace samesum::cpu {
 namespace {
 
-using F = Formats::at<SAMESUM_SHARD>;
+using F = Formats::at<SAMESUM_FORMAT_INDEX>;
 
 template <class Order, template <class> class A> constexpr void fill(SumLeaves* entry) {
   using Loops = Leaves<typename Order::Shape, A, F>;
@@ -57,7 +57,7 @@ constexpr Kernels make() {
 
 }  // namespace
 
-template <> const Kernels& kernels_of<InstructionSet::SAMESUM_INSTRUCTION_SET, SAMESUM_SHARD>() {
+template <> const Kernels& kernels_of<InstructionSet::SAMESUM_INSTRUCTION_SET, SAMESUM_FORMAT_INDEX>() {
   static constexpr Kernels all = make();
   return all;
 }

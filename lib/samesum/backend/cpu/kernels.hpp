@@ -88,15 +88,15 @@ struct Kernels {
   SoftmaxLoops softmax;
 };
 
-template <InstructionSet set, std::size_t shard> const Kernels& kernels_of();
+template <InstructionSet set, std::size_t index> const Kernels& kernels_of();
 
 /// Those in use.
-template <std::size_t shard> const Kernels& kernels() {
+template <std::size_t index> const Kernels& kernels() {
   const Kernels* found = nullptr;
   [&]<std::size_t... i>(std::index_sequence<i...>) {
     const InstructionSet set = instruction_set();
     static_cast<void>(
-        ((set == instruction_sets[i] && (found = &kernels_of<instruction_sets[i], shard>(), true)) || ...));
+        ((set == instruction_sets[i] && (found = &kernels_of<instruction_sets[i], index>(), true)) || ...));
   }
   (std::make_index_sequence<instruction_sets.size()>{});
   return *found;

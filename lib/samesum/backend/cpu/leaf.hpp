@@ -43,11 +43,11 @@ template <class Shape, template <class> class A, class F> class Leaves {
   using Vector = Pack<F, width>;
   using One = A<Scalar<F>>;
   using Many = A<Vector>;
-  using Quick = A<Unchecked<Vector>>;
+  using Fast = A<Unchecked<Vector>>;
   static_assert(Accumulator<Many, Vector>);
 
   static constexpr std::size_t numbers = sizeof(One) / sizeof(Carrier);
-  static_assert(sizeof(Many) == sizeof(Quick) && sizeof(Many) == w * sizeof(One));
+  static_assert(sizeof(Many) == sizeof(Fast) && sizeof(Many) == w * sizeof(One));
   /// So many leaves are summed side by side: several streams get more out of DRAM than one. Where a state has
   /// more than one number, there is more to compute than to wait for.
   static constexpr std::size_t streams = numbers > 1 ? 1 : Shape::in_turn ? 4 : 1;
@@ -106,10 +106,10 @@ template <class Shape, template <class> class A, class F> class Leaves {
   template <std::size_t count, class Source>
   static void sum_full(const Source& x, std::size_t from, std::size_t apart, One* out,
                        std::size_t out_apart) {
-    Quick lane[count][packs];
+    Fast lane[count][packs];
     if constexpr (Shape::in_turn) {
       for (auto& leaf_lane : lane)
-        for (Quick& pack : leaf_lane) pack = Quick{};
+        for (Fast& pack : leaf_lane) pack = Fast{};
       const bool ahead = asks<Source>();
 #pragma GCC unroll 1
       for (std::size_t r = 0; r < rows; ++r)
@@ -135,26 +135,26 @@ template <class Shape, template <class> class A, class F> class Leaves {
     }
   }
 
-  template <class Source> static void sum_by_pairs(const Source& x, std::size_t from, Quick (&lane)[packs]) {
+  template <class Source> static void sum_by_pairs(const Source& x, std::size_t from, Fast (&lane)[packs]) {
     // Waiting at level i: the sum of the 2^i rows before, where bit i of the number of rows is set.
     constexpr std::size_t levels = ceil_log2(rows) + 1;
-    Quick waiting[levels][packs];
+    Fast waiting[levels][packs];
     const bool ahead = asks<Source>();
 #pragma GCC unroll 1
     for (std::size_t r = 0; r < rows; ++r) {
       if (ahead) x.ask(from + r * lanes, lanes);
       Unchecked<Vector> row[packs];
       for (std::size_t p = 0; p < packs; ++p) row[p] = {x.load(from + r * lanes + p * w)};
-      Quick sum[packs];
+      Fast sum[packs];
       std::size_t level = 0;
       if (r % 2 == 0) {
-        for (std::size_t p = 0; p < packs; ++p) sum[p] = Quick{row[p]};
+        for (std::size_t p = 0; p < packs; ++p) sum[p] = Fast{row[p]};
       } else {
         for (std::size_t p = 0; p < packs; ++p) sum[p] = pair(waiting[0][p], row[p]);
 #pragma GCC unroll 1
         for (level = 1; r >> level & 1; ++level)
           for (std::size_t p = 0; p < packs; ++p) {
-            Quick earlier = waiting[level][p];
+            Fast earlier = waiting[level][p];
             earlier.merge(sum[p]);
             sum[p] = earlier;
           }
@@ -167,11 +167,11 @@ template <class Shape, template <class> class A, class F> class Leaves {
   /// Whether there is enough to compute for asking to be worth while.
   template <class Source> static bool asks() { return (numbers > 1 || Source::narrow) && asks_ahead(); }
 
-  static Quick pair(Quick sum, Unchecked<Vector> x) {
-    if constexpr (Quick::adds_as_it_merges)
+  static Fast pair(Fast sum, Unchecked<Vector> x) {
+    if constexpr (Fast::adds_as_it_merges)
       sum.add(x);
     else
-      sum.merge(Quick{x});
+      sum.merge(Fast{x});
     return sum;
   }
 
@@ -319,7 +319,8 @@ template <class Shape, template <class> class A, class F> class Leaves {
 };
 
 /// One lane and one leaf: the textbook loop.
-template <class Fold, template <class> class A, class F> class Leaves<Tree<1, unbounded, Fold>, A, F> {
+template <class RowOrder, template <class> class A, class F>
+class Leaves<Tree<1, unbounded, RowOrder>, A, F> {
  public:
   template <class T> static void sum(const void* data, std::size_t n, void* state) {
     const T* x = static_cast<const T*>(data);

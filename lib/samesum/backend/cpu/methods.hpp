@@ -4,14 +4,14 @@
 #include <vector>
 
 #include "samesum/accumulator/exact.hpp"
-#include "samesum/backend/backend.hpp"
+#include "samesum/catalogue/backend.hpp"
 #include "samesum/operation/exact_reduction.hpp"
 
 namespace samesum::cpu {
 
-// Methods in the format at place `shard` of the list, a translation unit each:
-template <std::size_t shard> std::vector<Entry> sums();
-template <std::size_t shard> std::vector<Entry> reductions();
+// Methods in the format at place `index` of the list, a translation unit each:
+template <std::size_t index> std::vector<Entry> sums();
+template <std::size_t index> std::vector<Entry> reductions();
 std::vector<Entry> softmaxes();
 
 /// The exact state of all elements. `threads` as in Options. The state, and so its bytes, is the same as if

@@ -1,30 +1,30 @@
 /// Reductions on a CPU in one format. Sums of terms use the loops that sums are made of; what has a state of
 /// its own, plain loops over lanes.
-#include "samesum/backend/cpu/fold.hpp"
+#include "samesum/backend/cpu/batch.hpp"
 #include "samesum/backend/cpu/kernels.hpp"
 #include "samesum/backend/cpu/methods.hpp"
-#include "samesum/describe.hpp"
+#include "samesum/catalogue/describe.hpp"
 
 namespace samesum::cpu {
 namespace {
 
-using F = Formats::at<SAMESUM_SHARD>;
+using F = Formats::at<SAMESUM_FORMAT_INDEX>;
 using Carrier = CarrierOf<F>;
 
-const Kernels& loops() { return kernels<SAMESUM_SHARD>(); }
+const Kernels& loops() { return kernels<SAMESUM_FORMAT_INDEX>(); }
 constexpr std::size_t of_carrier = Formats::index_of<Carrier>();
 
 /// Leaf by leaf, elements are first rounded to the format, into the innermost cache.
-template <class Shape, class Fold>
-FoldLeaves<typename Fold::State> leaves_of(const Fold& fold, std::size_t input) {
-  return [fold, write = loops().write_terms[input], bytes = formats[input].bytes](
-             const void* x, const void*, std::uint64_t index, std::size_t n, typename Fold::State* out) {
+template <class Shape, class Reducer>
+ReduceLeaves<typename Reducer::State> leaves_of(const Reducer& reducer, std::size_t input) {
+  return [reducer, write = loops().write_terms[input], bytes = formats[input].bytes](
+             const void* x, const void*, std::uint64_t index, std::size_t n, typename Reducer::State* out) {
     Carrier rounded[Shape::leaf];
     const auto* from = static_cast<const std::byte*>(x);
     for (std::size_t begin = 0; begin < n; begin += Shape::leaf) {
       const std::size_t mine = std::min(n - begin, Shape::leaf);
       write(Term::element, from + begin * bytes, nullptr, mine, rounded, nullptr);
-      *out++ = fold_leaf<Shape>(fold, mine, [&](std::size_t i) {
+      *out++ = reduce_leaf<Shape>(reducer, mine, [&](std::size_t i) {
         return Read<F>{{rounded[i]}, Scalar<F>::zero(), index + begin, static_cast<std::uint32_t>(i)};
       });
     }
@@ -33,19 +33,19 @@ FoldLeaves<typename Fold::State> leaves_of(const Fold& fold, std::size_t input) 
 
 /// Sums of terms: their terms, then the loops that sums of elements use.
 template <class Order, template <class> class A>
-FoldLeaves<typename TermFold<A, F>::State> leaves_of_sum(const TermFold<A, F>& fold,
-                                                         const SumLeaves (*sum)[Formats::size],
-                                                         std::size_t input) {
-  using State = typename TermFold<A, F>::State;
+ReduceLeaves<typename TermReducer<A, F>::State> leaves_of_sum(const TermReducer<A, F>& reducer,
+                                                              const SumLeaves (*sum)[Formats::size],
+                                                              std::size_t input) {
+  using State = typename TermReducer<A, F>::State;
   using Shape = typename Order::Shape;
   const SumLeaves sum_elements = sum[Accumulators::index_of<A>()][input];
-  if (fold.term == Term::element)
+  if (reducer.term == Term::element)
     return [sum_elements](const void* x, const void*, std::uint64_t, std::size_t n, State* out) {
       A<Scalar<F>> sums[group];
       sum_elements(x, n, sums);
       for (std::size_t k = 0; k < Shape::leaves(n); ++k) out[k].sum = sums[k];
     };
-  return [term = fold.term, write = loops().write_terms[input], sum_terms = loops().sum_terms[input],
+  return [term = reducer.term, write = loops().write_terms[input], sum_terms = loops().sum_terms[input],
           bytes = formats[input].bytes, sum_high = sum[Accumulators::index_of<A>()][of_carrier],
           sum_low = sum[Accumulators::index_of<Plain>()][of_carrier]](
              const void* x, const void* y, std::uint64_t, std::size_t n, State* out) {
@@ -67,7 +67,7 @@ FoldLeaves<typename TermFold<A, F>::State> leaves_of_sum(const TermFold<A, F>& f
 }
 
 /// Sums of squares: those of one kind are nearly always all that there are.
-template <class Order> FoldLeaves<ScaledSquares<F>> leaves_of_squares(SumLeaves sum, std::size_t input) {
+template <class Order> ReduceLeaves<ScaledSquares<F>> leaves_of_squares(SumLeaves sum, std::size_t input) {
   using Shape = typename Order::Shape;
   return [sum, write = loops().write_squares[input], sum_middling = loops().sum_middling[input],
           bytes = formats[input].bytes](const void* x, const void*, std::uint64_t, std::size_t n,
@@ -97,8 +97,8 @@ template <class Order> FoldLeaves<ScaledSquares<F>> leaves_of_squares(SumLeaves 
 
 /// Moments: whole leaves by packs of lanes.
 template <class Shape>
-FoldLeaves<Moments<F>> leaves_of_moments(const MomentsFold<F>& fold, std::size_t input) {
-  return [ragged = leaves_of<Shape>(fold, input), of_lanes = loops().lane_moments[input],
+ReduceLeaves<Moments<F>> leaves_of_moments(const MomentsReducer<F>& reducer, std::size_t input) {
+  return [ragged = leaves_of<Shape>(reducer, input), of_lanes = loops().lane_moments[input],
           bytes = formats[input].bytes](const void* x, const void*, std::uint64_t index, std::size_t n,
                                         Moments<F>* out) {
     const auto* from = static_cast<const std::byte*>(x);
@@ -117,10 +117,10 @@ FoldLeaves<Moments<F>> leaves_of_moments(const MomentsFold<F>& fold, std::size_t
 }
 
 /// Extrema: a state for all leaves, since none is nobody's. An index is looked for where it may be first.
-template <class Shape, class Fold>
-FoldLeaves<typename Fold::State> leaves_of_extremum(const Fold& fold, std::size_t input) {
-  using State = typename Fold::State;
-  return [smallest = fold.smallest, largest = loops().largest_key[input], find = loops().find_key[input],
+template <class Shape, class Reducer>
+ReduceLeaves<typename Reducer::State> leaves_of_extremum(const Reducer& reducer, std::size_t input) {
+  using State = typename Reducer::State;
+  return [smallest = reducer.smallest, largest = loops().largest_key[input], find = loops().find_key[input],
           bytes = formats[input].bytes](const void* x, const void*, std::uint64_t index, std::size_t n,
                                         State* out) {
     constexpr bool is_index = requires(State s) { s.base; };
@@ -137,57 +137,58 @@ FoldLeaves<typename Fold::State> leaves_of_extremum(const Fold& fold, std::size_
   };
 }
 
-/// Computes the results once more that the fold wants to replace, one after the other.
-template <class Shape, class Fold>
-void reduce_again(const Fold& fold, const Batch& batch, std::size_t input, void* out) {
+/// Computes the results once more that the reducer wants to replace, one after the other.
+template <class Shape, class Reducer>
+void reduce_again(const Reducer& reducer, const Batch& batch, std::size_t input, void* out) {
   const Layout& l = batch.layout;
-  const auto leaves = leaves_of<Shape>(fold, input);
+  const auto leaves = leaves_of<Shape>(reducer, input);
   for (std::size_t at = 0; at < l.results(); ++at) {
-    if (!fold.is_wanted(at, out)) continue;
+    if (!reducer.is_wanted(at, out)) continue;
     const std::size_t o = at / l.inner, place = l.first(o) + at % l.inner;
     const Layout one{1, l.length(o), 1, 0, l.stride};
-    reduce_batch<Shape>(fold, {batch.x + place * batch.bytes, nullptr, batch.bytes, one, batch.threads},
+    reduce_batch<Shape>(reducer, {batch.x + place * batch.bytes, nullptr, batch.bytes, one, batch.threads},
                         leaves, {}, static_cast<F*>(out) + at);
   }
 }
 
 /// Not inlined: the code is the same for all formats of elements.
-template <class Order, class Fold>
-[[gnu::noinline]] void run_fold(const Fold& fold, const Call& call, std::size_t input) {
+template <class Order, class Reducer>
+[[gnu::noinline]] void run_reducer(const Reducer& reducer, const Call& call, std::size_t input) {
   using Shape = typename Order::Shape;
   const Batch batch{static_cast<const std::byte*>(call.x), static_cast<const std::byte*>(call.y),
                     formats[input].bytes, call.layout, call.options.threads};
   constexpr std::size_t order = Orders::index_of<Order>();
   const auto leaves = [&] {
-    if constexpr (requires { fold.term; })
-      return leaves_of_sum<Order>(fold, loops().sum_leaves[order], input);
-    else if constexpr (std::is_same_v<Fold, NormFold<F>>)
+    if constexpr (requires { reducer.term; })
+      return leaves_of_sum<Order>(reducer, loops().sum_leaves[order], input);
+    else if constexpr (std::is_same_v<Reducer, NormReducer<F>>)
       return leaves_of_squares<Order>(loops().sum_squares[order], input);
-    else if constexpr (std::is_same_v<Fold, MomentsFold<F>>)
-      return leaves_of_moments<Shape>(fold, input);
-    else if constexpr (requires { fold.smallest; })
-      return leaves_of_extremum<Shape>(fold, input);
+    else if constexpr (std::is_same_v<Reducer, MomentsReducer<F>>)
+      return leaves_of_moments<Shape>(reducer, input);
+    else if constexpr (requires { reducer.smallest; })
+      return leaves_of_extremum<Shape>(reducer, input);
     else
-      return leaves_of<Shape>(fold, input);
+      return leaves_of<Shape>(reducer, input);
   }();
-  FoldRows<typename Fold::State> rows;
-  if constexpr (std::is_same_v<Fold, TermFold<Plain, F>> && std::is_same_v<Order, CoarsenedTree>)
-    if (fold.term == Term::element) rows = loops().sum_rows[input];
-  reduce_batch<Shape>(fold, batch, leaves, rows, call.out);
-  if constexpr (requires { fold.again(); })
-    if (fold.mean) reduce_again<Shape>(fold.again(), batch, input, call.out);
+  ReduceRows<typename Reducer::State> rows;
+  if constexpr (std::is_same_v<Reducer, TermReducer<Plain, F>> && std::is_same_v<Order, CoarsenedTree>)
+    if (reducer.term == Term::element) rows = loops().sum_rows[input];
+  reduce_batch<Shape>(reducer, batch, leaves, rows, call.out);
+  if constexpr (requires { reducer.again(); })
+    if (reducer.mean) reduce_again<Shape>(reducer.again(), batch, input, call.out);
 }
 
 }  // namespace
 
-template <> std::vector<Entry> reductions<SAMESUM_SHARD>() {
+template <> std::vector<Entry> reductions<SAMESUM_FORMAT_INDEX>() {
   std::vector<Entry> all;
   for_each_method<F, "cpu">([&]<class Operation, class Order, template <class> class A>() {
     Entry e = describe<Operation, Order, A, F>("cpu");
     Formats::for_each([&]<class T>() {
       if constexpr (has_batches<Operation, Order, A, T, F>)
         e.code.run[Formats::index_of<T>()] = [](Call& call) {
-          run_fold<Order>(Operation::template fold<A, F>({call.options.ddof}), call, Formats::index_of<T>());
+          run_reducer<Order>(Operation::template reducer<A, F>({call.options.ddof}), call,
+                             Formats::index_of<T>());
         };
     });
     all.push_back(e);

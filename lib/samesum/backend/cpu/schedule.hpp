@@ -10,7 +10,7 @@
 
 #include "samesum/backend/cpu/kernels.hpp"
 #include "samesum/backend/cpu/tasks.hpp"
-#include "samesum/reading.hpp"
+#include "samesum/order/reference.hpp"
 
 namespace samesum::cpu {
 

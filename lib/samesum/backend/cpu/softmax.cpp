@@ -4,7 +4,7 @@
 
 #include "samesum/backend/cpu/methods.hpp"
 #include "samesum/backend/cpu/schedule.hpp"
-#include "samesum/describe.hpp"
+#include "samesum/catalogue/describe.hpp"
 #include "samesum/operation/online_softmax.hpp"
 
 namespace samesum::cpu {

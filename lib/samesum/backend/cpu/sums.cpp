@@ -3,12 +3,12 @@
 #include "samesum/backend/cpu/canonical.hpp"
 #include "samesum/backend/cpu/methods.hpp"
 #include "samesum/backend/cpu/schedule.hpp"
-#include "samesum/describe.hpp"
+#include "samesum/catalogue/describe.hpp"
 
 namespace samesum::cpu {
 namespace {
 
-using F = Formats::at<SAMESUM_SHARD>;
+using F = Formats::at<SAMESUM_FORMAT_INDEX>;
 
 /// The bits of what a state ends as: +0 where nothing was added.
 template <class A> std::uint64_t finish(const std::optional<A>& state) {
@@ -16,7 +16,7 @@ template <class A> std::uint64_t finish(const std::optional<A>& state) {
 }
 
 template <class Order, template <class> class A, class T> SumLeaves loop() {
-  return kernels<SAMESUM_SHARD>()
+  return kernels<SAMESUM_FORMAT_INDEX>()
       .sum_leaves[Orders::index_of<Order>()][Accumulators::index_of<A>()][Formats::index_of<T>()];
 }
 
@@ -28,7 +28,7 @@ void sum_rounded(const void* data, std::size_t n, void* states) {
   const auto* x = static_cast<const T*>(data);
   auto* state = static_cast<A<Scalar<F>>*>(states);
   Carrier rounded[leaf];
-  const WriteTerms write = kernels<SAMESUM_SHARD>().write_terms[Formats::index_of<T>()];
+  const WriteTerms write = kernels<SAMESUM_FORMAT_INDEX>().write_terms[Formats::index_of<T>()];
   const SumLeaves sum = loop<Order, A, Carrier>();
   for (std::size_t begin = 0; begin < n; begin += leaf) {
     const std::size_t mine = std::min(n - begin, leaf);
@@ -86,7 +86,7 @@ template <class T> [[gnu::noinline]] void sum_each(Code::Sum sum, Call& call) {
 
 }  // namespace
 
-template <> std::vector<Entry> sums<SAMESUM_SHARD>() {
+template <> std::vector<Entry> sums<SAMESUM_FORMAT_INDEX>() {
   std::vector<Entry> all;
   Orders::for_each([&]<class Order>() {
     Accumulators::for_each([&]<template <class> class A>() {

@@ -12,7 +12,7 @@
 #include <system_error>
 #include <thread>
 
-#include "samesum/environment.hpp"
+#include "samesum/base/environment.hpp"
 
 namespace samesum::cpu {
 namespace {

@@ -1,6 +1,6 @@
 /// The CUDA backend of a library that was built without CUDA: no methods, and the reason.
-#include "samesum/backend/backend.hpp"
-#include "samesum/support.hpp"
+#include "samesum/catalogue/backend.hpp"
+#include "samesum/catalogue/backends.hpp"
 
 namespace samesum::gpu {
 namespace {

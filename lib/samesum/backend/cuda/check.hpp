@@ -5,7 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "samesum/backend/cuda/call.hpp"
+#include "samesum/backend/cuda/error.hpp"
+#include "samesum/backend/cuda/workspace.hpp"
 
 namespace samesum::gpu {
 

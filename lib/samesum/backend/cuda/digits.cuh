@@ -39,8 +39,8 @@ template <int lowest, int digits> struct DigitsFrom {
       if (three.digit[i] != 0) atomic_add(digit[position / 32 + i], three.digit[i]);
   }
 
-  /// Digit i after one step of carrying up to digit `last`: not above 2^33, so that a Meeting can add 4095 of
-  /// them.
+  /// Digit i after one step of carrying up to digit `last`: not above 2^33, so that a SharedDigits can add
+  /// 4095 of them.
   __device__ std::int64_t carried(int i, int last = count - 1) const {
     const std::int64_t own = i == last ? digit[i] : digit[i] & 0xffffffff;
     return own + (i > 0 ? digit[i - 1] >> 32 : 0);
@@ -84,17 +84,17 @@ __device__ void deposit_of_warp(AnyDigits& digits, std::array<double, count> wor
 /// 0, to those of all. True in the last block of the grid, which waits for the others, then holds the sum of
 /// all, and leaves zeros behind. The others wait for nobody and have been launched before it, so they end.
 template <int lowest, int count>
-__device__ bool meet(DigitsFrom<lowest, count>& digits, int first, int last, unsigned& flags,
-                     MeetingOf<count>& meeting) {
-  using Meeting = MeetingOf<count>;
+__device__ bool arrive_is_last(DigitsFrom<lowest, count>& digits, int first, int last, unsigned& flags,
+                               SharedDigitsOf<count>& shared_digits) {
+  using SharedDigits = SharedDigitsOf<count>;
   const auto word = [&](int i) {
-    return ::cuda::atomic_ref<std::uint64_t, ::cuda::thread_scope_device>{meeting.word[i]};
+    return ::cuda::atomic_ref<std::uint64_t, ::cuda::thread_scope_device>{shared_digits.word[i]};
   };
   __syncwarp();  // the digits are complete
   for (int i = first + thread(); i <= last + 1; i += warp) {
     const std::uint64_t own =
-        i > last ? Meeting::counters(flags) : static_cast<std::uint64_t>(digits.carried(i, last));
-    word(i).fetch_add(Meeting::one + own, ::cuda::memory_order_relaxed);
+        i > last ? SharedDigits::counters(flags) : static_cast<std::uint64_t>(digits.carried(i, last));
+    word(i).fetch_add(SharedDigits::one + own, ::cuda::memory_order_relaxed);
   }
   if (blockIdx.x + 1 < gridDim.x) return false;
   __syncwarp();  // everybody has read the digits
@@ -102,12 +102,12 @@ __device__ bool meet(DigitsFrom<lowest, count>& digits, int first, int last, uns
   for (int i = first + thread(); i <= last + 1; i += warp) {
     std::uint64_t all;
     do all = word(i).load(::cuda::memory_order_relaxed);
-    while (Meeting::arrivals(all) < gridDim.x);
+    while (SharedDigits::arrivals(all) < gridDim.x);
     word(i).store(0, ::cuda::memory_order_relaxed);
     if (i > last)
-      seen = Meeting::flags(Meeting::sum(all));
+      seen = SharedDigits::flags(SharedDigits::sum(all));
     else
-      digits.digit[i] = Meeting::sum(all);
+      digits.digit[i] = SharedDigits::sum(all);
   }
   flags |= __reduce_or_sync(whole_warp, seen);
   return true;

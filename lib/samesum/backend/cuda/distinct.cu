@@ -1,10 +1,10 @@
 /// Different numbers on a GPU: CUB sorts their keys, and neighbours that differ are counted.
 #include <cub/device/device_radix_sort.cuh>
 
-#include "samesum/backend/cuda/call.hpp"
 #include "samesum/backend/cuda/check.hpp"
-#include "samesum/environment.hpp"
-#include "samesum/gpu.hpp"
+#include "samesum/backend/cuda/distinct.hpp"
+#include "samesum/backend/cuda/launch.hpp"
+#include "samesum/base/environment.hpp"
 #include "samesum/operation/extremum.hpp"
 #include "samesum/operation/validation.hpp"
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "samesum/backend/cuda/exact.cuh"
+#include "samesum/backend/cuda/methods.hpp"
 
 namespace samesum::gpu {
 namespace {
@@ -26,7 +27,7 @@ template <class T> cudaError_t blocks_for(std::size_t n, std::size_t& blocks) {
 template <class T> cudaError_t sum_exact_of(Launch& call, ExactResult result) {
   std::size_t blocks = static_cast<std::size_t>(call.blocks);
   cudaError_t error = blocks > 0 ? cudaSuccess : blocks_for<T>(call.layout.n, blocks);
-  blocks = std::min<std::size_t>(blocks, Meeting::most_blocks);
+  blocks = std::min<std::size_t>(blocks, SharedDigits::most_blocks);
   call.uses_header = blocks > 1;
   if (error != cudaSuccess || !has_workspace(call, blocks > 1 ? header_bytes : no_bytes, error)) return error;
   return launch(sum_exactly<T>, blocks, exact_threads, call.stream, static_cast<const T*>(call.x),

@@ -280,7 +280,7 @@ class Expansions {
 
 template <class T> using Summer = std::conditional_t<sizeof(T) == 8, Expansions, Bins<T>>;
 
-/// Any grid will do of at most Meeting::most_blocks, with at most 2^30 elements a block.
+/// Any grid will do of at most SharedDigits::most_blocks, with at most 2^30 elements a block.
 template <class T>
 __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 3 : 4)
     sum_exactly(const T* __restrict__ x, std::size_t n, Header* header, ExactResult result) {
@@ -350,7 +350,8 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 3 : 4)
 
   if (warp_index() > 0) return;  // one warp finishes
   flags = __reduce_or_sync(whole_warp, thread() < warps() ? flags_of_warp[thread()] : 0);
-  if (gridDim.x == 1 || meet(digits, Summer<T>::first_digit, Summer<T>::last_digit, flags, header->meeting))
+  if (gridDim.x == 1 ||
+      arrive_is_last(digits, Summer<T>::first_digit, Summer<T>::last_digit, flags, header->shared_digits))
     write(result, digits, flags);
 }
 

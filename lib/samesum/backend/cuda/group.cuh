@@ -13,8 +13,8 @@ __host__ __device__ constexpr std::size_t group_size(int threads) {
 }
 
 /// Stride doubling over 1 to group_size states in memory; thread 0 of the block gets the result.
-template <class State, class Fold = OwnMerge>
-__device__ State merge_group(const State* states, int count, State* shared, const Fold& fold = {}) {
+template <class State, class Reducer = OwnMerge>
+__device__ State merge_group(const State* states, int count, State* shared, const Reducer& reducer = {}) {
   constexpr int mine = states_per_thread;
   const int first = static_cast<int>(threadIdx.x) * mine, left = count - first;
   std::array<State, mine> state;
@@ -22,10 +22,10 @@ __device__ State merge_group(const State* states, int count, State* shared, cons
     if (i < left) state[i] = states[first + i];
   for (int stride = 1; stride < mine; stride *= 2)
     for (int i = 0; i + stride < mine; i += 2 * stride)
-      merge_if(i + stride < left, state[i], state[i + stride], fold);
+      merge_if(i + stride < left, state[i], state[i + stride], reducer);
   const int left_of_warp = count - warp_index() * warp * mine;
-  merge_across(state[0], min((left_of_warp + mine - 1) / mine, warp), fold);
-  merge_warps(state[0], (count - 1) / (warp * mine) + 1, shared, fold);
+  merge_across(state[0], min((left_of_warp + mine - 1) / mine, warp), reducer);
+  merge_warps(state[0], (count - 1) / (warp * mine) + 1, shared, reducer);
   return state[0];
 }
 
@@ -34,22 +34,22 @@ __device__ State merge_group(const State* states, int count, State* shared, cons
 template <class State> struct WaitingStates {
   State level[40];
 
-  template <class Fold> __device__ void put(const Fold& fold, std::size_t index, State state) {
+  template <class Reducer> __device__ void put(const Reducer& reducer, std::size_t index, State state) {
     int i = 0;
     for (; index >> i & 1; ++i) {
-      fold.merge(level[i], state);
+      reducer.merge(level[i], state);
       state = level[i];
     }
     level[i] = state;
   }
   /// The merge of all `count` states, at least one.
-  template <class Fold> __device__ State merged(const Fold& fold, std::size_t count) {
+  template <class Reducer> __device__ State merged(const Reducer& reducer, std::size_t count) {
     int i = 0;
     while (!(count >> i & 1)) ++i;
     State state = level[i];
     while (count >> ++i)
       if (count >> i & 1) {
-        fold.merge(level[i], state);
+        reducer.merge(level[i], state);
         state = level[i];
       }
     return state;

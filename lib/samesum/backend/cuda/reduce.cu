@@ -1,34 +1,38 @@
 /// Batches of every operation on a GPU, in one format.
-#include "samesum/backend/cuda/reduce.cuh"
-#include "samesum/describe.hpp"
+#include "samesum/backend/cuda/batch.cuh"
+#include "samesum/backend/cuda/methods.hpp"
+#include "samesum/backend/cuda/reader.cuh"
+#include "samesum/backend/cuda/reduce_again.cuh"
+#include "samesum/catalogue/describe.hpp"
 
 namespace samesum::gpu {
 namespace {
 
-using F = Formats::at<SAMESUM_SHARD>;
+using F = Formats::at<SAMESUM_FORMAT_INDEX>;
 
-template <class Order, class T, class Fold> cudaError_t launch_fold(const Fold& fold, Launch& call) {
-  FoldCall of{call.layout, call.size, call.out, call.workspace, call.bytes, call.stream};
+template <class Order, class T, class Reducer>
+cudaError_t launch_reducer(const Reducer& reducer, Launch& call) {
+  ReducerCall of{call.layout, call.size, call.out, call.workspace, call.bytes, call.stream};
   using Shape = typename Order::Shape;
   const Reader<F, T> reader{call.x, call.y};
-  cudaError_t error = reduce<Shape>(fold, reader, of);
+  cudaError_t error = reduce<Shape>(reducer, reader, of);
   call.bytes = of.bytes;
-  if constexpr (requires { fold.again(); })
+  if constexpr (requires { reducer.again(); })
     if (const std::size_t results = call.layout.results();
-        fold.mean && call.workspace && results > 0 && error == cudaSuccess) {
+        reducer.mean && call.workspace && results > 0 && error == cudaSuccess) {
       // So many blocks run at once on a large GPU: looking at the results costs little, and work is shared
       // out.
       constexpr std::size_t blocks = 256, threads = again_leaves * Shape::lanes;
       const std::size_t each = std::min((results - 1) / blocks + 1, threads);
-      error = launch(fold_again<Shape, decltype(fold.again()), Reader<F, T>>, (results - 1) / each + 1,
-                     static_cast<int>(threads), call.stream, fold.again(), reader, call.layout,
+      error = launch(reduce_again<Shape, decltype(reducer.again()), Reader<F, T>>, (results - 1) / each + 1,
+                     static_cast<int>(threads), call.stream, reducer.again(), reader, call.layout,
                      static_cast<int>(each), call.out);
     }
   return error;
 }
 
 template <class Operation, class Order, template <class> class A, class T> cudaError_t run(Launch& call) {
-  return launch_fold<Order, T>(Operation::template fold<A, F>({call.options.ddof}), call);
+  return launch_reducer<Order, T>(Operation::template reducer<A, F>({call.options.ddof}), call);
 }
 
 template <class Operation> cudaError_t run_exactly(Launch& call) {
@@ -37,7 +41,7 @@ template <class Operation> cudaError_t run_exactly(Launch& call) {
 
 }  // namespace
 
-template <> std::vector<Entry> reductions<SAMESUM_SHARD>() {
+template <> std::vector<Entry> reductions<SAMESUM_FORMAT_INDEX>() {
   std::vector<Entry> all;
   for_each_method<F, "cuda">([&]<class Operation, class Order, template <class> class A>() {
     Entry e = describe<Operation, Order, A, F>("cuda");

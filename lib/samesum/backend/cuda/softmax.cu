@@ -1,9 +1,9 @@
 /// Which kernel takes which rows.
 #include <algorithm>
 
-#include "samesum/backend/cuda/call.hpp"
+#include "samesum/backend/cuda/methods.hpp"
 #include "samesum/backend/cuda/softmax.cuh"
-#include "samesum/describe.hpp"
+#include "samesum/catalogue/describe.hpp"
 
 namespace samesum::gpu {
 namespace {

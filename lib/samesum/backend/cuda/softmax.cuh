@@ -136,7 +136,7 @@ template <class F> __device__ Plain<Scalar<F>> halve_lanes(const float (&of_lane
   low.merge(State{{of_lane[thread() + 2 * warp]}});
   high.merge(State{{of_lane[thread() + 3 * warp]}});
   low.merge(high);
-  for (int delta = warp / 2; delta > 0; delta /= 2) meet(low, delta);
+  for (int delta = warp / 2; delta > 0; delta /= 2) merge_across(low, delta);
   return low;
 }
 
@@ -162,7 +162,7 @@ struct Shared {
   }
   template <class F> __device__ Plain<Scalar<F>> sum(int leaves) const {
     Plain<Scalar<F>> state{{sum_of_leaf[thread() % leaves]}};  // a power of two
-    meet_all(state, leaves);
+    merge_all(state, leaves);
     return state;
   }
 };
@@ -360,12 +360,12 @@ template <class State, class T, class Add> __device__ State tree_of(const T* x, 
       const int k = g * warp + thread();
       State state;
       if (k < here) state = of_leaf[k];
-      meet_all(state, warp);
+      merge_all(state, warp);
       if (thread() == 0) of_group[g] = state;
     }
     __syncthreads();  // those of all groups
     all = of_group[thread()];
-    meet_all(all, warp);
+    merge_all(all, warp);
     int level = 0;
     for (; chunk >> level & 1; ++level) all.merge(waiting[level]);
     waiting[level] = all;
@@ -403,7 +403,7 @@ template <class T> __device__ float exact_sum_of_row(const T* x, const Rows<T>& 
              [&](int, float element) { windows.add(exp_of(element - largest)); });
     windows.move_to(total);
   }
-  for (int delta = 1; delta < warp; delta *= 2) meet(total, delta);
+  for (int delta = 1; delta < warp; delta *= 2) merge_across(total, delta);
   if (thread() == 0) of_warp[warp_index()] = total;
   __syncthreads();  // those of all warps
   total = of_warp[0];

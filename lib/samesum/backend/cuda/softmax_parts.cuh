@@ -148,7 +148,9 @@ struct Finish {
 // --- states that meet --------------------------------------------------------------------------------------
 
 /// Merging commutes to the last bit: an addition does, and so does OnlineSoftmax.
-template <class State> __device__ void meet(State& state, int mask) { state.merge(shuffle_xor(state, mask)); }
+template <class State> __device__ void merge_across(State& state, int mask) {
+  state.merge(shuffle_xor(state, mask));
+}
 
 /// Which of two this thread goes on with; the partner gets the other one and gives its own.
 template <class State> __device__ State share_out(const State& low, const State& high, int mask) {
@@ -168,19 +170,19 @@ template <int group, int run, class State> __device__ State halve(const State (&
     left /= 2;
     for (int i = 0; i < left; ++i) state[i] = share_out(state[i], state[i + left], mask);
   }
-  for (; mask > 0; mask /= 2) meet(state[0], mask);
+  for (; mask > 0; mask /= 2) merge_across(state[0], mask);
   // Lanes that were one thread's are other threads' now.
   mask = group / 2;
   for (int of = run; of > left; of /= 2, mask /= 2)
-    for (int i = 0; i < left; ++i) meet(state[i], mask);
+    for (int i = 0; i < left; ++i) merge_across(state[i], mask);
   for (; left > 1; left /= 2)
     for (int i = 0; i < left / 2; ++i) state[i].merge(state[i + left / 2]);
   return state[0];
 }
 
 /// Stride doubling over the states of a warp, of which those beyond `count` are fresh.
-template <class State> __device__ void meet_all(State& state, int count) {
-  for (int delta = 1; delta < count; delta *= 2) meet(state, delta);
+template <class State> __device__ void merge_all(State& state, int count) {
+  for (int delta = 1; delta < count; delta *= 2) merge_across(state, delta);
 }
 
 __device__ inline float largest_of(float v, int group) {

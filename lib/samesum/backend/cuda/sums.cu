@@ -1,7 +1,7 @@
 /// Sums of vectors on a GPU in one format: every order and accumulator, for every input.
-#include "samesum/backend/cuda/call.hpp"
+#include "samesum/backend/cuda/methods.hpp"
 #include "samesum/backend/cuda/tree.cuh"
-#include "samesum/describe.hpp"
+#include "samesum/catalogue/describe.hpp"
 
 namespace samesum::gpu {
 namespace {
@@ -24,15 +24,16 @@ cudaError_t threads_for(std::size_t leaves, int& threads) {
   return error;
 }
 
-/// States and tickets of all levels above the leaves'.
-template <class State, class Climb> bool room_for(std::size_t tiles, int threads, std::size_t& bytes) {
-  std::size_t states = 0, tickets = 0;
-  for (std::size_t count = tiles; count > 1; count = Climb::groups(count, threads)) {
+/// States and arrivals of all levels above the leaves'.
+template <class State, class LastBlockMerge>
+bool room_for(std::size_t tiles, int threads, std::size_t& bytes) {
+  std::size_t states = 0, arrivals = 0;
+  for (std::size_t count = tiles; count > 1; count = LastBlockMerge::groups(count, threads)) {
     states += count;
-    tickets += Climb::groups(count, threads);
+    arrivals += LastBlockMerge::groups(count, threads);
   }
   bytes = tiles <= 1 ? no_bytes : header_bytes + states * sizeof(State);
-  return tickets <= std::tuple_size_v<decltype(Header::ticket)>;
+  return arrivals <= std::tuple_size_v<decltype(Header::arrived)>;
 }
 
 template <class Order, template <class> class A, class F, class T> cudaError_t sum_by_leaves(Launch& call) {
@@ -45,7 +46,7 @@ template <class Order, template <class> class A, class F, class T> cudaError_t s
   const std::size_t per_tile = static_cast<std::size_t>(threads / warp);
   const std::size_t tiles = std::max<std::size_t>((leaves + per_tile - 1) / per_tile, 1);
   std::size_t needed = 0;
-  if (!room_for<State, Climb<State>>(tiles, threads, needed)) return cudaErrorInvalidValue;
+  if (!room_for<State, LastBlockMerge<State>>(tiles, threads, needed)) return cudaErrorInvalidValue;
   if (Order::promise < Promise::everywhere) needed = std::min(needed, header_bytes);
   call.uses_header = needed >= header_bytes;
   if (!has_workspace(call, needed, error)) return error;
@@ -55,10 +56,11 @@ template <class Order, template <class> class A, class F, class T> cudaError_t s
   auto* header = static_cast<Header*>(call.workspace);
   if constexpr (Order::promise < Promise::everywhere)
     return launch(sum_leaves<Shape, A, F, T, AddToCell<F>>, blocks, threads, call.stream, x, call.layout.n,
-                  AddToCell<F>{header->ticket.data(), &header->cell[Formats::index_of<F>()]}, out);
+                  AddToCell<F>{header->arrived.data(), &header->cell[Formats::index_of<F>()]}, out);
   else
-    return launch(sum_leaves<Shape, A, F, T, Climb<State>>, blocks, threads, call.stream, x, call.layout.n,
-                  Climb<State>{header->ticket.data(), static_cast<State*>(states(call.workspace))}, out);
+    return launch(
+        sum_leaves<Shape, A, F, T, LastBlockMerge<State>>, blocks, threads, call.stream, x, call.layout.n,
+        LastBlockMerge<State>{header->arrived.data(), static_cast<State*>(states(call.workspace))}, out);
 }
 
 template <class A, class F, class T> cudaError_t sum_by_one_thread(Launch& call) {
@@ -78,7 +80,7 @@ template <class F, class T> cudaError_t sum_by_elements(Launch& call) {
   const std::size_t blocks = std::min(all, static_cast<std::size_t>(8 * processors));
   auto* header = static_cast<Header*>(call.workspace);
   return launch(sum_one_by_one<F, T>, blocks, most_threads, call.stream, static_cast<const T*>(call.x),
-                call.layout.n, AddToCell<F>{header->ticket.data(), &header->cell[Formats::index_of<F>()]},
+                call.layout.n, AddToCell<F>{header->arrived.data(), &header->cell[Formats::index_of<F>()]},
                 static_cast<BitsOf<F>*>(call.out));
 }
 
@@ -91,12 +93,12 @@ template <class Order, template <class> class A, class F, class T> cudaError_t r
     return sum_by_leaves<Order, A, F, T>(call);
 }
 
-cudaError_t run_exact(Launch& call) { return sum_exact(call, {call.out, SAMESUM_SHARD, nullptr}); }
+cudaError_t run_exact(Launch& call) { return sum_exact(call, {call.out, SAMESUM_FORMAT_INDEX, nullptr}); }
 
 }  // namespace
 
-template <> std::vector<Entry> sums<SAMESUM_SHARD>() {
-  using F = Formats::at<SAMESUM_SHARD>;
+template <> std::vector<Entry> sums<SAMESUM_FORMAT_INDEX>() {
+  using F = Formats::at<SAMESUM_FORMAT_INDEX>;
   std::vector<Entry> all;
   Orders::for_each([&]<class Order>() {
     Accumulators::for_each([&]<template <class> class A>() {

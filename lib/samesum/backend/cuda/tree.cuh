@@ -11,20 +11,20 @@
 namespace samesum::gpu {
 
 /// A counter of arrivals, for one thread: whether this is the last of so many. Then what was written before
-/// the other tickets were taken can be read, by others after a barrier. Only the last one needs a fence: one
+/// the other arrivals were taken can be read, by others after a barrier. Only the last one needs a fence: one
 /// for everybody would cost a tenth of the bandwidth.
-__device__ inline bool take_last_ticket(unsigned& counter, unsigned tickets) {
-  ::cuda::atomic_ref<unsigned, ::cuda::thread_scope_device> ticket{counter};
-  if (ticket.fetch_add(1, ::cuda::memory_order_release) + 1 < tickets) return false;
+__device__ inline bool arrive_is_last(unsigned& counter, unsigned arrivals) {
+  ::cuda::atomic_ref<unsigned, ::cuda::thread_scope_device> arrived{counter};
+  if (arrived.fetch_add(1, ::cuda::memory_order_release) + 1 < arrivals) return false;
   ::cuda::atomic_thread_fence(::cuda::memory_order_acquire, ::cuda::thread_scope_device);
   counter = 0;  // as the next call wants it; before the fence, that would wait for it
   return true;
 }
 
 /// The finish of a tree. States of one level come after those of the level below, and each group has a
-/// ticket.
-template <class State> struct Climb {
-  unsigned* ticket;
+/// arrived.
+template <class State> struct LastBlockMerge {
+  unsigned* arrived;
   State* states;
 
   __host__ __device__ static std::size_t groups(std::size_t count, int threads) {
@@ -41,12 +41,12 @@ template <class State> struct Climb {
       const int members = static_cast<int>(min(count - begin, group_size(threads)));
       if (threadIdx.x == 0) {
         states[k] = state;
-        last = take_last_ticket(ticket[group], static_cast<unsigned>(members));
+        last = arrive_is_last(arrived[group], static_cast<unsigned>(members));
       }
       __syncthreads();  // whether this block was the last, and then the states of the others
       if (!last) return false;
       state = merge_group(states + begin, members, shared);
-      ticket += groups(count, threads);
+      arrived += groups(count, threads);
       states += count;
       k = group;
       count = groups(count, threads);
@@ -59,7 +59,7 @@ template <class State> struct Climb {
 /// The finish of arrival order: each block's sum is added to one cell as it comes.
 template <class F> struct AddToCell {
   using State = Plain<Scalar<F>>;
-  unsigned* ticket;
+  unsigned* arrived;
   void* cell;
 
   /// 16 bits are added in pairs, with -0 to the other half: there is an instruction for that.
@@ -73,7 +73,7 @@ template <class F> struct AddToCell {
 
   /// The last arrival of `count` takes the sum and leaves -0.
   __device__ bool arrive(State& state, unsigned count) const {
-    if (!take_last_ticket(*ticket, count)) return false;
+    if (!arrive_is_last(*arrived, count)) return false;
     volatile auto* bits = static_cast<BitsOf<F>*>(cell);
     state.sum = Scalar<F>::of(from_bits<F>(*bits));
     *bits = Format<F>::sign_bit;

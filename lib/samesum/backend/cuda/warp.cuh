@@ -37,40 +37,40 @@ template <class State> __device__ State shuffle_xor(const State& state, int delt
   return std::bit_cast<State>(words);
 }
 
-/// How states meet: by themselves, or by a fold's merge.
+/// How states meet: by themselves, or by a reducer's merge.
 struct OwnMerge {
   template <class State> __device__ void merge(State& state, const State& other) const { state.merge(other); }
 };
 
-template <class State, class Fold = OwnMerge>
-__device__ void merge_if(bool exists, State& state, const State& other, const Fold& fold = {}) {
-  if constexpr (std::is_same_v<Fold, OwnMerge>) {  // both are computed, and one is chosen: no branch
+template <class State, class Reducer = OwnMerge>
+__device__ void merge_if(bool exists, State& state, const State& other, const Reducer& reducer = {}) {
+  if constexpr (std::is_same_v<Reducer, OwnMerge>) {  // both are computed, and one is chosen: no branch
     State both = state;
-    fold.merge(both, other);
+    reducer.merge(both, other);
     if (exists) state = both;
   } else {  // what does not exist may be anything
-    if (exists) fold.merge(state, other);
+    if (exists) reducer.merge(state, other);
   }
 }
 
 /// Stride doubling over up to 32 states, one a thread; thread 0 gets the result.
-template <class State, class Fold = OwnMerge>
-__device__ void merge_across(State& state, int count, const Fold& fold = {}) {
+template <class State, class Reducer = OwnMerge>
+__device__ void merge_across(State& state, int count, const Reducer& reducer = {}) {
   for (int delta = 1; delta < count; delta *= 2)
-    merge_if(thread() + delta < count, state, shuffle_down(state, delta), fold);
+    merge_if(thread() + delta < count, state, shuffle_down(state, delta), reducer);
 }
 
 /// Stride doubling over `count` states, those that thread 0 of each warp holds; thread 0 of the block gets
 /// the result. To be called by the whole block; `shared` has room for a state a warp.
-template <class State, class Fold = OwnMerge>
-__device__ void merge_warps(State& state, int count, State* shared, const Fold& fold = {}) {
+template <class State, class Reducer = OwnMerge>
+__device__ void merge_warps(State& state, int count, State* shared, const Reducer& reducer = {}) {
   if (warps() == 1) return;
   __syncthreads();  // nobody reads any more what was shared before
   if (thread() == 0) shared[warp_index()] = state;
   __syncthreads();  // all are there
   if (warp_index() > 0) return;
   if (thread() < count) state = shared[thread()];
-  merge_across(state, count, fold);
+  merge_across(state, count, reducer);
 }
 
 }  // namespace samesum::gpu

@@ -1,6 +1,6 @@
-#include "samesum/backend/join.hpp"
 #include "samesum/backend/reference/methods.hpp"
-#include "samesum/support.hpp"
+#include "samesum/catalogue/backends.hpp"
+#include "samesum/catalogue/join.hpp"
 
 namespace samesum::reference {
 namespace {
@@ -8,7 +8,7 @@ namespace {
 class Reference : public Backend {
   std::string_view name() const override { return "reference"; }
   std::vector<Entry> entries() const override {
-    return joined([]<std::size_t shard>() { return methods<shard>(); }, softmaxes());
+    return joined([]<std::size_t index>() { return methods<index>(); }, softmaxes());
   }
 };
 

@@ -1,9 +1,9 @@
 /// The reference implementation of every method in one format: one thread, one element after the other.
 #include "samesum/backend/reference/methods.hpp"
 
-#include "samesum/describe.hpp"
+#include "samesum/catalogue/describe.hpp"
 #include "samesum/operation/exact_reduction.hpp"
-#include "samesum/operation/read_fold.hpp"
+#include "samesum/operation/reference_reduce.hpp"
 
 namespace samesum::reference {
 namespace {
@@ -16,21 +16,21 @@ template <class T, class F> Scalar<F> element(const void* data, std::size_t i) {
 }
 
 /// Not inlined: the code is the same for all formats of elements.
-template <class Order, class Fold>
-[[gnu::noinline]] void run(const Fold& fold, const Call& call, At<typename Fold::Format> at) {
+template <class Order, class Reducer>
+[[gnu::noinline]] void run(const Reducer& reducer, const Call& call, At<typename Reducer::Format> at) {
   const Layout& l = call.layout;
   for (std::size_t o = 0; o < l.outer; ++o)
     for (std::size_t i = 0; i < l.inner; ++i) {
       const std::size_t n = l.length(o);
-      const auto state = read_fold<typename Order::Shape>(fold, n, [&](std::size_t k) {
+      const auto state = reference_reduce<typename Order::Shape>(reducer, n, [&](std::size_t k) {
         const std::size_t place = l.first(o) + k * l.stride + i;
         const auto offset = static_cast<std::uint32_t>(k);
-        return Read<typename Fold::Format>{at(call.x, place), at(call.y, place), k - offset, offset};
+        return Read<typename Reducer::Format>{at(call.x, place), at(call.y, place), k - offset, offset};
       });
-      fold.finish(state ? *state : typename Fold::State{}, n, o * l.inner + i, call.out);
+      reducer.finish(state ? *state : typename Reducer::State{}, n, o * l.inner + i, call.out);
     }
-  if constexpr (requires { fold.again(); })
-    if (fold.mean) run<Order>(fold.again(), call, at);
+  if constexpr (requires { reducer.again(); })
+    if (reducer.mean) run<Order>(reducer.again(), call, at);
 }
 
 /// Every term as integers.
@@ -100,8 +100,8 @@ template <class F, class T> Watched watch_exact(const void* data, std::size_t n)
 
 }  // namespace
 
-template <> std::vector<Entry> methods<SAMESUM_SHARD>() {
-  using F = Formats::at<SAMESUM_SHARD>;
+template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
+  using F = Formats::at<SAMESUM_FORMAT_INDEX>;
   std::vector<Entry> all;
   for_each_method<F, "reference">([&]<class Operation, class Order, template <class> class A>() {
     Entry e = describe<Operation, Order, A, F>("reference");
@@ -109,7 +109,7 @@ template <> std::vector<Entry> methods<SAMESUM_SHARD>() {
       constexpr bool is_sum = std::is_same_v<Operation, Sum>;
       if constexpr (is_sum || can_read<T, F>)
         e.code.run[Formats::index_of<T>()] = [](Call& call) {
-          run<Order>(Operation::template fold<A, F>({call.options.ddof}), call, element<T, F>);
+          run<Order>(Operation::template reducer<A, F>({call.options.ddof}), call, element<T, F>);
         };
       if constexpr (is_sum)
         e.code.watch[Formats::index_of<T>()] = [](const void* data, std::size_t n) {

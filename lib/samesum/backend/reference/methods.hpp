@@ -2,12 +2,12 @@
 
 #include <vector>
 
-#include "samesum/backend/backend.hpp"
+#include "samesum/catalogue/backend.hpp"
 
 namespace samesum::reference {
 
-/// Methods in the format at place `shard` of the list: all but softmax.
-template <std::size_t shard> std::vector<Entry> methods();
+/// Methods in the format at place `index` of the list: all but softmax.
+template <std::size_t index> std::vector<Entry> methods();
 std::vector<Entry> softmaxes();
 
 }  // namespace samesum::reference

@@ -4,10 +4,10 @@
 #include "samesum/accumulator/exact.hpp"
 #include "samesum/accumulator/plain.hpp"
 #include "samesum/backend/reference/methods.hpp"
-#include "samesum/describe.hpp"
+#include "samesum/catalogue/describe.hpp"
 #include "samesum/operation/online_softmax.hpp"
+#include "samesum/order/reference.hpp"
 #include "samesum/order/tree.hpp"
-#include "samesum/reading.hpp"
 
 namespace samesum::reference {
 namespace {

@@ -1,0 +1,191 @@
+/// Batches of reductions on a CPU: which thread computes which leaves. None of it can change the bits.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "samesum/backend/cpu/reduce_leaf.hpp"
+#include "samesum/backend/cpu/tasks.hpp"
+#include "samesum/operation/layout.hpp"
+
+namespace samesum::cpu {
+
+/// Copies n elements of each of `width` neighbouring columns, so that each column is contiguous.
+inline void copy_columns(const std::byte* from, std::size_t bytes, std::size_t stride, std::size_t n,
+                         std::size_t width, std::byte* to) {
+  const auto copy = [&]<class Word>(const Word* source, Word* out) {
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t c = 0; c < width; ++c) out[c * n + i] = source[i * stride + c];
+  };
+  if (bytes == 2)
+    copy(reinterpret_cast<const std::uint16_t*>(from), reinterpret_cast<std::uint16_t*>(to));
+  else if (bytes == 4)
+    copy(reinterpret_cast<const std::uint32_t*>(from), reinterpret_cast<std::uint32_t*>(to));
+  else
+    copy(reinterpret_cast<const std::uint64_t*>(from), reinterpret_cast<std::uint64_t*>(to));
+}
+
+/// A batch of reductions over one or two arrays.
+struct Batch {
+  const std::byte *x, *y;  ///< y is null for one input
+  std::size_t bytes;       ///< per element
+  const Layout& layout;
+  int threads;
+
+  const std::byte* x_at(std::size_t place) const { return x + place * bytes; }
+  const std::byte* y_at(std::size_t place) const { return y ? y + place * bytes : nullptr; }
+};
+
+/// Writes the states of up to `group` neighbouring leaves, of n >= 1 contiguous elements in all. `index` is
+/// that of the first element in its reduction.
+template <class State>
+using ReduceLeaves =
+    std::function<void(const void* x, const void* y, std::uint64_t index, std::size_t n, State* out)>;
+
+/// Writes the states of `count` rows of at most a leaf, of n >= 1 elements each, `pitch` elements apart.
+template <class State>
+using ReduceRows =
+    std::function<void(const void* x, std::size_t pitch, std::size_t n, std::size_t count, State* out)>;
+
+/// Rows of at most a leaf, many at a time.
+template <class Reducer>
+void reduce_short_rows(const Reducer& reducer, const Batch& batch,
+                       const ReduceRows<typename Reducer::State>& rows, void* out) {
+  const Layout& l = batch.layout;
+  const std::size_t each = std::max<std::size_t>(group * 4096 / l.n, 1), tasks = (l.outer - 1) / each + 1;
+  for_each_task(thread_count(batch.threads, l.outer * l.n, tasks), tasks, [&](std::size_t task) {
+    constexpr std::size_t at_once = 64;
+    typename Reducer::State states[at_once];
+    const std::size_t end = std::min(l.outer, (task + 1) * each);
+    for (std::size_t o = task * each; o < end; o += at_once) {
+      const std::size_t count = std::min(end - o, at_once);
+      rows(batch.x_at(l.first(o)), l.outer_stride, l.n, count, states);
+      for (std::size_t k = 0; k < count; ++k) reducer.finish(states[k], l.n, o + k, out);
+    }
+  });
+}
+
+/// Cuts a batch into units of work: an aligned group of leaves of one result, or a leaf of some neighbouring
+/// columns. A result of several units waits until all of them are done.
+template <class Shape, class Reducer> class BatchSchedule {
+ public:
+  using State = typename Reducer::State;
+
+  BatchSchedule(const Reducer& reducer, const Batch& batch, const ReduceLeaves<State>& leaves, void* out)
+      : reducer_{reducer}, batch_{batch}, layout_{batch.layout}, leaves_{leaves}, out_{out} {
+    const Layout& l = layout_;
+    if (l.offsets) {
+      first_unit_.resize(l.outer + 1);
+      for (std::size_t o = 0; o < l.outer; ++o) first_unit_[o + 1] = first_unit_[o] + units_of(l.length(o));
+      units_ = first_unit_.back();
+      elements_ = static_cast<std::size_t>(l.offsets[l.outer] - l.offsets[0]);
+      if (units_ > l.outer) waiting_.resize(units_);
+    } else {
+      units_ = l.outer * across_ * each_;
+      elements_ = l.results() * l.n;
+      if (each_ > 1) waiting_.resize(l.results() * each_);
+    }
+  }
+
+  void run() {
+    // A task is enough units to be worth a turn.
+    const std::size_t per_task =
+        std::max<std::size_t>(1, units_ / std::max<std::size_t>(elements_ / (group * 4096), 1));
+    const std::size_t tasks = (units_ - 1) / per_task + 1;
+    for_each_task(thread_count(batch_.threads, elements_, tasks), tasks, [&](std::size_t task) {
+      for (std::size_t u = task * per_task; u < std::min(units_, (task + 1) * per_task); ++u)
+        columns_ ? reduce_columns(u) : reduce_group(u);
+    });
+    if (!waiting_.empty()) merge_waiting();
+  }
+
+ private:
+  static constexpr std::size_t tile = 16;  ///< columns of a unit
+
+  std::size_t units_of(std::size_t n) const {
+    return (std::max<std::size_t>(Shape::leaves(n), 1) - 1) / (columns_ ? 1 : group) + 1;
+  }
+  std::size_t first_unit_of(std::size_t at) const { return layout_.offsets ? first_unit_[at] : at * each_; }
+  std::size_t length_of(std::size_t at) const { return layout_.length(at / layout_.inner); }
+  std::size_t result_of(std::size_t unit) const {
+    if (!layout_.offsets) return unit / each_;
+    return static_cast<std::size_t>(std::ranges::upper_bound(first_unit_, unit) - first_unit_.begin()) - 1;
+  }
+
+  /// Unit k of result `at` is done.
+  void done(const State& state, std::size_t at, std::size_t k) {
+    if (units_of(length_of(at)) == 1)
+      reducer_.finish(state, length_of(at), at, out_);
+    else
+      waiting_[first_unit_of(at) + k] = state;
+  }
+
+  void reduce_columns(std::size_t unit) {
+    const Layout& l = layout_;
+    const std::size_t k = unit % each_, first_column = unit / each_ % across_ * tile,
+                      o = unit / each_ / across_;
+    const std::size_t first = k * Shape::leaf, n = std::min(l.n - first, Shape::leaf);
+    const std::size_t width = std::min(tile, l.inner - first_column);
+    const std::size_t place = l.first(o) + first * l.stride + first_column, column = n * batch_.bytes;
+    std::vector<std::byte> x(tile * column), y(batch_.y ? tile * column : 0);
+    copy_columns(batch_.x_at(place), batch_.bytes, l.stride, n, width, x.data());
+    if (batch_.y) copy_columns(batch_.y_at(place), batch_.bytes, l.stride, n, width, y.data());
+    for (std::size_t c = 0; c < width; ++c) {
+      State state;
+      if (n > 0) leaves_(x.data() + c * column, batch_.y ? y.data() + c * column : nullptr, first, n, &state);
+      done(state, o * l.inner + first_column + c, k);
+    }
+  }
+
+  void reduce_group(std::size_t unit) {
+    const Layout& l = layout_;
+    const std::size_t at = result_of(unit), k = unit - first_unit_of(at);
+    const std::size_t first = k * group * Shape::leaf,
+                      n = std::min(length_of(at) - first, group * Shape::leaf);
+    const std::size_t place = l.first(at / l.inner) + at % l.inner + first;
+    State states[group];
+    if (n > 0) {
+      leaves_(batch_.x_at(place), batch_.y_at(place), first, n, states);
+      reduce_by_stride_doubling(reducer_, std::span{states}.first(Shape::leaves(n)));
+    }
+    done(states[0], at, k);
+  }
+
+  void merge_waiting() {
+    for (std::size_t at = 0; at < layout_.results(); ++at)
+      if (const std::size_t count = units_of(length_of(at)); count > 1)
+        reducer_.finish(
+            reduce_by_stride_doubling(reducer_, std::span{waiting_}.subspan(first_unit_of(at), count)),
+            length_of(at), at, out_);
+  }
+
+  const Reducer& reducer_;
+  const Batch& batch_;
+  const Layout& layout_;
+  const ReduceLeaves<State>& leaves_;
+  void* out_;
+  const bool columns_ = !layout_.offsets && layout_.stride != 1;
+  const std::size_t across_ = columns_ ? (layout_.inner - 1) / tile + 1 : layout_.inner;
+  const std::size_t each_ = units_of(layout_.n);  ///< units of a result, if there are no offsets
+  std::vector<std::size_t> first_unit_;           ///< of each segment, and the number of units
+  std::size_t units_ = 0, elements_ = 0;
+  std::vector<State> waiting_;
+};
+
+/// Finishes all results of a batch into `out`; a result without elements from a fresh state. `rows` may be
+/// empty.
+template <class Shape, class Reducer>
+void reduce_batch(const Reducer& reducer, const Batch& batch,
+                  const ReduceLeaves<typename Reducer::State>& leaves,
+                  const ReduceRows<typename Reducer::State>& rows, void* out) {
+  const Layout& l = batch.layout;
+  if (l.results() == 0) return;
+  if (rows && !l.offsets && l.inner == 1 && l.stride == 1 && l.n > 0 && l.n <= Shape::leaf)
+    return reduce_short_rows(reducer, batch, rows, out);
+  BatchSchedule<Shape, Reducer>{reducer, batch, leaves, out}.run();
+}
+
+}  // namespace samesum::cpu

@@ -1,0 +1,158 @@
+#include <cstring>
+#include <memory>
+
+#include "samesum/backend/cuda/check.hpp"
+#include "samesum/backend/cuda/methods.hpp"
+#include "samesum/catalogue/backends.hpp"
+#include "samesum/catalogue/join.hpp"
+
+namespace samesum::gpu {
+
+const std::string& absence() {
+  static const std::string reason = [] {
+    int devices = 0;
+    cudaError_t error = cudaGetDeviceCount(&devices);
+    if (error == cudaSuccess && devices == 0) error = cudaErrorNoDevice;
+    if (error == cudaSuccess) return std::string{};
+    static_cast<void>(cudaGetLastError());
+    return std::string{"no GPU can be used: "} + cudaGetErrorString(error);
+  }();
+  return reason;
+}
+
+namespace {
+
+/// Memory of the host that a copy can go to without waiting.
+Memory pinned_memory(std::size_t bytes) {
+  void* memory = nullptr;
+  check(cudaMallocHost(&memory, bytes), "cudaMallocHost");
+  return {memory, [](void* p) { static_cast<void>(cudaFreeHost(p)); }};
+}
+
+/// One that waits for the default stream, where the data may come from.
+std::shared_ptr<CUstream_st> new_stream() {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreate(&stream), "cudaStreamCreate");
+  return {stream, [](cudaStream_t s) { static_cast<void>(cudaStreamDestroy(s)); }};
+}
+
+/// The device on which x lies; of host memory, -1.
+int device_of(const void* x) {
+  cudaPointerAttributes where{};
+  check(cudaPointerGetAttributes(&where, x), "cudaPointerGetAttributes");
+  return where.type == cudaMemoryTypeDevice || where.type == cudaMemoryTypeManaged ? where.device : -1;
+}
+
+/// That device is the current one, until the end of the scope.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) {
+    check(cudaGetDevice(&before_), "cudaGetDevice");
+    check(cudaSetDevice(device), "cudaSetDevice");
+  }
+  ~OnDevice() { static_cast<void>(cudaSetDevice(before_)); }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+/// How results lie in the memory of the host; on the device rows lie one after the other.
+struct Landing {
+  std::size_t width, pitch, rows;  ///< in bytes
+};
+
+Landing landing_of(const Method& m, const Call& call) {
+  const Layout& l = call.layout;
+  if (!m.per_element) return {l.results() * m.result_bytes(), 0, 1};
+  const std::size_t bytes = call.input->bytes;
+  if (l.outer <= 1 || l.n == 0 || call.out_stride == l.n) return {l.outer * l.n * bytes, 0, 1};
+  return {l.n * bytes, call.out_stride * bytes, l.outer};
+}
+
+/// By way of `pinned`, where that is not null: no copy to it waits.
+void fetch(const Landing& landing, void* out, const void* from, void* pinned, cudaStream_t stream) {
+  if (landing.rows > 1)
+    check(cudaMemcpy2DAsync(out, landing.pitch, from, landing.width, landing.width, landing.rows,
+                            cudaMemcpyDeviceToHost, stream),
+          "cudaMemcpy2DAsync");
+  else
+    check(cudaMemcpyAsync(pinned ? pinned : out, from, landing.width * landing.rows, cudaMemcpyDeviceToHost,
+                          stream),
+          "cudaMemcpyAsync");
+  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  if (pinned) std::memcpy(out, pinned, landing.width);
+}
+
+class Cuda : public Backend {
+  std::string_view name() const override { return "cuda"; }
+  std::string absence() const override { return gpu::absence(); }
+
+  std::vector<Entry> entries() const override {
+    const auto sums_of = []<std::size_t index>() { return sums<index>(); };
+    const auto reductions_of = []<std::size_t index>() { return reductions<index>(); };
+    return joined(sums_of, joined(reductions_of, softmax_methods()));
+  }
+
+  Placed place(Values x) const override {
+    if (x.size == 0) return {{*x.format, nullptr, 0}, nullptr};
+    if (device_of(x.data) >= 0) return {x, nullptr};
+    const std::size_t bytes = x.size * x.format->bytes;
+    const Memory copy = device_memory(bytes);
+    check(cudaMemcpy(copy.get(), x.data, bytes, cudaMemcpyHostToDevice), of_bytes("cudaMemcpy", bytes));
+    // A copy from pageable memory may return before the data have arrived, and a caller may have any stream.
+    check(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");
+    return {{*x.format, copy.get(), x.size}, copy};
+  }
+
+  void run(const Method& method, Call& call) const override { bind(method, call)(call.out); }
+
+  /// On the device where x lies, with a stream and a workspace of its own.
+  Bound bind(const Method& method, Call call) const override {
+    int device = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    if (const int of_x = call.size > 0 ? device_of(call.x) : -1; of_x >= 0) device = of_x;
+    const OnDevice scope{device};
+    const auto stream = new_stream();
+    const Landing landing = landing_of(method, call);
+    const Placed x = place({*call.input, call.x, call.size}),
+                 y = place({*call.input, call.y, call.y ? call.size : 0});
+    Memory offsets;
+    if (call.layout.offsets) {
+      const std::size_t bytes = (call.layout.outer + 1) * sizeof(std::uint64_t);
+      offsets = device_memory(bytes);
+      check(cudaMemcpy(offsets.get(), call.layout.offsets, bytes, cudaMemcpyHostToDevice),
+            of_bytes("cudaMemcpy", bytes));
+      call.layout.offsets = static_cast<const std::uint64_t*>(offsets.get());
+    }
+    const std::size_t out_bytes = landing.width * landing.rows;
+    const Memory out = device_memory(out_bytes),
+                 pinned = landing.rows == 1 && out_bytes <= small ? pinned_memory(small) : nullptr;
+    Launch launch{call, nullptr, 0, stream.get()};
+    launch.x = x.values.data;
+    launch.y = method.inputs == 2 && !y.values.data ? out.get() : y.values.data;  // an empty one is one still
+    launch.out = out.get();
+    launch.out_stride = call.layout.n;
+    check(gpu::enqueue(method, launch), method.name);
+    const Memory workspace = device_memory(launch.bytes);
+    launch.workspace = workspace.get();
+    if (launch.bytes >= header_bytes) check(prepare_workspace(launch.workspace, launch.stream), "prepare");
+    return
+        [&method, launch, landing, device, stream, x, y, offsets, out, pinned, workspace](void* to) mutable {
+          const OnDevice scope{device};
+          check(gpu::enqueue(method, launch), method.name);
+          fetch(landing, to, out.get(), pinned.get(), stream.get());
+        };
+  }
+
+  static constexpr std::size_t small = 64;  ///< bytes that are fetched by way of pinned memory
+};
+
+}  // namespace
+}  // namespace samesum::gpu
+
+template <> const samesum::Backend& samesum::backend<"cuda">() {
+  static const gpu::Cuda only;
+  return only;
+}

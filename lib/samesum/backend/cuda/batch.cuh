@@ -1,0 +1,73 @@
+/// Batches of reductions on a GPU: a warp reduces a leaf of a row, or a thread a leaf of a column, and
+/// further kernels merge the leaves. Neither the schedule nor the launch shape can change the bits.
+#pragma once
+
+#include "samesum/backend/cuda/launch.hpp"
+#include "samesum/backend/cuda/merge_states.cuh"
+#include "samesum/backend/cuda/reduce_columns.cuh"
+#include "samesum/backend/cuda/workspace.hpp"
+
+namespace samesum::gpu {
+
+/// A reduction whose pointers are all to device memory.
+struct ReducerCall {
+  Layout layout;
+  std::size_t elements;  ///< at least what the segments hold
+  void* out;
+  void* workspace;  ///< null: only `bytes` is set
+  std::size_t bytes;
+  cudaStream_t stream;
+};
+
+/// Enqueues it. Of no results nothing is launched.
+template <class Shape, class Reducer, class Reader>
+cudaError_t reduce(const Reducer& reducer, const Reader& reader, ReducerCall& call) {
+  using State = typename Reducer::State;
+  static_assert(sizeof(State) % 4 == 0 && std::is_trivially_copyable_v<State>,
+                "samesum: a state is made of words of 4 bytes, and is copied like one");
+  const Layout& l = call.layout;
+  const std::size_t results = l.results(), leaves = std::max<std::size_t>(Shape::leaves(l.n), 1);
+  const bool columns = !l.offsets && (l.inner > 1 || l.stride != 1);
+  int block = reduce_warps;
+  RowPlan plan{warp, false, 1, 1, leaves, 0};
+  if (l.offsets)
+    plan.warps = call.elements / Shape::leaf + l.outer;
+  else if (!columns)
+    plan = plan_rows<Shape, Reducer>(l, reader, block);
+  // States of the leaves or tiles, then of each level above.
+  std::size_t count = columns ? leaves : l.offsets ? 1 : plan.tiles;
+  const std::size_t first_states = l.offsets ? plan.warps : count > 1 ? results * count : 0;
+  std::size_t all_states = first_states;
+  const auto threads_for = [](std::size_t members) {
+    return members <= group_size(reduce_threads) ? reduce_threads : merge_threads;
+  };
+  const auto groups_of = [&](std::size_t members) {
+    return (members - 1) / group_size(threads_for(members)) + 1;
+  };
+  for (std::size_t c = count; c > 1; c = groups_of(c))
+    all_states += groups_of(c) > 1 ? results * groups_of(c) : 0;
+  const std::size_t needed = all_states == 0 ? no_bytes : header_bytes + all_states * sizeof(State);
+  cudaError_t error = cudaSuccess;
+  if (!has_workspace(call, needed, error) || results == 0) return error;
+  auto* states = static_cast<State*>(samesum::gpu::states(call.workspace));
+  if (columns)
+    error = launch(reduce_columns<Shape, Reducer, Reader>,
+                   ((l.inner - 1) / column_threads + 1) * leaves * l.outer, column_threads, call.stream,
+                   reducer, reader, l, states, call.out);
+  else
+    error =
+        launch(reduce_rows<Shape, Reducer, Reader>, (plan.warps - 1) / static_cast<std::size_t>(block) + 1,
+               block * warp, call.stream, reducer, reader, l, plan, states, call.out);
+  if (error == cudaSuccess && l.offsets && call.elements > Shape::leaf)
+    return launch(merge_segments<Shape::leaf, Reducer>, (l.outer - 1) / reduce_threads + 1, reduce_threads,
+                  call.stream, reducer, l, states, call.out);
+  for (; error == cudaSuccess && count > 1; count = groups_of(count)) {
+    State* above = states + results * count;
+    error = launch(merge_states<Reducer>, results * groups_of(count), threads_for(count), call.stream,
+                   reducer, states, count, groups_of(count), l.n, above, call.out);
+    states = above;
+  }
+  return error;
+}
+
+}  // namespace samesum::gpu

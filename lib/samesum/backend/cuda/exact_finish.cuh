@@ -1,0 +1,182 @@
+/// The end of an exact reduction: one warp rounds a sum, a quotient or a variance once.
+#pragma once
+
+#include "samesum/backend/cuda/exact_sum.cuh"
+#include "samesum/operation/exact_reduction.hpp"
+
+namespace samesum::gpu {
+
+/// What is made of the sums, and where it goes.
+struct Ending {
+  ExactKind kind;
+  std::size_t format;
+  std::uint64_t ddof;
+  void* out;
+};
+
+constexpr int digits_of_thread = 5, word_count = digits_of_thread * warp;
+
+/// The digits as a magnitude in words of 32 bits, the lowest first. Returns the place of the first that is
+/// not 0, or -1. By a whole warp, as all that follows.
+inline __device__ __noinline__ int write_magnitude(const TermDigits* digits, std::uint32_t* words,
+                                                   bool* negative) {
+  __syncwarp();  // the digits are complete, and nobody reads the words any more
+  const MagnitudeOf<digits_of_thread> magnitude{*digits};
+  *negative = magnitude.is_negative();
+  return magnitude.write(words);
+}
+
+/// A step of a long division: rest·2^32 + digit over the divisor, which is more than the rest.
+inline __device__ std::uint32_t divide(std::uint64_t& rest, std::uint32_t digit, std::uint64_t divisor) {
+  if (divisor >> 32 == 0) {
+    const std::uint64_t part = rest << 32 | digit;
+    rest = part % divisor;
+    return static_cast<std::uint32_t>(part / divisor);
+  }
+  std::uint32_t quotient = 0;
+#pragma unroll 1
+  for (int bit = 31; bit >= 0; --bit) {
+    const bool carry = rest >> 63;
+    rest = rest << 1 | (digit >> bit & 1);
+    const bool fits = carry || rest >= divisor;
+    if (fits) rest -= divisor;
+    quotient = quotient << 1 | fits;
+  }
+  return quotient;
+}
+
+/// The bits in that format of a special value, or what else depends on the format alone.
+template <class Of> __device__ std::uint64_t in_format(std::size_t format, Of of) {
+  std::uint64_t bits = 0;
+  std::size_t f = 0;
+  Formats::for_each([&]<class F>() {
+    if (f++ == format) bits = of.template operator()<F>();
+  });
+  return bits;
+}
+
+/// The number of that magnitude over a·b, rounded once to the format: of the eight leading words the quotient
+/// has three at least, and of what is below them it matters only whether it is 0.
+inline __device__ __noinline__ std::uint64_t rounded_quotient(const std::uint32_t* words, int top,
+                                                              bool negative, std::uint64_t a, std::uint64_t b,
+                                                              std::size_t format) {
+  constexpr int leading = 8;
+  if (top < 0) return 0;
+  std::uint32_t word[leading];
+  for (int i = 0; i < leading; ++i) word[i] = i <= top ? words[top - i] : 0;
+  bool below = false;
+  for (int i = thread(); i <= top - leading; i += warp) below = below || words[i] != 0;
+  bool more = __any_sync(whole_warp, below);
+#pragma unroll 1
+  for (const std::uint64_t divisor : {a, b}) {
+    if (divisor == 1) continue;
+    std::uint64_t rest = 0;
+    for (std::uint32_t& digit : word) digit = divide(rest, digit, divisor);
+    more = more || rest != 0;
+  }
+  for (int shift = 0; shift < leading / 2; ++shift) {  // at most four words are 0 now
+    if (word[0] != 0) break;
+    for (int i = 0; i + 1 < leading; ++i) word[i] = word[i + 1];
+    word[leading - 1] = 0;
+    --top;
+  }
+  for (int i = 3; i < leading; ++i) more = more || word[i] != 0;
+  return in_format(format, [&]<class F>() -> std::uint64_t {
+    return round_leading<F>(negative, word[0], word[1], word[2], more,
+                            TermDigits::lowest_exponent + 32 * top);
+  });
+}
+
+/// Turns the digits of Σx² into those of n·Σx² - (Σx)²: units of the first digit, and fewer than 2^40 in
+/// each.
+inline __device__ __noinline__ void subtract_square(TermDigits* squares, const std::uint32_t* sum,
+                                                    std::uint64_t n) {
+  __shared__ std::uint32_t words[word_count];
+  bool negative;
+  write_magnitude(squares, words, &negative);
+  const auto low = [](std::uint64_t x) { return x & 0xffffffff; };
+  const std::uint64_t n_low = low(n), n_high = n >> 32;
+  for (int i = thread(); i < TermDigits::count; i += warp) {
+    const auto word = [&](int at) { return at < 0 ? std::uint64_t{0} : words[at]; };
+    squares->digit[i] = static_cast<std::int64_t>(low(n_low * word(i)) + (n_low * word(i - 1) >> 32) +
+                                                  low(n_high * word(i - 1)) + (n_high * word(i - 2) >> 32));
+  }
+  __syncwarp();  // everybody has read the words
+  // The square of Σx as an integer has its digits where those of Σx² are, if Σx is in units of half the
+  // exponent: 7 bits below those of an Exact.
+  constexpr int shift = Exact::lowest_exponent - TermDigits::lowest_exponent / 2;
+  constexpr int exact_at = (Exact::lowest_exponent - TermDigits::lowest_exponent) / 32;
+  static_assert(shift == 7 && exact_at * 32 == Exact::lowest_exponent - TermDigits::lowest_exponent);
+  int lowest = Exact::digit_count, highest = -1;
+  for (int i = thread(); i < Exact::digit_count; i += warp) {
+    words[i] = sum[exact_at + i] << shift | sum[exact_at + i - 1] >> (32 - shift);
+    if (words[i] == 0) continue;
+    lowest = min(lowest, i);
+    highest = max(highest, i);
+  }
+  lowest = __reduce_min_sync(whole_warp, lowest);
+  highest = __reduce_max_sync(whole_warp, highest);
+  __syncwarp();  // the words are there
+  for (int first = 2 * lowest; first <= 2 * highest; first += warp) {
+    const int at = first + thread();
+    std::uint64_t here = 0, above = 0;
+    for (int i = max(lowest, at - highest); i <= min(highest, at - lowest); ++i) {
+      const std::uint64_t product = std::uint64_t{words[i]} * words[at - i];
+      here += low(product);
+      above += product >> 32;
+    }
+    const bool any = at <= 2 * highest;
+    if (any) squares->digit[at] -= static_cast<std::int64_t>(here);
+    __syncwarp();  // a digit at a time
+    if (any) squares->digit[at + 1] -= static_cast<std::int64_t>(above);
+    __syncwarp();  // likewise
+  }
+}
+
+/// By one warp: result `at`, of n elements with that sum, and for moments with that sum of squares after it.
+inline __device__ __noinline__ void finish(Ending end, TermDigits* sums, unsigned flags, std::uint64_t n,
+                                           std::size_t at) {
+  __shared__ std::uint32_t words[word_count];
+  const ExactKind kind = end.kind;
+  const bool over_n = kind.mean || kind.moments;
+  constexpr unsigned infinities = Exact::seen_plus_infinity | Exact::seen_minus_infinity;
+  const bool special = flags & (Exact::seen_nan | infinities);
+  const auto write = [&](std::size_t place, std::uint64_t bits) {
+    if (thread() == 0)
+      in_format(end.format, [&]<class F>() -> std::uint64_t {
+        static_cast<BitsOf<F>*>(end.out)[place] = static_cast<BitsOf<F>>(bits);
+        return 0;
+      });
+  };
+  const auto nan = [&] {
+    return in_format(end.format, [&]<class F>() -> std::uint64_t { return Format<F>::canonical_nan; });
+  };
+  const auto with_sign = [&](bool negative, bool infinite) {
+    return in_format(end.format, [&]<class F>() -> std::uint64_t {
+      return (negative ? Format<F>::sign_bit : 0u) | (infinite ? Format<F>::infinity : 0u);
+    });
+  };
+
+  bool negative;
+  int top = write_magnitude(&sums[0], words, &negative);
+  std::uint64_t bits;
+  if ((flags & Exact::seen_nan) || (flags & infinities) == infinities || (over_n && n == 0))
+    bits = nan();
+  else if (special || flags == Exact::seen_any)
+    bits = with_sign(!(flags & Exact::seen_plus_infinity), special);
+  else
+    bits = rounded_quotient(words, top, negative, over_n ? n : 1, 1, end.format);
+  write(kind.moments ? 2 * at : at, bits);
+  if (!kind.moments) return;
+
+  if (special || n <= end.ddof) {
+    bits = nan();
+  } else {
+    subtract_square(&sums[1], words, n);
+    top = write_magnitude(&sums[1], words, &negative);
+    bits = rounded_quotient(words, top, negative, n, n - end.ddof, end.format);
+  }
+  write(2 * at + 1, bits);
+}
+
+}  // namespace samesum::gpu

@@ -1,0 +1,34 @@
+/// Launches of kernels, and facts about the device.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <cstddef>
+#include <tuple>
+
+namespace samesum::gpu {
+
+/// A fact of the current device.
+inline cudaError_t look_up(cudaDeviceAttr attribute, int& value) {
+  int device = 0;
+  if (const cudaError_t error = cudaGetDevice(&device)) return error;
+  return cudaDeviceGetAttribute(&value, attribute, device);
+}
+
+/// kernel<<<blocks, threads, 0, stream>>>(arguments…), with its own error and nobody else's.
+template <class... Parameter, class... Argument>
+cudaError_t launch(void (*kernel)(Parameter...), std::size_t blocks, int threads, cudaStream_t stream,
+                   Argument... argument) {
+  if (blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
+  std::tuple<Parameter...> parameters{argument...};
+  return std::apply(
+      [&](auto&... p) {
+        std::array<void*, sizeof...(p)> pointers{&p...};
+        return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(static_cast<unsigned>(blocks)),
+                                dim3(static_cast<unsigned>(threads)), pointers.data(), 0, stream);
+      },
+      parameters);
+}
+
+}  // namespace samesum::gpu

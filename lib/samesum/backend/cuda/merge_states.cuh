@@ -1,0 +1,61 @@
+/// Kernels that merge the states of leaves and tiles.
+#pragma once
+
+#include "samesum/backend/cuda/reduce_rows.cuh"
+
+namespace samesum::gpu {
+
+/// The most threads of a block that merges states. Without the bound, large states would take more registers
+/// than so many threads have.
+inline constexpr int merge_threads = 1024;
+
+/// One level of `count` states for each of `results` results: a block merges a group of them.
+template <class Reducer>
+__global__ void __launch_bounds__(merge_threads)
+    merge_states(Reducer reducer, const typename Reducer::State* from, std::size_t count, std::size_t groups,
+                 std::size_t n, typename Reducer::State* to, void* out) {
+  using State = typename Reducer::State;
+  __shared__ alignas(16) unsigned char memory[warp * sizeof(State)];
+  const std::size_t at = blockIdx.x / groups, g = blockIdx.x % groups,
+                    begin = g * group_size(static_cast<int>(blockDim.x));
+  const std::size_t members = min(count - begin, group_size(static_cast<int>(blockDim.x)));
+  const State state = merge_group(from + at * count + begin, static_cast<int>(members),
+                                  reinterpret_cast<State*>(memory), reducer);
+  if (threadIdx.x > 0) return;
+  if (groups == 1)
+    reducer.finish(state, n, at, out);
+  else
+    to[at * groups + g] = state;
+}
+
+/// The segments of more than one leaf: a block merges those of its threads, one after another.
+template <std::size_t leaf, class Reducer>
+__global__ void __launch_bounds__(reduce_threads)
+    merge_segments(Reducer reducer, Layout l, const typename Reducer::State* states, void* out) {
+  using State = typename Reducer::State;
+  using Waiting = WaitingStates<State>;
+  constexpr std::size_t size = group_size(reduce_threads);
+  __shared__ alignas(16) unsigned char memory[warp * sizeof(State)], waiting_memory[sizeof(Waiting)];
+  __shared__ int count, segment[reduce_threads];
+  Waiting& waiting = *reinterpret_cast<Waiting*>(waiting_memory);
+  const std::size_t first = std::size_t{blockIdx.x} * reduce_threads, own = first + threadIdx.x;
+  if (threadIdx.x == 0) count = 0;
+  __syncthreads();  // nothing has been found
+  if (own < l.outer && l.length(own) > leaf) segment[atomicAdd(&count, 1)] = static_cast<int>(threadIdx.x);
+  __syncthreads();  // all have been found
+  for (int s = 0; s < count; ++s) {
+    const std::size_t o = first + static_cast<std::size_t>(segment[s]), n = l.length(o),
+                      leaves = (n - 1) / leaf + 1;
+    const std::size_t groups = (leaves - 1) / size + 1;
+    const State* of_leaf = states + first_slot<leaf>(l, o);
+    for (std::size_t g = 0; g < groups; ++g) {
+      const State state = merge_group(of_leaf + g * size, static_cast<int>(min(leaves - g * size, size)),
+                                      reinterpret_cast<State*>(memory), reducer);
+      __syncthreads();  // what is shared may change
+      if (threadIdx.x == 0) waiting.put(reducer, g, state);
+    }
+    if (threadIdx.x == 0) reducer.finish(waiting.merged(reducer, groups), n, o, out);
+  }
+}
+
+}  // namespace samesum::gpu

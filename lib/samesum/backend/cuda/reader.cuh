@@ -1,0 +1,86 @@
+/// How reducers read their elements on a GPU.
+#pragma once
+
+#include "samesum/backend/cuda/pair.cuh"
+#include "samesum/operation/reducer.hpp"
+
+namespace samesum::gpu {
+
+/// Elements of format T, each rounded once to F.
+template <class F, class T> class Reader {
+ public:
+  using Element = Read<F>;
+  static constexpr std::size_t alignment = 4 * sizeof(T) <= 16 ? 4 * sizeof(T) : 16;
+  /// Four neighbouring elements as they lie in memory, two of 16 bits in a word.
+  struct alignas(alignment) Raw {
+    using Word = std::conditional_t<sizeof(T) == 2, std::uint32_t, BitsOf<T>>;
+    static constexpr int each = sizeof(Word) / sizeof(T);
+    Word word[4 / each];
+
+    __device__ void set(int i, BitsOf<T> bits) { word[i / each] |= Word{bits} << 16 * (i % each); }
+    __device__ Scalar<F> rounded(int i) const {
+      const Word w = word[i / each];
+      if constexpr (std::is_same_v<T, bf16> && sizeof(CarrierOf<F>) == 4)  // the upper half of an fp32
+        return Scalar<F>::of(__uint_as_float(i % 2 == 0 ? w << 16 : w & 0xffff0000));
+      else
+        return Reader::rounded(static_cast<BitsOf<T>>(w >> 16 * (i % each)));
+    }
+  };
+
+  SAMESUM_HD Reader(const void* x, const void* y)
+      : x_{static_cast<const BitsOf<T>*>(x)}, y_{static_cast<const BitsOf<T>*>(y)} {}
+
+  /// The same, so many elements on.
+  __device__ Reader moved(std::size_t by) const { return {x_ + by, y_ == nullptr ? nullptr : y_ + by}; }
+  SAMESUM_HD int inputs() const { return y_ == nullptr ? 1 : 2; }
+  /// Whether the elements from there on can be loaded four at a time.
+  __device__ bool is_aligned(std::size_t place) const {
+    const auto is = [place](const BitsOf<T>* p) {
+      return reinterpret_cast<std::uintptr_t>(p + place) % alignment == 0;
+    };
+    return is(x_) && (y_ == nullptr || is(y_));
+  }
+
+  /// The first `count` of four.
+  __device__ Raw fetch(bool second, std::size_t place, int count, bool aligned) const {
+    const BitsOf<T>* from = (second ? y_ : x_) + place;
+    if (aligned && count == 4) return *reinterpret_cast<const Raw*>(from);
+    Raw raw{};
+    for (int i = 0; i < 4; ++i)
+      if (i < count) raw.set(i, from[i]);
+    return raw;
+  }
+
+  /// Neighbours that begin at base + offset.
+  __device__ void elements(const Raw& x, const Raw& y, std::uint64_t base, int offset,
+                           Element (&e)[4]) const {
+    for (int i = 0; i < 4; ++i)
+      e[i] = {x.rounded(i), y_ == nullptr ? Scalar<F>::zero() : y.rounded(i), base,
+              static_cast<std::uint32_t>(offset + i)};
+  }
+
+  /// The first `count` of some elements of a column, `stride` apart; in the reduction `apart`.
+  template <int most>
+  __device__ void column(std::size_t place, std::size_t stride, int count, std::uint64_t base, int offset,
+                         int apart, Element (&e)[most]) const {
+    BitsOf<T> x[most]{}, y[most]{};
+    for (int r = 0; r < most; ++r)
+      if (r < count) x[r] = x_[place + r * stride];
+    for (int r = 0; r < most && y_ != nullptr; ++r)
+      if (r < count) y[r] = y_[place + r * stride];
+    for (int r = 0; r < most; ++r)
+      e[r] = {rounded(x[r]), rounded(y[r]), base, static_cast<std::uint32_t>(offset + r * apart)};
+  }
+
+ private:
+  __device__ static Scalar<F> rounded(BitsOf<T> bits) {
+    if constexpr (std::is_same_v<T, F>)
+      return {widen(from_bits<T>(bits))};
+    else
+      return Scalar<F>::of(widen(from_bits<T>(bits)));
+  }
+
+  const BitsOf<T>*x_, *y_;
+};
+
+}  // namespace samesum::gpu

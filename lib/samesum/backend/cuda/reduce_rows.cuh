@@ -1,0 +1,182 @@
+/// Rows and segments on a GPU: a warp, or a part of one, reduces leaves of a row.
+#pragma once
+
+#include "samesum/backend/cuda/segments.cuh"
+#include "samesum/backend/cuda/warp_reduce.cuh"
+
+namespace samesum::gpu {
+
+/// Whether short rows are taken two at a time: where there is little to compute.
+template <class Shape, class Reducer>
+inline constexpr bool pairs_rows =
+    Shape::in_turn && !Shape::joins_neighbours && sizeof(typename Reducer::State) <= 8;
+
+/// Of a block. Small ones begin and end more evenly; large ones are for rows that are one tile then.
+inline constexpr int reduce_threads = 128, most_reduce_threads = 256;
+inline constexpr int reduce_warps = reduce_threads / warp, most_reduce_warps = most_reduce_threads / warp;
+
+/// How rows are shared out.
+struct RowPlan {
+  int threads;        ///< that share a row: 32, or 8 or 16 where a row has no more lanes than they hold
+  bool pairs;         ///< a warp computes two rows at a time
+  int each;           ///< leaves that a warp computes one after another and merges: a power of two
+  int tile;           ///< warps of a block whose leaves are one row's, and meet: a power of two
+  std::size_t tiles;  ///< of a row
+  std::size_t warps;  ///< in all
+};
+
+/// Blocks per multiprocessor: as many as leave each thread the registers it needs.
+template <class Shape, class Reducer>
+inline constexpr int reduce_blocks = Shape::in_turn && sizeof(typename Reducer::State) <= 8 ? 3 : 2;
+
+/// Two short rows per warp.
+template <class Shape, class Reducer, class Reader>
+__device__ __forceinline__ void reduce_row_pair(const Reducer& reducer, const Reader& reader, const Layout& l,
+                                                std::size_t w, void* out) {
+  const std::size_t row[2] = {2 * w, min(2 * w + 1, l.outer - 1)};
+  typename Reducer::State both[2];
+  LeafOf<Shape, Reducer, Reader>::two_leaves(reducer, reader, {l.first(row[0]), l.first(row[1])},
+                                             static_cast<int>(l.n), both);
+  if (thread() > 0) return;
+  reducer.finish(both[0], l.n, row[0], out);
+  reducer.finish(both[1], l.n, row[1], out);
+}
+
+/// The leaves that a warp reduces.
+struct WarpLeaves {
+  std::size_t row;    ///< or segment
+  std::size_t first;  ///< index of the first leaf in its row
+  std::size_t tile;   ///< of the row
+  bool exist;
+};
+
+/// Leaves of warp w. Threads of a warp that shares short rows get different rows.
+template <class Shape>
+__device__ __forceinline__ WarpLeaves leaves_of_warp(const Layout& l, const RowPlan& plan, std::size_t w) {
+  WarpLeaves mine{0, 0, 0, w < plan.warps};
+  if (l.offsets) {
+    mine.row = segment_of<Shape>(l, w);
+    mine.first = w - first_slot<Shape::leaf>(l, mine.row);
+    mine.exist = mine.exist && mine.first < max(Shape::leaves(l.length(mine.row)), std::size_t{1});
+    return mine;
+  }
+  const int log2_tile = __ffs(plan.tile) - 1;  // a power of two
+  mine.row = w >> log2_tile;
+  if (plan.tiles > 1) {
+    mine.tile = mine.row % plan.tiles;
+    mine.row /= plan.tiles;
+  }
+  mine.first = ((mine.tile << log2_tile) + (w & static_cast<std::size_t>(plan.tile - 1))) *
+               static_cast<std::size_t>(plan.each);
+  if (plan.threads < warp)
+    mine.row =
+        w * static_cast<std::size_t>(warp / plan.threads) + static_cast<std::size_t>(thread() / plan.threads);
+  mine.exist = mine.exist && mine.row < l.outer;
+  return mine;
+}
+
+/// Reduces one, two or four leaves one after another, and merges them by stride doubling. leaf(k) is the
+/// state of leaf k of `leaves`.
+template <class Reducer, class Leaf>
+__device__ __forceinline__ typename Reducer::State merge_consecutive(const Reducer& reducer,
+                                                                     std::size_t first, int each,
+                                                                     std::size_t leaves, Leaf leaf) {
+  typename Reducer::State state, even, half;
+#pragma unroll 1
+  for (int i = 0; i < each; ++i) {
+    state = leaf(first + static_cast<std::size_t>(i));
+    if (i % 2 == 0) {
+      even = state;
+      if (i == each - 1) break;
+      continue;
+    }
+    if (first + static_cast<std::size_t>(i) < leaves) reducer.merge(even, state);
+    state = even;
+    if (i == 1) half = state;
+    if (i == 3) {
+      if (first + 2 < leaves) reducer.merge(half, state);
+      state = half;
+    }
+  }
+  return state;
+}
+
+/// Merges the states of a tile's warps, by stride doubling in its first thread.
+template <class Reducer>
+__device__ __forceinline__ void merge_tile(const Reducer& reducer, const RowPlan& plan, std::size_t first,
+                                           std::size_t leaves, typename Reducer::State* tile,
+                                           typename Reducer::State& state) {
+  const std::size_t each = static_cast<std::size_t>(plan.each),
+                    left = (leaves - min(first, leaves) + each - 1) / each;
+  const int members = static_cast<int>(min(left, static_cast<std::size_t>(plan.tile)));
+  for (int stride = 1; stride < members; stride *= 2)
+    for (int i = 0; i + stride < members; i += 2 * stride) reducer.merge(tile[i], tile[i + stride]);
+  state = tile[0];
+}
+
+/// Rows and segments. The states of a row of several tiles, and of a segment of several leaves, go to
+/// `states`.
+///
+/// One kernel for all plans: the code of a leaf is inlined and makes up nearly all of it, so a kernel per
+/// plan would multiply the code.
+template <class Shape, class Reducer, class Reader>
+__global__ void __launch_bounds__(most_reduce_threads, reduce_blocks<Shape, Reducer>)
+    reduce_rows(Reducer reducer, Reader reader, Layout l, RowPlan plan, typename Reducer::State* states,
+                void* out) {
+  using State = typename Reducer::State;
+  __shared__ alignas(16) unsigned char memory[most_reduce_warps * sizeof(State)];
+  State* shared = reinterpret_cast<State*>(memory);
+  const std::size_t w = std::size_t{blockIdx.x} * warps() + static_cast<std::size_t>(warp_index());
+  if constexpr (pairs_rows<Shape, Reducer>)
+    if (plan.pairs) {
+      if (w < plan.warps) reduce_row_pair<Shape>(reducer, reader, l, w, out);
+      return;
+    }
+  const WarpLeaves mine = leaves_of_warp<Shape>(l, plan, w);
+  const std::size_t n = mine.exist ? l.length(mine.row) : 0, leaves = Shape::leaves(n);
+  State state = merge_consecutive(reducer, mine.first, plan.each, leaves, [&](std::size_t k) {
+    const std::size_t begin = min(k * Shape::leaf, n);
+    return LeafOf<Shape, Reducer, Reader>::leaf(reducer, reader, mine.exist ? l.first(mine.row) + begin : 0,
+                                                begin, static_cast<int>(min(n - begin, Shape::leaf)),
+                                                plan.threads);
+  });
+  if (plan.tile > 1) {
+    if (thread() == 0) shared[warp_index()] = state;
+    __syncthreads();  // all warps have written their states
+    if (thread() > 0 || w % static_cast<std::size_t>(plan.tile) > 0) return;
+    merge_tile(reducer, plan, mine.first, leaves, shared + warp_index(), state);
+  }
+  if (!mine.exist || thread() % plan.threads > 0) return;
+  if (l.offsets ? leaves <= 1 : plan.tiles == 1) {
+    if (n == 0) state = State{};
+    reducer.finish(state, n, mine.row, out);
+  } else {
+    states[l.offsets ? w : mine.row * plan.tiles + mine.tile] = state;
+  }
+}
+
+/// Plan for the rows of a layout without offsets, and the warps per block.
+template <class Shape, class Reducer, class Reader>
+RowPlan plan_rows(const Layout& l, const Reader& reader, int& block) {
+  const std::size_t leaves = std::max<std::size_t>(Shape::leaves(l.n), 1);
+  RowPlan plan{warp, false, 1, 1, leaves, 0};
+  if (!Shape::joins_neighbours && l.n <= Shape::lanes) plan.threads = l.n <= 32 ? 8 : l.n <= 64 ? 16 : warp;
+  // Many rows of few tiles: one tile each, and nothing is left to merge. Much of long rows: half the blocks,
+  // each of which begins and ends once.
+  if (leaves > reduce_warps && leaves <= 4 * most_reduce_warps && l.outer >= 2048)
+    plan.each = leaves <= 2 * reduce_warps ? 2 : 4;
+  else if (leaves > 4 * most_reduce_warps && l.outer * leaves >= 32768)
+    plan.each = 2;
+  const std::size_t parts = (leaves - 1) / static_cast<std::size_t>(plan.each) + 1;
+  if (parts > reduce_warps && parts <= most_reduce_warps) block = most_reduce_warps;
+  plan.tile = static_cast<int>(std::min<std::size_t>(std::bit_ceil(parts), static_cast<std::size_t>(block)));
+  plan.tiles = (parts - 1) / static_cast<std::size_t>(plan.tile) + 1;
+  if constexpr (pairs_rows<Shape, Reducer>)
+    plan.pairs =
+        l.n > Shape::lanes && l.n <= LeafOf<Shape, Reducer, Reader>::short_leaf && reader.inputs() == 1;
+  const std::size_t rows_of_warp = plan.pairs ? 2 : static_cast<std::size_t>(warp / plan.threads);
+  plan.warps = (l.outer * plan.tiles * static_cast<std::size_t>(plan.tile) + rows_of_warp - 1) / rows_of_warp;
+  return plan;
+}
+
+}  // namespace samesum::gpu

@@ -1,0 +1,25 @@
+/// Segments on a GPU: which one a leaf belongs to.
+#pragma once
+
+#include "samesum/operation/layout.hpp"
+
+namespace samesum::gpu {
+
+/// Segments: leaf k of segment o has slot offsets[o] / leaf + o + k, so that slots are known without
+/// counting.
+template <std::size_t leaf> __device__ std::size_t first_slot(const Layout& l, std::size_t o) {
+  return static_cast<std::size_t>(l.offsets[o] - l.offsets[0]) / leaf + o;
+}
+template <class Shape> __device__ std::size_t segment_of(const Layout& l, std::size_t slot) {
+  std::size_t low = 0, high = l.outer - 1;
+  while (low < high) {
+    const std::size_t middle = (low + high + 1) / 2;
+    if (first_slot<Shape::leaf>(l, middle) <= slot)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
+}  // namespace samesum::gpu

@@ -1,0 +1,385 @@
+/// A leaf of a reducer, by a warp or a part of one.
+#pragma once
+
+#include "samesum/backend/cuda/group.cuh"
+#include "samesum/format/pack.hpp"
+#include "samesum/order/tree.hpp"
+
+namespace samesum::gpu {
+
+/// Rows of `mine` neighbouring lanes of a leaf in one thread, taken four at a time.
+template <class Shape, class Reducer, int mine> struct Lanes {
+  using State = typename Reducer::State;
+  using Item = typename Reducer::Item;
+  static constexpr int rows = 4;
+  static constexpr int levels = Shape::in_turn ? 0 : static_cast<int>(ceil_log2(Shape::rows / rows));
+  static_assert(Shape::rows % rows == 0);
+
+  State sum[mine];  ///< of all rows so far, where their number is a power of two or they are taken in turn
+  State waiting[levels + 1][mine];
+
+  /// How many times to call `add` for so many rows: pairs want a power of two, the rest without an element.
+  __device__ static int groups(int count) {
+    const int needed = (count + rows - 1) / rows;
+    return Shape::in_turn ? needed : static_cast<int>(std::bit_ceil(static_cast<unsigned>(needed)));
+  }
+
+  /// Group g of four rows, of which lane i has the first have[i].
+  template <bool full>
+  __device__ __forceinline__ void add(const Reducer& reducer, int g, const Item (&x)[rows][mine],
+                                      const int (&have)[mine]) {
+#pragma unroll
+    for (int i = 0; i < mine; ++i) {
+      const auto is_there = [&](int r) { return full || r < have[i]; };
+      if constexpr (Shape::in_turn) {
+#pragma unroll
+        for (int r = 0; r < rows; ++r) {
+          if (!is_there(r)) break;
+          if (r == 0 && g == 0)
+            sum[i] = reducer.start(x[r][i]);
+          else
+            reducer.add(sum[i], x[r][i], static_cast<std::size_t>(g * rows + r));
+        }
+      } else {
+        State of_row[rows];
+#pragma unroll
+        for (int r = 0; r < rows; ++r)
+          if (is_there(r)) of_row[r] = reducer.start(x[r][i]);
+        if (is_there(1)) reducer.merge(of_row[0], of_row[1]);
+        if (is_there(3)) reducer.merge(of_row[2], of_row[3]);
+        if (is_there(2)) reducer.merge(of_row[0], of_row[2]);
+        sum[i] = of_row[0];
+        // Waiting at level i: the merge of 2^i groups, where bit i of the number of groups is set. A right
+        // half is there if the first of its groups is.
+        bool carries = true;
+#pragma unroll
+        for (int level = 0; level < levels; ++level) {
+          if (carries && (g >> level & 1)) {
+            if (is_there(-((1 << level) - 1) * rows)) reducer.merge(waiting[level][i], sum[i]);
+            sum[i] = waiting[level][i];
+          } else if (carries) {
+            waiting[level][i] = sum[i];
+            carries = false;
+          }
+        }
+      }
+    }
+  }
+};
+
+/// What a reducer adds of elements.
+template <class Reducer, class Element, int count>
+__device__ __forceinline__ void items_of(const Reducer& reducer, const Element (&e)[count],
+                                         typename Reducer::Item (&x)[count]) {
+  if constexpr (requires { reducer.items(e, x); }) {
+    reducer.items(e, x);
+  } else {
+#pragma unroll
+    for (int i = 0; i < count; ++i) x[i] = reducer.item(e[i]);
+  }
+}
+
+/// Which rows of a group a thread has: all, whole ones (four neighbours), or any part of each.
+enum class Rows { all, whole, any };
+
+/// What a warp does: lanes 4t to 4t + 3 of a leaf are thread t's, of `threads` threads that share a row.
+template <class Shape, class Reducer, class Reader> class WarpReduce {
+  using Element = typename Reader::Element;
+  using State = typename Reducer::State;
+  using Item = typename Reducer::Item;
+  using Raw = typename Reader::Raw;
+  static constexpr int mine = 4, lanes = Shape::lanes;
+  using Four = Lanes<Shape, Reducer, mine>;
+  static constexpr bool takes_two = !requires { Reducer::inputs; };  ///< unless it says otherwise
+  /// Whether there is next to nothing to compute and much to load.
+  static constexpr bool is_light = !takes_two && requires { requires Reducer::is_light; }
+  &&sizeof(Raw) == 16;
+  static_assert(lanes == warp * mine);
+
+ public:
+  /// The state of n >= 1 elements from `place` on, the first with that index; the first of the threads gets
+  /// it. Of n = 0 it is not told.
+  __device__ __forceinline__ static State leaf(const Reducer& reducer, const Reader& reader,
+                                               std::size_t place, std::uint64_t index, int n, int threads) {
+    const bool aligned = reader.is_aligned(place);
+    if (n <= lanes) return one_row(reducer, reader, place, index, n, threads, aligned);
+    Four four;
+    const int rows = (n + lanes - 1) / lanes, groups = Four::groups(rows);
+    const auto on_fast_path_of = [&]<Rows have>() {
+      return on_fast_path(reducer, index, n, four.sum, [&](auto warp_of, const auto& fast, auto& of_fast) {
+        warp_of.template rows_of<have>(fast, reader, place, index, n, groups, aligned, of_fast);
+      });
+    };
+    if (aligned && n == groups * group) {
+      if (!on_fast_path_of.template operator()<Rows::all>())
+        rows_of<Rows::all>(reducer, reader, place, index, n, groups, aligned, four);
+    } else {
+      bool done = false;
+      if constexpr (Shape::in_turn)
+        if (aligned && n % mine == 0) done = on_fast_path_of.template operator()<Rows::whole>();
+      if (!done) rows_of<Rows::any>(reducer, reader, place, index, n, groups, aligned, four);
+    }
+    return halve(reducer, four.sum);
+  }
+
+  /// Two leaves of at most `short_leaf` elements at a time, of one input, so that as much is in flight as
+  /// elsewhere.
+  static constexpr int short_groups = sizeof(Raw) <= 8 ? 2 : 1, group = Four::rows * lanes,
+                       short_leaf = short_groups * group;
+  __device__ __forceinline__ static void two_leaves(const Reducer& reducer, const Reader& reader,
+                                                    const std::size_t (&place)[2], int n, State (&state)[2]) {
+    const bool aligned = reader.is_aligned(place[0]) && reader.is_aligned(place[1]);
+    if (aligned && n % group == 0)
+      two_short<Rows::all>(reducer, reader, place, n, aligned, state);
+    else if (aligned && n % mine == 0)
+      two_short<Rows::whole>(reducer, reader, place, n, aligned, state);
+    else
+      two_short<Rows::any>(reducer, reader, place, n, aligned, state);
+  }
+
+ private:
+  template <class, class, class> friend class WarpReduce;
+
+  static constexpr bool has_fast_path = requires { typename Reducer::FastPath; }
+  &&(Shape::in_turn ||
+     requires(typename Reducer::FastPath q, typename Reducer::FastPath::State s) { q.merge(s, s); });
+  /// The lanes of n elements by the fast path, where there is one and it does.
+  template <class Run>
+  __device__ __forceinline__ static bool on_fast_path(const Reducer& reducer, std::uint64_t index, int n,
+                                                      State (&sum)[mine], Run run) {
+    if constexpr (has_fast_path) {
+      using FastPath = typename Reducer::FastPath;
+      const FastPath fast = reducer.fast_path();
+      if (!fast.applies()) return false;
+      Lanes<Shape, FastPath, mine> four;
+      run(WarpReduce<Shape, FastPath, Reader>{}, fast, four);
+      if constexpr (requires { fast.succeeded(four.sum[0]); }) {
+        bool succeeded = true;
+#pragma unroll
+        for (int i = 0; i < mine; ++i) succeeded = succeeded && fast.succeeded(four.sum[i]);
+        if (!__all_sync(whole_warp, succeeded)) return false;
+      }
+#pragma unroll
+      for (int i = 0; i < mine; ++i) sum[i] = fast.state(four.sum[i], index, rows_of_thread(n));
+      return true;
+    }
+    return false;
+  }
+
+  /// Of n elements in whole rows, how many rows this thread has.
+  __device__ __forceinline__ static int rows_of_thread(int n) {
+    return (n - thread() * mine + lanes - 1) / lanes;
+  }
+
+  template <Rows have>
+  __device__ __forceinline__ static void two_short(const Reducer& reducer, const Reader& reader,
+                                                   const std::size_t (&place)[2], int n, bool aligned,
+                                                   State (&state)[2]) {
+    const int first = thread() * mine, groups = (n + group - 1) / group;
+    Raw raw[2][short_groups][Four::rows];
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+      const Reader own = reader.moved(place[k] + static_cast<std::size_t>(first));
+#pragma unroll
+      for (int g = 0; g < short_groups; ++g)
+#pragma unroll
+        for (int r = 0; g < groups && r < Four::rows; ++r) {
+          const int at = g * group + r * lanes;
+          raw[k][g][r] = fetch<have>(own, false, static_cast<std::size_t>(at), n - first - at, aligned);
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+      const auto run = [&](auto warp_of, const auto& any_reducer, auto& four) {
+#pragma unroll
+        for (int g = 0; g < short_groups; ++g)
+          if (g < groups)
+            warp_of.template four_rows<have>(any_reducer, reader, raw[k][g], raw[k][g], g, 0, n, first, four);
+      };
+      Four four;
+      if (have == Rows::any || !on_fast_path(reducer, 0, n, four.sum, run)) run(WarpReduce{}, reducer, four);
+      state[k] = halve(reducer, four.sum);
+    }
+  }
+
+  /// Every thread has four lanes: two threads share their merges, until each has one state.
+  __device__ __forceinline__ static State halve(const Reducer& reducer, State (&sum)[mine]) {
+    const auto share = [&](int delta, int count) {
+      const bool upper = thread() & delta;
+#pragma unroll
+      for (int i = 0; i < count; ++i) {
+        const State got = shuffle_xor(chosen(upper, sum[i], sum[i + count]), delta);
+        State left = chosen(upper, got, sum[i]);
+        reducer.merge(left, chosen(upper, sum[i + count], got));
+        sum[i] = left;
+      }
+    };
+    share(warp / 2, 2);
+    share(warp / 4, 1);
+    // Eight threads each have a quarter of the lanes of one remainder modulo 4.
+    State state = sum[0];
+    const auto take = [&](int delta) {
+      const State other = shuffle_down(state, delta);
+      reducer.merge(state, other);
+    };
+    for (int delta = 4; delta > 0; delta /= 2) take(delta);
+    take(warp / 2);
+    take(warp / 4);
+    return state;
+  }
+
+  /// At most 128 elements, of one row of the leaf.
+  __device__ __forceinline__ static State one_row(const Reducer& reducer, const Reader& reader,
+                                                  std::size_t place, std::uint64_t index, int n, int threads,
+                                                  bool aligned) {
+    const int first = thread() % threads * mine, left = min(max(n - first, 0), mine);
+    const auto at = static_cast<std::size_t>(first);
+    const Raw x = reader.fetch(false, place + at, left, aligned);
+    Raw y = x;
+    if (reader.inputs() == 2) y = reader.fetch(true, place + at, left, aligned);
+    Element e[mine];
+    Item item[mine];
+    reader.elements(x, y, index, first, e);
+    items_of(reducer, e, item);
+    State sum[mine];
+#pragma unroll
+    for (int i = 0; i < mine; ++i)
+      if (i < left) sum[i] = reducer.start(item[i]);
+        // Lane l takes lane l + half: of another thread, then of this one.
+#pragma unroll 1
+    for (int delta = threads / 2; delta > 0; delta /= 2) {
+      if (delta * mine >= n) continue;
+#pragma unroll
+      for (int i = 0; i < mine; ++i) {
+        const State other = shuffle_down(sum[i], delta);
+        if (first + delta * mine + i < n) reducer.merge(sum[i], other);
+      }
+    }
+    if (2 < left) reducer.merge(sum[0], sum[2]);
+    if (3 < left) reducer.merge(sum[1], sum[3]);
+    if (1 < left) reducer.merge(sum[0], sum[1]);
+    return sum[0];
+  }
+
+  /// Four elements, of which `left` are there.
+  template <Rows have>
+  __device__ __forceinline__ static Raw fetch(const Reader& own, bool second, std::size_t at, int left,
+                                              bool aligned) {
+    if constexpr (have == Rows::all) return own.fetch(second, at, mine, true);
+    if constexpr (have == Rows::whole) return left > 0 ? own.fetch(second, at, mine, true) : Raw{};
+    return own.fetch(second, at, min(max(left, 0), mine), aligned);
+  }
+
+  template <Rows have>
+  __device__ __forceinline__ static void rows_of(const Reducer& reducer, const Reader& reader,
+                                                 std::size_t place, std::uint64_t index, int n, int groups,
+                                                 bool aligned, Four& four) {
+    const int first = thread() * mine;
+    const bool two = takes_two && reader.inputs() == 2;
+    Reader own = reader.moved(place + static_cast<std::size_t>(first));
+    const auto load = [&](bool second, int g, std::size_t from, Raw(&raw)[Four::rows]) {
+#pragma unroll
+      for (int r = 0; r < Four::rows; ++r)
+        raw[r] = fetch<have>(own, second, from + static_cast<std::size_t>(r * lanes),
+                             n - ((g * Four::rows + r) * lanes + first), aligned);
+    };
+    int g = 0;
+    Raw low[Four::rows], high[Four::rows];
+    if (is_light && groups > 2) {  // four loads are in flight while four rows are added
+      load(false, 0, 0, low);
+#pragma unroll 1
+      for (; g + 1 < groups; g += 2) {
+        load(false, g + 1, std::size_t{group}, high);
+        four_rows<have>(reducer, reader, low, low, g, index, n, first, four);
+        own = own.moved(2 * std::size_t{group});
+        if (g + 2 < groups) load(false, g + 2, 0, low);
+        four_rows<have>(reducer, reader, high, high, g + 1, index, n, first, four);
+      }
+      if (g < groups) four_rows<have>(reducer, reader, low, low, g, index, n, first, four);
+      return;
+    }
+#pragma unroll 1
+    for (; !two && g + 1 < groups; g += 2) {  // eight loads, then eight rows
+      load(false, g, 0, low);
+      load(false, g + 1, std::size_t{group}, high);
+      own = own.moved(2 * std::size_t{group});
+      four_rows<have>(reducer, reader, low, low, g, index, n, first, four);
+      four_rows<have>(reducer, reader, high, high, g + 1, index, n, first, four);
+    }
+#pragma unroll 1
+    for (; g < groups; ++g) {
+      load(false, g, 0, low);
+      if (two) load(true, g, 0, high);
+      own = own.moved(std::size_t{group});
+      four_rows<have>(reducer, reader, low, high, g, index, n, first, four);
+    }
+  }
+
+  template <Rows have>
+  __device__ __forceinline__ static void four_rows(const Reducer& reducer, const Reader& reader, const Raw* x,
+                                                   const Raw* y, int g, std::uint64_t index, int n, int first,
+                                                   Four& four) {
+    Item items[Four::rows][mine];
+#pragma unroll
+    for (int r = 0; r < Four::rows; ++r) {
+      Element e[mine];
+      reader.elements(x[r], y[r], index, (g * Four::rows + r) * lanes + first, e);
+      items_of(reducer, e, items[r]);
+    }
+    int left[mine];  // rows
+#pragma unroll
+    for (int i = 0; i < mine; ++i)
+      left[i] = (n - first - (have == Rows::any ? i : 0) + lanes - 1) / lanes - g * Four::rows;
+    four.template add<have == Rows::all>(reducer, g, items, left);
+  }
+};
+
+/// The same for stride doubling over consecutive elements: a thread has four neighbours, a warp 128, and
+/// those meet by stride doubling in turn.
+template <class Shape, class Reducer, class Reader> class WarpBlocks {
+  using Element = typename Reader::Element;
+  using State = typename Reducer::State;
+  static constexpr int mine = 4, chunk = warp * mine, chunks = static_cast<int>(Shape::leaf) / chunk;
+  static constexpr int levels = static_cast<int>(ceil_log2(chunks));
+
+ public:
+  __device__ static State leaf(const Reducer& reducer, const Reader& reader, std::size_t place,
+                               std::uint64_t index, int n, int) {
+    const bool aligned = reader.is_aligned(place);
+    const int count = static_cast<int>(std::bit_ceil(static_cast<unsigned>((n + chunk - 1) / chunk)));
+    State state, waiting[levels + 1];
+#pragma unroll 1
+    for (int k = 0; k < count && n > 0; ++k) {
+      const int at = k * chunk + thread() * mine, left = min(max(n - at, 0), mine);
+      const auto raw = reader.fetch(false, place + static_cast<std::size_t>(at), left, aligned);
+      Element e[mine];
+      reader.elements(raw, raw, index, at, e);
+      State four[mine];
+      for (int i = 0; i < mine; ++i)
+        if (i < left) four[i] = reducer.start(reducer.item(e[i]));
+      merge_if(1 < left, four[0], four[1], reducer);
+      merge_if(3 < left, four[2], four[3], reducer);
+      merge_if(2 < left, four[0], four[2], reducer);
+      state = four[0];
+      merge_across(state, min((max(n - k * chunk, 0) + mine - 1) / mine, warp), reducer);
+      bool carries = true;
+      for (int level = 0; level < levels; ++level) {
+        if (carries && (k >> level & 1)) {
+          const int first_of_right = (k + 1 - (1 << level)) * chunk;
+          if (thread() == 0 && first_of_right < n) reducer.merge(waiting[level], state);
+          state = waiting[level];
+        } else if (carries) {
+          waiting[level] = state;
+          carries = false;
+        }
+      }
+    }
+    return state;
+  }
+};
+
+template <class Shape, class Reducer, class Reader>
+using LeafOf = std::conditional_t<Shape::joins_neighbours, WarpBlocks<Shape, Reducer, Reader>,
+                                  WarpReduce<Shape, Reducer, Reader>>;
+
+}  // namespace samesum::gpu

@@ -1,0 +1,70 @@
+/// How a workspace is laid out.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "samesum/accumulator/exact.hpp"
+
+namespace samesum::gpu {
+
+/// Where the blocks of an exact sum meet: digits, then flags, and in the upper bits of each word how many
+/// blocks have added to it. So nobody has to wait for anything but these words: no fence, no arrived.
+template <int digits> struct SharedDigitsOf {
+  static constexpr int sum_bits = 52, counter_bits = 12;
+  static constexpr unsigned most_blocks = (1u << counter_bits) - 1;
+  static constexpr std::uint64_t one = std::uint64_t{1} << sum_bits;
+  std::array<std::uint64_t, digits + 1> word;
+
+  SAMESUM_HD static std::int64_t sum(std::uint64_t word) {
+    return static_cast<std::int64_t>(word << counter_bits) >> counter_bits;
+  }
+  SAMESUM_HD static unsigned arrivals(std::uint64_t word) {
+    return static_cast<unsigned>((word - static_cast<std::uint64_t>(sum(word))) >> sum_bits);
+  }
+
+  /// A counter for each flag but the first, which all blocks have or none.
+  SAMESUM_HD static std::uint64_t counters(unsigned flags) {
+    std::uint64_t counters = 0;
+    for (int f = 1; f <= 4; ++f) counters |= std::uint64_t{flags >> f & 1} << (f - 1) * counter_bits;
+    return counters;
+  }
+  SAMESUM_HD static unsigned flags(std::int64_t counters) {
+    unsigned flags = 0;
+    for (int f = 1; f <= 4; ++f)
+      if (counters >> (f - 1) * counter_bits & most_blocks) flags |= 1u << f;
+    return flags;
+  }
+};
+using SharedDigits = SharedDigitsOf<Exact::digit_count>;
+static_assert(Exact::seen_any == 1 && Exact::seen_minus_infinity == 1 << 4);
+
+/// What all blocks of a call share at the start of the workspace. Between calls all of it is zero but the
+/// cells, which are -0.
+struct Header {
+  SharedDigits shared_digits;
+  std::array<std::uint64_t, Formats::size> cell;  ///< the low bytes, in each format
+  std::array<std::uint32_t, 15 * 1024> arrived;
+};
+inline constexpr std::size_t header_bytes = std::size_t{1} << 16;
+static_assert(sizeof(Header) <= header_bytes);
+
+/// States come after it, so that any method leaves a workspace prepared for any other.
+inline void* states(void* workspace) { return static_cast<std::byte*>(workspace) + header_bytes; }
+
+/// For a call that needs no workspace: a query must answer with something that is not 0.
+inline constexpr std::size_t no_bytes = 1;
+
+/// Sets the size where only that was asked for. True where the call can go on: the workspace is large enough.
+template <class AnyCall> bool has_workspace(AnyCall& call, std::size_t needed, cudaError_t& error) {
+  error = cudaSuccess;
+  if (call.workspace != nullptr && call.bytes < needed) error = cudaErrorInvalidValue;
+  const bool go_on = call.workspace != nullptr && error == cudaSuccess;
+  if (call.workspace == nullptr) call.bytes = needed;
+  return go_on;
+}
+
+}  // namespace samesum::gpu

@@ -1,0 +1,27 @@
+/// Lists of types, the axes of the catalogue.
+#pragma once
+
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+
+namespace samesum {
+
+/// A list of types, the axis of a table.
+template <class... T> struct TypeList {
+  static constexpr std::size_t size = sizeof...(T);
+  template <std::size_t i> using at = std::tuple_element_t<i, std::tuple<T...>>;
+  template <class X> static constexpr bool contains = (std::is_same_v<X, T> || ...);
+  template <class X> static constexpr std::size_t index_of() {
+    static_assert(contains<X>, "samesum: this type is not in the list");
+    std::size_t i = 0;
+    static_cast<void>(((std::is_same_v<X, T> || (++i, false)) || ...));
+    return i;
+  }
+  /// visit.operator()<T>() for each T in turn.
+  template <class Visit> static constexpr void for_each(Visit&& visit) {
+    (visit.template operator()<T>(), ...);
+  }
+};
+
+}  // namespace samesum

@@ -1,0 +1,291 @@
+#include "samesum/catalogue/catalogue.hpp"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+#include "samesum/base/environment.hpp"
+#include "samesum/base/text.hpp"
+#include "samesum/catalogue/backend.hpp"
+#include "samesum/catalogue/describe.hpp"
+#include "samesum/catalogue/name.hpp"
+
+namespace samesum {
+namespace {
+
+std::vector<std::string_view> operation_names() {
+  std::vector<std::string_view> all;
+  const auto append = [&]<class Operation>() { all.push_back(Operation::name); };
+  Operations::for_each(append);
+  Softmaxes::for_each(append);
+  return all;
+}
+
+template <class Pointers> void fill(Pointers& to, const Pointers& from) {
+  for (std::size_t i = 0; i < to.size(); ++i)
+    if (!to[i]) to[i] = from[i];
+}
+
+/// Adds the functions of another part of the same method.
+void merge(Code& code, const Code& other) {
+  fill(code.sum, other.sum);
+  fill(code.run_vector, other.run_vector);
+  fill(code.run, other.run);
+  fill(code.watch, other.watch);
+}
+
+MethodTable all_methods() {
+  const FloatingPointEnvironment environment;  // also for the driver of a GPU, which begins here
+  // Readers want the methods of an operation together, and all formats of one of its recipes.
+  std::vector<const Backend*> by_name;
+  for (const Backend* backend : Backends::all())
+    if (backend->absence().empty()) by_name.push_back(backend);
+  std::ranges::sort(by_name, {}, &Backend::name);
+  std::vector<std::vector<Entry>> entries;
+  for (const Backend* backend : by_name) entries.push_back(backend->entries());
+  MethodTable all;
+  for (const std::string_view operation : operation_names())
+    for (std::size_t i = 0; i < by_name.size(); ++i) {
+      const auto of = [&](bool exact) {
+        std::vector<Entry> some;
+        for (const Entry& e : entries[i])
+          if (e.facts.operation == operation && (e.facts.accumulator == Exact::name) == exact)
+            some.push_back(e);
+        return some;
+      };
+      all.add(of(false), *by_name[i]);
+      all.add(of(true), *by_name[i]);
+    }
+  return all;
+}
+
+// --- errors that help ------------------------------------------------------------------------------------
+
+/// Our words, and those that people type for them.
+constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
+    {"sum", " total "},
+    {"mean", " avg average "},
+    {"sum_of_magnitudes", " l1 asum "},
+    {"dot", " inner "},
+    {"norm", " l2 nrm2 "},
+    {"prod", " product "},
+    {"logsumexp", " lse "},
+    {"moments", " variance var std stddev standard_deviation "},
+    {"min", " minimum amin "},
+    {"max", " maximum amax "},
+    {"log_softmax", " logsoftmax "},
+    {"serial", " naive loop left_fold "},
+    {"plain", " simple "},
+    {"kahan", " compensated "},
+    {"double_word", " dd "},
+    {"exact", " superaccumulator "},
+    {"fp16", " half float16 "},
+    {"bf16", " bfloat16 "},
+    {"fp32", " float float32 single "},
+    {"fp64", " double float64 "},
+    {"cpu", " host "},
+    {"cuda", " gpu "}};
+
+/// Number of letters to insert, remove, replace, or to swap with their neighbour (optimal string alignment).
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i)
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        d[i][j] = i + j;
+        continue;
+      }
+      d[i][j] = std::min({d[i - 1][j - 1] + (a[i - 1] != b[j - 1]), d[i - 1][j] + 1, d[i][j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  return d[a.size()][b.size()];
+}
+
+/// The different values of a field among methods.
+std::vector<std::string_view> values_of(std::span<const Method> among, std::string Method::*field) {
+  std::vector<std::string_view> all;
+  for (const Method& m : among)
+    if (const std::string& value = m.*field; !value.empty() && std::ranges::count(all, value) == 0)
+      all.push_back(value);
+  return all;
+}
+
+std::string about_word(std::string_view word, const NameFields& known, std::string_view operation) {
+  for (const auto& [ours, theirs] : synonyms)
+    if (theirs.find(" " + std::string{word} + " ") != theirs.npos)
+      return quoted(word) + " is called " + quoted(ours) + " here";
+  const std::string text = quoted(word) + " is no word of a name, or not where it belongs";
+  const std::span<const Method> of = methods(operation);
+  const auto orders = values_of(of, &Method::order), accumulators = values_of(of, &Method::accumulator);
+  std::vector<std::string_view> words;
+  const auto append = [&words](const auto& more) { std::ranges::copy(more, std::back_inserter(words)); };
+  const bool is_backend = known.backend == word;
+  if (is_backend) {
+    append(backends);
+  } else {
+    if (known.operation.empty() && known.order.empty() && known.accumulator.empty())
+      append(operation_names());
+    append(orders);
+    append(accumulators);
+    for (const FormatInfo& f : formats) words.push_back(f.name);
+  }
+  const auto far = [&](std::string_view w) { return distance(word.substr(0, 40), w); };
+  const std::string_view nearest = *std::ranges::min_element(words, {}, far);
+  if (far(nearest) == 0) return text + "; the fields are operation/order/accumulator/format@backend";
+  if (far(nearest) <= word.size() / 2) return text + "; did you mean " + quoted(nearest) + "?";
+  if (is_backend) return text + "; the backends are " + listed(words);
+  return text + "; " + std::string{operation} + " has the orders " + listed(orders) + ", the accumulators " +
+         listed(accumulators) + "; the operations are " + listed(operation_names());
+}
+
+/// The methods with the most fields in common, of the same operation.
+std::string nearest_to(const NameFields& f) {
+  std::vector<const Method*> all;
+  for (const Method& m : methods(f.operation)) all.push_back(&m);
+  const auto differences = [&](const Method* m) {
+    return 2 * (m->backend != f.backend) + 2 * (m->accumulator != f.accumulator) + (m->order != f.order) +
+           (m->format->name != f.format);
+  };
+  std::ranges::stable_sort(all, {}, differences);
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 3); ++i) names.push_back(all[i]->name);
+  return listed(names);
+}
+
+[[noreturn]] void refuse(std::string_view name, const std::string& why) {
+  throw std::invalid_argument("samesum: no method " + quoted(name) + why);
+}
+
+/// A combination of the lists in one format, and why backends refuse it.
+struct Combination {
+  std::string_view operation, order, accumulator, format;
+  std::array<std::string_view, backends.size()> reasons;
+};
+
+std::vector<Unsupported> all_unsupported() {
+  std::vector<Combination> combinations;
+  for_each_combination([&]<class Operation, class Order, template <class> class A>() {
+    Formats::for_each([&]<class F>() {
+      constexpr auto reasons = [] {
+        std::array<std::string_view, backends.size()> of{};
+        for (std::size_t i = 0; i < backends.size(); ++i)
+          of[i] = refusal<Operation, Order, A, F>(backends[i]);
+        return of;
+      }();
+      combinations.push_back({Operation::name, Operation::has_order ? Order::name : "",
+                              Operation::has_accumulator ? A<Scalar<fp64>>::name : "", Format<F>::name,
+                              reasons});
+    });
+  });
+  std::vector<Unsupported> all;
+  for (const Combination& c : combinations)
+    for (std::size_t i = 0; i < backends.size(); ++i)
+      if (!c.reasons[i].empty())
+        all.push_back({full_name(c.operation, c.order, c.accumulator, c.format, backends[i]),
+                       std::string{c.reasons[i]}});
+  return all;
+}
+
+Method method_of(const Facts& f) {
+  Method m{};
+  m.name = f.called.empty() ? full_name(f.operation, f.order, f.accumulator, f.format->name, f.backend)
+                            : full_name(f.called, "", "", f.format->name, f.backend);
+  m.operation = f.operation;
+  m.order = f.order;
+  m.accumulator = f.accumulator;
+  m.format = f.format;
+  m.backend = f.backend;
+  m.promise = f.promise;
+  m.inputs = f.inputs;
+  m.results = f.results;
+  m.gives_index = f.gives_index;
+  m.per_element = f.per_element;
+  m.slow = f.slow;
+  m.state_bytes = f.state_bytes;
+  m.operations_per_element = f.operations_per_element;
+  m.height_formula = f.height_formula();
+  return m;
+}
+
+}  // namespace
+
+std::string full_name(std::string_view operation, std::string_view order, std::string_view accumulator,
+                      std::string_view format, std::string_view backend) {
+  std::string name{operation};
+  for (const std::string_view field : {order, accumulator, format})
+    if (!field.empty()) name.append("/").append(field);
+  return name.append("@").append(backend);
+}
+
+void MethodTable::add(const std::vector<Entry>& entries, const Backend& backend) {
+  std::map<std::string, std::size_t> place;
+  for (const Entry& entry : entries) {
+    Method method = method_of(entry.facts);
+    const auto [found, is_new] = place.try_emplace(method.name, codes_.size());
+    if (is_new) {
+      Code& code = codes_.emplace_back(entry.code);
+      code.backend = &backend;
+      code.run_by(methods.emplace_back(std::move(method)));
+    } else {
+      merge(codes_[found->second], entry.code);
+    }
+  }
+}
+
+std::span<const Method> methods() {
+  static const MethodTable all = all_methods();
+  return all.methods;
+}
+
+std::span<const Method> methods(std::string_view operation) {
+  const auto same = [](const Method& m) { return std::string_view{m.operation}; };
+  const auto first = std::ranges::find(methods(), operation, same);
+  return {first, std::ranges::find_if(first, methods().end(),
+                                      [&](const Method& m) { return m.operation != operation; })};
+}
+
+std::span<const Unsupported> unsupported() {
+  static const std::vector<Unsupported> table = all_unsupported();
+  return table;
+}
+
+std::span<const Absent> absent() {
+  static const std::vector<Absent> table = [] {
+    const FloatingPointEnvironment environment;
+    std::vector<Absent> all;
+    for (const Backend* backend : Backends::all())
+      if (const std::string reason = backend->absence(); !reason.empty())
+        all.push_back({std::string{backend->name()}, reason});
+    return all;
+  }();
+  return table;
+}
+
+const Method& find(std::string_view name, NameDefaults defaults) {
+  if (name.empty()) refuse(name, ": a name has a word at least, as in exact or tree/kahan/fp32@cpu");
+  const ParsedName parsed = parse_name(name);
+  NameFields f = parsed.fields;
+  if (f.operation.empty()) f.operation = defaults.operation;
+  if (f.format.empty()) f.format = defaults.format;
+  if (f.backend.empty()) f.backend = defaults.backend;
+  if (!parsed.wrong.empty()) refuse(name, ": " + about_word(parsed.wrong, parsed.fields, f.operation));
+  if (f.format.empty()) refuse(name, ": it names no format; end it with one of fp16, bf16, fp32, fp64");
+  const std::string full = full_name(f.operation, f.order, f.accumulator, f.format, f.backend);
+  if (const auto found = std::ranges::find(methods(), full, &Method::name); found != methods().end())
+    return *found;
+  if (const auto refused = std::ranges::find(unsupported(), full, &Unsupported::name);
+      refused != unsupported().end())
+    refuse(full, ": " + refused->reason);
+  for (const Absent& a : absent())
+    if (f.backend == a.backend) refuse(full, " here: " + a.reason);
+  refuse(full, "; the nearest are " + nearest_to(f));
+}
+
+const Method& find_on(std::string_view backend, const Method& method) {
+  return find(full_name(method.operation, method.order, method.accumulator, method.format->name, backend));
+}
+
+}  // namespace samesum

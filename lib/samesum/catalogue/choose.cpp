@@ -1,0 +1,290 @@
+#include "samesum/catalogue/choose.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "samesum/base/environment.hpp"
+#include "samesum/base/text.hpp"
+#include "samesum/bound/bound.hpp"
+#include "samesum/catalogue/describe.hpp"
+
+namespace samesum {
+namespace {
+
+[[noreturn]] void refuse_wish(const std::string& argument, const std::string& trouble) {
+  throw std::invalid_argument("samesum: choose: " + argument + " " + trouble);
+}
+
+// --- the wish ------------------------------------------------------------------------------------
+
+void check_tolerance(const Wish& wish) {
+  if (wish.relative_error && wish.ulps)
+    refuse_wish("relative_error and ulps", "are both given; give one of them");
+  if (!wish.relative_error && !wish.ulps)
+    refuse_wish("relative_error or ulps", "is missing; give one of them, infinity where any error will do");
+  for (const auto& [name, x] : {std::pair{"relative_error", wish.relative_error}, {"ulps", wish.ulps}})
+    if (x && !(*x >= 0)) refuse_wish(name, "is " + three_digits(*x) + "; it must be 0 or more");
+}
+
+void check_backend(std::string_view backend) {
+  if (backend.empty() || std::ranges::count(methods(), backend, &Method::backend) > 0) return;
+  for (const Absent& a : absent())
+    if (a.backend == backend) refuse_wish("backend", quoted(backend) + " is not here: " + a.reason);
+  refuse_wish("backend",
+              "is " + quoted(backend) + "; it must be one of " + listed(backends) + ", or empty for any");
+}
+
+double magnitudes_of(const Wish& wish) { return wish.magnitudes.value_or(static_cast<double>(wish.length)); }
+
+void check_operation(std::string_view operation) {
+  const std::span<const Method> all = methods(operation);
+  if (all.empty())
+    refuse_wish("operation", "is " + quoted(operation) + "; `samesum list` shows those that there are");
+  if (all.front().results != 1 || all.front().per_element)
+    refuse_wish("operation", "is " + quoted(operation) + ", which has more than one result to bound");
+}
+
+/// What an operation adds; nothing for one with a state of its own.
+using Terms = std::optional<ExactKind>;
+
+/// Whether `magnitudes` is Σ|x| of the elements.
+bool adds_elements(const Terms& terms) {
+  return terms && (terms->term == Term::element || terms->term == Term::magnitude);
+}
+bool adds_signed_terms(const Terms& terms) {
+  return terms && (terms->term == Term::element || terms->term == Term::product);
+}
+
+void check(const Wish& wish) {
+  check_operation(wish.operation);
+  if (wish.length == 0) refuse_wish("length", "is 0, and the empty sum is +0; it must be 1 or more");
+  if (!find_format(wish.input))
+    refuse_wish("input", "is " + quoted(wish.input) + "; it must be one of " +
+                             listed(formats, ", ", &FormatInfo::name));
+  if (static_cast<std::size_t>(wish.promise) >= promise_count)
+    refuse_wish("promise", "is none of Promise: none, run_to_run, everywhere, order_free");
+  check_tolerance(wish);
+  if (!(wish.probability > 0 && wish.probability <= 1))
+    refuse_wish("probability", "is " + three_digits(wish.probability) + "; it must be above 0 and at most 1");
+  check_backend(wish.backend);
+  if (!(wish.condition >= 1 && std::isfinite(wish.condition)))
+    refuse_wish("condition", "is " + three_digits(wish.condition) + "; it must be 1 or more, and finite");
+  if (wish.magnitudes && !(*wish.magnitudes > 0 && std::isfinite(*wish.magnitudes)))
+    refuse_wish("magnitudes", "is " + three_digits(*wish.magnitudes) + "; it must be above 0, and finite");
+  const FormatInfo& input = *find_format(wish.input);
+  const double magnitudes = magnitudes_of(wish);
+  const bool of_elements = adds_elements(Code::of(methods(wish.operation).front()).adds);
+  if (of_elements && magnitudes > rounded_up(static_cast<double>(wish.length) * input.max_finite))
+    refuse_wish("magnitudes", "is " + three_digits(magnitudes) + ", and " + std::to_string(wish.length) +
+                                  " elements of " + std::string{input.name} + " have at most " +
+                                  three_digits(static_cast<double>(wish.length) * input.max_finite));
+  if (of_elements && magnitudes < input.smallest_subnormal)
+    refuse_wish("magnitudes", "is " + three_digits(magnitudes) + ", and one element of " +
+                                  std::string{input.name} + " has at least " +
+                                  three_digits(input.smallest_subnormal) + " unless it is 0");
+  if (magnitudes / wish.condition == 0)
+    refuse_wish("condition", "is " + three_digits(wish.condition) + ", and with magnitudes of " +
+                                 three_digits(magnitudes) +
+                                 " the sum might be 0, which has no relative error");
+}
+
+// --- bounds relative to the sum ------------------------------------------------------------------
+
+struct RelativeBound {
+  double error, ulps;  ///< the units are those of the input's format
+};
+
+/// The least number of the format that is at least x >= 0.
+Number at_least(const FormatInfo& format, double x) {
+  return with_format(format, [&]<class F>() {
+    const F nearest = convert<F>(x);
+    return Number{&format, to_bits(nearest) + std::uint64_t{convert<double>(nearest) < x}};
+  });
+}
+
+/// Half a unit in the last place of the result, whose binade begins at |result| / 2 or above; `largest` is
+/// what it may be for better conditioned data.
+RelativeBound bound_of_exact(const Method& m, const FormatInfo& input, double largest, double result) {
+  if (largest > m.format->max_finite) return {unbounded_error, unbounded_error};
+  const double normal = m.format->unit_roundoff,
+               subnormal = rounded_up(m.format->smallest_subnormal / 2 / result);
+  return {std::max(normal, subnormal), std::max(normal / 2, subnormal) / input.unit_roundoff};
+}
+
+/// For data with those magnitudes whose true result has that size.
+double bound_at(const Method& m, const FormatInfo& input, const Wish& wish, double magnitudes, double size) {
+  Number result = at_least(*m.format, size);
+  if (m.gives_index) return m.bound(input, wish.length, result);
+  // A step is at most u times the one before: one or two suffice, and what has none is unbounded.
+  for (int step = 0; step < 16; ++step) {
+    const double bound = prior_bound(m, input, wish.length, magnitudes, result, wish.probability);
+    const Number next = at_least(*m.format, rounded_up(size + bound));
+    if (next.to_double() <= result.to_double()) return rounded_up(bound / size);
+    result = next;
+  }
+  return unbounded_error;
+}
+
+RelativeBound relative_bound(const Method& m, const Wish& wish) {
+  const FormatInfo& input = *find_format(wish.input);
+  const double magnitudes = magnitudes_of(wish);
+  const Terms& terms = Code::of(m).adds;
+  const double largest = terms && terms->mean ? magnitudes / static_cast<double>(wish.length) : magnitudes;
+  // Within 2^-53, for which rounded_up has room.
+  const double size = adds_signed_terms(terms) ? largest / wish.condition : largest;
+  if (m.accumulator == Exact::name) return bound_of_exact(m, input, largest, size);
+  // Data that are better conditioned have a larger sum, which may overflow; else their bound is less.
+  const double error =
+      std::max(bound_at(m, input, wish, magnitudes, size),
+               std::isfinite(bound_at(m, input, wish, magnitudes, largest)) ? 0 : unbounded_error);
+  return {error, error / input.unit_roundoff};
+}
+
+// --- costs ---------------------------------------------------------------------------------------
+
+/// Seconds by length.
+using Curve = std::map<double, double>;
+
+Curve curve_of(const Method& v, const Wish& wish, std::span<const Cost> costs) {
+  Curve curve;
+  for (const Cost& c : costs)
+    if (c.method == v.name && c.input == wish.input) curve[static_cast<double>(c.n)] = c.seconds;
+  return curve;
+}
+
+std::optional<double> seconds_of(const Curve& curve, double n) {
+  if (curve.empty()) return std::nullopt;
+  const auto above = curve.lower_bound(n);
+  if (above == curve.begin()) return above->second;
+  const auto below = std::prev(above);
+  if (above == curve.end()) return below->second * (n / below->first);
+  const double share = std::log(n / below->first) / std::log(above->first / below->first);
+  return below->second * std::pow(above->second / below->second, share);
+}
+
+void check(std::span<const Cost> costs) {
+  for (const Cost& c : costs)
+    if (c.n == 0 || !(c.seconds > 0 && std::isfinite(c.seconds)))
+      refuse_wish("costs", "have " + three_digits(c.seconds) + " seconds for " + std::to_string(c.n) +
+                               " elements by " + quoted(c.method) + "; both must be above 0, and finite");
+}
+
+// --- the choice ----------------------------------------------------------------------------------
+
+enum class Standing { fulfils, too_inexact, promises_too_little };
+
+struct Judged {
+  Standing standing;
+  bool meets;  ///< the tolerance, whatever is promised
+  Candidate candidate;
+  std::uint64_t height;  ///< of its order
+};
+
+double in_unit_of(const Wish& wish, const Candidate& c) { return wish.ulps ? c.ulps : c.bound; }
+
+Judged judge(const Method& v, const Wish& wish, std::span<const Cost> costs) {
+  const auto [error, ulps] = relative_bound(v, wish);
+  const Candidate c{&v, error, ulps, seconds_of(curve_of(v, wish, costs), static_cast<double>(wish.length)),
+                    ""};
+  const bool meets = in_unit_of(wish, c) <= (wish.ulps ? *wish.ulps : *wish.relative_error);
+  const Standing standing = v.promise < wish.promise ? Standing::promises_too_little
+                            : meets                  ? Standing::fulfils
+                                                     : Standing::too_inexact;
+  return {standing, meets, c, v.height(wish.length).total()};
+}
+
+/// Cheapest first; without a known cost last, and of those the one with the fewest operations first, whose
+/// order is the lowest: what is slow by its nature at the end.
+auto merit(const Judged& j) {
+  const auto& [v, bound, ulps, seconds, reason] = j.candidate;
+  return std::tuple{j.standing, !seconds, seconds.value_or(0), v->slow, v->operations_per_element, j.height};
+}
+
+std::string tolerance_of(const Wish& wish) {
+  return wish.ulps ? three_digits(*wish.ulps) + " ulps of " + std::string{wish.input}
+                   : three_digits(*wish.relative_error);
+}
+
+std::string reason_against(const Judged& j, const Candidate& best, const Wish& wish) {
+  const Candidate& c = j.candidate;
+  if (j.standing == Standing::promises_too_little)
+    return "promises " + std::string{name_of(c.method->promise)};
+  if (j.standing == Standing::too_inexact)
+    return std::isfinite(c.bound) ? "bound above " + (wish.ulps ? three_digits(*wish.ulps) + " ulps"
+                                                                : three_digits(*wish.relative_error))
+                                  : "no finite bound";
+  if (!c.seconds) return "cost not known";
+  const double ratio = *c.seconds / *best.seconds;
+  return ratio < 2 ? three_digits(100 * (ratio - 1)) + "% longer" : three_digits(ratio) + " times as long";
+}
+
+/// `fit` is the number of those that fulfil the wish, `known` that of those whose cost is known.
+std::string reason_for(const Candidate& best, std::size_t fit, std::size_t known, const Wish& wish) {
+  const std::string what =
+      "within " + tolerance_of(wish) + ", promises " + std::string{name_of(best.method->promise)};
+  if (fit == 1) return what + ": no other does";
+  if (known == 0) return what + ": the fewest operations, since no cost is known, of " + std::to_string(fit);
+  if (known == fit) return what + ": the cheapest of " + std::to_string(fit);
+  return what +
+         (known == 1 ? ": the only one of known cost"
+                     : ": the cheapest of " + std::to_string(known) + " of known cost") +
+         ", of " + std::to_string(fit);
+}
+
+std::string described(const Candidate& c, const Wish& wish) {
+  return c.method->name + " with a bound of " + three_digits(in_unit_of(wish, c)) +
+         (wish.ulps ? " ulps" : " relative to the result");
+}
+
+/// Names the nearest of those that promise enough, and the most that is promised where the tolerance is met.
+[[noreturn]] void give_up(const std::vector<Judged>& all, const Wish& wish) {
+  const auto exacter = [&](const Judged& a, const Judged& b) {
+    return std::tuple{a.standing, in_unit_of(wish, a.candidate)} <
+           std::tuple{b.standing, in_unit_of(wish, b.candidate)};
+  };
+  std::string message = "samesum: choose: no method that promises " + std::string{name_of(wish.promise)} +
+                        (wish.backend.empty() ? "" : " @" + std::string{wish.backend}) + " is within " +
+                        tolerance_of(wish) + " of the result; the nearest is " +
+                        described(std::ranges::min_element(all, exacter)->candidate, wish);
+  const Candidate* would_do = nullptr;
+  for (const auto& [standing, meets, c, height] : all)
+    if (meets && (!would_do || c.method->promise > would_do->method->promise)) would_do = &c;
+  if (would_do)
+    message += ", and with promise " + std::string{name_of(would_do->method->promise)} + " " +
+               described(*would_do, wish);
+  throw ImpossibleWish(message);
+}
+
+}  // namespace
+
+Choice choose(const Wish& wish, std::span<const Cost> costs) {
+  const FloatingPointEnvironment environment;
+  check(wish);
+  check(costs);
+  std::vector<Judged> all;
+  for (const Method& v : methods(wish.operation))
+    if ((wish.backend.empty() ? v.backend != "reference" : v.backend == wish.backend) &&
+        v.takes(*find_format(wish.input)))
+      all.push_back(judge(v, wish, costs));
+  if (all.empty())
+    refuse_wish("input", "is " + quoted(wish.input) + ", which no method of " + std::string{wish.operation} +
+                             " takes" + (wish.backend.empty() ? "" : " @" + std::string{wish.backend}));
+  std::ranges::stable_sort(all, {}, merit);
+  if (all.front().standing != Standing::fulfils) give_up(all, wish);
+  Choice choice{all.front().candidate, {}};
+  const auto fit =
+      std::ranges::partition_point(all, [](const Judged& j) { return j.standing == Standing::fulfils; });
+  const auto known = std::ranges::count_if(all.begin(), fit,
+                                           [](const Judged& j) { return j.candidate.seconds.has_value(); });
+  choice.best.reason = reason_for(choice.best, static_cast<std::size_t>(fit - all.begin()),
+                                  static_cast<std::size_t>(known), wish);
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    choice.others.push_back(all[i].candidate);
+    choice.others.back().reason = reason_against(all[i], choice.best, wish);
+  }
+  return choice;
+}
+
+}  // namespace samesum

@@ -1,0 +1,103 @@
+/// The facts of a method, as its types state them; a backend adds what runs.
+#pragma once
+
+#include "samesum/accumulator/exact.hpp"
+#include "samesum/catalogue/backend.hpp"
+#include "samesum/catalogue/support.hpp"
+#include "samesum/operation/softmax.hpp"
+
+namespace samesum {
+
+/// "sum/tree/kahan/bf16@cpu"; fields that are empty are left out.
+std::string full_name(std::string_view operation, std::string_view order, std::string_view accumulator,
+                      std::string_view format, std::string_view backend);
+
+/// What is common to all methods of an operation.
+template <class Operation, class F> Entry describe_operation(std::string_view backend) {
+  Entry e;
+  e.facts.operation = Operation::name;
+  e.facts.format = &format_info<F>();
+  e.facts.backend = backend;
+  e.facts.inputs = Operation::inputs;
+  e.facts.results = Operation::results;
+  e.facts.gives_index = Operation::gives_index;
+  e.facts.per_element = Operation::per_element;
+  e.facts.height_formula = [] { return std::string{"0"}; };
+  e.code.height = [](std::size_t) { return Height{}; };
+  if constexpr (requires { requires Operation::has_accumulator; }) e.code.adds = exact_kind<Operation>;
+  return e;
+}
+
+/// The backend adds what runs.
+template <class Operation, class Order, template <class> class A, class F>
+Entry describe(std::string_view backend) {
+  using State = A<Scalar<F>>;
+  static_assert(Accumulator<State, Scalar<F>>);
+  Entry e = describe_operation<Operation, F>(backend);
+  Facts& f = e.facts;
+  if constexpr (Operation::has_order) {
+    f.order = Order::name;
+    f.promise = Order::promise;
+    f.height_formula = Order::height_formula;
+    e.code.height = Order::height;
+  }
+  if constexpr (Operation::has_accumulator) {
+    f.accumulator = State::name;
+    f.state_bytes = sizeof(State) / sizeof(CarrierOf<F>) * sizeof(F);
+    f.operations_per_element = State::operations_per_element;
+    e.code.accumulator_bound = State::bound;
+    e.code.accumulator_probable_bound = State::probable_bound;
+  } else {
+    f.state_bytes = sizeof(typename decltype(Operation::template reducer<A, F>({}))::State);
+  }
+  if constexpr (requires { Operation::bound; }) e.code.operation_bound = Operation::bound;
+  return e;
+}
+
+/// "dot/exact/fp32@cpu": no order, no rounding but the last.
+template <class Operation, class F> Entry describe_exact(std::string_view backend) {
+  Entry e = describe_operation<Operation, F>(backend);
+  e.facts.accumulator = Exact::name;
+  e.facts.state_bytes = sizeof(Exact);
+  e.facts.operations_per_element = 3;
+  return e;
+}
+
+/// Softmax with one of its denominators, run by `run` on elements of 32 bits and less.
+template <class Operation, class Denominator>
+Entry describe_softmax(std::string_view backend, Code::Run run) {
+  using F = typename Denominator::Format;
+  Entry e = describe_operation<Operation, F>(backend);
+  e.facts.order = Denominator::order;
+  e.facts.accumulator = Denominator::accumulator;
+  e.facts.promise = Denominator::promise;
+  e.facts.state_bytes = Denominator::sum == SoftmaxSum::exact ? sizeof(Exact) : sizeof(F);
+  e.facts.height_formula = CoarsenedTree::height_formula;
+  e.code.height = CoarsenedTree::height;
+  e.code.softmax_bound = [](const FormatInfo& input, std::size_t n, double spread) {
+    return softmax_bound(input, n, spread, Denominator::sum, Operation::log);
+  };
+  Formats::for_each([&]<class T>() {
+    if constexpr (sizeof(T) <= sizeof(float)) e.code.run[Formats::index_of<T>()] = run;
+  });
+  return e;
+}
+
+/// All softmaxes of a backend, each run by run(call, sum, log).
+template <void (*run)(Call&, SoftmaxSum, bool)> std::vector<Entry> softmax_entries(std::string_view backend) {
+  std::vector<Entry> all;
+  Softmaxes::for_each([&]<class Operation>() {
+    Denominators::for_each([&]<class Denominator>() {
+      all.push_back(describe_softmax<Operation, Denominator>(
+          backend, [](Call& call) { run(call, Denominator::sum, Operation::log); }));
+    });
+  });
+  return all;
+}
+
+/// What an accumulator proves before the sum is known: Method::bound without |result| + Σ|x|, which holds for
+/// any sum. Infinite where it proves nothing.
+double prior_bound(const Method& method, const FormatInfo& input, std::size_t n, double magnitudes,
+                   Number result, double probability);
+
+}  // namespace samesum

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "samesum/catalogue/backend.hpp"
+
+namespace samesum {
+
+/// The entries of all formats, made by of_format.operator()<index>() for each place of the list, then others.
+template <class OfFormat> std::vector<Entry> joined(OfFormat of_format, std::vector<Entry> others) {
+  std::vector<Entry> all;
+  const auto append = [&all](std::vector<Entry> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(all));
+  };
+  [&]<std::size_t... index>(std::index_sequence<index...>) {
+    (append(of_format.template operator()<index>()), ...);
+  }
+  (std::make_index_sequence<Formats::size>{});
+  append(std::move(others));
+  return all;
+}
+
+}  // namespace samesum

@@ -1,0 +1,324 @@
+#include "samesum/catalogue/method.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "samesum/accumulator/exact.hpp"
+#include "samesum/base/environment.hpp"
+#include "samesum/base/text.hpp"
+#include "samesum/catalogue/describe.hpp"
+#include "samesum/operation/validation.hpp"
+
+namespace samesum {
+namespace {
+
+[[noreturn]] void refuse(const Method& m, const std::string& why) {
+  throw std::invalid_argument("samesum: " + m.name + ": " + why);
+}
+
+// --- bounds ----------------------------------------------------------------------------------------------
+
+/// What a sum may lose, and what each addition to a shared cell may lose beside it, which takes part in the
+/// roundings of later additions. It counts as one more element, added without a rounding: by a factor of
+/// (1+u)^h < e while γ_h is finite, of 1 + (n-1)u where that bound is the smaller one, and `probable_gamma`
+/// is at most 1.
+double with_arrivals(const Method& m, std::size_t n, double lost) {
+  const double per_arrival = Code::of(m).lost_per_arrival;
+  if (per_arrival == 0) return lost;
+  const double factor = 3 + static_cast<double>(n) * m.format->unit_roundoff;
+  return rounded_up(lost + factor * per_arrival * static_cast<double>(m.height(n).merges + 1));
+}
+
+/// For a sum; certain if `probability` is 1.
+SumBound bound_of_sum_of(const Method& m, const FormatInfo& input, std::size_t n, double magnitudes,
+                         Number result, double probability) {
+  const Code& code = Code::of(m);
+  SumBound all = sum_bound(code.accumulator_bound, input, *m.format, n, m.height(n), magnitudes, result);
+  if (probability < 1) {
+    const SumBound probable = probable_sum_bound(code.accumulator_probable_bound, input, *m.format, n,
+                                                 m.height(n), magnitudes, result, 1 - probability);
+    all = {std::min(all.prior, probable.prior), std::min(all.bound, probable.bound)};
+  }
+  return {with_arrivals(m, n, all.prior), with_arrivals(m, n, all.bound)};
+}
+
+Reduced reduced(const Method& m, const FormatInfo& input, std::size_t n, double magnitudes, double result) {
+  return {input,      *m.format, n, m.height(n), Code::of(m).accumulator_bound, m.accumulator != "plain",
+          magnitudes, result};
+}
+
+double bound_of_moments_of(const Method& m, const FormatInfo& input, std::size_t n, const Returned& result,
+                           double largest, const BoundOptions& options) {
+  const auto& [mean, variance] = result.number;
+  if (m.accumulator == Exact::name) return bound_of_rounding(options.of == 0 ? mean : variance);
+  const double value = mean.to_double();
+  if (!std::isfinite(value) || !holds(*m.format, input)) return unbounded_error;
+  const MomentsBound bound =
+      bound_of_moments(reduced(m, input, n, largest, value), variance.to_double(), options.ddof);
+  return options.of == 0 ? bound.mean : bound.variance;
+}
+
+/// For one element. The formula is about the true value t, which is at most |computed| + bound(t): its slope
+/// is far below 1/2, so it holds for |computed| + 2·bound(|computed|) if it is no more than twice as large
+/// there.
+double bound_of_softmax_element(const Method& m, const FormatInfo& input, std::size_t n, double value,
+                                double spread) {
+  const SoftmaxBound all = Code::of(m).softmax_bound(input, n, spread);
+  const double sign = value < 0 ? -1 : 1, first = all.of_element(value, spread);
+  const double bound = all.of_element(value + sign * 2 * first, spread);
+  return bound <= 2 * first ? rounded_up(bound) : unbounded_error;
+}
+
+/// All checks; then what the accumulator proves, and the bound.
+SumBound bounds(const Method& m, const FormatInfo& input, std::size_t n, const Returned& result,
+                double magnitudes, const BoundOptions& options) {
+  const auto both = [](double bound) { return SumBound{bound, bound}; };
+  if (!(options.probability > 0 && options.probability <= 1))
+    throw std::invalid_argument("samesum: probability is " + three_digits(options.probability) +
+                                "; it must be more than 0 and at most 1");
+  check(m.name, input);
+  magnitudes = checked_magnitudes(m.name, m.results == 2 ? "largest" : "magnitudes", magnitudes);
+  if (options.of >= static_cast<std::size_t>(m.results))
+    refuse(m, "of is " + std::to_string(options.of) + "; it has " + std::to_string(m.results) + " results");
+  if (const std::string wrong = validation_error(m, Options{0, options.ddof}); !wrong.empty())
+    refuse(m, wrong);
+  if (result.count != static_cast<std::size_t>(m.results))
+    refuse(m, m.results == 2 ? "pass both results, {mean, variance}" : "it has one result; pass that");
+  if (m.gives_index) return both(holds(*m.format, input) ? 0 : unbounded_error);
+  const FormatInfo& of_result = *m.result_format(input);
+  if (m.results == 2) {
+    check(m.name, "mean", result.number[0], of_result);
+    check(m.name, "variance", result.number[1], of_result);
+    return both(bound_of_moments_of(m, input, n, result, magnitudes, options));
+  }
+  const Number number = result.number[0];
+  check(m.name, "result", number, of_result);
+  const double value = number.to_double();
+  if (n == 0 && std::isfinite(value)) return both(0);
+  if (m.per_element)
+    return both(std::isfinite(value) && m.takes(input) && Code::of(m).softmax_bound
+                    ? bound_of_softmax_element(m, input, n, value, magnitudes)
+                    : unbounded_error);
+  if (m.accumulator == Exact::name) return both(bound_of_rounding(number));
+  if (m.operation == Sum::name) return bound_of_sum_of(m, input, n, magnitudes, number, options.probability);
+  if (!std::isfinite(value) || !holds(*m.format, input)) return both(unbounded_error);
+  return both(Code::of(m).operation_bound(reduced(m, input, n, magnitudes, value)));
+}
+
+// --- calls -----------------------------------------------------------------------------------------------
+
+std::string error_of_threads(const Options& options) {
+  if (options.threads >= 0) return {};
+  return "threads is " + std::to_string(options.threads) + "; it must be 0 (automatic) or more";
+}
+
+/// Whether two arrays have a byte in common.
+bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
+  if (a_bytes == 0 || b_bytes == 0) return false;
+  const auto first = reinterpret_cast<std::uintptr_t>(a), second = reinterpret_cast<std::uintptr_t>(b);
+  return first <= second + (b_bytes - 1) && second <= first + (a_bytes - 1);
+}
+
+/// Whether the results of rows may be written while others are read: not if they overlap in any other way
+/// than in place.
+bool rows_overlap(const Values& x, const Layout& rows, const Results& out, std::size_t out_stride) {
+  const bool same_stride = rows.outer == 1 || rows.outer_stride == out_stride;
+  if (x.data == out.data && same_stride) return false;
+  const std::size_t bytes = x.format->bytes;
+  const auto reach = [&](std::size_t stride) { return ((rows.outer - 1) * stride + rows.n) * bytes; };
+  if (!overlap(x.data, reach(rows.outer_stride), out.data, reach(out_stride))) return false;
+  if (rows.outer == 1 || !same_stride) return true;  // some may not, but nothing should depend on it
+  const auto a = reinterpret_cast<std::uintptr_t>(x.data), b = reinterpret_cast<std::uintptr_t>(out.data);
+  const std::size_t stride = out_stride * bytes, width = rows.n * bytes,
+                    apart = (a < b ? b - a : a - b) % stride;
+  return apart < width || apart + width > stride;
+}
+
+/// Of results per element; the layout has been checked.
+std::string error_of_rows(const Values& x, const Layout& l, const Results& out) {
+  if (l.offsets || l.inner != 1 || (l.n > 1 && l.stride != 1))
+    return "it takes rows whose elements lie one after the other; use Layout::rows";
+  if (l.results() == 0 || l.n == 0) return {};
+  if (l.n >> 39 != 0) return "layout.n is " + std::to_string(l.n) + "; fewer than 2^39 can be summed";
+  const std::size_t stride = out.stride_of(l);
+  if (l.outer > 1 && l.outer_stride < l.n)
+    return "layout has rows of " + std::to_string(l.n) + " elements that are " +
+           std::to_string(l.outer_stride) + " apart; they must not share elements";
+  if (l.outer > 1 && stride < l.n)
+    return "out has a row stride of " + std::to_string(stride) + ", less than the " + std::to_string(l.n) +
+           " elements of a row";
+  const std::optional<std::size_t> reach = extent(Layout::rows(l.outer, l.n, stride), true);
+  if (!reach || out.size < *reach)
+    return "out has room for " + std::to_string(out.size) + " numbers; give it one for each element" +
+           (reach ? ", " + std::to_string(*reach) : "");
+  if (rows_overlap(x, l, out, stride))
+    return "out overlaps x; give it memory of its own, or x's data with x's row stride";
+  return {};
+}
+
+void check_call(const Method& m, const Values& x, const Values* y, const Layout& layout, const Results& out,
+                const Options& options) {
+  std::string wrong = validation_error(m, options);
+  if (wrong.empty()) wrong = validation_error(m, x, y, layout, out, true);
+  if (!wrong.empty()) refuse(m, wrong);
+}
+
+void run(const Method& m, const Values& x, const Values* y, const Layout& layout, const Results& out,
+         const Options& options) {
+  const FloatingPointEnvironment environment;
+  check_call(m, x, y, layout, out, options);
+  Call call = call_of(x, y, layout, out, options);
+  Code::of(m).backend->run(m, call);
+}
+
+void check_gives_number(const Method& m) {
+  if (m.per_element) refuse(m, "it gives a number per element; call reduce with a layout");
+  if (m.gives_index) refuse(m, "it gives an index; call reduce_to_index");
+  if (m.results != 1)
+    refuse(m, "it gives " + std::to_string(m.results) + " numbers; call reduce with a layout");
+}
+
+Number one_number(const Method& m, const Values& x, const Values* y, const Options& options) {
+  check_gives_number(m);
+  std::uint64_t bits = 0;
+  run(m, x, y, Layout::vector(x.size), {m.format, &bits, 1}, options);
+  return {m.format, bits};
+}
+
+Job job(const Method& m, const Values& x, const Values* y, const Options& options) {
+  const FloatingPointEnvironment environment;
+  check_gives_number(m);
+  check(options);
+  check("x", x);
+  if (!y && Code::of(m).sum[x.format->index]) return [&m, x, options] { return m(x, options); };
+  std::uint64_t bits = 0;
+  const Results out{m.format, &bits, 1};
+  // A call is checked with data that lie anywhere: the backend knows what it can reach.
+  check_call(m, x, y, Layout::vector(x.size), out, options);
+  const Bound run = Code::of(m).backend->bind(m, call_of(x, y, Layout::vector(x.size), out, options));
+  return [format = m.format, run] {
+    const FloatingPointEnvironment environment;
+    std::uint64_t result = 0;
+    run(&result);
+    return Number{format, result};
+  };
+}
+
+}  // namespace
+
+Height Method::height(std::size_t n) const { return code_->height(n); }
+
+bool Method::takes(const FormatInfo& input) const {
+  return input.index < Formats::size &&
+         (code_->sum[input.index] || code_->run[input.index] || code_->run_vector[input.index]);
+}
+
+bool Method::takes(const FormatInfo& input, const Layout& layout) const {
+  return takes(input) && (is_vector(layout) || code_->run[input.index]);
+}
+
+double Method::bound(const FormatInfo& input, std::size_t n, Returned result, double magnitudes,
+                     BoundOptions options) const {
+  const FloatingPointEnvironment environment;
+  return bounds(*this, input, n, result, magnitudes, options).bound;
+}
+
+double prior_bound(const Method& m, const FormatInfo& input, std::size_t n, double magnitudes, Number result,
+                   double probability) {
+  const FloatingPointEnvironment environment;
+  return bounds(m, input, n, result, magnitudes, {probability}).prior;
+}
+
+Number Method::operator()(Values x, Options options) const {
+  const FloatingPointEnvironment environment;
+  check(options);
+  check("x", x);
+  if (const Code::Sum sum = code_->sum[x.format->index])
+    return {format, sum(x.data, x.size, options.threads)};
+  return one_number(*this, x, nullptr, options);
+}
+
+Number Method::operator()(Values x, Values y, Options options) const {
+  return one_number(*this, x, &y, options);
+}
+
+Job Method::bind(Values x, Options options) const { return job(*this, x, nullptr, options); }
+Job Method::bind(Values x, Values y, Options options) const { return job(*this, x, &y, options); }
+
+Placed Method::place(Values x) const {
+  const FloatingPointEnvironment environment;
+  check("x", x);
+  return code_->backend->place(x);
+}
+
+void check(const Options& options) {
+  if (options.threads < 0) throw std::invalid_argument("samesum: " + error_of_threads(options));
+}
+
+void reduce(const Method& method, Values x, Layout layout, Results out, Options options) {
+  run(method, x, nullptr, layout, out, options);
+}
+void reduce(const Method& method, Values x, Values y, Layout layout, Results out, Options options) {
+  run(method, x, &y, layout, out, options);
+}
+
+std::string validation_error(const Method& m, const Options& options) {
+  const FloatingPointEnvironment environment;
+  if (std::string wrong = error_of_threads(options); !wrong.empty()) return wrong;
+  if (m.results != 2) return {};  // nothing else divides by n - ddof
+  if (!(options.ddof >= 0)) return "ddof is " + three_digits(options.ddof) + "; it must be 0 or more";
+  if (m.accumulator == "exact" && options.ddof != std::floor(options.ddof))
+    return "ddof is " + three_digits(options.ddof) + "; of an exact variance it must be a whole number";
+  return {};
+}
+
+std::string validation_error(const Method& m, const Values& x, const Values* y, const Layout& l,
+                             const Results& out, bool offsets_are_here) {
+  if (m.inputs == 2 && y == nullptr) return "it takes two inputs, x and y";
+  if (m.inputs == 1 && y != nullptr) return "it takes one input; leave out y";
+  for (const auto& [name, v] : {std::pair{"x", &x}, std::pair{"y", y}})
+    if (v != nullptr)
+      if (std::string wrong = validation_error(name, *v); !wrong.empty()) return wrong;
+  if (y && y->format->index != x.format->index)
+    return "x is of " + std::string{x.format->name} + " and y of " + std::string{y->format->name} +
+           "; convert one of them";
+  if (y && y->size != x.size)
+    return "x has " + std::to_string(x.size) + " elements and y " + std::to_string(y->size) +
+           "; give it as many of both";
+  if (!m.takes(*x.format)) {
+    std::string others;
+    for (const FormatInfo& f : formats)
+      if (m.takes(f)) others.append(others.empty() ? "" : ", ").append(f.name);
+    return "it does not take elements of " + std::string{x.format->name} + ", but of " + others;
+  }
+  if (!m.takes(*x.format, l))
+    return "it reduces one vector of " + std::string{x.format->name} +
+           "; take the order tree for rows, columns and segments, or a format that holds the elements";
+  if (out.format && !is_listed(out.format)) return "out has no format; take one of samesum::formats";
+  const auto name_of_format = [](const FormatInfo* f) { return std::string{f ? f->name : "std::int64_t"}; };
+  const FormatInfo* const format = m.result_format(*x.format);
+  if (!format != !out.format || (format && format->index != out.format->index))
+    return "out is of " + name_of_format(out.format) + "; the results are of " + name_of_format(format);
+  const std::size_t numbers = static_cast<std::size_t>(m.results),
+                    bytes = format ? format->bytes : sizeof(std::int64_t);
+  if (std::string wrong = validation_error("out", out.data, out.size, {bytes, bytes}); !wrong.empty())
+    return wrong;
+  if (out.size % numbers != 0)
+    return "out has room for " + std::to_string(out.size) + " numbers; give it " + std::to_string(numbers) +
+           " for each result";
+  const auto results = m.per_element ? std::nullopt : std::optional{out.size / numbers};
+  if (std::string wrong = validation_error(l, results, offsets_are_here); !wrong.empty()) return wrong;
+  const std::size_t needed = *extent(l, offsets_are_here);
+  if (x.size < needed)
+    return "x has " + std::to_string(x.size) + " elements, and the layout reads " + std::to_string(needed) +
+           "; give it all of them, or another layout";
+  if (m.per_element) return error_of_rows(x, l, out);
+  for (const Values* v : {&x, y})
+    if (v != nullptr && overlap(v->data, needed * v->format->bytes, out.data, out.size * bytes))
+      return std::string{"out overlaps "} + (v == &x ? "x" : "y") + "; results need memory of their own";
+  return {};
+}
+
+}  // namespace samesum

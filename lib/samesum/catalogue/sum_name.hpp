@@ -1,0 +1,56 @@
+/// Names of sums that the compiler checks: sum<"tree/kahan/fp32">(x).
+#pragma once
+
+#include "samesum/accumulator/names.hpp"
+#include "samesum/catalogue/parse_name.hpp"
+#include "samesum/catalogue/sum_refusal.hpp"
+#include "samesum/order/orders.hpp"
+
+namespace samesum {
+
+/// Whether a type in the list has that name.
+template <class List> constexpr bool is_name_in(std::string_view word) {
+  bool found = false;
+  List::for_each([&]<class T>() { found = found || word == T::name; });
+  return found;
+}
+
+constexpr bool is_sum_accumulator(std::string_view word) {
+  return word == "exact" ||
+         std::find(accumulator_names.begin(), accumulator_names.end(), word) != accumulator_names.end();
+}
+
+struct SumWords {
+  static constexpr bool is_operation(std::string_view word) { return word == "sum"; }
+  static constexpr bool is_order(std::string_view word) { return is_name_in<Orders>(word); }
+  static constexpr bool is_accumulator(std::string_view word) { return is_sum_accumulator(word); }
+};
+
+/// Format index that the name of a sum selects; Formats::size if there is no such sum. `otherwise` is the
+/// backend of a name without one.
+///
+/// An index, not a pointer: under -fsanitize=undefined, g++ does not accept a comparison of pointers as a
+/// constant.
+constexpr std::size_t format_of_sum(std::string_view name, std::string_view otherwise) {
+  const ParsedName parsed = parse_name<SumWords>(name);
+  const NameFields& f = parsed.fields;
+  const std::string_view backend = f.backend.empty() ? otherwise : f.backend;
+  if (!parsed.wrong.empty() || f.accumulator.empty()) return Formats::size;
+  bool exists = f.order.empty() == (f.accumulator == "exact");
+  Orders::for_each([&]<class Order>() {
+    if (f.order == Order::name)
+      exists = exists && sum_refusal<Order>(f.accumulator == "plain", backend).empty();
+  });
+  return exists ? format_index(f.format) : Formats::size;
+}
+
+/// Result format of the sum of that name. A name without a backend means the one given here.
+template <Name name, Name otherwise = "cpu"> struct Named {
+  static constexpr std::size_t index = format_of_sum(name.view(), otherwise.view());
+  static_assert(
+      index < Formats::size,
+      "samesum: no such sum; names are order/accumulator/format or exact/format, see `samesum list`");
+  using Format = Formats::at<index>;
+};
+
+}  // namespace samesum

@@ -1,0 +1,146 @@
+#include "samesum/gpu.hpp"
+
+#include "samesum/backend/cuda/check.hpp"
+#include "samesum/backend/cuda/methods.hpp"
+#include "samesum/base/environment.hpp"
+#include "samesum/operation/validation.hpp"
+
+namespace samesum::gpu {
+namespace {
+
+bool is_aligned(const void* p, std::size_t bytes) { return reinterpret_cast<std::uintptr_t>(p) % bytes == 0; }
+
+constexpr int log2_limit = 39;  // of n: the header has counters for that many
+
+/// A message that names the argument and the remedy; empty if all are valid.
+std::string validation_error(Values x) {
+  if (std::string wrong = samesum::validation_error("x", x); !wrong.empty()) return wrong;
+  if (x.size >> log2_limit != 0)
+    return "x has " + std::to_string(x.size) + " elements; fewer than 2^39 can be reduced";
+  return {};
+}
+std::string validation_error(const Method& m, const Values& x, const Values* y, const Layout& layout,
+                             const Results& out, const Options& options) {
+  if (m.backend != "cuda") return "it does not run on a GPU; take the method of that name @cuda";
+  if (std::string wrong = validation_error(x); !wrong.empty()) return wrong;
+  if (std::string wrong = samesum::validation_error(m, options); !wrong.empty()) return wrong;
+  return samesum::validation_error(m, x, y, layout, out, false);
+}
+
+bool is_state(const ExactState* state) { return state != nullptr && is_aligned(state, alignof(ExactState)); }
+
+constexpr std::size_t workspace_alignment = 16;
+
+Launch launch_of(const Values& x, const Values* y, const Layout& layout, const Results& out,
+                 cudaStream_t stream, const Options& options) {
+  return {call_of(x, y, layout, out, options), nullptr, 0, stream};
+}
+
+cudaError_t in_phases(const Method& method, void* workspace, std::size_t& bytes, Values x, Values* y,
+                      const Layout& layout, Results out, cudaStream_t stream, const Options& options) noexcept
+    try {
+  const FloatingPointEnvironment environment;
+  if (workspace == nullptr) {  // only the size is asked for: any other pointers will do that are apart
+    x.data = reinterpret_cast<const void*>(std::uintptr_t{16});
+    if (y) y->data = x.data;
+    out.data = reinterpret_cast<void*>(std::uintptr_t{1} << 62);
+  }
+  if (!validation_error(method, x, y, layout, out, options).empty() ||
+      !is_aligned(workspace, workspace_alignment))
+    return cudaErrorInvalidValue;
+  Launch launch = launch_of(x, y, layout, out, stream, options);
+  launch.workspace = workspace;
+  launch.bytes = bytes;
+  const cudaError_t error = enqueue(method, launch);
+  bytes = launch.bytes;
+  return error;
+} catch (const std::exception&) {
+  return cudaErrorMemoryAllocation;  // of a message
+}
+
+void with_pool(const Method& method, const Values& x, const Values* y, const Layout& layout,
+               const Results& out, cudaStream_t stream, cudaMemPool_t pool, const Options& options) {
+  const FloatingPointEnvironment environment;
+  if (const std::string wrong = validation_error(method, x, y, layout, out, options); !wrong.empty())
+    throw std::invalid_argument("samesum: " + method.name + ": " + wrong);
+  Launch launch = launch_of(x, y, layout, out, stream, options);
+  with_pool(method.name, launch, pool, [&](Launch& l) {
+    if (l.workspace && l.uses_header)
+      if (const cudaError_t error = prepare_workspace(l.workspace, l.stream)) return error;
+    return enqueue(method, l);
+  });
+}
+
+}  // namespace
+
+cudaError_t prepare(void* workspace, std::size_t bytes, cudaStream_t stream) noexcept {
+  const FloatingPointEnvironment environment;
+  if (workspace == nullptr || !is_aligned(workspace, workspace_alignment)) return cudaErrorInvalidValue;
+  return bytes < header_bytes ? cudaSuccess : prepare_workspace(workspace, stream);
+}
+
+cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Layout layout,
+                   Results out, cudaStream_t stream, Options options) noexcept {
+  return in_phases(method, workspace, bytes, x, nullptr, layout, out, stream, options);
+}
+cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Values y,
+                   Layout layout, Results out, cudaStream_t stream, Options options) noexcept {
+  return in_phases(method, workspace, bytes, x, &y, layout, out, stream, options);
+}
+void reduce(const Method& method, Values x, Layout layout, Results out, cudaStream_t stream,
+            cudaMemPool_t pool, Options options) {
+  with_pool(method, x, nullptr, layout, out, stream, pool, options);
+}
+void reduce(const Method& method, Values x, Values y, Layout layout, Results out, cudaStream_t stream,
+            cudaMemPool_t pool, Options options) {
+  with_pool(method, x, &y, layout, out, stream, pool, options);
+}
+
+cudaError_t accumulate(void* workspace, std::size_t& bytes, Values x, ExactState* state,
+                       cudaStream_t stream) noexcept try {
+  const FloatingPointEnvironment environment;
+  if (workspace == nullptr) x.data = &bytes;
+  if (!validation_error(x).empty() || !is_aligned(workspace, workspace_alignment) ||
+      (workspace != nullptr && !is_state(state)))
+    return cudaErrorInvalidValue;
+  Launch launch = launch_of(x, nullptr, Layout::vector(x.size), {nullptr, nullptr, 0}, stream, {});
+  launch.workspace = workspace;
+  launch.bytes = bytes;
+  const cudaError_t error = sum_exact(launch, {nullptr, 0, state});
+  bytes = launch.bytes;
+  return error;
+} catch (const std::exception&) {
+  return cudaErrorMemoryAllocation;  // of a message
+}
+
+cudaError_t merge(ExactState* state, const ExactState* other, cudaStream_t stream) noexcept {
+  const FloatingPointEnvironment environment;
+  if (!is_state(state) || !is_state(other)) return cudaErrorInvalidValue;
+  return write_exact(other, {nullptr, 0, state}, stream);
+}
+
+cudaError_t round(const ExactState* state, const FormatInfo& format, void* out,
+                  cudaStream_t stream) noexcept {
+  const FloatingPointEnvironment environment;
+  if (!is_state(state) || !is_listed(&format) || out == nullptr || !is_aligned(out, format.bytes))
+    return cudaErrorInvalidValue;
+  return write_exact(state, {out, format.index, nullptr}, stream);
+}
+
+const Method& find(std::string_view name, NameDefaults defaults) {
+  const Method& found = samesum::find(name, defaults);
+  if (found.backend != "cuda")
+    throw std::invalid_argument("samesum: '" + found.name + "' does not run on a GPU");
+  return found;
+}
+
+Exact download(const ExactState* state, cudaStream_t stream) {
+  const FloatingPointEnvironment environment;
+  if (state == nullptr) throw std::invalid_argument("samesum: state is null");
+  ExactState copy;
+  check(cudaMemcpyAsync(&copy, state, sizeof copy, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
+  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  return Exact{copy.digits, copy.flags};
+}
+
+}  // namespace samesum::gpu

@@ -1,0 +1,88 @@
+#include "samesum/samesum.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "samesum/backend/cpu/methods.hpp"
+#include "samesum/base/environment.hpp"
+#include "samesum/catalogue/backend.hpp"
+#include "samesum/operation/validation.hpp"
+
+namespace samesum {
+namespace {
+
+const Method& find_for(std::string_view name, const Values& x) {
+  check("x", x);
+  return find(name, {.format = x.format->name});
+}
+
+/// At least a sum of n numbers that were added in double, one by one.
+double at_least(double sum, std::size_t n) {
+  return rounded_up(sum * (1 + static_cast<double>(n) * 0x1p-52));
+}
+
+double magnitudes_of(const Values& x, const Values* y) {
+  return with_format(*x.format, [&]<class T>() {
+    const auto *a = static_cast<const T*>(x.data), *b = static_cast<const T*>(y ? y->data : nullptr);
+    double sum = 0;
+    for (std::size_t i = 0; i < x.size; ++i) {
+      const double size = std::abs(convert<double>(a[i]));
+      sum += b ? rounded_up(size * std::abs(convert<double>(b[i]))) : size;
+    }
+    return at_least(sum, x.size);
+  });
+}
+
+/// A plain sum: the nodes of its tree are watched.
+Estimate watched(const Method& m, const Values& x) {
+  const Watched seen = Code::of(find_on("reference", m)).watch[x.format->index](x.data, x.size);
+  const Number value{m.format, seen.bits};
+  const double magnitudes = at_least(seen.magnitudes, x.size);
+  double bound = m.bound(*x.format, x.size, value, magnitudes);
+  if (m.accumulator == "plain" && std::isfinite(value.to_double()))
+    // Each addition that rounds is off by at most u times what it returned, and these errors simply add up.
+    bound = std::min(bound, rounded_up(m.format->unit_roundoff * at_least(seen.partials, x.size) +
+                                       narrowing_bound(*x.format, *m.format, x.size, magnitudes)));
+  return {value, bound, magnitudes};
+}
+
+Estimate estimate(const Values& x, const Values* y, std::string_view name) {
+  const Method& m = find_for(name, x);
+  const FloatingPointEnvironment environment;
+  if (m.promise < Promise::everywhere)
+    throw std::invalid_argument("samesum: no estimate for '" + m.name +
+                                "': its tree differs from run to run");
+  if (m.operation == Sum::name && !y) return watched(m, x);
+  const Method& host = find_on("cpu", m);
+  const Number value = y ? host(x, *y) : host(x);
+  const double magnitudes = magnitudes_of(x, y);
+  return {value, m.bound(*x.format, x.size, value, magnitudes), magnitudes};
+}
+
+}  // namespace
+
+Number reduce(std::string_view name, Values x, Options options) { return find_for(name, x)(x, options); }
+Number reduce(std::string_view name, Values x, Values y, Options options) {
+  return find_for(name, x)(x, y, options);
+}
+
+std::int64_t reduce_to_index(std::string_view name, Values x, Options options) {
+  const Method& m = find_for(name, x);
+  if (!m.gives_index) throw std::invalid_argument("samesum: " + m.name + " gives no index; call reduce");
+  std::int64_t index = -1;
+  reduce(m, x, Layout::vector(x.size), std::span{&index, 1}, options);
+  return index;
+}
+
+Exact accumulate(Values x, Options options) {
+  check(options);
+  check("x", x);
+  const FloatingPointEnvironment environment;
+  return cpu::sum_exact(x, options.threads);
+}
+
+Estimate estimate(Values x, std::string_view name) { return estimate(x, nullptr, name); }
+Estimate estimate(Values x, Values y, std::string_view name) { return estimate(x, &y, name); }
+
+}  // namespace samesum

@@ -1,0 +1,109 @@
+/// Extrema and their indices.
+#pragma once
+
+#include "samesum/operation/extremum.hpp"
+#include "samesum/operation/operation.hpp"
+#include "samesum/operation/reducer.hpp"
+
+namespace samesum {
+
+/// The extremum; of nothing the infinity that every number replaces.
+template <class F> struct ExtremumReducer {
+  using Format = F;
+  using State = Extremum<F>;
+  bool smallest;
+
+  using Item = State;
+  SAMESUM_HD Item item(const Read<F>& e) const { return {KeyOf<F>::of(e.x.v, smallest)}; }
+  SAMESUM_HD State start(const Item& x) const { return x; }
+  SAMESUM_HD void add(State& state, const Item& x, std::size_t) const { state.merge(x); }
+  SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
+  SAMESUM_HD void finish(const State& state, std::uint64_t, std::size_t at, void* out) const {
+    static_cast<F*>(out)[at] = KeyOf<F>::number(state.key, smallest);
+  }
+};
+
+/// The first extremum of elements without a NaN, which compare as numbers do.
+template <class F> struct NumberReducer {
+  using C = CarrierOf<F>;
+  struct Item {
+    C value;  ///< negated for the smallest
+    std::uint32_t offset;
+  };
+  struct State {
+    C value;  ///< NaN if there is one
+    std::uint32_t offset;
+  };
+  static constexpr int inputs = 1;
+  bool smallest;
+  SAMESUM_HD bool applies() const { return true; }
+  SAMESUM_HD Item item(const Read<F>& e) const { return {smallest ? -e.x.v : e.x.v, e.offset}; }
+  SAMESUM_HD State start(Item x) const { return {x.value, x.offset}; }
+  SAMESUM_HD void add(State& state, Item x, std::size_t) const {
+    state.offset = x.value > state.value ? x.offset : state.offset;
+    state.value = larger(x.value, state.value);
+  }
+  SAMESUM_HD bool succeeded(const State& state) const { return state.value == state.value; }
+  SAMESUM_HD FirstExtremum<F> state(const State& fast, std::uint64_t base, int) const {
+    return {KeyOf<F>::of_number(smallest ? -fast.value : fast.value, smallest), fast.offset, base};
+  }
+
+ private:
+  /// NaN where one is.
+  SAMESUM_HD static C larger(C a, C b) {
+#if defined(__CUDA_ARCH__)
+    if constexpr (sizeof(C) == 4) {
+      C larger;
+      asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+      return larger;
+    }
+#endif
+    return a > b || a != a ? a : b;
+  }
+};
+
+/// Its first index as a std::int64_t; of nothing -1.
+template <class F> struct FirstExtremumReducer {
+  using Format = F;
+  using State = FirstExtremum<F>;
+  using FastPath = NumberReducer<F>;
+  bool smallest;
+
+  SAMESUM_HD FastPath fast_path() const { return {smallest}; }
+
+  using Item = State;
+  SAMESUM_HD Item item(const Read<F>& e) const {
+    return {KeyOf<F>::of_number(e.x.v, smallest), e.offset, e.base};
+  }
+  SAMESUM_HD State start(const Item& x) const { return x; }
+  /// Elements come in the order of their indices, with one base.
+  SAMESUM_HD void add(State& state, const Item& x, std::size_t) const {
+    const bool better = x.key > state.key;
+    state.key = better ? x.key : state.key;
+    state.offset = better ? x.offset : state.offset;
+  }
+  SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
+  SAMESUM_HD void finish(const State& state, std::uint64_t, std::size_t at, void* out) const {
+    static_cast<std::int64_t*>(out)[at] = static_cast<std::int64_t>(state.index());
+  }
+};
+
+/// Order-free: any order gives the same bits.
+template <bool smallest, bool index> struct ExtremumOf : OwnState {
+  static constexpr bool has_order = false, gives_index = index;
+  static constexpr std::string_view name =
+      index ? (smallest ? "argmin" : "argmax") : (smallest ? "min" : "max");
+  static constexpr auto bound = bound_of_extremum;
+  template <template <class> class, class F> static constexpr auto reducer(ReducerOptions) {
+    if constexpr (index)
+      return FirstExtremumReducer<F>{smallest};
+    else
+      return ExtremumReducer<F>{smallest};
+  }
+};
+using Min = ExtremumOf<true, false>;
+using Max = ExtremumOf<false, false>;
+using ArgMin = ExtremumOf<true, true>;
+using ArgMax = ExtremumOf<false, true>;
+
+}  // namespace samesum

@@ -1,0 +1,41 @@
+/// The literal reading of a reducer.
+#pragma once
+
+#include "samesum/order/reference.hpp"
+
+namespace samesum {
+
+/// A reducer as the accumulator that `read` takes.
+template <class Reducer, class Element> struct ReferenceState {
+  struct Given {
+    const Reducer* reducer;
+    Element element;
+  };
+  const Reducer* reducer = nullptr;
+  typename Reducer::State state;
+  std::size_t added = 0;
+
+  void add(const Given& e) {
+    const auto item = e.reducer->item(e.element);
+    if (added == 0)
+      state = e.reducer->start(item);
+    else
+      reducer->add(state, item, added);
+    reducer = e.reducer;
+    ++added;
+  }
+  void merge(const ReferenceState& other) { reducer->merge(state, other.state); }
+};
+
+/// The state of elements at(0) … at(n - 1) in that order; none where n = 0.
+template <class Shape, class Reducer, class At>
+std::optional<typename Reducer::State> reference_reduce(const Reducer& reducer, std::size_t n, At at) {
+  using Reading = ReferenceState<Reducer, decltype(at(0))>;
+  const auto all = read<Reading>(Shape{}, n, [&](std::size_t i) {
+    return typename Reading::Given{&reducer, at(i)};
+  });
+  if (!all) return std::nullopt;
+  return all->state;
+}
+
+}  // namespace samesum

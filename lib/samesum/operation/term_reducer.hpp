@@ -1,0 +1,53 @@
+/// Sums of terms, with any accumulator.
+#pragma once
+
+#include "samesum/operation/term.hpp"
+#include "samesum/operation/wide_mean.hpp"
+
+namespace samesum {
+
+/// Sums of elements, without asking for each which term it is.
+template <template <class> class A, class F>
+struct ElementReducer : StateReducer<TermSum<A, Scalar<F>>, TwoWords<Scalar<F>>> {
+  using State = TermSum<A, Scalar<F>>;
+  static constexpr int inputs = 1;
+  static constexpr bool is_light = !State::two_words;
+  Term term;
+  SAMESUM_HD bool applies() const { return term == Term::element; }
+  SAMESUM_HD TwoWords<Scalar<F>> item(const Read<F>& e) const { return {e.x, Scalar<F>::zero()}; }
+  SAMESUM_HD State state(const State& fast, std::uint64_t, int) const { return fast; }
+};
+
+/// Sums of terms, and their means. A mean of fp16 that is not finite is computed once more, by `again`.
+template <template <class> class A, class F>
+struct TermReducer : StateReducer<TermSum<A, Scalar<F>>, TwoWords<Scalar<F>>> {
+  using Format = F;
+  using State = TermSum<A, Scalar<F>>;
+  using Item = TwoWords<Scalar<F>>;
+  using FastPath = ElementReducer<A, F>;
+  Term term;
+  bool mean;
+
+  SAMESUM_HD FastPath fast_path() const { return {{}, term}; }
+  WideMeanReducer<A> again() const requires std::is_same_v<F, fp16> { return {}; }
+
+  SAMESUM_HD Item item(const Read<F>& e) const { return term_of<State::two_words>(term, e.x, e.y); }
+  /// The items of some elements: which term it is, is asked once.
+  template <int count> SAMESUM_HD void items(const Read<F> (&e)[count], Item (&x)[count]) const {
+    const auto all = [&](auto t) {
+      for (int i = 0; i < count; ++i) x[i] = term_of<State::two_words>(t, e[i].x, e[i].y);
+    };
+    if (term == Term::element) return all(Constant<Term::element>{});
+    if (term == Term::magnitude) return all(Constant<Term::magnitude>{});
+    if (term == Term::square) return all(Constant<Term::square>{});
+    all(Constant<Term::product>{});
+  }
+  SAMESUM_HD void finish(const State& state, std::uint64_t n, std::size_t at, void* out) const {
+    const Scalar<F> sum = n == 0 ? Scalar<F>::zero() : state.result();
+    static_cast<F*>(out)[at] =
+        mean ? to_format<F>(Scalar<F>::of(static_cast<double>(sum.v) / static_cast<double>(n)))
+             : to_format<F>(sum);
+  }
+};
+
+}  // namespace samesum

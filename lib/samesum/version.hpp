@@ -1,0 +1,9 @@
+/// The version of the library.
+#pragma once
+
+#define SAMESUM_VERSION_MAJOR 0
+#define SAMESUM_VERSION_MINOR 1
+#define SAMESUM_VERSION_PATCH 0
+
+/// One number to compare with: 10203 for 1.2.3.
+#define SAMESUM_VERSION (10000 * SAMESUM_VERSION_MAJOR + 100 * SAMESUM_VERSION_MINOR + SAMESUM_VERSION_PATCH)
