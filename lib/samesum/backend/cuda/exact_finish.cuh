@@ -5,6 +5,7 @@
 #include "samesum/operation/exact_reduction.hpp"
 
 namespace samesum::gpu {
+namespace {  // internal linkage: the compiler fits functions that it does not inline to their only callers
 
 /// What is made of the sums, and where it goes.
 struct Ending {
@@ -18,7 +19,7 @@ constexpr int digits_of_thread = 5, word_count = digits_of_thread * warp;
 
 /// The digits as a magnitude in words of 32 bits, the lowest first. Returns the place of the first that is
 /// not 0, or -1. By a whole warp, as all that follows.
-inline __device__ __noinline__ int write_magnitude(const TermDigits* digits, std::uint32_t* words,
+__device__ __noinline__ int write_magnitude(const TermDigits* digits, std::uint32_t* words,
                                                    bool* negative) {
   __syncwarp();  // the digits are complete, and nobody reads the words any more
   const MagnitudeOf<digits_of_thread> magnitude{*digits};
@@ -27,7 +28,7 @@ inline __device__ __noinline__ int write_magnitude(const TermDigits* digits, std
 }
 
 /// A step of a long division: rest·2^32 + digit over the divisor, which is more than the rest.
-inline __device__ std::uint32_t divide(std::uint64_t& rest, std::uint32_t digit, std::uint64_t divisor) {
+__device__ std::uint32_t divide(std::uint64_t& rest, std::uint32_t digit, std::uint64_t divisor) {
   if (divisor >> 32 == 0) {
     const std::uint64_t part = rest << 32 | digit;
     rest = part % divisor;
@@ -57,7 +58,7 @@ template <class Of> __device__ std::uint64_t in_format(std::size_t format, Of of
 
 /// The number of that magnitude over a·b, rounded once to the format: of the eight leading words the quotient
 /// has three at least, and of what is below them it matters only whether it is 0.
-inline __device__ __noinline__ std::uint64_t rounded_quotient(const std::uint32_t* words, int top,
+__device__ __noinline__ std::uint64_t rounded_quotient(const std::uint32_t* words, int top,
                                                               bool negative, std::uint64_t a, std::uint64_t b,
                                                               std::size_t format) {
   constexpr int leading = 8;
@@ -89,7 +90,7 @@ inline __device__ __noinline__ std::uint64_t rounded_quotient(const std::uint32_
 
 /// Turns the digits of Σx² into those of n·Σx² - (Σx)²: units of the first digit, and fewer than 2^40 in
 /// each.
-inline __device__ __noinline__ void subtract_square(TermDigits* squares, const std::uint32_t* sum,
+__device__ __noinline__ void subtract_square(TermDigits* squares, const std::uint32_t* sum,
                                                     std::uint64_t n) {
   __shared__ std::uint32_t words[word_count];
   bool negative;
@@ -134,7 +135,7 @@ inline __device__ __noinline__ void subtract_square(TermDigits* squares, const s
 }
 
 /// By one warp: result `at`, of n elements with that sum, and for moments with that sum of squares after it.
-inline __device__ __noinline__ void finish(Ending end, TermDigits* sums, unsigned flags, std::uint64_t n,
+__device__ __noinline__ void finish(Ending end, TermDigits* sums, unsigned flags, std::uint64_t n,
                                            std::size_t at) {
   __shared__ std::uint32_t words[word_count];
   const ExactKind kind = end.kind;
@@ -179,4 +180,5 @@ inline __device__ __noinline__ void finish(Ending end, TermDigits* sums, unsigne
   write(2 * at + 1, bits);
 }
 
+}  // namespace
 }  // namespace samesum::gpu

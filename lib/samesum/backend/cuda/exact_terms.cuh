@@ -5,6 +5,7 @@
 #include "samesum/operation/layout.hpp"
 
 namespace samesum::gpu {
+namespace {  // internal linkage: the compiler fits functions that it does not inline to their only callers
 
 using SharedTermDigits = SharedDigitsOf<TermDigits::count>;
 
@@ -34,6 +35,14 @@ constexpr int first_digit = (2 * Format<T>::min_quantum - TermDigits::lowest_exp
 template <class T>
 constexpr int last_digit = (2 * Format<T>::max_exponent + 2 + 64 - TermDigits::lowest_exponent) / 32 + 2;
 static_assert(last_digit<fp64> < TermDigits::count);
+
+/// Propagates carries by one digit. Each thread of the block owns a digit.
+template <class T> __device__ __forceinline__ void propagate_one_carry(TermDigits& d) {
+  const int i = static_cast<int>(threadIdx.x), last = last_digit<T>;
+  const std::int64_t carried = i <= last ? d.carried(i, last) : 0;
+  __syncthreads();  // all threads have read the digits
+  if (i <= last) d.digit[i] = carried;
+}
 
 /// A batch: a block a result; or all blocks for the one that there is, which then meet.
 template <class T, bool moments>
@@ -95,12 +104,7 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 2 : 3)
       sums.empty();
       __syncthreads();  // the digits are complete
       if (tile >= tiles) break;
-      for (TermDigits& d : digits) {
-        const int i = static_cast<int>(threadIdx.x), last = last_digit<T>;
-        const std::int64_t carried = i <= last ? d.carried(i, last) : 0;
-        __syncthreads();  // everybody has read them
-        if (i <= last) d.digit[i] = carried;
-      }
+      for (TermDigits& d : digits) propagate_one_carry<T>(d);
       __syncthreads();  // anybody may add to them again
     }
 
@@ -118,4 +122,5 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 2 : 3)
   }
 }
 
+}  // namespace
 }  // namespace samesum::gpu

@@ -58,47 +58,21 @@ __device__ __forceinline__ WarpLeaves leaves_of_warp(const Layout& l, const RowP
     mine.row = segment_of<Shape>(l, w);
     mine.first = w - first_slot<Shape::leaf>(l, mine.row);
     mine.exist = mine.exist && mine.first < max(Shape::leaves(l.length(mine.row)), std::size_t{1});
-    return mine;
+  } else {
+    const int log2_tile = __ffs(plan.tile) - 1;  // a power of two
+    mine.row = w >> log2_tile;
+    if (plan.tiles > 1) {
+      mine.tile = mine.row % plan.tiles;
+      mine.row /= plan.tiles;
+    }
+    mine.first = ((mine.tile << log2_tile) + (w & static_cast<std::size_t>(plan.tile - 1))) *
+                 static_cast<std::size_t>(plan.each);
+    if (plan.threads < warp)
+      mine.row = w * static_cast<std::size_t>(warp / plan.threads) +
+                 static_cast<std::size_t>(thread() / plan.threads);
+    mine.exist = mine.exist && mine.row < l.outer;
   }
-  const int log2_tile = __ffs(plan.tile) - 1;  // a power of two
-  mine.row = w >> log2_tile;
-  if (plan.tiles > 1) {
-    mine.tile = mine.row % plan.tiles;
-    mine.row /= plan.tiles;
-  }
-  mine.first = ((mine.tile << log2_tile) + (w & static_cast<std::size_t>(plan.tile - 1))) *
-               static_cast<std::size_t>(plan.each);
-  if (plan.threads < warp)
-    mine.row =
-        w * static_cast<std::size_t>(warp / plan.threads) + static_cast<std::size_t>(thread() / plan.threads);
-  mine.exist = mine.exist && mine.row < l.outer;
   return mine;
-}
-
-/// Reduces one, two or four leaves one after another, and merges them by stride doubling. leaf(k) is the
-/// state of leaf k of `leaves`.
-template <class Reducer, class Leaf>
-__device__ __forceinline__ typename Reducer::State merge_consecutive(const Reducer& reducer,
-                                                                     std::size_t first, int each,
-                                                                     std::size_t leaves, Leaf leaf) {
-  typename Reducer::State state, even, half;
-#pragma unroll 1
-  for (int i = 0; i < each; ++i) {
-    state = leaf(first + static_cast<std::size_t>(i));
-    if (i % 2 == 0) {
-      even = state;
-      if (i == each - 1) break;
-      continue;
-    }
-    if (first + static_cast<std::size_t>(i) < leaves) reducer.merge(even, state);
-    state = even;
-    if (i == 1) half = state;
-    if (i == 3) {
-      if (first + 2 < leaves) reducer.merge(half, state);
-      state = half;
-    }
-  }
-  return state;
 }
 
 /// Merges the states of a tile's warps, by stride doubling in its first thread.
@@ -129,17 +103,35 @@ __global__ void __launch_bounds__(most_reduce_threads, reduce_blocks<Shape, Redu
   const std::size_t w = std::size_t{blockIdx.x} * warps() + static_cast<std::size_t>(warp_index());
   if constexpr (pairs_rows<Shape, Reducer>)
     if (plan.pairs) {
-      if (w < plan.warps) reduce_row_pair<Shape>(reducer, reader, l, w, out);
+      if (w >= plan.warps) return;
+      reduce_row_pair<Shape>(reducer, reader, l, w, out);
       return;
     }
   const WarpLeaves mine = leaves_of_warp<Shape>(l, plan, w);
   const std::size_t n = mine.exist ? l.length(mine.row) : 0, leaves = Shape::leaves(n);
-  State state = merge_consecutive(reducer, mine.first, plan.each, leaves, [&](std::size_t k) {
+  const auto leaf = [&](std::size_t k) {
     const std::size_t begin = min(k * Shape::leaf, n);
     return LeafOf<Shape, Reducer, Reader>::leaf(reducer, reader, mine.exist ? l.first(mine.row) + begin : 0,
                                                 begin, static_cast<int>(min(n - begin, Shape::leaf)),
                                                 plan.threads);
-  });
+  };
+  State state, even, half;
+#pragma unroll 1
+  for (int i = 0; i < plan.each; ++i) {  // one, two or four leaves, merged by stride doubling
+    state = leaf(mine.first + static_cast<std::size_t>(i));
+    if (i % 2 == 0) {
+      even = state;
+      if (i == plan.each - 1) break;
+      continue;
+    }
+    if (mine.first + static_cast<std::size_t>(i) < leaves) reducer.merge(even, state);
+    state = even;
+    if (i == 1) half = state;
+    if (i == 3) {
+      if (mine.first + 2 < leaves) reducer.merge(half, state);
+      state = half;
+    }
+  }
   if (plan.tile > 1) {
     if (thread() == 0) shared[warp_index()] = state;
     __syncthreads();  // all warps have written their states
