@@ -1,11 +1,12 @@
-/// The kernel of exact reductions: blocks add terms exactly.
+/// The kernel of exact reductions, in which blocks add terms exactly.
 #pragma once
 
 #include "samesum/backend/cuda/exact_finish.cuh"
 #include "samesum/operation/layout.hpp"
 
 namespace samesum::gpu {
-namespace {  // internal linkage: the compiler fits functions that it does not inline to their only callers
+namespace {  // internal linkage lets the compiler adapt functions that it does not inline to their only
+             // callers
 
 using SharedTermDigits = SharedDigitsOf<TermDigits::count>;
 
@@ -29,7 +30,7 @@ template <class T> struct TermReader {
   }
 };
 
-/// The digits that terms of such elements may touch, and one for carries.
+/// First and last digit that terms of elements of T may touch, including one for carries.
 template <class T>
 constexpr int first_digit = (2 * Format<T>::min_quantum - TermDigits::lowest_exponent) / 32;
 template <class T>
@@ -40,11 +41,47 @@ static_assert(last_digit<fp64> < TermDigits::count);
 template <class T> __device__ __forceinline__ void propagate_one_carry(TermDigits& d) {
   const int i = static_cast<int>(threadIdx.x), last = last_digit<T>;
   const std::int64_t carried = i <= last ? d.carried(i, last) : 0;
-  __syncthreads();  // all threads have read the digits
+  __syncthreads();  // all threads have read the digits before they are overwritten
   if (i <= last) d.digit[i] = carried;
 }
 
-/// A batch: a block a result; or all blocks for the one that there is, which then meet.
+/// Combines the flags of a block's threads; then the only block of a result, or the last of its blocks to
+/// arrive, rounds the sums and writes the result.
+template <class T>
+__device__ __forceinline__ void finish_block(TermDigits* digits, int sums_of_result, unsigned flags,
+                                             unsigned* flags_of_warp, bool together,
+                                             SharedTermDigits* shared_digits, const Ending& end,
+                                             std::size_t n, std::size_t at) {
+  flags = __reduce_or_sync(whole_warp, flags);
+  if (thread() == 0) flags_of_warp[warp_index()] = flags;
+  __syncthreads();  // all warps have written their flags
+  if (warp_index() == 0) {
+    flags = __reduce_or_sync(whole_warp, thread() < warps() ? flags_of_warp[thread()] : 0);
+    bool last = true;
+    for (int s = 0; s < sums_of_result && together && gridDim.x > 1; ++s)
+      last = arrive_is_last(digits[s], first_digit<T>, last_digit<T>, flags, shared_digits[s]);
+    if (last) finish(end, digits, flags, n, at);
+  }
+}
+
+/// Loads runs of elements.
+template <class T> struct RunLoader {
+  std::size_t stride;  ///< elements between neighbours
+  bool aligned;        ///< and contiguous: a run is one vector load
+  __device__ Run<T> load(const T* from) const {
+    return aligned ? *reinterpret_cast<const Run<T>*>(from) : TermReader<T>::load(from, stride);
+  }
+  /// Loads the runs of a thread in a tile.
+  __device__ void load_all(const T* from, Run<T> (&of)[in_flight<T>]) const {
+    if (aligned)
+      for (int k = 0; k < in_flight<T>; ++k) of[k] = reinterpret_cast<const Run<T>*>(from)[k * exact_threads];
+    else
+      for (int k = 0; k < in_flight<T>; ++k)
+        of[k] = TermReader<T>::load(from + k * exact_threads * run_length * stride, stride);
+  }
+};
+
+/// Reduces a batch: one block per result, or all blocks for a single result, whose sums are then merged.
 template <class T, bool moments>
 __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 2 : 3)
     reduce_terms(TermReader<T> reader, Layout l, Ending end, SharedTermDigits* shared_digits) {
@@ -59,21 +96,12 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 2 : 3)
     const bool aligned = stride == 1 && reader.is_aligned(place);
     const bool two = !moments && reader.term == Term::product;
     const T *x = reader.x + place, *y = two ? reader.y + place : x;
-    // A block reads tiles of neighbouring runs, each thread some runs of a tile.
+    // A block reads tiles of neighbouring runs, and each thread `ahead` runs of a tile.
     constexpr std::size_t of_tile = std::size_t{exact_threads} * ahead;
     const std::size_t tiles = (runs + of_tile - 1) / of_tile, blocks = together ? gridDim.x : 1;
-    const auto load = [&](const T* from) {
-      return aligned ? *reinterpret_cast<const Run<T>*>(from) : reader.load(from, stride);
-    };
-    const auto load_all = [&](const T* from, Run<T>(&of)[ahead]) {
-      if (aligned)
-        for (int k = 0; k < ahead; ++k) of[k] = reinterpret_cast<const Run<T>*>(from)[k * exact_threads];
-      else
-        for (int k = 0; k < ahead; ++k)
-          of[k] = reader.load(from + k * exact_threads * run_length * stride, stride);
-    };
+    const RunLoader<T> loader{stride, aligned};
     for (TermDigits& d : digits) d.clear();
-    __syncthreads();  // anybody may add to them
+    __syncthreads();  // the digits are zero before any thread adds to them
 
     sums.start();
     std::size_t tile = together ? blockIdx.x : 0;
@@ -85,9 +113,9 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 2 : 3)
         const std::size_t first = tile * of_tile + threadIdx.x;
         if ((tile + 1) * of_tile <= runs) {
           Run<T> of_x[ahead], of_y[ahead];
-          load_all(x + first * run_length * stride, of_x);
+          loader.load_all(x + first * run_length * stride, of_x);
           if (two)
-            load_all(y + first * run_length * stride, of_y);
+            loader.load_all(y + first * run_length * stride, of_y);
           else
             for (int k = 0; k < ahead; ++k) of_y[k] = of_x[k];
           if (sums.add(of_x, of_y)) continue;
@@ -95,30 +123,22 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 2 : 3)
 #pragma unroll 1
         for (std::size_t run = first; run < runs && run < first + of_tile; run += exact_threads) {
           const T *from_x = x + run * run_length * stride, *from_y = y + run * run_length * stride;
-          const Run<T> a[] = {load(from_x)}, c[] = {two ? load(from_y) : a[0]};
+          const Run<T> a[] = {loader.load(from_x)}, c[] = {two ? loader.load(from_y) : a[0]};
           if (sums.add(a, c)) continue;
 #pragma unroll 1
           for (int i = 0; i < run_length; ++i) sums.add(from_x[i * stride], from_y[i * stride]);
         }
       }
       sums.empty();
-      __syncthreads();  // the digits are complete
+      __syncthreads();  // all warps have added to the digits
       if (tile >= tiles) break;
       for (TermDigits& d : digits) propagate_one_carry<T>(d);
-      __syncthreads();  // anybody may add to them again
+      __syncthreads();  // the digits are carried before any thread adds to them
     }
 
-    unsigned flags = __reduce_or_sync(whole_warp, sums.flags() | (n > 0 ? Exact::seen_any : 0));
-    if (thread() == 0) flags_of_warp[warp_index()] = flags;
-    __syncthreads();  // the flags of all warps
-    if (warp_index() == 0) {
-      flags = __reduce_or_sync(whole_warp, thread() < warps() ? flags_of_warp[thread()] : 0);
-      bool last = true;
-      for (int s = 0; s < sums_of_result && together && gridDim.x > 1; ++s)
-        last = arrive_is_last(digits[s], first_digit<T>, last_digit<T>, flags, shared_digits[s]);
-      if (last) finish(end, digits, flags, n, at);
-    }
-    __syncthreads();  // what is shared may change
+    finish_block<T>(digits, sums_of_result, sums.flags() | (n > 0 ? Exact::seen_any : 0), flags_of_warp,
+                    together, shared_digits, end, n, at);
+    __syncthreads();  // the first warp has read the digits and flags before the next result overwrites them
   }
 }
 
