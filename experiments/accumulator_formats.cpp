@@ -1,4 +1,4 @@
-/// What becomes of sums whose accumulator has 16 bits?
+/// What happens to sums whose accumulator has 16 bits?
 #include <algorithm>
 #include <optional>
 #include <sstream>
@@ -17,7 +17,7 @@ using namespace samesum::harness;
 
 using Values64 = std::vector<double>;
 
-/// What a publication says that a plain sum in turn gives.
+/// The result of a plain sum from left to right according to a publication.
 struct Published {
   std::string format;
   double value;
@@ -53,7 +53,8 @@ double exp_of_minus(double t) {
   return sum;
 }
 
-/// exp(x - max x) of 32768 logits, normal with standard deviation 3: what softmax divides by is their sum.
+/// exp(x - max x) of 32768 normal logits with standard deviation 3. Softmax divides by the sum of these
+/// terms.
 Values64 softmax_terms(std::uint64_t seed) {
   Values64 x = scaled(named("normal", 32768, seed), 3);
   const double largest = *std::ranges::max_element(x);
@@ -61,7 +62,8 @@ Values64 softmax_terms(std::uint64_t seed) {
   return x;
 }
 
-/// Normal with standard deviation 2^-10 around 2^-13: a batch that agrees on a direction, just.
+/// Normal values with mean 2^-13 and standard deviation 2^-10: gradients of a batch with a weak common
+/// direction.
 Values64 gradients(std::uint64_t seed) {
   Values64 x = scaled(named("normal", many, seed), 0x1p-10);
   for (double& e : x) e += 0x1p-13;
@@ -83,26 +85,26 @@ const std::vector<Case>& cases() {
       {"0.1", "100000 times 0.1", sixteen, [](auto) { return Values64(many, 0.1); }, {}},
       {"harmonic", "1/i for i up to 100000", sixteen, [](auto s) { return named("1/i", many, s); }, {}},
       {"softmax", "exp(x - max x) of 32768 normal logits", sixteen, softmax_terms, {}},
-      {"gradients", "100000 normal values, mean an eighth of the deviation", sixteen, gradients, {}},
+      {"gradients", "100000 normal values, mean 1/8 of the deviation", sixteen, gradients, {}},
       {"overflow",
        "4 times 32000, 4 times -32000",
        {"fp16"},
        [](auto) { return Values64{32000, 32000, 32000, 32000, -32000, -32000, -32000, -32000}; },
        {}},
       {"beyond 65504",
-       "two times 40000",
+       "2 times 40000",
        {"fp16"},
        [](auto) {
          return Values64{40000, 40000};
        },
        {}},
       {"nondeterminism forward",
-       "ten times 1e-20, 1e20, -1e20",
+       "10 times 1e-20, then 1e20, -1e20",
        {"fp64"},
        [](auto) { return lecture_numbers(false); },
        {{"fp64", 0.0}}},
       {"nondeterminism reversed",
-       "the same from its end",
+       "the same in reverse order",
        {"fp64"},
        [](auto) { return lecture_numbers(true); },
        {{"fp64", 9.999999999999997e-20}}},
@@ -135,7 +137,8 @@ std::vector<const Case*> cases_matching(const std::string& globs) {
   return chosen;
 }
 
-/// Each accumulator in the format of the elements, and of 16 bits the cure: plain sums in fp32, and exact.
+/// Whether a method is measured by default: all accumulators in the format of the elements, and, as the
+/// remedy for 16 bits, plain and exact sums in fp32.
 bool is_default(const Method& v, const FormatInfo& input) {
   if (v.slow || v.promise < Promise::everywhere || v.backend == "reference") return false;
   if (v.format == &input) return true;
@@ -151,7 +154,8 @@ std::vector<const Method*> methods_for(const FormatInfo& input, const std::strin
   return chosen;
 }
 
-/// Of the method that is the published program: the loop in the format of its numbers.
+/// The published result for the method that equals the published program: a loop in the format of the
+/// elements.
 std::optional<double> published(const Case& c, const FormatInfo& input, const Method& v) {
   if (v.order != "serial" || v.accumulator != "plain" || v.format != &input) return std::nullopt;
   for (const Published& p : c.published)
@@ -179,14 +183,14 @@ void measure(Study& study, const Case& c, const FormatInfo& input,
       return found;
     });
     if (!head.empty()) {
-      study.print(left(head, 46) + right("value", 22) + right("error", 9));
+      study.print(left(head, 46) + right("value", 22) + right("rel.err", 9));
       head.clear();
     }
     const bool finite = !row["value"].is_null();
     study.print(left("  " + v->name, 46) + right(finite ? row["value"].dump() : "not finite", 22) +
                 right(row["relative_error"].is_null() ? "-" : compact(row["relative_error"], 7, 2), 9) +
                 (row["reproduces"] == Json(true) ? " ok" : ""));
-    const std::string where = v->name + " of " + c.name + ": ";
+    const std::string where = v->name + " on " + c.name + ": ";
     if (const auto why = accusation(*v, row)) study.fail(where + *why);
     if (row["reproduces"] == Json(false))
       study.fail(where + "gave " + row["value"].dump() + ", but " + row["published"].dump() +
@@ -201,21 +205,21 @@ int main(int argc, char** argv) {
   Study study{
       "accumulator_formats",
       "What becomes of sums whose accumulator has 16 bits?",
-      "Sums that people meet are computed with every accumulator in the format of the elements, and for "
-      "elements of 16 bits also in fp32; errors are relative to the exact sum of the elements as rounded to "
-      "their format. A running sum stagnates where elements are at most half a unit in its last place: in "
-      "bf16 ones stop at 256, in fp16 at 2048 (Higham, Accuracy and Stability of Numerical Algorithms, "
-      "2002, chapter 4; Kahan 1965 and Neumaier 1974 for what is done against it).\n\n"
-      "The two programs of the GPU MODE lecture on reductions (lecture 9, 2024) are among them, the loop "
-      "as serial/plain, with the outputs that were published. Exit code 1 if one is not reproduced, or an "
-      "error exceeds its bound.",
+      "Sums that occur in practice are computed with every accumulator in the format of the elements, and "
+      "for 16-bit elements also in fp32. Errors are relative to the exact sum of the elements after they "
+      "are rounded to their format. A running sum stagnates if the elements are at most half a unit in its "
+      "last place: a sum of ones stops at 256 in bf16, and at 2048 in fp16 (Higham, Accuracy and Stability "
+      "of Numerical Algorithms, 2002, chapter 4; Kahan 1965 and Neumaier 1974 for the remedies).\n\n"
+      "The cases include the two programs of the GPU MODE lecture on reductions (lecture 9, 2024) with "
+      "their published outputs; serial/plain is their loop. Exit code 1 if an output is not reproduced, or "
+      "if an error exceeds its bound.",
       {"story"},
       "  accumulator_formats\n"
       "  accumulator_formats --data 'ones,softmax' --filter 'serial/*/bf16,exact'\n"
       "  accumulator_formats --data 'nondeterminism*,accuracy' --json\n\nData:" +
           cases_in_words()};
   std::string data;
-  study.add_option("--data", "GLOB,…", data, "Which (default: all; see below)");
+  study.add_option("--data", "GLOB,…", data, "Cases (default: all; see below)");
   return study.run(argc, argv, [&](Study& s) {
     struct Task {
       const Case* what;

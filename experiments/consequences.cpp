@@ -23,7 +23,7 @@ using namespace samesum::harness;
 const std::string usual = "atomic/plain/*,serial/plain/*@cpu,tree/plain/*,tree/kahan/*,exact";
 const std::string usual_data = "build/study/data";
 
-/// The methods that are asked for, of these formats: not those of other libraries, whose promises are theirs.
+/// The chosen methods with these formats. Leaves out peers, because samesum makes no promises for them.
 std::vector<const Method*> methods(const Study& study, const std::set<std::string_view>& formats) {
   std::vector<const Method*> all = methods_in_own_format(study.filter().empty() ? usual : study.filter());
   std::erase_if(all, [&](const Method* v) { return is_peer(*v) || !formats.contains(v->format->name); });
@@ -31,7 +31,7 @@ std::vector<const Method*> methods(const Study& study, const std::set<std::strin
   return all;
 }
 
-/// NaN has no place in an order, and is worse than any number.
+/// Replaces NaN, which has no place in an order, by infinity, the worst number.
 double never_nan(double x) { return std::isnan(x) ? std::numeric_limits<double>::infinity() : x; }
 
 constexpr double forever = std::numeric_limits<double>::infinity();
@@ -41,7 +41,7 @@ struct Runs {
   double patience;  ///< in seconds
 };
 
-/// On a GPU, where each sum is a copy and a launch, ten times.
+/// Repeats a run. On a GPU, where each sum costs a copy and a launch, at most ten times.
 template <class Run> auto repeat(const Method& v, Runs runs, const Run& run) {
   const int most = runs_on_gpu(v) ? std::min(runs.most, 10) : runs.most;
   return harness::repeat(static_cast<std::size_t>(most), runs.patience, [&](std::size_t) { return run(); });
@@ -57,7 +57,7 @@ template <class T, class Of> std::size_t distinct(const std::vector<T>& all, con
   return different.size();
 }
 
-/// What every row begins with.
+/// The fields with which every row begins.
 Json key_of(const std::string& kind, const Method& v, const FormatInfo& input, std::size_t n) {
   return {{"kind", kind},
           {"method", v.name},
@@ -66,7 +66,7 @@ Json key_of(const std::string& kind, const Method& v, const FormatInfo& input, s
           {"n", n}};
 }
 
-/// Whether words were kept: within a row, and between the backends of a method.
+/// Checks the promises: within a row, and between the backends of a method.
 class Judge {
  public:
   explicit Judge(Study& study) : study_{study} {}
@@ -75,13 +75,13 @@ class Judge {
     const std::string what = row["kind"].get<std::string>() + ", " + v.name;
     if (row["broken"])
       study_.fail(what + ": promises " + row["promise"].get<std::string>() + " but gave " +
-                  row["distinct_bits"].dump() + " answers");
+                  row["distinct_bits"].dump() + " results");
     if (v.promise < Promise::everywhere) return;
     const std::string what_and_how = full_name(v.operation, v.order, v.accumulator, v.format->name, "any") +
                                      std::string{row["input_format"]} + row.value("quantity", "") +
                                      row.value("data", "") + std::string{row["kind"]};
     const Json& first = bits_.try_emplace(what_and_how, row["bits"]).first->second;
-    if (row["bits"] != first) study_.fail(what + ": other bits than on another backend");
+    if (row["bits"] != first) study_.fail(what + ": bits differ from those on another backend");
   }
 
  private:
@@ -157,7 +157,7 @@ void solve(Study& study, Judge& judge, const std::vector<const Method*>& methods
 // --- a network ---------------------------------------------------------------------------------------
 
 constexpr int samples_per_interval = 8;
-constexpr double middle = 385, width = 15;  ///< of the Moon's distance, in 1000 km
+constexpr double middle = 385, width = 15;  ///< of the range of the Moon's distance, in 1000 km
 
 std::vector<float> standardised(const std::vector<double>& distances) {
   std::vector<float> series;
@@ -165,7 +165,7 @@ std::vector<float> standardised(const std::vector<double>& distances) {
   return series;
 }
 
-/// The greatest distance between two runs' values of one weight.
+/// The largest difference of one weight between two runs.
 double spread_of_weights(const std::vector<Trained>& all) {
   double widest = 0;
   for (std::size_t i = 0; i < all[0].weights.size(); ++i) {
@@ -182,8 +182,9 @@ void learn(Study& study, Judge& judge, const std::vector<const Method*>& methods
   lesson.seed = study.seed();
   if (study.full()) lesson.steps = 200;
   const std::size_t samples = series.size() - static_cast<std::size_t>(lesson.inputs);
-  study.print("A network of " + std::to_string(lesson.weights()) + " weights learns the Moon's distance, " +
-              std::to_string(lesson.steps) + " steps, " + std::to_string(samples) + " samples");
+  study.print("Training a network, " + std::to_string(lesson.weights()) +
+              " weights, on the Moon's distance: " + std::to_string(lesson.steps) + " steps, " +
+              std::to_string(samples) + " samples");
   study.print(head(right("apart", 10) + right("error/km", 20)));
   const auto km = [](const Trained& t) { return std::sqrt(t.loss) * width * 1000; };
   for (const Method* v : methods) {
@@ -222,7 +223,7 @@ constexpr Quantity quantities[] = {{"mean", &Statistics::mean},
                                    {"variance, naive", &Statistics::naive_variance},
                                    {"variance, two passes", &Statistics::two_pass_variance}};
 
-/// null where there is no finite distance.
+/// null if it is not finite.
 Json relative_error(double value, double truth) { return number_or_null(std::abs(value - truth) / truth); }
 
 void describe(Study& study, Judge& judge, const std::vector<const Method*>& methods, const std::string& file,
@@ -266,12 +267,12 @@ void describe(Study& study, Judge& judge, const std::vector<const Method*>& meth
   study.print("");
 }
 
-/// The recording, or "" where it was not made. A folder that was asked for has to have it.
+/// The path of the recording, or "" if it does not exist. Throws UsageError if a folder was given without it.
 std::string moon_in(const std::string& folder, Study& study) {
   const std::string asked = folder.empty() ? usual_data : folder, file = asked + "/moon.npy";
   if (std::filesystem::exists(file)) return file;
   const std::string why =
-      file + " is not there; run experiments/run, or experiments/datasets.py " + asked + ", which makes it";
+      file + " does not exist; run experiments/run, or experiments/datasets.py " + asked + ", to create it";
   if (!folder.empty()) throw UsageError{"--data: " + why};
   study.leave_out("the network and the recording", why);
   return "";
@@ -283,21 +284,21 @@ int main(int argc, char** argv) {
   Study study{
       "consequences",
       "What do nondeterminism and low precision do to what is computed with sums?",
-      "Three computations in which nothing but a sum can vary: the rest is one thread, without fused or "
-      "reordered operations. Each is repeated with each method, and the different bit patterns of its whole "
-      "answer are counted (100 runs of the solver, 20 of the others; fewer where --quick loses patience).\n\n"
-      "solver: conjugate gradients (Hestenes and Stiefel 1952) on Poisson's equation, five-point stencil, "
-      "and on eigenvalues 1, 1/2, … 2^-19, with which they would end after 20 iterations if nothing were "
-      "rounded "
-      "(Strakos 1991); the right side is normal. The products of a dot are formed first, each rounded once, "
-      "and then summed. Until the recurrence's residual is 1e-10 (fp64) or 1e-5 (fp32) of |b|; the residual "
-      "in the table is |b - Ax| / |b| of the answer. training: a network of one hidden layer of softsign "
-      "units, in fp32, foretells the Moon's distance from the eight before it (NASA JPL's ephemeris DE421; "
-      "Folkner, "
-      "Williams and Boggs 2009), by gradient descent on all samples; each component of the gradient is a sum "
-      "over the samples. recording: mean and sample variance of the same distances, by the naive formula "
-      "(sum of squares minus squared sum over n) and in two passes (Chan, Golub and LeVeque 1983), against "
-      "400 digits.\n\n"
+      "Three computations in which only the sums can vary: everything else runs in one thread, without "
+      "fused or reordered operations. Each computation is repeated with each method, and the distinct bit "
+      "patterns of its whole result are counted (100 runs of the solver, 20 of the others; fewer with "
+      "--quick if they are slow).\n\n"
+      "solver: conjugate gradients (Hestenes and Stiefel 1952) on Poisson's equation with the five-point "
+      "stencil, and on a matrix with the eigenvalues 1, 1/2, … 2^-19, for which 20 iterations suffice "
+      "without rounding (Strakos 1991). The right-hand side is normal. The products of a dot product are "
+      "formed first, each rounded once, and then summed. Iterations end when the residual of the recurrence "
+      "is at most 1e-10 (fp64) or 1e-5 (fp32) of |b|; the residual in the table is |b - Ax| / |b| of the "
+      "solution. training: a network with one hidden layer of softsign units, in fp32, predicts the Moon's "
+      "distance from the eight distances before it (NASA JPL's ephemeris DE421; Folkner, Williams and Boggs "
+      "2009), by gradient descent on all samples. Each component of the gradient is a sum over the samples. "
+      "recording: mean and sample variance of the same distances, by the naive formula (sum of squares "
+      "minus squared sum over n) and in two passes (Chan, Golub and LeVeque 1983), compared with arithmetic "
+      "of 400 digits.\n\n"
       "Exit code 1 if a method that promises the same bits gave different ones.",
       {"solver", "training", "recording"},
       "  consequences --filter 'atomic/plain/*,exact'\n"
@@ -305,14 +306,14 @@ int main(int argc, char** argv) {
       "  consequences --full --out build/study"};
   std::string folder;
   int most = 100;
-  study.add_option("--runs", "N", most, "At most so many of each (default 100)", {1, 1000000});
-  study.add_option("--data", "FOLDER", folder, "Where moon.npy is (default build/study/data)");
+  study.add_option("--runs", "N", most, "Largest number of runs (default 100)", {1, 1000000});
+  study.add_option("--data", "FOLDER", folder, "Folder of moon.npy (default build/study/data)");
   return study.run(argc, argv, [&](Study& s) {
     const std::string file = moon_in(folder, s);
     const auto solving = methods(s, {"fp32", "fp64"}), learning = methods(s, {"bf16", "fp32"}),
                describing = methods(s, {"fp16", "bf16", "fp32", "fp64"});
     if (describing.empty())
-      throw UsageError{"--filter: '" + s.filter() + "' has no method but other libraries'"};
+      throw UsageError{"--filter: '" + s.filter() + "' matches only methods of other libraries"};
     if (!has_linear_algebra())
       s.leave_out("the solver and the network", "they need Eigen: install libeigen3-dev and build again");
     const bool solves = has_linear_algebra() && !solving.empty();

@@ -1,7 +1,7 @@
-"""Writes the study's data sets into a folder, and prints their paths.
+"""Writes the data sets of the study into a folder, and prints their paths.
 
-The made ones come from integers and powers of two alone, so they are the same bits on every machine; all are
-checked against the SHA-256 of their elements.
+Generated data are computed from integers and powers of two only, so they have the same bits on every machine. All data
+are checked against the SHA-256 of their elements.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import numpy as np
 
 
 def raw(seed, n):
-    """n 64-bit integers: SplitMix64 (Steele, Lea, Flood 2014) at n consecutive steps of its counter."""
+    """Returns n 64-bit integers: SplitMix64 (Steele, Lea, Flood 2014) at n consecutive steps of its counter."""
     z = np.uint64(seed) + np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -28,7 +28,7 @@ def uniform():
 
 
 def wide():
-    """Magnitudes over 60 binades. Somewhere behind each x there is -x, or -x with one bit of it changed."""
+    """Magnitudes over 60 binades. For each x there is also -x, or -x with one bit changed; all are shuffled."""
     half = raw(2, 1 << 19)
     sign, exponent, fraction = half >> np.uint64(63), half % np.uint64(60) + np.uint64(97), half >> np.uint64(20)
     bits = (sign << np.uint64(31)) | (exponent << np.uint64(23)) | (fraction & np.uint64(0x7FFFF0))
@@ -43,15 +43,16 @@ def ones():
 
 
 def moon():
-    """NASA JPL's ephemeris DE421, as the package de421 carries it: where the Moon is, 1900 to 2050.
+    """NASA JPL's ephemeris DE421 from the package de421: positions of the Moon, 1900 to 2050.
 
-    Chebyshev coefficients of its x, y and z in km, fitted to lunar laser ranging among others; (27408, 3, 13).
+    Chebyshev coefficients of x, y and z in km, fitted to lunar laser ranging among other data. The shape is
+    (27408, 3, 13).
     """
     files = importlib.metadata.files("de421")
     return np.load(next(f.locate() for f in files if f.name == "jpl-moon.npy"), allow_pickle=False)
 
 
-# File, elements, how many, SHA-256 of the elements' bytes. notebooks/compare.py reads it as it is written here.
+# File, function, number of elements, SHA-256 of their bytes. notebooks/compare.py parses this list.
 DATASETS = [
     ("uniform.f32", uniform, 4194304,
      "598d7934f41519c0fd99aa8e0296b4bfb193d9f35eb160512bf03b999768b08d"),
@@ -68,7 +69,7 @@ def main():
     parser = argparse.ArgumentParser(prog="datasets.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter,
                                      epilog="example:\n  datasets.py build/study/data")
-    parser.add_argument("folder", metavar="FOLDER", type=pathlib.Path, help="made where there is none")
+    parser.add_argument("folder", metavar="FOLDER", type=pathlib.Path, help="created if it does not exist")
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     for name, make, n, expected in DATASETS:

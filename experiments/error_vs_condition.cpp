@@ -1,4 +1,4 @@
-/// How many digits of each sum are right, for data of every condition?
+/// How many digits of each sum are correct, for data of every condition?
 #include <algorithm>
 #include <cmath>
 
@@ -13,19 +13,20 @@ namespace {
 using namespace samesum;
 using namespace samesum::harness;
 
-/// GenSum in one format, of a condition that is near the one asked for.
+/// Data in one format whose condition is near the given one (GenSum).
 Sample sample_of(const FormatInfo& format, std::size_t n, double condition, std::uint64_t seed) {
   std::vector<double> x(n);
   generate_sum_of_any_condition(x, format, condition, seed);
   return Sample{column_of(format, x)};
 }
 
+/// Whether the condition of the sample is within a factor of 3 of the given one.
 bool has(const Sample& sample, double condition) {
   const double found = sample.truth().condition();
   return condition / 3 <= found && found <= condition * 3;
 }
 
-/// Decimal digits of a format, and of a result that are right.
+/// The decimal digits of a format, and the correct decimal digits of a result.
 double digits_of(const FormatInfo& format) { return format.precision * std::log10(2.0); }
 double right_digits(const Measurement& m) {
   const double all = digits_of(*m.method->format);
@@ -35,7 +36,8 @@ double right_digits(const Measurement& m) {
 
 double power_of_ten(int exponent) { return std::stod("1e" + std::to_string(exponent)); }
 
-/// One format: a line a method, a column for each fourth power of ten, and where the last digit is lost.
+/// Table of one format: one line per method, one column for each fourth power of ten, and the condition from
+/// which on no digit is correct.
 class Table {
  public:
   void add_column(int exponent) {
@@ -50,8 +52,8 @@ class Table {
   }
 
   void print(Study& study, const FormatInfo& format) const {
-    study.print(std::string{format.name} + ": right decimal digits (of " + compact(digits_of(format), 4) +
-                ") by condition; where the last is lost");
+    study.print(std::string{format.name} + ": correct decimal digits (of " + compact(digits_of(format), 4) +
+                ") per condition; where none is left");
     study.print(left("", width_) + head_);
     for (const auto& [name, line] : lines_)
       study.print(left(name, width_) + line.text +
@@ -63,8 +65,8 @@ class Table {
   static constexpr int step = 4, width_ = 21;
   struct Line {
     std::string text;
-    int last = 0;    ///< exponent of the condition
-    int right = -1;  ///< the last one with a digit
+    int last = 0;    ///< the largest exponent of a condition
+    int right = -1;  ///< the largest one with a correct digit
   };
   std::string head_;
   nlohmann::ordered_map<std::string, Line> lines_;
@@ -75,9 +77,10 @@ struct Task {
   std::vector<const Method*> methods;
 };
 
-constexpr int most = 40;  // decimal exponent of the condition
+constexpr int most = 40;  // largest decimal exponent of a condition
 
-/// From its largest number to its smallest: the conditions of a format with less may end early.
+/// Whether the range of the format, from its largest number to its smallest, has room for all conditions. In
+/// other formats the conditions may end early.
 bool has_room_for_all(const FormatInfo& format) {
   return (format.max_exponent - format.min_quantum) * std::log10(2.0) >= most;
 }
@@ -89,8 +92,8 @@ void measure(Study& study, const Task& task, std::size_t n) {
     Sample sample = sample_of(*task.format, n, target, study.seed());
     if (!has(sample, target)) {
       if (!has_room_for_all(*task.format)) break;
-      study.fail("the data in " + std::string{task.format->name} + " made for condition " +
-                 compact(target, 6) + " have " + compact(sample.truth().condition(), 6));
+      study.fail("the data in " + std::string{task.format->name} + " generated for condition " +
+                 compact(target, 6) + " have condition " + compact(sample.truth().condition(), 6));
       continue;
     }
     table.add_column(exponent);
@@ -122,17 +125,17 @@ int main(int argc, char** argv) {
   Study study{
       "error_vs_condition",
       "How many digits of each sum are right, for data of every condition?",
-      "Each method sums data whose condition, sum of |x| over |sum of x|, is 1, 10, 100 … 10^40, as far as "
-      "the range of the format allows: half of the elements are random, and each of the others brings "
-      "the exact sum to a smaller number (Ogita, Rump and Oishi 2005, algorithm 6.1, in terms of sums), "
-      "all shuffled. The condition that the data have is measured, and is within a factor of 3. The "
-      "truth is exact, and digits are -log10 of the relative error.\n\n"
-      "A sum may have no right digit where its first-order bound, about u times the condition for plain sums "
-      "and u^2 times it for compensated ones, exceeds 1 (Higham, Accuracy and Stability of Numerical "
-      "Algorithms, 2002, section 4.2). Where the last digit is lost: the first power of ten from which on "
-      "none has one. Exit code 1 if an error exceeds its bound, an exact sum is not correctly rounded, or "
-      "data miss "
-      "their condition in a format whose range has room for all.",
+      "Each method sums data whose condition number, sum of |x| over |sum of x|, is 1, 10, 100 … 10^40, as "
+      "far as the range of the format allows. Half of the elements are random, each of the others brings "
+      "the exact sum to a smaller number (Ogita, Rump and Oishi 2005, algorithm 6.1, in terms of sums), and "
+      "all are shuffled. The condition of the generated data is measured; it is within a factor of 3 of the "
+      "target. Correct digits are -log10 of the error relative to the exact sum.\n\n"
+      "A sum may have no correct digit if its first-order bound, about u times the condition for plain sums "
+      "and u^2 times the condition for compensated sums, exceeds 1 (Higham, Accuracy and Stability of "
+      "Numerical Algorithms, 2002, section 4.2). The last column of the table is the first power of ten "
+      "from which on no digit is correct. Exit code 1 if an error exceeds its bound, if an exact sum is not "
+      "correctly rounded, or if data miss their condition in a format whose range has room for all "
+      "conditions.",
       {"condition"},
       "  error_vs_condition\n"
       "  error_vs_condition --filter 'tree/*,exact'\n"

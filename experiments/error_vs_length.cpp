@@ -23,10 +23,10 @@ double probable_bound(const Sample& s, const Measurement& m, double probability)
                          {.probability = probability});
 }
 
-/// Why roundings may not have mean 0, which the probable bound rests on; from data and method alone, whatever
-/// comes out. "structure": see Elements. "stagnation": elements of one sign, and so many additions on the
-/// longest path that what they add is on average at most a unit roundoff of the sum: then those near the end
-/// drop it whole, whatever its last bits are.
+/// Why roundings may not have mean 0, as the probable bound assumes; null if they may. Depends on the data
+/// and the method, not on the result. "structure": see Elements. "stagnation": the elements have one sign,
+/// and the longest path has so many additions that the average one adds at most a unit roundoff of the sum;
+/// the additions near the end then lose the whole addend, whatever its last bits are.
 Json marked(const Dataset& data, const Method& v, const Truth& truth) {
   if (data.elements == Elements::structured) return "structure";
   const double additions = static_cast<double>(v.height(truth.size()).total());
@@ -43,7 +43,7 @@ Json error_row(const Dataset& data, const Method& v, Sample& sample) {
   return row;
 }
 
-/// log2 of the longest array, as asked for, or else as the time allows.
+/// log2 of the longest array: --longest, or a default that limits the time.
 struct Longest {
   std::optional<int> asked;
   bool full;
@@ -62,7 +62,7 @@ std::vector<std::size_t> lengths(int longest) {
   return all;
 }
 
-/// Of one data set in one format: a line a method, a column a length.
+/// Table of one data set in one format: one line per method, one column per length.
 class Table {
  public:
   Table(const Dataset& data, const FormatInfo& format, const std::vector<std::size_t>& lengths)
@@ -78,7 +78,7 @@ class Table {
 
   void print(Study& study) const {
     study.print(title_ + (condition_.is_null() ? "" : ", kappa " + compact(condition_, 8)) +
-                ": error in units in the last place");
+                ": error in ulps (units in the last place)");
     study.print(left("", width_) + head_);
     for (const auto& [name, line] : lines_) study.print(left(name, width_) + line);
     study.print("");
@@ -89,10 +89,10 @@ class Table {
   static constexpr std::size_t width_ = 26;
   std::string title_, head_;
   nlohmann::ordered_map<std::string, std::string> lines_;
-  Json condition_;  ///< at the greatest length
+  Json condition_;  ///< of the longest array
 };
 
-/// How many errors are within their probable bounds, by mark.
+/// Counts the errors that are within their probable bounds, per mark.
 class Tally {
  public:
   void add(const Json& row) {
@@ -104,7 +104,7 @@ class Tally {
   }
 
   void print(Study& study) const {
-    study.print("Errors within their bounds of probability " + compact(probability_of_errors, 4));
+    study.print("Errors within their probable bounds, for probability " + compact(probability_of_errors, 4));
     for (const auto& [mark, share] : shares_)
       study.print(left(mark, width_) + std::to_string(share.within) + " of " + std::to_string(share.all));
     study.print("");
@@ -145,21 +145,21 @@ void measure(Study& study, const Part& part, Longest longest, Tally& tally) {
 
 constexpr double probabilities[] = {0.9, 0.99};
 
-/// Whether it is less than the rigorous bound, which does not depend on what the elements are.
+/// Whether the probable bound is below the rigorous bound. This does not depend on the elements.
 bool theory_gains(const Method& v, std::size_t n) {
   const Number zero{v.format, 0};
   return v.bound(*v.format, n, zero, 1, {.probability = probabilities[0]}) < v.bound(*v.format, n, zero, 1);
 }
 
-/// What is asked of one method on one data set: arrays of so many seeds.
+/// One method on one data set: arrays of n elements, one per seed.
 struct Cell {
   const Part* part;
   const Method* method;
   std::size_t n, seeds;
 };
 
-/// Of the data whose elements are random: other seeds give other arrays of structured data too, but their
-/// roundings are not what the theory is about.
+/// The cells whose data are random. Structured data may depend on the seed too, but the theory does not apply
+/// to their roundings.
 std::vector<Cell> cells(const std::vector<Part>& parts, Longest longest) {
   std::vector<Cell> all;
   for (const Part& part : parts)
@@ -173,7 +173,7 @@ std::vector<Cell> cells(const std::vector<Part>& parts, Longest longest) {
   return all;
 }
 
-/// Samples of the data that was asked for last: many methods in a row sum the same.
+/// Keeps the samples of the last cell: consecutive methods sum the same data.
 class Samples {
  public:
   std::vector<Sample>& of(const Cell& c, std::uint64_t seed) {
@@ -194,7 +194,7 @@ class Samples {
 
 Json coverage(const Cell& c, double probability, std::vector<Sample>& samples) {
   std::size_t covered = 0, beyond = 0;
-  std::vector<double> shares;  // of those sums only that have a bound: others would cover everything
+  std::vector<double> shares;  // only for sums with a finite bound: an infinite one covers every error
   for (Sample& sample : samples) {
     const Measurement m = sample.judged(*c.method);
     const double bound = probable_bound(sample, m, probability);
@@ -249,18 +249,20 @@ int main(int argc, char** argv) {
   Study study{
       "error_vs_length",
       "How wrong is each sum, for arrays of every length?",
-      "Each method sums made data of n elements, each rounded once to the format. The error is the "
-      "distance of its result from the exact sum of these elements (integer buckets an exponent, "
-      "folded into one wide integer), in units in the last place of the correctly rounded sum.\n\n"
-      "It is held against the rigorous bound of its tree: Higham, Accuracy and Stability of Numerical "
-      "Algorithms, 2002, eq. 4.6, for plain sums; Kahan 1965 and Neumaier 1974 for compensated ones, "
-      "Ogita, Rump and Oishi 2005, alg. 6.1 for data of a given condition. Exit code 1 if an error "
-      "exceeds its bound, or an exact sum is not correctly rounded.\n\n"
-      "Beside it stands a bound that holds with a probability of 0.99 if roundings have mean 0: Higham "
-      "and Mary 2019, theorem 3.1; Hallman and Ipsen 2022 for trees. Equal or structured elements break "
-      "that, and so do sums that stagnate: these are marked, by how the data are made, before anything is "
-      "summed. Rows of kind coverage count how often the bound holds, over arrays of many seeds whose "
-      "elements are random. Exit code 1 if it holds less often than its probability without a mark.",
+      "Each method sums generated data of n elements, each rounded once to the format. The error is the "
+      "distance of its result from the exact sum of these elements (integer buckets, one per exponent, "
+      "which are merged into one wide integer), in units in the last place (ulps) of the correctly rounded "
+      "sum.\n\n"
+      "The error is compared with the rigorous bound of the method's tree: Higham, Accuracy and Stability "
+      "of Numerical Algorithms, 2002, eq. 4.6, for plain sums; Kahan 1965 and Neumaier 1974 for compensated "
+      "sums. Data of a given condition number are generated by algorithm 6.1 of Ogita, Rump and Oishi 2005. "
+      "Exit code 1 if an error exceeds its bound, or if an exact sum is not correctly rounded.\n\n"
+      "The probable bound holds with a probability of 0.99 if roundings have mean 0: Higham and Mary 2019, "
+      "theorem 3.1; Hallman and Ipsen 2022 for trees. Equal or structured elements violate this assumption, "
+      "and so do sums that stagnate: such rows are marked before anything is summed, according to how the "
+      "data are generated. Rows of kind coverage count how often the bound holds, over arrays of many seeds "
+      "with random elements. Exit code 1 if it holds less often than its probability in a row without a "
+      "mark.",
       {"error", "coverage"},
       "  error_vs_length --filter 'tree/*/fp32,exact/fp32'\n"
       "  error_vs_length --filter 'serial/*@cpu' --data ones --longest 28\n"
@@ -268,9 +270,9 @@ int main(int argc, char** argv) {
       "  error_vs_length --full --out build/study\n\nData:" +
           datasets_in_words()};
   std::string data;
-  study.add_option("--data", "GLOB,…", data, "Which (default: all; see below)");
+  study.add_option("--data", "GLOB,…", data, "Data sets (default: all; see below)");
   std::optional<int> asked;
-  study.add_option("--longest", "E", asked, "Up to 2^E elements (default 18; --full:\n26, on a GPU 30)",
+  study.add_option("--longest", "E", asked, "At most 2^E elements (default 18; with --full\n26, on a GPU 30)",
                    {4, 30});
   return study.run(argc, argv, [&](Study& s) {
     const std::vector<Part> all = parts(datasets_matching(data), methods_in_own_format(s.filter()));

@@ -24,7 +24,7 @@ using namespace samesum::ladder;
 
 // --- what is measured -------------------------------------------------------------------------------
 
-/// A place and its kernels; `lengths` are those of sums.
+/// A processor with its kernels, and the lengths of its sums.
 struct Side {
   std::string name;  ///< "CPU"
   std::shared_ptr<const Place> place;
@@ -33,7 +33,7 @@ struct Side {
   std::vector<std::size_t> lengths;
 };
 
-/// Kernels that are measured in turns: sums of so many elements, or one demonstration.
+/// Kernels that are measured in turns: sums of n elements, or one demonstration.
 struct Group {
   const Side* side;
   std::string demonstration;  ///< empty for sums
@@ -56,7 +56,8 @@ std::string short_name(const std::string& method) {
   return method.substr(first, method.rfind('/') - first);
 }
 
-/// A glob may leave out the format, and the backend, and the "sum/" of a sum.
+/// Whether the glob matches the kernel. A glob may leave out the format, the backend, and the "sum/" of a
+/// sum.
 bool fits(const std::string& glob, const Kernel& k) {
   const std::string path = k.method.substr(0, k.method.find('@'));
   return matches(glob, k.method) || matches(glob, path) || matches(glob, path.substr(0, path.rfind('/'))) ||
@@ -104,7 +105,7 @@ std::string quoted(const std::string& text) {
   return all + '\'';
 }
 
-/// One profile for each kernel of the groups on a GPU, which this program launches again under the profiler.
+/// Profiles each kernel of the groups on a GPU: runs this program with --launches under the profiler.
 Profiles profiles_of(Study& s, const std::vector<Group>& groups) {
   std::vector<Launch> launches;
   for (const Group& g : groups)
@@ -122,7 +123,7 @@ Profiles profiles_of(Study& s, const std::vector<Group>& groups) {
     const std::vector<Profile> found = profile(quoted(self) + (s.full() ? " --full" : "") +
                                                " --launches --seed " + std::to_string(s.seed()) + filter);
     if (found.size() != launches.size())
-      return leave_out("ncu told of " + std::to_string(found.size()) + " kernels instead of " +
+      return leave_out("ncu reported " + std::to_string(found.size()) + " kernels instead of " +
                        std::to_string(launches.size()));
     Profiles all;
     for (std::size_t i = 0; i < found.size(); ++i) all[launches[i]] = found[i];
@@ -142,17 +143,17 @@ std::vector<float> block_of(std::uint64_t seed) {
   return block;
 }
 
-/// Made when it is first needed, and kept as long as groups are on the same side.
+/// Makes a workbench when it is first needed, and keeps it while groups are on the same side.
 class Benches {
  public:
   Benches(const std::vector<Group>& groups, std::uint64_t seed) : groups_{groups}, seed_{seed} {}
 
   Workbench& of(const Side& side) {
     if (side_ != &side) {
-      bench_.reset();  // its memory may be needed
+      bench_.reset();  // frees memory for the next one
       truths_.clear();
       std::size_t room = side.name == "GPU" ? std::size_t{1} << 26 : 0,
-                  results = 0;  // or a cache would have all
+                  results = 0;  // more elements than a cache holds
       for (const Group& g : groups_) {
         if (g.side != &side) continue;
         room = std::max(room, g.n);
@@ -176,7 +177,7 @@ class Benches {
   std::map<std::size_t, Truth> truths_;
 };
 
-/// Launches each kernel of a GPU once, and says where it begins: what a profiler looks at.
+/// Launches each kernel of a GPU once, after a mark, for the profiler.
 void launch_all(const std::vector<Group>& groups, Benches& benches) {
   for (const Group& g : groups) {
     if (g.side->name != "GPU") continue;
@@ -205,8 +206,8 @@ Json key_of(const Study& study, const Group& g, const Kernel& k) {
 
 Json share(const std::optional<double>& x) { return x ? Json(*x) : Json(nullptr); }
 
-/// The speeds of the kernels, and then of reading. 2^22 elements and more come from a GPU's memory: a place
-/// is read again only after all others.
+/// The speeds of the kernels, and the speed of reading at the end. 2^22 elements or more come from the memory
+/// of a GPU, not from its caches: runs move through a larger array.
 std::vector<Speed> speeds(const Group& g, const Workbench& bench, int repeats) {
   std::vector<const Kernel*> kernels = g.kernels;
   kernels.push_back(&g.side->read);
@@ -226,7 +227,7 @@ std::vector<Speed> speeds(const Group& g, const Workbench& bench, int repeats) {
                                   .stride = apart * sizeof(float)});
 }
 
-/// What rows of both kinds tell.
+/// The fields that rows of both kinds have.
 Json values_of(const Group& g, const Kernel& k, const Speed& speed, const Profiles& profiles) {
   const auto n = static_cast<double>(g.n);
   const auto found = profiles.find({k.method, k.setting, g.n});
@@ -253,7 +254,7 @@ Json values_of_sum(const Kernel& k, const Judgement& v) {
           {"broken", v.broken}};
 }
 
-/// Checks all, then times all in turns.
+/// Checks all kernels of a group, then times them in turns.
 std::vector<Json> measure(const Study& study, const Group& g, Benches& benches, const Profiles& profiles) {
   const Workbench& bench = benches.of(*g.side);
   std::vector<Json> rows;
@@ -318,13 +319,12 @@ std::string head_of(const Group& g) {
          right("GFLOP/s", 8) + right("occupied", 9) + "  " + right("branch", 7) + right("L1", 7);
 }
 
-/// What is wrong with a row, or "".
+/// The check that a row fails, or "".
 std::string complaint(const Json& row) {
-  if (row["kind"] == "demonstration")
-    return row["verified"] == Json(false) ? "does not give what it should" : "";
+  if (row["kind"] == "demonstration") return row["verified"] == Json(false) ? "wrong result" : "";
   if (!row["within_bound"]) return "the error exceeds its bound";
-  if (row["broken"]) return "promises " + row["promise"].get<std::string>() + " but gave several answers";
-  return row["as_read"] == Json(false) ? "other bits than its order gives" : "";
+  if (row["broken"]) return "promises " + row["promise"].get<std::string>() + " but gave several results";
+  return row["as_read"] == Json(false) ? "bits differ from those of its declared order" : "";
 }
 
 void run_group(Study& s, const Group& g, Benches& benches, const Profiles& profiles) {
@@ -347,36 +347,28 @@ int main(int argc, char** argv) {
       "ladder",
       "What makes a sum fast, one lesson at a time, and what does it cost in bits?",
       "The kernels of the textbooks (GPU MODE, lectures 8 and 9; Kirk, Hwu and El Hajj 2022, chapters 6 and "
-      "10; Harris "
-      "2007, Optimizing Parallel Reduction in CUDA), simplest first, and what they are on a CPU. A kernel of "
-      "one block "
-      "sums 2048 elements, the others also 2^24 (--full: 2^28, on a CPU 2^26). Each is checked first: 100 "
-      "runs (fewer where "
-      "--quick "
-      "loses patience) within the rigorous bound of the order that it adds in, γ_k Σ|x| for k additions on "
-      "the longest "
-      "path, and with the bits of that order where it has one. Then all kernels of a table are timed in "
-      "turns, on a "
-      "GPU by events; elements of 2^22 or more come from memory, not from caches. A time is the median of 7 "
-      "or 11.\n\n"
-      "of read: against reading the same elements and doing nothing, in the same turns. set: the stride of "
-      "coalescing, threads a block (a * where CUDA suggests it), steps of divergence and ceilings, elements "
-      "a thread "
-      "of coarsening, the width of a window or a row. Bytes and operations are counted in the text of a "
-      "kernel, an "
+      "10; Harris 2007, Optimizing Parallel Reduction in CUDA), simplest first, and their counterparts on a "
+      "CPU. A kernel of one block sums 2048 elements, the others also 2^24 (--full: 2^28, on a CPU 2^26). "
+      "Each kernel is checked first: in 100 runs (fewer with --quick if they are slow), its errors must be "
+      "within the rigorous bound of its order, γ_k Σ|x| for k additions on the longest path, and its bits "
+      "must be those of its order if it declares one. Then all kernels of a table are timed in turns, on a "
+      "GPU with events; there, 2^22 elements or more come from memory, not from caches. A time is the "
+      "median of 7 or 11 runs.\n\n"
+      "of read: the speed relative to reading the same elements and doing nothing, in the same turns. bits: "
+      "distinct results / runs. ulps: the largest error. set: the stride of coalescing, threads per block "
+      "(* if CUDA suggests them), steps of divergence and ceilings, elements per thread of coarsening, the "
+      "width of a window or a row. Bytes and operations are counted in the source of a kernel, an "
       "exponential as one operation; with the ceilings they give its place on the roofline (Williams, "
-      "Waterman and "
-      "Patterson 2009). branch and L1: the share of branches in which the threads of a warp agree, and of "
-      "sectors "
-      "found in the first cache, as ncu counts them (--profile).\n\n"
-      "--filter chooses kernels by their names.",
+      "Waterman and Patterson 2009). branch and L1 (--profile): the share of branches in which all threads "
+      "of a warp agree, and of sectors found in the L1 cache, as counted by ncu.\n\n"
+      "--filter selects kernels by their names.",
       {"ladder", "demonstration"},
       "  ladder\n"
       "  ladder --filter 'coarsened,tree/plain,loop'\n"
       "  ladder --full --profile --out build/study"};
   bool profiled = false, launches = false;
-  study.add_flag("--profile", profiled, "Ask ncu for branch efficiency and cache hit rates");
-  study.add_flag("--launches", launches, "");  // launches each kernel of a GPU once: what --profile profiles
+  study.add_flag("--profile", profiled, "Measure branch efficiency and L1 hits with ncu");
+  study.add_flag("--launches", launches, "");  // hidden: launches each kernel of a GPU once, for --profile
   return study.run(argc, argv, [&](Study& s) {
     const std::vector<Side> all = sides(s.full());
     const std::vector<std::string> globs = globs_in(s.filter());

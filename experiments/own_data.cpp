@@ -1,4 +1,4 @@
-/// What does each method make of the reader's own data?
+/// What does each method return for the user's own data?
 
 #include "harness/commands.hpp"
 #include "harness/input.hpp"
@@ -15,7 +15,7 @@ struct Settings {
   MeasureOptions measure;
 };
 
-/// A digest of the elements tells rows apart: a file that changed is measured again.
+/// The key has a digest of the elements, so that a file that changed is measured again.
 void measure_file(Study& study, const std::string& file, const Settings& settings) {
   const Column column = read_column(file, settings.format);
   const Truth truth{column.values()};
@@ -36,13 +36,13 @@ int main(int argc, char** argv) {
   Study study{
       "own_data",
       "What does each method make of my own data?",
-      "Each file is read as `samesum compare` reads it. Every method sums it several times, once more before "
-      "that to warm up, and is held against the exact sum, made of integers: a bucket for each exponent, "
-      "folded once. Times are medians, and different bits are counted over all runs. Bounds are rigorous "
-      "(Higham 2002, Accuracy and Stability of Numerical Algorithms, section 4.2; the accumulators in "
-      "lib/samesum have the proofs).\n\n"
-      "A file that cannot be read is told by name, the others are measured, and the exit code is 2. "
-      "`samesum report DIR` makes a report of DIR/own_data.jsonl, where Python has the packages of "
+      "Each file is read as `samesum compare` reads it. Every method sums it several times after a warm-up "
+      "run, and its results are compared with the exact sum, which is computed in integers: a bucket for "
+      "each exponent, all merged once. Times are medians; distinct bit patterns are counted over all runs. "
+      "Bounds are rigorous (Higham 2002, Accuracy and Stability of Numerical Algorithms, section 4.2; the "
+      "accumulators in lib/samesum have the proofs).\n\n"
+      "If a file cannot be read, a message names it, the others are measured, and the exit code is 2. "
+      "`samesum report DIR` makes a report from DIR/own_data.jsonl, if Python has the packages of "
       "experiments/requirements.txt.",
       {"comparison"},
       "  own_data *.npy --out results\n"
@@ -52,8 +52,8 @@ int main(int argc, char** argv) {
   std::string format;
   int threads = 0;
   study.add_files(files, known_extensions());
-  study.add_option("--format", "F", format, format_names(" ") + ": round elements once");
-  study.add_option("--threads", "N", threads, "0: as many as the data deserve (default)", Study::any);
+  study.add_option("--format", "F", format, format_names(" ") + ": round each element once");
+  study.add_option("--threads", "N", threads, "0: chosen by the library (default)", Study::any);
   return study.run(argc, argv, [&](Study& s) {
     check_threads(threads);
     const Settings settings{
@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
         measure_file(s, file, settings);
       } catch (const InputError& e) {
         s.pass_over(e.what());
-      } catch (const UsageError& e) {  // no method takes such elements
+      } catch (const UsageError& e) {  // no method takes elements of this format
         s.pass_over(file + ": " + e.what());
       }
   });

@@ -18,14 +18,15 @@ using namespace samesum::harness;
 
 // --- what is measured ------------------------------------------------------------------------------
 
-/// Methods that are measured in turns, and so can be compared.
+/// Methods that are measured in turns, so that they can be compared.
 struct Task {
   Cell cell;
   std::vector<const Method*> methods;
 };
 
-/// Elements are summed in their own format, those of 16 bits in fp32 too. Sequential orders that do more than
-/// add are slow on long arrays, and no faster with threads.
+/// Whether a method is measured in a cell. Elements are summed in their own format, 16-bit elements also in
+/// fp32. Sequential orders are left out with several threads, which they do not use, and, if they compensate,
+/// for long arrays, on which they are slow.
 bool takes_part(const Method& v, const Cell& cell, bool full) {
   const bool in_format = v.format == cell.input || (cell.input->bytes == 2 && v.format->name == "fp32");
   const bool endless =
@@ -47,14 +48,14 @@ std::vector<Task> tasks(const std::string& filter, int longest, bool full) {
   for (const FormatInfo& input : formats)
     for (int e = 12; e <= longest; e += full ? 2 : 4)
       for (const int threads : thread_counts) {
-        // A thread more is worth its while from 2^17 elements on.
+        // A second thread pays off from 2^17 elements on.
         if ((threads > 1 && e < 20) || (!full && e != 20 && input.name != "fp32")) continue;
         Task task{{&input, two_to(e), threads}, {}};
         std::ranges::copy_if(all, std::back_inserter(task.methods),
                              [&](const Method* v) { return takes_part(*v, task.cell, full); });
         if (!task.methods.empty()) chosen.push_back(task);
       }
-  if (chosen.empty()) throw UsageError{"--filter and --longest leave nothing that could be measured here"};
+  if (chosen.empty()) throw UsageError{"--filter and --longest leave nothing to measure on this machine"};
   return chosen;
 }
 
@@ -65,7 +66,7 @@ const Dataset& hard_data(const FormatInfo& format) {
   return hard.fits(format) ? hard : *datasets_matching("kappa 1e4").front();
 }
 
-/// Made when it is first needed, and kept as long as cells ask for the same.
+/// Makes samples when they are first needed, and keeps them while cells use the same ones.
 class Samples {
  public:
   explicit Samples(std::uint64_t seed) : seed_{seed} {}
@@ -80,7 +81,7 @@ class Samples {
   };
   Sample& made(Slot& slot, const Dataset& data, const Cell& cell) {
     if (const std::pair wanted{cell.input, cell.n}; !slot.sample || slot.of != wanted) {
-      slot.sample.reset();  // its memory may be needed
+      slot.sample.reset();  // frees memory for the next one
       slot.sample.emplace(data.make(*cell.input, cell.n, seed_));
       slot.of = wanted;
     }
@@ -98,7 +99,7 @@ void print_head(Study& study, const Cell& cell) {
               (cell.threads == 0   ? "GPU"
                : cell.threads == 1 ? "1 thread"
                                    : std::to_string(cell.threads) + " threads") +
-              "; errors in ulps, of hard data (" + hard_data(*cell.input).name + ") relative");
+              "; error: in ulps; hard: relative error (" + hard_data(*cell.input).name + ")");
   study.print(left("method", 30) + left("promise", 11) + right("time", 9) + right("GB/s", 8) +
               right("error", 9) + right("hard", 9));
 }
@@ -112,7 +113,7 @@ void print(Study& study, const Json& row) {
               right(number("hard_relative"), 9));
 }
 
-/// All methods of a cell are timed together, in turns.
+/// Measures all methods of a cell in turns.
 void measure(Study& study, const Task& task, Samples& samples) {
   const Cell& cell = task.cell;
   print_head(study, cell);
@@ -158,18 +159,18 @@ int main(int argc, char** argv) {
   Study study{
       "price_of_promise",
       "What does each promise cost, in speed and in accuracy?",
-      "All methods are timed in turns, a run of each after the other, so that what disturbs the machine "
-      "disturbs all of them; a time is the median. What can be compared is what has the same elements, "
-      "length and number of threads (0: a GPU). The elements are normal, made once and repeated every "
-      "2^20. Errors are measured beside it, on as many normal elements and on a set of condition 1e8 (in "
-      "fp16 1e4) made as by Ogita, Rump and Oishi 2005, algorithm 6.1, against the exact sum. The price "
-      "of a promise is the time of the fastest method that gives it over that of the fastest that "
-      "promises nothing.\n\n"
-      "Left out are several threads of sequential orders and of arrays below 2^20 elements, and but for "
-      "--full sequential orders above 2^16 elements that compensate and formats other than fp32 at lengths "
-      "other than 2^20. What is measured in turns is written together: if it is stopped on its way, all of "
-      "it is measured again.\n\n"
-      "Exit code 1 if a method that promises its bits everywhere gave others.",
+      "All methods are timed in turns, one run of each after the other, so that a disturbance of the "
+      "machine affects all of them; a time is the median. Rows can be compared if they have the same "
+      "elements, length and number of threads (0: a GPU). The elements are normal; 2^20 of them are "
+      "generated and repeated. Errors are measured on as many normal elements, and on data of condition "
+      "number 1e8 (in fp16 1e4), which are generated by algorithm 6.1 of Ogita, Rump and Oishi 2005; both "
+      "are compared with the exact sum. The price of a promise is the time of the fastest method that gives "
+      "it over the time of the fastest method that promises nothing.\n\n"
+      "Several threads are left out for sequential orders and for arrays below 2^20 elements. Without "
+      "--full, compensated sequential orders are left out above 2^16 elements, and formats other than fp32 "
+      "at lengths other than 2^20. Rows that are measured in turns are written together: if the program is "
+      "stopped in between, all of them are measured again.\n\n"
+      "Exit code 1 if a method that promises its bits everywhere gave other bits.",
       {"price"},
       "  price_of_promise\n"
       "  price_of_promise --filter 'exact,tree/*,*@peer' --longest 20\n"

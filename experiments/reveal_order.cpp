@@ -19,7 +19,7 @@ struct Question {
   std::size_t samples;  ///< masks that are compared with the declared tree; 0: the whole tree is revealed
 };
 
-/// A length that takes three leaves and a part of one.
+/// The length of three leaves and a part of a fourth.
 constexpr std::size_t several_leaves = 3 * CoarsenedTree::leaf + 5;
 
 std::vector<Question> questions(const std::vector<const Method*>& methods, bool full) {
@@ -27,14 +27,15 @@ std::vector<Question> questions(const std::vector<const Method*>& methods, bool 
   for (const Method* v : methods) {
     all.push_back({v, 32, 0});
     if (!runs_on_gpu(*v))
-      all.push_back({v, 600, 0});  // lanes of several rows; on a GPU each mask takes a transfer
+      all.push_back({v, 600, 0});  // lanes have several rows; not on a GPU, where each mask costs a transfer
     if (declared_tree(*v, 1)) all.push_back({v, several_leaves, runs_on_gpu(*v) ? 24u : full ? 1000u : 64u});
   }
   return all;
 }
 
 Json found(const Question& q, std::uint64_t seed) {
-  // Peers share short arrays out as their threads come; with one there is a tree to be seen.
+  // With several threads, peers divide even short arrays in the order in which threads arrive; one thread
+  // gives a tree.
   const BlackBox box{*q.method, is_peer(*q.method) ? 1 : 2};
   const Finding found = find_out(box, q.n, declared_tree(*q.method, q.n), q.samples, seed);
   const auto or_null = [](bool exists, const auto& value) { return exists ? Json(value()) : Json(nullptr); };
@@ -50,14 +51,15 @@ Json found(const Question& q, std::uint64_t seed) {
 
 std::string verdict(const Json& row) {
   if (!row["matches"].is_null()) return row["matches"] ? "as declared" : "NOT AS DECLARED";
-  if (!row["difference"].is_null()) return "no tree";
-  return row["masks"].is_null() ? "no order" : "drawn";
+  if (!row["difference"].is_null()) return "not a tree";
+  return row["masks"].is_null() ? "no order" : "revealed";
 }
 
 void ask(Study& study, const std::vector<Question>& all) {
   study.print(left("method", 29) + right("n", 6) + right("masks", 10) + right("sums", 8) +
               right("height", 8) + "  tree");
-  std::map<std::string, std::vector<std::string>> drawn;  // who adds 32 elements in that tree
+  std::map<std::string, std::vector<std::string>>
+      drawn;  // trees of 32 elements, with the methods that have them
   for (const Question& q : all) {
     const Json key = {{"kind", "tree"},
                       {"method", q.method->name},
@@ -81,7 +83,7 @@ void ask(Study& study, const std::vector<Question>& all) {
   for (const auto& [tree, names] : drawn) {
     std::string text = names.front() +
                        (names.size() > 1 ? " and " + std::to_string(names.size() - 1) + " more" : "") +
-                       " add 32 elements so: ";
+                       ", tree of 32 elements: ";
     for (const char c : tree) text += c == '+' ? std::string{"+ "} : std::string{c};
     study.print("");
     study.print(wrapped(text));
@@ -94,17 +96,17 @@ int main(int argc, char** argv) {
   Study study{
       "reveal_order",
       "In which order does each sum add?",
-      "A black box is asked for sums of masks. Units: FPRev (Xie et al. 2025) sums ones with M at i and "
-      "-M at j, which absorb those that meet M first; what is returned counts the leaves that are not "
-      "below the lowest common ancestor of i and j, and these sizes give the tree. In fp16 a one is "
-      "the smallest subnormal number, and where there are more ones than the format can count, a part "
-      "of them stands among zeros at a time. Overflow: where units are kept beside M, as "
-      "by compensated merges, zeros with the largest number at i and j and its negative at k are summed: "
-      "infinite where i and j meet before k meets one of them. All these triples give the tree (Aho et "
-      "al. 1981). What sees none of both has no order.\n\n"
-      "The tree of our methods is compared with that of their order's definition: whole for 32 and 600 "
-      "elements (on a GPU for 32), at sampled places for 3 leaves + 5. Peers run on one thread, and "
-      "theirs is drawn. Exit code 1 if a declared tree is not found.",
+      "Each method sums masks as a black box. Units: FPRev (Xie et al. 2025) sums ones with M at i and -M "
+      "at j. M and -M absorb every one that is added to them before they cancel, so the result counts the "
+      "leaves that are not below the lowest common ancestor of i and j, and these counts determine the "
+      "tree. In fp16 a one is the smallest subnormal number; if there are more ones than the format can "
+      "count, each mask has only a part of them, among zeros. Overflow: for sums that keep ones beside M, "
+      "as compensated merges do, the masks have the largest number at i and j, its negative at k, and zeros "
+      "elsewhere. The result is infinite if i and j meet before k meets one of them, and all these triples "
+      "determine the tree (Aho et al. 1981). A sum that responds to neither mask has no order.\n\n"
+      "The tree of each method of samesum is compared with the definition of its order: the whole tree for "
+      "32 and 600 elements (on a GPU for 32), and sampled places for 3 leaves + 5. Peers run on one thread, "
+      "and their trees are printed. Exit code 1 if a declared tree is not found.",
       {"tree"},
       "  reveal_order --filter 'tree/plain/*,eigen/*@peer'\n"
       "  reveal_order --filter 'pairwise/*@cpu' --json\n"

@@ -1,9 +1,9 @@
-"""Writes the costs that samesum::choose takes where nobody has measured the machine at hand.
+"""Writes the costs that samesum::choose uses on machines that are not calibrated.
 
   experiments/shipped_costs.py experiments/shipped_costs.jsonl > lib/samesum/catalogue/shipped_costs.cpp
 
-They are what `samesum calibrate --out` wrote: the seconds of sums of normal data that are there already, on one thread
-of the CPU, and on the GPU with the same data again and again.
+The input is a file of `samesum calibrate --out`. A cost is the time of a sum of normal data without transfers, in
+seconds: on one thread of the CPU, and on the GPU with hot caches.
 """
 
 import itertools
@@ -40,7 +40,7 @@ def is_cost(row):
 def text(path):
     source = results.read_experiment(pathlib.Path(path), results.HERE, "speed_vs_length")
     if source.skipped or not source.rows:
-        raise results.Refused(f"{path}: is not complete: {results.REMEDY}")
+        raise results.Refused(f"{path}: is incomplete: {results.REMEDY}")
     costs = sorted((row["method"], row["input_format"], row["n"], row["seconds"])
                    for row in source.of("speed") if is_cost(row))
     where = source.header["provenance"]

@@ -1,4 +1,5 @@
-/// How fast is each reduction, of vectors, rows and columns, beside other libraries and what memory allows?
+/// How fast is each reduction, of vectors, rows and columns, compared with other libraries and with the
+/// memory?
 #include <algorithm>
 
 #include "harness/commands.hpp"
@@ -26,12 +27,12 @@ struct Shape {
 
 struct Task {
   Cell cell;
-  std::vector<const Method*> methods;  ///< ours, then peers
+  std::vector<const Method*> methods;  ///< of samesum, then peers
 };
 
 const std::vector<std::string> of_vectors{"dot", "norm", "max", "argmax", "mean", "moments"};
 
-/// The rows of the usual models, from short ones to those of a vocabulary.
+/// Shapes that occur in common models, from short rows to rows over a vocabulary.
 std::vector<Shape> many_rows() {
   return {{49152, 32}, {49152, 512}, {49152, 1024}, {49152, 4096}, {8192, 32768}, {4096, 131072}};
 }
@@ -55,7 +56,7 @@ std::vector<Cell> cpu_cells(const Choice& choice) {
   if (choice.full) {
     columns.insert(columns.end(), {{1, 4096, 16384}, {1, 16384, 4096}});
     std::ranges::move(many_rows(), std::back_inserter(rows));
-    rows.back().outer /= 4;  // 2 GiB of fp32 and as much for softmax are more than many machines have
+    rows.back().outer /= 4;  // many machines lack memory for 2 GiB of fp32 and as much output of softmax
   }
   for (const Shape& s : rows)
     for (const char* operation : {"sum", "softmax"}) {
@@ -65,7 +66,7 @@ std::vector<Cell> cpu_cells(const Choice& choice) {
     }
   for (const Shape& s : columns) add("sum", "fp32", s);
   for (const std::string& operation : of_vectors) {
-    // Patience is for those that are held to something.
+    // By default, only operations with bars are measured on the longest vectors.
     const bool all = choice.full || operation == "dot" || operation == "norm";
     const std::size_t longest = two_to(all ? 26 : 24);
     for (const std::size_t n : {two_to(18), longest}) {
@@ -97,15 +98,15 @@ std::vector<Cell> gpu_cells(const Choice& choice) {
   return cells;
 }
 
-/// Unless told otherwise: results in the input's format, of 16 bits in fp32, by plain and exact sums; with
-/// --full by all accumulators. Softmax has all its denominators in fp32.
+/// Whether a method is measured by default: results in the format of the input, for 16-bit inputs in fp32, by
+/// plain and exact sums, and with --full by all accumulators. Softmax has all its denominators in fp32.
 bool is_default(const Method& m, const Cell& cell, bool full) {
   if (m.per_element) return m.format->name == "fp32";
   const bool usual = m.accumulator.empty() || m.accumulator == "plain" || m.accumulator == "exact";
   return m.format->name == (cell.input->bytes == 2 ? "fp32" : cell.input->name) && (usual || full);
 }
 
-/// Cells that have a method of ours.
+/// The cells for which a method of samesum is chosen.
 std::vector<Task> tasks(const Choice& choice) {
   std::vector<Cell> cells = cpu_cells(choice);
   if (absent().empty()) std::ranges::move(gpu_cells(choice), std::back_inserter(cells));
@@ -128,8 +129,8 @@ std::vector<Task> tasks(const Choice& choice) {
   for (std::size_t i = 0; i < globs.size(); ++i)
     if (!found[i])
       throw UsageError{"--filter: '" + globs[i] +
-                       "' matches no method here; they are named as dot/tree/plain/fp32@cpu, max/fp32@cuda"};
-  if (all.empty()) throw UsageError{"--filter and --longest leave nothing that could be measured here"};
+                       "' matches no method; names are like dot/tree/plain/fp32@cpu or max/fp32@cuda"};
+  if (all.empty()) throw UsageError{"--filter and --longest leave nothing to measure on this machine"};
   return all;
 }
 
@@ -176,7 +177,7 @@ void print(Study& study, const Json& row, const Json& ceiling) {
                 " >= " + compact(bar["factor"], 4) + " x " + bar["against"].get<std::string>());
 }
 
-/// All methods of a cell, in turns.
+/// Measures all methods of a cell in turns.
 std::vector<Json> measure(const Task& task, std::uint64_t seed, bool full) {
   const std::vector<Speed> speeds =
       Bench{task.cell, seed, task.cell.elements()}.measure(task.cell, task.methods, full ? 11 : 5);
@@ -210,22 +211,23 @@ int main(int argc, char** argv) {
   Study study{
       "speed_of_reductions",
       "How fast is each reduction, of vectors, rows and columns?",
-      "An array is outer x n x inner elements in C's order, and its middle axis is reduced: a vector where "
-      "both others are 1, rows where inner is, columns else. The data are normal. All methods of a cell take "
-      "turns, after warming up, so that a machine that changes its clock treats all alike. A time is the "
-      "median of 5 or 11 repeats; +- in the table is half of what lies between the 10th and 90th percentile. "
-      "Before, the bits of the first and the last result are compared with the literal reading of the "
-      "definition, of vectors beyond 2^18 elements those of their first 2^18; on a GPU with the CPU's.\n\n"
-      "GB/s counts the input, of softmax also the output. The ceiling, read or copy, moves the same bytes "
+      "An array has outer x n x inner elements in C order, and its middle axis is reduced: a vector if "
+      "outer and inner are 1, rows if inner is 1, columns otherwise. The data are normal. All methods of a "
+      "cell take turns, after warming up, so that a change of the machine's clock affects all alike. A time "
+      "is the median of 5 or 11 repeats; +- in the table is half the distance between the 10th and the 90th "
+      "percentile. Before the timing, the bits of the first and the last result are compared with those of "
+      "the reference implementation (for vectors of more than 2^18 elements, on their first 2^18); on a GPU "
+      "with those of the CPU.\n\n"
+      "GB/s counts the input, for softmax also the output. The ceiling, read or copy, moves the same bytes "
       "and does nothing else, as McCalpin's STREAM 1995. Arrays in DRAM have 256 MiB or more.\n\n"
-      "Below a method: what it is held to, and whether it holds that (a missed bar is no failure). Others "
-      "and the ceiling are measured beside whatever --filter chooses.",
+      "The lines below a method are its bars: speeds that it is compared with, and whether it reaches them "
+      "(a missed bar is not a failure). Peers and the ceiling are measured too, whatever --filter selects.",
       {"reduction"},
       "  speed_of_reductions\n"
       "  speed_of_reductions --filter 'dot/*@cpu,norm/*@cpu' --longest 20\n"
       "  speed_of_reductions --full --out build/study"};
   int longest = 40;
-  study.add_option("--longest", "E", longest, "No array of more than 2^E elements", {0, 40});
+  study.add_option("--longest", "E", longest, "Arrays of at most 2^E elements", {0, 40});
   return study.run(argc, argv, [&](Study& s) {
     const std::vector<Task> all = tasks({s.full(), s.filter(), longest});
     for (const Task& task : all) s.expect(task.methods.size() + 1);

@@ -1,4 +1,4 @@
-/// How fast is each sum, for arrays of every length, beside what other libraries need and what memory allows?
+/// How fast is each sum, for arrays of every length, compared with other libraries and with the memory?
 #include <algorithm>
 #include <optional>
 
@@ -17,11 +17,11 @@ using namespace samesum::harness;
 
 struct Choice {
   bool full;
-  std::string filter, data;  ///< globs; empty for what is usual
+  std::string filter, data;  ///< globs; empty: the defaults
   int longest;               ///< log2 of n
 };
 
-/// Data that are as fast or slow to add when they are repeated.
+/// Data sets that can be repeated without changing the speed of a sum.
 const std::string usual = "normal,60 binades,arbitrary bits";
 
 std::vector<const Dataset*> chosen_data(const Choice& choice) {
@@ -30,7 +30,7 @@ std::vector<const Dataset*> chosen_data(const Choice& choice) {
   const std::vector<const Dataset*> allowed = datasets_matching(usual);
   std::erase_if(chosen, [&](const Dataset* d) { return std::ranges::count(allowed, d) == 0; });
   if (chosen.empty())
-    throw UsageError{"--data: speeds are not measured on '" + choice.data + "'; choose of " + usual};
+    throw UsageError{"--data: speeds are not measured on '" + choice.data + "'; choose from " + usual};
   return chosen;
 }
 
@@ -70,8 +70,9 @@ std::vector<Cell> gpu_cells(const Choice& choice) {
   return cells;
 }
 
-/// Unless told otherwise: plain sums in the input's format and in fp32, all accumulators in fp32, exact ones,
-/// and peers. Sums that are not exact do not look at what they add: they are measured on normal data.
+/// Whether a method is measured by default: plain sums in the format of the input and in fp32, all
+/// accumulators in fp32, exact sums, and peers. The speed of other sums than exact ones does not depend on
+/// the data, so they are measured on normal data only.
 bool is_default(const Method& v, const Cell& cell) {
   const bool own = v.format == cell.input;
   if (is_peer(v)) return cell.data == "normal" && (own || v.format->name == "fp32");
@@ -101,7 +102,7 @@ struct Task {
   std::vector<const Method*> methods;
 };
 
-/// Cells that have a method.
+/// The cells for which a method is chosen.
 std::vector<Task> tasks(const Choice& choice) {
   std::vector<Cell> cells = cpu_cells(choice);
   if (absent().empty()) std::ranges::move(gpu_cells(choice), std::back_inserter(cells));
@@ -110,7 +111,7 @@ std::vector<Task> tasks(const Choice& choice) {
     if (const auto methods = methods_of(cell, choice.filter); !methods.empty())
       all.push_back({cell, methods});
   if (all.empty())
-    throw UsageError{"--filter, --data and --longest leave nothing that could be measured here"};
+    throw UsageError{"--filter, --data and --longest leave nothing to measure on this machine"};
   return all;
 }
 
@@ -129,7 +130,7 @@ void print_head(Study& study, const Cell& cell) {
               "    time    +-  GB/s");
 }
 
-/// Of "eigen/fp32@peer, one thread" what tells it apart in a line: "eigen, one thread".
+/// Shortens the name of the other method in a bar: "eigen/fp32@peer, one thread" becomes "eigen, one thread".
 std::string short_name(std::string against) {
   for (const FormatInfo& f : formats)
     if (const std::string tail = "/" + std::string{f.name} + "@peer"; against.find(tail) != against.npos)
@@ -152,14 +153,14 @@ void print(Study& study, const Json& row) {
   }
 }
 
-/// Benches are made when they are first needed, and kept as long as cells have the same data.
+/// Makes a bench when it is first needed, and keeps it while cells have the same data.
 class Benches {
  public:
   Benches(const std::vector<Task>& tasks, std::uint64_t seed) : tasks_{tasks}, seed_{seed} {}
 
   Bench& of(const Cell& cell) {
     if (!bench_ || !same(cell, cell_)) {
-      bench_.reset();  // its memory may be needed
+      bench_.reset();  // frees memory for the next one
       std::size_t most = 0;
       for (const Task& task : tasks_)
         if (same(task.cell, cell)) most = std::max(most, task.cell.n);
@@ -179,8 +180,8 @@ class Benches {
   Cell cell_;
 };
 
-/// All methods of a cell are measured together, in turns, once the first of them is asked for. Those that are
-/// in the file keep what they were held to then.
+/// Measures all methods of a cell in turns as soon as one row is missing. Rows that the file has keep their
+/// verdicts.
 void measure(Study& study, const Task& task, Benches& benches, std::vector<SpeedRow>& rows, BarCount& count) {
   const Cell& cell = task.cell;
   std::vector<std::string> names;
@@ -188,7 +189,7 @@ void measure(Study& study, const Task& task, Benches& benches, std::vector<Speed
   names.push_back("read");
   print_head(study, cell);
   std::vector<Speed> speeds;
-  std::vector<SpeedRow> others = rows;  // and those of this cell, as soon as they are measured
+  std::vector<SpeedRow> others = rows;  // and the rows of this cell, once they are measured
   const auto measure_all = [&] {
     const int repeats = cell.place() == "DRAM" && !study.full() ? 3 : 11;
     speeds = benches.of(cell).measure(cell, task.methods, repeats);
@@ -215,13 +216,14 @@ int main(int argc, char** argv) {
   Study study{
       "speed_vs_length",
       "How fast is each sum, for arrays of every length?",
-      "All methods of a cell sum the same data in turns, after warming up, so that a machine that "
-      "changes its clock treats all alike; their bits are checked before times count. A time is the "
-      "median of 3 or more repeats; +- in the table is half of what lies between the 10th and 90th "
-      "percentile. The method read reads all elements and does nothing else: what memory allows, as "
-      "McCalpin's STREAM 1995 measures it for copies. On a GPU kernels are timed by events. Arrays in "
-      "L2 have 1 MiB, those in DRAM 256 MiB.\n\n"
-      "Below a method: what it is held to, and whether it holds that (a missed bar is no failure).",
+      "All methods of a cell sum the same data in turns, after warming up, so that a change of the "
+      "machine's clock affects all alike; their bits are checked before they are timed. A time is the "
+      "median of 3 or more repeats; +- in the table is half the distance between the 10th and the 90th "
+      "percentile. The method read reads all elements and does nothing else: it shows what memory allows, "
+      "as McCalpin's STREAM 1995 does for copies. On a GPU kernels are timed with events. Arrays in L2 have "
+      "1 MiB, those in DRAM 256 MiB.\n\n"
+      "The lines below a method are its bars: speeds that it is compared with, and whether it reaches them "
+      "(a missed bar is not a failure).",
       {"speed"},
       "  speed_vs_length\n"
       "  speed_vs_length --filter 'exact/*,eigen/*@peer' --longest 20\n"
@@ -229,7 +231,7 @@ int main(int argc, char** argv) {
   std::string data;
   int longest = 32;
   study.add_option("--data", "GLOB,…", data, "normal, 60 binades or arbitrary bits");
-  study.add_option("--longest", "E", longest, "No array of more than 2^E elements", {0, 40});
+  study.add_option("--longest", "E", longest, "Arrays of at most 2^E elements", {0, 40});
   return study.run(argc, argv, [&](Study& s) {
     const std::vector<Task> all = tasks({s.full(), s.filter(), data, longest});
     for (const Task& task : all) s.expect(task.methods.size() + 1);

@@ -1,4 +1,4 @@
-/// How many different answers does each method give?
+/// How many different results does each method return?
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -30,12 +30,12 @@ constexpr std::size_t cache_line = 64;
 
 struct Setting {
   int threads;
-  std::size_t offset = 0;         ///< of the first element in a cache line
+  std::size_t offset = 0;         ///< elements between the start of a cache line and the first element
   LaunchShape shape = {};         ///< on a GPU
-  std::uint64_t permutation = 0;  ///< its seed; 0: the elements as they are made
+  std::uint64_t permutation = 0;  ///< seed; 0: the elements in their original order
 };
 
-/// The same elements in any order and at any place in a cache line, where a method can read them.
+/// The same elements in any order and at any offset in a cache line, in memory that the method can read.
 class Sample {
  public:
   Sample(const Dataset& data, const FormatInfo& format, std::size_t n, std::uint64_t seed)
@@ -43,7 +43,7 @@ class Sample {
         truth_{column_.values()},
         memory_(column_.bytes.size() + 2 * cache_line) {}
 
-  /// Valid until the next call.
+  /// The result is valid until the next call.
   Values at(const Setting& setting, const Method& v) {
     const std::size_t before = setting.offset * column_.format->bytes;
     if (std::tuple wanted{setting.offset, setting.permutation, runs_on_gpu(v)};
@@ -82,19 +82,19 @@ class Sample {
 
 struct Axis {
   const char* name;
-  std::size_t column;                  ///< of the table
-  Promise forbids;                     ///< the least promise that a second answer breaks
+  std::size_t column;                  ///< in the table
+  Promise forbids;                     ///< the weakest promise that a second result breaks
   int log2_n[2];                       ///< quick and full
-  double patience[2];                  ///< in seconds: no run is begun after them, but for the first three
-  std::size_t (*runs)(const Method&);  ///< at most; 0 where there is no such axis
+  double patience[2];                  ///< seconds after which no further run starts; three always run
+  std::size_t (*runs)(const Method&);  ///< largest number of runs; 0 if the axis does not apply
   Setting (*setting)(std::size_t run);
 };
 
-/// Threads and launch shapes share a column: no method has both.
+/// Threads and launch shapes share a column, because no method has both.
 constexpr const char* columns[] = {"runs", "threads", "address", "order"};
 
-/// Arrival order varies where threads work side by side for long enough: the first axis needs long arrays.
-/// The others need many settings.
+/// Arrival order varies only if threads run side by side for long enough, so the first axis uses long arrays.
+/// The other axes use many settings.
 const std::vector<Axis> axes{
     {"runs",
      0,
@@ -154,7 +154,7 @@ constexpr std::size_t name_width = 25, promise_width = 11, axis_width = 9, sprea
 
 void print_head(Study& study, const Part& part) {
   study.print(part.data->name + " in " + std::string{part.format->name} +
-              ": different answers of so many runs (threads: on a GPU shapes)");
+              ": distinct results/runs (threads: launch shapes on a GPU)");
   std::string names = left("method", name_width) + left("promise", promise_width), lengths(names.size(), ' ');
   for (std::size_t column = 0; column < std::size(columns); ++column) {
     const Axis& axis = *std::ranges::find(axes, column, &Axis::column);
@@ -198,7 +198,7 @@ void measure(Study& study, const Part& part) {
       apart = std::max(apart, row["spread_ulps"].is_null() ? infinity : row["spread_ulps"].get<double>());
       if (row["broken"] && !is_peer(*v))
         study.fail(v->name + " on " + part.data->name + ": promises " + std::string{name_of(v->promise)} +
-                   " but gave " + row["distinct_bits"].dump() + " answers over " + axis.name);
+                   " but gave " + row["distinct_bits"].dump() + " results over " + axis.name);
     }
     std::string line =
         left(name_without_format(*v), name_width) + left(std::string{name_of(v->promise)}, promise_width);
@@ -208,9 +208,9 @@ void measure(Study& study, const Part& part) {
   study.print("");
 }
 
-// --- how it grows ----------------------------------------------------------------------------------
+// --- growth with the length ------------------------------------------------------------------------
 
-/// Plain sums of one data set in one format, in arrays of growing length.
+/// Plain sums of one data set in one format, for arrays of growing length.
 struct Growing {
   const Dataset* data;
   const FormatInfo* format;
@@ -219,8 +219,8 @@ struct Growing {
 
 bool promises_nothing(const Method& v) { return v.promise == Promise::none; }
 
-/// What promises nothing varies by itself. Others vary with the order of the elements, which stands for the
-/// order of arrival; on a GPU they have the bits of the CPU.
+/// Methods without a promise vary from run to run. The others vary with the order of the elements, which
+/// stands for the order of arrival; on a GPU they have the bits of the CPU.
 bool grows(const Method& v) {
   return v.format->bytes >= 4 && (promises_nothing(v) || (v.backend == "cpu" && v.accumulator == "plain"));
 }
@@ -247,7 +247,7 @@ std::vector<std::size_t> growing_lengths(bool full) {
 constexpr std::uint64_t growing_seeds = 3;
 std::size_t growing_runs(bool full) { return full ? 100 : 20; }
 
-/// What promises nothing sums the same elements again and again, the others a permutation after the other.
+/// Methods without a promise sum the same elements repeatedly; the others sum one permutation per run.
 double variability(const Method& v, Sample& sample, std::size_t runs) {
   std::vector<Number> answers;
   for (std::size_t run = 1; run <= runs; ++run)
@@ -258,7 +258,7 @@ double variability(const Method& v, Sample& sample, std::size_t runs) {
 
 void measure_growth(Study& study, const Growing& g) {
   study.print(g.data->name + " in " + std::string{g.format->name} + ": largest |Vs| of " +
-              std::to_string(growing_runs(study.full())) + " runs (*: of permutations), " +
+              std::to_string(growing_runs(study.full())) + " runs (*: over permutations), " +
               std::to_string(growing_seeds) + " seeds");
   const std::vector<std::size_t> lengths = growing_lengths(study.full());
   std::map<const Method*, std::map<std::size_t, double>> largest;
@@ -300,27 +300,27 @@ void measure_growth(Study& study, const Growing& g) {
 int main(int argc, char** argv) {
   Study study{
       "spread_over_runs",
-      "How many different answers does each method give, and how far apart?",
-      "Each method sums the same elements again and again, and the different bit patterns among its "
-      "answers are counted. From run to run nothing changes (axis runs: at most 100, with more threads than "
-      "cores), or the number of threads, or on a GPU the launch shape (by a hook of the library's tests: "
-      "callers cannot choose it), or where in a cache line of 64 bytes the elements begin, or their order "
-      "(seeded permutations). The axis runs has long arrays, since arrival order varies where threads work "
-      "side by side for long enough. Sequential orders use one thread: the axes runs and threads leave them "
-      "out. How far "
-      "answers go apart is told in ulps and as |Vs|, Vs = 1 - "
-      "|S_nondeterministic / S_deterministic| of Shanmugavelu et al. 2024.\n\n"
-      "Then the largest |Vs| of plain fp32 and fp64 sums is measured for growing arrays of uniform and "
-      "normal data, over runs for what promises nothing, else over permutations, which stand for orders of "
-      "arrival; that paper finds it to grow with the square root of n.\n\n"
-      "Exit code 1 if a method gave a second answer where its promise forbids one.",
+      "How many different results does each method give, and how far apart are they?",
+      "Each method sums the same elements repeatedly, and the distinct bit patterns of its results are "
+      "counted. The axes differ in what changes from run to run. runs: nothing (at most 100 runs, with more "
+      "threads than cores). threads: the number of threads. launch: the launch shape on a GPU (through a "
+      "hook for the library's tests; callers cannot choose it). alignment: the place in a cache line of 64 "
+      "bytes at which the elements begin. permutation: the order of the elements (seeded permutations). The "
+      "axis runs uses long arrays, because the order of arrival varies only if threads run side by side for "
+      "long enough. Sequential orders use one thread, so the axes runs and threads leave them out. The "
+      "distance between results is given in ulps (units in the last place) and as |Vs|, Vs = 1 - "
+      "|S_nondeterministic / S_deterministic| (Shanmugavelu et al. 2024).\n\n"
+      "The second part measures the largest |Vs| of plain fp32 and fp64 sums for growing arrays of uniform "
+      "and normal data: over runs for methods that promise nothing, otherwise over permutations, which "
+      "stand for orders of arrival. That paper finds that it grows with the square root of n.\n\n"
+      "Exit code 1 if a method gave a second result although its promise forbids one.",
       {"spread", "growth"},
       "  spread_over_runs --filter 'atomic/*,*@peer'\n"
       "  spread_over_runs --data 'kappa*' --json\n"
       "  spread_over_runs --full --out build/study\n\nData:" +
           datasets_in_words()};
   std::string data;
-  study.add_option("--data", "GLOB,…", data, "Which (default normal,60 binades)");
+  study.add_option("--data", "GLOB,…", data, "Data sets (default normal,60 binades)");
   return study.run(argc, argv, [&](Study& s) {
     const std::vector<const Method*> methods = methods_in_own_format(s.filter());
     const std::vector<Part> all =

@@ -1,10 +1,10 @@
-"""Measures PyTorch's sums and softmaxes of the arrays that speed_of_reductions measured on a GPU.
+"""Measures PyTorch's sums and softmaxes on the arrays that speed_of_reductions measured on a GPU.
 
-Reads DIR/speed_of_reductions.jsonl and writes rows of the same kind to DIR/torch_speed.jsonl, which the report sets
-beside those. Run it on the same machine, right after: ratios of rows are only worth something if nothing else
-changed. Each array is reduced 2 times to warm up and then 11 times; a time is the median. Calls are recorded in a CUDA
-graph, and as many of them as speed_of_reductions times at once: what Python needs to launch them does not count.
-Exits with 0; 2 where there is nothing to measure, no PyTorch or not that GPU.
+Reads DIR/speed_of_reductions.jsonl and writes rows of the same kind to DIR/torch_speed.jsonl; the report compares both.
+Run it on the same machine, directly afterwards: ratios are meaningful only if nothing else changed. Each array is
+reduced 2 times to warm up and then 11 times; a time is the median. Calls are recorded in a CUDA graph, as many as
+speed_of_reductions times at once, so that the times exclude the launches by Python. Exits with 0; with 2 if there is
+nothing to measure, no PyTorch, or another GPU.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import sys
 REPEATS, WARM_UP = 11, 2
 DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
 BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "fp64": 8}
-MOVED = {"sum": 1, "softmax": 2}  # times the bytes of the array; and what is measured
+MOVED = {"sum": 1, "softmax": 2}  # bytes moved / bytes of the array, for each operation
 KEY = ["operation", "input_format", "outer", "n", "inner", "seed", "threads"]
 
 
@@ -26,7 +26,7 @@ class Refused(Exception):
 
 
 def read(path):
-    """The header, and the keys of what is to be measured, each once."""
+    """Returns the header, and the distinct keys of the rows to measure."""
     try:
         header, *rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     except (OSError, ValueError) as error:
@@ -34,29 +34,29 @@ def read(path):
     keys = [tuple(r[name] for name in KEY) for r in rows
             if r["kind"] == "reduction" and r["threads"] == 0 and r["operation"] in MOVED]
     if not keys:
-        raise Refused(f"{path}: has no sum or softmax on a GPU: run speed_of_reductions where there is one")
+        raise Refused(f"{path}: has no sum or softmax on a GPU: run speed_of_reductions on a machine with a GPU")
     return header, [dict(zip(KEY, key)) for key in dict.fromkeys(keys)]
 
 
 def own_header(header, version):
-    """Of the same machine and build as the file beside."""
+    """Returns a header with the machine and the build in the header of speed_of_reductions."""
     date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     return header | {"experiment": "torch_speed", "question": "How fast are PyTorch's sums and softmaxes?",
                      "filter": "", "options": {"torch": version}, "provenance": header["provenance"] | {"date": date}}
 
 
 def calls_at_once(bytes):
-    """As in gpu_place.cu."""
+    """Returns the number of calls that are timed together, as gpu_place.cu does."""
     return 20 if bytes <= 4 << 20 else 8 if bytes <= 64 << 20 else 2 if bytes <= 1 << 30 else 1
 
 
 def times(torch, key):
-    """Seconds of each repeat."""
+    """Returns the seconds of each repeat."""
     shape = [key["outer"], key["n"], key["inner"]][:2 if key["inner"] == 1 else 3]
     torch.manual_seed(key["seed"])
     x = torch.randn(shape, device="cuda", dtype=getattr(torch, DTYPES[key["input_format"]]))
     run = getattr(torch, key["operation"])
-    out = run(x, dim=1)  # what happens only once has happened
+    out = run(x, dim=1)  # one-time initialisation
     calls = calls_at_once(x.numel() * x.element_size())
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):

@@ -1,4 +1,5 @@
-# Installs headers and all that they include: `headers` and what is found on the way lie in FROM/samesum, and go to TO.
+# Installs `headers`, and all headers of samesum that they include, from ${from}/samesum to ${to}/samesum.
+cmake_policy(VERSION 3.22)
 set(installed "")
 while(headers)
   list(POP_FRONT headers header)

@@ -1,37 +1,38 @@
-"""What becomes of sums whose accumulator has 16 bits?"""
+"""Section on sums with 16-bit accumulators: stagnation, overflow and remedies."""
 
 import math
 
+import captions
+import phrases
 import style
-import telling
-import words
 from figure import Figure, Series
-from section import Section, Table, broken, distinct, placed, preferred, within
+from section import Section, Table, bound_findings, distinct, result_failures, rows_with_place, starting_with
 
 SIXTEEN = ("fp16", "bf16")
 
 
 def section(sources):
-    s = Section("formats", "Accumulators of 16 bits", "Sums that people meet, with every accumulator in the format of "
-                "the elements and, where these have 16 bits, in fp32: what stagnates, what overflows, what cures it.",
-                "build/release/bin/accumulator_formats --out build/study")
-    rows = placed(sources, "story")
+    s = Section("formats", "Accumulators of 16 bits", "Sums from practice, with every accumulator in the format of the "
+                "elements and, for 16-bit elements, also in fp32. They show which accumulators stagnate (further "
+                "elements no longer change the sum), which overflow, and what avoids both.",
+                "build/release/bin/accumulator_formats --out build/study", terms=("method", "bound"))
+    rows = rows_with_place(sources, "story")
     s.findings = list(findings(rows))
     s.figures = [f for f in [figure(rows)] if f.series]
     s.tables = list(tables(rows))
-    s.failures = [f"{at}: {r['method']} of {r['case']}: {why}"
-                  for at, r in rows for why in [*broken(r), *unlike_published(r)]]
+    s.failures = [f"{at}: {r['method']} on {r['case']}: {why}"
+                  for at, r in rows for why in [*result_failures(r), *publication_failures(r)]]
     return s
 
 
-def unlike_published(r):
+def publication_failures(r):
     if r["reproduces"] is False and r["published"] is not None:
-        yield f"gave {value(r)}, but {r['published']!r} was published"
+        yield f"returned {value(r)}, but {r['published']!r} was published"
 
 
 def value(r, most=9):
-    """As many digits as it takes in the method's format, and whole numbers as they are; beside a bar fewer."""
-    x, format = r["value"], words.parts(r["method"])[1]
+    """The result with enough digits for the format of the method, at most `most` in fp32; integers in full."""
+    x, format = r["value"], phrases.parts(r["method"])[1]
     if x is None:
         return "not finite"
     if abs(x) < 1e7 and x == int(x):
@@ -43,59 +44,61 @@ def value(r, most=9):
 
 def findings(rows):
     all_rows = [r | {"at": at} for at, r in rows]
-    yield from within(all_rows, "samesum's methods", "their rigorous bounds", where)
-    for about in (ones, cure, outputs):
-        yield from telling.of_each_place(rows, about)
+    yield from bound_findings(all_rows, "samesum's methods", "their rigorous bounds", row_names)
+    for describe in (ones, remedy, outputs):
+        yield from captions.sentences_by_place(rows, describe)
     lost = [r for r in all_rows if r["value"] is None and r["truth"] is not None]
     if lost:
-        yield f"{words.plural(len(lost), 'sum')} overflowed though the true sum is finite: {where(lost)}."
+        yield f"{phrases.plural(len(lost), 'sum')} overflowed although the exact sum is finite: {row_names(lost)}."
 
 
-def where(rows):
-    return words.names(f"{r['method']} of {r['case']} ({r['at']})" for r in rows)
+def row_names(rows):
+    return phrases.names(f"{r['method']} on {r['case']} ({r['at']})" for r in rows)
 
 
 def ones(rows):
-    """Where the loop of each accumulator stagnates."""
+    """Yields what the loop of each accumulator returns for ones, on which 16-bit accumulators stagnate."""
     for format in SIXTEEN:
         same = [r for r in rows if (r["case"], r["input_format"]) == ("ones", format)
-                and words.order(r["method"]) in ("serial", "") and not words.is_peer(r["method"])]
+                and phrases.order(r["method"]) in ("serial", "") and not phrases.is_peer(r["method"])]
         for n in distinct(r["n"] for r in same):
-            told = [f"{value(r)} with {r['method'].split('@')[0]}" for r in same if r["n"] == n]
-            yield f"the sum of {n:,} ones in {format} is {', '.join(told)}."
+            values = [f"{value(r)} with {r['method'].split('@')[0]}" for r in same if r["n"] == n]
+            yield f"the sum of {n:,} ones in {format} is {', '.join(values)}."
 
 
-def cure(rows):
-    """The worst relative error of the loop in 16 bits and in fp32, on the same elements."""
+def remedy(rows):
+    """Yields the largest relative errors of the loop in 16 bits and in fp32 on the same elements."""
     errors = {}
     for r in rows:
-        recipe, format, _ = words.parts(r["method"])
-        if r["input_format"] in SIXTEEN and recipe == "serial/plain" and r["condition"] is not None:
-            errors.setdefault(format if format in SIXTEEN else f"{r['input_format']} elements in fp32", []).append(r)
+        algorithm, format, _ = phrases.parts(r["method"])
+        if r["input_format"] in SIXTEEN and algorithm == "serial/plain" and r["condition"] is not None:
+            errors.setdefault(format if format in SIXTEEN else f"{r['input_format']} elements added in fp32",
+                              []).append(r)
     finite = {name: max((r for r in some if r["relative_error"] is not None), key=lambda r: r["relative_error"],
                         default=None) for name, some in errors.items()}
-    told = [f"{words.number(r['relative_error'], 2)} for {name} (of {r['case']})" for name, r in finite.items() if r]
-    if len(told) > 1:
-        yield f"the worst finite relative error of a loop, serial/plain, is {', '.join(told)}."
+    largest = [f"{phrases.number(r['relative_error'], 2)} for {name} (on {r['case']})" for name, r in finite.items()
+               if r]
+    if len(largest) > 1:
+        yield f"the largest finite relative error of a loop (serial/plain) is {', '.join(largest)}."
 
 
 def outputs(rows):
-    """Which published outputs these rows have too."""
+    """Yields which published outputs these rows reproduce."""
     published = [r for r in rows if r["published"] is not None and r["reproduces"] is not None]
     kept = [r for r in published if r["reproduces"]]
     if published:
-        yield (f"{words.of(len(kept), len(published), 'published output')} {words.verb(len(kept), len(published))} "
-               "reproduced" + (": " if kept else "")
+        yield (f"{phrases.out_of(len(kept), len(published), 'published output')} "
+               f"{phrases.verb(len(kept), len(published))} reproduced" + (": " if kept else "")
                + ", ".join(f"{r['published']!r} ({r['case']}, {r['input_format']})" for r in kept)
-               + "".join(f"; {r['method']} of {r['case']} gave {value(r)}, not {r['published']!r}"
+               + "".join(f"; {r['method']} on {r['case']} returned {value(r)} instead of {r['published']!r}"
                          for r in published if not r["reproduces"]) + ".")
 
 
-# --- the figure and the tables ----------------------------------------------------------------------------------
+# --- figure and tables ------------------------------------------------------------------------------------------
 
 def digits(r):
-    """Right decimal digits, for a bar; none where the result is not finite or has no digit, all where it is right,
-    even if the sum is 0, which has no relative error."""
+    """Correct decimal digits of a result: 0 if it is not finite; all of the format if it is exact, even for a sum of 0,
+    which has no relative error."""
     error = r["relative_error"]
     most = precision(r) * math.log10(2)
     if r["absolute_error"] == 0:
@@ -104,19 +107,21 @@ def digits(r):
 
 
 def figure(rows):
-    menus = [("On", distinct(at for at, _ in rows)),
-             ("Elements", preferred([r["input_format"] for _, r in rows], "bf16")),
-             ("Sum of", preferred([r["case"] for _, r in rows], "softmax"))]
+    menus = [("Machine", distinct(at for at, _ in rows)),
+             ("Element format", starting_with([r["input_format"] for _, r in rows], "bf16")),
+             ("Case", starting_with([r["case"] for _, r in rows], "softmax"))]
     peers = style.peers_among(r["method"] for _, r in rows)
     series = []
     for at, r in sorted(rows, key=lambda row: digits(row[1])):
-        recipe, format, _ = words.parts(r["method"])
+        algorithm, format, _ = phrases.parts(r["method"])
         series.append(Series(r["method"], [round(digits(r), 3)],
-                             [recipe if format == r["input_format"] else f"{recipe}/{format}"],
+                             [algorithm if format == r["input_format"] else f"{algorithm}/{format}"],
                              style.line(r["method"], peers)[0], (at, r["input_format"], r["case"]), text=[value(r, 7)]))
-    found = Figure("formats-figure", "Right digits of sums in few bits", menus, series,
-                   "right decimal digits; beside each bar the result", {None: ""}, bars=True)
-    found.reading = telling.reads_bars(found, lambda digits: f"{words.number(digits, 2)} right digits")
+    found = Figure("formats-figure", "Correct digits of sums with 16-bit and wider accumulators", menus, series,
+                   "correct decimal digits", {None: ""}, bars=True,
+                   description="Each bar is a method; its colour shows the accumulator. Length: correct decimal digits "
+                               "of the result. Label: the result.")
+    found.finding = captions.describe_bars(found, lambda digits: f"{phrases.number(digits, 2)} correct digits")
     return found
 
 
@@ -126,11 +131,11 @@ def tables(rows):
         cases = distinct(r["case"] for r in here)
         cells = {(r["method"], r["case"]): value(r) for r in here}
         widest = {c: max((r for r in here if r["case"] == c), key=precision) for c in cases}
-        exact = ["the exact sum"] + [value(r | {"value": r["truth"]}) for r in widest.values()]
+        exact = ["exact sum"] + [value(r | {"value": r["truth"]}) for r in widest.values()]
         lines = [[m] + [cells.get((m, c), "") for c in cases] for m in distinct(r["method"] for r in here)]
         yield Table(f"{at}: sums of elements in {format}", ["method"] + cases, [exact] + lines,
                     folded=(at, format) != (rows[0][0], rows[0][1]["input_format"]))
 
 
 def precision(r):
-    return words.FORMAT_BITS[words.parts(r["method"])[1]][0]
+    return phrases.FORMAT_BITS[phrases.parts(r["method"])[1]][0]

@@ -1,22 +1,23 @@
-"""How wrong is each method on a data set? What `samesum compare` found."""
+"""Section on the errors of every method on each data set, from the results of `samesum compare`."""
 
 import ast
 import dataclasses
 import functools
 import pathlib
 
+import phrases
 import style
-import words
 from figure import Figure, Series
 from results import FORMATS
-from section import PROMISES, SAME_EVERYWHERE, Section, Table, distinct, exactness, frontier, preferred, within
+from section import (PROMISES, SAME_EVERYWHERE, Section, Table, bound_findings, distinct, exactness_findings, frontier,
+                     starting_with)
 
-LEAST = 2.0**-60  # relative errors below this are drawn here: a logarithm has no place for 0
+LEAST = 2.0**-60  # smaller relative errors are plotted here: a logarithmic axis has no place for 0
 
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """A row, where it was measured, and what its data are called: on that machine no other data are called so."""
+    """A row with its machine and the title of its data, which no other data on that machine have."""
 
     machine: str
     title: str
@@ -32,14 +33,15 @@ class Comparison:
 
 
 def section(sources):
-    return about(comparisons(sources), about_data_sets())
+    return make_section(comparisons(sources), about_data_sets())
 
 
-def about(found, notes=()):
-    """The section on these comparisons; `notes` say more about data, by their name and length."""
-    s = Section("data-sets", "Data sets", "Every method on real and made data. Errors are relative to the exact sum "
-                "of the elements as given; columns are the format in which a method adds and answers. Where that is "
-                "narrower than the data, elements are rounded to it first.", "experiments/run")
+def make_section(found, notes=()):
+    """The section on these comparisons. `notes` describe data sets, by base name and length."""
+    s = Section("data-sets", "Data sets", "Every method on real and synthetic data. Errors are relative to the exact "
+                "sum of the elements as given. Columns are the formats in which a method adds and returns; if that "
+                "format is narrower than the data, each element is first rounded to it.", "experiments/run",
+                terms=("method", "promise", "bound", "condition number", "frontier"))
     if found:
         s.findings = list(findings(found))
         s.figures = [figure(found)]
@@ -50,19 +52,19 @@ def about(found, notes=()):
 
 
 def comparisons(sources):
-    """Of every source the latest comparison of each file: one that changed was measured again."""
+    """The latest comparison of each file in each source; a file that changed was measured again."""
     found = []
     for source in sources:
         latest = {(c["data"]["name"], c["data"]["format"]): c for c in source.of("comparison")}
         names = [name for name, _ in latest]
-        called = titles(distinct(names))
-        found += [Comparison(source.machine, called[name] + (f" as {format}" if names.count(name) > 1 else ""), c)
+        title_of = titles(distinct(names))
+        found += [Comparison(source.machine, title_of[name] + (f" as {format}" if names.count(name) > 1 else ""), c)
                   for (name, format), c in latest.items()]
     return found
 
 
 def titles(names):
-    """What each of these files is called: the shortest end of its path that is the end of no other."""
+    """{name: title}, where a title is the shortest end of the path that no other file has."""
     parts = {name: pathlib.PurePath(name).parts for name in names}
     return {name: next((str(pathlib.PurePath(*mine[-k:])) for k in range(1, len(mine))
                         if sum(other[-k:] == mine[-k:] for other in parts.values()) == 1), name)
@@ -75,144 +77,146 @@ def base_name(path):
 
 @functools.cache
 def about_data_sets():
-    """What the generators of experiments/datasets.py say of themselves, by the name and the length of their data."""
+    """First lines of the docstrings in experiments/datasets.py, by the name and the length of the data."""
     source = pathlib.Path(__file__).parents[1] / "experiments/datasets.py"
     body = ast.parse(source.read_text()).body
-    told = {node.name: ast.get_docstring(node).splitlines()[0] for node in body
-            if isinstance(node, ast.FunctionDef) and ast.get_docstring(node)}
+    first_lines = {node.name: ast.get_docstring(node).splitlines()[0] for node in body
+                   if isinstance(node, ast.FunctionDef) and ast.get_docstring(node)}
     table = next(node.value for node in body if isinstance(node, ast.Assign) and node.targets[0].id == "DATASETS")
-    return {(ast.literal_eval(name), ast.literal_eval(n)): told[make.id] for name, make, n, _ in
+    return {(ast.literal_eval(name), ast.literal_eval(n)): first_lines[make.id] for name, make, n, _ in
             (row.elts for row in table.elts)}
 
 
 # --- sentences --------------------------------------------------------------------------------------------------
 
-def own(c, recipe):
-    """The method of that order and accumulator in the data's own format, if it was measured."""
-    wanted = (recipe, c.data["format"], "cpu")
-    return next((m for m in c.methods if words.parts(m["method"]) == wanted), None)
+def method_in_data_format(c, algorithm):
+    """The CPU method with this order and accumulator in the format of the data; None if it was not measured."""
+    key = (algorithm, c.data["format"], "cpu")
+    return next((m for m in c.methods if phrases.parts(m["method"]) == key), None)
 
 
-def facts(c):
-    return (f"{words.plural(c.data['n'], 'element')} in {c.data['format']}, "
-            f"condition number {words.number(c.data['condition'])}")
+def data_facts(c):
+    return (f"{phrases.plural(c.data['n'], 'element')} in {c.data['format']}, "
+            f"condition number {phrases.number(c.data['condition'])}")
 
 
 def findings(found):
     methods = [m | {"on": f"{m['method']} on {c.title} ({c.machine})"} for c in found for m in c.methods
-               if not words.is_peer(m["method"])]
-    data = {}  # each once, though several machines have it
+               if not phrases.is_peer(m["method"])]
+    data = {}  # each data set once, even if several machines have it
     for c in found:
-        data.setdefault((c.title, facts(c)), c)
-    yield from exactness(methods, f" on {words.plural(len(data), 'data set')}")
-    yield from within(methods, "samesum's methods", "their rigorous bounds",
-                      lambda rows: words.names(m["on"] for m in rows))
+        data.setdefault((c.title, data_facts(c)), c)
+    yield from exactness_findings(methods, f" on {phrases.plural(len(data), 'data set')}")
+    yield from bound_findings(methods, "samesum's methods", "their rigorous bounds",
+                              lambda rows: phrases.names(m["on"] for m in rows))
     kept = [m for m in methods if m["promise"] in SAME_EVERYWHERE]
     changed = [m["on"] for m in kept if m["distinct_bits"] > 1]
     if kept:
         same = len(kept) - len(changed)
-        yield (f"{words.sentence(words.of(same, len(kept), 'result'))} of methods that promise the same bits "
-               f"everywhere {words.verb(same, len(kept), 'was', 'were')} one bit pattern in all runs"
-               + (f"; not {words.names(changed)}." if changed else "."))
-    for (title, about_it), c in data.items():
-        loop = own(c, "serial/plain")
+        yield (f"{phrases.capitalised(phrases.out_of(same, len(kept), 'result'))} of methods with a promise of the "
+               f"same bits everywhere {phrases.verb(same, len(kept), 'has', 'have')} one bit pattern in all runs"
+               + phrases.exceptions(changed))
+    for (title, facts), c in data.items():
+        loop = method_in_data_format(c, "serial/plain")
         if loop:
-            yield f"{title} ({about_it}): a plain loop in {c.data['format']} {how_wrong(loop)}."
+            yield f"{title} ({facts}): a plain loop in {c.data['format']} {loop_result(loop)}."
 
 
-def how_wrong(loop):
+def loop_result(loop):
     if loop["value"] is None:
-        return "gives no finite number"
+        return "returns no finite number"
     if loop["bits"] == loop["truth_bits"]:
-        return "is right to the last bit"
+        return "is correct to the last bit"
     if loop["truth"] is None:
-        return f"gives {loop['value']:.6g}, where the sum is no finite number of that format"
-    wrong = "gives {} for {}".format(*words.apart(loop["value"], loop["truth"]))
-    return wrong + (f", a relative error of {words.number(loop['relative_error'], 2)}"
+        return f"returns {loop['value']:.6g}, but the sum is no finite number of that format"
+    wrong = "returns {} instead of {}".format(*phrases.number_pair(loop["value"], loop["truth"]))
+    return wrong + (f", a relative error of {phrases.number(loop['relative_error'], 2)}"
                     if loop["relative_error"] is not None else "")
 
 
-# --- the figure -------------------------------------------------------------------------------------------------
+# --- figure -----------------------------------------------------------------------------------------------------
 
 def figure(found):
-    """What a digit costs: a point is a method, in the colour of its accumulator and the symbol of its promise."""
+    """Error against speed. A point is a method, with the colour of its accumulator and the symbol of its promise."""
     points = {}
     for c in found:
         for m in c.methods:
             if m["relative_error"] is not None and m["gb_per_s"]:
-                on = (c.title, f"{c.machine}, {words.runs_on(m['method'])}", words.parts(m["method"])[1])
+                on = (c.title, f"{c.machine}, {phrases.device(m['method'])}", phrases.parts(m["method"])[1])
                 points.setdefault(on, []).append(m)
     series = []
     for on, methods in points.items():
-        best = fastest_and_closest(methods)
-        series.append(Series("frontier", [m["gb_per_s"] for m in best], [at_least(m) for m in best], style.GREY, on,
-                             faint=True))
+        best = frontier_methods(methods)
+        series.append(Series("frontier", [m["gb_per_s"] for m in best], [plotted_error(m) for m in best], style.GREY,
+                             on, faint=True))
         groups = {}
         for m in methods:
-            groups.setdefault((words.accumulator(m["method"]), m["promise"]), []).append(m)
+            groups.setdefault((phrases.accumulator(m["method"]), m["promise"]), []).append(m)
         for (accumulator, promise), some in sorted(groups.items(), key=lambda g: (g[0][0], PROMISES.index(g[0][1]))):
             series.append(Series(f"{accumulator}, {promise}", [m["gb_per_s"] for m in some],
-                                 [at_least(m) for m in some], style.colour(some[0]["method"]), on,
-                                 symbol=style.PROMISES[promise], text=[f"{m['method']}: {speed_and_error(m)}"
-                                                                       for m in some]))
+                                 [plotted_error(m) for m in some], style.colour(some[0]["method"]), on,
+                                 symbol=style.PROMISES[promise],
+                                 text=[f"{m['method']}: {speed_and_error(m)}" for m in some]))
     menus = [("Data", distinct(data for data, _, _ in points)),
-             ("On", sorted(distinct(at for _, at, _ in points), key=lambda at: not at.endswith("GPU"))),
-             ("Answer in", preferred([format for _, _, format in points], "fp32"))]
-    f = Figure("frontier-figure", "What a right digit costs: error against speed", menus, series,
-               "GB/s of input", {None: "error, relative to the exact sum"}, points=True, x_kind="log10",
-               note="Colour: the accumulator; symbol: the promise. Right and low is better; on the dotted line "
-                    "nothing is both faster and closer. Errors below 10⁻¹⁸, also 0, are drawn as 10⁻¹⁸.")
-    return dataclasses.replace(f, reading=reading(f.chosen(), points[f.chosen()])) if points else f
+             ("Machine", sorted(distinct(at for _, at, _ in points), key=lambda at: not at.endswith("GPU"))),
+             ("Result format", starting_with([format for _, _, format in points], "fp32"))]
+    f = Figure("frontier-figure", "Error against speed on each data set", menus, series,
+               "speed, GB/s of input", {None: "relative error"}, points=True, x_kind="log10",
+               description="Each point is a method; its colour shows the accumulator, its symbol the promise. "
+                           "Horizontal axis: speed, faster to the right. Vertical axis: error relative to the exact "
+                           "sum, more accurate further down. Dotted: the frontier. Errors below 10⁻¹⁸, including 0, "
+                           "are plotted at 10⁻¹⁸.")
+    return dataclasses.replace(f, finding=frontier_finding(f.chosen(), points[f.chosen()])) if points else f
 
 
-def reading(on, methods):
-    """What the figure shows at first."""
-    best = fastest_and_closest(methods)
-    title, at, format = on
-    where = f"{title} ({at}, answers in {format})"
+def frontier_finding(chosen, methods):
+    """The ends of the frontier, and what lies between them."""
+    best = frontier_methods(methods)
+    title, at, format = chosen
+    of_all = f"{title} ({at}, results in {format}): of {phrases.plural(len(methods), 'method')}, "
     if len(best) == 1:
-        return (f"{where}: of {words.plural(len(methods), 'method')} {best[0]['method']} is both the fastest and the "
-                f"closest, {speed_and_error(best[0])}.")
+        return (f"{of_all}{best[0]['method']} is both the fastest and the most accurate "
+                f"({speed_and_error(best[0])}).")
     between = [m["method"] for m in best[1:-1]]
-    return (f"{where}: of {words.plural(len(methods), 'method')} the fastest is {best[0]['method']}, "
-            f"{speed_and_error(best[0])}; the closest is {best[-1]['method']}, {speed_and_error(best[-1])}"
-            + (f"; between them nothing is both faster and closer than {words.names(between)}." if between else "."))
+    return (f"{of_all}the fastest is {best[0]['method']} ({speed_and_error(best[0])}) and the most accurate is "
+            f"{best[-1]['method']} ({speed_and_error(best[-1])})"
+            + (f"; between them on the frontier: {phrases.names(between)}." if between else "."))
 
 
-def at_least(method):
+def plotted_error(method):
     return max(method["relative_error"], LEAST)
 
 
-def fastest_and_closest(methods):
-    return frontier(methods, lambda m: -m["gb_per_s"], at_least)
+def frontier_methods(methods):
+    return frontier(methods, lambda m: -m["gb_per_s"], plotted_error)
 
 
 def error(method):
-    return words.number(method["relative_error"], 2) if method["value"] is not None else "not finite"
+    return phrases.number(method["relative_error"], 2) if method["value"] is not None else "not finite"
 
 
 def speed_and_error(m):
-    return f"{words.number(m['gb_per_s'])} GB/s, relative error {error(m)}"
+    return f"{phrases.number(m['gb_per_s'])} GB/s, relative error {error(m)}"
 
 
-# --- the tables -------------------------------------------------------------------------------------------------
+# --- tables -----------------------------------------------------------------------------------------------------
 
-def table(c, what, folded):
+def table(c, description, folded):
     rows = {}
     for m in c.methods:
-        recipe, format, backend = words.parts(m["method"])
-        rows.setdefault((recipe, backend), {})[format] = m
+        algorithm, format, backend = phrases.parts(m["method"])
+        rows.setdefault((algorithm, backend), {})[format] = m
     formats = [f for f in FORMATS if any(f in row for row in rows.values())]
     mine = c.data["format"]
     lines = []
-    for (recipe, backend), row in rows.items():
+    for (algorithm, backend), row in rows.items():
         patterns = [m["distinct_bits"] for m in row.values()]
         low, high = min(patterns), max(patterns)
-        lines.append([f"{recipe}@{backend}"] + [error(row[f]) if f in row else "" for f in formats]
+        lines.append([f"{algorithm}@{backend}"] + [error(row[f]) if f in row else "" for f in formats]
                      + [str(low) if low == high else f"{low} to {high}",
-                        words.number(row[mine]["gb_per_s"], 2) if mine in row else ""])
+                        phrases.number(row[mine]["gb_per_s"], 2) if mine in row else ""])
     advice = c.row["recommendation"]
-    note = " ".join(filter(None, [words.sentence(facts(c)) + ".", what,
+    note = " ".join(filter(None, [phrases.capitalised(data_facts(c)) + ".", description,
                                   f"Use {advice['method']}: {advice['reason']}."]))
     return Table(f"{c.title}, {c.machine}", ["method"] + formats + ["bit patterns", f"GB/s in {mine}"], lines,
                  folded=folded, note=note)

@@ -1,6 +1,6 @@
 """Draws the measured error of every method on one data set, from the comparisons of experiments/run.
 
-The one that README.md shows is made so:
+The figure in README.md is made with:
   error_figure.py experiments/results/h200.compare.jsonl moon.npy notebooks/figures/errors.svg
 """
 
@@ -9,13 +9,13 @@ import math
 import pathlib
 import sys
 
+import phrases
 import results
-import words
 from compare import base_name
 from figure import Drawing
 from report import write
 
-# Tol's muted ones; those of style.py are for accumulators.
+# Tol's muted colours; those of style.py stand for accumulators.
 COLOURS = {"fp16": "#cc6677", "bf16": "#882255", "fp32": "#332288", "fp64": "#117733"}
 LEFT, RIGHT, TOP, ROW, WIDTH = 190, 40, 92, 26, 860
 
@@ -23,34 +23,37 @@ LEFT, RIGHT, TOP, ROW, WIDTH = 190, 40, 92, 26, 860
 def main(arguments):
     parser = argparse.ArgumentParser(prog="error_figure.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", metavar="RESULTS.jsonl", type=pathlib.Path, help="comparisons")
-    parser.add_argument("data", metavar="DATA", help="which data set: its file's name")
-    parser.add_argument("target", metavar="OUT.svg", type=pathlib.Path, help="the picture")
+    parser.add_argument("results", metavar="RESULTS.jsonl", type=pathlib.Path, help="results file with comparisons")
+    parser.add_argument("data", metavar="DATA", help="file name of the data set")
+    parser.add_argument("target", metavar="OUT.svg", type=pathlib.Path, help="the figure to write")
     options = parser.parse_args(arguments)
     try:
-        found = [results.in_short(c) for c in results.read_comparisons(options.results, results.HERE).rows]
+        found = [results.with_short_names(c) for c in results.read_comparisons(options.results, results.HERE).rows]
         comparison = next((c for c in found if base_name(c["data"]["name"]) == options.data), None)
         if not comparison:
-            raise results.Refused(f"{options.results}: has no comparison on {options.data}")
-        write(options.target, drawn(comparison, options.data) + "\n")
+            raise results.Refused(f"{options.results}: no comparison for {options.data}")
+        write(options.target, figure(comparison, options.data) + "\n")
     except (results.Refused, OSError) as refusal:
         print(f"error_figure.py: {refusal}", file=sys.stderr)
         return 2
     return 0
 
 
-def drawn(comparison, data):
-    """A line a method, those with the smallest errors first. What has no error is drawn at the left, what is not
-    finite at the right, and what has no relative error, since the sum is 0, nowhere."""
+def figure(comparison, data):
+    """An SVG with a row per order and accumulator, smallest errors first, and a dot per format.
+
+    An error of 0 is at the left and a result that is not finite at the right. A result without a relative error,
+    because the sum is 0, is not shown.
+    """
     rows = {}
     for m in comparison["methods"]:
-        recipe, format, backend = words.parts(m["method"])
+        algorithm, format, backend = phrases.parts(m["method"])
         if backend == "cpu" and (m["value"] is None or m["relative_error"] is not None):
-            rows.setdefault(recipe, []).append((format, m))
-    rows = sorted(rows.items(), key=lambda row: min(place(m) for _, m in row[1]))
+            rows.setdefault(algorithm, []).append((format, m))
+    rows = sorted(rows.items(), key=lambda row: min(plotted_error(m) for _, m in row[1]))
     errors = [m["relative_error"] for _, row in rows for _, m in row if m["relative_error"]] or [1.0]
     low, high = min(0, math.floor(math.log10(min(errors)))), max(1, math.ceil(math.log10(max(errors))))
-    decade = (WIDTH - LEFT - RIGHT - 70) / (high - low)  # 70 for the column of what is not finite
+    decade = (WIDTH - LEFT - RIGHT - 70) / (high - low)  # 70 for the column "not finite"
     bottom = TOP + ROW * len(rows)
 
     def x(error):
@@ -58,9 +61,9 @@ def drawn(comparison, data):
 
     d = Drawing(WIDTH, bottom + 58, f"Relative error of each method on {data}", paper=True)
     about = comparison["data"]
-    d.text(16, 26, f"How wrong is each sum of {data}?", size=17, more=' font-weight="bold"')
+    d.text(16, 26, f"Error of each method on {data}", size=17, more=' font-weight="bold"')
     d.text(16, 46, f"{about['n']:,} elements in {about['format']}, condition number "
-                   f"{words.number(about['condition'])}. A dot is a method in one format; left is better.", size=13, fill=d.faint)
+                   f"{phrases.number(about['condition'])}. Each dot is a method in one format.", size=13, fill=d.faint)
     for i, (format, colour) in enumerate(COLOURS.items()):
         d.circle(LEFT + 72 * i, 66, 5, colour)
         d.text(LEFT + 72 * i + 10, 70.5, format, size=13)
@@ -69,22 +72,23 @@ def drawn(comparison, data):
         at = x(10.0**exponent)
         d.line(at, TOP - 8, at, bottom, "#888" if exponent == 0 else None)
         if exponent % 2 == 0:
-            d.text(at, bottom + 18, words.power_of_ten(10.0**exponent), "middle", fill=d.faint)
-    d.text(x(1), TOP - 14, "all digits wrong", "middle", 11, d.faint)
+            d.text(at, bottom + 18, phrases.power_of_ten(10.0**exponent), "middle", fill=d.faint)
+    d.text(x(1), TOP - 14, "no correct digit", "middle", 11, d.faint)
     d.text(WIDTH - RIGHT, bottom + 18, "not finite", "middle", fill=d.faint)
-    d.text((LEFT + WIDTH - RIGHT - 70) / 2, bottom + 42, "relative error against the exact sum", "middle", 13, d.faint)
-    for i, (recipe, row) in enumerate(rows):
+    d.text((LEFT + WIDTH - RIGHT - 70) / 2, bottom + 42, "error relative to the exact sum; further left is better",
+           "middle", 13, d.faint)
+    for i, (algorithm, row) in enumerate(rows):
         y = TOP + ROW * i + ROW / 2
         d.line(LEFT, y, WIDTH - RIGHT, y, "#f0f0f0")
-        d.text(LEFT - 14, y + 4.5, recipe, "end", 13, more=' font-weight="bold"' if recipe == "exact" else "")
+        d.text(LEFT - 14, y + 4.5, algorithm, "end", 13, more=' font-weight="bold"' if algorithm == "exact" else "")
         for format, m in row:
-            error = place(m)
+            error = plotted_error(m)
             at = WIDTH - RIGHT if error == math.inf else x(error) if error else LEFT
             d.circle(at, y, 5.5, COLOURS[format], f"{m['method']}: {'not finite' if error == math.inf else error}")
     return d.done()
 
 
-def place(method):
+def plotted_error(method):
     return math.inf if method["value"] is None else method["relative_error"]
 
 

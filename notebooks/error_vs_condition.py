@@ -1,29 +1,31 @@
-"""How many digits of each sum are right, for data of every condition?"""
+"""Section on the correct digits of each sum against the condition number of the data."""
 
+import captions
+import phrases
 import style
-import telling
-import words
 from figure import Figure, Series
-from section import Section, Table, broken, by_place, distinct, exactness, placed, preferred, within
+from section import (Section, Table, bound_findings, distinct, exactness_findings, group_by_place, result_failures,
+                     rows_with_place, starting_with)
 
 SHOWN = ["exact", "tree/double_word", "tree/neumaier", "tree/kahan", "tree/plain"]
 
 
 def section(sources):
-    s = Section("condition", "Error against condition", "How many digits of each sum are right where more and more of "
-                "it cancels: on made data whose condition, Σ|x| over |Σx|, is 1 to 10⁴⁰, or as far as the format's "
-                "range allows.", "build/release/bin/error_vs_condition --full --out build/study")
-    rows = placed(sources, "condition")
+    s = Section("condition", "Error against condition number", "Correct decimal digits of each method as cancellation "
+                "increases: on synthetic data with condition numbers from 1 to 10⁴⁰, or as far as the range of the "
+                "format allows.", "build/release/bin/error_vs_condition --full --out build/study",
+                terms=("method", "bound", "condition number"))
+    rows = rows_with_place(sources, "condition")
     s.findings = list(findings(rows))
     s.figures = [f for f in [figure(rows)] if f.series]
     s.tables = list(tables(rows))
-    s.failures = [f"{at}: {r['method']} at condition {words.power_of_ten(r['target_condition'])}: {why}"
-                  for at, r in rows if not words.is_peer(r["method"]) for why in broken(r)]
+    s.failures = [f"{at}: {r['method']} at condition number {phrases.power_of_ten(r['target_condition'])}: {why}"
+                  for at, r in rows if not phrases.is_peer(r["method"]) for why in result_failures(r)]
     return s
 
 
 def where_lost(rows):
-    """The least condition from which on no row has a right digit; None where the last one has."""
+    """Smallest condition number from which on no row has a correct digit; None if the last row has one."""
     rows = sorted(rows, key=lambda r: r["target_condition"])
     without = 0
     while without < len(rows) and rows[-1 - without]["digits"] < 1:
@@ -32,91 +34,94 @@ def where_lost(rows):
 
 
 def losses(rows):
-    """By format and recipe, of methods whose format is that of the elements."""
+    """{(format, algorithm, is a peer): where_lost} for the methods in the format of the elements."""
     lines = {}
     for r in rows:
-        recipe, format, _ = words.parts(r["method"])
+        algorithm, format, _ = phrases.parts(r["method"])
         if format == r["input_format"]:
-            lines.setdefault((format, recipe, words.is_peer(r["method"])), []).append(r)
+            lines.setdefault((format, algorithm, phrases.is_peer(r["method"])), []).append(r)
     return {key: where_lost(some) for key, some in lines.items()}
 
 
 def greatest(rows):
-    return words.power_of_ten(max(r["target_condition"] for r in rows))
+    return phrases.power_of_ten(max(r["target_condition"] for r in rows))
 
 
 # --- sentences --------------------------------------------------------------------------------------------------
 
 def findings(rows):
-    ours = [r | {"at": at} for at, r in rows if not words.is_peer(r["method"])]
-    yield from within(ours, "samesum's methods", "their rigorous bounds",
-                      lambda some: words.names(f"{r['method']} at condition "
-                                               f"{words.power_of_ten(r['target_condition'])} "
-                                               f"({r['at']})" for r in some))
-    yield from telling.of_each_place(rows, lost_digits)
-    exact = [r for r in ours if words.accumulator(r["method"]) == "exact"]
-    yield from exactness(exact, f", of conditions up to {greatest(exact)}" if exact else "")
+    ours = [r | {"at": at} for at, r in rows if not phrases.is_peer(r["method"])]
+    yield from bound_findings(ours, "samesum's methods", "their rigorous bounds",
+                              lambda some: phrases.names(f"{r['method']} at condition number "
+                                                         f"{phrases.power_of_ten(r['target_condition'])} "
+                                                         f"({r['at']})" for r in some))
+    yield from captions.sentences_by_place(rows, lost_digits)
+    exact = [r for r in ours if phrases.accumulator(r["method"]) == "exact"]
+    yield from exactness_findings(exact, f" with condition numbers up to {greatest(exact)}" if exact else "")
 
 
 def lost_digits(rows):
-    """In each format where every one of our methods ends."""
-    for format in preferred([r["input_format"] for r in rows], "fp32"):
-        here = {recipe: at for (f, recipe, peer), at in losses(rows).items() if f == format and not peer}
+    """Yields a sentence per format: the condition number at which each of samesum's methods loses its last digit."""
+    for format in starting_with([r["input_format"] for r in rows], "fp32"):
+        here = {algorithm: at for (f, algorithm, peer), at in losses(rows).items() if f == format and not peer}
         if not here:
             continue
         most = greatest(r for r in rows if r["input_format"] == format)
         steps = sorted({at for at in here.values() if at is not None})
-        told = [f"at {words.power_of_ten(step)} by {words.names([m for m, at in here.items() if at == step], 4)}"
+        lost = [f"{phrases.power_of_ten(step)} by {phrases.names([m for m, at in here.items() if at == step], 4)}"
                 for step in steps]
         never = [m for m, at in here.items() if at is None]
-        if not told:
-            yield f"in {format} no method loses its last right digit up to {most}."
+        if not lost:
+            yield f"in {format} no method loses its last correct digit up to condition number {most}."
             continue
-        yield (f"in {format} the last right digit is lost {'; '.join(told)}"
-               + (f"; up to {most} never by {words.names(never, 4)}." if never else "."))
+        yield (f"in {format} the last correct digit is lost at condition number {'; '.join(lost)}"
+               + (f"; not up to {most} by {phrases.names(never, 4)}." if never else "."))
 
 
-# --- the figure and the tables ----------------------------------------------------------------------------------
+# --- figure and tables ------------------------------------------------------------------------------------------
 
 def figure(rows):
     methods = [r["method"] for _, r in rows]
     peers = style.peers_among(methods)
-    menus = [("On", distinct(at for at, _ in rows)),
-             ("Elements", preferred([r["input_format"] for _, r in rows], "fp32")),
-             ("Show", style.all_groups(methods))]
+    menus = [("Machine", distinct(at for at, _ in rows)),
+             ("Element format", starting_with([r["input_format"] for _, r in rows], "fp32")),
+             ("Methods", style.all_groups(methods))]
     lines = {}
     for at, r in rows:
         if r["condition"] is not None:
             lines.setdefault((at, r["input_format"], r["method"]), []).append(r)
     series = []
     for (at, input, method), points in lines.items():
-        recipe, format, _ = words.parts(method)
+        algorithm, format, _ = phrases.parts(method)
         colour, dash, symbol = style.line(method, peers)
         points = sorted(points, key=lambda r: r["condition"])
         for group in style.groups(method):
-            series.append(Series(recipe if format == input else f"{recipe}/{format}",
+            series.append(Series(algorithm if format == input else f"{algorithm}/{format}",
                                  [r["condition"] for r in points], [r["digits"] for r in points], colour,
                                  (at, input, group), dash, symbol))
-    found = Figure("condition-figure", "Right digits of each sum, by condition", menus, series,
-                   "condition, Σ|x| / |Σx|", {None: "right decimal digits"}, x_kind="log10", y_kind="linear",
-                   note="Below one digit nothing of the result is right.")
-    found.reading = telling.reads_lines(found, lambda x: f"a condition of about {words.power_of_ten(x)}",
-                                        lambda digits: f"{words.number(digits, 2)} right digits")
+    found = Figure("condition-figure", "Correct digits of each method by condition number", menus, series,
+                   "condition number, Σ|x| / |Σx|", {None: "correct decimal digits"}, x_kind="log10", y_kind="linear",
+                   description="Each line is a method; its colour shows the accumulator. Horizontal axis: condition "
+                               "number. Vertical axis: correct decimal digits. Below one digit, nothing in the result "
+                               "is correct.")
+    found.finding = captions.describe_lines(
+        found, lambda x: f"a condition number of about {phrases.power_of_ten(x)}",
+        lambda digits: f"{phrases.number(digits, 2)} correct digits")
     return found
 
 
 def tables(rows):
-    for i, (at, here) in enumerate(by_place(rows).items()):
-        lost = {(format, recipe): condition for (format, recipe, _), condition in losses(here).items()}
+    for i, (at, here) in enumerate(group_by_place(rows).items()):
+        lost = {(format, algorithm): condition for (format, algorithm, _), condition in losses(here).items()}
         formats = distinct(format for format, _ in lost)
-        recipes = sorted({recipe for _, recipe in lost}, key=lambda m: (m not in SHOWN, m))
+        algorithms = sorted({algorithm for _, algorithm in lost}, key=lambda m: (m not in SHOWN, m))
         most = {f: greatest(r for r in here if r["input_format"] == f) for f in formats}
-        lines = [[recipe] + [cell(lost, (f, recipe), most[f]) for f in formats] for recipe in recipes]
-        yield Table(f"{at}: the condition at which the last right digit is lost", ["method"] + formats, lines,
-                    folded=i > 0, note="Over: not up to the greatest condition that was tried.")
+        lines = [[algorithm] + [cell(lost, (f, algorithm), most[f]) for f in formats] for algorithm in algorithms]
+        yield Table(f"{at}: condition number at which the last correct digit is lost", ["method"] + formats, lines,
+                    folded=i > 0, note="over: not lost up to the largest condition number that was tried.")
 
 
 def cell(lost, key, most):
     if key not in lost:
         return ""
-    return words.power_of_ten(lost[key]) if lost[key] is not None else f"over {most}"
+    return phrases.power_of_ten(lost[key]) if lost[key] is not None else f"over {most}"

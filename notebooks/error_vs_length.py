@@ -1,59 +1,60 @@
-"""How wrong is each sum, for arrays of every length?"""
+"""Section on the error of each sum against length, with rigorous and probable bounds."""
 
 import math
 
+import captions
+import phrases
 import style
-import telling
-import words
 from figure import Figure, Series
-from section import (SAME_EVERYWHERE, Section, Table, broken, by_place, distinct, exactness, place, preferred,
-                     within)
+from section import (SAME_EVERYWHERE, Section, Table, bound_findings, distinct, exactness_findings, group_by_place,
+                     place, result_failures, starting_with)
 
 PROBABILITY = 0.99  # of `probable_bound` in the rows
-LEAST_ULPS = 1e-3  # errors below this are drawn here: a logarithm has no place for 0
+LEAST_ULPS = 1e-3  # smaller errors are plotted here: a logarithmic axis has no place for 0
 RANKED = ["exact", "tree/kahan", "tree/plain", "pairwise/plain", "serial/plain"]
-MARKS = {"structure": "elements equal, sorted, in a pattern or made to cancel",
-         "stagnation": "of one sign, so long that an average element adds at most a unit roundoff of the sum"}
+MARKS = {"structure": "elements that are equal, sorted, in a pattern or made to cancel",
+         "stagnation": "elements of one sign, so many that an average element is at most u times the sum"}
 COLUMNS = ["exact", "tree/double_word", "tree/neumaier", "tree/kahan", "tree/plain", "pairwise/plain", "serial/plain",
            "atomic/plain"]
 
 
 def section(sources):
-    s = Section("error", "Error against length", "The error of each sum on made data of every length.",
-                "build/release/bin/error_vs_length --full --out build/study")
+    s = Section("error", "Error against length", "Error of each method on synthetic data, by number of elements.",
+                "build/release/bin/error_vs_length --full --out build/study",
+                terms=("method", "promise", "ulp", "unit roundoff", "bound", "condition number"))
     rows, counted = ([(place(source.machine, r), r | {"machine": source.machine}) for source in sources
                       for r in source.of(kind)] for kind in ("error", "coverage"))
-    s.findings = list(findings(rows)) + list(of_probable_bounds([r for _, r in rows], [r for _, r in counted]))
+    s.findings = list(findings(rows)) + list(probable_bound_findings([r for _, r in rows], [r for _, r in counted]))
     s.figures = [f for f in [figure(rows)] if f.series]
     s.tables = list(tables(rows)) + list(coverage_tables(counted))
-    s.failures = list(unlike_elsewhere(rows)) + [
+    s.failures = list(bit_failures(rows)) + [
         f"{r['machine']}: {r['method']} on {r['data']}, n = {r['n']:,}: {why}"
-        for some, wrong in ((rows, broken), (counted, not_covered)) for _, r in some
-        if not words.is_peer(r["method"]) for why in wrong(r)]
+        for some, failures in ((rows, result_failures), (counted, coverage_failures)) for _, r in some
+        if not phrases.is_peer(r["method"]) for why in failures(r)]
     return s
 
 
-def unlike_elsewhere(rows):
-    for (_, _, data, _, n, _), some in told_twice(r for _, r in rows).items():
+def bit_failures(rows):
+    for (_, _, data, _, n, _), some in sums_in_several_places(r for _, r in rows).items():
         if different(some):
-            yield f"{words.names(different(some))}: not the same bits in every place, on {data}, n = {n:,}"
+            yield f"{phrases.names(different(some))}: different bits in different places on {data}, n = {n:,}"
 
 
-def not_covered(r):
+def coverage_failures(r):
     if r["beyond_bound"]:
-        yield f"{words.of(r['beyond_bound'], r['seeds'])} errors exceed their bounds"
+        yield f"{phrases.out_of(r['beyond_bound'], r['seeds'])} errors exceed their bounds"
     if r["covered"] is not None and r["covered"] < r["probability"] and r["marked"] is None:
         yield f"the probable bound at {r['probability']} covers {percent(r['covered'])} of the errors"
 
 
 # --- sentences --------------------------------------------------------------------------------------------------
 
-def where(rows):
-    return words.names([f"{r['method']} on {r['data']} at n = {words.count(r['n'])} ({r['machine']})" for r in rows])
+def row_names(rows):
+    return phrases.names(f"{r['method']} on {r['data']} at n = {phrases.count(r['n'])} ({r['machine']})" for r in rows)
 
 
-def told_twice(rows):
-    """Sums that ought to have the same bits, of the same elements in more than one place: machines, CPU and GPU."""
+def sums_in_several_places(rows):
+    """Groups of sums of the same elements on several machines or on CPU and GPU that must have the same bits."""
     same = {}
     for r in rows:
         if r["promise"] in SAME_EVERYWHERE:
@@ -63,179 +64,189 @@ def told_twice(rows):
 
 
 def different(some):
+    """The methods of a group, if their bits differ."""
     return [r["method"] for r in some] if len({r["bits"] for r in some}) > 1 else []
 
 
 def findings(all_rows):
     rows = [r for _, r in all_rows]
-    ours, peers = [[r for r in rows if words.is_peer(r["method"]) == which] for which in (False, True)]
-    yield from within(ours, "samesum's methods", "their rigorous bounds", where)
-    for about in (ranking, growth):
-        yield from telling.of_each_place(all_rows, about)
-    yield from exactness(rows)
-    twice = told_twice(rows)
-    if twice:
-        unlike = [r for some in twice.values() if different(some) for r in some]
-        equal = sum(not different(some) for some in twice.values())
-        yield (f"{words.sentence(words.of(equal, len(twice), 'sum'))} with a promise of the same bits everywhere, "
-               "asked for in more than one place (machines, CPU and GPU), had the same bits in each"
-               + (f"; not {where(unlike)}." if unlike else "."))
+    ours, peers = [[r for r in rows if phrases.is_peer(r["method"]) == which] for which in (False, True)]
+    yield from bound_findings(ours, "samesum's methods", "their rigorous bounds", row_names)
+    for describe in (ranking, growth):
+        yield from captions.sentences_by_place(all_rows, describe)
+    yield from exactness_findings(rows)
+    groups = sums_in_several_places(rows)
+    if groups:
+        unlike = [r for some in groups.values() if different(some) for r in some]
+        equal = sum(not different(some) for some in groups.values())
+        yield (f"{phrases.capitalised(phrases.out_of(equal, len(groups), 'sum'))} with a promise of the same bits "
+               "everywhere that ran in more than one place (machine, CPU or GPU) had the same bits in each"
+               + (f"; exceptions: {row_names(unlike)}." if unlike else "."))
     bounded = [(r["bound"] / r["absolute_error"], r) for r in ours
-               if words.accumulator(r["method"]) != "exact" and r["bound"] and r["absolute_error"]]
+               if phrases.accumulator(r["method"]) != "exact" and r["bound"] and r["absolute_error"]]
     if bounded:
         least, closest = min(bounded, key=lambda pair: pair[0])
-        yield (f"The bounds are {words.number(words.median([b for b, _ in bounded]))} times the error at the median; "
-               f"the closest is {words.number(least)} times, of {where([closest])}.")
-    yield from within(peers, "other libraries", "the bound of a sum in any order", where)
+        yield (f"The median ratio of bound to error is {phrases.number(phrases.median([b for b, _ in bounded]))}; "
+               f"the smallest is {phrases.number(least)}, for {row_names([closest])}.")
+    yield from bound_findings(peers, "other libraries", "the bound that holds for every order of additions", row_names)
 
 
 def has_bound(counted):
-    """Whether theory gives a finite probable bound for any of the arrays."""
+    """Whether theory gives a finite probable bound for at least one of the arrays."""
     return counted["covered"] is not None and counted["median_share"] is not None
 
 
 def percent(share):
-    """Never 100% for less than all."""
+    """A percentage that is rounded down, so that only a share of 1 is 100%."""
     return f"{math.floor(1000 * share + 1e-9) / 10:g}%"
 
 
-def of_probable_bounds(rows, counted):
-    known = [r for r in rows if r.get("probable_bound") is not None and not words.is_peer(r["method"])]
+def probable_bound_findings(rows, counted):
+    known = [r for r in rows if r.get("probable_bound") is not None and not phrases.is_peer(r["method"])]
     bounded = [r for r in known if r.get("marked") is None]
     if bounded:
         beyond = [r for r in bounded if beyond_probable(r)]
         smaller = [r["probable_bound"] / r["bound"] for r in bounded if r["bound"] and r["probable_bound"] < r["bound"]]
         alone = sum(r["bound"] is None for r in bounded)
-        yield (f"The bound that holds with a probability of {PROBABILITY} if roundings have mean 0 covers "
-               f"{words.of(len(bounded) - len(beyond), len(bounded), 'error')} of random elements"
-               + (f"; it is {words.number(words.median(smaller), 2)} of the rigorous one at the median of the "
-                  f"{len(smaller):,} where it is less" if smaller else "")
-               + (f", and is the only one for {alone:,}" if alone else "")
-               + (f"; beyond it are sums of {words.names(r['data'] for r in beyond)}, "
-                  f"as {where([max(beyond, key=lambda r: r['n'])])}." if beyond else "."))
-    yield from of_marked([r for r in known if r.get("marked")])
+        yield (f"The probable bound, which holds with probability {PROBABILITY} if rounding errors have mean 0, covers "
+               f"{phrases.out_of(len(bounded) - len(beyond), len(bounded), 'error')} on random elements"
+               + (f"; where it is smaller than the rigorous bound ({phrases.plural(len(smaller), 'error')}), the "
+                  f"median ratio of the two is {phrases.number(phrases.median(smaller), 2)}" if smaller else "")
+               + (f"; it is the only finite bound for {phrases.plural(alone, 'error')}" if alone else "")
+               + beyond_text(beyond))
+    yield from marked_findings([r for r in known if r.get("marked")])
     none = [r for r in counted if not has_bound(r)]
     if none:
-        yield (f"No array had a finite probable bound in {words.of(len(none), len(counted), 'case')}, "
-               f"as {where(none[:1])}: there is nothing to cover.")
+        yield (f"No array has a finite probable bound in {phrases.out_of(len(none), len(counted), 'case')}, "
+               f"for example {row_names(none[:1])}.")
     counted = [r for r in counted if has_bound(r)]
     ordinary = [r for r in counted if r["marked"] is None]
     for p in sorted({r["probability"] for r in ordinary}):
         some = [r for r in ordinary if r["probability"] == p]
         kept = sum(r["covered"] >= p for r in some)
         worst = min(some, key=lambda r: r["covered"])
-        share = words.median([r["median_share"] for r in some])
-        yield (f"The bound of probability {p} covers at least its {percent(p)} of the errors in "
-               f"{words.of(kept, len(some), 'case')} (a method on so many random arrays); the least is "
-               f"{percent(worst['covered'])} of {worst['seeds']:,}, of {where([worst])}; at the median the error is "
-               f"{words.number(share, 2)} of the bound.")
+        share = phrases.median([r["median_share"] for r in some])
+        yield (f"The bound for probability {p} covers at least {percent(p)} of the errors in "
+               f"{phrases.out_of(kept, len(some), 'case')} (a case is one method on many random arrays); the lowest "
+               f"coverage is {percent(worst['covered'])} of {worst['seeds']:,} arrays, for {row_names([worst])}; the "
+               f"median ratio of error to bound is {phrases.number(share, 2)}.")
     for mark in MARKS:
         some = [r for r in counted if r["marked"] == mark]
         if some:
             worst = min(some, key=lambda r: r["covered"])
-            yield (f"{words.plural(len(some), 'case')} {'is' if len(some) == 1 else 'are'} marked for {mark}, where it "
-                   f"promises nothing ({words.names(r['method'].split('@')[0] + ' on ' + r['data'] for r in some)}): "
-                   f"of these the least coverage is {percent(worst['covered'])}, of {where([worst])} at probability "
+            yield (f"{phrases.plural(len(some), 'case')} {'is' if len(some) == 1 else 'are'} marked for {mark}, where "
+                   "the probable bound guarantees nothing "
+                   f"({phrases.names(r['method'].split('@')[0] + ' on ' + r['data'] for r in some)}); the lowest "
+                   f"coverage is {percent(worst['covered'])}, for {row_names([worst])} at probability "
                    f"{worst['probability']}.")
+
+
+def beyond_text(beyond):
+    """End of a sentence on a probable bound: names the data of errors beyond it and the longest such sum."""
+    if not beyond:
+        return "."
+    return (f"; errors beyond it: on {phrases.names(r['data'] for r in beyond)}, for example "
+            f"{row_names([max(beyond, key=lambda r: r['n'])])}.")
 
 
 def beyond_probable(r):
     return r["absolute_error"] is None or r["absolute_error"] > r["probable_bound"]
 
 
-def of_marked(rows):
-    """Where the premise of the probable bound fails, by how the data are made."""
+def marked_findings(rows):
+    """Sentences on data for which the premise of the probable bound fails, by mark."""
     for mark, what in MARKS.items():
         some = [r for r in rows if r["marked"] == mark]
         if not some:
             continue
         beyond = [r for r in some if beyond_probable(r)]
-        yield (f"Marked for {mark} ({what}: {words.names(r['data'] for r in some)}) before anything was summed, where "
-               f"roundings need not have mean 0 and that bound promises nothing: it holds for "
-               f"{words.of(len(some) - len(beyond), len(some), 'error')}"
-               + (f"; beyond it are sums of {words.names(r['data'] for r in beyond)}, "
-                  f"as {where([max(beyond, key=lambda r: r['n'])])}." if beyond else "."))
+        yield (f"Data marked for {mark} before summation ({what}: {phrases.names(r['data'] for r in some)}): rounding "
+               "errors need not have mean 0, so the probable bound guarantees nothing; it covers "
+               f"{phrases.out_of(len(some) - len(beyond), len(some), 'error')}" + beyond_text(beyond))
 
 
 def medians(rows, n):
-    """The median over the data sets of the error in ulps, by method, of those that were tried on all of them; whether
-    it is a peer goes with it. An error that is no number (null) is as large as can be: the median is a number all
-    the same where less than half of them are."""
+    """Median error in ulps over all data sets of length n, by (order and accumulator, whether it is a peer).
+
+    Only methods that were measured on every data set are included. An error of null counts as infinite, so the median
+    is finite if fewer than half of the errors are null.
+    """
     data = {r["data"] for r in rows if r["n"] == n}
-    by_recipe = {}
+    by_algorithm = {}
     for r in rows:
         if r["n"] == n:
-            key = (words.parts(r["method"])[0], words.is_peer(r["method"]))
-            by_recipe.setdefault(key, {})[r["data"]] = math.inf if r["error_ulps"] is None else r["error_ulps"]
-    complete = {key: errors.values() for key, errors in by_recipe.items() if len(errors) == len(data)}
-    return {key: words.median(errors) for key, errors in complete.items()}, len(data)
+            key = (phrases.parts(r["method"])[0], phrases.is_peer(r["method"]))
+            by_algorithm.setdefault(key, {})[r["data"]] = math.inf if r["error_ulps"] is None else r["error_ulps"]
+    complete = {key: errors.values() for key, errors in by_algorithm.items() if len(errors) == len(data)}
+    return {key: phrases.median(errors) for key, errors in complete.items()}, len(data)
 
 
 def common_lengths(rows):
-    """The lengths that most recipes were asked for."""
-    recipes = {}
+    """The lengths at which the largest number of algorithms was measured."""
+    algorithms = {}
     for r in rows:
-        recipes.setdefault(r["n"], set()).add(words.parts(r["method"])[0])
-    most = max(map(len, recipes.values()), default=0)
-    return sorted(n for n, found in recipes.items() if len(found) == most)
+        algorithms.setdefault(r["n"], set()).add(phrases.parts(r["method"])[0])
+    most = max(map(len, algorithms.values()), default=0)
+    return sorted(n for n, found in algorithms.items() if len(found) == most)
 
 
 def in_one_format(rows):
-    """The format that is spoken of, and the rows of methods that have it and get elements of it."""
-    format = preferred([r["input_format"] for r in rows], "fp32")[0]
-    return format, [r for r in rows if r["input_format"] == words.parts(r["method"])[1] == format]
+    """The format of the findings, and the rows whose method and elements have it."""
+    format = starting_with([r["input_format"] for r in rows], "fp32")[0]
+    return format, [r for r in rows if r["input_format"] == phrases.parts(r["method"])[1] == format]
 
 
 def ranking(rows):
-    """The best and the worst of all methods, and of samesum's those that a reader asks for first."""
+    """Median errors of the best and the worst methods, and of those of samesum's in RANKED."""
     format, rows = in_one_format(rows)
     for n in common_lengths(rows)[-1:]:
         errors, data = medians(rows, n)
-        ours, others = [sorted((error, recipe) for (recipe, peer), error in errors.items() if peer == which)
+        ours, others = [sorted((error, algorithm) for (algorithm, peer), error in errors.items() if peer == which)
                         for which in (False, True)]
         if len(ours) > 1:
-            told = [pair for pair in ours if pair[1] in RANKED or pair in (ours[0], ours[-1])]
-            yield (f"in {format} at n = {words.count(n)} the median error over {words.plural(data, 'data set')} is, in "
-                   f"ulps, of samesum's {len(ours)} methods {best_to_worst(told)}"
-                   + (f"; of {len(others)} other libraries {best_to_worst([others[0], others[-1]])}."
+            shown = [pair for pair in ours if pair[1] in RANKED or pair in (ours[0], ours[-1])]
+            yield (f"median errors in {format} at n = {phrases.count(n)} over {phrases.plural(data, 'data set')}, in "
+                   f"ulps, of samesum's {len(ours)} methods: {best_to_worst(shown)}"
+                   + (f"; of {len(others)} other libraries: {best_to_worst([others[0], others[-1]])}."
                       if len(others) > 1 else "."))
 
 
 def best_to_worst(pairs):
-    told = [f"{ulps(error)} for {method}" for error, method in pairs]
-    return ", ".join([f"{told[0]} (the best)", *told[1:-1], f"{told[-1]} (the worst)"])
+    items = [f"{ulps(error)} for {method}" for error, method in pairs]
+    return ", ".join([f"{items[0]} (best)", *items[1:-1], f"{items[-1]} (worst)"])
 
 
 def ulps(error):
-    return words.number(error, 2) if math.isfinite(error) else "not finite"
+    return phrases.number(error, 2) if math.isfinite(error) else "not finite"
 
 
 def growth(rows):
-    """How the errors grow; that of exact is below half a unit for any n."""
+    """Growth of the median errors with n, except for exact, whose error is at most half an ulp for every n."""
     format, rows = in_one_format(rows)
     lengths = [n for n in common_lengths(rows) if n >= 1024]
     if len(lengths) < 2:
         return
     (before, _), (after, _) = medians(rows, lengths[0]), medians(rows, lengths[-1])
-    grown = sorted(((after[recipe, False] / before[recipe, False], recipe) for recipe in RANKED
-                    if recipe != "exact" and 0 < before.get((recipe, False), 0) < math.inf
-                    and (recipe, False) in after),
+    grown = sorted(((after[algorithm, False] / before[algorithm, False], algorithm) for algorithm in RANKED
+                    if algorithm != "exact" and 0 < before.get((algorithm, False), 0) < math.inf
+                    and (algorithm, False) in after),
                    reverse=True)
     if grown:
-        yield (f"from n = {words.count(lengths[0])} to {words.count(lengths[-1])} the median error in {format} became "
-               + ", ".join(f"{words.number(factor, 2)} times as large for {recipe}" if math.isfinite(factor) else
-                           f"not finite for {recipe}" for factor, recipe in grown) + ".")
+        yield (f"from n = {phrases.count(lengths[0])} to n = {phrases.count(lengths[-1])}, the median error in "
+               f"{format} grows "
+               + ", ".join(f"{phrases.number(factor, 2)}-fold for {algorithm}" if math.isfinite(factor) else
+                           f"to infinity for {algorithm}" for factor, algorithm in grown) + ".")
 
 
-# --- the figure and the tables ----------------------------------------------------------------------------------
+# --- figure and tables ------------------------------------------------------------------------------------------
 
 def figure(rows):
     methods = [r["method"] for _, r in rows]
     peers = style.peers_among(methods)
-    menus = [("On", distinct(at for at, _ in rows)),
-             ("Elements", preferred([r["input_format"] for _, r in rows], "fp32")),
-             ("Data", preferred([r["data"] for _, r in rows], "normal")),
-             ("Show", style.all_groups(methods)),
+    menus = [("Machine", distinct(at for at, _ in rows)),
+             ("Element format", starting_with([r["input_format"] for _, r in rows], "fp32")),
+             ("Data", starting_with([r["data"] for _, r in rows], "normal")),
+             ("Methods", style.all_groups(methods)),
              ("Error", ["in ulps", "relative"])]
     lines = {}
     for at, r in rows:
@@ -243,11 +254,11 @@ def figure(rows):
             lines.setdefault((at, r["input_format"], r["data"], r["method"]), []).append(r)
     series = []
     for (at, input, data, method), points in lines.items():
-        recipe, format, _ = words.parts(method)
-        name = recipe if format == input else f"{recipe}/{format}"
+        algorithm, format, _ = phrases.parts(method)
+        name = algorithm if format == input else f"{algorithm}/{format}"
         colour, dash, symbol = style.line(method, peers)
         points = sorted(points, key=lambda r: r["n"])
-        least_relative = LEAST_ULPS * 2.0 ** -words.FORMAT_BITS[format][0]
+        least_relative = LEAST_ULPS * 2.0 ** -phrases.FORMAT_BITS[format][0]
         for group in style.groups(method):
             for measure, errors, in_measure in (
                     ("in ulps", [at_least(r["error_ulps"], LEAST_ULPS) for r in points], bound_ulps),
@@ -257,19 +268,22 @@ def figure(rows):
                 series.append(Series(name, x, errors, colour, on, dash, symbol))
                 for which, what in (("bound", "bound"), ("probable_bound", "probable bound")):
                     bounds = [in_measure(r, which) for r in points]
-                    if not words.is_peer(method) and any(bounds) and (which == "bound" or differs(points)):
+                    if not phrases.is_peer(method) and any(bounds) and (which == "bound" or differs(points)):
                         series.append(Series(f"{what} of {name}", x, bounds, colour, on, faint=True))
-    found = Figure("error-figure", "The error of each sum, by length", menus, series, "n, elements",
-                   {None: "error, ulps of the sum", "relative": "error, relative to the exact sum"},
-                   note="Dotted: the rigorous bound of the line of its colour, and below it, where theory gives one, "
-                        f"the bound that holds with a probability of {PROBABILITY} if roundings have mean 0; equal or "
-                        f"structured elements break that. Errors below {LEAST_ULPS} ulps, also 0, are drawn as that.")
-    found.reading = telling.reads_lines(found, lambda n: f"n = {words.count(n)}", drawn_error)
+    found = Figure("error-figure", "Error of each method by length", menus, series, "n, number of elements",
+                   {None: "error, ulps", "relative": "relative error"},
+                   description="Each line is a method; its colour shows the accumulator. Horizontal axis: number of "
+                               "elements. Vertical axis: error against the exact sum. Dotted, in the colour of the "
+                               "line: the rigorous bound and, below it, where theory gives one, the bound that holds "
+                               f"with probability {PROBABILITY} if rounding errors have mean 0, which equal or "
+                               f"structured elements violate. Errors below {LEAST_ULPS} ulps, including 0, are plotted "
+                               f"at {LEAST_ULPS} ulps.")
+    found.finding = captions.describe_lines(found, lambda n: f"n = {phrases.count(n)}", error_text)
     return found
 
 
-def drawn_error(error):
-    return f"{words.number(error, 2)} ulps" if error > LEAST_ULPS else f"{LEAST_ULPS} ulps or less"
+def error_text(error):
+    return phrases.ulps(error) if error > LEAST_ULPS else f"at most {LEAST_ULPS} ulps"
 
 
 def at_least(error, least):
@@ -277,10 +291,10 @@ def at_least(error, least):
 
 
 def bound_ulps(r, which):
-    """Nothing where the sum is 0, the unit of which is that of the subnormal numbers."""
+    """The bound in ulps; None if the sum is 0, whose ulp is that of the subnormal numbers."""
     if r.get(which) is None or not r["truth"]:
         return None
-    return finite(r[which] / words.ulp(words.parts(r["method"])[1], r["truth"]))
+    return finite(r[which] / phrases.ulp(phrases.parts(r["method"])[1], r["truth"]))
 
 
 def bound_relative(r, which):
@@ -288,7 +302,7 @@ def bound_relative(r, which):
 
 
 def differs(points):
-    """Whether the probable bound is another line."""
+    """Whether the probable bound differs from the rigorous one at a point."""
     return any(r.get("probable_bound") != r["bound"] for r in points)
 
 
@@ -297,30 +311,30 @@ def finite(x):
 
 
 def tables(rows):
-    """A table a place and format; a pull request has room for the first alone."""
+    """Yields a table per place and format; report.md has only the first."""
     first = rows[0][0] if rows else None
     several = False
-    for at, format in preferred([(at, r["input_format"]) for at, r in rows], (first, "fp32")):
-        same = [r for a, r in rows if a == at and r["input_format"] == words.parts(r["method"])[1] == format]
+    for at, format in starting_with([(at, r["input_format"]) for at, r in rows], (first, "fp32")):
+        same = [r for a, r in rows if a == at and r["input_format"] == phrases.parts(r["method"])[1] == format]
         if not same:
             continue
         n = common_lengths(same)[-1]
         at_n = [r for r in same if r["n"] == n]
         methods = [r["method"] for r in at_n]
-        columns = [c for c in COLUMNS if any(words.parts(m)[0] == c for m in methods)] + style.peers_among(methods)
-        cells = {(r["data"], words.parts(r["method"])[0]): r for r in at_n}
+        columns = [c for c in COLUMNS if any(phrases.parts(m)[0] == c for m in methods)] + style.peers_among(methods)
+        cells = {(r["data"], phrases.parts(r["method"])[0]): r for r in at_n}
         lines = []
         for data in distinct(r["data"] for r in at_n):
             condition = next(r["condition"] for r in at_n if r["data"] == data)
-            lines.append([data, words.number(condition, 2)] + [cell(cells.get((data, c))) for c in columns])
-        yield Table(f"{at}: errors in ulps of {format} at n = {words.count(n)}", ["data", "condition"] + columns, lines,
-                    folded=several, page_only=several)
+            lines.append([data, phrases.number(condition, 2)] + [cell(cells.get((data, c))) for c in columns])
+        yield Table(f"{at}: errors in ulps of {format} at n = {phrases.count(n)}",
+                    ["data", "condition number"] + columns, lines, folded=several, page_only=several)
         several = True
 
 
 def coverage_tables(counted):
-    """A line a data set, format and length, and what was marked apart."""
-    for at, rows in by_place(counted).items():
+    """Yields a table per place with a row per data set, format, length and mark."""
+    for at, rows in group_by_place(counted).items():
         here = {}
         for r in rows:
             here.setdefault((r["data"], r["input_format"], r["n"], r["marked"]), []).append(r)
@@ -330,12 +344,13 @@ def coverage_tables(counted):
             at_level = {p: [r["covered"] for r in some if r["probability"] == p and r["covered"] is not None]
                         for p in levels}
             shares = [r["median_share"] for r in some if r["median_share"] is not None]
-            lines.append([data + (f", marked for {mark}" if mark else ""), format, words.count(n),
+            lines.append([data + (f", marked for {mark}" if mark else ""), format, phrases.count(n),
                           str(len({r["method"] for r in some})), f"{some[0]['seeds']:,}"]
                          + [percent(min(covered)) if covered else "" for covered in at_level.values()]
-                         + [words.number(words.median(shares), 2) if shares else "-"])
+                         + [phrases.number(phrases.median(shares), 2) if shares else "-"])
         yield Table(f"{at}: how often the probable bound holds", ["data", "format", "n", "methods", "arrays"]
-                    + [f"least at {p}" for p in levels] + ["error over bound, median"], lines, words=2, folded=True)
+                    + [f"lowest coverage at {p}" for p in levels] + ["median error / bound"], lines,
+                    text_columns=2, folded=True)
 
 
 def cell(r):
@@ -343,4 +358,4 @@ def cell(r):
         return ""
     if r["error_ulps"] is None:
         return "not finite"
-    return words.number(r["error_ulps"], 2)
+    return phrases.number(r["error_ulps"], 2)

@@ -1,14 +1,14 @@
-"""A figure: lines, points or bars that menus choose from, as plotly's traces and as SVG; or a picture as it is."""
+"""Figures: lines, points or bars that menus select, as plotly traces and as SVG, or a finished picture."""
 
 import dataclasses
 import html
 import json
 import math
 
-from words import superscript
+from phrases import superscript
 
 DIAGONAL = 0.5**0.5
-# (turn from the top, size) of each corner
+# (turn from the top, relative distance from the centre) of each corner
 POLYGONS = {"square": [((2 * k + 1) / 8, 1.2) for k in range(4)], "diamond": [(k / 4, 1.3) for k in range(4)],
             "triangle-up": [(k / 3, 1.3) for k in range(3)], "triangle-down": [(k / 3 + 0.5, 1.3) for k in range(3)],
             "star": [(k / 10, 0.6 if k % 2 else 1.5) for k in range(10)],
@@ -19,8 +19,11 @@ SVG_DASHES = {"solid": "", "dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3", "l
 
 @dataclasses.dataclass
 class Series:
-    """One line, one cloud of points, or one bar for each x. `on` says which choice of each menu shows it; None means
-    all. `text` is what a bar, or a point under the pointer, says."""
+    """One line, one cloud of points, or one bar for each x.
+
+    `on` has the choice of each menu that shows the series; None stands for every choice. `text` holds the label of
+    each bar, or the hover text of each point.
+    """
 
     name: str
     x: list
@@ -29,7 +32,7 @@ class Series:
     on: tuple
     dash: str = "solid"
     symbol: str = "circle"
-    faint: bool = False  # a bound or a frontier: a thin, dotted line, in no legend
+    faint: bool = False  # a bound or a frontier: a thin dotted line without a legend entry
     text: list = None
 
 
@@ -37,44 +40,44 @@ class Series:
 class Figure:
     id: str
     title: str
-    menus: list  # (label, [choices]), the best choices first
+    menus: list  # (label, [choices]), the preferred choice first
     series: list
     x_title: str
     y_titles: dict  # by choice of the last menu; None for all
-    note: str = ""  # how to read it
-    reading: str = ""  # what it shows: a sentence, computed
+    description: str = ""  # what the figure shows and what its axes are
+    finding: str = ""  # a sentence computed from the results
     bars: bool = False
-    points: bool = False  # a scatter: no lines but the faint ones
+    points: bool = False  # a scatter plot: only faint series are lines
     x_kind: str = "log2"  # or log10, linear
     y_kind: str = "log10"
-    picture: str = ""  # an SVG that stands for itself: no menus, no series
-    wanted: dict = dataclasses.field(default_factory=dict)  # {menu: choice} to begin with
+    picture: str = ""  # a finished SVG, instead of menus and series
+    initial: dict = dataclasses.field(default_factory=dict)  # {menu: initial choice}
 
     def chosen(self):
-        """What is wanted of each menu, else the first for which there is something to see, given those before it."""
+        """The initial choice of each menu: that of `initial`, or else the first with series for the menus before it."""
         choice = ()
         for i, (label, values) in enumerate(self.menus):
             fits = {s.on[i] for s in self.matching(choice)}
-            first = [self.wanted[label]] if label in self.wanted else []
+            first = [self.initial[label]] if label in self.initial else []
             choice += (next((v for v in first + values if v in fits or None in fits), ""),)
         return choice
 
-    def choose(self, wanted):
-        """The same figure, beginning with other choices: {menu: choice}."""
+    def choose(self, choices):
+        """A copy of the figure with other initial choices, {menu: choice}."""
         menus = dict(self.menus)
-        for label, choice in wanted.items():
+        for label, choice in choices.items():
             if choice not in menus.get(label, []):
-                raise ValueError(f"{label!r} has no {choice!r}; there are {menus}")
-        return dataclasses.replace(self, wanted={**self.wanted, **wanted})
+                raise ValueError(f"no choice {choice!r} in a menu {label!r}; the menus are {menus}")
+        return dataclasses.replace(self, initial={**self.initial, **choices})
 
     def _repr_html_(self):
-        """What a notebook shows: the picture on a white sheet, and what can be chosen."""
+        """HTML for a notebook: the picture on a white background, the initial choices and the menus."""
         about = [f"<b>{html.escape(self.title)}</b>", html.escape(", ".join(self.chosen()))]
         about += [f"<i>{html.escape(label)}</i>: {html.escape(', '.join(values))}" for label, values in self.menus
                   if len(values) > 1]
+        about += [html.escape(text) for text in (self.description, self.finding)]
         return (f'<div style="max-width: 56rem; background: #fff; color: #222; --grid: #e4e4e4">{svg(self)}'
-                + "".join(f"<div>{line}</div>" for line in about + [html.escape(t) for t in (self.reading, self.note)]
-                          if line) + "</div>")
+                + "".join(f"<div>{line}</div>" for line in about if line) + "</div>")
 
     def matching(self, choice):
         return [s for s in self.series if all(a in (None, b) for a, b in zip(s.on, choice))]
@@ -83,14 +86,14 @@ class Figure:
         return self.y_titles.get(choice[-1] if choice else None) or self.y_titles[None]
 
     def plotly(self):
-        """The traces, the menus that choose among them, and the axes: page.js does the rest."""
+        """The traces, menus and axes as JSON for page.js, which draws them."""
         return {"menus": [{"label": label, "values": values} for label, values in self.menus],
                 "start": self.chosen(), "shape": "bars" if self.bars else "points" if self.points else "lines",
                 "x": self.x_title, "y": self.y_titles, "kinds": [self.x_kind, self.y_kind],
                 "traces": [trace(self, s) for s in self.series]}
 
 
-def short(x):
+def rounded(x):
     return None if x is None else float(f"{x:.4g}")
 
 
@@ -98,8 +101,8 @@ def trace(figure, s):
     if figure.bars:
         return {"on": s.on, "name": s.name, "type": "bar", "orientation": "h", "x": s.x, "y": s.y, "text": s.text,
                 "marker": {"color": s.colour}}
-    x = s.x if figure.x_kind == "log2" else [short(x) for x in s.x]
-    t = {"on": s.on, "name": s.name, "x": x, "y": [short(y) for y in s.y]}
+    x = s.x if figure.x_kind == "log2" else [rounded(x) for x in s.x]
+    t = {"on": s.on, "name": s.name, "x": x, "y": [rounded(y) for y in s.y]}
     if s.text:
         t["hovertext"] = s.text
     if s.faint:
@@ -111,14 +114,14 @@ def trace(figure, s):
     return t | {"mode": "lines+markers", "line": {"color": s.colour, "dash": s.dash, "width": 2}}
 
 
-# --- the same as SVG: for paper, and where there are no scripts -------------------------------------------------
+# --- SVG, for printing and for readers without scripts ---------------------------------------------------------
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM, ROW = 720, 400, 68, 14, 48, 20
-LETTER = 6.9  # the width of one, of the size of a label: more or less
+LETTER = 6.9  # approximate width of a letter of a label
 
 
 class Drawing:
-    """Colours of text and grid come from the page; `paper` gives those of a picture of its own."""
+    """An SVG under construction. Its text and grid have the colours of the page or, if `paper` is set, fixed ones."""
 
     def __init__(self, width, height, title, paper=False):
         self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" role="img" '
@@ -133,10 +136,10 @@ class Drawing:
     def add(self, element):
         self.parts.append(element)
 
-    def text(self, x, y, words, anchor="start", size=12, fill=None, more=""):
+    def text(self, x, y, label, anchor="start", size=12, fill=None, more=""):
         self.add(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" '
                  f'fill="{fill or self.ink}"{more}>'
-                 f"{html.escape(words)}</text>")
+                 f"{html.escape(label)}</text>")
 
     def line(self, x1, y1, x2, y2, stroke=None):
         self.add(f'<path d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}" stroke="{stroke or self.grid}"/>')
@@ -146,7 +149,7 @@ class Drawing:
         self.add(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{fill}" fill-opacity="0.85">{tip}</circle>')
 
     def symbol(self, x, y, radius, kind, fill, title=""):
-        """plotly's symbols: polygons, or strokes that meet in the middle."""
+        """Draws a symbol of plotly: a circle, a polygon, or strokes through the centre."""
         if kind == "circle":
             return self.circle(x, y, radius, fill, title)
         tip = f"<title>{html.escape(title)}</title>" if title else ""
@@ -163,12 +166,13 @@ class Drawing:
         return "\n".join(self.parts + ["</svg>"])
 
 
-def drawn(v, kind):
+def is_drawable(v, kind):
+    """Whether an axis of this kind has a place for v; a logarithmic axis has none for 0."""
     return v is not None and (kind == "linear" or v > 0)
 
 
 class Axis:
-    """Where a value lies, from 0 to 1, and what is labelled."""
+    """Maps values to positions from 0 to 1 and selects the ticks."""
 
     def __init__(self, kind, values, most):
         self.kind = kind
@@ -195,15 +199,15 @@ class Axis:
 
 
 def nice(step):
-    """1, 2 or 5 times a power of ten, and no less than that."""
+    """Smallest 1, 2 or 5 times a power of ten that is at least `step`."""
     power = 10.0 ** math.floor(math.log10(step))
     return next(k * power for k in (1, 2, 5, 10) if k * power >= step * (1 - 1e-9))
 
 
-def spaced(wanted, distance, low, high):
-    """Places near those that are wanted, in the same order, and far enough from each other to be read."""
+def spaced(positions, distance, low, high):
+    """Positions near the given ones, in the same order and at least `distance` apart, so that labels do not overlap."""
     placed = []
-    for y in wanted:
+    for y in positions:
         placed.append(max(y, placed[-1] + distance if placed else low))
     for i in range(len(placed) - 1, -1, -1):
         placed[i] = min(placed[i], placed[i + 1] - distance if i + 1 < len(placed) else high)
@@ -211,9 +215,10 @@ def spaced(wanted, distance, low, high):
 
 
 def svg_lines(figure):
-    """Lines and points: labelled at their ends, or in a legend of symbols."""
+    """Lines with labels at their right ends, or points with a legend."""
     shown = figure.matching(figure.chosen())
-    points = [(x, y) for s in shown for x, y in zip(s.x, s.y) if drawn(x, figure.x_kind) and drawn(y, figure.y_kind)]
+    points = [(x, y) for s in shown for x, y in zip(s.x, s.y)
+              if is_drawable(x, figure.x_kind) and is_drawable(y, figure.y_kind)]
     if not points:
         return ""
     x_axis = Axis(figure.x_kind, [x for x, _ in points], 7)
@@ -240,7 +245,7 @@ def svg_lines(figure):
     for s in shown:
         pieces, last = [], None
         for i, (x, y) in enumerate(zip(s.x, s.y)):
-            if not (drawn(x, figure.x_kind) and drawn(y, figure.y_kind)):
+            if not (is_drawable(x, figure.x_kind) and is_drawable(y, figure.y_kind)):
                 pieces.append("M")
                 continue
             at = across(x_axis.scaled(x)), up(y_axis.scaled(y))
@@ -271,7 +276,7 @@ def svg_lines(figure):
 
 
 def curve(pieces):
-    """A path through places; "L" and "M" between them say how to get there."""
+    """An SVG path through points; "L" or "M" before a point draws a line to it or moves there."""
     path, how = "", "M"
     for piece in pieces:
         if piece in ("L", "M"):
@@ -310,5 +315,5 @@ def svg(figure):
 
 
 def script_json(data):
-    """JSON that can stand in a script element."""
+    """JSON that is safe inside a script element."""
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")

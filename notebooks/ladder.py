@@ -1,47 +1,48 @@
-"""What makes a sum fast, one lesson at a time, and what does it cost in bits?"""
+"""Section on the kernels of the ladder: what makes sums fast, and what that costs in accuracy and reproducibility."""
 
+import phrases
 import style
-import words
 from figure import Figure, Series
-from section import Section, Table, distinct, placed, preferred
+from section import Section, Table, distinct, rows_with_place, starting_with
 
 SUMS = "sums"
-# What is varied, of which demonstration.
-SETTINGS = {"coalescing": lambda n: f"stride {n:,}", "occupancy": lambda n: f"{words.plural(n, 'thread')} a block",
-            "divergence": lambda n: words.plural(n, "step"),
-            "coarsening": lambda n: f"{words.plural(n, 'element')} a thread",
-            "privatisation": lambda n: f"a window of {n:,}", "softmax": lambda n: words.plural(n, "column"),
-            "ceilings": lambda n: words.plural(n, "step")}
+# What each demonstration varies.
+SETTINGS = {"coalescing": lambda n: f"stride {n:,}", "occupancy": lambda n: f"{phrases.plural(n, 'thread')} per block",
+            "divergence": lambda n: phrases.plural(n, "step"),
+            "coarsening": lambda n: f"{phrases.plural(n, 'element')} per thread",
+            "privatisation": lambda n: f"window of {n:,}", "softmax": lambda n: phrases.plural(n, "column"),
+            "ceilings": lambda n: phrases.plural(n, "step")}
 
 
 def section(sources):
-    s = Section("ladder", "The ladder", "The kernels of the textbooks on sums, simplest first, what each of them is on "
-                "a CPU, and one kernel for each thing that makes kernels fast. All are checked before they are timed.",
-                "build/release/bin/ladder --full --profile --out build/study")
-    sums, shown = placed(sources, "ladder"), placed(sources, "demonstration")
+    s = Section("ladder", "The ladder", "The textbook kernels for sums, simplest first, their counterparts on a CPU, "
+                "and one kernel for each technique that makes kernels fast. Kernels are checked before they are timed.",
+                "build/release/bin/ladder --full --profile --out build/study", terms=("ulp", "bound"))
+    sums, shown = rows_with_place(sources, "ladder"), rows_with_place(sources, "demonstration")
     if sums or shown:
-        s.findings = [words.sentence(f) for f in findings(sums, shown)] + [
+        s.findings = [phrases.capitalised(f) for f in findings(sums, shown)] + [
             f"Measured {what} ({source.machine})." for source in sources for what in source.header.get("left_out", [])]
         s.figures = [f for f in (roofline(sums, shown),) if f.series]
         s.tables = list(tables(sums, shown))
-        s.failures = [f"{at}: {name(r)}, n = {r['n']:,}: {wrong}" for at, r in sums + shown for wrong in broken(r)]
+        s.failures = [f"{at}: {name(r)}, n = {r['n']:,}: {why}"
+                      for at, r in sums + shown for why in kernel_failures(r)]
     return s
 
 
-def broken(r):
+def kernel_failures(r):
     if r["kind"] == "demonstration":
-        return ["does not give what it should"] if r["verified"] is False else []
+        return ["returned a wrong result"] if r["verified"] is False else []
     return (["the error exceeds its bound"] * (not r["within_bound"])
-            + [f"promises {r['promise']} but gave {r['distinct_bits']} results"] * r["broken"]
-            + ["other bits than its order gives"] * (r["as_read"] is False))
+            + [f"promises {r['promise']} but returned {r['distinct_bits']} results"] * r["broken"]
+            + ["the bits differ from those of its declared order"] * (r["as_read"] is False))
 
 
 def name(r):
-    """'coarsened ×32' of coarsened/fp32@cuda; of a demonstration with what is varied."""
-    recipe = words.parts(r["method"])[0]
+    """Name of a kernel with its setting: 'coarsened ×32', or 'strided_reads (stride 32)' for a demonstration."""
+    algorithm = phrases.parts(r["method"])[0]
     if r["kind"] == "ladder":
-        return f"{recipe} ×{r['setting']}" if r["setting"] > 1 or recipe == "coarsened" else recipe
-    return f"{recipe} ({SETTINGS[r['demonstration']](r['setting'])})"
+        return f"{algorithm} ×{r['setting']}" if r["setting"] > 1 or algorithm == "coarsened" else algorithm
+    return f"{algorithm} ({SETTINGS[r['demonstration']](r['setting'])})"
 
 
 def grouped(rows, key):
@@ -51,9 +52,9 @@ def grouped(rows, key):
     return found.items()
 
 
-def times(slow, fast):
-    """How many times as long, in words; '' where that is once, or nobody knows."""
-    ratio = words.number(slow["seconds"] / fast["seconds"], 2) if fast["seconds"] else "1"
+def time_ratio(slow, fast):
+    """How many times as long `slow` takes, as text; '' if that is 1 or the time of `fast` is 0."""
+    ratio = phrases.number(slow["seconds"] / fast["seconds"], 2) if fast["seconds"] else "1"
     return "" if ratio == "1" else ratio
 
 
@@ -62,103 +63,103 @@ def percent(share):
 
 
 def duration(seconds):
-    """'4.2 µs'"""
-    return next((f"{words.number(seconds * scale)} {unit}" for scale, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs"))
-                 if seconds * scale >= 1), f"{words.number(seconds * 1e9)} ns")
+    """A time with a unit, such as '4.2 µs'."""
+    return next((f"{phrases.number(seconds * scale)} {unit}" for scale, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs"))
+                 if seconds * scale >= 1), f"{phrases.number(seconds * 1e9)} ns")
 
 
 # --- sentences --------------------------------------------------------------------------------------------------
 
 def findings(sums, shown):
-    yield from about_checks(sums, shown)
+    yield from correctness_findings(sums, shown)
     for (at, n), rows in grouped(sums, lambda r: (r["n"],)):
-        yield from about_speed(at, n, rows)
-        yield from about_branches(at, n, rows)
-        yield from about_bits(at, n, rows)
-    for (at, what, _), rows in grouped(shown, lambda r: (r["demonstration"], r["n"])):
-        if what != "ceilings":
-            yield from about_demonstration(at, what, rows)
+        yield from speed_findings(at, n, rows)
+        yield from branch_findings(at, n, rows)
+        yield from bit_findings(at, n, rows)
+    for (at, technique, _), rows in grouped(shown, lambda r: (r["demonstration"], r["n"])):
+        if technique != "ceilings":
+            yield from demonstration_findings(at, technique, rows)
     for at in distinct(at for at, _ in shown):
-        yield from about_roof(at, [r for a, r in sums + shown if a == at])
+        yield from roof_findings(at, [r for a, r in sums + shown if a == at])
 
 
-def about_checks(sums, shown):
+def correctness_findings(sums, shown):
     checked = [r for _, r in sums + [(at, r) for at, r in shown if r["verified"] is not None]]
-    right = [r for r in checked if not broken(r)]
     if checked:
-        wrong = [name(r) for r in checked if broken(r)]
-        yield (f"{words.of(len(right), len(checked), 'measured kernel')} gave what they should, sums within rigorous "
-               "bounds" + (f"; not {words.names(wrong)}." if wrong else "."))
+        wrong = [name(r) for r in checked if kernel_failures(r)]
+        right = sum(not kernel_failures(r) for r in checked)
+        yield (f"{phrases.out_of(right, len(checked), 'measured kernel')} returned correct results, sums within their "
+               "rigorous bounds" + phrases.exceptions(wrong))
 
 
-def about_speed(at, n, rows):
-    """From the first of the list to the fastest, and samesum's two."""
+def speed_findings(at, n, rows):
+    """Yields the times of the first and the fastest kernel, and the speeds of samesum's methods."""
     first, fastest = rows[0], min(rows, key=lambda r: r["seconds"])
-    ours = [f"{words.parts(r['method'])[0]} at {percent(r['read_share'])}" for r in rows
-            if words.parts(r["method"])[0] in ("tree/plain", "exact")]
-    more = "" if first is fastest or not times(first, fastest) else f", {times(first, fastest)} times as long"
-    yield (f"{at}, sum of {words.count(n)}: the first kernel of the ladder, {name(first)}, takes "
+    ours = [f"{phrases.parts(r['method'])[0]} reaches {percent(r['read_share'])}" for r in rows
+            if phrases.parts(r["method"])[0] in ("tree/plain", "exact")]
+    more = "" if first is fastest or not time_ratio(first, fastest) else f", {time_ratio(first, fastest)} times as long"
+    yield (f"{at}, sum of {phrases.count(n)}: the first kernel of the ladder, {name(first)}, takes "
            f"{duration(first['seconds'])}{more}"
-           + ("" if first is fastest else f" as the fastest, {name(fastest)}, which is at "
-              f"{percent(fastest['read_share'])} of the speed of reading alone")
+           + (" and is the fastest" if first is fastest else f"{' as' if more else ';'} the fastest, {name(fastest)}, "
+              f"which reaches {percent(fastest['read_share'])} of the speed of reading alone")
            + (f"; samesum's {' and '.join(ours)}." if ours else "."))
-    several = [r for r in rows if words.parts(r["method"])[0] == "coarsened"]
+    several = [r for r in rows if phrases.parts(r["method"])[0] == "coarsened"]
     if len(several) > 1:
         best, least = min(several, key=lambda r: r["seconds"]), min(several, key=lambda r: r["setting"])
-        if best is not least and times(least, best):
-            yield (f"{at}, sum of {words.count(n)}: of {len(several)} coarsening factors {best['setting']} is the "
-                   f"fastest, and {least['setting']} takes {times(least, best)} times as long.")
+        if best is not least and time_ratio(least, best):
+            yield (f"{at}, sum of {phrases.count(n)}: the fastest of {len(several)} coarsening factors is "
+                   f"{best['setting']}; factor {least['setting']} takes {time_ratio(least, best)} times as long.")
 
 
-def about_branches(at, n, rows):
-    """The divergence cure, as far as it was profiled."""
-    known = {words.parts(r["method"])[0]: r["branch_efficiency"] for r in rows if r["branch_efficiency"] is not None}
+def branch_findings(at, n, rows):
+    """Yields the divergence of the first two addressing schemes, if they were profiled."""
+    known = {phrases.parts(r["method"])[0]: r["branch_efficiency"] for r in rows if r["branch_efficiency"] is not None}
     if {"interleaved", "sequential"} <= set(known):
-        yield (f"{at}, sum of {words.count(n)}: the threads of a warp agree in {percent(known['interleaved'])} of the "
-               f"branches with interleaved addressing, and in {percent(known['sequential'])} with sequential "
+        yield (f"{at}, sum of {phrases.count(n)}: the threads of a warp agree in {percent(known['interleaved'])} of "
+               f"the branches with interleaved addressing and in {percent(known['sequential'])} with sequential "
                "addressing (the lecture: 74% and 99%).")
 
 
-def about_bits(at, n, rows):
+def bit_findings(at, n, rows):
     loose = [r for r in rows if r["distinct_bits"] > 1]
     wrong = [r for r in rows if r["error_ulps"] is not None]
-    told = f"{words.of(len(loose), len(rows), 'sum')} gave more than one result"
+    text = f"{phrases.out_of(len(loose), len(rows), 'kernel')} returned more than one result"
     if loose:
         most = max(loose, key=lambda r: r["distinct_bits"])
-        told += f", {name(most)} {most['distinct_bits']} in {words.plural(most['runs'], 'run')}"
+        text += f", up to {most['distinct_bits']} in {phrases.plural(most['runs'], 'run')} ({name(most)})"
     if wrong:
         low, high = min(wrong, key=lambda r: r["error_ulps"]), max(wrong, key=lambda r: r["error_ulps"])
-        told += (f"; errors in units in the last place go from {words.number(low['error_ulps'], 2)} ({name(low)}) to "
-                 f"{words.number(high['error_ulps'], 2)} ({name(high)})")
-    yield f"{at}, sum of {words.count(n)}: {told}."
+        text += (f"; errors range from {phrases.ulps(low['error_ulps'])} ({name(low)}) to "
+                 f"{phrases.ulps(high['error_ulps'])} ({name(high)})")
+    yield f"{at}, sum of {phrases.count(n)}: {text}."
 
 
-def about_demonstration(at, what, rows):
+def demonstration_findings(at, technique, rows):
     fastest, slowest = min(rows, key=lambda r: r["seconds"]), max(rows, key=lambda r: r["seconds"])
-    told = f"{name(fastest)} is the fastest, in {duration(fastest['seconds'])}"
-    if slowest is not fastest and times(slowest, fastest):
-        told += f"; {name(slowest)} takes {times(slowest, fastest)} times as long"
+    text = f"{name(fastest)} is the fastest with {duration(fastest['seconds'])}"
+    if slowest is not fastest and time_ratio(slowest, fastest):
+        text += f"; {name(slowest)} takes {time_ratio(slowest, fastest)} times as long"
     suggested = [r for r in rows if r["suggested"]]
     if suggested:
-        told += (f"; CUDA suggests {words.plural(suggested[0]['setting'], 'thread')} a block, "
+        text += (f"; CUDA suggests {phrases.plural(suggested[0]['setting'], 'thread')} per block, "
                  + ("which is the fastest" if suggested[0] is fastest else
                     f"which takes {duration(suggested[0]['seconds'])}"))
-    yield f"{at}, {what}: {told}."
+    yield f"{at}, {technique}: {text}."
 
 
-# --- the roofline -------------------------------------------------------------------------------------------------
+# --- roofline -----------------------------------------------------------------------------------------------------
 
 def ceilings(rows):
-    """GB/s of reading, GFLOP/s of additions and of fused ones: None where it was not measured."""
-    found = {words.parts(r["method"])[0]: r for r in rows
+    """(GB/s of reading, GFLOP/s of additions, GFLOP/s of fused multiply-adds); None for what was not measured."""
+    found = {phrases.parts(r["method"])[0]: r for r in rows
              if r["kind"] == "demonstration" and r["demonstration"] == "ceilings"}
     read, add, fused = (found.get(which) for which in ("read", "add", "multiply_and_add"))
     return (read and read["gb_per_s"]) or None, (add and add["gflop_per_s"]) or None, \
         (fused and fused["gflop_per_s"]) or None
 
 
-def point(r):
-    """(operations a byte, GFLOP/s); None where there are none, or no bytes, and for what measures the ceilings."""
+def roofline_point(r):
+    """(operations per byte, GFLOP/s); None for kernels without operations or bytes and for those of the ceilings."""
     if r["kind"] == "demonstration" and r["demonstration"] == "ceilings":
         return None
     if not (r["operations"] and r["bytes"] and r["seconds"]):
@@ -166,39 +167,40 @@ def point(r):
     return r["operations"] / r["bytes"], r["operations"] / r["seconds"] / 1e9
 
 
-def about_roof(at, rows):
+def roof_findings(at, rows):
     read, add, fused = ceilings(rows)
-    on_it = [(r, point(r)) for r in rows if point(r)]
-    if not (read and add and on_it):
+    points = [(r, roofline_point(r)) for r in rows if roofline_point(r)]
+    if not (read and add and points):
         return
-    left = [r for r, (intensity, _) in on_it if intensity * read < add]
-    share = [(rate / min(intensity * read, add), r) for r, (intensity, rate) in on_it if r["kind"] == "ladder"]
-    nearest, best = max(share, key=lambda pair: pair[0], default=(None, None))
-    yield (f"{at}: {words.number(read)} GB/s of reading and {words.number(add)} GFLOP/s of additions"
-           + (f" ({words.number(fused)} fused with multiplications)" if fused else "")
-           + f" meet at {words.number(add / read, 2)} operations a byte; {words.of(len(left), len(on_it), 'kernel')} "
-           f"{words.verb(len(left), len(on_it), 'has', 'have')} fewer, so that memory is their roof"
-           + (f", and of sums {name(best)} comes nearest to it, at {percent(nearest)}." if share else "."))
+    left = [r for r, (intensity, _) in points if intensity * read < add]
+    shares = [(rate / min(intensity * read, add), r) for r, (intensity, rate) in points if r["kind"] == "ladder"]
+    nearest, best = max(shares, key=lambda pair: pair[0], default=(None, None))
+    few = phrases.verb(len(left), len(points), "has fewer and is", "have fewer and are")
+    yield (f"{at}: the ceilings, {phrases.number(read)} GB/s for reading and {phrases.number(add)} GFLOP/s for "
+           "additions" + (f" ({phrases.number(fused)} for fused multiply-adds)" if fused else "")
+           + f", intersect at {phrases.number(add / read, 2)} operations per byte; "
+           f"{phrases.out_of(len(left), len(points), 'kernel')} {few} limited by memory"
+           + (f"; the sum nearest to its ceiling is {name(best)}, at {percent(nearest)}." if shares else "."))
 
 
 def roofline(sums, shown):
-    """Every kernel by its operations a byte, below the ceilings of the same run."""
+    """Figure of every kernel by its operations per byte, with the ceilings of the same run."""
     colours = list(style.COLOURS.values())
-    series, readings = [], {}
-    places = preferred([at for at, _ in sums + shown], next((at for at, _ in sums + shown if "GPU" in at), None))
+    series, findings_of = [], {}
+    places = starting_with([at for at, _ in sums + shown], next((at for at, _ in sums + shown if "GPU" in at), None))
     for at in places:
         rows = [r for a, r in sums + shown if a == at]
         clouds = {}
         for r in rows:
-            if point(r):
+            if roofline_point(r):
                 clouds.setdefault(SUMS if r["kind"] == "ladder" else r["demonstration"], []).append(r)
         groups = [SUMS, *SETTINGS]
         for group, some in clouds.items():
             place = groups.index(group)
-            series.append(Series(group, [point(r)[0] for r in some], [point(r)[1] for r in some],
+            series.append(Series(group, [roofline_point(r)[0] for r in some], [roofline_point(r)[1] for r in some],
                                  colours[place % len(colours)], (at,), symbol=style.SYMBOLS[place],
-                                 text=[f"{name(r)}, n = {words.count(r['n'])}" for r in some]))
-        intensities = [point(r)[0] for r in rows if point(r)]
+                                 text=[f"{name(r)}, n = {phrases.count(r['n'])}" for r in some]))
+        intensities = [roofline_point(r)[0] for r in rows if roofline_point(r)]
         read, add, fused = ceilings(rows)
         for rate in (add, fused):
             if read and rate and intensities:
@@ -207,18 +209,22 @@ def roofline(sums, shown):
                                      faint=True))
         if intensities:
             low, high = min(intensities), max(intensities)
-            readings[at] = (f"{words.plural(sum(map(len, clouds.values())), 'kernel')}, from "
-                            f"{words.number(low, 2)} to {words.number(high, 2)} operations a byte"
-                            + (f"; memory is the roof up to {words.number(add / read, 2)}" if read and add else ""))
-    found = Figure("ladder-roofline", "The roofline: what each kernel could reach, and what it reaches",
-                   [("On", [at for at in places if at in readings])], [s for s in series if s.on[0] in readings],
-                   "operations a byte", {None: "GFLOP/s"}, points=True, x_kind="log10",
-                   note="Dotted: the ceilings measured in the same run: reading (the slope), additions of registers "
-                        "alone and fused multiplications and additions (flat). A point above the slope got some of "
-                        "its bytes from a cache. What only moves elements (coalescing) has no place here.")
-    if readings:
+            findings_of[at] = (f"{phrases.plural(sum(map(len, clouds.values())), 'kernel')} with "
+                               f"{phrases.number(low, 2)} to {phrases.number(high, 2)} operations per byte"
+                               + (f"; memory is the limit below {phrases.number(add / read, 2)}" if read and add
+                                  else ""))
+    found = Figure("ladder-roofline", "Roofline: speed of each kernel against its operations per byte",
+                   [("Machine", [at for at in places if at in findings_of])],
+                   [s for s in series if s.on[0] in findings_of],
+                   "operations per byte", {None: "GFLOP/s"}, points=True, x_kind="log10",
+                   description="Each point is a kernel. Horizontal axis: operations per byte. Vertical axis: "
+                               "operations per second. Dotted: the ceilings measured in the same run, for reading (the "
+                               "slope), for additions in registers and for fused multiply-adds (flat). A point above "
+                               "the slope got some of its bytes from a cache. Kernels that only move elements "
+                               "(coalescing) have no point.")
+    if findings_of:
         chosen = found.chosen()[0]
-        found.reading = words.sentence(f"{chosen}: {readings[chosen]}.")
+        found.finding = phrases.capitalised(f"{chosen}: {findings_of[chosen]}.")
     return found
 
 
@@ -227,17 +233,18 @@ def roofline(sums, shown):
 def tables(sums, shown):
     longest = {at: max(r["n"] for a, r in sums if a == at) for at, _ in sums}
     for (at, n), rows in grouped(sums, lambda r: (r["n"],)):
-        yield Table(f"{at}: the ladder, sums of {words.count(n)} fp32",
-                    ["sum", "lesson", "time", "GB/s", "of reading", "branches that agree", "L1 hits", "results",
+        yield Table(f"{at}: the ladder, sums of {phrases.count(n)} fp32",
+                    ["kernel", "lesson", "time", "GB/s", "of reading", "uniform branches", "L1 hits", "results",
                      "error, ulps"],
-                    [[name(r), r["lesson"], duration(r["seconds"]), words.number(r["gb_per_s"]),
+                    [[name(r), r["lesson"], duration(r["seconds"]), phrases.number(r["gb_per_s"]),
                       percent(r["read_share"]), percent(r["branch_efficiency"]), percent(r["l1_hit_rate"]),
-                      f"{r['distinct_bits']} of {r['runs']}", words.number(r["error_ulps"], 2)] for r in rows],
-                    words=2, folded=not (n == longest[at] and "GPU" in at))
+                      f"{r['distinct_bits']} of {r['runs']}", phrases.number(r["error_ulps"], 2)] for r in rows],
+                    text_columns=2, folded=not (n == longest[at] and "GPU" in at))
     for (at,), rows in grouped(shown, lambda r: ()):
-        yield Table(f"{at}: what makes kernels fast", ["what", "kernel", "lesson", "n", "time", "GB/s", "GFLOP/s",
-                                                       "occupancy", "branches that agree", "L1 hits"],
+        yield Table(f"{at}: techniques that make kernels fast",
+                    ["technique", "kernel", "lesson", "n", "time", "GB/s", "GFLOP/s", "occupancy", "uniform branches",
+                     "L1 hits"],
                     [[r["demonstration"], name(r) + (" (suggested)" if r["suggested"] else ""), r["lesson"],
-                      words.count(r["n"]), duration(r["seconds"]), words.number(r["gb_per_s"]),
-                      words.number(r["gflop_per_s"]), percent(r["occupancy"]), percent(r["branch_efficiency"]),
-                      percent(r["l1_hit_rate"])] for r in rows], words=3, folded=True)
+                      phrases.count(r["n"]), duration(r["seconds"]), phrases.number(r["gb_per_s"]),
+                      phrases.number(r["gflop_per_s"]), percent(r["occupancy"]), percent(r["branch_efficiency"]),
+                      percent(r["l1_hit_rate"])] for r in rows], text_columns=3, folded=True)

@@ -1,12 +1,15 @@
-"""The report as text, for pull requests."""
+"""Writes the report as Markdown for a pull request."""
 
 import html
 
-LIMIT = 65_000  # characters; GitHub takes 65,536 in a comment
+import page
+import phrases
+
+LIMIT = 65_000  # characters; a GitHub comment holds at most 65,536
 
 
 def plain(text):
-    """Text that stays text: no HTML, and on one line."""
+    """Text on one line with HTML escaped."""
     return " ".join(html.escape(str(text), quote=False).split())
 
 
@@ -16,7 +19,7 @@ def cell(text):
 
 def table(t):
     lines = ["| " + " | ".join(map(cell, t.columns)) + " |",
-             "|" + "".join(" --- |" if i < t.words else " ---: |" for i in range(len(t.columns)))]
+             "|" + "".join(" --- |" if i < t.text_columns else " ---: |" for i in range(len(t.columns)))]
     lines += ["| " + " | ".join(map(cell, row)) + " |" for row in t.rows]
     if t.note:
         lines += ["", plain(t.note)]
@@ -26,14 +29,14 @@ def table(t):
 
 
 def section(s, left_out=()):
-    """The tables that are left out are named, and those that are for the page only."""
+    """Yields the lines of a section. Tables in `left_out` and tables only for the page are named instead of shown."""
     yield f"## {plain(s.title)}\n"
     if s.empty:
-        yield f"No results yet. This makes them: `{s.command}`\n"
+        yield f"No results yet. To make them, run `{s.command}`\n"
         return
     yield plain(s.about) + "\n"
     yield from (f"- {plain(sentence)}" for sentence in s.findings)
-    yield from (f"- *{plain(f.title)}*: {plain(f.reading)}" for f in s.figures if f.reading)
+    yield from (f"- *{plain(f.title)}*: {plain(f.finding)}" for f in s.figures if f.finding)
     yield ""
     elsewhere = [t for t in s.tables if t.page_only or t in left_out]
     for t in s.tables:
@@ -43,11 +46,16 @@ def section(s, left_out=()):
         yield f"Only in report.html: {'; '.join(plain(t.caption) for t in elsewhere)}.\n"
 
 
-def whole(title, top, sections, provenance, left_out):
+def document(title, top, sections, provenance, left_out):
     yield f"# {title}\n"
     yield from (f"- **{question}** {plain(sentence)}" if question else f"- {plain(sentence)}"
                 for question, sentence in top)
     yield ""
+    terms = page.used_terms(sections)
+    if terms:
+        yield "## Terms\n"
+        yield from (f"- **{term}**: {plain(phrases.TERMS[term])}" for term in terms)
+        yield ""
     for s in sections:
         yield from section(s, left_out)
     yield "## Machines\n"
@@ -56,18 +64,19 @@ def whole(title, top, sections, provenance, left_out):
 
 
 def text(title, top, sections, provenance):
-    """Where it is too long, the longest tables are left out, the folded ones first, and at last its end."""
+    """The report with at most LIMIT characters: if necessary the longest tables are left out, folded ones first, and
+    finally the end is cut off."""
     every = (t for s in sections for t in s.tables)
     tables = sorted((t.folded, len("\n".join(table(t))) + 1, i, t) for i, t in enumerate(every) if not t.page_only)
     left_out = []
     while True:
-        written = "\n".join(whole(title, top, sections, provenance, left_out)) + "\n"
+        written = "\n".join(document(title, top, sections, provenance, left_out)) + "\n"
         if len(written) <= LIMIT:
             return written
         if not tables:
             end = written.rindex("\n", 0, LIMIT - 100)
-            return written[:end] + "\n\nMore does not fit here; it is in report.html.\n"
-        saved = 0  # at most: writing everything again for every table would take long
+            return written[:end] + "\n\nThe rest is in report.html.\n"
+        saved = 0  # an upper estimate; writing the document again for every table would take long
         while tables and saved < len(written) - LIMIT:
             _, length, _, longest = tables.pop()
             saved += length

@@ -1,22 +1,22 @@
-"""How wrong is each method on my own data? What `own_data` found on several files."""
+"""Section on the errors of every method on the reader's own files, from the results of own_data."""
 
 import dataclasses
 
 import compare
-import words
+import phrases
 from section import Table
 
 
 def section(sources):
     files = compare.comparisons(sources)
-    s = compare.about(files)
+    s = compare.make_section(files)
     by_machine = {}
     for c in files:
         by_machine.setdefault(c.machine, []).append(c)
     return dataclasses.replace(
         s, id="own-data", title="Own data",
-        about="Every method on files of the reader's. Errors are relative to the exact sum of the elements as given, "
-              "and those of the first table are of methods in the data's own format.",
+        about="Every method on the reader's own files. Errors are relative to the exact sum of the elements as given; "
+              "the first table has the methods in the format of the data.",
         command="own_data FILE… --out DIR",
         figures=[dataclasses.replace(f, id="own-data-figure") for f in s.figures],
         findings=list(findings(files)) + s.findings,
@@ -25,25 +25,26 @@ def section(sources):
 
 
 def findings(files):
-    loops = [(c, compare.own(c, "serial/plain")) for c in files]
+    loops = [(c, compare.method_in_data_format(c, "serial/plain")) for c in files]
     loops = [(c, loop) for c, loop in loops if loop]
     if not loops:
         return
     right = sum(loop["bits"] == loop["truth_bits"] for _, loop in loops)
     lost = [c.title for c, loop in loops if loop["bits"] != loop["truth_bits"]
             and (loop["relative_error"] is None or loop["relative_error"] >= 0.1)]
-    yield (f"A plain loop in the data's own format is right to the last bit on {words.of(right, len(loops), 'file')}"
-           + (f", and has not one right digit on {words.of(len(lost), len(loops))}: {words.names(lost)}."
+    yield (f"A plain loop in the format of the data is correct to the last bit on "
+           f"{phrases.out_of(right, len(loops), 'file')}"
+           + (f" and has no correct digit on {phrases.out_of(len(lost), len(loops))}: {phrases.names(lost)}."
               if lost else "."))
 
 
 def overview(machine, files):
-    """All files at a glance."""
-    recipes = ["serial/plain", "tree/plain", "pairwise/kahan", "exact"]
+    """Table with one row per file."""
+    algorithms = ["serial/plain", "tree/plain", "pairwise/kahan", "exact"]
     rows = []
     for c in files:
-        chosen = [compare.own(c, recipe) for recipe in recipes]
-        rows.append([c.title, c.data["format"], words.count(c.data["n"]), words.number(c.data["condition"])]
+        chosen = [compare.method_in_data_format(c, algorithm) for algorithm in algorithms]
+        rows.append([c.title, c.data["format"], phrases.count(c.data["n"]), phrases.number(c.data["condition"])]
                     + [compare.error(m) if m else "" for m in chosen] + [c.row["recommendation"]["method"]])
-    return Table(f"All files, {machine}", ["file", "format", "elements", "condition number", *recipes, "use"], rows,
-                 words=2)
+    return Table(f"All files, {machine}",
+                 ["file", "format", "elements", "condition number", *algorithms, "recommended"], rows, text_columns=2)

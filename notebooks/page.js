@@ -1,14 +1,15 @@
 "use strict";
-// Each figure carries its traces as JSON. A trace says for which choice of each menu it is shown; null means all.
-// Once it has drawn them it is `scripted`: its picture, which is for paper, is hidden on screens.
+// Draws the figures and sorts the tables of the report. Each figure carries its traces as JSON; a trace lists the
+// choice of each menu that shows it, null for every choice. A figure that has been drawn has the class `scripted`,
+// which hides its static picture on screens.
 const dark = matchMedia("(prefers-color-scheme: dark)"), narrow = matchMedia("(max-width: 44rem)"), redraws = [];
 
-// What plotly needs to know of an axis: at most so many ticks, at whole powers where it is logarithmic.
+// Settings of an axis for plotly: at most `most` ticks, at whole powers if the axis is logarithmic.
 function scale(kind, values, most) {
   if (kind === "linear") return {type: "linear", nticks: most};
-  const seen = values.filter(v => v > 0), low = Math.min(...seen), high = Math.max(...seen);
+  const positive = values.filter(v => v > 0), low = Math.min(...positive), high = Math.max(...positive);
   const base = Number(kind.slice(3)), power = v => Math.log(v) / Math.log(base);
-  // A decade or less has too few whole powers of ten.
+  // A short range has too few whole powers of ten.
   if (base === 10 && power(high / low) <= 1.5) return {type: "log", exponentformat: "power"};
   const first = Math.ceil(power(low) - 1e-9), last = Math.floor(power(high) + 1e-9);
   const step = Math.max(1, Math.ceil((last - first) / most));
@@ -48,8 +49,8 @@ function layout(spec, chosen, traces) {
   return result;
 }
 
-// What is written beside a bar, or under the pointer.
-function says(shape, trace) {
+// Label of a bar, or hover text of a point.
+function labels(shape, trace) {
   if (shape === "bars")
     return {textposition: "outside", cliponaxis: false, hovertemplate: "%{y}: %{text}<extra></extra>"};
   if (shape === "points" && trace.showlegend === false) return {hoverinfo: "skip"};
@@ -62,7 +63,7 @@ function interactive(figure) {
   const menus = document.createElement("div"), plot = document.createElement("div"), chosen = [...spec.start];
   menus.className = "menus";
   plot.setAttribute("role", "img");
-  plot.setAttribute("aria-label", [figure.querySelector("figcaption"), figure.querySelector(".reading")]
+  plot.setAttribute("aria-label", [figure.querySelector("figcaption"), figure.querySelector(".finding")]
     .map(text => text?.textContent ?? "").join(". "));
   live.append(menus, plot);
   const fits = (trace, depth) => trace.on.slice(0, depth).every((v, i) => v === null || v === chosen[i]);
@@ -75,20 +76,20 @@ function interactive(figure) {
   });
   const filter = document.createElement("input"), label = document.createElement("label");
   Object.assign(filter, {type: "search", placeholder: "tree kahan …", spellcheck: false, autocomplete: "off"});
-  label.append("Only methods with", filter);
+  label.append("Filter methods", filter);
   menus.append(label);
   filter.addEventListener("input", () => draw());
-  const asked = text => filter.value.toLowerCase().split(/[\s,]+/).every(word => text.toLowerCase().includes(word));
+  const matches = text => filter.value.toLowerCase().split(/[\s,]+/).every(word => text.toLowerCase().includes(word));
   function filtered(trace) {
-    if (spec.shape === "lines") return asked(trace.name) ? [trace] : [];
-    if (spec.shape === "bars") return asked(`${trace.name} ${trace.y}`) ? [trace] : [];
+    if (spec.shape === "lines") return matches(trace.name) ? [trace] : [];
+    if (spec.shape === "bars") return matches(`${trace.name} ${trace.y}`) ? [trace] : [];
     if (!trace.hovertext) return [trace];
-    const kept = trace.hovertext.map((text, i) => i).filter(i => asked(`${trace.name} ${trace.hovertext[i]}`));
-    const of = values => kept.map(i => values[i]);
-    return kept.length ? [{...trace, x: of(trace.x), y: of(trace.y), hovertext: of(trace.hovertext)}] : [];
+    const kept = trace.hovertext.map((text, i) => i).filter(i => matches(`${trace.name} ${trace.hovertext[i]}`));
+    const keep = values => kept.map(i => values[i]);
+    return kept.length ? [{...trace, x: keep(trace.x), y: keep(trace.y), hovertext: keep(trace.hovertext)}] : [];
   }
   function draw() {
-    // What one menu offers depends on those before it; a choice that there is not any more gives way to the first.
+    // The choices of a menu depend on the menus before it; a choice that is no longer offered becomes the first one.
     spec.menus.forEach((menu, i) => {
       const some = new Set(spec.traces.filter(t => fits(t, i)).map(t => t.on[i]));
       const offered = menu.values.filter(v => some.has(v) || some.has(null));
@@ -96,9 +97,9 @@ function interactive(figure) {
       selects[i].replaceChildren(...offered.map(v => new Option(v, v, false, v === chosen[i])));
     });
     const traces = spec.traces.filter(t => fits(t, chosen.length)).flatMap(filtered).map(t => (
-      {...t, ...says(spec.shape, t), legendgroup: t.name.replace(/^(.*bound|fit) of /, "")}));
+      {...t, ...labels(spec.shape, t), legendgroup: t.name.replace(/^(.*bound|fit) of /, "")}));
     const last = t => t.y.findLast(y => y !== null) ?? 0;
-    if (spec.shape === "lines") traces.sort((a, b) => last(b) - last(a));  // the legend has the order of the ends
+    if (spec.shape === "lines") traces.sort((a, b) => last(b) - last(a));  // legend in the order of the right ends
     Plotly.react(plot, traces, layout(spec, chosen, traces),
                  {responsive: true, displayModeBar: false});
   }
@@ -110,8 +111,8 @@ function interactive(figure) {
 document.querySelectorAll("figure:has(.live)").forEach(interactive);
 for (const change of [dark, narrow]) change.addEventListener("change", () => redraws.forEach(draw => draw()));
 
-// A table with some rows is sorted by its column heads: a number where the column has numbers, else text.
-// The number is the first in the text: of 1,024, 3.5e-07, 2²⁰, over 10¹³, 1 to 64.
+// Clicking a column head sorts a table of 3 or more rows, by number if the column holds numbers, otherwise as text.
+// The number is the first one in the text, as in 1,024, 3.5e-07, 2²⁰, over 10¹³ or 1 to 64.
 function value(text) {
   const [, number, power] = text.replaceAll(",", "").match(/(-?[\d.]+(?:e[+-]?\d+)?)([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]*)/) ?? [, NaN, ""];
   const exponent = power.replace("⁻", "-").replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹]/g, c => "⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(c));
@@ -141,7 +142,7 @@ function sortable(table) {
 }
 document.querySelectorAll("table").forEach(sortable);
 
-// A table says that it scrolls where it does; paper has all that is folded.
+// A table that scrolls shows a hint. Before printing, everything folded is opened.
 const wide = new ResizeObserver(entries => {
   for (const {target} of entries)
     target.parentElement.classList.toggle("scrolls", target.scrollWidth > target.clientWidth);

@@ -1,4 +1,4 @@
-"""A power law through points: y = c·n^exponent, as the straight line of least squares through their logarithms."""
+"""Fits a power law y = c·n^exponent to points, by linear least squares on their logarithms."""
 
 import dataclasses
 import math
@@ -15,7 +15,7 @@ class PowerLaw:
 
 
 def fit(points):
-    """Of (n, y), those with y = 0 left out. None where there are fewer than three lengths."""
+    """Fits points (n, y) without those with y = 0. Returns None for fewer than three different n."""
     points = [(math.log(n), math.log(y)) for n, y in points if y]
     if len({x for x, _ in points}) < 3:
         return None

@@ -1,20 +1,22 @@
-"""In which order does each method add? Trees that masks gave away, compared with those that are declared, and drawn."""
+"""Section on the order in which each method adds: revealed trees, compared with declared ones, and their pictures."""
 
+import captions
+import phrases
 import style
-import telling
-import words
 from figure import Drawing, Figure
 from section import Section, Table, distinct
 
-DRAWN = 32  # leaves of a tree that can be drawn with their numbers
+DRAWN = 32  # elements of the trees that are drawn with element numbers
 WIDTH, MARGIN, STEP, LOWEST = 720, 14, 9, 300
+INPUTS = {"units": "M among ones", "overflow": "overflow", None: "none"}
 
 
 def section(sources):
-    s = Section("order", "Revealed orders", "The tree in which each method adds, as its answers give it away: M and -M "
-                "among ones (FPRev, Xie et al. 2025), or where these are kept beside M, the largest number twice and "
-                "its negative, which overflow if the two meet first.",
-                "build/release/bin/reveal_order --out build/study")
+    s = Section("order", "Revealed orders", "The tree in which each method adds, deduced from its results for special "
+                "inputs: a large M and -M among ones (FPRev, Xie et al. 2025) or, for methods that keep the ones "
+                "beside M, the largest number twice and its negative, which overflow if the two equal numbers are "
+                "added first. In the pictures the numbers are elements, and each horizontal line is an addition.",
+                "build/release/bin/reveal_order --out build/study", terms=("method", "promise"))
     rows = [(source.machine, r) for source in sources for r in source.of("tree")]
     if rows:
         s.findings = list(findings(rows))
@@ -32,62 +34,65 @@ def findings(rows):
     declared = [(machine, r) for machine, r in rows if r["matches"] is not None]
     if declared:
         whole, sampled = [[r for _, r in declared if (r["sampled"] > 0) == which] for which in (False, True)]
-        told = [f"{words.of(sum(r['matches'] for r in some), len(some))} {how} of {lengths(some)} elements"
-                for some, how in ((whole, "revealed whole, for sums"), (sampled, "at sampled places, for sums"))
-                if some]
+        clauses = [f"{phrases.out_of(sum(r['matches'] for r in some), len(some))} {how} ({lengths(some)} elements)"
+                   for some, how in ((whole, "whose whole tree was revealed"),
+                                     (sampled, "whose tree was compared at sampled places")) if some]
         wrong = [f"{r['method']} ({machine})" for machine, r in declared if not r["matches"]]
-        yield (f"The declared tree was found in {words.of(len(declared) - len(wrong), len(declared), 'sum')} of "
-               f"samesum's methods: {'; '.join(told)}" + (f". Not in {words.names(wrong)}." if wrong else "."))
-    yield from about_blindness([r for _, r in rows])
-    yield from telling.of_each_place(rows, about_peers)
+        right = len(declared) - len(wrong)
+        yield (phrases.capitalised(phrases.out_of(right, len(declared), "sum"))
+               + f" of samesum's methods {phrases.verb(right, len(declared), 'adds', 'add')} in the declared tree: "
+               + "; ".join(clauses) + phrases.exceptions(wrong))
+    yield from blindness_findings([r for _, r in rows])
+    yield from captions.sentences_by_place(rows, peer_findings)
 
 
 def lengths(rows):
     return " and ".join(f"{n:,}" for n in sorted({r["n"] for r in rows}))
 
 
-def about_blindness(rows):
-    """Why M and -M among ones say nothing, in the rows' words, of whom, and what else gives these away."""
+def blindness_findings(rows):
+    """Yields, for each reason in the rows, which methods M and -M among ones reveal nothing about."""
     methods = {r["method"] for r in rows}
     reasons = {}
     for r in rows:
         if r["blind"]:
             reasons.setdefault(r["blind"], {})[r["method"]] = r["masks"]
     for reason, blind in reasons.items():
-        seen = sum(masks is not None for masks in blind.values())
-        yield (f"To M and -M among ones {words.of(len(blind), len(methods), 'method')} "
-               f"{words.verb(len(blind), len(methods))} blind "
-               f"({words.names((words.parts(m)[0] for m in blind), 9)}), since {reason}; overflow gives away the order "
-               f"of {words.of(seen, len(blind))}.")
+        revealed = sum(masks is not None for masks in blind.values())
+        yield (f"M and -M among ones reveal nothing about {phrases.out_of(len(blind), len(methods), 'method')} "
+               f"({phrases.names((phrases.parts(m)[0] for m in blind), 9)}), since {reason}; overflow reveals the "
+               f"order of {phrases.out_of(revealed, len(blind))}.")
 
 
-def about_peers(rows):
-    """How high the trees of other libraries are, and which of them are trees of ours."""
+def peer_findings(rows):
+    """Yields the heights of the trees of other libraries, and which of these trees samesum has too."""
     few = [r for r in rows if r["n"] == DRAWN]
-    ours = {r["tree"]: words.parts(r["method"])[0] for r in reversed(few) if r["tree"] and r["matches"]}
-    peers = [r for r in few if words.is_peer(r["method"])]
-    seen = sorted((r for r in peers if r["tree"]), key=lambda r: (r["height"], r["method"]))
-    if seen:
-        same = [f"{r['method']} as {ours[r['tree']]}" for r in seen if r["tree"] in ours]
-        trees = len({r["tree"] for r in seen})
-        least, most = ((r["height"], f"{r['height']} ({r['method']})") for r in (seen[0], seen[-1]))
-        yield (f"of {DRAWN} elements {words.of(len(seen), len(peers), 'sum')} of other libraries showed "
-               f"{'one tree' if trees == 1 else f'{trees} different trees'}, "
-               + (f"{least[0]}" if least[0] == most[0] else f"from {least[1]} to {most[1]}")
-               + f" additions high; {words.of(len(same), len(seen), 'sum')} "
-               f"{words.verb(len(same), len(seen), 'adds', 'add')} in a tree of samesum's"
-               + (f": {words.names(same)}." if same else "."))
+    ours = {r["tree"]: phrases.parts(r["method"])[0] for r in reversed(few) if r["tree"] and r["matches"]}
+    peers = [r for r in few if phrases.is_peer(r["method"])]
+    revealed = sorted((r for r in peers if r["tree"]), key=lambda r: (r["height"], r["method"]))
+    if revealed:
+        same = [f"{r['method']} as {ours[r['tree']]}" for r in revealed if r["tree"] in ours]
+        trees = len({r["tree"] for r in revealed})
+        least, most = ((r["height"], f"{r['height']} ({r['method']})") for r in (revealed[0], revealed[-1]))
+        yield (f"for {DRAWN} elements, {phrases.out_of(len(revealed), len(peers), 'sum')} of other libraries revealed "
+               + ("one tree with a height of " if trees == 1 else f"{trees} different trees with heights of ")
+               + (f"{least[0]}" if least[0] == most[0] else f"{least[1]} to {most[1]}")
+               + f" additions; {phrases.out_of(len(same), len(revealed))} "
+               f"{phrases.verb(len(same), len(revealed), 'adds', 'add')} in the tree of a samesum method"
+               + (f": {phrases.names(same)}." if same else "."))
     changing = [r["method"] for r in peers if r["difference"]]
     if changing:
-        yield f"the answers of {words.names(changing)} contradict each other: the tree changes from sum to sum."
+        yield f"the results of {phrases.names(changing)} contradict each other: their tree changes between calls."
 
 
-# --- FPRev, for sums that can be called from Python -----------------------------------------------------------------
+# --- FPRev for sums that are Python functions -----------------------------------------------------------------------
 
 def reveal(total, n, large=2.0**100):
-    """The tree of `total`, a sum of n numbers in a list, as in the rows (Xie et al. 2025); None where its answers are
-    those of no tree, since it keeps the ones beside M, or changes its order."""
-    def size(i, j):  # of the smallest sum that has both
+    """The tree of `total`, a sum of a list of n numbers, in the notation of the rows (Xie et al. 2025).
+
+    Returns None if the results fit no tree, because `total` keeps the ones beside M or changes its order.
+    """
+    def size(i, j):  # elements in the smallest partial sum with both i and j
         x = [1.0] * n
         x[i], x[j] = large, -large
         return n - total(x)
@@ -98,9 +103,9 @@ def reveal(total, n, large=2.0**100):
         for other in others:
             by_size.setdefault(size(first, other), []).append(other)
         text, found = str(first), 1
-        for wanted, some in sorted(by_size.items()):
+        for expected, some in sorted(by_size.items()):
             found += len(some)
-            part = tree(some) if found == wanted else None
+            part = tree(some) if found == expected else None
             if part is None:
                 return None
             text = f"({text}+{part})"
@@ -112,7 +117,7 @@ def reveal(total, n, large=2.0**100):
 # --- pictures -----------------------------------------------------------------------------------------------------
 
 def parsed(text):
-    """'((0+2)+1)' -> ((0, 2), 1), without recursion, which long sums would exhaust."""
+    """Parses '((0+2)+1)' to ((0, 2), 1), without recursion, whose limit long sums would exceed."""
     stack, number = [], ""
     for c in text:
         if c.isdigit():
@@ -128,7 +133,8 @@ def parsed(text):
 
 
 def picture(text, title, colour):
-    """The leaves in the order of the tree, so that no lines cross; each node as high as the additions below it."""
+    """Draws a tree. The leaves are in the order of the tree, so that no lines cross; a node is as high as the longest
+    path below it."""
     def key(node):
         return node if isinstance(node, int) else (id(node),)
 
@@ -164,49 +170,50 @@ def picture(text, title, colour):
 
 
 def figures(rows):
-    """Each different tree once, with who adds so: first of few elements, then of more by our methods."""
+    """Yields each different tree once, with its methods: first those of DRAWN elements, then longer ones of samesum."""
     by_tree = {}
     for _, r in rows:
-        if r["tree"] and (r["n"] == DRAWN or not words.is_peer(r["method"])):
+        if r["tree"] and (r["n"] == DRAWN or not phrases.is_peer(r["method"])):
             by_tree.setdefault((r["n"], r["tree"]), []).append(r)
-    some = sorted(by_tree.items(), key=lambda item: (item[0][0], words.is_peer(item[1][0]["method"])))
+    some = sorted(by_tree.items(), key=lambda item: (item[0][0], phrases.is_peer(item[1][0]["method"])))
     for i, ((n, tree), same) in enumerate(some):
-        recipes = distinct(f"{words.parts(r['method'])[0]}{'' if ours(r) else '/' + r['input_format']}" for r in same)
-        title = f"{n:,} elements, {same[0]['height']} additions high: {words.names(recipes, 4)}"
+        algorithms = distinct(f"{phrases.parts(r['method'])[0]}{'' if ours(r) else '/' + r['input_format']}"
+                              for r in same)
+        title = f"{n:,} elements, height {same[0]['height']}: {phrases.names(algorithms, 4)}"
         yield figure(f"order-figure-{i}", tree, title, style.colour(same[0]["method"]))
 
 
 def figure(id, tree, title, colour=style.COLOURS["peer"]):
-    return Figure(id, title, [], [], "", {None: ""}, picture=picture(tree, title, colour), reading=reading(tree))
+    return Figure(id, title, [], [], "", {None: ""}, picture=picture(tree, title, colour), finding=height_finding(tree))
 
 
-def reading(tree):
-    """A path has as many additions as there are brackets around its element."""
-    open = height = 0
+def height_finding(tree):
+    """The height of a tree and the least possible one."""
+    open = height = 0  # a leaf is as deep as the number of open brackets
     for c in tree:
         open += (c == "(") - (c == ")")
         height = max(height, open)
     n = tree.count("+") + 1
     least = (n - 1).bit_length()
-    return (f"The longest path from an element to the sum has {words.plural(height, 'addition')}"
-            + (f"; {words.plural(n, 'element')} could do with {least}." if height > least else
-               f", the fewest that {words.plural(n, 'element')} can do with."))
+    return (f"The longest path from an element to the sum has {phrases.plural(height, 'addition')}"
+            + (f"; the minimum for {phrases.plural(n, 'element')} is {least}." if height > least else
+               f", the minimum for {phrases.plural(n, 'element')}."))
 
 
 def ours(r):
-    return not words.is_peer(r["method"])
+    return not phrases.is_peer(r["method"])
 
 
 def tables(rows):
     for machine in distinct(machine for machine, _ in rows):
-        yield Table(f"{machine}: what was asked and found",
-                    ["method", "promise", "masks", "tree", "n", "height", "sums asked for"],
-                    [[r["method"], r["promise"], r["masks"] or "none", verdict(r), f"{r['n']:,}",
+        yield Table(f"{machine}: inputs and revealed trees",
+                    ["method", "promise", "inputs", "tree", "n", "height", "calls"],
+                    [[r["method"], r["promise"], INPUTS[r["masks"]], verdict(r), f"{r['n']:,}",
                       "-" if r["height"] is None else str(r["height"]), f"{r['asked']:,}"]
-                     for m, r in rows if m == machine], words=4, folded=True, page_only=True)
+                     for m, r in rows if m == machine], text_columns=4, folded=True, page_only=True)
 
 
 def verdict(r):
     if r["matches"] is None:
-        return "drawn" if r["tree"] else "changes" if r["difference"] else "no order to be seen"
-    return "MISS" if not r["matches"] else "as declared" + (f", at {r['sampled']} places" if r["sampled"] else "")
+        return "revealed" if r["tree"] else "changes" if r["difference"] else "not revealed"
+    return "MISS" if not r["matches"] else "as declared" + (f", {r['sampled']} samples" if r["sampled"] else "")

@@ -1,7 +1,8 @@
-"""The schema of results files, and what it says of an object.
+"""The schema of results files, and the check of objects against it.
 
-jsonschema takes 0.6 ms a row and 0.2 s to be imported, which was most of the time of a report. So functions made from
-the schema look first: they accept only what fits, and what they do not accept goes to jsonschema, which decides.
+Validation with jsonschema takes 0.6 ms a row and 0.2 s for the import, which was most of the time of a report.
+Functions compiled from the schema therefore check first: they accept only valid objects, and everything that they
+reject goes to jsonschema, which decides.
 """
 
 import functools
@@ -18,25 +19,26 @@ KNOWN = {"description", "$ref", "type", "const", "enum", "pattern", "minimum", "
          "required", "additionalProperties", "unevaluatedProperties"}
 
 
-def referred(about):
+def referenced(about):
     return about["$ref"].rpartition("/")[2]
 
 
 def properties(about):
-    """The properties of an object, with those of what it refers to."""
-    return (properties(DEFINED[referred(about)]) if "$ref" in about else {}) | about.get("properties", {})
+    """The properties of an object, including those of its reference."""
+    return (properties(DEFINED[referenced(about)]) if "$ref" in about else {}) | about.get("properties", {})
 
 
 @functools.cache
-def surely(name):
+def acceptor_of(name):
+    """The acceptor of a definition in the schema."""
     return acceptor(DEFINED[name])
 
 
 def acceptor(about):
-    """A function that is true only of what fits. It may refuse what fits too, such as 4.0 for an integer."""
+    """A function that is true only for valid values. It may reject valid ones, such as 4.0 for an integer."""
     if not KNOWN.issuperset(about) or about.get("additionalProperties") or about.get("unevaluatedProperties"):
         return lambda value: False
-    tests = [surely(referred(about))] if "$ref" in about else []
+    tests = [acceptor_of(referenced(about))] if "$ref" in about else []
     if "type" in about:
         named = about["type"] if isinstance(about["type"], list) else [about["type"]]
         types = tuple(t for name in named for t in TYPES[name])
@@ -76,8 +78,8 @@ def validator(kind):
 
 
 def problem(o, kind):
-    """Why an object is not of this kind; None if it is."""
-    if surely(kind)(o):
+    """Why `o` is not an object of this kind; None if it is."""
+    if acceptor_of(kind)(o):
         return None
     first = next(validator(kind).iter_errors(o), None)
     return first and f"{first.json_path}: {first.message[:200]}"

@@ -1,17 +1,17 @@
-"""What a notebook makes of its results: sentences, figures and tables, and what was broken."""
+"""Content of one section of the report: sentences, figures, tables and failures."""
 
 import dataclasses
 
 import page
-import words
+import phrases
 from results import SCHEMA
 
-PROMISES = SCHEMA["$defs"]["promise"]["enum"]  # the weakest first
+PROMISES = SCHEMA["$defs"]["promise"]["enum"]  # weakest first
 SAME_EVERYWHERE = PROMISES[PROMISES.index("everywhere"):]
 
 
 def promises_one_result(r):
-    """Whether what changes from run to run, in a row of spread_over_runs, must not change a bit."""
+    """Whether the promise of a spread_over_runs row forbids different bits when its axis varies."""
     return r["promise"] == "order_free" if r["axis"] == "permutation" else r["promise"] in SAME_EVERYWHERE
 
 
@@ -19,14 +19,14 @@ def promises_one_result(r):
 class Table:
     caption: str
     columns: list
-    rows: list  # of texts; columns after the first `words` are numbers
-    words: int = 1
+    rows: list  # of texts
+    text_columns: int = 1  # the columns after these hold numbers
     folded: bool = False
     note: str = ""
-    page_only: bool = False  # too long for a pull request
+    page_only: bool = False  # too long for report.md
 
     def _repr_html_(self):
-        """What a notebook shows."""
+        """HTML for a notebook."""
         return page.table(dataclasses.replace(self, folded=False))
 
 
@@ -34,82 +34,87 @@ class Table:
 class Section:
     id: str
     title: str
-    about: str
-    command: str  # what makes the results
+    about: str  # one or two sentences: what was measured
+    command: str  # makes the results
     findings: list = dataclasses.field(default_factory=list)
     figures: list = dataclasses.field(default_factory=list)
     tables: list = dataclasses.field(default_factory=list)
-    failures: list = dataclasses.field(default_factory=list)  # of our methods
+    failures: list = dataclasses.field(default_factory=list)  # of samesum's methods
+    terms: tuple = ()  # keys of phrases.TERMS that the section uses
 
     @property
     def empty(self):
         return not (self.findings or self.tables)
 
     def _repr_html_(self):
-        """What a notebook shows first: what was found."""
-        return page.findings(self)
+        """HTML for a notebook: definitions and findings."""
+        return page.findings(self, self.terms)
 
 
-def within(rows, whose, bounds, where):
-    """The sentence on errors and bounds; `where` names some rows. An error that has no bound is within none."""
+def bound_findings(rows, whose, bounds, row_names):
+    """Yields a sentence on errors and their bounds; `row_names` names some rows.
+
+    Errors without a bound are counted apart, unless their row is marked as beyond the bound.
+    """
     bounded = [r for r in rows if r["bound"] is not None or not r["within_bound"]]
     beyond = [r for r in bounded if not r["within_bound"]]
     kept, unbounded = len(bounded) - len(beyond), len(rows) - len(bounded)
     if bounded:
-        yield (f"{words.sentence(words.of(kept, len(bounded), 'error'))} of {whose}"
-               + (f" that {words.verb(len(bounded), len(bounded), 'has', 'have')} a finite bound" if unbounded else "")
-               + f" {words.verb(kept, len(bounded))} within {bounds}"
-               + (f"; for {words.plural(unbounded, 'other')} theory gives none" if unbounded else "")
-               + (f". Beyond: {where(beyond)}." if beyond else "."))
+        yield (f"{phrases.capitalised(phrases.out_of(kept, len(bounded), 'error'))} of {whose}"
+               + (" with a finite bound" if unbounded else "")
+               + f" {phrases.verb(kept, len(bounded))} within {bounds}"
+               + (f"; theory gives no finite bound for {phrases.plural(unbounded, 'other')}" if unbounded else "")
+               + (f". Beyond the bound: {row_names(beyond)}." if beyond else "."))
     elif rows:
-        yield f"Theory gives no finite bound for {words.plural(unbounded, 'error')} of {whose}."
+        yield f"Theory gives no finite bound for {phrases.plural(unbounded, 'error')} of {whose}."
 
 
-def exactness(rows, more=""):
-    """The sentence on how often exact is right to the last bit, and samesum's other methods are; `more` follows it."""
-    ours = [r for r in rows if not words.is_peer(r["method"])]
+def exactness_findings(rows, more=""):
+    """Yields a sentence on how often exact and samesum's other methods round correctly; `more` follows the count."""
+    ours = [r for r in rows if not phrases.is_peer(r["method"])]
     exact, others = [[r["bits"] == r["truth_bits"] for r in ours
-                      if (words.accumulator(r["method"]) == "exact") == which] for which in (True, False)]
+                      if (phrases.accumulator(r["method"]) == "exact") == which] for which in (True, False)]
     if exact:
-        yield (f"exact is the correctly rounded sum in {words.of(sum(exact), len(exact), 'result')}{more}"
-               + (f"; samesum's other methods are in {words.of(sum(others), len(others))}." if others else "."))
+        yield (f"exact is the correctly rounded sum in {phrases.out_of(sum(exact), len(exact), 'result')}{more}"
+               + (f"; samesum's other methods round correctly in {phrases.out_of(sum(others), len(others))}."
+                  if others else "."))
 
 
-def broken(r):
-    """Why a row that holds a result is a failure of samesum's, if it is one."""
+def result_failures(r):
+    """Yields why a row with a result is a failure of samesum: an error beyond its bound, or an inexact `exact`."""
     if not r["within_bound"]:
-        yield f"the error {words.number(r['absolute_error'])} exceeds its bound {words.number(r['bound'])}"
-    if words.accumulator(r["method"]) == "exact" and r["bits"] != r["truth_bits"]:
-        yield f"gave {r['bits']}, but the exact sum rounds to {r['truth_bits']}"
+        yield f"the error {phrases.number(r['absolute_error'])} exceeds its bound {phrases.number(r['bound'])}"
+    if phrases.accumulator(r["method"]) == "exact" and r["bits"] != r["truth_bits"]:
+        yield f"returned {r['bits']}, but the exact sum rounds to {r['truth_bits']}"
 
 
-def checked(results):
-    """The sentence on the bits of timed results, of pairs (place, row)."""
-    looked_at = [(at, r) for at, r in results if r["verified"] is not None]
-    if looked_at:
-        wrong = [f"{r['method']} ({at})" for at, r in looked_at if not r["verified"]]
-        right, others = len(looked_at) - len(wrong), len(results) - len(looked_at)
-        yield (f"{words.sentence(words.of(right, len(looked_at), 'result'))} whose bits were checked "
-               f"{words.verb(right, len(looked_at))} right"
-               + (f"; not {words.names(wrong)}" if wrong else "")
-               + (f"; {others:,} {words.verb(others, others, 'was', 'were')} not checked." if others else "."))
+def check_findings(results):
+    """Yields a sentence on the bits of timed results, which are pairs (place, row)."""
+    checked = [(at, r) for at, r in results if r["verified"] is not None]
+    if checked:
+        wrong = [f"{r['method']} ({at})" for at, r in checked if not r["verified"]]
+        right, others = len(checked) - len(wrong), len(results) - len(checked)
+        yield (f"The bits of {phrases.out_of(right, len(checked), 'checked result')} are right"
+               + (f"; {phrases.plural(others, 'result')} {phrases.verb(others, others, 'was', 'were')} not checked"
+                  if others else "")
+               + phrases.exceptions(wrong))
 
 
 def place(machine, r):
-    """Where a row was measured: 'H200, GPU', or 'this machine, 2 threads' if it tells how many."""
-    on = words.runs_on(r["method"])
+    """Where a row was measured: 'H200, GPU', or 'this machine, 2 threads' if the row has a number of threads."""
+    on = phrases.device(r["method"])
     if "threads" in r:
-        on = words.plural(r["threads"], "thread") if r["threads"] else "GPU"
+        on = phrases.plural(r["threads"], "thread") if r["threads"] else "GPU"
     return f"{machine}, {on}"
 
 
-def placed(sources, kind):
-    """[(place, row), …]: the rows of that kind of all sources."""
+def rows_with_place(sources, kind):
+    """[(place, row), …] for the rows of a kind in all sources."""
     return [(place(source.machine, r), r) for source in sources for r in source.of(kind)]
 
 
-def by_place(rows):
-    """{place: [row, …]} of what placed() gave."""
+def group_by_place(rows):
+    """{place: [row, …]} from pairs (place, row)."""
     found = {}
     for at, r in rows:
         found.setdefault(at, []).append(r)
@@ -117,8 +122,10 @@ def by_place(rows):
 
 
 def frontier(rows, cost, error):
-    """Those than which none is both cheaper and no more wrong, the cheapest first; cost(row) and error(row) are
-    numbers."""
+    """The rows for which no other row is both cheaper and at least as accurate, cheapest first.
+
+    cost(row) and error(row) are numbers.
+    """
     best = []
     for r in sorted(rows, key=lambda r: (cost(r), error(r))):
         if not best or error(r) < error(best[-1]):
@@ -127,10 +134,10 @@ def frontier(rows, cost, error):
 
 
 def distinct(values):
-    """Each once, in the order in which they come."""
+    """Removes duplicates and keeps the order."""
     return list(dict.fromkeys(values))
 
 
-def preferred(values, first):
-    """Distinct, with the one that a menu starts with in front."""
+def starting_with(values, first):
+    """Distinct values with `first`, the initial choice of a menu, in front."""
     return sorted(distinct(values), key=lambda v: v != first)

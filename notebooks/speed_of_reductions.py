@@ -1,48 +1,47 @@
-"""How fast is each reduction, of vectors, rows and columns, beside other libraries and what memory allows?"""
+"""Section on the speed of reductions of vectors, rows and columns, relative to other libraries and to the ceiling."""
 
 import math
 
-import words
-from section import Section, Table, by_place, checked, placed
+import phrases
+from section import Section, Table, check_findings, group_by_place, rows_with_place
 
-MOST_MISSES = 5  # that one sentence names
+MOST_MISSES = 5  # missed targets that one sentence names
 CEILINGS = ("read", "copy")
-# What PyTorch is held against: its rows come from a script of its own, so their bars are made here.
+# The target relative to PyTorch is added here, because a separate script measures its rows.
 TORCH, TORCH_FACTOR = "torch/", 1.0
 
 
 def section(sources):
-    s = Section("reductions", "Speed of reductions", "Bytes of input a second, of softmax also of output; medians. The "
-                "ceiling moves the same bytes and does nothing else. A bar is what a method is held to: so many times "
-                "the speed of another one.",
-                "build/release/bin/speed_of_reductions --full --out build/study")
-    rows = placed(sources, "reduction")
+    s = Section("reductions", "Speed of reductions", "Speed in bytes of input per second (for softmax, of input and "
+                "output). Times are medians. The ceiling is the speed of moving the same bytes without computing.",
+                "build/release/bin/speed_of_reductions --full --out build/study", terms=("method", "target"))
+    rows = rows_with_place(sources, "reduction")
     s.findings = list(findings(rows))
     s.tables = list(tables(rows))
-    s.failures = [f"{at}: {r['method']} gave wrong bits for {what(r)}"
-                  for at, r in rows if r["verified"] is False and not words.is_peer(r["method"])]
+    s.failures = [f"{at}: {r['method']} returned wrong bits for {what(r)}"
+                  for at, r in rows if r["verified"] is False and not phrases.is_peer(r["method"])]
     return s
 
 
 def cell(r):
-    """What was measured side by side has the same."""
+    """Key of a cell: rows with the same key were measured together."""
     return r["operation"], r["input_format"], r["outer"], r["n"], r["inner"]
 
 
 def shape(r):
-    """'2²⁸', '49,152 × 32', or with the middle axis reduced '1 × 4,096 × 131,072'."""
+    """'2²⁸', '49,152 × 32', or '1 × 4,096 × 131,072' if the middle axis is reduced."""
     if r["inner"] == 1:
-        return words.count(r["n"]) if r["outer"] == 1 else f"{r['outer']:,} × {r['n']:,}"
+        return phrases.count(r["n"]) if r["outer"] == 1 else f"{r['outer']:,} × {r['n']:,}"
     return f"{r['outer']:,} × {r['n']:,} × {r['inner']:,}"
 
 
 def what(r):
-    """'sum of 49,152 × 32 bf16'"""
+    """Name of a reduction, such as 'sum of 49,152 × 32 bf16'."""
     return f"{r['operation']} of {shape(r)} {r['input_format']}"
 
 
 def cells(some):
-    """[[row, …], …] of one place."""
+    """The rows of a place, grouped by cell."""
     found = {}
     for r in some:
         found.setdefault(cell(r), []).append(r)
@@ -50,7 +49,7 @@ def cells(some):
 
 
 def is_ours(r):
-    return not words.is_peer(r["method"]) and r["method"] not in CEILINGS
+    return not phrases.is_peer(r["method"]) and r["method"] not in CEILINGS
 
 
 def fastest(rows):
@@ -58,12 +57,12 @@ def fastest(rows):
 
 
 def ceiling(together):
-    """The speed that memory allows a cell; None where it was not measured, or is 0."""
+    """Speed of moving the bytes of a cell; None if it was not measured or is 0."""
     return next((r["gb_per_s"] for r in together if r["method"] in CEILINGS and r["gb_per_s"]), None)
 
 
 def bars_of(r, together):
-    """The bars of a row of a cell; one that is held to something is held to PyTorch too, where it was measured."""
+    """The targets of a row of a cell. A row with a target has one relative to PyTorch too, if that was measured."""
     yield from r["bars"]
     if r["bars"] and is_ours(r):
         for torch in together:
@@ -74,61 +73,59 @@ def bars_of(r, together):
 
 
 def bars(together):
-    """(row, bar) of a cell."""
+    """Pairs (row, target) of a cell."""
     return [(r, bar) for r in together for bar in bars_of(r, together)]
 
 
-def share(bar):
-    """What part of its bar was reached: 1 or more holds it."""
+def share_of_target(bar):
+    """Speed reached over target speed; at least 1 if the target is met."""
     return bar["reached"] / bar["factor"] if bar["factor"] else math.inf
 
 
 # --- sentences --------------------------------------------------------------------------------------------------
 
 def findings(rows):
-    for at, some in by_place(rows).items():
+    for at, some in group_by_place(rows).items():
         groups = cells(some)
-        yield from about_bars(at, [pair for together in groups for pair in bars(together)])
-        yield from about_ceilings(at, groups)
-        for library in dict.fromkeys(library_of(r) for r in some if words.is_peer(r["method"])):
-            yield from beside(at, library, groups)
-    yield from checked([(at, r) for at, r in rows if is_ours(r)])
+        yield from target_findings(at, [pair for together in groups for pair in bars(together)])
+        yield from ceiling_findings(at, groups)
+        for library in dict.fromkeys(library_of(r) for r in some if phrases.is_peer(r["method"])):
+            yield from library_findings(at, library, groups)
+    yield from check_findings([(at, r) for at, r in rows if is_ours(r)])
 
 
-def about_bars(at, judged):
+def target_findings(at, judged):
     if not judged:
         return
-    held = sum(bar["holds"] for _, bar in judged)
-    misses = sorted((pair for pair in judged if not pair[1]["holds"]), key=lambda pair: share(pair[1]))
-    told = []
+    met = sum(bar["holds"] for _, bar in judged)
+    misses = sorted((pair for pair in judged if not pair[1]["holds"]), key=lambda pair: share_of_target(pair[1]))
+    missed = []
     for r, bar in misses[:MOST_MISSES]:
-        reached, factor = words.apart(bar["reached"], bar["factor"], 3)
-        told.append(f"{r['method']} of {shape(r)} {r['input_format']}: {reached} of {factor} times "
-                    f"{goal(bar['against'])}")
-    more = len(misses) - len(told)
-    yield words.sentence(f"{at}: {words.of(held, len(judged), 'bar')} held"
-                         + (f". Missed: {'; '.join(told)}" + (f"; and {more} more" if more else "") if told else "")
-                         + ".")
+        reached, factor = phrases.number_pair(bar["reached"], bar["factor"], 3)
+        missed.append(f"{r['method']} for {shape(r)} {r['input_format']}: {reached} times the speed of "
+                      f"{short_name(bar['against'])} (target: {factor})")
+    more = len(misses) - len(missed)
+    yield phrases.capitalised(f"{at}: {phrases.out_of(met, len(judged), 'target')} {phrases.verb(met, len(judged))} met"
+                              + (f". Missed: {'; '.join(missed)}" if missed else "")
+                              + (f"; and {more} more" if more else "") + ".")
 
 
-def goal(against):
-    return words.parts(against)[0] if words.is_peer(against) else against
+def short_name(against):
+    return phrases.parts(against)[0] if phrases.is_peer(against) else against
 
 
-def about_ceilings(at, groups):
-    """Which cells come nearest to what memory allows, and which stay farthest from it."""
+def ceiling_findings(at, groups):
+    """Yields the range of the fastest methods relative to the ceiling, with the cells at its ends."""
     shares = [(best["gb_per_s"] / top, best) for together in groups
               for best in [fastest([r for r in together if is_ours(r)])] for top in [ceiling(together)] if best and top]
     if not shares:
         return
-    (low, last), (high, first) = min(shares, key=lambda s: s[0]), max(shares, key=lambda s: s[0])
-    told = f"{what(first)} is at {percent(high)} ({first['method']})"
+    low, high = [f"{percent(share)} of the ceiling for {what(r)} ({r['method']})"
+                 for share, r in (min(shares, key=lambda s: s[0]), max(shares, key=lambda s: s[0]))]
     if len(shares) == 1:
-        yield words.sentence(f"{at}: of the speed that memory allows, {told}.")
+        yield phrases.capitalised(f"{at}: the fastest method reaches {low}.")
     else:
-        yield words.sentence(f"{at}: of the speed that memory allows, the fastest methods for {len(shares)} reductions "
-                             f"reach between {percent(low)} and {percent(high)}: {told}, {what(last)} the farthest "
-                             f"from it ({last['method']}).")
+        yield phrases.capitalised(f"{at}: the fastest methods of {len(shares)} reductions reach from {low} to {high}.")
 
 
 def percent(part):
@@ -136,63 +133,64 @@ def percent(part):
 
 
 def library_of(r):
-    """'eigen/dot' of eigen/dot/fp32@peer."""
-    return words.parts(r["method"])[0]
+    """'eigen/dot' for eigen/dot/fp32@peer."""
+    return phrases.parts(r["method"])[0]
 
 
-def beside(at, library, groups):
-    """The fastest of ours beside what another library needs for the same."""
+def library_findings(at, library, groups):
+    """Yields the speed of samesum's fastest methods relative to another library for the same reductions."""
     ratios = []
     for together in groups:
         best = fastest([r for r in together if is_ours(r)])
-        other = fastest([r for r in together if words.is_peer(r["method"]) and library_of(r) == library])
+        other = fastest([r for r in together if phrases.is_peer(r["method"]) and library_of(r) == library])
         if best and other and other["gb_per_s"]:
             ratios.append((best["gb_per_s"] / other["gb_per_s"], best))
     if not ratios:
         return
     (low, last), (high, first) = min(ratios, key=lambda s: s[0]), max(ratios, key=lambda s: s[0])
     won = sum(ratio >= 1 for ratio, _ in ratios)
-    how = ("; it was measured in a process of its own, on the same machine in the same sitting, and ratios are of "
+    how = (f"; {library} ran in a separate process on the same machine in the same sitting, and the ratios are of "
            "medians" if library.startswith(TORCH) else "")
-    spread = (f"{words.number(low)} times its speed for {what(last)}" if len(ratios) == 1 else
-              f"from {words.number(low)} times its speed ({what(last)}) to {words.number(high)} times ({what(first)})")
-    yield words.sentence(f"{at}: samesum is at least as fast as {library} in "
-                         f"{words.of(won, len(ratios), 'reduction')}, {spread}{how}.")
+    speeds = (f"{phrases.number(low)} times its speed for {what(last)}" if len(ratios) == 1 else
+              f"{phrases.number(low)} times its speed ({what(last)}) to {phrases.number(high)} times ({what(first)})")
+    yield phrases.capitalised(f"{at}: samesum is at least as fast as {library} in "
+                              f"{phrases.out_of(won, len(ratios), 'reduction')}, with {speeds}{how}.")
 
 
 # --- tables -------------------------------------------------------------------------------------------------------
 
 def tables(rows):
-    """For each place a line a reduction, and folded every method."""
-    for at, some in by_place(rows).items():
+    """Yields for each place a table with a row per reduction, and a folded one with a row per method."""
+    for at, some in group_by_place(rows).items():
         groups = cells(some)
         yield Table(f"{at}: reductions",
                     ["reduction", "shape", "elements", "fastest of samesum", "fastest other", "GB/s",
-                     "of the ceiling", "of the other", "bars held"],
-                    [summary(together) for together in groups], words=5,
+                     "of the ceiling", "of the other", "targets met"],
+                    [summary(together) for together in groups], text_columns=5,
                     folded=len(groups) > 12 and "GPU" not in at)
-        yield Table(f"{at}: reductions by every method",
-                    ["reduction", "shape", "elements", "method", "time, µs", "GB/s", "of the ceiling", "held to"],
-                    [line(r, together) for together in groups for r in together], words=4, folded=True, page_only=True)
+        yield Table(f"{at}: all methods of each reduction",
+                    ["reduction", "shape", "elements", "method", "time, µs", "GB/s", "of the ceiling", "targets"],
+                    [method_row(r, together) for together in groups for r in together], text_columns=4, folded=True,
+                    page_only=True)
 
 
 def summary(together):
     r = together[0]
     best = fastest([r for r in together if is_ours(r)])
-    other = fastest([r for r in together if words.is_peer(r["method"])])
+    other = fastest([r for r in together if phrases.is_peer(r["method"])])
     judged = [bar["holds"] for _, bar in bars(together)]
     return [r["operation"], shape(r), r["input_format"], best["method"] if best else "-",
-            goal(other["method"]) if other else "-", words.number(best["gb_per_s"]) if best else "-",
-            of(best, ceiling(together)), of(best, other and other["gb_per_s"]),
+            short_name(other["method"]) if other else "-", phrases.number(best["gb_per_s"]) if best else "-",
+            ratio(best, ceiling(together)), ratio(best, other and other["gb_per_s"]),
             f"{sum(judged)} of {len(judged)}" if judged else "-"]
 
 
-def of(r, speed):
+def ratio(r, speed):
     return percent(r["gb_per_s"] / speed) if r and speed else "-"
 
 
-def line(r, together):
+def method_row(r, together):
     judged = "; ".join(f"{'pass' if bar['holds'] else 'MISS'} {bar['reached']:.3g} of {bar['factor']:.3g} × "
-                       f"{goal(bar['against'])}" for bar in bars_of(r, together))
-    return [r["operation"], shape(r), r["input_format"], r["method"], words.number(r["seconds"] * 1e6),
-            words.number(r["gb_per_s"]), of(r, ceiling(together)), judged or "-"]
+                       f"{short_name(bar['against'])}" for bar in bars_of(r, together))
+    return [r["operation"], shape(r), r["input_format"], r["method"], phrases.number(r["seconds"] * 1e6),
+            phrases.number(r["gb_per_s"]), ratio(r, ceiling(together)), judged or "-"]

@@ -1,4 +1,4 @@
-"""The command-line tool, for notebooks."""
+"""Runs the command-line tool in a notebook."""
 
 import os
 import pathlib
@@ -8,10 +8,10 @@ ROOT = pathlib.Path(__file__).parents[1]
 
 
 def samesum(*arguments):
-    """Prints what `samesum ARGUMENTS` does. SAMESUM_TOOL names another program than build/release/bin/samesum."""
+    """Prints the output of `samesum ARGUMENTS`. The program is build/release/bin/samesum, or SAMESUM_TOOL if set."""
     program = pathlib.Path(os.environ.get("SAMESUM_TOOL", ROOT / "build/release/bin/samesum"))
     if not program.exists():
-        print(f"{program} is not built yet: ./experiments/run builds it")
+        print(f"{program} is not built yet; build it with ./experiments/run")
         return
     done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, check=False)
     print(done.stdout + done.stderr, end="")

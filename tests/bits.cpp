@@ -1,5 +1,5 @@
-/// Prints the bits of every sum over a few arrays: the output must be the same from every compiler,
-/// optimisation level, vector width and processor.
+/// Prints the bits of sums of a few arrays. The output must be the same for every compiler, optimisation
+/// level, vector width and processor.
 #include <cfenv>
 #include <cstdint>
 #include <cstdio>
@@ -15,16 +15,16 @@
 #include "samesum/operation/moments.hpp"
 #include "samesum/order/reference.hpp"
 
-// What the headers need from the library, in this translation unit: every program of tests/bits compiles it
-// anew, and parses the headers once.
+// The library's sources that the headers need are compiled in this translation unit, so that each program of
+// tests/bits parses the headers only once.
 #include "samesum/accumulator/exact.cpp"
 #include "samesum/backend/cpu/instruction_set.cpp"
 #include "samesum/base/environment.cpp"
 
 using namespace samesum;
 
-/// Either sign, so many binades, from the generator's integers alone (SplitMix64: <random> takes long to
-/// parse).
+/// Returns n numbers of either sign over the given number of binades. They are computed from the integers of
+/// a SplitMix64 generator, since <random> takes long to parse.
 template <class T> static std::vector<T> data(std::size_t n, unsigned binades = 24) {
   std::uint64_t state = n;
   const auto random = [&state] {
@@ -51,7 +51,7 @@ template <class Order, template <class> class A, class F, class T> void print(co
   using Shape = typename Order::Shape;
   using State = A<Scalar<F>>;
   const auto at = [&](std::size_t i) { return Scalar<F>::of(x[i]); };
-  const auto literal = read<State>(Shape{}, x.size(), at);
+  const auto literal = reference_state<State>(Shape{}, x.size(), at);
   const State sum = [&] {
     if constexpr (requires { Shape::rows; }) {
       std::vector<State> leaves(Shape::leaves(x.size()));
@@ -78,7 +78,7 @@ template <class T> void print_exact(const std::vector<T>& x) {
               bits(literal.result<double>()), bits(sum.result<double>()));
 }
 
-/// What multiplies before it adds, which a compiler might fuse: moments, exp and log.
+/// Prints results of moments, exp and log, whose multiplications and additions a compiler might fuse.
 static void print_products() {
   constexpr int width = 4;
   using Vector = Pack<fp32, width>;
@@ -103,7 +103,7 @@ static void print_products() {
   std::printf("moments %llx %llx, exp and log %llx\n", bits(all.mean.v), bits(all.variance.v), digest);
 }
 
-/// The caller's sticky flags after arithmetic under the guard: none, on each processor.
+/// Prints the caller's sticky flags after arithmetic under the guard, which must leave none on any processor.
 static void print_flags() {
   std::feclearexcept(FE_ALL_EXCEPT);
   in_standard_environment([] {
@@ -113,8 +113,8 @@ static void print_flags() {
   std::printf("flags %d\n", std::fetestexcept(FE_ALL_EXCEPT));
 }
 
-/// Whether this program prints sums in an order by an accumulator. The two canonical orders share their code,
-/// and the accumulators between them.
+/// Whether this program prints the sums of an order and an accumulator. The two canonical orders share their
+/// code, so each of them prints half of the accumulators.
 template <class Order, template <class> class A>
 constexpr bool is_printed = Order::promise >= Promise::everywhere &&
                             (!std::is_base_of_v<Canonical<16>, Order> ||
@@ -122,15 +122,15 @@ constexpr bool is_printed = Order::promise >= Promise::everywhere &&
                             (!std::is_base_of_v<Canonical<128>, Order> ||
                              Accumulators::index_of<A>() % 2 == 1);
 
-/// A format for each order and accumulator, such that each order but the canonical ones, and each
-/// accumulator, meets every format. The digests compare all combinations, of the main build's compiler.
+/// Format for an order and an accumulator. Each accumulator, and each order except the canonical ones, occurs
+/// with every format. The digests cover all combinations, but only for the main build's compiler.
 template <class Order, template <class> class A>
 using FormatFor = Formats::at<(Orders::index_of<Order>() + Accumulators::index_of<A>()) % Formats::size>;
 
 int main() {
   print_flags();
   print_products();
-  // The longest has five leaves of 4096, of which four are summed side by side, and a ragged one.
+  // The longest array has five leaves of 4096, four of which are summed side by side, and a partial leaf.
   for (const std::size_t n : {1, 7, 130, 2049, 20'499}) {
     Orders::for_each([n]<class Order>() {
       Accumulators::for_each([n]<template <class> class A>() {

@@ -22,8 +22,8 @@ void expect_within(const Truth& truth, double bound, Number result, const std::s
   if (!truth.finite()) return;
   std::isfinite(bound) ? ++tally.finite : ++tally.infinite;
   EXPECT_TRUE(truth.within(bound, result))
-      << what << ": " << ::testing::PrintToString(result) << " is " << truth.error_of(result).absolute
-      << " off, the bound is " << bound;
+      << what << ": " << ::testing::PrintToString(result) << " has an error of "
+      << truth.error_of(result).absolute << ", the bound is " << bound;
 }
 
 class TheBoundOfEverySum : public ::testing::TestWithParam<const Method*> {};
@@ -44,7 +44,7 @@ TEST_P(TheBoundOfEverySum, HoldsOnEveryKindOfDataAndInput) {
       }
   RecordProperty("finite", tally.finite);
   RecordProperty("infinite", tally.infinite);
-  EXPECT_GT(tally.finite, 100) << "the bound says nothing for most data";
+  EXPECT_GT(tally.finite, 100) << "the bound is infinite for most data";
 }
 
 TEST_P(TheBoundOfEverySum, HoldsOnTheKnownCases) {
@@ -60,7 +60,7 @@ TEST_P(TheBoundOfEverySum, HoldsOnTheKnownCases) {
 }
 
 TEST_P(TheBoundOfEverySum, HoldsOn3000ShortSumsOfFewBits) {
-  // Small integers times powers of two: where roundings conspire most easily.
+  // Small integers times powers of two, whose rounding errors add up most easily.
   const Method& m = *GetParam();
   std::mt19937_64 random{11};
   Tally tally;
@@ -78,9 +78,9 @@ TEST_P(TheBoundOfEverySum, HoldsOn3000ShortSumsOfFewBits) {
   }
 }
 
-TEST(TheBound, IsNotFarFromTheWorstThatWasFound) {
-  // Hill climbing over short bf16 arrays came so close to the part of each bound that is not the last
-  // rounding. A bound that is quietly made smaller, or larger, shows here.
+TEST(TheBound, IsCloseToTheLargestErrorFound) {
+  // Hill climbing over short bf16 arrays attained these shares of each bound, apart from the last rounding.
+  // The test fails if a bound becomes smaller or larger.
   const struct {
     const char* name;
     double attained;
@@ -111,7 +111,7 @@ TEST(TheBound, IsNotFarFromTheWorstThatWasFound) {
   }
 }
 
-TEST(TheBoundOfAState, HoldsForMergesInAnyShape) {
+TEST(TheBoundOfAState, HoldsForMergesOfAnyShape) {
   std::mt19937_64 random{12};
   Tally tally;
   for (const Method* m : sums_of("cpu")) {
@@ -121,7 +121,7 @@ TEST(TheBoundOfAState, HoldsForMergesInAnyShape) {
       std::vector<double> all;
       std::vector<State> states;
       for (std::size_t i = 0, parts = 1 + random() % 20; i < parts; ++i) {
-        // Half of the rounds add what the state has to round first.
+        // Half of the rounds add elements that the state has to round first.
         const FormatInfo& given = round % 2 ? *m->format : formats[random() % formats.size()];
         const Array part{given, wide(random() % 40, static_cast<int>(1 + random() % 10), random())};
         states.emplace_back(name).add(part.values());
@@ -166,7 +166,7 @@ TEST(AnEstimate, OfAPlainSumIsTighterThanTheAPrioriBound) {
   EXPECT_LT(e.bound, m.bound(format_info<fp32>(), 20'000, e.value, e.magnitudes) / 5);
 }
 
-TEST(AnEstimate, IsRefusedWhereTheTreeIsNotFixed) {
+TEST(AnEstimate, IsRefusedIfTheTreeIsNotFixed) {
   EXPECT_THROW(estimate(std::vector<float>{1}, "atomic/plain/fp32"), std::invalid_argument);
 }
 
@@ -183,7 +183,7 @@ TEST(AnEstimate, OfAnotherOperationHasItsBitsAndABoundThatHolds) {
             const bool two = m.inputs == 2;
             const Estimate e = two ? estimate(x.values(), y.values(), m.name) : estimate(x.values(), m.name);
             EXPECT_EQ(e.value, two ? m(x.values(), y.values()) : m(x.values())) << m.name;
-            // The truth with 50 digits, of elements as given.
+            // The truth with 50 digits, from the elements as given.
             Real sum = 0, magnitudes = 0;
             with_format(input, [&]<class F>() {
               for (std::size_t i = 0; i < n; ++i) {
@@ -211,7 +211,7 @@ TEST(AnEstimate, OfAnotherOperationHasItsBitsAndABoundThatHolds) {
           }
       }
     }
-  EXPECT_GT(10 * finite, 9 * all) << "the bound says nothing for many of the data";
+  EXPECT_GT(10 * finite, 9 * all) << "the bound is infinite for many of the data";
 }
 
 TEST(AnEstimate, OfOtherOperationsIsNearTheErrorForOrdinaryData) {
@@ -225,7 +225,7 @@ TEST(AnEstimate, OfOtherOperationsIsNearTheErrorForOrdinaryData) {
       << "a name without a format means that of the elements";
 }
 
-TEST(AnEstimate, IsRefusedForWhatGivesNoOneNumberAndForOneInputInsteadOfTwo) {
+TEST(AnEstimate, IsRefusedForOtherThanOneResultAndForTheWrongNumberOfInputs) {
   const std::vector<float> x{1, 2, 3};
   EXPECT_THROW(estimate(x, "argmax/fp32"), std::invalid_argument);
   EXPECT_THROW(estimate(x, "moments/tree/fp32"), std::invalid_argument);
@@ -237,7 +237,7 @@ TEST(AnEstimate, IsRefusedForWhatGivesNoOneNumberAndForOneInputInsteadOfTwo) {
 
 // --- the probable bound --------------------------------------------------------------------------
 
-/// The formulas of the docstrings, with 50 digits.
+/// The formulas of the docstrings, evaluated with 50 digits.
 Real probable_gamma_of(Real k, Real u, Real nodes, Real failing) {
   const Real theta = sqrt(2 * log(2 * nodes / failing) * k) * u;
   return theta <= 0.5 ? theta / (1 - theta) : Real{std::numeric_limits<double>::infinity()};
@@ -281,7 +281,7 @@ TEST(TheProbableBound, IsItsFormulaRoundedUp) {
   EXPECT_GT(finite, 500);
 }
 
-TEST(TheProbableBound, IsTheBoundWhereProbabilityIs1AndForExactKahanAndDoubleWord) {
+TEST(TheProbableBound, IsTheRigorousOneForProbability1AndForExactKahanAndDoubleWord) {
   for (const Method* m : sums_of("cpu"))
     for (const FormatInfo& input : formats)
       for (const std::size_t n : {0, 1, 2, 1000, 100'000}) {
@@ -294,7 +294,7 @@ TEST(TheProbableBound, IsTheBoundWhereProbabilityIs1AndForExactKahanAndDoubleWor
       }
 }
 
-TEST(TheProbableBound, GrowsWithProbabilityAndIsNeverMoreThanTheBound) {
+TEST(TheProbableBound, GrowsWithProbabilityUpToTheRigorousOne) {
   int less = 0;
   for (const Method* m : sums_of("cpu"))
     for (const FormatInfo& input : formats)
@@ -311,7 +311,7 @@ TEST(TheProbableBound, GrowsWithProbabilityAndIsNeverMoreThanTheBound) {
   EXPECT_GT(less, 500);
 }
 
-TEST(TheProbableBound, IsFarBelowTheBoundForLongSumsOfFewBits) {
+TEST(TheProbableBound, IsFarBelowTheRigorousOneForLongSumsOfFewBits) {
   const FormatInfo& format = format_info<fp16>();
   const Number one = Number::of(fp16{1.0f});
   const Method& serial = find("serial/plain/fp16");
@@ -335,7 +335,7 @@ TEST(TheProbableBound, IsBrokenByEqualElementsLongBeforeTheirSumStagnates) {
       truth.within(loop.bound(format_info<fp32>(), x.size(), result, truth.magnitudes_rounded_up()), result));
 }
 
-TEST(TheProbableBound, RefusesWhatIsNoProbability) {
+TEST(TheProbableBound, IsRefusedForAnInvalidProbability) {
   const Number one = Number::of(1.0f);
   for (const char* name : {"tree/plain/fp32", "exact/fp32"})
     for (const double p : {0.0, -0.5, 1.5, std::numeric_limits<double>::quiet_NaN()})
@@ -344,8 +344,9 @@ TEST(TheProbableBound, RefusesWhatIsNoProbability) {
           << p;
 }
 
-TEST_P(TheBoundOfEverySum, HoldsProbablyForRandomElements) {
-  // Random in sign, and for orders that do not stagnate here of one sign; also where they are rounded first.
+TEST_P(TheBoundOfEverySum, HoldsWithItsProbabilityForRandomElements) {
+  // The elements have random signs or, with few enough elements that no order stagnates, one sign. fp64
+  // elements are rounded first.
   const Method& m = *GetParam();
   for (const FormatInfo* input : {m.format, &format_info<fp64>()})
     for (const bool positive : {false, true}) {
@@ -370,11 +371,10 @@ TEST_P(TheBoundOfEverySum, HoldsProbablyForRandomElements) {
 }
 
 TEST(Bounds, AreFiniteForEveryLengthUnlessSomethingMayOverflow) {
-  // γ_k needs k·u < 1: for bf16, fewer than 256 additions in turn. Others take its place.
+  // γ_k needs k·u < 1, for bf16 fewer than 256 additions in turn. Beyond that, other bounds replace it.
   for (const Method& m : methods("sum"))
     for (const std::size_t n : {1u, 255u, 256u, 257u, 1000u, 2000u, 100'000u, 10'000'000u, 3'000'000'000u}) {
-      // In fp16 what is computed on the way must stay below 65504: ten times Σ|x| does, up to some 10^5
-      // additions.
+      // In fp16 intermediate results must stay below 65504. Ten times Σ|x| does, up to about 10^5 additions.
       const double magnitudes = m.format->max_exponent > 15 ? 100
                                 : n <= 100'000              ? 4000
                                                             : 1000.0 / static_cast<double>(n);
@@ -396,11 +396,10 @@ TEST(Bounds, AreFiniteForEveryLengthUnlessSomethingMayOverflow) {
   State merged{"kahan/bf16"}, single{"kahan/bf16"};
   single.add(std::vector<bf16>{bf16{1.0f}});
   for (int i = 0; i < 5000; ++i) merged.merge(single);
-  EXPECT_NEAR(merged.bound(5000), 5000 + merged.result().to_double(), 1e-3)
-      << "whatever the shape of the merges";
+  EXPECT_NEAR(merged.bound(5000), 5000 + merged.result().to_double(), 1e-3) << "for any shape of the merges";
 }
 
-TEST(Bounds, OfLongSumsInTurnOfFewBitsHold) {
+TEST(Bounds, HoldForLongSerialSumsOfFewBits) {
   Tally tally;
   for (const char* accumulator : {"plain", "kahan", "neumaier", "double_word"})
     for (const FormatInfo* format : {&format_info<bf16>(), &format_info<fp16>()})
@@ -422,7 +421,7 @@ TEST(Bounds, OfLongSumsInTurnOfFewBitsHold) {
   EXPECT_GT(tally.finite, 700);
 }
 
-TEST(Bounds, AreInfiniteWhereSomethingMayOverflow) {
+TEST(Bounds, AreInfiniteIfSomethingMayOverflow) {
   for (const char* name : {"tree/plain/fp16", "tree/kahan/fp16", "serial/double_word/fp16"}) {
     EXPECT_FALSE(std::isfinite(find(name).bound(format_info<fp16>(), 100, Number::of(fp16{1.0f}), 1e6)))
         << name;
@@ -431,7 +430,7 @@ TEST(Bounds, AreInfiniteWhereSomethingMayOverflow) {
   }
   EXPECT_TRUE(
       std::isfinite(find("tree/plain/fp16").bound(format_info<fp16>(), 100, Number::of(fp16{1.0f}), 60000)))
-      << "no partial sum of a plain sum exceeds Σ|x| and the error";
+      << "no partial sum of a plain sum exceeds Σ|x| plus the error";
   EXPECT_FALSE(std::isfinite(
       find("exact/fp16").bound(format_info<fp32>(), 2, Number{&format_info<fp16>(), 0x7c00}, 1e6)));
 }

@@ -1,4 +1,4 @@
-/// Sums with known answers, for everything that claims to add exactly.
+/// Sums with known answers, for tests of exact summation.
 #pragma once
 
 #include <limits>
@@ -16,7 +16,7 @@ struct Case {
   std::string name;
   const FormatInfo* format;
   std::vector<double> x;
-  double sum;  ///< correctly rounded to the same format; its NaN is the canonical one
+  double sum;  ///< correctly rounded to `format`; a NaN is the canonical one
 
   Array array() const { return {*format, x}; }
   Number expected() const {
@@ -46,7 +46,7 @@ inline Numbers harmonic(int n, double sign) {
   return x;
 }
 
-/// The special values, which are alike in every format.
+/// Adds cases with special values, which exist in every format.
 inline void add_special_cases(std::vector<Case>& cases, const FormatInfo& f) {
   constexpr double inf = std::numeric_limits<double>::infinity(),
                    nan = std::numeric_limits<double>::quiet_NaN();
@@ -87,7 +87,7 @@ inline std::vector<Case> make_cases() {
   const auto &h = format_info<fp16>(), &b = format_info<bf16>(), &s = format_info<fp32>(),
              &d = format_info<fp64>();
   std::vector<Case> cases{
-      {"1e100 and its likes", &d, {1e100, 1, -1e100, 1e-100, 1e50, -1, -1e50}, 1e-100},
+      {"cancelling powers of ten", &d, {1e100, 1, -1e100, 1e-100, 1e50, -1, -1e50}, 1e-100},
       {"a tie from above", &d, {0x1p53, -0.5, -0x1p-54}, 0x1p53 - 1},
       {"a tie broken from below", &d, {0x1p53 - 4, 0.5, 0x1p-54}, 0x1p53 - 3},
       {"1e16, 1, 1e-16", &d, {1e16, 1, 1e-16}, 1e16 + 2},
@@ -108,7 +108,7 @@ inline std::vector<Case> make_cases() {
 
 }  // namespace detail
 
-/// Every case with a known answer.
+/// Returns all cases.
 inline const std::vector<Case>& cases() {
   static const std::vector<Case> all = detail::make_cases();
   return all;

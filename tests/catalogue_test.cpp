@@ -3,7 +3,6 @@
 #include <set>
 
 #include "samesum/catalogue/name.hpp"
-
 #include "support.hpp"
 
 namespace samesum {
@@ -22,9 +21,9 @@ std::string refusal_of(std::string_view name, NameDefaults defaults = {}) {
   return "(found)";
 }
 
-// --- what is in it --------------------------------------------------------------------------------------
+// --- contents -------------------------------------------------------------------------------------------
 
-TEST(TheCatalogue, HoldsEveryCombinationOnceEitherAsAMethodOrWithAReason) {
+TEST(TheCatalogue, ListsEveryCombinationOnceAsAMethodOrWithAReason) {
   std::set<std::string> names;
   for (const Method& m : methods()) EXPECT_TRUE(names.insert(m.name).second) << m.name;
   for (const Unsupported& u : unsupported()) {
@@ -42,7 +41,7 @@ TEST(TheCatalogue, HoldsEveryCombinationOnceEitherAsAMethodOrWithAReason) {
             backends.size() * (combinations * Formats::size + softmaxes) - (absent().empty() ? 0 : on_a_gpu));
 }
 
-TEST(TheCatalogue, HasReasonsForEveryOperationWithAnOrder) {
+TEST(TheCatalogue, HasUnsupportedCombinationsForEveryOperationWithAnOrder) {
   std::set<std::string> operations;
   for (const Unsupported& u : unsupported()) operations.insert(u.name.substr(0, u.name.find('/')));
   EXPECT_EQ(operations, (std::set<std::string>{"sum", "mean", "sum_of_magnitudes", "squared_norm", "dot",
@@ -86,7 +85,8 @@ TEST(ANameOfAMethod, MayLeaveOutWhatHasADefault) {
   EXPECT_EQ(&find("tree/kahan/bf16@cpu"), &kahan);
   EXPECT_EQ(&find("sum/tree/kahan/bf16"), &kahan);
   EXPECT_EQ(&find("tree/kahan", {.format = "bf16"}), &kahan);
-  EXPECT_EQ(&find("tree/kahan/bf16", {.format = "fp64"}), &kahan) << "a format that is said is no default";
+  EXPECT_EQ(&find("tree/kahan/bf16", {.format = "fp64"}), &kahan)
+      << "a format in the name overrides the default";
   EXPECT_EQ(&find("tree/kahan/bf16", {.backend = "reference"}), &find("sum/tree/kahan/bf16@reference"));
   EXPECT_EQ(&find("tree/kahan/bf16", {.operation = "dot"}), &find("dot/tree/kahan/bf16@cpu"));
   EXPECT_EQ(&find("exact", {.format = "fp16"}), &find("sum/exact/fp16@cpu"));
@@ -94,11 +94,11 @@ TEST(ANameOfAMethod, MayLeaveOutWhatHasADefault) {
   EXPECT_EQ(&find("softmax/exact", {.format = "fp32"}), &find("softmax/exact/fp32@cpu"));
   EXPECT_EQ(&find_on("reference", kahan), &find("sum/tree/kahan/bf16@reference"));
   EXPECT_THAT(refusal_of("tree/kahan"),
-              HasSubstr("it names no format; end it with one of fp16, bf16, fp32, fp64"));
-  EXPECT_THAT(refusal_of(""), HasSubstr("a name has a word at least"));
+              HasSubstr("the name has no format; add one of fp16, bf16, fp32, fp64"));
+  EXPECT_THAT(refusal_of(""), HasSubstr("the name is empty"));
 }
 
-TEST(ANameOfAMethod, IsTakenApartIntoItsFields) {
+TEST(ANameOfAMethod, IsParsedIntoItsFields) {
   const auto fields = [](std::string_view name) {
     const ParsedName p = parse_name(name);
     const auto& [operation, order, accumulator, format, backend] = p.fields;
@@ -131,7 +131,7 @@ TEST(ANameOfAMethod, IsTakenApartIntoItsFields) {
   static_assert(parse_name("norm/tree/fp64").fields.operation == "norm");
 }
 
-TEST(ANameOfAMethod, ThatIsTakenApartGivesTheFieldsOfTheMethod) {
+TEST(ANameOfAMethod, HasTheFieldsOfTheMethod) {
   for (const Method& m : methods()) {
     const ParsedName p = parse_name(m.name);
     EXPECT_EQ(p.wrong, "") << m.name;
@@ -143,7 +143,7 @@ TEST(ANameOfAMethod, ThatIsTakenApartGivesTheFieldsOfTheMethod) {
   }
 }
 
-TEST(AnUnknownWord, IsNamedWithTheNearestOne) {
+TEST(AnUnknownWord, IsReportedWithTheNearestKnownOne) {
   EXPECT_THAT(refusal_of("sum/tree/kahn/fp32"), HasSubstr("'kahn'"));
   EXPECT_THAT(refusal_of("sum/tree/kahn/fp32"), HasSubstr("did you mean 'kahan'?"));
   EXPECT_THAT(refusal_of("tree/khan/bf16"), HasSubstr("did you mean 'kahan'?"));
@@ -154,9 +154,9 @@ TEST(AnUnknownWord, IsNamedWithTheNearestOne) {
   EXPECT_THAT(refusal_of("exact/fp32@cudaa"), HasSubstr("did you mean 'cuda'?"));
   EXPECT_THAT(refusal_of("exact/fp32@cdua"), HasSubstr("did you mean 'cuda'?"));
   EXPECT_THAT(refusal_of("exact/fp23"), HasSubstr("did you mean 'fp32'?"));
-  EXPECT_THAT(refusal_of("kahan/tree/fp32"),
-              HasSubstr("'tree' is no word of a name, or not where it belongs"));
-  EXPECT_THAT(refusal_of("fp32/exact"), HasSubstr("the fields are operation/order/accumulator/format"));
+  EXPECT_THAT(refusal_of("kahan/tree/fp32"), HasSubstr("'tree' is unknown or out of place"));
+  EXPECT_THAT(refusal_of("fp32/exact"),
+              HasSubstr("the order of the fields is operation/order/accumulator/format"));
   EXPECT_THAT(refusal_of("something/fp32"), AllOf(HasSubstr("'something'"), HasSubstr("the operations are"),
                                                   HasSubstr("sum has the orders")));
   EXPECT_THAT(refusal_of("@"), HasSubstr("samesum: no method '@'"));
@@ -164,7 +164,7 @@ TEST(AnUnknownWord, IsNamedWithTheNearestOne) {
   EXPECT_THAT(refusal_of(std::string(100'000, 'x')), ::testing::SizeIs(::testing::Lt(2000u)));
 }
 
-TEST(AnUnknownWord, ThatOthersUseIsTranslated) {
+TEST(AnUnknownWord, ThatIsASynonymIsTranslated) {
   const std::pair<const char*, const char*> others[] = {
       {"variance/tree/fp32", "'variance' is called 'moments' here"},
       {"std/tree/fp32", "'std' is called 'moments' here"},
@@ -177,26 +177,26 @@ TEST(AnUnknownWord, ThatOthersUseIsTranslated) {
   for (const auto& [name, message] : others) EXPECT_THAT(refusal_of(name), HasSubstr(message));
 }
 
-TEST(ACombination, ThatMakesNoSenseIsRefusedWithTheReason) {
+TEST(ACombination, ThatIsUnsupportedIsRefusedWithTheReason) {
   EXPECT_THAT(refusal_of("atomic/kahan/fp32"), HasSubstr("an atomic cell holds one number"));
   EXPECT_THAT(refusal_of("atomic/plain/fp32@reference"), HasSubstr("no reference implementation"));
   EXPECT_THAT(refusal_of("atomic_element/plain/fp32"), HasSubstr("takes a GPU's many threads"));
-  EXPECT_THAT(refusal_of("canonical16/plain/fp64@cuda"), HasSubstr("no kernel combines lanes by neighbours"));
+  EXPECT_THAT(refusal_of("canonical16/plain/fp64@cuda"), HasSubstr("no kernel combines neighbouring lanes"));
   EXPECT_THAT(refusal_of("dot/serial/plain/fp32"),
-              HasSubstr("this order is for sums; take tree or pairwise"));
-  EXPECT_THAT(refusal_of("mean/pairwise/kahan/fp32"), HasSubstr("take tree"));
+              HasSubstr("this order is for sums only; use tree or pairwise"));
+  EXPECT_THAT(refusal_of("mean/pairwise/kahan/fp32"), HasSubstr("use tree"));
   EXPECT_THAT(refusal_of("moments/pairwise/fp32"), HasSubstr("each step would be a merge"));
   EXPECT_THAT(refusal_of("logsumexp/tree/fp64"), HasSubstr("exp and log are computed in fp32"));
 }
 
-TEST(ACombination, WithoutAMethodOrAReasonIsAnsweredWithTheNearest) {
+TEST(ACombination, WithoutAMethodOrAReasonIsRefusedWithTheNearestMethod) {
   EXPECT_THAT(refusal_of("kahan/fp32"), HasSubstr("sum/tree/kahan/fp32@cpu"));
   EXPECT_THAT(refusal_of("norm/tree/kahan/fp32"), HasSubstr("norm/tree/fp32@cpu"));
   EXPECT_THAT(refusal_of("max/exact/fp32"), HasSubstr("max/fp32@cpu"));
   EXPECT_THAT(refusal_of("norm/exact/fp32"), HasSubstr("norm/tree/fp32@cpu"));
 }
 
-TEST(TheCatalogue, SaysWhyABackendIsAbsent) {
+TEST(TheCatalogue, StatesWhyABackendIsAbsent) {
   for (const Absent& a : absent()) {
     EXPECT_EQ(refusal_of("tree/kahan/fp32@" + a.backend),
               "samesum: no method 'sum/tree/kahan/fp32@" + a.backend + "' here: " + a.reason);
@@ -208,7 +208,7 @@ TEST(TheCatalogue, SaysWhyABackendIsAbsent) {
 
 // --- methods --------------------------------------------------------------------------------------------
 
-TEST(AMethod, StatesItsFacts) {
+TEST(AMethod, HasCorrectProperties) {
   for (const Method& m : methods()) {
     EXPECT_EQ(m.promise, m.order.starts_with("atomic")                  ? Promise::none
                          : m.order.empty() && m.accumulator != "online" ? Promise::order_free
@@ -235,7 +235,7 @@ TEST(AMethod, StatesItsFacts) {
   EXPECT_EQ(find("sum/exact/fp16").result_format(format_info<fp64>()), &format_info<fp16>());
 }
 
-TEST(AMethod, RefusesNegativeThreads) {
+TEST(AMethod, RefusesANegativeNumberOfThreads) {
   const std::vector<float> x{1, 2};
   EXPECT_THROW(find("tree/plain/fp32")(x, {.threads = -1}), std::invalid_argument);
   EXPECT_THROW(find("norm/tree/fp32")(x, {.threads = -1}), std::invalid_argument);
@@ -243,7 +243,7 @@ TEST(AMethod, RefusesNegativeThreads) {
   EXPECT_THROW(accumulate(x, {.threads = -1}), std::invalid_argument);
 }
 
-TEST(AMethod, BoundToItsDataRunsManyTimes) {
+TEST(AMethod, BoundToDataRunsManyTimes) {
   std::vector<float> x{1, 2, 3};
   const Job job = find("pairwise/plain/fp32").bind(x);
   EXPECT_EQ(job().as<float>(), 6);
@@ -251,7 +251,7 @@ TEST(AMethod, BoundToItsDataRunsManyTimes) {
   EXPECT_EQ(job().as<float>(), 7);
 }
 
-TEST(AMethod, OfTwoInputsOrWithoutAnOrderCanBeBoundToo) {
+TEST(AMethod, OfTwoInputsOrWithoutAnOrderCanBeBound) {
   std::vector<float> x{1, 2, 3}, y{4, 5, 6};
   for (const std::string backend : {"@cpu", "@reference"}) {
     x[2] = 3;
@@ -269,7 +269,7 @@ TEST(AMethod, OfTwoInputsOrWithoutAnOrderCanBeBoundToo) {
   }
 }
 
-TEST(AMethod, BoundToItsDataGivesTheBitsOfACall) {
+TEST(AMethod, BoundToDataGivesTheBitsOfACall) {
   const std::vector<double> data = wide(20'000, 20, 3), others = uniform(20'000, 4);
   for (const Method& m : methods()) {
     if (m.backend == "cuda" || m.promise < Promise::everywhere || m.per_element || m.gives_index ||
@@ -284,7 +284,7 @@ TEST(AMethod, BoundToItsDataGivesTheBitsOfACall) {
   }
 }
 
-TEST(AMethod, IsNotBoundToWhatItDoesNotTake) {
+TEST(AMethod, IsNotBoundToDataThatItDoesNotAccept) {
   const std::vector<float> x{1, 2, 3}, shorter{1, 2};
   const std::vector<double> wider{1, 2, 3};
   EXPECT_THROW(find("dot/tree/plain/fp32").bind(x), std::invalid_argument);
@@ -325,7 +325,7 @@ TEST(ACompileTimeName, SumsLikeTheMethodOfThatName) {
   static_assert(is_none("tree/fp32"));
 }
 
-TEST(SumByDefault, IsExactInTheElementsOwnFormat) {
+TEST(TheDefaultSum, IsExactInTheFormatOfTheElements) {
   const std::vector<double> x{1e100, 1, -1e100, 1e-100, 1e50, -1, -1e50};
   EXPECT_EQ(sum(x), 1e-100);
   const std::vector<fp16> sevens(7, fp16{7.0f});

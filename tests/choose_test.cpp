@@ -14,10 +14,10 @@ using namespace testing_support;
 using harness::Truth;
 using ::testing::HasSubstr;
 
-// --- the definition, read literally ----------------------------------------------------------------
+// --- the reference definition -----------------------------------------------------------------------
 
-/// The least number R of the format with R >= |sum| + bound(R), by bisection: as likely as not bits are
-/// numbers.
+/// Returns the bound relative to the sum. The bound is that of the smallest number R of the format with R >=
+/// |sum| + bound(R); bisection finds R, since the bits of positive numbers have the order of the numbers.
 double literal_bound(const Method& m, const Wish& w, double magnitudes, double sum) {
   const FormatInfo& input = *find_format(w.input);
   const auto bound = [&](std::uint64_t bits) {
@@ -55,7 +55,8 @@ bool literally_meets(const Method& m, const Wish& w) {
   return literal_bound(m, w) <= tolerance;
 }
 
-/// Seconds at the neighbours in length, and between them as a power of n.
+/// Returns the seconds at the given length; between two measured lengths they are interpolated as a power of
+/// n.
 std::optional<double> literal_cost(const Method& m, const Wish& w, std::span<const Cost> costs) {
   const double n = static_cast<double>(w.length);
   std::optional<Cost> below, above;
@@ -74,7 +75,7 @@ std::optional<double> literal_cost(const Method& m, const Wish& w, std::span<con
   return below->seconds * std::exp2(exponent * std::log2(n / first));
 }
 
-/// Filter, then sort by cost; nullptr where none is left.
+/// Filters the methods and returns the cheapest; nullptr if none is left.
 const Method* literal_choice(const Wish& w, std::span<const Cost> costs) {
   std::multimap<std::tuple<bool, double, bool, int, std::uint64_t>, const Method*> fit;
   for (const Method& m : methods("sum")) {
@@ -117,7 +118,7 @@ Wish random_wish(Random& random) {
   return w;
 }
 
-/// Costs of some methods at some lengths: the order of cheapness is no rule.
+/// Returns random costs for some methods at some lengths, so that no method is cheap everywhere.
 std::vector<Cost> random_costs(Random& random) {
   std::vector<Cost> costs;
   for (const Method& m : methods("sum"))
@@ -128,7 +129,7 @@ std::vector<Cost> random_costs(Random& random) {
   return costs;
 }
 
-TEST(AChoice, IsThatOfBruteForceOn1000RandomWishes) {
+TEST(AChoice, EqualsThatOfBruteForceFor1000RandomWishes) {
   Random random;
   int possible = 0;
   std::map<std::string, int> chosen;
@@ -153,10 +154,10 @@ TEST(AChoice, IsThatOfBruteForceOn1000RandomWishes) {
   }
   EXPECT_GT(possible, 500);
   EXPECT_LT(possible, 1000);
-  EXPECT_GT(chosen.size(), 20u) << "the wishes are too much alike";
+  EXPECT_GT(chosen.size(), 20u) << "the wishes are too similar";
 }
 
-/// Of either sign or of one, over few binades or many.
+/// Returns random elements of one or both signs, over few or many binades.
 std::vector<double> random_data(std::size_t n, Random& random) {
   const std::uint64_t seed = random.below(1'000'000);
   std::vector<double> x = random.below(2) ? uniform(n, seed) : wide(n, 12, seed);
@@ -168,7 +169,7 @@ std::vector<double> random_data(std::size_t n, Random& random) {
 TEST(AChoice, KeepsItsToleranceOnRandomData) {
   Random random;
   int measured = 0, kept = 0;
-  double nearest = 0, expected = 0;  // of those that are to be kept with a probability
+  double nearest = 0, expected = 0;  // expected: number of probable tolerances that hold
   for (int i = 0; i < 1000; ++i) {
     Wish w = random_wish(random);
     w.length = static_cast<std::size_t>(std::exp2(random.between(0, 12)));
@@ -195,7 +196,8 @@ TEST(AChoice, KeepsItsToleranceOnRandomData) {
   EXPECT_GT(measured, 500);
   EXPECT_GT(expected, 100);
   EXPECT_GE(kept, expected);
-  EXPECT_GT(nearest, 0.1) << "the test could not see a bound that is too small";
+  EXPECT_GT(nearest, 0.1)
+      << "no error comes near its tolerance: the test would miss a bound that is too small";
 }
 
 double exactly(std::string_view operation, Values x, Values y) {
@@ -203,7 +205,7 @@ double exactly(std::string_view operation, Values x, Values y) {
   return (operation == "dot" ? reduce(name, x, y) : reduce(name, x)).to_double();
 }
 
-TEST(AChoice, KeepsItsToleranceForOtherOperationsToo) {
+TEST(AChoice, KeepsItsToleranceForOtherOperations) {
   Random random;
   for (const char* operation : {"mean", "dot", "squared_norm", "sum_of_magnitudes", "norm", "max", "argmin"})
     for (int i = 0; i < 60; ++i) {
@@ -213,7 +215,7 @@ TEST(AChoice, KeepsItsToleranceForOtherOperationsToo) {
       w.promise = Promise::everywhere;
       w.backend = "cpu";
       w.probability = 1;
-      w.condition = 1;  // of positive elements
+      w.condition = 1;  // all elements are positive
       w.ulps = {};
       w.relative_error = std::exp2(random.between(-50, -5));
       std::vector<double> data = uniform(w.length, random.below(1000));
@@ -239,13 +241,13 @@ TEST(AChoice, KeepsItsToleranceForOtherOperationsToo) {
     }
 }
 
-// --- what is said ----------------------------------------------------------------------------------
+// --- reasons and messages ---------------------------------------------------------------------------
 
 const Candidate& other(const Choice& c, std::string_view name) {
   return *std::ranges::find(c.others, name, [](const Candidate& o) { return o.method->name; });
 }
 
-TEST(AChoice, SaysOfEveryOtherMethodWhyItLost) {
+TEST(AChoice, StatesWhyEachOtherMethodWasNotChosen) {
   const std::vector<Cost> costs{{"sum/tree/kahan/fp32@cpu", "fp32", 1000, 2e-6},
                                 {"sum/exact/fp32@cpu", "fp32", 1000, 5e-6},
                                 {"sum/serial/plain/fp32@cpu", "fp32", 1000, 1e-6}};
@@ -254,7 +256,8 @@ TEST(AChoice, SaysOfEveryOtherMethodWhyItLost) {
   EXPECT_THAT(c.best.reason, HasSubstr("the cheapest of "));
   EXPECT_EQ(c.best.seconds, 2e-6);
   EXPECT_EQ(c.others.size(), sums_of("cpu").size() - 1);
-  EXPECT_EQ(c.others[0].method->name, "sum/exact/fp32@cpu") << "the next cheapest comes next";
+  EXPECT_EQ(c.others[0].method->name, "sum/exact/fp32@cpu")
+      << "the second cheapest comes first among the others";
   EXPECT_EQ(c.others[0].reason, "2.5 times as long");
   EXPECT_EQ(other(c, "sum/serial/plain/fp32@cpu").reason, "bound above 1e-06");
   EXPECT_EQ(other(c, "sum/atomic/plain/fp64@cpu").reason, "promises none");
@@ -262,22 +265,22 @@ TEST(AChoice, SaysOfEveryOtherMethodWhyItLost) {
   EXPECT_EQ(other(c, "sum/serial/plain/bf16@cpu").reason, "bound above 1e-06");
   const Choice longer = choose({.length = 2000, .input = "fp32", .relative_error = 1e-6, .backend = "cpu"});
   EXPECT_EQ(other(longer, "sum/serial/kahan/bf16@cpu").reason, "no finite bound")
-      << "nothing is proved beyond 1560";
+      << "nothing is proved beyond n = 1560";
 }
 
-TEST(AChoice, OfUnknownCostIsOfFewOperationsInALowTree) {
+TEST(AChoice, HasTheFewestOperationsAndTheLowestTreeIfCostsAreUnknown) {
   const Choice c = choose({.length = 1'000'000, .input = "fp32", .ulps = 0.1, .backend = "cpu"}, {});
   EXPECT_EQ(c.best.method->name, "sum/pairwise/plain/fp64@cpu");
-  EXPECT_THAT(c.best.reason, HasSubstr("the fewest operations, since no cost is known, of "));
+  EXPECT_THAT(c.best.reason, HasSubstr("no cost is known, and it has the fewest operations of "));
   const std::vector<Cost> one{{"sum/exact/fp64@cpu", "fp32", 1000, 1e-3}};
   EXPECT_THAT(choose({.length = 1000, .input = "fp32", .ulps = 0.1, .backend = "cpu"}, one).best.reason,
-              HasSubstr("the only one of known cost, of "));
+              HasSubstr("the only one with a known cost, of "));
 }
 
-TEST(AChoice, OfTheExactSumIsWithinHalfAUnitAndNoOtherIs) {
+TEST(AChoice, IsTheExactSumIfHalfAnUlpIsRequired) {
   const Choice c = choose({.length = 1000, .input = "fp64", .ulps = 0.5, .backend = "cpu"});
   EXPECT_EQ(c.best.method->name, "sum/exact/fp64@cpu");
-  EXPECT_THAT(c.best.reason, HasSubstr("no other does"));
+  EXPECT_THAT(c.best.reason, HasSubstr("no other method does"));
   EXPECT_EQ(c.best.bound, 0x1p-53);
 }
 
@@ -292,7 +295,7 @@ TEST(AChoice, DependsOnTheCondition) {
   EXPECT_NEAR(bound(1e6) / bound(1), 1e6, 1);
 }
 
-TEST(AChoice, MayBeCheaperWhereARareErrorIsForgiven) {
+TEST(AChoice, MayBeCheaperIfRareErrorsAreAllowed) {
   const std::vector<Cost> costs{{"sum/tree/plain/fp32@cpu", "fp32", 1 << 20, 1e-4},
                                 {"sum/pairwise/plain/fp32@cpu", "fp32", 1 << 20, 2e-4}};
   const auto chosen = [&](double probability) {
@@ -309,7 +312,7 @@ TEST(AChoice, MayBeCheaperWhereARareErrorIsForgiven) {
   EXPECT_LT(chosen(0.99).seconds, chosen(1).seconds);
 }
 
-TEST(AChoice, FearsOverflowWhereTheMagnitudesSaySo) {
+TEST(AChoice, AvoidsMethodsThatMayOverflow) {
   const auto reason = [](double magnitudes, const char* name) {
     const Choice c = choose(
         {.length = 100, .input = "fp16", .relative_error = 0.1, .backend = "cpu", .magnitudes = magnitudes},
@@ -318,19 +321,19 @@ TEST(AChoice, FearsOverflowWhereTheMagnitudesSaySo) {
   };
   EXPECT_EQ(reason(100, "sum/pairwise/plain/fp16@cpu"), "cost not known");
   EXPECT_EQ(reason(65400, "sum/pairwise/plain/fp16@cpu"), "no finite bound")
-      << "and its error is more than 65504";
+      << "with its error, a partial sum may exceed 65504";
   EXPECT_EQ(reason(60000, "sum/pairwise/plain/fp16@cpu"), "cost not known");
   EXPECT_EQ(reason(60000, "sum/pairwise/kahan/fp16@cpu"), "no finite bound")
-      << "twice that is more than 65504";
+      << "twice the magnitudes exceed 65504";
 }
 
-TEST(AChoice, TakesAnyErrorWhereItIsToldTo) {
+TEST(AChoice, AllowsAnyErrorIfTheToleranceIsInfinite) {
   const Choice c = choose({.length = 1 << 20, .input = "bf16", .relative_error = HUGE_VAL, .backend = "cpu"},
                           std::vector<Cost>{{"sum/serial/plain/bf16@cpu", "bf16", 1, 1e-9}});
   EXPECT_EQ(c.best.method->name, "sum/serial/plain/bf16@cpu");
 }
 
-TEST(AnImpossibleWish, SaysWhatComesNearest) {
+TEST(AnImpossibleWish, NamesTheNearestMethod) {
   try {
     choose({.length = 1000, .input = "fp32", .relative_error = 1e-20, .backend = "cpu"});
     FAIL();
@@ -341,7 +344,7 @@ TEST(AnImpossibleWish, SaysWhatComesNearest) {
   }
 }
 
-TEST(AnImpossibleWish, SaysWhichPromiseCouldBeHad) {
+TEST(AnImpossibleWish, NamesTheNearestMethodWithAWeakerPromise) {
   try {
     choose(
         {.length = 1, .input = "fp32", .promise = Promise::order_free, .relative_error = 0, .backend = "cpu"},
@@ -349,12 +352,12 @@ TEST(AnImpossibleWish, SaysWhichPromiseCouldBeHad) {
     FAIL();
   } catch (const ImpossibleWish& e) {
     EXPECT_THAT(e.what(), HasSubstr("the nearest is sum/exact/fp64@cpu"));
-    EXPECT_THAT(e.what(), HasSubstr("and with promise everywhere"));
+    EXPECT_THAT(e.what(), HasSubstr("with promise everywhere, the tolerance is met by"));
     EXPECT_THAT(e.what(), HasSubstr("with a bound of 0 relative"));
   }
 }
 
-TEST(AnImpossibleWish, IsAnsweredInItsUnit) {
+TEST(AnImpossibleWish, IsReportedInItsUnit) {
   try {
     choose({.length = 1000, .input = "fp64", .ulps = 0.1, .backend = "cpu"});
     FAIL();
@@ -363,7 +366,7 @@ TEST(AnImpossibleWish, IsAnsweredInItsUnit) {
   }
 }
 
-TEST(AWishThatMakesNoSense, IsRefusedByTheNameOfItsArgument) {
+TEST(AnInvalidWish, IsRefusedWithTheNameOfItsArgument) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN(), inf = HUGE_VAL;
   const std::vector<std::pair<Wish, std::string>> wrong{
       {{.relative_error = 1}, "length is 0"},
@@ -375,7 +378,7 @@ TEST(AWishThatMakesNoSense, IsRefusedByTheNameOfItsArgument) {
       {{.operation = "softmax", .length = 1, .relative_error = 1},
        "operation is 'softmax', which has more than one result to bound"},
       {{.operation = "logsumexp", .length = 1, .input = "fp64", .relative_error = 1},
-       "input is 'fp64', which no method of logsumexp takes"},
+       "input is 'fp64', which no method of logsumexp accepts"},
       {{.length = 1}, "relative_error or ulps is missing"},
       {{.length = 1, .relative_error = 1, .ulps = 1}, "relative_error and ulps are both given"},
       {{.length = 1, .relative_error = -1}, "relative_error is -1"},
@@ -390,11 +393,11 @@ TEST(AWishThatMakesNoSense, IsRefusedByTheNameOfItsArgument) {
       {{.length = 1, .relative_error = 1, .condition = inf}, "condition is inf"},
       {{.length = 1, .relative_error = 1, .magnitudes = 0}, "magnitudes is 0"},
       {{.length = 10, .input = "bf16", .relative_error = 1, .magnitudes = 1e40},
-       "magnitudes is 1e+40, and 10 elements of bf16 have at most 3.39e+39"},
+       "magnitudes is 1e+40, but 10 elements of bf16 have at most 3.39e+39"},
       {{.length = 10, .input = "fp16", .relative_error = 1, .magnitudes = 1e-9},
-       "magnitudes is 1e-09, and one element of fp16 has at least 5.96e-08 unless it is 0"},
+       "magnitudes is 1e-09, but one element of fp16 has at least 5.96e-08 unless it is 0"},
       {{.length = 1, .relative_error = 1, .condition = 1e300, .magnitudes = 1e-300},
-       "condition is 1e+300, and with magnitudes of 1e-300 the sum might be 0"}};
+       "condition is 1e+300, but with magnitudes of 1e-300 the sum might be 0"}};
   for (const auto& [wish, message] : wrong) try {
       choose(wish);
       ADD_FAILURE() << message;
@@ -405,7 +408,7 @@ TEST(AWishThatMakesNoSense, IsRefusedByTheNameOfItsArgument) {
   EXPECT_THROW(choose({.length = 1, .relative_error = 1}, costs), std::invalid_argument);
 }
 
-TEST(ShippedCosts, AreOfMethodsThatExist) {
+TEST(ShippedCosts, BelongToExistingMethods) {
   ASSERT_GT(shipped_costs().costs.size(), 500u);
   for (const Cost& c : shipped_costs().costs) {
     EXPECT_NE(find_format(c.input), nullptr) << c.input;

@@ -1,4 +1,4 @@
-/// The experiment on consequences, as a shell sees it.
+/// Runs the experiment on consequences from a shell.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ using testing_support::Outcome;
 using testing_support::read;
 using testing_support::write;
 
-/// A shell in whose folder `data` a small moon is, on a circle that is not quite one.
+/// A shell whose folder `data` has a short recording of a Moon on an orbit that is nearly a circle.
 class Consequences : public ::testing::Test {
  protected:
   Consequences() {
@@ -64,10 +64,10 @@ TEST_F(Consequences, AreRowsThatFitTheSchemaAndContinue) {
     EXPECT_EQ(row["distinct_bits"], 1);
     EXPECT_FALSE(row["broken"]);
   }
-  EXPECT_EQ(rows(some), first) << "read, not measured: runs would differ";
+  EXPECT_EQ(rows(some), first) << "rows are read back: measured runs would differ";
 }
 
-TEST_F(Consequences, OfASumThatPromisesEverythingAreTheSameOnEveryBackend) {
+TEST_F(Consequences, OfASumThatPromisesEverywhereAreTheSameOnEveryBackend) {
   const std::vector<Json> all = rows("--filter 'tree/plain/fp32@cpu,tree/plain/fp32@reference'");
   std::map<std::string, std::set<std::string>> bits;
   for (const Json& row : all)
@@ -77,8 +77,8 @@ TEST_F(Consequences, OfASumThatPromisesEverythingAreTheSameOnEveryBackend) {
   for (const auto& [what, answers] : bits) EXPECT_THAT(answers, SizeIs(1)) << what;
 }
 
-/// Arrival order is what the machine makes of it: in some run it is another.
-TEST_F(Consequences, OfArrivalOrderAreMoreThanOne) {
+/// Arrival order varies between runs, so some run gives another answer.
+TEST_F(Consequences, OfArrivalOrderVaryBetweenRuns) {
   if (!has_linear_algebra()) GTEST_SKIP() << "the solver needs Eigen";
   int most = 0;
   runs_ = 100;
@@ -88,7 +88,7 @@ TEST_F(Consequences, OfArrivalOrderAreMoreThanOne) {
   EXPECT_GT(most, 1);
 }
 
-TEST_F(Consequences, AreAFailureWhereAWordIsBroken) {
+TEST_F(Consequences, FailTheExperimentIfAPromiseIsBroken) {
   const std::string command = "--data data --filter exact/fp16 --out out";
   EXPECT_EQ(run(command).code, 0);
   const std::filesystem::path file = shell_.work() / "out/consequences.jsonl";
@@ -101,7 +101,7 @@ TEST_F(Consequences, AreAFailureWhereAWordIsBroken) {
               AllOf(SizeIs(1), Each(HasSubstr("exact/fp16@cpu: promises order_free but gave"))));
 }
 
-TEST_F(Consequences, AreAFailureWhereBackendsDiffer) {
+TEST_F(Consequences, FailTheExperimentIfBackendsDiffer) {
   const std::string command =
       "--data data --filter 'tree/plain/fp16@cpu,tree/plain/fp16@reference' --out out";
   EXPECT_EQ(run(command).code, 0);
@@ -111,40 +111,40 @@ TEST_F(Consequences, AreAFailureWhereBackendsDiffer) {
   write(file, text.replace(at, 1, text[at] == '4' ? "3" : "4"));
   const Outcome o = run(command);
   EXPECT_EQ(o.code, 1);
-  EXPECT_THAT(o.err, HasSubstr("tree/plain/fp16@reference: other bits than on another backend"));
+  EXPECT_THAT(o.err, HasSubstr("tree/plain/fp16@reference: bits differ from those on another backend"));
 }
 
-TEST_F(Consequences, AreATableOf80Columns) {
+TEST_F(Consequences, AreShownInATableOf80Columns) {
   const Outcome o = run("--data data --filter 'exact/fp??,serial/plain/fp32,tree/plain/bf16'");
   EXPECT_EQ(o.code, 0) << o.err;
   for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
   EXPECT_THAT(o.out, HasSubstr("two passes"));
 }
 
-TEST_F(Consequences, WithoutTheRecordingSayHowItIsMade) {
+TEST_F(Consequences, WithoutTheRecordingStateHowToMakeIt) {
   const Outcome o = run("--filter exact/fp32");
   EXPECT_EQ(o.code, 0);
   EXPECT_THAT(lines(o.err)[0],
-              AllOf(HasSubstr("build/study/data/moon.npy is not there"), HasSubstr("datasets.py")));
+              AllOf(HasSubstr("build/study/data/moon.npy does not exist"), HasSubstr("datasets.py")));
   EXPECT_THAT(o.out, HasSubstr("without the network and the recording: "));
   const Outcome recorded = run("--filter exact/fp32 --json");
   EXPECT_THAT(Json::parse(lines(recorded.out)[0])["left_out"][0].get<std::string>(),
-              StartsWith("without the network and the recording: build/study/data/moon.npy is not there"));
+              StartsWith("without the network and the recording: build/study/data/moon.npy does not exist"));
   EXPECT_EQ(schema().problem(Json::parse(lines(recorded.out)[0]), "study"), "");
   const Outcome nothing = run("--filter exact/fp16");
   EXPECT_EQ(nothing.code, 2);
   EXPECT_THAT(lines(nothing.err),
               AllOf(SizeIs(1), Each(AllOf(HasSubstr("--filter: 'exact/fp16' leaves nothing to measure"),
-                                          HasSubstr("moon.npy is not there")))));
+                                          HasSubstr("moon.npy does not exist")))));
   const Outcome asked = run("--filter exact/fp16 --data nowhere");
   EXPECT_EQ(asked.code, 2);
-  EXPECT_THAT(asked.err, StartsWith("consequences: --data: nowhere/moon.npy is not there; "));
+  EXPECT_THAT(asked.err, StartsWith("consequences: --data: nowhere/moon.npy does not exist; "));
   EXPECT_THAT(lines(asked.err), SizeIs(1));
   write(shell_.work() / "data/moon.npy", "no array");
   EXPECT_EQ(run("--filter exact/fp16 --data data").code, 2);
 }
 
-TEST_F(Consequences, AreOfMethodsThatAreOurs) {
+TEST_F(Consequences, AreMeasuredForOurMethodsOnly) {
   EXPECT_EQ(run("--data data --filter 'x*'").code, 2);
   EXPECT_EQ(run("--data data --filter 'loop/fp32@peer'").code, 2);
   runs_ = 0;

@@ -1,9 +1,9 @@
-/// Prints a digest of the bits that every deterministic method returns, for each input format: sums,
-/// reductions, softmax, over vectors, rows, axes and segments of ordinary and awkward data. The lines of all
-/// backends, instruction sets and machines are those of digests.txt.
+/// Prints a digest of the bits that each deterministic method returns for each input format: sums, reductions
+/// and softmax over vectors, rows, axes and segments of ordinary and awkward data. All backends, instruction
+/// sets and machines must print the lines of digests.txt.
 ///
-/// Usage: digests BACKEND [EXPECTED]. Without EXPECTED it prints the lines. With it, prints those that
-/// differ, and exits with 1 if there is one, with 77 if the backend is absent.
+/// Usage: digests BACKEND [EXPECTED]. Without EXPECTED the program prints all lines. With EXPECTED it prints
+/// the lines that differ, and exits with 1 if there are any. It exits with 77 if the backend is absent.
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -18,7 +18,7 @@ using namespace samesum::testing_support;
 
 namespace {
 
-/// FNV-1a over the bytes of 64-bit words.
+/// FNV-1a hash of the bytes of 64-bit words.
 class Digest {
  public:
   void add(std::uint64_t word) {
@@ -39,13 +39,14 @@ class Digest {
 
 using Lines = std::map<std::string, std::string>;
 
-/// One set of data in one format, and how it lies.
+/// Elements of one format and their layout.
 struct Input {
   Array x, y;
   Layout layout;
 };
 
-/// Elements are rounded once for all methods: that takes as long as a method does.
+/// Returns the inputs in one format. All methods share them, since rounding the elements takes as long as one
+/// method.
 const std::vector<Input>& inputs(const FormatInfo& format) {
   static const std::vector<BatchCase> of_every_shape = batches();
   static std::map<std::size_t, std::vector<Input>> of_formats;
@@ -81,13 +82,14 @@ std::string line_of(const std::string& method, const FormatInfo& input) {
   return method.substr(0, method.find('@')) + " " + std::string{input.name};
 }
 
-/// "softmax/exact": its denominator has one format.
+/// Returns the key of a softmax method. The key of an exact one names no accumulator format, since it has
+/// only one.
 std::string softmax_line(const Method& m, const FormatInfo& input) {
   if (m.accumulator == "exact") return m.operation + "/exact " + std::string{input.name};
   return line_of(m.name, input);
 }
 
-/// Whether batches of such elements can be reduced, or vectors alone.
+/// Whether the method reduces batches of such elements, and not only vectors.
 bool takes_batches(const Method& m, const FormatInfo& input) {
   const double x[2] = {};
   double sums[2];
@@ -125,7 +127,7 @@ void add(const Method& m, const FormatInfo& input, Lines& lines) {
   }
 }
 
-/// Lines for which a backend has no method, or none that takes batches, as the catalogue says.
+/// Returns the lines for which the backend has no method, or none for batches, according to the catalogue.
 std::set<std::string> lines_beyond(const std::string& backend) {
   std::set<std::string> all;
   for (const Method& m : methods()) {
@@ -181,7 +183,7 @@ int main(int argc, char** argv) {
     for (const FormatInfo& input : formats)
       if (m.backend == backend && m.promise >= Promise::everywhere && m.takes(input)) add(m, input, lines);
   if (lines.empty()) {
-    std::printf("there is no backend %s here\n", argv[1]);
+    std::printf("backend %s is not available\n", argv[1]);
     return 77;
   }
   if (argc == 3) return compare(lines, backend, argv[2]);

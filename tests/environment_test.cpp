@@ -1,4 +1,4 @@
-/// The caller's floating-point environment: no public function depends on it, and none changes it.
+/// No public function depends on the caller's floating-point environment or changes it.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,11 +24,11 @@ using namespace testing_support;
 
 struct EntryPoint {
   const char* name;
-  std::vector<const char*> functions;  ///< of the public headers that it calls
+  std::vector<const char*> functions;  ///< public functions that `call` calls
   std::function<void(Text& out, int threads)> call;
 };
 
-/// A reduction of one's own that rounds in each of its functions.
+/// A custom reduction that rounds in each of its functions.
 struct MeanOfSquares {
   static constexpr bool commutative = true;
   using State = float;
@@ -40,7 +40,8 @@ struct MeanOfSquares {
 };
 
 const std::vector<EntryPoint>& entry_points() {
-  // Made before any environment is: all formats, subnormals, many binades, and enough for several threads.
+  // Created before any test changes the environment. The arrays have all formats, subnormals and many
+  // binades; the long one is enough for several threads.
   static const std::vector<Array> arrays = [] {
     std::vector<Array> all;
     for (const FormatInfo& format : formats) {
@@ -126,7 +127,7 @@ const std::vector<EntryPoint>& entry_points() {
                    out << m.bound(f, n, Number{&f, 0x17}, 7.3) << m.bound(f, n, Number{&f, 0x17}, subnormal);
              } else if (m.results == 2) {
                for (const std::size_t of : {0, 1})
-                 out << m.bound(own, n, {other, other}, 3.3, {.of = of, .ddof = 1});
+                 out << m.bound(own, n, {other, other}, 3.3, {.result_index = of, .ddof = 1});
              } else {
                out << m.bound(formats[3], n, result, subnormal) << m.bound(own, n, result, 7.3)
                    << m.bound(own, n, other, 7.3) << m.bound(own, n, other, subnormal)
@@ -225,7 +226,7 @@ const std::vector<EntryPoint>& entry_points() {
            for (const double ddof : {0.0, 1.0, 0.5, -subnormal, subnormal, not_a_number})
              out << validation_error(find(name), Options{0, ddof});
        }},
-      {"reduce with a reduction of one's own",
+      {"reduce with a custom reduction",
        {"reduce"},
        [](Text& out, int threads) {
          const MeanOfSquares reduction{third.as<float>()};
@@ -269,8 +270,9 @@ const std::vector<EntryPoint>& entry_points() {
 
 constexpr int thread_counts[] = {1, 3};
 
-/// Hashes of what the entry points return in an ordinary environment, in a process where nothing else was
-/// called: a table that is made in a strange environment would be wrong in all later calls of its process.
+/// Returns hashes of the results of all entry points in the default environment. A child process computes
+/// them before any other call, since a table initialised in another environment would affect all later calls
+/// in its process.
 const std::vector<std::uint64_t>& ordinary() {
   static const std::vector<std::uint64_t> hashes = [] {
     std::vector<std::uint64_t> all(entry_points().size() * std::size(thread_counts));
@@ -304,32 +306,31 @@ INSTANTIATE_TEST_SUITE_P(With, AnyEnvironment, ::testing::ValuesIn(all_environme
   return name;
 });
 
-TEST_P(AnyEnvironment, ChangesNoResultOfAnEntryPointAndIsNotChanged) {
+TEST_P(AnyEnvironment, ChangesNoResultAndIsLeftUnchanged) {
   ASSERT_EQ(ordinary().size(), 2 * entry_points().size());
-  // Tables that are made in the first call of this process are made in the strange environment.
+  // The first calls in this process initialise their tables in a non-default environment.
   for (std::size_t i = 0; i < ordinary().size(); ++i)
     for (const unsigned bits : register_bits) {
       const EntryPoint& entry = entry_points()[i / std::size(thread_counts)];
       const int threads = thread_counts[i % std::size(thread_counts)];
-      // A thread either takes over what its creator left behind or does not: two kinds show that.
+      // These two settings suffice to show whether a thread inherits the environment of its creator.
       if (threads > 1 && bits != register_bits[0] && bits != all_flags) continue;
       Environment environment = GetParam();
       environment.register_bits = bits;
       Text text;
       const bool kept = call_in(environment, [&] { entry.call(text, threads); });
       EXPECT_EQ(text.hash(), ordinary()[i])
-          << entry.name << " returned something else: " << name_of(environment) << ", " << threads
-          << " threads";
+          << entry.name << " returned other bits: " << name_of(environment) << ", " << threads << " threads";
       EXPECT_TRUE(kept) << entry.name << " changed the environment: " << name_of(environment);
     }
 }
 
-/// Public headers in folders that also have internal ones.
+/// Public headers in folders that also contain internal headers.
 constexpr std::string_view face_elsewhere[] = {"samesum/accumulator/exact.hpp", "samesum/format/value.hpp",
                                                "samesum/operation/distinct.hpp",
                                                "samesum/operation/layout.hpp", "samesum/operation/state.hpp"};
 
-/// Functions of the public headers and of the headers for custom reducers.
+/// Returns the functions of the public headers and of the headers for custom reducers.
 std::set<std::string> public_functions() {
   const fs::path library = fs::path{SAMESUM_SOURCE_DIR} / "lib";
   std::set<std::string> functions, seen;
@@ -350,7 +351,7 @@ std::set<std::string> public_functions() {
   return functions;
 }
 
-/// What never computes in floating point, and the pieces that compute in the environment of their caller.
+/// Functions that never compute in floating point, and parts that compute in the environment of their caller.
 const std::set<std::string> without_guard{
     // integers and names
     "Exact::digits", "Exact::empty", "Exact::is_special", "Exact::only_minus_zero", "Layout::axis",
@@ -361,23 +362,23 @@ const std::set<std::string> without_guard{
     "sum_refusal",
     // the guard itself
     "in_standard_environment",
-    // a custom reducer as a schedule runs it
+    // functions of a custom reducer that schedules call
     "CustomReducer::add", "CustomReducer::finish", "CustomReducer::item", "CustomReducer::merge",
     "CustomReducer::start"};
 
-TEST(AnEntryPoint, OfThePublicHeadersIsCalledHereInEveryEnvironment) {
+TEST(EveryPublicFunction, IsTestedInEveryEnvironment) {
   std::set<std::string> called = without_guard;
   for (const EntryPoint& entry : entry_points())
     called.insert(entry.functions.begin(), entry.functions.end());
   const std::set<std::string> declared = public_functions();
   for (const std::string& function : declared)
-    EXPECT_TRUE(called.contains(function)) << function << " is declared, and no environment was tried on it";
+    EXPECT_TRUE(called.contains(function)) << function << " is declared but not tested in any environment";
   for (const std::string& function : called)
     EXPECT_TRUE(declared.contains(function)) << function << " is no longer declared";
   EXPECT_TRUE(declared.contains("Method::bound") && declared.contains("accumulate"));
 }
 
-TEST(AnEntryPoint, SetsNoFlag) {
+TEST(AnEntryPoint, RaisesNoFloatingPointFlag) {
   for (const EntryPoint& entry : entry_points()) {
     Text text;
     std::feclearexcept(FE_ALL_EXCEPT);
@@ -386,7 +387,7 @@ TEST(AnEntryPoint, SetsNoFlag) {
   }
 }
 
-TEST(AnExactState, OfSubnormalsIsRightWhereTheyAreFlushedToZero) {
+TEST(AnExactState, OfSubnormalsIsCorrectInFlushToZeroMode) {
 #if defined(__x86_64__)
   std::vector<float> few(9, 0x1p-130f), many(100'000, 0x1p-140f);
   Text sums;
@@ -398,7 +399,7 @@ TEST(AnExactState, OfSubnormalsIsRightWhereTheyAreFlushedToZero) {
   expected << 0x1.2p-127 << 100'000 * 0x1p-140 << 100'000 * 0x1p-140;
   EXPECT_EQ(sums.str(), expected.str());
 #else
-  GTEST_SKIP() << "this processor's way to flush to zero is not written here";
+  GTEST_SKIP() << "this test sets flush to zero on x86-64 only";
 #endif
 }
 

@@ -1,4 +1,4 @@
-/// Floating-point environments of a caller, and the text of what a call returns in one.
+/// Floating-point environments of a caller, and a textual form of the bits that a call returns.
 #pragma once
 
 #if defined(__x86_64__)
@@ -23,7 +23,7 @@ inline constexpr unsigned flush_to_zero = 0x8000, denormals_are_zero = 0x40, all
 struct Environment {
   int rounding;
   bool traps;
-  unsigned register_bits;  ///< of MXCSR: FTZ, DAZ and flags that were set before
+  unsigned register_bits;  ///< to set in MXCSR: FTZ, DAZ, exception flags
 };
 
 inline std::string name_of(const Environment& e) {
@@ -38,7 +38,7 @@ inline std::string name_of(const Environment& e) {
   return name;
 }
 
-/// What a caller can see of the environment.
+/// The part of the floating-point environment that a caller can observe.
 struct Visible {
   int rounding, flags, traps;
   unsigned control_register;
@@ -52,7 +52,7 @@ struct Visible {
   friend bool operator==(const Visible&, const Visible&) = default;
 };
 
-/// Calls f in that environment, and restores the environment afterwards. Returns whether f left it unchanged.
+/// Calls f in environment e and restores the previous one. Returns whether f left e unchanged.
 inline bool call_in(const Environment& e, const std::function<void()>& f) {
   struct Saved {
     std::fenv_t environment;
@@ -70,7 +70,7 @@ inline bool call_in(const Environment& e, const std::function<void()>& f) {
   return Visible::now() == before;
 }
 
-/// Every rounding mode, with traps and without.
+/// Returns every rounding mode, with and without traps.
 inline std::vector<Environment> all_environments() {
   std::vector<Environment> all;
   for (const int rounding : {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO})
@@ -78,11 +78,12 @@ inline std::vector<Environment> all_environments() {
   return all;
 }
 
-/// Bits that the control register may have beside the rounding mode.
+/// Control-register bits to combine with each rounding mode.
 inline constexpr unsigned register_bits[] = {flush_to_zero | denormals_are_zero, 0u, flush_to_zero,
                                              denormals_are_zero, all_flags};
 
-/// All that a call returns, as text that is made of its bits by integers alone.
+/// Collects the bits of everything that a call returns, as text. Uses integer operations only, so that the
+/// environment cannot affect the text.
 class Text {
  public:
   Text& operator<<(std::uint64_t x) {
@@ -108,7 +109,7 @@ class Text {
     for (const std::byte b : all) *this << std::to_integer<std::uint64_t>(b);
     return *this;
   }
-  /// What f throws.
+  /// Appends the message of the exception that f throws.
   void refusal(const std::function<void()>& f) {
     try {
       f();

@@ -1,4 +1,4 @@
-/// The experiments, as a shell sees them: what they print and write, and their exit codes.
+/// Runs the experiments from a shell and checks what they print, what they write, and their exit codes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,18 +32,19 @@ using testing_support::write;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-/// Some rows of an experiment, and a change to one of them that must be noticed when it is read again.
+/// Arguments that select a few rows of an experiment, and a change to one of these rows that the experiment
+/// must report when it reads the row back.
 struct Experiment {
   std::string name;
-  std::string some;  ///< arguments
-  std::size_t rows;  ///< that they give
+  std::string some;  ///< arguments that select the rows
+  std::size_t rows;  ///< number of rows selected
   std::string claim, broken, complaint;
-  bool takes_data = true;    ///< as an argument
-  std::size_t together = 1;  ///< rows that are measured in turns, and so again
+  bool takes_data = true;    ///< accepts --data
+  std::size_t together = 1;  ///< rows measured in turns, hence together
 };
 std::ostream& operator<<(std::ostream& out, const Experiment& e) { return out << e.name; }
 
-/// The kinds of rows that a text of --help explains.
+/// Returns the kinds of rows that a --help text explains.
 std::vector<std::string> kinds_in(const std::string& help) {
   const std::string before = "Rows of kind \"";
   std::vector<std::string> all;
@@ -53,7 +54,7 @@ std::vector<std::string> kinds_in(const std::string& help) {
   return all;
 }
 
-/// A shell in which $E is the experiment.
+/// A shell in which $E runs the experiment.
 class EveryExperiment : public ::testing::TestWithParam<Experiment> {
  protected:
   EveryExperiment() { setenv("E", (std::string{SAMESUM_PROGRAMS "/"} + GetParam().name).c_str(), 1); }
@@ -66,7 +67,7 @@ class EveryExperiment : public ::testing::TestWithParam<Experiment> {
   Shell shell_;
 };
 
-/// But those that have a test of their own.
+/// All experiments except those with a test file of their own.
 const std::vector<Experiment>& experiments() {
   static const std::vector<Experiment> all{
       Experiment{"error_vs_length", "--filter 'tree/plain/*@cpu,exact@cpu' --data 'sine,kappa 1e8,normal'",
@@ -94,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Of, EveryExperiment, ::testing::ValuesIn(experiments())
 TEST_P(EveryExperiment, PrintsATableAndWritesNothing) {
   const Outcome o = some();
   EXPECT_EQ(o.code, 0) << o.err;
-  EXPECT_THAT(o.err, IsEmpty()) << "progress is for terminals";
+  EXPECT_THAT(o.err, IsEmpty()) << "progress is shown on terminals only";
   EXPECT_GT(lines(o.out).size(), 4u);
   for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
   EXPECT_TRUE(std::filesystem::is_empty(shell_.work()));
@@ -114,7 +115,8 @@ TEST_P(EveryExperiment, GivesRowsThatFitTheSchema) {
     const Json row = Json::parse(all[i]);
     const std::string kind = *kinds.insert(row["kind"]).first;
     ASSERT_EQ(schema().problem(row, kind), "") << row;
-    EXPECT_TRUE(row["seed"] == 5 || (kind == "growth" && row["seed"] > 5)) << "which has several: " << row;
+    EXPECT_TRUE(row["seed"] == 5 || (kind == "growth" && row["seed"] > 5))
+        << "only growth has several seeds: " << row;
     for (const Schema::Column& column : schema().columns(kind)) {
       Json broken = row;
       broken.erase(column.name);
@@ -126,27 +128,27 @@ TEST_P(EveryExperiment, GivesRowsThatFitTheSchema) {
   EXPECT_THAT(kinds_in(shell_.run("$E --help").out), ::testing::UnorderedElementsAreArray(kinds));
 }
 
-TEST_P(EveryExperiment, ContinuesWhereItWasInterrupted) {
+TEST_P(EveryExperiment, ContinuesAnInterruptedRun) {
   const std::string table = some("--out out").out, whole = read(file());
-  // Rows that are there are believed, so a blank in the last of them is not measured away.
+  // Existing rows are not measured again, so a blank in the last of them stays.
   const std::size_t last = whole.rfind(R"({"kind")");
   std::string changed = whole;
   changed.insert(changed.rfind('}'), " ");
   write(file(), changed);
   EXPECT_EQ(some("--out out").out, table);
   EXPECT_EQ(read(file()), changed);
-  // A row that is torn is measured again, and with it those that it is compared with.
+  // A truncated row is measured again, together with the rows that it is compared with.
   std::size_t kept = last;
   for (std::size_t row = 1; row < GetParam().together; ++row) kept = whole.rfind(R"({"kind")", kept - 1);
   write(file(), whole.substr(0, last + 20));
   const Outcome again = some("--out out");
   EXPECT_EQ(again.code, 0);
-  EXPECT_THAT(lines(again.err), AllOf(SizeIs(1), Each(HasSubstr("ends before its end: skipped"))));
+  EXPECT_THAT(lines(again.err), AllOf(SizeIs(1), Each(HasSubstr("incomplete line: skipped"))));
   EXPECT_THAT(lines(read(file())), SizeIs(1 + GetParam().rows));
   EXPECT_THAT(read(file()), StartsWith(whole.substr(0, kept)));
 }
 
-TEST_P(EveryExperiment, ExitsWith1WhereARowSaysThatAWordWasBroken) {
+TEST_P(EveryExperiment, ExitsWith1IfARowReportsAFailedCheck) {
   const Experiment& e = GetParam();
   some("--out out");
   std::string text = read(file());
@@ -178,21 +180,21 @@ TEST_P(EveryExperiment, RefusesWrongUsageInOneLine) {
   EXPECT_TRUE(std::filesystem::is_empty(shell_.work()));
 }
 
-TEST_P(EveryExperiment, ExplainsItselfWithExamplesAndItsData) {
+TEST_P(EveryExperiment, HasAHelpTextWithExamplesAndItsDataSets) {
   const Outcome o = shell_.run("$E --help");
   EXPECT_EQ(o.code, 0);
   EXPECT_THAT(o.err, IsEmpty());
   EXPECT_THAT(o.out, HasSubstr("Examples:\n  " + GetParam().name));
   const bool has_all = GetParam().name == "error_vs_length" || GetParam().name == "spread_over_runs";
   for (const Dataset& data : datasets()) {
-    if (!has_all) break;  // others are measured on some of them, or on data of their own
+    if (!has_all) break;  // the others use some of the data sets, or their own
     EXPECT_THAT(o.out, HasSubstr("\n  " + data.name + " "));
   }
   for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
 }
 
-/// Whatever programs there are: what they print is generated from the schema that their rows must fit.
-TEST(Programs, ExplainTheirQuestionTheirMethodAndEachColumn) {
+/// Covers every program in experiments/. Its help text is generated from the schema that its rows must fit.
+TEST(HelpTexts, ExplainTheQuestionTheMethodAndEachColumn) {
   std::set<std::string> explained;
   for (const auto& source : std::filesystem::directory_iterator{SAMESUM_SOURCE_DIR "/experiments"}) {
     const std::string name = source.path().stem();
@@ -202,14 +204,14 @@ TEST(Programs, ExplainTheirQuestionTheirMethodAndEachColumn) {
     EXPECT_EQ(o.code, 0) << name;
     EXPECT_THAT(lines(o.out)[0], EndsWith("?")) << name;
     EXPECT_THAT(o.out, ContainsRegex("How it is measured:\n  [^\n]+\n  [^\n]+\n")) << name;
-    EXPECT_THAT(o.out, ContainsRegex("(19|20)[0-9][0-9]")) << name << " names no source with its year";
+    EXPECT_THAT(o.out, ContainsRegex("(19|20)[0-9][0-9]")) << name << " cites no source with a year";
     for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
     const std::vector<std::string> kinds = kinds_in(o.out);
     EXPECT_THAT(kinds, Not(IsEmpty())) << name;
     for (const std::string& kind : kinds)
       for (const Schema::Column& column : schema().columns(kind)) {
         EXPECT_THAT(column.meaning, Not(IsEmpty()))
-            << "results.schema.json describes no " << kind << '.' << column.name;
+            << "results.schema.json has no description of " << kind << '.' << column.name;
         EXPECT_THAT(o.out, HasSubstr("\n  " + column.name + ' ')) << name;
       }
   }
@@ -220,9 +222,9 @@ TEST(Programs, ExplainTheirQuestionTheirMethodAndEachColumn) {
   EXPECT_EQ(explained, tested);
 }
 
-// --- what they find ------------------------------------------------------------------------------
+// --- results -------------------------------------------------------------------------------------
 
-/// The rows of an experiment that succeeds.
+/// Runs an experiment, which must succeed, and returns its rows.
 std::vector<Json> rows(const std::string& command) {
   const Outcome o = Shell{}.run(std::string{SAMESUM_PROGRAMS "/"} + command + " --json");
   EXPECT_EQ(o.code, 0) << o.err;
@@ -232,7 +234,7 @@ std::vector<Json> rows(const std::string& command) {
   return all;
 }
 
-TEST(AnExperiment, ThatHasNothingToMeasureSaysSo) {
+TEST(AnExperiment, WithNothingToMeasureIsWrongUsage) {
   for (const char* e : {"error_vs_length --filter exact/fp16@cpu --data 'kappa 1e16'",
                         "spread_over_runs --filter exact/fp16@cpu --data 'kappa 1e16'",
                         "speed_vs_length --filter exact@cpu --data sine",
@@ -244,12 +246,12 @@ TEST(AnExperiment, ThatHasNothingToMeasureSaysSo) {
   }
 }
 
-TEST(ErrorsVersusLength, AreAtMostHalfAUnitForExactSumsOfAllData) {
+TEST(ErrorsVersusLength, AreAtMostHalfAnUlpForExactSumsOfAllData) {
   const std::vector<Json> all = rows("error_vs_length --filter 'exact@cpu'");
   std::map<std::string, int> seen;
   for (const Json& row : all) {
     EXPECT_EQ(row["bits"], row["truth_bits"]);
-    // A sum that overflows rounds to infinity, and exact gives that.
+    // If the sum overflows, the correctly rounded result is infinity.
     EXPECT_LE(row["error_ulps"], 0.5) << row;
     ++seen[row["data"]];
   }
@@ -258,7 +260,7 @@ TEST(ErrorsVersusLength, AreAtMostHalfAUnitForExactSumsOfAllData) {
               8 * std::ranges::count_if(formats, [&](const FormatInfo& f) { return data.fits(f); }));
 }
 
-TEST(ErrorsVersusLength, OfAnExactSumThatIsNotCorrectlyRoundedAreAFailure) {
+TEST(ErrorsVersusLength, FailIfAnExactSumIsNotCorrectlyRounded) {
   const Shell shell;
   const std::string command = SAMESUM_PROGRAMS "/error_vs_length --filter exact/fp32 --data ones --out .";
   EXPECT_EQ(shell.run(command).code, 0);
@@ -273,7 +275,7 @@ TEST(ErrorsVersusLength, OfAnExactSumThatIsNotCorrectlyRoundedAreAFailure) {
             "error_vs_length: check failed: sum/exact/fp32@cpu on ones, n = 2^4: is not correctly rounded\n");
 }
 
-TEST(ErrorsVersusLength, GrowWhereASumStagnates) {
+TEST(ErrorsVersusLength, GrowIfTheSumStagnates) {
   double last = -1;
   for (const Json& row : rows("error_vs_length --filter serial/plain/bf16 --data ones")) {
     const double n = row["n"], value = std::min(n, 256.0);
@@ -283,10 +285,10 @@ TEST(ErrorsVersusLength, GrowWhereASumStagnates) {
     EXPECT_GE(row["relative_error"], last);
     last = row["relative_error"];
   }
-  EXPECT_EQ(last, 1 - 0x1p-10) << "of 2^18 ones";
+  EXPECT_EQ(last, 1 - 0x1p-10) << "for 2^18 ones";
 }
 
-TEST(ErrorsVersusLength, HaveAProbableBoundThatIsLessThanTheOther) {
+TEST(ErrorsVersusLength, HaveAProbableBoundOfAtMostTheRigorousOne) {
   const std::string plain = "tree/plain/fp32@cpu", exact = "exact/fp32@cpu";
   for (const Json& row : rows("error_vs_length --filter '" + plain + "," + exact + "' --data '1/i'")) {
     const FormatInfo& format = format_info<fp32>();
@@ -301,7 +303,7 @@ TEST(ErrorsVersusLength, HaveAProbableBoundThatIsLessThanTheOther) {
   }
 }
 
-TEST(ErrorsVersusLength, AreAsLongAsAskedFor) {
+TEST(ErrorsVersusLength, EndAtTheLongestLengthGiven) {
   const auto longest = [](const std::string& e) {
     return rows("error_vs_length --filter exact/fp16@cpu --data ones --longest " + e).back()["n"];
   };
@@ -310,7 +312,7 @@ TEST(ErrorsVersusLength, AreAsLongAsAskedFor) {
   EXPECT_EQ(Shell{}.run(SAMESUM_PROGRAMS "/error_vs_length --longest 31").code, 2);
 }
 
-TEST(ErrorsVersusLength, AreMarkedBeforehandWhereRoundingsMayNotHaveMean0) {
+TEST(ErrorsVersusLength, AreMarkedIfRoundingsMayNotHaveMeanZero) {
   std::set<std::string> beyond;
   for (const Json& row :
        rows("error_vs_length --filter serial/plain/fp32@cpu --data 'ones,sine,1/i,kappa*,one "
@@ -318,24 +320,24 @@ TEST(ErrorsVersusLength, AreMarkedBeforehandWhereRoundingsMayNotHaveMean0) {
     if (row["kind"] != "error") continue;
     const Dataset& data = *datasets_matching(row["data"])[0];
     EXPECT_EQ(row["marked"] == "structure", data.elements == Elements::structured) << row;
-    EXPECT_NE(row["marked"], "stagnation") << "2^18 additions in fp32";
+    EXPECT_NE(row["marked"], "stagnation") << "2^18 additions in fp32 do not stagnate";
     if (row["absolute_error"] > row["probable_bound"]) beyond.insert(row["data"]);
   }
   for (const char* random : {"normal", "uniform", "60 binades"})
     EXPECT_FALSE(beyond.contains(random)) << random;
-  EXPECT_THAT(beyond, Not(IsEmpty())) << "marked for nothing";
+  EXPECT_THAT(beyond, Not(IsEmpty())) << "no marked data set exceeds a probable bound";
 }
 
-TEST(TheCoverageOfTheProbableBound, IsAtLeastItsProbabilityButWhereASumStagnates) {
+TEST(TheCoverageOfTheProbableBound, IsAtLeastItsProbabilityUnlessTheSumStagnates) {
   int stagnating = 0, missed = 0, ordinary = 0;
   for (const Json& row : rows("error_vs_length --longest 14 --filter 'serial/*/fp16,tree/*/fp16' --data "
                               "'uniform,normal,ones'")) {
     if (row["kind"] != "coverage") continue;
     EXPECT_EQ(schema().problem(row, "coverage"), "");
-    EXPECT_NE(row["data"], "ones") << "the same of every seed";
+    EXPECT_NE(row["data"], "ones") << "whose elements are the same for every seed";
     EXPECT_EQ(row["seeds"], 100);
     EXPECT_EQ(row["beyond_bound"], 0);
-    // Of 16384 positive elements a loop in fp16 sums the first few thousand.
+    // In fp16, a loop over 16384 positive elements stagnates after a few thousand.
     const bool long_loop = row["method"].get<std::string>().starts_with("sum/serial/") && row["n"] == 16384;
     EXPECT_EQ(row["marked"] == "stagnation", long_loop && row["data"] == "uniform") << row;
     if (!row["marked"].is_null()) {
@@ -346,13 +348,14 @@ TEST(TheCoverageOfTheProbableBound, IsAtLeastItsProbabilityButWhereASumStagnates
       EXPECT_GE(row["covered"], row["probability"]) << row;
     }
   }
-  EXPECT_EQ(ordinary + stagnating, 2 * 2 * (4 + 3))
-      << "probabilities, data, methods of 16384 and of 1024 elements: there tree/neumaier has a better bound";
+  EXPECT_EQ(ordinary + stagnating, 2 * 2 * (4 + 3)) << "2 probabilities, 2 data sets, 4 methods for 16384 "
+                                                       "elements and 3 for 1024, where the rigorous bound of "
+                                                       "tree/neumaier is better";
   EXPECT_EQ(stagnating, 4);
-  EXPECT_GE(missed, 2) << "marked for nothing";
+  EXPECT_GE(missed, 2) << "too few marked rows miss their probability";
 }
 
-TEST(TheCoverageOfTheProbableBound, IsAFailureWhereItIsTooLowButForStagnation) {
+TEST(TheCoverageOfTheProbableBound, FailsTheExperimentIfItIsTooLow) {
   const Shell shell;
   const std::string command =
       SAMESUM_PROGRAMS "/error_vs_length --filter tree/plain/fp32@cpu --data normal --longest 10 --out .";
@@ -376,7 +379,7 @@ TEST(TheCoverageOfTheProbableBound, IsAFailureWhereItIsTooLowButForStagnation) {
   EXPECT_THAT(o.err, HasSubstr("3 errors exceed their bound"));
 }
 
-TEST(ErrorsVersusCondition, EndWhereTheFormatDoes) {
+TEST(ErrorsVersusCondition, EndAtTheLargestConditionOfTheFormat) {
   std::map<std::string, double> greatest, last_right;
   for (const Json& row : rows("error_vs_condition --filter 'pairwise/plain/*@cpu,exact@cpu'")) {
     const std::string method = row["method"];
@@ -392,14 +395,14 @@ TEST(ErrorsVersusCondition, EndWhereTheFormatDoes) {
   for (const FormatInfo& format : formats) {
     const std::string name{format.name};
     EXPECT_GE(last_right["sum/exact/" + name + "@cpu"], greatest[name] / 10)
-        << "of a sum that underflows at most";
-    // A plain sum ends near 1/u.
+        << "exact loses digits only if the sum underflows";
+    // A plain sum has no correct digit left beyond a condition near 1/u.
     const double plain = last_right["sum/pairwise/plain/" + name + "@cpu"] * format.unit_roundoff;
     EXPECT_TRUE(1e-3 < plain && plain < 1e3) << name << ": " << plain;
   }
 }
 
-TEST(AccumulatorFormats, ReproduceWhatWasPublishedAndStagnateWhereArithmeticSaysSo) {
+TEST(AccumulatorFormats, ReproducePublishedValuesAndStagnateWherePredicted) {
   std::map<std::string, Json> ones;
   int published = 0;
   for (const Json& row : rows("accumulator_formats --filter 'serial/*@cpu,exact/fp32@cpu' --data "
@@ -413,14 +416,14 @@ TEST(AccumulatorFormats, ReproduceWhatWasPublishedAndStagnateWhereArithmeticSays
   }
   EXPECT_EQ(published, 4);
   EXPECT_EQ(ones["bf16 sum/serial/plain/bf16@cpu"], 256.0) << "2^8, and 2^8 + 1 is a tie";
-  EXPECT_EQ(ones["bf16 sum/serial/neumaier/bf16@cpu"], 512.0) << "and so is its correction";
+  EXPECT_EQ(ones["bf16 sum/serial/neumaier/bf16@cpu"], 512.0) << "the correction stagnates at 256 too";
   EXPECT_EQ(ones["bf16 sum/serial/kahan/bf16@cpu"], 65536.0);
   EXPECT_EQ(ones["fp16 sum/serial/plain/fp16@cpu"], 2048.0);
-  EXPECT_EQ(ones["fp16 sum/serial/plain/fp32@cpu"], 100000.0) << "the cure";
+  EXPECT_EQ(ones["fp16 sum/serial/plain/fp32@cpu"], 100000.0) << "an fp32 accumulator does not stagnate";
   EXPECT_EQ(ones["bf16 sum/exact/fp32@cpu"], 100000.0);
 }
 
-TEST(ErrorsVersusLength, AreOfTheDataOfTheirSeed) {
+TEST(ErrorsVersusLength, DependOnTheSeed) {
   const auto of = [](const std::string& seed) {
     return rows("error_vs_length --filter exact/fp64 --data normal --seed " + seed).back()["value"];
   };
@@ -430,7 +433,7 @@ TEST(ErrorsVersusLength, AreOfTheDataOfTheirSeed) {
   EXPECT_EQ(of("2"), find("exact/fp64")(column.values()).to_double());
 }
 
-TEST(TheSpreadOverRuns, OfArrivalOrderIsMoreThanOneAnswerAndOfTheOthersNone) {
+TEST(TheSpreadOverRuns, IsZeroWherePromisedAndPositiveInArrivalOrder) {
   const std::vector<Json> all = rows(
       "spread_over_runs --full --data '60 binades' --filter 'atomic/plain/fp32,tree/plain/fp32,exact/fp32'");
   ASSERT_THAT(all, SizeIs(12));
@@ -457,12 +460,12 @@ TEST(TheSpreadOverRuns, HasEveryAxis) {
     runs[row["axis"]] = row["runs"];
   EXPECT_GE(runs["runs"], 3u);
   EXPECT_GE(runs["threads"], 7u);
-  EXPECT_EQ(runs["alignment"], 32u) << "offsets of two bytes within 64";
+  EXPECT_EQ(runs["alignment"], 32u) << "offsets below 64 bytes, in steps of 2";
   EXPECT_EQ(runs["permutation"], 8u);
-  EXPECT_EQ(runs.size(), 4u) << "and launch shapes on a GPU";
+  EXPECT_EQ(runs.size(), 4u) << "launch shapes vary on a GPU only";
 }
 
-TEST(TheSpreadOverRuns, GrowsWithTheLengthOverPermutations) {
+TEST(TheSpreadOverRuns, GrowsWithTheLengthUnderPermutations) {
   std::map<std::size_t, double> largest;
   for (const Json& row : rows("spread_over_runs --data uniform --filter serial/plain/fp64")) {
     if (row["kind"] != "growth") continue;
@@ -471,7 +474,7 @@ TEST(TheSpreadOverRuns, GrowsWithTheLengthOverPermutations) {
   }
   ASSERT_THAT(largest, SizeIs(6));
   const double grown = largest.rbegin()->second / largest.begin()->second;
-  EXPECT_GT(grown, 5) << "the square root of 2^10 is 32";
+  EXPECT_GT(grown, 5) << "the square root of 2^10, 32, is expected";
   EXPECT_LT(grown, 200);
 }
 
@@ -487,7 +490,7 @@ TEST(TheRevealedOrder, IsDrawnForPeersAndComparedForOurs) {
   EXPECT_EQ(drawn, 2);
 }
 
-TEST(TheRevealedOrder, SaysWhyItSeesNothing) {
+TEST(TheRevealedOrder, StatesWhyAMaskIsBlind) {
   for (const Json& row : rows("reveal_order --filter 'exact/fp32,tree/neumaier/fp32'")) {
     EXPECT_THAT(row["blind"].get<std::string>(), HasSubstr("kept beside it"));
     EXPECT_EQ(row["masks"].is_null(), row["method"] == "sum/exact/fp32@cpu");
@@ -495,7 +498,7 @@ TEST(TheRevealedOrder, SaysWhyItSeesNothing) {
   }
 }
 
-TEST(ThePriceOfAPromise, HasErrorsThatExactDoesNotHave) {
+TEST(ThePriceOfAPromise, ShowsLargeErrorsOnHardDataExceptForExact) {
   for (const Json& row :
        rows("price_of_promise --filter 'exact/fp32@cpu,serial/plain/fp32@cpu' --longest 12")) {
     EXPECT_GT(row["seconds"], 0);
@@ -507,8 +510,8 @@ TEST(ThePriceOfAPromise, HasErrorsThatExactDoesNotHave) {
   }
 }
 
-/// One answer as often as the elements keep their order: it promises none for another.
-TEST(ThePeersSpread, OfALoopIsTheTextbookLoopsAnswerAndOthersInOtherOrders) {
+/// A loop gives one answer unless the elements are permuted, for which it makes no promise.
+TEST(ThePeersSpread, OfALoopIsZeroUnlessElementsArePermuted) {
   const Dataset& normal = *datasets_matching("normal").front();
   std::set<std::string> axes;
   for (const Json& row : rows("spread_over_runs --data normal --filter 'loop/fp32@peer'")) {
@@ -530,7 +533,7 @@ TEST(ThePeersSpread, OfALoopIsTheTextbookLoopsAnswerAndOthersInOtherOrders) {
   EXPECT_THAT(axes, SizeIs(4));
 }
 
-/// Its packets begin at aligned addresses, which run_to_run allows.
+/// Eigen's packets begin at aligned addresses, so its sum may depend on the address, as run_to_run allows.
 TEST(ThePeersSpread, OfEigenDependsOnTheAddressAndBreaksNoPromise) {
   if (std::ranges::count(absent_peers(), "eigen", &Absent::backend) > 0) GTEST_SKIP() << "no Eigen";
   for (const Json& row : rows("spread_over_runs --data normal --filter 'eigen/fp32@peer'"))
@@ -541,9 +544,9 @@ TEST(ThePeersSpread, OfEigenDependsOnTheAddressAndBreaksNoPromise) {
     }
 }
 
-/// What peers break is a finding about them.
+/// A bound or promise that a peer breaks is a finding, not a failure of the experiment.
 TEST(APeer, FailsNoExperiment) {
-  ASSERT_FALSE(peers().empty()) << "a loop is always there";
+  ASSERT_FALSE(peers().empty()) << "the loop needs no library";
   const Shell shell;
   const std::string peer = peers()[0].name;
   for (const auto& [name, claim, broken] :

@@ -1,5 +1,5 @@
-/// The frozen bits: a few sums of integers-only data, by every order and accumulator. A change of any of them
-/// breaks whoever compares results of two versions; see lib/DECISIONS.md before touching this.
+/// Golden bits: a few sums by every order and accumulator, of data made from integers. A change breaks users
+/// who compare results of two versions; see lib/DECISIONS.md before you change anything here.
 #include "support.hpp"
 
 namespace samesum {
@@ -7,19 +7,19 @@ namespace {
 
 using namespace testing_support;
 
-constexpr std::size_t length = 100'003;  ///< many leaves, and a ragged end
+constexpr std::size_t length = 100'003;  ///< many leaves, the last one partial
 
-/// An integer that looks random, the same everywhere.
+/// Returns an integer that looks random and is the same on every platform.
 std::uint64_t mixed(std::size_t i) { return (i + 1) * 0x9e3779b97f4a7c15u; }
 
-/// In [-1, 1).
+/// Returns a number in [-1, 1).
 double uniform_at(std::size_t i) {
   return static_cast<double>(static_cast<std::int64_t>(mixed(i)) >> 11) * 0x1p-52;
 }
 
-/// The inputs, in the order of a golden row: numbers over ten binades; numbers that cancel, but for the small
-/// ones among twice as many binades as the format has digits, so that no accumulator is right about all bits;
-/// positive ones, which stagnate in 16 bits.
+/// The inputs, in the order of the columns of `golden`: numbers over ten binades; numbers over twice as many
+/// binades as the format has digits, of which all but the small ones cancel, so that no accumulator gets all
+/// bits right; positive numbers, whose sums stagnate in 16 bits.
 using Input = double (*)(const FormatInfo& format, std::size_t i);
 constexpr Input inputs[] = {
     [](const FormatInfo&, std::size_t i) {
@@ -40,7 +40,8 @@ Array golden_data(const FormatInfo& format, Input input) {
   return {format, x};
 }
 
-/// Of many short sums, in which half an ulp and crumbs below it are common: where roundings tie.
+/// Returns a digest of many short sums whose terms are often half an ulp or far smaller, so that roundings
+/// tie.
 std::uint64_t digest_of_ties(const Method& m) {
   std::uint64_t digest = 0;
   for (std::size_t k = 0; k < 2000; ++k) {
@@ -173,7 +174,7 @@ constexpr Golden golden[] = {
     {"exact/fp64", {0x3ffca2d47c74bdbc, 0x3945a0f5d95c28a1, 0x40a7a6d700000000}, 0x95a6080ae7b0d1d0},
 };
 
-TEST(TheFrozenOrders, StillGiveTheBitsThatTheyAlwaysGave) {
+TEST(TheFrozenOrders, HaveTheirGoldenBits) {
   for (const Golden& g : golden) {
     const Method& m = find(g.name);
     for (std::size_t i = 0; i < std::size(inputs); ++i)
@@ -182,14 +183,14 @@ TEST(TheFrozenOrders, StillGiveTheBitsThatTheyAlwaysGave) {
   }
 }
 
-TEST(TheFrozenOrders, AreAllPinned) {
+TEST(TheFrozenOrders, AllHaveGoldenBits) {
   for (const Method* m : sums_of("cpu", Promise::everywhere))
     EXPECT_TRUE(std::ranges::any_of(golden, [m](const Golden& g) { return g.name == short_name(*m); }))
         << m->name;
 }
 
-// Few inputs suffice if the bits depend on the order: no two orders agree on all of them.
-TEST(TheFrozenOrders, AreToldApartByTheGoldenInputs) {
+// A few inputs suffice if the bits depend on the order: no two orders agree on all of them.
+TEST(TheFrozenOrders, DifferOnTheGoldenInputs) {
   for (const Golden& a : golden)
     for (const Golden& b : golden) {
       const Method &of_a = find(a.name), &of_b = find(b.name);

@@ -1,5 +1,5 @@
-// The public header under nvcc, and each accumulator over each format in a kernel. Runs only where there is a
-// GPU; elsewhere it exits with 77, which ctest shows as skipped.
+// Compiles the public header with nvcc and runs each accumulator of each format in a kernel. Exits with 77,
+// which ctest reports as skipped, if there is no GPU.
 #include <cstdio>
 #include <cstring>
 #include <samesum/accumulator/accumulators.hpp>
@@ -8,8 +8,8 @@
 
 namespace {
 
-/// The sum of (-1)^i (i + 1/3), each rounded to V's format: something to round, something to cancel, one
-/// merge.
+/// Sums (-1)^i (i + 1/3), each term rounded to V's format, in two halves that are then merged. Includes
+/// rounding and cancellation.
 template <class A, class V> SAMESUM_HD V two_halves(int n) {
   A half[2];
 #pragma unroll 1
@@ -18,7 +18,8 @@ template <class A, class V> SAMESUM_HD V two_halves(int n) {
   return half[0].result();
 }
 
-/// Roundings by integers: to each format, over all exponents, subnormal and infinite results included.
+/// Converts the i-th of a series of doubles to F and returns its bits. The doubles cover all exponents, so
+/// that some results are subnormal or infinite.
 template <class F> SAMESUM_HD std::uint64_t converted(int i) {
   const double x = samesum::from_bits<double>(static_cast<std::uint64_t>(i) * 0x1234'5678'9abcull << 18);
   return samesum::to_bits(samesum::convert<F>(x));

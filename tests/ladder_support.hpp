@@ -1,4 +1,5 @@
-/// What the tests of the ladder share: every kernel at lengths around the sizes of warps, blocks and tiles.
+/// Support for the tests of the ladder: runs every kernel at lengths near the sizes of warps, blocks and
+/// tiles.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +12,7 @@
 
 namespace samesum::ladder {
 
-/// Multiples of 2^-24 in [0, 1).
+/// Returns n multiples of 2^-24 in [0, 1).
 inline std::vector<float> elements(std::size_t n, std::uint32_t seed) {
   std::mt19937 random{seed};
   std::vector<float> x(n);
@@ -24,7 +25,7 @@ inline const std::vector<std::size_t>& lengths() {
   return all;
 }
 
-/// The least length that the kernel takes and that is not below n.
+/// Returns the smallest length >= n that the kernel accepts.
 inline std::size_t length_of(const Kernel& k, std::size_t n) {
   return (n + k.multiple - 1) / k.multiple * k.multiple;
 }
@@ -38,11 +39,12 @@ inline void expect_right_of(Workbench& bench, const Kernel& k, std::size_t n, in
   std::vector<float> answers;
   for (int run = 0; run < runs; ++run) answers.push_back(bench.sum(k, n));
   const Judgement j = judge(k, answers, bench.x(n), harness::Truth{Values{bench.x(n)}});
-  EXPECT_TRUE(j.holds()) << k.method << ' ' << k.setting << ", n = " << n << ": " << answers[0] << " is "
-                         << j.error_ulps << " ulps off; " << j.distinct_bits << " answers";
+  EXPECT_TRUE(j.holds()) << k.method << ' ' << k.setting << ", n = " << n << ": " << answers[0]
+                         << " has an error of " << j.error_ulps << " ulps; " << j.distinct_bits
+                         << " different answers";
 }
 
-/// All of them, at all lengths that they take.
+/// Expects every kernel to be correct at all lengths that it accepts.
 inline void expect_right(const harness::Place& place, const std::vector<Kernel>& kernels,
                          std::size_t longest = 1 << 20, int runs = 3) {
   for (const std::size_t n : lengths()) {
@@ -50,13 +52,14 @@ inline void expect_right(const harness::Place& place, const std::vector<Kernel>&
     const std::size_t room = n + (n < 100000 ? 32768 : 4096);  // for lengths that are rounded up
     Workbench bench{place, elements(room, static_cast<std::uint32_t>(n)), room, room};
     for (const Kernel& k : kernels) {
-      if (k.demonstration == "ceilings" && n > 5000) continue;  // each element is half a million additions
+      if (k.demonstration == "ceilings" && n > 5000) continue;  // half a million additions per element
       if (const std::size_t m = length_of(k, n); m <= room) expect_right_of(bench, k, m, runs);
     }
   }
 }
 
-/// Sums of elements of both signs, whose errors are large beside the sum.
+/// Expects every kernel to keep its bound for elements of both signs, whose errors are large relative to the
+/// sum.
 inline void expect_right_of_cancelling(const harness::Place& place, const std::vector<Kernel>& kernels) {
   for (const std::size_t n : {std::size_t{2}, std::size_t{999}, std::size_t{2048}, std::size_t{70001}}) {
     std::vector<float> x = elements(n, 11);
@@ -67,7 +70,7 @@ inline void expect_right_of_cancelling(const harness::Place& place, const std::v
   }
 }
 
-/// Softmax where each maximum is exceeded by the next, where none is, and where all depends on one element.
+/// Expects softmax to be correct for ascending rows, descending rows, and rows that one element dominates.
 inline void expect_right_softmax(const harness::Place& place, const std::vector<Kernel>& kernels) {
   for (const Kernel& k : kernels) {
     if (k.demonstration != "softmax") continue;

@@ -1,4 +1,4 @@
-/// The ladder on a CPU, kernel by kernel and as a shell sees it; and the profiler's output.
+/// Tests the ladder on a CPU, kernel by kernel and as a program, and the parsing of the profiler's output.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ using testing_support::write;
 
 // --- kernels ----------------------------------------------------------------------------------------
 
-TEST(TheLadderOnACpu, IsRight) { ladder::expect_right(*harness::cpu_place(), ladder::cpu_kernels()); }
+TEST(TheLadderOnACpu, IsCorrect) { ladder::expect_right(*harness::cpu_place(), ladder::cpu_kernels()); }
 
 TEST(TheLadderOnACpu, KeepsItsBoundsOnElementsThatCancel) {
   ladder::expect_right_of_cancelling(*harness::cpu_place(), ladder::cpu_kernels());
@@ -39,7 +39,7 @@ TEST(TheLadderOnACpu, ScalesItsSumsOfExponentials) {
   ladder::expect_right_softmax(*harness::cpu_place(), ladder::cpu_kernels());
 }
 
-TEST(TheLadder, IsAListInWhichNothingIsTwice) {
+TEST(TheLadder, ListsEachKernelOnce) {
   std::set<std::pair<std::string, int>> seen;
   for (const ladder::Kernel& k : ladder::cpu_kernels()) {
     EXPECT_TRUE(seen.insert({k.demonstration + k.method, k.setting}).second) << k.method;
@@ -49,7 +49,7 @@ TEST(TheLadder, IsAListInWhichNothingIsTwice) {
   }
 }
 
-/// A kernel that leaves something out, or is one thing now and another later.
+/// Judges answers that are wrong, or that vary from run to run.
 class AWrongKernel : public ::testing::Test {
  protected:
   ladder::Judgement judged(const std::vector<float>& answers, const std::string& method) const {
@@ -64,22 +64,22 @@ class AWrongKernel : public ::testing::Test {
   float right_ = truth_.rounded(format_info<fp32>()).as<fp32>();
 };
 
-TEST_F(AWrongKernel, IsNoticedWhereAnElementIsMissing) {
+TEST_F(AWrongKernel, IsDetectedIfAnElementIsMissing) {
   EXPECT_TRUE(judged({right_}, "threads/fp32@cpu").holds());
   EXPECT_FALSE(judged({right_ - 0.25f}, "threads/fp32@cpu").within_bound);
   EXPECT_FALSE(judged({right_, right_ - 0.25f}, "threads/fp32@cpu").within_bound);
   EXPECT_FALSE(judged({std::nanf("")}, "threads/fp32@cpu").holds());
 }
 
-TEST_F(AWrongKernel, IsNoticedWhereBitsChange) {
-  EXPECT_TRUE(judged({right_, next(right_)}, "threads/fp32@cpu").holds()) << "which promises nothing";
+TEST_F(AWrongKernel, IsDetectedIfBitsChange) {
+  EXPECT_TRUE(judged({right_, next(right_)}, "threads/fp32@cpu").holds()) << "this kernel promises nothing";
   const ladder::Judgement j = judged({right_, next(right_)}, "blocks/fp32@cpu");
   EXPECT_TRUE(j.broken);
   EXPECT_FALSE(j.holds());
   EXPECT_EQ(j.distinct_bits, 2u);
 }
 
-TEST_F(AWrongKernel, IsNoticedWhereItsOrderIsAnother) {
+TEST_F(AWrongKernel, IsDetectedIfItsOrderDiffers) {
   const float in_turn = ladder::read_in_turn(x_, truth_);
   EXPECT_TRUE(judged({in_turn}, "loop/fp32@cpu").holds());
   const ladder::Judgement j = judged({next(in_turn)}, "loop/fp32@cpu");
@@ -87,12 +87,12 @@ TEST_F(AWrongKernel, IsNoticedWhereItsOrderIsAnother) {
   EXPECT_EQ(j.as_read, false);
 }
 
-TEST_F(AWrongKernel, IsNoticedWhereARoundingIsOneTooMany) {
+TEST_F(AWrongKernel, IsDetectedIfItRoundsTwice) {
   EXPECT_TRUE(judged({right_}, "sum/exact/fp32@cpu").holds());
   EXPECT_FALSE(judged({next(right_)}, "sum/exact/fp32@cpu").within_bound);
 }
 
-TEST_F(AWrongKernel, IsNoticedInEveryElementOfAnArray) {
+TEST_F(AWrongKernel, IsDetectedInEveryElementOfAnArray) {
   const auto place = harness::cpu_place();
   for (ladder::Kernel k : ladder::cpu_kernels()) {
     if (k.expected == nullptr) continue;
@@ -112,7 +112,7 @@ TEST_F(AWrongKernel, IsNoticedInEveryElementOfAnArray) {
 
 // --- the profiler -----------------------------------------------------------------------------------
 
-TEST(AProfile, IsReadFromWhatTheProfilerPrints) {
+TEST(AProfile, IsParsedFromTheOutputOfTheProfiler) {
   const std::string head =
       "==PROF== Connected to process 7\n"
       R"("ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size",)"
@@ -142,7 +142,7 @@ TEST(AProfile, IsReadFromWhatTheProfilerPrints) {
   EXPECT_EQ(found[0].l1_hit_rate, 0.125);
   EXPECT_EQ(found[1].branch_efficiency, std::nullopt);
   EXPECT_EQ(found[1].l1_hit_rate, std::nullopt);
-  EXPECT_EQ(found[2].branch_efficiency, std::nullopt) << "it has none";
+  EXPECT_EQ(found[2].branch_efficiency, std::nullopt) << "the kernel has no branches";
   EXPECT_EQ(found[2].l1_hit_rate, 0);
   EXPECT_THAT(ladder::profiles_in(""), IsEmpty());
   EXPECT_THAT(ladder::profiles_in("==ERROR== no permission\n"), IsEmpty());
@@ -157,7 +157,7 @@ class TheLadderProgram : public ::testing::Test {
   }
   std::filesystem::path file() const { return shell_.work() / "out/ladder.jsonl"; }
 
-  /// Runs it again after a change to its results, which it must notice.
+  /// Changes the results file and runs the program again, which must report the change.
   Outcome changed(const std::string& from, const std::string& to) const {
     std::string text = read(file());
     write(file(), text.replace(text.rfind(from), from.size(), to));
@@ -191,8 +191,8 @@ TEST_F(TheLadderProgram, GivesRowsThatFitTheSchemaAndContinues) {
   EXPECT_THAT(kinds, SizeIs(2));
   std::vector<std::string> again = lines(run(some_ + " --json --seed 5").out);
   ASSERT_EQ(again.size(), all.size());
-  again[0] = all[0];  // which has the date
-  EXPECT_EQ(again, all) << "read, not measured: times would differ";
+  again[0] = all[0];  // the header has the date
+  EXPECT_EQ(again, all) << "rows are read back: measured times would differ";
 }
 
 TEST_F(TheLadderProgram, ShowsTablesOf80Columns) {
@@ -204,14 +204,14 @@ TEST_F(TheLadderProgram, ShowsTablesOf80Columns) {
   EXPECT_TRUE(std::filesystem::is_empty(shell_.work()));
 }
 
-TEST_F(TheLadderProgram, FailsWhereACheckFails) {
+TEST_F(TheLadderProgram, FailsIfACheckFails) {
   ASSERT_EQ(run(some_).code, 0);
   const std::string whole = read(file());
   for (const auto& [from, to, complaint] :
        {std::tuple{R"("within_bound":true)", R"("within_bound":false)", "the error exceeds its bound"},
-        std::tuple{R"("as_read":true)", R"("as_read":false)", "other bits than its order gives"},
-        std::tuple{R"("broken":false)", R"("broken":true)", "promises order_free but gave several answers"},
-        std::tuple{R"("verified":true)", R"("verified":false)", "does not give what it should"}}) {
+        std::tuple{R"("as_read":true)", R"("as_read":false)", "bits differ from those of its declared order"},
+        std::tuple{R"("broken":false)", R"("broken":true)", "promises order_free but gave several results"},
+        std::tuple{R"("verified":true)", R"("verified":false)", "wrong result"}}) {
     write(file(), whole);
     const Outcome o = changed(from, to);
     EXPECT_EQ(o.code, 1);
@@ -219,7 +219,7 @@ TEST_F(TheLadderProgram, FailsWhereACheckFails) {
   }
 }
 
-TEST_F(TheLadderProgram, SaysWhatIsWrongWithItsArguments) {
+TEST_F(TheLadderProgram, RefusesWrongArgumentsInOneLine) {
   for (const char* wrong :
        {"--filter nothing", "--filter 'loop,nothing'", "--filter loop --quick --full", "--seed x"}) {
     const Outcome o = run(wrong);
@@ -229,20 +229,20 @@ TEST_F(TheLadderProgram, SaysWhatIsWrongWithItsArguments) {
   EXPECT_THAT(run("--filter 'loop,nothing'").err, HasSubstr("'nothing' matches no kernel"));
 }
 
-TEST_F(TheLadderProgram, SaysWhyNothingWasProfiled) {
+TEST_F(TheLadderProgram, StatesWhyNothingWasProfiled) {
   const Outcome o = run("--filter loop --profile --out out");
   EXPECT_EQ(o.code, 0);
   EXPECT_THAT(o.err, HasSubstr("without branch efficiency and cache hit rates: no kernel of a GPU"));
   EXPECT_THAT(Json::parse(lines(read(file()))[0])["left_out"], SizeIs(1));
 }
 
-TEST_F(TheLadderProgram, ExplainsItselfAndItsColumns) {
+TEST_F(TheLadderProgram, HasAHelpTextThatExplainsItsColumns) {
   const Outcome o = run("--help");
   EXPECT_EQ(o.code, 0);
   for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
   EXPECT_THAT(o.out, AllOf(HasSubstr("Rows of kind \"ladder\""), HasSubstr("Rows of kind \"demonstration\""),
                            HasSubstr("read_share"), HasSubstr("Williams, Waterman")));
-  EXPECT_EQ(o.out.find("--launches"), std::string::npos) << "which is the program's own";
+  EXPECT_EQ(o.out.find("--launches"), std::string::npos) << "an internal option";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// Several files and one report, as a shell sees it.
+/// Runs own_data from a shell on several files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using testing_support::read;
 using testing_support::Shell;
 using testing_support::write;
 
-/// Two files that are good and two that are not; $O measures a few methods.
+/// Two valid files and an invalid one; $O runs own_data with a few methods.
 class OwnData : public ::testing::Test {
  protected:
   OwnData() {
@@ -46,21 +46,22 @@ TEST_F(OwnData, IsComparedFileByFile) {
   EXPECT_EQ(cancel["data"]["name"], "cancel.csv");
   EXPECT_EQ(cancel["data"]["n"], 3);
   EXPECT_EQ(cancel["recommendation"]["method"], "sum/exact/fp64@cpu");
-  EXPECT_EQ(cancel["methods"][0]["value"], 1) << "best error first";
-  EXPECT_EQ(cancel["methods"].back()["value"], 0) << "and a loop comes last";
+  EXPECT_EQ(cancel["methods"][0]["value"], 1) << "methods are sorted by error";
+  EXPECT_EQ(cancel["methods"].back()["value"], 0) << "a loop has the largest error";
 }
 
-TEST_F(OwnData, IsATableIn80ColumnsWithAdvice) {
+TEST_F(OwnData, IsShownInATableOf80ColumnsWithAdvice) {
   const Outcome o = shell_.run("$O tenths.txt cancel.csv");
   EXPECT_EQ(o.code, 0);
-  EXPECT_THAT(o.err, IsEmpty()) << "progress is for terminals";
+  EXPECT_THAT(o.err, IsEmpty()) << "progress is shown on terminals only";
   for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
   EXPECT_THAT(o.out,
               AllOf(HasSubstr("tenths.txt: 3 elements of fp64\nexact sum 0.6"), HasSubstr(" kappa 1\n"),
-                    HasSubstr("rel.err, bound: relative to the exact sum\n"), HasSubstr("\nUse exact/fp64")));
+                    HasSubstr("rel.err, bound: error and its rigorous bound, relative to the exact sum\n"),
+                    HasSubstr("\nUse exact/fp64")));
 }
 
-TEST_F(OwnData, HasTheTableOfCompareWithMethodsOfAllFormatsEvenWhereItIsRead) {
+TEST_F(OwnData, HasTheTableOfCompareEvenWhenItIsReadBack) {
   write(shell_.work() / "large.txt", "1e10 2e10 3.1e10\n");
   const auto untimed = [](const std::string& table) {
     std::vector<std::string> all = lines(table);
@@ -72,15 +73,15 @@ TEST_F(OwnData, HasTheTableOfCompareWithMethodsOfAllFormatsEvenWhereItIsRead) {
       untimed(shell_.run(SAMESUM_TOOL " compare large.txt --methods " + methods).out);
   const std::string command = SAMESUM_PROGRAMS "/own_data large.txt --out out --filter " + methods;
   const std::string first = shell_.run(command).out;
-  EXPECT_EQ(shell_.run(command).out, first) << "with the times that were measured";
+  EXPECT_EQ(shell_.run(command).out, first) << "the second run prints the times of the first";
   std::vector<std::string> got = untimed(first);
   std::ranges::sort(got), std::ranges::sort(expected);  // equal errors are sorted by time
-  got.erase(got.begin());                               // the line between two files
+  got.erase(got.begin());                               // the line that separates files
   EXPECT_EQ(got, expected);
   EXPECT_THAT(first, HasSubstr("tree/plain/bf16"));
 }
 
-TEST_F(OwnData, ThatCannotBeReadIsToldByNameAndTheOthersAreMeasured) {
+TEST_F(OwnData, ThatCannotBeReadIsNamedAndTheRestIsMeasured) {
   const Outcome o = shell_.run("$O bad.txt tenths.txt missing.npy cancel.csv --out out");
   EXPECT_EQ(o.code, 2);
   ASSERT_THAT(lines(o.err), SizeIs(2));
@@ -89,7 +90,7 @@ TEST_F(OwnData, ThatCannotBeReadIsToldByNameAndTheOthersAreMeasured) {
   EXPECT_THAT(lines(results()), SizeIs(3));
 }
 
-TEST_F(OwnData, IsMeasuredAgainOnlyWhereItChanged) {
+TEST_F(OwnData, IsMeasuredAgainOnlyIfItChanged) {
   shell_.run("$O tenths.txt cancel.csv --out out");
   const std::string first = results();
   EXPECT_EQ(shell_.run("$O tenths.txt cancel.csv --out out").code, 0);
@@ -108,7 +109,7 @@ TEST_F(OwnData, IsMeasuredAgainOnlyWhereItChanged) {
   EXPECT_LT(last["methods"][0]["value"], 0);
 }
 
-TEST_F(OwnData, ThatBrokeAPromiseIsAFailure) {
+TEST_F(OwnData, WithABrokenPromiseIsAFailure) {
   shell_.run("$O tenths.txt --out out");
   std::string text = results();
   const std::string none = R"("failures":[])";

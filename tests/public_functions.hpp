@@ -1,4 +1,4 @@
-/// The names of the functions that public headers declare, read from their text.
+/// Lists the functions that a public header declares, by parsing its text.
 #pragma once
 
 #include <cctype>
@@ -11,7 +11,7 @@
 
 namespace samesum::testing_support {
 
-/// Text without comments, literals and preprocessor lines.
+/// Returns the text without comments, string literals and preprocessor lines.
 inline std::string code_of_text(const std::string& text) {
   std::string code;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -31,7 +31,7 @@ inline std::string code_of_text(const std::string& text) {
   return code;
 }
 
-/// The name before the first parenthesis of a declaration; empty if it declares no function.
+/// Returns the name before the first parenthesis of a declaration; empty if it declares no function.
 inline std::string declared_function(const std::string& statement) {
   std::istringstream words{statement};
   for (std::string word; words >> word;)
@@ -59,7 +59,8 @@ inline std::string declared_function(const std::string& statement) {
   return {};
 }
 
-/// "find", "Method::bound", …: of one header, but for constructors, destructors and what is in `detail`.
+/// Returns the functions of a header ("find", "Method::bound", …), without constructors, destructors and the
+/// contents of namespace `detail`.
 inline std::set<std::string> functions_of(const std::filesystem::path& header) {
   std::ifstream file{header};
   const std::string code = code_of_text({std::istreambuf_iterator<char>{file}, {}});
@@ -101,7 +102,7 @@ inline std::set<std::string> functions_of(const std::filesystem::path& header) {
         scopes.push_back({"", !hidden, !hidden});
       } else if (of_type) {
         scopes.push_back({name, kind == "struct" && scopes.back().is_public, true});
-      } else {  // a body or an initialiser: over it
+      } else {  // skips a body or an initialiser
         note();
         for (int depth = 1; depth > 0 && ++i < code.size();) depth += (code[i] == '{') - (code[i] == '}');
       }

@@ -1,4 +1,4 @@
-/// What tests of programs share: files, and commands as a shell sees them.
+/// Support for the tests of programs: temporary files, and commands run by a shell.
 #pragma once
 
 #include <sys/wait.h>
@@ -30,7 +30,7 @@ inline std::vector<std::string> lines(const std::string& text) {
   return all;
 }
 
-/// A folder that is gone with all that is in it at the end.
+/// A temporary folder, deleted with its contents by the destructor.
 class Folder {
  public:
   Folder() {
@@ -58,7 +58,7 @@ struct Outcome {
   std::string out, err;
 };
 
-/// A folder in which commands run.
+/// Runs commands in a temporary folder.
 class Shell {
  public:
   Shell() { std::filesystem::create_directory(work()); }

@@ -1,4 +1,5 @@
-/// The speeds of reductions: bars on made-up speeds, what peers compute, and the program as a shell sees it.
+/// Tests the experiment on the speeds of reductions: its bars on invented speeds, the results of peers, and
+/// the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +43,7 @@ Speed speed(const std::string& method, double seconds) {
   return {method, seconds, seconds, seconds, std::nullopt, {seconds}};
 }
 
-/// "0.5 of 0.9 x read" for each verdict.
+/// Returns a text such as "0.5 of 0.9 x read" for each verdict.
 std::vector<std::string> judged(const Cell& c, const Speed& s, const std::vector<Speed>& all) {
   std::vector<std::string> found;
   std::vector<SpeedRow> measured;
@@ -59,7 +60,7 @@ std::vector<std::string> judged(const Cell& c, const Speed& s, const std::vector
 
 const std::size_t mebi = std::size_t{1} << 20;
 
-TEST(ABarOfReductions, IsARatioOfSpeedsThatHoldsFromItsFactorOn) {
+TEST(ABarOfReductions, HoldsIfTheRatioOfSpeedsReachesItsFactor) {
   const std::vector<Speed> all{speed("eigen/dot/fp32@peer", 2), speed("read", 1)};
   const Cell c = cell("dot", 1, 64 * mebi);
   EXPECT_THAT(judged(c, speed("dot/tree/plain/fp32@cpu", 2), all),
@@ -70,18 +71,18 @@ TEST(ABarOfReductions, IsARatioOfSpeedsThatHoldsFromItsFactorOn) {
   EXPECT_THAT(judged(c, speed("dot/tree/plain/fp32@cpu", 2), {speed("read", 1)}), IsEmpty());
 }
 
-TEST(ABarOfReductions, OnACpuIsFromMemoryWithOneThread) {
+TEST(ABarOfReductions, OnACpuIsForDataInDramAndOneThread) {
   const std::vector<Speed> all{speed("eigen/sum/fp32@peer", 2)};
   const Speed s = speed("sum/tree/plain/fp32@cpu", 1);
   EXPECT_THAT(judged(cell("sum", 65536, 1024), s, all), SizeIs(1));
-  EXPECT_THAT(judged(cell("sum", 65535, 1024), s, all), IsEmpty()) << "which is less than 256 MiB";
+  EXPECT_THAT(judged(cell("sum", 65535, 1024), s, all), IsEmpty()) << "less than 256 MiB";
   EXPECT_THAT(judged(cell("sum", 65536, 1024, 1, 2), s, all), IsEmpty());
   EXPECT_THAT(judged(cell("sum", 1, 1024, 65536), s, all), IsEmpty()) << "columns";
   EXPECT_THAT(judged(cell("sum", 1, 64 * mebi), s, all), ElementsAre("2 of 1.2 x eigen/sum/fp32@peer"))
-      << "which is the bar of vectors";
+      << "the bar for vectors";
 }
 
-TEST(ABarOfReductions, OnAGpuOfRowsIsAgainstCubAndFrom256MegabytesOnReading) {
+TEST(ABarOfReductions, ForRowsOnAGpuIsAgainstCubAndForLongOnesAgainstReading) {
   const std::vector<Speed> all{speed("cub/segmented/fp32@peer", 2), speed("read", 0.5)};
   const Speed s = speed("sum/pairwise/plain/fp32@cuda", 1);
   EXPECT_THAT(judged(cell("sum", 1000, 1000, 1, 0), s, all), ElementsAre("2 of 1 x cub/segmented/fp32@peer"));
@@ -94,7 +95,7 @@ TEST(ABarOfReductions, OnAGpuOfRowsIsAgainstCubAndFrom256MegabytesOnReading) {
   EXPECT_THAT(judged(fp16, s, all), IsEmpty());
 }
 
-TEST(ABarOfReductions, OnAGpuOfVectorsIsForLongOnes) {
+TEST(ABarOfReductions, ForVectorsOnAGpuIsForLongOnes) {
   const std::vector<Speed> all{speed("read", 0.96)};
   for (const auto& [operation, method, factor] :
        {std::tuple{"dot", "dot/tree/plain/fp32@cuda", "0.97"},
@@ -110,7 +111,7 @@ TEST(ABarOfReductions, OnAGpuOfVectorsIsForLongOnes) {
   }
 }
 
-TEST(ABarOfReductions, OfSoftmaxDependsOnItsColumns) {
+TEST(ABarOfReductions, ForSoftmaxDependsOnTheColumns) {
   const std::vector<Speed> all{speed("copy", 0.7), speed("loop/softmax/fp32@peer", 2)};
   const Speed gpu = speed("softmax/tree/plain/fp32@cuda", 1);
   EXPECT_THAT(judged(cell("softmax", 8192, 32768, 1, 0), gpu, all), ElementsAre("0.7 of 0.9 x copy: missed"));
@@ -129,7 +130,7 @@ TEST(ABarOfReductions, ComparesRoundByRoundAndWithTheFastest) {
 
 // --- bits -------------------------------------------------------------------------------------------
 
-/// Whether the bits of a method are found to be right that computes something else under that name.
+/// Replaces the code of a method by `run`, and returns whether the bench finds its bits correct.
 std::optional<bool> verified(const Cell& c, const std::string& name, Code::Run run) {
   Method m = find(name);
   Code code = Code::of(m);
@@ -141,7 +142,7 @@ std::optional<bool> verified(const Cell& c, const std::string& name, Code::Run r
   return Bench{c, 2, c.elements()}.measure(c, {&m}, 1).at(0).verified;
 }
 
-/// What another method computes.
+/// Computes the results of another method.
 template <const char* name> void run_as(Call& call) {
   const Method& m = find(name);
   Code::of(m).backend->enqueue(m, call);
@@ -150,14 +151,14 @@ constexpr char tree[] = "sum/tree/plain/fp32@cpu", pairwise[] = "sum/pairwise/pl
                max[] = "max/fp32@cpu", exact_softmax[] = "softmax/exact/fp32@cpu",
                narrow_softmax[] = "softmax/tree/plain/bf16@cpu";
 
-TEST(TimedBits, AreThoseOfTheirOrder) {
+TEST(TimedBits, MustBeThoseOfTheOrder) {
   for (const Cell& c : {cell("sum", 3, 1000), cell("sum", 1, 2 * mebi), cell("sum", 1, 1000, 3)}) {
     EXPECT_EQ(verified(c, tree, run_as<tree>), true);
     EXPECT_EQ(verified(c, tree, run_as<pairwise>), false);
   }
 }
 
-TEST(TimedBits, AreThoseOfTheFirstAndTheLastResult) {
+TEST(TimedBits, AreCheckedInTheFirstAndTheLastResult) {
   const auto wrong_at = []<bool last>() -> Code::Run {
     return [](Call& call) {
       run_as<max>(call);
@@ -168,7 +169,7 @@ TEST(TimedBits, AreThoseOfTheFirstAndTheLastResult) {
   EXPECT_EQ(verified(cell("max", 3, 100), max, wrong_at.operator()<false>()), false);
 }
 
-TEST(TimedBits, OfSoftmaxAreThoseOfWholeRows) {
+TEST(TimedBits, OfSoftmaxAreCheckedInWholeRows) {
   const Cell c = cell("softmax", 3, 100);
   EXPECT_EQ(verified(c, exact_softmax, run_as<exact_softmax>), true);
   EXPECT_EQ(verified(c, exact_softmax, run_as<narrow_softmax>), false);
@@ -183,7 +184,7 @@ std::vector<double> made(std::size_t n, std::uint64_t seed) {
   return {x.begin(), x.end()};
 }
 
-TEST(PeersOfReductions, ComputeTheSame) {
+TEST(PeersOfReductions, ComputeTheSameResults) {
   const std::size_t rows = 3, n = 100;
   const std::vector<double> x = made(rows * n, 9), y = made(rows * n, 10);
   double dot = 0, squares = 0;
@@ -216,18 +217,18 @@ std::vector<std::string> names_of_peers(const Cell& c) {
   return names;
 }
 
-TEST(PeersOfReductions, AreNotThoseOfOtherOperations) {
+TEST(PeersOfReductions, AreListedForTheirOwnOperationOnly) {
   EXPECT_THAT(names_of_peers(cell("max", 1, 100)), IsEmpty());
   EXPECT_THAT(names_of_peers(cell("sum", 1, 100, 100)), IsEmpty());
   EXPECT_THAT(names_of_peers(cell("softmax", 3, 100)), ElementsAre("loop/softmax/fp32@peer"));
-  EXPECT_THAT(names_of_peers(cell("softmax", 3, 100, 1, 2)), IsEmpty()) << "they have one thread";
+  EXPECT_THAT(names_of_peers(cell("softmax", 3, 100, 1, 2)), IsEmpty()) << "these peers have one thread";
   EXPECT_THAT(names_of_peers(cell("dot", 1, 100, 1, 0)), IsEmpty());
   if (absent().empty()) {
     EXPECT_THAT(names_of_peers(cell("sum", 3, 100, 1, 0)), ElementsAre("cub/segmented/fp32@peer"));
   }
 }
 
-TEST(AnArray, HasACeilingAndMovesItsInputsAndWhatIsWrittenForEachElement) {
+TEST(ACell, HasACeilingAndCountsTheBytesReadAndWritten) {
   EXPECT_EQ(cell("sum", 3, 100).ceiling(), "read");
   EXPECT_EQ(cell("softmax", 3, 100).ceiling(), "copy");
   EXPECT_EQ(cell("sum", 3, 100, 5).bytes(), 6000u);
@@ -270,20 +271,20 @@ TEST_F(TheProgramOfReductions, GivesRowsThatFitTheSchemaAndContinues) {
     EXPECT_NEAR(row["gb_per_s"].get<double>() * 1e9 * row["seconds"].get<double>() / moved, 1, 1e-9);
   }
   EXPECT_THAT(operations, ElementsAre("dot", "max", "softmax"));
-  EXPECT_EQ(verified, 1 + 1 + 5) << "which are ours";
+  EXPECT_EQ(verified, 1 + 1 + 5) << "our methods";
   std::vector<std::string> again = lines(run(some_ + " --json --seed 5").out);
   ASSERT_EQ(again.size(), all.size());
-  again[0] = all[0];  // which has the date
-  EXPECT_EQ(again, all) << "read, not measured: times would differ";
+  again[0] = all[0];  // the header has the date
+  EXPECT_EQ(again, all) << "rows are read back: measured times would differ";
 }
 
-TEST_F(TheProgramOfReductions, MeasuresAReductionAgainWhereOneOfItsRowsIsTorn) {
+TEST_F(TheProgramOfReductions, MeasuresAReductionAgainIfOneOfItsRowsIsTruncated) {
   ASSERT_EQ(run(some_).code, 0);
   const std::string whole = read(file());
   write(file(), whole.substr(0, whole.size() - 20));
   const Outcome o = run(some_);
   EXPECT_EQ(o.code, 0);
-  EXPECT_THAT(lines(o.err), AllOf(SizeIs(1), Each(HasSubstr("ends before its end: skipped"))));
+  EXPECT_THAT(lines(o.err), AllOf(SizeIs(1), Each(HasSubstr("incomplete line: skipped"))));
   EXPECT_THAT(lines(read(file())), SizeIs(lines(whole).size()));
 }
 
@@ -293,11 +294,11 @@ TEST_F(TheProgramOfReductions, ShowsTablesOf80Columns) {
   for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
   EXPECT_THAT(o.out, AllOf(HasSubstr("softmax, 1024 x 256 fp32: 1 thread"), HasSubstr("of copy"),
                            HasSubstr("sum, 1 x 512 x 512 fp32"), HasSubstr("moments, 2^18 fp32"),
-                           HasSubstr("0 bars hold, 0 are missed")));
+                           HasSubstr("0 bars reached, 0 missed")));
   EXPECT_TRUE(std::filesystem::is_empty(shell_.work()));
 }
 
-TEST_F(TheProgramOfReductions, FailsWhereBitsAreWrong) {
+TEST_F(TheProgramOfReductions, FailsIfBitsAreWrong) {
   ASSERT_EQ(run(some_).code, 0);
   std::string text = read(file());
   const std::string right = R"("verified":true)";
@@ -308,7 +309,7 @@ TEST_F(TheProgramOfReductions, FailsWhereBitsAreWrong) {
               AllOf(SizeIs(1), Each(HasSubstr("check failed: max/fp32@cpu of 2^18 fp32: wrong bits"))));
 }
 
-TEST_F(TheProgramOfReductions, SaysWhatIsWrongWithItsArguments) {
+TEST_F(TheProgramOfReductions, RefusesWrongArgumentsInOneLine) {
   for (const auto& [wrong, message] : std::vector<std::pair<std::string, std::string>>{
            {"--filter nothing", "--filter: 'nothing' matches no method"},
            {"--filter 'dot/*,x*'", "'x*' matches no method"},
@@ -324,7 +325,7 @@ TEST_F(TheProgramOfReductions, SaysWhatIsWrongWithItsArguments) {
   }
 }
 
-TEST_F(TheProgramOfReductions, ExplainsItselfAndItsColumns) {
+TEST_F(TheProgramOfReductions, HasAHelpTextThatExplainsItsColumns) {
   const Outcome o = run("--help");
   EXPECT_EQ(o.code, 0);
   for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;

@@ -25,7 +25,7 @@ TEST(AState, OfElementsAddedAtOnceIsTheSerialSum) {
   }
 }
 
-TEST(AState, ComesBackFromItsBytes) {
+TEST(AState, IsRestoredFromItsBytes) {
   for (const std::string& name : state_names()) {
     for (const std::vector<double>& x :
          {std::vector<double>{}, std::vector<double>{-0.0}, wide(77, 20, 2), {1, 1e300, -1e300 * 1e300}}) {
@@ -39,7 +39,7 @@ TEST(AState, ComesBackFromItsBytes) {
   }
 }
 
-TEST(AState, MergesAfterTheJourneyAsBefore) {
+TEST(AState, MergesAfterSerialisationAsBefore) {
   for (const std::string& name : state_names()) {
     State a{name}, b{name};
     a.add(Array{format_info<fp64>(), wide(100, 20, 3)}.values());
@@ -66,15 +66,15 @@ TEST(AState, IsNotChangedByAnEmptyOne) {
   }
 }
 
-TEST(AState, KnowsItsHeight) {
-  // Ten merges in a row over one element each: the bound counts them all.
+TEST(AState, TracksItsHeight) {
+  // Each call adds one element and merges; the bound counts all ten merges.
   State state{"plain/fp32"};
   for (int i = 0; i < 11; ++i) state.add(std::vector<float>{1});
   EXPECT_GE(state.bound(11), 10 * 0x1p-24 * 11);
   EXPECT_LT(state.bound(11), 11 * 0x1p-24 * 11);
 }
 
-TEST(AState, RefusesStrangersAndDamagedBytes) {
+TEST(AState, RefusesOtherStatesAndDamagedBytes) {
   EXPECT_THROW(State{"kahan"}, std::invalid_argument);
   EXPECT_THROW(State{"exact/fp32"}, std::invalid_argument);
   State kahan{"kahan/fp32"};
@@ -88,23 +88,24 @@ TEST(AState, RefusesStrangersAndDamagedBytes) {
   EXPECT_THROW(State::deserialise(longer), std::invalid_argument);
   auto wrong = bytes;
   wrong[4] = std::byte{9};
-  EXPECT_THROW(State::deserialise(wrong), std::invalid_argument);  // a version to come
+  EXPECT_THROW(State::deserialise(wrong), std::invalid_argument);  // a future version
   EXPECT_THROW(State::deserialise(Exact{}.serialise()), std::invalid_argument);
   const std::size_t height = 4 + 1 + 1 + kahan.name().size() + 8;
   for (const std::size_t at : {height, height + 7, height + 8, height + 15, height + 16}) {
     auto impossible = bytes;
     impossible[at] = std::byte{255};
-    EXPECT_THROW(State::deserialise(impossible), std::invalid_argument) << "no bound would hold: byte " << at;
+    EXPECT_THROW(State::deserialise(impossible), std::invalid_argument)
+        << "an impossible height in byte " << at;
   }
   auto too_precise = bytes;
-  too_precise[height + 17] = std::byte{1};  // the last bit of a double that has to be an fp32
+  too_precise[height + 17] = std::byte{1};  // the last bit of a double that must hold an fp32
   EXPECT_THROW(State::deserialise(too_precise), std::invalid_argument);
   auto emptied = bytes;
   std::fill_n(emptied.begin() + static_cast<std::ptrdiff_t>(height) - 8, 24, std::byte{0});
-  EXPECT_THROW(State::deserialise(emptied), std::invalid_argument) << "empty, with a sum";
+  EXPECT_THROW(State::deserialise(emptied), std::invalid_argument) << "an empty state with a sum";
 }
 
-TEST(AState, ComesFromDamagedBytesOnlyIfTheyAreThoseOfAnotherState) {
+TEST(AState, IsRestoredFromDamagedBytesOnlyIfTheyAreValid) {
   std::mt19937_64 random{4};
   int taken = 0, refused = 0;
   const std::vector<std::string> names = state_names();

@@ -1,9 +1,9 @@
-"""Counts the tests of a build one by one, and prints what those said that failed.
+"""Counts the tests of a build, and prints the output of those that failed.
 
 Usage: summary.py tests.xml
-Reads what `ctest --output-junit` writes. Prints the output of what failed, the names of what was skipped, remarks on
-what is missing on this machine, and last "PASSED FAILED SKIPPED". A program that dies counts as one failure, whatever
-it had still to run.
+Reads the file that `ctest --output-junit` writes. Prints the output of failed tests, the names of skipped tests,
+remarks on what this machine lacks, and last "PASSED FAILED SKIPPED". A program that crashes counts as one failure,
+no matter how many tests it had left.
 """
 import re
 import sys
@@ -18,7 +18,7 @@ def main():
     passed, failed, skipped, remarks = 0, 0, [], set()
     for test in xml.parse(sys.argv[1]).getroot().iter("testcase"):
         name, output = test.get("name"), test.findtext("system-out") or ""
-        results = RESULT.findall(output)  # of a program of GoogleTest
+        results = RESULT.findall(output)  # if the test is a GoogleTest program
         remarks.update(REMARK.findall(output))
         passed += sum(kind == "OK" for kind, _ in results)
         skipped += [one for kind, one in results if kind == "SKIPPED"]

@@ -1,4 +1,5 @@
-/// What the tests of the library share: arrays of any format, data with portable bits, readable failures.
+/// Support for the tests of the library: arrays of any format, data with portable bits, readable failure
+/// messages.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -22,7 +23,7 @@ inline void PrintTo(const Method& m, std::ostream* out) { *out << m.name; }
 
 namespace testing_support {
 
-/// Elements of one format, at any element-aligned place in memory.
+/// Elements of one format at any element-aligned address.
 class Array {
  public:
   Array(const FormatInfo& format, const std::vector<double>& x, std::size_t offset = 0)
@@ -35,7 +36,7 @@ class Array {
     });
   }
   Values values() const { return {*format_, first(), size_}; }
-  /// The same elements at another place, without rounding them once more.
+  /// Returns a copy at another offset, without rounding the elements again.
   Array at_offset(std::size_t offset) const {
     Array other{*format_, {}, offset + size_};
     other.offset_ = offset;
@@ -56,7 +57,8 @@ class Array {
   std::vector<std::byte> memory_;
 };
 
-/// Uniform in (-1, 1), from the generator's integers alone.
+/// Returns n numbers uniform in (-1, 1). They are computed from the generator's integers, so their bits are
+/// portable.
 inline std::vector<double> uniform(std::size_t n, std::uint64_t seed) {
   std::mt19937_64 random{seed};
   std::vector<double> x(n);
@@ -64,7 +66,7 @@ inline std::vector<double> uniform(std::size_t n, std::uint64_t seed) {
   return x;
 }
 
-/// Either sign, magnitudes over so many binades around 1.
+/// Returns n numbers of either sign, with magnitudes spread over the given number of binades around 1.
 inline std::vector<double> wide(std::size_t n, int binades, std::uint64_t seed) {
   std::mt19937_64 random{seed};
   std::vector<double> x = uniform(n, seed + 1);
@@ -80,7 +82,7 @@ struct Dataset {
   std::vector<double> x;
 };
 
-/// Ordinary and awkward data of n elements; fp16 holds all of their values, rounded.
+/// Returns ordinary and awkward data sets of n elements, all within the range of fp16.
 inline std::vector<Dataset> datasets(std::size_t n) {
   std::vector<double> cancelling = uniform(n, 5);
   for (std::size_t i = 0; i + 1 < n; i += 2) cancelling[i + 1] = -cancelling[i] + (i % 16 == 0 ? 0x1p-9 : 0);
@@ -102,7 +104,7 @@ inline std::vector<Dataset> datasets(std::size_t n) {
           {"+0", std::vector<double>(n, 0.0)}};
 }
 
-/// The shape of a method's order: {lanes, leaf}, {1, n unbounded} for serial and exact.
+/// Lanes and elements per leaf of a method's order; {1, unbounded} for serial and exact.
 struct Shape {
   std::size_t lanes = 1, leaf = unbounded;
 };
@@ -114,13 +116,13 @@ inline Shape shape_of(const Method& m) {
   return shape;
 }
 
-/// The name without the backend, and without "sum/".
+/// Returns the name without the backend and without "sum/".
 inline std::string short_name(const Method& m) {
   const std::string name = m.name.substr(0, m.name.find('@'));
   return name.starts_with("sum/") ? name.substr(4) : name;
 }
 
-/// "sum/tree/kahan/bf16@cpu" as a name that GoogleTest accepts.
+/// Returns a method's name in the characters that GoogleTest accepts, such as "sum_tree_kahan_bf16_cpu".
 inline std::string test_name(const ::testing::TestParamInfo<const Method*>& info) {
   std::string name = info.param->name;
   for (char& c : name)
@@ -128,7 +130,7 @@ inline std::string test_name(const ::testing::TestParamInfo<const Method*>& info
   return name;
 }
 
-/// Sums on a backend that promise at least so much.
+/// Returns the sums on a backend whose promise is at least `least`.
 inline std::vector<const Method*> sums_of(std::string_view backend, Promise least = Promise::none) {
   std::vector<const Method*> chosen;
   for (const Method& m : methods("sum"))

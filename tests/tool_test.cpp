@@ -1,4 +1,4 @@
-/// The command-line tool, as a shell sees it: what it prints, where, and its exit code.
+/// Runs the command-line tool from a shell and checks what it prints, where, and its exit codes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ void write(const fs::path& path, Values x) {
   write(path, std::string{static_cast<const char*>(x.data), x.size * x.format->bytes});
 }
 
-/// With some data; $T is the tool.
+/// A shell with some data, in which $T runs the tool.
 class ToolShell : public Shell {
  public:
   ToolShell() {
@@ -71,7 +71,7 @@ json run_json(const std::string& command) {
   return json::parse(o.out);
 }
 
-// --- what works ----------------------------------------------------------------------------------
+// --- sum and list --------------------------------------------------------------------------------
 
 struct Good {
   std::string command, out;
@@ -131,7 +131,7 @@ TEST(TheToolsSum, AsJsonHasTheFormatOfItsMethod) {
   EXPECT_EQ(o["condition"], 1);
 }
 
-TEST(TheToolsSum, AsJsonSaysNullForWhatIsNotFinite) {
+TEST(TheToolsSum, AsJsonHasNullForNumbersThatAreNotFinite) {
   const json o = run_json("$T sum inf.txt --json");
   for (const char* key : {"value", "truth", "bound", "condition"}) EXPECT_TRUE(o[key].is_null()) << key;
   EXPECT_EQ(o["bits"], "0x7ff0000000000000");
@@ -163,7 +163,7 @@ TEST(TheToolsList, IsReadableAt80Columns) {
     EXPECT_TRUE(line.size() <= 80 || line.find("because") != std::string::npos) << line;
 }
 
-TEST(TheToolsList, IsOfTheMethodsThatAGlobMeans) {
+TEST(TheToolsList, HasTheMethodsThatAGlobSelects) {
   const auto names = [](const std::string& glob) {
     std::vector<std::string> all;
     const json list = run_json("$T list --json '" + glob + "'");
@@ -173,8 +173,8 @@ TEST(TheToolsList, IsOfTheMethodsThatAGlobMeans) {
   EXPECT_THAT(names("dot/exact/fp32@cpu"), ::testing::ElementsAre("dot/exact/fp32@cpu"));
   EXPECT_THAT(names("exact/*@cpu"), ::testing::ElementsAre("sum/exact/fp16@cpu", "sum/exact/bf16@cpu",
                                                            "sum/exact/fp32@cpu", "sum/exact/fp64@cpu"))
-      << "without an operation: a sum";
-  EXPECT_EQ(names("max/*"), names("max/*@*")) << "of every backend";
+      << "without an operation, a name selects sums";
+  EXPECT_EQ(names("max/*"), names("max/*@*")) << "without a backend, a name selects every backend";
   const Outcome o = shell().run("$T list 'softmax/*@cpu'");
   EXPECT_THAT(o.out, HasSubstr("softmax/online/fp32@cpu "));
   EXPECT_THAT(o.out, Not(HasSubstr("dot/")));
@@ -204,12 +204,12 @@ TEST(TheToolsComparison, AsJsonHasEveryMatchingMethodBestFirst) {
   EXPECT_THAT(o["recommendation"]["method"].get<std::string>(), HasSubstr("@cpu"));
 }
 
-TEST(TheToolsComparison, PutsPeersBesideWhereAsked) {
+TEST(TheToolsComparison, IncludesPeersOnRequest) {
   const Outcome with = shell().run("$T compare uniform.f32 --methods '*,*@peer'");
   EXPECT_EQ(with.code, 0) << with.err;
   for (const char* name : {"exact/fp32 ", "loop/fp32@peer ", "std_reduce/fp32@peer "})
     EXPECT_THAT(with.out, HasSubstr(name));
-  EXPECT_EQ(shell().run("$T compare ones.bf16 --methods 'exact,*@peer'").code, 0);  // none takes bf16
+  EXPECT_EQ(shell().run("$T compare ones.bf16 --methods 'exact,*@peer'").code, 0);  // no peer accepts bf16
   EXPECT_THAT(shell().run("$T compare uniform.f32").out, Not(HasSubstr("@peer")));
 }
 
@@ -217,7 +217,7 @@ TEST(TheToolsComparison, AsTextFits80ColumnsAndEndsWithAdvice) {
   for (const char* file : {"uniform.f32", "cancel.txt", "inf.txt", "zeros.txt", "empty.txt", "ones.bf16"}) {
     const Outcome o = shell().run(std::string{"$T compare "} + file + " --repeat 1");
     EXPECT_EQ(o.code, 0) << o.err;
-    EXPECT_THAT(o.err, IsEmpty()) << "progress is for terminals";
+    EXPECT_THAT(o.err, IsEmpty()) << "progress is shown on terminals only";
     for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
     EXPECT_THAT(o.out, ContainsRegex("\nUse [a-z0-9_/]+: .+"));
   }
@@ -234,13 +234,13 @@ TEST(TheToolsComparison, AsCsvHasAHeaderAndRowsOfTheSameWidth) {
         << row;
 }
 
-TEST(TheToolsComparison, GoesToAFileInsteadWhole) {
+TEST(TheToolsComparison, CanBeWrittenToAFile) {
   EXPECT_EQ(shell().run("$T compare numbers.txt --methods exact --json --output result.jsonl").out, "");
   EXPECT_EQ(json::parse(read(shell().work() / "result.jsonl"))["methods"].size(), 1u);
   fs::remove(shell().work() / "result.jsonl");
 }
 
-TEST(TheToolsComparison, OfArrivalOrderShowsMoreThanOneBitPatternAndOfTheOthersOne) {
+TEST(TheToolsComparison, ShowsSeveralBitPatternsForArrivalOrderOnly) {
   write(shell().work() / "long.f32",
         testing_support::Array{format_info<fp32>(), testing_support::uniform(std::size_t{1} << 22, 2)}
             .values());
@@ -255,7 +255,7 @@ TEST(TheToolsComparison, OfArrivalOrderShowsMoreThanOneBitPatternAndOfTheOthersO
 
 // --- report --------------------------------------------------------------------------------------
 
-/// Whether there is a Python with the packages of experiments/requirements.txt where the tool looks for it.
+/// Whether the tool finds a Python with the packages of experiments/requirements.txt.
 bool has_python() {
   return shell()
              .run("cd '" SAMESUM_SOURCE_DIR
@@ -264,7 +264,7 @@ bool has_python() {
              .code == 0;
 }
 
-TEST(TheToolsReport, IsMadeOfResultsFilesAlone) {
+TEST(TheToolsReport, CanBeMadeOfResultsFilesAlone) {
   if (!has_python()) GTEST_SKIP() << "no Python with jsonschema and plotly";
   const Outcome o = shell().run(
       "mkdir -p study && $T compare uniform.f32 --methods '*/fp32' --json >study/results.jsonl && "
@@ -289,7 +289,7 @@ TEST(TheToolsReport, RefusesResultsOfAnotherSchema) {
 
 // --- choose and calibrate ------------------------------------------------------------------------
 
-/// A speed as `samesum calibrate` writes it, as far as `choose` reads it.
+/// Returns a row as `samesum calibrate` writes it, with the columns that `choose` reads.
 std::string speed(const std::string& method, double seconds, const std::string& data = "normal") {
   return json{{"kind", "speed"}, {"method", method}, {"input_format", "fp32"}, {"data", data},
               {"n", 1000},       {"threads", 1},     {"caches", "hot"},        {"seconds", seconds}}
@@ -297,7 +297,7 @@ std::string speed(const std::string& method, double seconds, const std::string& 
          '\n';
 }
 
-/// A file of costs that were measured where the provenance says.
+/// Returns the text of a costs file with the given provenance.
 std::string costs(const json& provenance, const std::string& rows) {
   return json{{"kind", "study"}, {"schema", 2}, {"experiment", "speed_vs_length"}, {"provenance", provenance}}
              .dump() +
@@ -323,10 +323,11 @@ TEST(TheToolsChoice, IsReadableAt80ColumnsAndEndsWithAdvice) {
   const Outcome o = shell().run(wish + "--probability 0.99");
   EXPECT_EQ(o.code, 0) << o.err;
   for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
-  EXPECT_THAT(o.out.substr(o.out.rfind("\n\n")), HasSubstr("\nUse ")) << "the last paragraph but its notes";
-  const std::string premise = "if roundings have mean 0; equal or structured elements break that\n";
+  EXPECT_THAT(o.out.substr(o.out.rfind("\n\n")), HasSubstr("\nUse "))
+      << "advice is the last paragraph, apart from notes";
+  const std::string premise = "if roundings have mean 0; equal or structured elements violate this\n";
   EXPECT_THAT(o.out, HasSubstr(premise));
-  EXPECT_THAT(shell().run(wish).out, Not(HasSubstr(premise))) << "the rigorous bound has none";
+  EXPECT_THAT(shell().run(wish).out, Not(HasSubstr(premise))) << "the rigorous bound has no premise";
   for (const Method& v : methods("sum"))
     if (v.backend == "cpu") {
       EXPECT_THAT(o.out, HasSubstr(v.name));
@@ -343,7 +344,7 @@ TEST(TheToolsChoice, TakesLengthFormatAndConditionFromData) {
   EXPECT_EQ(o["magnitudes"], data["magnitudes"]);
 }
 
-TEST(TheToolsChoice, GoesByTheCostsThatItIsGivenAndSkipsCorruptLines) {
+TEST(TheToolsChoice, UsesTheGivenCostsAndSkipsCorruptLines) {
   write(shell().work() / "costs.jsonl",
         costs({{"cpu", "a"}, {"gpu", nullptr}}, speed("sum/exact/fp32@cpu", 1e-6) + "{\"kind\":\"speed\"}\n" +
                                                     speed("sum/tree/plain/fp32@cpu", 2e-6) +
@@ -353,13 +354,13 @@ TEST(TheToolsChoice, GoesByTheCostsThatItIsGivenAndSkipsCorruptLines) {
   EXPECT_EQ(o["best"]["method"], "sum/exact/fp32@cpu");
   EXPECT_EQ(o["best"]["seconds"], 1e-6);
   EXPECT_EQ(o["others"][0]["method"], "sum/tree/plain/fp32@cpu");
-  EXPECT_TRUE(o["others"][1]["seconds"].is_null()) << "other data than usual do not count";
+  EXPECT_TRUE(o["others"][1]["seconds"].is_null()) << "only costs for normal data count";
   EXPECT_EQ(o["costs"]["file"], "costs.jsonl");
   EXPECT_EQ(o["costs"]["corrupt_lines"], 2);
   EXPECT_THAT(shell().run(wish + "--costs costs.jsonl").out, HasSubstr("2 corrupt lines skipped"));
 }
 
-TEST(TheToolsChoice, PassesOverTheCalibrationOfAnotherMachine) {
+TEST(TheToolsChoice, IgnoresTheCalibrationOfAnotherMachine) {
   fs::create_directories(shell().work() / "cache/samesum");
   const fs::path file = shell().work() / "cache/samesum/speed_vs_length.jsonl";
   const auto source = [] { return run_json("XDG_CACHE_HOME=cache " + wish + "--json")["costs"]["file"]; };
@@ -372,10 +373,10 @@ TEST(TheToolsChoice, PassesOverTheCalibrationOfAnotherMachine) {
   EXPECT_TRUE(run_json("XDG_CACHE_HOME= HOME= " + wish + "--json")["costs"]["file"].is_null());
 }
 
-TEST(TheToolsCalibration, IsWhereTheChoiceLooksAndKnowsEveryCostThatWasAskedFor) {
+TEST(TheToolsCalibration, IsFoundByTheChoiceAndHasEveryRequestedCost) {
   const Outcome o = shell().run("XDG_CACHE_HOME=made $T calibrate --quick --methods 'exact/*,tree/plain/*'");
   EXPECT_EQ(o.code, 0) << o.err;
-  EXPECT_THAT(o.err, IsEmpty()) << "progress is for terminals";
+  EXPECT_THAT(o.err, IsEmpty()) << "progress is shown on terminals only";
   const json choice = run_json("XDG_CACHE_HOME=made " + wish + "--json");
   EXPECT_EQ(choice["costs"]["file"], "made/samesum/speed_vs_length.jsonl");
   EXPECT_EQ(choice["costs"]["corrupt_lines"], 0);
@@ -391,9 +392,10 @@ TEST(TheToolsCalibration, IsWhereTheChoiceLooksAndKnowsEveryCostThatWasAskedFor)
   EXPECT_EQ(shell().run("$T calibrate --methods 'tree/plane/*'").code, 2);
 }
 
-TEST(TheToolsCalibration, OfAllMethodsKnowsEveryCost) {
+TEST(TheToolsCalibration, OfAllMethodsHasEveryCost) {
   if (std::getenv("SAMESUM_LONG_TESTS") == nullptr)
-    GTEST_SKIP() << "it takes a minute or two; set SAMESUM_LONG_TESTS=1 (of some methods it is tested above)";
+    GTEST_SKIP()
+        << "this takes a minute or two; set SAMESUM_LONG_TESTS=1 (the test above calibrates some methods)";
   EXPECT_EQ(shell().run("$T calibrate --quick --out all.jsonl").code, 0);
   for (const json& other : run_json(wish + "--costs all.jsonl --json")["others"])
     if (!find(other["method"].get<std::string>()).slow) {
@@ -401,7 +403,7 @@ TEST(TheToolsCalibration, OfAllMethodsKnowsEveryCost) {
     }
 }
 
-// --- what does not -------------------------------------------------------------------------------
+// --- errors --------------------------------------------------------------------------------------
 
 struct Bad {
   std::string command, message;
@@ -410,7 +412,7 @@ std::ostream& operator<<(std::ostream& out, const Bad& b) { return out << b.comm
 
 class TheToolRefuses : public ::testing::TestWithParam<Bad> {};
 
-TEST_P(TheToolRefuses, WithOneLineThatNamesTheTrouble) {
+TEST_P(TheToolRefuses, WrongUsageWithAMessageOfOneLine) {
   const Outcome o = shell().run(GetParam().command);
   EXPECT_EQ(o.code, 2);
   EXPECT_THAT(o.out, IsEmpty());
@@ -422,7 +424,7 @@ TEST_P(TheToolRefuses, WithOneLineThatNamesTheTrouble) {
 INSTANTIATE_TEST_SUITE_P(
     Arguments, TheToolRefuses,
     ::testing::Values(
-        Bad{"$T", "subcommand is required"}, Bad{"$T frobnicate", "there is no command 'frobnicate'"},
+        Bad{"$T", "subcommand is required"}, Bad{"$T frobnicate", "unknown command 'frobnicate'"},
         Bad{"$T sum", "file is required"}, Bad{"$T sum numbers.txt --frobnicate", "--frobnicate"},
         Bad{"$T sum numbers.txt empty.txt", "empty.txt"}, Bad{"$T sum missing.txt", "missing.txt"},
         Bad{"$T sum .", "."}, Bad{"$T sum bad.txt", "bad.txt"}, Bad{"$T sum odd.f32", "odd.f32"},
@@ -436,7 +438,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T sum missing.txt --method tree/kahn/fp32", "tree/kahn/fp32"},
         Bad{"$T sum numbers.txt --method ''", "no method ''"},
         Bad{"$T sum numbers.txt --method exact/fp8", "exact/fp8"},
-        Bad{"$T sum numbers.txt --method exact@tpu", "'tpu' is no word of a name"},
+        Bad{"$T sum numbers.txt --method exact@tpu", "'tpu' is unknown or out of place"},
         Bad{"$T sum numbers.txt --method atomic/kahan/fp32", "an atomic cell holds one number"},
         Bad{"$T compare numbers.txt --threads -7", "--threads: -7 is negative"},
         Bad{"$T compare numbers.txt --repeat 0", "--repeat: 0"},
@@ -455,16 +457,16 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T compare missing.txt", "missing.txt"},
         Bad{"$T compare numbers.txt --output missing/out", "missing/out: cannot be written"},
         Bad{"$T compare numbers.txt --output .", ".: cannot be written: Is a directory"},
-        Bad{"SAMESUM_SOURCE=/nowhere $T report .", "set SAMESUM_SOURCE to the folder of samesum's source"},
+        Bad{"SAMESUM_SOURCE=/nowhere $T report .", "set SAMESUM_SOURCE to the source folder of samesum"},
         Bad{"PATH=/nowhere SAMESUM_SOURCE=tree $T report .", "tree/experiments/requirements.txt"},
-        Bad{"$T report", "folder is required"}, Bad{"$T report nowhere", "nowhere: is no folder"},
-        Bad{"$T report numbers.txt", "numbers.txt: is no folder"},
+        Bad{"$T report", "folder is required"}, Bad{"$T report nowhere", "nowhere: not a folder"},
+        Bad{"$T report numbers.txt", "numbers.txt: not a folder"},
         Bad{"$T sum numbers.txt >/dev/full", "standard output: cannot be written: No space left"},
         Bad{"$T list >/dev/full", "standard output"}, Bad{"$T list 'x*'", "'x*' matches no method"},
-        Bad{"$T sum numbers.txt --method max/fp64", "--method: 'max/fp64' is no sum"},
-        Bad{"$T compare numbers.txt --methods dot/exact", "--methods: 'dot/exact' is no sum"},
+        Bad{"$T sum numbers.txt --method max/fp64", "--method: 'max/fp64' is not a sum"},
+        Bad{"$T compare numbers.txt --methods dot/exact", "--methods: 'dot/exact' is not a sum"},
         Bad{"$T choose", "--length: 0 elements"},
-        Bad{"$T choose --length -5 --ulps 1", "--length: '-5' is no whole number"},
+        Bad{"$T choose --length -5 --ulps 1", "--length: '-5' is not a whole number"},
         Bad{"$T choose --length 1e6 --ulps 1", "--length"},
         Bad{"$T choose --length 9", "relative_error or ulps is missing"},
         Bad{"$T choose --length 9 --ulps 1 --relative-error 1", "relative_error and ulps are both given"},
@@ -487,7 +489,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T calibrate somewhere", "somewhere"},
         Bad{"$T compare numbers.txt --methods exact >&-", "standard output"}));
 
-TEST(TheTool, LeavesNothingBehindWhereItCannotWrite) {
+TEST(TheTool, LeavesNoFileBehindIfItCannotWrite) {
   const auto count = [] {
     return std::distance(fs::directory_iterator{shell().work()}, fs::directory_iterator{});
   };
@@ -498,12 +500,12 @@ TEST(TheTool, LeavesNothingBehindWhereItCannotWrite) {
   EXPECT_EQ(count(), before);
 }
 
-TEST(TheTool, SurvivesAReaderWhoHasSeenEnough) {
+TEST(TheTool, SucceedsIfItsOutputPipeIsClosed) {
   const Outcome o = shell().run("{ $T list --json; echo \"code $?\" >&2; } | true");
   EXPECT_EQ(o.err, "code 0\n");
 }
 
-TEST(TheTool, ExplainsItselfWithExamples) {
+TEST(TheTool, HasHelpTextsWithExamples) {
   for (const char* command : {"", "list ", "sum ", "compare ", "report ", "choose ", "calibrate "}) {
     const Outcome o = shell().run(std::string{"$T "} + command + "--help");
     EXPECT_EQ(o.code, 0);
@@ -513,7 +515,7 @@ TEST(TheTool, ExplainsItselfWithExamples) {
   }
 }
 
-TEST(TheTool, TellsItsVersion) {
+TEST(TheTool, PrintsItsVersion) {
   EXPECT_THAT(shell().run("$T --version").out, ContainsRegex("^samesum [0-9]+\\.[0-9]+\\.[0-9]+\n$"));
 }
 

@@ -15,22 +15,22 @@ Shape shape_of(const Cell& cell) {
   return cell.inner > 1 ? Shape::columns : cell.outer > 1 ? Shape::rows : Shape::vector;
 }
 
-/// What a method is held to: `factor` times the speed of the fastest method that `against` names, or at most
-/// `factor` microseconds.
+/// A bar: the method must reach `factor` times the speed of the fastest method that `against` matches, or
+/// take at most `factor` microseconds.
 struct Bar {
   std::string methods;  ///< a glob
   std::vector<std::string> inputs;
   std::vector<std::string> data, places;
-  std::size_t shortest, longest;  ///< n
+  std::size_t shortest, longest;  ///< range of n
   double factor;
-  std::string against;       ///< a glob; empty for microseconds. The other one reduces normal data.
-  int threads = 1;           ///< of the method; the other one has as many, but for `itself`
-  std::string ceiling = {};  ///< a method whose speed is enough, whatever the factor asks for
+  std::string against;       ///< a glob; empty for microseconds. The other method reduces normal data.
+  int threads = 1;           ///< the other method has as many, except `itself`
+  std::string ceiling = {};  ///< a method whose speed is sufficient, whatever the factor
   Shape shape = Shape::vector;
-  std::size_t least_bytes = 0;  ///< of input
+  std::size_t least_bytes = 0;  ///< of the input
 };
 
-const std::string itself = "itself";  ///< on normal data, with one thread
+const std::string itself = "itself";  ///< the same method on normal data, with one thread
 
 const std::vector<std::string> all{"fp16", "bf16", "fp32", "fp64"}, narrow{"fp16", "bf16", "fp32"},
     halves{"fp16", "bf16"}, fp32_alone{"fp32"}, fp64_alone{"fp64"}, fp32_and_bf16{"fp32", "bf16"};
@@ -127,7 +127,7 @@ const std::vector<Bar> bars{
     {"softmax/tree/plain/fp32@cuda", fp32_and_bf16, normal, gpu, 32769, any, 0.6, "copy", 0, {}, Shape::rows},
 };
 
-/// The fastest of the methods that a glob names.
+/// The fastest method that matches a glob.
 const SpeedRow* best(const std::vector<SpeedRow>& rows, const Cell& cell, const std::string& glob) {
   const SpeedRow* found = nullptr;
   for (const SpeedRow& r : rows)
@@ -160,7 +160,7 @@ std::optional<Verdict> judge(const SpeedRow& row, const Bar& bar, const std::vec
   if (!opponent) return std::nullopt;
   double factor = bar.factor;
   if (const SpeedRow* ceiling = best(rows, row.cell, bar.ceiling))
-    factor = std::min(factor, 0.95 * ratio(*opponent, *ceiling));  // as near as runs differ
+    factor = std::min(factor, 0.95 * ratio(*opponent, *ceiling));  // runs differ by about 5 percent
   const std::string unlike = other.threads < row.cell.threads ? ", one thread"
                              : other.data != row.cell.data    ? ", normal"
                                                               : "";

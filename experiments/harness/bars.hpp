@@ -1,4 +1,4 @@
-/// What each method's speed is held to, beside what was measured with it.
+/// Bars: the speeds that methods are compared with, and whether they reach them.
 #pragma once
 
 #include <optional>
@@ -13,20 +13,20 @@ struct SpeedRow {
   Cell cell;
   std::string method;
   double seconds;                   ///< median
-  std::vector<double> rounds = {};  ///< seconds of each round; those of one cell were measured in turns
+  std::vector<double> rounds = {};  ///< seconds of each round; rows of one cell were measured in turns
 };
 
-/// How a row did against one bar.
+/// Result of comparing a row with one bar.
 struct Verdict {
-  std::string against;     ///< whose speed, or "us"
-  double factor, reached;  ///< a ratio of speeds, or microseconds
+  std::string against;     ///< the other method, or "us" for microseconds
+  double factor, reached;  ///< ratios of speeds, or microseconds
   bool holds() const { return against == "us" ? reached <= factor : reached >= factor; }
 };
 
-/// The median of the rounds' ratios, of what took turns: what disturbs a round disturbs both.
+/// Median of the ratios of the rounds, for methods that took turns: a disturbance of a round affects both.
 double ratio_of_rounds(const std::vector<double>& slow, const std::vector<double>& fast);
 
-/// Against every bar for which the other method was measured. Where both took turns, the ratio is that of
+/// Compares the row with every bar whose other method was measured. If both took turns, the ratio is that of
 /// their rounds.
 std::vector<Verdict> verdicts(const SpeedRow& row, const std::vector<SpeedRow>& measured);
 

@@ -11,7 +11,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// The first m elements of the result at that place, one after the other.
+/// The first m elements that the result at index `at` reduces, copied to contiguous memory on the host.
 Bytes column(const Place& place, const Cell& cell, const void* x, std::size_t at, std::size_t m) {
   if (x == nullptr) return {};
   const Layout all = cell.layout();
@@ -29,7 +29,7 @@ std::size_t bytes_of_result(const Method& m, const FormatInfo& input, std::size_
   return m.per_element ? n * input.bytes : m.result_bytes();
 }
 
-/// The result of one vector on the host, of two if y has elements.
+/// Reduces a vector on the host, or two vectors if the method has two inputs.
 Bytes result_of(const Method& m, const FormatInfo& input, const Bytes& x, const Bytes& y) {
   const std::size_t n = x.size() / input.bytes;
   Bytes result(bytes_of_result(m, input, n));
@@ -40,7 +40,8 @@ Bytes result_of(const Method& m, const FormatInfo& input, const Bytes& x, const 
   return result;
 }
 
-/// So many elements of a vector are compared: a reference is slow, and a GPU's data come over a bus.
+/// Largest number of elements of a vector that are compared: the reference is slow, and so are copies from a
+/// GPU.
 std::size_t longest_compared(const Cell& cell) {
   if (cell.outer * cell.inner > 1) return SIZE_MAX;
   if (!cell.on_gpu()) return two_to(18);
@@ -78,7 +79,7 @@ Bench::Bench(const Cell& cell, std::uint64_t seed, std::size_t most)
       data_{*datasets_matching(cell.data).front()},
       seed_{seed},
       place_{cell.on_gpu() ? gpu_place() : cpu_place()},
-      // On a GPU enough to be cold in the caches.
+      // On a GPU, more than the caches hold.
       bytes_{std::max(most * format_.bytes, cell.on_gpu() ? two_to(28) : 0)},
       x_{filled(bytes_, seed)} {}
 
@@ -91,16 +92,16 @@ std::shared_ptr<std::byte> Bench::filled(std::size_t bytes, std::uint64_t seed) 
   return memory;
 }
 
-/// With memory for it.
+/// The call of a method for a cell. Allocates the second input and the output.
 Call Bench::call_of(const Cell& cell) {
-  if (cell.inputs() == 2) y_ = filled(bytes_, seed_ + 1);  // cold calls move through both
+  if (cell.inputs() == 2) y_ = filled(bytes_, seed_ + 1);  // as large as x: cold calls move through both
   out_ =
       place_->memory(cell.per_element() ? cell.input_bytes() : cell.layout().results() * 2 * sizeof(double));
   return {&format_,
           x_.get(),
           cell.inputs() == 2 ? y_.get() : nullptr,
           cell.elements(),
-          settled(cell.layout()),
+          normalised(cell.layout()),
           out_.get(),
           cell.n,
           {.threads = cell.threads}};
@@ -121,7 +122,7 @@ bool Bench::has_right_bits(const Cell& cell, const Method& m, const Call& call) 
   Call compared = call;
   if (n < cell.n) compared.size = n, compared.layout = Layout::vector(n);
   auto* const out = static_cast<std::byte*>(call.out);
-  Bytes got(bytes_of_result(m, format_, n), std::byte{0xa5});  // what is not written is not right
+  Bytes got(bytes_of_result(m, format_, n), std::byte{0xa5});  // makes a result that is not written wrong
   const std::set<std::size_t> results{0, cell.layout().results() - 1};
   for (const std::size_t at : results) place_->copy(out + at * got.size(), got.data(), got.size());
   place_->bind(m, compared)(0);

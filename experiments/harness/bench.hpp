@@ -1,4 +1,4 @@
-/// How long methods take, those of one cell in turns.
+/// Measures the time of methods. The methods of one cell take turns.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@ namespace samesum::harness {
 
 constexpr std::size_t two_to(int e) { return std::size_t{1} << e; }
 
-/// Arrays of so many bytes lie in L2, and in DRAM.
+/// Sizes of arrays that lie in L2, and in DRAM.
 inline constexpr std::size_t l2_bytes = two_to(20), dram_bytes = two_to(28);
 
-/// What is measured side by side: one operation on one shape of one format. The array has outer × n × inner
-/// elements in C's order, and its middle axis is reduced.
+/// One operation on an array of one shape and one format: the methods of a cell are measured together. The
+/// array has outer × n × inner elements in C order, and its middle axis is reduced.
 struct Cell {
   const FormatInfo* input;
   std::size_t n;
   int threads = 1;  ///< 0 on a GPU
   std::string data = "normal";
-  bool cold =
-      false;  ///< on a GPU: each run reads data that are in no cache; else the same data again and again
+  /// On a GPU: each run reads data that no cache holds. Otherwise all runs read the same data.
+  bool cold = false;
   std::string operation = "sum";
   std::size_t outer = 1, inner = 1;
 
@@ -31,11 +31,11 @@ struct Cell {
   std::size_t elements() const { return outer * n * inner; }
   std::size_t input_bytes() const { return elements() * input->bytes; }
   int inputs() const { return methods(operation).front().inputs; }
-  /// Whether the results are as many as the elements.
+  /// Whether there is one result per element.
   bool per_element() const { return methods(operation).front().per_element; }
-  /// All inputs together; results per element count too.
+  /// Bytes of all inputs; plus those of the results, if there is one per element.
   std::size_t bytes() const { return input_bytes() * static_cast<std::size_t>(inputs() + per_element()); }
-  /// What memory allows: "read", "copy".
+  /// The ceiling that memory sets: "read" or "copy".
   std::string ceiling() const { return per_element() ? "copy" : "read"; }
   /// Where the data lie: "latency" (up to 64 elements), "L2", "DRAM", "other", "GPU".
   std::string place() const;
@@ -43,29 +43,29 @@ struct Cell {
   bool operator==(const Cell&) const = default;
 };
 
-/// Whether the method computes what the cell is about, where it is about it.
+/// Whether the method computes the operation of the cell, for its format and layout, on its processor.
 bool fits(const Method& method, const Cell& cell);
 
-/// Peers that do it too: on a CPU those with one thread.
+/// Peers that fit the cell; on a CPU only for cells with one thread.
 std::vector<const Method*> peers_of(const Cell& cell);
 
-/// So many elements, made once and repeated: what a longer array consists of.
+/// Elements that are generated once and repeated in longer arrays: 2^20.
 inline constexpr std::size_t log2_speed_block = 20;
 std::vector<std::byte> speed_block(const FormatInfo& format, const Dataset& data, std::uint64_t seed);
 
-/// An array of one format, filled once, of which cells of any length can be measured.
+/// An array of one format, filled once, for measuring cells of any length.
 class Bench {
  public:
-  /// On the side of the cell, with its format and its data; `most` elements. Throws std::runtime_error where
-  /// there is no GPU or not enough memory.
+  /// Fills an array of `most` elements with the format and the data of the cell, on its processor. Throws
+  /// std::runtime_error if there is no GPU or not enough memory.
   Bench(const Cell& cell, std::uint64_t seed, std::size_t most);
 
-  /// One result for each method, and then the ceiling's. The bits of the first and the last result of ours
-  /// are compared with the reference, on a GPU with the CPU; of vectors of more than 2^20 elements, on a GPU
-  /// of sums of more than 2^24, those of the first elements.
+  /// Measures each method, and last the ceiling. For methods of samesum, compares the bits of the first and
+  /// the last result with the reference implementation, on a GPU with the CPU. Of a long vector, compares the
+  /// result of the first elements only: 2^18 on a CPU, 2^24 for sums on a GPU.
   std::vector<Speed> measure(const Cell& cell, const std::vector<const Method*>& methods, int repeats);
 
-  /// What the method writes.
+  /// The bytes that the method writes.
   std::vector<std::byte> results(const Cell& cell, const Method& method);
 
  private:
@@ -78,7 +78,7 @@ class Bench {
   const Dataset& data_;
   std::uint64_t seed_;
   std::unique_ptr<Place> place_;
-  std::size_t bytes_;  ///< of x
+  std::size_t bytes_;  ///< size of x
   std::shared_ptr<std::byte> x_, y_, out_;
 };
 

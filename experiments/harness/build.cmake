@@ -1,5 +1,5 @@
-# Runs at every build: cmake -DSOURCE=… -DVERSION=… -DFLAGS=… -DHEADER=… -P build.cmake
-# The header is touched only when it changes.
+# Writes a header with the origin of the build. Runs at every build, and touches the header only if it changes:
+# cmake -DSOURCE=… -DVERSION=… -DFLAGS=… -DHEADER=… -P build.cmake
 set(COMMIT unknown)
 find_package(Git QUIET)
 if(GIT_FOUND AND EXISTS ${SOURCE}/.git)

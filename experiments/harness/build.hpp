@@ -2,13 +2,12 @@
 
 namespace samesum::harness {
 
-/// What this program was built from.
+/// Origin of this program.
 struct Build {
   const char* version;
-  const char* flags;  ///< of the compiler
-  const char*
-      commit;  ///< "unknown" for a source tree without .git; ends in "-dirty" for one that was changed
-  const char* source;  ///< the folder of the source tree, where the report is
+  const char* flags;   ///< of the compiler
+  const char* commit;  ///< "unknown" without .git; ends in "-dirty" if the source tree was changed
+  const char* source;  ///< folder of the source tree, which has the report
 };
 Build build();
 

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::uint64_t seed = 1;
 
-/// Loops and methods that round each element first are too slow for long arrays; what they cost there is
-/// known from shorter ones, since memory does not hold them up.
+/// Whether a method is measured in a cell. Loops, and methods that round each element first, are too slow for
+/// long arrays; their cost there follows from shorter arrays, because memory does not limit them.
 bool is_measured(const Method& v, const Cell& cell) {
   const bool rounds_first = v.accumulator != "exact" && !holds(*v.format, *cell.input);
   const bool slow = v.order == "serial" || rounds_first;
@@ -30,7 +30,7 @@ std::vector<const Method*> methods_of(const Cell& cell, const std::string& globs
   return all;
 }
 
-/// The cells of one format, so that one array serves them all.
+/// The cells of one format, which share one array.
 std::vector<Cell> cells_of(const FormatInfo& input, bool gpu, bool quick) {
   std::vector<Cell> cells;
   for (const int e : gpu ? std::vector{12, 16, 20, 24, 28} : std::vector{0, 6, 12, 16, 20, 24})
@@ -46,13 +46,13 @@ std::vector<std::vector<Cell>> all_cells(bool quick) {
   return all;
 }
 
-/// The folder of the default place is made; that of a place which was asked for has to be there.
+/// The path of the output file. Creates the folder of the default file; the folder of a given file must
+/// exist.
 std::string place_for(const std::string& out) {
   const std::string path = out.empty() ? calibration_file() : out;
-  if (path.empty())
-    throw UsageError{"--out: neither XDG_CACHE_HOME nor HOME says where a cache is; give a file"};
+  if (path.empty()) throw UsageError{"--out: neither XDG_CACHE_HOME nor HOME is set; name a file"};
   if (out.empty()) {
-    std::error_code ignored;  // what is not there cannot be written, says the next line
+    std::error_code ignored;  // check_writable reports it
     std::filesystem::create_directories(std::filesystem::path{path}.parent_path(), ignored);
   }
   check_writable(path);
@@ -62,7 +62,7 @@ std::string place_for(const std::string& out) {
 }  // namespace
 
 Report calibrate_command(const CalibrateOptions& options) {
-  methods_matching(options.methods, formats[0]);  // a wrong one is told before anything is written
+  methods_matching(options.methods, formats[0]);  // reports a wrong name before anything is written
   const std::string path = place_for(options.out);
   const auto start = std::chrono::steady_clock::now();
   const std::vector<std::vector<Cell>> all = all_cells(options.quick);
@@ -88,7 +88,7 @@ Report calibrate_command(const CalibrateOptions& options) {
   }
   write_file(path, text);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  report.text = printable(path) + ": " + std::to_string(costs) + " speeds, measured in " +
+  report.text = printable(path) + ": " + std::to_string(costs) + " costs, measured in " +
                 duration(taken.count()) + '\n';
   return report;
 }

@@ -11,11 +11,11 @@
 namespace samesum::harness {
 namespace {
 
-/// What the data say of themselves. A sum of zero has no relative error.
+/// Takes length, format, condition and magnitudes from the data. A sum of zero has no relative error.
 Wish about_data(const Wish& wish, const Column& column, const std::string& file) {
   const Truth truth{column.values()};
   if (!std::isfinite(truth.condition()))
-    throw InputError(file, "its sum is 0 or not finite, and errors are relative to it; take exact");
+    throw InputError(file, "its sum is 0 or not finite, and errors are relative to it; use exact");
   return wish_for(truth, *column.format, wish);
 }
 
@@ -84,15 +84,15 @@ std::string asked(const Wish& w) {
          std::string{name_of(w.promise)} + ", " +
          (w.ulps ? "at most " + compact(*w.ulps, 8) + " ulps"
                  : "relative error at most " + compact(*w.relative_error, 8)) +
-         (w.probability < 1 ? " with probability " + compact(w.probability, 8) : "") +
-         ", sum of magnitudes " + compact(magnitudes_of(w), 8) + ", kappa " + compact(w.condition, 8);
+         (w.probability < 1 ? " with probability " + compact(w.probability, 8) : "") + ", sum of |x| " +
+         compact(magnitudes_of(w), 8) + ", kappa (condition number) " + compact(w.condition, 8);
 }
 
 std::string origin(const CostTable& table) {
-  return "costs: " + (table.file.empty() ? "shipped" : printable(table.file)) + ", of " +
+  return "costs: " + (table.file.empty() ? "shipped" : printable(table.file)) + ", measured on " +
          printable(table.machine) +
          (table.corrupt > 0 ? "; " + std::to_string(table.corrupt) + " corrupt lines skipped" : "") +
-         (table.passed_over.empty() ? "" : "; not taken: " + printable(table.passed_over)) +
+         (table.passed_over.empty() ? "" : "; not used: " + printable(table.passed_over)) +
          (table.file.empty() ? "; `samesum calibrate` measures this machine" : "");
 }
 
@@ -102,12 +102,13 @@ std::string as_text(const Wish& w, const Choice& choice, const CostTable& table)
   const bool ulps = w.ulps.has_value();
   text += row(choice.best, ulps, "");
   for (const Candidate& c : choice.others) text += row(c, ulps, c.reason);
-  return text + "\nbound: of the error, " +
-         (ulps ? "in units in the last place of the sum in " + std::string{w.input} : "relative to the sum") +
-         (w.probability < 1 ? ", with that probability\n"
-                              "if roundings have mean 0; equal or structured elements break that"
+  return text + "\nbound: on the error, " +
+         (ulps ? "in ulps, units in the last place of the sum in " + std::string{w.input}
+               : "relative to the sum") +
+         (w.probability < 1 ? ",\nwith this probability\n"
+                              "if roundings have mean 0; equal or structured elements violate this"
                             : "") +
-         "\ntime: where the data are already\n" +
+         "\ntime: without transfers to a GPU\n" +
          wrapped("Use " + choice.best.method->name + ": " + choice.best.reason) + '\n';
 }
 

@@ -12,7 +12,7 @@
 namespace samesum::harness {
 namespace {
 
-/// From the weakest to the strongest.
+/// All promises, weakest first.
 std::vector<Promise> promises() {
   std::vector<Promise> all;
   for (int i = 0; i <= static_cast<int>(Promise::order_free); ++i) all.push_back(static_cast<Promise>(i));
@@ -31,23 +31,24 @@ std::string backend_names() { return listed(backends); }
 
 std::string is_whole_number(const std::string& text) {
   const bool digits = text.find_first_not_of("0123456789") == text.npos && text.size() <= 18;
-  return digits ? "" : "'" + text + "' is no whole number of at most 18 digits";
+  return digits ? "" : "'" + text + "' is not a whole number of at most 18 digits";
 }
 
 Promise promise_named(const std::string& name) {
   for (const Promise promise : promises())
     if (name_of(promise) == name) return promise;
-  throw UsageError{"--promise: there is no promise '" + name + "'; choose one of " + promise_names()};
+  throw UsageError{"--promise: unknown promise '" + name + "'; choose one of " + promise_names()};
 }
 
 const FormatInfo* format_named(const std::string& name) {
   if (name.empty()) return nullptr;
   if (const FormatInfo* format = find_format(name)) return format;
-  throw UsageError{"--format: there is no format '" + name + "'; choose one of " + format_names(", ")};
+  throw UsageError{"--format: unknown format '" + name + "'; choose one of " + format_names(", ")};
 }
 
 bool matches(std::string_view glob, std::string_view name) {
-  // On a mismatch the last star takes one character more: earlier stars never need to, so this is no search.
+  // On a mismatch, the last star takes one character more. Earlier stars never need to, so there is no
+  // search.
   std::size_t g = 0, star = glob.npos, taken = 0;
   for (std::size_t i = 0; i < name.size();) {
     if (g < glob.size() && glob[g] == '*') {
@@ -78,7 +79,7 @@ std::string without_backend(const Method& m) {
   return m.name.substr(0, m.name.size() - m.backend.size() - 1);
 }
 
-/// With and without the "sum/" of a sum.
+/// Compares the name with and without the "sum/" of a sum.
 bool matches_name(const std::string& glob, const std::string& name) {
   return matches(glob, name) || (name.starts_with("sum/") && matches(glob, name.substr(4)));
 }
@@ -103,19 +104,19 @@ std::string name_without_format(const Method& m) {
 
 const Method& sum_named(const std::string& name, const FormatInfo& input, const std::string& option) {
   const Method& m = find(name, {.format = input.name});
-  if (m.operation != "sum") throw UsageError{option + ": '" + name + "' is no sum"};
+  if (m.operation != "sum") throw UsageError{option + ": '" + name + "' is not a sum"};
   return m;
 }
 
 namespace {
 
-/// Sums, ours and those of peers.
+/// Visits the sums of samesum and of the peers.
 template <class Visit> void for_each_sum(Visit visit) {
   for (const Method& m : methods("sum")) visit(m);
   for (const Method& m : peers()) visit(m);
 }
 
-/// Why peers that the glob may have meant are not here.
+/// Why the peers that the glob may stand for are absent, or a hint.
 std::string absence(const std::string& glob) {
   for (const Absent& peer : absent_peers())
     if (glob.starts_with(peer.backend + "/")) return ": " + peer.reason;
@@ -124,7 +125,7 @@ std::string absence(const std::string& glob) {
 
 bool chosen_by_default(const Method& m) { return (m.backend == "cpu" || m.backend == "cuda") && !m.slow; }
 
-/// Whether it is the name of one method, not a glob, and not of a peer.
+/// Whether the text is the name of one method of samesum, not a glob.
 bool is_name(const std::string& glob) {
   return glob.find_first_of("*?") == glob.npos && !glob.ends_with("@peer") &&
          (glob.find('/') != glob.npos || parse_name(glob).fields.accumulator == Exact::name);
@@ -132,7 +133,7 @@ bool is_name(const std::string& glob) {
 
 std::vector<const Method*> matching_one(const std::string& option, const std::string& glob,
                                         const FormatInfo& input) {
-  if (is_name(glob)) return {&sum_named(glob, input, option)};  // or the reason why there is no such method
+  if (is_name(glob)) return {&sum_named(glob, input, option)};  // throws the reason if it is not a method
   const bool has_backend = glob.find('@') != glob.npos;
   std::vector<const Method*> found;
   for_each_sum([&](const Method& m) {
@@ -170,7 +171,7 @@ std::vector<const Method*> methods_in_own_format(const std::string& globs) {
       });
   for (const std::string& glob : globs_in(globs)) {
     bool found = false;
-    std::exception_ptr refusal;  // of one format: a peer may exist for another
+    std::exception_ptr refusal;  // for one format; another format may have the peer
     for (const FormatInfo& format : formats) try {
         for (const Method* m : matching_one("--filter", glob, format)) {
           if (m->format != &format || !m->takes(format)) continue;

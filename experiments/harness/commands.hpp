@@ -1,4 +1,7 @@
-/// What the command-line tool does, without the command line: each command gives its output as text.
+/// The commands of the command-line tool: each takes parsed options and returns its output as text.
+///
+/// All commands throw UsageError for wrong options, InputError for files that cannot be read, OutputError for
+/// files that cannot be written, and std::invalid_argument for unknown methods.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +15,28 @@
 
 namespace samesum::harness {
 
-/// A wrong argument: what() is one line that names it and the remedy.
+/// A wrong argument. what() is one line that names the argument and the remedy.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 struct Report {
   std::string text;                   ///< for standard output
-  std::vector<std::string> failures;  ///< checks that failed, a line each
+  std::vector<std::string> failures;  ///< failed checks, one line each
 };
 
-/// `glob` is empty for all methods.
+/// Lists the methods that match `glob`, or all methods if it is empty, as a table of 80 columns or as JSON.
+/// The table of all methods also lists peers, and what is absent or unsupported, with the reasons.
 Report list_command(const std::string& glob, bool json);
 
 struct SumOptions {
   std::string file, format, method = "exact";
-  int threads = 0;
+  int threads = 0;  ///< 0: chosen by the library
   bool hex = false, json = false;
 };
+
+/// Sums a file with one method. As JSON, the result comes with its error and its bound, and is checked
+/// against them.
 Report sum_command(const SumOptions& options);
 
 struct CompareOptions {
@@ -37,94 +44,111 @@ struct CompareOptions {
   MeasureOptions measure{.repeats = 5, .threads = 0};
   bool json = false, csv = false;
 };
+
+/// Compares methods on a file: results, errors, bounds, distinct bit patterns and times. If `output` is set,
+/// writes there and returns no text.
 Report compare_command(const CompareOptions& options);
 
-/// All methods that the globs match, on data whose exact sum is known. Throws UsageError, by the option that
-/// the globs are from, where none takes such data.
+/// Measures all methods that match the globs on data whose exact sum is known. Throws UsageError, which names
+/// `option` as the origin of the globs, if no matching method takes the format of the data.
 Comparison compare(const std::string& name, const Column& column, const Truth& truth,
                    const std::string& methods, MeasureOptions options,
                    const std::string& option = "--methods");
 
-/// What a row says that comparison_json made of the same data in this build.
+/// Restores a comparison from the row that comparison_json wrote for the same data in this build.
 Comparison comparison_of(const Json& row, Values x, const Truth& truth);
 
-/// A table of 80 columns with its legend and advice.
+/// The comparison as a table of 80 columns with a legend and a recommendation.
 std::string as_text(const Comparison& comparison);
 
 struct ReportOptions {
   std::string folder, output;
-  bool alone = false;  ///< without the committed results of other machines
+  bool alone = false;  ///< leave out the committed results of other machines
 };
-/// Becomes notebooks/report.py of the source tree, in the Python of build/venv or else python3.
+
+/// Replaces this process with notebooks/report.py, which writes report.html and report.md. Runs it with the
+/// Python of build/venv if that has the packages, else with python3. Throws UsageError if the folder, the
+/// script or the packages are missing.
 [[noreturn]] void report_command(const ReportOptions& options);
 
 struct ChooseOptions {
-  std::string file, format;  ///< empty, or data from which length, input, condition and magnitudes are taken
+  std::string file, format;  ///< if set, the data give length, input, condition and magnitudes
   std::int64_t length = 0;
   std::string input = "fp64", promise = "everywhere", backend, costs;
   std::optional<double> relative_error, ulps, magnitudes;
   double probability = 1, condition = 1;
   bool json = false;
 };
+
+/// Names the cheapest method that satisfies a tolerance and a promise, and lists the others with reasons.
 Report choose_command(const ChooseOptions& options);
 
 struct CalibrateOptions {
-  std::string out;  ///< empty for calibration_file()
+  std::string out;  ///< empty: calibration_file()
   std::string methods = "*";
   bool quick = false;
 };
+
+/// Measures the time of each method on this machine and writes a file of costs for choose_command. Writes the
+/// whole file or nothing.
 Report calibrate_command(const CalibrateOptions& options);
 
-// What the commands share.
+// --- names and globs, shared by the commands and the experiments --------------------------------------
 
 /// The names of all formats.
 std::string format_names(const std::string& separator);
 
-/// The names of all promises, the weakest first.
+/// The names of all promises, weakest first.
 std::string promise_names();
 std::string backend_names();
 
-/// For CLI11, which takes -1 for 2^64 - 1 and more digits for the largest number: what is wrong, or "".
+/// Validator of an option for CLI11: returns an error message, or "" for a whole number of at most 18 digits.
+/// CLI11 alone would read -1 as 2^64 - 1, and a number with more digits as the largest one.
 std::string is_whole_number(const std::string& text);
 
+/// Throws UsageError if there is no promise with this name.
 Promise promise_named(const std::string& name);
 
-/// nullptr for an empty name, which means the file's own format.
+/// Returns nullptr for an empty name, which stands for the format of the file. Throws UsageError for an
+/// unknown name.
 const FormatInfo* format_named(const std::string& name);
 
-/// * stands for any text, ? for any character.
+/// Whether the glob matches the whole name. * stands for any text, ? for any character.
 bool matches(std::string_view glob, std::string_view name);
 
-/// Globs with commas between them.
+/// Splits a list of globs at its commas.
 std::vector<std::string> globs_in(const std::string& list);
 
-/// Whether a glob means the method. Without "@" it means the names without a backend, and a sum is named with
-/// and without "sum/".
+/// Whether the glob matches the method. A glob without "@" is compared with the name without the backend. The
+/// "sum/" of a sum may be left out.
 bool matches(const std::string& glob, const Method& method);
 
-/// In a table about sums: "tree/kahan/fp32" for sum/tree/kahan/fp32@cpu, "exact/fp32@cuda".
+/// Name in a table of sums: "tree/kahan/fp32" for sum/tree/kahan/fp32@cpu, "exact/fp32@cuda".
 std::string short_name(const Method& method);
 
-/// In a table of one format: "tree/kahan" for sum/tree/kahan/fp32@cpu, "eigen@peer" for eigen/fp32@peer.
+/// Name in a table of one format: "tree/kahan" for sum/tree/kahan/fp32@cpu, "eigen@peer" for eigen/fp32@peer.
 std::string name_without_format(const Method& method);
 
-/// The sum of that name; a name without a format means that of the input. Throws UsageError where it names
-/// another operation, and as `find` does.
+/// The sum with this name. A name without a format stands for the format of the input. Throws UsageError if
+/// the name is that of another operation, and what `find` throws.
 const Method& sum_named(const std::string& name, const FormatInfo& input, const std::string& option);
 
-/// The sums, ours and those of peers, that one of the globs means. A glob without "@" leaves out the backend
-/// "reference" and what is slow by its nature; if no such name matches, it is taken for the full name. A name
-/// without * and ? means one method: without "@" that on the CPU, without a format that of the input. Peers
-/// that do not take this input are left out, so the result may be empty. Throws UsageError where a glob
-/// matches nothing for any input, and as `sum_named` does.
+/// The sums that match one of the globs, including those of peers.
+///
+/// A glob without "@" excludes the backend "reference" and inherently slow methods; if it then matches
+/// nothing, it is compared with full names. A name without * and ? stands for one method: without "@", the
+/// one on the CPU; without a format, the one in the format of the input. Peers that do not take this input
+/// are left out, so the result may be empty. Throws UsageError if a glob matches nothing for any input, and
+/// what `sum_named` throws.
 std::vector<const Method*> methods_matching(const std::string& globs, const FormatInfo& input,
                                             const std::string& option = "--methods");
 
-/// The same for an experiment that gives each method elements of the method's own format; a name without a
-/// format means all four. Empty means all on a CPU and on a GPU, but for those that are slow by their nature,
-/// and the peers.
+/// The sums that match one of the globs, for an experiment in which each method sums elements of its own
+/// format. A name without a format stands for all four. An empty list stands for the peers and for all
+/// methods on the CPU and on the GPU except inherently slow ones.
 std::vector<const Method*> methods_in_own_format(const std::string& globs);
 
+/// Throws UsageError if the number is negative.
 void check_threads(int threads);
 
 }  // namespace samesum::harness

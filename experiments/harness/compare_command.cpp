@@ -12,7 +12,7 @@
 namespace samesum::harness {
 namespace {
 
-/// The data where a GPU can read them, from the moment that they are first needed there.
+/// The data, and a copy on the GPU, which is made when a method first needs it.
 class OnGpu {
  public:
   explicit OnGpu(Values x) : x_{x}, placed_{x, nullptr} {}
@@ -20,7 +20,7 @@ class OnGpu {
   Values for_method(const Method& method) {
     if (!runs_on_gpu(method)) return x_;
     if (!transfer_) {
-      method.place({*x_.format, x_.data, std::min<std::size_t>(x_.size, 1)});  // the GPU wakes up
+      method.place({*x_.format, x_.data, std::min<std::size_t>(x_.size, 1)});  // initialises the GPU
       const auto start = std::chrono::steady_clock::now();
       placed_ = method.place(x_);
       const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
@@ -53,14 +53,15 @@ std::vector<Measurement> measure_all(const std::vector<const Method*>& chosen, O
 
 constexpr std::size_t name_width = 25;
 
-/// Shortest where it fits, else the digits that do.
+/// The shortest decimal if it fits the width, else as many digits as fit.
 std::string value_text(Number value, int width) {
   const std::string shortest = shortest_decimal(value);
   return shortest.size() <= static_cast<std::size_t>(width) ? shortest
                                                             : compact(value.to_double(), width, 17);
 }
 
-/// Errors and bounds are shown relative to the sum, or as they are where that means nothing.
+/// The scale of errors and bounds in the table: relative to the exact sum, or absolute if the condition is
+/// not finite.
 struct Scale {
   explicit Scale(const Truth& truth)
       : relative{std::isfinite(truth.condition())},
@@ -98,17 +99,19 @@ std::string heading(const Comparison& c) {
 std::string legend(const Comparison& c, const Scale& scale) {
   const bool all = std::ranges::all_of(c.measurements,
                                        [&](const Measurement& m) { return m.repeats == c.options.repeats; });
-  return "\nulps: the error in units in the last place of the method's format\nbits: different results in " +
+  return "\nulps: error in units in the last place of the method's format\nbits: distinct results in " +
          std::to_string(c.options.repeats) + (c.options.repeats == 1 ? " run" : " runs") +
-         (all ? "" : ", fewer of slow methods") + "; time: their median\n" +
-         (scale.relative ? "rel.err, bound: relative to the exact sum\n" : "error, bound: absolute\n") +
-         (c.transfer ? "moving the data to the GPU, not in the times: " + duration(c.transfer->seconds) +
+         (all ? "" : ", fewer for slow methods") + "; time: their median\n" +
+         (scale.relative ? "rel.err, bound: error and its rigorous bound, relative to the exact sum\n"
+                           "kappa: condition number, sum of magnitudes / |exact sum|\n"
+                         : "error, bound: absolute error and its rigorous bound\n") +
+         (c.transfer ? "transfer to the GPU, which the times exclude: " + duration(c.transfer->seconds) +
                            ", " + three_digits(c.transfer->gigabytes_per_second) + " GB/s\n"
                      : "") +
          '\n';
 }
 
-/// What number_or_null made of a speed.
+/// Restores a speed that number_or_null converted.
 double number_or_infinity(const Json& x) {
   return x.is_null() ? std::numeric_limits<double>::infinity() : x.get<double>();
 }
@@ -139,7 +142,7 @@ std::string as_text(const Comparison& c) {
 }
 
 Comparison comparison_of(const Json& row, Values x, const Truth& truth) {
-  const auto method = [&](const Json& name) {  // this build measured it, so there is one
+  const auto method = [&](const Json& name) {  // exists, because this build measured it
     return methods_matching(name, *x.format).at(0);
   };
   Comparison c{.data = row["data"]["name"],
@@ -169,8 +172,8 @@ Comparison compare(const std::string& name, const Column& column, const Truth& t
                    const std::string& methods, MeasureOptions options, const std::string& option) {
   const auto chosen = methods_matching(methods, *column.format, option);
   if (chosen.empty())
-    throw UsageError{option + ": none that '" + methods + "' matches takes " +
-                     std::string{column.format->name} + "; add '*', or give peers fp32 or fp64"};
+    throw UsageError{option + ": no method that matches '" + methods + "' takes " +
+                     std::string{column.format->name} + "; add '*', or use fp32 or fp64 for peers"};
   OnGpu on_gpu{column.values()};
   std::vector<Measurement> measurements = measure_all(chosen, on_gpu, truth, options);
   const Recommendation recommendation = recommend(measurements, *column.format, truth);
@@ -180,7 +183,7 @@ Comparison compare(const std::string& name, const Column& column, const Truth& t
 Report compare_command(const CompareOptions& options) {
   check(options);
   const FormatInfo* format = format_named(options.format);
-  methods_matching(options.methods, format ? *format : formats[0]);  // a wrong one is told before reading
+  methods_matching(options.methods, format ? *format : formats[0]);  // reports a wrong glob before reading
   const Column column = read_column(options.file, format);
   const Truth truth{column.values()};
   const Comparison comparison = compare(options.file, column, truth, options.methods, options.measure);

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The first line; what is not one names no experiment.
+/// The header in the first line; null if it is not the header of speed_vs_length.
 Json header_of(std::istream& in) {
   std::string line;
   std::getline(in, line);
@@ -32,16 +32,17 @@ std::string machine_of(const Json& provenance) {
          (gpu.is_string() ? ", " + gpu.get<std::string>() : "");
 }
 
-/// The catalogue's own names outlive every table. Files of earlier versions leave out "sum/".
+/// The method with this name, or nullptr. Files of earlier versions leave out "sum/". Costs keep a view of
+/// the name, so it must be that of the catalogue, which outlives every table.
 const Method* method_named(const std::string& name) {
   const auto found = std::ranges::find_if(
       methods(), [&](const Method& m) { return m.name == name || m.name == "sum/" + name; });
   return found == methods().end() ? nullptr : &*found;
 }
 
-/// Throws what nlohmann throws where a field is missing or is of another type.
+/// Throws an exception of nlohmann::json if a field is missing or has another type.
 void add_cost(const Json& row, std::vector<Cost>& costs) {
-  if (row.at("kind") != "speed") throw std::runtime_error{"not a speed"};
+  if (row.at("kind") != "speed") throw std::runtime_error{"not a row of kind speed"};
   const FormatInfo* input = find_format(row.at("input_format").get<std::string>());
   const Method* method = method_named(row.at("method"));
   const double seconds = row.at("seconds");
@@ -49,7 +50,7 @@ void add_cost(const Json& row, std::vector<Cost>& costs) {
   const bool usual =
       row.at("data") == "normal" && row.at("threads").get<int>() <= 1 && row.at("caches") == "hot";
   const bool wrong = row.value("verified", Json()) == false;
-  if (!input || n == 0 || !(seconds > 0) || wrong) throw std::runtime_error{"no such sum"};
+  if (!input || n == 0 || !(seconds > 0) || wrong) throw std::runtime_error{"not a correct sum"};
   if (usual && method) costs.push_back({method->name, input->name, n, seconds});
 }
 
@@ -65,11 +66,11 @@ std::string calibration_file() {
 
 CostTable read_costs(const std::string& path) {
   std::ifstream in{path, std::ios::binary};
-  if (!in) throw InputError(path, "cannot be read; `samesum calibrate --out` writes such a file");
+  if (!in) throw InputError(path, "cannot be read; `samesum calibrate --out` writes a file of costs");
   const Json header = header_of(in);
   if (header.is_null())
     throw InputError(path, "has no results of speed_vs_length of schema " + std::to_string(schema_version) +
-                               "; `samesum calibrate --out` writes such a file");
+                               "; `samesum calibrate --out` writes a file of costs");
   CostTable table{.file = path, .machine = machine_of(header["provenance"]), .costs = {}, .passed_over = ""};
   for (std::string line; std::getline(in, line);) try {
       add_cost(Json::parse(line), table.costs);
@@ -77,7 +78,7 @@ CostTable read_costs(const std::string& path) {
       ++table.corrupt;
     }
   if (table.costs.empty())
-    throw InputError(path, "has no costs of methods that are here; `samesum calibrate --out` measures them");
+    throw InputError(path, "has no costs of methods of this build; `samesum calibrate --out` measures them");
   return table;
 }
 
@@ -95,7 +96,7 @@ CostTable default_costs() {
   try {
     CostTable own = read_costs(path);
     if (own.machine == machine_of(provenance())) return own;
-    table.passed_over = path + " is of another machine, " + own.machine;
+    table.passed_over = path + " was measured on another machine, " + own.machine;
   } catch (const std::exception& e) {
     table.passed_over = e.what();
   }

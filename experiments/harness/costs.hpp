@@ -1,4 +1,4 @@
-/// What sums cost on the machine at hand: results of `samesum calibrate`, or of `speed_vs_length`.
+/// Costs of sums: results of `samesum calibrate` or of `speed_vs_length`.
 #pragma once
 
 #include <string>
@@ -9,22 +9,22 @@
 namespace samesum::harness {
 
 struct CostTable {
-  std::string file;     ///< empty for the shipped one
-  std::string machine;  ///< its processors
+  std::string file;     ///< empty for the shipped table
+  std::string machine;  ///< names of its processors
   std::vector<Cost> costs;
-  std::size_t corrupt = 0;  ///< lines that were skipped
-  std::string passed_over;  ///< the calibration that was not taken, and why; or empty
+  std::size_t corrupt = 0;  ///< number of skipped lines
+  std::string passed_over;  ///< the calibration that was not used, and why; or empty
 };
 
-/// Where `samesum calibrate` writes: $XDG_CACHE_HOME/samesum/speed_vs_length.jsonl, or in ~/.cache. Empty
-/// where there is neither.
+/// The file that `samesum calibrate` writes: $XDG_CACHE_HOME/samesum/speed_vs_length.jsonl, or the same below
+/// ~/.cache. Empty if neither XDG_CACHE_HOME nor HOME is set.
 std::string calibration_file();
 
-/// Of methods that are here: one thread of the CPU, and the GPU, on normal data that are there already.
-/// Throws InputError where the file is no such file.
+/// Reads the costs of methods of this build, on one thread of the CPU and on the GPU, for normal data in hot
+/// caches. Throws InputError if the file has no such costs.
 CostTable read_costs(const std::string& path);
 
-/// The calibration if there is one of this machine, else what is shipped.
+/// The calibration of this machine if there is one, else the shipped table.
 CostTable default_costs();
 
 CostTable shipped_table();

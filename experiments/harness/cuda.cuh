@@ -1,4 +1,4 @@
-/// CUDA for the harness: errors as exceptions, and memory and events that free themselves.
+/// CUDA for the harness: errors as exceptions, and owners of memory and events.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "samesum/backend/cuda/call.hpp"
+#include "samesum/backend/cuda/methods.hpp"
+#include "samesum/gpu.hpp"
 
 namespace samesum::harness {
 
@@ -37,7 +38,7 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// Starts a call of a method, ours or a peer's, on data that are there.
+/// Launches a call of a method, of samesum or of a peer, on data in the memory of the GPU.
 inline void enqueue(const Method& method, gpu::Launch& launch) {
   Code::of(method).backend->enqueue(method, launch);
   check(launch.error, method.name);

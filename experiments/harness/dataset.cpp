@@ -47,8 +47,8 @@ class Random {
 
 // --- distributions by comparisons alone ----------------------------------------------------------
 
-/// True with probability exp(-x · kept), 0 <= x <= 1: whether a run x > u_1 > u_2 > … of uniform numbers,
-/// each of which is kept with that probability, has an even length (von Neumann 1951; Karney's algorithms H
+/// Returns true with probability exp(-x · kept), 0 <= x <= 1: if a run x > u_1 > u_2 > … of uniform numbers,
+/// each of which is kept with probability `kept`, has an even length (von Neumann 1951; Karney's algorithms H
 /// and B).
 bool exponential(Random& random, double x, double kept = 1) {
   bool even = true;
@@ -56,15 +56,15 @@ bool exponential(Random& random, double x, double kept = 1) {
   return even;
 }
 
-/// So many times in a row.
+/// Whether `chance` returns true `times` times in a row.
 bool always(int times, auto&& chance) {
   for (int i = 0; i < times; ++i)
     if (!chance()) return false;
   return true;
 }
 
-/// The standard normal distribution, Karney (2016), algorithm N: k + x with weight exp(-k²/2) exp(-x(2k +
-/// x)/2).
+/// A number from the standard normal distribution: Karney (2016), algorithm N, k + x with weight exp(-k²/2)
+/// exp(-x(2k + x)/2).
 double normal(Random& random) {
   const auto half = [&] { return exponential(random, 0.5); };
   for (;;) {
@@ -77,7 +77,7 @@ double normal(Random& random) {
   }
 }
 
-/// A significand in [1, 2) whose logarithm is uniform: of density 1/m.
+/// A significand m in [1, 2) whose logarithm is uniform: its density is proportional to 1/m.
 double log_uniform_significand(Random& random) {
   for (;;)
     if (const double m = 1 + random.uniform(52); random.uniform() * m < 1) return m;
@@ -100,7 +100,7 @@ void normal(X x, const FormatInfo&, std::uint64_t seed) {
   for (double& e : x) e = normal(random);
 }
 
-/// Below 1, so that long sums do not overflow; in fp16 as many as it has there.
+/// All numbers are below 1, so that long sums do not overflow. fp16 has only 24 binades there.
 void sixty_binades(X x, const FormatInfo& format, std::uint64_t seed) {
   Random random{seed};
   const auto binades = static_cast<std::size_t>(std::min(60, -format.min_quantum));
@@ -115,7 +115,7 @@ void arbitrary_bits(X x, const FormatInfo& format, std::uint64_t seed) {
   with_format(format, [&]<class F>() {
     for (double& e : x) {
       auto bits = static_cast<BitsOf<F>>(random.bits());
-      if ((bits & Format<F>::infinity) == Format<F>::infinity)  // not finite: one bit less
+      if ((bits & Format<F>::infinity) == Format<F>::infinity)  // not finite: clears one bit of the exponent
         bits ^= BitsOf<F>(BitsOf<F>{1} << (Format<F>::precision - 1));
       e = convert<double>(from_bits<F>(bits));
     }
@@ -133,7 +133,7 @@ void alternating(X x, const FormatInfo& format, std::uint64_t seed) {
   for (std::size_t i = 0; i < x.size(); i += 2) x[i] = -x[i];
 }
 
-/// Element n - i is minus element i, so the sum is 0.
+/// Element n - i is the negative of element i, so the sum is 0.
 void sine(X x, const FormatInfo&, std::uint64_t) {
   const std::size_t n = x.size();
   for (std::size_t i = 0; 2 * i <= n && i < n; ++i) {
@@ -143,15 +143,15 @@ void sine(X x, const FormatInfo&, std::uint64_t) {
   }
 }
 
-/// Each of the small ones is less than half a unit in the last place of the big one.
+/// Each small element is less than half a unit in the last place of the big one.
 void one_big(X x, const FormatInfo& format, std::uint64_t seed) {
   if (x.empty()) return;
   uniform(x, format, seed);
   x[Random{~seed}.below(x.size())] = power_of_two(format.precision + 1);
 }
 
-/// N - 1 - 1 … - 1 = 1, N elements: κ = 2N - 1. N is the largest number up to n that the format holds, the
-/// rest is zeros; where N would overflow all are smaller by a power of two.
+/// N - 1 - 1 … - 1 = 1 with N elements: κ = 2N - 1. N is the largest number up to n that the format
+/// represents; the other elements are zeros. If N would overflow, all elements are scaled by a power of two.
 void cancelling_ones(X x, const FormatInfo& format, std::uint64_t) {
   if (x.empty()) return;
   const int width = static_cast<int>(std::bit_width(x.size()));
@@ -177,7 +177,7 @@ void descending(X x, const FormatInfo& format, std::uint64_t seed) {
 
 using Wide = boost::multiprecision::int256_t;
 
-/// The first 64 bits, as a double: of a wide integer times a power of two.
+/// The leading 64 bits of x · 2^exponent, as a double.
 double leading(const Wide& x, int exponent) {
   if (x == 0) return 0;
   const Wide magnitude = abs(x);
@@ -197,7 +197,7 @@ struct Factor {
   int exponent;
 };
 
-/// The terms of a dot product whose every product is split into two elements, and their exact sum.
+/// The elements made from the products of a dot product, two per product, and their exact sum.
 class Products {
  public:
   Products(X x, int precision) : x_{x}, precision_{precision} {}
@@ -206,7 +206,7 @@ class Products {
   double sum() const { return leading(sum_, 2 * quantum()); }
   double magnitudes() const { return magnitudes_; }
 
-  /// A random factor in ±[1/2, 1) · 2^exponent.
+  /// Draws a factor in ±[1/2, 1) · 2^exponent.
   Factor factor(Random& random, int exponent) const {
     const auto half = std::int64_t{1} << (precision_ - 2);
     const auto significand = half + static_cast<std::int64_t>(random.bits(precision_ - 2));
@@ -225,7 +225,7 @@ class Products {
     return static_cast<double>(f.significand) * power_of_two(f.exponent + quantum());
   }
 
-  /// Appends the product: its first bits and what is left.
+  /// Appends the product as two elements: its leading bits and the rest.
   void append(Factor a, Factor b) {
     const __int128 product = static_cast<__int128>(a.significand) * b.significand;
     const __int128 magnitude = product < 0 ? -product : product;
@@ -282,8 +282,7 @@ void generate_sum(X x, const FormatInfo& format, double condition, std::uint64_t
     const Factor a = products.factor(random, exponent);
     products.append(a, products.factor(random, exponent));
   }
-  // The others bring the sum to some 2^exponent, from large exponents to small ones, and then to what is
-  // asked.
+  // The others bring the sum to about 2^exponent, for decreasing exponents, and finally to the target.
   const double largest = power_of_two(format.max_exponent);
   while (const std::size_t left = products.left()) {
     const int exponent = exponent_at(static_cast<double>(left - 1) /
@@ -338,8 +337,8 @@ void generate_sum_of_any_condition(X x, const FormatInfo& format, double conditi
 namespace {
 
 Dataset of_condition(const char* name, double condition, int max_exponent) {
-  return {std::string{"kappa "} + name, std::string{"a sum of condition "} + name, Elements::structured,
-          max_exponent, [=](X x, const FormatInfo& format, std::uint64_t seed) {
+  return {std::string{"kappa "} + name, std::string{"a sum of condition number "} + name,
+          Elements::structured, max_exponent, [=](X x, const FormatInfo& format, std::uint64_t seed) {
             generate_sum(x, format, condition, seed);
           }};
 }
@@ -371,15 +370,15 @@ std::span<const Dataset> datasets() {
       {"normal", "the standard normal distribution", independent, 0,
        [](X x, auto& f, auto seed) { normal(x, f, seed); }},
       {"60 binades", "either sign, log-uniform over 60 binades (24 in fp16)", independent, 0, sixty_binades},
-      {"arbitrary bits", "every finite bit pattern is as likely", independent, 0, arbitrary_bits},
-      {"ones", "nothing but 1", structured, 0, ones},
+      {"arbitrary bits", "all finite bit patterns, equally likely", independent, 0, arbitrary_bits},
+      {"ones", "all elements are 1", structured, 0, ones},
       {"1/i", "the harmonic series", structured, 0, harmonic},
       {"(-1)^i/i", "the alternating harmonic series", structured, 0, alternating},
       {"sine", "one period of a sine: the sum is 0", structured, 0, sine},
-      {"one big", "one of 2/u among uniform ones in [0, 1)", structured, 0, one_big},
+      {"one big", "one element 2/u, the others uniform in [0, 1)", structured, 0, one_big},
       {"N then -1", "N and then N - 1 times -1: the condition is 2N - 1", structured, 0, cancelling_ones},
-      {"ascending", "uniform, sorted", structured, 0, ascending},
-      {"descending", "uniform, sorted the other way", structured, 0, descending},
+      {"ascending", "uniform in [0, 1), sorted", structured, 0, ascending},
+      {"descending", "uniform in [0, 1), sorted in descending order", structured, 0, descending},
       of_condition("1e4", 1e4, 15),
       of_condition("1e8", 1e8, 127),
       of_condition("1e16", 1e16, 127),

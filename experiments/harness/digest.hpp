@@ -1,4 +1,4 @@
-/// A digest of all bits: FNV-1a (Fowler, Noll, Vo).
+/// Digest of bytes: FNV-1a (Fowler, Noll, Vo).
 #pragma once
 
 #include <cstddef>

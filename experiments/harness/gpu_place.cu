@@ -6,12 +6,14 @@
 namespace samesum::harness {
 namespace {
 
-/// Blocks of 256 threads that read 16 bytes a load, eight of them in flight.
+/// Number of blocks for the kernels below: blocks of 256 threads, 16 bytes per load, eight loads in flight
+/// per thread.
 std::size_t blocks_for(std::size_t vectors) {
   return std::clamp<std::size_t>((vectors + 2047) / 2048, 1, 1 << 16);
 }
 
-/// Reads everything and keeps nothing; `never` is not written.
+/// Reads everything and keeps nothing. `never` is never written: it keeps the compiler from removing the
+/// loads.
 __global__ void __launch_bounds__(256) read_only(const uint4* x, std::size_t n, unsigned* never) {
   unsigned any = 0;
   const std::size_t tile = 8 * 256, stride = std::size_t{gridDim.x} * tile;
@@ -34,7 +36,7 @@ __global__ void __launch_bounds__(256) read_and_write(const uint4* x, uint4* out
   }
 }
 
-/// In the default stream.
+/// A GPU. All work runs in the default stream.
 class Gpu final : public Place {
   std::shared_ptr<std::byte> memory(std::size_t bytes) const override { return device_memory(bytes); }
 
@@ -53,7 +55,7 @@ class Gpu final : public Place {
 
   std::function<void(std::size_t)> bind(const Method& m, const Call& call) const override {
     gpu::Launch launch{call};
-    enqueue(m, launch);  // without a workspace: it says how large that has to be
+    enqueue(m, launch);  // without a workspace: queries its size
     const std::shared_ptr<std::byte> workspace = prepared_workspace(launch.bytes);
     launch.workspace = workspace.get();
     return [&m, launch, workspace](std::size_t offset) {
@@ -91,7 +93,7 @@ class Gpu final : public Place {
 
   int warm_up() const override { return 2; }
 
-  /// Short runs are repeated between two events, whose own time would count otherwise.
+  /// Short runs are repeated between two events, so that the events themselves do not dominate the time.
   int runs_at_once(const Turn&, const Rounds& rounds) const override {
     return rounds.bytes <= (4u << 20)    ? 20
            : rounds.bytes <= (64u << 20) ? 8
@@ -99,7 +101,7 @@ class Gpu final : public Place {
                                          : 1;
   }
 
-  /// In the caches lies what it has left there itself, and nothing that others still have to write.
+  /// For hot caches, runs the turn once: the caches then hold its data, and no pending writes of other turns.
   void prepare(const Turn& turn, const Rounds& rounds) const override {
     if (rounds.places == 1) turn.run(0);
   }

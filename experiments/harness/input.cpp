@@ -38,7 +38,7 @@ constexpr Reader readers[] = {
     {".f64", read_raw<fp64>}, {".txt", read_text},      {".csv", read_text},
 };
 
-/// Pipes have no extension, and what comes through them is text.
+/// Whether the path is a pipe. Pipes have no extension; their data are read as text.
 bool is_pipe(const std::string& path, fs::file_status status) {
   return fs::is_fifo(status) || fs::is_socket(status) || path == "/dev/stdin" ||
          path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
@@ -50,14 +50,14 @@ const Reader& reader_of(const std::string& path, fs::file_status status) {
   if (path == "-" || (extension.empty() && is_pipe(path, status))) extension = ".txt";
   for (const Reader& reader : readers)
     if (reader.extension == extension) return reader;
-  std::string problem = extension.empty() ? "has no extension that tells what is in it"
-                                          : "unknown extension " + shown(extension);
+  std::string problem =
+      extension.empty() ? "has no extension that tells its type" : "unknown extension " + shown(extension);
   if (extension == ".npz") problem += ", an archive of .npy files: unzip it first";
   throw InputError{path,
                    problem + "; known are " + known_extensions() + ", and - for text on standard input"};
 }
 
-/// What comes until the end, however long it said it was: pipes don't say.
+/// Reads until the end. `expected` is only a hint for the size, which is unknown for pipes.
 std::vector<std::byte> read_all(std::FILE* file, std::size_t expected, const std::string& path) {
   std::vector<std::byte> bytes;
   bytes.reserve(expected);
@@ -114,7 +114,7 @@ Column convert_elements(std::span<const std::byte> elements, bool big_endian, co
 Column parse_raw(std::span<const std::byte> file, std::string_view name, const FormatInfo& stored,
                  const FormatInfo* format) {
   if (file.size() % stored.bytes != 0)
-    throw InputError{name, "has " + std::to_string(file.size()) + " bytes, no multiple of the " +
+    throw InputError{name, "has " + std::to_string(file.size()) + " bytes, not a multiple of the " +
                                std::to_string(stored.bytes) + " bytes of an element of " +
                                std::string{stored.name} + "; is it cut short, or of another format?"};
   return convert_elements(file, false, stored, format ? *format : stored);

@@ -1,7 +1,7 @@
-/// Readers of the user's numbers: NumPy files, raw little-endian arrays and text.
+/// Readers of the user's data: NumPy files, raw little-endian arrays and text.
 ///
-/// Nothing here depends on the locale, the rounding mode or flush-to-zero: numbers are read by integers
-/// alone, and each is rounded once, to nearest, ties to even.
+/// The readers use integer arithmetic only and round each number once, to nearest, ties to even. Results do
+/// not depend on the locale, the rounding mode or flush-to-zero.
 #pragma once
 
 #include <cstddef>
@@ -19,35 +19,37 @@ namespace samesum::harness {
 /// Elements read from a file, in one of the library's formats.
 struct Column {
   const FormatInfo* format;
-  std::vector<std::byte> bytes;  ///< what operator new returns is aligned for every format
+  std::vector<std::byte> bytes;  ///< aligned for every format, because operator new is
 
   std::size_t size() const { return bytes.size() / format->bytes; }
   Values values() const { return {*format, bytes.data(), size()}; }
 };
 
-/// Bad input: what() is one printable line that names the file and the place in it, and the remedy where
-/// there is one.
+/// Bad input. what() is one printable line that names the file, the place in it, and the remedy if there is
+/// one.
 class InputError : public std::runtime_error {
  public:
-  /// The problem has to be printable; the name of the file is made so.
+  /// `problem` must be printable. The name of the file may be any text.
   InputError(std::string_view name, const std::string& problem);
 };
 
-/// ".npy .f16 …": the extensions that are read.
+/// The extensions of files that can be read: ".npy .f16 …".
 std::string known_extensions();
 
-/// Reads a file by its extension: .npy .f16 .bf16 .f32 .f64 .txt .csv; "-" is text on standard input.
-/// `format` nullptr means the file's own: that of the elements, or fp64 for text and integers.
-/// Floating-point elements are rounded to another format once; integers convert exactly or are refused.
+/// Reads a file according to its extension: .npy .f16 .bf16 .f32 .f64 .txt .csv; "-" is text on standard
+/// input. If `format` is nullptr, keeps the format of the elements; text and integers become fp64. Otherwise
+/// rounds floating-point elements once to `format`. Throws InputError for a bad file, and for an integer that
+/// the format cannot represent.
 Column read_column(const std::string& path, const FormatInfo* format = nullptr);
 
-// The same on bytes in memory; the name is for the messages only.
+// The same for bytes in memory. The name appears in messages only.
 Column parse_npy(std::span<const std::byte> file, std::string_view name, const FormatInfo* format = nullptr);
 Column parse_text(std::string_view text, std::string_view name, const FormatInfo* format = nullptr);
 Column parse_raw(std::span<const std::byte> file, std::string_view name, const FormatInfo& stored,
                  const FormatInfo* format = nullptr);
 
-/// One decimal or hexadecimal number, inf, infinity or nan, rounded once; nothing if the text isn't one.
+/// Reads one decimal or hexadecimal number, inf, infinity or nan, and rounds it once. Empty if the text is
+/// none of these.
 std::optional<Number> parse_number(std::string_view text, const FormatInfo& format);
 
 }  // namespace samesum::harness

@@ -5,16 +5,16 @@ namespace samesum::harness {
 namespace {
 
 struct ElementType {
-  char kind;  ///< as NumPy has it: f, i, u or b
+  char kind;  ///< in NumPy's notation: f, i, u or b
   std::size_t bytes;
   bool big_endian;
 };
 
-/// What isn't supported, and what to do about it.
+/// Names an unsupported type and the remedy.
 std::string_view remedy(std::string_view type) {
   switch (type.front()) {
     case 'f':
-      return "longdouble; save it with astype('<f8') if that loses nothing";
+      return "longdouble; save it with astype('<f8') if fp64 is precise enough";
     case 'c':
       return "complex; save its real and imaginary parts as two files";
     case 'O':
@@ -38,7 +38,7 @@ ElementType element_type(std::string_view descr, std::string_view name) {
     throw InputError{name, "the element type " + shown(descr) + " is " + std::string{problem}};
   };
   if (descr.size() < 2 || std::string_view{"<>|="}.find(descr[0]) == std::string_view::npos)
-    refuse("no byte order and type such as '<f8'");
+    refuse("not a byte order and a type, such as '<f8'");
   const std::string_view type = descr.substr(1);
   constexpr std::string_view known[] = {"f2", "f4", "f8", "i1", "i2", "i4",
                                         "i8", "u1", "u2", "u4", "u8", "b1"};
@@ -48,7 +48,7 @@ ElementType element_type(std::string_view descr, std::string_view name) {
   return {type[0], bytes, descr[0] == '>'};
 }
 
-/// How many elements, checked against what is there.
+/// Number of elements according to the header, checked against the size of the data.
 std::size_t count_elements(const NpyHeader& header, std::size_t element, std::size_t available,
                            std::string_view name) {
   std::uint64_t bytes = element;
@@ -68,14 +68,14 @@ std::size_t count_elements(const NpyHeader& header, std::size_t element, std::si
   return static_cast<std::size_t>(bytes / element);
 }
 
-/// The index of each axis for an element's place in C order, the last axis running fastest.
+/// Converts the place of an element in C order, in which the last axis varies fastest, to an index per axis.
 std::vector<std::size_t> index_of(std::size_t place, const std::vector<std::uint64_t>& shape) {
   std::vector<std::size_t> index(shape.size());
   for (std::size_t axis = shape.size(); axis-- > 0; place /= shape[axis]) index[axis] = place % shape[axis];
   return index;
 }
 
-/// The elements of a Fortran-order array, the first axis running fastest, in C order.
+/// Copies an array in Fortran order, in which the first axis varies fastest, to C order.
 std::vector<std::byte> to_c_order(std::span<const std::byte> data, std::size_t element,
                                   const std::vector<std::uint64_t>& shape) {
   std::vector<std::byte> result(data.size());
@@ -128,7 +128,7 @@ Column take_integers(std::span<const std::byte> data, const ElementType& type, c
   with_format(format, [&]<class F>() {
     for (std::size_t i = 0; i < n; ++i) {
       const Integer x = load_integer(&data[i * type.bytes], type);
-      if (type.kind == 'b' && x.magnitude > 1) refuse(i, x, "which is no bool");
+      if (type.kind == 'b' && x.magnitude > 1) refuse(i, x, "which is not a bool");
       if (!is_exact<F>(x.magnitude))
         refuse(i, x,
                "which " + std::string{format.name} +

@@ -1,4 +1,4 @@
-/// NumPy's .npy files, versions 1.0 to 3.0: numpy.lib.format has the specification.
+/// Headers of NumPy's .npy files, versions 1.0 to 3.0, as specified in numpy.lib.format.
 #include "harness/input_npy_header.hpp"
 
 namespace samesum::harness {
@@ -6,9 +6,9 @@ namespace samesum::harness {
 namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
-constexpr std::size_t longest_header = 65536, most_dimensions = 64;  // NumPy has no more dimensions
+constexpr std::size_t longest_header = 65536, most_dimensions = 64;  // as many as NumPy allows
 
-/// Reads the header's Python dict; `start` is its offset in the file, for the messages.
+/// Parses the Python dict of the header. `start` is its offset in the file, for messages.
 class HeaderReader {
  public:
   HeaderReader(std::string_view text, std::size_t start, std::string_view name)
@@ -18,7 +18,7 @@ class HeaderReader {
     NpyHeader header;
     bool seen[3] = {};
     const auto first_time = [&](bool& key) {
-      if (key) refuse("the same key twice");
+      if (key) refuse("duplicate key");
       key = true;
     };
     expect('{');
@@ -40,7 +40,7 @@ class HeaderReader {
       if (!take(',') && !next_is('}')) refuse("',' or '}' expected");
     }
     skip_space();
-    if (at_ != text_.size()) refuse("something after the dict");
+    if (at_ != text_.size()) refuse("text after the dict");
     if (!seen[0] || !seen[1] || !seen[2]) refuse("the dict lacks 'descr', 'fortran_order' or 'shape'");
     return header;
   }
@@ -71,7 +71,7 @@ class HeaderReader {
     const char quote = next_is('"') ? '"' : '\'';
     expect(quote);
     const std::size_t end = text_.find(quote, at_);
-    if (end == std::string_view::npos) refuse("a string without an end");
+    if (end == std::string_view::npos) refuse("unterminated string");
     const std::string_view inside = text_.substr(at_, end - at_);
     at_ = end + 1;
     return inside;
@@ -113,8 +113,8 @@ class HeaderReader {
       if (n >= std::uint64_t{1} << 59) refuse("'shape' has a dimension that is too large");
       n = 10 * n + static_cast<std::uint64_t>(text_[at_] - '0');
     }
-    if (at_ == first) refuse("'shape' has a dimension that is no number");
-    take('L');  // as Python 2 wrote its long integers
+    if (at_ == first) refuse("'shape' has a dimension that is not a number");
+    take('L');  // suffix of long integers in Python 2
     return n;
   }
 
@@ -128,7 +128,7 @@ class HeaderReader {
 NpyHeader take_npy_header(std::span<const std::byte>& bytes, std::string_view name) {
   const std::string_view file{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   if (!magic.starts_with(file.substr(0, magic.size())))
-    throw InputError{name, "offset 0: no .npy file, which starts with \\x93NUMPY"};
+    throw InputError{name, "offset 0: not a .npy file, which begins with \\x93NUMPY"};
   const auto need = [&](std::size_t bytes) {
     if (file.size() < bytes)
       throw InputError{name, "cut short: the header needs " + std::to_string(bytes) +
@@ -138,16 +138,15 @@ NpyHeader take_npy_header(std::span<const std::byte>& bytes, std::string_view na
   const int major = static_cast<unsigned char>(file[6]), minor = static_cast<unsigned char>(file[7]);
   if (major < 1 || major > 3 || minor != 0)
     throw InputError{name, "offset 6: version " + std::to_string(major) + "." + std::to_string(minor) +
-                               " of .npy is unknown; known are 1.0, 2.0 and 3.0"};
+                               " of .npy is not supported; supported are 1.0, 2.0 and 3.0"};
   const std::size_t offset = major == 1 ? 10 : 12;
   need(offset);
   const std::byte* const length = bytes.data() + 8;
   const std::size_t size =
       major == 1 ? load<std::uint16_t>(length, false) : load<std::uint32_t>(length, false);
   if (size > longest_header)
-    throw InputError{name, "offset 8: a header of " + std::to_string(size) +
-                               " bytes is too long; an array of " + "numbers needs no more than " +
-                               std::to_string(longest_header)};
+    throw InputError{name, "offset 8: a header of " + std::to_string(size) + " bytes is too long; " +
+                               "an array of numbers needs no more than " + std::to_string(longest_header)};
   need(offset + size);
   bytes = bytes.subspan(offset + size);
   return HeaderReader{file.substr(offset, size), offset, name}.read();

@@ -8,12 +8,13 @@
 namespace samesum::harness {
 
 struct NpyHeader {
-  std::string descr;  ///< the element type, as NumPy spells it
+  std::string descr;  ///< element type in NumPy's notation
   bool fortran_order = false;
   std::vector<std::uint64_t> shape;
 };
 
-/// Reads the header and cuts it off: what is left of the file are the data.
+/// Reads the header and removes it from `file`, which then holds only the data. Throws InputError for a bad
+/// header.
 NpyHeader take_npy_header(std::span<const std::byte>& file, std::string_view name);
 
 }  // namespace samesum::harness

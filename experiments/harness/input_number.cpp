@@ -13,13 +13,13 @@ namespace {
 using boost::multiprecision::cpp_int;
 __extension__ using Wide = unsigned __int128;
 
-// Every format's finite values and their midpoints lie between 10^-324 and 10^309, and no midpoint has more
-// than 768 significant digits: those of fp64 do. Whatever lies outside overflows or underflows.
+// In every format, finite values and their midpoints lie between 10^-324 and 10^309, and a midpoint has at
+// most 768 significant digits, which fp64 needs. Numbers outside this range overflow or underflow.
 constexpr int lowest_power = -324, highest_power = 309;
 constexpr int exact_digits = 800;
 constexpr int head_digits = 19;  // 10^19 < 2^64
 
-/// A range: the value of a number, or all we know of it, is in [low, high] · 2^exponent.
+/// An interval [low, high] · 2^exponent that contains the value of a number.
 struct Range {
   Wide low, high;
   int exponent;
@@ -32,7 +32,8 @@ struct PowerOfTen {
   bool slack;
 };
 
-/// The top 64 bits; a remainder below them makes the last bit 1, which round_to_bits understands.
+/// The leading 64 bits of a number. If a remainder is below them, the last bit is 1, as round_to_bits
+/// expects.
 struct Leading {
   std::uint64_t significand;
   std::int64_t exponent;
@@ -55,7 +56,7 @@ Leading leading_bits(const cpp_int& x, std::int64_t exponent, bool rest = false)
           exponent + static_cast<std::int64_t>(drop)};
 }
 
-/// n · 10^exponent: exact but for a remainder below 64 bits.
+/// The leading bits of n · 10^exponent.
 Leading scale(cpp_int n, int exponent) {
   const cpp_int five = pow(cpp_int{5}, static_cast<unsigned>(std::abs(exponent)));
   if (exponent >= 0) return leading_bits(cpp_int{n * five}, exponent);
@@ -74,8 +75,8 @@ const PowerOfTen& power_of_ten(int q) {
     for (int i = 0; PowerOfTen & power : powers) {
       const int exponent = first + i++;
       const Leading leading = scale(1, exponent);
-      // The last bit may stand for a remainder: cleared, it is a lower bound, and 2 more an upper one. Half
-      // of each keeps the slack to one.
+      // The last bit may stand for a remainder. Without that bit the significand is a lower bound, and 2 more
+      // is an upper bound. Halving both reduces the slack to 1.
       const bool exact = exponent >= 0 && exponent <= 27;  // 5^27 < 2^63
       power = {exact ? leading.significand : leading.significand >> 1,
                static_cast<int>(leading.exponent) + (exact ? 0 : 1), !exact};
@@ -99,8 +100,8 @@ bool same_word(std::string_view text, std::string_view word) {
                     [](char a, char b) { return lower(a) == b; });
 }
 
-/// Cuts "e-12" off the end, given where the e is. Saturates far beyond what any text's digits could make up
-/// for.
+/// Removes an exponent such as "e-12" from the end of the text, given the place of the e, and returns it. A
+/// large exponent saturates far beyond what the digits of any text could compensate.
 std::optional<std::int64_t> take_exponent(std::string_view& text, std::size_t mark) {
   if (mark == std::string_view::npos) return 0;
   std::string_view digits = text.substr(mark + 1);
@@ -114,7 +115,7 @@ std::optional<std::int64_t> take_exponent(std::string_view& text, std::size_t ma
   return negative ? -exponent : exponent;
 }
 
-/// Splits off the digits one by one: visit(digit, is_fraction). False if this isn't digits around at most one
+/// Calls visit(digit, is_fraction) for each digit. Returns false if the text is not digits with at most one
 /// point.
 template <class Value, class Visit> bool for_each_digit(std::string_view text, Value value, Visit visit) {
   bool any = false, fraction = false;
@@ -152,14 +153,15 @@ template <class F> std::optional<BitsOf<F>> parse_hex(bool negative, std::string
 
 /// A decimal: 0.d1d2d3… · 10^magnitude with d1 not 0, and its first 19 digits as an integer.
 struct Decimal {
-  std::string_view text;  ///< the digits, with zeros before them and a point maybe
+  std::string_view text;  ///< the digits, possibly with leading zeros and a point
   std::int64_t magnitude = 0;
   std::uint64_t head = 0;
-  int digits = 0;     ///< in the head
-  bool more = false;  ///< something but zeros after it
+  int digits = 0;     ///< number of digits in the head
+  bool more = false;  ///< a digit after the head is not 0
 };
 
-/// All digits of it, up to where no more of them can matter but whether all are zero.
+/// The leading bits from all digits that can matter. Of the digits after exact_digits, only whether all are 0
+/// matters.
 Leading leading_bits(const Decimal& decimal) {
   cpp_int n = 0;
   std::uint64_t chunk = 0, weight = 1;
@@ -181,7 +183,7 @@ Leading leading_bits(const Decimal& decimal) {
     if (weight == 10'000'000'000'000'000'000u) flush();
   });
   flush();
-  // Any digit but 0 in the place after the last says the same of which side of a midpoint this is.
+  // Any nonzero digit after the last one puts the number on the same side of a midpoint.
   if (rest) n = 10 * n + 1, ++digits;
   return scale(n, static_cast<int>(decimal.magnitude) - digits);
 }
@@ -206,7 +208,7 @@ std::optional<Decimal> scan_decimal(std::string_view text) {
   return d;
 }
 
-/// Bounds from 19 digits and 64 bits of the power settle nearly all decimals; the rest need all of their
+/// Bounds from 19 digits and 64 bits of the power of ten decide nearly all decimals. The others need all
 /// digits.
 template <class F> BitsOf<F> round_decimal(bool negative, const Decimal& d) {
   if (d.head == 0 || d.magnitude <= lowest_power) return round_to_bits<F>(negative, 0, 0);

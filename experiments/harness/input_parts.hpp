@@ -1,4 +1,4 @@
-/// What the readers of input.hpp share.
+/// Functions shared by the readers of input.hpp.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 namespace samesum::harness {
 
-/// A piece of the file for a message: quoted, on one line, printable, and not long.
+/// Formats a piece of the file for a message: quoted, printable, on one line, and shortened.
 std::string shown(std::string_view text);
 
-/// An unsigned integer stored in either byte order, at any alignment.
+/// Loads an unsigned integer in either byte order, from any alignment.
 template <class Bits> Bits load(const std::byte* from, bool big_endian) {
   std::byte bytes[sizeof(Bits)];
   std::memcpy(bytes, from, sizeof(Bits));
@@ -24,7 +24,7 @@ template <class F> void store(Column& to, std::size_t i, BitsOf<F> bits) {
   std::memcpy(&to.bytes[i * sizeof(F)], &bits, sizeof bits);
 }
 
-/// Elements one after another, stored in one format and taken in another.
+/// Converts contiguous elements from the stored format to another one.
 Column convert_elements(std::span<const std::byte> elements, bool big_endian, const FormatInfo& stored,
                         const FormatInfo& format);
 

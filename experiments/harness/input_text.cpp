@@ -9,7 +9,7 @@ bool is_separator(char c) { return c == ',' || c == ';'; }
 bool is_line_end(char c) { return c == '\n' || c == '\r'; }
 bool ends_a_number(char c) { return is_space(c) || is_separator(c) || is_line_end(c) || c == '#'; }
 
-/// Walks through the text and knows the line and the column.
+/// Parses the text and tracks the line and the column for messages.
 class TextReader {
  public:
   TextReader(std::string_view text, std::string_view name, const FormatInfo& format)
@@ -43,7 +43,7 @@ class TextReader {
 
   void refuse_empty_field_at_the_end() const {
     if (after_ == After::separator)
-      refuse("an empty field at the end of the line; drop the separator before it");
+      refuse("empty field at the end of the line; remove the separator before it");
   }
 
   void end_line() {
@@ -56,9 +56,9 @@ class TextReader {
   }
 
   void take_separator() {
-    if (after_ != After::number) refuse("an empty field before " + shown(text_.substr(at_, 1)));
+    if (after_ != After::number) refuse("empty field before " + shown(text_.substr(at_, 1)));
     if (separator_ != 0 && separator_ != text_[at_])
-      refuse("a line with both ',' and ';'; if ',' is a decimal comma, write a point instead");
+      refuse("the line has both ',' and ';'; if ',' is a decimal comma, write a point instead");
     separator_ = text_[at_];
     after_ = After::separator;
     ++at_;
@@ -90,16 +90,16 @@ class TextReader {
   std::string_view text_, name_;
   Column column_;
   std::size_t at_ = 0, line_ = 1, line_start_ = 0;
-  std::size_t header_line_ = 0;  ///< the first line with anything but a comment, 0 before it
+  std::size_t header_line_ = 0;  ///< the first line with more than a comment; 0 before that line
   After after_ = After::line_start;
-  char separator_ = 0;  ///< of this line, once one has been seen
+  char separator_ = 0;  ///< the separator of this line; 0 before the first one
 };
 
 }  // namespace
 
 Column parse_text(std::string_view text, std::string_view name, const FormatInfo* format) {
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
-    throw InputError{name, "line 1, column 1: this is UTF-16; save the text as UTF-8"};
+    throw InputError{name, "line 1, column 1: the text is UTF-16; save it as UTF-8"};
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // the byte order mark of UTF-8
   return TextReader{text, name, format ? *format : format_info<fp64>()}.read();
 }

@@ -1,5 +1,4 @@
-/// Sums on a GPU in other launch shapes than the fast ones. A hook of the library's own tests: callers cannot
-/// choose a shape, and need not.
+/// Sums on a GPU with given launch shapes: a hook for tests. Callers of the library cannot choose a shape.
 #pragma once
 
 #include "samesum/catalogue/method.hpp"
@@ -7,13 +6,13 @@
 namespace samesum::harness {
 
 struct LaunchShape {
-  int blocks = 0, threads = 0;  ///< 0: as measured to be fast
+  int blocks = 0, threads = 0;  ///< 0: the defaults of the library
 };
 
-/// Few and many blocks, small and large ones: those among which differences are looked for.
+/// The shapes whose results are compared: few and many blocks, small and large ones.
 inline constexpr LaunchShape launch_shapes[] = {{0, 0}, {1, 32}, {7, 64}, {64, 128}, {3, 256}, {5000, 32}};
 
-/// The sum of elements that are on the GPU already. Throws std::runtime_error where there is none.
+/// Sums elements that are in the memory of the GPU. Throws std::runtime_error if there is no GPU.
 Number sum_in_shape(const Method& method, Values placed, LaunchShape shape);
 
 }  // namespace samesum::harness

@@ -9,7 +9,7 @@
 namespace samesum::harness {
 namespace {
 
-/// Heights depend on n; a list shows them for a million elements.
+/// Heights depend on n. The list shows them for this number of elements.
 constexpr std::size_t sample_size = std::size_t{1} << 20;
 
 Json method_json(const Method& m) {
@@ -48,13 +48,14 @@ std::string table(const std::vector<const Method*>& chosen) {
                 std::to_string(m->state_bytes),
                 m->operations_per_element == 0 ? "-" : std::to_string(m->operations_per_element));
   return text +
-         "\nheight: additions on the longest path, for n = 2^20; bytes of a state;\n"
-         "ops: operations for each element, - where that depends on the elements\n";
+         "\npromise: guarantee about the bits, none < run_to_run < everywhere < order_free\n"
+         "height: additions on the longest path for n = 2^20; bytes: size of a state\n"
+         "ops: operations per element, or - if they depend on the elements\n";
 }
 
-/// What else there is to know: peers, and what there is not.
+/// Lists the peers, and what is unsupported or absent.
 std::string rest() {
-  std::string text = "\npeers, which 'samesum compare --methods *@peer' puts beside:\n";
+  std::string text = "\npeers, which samesum compare --methods '*,*@peer' includes:\n";
   for (const Method& m : peers()) text += "  " + m.name + '\n';
   std::map<std::string, std::string> refused;  // by reason
   for (const Unsupported& u : unsupported()) refused[u.reason] += "  " + u.name + '\n';

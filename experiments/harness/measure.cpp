@@ -23,7 +23,8 @@ double median(std::vector<double> x) {
   return x.size() % 2 == 1 ? *middle : (*middle + *std::max_element(x.begin(), middle)) / 2;
 }
 
-/// The one farthest from the truth, which must be within its bound like all the others.
+/// The measurement of the result farthest from the exact sum. `within_bound` holds only if all results are
+/// within their bounds.
 Measurement worst(const Method& method, Values x, const Truth& truth,
                   const std::set<std::uint64_t>& results) {
   std::optional<Measurement> worst;
@@ -64,7 +65,7 @@ Measurement measure(const Method& method, Values x, const Truth& truth, MeasureO
     results.insert(result.bits);
     return time;
   };
-  double spent = timed(job, result);  // to warm up, unless it takes so long that once must do
+  double spent = timed(job, result);  // warm-up, or the only run of a slow method
   if (spent >= options.patience) count(spent);
   for (int run = 0; run < options.repeats && spent < options.patience; ++run)
     spent += count(timed(job, result));

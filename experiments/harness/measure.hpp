@@ -1,4 +1,4 @@
-/// One method on one array: what it answers, how wrong that is, whether it kept its word, how long it took.
+/// Measures one method on one array: result, error, bound, promise and time.
 #pragma once
 
 #include <limits>
@@ -12,47 +12,49 @@
 namespace samesum::harness {
 
 struct MeasureOptions {
-  int repeats = 1;  ///< timed runs, at least 1; one more before them warms up
-  int threads = 0;
-  /// Seconds after which no run of a method is begun; a warm-up that takes as long is its only run.
+  int repeats = 1;  ///< timed runs, at least 1, after a warm-up run
+  int threads = 0;  ///< 0: chosen by the library
+  /// Seconds after which no further run of a method starts. If the warm-up takes as long, it is the only run.
   double patience = std::numeric_limits<double>::infinity();
 };
 
 struct Measurement {
   const Method* method;
-  Number value;  ///< of the runs the one farthest from the truth
-  Number truth;  ///< the exact sum, correctly rounded to the same format
-  Error error;   ///< of `value`, like the next two
-  double bound;
-  bool within_bound;          ///< of every run
-  std::size_t distinct_bits;  ///< different results among the runs
+  Number value;               ///< the result of the runs that is farthest from the exact sum
+  Number truth;               ///< the exact sum, correctly rounded to the same format
+  Error error;                ///< of `value`
+  double bound;               ///< on the absolute error of `value`
+  bool within_bound;          ///< for all runs
+  std::size_t distinct_bits;  ///< number of different results
   int repeats;
   double seconds;               ///< median of the runs
   double gigabytes_per_second;  ///< of input
 };
 
-/// Judges one result.
+/// Compares one result with the exact sum and the bound.
 Measurement judge(const Method& method, Values x, const Truth& truth, Number value);
 
-/// Runs, times and judges. What has to be moved to where the method runs is not timed: place it before.
+/// Runs and times a method, and compares its results with the exact sum. To exclude transfers to a GPU from
+/// the time, place x there first.
 Measurement measure(const Method& method, Values x, const Truth& truth, MeasureOptions options);
 
-/// The promise or the bound that was broken, if one was.
+/// The broken promise or bound as a message; empty if none is broken.
 std::optional<std::string> failure(const Measurement& m);
 
-/// The answers of runs that should agree.
+/// Statistics of the results of several runs.
 struct Spread {
   std::size_t runs, distinct_bits;
-  double lowest, highest;  ///< NaN where an answer is
-  double ulps;             ///< highest - lowest in units of `ulp`; 0 where all are the same, even infinities
+  double lowest, highest;  ///< NaN if a result is NaN
+  double ulps;  ///< highest - lowest in units of `ulp`; 0 if all results are equal, even infinities
 };
 Spread spread_of(const std::vector<Number>& answers, double ulp);
 
-/// The largest |Vs| of the answers: Vs = 1 - |S / S_deterministic| (Shanmugavelu et al. 2024). The first one
-/// is the deterministic one, so that what never varies has 0, even zeros. NaN where there is no quotient.
+/// The largest |Vs| of the results: Vs = 1 - |S / S_deterministic| (Shanmugavelu et al. 2024), where the
+/// first result is the deterministic one. Results that are all equal have 0, even if they are 0; NaN if a
+/// quotient does not exist.
 double largest_variability(const std::vector<Number>& answers);
 
-/// Best error first; among equals the fastest.
+/// Sorts by error, smallest first; equal errors by time.
 void sort_by_merit(std::vector<Measurement>& measurements);
 
 }  // namespace samesum::harness

@@ -22,9 +22,9 @@ void append(std::vector<Entry>& all, std::string_view name, Promise promise) {
   append<fp64, in_fp64>(all, name, promise);
 }
 
-/// A loop, and a library's one, add in an order that the compiled program has. std::reduce may add in any
-/// order (its specification is GENERALIZED_SUM), and so may what shares the work out among threads as they
-/// come.
+/// A loop, also one in a library, adds in the order that the compiled program fixes. std::reduce may add in
+/// any order (its specification is GENERALIZED_SUM), and so may libraries that assign work to threads
+/// dynamically.
 std::vector<Entry> sums() {
   std::vector<Entry> all;
   append<peer::loop, peer::loop>(all, "loop", Promise::run_to_run);
@@ -78,7 +78,7 @@ class Peers final : public Backend {
   std::vector<Entry> entries() const override { return sums(); }
 };
 
-/// Peers of a GPU are run by the library's backend.
+/// The backend "cuda" of the library runs the peers of the GPU.
 MethodTable table_of(const std::vector<Entry>& on_cpu, const std::vector<Entry>& on_gpu) {
   static const Peers backend;
   MethodTable table;
@@ -110,7 +110,7 @@ std::span<const Absent> absent_peers() {
        "oneTBB, which libstdc++ needs for it, was not found when samesum was configured (libtbb-dev)"},
 #endif
 #ifndef SAMESUM_OPENMP
-      {"openmp", "the compiler that samesum was configured with has no OpenMP"},
+      {"openmp", "the compiler with which samesum was configured has no OpenMP"},
 #endif
   };
   return table;

@@ -1,4 +1,4 @@
-/// CUB (of the toolkit, or newer where the build was given its headers) and Thrust.
+/// Peers of the GPU: CUB (of the toolkit, or of newer headers if the build has them) and Thrust.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <thrust/execution_policy.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "harness/peers.hpp"
-#include "samesum/backend/cuda/call.hpp"
+#include "samesum/backend/cuda/methods.hpp"
 #if CCCL_VERSION >= 3001000
 #include <cuda/iterator>
 #endif
@@ -19,7 +19,7 @@
 namespace samesum::harness {
 
 #if CCCL_VERSION >= 3001000
-/// A memory resource that gives out the workspace, so that CUB allocates nothing while it is timed.
+/// A memory resource that returns the workspace, so that CUB allocates nothing in timed runs.
 struct Workspace {
   void* memory;
   void* allocate(::cuda::stream_ref, std::size_t, std::size_t = 256) { return memory; }
@@ -45,16 +45,17 @@ template <class F> struct Widen {
   template <class T> __host__ __device__ F operator()(T x) const { return static_cast<F>(x); }
 };
 
-/// CUB's two phases are ours, but for a state that is not null beside a size that is too small.
+/// Runs a sum in CUB's two phases, which are also those of a launch: query of the size, then run. A workspace
+/// that is not null but too small is an error.
 template <class Sum> cudaError_t in_two_phases(Launch& launch, Sum sum) {
   std::size_t needed = 0;
   cudaError_t error = sum(nullptr, needed);
-  if (error == cudaSuccess && gpu::has_workspace(launch, std::max(needed, gpu::no_bytes), error))
+  if (error == cudaSuccess && gpu::has_workspace(launch, std::max(needed, gpu::no_workspace_bytes), error))
     error = sum(launch.workspace, launch.bytes);
   return error;
 }
 
-/// The accumulator is the type of the result: a narrower input is widened first.
+/// The type of the result is that of the accumulator. Elements of a narrower input are widened first.
 template <class F, class T> struct RunToRun {
   static constexpr bool exists = std::is_same_v<F, T> || (std::is_same_v<F, fp32> && sizeof(T) == 2);
   static cudaError_t enqueue(Launch& launch) {
@@ -72,10 +73,10 @@ template <class F, class T> struct RunToRun {
 
 template <class F, class T> struct ThrustReduce {
   static constexpr bool exists = std::is_same_v<F, T> && sizeof(F) >= 4;
-  /// Thrust returns the sum to the host, so that it waits for the stream and allocates, as its users do.
+  /// Thrust returns the sum to the host: it allocates, and waits for the stream, as in its users' programs.
   static cudaError_t enqueue(Launch& launch) {
     cudaError_t error;
-    if (!gpu::has_workspace(launch, gpu::no_bytes, error)) return error;
+    if (!gpu::has_workspace(launch, gpu::no_workspace_bytes, error)) return error;
     const F* x = elements<F>(launch);
     const F sum = thrust::reduce(thrust::cuda::par.on(launch.stream), x, x + launch.size, F{});
     error = cudaMemcpyAsync(launch.out, &sum, sizeof sum, cudaMemcpyDefault, launch.stream);
@@ -124,7 +125,7 @@ template <class F, class T> struct RowSums {
   }
 };
 
-/// An entry for each format of results.
+/// Appends an entry for each format of results.
 template <template <class, class> class Peer>
 void append(std::vector<Entry>& all, std::array<Code::Run, Formats::size> Code::*runs, std::string_view name,
             Promise promise) {

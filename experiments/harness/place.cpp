@@ -65,7 +65,7 @@ class Cpu final : public Place {
   void copy_all(const void* from, void* to, std::size_t bytes, int threads) const override {
     const auto* x = static_cast<const std::byte*>(from);
     auto* out = static_cast<std::byte*>(to);
-    // Long parts, which memcpy writes past the caches.
+    // One long part per thread: memcpy writes long parts past the caches.
     const std::size_t parts = static_cast<std::size_t>(std::max(threads, 1)), part = (bytes - 1) / parts + 1;
     cpu::for_each_task(threads, parts, [&](std::size_t k) {
       const std::size_t first = std::min(k * part, bytes);
@@ -79,9 +79,9 @@ class Cpu final : public Place {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
-  int warm_up() const override { return 0; }  // runs_at_once has run each turn
+  int warm_up() const override { return 0; }  // runs_at_once has already run each turn
 
-  /// As many as take 0.2 ms, after what happens only once has happened: the clock itself takes some 30 ns.
+  /// Number of runs that take 0.2 ms, because reading the clock takes some 30 ns. The first run is not timed.
   int runs_at_once(const Turn& turn, const Rounds&) const override {
     int runs = 1;
     turn.run(0);
@@ -93,9 +93,9 @@ class Cpu final : public Place {
   }
 
   void prepare(const Turn& turn, const Rounds& rounds) const override {
-    // Threads of the method before (OpenMP's) spin for a while in case there is more to do.
+    // Threads of the previous method (OpenMP) spin for a while after their work.
     if (rounds.threads > 1) std::this_thread::sleep_for(std::chrono::milliseconds{10});
-    if (rounds.bytes <= (std::size_t{1} << 24)) turn.run(0);  // back into the caches
+    if (rounds.bytes <= (std::size_t{1} << 24)) turn.run(0);  // loads the data into the caches
   }
 };
 

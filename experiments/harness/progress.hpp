@@ -1,4 +1,4 @@
-/// How far the work is, for those who watch it.
+/// Progress display of a terminal.
 #pragma once
 
 #include <unistd.h>
@@ -8,7 +8,8 @@
 
 namespace samesum::harness {
 
-/// "[3/40] tree/kahan/fp32@cpu" on standard error, where that is a terminal; gone when the work is done.
+/// Shows "[3/40] tree/kahan/fp32@cpu" on standard error if that is a terminal. The destructor removes the
+/// line.
 class Progress {
  public:
   Progress() = default;
@@ -19,7 +20,7 @@ class Progress {
   void show(std::size_t done, std::size_t all, const std::string& name) const {
     if (watched_) std::fprintf(stderr, "\r\033[K[%zu/%zu] %s", done + 1, all, name.c_str());
   }
-  /// Makes room for a line of another kind.
+  /// Removes the line, so that another one can be printed.
   void clear() const {
     if (watched_) std::fputs("\r\033[K", stderr);
   }

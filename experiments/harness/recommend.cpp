@@ -10,19 +10,19 @@
 namespace samesum::harness {
 namespace {
 
-/// An exact sum that costs this much more is still the better choice: its bits survive a different order of
-/// the data, and nobody needs to think about bounds.
+/// An exact sum is recommended if it takes at most this factor longer: its bits do not depend on the order of
+/// the data, and no bound has to be considered.
 constexpr double price_of_exactness = 1.25;
 
 bool is_exact(const Candidate& c) { return c.method->accumulator == "exact"; }
 
-/// Those that are measured and whose bound for all such data is within the tolerance, cheapest first.
+/// The measured methods whose bound for all such data is within the tolerance, cheapest first.
 std::vector<Candidate> sure_ones(const std::vector<Measurement>& sound, const FormatInfo& input,
                                  const Truth& truth, double tolerance) {
   std::vector<Cost> costs;
   for (const Measurement& m : sound)
     costs.push_back(
-        {m.method->name, input.name, truth.size(), std::max(m.seconds, 1e-12)});  // a clock may stand still
+        {m.method->name, input.name, truth.size(), std::max(m.seconds, 1e-12)});  // a clock may measure 0
   const bool of_reference =
       std::ranges::all_of(sound, [](const Measurement& m) { return m.method->backend == "reference"; });
   std::vector<Candidate> sure;
@@ -35,12 +35,13 @@ std::vector<Candidate> sure_ones(const std::vector<Measurement>& sound, const Fo
         costs);
     append(choice.best);
     std::ranges::for_each(choice.others, append);
-  } catch (const ImpossibleWish&) {  // none is
+  } catch (const ImpossibleWish&) {  // no method is within the tolerance
   }
   return sure;
 }
 
-/// Where the sum is 0 or not finite no error is relative to it, and exact is right all the same.
+/// The exact methods, for sums that are 0 or not finite: errors relative to them do not exist, but exact sums
+/// are correct.
 std::vector<Candidate> exact_ones(const std::vector<Measurement>& sound, const FormatInfo& input) {
   std::vector<Candidate> all;
   for (const Measurement& m : sound)
@@ -59,7 +60,7 @@ std::string times(const Candidate& a, const Candidate& b) {
 Wish wish_for(const Truth& truth, const FormatInfo& input, Wish wish) {
   wish.length = truth.size();
   wish.input = input.name;
-  wish.condition = std::max(1.0, truth.condition() * (1 + 0x1p-40));  // it was rounded
+  wish.condition = std::max(1.0, truth.condition() * (1 + 0x1p-40));  // the factor covers its rounding
   wish.magnitudes = truth.magnitudes_rounded_up();
   return wish;
 }

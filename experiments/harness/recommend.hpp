@@ -1,4 +1,4 @@
-/// Which of the measured methods to use.
+/// Recommends one of the measured methods.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace samesum::harness {
 
-/// The wish about these data: their length, format, condition and magnitudes.
+/// Sets length, format, condition and magnitudes of a wish to those of the data.
 Wish wish_for(const Truth& truth, const FormatInfo& input, Wish wish);
 
 struct Recommendation {
@@ -17,10 +17,11 @@ struct Recommendation {
   std::string reason;
 };
 
-/// The method that samesum::choose takes for these data and what was measured: the fastest that is sure to be
-/// within one ulp of the input's format and keeps its bits everywhere; an exact one if it is nearly as fast,
-/// or if no bound is relative to the sum (it is 0 or not finite). Where none is sure, the one with the
-/// smallest error. `measurements` is sorted by merit and not empty.
+/// Recommends the method that samesum::choose takes for these data with the measured times: the fastest
+/// method whose bound is within one ulp of the input's format and whose bits are the same everywhere; or an
+/// exact method if it is nearly as fast, or if bounds relative to the sum do not exist (it is 0 or not
+/// finite). If no bound is within one ulp, recommends the method with the smallest error. `measurements` must
+/// be sorted by merit and not empty.
 Recommendation recommend(const std::vector<Measurement>& measurements, const FormatInfo& input,
                          const Truth& truth);
 

@@ -1,4 +1,4 @@
-/// The same again and again, to see whether it stays the same.
+/// Repeats a run to find out whether its result varies.
 #pragma once
 
 #include <algorithm>
@@ -8,10 +8,11 @@
 
 namespace samesum::harness {
 
-/// More than there are cores for, so that they get in each other's way.
+/// At least 4 threads, and as many as the machine has, so that they interfere with each other.
 inline int several_threads() { return std::max(4, static_cast<int>(std::thread::hardware_concurrency())); }
 
-/// run(0), run(1), …: at most so many, and none is begun after `patience` seconds, but for the first three.
+/// Returns the results of run(0), run(1), …: at most `most` runs. After `patience` seconds no run starts,
+/// except the first three.
 template <class Run> auto repeat(std::size_t most, double patience, const Run& run) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();

@@ -12,7 +12,7 @@
 namespace samesum::harness {
 namespace {
 
-/// The words of a command as execvp wants them.
+/// Converts the words of a command to arguments of execvp.
 std::vector<char*> arguments(std::vector<std::string>& words) {
   std::vector<char*> all;
   for (std::string& word : words) all.push_back(word.data());
@@ -20,7 +20,7 @@ std::vector<char*> arguments(std::vector<std::string>& words) {
   return all;
 }
 
-/// Whether a command ends with 0; it says nothing.
+/// Runs a command without output. Returns whether it exits with 0.
 bool succeeds(std::vector<std::string> command) {
   const std::vector<char*> argv = arguments(command);
   const pid_t child = fork();
@@ -33,13 +33,15 @@ bool succeeds(std::vector<std::string> command) {
   return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/// The folder with notebooks/ and experiments/: SAMESUM_SOURCE, the share/ of an installed tool, or the source tree.
+/// The folder with notebooks/ and experiments/: SAMESUM_SOURCE, the share/ of an installed tool, or the
+/// source tree.
 std::string source_folder() {
   if (const char* elsewhere = std::getenv("SAMESUM_SOURCE")) return elsewhere;
   std::error_code none;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", none);
   const auto installed = program.parent_path().parent_path() / "share/samesum";
-  return std::filesystem::exists(installed / "notebooks/report.py", none) ? installed.string() : build().source;
+  return std::filesystem::exists(installed / "notebooks/report.py", none) ? installed.string()
+                                                                          : build().source;
 }
 
 }  // namespace
@@ -47,12 +49,12 @@ std::string source_folder() {
 void report_command(const ReportOptions& options) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(options.folder, ignored))
-    throw UsageError{options.folder + ": is no folder; give one with results.jsonl or EXPERIMENT.jsonl"};
+    throw UsageError{options.folder + ": not a folder; name one with results.jsonl or EXPERIMENT.jsonl"};
   const std::string source = source_folder();
   const std::string program = source + "/notebooks/report.py";
   if (access(program.c_str(), R_OK) != 0)
     throw UsageError{program + ": " + std::strerror(errno) +
-                     "; set SAMESUM_SOURCE to the folder of samesum's source"};
+                     "; set SAMESUM_SOURCE to the source folder of samesum"};
   for (const std::string& python : {source + "/build/venv/bin/python", std::string{"python3"}}) {
     if (!succeeds({python, "-c", "import jsonschema, plotly"})) continue;
     std::vector<std::string> command = {python, "-B", program, options.folder};
@@ -64,8 +66,8 @@ void report_command(const ReportOptions& options) {
     throw std::runtime_error{python + ": " + std::strerror(errno)};
   }
   throw UsageError{
-      "there is no Python with jsonschema and plotly; install them with python3 -m pip install -r " + source +
-      "/experiments/requirements.txt"};
+      "no Python with jsonschema and plotly was found; install them with python3 -m pip install -r " +
+      source + "/experiments/requirements.txt"};
 }
 
 }  // namespace samesum::harness

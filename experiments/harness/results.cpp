@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What follows the first line that starts with the key, without blanks, separators and quotes.
+/// The value in the first line of a file that begins with the key, without blanks, separators and quotes.
 std::string look_up(const char* file, const std::string& key) {
   std::ifstream in{file};
   for (std::string line; std::getline(in, line);) {
@@ -57,7 +57,7 @@ std::string now() {
   return text.data();
 }
 
-/// A file descriptor that is closed, and whose temporary file is removed unless it was renamed.
+/// A temporary file. The destructor closes it, and removes it unless it was renamed.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const fs::path& target)
@@ -97,14 +97,14 @@ bool write_all(int descriptor, const std::string& text) {
   throw OutputError{path + ": cannot be written: " + std::strerror(error)};
 }
 
-/// Where the bytes shall end up, behind symbolic links.
+/// The path after following symbolic links.
 fs::path resolve(const std::string& path) {
   std::error_code ignored;
   const fs::path target = fs::weakly_canonical(path, ignored);
   return target.empty() ? fs::path{path} : target;
 }
 
-/// Devices and pipes are written to; only files can be replaced.
+/// Whether the path is a device or a pipe, which must be written in place: only files can be replaced.
 bool is_special(const fs::path& path) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);

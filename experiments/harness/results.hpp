@@ -1,4 +1,4 @@
-/// Results as JSON, with where they come from; results.schema.json describes every object.
+/// Results and their provenance as JSON. results.schema.json describes every object.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,71 +14,74 @@ namespace samesum::harness {
 
 using Json = nlohmann::ordered_json;  ///< keeps the order in which keys are set
 
-/// Of a study, which begins a file, and of comparisons. 1 had an object a file.
+/// Version of the schema, in the header of a study and in comparisons. Files of version 1 had one object
+/// each.
 inline constexpr int schema_version = 2;
 
-/// Output that cannot be written: what() is one line that names the file.
+/// Output that cannot be written. what() is one line that names the file.
 struct OutputError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The data on their way to a GPU: once, before its methods are timed.
+/// The transfer of the data to a GPU, once, before its methods are timed.
 struct Transfer {
   double seconds, gigabytes_per_second;
 };
 
-/// Everything that `samesum compare` found on one data set.
+/// Results of `samesum compare` on one data set.
 struct Comparison {
   std::string data;  ///< its name
   Values values;
   const Truth* truth;
   MeasureOptions options;
-  std::optional<Transfer> transfer;       ///< where a GPU took part
+  std::optional<Transfer> transfer;       ///< empty if no GPU took part
   std::vector<Measurement> measurements;  ///< sorted by merit
   Recommendation recommendation;
 
-  /// The promises and bounds that were broken, a line each. What peers break is shown, and is no failure.
+  /// Broken promises and bounds, one line each. Those of peers do not count.
   std::vector<std::string> failures() const;
 };
 
-/// What the numbers were measured on and with.
+/// The machine, the build and the date.
 Json provenance();
 
-/// The first line of an experiment's file.
+/// The header of an experiment's results file.
 Json study_json(const std::string& experiment, const std::string& question, bool full, std::uint64_t seed,
                 const std::string& filter);
 
-/// JSON has neither infinities nor NaN.
+/// Converts a number to JSON, which has neither infinities nor NaN: these become null.
 Json number_or_null(double x);
 
-/// All bits, as a row has them.
+/// All bits of a digest, as text for a row.
 std::string hexadecimal_digest(std::uint64_t digest);
 
-/// One result, without what only repeated and timed runs can tell: the object of `samesum sum --json`.
+/// One result without repeats and times: the object of `samesum sum --json`.
 Json result_json(const Measurement& m, const FormatInfo& input, const Truth& truth);
 
-/// What such a result, measured now or earlier, says against a method of ours.
+/// The check that a result violates, as a message: its bound, or correct rounding for an exact method. Empty
+/// if it passes, and for peers.
 std::optional<std::string> accusation(const Method& v, const Json& result);
 
-/// The measurements as objects without objects in them: the rows of a table.
+/// The measurements as flat objects: the rows of a table.
 std::vector<Json> rows(const Comparison& c);
 
-/// What is known of data before they are summed. Other elements have another digest, in another order too.
+/// Properties of data before they are summed. The digest depends on the elements and on their order.
 Json data_json(const std::string& name, Values x, const Truth& truth);
 
-/// Everything about one data set with its origin. As a line it is one of a results file.
+/// A comparison with its provenance: a row of a results file.
 Json comparison_json(const Comparison& c);
 
-/// The object on one line, the line's end included. Text that is not UTF-8 is mended.
+/// The object on one line, with the line end. Invalid UTF-8 is replaced.
 std::string json_line(const Json& object);
 
-/// Objects with the same keys as lines of comma-separated values; null is an empty field.
+/// Formats objects with the same keys as comma-separated values, with a header; null is an empty field.
 std::string csv(const std::vector<Json>& rows);
 
-/// Refuses early what write_file would refuse after hours of work.
+/// Throws OutputError if write_file could not write the file. Called before hours of work.
 void check_writable(const std::string& path);
 
-/// Writes all of the text or nothing: under a temporary name first, beside the final one.
+/// Writes the whole text or nothing: to a temporary file in the same folder, which is then renamed. Throws
+/// OutputError.
 void write_file(const std::string& path, const std::string& text);
 
 }  // namespace samesum::harness

@@ -37,7 +37,7 @@ void SumTree::insert(std::size_t leaf, std::size_t node) {
 
 std::size_t SumTree::height() const {
   std::size_t most = 0;
-  std::vector<std::pair<std::size_t, std::size_t>> waiting{{root(), 0}};  // with their depth
+  std::vector<std::pair<std::size_t, std::size_t>> waiting{{root(), 0}};  // nodes with their depth
   while (!waiting.empty()) {
     const auto [node, depth] = waiting.back();
     waiting.pop_back();
@@ -97,8 +97,8 @@ std::optional<SumTree> declared_tree(const Method& method, std::size_t n) {
 
 namespace {
 
-/// M: far above all ones together. In fp16, the exponents of which do not reach that far, a one is the
-/// smallest subnormal number.
+/// M, which is far larger than the sum of all ones. The exponents of fp16 do not reach that far; there, a one
+/// is the smallest subnormal number.
 double large(const FormatInfo& format) { return power_of_two(format.max_exponent); }
 double one(const FormatInfo& format) {
   return format.max_exponent > 2 * format.precision ? 1 : format.smallest_subnormal;
@@ -117,7 +117,7 @@ BlackBox::BlackBox(const Method& method, int threads)
 
 double BlackBox::sum(std::size_t n, std::span<const Entry> entries) const {
   ++asked_;
-  constexpr std::size_t cache_line = 64;  // the orders of some depend on where in one the elements begin
+  constexpr std::size_t cache_line = 64;  // some orders depend on the alignment of the elements
   memory_.assign(n * format_.bytes + cache_line, std::byte{});
   std::byte* const x = memory_.data() + -reinterpret_cast<std::uintptr_t>(memory_.data()) % cache_line;
   with_format(format_, [&]<class F>() {
@@ -158,7 +158,7 @@ std::size_t BlackBox::size_of_common_ancestor(std::size_t n, std::size_t i, std:
   std::vector<std::size_t> others(n);
   std::iota(others.begin(), others.end(), std::size_t{0});
   std::erase_if(others, [&](std::size_t k) { return k == i || k == j; });
-  std::size_t size = n;  // a part of the ones at a time, with zeros for the others: more cannot be counted
+  std::size_t size = n;  // minus the ones that survive, of which each mask can count only a part
   for (std::size_t done = 0; done < others.size(); done += most_units())
     size -= surviving(n, i, j, std::span{others}.subspan(done, std::min(most_units(), others.size() - done)));
   return size;
@@ -179,10 +179,10 @@ std::string blindness(std::optional<Masks> seen_by) {
 
 namespace {
 
-/// Adds to the tree the node of these leaves, which are all those below it.
+/// Adds to the tree the node above exactly these leaves, and returns it.
 std::size_t reveal_by_units(const BlackBox& box, SumTree& tree, const std::vector<std::size_t>& leaves) {
   const std::size_t first = leaves.front();
-  std::map<std::size_t, std::vector<std::size_t>> by_size;  // of the common ancestor with the first
+  std::map<std::size_t, std::vector<std::size_t>> by_size;  // size of the common ancestor with the first leaf
   for (const std::size_t other : std::span{leaves}.subspan(1))
     by_size[box.size_of_common_ancestor(tree.leaves(), first, other)].push_back(other);
   std::size_t node = first, size = 1;
@@ -238,7 +238,7 @@ std::string first_difference(const BlackBox& box, const SumTree& tree, Masks mas
   };
   const std::size_t n = tree.leaves();
   for (std::size_t sample = 0; sample < samples && n > 2; ++sample) {
-    // Any element, and one that it meets at any height.
+    // A random element, and one that it meets at a random height.
     const std::size_t i = below(n);
     std::vector<std::size_t> ancestors;
     for (std::size_t node = i; tree.above(node) != node;) ancestors.push_back(node = tree.above(node));
@@ -248,7 +248,7 @@ std::string first_difference(const BlackBox& box, const SumTree& tree, Masks mas
     std::vector<bool> absorbed(n), close(n);
     for (const std::size_t k : tree.leaves_below(ancestor)) absorbed[k] = true;
     for (const std::size_t k : tree.leaves_below(tree.above(ancestor))) close[k] = true;
-    // The most telling are those that meet i and j just before, or just after, these meet.
+    // The elements that meet i and j just before or just after these meet are the most informative.
     std::vector<std::size_t> others(n);
     std::iota(others.begin(), others.end(), std::size_t{0});
     std::erase_if(others, [&](std::size_t k) { return k == i || k == j; });

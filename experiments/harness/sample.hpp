@@ -1,4 +1,4 @@
-/// Made elements that many methods sum.
+/// Generated elements that many methods sum.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace samesum::harness {
 
-/// The elements, their exact sum, and a copy on a GPU from when a method first asks for one.
+/// Elements, their exact sum, and a copy on the GPU, which is made when a method first needs it.
 class Sample {
  public:
   explicit Sample(Column column) : column_{std::move(column)}, truth_{column_.values()} {}

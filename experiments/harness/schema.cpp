@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "harness/text.hpp"
-#include "samesum_results_schema.hpp"  // made of results.schema.json
+#include "samesum_results_schema.hpp"  // generated from results.schema.json
 
 namespace samesum::harness {
 namespace {
@@ -38,33 +38,33 @@ std::string name_referred(const Json& schema) {
   return schema["$ref"].get<std::string>().substr(std::string{"#/$defs/"}.size());
 }
 
-/// Compiled once: that takes longer than to check a row.
+/// Caches compiled patterns: compiling one takes longer than checking a row.
 const std::regex& compiled(const std::string& pattern) {
   static std::map<std::string, std::regex> all;
   const auto known = all.find(pattern);
   return known != all.end() ? known->second : all.emplace(pattern, pattern).first->second;
 }
 
-/// What the schema itself asks of a value, whatever is in it.
+/// The first keyword of the schema that the value itself violates, without its members.
 std::string own_problem(const Json& x, const Json& schema) {
   if (schema.contains("type") && !has_type(x, schema["type"]))
-    return "is no " + type_in_words(schema["type"]);
+    return "is not of type " + type_in_words(schema["type"]);
   if (schema.contains("const") && x != schema["const"]) return "is not " + schema["const"].dump();
   if (schema.contains("enum") && std::ranges::count(schema["enum"], x) == 0)
-    return "is none of " + schema["enum"].dump();
+    return "is not one of " + schema["enum"].dump();
   if (schema.contains("minimum") && x.is_number() && x < schema["minimum"])
     return "is less than " + schema["minimum"].dump();
   if (schema.contains("minItems") && x.is_array() && x.size() < schema["minItems"])
-    return "has less than " + schema["minItems"].dump() + " items";
+    return "has fewer than " + schema["minItems"].dump() + " items";
   if (schema.contains("pattern") && x.is_string() &&
       !std::regex_search(x.get<std::string>(), compiled(schema["pattern"])))
-    return "does not look like " + schema["pattern"].get<std::string>();
+    return "does not match " + schema["pattern"].get<std::string>();
   return "";
 }
 
 }  // namespace
 
-Schema::Schema(Json root) : root_(std::move(root)) {}  // braces would make an array of it
+Schema::Schema(Json root) : root_(std::move(root)) {}  // braces would construct an array
 
 std::string Schema::problem(const Json& x, const std::string& name) const {
   return check(x, definition(name), name);
@@ -76,7 +76,7 @@ std::vector<Schema::Column> Schema::columns(const std::string& name) const {
   std::vector<Column> all;
   const Json& schema = definition(name);
   const Json required = schema.value("required", Json::array());
-  const Json properties = schema.value("properties", Json::object());  // which outlives the loop
+  const Json properties = schema.value("properties", Json::object());  // a copy that outlives the loop
   if (schema.contains("$ref")) all = columns(name_referred(schema));
   for (const auto& [key, value] : properties.items())
     if (key != "kind") all.push_back({key, meaning_of(value), std::ranges::count(required, Json(key)) > 0});
@@ -95,7 +95,7 @@ const Json* Schema::property(const Json& schema, const std::string& key) const {
   return base == nullptr ? nullptr : property(*base, key);
 }
 
-/// Its own description, or that of what it refers to.
+/// The description of the schema, or of the definition that it refers to.
 std::string Schema::meaning_of(const Json& schema) const {
   if (schema.contains("description")) return schema["description"];
   const Json* base = referred(schema);
@@ -110,13 +110,13 @@ std::string Schema::check(const Json& x, const Json& schema, const std::string& 
 }
 
 std::string Schema::check_members(const Json& x, const Json& schema, const std::string& place) const {
-  if (x.is_object()) {  // what is null, where it may be, has no members
+  if (x.is_object()) {  // a null that the type allows has no members
     if (schema.contains("required"))
       for (const Json& key : schema["required"])
-        if (!x.contains(key.get<std::string>())) return place + ": has no " + key.get<std::string>();
+        if (!x.contains(key.get<std::string>())) return place + ": lacks the field " + key.get<std::string>();
     for (const auto& [key, value] : x.items()) {
       const Json* known = property(schema, key);
-      if (known == nullptr && is_closed(schema)) return place + ": has an unknown " + key;
+      if (known == nullptr && is_closed(schema)) return place + ": has the unknown field " + key;
       if (known == nullptr) continue;
       if (const std::string inner = check(value, *known, place + '.' + key); !inner.empty()) return inner;
     }

@@ -1,4 +1,4 @@
-/// The schema that results must fit. It is part of the program, so that it is there wherever the program is.
+/// The schema of results. It is compiled into the program.
 #pragma once
 
 #include <string>
@@ -8,19 +8,21 @@
 
 namespace samesum::harness {
 
-/// As much of JSON Schema as results.schema.json uses.
+/// A JSON Schema with the keywords that results.schema.json uses.
 class Schema {
  public:
   explicit Schema(Json root);
 
-  /// Where in the object the first thing is wrong and what, or "": "error.n: is no integer".
+  /// The place and the kind of the first mismatch between the object and a definition, such as "error.n: is
+  /// not of type integer"; "" if the object fits.
   std::string problem(const Json& x, const std::string& definition) const;
 
-  /// What a definition is for, and what is to know about each of its properties.
+  /// A property of a definition, with its description.
   struct Column {
     std::string name, meaning;
     bool required;
   };
+  /// The description of a definition.
   std::string meaning(const std::string& definition) const;
   std::vector<Column> columns(const std::string& definition) const;
 
@@ -35,7 +37,7 @@ class Schema {
   Json root_;
 };
 
-/// That of results.schema.json when the program was built.
+/// The schema in results.schema.json when the program was built.
 const Schema& schema();
 
 }  // namespace samesum::harness

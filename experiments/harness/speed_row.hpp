@@ -10,21 +10,21 @@
 
 namespace samesum::harness {
 
-/// The fields that tell rows apart.
+/// The fields that identify a row.
 Json speed_key(const Cell& cell, const std::string& method, std::uint64_t seed);
 
-/// What was measured of a run that moves so many bytes: in every row that tells a speed.
+/// The measured fields of a run that moves `bytes`, for every row with a speed.
 Json timing(std::size_t bytes, const Speed& speed);
 
-/// The fields that are measured, and how the method did against its bars.
+/// The measured fields, and the verdicts on the bars of the method.
 Json speed_values(const Cell& cell, const Speed& speed, const std::vector<Verdict>& verdicts);
 
-/// How many bars hold.
+/// Counts bars that are reached and missed.
 struct BarCount {
   int held = 0, missed = 0;
   void add(const Json& row);
   std::string text() const {
-    return std::to_string(held) + " bars hold, " + std::to_string(missed) + " are missed";
+    return std::to_string(held) + " bars reached, " + std::to_string(missed) + " missed";
   }
 };
 

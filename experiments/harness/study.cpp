@@ -26,27 +26,27 @@ Json without_date(Json header) {
   return header;
 }
 
-/// An object if the text is one, else null.
+/// The JSON object in the text, or null if it is not one.
 Json parse_object(const std::string& line) {
   const Json object = Json::parse(line, nullptr, false);
   return object.is_object() ? object : Json(nullptr);
 }
 
-/// How the line of a row begins that has this key: rows are found by their text alone.
+/// The text with which the line of a row with this key begins. Rows are found by their text.
 std::string beginning(const Json& key) {
   std::string text = json_line(key);
   text.erase(text.rfind('}'));
   return text + ',';
 }
 
-/// The name, or NAME.2, NAME.3 … where such files are: nothing is overwritten.
+/// The first of NAME, NAME.2, NAME.3 … that does not exist, so that no file is overwritten.
 std::string free_name(const std::string& name) {
   std::string free = name;
   for (int i = 2; fs::exists(fs::symlink_status(free)); ++i) free = name + '.' + std::to_string(i);
   return free;
 }
 
-/// The key's values in words, for the progress.
+/// The values of the key as text for the progress display.
 std::string key_in_words(const Json& key) {
   std::string words;
   for (const auto& [name, value] : key.items()) {
@@ -60,7 +60,7 @@ std::string key_in_words(const Json& key) {
 
 constexpr std::size_t columns = 80;
 
-/// The text with so many blanks before each line.
+/// Indents each line by `blanks`.
 std::string indented(const std::string& text, std::size_t blanks) {
   std::istringstream in{text};
   std::string all;
@@ -68,14 +68,14 @@ std::string indented(const std::string& text, std::size_t blanks) {
   return all;
 }
 
-/// Lines of one paragraph; an empty line separates it from the next.
+/// Wraps and indents the paragraphs, which are separated by empty lines.
 std::string paragraphs(const std::string& text) {
   const std::size_t end = text.find("\n\n");
   const std::string first = indented(wrapped(text.substr(0, end), columns - 2, 0), 2);
   return end == text.npos ? first : first + '\n' + paragraphs(text.substr(end + 2));
 }
 
-/// What each column of such rows means and which unit it has.
+/// The meaning and the unit of each column of rows of a kind.
 std::string columns_in_words(const Schema& schema, const std::string& kind) {
   constexpr std::size_t name_width = 20;
   std::string text = wrapped("Rows of kind \"" + kind + "\": " + schema.meaning(kind), columns, 2) + '\n';
@@ -87,7 +87,7 @@ std::string columns_in_words(const Schema& schema, const std::string& kind) {
   return text;
 }
 
-/// The help of the option says what the range is, where it matters.
+/// Checks the range without printing it: the help text of the option names it where it matters.
 CLI::Validator within(Study::Range range) {
   CLI::Range validator{range.least, range.most};
   validator.description("");
@@ -96,7 +96,7 @@ CLI::Validator within(Study::Range range) {
 
 [[noreturn]] void cannot_write(const std::string& path, const std::string& why) {
   throw OutputError{"--out: " + path + ": cannot be written: " + why +
-                    "; name a folder that is there or can be made"};
+                    "; name a folder that exists or can be created"};
 }
 
 }  // namespace
@@ -109,16 +109,22 @@ Study::Study(const std::string& name, const std::string& question, const std::st
       schema_{schema},
       app_{std::make_unique<CLI::App>(wrapped(question, columns, 0), name)} {
   CLI::Option* quick = app_->add_flag("--quick", quick_, "A minute or less on 2 cores (default)");
-  app_->add_flag("--full", full_, "Everything: tens of minutes")->excludes(quick);
-  app_->add_option("--seed", seed_, "Of the data (default 1)")->type_name("N")->check(is_whole_number, "");
-  app_->add_option("--filter", filter_, "Methods, as in samesum compare --methods")->type_name("GLOB,…");
-  app_->add_option("--out", folder_, "Append rows to a file there, skip those it has")->type_name("DIR");
-  app_->add_flag("--json", json_, "Print rows as lines of JSON");
+  app_->add_flag("--full", full_, "Measure everything: tens of minutes")->excludes(quick);
+  app_->add_option("--seed", seed_, "Seed of the data (default 1)")
+      ->type_name("N")
+      ->check(is_whole_number, "");
+  app_->add_option("--filter", filter_, "Methods, as for samesum compare --methods")->type_name("GLOB,…");
+  app_->add_option("--out", folder_, "Write or continue a results file in DIR")->type_name("DIR");
+  app_->add_flag("--json", json_, "Print one JSON object per row");
   std::string footer = "How it is measured:\n" + paragraphs(method);
   for (const std::string& kind : kinds) footer += '\n' + columns_in_words(schema, kind);
   app_->footer(footer + "\n--out DIR writes DIR/" + name +
-               ".jsonl; the same command continues it.\n\nExamples:\n" + examples +
-               "\n\nExit codes: 0; 1 if a bound, a promise or a bit is broken; 2 for wrong usage.");
+               ".jsonl; the same command continues it.\n\n"
+               "Terms: ulp, unit in the last place; kappa, the condition number of a sum,\n"
+               "(sum of |x|) / |sum of x|; bound, an upper bound on the error; promise, what a\n"
+               "method guarantees about its bits, from none to order_free.\n\nExamples:\n" +
+               examples +
+               "\n\nExit codes: 0 success; 1 wrong bound, promise or bits; 2 wrong usage or input.");
 }
 
 Study::~Study() = default;
@@ -150,7 +156,7 @@ void Study::add_files(std::vector<std::string>& names, const std::string& help) 
 int Study::run(int argc, const char* const* argv, const std::function<void(Study&)>& experiment) {
   try {
     app_->parse(argc, argv);
-    if (app_->count("--out") > 0 && folder_.empty()) throw UsageError{"--out: '' is no folder"};
+    if (app_->count("--out") > 0 && folder_.empty()) throw UsageError{"--out: '' is not a folder"};
     if (!folder_.empty()) {
       path_ = (fs::path{folder_} / (name_ + ".jsonl")).string();
       std::error_code error;
@@ -257,7 +263,7 @@ void Study::open() {
   if (!file_) cannot_write(path_, std::strerror(errno));
 }
 
-/// Those of the file, in the order of the keys.
+/// The rows in the file that have one of the keys, in the order of the keys.
 std::vector<std::string> Study::lines_of(const std::vector<Json>& keys) const {
   std::vector<std::string> found;
   for (const Json& key : keys) {
@@ -268,7 +274,7 @@ std::vector<std::string> Study::lines_of(const std::vector<Json>& keys) const {
   return found;
 }
 
-/// Takes lines out of the file.
+/// Removes lines from the file.
 void Study::drop(const std::vector<std::string>& lines) {
   if (lines.empty()) return;
   std::string kept;
@@ -280,8 +286,8 @@ void Study::drop(const std::vector<std::string>& lines) {
   open();
 }
 
-/// Whether there is a file with this header. If so, its rows and the date in its header are taken over,
-/// except for broken lines: a warning names each, and they leave the file.
+/// Whether the file exists and has this header. If so, reads its rows, and takes the date of its header.
+/// Removes broken lines from the file, with a warning for each.
 bool Study::continues(Json& header) {
   std::ifstream in{path_, std::ios::binary};
   if (!in.is_open()) return false;
@@ -290,8 +296,10 @@ bool Study::continues(Json& header) {
   if (const Json old = parse_object(line); without_date(old) != without_date(header)) {
     const std::string aside = free_name(path_ + ".old");
     fs::rename(path_, aside);
-    warn(path_ + (old.is_null() ? ":1: is no JSON object" : ": of other settings, another machine or build") +
-         ": moved to " + aside);
+    warn(
+        path_ +
+        (old.is_null() ? ":1: not a JSON object" : ": has other settings, another machine or another build") +
+        ": moved to " + aside);
     return false;
   } else {
     header = old;
@@ -299,12 +307,12 @@ bool Study::continues(Json& header) {
   bool whole = !in.eof();
   std::string kept = line + '\n';
   for (int number = 2; std::getline(in, line); ++number) {
-    const std::string why = in.eof() ? "ends before its end" : problem(parse_object(line));
+    const std::string why = in.eof() ? "incomplete line" : problem(parse_object(line));
     if (why.empty()) {
       lines_.insert(line);
       kept += line + '\n';
     } else {
-      warn(path_ + ':' + std::to_string(number) + ": " + why + ": skipped, to be measured again");
+      warn(path_ + ':' + std::to_string(number) + ": " + why + ": skipped, will be measured again");
       whole = false;
     }
   }
@@ -312,11 +320,11 @@ bool Study::continues(Json& header) {
   return true;
 }
 
-/// What keeps the object from being a row of this experiment, or "".
+/// Why the object is not a row of this experiment, or "".
 std::string Study::problem(const Json& row) const {
-  if (row.is_null()) return "is no JSON object";
+  if (row.is_null()) return "not a JSON object";
   const std::string kind = row.contains("kind") && row["kind"].is_string() ? row["kind"] : Json("");
-  if (std::ranges::count(kinds_, kind) == 0) return "is no row of this experiment";
+  if (std::ranges::count(kinds_, kind) == 0) return "not a row of this experiment";
   return schema_.problem(row, kind);
 }
 

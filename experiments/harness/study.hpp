@@ -1,5 +1,4 @@
-/// What all experiments have in common: the command line, the file of results, which can be continued, the
-/// progress and the exit code.
+/// The frame of all experiments: command line, results file, progress and exit code.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +20,28 @@ class App;
 
 namespace samesum::harness {
 
+/// An experiment, which measures rows and writes them to a results file.
+///
+/// The results file begins with a header: question, options, machine and build. A run continues a file that
+/// has the same header and measures only rows that the file lacks. It moves a file with another header aside.
+///
+///   Study study{"squares", "How large are squares?", "Each number is multiplied by itself.", {"square"},
+///               "  squares --quick"};
+///   return study.run(argc, argv, [](Study& s) {
+///     s.expect(10);
+///     for (int i = 0; i < 10; ++i) {
+///       const Json row = s.row({{"kind", "square"}, {"i", i}}, [&] { return Json{{"square", i * i}}; });
+///       s.print(row["square"].dump());
+///     }
+///   });
 class Study {
  public:
-  /// The name is that of the program, of its file of results and in their header. The method says in a
-  /// paragraph or two how the question is answered, with sources; the kinds are those of the rows, which the
-  /// schema describes; each example is a line.
+  /// Defines the experiment and the options that all experiments have.
+  ///
+  /// `name` is the name of the program and of the results file, NAME.jsonl. `method` describes in one or two
+  /// paragraphs how the question is answered, and cites the sources. `kinds` are the kinds of the rows;
+  /// `schema` describes their columns, and --help prints these descriptions. `examples` has one command per
+  /// line.
   Study(const std::string& name, const std::string& question, const std::string& method,
         const std::vector<std::string>& kinds, const std::string& examples,
         const Schema& schema = harness::schema());
@@ -33,14 +49,14 @@ class Study {
   Study(const Study&) = delete;
   Study& operator=(const Study&) = delete;
 
-  /// Whole numbers that an option takes.
+  /// Integers that an option accepts, both ends included.
   struct Range {
     int least, most;
   };
   static constexpr Range any{std::numeric_limits<int>::min(), std::numeric_limits<int>::max()};
 
-  /// Options that one experiment alone has; --help calls their values by that type, and leaves out a flag
-  /// without a description.
+  /// Adds an option of this experiment. --help shows `type` in place of the value, and hides a flag whose
+  /// `help` is empty.
   void add_option(const std::string& name, const std::string& type, std::string& value,
                   const std::string& help);
   void add_option(const std::string& name, const std::string& type, int& value, const std::string& help,
@@ -49,44 +65,49 @@ class Study {
                   const std::string& help, Range range);
   void add_flag(const std::string& name, bool& value, const std::string& help);
 
-  /// What stands behind the options: at least one name of a file.
+  /// Adds positional arguments: the names of one or more files.
   void add_files(std::vector<std::string>& names, const std::string& help);
 
-  /// Reads the arguments, runs the experiment and gives the exit code: 0, 1 if it called `fail`, 2 for wrong
-  /// usage and for what cannot be written.
+  /// Parses the arguments and runs the experiment. Returns the exit code: 0; 1 if the experiment called
+  /// `fail`; 2 for wrong usage, unusable input, or output that cannot be written. Reports every exception
+  /// that the experiment throws as one line on standard error, and returns 2.
   int run(int argc, const char* const* argv, const std::function<void(Study&)>& experiment);
 
-  bool full() const { return full_; }
+  bool full() const { return full_; }  ///< --full
   std::uint64_t seed() const { return seed_; }
   const std::string& filter() const { return filter_; }
 
-  /// So many rows are to come; where there are none at all, that is wrong usage.
+  /// Adds `rows` to the total that the progress display shows. If the experiment neither expects nor measures
+  /// a row, `run` reports that there is nothing to measure, and returns 2.
   void expect(std::size_t rows) { expected_ += rows; }
 
-  /// The row that begins with these fields: from the file if it is there, else measured now, and written at
-  /// once, so that nothing is lost but the row under way when the program is stopped. What is measured may
-  /// name the key's fields again, with the same values; the whole fits the schema of its kind.
+  /// Returns the row that begins with the fields of `key`. Reads it from the results file if the file has it;
+  /// otherwise calls `measure` for the other fields and writes the row at once. A program that is stopped
+  /// loses only the row that it measures. Throws std::logic_error if the row does not fit the schema of its
+  /// kind, or if `measure` returns another value for a field of the key.
   Json row(const Json& key, const std::function<Json()>& measure);
 
-  /// Rows that are measured in turns, and so can be compared: they are written at once, and those of a file
-  /// that has not all of them are dropped and measured again. One value a key, in their order.
+  /// Returns several rows that are measured in turns, so that they can be compared. `measure` returns one
+  /// value per key, in the order of the keys. The rows are written together; if the file has only some of
+  /// them, these are dropped, and all are measured again.
   std::vector<Json> rows(const std::vector<Json>& keys, const std::function<std::vector<Json>()>& measure);
 
-  /// A line of the table, for readers; nothing where rows are printed for programs.
+  /// Prints a line of the table. With --json, prints nothing.
   void print(const std::string& line);
 
-  /// A bound, a promise or a bit was broken.
+  /// Reports that a bound, a promise or a bit pattern is wrong. The exit code will be 1.
   void fail(const std::string& why);
 
-  /// Input is not what it should be: the others go on, and the exit code will be 2.
+  /// Reports input that cannot be used. The experiment continues with the other inputs; the exit code will be
+  /// 2, or 1 if a check fails too.
   void pass_over(const std::string& why);
 
-  /// What all rows depend on beside the seed and the mode: rows of another value are not continued. To be
-  /// called before the first row.
+  /// Records in the header an option that all rows depend on, besides seed and mode: a file that was measured
+  /// with another value is not continued. Call it before the first row.
   void depend_on(const std::string& option, const Json& value) { options_[option] = value; }
 
-  /// A part that cannot be measured here: said on standard error, in the header and below the table. To be
-  /// called before the first row.
+  /// Records a part that cannot be measured on this machine, and why: in the header, on standard error and
+  /// below the table. Call it before the first row.
   void leave_out(const std::string& part, const std::string& why);
 
  private:
@@ -119,13 +140,13 @@ class Study {
 
   bool begun_ = false, failed_ = false, passed_over_ = false;
   std::size_t done_ = 0, expected_ = 0;
-  std::set<std::string> lines_;  ///< of rows that are in the file, without their ends
+  std::set<std::string> lines_;  ///< rows in the file, without line ends
   std::string path_;
   std::unique_ptr<std::FILE, FileCloser> file_;
   Progress progress_;
 };
 
-/// "2^20", or the number itself.
+/// "2^20" for a power of two, else the number itself.
 std::string power_or_number(std::size_t n);
 
 }  // namespace samesum::harness

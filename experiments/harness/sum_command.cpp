@@ -7,7 +7,7 @@
 namespace samesum::harness {
 namespace {
 
-/// Judged against the truth, which costs a second pass.
+/// Compares the result with the exact sum, which costs a second pass over the data.
 Report as_json(const Method& method, Values x, Number value) {
   const Truth truth{x};
   const Measurement m = judge(method, x, truth, value);
@@ -21,7 +21,7 @@ Report as_json(const Method& method, Values x, Number value) {
 Report sum_command(const SumOptions& options) {
   check_threads(options.threads);
   const FormatInfo* format = format_named(options.format);
-  sum_named(options.method, format ? *format : formats[0], "--method");  // a wrong one is told before reading
+  sum_named(options.method, format ? *format : formats[0], "--method");  // a wrong name fails before reading
   const Column column = read_column(options.file, format);
   const Method& method = sum_named(options.method, *column.format, "--method");
   const Number value = method.bind(column.values(), {.threads = options.threads})();

@@ -39,7 +39,7 @@ std::string scientific(const Decimal& d) {
   return d.digits[0] + (d.digits.size() > 1 ? "." + d.digits.substr(1) : "") + exponent_text(d.exponent);
 }
 
-/// Missing digits of an integer are zeros.
+/// Writes a decimal without an exponent if it is short enough. Missing digits of an integer are zeros.
 std::string to_text(const Decimal& d) {
   const auto n = d.digits.size();
   if (d.exponent < -5 || d.exponent > 15) return scientific(d);
@@ -49,7 +49,7 @@ std::string to_text(const Decimal& d) {
   return d.digits.substr(0, whole) + "." + d.digits.substr(whole);
 }
 
-/// The number with so many digits that follows, away from zero.
+/// The next number away from zero with the same number of digits.
 Decimal next(Decimal d) {
   const std::size_t places = d.digits.size();
   d.digits = std::to_string(std::stoull(d.digits) + 1);
@@ -60,9 +60,9 @@ Decimal next(Decimal d) {
   return d;
 }
 
-/// The standard library knows no 16-bit formats: more and more digits, until they read back as the same
-/// number. Above a power of two there is more room than below, so the second nearest decimal may do where the
-/// nearest fails.
+/// Shortest decimal for the 16-bit formats, which the standard library lacks: increases the number of digits
+/// until the decimal reads back as the same number. Numbers above a power of two are farther apart than those
+/// below it, so the second nearest decimal may read back if the nearest does not.
 Decimal search_decimal(Number magnitude) {
   for (int digits = 0;; ++digits) {
     const Decimal nearest = to_decimal(magnitude.to_double(), digits);
@@ -92,7 +92,7 @@ std::string shortest_decimal(Number x) {
   });
   const std::string text = to_text(shortest);
   if (value != std::trunc(value) || std::abs(value) >= 1e16) return sign + text;
-  // Zeros in the place of an integer's last digits do not make it shorter: 65504, not 65500.
+  // Replacing the last digits of an integer by zeros does not make it shorter: 65504, not 65500.
   const std::string exact = print("%.0f", std::abs(value)), brief = scientific(shortest);
   return sign + (text == exact || exact.size() <= brief.size() ? exact : brief);
 }

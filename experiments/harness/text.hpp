@@ -9,39 +9,40 @@
 
 namespace samesum::harness {
 
-/// The shortest decimal that reads back as the same bits of the same format, and of those the nearest; inf
-/// and nan by name. Integers below 10^16 have all their digits, unless an exponent is shorter.
+/// The shortest decimal that reads back as the same bits of the same format; of several, the nearest one.
+/// Infinities and NaN are "inf", "-inf" and "nan". Integers below 10^16 have all their digits, unless an
+/// exponent is shorter.
 std::string shortest_decimal(Number x);
 
-/// The same with control characters, and on demand bytes beyond ASCII, as \xNN: safe in one line of a
-/// terminal.
+/// Replaces control characters by \xNN, and also bytes beyond ASCII if `keep_high_bytes` is false, so that
+/// the text is safe in one line of a terminal.
 std::string printable(std::string_view text, bool keep_high_bytes = true);
 
-/// A message as one printable line.
+/// Converts a message to one printable line.
 std::string one_line(std::string message);
 
-/// As printf's %a writes the value.
+/// The value as printf writes it with %a.
 std::string hexadecimal(Number x);
 
-/// "0x3c00": all the bits, as many digits as the format is wide.
+/// All bits of a number in hexadecimal, "0x3c00"; the number of digits depends on the format only.
 std::string bit_string(Number x);
 
-/// At most `width` characters and so many significant digits, for tables: "0.31", "1.2e+07", "inf", "-" for
-/// NaN.
+/// A number for tables, with at most `width` characters and `digits` significant digits: "0.31", "1.2e+07",
+/// "inf", "-" for NaN.
 std::string compact(double x, int width, int digits = 3);
 
-/// Three digits that stand still in a column: "0.12", "1.20", "12.0", "120".
+/// A number with three digits, of constant width in a column: "0.12", "1.20", "12.0", "120".
 std::string three_digits(double x);
 
-/// "12.3ms"
+/// A time with three digits and its unit: "12.3ms".
 std::string duration(double seconds);
 
-/// Text padded with blanks; what is longer than the column keeps its length.
+/// Pads text with blanks to the width of a column. Longer text keeps its length.
 std::string left(std::string text, std::size_t width);
 std::string right(std::string text, std::size_t width);
 
-/// The text with a new line, and `indent` blanks, instead of the last blank before each line would be longer
-/// than the width. A word that is longer has a line of its own.
+/// Wraps text at blanks to lines of at most `width` bytes; all lines but the first begin with `indent`
+/// blanks. A longer word gets its own line.
 std::string wrapped(const std::string& text, std::size_t width = 80, std::size_t indent = 2);
 
 }  // namespace samesum::harness

@@ -12,14 +12,15 @@ using boost::multiprecision::msb;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// So many elements may meet before their buckets are emptied; no bucket overflows meanwhile.
+/// log2 of the number of elements that may be added before the buckets are emptied; no bucket overflows until
+/// then.
 constexpr int log2_chunk = 32;
 
-/// x · 2^places. Inlined with known sizes, g++ 12 believes that Boost writes out of bounds.
+/// x · 2^places. Not inlined, because g++ 12 then warns that Boost writes out of bounds.
 [[gnu::noinline]] BigInteger shifted(const BigInteger& x, int places) { return x << places; }
 
-/// One bucket for each sign and exponent, which holds the sum of its significands. An addition costs about
-/// what a histogram costs; the wide integers come in once, at the end.
+/// One bucket for each sign and exponent, which holds the sum of its significands. Adding an element costs
+/// about as much as counting it in a histogram; wide integers are used once, at the end.
 template <class F> class Buckets {
  public:
   using Bits = BitsOf<F>;
@@ -28,7 +29,7 @@ template <class F> class Buckets {
       std::conditional_t<Format<F>::precision + log2_chunk <= 64, std::uint64_t, unsigned __int128>;
   static_assert(Format<F>::precision + log2_chunk <= 8 * int{sizeof(Bucket)});
 
-  /// A finite element.
+  /// Adds a finite element.
   void add(Bits bits) {
     constexpr Bits fraction = Bits((Bits{1} << fraction_bits) - 1);
     const Bits hidden = Bits(Bits((bits & Format<F>::infinity) != 0) << fraction_bits);
@@ -107,7 +108,7 @@ BigInteger exact_value(Number finite) {
 
 double quotient(const BigInteger& numerator, const BigInteger& denominator) {
   if (numerator == 0) return 0;
-  // At least 65 bits of the quotient, and one more that is set when there is a remainder: enough to round
+  // At least 65 bits of the quotient, and one more that is set if there is a remainder, suffice to round
   // once.
   const long shift = 66 + long(msb(denominator)) - long(msb(numerator));
   BigInteger q, remainder;

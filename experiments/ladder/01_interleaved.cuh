@@ -1,12 +1,13 @@
-/// Interleaved addressing: one block, two elements a thread; neighbours meet first.
+/// Kernel 1, interleaved addressing: one block, two elements per thread. The tree adds neighbours first; the
+/// stride between the two operands of an addition doubles in each step.
 ///
-/// The lesson: of the 32 threads of a warp ever fewer add, and the others wait for them. After five levels
-/// one thread a warp is left, and no warp is done: all 32 warps still walk through every level.
+/// Lesson: divergence. Each step halves the number of active threads in a warp, and the idle threads wait for
+/// the active ones. After five steps one thread per warp is active, but all 32 warps execute every step.
 #pragma once
 
 namespace samesum::ladder {
 
-/// A copy to work in, so that the input stays what it is.
+/// Copies x to y with all threads of the block. The kernels sum y in place and leave the input unchanged.
 __device__ inline void copy_by_block(const float* x, float* y, int n) {
   for (int i = static_cast<int>(threadIdx.x); i < n; i += static_cast<int>(blockDim.x)) y[i] = x[i];
 }
@@ -15,7 +16,7 @@ __global__ void interleaved(const float* x, float* y, int n, float* out) {
   const int t = static_cast<int>(threadIdx.x), i = 2 * t;
   copy_by_block(x, y, n);
   for (int stride = 1; stride < n; stride *= 2) {
-    __syncthreads();  // what other threads copied, or added one level below
+    __syncthreads();  // makes the copy, or the sums of the previous step, visible to all threads
     if (t % stride == 0 && i + stride < n) y[i] += y[i + stride];
   }
   if (t == 0) *out = y[0];

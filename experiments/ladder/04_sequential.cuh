@@ -1,7 +1,7 @@
-/// Sequential addressing: the upper half is added to the lower half, until one element is left.
+/// Kernel 4, sequential addressing: adds the upper half to the lower half until one element is left.
 ///
-/// The lesson: another tree cures both: threads that add are neighbours, and so is what they read. The sum
-/// has other bits, since it is another tree.
+/// Lesson: a different tree avoids both divergence and scattered reads. The active threads are consecutive,
+/// and so are the elements that they read. The sum has different bits because the tree is different.
 #pragma once
 
 #include "ladder/01_interleaved.cuh"
@@ -12,7 +12,7 @@ __global__ void sequential(const float* x, float* y, int n, float* out) {
   const int t = static_cast<int>(threadIdx.x);
   copy_by_block(x, y, n);
   for (int stride = static_cast<int>(blockDim.x); stride > 0; stride /= 2) {
-    __syncthreads();  // what other threads copied, or added one level above
+    __syncthreads();  // makes the copy, or the sums of the previous step, visible to all threads
     if (t < stride && t + stride < n) y[t] += y[t + stride];
   }
   if (t == 0) *out = y[0];

@@ -1,14 +1,14 @@
-/// Many blocks: each sums a segment like the one block before, and adds its sum to one number in memory.
+/// Kernel 6, many blocks: each block sums a segment as in kernel 5 and adds its sum to *out atomically.
 ///
-/// The lesson: this is how a sum of any length keeps all multiprocessors busy. But the blocks come in no
-/// particular order, so the bits are no longer the same in every run.
+/// Lesson: a sum of any length then keeps all multiprocessors busy. But the blocks finish in no fixed order,
+/// so the bits may differ from run to run.
 #pragma once
 
 #include "ladder/05_shared.cuh"
 
 namespace samesum::ladder {
 
-/// Blocks of 1024 threads; *out is 0 before.
+/// Launch blocks of 1024 threads. *out must be 0 before the launch.
 __global__ void segmented(const float* x, std::size_t n, float* out) {
   const std::size_t i = std::size_t{blockIdx.x} * 2048 + threadIdx.x;
   const float sum = sum_of_block<1024>(element(x, n, i) + element(x, n, i + 1024));

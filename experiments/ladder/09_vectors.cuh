@@ -1,13 +1,13 @@
-/// Vector loads: 16 bytes a thread and load, eight of them under way at once.
+/// Kernel 9, vector loads: each load reads 16 bytes, and each thread has eight loads in flight.
 ///
-/// The lesson: fewer and wider loads keep more bytes in flight, which is what memory is waiting for.
+/// Lesson: fewer and wider loads keep more bytes in flight, which the memory needs to reach its bandwidth.
 #pragma once
 
 #include "ladder/08_shuffled.cuh"
 
 namespace samesum::ladder {
 
-/// x is aligned to 16 bytes. Block 0 also adds what is left where n is no multiple of four.
+/// x must be aligned to 16 bytes. Block 0 also adds the last n % 4 elements.
 __global__ void __launch_bounds__(threads_of_block) vectors(const float* x, std::size_t n, float* out) {
   constexpr int count = 8;
   const float4* x4 = reinterpret_cast<const float4*>(x);

@@ -1,13 +1,13 @@
-/// What no kernel can beat: additions (or multiplications and additions, fused) of registers alone. Reading
-/// alone is in harness/gpu_place.cu.
+/// Ceilings of arithmetic, which no kernel can exceed: additions, or fused multiply-adds, on registers alone.
+/// The ceiling of reading is in harness/gpu_place.cu.
 #pragma once
 
 #include "ladder/kernel.hpp"
 
 namespace samesum::ladder {
 
-/// Chain c counts from c by `one` (1, which the compiler does not know); what it gives is the sum of the
-/// chains.
+/// Each thread advances independent chains: chain c starts at c and adds `one` in each step. The result is
+/// the sum of the chains. `one` is 1; as an argument it prevents the compiler from folding the loop.
 template <bool fused>
 __global__ void __launch_bounds__(256) count_up(std::size_t n, int steps, float one, float* out) {
   const std::size_t i = std::size_t{blockIdx.x} * 256 + threadIdx.x;

@@ -1,4 +1,4 @@
-/// The ladder on a CPU: what the kernels of the GPU are there.
+/// The ladder on a CPU: counterparts of the kernels of the GPU.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -15,14 +15,15 @@ namespace {
 
 // --- sums -------------------------------------------------------------------------------------------
 
-/// What everybody writes first: each addition waits for the one before it.
+/// The usual loop: each addition waits for the previous one.
 float loop(const float* x, std::size_t n) {
   float sum = 0;
   for (std::size_t i = 0; i < n; ++i) sum += x[i];
   return sum;
 }
 
-/// `count` sums side by side, a power of two, which meet by halves.
+/// `count` partial sums side by side. At the end, the upper half is added to the lower half until one is
+/// left. `count` must be a power of two.
 template <std::size_t count> float accumulators(const float* x, std::size_t n) {
   float sum[count] = {};
   std::size_t i = 0;
@@ -41,7 +42,7 @@ constexpr std::size_t side_by_side = 16, block = 4096, task_of_thread = std::siz
 
 std::size_t parts(std::size_t n, std::size_t of) { return (n + of - 1) / of; }
 
-/// The sums of blocks are added in turn.
+/// Sums blocks and adds their sums from left to right.
 float blocks(const float* x, std::size_t n) {
   float sum = 0;
   for (std::size_t i = 0; i < n; i += block) sum += accumulators<side_by_side>(x + i, std::min(block, n - i));
@@ -51,7 +52,7 @@ double additions_of_blocks(std::size_t n) {
   return additions_of_accumulators<side_by_side>(block) + static_cast<double>(parts(n, block));
 }
 
-/// The sums of blocks are added by several threads to one number, as they come.
+/// Several threads sum blocks and add the results to one atomic number in the order in which they finish.
 float threads(const float* x, std::size_t n) {
   std::atomic<float> sum{0};
   const std::size_t tasks = parts(n, task_of_thread);
@@ -80,7 +81,7 @@ template <std::size_t count> Kernel accumulators_of() {
           .additions = additions_of_accumulators<count>};
 }
 
-/// A method of the library, on as many threads as it wants.
+/// A method of the library, which chooses the number of threads.
 std::function<void(const Task&)> library(const std::string& name) {
   const Method& v = find(name);
   return [&v](const Task& t) { *t.out = v(Values{format_info<fp32>(), t.x, t.n}).as<fp32>(); };
@@ -120,7 +121,7 @@ std::vector<Kernel> sums() {
            .reading = read_exactly}};
 }
 
-// --- the others -------------------------------------------------------------------------------------
+// --- demonstrations ---------------------------------------------------------------------------------
 
 constexpr std::size_t length = std::size_t{1} << 22;
 
@@ -130,7 +131,7 @@ void strided_reads(const Task& t, std::size_t stride) {
     for (std::size_t r = 0; r < rows; ++r) t.out[c * rows + r] = t.x[r * stride + c];
 }
 
-/// The number of steps is known when it runs, so that the compiler cannot turn branches into selections.
+/// `steps` is a run-time argument, so that the compiler cannot turn the branch into a selection.
 void branching(const float* x, std::size_t n, int steps, float* out) {
   for (std::size_t i = 0; i < n; ++i) {
     float v = x[i];
@@ -142,7 +143,7 @@ void branching(const float* x, std::size_t n, int steps, float* out) {
   }
 }
 
-/// What differs is looked up: a comparison is 0 or 1, the place in a table.
+/// Looks the coefficients up: the comparison, 0 or 1, is the index in a table.
 void branch_free(const float* x, std::size_t n, int steps, float* out) {
   static constexpr Step table[] = {step_above, step_below};
   for (std::size_t i = 0; i < n; ++i) {
@@ -163,7 +164,7 @@ template <std::size_t factor> void add_several(const Task& t) {
 std::size_t window_begin(std::size_t i) { return i < window_radius ? 0 : i - window_radius; }
 std::size_t window_end(std::size_t i, std::size_t n) { return std::min(i + window_radius + 1, n); }
 
-/// The sum lies in memory, where others might look at it.
+/// Accumulates in memory. out[i] is volatile, as if other threads could read it.
 void window_in_memory(const float* x, std::size_t n, volatile float* out) {
   for (std::size_t i = 0; i < n; ++i) {
     out[i] = -0.0f;
@@ -186,7 +187,7 @@ void three_passes(const float* x, std::size_t columns, float* out) {
   for (std::size_t i = 0; i < columns; ++i) out[i] = std::exp(x[i] - most) / sum;
 }
 
-/// Milakov and Gimelshein 2018: where the maximum grows, the sum so far is scaled.
+/// Milakov and Gimelshein 2018: when the maximum grows, the sum so far is rescaled.
 void online(const float* x, std::size_t columns, float* out) {
   float most = x[0], sum = 1;
   for (std::size_t i = 1; i < columns; ++i) {
@@ -200,7 +201,7 @@ void online(const float* x, std::size_t columns, float* out) {
   for (std::size_t i = 0; i < columns; ++i) out[i] = std::exp(x[i] - most) / sum;
 }
 
-/// All that these have in common.
+/// The fields that all demonstrations set.
 Kernel demonstration(const char* what, const char* method, const char* lesson, int setting, double bytes,
                      double operations, std::function<void(const Task&)> run,
                      void (*expected)(const Task&, int)) {

@@ -1,12 +1,12 @@
-/// Divergence: what an element needs depends on its value. Where the threads of a warp do not agree, the warp
-/// goes both ways, one after the other.
+/// Divergence: the operations on an element depend on its value. If the threads of a warp take different
+/// branches, the warp executes both, one after the other.
 #pragma once
 
 #include "ladder/kernel.hpp"
 
 namespace samesum::ladder {
 
-/// The number of steps is known when it runs, so that the compiler cannot turn branches into selections.
+/// `steps` is a run-time argument, so that the compiler cannot turn the branch into a selection.
 __global__ void branching(const float* x, std::size_t n, int steps, float* out) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i >= n) return;
@@ -18,7 +18,7 @@ __global__ void branching(const float* x, std::size_t n, int steps, float* out) 
   out[i] = v;
 }
 
-/// What differs is selected once, and all threads go the same way.
+/// Selects the coefficients once; after that all threads execute the same instructions.
 __global__ void branch_free(const float* x, std::size_t n, int steps, float* out) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i >= n) return;

@@ -1,4 +1,4 @@
-/// The ladder on a GPU: each kernel with what is to be known of it.
+/// The ladder on a GPU: the list of kernels with their properties.
 #include <algorithm>
 
 #include "harness/cuda.cuh"
@@ -33,12 +33,12 @@ unsigned blocks_of(std::size_t n, std::size_t by) {
 
 // --- sums -------------------------------------------------------------------------------------------
 
-/// Of one block of 1024 threads that works in a copy.
+/// Launches one block of 1024 threads, which sums a copy of the input.
 auto one_block(void (*kernel)(const float*, float*, int, float*)) {
   return [=](const Task& t) { kernel<<<1, 1024>>>(t.x, t.scratch, static_cast<int>(t.n), t.out); };
 }
 
-/// Of blocks that add their sums, of so many elements each, to *out.
+/// Launches blocks that each sum `elements` elements and add the result to *out.
 template <std::size_t elements>
 auto many_blocks(void (*kernel)(const float*, std::size_t, float*), int threads) {
   return [=](const Task& t) {
@@ -49,7 +49,7 @@ auto many_blocks(void (*kernel)(const float*, std::size_t, float*), int threads)
 template <std::size_t elements> double blocks(std::size_t n) {
   return static_cast<double>(rounded_up_quotient(n, elements));
 }
-/// On the longest path: so many of threads and of a block, and then a block at a time, the first to 0.
+/// Additions on the longest path: `within` in a block, then one per block to *out, which is 0 at first.
 template <std::size_t elements, int within> double additions(std::size_t n) {
   return within + blocks<elements>(n);
 }
@@ -64,7 +64,7 @@ template <int factor> Kernel coarsened_by() {
           .atomics = blocks<elements>};
 }
 
-/// A method of the library, in a workspace of its own.
+/// A method of the library, with its own workspace.
 auto library(const std::string& name) {
   constexpr std::size_t bytes = std::size_t{64} << 20;
   const std::shared_ptr<std::byte> workspace = harness::prepared_workspace(bytes);
@@ -77,7 +77,7 @@ auto library(const std::string& name) {
 }
 
 std::vector<Kernel> sums() {
-  constexpr std::size_t coarse = 32 * threads_of_block;  // elements of a block at a factor of 16
+  constexpr std::size_t coarse = 32 * threads_of_block;  // elements per block with a factor of 16
   return {
       {.method = "interleaved/fp32@cuda",
        .lesson = "one block, neighbours first: in each warp ever fewer threads add, and the others wait",
@@ -152,7 +152,7 @@ std::vector<Kernel> sums() {
   };
 }
 
-// --- the others -------------------------------------------------------------------------------------
+// --- demonstrations ---------------------------------------------------------------------------------
 
 constexpr std::size_t length = std::size_t{1} << 26;
 
@@ -300,7 +300,7 @@ template <bool fused> Kernel counting(const char* method, const char* lesson) {
 
 }  // namespace
 
-/// A profile knows it by its name.
+/// Marks the start of a kernel. The reader of profiles finds it by its name.
 __global__ void begin_of_kernel() {}
 
 Kernel gpu_read() {

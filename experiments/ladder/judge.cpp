@@ -12,7 +12,7 @@ namespace samesum::ladder {
 
 namespace {
 
-/// x repeated until there are n.
+/// n elements that repeat x.
 std::vector<float> repeated(std::span<const float> x, std::size_t n) {
   std::vector<float> all(n);
   for (std::size_t i = 0; i < n; i += x.size())
@@ -88,7 +88,7 @@ Judgement judge(const Kernel& kernel, const std::vector<float>& answers, std::sp
   for (const std::uint32_t bits : different) {
     const Number value = Number::of(std::bit_cast<float>(bits));
     const double bound = kernel.additions ? of_order : exact_bound(value), ulps = truth.error_of(value).ulps;
-    if (ulps >= verdict.error_ulps) {  // NaN's is infinite
+    if (ulps >= verdict.error_ulps) {  // the error of NaN is infinite
       verdict.error_ulps = ulps;
       verdict.bound = bound;
     }

@@ -1,4 +1,4 @@
-/// Whether a kernel is right, which is asked before it is timed.
+/// Checks kernels before they are timed.
 #pragma once
 
 #include <optional>
@@ -8,20 +8,21 @@
 
 namespace samesum::ladder {
 
-/// Elements in the memory of a place, as kernels want them: uniform in [0, 1), or others for tests.
+/// Input and output of kernels in the memory of a place. Elements of the experiment are uniform in [0, 1).
 class Workbench {
  public:
-  /// Room for so many elements, which repeat the block; and for `results` numbers.
+  /// Allocates `room` elements, which repeat the block, and `results` numbers of output.
   Workbench(const harness::Place& place, std::span<const float> block, std::size_t room, std::size_t results);
 
   std::size_t room() const { return room_; }
   Task task(std::size_t n) const { return {x_.get(), y_.get(), out_.get(), scratch_.get(), n}; }
   std::span<const float> x(std::size_t n) const { return {host_.data(), n}; }  ///< on the host
 
-  /// Runs a sum; what was not written is NaN.
+  /// Runs a sum and returns its result, or NaN if the kernel wrote none.
   float sum(const Kernel& kernel, std::size_t n) const;
 
-  /// What is wrong with what a demonstration gives for n elements, or "".
+  /// Runs a demonstration on n elements and compares its output. Returns a message that names the first wrong
+  /// element, or "".
   std::string problem(const Kernel& kernel, std::size_t n) const;
 
  private:
@@ -31,18 +32,20 @@ class Workbench {
   std::shared_ptr<float> x_, y_, out_, scratch_;
 };
 
-/// What the answers of some runs are worth.
+/// Verdict on the results of several runs of a sum.
 struct Judgement {
   std::size_t runs, distinct_bits;
-  float first;                  ///< the first run's
-  double error_ulps;            ///< of the run that is farthest from the truth, like the next two
-  double bound;                 ///< rigorous, on the absolute error
-  bool within_bound;            ///< of all runs
-  bool broken;                  ///< a second result where the promise allows one only
-  std::optional<bool> as_read;  ///< whether all have the bits of the declared order, where one is declared
+  float first;                  ///< result of the first run
+  double error_ulps;            ///< of the run that is farthest from the exact sum
+  double bound;                 ///< rigorous bound on the absolute error of that run
+  bool within_bound;            ///< the errors of all runs are within their bounds
+  bool broken;                  ///< more than one result, although the promise allows only one
+  std::optional<bool> as_read;  ///< all have the bits of the declared order; empty if none is declared
 
   bool holds() const { return within_bound && !broken && as_read.value_or(true); }
 };
+
+/// Judges the results of several runs on x, whose exact sum is `truth`.
 Judgement judge(const Kernel& kernel, const std::vector<float>& answers, std::span<const float> x,
                 const harness::Truth& truth);
 

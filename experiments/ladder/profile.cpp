@@ -15,7 +15,7 @@ namespace {
 const std::string branch_metric = "smsp__sass_average_branch_targets_threads_uniform.pct",
                   cache_metric = "l1tex__t_sector_hit_rate.pct";
 
-/// The fields of a line, each in quotes, with commas between them.
+/// Fields of a CSV line, each of which is quoted.
 std::vector<std::string> fields(const std::string& line) {
   std::vector<std::string> all;
   for (std::size_t at = line.find('"'); at != line.npos; at = line.find('"', at)) {
@@ -26,7 +26,7 @@ std::vector<std::string> fields(const std::string& line) {
   return all;
 }
 
-/// Percent as a share; nothing for "nan", "n/a" and "".
+/// Converts percent to a share; empty for "nan", "n/a" and "".
 std::optional<double> share(const std::string& text) {
   char* end = nullptr;
   const double x = std::strtod(text.c_str(), &end);
@@ -41,10 +41,10 @@ bool has_profiler() { return std::system("command -v ncu >/dev/null 2>&1") == 0;
 std::vector<Profile> profiles_in(const std::string& csv) {
   std::vector<Profile> all;
   std::vector<std::string> names;
-  std::string marked;  // the launch of the mark that was seen last: it has a line a metric
+  std::string marked;  // ID of the last launch of the mark, which has one line per metric
   std::istringstream in{csv};
   for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with('"')) continue;  // what the profiler and the program say
+    if (!line.starts_with('"')) continue;  // other output of the profiler and of the program
     const std::vector<std::string> row = fields(line);
     if (names.empty()) {
       names = row;
@@ -61,7 +61,7 @@ std::vector<Profile> profiles_in(const std::string& csv) {
       const std::string metric = field("Metric Name");
       if (metric != branch_metric && metric != cache_metric) continue;
       auto& value = metric == branch_metric ? all.back().branch_efficiency : all.back().l1_hit_rate;
-      if (!value) value = share(field("Metric Value"));          // of several launches the first
+      if (!value) value = share(field("Metric Value"));          // of the first launch, if there are several
       if (metric == branch_metric && value == 0) value.reset();  // the kernel has no branch
     }
   }

@@ -1,4 +1,4 @@
-/// What NVIDIA's profiler counts while kernels run.
+/// Runs NVIDIA's profiler (ncu) and reads its output.
 #pragma once
 
 #include <optional>
@@ -7,21 +7,21 @@
 
 namespace samesum::ladder {
 
-/// Shares between 0 and 1; nothing where the profiler gave no number.
+/// Metrics of one kernel as shares between 0 and 1; empty if the profiler printed no number.
 struct Profile {
-  std::optional<double>
-      branch_efficiency;              ///< branches in which the threads of a warp agree, where there are any
-  std::optional<double> l1_hit_rate;  ///< sectors of 32 bytes that were found in the first cache
+  /// Branches in which all threads of a warp agree; empty if the kernel has no branch.
+  std::optional<double> branch_efficiency;
+  std::optional<double> l1_hit_rate;  ///< sectors of 32 bytes found in the L1 cache
 };
 
-/// Whether `ncu` can be called.
+/// Whether `ncu` is on the PATH.
 bool has_profiler();
 
-/// Runs a command under it and gives one profile for each time that the command says where a kernel begins
-/// (gpu_mark): that of the first launch after it. Throws std::runtime_error where the profiler fails.
+/// Runs a command under the profiler. Returns one profile per call of gpu_mark in the command: that of the
+/// first launch after the mark. Throws std::runtime_error if the profiler fails.
 std::vector<Profile> profile(const std::string& command);
 
-/// The same of what `ncu --csv` printed.
+/// Returns the profiles in the output of `ncu --csv`.
 std::vector<Profile> profiles_in(const std::string& csv);
 
 }  // namespace samesum::ladder

@@ -12,7 +12,7 @@ constexpr int width = 4;
 #endif
 using Lane = float __attribute__((vector_size(width * sizeof(float))));
 
-constexpr int chains = 8;  // as many as an addition takes cycles, twice: none waits for the one before it
+constexpr int chains = 8;  // twice the latency of an addition in cycles, so that no addition waits
 
 template <class Step> void count_up(float* out, int steps, float one, Step step) {
   for (int at = 0; at < outputs; at += width) {

@@ -1,12 +1,13 @@
-/// How fast a CPU adds, compiled for the processor of the machine that builds: no inline function may be
-/// shared with the rest of the program, so nothing is included.
+/// Ceilings of arithmetic on a CPU, compiled for the processor of the build machine. The linker must not
+/// share an inline function from here with the rest of the program, so this header includes nothing.
 #pragma once
 
 namespace samesum::ladder::rates {
 
-inline constexpr int outputs = 16;  ///< of a call
+inline constexpr int outputs = 16;  ///< numbers that a call writes
 
-/// Chain c of each output counts from c by `one`, so many steps; an output is the sum of its 8 chains.
+/// Writes `outputs` numbers. Chain c of each output starts at c and adds `one` in each of `steps` steps; the
+/// output is the sum of its 8 chains.
 void add(float* out, int steps, float one);
 void multiply_and_add(float* out, int steps, float one);
 

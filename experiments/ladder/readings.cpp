@@ -34,7 +34,7 @@ float read_by_halves(std::span<const float> x, const Truth&) {
   return y[0];
 }
 
-/// Beyond a million elements the CPU's, which the library's own tests compare with the reference.
+/// Beyond 2^20 elements, uses the CPU backend, which the library's tests compare with the reference.
 float read_by_tree(std::span<const float> x, const Truth&) {
   const char* name = x.size() <= (std::size_t{1} << 20) ? "tree/plain/fp32@reference" : "tree/plain/fp32@cpu";
   return find(name)(Values{x}, {.threads = 1}).as<fp32>();
@@ -51,7 +51,7 @@ double height_of_tree(std::size_t n) {
   return static_cast<double>(find("tree/plain/fp32").height(n).total());
 }
 
-// --- what arrays must hold --------------------------------------------------------------------------
+// --- expected contents of arrays --------------------------------------------------------------------
 
 void expect_strided(const Task& t, int stride) {
   const std::size_t s = static_cast<std::size_t>(stride), rows = t.n / s;

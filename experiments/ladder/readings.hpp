@@ -1,5 +1,5 @@
-/// The orders of the ladder's sums, written down as simply as can be, and how many additions lie on the
-/// longest path.
+/// Reference implementations of the orders of the ladder's sums, and the number of additions on their longest
+/// paths.
 #pragma once
 
 #include <span>
@@ -11,13 +11,13 @@ namespace samesum::ladder {
 float read_in_turn(std::span<const float> x, const harness::Truth&);
 float read_by_doubling(std::span<const float> x, const harness::Truth&);  ///< 0+1, 2+3, … then 0+2, 4+6, …
 float read_by_halves(std::span<const float> x,
-                     const harness::Truth&);  ///< of 2048: i + (i + 1024), then i + 512 …
-float read_by_tree(std::span<const float> x, const harness::Truth&);  ///< the library's tree, of plain sums
+                     const harness::Truth&);  ///< at most 2048: i + (i + 1024), then i + 512 …
+float read_by_tree(std::span<const float> x, const harness::Truth&);  ///< the library's tree/plain
 float read_exactly(std::span<const float> x, const harness::Truth& truth);
 
 double in_turn(std::size_t n);
-double levels(std::size_t n);            ///< of a binary tree
-double levels_of_halves(std::size_t n);  ///< where it has 2048 leaves, however few are there
+double levels(std::size_t n);            ///< of a binary tree with n leaves
+double levels_of_halves(std::size_t n);  ///< of the tree with 2048 leaves, for any n
 double height_of_tree(std::size_t n);
 
 }  // namespace samesum::ladder

@@ -1,7 +1,7 @@
-/// Better mathematics: softmax of rows, exp(x - max) / Σ exp(x - max), a block a row.
+/// Better mathematics: softmax of rows, exp(x - max) / Σ exp(x - max), with one block per row.
 ///
-/// Three passes read a row for its maximum, for the sum and for the result. The online form (Milakov and
-/// Gimelshein 2018) has maximum and sum in one pass: where the maximum grows, the sum so far is scaled.
+/// `three_passes` reads a row for its maximum, for the sum and for the result. `online` (Milakov and
+/// Gimelshein 2018) computes maximum and sum in one pass: when the maximum grows, it rescales the sum so far.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@ namespace samesum::ladder {
 
 inline constexpr int softmax_threads = 512;
 
-/// Every thread gets what `meet` makes of all that the threads of the block have.
-template <class State, class Meet> __device__ State of_block(State mine, Meet meet) {
+/// Merges one value per thread of the block with `merge`. Every thread gets the result.
+template <class State, class Merge> __device__ State of_block(State mine, Merge merge) {
   __shared__ State all[softmax_threads];
   const int t = static_cast<int>(threadIdx.x);
-  __syncthreads();  // others may still read what the last call left
+  __syncthreads();  // other threads may still read the result of the previous call
   all[t] = mine;
   for (int stride = softmax_threads / 2; stride > 0; stride /= 2) {
-    __syncthreads();  // the level above
+    __syncthreads();  // makes the values of the previous step visible to all threads
     if (t < stride) all[t] = merge(all[t], all[t + stride]);
   }
-  __syncthreads();  // the last level
+  __syncthreads();  // makes the result visible to all threads
   return all[0];
 }
 
@@ -36,19 +36,19 @@ __global__ void __launch_bounds__(softmax_threads) three_passes(const float* x, 
   for (int i = t; i < columns; i += softmax_threads) to[i] = expf(row[i] - most) / sum;
 }
 
-/// The maximum of some elements, and the sum of their exp(x - most).
+/// State of the online softmax: the maximum of some elements, and the sum of their exp(x - most).
 struct Online {
   float most, sum;
 };
 
-/// Where one side has no elements yet, its maximum is -inf, and nothing is left of its sum.
-__device__ inline Online meet_online(Online a, Online b) {
+/// Merges two states. A state without elements has the maximum -inf, so its sum is scaled by exp(-inf) = 0.
+__device__ inline Online merge_online(Online a, Online b) {
   const float most = fmaxf(a.most, b.most);
   if (most == -INFINITY) return a;
   return {most, a.sum * expf(a.most - most) + b.sum * expf(b.most - most)};
 }
 
-/// The sum is scaled once for several elements, which saves exponentials and waits.
+/// Elements per rescaling of the sum. One rescaling for several elements saves exponentials and latency.
 inline constexpr int at_once = 8;
 
 __global__ void __launch_bounds__(softmax_threads) online(const float* x, int columns, float* out) {
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(softmax_threads) online(const float* x, int co
 #pragma unroll
     for (int k = 0; k < at_once; ++k) mine.sum += expf(v[k] - most);
   }
-  const Online all = of_block(mine, meet_online);
+  const Online all = of_block(mine, merge_online);
   for (int i = t; i < columns; i += softmax_threads) to[i] = expf(row[i] - all.most) / all.sum;
 }
 

@@ -1,9 +1,23 @@
-/// Reductions of data that lie in a GPU's memory. Only where the library was built with CUDA.
+/// Public interface for data in GPU memory, available if the library was built with CUDA.
 ///
-/// Calls are asynchronous and ordered by their stream, can be captured in a CUDA graph, and never
-/// synchronise. Calls in different streams may run at once if each has a workspace, and an exact state, of
-/// its own. Pointers to data need the alignment of an element and no more. The bits are those of the same
-/// method on the CPU.
+/// Unless stated otherwise, calls are asynchronous and stream-ordered, can be captured in a CUDA graph, and
+/// do not synchronise. Calls in different streams may run concurrently if each has its own workspace and its
+/// own exact state. Pointers to data need only the alignment of an element. Methods that promise `everywhere`
+/// return the same bits as on the CPU.
+///
+/// Calls with a workspace have two phases. If `workspace` is nullptr, the call only sets `bytes` to the size
+/// that it needs, and reads no other pointer. The size depends on the layout, the number of elements and the
+/// current device. A workspace is aligned to 16 bytes, as memory from cudaMalloc is. A new workspace is
+/// prepared once; every call, of any method, leaves it prepared. A required size of one byte means that no
+/// preparation is needed. A workspace that was never prepared, or that a concurrent call uses, leads to wrong
+/// results or to a hang.
+///
+/// Functions that return a cudaError_t do not throw. They return cudaSuccess or
+/// - cudaErrorInvalidValue for a null or misaligned pointer, a workspace that is too small, 2^39 or more
+///   elements, and every argument for which samesum::reduce throws;
+/// - cudaErrorNoDevice, from the templates, if no method runs on a GPU;
+/// - cudaErrorMemoryAllocation if host memory is exhausted;
+/// - any error of a CUDA call.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -16,44 +30,43 @@
 
 namespace samesum::gpu {
 
-// --- in two phases, without exceptions ---------------------------------------------------------------------
-// With workspace == nullptr a call only sets `bytes` to what it needs, and looks at no other pointer; the
-// size depends on the layout, the number of elements and the device that is current. A workspace is aligned
-// to 16 bytes, as cudaMalloc's are. A new one is prepared once; each call, of any method, leaves it prepared.
-// A workspace that was never prepared, or that another call uses at the same time, leads to wrong results or
-// to a hang. If one byte is asked for, nothing needs to be prepared.
-//
-// All return cudaSuccess or what went wrong: cudaErrorInvalidValue for a null or misaligned pointer, a
-// workspace that is too small, 2^39 elements and more, and whatever samesum::reduce throws for; the templates
-// cudaErrorNoDevice where no method runs on a GPU; and whatever CUDA says.
+// --- two phases, without exceptions ------------------------------------------------------------------------
 
-/// Makes a workspace of that many bytes ready for its first call.
+/// Prepares a workspace of `bytes` bytes for its first call.
 cudaError_t prepare(void* workspace, std::size_t bytes, cudaStream_t stream = nullptr) noexcept;
 
-/// Reduces x (and y, for two inputs) as laid out by a method of the backend "cuda". All pointers are to
-/// memory that the device can reach. x is read fastest if aligned to 16 bytes, rows if their strides are
-/// multiples of that, too. Offsets of segments are not checked: they must not fall, nor go beyond x.
+/// Reduces x, in the given layout, into `out` by a method of the backend "cuda".
+///
+/// All pointers, segment offsets included, are to memory that the device can access. Reading is fastest if x
+/// is aligned to 16 bytes and the strides of rows are multiples of 16 bytes. Offsets are not checked: they
+/// must not decrease, nor exceed the size of x. Results are as for samesum::reduce; promise and error bound:
+/// Method::promise, Method::bound.
 cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Layout layout,
                    Results out, cudaStream_t stream = nullptr, Options options = {}) noexcept;
+/// Reduces two inputs of the same format and size, for example to dot products, as for one input.
 cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Values y,
                    Layout layout, Results out, cudaStream_t stream = nullptr, Options options = {}) noexcept;
 
-/// Adds x to an exact state, which one stream at a time may write to.
+/// Adds the elements of x to an exact state in device memory. Only one stream at a time may write to a state.
+/// Promise: `order_free`.
 cudaError_t accumulate(void* workspace, std::size_t& bytes, Values x, ExactState* state,
                        cudaStream_t stream = nullptr) noexcept;
 
-/// Adds what the other state has seen.
+/// Adds the sum of `other` to `state`. Promise: `order_free`.
 cudaError_t merge(ExactState* state, const ExactState* other, cudaStream_t stream = nullptr) noexcept;
 
-/// Rounds a state once, to one number of that format.
+/// Rounds a state once, to one number of `format`, and writes it to `out` in device memory. Special values:
+/// see Exact::result.
 cudaError_t round(const ExactState* state, const FormatInfo& format, void* out,
                   cudaStream_t stream = nullptr) noexcept;
 
-/// The method on the backend "cuda" of a name with or without "@cuda". Throws like samesum::find, also where
-/// there is no GPU, and says why.
+/// Returns the method `name` of the backend "cuda". The name may omit "@cuda" and the other fields in
+/// `defaults`.
+/// @throws std::invalid_argument as samesum::find does; if there is no GPU, the message gives the reason.
 const Method& find(std::string_view name, NameDefaults defaults = {.backend = "cuda"});
 
-/// The sum of n elements by a method chosen at compile time: sum<"pairwise/kahan/fp32">(...).
+/// Sums n elements into *out by a method chosen at compile time: sum<"pairwise/kahan/fp32">(...). x and out
+/// are in device memory. A name that is not the name of a sum does not compile.
 template <Name name, Element T>
 cudaError_t sum(void* workspace, std::size_t& bytes, const T* x, std::size_t n,
                 typename Named<name, "cuda">::Format* out, cudaStream_t stream = nullptr) noexcept try {
@@ -61,10 +74,11 @@ cudaError_t sum(void* workspace, std::size_t& bytes, const T* x, std::size_t n,
   return reduce(method, workspace, bytes, {format_info<T>(), x, n}, Layout::vector(n), std::span{out, 1},
                 stream);
 } catch (const std::exception&) {
-  return cudaErrorNoDevice;  // the name is right, or it would not have compiled
+  return cudaErrorNoDevice;  // the only reason left: the compiler has checked the name
 }
 
-/// The exact sum, correctly rounded to T.
+/// Sums n elements into *out exactly, and rounds the sum once to T (to nearest, ties to even). x and out are
+/// in device memory. Promise: `order_free`. Special values: see Exact::result.
 template <Element T>
 cudaError_t sum(void* workspace, std::size_t& bytes, const T* x, std::size_t n, T* out,
                 cudaStream_t stream = nullptr) noexcept try {
@@ -75,15 +89,22 @@ cudaError_t sum(void* workspace, std::size_t& bytes, const T* x, std::size_t n, 
   return cudaErrorNoDevice;
 }
 
-// --- with a workspace from the stream-ordered allocator of CUDA --------------------------------------------
+// --- with a workspace from CUDA's stream-ordered allocator -------------------------------------------------
 
-/// The same with a workspace from `pool` (nullptr: the device's current one), taken and given back in the
-/// stream's order. Throws Error, which names the call, and std::invalid_argument for a wrong argument.
+/// Reduces x, in the given layout, into `out`, with a workspace from `pool` (nullptr: the device's current
+/// pool), which is allocated and freed in stream order. Otherwise as `reduce` with a workspace.
+/// @throws Error, which names the CUDA call that failed.
+/// @throws std::invalid_argument for an invalid argument.
 void reduce(const Method& method, Values x, Layout layout, Results out, cudaStream_t stream = nullptr,
             cudaMemPool_t pool = nullptr, Options options = {});
+/// Reduces two inputs of the same format and size, as for one input.
 void reduce(const Method& method, Values x, Values y, Layout layout, Results out,
             cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr, Options options = {});
 
+/// Sums n elements into *out by a method chosen at compile time, with a workspace from `pool`. Otherwise as
+/// `sum` with a workspace.
+/// @throws Error and std::invalid_argument as `reduce` with a pool does, and std::invalid_argument if there
+///   is no GPU.
 template <Name name, Element T>
 void sum(const T* x, std::size_t n, typename Named<name, "cuda">::Format* out, cudaStream_t stream = nullptr,
          cudaMemPool_t pool = nullptr) {
@@ -91,16 +112,21 @@ void sum(const T* x, std::size_t n, typename Named<name, "cuda">::Format* out, c
   reduce(method, {format_info<T>(), x, n}, Layout::vector(n), std::span{out, 1}, stream, pool);
 }
 
+/// Sums n elements into *out exactly, rounded once to T, with a workspace from `pool`. Otherwise as `sum`
+/// with a workspace.
+/// @throws Error and std::invalid_argument as `reduce` with a pool does, and std::invalid_argument if there
+///   is no GPU.
 template <Element T>
 void sum(const T* x, std::size_t n, T* out, cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr) {
   static const Method& exact = find("exact", {.format = Format<T>::name, .backend = "cuda"});
   reduce(exact, {format_info<T>(), x, n}, Layout::vector(n), std::span{out, 1}, stream, pool);
 }
 
-// --- that wait for the stream
-// --------------------------------------------------------------------------------
+// --- calls that wait for the stream ------------------------------------------------------------------------
 
-/// Copies a state to the host, to be serialised or merged there. Waits for the stream. Throws Error.
+/// Copies an exact state to the host, where it can be merged, rounded or serialised. Waits for the stream.
+/// @throws Error, which names the CUDA call that failed.
+/// @throws std::invalid_argument if state is null.
 Exact download(const ExactState* state, cudaStream_t stream = nullptr);
 
 }  // namespace samesum::gpu

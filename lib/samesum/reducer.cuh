@@ -1,4 +1,4 @@
-/// Reductions of your own on a GPU: see reduce.hpp. To be included where CUDA code is compiled.
+/// Custom reducers (reducer.hpp) on a GPU. Include this header only in CUDA source files.
 #pragma once
 
 #include "samesum/backend/cuda/batch.cuh"
@@ -8,7 +8,7 @@
 
 namespace samesum::gpu {
 
-/// Elements of any type, as they are.
+/// Reads elements of any type without conversion. The interface is that of Reader (backend/cuda/reader.cuh).
 template <class Reducer, class T> class PlainReader {
  public:
   using Element = typename Reducer::Element;
@@ -48,8 +48,8 @@ template <class Reducer, class T> class PlainReader {
 
 namespace detail {
 
-/// A call of such a reduction, or a message that names the argument and the remedy. Offsets stay where they
-/// are.
+/// Returns an error message that names the argument and the remedy; empty if the arguments are valid. Does
+/// not read offsets, which may be in device memory.
 template <class R, class T>
 std::string validation_error(const Layout& layout, const T* x, const ResultOf<R>* out) {
   std::string wrong = samesum::validation_error(layout, std::nullopt, false);
@@ -59,56 +59,66 @@ std::string validation_error(const Layout& layout, const T* x, const ResultOf<R>
   return wrong;
 }
 
+/// Enqueues the reduction. Sets only call.bytes if call.workspace is null.
 template <class Order, class R, class T>
 cudaError_t enqueue(const R& reduction, const T* x, ReducerCall& call) {
   static_assert(
-      may_order<Order, R>,
-      "samesum: this order joins elements that are not neighbours, and the reduction is not commutative: "
-      "take samesum::Blocked");
+      order_allows<Order, R>,
+      "samesum: this order combines elements that are not neighbours, but the reducer is not commutative; "
+      "use samesum::Blocked");
   using Reducer = CustomReducer<R, T>;
   return gpu::reduce<typename Order::Shape>(Reducer{reduction}, PlainReader<Reducer, T>{x}, call);
 }
 
 }  // namespace detail
 
-/// All results of a batch, in two phases as in gpu.hpp; the workspace needs no preparation, and one that was
-/// prepared stays so. `elements` is at least the number that the segments hold; it is not read without
-/// segments. Returns cudaErrorInvalidValue for a workspace that is too small and for what samesum::reduce of
-/// the host throws for, and whatever CUDA says.
+/// Reduces each row, column or segment of x with a custom reducer, in two phases as in gpu.hpp. The workspace
+/// needs no preparation; one that is prepared stays prepared.
+///
+/// Promise: `everywhere`, if the caller's code is compiled with --fmad=false (CMake target
+/// samesum::reducers). Orders, layout and results: as for samesum::reduce. All pointers are to memory that
+/// the device can access.
+/// @param elements for segments, at least the number of elements in all of them; unused otherwise.
+/// @return cudaErrorInvalidValue for a workspace that is misaligned or too small and for arguments for which
+///   samesum::reduce throws (offsets are not checked); cudaErrorMemoryAllocation if host memory is exhausted;
+///   any error of a CUDA call.
 template <class Order = CoarsenedTree, class R, class T>
-requires ReductionOf<R, T> cudaError_t reduce(const R& reduction, void* workspace, std::size_t& bytes,
-                                              const T* x, std::size_t elements, const Layout& layout,
-                                              ResultOf<R>* out, cudaStream_t stream = nullptr)
+requires ReducerFor<R, T> cudaError_t reduce(const R& reduction, void* workspace, std::size_t& bytes,
+                                             const T* x, std::size_t elements, const Layout& layout,
+                                             ResultOf<R>* out, cudaStream_t stream = nullptr)
 noexcept try {
   const FloatingPointEnvironment environment;
   if (!validation_error(layout, std::nullopt, false).empty() ||
       (workspace && !detail::validation_error<R>(layout, x, out).empty()) ||
       reinterpret_cast<std::uintptr_t>(workspace) % 16 != 0)
     return cudaErrorInvalidValue;
-  ReducerCall call{settled(layout), elements, out, workspace, bytes, stream};
+  ReducerCall call{normalised(layout), elements, out, workspace, bytes, stream};
   const cudaError_t error = detail::enqueue<Order>(reduction, x, call);
   bytes = call.bytes;
   return error;
 } catch (const std::exception&) {
-  return cudaErrorMemoryAllocation;  // of a message
+  return cudaErrorMemoryAllocation;  // host memory for an error message
 }
 
-/// The same with a workspace from `pool` (nullptr: the device's current one), taken and given back in the
-/// stream's order. Throws Error, which names the call, and std::invalid_argument for a wrong argument.
+/// Reduces each row, column or segment of x with a custom reducer, with a workspace from `pool` (nullptr: the
+/// device's current pool), which is allocated and freed in stream order.
+/// @throws Error, which names the CUDA call that failed.
+/// @throws std::invalid_argument for an invalid argument.
 template <class Order = CoarsenedTree, class R, class T>
-requires ReductionOf<R, T>
+requires ReducerFor<R, T>
 void reduce(const R& reduction, const T* x, std::size_t elements, const Layout& layout, ResultOf<R>* out,
             cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr) {
   const FloatingPointEnvironment environment;
   if (const std::string wrong = detail::validation_error<R>(layout, x, out); !wrong.empty())
     throw std::invalid_argument("samesum: reduce: " + wrong);
-  ReducerCall call{settled(layout), elements, out, nullptr, 0, stream};
+  ReducerCall call{normalised(layout), elements, out, nullptr, 0, stream};
   with_pool("reduce", call, pool, [&](ReducerCall& c) { return detail::enqueue<Order>(reduction, x, c); });
 }
 
-/// For n elements, the one result.
+/// Reduces n elements to one result in *out with a custom reducer, with a workspace from `pool`. Errors: as
+/// for a layout.
 template <class Order = CoarsenedTree, class R, class T>
-requires ReductionOf<R, T>
+requires ReducerFor<R, T>
 void reduce(const R& reduction, const T* x, std::size_t n, ResultOf<R>* out, cudaStream_t stream = nullptr,
             cudaMemPool_t pool = nullptr) {
   reduce<Order>(reduction, x, n, Layout::vector(n), out, stream, pool);

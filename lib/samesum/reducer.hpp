@@ -1,5 +1,5 @@
-/// Reductions of your own: say what an element becomes, how two states combine and what the last one ends as,
-/// and get every order, on the CPU here and on the GPU by reduce.cuh, with the same bits.
+/// Custom reducers on the CPU. The caller defines how an element becomes a state, how two states combine and
+/// how the last state becomes a result. reducer.cuh runs the same reducers on a GPU, with the same bits.
 #pragma once
 
 #include <concepts>
@@ -16,15 +16,21 @@
 
 namespace samesum {
 
-/// A reduction over elements of type T. `State` is copied like bytes, and is a multiple of 4 bytes long.
-/// map(x, i) is the state of element i of the reduction; combine(a, b) that of the elements of a and b, and
-/// must be associative up to its roundings; finish(state, n) the result. identity() is the state of nothing,
-/// which is finished where n = 0 and never combined. `commutative` says whether combine(a, b) may stand for
-/// combine(b, a): the orders `tree` and `pairwise` join elements that are not neighbours. On a GPU all four
-/// are __host__ __device__.
+/// R is a custom reducer for elements of type T.
+///
+/// - `State` is trivially copyable, and its size is a multiple of 4 bytes.
+/// - `map(x, i)` returns the state of element x, which has index i in its reduction.
+/// - `combine(a, b)` returns the state of the elements of a and b. It must be associative up to its
+///   roundings.
+/// - `finish(state, n)` returns the result for n elements.
+/// - `identity()` returns the state of no elements. It is finished if n = 0, and never combined.
+/// - `commutative` is true if combine(a, b) may replace combine(b, a). The orders `tree` and `pairwise` need
+///   that, since they combine elements that are not neighbours.
+///
+/// On a GPU the four functions are __host__ __device__ (SAMESUM_HD).
 template <class R, class T>
-concept ReductionOf = std::is_trivially_copyable_v<typename R::State> && sizeof(typename R::State) % 4 == 0 &&
-                      requires(const R r, T x, std::uint64_t i, typename R::State s) {
+concept ReducerFor = std::is_trivially_copyable_v<typename R::State> && sizeof(typename R::State) % 4 == 0 &&
+                     requires(const R r, T x, std::uint64_t i, typename R::State s) {
   { R::commutative } -> std::convertible_to<bool>;
   { r.identity() } -> std::convertible_to<typename R::State>;
   { r.map(x, i) } -> std::convertible_to<typename R::State>;
@@ -32,20 +38,22 @@ concept ReductionOf = std::is_trivially_copyable_v<typename R::State> && sizeof(
   r.finish(s, i);
 };
 
+/// Type of the result of a custom reducer: what `finish` returns.
 template <class R>
 using ResultOf =
     decltype(std::declval<const R&>().finish(std::declval<typename R::State>(), std::uint64_t{}));
 
-/// Such a reduction as what a schedule runs.
+/// Adapter that gives a custom reducer the interface of the library's own reducers (operation/reducer.hpp).
 template <class R, class T> struct CustomReducer {
   using State = typename R::State;
+  /// An element and its index in the reduction.
   struct Element {
     T x;
     std::uint64_t index;
   };
   R reduction;
 
-  using Item = Element;  // mapped where it is added, and so only where it is there
+  using Item = Element;  // start() and add() map it: map() must not run for elements that do not exist
   SAMESUM_HD Item item(const Element& e) const { return e; }
   SAMESUM_HD State start(const Item& x) const { return reduction.map(x.x, x.index); }
   SAMESUM_HD void add(State& state, const Item& x, std::size_t) const { merge(state, start(x)); }
@@ -55,8 +63,9 @@ template <class R, class T> struct CustomReducer {
   }
 };
 
-/// Throws std::invalid_argument for a layout that is not valid, or pointers that cannot be those of such
-/// arrays.
+/// Checks the arguments of `reduce`.
+/// @throws std::invalid_argument if the layout is invalid, or if x or out cannot be an array of the size that
+///   the layout implies.
 template <class Result, class T> void check(const Layout& layout, const T* x, const Result* out) {
   std::string wrong = validation_error(layout, std::nullopt, true);
   if (wrong.empty()) wrong = validation_error("x", x, *extent(layout, true), ElementSize::of<T>());
@@ -64,21 +73,30 @@ template <class Result, class T> void check(const Layout& layout, const T* x, co
   if (!wrong.empty()) throw std::invalid_argument("samesum: reduce: " + wrong);
 }
 
-template <class Order, class R> inline constexpr bool may_order = R::commutative || Order::joins_neighbours;
+/// Whether R can be reduced in that order: R is commutative, or the order combines only neighbours.
+template <class Order, class R>
+inline constexpr bool order_allows = R::commutative || Order::combines_only_neighbours;
 
-/// All results of a batch, one after the other; `x` is the array that the layout is of. Orders: CoarsenedTree
-/// ("tree"), Pairwise, Blocked. Throws std::invalid_argument for a layout that overflows,shares elements
-/// between columns or has falling offsets, for null or misaligned pointers, and for negative threads. How
-/// many elements x has is not known here. map, combine and finish run in the standard floating-point
-/// environment.
+/// Reduces each row, column or segment of x with a custom reducer.
+///
+/// Promise: `everywhere`, if the caller's code is compiled with -ffp-contract=off (CMake target
+/// samesum::reducers) and calls no function whose bits differ between machines. `map`, `combine` and `finish`
+/// run concurrently, in the standard floating-point environment.
+/// @tparam Order CoarsenedTree ("tree"), Pairwise or Blocked. A reducer that is not commutative needs
+///   Blocked.
+/// @param x the array that the layout describes, with elements of 2, 4 or 8 bytes. Its size is not checked.
+/// @param out layout.results() results, one after the other.
+/// @throws std::invalid_argument if sizes in the layout overflow, its columns share elements or its offsets
+///   decrease; if a pointer is null or misaligned; if options.threads is negative.
 template <class Order = CoarsenedTree, class R, class T>
-requires ReductionOf<R, T>
+requires ReducerFor<R, T>
 void reduce(const R& reduction, const T* x, const Layout& layout, ResultOf<R>* out, Options options = {}) {
   static_assert(
-      may_order<Order, R>,
-      "samesum: this order joins elements that are not neighbours, and the reduction is not commutative: "
-      "take samesum::Blocked");
-  static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8, "samesum: elements of 2, 4 or 8 bytes");
+      order_allows<Order, R>,
+      "samesum: this order combines elements that are not neighbours, but the reducer is not commutative; "
+      "use samesum::Blocked");
+  static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8,
+                "samesum: elements must have 2, 4 or 8 bytes");
   using Shape = typename Order::Shape;
   using Reducer = CustomReducer<R, T>;
   check(options);
@@ -93,7 +111,7 @@ void reduce(const R& reduction, const T* x, const Layout& layout, ResultOf<R>* o
         return typename Reducer::Element{elements[begin + i], index + begin + i};
       });
   };
-  const Layout place = settled(layout);
+  const Layout place = normalised(layout);
   const auto work = [&] {
     cpu::reduce_batch<Shape>(
         reducer, {reinterpret_cast<const std::byte*>(x), nullptr, sizeof(T), place, options.threads}, leaves,
@@ -102,10 +120,11 @@ void reduce(const R& reduction, const T* x, const Layout& layout, ResultOf<R>* o
   in_standard_environment(std::ref(work));
 }
 
-/// Of a contiguous range, the one result.
+/// Reduces a contiguous range to one result with a custom reducer. Promise, orders and errors: as for a
+/// layout.
 template <class Order = CoarsenedTree, class R, std::ranges::contiguous_range X>
-requires ReductionOf<R, std::ranges::range_value_t<X>> ResultOf<R> reduce(const R& reduction, const X& x,
-                                                                          Options options = {}) {
+requires ReducerFor<R, std::ranges::range_value_t<X>> ResultOf<R> reduce(const R& reduction, const X& x,
+                                                                         Options options = {}) {
   ResultOf<R> result;
   reduce<Order>(reduction, std::ranges::data(x), Layout::vector(std::ranges::size(x)), &result, options);
   return result;

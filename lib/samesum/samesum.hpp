@@ -1,5 +1,5 @@
-/// samesum: reductions that return the same bits everywhere and know how far they are from the truth.
-/// The public face; nothing else needs to be included.
+/// Public interface for data in host memory: reductions that return the same bits everywhere, with bounds on
+/// their errors.
 #pragma once
 
 #include "samesum/accumulator/exact.hpp"
@@ -11,50 +11,75 @@
 
 namespace samesum {
 
-/// The sum of x, correctly rounded to T (to nearest, ties to even): exact by default, since the right answer
-/// is the default answer. The bits depend on the multiset of elements alone: not on their order, the threads,
-/// the machine or the caller's floating-point environment. Special values: see Exact::result.
+/// Returns the sum of x, correctly rounded to T (to nearest, ties to even).
+///
+/// The sum is exact before its one rounding. Special values: see Exact::result. Promise: `order_free`. The
+/// bits depend only on the multiset of elements, not on their order, the number of threads, the machine or
+/// the caller's floating-point environment.
+/// @throws std::invalid_argument if x is null but not empty or is misaligned, or if options.threads is
+///   negative.
 template <Element T> T sum(std::span<const T> x, Options options = {}) {
   static const Method& exact = find("exact", {.format = Format<T>::name});
   return exact(x, options).template as<T>();
 }
+/// Returns the sum of a contiguous range, correctly rounded to the format of its elements. Promise and
+/// errors: as for a span.
 template <std::ranges::contiguous_range R>
 requires Element<std::remove_cv_t<std::ranges::range_value_t<R>>>
 auto sum(const R& x, Options options = {}) {
   return sum(std::span<const std::ranges::range_value_t<R>>{x}, options);
 }
 
-/// The sum by a method chosen at compile time, in that method's format: sum<"pairwise/kahan/fp32">(x).
-/// A name that is no sum does not compile. "@backend" may be left out and means "@cpu".
+/// Returns the sum of x by a method chosen at compile time, in the format of that method:
+/// sum<"pairwise/kahan/fp32">(x).
+///
+/// A name that is not the name of a sum does not compile. A name without "@backend" means "@cpu". Promise and
+/// error bound: Method::promise, Method::bound.
+/// @throws std::invalid_argument as for a span, and if this process has no such backend.
 template <Name name> auto sum(Values x, Options options = {}) {
   static const Method& method = find(name.view());
   return method(x, options).template as<typename Named<name>::Format>();
 }
 
-/// The one number that x, or x and y, reduce to, by the method of that name; a name without a format means
-/// the format of x. Throws std::invalid_argument as `find` and Method::operator() do.
+/// Returns the one number to which the method `name` reduces x, in the format of the method.
+///
+/// A name is operation/order/accumulator/format@backend (see `find`). A name without an operation means
+/// "sum", one without a format the format of x, one without a backend "cpu". Promise and error bound:
+/// Method::promise, Method::bound.
+/// @throws std::invalid_argument as `find` and Method::operator() do.
 Number reduce(std::string_view name, Values x, Options options = {});
+/// Returns the one number to which the method `name` reduces two inputs of the same format and size, for
+/// example their dot product. Promise, error bound and errors: as for one input.
 Number reduce(std::string_view name, Values x, Values y, Options options = {});
-/// argmin and argmax: -1 of nothing.
+/// Returns the first index of the smallest or largest element, by the method `name` (argmin or argmax); -1 if
+/// x is empty.
+/// @throws std::invalid_argument as `reduce` does, and if the method returns no index.
 std::int64_t reduce_to_index(std::string_view name, Values x, Options options = {});
 
-/// The exact state of all elements: merge it with others, ship it, round it once to any format at the end.
+/// Returns the exact state of all elements of x. States can be merged in any order, serialised, and rounded
+/// once to any format. Promise: `order_free`.
+/// @throws std::invalid_argument if x is null but not empty or is misaligned, or if options.threads is
+///   negative.
 Exact accumulate(Values x, Options options = {});
 
-/// A result and a bound on its error.
+/// A result with a bound on its error.
 struct Estimate {
-  Number value;
-  double bound;       ///< rigorous: |value - truth of x as given| <= bound; infinity if an overflow cannot be
-                      ///< excluded
-  double magnitudes;  ///< Σ|x|, of dot Σ|xy|, rounded up
+  Number value;  ///< the bits that the method returns
+  double bound;  ///< rigorous: |value - exact result for x as given| <= bound; infinity if overflow cannot be
+                 ///< excluded
+  double magnitudes;  ///< Σ|x|, for dot Σ|xy|, rounded up
 };
 
-/// The value that the method returns, to the bit, and a bound on its error that follows from what was seen:
-/// for plain sums u·Σ|partial sum| over the nodes of the tree (Higham, Accuracy and Stability, §4.2,
-/// eq. 4.3), in the same pass by one thread, for the others the a-priori bound at the Σ|x| or Σ|xy| seen, in
-/// a pass of its own. x must be in the memory of the host. Throws std::invalid_argument as `reduce` does, and
-/// for methods that promise nothing: they have no fixed tree.
+/// Returns the bits that the method `name` returns for x, and a bound on their error computed from the data.
+///
+/// For plain sums the bound is u·Σ|partial sum| over the nodes of the tree (Higham, Accuracy and Stability,
+/// §4.2, eq. 4.3), or the a-priori bound if that is smaller. For other methods it is the a-priori bound
+/// (Method::bound) for the Σ|x| or Σ|xy| of the data. One thread computes a sum and its bound in one pass;
+/// other operations take a second pass for the bound. x must be in host memory.
+/// @throws std::invalid_argument as `reduce` does, and for methods with the promise `none`, which have no
+///   fixed tree.
 Estimate estimate(Values x, std::string_view name);
+/// Returns the bits and the error bound of a method for two inputs, as for one input.
 Estimate estimate(Values x, Values y, std::string_view name);
 
 }  // namespace samesum

@@ -24,9 +24,9 @@ template <class A> double value_of(const A& state) {
   return convert<double>(to_format<typename decltype(state.result())::Format>(state.result()));
 }
 
-TEST(BfloatOnes, StagnateWhereTheTheorySays) {
-  // In 8 bits, 256 + 1 is 256; a compensation of 8 bits is itself a sum that stagnates, at 256 for
-  // neumaier, while kahan feeds it back into every addition.
+TEST(BfloatOnes, StagnateWherePredicted) {
+  // In 8 bits, 256 + 1 rounds to 256. The correction of neumaier, also of 8 bits, stagnates at 256 as well;
+  // kahan feeds its correction back into every addition.
   const Array ones{format_info<fp32>(), std::vector<double>(100'000, 1.0)};
   EXPECT_EQ(find("serial/plain/bf16")(ones.values()).to_double(), 256);
   EXPECT_EQ(find("serial/neumaier/bf16")(ones.values()).to_double(), 512);
@@ -87,12 +87,12 @@ TYPED_TEST(EveryAccumulator, HasTheSpecialValuesOfAPlainSum) {
   }
 }
 
-TYPED_TEST(EveryAccumulator, IsFiniteWhereTheSumIsButWhatIsLostOverflows) {
+TYPED_TEST(EveryAccumulator, IsFiniteIfOnlyAnIntermediateResultOverflows) {
   constexpr double ulp = 0x1p971;  // of max64
   EXPECT_EQ(value_of(state_of<TypeParam, fp64>({-1.5 * ulp, max64})), max64 - ulp);
 }
 
-/// The numbers of a state, bit for bit but for which NaN it is.
+/// Returns the bits of a state's numbers as text, the same text for every NaN.
 template <class A> std::string numbers_of(const A& state) {
   using C = decltype(state.result().v);
   std::array<C, sizeof(A) / sizeof(C)> numbers;
@@ -135,7 +135,7 @@ template <template <class> class A, class F> void expect_that_one_element_is_eno
   }
 }
 
-TEST(AStateOfOneElement, IsThatElementAndMergesAsItAddsWhereItSaysSo) {
+TEST(AStateOfOneElement, IsThatElementAndMergesAsItAddsIfDeclared) {
   Formats::for_each([]<class F>() {
     Accumulators::for_each([]<template <class> class A>() { expect_that_one_element_is_enough<A, F>(); });
   });
@@ -155,18 +155,18 @@ TYPED_TEST(EveryAccumulator, KeepsTheSignOfZero) {
   }
 }
 
-TYPED_TEST(EveryAccumulator, TakesItsFirstElementAsItIs) {
+TYPED_TEST(EveryAccumulator, KeepsItsFirstElementUnchanged) {
   for (const double x : {0.0, -0.0, 1.5, -0x1p-1074, max64, -inf}) {
     const TypeParam state = state_of<TypeParam, fp64>({x});
     EXPECT_EQ(to_bits(value_of(state)), to_bits(x));
-    // Nothing of the identity may stay behind: after the first element the state is x and no correction.
+    // Nothing of the identity may remain: after the first element the state is x and no correction.
     TypeParam again = state;
     again.add(Scalar<fp64>::of(0.0));
     EXPECT_EQ(value_of(again), x);
   }
 }
 
-TEST(EmptySums, ArePlusZeroInEverySumAndOnlyMinusZerosAreMinusZero) {
+TEST(AnEmptySum, IsPlusZeroAndASumOfMinusZerosIsMinusZero) {
   const Array minus_zeros{format_info<fp32>(), std::vector<double>(70'000, -0.0)};
   for (const Method& m : methods("sum")) {
     EXPECT_EQ(m(Values{std::span<const float>{}}).bits, 0u) << m.name;
@@ -175,7 +175,7 @@ TEST(EmptySums, ArePlusZeroInEverySumAndOnlyMinusZerosAreMinusZero) {
 }
 
 TEST(InfinitiesAndNaN, AreTheSameForEverySum) {
-  // Few elements, and five leaves of a tree of which four are summed side by side.
+  // A few elements, and five leaves of a tree, four of which are summed side by side.
   for (const std::size_t n : {5, 5 * 4096 + 37})
     for (const FormatInfo& input : formats) {
       std::vector<double> x(n, 1e-3);

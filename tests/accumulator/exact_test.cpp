@@ -14,7 +14,7 @@ namespace {
 using namespace testing_support;
 using harness::Truth;
 
-/// The correct rounding of one array to every format, by every way to compute it.
+/// Expects every way to compute the exact sum of x to round it correctly to every format.
 void expect_correctly_rounded(Values x, const std::string& what) {
   const Truth truth{x};
   Exact one_by_one;
@@ -28,8 +28,8 @@ void expect_correctly_rounded(Values x, const std::string& what) {
   });
 }
 
-/// A short sum that is hard to round: random bits, mixed exponents, cancellation, ties with crumbs far below,
-/// subnormals, and magnitudes about the largest.
+/// Returns a short sum that is hard to round: random bits, mixed exponents, cancellation, ties with far
+/// smaller terms, subnormals, or magnitudes near the largest.
 template <class T> std::vector<T> awkward_sum(std::mt19937_64& random) {
   using F = Format<T>;
   const auto below = [&](std::uint64_t n) { return random() % n; };
@@ -54,17 +54,17 @@ template <class T> std::vector<T> awkward_sum(std::mt19937_64& random) {
     case 1:  // neighbouring exponents
       std::ranges::generate(x, [&] { return scaled(centre + static_cast<int>(below(12))); });
       break;
-    case 2:  // a number, its tie, and a crumb on either side of it
+    case 2:  // a number, a tie, and small terms that break it either way
       x = {scaled(centre + F::precision), scaled(centre), scaled(centre - 1),
            scaled(centre - static_cast<int>(below(40)))};
       break;
-    case 3:  // cancellation of all but a rest
+    case 3:  // all elements cancel except one
       std::ranges::generate(x, random_value);
       for (std::size_t i = 0, half = x.size(); i < half; ++i)
         x.push_back(from_bits<T>(BitsOf<T>(to_bits(x[i]) ^ F::sign_bit)));
       x.push_back(scaled(centre));
       break;
-    default:  // about the largest
+    default:  // near the largest
       std::ranges::generate(x, [&] { return scaled(F::max_exponent - static_cast<int>(below(3))); });
       break;
   }
@@ -76,7 +76,7 @@ template <class T> class ExactSums : public ::testing::Test {};
 using AllFormats = ::testing::Types<fp16, bf16, fp32, fp64>;
 TYPED_TEST_SUITE(ExactSums, AllFormats);
 
-TYPED_TEST(ExactSums, AreTheTruthCorrectlyRoundedOnAwkwardShortSums) {
+TYPED_TEST(ExactSums, AreCorrectlyRoundedForAwkwardShortArrays) {
   std::mt19937_64 random{7};
   for (int i = 0; i < 40'000; ++i) {
     const std::vector<TypeParam> x = awkward_sum<TypeParam>(random);
@@ -86,7 +86,7 @@ TYPED_TEST(ExactSums, AreTheTruthCorrectlyRoundedOnAwkwardShortSums) {
     const Number expected = truth.rounded(format_info<TypeParam>());
     ASSERT_EQ(Number::of(state.result<TypeParam>()), expected) << i;
     ASSERT_EQ(Number::of(sum(x)), expected) << i;
-    // To the other formats too: an fp64 sum that is rounded to fp32 must not be rounded twice.
+    // Rounded to the other formats too: an fp64 sum that is rounded to fp32 must not be rounded twice.
     const FormatInfo& other = formats[static_cast<std::size_t>(i) % formats.size()];
     ASSERT_EQ(with_format(other, [&]<class F>() { return Number::of(state.result<F>()); }),
               truth.rounded(other))
@@ -94,7 +94,7 @@ TYPED_TEST(ExactSums, AreTheTruthCorrectlyRoundedOnAwkwardShortSums) {
   }
 }
 
-TYPED_TEST(ExactSums, AreTheTruthCorrectlyRoundedOnLongSums) {
+TYPED_TEST(ExactSums, AreCorrectlyRoundedForLongArrays) {
   for (const std::size_t n : {1000, 4096, 65'536, 300'001})
     for (const Dataset& d : datasets(n))
       expect_correctly_rounded(Array{format_info<TypeParam>(), d.x}.values(), d.name);
@@ -129,8 +129,8 @@ TEST(ExactSum, GivesTheKnownAnswerOfEveryCase) {
   }
 }
 
-TEST(ExactState, CarriesSafelyWhenManyStatesOfTheSameSignMeet) {
-  // Doubling 70 times passes every threshold at which carries must be settled.
+TEST(ExactState, CarriesCorrectlyIfManyStatesOfOneSignAreMerged) {
+  // Doubling 40 times passes every threshold at which carries must be settled.
   Exact state;
   state.add(Format<fp64>::max_finite);
   state.add(-1.0);
@@ -151,7 +151,7 @@ TEST(ExactState, CarriesSafelyWhenManyStatesOfTheSameSignMeet) {
 }
 
 TEST(ExactState, SettlesItsCarriesBeforeADigitOverflows) {
-  // All significant bits set, so that each doubling fills the digits: after 31 of them one would overflow.
+  // All significant bits are set, so each doubling fills the digits; after 31 of them one would overflow.
   const double full = 2 - 0x1p-52;
   Exact state, negative;
   state.add(full);
@@ -164,7 +164,7 @@ TEST(ExactState, SettlesItsCarriesBeforeADigitOverflows) {
   }
 }
 
-TEST(ExactState, BeyondTheElementsItCanCountIsRefusedOrInfiniteButNeverWrong) {
+TEST(ExactState, OfTooManyElementsIsRefusedOrInfiniteButNeverWrong) {
   Exact largest;
   largest.add(Format<fp64>::max_finite);
   for (int i = 0; i < 63; ++i) largest.merge(Exact{largest});
@@ -185,8 +185,8 @@ TEST(ExactState, BeyondTheElementsItCanCountIsRefusedOrInfiniteButNeverWrong) {
 
 TEST(ExactState, SettlesItsCarriesAfterABillionElements) {
   if (std::getenv("SAMESUM_LONG_TESTS") == nullptr)
-    GTEST_SKIP() << "2^31 additions take seconds to minutes; set SAMESUM_LONG_TESTS=1 (merges pass the same "
-                    "thresholds above)";
+    GTEST_SKIP() << "2^31 additions take seconds to minutes; set SAMESUM_LONG_TESTS=1 (the merges "
+                    "above pass the same thresholds)";
   Exact state;
   for (std::uint64_t i = 0; i < (std::uint64_t{1} << 31) + 5; ++i) state.add(1 - 0x1p-53);
   // The sum is 2^31 + 5 - 2^-22 - 5·2^-53, just below the middle of two doubles.
@@ -209,7 +209,7 @@ TEST(ExactState, HasEqualBytesForEqualSums) {
   EXPECT_NE(empty.serialise(), minus_zero.serialise());
 }
 
-TEST(ExactState, RefusesBytesThatItDidNotWrite) {
+TEST(ExactState, RefusesInvalidBytes) {
   Exact state;
   for (const double x : {1.5, -1e-300, 1e200}) state.add(x);
   const std::vector<std::byte> bytes = state.serialise();
@@ -235,7 +235,7 @@ std::vector<std::byte> bytes_of(std::initializer_list<int> few) {
   return all;
 }
 
-TEST(AnExactState, HasTheBytesThatAreFrozen) {
+TEST(AnExactState, HasItsGoldenBytes) {
   // "SSUM", version 1, the name's length and the name, flags, 68 digits of 32 bits.
   std::vector<std::byte> header = bytes_of({'S', 'S', 'U', 'M', 1, 5, 'e', 'x', 'a', 'c', 't', 3});
   Exact state;
@@ -246,7 +246,7 @@ TEST(AnExactState, HasTheBytesThatAreFrozen) {
 
   state.add(1.0);
   state.add(fp16{3.0f});
-  std::vector<std::byte> expected = header;  // 2^1076 - 1 of them
+  std::vector<std::byte> expected = header;  // 2^1076 - 1 of these units
   expected.resize(header.size() + 134, std::byte{0xff});
   expected.push_back(std::byte{0x0f});
   expected.resize(284, std::byte{0});
@@ -254,7 +254,7 @@ TEST(AnExactState, HasTheBytesThatAreFrozen) {
   EXPECT_EQ(Exact::deserialise(expected).result<double>(), 4);
 }
 
-TEST(AnExactState, ComesFromDamagedBytesOnlyIfTheyAreThoseOfAnotherState) {
+TEST(AnExactState, IsRestoredFromDamagedBytesOnlyIfTheyAreValid) {
   std::mt19937_64 random{3};
   int taken = 0, refused = 0;
   for (int round = 0; round < 10'000; ++round) {
@@ -280,7 +280,8 @@ TEST(AnExactState, ComesFromDamagedBytesOnlyIfTheyAreThoseOfAnotherState) {
 
 // --- the words of fp64 in front of the superaccumulator --------------------------------------------
 
-/// Finite elements over so many binades from the exponent field `base` on, as awkward as `kind` says.
+/// Returns n finite elements with exponent fields from `base` to `base + span`. `kind` selects how exponents,
+/// significands and signs are distributed.
 template <class T>
 std::vector<T> block(std::size_t n, int base, int span, int kind, std::mt19937_64& random) {
   constexpr int fraction_bits = Format<T>::precision - 1;
@@ -300,7 +301,7 @@ std::vector<T> block(std::size_t n, int base, int span, int kind, std::mt19937_6
   return x;
 }
 
-/// What the words took, and what they are.
+/// Returns the sum that the words hold, and in `taken` the number of elements that they accepted.
 template <class T> Exact sum_of_words(const std::vector<T>& x, std::size_t& taken) {
   cpu::Expansions words;
   taken = cpu::kernels<Formats::index_of<T>()>().add_exactly(words, x.data(), x.size());
@@ -320,7 +321,7 @@ template <class T> Exact one_by_one(std::span<const T> x) {
 template <class T> class Words : public ::testing::Test {};
 TYPED_TEST_SUITE(Words, AllFormats);
 
-TYPED_TEST(Words, OfEverySpanLengthAndPlaceAreWhatOneByOneGives) {
+TYPED_TEST(Words, EqualSingleAdditionsForEverySpanLengthAndPlace) {
   using T = TypeParam;
   std::mt19937_64 random{7};
   const int top = 2 * Format<T>::max_exponent;
@@ -337,10 +338,10 @@ TYPED_TEST(Words, OfEverySpanLengthAndPlaceAreWhatOneByOneGives) {
           ASSERT_EQ(sum.serialise(), one_by_one(std::span{x}.first(taken)).serialise())
               << "n = " << n << ", span " << span << ", base " << base << ", kind " << kind;
         }
-  EXPECT_GT(whole, 1000u) << "else one by one would do";
+  EXPECT_GT(whole, 1000u) << "too few blocks were accepted whole";
 }
 
-TYPED_TEST(Words, ThatDoNotHoldTheNextBlockStopBeforeIt) {
+TYPED_TEST(Words, StopBeforeABlockThatTheyCannotHold) {
   using T = TypeParam;
   std::mt19937_64 random{8};
   const int top = 2 * Format<T>::max_exponent, apart = std::min(200, top / 4);

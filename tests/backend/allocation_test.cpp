@@ -1,4 +1,4 @@
-/// Short sums take no memory from the heap.
+/// Short sums allocate no memory on the heap.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -18,7 +18,7 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   ++allocations;
   return std::malloc(size);
 }
-// Inlined without its operator new, g++ takes free() for a mistake.
+// If g++ inlines operator delete but not operator new, it warns about free().
 [[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
@@ -32,14 +32,14 @@ TEST(AShortSum, AllocatesNothing) {
     for (const std::size_t n : {0, 1, 64, 1000, 4096, 50'000}) {
       const Array x{*m->format, uniform(n, 1)};
       const Values values = x.values();
-      (*m)(values, {.threads = 1});  // what is made once has been made
+      (*m)(values, {.threads = 1});  // initialises what is created only once
       const int before = allocations;
       (*m)(values, {.threads = 1});
       EXPECT_EQ(allocations, before) << m->name << ", n = " << n;
     }
 }
 
-TEST(TheCountOfAllocations, Counts) {
+TEST(TheCountOfAllocations, GrowsWithAnAllocation) {
   const int before = allocations;
   const std::vector<int> some(100);
   EXPECT_GT(allocations, before);

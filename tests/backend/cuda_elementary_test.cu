@@ -1,4 +1,4 @@
-/// exp and log on a GPU: the digests of the CPU.
+/// exp and log on a GPU have the digests of the CPU.
 #include "backend/cuda_support.hpp"
 #include "format/elementary_digest.hpp"
 

@@ -1,4 +1,4 @@
-/// The functions of gpu.hpp and reduce.cuh neither depend on the caller's floating-point environment nor
+/// The functions of gpu.hpp and reducer.cuh neither depend on the caller's floating-point environment nor
 /// change it.
 #include <set>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t rows = 15, columns = 100, n = rows * columns;
 
-/// Data, a workspace and memory for results on a GPU, and the text of what calls return on the host.
+/// Data, a workspace and memory for results on a GPU, and the text of the results on the host.
 class Device {
  public:
   Device() {
@@ -33,7 +33,7 @@ class Device {
   void* workspace() const { return workspace_.get(); }
   gpu::ExactState* states() const { return reinterpret_cast<gpu::ExactState*>(states_.get()); }
 
-  /// Unused memory for so many results.
+  /// Returns unused memory for the given number of results.
   template <class T> T* room(std::size_t numbers) {
     auto* at = reinterpret_cast<T*>(results_.get() + used_);
     used_ += (numbers * sizeof(T) + 255) / 256 * 256;
@@ -71,7 +71,7 @@ class Device {
   std::size_t used_ = 0;
 };
 
-/// Every call here succeeds.
+/// Expects every call to succeed.
 Text& operator<<(Text& out, cudaError_t error) {
   EXPECT_EQ(error, cudaSuccess);
   return out;
@@ -79,7 +79,7 @@ Text& operator<<(Text& out, cudaError_t error) {
 
 struct EntryPoint {
   const char* name;
-  std::set<std::string> functions;  ///< of the public headers that it calls
+  std::set<std::string> functions;  ///< public functions that `call` calls
   void (*call)(Device& device, Text& out);
 };
 
@@ -140,7 +140,7 @@ const EntryPoint entry_points[] = {
        for (const Values& x : device.inputs()) out << gpu::count_distinct(x);
        out << static_cast<std::uint64_t>(gpu::Error{"cudaMalloc", cudaErrorMemoryAllocation}.code());
      }},
-    {"reduce with a reduction of one's own",
+    {"reduce with a custom reduction",
      {"reduce"},
      [](Device& device, Text& out) {
        const Layout layout = Layout::rows(rows, columns);
@@ -154,12 +154,12 @@ const EntryPoint entry_points[] = {
      }},
 };
 
-/// Device code that kernels call.
+/// Device functions, which kernels call.
 const std::set<std::string> without_guard{"PlainReader::moved",      "PlainReader::inputs",
                                           "PlainReader::is_aligned", "PlainReader::fetch",
                                           "PlainReader::elements",   "PlainReader::column"};
 
-TEST(AnEntryPointOfTheGpu, ReturnsTheSameInEveryEnvironmentAndChangesNone) {
+TEST(AnEntryPointOfTheGpu, ReturnsTheSameBitsInEveryEnvironmentAndChangesNone) {
   SAMESUM_NEEDS_GPU();
   Device device;
   for (const EntryPoint& entry : entry_points) {
@@ -172,17 +172,16 @@ TEST(AnEntryPointOfTheGpu, ReturnsTheSameInEveryEnvironmentAndChangesNone) {
         if (reduced && (environment.rounding != FE_UPWARD || bits == all_flags)) continue;
         device.clear();
         const bool kept = call_in(environment, [&] { entry.call(device, device.text); });
-        EXPECT_EQ(device.hash(), ordinary)
-            << entry.name << " returned something else: " << name_of(environment);
+        EXPECT_EQ(device.hash(), ordinary) << entry.name << " returned other bits: " << name_of(environment);
         EXPECT_TRUE(kept) << entry.name << " changed the environment: " << name_of(environment);
       }
   }
 }
 
-TEST(AnEntryPointOfTheGpu, OfThePublicHeadersIsCalledHereInEveryEnvironment) {
+TEST(EveryPublicGpuFunction, IsTestedInEveryEnvironment) {
   std::set<std::string> called = without_guard, declared;
   for (const EntryPoint& entry : entry_points) called.insert(entry.functions.begin(), entry.functions.end());
-  for (const char* header : {"gpu.hpp", "reduce.cuh"})
+  for (const char* header : {"gpu.hpp", "reducer.cuh", "backend/cuda/distinct.hpp", "backend/cuda/error.hpp"})
     declared.merge(functions_of(std::filesystem::path{SAMESUM_SOURCE_DIR} / "lib" / "samesum" / header));
   EXPECT_EQ(called, declared);
 }

@@ -1,10 +1,10 @@
-/// Exact sums on the GPU: of what bins, neighbours and digits just hold, in any partition.
+/// Exact sums on the GPU: data at the limits of bins, neighbour sums and digits, in any partition.
 #include "backend/cuda_support.hpp"
 
 namespace samesum {
 namespace {
 
-TEST(ExactOnTheGpu, EqualsTheSumsThatAreKnown) {
+TEST(ExactOnTheGpu, EqualsTheKnownSums) {
   SAMESUM_NEEDS_GPU();
   for (const testing::Case& c : testing::cases()) {
     const Array x = c.array();
@@ -13,7 +13,8 @@ TEST(ExactOnTheGpu, EqualsTheSumsThatAreKnown) {
   }
 }
 
-/// Bits from the generator, so every exponent; where they would mean inf or NaN, one exponent less.
+/// Returns numbers of random bits, hence of every exponent. Infinities and NaNs are made finite by clearing
+/// the lowest bit of the exponent.
 template <class F> std::vector<F> random_bits(std::size_t n, std::mt19937_64& random) {
   constexpr BitsOf<F> exponent_bit = BitsOf<F>(BitsOf<F>{1} << (Format<F>::precision - 1));
   std::vector<F> x(n);
@@ -49,7 +50,7 @@ TEST(ExactOnTheGpu, EqualsTheCpuOnRandomShortSumsAndOnArbitraryBits) {
       expected.add(std::span<const F>{x}.subspan(i, length(i)));
       ASSERT_EQ(to_bits(got[i]), to_bits(expected.result<F>())) << Format<F>::name << ", sum " << i;
     }
-    // And all of them together, rounded to every format.
+    // The sum of all elements, rounded to every format.
     for (const FormatInfo& format : formats) {
       const Method& exact = gpu::find("exact/" + std::string{format.name});
       EXPECT_EQ(the_caller().sum(exact, placed.values()), find_on("cpu", exact)(all)) << exact.name;
@@ -61,15 +62,15 @@ template <class F> F with_fields(unsigned exponent, unsigned fraction) {
   return from_bits<F>(static_cast<BitsOf<F>>(exponent << (Format<F>::precision - 1) | fraction));
 }
 
-/// Neighbours of 16 bits that fp32 just holds without a rounding, or just does not.
-TEST(ExactOnTheGpu, LosesNothingOfNeighboursFarFromEachOther) {
+/// Neighbours of 16 bits whose sum fp32 just holds, or just does not hold, without a rounding.
+TEST(ExactOnTheGpu, LosesNoBitIfNeighboursDifferByManyBinades) {
   SAMESUM_NEEDS_GPU();
   const auto check = [&]<class F>() {
     constexpr unsigned binades = 21 - Format<F>::precision, fraction = (1u << (Format<F>::precision - 1)) - 1;
     for (unsigned apart = binades - 1; apart <= binades + 1; ++apart) {
       std::vector<F> x;
       for (unsigned low = 0; low + apart < 2 * Format<F>::max_exponent + 1; ++low)
-        for (unsigned small = 1; small < 8; ++small)  // of eight
+        for (unsigned small = 1; small < 8; ++small)  // number of small elements among eight
           for (unsigned i = 0; i < 8; ++i)
             x.push_back(with_fields<F>(i < small ? low : low + apart, fraction - (i == 0 ? low % 3 : 0)));
       const Values values{std::span<const F>{x}};
@@ -82,12 +83,12 @@ TEST(ExactOnTheGpu, LosesNothingOfNeighboursFarFromEachOther) {
   check.operator()<bf16>();
 }
 
-/// Sums of neighbours as large as they may be beside their smallest element, which is the largest of its bin;
-/// then more of them than a bin takes.
-TEST(ExactOnTheGpu, LosesNothingWhereSumsOfNeighboursFillABin) {
+/// The sums of neighbours are as large as possible beside their smallest element, which is the largest of its
+/// bin. The second array has more of them than a bin holds.
+TEST(ExactOnTheGpu, LosesNoBitIfSumsOfNeighboursFillABin) {
   SAMESUM_NEEDS_GPU();
   const bf16 large = with_fields<bf16>(36, 127), small = with_fields<bf16>(23, 127);
-  for (const std::size_t vectors : {256 * 4092, 256 * 5000}) {  // of 8, by 256 threads
+  for (const std::size_t vectors : {256 * 4092, 256 * 5000}) {  // of 8 elements, for 256 threads
     std::vector<bf16> x(8 * vectors, large);
     for (std::size_t i = 0; i < x.size(); i += 8) x[i] = small;
     const Values values{std::span<const bf16>{x}};
@@ -97,7 +98,7 @@ TEST(ExactOnTheGpu, LosesNothingWhereSumsOfNeighboursFillABin) {
   }
 }
 
-TEST(SharedDigits, CountsWhoHasComeBesideWhatTheyBring) {
+TEST(SharedDigits, CountArrivalsBesideTheirSums) {
   using gpu::SharedDigits;
   std::uint64_t word = 0, flags = 0;
   std::int64_t sum = 0;
@@ -115,8 +116,9 @@ TEST(SharedDigits, CountsWhoHasComeBesideWhatTheyBring) {
     EXPECT_EQ(SharedDigits::flags(SharedDigits::sum(SharedDigits::counters(f))), f);
 }
 
-/// The largest value of each exponent, and as many of it as a thread may get: of some, a bin is full then.
-TEST(ExactOnTheGpu, LosesNothingWhereABinIsFull) {
+/// Adds the largest value of each exponent as often as a thread may receive it. For some exponents this fills
+/// a bin.
+TEST(ExactOnTheGpu, LosesNoBitIfABinIsFull) {
   SAMESUM_NEEDS_GPU();
   Formats::for_each([&]<class F>() {
     if constexpr (!std::is_same_v<F, fp64>) {

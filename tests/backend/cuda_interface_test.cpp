@@ -1,4 +1,4 @@
-/// samesum/gpu.hpp, and the catalogue on host and device data: what users call, with bad input and bad luck.
+/// Tests samesum/gpu.hpp and the catalogue on host and device data, including bad arguments and CUDA errors.
 #include "backend/cuda_support.hpp"
 
 namespace samesum {
@@ -7,7 +7,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST(MethodsOnTheGpu, TakeHostAndDeviceDataAlike) {
+TEST(MethodsOnTheGpu, AcceptHostAndDeviceData) {
   SAMESUM_NEEDS_GPU();
   std::vector<float> x{1, 2, 3};
   EXPECT_EQ(sum<"tree/kahan/fp32@cuda">(x), 6);
@@ -17,12 +17,12 @@ TEST(MethodsOnTheGpu, TakeHostAndDeviceDataAlike) {
   EXPECT_EQ(tree.place(placed.values()).values.data, placed.values().data);
   EXPECT_EQ(tree(placed.values()).as<float>(), 6);
   const Job job = tree.bind(x);
-  x[0] = 100;  // it was copied
+  x[0] = 100;  // the job has its own copy
   EXPECT_EQ(job().as<float>(), 6);
   EXPECT_EQ(job().as<float>(), 6);
 }
 
-TEST(TheGpuInterface, SumsWithAndWithoutAWorkspaceOfTheCallers) {
+TEST(TheGpuInterface, SumsWithAndWithoutAWorkspace) {
   SAMESUM_NEEDS_GPU();
   const std::vector<double> data = wide(1'000'000, 10, 12);
   const Array host{format_info<fp32>(), data};
@@ -51,7 +51,7 @@ TEST(TheGpuInterface, SumsWithAndWithoutAWorkspaceOfTheCallers) {
   EXPECT_EQ(result(), sum(std::span{static_cast<const float*>(host.values().data), 100}));
 }
 
-TEST(TheGpuInterface, RefusesBadArgumentsAndGoesOn) {
+TEST(TheGpuInterface, RefusesBadArgumentsAndStaysUsable) {
   SAMESUM_NEEDS_GPU();
   const auto memory = device_memory(std::size_t{1} << 22);
   auto* x = reinterpret_cast<float*>(memory.get());
@@ -74,7 +74,8 @@ TEST(TheGpuInterface, RefusesBadArgumentsAndGoesOn) {
   EXPECT_EQ(gpu::sum(workspace.get() + 1, bytes, x, n, out), cudaErrorInvalidValue);
   EXPECT_EQ(gpu::sum(workspace.get(), bytes, x, std::size_t{1} << 39, out), cudaErrorInvalidValue);
   std::size_t asked = 0;
-  EXPECT_EQ(gpu::sum(nullptr, asked, static_cast<float*>(nullptr), n, out), cudaSuccess) << "only the size";
+  EXPECT_EQ(gpu::sum(nullptr, asked, static_cast<float*>(nullptr), n, out), cudaSuccess)
+      << "only computes the size";
   EXPECT_EQ(gpu::sum(nullptr, asked, x, (std::size_t{1} << 39) - 1, out), cudaSuccess);
   EXPECT_EQ(gpu::sum<"atomic/plain/fp32">(nullptr, asked, x, (std::size_t{1} << 39) - 1, out), cudaSuccess);
   EXPECT_EQ(asked, gpu::header_bytes);
@@ -100,14 +101,14 @@ TEST(TheGpuInterface, RefusesBadArgumentsAndGoesOn) {
     return "(no error)";
   };
   EXPECT_EQ(message([&] { gpu::sum(static_cast<float*>(nullptr), 3, out); }),
-            "samesum: sum/exact/fp32@cuda: x is null but has 3 elements");
+            "samesum: sum/exact/fp32@cuda: x is null but has 3 elements; pass their address");
   EXPECT_THAT(message([&] { gpu::sum(misaligned, 3, out); }), HasSubstr("x is not aligned"));
   EXPECT_THAT(message([&] { gpu::sum(x, 3, static_cast<float*>(nullptr)); }), HasSubstr("out is null"));
   EXPECT_THAT(message([&] {
                 gpu::reduce(find("tree/plain/fp32"), Values{format_info<float>(), x, 3}, Layout::vector(3),
                             std::span{out, 1});
               }),
-              HasSubstr("take the method of that name @cuda"));
+              HasSubstr("use the method of the same name @cuda"));
   EXPECT_THAT(message([&] { gpu::find("tree/plain/fp32@cpu"); }), HasSubstr("does not run on a GPU"));
 
   // The next call works.
@@ -116,12 +117,12 @@ TEST(TheGpuInterface, RefusesBadArgumentsAndGoesOn) {
   succeed(cudaDeviceSynchronize());
 }
 
-TEST(TheGpuInterface, SaysWhatMemoryThereWasNotAndGoesOn) {
+TEST(TheGpuInterface, ReportsAFailedAllocationAndStaysUsable) {
   SAMESUM_NEEDS_GPU();
-  const float one = 1;  // is not read: the copy's memory is asked for first
+  const float one = 1;  // never read: memory for the copy is allocated first
   try {
     find("tree/plain/fp32@cuda")(Values{format_info<float>(), &one, std::size_t{1} << 42});
-    FAIL() << "2^44 bytes were found";
+    FAIL() << "2^44 bytes were allocated";
   } catch (const gpu::Error& error) {
     EXPECT_EQ(error.code(), cudaErrorMemoryAllocation);
     EXPECT_THAT(error.what(), AllOf(HasSubstr("cudaMalloc of 17592186044416 bytes"), HasSubstr("memory")));
@@ -130,17 +131,17 @@ TEST(TheGpuInterface, SaysWhatMemoryThereWasNotAndGoesOn) {
   EXPECT_EQ(find("tree/plain/fp32@cuda")(std::vector<float>{1, 2}).as<float>(), 3);
 }
 
-TEST(TheGpuInterface, IsNotDisturbedByAnErrorThatSomebodyLeftBehind) {
+TEST(TheGpuInterface, IsNotAffectedByAnEarlierError) {
   SAMESUM_NEEDS_GPU();
   void* ignored = nullptr;
   EXPECT_EQ(cudaMalloc(&ignored, std::size_t{1} << 50), cudaErrorMemoryAllocation);
   EXPECT_EQ(find("exact/fp32@cuda")(std::vector<float>{1, 2}).as<float>(), 3);
-  EXPECT_EQ(cudaGetLastError(), cudaErrorMemoryAllocation) << "it is still theirs to find";
+  EXPECT_EQ(cudaGetLastError(), cudaErrorMemoryAllocation) << "the earlier error is still pending";
 }
 
-TEST(TheGpuInterface, ReportsAnErrorThatNoCallCanRecoverFrom) {
+TEST(TheGpuInterface, ReportsAnUnrecoverableError) {
   SAMESUM_NEEDS_GPU();
-  if (reduced) GTEST_SKIP() << "a sanitizer would report what this does on purpose";
+  if (reduced) GTEST_SKIP() << "a sanitizer would report the deliberate invalid read";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto read_where_nothing_is = [] {
     void* out = nullptr;

@@ -7,7 +7,7 @@
 namespace samesum {
 namespace {
 
-TEST(TheLadderOnAGpu, IsRight) {
+TEST(TheLadderOnAGpu, IsCorrect) {
   SAMESUM_NEEDS_GPU();
   ladder::expect_right(*harness::gpu_place(), ladder::gpu_kernels(), reduced ? 4097 : 1 << 20);
 }
@@ -22,7 +22,7 @@ TEST(TheLadderOnAGpu, ScalesItsSumsOfExponentials) {
   ladder::expect_right_softmax(*harness::gpu_place(), ladder::gpu_kernels());
 }
 
-TEST(TheLadderOnAGpu, SumsTheSameTreeByEachKernelThatDeclaresIt) {
+TEST(TheLadderOnAGpu, GivesTheSameBitsByAllKernelsThatDeclareATree) {
   SAMESUM_NEEDS_GPU();
   const auto place = harness::gpu_place();
   const std::size_t n = ladder::most_of_block;

@@ -1,4 +1,4 @@
-/// Reductions on the GPU: the bits of their literal reading in every batch, at every address.
+/// Reductions on the GPU have the bits of their reference in every batch and at every address.
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -7,6 +7,7 @@
 
 #include "backend/cuda_support.hpp"
 #include "operation/reduction_support.hpp"
+#include "samesum/catalogue/name.hpp"
 
 namespace samesum {
 namespace {
@@ -30,7 +31,7 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryExactGpuReduction);
 INSTANTIATE_TEST_SUITE_P(Cuda, EveryGpuReduction, ::testing::ValuesIn(tested(false)), test_name);
 INSTANTIATE_TEST_SUITE_P(Cuda, EveryExactGpuReduction, ::testing::ValuesIn(tested(true)), test_name);
 
-TEST(GpuReductions, AreThoseOfTheCpu) {
+TEST(GpuReductions, MatchThoseOfTheCpu) {
   SAMESUM_NEEDS_GPU();
   for (const Method& cpu : methods()) {
     if (cpu.backend != "cpu" || cpu.promise < Promise::everywhere) continue;
@@ -60,8 +61,8 @@ TEST(GpuReductions, RefuseBatchesOfSumsWithoutAKernelForThem) {
   EXPECT_THROW(gpu::reduce(serial, x.values(), Layout::rows(2, 2), results), std::invalid_argument);
 }
 
-/// One workspace, prepared once, serves methods of every kind one after the other.
-TEST(GpuReductions, LeaveAWorkspacePreparedForAnyOther) {
+/// A workspace that is prepared once serves methods of every kind, one after the other.
+TEST(GpuReductions, LeaveTheirWorkspacePrepared) {
   SAMESUM_NEEDS_GPU();
   constexpr std::size_t rows = 3, columns = 70'000, n = rows * columns;
   const Array host{format_info<fp32>(), wide(n, 12, 7)};
@@ -128,7 +129,7 @@ TEST_P(EveryGpuReduction, CanBeCapturedInAGraphAndReplayed) {
     succeed(run(nullptr));
     const auto workspace = device_memory(bytes);
     succeed(gpu::prepare(workspace.get(), bytes, caller.stream()));
-    succeed(run(workspace.get()));  // loads the kernels, which a capture cannot do
+    succeed(run(workspace.get()));  // loads the kernels, which is impossible during capture
     succeed(cudaStreamSynchronize(caller.stream()));
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t replay = nullptr;
@@ -157,7 +158,7 @@ TEST_P(EveryGpuReduction, CanBeCapturedInAGraphAndReplayed) {
   }
 }
 
-TEST_P(EveryGpuReduction, HasTheBitsOfItsLiteralReadingInEveryBatch) {
+TEST_P(EveryGpuReduction, HasTheBitsOfTheCpuInEveryBatch) {
   SAMESUM_NEEDS_GPU();
   for (const BatchCase& b : batches()) {
     if (reduced && b.elements > 10'000) continue;
@@ -168,7 +169,7 @@ TEST_P(EveryGpuReduction, HasTheBitsOfItsLiteralReadingInEveryBatch) {
   }
 }
 
-TEST_P(EveryGpuReduction, HasTheBitsOfItsLiteralReadingOnEveryKindOfDataAndFormat) {
+TEST_P(EveryGpuReduction, HasTheBitsOfItsReferenceOnEveryKindOfDataAndFormat) {
   SAMESUM_NEEDS_GPU();
   const std::size_t n = reduced ? 500 : 5000;
   for (const FormatInfo& input : formats) {
@@ -218,7 +219,7 @@ TEST(GpuMeansOfHalves, WhoseSumsOverflowHaveTheBitsOfTheCpuInEveryBatch) {
 
 TEST(GpuMeansOfHalves, OfManyRowsAndOfALongVectorHaveTheBitsOfTheCpu) {
   SAMESUM_NEEDS_GPU();
-  if (reduced) GTEST_SKIP() << "long";
+  if (reduced) GTEST_SKIP() << "too long for a reduced run";
   constexpr std::size_t n = 3'000'003;
   std::vector<double> x = uniform(n, 5);
   for (std::size_t i = 0; i < n; ++i) x[i] = i / 7000 % 3 ? 20'000 * (2 + x[i]) : x[i];
@@ -266,7 +267,7 @@ TEST(GpuReductions, DoNotDependOnTheCallersEnvironmentAndDoNotChangeIt) {
     gpu::reduce(r, x.values(), Layout::rows(50, 100),
                 std::span{results, 50 * static_cast<std::size_t>(r.results)}, nullptr, nullptr, {.ddof = 1});
   };
-  // Not in a strange environment: CUDA's own functions compute, and would be trapped.
+  // Runs in the default environment: CUDA's own functions compute in floating point and would trap.
   const auto bits_of = [&](const Method& r) {
     std::vector<std::uint32_t> bits(100);
     succeed(
@@ -322,7 +323,7 @@ TEST_P(EveryGpuReduction, HasTheSameBitsAtEveryAddressAndStride) {
 
 TEST_P(EveryGpuReduction, HasTheBitsOfTheCpuForLongVectorsAndManyRows) {
   SAMESUM_NEEDS_GPU();
-  if (reduced) GTEST_SKIP() << "long";
+  if (reduced) GTEST_SKIP() << "too long for a reduced run";
   for (const auto& [name, layout, n] : {std::tuple{"a vector", Layout::vector(3'000'003), 3'000'003u},
                                         {"rows", Layout::rows(30, 100'000), 3'000'000u},
                                         {"columns", Layout::axis(1, 10'000, 300), 3'000'000u}}) {
@@ -333,14 +334,14 @@ TEST_P(EveryGpuReduction, HasTheBitsOfTheCpuForLongVectorsAndManyRows) {
   }
 }
 
-TEST(GpuReductions, HaveTheBitsOfTheCpuWhereMoreThanAThousandTilesMeet) {
+TEST(GpuReductions, HaveTheBitsOfTheCpuForMoreThanAThousandTiles) {
   SAMESUM_NEEDS_GPU();
-  if (reduced) GTEST_SKIP() << "long";
+  if (reduced) GTEST_SKIP() << "too long for a reduced run";
   constexpr std::size_t n = (std::size_t{1} << 24) + 5000;
   for (const FormatInfo* format : {&format_info<fp32>(), &format_info<fp64>()}) {
     const Array x{*format, wide(n, 12, 5)}, y{*format, uniform(n, 6)};
     for (const Method* r : with_batches_on_gpu()) {
-      // One of each kind of state.
+      // One method for each kind of state.
       const bool tree = r->order == "tree" && (r->accumulator.empty() || r->accumulator == "double_word");
       if (r->format != format || !(tree || r->gives_index) || (r->accumulator != "" && r->operation != "dot"))
         continue;
@@ -352,9 +353,9 @@ TEST(GpuReductions, HaveTheBitsOfTheCpuWhereMoreThanAThousandTilesMeet) {
   }
 }
 
-TEST(GpuReductions, HaveTheBitsOfTheCpuWhereAWarpTakesSeveralLeaves) {
+TEST(GpuReductions, HaveTheBitsOfTheCpuIfAWarpReducesSeveralLeaves) {
   SAMESUM_NEEDS_GPU();
-  if (reduced) GTEST_SKIP() << "long";
+  if (reduced) GTEST_SKIP() << "too long for a reduced run";
   constexpr std::size_t leaf = 4096;
   const std::vector<double> data = wide(70'001, 12, 40);
   const std::vector<float> some(data.begin(), data.end());
@@ -371,7 +372,7 @@ TEST(GpuReductions, HaveTheBitsOfTheCpuWhereAWarpTakesSeveralLeaves) {
   }
 }
 
-/// What is awkward to add exactly, beyond the range of narrower formats: doubles.
+/// Returns doubles that are hard to add exactly, many of them beyond the range of the narrower formats.
 std::vector<Dataset> awkward(std::size_t n) {
   const std::vector<double> u = uniform(n, 21);
   const auto of = [n](auto element) {
@@ -418,7 +419,7 @@ std::vector<Dataset> awkward(std::size_t n) {
           {"-0 and the smallest number", minus_zeros}};
 }
 
-TEST(GpuReductions, RefuseArraysThatCannotBe) {
+TEST(GpuReductions, RefuseImpossibleArrays) {
   const float number = 1;
   FormatInfo strange = format_info<fp32>();
   strange.index = 17;
@@ -431,7 +432,7 @@ TEST(GpuReductions, RefuseArraysThatCannotBe) {
             cudaErrorInvalidValue);
 }
 
-TEST_P(EveryExactGpuReduction, IsSoOnAwkwardData) {
+TEST_P(EveryExactGpuReduction, HasTheBitsOfTheCpuOnAwkwardData) {
   SAMESUM_NEEDS_GPU();
   for (const std::size_t n : {1, 2, 5, 1000, 70'001}) {
     if (reduced && n > 1000) continue;
@@ -451,7 +452,7 @@ TEST_P(EveryExactGpuReduction, IsSoOnAwkwardData) {
   }
 }
 
-TEST_P(EveryExactGpuReduction, IsSoInSegmentsOfAnyLengthsAndColumns) {
+TEST_P(EveryExactGpuReduction, HasTheBitsOfTheCpuInSegmentsAndColumns) {
   SAMESUM_NEEDS_GPU();
   const std::vector<std::uint64_t> offsets{1, 1, 2, 4, 4, 9, 3009, 3010, 3010, 4000};
   const FormatInfo& input = format_info<fp64>();
@@ -469,8 +470,8 @@ TEST_P(EveryExactGpuReduction, IsSoInSegmentsOfAnyLengthsAndColumns) {
 
 TEST_P(EveryExactGpuReduction, CarriesWithinLongRows) {
   SAMESUM_NEEDS_GPU();
-  if (reduced) GTEST_SKIP() << "long";
-  constexpr std::size_t n = 2'300'007;  // of a block each, whose threads empty their words twice on the way
+  if (reduced) GTEST_SKIP() << "too long for a reduced run";
+  constexpr std::size_t n = 2'300'007;  // one block per row; its threads empty their words twice
   for (const int binades : {8, 500}) {
     const Array x{*cpu.format, wide(2 * n, binades, 33)};
     EXPECT_EQ(reduce_all(on_gpu(), x.values(), x.values(), Layout::rows(2, n)),
@@ -479,7 +480,7 @@ TEST_P(EveryExactGpuReduction, CarriesWithinLongRows) {
   }
 }
 
-TEST(GpuReductions, RefuseAnExactVarianceWithoutAWholeDdof) {
+TEST(GpuReductions, RefuseAnExactVarianceWithAFractionalDdof) {
   SAMESUM_NEEDS_GPU();
   const Array x{format_info<fp32>(), {1, 2, 3}};
   const OnGpu there{x.values()};
@@ -533,7 +534,7 @@ TEST(GpuReductions, RunInAStreamFromDeviceMemoryInTwoPhases) {
                std::invalid_argument);
 }
 
-/// Long vectors and a few long rows, which the kernel of exact sums reduces.
+/// Long vectors and a few long rows are reduced by the kernel of exact sums.
 TEST(GpuReductions, OfLongExactRowsHaveTheBitsOfTheCpu) {
   SAMESUM_NEEDS_GPU();
   constexpr std::size_t n = (std::size_t{1} << 22) + 5, stride = n + 1;

@@ -1,8 +1,9 @@
-/// Declared trees are found in what small instances of the kernels compute.
+/// The declared trees are found in the results of small instances of the kernels.
 ///
-/// The smallest that there are: each of the 32 threads of a warp has a lane, and loads 16 bytes at a time, of
-/// one row or of two, so a row has 256 bytes at least; and of the rows, eight are loaded together. Lengths up
-/// to 64 are part of one leaf; three leaves and more take several warps of a block, or blocks that meet.
+/// They are the smallest instances possible. Each of the 32 threads of a warp has a lane and loads 16 bytes
+/// at a time, from one row or from two, so a row has at least 256 bytes; eight rows are loaded together.
+/// Lengths up to 64 are part of one leaf. Three leaves and more are reduced by several warps of a block, or
+/// by several blocks whose states are merged.
 #include "backend/cuda_support.hpp"
 #include "harness/reveal.hpp"
 #include "samesum/backend/cuda/tree.cuh"
@@ -31,7 +32,7 @@ template <class I> class SmallOrderOnTheGpu : public ::testing::Test {
  protected:
   static constexpr std::size_t longest = 3 * I::Shape::leaf + 5;
 
-  /// Where each block has so many threads.
+  /// Returns a black box that launches blocks of the given number of threads.
   BlackBox box(int threads) {
     const FormatInfo& format = format_info<typename I::Format>();
     if (!room_) room_.emplace(Array{format, std::vector<double>(longest)}.values());

@@ -1,4 +1,4 @@
-/// Softmax on a GPU: in every schedule the bits of the CPU, whose own are those of the literal reading.
+/// Softmax on a GPU has, in every schedule, the bits of the CPU, which are those of the reference.
 #include "backend/cuda_support.hpp"
 #include "operation/softmax_support.hpp"
 
@@ -8,11 +8,11 @@ namespace {
 using gpu::SoftmaxSchedule;
 using ::testing::HasSubstr;
 
-/// A copy of a table on the GPU, all of its memory.
+/// A copy of a table's whole memory on the GPU.
 class TableOnGpu {
  public:
   explicit TableOnGpu(Table& table) : table_{table}, memory_{device_memory(table.memory().size() + 256)} {
-    // As far from an aligned address as on the host.
+    // The copy has the same distance from an aligned address as the table on the host.
     const auto misplaced = reinterpret_cast<std::uintptr_t>(table.memory().data()) % 64;
     first_ = memory_.get() + misplaced;
     succeed(cudaMemcpy(first_, table.memory().data(), table.memory().size(), cudaMemcpyHostToDevice));
@@ -35,7 +35,8 @@ class TableOnGpu {
 
 cudaError_t run(const Method& v, const TableOnGpu& x, const TableOnGpu& y, SoftmaxSchedule schedule) {
   static std::byte workspace[16];
-  gpu::Launch launch{call_of(x.values(), nullptr, x.layout(), y.results(), {}), workspace, gpu::no_bytes};
+  gpu::Launch launch{call_of(x.values(), nullptr, x.layout(), y.results(), {}), workspace,
+                     gpu::no_workspace_bytes};
   launch.schedule = schedule;
   Code::of(v).backend->enqueue(v, launch);
   return launch.error;
@@ -61,7 +62,7 @@ std::vector<SoftmaxSchedule> schedules(const Method& v, std::size_t columns) {
   return all;
 }
 
-TEST(SoftmaxOnAGpu, IsListedWhereThereIsOne) {
+TEST(SoftmaxOnAGpu, HasAllMethodsOfTheCpu) {
   SAMESUM_NEEDS_GPU();
   EXPECT_EQ(softmaxes_of("cuda").size(), softmaxes_of("cpu").size());
 }
@@ -134,7 +135,7 @@ TEST_P(EverySoftmaxOnAGpu, HasTheBitsOfTheCpuForMoreLongRowsThanRunAtOnce) {
   };
   for (const FormatInfo* format : softmax_formats)
     for (const Shape shape : {Shape{1200, 5000}, Shape{700, 9001}, Shape{300, 20000}, Shape{70, 70000}}) {
-      if (v.accumulator != "plain") continue;  // those take a block a row
+      if (v.accumulator != "plain") continue;  // the other methods use one block per row
       if (reduced && (shape.rows != 700 || format->bytes != 2)) continue;
       for (const Place place : {Place{}, Place{1, 3}})
         expect_bits_of_the_cpu(*format, shape.rows, shape.columns, place);
@@ -145,7 +146,8 @@ TEST_P(EverySoftmaxOnAGpu, WritesInPlace) {
   for (const FormatInfo* format : softmax_formats)
     for (const std::size_t columns : {3, 32, 600, 4096, 9000, 140000}) {
       if (reduced && columns > 9000) continue;
-      // Of 9000 columns more than run at once: the next rows are asked for before this one is written.
+      // With 9000 columns there are more rows than run at once: the next rows are prefetched before this one
+      // is written.
       const std::size_t rows = columns == 9000 && !reduced ? 700 : 5;
       Table in{*format, columns, rows_of_all_kinds(rows, columns, false), {0, 4}};
       const auto expected = computed(cpu, in, {}, 0);

@@ -1,4 +1,4 @@
-/// What the tests that need a GPU share: memory there, and calls in a stream with any launch shape.
+/// Support for the tests that need a GPU: device memory, and calls in a stream with any launch shape.
 #pragma once
 
 #include <cstdlib>
@@ -6,13 +6,14 @@
 
 #include "cases.hpp"
 #include "harness/launch.hpp"
-#include "samesum/backend/cuda/call.hpp"
+#include "samesum/backend/cuda/methods.hpp"
+#include "samesum/gpu.hpp"
 
 namespace samesum {
 
 using namespace testing_support;
 
-/// Under compute-sanitizer everything takes a hundred times as long.
+/// Whether to run smaller tests: compute-sanitizer makes everything a hundred times slower.
 inline const bool reduced = std::getenv("SAMESUM_REDUCED_TESTS") != nullptr;
 
 inline bool gpu_is_there() { return absent().empty(); }
@@ -28,7 +29,7 @@ inline std::shared_ptr<std::byte> device_memory(std::size_t bytes) {
   return {static_cast<std::byte*>(memory), [](std::byte* p) { static_cast<void>(cudaFree(p)); }};
 }
 
-/// A copy on the GPU, at an address that is `offset` elements beyond one aligned to 256 bytes.
+/// A copy in device memory, at an address `offset` elements after one aligned to 256 bytes.
 class OnGpu {
  public:
   explicit OnGpu(Values x, std::size_t offset = 0)
@@ -37,7 +38,7 @@ class OnGpu {
     fill(x);
   }
   Values values() const { return values_; }
-  /// Other elements, as many as there are.
+  /// Overwrites the copy with x, which has as many elements.
   void fill(Values x) const {
     if (x.size == 0) return;
     succeed(cudaMemcpy(const_cast<void*>(values_.data), x.data, x.size * x.format->bytes,
@@ -57,7 +58,8 @@ inline std::ostream& operator<<(std::ostream& out, LaunchShape s) {
 }  // namespace harness
 using harness::LaunchShape;
 
-/// A stream and what a call in it needs. One workspace serves all calls: each leaves it as the next wants it.
+/// A stream, a workspace and memory for a result. All calls use the same workspace, since each call leaves it
+/// prepared for the next.
 class Caller {
  public:
   Caller() {
@@ -69,7 +71,7 @@ class Caller {
 
   cudaStream_t stream() const { return stream_; }
 
-  /// Enqueues one sum; `result` reads it.
+  /// Enqueues one sum; `result` returns it.
   void start(Code::Run run, Values x, LaunchShape shape = {}) {
     ASSERT_NE(run, nullptr);
     gpu::Launch launch{call_of(x, nullptr, Layout::vector(x.size), {x.format, out_.get(), 1}, {}),
@@ -92,7 +94,7 @@ class Caller {
     return {&format, bits};
   }
   Number sum(Code::Run run, const FormatInfo& format, Values x, LaunchShape shape = {}) {
-    succeed(cudaMemsetAsync(out_.get(), 0xa5, 8, stream_));  // so that a result not written is seen
+    succeed(cudaMemsetAsync(out_.get(), 0xa5, 8, stream_));  // to detect a missing write
     start(run, x, shape);
     return result(format);
   }
@@ -112,7 +114,7 @@ inline Caller& the_caller() {
   return caller;
 }
 
-/// Methods of the CPU whose twins on the GPU take batches.
+/// Returns the methods of the CPU whose counterparts on the GPU accept batches.
 inline std::vector<const Method*> with_batches_on_gpu() {
   std::vector<const Method*> chosen;
   for (const Method& m : methods())

@@ -1,4 +1,4 @@
-/// The GPU gives the bits of the CPU. Without a GPU there is nothing to run, and one test says so.
+/// The GPU gives the bits of the CPU. Without a GPU, only the test of its absence runs.
 #include <set>
 #include <thread>
 
@@ -10,13 +10,13 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST(TheGpu, IsTestedWhereThereIsOne) {
+TEST(TheGpu, HasEverySum) {
   SAMESUM_NEEDS_GPU();
   EXPECT_EQ(sums_of("cuda").size(), (3 * Accumulators::size + 3) * Formats::size);
 }
 
-TEST(AGpuThatIsNotThere, IsSaidToBeAbsentAndWhy) {
-  if (gpu_is_there()) GTEST_SKIP() << "there is one";
+TEST(AnAbsentGpu, IsReportedWithTheReason) {
+  if (gpu_is_there()) GTEST_SKIP() << "there is a GPU";
   EXPECT_TRUE(sums_of("cuda").empty());
   ASSERT_EQ(absent().size(), 1u);
   EXPECT_EQ(absent()[0].backend, "cuda");
@@ -27,7 +27,7 @@ TEST(AGpuThatIsNotThere, IsSaidToBeAbsentAndWhy) {
   EXPECT_EQ(gpu::sum<"tree/kahan/fp32">(nullptr, bytes, &out, 1, &out), cudaErrorNoDevice);
   try {
     gpu::sum(&out, 1, &out);
-    FAIL() << "it was found";
+    FAIL() << "no exception was thrown";
   } catch (const std::invalid_argument& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("exact/fp32@cuda"), HasSubstr(absent()[0].reason)));
   }
@@ -54,20 +54,20 @@ std::vector<std::size_t> lengths(const Method& v) {
   return all;
 }
 
-/// The first n of many numbers over twelve binades, which take a while to make.
+/// Returns the first n of many numbers over twelve binades, which are made once since that takes a while.
 std::vector<double> first_of_many(std::size_t n) {
   static const std::vector<double> many = wide((std::size_t{1} << 24) + 1, 12, 6);
   return {many.begin(), many.begin() + static_cast<std::ptrdiff_t>(n)};
 }
 
-TEST_P(EverySumOnTheGpu, HasTheBitsOfItsLiteralReadingAtEveryLength) {
+TEST_P(EverySumOnTheGpu, HasTheBitsOfItsReferenceAtEveryLength) {
   for (const std::size_t n : lengths(v)) {
     const Array x{*v.format, first_of_many(n)};
     EXPECT_EQ(caller.sum(v, OnGpu{x.values()}.values()), reference(x.values())) << "n = " << n;
   }
 }
 
-TEST_P(EverySumOnTheGpu, HasTheBitsOfItsLiteralReadingOnEveryKindOfData) {
+TEST_P(EverySumOnTheGpu, HasTheBitsOfItsReferenceOnEveryKindOfData) {
   for (const std::size_t n : {std::size_t{100}, std::size_t{70'000}})
     for (const Dataset& d : datasets(n)) {
       const Array x{*v.format, d.x};
@@ -75,7 +75,7 @@ TEST_P(EverySumOnTheGpu, HasTheBitsOfItsLiteralReadingOnEveryKindOfData) {
     }
 }
 
-TEST_P(EverySumOnTheGpu, HasTheBitsOfItsLiteralReadingForEveryInputFormat) {
+TEST_P(EverySumOnTheGpu, HasTheBitsOfItsReferenceForEveryInputFormat) {
   for (const FormatInfo& input : formats)
     for (const std::size_t n : {std::size_t{130}, std::size_t{8192}, std::size_t{70'001}}) {
       std::vector<double> data = wide(n, 40, n);
@@ -86,15 +86,15 @@ TEST_P(EverySumOnTheGpu, HasTheBitsOfItsLiteralReadingForEveryInputFormat) {
     }
 }
 
-TEST_P(EverySumOnTheGpu, HasTheSpecialValuesOfItsLiteralReading) {
+TEST_P(EverySumOnTheGpu, HasTheSpecialValuesOfItsReference) {
   for (const testing::Case& c : testing::cases()) {
     const Array x = c.array();
     EXPECT_EQ(caller.sum(v, OnGpu{x.values()}.values()), reference(x.values())) << c;
   }
 }
 
-/// Full leaves are summed without a look at each element, and again where one was special.
-TEST_P(EverySumOnTheGpu, HasTheSpecialValuesOfItsLiteralReadingInFullLeavesToo) {
+/// A fast path sums full leaves without checking each element; leaves with special values are summed again.
+TEST_P(EverySumOnTheGpu, HasTheSpecialValuesOfItsReferenceInFullLeaves) {
   const double inf = std::numeric_limits<double>::infinity(), most = v.format->max_finite;
   const double ulp = most * v.format->unit_roundoff / (1 - v.format->unit_roundoff);  // of `most`
   struct {
@@ -127,7 +127,7 @@ TEST_P(EverySumOnTheGpu, HasTheSpecialValuesOfItsLiteralReadingInFullLeavesToo) 
 }
 
 TEST_P(EverySumOnTheGpu, HasTheSameBitsAtEveryAddressAndForEveryLaunchShape) {
-  // The longest has more than one group of leaves where blocks are small, so that groups meet too.
+  // If blocks are small, the longest array has several groups of leaves, so that groups are merged too.
   const std::size_t longest = (std::size_t{1} << 20) + 5000;
   const std::vector<double> all = uniform(longest, 4);
   for (const std::size_t n : {std::size_t{1000}, std::size_t{12'288}, std::size_t{100'001}, longest}) {
@@ -174,7 +174,7 @@ TEST_P(EverySumOnTheGpu, CanBeCapturedInAGraphAndReplayed) {
   succeed(cudaGraphDestroy(graph));
 }
 
-TEST(Streams, ThatRunAtTheSameTimeDoNotDisturbEachOther) {
+TEST(Streams, ThatRunConcurrentlyDoNotAffectEachOther) {
   SAMESUM_NEEDS_GPU();
   const Array x{format_info<fp32>(), uniform(reduced ? 50'000 : 3'000'001, 9)};
   const OnGpu placed{x.values()};
@@ -196,14 +196,15 @@ TEST(Streams, ThatRunAtTheSameTimeDoNotDisturbEachOther) {
   for (std::thread& thread : threads) thread.join();
 }
 
-/// Elements i of so many, cheap to make and never the same twice in a row: a SplitMix64 step as 24 bits.
+/// Returns element i of a long array: 24 bits of a SplitMix64 step, cheap to compute and never the same twice
+/// in a row.
 float element_of_many(std::size_t i) {
   std::uint64_t z = i * 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   return static_cast<float>(static_cast<std::int64_t>(z) >> 40) * 0x1p-23f;
 }
 
-/// Runs fill(first, last) on every core.
+/// Runs fill(first, last) on every core, each for a part of [0, n).
 template <class Fill> void in_parallel(std::size_t n, Fill fill) {
   std::vector<std::thread> threads;
   const std::size_t parts = std::max(1u, std::thread::hardware_concurrency());
@@ -215,7 +216,7 @@ const bool long_tests = std::getenv("SAMESUM_LONG_TESTS") != nullptr;
 
 TEST(LongArrays, HaveTheBitsOfTheCpu) {
   SAMESUM_NEEDS_GPU();
-  if (!long_tests) GTEST_SKIP() << "set SAMESUM_LONG_TESTS=1; it takes a minute and 40 GB";
+  if (!long_tests) GTEST_SKIP() << "this takes a minute and 40 GB; set SAMESUM_LONG_TESTS=1";
   const std::size_t most = (std::size_t{1} << 32) + 7;
   std::vector<float> x(most);
   in_parallel(most, [&](std::size_t first, std::size_t last) {
@@ -234,9 +235,9 @@ TEST(LongArrays, HaveTheBitsOfTheCpu) {
     }
 }
 
-TEST(LongArrays, HaveTheExactSumsThatAreKnown) {
+TEST(LongArrays, HaveTheKnownExactSums) {
   SAMESUM_NEEDS_GPU();
-  if (!long_tests) GTEST_SKIP() << "set SAMESUM_LONG_TESTS=1; it takes a minute and 12 GB";
+  if (!long_tests) GTEST_SKIP() << "this takes a minute and 12 GB; set SAMESUM_LONG_TESTS=1";
   const std::size_t billion = std::size_t{1} << 30, ones = (std::size_t{1} << 31) - 1;
   const auto exact = [](const FormatInfo& format, const OnGpu& x, std::size_t n) {
     const Method& v = gpu::find("exact/" + std::string{format.name});
@@ -277,7 +278,7 @@ INSTANTIATE_TEST_SUITE_P(Cuda, AtomicOnTheGpu, ::testing::ValuesIn(atomic_sums()
 
 TEST_P(AtomicOnTheGpu, MissesNoElement) {
   const Method& v = *GetParam();
-  // Every partial sum is exact, so that any order gives the same.
+  // Every partial sum is exact, so every order gives the same result.
   for (const std::size_t n : {0, 1, 100, 2047, 100'000}) {
     std::vector<double> data(n, 0.0);
     for (std::size_t i = 0; i < std::min<std::size_t>(n, 200); ++i) data[i * (n / 200)] += 1;

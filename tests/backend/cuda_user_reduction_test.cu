@@ -1,4 +1,4 @@
-/// Reductions of one's own on the GPU: the bits of the CPU.
+/// Custom reductions on the GPU have the bits of the CPU.
 #include "backend/cuda_support.hpp"
 #include "operation/user_reductions.hpp"
 #include "samesum/reducer.cuh"
@@ -6,7 +6,7 @@
 namespace samesum {
 namespace {
 
-/// The result of every length, on the GPU.
+/// Returns the result of a custom reduction of n elements on the GPU.
 template <class Order, class R, class T> ResultOf<R> on_gpu(const R& reduction, const T* x, std::size_t n) {
   const auto out = device_memory(sizeof(ResultOf<R>));
   gpu::reduce<Order>(reduction, x, n, reinterpret_cast<ResultOf<R>*>(out.get()));
@@ -28,7 +28,7 @@ std::vector<std::size_t> lengths() {
   return all;
 }
 
-TEST(CudaUserReductions, HaveTheBitsOfTheCpuInEveryOrder) {
+TEST(CustomReductionsOnTheGpu, HaveTheBitsOfTheCpuInEveryOrder) {
   SAMESUM_NEEDS_GPU();
   for (const std::size_t n : lengths())
     for (const std::size_t offset : {0, 1}) {
@@ -46,7 +46,7 @@ TEST(CudaUserReductions, HaveTheBitsOfTheCpuInEveryOrder) {
     }
 }
 
-TEST(CudaUserReductions, KeepTheOrderOfWhatIsNotCommutative) {
+TEST(CustomReductionsOnTheGpu, KeepTheOrderIfTheyAreNotCommutative) {
   SAMESUM_NEEDS_GPU();
   for (const std::size_t n : lengths()) {
     std::vector<std::uint32_t> x(n);
@@ -58,7 +58,7 @@ TEST(CudaUserReductions, KeepTheOrderOfWhatIsNotCommutative) {
   }
 }
 
-TEST(CudaUserReductions, RefuseLayoutsAndArraysThatCannotBe) {
+TEST(CustomReductionsOnTheGpu, RefuseImpossibleLayoutsAndArrays) {
   const float x[6] = {};
   float out[6];
   std::size_t bytes = 0;
@@ -76,7 +76,7 @@ TEST(CudaUserReductions, RefuseLayoutsAndArraysThatCannotBe) {
       cudaErrorInvalidValue);
 }
 
-TEST(CudaUserReductions, TakeRowsAndColumns) {
+TEST(CustomReductionsOnTheGpu, ReduceRowsAndColumns) {
   SAMESUM_NEEDS_GPU();
   const std::vector<double> data = wide(60 * 5000, 12, 4);
   const std::vector<float> x(data.begin(), data.end());

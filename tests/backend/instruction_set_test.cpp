@@ -7,7 +7,7 @@ namespace {
 
 using namespace testing_support;
 
-/// Forces an instruction set for a while.
+/// Forces an instruction set for the lifetime of the object.
 class Forced {
  public:
   explicit Forced(InstructionSet set) { force(set); }
@@ -17,7 +17,7 @@ class Forced {
   InstructionSet before_ = instruction_set();
 };
 
-TEST(TheInstructionSet, IsTheWidestThatTheMachineHas) {
+TEST(TheInstructionSet, IsTheWidestThatTheMachineSupports) {
   for (const InstructionSet set : instruction_sets)
     EXPECT_TRUE(!is_supported(set) || set <= instruction_set());
   EXPECT_TRUE(is_supported(instruction_set()));

@@ -1,4 +1,4 @@
-/// The promise `everywhere`: nothing but the elements and their number decides the bits.
+/// The promise `everywhere`: only the elements and their number determine the bits.
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -17,7 +17,7 @@ namespace {
 
 using namespace testing_support;
 
-/// A floating-point environment that a caller may have left behind.
+/// A floating-point environment that a caller may have set.
 struct Environment {
   const char* name;
   int rounding;
@@ -54,11 +54,12 @@ class InEnvironment {
   [[maybe_unused]] unsigned set_ = 0;
 };
 
-/// Five leaves of a tree, four of which are summed side by side, and some elements.
+/// Five leaves of a tree, four of which are summed side by side, and a partial leaf.
 constexpr std::size_t leaves_and_more = 5 * 4096 + 37;
 
-/// So many that threads share the work: leaves come in groups of 16, and an exact sum in pieces of 2^16. Here
-/// are three, of which the last is short. Other orders have one piece of any length, and are slow.
+/// Returns a length at which threads share the work. Leaves are distributed in groups of 16, and exact sums
+/// in pieces of 2^16 elements; the length has three of them, the last one incomplete. The other orders have a
+/// single piece of any length, and are slow.
 std::size_t length_for_threads(const Method& m) {
   const bool one_piece = m.accumulator != "exact" && shape_of(m).leaf == unbounded;
   return one_piece ? 10'003 : 2 * 65'536 + 4096 + 5;
@@ -103,7 +104,7 @@ TEST_P(EverySum, HasTheBitsOfItsReferenceForEveryInputFormat) {
 
 TEST_P(EverySum, HasTheSameBitsForAnyNumberOfThreads) {
   const std::size_t n = length_for_threads(m);
-  const Array x{*m.format, wide(n, 12, n)};  // those whose reference is compared above
+  const Array x{*m.format, wide(n, 12, n)};  // the data that the test of lengths compares with the reference
   const Number expected = m(x.values(), {.threads = 1});
   for (const int threads : {0, 2, 3, 4, 8})
     EXPECT_EQ(m(x.values(), {.threads = threads}), expected) << threads << " threads";
@@ -116,7 +117,7 @@ TEST_P(EverySum, HasTheSameBitsAtEveryElementAlignedAddress) {
     EXPECT_EQ(m(x.at_offset(offset).values()), expected) << "offset " << offset;
 }
 
-TEST_P(EverySum, HasTheSameBitsInWhateverEnvironmentTheCallerLeft) {
+TEST_P(EverySum, HasTheSameBitsInEveryEnvironmentOfTheCaller) {
   const auto some = [](const FormatInfo& input, std::size_t n) {
     std::vector<double> data = wide(n, 30, 5);
     for (std::size_t i = 0; i < data.size(); i += 3) data[i] *= 4 * input.smallest_subnormal;
@@ -172,7 +173,7 @@ TEST(TheCallersEnvironment, ChangesNoStateNoEstimateAndNoBound) {
   }
 }
 
-TEST(RandomCombinations, AllHaveTheBitsOfTheirLiteralReading) {
+TEST(RandomCombinations, HaveTheBitsOfTheirReference) {
   std::mt19937_64 random{20'26};
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   const std::vector<const Method*> promised = sums_of("cpu", Promise::everywhere);
@@ -191,7 +192,7 @@ TEST(RandomCombinations, AllHaveTheBitsOfTheirLiteralReading) {
   }
 }
 
-TEST(Threads, ThatCallAtTheSameTimeDoNotDisturbEachOther) {
+TEST(Threads, ThatCallConcurrentlyDoNotAffectEachOther) {
   const Array x{format_info<fp32>(), uniform(2 * 65'536 + 4096 + 5, 9)};
   std::vector<std::thread> callers;
   for (const Method* m : sums_of("cpu", Promise::everywhere)) {
@@ -207,7 +208,7 @@ TEST(Threads, ThatCallAtTheSameTimeDoNotDisturbEachOther) {
   for (std::thread& caller : callers) caller.join();
 }
 
-TEST(Threads, MoreThanTheMachineHasDoTheSame) {
+TEST(Threads, ThatOutnumberTheProcessorsGiveTheSameBits) {
   const Array x{format_info<fp32>(), uniform(3'000'000, 10)};
   for (const char* name : {"tree/kahan/fp32", "exact/fp32"}) {
     const Method& m = find(name);
@@ -217,15 +218,15 @@ TEST(Threads, MoreThanTheMachineHasDoTheSame) {
   }
 }
 
-TEST(AProcessMadeByFork, SumsWithThreadsOfItsOwnAndEnds) {
+TEST(AProcessMadeByFork, SumsWithItsOwnThreadsAndExits) {
   const Array x{format_info<fp32>(), uniform(1'000'000, 11)};
   const Method& m = find("tree/plain/fp32");
   const Number expected = m(x.values(), {.threads = 1});
   for (int i = 0; i < 100; ++i) {
-    m(x.values(), {.threads = 8});  // its threads may still be waking up
+    m(x.values(), {.threads = 8});  // its threads may still be starting
     const pid_t child = fork();
     if (child == 0) {
-      alarm(60);  // a signal ends it should it hang
+      alarm(60);  // a signal ends the child if it hangs
       std::_Exit(m(x.values(), {.threads = 8}) == expected ? 0 : 1);
     }
     ASSERT_GT(child, 0);
@@ -235,8 +236,8 @@ TEST(AProcessMadeByFork, SumsWithThreadsOfItsOwnAndEnds) {
   }
 }
 
-TEST(Threads, OfAnAtomicSumAllArrive) {
-  // Every partial sum of ones is exact here, so that any order gives the same.
+TEST(Threads, OfAnAtomicSumAddEveryElement) {
+  // Every partial sum of ones is exact here, so every order gives the same result.
   const Array x{format_info<fp32>(), std::vector<double>(1'000'003, 1.0)};
   for (const Method* m : sums_of("cpu")) {
     if (m->order != "atomic" || m->format->precision < 20) continue;

@@ -1,4 +1,4 @@
-/// The 16-bit formats against the CUDA Toolkit's own types, whose conversions run on the host too.
+/// Compares the 16-bit formats with the CUDA Toolkit's own types, whose conversions also run on the host.
 #include "support.hpp"
 
 #if __has_include(<cuda_fp16.h>) && __has_include(<cuda_bf16.h>)
@@ -44,7 +44,7 @@ TEST(Bf16, HasTheBitsOfCudasBfloat16) {
   expect_same_bits<bf16, __nv_bfloat16>(__float2bfloat16_rn, __double2bfloat16, __bfloat162float);
 }
 #else
-TEST(SixteenBitFormats, HaveTheBitsOfCudas) { GTEST_SKIP() << "no CUDA Toolkit headers on this machine"; }
+TEST(SixteenBitFormats, HaveTheBitsOfCudaTypes) { GTEST_SKIP() << "no CUDA Toolkit headers on this machine"; }
 #endif
 
 }  // namespace

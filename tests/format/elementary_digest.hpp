@@ -1,4 +1,4 @@
-/// What all backends must agree on about exp and log: one number for each, of the bits of all results.
+/// Digests of the bits of all results of exp and log, which must be the same on all backends.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace samesum::testing_support {
 
 enum class Function { exp, log };
 
-/// The frozen bits: of the results for all fp32 arguments (of exp those with a sign bit), and for every
-/// `odd_stride`-th of them. A change breaks whoever compares results of two versions.
+/// Golden digests of the results for all fp32 arguments (for exp, those with a sign bit), and for every
+/// `odd_stride`-th of them. A change breaks users who compare results of two versions.
 inline constexpr std::uint64_t odd_stride = 257;
 struct GoldenDigest {
   Function function;
@@ -19,12 +19,13 @@ struct GoldenDigest {
 inline constexpr GoldenDigest golden_digests[] = {{Function::exp, 0xf8a33468e374212e, 0xe7e1c03f3f8faec5},
                                                   {Function::log, 0xfbc49a022cbff658, 0x77d3cb23ee54f10}};
 
-/// The bits of the arguments: first, first + stride, … below 2^32.
+/// Bits of the first argument; the others are first + stride, … below 2^32.
 constexpr std::uint64_t first_argument(Function function) {
   return function == Function::exp ? 0x80000000u : 0;
 }
 
-/// The share of one argument. The digest is the sum of all shares, which any order gives.
+/// Returns the contribution of one argument. The digest is the sum of all contributions, so it does not
+/// depend on their order.
 SAMESUM_HD inline std::uint64_t share(std::uint32_t argument, float result) {
   const std::uint32_t bits = result == result ? to_bits(result) : Format<fp32>::canonical_nan;
   std::uint64_t mixed = (std::uint64_t{argument} << 32 | bits) * 0x9e3779b97f4a7c15u;

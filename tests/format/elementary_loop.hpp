@@ -8,15 +8,16 @@
 
 namespace samesum::testing_support {
 
-/// y[i] = f(x[i]), n a multiple of 64. As packs of the instruction set's own width, and as others.
+/// Loops that compute y[i] = f(x[i]) for n a multiple of 64, in packs of the instruction set's width and of
+/// other widths.
 struct ElementaryLoops {
   using Loop = void (*)(const float* x, float* y, std::size_t n);
   Loop exp, log;
   Loop exp_of_scalars, log_of_scalars;
   Loop exp_of_wide_packs, log_of_wide_packs;  ///< 32 lanes: wider than any register
-  /// The largest |y[i] - reference[i]| in ulps of fp32 at the reference; all of them finite.
+  /// Returns the largest |y[i] - reference[i]| in fp32 ulps of the reference. All values must be finite.
   double (*largest_error)(const float* y, const double* reference, std::size_t n);
-  /// Of y[i] = f(first + i), see elementary_digest.hpp.
+  /// Returns the digest of y[i] = f(first + i); see elementary_digest.hpp.
   std::uint64_t (*digest)(std::uint32_t first, const float* y, std::size_t n);
 };
 template <cpu::InstructionSet set> ElementaryLoops elementary_loops();

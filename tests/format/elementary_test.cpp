@@ -20,7 +20,7 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 float exp_of(float x) { return exp_of_nonpositive(Scalar<fp32>{x}).v; }
 float log_of(float x) { return log(Scalar<fp32>{x}).v; }
 
-TEST(Exp, KnowsItsSpecialArguments) {
+TEST(Exp, HandlesSpecialArguments) {
   EXPECT_EQ(to_bits(exp_of(0.0f)), to_bits(1.0f));
   EXPECT_EQ(to_bits(exp_of(-0.0f)), to_bits(1.0f));
   EXPECT_EQ(to_bits(exp_of(-infinity)), to_bits(0.0f));
@@ -32,7 +32,7 @@ TEST(Exp, KnowsItsSpecialArguments) {
   EXPECT_TRUE(std::isnan(exp_of(-std::nanf(""))));
 }
 
-TEST(Log, KnowsItsSpecialArguments) {
+TEST(Log, HandlesSpecialArguments) {
   EXPECT_EQ(to_bits(log_of(1.0f)), to_bits(0.0f));
   EXPECT_EQ(log_of(0.0f), -infinity);
   EXPECT_EQ(log_of(-0.0f), -infinity);
@@ -89,11 +89,11 @@ ElementaryLoops loops_of(InstructionSet set) {
   return loops;
 }
 
-/// All arguments take 16 seconds. Else every 31st chunk: an odd number, so that significands differ between
-/// binades.
+/// All arguments take 16 seconds. By default the tests use every 31st chunk; 31 is odd, so that significands
+/// differ between binades.
 const std::uint64_t step = std::getenv("SAMESUM_LONG_TESTS") ? 1 : 31;
 
-/// Of every step-th chunk of neighbouring arguments, by two threads: the largest error, and the digest.
+/// Largest error and digest over every step-th chunk of neighbouring arguments.
 struct Seen {
   double error = 0;
   std::uint64_t digest = 0;
@@ -121,7 +121,8 @@ template <class References> Seen look_at_all(Function function, References refer
   return {std::max(seen[0].error, seen[1].error), seen[0].digest + seen[1].digest};
 }
 
-/// In double, whose error is 2^-29 of an ulp of fp32. False where there is nothing to compare.
+/// Computes references in double, whose error is 2^-29 ulps of fp32. Returns false if the chunk has nothing
+/// to compare.
 bool exp_references(const std::vector<float>& x, std::vector<double>& reference) {
   if (!(x.back() > -110)) return false;
   for (std::size_t i = 0; i < chunk; ++i) {
@@ -147,11 +148,11 @@ bool log_references(const std::vector<float>& x, std::vector<double>& reference)
   return true;
 }
 
-TEST(ExpAndLog, AreAsCloseAsTheySay) {
+TEST(ExpAndLog, HaveTheDocumentedErrors) {
   const auto expect = [](const GoldenDigest& golden, Seen seen, double least, double most) {
     EXPECT_LE(seen.error, most);
     if (step > 1) return;
-    EXPECT_GE(seen.error, least) << "the docstring says more than there is";
+    EXPECT_GE(seen.error, least) << "the docstring states a larger error";
     EXPECT_EQ(seen.digest, golden.of_all) << std::hex << "0x" << seen.digest;
   };
   expect(golden_digests[0], look_at_all(Function::exp, exp_references), 0.89, 0.892);

@@ -10,7 +10,7 @@ template <class F> class SmallFormat : public ::testing::Test {};
 using SmallFormats = ::testing::Types<fp16, bf16>;
 TYPED_TEST_SUITE(SmallFormat, SmallFormats);
 
-/// The value that 16 bits spell, by the formula of IEEE 754-2019, §3.4.
+/// Returns the value that 16 bits encode, by the formula of IEEE 754-2019, §3.4.
 template <class F> double spelled(unsigned bits) {
   constexpr int fraction_bits = Format<F>::precision - 1;
   const int field = static_cast<int>((bits & 0x7fff) >> fraction_bits);
@@ -23,7 +23,7 @@ template <class F> double spelled(unsigned bits) {
                     : sign * (1 + fraction) * power_of_two(field - Format<F>::max_exponent);
 }
 
-TYPED_TEST(SmallFormat, WidensEachOfItsValuesExactlyAndComesBack) {
+TYPED_TEST(SmallFormat, WidensEachOfItsValuesExactlyAndConvertsBack) {
   using F = TypeParam;
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     const F x = from_bits<F>(static_cast<std::uint16_t>(bits));
@@ -41,10 +41,10 @@ TYPED_TEST(SmallFormat, WidensEachOfItsValuesExactlyAndComesBack) {
   }
 }
 
-TYPED_TEST(SmallFormat, RoundsToTheNearestAndTiesToEvenBetweenAllNeighbours) {
+TYPED_TEST(SmallFormat, RoundsToNearestWithTiesToEvenBetweenAllNeighbours) {
   using F = TypeParam;
-  // Between each two neighbours: just above the lower, just below the middle, the middle, just above it. The
-  // one after the largest finite value stands where the next would be.
+  // Between each two neighbours the cases are: just above the lower one, just below the middle, the middle,
+  // just above the middle. The neighbour above the largest finite value is the number that would follow it.
   for (unsigned bits = 0; bits < Format<F>::infinity; ++bits) {
     const double low = spelled<F>(bits);
     const double high =
@@ -72,7 +72,7 @@ TYPED_TEST(SmallFormat, RoundsToTheNearestAndTiesToEvenBetweenAllNeighbours) {
 
 TYPED_TEST(SmallFormat, DoesNotRoundADoubleTwice) {
   using F = TypeParam;
-  // Just above a tie, by less than a float can tell: rounding to float first would make it a tie.
+  // The number exceeds a tie by less than a float can represent; rounding to float first would make it a tie.
   const double tie = 1 + Format<F>::unit_roundoff;
   EXPECT_EQ(convert<double>(convert<F>(tie)), 1);
   EXPECT_EQ(convert<double>(convert<F>(tie + 0x1p-40)), 1 + 2 * Format<F>::unit_roundoff);
@@ -91,7 +91,7 @@ TEST(Fp32, RoundsFromDoubleAsTheProcessorDoes) {
   }
 }
 
-TEST(AFormat, StatesTheFactsOfIeee754) {
+TEST(AFormat, HasTheConstantsOfIeee754) {
   EXPECT_EQ(Format<fp16>::max_finite, 65504);
   EXPECT_EQ(Format<fp16>::smallest_subnormal, 0x1p-24);
   EXPECT_EQ(Format<bf16>::smallest_subnormal, 0x1p-133);
@@ -105,10 +105,10 @@ TEST(AFormat, StatesTheFactsOfIeee754) {
   EXPECT_EQ(Format<fp64>::canonical_nan, 0x7ff8000000000000u);
 }
 
-// --- the vector arithmetic against the integer definitions
-// ------------------------------------------------------
+// --- vector arithmetic compared with the integer definitions -----------------------------------------------
 
-/// Loads and rounds four neighbours at once; each must be what the integers say.
+/// Expects packs, which load and round four neighbours at once, to give the bits of convert, which uses
+/// integers.
 template <class F, class T> void expect_loads_like_convert(const std::vector<T>& x) {
   for (std::size_t i = 0; i + 4 <= x.size(); i += 4) {
     const auto pack = Pack<F, 4>::load(&x[i]);
@@ -126,7 +126,7 @@ template <class F, class T> void expect_loads_like_convert(const std::vector<T>&
   }
 }
 
-/// Random bits: all exponents, NaN and infinities; and neighbourhoods of ties of the 16-bit formats.
+/// Returns random bits, with all exponents, NaN and infinities, and numbers near ties of the 16-bit formats.
 template <class T> std::vector<T> awkward() {
   std::mt19937_64 random{3};
   std::vector<T> x;
@@ -143,14 +143,14 @@ template <class T> std::vector<T> awkward() {
   return x;
 }
 
-TEST(APack, LoadsEveryFormatIntoEveryFormatLikeTheIntegersSay) {
+TEST(APack, LoadsEveryFormatIntoEveryFormatLikeConvert) {
   Formats::for_each([]<class T>() {
     const std::vector<T> x = awkward<T>();
     Formats::for_each([&]<class F>() { expect_loads_like_convert<F>(x); });
   });
 }
 
-TYPED_TEST(SmallFormat, AddsAndSubtractsAsIfExactlyAndRoundedOnce) {
+TYPED_TEST(SmallFormat, AddsAndSubtractsWithOneRounding) {
   using F = TypeParam;
   std::mt19937_64 random{4};
   for (int i = 0; i < 1'000'000; ++i) {
@@ -158,8 +158,8 @@ TYPED_TEST(SmallFormat, AddsAndSubtractsAsIfExactlyAndRoundedOnce) {
             b = from_bits<F>(static_cast<std::uint16_t>(random()));
     const double x = convert<double>(a), y = convert<double>(b);
     if (!std::isfinite(x) || !std::isfinite(y)) continue;
-    // Exponents of fp16 are close enough for a double to hold the sum; those of bf16 may not be, but then a
-    // double rounds far below bf16's last bit, in the direction that ties cannot hide.
+    // A double holds the sum of any two fp16 numbers. For bf16 it does if the exponents are close; other
+    // pairs are skipped.
     if (std::is_same_v<F, bf16> && x != 0 && y != 0 && std::abs(std::ilogb(x) - std::ilogb(y)) > 40) continue;
     ASSERT_EQ(to_format<F>(Scalar<F>::of(a) + Scalar<F>::of(b)).bits, convert<F>(x + y).bits)
         << x << " + " << y;
@@ -168,9 +168,9 @@ TYPED_TEST(SmallFormat, AddsAndSubtractsAsIfExactlyAndRoundedOnce) {
   }
 }
 
-TEST(AllFloats, RoundTo16BitsLikeTheIntegersSay) {
+TEST(AllFloats, RoundTo16BitsLikeConvert) {
   if (std::getenv("SAMESUM_LONG_TESTS") == nullptr)
-    GTEST_SKIP() << "2^32 floats take minutes; set SAMESUM_LONG_TESTS=1 (the promise is sampled above)";
+    GTEST_SKIP() << "2^32 floats take minutes; set SAMESUM_LONG_TESTS=1 (a sample is tested above)";
   std::vector<float> x(1 << 16);
   for (std::uint64_t high = 0; high < 0x10000; ++high) {
     for (std::uint64_t low = 0; low < 0x10000; ++low)

@@ -8,12 +8,12 @@ namespace {
 
 using ::testing::DoubleEq;
 
-/// 64 Mi elements in DRAM, unless told otherwise.
+/// Returns a cell, by default of 64 Mi elements in DRAM.
 Cell cell(int threads = 1, const char* data = "normal", std::size_t n = dram_bytes / sizeof(float)) {
   return {&format_info<fp32>(), n, threads, data};
 }
 
-/// The verdict on the one bar against that method.
+/// Returns the verdict of the bar against the given method.
 Verdict verdict(const SpeedRow& row, const std::vector<SpeedRow>& measured, const std::string& against) {
   Verdict found{"not judged", 0, 0};
   for (const Verdict& v : verdicts(row, measured))
@@ -21,7 +21,7 @@ Verdict verdict(const SpeedRow& row, const std::vector<SpeedRow>& measured, cons
   return found;
 }
 
-TEST(ABar, IsARatioOfSpeedsThatHoldsFromItsFactorOn) {
+TEST(ABar, HoldsIfTheRatioOfSpeedsReachesItsFactor) {
   const std::vector<SpeedRow> measured{{cell(), "eigen/fp32@peer", 1.2}};
   const Verdict holds = verdict({cell(), "sum/tree/plain/fp32@cpu", 1.0}, measured, "eigen/fp32@peer");
   EXPECT_THAT(holds.factor, DoubleEq(1.2));
@@ -40,8 +40,8 @@ TEST(ABar, IsNotJudgedWithoutTheOtherMethodInTheSameCell) {
   EXPECT_TRUE(verdicts(row, {{longer, "eigen/fp32@peer", 1.2}}).empty());
 }
 
-TEST(ABar, ComparesRoundByRoundWhatTookTurns) {
-  // The second round was disturbed; in each of them the sum was twice as fast.
+TEST(ABar, ComparesMethodsThatTookTurnsRoundByRound) {
+  // The second round was disturbed, but the sum was twice as fast in every round.
   const std::vector<SpeedRow> measured{{cell(), "eigen/fp32@peer", 2.0, {2, 8, 2}}};
   EXPECT_THAT(
       verdict({cell(), "sum/tree/plain/fp32@cpu", 1.0, {1, 4, 1}}, measured, "eigen/fp32@peer").reached,
@@ -51,7 +51,7 @@ TEST(ABar, ComparesRoundByRoundWhatTookTurns) {
       DoubleEq(2));
 }
 
-TEST(ABar, OnAwkwardDataIsAgainstTheSameMethodOnNormalData) {
+TEST(ABar, ComparesAwkwardDataWithNormalData) {
   const std::vector<SpeedRow> measured{{cell(), "sum/exact/fp32@cpu", 1.0}, {cell(), "read", 0.5}};
   const Verdict v =
       verdict({cell(1, "60 binades"), "sum/exact/fp32@cpu", 2.5}, measured, "sum/exact/fp32@cpu, normal");
@@ -59,7 +59,7 @@ TEST(ABar, OnAwkwardDataIsAgainstTheSameMethodOnNormalData) {
   EXPECT_FALSE(v.holds());
 }
 
-TEST(TwoThreads, AreHeldToOneThreadOrToWhatTwoThatOnlyReadReach) {
+TEST(TwoThreads, AreComparedWithOneThreadOrWithTwoThatOnlyRead) {
   const std::string against = "sum/exact/fp32@cpu, one thread";
   const SpeedRow row{cell(2), "sum/exact/fp32@cpu", 0.7};
   std::vector<SpeedRow> measured{{cell(), "sum/exact/fp32@cpu", 1.0}};
@@ -72,7 +72,7 @@ TEST(TwoThreads, AreHeldToOneThreadOrToWhatTwoThatOnlyReadReach) {
   EXPECT_THAT(verdict(row, measured, against).factor, DoubleEq(1.7));
 }
 
-TEST(AShortSum, IsHeldToMicroseconds) {
+TEST(AShortSum, HasABarInMicroseconds) {
   const Cell few = cell(1, "normal", 64);
   const std::vector<Verdict> all = verdicts({few, "sum/tree/kahan/fp32@cpu", 0.5e-6}, {});
   ASSERT_EQ(all.size(), 1u);
@@ -82,7 +82,7 @@ TEST(AShortSum, IsHeldToMicroseconds) {
   EXPECT_FALSE(verdicts({few, "sum/tree/kahan/fp32@cpu", 1e-6}, {})[0].holds());
 }
 
-TEST(APeer, IsHeldToNothing) {
+TEST(APeer, HasNoBar) {
   EXPECT_TRUE(verdicts({cell(), "eigen/fp32@peer", 1}, {{cell(), "read", 1}, {cell(), "eigen/fp32@peer", 1}})
                   .empty());
 }

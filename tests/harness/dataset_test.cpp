@@ -37,7 +37,7 @@ std::vector<double> make(const std::string& name, const FormatInfo& format, std:
 
 double condition_of(const Column& column) { return Truth{column.values()}.condition(); }
 
-/// Calls visit(data, format) for every pair that makes sense.
+/// Calls visit(data, format) for every data set and every format that it fits.
 void for_each_pair(auto visit) {
   for (const Dataset& data : datasets())
     for (const FormatInfo& format : formats)
@@ -46,14 +46,15 @@ void for_each_pair(auto visit) {
 
 // --- the same bits on every machine --------------------------------------------------------------
 
-/// FNV-1a.
+/// Returns the FNV-1a hash of the bytes of a column.
 std::uint64_t hash(const Column& column) {
   std::uint64_t h = 0xcbf29ce484222325;
   for (const std::byte byte : column.bytes) h = (h ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3;
   return h;
 }
 
-/// Of 1001 elements of seed 1, in fp16, bf16, fp32 and fp64; 0 where the format does not fit.
+/// Hashes of 1001 elements with seed 1 in fp16, bf16, fp32 and fp64; 0 if the data set does not fit the
+/// format.
 const std::map<std::string, std::array<std::uint64_t, 4>> golden{
     {"uniform", {0x084b0f97dff5b69b, 0x7367bfd3feff3eef, 0x3d12738db86c6262, 0xe0e7ff5901ef5fac}},
     {"uniform +-1", {0x8390702935bb6237, 0x37736cf9f9f01a9d, 0xc8a260445065cac7, 0x948e39793d37e7f0}},
@@ -78,13 +79,13 @@ TEST(EveryDataset, HasItsGoldenBits) {
     std::array<std::uint64_t, 4> bits{};
     for (const FormatInfo& format : formats)
       if (data.fits(format)) bits[format.index] = hash(data.make(format, 1001, 1));
-    ASSERT_TRUE(golden.contains(data.name)) << data.name << " has none";
+    ASSERT_TRUE(golden.contains(data.name)) << data.name << " has no golden bits";
     EXPECT_EQ(bits, golden.at(data.name)) << data.name;
   }
   EXPECT_EQ(golden.size(), datasets().size());
 }
 
-TEST(EveryDataset, HasAsManyFiniteElementsAsAskedFor) {
+TEST(EveryDataset, HasTheRequestedNumberOfFiniteElements) {
   for_each_pair([](const Dataset& data, const FormatInfo& format) {
     for (const std::size_t n : {0, 1, 2, 3, 4, 5, 15, 16, 17, 4097, 70000}) {
       const Column column = data.make(format, n, 3);
@@ -95,7 +96,7 @@ TEST(EveryDataset, HasAsManyFiniteElementsAsAskedFor) {
   });
 }
 
-TEST(EveryDataset, ThatIsRandomDependsOnItsSeedAndTheOthersDoNot) {
+TEST(EveryDataset, DependsOnItsSeedIfAndOnlyIfItIsRandom) {
   const std::set<std::string> fixed{"ones", "1/i", "(-1)^i/i", "sine", "N then -1"};
   for_each_pair([&](const Dataset& data, const FormatInfo& format) {
     const auto bits = [&](std::uint64_t seed) { return hash(data.make(format, 1000, seed)); };
@@ -104,11 +105,12 @@ TEST(EveryDataset, ThatIsRandomDependsOnItsSeedAndTheOthersDoNot) {
   });
 }
 
-TEST(EveryDataset, HasANameOfItsOwnAndSaysWhatItIsOnOneLine) {
+TEST(EveryDataset, HasAUniqueNameAndADescriptionOfOneLine) {
   std::set<std::string> names;
   for (const Dataset& data : datasets()) {
     EXPECT_TRUE(names.insert(data.name).second) << data.name;
-    EXPECT_EQ(datasets_matching(data.name), std::vector<const Dataset*>{&data}) << "its name is a glob";
+    EXPECT_EQ(datasets_matching(data.name), std::vector<const Dataset*>{&data})
+        << "its name selects it alone";
     EXPECT_THAT(datasets_in_words(), HasSubstr("\n  " + data.name + " "));
     EXPECT_THAT(datasets_in_words(), HasSubstr(" " + data.meaning));
     EXPECT_LE(data.meaning.size(), 65u);
@@ -122,7 +124,7 @@ TEST(Datasets, AreChosenByGlobs) {
   EXPECT_THROW(datasets_matching("sine,x*"), UsageError);
 }
 
-// --- conditions that are known -------------------------------------------------------------------
+// --- known conditions ----------------------------------------------------------------------------
 
 TEST(Data, OfOneSignHaveCondition1) {
   for (const FormatInfo& format : formats)
@@ -131,7 +133,7 @@ TEST(Data, OfOneSignHaveCondition1) {
         EXPECT_EQ(condition_of(named(name).make(format, n, 1)), 1) << name << ' ' << format.name;
 }
 
-TEST(ASine, SumsTo0AndIsOne) {
+TEST(ASine, SumsToZeroAndHasTheValuesOfASine) {
   for (const FormatInfo& format : formats)
     for (const std::size_t n : {3, 4, 5, 1000, 1001, 65536}) {
       const Column column = named("sine").make(format, n, 1);
@@ -168,13 +170,13 @@ TEST(TheHarmonicSeries, IsCorrectlyRoundedAndAlternatesOnDemand) {
   }
 }
 
-TEST(OneBig, SwallowsWhatIsAddedToIt) {
+TEST(OneBig, AbsorbsWhatIsAddedToIt) {
   for (const FormatInfo& format : formats) {
     std::vector<double> x = make("one big", format, 1000);
     const auto big = std::ranges::max_element(x);
     EXPECT_EQ(*big, 2 / format.unit_roundoff);
     x.erase(big);
-    EXPECT_LT(std::ranges::max(x), 2) << "half a unit in the last place of it";
+    EXPECT_LT(std::ranges::max(x), 2) << "half an ulp of the big element";
   }
 }
 
@@ -194,7 +196,7 @@ TEST(SortedData, ArePermutationsOfTheUniformOnes) {
 
 // --- a prescribed condition ----------------------------------------------------------------------
 
-TEST(AGeneratedSum, HasTheConditionAskedForWithinAFactorOf3) {
+TEST(AGeneratedSum, HasTheRequestedConditionWithinAFactorOf3) {
   for (const FormatInfo& format : formats)
     for (const double condition : {1e2, 1e4, 1e8, 1e12, 1e16, 1e24, 1e30})
       for (const std::size_t n : {64, 65, 100, 1000, 30001})
@@ -215,7 +217,7 @@ TEST(AGeneratedSum, HasElementsOfItsFormat) {
     for (const std::size_t n : {1, 2, 16, 1000}) {
       std::vector<double> x(n);
       data.fill(x, format, 1);
-      EXPECT_EQ(as_doubles(data.make(format, n, 1)), x) << "rounding would spoil the condition";
+      EXPECT_EQ(as_doubles(data.make(format, n, 1)), x) << "rounding would change the condition";
     }
   });
 }
@@ -225,7 +227,7 @@ TEST(AGeneratedSum, ReachesAConditionBeyondItsPrecisionWithFewElements) {
   EXPECT_NEAR(condition_of(named("kappa 1e4").make(format_info<fp16>(), 16, 1)), 1e4, 1e3);
 }
 
-TEST(ASumOfAnyCondition, HasItWithinAFactorOf3AsFarAsTheRangeReaches) {
+TEST(ASumOfAnyCondition, HasTheRequestedConditionWithinAFactorOf3) {
   for (const FormatInfo& format : formats)
     for (const double condition : {1.0, 2.0, 1e2, 1e5, 1e9, 1e12, 1e20, 1e30, 1e40})
       for (const std::size_t n : {64, 100, 1000, 30001})
@@ -234,14 +236,14 @@ TEST(ASumOfAnyCondition, HasItWithinAFactorOf3AsFarAsTheRangeReaches) {
           std::vector<double> x(n);
           generate_sum_of_any_condition(x, format, condition, seed);
           const Column column = column_of(format, x);
-          EXPECT_EQ(as_doubles(column), x) << "rounding would spoil the condition";
+          EXPECT_EQ(as_doubles(column), x) << "rounding would change the condition";
           const double ratio = condition_of(column) / condition;
           EXPECT_TRUE(1 / 3.0 <= ratio && ratio <= 3)
               << condition << ' ' << format.name << ' ' << n << ": " << ratio;
         }
 }
 
-TEST(ASumOfAnyCondition, Of1HasElementsOfOneSignAndAnotherHasBoth) {
+TEST(ASumOfAnyCondition, HasElementsOfOneSignOnlyForCondition1) {
   const auto negative = [](double condition) {
     std::vector<double> x(100);
     generate_sum_of_any_condition(x, format_info<fp32>(), condition, 1);
@@ -251,7 +253,7 @@ TEST(ASumOfAnyCondition, Of1HasElementsOfOneSignAndAnotherHasBoth) {
   EXPECT_GT(negative(100), 20);
 }
 
-TEST(ASumOfAnyCondition, OverflowsNoSumWhereTheRangeAllows) {
+TEST(ASumOfAnyCondition, DoesNotOverflowInFp16) {
   std::vector<double> x(1000);
   generate_sum_of_any_condition(x, format_info<fp16>(), 1e7, 1);
   double magnitudes = 0;
@@ -268,7 +270,7 @@ double mean(const std::vector<double>& x, auto f) {
   return sum / static_cast<double>(x.size());
 }
 
-/// Five standard deviations of a mean of 2^20 numbers.
+/// Five standard deviations of the mean of 2^20 numbers of variance 1.
 constexpr double tolerance = 5.0 / 1024;
 
 TEST(NormalData, HaveTheMomentsAndTailsOfTheNormalDistribution) {

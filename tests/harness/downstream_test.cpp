@@ -56,7 +56,7 @@ TEST_F(ASolver, FindsTheSolutionInAsManyStepsAsThereAreEigenvalues) {
   EXPECT_LT(s.residual, 1e-12);
 }
 
-TEST_F(ASolver, IsAsExactAsItIsAskedToBeWithEveryFormat) {
+TEST_F(ASolver, ReachesItsToleranceInEveryFormat) {
   for (const auto& [format, tolerance] :
        {std::pair{&format_info<fp64>(), 1e-10}, {&format_info<fp32>(), 1e-4}}) {
     const Solution s = solve(poisson(20, 30), *format, tolerance, "exact/" + std::string{format->name});
@@ -66,7 +66,7 @@ TEST_F(ASolver, IsAsExactAsItIsAskedToBeWithEveryFormat) {
   }
 }
 
-TEST_F(ASolver, GivesTheSameBitsWithTheSameSumAndOthersWithAnother) {
+TEST_F(ASolver, GivesTheSameBitsForEqualSumsAndOtherBitsForOtherSums) {
   const auto bits = [](const char* sum) {
     return solve(graded(5000, 20), format_info<fp32>(), 1e-5, sum).bits;
   };
@@ -74,7 +74,7 @@ TEST_F(ASolver, GivesTheSameBitsWithTheSameSumAndOthersWithAnother) {
   EXPECT_NE(bits("tree/plain/fp32"), bits("serial/plain/fp32"));
 }
 
-TEST_F(ASolver, GivesUpOnASumThatIsWrong) {
+TEST_F(ASolver, StopsWithoutConvergenceIfSumsAreNaN) {
   const Column b = datasets_matching("ones")[0]->make(format_info<fp64>(), 64, 1);
   const Solution s =
       conjugate_gradients(graded(64, 4), b, 1e-10)([](Values) { return Number::of(std::nan("")); });
@@ -85,14 +85,14 @@ TEST_F(ASolver, GivesUpOnASumThatIsWrong) {
 
 // --- a network -----------------------------------------------------------------------------------
 
-/// A series that repeats itself.
+/// A periodic series.
 std::vector<float> waves() {
   std::vector<float> series;
   for (int i = 0; i < 600; ++i) series.push_back(static_cast<float>(std::abs(i % 12 - 6)) / 3 - 1);
   return series;
 }
 
-TEST(ANetwork, LearnsAndAnswersTheSameEachTime) {
+TEST(ANetwork, ReducesItsLossWithTheSameBitsEachTime) {
   if (!has_linear_algebra()) GTEST_SKIP() << "the network needs Eigen";
   const auto after = [](int steps) { return train(waves(), {.steps = steps}, sum_by("exact/fp32")); };
   EXPECT_LT(after(50).loss, after(0).loss / 10);
@@ -100,14 +100,14 @@ TEST(ANetwork, LearnsAndAnswersTheSameEachTime) {
   EXPECT_EQ(after(0).weights.size(), 81u);
 }
 
-/// A step against the gradient changes the loss by what the gradient says.
+/// A small step against the gradient reduces the loss by the amount that the gradient predicts.
 TEST(ANetwork, StepsAgainstTheGradientOfItsLoss) {
   if (!has_linear_algebra()) GTEST_SKIP() << "the network needs Eigen";
   const auto after = [](int steps, float rate) {
     return train(waves(), {.steps = steps, .rate = rate}, sum_by("exact/fp32"));
   };
   const Trained before = after(0, 0), then = after(1, 1e-3F);
-  double square = 0;  // of the gradient of half the loss
+  double square = 0;  // squared norm of the gradient of half the loss
   for (std::size_t i = 0; i < before.weights.size(); ++i)
     square += std::pow((double{before.weights[i]} - double{then.weights[i]}) / 1e-3, 2);
   EXPECT_THAT((before.loss - then.loss) / (2e-3 * square), DoubleNear(1, 0.01));
@@ -115,7 +115,7 @@ TEST(ANetwork, StepsAgainstTheGradientOfItsLoss) {
 
 // --- a recording ---------------------------------------------------------------------------------
 
-TEST(Statistics, AreThoseOfTheElements) {
+TEST(Statistics, AreCorrectForAFewElements) {
   const Column x = column({1, 2, 3, 6});
   for (const Statistics& m : {moments(x, sum_by("exact/fp64")), true_moments(x)}) {
     EXPECT_EQ(m.mean, 3);
@@ -124,15 +124,16 @@ TEST(Statistics, AreThoseOfTheElements) {
   }
 }
 
-TEST(Statistics, OfTheNaiveFormulaAreLostWhereTheMeanIsFarAway) {
+TEST(Statistics, OfTheNaiveFormulaAreWrongIfTheMeanIsLarge) {
   const Column x = column({1e9, 1e9 + 1, 1e9 + 2});
   EXPECT_EQ(true_moments(x).naive_variance, 1);
   EXPECT_EQ(moments(x, sum_by("exact/fp64")).two_pass_variance, 1);
   EXPECT_GE(std::abs(moments(x, sum_by("exact/fp64")).naive_variance - 1), 1);
 }
 
-/// A file in which the Moon moves along x, from 300 to 400 thousand km in each row, 4000 km to the side.
-TEST(TheMoon, IsWhereItsCoefficientsSay) {
+/// In each row of the file, the Moon moves along x from 300 to 400 thousand km and deviates by 4000 km to the
+/// side.
+TEST(TheDistanceOfTheMoon, FollowsFromItsCoefficients) {
   const testing_support::Folder folder;
   const std::string file = folder / "moon.f64";
   std::vector<double> c(2 * 39, 0);
@@ -150,7 +151,7 @@ TEST(TheMoon, IsWhereItsCoefficientsSay) {
   EXPECT_THROW(moon_distances(file, 1), InputError);
 }
 
-TEST(ADigest, IsThatOfFowlerNollAndVo) {
+TEST(ADigest, IsTheHashOfFowlerNollAndVo) {
   EXPECT_EQ(digest({}), 0xcbf29ce484222325U);
   EXPECT_EQ(digest(std::as_bytes(std::span{"a", 1})), 0xaf63dc4c8601ec8cU);
 }

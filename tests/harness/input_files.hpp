@@ -1,4 +1,4 @@
-/// Makes the files that the tests of the readers read.
+/// Builds the files for the tests of the readers.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@ namespace samesum::harness {
 
 inline std::span<const std::byte> as_bytes(std::string_view s) { return std::as_bytes(std::span{s}); }
 
-/// The bytes of one number or of a list of them, little-endian or not.
+/// Returns the bytes of the values, little-endian or big-endian.
 template <class T> std::string stored(const std::vector<T>& values, bool big_endian = false) {
   std::string bytes;
   for (const T value : values) {
@@ -53,7 +53,7 @@ inline std::vector<double> doubles(const Column& column) {
   return all;
 }
 
-/// What a reader says to bad input, or nothing if it took it.
+/// Returns the message of the error that a reader throws; empty if it accepts its input.
 template <class Read> std::string complaint(Read read) {
   try {
     static_cast<void>(read());

@@ -1,6 +1,6 @@
-/// Mutates good files: every reader returns or complains in one printable line, and takes little memory.
-/// SAMESUM_FUZZ_SECONDS (2 by default) is the time for all tests together, SAMESUM_FUZZ_SEED where they
-/// begin.
+/// Feeds mutated files to the readers: each of them must return, or throw an error of one printable line, and
+/// allocate little memory. SAMESUM_FUZZ_SECONDS (2 by default) is the time for all tests together;
+/// SAMESUM_FUZZ_SEED seeds the mutations.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 std::size_t largest_allocation = 0;
 }
 
-// Every allocation is seen, so that one of a size that only a header claims is.
+// Records the largest allocation, to detect one whose size only a header claims.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   largest_allocation = std::max(largest_allocation, size);
   if (void* const memory = std::malloc(size)) return memory;
@@ -49,7 +49,7 @@ class Mutator {
   std::string operator()() {
     std::string file = any(seeds_);
     for (std::size_t count = below(6); count > 0; --count) mutate(file);
-    // Else few mutants of a header would get as far as the dict.
+    // Without this, few mutated headers would be parsed as far as the dict.
     if (file.starts_with("\x93NUMPY") && below(2)) mend_header_length(file);
     return file;
   }
@@ -117,13 +117,13 @@ class Mutator {
   std::vector<std::string> seeds_, words_;
 };
 
-/// Reads mutants until a third of the time is over; `check(file, column)` sees those that were taken.
+/// Reads mutants for a third of the time, and calls check(file, column) for those that the reader accepts.
 template <class Read, class Check> void fuzz(Mutator mutate, Read read, Check check) {
   const auto end = Clock::now() + std::chrono::duration<double>{setting("SAMESUM_FUZZ_SECONDS", 2) / 3};
   std::size_t taken = 0, refused = 0;
   while (Clock::now() < end && !testing::Test::HasFailure()) {
     const std::string file = mutate();
-    const std::vector<char> exact(file.begin(), file.end());  // so that a sanitizer sees a byte too far
+    const std::vector<char> exact(file.begin(), file.end());  // so that a sanitizer detects an overrun
     const std::size_t choice = mutate.below(2 * Formats::size);
     const FormatInfo* const format = choice < Formats::size ? &formats[choice] : nullptr;
     largest_allocation = 0;
@@ -132,12 +132,12 @@ template <class Read, class Check> void fuzz(Mutator mutate, Read read, Check ch
       column = read(std::string_view{exact.data(), exact.size()}, format);
       return column.format;
     });
-    // An element is a byte at least and becomes 8, and a vector grows by doubling.
+    // An element has at least one byte and becomes at most 8, and a vector grows by doubling.
     EXPECT_LE(largest_allocation, 16 * file.size() + 16384);
     for (const char c : message) EXPECT_TRUE(c >= ' ' && c <= '~') << message;
     if (message.empty()) {
       ++taken;
-      ASSERT_NE(column.format, nullptr) << "an empty message";
+      ASSERT_NE(column.format, nullptr) << "the error has an empty message";
       EXPECT_TRUE(!format || column.format == format);
       EXPECT_EQ(column.bytes.size() % column.format->bytes, 0u);
       check(file, column);
@@ -147,14 +147,14 @@ template <class Read, class Check> void fuzz(Mutator mutate, Read read, Check ch
     }
     if (testing::Test::HasFailure()) ADD_FAILURE() << "with the file " << testing::PrintToString(file);
   }
-  std::printf("%zu files taken, %zu refused\n", taken, refused);
+  std::printf("%zu files accepted, %zu refused\n", taken, refused);
   EXPECT_GT(taken, 0u);
   EXPECT_GT(refused, 0u);
 }
 
 constexpr auto any_column = [](const std::string&, const Column&) {};
 
-TEST(Fuzz, NpyIsReadOrRefused) {
+TEST(AMutatedNpyFile, IsReadOrRefused) {
   std::vector<std::string> seeds;
   for (const std::string type : {"f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1"})
     for (const std::string order : {"<", ">"})
@@ -200,7 +200,7 @@ TEST(Fuzz, NpyIsReadOrRefused) {
       any_column);
 }
 
-/// The numbers of a good text, as strtod has them.
+/// Returns the numbers of a valid text, as strtod parses them.
 std::vector<double> by_strtod(std::string text) {
   if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
   for (std::size_t at; (at = text.find('#')) != std::string::npos;)
@@ -216,7 +216,7 @@ std::vector<double> by_strtod(std::string text) {
   return values;
 }
 
-TEST(Fuzz, TextIsReadAsStrtodDoesOrRefused) {
+TEST(AMutatedText, IsReadLikeStrtodOrRefused) {
   const std::vector<std::string> seeds{
       "1 2 3\n4,5;6\n",
       "# head\r\n0.1, -2e-3 ;+.5\r\ninf nan -Infinity # rest",
@@ -271,7 +271,7 @@ TEST(Fuzz, TextIsReadAsStrtodDoesOrRefused) {
       });
 }
 
-TEST(Fuzz, RawIsReadOrRefused) {
+TEST(AMutatedRawFile, IsReadOrRefused) {
   std::string all;
   for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
   std::size_t turn = 0;

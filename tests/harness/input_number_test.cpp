@@ -1,5 +1,5 @@
-/// Decimals and hexadecimals against exact rationals: a result is right if and only if the number lies
-/// between the midpoints around it.
+/// Compares parsed decimals and hexadecimals with exact rationals: a result is correct if and only if the
+/// number lies between the midpoints around it.
 #include <gtest/gtest.h>
 
 #include <boost/multiprecision/cpp_int.hpp>
@@ -21,7 +21,8 @@ cpp_rational power(int base, int exponent) {
   return exponent >= 0 ? cpp_rational{p} : cpp_rational{1, p};
 }
 
-/// The value of a finite magnitude; infinity's is the power of two that it stands for in rounding.
+/// Returns the value of a finite magnitude; for infinity, the power of two that infinity represents in
+/// rounding.
 cpp_rational value(std::uint64_t magnitude, const FormatInfo& f) {
   const std::uint64_t hidden = std::uint64_t{1} << (f.precision - 1);
   const std::uint64_t field = magnitude / hidden, fraction = magnitude % hidden;
@@ -33,7 +34,7 @@ cpp_rational midpoint(std::uint64_t magnitude, const FormatInfo& f) {
   return (value(magnitude, f) + value(magnitude + 1, f)) / 2;
 }
 
-/// Is the nonnegative x nearest to this magnitude, ties to even?
+/// Whether the nonnegative x rounds to this magnitude, to nearest with ties to even.
 bool is_nearest(std::uint64_t magnitude, const cpp_rational& x, const FormatInfo& f) {
   const bool even = magnitude % 2 == 0;
   if (magnitude > 0) {
@@ -45,7 +46,7 @@ bool is_nearest(std::uint64_t magnitude, const cpp_rational& x, const FormatInfo
   return x < above || (x == above && even);
 }
 
-/// [digits].[digits]e[exponent], or with 0x and p.
+/// Returns the value of [digits].[digits]e[exponent], or of the hexadecimal form with 0x and p.
 cpp_rational decimal_value(std::string text) {
   const bool hex = text.starts_with("0x");
   const std::size_t mark = text.find(hex ? 'p' : 'e');
@@ -55,7 +56,7 @@ cpp_rational decimal_value(std::string text) {
     exponent -= (hex ? 4 : 1) * static_cast<int>(text.size() - point - 1);
     text.erase(point, 1);
   }
-  if (!hex) text.erase(0, std::min(text.find_first_not_of('0'), text.size() - 1));  // else Boost reads octal
+  if (!hex) text.erase(0, std::min(text.find_first_not_of('0'), text.size() - 1));  // Boost would read octal
   return cpp_rational{cpp_int{text}} * power(hex ? 2 : 10, exponent);
 }
 
@@ -92,7 +93,7 @@ class EveryFormat : public testing::TestWithParam<FormatInfo> {
 };
 
 TEST_P(EveryFormat, RoundsRandomDecimalsToNearest) {
-  const int range = format().max_exponent / 3 + 20;  // a little beyond the range, in decimal digits
+  const int range = format().max_exponent / 3 + 20;  // slightly beyond the range, in decimal digits
   for (int i = 0; i < 1000; ++i) {
     const std::string whole = digits(1 + below(25), 10), fraction = digits(below(25), 10);
     check(whole + "." + fraction + "e" + std::to_string(below(2 * range) - range), format());
@@ -108,13 +109,13 @@ TEST_P(EveryFormat, RoundsRandomHexadecimalsToNearest) {
           format());
 }
 
-/// A rational whose denominator is a power of two, as n and e of n · 10^e.
+/// Returns n and e such that x = n · 10^e. The denominator of x is a power of two.
 std::pair<cpp_int, int> as_decimal(const cpp_rational& x) {
   const int e = static_cast<int>(msb(denominator(x)));
   return {numerator(x) * pow(cpp_int{5}, static_cast<unsigned>(e)), -e};
 }
 
-TEST_P(EveryFormat, RoundsTiesToEvenAndSeesTheTiniestDigitBesideThem) {
+TEST_P(EveryFormat, RoundsTiesToEvenAndNumbersBesideThemToNearest) {
   for (int i = 0; i < 150; ++i) {
     const std::uint64_t low = i < 20   ? static_cast<std::uint64_t>(i)
                               : i < 40 ? format().infinity - 1 - (i - 20u)
@@ -123,7 +124,7 @@ TEST_P(EveryFormat, RoundsTiesToEvenAndSeesTheTiniestDigitBesideThem) {
     const int zeros = 1 + below(i % 10 == 0 ? 1000 : 20);
     const cpp_int longer = n * pow(cpp_int{10}, static_cast<unsigned>(zeros));
     check(n.str() + "e" + std::to_string(e), format());
-    check(cpp_int{n + 1}.str() + "e" + std::to_string(e), format());  // whole, if large
+    check(cpp_int{n + 1}.str() + "e" + std::to_string(e), format());  // an integer if e = 0
     check(cpp_int{n - 1}.str() + "e" + std::to_string(e), format());
     check(longer.str() + "e" + std::to_string(e - zeros), format());
     check(cpp_int{longer + 1}.str() + "e" + std::to_string(e - zeros), format());
@@ -135,7 +136,7 @@ TEST_P(EveryFormat, RoundsTiesToEvenAndSeesTheTiniestDigitBesideThem) {
   }
 }
 
-TEST_P(EveryFormat, ReadsBackEachValueFromItsShortDecimal) {
+TEST_P(EveryFormat, ReadsBackEachValueFromItsDecimalAndItsHexadecimal) {
   for (int i = 0; i < 4000; ++i) {
     const std::uint64_t bits = magnitude();
     char text[40];

@@ -42,8 +42,7 @@ std::string npy_complaint(const std::string& file, const FormatInfo* format = nu
   return complaint([&] { return read_npy(file, format); });
 }
 
-// --- text
-// -----------------------------------------------------------------------------------------------------
+// --- text --------------------------------------------------------------------------------------------------
 
 struct Spelling {
   std::string_view text;
@@ -79,7 +78,7 @@ const Spelling spellings[] = {
     {"00000000000000000000000000000000000000000001.50000000000000000000000000000000", {1.5}},
 };
 
-TEST(Text, ReadsEverySpelling) {
+TEST(TheTextReader, ReadsEverySpelling) {
   for (const Spelling& s : spellings) {
     const std::vector<double> values = text(s.text);
     ASSERT_EQ(values.size(), s.values.size()) << s.text;
@@ -88,7 +87,7 @@ TEST(Text, ReadsEverySpelling) {
   }
 }
 
-TEST(Text, ReadsNaNInAnyCaseAndSignAsTheCanonicalOne) {
+TEST(TheTextReader, ReadsNaNOfAnyCaseAndSignAsTheCanonicalNaN) {
   for (const FormatInfo& format : formats)
     EXPECT_THAT(bits(parse_text("nan NaN -NAN +nan", "x", &format)), testing::Each(format.canonical_nan));
 }
@@ -125,7 +124,7 @@ const Refusal refusals[] = {
      "'aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd...' is"},
 };
 
-TEST(Text, RefusesWithLineAndColumn) {
+TEST(TheTextReader, NamesLineAndColumnOfWhatItRefuses) {
   for (const Refusal& r : refusals) {
     const std::string message = text_complaint(r.text);
     EXPECT_THAT(message, StartsWith("x.txt: line ")) << r.text;
@@ -135,7 +134,7 @@ TEST(Text, RefusesWithLineAndColumn) {
   EXPECT_THAT(text_complaint("1 2\n3 four"), Not(HasSubstr("header")));
 }
 
-TEST(Text, RefusesWhatIsNoNumber) {
+TEST(TheTextReader, RefusesWordsThatAreNoNumbers) {
   for (const std::string_view word :
        {"+",     "-",     ".",   "-.",       "e5",      ".e5",       "1e",   "1e+",  "1e+-1",
         "1e5.0", "1e5e5", "--1", "+-1",      "0x",      "0x.",       "0xp1", "0x1p", "0x1p1.0",
@@ -145,7 +144,7 @@ TEST(Text, RefusesWhatIsNoNumber) {
     EXPECT_THAT(text_complaint(word), HasSubstr("is not a number")) << word;
 }
 
-TEST(Text, TakesElementsInTheFormatThatIsAskedFor) {
+TEST(TheTextReader, GivesElementsOfTheRequestedFormat) {
   for (const FormatInfo& format : formats) {
     const Column column = parse_text("1 -2 0.5 1e9999", "x", &format);
     EXPECT_EQ(column.format, &format);
@@ -154,8 +153,9 @@ TEST(Text, TakesElementsInTheFormatThatIsAskedFor) {
   }
 }
 
-TEST(Text, RoundsOnceStraightFromTheDecimal) {
-  // Just above a midpoint of the narrow format, and nearest to that midpoint in fp64 (and fp32).
+TEST(TheTextReader, RoundsOnceDirectlyFromTheDecimal) {
+  // These numbers lie just above a midpoint of the narrow format; in fp64 (and fp32) they round to that
+  // midpoint.
   EXPECT_EQ(parse_number("1.00048828125000000000000000000001", format_info<fp16>())->bits, 0x3c01u);
   EXPECT_EQ(parse_number("1.00390625000000000000000000000001", format_info<bf16>())->bits, 0x3f81u);
   EXPECT_EQ(parse_number("1.000000059604644775390625000000001", format_info<fp32>())->bits, 0x3f800001u);
@@ -165,7 +165,7 @@ TEST(Text, RoundsOnceStraightFromTheDecimal) {
   EXPECT_EQ(parse_number("-65520", format_info<fp16>())->bits, 0xfc00u);
 }
 
-TEST(Text, DoesNotDependOnTheFloatingPointEnvironment) {
+TEST(TheTextReader, DoesNotDependOnTheFloatingPointEnvironment) {
   const std::string_view numbers =
       "0.1 1e-310 4.9e-324 1e23 8.5e-17 -0.3 1.00048828125 0x1.fffffffffffffffp-1030 1e308";
   for (const FormatInfo& format : formats) {
@@ -186,19 +186,18 @@ TEST(Text, DoesNotDependOnTheFloatingPointEnvironment) {
   }
 }
 
-TEST(Text, ReadsThousandsOfDigits) {
+TEST(TheTextReader, ReadsThousandsOfDigits) {
   const std::string zeros(5000, '0');
   EXPECT_THAT(text("1" + zeros + "e-5000 0." + zeros + "1e5001 1." + zeros + "1 0.5" + zeros),
               ElementsAre(1, 1, 1, 0.5));
-  // 1 + 2^-53 is a tie: the last of five thousand digits decides.
+  // 1 + 2^-53 is a tie, which the last of five thousand digits breaks.
   const std::string tie = "1.00000000000000011102230246251565404236316680908203125";
   EXPECT_THAT(text(tie + zeros + " " + tie + zeros + "1"), ElementsAre(1, 0x1.0000000000001p0));
 }
 
-// --- raw
-// ------------------------------------------------------------------------------------------------------
+// --- raw ---------------------------------------------------------------------------------------------------
 
-TEST(Raw, ReadsLittleEndianElementsOfEachFormat) {
+TEST(TheRawReader, ReadsLittleEndianElementsOfEachFormat) {
   for (const FormatInfo& format : formats)
     with_format(format, [&]<class F>() {
       const std::string file = stored<BitsOf<F>>({to_bits(convert<F>(1.5)), Format<F>::infinity,
@@ -210,7 +209,7 @@ TEST(Raw, ReadsLittleEndianElementsOfEachFormat) {
     });
 }
 
-TEST(Raw, RoundsOnceToTheFormatThatIsAskedFor) {
+TEST(TheRawReader, RoundsOnceToTheRequestedFormat) {
   const std::string file = stored<double>({1.00048828125, 0x1.0020000000001p0, -1e300, 5e-324});
   const Column column = parse_raw(as_bytes(file), "x", format_info<fp64>(), &format_info<fp16>());
   EXPECT_THAT(bits(column), ElementsAre(0x3c00, 0x3c01, 0xfc00, 0));
@@ -219,16 +218,15 @@ TEST(Raw, RoundsOnceToTheFormatThatIsAskedFor) {
               ElementsAre(1.0078125));
 }
 
-TEST(Raw, RefusesAPartOfAnElement) {
+TEST(TheRawReader, RefusesAnIncompleteElement) {
   for (const FormatInfo& format : formats)
     EXPECT_THAT(
         complaint([&] { return parse_raw(as_bytes(std::string(format.bytes + 1, 'x')), "x", format); }),
-        HasSubstr("has " + std::to_string(format.bytes + 1) + " bytes, no multiple of the " +
+        HasSubstr("has " + std::to_string(format.bytes + 1) + " bytes, not a multiple of the " +
                   std::to_string(format.bytes)));
 }
 
-// --- npy
-// ------------------------------------------------------------------------------------------------------
+// --- npy ---------------------------------------------------------------------------------------------------
 
 template <class T>
 void expect_npy(const std::string& type, const std::vector<T>& values, const std::vector<double>& expected) {
@@ -241,7 +239,7 @@ void expect_npy(const std::string& type, const std::vector<T>& values, const std
     }
 }
 
-TEST(Npy, ReadsEveryTypeInBothByteOrdersAndEveryVersion) {
+TEST(TheNpyReader, ReadsEveryTypeInBothByteOrdersAndEveryVersion) {
   expect_npy<std::uint16_t>("f2", {0x3c00, 0xc100, 0x7bff}, {1, -2.5, 65504});
   expect_npy<float>("f4", {1.5f, -0x1p-149f, 0x1.fffffep127f}, {1.5, -0x1p-149, 0x1.fffffep127});
   expect_npy<double>("f8", {0.1, -inf, 5e-324}, {0.1, -inf, 5e-324});
@@ -257,7 +255,7 @@ TEST(Npy, ReadsEveryTypeInBothByteOrdersAndEveryVersion) {
   expect_npy<std::uint8_t>("b1", {0, 1, 1}, {0, 1, 1});
 }
 
-TEST(Npy, KeepsTheFormatOfFloatsAndTakesIntegersAsFp64) {
+TEST(TheNpyReader, KeepsTheFormatOfFloatsAndReadsIntegersAsFp64) {
   EXPECT_EQ(read_npy(npy(dict("<f2", "()"), "ab")).format, &format_info<fp16>());
   EXPECT_EQ(read_npy(npy(dict("<f4", "()"), "abcd")).format, &format_info<fp32>());
   EXPECT_EQ(read_npy(npy(dict("<i2", "()"), "ab")).format, &format_info<fp64>());
@@ -267,7 +265,7 @@ TEST(Npy, KeepsTheFormatOfFloatsAndTakesIntegersAsFp64) {
       ElementsAre(0x3c01));
 }
 
-/// The offsets, in elements, at which a Fortran-order array keeps the elements of the C-order one.
+/// Returns the offsets, in elements and in C order, of the elements of a Fortran-order array.
 std::vector<std::size_t> fortran_places(const std::vector<std::size_t>& shape) {
   std::vector<std::size_t> places{0};
   std::size_t stride = 1;
@@ -282,7 +280,7 @@ std::vector<std::size_t> fortran_places(const std::vector<std::size_t>& shape) {
   return places;
 }
 
-TEST(Npy, AFortranCopyGivesTheSameElementsInTheSameOrder) {
+TEST(TheNpyReader, ReadsAFortranOrderArrayInCOrder) {
   const std::vector<std::size_t> shapes[] = {{},     {5},          {2, 3}, {3, 2}, {4, 1, 3},
                                              {1, 1}, {2, 3, 4, 5}, {1, 7}, {7, 1}};
   for (const std::vector<std::size_t>& shape : shapes) {
@@ -300,13 +298,13 @@ TEST(Npy, AFortranCopyGivesTheSameElementsInTheSameOrder) {
               ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
-TEST(Npy, TakesAnEmptyShapeAsNoElements) {
+TEST(TheNpyReader, ReadsAnEmptyShapeAsNoElements) {
   for (const std::string shape : {"(0,)", "(3, 0)", "(0, 9223372036854775)", "(0, 0, 0)"})
     for (const bool fortran : {false, true})
       EXPECT_EQ(read_npy(npy(dict("<f8", shape, fortran), "")).size(), 0u) << shape;
 }
 
-TEST(Npy, ReadsAnyDictThatPythonWouldWrite) {
+TEST(TheNpyReader, ReadsAnyDictThatPythonWouldWrite) {
   const std::string data = stored<float>({1, 2});
   for (const std::string dict : {
            "{\"shape\":(2,),\"descr\":\"<f4\",\"fortran_order\":False}",
@@ -317,7 +315,7 @@ TEST(Npy, ReadsAnyDictThatPythonWouldWrite) {
     EXPECT_THAT(doubles(read_npy(npy(dict, data))), ElementsAre(1, 2)) << dict;
 }
 
-TEST(Npy, NamesTheIntegerThatIsNotExact) {
+TEST(TheNpyReader, NamesAnIntegerThatTheFormatCannotRepresent) {
   const std::string wide = npy(dict("<i8", "(2, 2)"), stored<std::int64_t>({0, 1, -9007199254740993, 2}));
   EXPECT_EQ(npy_complaint(wide),
             "x.npy: element [1, 0] is -9007199254740993, which fp64 cannot represent exactly; choose a "
@@ -329,7 +327,7 @@ TEST(Npy, NamesTheIntegerThatIsNotExact) {
   EXPECT_THAT(npy_complaint(npy(dict("<i4", "()"), stored<std::int32_t>({257})), &format_info<bf16>()),
               HasSubstr("element [] is 257, which bf16"));
   EXPECT_THAT(npy_complaint(npy(dict("|b1", "(2,)"), "\x01\x02")),
-              HasSubstr("element [1] is 2, which is no bool"));
+              HasSubstr("element [1] is 2, which is not a bool"));
   EXPECT_THAT(
       bits(read_npy(npy(dict("<i4", "(2,)"), stored<std::int32_t>({-65504, 2050})), &format_info<fp16>())),
       ElementsAre(0xfbff, 0x6801));
@@ -351,7 +349,7 @@ std::vector<BadNpy> bad_files() {
   return {
       {"", "cut short"},
       {good.substr(0, 3), "cut short: the header needs 8 bytes, and the file has 3"},
-      {"PK\x03\x04 zip", "offset 0: no .npy file"},
+      {"PK\x03\x04 zip", "offset 0: not a .npy file"},
       {good.substr(0, 9), "cut short"},
       {good.substr(0, 40), "cut short: the header needs"},
       {version, "version 4.0"},
@@ -363,10 +361,10 @@ std::vector<BadNpy> bad_files() {
       {with_shape("(1)"), "',' expected in 'shape'"},
       {with_shape("1"), "'(' expected"},
       {with_shape("(1 2)"), "',' expected"},
-      {with_shape("(1, 2"), "no number"},
+      {with_shape("(1, 2"), "not a number"},
       {with_shape("(1.5,)"), "',' expected"},
-      {with_shape("(x,)"), "no number"},
-      {with_shape("(,)"), "no number"},
+      {with_shape("(x,)"), "not a number"},
+      {with_shape("(,)"), "not a number"},
       {with_shape("(99999999999999999999,)"), "too large"},
       {with_shape("(9223372036854775807,)"), "too large"},
       {with_shape("(4294967296, 4294967296)"), "too large"},
@@ -397,16 +395,16 @@ std::vector<BadNpy> bad_files() {
       {with_dict("{"), "expected"},
       {with_dict("{}"), "lacks"},
       {with_dict("{'descr': '<f8', 'shape': (1,)}"), "lacks"},
-      {with_dict("{'descr': '<f8', 'descr': '<f8', 'fortran_order': False, 'shape': (1,)}"), "twice"},
+      {with_dict("{'descr': '<f8', 'descr': '<f8', 'fortran_order': False, 'shape': (1,)}"), "duplicate key"},
       {with_dict("{'descr': '<f8', 'fortran_order': 0, 'shape': (1,)}"), "neither True nor False"},
       {with_dict("{'descr': '<f8', 'fortran_order': False, 'shape': (1,), 'more': 1}"), "unknown key 'more'"},
       {with_dict("{'descr': '<f8' 'fortran_order': False, 'shape': (1,)}"), "',' or '}' expected"},
-      {with_dict(dict("<f8", "(1,)") + "x"), "something after the dict"},
-      {with_dict("{'descr"), "without an end"},
+      {with_dict(dict("<f8", "(1,)") + "x"), "text after the dict"},
+      {with_dict("{'descr"), "unterminated string"},
   };
 }
 
-TEST(Npy, RefusesBadFilesAndSaysWhatIsWrong) {
+TEST(TheNpyReader, RefusesBadFilesWithTheReason) {
   for (const BadNpy& bad : bad_files()) {
     const std::string message = npy_complaint(bad.file);
     EXPECT_THAT(message, StartsWith("x.npy: "));
@@ -415,8 +413,7 @@ TEST(Npy, RefusesBadFilesAndSaysWhatIsWrong) {
   EXPECT_THAT(npy_complaint(npy("{'descr': '<f8', !", "")), HasSubstr("offset 27:"));
 }
 
-// --- files
-// ----------------------------------------------------------------------------------------------------
+// --- files -------------------------------------------------------------------------------------------------
 
 class Files : public testing::Test {
  protected:
@@ -468,14 +465,14 @@ TEST_F(Files, ThatCannotBeReadAreNamed) {
   EXPECT_THAT(says(write("a.f32", "123456") + "/b.f32"), Not(IsEmpty()));
 }
 
-TEST_F(Files, ThatMayNotBeReadSaySo) {
-  if (geteuid() == 0) GTEST_SKIP() << "root may read everything";
+TEST_F(Files, WithoutReadPermissionAreRefused) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may read every file";
   chmod(write("secret.txt", "1").c_str(), 0);
   EXPECT_THAT(complaint([&] { return read_column(path("secret.txt")); }),
               HasSubstr("cannot be opened: Permission denied"));
 }
 
-TEST_F(Files, OnStandardInputAreText) {
+TEST_F(Files, OnStandardInputAreReadAsText) {
   const std::string file = write("a.txt", "1 2 3");
   const int before = dup(STDIN_FILENO);
   for (const std::string name : {"-", "/dev/stdin"}) {

@@ -38,7 +38,7 @@ std::vector<const Method*> cpu_peers() {
   return all;
 }
 
-TEST(Peers, OfTheCpuAreThereInFp32AndFp64OrSayWhyNot) {
+TEST(Peers, OfTheCpuExistInFp32AndFp64OrAreListedAsAbsent) {
   for (const char* family :
        {"loop", "fast_math", "boost_kahan", "std_reduce", "eigen", "tbb", "std_par", "openmp"}) {
     const bool absent = std::ranges::count(absent_peers(), std::string{family}, &Absent::backend) > 0;
@@ -55,12 +55,12 @@ TEST_P(EveryCpuPeer, IsWithinTheBoundOfASumInAnyOrder) {
   const Method& v = *GetParam();
   for (const std::size_t n : {0, 1, 2, 3, 17, 1000, 100003})
     for (const auto& data : testing_support::datasets(n)) {
-      const Array array{*v.format, data.x, 3};  // aligned to no more than an element
+      const Array array{*v.format, data.x, 3};  // aligned to a single element only
       const Truth truth{array.values()};
       for (const int threads : {0, 1, 3}) {
         const Measurement m = measure(v, array.values(), truth, {.repeats = 2, .threads = threads});
         EXPECT_TRUE(m.within_bound) << v.name << " on " << n << " of " << data.name << ": "
-                                    << m.value.to_double() << " for " << m.truth.to_double();
+                                    << m.value.to_double() << " instead of " << m.truth.to_double();
       }
     }
 }
@@ -75,7 +75,7 @@ TEST(APlainLoop, HasTheBitsOfSerial) {
   }
 }
 
-TEST(FastMath, LeavesTheProcessAndTheLibraryAsTheyWere) {
+TEST(FastMath, ChangesNeitherTheProcessNorTheLibrary) {
   const Array subnormal{format_info<fp32>(), std::vector<double>(100, 0x1p-149)};
   const Array wide{format_info<fp32>(), testing_support::wide(10007, 40, 3)};
   const Number before = find("tree/kahan/fp32")(wide.values());
@@ -95,7 +95,7 @@ TEST(FastMath, LeavesTheProcessAndTheLibraryAsTheyWere) {
   EXPECT_EQ(find("tree/kahan/fp32")(wide.values()), before);
 }
 
-TEST(AGlob, OfPeersGivesThoseThatTakeTheInput) {
+TEST(AGlob, OfPeersSelectsThoseThatTakeTheInput) {
   EXPECT_THAT(names_matching("*,*@peer", format_info<fp32>()), Contains("std_reduce/fp32@peer"));
   EXPECT_THAT(names_matching("*,*@peer", format_info<fp32>()), Not(Contains("std_reduce/fp64@peer")));
   EXPECT_THAT(names_matching("*,*@peer", format_info<bf16>()), Not(Contains("std_reduce/fp32@peer")));

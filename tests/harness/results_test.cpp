@@ -75,13 +75,13 @@ TEST(ResultsOfThisRepository, FitTheSchema) {
       if (object.contains("provenance"))
         EXPECT_FALSE(object["provenance"]["gpu"].is_null()) << file.path();
       else
-        EXPECT_GT(lines, 0) << file.path() << " does not say first where it is from";
+        EXPECT_GT(lines, 0) << file.path() << " does not begin with its provenance";
     }
   }
   EXPECT_GT(files, 0);
 }
 
-TEST(TheSchema, KnowsEveryPromiseAndEveryFormat) {
+TEST(TheSchema, ListsEveryPromiseAndEveryFormat) {
   Json promises = Json::array(), names = Json::array();
   for (const Promise p : {Promise::none, Promise::run_to_run, Promise::everywhere, Promise::order_free})
     promises.push_back(name_of(p));
@@ -92,13 +92,13 @@ TEST(TheSchema, KnowsEveryPromiseAndEveryFormat) {
   EXPECT_EQ(definitions["format"]["enum"], names);
 }
 
-TEST(TheSchema, AsksForAsManyItemsAsItSays) {
+TEST(TheSchema, EnforcesTheMinimumNumberOfItems) {
   const Schema s{Json::parse(R"({"$defs": {"list": {"type": "array", "minItems": 1}}})")};
   EXPECT_EQ(s.problem({1}, "list"), "");
   EXPECT_EQ(s.problem(Json::array(), "list"), "list: has less than 1 items");
 }
 
-TEST(AComparison, ThatLosesAKeyDoesNotFitTheSchema) {
+TEST(AComparison, WithoutOneOfItsKeysDoesNotFitTheSchema) {
   const Array array{format_info<fp64>(), {1, 2}};
   const Truth truth{array.values()};
   const Json line = comparison_json(compare(array, truth));
@@ -120,7 +120,7 @@ TEST(AComparison, ThatLosesAKeyDoesNotFitTheSchema) {
   EXPECT_NE(schema().problem(broken, "comparison"), "");
 }
 
-TEST(AComparison, HasOneObjectAndOneLine) {
+TEST(AComparison, IsOneObjectOnOneLine) {
   const Array array{format_info<fp64>(), {1, 2}};
   const Truth truth{array.values()};
   Comparison c = compare(array, truth);
@@ -130,7 +130,7 @@ TEST(AComparison, HasOneObjectAndOneLine) {
   EXPECT_EQ(line.back(), '\n');
 }
 
-TEST(AResult, SaysNullWhereANumberIsNotFiniteAndAlwaysItsBits) {
+TEST(AResult, HasNullForANumberThatIsNotFiniteAndAlwaysHasItsBits) {
   const Array array{format_info<fp16>(), {65504, 65504}};
   const Truth truth{array.values()};
   const Method& exact = find("exact/fp16@cpu");
@@ -181,7 +181,7 @@ TEST(AFile, ThatCannotBeWrittenIsRefusedByNameAndLeavesNothing) {
   EXPECT_THAT(folder.names(), ElementsAre("directory"));
 }
 
-/// A pipe of our own stands for all devices: a mistake here must not replace /dev/null.
+/// A named pipe represents all devices, so that an error here cannot replace /dev/null.
 TEST(AFile, ThatIsAPipeIsWrittenToAndStaysAPipe) {
   const Folder folder;
   const fs::path pipe = folder / "pipe";
@@ -222,7 +222,7 @@ std::size_t significant_digits(const std::string& decimal) {
   return digits.size();
 }
 
-/// Large integers are spelled with all their digits: no blank is gained by rounding them.
+/// Integers below 10^16 are printed with all their digits, since rounding them would not shorten the text.
 bool is_spelled_as_integer(Number x) {
   const double magnitude = std::abs(x.to_double());
   return magnitude == std::trunc(magnitude) && magnitude < 1e16;
@@ -302,8 +302,7 @@ TEST(AGlob, MatchesWholeNamesWithStarsAndQuestionMarks) {
   EXPECT_TRUE(matches("*", ""));
   EXPECT_TRUE(matches("a*b*c*", "aXbYbZc"));
   EXPECT_FALSE(matches("a*b*c", "aXbYbZcd"));
-  EXPECT_FALSE(matches(std::string(10'000, '*') + "x", "tree/kahan/fp32@cpu"))
-      << "and at once, not in 2^n steps";
+  EXPECT_FALSE(matches(std::string(10'000, '*') + "x", "tree/kahan/fp32@cpu")) << "must not take 2^n steps";
 }
 
 std::vector<std::string> names_matching(const std::string& glob) {
@@ -312,7 +311,7 @@ std::vector<std::string> names_matching(const std::string& glob) {
   return names;
 }
 
-TEST(AGlob, WithoutABackendMeansTheCpuAndTheGpuWhereThereIsOne) {
+TEST(AGlob, WithoutABackendMeansTheCpuAndTheGpuIfThereIsOne) {
   std::vector<std::string> both{"sum/tree/kahan/fp32@cpu"};
   if (absent().empty()) both.push_back("sum/tree/kahan/fp32@cuda");
   EXPECT_EQ(names_matching("tree/kahan/*32"), both);
@@ -320,7 +319,7 @@ TEST(AGlob, WithoutABackendMeansTheCpuAndTheGpuWhereThereIsOne) {
   for (const std::string& name : names_matching("*")) EXPECT_FALSE(find(name).slow) << name;
 }
 
-TEST(AGlob, MayBeOneOfSeveral) {
+TEST(AGlob, MayBeOneOfAList) {
   EXPECT_THAT(names_matching("tree/kahan/fp32@cpu,exact@cpu,exact*@cpu"),
               ElementsAre("sum/tree/kahan/fp32@cpu", "sum/exact/bf16@cpu", "sum/exact/fp16@cpu",
                           "sum/exact/fp32@cpu", "sum/exact/fp64@cpu"));
@@ -334,16 +333,16 @@ TEST(AFullName, WithoutABackendMeansTheCpu) {
   EXPECT_THROW(names_matching("tree"), UsageError);
 }
 
-// --- judging -------------------------------------------------------------------------------------
+// --- failures and advice -------------------------------------------------------------------------
 
-/// What a run of that method could have given on some data.
+/// Returns an invented measurement of a method.
 Measurement pretend(const char* name, double seconds, double bound, double error = 0) {
   const Method& v = find(name);
   const Number value{v.format, 0};
   return {&v, value, value, {error, error, error}, bound, true, 1, 3, seconds, 1};
 }
 
-TEST(AFailure, IsABrokenBoundABrokenPromiseOrAnExactSumThatIsNot) {
+TEST(AFailure, IsABrokenBoundABrokenPromiseOrAnExactSumThatIsWrong) {
   Measurement m = pretend("tree/plain/fp64", 1, 1);
   EXPECT_FALSE(failure(m));
   m.distinct_bits = 2;
@@ -360,7 +359,7 @@ TEST(AFailure, IsABrokenBoundABrokenPromiseOrAnExactSumThatIsNot) {
   m.method = &peer;
   const Array array{format_info<fp64>(), {1}};
   EXPECT_EQ((Comparison{"", array.values(), nullptr, {}, {}, {m}, {}}.failures().size()), 0u)
-      << "others' promises are not ours";
+      << "a promise that a peer breaks is not a failure";
 
   Measurement exact = pretend("exact/fp16", 1, 1);
   EXPECT_FALSE(failure(exact));
@@ -378,7 +377,7 @@ TEST(TheOrderOfMerit, IsByErrorThenBySpeed) {
                                  "sum/serial/plain/fp64@cpu"));
 }
 
-/// On a thousand ones, unless told otherwise: there a bound of 1 ulp is one of 1.024 u.
+/// By default the data are a thousand ones, for which a bound of 1 ulp is a relative bound of 1.024 u.
 class Advice : public ::testing::Test {
  protected:
   Recommendation recommended(std::vector<Measurement> all, std::vector<double> x) const {
@@ -399,14 +398,14 @@ TEST(Lines, AreWrappedAtBlanksBeforeTheyAreTooLong) {
   EXPECT_EQ(wrapped(""), "");
 }
 
-TEST_F(Advice, IsTheFastestThatIsSureOfOneUlp) {
+TEST_F(Advice, IsTheFastestMethodGuaranteedWithinOneUlp) {
   EXPECT_EQ(on({pretend("exact/fp64", 9, 1), pretend("tree/neumaier/fp64", 2, 1),
                 pretend("tree/kahan/fp64", 1.5, 1), pretend("tree/plain/fp64", 1, 1)}),
             "sum/tree/neumaier/fp64@cpu")
       << "Kahan's bound is 3 u";
 }
 
-TEST_F(Advice, IsThatOfTheLibraryForTheseDataAndCosts) {
+TEST_F(Advice, EqualsTheChoiceOfTheLibrary) {
   const std::vector<double> tenths(700, 0.1);
   const Truth truth{tenths};
   const std::vector<Measurement> all{pretend("exact/fp64", 9, 1), pretend("tree/neumaier/fp64", 3, 1),
@@ -420,15 +419,15 @@ TEST_F(Advice, IsThatOfTheLibraryForTheseDataAndCosts) {
   EXPECT_EQ(on(all, tenths), choose(wish, costs).best.method->name);
 }
 
-TEST_F(Advice, IsExactWhereItCostsLittleMore) {
+TEST_F(Advice, IsExactIfItCostsLittleMore) {
   EXPECT_EQ(on({pretend("exact/fp64", 2.2, 1), pretend("tree/neumaier/fp64", 2, 1)}), "sum/exact/fp64@cpu");
 }
 
-TEST_F(Advice, IsExactWhereNothingElseIsSure) {
+TEST_F(Advice, IsExactIfNoOtherMethodIsGuaranteed) {
   EXPECT_EQ(on({pretend("exact/fp64", 99, 1), pretend("tree/plain/fp64", 1, 1)}), "sum/exact/fp64@cpu");
 }
 
-TEST_F(Advice, IsExactWhereDataAreNotFiniteOrCancel) {
+TEST_F(Advice, IsExactIfDataAreNotFiniteOrCancel) {
   const std::vector<Measurement> all{pretend("exact/fp64", 99, infinity), pretend("exact/fp32", 1, infinity),
                                      pretend("tree/plain/fp64", 1, infinity)};
   for (const std::vector<double>& x : {std::vector{infinity}, {1.0, -1.0}, {}})
@@ -437,20 +436,20 @@ TEST_F(Advice, IsExactWhereDataAreNotFiniteOrCancel) {
             "not all data are finite, and its special values are defined");
 }
 
-TEST_F(Advice, PassesOverWhatPromisesNothingAndWhatIsNarrowerThanTheData) {
+TEST_F(Advice, SkipsMethodsThatPromiseNothingOrAreNarrowerThanTheData) {
   EXPECT_EQ(
       on({pretend("atomic/plain/fp64", 1, 1), pretend("exact/fp32", 1, 1), pretend("exact/fp64", 9, 1)}, {1}),
       "sum/exact/fp64@cpu");
 }
 
-TEST_F(Advice, PassesOverWhatBrokeItsWord) {
+TEST_F(Advice, SkipsAMethodThatBrokeItsBound) {
   Measurement broken = pretend("tree/neumaier/fp64", 1, 1);
   broken.within_bound = false;
   EXPECT_EQ(on({broken, pretend("exact/fp64", 9, 1)}), "sum/exact/fp64@cpu");
-  EXPECT_EQ(on({broken}), "sum/tree/neumaier/fp64@cpu") << "for want of another";
+  EXPECT_EQ(on({broken}), "sum/tree/neumaier/fp64@cpu") << "there is no other method";
 }
 
-TEST_F(Advice, IsTheSmallestErrorWhereNothingIsSure) {
+TEST_F(Advice, IsTheSmallestErrorIfNoMethodIsGuaranteed) {
   const Recommendation r =
       recommended({pretend("tree/plain/fp64", 1, 1, 0.5), pretend("tree/kahan/fp64", 9, 1, 0.25),
                    pretend("atomic/plain/fp64", 1, 1, 0)},
@@ -459,7 +458,7 @@ TEST_F(Advice, IsTheSmallestErrorWhereNothingIsSure) {
   EXPECT_EQ(r.reason, "smallest error here, but not guaranteed");
 }
 
-TEST_F(Advice, IsAmongTheMethodsOfTheReferenceWhereThereAreNoOthers) {
+TEST_F(Advice, MayBeAMethodOfTheReferenceIfThereAreNoOthers) {
   EXPECT_EQ(on({pretend("exact/fp64@reference", 9, 1), pretend("tree/neumaier/fp64@reference", 2, 1)}),
             "sum/tree/neumaier/fp64@reference");
 }
@@ -506,7 +505,7 @@ TEST(ASpread, IsBetweenTheLowestAndTheHighestAnswer) {
   EXPECT_TRUE(std::isnan(none.lowest) && std::isnan(none.highest) && std::isnan(none.ulps));
 }
 
-/// A method that gives another answer at each run.
+/// The answer of the method changes from run to run.
 TEST(AMeasurement, OfAnUnsteadyMethodIsItsWorstRun) {
   Method unsteady = find("atomic/plain/fp64");
   Code code = Code::of(unsteady);

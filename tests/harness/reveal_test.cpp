@@ -1,4 +1,4 @@
-/// Declared trees are found in what the backends compute, and broken ones are noticed.
+/// The declared trees are found in the results of the backends, and deviations from them are detected.
 #include "harness/reveal.hpp"
 
 #include <cmath>
@@ -17,7 +17,7 @@ using ::testing::IsEmpty;
 
 // --- trees -----------------------------------------------------------------------------------------
 
-TEST(ASumTree, IsSpelledWithoutLeftAndRight) {
+TEST(ASumTree, DoesNotDistinguishLeftFromRight) {
   SumTree a{3}, b{3};
   a.join(a.join(0, 2), 1);
   b.join(1, b.join(2, 0));
@@ -30,7 +30,7 @@ TEST(ASumTree, IsSpelledWithoutLeftAndRight) {
   EXPECT_EQ(a.leaves_met_at(a.above(2), 2), std::vector<std::size_t>{0});
 }
 
-TEST(ASumTree, TakesALeafInItsMiddle) {
+TEST(ASumTree, AcceptsALeafInItsMiddle) {
   SumTree a{4};
   const std::size_t pair = a.join(0, 1);
   a.join(pair, 2);
@@ -38,13 +38,13 @@ TEST(ASumTree, TakesALeafInItsMiddle) {
   EXPECT_EQ(a.spelled(), "(((0+1)+3)+2)");
 }
 
-TEST(TheDeclaredTree, IsThatOfTheLiteralReading) {
+TEST(TheDeclaredTree, IsThatOfTheReference) {
   EXPECT_EQ(declared_tree(Tree<4, 3, InTurn>{}, 12).spelled(),
             "((((0+4)+8)+((2+6)+10))+(((1+5)+9)+((3+7)+11)))");
   EXPECT_EQ(declared_tree(Tree<8, 2, InTurn>{}, 3).spelled(), "((0+2)+1)");
   EXPECT_EQ(declared_tree(find("serial/plain/fp32"), 4)->spelled(), "(((0+1)+2)+3)");
-  EXPECT_FALSE(declared_tree(find("atomic/plain/fp32"), 4)) << "it promises none";
-  EXPECT_FALSE(declared_tree(find("exact/fp32"), 4)) << "it needs none";
+  EXPECT_FALSE(declared_tree(find("atomic/plain/fp32"), 4)) << "it has no fixed tree";
+  EXPECT_FALSE(declared_tree(find("exact/fp32"), 4)) << "it has no order";
 }
 
 // --- small instances of the order types ---------------------------------------------------------------
@@ -56,11 +56,11 @@ template <class Order, template <class> class A, class F> struct Instance {
 
   static Number reading(Values x) {
     const std::span<const F> all = x.as<F>();
-    return Number::of(to_format<F>(samesum::read<State>(Shape{}, x.size, [&](std::size_t i) {
+    return Number::of(to_format<F>(reference_state<State>(Shape{}, x.size, [&](std::size_t i) {
                                      return Scalar<F>::of(all[i]);
                                    })->result()));
   }
-  /// As the backend sums: packs of lanes, groups of leaves, threads.
+  /// Sums as the CPU backend does: in packs of lanes, groups of leaves, and threads.
   static Number on_cpu(Values x) {
     const cpu::Input input{cpu::Leaves<Shape, A, F>::template sum<F>, static_cast<const std::byte*>(x.data),
                            sizeof(F), x.size};
@@ -88,7 +88,7 @@ TYPED_TEST(SmallOrder, HasItsDeclaredTreeForEveryLengthUpTo64) {
   }
 }
 
-TYPED_TEST(SmallOrder, IsToldFromAnotherOneWhole) {
+TYPED_TEST(SmallOrder, DiffersFromTheTreeOfAnotherOrder) {
   const BlackBox box{format_info<typename TypeParam::Format>(), TypeParam::on_cpu};
   EXPECT_NE(reveal(box, 64, *box.seen_by()), declared_tree(Tree<16, 2, InTurn>{}, 64));
 }
@@ -112,7 +112,7 @@ std::vector<const Method*> with_a_tree(std::string_view backend) {
 INSTANTIATE_TEST_SUITE_P(Cpu, RealOrder, ::testing::ValuesIn(with_a_tree("cpu")), test_name);
 INSTANTIATE_TEST_SUITE_P(Cuda, RealOrder, ::testing::ValuesIn(with_a_tree("cuda")), test_name);
 
-TEST(RealOrdersOnTheGpu, AreRevealedWhereThereIsOne) {
+TEST(RealOrdersOnTheGpu, AreRevealedIfThereIsAGpu) {
   if (!absent().empty()) GTEST_SKIP() << absent()[0].reason;
   EXPECT_FALSE(with_a_tree("cuda").empty());
 }
@@ -120,7 +120,7 @@ TEST(RealOrdersOnTheGpu, AreRevealedWhereThereIsOne) {
 TEST_P(RealOrder, HasItsDeclaredTreeForEveryLengthUpTo64) {
   const std::optional<Masks> masks = box.seen_by();
   ASSERT_TRUE(masks);
-  // Each mask takes a transfer to a GPU, so there one accumulator an order must do for all lengths.
+  // On a GPU each mask takes a transfer, so only one accumulator per order is tested at all lengths.
   const bool all = v.backend == "cpu" || (v.accumulator == "plain" && v.format->name == "fp32");
   for (std::size_t n = 1; n <= 64; n += all ? 1 : 21)
     ASSERT_EQ(reveal(box, n, *masks).spelled(), declared_tree(v, n)->spelled()) << "n = " << n;
@@ -131,7 +131,7 @@ TEST_P(RealOrder, HasItsDeclaredTreeAtSampledPlacesOfThreeLeavesAndMore) {
   EXPECT_EQ(first_difference(box, *declared_tree(v, several_leaves), *box.seen_by(), samples, 1), "");
 }
 
-TEST_P(RealOrder, IsToldFromOthersByTheSampledPlaces) {
+TEST_P(RealOrder, DiffersFromOtherOrdersAtSampledPlaces) {
   for (const char* other : {"serial", "tree", "pairwise"}) {
     if (v.order == other) continue;
     const SumTree tree = *declared_tree(find(std::string{other} + "/plain/fp32"), several_leaves);
@@ -139,8 +139,8 @@ TEST_P(RealOrder, IsToldFromOthersByTheSampledPlaces) {
   }
 }
 
-/// The smallest break there is: in one place of many, two leaves are exchanged.
-TEST(ABrokenOrder, IsNoticed) {
+/// Exchanges two leaves, the smallest possible deviation from a tree.
+TEST(ABrokenOrder, IsDetected) {
   const BlackBox swapped{format_info<fp32>(), [](Values x) {
                            std::vector<float> all(x.as<fp32>().begin(), x.as<fp32>().end());
                            if (all.size() > 20) std::swap(all[3], all[20]);
@@ -162,7 +162,7 @@ TEST(AnOrderThatChangesFromSumToSum, IsAContradiction) {
   EXPECT_THROW(reveal(box, 64, Masks::units), Contradiction);
 }
 
-TEST(AnswersOfNoTree, AreAFindingEvenToThreeElements) {
+TEST(AnswersThatFitNoTree, AreReportedAsAFinding) {
   for (const double answer : {std::nan(""), -1.0, 0.5}) {
     const BlackBox box{format_info<fp32>(), [=](Values) { return Number::of(static_cast<float>(answer)); }};
     EXPECT_THROW(box.seen_by(), Contradiction);
@@ -189,9 +189,9 @@ TEST(AFinding, IsTheWholeTreeOrSampledPlacesOfTheDeclaredOne) {
   EXPECT_NE(find_out(box, 40, pairs, 50, 1).difference, "");
 }
 
-// --- what sees which accumulator ---------------------------------------------------------------------
+// --- which mask works for which accumulator -----------------------------------------------------------
 
-TEST(UnitsAmongM, AreKeptByWhatCompensatesItsMerges) {
+TEST(UnitsAmongM, AreKeptByCompensatedMerges) {
   for (const FormatInfo& format : formats) {
     const auto seen_by = [&](const std::string& recipe) {
       return BlackBox{find(recipe + "/" + std::string{format.name}), 1}.seen_by();

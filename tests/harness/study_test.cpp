@@ -23,7 +23,7 @@ using testing_support::lines;
 using testing_support::read;
 
 struct StudyOutcome {
-  int code, measured;  ///< rows that were measured, not read
+  int code, measured;  ///< number of rows measured, rather than read
   std::string out, err;
 };
 
@@ -44,7 +44,7 @@ Study study_of_squares() {
           {"square"}, "  squares --quick",      schema_of_squares()};
 }
 
-/// An experiment that squares the numbers below `rows`, as if from the command line.
+/// Runs an experiment, with command-line arguments, that squares the numbers below `rows`.
 StudyOutcome squares(std::vector<const char*> arguments, int rows = 4) {
   arguments.insert(arguments.begin(), "squares");
   int measured = 0;
@@ -71,16 +71,16 @@ int code_of(const std::function<void(Study&)>& experiment, std::string& err) {
   return code;
 }
 
-// --- what is printed -----------------------------------------------------------------------------
+// --- output --------------------------------------------------------------------------------------
 
-TEST(AStudy, PrintsATableAndWritesNothingUnlessAskedTo) {
+TEST(AStudy, PrintsATableAndWritesNothingByDefault) {
   const StudyOutcome o = squares({});
   EXPECT_EQ(o.code, 0);
   EXPECT_EQ(o.out, "0 squared is 0\n1 squared is 1\n2 squared is 4\n3 squared is 9\n");
-  EXPECT_THAT(o.err, IsEmpty()) << "progress is for terminals";
+  EXPECT_THAT(o.err, IsEmpty()) << "progress is shown on terminals only";
 }
 
-TEST(AStudy, PrintsForProgramsWhatItWritesToItsFile) {
+TEST(AStudy, PrintsTheLinesOfItsFileIfAskedForJson) {
   const Folder folder;
   const std::string path = folder / "new/folder";
   const StudyOutcome o = squares({"--json", "--out", path.c_str()});
@@ -111,7 +111,7 @@ TEST(AStudy, BeginsItsFileWithAHeaderThatFitsTheSchema) {
   }
 }
 
-TEST(AStudy, ExplainsItselfIn80Columns) {
+TEST(AStudy, HasAHelpTextOf80Columns) {
   const StudyOutcome o = squares({"--help"});
   EXPECT_EQ(o.code, 0);
   EXPECT_EQ(o.measured, 0);
@@ -124,7 +124,7 @@ TEST(AStudy, ExplainsItselfIn80Columns) {
   for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
 }
 
-TEST(AStudy, ThatHasNothingToMeasureIsWrongUsage) {
+TEST(AStudy, WithNothingToMeasureIsWrongUsage) {
   const Folder folder;
   const std::string out = folder / "out";
   const StudyOutcome o = squares({"--filter", "circles", "--out", out.c_str()}, 0);
@@ -133,7 +133,7 @@ TEST(AStudy, ThatHasNothingToMeasureIsWrongUsage) {
   EXPECT_FALSE(std::filesystem::exists(folder / "out/squares.jsonl"));
 }
 
-// --- the file of results -------------------------------------------------------------------------
+// --- the results file ----------------------------------------------------------------------------
 
 class AResultsFile : public ::testing::Test {
  protected:
@@ -148,7 +148,7 @@ class AResultsFile : public ::testing::Test {
   std::string out_ = folder_ / "out", file_ = folder_ / "out/squares.jsonl";
 };
 
-TEST_F(AResultsFile, IsContinuedWithWhatIsNotThere) {
+TEST_F(AResultsFile, IsContinuedWithTheMissingRows) {
   EXPECT_EQ(run({}, 3).measured, 3);
   const std::string before = text();
   const StudyOutcome again = run({}, 5);
@@ -160,7 +160,7 @@ TEST_F(AResultsFile, IsContinuedWithWhatIsNotThere) {
   EXPECT_EQ(run({}, 5).measured, 0);
 }
 
-TEST_F(AResultsFile, HasRowsThatAreMeasuredInTurnsTogetherOrNotAtAll) {
+TEST_F(AResultsFile, KeepsRowsMeasuredInTurnsTogetherOrNotAtAll) {
   const auto measured = [&](const char* more = "--quick") {
     int pairs = 0;
     Study study = study_of_squares();
@@ -182,7 +182,7 @@ TEST_F(AResultsFile, HasRowsThatAreMeasuredInTurnsTogetherOrNotAtAll) {
   EXPECT_EQ(measured().first, 2);
   const std::string whole = text();
   EXPECT_EQ(measured("--json"), (std::pair{0, whole}));
-  // A blank tells a row that is read from one that is measured.
+  // A blank distinguishes a row that is read from one that is measured.
   std::vector<std::string> all = lines(whole);
   ASSERT_EQ(all.size(), 5u);
   all[1].insert(all[1].size() - 1, " ");
@@ -195,7 +195,7 @@ TEST_F(AResultsFile, HasRowsThatAreMeasuredInTurnsTogetherOrNotAtAll) {
   }
 }
 
-TEST_F(AResultsFile, GivesRowsThatItHasToProgramsToo) {
+TEST_F(AResultsFile, HasItsRowsPrintedAsJsonWhenItIsReadAgain) {
   run({}, 4);
   EXPECT_EQ(lines(run({"--json"}, 4).out).size(), 5u);
 }
@@ -206,16 +206,16 @@ TEST_F(AResultsFile, KeepsItsDateWhenItIsReadAgain) {
   const std::size_t date = old.find("\"date\":\"20");
   ASSERT_NE(date, std::string::npos);
   replace(old.replace(date, 10, "\"date\":\"19"));
-  EXPECT_EQ(run({"--json"}).out, old) << "rows are as old as the file that they come from";
+  EXPECT_EQ(run({"--json"}).out, old) << "the file keeps the date of its rows";
   EXPECT_EQ(text(), old);
 }
 
-/// Each line that is broken is named with what is wrong, and gone from the file before anything is measured.
+/// A broken line is reported with its error, and removed from the file before anything is measured.
 class ABrokenLine : public AResultsFile {
  protected:
   ABrokenLine() { run(), whole_ = text(); }
 
-  /// The file with that in the place of line 4, the row of 2.
+  /// Returns the file with line 4, the row with i = 2, replaced by `line`.
   std::string with(const std::string& line) const {
     const std::size_t at = whole_.find(R"({"kind":"square","i":2)");
     return std::string{whole_}.replace(at, whole_.find('\n', at) - at, line);
@@ -226,7 +226,7 @@ class ABrokenLine : public AResultsFile {
     EXPECT_EQ(o.code, 0) << broken;
     EXPECT_EQ(o.measured, 1) << broken;
     EXPECT_THAT(lines(o.err),
-                ElementsAre("squares: " + file_ + complaint + ": skipped, to be measured again"));
+                ElementsAre("squares: " + file_ + complaint + ": skipped, will be measured again"));
     std::vector<std::string> found = lines(text()), expected = lines(whole_);
     EXPECT_THAT(found, ::testing::UnorderedElementsAreArray(expected)) << broken;
     EXPECT_EQ(run().measured, 0);
@@ -238,28 +238,30 @@ class ABrokenLine : public AResultsFile {
 
 TEST_F(ABrokenLine, AtTheEndIsMeasuredAgain) {
   for (const std::size_t cut : {1u, 2u, 20u})
-    expect_complaint(whole_.substr(0, whole_.size() - cut), ":5: ends before its end");
+    expect_complaint(whole_.substr(0, whole_.size() - cut), ":5: incomplete line");
 }
 
 TEST_F(ABrokenLine, InTheMiddleIsMeasuredAgainAndNoOther) {
   const std::string zeros(20, '\0');
   for (const std::string& garbage : {std::string{}, zeros, std::string{"\xff\xfe"}, std::string{"[1]"},
                                      std::string{R"({"kind":"square","i":2,"squ)"}})
-    expect_complaint(with(garbage), ":4: is no JSON object");
+    expect_complaint(with(garbage), ":4: not a JSON object");
 }
 
-TEST_F(ABrokenLine, IsOneThatDoesNotFitTheSchema) {
-  expect_complaint(with(R"({"kind":"square","i":2})"), ":4: square: has no square");
-  expect_complaint(with(R"({"kind":"square","i":2,"square":"4"})"), ":4: square.square: is no integer");
-  expect_complaint(with(R"({"kind":"square","i":2,"square":4,"cube":8})"), ":4: square: has an unknown cube");
-  expect_complaint(with(R"({"kind":"cube","i":2,"square":4})"), ":4: is no row of this experiment");
-  expect_complaint(with(R"({"kind":2,"i":2,"square":4})"), ":4: is no row of this experiment");
-  expect_complaint(with(R"({"i":2,"square":4})"), ":4: is no row of this experiment");
+TEST_F(ABrokenLine, MayBeARowThatDoesNotFitTheSchema) {
+  expect_complaint(with(R"({"kind":"square","i":2})"), ":4: square: lacks the field square");
+  expect_complaint(with(R"({"kind":"square","i":2,"square":"4"})"),
+                   ":4: square.square: is not of type integer");
+  expect_complaint(with(R"({"kind":"square","i":2,"square":4,"cube":8})"),
+                   ":4: square: has the unknown field cube");
+  expect_complaint(with(R"({"kind":"cube","i":2,"square":4})"), ":4: not a row of this experiment");
+  expect_complaint(with(R"({"kind":2,"i":2,"square":4})"), ":4: not a row of this experiment");
+  expect_complaint(with(R"({"i":2,"square":4})"), ":4: not a row of this experiment");
 }
 
-TEST_F(ABrokenLine, IsGoneBeforeAnythingIsMeasured) {
+TEST_F(ABrokenLine, IsRemovedBeforeAnythingIsMeasured) {
   replace(with("garbage"));
-  EXPECT_EQ(run({}, 1).measured, 0) << "which needs one good row, and begins";
+  EXPECT_EQ(run({}, 1).measured, 0) << "the only row needed is intact";
   EXPECT_THAT(text(), ::testing::Not(HasSubstr("garbage")));
   EXPECT_EQ(lines(text()).size(), 4u);
 }
@@ -269,12 +271,12 @@ TEST_F(ABrokenLine, ThatIsTheHeaderMovesTheFileAside) {
   const StudyOutcome o = run();
   EXPECT_EQ(o.measured, 4);
   EXPECT_THAT(lines(o.err),
-              ElementsAre("squares: " + file_ + ":1: is no JSON object: moved to " + file_ + ".old"));
+              ElementsAre("squares: " + file_ + ":1: not a JSON object: moved to " + file_ + ".old"));
   EXPECT_EQ(read(file_ + ".old"), "{" + whole_);
 }
 
-/// Ctrl-C and kill end the program wherever it is: at the third row here.
-TEST_F(AResultsFile, LosesOnlyTheRowUnderWayWhenTheProgramIsStopped) {
+/// Each signal arrives while the third row is measured.
+TEST_F(AResultsFile, LosesOnlyTheRowInProgressIfTheProgramIsStopped) {
   for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
     std::filesystem::remove_all(out_);
     int under_way[2];
@@ -308,20 +310,21 @@ TEST_F(AResultsFile, LosesOnlyTheRowUnderWayWhenTheProgramIsStopped) {
   }
 }
 
-TEST_F(AResultsFile, WithAnotherHeaderIsMovedAsideAndThatIsSaid) {
+TEST_F(AResultsFile, WithAnotherHeaderIsMovedAsideWithAMessage) {
   for (const std::vector<const char*>& other :
        {std::vector<const char*>{"--full"}, {"--seed", "2"}, {"--filter", "exact"}}) {
     run();
     const StudyOutcome o = run(other, 2);
     EXPECT_EQ(o.code, 0);
     EXPECT_EQ(o.measured, 2);
-    EXPECT_THAT(o.err, HasSubstr("squares.jsonl: of other settings, another machine or build: moved to "));
+    EXPECT_THAT(o.err,
+                HasSubstr("squares.jsonl: has other settings, another machine or another build: moved to "));
     EXPECT_EQ(lines(o.err).size(), 1u);
     EXPECT_EQ(lines(text()).size(), 3u);
   }
 }
 
-TEST_F(AResultsFile, OfAnotherValueOfAnOptionThatRowsDependOnIsMovedAside) {
+TEST_F(AResultsFile, WithAnotherValueOfARelevantOptionIsMovedAside) {
   const auto moved = [&](int runs) {
     const std::string folder = std::filesystem::path{file_}.parent_path();
     const char* arguments[] = {"squares", "--out", folder.c_str()};
@@ -366,7 +369,7 @@ TEST_F(AResultsFile, OfAnotherCommitIsMovedAsideAndOfAnotherDayContinued) {
   EXPECT_EQ(with("commit", "unknown to anyone"), 4);
 }
 
-TEST_F(AResultsFile, ThatIsSomethingElseIsReplaced) {
+TEST_F(AResultsFile, ThatHasOtherContentIsMovedAside) {
   run();
   for (const char* other :
        {"", "\n", "[1]\n", "no JSON", "{\"provenance\":1}\n", "{\"kind\":\"comparison\"}\n"}) {
@@ -377,7 +380,7 @@ TEST_F(AResultsFile, ThatIsSomethingElseIsReplaced) {
   }
 }
 
-TEST_F(AResultsFile, TellsKeysApartThatBeginAlike) {
+TEST_F(AResultsFile, DistinguishesKeysWithACommonPrefix) {
   EXPECT_EQ(run({}, 2).measured, 2);
   const StudyOutcome o = run({}, 12);
   EXPECT_EQ(o.measured, 10);
@@ -385,19 +388,19 @@ TEST_F(AResultsFile, TellsKeysApartThatBeginAlike) {
   EXPECT_THAT(o.out, HasSubstr("10 squared is 100\n"));
 }
 
-TEST(ARow, HasTheKeyThatItIsFoundBy) {
+TEST(ARow, MustHaveItsKey) {
   std::string err;
   EXPECT_EQ(code_of([](Study& s) { s.row(key_of(1), [] { return key_of(2); }); }, err), 2);
   EXPECT_THAT(err, HasSubstr("another key"));
 }
 
-TEST(ARow, FitsTheSchemaOfItsKind) {
+TEST(ARow, MustFitTheSchemaOfItsKind) {
   std::string err;
   EXPECT_EQ(code_of([](Study& s) { s.row(key_of(1), [] { return Json{{"cube", 1}}; }); }, err), 2);
-  EXPECT_THAT(err, HasSubstr("does not fit the schema: square: has no square"));
+  EXPECT_THAT(err, HasSubstr("does not fit the schema: square: lacks the field square"));
 }
 
-// --- what goes wrong -----------------------------------------------------------------------------
+// --- errors --------------------------------------------------------------------------------------
 
 TEST(AStudy, RefusesWrongUsageInOneLine) {
   const Folder folder;
@@ -407,9 +410,9 @@ TEST(AStudy, RefusesWrongUsageInOneLine) {
   const std::vector<std::pair<std::vector<const char*>, std::string>> bad{
       {{"--frobnicate"}, "--frobnicate"},
       {{"--quick", "--full"}, "--quick excludes --full"},
-      {{"--out", ""}, "--out: '' is no folder"},
+      {{"--out", ""}, "--out: '' is not a folder"},
       {{"--seed", "-1"}, "--seed"},
-      {{"--seed", "one"}, "'one' is no whole number"},
+      {{"--seed", "one"}, "'one' is not a whole number"},
       {{"--seed", "9999999999999999999"}, "at most 18 digits"},
       {{"--seed"}, "--seed"},
       {{"surplus"}, "surplus"},
@@ -427,16 +430,16 @@ TEST(AStudy, RefusesWrongUsageInOneLine) {
   }
 }
 
-TEST(AStudy, ExitsWith1WhereSomethingWasBrokenAndSaysWhat) {
+TEST(AStudy, ExitsWith1AndAMessageForEachFailedCheck) {
   std::string err;
   EXPECT_EQ(code_of([](Study& s) { s.expect(1), s.fail("2 * 2 = 5"), s.fail("3 * 3 = 8"); }, err), 1);
   EXPECT_THAT(lines(err),
               ElementsAre("squares: check failed: 2 * 2 = 5", "squares: check failed: 3 * 3 = 8"));
   const auto both = [](Study& s) { s.expect(1), s.pass_over("no such file"), s.fail("2 * 2 = 5"); };
-  EXPECT_EQ(code_of(both, err), 1) << "what is broken weighs more than what is missing";
+  EXPECT_EQ(code_of(both, err), 1) << "a failed check takes precedence over missing data";
 }
 
-TEST(AStudy, ExitsWith2WhereTheExperimentThrowsAndSaysWhy) {
+TEST(AStudy, ExitsWith2AndAMessageIfTheExperimentThrows) {
   std::string err;
   EXPECT_EQ(code_of([](Study&) { throw UsageError{"--data: of two\nlines"}; }, err), 2);
   EXPECT_EQ(err, "squares: --data: of two lines\n");
@@ -444,7 +447,7 @@ TEST(AStudy, ExitsWith2WhereTheExperimentThrowsAndSaysWhy) {
   EXPECT_THAT(err, HasSubstr("memory"));
 }
 
-TEST(ATable, HasNamesWithoutTheFormatThatItIsAboutAndLengthsAsPowers) {
+TEST(ATable, OmitsItsFormatInNamesAndPrintsLengthsAsPowers) {
   EXPECT_EQ(name_without_format(find("tree/kahan/fp32@cpu")), "tree/kahan");
   EXPECT_EQ(name_without_format(find("exact/fp16@cpu")), "exact");
   EXPECT_EQ(name_without_format(find("tree/plain/bf16@reference")), "tree/plain@reference");
@@ -461,16 +464,17 @@ std::vector<std::string> names(const std::string& globs) {
   return all;
 }
 
-TEST(AFilter, NamesMethodsOfEveryFormat) {
+TEST(AFilter, SelectsMethodsOfEveryFormat) {
   EXPECT_THAT(
       names("exact@cpu,tree/kahan/fp??@cpu"),
       ElementsAre("sum/exact/fp16@cpu", "sum/exact/bf16@cpu", "sum/exact/fp32@cpu", "sum/exact/fp64@cpu",
                   "sum/tree/kahan/fp16@cpu", "sum/tree/kahan/fp32@cpu", "sum/tree/kahan/fp64@cpu"));
   EXPECT_THAT(names("tree/kahan/fp32@cpu,tree/*/fp32@cpu").size(), names("tree/*/fp32@cpu").size());
-  EXPECT_EQ(names("sum/tree/kahan"), names("tree/kahan/*@cpu")) << "without a format: all four";
+  EXPECT_EQ(names("sum/tree/kahan"), names("tree/kahan/*@cpu"))
+      << "without a format, a name selects all four";
 }
 
-TEST(AFilter, ThatIsEmptyMeansAllThatAreNotSlow) {
+TEST(AFilter, ThatIsEmptySelectsAllMethodsThatAreNotSlow) {
   const std::vector<std::string> all = names("");
   for (const Method& v : methods("sum"))
     EXPECT_EQ(std::count(all.begin(), all.end(), v.name), !v.slow && v.backend != "reference") << v.name;

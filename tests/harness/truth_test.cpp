@@ -17,7 +17,7 @@ using samesum::testing::Array;
 using samesum::testing::Case;
 using ::testing::IsNan;
 
-/// A floating-point number with room for any sum of doubles: nothing in this file's sums is ever rounded.
+/// A floating-point type wide enough that no sum in this file is rounded.
 using Wide = boost::multiprecision::number<
     boost::multiprecision::cpp_bin_float<2400, boost::multiprecision::digit_base_2>,
     boost::multiprecision::et_off>;
@@ -31,7 +31,7 @@ template <class F> F random_finite(std::mt19937_64& random) {
   }
 }
 
-/// Short arrays of random bits, most of them full of cancellation, ties and subnormals.
+/// Returns a short random array; most have much cancellation, ties and subnormals.
 template <class F> std::vector<F> random_array(std::mt19937_64& random) {
   std::vector<F> x(random() % 12);
   for (F& element : x) {
@@ -48,15 +48,16 @@ template <class F> std::vector<F> random_array(std::mt19937_64& random) {
   return x;
 }
 
-/// The number with that place among the magnitudes of its format, which are consecutive integers.
+/// Returns the magnitude `steps` places after x. The bits of the magnitudes of a format are consecutive
+/// integers.
 Number neighbour(Number x, std::int64_t steps) {
   return {x.format, x.bits + static_cast<std::uint64_t>(steps)};
 }
 
 Number magnitude(Number x) { return {x.format, x.bits & ~x.format->sign_bit}; }
 
-/// Rounding to nearest, ties to even, said without rounding anything: neither neighbour is nearer, and a
-/// neighbour that is as near is odd. Infinity counts as the number that would come after the largest.
+/// Checks rounding to nearest, ties to even, without rounding anything: no neighbour is nearer, and a
+/// neighbour at the same distance is odd. Infinity counts as the number that follows the largest finite one.
 void expect_nearest(const BigInteger& sum, Number rounded) {
   const FormatInfo& format = *rounded.format;
   const BigInteger past_the_end = BigInteger{1} << (format.max_exponent + 1 - exact_unit);
@@ -103,7 +104,7 @@ TYPED_TEST(TruthOf, ALongArrayIsTheSumInABinaryFloatOf2400Bits) {
   EXPECT_TRUE(to_wide(Truth{x}.sum()) == sum);
 }
 
-TYPED_TEST(TruthOf, ManyEqualElementsFillsNoBucketToOverflow) {
+TYPED_TEST(TruthOf, ManyEqualElementsOverflowsNoBucket) {
   const TypeParam largest = convert<TypeParam>(Format<TypeParam>::max_finite);
   const std::vector<TypeParam> x(1 << 20, largest);
   const Truth truth{x};
@@ -111,7 +112,7 @@ TYPED_TEST(TruthOf, ManyEqualElementsFillsNoBucketToOverflow) {
   EXPECT_EQ(truth.magnitudes(), truth.sum());
 }
 
-TYPED_TEST(TruthOf, RandomArraysRoundsToTheNearestOfEveryFormat) {
+TYPED_TEST(TruthOf, RandomArraysIsRoundedToNearestInEveryFormat) {
   std::mt19937_64 random{3};
   for (int i = 0; i < 20000; ++i) {
     const auto x = random_array<TypeParam>(random);
@@ -195,7 +196,7 @@ TEST(AnErrorInUlps, CountsSmallestSubnormalsNearZero) {
   EXPECT_EQ(Truth{zero}.error_of(Number::of(fp16{0x1p-24f})).ulps, 1);
 }
 
-TEST(AnErrorInUlps, IsThatOfTheRoundedSumsBinade) {
+TEST(AnErrorInUlps, CountsUlpsOfTheRoundedSum) {
   const std::vector<double> x{2, -0x1p-54};  // rounds to 2, whose ulp is twice that of the numbers below
   EXPECT_EQ(Truth{x}.error_of(Number::of(2.0)).ulps, 0.125);
 }
@@ -215,7 +216,7 @@ TEST(AnAbsoluteError, IsRoundedUp) {
   EXPECT_EQ((Truth{std::vector<double>{1, 0x1p-1074}}.error_of(Number::of(0.0)).absolute), 1 + 0x1p-52);
 }
 
-TEST(AnErrorOfSpecialValues, IsZeroForTheSameAndInfiniteForAnother) {
+TEST(TheErrorForASpecialValue, IsZeroIfTheResultIsEqualAndInfiniteOtherwise) {
   const std::vector<double> x{HUGE_VAL, 1};
   const Truth truth{x};
   EXPECT_EQ(truth.error_of(Number::of(HUGE_VAL)).absolute, 0);
@@ -226,7 +227,7 @@ TEST(AnErrorOfSpecialValues, IsZeroForTheSameAndInfiniteForAnother) {
   EXPECT_TRUE(truth.within(0, Number::of(HUGE_VAL)));
 }
 
-TEST(AnErrorOfARightfulOverflow, IsNoUlpButNoFiniteDistance) {
+TEST(TheErrorOfACorrectOverflow, IsZeroUlpsAndAnInfiniteDistance) {
   const std::vector<fp16> x(2, fp16{40000.0});
   const Error error = Truth{x}.error_of(Number::of(fp16{HUGE_VAL}));
   EXPECT_EQ(error.ulps, 0);
@@ -244,13 +245,13 @@ TEST(Within, ComparesWithoutRounding) {
   EXPECT_FALSE(truth.within(1, Number::of(HUGE_VAL)));
 }
 
-// --- the rest ------------------------------------------------------------------------------------
+// --- other properties ------------------------------------------------------------------------------
 
 TEST(Condition, IsTheSumOfMagnitudesOverTheMagnitudeOfTheSum) {
   EXPECT_EQ((Truth{std::vector<double>{3, -1}}.condition()), 2);
   EXPECT_EQ((Truth{std::vector<double>{-1, -2}}.condition()), 1);
   EXPECT_EQ((Truth{std::vector<double>{1e300, -1e300, 1e-300}}.condition()), HUGE_VAL)
-      << "2e600 is no double";
+      << "2e600 exceeds the range of fp64";
   EXPECT_EQ((Truth{std::vector<double>{1, -1}}.condition()), HUGE_VAL);
   EXPECT_THAT((Truth{std::vector<double>{0, -0.0}}.condition()), IsNan());
   EXPECT_THAT((Truth{std::vector<double>{}}.condition()), IsNan());
@@ -265,7 +266,7 @@ TEST(SumOfMagnitudes, IsRoundedUp) {
   EXPECT_EQ((Truth{std::vector<double>{}}.magnitudes_rounded_up()), 0);
 }
 
-TEST(Truth, CountsWhatIsNotFinite) {
+TEST(Truth, CountsElementsThatAreNotFinite) {
   const Truth truth{std::vector<float>{1, NAN, -INFINITY, -NAN, INFINITY, INFINITY}};
   EXPECT_EQ(truth.nans(), 2u);
   EXPECT_EQ(truth.infinities(), 3u);
@@ -284,7 +285,7 @@ TEST(AQuotient, IsCorrectlyRounded) {
   EXPECT_EQ(quotient(1, BigInteger{1} << 3000), 0);
 }
 
-TEST(NumbersOfEveryFormat, AreTheirExactValues) {
+TEST(EveryNumberOf16Bits, HasItsExactValue) {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits)
     for (const FormatInfo* format : {&format_info<fp16>(), &format_info<bf16>()}) {
       const Number x{format, bits};

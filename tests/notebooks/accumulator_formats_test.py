@@ -1,4 +1,4 @@
-"""What the section on 16-bit accumulators says: made-up rows, altered one number at a time."""
+"""Tests of the section on 16-bit accumulators, with made-up rows that are changed one number at a time."""
 
 import unittest
 
@@ -19,7 +19,7 @@ def row(case, method, value, truth, input_format="bf16", published=None):
             "reproduces": None if published is None else value == published}
 
 
-class Formats(made_up.OfSection):
+class Formats(made_up.SectionTest):
     question = "accumulator_formats"
 
     def setUp(self):
@@ -32,58 +32,62 @@ class Formats(made_up.OfSection):
                      row("accuracy", "serial/plain/fp32@cpu", 1000.0009765625, 1000.001, "fp32", 1000.0009765625),
                      row("accuracy", "serial/plain/fp16@cpu", 1000.0, 1000.001, "fp16", 1000.0)]
 
-    def test_where_ones_stagnate(self):
-        told = f"{CPU}: … 100,000 ones in bf16 is 256 with serial/plain/bf16, {{}} with serial/kahan/bf16, 100,000 with"
-        for value, says in ((65536.0, "65,536"), (512.0, "512"), (None, "not finite")):
+    def test_sums_of_ones(self):
+        expected = (f"{CPU}: … 100,000 ones in bf16 is 256 with serial/plain/bf16, {{}} with serial/kahan/bf16, "
+                    "100,000 with")
+        for value, text in ((65536.0, "65,536"), (512.0, "512"), (None, "not finite")):
             self.rows[1]["value"] = value
-            self.tell(told.format(says))
+            self.check(expected.format(text))
 
-    def test_each_place_has_its_own_sentences_and_equal_ones_are_one(self):
+    def test_each_place_has_its_own_sentences_and_equal_ones_are_merged(self):
         self.there = [row("ones", "serial/plain/bf16@cuda", 128.0, 1e5) | {"n": 5}]
-        self.tell("H200, GPU: … 5 ones in bf16 is 128 with serial/plain/bf16.")
+        self.check("H200, GPU: … 5 ones in bf16 is 128 with serial/plain/bf16.")
         self.there = [r | {"method": r["method"].replace("cpu", "cuda")} for r in self.rows]
-        self.tell(f"{CPU}; H200, GPU: … 100,000 ones in bf16 is 256 with", f"{CPU}; H200, GPU: the worst finite")
+        self.check(f"{CPU}; H200, GPU: … 100,000 ones in bf16 is 256 with", f"{CPU}; H200, GPU: the largest finite")
         self.there = [row("accuracy", "serial/plain/fp32@cpu", 1000.0, 1000.001, "fp32", 1000.5)]
-        self.tell("H200, CPU: 0 of 1 published output … serial/plain/fp32@cpu of accuracy gave 1,000, not 1000.5.")
+        self.check("H200, CPU: 0 of 1 published output … serial/plain/fp32@cpu on accuracy returned 1,000 instead of "
+                   "1000.5.")
 
-    def test_what_cures_it(self):
-        self.tell(f"{CPU}: … serial/plain, is 1 for bf16 (of ones), 0.0001 for bf16 elements in fp32 (of softmax)")
+    def test_the_errors_of_a_loop_in_16_bits_and_in_fp32(self):
+        self.check(f"{CPU}: … (serial/plain) is 1 for bf16 (on ones), 0.0001 for bf16 elements added in fp32 (on "
+                   "softmax)")
         self.rows[2]["relative_error"] = 0.5
-        self.tell("0.5 for bf16 elements in fp32 (of ones)")
+        self.check("0.5 for bf16 elements added in fp32 (on ones)")
 
-    def test_what_is_reproduced_and_fails_where_it_is_not(self):
-        self.tell(f"{CPU}: all 2 published outputs … 1000.0009765625 (accuracy, fp32), 1000.0 (accuracy, fp16).")
+    def test_published_outputs_that_are_not_reproduced_are_failures(self):
+        self.check(f"{CPU}: all 2 published outputs … 1000.0009765625 (accuracy, fp32), 1000.0 (accuracy, fp16).")
         self.assertEqual(self.s.failures, [])
         self.rows[-1].update(value=1001.0, reproduces=False)
-        wrong = "serial/plain/fp16@cpu of accuracy"
-        self.tell(f"{CPU}: 1 of 2 published … 1000.0009765625 (accuracy, fp32); {wrong} gave 1,001, not 1000.0.")
-        self.assertEqual(self.s.failures, [f"this machine, CPU: {wrong}: gave 1,001, but 1000.0 was published"])
+        wrong = "serial/plain/fp16@cpu on accuracy"
+        self.check(f"{CPU}: 1 of 2 published … 1000.0009765625 (accuracy, fp32); {wrong} returned 1,001 instead of "
+                   "1000.0.")
+        self.assertEqual(self.s.failures, [f"this machine, CPU: {wrong}: returned 1,001, but 1000.0 was published"])
 
-    def test_what_overflows_without_need(self):
-        self.tell("1 sum overflowed … serial/plain/fp16@cpu of overflow (this machine, CPU).")
+    def test_sums_that_overflow_although_the_exact_sum_is_finite(self):
+        self.check("1 sum overflowed … serial/plain/fp16@cpu on overflow (this machine, CPU).")
         self.rows.append(self.rows[6])
-        self.tell("2 sums overflowed")
+        self.check("2 sums overflowed")
         self.rows.pop()
-        self.rows[6]["truth"] = None  # it is beyond the format's range
-        self.tell()
-        self.assert_silent(self.s.findings, "overflowed")
+        self.rows[6]["truth"] = None  # beyond the range of the format
+        self.check()
+        self.assert_no_sentences(self.s.findings, "overflowed")
 
-    def test_an_error_beyond_its_bound_fails(self):
+    def test_an_error_beyond_its_bound_is_a_failure(self):
         self.rows[0].update(within_bound=False, bound=1.0)
-        wrong = "serial/plain/bf16@cpu of ones"
-        self.tell(f"Beyond: {wrong} (this machine, CPU).")
+        wrong = "serial/plain/bf16@cpu on ones"
+        self.check(f"Beyond the bound: {wrong} (this machine, CPU).")
         self.assertEqual(self.s.failures, [f"this machine, CPU: {wrong}: the error 99,700 exceeds its bound 1"])
 
     def test_the_table_has_the_exact_sum_first_and_the_digits_of_each_format(self):
-        self.tell()
+        self.check()
         bf16, fp16, fp32 = self.s.tables
-        self.assertEqual(bf16.rows[0], ["the exact sum", "100,000", "10"])
+        self.assertEqual(bf16.rows[0], ["exact sum", "100,000", "10"])
         self.assertIn(["serial/plain/fp32@cpu", "100,000", "9.999"], bf16.rows)
         self.assertIn(["serial/plain/fp32@cpu", "1000.00098"], fp32.rows)
         self.assertIn(["serial/plain/fp16@cpu", "not finite", "1,000"], fp16.rows)
 
-    def test_the_figure_shows_digits_and_the_result_beside_them(self):
-        self.tell()
+    def test_the_figure_shows_digits_and_the_result(self):
+        self.check()
         figure = self.s.figures[0]
         self.assertTrue(svg(figure))
         bars = {(s.name, s.on[2]): (s.x[0], s.text[0]) for s in figure.series}
@@ -91,17 +95,18 @@ class Formats(made_up.OfSection):
         self.assertEqual(bars["serial/plain/fp16@cpu", "overflow"], (0.0, "not finite"))
         self.assertEqual(bars["serial/plain/fp32@cpu", "softmax"], (4.0, "9.999"))
 
-    def test_a_sum_of_0_that_is_right_has_all_digits(self):
+    def test_an_exact_sum_of_0_has_all_digits(self):
         self.rows.append(row("cancelled", "serial/plain/bf16@cpu", 0.0, 0.0) | {"relative_error": None})
-        self.tell()
+        self.check()
         self.assertEqual(next(s.x for s in self.s.figures[0].series if s.on[2] == "cancelled"), [2.408])
 
-    def test_the_figure_says_what_it_shows_first(self):
+    def test_the_finding_of_the_figure(self):
         for error, digits in ((self.rows[5]["relative_error"], "4"), (1e-6, "6")):
             self.rows[5]["relative_error"] = error
-            self.tell()
-            self.assert_tells([self.s.figures[0].reading], f"{CPU}, bf16, softmax: … 0.52 right digits (serial/plain) "
-                              f"to {digits} right digits (serial/plain/fp32)")
+            self.check()
+            self.assert_sentences([self.s.figures[0].finding], f"{CPU}, bf16, softmax: … 0.52 correct digits "
+                                                               f"(serial/plain) to {digits} correct digits "
+                                                               "(serial/plain/fp32).")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to over a pipe: the DevTools protocol, JSON messages with a NUL after each."""
+"""Controls a headless Chromium with the DevTools protocol over pipes: JSON messages, each terminated by a NUL."""
 
 import base64
 import collections
@@ -11,14 +11,14 @@ import subprocess
 import tempfile
 import time
 
-# No network: every name leads nowhere.
+# No network: host names are not resolved.
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-extensions",
          "--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe", "--force-color-profile=srgb"]
 PATIENCE = 120  # seconds, for one answer
 
 
 def find():
-    """A Chromium that runs, or None; one that is a snap sees no files but its own."""
+    """Path of a Chromium that runs, or None. Snap packages are skipped because they cannot read other files."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
         path = shutil.which(name)
         if path and not os.path.realpath(path).startswith(("/snap", "/usr/bin/snap")):
@@ -28,12 +28,12 @@ def find():
 
 
 class Browser:
-    """One page."""
+    """A browser with one page."""
 
     def __init__(self, program):
         self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         down, up = os.pipe(), os.pipe()
-        # Out of the way of 3 and 4, where Chromium looks for them.
+        # Chromium expects its pipes at descriptors 3 and 4, so these must be free.
         theirs = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in (down[0], up[1])]
 
         def place():
@@ -81,7 +81,7 @@ class Browser:
                 return answer["result"]
 
     def receive(self, waiting_for):
-        """The next message; events are kept."""
+        """The next message. Events are kept in `events`."""
         end = time.monotonic() + PATIENCE
         while not self.messages:
             if not select.select([self.read], [], [], max(0, end - time.monotonic()))[0]:
@@ -103,14 +103,14 @@ class Browser:
             self.receive(f"loading {url}")
 
     def run(self, script):
-        """The value of an expression, which may be a promise."""
+        """Value of a JavaScript expression; if that is a promise, its result."""
         answer = self("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"]["exception"].get("description", script))
         return answer["result"].get("value")
 
     def complaints(self):
-        """Errors and warnings of scripts, and requests for anything but the page itself."""
+        """Yields errors and warnings of scripts, and requests for anything other than the page."""
         for e in self.events:
             p = e["params"]
             if e["method"] == "Runtime.exceptionThrown":
@@ -122,7 +122,7 @@ class Browser:
                 yield p["entry"]["text"]
             elif (e["method"] == "Network.requestWillBeSent"
                   and not p["request"]["url"].startswith(("file:", "data:", "blob:"))):
-                yield f"asked for {p['request']['url']}"
+                yield f"requested {p['request']['url']}"
 
     def size(self, width, height):
         self("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
@@ -141,7 +141,7 @@ class Browser:
                  **({"text": "\r"} if key == "Enter" and kind == "keyDown" else {}))
 
     def picture(self, path, height=None):
-        """Of the window, or so much of the page."""
+        """Writes a screenshot of the window, or of the first `height` pixels of the page."""
         more = {}
         if height:
             width = self.run("innerWidth")

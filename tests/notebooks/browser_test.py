@@ -1,9 +1,9 @@
-"""The report as a reader sees it: a browser without a network draws every plot, sorts tables and filters methods.
+"""Tests of the report in a browser without a network: it draws every plot, sorts tables and filters methods.
 
-Run by ctest, or: build/venv/bin/python tests/notebooks/browser_test.py. Shows the committed results, and this machine's
-where there are some; keeps pictures of the window in SAMESUM_SCREENSHOTS (default: build/screenshots), and with
-SAMESUM_LONG_TESTS=1 pictures of whole pages and a print. The page takes seconds to load, so it is loaded once, and each
-test on a desk leaves it as it was.
+Run by ctest, or: build/venv/bin/python tests/notebooks/browser_test.py. The report has the committed results, and those
+of this machine if there are any. Screenshots are written to SAMESUM_SCREENSHOTS (default: build/screenshots), and with
+SAMESUM_LONG_TESTS=1 also screenshots of whole pages and a PDF. The page takes seconds to load, so it is loaded once,
+and each test of OnADesk restores its state.
 """
 
 import contextlib
@@ -58,7 +58,7 @@ def size(width):
 
 
 def until(condition):
-    """Waits for a condition, since plotly takes its time; whether it is reached."""
+    """Waits for a condition, because plotly draws asynchronously. Returns whether it became true."""
     return page.run(f"""new Promise(done => {{ const end = Date.now() + 10000, look = () =>
         {condition} ? done(true) : Date.now() > end ? done(false) : setTimeout(look, 20); look(); }})""")
 
@@ -76,12 +76,12 @@ class OnADesk(unittest.TestCase):
         self.page.events.clear()
 
     def click(self, element):
-        """On the middle of an element, an expression of JavaScript."""
+        """Clicks the centre of an element, which is a JavaScript expression."""
         x, y = self.page.run(f"""(() => {{ const e = {element}; e.scrollIntoView({{block: "center"}});
             const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()""")
         self.page.click(x, y)
 
-    def test_every_plot_is_drawn_says_what_it_is_and_stands_for_its_picture(self):
+    def test_every_plot_is_drawn_labelled_and_shown_instead_of_its_picture(self):
         plots = self.page.run(f"""{FIGURES}.map(f => {{
               const plot = f.querySelector(".live > [role]"), picture = f.querySelector(".static"),
                     hidden = picture.offsetHeight;
@@ -100,7 +100,7 @@ class OnADesk(unittest.TestCase):
             self.assertTrue(plot["label"].startswith(plot["title"] + ". "), plot)
 
     def test_draws_every_choice_of_every_menu(self):
-        """Only the last choice of each figure is really drawn."""
+        """To save time, only the last choice of each figure is really drawn."""
         choices = self.page.run(f"""{FIGURES}.flatMap(figure => {{
               const draw = Plotly.react, found = [];
               const menu = i => figure.querySelectorAll("select")[i];
@@ -141,7 +141,7 @@ class OnADesk(unittest.TestCase):
         self.assertEqual(state(i), "ascending")
         self.page.press("Enter", 13)  # the button has the focus
         self.assertEqual([float(c.replace(",", "")) for c in cells(i) if c != "-"], sorted(numbers, reverse=True))
-        self.assertEqual(cells(i)[len(numbers):], ["-"] * (len(cells(i)) - len(numbers)))  # what is not there is last
+        self.assertEqual(cells(i)[len(numbers):], ["-"] * (len(cells(i)) - len(numbers)))  # missing values are last
         self.assertEqual(state(i), "descending")
         self.page.run(f"{table}.tHead.rows[0].cells[0].querySelector('button').focus()")
         self.page.press("Enter", 13)
@@ -149,17 +149,17 @@ class OnADesk(unittest.TestCase):
         self.assertEqual((state(0), state(i)), ("ascending", None))
         self.assertLess(names.index("exact/fp32@cuda"), names.index("tree/plain/fp32@cuda"))
 
-    def test_numbers_and_powers_are_sorted_by_what_they_are_worth(self):
+    def test_numbers_and_powers_are_sorted_by_value(self):
         self.assertEqual(self.page.run("""["2²⁰", "1,000", "3.5e-07", "2⁸", "not finite", "over 10¹³", "0.5 to 0.9",
              "10⁻³", "-2"]
             .sort((a, b) => compare(a, b, true))"""), ["-2", "3.5e-07", "10⁻³", "0.5 to 0.9", "2⁸", "1,000", "2²⁰",
-                                                            "over 10¹³", "not finite"])
+                                                       "over 10¹³", "not finite"])
 
     def search(self, figure, text):
         self.page.run(f"""(() => {{ const f = document.querySelector("#{figure} input[type=search]");
             f.value = "{text}"; f.dispatchEvent(new Event("input")); }})()""")
 
-    def test_shows_the_methods_and_the_points_that_are_typed(self):
+    def test_the_filter_selects_methods_and_points(self):
         figure = "document.querySelector('#error-figure')"
 
         def shown():
@@ -189,7 +189,7 @@ class OnADesk(unittest.TestCase):
         before = self.page.run(count)
         self.click(f"[...{figure}.querySelectorAll('.traces')].find(t => t.textContent.includes('tree/kahan'))"
                    ".querySelector('.legendtoggle')")
-        self.assertTrue(until(f"{count} <= {before - 2}"))  # it might have become a double click
+        self.assertTrue(until(f"{count} <= {before - 2}"))  # plotly waits for a possible double click
         self.search("error-figure", "")  # draws all lines
         self.assertEqual(self.page.run(count), before)
 
@@ -212,9 +212,9 @@ class OnADesk(unittest.TestCase):
 
 
 class OnEveryScreen(unittest.TestCase):
-    """Goes on with the page of OnADesk, since it takes seconds to load."""
+    """Uses the page that OnADesk has loaded."""
 
-    def test_is_as_wide_as_the_window_and_no_wider_and_dark_where_that_is_preferred(self):
+    def test_fits_the_width_of_the_window_and_follows_the_colour_scheme(self):
         if page.run("location.href") != whole_report():
             page.load(whole_report())
         ink = "getComputedStyle(document.querySelector('#error-figure .legendtext')).fill"
@@ -241,7 +241,7 @@ class OnEveryScreen(unittest.TestCase):
 
 
 class WithoutScripts(unittest.TestCase):
-    def test_has_pictures(self):
+    def test_shows_static_pictures(self):
         made_up.write_study(folder, made_up.few(), made_up.few_comparisons())
         made_report(folder)
         page.size(390, WIDTHS[390])
@@ -260,6 +260,6 @@ class WithoutScripts(unittest.TestCase):
 if __name__ == "__main__":
     PROGRAM = browser.find()
     if not PROGRAM:
-        print("browser: no Chromium that sees this folder: install Debian's package chromium")
+        print("browser: no usable Chromium; install the Debian package chromium")
         sys.exit(77)
     unittest.main()

@@ -1,4 +1,4 @@
-"""The section on data sets says what its comparisons say: made-up ones, altered one number at a time.
+"""Tests of the section on data sets, with made-up comparisons that are changed one number at a time.
 
 Run by ctest, or: build/venv/bin/python tests/notebooks/compare_test.py
 """
@@ -10,8 +10,8 @@ from made_up import comparison, measured, source
 import compare
 
 
-class DataSets(made_up.OfSection):
-    """Two data sets on this machine and one of them on another, so that nothing is said of the first alone."""
+class DataSets(made_up.SectionTest):
+    """Two data sets on this machine and one of them on another, so that findings depend on more than the first."""
 
     question = "compare"
 
@@ -34,59 +34,59 @@ class DataSets(made_up.OfSection):
     # --- sentences ----------------------------------------------------------------------------------------------
 
     def test_counts_correctly_rounded_results_and_data_sets(self):
-        told = "exact is the correctly rounded sum in {} results on {}; … in {}."
-        self.tell(told.format("all 3", "2 data sets", "none of 6"))
+        expected = "exact is the correctly rounded sum in {} results on {}; … round correctly in {}."
+        self.check(expected.format("all 3", "2 data sets", "none of 6"))
         self.pick("exact/fp32@cuda", self.there)["bits"] = "0x00000007"
         self.pick("tree/plain/fp32@cpu")["bits"] = self.pick("tree/plain/fp32@cpu")["truth_bits"]
-        self.tell(told.format("2 of 3", "2 data sets", "1 of 6"))
+        self.check(expected.format("2 of 3", "2 data sets", "1 of 6"))
         self.rows.pop()
-        self.tell(told.format("1 of 2", "1 data set", "1 of 5"))
+        self.check(expected.format("1 of 2", "1 data set", "1 of 5"))
 
-    def test_names_the_errors_beyond_their_bounds_and_not_those_of_peers(self):
-        self.tell("All 9 errors of samesum's")
+    def test_names_errors_beyond_their_bounds_except_those_of_peers(self):
+        self.check("All 9 errors of samesum's")
         self.rows[1]["methods"][1]["within_bound"] = False
         self.pick("loop/fp32@peer")["within_bound"] = False
-        self.tell("8 of 9 errors of samesum's … serial/plain/fp32@cpu on other.f32 (this machine).")
+        self.check("8 of 9 errors of samesum's … Beyond the bound: serial/plain/fp32@cpu on other.f32 (this machine).")
         for c in self.rows + self.there:
             for m in c["methods"]:
                 m.update(bound=None, within_bound=True)
-        self.tell("no finite bound for 9 errors")
+        self.check("no finite bound for 9 errors")
 
-    def test_names_who_changed_though_it_promised_not_to(self):
-        self.tell("All 8 results of methods that promise …")
+    def test_names_methods_that_broke_a_promise_of_the_same_bits(self):
+        self.check("All 8 results of methods with a promise …")
         self.pick("atomic/plain/fp32@cpu")["distinct_bits"] = 9
         self.pick("tree/plain/fp32@cuda", self.there)["distinct_bits"] = 2
-        self.tell("7 of 8 results … not tree/plain/fp32@cuda on up.f32 (H200).")
+        self.check("7 of 8 results … exceptions: tree/plain/fp32@cuda on up.f32 (H200).")
         self.rows, self.there = self.rows[:1], []
         del self.rows[0]["methods"][1:]
-        self.tell("1 of 1 result of methods that promise …")
+        self.check("1 of 1 result of methods with a promise …")
 
-    def test_tells_of_each_data_set_once_what_a_loop_makes_of_it(self):
-        loops = [f for f in self.tell().findings if "a plain loop" in f]
+    def test_describes_the_result_of_a_loop_once_per_data_set(self):
+        loops = [f for f in self.check().findings if "a plain loop" in f]
         self.assertEqual(len(loops), 2)
-        first = "up.f32 (4,096 elements in fp32, condition number 1): … 4096.02 for 4096, … 4.8e-06"
-        self.assert_tells(loops, first, "other.f32 (4,096 elements in fp32, condition number 1,000): … 4096.002 for "
-                          "4096, … 6e-07")
+        first = "up.f32 (4,096 elements in fp32, condition number 1): … 4096.02 instead of 4096, … 4.8e-06"
+        self.assert_sentences(loops, first, "other.f32 (4,096 elements in fp32, condition number 1,000): … 4096.002 "
+                                            "instead of 4096, … 6e-07")
         loop = self.pick("serial/plain/fp32@cpu")
         loop.update(value=5000.0, relative_error=0.22)
         self.rows[0]["data"].update(n=8, condition=3.0)
-        told = "up.f32 (8 elements in fp32, condition number 3): … in fp32 "
-        self.tell(told + "gives 5000 for 4096, … 0.22", first)
+        expected = "up.f32 (8 elements in fp32, condition number 3): … in fp32 "
+        self.check(expected + "returns 5000 instead of 4096, … 0.22", first)
         self.there.clear()
-        for change, makes in (({"relative_error": None}, "gives 5000 for 4096."),
-                              ({"truth": None}, "gives 5000, … no finite number"),
-                              ({"bits": loop["truth_bits"]}, "is right to the last bit."),
-                              ({"value": None}, "gives no finite number.")):
+        for change, text in (({"relative_error": None}, "returns 5000 instead of 4096."),
+                             ({"truth": None}, "returns 5000, … no finite number"),
+                             ({"bits": loop["truth_bits"]}, "is correct to the last bit."),
+                             ({"value": None}, "returns no finite number.")):
             loop.update(change)
-            self.tell(told + makes)
+            self.check(expected + text)
 
-    def test_fails_with_what_was_broken(self):
+    def test_failures_of_comparisons_are_failures_of_the_section(self):
         self.there[0]["failures"] = ["exact/fp32@cuda: is wrong"]
-        self.assertEqual(self.tell().failures, ["H200, up.f32: exact/fp32@cuda: is wrong"])
+        self.assertEqual(self.check().failures, ["H200, up.f32: exact/fp32@cuda: is wrong"])
 
-    # --- names of data ------------------------------------------------------------------------------------------
+    # --- titles of data ----------------------------------------------------------------------------------------
 
-    def test_data_are_called_by_the_shortest_end_of_their_path_that_no_others_have(self):
+    def test_the_title_of_data_is_the_shortest_unique_end_of_their_path(self):
         for names, titles in ((["run1/grad.npy", "run2/grad.npy", "run2/a.npy"],
                                ["run1/grad.npy", "run2/grad.npy", "a.npy"]),
                               (["/x/1/grad.npy", "/y/1/grad.npy"], ["x/1/grad.npy", "y/1/grad.npy"]),
@@ -94,9 +94,9 @@ class DataSets(made_up.OfSection):
                               (["one/file"], ["file"])):
             self.assertEqual(list(compare.titles(names).values()), titles)
 
-    def test_data_of_one_base_name_stay_apart(self):
+    def test_data_with_the_same_base_name_are_kept_apart(self):
         self.rows[1]["data"]["name"] = "unlike/up.f32"
-        s = self.tell()
+        s = self.check()
         self.assertEqual([t.caption for t in s.tables], ["made/up.f32, this machine", "unlike/up.f32, this machine",
                                                          "up.f32, H200"])
         self.assertEqual([f.split(" (")[0] for f in s.findings if "a plain loop" in f],
@@ -105,47 +105,49 @@ class DataSets(made_up.OfSection):
 
     def test_elements_read_in_two_formats_are_two_data_sets(self):
         self.rows[1]["data"].update(name="made/up.f32", format="fp16")
-        self.assertEqual([t.caption for t in self.tell().tables][:2],
+        self.assertEqual([t.caption for t in self.check().tables][:2],
                          ["up.f32 as fp32, this machine", "up.f32 as fp16, this machine"])
 
-    def test_of_a_file_that_was_measured_again_the_latest_counts(self):
+    def test_the_latest_comparison_of_a_file_counts(self):
         self.rows.append(comparison("made/up.f32", self.rows[1]["methods"], n=7))
         self.assertEqual([c.data["n"] for c in compare.comparisons([source("compare", self.rows)])], [7, 4096])
 
-    def test_data_of_the_study_are_described_and_none_that_are_called_alike(self):
-        note = "2^22 multiples of 2^-23 in [-1, 1)."
-        for name, n, told in (("build/study/data/uniform.f32", 1 << 22, True), ("uniform.f32", 1000, False),
-                              ("run2/uniform.npy", 1 << 22, False)):
+    def test_only_data_of_the_study_are_described(self):
+        note = compare.about_data_sets()["uniform.f32", 1 << 22]
+        self.assertRegex(note, r"2\^22 .*2\^-23")
+        for name, n, expected in (("build/study/data/uniform.f32", 1 << 22, True), ("uniform.f32", 1000, False),
+                                  ("run2/uniform.npy", 1 << 22, False)):
             self.rows[0]["data"].update(name=name, n=n)
-            self.assertEqual(note in self.tell().tables[0].note, told, name)
+            self.assertEqual(note in self.check().tables[0].note, expected, name)
         self.assertEqual(len(compare.about_data_sets()), 4)
 
     # --- the figure and the tables ------------------------------------------------------------------------------
 
-    def test_the_figure_says_who_is_fastest_and_who_is_closest(self):
-        self.assert_tells([self.tell().figures[0].reading], "up.f32 (H200, GPU, answers in fp32): …")
+    def test_the_figure_names_the_fastest_and_the_most_accurate_method(self):
+        self.assert_sentences([self.check().figures[0].finding], "up.f32 (H200, GPU, results in fp32): …")
         for method, speed in (("serial/plain/fp32@cpu", 0.5), ("tree/plain/fp32@cpu", 9.0), ("loop/fp32@peer", 20.0)):
             self.pick(method).update(gb_per_s=speed)
         self.there.clear()
-        self.assertEqual(self.tell().figures[0].chosen(), ("up.f32", "this machine, CPU", "fp32"))
-        told = "up.f32 (this machine, CPU, answers in fp32): of 5 methods … "
-        far = "loop/fp32@peer, 20 GB/s, relative error 4.8e-06; … exact/fp32@cpu, 4 GB/s, relative error 3e-08"
-        for method, speed, reads in ((None, 0, f"{far}; … faster and closer than tree/plain/fp32@cpu."),
-                                     ("tree/plain/fp32@cpu", 3.0, f"{far}."),
-                                     ("exact/fp32@cpu", 30.0, "exact/fp32@cpu is both … 30 GB/s, … error 3e-08")):
+        self.assertEqual(self.check().figures[0].chosen(), ("up.f32", "this machine, CPU", "fp32"))
+        start = "up.f32 (this machine, CPU, results in fp32): of 5 methods, "
+        ends = ("the fastest is loop/fp32@peer (20 GB/s, relative error 4.8e-06) and the most accurate is "
+                "exact/fp32@cpu (4 GB/s, relative error 3e-08)")
+        for method, speed, text in ((None, 0, f"{ends}; … frontier: tree/plain/fp32@cpu."),
+                                    ("tree/plain/fp32@cpu", 3.0, f"{ends}."),
+                                    ("exact/fp32@cpu", 30.0, "exact/fp32@cpu is both … (30 GB/s, … error 3e-08).")):
             if method:
                 self.pick(method).update(gb_per_s=speed)
-            self.assert_tells([self.tell().figures[0].reading], told + reads)
+            self.assert_sentences([self.check().figures[0].finding], start + text)
 
-    def test_the_figure_has_methods_of_accumulators_that_nobody_gave_a_colour(self):
+    def test_the_figure_has_methods_of_accumulators_without_a_colour(self):
         self.rows[0]["methods"].append(measured("tree/novel/fp32@cpu", "none", 1))
-        names = [s.name for s in self.tell().figures[0].series if s.on[0] == "up.f32"]
+        names = [s.name for s in self.check().figures[0].series if s.on[0] == "up.f32"]
         self.assertIn("novel, none", names)
 
-    def test_a_table_has_a_line_a_method_and_the_spread_of_its_bit_patterns(self):
+    def test_a_table_has_a_row_per_method_with_the_range_of_its_bit_patterns(self):
         self.rows[0]["methods"].append(measured("tree/plain/fp16@cpu", "everywhere", 2) | {
             "distinct_bits": 3, "value": None})
-        table = self.tell().tables[0]
+        table = self.check().tables[0]
         self.assertEqual(table.columns, ["method", "fp16", "fp32", "bit patterns", "GB/s in fp32"])
         self.assertIn(["tree/plain@cpu", "not finite", "2.4e-07", "1 to 3", "4"], table.rows)
         self.assertEqual(table.note, "4,096 elements in fp32, condition number 1. Use exact/fp32@cpu: it is exact.")

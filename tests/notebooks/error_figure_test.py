@@ -1,4 +1,4 @@
-"""The picture of errors has every method where its error says.
+"""Tests of error_figure.py: the figure has a dot for every method at its error.
 
 Run by ctest, or: build/venv/bin/python tests/notebooks/error_figure_test.py
 """
@@ -21,7 +21,8 @@ class ErrorFigure(unittest.TestCase):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
         self.folder = pathlib.Path(temporary.name)
-        self.methods = [measured("serial/plain/fp32@cpu", "everywhere", 40), measured("exact/fp32@cpu", "order_free", 0),
+        self.methods = [measured("serial/plain/fp32@cpu", "everywhere", 40),
+                        measured("exact/fp32@cpu", "order_free", 0),
                         measured("tree/plain/fp32@cpu", "everywhere", 2),
                         measured("tree/plain/fp16@cpu", "everywhere", 200),
                         measured("tree/plain/fp32@cuda", "everywhere", 3), measured("loop/fp32@peer", "none", 5)]
@@ -35,11 +36,11 @@ class ErrorFigure(unittest.TestCase):
         return (self.folder / "out.svg").read_text() if self.code == 0 else ""
 
     def dots(self, picture):
-        """Where each method lies, and what it says of itself."""
+        """{method: (x, y, colour, error)} from the dots and their hover texts."""
         found = re.findall(r'<circle cx="([^"]+)" cy="([^"]+)"[^>]*fill="([^"]+)"[^>]*><title>([^<]*)', picture)
         return {text.split(":")[0]: (float(x), float(y), colour, text.split(": ")[1]) for x, y, colour, text in found}
 
-    def test_has_a_dot_a_method_of_the_cpu_and_the_smaller_error_at_the_left_and_above(self):
+    def test_has_a_dot_per_cpu_method_with_smaller_errors_further_left_and_above(self):
         dots = self.dots(self.run_on())
         self.assertEqual(list(dots), ["exact/fp32@cpu", "tree/plain/fp32@cpu", "tree/plain/fp16@cpu",
                                       "serial/plain/fp32@cpu"])
@@ -49,19 +50,19 @@ class ErrorFigure(unittest.TestCase):
         self.assertNotEqual(c1, c2)
         self.assertEqual(dots["tree/plain/fp32@cpu"][3], str(2 * 2.0**-23))
 
-    def test_what_is_not_finite_is_at_the_right_and_what_has_no_relative_error_nowhere(self):
+    def test_a_result_that_is_not_finite_is_at_the_right_and_one_without_relative_error_is_missing(self):
         self.methods[0].update(relative_error=None)
         self.methods[2].update(value=None, relative_error=None)
         dots = self.dots(self.run_on())
         self.assertEqual(list(dots), ["exact/fp32@cpu", "tree/plain/fp32@cpu", "tree/plain/fp16@cpu"])
         self.assertEqual(dots["tree/plain/fp32@cpu"][::3], (820.0, "not finite"))
 
-    def test_a_data_set_that_is_not_there_is_told_in_one_line(self):
+    def test_a_missing_data_set_is_an_error_message_of_one_line(self):
         self.run_on("third.f32")
         self.assertEqual((self.code, self.err.count("\n")), (2, 1))
-        self.assertIn("results.jsonl: has no comparison on third.f32", self.err)
+        self.assertIn("results.jsonl: no comparison for third.f32", self.err)
 
-    def test_help_tells_how_the_committed_picture_is_made_and_so_it_is(self):
+    def test_the_command_in_the_help_makes_the_committed_figure(self):
         with contextlib.redirect_stdout(io.StringIO()) as out, self.assertRaises(SystemExit):
             error_figure.main(["--help"])
         results, data, picture = re.search(r"error_figure\.py (\S+) (\S+) (notebooks/\S+)", out.getvalue()).groups()

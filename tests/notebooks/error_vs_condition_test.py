@@ -1,11 +1,11 @@
-"""What the section on conditions says: made-up rows, altered one number at a time."""
+"""Tests of the section on condition numbers, with made-up rows that are changed one number at a time."""
 
 import unittest
 
 import made_up
 from figure import svg
 
-LOST = "This machine, CPU: in fp32 … lost at"
+LOST = "This machine, CPU: in fp32 … lost at condition number"
 
 
 def row(method, exponent, digits, machine="cpu"):
@@ -16,7 +16,7 @@ def row(method, exponent, digits, machine="cpu"):
             "promise": "everywhere", "digits": digits}
 
 
-class Conditions(made_up.OfSection):
+class Conditions(made_up.SectionTest):
     question = "error_vs_condition"
 
     def setUp(self):
@@ -24,67 +24,69 @@ class Conditions(made_up.OfSection):
         self.rows += [row("tree/kahan", e, max(0.0, 9.0 - e)) for e in range(13)]
         self.rows += [row("exact", e, 7.2) for e in range(13)]
 
-    def test_where_each_method_ends(self):
-        self.tell("All 39 errors of samesum's", "exact … in all 13 results, … 10¹²",
-                  f"{LOST} 10⁷ by tree/plain; at 10⁹ by tree/kahan; up to 10¹² never by exact.")
+    def test_where_each_method_loses_its_last_digit(self):
+        self.check("All 39 errors of samesum's", "exact … in all 13 results … up to 10¹².",
+                   f"{LOST} 10⁷ by tree/plain; 10⁹ by tree/kahan; not up to 10¹² by exact.")
         self.assertEqual(self.s.failures, [])
         self.assertEqual(self.s.tables[0].rows, [["exact", "over 10¹²"], ["tree/kahan", "10⁹"], ["tree/plain", "10⁷"]])
         self.rows[9]["digits"] = 1.0
-        self.tell("at 10⁹ by tree/kahan; at 10¹⁰ by tree/plain")
+        self.check(f"{LOST} 10⁹ by tree/kahan; 10¹⁰ by tree/plain; not up")
 
-    def test_how_far_was_tried(self):
+    def test_the_largest_condition_number_that_was_tried(self):
         self.rows.append(row("exact", 40, 7.2))
-        self.tell("up to 10⁴⁰ never by exact.", "exact … in all 14 results, … 10⁴⁰")
+        self.check("; not up to 10⁴⁰ by exact.", "exact … in all 14 results … up to 10⁴⁰.")
         self.assertIn(["exact", "over 10⁴⁰"], self.s.tables[0].rows)
         self.rows.append(row("tree/plain", 41, 0.0))
-        self.tell("exact … in all 14 results, … 10⁴⁰")
+        self.check("exact … in all 14 results … up to 10⁴⁰.")
 
-    def test_each_place_has_its_own_sentence_and_equal_ones_are_one(self):
+    def test_each_place_has_its_own_sentence_and_equal_ones_are_merged(self):
         self.there = [row("tree/plain", e, 8.0 - e, "cuda") for e in range(9)]
-        self.tell(f"{LOST} 10⁷ by tree/plain; at 10⁹ by", "H200, GPU: in fp32 … lost at 10⁸ by tree/plain.")
+        self.check(f"{LOST} 10⁷ by tree/plain; 10⁹ by",
+                   "H200, GPU: in fp32 … lost at condition number 10⁸ by tree/plain.")
         self.there = [r | {"method": r["method"].replace("cpu", "cuda")} for r in self.rows]
-        self.tell("This machine, CPU; H200, GPU: in fp32 … 10⁷")
+        self.check("This machine, CPU; H200, GPU: in fp32 … condition number 10⁷")
 
-    def test_the_figure_says_what_it_shows_first(self):
+    def test_the_finding_of_the_figure(self):
         for digits in (7.2, 3.0):
             self.rows[-1]["digits"] = digits
-            self.tell()
-            self.assert_tells([self.s.figures[0].reading], "This machine, CPU, fp32, order tree: … 10¹² … 0 right "
-                              f"digits (tree/kahan, tree/plain) to {digits:g} right digits (exact)")
+            self.check()
+            self.assert_sentences([self.s.figures[0].finding], "This machine, CPU, fp32, order tree: … 10¹² … 0 "
+                                                               f"correct digits (tree/kahan, tree/plain) to {digits:g} "
+                                                               "correct digits (exact).")
 
-    def test_methods_that_never_or_always_end(self):
-        for digits, told in ((2.0, "This machine, CPU: in fp32 no method … 10¹²."),
-                             (0.0, f"{LOST} 1 by tree/plain, tree/kahan, exact.")):
+    def test_methods_that_never_or_always_lose_their_last_digit(self):
+        for digits, expected in ((2.0, "This machine, CPU: in fp32 no method … up to condition number 10¹²."),
+                                 (0.0, f"{LOST} 1 by tree/plain, tree/kahan, exact.")):
             for r in self.rows:
                 r["digits"] = digits
-            self.tell(told)
+            self.check(expected)
 
-    def test_an_error_beyond_its_bound_and_wrong_bits_fail(self):
+    def test_an_error_beyond_its_bound_and_wrong_bits_are_failures(self):
         self.rows[3]["within_bound"] = False
         self.rows[-1]["bits"] = "0x3f800001"
-        at = "tree/plain/fp32@cpu at condition 10³"
-        self.tell(f"38 of 39 errors … {at} (this machine, CPU).", "exact … in 12 of 13 results")
+        at = "tree/plain/fp32@cpu at condition number 10³"
+        self.check(f"38 of 39 errors … {at} (this machine, CPU).", "exact … in 12 of 13 results")
         self.assertEqual(self.s.failures, [f"this machine, CPU: {at}: the error 0.001 exceeds its bound 1",
-                                           "this machine, CPU: exact/fp32@cpu at condition 10¹²: gave 0x3f800001, but "
-                                           "the exact sum rounds to 0x3f800000"])
+                                           "this machine, CPU: exact/fp32@cpu at condition number 10¹²: returned "
+                                           "0x3f800001, but the exact sum rounds to 0x3f800000"])
 
-    def test_a_peer_is_drawn_but_no_sentence_and_no_failure(self):
+    def test_a_peer_is_drawn_without_a_sentence_or_a_failure(self):
         self.rows += [row("loop", e, 0.0, "peer") | {"within_bound": False} for e in range(13)]
-        self.tell()
-        self.assert_silent(self.s.findings, "loop")
+        self.check()
+        self.assert_no_sentences(self.s.findings, "loop")
         self.assertEqual(self.s.failures, [])
         self.assertIn(["loop", "1"], self.s.tables[0].rows)
         self.assertIn("loop", {s.name for s in self.s.figures[0].series})
 
-    def test_a_gpu_has_its_own_column_of_the_menu(self):
+    def test_a_gpu_has_its_own_menu_entry(self):
         self.rows += [row("tree/plain", e, 1.0, "cuda") for e in range(13)]
-        self.tell()
-        self.assertEqual(self.s.figures[0].menus[0], ("On", ["this machine, CPU", "this machine, GPU"]))
+        self.check()
+        self.assertEqual(self.s.figures[0].menus[0], ("Machine", ["this machine, CPU", "this machine, GPU"]))
         self.assertEqual(len(self.s.tables), 2)
 
-    def test_the_figure_is_drawn_and_an_infinite_condition_is_not(self):
+    def test_an_infinite_condition_number_is_not_drawn(self):
         self.rows[0]["condition"] = None
-        self.tell()
+        self.check()
         figure = self.s.figures[0]
         self.assertTrue(svg(figure))
         self.assertEqual(min(len(s.x) for s in figure.series if s.name == "tree/plain"), 12)

@@ -1,4 +1,4 @@
-"""The findings on the first screen say what the rows of all machines say: made-up rows, altered one at a time.
+"""Tests of the findings at the top of the report, with made-up rows that are changed one at a time.
 
 Run by ctest, or: build/venv/bin/python tests/notebooks/headlines_test.py
 """
@@ -11,83 +11,86 @@ import headlines
 
 
 def errors(scale=1.0, n=1024):
-    return [{"kind": "error", "data": data, "seed": 1} | result(f"{recipe}/fp32@cpu", n, ulps * scale * factor, promise)
+    return [{"kind": "error", "data": data, "seed": 1}
+            | result(f"{algorithm}/fp32@cpu", n, ulps * scale * factor, promise)
             for data, factor in (("normal", 1), ("uniform", 2), ("ones", 8))
-            for recipe, ulps, promise in (("serial/plain", 40, "everywhere"), ("tree/plain", 2, "everywhere"),
-                                          ("exact", 0.25, "order_free"))]
+            for algorithm, ulps, promise in (("serial/plain", 40, "everywhere"), ("tree/plain", 2, "everywhere"),
+                                             ("exact", 0.25, "order_free"))]
 
 
-class Headlines(made_up.Told):
-    def says(self, question, told, *sources):
-        """Each of `sources` is of the rows of one machine."""
-        experiment = {"How wrong?": "error_vs_length", "How steady?": "spread_over_runs",
+class Headlines(made_up.SentenceTest):
+    def assert_finding(self, question, expected, *sources):
+        """Checks the finding on a question; None stands for no finding. Each source has the rows of one machine."""
+        experiment = {"How accurate?": "error_vs_length", "How reproducible?": "spread_over_runs",
                       "How fast?": "speed_vs_length"}[question]
         found = list(headlines.headlines({experiment: [
             source(experiment, rows, machine) for rows, machine in zip(sources, ("this machine", "H200"))]}))
-        self.assertEqual([question for question, _ in found], [question] if told else [])
-        if told:
-            self.assert_tells([found[0][1]], told)
+        self.assertEqual([question for question, _ in found], [question] if expected else [])
+        if expected:
+            self.assert_sentences([found[0][1]], expected)
 
-    def test_how_wrong(self):
-        def says(told, *sources):
-            self.says("How wrong?", told, *sources)
+    def test_how_accurate(self):
+        def check(expected, *sources):
+            self.assert_finding("How accurate?", expected, *sources)
 
-        told = "{} fp32 … loop … {} units in the last place … tree … {}, … exact {} ({}, medians over {})"
+        expected = ("For {} fp32 numbers, … {} with a plain loop, {} with a tree … and {} with the exact sum ({}, "
+                    "medians over {})")
         at, all_of_them = "this machine", "3 data sets"
         here = errors()
-        says(told.format("2¹⁰", 80, 4, 0.5, at, all_of_them), here)
-        says(told.format("2¹²", 240, 12, 1.5, "H200", all_of_them), here, errors(3, 4096))
+        check(expected.format("2¹⁰", 80, 4, 0.5, at, all_of_them), here)
+        check(expected.format("2¹²", 240, 12, 1.5, "H200", all_of_them), here, errors(3, 4096))
         here[1]["error_ulps"] = here[4]["error_ulps"] = 7.0
-        says(told.format("2¹⁰", 80, 7, 0.5, at, all_of_them), here)
-        says(told.format("2¹⁰", 40, 7, 0.25, at, "1 data set"), here[:3])
-        says(None, here[:2])
-        # For the same elements the worst counts: it may be that of a GPU.
+        check(expected.format("2¹⁰", 80, 7, 0.5, at, all_of_them), here)
+        check(expected.format("2¹⁰", 40, 7, 0.25, at, "1 data set"), here[:3])
+        check(None, here[:2])
+        # The largest error for the same elements counts, on CPU or GPU.
         worse = here[3] | {"method": "serial/plain/fp32@cuda", "error_ulps": 99.0}
-        says(told.format("2¹⁰", 99, 7, 0.5, at, all_of_them), here + [worse])
+        check(expected.format("2¹⁰", 99, 7, 0.5, at, all_of_them), here + [worse])
         lost = [r | {"error_ulps": None} for r in here if "serial" in r["method"]]
-        says(told.format("2¹⁰", "infinitely many", 7, 0.5, at, all_of_them),
-             lost + [r for r in here if "serial" not in r["method"]])
-        # Elements of another format, and a longer array that not all of them summed, are passed over.
+        check(expected.format("2¹⁰", "infinite", 7, 0.5, at, all_of_them),
+              lost + [r for r in here if "serial" not in r["method"]])
+        # Elements of another format, and a length at which not all three were measured, are ignored.
         more = [here[0] | {"input_format": "fp16", "error_ulps": 1e6}, here[0] | {"n": 1 << 20}]
-        says(told.format("2¹⁰", 80, 7, 0.5, at, all_of_them), here + more)
+        check(expected.format("2¹⁰", 80, 7, 0.5, at, all_of_them), here + more)
 
-    def test_how_steady(self):
-        def says(told, *sources):
-            self.says("How steady?", told, *sources)
+    def test_how_reproducible(self):
+        def check(expected, *sources):
+            self.assert_finding("How reproducible?", expected, *sources)
 
-        told = "{} with a promise … in {} runs; {} with less"
+        expected = "{} with a promise … the same bits in {} runs; {} with a weaker promise"
         here = [spread("exact/fp32@cpu", "order_free"), spread("tree/plain/fp32@cpu", "everywhere"),
                 spread("atomic/plain/fp32@cpu", "none"), spread("tbb/fp32@peer", "none"),
                 spread("tree/plain/fp32@cpu", "everywhere", "permutation", 9)]
         there = [r | {"runs": 20} for r in here]
-        says(told.format("All 2 methods", 20, "none of 2 methods"), here)
-        says(told.format("All 2 methods", 60, "none of 2 methods"), here, there)
+        check(expected.format("All 2 methods", 20, "none of 2 methods"), here)
+        check(expected.format("All 2 methods", 60, "none of 2 methods"), here, there)
         there[3]["distinct_bits"] = 7
         here[2]["distinct_bits"] = 3
         most = " … 7 in 20 runs (tbb/fp32@peer, H200)"
-        says(told.format("All 2 methods", 60, "all 2 methods") + most, here, there)
+        check(expected.format("All 2 methods", 60, "all 2 methods") + most, here, there)
         there[1]["distinct_bits"] = 2
-        says(told.format("1 of 2 methods", 60, "all 2 methods") + most, here, there)
-        says("1 of 1 method with less … 3 in 10 runs (atomic/plain/fp32@cpu, this machine)", here[2:3])
+        check(expected.format("1 of 2 methods", 60, "all 2 methods") + most, here, there)
+        check("1 of 1 method with a weaker promise … 3 in 10 runs (atomic/plain/fp32@cpu, this machine)", here[2:3])
 
     def test_how_fast(self):
-        def says(told, *sources):
-            self.says("How fast?", told, *sources)
+        def check(expected, *sources):
+            self.assert_finding("How fast?", expected, *sources)
 
-        told = "xact reads {} GB/s (this machine, one thread, n = 2²⁰), {}"
+        expected = ("he exact sum reads {} GB/s (this machine, one thread, n = 2²⁰), {} of the speed of the fastest "
+                    "plain sum")
         rows = [speed("exact/fp32@cpu", 8.0), speed("tree/plain/fp32@cpu", 10.0), speed("serial/plain/fp32@cpu", 2.0),
                 speed("tree/kahan/fp32@cpu", 80.0), speed("serial/plain/fp32@cpu", 99.0, n=64)]
-        says(told.format(8, "80%"), rows)
-        # Cold caches, other data, more threads and other elements are passed over.
+        check(expected.format(8, "80%"), rows)
+        # Cold caches, other data, more threads and other formats are ignored.
         others = [speed(method, 50.0, **more) for method in ("exact/fp32@cpu", "pairwise/plain/fp32@cpu")
                   for more in ({"caches": "cold"}, {"data": "60 binades"}, {"threads": 2}, {"input_format": "fp16"})]
-        says(told.format(8, "80%"), others + rows)
+        check(expected.format(8, "80%"), others + rows)
         rows[2]["gb_per_s"] = 16.0
-        says(told.format(8, "50%"), rows)
+        check(expected.format(8, "50%"), rows)
         rows[0]["gb_per_s"] = 4.0
-        says(told.format(4, "25%"), rows)
+        check(expected.format(4, "25%"), rows)
         gpu = [speed("exact/fp32@cuda", 900.0, threads=0)]
-        says("900 GB/s (H200, GPU, n = 2²⁰) … " + told.format(4, "25%"), rows, gpu)
+        check("900 GB/s (H200, GPU, n = 2²⁰) … " + expected.format(4, "25%"), rows, gpu)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the report says of the ladder: made-up rows, altered one at a time.
+"""Tests of the section on the ladder, with made-up rows that are changed one at a time.
 
 Run by ctest, or: build/venv/bin/python tests/notebooks/ladder_test.py
 """
@@ -50,9 +50,9 @@ def rows():
     yield shown(FUSED, "ceilings", 16, 1e-6, gflop_per_s=200.0)
 
 
-class Said(made_up.Told):
+class Ladder(made_up.SentenceTest):
     def section(self, *changes, **more):
-        """After changes (method, setting, what is new there)."""
+        """The section after changes (method, setting, new values)."""
         some = list(rows())
         for method, setting, new in changes:
             for r in some:
@@ -61,64 +61,70 @@ class Said(made_up.Told):
         header = {"mode": "quick", "seed": 1, "filter": ""} | more
         return ladder.section([dataclasses.replace(source("ladder", some), header=header)])
 
-    def test_before_anything_is_altered(self):
+    def test_unchanged_rows(self):
         section = self.section()
-        self.assert_tells(
-            section.findings, "All 11 measured kernels …",
-            f"{SUM} interleaved, takes 8 µs, 4 times … sequential, … 50% … exact at 25%",
-            f"{SUM} 2 coarsening factors 8 is the fastest, and 1 takes 2 times",
+        self.assert_sentences(
+            section.findings, "All 11 measured kernels returned correct results",
+            f"{SUM} interleaved, takes 8 µs, 4 times … sequential, … 50% … exact reaches 25%.",
+            f"{SUM} 2 coarsening factors is 8; factor 1 takes 2 times",
             f"{SUM} 75% … interleaved … 99.0% … sequential … 74% and 99%",
-            f"{SUM} none of 5 sums … 0.25 (exact) to 1 (interleaved)",
+            f"{SUM} none of 5 kernels … 0.25 ulps (exact) to 1 ulp (interleaved).",
             f"{AT}, coalescing: strided_reads (stride 1) … 1 µs; strided_reads (stride 32) takes 5 times",
-            f"{AT}, occupancy: add_vectors (256 threads … 1 µs; add_vectors (1,024 threads a block) takes 2 times "
-            "… suggests 1,024 … 2 µs",
-            f"{AT}: 20 GB/s … 100 GFLOP/s … (200 fused … 5 operations a byte; all 7 kernels … sequential … 41%")
+            f"{AT}, occupancy: add_vectors (256 threads … 1 µs; add_vectors (1,024 threads per block) takes 2 times … "
+            "suggests 1,024 … 2 µs",
+            f"{AT}: … 20 GB/s … 100 GFLOP/s … (200 for fused … 5 operations per byte; all 7 kernels have … sequential, "
+            "at 41%.")
         self.assertEqual((len(section.findings), section.failures), (8, []))
         self.assertEqual([len(t.rows) for t in section.tables], [5, 7])
-        self.assertFalse(section.tables[0].folded, "the ladder is what it is about")
+        self.assertFalse(section.tables[0].folded, "the ladder is shown unfolded")
         self.assertEqual(self.section(left_out=["without cache hit rates: no ncu"]).findings,
                          section.findings + ["Measured without cache hit rates: no ncu (this machine)."])
 
-    def test_a_kernel_that_is_wrong_is_named_and_fails(self):
-        for method, at, new, who, why in (
-                (LOOSE, 8, {"within_bound": False}, "coarsened ×8", "exceeds its bound"),
-                (CURED, 1, {"as_read": False}, "sequential", "other bits"),
-                (EXACT, 1, {"broken": True, "distinct_bits": 2}, "exact", "promises order_free but gave 2 results"),
-                (ADD, 16, {"verified": False}, "add (16 steps)", "")):
+    def test_a_wrong_kernel_is_a_failure(self):
+        for method, at, new, kernel, why in (
+                (LOOSE, 8, {"within_bound": False}, "coarsened ×8", "the error exceeds its bound"),
+                (CURED, 1, {"as_read": False}, "sequential", "the bits differ"),
+                (EXACT, 1, {"broken": True, "distinct_bits": 2}, "exact", "promises order_free but returned 2 results"),
+                (ADD, 16, {"verified": False}, "add (16 steps)", "returned a wrong result")):
             section = self.section((method, at, new))
-            self.assert_tells(section.findings, f"10 of 11 measured kernels … not {who}.")
+            self.assert_sentences(section.findings, f"10 of 11 measured kernels … exceptions: {kernel}.")
             self.assertEqual(len(section.failures), 1)
-            self.assert_tells(section.failures, f"this machine, GPU: {who}, n = 4,096: … {why}")
+            self.assert_sentences(section.failures, f"this machine, GPU: {kernel}, n = 4,096: {why}")
 
     def test_one_number_at_a_time(self):
-        for method, at, new, told in [
-                (FIRST, 1, {"seconds": 1.6e-5}, f"{SUM} interleaved, takes 16 µs, 8 times … sequential, … 50% … 25%"),
+        for method, at, new, expected in [
+                (FIRST, 1, {"seconds": 1.6e-5}, f"{SUM} interleaved, takes 16 µs, 8 times … sequential, … 50% … 25%."),
                 (EXACT, 1, {"seconds": 1e-6, "read_share": 0.95},
-                 f"{SUM} interleaved, takes 8 µs, 8 times … exact, … 95.0% … exact at 95.0%"),
-                (FIRST, 1, {"seconds": 1e-6}, f"{SUM} interleaved, takes 1 µs; … exact at 25%"),
-                (LOOSE, 1, {"seconds": 1.2e-5}, f"{SUM} 2 coarsening factors 8 is the fastest, and 1 takes 4 times"),
+                 f"{SUM} interleaved, takes 8 µs, 8 times … exact, … 95.0% … exact reaches 95.0%."),
+                (FIRST, 1, {"seconds": 1e-6}, f"{SUM} interleaved, takes 1 µs and is the fastest; … exact reaches "
+                                              "25%."),
+                (LOOSE, 1, {"seconds": 1.2e-5}, f"{SUM} 2 coarsening factors is 8; factor 1 takes 4 times"),
                 (FIRST, 1, {"branch_efficiency": 0.5}, f"{SUM} 50% … interleaved … 99.0% … sequential"),
-                (LOOSE, 8, {"distinct_bits": 7}, f"{SUM} 1 of 5 sums … coarsened ×8 7 in 10 runs; … 0.25 (exact) to 1"),
-                (CURED, 1, {"error_ulps": 500.0}, f"{SUM} none of 5 sums … 0.25 (exact) to 500 (sequential)"),
-                (EXACT, 1, {"error_ulps": 0.2}, f"{SUM} none of 5 sums … 0.2 (exact) to 1 (interleaved)"),
+                (LOOSE, 8, {"distinct_bits": 7}, f"{SUM} 1 of 5 kernels … 7 in 10 runs (coarsened ×8); … 0.25 ulps "
+                                                 "(exact) to 1"),
+                (CURED, 1, {"error_ulps": 500.0}, f"{SUM} none of 5 kernels … 0.25 ulps (exact) to 500 ulps "
+                                                  "(sequential)."),
+                (EXACT, 1, {"error_ulps": 0.2}, f"{SUM} none of 5 kernels … 0.2 ulps (exact) to 1 ulp (interleaved)."),
                 (STRIDED, 32, {"seconds": 9e-6}, f"{AT}, coalescing: … strided_reads (stride 32) takes 9 times"),
                 (VECTORS, 1024, {"seconds": 5e-7},
-                 f"{AT}, occupancy: add_vectors (1,024 threads … 500 ns; add_vectors (256 threads a block) takes "
-                 "2 times … suggests 1,024 … which is the fastest"),
-                (READ, 1, {"gb_per_s": 40.0}, f"{AT}: 40 GB/s … 100 GFLOP/s … 2.5 operations a byte; all 7 … 20%"),
-                (ADD, 16, {"gflop_per_s": 4.0}, f"{AT}: 20 GB/s … 4 GFLOP/s … 0.2 operations a byte; 2 of 7 … 51%"),
+                 f"{AT}, occupancy: add_vectors (1,024 threads … 500 ns; add_vectors (256 threads per block) takes 2 "
+                 "times … suggests 1,024 … which is the fastest"),
+                (READ, 1, {"gb_per_s": 40.0}, f"{AT}: … 40 GB/s … 100 GFLOP/s … 2.5 operations per byte; all 7 … 20%."),
+                (ADD, 16, {"gflop_per_s": 4.0}, f"{AT}: … 20 GB/s … 4 GFLOP/s … 0.2 operations per byte; 2 of 7 … "
+                                                "51%."),
                 (FUSED, 16, {"demonstration": "coalescing", "operations": 0.0},
-                 f"{AT}: 20 GB/s of reading and 100 GFLOP/s of additions meet at 5 operations a byte; all 7 … 41%")]:
-            with self.subTest(told):
-                self.assert_tells(self.section((method, at, new)).findings, told)
-                self.assert_silent(self.section().findings, told)
-        for method, new, untold in ((LOOSE, {"seconds": 2.5e-6}, "coarsening factors"),  # the least is the fastest
-                                    (FIRST, {"branch_efficiency": None}, "the lecture")):  # nothing was profiled
-            self.assert_silent(self.section((method, 1, new)).findings, untold)
+                 f"{AT}: … 20 GB/s for reading and 100 GFLOP/s for additions, intersect at 5 operations per byte; all "
+                 "7 … 41%.")]:
+            with self.subTest(expected):
+                self.assert_sentences(self.section((method, at, new)).findings, expected)
+                self.assert_no_sentences(self.section().findings, expected)
+        for method, new, unexpected in ((LOOSE, {"seconds": 2.5e-6}, "coarsening factors"),  # 1 is the fastest
+                                        (FIRST, {"branch_efficiency": None}, "the lecture")):  # nothing was profiled
+            self.assert_no_sentences(self.section((method, 1, new)).findings, unexpected)
 
     def test_the_roofline(self):
         figure = self.section().figures[0]
-        self.assert_tells([figure.reading], f"{AT}: 7 kernels, from 0.12 to 0.25 operations a byte; … 5.")
+        self.assert_sentences([figure.finding], f"{AT}: 7 kernels with 0.12 to 0.25 operations per byte; … 5.")
         self.assertEqual(sum(s.faint for s in figure.series), 2)
         self.assertEqual({s.name for s in figure.series if not s.faint}, {"sums", "occupancy"})
         roof = next(s for s in figure.series if s.faint)
@@ -126,10 +132,10 @@ class Said(made_up.Told):
 
     def test_a_second_machine_has_its_own_sentences(self):
         two = ladder.section([source("ladder", list(rows())), source("ladder", [row(FIRST, 1e-3)], "H200")]).findings
-        self.assert_tells(two, "H200, GPU, sum of 2¹²: … interleaved, takes 1 ms.")
+        self.assert_sentences(two, "H200, GPU, sum of 2¹²: … interleaved, takes 1 ms and is the fastest.")
         self.assertTrue(set(self.section().findings[1:]) <= set(two))
 
-    def test_every_demonstration_says_what_is_varied(self):
+    def test_every_demonstration_has_a_name_for_its_settings(self):
         known = results.SCHEMA["$defs"]["demonstration"]["properties"]["demonstration"]["enum"]
         self.assertEqual(list(ladder.SETTINGS), known)
 

@@ -1,6 +1,6 @@
-"""Made-up results as their files hold them, for the tests of sections.
+"""Made-up results in the form of results files, and base classes for the tests of sections.
 
-Who imports this finds the notebooks' modules.
+Importing this module puts the folder notebooks on the import path.
 """
 
 import importlib
@@ -18,40 +18,40 @@ from schema import DEFINED, properties  # noqa: E402
 PROVENANCE = {"cpu": "A Processor", "hardware_threads": 2, "gpu": None, "os": "An OS", "kernel": "A kernel",
               "compiler": "a compiler", "flags": "-O3", "library_version": "0.1.0", "commit": "unknown",
               "date": "2026-11-21T12:00:00Z"}
-# What the schema tells in words only, by property.
-WORDS = {"tree": ["((0+2)+(1+3))", None], "difference": [None, "the sums of 0 and 1"], "data": ["normal", "ones"]}
+# Values of properties whose form the schema states only in descriptions.
+DESCRIBED = {"tree": ["((0+2)+(1+3))", None], "difference": [None, "the sums of 0 and 1"], "data": ["normal", "ones"]}
 METHODS = ["serial/plain/fp32@cpu", "exact/fp32@cpu", "loop/fp32@peer", "atomic/plain/fp16@cuda", "tree/kahan/bf16@cpu"]
 
 
-class Told(unittest.TestCase):
-    """Sentences are tested by the names, numbers and verdicts in them: a … stands for whatever words."""
+class SentenceTest(unittest.TestCase):
+    """Checks sentences by the names, numbers and verdicts in them; "…" in an expected text stands for any words."""
 
-    def tells(self, sentences, told):
-        # A number is a whole one: 80 and 0.8 do not tell 8.
+    def has_sentence(self, sentences, expected):
+        # An expected number matches a whole number: 8 matches neither 80 nor 0.8.
         parts = [re.sub(r"^(?=\d)", r"(?<![\\d.,])", re.sub(r"(?<=\d)$", r"(?![.,]?\\d)", re.escape(part)))
-                 for part in re.split(" ?… ?", told)]
+                 for part in re.split(" ?… ?", expected)]
         pattern = re.compile(".*?".join(parts))
         return any(map(pattern.search, sentences.splitlines() if isinstance(sentences, str) else sentences))
 
-    def assert_tells(self, sentences, *told):
-        for each in told:
-            self.assertTrue(self.tells(sentences, each), f"nothing tells {each!r}: {sentences}")
+    def assert_sentences(self, sentences, *expected):
+        for each in expected:
+            self.assertTrue(self.has_sentence(sentences, each), f"no sentence matches {each!r}: {sentences}")
 
-    def assert_silent(self, sentences, *told):
-        for each in told:
-            self.assertFalse(self.tells(sentences, each), f"something tells {each!r}: {sentences}")
+    def assert_no_sentences(self, sentences, *unexpected):
+        for each in unexpected:
+            self.assertFalse(self.has_sentence(sentences, each), f"a sentence matches {each!r}: {sentences}")
 
 
-class OfSection(Told):
-    """Tests of what the section of `question` tells about self.rows of this machine and self.there of another."""
+class SectionTest(SentenceTest):
+    """Tests of the section of `question`, made from self.rows of this machine and self.there of another."""
 
     there = ()
 
-    def tell(self, *told, failures=None):
-        """Makes the section, which tells all this."""
+    def check(self, *expected, failures=None):
+        """Makes the section and checks that its findings match all of `expected`."""
         sources = [source(self.question, self.rows), source(self.question, self.there, "H200")]
         self.s = importlib.import_module(self.question).section(sources)
-        self.assert_tells(self.s.findings, *told)
+        self.assert_sentences(self.s.findings, *expected)
         if failures is not None:
             self.assertEqual(self.s.failures, failures)
         return self.s
@@ -61,7 +61,7 @@ SUM = re.compile("((serial|tree|pairwise|canonical[0-9]+|atomic|atomic_element)/
 
 
 def stored(x, name=""):
-    """Results as files have them: the names of our sums are full there."""
+    """Results in the form of files, with full names of samesum's sums."""
     if isinstance(x, dict):
         return {key: stored(value, key) for key, value in x.items()}
     if isinstance(x, list):
@@ -70,7 +70,7 @@ def stored(x, name=""):
 
 
 def source(question, rows, machine=results.HERE):
-    """Rows of a machine, each of which fits the schema."""
+    """A source with the given rows of a machine, which are checked against the schema."""
     for r in rows:
         wrong = results.problem(r, results.KINDS)
         assert not wrong, wrong
@@ -78,7 +78,7 @@ def source(question, rows, machine=results.HERE):
 
 
 def result(method, n, ulps, promise, format="fp32"):
-    """A sum of n that is so many ulps off."""
+    """A result with sum n and an error of `ulps`."""
     bits = {"fp16": 4, "bf16": 4, "fp32": 8, "fp64": 16}[format]
     ulp = 2.0**-23 * n  # n is a power of two
     return {"method": method, "input_format": format, "n": n, "value": n + ulps * ulp,
@@ -89,7 +89,7 @@ def result(method, n, ulps, promise, format="fp32"):
 
 
 def measured(method, promise, ulps):
-    """One of the methods of a comparison."""
+    """A method of a comparison."""
     return result(method, 4096, ulps, promise) | {"repeats": 3, "distinct_bits": 1, "seconds": 1e-3, "gb_per_s": 4.0}
 
 
@@ -115,7 +115,7 @@ def speed(method, gb_per_s, **more):
             "gb_per_s": gb_per_s, "verified": True, "bars": []} | more
 
 
-# --- a study of few methods: the rows of its files -----------------------------------------------------------------
+# --- the rows of a small study ------------------------------------------------------------------------------------
 
 FEW = [("exact/fp32@cpu", "order_free", 0.25), ("tree/plain/fp32@cpu", "everywhere", 2),
        ("serial/plain/fp32@cpu", "everywhere", 40), ("atomic/plain/fp32@cpu", "none", 8),
@@ -128,7 +128,7 @@ def header(experiment):
 
 
 def few_errors():
-    """The errors of a loop grow with n."""
+    """Rows of errors; those of the loop grow with n."""
     return [{"kind": "error", "data": data, "seed": 1}
             | result(method, n, ulps * (n // 1024 if "serial" in method else 1), promise)
             for data in ("normal", "ones") for n in (1024, 4096) for method, promise, ulps in FEW]
@@ -153,7 +153,7 @@ def few_comparisons():
 
 
 def few():
-    """{experiment: [row, …]}"""
+    """The rows of the small study by experiment."""
     return {"error_vs_length": few_errors(), "spread_over_runs": few_spreads(), "speed_vs_length": few_speeds()}
 
 
@@ -170,12 +170,12 @@ def write_study(folder, experiments, comparisons):
 # --- rows of every kind, made from the schema --------------------------------------------------------------------
 
 def kinds_of(question):
-    """The kinds of rows that the file of a question has."""
+    """The kinds of rows in the results file of a question."""
     return [kind for kind in results.KINDS if re.search(f"[` ]{question}[` ]", DEFINED[kind]["description"])]
 
 
 def values(name, about):
-    """Some that fit: an ordinary one, then those that are at an end."""
+    """Valid values: an ordinary one first, then extreme ones."""
     if "$ref" in about:
         about = DEFINED[about["$ref"].split("/")[-1]] | about
     if "const" in about or "enum" in about:
@@ -191,7 +191,7 @@ def values(name, about):
         return [sample(about)] + null
     if types[0] == "string":
         bits = ["0x00000000", "0x00000001"] if "x(" in about.get("pattern", "") else None
-        return WORDS.get(name) or bits or ["some"] + null
+        return DESCRIBED.get(name) or bits or ["some"] + null
     if types[0] == "array":
         return [[first] for first in values("", about["items"])[:1]] + [[]] * ("minItems" not in about)
     if types[0] == "boolean":
@@ -201,12 +201,12 @@ def values(name, about):
 
 
 def sample(about, **more):
-    """An object of the schema in which all is ordinary but what is asked for."""
+    """An object of the schema with ordinary values, except for `more`."""
     return {name: values(name, what)[0] for name, what in properties(about).items()} | more
 
 
 def rows(kind):
-    """An ordinary row of each method, and rows that differ from it in one property."""
+    """Yields an ordinary row per method, and rows that differ from it in one property."""
     about = DEFINED[kind]
     if kind == "comparison":
         methods = [m for method in METHODS for m in variations(DEFINED["measurement"], sample(

@@ -1,4 +1,4 @@
-"""The table of all methods has the numbers of their rows: made-up rows, altered one at a time.
+"""Tests of the table of all methods, with made-up rows that are changed one at a time.
 
 Run by ctest, or: build/venv/bin/python tests/notebooks/methods_test.py
 """
@@ -30,7 +30,7 @@ class Methods(unittest.TestCase):
         self.assertEqual(section.findings, [])
         return section.tables[0].rows
 
-    def test_the_longest_array_counts_and_the_axis_with_the_most_results_but_no_permutation(self):
+    def test_uses_the_longest_array_and_the_axis_with_the_most_results_except_permutations(self):
         row = ["tree/plain/fp32@cpu", "everywhere", "this machine", "2¹²", "5", "11", "10", "2 of 10"]
         self.assertEqual(self.rows(), [row])
         self.found["error_vs_length"][1]["error_ulps"] = 6.0
@@ -38,15 +38,15 @@ class Methods(unittest.TestCase):
         self.found["spread_over_runs"][0]["distinct_bits"] = 4
         self.assertEqual(self.rows(), [row[:4] + ["6", "11", "12", "4 of 10"]])
 
-    def test_each_machine_has_a_line(self):
+    def test_each_machine_has_a_row(self):
         there = source("error_vs_length", [error(1024, 4.0)], "H200")
         self.assertEqual([line[2:5] for line in self.rows(there)], [["H200", "2¹⁰", "4"], ["this machine", "2¹²", "5"]])
 
-    def test_what_was_not_measured_is_a_dash_and_what_has_no_bound_has_none(self):
+    def test_a_missing_measurement_is_a_dash_and_a_missing_bound_is_none(self):
         self.found["error_vs_length"][1]["bound"] = None
         self.found["speed_vs_length"] = self.found["spread_over_runs"] = []
         self.assertEqual(self.rows(), [["tree/plain/fp32@cpu", "everywhere", "this machine", "2¹²", "5", "none", "-",
-                                                                                                                 "-"]])
+                                        "-"]])
 
 
 if __name__ == "__main__":

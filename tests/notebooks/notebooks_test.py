@@ -1,7 +1,7 @@
-"""Every notebook is committed without outputs, and runs over the committed results.
+"""Tests that every notebook is committed without outputs and runs on the committed results.
 
 Run by ctest, or: build/venv/bin/python tests/notebooks/notebooks_test.py, with the packages of tests/requirements.txt.
-A kernel takes seconds to start, so one notebook runs in a kernel of its own; the others run in this process, each with
+A kernel takes seconds to start, so only one notebook runs in its own kernel; the others run in this process, each with
 an empty namespace.
 """
 
@@ -20,21 +20,22 @@ try:
     from IPython.core.interactiveshell import InteractiveShell
     from IPython.utils.capture import capture_output
 except ImportError as missing:
-    print(f"notebooks: {missing}: tests/requirements.txt has it")
+    print(f"notebooks: {missing}; install tests/requirements.txt")
     sys.exit(77)
 
 from made_up import ROOT
+import phrases
 import report
 import results
 
 FOLDER = ROOT / "notebooks"
 TOOL = pathlib.Path(os.environ.get("SAMESUM_TOOL", ROOT / "build/release/bin/samesum"))
 BOOKS = {path.stem: nbformat.read(path, as_version=nbformat.NO_CONVERT) for path in sorted(FOLDER.glob("*.ipynb"))}
-IN_A_KERNEL = "consequences"  # it has few results, figures and tables
+IN_A_KERNEL = "consequences"  # has few results, figures and tables
 
 
 def in_a_kernel(book):
-    """What each of its cells of code puts out, as text."""
+    """The output of each code cell, as text."""
     done = nbclient.NotebookClient(book, timeout=120, kernel_name="python3",
                                    resources={"metadata": {"path": str(FOLDER)}}).execute()
     return [text_of(output.get("text") or output.get("data", {}) for output in cell.outputs)
@@ -62,7 +63,7 @@ class Notebooks(unittest.TestCase):
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
-        # This machine has no results, and nothing is written outside the folder.
+        # An empty study, and no files outside the temporary folder.
         os.environ.update({name: folder.name for name in ("SAMESUM_STUDY", "IPYTHONDIR", "JUPYTER_CONFIG_DIR",
                                                           "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")})
         os.environ.update({"PYTHONDONTWRITEBYTECODE": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"})
@@ -77,7 +78,7 @@ class Notebooks(unittest.TestCase):
     def test_there_is_one_for_each_section_and_one_to_start_with(self):
         self.assertEqual(sorted(BOOKS), sorted(["start_here", *report.SECTIONS]))
 
-    def test_are_valid_and_have_ids_and_no_outputs(self):
+    def test_notebooks_are_valid_and_have_ids_and_no_outputs(self):
         for path in FOLDER.glob("*.ipynb"):
             book = nbformat.read(path, as_version=nbformat.NO_CONVERT)
             nbformat.validate(book)
@@ -86,23 +87,25 @@ class Notebooks(unittest.TestCase):
                 if cell.cell_type == "code":
                     self.assertEqual((cell.outputs, cell.execution_count), ([], None), path.name)
 
-    def test_say_what_was_found_and_show_it(self):
+    def test_notebooks_show_findings_and_figures(self):
         found = {question: results.of(question) for question in report.SECTIONS}
         start = "\n".join(self.outputs["start_here"])
         for question in report.SECTIONS:
             section = report.section(question, found)
-            text = html.unescape("\n".join(self.outputs[question][:-1]))  # the last is to change
+            text = html.unescape("\n".join(self.outputs[question][:-1]))  # the last cell is for the reader to change
             with self.subTest(question):
-                # Only the reader has own data.
+                # There are no committed results of own data.
                 self.assertEqual(section.empty, question == "own_data", "there are no committed results")
-                for sentence in [*section.findings, *(f.reading for f in section.figures)]:
+                for sentence in [*section.findings, *(f.finding for f in section.figures)]:
                     self.assertIn(sentence, text)
                 self.assertGreaterEqual(text.count("<svg"), len(section.figures))
                 if section.empty:
                     self.assertIn(section.command, text)
                 self.assertIn(f"({question}.ipynb)", start)
+                for term in [] if section.empty else section.terms:
+                    self.assertIn(f"{term}</b>: {phrases.TERMS[term]}", text)
 
-    def test_end_with_a_cell_to_change_that_shows_something(self):
+    def test_notebooks_end_with_a_cell_to_change_that_shows_something(self):
         for name, book in BOOKS.items():
             with self.subTest(name):
                 self.assertIn("## Your turn", book.cells[-2].source)
@@ -112,9 +115,9 @@ class Notebooks(unittest.TestCase):
                     self.assertNotIn("is not built yet", self.outputs[name][-1])
 
     @unittest.skipUnless(TOOL.exists(), f"{TOOL} is not built")
-    def test_on_data_of_ones_own_asks_the_tool(self):
+    def test_the_notebook_on_data_sets_runs_the_tool(self):
         self.assertIn("\nUse ", self.outputs["compare"][-1])
 
 
 if __name__ == "__main__":
-    unittest.main(warnings="ignore")  # nbclient leaves its event loop open
+    unittest.main(warnings="ignore")  # nbclient does not close its event loop

@@ -1,4 +1,4 @@
-"""The section on prices says what its rows say: made-up rows, altered one at a time.
+"""Tests of the section on the price of promises, with made-up rows that are changed one at a time.
 
 Run by ctest, or: build/venv/bin/python tests/notebooks/price_of_promise_test.py
 """
@@ -8,7 +8,7 @@ import unittest
 import made_up
 
 EXACT, TREE, ATOMIC, PEER = "exact/fp32@cpu", "tree/plain/fp32@cpu", "atomic/plain/fp32@cpu", "loop/fp32@peer"
-AT = "This machine, 1 thread, n = 2²⁰ of fp32"
+AT = "This machine, 1 thread, n = 2²⁰ in fp32"
 
 
 def row(method, promise, seconds, error, n=1 << 20, format="fp32"):
@@ -19,7 +19,7 @@ def row(method, promise, seconds, error, n=1 << 20, format="fp32"):
             "hard_error_ulps": error, "hard_relative": error * 1e-4}
 
 
-class ThePrice(made_up.OfSection):
+class ThePrice(made_up.SectionTest):
     question = "price_of_promise"
 
     def setUp(self):
@@ -29,61 +29,62 @@ class ThePrice(made_up.OfSection):
                      row("loop/fp32@peer", "run_to_run", 4e-3, 40)]
 
     def costs(self, promise, times, of_peers, method=EXACT):
-        return f"{promise} ({method}) costs {times} times … ({ATOMIC}) and {of_peers} times … ({PEER})"
+        return f"the promise “{promise}” ({method}) costs {times} times … ({ATOMIC}) and {of_peers} times … ({PEER})"
 
-    def test_what_each_promise_costs(self):
-        self.tell(f"{AT}: {self.costs('everywhere', 2, 0.5, TREE)}; {self.costs('order_free', 3, 0.75)}.")
+    def test_the_price_of_each_promise(self):
+        self.check(f"{AT}: {self.costs('everywhere', 2, 0.5, TREE)}; {self.costs('order_free', 3, 0.75)}.")
         self.rows[0]["seconds"] = 1.5e-3  # a stronger promise gives the weaker one too
-        self.tell("everywhere (exact/fp32@cpu) costs 1.5 times")
+        self.check("“everywhere” (exact/fp32@cpu) costs 1.5 times")
         for i, seconds in ((0, 3e-3), (3, 2e-3), (4, 1e-3)):
             self.rows[i]["seconds"] = seconds
-        self.tell(self.costs("order_free", 1.5, 3))
-        del self.rows[3:]  # without others there is no price
-        self.assert_silent(self.tell().findings, "costs")
+        self.check(self.costs("order_free", 1.5, 3))
+        del self.rows[3:]  # without anything to compare with there is no price
+        self.assert_no_sentences(self.check().findings, "costs")
 
     def test_names_the_frontier(self):
-        self.tell(f"{AT} with condition 1e+08: … 3 of 5 … {ATOMIC} (0.0008), {TREE} (0.0004), {EXACT} (3e-05).")
+        self.check(f"{AT} with condition number 1e+08: 3 of 5 methods are on the frontier: {ATOMIC} (relative error "
+                   f"0.0008), {TREE} (relative error 0.0004), {EXACT} (relative error 3e-05).")
         self.rows[1]["hard_relative"] = 1.0
-        self.tell("2 of 5 methods")
+        self.check("2 of 5 methods")
         self.rows[0]["seconds"] = 1e-4
-        self.tell(f"1 of 5 methods, … {EXACT}")
+        self.check(f"1 of 5 methods is on the frontier: {EXACT}")
 
-    def test_an_infinite_error_is_on_no_frontier_and_not_drawn(self):
+    def test_an_infinite_error_is_neither_on_the_frontier_nor_plotted(self):
         self.rows[3].update(hard_relative=None, hard_error_ulps=None)
-        self.tell("2 of 5 methods")
-        self.assertEqual(sum(s.name == "atomic/plain" for s in self.tell().figures[0].series), 1)  # of normal data
+        self.check("2 of 5 methods")
+        self.assertEqual(sum(s.name == "atomic/plain" for s in self.check().figures[0].series), 1)  # for normal data
 
-    def test_speaks_of_the_longest_arrays_and_of_fp32_first(self):
+    def test_prefers_the_longest_arrays_and_fp32(self):
         self.rows += [row(TREE, "everywhere", 4e-2, 4, n=1 << 24), row(ATOMIC, "none", 1e-2, 4, n=1 << 24),
                       row("tree/plain/fp64@cpu", "everywhere", 1e-2, 4, n=1 << 24, format="fp64")]
-        self.tell(f"n = 2²⁴ of fp32: everywhere ({TREE}) costs 4 times")
-        self.assertEqual(len(self.tell().tables[0].rows), 4)
+        self.check(f"n = 2²⁴ in fp32: the promise “everywhere” ({TREE}) costs 4 times")
+        self.assertEqual(len(self.check().tables[0].rows), 4)
 
     def test_each_place_has_its_own_sentences(self):
         self.there = [r | {"threads": 0, "method": r["method"].replace("cpu", "cuda")} for r in self.rows]
         self.there[0]["seconds"] = 6e-3
-        self.tell(f"{AT}: everywhere ({TREE}) costs 2 times",
-                  "H200, GPU, n = 2²⁰ of fp32: everywhere (tree/plain/fp32@cuda) costs 2 times … order_free "
-                  "(exact/fp32@cuda) costs 6 times … (atomic/plain/fp32@cuda)")
+        self.check(f"{AT}: the promise “everywhere” ({TREE}) costs 2 times",
+                   "H200, GPU, n = 2²⁰ in fp32: the promise “everywhere” (tree/plain/fp32@cuda) costs 2 times … "
+                   "“order_free” (exact/fp32@cuda) costs 6 times … (atomic/plain/fp32@cuda)")
 
-    def test_the_figure_says_what_it_shows_first(self):
-        reading = "This machine, 1 thread, fp32, n = 2²⁰, ill-conditioned data: "
-        best = f"{EXACT} ({{}} GB/s, an error of 2.5e-05)"
+    def test_the_finding_of_the_figure(self):
+        shown = "This machine, 1 thread, fp32, n = 2²⁰, ill-conditioned data: "
+        best = f"{EXACT} ({{}} GB/s, relative error 2.5e-05)"
 
-        def reads(told):
-            self.assert_tells([self.tell().figures[0].reading], reading + told)
+        def check(expected):
+            self.assert_sentences([self.check().figures[0].finding], shown + expected)
 
-        reads(f"3 of 5 methods … {ATOMIC} (4.19 GB/s, an error of 0.0008) … {best.format('1.4')}")
+        check(f"3 of 5 methods are on … {ATOMIC} (4.19 GB/s, relative error 0.0008) to {best.format('1.4')}.")
         self.rows[0].update(seconds=1e-4, gb_per_s=42.0)
-        reads(f"1 of 5 methods … {best.format('42')}")
+        check(f"1 of 5 methods is on … {best.format('42')}.")
         for r in self.rows:
             r["hard_relative"] = r["relative_error"] = None
-        reads("every error is infinite")
+        check("every error is infinite")
 
     def test_wrong_bits_are_a_failure(self):
         self.rows[1]["verified"] = False
-        self.assertEqual(self.tell().failures,
-                         ["this machine, 1 thread: tree/plain/fp32@cpu gave wrong bits for n = 1,048,576 of fp32"])
+        self.assertEqual(self.check().failures,
+                         ["this machine, 1 thread: tree/plain/fp32@cpu returned wrong bits for n = 1,048,576 of fp32"])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The section on revealed orders says what its rows say: made-up rows, altered one at a time.
+"""Tests of the section on revealed orders, with made-up rows that are changed one at a time.
 
 Run by ctest, or: build/venv/bin/python tests/notebooks/reveal_order_test.py
 """
@@ -13,7 +13,7 @@ import made_up
 import reveal_order
 
 LOOP, PAIRS = "(((0+1)+2)+3)", "((0+2)+(1+3))"
-MASKS = "To M and -M among ones"
+MASKS = "M and -M among ones reveal nothing about"
 
 
 def row(method, tree, promise="everywhere", masks="units", matches=True, n=32, sampled=0, blind=None):
@@ -23,7 +23,7 @@ def row(method, tree, promise="everywhere", masks="units", matches=True, n=32, s
             "matches": matches, "blind": blind, "difference": None, "asked": 7}
 
 
-class RevealedOrders(made_up.OfSection):
+class RevealedOrders(made_up.SectionTest):
     question = "reveal_order"
 
     def setUp(self):
@@ -34,68 +34,70 @@ class RevealedOrders(made_up.OfSection):
                      row("loop/fp32@peer", LOOP, "run_to_run", matches=None),
                      row("eigen/fp32@peer", "((0+1)+(2+3))", "run_to_run", matches=None)]
 
-    def test_where_all_is_well(self):
-        self.tell("declared tree … all 4 sums … all 3 … 32 elements; 1 of 1 at sampled … 12,293",
-                  f"{MASKS} 2 of 6 methods … (tree/kahan, exact), since kept; … 1 of 2.",
-                  "This machine: of 32 elements all 2 sums … 2 different trees, from 2 (eigen/fp32@peer) to 3 "
-                  "(loop/fp32@peer) … 1 of 2 sums … loop/fp32@peer as serial/plain.")
-        self.assertEqual(self.tell().failures, [])
+    def test_findings_without_failures(self):
+        self.check("All 4 sums … add … declared tree: all 3 whose whole tree … (32 elements); 1 of 1 whose … sampled "
+                   "places (12,293 elements).",
+                   f"{MASKS} 2 of 6 methods (tree/kahan, exact), since kept; overflow … 1 of 2.",
+                   "This machine: for 32 elements, all 2 sums … 2 different trees with heights of 2 (eigen/fp32@peer) "
+                   "to 3 (loop/fp32@peer) additions; 1 of 2 adds … loop/fp32@peer as serial/plain.")
+        self.assertEqual(self.check().failures, [])
 
     def test_names_a_tree_that_is_not_as_declared_and_fails(self):
         self.rows[3].update(matches=False, difference="0 and 1 meet before they meet 2")
-        self.tell("3 of 4 sums … Not in tree/plain/fp32@cpu (this machine).")
-        self.assertEqual(self.tell().failures, ["this machine: tree/plain/fp32@cpu, n = 12,293: not the declared tree: "
-                                                   "0 and 1 meet before they meet 2"])
+        self.check("3 of 4 sums … declared tree … exceptions: tree/plain/fp32@cpu (this machine).")
+        self.assertEqual(self.check().failures, ["this machine: tree/plain/fp32@cpu, n = 12,293: not the declared "
+                                                 "tree: 0 and 1 meet before they meet 2"])
 
     def test_one_row_at_a_time(self):
-        for i, new, *told in (
+        for i, new, *expected in (
                 (1, {"blind": "kept", "masks": "overflow"},
-                 f"{MASKS} 3 of 6 … (tree/plain, tree/kahan, exact) … 2 of 3."),
-                (4, {"blind": "it never rounds"}, f"{MASKS} 1 of 6 … (tree/kahan), since kept; … 1 of 1.",
-                 f"{MASKS} 1 of 6 … (exact), since it never rounds; … 0 of 1."),
+                 f"{MASKS} 3 of 6 methods (tree/plain, tree/kahan, exact) … 2 of 3."),
+                (4, {"blind": "it never rounds"}, f"{MASKS} 1 of 6 methods (tree/kahan), since kept; … 1 of 1.",
+                 f"{MASKS} 1 of 6 methods (exact), since it never rounds; … 0 of 1."),
                 (6, {"tree": None, "height": None, "difference": "an ancestor of 0 has 3 leaves, 2 were found"},
-                 "This machine: … eigen/fp32@peer contradict each other"),
-                (6, {"tree": PAIRS}, "all 2 sums add in a tree of samesum's")):
+                 "This machine: the results of eigen/fp32@peer contradict each other"),
+                (6, {"tree": PAIRS}, "all 2 add in the tree of a samesum method")):
             self.setUp()
             self.rows[i].update(new)
-            self.tell(*told)
+            self.check(*expected)
 
     def test_compares_peers_on_each_machine(self):
         self.there = [self.rows[-2] | {"tree": PAIRS, "height": 2}, self.rows[1], self.rows[-2] | {"n": 16}]
-        self.tell("H200: of 32 elements 1 of 1 sum … one tree, 2 additions … 1 of 1 … loop/fp32@peer as tree/plain.")
+        self.check("H200: for 32 elements, 1 of 1 sum … one tree with a height of 2 additions; 1 of 1 adds … "
+                   "loop/fp32@peer as tree/plain.")
         self.there = self.rows
-        self.tell("This machine; H200: of 32 elements")
+        self.check("This machine; H200: for 32 elements")
 
-    def test_names_the_lowest_and_the_highest_tree_wherever_they_stand(self):
+    def test_names_the_lowest_and_the_highest_tree_in_any_row(self):
         self.rows.append(row("tbb/fp32@peer", "(((0+2)+1)+3)", "none", matches=None) | {"height": 31})
         self.rows.append(row("cub/fp32@peer", "((0+3)+(1+2))", "none", matches=None) | {"height": 1})
-        self.tell("4 different trees, from 1 (cub/fp32@peer) to 31 (tbb/fp32@peer)")
+        self.check("4 different trees with heights of 1 (cub/fp32@peer) to 31 (tbb/fp32@peer)")
 
-    def test_says_how_high_each_picture_is(self):
-        readings = [f.reading for f in self.tell().figures]
-        for reading, told in ((readings[0], "3 additions; 4 elements could do with 2."),
-                              (readings[1], "2 additions, the fewest that 4 elements"),
-                              (reveal_order.reading("(((0+1)+2)+(3+4))"), "3 additions, the fewest that 5 elements"),
-                              (reveal_order.reading("(0+1)"), "1 addition, the fewest that 2 elements")):
-            self.assert_tells([reading], told)
+    def test_each_picture_states_its_height_and_the_minimum(self):
+        found = [f.finding for f in self.check().figures]
+        for finding, expected in ((found[0], "3 additions; the minimum for 4 elements is 2."),
+                                  (found[1], "2 additions, the minimum for 4 elements."),
+                                  (reveal_order.height_finding("(((0+1)+2)+(3+4))"),
+                                   "3 additions, the minimum for 5 elements."),
+                                  (reveal_order.height_finding("(0+1)"), "1 addition, the minimum for 2 elements.")):
+            self.assert_sentences([finding], expected)
 
     def test_draws_each_tree_once(self):
-        figures = self.tell().figures
+        figures = self.check().figures
         self.assertEqual([f.title for f in figures],
-                         ["32 elements, 3 additions high: serial/plain, loop/fp32",
-                          "32 elements, 2 additions high: tree/plain, tree/kahan",
-                          "32 elements, 2 additions high: eigen/fp32"])
-        self.assertEqual(len(re.findall(r"H\d", figures[0].picture)), 3)  # a bar for each of three additions
+                         ["32 elements, height 3: serial/plain, loop/fp32",
+                          "32 elements, height 2: tree/plain, tree/kahan", "32 elements, height 2: eigen/fp32"])
+        self.assertEqual(len(re.findall(r"H\d", figures[0].picture)), 3)  # a horizontal line for each addition
         self.assertIn(">3</text>", figures[0].picture)
 
-    def test_reads_long_trees(self):
+    def test_parses_and_draws_long_trees(self):
         text = "0"
         for i in range(1, 5000):
             text = f"({text}+{i})"
         self.assertEqual(reveal_order.parsed(text)[1], 4999)
         self.assertTrue(reveal_order.picture(text, "a loop", "#000"))
 
-    def test_reveals_sums_of_python(self):
+    def test_reveals_the_order_of_python_functions(self):
         def halves(x):
             return x[0] if len(x) == 1 else halves(x[:len(x) // 2]) + halves(x[len(x) // 2:])
 
@@ -104,7 +106,7 @@ class RevealedOrders(made_up.OfSection):
 
         self.assertEqual(reveal_order.reveal(loop, 4), LOOP)
         self.assertEqual(reveal_order.reveal(halves, 5), "((0+1)+(2+(3+4)))")
-        self.assertIsNone(reveal_order.reveal(math.fsum, 4), "it keeps the ones beside M")
+        self.assertIsNone(reveal_order.reveal(math.fsum, 4), "fsum keeps the ones beside M")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""Every section stands whatever its files hold, as long as it fits the schema: rows of every kind, one at a time, some
-at a time and growing in number. And what fits the schema is what jsonschema accepts.
+"""Tests that every section accepts all rows that fit the schema, and that the fast check against the schema agrees with
+jsonschema. The rows are of every kind, one at a time, several at a time and in growing numbers.
 
 Run by ctest, or: build/venv/bin/python tests/notebooks/sections_test.py
 """
@@ -14,43 +14,45 @@ import headlines
 import markdown
 import methods
 import page
+import phrases
 import report
 import results
 import schema
 
 
 def shown(section):
-    """All that a reader gets of it, as page and text."""
+    """The section as HTML and as Markdown."""
     for f in section.figures:
         figure.script_json(f.plotly())
     return page.section(section, None), "\n".join(markdown.section(section))
 
 
 def has_something(f):
-    """Whether a figure shows more than bounds."""
+    """Whether a figure shows more than faint lines."""
     lines = [s for s in f.matching(f.chosen()) if not s.faint]
-    return f.picture or (lines if f.bars else any(figure.drawn(x, f.x_kind) and figure.drawn(y, f.y_kind)
+    return f.picture or (lines if f.bars else any(figure.is_drawable(x, f.x_kind) and figure.is_drawable(y, f.y_kind)
                                                   for s in lines for x, y in zip(s.x, s.y)))
 
 
 class Sections(unittest.TestCase):
-    def stands(self, question, rows):
+    def check(self, question, rows):
         source = results.Source(results.HERE, question, None, {}, rows)
         section = importlib.import_module(question).section([source])
         shown(section)
         for f in section.figures:
-            self.assertTrue(f.reading or not has_something(f), f"{f.id} shows something and says nothing")
-        for sentence in [*section.findings, *section.failures, *(f.reading for f in section.figures)]:
+            self.assertTrue(f.finding or not has_something(f), f"{f.id} has series but no finding")
+            self.assertTrue(f.description or f.picture, f"{f.id} has no description")
+        for sentence in [*section.findings, *section.failures, *(f.finding for f in section.figures)]:
             self.assertIsNone(re.search(r"\bNone\b(?! of)|\bnan\b|\binf\b|\{\}|  ", sentence), sentence)
         for caption, some in headlines.headlines({question: [source]}):
             self.assertTrue(caption and some)
         shown(methods.section({question: [source]}))
 
-    def fails_of(self, question, tries):
-        """One failure a section is enough, with the rows that make it."""
+    def check_all(self, question, tries):
+        """Checks several lists of rows; the first error ends the check and names the rows."""
         for rows in tries:
             try:
-                self.stands(question, rows)
+                self.check(question, rows)
             except Exception as error:
                 error.add_note(f"{question}: {len(rows)} rows; the last is {rows[-1] if rows else None}")
                 raise
@@ -60,41 +62,47 @@ class Sections(unittest.TestCase):
             if kind != "study":
                 for r in made_up.rows(kind):
                     self.assertIsNone(results.problem(r, [kind]), r)
-                self.assertTrue(schema.surely(kind)(r), f"{kind}: jsonschema alone knows that this fits, slowly")
+                self.assertTrue(schema.acceptor_of(kind)(r), f"{kind}: only jsonschema accepts this, which is slow")
 
-    def test_nothing_is_accepted_that_jsonschema_refuses(self):
-        refused = 0
+    def test_nothing_is_accepted_that_jsonschema_rejects(self):
+        rejected = 0
         for kind in results.KINDS:
             r = made_up.sample(schema.DEFINED[kind])
             altered = [r | {"more": 1}, list(r), *({k: v for k, v in r.items() if k != name} for name in r)]
-            altered += [r | {name: wrong} for name in r for wrong in (None, "no one's", -1, 0.5, True, [], [1], {})]
+            altered += [r | {name: wrong} for name in r for wrong in (None, "other", -1, 0.5, True, [], [1], {})]
             for wrong in altered:
-                if not schema.surely(kind)(wrong):
-                    refused += 1
+                if not schema.acceptor_of(kind)(wrong):
+                    rejected += 1
                 else:
                     self.assertEqual([e.message for e in schema.validator(kind).iter_errors(wrong)], [], wrong)
-        self.assertGreater(refused, 1000)
+        self.assertGreater(rejected, 1000)
 
-    def test_stand_with_any_single_row(self):
+    def test_sections_accept_any_single_row(self):
         for question in report.SECTIONS:
             with self.subTest(question):
                 empty = importlib.import_module(question).section([])
                 self.assertEqual((empty.empty, empty.failures), (True, []))
-                self.fails_of(question, ([r] for kind in made_up.kinds_of(question) for r in made_up.rows(kind)))
+                self.check_all(question, ([r] for kind in made_up.kinds_of(question) for r in made_up.rows(kind)))
 
-    def test_stand_with_the_first_rows_of_a_file_and_with_neighbours(self):
+    def test_sections_accept_the_first_rows_of_a_file_and_consecutive_rows(self):
         for question in report.SECTIONS:
             rows = [r for kind in made_up.kinds_of(question) for r in made_up.rows(kind)]
             lengths = [0, *(2**k for k in range(1, len(rows).bit_length())), len(rows)]
             with self.subTest(question):
-                self.fails_of(question, [rows[:k] for k in lengths] + [rows[k:k + 10] for k in range(0, len(rows), 10)])
+                self.check_all(question, [rows[:k] for k in lengths]
+                               + [rows[k:k + 10] for k in range(0, len(rows), 10)])
 
-    def test_stand_with_rows_that_belong_elsewhere(self):
+    def test_sections_ignore_rows_of_other_kinds(self):
         for question in report.SECTIONS:
             with self.subTest(question):
-                self.fails_of(question, ([next(made_up.rows(kind))] for kind in results.KINDS if kind != "study"))
+                self.check_all(question, ([next(made_up.rows(kind))] for kind in results.KINDS if kind != "study"))
 
-    def test_know_the_kinds_of_their_rows(self):
+    def test_every_term_has_a_definition(self):
+        for question in [*report.SECTIONS, "methods"]:
+            section = importlib.import_module(question).section({} if question == "methods" else [])
+            self.assertLessEqual(set(section.terms), set(phrases.TERMS), question)
+
+    def test_the_kinds_of_rows_of_a_section(self):
         self.assertEqual(made_up.kinds_of("compare"), ["comparison"])
         self.assertEqual(made_up.kinds_of("error_vs_length"), ["error", "coverage"])
         self.assertTrue(all(map(made_up.kinds_of, report.SECTIONS)))

@@ -1,4 +1,5 @@
-"""What the report says of the speeds of reductions, and PyTorch's part of them: made-up rows, altered one at a time.
+"""Tests of the section on the speed of reductions and of torch_speed.py, with made-up rows that are changed one at a
+time.
 
 Run by ctest, or: build/venv/bin/python tests/notebooks/speed_of_reductions_test.py
 """
@@ -42,7 +43,7 @@ def rows():
             row("read", 20.0, operation="norm", outer=1, n=1 << 28)]
 
 
-class Said(made_up.Told):
+class SpeedOfReductions(made_up.SentenceTest):
     def setUp(self):
         self.rows, self.torch = rows(), []
 
@@ -50,75 +51,89 @@ class Said(made_up.Told):
         return speed_of_reductions.section([source("speed_of_reductions", self.rows),
                                             source("torch_speed", self.torch)])
 
-    def after(self, row, new, told):
-        """It is told after a change, and not before; changes stay."""
-        self.assert_silent(self.section().findings, told)
+    def after(self, row, new, expected):
+        """Checks that a finding appears only after a change; changes are kept."""
+        self.assert_no_sentences(self.section().findings, expected)
         self.rows[row].update(new)
-        self.assert_tells(self.section().findings, told)
+        self.assert_sentences(self.section().findings, expected)
 
-    def test_before_anything_is_altered(self):
+    def test_unchanged_rows(self):
         section = self.section()
-        self.assert_tells(
+        self.assert_sentences(
             section.findings,
-            f"{AT}: 1 of 3 bars held … {TREE} of 4,096 × 1,000 fp32: 0.8 of 0.9 … {NORM} of 2²⁸ fp32: 0.95 of 0.97",
-            f"{AT}: … 2 reductions … between 80% and 95.0%: norm of 2²⁸ fp32 … 95.0% ({NORM}), sum of 4,096 × 1,000 "
-            f"fp32 … ({TREE})",
-            f"{AT}: … at least as fast as cub/segmented in 1 of 1 reduction, 2 times … sum of 4,096 × 1,000 fp32",
-            "All 3 results … right")
+            f"{AT}: 1 of 3 targets is met. Missed: {TREE} for 4,096 × 1,000 fp32: 0.8 times the speed of read (target: "
+            f"0.9); {NORM} for 2²⁸ fp32: 0.95 times the speed of read (target: 0.97).",
+            f"{AT}: … 2 reductions … from 80% of the ceiling for sum of 4,096 × 1,000 fp32 ({TREE}) to 95.0% of the "
+            f"ceiling for norm of 2²⁸ fp32 ({NORM}).",
+            f"{AT}: … at least as fast as cub/segmented in 1 of 1 reduction, with 2 times … sum of 4,096 × 1,000 fp32.",
+            "The bits of all 3 checked results are right.")
         self.assertEqual((len(section.findings), section.failures), (4, []))
 
-    def test_bars(self):
+    def test_targets(self):
         self.after(0, {"bars": [bar(CUB, 1.0, 2.0), bar("read", 0.9, 0.91)]},
-                   f"{AT}: 2 of 3 bars held … {NORM} of 2²⁸ fp32: 0.95 of 0.97 times read.")
-        self.after(4, {"bars": [bar("read", 0.97, 0.98)]}, f"{AT}: all 3 bars held.")
+                   f"{AT}: 2 of 3 targets are met. Missed: {NORM} for 2²⁸ fp32: 0.95 times the speed of read (target: "
+                   "0.97).")
+        self.after(4, {"bars": [bar("read", 0.97, 0.98)]}, f"{AT}: all 3 targets are met.")
         self.after(0, {"bars": [bar(CUB, 1.0, 0.5), bar("read", 0.9, 0.91)]},
-                   f"{AT}: 2 of 3 bars held … {TREE} of 4,096 × 1,000 fp32: 0.5 of 1 times cub/segmented.")
-        self.rows = rows()  # of many that are missed the farthest are named
+                   f"{AT}: 2 of 3 targets are met. Missed: {TREE} for 4,096 × 1,000 fp32: 0.5 times the speed of "
+                   "cub/segmented (target: 1).")
+        self.rows = rows()  # only the farthest of many missed targets are named
         self.rows[0]["bars"] = [bar("read", 0.9, 0.1 * k) for k in range(1, 9)]
-        self.assert_tells(self.section().findings, f"none of 9 bars held … {TREE} of 4,096 × 1,000 fp32: 0.1 of 0.9 … "
-                          "0.2 of 0.9 … 0.3 … 0.4 … 0.5 of 0.9 times read; and 4 more.")
+        self.assert_sentences(self.section().findings, f"none of 9 targets are met … {TREE} for 4,096 × 1,000 fp32: "
+                                                       "0.1 times … (target: 0.9); … 0.2 times … 0.3 … 0.4 … 0.5 "
+                                                       "times the speed of read (target: 0.9); and 4 more.")
 
     def test_ceilings(self):
-        self.after(4, {"gb_per_s": 4.0}, f"{AT}: … 20% and 80%: sum of 4,096 × 1,000 fp32 … 80% ({TREE}), norm of 2²⁸ "
-                                         f"fp32 … ({NORM})")
-        self.after(1, {"gb_per_s": 9.0}, f"{AT}: … 20% and 90%: sum of 4,096 × 1,000 fp32 … 90% ({EXACT}), norm of 2²⁸")
+        self.after(4, {"gb_per_s": 4.0}, f"{AT}: … 20% of the ceiling for norm of 2²⁸ fp32 ({NORM}) to 80% of the "
+                                         f"ceiling for sum of 4,096 × 1,000 fp32 ({TREE}).")
+        self.after(1, {"gb_per_s": 9.0}, f"{AT}: … 20% of the ceiling for norm of 2²⁸ fp32 ({NORM}) to 90% of the "
+                                         f"ceiling for sum of 4,096 × 1,000 fp32 ({EXACT}).")
         del self.rows[3]
-        self.assert_tells(self.section().findings, f"{AT}: … memory allows, norm of 2²⁸ fp32 is at 20% ({NORM}).")
-        more = {"operation": "softmax", "n": 512}  # whose ceiling is a copy
+        self.assert_sentences(self.section().findings, f"{AT}: … reaches 20% of the ceiling for norm of 2²⁸ fp32 "
+                                                       f"({NORM}).")
+        more = {"operation": "softmax", "n": 512}  # the ceiling of softmax is a copy
         self.rows = [row("softmax/tree/plain/fp32@cuda", 3.0, **more), row("copy", 12.0, **more)]
-        self.assert_tells(self.section().findings, f"{AT}: … softmax of 4,096 × 512 fp32 … 25% "
-                          "(softmax/tree/plain/fp32@cuda)")
+        self.assert_sentences(self.section().findings, f"{AT}: … reaches 25% of the ceiling for softmax of 4,096 × 512 "
+                                                       "fp32 (softmax/tree/plain/fp32@cuda).")
 
-    def test_the_fastest_method_is_beside_other_libraries(self):
-        self.after(2, {"gb_per_s": 16.0}, f"{AT}: … cub/segmented in 0 of 1 reduction, 0.5 times … 4,096 × 1,000 fp32")
-        self.after(1, {"gb_per_s": 24.0}, f"{AT}: … cub/segmented in 1 of 1 reduction, 1.5 times … 4,096 × 1,000 fp32")
+    def test_compares_the_fastest_method_with_other_libraries(self):
+        self.after(2, {"gb_per_s": 16.0}, f"{AT}: … cub/segmented in 0 of 1 reduction, with 0.5 times … sum of 4,096 × "
+                                          "1,000 fp32")
+        self.after(1, {"gb_per_s": 24.0}, f"{AT}: … cub/segmented in 1 of 1 reduction, with 1.5 times … sum of 4,096 × "
+                                          "1,000 fp32")
         self.rows += [row(TREE, 2.0, n=32, input_format="bf16"), row(CUB, 8.0, n=32, input_format="bf16")]
-        self.assert_tells(self.section().findings, f"{AT}: … cub/segmented in 1 of 2 … 0.25 times … (sum of "
-                          "4,096 × 32 bf16) … 1.5 times (sum of 4,096 × 1,000 fp32)")
+        self.assert_sentences(self.section().findings, f"{AT}: … cub/segmented in 1 of 2 … 0.25 times … (sum of 4,096 "
+                                                       "× 32 bf16) to 1.5 times (sum of 4,096 × 1,000 fp32)")
 
-    def test_torch_is_a_bar_of_what_is_held_to_something(self):
+    def test_methods_with_a_target_get_one_relative_to_torch(self):
         self.torch = [row(TORCH, 16.0)]
-        self.assert_tells(self.section().findings,
-                          f"{AT}: 1 of 4 bars held. Missed: {TREE} of 4,096 × 1,000 fp32: 0.5 of 1 times torch/sum; … "
-                          "0.8 of 0.9 times read; … 0.95 of 0.97",
-                          f"{AT}: … torch/sum in 0 of 1 reduction, 0.5 times … 4,096 × 1,000 fp32")
+        self.assert_sentences(self.section().findings,
+                              f"{AT}: 1 of 4 targets is met. Missed: {TREE} for 4,096 × 1,000 fp32: 0.5 times the "
+                              "speed of torch/sum (target: 1); … 0.8 times the speed of read (target: 0.9); … 0.95 "
+                              "times … (target: 0.97).",
+                              f"{AT}: … torch/sum in 0 of 1 reduction, with 0.5 times … 4,096 × 1,000 fp32")
         self.torch[0]["gb_per_s"] = 2.0
-        self.assert_tells(self.section().findings, f"{AT}: 2 of 4 bars held", "torch/sum in 1 of 1 reduction, 4 times")
-        self.torch[0]["n"] = 7  # which nothing else measured
-        self.assert_silent(self.section().findings, "torch")
+        self.assert_sentences(self.section().findings, f"{AT}: 2 of 4 targets are met",
+                              "torch/sum in 1 of 1 reduction, with 4 times")
+        self.torch[0]["n"] = 7  # no other row has this length
+        self.assert_no_sentences(self.section().findings, "torch")
 
     def test_wrong_bits(self):
-        self.after(1, {"verified": False}, f"2 of 3 results … right; not {EXACT} (this machine, GPU).")
+        self.after(1, {"verified": False}, f"The bits of 2 of 3 checked results are right; exceptions: {EXACT} (this "
+                                           "machine, GPU).")
         self.assertEqual(self.section().failures,
-                         [f"this machine, GPU: {EXACT} gave wrong bits for sum of 4,096 × 1,000 fp32"])
-        self.after(0, {"verified": None}, f"1 of 2 results … right; not {EXACT} (this machine, GPU); 1 was not checked")
+                         [f"this machine, GPU: {EXACT} returned wrong bits for sum of 4,096 × 1,000 fp32"])
+        self.after(0, {"verified": None}, "The bits of 1 of 2 checked results are right; 1 result was not checked; "
+                                          f"exceptions: {EXACT} (this machine, GPU).")
 
     def test_each_place_has_its_own_sentences(self):
         self.rows[4]["threads"] = self.rows[5]["threads"] = 2
-        self.assert_tells(self.section().findings, f"This machine, 2 threads: … norm of 2²⁸ fp32 … 95.0% ({NORM})",
-                          f"{AT}: 1 of 2 bars held … {TREE} of 4,096 × 1,000 fp32: 0.8 of 0.9 times read.")
+        self.assert_sentences(self.section().findings, "This machine, 2 threads: … 95.0% of the ceiling for norm of "
+                                                       f"2²⁸ fp32 ({NORM}).", f"{AT}: 1 of 2 targets is met. Missed: "
+                                                                              f"{TREE} for 4,096 × 1,000 fp32: 0.8 "
+                                                                              "times the speed of read (target: 0.9).")
 
-    def test_tables_have_a_line_a_reduction_and_a_line_a_method(self):
+    def test_tables_have_a_row_per_reduction_and_a_row_per_method(self):
         self.torch = [row(TORCH, 16.0)]
         short, whole = self.section().tables
         self.assertEqual(short.rows, [
@@ -128,17 +143,17 @@ class Said(made_up.Told):
         self.assertEqual(whole.rows[0][-3:], ["8", "80%", "pass 2 of 1 × cub/segmented; MISS 0.8 of 0.9 × read; MISS "
                                                           "0.5 of 1 × torch/sum"])
 
-    def test_a_reduction_is_compared_with_its_like_alone(self):
-        told = self.section().findings
+    def test_only_equal_reductions_are_compared(self):
+        findings = self.section().findings
         for more in ({"operation": "mean"}, {"input_format": "bf16"}, {"outer": 8}, {"n": 8}, {"inner": 8}):
             self.rows = rows() + [row(CUB, 80.0, **more), row("read", 80.0, **more)]
-            self.assertEqual(self.section().findings, told, more)
+            self.assertEqual(self.section().findings, findings, more)
         self.assertEqual([speed_of_reductions.shape(row("read", 1.0, outer=o, n=n, inner=i))
                           for o, n, i in ((1, 1 << 28, 1), (4096, 32, 1), (1, 4096, 131072))],
                          ["2²⁸", "4,096 × 32", "1 × 4,096 × 131,072"])
 
 
-# --- PyTorch's part -----------------------------------------------------------------------------------------------
+# --- torch_speed.py ---------------------------------------------------------------------------------------------
 
 def script():
     spec = importlib.util.spec_from_file_location("torch_speed", ROOT / "experiments/torch_speed.py")
@@ -159,14 +174,14 @@ class Tensor:
 
 
 class FakeTorch(types.ModuleType):
-    """A GPU on which each call takes 1 ms and each repeat once more; what is called, is told."""
+    """A GPU on which repeat k takes k ms per call; it records the tensors that are made."""
 
     __version__ = "2.0"
     float32, bfloat16 = "float32", "bfloat16"
 
     def __init__(self):
         super().__init__("torch")
-        self.told, self.repeat, self.calls = [], 0, 0
+        self.made, self.repeat, self.calls = [], 0, 0
         self.cuda = types.SimpleNamespace(is_available=lambda: True, get_device_name=lambda: "A GPU", Event=self.Event,
                                           CUDAGraph=lambda: types.SimpleNamespace(replay=self.replay),
                                           graph=lambda _: contextlib.nullcontext())
@@ -190,7 +205,7 @@ class FakeTorch(types.ModuleType):
         self.repeat = self.calls = 0
 
     def randn(self, shape, device, dtype):
-        self.told.append((device, dtype, *shape))
+        self.made.append((device, dtype, *shape))
         return Tensor(shape)
 
     def reduce(self, x, dim, out=None):
@@ -221,16 +236,16 @@ class TorchSpeed(unittest.TestCase):
         with contextlib.redirect_stdout(self.out), contextlib.redirect_stderr(self.err):
             return script().main([str(self.folder)])
 
-    def refused(self, torch, why):
+    def assert_refused(self, torch, why):
         self.assertEqual(self.run_script(torch), 2)
         self.assertIn(why, self.err.getvalue())
         self.assertEqual(self.err.getvalue().count("\n"), 1)
         self.assertFalse((self.folder / "torch_speed.jsonl").exists())
 
-    def test_writes_rows_that_the_report_reads_beside_the_others(self):
+    def test_writes_rows_that_the_report_reads_with_the_others(self):
         torch = FakeTorch()
         self.assertEqual(self.run_script(torch), 0, self.err.getvalue())
-        self.assertEqual(torch.told, [("cuda", "float32", 4096, 1000), ("cuda", "bfloat16", 4096, 8),
+        self.assertEqual(torch.made, [("cuda", "float32", 4096, 1000), ("cuda", "bfloat16", 4096, 8),
                                       ("cuda", "float32", 1, 5, 7)])
         beside, found = results.read(self.folder, questions=["speed_of_reductions"])["speed_of_reductions"]
         self.assertEqual((beside.question, found.question), ("speed_of_reductions", "torch_speed"))
@@ -239,24 +254,25 @@ class TorchSpeed(unittest.TestCase):
         self.assertEqual(found.header["provenance"] | {"date": ""}, self.provenance | {"date": ""})
         self.assertEqual([r["method"] for r in found.rows], [TORCH, "torch/softmax/bf16@peer", TORCH])
         first, second = found.rows[:2]
-        # Repeats 3 to 13 took as many ms.
+        # Repeats 3 to 13 took 3 to 13 ms.
         self.assertAlmostEqual(first["seconds"], 8e-3)
         self.assertAlmostEqual(first["low"], 4e-3)
         self.assertAlmostEqual(first["high"], 12e-3)
         self.assertAlmostEqual(first["gb_per_s"], 4096 * 1000 * 4 / 8e-3 / 1e9)
         self.assertAlmostEqual(second["gb_per_s"], 4096 * 8 * 2 * 2 / 8e-3 / 1e9)
 
-    def test_refuses_what_cannot_be_compared(self):
-        self.refused(None, "pip install torch")
+    def test_refuses_results_that_cannot_be_compared(self):
+        self.assert_refused(None, "pip install torch")
         torch = FakeTorch()
         torch.cuda.is_available = lambda: False
-        self.refused(torch, "PyTorch finds no GPU")
+        self.assert_refused(torch, "PyTorch finds no GPU")
         self.provenance["gpu"] = "Another GPU, driver"
-        self.refused(FakeTorch(), "this GPU is A GPU, but speed_of_reductions ran on Another GPU, driver: run it here")
+        self.assert_refused(FakeTorch(), "this GPU is A GPU, but speed_of_reductions ran on Another GPU, driver: run "
+                                         "it here")
         self.provenance["gpu"] = None
-        self.refused(FakeTorch(), "ran on None")
+        self.assert_refused(FakeTorch(), "ran on None")
         self.rows = [r for r in self.rows if r["threads"]]
-        self.refused(FakeTorch(), "has no sum or softmax on a GPU")
+        self.assert_refused(FakeTorch(), "has no sum or softmax on a GPU")
 
     def test_refuses_a_folder_without_results(self):
         err = io.StringIO()

@@ -1,4 +1,4 @@
-"""The section on speed says what its rows say: made-up rows, altered one at a time. report_test.py has more of it.
+"""Tests of the section on speed, with made-up rows that are changed one at a time. report_test.py has more.
 
 Run by ctest, or: build/venv/bin/python tests/notebooks/speed_vs_length_test.py
 """
@@ -8,7 +8,8 @@ import unittest
 import made_up
 from made_up import speed
 
-READ = "This machine, 1 thread: exact/fp32@cpu reads {} GB/s at n = 2²⁰, {} of {}, … {} of {}, … {} of reading"
+READ = ("This machine, 1 thread: exact/fp32@cpu reads {} GB/s at n = 2²⁰, which is {} of the fastest plain sum ({}), "
+        "{} of the fastest other library ({}), {} of reading without adding.")
 
 
 def bar(factor, reached, against="loop/fp32@peer"):
@@ -16,7 +17,7 @@ def bar(factor, reached, against="loop/fp32@peer"):
             "holds": reached <= factor if against == "us" else reached >= factor}
 
 
-class Speeds(made_up.OfSection):
+class Speeds(made_up.SectionTest):
     question = "speed_vs_length"
 
     def setUp(self):
@@ -27,52 +28,57 @@ class Speeds(made_up.OfSection):
                      speed("pairwise/plain/fp32@cpu", 50.0, data="ones")]
 
     def test_exact_is_compared_with_the_fastest_of_each_kind(self):
-        self.tell(READ.format(8, "80%", "tree/plain/fp32@cpu", "200%", "loop/fp32@peer", "50%"))
+        self.check(READ.format(8, "80%", "tree/plain/fp32@cpu", "200%", "loop/fp32@peer", "50%"))
         for i, gb_per_s in ((1, 20.0), (3, 16.0), (5, 8.2)):
             self.rows[i]["gb_per_s"] = gb_per_s
-        self.tell(READ.format(8, "40%", "serial/plain/fp32@cpu", "50%", "std_reduce/fp32@peer", "98%"))
+        self.check(READ.format(8, "40%", "serial/plain/fp32@cpu", "50%", "std_reduce/fp32@peer", "98%"))
         self.rows[0]["gb_per_s"] = 4.0
-        self.tell(READ.format(4, "20%", "serial/plain/fp32@cpu", "25%", "std_reduce/fp32@peer", "49%"))
+        self.check(READ.format(4, "20%", "serial/plain/fp32@cpu", "25%", "std_reduce/fp32@peer", "49%"))
 
-    def test_60_binades_are_told_of_the_same_length(self):
+    def test_60_binades_at_the_same_length(self):
         self.rows += [speed("exact/fp32@cpu", 99.0, data="60 binades", n=64)]
-        self.assert_silent(self.tell().findings, "binades")
+        self.assert_no_sentences(self.check().findings, "binades")
         self.rows += [speed("exact/fp32@cpu", 6.0, data="60 binades")]
-        self.tell("reading … 60 binades 6 GB/s")
+        self.check("reading … on 60 binades 6 GB/s.")
 
-    def test_every_wrong_result_is_named_with_its_place_and_fails(self):
-        self.tell("All 6 results … right; 2 were not checked")
+    def test_every_wrong_result_is_named_with_its_place_and_is_a_failure(self):
+        self.check("The bits of all 6 checked results are right; 2 results were not checked.")
         self.rows[2]["verified"] = False
         self.rows[3]["verified"] = True
-        self.tell("6 of 7 results … not tree/plain/fp32@cpu (this machine, 1 thread); 1 was not checked")
+        self.check("The bits of 6 of 7 checked results are right; 1 result was not checked; exceptions: "
+                   "tree/plain/fp32@cpu (this machine, 1 thread).")
         self.there = [speed("exact/fp32@cuda", 900.0, threads=0, verified=False)]
         self.rows[4]["verified"] = True
-        self.tell("7 of 9 results … not tree/plain/fp32@cpu (this machine, 1 thread), exact/fp32@cuda (H200, GPU).")
-        self.assertEqual(self.tell().failures,
-                         ["this machine, 1 thread: tree/plain/fp32@cpu gave wrong bits for n = 1,048,576 of fp32, "
-                          "normal", "H200, GPU: exact/fp32@cuda gave wrong bits for n = 1,048,576 of fp32, normal"])
+        self.check("The bits of 7 of 9 checked results are right; exceptions: tree/plain/fp32@cpu (this machine, 1 "
+                   "thread), exact/fp32@cuda (H200, GPU).")
+        self.assertEqual(self.check().failures,
+                         ["this machine, 1 thread: tree/plain/fp32@cpu returned wrong bits for n = 1,048,576 of fp32, "
+                          "normal", "H200, GPU: exact/fp32@cuda returned wrong bits for n = 1,048,576 of fp32, normal"])
 
-    def test_the_bars_of_each_place_are_told_with_the_farthest_first(self):
-        told = "This machine, 1 thread: {} on speed … {} on latency … "
+    def test_the_targets_of_each_place_with_the_farthest_miss_first(self):
+        expected = "This machine, 1 thread: {} and {} are met"
         self.rows[0]["bars"] = [bar(1.0, 2.0)]
         self.there = [speed("exact/fp32@cuda", 900.0, threads=0, bars=[bar(1.0, 0.5), bar(1.0, 1.5)])]
-        self.tell("This machine, 1 thread: 1 of 1 bar on speed",
-                  "H200, GPU: 1 of 2 bars on speed … exact/fp32@cuda in DRAM: 0.5 of 1 times loop.")
+        self.check("This machine, 1 thread: 1 of 1 speed target is met.",
+                   "H200, GPU: 1 of 2 speed targets is met. Missed: exact/fp32@cuda in DRAM: 0.5 times the speed of "
+                   "loop (target: 1).")
         self.rows[6].update(place="latency", bars=[bar(5.0, 4.0, "us")])
-        self.tell(told.format("1 of 1 bar", "1 of 1 bar"))
-        self.rows[6]["bars"] = [bar(5.0, 10.0, "us")]  # half of what was asked for
-        late = "exact/fp32@cpu at n = 64: 10 of at most 5 µs"
-        for reached, missed in ((0.75, (late, "tree/plain/fp32@cpu in DRAM: 0.75 of 1 times loop")),
-                                (0.25, ("tree/plain/fp32@cpu in DRAM: 0.25 of 1 times loop", late))):
+        self.check(expected.format("1 of 1 speed target", "1 of 1 latency target"))
+        self.rows[6]["bars"] = [bar(5.0, 10.0, "us")]  # half as fast as the target
+        late = "exact/fp32@cpu at n = 64: 10 µs (target: at most 5 µs)"
+        slow = "tree/plain/fp32@cpu in DRAM: {} times the speed of loop (target: 1)"
+        for reached, missed in ((0.75, (late, slow.format(0.75))), (0.25, (slow.format(0.25), late))):
             self.rows[2]["bars"] = [bar(1.0, reached)]
-            self.tell(told.format("1 of 2 bars", "0 of 1 bar") + "; ".join(missed))
+            self.check(expected.format("1 of 2 speed targets", "0 of 1 latency target") + ". Missed: "
+                       + "; ".join(missed))
 
-    def test_the_figure_says_what_it_shows_first(self):
-        told = "This machine, 1 thread, fp32, normal, hot, order tree, … at n = 2²⁰ … {} GB/s ({}) to {} GB/s (read)"
-        self.assert_tells([self.tell().figures[0].reading], told.format(8, "exact", 16))
+    def test_the_finding_of_the_figure(self):
+        expected = ("This machine, 1 thread, fp32, normal, hot, order tree, … at n = 2²⁰ … {} GB/s ({}) to {} GB/s "
+                    "(read)")
+        self.assert_sentences([self.check().figures[0].finding], expected.format(8, "exact", 16))
         self.rows[2]["gb_per_s"] = 7.0
         self.rows[5]["gb_per_s"] = 20.0
-        self.assert_tells([self.tell().figures[0].reading], told.format(7, "tree/plain", 20))
+        self.assert_sentences([self.check().figures[0].finding], expected.format(7, "tree/plain", 20))
 
 
 if __name__ == "__main__":

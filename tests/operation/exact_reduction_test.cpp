@@ -1,5 +1,5 @@
-/// Exact dot products, means and variances are correctly rounded, whatever the condition: against rational
-/// numbers.
+/// Exact dot products, means and variances are correctly rounded for every condition number. The truth is
+/// computed in rational numbers.
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
 #include <random>
@@ -14,7 +14,8 @@ using Rational = boost::multiprecision::cpp_rational;
 
 Rational magnitude_of(const Rational& x) { return x < 0 ? Rational{-x} : x; }
 
-/// To nearest, ties to even: no neighbour is nearer, and none is as near and even.
+/// Whether the result is the truth rounded to nearest, ties to even: no neighbour is nearer, or equally near
+/// and even.
 template <class F> bool is_nearest(F result, const Rational& truth) {
   const double value = convert<double>(result);
   if (!std::isfinite(value))
@@ -39,8 +40,8 @@ struct Pair {
   double condition;
 };
 
-/// After algorithm 6.1 of Ogita, Rump and Oishi 2005 ("GenDot"): large products first, then ones that cancel
-/// all but ever less of them.
+/// Generates a dot product of a given condition by algorithm 6.1 of Ogita, Rump and Oishi 2005 ("GenDot"):
+/// large products first, then products that cancel more and more of the sum.
 Pair generated(std::size_t n, double log2_condition, std::uint64_t seed) {
   std::mt19937_64 random{seed};
   const std::vector<double> u = uniform(2 * n, seed);
@@ -66,7 +67,7 @@ Pair generated(std::size_t n, double log2_condition, std::uint64_t seed) {
   return p;
 }
 
-/// Those that are here.
+/// Returns the available backends.
 std::vector<std::string> backends() {
   std::vector<std::string> all{"cpu", "reference"};
   if (absent().empty()) all.push_back("cuda");
@@ -92,7 +93,7 @@ TEST(AnExactDotProduct, IsCorrectlyRoundedForEveryCondition) {
   EXPECT_GT(most, 1e38);
 }
 
-TEST(AnExactDotProduct, TakesProductsBeyondTheRangeOfDoubles) {
+TEST(AnExactDotProduct, IsCorrectForProductsBeyondTheRangeOfDoubles) {
   const std::vector<double> x{0x1p1000, 3e-200, 0x1p1000, 0x1p-1074},
       y{0x1p1000, 7e-200, -0x1p1000, 0x1p-1074};
   Rational truth = 0;
@@ -125,7 +126,7 @@ TEST(AnExactMean, IsRoundedOnceAfterTheDivision) {
         << n;
   }
   EXPECT_EQ(reduce("mean/exact/fp64", std::vector<double>{0x1p1023, 0x1p1023, 0x1p1023}).as<fp64>(), 0x1p1023)
-      << "the sum overflows";
+      << "although the sum overflows";
   EXPECT_EQ(reduce("mean/exact/fp64", std::vector<double>{0x1p-1074, 0, 0}).as<fp64>(), 0);
   EXPECT_EQ(reduce("mean/exact/fp64", std::vector<double>{0x1p-1074, 0x1p-1074, 0}).as<fp64>(), 0x1p-1074);
   EXPECT_TRUE(std::isnan(reduce("mean/exact/fp64", std::vector<double>{}).as<fp64>()));
@@ -157,7 +158,7 @@ TEST(ExactMoments, AreRoundedOnceEach) {
   }
 }
 
-TEST(AVariance, IsNaNWhereDdofLeavesNothingToDivideBy) {
+TEST(AVariance, IsNaNIfDdofIsAtLeastTheNumberOfElements) {
   const std::vector<double> x{1, 2, 4};
   for (const char* name : {"moments/exact/fp64@", "moments/tree/fp64@"})
     for (const std::string& backend : backends())

@@ -1,5 +1,5 @@
-/// The bounds of reductions hold, against integers and numbers of many digits, and are not far from what can
-/// happen.
+/// The bounds of reductions hold, checked with integers and numbers of many digits, and are close to the
+/// largest errors found.
 #include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>
 #include <map>
@@ -22,8 +22,8 @@ struct Pairs {
   std::vector<double> x, y;
 };
 
-/// Ordinary and awkward data, scaled to what the format can hold; dot products of the cancelling ones have
-/// condition numbers up to some u^-2.
+/// Returns ordinary and awkward data, scaled to the range of the format. Dot products of the cancelling data
+/// have condition numbers up to about u^-2.
 std::vector<Pairs> pairs(const FormatInfo& format, std::size_t n) {
   const double u = format.unit_roundoff;
   const auto scaled = [](std::vector<double> x, double by, double and_more = 0) {
@@ -61,7 +61,7 @@ std::vector<Pairs> pairs(const FormatInfo& format, std::size_t n) {
           {"zeros", std::vector<double>(n, 0.0), b}};
 }
 
-/// What the reductions of two arrays truly are. Products count in multiples of 2^-2148.
+/// Exact results of the reductions of two arrays. Sums of products are integers in units of 2^-2148.
 struct Truths {
   std::size_t n;
   BigInteger sum, magnitudes, squares, dot, dot_magnitudes;
@@ -90,13 +90,13 @@ struct Truths {
     if (n > 0) logsumexp = log(exponentials) + largest, largest_magnitude = std::max(largest, -smallest);
   }
 
-  /// Rounded up.
+  /// Returns x · 2^unit, rounded up.
   static double above(const BigInteger& x, int unit) {
     const double value = Real{ldexp(Real{x}, unit)}.convert_to<double>();
     return value == 0 && x != 0 ? 0x1p-1074 : value * (1 + 0x1p-52);
   }
 
-  /// |result - numerator·2^-2148 / denominator| <= bound, without any rounding.
+  /// Whether |result - numerator·2^-2148 / denominator| <= bound, computed without rounding.
   static bool within(Number result, double bound, const BigInteger& numerator,
                      const BigInteger& denominator) {
     const BigInteger scaled = (exact_value(result) << 1074) * denominator;
@@ -106,7 +106,7 @@ struct Truths {
     return abs(truth - result.to_double()) <= Real{bound} + abs(truth) * Real{0x1p-150};
   }
 
-  /// What the caller knows.
+  /// Returns the magnitudes that the caller knows, if any: Σ|x| or Σ|xy|.
   double known(const Method& r) const {
     if (r.operation == "sum" || r.operation == "mean") return above(magnitudes, -1074);
     if (r.operation == "dot") return above(dot_magnitudes, -2148);
@@ -128,7 +128,7 @@ struct Truths {
     if (r.operation == "logsumexp") return near(result, bound, logsumexp);
     if (r.operation == "min") return bound == 0 && result.to_double() == smallest;
     if (r.operation == "max") return bound == 0 && result.to_double() == largest;
-    ADD_FAILURE() << r.name << ": nobody knows the truth";
+    ADD_FAILURE() << r.name << ": this test has no exact result for it";
     return false;
   }
   bool mean_within(Number mean, double bound) const {
@@ -145,7 +145,7 @@ struct Bounded {
   double bound;
 };
 
-/// One result and its bound, or the two of moments; none for an index.
+/// Returns the result with its bound, or both results of moments with theirs.
 std::vector<Bounded> bounded(const Method& r, Values x, Values y, const Truths& truths, std::size_t ddof,
                              bool largest_is_known) {
   const Bits bits = reduce_all(r, x, y, Layout::vector(x.size), {.ddof = static_cast<double>(ddof)});
@@ -157,8 +157,8 @@ std::vector<Bounded> bounded(const Method& r, Values x, Values y, const Truths& 
   return {{first, mean}, {second, variance}};
 }
 
-/// Every reduction on a CPU of these two arrays is within its bounds. Counts the finite ones, and all, by
-/// name.
+/// Expects every reduction of these two arrays on the CPU to be within its bounds. Counts the finite bounds,
+/// and all bounds, by name.
 void expect_within(const Array& x, const Array& y, const std::string& data,
                    std::map<std::string, std::pair<int, int>>& finite) {
   const Truths truths{x.values(), y.values()};
@@ -201,11 +201,11 @@ TEST_P(BoundsOfReductions, HoldForEveryReductionAndKindOfData) {
       expect_within({input, d.x}, {input, d.y}, std::to_string(n) + ", " + d.name,
                     n == 0 ? of_nothing : finite);
   for (const auto& [name, count] : finite)
-    EXPECT_GT(2 * count.first, count.second) << name << ": the bound says nothing for most of the data";
+    EXPECT_GT(2 * count.first, count.second) << name << ": the bound is infinite for most of the data";
 }
 
 TEST_P(BoundsOfReductions, HoldForManyShortArraysOfFewBits) {
-  // Small integers times powers of two, large ones, small ones: where roundings conspire most easily.
+  // Small integers times large, medium and small powers of two, whose rounding errors add up most easily.
   const FormatInfo& input = *GetParam();
   std::mt19937_64 random{11};
   std::map<std::string, std::pair<int, int>> finite;
@@ -225,11 +225,12 @@ TEST_P(BoundsOfReductions, HoldForManyShortArraysOfFewBits) {
                   finite);
   }
   for (const auto& [name, count] : finite)
-    EXPECT_GT(2 * count.first, count.second) << name << ": the bound says nothing for most of the data";
+    EXPECT_GT(2 * count.first, count.second) << name << ": the bound is infinite for most of the data";
 }
 
-TEST_P(BoundsOfReductions, AreSomeUnitsOfRoundoffForOrdinaryData) {
-  // In units of u·Σ|terms|, u·|result|, for the mean of moments u·Q and for the variance u·Qσ, Q² = Σx²/n.
+TEST_P(BoundsOfReductions, AreAFewUnitRoundoffsForOrdinaryData) {
+  // The units are u·Σ|terms| or u·|result|; for moments u·Q for the mean and u·Qσ for the variance, with Q² =
+  // Σx²/n.
   const FormatInfo& format = *GetParam();
   const double few_bits = format.precision < Format<fp16>::precision ? 10 : 1;
   const std::size_t n = 1000;
@@ -261,10 +262,10 @@ TEST_P(BoundsOfReductions, AreSomeUnitsOfRoundoffForOrdinaryData) {
   }
 }
 
-TEST(TheBoundOfAReduction, IsNotFarFromTheWorstThatWasFound) {
-  // As for sums (bound_test.cpp): hill climbing over a few elements of few bits came so close. Where the
-  // accumulator is compensated, the last rounding is left out. A bound that is quietly made smaller, or
-  // larger, shows here.
+TEST(TheBoundOfAReduction, IsCloseToTheLargestErrorFound) {
+  // Hill climbing over a few elements of few bits attained these shares of the bounds, as for sums in
+  // bound_test.cpp. For compensated accumulators, the shares exclude the last rounding. The test fails if a
+  // bound becomes smaller or larger.
   const struct {
     const char* name;
     std::size_t which;
@@ -320,13 +321,13 @@ Number number_of(std::string_view format, double x) {
   return with_format(*find_format(format), [&]<class F>() { return Number::of(convert<F>(x)); });
 }
 
-TEST(TheBoundOfAReduction, TakesAsManyResultsAsTheMethodHas) {
+TEST(TheBoundOfAReduction, NeedsAllResultsOfTheMethod) {
   const Number one = Number::of(1.0f);
   EXPECT_THROW(find("moments/tree/fp32").bound(format_info<float>(), 10, one), std::invalid_argument);
   EXPECT_THROW(find("norm/tree/fp32").bound(format_info<float>(), 10, {one, one}), std::invalid_argument);
 }
 
-TEST(TheBoundOfAReduction, IsInfiniteWhereSomethingMayOverflowOrNothingIsKnown) {
+TEST(TheBoundOfAReduction, IsInfiniteIfSomethingMayOverflowOrMagnitudesAreUnknown) {
   const FormatInfo &half = format_info<fp16>(), &single = format_info<fp32>();
   const auto bound = [](const char* name, const FormatInfo& input, std::size_t n, double result,
                         double magnitudes = INFINITY) {
@@ -334,18 +335,19 @@ TEST(TheBoundOfAReduction, IsInfiniteWhereSomethingMayOverflowOrNothingIsKnown) 
     return r.bound(input, n, number_of(r.format->name, result), magnitudes);
   };
   for (const char* name : {"sum/tree/plain/fp32", "mean/tree/kahan/fp32", "dot/pairwise/plain/fp32"}) {
-    EXPECT_EQ(bound(name, single, 10, 1), INFINITY) << name << ": nothing is known of the elements";
+    EXPECT_EQ(bound(name, single, 10, 1), INFINITY) << name << ": no magnitudes are known";
     EXPECT_LT(bound(name, single, 10, 1, 2), 1e-5) << name;
     EXPECT_EQ(bound(name, single, 10, 1, 3.5e38), INFINITY) << name << ": a partial sum may overflow";
     EXPECT_EQ(bound(name, single, 10, NAN, 2), INFINITY) << name;
-    EXPECT_EQ(bound(name, single, 0, 0), 0) << name << ": of nothing";
+    EXPECT_EQ(bound(name, single, 0, 0), 0) << name << ": no elements";
   }
   EXPECT_EQ(bound("squared_norm/tree/kahan/fp16", half, 100, 60000), INFINITY)
       << "a partial sum may overflow";
-  EXPECT_LT(bound("squared_norm/tree/plain/fp16", half, 100, 60000), 300) << "each is at most the result";
-  EXPECT_LT(bound("norm/tree/fp16", half, 100, 60000), 1000) << "no terms of a norm do";
+  EXPECT_LT(bound("squared_norm/tree/plain/fp16", half, 100, 60000), 300)
+      << "each partial sum is at most the result";
+  EXPECT_LT(bound("norm/tree/fp16", half, 100, 60000), 1000) << "the terms of a norm do not overflow";
   EXPECT_LT(bound("prod/tree/fp16", half, 1000, 1), 1);
-  EXPECT_NEAR(bound("prod/tree/fp16", half, 2100, 1), std::pow(1 - 0x1p-11, -2099) - 1, 1e-3) << "nu >= 1";
+  EXPECT_NEAR(bound("prod/tree/fp16", half, 2100, 1), std::pow(1 - 0x1p-11, -2099) - 1, 1e-3) << "n·u >= 1";
   EXPECT_LT(bound("prod/tree/fp32", half, 2100, 1), 1e-3);
   EXPECT_EQ(bound("norm/tree/fp32", format_info<fp64>(), 10, 1), INFINITY) << "elements would be rounded";
   EXPECT_EQ(bound("norm/tree/fp32", single, 10, INFINITY), INFINITY);
@@ -360,8 +362,8 @@ TEST(TheBoundOfAReduction, IsInfiniteWhereSomethingMayOverflowOrNothingIsKnown) 
   for (const std::size_t n : {100u, 1000u, 100'000u, 10'000'000u, 3'000'000'000u}) {
     const MomentsBound unknown = moments_bound(moments, input, n, one, one);
     const double length = static_cast<double>(n);
-    EXPECT_LT(unknown.mean, 1100 * std::sqrt(length)) << "some h·√n·σ";
-    EXPECT_LT(unknown.variance, 4e6 * length) << "its square";
+    EXPECT_LT(unknown.mean, 1100 * std::sqrt(length)) << "about h·√n·σ";
+    EXPECT_LT(unknown.variance, 4e6 * length) << "about the square of that";
     const MomentsBound known = moments_bound(moments, input, n, one, one, 0, 4);
     EXPECT_LT(known.mean, 5.01) << "|mean| + largest";
     EXPECT_LT(known.variance, 25.01);
@@ -375,12 +377,12 @@ TEST(TheBoundOfAReduction, IsInfiniteWhereSomethingMayOverflowOrNothingIsKnown) 
   EXPECT_EQ(moments_bound(moments, input, 5, number_of("bf16", NAN), one, 0, 2).mean, INFINITY);
 }
 
-TEST(TheBoundsOfMomentsOfFewBits, AreFiniteAndHoldForManyElementsAndAnyDataThatIsNotHuge) {
+TEST(TheBoundsOfMomentsOfFewBits, AreFiniteAndHoldForManyElements) {
   std::mt19937_64 random{21};
   for (const FormatInfo* format : {&format_info<bf16>(), &format_info<fp16>()})
     for (const std::size_t n : {2u, 5u, 40u, 100u, 700u, 5000u, 20'000u})
       for (int kind = 0; kind < 6; ++kind) {
-        // Far from 0, one outlier, many binades, equal pairs, a step, neighbours in the format.
+        // The kinds: far from 0, one outlier, many binades, equal pairs, a step, neighbours in the format.
         std::vector<double> x = uniform(n, random());
         const std::vector<double> binades = wide(n, 20, random());
         for (std::size_t i = 0; i < n; ++i)
@@ -403,7 +405,7 @@ TEST(TheBoundsOfMomentsOfFewBits, AreFiniteAndHoldForManyElementsAndAnyDataThatI
       }
 }
 
-TEST(TheBoundOfAMeanOfHalves, IsFiniteAndHoldsWhereTheSumOverflows) {
+TEST(TheBoundOfAMeanOfHalves, IsFiniteAndHoldsIfTheSumOverflows) {
   for (const std::size_t n : {2u, 3u, 100u, 2050u, 4101u, 9000u})
     for (const double scale : {5.0, 700.0, 20'000.0, 65'000.0, 65'504.0})
       for (const bool positive : {false, true}) {
@@ -415,7 +417,8 @@ TEST(TheBoundOfAMeanOfHalves, IsFiniteAndHoldsWhereTheSumOverflows) {
           const auto [mean, bound] = bounded(*r, array.values(), array.values(), truths, 0, false)[0];
           EXPECT_TRUE(truths.within(*r, mean, bound)) << r->name << ", n = " << n << ", " << scale;
           EXPECT_TRUE(std::isfinite(bound)) << r->name << ", n = " << n << ", " << scale;
-          // A compensated sum whose words may or may not have overflowed is known only within its magnitudes.
+          // If the words of a compensated sum may have overflowed, its bound is no better than its
+          // magnitudes.
           if (r->accumulator == "plain" || (positive && static_cast<double>(n) * scale > 300'000)) {
             EXPECT_LT(bound, scale / 16) << r->name << ", n = " << n;
           }
@@ -423,12 +426,13 @@ TEST(TheBoundOfAMeanOfHalves, IsFiniteAndHoldsWhereTheSumOverflows) {
       }
 }
 
-TEST(TheBoundOfAReduction, IsRefusedForAResultThatThereIsNot) {
+TEST(TheBoundOfAReduction, IsRefusedForAResultThatDoesNotExist) {
   const FormatInfo& input = format_info<fp32>();
   const Number one = number_of("fp32", 1);
-  EXPECT_NO_THROW(find("moments/tree/fp32").bound(input, 5, {one, one}, 1, {.of = 1}));
-  EXPECT_THROW(find("moments/tree/fp32").bound(input, 5, {one, one}, 1, {.of = 2}), std::invalid_argument);
-  EXPECT_THROW(find("norm/tree/fp32").bound(input, 5, one, 1, {.of = 1}), std::invalid_argument);
+  EXPECT_NO_THROW(find("moments/tree/fp32").bound(input, 5, {one, one}, 1, {.result_index = 1}));
+  EXPECT_THROW(find("moments/tree/fp32").bound(input, 5, {one, one}, 1, {.result_index = 2}),
+               std::invalid_argument);
+  EXPECT_THROW(find("norm/tree/fp32").bound(input, 5, one, 1, {.result_index = 1}), std::invalid_argument);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// What the tests of reductions share: batches of every shape, and what a reduction makes of them.
+/// Support for the tests of reductions: batches of every shape, and the bits of their results.
 #pragma once
 
 #include <numeric>
@@ -8,13 +8,13 @@
 
 namespace samesum::testing_support {
 
-/// The bits of all results, number by number.
+/// Bits of all results, number by number.
 using Bits = std::vector<std::uint64_t>;
 
 inline Bits reduce_all(const Method& m, Values x, Values y, const Layout& layout, Options options = {}) {
   const std::size_t numbers = layout.results() * static_cast<std::size_t>(m.results);
   const auto run = [&]<class Out>(Out poison) {
-    std::vector<Out> out(numbers, poison);  // what is not written is seen
+    std::vector<Out> out(numbers, poison);  // poisoned, to detect results that are not written
     if (m.inputs == 2)
       reduce(m, x, y, layout, std::span{out}, options);
     else
@@ -33,7 +33,7 @@ inline Bits reduce_all(const Method& m, Values x, Values y, const Layout& layout
   return with_format(*m.format, [&]<class F>() { return run(from_bits<F>(BitsOf<F>(0x5a5a))); });
 }
 
-/// All methods of a backend but softmax and those that promise nothing.
+/// Returns the methods of a backend, without softmax, that promise at least `everywhere`.
 inline std::vector<const Method*> reductions_of(std::string_view backend) {
   std::vector<const Method*> chosen;
   for (const Method& m : methods())
@@ -41,16 +41,17 @@ inline std::vector<const Method*> reductions_of(std::string_view backend) {
   return chosen;
 }
 
-/// The bounds of the two results of moments.
+/// Returns the bounds of the two results of moments.
 inline MomentsBound moments_bound(const Method& moments, const FormatInfo& input, std::size_t n, Number mean,
                                   Number variance, double ddof = 0, double largest = unbounded_error) {
   const auto of = [&](std::size_t k) {
-    return moments.bound(input, n, {mean, variance}, largest, {.of = k, .ddof = ddof});
+    return moments.bound(input, n, {mean, variance}, largest, {.result_index = k, .ddof = ddof});
   };
   return {of(0), of(1)};
 }
 
-/// What quick ways must notice and leave to slow ones: in full leaves, in short rows and behind them.
+/// Returns data that fast paths must detect and leave to the general code, in full leaves, in short rows and
+/// after them.
 inline std::vector<Dataset> awkward_data(std::size_t n) {
   const std::vector<double> u = uniform(n, 31);
   const auto of = [n](auto element) {
@@ -82,7 +83,7 @@ inline std::vector<Dataset> awkward_data(std::size_t n) {
            of([&](std::size_t i) { return std::ldexp(1 + u[i] / 2, exponents[i % 3]); })}};
 }
 
-/// The means of fp16 on a backend.
+/// Returns the fp16 means of a backend.
 inline std::vector<const Method*> half_means(std::string_view backend) {
   std::vector<const Method*> means;
   for (const Method& m : methods("mean"))
@@ -90,7 +91,7 @@ inline std::vector<const Method*> half_means(std::string_view backend) {
   return means;
 }
 
-/// A batch and the elements that it takes.
+/// A batch and the number of elements that it reads.
 struct BatchCase {
   std::string name;
   Layout layout;
@@ -98,7 +99,8 @@ struct BatchCase {
   std::vector<std::uint64_t> offsets;  ///< of segments
 };
 
-/// Vectors of the edge lengths, rows of every schedule, axes, segments; 0 rows and 0 columns too.
+/// Returns vectors of edge lengths, rows for every schedule, axes and segments, including 0 rows and 0
+/// columns.
 inline std::vector<BatchCase> batches() {
   std::vector<BatchCase> all;
   const auto add = [&all](std::string name, Layout layout, std::size_t elements) {
@@ -155,13 +157,13 @@ inline std::vector<BatchCase> batches() {
   return all;
 }
 
-/// The elements of a batch in one format.
+/// A batch with its elements in one format.
 struct BatchData {
   BatchCase batch;
   Array x, y;
 };
 
-/// All batches; elements are rounded once for all methods.
+/// Returns all batches. Their elements are rounded once for all methods.
 inline const std::vector<BatchData>& batch_data(const FormatInfo& format) {
   static std::vector<BatchData> of_formats[formats.size()];
   std::vector<BatchData>& made = of_formats[format.index];

@@ -1,5 +1,5 @@
-/// Reductions on the CPU: the bits of their reference, whatever the batch, the threads and the place;
-/// the truth; special values; and what is refused.
+/// Reductions on the CPU have the bits of their reference for any batch, number of threads and address. The
+/// tests also cover accuracy, special values and refused calls.
 #include <array>
 #include <cmath>
 #include <map>
@@ -19,7 +19,7 @@ class EveryReduction : public ::testing::TestWithParam<const Method*> {
 };
 INSTANTIATE_TEST_SUITE_P(Cpu, EveryReduction, ::testing::ValuesIn(reductions_of("cpu")), test_name);
 
-// To make numbers and round them takes as long as to reduce them: that is done once for all methods.
+// Making and rounding numbers takes as long as reducing them, so all methods share the inputs.
 
 struct TwoInputs {
   Array x, y;
@@ -38,7 +38,7 @@ struct NamedInputs {
   Array x, y;
 };
 
-/// One for each data set.
+/// Returns one input for each data set.
 template <std::vector<Dataset> (*datasets)(std::size_t)>
 const std::vector<NamedInputs>& inputs_of(const FormatInfo& format, std::size_t n) {
   static std::map<std::array<std::size_t, 2>, std::vector<NamedInputs>> made;
@@ -66,7 +66,7 @@ TEST_P(EveryReduction, HasTheBitsOfItsReferenceOnEveryKindOfDataAndFormat) {
 }
 
 TEST_P(EveryReduction, HasTheSameBitsForAnyNumberOfThreads) {
-  constexpr std::size_t n = 140'000;  // three groups of leaves, of which the last is short
+  constexpr std::size_t n = 140'000;  // three groups of leaves, the last one incomplete
   const auto& [x, y] = wide_and_uniform(*r.format, n);
   for (const Layout& layout : {Layout::vector(n), Layout::rows(140, 1000), Layout::axis(1, 1400, 100)}) {
     const Bits expected = reduce_all(r, x.values(), y.values(), layout, {.threads = 1});
@@ -75,7 +75,7 @@ TEST_P(EveryReduction, HasTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
-TEST(Threads, OfANumberThatIsChosenHereGiveTheSameBits) {
+TEST(Threads, OfTheDefaultNumberGiveTheSameBits) {
   constexpr std::size_t n = 300'000;  // enough for a second thread
   const Array x{format_info<fp32>(), wide(n, 12, 3)};
   for (const char* name : {"sum/tree/kahan/fp32", "norm/pairwise/fp32", "moments/exact/fp32", "argmax/fp32"})
@@ -134,12 +134,12 @@ double half_mean(const Method& r, const std::vector<double>& x) {
       .to_double();
 }
 
-TEST(AMeanOfHalves, WhoseSumOverflowsIsThatWithMoreExponents) {
+TEST(AMeanOfHalves, IsFiniteEvenIfItsSumOverflows) {
   for (const char* backend : {"cpu", "reference"})
     for (const Method* r : half_means(backend)) {
       EXPECT_EQ(half_mean(*r, std::vector<double>(131'072, 1)), 1) << r->name;
       EXPECT_NEAR(half_mean(*r, std::vector<double>(100'000, 1)), 1, 0x1p-11)
-          << r->name << ": 100000 has 12 bits";
+          << r->name << ": 100000 needs 12 bits";
       EXPECT_EQ(half_mean(*r, std::vector<double>(8192, -65'504)), -65'504) << r->name;
       // The quotient rounds beyond the largest number: n = 4101 with plain sums, 2050 with Kahan's.
       for (const std::size_t n : {2050u, 4101u, 9000u})
@@ -172,7 +172,7 @@ TEST(AMeanOfHalves, ThatIsFiniteIsTheQuotientOfTheSumOfTheSameName) {
   EXPECT_GT(again, 5);
 }
 
-TEST(AMeanOfHalves, OfElementsThatAreNotFiniteIsWhatItsSumIs) {
+TEST(AMeanOfHalves, IsNotFiniteIfAnElementIsNotFinite) {
   for (const Method* r : half_means("cpu")) {
     if (r->accumulator == "exact") continue;
     EXPECT_EQ(half_mean(*r, {60'000, INFINITY}), INFINITY) << r->name;
@@ -198,7 +198,7 @@ TEST(AMeanOfHalves, WhoseSumOverflowsHasTheBitsOfItsReferenceInEveryBatchAndWith
     }
 }
 
-TEST(SumsOfRowsColumnsAndSegments, HaveTheBitsOfTheirElementsAlone) {
+TEST(SumsOfRowsColumnsAndSegments, HaveTheBitsOfSingleSums) {
   const std::uint64_t offsets[] = {5, 5, 4200, 4201, 9000, 19'999};
   for (const Method* m : sums_of("cpu", Promise::everywhere))
     for (const FormatInfo& input : formats) {
@@ -221,13 +221,13 @@ TEST(SumsOfRowsColumnsAndSegments, HaveTheBitsOfTheirElementsAlone) {
     }
 }
 
-// --- the truth --------------------------------------------------------------------------------------------
+// --- accuracy and special values --------------------------------------------------------------------------
 
 double number(std::string_view name, const std::vector<double>& x) {
   return reduce(name, Array{*find(name).format, x}.values()).to_double();
 }
 
-TEST(ANorm, NeitherOverflowsNorVanishesOnTheWay) {
+TEST(ANorm, NeitherOverflowsNorUnderflowsInIntermediateResults) {
   EXPECT_DOUBLE_EQ(number("norm/tree/fp64", {1e200, 1e200}), 1e200 * std::sqrt(2.0));
   EXPECT_DOUBLE_EQ(number("norm/tree/fp64", {1e-200, 1e-200}), 1e-200 * std::sqrt(2.0));
   EXPECT_DOUBLE_EQ(number("norm/tree/fp64", {3e-320, 4e-320}), 5e-320);
@@ -239,8 +239,9 @@ TEST(ANorm, NeitherOverflowsNorVanishesOnTheWay) {
   EXPECT_NEAR(number("norm/tree/fp16", std::vector<double>(10000, 600.0)), 60000, 32) << "one ulp";
 }
 
-TEST(ANorm, JoinsBigMiddlingAndSmallSquares) {
-  // 5000 elements each of two sizes that lie across the thresholds, and one of their size's 70-reducer.
+TEST(ANorm, CombinesLargeMediumAndSmallSquares) {
+  // 5000 elements of each of two sizes, which lie on either side of a threshold, and one that is 77 times as
+  // large.
   const auto expect_true = [](std::string_view name, int threshold, double tolerance) {
     for (const int apart : {-9, -1, 0, 1, 9}) {
       std::vector<double> x;
@@ -264,14 +265,14 @@ TEST(ANorm, JoinsBigMiddlingAndSmallSquares) {
   }
 }
 
-TEST(ANorm, KnowsInfinityNanAndNothing) {
+TEST(ANorm, HandlesInfinityNanAndNoElements) {
   EXPECT_EQ(number("norm/tree/fp32", {}), 0);
   EXPECT_EQ(number("norm/tree/fp32", {0.0, -0.0}), 0);
   EXPECT_EQ(number("norm/tree/fp32", {1, -INFINITY, 3}), INFINITY);
   EXPECT_TRUE(std::isnan(number("norm/tree/fp32", {INFINITY, NAN})));
 }
 
-TEST(AProduct, DoesNotOverflowOnTheWay) {
+TEST(AProduct, DoesNotOverflowInIntermediateResults) {
   std::vector<double> x;
   for (int i = 0; i < 100'000; ++i) x.push_back(i % 2 == 0 ? 1e300 : 1e-300);
   for (const char* name : {"prod/tree/fp64", "prod/pairwise/fp64"})
@@ -293,8 +294,8 @@ TEST(AnExtremum, IsTheFirstOfEqualOnesAndTheFirstNan) {
   };
   EXPECT_EQ(index("argmax/fp32", {1, 3, 3, 2}), 1);
   EXPECT_EQ(index("argmin/fp32", {1, -3, 3, -3}), 1);
-  EXPECT_EQ(index("argmax/fp32", {-0.0, 0.0}), 0) << "equal";
-  EXPECT_EQ(index("argmin/fp32", {0.0, -0.0}), 0) << "equal";
+  EXPECT_EQ(index("argmax/fp32", {-0.0, 0.0}), 0) << "zeros are equal";
+  EXPECT_EQ(index("argmin/fp32", {0.0, -0.0}), 0) << "zeros are equal";
   EXPECT_EQ(index("argmax/fp32", {5, NAN, 7, NAN}), 1);
   EXPECT_EQ(index("argmin/fp32", {-INFINITY, NAN}), 1);
   EXPECT_EQ(index("argmax/fp32", {-INFINITY}), 0);
@@ -310,7 +311,7 @@ TEST(AnExtremum, IsTheFirstOfEqualOnesAndTheFirstNan) {
   EXPECT_EQ(number("min/fp64", {-5e-324, 0.0}), -5e-324);
 }
 
-TEST(MomentsOfData, AreNearTheTruthWhereTheSumOfSquaresWouldFail) {
+TEST(MomentsOfData, AreAccurateWhereTheSumOfSquaresWouldFail) {
   std::vector<double> x = uniform(100'000, 3);
   for (double& e : x) e += 1e8;
   const Array array{format_info<fp64>(), x};
@@ -324,7 +325,7 @@ TEST(MomentsOfData, AreNearTheTruthWhereTheSumOfSquaresWouldFail) {
   EXPECT_NEAR(two[1], static_cast<double>(squares / 99'999), 1e-7);
 }
 
-TEST(MomentsOfData, OfNothingAreNanAndOfOneElementHaveNoVariance) {
+TEST(MomentsOfData, OfNothingAreNanAndOfOneElementHaveVarianceZero) {
   std::vector<float> two(2);
   const auto of = [&](std::vector<float> x, double ddof) {
     reduce(find("moments/tree/fp32"), x, Layout::vector(x.size()), std::span{two}, {.ddof = ddof});
@@ -336,8 +337,8 @@ TEST(MomentsOfData, OfNothingAreNanAndOfOneElementHaveNoVariance) {
   EXPECT_EQ(of({1, 3}, 1), (std::vector<float>{2, 2}));
 }
 
-TEST(ACompensatedDotProduct, KnowsWhatItsProductsLost) {
-  // (1 + u)(1 - u) - 1 = -u²: the products cancel but for what their roundings lost.
+TEST(ACompensatedDotProduct, KeepsTheRoundingErrorsOfItsProducts) {
+  // (1 + u)(1 - u) - 1 = -u²: the rounded products cancel, and only their rounding errors remain.
   const double u = 0x1p-30;
   const Array x{format_info<fp64>(), {1 + u, -1}}, y{format_info<fp64>(), {1 - u, 1}};
   EXPECT_EQ(reduce("dot/tree/plain/fp64", x.values(), y.values()).to_double(), 0);
@@ -346,14 +347,14 @@ TEST(ACompensatedDotProduct, KnowsWhatItsProductsLost) {
         << a;
 }
 
-TEST(ADotProduct, OverflowsWhereItsProductsDoAndNeverToNan) {
+TEST(ADotProduct, OverflowsToInfinityIfItsProductsOverflow) {
   const Array x{format_info<fp32>(), {3e38, 1}}, y{format_info<fp32>(), {3e38, 1}};
   for (const char* a : {"plain", "kahan", "neumaier", "double_word"})
     EXPECT_EQ(reduce(std::string{"dot/tree/"} + a + "/fp32", x.values(), y.values()).to_double(), INFINITY)
         << a;
 }
 
-TEST(LogSumExpOfData, IsNearTheTruthAndDoesNotOverflow) {
+TEST(LogSumExpOfData, IsAccurateAndDoesNotOverflow) {
   for (const char* name : {"logsumexp/tree/fp32", "logsumexp/pairwise/fp32"}) {
     EXPECT_NEAR(number(name, {1000, 1000}), 1000 + std::log(2.0), 1e-4);
     EXPECT_NEAR(number(name, {-1000, -1000, -1000}), -1000 + std::log(3.0), 1e-4);
@@ -376,10 +377,11 @@ TEST(DifferentNumbers, AreCountedWithOneZeroAndOneNan) {
   std::vector<bf16> all;
   for (unsigned bits = 0; bits < 0x10000; ++bits)
     all.push_back(from_bits<bf16>(static_cast<std::uint16_t>(bits)));
-  EXPECT_EQ(count_distinct(all), 0x10000u - 2 * 127 - 1 + 1) << "2·127 NaNs are one, and two zeros";
+  EXPECT_EQ(count_distinct(all), 0x10000u - 2 * 127 - 1 + 1)
+      << "2·127 NaNs count as one, and so do the two zeros";
 }
 
-// --- what is refused --------------------------------------------------------------------------------------
+// --- refused calls ----------------------------------------------------------------------------------------
 
 std::string refusal_of(const char* name, Values x, Layout layout, Results out) {
   try {
@@ -390,7 +392,7 @@ std::string refusal_of(const char* name, Values x, Layout layout, Results out) {
   return "nothing was refused";
 }
 
-TEST(ACallThatDoesNotFitTogether, IsRefusedInWords) {
+TEST(ACallWithInconsistentArguments, IsRefusedWithAReason) {
   std::vector<float> x(100), out(10);
   std::vector<double> wide(10);
   std::vector<std::int64_t> index(10);
@@ -399,26 +401,26 @@ TEST(ACallThatDoesNotFitTogether, IsRefusedInWords) {
   };
   using ::testing::HasSubstr;
   EXPECT_THAT(refused("sum/tree/plain/fp32", x, Layout::rows(10, 11), std::span{out}),
-              HasSubstr("x has 100 elements, and the layout reads 110"));
+              HasSubstr("x has 100 elements, but the layout reads 110"));
   EXPECT_THAT(refused("sum/tree/plain/fp32", x, Layout::rows(9, 11), std::span{out}),
-              HasSubstr("out has room for 10 results; there are 9"));
+              HasSubstr("out has room for 10 results; the layout has 9"));
   EXPECT_THAT(refused("sum/tree/plain/fp32", x, Layout::rows(10, 10), std::span{wide}),
-              HasSubstr("out is of fp64; the results are of fp32"));
+              HasSubstr("out holds fp64; the results are fp32"));
   EXPECT_THAT(refused("argmax/fp32", x, Layout::rows(10, 10), std::span{out}),
-              HasSubstr("the results are of std::int64_t"));
+              HasSubstr("the results are std::int64_t"));
   EXPECT_THAT(refused("max/fp32", x, Layout::rows(10, 10), std::span{index}),
-              HasSubstr("out is of std::int64_t"));
+              HasSubstr("out holds std::int64_t"));
   EXPECT_THAT(refused("dot/tree/plain/fp32", x, Layout::rows(10, 10), std::span{out}),
               HasSubstr("two inputs"));
   EXPECT_THAT(refused("sum/tree/plain/fp32", x, Layout::rows(10, 10), std::span{x}.subspan(50, 10)),
               HasSubstr("out overlaps x"));
   EXPECT_THAT(refused("mean/tree/plain/fp32", wide, Layout::rows(10, 1), std::span{out}),
-              HasSubstr("does not take elements of fp64"));
+              HasSubstr("does not accept elements of fp64"));
   EXPECT_THAT(refused("sum/tree/plain/fp32", x, Layout{1, 10, 10, 100, 5}, std::span{out}),
               HasSubstr("layout.stride is 5"));
   const std::uint64_t falling[] = {0, 50, 40};
   EXPECT_THAT(refused("sum/tree/plain/fp32", x, Layout::segments(falling, 2), std::span{out}.first(2)),
-              HasSubstr("fall from 50 to 40"));
+              HasSubstr("decreases from 50 to 40"));
   EXPECT_THAT(refused("sum/tree/plain/fp32", Values{format_info<fp32>(), nullptr, 100}, Layout::rows(10, 10),
                       std::span{out}),
               HasSubstr("x is null"));

@@ -1,4 +1,4 @@
-/// What the tests of softmax share: rows at any place in memory, and rows of every kind.
+/// Support for the tests of softmax: rows at any address, and rows of every kind.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +8,13 @@
 
 namespace samesum::testing_support {
 
-/// How rows lie in memory, in elements.
+/// Position of rows in memory, in elements.
 struct Place {
   std::size_t offset = 0;  ///< of the first row from an aligned address
   std::size_t gap = 0;     ///< between rows
 };
 
-/// Rows of one format in host memory, with something recognisable before, between and behind them.
+/// Rows of one format in host memory, with poison before, between and after them.
 class Table {
  public:
   static constexpr std::byte poison{0xa5};
@@ -35,7 +35,7 @@ class Table {
     });
   }
 
-  Table(const Table&) = delete;  // it would lie elsewhere
+  Table(const Table&) = delete;  // a copy would have another alignment
 
   Values values() const { return {*format_, const_cast<Table*>(this)->first(), extent()}; }
   Layout layout() const { return Layout::rows(rows_, columns_, stride()); }
@@ -45,10 +45,10 @@ class Table {
   std::size_t stride() const { return columns_ + place_.gap; }
   const FormatInfo& format() const { return *format_; }
   std::vector<std::byte>& memory() { return memory_; }
-  /// In bytes, of the first row in `memory`.
+  /// Offset of the first row in `memory()`, in bytes.
   std::size_t begin() { return static_cast<std::size_t>(first() - memory_.data()); }
 
-  /// The bits of all elements, row after row.
+  /// Returns the bits of all elements, row by row.
   std::vector<std::uint32_t> bits() const {
     std::vector<std::uint32_t> all(rows_ * columns_);
     for (std::size_t i = 0; i < all.size(); ++i)
@@ -60,7 +60,7 @@ class Table {
     std::memcpy(&bits, const_cast<Table*>(this)->at(r * columns_ + c), format_->bytes);
     return Number{format_, bits}.to_double();
   }
-  /// Whether nothing was written where no element is.
+  /// Whether nothing was written outside the elements.
   bool surroundings_are_untouched() {
     std::vector<std::byte> copy = memory_;
     for (std::size_t r = 0; r < rows_; ++r)
@@ -70,7 +70,7 @@ class Table {
   }
 
  private:
-  /// Elements from the first one to behind the last one.
+  /// Number of elements from the first one to the end of the last row.
   std::size_t extent() const { return rows_ == 0 || columns_ == 0 ? 0 : (rows_ - 1) * stride() + columns_; }
   std::byte* first() {
     const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
@@ -84,8 +84,9 @@ class Table {
   std::vector<std::byte> memory_;
 };
 
-/// Rows that differ in kind: ordinary ones, a spread of 10^4, equal values, one big, zeros of both signs, and
-/// with `special` NaN and infinities. Row r is of kind r mod their number; its bits depend on r alone.
+/// Returns rows of different kinds: ordinary ones, a spread of 10^4, equal values, one big value, zeros of
+/// both signs, and, if `special`, NaN and infinities. The kind of row r is r modulo the number of kinds. The
+/// bits depend only on r and `columns`.
 inline std::vector<double> rows_of_all_kinds(std::size_t rows, std::size_t columns, bool special,
                                              std::size_t first = 0) {
   constexpr double inf = std::numeric_limits<double>::infinity(),
@@ -128,7 +129,7 @@ inline SoftmaxSum denominator_of(const Method& m) {
                                             : SoftmaxSum::fp32;
 }
 
-/// The bits of all results, in a table that lies so.
+/// Returns the bits of all results, written to a table at the given place.
 inline std::vector<std::uint32_t> computed(const Method& m, const Table& in, Place place = {},
                                            int threads = 1) {
   Table out{in.format(), in.rows(), in.columns(), place};
@@ -137,7 +138,7 @@ inline std::vector<std::uint32_t> computed(const Method& m, const Table& in, Pla
   return out.bits();
 }
 
-/// The formats that softmax takes.
+/// Formats that softmax accepts.
 inline const std::vector<const FormatInfo*> softmax_formats = {&format_info<fp16>(), &format_info<bf16>(),
                                                                &format_info<fp32>()};
 

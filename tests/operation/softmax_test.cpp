@@ -49,7 +49,7 @@ TEST_P(EverySoftmax, ReturnsTheBitsOfItsReference) {
         if ((rows == 2 && columns > 129) || (rows > 3 && columns > 1025)) continue;
         if (rows > 1 && columns > 5000) continue;
         const Place place{columns % 3, rows % 4};
-        // A long row of each kind in turn.
+        // A single row has a kind that depends on its length.
         const Table in{*format, columns,
                        rows_of_all_kinds(rows, columns, columns<6000, rows> 1 ? 0 : columns % 5), place};
         ASSERT_EQ(computed(m, in, {rows % 2, 1}), computed(reference, in))
@@ -61,12 +61,12 @@ TEST_P(EverySoftmax, WritesNothingWithoutRowsOrColumns) {
   for (const FormatInfo* format : softmax_formats)
     for (const auto& [rows, columns] : {std::pair<std::size_t, std::size_t>{0, 5}, {5, 0}, {0, 0}}) {
       const Table in{*format, rows, columns};
-      EXPECT_TRUE(computed(m, in).empty());  // which looks at what lies around
+      EXPECT_TRUE(computed(m, in).empty());  // also checks the surroundings
       EXPECT_TRUE(computed(reference, in).empty());
     }
 }
 
-TEST_P(EverySoftmax, GivesTheSameBitsToAnyNumberOfThreads) {
+TEST_P(EverySoftmax, GivesTheSameBitsForAnyNumberOfThreads) {
   const Table in{format_info<fp32>(), 1000, rows_of_all_kinds(57, 1000, true)};
   const auto expected = computed(m, in, {}, 1);
   for (const int threads : {0, 2, 5}) EXPECT_EQ(computed(m, in, {}, threads), expected) << threads;
@@ -140,11 +140,11 @@ TEST_P(EverySoftmax, HasTheSpecialValuesOfPyTorch) {
     EXPECT_EQ(of({7}), (std::vector{bits(log ? 0 : 1)}));
     EXPECT_EQ(of({-0.0, 0.0}), of({0.0, -0.0}));
     EXPECT_THAT(of(std::vector<double>(64, -3.0)), Each(bits(log ? -4.1588830833596715 : 1.0 / 64)));
-    EXPECT_EQ(of({60000, -60000})[1], bits(log ? -120000 : 0)) << "beyond fp16, -inf";
+    EXPECT_EQ(of({60000, -60000})[1], bits(log ? -120000 : 0)) << "in fp16, -120000 is -inf";
   }
 }
 
-TEST(AnExactDenominator, FollowsAnyPermutationOfTheColumns) {
+TEST(AnExactDenominator, GivesPermutedResultsForPermutedColumns) {
   for (const Method* m : softmaxes_of("cpu")) {
     if (m->promise < Promise::order_free) continue;
     for (const FormatInfo* format : softmax_formats) {
@@ -158,7 +158,7 @@ TEST(AnExactDenominator, FollowsAnyPermutationOfTheColumns) {
   }
 }
 
-TEST(Softmax, DoesNotHeedTheCallersFloatingPointEnvironment) {
+TEST(Softmax, DoesNotDependOnTheCallersFloatingPointEnvironment) {
   const Table in{format_info<fp32>(), 300, rows_of_all_kinds(5, 300, false)};
   for (const char* backend : {"cpu", "reference"})
     for (const Method* m : softmaxes_of(backend)) {
@@ -184,7 +184,7 @@ std::string refusal(Rows in, Results out, Options options = {}) {
   return {};
 }
 
-TEST(Softmax, SaysWhatIsWrongWithItsArguments) {
+TEST(Softmax, RefusesWrongArgumentsWithAReason) {
   float x[40] = {}, y[40] = {};
   double d[4] = {};
   fp16 h[4] = {};
@@ -194,15 +194,14 @@ TEST(Softmax, SaysWhatIsWrongWithItsArguments) {
     return Results{&f, to, n, stride};
   };
   EXPECT_THAT(refusal({in(8), 2, 4}, out(y, 7)),
-              HasSubstr("out has room for 7 numbers; give it one for each element, 8"));
-  EXPECT_THAT(refusal({in(8), 2, 4}, out(y, 8, 5)), HasSubstr("give it one for each element, 9"));
-  EXPECT_THAT(refusal({in(7), 2, 4}, out(y, 8)), HasSubstr("x has 7 elements, and the layout reads 8"));
-  EXPECT_THAT(refusal({in(4), 1, 4}, std::span<fp16>{h}),
-              HasSubstr("out is of fp16; the results are of fp32"));
+              HasSubstr("out has room for 7 numbers; it needs one for each element, 8"));
+  EXPECT_THAT(refusal({in(8), 2, 4}, out(y, 8, 5)), HasSubstr("it needs one for each element, 9"));
+  EXPECT_THAT(refusal({in(7), 2, 4}, out(y, 8)), HasSubstr("x has 7 elements, but the layout reads 8"));
+  EXPECT_THAT(refusal({in(4), 1, 4}, std::span<fp16>{h}), HasSubstr("out holds fp16; the results are fp32"));
   EXPECT_THAT(refusal({Values{format_info<fp64>(), d, 4}, 1, 4}, std::span<double>{d}),
-              HasSubstr("does not take elements of fp64, but of fp16, bf16, fp32"));
+              HasSubstr("does not accept elements of fp64; convert them to one of fp16, bf16, fp32"));
   EXPECT_THAT(refusal({in(8), 2, 4, 3}, out(y, 8)),
-              HasSubstr("layout has rows of 4 elements that are 3 apart"));
+              HasSubstr("layout has rows of 4 elements at a stride of 3"));
   EXPECT_THAT(refusal({in(8), 2, 4}, out(y, 8, 1)), HasSubstr("out has a row stride of 1"));
   EXPECT_THAT(refusal({Values{f, nullptr, 8}, 2, 4}, out(y, 8)), HasSubstr("x is null"));
   EXPECT_THAT(refusal({in(8), 2, 4}, out(nullptr, 8)), HasSubstr("out is null"));
@@ -210,7 +209,7 @@ TEST(Softmax, SaysWhatIsWrongWithItsArguments) {
   EXPECT_THAT(refusal({Values{f, between, 4}, 1, 4}, out(y, 4)),
               HasSubstr("x is not aligned to its elements of 4 bytes"));
   EXPECT_THAT(refusal({in(8), 2, 4}, out(y, 8), {.threads = -1}), HasSubstr("threads is -1"));
-  const std::string overlapping = "out overlaps x; give it memory of its own";
+  const std::string overlapping = "out overlaps x; use separate memory, or";
   EXPECT_THAT(refusal({in(8), 2, 4}, out(x + 1, 8)), HasSubstr(overlapping));
   EXPECT_THAT(refusal({in(8, 4), 2, 4}, out(x, 8)), HasSubstr(overlapping));
   EXPECT_THAT(refusal({in(8), 2, 4}, out(x, 9, 5)), HasSubstr(overlapping));
@@ -222,23 +221,23 @@ TEST(Softmax, SaysWhatIsWrongWithItsArguments) {
   EXPECT_EQ(refusal({Values{f, nullptr, 0}, 0, 4}, out(y, 0)), "") << "nothing to read";
 }
 
-TEST(Softmax, IsRefusedForWhatAreNotRows) {
+TEST(Softmax, IsRefusedForLayoutsOtherThanRows) {
   const std::vector<float> x(40);
   std::vector<float> y(40);
   const Method& m = find("softmax/tree/plain/fp32");
   const std::uint64_t offsets[] = {0, 10, 40};
   for (const Layout& layout : {Layout::axis(1, 10, 4), Layout::segments(offsets, 2)})
     EXPECT_THROW(reduce(m, x, layout, std::span{y}), std::invalid_argument);
-  EXPECT_THROW(m(x), std::invalid_argument) << "it gives a number per element";
+  EXPECT_THROW(m(x), std::invalid_argument) << "softmax gives a number per element";
   EXPECT_THROW(m.bind(x), std::invalid_argument);
   EXPECT_THROW(reduce("softmax/tree/plain/fp32", x), std::invalid_argument);
 }
 
-// --- how wrong it is ---------------------------------------------------------------------------------------
+// --- errors and bounds -------------------------------------------------------------------------------------
 
 using Quad = boost::multiprecision::cpp_bin_float_quad;
 
-/// A row of a kind, and what every denominator makes of it but for roundings.
+/// A row of one kind with its exact softmax.
 struct TrueRow {
   Table in;
   double largest, smallest;
@@ -262,7 +261,7 @@ struct TrueRow {
   }
 };
 
-/// Rows of every kind; computed once for all methods, since that takes longest.
+/// Returns rows of every kind. They are computed once for all methods, since that takes longest.
 const std::vector<std::unique_ptr<TrueRow>>& true_rows(const FormatInfo& format) {
   static std::vector<std::unique_ptr<TrueRow>> of_formats[formats.size()];
   std::vector<std::unique_ptr<TrueRow>>& made = of_formats[format.index];
@@ -273,7 +272,7 @@ const std::vector<std::unique_ptr<TrueRow>>& true_rows(const FormatInfo& format)
   return made;
 }
 
-/// The largest share of its bound that an error of a row takes; of the sum of the row, if that is larger.
+/// Returns the largest ratio of an error to its bound, over the elements of a row and the sum of its results.
 double share_of_bound(const Method& m, const TrueRow& row, const Table& y) {
   const std::size_t n = row.in.columns();
   const bool log = m.operation == "log_softmax";
@@ -303,10 +302,10 @@ TEST_P(EverySoftmax, IsWithinItsBoundOfTheTruth) {
                           << row->spread();
       attained = std::max(attained, share);
     }
-  EXPECT_GT(attained, 0.2) << "the bound says nothing";
+  EXPECT_GT(attained, 0.2) << "the bound is far above the errors";
 }
 
-TEST_P(EverySoftmax, HasABoundByWhatWasComputedThatIsAtLeastTheOneByTheTruth) {
+TEST_P(EverySoftmax, HasABoundFromItsResultThatIsAtLeastTheOneFromTheTruth) {
   int finite = 0, all = 0;
   for (const FormatInfo* format : softmax_formats) {
     std::size_t kind = 0;
@@ -325,7 +324,7 @@ TEST_P(EverySoftmax, HasABoundByWhatWasComputedThatIsAtLeastTheOneByTheTruth) {
                                  " columns, row " + std::to_string(r) + ", element " + std::to_string(i);
         ASSERT_GE(bound, of_truth.of_element(static_cast<double>(truth), spread)) << what;
         ASSERT_TRUE(!std::isfinite(bound) || abs(truth - result.to_double()) <= bound) << what;
-        // An ordinary row: nothing is beyond the format, and no sum of few bits is long.
+        // In an ordinary row nothing exceeds the format, and no sum of few bits is long.
         if (r == 0 && (m.format->precision > 11 || columns <= 100)) {
           EXPECT_TRUE(std::isfinite(bound)) << what;
         }
@@ -337,7 +336,7 @@ TEST_P(EverySoftmax, HasABoundByWhatWasComputedThatIsAtLeastTheOneByTheTruth) {
   EXPECT_GT(2 * finite, all);
 }
 
-TEST(TheBoundOfSoftmax, IsInfiniteWhereThereIsNone) {
+TEST(TheBoundOfSoftmax, IsInfiniteIfSomethingMayOverflow) {
   const auto of = [](std::size_t n, double spread, SoftmaxSum sum) {
     return softmax_bound(format_info<fp16>(), n, spread, sum, false).of_element(0.5, 0);
   };
@@ -348,10 +347,10 @@ TEST(TheBoundOfSoftmax, IsInfiniteWhereThereIsNone) {
   EXPECT_TRUE(std::isinf(log.of_element(-120'000, 120'000)));
 }
 
-// --- the frozen bits ---------------------------------------------------------------------------------------
+// --- golden bits -------------------------------------------------------------------------------------------
 
-/// Of rows of integers over powers of two, many leaves and a ragged end: order, exp, log and roundings all
-/// show.
+/// Returns a digest of the results for two long rows with many leaves and a partial one. The elements are
+/// integers times powers of two. The digest depends on the order, exp, log and all roundings.
 std::uint64_t digest(const Method& m, const FormatInfo& format) {
   constexpr std::size_t columns = 20'011;
   std::vector<double> x(2 * columns);
@@ -365,7 +364,7 @@ std::uint64_t digest(const Method& m, const FormatInfo& format) {
   return digest;
 }
 
-/// One row has no stride: whatever it is given is not read.
+/// The stride of a single row is not used.
 TEST(Softmax, OfOneRowDoesNotDependOnStrides) {
   const Method& m = find("softmax/tree/plain/fp32");
   std::vector<float> memory(16, 1.0f);
@@ -380,12 +379,12 @@ TEST(Softmax, OfOneRowDoesNotDependOnStrides) {
     EXPECT_EQ(memory[3], 0.25f);
     std::ranges::fill(memory, 1.0f);
   }
-  // The room behind the results may be the input's.
+  // The unused room after the results may overlap the input.
   reduce(m, {format_info<float>(), x + 8, 8}, Layout::rows(1, 4), {&format_info<float>(), x, 16});
   EXPECT_EQ(memory[0], 0.25f);
 }
 
-TEST(TheBoundOfSoftmax, IsZeroWhereThereIsNothing) {
+TEST(TheBoundOfSoftmax, IsZeroForNoElements) {
   for (const Method* m : softmaxes_of("cpu"))
     EXPECT_EQ(m->bound(format_info<float>(), 0, Number::of(0.0f), 1), 0) << m->name;
 }
@@ -407,7 +406,7 @@ constexpr Golden golden[] = {
     {"log_softmax/online/fp32", 0x03816a333ced4c6a, 0x0e0c3c3ff7605472, 0x359aa55f2b48a6a3},
 };
 
-TEST_P(EverySoftmax, GivesTheBitsThatItAlwaysGave) {
+TEST_P(EverySoftmax, HasItsGoldenBits) {
   const auto found =
       std::ranges::find_if(golden, [&](const Golden& g) { return m.name == g.name + std::string{"@cpu"}; });
   ASSERT_NE(found, std::end(golden));

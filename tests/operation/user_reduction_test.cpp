@@ -1,4 +1,4 @@
-/// Reductions of one's own, in every order.
+/// Custom reductions in every order.
 #include "operation/reduction_support.hpp"
 #include "operation/user_reductions.hpp"
 #include "samesum/operation/reference_reduce.hpp"
@@ -15,7 +15,7 @@ std::vector<float> floats(std::size_t n) {
   return {x.begin(), x.end()};
 }
 
-TEST(AHash, IsThatOfALoopForEveryLengthAndNumberOfThreads) {
+TEST(APolynomialHash, IsThatOfALoopForEveryLengthAndNumberOfThreads) {
   for (const std::size_t n : lengths) {
     std::vector<std::uint32_t> x(n);
     for (std::size_t i = 0; i < n; ++i) x[i] = static_cast<std::uint32_t>(i * i + 7);
@@ -26,7 +26,7 @@ TEST(AHash, IsThatOfALoopForEveryLengthAndNumberOfThreads) {
   }
 }
 
-TEST(TheLargestGap, IsFoundWithTheHelpOfTheIndex) {
+TEST(TheLargestGap, IsFoundByItsIndex) {
   std::vector<float> x = floats(100'000);
   x[70'000] = 1000;
   x[70'001] = -1000;
@@ -39,7 +39,7 @@ template <class Order> class OrderOf : public ::testing::Test {};
 using AllOrders = ::testing::Types<CoarsenedTree, Pairwise, Blocked>;
 TYPED_TEST_SUITE(OrderOf, AllOrders, );
 
-TYPED_TEST(OrderOf, AUsersReductionIsItsLiteralReading) {
+TYPED_TEST(OrderOf, ACustomReductionIsThatOfTheReference) {
   using Reducer = CustomReducer<RoundingSum, float>;
   for (const std::size_t n : lengths) {
     const std::vector<float> x = floats(n);
@@ -54,10 +54,11 @@ TEST(ARoundingSum, HasTheBitsOfThePlainSumOfTheSameOrder) {
   const std::vector<float> x = floats(100'000);
   EXPECT_EQ(reduce(RoundingSum{}, x), sum<"tree/plain/fp32">(x));
   EXPECT_EQ(reduce<Pairwise>(RoundingSum{}, x), sum<"pairwise/plain/fp32">(x));
-  EXPECT_NE(reduce<Blocked>(RoundingSum{}, x), sum<"pairwise/plain/fp32">(x)) << "other neighbours";
+  EXPECT_NE(reduce<Blocked>(RoundingSum{}, x), sum<"pairwise/plain/fp32">(x))
+      << "blocked adds other neighbours";
 }
 
-TEST(AUsersReduction, OfRowsIsThatOfEachRow) {
+TEST(ACustomReduction, OfABatchReducesEachRowOrColumn) {
   const std::vector<float> x = floats(50 * 300);
   std::vector<float> rows(50), columns(300);
   reduce(RoundingSum{}, x.data(), Layout::rows(50, 300), rows.data());

@@ -1,11 +1,11 @@
-/// Reductions as a user writes them.
+/// Custom reductions, as a user would write them.
 #pragma once
 
 #include "samesum/reducer.hpp"
 
 namespace samesum::testing_support {
 
-/// The largest gap between neighbours of x, and the first place where it is.
+/// Finds the index of the first largest gap between neighbours of x.
 struct LargestGap {
   static constexpr bool commutative = true;
   struct State {
@@ -27,7 +27,7 @@ struct LargestGap {
   SAMESUM_HD std::uint64_t finish(State s, std::uint64_t) const { return s.at; }
 };
 
-/// The polynomial hash Σ x_i·B^(n-1-i) modulo 2^64: the order of the elements counts.
+/// Polynomial hash Σ x_i·B^(n-1-i) modulo 2^64, which depends on the order of the elements.
 struct PolynomialHash {
   static constexpr bool commutative = false;
   static constexpr std::uint64_t base = 0x9e3779b97f4a7c15u;
@@ -40,7 +40,7 @@ struct PolynomialHash {
   SAMESUM_HD std::uint64_t finish(State s, std::uint64_t n) const { return s.hash ^ n; }
 };
 
-/// A sum that rounds, so that its bits tell the order.
+/// A sum with roundings, whose bits depend on the order.
 struct RoundingSum {
   static constexpr bool commutative = true;
   using State = float;

@@ -1,4 +1,4 @@
-/// What callers pass is checked before anything is read or written.
+/// Arguments are checked before anything is read or written.
 #include "samesum/operation/validation.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 constexpr std::size_t huge = std::size_t{1} << 63, minus_three = static_cast<std::size_t>(-3);
 
-/// What f throws as std::invalid_argument; empty if it throws nothing.
+/// Returns the message of the std::invalid_argument that f throws; empty if it throws nothing.
 template <class F> std::string refusal(F f) {
   try {
     f();
@@ -61,7 +61,7 @@ TEST(ALayout, WhoseNumberOfResultsOverflowsIsRefused) {
               }),
               HasSubstr("out has room for 0 results"));
   EXPECT_THAT(refusal([&] { reduce(moments, six, Layout::rows(2, 3), std::span{out}.first(3)); }),
-              HasSubstr("out has room for 3 numbers; give it 2 for each result"));
+              HasSubstr("out has room for 3 numbers; it needs 2 for each result"));
 }
 
 TEST(Segments, WithoutOffsetsAreRefused) {
@@ -80,7 +80,7 @@ TEST(Segments, AreCountedBeforeAnyOffsetIsRead) {
         << count;
 }
 
-TEST(Segments, TakeNoNoticeOfStridesInAnyBackend) {
+TEST(Segments, IgnoreStridesInEveryBackend) {
   const std::vector<float> x{1, 2, 4, 8, 16, 32};
   const std::uint64_t offsets[] = {0, 2, 6};
   for (const char* name : {"sum/tree/plain/fp32@reference", "sum/exact/fp32@reference", "sum/exact/fp32@cpu",
@@ -92,13 +92,13 @@ TEST(Segments, TakeNoNoticeOfStridesInAnyBackend) {
   }
 }
 
-/// Numbers near the powers of two, where products overflow.
+/// Returns a number near a power of two, where products overflow.
 std::size_t near_a_power(std::mt19937_64& random) {
   const std::size_t power = random() % 4 ? std::size_t{1} << random() % 5 : std::size_t{1} << random() % 64;
   return power + random() % 5 - 2;
 }
 
-/// Whether the layout is one of `n` elements and so many results, computed with 128 bits.
+/// Whether the layout fits n elements and the given number of results, computed with 128 bits.
 bool fits(const Layout& l, std::size_t n, std::size_t results) {
   using Wide = unsigned __int128;
   if (Wide{l.outer} * l.inner != results) return false;
@@ -119,7 +119,7 @@ TEST(LayoutsNearEveryPowerOfTwo, AreReducedIfTheyFitAndRefusedOtherwise) {
     if (random() % 2) layout.inner = 1;
     if (random() % 2) layout.stride = layout.inner;
     const std::size_t n = random() % 64, results = random() % 2 ? layout.results() % 64 : random() % 8;
-    // On the heap and of that size alone: the address sanitizer sees an access outside.
+    // On the heap and of exactly this size, so that the address sanitizer detects an access outside.
     const std::vector<float> x(n, 1.0f);
     std::vector<float> out(results), both(2 * results);
     std::vector<std::int64_t> indices(results);
@@ -140,7 +140,7 @@ TEST(LayoutsNearEveryPowerOfTwo, AreReducedIfTheyFitAndRefusedOtherwise) {
   EXPECT_GT(refused, 1000);
 }
 
-TEST(LayoutsNearEveryPowerOfTwo, OfOnesOwnReductionAreRefusedIfTheyOverflow) {
+TEST(LayoutsNearEveryPowerOfTwo, OfACustomReductionAreRefusedIfTheyOverflow) {
   std::mt19937_64 random{8};
   int reduced = 0, refused = 0;
   const std::vector<float> x(4096, 1.0f);
@@ -153,11 +153,11 @@ TEST(LayoutsNearEveryPowerOfTwo, OfOnesOwnReductionAreRefusedIfTheyOverflow) {
                                                      : Wide{layout.outer - 1} * layout.outer_stride +
                                                            Wide{layout.n - 1} * layout.stride;
     const bool possible = results <= 64 && fits(layout, x.size(), layout.results());
-    // It does not know how many elements there are: only what cannot be is refused.
+    // The call does not state the number of elements, so only impossible layouts are refused.
     if (!possible && reach <= most && results <= most) continue;
     std::vector<float> out(64);
     const std::string message = refusal([&] { reduce(RoundingSum{}, x.data(), layout, out.data()); });
-    ASSERT_TRUE(possible || !message.empty()) << "it was not refused";
+    ASSERT_TRUE(possible || !message.empty()) << "an impossible layout was accepted";
     ++(message.empty() ? reduced : refused);
   }
   EXPECT_GT(reduced, 100);
@@ -170,7 +170,7 @@ TEST(LayoutsNearEveryPowerOfTwo, OfOnesOwnReductionAreRefusedIfTheyOverflow) {
   const std::uint64_t falling[] = {0, 5, 3};
   std::vector<float> out(2);
   EXPECT_THAT(refusal([&] { reduce(RoundingSum{}, x.data(), Layout::segments(falling, 2), out.data()); }),
-              HasSubstr("fall from 5 to 3"));
+              HasSubstr("decreases from 5 to 3"));
 }
 
 TEST(RowsNearEveryPowerOfTwo, AreSoftmaxedIfTheyFitAndRefusedOtherwise) {
@@ -205,7 +205,7 @@ TEST(RowsNearEveryPowerOfTwo, AreSoftmaxedIfTheyFitAndRefusedOtherwise) {
 
 // --- arrays ---------------------------------------------------------------------------------------------
 
-TEST(Elements, ThatCannotBeInMemoryAreRefusedByEveryFunctionThatTakesSome) {
+TEST(Elements, ThatCannotBeInMemoryAreRefusedByEveryFunction) {
   const float number[2] = {1, 2};
   const FormatInfo& single = format_info<fp32>();
   FormatInfo strange = single;
@@ -220,7 +220,7 @@ TEST(Elements, ThatCannotBeInMemoryAreRefusedByEveryFunctionThatTakesSome) {
                              Wrong{{single, number, huge / 4}, "more than memory can hold"},
                              Wrong{{single, number, ~std::size_t{0}}, "more than memory can hold"},
                              Wrong{{single, between, 1}, "x is not aligned to its elements of 4 bytes"},
-                             Wrong{{strange, number, 2}, "x has no format"}}) {
+                             Wrong{{strange, number, 2}, "x has an unknown format"}}) {
     const Values& x = wrong.x;
     EXPECT_THAT(refusal([&] { find("tree/plain/fp32")(x); }), HasSubstr(wrong.why));
     EXPECT_THAT(refusal([&] { find("exact/fp32@reference")(x); }), HasSubstr(wrong.why));
@@ -236,7 +236,7 @@ TEST(Elements, ThatCannotBeInMemoryAreRefusedByEveryFunctionThatTakesSome) {
   }
 }
 
-TEST(AFormat, ThatIsACopyOfOneInTheListIsThatFormat) {
+TEST(AFormat, ThatIsACopyOfAListedOneIsAccepted) {
   const float x[] = {1, 2, 4};
   const FormatInfo copy = format_info<fp32>();
   EXPECT_EQ(reduce("dot/tree/plain/fp32", Values{copy, x, 3}, Values{format_info<fp32>(), x, 3}).to_double(),
@@ -248,8 +248,9 @@ TEST(AFormat, ThatIsACopyOfOneInTheListIsThatFormat) {
 TEST(ADotProduct, OfVectorsOfDifferentLengthsIsRefused) {
   const std::vector<float> five(5, 1.0f), seven(7, 1.0f);
   EXPECT_THAT(refusal([&] { reduce("dot/tree/plain/fp32", five, seven); }),
-              HasSubstr("x has 5 elements and y 7; give it as many of both"));
-  EXPECT_THAT(refusal([&] { reduce("dot/exact/fp32", seven, five); }), HasSubstr("x has 7 elements and y 5"));
+              HasSubstr("x has 5 elements and y has 7; pass inputs of equal length"));
+  EXPECT_THAT(refusal([&] { reduce("dot/exact/fp32", seven, five); }),
+              HasSubstr("x has 7 elements and y has 5"));
 }
 
 // --- numbers --------------------------------------------------------------------------------------------
@@ -263,7 +264,7 @@ TEST(ABound, RefusesNegativeMagnitudesAndNumbersOfAnotherFormat) {
     EXPECT_THAT(refusal([&] { m.bound(input, 3, {own, own}, -1); }), HasSubstr(what)) << m.name;
     if (m.operation != "sum") continue;
     EXPECT_THAT(refusal([&] { m.bound(input, 3, own, -1); }),
-                HasSubstr("magnitudes is -1; magnitudes are 0 or more"))
+                HasSubstr("magnitudes is -1; it must be 0 or more"))
         << m.name;
     EXPECT_THAT(refusal([&] { m.bound(input, 3, own, -1, {.probability = 0.5}); }),
                 HasSubstr("magnitudes is -1"))
@@ -271,30 +272,31 @@ TEST(ABound, RefusesNegativeMagnitudesAndNumbersOfAnotherFormat) {
     EXPECT_EQ(m.bound(input, 3, Number{m.format, m.format->infinity}, NAN), INFINITY) << m.name;
   }
   const Method& m = find("tree/plain/fp32");
-  EXPECT_THAT(refusal([&] { m.bound(input, 3, twice, 1); }),
-              HasSubstr("result is of fp64; pass the number that the method returned, which is of fp32"));
-  EXPECT_THAT(refusal([&] { m.bound(input, 3, none, 1); }), HasSubstr("result is of no format"));
+  EXPECT_THAT(
+      refusal([&] { m.bound(input, 3, twice, 1); }),
+      HasSubstr("result has format fp64; pass the number that the method returned, which has format fp32"));
+  EXPECT_THAT(refusal([&] { m.bound(input, 3, none, 1); }), HasSubstr("result has format (unknown)"));
   EXPECT_THAT(refusal([&] { m.bound(input, 3, twice, 1, {.probability = 0.5}); }),
-              HasSubstr("result is of fp64"));
-  EXPECT_THAT(refusal([&] { find("norm/tree/fp32").bound(input, 3, twice); }), HasSubstr("of fp64"));
+              HasSubstr("result has format fp64"));
+  EXPECT_THAT(refusal([&] { find("norm/tree/fp32").bound(input, 3, twice); }), HasSubstr("format fp64"));
   const Method& moments = find("moments/tree/fp32");
   EXPECT_THAT(refusal([&] { moments_bound(moments, input, 3, twice, single); }),
-              HasSubstr("mean is of fp64"));
+              HasSubstr("mean has format fp64"));
   EXPECT_THAT(refusal([&] { moments_bound(moments, input, 3, single, twice); }),
-              HasSubstr("variance is of fp64"));
+              HasSubstr("variance has format fp64"));
   EXPECT_THAT(refusal([&] { moments_bound(moments, input, 3, single, single, -1); }),
               HasSubstr("ddof is -1; it must be 0 or more"));
   EXPECT_THAT(refusal([&] { State{"kahan/fp32"}.bound(-1); }), HasSubstr("magnitudes is -1"));
   const Method& softmax = find("softmax/tree/plain/fp32");
   EXPECT_THAT(refusal([&] { softmax.bound(input, 5, single, -1); }), HasSubstr("magnitudes is -1"));
-  EXPECT_THAT(refusal([&] { softmax.bound(input, 5, twice, 1); }), HasSubstr("result is of fp64"));
-  EXPECT_EQ(softmax.bound(format_info<fp64>(), 5, twice, 1), INFINITY) << "it takes no such elements";
+  EXPECT_THAT(refusal([&] { softmax.bound(input, 5, twice, 1); }), HasSubstr("result has format fp64"));
+  EXPECT_EQ(softmax.bound(format_info<fp64>(), 5, twice, 1), INFINITY) << "softmax does not accept fp64";
   FormatInfo strange = input;
   strange.index = 17;
-  EXPECT_THAT(refusal([&] { m.bound(strange, 3, single, 1); }), HasSubstr("input is no format"));
+  EXPECT_THAT(refusal([&] { m.bound(strange, 3, single, 1); }), HasSubstr("input is not a format"));
 }
 
-TEST(ABound, OfAResultThatNoDataHaveIsInfinite) {
+TEST(ABound, OfAnImpossibleResultIsInfinite) {
   const Number minus_five = Number::of(-5.0f), one = Number::of(1.0f);
   const FormatInfo& input = format_info<fp32>();
   for (const char* name :
@@ -335,8 +337,8 @@ std::size_t threads_of_this_process() {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator{"/proc/self/task"}, {}));
 }
 
-TEST(TheNumberOfThreads, IsNeverMoreThanHaveWorkNorThanFourForEachProcessor) {
-  // Sanitizers start a thread of their own beside the first one.
+TEST(TheNumberOfThreads, IsLimitedByTheWorkAndToFourPerProcessor) {
+  // With the first thread, sanitizers start a thread of their own.
   std::thread{[] {}}.join();
   const std::size_t before = threads_of_this_process();
   const std::vector<float> x(3000, 1.0f);
@@ -355,7 +357,7 @@ TEST(TheNumberOfThreads, IsNeverMoreThanHaveWorkNorThanFourForEachProcessor) {
   static_cast<void>(accumulate(x, {.threads = threads}));
   EXPECT_LE(threads_of_this_process(), before) << "3000 elements are the work of one thread";
 
-  // Enough for more threads than are allowed: 2^16 elements are a piece of work.
+  // Enough elements for more threads than are allowed; a piece of work has 2^16 elements.
   const std::size_t processors = std::max(1u, std::thread::hardware_concurrency());
   const std::vector<float> many(std::max(std::size_t{1} << 23, processors << 19), 1.0f);
   EXPECT_EQ(sum(many, {.threads = threads}), static_cast<float>(many.size()));

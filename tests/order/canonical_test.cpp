@@ -1,4 +1,4 @@
-/// The canonical orders of WG21 P4016: their definition, their published bits, and the same bits on a CPU.
+/// Tests the canonical orders of WG21 P4016: their definition, their published bits, and their bits on a CPU.
 #include "samesum/order/canonical.hpp"
 
 #include <string>
@@ -11,21 +11,21 @@ namespace {
 
 using namespace testing_support;
 
-TEST(ACanonicalTree, IsTheOneThatItsDefinitionSpells) {
-  // Lanes first, each by pairs of neighbours, then the lanes by pairs of neighbours.
+TEST(ACanonicalTree, HasTheAdditionsOfItsDefinition) {
+  // Each lane adds pairs of neighbours; then pairs of neighbouring lanes are added.
   EXPECT_EQ(spelled_sum(CanonicalTree<4>{}, 1), "0");
   EXPECT_EQ(spelled_sum(CanonicalTree<4>{}, 4), "((0+1)+(2+3))");
   EXPECT_EQ(spelled_sum(CanonicalTree<4>{}, 8), "(((0+4)+(1+5))+((2+6)+(3+7)))");
   EXPECT_EQ(spelled_sum(CanonicalTree<2>{}, 8), "(((0+2)+(4+6))+((1+3)+(5+7)))");
-  // The last of an odd number moves up unchanged, in lanes and across them.
+  // The last of an odd number of terms moves up unchanged, within lanes and across them.
   EXPECT_EQ(spelled_sum(CanonicalTree<4>{}, 3), "((0+1)+2)");
   EXPECT_EQ(spelled_sum(CanonicalTree<2>{}, 6), "(((0+2)+4)+((1+3)+5))");
-  // Lanes that have one element less.
+  // Some lanes have one element less.
   EXPECT_EQ(spelled_sum(CanonicalTree<2>{}, 7), "(((0+2)+(4+6))+((1+3)+5))");
   EXPECT_EQ(spelled_sum(CanonicalTree<4>{}, 6), "(((0+4)+(1+5))+(2+3))");
 }
 
-/// Neighbours are added until one number is left: of an odd number the last moves up.
+/// Adds neighbours until one number is left. The last of an odd number of terms moves up unchanged.
 double added_by_neighbours(std::vector<double> x) {
   while (x.size() > 1) {
     std::vector<double> sums;
@@ -44,7 +44,7 @@ double canonical(const std::vector<double>& x, std::size_t lanes) {
   return added_by_neighbours(sums);
 }
 
-TEST(ACanonicalSum, IsThatOfItsDefinitionWrittenOutForDoubles) {
+TEST(ACanonicalSum, EqualsItsDefinitionWrittenOutForDoubles) {
   for (const std::size_t n : {1, 2, 15, 16, 17, 127, 128, 129, 300, 1000, 4096, 10'001}) {
     const std::vector<double> x = wide(n, 30, n);
     for (const std::size_t lanes : {16, 128})
@@ -94,7 +94,7 @@ TEST(ACanonicalSum, HasTheBitsOfItsReferenceAtEveryLengthUpTo300AndBeyond) {
   EXPECT_EQ(methods, 2 * 16);
 }
 
-TEST(ACanonicalSum, OfAnyNumberOfThreadsIsTheSame) {
+TEST(ACanonicalSum, DoesNotDependOnTheNumberOfThreads) {
   const Array x{format_info<fp32>(), wide(300'000, 12, 3)};
   for (const char* name : {"canonical16/kahan/fp32", "canonical128/plain/fp32"})
     for (const int threads : {0, 1, 2, 5})

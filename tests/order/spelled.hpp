@@ -1,4 +1,4 @@
-/// What an order adds to what, spelled.
+/// The additions of an order, as text.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace samesum::testing_support {
 
-/// "(0+1)": what was added to what.
+/// An accumulator that records its additions as text, such as "(0+1)".
 struct Spelled {
   std::string text;
   void add(int i) { merge({std::to_string(i)}); }
@@ -15,7 +15,7 @@ struct Spelled {
 };
 
 template <class Shape> std::string spelled_sum(Shape shape, std::size_t n) {
-  return read<Spelled>(shape, n, [](std::size_t i) { return static_cast<int>(i); })->text;
+  return reference_state<Spelled>(shape, n, [](std::size_t i) { return static_cast<int>(i); })->text;
 }
 
 }  // namespace samesum::testing_support

@@ -1,5 +1,6 @@
-/// What is computed with sums: solvers, training, statistics. Nothing in them but the sum can vary: one
-/// thread, no contraction, no vectors of the machine's width, nothing of libm but square roots.
+/// Computations that use sums: a solver, training of a network, statistics. Only the sums can vary:
+/// everything else runs in one thread, without contraction, without vectors of the machine's width, and uses
+/// only square roots of libm.
 #pragma once
 
 #include <array>
@@ -15,81 +16,82 @@
 
 namespace samesum::harness {
 
-/// A sum as a part of something greater.
+/// A sum that a computation uses.
 using Summation = std::function<Number(Values)>;
 
-/// Whether the solver and the training were compiled: they need Eigen.
+/// Whether the solver and the training were compiled, which need Eigen.
 bool has_linear_algebra();
 
 // --- a linear system ---------------------------------------------------------------------------------
 
-/// A symmetric, positive definite matrix whose eigenvalues are known.
+/// A symmetric, positive definite matrix with known eigenvalues.
 struct System {
   std::string name;
   int n;
-  double condition;                       ///< greatest over least eigenvalue
-  std::vector<std::array<int, 2>> below;  ///< places of the elements below the diagonal, each of which is -1
+  double condition;                       ///< largest eigenvalue / smallest eigenvalue
+  std::vector<std::array<int, 2>> below;  ///< places of the elements below the diagonal, all of them -1
   std::vector<double> diagonal;
 };
 
-/// Poisson's equation on a rectangle, the five-point stencil: the worse conditioned the more points there
-/// are.
+/// Poisson's equation on a rectangle with the five-point stencil. The condition grows with the number of
+/// points.
 System poisson(int width, int height);
 
-/// Eigenvalues 1, 1/2, 1/4 …: so many different ones, each equally often. Without rounding, conjugate
-/// gradients end after as many iterations; by how much roundings delay that is what Strakos 1991 studied.
+/// A diagonal matrix with `levels` distinct eigenvalues 1, 1/2, 1/4 …, each equally often. Without rounding,
+/// conjugate gradients end after `levels` iterations; Strakos 1991 studied how much roundings delay this.
 System graded(int n, int levels);
 
 inline constexpr int most_iterations = 4000;
 
 struct Solution {
-  int iterations;      ///< until the recurrence's residual was small enough, or too many
-  bool converged;      ///< whether it was
-  double residual;     ///< |b - Ax| / |b|, of the x that was found, in exact sums
+  int iterations;      ///< until the residual of the recurrence was small enough, at most most_iterations
+  bool converged;      ///< whether the residual of the recurrence was small enough
+  double residual;     ///< |b - Ax| / |b| for the solution x, with exact sums
   std::uint64_t bits;  ///< digest of x
 };
 
-/// Conjugate gradients (Hestenes and Stiefel 1952) from zero, in fp32 or fp64, as the right side is. The
-/// products of a dot are formed first, each rounded once, and then summed by `sum`.
+/// Conjugate gradients (Hestenes and Stiefel 1952), starting from zero, in the format of the right side, fp32
+/// or fp64. The products of a dot product are formed first, each rounded once, and then summed by `sum`.
 using Solver = std::function<Solution(const Summation& sum)>;
 Solver conjugate_gradients(const System& system, const Column& right_side, double tolerance);
 
 // --- a network -----------------------------------------------------------------------------------------
 
-/// How a network learns to foretell an element of a series from those before it.
+/// Parameters of training a network that predicts an element of a series from the elements before it.
 struct Lesson {
   int inputs = 8, hidden = 8, steps = 20;
   float rate = 0.5F;
-  std::uint64_t seed = 1;  ///< of the weights that it begins with
+  std::uint64_t seed = 1;  ///< of the initial weights
 
   int weights() const { return hidden * (inputs + 2) + 1; }
 };
 
 struct Trained {
   std::vector<float> weights;
-  double loss;  ///< mean squared error over the series, in exact sums
+  double loss;  ///< mean squared error over the series, with exact sums
 };
 
-/// One hidden layer of softsign units, gradient descent on all of the series at once, in fp32: each component
-/// of the gradient is the sum of as many terms as there are samples, by `sum`.
+/// Trains a network with one hidden layer of softsign units in fp32, by gradient descent on the whole series.
+/// Each component of the gradient is a sum by `sum` with one term per sample.
 Trained train(std::span<const float> series, const Lesson& lesson, const Summation& sum);
 
 // --- a recording ---------------------------------------------------------------------------------------
 
-/// The Moon's distance in 1000 km at equal intervals, so many a row of Chebyshev coefficients (of x, y and z
-/// in km, 13 each), from a file that experiments/datasets.py writes.
+/// Computes the Moon's distance in 1000 km at equal intervals, `per_row` values per row of Chebyshev
+/// coefficients (of x, y and z in km, 13 each), from a file written by experiments/datasets.py. Throws
+/// InputError for another file.
 std::vector<double> moon_distances(const std::string& path, int per_row);
 
-/// Mean and sample variance by sums of one format.
+/// Mean and sample variance, computed with sums in one format.
 struct Statistics {
   double mean, naive_variance, two_pass_variance;
 };
 
-/// Elements of a format, their squares and the squares of their deviations from the computed mean are rounded
-/// to that format, and summed; what remains is computed in double.
+/// Computes the statistics of x. The squares of the elements, and of their deviations from the computed mean,
+/// are rounded to the format of x and summed; all other operations are in double.
 Statistics moments(const Column& x, const Summation& sum);
 
-/// The same without any rounding but the last.
+/// The exact statistics of x, rounded once.
 Statistics true_moments(const Column& x);
 
 }  // namespace samesum::harness

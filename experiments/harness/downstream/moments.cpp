@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t axes = 3, degree = 12, row = axes * (degree + 1);
 
-/// Clenshaw 1955: the sum of c_k T_k(t).
+/// The sum of c_k T_k(t) by the recurrence of Clenshaw 1955.
 double chebyshev(const double* c, double t) {
   double next = 0, after = 0;
   for (std::size_t k = degree; k > 0; --k) {
@@ -20,7 +20,7 @@ double chebyshev(const double* c, double t) {
   return t * next - after + c[0];
 }
 
-/// A column of the same format, each element of which is made of one of x and rounded once.
+/// Applies f to each element and rounds the result once to the same format.
 Column map(const Column& x, const std::function<double(double)>& f) {
   Column y = x;
   with_format(*x.format, [&]<class F>() {
@@ -39,7 +39,7 @@ Column map(const Column& x, const std::function<double(double)>& f) {
 std::vector<double> moon_distances(const std::string& path, int per_row) {
   const Column file = read_column(path, &format_info<fp64>());
   if (file.size() == 0 || file.size() % row != 0)
-    throw InputError{path, "is not the file of coefficients that experiments/datasets.py writes"};
+    throw InputError{path, "not the file of coefficients that experiments/datasets.py writes"};
   const std::span<const double> c = file.values().as<double>();
   std::vector<double> distances;
   for (std::size_t first = 0; first < c.size(); first += row)
@@ -65,7 +65,7 @@ Statistics moments(const Column& x, const Summation& sum) {
           .two_pass_variance = total(map(deviations, [](double d) { return d * d; })) / (n - 1)};
 }
 
-/// In so many digits that sums of such elements and of their squares are not rounded at all.
+/// Uses so many digits that sums of the elements and of their squares are not rounded.
 Statistics true_moments(const Column& x) {
   using Wide =
       boost::multiprecision::number<boost::multiprecision::cpp_bin_float<400>, boost::multiprecision::et_off>;

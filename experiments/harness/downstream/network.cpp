@@ -7,8 +7,8 @@ namespace {
 
 using Array = Eigen::ArrayXf;
 
-/// The weights lie in one row: of each hidden unit those of its inputs, its bias and that of its output, at
-/// last the output's bias.
+/// The weights are one array: for each hidden unit the weights of its inputs, its bias and the weight of its
+/// output; last the bias of the output.
 class Network {
  public:
   Network(const Lesson& lesson, std::span<const float> series)
@@ -19,7 +19,7 @@ class Network {
     for (const float x : elements.as<float>()) weights_.push_back(x / 4);
   }
 
-  /// Foretells every element that has enough of them before it.
+  /// Predicts every element that has enough elements before it.
   void forward() {
     error_ = Array::Constant(samples(), weights_.back()) - input(lesson_.inputs);
     hidden_.clear();
@@ -32,7 +32,7 @@ class Network {
     }
   }
 
-  /// Half the gradient of the mean squared error, a component after the other, in the order of the weights.
+  /// Half the gradient of the mean squared error, in the order of the weights.
   template <class Mean> std::vector<float> gradient(const Mean& mean) const {
     std::vector<float> all;
     for (int h = 0; h < lesson_.hidden; ++h) {

@@ -5,8 +5,8 @@
 
 namespace samesum::harness {
 
-/// The eigenvalues are 4 - 2 cos(a) - 2 cos(b), a and b multiples of pi / (width + 1) and pi / (height + 1);
-/// the greatest is 8 minus the least.
+/// The eigenvalues are 4 - 2 cos(a) - 2 cos(b), where a and b are multiples of pi / (width + 1) and pi /
+/// (height + 1); the largest is 8 minus the smallest.
 System poisson(int width, int height) {
   const auto least_of = [](int points) {  // 2 - 2 cos(a) = (2 sin(a / 2))^2
     const double s = 2 * sine_of_quarter(1.0 / (points + 1));

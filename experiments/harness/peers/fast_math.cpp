@@ -1,5 +1,5 @@
-/// Compiled with -ffast-math, and never linked with it: that would flush subnormal numbers in the whole
-/// process.
+/// Compiled with -ffast-math, but never linked with it: linking with it would flush subnormal numbers in the
+/// whole process.
 #include "harness/peers/sums.hpp"
 
 namespace samesum::harness::peer {

@@ -5,10 +5,10 @@
 
 namespace samesum::harness::peer {
 
-/// Four streams side by side, which is more than one gets out of DRAM; and what is left.
+/// Reads four streams side by side, which DRAM delivers faster than one, and then the rest.
 std::uint64_t read(const void* data, std::size_t bytes) {
   using Line = std::uint64_t __attribute__((vector_size(64)));
-  constexpr std::size_t streams = 4, run = 8;  // lines of a stream at a time
+  constexpr std::size_t streams = 4, run = 8;  // run: consecutive lines of a stream
   const auto* x = static_cast<const unsigned char*>(data);
   const auto line = [](const unsigned char* at) {
     Line l;

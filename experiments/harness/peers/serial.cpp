@@ -7,7 +7,7 @@
 
 namespace samesum::harness::peer {
 
-/// What everybody writes first.
+/// The usual loop.
 template <class F> F loop(const F* x, std::size_t n, int) {
   F sum = 0;
   for (std::size_t i = 0; i < n; ++i) sum += x[i];

@@ -1,4 +1,4 @@
-/// Compiled with -ffast-math, as fast_math.cpp is, so that glibc's vectors of exponentials are taken.
+/// Compiled with -ffast-math, as fast_math.cpp is, so that the compiler uses glibc's vectorised exponentials.
 #include <cmath>
 
 #include "harness/peers/reductions.hpp"

@@ -1,4 +1,4 @@
-/// oneTBB, and the parallel algorithms that libstdc++ builds on it.
+/// oneTBB, and the parallel algorithms of libstdc++, which use it.
 #include <tbb/blocked_range.h>
 #include <tbb/global_control.h>
 #include <tbb/parallel_reduce.h>
@@ -13,7 +13,7 @@
 namespace samesum::harness::peer {
 namespace {
 
-/// As many threads as asked for, even more than the machine has, as the other methods do.
+/// Runs a sum with `threads` threads, even if the machine has fewer, as the other methods do.
 template <class Sum> auto with_threads(int threads, Sum sum) {
   static const ::tbb::global_control many{::tbb::global_control::max_allowed_parallelism, 256};
   static thread_local std::map<int, ::tbb::task_arena> arenas;  // making one takes longer than a short sum

@@ -1,4 +1,5 @@
-/// The list of accumulators that an order combines: a new one is a file beside this and a word here.
+/// The list of accumulators that are combined with an order. A new one is a file in this folder and an entry
+/// here.
 #pragma once
 
 #include "samesum/accumulator/double_word.hpp"
@@ -11,21 +12,23 @@
 
 namespace samesum {
 
-/// A list of class templates.
+/// A list of accumulators, which are class templates.
 template <template <class> class... A> struct AccumulatorList {
   static constexpr std::size_t size = sizeof...(A);
   static constexpr std::array<std::string_view, size> names{A<Scalar<fp64>>::name...};
-  /// visit.operator()<A>() for each A in turn.
+  /// Calls visit.operator()<A>() for each A, in the order of the list.
   template <class Visit> static constexpr void for_each(Visit&& visit) {
     (visit.template operator()<A>(), ...);
   }
+  /// Position of X in the list.
   template <template <class> class X> static constexpr std::size_t index_of() {
     return TypeList<A<Scalar<fp64>>...>::template index_of<X<Scalar<fp64>>>();
   }
 };
 
+/// All accumulators that are combined with an order.
 using Accumulators = AccumulatorList<Plain, Kahan, Neumaier, DoubleWord>;
 static_assert(Accumulators::names == accumulator_names,
-              "samesum: names.hpp lists the accumulators in this order");
+              "samesum: accumulator_names (names.hpp) must list the accumulators in this order");
 
 }  // namespace samesum

@@ -1,5 +1,5 @@
-/// What an accumulator is: a state of a few numbers that elements are added to, that meets its like, and that
-/// ends as one number. It knows nothing of order, threads or GPUs.
+/// The concept of an accumulator: a state of a few numbers to which elements are added, which merges with
+/// other states, and which returns one number. It does not depend on order, threads or GPUs.
 #pragma once
 
 #include <concepts>
@@ -11,14 +11,14 @@
 
 namespace samesum {
 
-/// A is an accumulator over V: a scalar or a pack of lanes in some format.
+/// A is an accumulator over V, a scalar or a pack of lanes in some format.
 ///
-/// A fresh state is the empty sum; `add` to it is exact, and A{x} is the state of x alone. `merge` takes a
-/// state that has seen an element. `adds_as_it_merges`: to a state of one element, adding x gives the bits of
-/// merging A{x}.
-/// `A::bound(summed)` says how far the result can be from Σx, and how large a number it can need on the way.
-/// `A::probable_bound(summed, failing)` is the same but for a share `failing` of all the ways in which
-/// roundings may fall, if they fall up as often as down.
+/// - A default-constructed state is the empty sum. The first `add` is exact; A{x} is the state of x alone.
+/// - `merge` accepts only states of at least one element.
+/// - `adds_as_it_merges`: adding x to a state of one element gives the same bits as merging A{x} into it.
+/// - `A::bound(summed)` bounds |result - Σx| and the magnitude of all intermediate numbers.
+/// - `A::probable_bound(summed, failing)` does so with probability 1 - failing over the ways in which
+///   roundings can fall, provided that they fall up as often as down.
 template <class A, class V>
 concept Accumulator = std::is_trivially_copyable_v<A> &&
     requires(A a, const A other, V x, const Summed& summed, double failing) {

@@ -1,5 +1,5 @@
-/// Wide integers as digits of 32 bits in 64-bit words, so that carries can wait (Neal 2015). Digit i weighs
-/// 2^(32 i) times the weight of digit 0, and the sum of all is what counts.
+/// Wide integers as 32-bit digits in 64-bit words, so that carries can be propagated late (Neal 2015). Digit
+/// i has 2^(32 i) times the weight of digit 0, and the value is the weighted sum of the digits.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 
 namespace samesum {
 
-/// An integer of up to 64 bits as the three digits that it is made of when shifted left by up to 31.
+/// The three digits of an integer of up to 64 bits that is shifted left by up to 31 bits.
 struct ThreeDigits {
   std::int64_t digit[3];
   SAMESUM_HD ThreeDigits(bool negative, std::uint64_t magnitude, int shift) {
@@ -21,24 +21,24 @@ struct ThreeDigits {
   }
 };
 
-/// Brings all digits but the last into [0, 2^32); the last keeps the sign.
+/// Propagates carries until all digits but the last are in [0, 2^32). The last digit keeps the sign.
 inline void propagate_carries(std::int64_t* digit, int count) {
   std::int64_t carry = 0;
   for (int i = 0; i + 1 < count; ++i) {
     const std::int64_t sum = digit[i] + carry;
-    carry = sum >> 32;  // rounds down, so that what stays is not negative
+    carry = sum >> 32;  // rounds down, so the digit that remains is not negative
     digit[i] = sum & 0xffffffff;
   }
   digit[count - 1] += carry;
 }
 
-/// The bits of the value of F nearest to a number whose digits are, from the first that is not 0 downwards,
-/// first, second, third, and then others, some of them not 0 if `more`; to nearest, ties to even. `exponent`
-/// is that of the first digit.
+/// Bit pattern of the value of F nearest to a wide integer, ties to even. `first` is the highest digit that
+/// is not 0, of weight 2^exponent; `second` and `third` follow it. `more` says whether any lower digit is not
+/// 0.
 template <class F>
 SAMESUM_HD BitsOf<F> round_leading(bool negative, std::uint64_t first, std::uint64_t second,
                                    std::uint64_t third, bool more, int exponent) {
-  // The 64 bits from the leading one down, and in their last bit whether anything lies below.
+  // The 64 bits from the leading 1 down. The last one is sticky: it is also 1 if any bit below is.
   const int zeros = leading_zeros(first) - 32;
   std::uint64_t leading = ((first << 32) | second) << zeros;
   if (zeros > 0) leading |= third >> (32 - zeros);
@@ -46,8 +46,9 @@ SAMESUM_HD BitsOf<F> round_leading(bool negative, std::uint64_t first, std::uint
   return round_to_bits<F>(negative, leading | std::uint64_t{more}, exponent - 32 - zeros);
 }
 
-/// The bits of the value of F nearest to the digits times 2^exponent, ties to even; +0 for zero. Overwrites
-/// the digits. The last one must have room for the sign: |last| < 2^32 when carries have been propagated.
+/// Bit pattern of the value of F nearest to the digits times 2^exponent, ties to even; +0 for zero.
+/// Overwrites the digits. The last digit must leave room for the sign: |last| < 2^32 after carries are
+/// propagated.
 template <class F> BitsOf<F> round_digits(std::int64_t* digit, int count, int exponent) {
   propagate_carries(digit, count);
   const bool negative = digit[count - 1] < 0;

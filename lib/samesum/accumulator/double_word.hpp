@@ -1,12 +1,13 @@
+/// The accumulator "double_word": a sum in twice the precision.
 #pragma once
 
 #include "samesum/accumulator/concept.hpp"
 
 namespace samesum {
 
-/// A sum of twice the precision, as an unevaluated pair hi + lo with hi = RN(hi + lo).
-/// Adding: algorithm 4, merging: algorithm 6 ("accurate") of Joldes, Muller, Popescu 2017 (Tight and rigorous
-/// error bounds for basic building blocks of double-word arithmetic).
+/// Sum in twice the precision, as an unevaluated pair hi + lo with hi = RN(hi + lo). `add` is algorithm 4 and
+/// `merge` algorithm 6 ("accurate") of Joldes, Muller, Popescu 2017 (Tight and rigorous error bounds for
+/// basic building blocks of double-word arithmetic).
 template <class V> struct DoubleWord {
   static constexpr std::string_view name = "double_word";
   static constexpr int operations_per_element = 10;
@@ -25,7 +26,7 @@ template <class V> struct DoubleWord {
   }
   SAMESUM_HD V result() const { return hi; }
 
-  /// u|result| + ((1+w)^h - 1)·Σ|x|, where w = 3u²/(1-4u) bounds the relative error of either operation
+  /// u|result| + ((1+w)^h - 1)·Σ|x|, where w = 3u²/(1-4u) bounds the relative error of both operations
   /// (theorem 3.1 of the same paper, proved for every precision from 3 bits on; Muller and Rideau 2022
   /// checked it formally). Additions that underflow are exact, so the theorem holds in the subnormal range
   /// too.
@@ -35,12 +36,12 @@ template <class V> struct DoubleWord {
     return loss_of_two_words(s, s.u * s.result + relative * s.magnitudes);
   }
 
-  /// The bound that is certain: the theorem bounds the error of an operation, and says nothing of its mean.
+  /// Equal to `bound`: the theorem bounds the error of an operation, but makes no statement about its mean.
   static Loss probable_bound(const Summed& s, double) { return bound(s); }
 
  private:
-  /// Dekker's FastTwoSum. A low word that is 0 leaves the sign of a zero alone, and one beside an infinity or
-  /// NaN means nothing.
+  /// Dekker's FastTwoSum. If the low word is 0, `high` is kept, with the sign of a zero. A low word beside an
+  /// infinity or NaN is meaningless and becomes 0.
   SAMESUM_HD static DoubleWord renormalised(V high, V low) {
     const V l = select(is_finite(low), low, V::zero());
     const V sum = select(l == V::zero(), high, high + l);

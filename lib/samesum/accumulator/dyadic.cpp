@@ -1,3 +1,4 @@
+/// Arithmetic and rounding of Dyadic, digit by digit.
 #include "samesum/accumulator/dyadic.hpp"
 
 #include <algorithm>
@@ -5,16 +6,16 @@
 namespace samesum {
 
 Dyadic::Dyadic(std::span<const std::int64_t> digits, std::int64_t exponent) : exponent_{exponent} {
-  std::vector<std::int64_t> settled(digits.begin(), digits.end());
-  settled.insert(settled.end(), 2, 0);  // room for what is carried
-  const int count = static_cast<int>(settled.size());
-  propagate_carries(settled.data(), count);
-  negative_ = settled.back() < 0;
+  std::vector<std::int64_t> normalised(digits.begin(), digits.end());
+  normalised.insert(normalised.end(), 2, 0);  // room for carries
+  const int count = static_cast<int>(normalised.size());
+  propagate_carries(normalised.data(), count);
+  negative_ = normalised.back() < 0;
   if (negative_) {
-    for (std::int64_t& digit : settled) digit = -digit;
-    propagate_carries(settled.data(), count);
+    for (std::int64_t& digit : normalised) digit = -digit;
+    propagate_carries(normalised.data(), count);
   }
-  for (const std::int64_t digit : settled) digits_.push_back(static_cast<std::uint32_t>(digit));
+  for (const std::int64_t digit : normalised) digits_.push_back(static_cast<std::uint32_t>(digit));
 }
 
 Dyadic operator*(const Dyadic& a, const Dyadic& b) {
@@ -56,7 +57,7 @@ bool Dyadic::is_zero() const {
   return std::ranges::all_of(digits_, [](std::uint32_t digit) { return digit == 0; });
 }
 
-/// The same number with a lower exponent.
+/// Lowers the exponent without changing the value.
 void Dyadic::lower_to(std::int64_t exponent) {
   const std::int64_t by = exponent_ - exponent, bits = by % 32;
   exponent_ = exponent;
@@ -70,7 +71,7 @@ void Dyadic::lower_to(std::int64_t exponent) {
   digits_.insert(digits_.begin(), static_cast<std::size_t>(by / 32), 0);
 }
 
-/// The whole quotient; true where it was not a whole one.
+/// Divides the magnitude and drops the remainder; returns true if that was not 0.
 bool Dyadic::divide(std::uint64_t divisor) {
   __extension__ using Wide = unsigned __int128;
   std::uint64_t rest = 0;
@@ -85,7 +86,7 @@ bool Dyadic::divide(std::uint64_t divisor) {
 Number Dyadic::rounded_quotient(const FormatInfo& format, std::uint64_t a, std::uint64_t b) const {
   if (is_zero()) return {&format, 0};
   Dyadic quotient = *this;
-  quotient.lower_to(exponent_ - 256);  // 128 bits for the divisors, more than 64 that the rounding looks at
+  quotient.lower_to(exponent_ - 256);  // 128 bits for the divisors, and more than the 64 that are rounded
   const bool rest_of_a = quotient.divide(a), rest_of_b = quotient.divide(b);
   std::size_t top = quotient.digits_.size();
   while (quotient.digits_[--top] == 0) {

@@ -1,5 +1,5 @@
-/// Integers of any size times a power of two, on the host: what the exact states are turned into when more
-/// than one rounding is to be avoided.
+/// Integers of any size times a power of two, on the host. Exact states are converted to them where several
+/// operations must end in a single rounding.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,23 @@
 
 namespace samesum {
 
-/// ±magnitude · 2^exponent; the magnitude in digits of 32 bits, the lowest first.
+/// A number ±magnitude · 2^exponent. The magnitude has digits of 32 bits, the lowest first.
 class Dyadic {
  public:
+  /// Zero.
   Dyadic() = default;
-  /// Digits as those of Exact, the first of weight 2^exponent, each below 2^62 in magnitude.
+  /// Converts digits such as those of Exact: the first has weight 2^exponent, and each |digit| is below 2^62.
   Dyadic(std::span<const std::int64_t> digits, std::int64_t exponent);
 
+  /// Exact products and differences.
   friend Dyadic operator*(const Dyadic& a, const Dyadic& b);
   friend Dyadic operator*(const Dyadic& a, std::uint64_t b);
   friend Dyadic operator-(Dyadic a, Dyadic b);
 
   bool is_zero() const;
 
-  /// The value of the format nearest to the number over a·b, both positive; to nearest, ties to even; +0 for
-  /// zero.
+  /// Value of the format nearest to the number divided by a·b, ties to even; +0 for zero. a and b are
+  /// positive.
   Number rounded_quotient(const FormatInfo& format, std::uint64_t a, std::uint64_t b = 1) const;
 
  private:

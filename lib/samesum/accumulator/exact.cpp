@@ -1,3 +1,4 @@
+/// Merging, rounding and serialisation of Exact.
 #include "samesum/accumulator/exact.hpp"
 
 #include <algorithm>
@@ -22,9 +23,9 @@ void Exact::propagate_carries() {
 void Exact::merge(const Exact& other) {
   if (pending_ + std::uint64_t{other.pending_} + 1 >= most_pending) {
     propagate_carries();
-    Exact settled = other;
-    settled.propagate_carries();
-    for (std::size_t i = 0; i < digit_count; ++i) digits_[i] += settled.digits_[i];
+    Exact carried = other;
+    carried.propagate_carries();
+    for (std::size_t i = 0; i < digit_count; ++i) digits_[i] += carried.digits_[i];
     pending_ = 1;
   } else {
     for (std::size_t i = 0; i < digit_count; ++i) digits_[i] += other.digits_[i];
@@ -45,7 +46,7 @@ Number Exact::result(const FormatInfo& format) const {
   if (only_minus_zero()) return {&format, format.sign_bit};
   Exact sum = *this;
   sum.propagate_carries();
-  if (const std::int64_t top = sum.digits_.back(); std::abs(top) >= top_limit)  // beyond any format, by far
+  if (const std::int64_t top = sum.digits_.back(); std::abs(top) >= top_limit)  // beyond every format
     return {&format, (top < 0 ? format.sign_bit : 0) | format.infinity};
   return with_format(format, [&]<class F>() {
     return Number{&format, round_digits<F>(sum.digits_.data(), digit_count, lowest_exponent)};
@@ -56,9 +57,10 @@ Exact Exact::canonical() const {
   Exact state = *this;
   state.propagate_carries();
   if (std::abs(state.digits_.back()) > top_limit)
-    throw std::length_error("samesum: an exact state holds the sum of up to 2^64 elements");
+    throw std::length_error(
+        "samesum: the sum is beyond that of 2^64 elements, the most that an exact state holds");
   const bool infinite = flags_ & (seen_plus_infinity | seen_minus_infinity);
-  if (is_nan() || infinite) {  // absorbing: whatever is added later, the digits no longer matter
+  if (is_nan() || infinite) {  // absorbing: no later element makes the digits matter again
     state.digits_ = {};
     if (is_nan()) state.flags_ = seen_any | seen_other_than_minus_zero | seen_nan;
   }
@@ -80,8 +82,9 @@ Exact Exact::deserialise(std::span<const std::byte> bytes) {
   for (std::int64_t& digit : state.digits_) digit = in.get<std::uint32_t>();
   state.digits_.back() = std::int32_t(state.digits_.back());
   in.finish();
-  if (std::abs(state.digits_.back()) > top_limit) SerialReader::refuse("it is beyond 2^64 elements");
-  // Only what `serialise` writes is taken: canonical digits, and flags that agree with them.
+  if (std::abs(state.digits_.back()) > top_limit)
+    SerialReader::refuse("its sum is beyond that of 2^64 elements");
+  // Accept only the bytes that `serialise` writes: canonical digits, and flags that agree with them.
   const bool nonzero = std::ranges::any_of(state.digits_, [](std::int64_t digit) { return digit != 0; });
   const bool other = state.flags_ & seen_other_than_minus_zero;
   const bool flags_agree = state.flags_ < 32 && (other || (!nonzero && state.flags_ <= seen_any)) &&

@@ -1,3 +1,4 @@
+/// The accumulator "exact": a superaccumulator.
 #pragma once
 
 #include <array>
@@ -12,30 +13,34 @@
 
 namespace samesum {
 
-/// The exact sum of any number (below 2^64) of elements of any formats, as a wide integer that counts units
-/// of 2^-1074: a superaccumulator (Kulisch 1971; digits of 32 bits kept in 64-bit words so that carries can
-/// wait: Neal 2015).
+/// The exact sum of fewer than 2^64 elements of any formats.
 ///
-/// Integer addition is associative, so states may be filled, merged and shipped in any order and any
-/// partition and still agree to the last bit. The one rounding is in `result`. No operation here touches
-/// floating-point arithmetic, so no rounding mode or flag of the caller matters.
+/// The state is a superaccumulator: a wide integer in units of 2^-1074 (Kulisch 1971), with 32-bit digits in
+/// 64-bit words, so that carries can be propagated late (Neal 2015).
+///
+/// Promise: `order_free`. Integer addition is associative, so states can be filled, merged and sent in any
+/// order and any partition, and the results agree to the last bit. Only `result` rounds, and it rounds once.
+/// No operation uses floating-point arithmetic, so none depends on the caller's rounding mode or flags.
 class Exact {
  public:
-  static constexpr std::string_view name = "exact";
+  static constexpr std::string_view name = "exact";  ///< in the names of methods and in serialised states
 
-  // 2098 bits of fp64's range and 64 for the number of elements, and a sign.
+  /// Number of digits: 2098 bits for the range of fp64, 64 bits for the number of elements, and a sign.
   static constexpr int digit_count = 68;
   static constexpr int lowest_exponent = -1074;  ///< digit i counts units of 2^(lowest_exponent + 32 i)
+  /// The kinds of elements that have been added. Flags are combined by bitwise or.
   enum Flag : std::uint8_t {
-    seen_any = 1,
-    seen_other_than_minus_zero = 2,
-    seen_nan = 4,
-    seen_plus_infinity = 8,
-    seen_minus_infinity = 16
+    seen_any = 1,                    ///< any element
+    seen_other_than_minus_zero = 2,  ///< an element other than -0
+    seen_nan = 4,                    ///< a NaN
+    seen_plus_infinity = 8,          ///< +infinity
+    seen_minus_infinity = 16         ///< -infinity
   };
 
+  /// The empty state.
   Exact() = default;
-  /// The state that these digits and flags mean, as another backend holds it: each |digit| below 2^62.
+  /// The state with these digits and flags, for example from a GPU. Each |digit| is below 2^62; carries need
+  /// not be propagated.
   Exact(std::span<const std::int64_t, digit_count> digits, std::uint32_t flags);
 
   /// Adds one element exactly.
@@ -49,39 +54,45 @@ class Exact {
     add_integer(d.negative, d.significand, d.exponent);
   }
 
-  /// Adds the elements one by one. `samesum::accumulate` is the fast way to fill a state.
+  /// Adds the elements of a span one by one. `samesum::accumulate` is the fast way to fill a state.
   template <class T> void add(std::span<const T> x) {
     for (const T& element : x) add(element);
   }
 
-  /// Adds what the other has seen.
+  /// Adds the sum of `other`.
   void merge(const Exact& other);
 
-  /// NaN or an infinity has been seen: the digits no longer matter.
+  /// Whether a NaN or an infinity has been added. The digits then no longer affect the result.
   bool is_special() const { return (flags_ & (seen_nan | seen_plus_infinity | seen_minus_infinity)) != 0; }
-  /// The sum of what is finite: digit i counts units of 2^(lowest_exponent + 32 i).
+  /// Digits of the sum of the finite elements: digit i counts units of 2^(lowest_exponent + 32 i).
   std::span<const std::int64_t, digit_count> digits() const { return digits_; }
 
+  /// Whether no element has been added.
   bool empty() const { return (flags_ & seen_any) == 0; }
-  /// True where nothing but -0 has been seen, and at least one.
+  /// Whether at least one element has been added, and all of them were -0.
   bool only_minus_zero() const { return flags_ == seen_any; }
 
-  /// The sum, correctly rounded to F (to nearest, ties to even): the error is at most half a unit in the last
-  /// place. Empty: +0. Only -0: -0. NaN or both infinities: the canonical NaN. Overflow to infinity only
-  /// where the exact sum rounds beyond the largest finite value.
+  /// Returns the sum, correctly rounded to F (to nearest, ties to even): the error is at most half a unit in
+  /// the last place.
+  ///
+  /// The result is +0 for an empty state, -0 for a sum of only -0, and the canonical NaN if a NaN or both
+  /// infinities have been added. Finite elements give an infinity only if their exact sum rounds beyond the
+  /// largest finite value.
   template <class F> F result() const { return result(format_info<F>()).template as<F>(); }
-  /// The same for a format that is known at run time, one of samesum::formats.
+  /// Returns the sum, correctly rounded to a format that is selected at run time, one of samesum::formats.
   Number result(const FormatInfo& format) const;
 
-  /// Version, flags and the canonical digits, little-endian, 284 bytes: equal sums give equal bytes. Throws
-  /// std::length_error for a sum that 2^64 elements cannot have.
+  /// Serialises the state to 284 bytes: header with version, flags and canonical digits, little-endian. Equal
+  /// sums give equal bytes.
+  /// @throws std::length_error if the sum is beyond any sum of 2^64 elements.
   std::vector<std::byte> serialise() const;
-  /// Throws std::invalid_argument where the bytes are not a serialised state.
+  /// Restores a state from the bytes of `serialise`.
+  /// @throws std::invalid_argument if the bytes are not a serialised state.
   static Exact deserialise(std::span<const std::byte> bytes);
 
  private:
   static constexpr std::int64_t top_limit = 1 << 18;  // the top digit weighs 2^1070; 2^64 elements stay below
-  static constexpr std::uint32_t most_pending = 1u << 30;  // digits of 32 bits in 64-bit words: 2^31 would do
+  static constexpr std::uint32_t most_pending = 1u << 30;  // 32-bit digits in 64-bit words allow 2^31
 
   void add_integer(bool negative, std::uint64_t significand, int exponent) {
     const int offset = exponent - lowest_exponent;

@@ -1,4 +1,4 @@
-/// The names of the accumulators, for code that needs no accumulator itself. accumulators.hpp checks them.
+/// The names of the accumulators, for code that does not include them. accumulators.hpp checks the list.
 #pragma once
 
 #include <array>
@@ -6,6 +6,7 @@
 
 namespace samesum {
 
+/// Names in the order of `Accumulators`.
 inline constexpr std::array<std::string_view, 4> accumulator_names{"plain", "kahan", "neumaier",
                                                                    "double_word"};
 

@@ -1,11 +1,12 @@
+/// The accumulator "neumaier": compensated summation with a separate sum of the errors.
 #pragma once
 
 #include "samesum/accumulator/concept.hpp"
 
 namespace samesum {
 
-/// Neumaier (1974), branch-free by TwoSum (Ogita, Rump, Oishi 2005, algorithm 4.4, "Sum2"): a plain sum, and
-/// beside it the plain sum of everything that its roundings lost.
+/// Neumaier's summation (1974), made branch-free by TwoSum (Ogita, Rump, Oishi 2005, algorithm 4.4, "Sum2"):
+/// a plain sum, and beside it the plain sum of its rounding errors.
 template <class V> struct Neumaier {
   static constexpr std::string_view name = "neumaier";
   static constexpr int operations_per_element = 7;
@@ -14,7 +15,7 @@ template <class V> struct Neumaier {
   V sum = V::minus_zero(), correction = V::zero();
   SAMESUM_HD void add(V x) {
     const auto [t, error] = two_sum(sum, x);
-    correction = correction + select(is_finite(error), error, V::zero());  // else inf would turn into NaN
+    correction = correction + select(is_finite(error), error, V::zero());  // otherwise inf would become NaN
     sum = t;
   }
   SAMESUM_HD void merge(const Neumaier& other) {
@@ -24,20 +25,22 @@ template <class V> struct Neumaier {
   }
   SAMESUM_HD V result() const { return select(is_finite(sum), corrected(), sum); }
 
-  /// u|result| + γ_h·γ_{h+m}·Σ|x| for a tree of height h, m of it merges (the tree form of Ogita, Rump, Oishi
-  /// 2005, proposition 4.5): sum + Σ errors is exact, the magnitudes of the errors add up to at most ((1+u)^h
-  /// - 1)·Σ|x| <= γ_h·Σ|x|, and they are summed plainly, in one addition an add and two a merge. Either γ may
-  /// be replaced by (n-1)u, for any n: the proof of Jeannerod and Rump 2013, theorem 3.1, bounds the sum of
-  /// the magnitudes of the n-1 errors, and applies to the sum of these errors as well.
+  /// u|result| + γ_h·γ_{h+m}·Σ|x| for a tree of height h, including m merges (the tree form of Ogita, Rump,
+  /// Oishi 2005, proposition 4.5).
+  ///
+  /// sum + Σ errors is exact. The magnitudes of the errors add up to at most ((1+u)^h - 1)·Σ|x| <= γ_h·Σ|x|.
+  /// The errors are summed plainly, with one addition per add and two per merge. Either γ may be replaced by
+  /// (n-1)u, for any n: the proof of Jeannerod and Rump 2013, theorem 3.1, bounds the sum of the magnitudes
+  /// of the n-1 errors, and applies to the sum of these errors as well.
   static Loss bound(const Summed& s) {
     const double h = static_cast<double>(s.height.total()), m = static_cast<double>(s.height.merges);
     const double any = static_cast<double>(s.n - 1) * s.u;
     return with_error(s, std::min(gamma(h, s.u), any) * std::min(gamma(h + m, s.u), any));
   }
 
-  /// The same with `probable_gamma` in the place of both γ, each of which takes half of `failing`: of the n -
-  /// 1 sums of errors, which are what is added, and of at most 2(n - 1) additions of these. The last rounding
-  /// stays u|result|.
+  /// `bound` with `probable_gamma` in place of both γ, each with half of `failing`. The first bounds the
+  /// n - 1 sums of errors, one per node; the second covers the at most 2(n - 1) additions that compute them.
+  /// The last rounding remains u|result|.
   static Loss probable_bound(const Summed& s, double failing) {
     const double h = static_cast<double>(s.height.total()), m = static_cast<double>(s.height.merges);
     const double nodes = static_cast<double>(s.n - 1);

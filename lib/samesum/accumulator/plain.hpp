@@ -1,3 +1,4 @@
+/// The accumulator "plain": uncompensated summation.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 
 namespace samesum {
 
-/// One addition an element and nothing else.
+/// Plain summation, with one addition per element.
 template <class V> struct Plain {
   static constexpr std::string_view name = "plain";
   static constexpr int operations_per_element = 1;
@@ -21,17 +22,21 @@ template <class V> struct Plain {
   /// The smaller of γ_h·Σ|x|, h the height of the tree (Higham, Accuracy and Stability, §4.2, eq. 4.6), and
   /// (n-1)u·Σ|x|, which holds for any order and any n (Rump 2012; Jeannerod and Rump 2013, Improved error
   /// bounds for inner products in floating-point arithmetic, theorem 3.1). An addition that underflows is
-  /// exact, so no other term is needed. No partial sum exceeds Σ|x| and this together, nor twice what is
-  /// merged: an addition is off by at most |x|.
+  /// exact, so no other term is needed.
+  ///
+  /// No partial sum exceeds Σ|x| plus this bound. Nor does the sum of a lane exceed 2Σ|x|, since the error of
+  /// adding x is at most |x|; merges let it grow by `merged_growth`.
   static Loss bound(const Summed& s) {
     return with_error(
         s, std::min(gamma(static_cast<double>(s.height.total()), s.u), static_cast<double>(s.n - 1) * s.u));
   }
 
-  /// λ·√h·u·(1+φ)·Σ|x|, λ = √(2 ln(2/failing)) (Higham and Mary 2019, theorem 3.1, for any tree as Hallman
-  /// and Ipsen 2022): `probable_gamma` for the last node alone, 1+φ bounding what an unrounded sum can be
-  /// over the Σ|x| below it. That is (1+u)^(h-1) <= exp((h-1)u) for certain, which serves while hu <= 1/2, or
-  /// a `probable_gamma` that takes half of `failing`.
+  /// λ·√h·u·(1+φ)·Σ|x|, λ = √(2 ln(2/failing)) (Higham and Mary 2019, theorem 3.1; for any tree as in Hallman
+  /// and Ipsen 2022).
+  ///
+  /// This is `probable_gamma` for the last node alone. 1+φ bounds the ratio of an unrounded sum to the Σ|x|
+  /// below it. Either 1+φ = (1+u)^(h-1) <= exp((h-1)u), which is certain and is used while hu <= 1/2, or φ is
+  /// a `probable_gamma` with half of `failing`.
   static Loss probable_bound(const Summed& s, double failing) {
     if (s.height.total() == 0) return with_error(s, 0);
     const double h = static_cast<double>(s.height.total()), nodes = static_cast<double>(s.n - 1), u = s.u;

@@ -1,4 +1,4 @@
-/// What every header needs to know of the compiler, and what it refuses.
+/// Compiler settings that every header depends on: flags that are rejected, and the macro SAMESUM_HD.
 #pragma once
 
 #if defined(__FAST_MATH__)
@@ -13,10 +13,12 @@
 #error "samesum: this compiler computes float in a wider type (x87); use -mfpmath=sse"
 #endif
 
+/// Marks a function that runs on the host and, in CUDA code, on the device.
 #if defined(__CUDACC__)
 #define SAMESUM_HD __host__ __device__
 #elif defined(SAMESUM_INSTRUCTION_SET)
-// Compiled for one instruction set: no copy of a function may be left over for others to be linked with.
+// This object file is compiled for one instruction set. Inlining leaves no out-of-line copy that the linker
+// could choose for another set.
 #define SAMESUM_HD [[gnu::always_inline]]
 #else
 #define SAMESUM_HD

@@ -1,9 +1,10 @@
+/// Access to the floating-point control registers of x86-64 and AArch64.
 #include "samesum/base/environment.hpp"
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #elif !defined(__aarch64__)
-#error "samesum: say here how this processor's floating-point control register is saved and set"
+#error "samesum: unsupported processor; add code that saves and sets its floating-point control register"
 #endif
 
 namespace samesum {
@@ -15,7 +16,7 @@ std::uint64_t control_register() { return _mm_getcsr(); }
 void set_control_register(std::uint64_t value) { _mm_setcsr(static_cast<std::uint32_t>(value)); }
 #else
 constexpr std::uint64_t standard = 0;  // nearest, no flush to zero, default NaN off; no flag is set
-/// FPCR, and in the upper half FPSR, which has the sticky flags.
+/// FPCR in the lower half, FPSR, which holds the sticky flags, in the upper half.
 std::uint64_t control_register() {
   std::uint64_t control, status;
   asm volatile("mrs %0, fpcr" : "=r"(control));

@@ -1,3 +1,4 @@
+/// The standard floating-point environment, and the means to run code in it.
 #pragma once
 
 #include <cstdint>
@@ -5,14 +6,13 @@
 
 namespace samesum {
 
-/// Round to nearest, no flush to zero, no traps, for the lifetime of the object and on this thread; then the
-/// caller's environment again, sticky flags included. Arithmetic under it belongs in a function that the
-/// compiler cannot see into from here (another translation unit, a function pointer), lest it be moved
-/// across.
+/// Sets the standard environment on this thread (round to nearest, no flush to zero, no traps), and restores
+/// the caller's, sticky flags included, when the object is destroyed.
 ///
-/// Every function of the library that computes holds one. Accumulators, packs, reducers and the formulae of
-/// bounds are the pieces that these functions are made of: they compute in the environment in which they are
-/// called.
+/// The arithmetic must be in a function that the compiler cannot inline here (another translation unit, a
+/// function pointer); otherwise the compiler may move it out of the object's lifetime. Every library function
+/// that computes holds such an object. Accumulators, packs, reducers and bound formulas do not: they compute
+/// in the environment of their caller.
 class FloatingPointEnvironment {
  public:
   FloatingPointEnvironment();
@@ -24,8 +24,8 @@ class FloatingPointEnvironment {
   std::uint64_t saved_;
 };
 
-/// Runs work() in that environment. For templates: the compiler moves no arithmetic of `work` across the
-/// call.
+/// Runs work() in the standard environment. For templates: the compiler cannot move arithmetic of `work` out
+/// of this call.
 void in_standard_environment(const std::function<void()>& work);
 
 }  // namespace samesum

@@ -1,3 +1,4 @@
+/// The promises about bits that a method can make.
 #pragma once
 
 #include <array>
@@ -6,7 +7,7 @@
 
 namespace samesum {
 
-/// What a caller may rely on. Each promise includes the ones before it.
+/// What a caller may rely on when a call is repeated. Each promise includes the ones before it.
 enum class Promise {
   none,        ///< bits may differ from one run to the next
   run_to_run,  ///< the same bits on the same machine with the same settings
@@ -14,9 +15,11 @@ enum class Promise {
   order_free,  ///< the same bits for any permutation and any partition of the data
 };
 
+/// Number of promises.
 inline constexpr std::size_t promise_count = 4;
 
-/// Throws std::out_of_range for a value that is none of the enumeration's.
+/// Returns the name of a promise, spelled like the enumerator.
+/// @throws std::out_of_range if the value is not an enumerator.
 constexpr std::string_view name_of(Promise promise) {
   constexpr std::array<std::string_view, promise_count> names{"none", "run_to_run", "everywhere",
                                                               "order_free"};

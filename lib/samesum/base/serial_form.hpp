@@ -1,4 +1,4 @@
-/// The bytes of a state that travels: "SSUM", a version, the name of what follows, then its fields,
+/// Byte format of a serialised state: "SSUM", a version, the name of the state, then its fields,
 /// little-endian.
 #pragma once
 
@@ -16,6 +16,7 @@ namespace samesum {
 inline constexpr std::string_view serial_magic = "SSUM";
 inline constexpr std::uint8_t serial_version = 1;
 
+/// Writes the header, then one field after the other.
 class SerialWriter {
  public:
   explicit SerialWriter(std::string_view name) {
@@ -36,17 +37,18 @@ class SerialWriter {
   std::vector<std::byte> bytes_;
 };
 
+/// Reads the header, then one field after the other. Throws std::invalid_argument if the bytes do not fit.
 class SerialReader {
  public:
-  /// Reads the header; an empty `expected` takes any name.
+  /// Reads the header. If `expected` is empty, every name is accepted.
   SerialReader(std::span<const std::byte> bytes, std::string_view expected = {}) : bytes_{bytes} {
     if (get_text(serial_magic.size()) != serial_magic) refuse("it does not begin with \"SSUM\"");
     if (const int version = get<std::uint8_t>(); version != serial_version)
-      refuse("version " + std::to_string(version) + ", this library reads version " +
+      refuse("it has version " + std::to_string(version) + "; this library reads version " +
              std::to_string(serial_version));
     name_ = get_text(get<std::uint8_t>());
     if (!expected.empty() && name_ != expected)
-      refuse("it is a state of " + name_ + ", not of " + std::string{expected});
+      refuse("it holds " + name_ + ", not " + std::string{expected});
   }
   const std::string& name() const { return name_; }
   template <class Word> Word get() {
@@ -57,8 +59,9 @@ class SerialReader {
     at_ += sizeof(Word);
     return word;
   }
+  /// Checks that all bytes have been read.
   void finish() const {
-    if (at_ != bytes_.size()) refuse(std::to_string(bytes_.size() - at_) + " bytes too many");
+    if (at_ != bytes_.size()) refuse(std::to_string(bytes_.size() - at_) + " bytes follow its last field");
   }
   [[noreturn]] static void refuse(const std::string& why) {
     throw std::invalid_argument("samesum: not a serialised state: " + why);

@@ -1,4 +1,4 @@
-/// Lists of types, the axes of the catalogue.
+/// Lists of types: the axes of the catalogue.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace samesum {
 
-/// A list of types, the axis of a table.
+/// A list of types that can be indexed, searched and iterated at compile time.
 template <class... T> struct TypeList {
   static constexpr std::size_t size = sizeof...(T);
   template <std::size_t i> using at = std::tuple_element_t<i, std::tuple<T...>>;
@@ -18,7 +18,7 @@ template <class... T> struct TypeList {
     static_cast<void>(((std::is_same_v<X, T> || (++i, false)) || ...));
     return i;
   }
-  /// visit.operator()<T>() for each T in turn.
+  /// Calls visit.operator()<T>() for each T, in the order of the list.
   template <class Visit> static constexpr void for_each(Visit&& visit) {
     (visit.template operator()<T>(), ...);
   }

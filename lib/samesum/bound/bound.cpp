@@ -1,3 +1,4 @@
+/// Error bounds of sums, from the bounds of their accumulators.
 #include "samesum/bound/bound.hpp"
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 namespace samesum {
 namespace {
 
-/// `loss_of` is the accumulator's bound.
+/// Bounds of a sum: the error of narrowing its elements plus the accumulator's bound, `loss_of`.
 SumBound total_bound(auto loss_of, const FormatInfo& input, const FormatInfo& accumulator, std::uint64_t n,
                      Height height, double magnitudes, Number result) {
   const double narrowing = narrowing_bound(input, accumulator, n, magnitudes);

@@ -1,3 +1,4 @@
+/// The height of a summation tree.
 #pragma once
 
 #include <bit>
@@ -5,9 +6,10 @@
 
 namespace samesum {
 
-/// The longest path from an element to the result: so many `add`s that round, then so many `merge`s.
+/// Operations on the longest path from an element to the result: first `add`s that round, then `merge`s.
 struct Height {
   std::size_t adds = 0, merges = 0;
+  /// Length of the path.
   constexpr std::size_t total() const { return adds + merges; }
 };
 

@@ -1,4 +1,4 @@
-/// What a backend is: where data must lie, its methods, and how it runs them.
+/// The interface of a backend: its calls, its methods, and the code behind each method.
 #pragma once
 
 #include <cstring>
@@ -14,25 +14,26 @@
 
 namespace samesum {
 
-/// A call whose arguments have been checked, with data where the backend can read them.
+/// A call with checked arguments, whose data lie where the backend can read them.
 struct Call {
   const FormatInfo* input;
-  const void *x, *y;  ///< y only for two inputs
-  std::size_t size;   ///< elements of an input
-  Layout layout;      ///< settled
+  const void *x, *y;  ///< y is null unless there are two inputs
+  std::size_t size;   ///< elements per input
+  Layout layout;      ///< as `normalised` returns it
   void* out;
-  std::size_t out_stride;  ///< between rows, for results per element
+  std::size_t out_stride;  ///< elements between rows of results, for results per element
   Options options;
 };
 
+/// Assembles a call from arguments that have been checked.
 inline Call call_of(const Values& x, const Values* y, const Layout& layout, const Results& out,
                     const Options& options) {
-  return {x.format,        x.data,   y ? y->data : nullptr, x.size,
-          settled(layout), out.data, out.stride_of(layout), options};
+  return {x.format,           x.data,   y ? y->data : nullptr, x.size,
+          normalised(layout), out.data, out.stride_of(layout), options};
 }
 
-/// A sum and what was seen on the way, summed in double.
-struct Watched {
+/// A sum and what the reference records while it adds, in double.
+struct RecordedSum {
   std::uint64_t bits;
   double magnitudes;  ///< Σ|x| of the elements as given
   double partials;    ///< Σ|partial sum| over the nodes of the tree
@@ -40,36 +41,38 @@ struct Watched {
 
 class Backend;
 
-/// What computes a method: the formulas that its types state, and the functions of its backend by the format
+/// What computes a method: formulas that its types state, and functions of its backend, indexed by the format
 /// of the elements. A MethodTable keeps one for each method.
 struct Code {
   const Backend* backend = nullptr;
-  std::optional<ExactKind> adds;  ///< the terms of a sum, whatever the accumulator
+  std::optional<ExactKind> adds;  ///< terms that the operation adds; empty if it has a state of its own
   Height (*height)(std::size_t n) = nullptr;
-  AccumulatorBound accumulator_bound = nullptr;  ///< null for exact, and where the state is its own
+  /// Null for exact methods, and for operations with a state of their own.
+  AccumulatorBound accumulator_bound = nullptr;
   AccumulatorProbableBound accumulator_probable_bound = nullptr;
-  double (*operation_bound)(const Reduced&) = nullptr;  ///< null for exact, for moments and softmax
-  /// Null but for softmax.
+  double (*operation_bound)(const Reduced&) = nullptr;  ///< null for exact methods, moments and softmax
+  /// Null except for softmax.
   SoftmaxBound (*softmax_bound)(const FormatInfo& input, std::size_t n, double spread) = nullptr;
   double lost_per_arrival = 0;  ///< what an addition to a shared cell may lose beyond its rounding
 
   using Sum = std::uint64_t (*)(const void* x, std::size_t n, int threads);
-  std::array<Sum, Formats::size> sum{};  ///< the bits of the sum of one vector, where it needs no call
+  std::array<Sum, Formats::size> sum{};  ///< the bits of the sum of one vector, if it needs no Call
   using Run = void (*)(Call& call);
-  std::array<Run, Formats::size> run_vector{};  ///< of one vector, where that is not `run`
-  std::array<Run, Formats::size> run{};         ///< of any layout
-  using Watch = Watched (*)(const void* x, std::size_t n);
-  std::array<Watch, Formats::size> watch{};  ///< on the reference backend alone
+  std::array<Run, Formats::size> run_vector{};  ///< for one vector, if that differs from `run`
+  std::array<Run, Formats::size> run{};         ///< for any layout
+  using Watch = RecordedSum (*)(const void* x, std::size_t n);
+  std::array<Watch, Formats::size> watch{};  ///< only on the backend "reference"
 
   static const Code& of(const Method& method) { return *method.code_; }
   void run_by(Method& method) const { method.code_ = this; }
 };
 
-/// Facts of a method that its types state. They are constants, so that a list of hundreds of methods compiles
-/// quickly.
+/// Facts about a method that its types state. They are constants, so that a list of hundreds of methods
+/// compiles quickly.
 struct Facts {
   std::string_view operation, order, accumulator, backend;
-  std::string_view called;  ///< replaces operation, order and accumulator in the name; empty for our methods
+  /// Replaces operation, order and accumulator in the name; empty for methods of samesum.
+  std::string_view called;
   const FormatInfo* format = nullptr;
   Promise promise = Promise::order_free;
   int inputs = 1, results = 1;
@@ -79,19 +82,20 @@ struct Facts {
   std::string (*height_formula)() = nullptr;
 };
 
-/// A method as a backend makes it, or a part of one.
+/// A method as a backend declares it, or a part of one.
 struct Entry {
   Facts facts;
   Code code;
 };
 
-/// Methods, and the code that computes them at addresses that do not change.
+/// Methods, and the code that computes them, at addresses that do not change.
 class MethodTable {
  public:
   MethodTable() = default;
-  MethodTable(MethodTable&&) = default;  // a copy's methods would have the code of the original
+  // Not copyable: methods of a copy would refer to the code of the original.
+  MethodTable(MethodTable&&) = default;
 
-  /// Adds the methods of a backend. Entries of one name are parts of one method.
+  /// Adds the methods of a backend. Entries with the same name are parts of one method.
   void add(const std::vector<Entry>& entries, const Backend& backend);
   std::vector<Method> methods;
 
@@ -99,22 +103,24 @@ class MethodTable {
   std::deque<Code> codes_;
 };
 
-/// A call that is bound to its data: writes its results to `out`, in the memory of the host, and waits for
-/// them.
+/// A call that is bound to its data. It writes its results to `out` in host memory, and returns when they are
+/// there.
 using Bound = std::function<void(void* out)>;
 
+/// A place where methods run: a name, methods, and how to run them.
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
-  /// Why it has no methods in this process; empty if it has.
+  /// Returns the reason why the backend has no methods in this process; empty if it has methods.
   virtual std::string absence() const { return {}; }
+  /// Returns the methods of the backend, or parts of them.
   virtual std::vector<Entry> entries() const = 0;
-  /// x where the backend can read it.
+  /// Returns x where the backend can read it.
   virtual Placed place(Values x) const { return {x, nullptr}; }
-  /// Runs a call on data in the memory of the host, or of the backend, and waits for it.
+  /// Runs a call on data in host memory or in memory of the backend, and waits for it.
   virtual void run(const Method& method, Call& call) const { enqueue(method, call); }
-  /// The same call to be run many times, whatever `call.out` is.
+  /// Binds a call to its data, to be run many times. `call.out` is ignored.
   virtual Bound bind(const Method& method, Call call) const {
     return [this, &method, call](void* out) {
       Call mine = call;
@@ -122,11 +128,11 @@ class Backend {
       enqueue(method, mine);
     };
   }
-  /// Starts a call on data where the backend can read them.
+  /// Starts a call on data that the backend can read.
   void enqueue(const Method& method, Call& call) const;
 };
 
-/// Whether the layout is one vector whose elements lie one after the other.
+/// Whether the layout is one vector of contiguous elements.
 constexpr bool is_vector(const Layout& l) {
   return l.outer == 1 && l.inner == 1 && l.stride == 1 && l.offsets == nullptr;
 }
@@ -138,7 +144,7 @@ inline void Backend::enqueue(const Method& method, Call& call) const {
   if (code.run_vector[input]) return code.run_vector[input](call);
   if (!code.sum[input]) return code.run[input](call);
   const std::uint64_t bits = code.sum[input](call.x, call.layout.n, call.options.threads);
-  std::memcpy(call.out, &bits, method.format->bytes);  // the lowest bytes come first
+  std::memcpy(call.out, &bits, method.format->bytes);  // little-endian: the lowest bytes come first
 }
 
 }  // namespace samesum

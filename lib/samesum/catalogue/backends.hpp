@@ -7,7 +7,7 @@
 
 namespace samesum {
 
-/// A text as a template argument: sum<"tree/kahan/bf16">(x).
+/// A string literal as a template argument, as in sum<"tree/kahan/bf16">(x).
 template <std::size_t size> struct Name {
   char text[size];
   consteval Name(const char (&literal)[size]) { std::copy_n(literal, size, text); }
@@ -16,16 +16,18 @@ template <std::size_t size> struct Name {
 
 class Backend;
 
-/// The backend of that name; each specialises it in its folder.
+/// Returns the backend with that name. Each backend specialises this function in its folder.
 template <Name name> const Backend& backend();
 
+/// A list of backends by their names.
 template <Name... name> struct BackendList {
   static constexpr std::array<std::string_view, sizeof...(name)> names{name.view()...};
   static std::array<const Backend*, sizeof...(name)> all() { return {&backend<name>()...}; }
 };
 
-/// Where a method can run: a new backend is a folder and a word here.
+/// The backends where methods can run. To add one, add a folder and its name here.
 using Backends = BackendList<"reference", "cpu", "cuda">;
+/// Names of the backends.
 inline constexpr auto backends = Backends::names;
 
 }  // namespace samesum

@@ -1,3 +1,4 @@
+/// The catalogue: collects the methods of all backends, finds them by name, and explains wrong names.
 #include "samesum/catalogue/catalogue.hpp"
 
 #include <algorithm>
@@ -23,6 +24,7 @@ std::vector<std::string_view> operation_names() {
   return all;
 }
 
+/// Copies the functions that `to` lacks.
 template <class Pointers> void fill(Pointers& to, const Pointers& from) {
   for (std::size_t i = 0; i < to.size(); ++i)
     if (!to[i]) to[i] = from[i];
@@ -37,8 +39,8 @@ void merge(Code& code, const Code& other) {
 }
 
 MethodTable all_methods() {
-  const FloatingPointEnvironment environment;  // also for the driver of a GPU, which begins here
-  // Readers want the methods of an operation together, and all formats of one of its recipes.
+  const FloatingPointEnvironment environment;  // also for the GPU driver, which starts here
+  // Readers expect methods of one operation together, and all formats of a method together.
   std::vector<const Backend*> by_name;
   for (const Backend* backend : Backends::all())
     if (backend->absence().empty()) by_name.push_back(backend);
@@ -61,9 +63,9 @@ MethodTable all_methods() {
   return all;
 }
 
-// --- errors that help ------------------------------------------------------------------------------------
+// --- messages for wrong names ----------------------------------------------------------------------------
 
-/// Our words, and those that people type for them.
+/// Words of the catalogue, and words that users type for them.
 constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"sum", " total "},
     {"mean", " avg average "},
@@ -88,7 +90,8 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"cpu", " host "},
     {"cuda", " gpu "}};
 
-/// Number of letters to insert, remove, replace, or to swap with their neighbour (optimal string alignment).
+/// Number of letters to insert, remove, replace, or swap with their neighbour, to turn a into b (optimal
+/// string alignment).
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i)
@@ -104,7 +107,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return d[a.size()][b.size()];
 }
 
-/// The different values of a field among methods.
+/// The different values of a field among some methods.
 std::vector<std::string_view> values_of(std::span<const Method> among, std::string Method::*field) {
   std::vector<std::string_view> all;
   for (const Method& m : among)
@@ -113,11 +116,12 @@ std::vector<std::string_view> values_of(std::span<const Method> among, std::stri
   return all;
 }
 
+/// Explains a wrong word: a synonym, a similar word, or the list of valid words.
 std::string about_word(std::string_view word, const NameFields& known, std::string_view operation) {
   for (const auto& [ours, theirs] : synonyms)
     if (theirs.find(" " + std::string{word} + " ") != theirs.npos)
       return quoted(word) + " is called " + quoted(ours) + " here";
-  const std::string text = quoted(word) + " is no word of a name, or not where it belongs";
+  const std::string text = quoted(word) + " is unknown or out of place";
   const std::span<const Method> of = methods(operation);
   const auto orders = values_of(of, &Method::order), accumulators = values_of(of, &Method::accumulator);
   std::vector<std::string_view> words;
@@ -134,14 +138,15 @@ std::string about_word(std::string_view word, const NameFields& known, std::stri
   }
   const auto far = [&](std::string_view w) { return distance(word.substr(0, 40), w); };
   const std::string_view nearest = *std::ranges::min_element(words, {}, far);
-  if (far(nearest) == 0) return text + "; the fields are operation/order/accumulator/format@backend";
+  if (far(nearest) == 0)
+    return text + "; the order of the fields is operation/order/accumulator/format@backend";
   if (far(nearest) <= word.size() / 2) return text + "; did you mean " + quoted(nearest) + "?";
   if (is_backend) return text + "; the backends are " + listed(words);
   return text + "; " + std::string{operation} + " has the orders " + listed(orders) + ", the accumulators " +
          listed(accumulators) + "; the operations are " + listed(operation_names());
 }
 
-/// The methods with the most fields in common, of the same operation.
+/// Names the methods of the same operation that have the most fields in common.
 std::string nearest_to(const NameFields& f) {
   std::vector<const Method*> all;
   for (const Method& m : methods(f.operation)) all.push_back(&m);
@@ -159,7 +164,8 @@ std::string nearest_to(const NameFields& f) {
   throw std::invalid_argument("samesum: no method " + quoted(name) + why);
 }
 
-/// A combination of the lists in one format, and why backends refuse it.
+/// A combination of the lists in one format, and the reason of each backend for refusing it; empty if it does
+/// not.
 struct Combination {
   std::string_view operation, order, accumulator, format;
   std::array<std::string_view, backends.size()> reasons;
@@ -265,14 +271,14 @@ std::span<const Absent> absent() {
 }
 
 const Method& find(std::string_view name, NameDefaults defaults) {
-  if (name.empty()) refuse(name, ": a name has a word at least, as in exact or tree/kahan/fp32@cpu");
+  if (name.empty()) refuse(name, ": the name is empty; use one such as exact or tree/kahan/fp32@cpu");
   const ParsedName parsed = parse_name(name);
   NameFields f = parsed.fields;
   if (f.operation.empty()) f.operation = defaults.operation;
   if (f.format.empty()) f.format = defaults.format;
   if (f.backend.empty()) f.backend = defaults.backend;
   if (!parsed.wrong.empty()) refuse(name, ": " + about_word(parsed.wrong, parsed.fields, f.operation));
-  if (f.format.empty()) refuse(name, ": it names no format; end it with one of fp16, bf16, fp32, fp64");
+  if (f.format.empty()) refuse(name, ": the name has no format; add one of fp16, bf16, fp32, fp64");
   const std::string full = full_name(f.operation, f.order, f.accumulator, f.format, f.backend);
   if (const auto found = std::ranges::find(methods(), full, &Method::name); found != methods().end())
     return *found;

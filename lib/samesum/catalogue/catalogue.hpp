@@ -1,4 +1,5 @@
-/// The catalogue of methods: the lists of operations, orders, accumulators, formats and backends, folded.
+/// The catalogue of methods: all combinations of the lists of operations, orders, accumulators, formats and
+/// backends.
 #pragma once
 
 #include <span>
@@ -10,35 +11,43 @@
 
 namespace samesum {
 
-/// Every method that runs in this process, by operation, then by backend.
+/// Returns every method that runs in this process, grouped by operation, then by backend. Methods stay at
+/// their addresses until the process ends.
 std::span<const Method> methods();
-/// Those of one operation; empty for a word that is none.
+/// Returns the methods of one operation, such as "dot"; empty if there is no such operation.
 std::span<const Method> methods(std::string_view operation);
 
-/// A combination that does not exist, and why.
+/// A combination of the lists that is not a method, and the reason.
 struct Unsupported {
   std::string name, reason;
 };
+/// Returns every combination of the lists that is not a method on some backend.
 std::span<const Unsupported> unsupported();
 
-/// A backend that has no methods in this process, and why.
+/// A backend that has no methods in this process, and the reason.
 struct Absent {
   std::string backend, reason;
 };
+/// Returns the backends that have no methods in this process.
 std::span<const Absent> absent();
 
-/// The fields that a name leaves out.
+/// Values for the fields that a name leaves out.
 struct NameDefaults {
   std::string_view operation = "sum";
-  std::string_view format = {};  ///< empty: the name must say it
+  std::string_view format = {};  ///< empty: the name must have a format
   std::string_view backend = "cpu";
 };
 
-/// The method of that name, operation/order/accumulator/format@backend. Throws std::invalid_argument that
-/// names the field that is wrong and what it can be, or the reason why there is no such combination.
+/// Returns the method with the name operation/order/accumulator/format@backend.
+///
+/// A name may leave out the operation, the format and the backend: `defaults` has their values. A field is
+/// absent if the operation has no choice in it. Complexity: linear in the number of methods.
+/// @throws std::invalid_argument if there is no such method. The message names the wrong field and its
+///   possible values, or the reason why the combination does not exist, or the nearest methods.
 const Method& find(std::string_view name, NameDefaults defaults = {});
 
-/// The same method on another backend. Throws as `find` does.
+/// Returns the same method on another backend.
+/// @throws std::invalid_argument as `find` does.
 const Method& find_on(std::string_view backend, const Method& method);
 
 }  // namespace samesum

@@ -1,3 +1,4 @@
+/// The choice of a method: checks of the wish, bounds relative to the sum, costs, and reasons.
 #include "samesum/catalogue/choose.hpp"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ void check_tolerance(const Wish& wish) {
   if (wish.relative_error && wish.ulps)
     refuse_wish("relative_error and ulps", "are both given; give one of them");
   if (!wish.relative_error && !wish.ulps)
-    refuse_wish("relative_error or ulps", "is missing; give one of them, infinity where any error will do");
+    refuse_wish("relative_error or ulps", "is missing; give one of them, or infinity to accept any error");
   for (const auto& [name, x] : {std::pair{"relative_error", wish.relative_error}, {"ulps", wish.ulps}})
     if (x && !(*x >= 0)) refuse_wish(name, "is " + three_digits(*x) + "; it must be 0 or more");
 }
@@ -31,7 +32,7 @@ void check_tolerance(const Wish& wish) {
 void check_backend(std::string_view backend) {
   if (backend.empty() || std::ranges::count(methods(), backend, &Method::backend) > 0) return;
   for (const Absent& a : absent())
-    if (a.backend == backend) refuse_wish("backend", quoted(backend) + " is not here: " + a.reason);
+    if (a.backend == backend) refuse_wish("backend", quoted(backend) + " is not available: " + a.reason);
   refuse_wish("backend",
               "is " + quoted(backend) + "; it must be one of " + listed(backends) + ", or empty for any");
 }
@@ -41,15 +42,17 @@ double magnitudes_of(const Wish& wish) { return wish.magnitudes.value_or(static_
 void check_operation(std::string_view operation) {
   const std::span<const Method> all = methods(operation);
   if (all.empty())
-    refuse_wish("operation", "is " + quoted(operation) + "; `samesum list` shows those that there are");
+    refuse_wish("operation", "is " + quoted(operation) + "; `samesum list` prints all operations");
   if (all.front().results != 1 || all.front().per_element)
-    refuse_wish("operation", "is " + quoted(operation) + ", which has more than one result to bound");
+    refuse_wish("operation",
+                "is " + quoted(operation) +
+                    ", which has more than one result to bound; use an operation with one result");
 }
 
-/// What an operation adds; nothing for one with a state of its own.
+/// The terms that an operation adds; empty for an operation with a state of its own.
 using Terms = std::optional<ExactKind>;
 
-/// Whether `magnitudes` is Σ|x| of the elements.
+/// Whether `magnitudes` is the Σ|x| of the elements.
 bool adds_elements(const Terms& terms) {
   return terms && (terms->term == Term::element || terms->term == Term::magnitude);
 }
@@ -59,33 +62,33 @@ bool adds_signed_terms(const Terms& terms) {
 
 void check(const Wish& wish) {
   check_operation(wish.operation);
-  if (wish.length == 0) refuse_wish("length", "is 0, and the empty sum is +0; it must be 1 or more");
+  if (wish.length == 0) refuse_wish("length", "is 0; it must be 1 or more");
   if (!find_format(wish.input))
     refuse_wish("input", "is " + quoted(wish.input) + "; it must be one of " +
                              listed(formats, ", ", &FormatInfo::name));
   if (static_cast<std::size_t>(wish.promise) >= promise_count)
-    refuse_wish("promise", "is none of Promise: none, run_to_run, everywhere, order_free");
+    refuse_wish("promise", "is not a value of Promise; use none, run_to_run, everywhere or order_free");
   check_tolerance(wish);
   if (!(wish.probability > 0 && wish.probability <= 1))
     refuse_wish("probability", "is " + three_digits(wish.probability) + "; it must be above 0 and at most 1");
   check_backend(wish.backend);
   if (!(wish.condition >= 1 && std::isfinite(wish.condition)))
-    refuse_wish("condition", "is " + three_digits(wish.condition) + "; it must be 1 or more, and finite");
+    refuse_wish("condition", "is " + three_digits(wish.condition) + "; it must be finite and at least 1");
   if (wish.magnitudes && !(*wish.magnitudes > 0 && std::isfinite(*wish.magnitudes)))
-    refuse_wish("magnitudes", "is " + three_digits(*wish.magnitudes) + "; it must be above 0, and finite");
+    refuse_wish("magnitudes", "is " + three_digits(*wish.magnitudes) + "; it must be finite and above 0");
   const FormatInfo& input = *find_format(wish.input);
   const double magnitudes = magnitudes_of(wish);
   const bool of_elements = adds_elements(Code::of(methods(wish.operation).front()).adds);
   if (of_elements && magnitudes > rounded_up(static_cast<double>(wish.length) * input.max_finite))
-    refuse_wish("magnitudes", "is " + three_digits(magnitudes) + ", and " + std::to_string(wish.length) +
+    refuse_wish("magnitudes", "is " + three_digits(magnitudes) + ", but " + std::to_string(wish.length) +
                                   " elements of " + std::string{input.name} + " have at most " +
                                   three_digits(static_cast<double>(wish.length) * input.max_finite));
   if (of_elements && magnitudes < input.smallest_subnormal)
-    refuse_wish("magnitudes", "is " + three_digits(magnitudes) + ", and one element of " +
+    refuse_wish("magnitudes", "is " + three_digits(magnitudes) + ", but one element of " +
                                   std::string{input.name} + " has at least " +
                                   three_digits(input.smallest_subnormal) + " unless it is 0");
   if (magnitudes / wish.condition == 0)
-    refuse_wish("condition", "is " + three_digits(wish.condition) + ", and with magnitudes of " +
+    refuse_wish("condition", "is " + three_digits(wish.condition) + ", but with magnitudes of " +
                                  three_digits(magnitudes) +
                                  " the sum might be 0, which has no relative error");
 }
@@ -93,10 +96,10 @@ void check(const Wish& wish) {
 // --- bounds relative to the sum ------------------------------------------------------------------
 
 struct RelativeBound {
-  double error, ulps;  ///< the units are those of the input's format
+  double error, ulps;  ///< ulps: units in the last place of the input's format
 };
 
-/// The least number of the format that is at least x >= 0.
+/// Returns the least number of the format that is at least x, for x >= 0.
 Number at_least(const FormatInfo& format, double x) {
   return with_format(format, [&]<class F>() {
     const F nearest = convert<F>(x);
@@ -104,8 +107,8 @@ Number at_least(const FormatInfo& format, double x) {
   });
 }
 
-/// Half a unit in the last place of the result, whose binade begins at |result| / 2 or above; `largest` is
-/// what it may be for better conditioned data.
+/// Bounds an exact result: half a unit in its last place; its binade begins at |result| / 2 or above.
+/// `largest` is the largest result of better conditioned data.
 RelativeBound bound_of_exact(const Method& m, const FormatInfo& input, double largest, double result) {
   if (largest > m.format->max_finite) return {unbounded_error, unbounded_error};
   const double normal = m.format->unit_roundoff,
@@ -113,11 +116,11 @@ RelativeBound bound_of_exact(const Method& m, const FormatInfo& input, double la
   return {std::max(normal, subnormal), std::max(normal / 2, subnormal) / input.unit_roundoff};
 }
 
-/// For data with those magnitudes whose true result has that size.
+/// Returns the bound for data with those magnitudes and a true result of that size, relative to the size.
 double bound_at(const Method& m, const FormatInfo& input, const Wish& wish, double magnitudes, double size) {
   Number result = at_least(*m.format, size);
   if (m.gives_index) return m.bound(input, wish.length, result);
-  // A step is at most u times the one before: one or two suffice, and what has none is unbounded.
+  // Each step is at most u times the one before. One or two suffice; if none does, there is no bound.
   for (int step = 0; step < 16; ++step) {
     const double bound = prior_bound(m, input, wish.length, magnitudes, result, wish.probability);
     const Number next = at_least(*m.format, rounded_up(size + bound));
@@ -132,10 +135,10 @@ RelativeBound relative_bound(const Method& m, const Wish& wish) {
   const double magnitudes = magnitudes_of(wish);
   const Terms& terms = Code::of(m).adds;
   const double largest = terms && terms->mean ? magnitudes / static_cast<double>(wish.length) : magnitudes;
-  // Within 2^-53, for which rounded_up has room.
+  // This is within 2^-53 of the exact value, which rounded_up covers.
   const double size = adds_signed_terms(terms) ? largest / wish.condition : largest;
   if (m.accumulator == Exact::name) return bound_of_exact(m, input, largest, size);
-  // Data that are better conditioned have a larger sum, which may overflow; else their bound is less.
+  // Better conditioned data have a larger sum, which may overflow. If it does not, their bound is smaller.
   const double error =
       std::max(bound_at(m, input, wish, magnitudes, size),
                std::isfinite(bound_at(m, input, wish, magnitudes, largest)) ? 0 : unbounded_error);
@@ -144,7 +147,7 @@ RelativeBound relative_bound(const Method& m, const Wish& wish) {
 
 // --- costs ---------------------------------------------------------------------------------------
 
-/// Seconds by length.
+/// Seconds for each length.
 using Curve = std::map<double, double>;
 
 Curve curve_of(const Method& v, const Wish& wish, std::span<const Cost> costs) {
@@ -168,36 +171,36 @@ void check(std::span<const Cost> costs) {
   for (const Cost& c : costs)
     if (c.n == 0 || !(c.seconds > 0 && std::isfinite(c.seconds)))
       refuse_wish("costs", "have " + three_digits(c.seconds) + " seconds for " + std::to_string(c.n) +
-                               " elements by " + quoted(c.method) + "; both must be above 0, and finite");
+                               " elements by " + quoted(c.method) + "; both must be finite and above 0");
 }
 
 // --- the choice ----------------------------------------------------------------------------------
 
-enum class Standing { fulfils, too_inexact, promises_too_little };
+enum class Verdict { fulfils, too_inexact, promises_too_little };
 
-struct Judged {
-  Standing standing;
-  bool meets;  ///< the tolerance, whatever is promised
+struct Assessed {
+  Verdict standing;
+  bool meets;  ///< whether the bound is within the tolerance, whatever the promise
   Candidate candidate;
-  std::uint64_t height;  ///< of its order
+  std::uint64_t height;  ///< height of the tree
 };
 
 double in_unit_of(const Wish& wish, const Candidate& c) { return wish.ulps ? c.ulps : c.bound; }
 
-Judged judge(const Method& v, const Wish& wish, std::span<const Cost> costs) {
+Assessed judge(const Method& v, const Wish& wish, std::span<const Cost> costs) {
   const auto [error, ulps] = relative_bound(v, wish);
   const Candidate c{&v, error, ulps, seconds_of(curve_of(v, wish, costs), static_cast<double>(wish.length)),
                     ""};
   const bool meets = in_unit_of(wish, c) <= (wish.ulps ? *wish.ulps : *wish.relative_error);
-  const Standing standing = v.promise < wish.promise ? Standing::promises_too_little
-                            : meets                  ? Standing::fulfils
-                                                     : Standing::too_inexact;
+  const Verdict standing = v.promise < wish.promise ? Verdict::promises_too_little
+                           : meets                  ? Verdict::fulfils
+                                                    : Verdict::too_inexact;
   return {standing, meets, c, v.height(wish.length).total()};
 }
 
-/// Cheapest first; without a known cost last, and of those the one with the fewest operations first, whose
-/// order is the lowest: what is slow by its nature at the end.
-auto merit(const Judged& j) {
+/// Sort key: cheapest first. Methods without a known cost come last: fewest operations first, then lowest
+/// tree, with slow methods at the end.
+auto sort_key(const Assessed& j) {
   const auto& [v, bound, ulps, seconds, reason] = j.candidate;
   return std::tuple{j.standing, !seconds, seconds.value_or(0), v->slow, v->operations_per_element, j.height};
 }
@@ -207,11 +210,11 @@ std::string tolerance_of(const Wish& wish) {
                    : three_digits(*wish.relative_error);
 }
 
-std::string reason_against(const Judged& j, const Candidate& best, const Wish& wish) {
+std::string reason_against(const Assessed& j, const Candidate& best, const Wish& wish) {
   const Candidate& c = j.candidate;
-  if (j.standing == Standing::promises_too_little)
+  if (j.standing == Verdict::promises_too_little)
     return "promises " + std::string{name_of(c.method->promise)};
-  if (j.standing == Standing::too_inexact)
+  if (j.standing == Verdict::too_inexact)
     return std::isfinite(c.bound) ? "bound above " + (wish.ulps ? three_digits(*wish.ulps) + " ulps"
                                                                 : three_digits(*wish.relative_error))
                                   : "no finite bound";
@@ -220,16 +223,17 @@ std::string reason_against(const Judged& j, const Candidate& best, const Wish& w
   return ratio < 2 ? three_digits(100 * (ratio - 1)) + "% longer" : three_digits(ratio) + " times as long";
 }
 
-/// `fit` is the number of those that fulfil the wish, `known` that of those whose cost is known.
+/// Returns the reason for the choice. `fit` methods fulfil the wish; the cost of `known` of them is known.
 std::string reason_for(const Candidate& best, std::size_t fit, std::size_t known, const Wish& wish) {
   const std::string what =
       "within " + tolerance_of(wish) + ", promises " + std::string{name_of(best.method->promise)};
-  if (fit == 1) return what + ": no other does";
-  if (known == 0) return what + ": the fewest operations, since no cost is known, of " + std::to_string(fit);
+  if (fit == 1) return what + ": no other method does";
+  if (known == 0)
+    return what + ": no cost is known, and it has the fewest operations of " + std::to_string(fit);
   if (known == fit) return what + ": the cheapest of " + std::to_string(fit);
   return what +
-         (known == 1 ? ": the only one of known cost"
-                     : ": the cheapest of " + std::to_string(known) + " of known cost") +
+         (known == 1 ? ": the only one with a known cost"
+                     : ": the cheapest of " + std::to_string(known) + " with a known cost") +
          ", of " + std::to_string(fit);
 }
 
@@ -238,9 +242,10 @@ std::string described(const Candidate& c, const Wish& wish) {
          (wish.ulps ? " ulps" : " relative to the result");
 }
 
-/// Names the nearest of those that promise enough, and the most that is promised where the tolerance is met.
-[[noreturn]] void give_up(const std::vector<Judged>& all, const Wish& wish) {
-  const auto exacter = [&](const Judged& a, const Judged& b) {
+/// Throws ImpossibleWish. The message names the nearest method that promises enough, and the strongest
+/// promise for which the tolerance is met.
+[[noreturn]] void give_up(const std::vector<Assessed>& all, const Wish& wish) {
+  const auto exacter = [&](const Assessed& a, const Assessed& b) {
     return std::tuple{a.standing, in_unit_of(wish, a.candidate)} <
            std::tuple{b.standing, in_unit_of(wish, b.candidate)};
   };
@@ -252,8 +257,8 @@ std::string described(const Candidate& c, const Wish& wish) {
   for (const auto& [standing, meets, c, height] : all)
     if (meets && (!would_do || c.method->promise > would_do->method->promise)) would_do = &c;
   if (would_do)
-    message += ", and with promise " + std::string{name_of(would_do->method->promise)} + " " +
-               described(*would_do, wish);
+    message += "; with promise " + std::string{name_of(would_do->method->promise)} +
+               ", the tolerance is met by " + described(*would_do, wish);
   throw ImpossibleWish(message);
 }
 
@@ -263,21 +268,21 @@ Choice choose(const Wish& wish, std::span<const Cost> costs) {
   const FloatingPointEnvironment environment;
   check(wish);
   check(costs);
-  std::vector<Judged> all;
+  std::vector<Assessed> all;
   for (const Method& v : methods(wish.operation))
     if ((wish.backend.empty() ? v.backend != "reference" : v.backend == wish.backend) &&
         v.takes(*find_format(wish.input)))
       all.push_back(judge(v, wish, costs));
   if (all.empty())
     refuse_wish("input", "is " + quoted(wish.input) + ", which no method of " + std::string{wish.operation} +
-                             " takes" + (wish.backend.empty() ? "" : " @" + std::string{wish.backend}));
-  std::ranges::stable_sort(all, {}, merit);
-  if (all.front().standing != Standing::fulfils) give_up(all, wish);
+                             " accepts" + (wish.backend.empty() ? "" : " @" + std::string{wish.backend}));
+  std::ranges::stable_sort(all, {}, sort_key);
+  if (all.front().standing != Verdict::fulfils) give_up(all, wish);
   Choice choice{all.front().candidate, {}};
   const auto fit =
-      std::ranges::partition_point(all, [](const Judged& j) { return j.standing == Standing::fulfils; });
+      std::ranges::partition_point(all, [](const Assessed& j) { return j.standing == Verdict::fulfils; });
   const auto known = std::ranges::count_if(all.begin(), fit,
-                                           [](const Judged& j) { return j.candidate.seconds.has_value(); });
+                                           [](const Assessed& j) { return j.candidate.seconds.has_value(); });
   choice.best.reason = reason_for(choice.best, static_cast<std::size_t>(fit - all.begin()),
                                   static_cast<std::size_t>(known), wish);
   for (std::size_t i = 1; i < all.size(); ++i) {

@@ -1,4 +1,4 @@
-/// Which method to take, when it is known how large an error may be and what is to be relied on.
+/// The choice of a method for a given tolerance and promise.
 #pragma once
 
 #include <optional>
@@ -12,83 +12,86 @@
 
 namespace samesum {
 
-/// What is asked of a reduction: its length, and one of relative_error and ulps, at least.
+/// Requirements for a reduction: its length, exactly one of relative_error and ulps, and what else is known.
 struct Wish {
-  std::string_view operation = "sum";         ///< any with one result that is a number
-  std::size_t length = 0;                     ///< elements
-  std::string_view input = "fp64";            ///< their format
-  Promise promise = Promise::everywhere;      ///< at least this
-  std::optional<double> relative_error = {};  ///< at most this times |sum|; infinity: any will do
-  std::optional<double> ulps = {};  ///< at most so many units in the last place of the sum in `input`
-  /// 1: the bound is rigorous. Below, for sums: as BoundOptions::probability, if roundings have mean 0; equal
-  /// or structured elements break that.
+  std::string_view operation = "sum";         ///< any with one number or index as its result
+  std::size_t length = 0;                     ///< number of elements
+  std::string_view input = "fp64";            ///< format of the elements
+  Promise promise = Promise::everywhere;      ///< the method promises at least this
+  std::optional<double> relative_error = {};  ///< error at most this times |sum|; infinity accepts any error
+  std::optional<double> ulps = {};  ///< error at most this many units in the last place of the sum in `input`
+  /// 1: the bound is rigorous. Below 1, for sums: BoundOptions::probability, under the same assumption, which
+  /// equal or structured elements violate.
   double probability = 1;
-  std::string_view backend = {};  ///< empty: any but "reference", which is there to compare with
-  /// For sum and mean Σ|x| / |Σx| is at most this, for dot Σ|xy| / |Σxy|; 1 where no two signs differ. Not
-  /// read by other operations.
+  std::string_view backend = {};  ///< empty: any except "reference", which serves for comparison
+  /// Upper bound of the condition number: Σ|x| / |Σx| for sum and mean, Σ|xy| / |Σxy| for dot. It is 1 if all
+  /// terms have the same sign. Other operations ignore it.
   double condition = 1;
-  /// Σ|x|, for dot Σ|xy|, for other operations |result|; `length` where unknown: 1 an element, on average.
+  /// Σ|x|, for dot Σ|xy|, for other operations |result|. Default: `length`, an average of 1 per element.
   std::optional<double> magnitudes = {};
 };
 
-/// What a reduction of n elements took. The names must outlive the call that they are given to.
+/// Time of a reduction of n elements. The names must outlive the call that receives the cost.
 struct Cost {
-  std::string_view method, input;
+  std::string_view method, input;  ///< full name of the method, name of the input format
   std::size_t n;
   double seconds;
 };
 
-/// What was measured on one machine, one thread of its CPU and its GPU, on data that are there already.
+/// Costs measured on one machine, on one thread of its CPU and on its GPU, with data already in place.
 struct Costs {
   std::string_view machine;
   std::span<const Cost> costs;
 };
 
-/// Of a server with an NVIDIA H200. `samesum calibrate` measures the machine at hand.
+/// Returns the costs that the library ships, those of a server with an NVIDIA H200. `samesum calibrate`
+/// measures the costs of another machine.
 Costs shipped_costs();
 
-/// A method, and what speaks for it or against it.
+/// A method with its bound, its cost and the reason why it was chosen or not.
 struct Candidate {
   const Method* method;
-  double bound;                   ///< relative to |sum|; infinite where there is none
-  double ulps;                    ///< the same in units in the last place of the sum in the input's format
-  std::optional<double> seconds;  ///< none where it is not known
+  double bound;  ///< relative to |sum|; infinite if there is none
+  double ulps;   ///< the same bound in units in the last place of the sum, in the input's format
+  std::optional<double> seconds;  ///< empty if unknown
   std::string reason;
 };
 
+/// The chosen method and all others.
 struct Choice {
   Candidate best;
-  /// First those that would do as well, cheapest first, then those that are too inexact, then those that
-  /// promise too little.
+  /// First the methods that also fulfil the wish, cheapest first, then those whose bound is too large, then
+  /// those that promise too little.
   std::vector<Candidate> others;
 };
 
-/// A wish that no method fulfils: what() says which comes nearest.
+/// Thrown if no method fulfils a wish. what() names the nearest method.
 struct ImpossibleWish : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-/// The cheapest method whose bound meets the tolerance and which promises at least what is asked.
+/// Returns the cheapest method whose bound is within the tolerance and whose promise is at least
+/// `wish.promise`.
 ///
-/// The bound. What an accumulator proves has the form u|result| + c·Σ|x| (Higham, Accuracy and Stability, 2nd
-/// ed., §4.2, eqs. 4.4, 4.6 and 4.8, with proofs beside the accumulators), so with Σ|x| = κ|sum| it is
-/// relative to the sum: any result has |result| <= |sum| + bound(|result|), and the right side rises with a
-/// slope of u < 1, hence an R with R >= |sum| + bound(R) is at least |result|, and bound(R) / |sum| a bound
-/// on the relative error. That of exact is u, since half a unit in the last place of the sum is no more. It
-/// holds for all data with that Σ|x| whose condition number is at most κ, and as all other terms are
-/// homogeneous, for data of another scale too where no sum overflows and no element is subnormal in the
-/// method's format. Only there `magnitudes` matters: a method that might overflow at that Σ|x| has no
-/// bound.
+/// Bounds. The bound of an accumulator has the form u|result| + c·Σ|x| (Higham, Accuracy and Stability,
+/// 2nd ed., §4.2, eqs. 4.4, 4.6 and 4.8, with proofs beside the accumulators). With Σ|x| = κ|sum| it is
+/// relative to the sum. Any result has |result| <= |sum| + bound(|result|), and the right side rises with a
+/// slope of u < 1. So an R with R >= |sum| + bound(R) is at least |result|, and bound(R) / |sum| bounds the
+/// relative error. The bound of exact is u, since half a unit in the last place of the sum is no more. The
+/// bound holds for all data with that Σ|x| whose condition number is at most κ. All other terms are
+/// homogeneous, so it also holds for data of another scale if no sum overflows and no element is subnormal in
+/// the method's format. Only for these cases does `magnitudes` matter: a method that might overflow at that
+/// Σ|x| has no bound.
 ///
-/// Ulps. A |sum| in [2^e, 2^(e+1)) has units of u·2^(e+1): a relative error r is less than r/u of them, and
-/// correct rounding at most half of one of its own format.
+/// Ulps. A |sum| in [2^e, 2^(e+1)) has units of u·2^(e+1). So a relative error r is less than r/u of them,
+/// and correct rounding costs at most half a unit of its own format.
 ///
-/// Costs are interpolated in the logarithms of n and of the seconds; below the shortest length measured they
-/// are as there, and above the longest they grow with n. A method that was not measured for that input comes
-/// after those that were, fewest operations first and then the lowest tree: an estimate would be a guess
-/// beside measurements.
-///
-/// Throws ImpossibleWish, and std::invalid_argument where the wish makes no sense.
+/// Costs. Between measured lengths, costs are interpolated in the logarithms of n and of the seconds. Below
+/// the shortest length they are constant, above the longest they grow in proportion to n. Methods that were
+/// not measured for that input come after those that were: fewest operations first, then lowest tree. An
+/// estimate would be a guess beside measurements.
+/// @throws ImpossibleWish if no method fulfils the wish.
+/// @throws std::invalid_argument if a field of the wish or a cost is invalid; the message names it.
 Choice choose(const Wish& wish, std::span<const Cost> costs = shipped_costs().costs);
 
 }  // namespace samesum

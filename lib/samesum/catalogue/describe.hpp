@@ -1,4 +1,4 @@
-/// The facts of a method, as its types state them; a backend adds what runs.
+/// Describes methods by their types. A backend adds the functions that run them.
 #pragma once
 
 #include "samesum/accumulator/exact.hpp"
@@ -8,11 +8,11 @@
 
 namespace samesum {
 
-/// "sum/tree/kahan/bf16@cpu"; fields that are empty are left out.
+/// Joins the fields of a name, such as "sum/tree/kahan/bf16@cpu". Empty fields are left out.
 std::string full_name(std::string_view operation, std::string_view order, std::string_view accumulator,
                       std::string_view format, std::string_view backend);
 
-/// What is common to all methods of an operation.
+/// Describes what all methods of an operation have in common.
 template <class Operation, class F> Entry describe_operation(std::string_view backend) {
   Entry e;
   e.facts.operation = Operation::name;
@@ -28,7 +28,7 @@ template <class Operation, class F> Entry describe_operation(std::string_view ba
   return e;
 }
 
-/// The backend adds what runs.
+/// Describes the method of an operation, an order and an accumulator in format F.
 template <class Operation, class Order, template <class> class A, class F>
 Entry describe(std::string_view backend) {
   using State = A<Scalar<F>>;
@@ -54,7 +54,7 @@ Entry describe(std::string_view backend) {
   return e;
 }
 
-/// "dot/exact/fp32@cpu": no order, no rounding but the last.
+/// Describes an exact method, such as "dot/exact/fp32@cpu": no order, and no rounding but the last.
 template <class Operation, class F> Entry describe_exact(std::string_view backend) {
   Entry e = describe_operation<Operation, F>(backend);
   e.facts.accumulator = Exact::name;
@@ -63,7 +63,7 @@ template <class Operation, class F> Entry describe_exact(std::string_view backen
   return e;
 }
 
-/// Softmax with one of its denominators, run by `run` on elements of 32 bits and less.
+/// Describes softmax with one of its denominators. `run` runs it on elements of at most 32 bits.
 template <class Operation, class Denominator>
 Entry describe_softmax(std::string_view backend, Code::Run run) {
   using F = typename Denominator::Format;
@@ -83,7 +83,7 @@ Entry describe_softmax(std::string_view backend, Code::Run run) {
   return e;
 }
 
-/// All softmaxes of a backend, each run by run(call, sum, log).
+/// Describes all softmax methods of a backend. run(call, sum, log) runs each of them.
 template <void (*run)(Call&, SoftmaxSum, bool)> std::vector<Entry> softmax_entries(std::string_view backend) {
   std::vector<Entry> all;
   Softmaxes::for_each([&]<class Operation>() {
@@ -95,8 +95,8 @@ template <void (*run)(Call&, SoftmaxSum, bool)> std::vector<Entry> softmax_entri
   return all;
 }
 
-/// What an accumulator proves before the sum is known: Method::bound without |result| + Σ|x|, which holds for
-/// any sum. Infinite where it proves nothing.
+/// Returns the bound that the accumulator proves before the sum is known: Method::bound without the
+/// alternative |result| + Σ|x|, which holds for any sum. Infinite if the accumulator proves nothing.
 double prior_bound(const Method& method, const FormatInfo& input, std::size_t n, double magnitudes,
                    Number result, double probability);
 

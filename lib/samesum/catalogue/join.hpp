@@ -1,3 +1,4 @@
+/// Joins the entries of all formats, which a backend has in one file per format.
 #pragma once
 
 #include <iterator>
@@ -8,7 +9,7 @@
 
 namespace samesum {
 
-/// The entries of all formats, made by of_format.operator()<index>() for each place of the list, then others.
+/// Returns the entries that of_format.operator()<index>() makes for each format index, then the others.
 template <class OfFormat> std::vector<Entry> joined(OfFormat of_format, std::vector<Entry> others) {
   std::vector<Entry> all;
   const auto append = [&all](std::vector<Entry> more) {

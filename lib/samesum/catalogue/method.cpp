@@ -1,3 +1,4 @@
+/// Methods: error bounds, checks of arguments, and calls.
 #include "samesum/catalogue/method.hpp"
 
 #include <algorithm>
@@ -20,18 +21,18 @@ namespace {
 
 // --- bounds ----------------------------------------------------------------------------------------------
 
-/// What a sum may lose, and what each addition to a shared cell may lose beside it, which takes part in the
-/// roundings of later additions. It counts as one more element, added without a rounding: by a factor of
-/// (1+u)^h < e while γ_h is finite, of 1 + (n-1)u where that bound is the smaller one, and `probable_gamma`
-/// is at most 1.
-double with_arrivals(const Method& m, std::size_t n, double lost) {
+/// Adds to `lost`, the error of a sum, what the additions to a shared cell may lose beyond their rounding.
+/// Such a loss takes part in the roundings of later additions. It counts as one more element, added without a
+/// rounding: by a factor of (1+u)^h < e while γ_h is finite, or of 1 + (n-1)u where that bound is the smaller
+/// one; `probable_gamma` is at most 1.
+double with_shared_cell_loss(const Method& m, std::size_t n, double lost) {
   const double per_arrival = Code::of(m).lost_per_arrival;
   if (per_arrival == 0) return lost;
   const double factor = 3 + static_cast<double>(n) * m.format->unit_roundoff;
   return rounded_up(lost + factor * per_arrival * static_cast<double>(m.height(n).merges + 1));
 }
 
-/// For a sum; certain if `probability` is 1.
+/// Bounds a sum; rigorously if `probability` is 1.
 SumBound bound_of_sum_of(const Method& m, const FormatInfo& input, std::size_t n, double magnitudes,
                          Number result, double probability) {
   const Code& code = Code::of(m);
@@ -41,7 +42,7 @@ SumBound bound_of_sum_of(const Method& m, const FormatInfo& input, std::size_t n
                                                  m.height(n), magnitudes, result, 1 - probability);
     all = {std::min(all.prior, probable.prior), std::min(all.bound, probable.bound)};
   }
-  return {with_arrivals(m, n, all.prior), with_arrivals(m, n, all.bound)};
+  return {with_shared_cell_loss(m, n, all.prior), with_shared_cell_loss(m, n, all.bound)};
 }
 
 Reduced reduced(const Method& m, const FormatInfo& input, std::size_t n, double magnitudes, double result) {
@@ -52,17 +53,16 @@ Reduced reduced(const Method& m, const FormatInfo& input, std::size_t n, double 
 double bound_of_moments_of(const Method& m, const FormatInfo& input, std::size_t n, const Returned& result,
                            double largest, const BoundOptions& options) {
   const auto& [mean, variance] = result.number;
-  if (m.accumulator == Exact::name) return bound_of_rounding(options.of == 0 ? mean : variance);
+  if (m.accumulator == Exact::name) return bound_of_rounding(options.result_index == 0 ? mean : variance);
   const double value = mean.to_double();
   if (!std::isfinite(value) || !holds(*m.format, input)) return unbounded_error;
   const MomentsBound bound =
       bound_of_moments(reduced(m, input, n, largest, value), variance.to_double(), options.ddof);
-  return options.of == 0 ? bound.mean : bound.variance;
+  return options.result_index == 0 ? bound.mean : bound.variance;
 }
 
-/// For one element. The formula is about the true value t, which is at most |computed| + bound(t): its slope
-/// is far below 1/2, so it holds for |computed| + 2·bound(|computed|) if it is no more than twice as large
-/// there.
+/// Bounds one element. The formula needs the true value t, which is at most |computed| + bound(t). Its slope
+/// is far below 1/2, so it holds for |computed| + 2·bound(|computed|) if it is at most twice as large there.
 double bound_of_softmax_element(const Method& m, const FormatInfo& input, std::size_t n, double value,
                                 double spread) {
   const SoftmaxBound all = Code::of(m).softmax_bound(input, n, spread);
@@ -71,21 +71,23 @@ double bound_of_softmax_element(const Method& m, const FormatInfo& input, std::s
   return bound <= 2 * first ? rounded_up(bound) : unbounded_error;
 }
 
-/// All checks; then what the accumulator proves, and the bound.
+/// Checks all arguments; returns what the accumulator proves, and the bound.
 SumBound bounds(const Method& m, const FormatInfo& input, std::size_t n, const Returned& result,
                 double magnitudes, const BoundOptions& options) {
   const auto both = [](double bound) { return SumBound{bound, bound}; };
   if (!(options.probability > 0 && options.probability <= 1))
     throw std::invalid_argument("samesum: probability is " + three_digits(options.probability) +
-                                "; it must be more than 0 and at most 1");
+                                "; it must be above 0 and at most 1");
   check(m.name, input);
   magnitudes = checked_magnitudes(m.name, m.results == 2 ? "largest" : "magnitudes", magnitudes);
-  if (options.of >= static_cast<std::size_t>(m.results))
-    refuse(m, "of is " + std::to_string(options.of) + "; it has " + std::to_string(m.results) + " results");
+  if (options.result_index >= static_cast<std::size_t>(m.results))
+    refuse(m, "result_index is " + std::to_string(options.result_index) + "; it must be less than " +
+                  std::to_string(m.results) + ", the number of results");
   if (const std::string wrong = validation_error(m, Options{0, options.ddof}); !wrong.empty())
     refuse(m, wrong);
   if (result.count != static_cast<std::size_t>(m.results))
-    refuse(m, m.results == 2 ? "pass both results, {mean, variance}" : "it has one result; pass that");
+    refuse(m, m.results == 2 ? "the method has two results; pass both, {mean, variance}"
+                             : "the method has one result; pass only that");
   if (m.gives_index) return both(holds(*m.format, input) ? 0 : unbounded_error);
   const FormatInfo& of_result = *m.result_format(input);
   if (m.results == 2) {
@@ -114,47 +116,47 @@ std::string error_of_threads(const Options& options) {
   return "threads is " + std::to_string(options.threads) + "; it must be 0 (automatic) or more";
 }
 
-/// Whether two arrays have a byte in common.
+/// Whether two arrays share a byte.
 bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
   if (a_bytes == 0 || b_bytes == 0) return false;
   const auto first = reinterpret_cast<std::uintptr_t>(a), second = reinterpret_cast<std::uintptr_t>(b);
   return first <= second + (b_bytes - 1) && second <= first + (a_bytes - 1);
 }
 
-/// Whether the results of rows may be written while others are read: not if they overlap in any other way
-/// than in place.
+/// Whether writing the results of some rows may change elements that other threads still read: any overlap
+/// except exactly in place.
 bool rows_overlap(const Values& x, const Layout& rows, const Results& out, std::size_t out_stride) {
   const bool same_stride = rows.outer == 1 || rows.outer_stride == out_stride;
   if (x.data == out.data && same_stride) return false;
   const std::size_t bytes = x.format->bytes;
   const auto reach = [&](std::size_t stride) { return ((rows.outer - 1) * stride + rows.n) * bytes; };
   if (!overlap(x.data, reach(rows.outer_stride), out.data, reach(out_stride))) return false;
-  if (rows.outer == 1 || !same_stride) return true;  // some may not, but nothing should depend on it
+  if (rows.outer == 1 || !same_stride) return true;  // some are harmless; no caller should rely on that
   const auto a = reinterpret_cast<std::uintptr_t>(x.data), b = reinterpret_cast<std::uintptr_t>(out.data);
   const std::size_t stride = out_stride * bytes, width = rows.n * bytes,
                     apart = (a < b ? b - a : a - b) % stride;
   return apart < width || apart + width > stride;
 }
 
-/// Of results per element; the layout has been checked.
+/// Checks the arguments of operations with a result per element. The layout itself is already checked.
 std::string error_of_rows(const Values& x, const Layout& l, const Results& out) {
   if (l.offsets || l.inner != 1 || (l.n > 1 && l.stride != 1))
-    return "it takes rows whose elements lie one after the other; use Layout::rows";
+    return "the method accepts only contiguous rows; use Layout::rows";
   if (l.results() == 0 || l.n == 0) return {};
-  if (l.n >> 39 != 0) return "layout.n is " + std::to_string(l.n) + "; fewer than 2^39 can be summed";
+  if (l.n >> 39 != 0) return "layout.n is " + std::to_string(l.n) + "; fewer than 2^39 are supported";
   const std::size_t stride = out.stride_of(l);
   if (l.outer > 1 && l.outer_stride < l.n)
-    return "layout has rows of " + std::to_string(l.n) + " elements that are " +
-           std::to_string(l.outer_stride) + " apart; they must not share elements";
+    return "layout has rows of " + std::to_string(l.n) + " elements at a stride of " +
+           std::to_string(l.outer_stride) + "; rows must not share elements";
   if (l.outer > 1 && stride < l.n)
     return "out has a row stride of " + std::to_string(stride) + ", less than the " + std::to_string(l.n) +
            " elements of a row";
   const std::optional<std::size_t> reach = extent(Layout::rows(l.outer, l.n, stride), true);
   if (!reach || out.size < *reach)
-    return "out has room for " + std::to_string(out.size) + " numbers; give it one for each element" +
+    return "out has room for " + std::to_string(out.size) + " numbers; it needs one for each element" +
            (reach ? ", " + std::to_string(*reach) : "");
   if (rows_overlap(x, l, out, stride))
-    return "out overlaps x; give it memory of its own, or x's data with x's row stride";
+    return "out overlaps x; use separate memory, or the data and the row stride of x";
   return {};
 }
 
@@ -174,10 +176,10 @@ void run(const Method& m, const Values& x, const Values* y, const Layout& layout
 }
 
 void check_gives_number(const Method& m) {
-  if (m.per_element) refuse(m, "it gives a number per element; call reduce with a layout");
-  if (m.gives_index) refuse(m, "it gives an index; call reduce_to_index");
+  if (m.per_element) refuse(m, "the method returns a number per element; call reduce with a layout");
+  if (m.gives_index) refuse(m, "the method returns an index; call reduce_to_index");
   if (m.results != 1)
-    refuse(m, "it gives " + std::to_string(m.results) + " numbers; call reduce with a layout");
+    refuse(m, "the method returns " + std::to_string(m.results) + " numbers; call reduce with a layout");
 }
 
 Number one_number(const Method& m, const Values& x, const Values* y, const Options& options) {
@@ -195,7 +197,7 @@ Job job(const Method& m, const Values& x, const Values* y, const Options& option
   if (!y && Code::of(m).sum[x.format->index]) return [&m, x, options] { return m(x, options); };
   std::uint64_t bits = 0;
   const Results out{m.format, &bits, 1};
-  // A call is checked with data that lie anywhere: the backend knows what it can reach.
+  // The checks read no data, which may lie in any memory; the backend copies what it cannot read.
   check_call(m, x, y, Layout::vector(x.size), out, options);
   const Bound run = Code::of(m).backend->bind(m, call_of(x, y, Layout::vector(x.size), out, options));
   return [format = m.format, run] {
@@ -267,57 +269,58 @@ void reduce(const Method& method, Values x, Values y, Layout layout, Results out
 std::string validation_error(const Method& m, const Options& options) {
   const FloatingPointEnvironment environment;
   if (std::string wrong = error_of_threads(options); !wrong.empty()) return wrong;
-  if (m.results != 2) return {};  // nothing else divides by n - ddof
+  if (m.results != 2) return {};  // only moments divide by n - ddof
   if (!(options.ddof >= 0)) return "ddof is " + three_digits(options.ddof) + "; it must be 0 or more";
   if (m.accumulator == "exact" && options.ddof != std::floor(options.ddof))
-    return "ddof is " + three_digits(options.ddof) + "; of an exact variance it must be a whole number";
+    return "ddof is " + three_digits(options.ddof) + "; for an exact variance it must be a whole number";
   return {};
 }
 
 std::string validation_error(const Method& m, const Values& x, const Values* y, const Layout& l,
-                             const Results& out, bool offsets_are_here) {
-  if (m.inputs == 2 && y == nullptr) return "it takes two inputs, x and y";
-  if (m.inputs == 1 && y != nullptr) return "it takes one input; leave out y";
+                             const Results& out, bool offsets_on_host) {
+  if (m.inputs == 2 && y == nullptr) return "the method takes two inputs; pass x and y";
+  if (m.inputs == 1 && y != nullptr) return "the method takes one input; leave out y";
   for (const auto& [name, v] : {std::pair{"x", &x}, std::pair{"y", y}})
     if (v != nullptr)
       if (std::string wrong = validation_error(name, *v); !wrong.empty()) return wrong;
   if (y && y->format->index != x.format->index)
-    return "x is of " + std::string{x.format->name} + " and y of " + std::string{y->format->name} +
-           "; convert one of them";
+    return "x has format " + std::string{x.format->name} + " and y has format " +
+           std::string{y->format->name} + "; convert one of them";
   if (y && y->size != x.size)
-    return "x has " + std::to_string(x.size) + " elements and y " + std::to_string(y->size) +
-           "; give it as many of both";
+    return "x has " + std::to_string(x.size) + " elements and y has " + std::to_string(y->size) +
+           "; pass inputs of equal length";
   if (!m.takes(*x.format)) {
     std::string others;
     for (const FormatInfo& f : formats)
       if (m.takes(f)) others.append(others.empty() ? "" : ", ").append(f.name);
-    return "it does not take elements of " + std::string{x.format->name} + ", but of " + others;
+    return "the method does not accept elements of " + std::string{x.format->name} +
+           "; convert them to one of " + others;
   }
   if (!m.takes(*x.format, l))
-    return "it reduces one vector of " + std::string{x.format->name} +
-           "; take the order tree for rows, columns and segments, or a format that holds the elements";
-  if (out.format && !is_listed(out.format)) return "out has no format; take one of samesum::formats";
+    return "the method reduces only single vectors of " + std::string{x.format->name} +
+           "; for rows, columns and segments use the order tree or a format that holds the elements";
+  if (out.format && !is_listed(out.format)) return "out has an unknown format; use one of samesum::formats";
   const auto name_of_format = [](const FormatInfo* f) { return std::string{f ? f->name : "std::int64_t"}; };
   const FormatInfo* const format = m.result_format(*x.format);
   if (!format != !out.format || (format && format->index != out.format->index))
-    return "out is of " + name_of_format(out.format) + "; the results are of " + name_of_format(format);
+    return "out holds " + name_of_format(out.format) + "; the results are " + name_of_format(format);
   const std::size_t numbers = static_cast<std::size_t>(m.results),
                     bytes = format ? format->bytes : sizeof(std::int64_t);
   if (std::string wrong = validation_error("out", out.data, out.size, {bytes, bytes}); !wrong.empty())
     return wrong;
   if (out.size % numbers != 0)
-    return "out has room for " + std::to_string(out.size) + " numbers; give it " + std::to_string(numbers) +
+    return "out has room for " + std::to_string(out.size) + " numbers; it needs " + std::to_string(numbers) +
            " for each result";
   const auto results = m.per_element ? std::nullopt : std::optional{out.size / numbers};
-  if (std::string wrong = validation_error(l, results, offsets_are_here); !wrong.empty()) return wrong;
-  const std::size_t needed = *extent(l, offsets_are_here);
+  if (std::string wrong = validation_error(l, results, offsets_on_host); !wrong.empty()) return wrong;
+  const std::size_t needed = *extent(l, offsets_on_host);
   if (x.size < needed)
-    return "x has " + std::to_string(x.size) + " elements, and the layout reads " + std::to_string(needed) +
-           "; give it all of them, or another layout";
+    return "x has " + std::to_string(x.size) + " elements, but the layout reads " + std::to_string(needed) +
+           "; pass more elements or a smaller layout";
   if (m.per_element) return error_of_rows(x, l, out);
   for (const Values* v : {&x, y})
     if (v != nullptr && overlap(v->data, needed * v->format->bytes, out.data, out.size * bytes))
-      return std::string{"out overlaps "} + (v == &x ? "x" : "y") + "; results need memory of their own";
+      return std::string{"out overlaps "} + (v == &x ? "x" : "y") + "; use separate memory for the results";
   return {};
 }
 

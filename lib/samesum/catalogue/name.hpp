@@ -1,4 +1,4 @@
-/// The words of all methods' names.
+/// Names of methods of any operation.
 #pragma once
 
 #include "samesum/accumulator/exact.hpp"
@@ -8,6 +8,7 @@
 
 namespace samesum {
 
+/// The words that are operations, orders and accumulators in the name of a method.
 struct CatalogueWords {
   static constexpr bool is_operation(std::string_view word) {
     return is_name_in<Operations>(word) || is_name_in<Softmaxes>(word);
@@ -18,7 +19,7 @@ struct CatalogueWords {
   }
 };
 
-/// Takes the name of any method apart.
+/// Splits the name of any method into its fields.
 constexpr ParsedName parse_name(std::string_view name) { return parse_name<CatalogueWords>(name); }
 
 }  // namespace samesum

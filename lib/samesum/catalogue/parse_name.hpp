@@ -1,4 +1,4 @@
-/// The fields of a method's name, and which of them may be left out.
+/// The fields of a method's name, and how a name is split into them.
 #pragma once
 
 #include "samesum/catalogue/backends.hpp"
@@ -11,14 +11,14 @@ struct NameFields {
   std::string_view operation, order, accumulator, format, backend;
 };
 
-/// A name taken apart, and the first field that is none of the catalogue's words or not where it belongs;
-/// empty if all are.
+/// A name split into its fields. `wrong` is the first word that is unknown or in the wrong place; empty if
+/// there is none.
 struct ParsedName {
   NameFields fields;
   std::string_view wrong;
 };
 
-/// Whether there is a backend of that name.
+/// Whether there is a backend with that name.
 constexpr bool is_backend(std::string_view word) {
   return std::find(backends.begin(), backends.end(), word) != backends.end();
 }
@@ -31,14 +31,14 @@ constexpr std::size_t find_character(std::string_view text, char c) {
 }
 }  // namespace detail
 
-/// Takes a name apart. `Words` says which words are operations, orders and accumulators.
-/// Fields must come in their order, each at most once; any may be left out but one.
+/// Splits a name into its fields. `Words` tells which words are operations, orders and accumulators. Fields
+/// come in their order, each at most once. Any of them may be left out, but not all.
 template <class Words> constexpr ParsedName parse_name(std::string_view name) {
   ParsedName parsed;
   NameFields& f = parsed.fields;
   const std::size_t at = detail::find_character(name, '@');
   std::string_view rest = name.substr(0, at);
-  int next = 0;  // the field that may come now
+  int next = 0;  // the first field that may come next
   for (bool more = true; more;) {
     const std::size_t end = detail::find_character(rest, '/');
     const std::string_view word = rest.substr(0, end);

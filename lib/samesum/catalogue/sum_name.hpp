@@ -15,22 +15,24 @@ template <class List> constexpr bool is_name_in(std::string_view word) {
   return found;
 }
 
+/// Whether a sum can have an accumulator with that name.
 constexpr bool is_sum_accumulator(std::string_view word) {
   return word == "exact" ||
          std::find(accumulator_names.begin(), accumulator_names.end(), word) != accumulator_names.end();
 }
 
+/// The words that are operations, orders and accumulators in the name of a sum.
 struct SumWords {
   static constexpr bool is_operation(std::string_view word) { return word == "sum"; }
   static constexpr bool is_order(std::string_view word) { return is_name_in<Orders>(word); }
   static constexpr bool is_accumulator(std::string_view word) { return is_sum_accumulator(word); }
 };
 
-/// Format index that the name of a sum selects; Formats::size if there is no such sum. `otherwise` is the
-/// backend of a name without one.
+/// Returns the format index of the sum with that name; Formats::size if there is no such sum. `otherwise` is
+/// the backend for a name without one.
 ///
-/// An index, not a pointer: under -fsanitize=undefined, g++ does not accept a comparison of pointers as a
-/// constant.
+/// It is an index, not a pointer: with -fsanitize=undefined, g++ does not accept a comparison of pointers as
+/// a constant.
 constexpr std::size_t format_of_sum(std::string_view name, std::string_view otherwise) {
   const ParsedName parsed = parse_name<SumWords>(name);
   const NameFields& f = parsed.fields;
@@ -44,12 +46,13 @@ constexpr std::size_t format_of_sum(std::string_view name, std::string_view othe
   return exists ? format_index(f.format) : Formats::size;
 }
 
-/// Result format of the sum of that name. A name without a backend means the one given here.
+/// The result format of the sum with that name. `otherwise` is the backend for a name without one. Does not
+/// compile if there is no such sum.
 template <Name name, Name otherwise = "cpu"> struct Named {
   static constexpr std::size_t index = format_of_sum(name.view(), otherwise.view());
   static_assert(
       index < Formats::size,
-      "samesum: no such sum; names are order/accumulator/format or exact/format, see `samesum list`");
+      "samesum: no such sum; a name is order/accumulator/format or exact/format, see `samesum list`");
   using Format = Formats::at<index>;
 };
 

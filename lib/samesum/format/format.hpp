@@ -1,7 +1,8 @@
-/// The facts of a binary floating-point format, and rounding to it by integers alone.
+/// Binary floating-point formats: their parameters, and rounding to them in integer arithmetic.
 ///
-/// Everything here is exact integer work: no result depends on the caller's rounding mode, flush-to-zero or
-/// compiler flags. The arithmetic of the accumulators (pack.hpp) is tested against these definitions.
+/// All functions here use exact integer arithmetic, so no result depends on the caller's rounding mode,
+/// flush-to-zero or compiler flags. Tests compare the arithmetic of the accumulators (pack.hpp) with these
+/// definitions.
 #pragma once
 
 #include <bit>
@@ -17,50 +18,52 @@ namespace samesum {
 
 /// IEEE 754 binary16: 11 significant bits, largest finite value 65504. Bit-compatible with CUDA's `__half`.
 struct fp16 {
-  std::uint16_t bits = 0;
-  fp16() = default;
-  explicit constexpr fp16(float x);
-  explicit constexpr fp16(double x);
-  explicit constexpr operator float() const;
-  explicit constexpr operator double() const;
+  std::uint16_t bits = 0;                      ///< sign, exponent and fraction, sign in the highest bit
+  fp16() = default;                            ///< +0
+  explicit constexpr fp16(float x);            ///< rounds once, to nearest, ties to even
+  explicit constexpr fp16(double x);           ///< rounds once, to nearest, ties to even
+  explicit constexpr operator float() const;   ///< exact
+  explicit constexpr operator double() const;  ///< exact
 };
 
-/// bfloat16: 8 significant bits and the exponents of fp32. Bit-compatible with CUDA's `__nv_bfloat16`.
+/// bfloat16: 8 significant bits and the exponent range of fp32. Bit-compatible with CUDA's `__nv_bfloat16`.
 struct bf16 {
-  std::uint16_t bits = 0;
-  bf16() = default;
-  explicit constexpr bf16(float x);
-  explicit constexpr bf16(double x);
-  explicit constexpr operator float() const;
-  explicit constexpr operator double() const;
+  std::uint16_t bits = 0;                      ///< sign, exponent and fraction, sign in the highest bit
+  bf16() = default;                            ///< +0
+  explicit constexpr bf16(float x);            ///< rounds once, to nearest, ties to even
+  explicit constexpr bf16(double x);           ///< rounds once, to nearest, ties to even
+  explicit constexpr operator float() const;   ///< exact
+  explicit constexpr operator double() const;  ///< exact
 };
 
-using fp32 = float;
-using fp64 = double;
+using fp32 = float;   ///< IEEE 754 binary32
+using fp64 = double;  ///< IEEE 754 binary64
 
-/// What one format says of itself. The numbers are those of IEEE 754-2019, table 3.5.
-/// `Carrier` is the native type that computes for it: holds each of its values, and rounds +, - and * of them
-/// innocuously (Figueroa 1995: twice the precision and two bits more).
-template <class F> struct Declaration;
-template <> struct Declaration<fp16> {
+/// Defining parameters of a format, from IEEE 754-2019, table 3.5. `precision` is the number of significant
+/// bits, the hidden bit included.
+/// `Carrier` is the native type in which arithmetic of the format is computed. It holds every value of the
+/// format, and its rounding of +, - and * is innocuous: rounding once more, to the format, gives the
+/// correctly rounded result (Figueroa 1995: twice the precision and two more bits suffice).
+template <class F> struct FormatParameters;
+template <> struct FormatParameters<fp16> {
   static constexpr std::string_view name = "fp16";
   static constexpr int precision = 11, max_exponent = 15;
   using Bits = std::uint16_t;
   using Carrier = float;
 };
-template <> struct Declaration<bf16> {
+template <> struct FormatParameters<bf16> {
   static constexpr std::string_view name = "bf16";
   static constexpr int precision = 8, max_exponent = 127;
   using Bits = std::uint16_t;
   using Carrier = float;
 };
-template <> struct Declaration<fp32> {
+template <> struct FormatParameters<fp32> {
   static constexpr std::string_view name = "fp32";
   static constexpr int precision = 24, max_exponent = 127;
   using Bits = std::uint32_t;
   using Carrier = float;
 };
-template <> struct Declaration<fp64> {
+template <> struct FormatParameters<fp64> {
   static constexpr std::string_view name = "fp64";
   static constexpr int precision = 53, max_exponent = 1023;
   using Bits = std::uint64_t;
@@ -72,32 +75,39 @@ constexpr double power_of_two(int e) {
   return std::bit_cast<double>(e >= -1022 ? std::uint64_t(e + 1023) << 52 : std::uint64_t{1} << (e + 1074));
 }
 
-/// A declaration and what follows from it.
-template <class F> struct Format : Declaration<F> {
-  using typename Declaration<F>::Bits;
-  using Declaration<F>::precision, Declaration<F>::max_exponent;
-  static constexpr int width = 8 * sizeof(Bits);
-  static constexpr int min_exponent = 1 - max_exponent;             ///< of the smallest normal number
+/// Parameters of a format and the constants derived from them.
+template <class F> struct Format : FormatParameters<F> {
+  using typename FormatParameters<F>::Bits;
+  using FormatParameters<F>::precision, FormatParameters<F>::max_exponent;
+  static constexpr int width = 8 * sizeof(Bits);         ///< bits in memory
+  static constexpr int min_exponent = 1 - max_exponent;  ///< exponent of the smallest normal number
   static constexpr int min_quantum = min_exponent - precision + 1;  ///< smallest subnormal = 2^min_quantum
+  /// Bit patterns of -0, of +infinity, and of the one NaN that the library returns.
   static constexpr Bits sign_bit = Bits(Bits{1} << (width - 1));
   static constexpr Bits infinity = Bits(Bits(2 * max_exponent + 1) << (precision - 1));
   static constexpr Bits canonical_nan = Bits(infinity | (Bits{1} << (precision - 2)));
+  /// 2^-precision, a bound on the relative error of rounding to nearest without overflow and underflow.
   static constexpr double unit_roundoff = power_of_two(-precision);
   static constexpr double smallest_subnormal = power_of_two(min_quantum);
   static constexpr double max_finite = (2 - 2 * unit_roundoff) * power_of_two(max_exponent);
 };
 
+/// Unsigned integer type of the bit patterns of F.
 template <class F> using BitsOf = typename Format<F>::Bits;
+/// Native type in which arithmetic of F is computed.
 template <class F> using CarrierOf = typename Format<F>::Carrier;
 
+/// Bit pattern of x.
 template <class F> constexpr BitsOf<F> to_bits(F x) { return std::bit_cast<BitsOf<F>>(x); }
+/// Number with that bit pattern.
 template <class F> constexpr F from_bits(BitsOf<F> bits) { return std::bit_cast<F>(bits); }
 
+/// Whether the bit pattern is that of a NaN.
 template <class F> constexpr bool is_nan_bits(BitsOf<F> bits) {
   return BitsOf<F>(bits & ~Format<F>::sign_bit) > Format<F>::infinity;
 }
 
-/// std::countl_zero, which compiles for a GPU and gives nonsense there.
+/// Number of leading zeros. In device code std::countl_zero compiles, but returns wrong numbers.
 SAMESUM_HD constexpr int leading_zeros(std::uint64_t x) {
 #if defined(__CUDA_ARCH__)
   if (!std::is_constant_evaluated()) return __clzll(static_cast<long long>(x));
@@ -105,9 +115,9 @@ SAMESUM_HD constexpr int leading_zeros(std::uint64_t x) {
   return std::countl_zero(x);
 }
 
-/// The bits of the value of F nearest to (-1)^negative · significand · 2^exponent, ties to even.
-/// A last bit that is 1 may also stand for a remainder below it ("sticky"), as long as the significand then
-/// has two bits more than F's precision.
+/// Bit pattern of the value of F nearest to (-1)^negative · significand · 2^exponent, ties to even.
+/// The last bit of the significand may be sticky, that is 1 if there is a remainder below it, provided that
+/// the significand then has at least two bits more than F's precision.
 template <class F>
 SAMESUM_HD constexpr BitsOf<F> round_to_bits(bool negative, std::uint64_t significand,
                                              std::int64_t exponent) {
@@ -117,7 +127,7 @@ SAMESUM_HD constexpr BitsOf<F> round_to_bits(bool negative, std::uint64_t signif
   const int zeros = leading_zeros(significand);
   significand <<= zeros;
   exponent -= zeros;
-  // The quantum is the weight of the result's last bit.
+  // The quantum is the weight of the last bit of the result.
   std::int64_t quantum = exponent + 64 - Format<F>::precision;
   if (quantum < Format<F>::min_quantum) quantum = Format<F>::min_quantum;
   const std::int64_t shift = quantum - exponent;  // at least 64 - 53
@@ -126,20 +136,22 @@ SAMESUM_HD constexpr BitsOf<F> round_to_bits(bool negative, std::uint64_t signif
   const std::uint64_t rest = significand << (64 - shift);
   const std::uint64_t half = std::uint64_t{1} << 63;
   if (rest > half || (rest == half && (kept & 1))) ++kept;
-  // A normal number's hidden bit adds one to the exponent field, and so does a carry out of the significand.
+  // The hidden bit of a normal number adds one to the exponent field, and so does a carry out of the
+  // significand.
   const std::int64_t field = quantum - Format<F>::min_quantum;
   if (field > 2 * Format<F>::max_exponent) return Bits(sign | Format<F>::infinity);
   const std::uint64_t magnitude = (std::uint64_t(field) << (Format<F>::precision - 1)) + kept;
   return Bits(sign | (magnitude >= Format<F>::infinity ? Format<F>::infinity : Bits(magnitude)));
 }
 
-/// A finite number as an integer times a power of two: value = (-1)^negative · significand · 2^exponent.
+/// A finite number as a signed integer times a power of two: (-1)^negative · significand · 2^exponent.
 struct Decomposed {
   bool negative;
   std::uint64_t significand;
   int exponent;
 };
 
+/// Decomposes a finite number, given by its bit pattern.
 template <class F> SAMESUM_HD constexpr Decomposed decompose(BitsOf<F> bits) {
   constexpr int fraction_bits = Format<F>::precision - 1;
   const std::uint64_t magnitude = BitsOf<F>(bits & ~Format<F>::sign_bit);
@@ -150,7 +162,8 @@ template <class F> SAMESUM_HD constexpr Decomposed decompose(BitsOf<F> bits) {
           Format<F>::min_quantum + (normal ? field - 1 : 0)};
 }
 
-/// Rounds once, to nearest, ties to even, from any format to any other. NaN becomes the canonical one.
+/// Rounds x once, to nearest, ties to even, to another format; NaN becomes the canonical NaN. If the formats
+/// are the same, returns x unchanged.
 template <class To, class From> SAMESUM_HD constexpr To convert(From x) {
   if constexpr (std::is_same_v<To, From>) {
     return x;

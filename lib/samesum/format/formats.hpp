@@ -1,4 +1,4 @@
-/// The list of formats: a new one is declared in format.hpp and named here.
+/// The list of formats. A new format is declared in format.hpp and listed here.
 #pragma once
 
 #include <array>
@@ -8,17 +8,18 @@
 
 namespace samesum {
 
+/// All formats. The position of a format in the list is its format index.
 using Formats = TypeList<fp16, bf16, fp32, fp64>;
 
-/// The same facts for code that learns the format at run time.
+/// The parameters of a format that is selected at run time.
 struct FormatInfo {
-  std::string_view name;
-  std::size_t index;  ///< its place in `Formats`
-  std::size_t bytes;
-  int precision;  ///< significant bits, the hidden one included
-  int max_exponent, min_quantum;
-  double unit_roundoff, smallest_subnormal, max_finite;
-  std::uint64_t infinity, canonical_nan, sign_bit;
+  std::string_view name;                                 ///< "fp16", "bf16", "fp32" or "fp64"
+  std::size_t index;                                     ///< format index: position in `Formats`
+  std::size_t bytes;                                     ///< size of an element, and its alignment
+  int precision;                                         ///< significant bits, the hidden bit included
+  int max_exponent, min_quantum;                         ///< as in `Format`
+  double unit_roundoff, smallest_subnormal, max_finite;  ///< as in `Format`
+  std::uint64_t infinity, canonical_nan, sign_bit;       ///< bit patterns
 };
 
 namespace detail {
@@ -30,24 +31,26 @@ template <class... F> constexpr std::array<FormatInfo, sizeof...(F)> describe(Ty
 }
 }  // namespace detail
 
+/// Parameters of all formats, by format index.
 inline constexpr auto formats = detail::describe(Formats{});
 
+/// Parameters of format F.
 template <class F> constexpr const FormatInfo& format_info() { return formats[Formats::index_of<F>()]; }
 
-/// The place in the list of the format of that name; the size of the list where there is none.
+/// Format index of the format with that name; Formats::size if there is none.
 constexpr std::size_t format_index(std::string_view name) {
   std::size_t i = 0;
   while (i < formats.size() && formats[i].name != name) ++i;
   return i;
 }
 
-/// The format of that name, or nullptr.
+/// Format with that name; nullptr if there is none.
 constexpr const FormatInfo* find_format(std::string_view name) {
   const std::size_t i = format_index(name);
   return i < formats.size() ? &formats[i] : nullptr;
 }
 
-/// visit.operator()<F>() for the format at that place of the list; returns what it returns.
+/// Calls visit.operator()<F>(), where F is the type of `format`, and returns its result.
 template <std::size_t i = 0, class Visit>
 constexpr decltype(auto) with_format(const FormatInfo& format, Visit&& visit) {
   if constexpr (i + 1 == Formats::size) {

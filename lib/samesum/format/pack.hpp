@@ -1,10 +1,11 @@
-/// The arithmetic of a format: W values that live in native registers and are rounded after every operation.
+/// The arithmetic of a format: packs of W values in native registers, rounded to the format after every
+/// operation.
 ///
-/// The accumulators are written once over this type; W = 1 is a scalar (the reference, a GPU thread), W > 1 a
-/// vector of lanes. A lane never sees its neighbours, so its bits do not depend on W.
+/// The accumulators are templates over this type. W = 1 is a scalar (the reference, a GPU thread), W > 1 a
+/// vector of lanes. Lanes are independent, so the bits of a lane do not depend on W.
 ///
-/// The code relies on round-to-nearest without flush-to-zero: whoever calls it holds a
-/// FloatingPointEnvironment (environment.hpp) on a CPU.
+/// The code relies on round to nearest without flush to zero. On a CPU the caller holds a
+/// FloatingPointEnvironment (base/environment.hpp).
 #pragma once
 
 #include <cmath>
@@ -25,10 +26,10 @@ template <class C, int W> struct Register { typedef C type __attribute__((vector
 template <class C> struct Register<C, 1> { using type = C; };
 }  // namespace detail
 
-/// W numbers of a native type: a compiler vector, or the type itself.
+/// W numbers of a native type: a compiler vector, or the type itself if W = 1.
 template <class C, int W> using Register = typename detail::Register<C, W>::type;
 
-/// static_cast of each lane.
+/// Converts each lane by a static_cast.
 template <class To, int W, class V> SAMESUM_HD inline Register<To, W> convert_lanes(V v) {
   if constexpr (W == 1)
     return static_cast<To>(v);
@@ -36,14 +37,16 @@ template <class To, int W, class V> SAMESUM_HD inline Register<To, W> convert_la
     return __builtin_convertvector(v, Register<To, W>);
 }
 
+/// Value of type To with the bit pattern of v.
 template <class To, class From> SAMESUM_HD inline To same_bits(From v) { return __builtin_bit_cast(To, v); }
 
 #if defined(__F16C__) && !defined(__CUDACC__)
-/// The processor's own conversions between fp16 and fp32: nearest, ties to even, whatever the environment.
+/// Whether processor instructions convert packs of width W between fp16 and fp32. They round to nearest, ties
+/// to even, in any environment.
 template <int W> inline constexpr bool has_f16c = W == 1 || W == 4 || W == 8;
 #if defined(__AVX512F__)
 template <> inline constexpr bool has_f16c<16> = true;
-inline constexpr __mmask16 all_lanes = 0xffff;  // without a mask g++ 12 warns of what it leaves undefined
+inline constexpr __mmask16 all_lanes = 0xffff;  // g++ 12 warns of undefined operands if there is no mask
 #endif
 template <int W> SAMESUM_HD inline Register<float, W> widen_halves(Register<std::uint16_t, W> x) {
 #if defined(__AVX512F__)
@@ -70,16 +73,16 @@ template <int W> SAMESUM_HD inline Register<float, W> round_to_halves(Register<f
 template <int W> inline constexpr bool has_f16c = false;
 #endif
 
-/// Unsigned integers as wide as the native type C.
+/// Unsigned integer type as wide as the native type C.
 template <class C> using WordOf = std::conditional_t<sizeof(C) == 4, std::uint32_t, std::uint64_t>;
 
-/// Rounds each lane of a native type (float or double) to the values of F, to nearest, ties to even, once.
+/// Rounds each lane of a native type (float or double) once to the values of F, to nearest, ties to even.
 template <class F, class C, int W> SAMESUM_HD inline Register<C, W> round_lanes(Register<C, W> x) {
   using Word = WordOf<C>;
   using Words = Register<Word, W>;
   using Native = Format<C>;
   constexpr int excess = Native::precision - Format<F>::precision;
-#if defined(__CUDA_ARCH__)  // there is an instruction for it
+#if defined(__CUDA_ARCH__)  // single instructions
   if constexpr (std::is_same_v<F, fp16> && sizeof(C) == 4) return __half2float(__float2half_rn(x));
   if constexpr (std::is_same_v<F, bf16> && sizeof(C) == 4) return __bfloat162float(__float2bfloat16_rn(x));
 #endif
@@ -90,15 +93,15 @@ template <class F, class C, int W> SAMESUM_HD inline Register<C, W> round_lanes(
   if constexpr (excess == 0) {
     return x;
   } else if constexpr (Format<F>::max_exponent == Native::max_exponent) {
-    // The same exponents, fewer bits: round the integer that the bits spell. A carry moves up into the
-    // exponent, and subnormals need no care; only a NaN must not carry.
+    // F has the same exponents and fewer significant bits, so the bit pattern is rounded as an integer. A
+    // carry moves into the exponent, and subnormals need no special case. Only a NaN must not carry.
     const Words bits = same_bits<Words>(x);
     const Words odd = (bits >> excess) & Word{1};
     const Words rounded = (bits + (Word{1} << (excess - 1)) - Word{1} + odd) & ~((Word{1} << excess) - 1);
     return x == x ? same_bits<Register<C, W>>(rounded) : x;
   } else {
-    // The power of two whose last bit weighs as much as the last bit of F beside x: adding it rounds, and
-    // subtracting it again is exact.
+    // The last bit of the pivot, a power of two, has the weight of the last bit of F at x: adding the pivot
+    // rounds, and subtracting it is exact.
     constexpr Word lowest = Word(Format<F>::min_exponent + Native::max_exponent) << (Native::precision - 1);
     const Words bits = same_bits<Words>(x);
     const Words sign = bits & sign_bit;
@@ -108,7 +111,8 @@ template <class F, class C, int W> SAMESUM_HD inline Register<C, W> round_lanes(
         same_bits<Register<C, W>>((clamped + (Word(excess) << (Native::precision - 1))) | sign);
     const Register<C, W> rounded = (x + pivot) - pivot;
     const Words magnitude = same_bits<Words>(rounded) & ~sign_bit;
-    // Beyond the largest finite value lies infinity; infinities and NaN, whose pivot means nothing, stay.
+    // Magnitudes beyond the largest finite value become infinity. Infinities and NaN, for which the pivot is
+    // meaningless, stay unchanged.
     constexpr Word largest = to_bits<C>(static_cast<C>(Format<F>::max_finite));
     const Words in_range = magnitude > largest ? Words{} + infinity : magnitude;
     constexpr Word too_large = Word(Format<F>::max_exponent + 1 + Native::max_exponent)
@@ -118,7 +122,7 @@ template <class F, class C, int W> SAMESUM_HD inline Register<C, W> round_lanes(
   }
 }
 
-/// a·b + c of each lane, rounded once. libm's, where the processor has no instruction, is correctly rounded
+/// a·b + c in each lane, rounded once. Without a processor instruction libm computes it, correctly rounded
 /// too.
 template <class C, int W>
 SAMESUM_HD inline Register<C, W> fma_lanes(Register<C, W> a, Register<C, W> b, Register<C, W> c) {
@@ -159,6 +163,7 @@ SAMESUM_HD inline Register<C, W> fma_lanes(Register<C, W> a, Register<C, W> b, R
 #endif
 }
 
+/// W values of format F. +, - and * round each lane once to F, to nearest, ties to even.
 template <class F, int W> struct Pack {
   using Format = F;
   using Carrier = CarrierOf<F>;
@@ -169,12 +174,12 @@ template <class F, int W> struct Pack {
 
   SAMESUM_HD static Pack zero() { return {Storage{}}; }
   SAMESUM_HD static Pack minus_zero() { return {-Storage{}}; }
-  /// The same number in each lane.
-  SAMESUM_HD static Pack all(Carrier x) { return {x - Storage{}}; }
+  /// The number x, a value of F, in each lane.
+  SAMESUM_HD static Pack broadcast(Carrier x) { return {x - Storage{}}; }
 
   /// W elements of any format, each rounded once to F.
   template <class T> SAMESUM_HD static Pack load(const T* x);
-  /// One element, W = 1.
+  /// One element, rounded once to F, for W = 1.
   template <class T> SAMESUM_HD static Pack of(T x) { return load(&x); }
 
   SAMESUM_HD friend Pack operator+(Pack a, Pack b) { return {round_lanes<F, Carrier, W>(a.v + b.v)}; }
@@ -182,22 +187,24 @@ template <class F, int W> struct Pack {
   SAMESUM_HD friend Pack operator*(Pack a, Pack b) { return {round_lanes<F, Carrier, W>(a.v * b.v)}; }
   SAMESUM_HD friend auto operator==(Pack a, Pack b) { return a.v == b.v; }
 
-  /// a·b + c with one rounding. Not for the formats that a wider one computes for: their sums would be
-  /// rounded twice, and that shows.
+  /// a·b + c, rounded once. Not for formats with a wider carrier, where rounding the sum twice would change
+  /// bits.
   SAMESUM_HD friend Pack fma(Pack a, Pack b, Pack c) {
-    static_assert(std::is_same_v<F, Carrier>, "samesum: fma of fp32 and fp64 alone");
+    static_assert(std::is_same_v<F, Carrier>, "samesum: fma exists only for fp32 and fp64");
     return {fma_lanes<Carrier, W>(a.v, b.v, c.v)};
   }
 };
 
+/// One value of format F.
 template <class F> using Scalar = Pack<F, 1>;
 
-/// Lane by lane: condition ? a : b.
+/// condition ? a : b in each lane.
 template <class Mask, class F, int W>
 SAMESUM_HD inline Pack<F, W> select(Mask condition, Pack<F, W> a, Pack<F, W> b) {
   return {condition ? a.v : b.v};
 }
 
+/// Whether each lane is finite.
 template <class F, int W> SAMESUM_HD inline auto is_finite(Pack<F, W> a) {
   if constexpr (W == 1)
     return std::abs(a.v) < std::numeric_limits<CarrierOf<F>>::infinity();
@@ -205,10 +212,12 @@ template <class F, int W> SAMESUM_HD inline auto is_finite(Pack<F, W> a) {
     return (a.v - a.v) == typename Pack<F, W>::Storage{};  // inf - inf and NaN - NaN are NaN
 }
 
-/// Lanes for which nothing is zero, infinite or NaN: the compensated accumulators ask about these at every
-/// step, and the answer is nearly always no. A backend finds where it may have been wrong and adds again with
-/// care; it can if an accumulator's first number is its sum, and zeros are asked for only because of their
-/// sign.
+/// A pack whose values are assumed to be neither zero, infinite nor NaN, for the fast paths of compensated
+/// accumulators. They test for these values at every step, although they are rare; here the tests are
+/// constants.
+/// The backend checks each final state, and repeats the sum with the plain pack if the assumption may have
+/// failed. That works for accumulators whose first number is the sum, and which test for zero only to keep
+/// its sign.
 template <class V> struct Unchecked {
   V v;
 
@@ -224,11 +233,11 @@ template <class V> struct Unchecked {
   SAMESUM_HD friend Unchecked select(std::false_type, Unchecked, Unchecked b) { return b; }
 };
 
-/// A sum and what its rounding lost: sum + error = a + b exactly.
+/// A rounded sum and its rounding error: sum + error = a + b exactly.
 template <class V> struct SumAndError { V sum, error; };
 
 /// TwoSum (Knuth 1969, TAOCP 4.2.2 theorem B; Møller 1965): six operations, for any a and b. The error is
-/// not finite where the sum is not.
+/// not finite if the sum is not.
 template <class V> SAMESUM_HD inline SumAndError<V> two_sum(V a, V b) {
   const V sum = a + b;
   const V b_part = sum - a;
@@ -240,7 +249,7 @@ template <class F, int W> template <class T> SAMESUM_HD inline Pack<F, W> Pack<F
   using Wide = CarrierOf<T>;
   Register<Wide, W> wide;
   if constexpr (sizeof(T) == 2) {
-    // Load 16 bits, widen them to the carrier's 32.
+    // Load 16 bits and widen them to the 32 bits of the carrier.
     Register<std::uint16_t, W> halves;
     std::memcpy(&halves, x, sizeof(T) * W);
     using Words = Register<std::uint32_t, W>;
@@ -253,7 +262,8 @@ template <class F, int W> template <class T> SAMESUM_HD inline Pack<F, W> Pack<F
     } else if constexpr (std::is_same_v<T, fp16> && has_f16c<W>) {
       wide = widen_halves<W>(halves);
     } else {
-      // The fields move into place, a multiplication mends the exponent's bias (and normalises subnormals).
+      // Shifts move the fields into place; a multiplication corrects the exponent bias and normalises
+      // subnormals.
       constexpr float rebias = static_cast<float>(power_of_two(bias));
       const Words magnitude = bits & 0x7fffu;
       const Register<float, W> scaled = same_bits<Register<float, W>>(Words(magnitude << excess)) * rebias;
@@ -268,12 +278,12 @@ template <class F, int W> template <class T> SAMESUM_HD inline Pack<F, W> Pack<F
   if constexpr (std::is_same_v<T, F>)
     return {wide};
   else if constexpr (samesum::Format<F>::precision == samesum::Format<Carrier>::precision)
-    return {convert_lanes<Carrier, W>(wide)};  // exact when it widens, one rounding from double to float
+    return {convert_lanes<Carrier, W>(wide)};  // exact if it widens; one rounding from double to float
   else
     return {convert_lanes<Carrier, W>(round_lanes<F, Wide, W>(wide))};
 }
 
-/// The value of a scalar in its format. It has been rounded already; a NaN becomes the canonical one.
+/// Value of a scalar as a number of its format. It is already rounded; NaN becomes the canonical NaN.
 template <class F> SAMESUM_HD inline F to_format(Scalar<F> x) {
   if (!(x.v == x.v)) return from_bits<F>(Format<F>::canonical_nan);
   return convert<F>(x.v);

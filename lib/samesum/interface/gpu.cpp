@@ -1,3 +1,4 @@
+/// Definitions of gpu.hpp: checks of arguments, and the calls of kernels.
 #include "samesum/gpu.hpp"
 
 #include "samesum/backend/cuda/check.hpp"
@@ -10,18 +11,18 @@ namespace {
 
 bool is_aligned(const void* p, std::size_t bytes) { return reinterpret_cast<std::uintptr_t>(p) % bytes == 0; }
 
-constexpr int log2_limit = 39;  // of n: the header has counters for that many
+constexpr int log2_limit = 39;  // of n: the header of a workspace has counters for that many
 
-/// A message that names the argument and the remedy; empty if all are valid.
+/// Returns a message that names the invalid argument and the remedy; empty if all are valid.
 std::string validation_error(Values x) {
   if (std::string wrong = samesum::validation_error("x", x); !wrong.empty()) return wrong;
   if (x.size >> log2_limit != 0)
-    return "x has " + std::to_string(x.size) + " elements; fewer than 2^39 can be reduced";
+    return "x has " + std::to_string(x.size) + " elements; fewer than 2^39 are supported";
   return {};
 }
 std::string validation_error(const Method& m, const Values& x, const Values* y, const Layout& layout,
                              const Results& out, const Options& options) {
-  if (m.backend != "cuda") return "it does not run on a GPU; take the method of that name @cuda";
+  if (m.backend != "cuda") return "the method does not run on a GPU; use the method of the same name @cuda";
   if (std::string wrong = validation_error(x); !wrong.empty()) return wrong;
   if (std::string wrong = samesum::validation_error(m, options); !wrong.empty()) return wrong;
   return samesum::validation_error(m, x, y, layout, out, false);
@@ -36,11 +37,12 @@ Launch launch_of(const Values& x, const Values* y, const Layout& layout, const R
   return {call_of(x, y, layout, out, options), nullptr, 0, stream};
 }
 
+/// A call in two phases: without a workspace, only sets `bytes`.
 cudaError_t in_phases(const Method& method, void* workspace, std::size_t& bytes, Values x, Values* y,
                       const Layout& layout, Results out, cudaStream_t stream, const Options& options) noexcept
     try {
   const FloatingPointEnvironment environment;
-  if (workspace == nullptr) {  // only the size is asked for: any other pointers will do that are apart
+  if (workspace == nullptr) {  // a query of the size: any pointers that are apart pass the checks
     x.data = reinterpret_cast<const void*>(std::uintptr_t{16});
     if (y) y->data = x.data;
     out.data = reinterpret_cast<void*>(std::uintptr_t{1} << 62);
@@ -51,13 +53,14 @@ cudaError_t in_phases(const Method& method, void* workspace, std::size_t& bytes,
   Launch launch = launch_of(x, y, layout, out, stream, options);
   launch.workspace = workspace;
   launch.bytes = bytes;
-  const cudaError_t error = enqueue(method, launch);
+  const cudaError_t error = enqueue_method(method, launch);
   bytes = launch.bytes;
   return error;
 } catch (const std::exception&) {
-  return cudaErrorMemoryAllocation;  // of a message
+  return cudaErrorMemoryAllocation;  // for a message
 }
 
+/// A call with a workspace from a pool.
 void with_pool(const Method& method, const Values& x, const Values* y, const Layout& layout,
                const Results& out, cudaStream_t stream, cudaMemPool_t pool, const Options& options) {
   const FloatingPointEnvironment environment;
@@ -67,7 +70,7 @@ void with_pool(const Method& method, const Values& x, const Values* y, const Lay
   with_pool(method.name, launch, pool, [&](Launch& l) {
     if (l.workspace && l.uses_header)
       if (const cudaError_t error = prepare_workspace(l.workspace, l.stream)) return error;
-    return enqueue(method, l);
+    return enqueue_method(method, l);
   });
 }
 
@@ -110,7 +113,7 @@ cudaError_t accumulate(void* workspace, std::size_t& bytes, Values x, ExactState
   bytes = launch.bytes;
   return error;
 } catch (const std::exception&) {
-  return cudaErrorMemoryAllocation;  // of a message
+  return cudaErrorMemoryAllocation;  // for a message
 }
 
 cudaError_t merge(ExactState* state, const ExactState* other, cudaStream_t stream) noexcept {
@@ -130,13 +133,14 @@ cudaError_t round(const ExactState* state, const FormatInfo& format, void* out,
 const Method& find(std::string_view name, NameDefaults defaults) {
   const Method& found = samesum::find(name, defaults);
   if (found.backend != "cuda")
-    throw std::invalid_argument("samesum: '" + found.name + "' does not run on a GPU");
+    throw std::invalid_argument("samesum: '" + found.name + "' does not run on a GPU; use a method @cuda");
   return found;
 }
 
 Exact download(const ExactState* state, cudaStream_t stream) {
   const FloatingPointEnvironment environment;
-  if (state == nullptr) throw std::invalid_argument("samesum: state is null");
+  if (state == nullptr)
+    throw std::invalid_argument("samesum: download: state is null; pass a state in device memory");
   ExactState copy;
   check(cudaMemcpyAsync(&copy, state, sizeof copy, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
   check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");

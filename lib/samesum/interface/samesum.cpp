@@ -1,3 +1,4 @@
+/// Definitions of samesum.hpp.
 #include "samesum/samesum.hpp"
 
 #include <algorithm>
@@ -17,11 +18,12 @@ const Method& find_for(std::string_view name, const Values& x) {
   return find(name, {.format = x.format->name});
 }
 
-/// At least a sum of n numbers that were added in double, one by one.
+/// Returns at least the exact sum of n numbers whose sum in double, added one by one, is `sum`.
 double at_least(double sum, std::size_t n) {
   return rounded_up(sum * (1 + static_cast<double>(n) * 0x1p-52));
 }
 
+/// Returns Σ|x| or Σ|xy|, rounded up.
 double magnitudes_of(const Values& x, const Values* y) {
   return with_format(*x.format, [&]<class T>() {
     const auto *a = static_cast<const T*>(x.data), *b = static_cast<const T*>(y ? y->data : nullptr);
@@ -34,14 +36,14 @@ double magnitudes_of(const Values& x, const Values* y) {
   });
 }
 
-/// A plain sum: the nodes of its tree are watched.
+/// Estimates a sum from its tree: the reference adds up the partial sums.
 Estimate watched(const Method& m, const Values& x) {
-  const Watched seen = Code::of(find_on("reference", m)).watch[x.format->index](x.data, x.size);
+  const RecordedSum seen = Code::of(find_on("reference", m)).watch[x.format->index](x.data, x.size);
   const Number value{m.format, seen.bits};
   const double magnitudes = at_least(seen.magnitudes, x.size);
   double bound = m.bound(*x.format, x.size, value, magnitudes);
   if (m.accumulator == "plain" && std::isfinite(value.to_double()))
-    // Each addition that rounds is off by at most u times what it returned, and these errors simply add up.
+    // Each rounding is off by at most u times what its addition returned, and these errors add up.
     bound = std::min(bound, rounded_up(m.format->unit_roundoff * at_least(seen.partials, x.size) +
                                        narrowing_bound(*x.format, *m.format, x.size, magnitudes)));
   return {value, bound, magnitudes};
@@ -52,7 +54,7 @@ Estimate estimate(const Values& x, const Values* y, std::string_view name) {
   const FloatingPointEnvironment environment;
   if (m.promise < Promise::everywhere)
     throw std::invalid_argument("samesum: no estimate for '" + m.name +
-                                "': its tree differs from run to run");
+                                "': its tree differs from run to run; use a method that promises everywhere");
   if (m.operation == Sum::name && !y) return watched(m, x);
   const Method& host = find_on("cpu", m);
   const Number value = y ? host(x, *y) : host(x);
@@ -69,7 +71,7 @@ Number reduce(std::string_view name, Values x, Values y, Options options) {
 
 std::int64_t reduce_to_index(std::string_view name, Values x, Options options) {
   const Method& m = find_for(name, x);
-  if (!m.gives_index) throw std::invalid_argument("samesum: " + m.name + " gives no index; call reduce");
+  if (!m.gives_index) throw std::invalid_argument("samesum: " + m.name + " returns no index; call reduce");
   std::int64_t index = -1;
   reduce(m, x, Layout::vector(x.size), std::span{&index, 1}, options);
   return index;

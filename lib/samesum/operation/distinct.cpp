@@ -1,3 +1,4 @@
+/// Counts different values by sorting their keys.
 #include "samesum/operation/distinct.hpp"
 
 #include <algorithm>

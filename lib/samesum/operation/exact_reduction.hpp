@@ -1,4 +1,4 @@
-/// Exact reductions: what they are, and how a batch of them is gone through.
+/// Exact reductions: the terms that each operation adds, and the state of a result.
 #pragma once
 
 #include <cstring>
@@ -8,25 +8,27 @@
 
 namespace samesum {
 
-/// The ddof of an exact variance, which is a whole number: any that is too large leaves nothing to divide by.
+/// Converts the ddof of an exact variance, a whole number, to an integer. Saturates: any larger value leaves
+/// nothing to divide by.
 inline std::uint64_t whole(double ddof) {
   return ddof < 0x1p64 ? static_cast<std::uint64_t>(ddof) : std::numeric_limits<std::uint64_t>::max();
 }
 
-/// What is added exactly, and what becomes of it.
+/// What an exact reduction adds, and what it computes from the sums: the sum, the mean, or mean and variance.
 struct ExactKind {
   Term term = Term::element;
   bool mean = false, moments = false;
 };
 
-/// The sums of one result.
+/// The exact sums for one result.
 struct ExactBatchState {
-  ExactTerms terms, squares;  ///< squares only for moments
+  ExactTerms terms, squares;  ///< squares: only for moments
 
   void merge(const ExactBatchState& other) {
     terms.merge(other.terms);
     squares.merge(other.squares);
   }
+  /// Writes result `at`, the result for n elements, to `out` in the given format.
   void finish(ExactKind kind, const FormatInfo& format, std::uint64_t n, double ddof, std::size_t at,
               void* out) const {
     const auto write = [&](std::size_t place, Number x) {
@@ -44,6 +46,7 @@ struct ExactBatchState {
   }
 };
 
+/// Derives what an operation adds from its reducer.
 template <class Operation> constexpr ExactKind kind_of() {
   if constexpr (Operation::has_accumulator) {
     constexpr TermReducer<Plain, fp64> reducer = Operation::template reducer<Plain, fp64>({});

@@ -1,15 +1,16 @@
+/// Exact sums of products as wide integers, and the exact moments.
 #include "samesum/operation/exact_terms.hpp"
 
 namespace samesum {
 
 void ExactTerms::add_integers(bool negative, std::uint64_t a, std::uint64_t b, int exponent) {
   if (wide_.empty()) wide_.resize(digit_count);
-  if (++pending_ == std::uint64_t{1} << 29) {  // digits are below 2^32 each time
+  if (++pending_ == std::uint64_t{1} << 29) {  // each call adds at most two numbers below 2^32 to a digit
     propagate_carries(wide_.data(), digit_count);
     pending_ = 1;
   }
   __extension__ using Wide = unsigned __int128;
-  const Wide product = Wide{a} * b;  // 106 bits
+  const Wide product = Wide{a} * b;  // at most 106 bits
   const int offset = exponent - lowest_exponent;
   const std::uint64_t half[2] = {static_cast<std::uint64_t>(product),
                                  static_cast<std::uint64_t>(product >> 64)};

@@ -1,4 +1,4 @@
-/// Exact sums of elements, magnitudes, squares and products, and what is computed of them with one rounding.
+/// Exact sums of elements, magnitudes, squares and products, and results that are rounded once.
 #pragma once
 
 #include "samesum/accumulator/dyadic.hpp"
@@ -8,15 +8,16 @@
 
 namespace samesum {
 
-/// A sum of products, exactly: what fits into doubles in an Exact state, and products of doubles that
-/// overflow, or whose second word would underflow, as integers.
+/// An exact sum of terms in two parts. `sum` holds terms that are given as doubles. A second, wider integer
+/// holds products of elements, which a backend adds here if they overflow as doubles or if their low word
+/// would underflow.
 class ExactTerms {
  public:
   static constexpr int lowest_exponent =
-      Exact::lowest_exponent - 32 * 34;    ///< below that of a product of subnormals
-  static constexpr int digit_count = 136;  ///< up to 2^2112 and 64 bits of carries
+      Exact::lowest_exponent - 32 * 34;    ///< below the exponent of a product of subnormals
+  static constexpr int digit_count = 136;  ///< up to 2^2112, and 64 bits for carries
 
-  /// Adds x·y, for any formats.
+  /// Adds x·y exactly, for any format.
   template <class T> void add_product(T x, T y) {
     const double a = convert<double>(x), b = convert<double>(y);
     const auto is_finite = [](double v) { return v - v == 0; };
@@ -31,9 +32,9 @@ class ExactTerms {
   }
   void merge(const ExactTerms& other);
 
-  /// The sum over `divisor`, correctly rounded; special values as those of Exact::result.
+  /// Returns the sum divided by `divisor`, correctly rounded. Special values are those of Exact::result.
   Number quotient(const FormatInfo& format, std::uint64_t divisor) const;
-  /// Σ of the digits of both parts.
+  /// Returns the exact value of both parts together, without special values.
   Dyadic value() const;
 
   Exact sum;
@@ -41,11 +42,12 @@ class ExactTerms {
  private:
   void add_integers(bool negative, std::uint64_t a, std::uint64_t b, int exponent);
 
-  std::vector<std::int64_t> wide_;  ///< empty, or so many digits
+  std::vector<std::int64_t> wide_;  ///< empty, or digit_count digits
   std::uint64_t pending_ = 0;
 };
 
-/// Σx/n and (n·Σx² - (Σx)²) / (n·(n - ddof)), each rounded once. NaN as Moments has them.
+/// Returns the mean Σx/n and the variance (n·Σx² - (Σx)²) / (n·(n - ddof)), each rounded once. They are NaN
+/// in the same cases as the results of MomentsReducer.
 std::array<Number, 2> exact_moments(const Exact& sum, const ExactTerms& squares, std::uint64_t n,
                                     std::uint64_t ddof, const FormatInfo& format);
 

@@ -1,4 +1,4 @@
-/// Extrema and their indices.
+/// The operations min, max, argmin and argmax, and their reducers.
 #pragma once
 
 #include "samesum/operation/extremum.hpp"
@@ -7,14 +7,14 @@
 
 namespace samesum {
 
-/// The extremum; of nothing the infinity that every number replaces.
+/// Finds the extremum. For n = 0 the result is the infinity that every number replaces.
 template <class F> struct ExtremumReducer {
   using Format = F;
   using State = Extremum<F>;
   bool smallest;
 
   using Item = State;
-  SAMESUM_HD Item item(const Read<F>& e) const { return {KeyOf<F>::of(e.x.v, smallest)}; }
+  SAMESUM_HD Item item(const InputElement<F>& e) const { return {KeyOf<F>::of(e.x.v, smallest)}; }
   SAMESUM_HD State start(const Item& x) const { return x; }
   SAMESUM_HD void add(State& state, const Item& x, std::size_t) const { state.merge(x); }
   SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
@@ -23,21 +23,21 @@ template <class F> struct ExtremumReducer {
   }
 };
 
-/// The first extremum of elements without a NaN, which compare as numbers do.
+/// Fast path of FirstExtremumReducer: compares the numbers themselves, for elements without a NaN.
 template <class F> struct NumberReducer {
   using C = CarrierOf<F>;
   struct Item {
-    C value;  ///< negated for the smallest
+    C value;  ///< negated if the smallest is sought
     std::uint32_t offset;
   };
   struct State {
-    C value;  ///< NaN if there is one
+    C value;  ///< NaN if one of the elements is NaN
     std::uint32_t offset;
   };
   static constexpr int inputs = 1;
   bool smallest;
   SAMESUM_HD bool applies() const { return true; }
-  SAMESUM_HD Item item(const Read<F>& e) const { return {smallest ? -e.x.v : e.x.v, e.offset}; }
+  SAMESUM_HD Item item(const InputElement<F>& e) const { return {smallest ? -e.x.v : e.x.v, e.offset}; }
   SAMESUM_HD State start(Item x) const { return {x.value, x.offset}; }
   SAMESUM_HD void add(State& state, Item x, std::size_t) const {
     state.offset = x.value > state.value ? x.offset : state.offset;
@@ -49,7 +49,7 @@ template <class F> struct NumberReducer {
   }
 
  private:
-  /// NaN where one is.
+  /// Returns the larger value, or NaN if a or b is NaN.
   SAMESUM_HD static C larger(C a, C b) {
 #if defined(__CUDA_ARCH__)
     if constexpr (sizeof(C) == 4) {
@@ -62,7 +62,7 @@ template <class F> struct NumberReducer {
   }
 };
 
-/// Its first index as a std::int64_t; of nothing -1.
+/// Finds the first index of the extremum, as a std::int64_t. For n = 0 the result is -1.
 template <class F> struct FirstExtremumReducer {
   using Format = F;
   using State = FirstExtremum<F>;
@@ -72,11 +72,11 @@ template <class F> struct FirstExtremumReducer {
   SAMESUM_HD FastPath fast_path() const { return {smallest}; }
 
   using Item = State;
-  SAMESUM_HD Item item(const Read<F>& e) const {
+  SAMESUM_HD Item item(const InputElement<F>& e) const {
     return {KeyOf<F>::of_number(e.x.v, smallest), e.offset, e.base};
   }
   SAMESUM_HD State start(const Item& x) const { return x; }
-  /// Elements come in the order of their indices, with one base.
+  /// Adds an element with the same base and a higher offset, so that only a larger key replaces the state.
   SAMESUM_HD void add(State& state, const Item& x, std::size_t) const {
     const bool better = x.key > state.key;
     state.key = better ? x.key : state.key;
@@ -88,7 +88,7 @@ template <class F> struct FirstExtremumReducer {
   }
 };
 
-/// Order-free: any order gives the same bits.
+/// The four operations. No order is named, since every order gives the same bits.
 template <bool smallest, bool index> struct ExtremumOf : OwnState {
   static constexpr bool has_order = false, gives_index = index;
   static constexpr std::string_view name =

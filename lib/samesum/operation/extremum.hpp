@@ -1,3 +1,4 @@
+/// States of extrema: integers that are ordered like the numbers that they stand for.
 #pragma once
 
 #include <limits>
@@ -6,15 +7,15 @@
 
 namespace samesum {
 
-/// Keys of numbers: unsigned integers that rise with them, so that the largest number has the largest key, or
-/// the smallest one, where keys are turned round. A NaN is beyond every number. 0 is nobody's key: nothing
-/// has been seen.
+/// Maps numbers to keys: unsigned integers in the same order as the numbers, or in the reverse order if
+/// `smallest` is set, so that the extremum has the largest key. NaN has the largest key of all. No number has
+/// the key 0, which marks an empty state.
 template <class F> struct KeyOf {
   using C = CarrierOf<F>;
   using Key = std::conditional_t<sizeof(F) == 8, std::uint64_t, std::uint32_t>;
   static constexpr Key sign = samesum::Format<C>::sign_bit, nan = ~Key{0};
 
-  /// Of each lane.
+  /// Returns the key of each lane. +0 is larger than -0.
   template <int W = 1> SAMESUM_HD static Register<Key, W> of(Register<C, W> x, bool smallest) {
     using Keys = Register<Key, W>;
     const Keys bits = same_bits<Keys>(x), none{};
@@ -22,12 +23,12 @@ template <class F> struct KeyOf {
     const Keys turned = smallest ? Keys(~key) : key;
     return x == x ? turned : Keys(none + nan);
   }
-  /// The same, but one key for all that is equal: for both zeros.
+  /// Returns keys that are equal for equal numbers, so that +0 and -0 share one.
   template <int W = 1> SAMESUM_HD static Register<Key, W> of_number(Register<C, W> x, bool smallest) {
     const Register<C, W> zero{};
     return of<W>(x == zero ? zero : x, smallest);
   }
-  /// The number of a key; of 0 what every number replaces.
+  /// Returns the number of a key. For the key 0, returns the infinity that every number replaces.
   SAMESUM_HD static F number(Key key, bool smallest) {
     if (key == nan) return from_bits<F>(samesum::Format<F>::canonical_nan);
     if (key == 0) {
@@ -39,15 +40,16 @@ template <class F> struct KeyOf {
   }
 };
 
-/// The extremum. Order-free: it does not matter who was seen first. +0 is larger than -0. Nothing rounds but
-/// the elements themselves, where the format is narrower than the input's.
+/// State of an extremum, independent of the order of the elements. +0 is larger than -0. Only the elements
+/// themselves are rounded, if the format is narrower than that of the input.
 template <class F> struct Extremum {
   using Key = typename KeyOf<F>::Key;
   Key key = 0;
   SAMESUM_HD void merge(const Extremum& other) { key = other.key > key ? other.key : key; }
 };
 
-/// The extremum and the first index where it is, +0 and -0 being equal. A NaN is the extremum, the first one.
+/// State of an extremum and its first index; +0 and -0 are equal. If there are NaNs, the first NaN is the
+/// extremum.
 template <class F> struct FirstExtremum {
   using Key = typename KeyOf<F>::Key;
   static constexpr std::uint64_t nowhere = ~std::uint64_t{0};

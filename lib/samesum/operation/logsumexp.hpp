@@ -1,4 +1,4 @@
-/// log Σe^x.
+/// The operation logsumexp: log Σe^x.
 #pragma once
 
 #include "samesum/operation/online_softmax.hpp"
@@ -7,9 +7,9 @@
 
 namespace samesum {
 
-/// log Σe^x, from the largest x and the sum of e^(x - largest), which are found in one pass: largest +
-/// log(sum), each of the two rounded to fp32. -inf of nothing.
-struct LogSumExpReducer : OwnReducer<OnlineSoftmax<Scalar<fp32>>, fp32> {
+/// Computes log Σe^x as largest + log(sum), where `sum` is the sum of e^(x - largest). One pass finds both.
+/// The logarithm and the addition are each rounded to fp32. For n = 0 the result is -inf.
+struct LogSumExpReducer : OwnStateReducer<OnlineSoftmax<Scalar<fp32>>, fp32> {
   SAMESUM_HD void finish(const State& state, std::uint64_t n, std::size_t at, void* out) const {
     static_cast<fp32*>(out)[at] = to_format<fp32>(n == 0 ? state.largest : state.largest + log(state.sum));
   }
@@ -18,7 +18,7 @@ struct LogSumExpReducer : OwnReducer<OnlineSoftmax<Scalar<fp32>>, fp32> {
 struct LogSumExp : OwnState {
   static constexpr std::string_view name = "logsumexp";
   static constexpr auto bound = bound_of_logsumexp;
-  template <class F> static constexpr bool in_format = std::is_same_v<F, fp32>;  // as exp and log
+  template <class F> static constexpr bool in_format = std::is_same_v<F, fp32>;  // exp and log are in fp32
   template <template <class> class, class F> static constexpr LogSumExpReducer reducer(ReducerOptions) {
     return {};
   }

@@ -1,3 +1,4 @@
+/// The operation moments: mean and variance in one pass.
 #pragma once
 
 #include "samesum/operation/operation.hpp"
@@ -5,35 +6,37 @@
 
 namespace samesum {
 
-/// 1/k rounded to F; of few elements from a table, where lanes of a GPU would divide.
-template <class F> struct Shares {
+/// Table of 1/k, rounded to F, for small k. It replaces divisions in the lanes of a GPU.
+template <class F> struct Reciprocals {
   static constexpr std::uint32_t most = 32;
   CarrierOf<F> of[most + 1] = {};
-  constexpr Shares() {
+  constexpr Reciprocals() {
     for (std::uint32_t k = 1; k <= most; ++k)
       of[k] = convert<CarrierOf<F>>(convert<F>(CarrierOf<F>{1} / static_cast<CarrierOf<F>>(k)));
   }
 };
 #if defined(__CUDACC__)
-template <class F> __constant__ constexpr Shares<F> shares;
+template <class F> __constant__ constexpr Reciprocals<F> reciprocals;
 #endif
-template <class F> SAMESUM_HD inline CarrierOf<F> share_of(std::uint32_t k) {
+/// Returns 1/k, rounded to F.
+template <class F> SAMESUM_HD inline CarrierOf<F> reciprocal(std::uint32_t k) {
 #if defined(__CUDA_ARCH__)
-  if (k <= Shares<F>::most) return shares<F>.of[k];
+  if (k <= Reciprocals<F>::most) return reciprocals<F>.of[k];
 #endif
   return round_lanes<F, CarrierOf<F>, 1>(CarrierOf<F>{1} / static_cast<CarrierOf<F>>(k));
 }
 
-/// Welford's step, of scalars or packs: one element more, whose share of all is `share`.
+/// Adds one element by Welford's step, for scalars and packs. `share` is 1 over the number of elements
+/// including x.
 template <class V> SAMESUM_HD inline void add_to_moments(V& mean, V& variance, V x, V share) {
   const V from_old = x - mean;
   mean = mean + from_old * share;
   variance = variance + (from_old * (x - mean) - variance) * share;
 }
 
-/// Mean and variance in one pass: elements after Welford (1962), states after Chan, Golub and LeVeque (1979,
-/// Updating formulae and a pairwise algorithm for computing sample variances, eq. 2.1), kept as a variance
-/// and not as a sum of squares, which would overflow in a narrow format.
+/// Mean and variance in one pass. Elements are added after Welford (1962); states are merged after Chan,
+/// Golub and LeVeque (1979, Updating formulae and a pairwise algorithm for computing sample variances, eq.
+/// 2.1). The state keeps the variance instead of the sum of squares, which would overflow in a narrow format.
 template <class F> struct Moments {
   using V = Scalar<F>;
   using C = CarrierOf<F>;
@@ -41,17 +44,17 @@ template <class F> struct Moments {
   V mean = V::zero(), variance = V::zero();
   std::uint64_t count = 0;
 
-  /// To a state of k elements, fewer than 2^32: the lanes of a tree have less.
+  /// Adds x to a state of k elements, k < 2^32. The lanes of a tree hold fewer.
   SAMESUM_HD void add(V x, std::size_t k) {
     const auto now = static_cast<std::uint32_t>(k) + 1;
     count = now;
-    const V share = {share_of<F>(now)};
+    const V share = {reciprocal<F>(now)};
     add_to_moments(mean, variance, x, share);
   }
   SAMESUM_HD void merge(const Moments& other) {
     const C all = static_cast<C>(count + other.count);
     V mine = {C(0.5)}, others = mine;
-    if (count != other.count) {  // what is seldom so need not be divided
+    if (count != other.count) {  // equal counts are common and need no division
       mine = rounded(static_cast<C>(count) / all);
       others = rounded(static_cast<C>(other.count) / all);
     }
@@ -65,7 +68,7 @@ template <class F> struct Moments {
   SAMESUM_HD static V rounded(C x) { return {round_lanes<F, C, 1>(x)}; }
 };
 
-/// Moments of lanes that are equally long: their count need not be kept.
+/// Fast path of MomentsReducer for lanes of equal length: their states need no count.
 template <class F> struct CountlessReducer {
   using Item = Scalar<F>;
   struct State {
@@ -73,7 +76,7 @@ template <class F> struct CountlessReducer {
   };
   static constexpr int inputs = 1;
   SAMESUM_HD bool applies() const { return true; }
-  SAMESUM_HD Item item(const Read<F>& e) const { return e.x; }
+  SAMESUM_HD Item item(const InputElement<F>& e) const { return e.x; }
   SAMESUM_HD State start(Item x) const {
     Moments<F> one;
     one.add(x, 0);
@@ -89,8 +92,9 @@ template <class F> struct CountlessReducer {
   }
 };
 
-/// Two numbers: the mean and the variance, Σ(x - mean)² / (n - ddof). NaN where that divides by nothing.
-template <class F> struct MomentsReducer : OwnReducer<Moments<F>, F> {
+/// Computes two numbers: the mean and the variance, Σ(x - mean)² / (n - ddof). The mean is NaN if n = 0, the
+/// variance if n <= ddof.
+template <class F> struct MomentsReducer : OwnStateReducer<Moments<F>, F> {
   using FastPath = CountlessReducer<F>;
   double ddof;
   SAMESUM_HD FastPath fast_path() const { return {}; }

@@ -1,4 +1,4 @@
-/// The Euclidean norm.
+/// The operation norm: the Euclidean norm √Σx².
 #pragma once
 
 #include "samesum/operation/operation.hpp"
@@ -7,7 +7,8 @@
 
 namespace samesum {
 
-/// Squares of middling elements and zeros. A thread has one of these: it sees all elements.
+/// Fast path of NormReducer for zeros and elements that need no scaling (middling, see Squares). Each thread
+/// has one object, which records the extreme magnitudes of all elements that the thread reads.
 template <class F> struct MiddlingReducer {
   using Of = Squares<F>;
   using C = CarrierOf<F>;
@@ -16,9 +17,9 @@ template <class F> struct MiddlingReducer {
     Item sum;
   };
   static constexpr int inputs = 1;
-  mutable C largest = 0, smallest = 1;  ///< of all magnitudes, and of those that are not 0
+  mutable C largest = 0, smallest = 1;  ///< of all magnitudes; of those that are not 0
   SAMESUM_HD bool applies() const { return true; }
-  SAMESUM_HD Item item(const Read<F>& e) const {
+  SAMESUM_HD Item item(const InputElement<F>& e) const {
     const C size = magnitude(e.x).v;
     largest = std::fmax(largest, size);
     if (size > 0) smallest = std::fmin(smallest, size);
@@ -37,8 +38,8 @@ template <class F> struct MiddlingReducer {
   }
 };
 
-/// √Σx²; +0 of nothing.
-template <class F> struct NormReducer : OwnReducer<ScaledSquares<F>, F> {
+/// Computes √Σx². For n = 0 the result is +0.
+template <class F> struct NormReducer : OwnStateReducer<ScaledSquares<F>, F> {
   using FastPath = MiddlingReducer<F>;
   SAMESUM_HD FastPath fast_path() const { return {}; }
   SAMESUM_HD void finish(const ScaledSquares<F>& state, std::uint64_t, std::size_t at, void* out) const {

@@ -1,5 +1,5 @@
-/// What operations have in common. Each adds a name, a reducer (`reducer<A, F>`) and, unless it has several
-/// results, a bound.
+/// Properties that operations share. Each operation adds a name, a reducer (`reducer<A, F>`) and, unless it
+/// has several results, an error bound.
 #pragma once
 
 #include "samesum/operation/reducer.hpp"
@@ -7,14 +7,14 @@
 
 namespace samesum {
 
-/// Sums of terms, with every accumulator.
+/// Properties of operations that sum terms, with every accumulator.
 struct SumOfTerms {
   static constexpr bool has_accumulator = true, has_order = true, can_be_exact = true;
   static constexpr bool gives_index = false, per_element = false;
   static constexpr int inputs = 1, results = 1;
   template <class F> static constexpr bool in_format = true;
 };
-/// Operations with a state of their own.
+/// Properties of operations that have a state of their own.
 struct OwnState {
   static constexpr bool has_accumulator = false, has_order = true, can_be_exact = false;
   static constexpr bool gives_index = false, per_element = false;

@@ -1,4 +1,4 @@
-/// The list of operations. A new operation is a file beside this and a word in `Operations`.
+/// The list of operations. To add one, write a file beside this one and add its type to `Operations`.
 #pragma once
 
 #include "samesum/base/type_list.hpp"
@@ -14,8 +14,8 @@ namespace samesum {
 using Operations = TypeList<Sum, Mean, SumOfMagnitudes, SquaredNorm, Dot, Norm, Prod, LogSumExp,
                             MeanAndVariance, Min, Max, ArgMin, ArgMax>;
 
-/// Formats of elements that a state of format F takes: its own, and in a wider state 16 bits (fp32), fp32
-/// (fp64).
+/// Whether a state of format F accepts elements of format T: its own format, 16-bit formats if F is fp32, and
+/// fp32 if F is fp64.
 template <class T, class F>
 inline constexpr bool can_read = std::is_same_v<T, F> || (std::is_same_v<F, fp32> && sizeof(T) == 2) ||
                                  (std::is_same_v<F, fp64> && sizeof(T) == 4);

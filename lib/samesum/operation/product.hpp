@@ -1,3 +1,4 @@
+/// The operation prod: a product that does not overflow on the way.
 #pragma once
 
 #include "samesum/operation/operation.hpp"
@@ -5,10 +6,9 @@
 
 namespace samesum {
 
-/// A product that does not overflow on the way: a significand in [1, 2), or 0, infinity or NaN, and an
-/// exponent of its own. One rounding an element: the error is at most γ_h·|result| for n elements, h the
-/// number of multiplications, n - 1, and a rounding more where the result is subnormal (Higham, Accuracy and
-/// Stability, §3.1).
+/// A product that does not overflow on the way: a significand in [1, 2), or 0, infinity or NaN, and a
+/// separate exponent. Each of the h = n - 1 multiplications for n elements rounds once, so the error is at
+/// most γ_h·|result|, plus one rounding if the result is subnormal (Higham, Accuracy and Stability, §3.1).
 template <class F> struct Product {
   using V = Scalar<F>;
   using C = CarrierOf<F>;
@@ -23,7 +23,7 @@ template <class F> struct Product {
         empty ? other : Product{significand * other.significand, 0, exponent + other.exponent}.normalised();
   }
 
-  /// The product, rounded to F.
+  /// Returns the product, rounded to F.
   SAMESUM_HD F result() const {
     const C v = significand.v;
     if (!(v == v) || v == 0 || v - v != 0) return to_format<F>(significand);
@@ -50,8 +50,8 @@ template <class F> struct Product {
   }
 };
 
-/// Πx; 1 of nothing.
-template <class F> struct ProductReducer : OwnReducer<Product<F>, F> {
+/// Computes Πx. For n = 0 the result is 1.
+template <class F> struct ProductReducer : OwnStateReducer<Product<F>, F> {
   SAMESUM_HD void finish(const Product<F>& state, std::uint64_t, std::size_t at, void* out) const {
     static_cast<F*>(out)[at] = state.result();
   }

@@ -1,32 +1,52 @@
-/// What a schedule runs: how an element becomes a state, how states grow and merge, how the last one is
-/// finished. The reference, the loops of a CPU and the threads of a GPU run the same text.
+/// Reducers: how an element becomes a state, how states grow and merge, and how the last state becomes the
+/// result. The reference, the loops of a CPU and the threads of a GPU run the same code.
 #pragma once
 
 #include "samesum/format/pack.hpp"
 
 namespace samesum {
 
-/// What a reducer may be told when it is called.
+/// Options of a call that reach its reducer.
 struct ReducerOptions {
-  double ddof = 0;  ///< of a variance: the sum of squares is divided by n - ddof
+  double ddof = 0;  ///< for a variance: the sum of squares is divided by n - ddof
 };
 
-/// One element of each input, rounded to the format, and its index in the reduction: `base`, which the
-/// elements of a leaf share, and how far on it is.
-template <class F> struct Read {
-  Scalar<F> x, y;  ///< y is 0 where there is one input
+/// One element of each input, rounded to the format. Its index in the reduction is base + offset; the
+/// elements of a leaf share `base`.
+template <class F> struct InputElement {
+  Scalar<F> x, y;  ///< y is 0 if there is one input
   std::uint64_t base;
   std::uint32_t offset;
 };
 
-/// A value as a type, so that what depends on it is decided when compiling.
+/// A value as a type, so that code that depends on it is selected at compile time.
 template <auto constant> struct Constant {
   SAMESUM_HD constexpr operator decltype(constant)() const { return constant; }
 };
 
-/// What all reducers have: `Item`, what is added of an element; start(item), the `State` of one; add(state,
-/// item, k) to a state of k items; merge; and finish(state, n, at, out), which writes result `at`. Here a
-/// state adds items itself, and the fresh one is empty.
+/// Base of reducers whose state adds items itself and whose fresh state is empty.
+///
+/// Every reducer has:
+/// - `Item`, what is added for an element, and item(element), which makes one from a `Read`;
+/// - `State`, and start(item), the state of one item;
+/// - add(state, item, k), which adds an item to a state of k items;
+/// - merge(state, other);
+/// - finish(state, n, at, out), which writes result `at`, a result for n elements.
+///
+/// A reducer may also have items(elements, items), which maps several elements at once, replacement(), a
+/// reducer that replaces some of the results in a second pass, and fast_path().
+///
+/// A fast path is cheaper code for common data, verified afterwards. It is a reducer that computes whole rows
+/// of lanes. If it succeeds, its states are those that the reducer itself would have computed; otherwise the
+/// reducer computes the lanes again. A fast path has:
+/// - `inputs`, the number of inputs that it reads, and optionally `is_light`: it computes so little that
+///   loads dominate;
+/// - applies(), whether it can be tried;
+/// - succeeded(state), absent if it always succeeds;
+/// - state(fast, base, rows), the state of the reducer for a lane of `rows` elements.
+///
+/// A fast path without merge() serves only orders whose lanes add their rows in turn. Missing elements reach
+/// item() as zeros, so what it records of all elements must not depend on zeros.
 template <class S, class X> struct StateReducer {
   using State = S;
   using Item = X;
@@ -44,16 +64,10 @@ template <class S, class X> struct StateReducer {
   SAMESUM_HD void merge(State& state, const State& other) const { state.merge(other); }
 };
 
-/// What has a state of its own, of elements as they are.
-template <class S, class F> struct OwnReducer : StateReducer<S, Scalar<F>> {
+/// Base of reducers whose state adds the elements themselves.
+template <class S, class F> struct OwnStateReducer : StateReducer<S, Scalar<F>> {
   using Format = F;
-  SAMESUM_HD Scalar<F> item(const Read<F>& e) const { return e.x; }
+  SAMESUM_HD Scalar<F> item(const InputElement<F>& e) const { return e.x; }
 };
-
-/// Most elements need less than a reducer must be ready for. A fast path is for whole rows of lanes: where it
-/// may try, and says afterwards that it did, its states are those that the reducer itself would have had;
-/// else all is done again. Each has applies(), does(state) unless it always does, and state(fast, base, rows)
-/// of a lane of so many elements; without merge() it is for orders alone whose lanes take elements in turn.
-/// Elements that are not there count as zeros for what it notes of all.
 
 }  // namespace samesum

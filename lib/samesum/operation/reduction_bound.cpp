@@ -1,44 +1,45 @@
-/// Log-sum-exp. The largest element is exact. On its way x_i, which is t_i below it, meets at most h
-/// additions and as many factors e^-d, each within 1.784u of the power of a difference that is off by du
-/// (elementary.hpp, softmax_bound.cpp); the d add up to t_i. So it counts e^-t_i within
-/// exp(2.784hu + t_i·u) - 1, relative. With p_i = e^-t_i/S, S = Σe^-t_i >= 1, these t_i average to
-/// Σp_i·t_i = (entropy of p) - log S <= log n, and e^(tu) <= 1 + 1.0001tu for t <= 200; what is further
-/// below, and what underflows in a factor, is less than 3nhη. So the sum is off by E·S, its logarithm by
-/// E/(1-E), and the two functions' roundings are the rest.
+/// Formulas of the bounds in reduction_bound.hpp, and the proofs that are too long for the header.
 ///
-/// Moments. Node s of the tree has N elements with mean μ, sum of squared deviations S and Q² = Σx²/N;
-/// its parts have n1 >= n2, and an element that is added is the second part. Exactly, S = S1 + S2 + w·d²,
-/// d = μ2 - μ1, w = n1·n2/N >= n2/2, so that nσ² = Σ_s w·d² =: |D|². Computed means are off by e; a
-/// computed variance v stands for N·v. There are a adds and m merges on a path. A share n2/N carries
+/// Log-sum-exp. The largest element is exact. Let x_i be t_i below it. On its way x_i passes at most h
+/// additions and as many factors e^-d. Each factor is within 1.784u of the power of a difference that is off
+/// by du (elementary.hpp, softmax_bound.cpp), and the d add up to t_i. So x_i counts e^-t_i within
+/// exp(2.784hu + t_i·u) - 1, relative. With p_i = e^-t_i/S, S = Σe^-t_i >= 1, the weighted mean of the t_i is
+/// Σp_i·t_i = (entropy of p) - log S <= log n, and e^(tu) <= 1 + 1.0001tu for t <= 200. Elements further
+/// below, and underflow in a factor, add less than 3nhη. So the sum is off by E·S and its logarithm by
+/// E/(1-E). The rest of the bound is the roundings of the logarithm and of the last addition.
+///
+/// Moments. Node s of the tree has N elements with mean μ, sum of squared deviations S and Q² = Σx²/N. Its
+/// parts have n1 >= n2 elements; an element that is added is the second part. Without roundings,
+/// S = S1 + S2 + w·d², d = μ2 - μ1, w = n1·n2/N >= n2/2, so nσ² = Σ_s w·d² =: |D|². Computed means are off by
+/// e; a computed variance v stands for N·v. A path has a adds and m merges. A share n2/N carries
 /// q = 3 + nη/2u roundings: those of two counts and of the quotient, which may be subnormal.
 ///
 /// 1. Means. N|e|(1-u) <= (1+γ)(n1|e1| + n2|e2|) + γ_(q+2)·n2|d| + uN|μ| + Nη/2. By Cauchy and Schwarz
 ///    Σn2|d| <= √(Σn2)·√(2Σw·d²) <= Nσ√(m+2); N|μ| adds up to at most h·Σ|x| <= hN·Q. So
 ///    |e| <= ē = G(hu·Q + γ_(q+2)√(m+2)·σ + hη/2), G = 1 + γ_K with the K below.
-/// 2. Differences. w(e2-e1)² <= n1e1² + n2e2²: over a level of merges that is at most n·ē² (Q² and σ² of
-///    the parts, times n1 and n2, add up to no more than those of the root); over the adds of a lane,
-///    where e2 = 0, Σ1/k of it, ln(a+1)·n·ē². So the computed differences, as a vector like D, are off by
-///    √n·t, t = √(m + ln(a+1))·ē, and are at most √n·(σ + t).
-/// 3. Roundings of the variance. An add computes d̂(d̂w - ε), ε what it loses of the mean,
+/// 2. Differences. w(e2-e1)² <= n1e1² + n2e2². Over a level of merges that is at most n·ē² (Q² and σ² of the
+///    parts, times n1 and n2, add up to no more than those of the root). Over the adds of a lane, where
+///    e2 = 0, it is Σ1/k times that: ln(a+1)·n·ē². So the computed differences, as a vector like D, are off
+///    by √n·t, t = √(m + ln(a+1))·ē, and are at most √n·(σ + t).
+/// 3. Roundings of the variance. An add computes d̂(d̂w - ε), where ε is its error in the mean,
 ///    |ε| <= γ_3|d̂|/k + u|μ + e| + η/2. Together Σ|d̂ε|/n <= z,
-///    z = γ_3(σ+t)² + √(2 ln(a+1))·(σ+t)·(u(Q + ē) + η/2). Every term then meets at most
-///    K = a + 4(1 + ln(a+1)) + (q+3)(m+1) roundings: what an add loses of v·(1 - 1/k) is 3/(k-1) of one,
-///    and Σ1/(k-1) <= 1 + ln(a+1). What underflows is less than qη a step.
-/// So |v - σ²| <= t(2σ + t) + z + γ_K((σ+t)² + z) + (1+γ_K)·hqη. The division by n - ddof rounds three
-/// times.
+///    z = γ_3(σ+t)² + √(2 ln(a+1))·(σ+t)·(u(Q + ē) + η/2). Every term then passes at most
+///    K = a + 4(1 + ln(a+1)) + (q+3)(m+1) roundings: the error of an add in v·(1 - 1/k) is 3/(k-1) of a
+///    rounding, and Σ1/(k-1) <= 1 + ln(a+1). Underflow adds less than qη per step.
+/// So |v - σ²| <= t(2σ + t) + z + γ_K((σ+t)² + z) + (1+γ_K)·hqη. The division by n - ddof rounds three times.
 ///
-/// σ and Q from the results: σ² <= v + what is lost, Q² <= (|mean| + ē)² + v + what is lost, and what is
-/// lost is a polynomial of degree 2 in them whose coefficients are not negative.
+/// σ and Q follow from the results: σ² <= v + loss, Q² <= (|mean| + ē)² + v + loss, and the loss is a
+/// polynomial of degree 2 in them without negative coefficients.
 ///
-/// Where that gives nothing, since the roundings of few bits add up to more than σ: no element is further
-/// than R from the computed mean, so the mean is off by at most R, and the variance, which is at most R² like
-/// the true one, by the larger of v and R². R follows from v, in which all terms are positive. Let W = N·v at
-/// a node and ε <= 1/8 the relative error of a share.
-/// 1. A merge, v >= (1-u)²·(v1·n1/N)(1-ε)(1-u) - η and so on: W of either part is at most (1+g)(W + Nη),
-///    1 + g = (1+5u)(1+1.2ε), and the computed difference of the means at most 1.7√W + 1.2Nη with that W.
-/// 2. An add (k >= 2): W of the first part is at most (1+7u)(W + kη), and the new mean lies between the old
-///    one and x; so |x - mean'|² <= (1+11u)(W + kη), and the old mean was at most 1.13 times that far away,
-///    and 2.2u|mean'|.
+/// If that gives nothing, because the roundings of few bits add up to more than σ, a second bound holds. Let
+/// no element be further than R from the computed mean. Then the mean is off by at most R. The true variance
+/// is at most R², so the computed variance v is off by at most the larger of v and R². R follows from v, in
+/// which all terms are positive. Let W = N·v at a node, and ε <= 1/8 the relative error of a share.
+/// 1. Merge. Since v >= (1-u)²·(v1·n1/N)(1-ε)(1-u) - η and so on, W of either part is at most (1+g)(W + Nη),
+///    1 + g = (1+5u)(1+1.2ε), and the computed difference of the means is at most 1.7√W + 1.2Nη with that W.
+/// 2. Add (k >= 2). W of the first part is at most (1+7u)(W + kη), and the new mean lies between the old one
+///    and x. So |x - mean'|² <= (1+11u)(W + kη), and the old mean was at most 1.13 times that far away, plus
+///    2.2u|mean'|.
 /// So along a path of h steps no W exceeds Ω = e^(g(h+1))·n(v + (h+3)η); each step moves the mean by at most
 /// 3.5√Ω + 3nη + 2.2u|mean|; and |mean| stays below e^(2.2uh)·(|mean of all| + h(3.5√Ω + 3nη)).
 #include "samesum/operation/reduction_bound.hpp"
@@ -50,10 +51,10 @@
 namespace samesum {
 namespace {
 
-/// Some sixty operations of double, and libm's, are off by much less.
+/// Rounds x up by more than the errors of some sixty operations in double and of libm.
 double safely(double x) { return x * (1 + 0x1p-40) + 64 * std::numeric_limits<double>::denorm_min(); }
 
-/// η/2, or η where that is no double.
+/// Returns η/2, or η if η/2 is not a double.
 double half_subnormal(const FormatInfo& format) {
   return std::max(format.smallest_subnormal / 2, std::numeric_limits<double>::denorm_min());
 }
@@ -62,9 +63,9 @@ double elements_bound(const Reduced& r, double magnitudes) {
   return sum_bound(r.accumulator, r.input, r.format, r.n, r.height, magnitudes, Number::of(r.result)).bound;
 }
 
-/// What rounding the products loses.
+/// Bounds the loss from rounding the products.
 double product_rounding(const Reduced& r, double magnitudes) {
-  FormatInfo products = r.input;  // what holds each of them
+  FormatInfo products = r.input;  // a format that holds each product
   products.precision *= 2;
   products.max_exponent = 2 * products.max_exponent + 1;
   products.min_quantum *= 2;
@@ -88,10 +89,10 @@ double products_bound(const Reduced& r, double magnitudes) {
                     underflow);
 }
 
-/// Of terms that are not negative: bound(T) is α·T + β, so T <= result + bound(T) bounds T by any number that
-/// is more than result + bound(that number).
+/// Bounds the error of a sum T of non-negative terms from its result alone. bound(T) has the form α·T + β.
+/// Since T <= result + bound(T), every number that exceeds result + bound(that number) exceeds T.
 double self_bounded(const Reduced& r, double (*bound)(const Reduced&, double magnitudes)) {
-  if (!(r.result >= 0)) return unbounded_error;  // no such sum is negative
+  if (!(r.result >= 0)) return unbounded_error;  // no sum of non-negative terms is negative
   const double underflow = 4 * static_cast<double>(r.n) * r.format.smallest_subnormal;
   for (const double slack : {0x1p-6, 0.25, 1.0}) {
     const double magnitudes = (1 + slack) * r.result + underflow, lost = bound(r, magnitudes);
@@ -100,9 +101,9 @@ double self_bounded(const Reduced& r, double (*bound)(const Reduced&, double mag
   return unbounded_error;
 }
 
-/// What a tree of moments loses, given σ and Q.
+/// Loss of a tree of moments, given σ and Q.
 struct MomentsLoss {
-  double u, eta, half, adds, merges, share;  ///< half: of η; share: roundings of n2/N
+  double u, eta, half, adds, merges, share;  ///< half: η/2; share: roundings of n2/N
   double logarithm, gamma_all;
 
   explicit MomentsLoss(const Reduced& r)
@@ -118,17 +119,19 @@ struct MomentsLoss {
   }
 
   double height() const { return adds + merges; }
+  /// Bounds the error of the mean.
   double of_mean(double sigma, double q) const {
     return safely((1 + gamma_all) *
                   (height() * u * q + gamma(share + 2, u) * std::sqrt(merges + 2) * sigma + height() * half));
   }
+  /// Bounds the error of the variance over n.
   double of_variance(double sigma, double q) const {
     const double e = of_mean(sigma, q), t = std::sqrt(merges + logarithm) * e, most = sigma + t;
     const double z = gamma(3, u) * most * most + std::sqrt(2 * logarithm) * most * (u * (q + e) + half);
     return safely(t * (2 * sigma + t) + z + gamma_all * (most * most + z) + underflow());
   }
   double underflow() const { return (1 + gamma_all) * height() * share * eta; }
-  /// No element is further from the computed mean, whatever else was lost.
+  /// Returns R: no element is further from the computed mean, however much else was lost.
   double furthest(double n, double mean, double variance) const {
     const double of_share = share * u / (1 - share * u), h = height();
     if (!(of_share <= 0.125)) return unbounded_error;
@@ -139,7 +142,8 @@ struct MomentsLoss {
   }
 };
 
-/// At least Q: where a number exceeds what it bounds Q by, so does each greater one.
+/// Returns a number that is at least Q: Q <= bound(Q), and if a number exceeds bound(that number), so does
+/// each greater one.
 double root_mean_square(const MomentsLoss& loss, double mean, double variance) {
   const auto bound = [&](double q) {
     return safely(std::hypot(mean + loss.of_mean(q, q), std::sqrt(variance + loss.of_variance(q, q))));
@@ -151,7 +155,7 @@ double root_mean_square(const MomentsLoss& loss, double mean, double variance) {
   return q;
 }
 
-/// At least σ.
+/// Returns a number that is at least σ.
 double deviation(const MomentsLoss& loss, double variance, double q) {
   double sigma = q;
   for (int i = 0; i < 60; ++i)
@@ -162,7 +166,7 @@ double deviation(const MomentsLoss& loss, double variance, double q) {
 }  // namespace
 
 double bound_of_rounding(Number result) {
-  const double half = exact_bound(result);  // a sum of doubles loses nothing below; their products may
+  const double half = exact_bound(result);  // sums of doubles lose nothing below, but their products may
   return half < std::numeric_limits<double>::min() ? half + std::numeric_limits<double>::denorm_min() : half;
 }
 
@@ -170,10 +174,10 @@ double bound_of_sum(const Reduced& r) { return elements_bound(r, r.magnitudes); 
 
 double bound_of_mean(const Reduced& r) {
   const double n = static_cast<double>(r.n), u = r.format.unit_roundoff;
-  // Narrower formats are rounded to from double.
+  // Formats narrower than double are rounded from a quotient in double.
   const double once = r.format.precision < Format<fp64>::precision ? u + Format<fp64>::unit_roundoff : u;
   const double rounding = rounded_up(once * (1 + u) * std::abs(r.result) + half_subnormal(r.format));
-  // The largest number of fp16 may stand for a quotient beyond it: no sum is off by as much as its
+  // The largest number of fp16 may stand for a larger quotient. The error of a sum is less than its
   // magnitudes.
   const double largest_sum = std::abs(r.result) < r.format.max_finite
                                  ? rounded_up((std::abs(r.result) + rounding) * n)
@@ -183,8 +187,8 @@ double bound_of_mean(const Reduced& r) {
   sum.result = std::min(largest_sum, r.format.max_finite);
   const double bound = from_sum(bound_of_sum(sum));
   if (std::isfinite(bound) || r.format.index != Formats::index_of<fp16>()) return bound;
-  // A mean of fp16 that overflowed was computed again with more exponents. If a compensated sum did not
-  // overflow, its compensation may have, and then only the magnitudes bound the error.
+  // A mean of fp16 whose sum overflowed was computed again with more exponents. If a compensated sum did not
+  // overflow, its compensation may have; then only the magnitudes bound the error.
   const double least_sum = (std::abs(r.result) - rounding) * n;
   if (r.two_words && !(least_sum > r.format.max_finite))
     return from_sum(rounded_up(largest_sum + r.magnitudes));
@@ -234,7 +238,7 @@ MomentsBound bound_of_moments(const Reduced& r, double variance, double ddof) {
   const double state = std::max(0.0, safely((variance + rounding) / by));
   const MomentsLoss loss{r};
   const double mean = std::abs(r.result);
-  double furthest = mean + std::min(r.magnitudes, r.input.max_finite);  // the mean would not be finite else
+  double furthest = mean + std::min(r.magnitudes, r.input.max_finite);  // since the mean is finite
   if (both) furthest = std::min(furthest, loss.furthest(n, mean, state));
   double of_mean = furthest, of_state = std::max(state, furthest * furthest);
   if (std::isfinite(loss.gamma_all)) {

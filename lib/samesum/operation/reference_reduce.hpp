@@ -1,11 +1,11 @@
-/// The literal reading of a reducer.
+/// Reference implementation of reductions: a reducer in an order, element by element.
 #pragma once
 
 #include "samesum/order/reference.hpp"
 
 namespace samesum {
 
-/// A reducer as the accumulator that `read` takes.
+/// Presents a reducer as an accumulator, which `read` (order/reference.hpp) requires.
 template <class Reducer, class Element> struct ReferenceState {
   struct Given {
     const Reducer* reducer;
@@ -27,11 +27,11 @@ template <class Reducer, class Element> struct ReferenceState {
   void merge(const ReferenceState& other) { reducer->merge(state, other.state); }
 };
 
-/// The state of elements at(0) … at(n - 1) in that order; none where n = 0.
+/// Returns the state of the elements at(0) … at(n - 1) in the order `Shape`; std::nullopt if n = 0.
 template <class Shape, class Reducer, class At>
 std::optional<typename Reducer::State> reference_reduce(const Reducer& reducer, std::size_t n, At at) {
   using Reading = ReferenceState<Reducer, decltype(at(0))>;
-  const auto all = read<Reading>(Shape{}, n, [&](std::size_t i) {
+  const auto all = reference_state<Reading>(Shape{}, n, [&](std::size_t i) {
     return typename Reading::Given{&reducer, at(i)};
   });
   if (!all) return std::nullopt;

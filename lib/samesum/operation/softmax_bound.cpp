@@ -1,18 +1,19 @@
-/// How wrong softmax can be. u = 2^-24 and η = 2^-149 belong to fp32; p and S = Σe^(x_i - m) >= 1 are true.
+/// The error bounds of softmax, and their proof. u = 2^-24 and η = 2^-149 belong to fp32; p and
+/// S = Σe^(x_i - m) >= 1 are true values.
 ///
-/// 1. d_i carries a relative error of u, so e^d_i one of e^(|d_i|u) - 1, and exp_of_nonpositive adds 0.892
-/// ulp,
-///    at most 1.784u relative, and η where the result is subnormal. Below -105 both the true and the computed
-///    e_i are at most η. So |e_i' - e_i| <= ρ(|d_i|)·e_i + η, ρ(t) = (1 + 1.784u)e^(min(t, 105)u) - 1.
-/// 2. The denominator: |s - S| <= E·S. Plain: ρ + nη, then rounding each e_i to the accumulator's format
-///    (u_F each, η_F/2), then Plain::bound over the height of the tree. Exact: one rounding. Online: on its
-///    way an element meets as many roundings as the tree is high, and as many factors e^-t, each
-///    within 1.784u of the power of a difference that is off by tu; the t add up to |d_i|. What underflows in
-///    a factor is less than η times a sum of at most n, at each of n merges. An element that is 200 below
-///    does not count.
-/// 3. softmax: 1/s, a product, each one rounding: p_i·((1 + ρ)(1 + u)²/(1 - E) - 1) + 2η, and RN_T.
-///    log-softmax: log s within 0.934 ulp, at most 1.868u relative, of log S, off by E/(1 - E); d_i off by
-///    u|d_i|; a subtraction, and RN_T. s is at least 1 as e^0 is exact and sums of what is not negative rise.
+/// 1. d_i has a relative error of u, so e^d_i one of e^(|d_i|u) - 1. exp_of_nonpositive adds 0.892 ulp, at
+///    most 1.784u relative, and η if the result is subnormal. Below -105 both the true and the computed e_i
+///    are at most η. So |e_i' - e_i| <= ρ(|d_i|)·e_i + η, ρ(t) = (1 + 1.784u)e^(min(t, 105)u) - 1.
+/// 2. The denominator: |s - S| <= E·S. Plain: ρ + nη, then the rounding of each e_i to the accumulator's
+///    format (u_F each, η_F/2), then Plain::bound over the height of the tree. Exact: one rounding. Online:
+///    on its way an element passes as many roundings as the tree is high, and as many factors e^-t. Each
+///    factor is within 1.784u of the power of a difference that is off by tu, and the t add up to |d_i|.
+///    Underflow in a factor costs less than η times a sum of at most n, at each of n merges. An element that
+///    is 200 below does not count.
+/// 3. softmax: 1/s and a product, each with one rounding: p_i·((1 + ρ)(1 + u)²/(1 - E) - 1) + 2η, and RN_T.
+///    log-softmax: log s is computed within 0.934 ulp, at most 1.868u relative, and is off from log S by
+///    E/(1 - E); d_i is off by u|d_i|; then a subtraction, and RN_T. s is at least 1, since e^0 is exact and
+///    sums of non-negative numbers do not decrease.
 #include <algorithm>
 #include <cmath>
 
@@ -28,7 +29,7 @@ namespace {
 constexpr double u = Format<fp32>::unit_roundoff, eta = Format<fp32>::smallest_subnormal;
 constexpr double exp_error = 1.784 * u, log_error = 1.868 * u;
 
-/// Some twenty operations of double, and libm's, are off by much less.
+/// Rounds x up by more than the errors of some twenty operations in double and of libm.
 double slightly_more(double x) { return x * (1 + 0x1p-40); }
 
 double exp_bound(double below) {
@@ -66,7 +67,8 @@ double denominator_bound(std::size_t columns, double spread, SoftmaxSum accumula
   return std::expm1(height * (u + exp_error) + std::min(spread, 200.0) * u) + 3 * n * n * eta;
 }
 
-/// The error of numbers of that sum, off by `error` together, once they are rounded to the format.
+/// Returns the error of some numbers after they are rounded to the format. Before, their magnitudes add up to
+/// `value` and they are off by `error` together; `numbers` is how many they are.
 double rounded(const FormatInfo& format, double value, double error, double numbers) {
   if (format.precision == Format<fp32>::precision) return slightly_more(error);
   return slightly_more(error + format.unit_roundoff * (value + error) +

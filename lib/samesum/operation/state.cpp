@@ -1,3 +1,4 @@
+/// States of every accumulator in every format, behind one type.
 #include "samesum/operation/state.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace {
 
 using Numbers = std::array<double, 2>;
 
-// An accumulator over a scalar is its numbers side by side in the format's native type.
+// The numbers of accumulator A over a scalar, which lie side by side in the carrier type of format F.
 template <class A, class F> struct Shape {
   static constexpr std::size_t size = sizeof(A) / sizeof(CarrierOf<F>);
   static_assert(size <= std::tuple_size_v<Numbers>);
@@ -53,8 +54,8 @@ struct State::Kind {
             [](Values x) {
               const auto sum_of = [&]<class T>() {
                 const std::span<const T> elements = x.as<T>();
-                return *read<Accumulator>(Serial::Shape{}, x.size,
-                                          [&](std::size_t i) { return Scalar<F>::of(elements[i]); });
+                return *reference_state<Accumulator>(
+                    Serial::Shape{}, x.size, [&](std::size_t i) { return Scalar<F>::of(elements[i]); });
               };
               return pack<Accumulator, F>(with_format(*x.format, sum_of));
             },
@@ -85,7 +86,7 @@ State::State(std::string_view name) {
   const auto found = std::ranges::find(kinds(), name, &Kind::name);
   if (found == kinds().end())
     throw std::invalid_argument("samesum: no state named '" + std::string{name} +
-                                "'; it is an accumulator and a format, such as 'kahan/fp32'");
+                                "'; a name is an accumulator and a format, such as 'kahan/fp32'");
   kind_ = &*found;
 }
 
@@ -108,14 +109,15 @@ void State::add(Values x) {
 
 void State::merge(const State& other) {
   if (kind_ != other.kind_)
-    throw std::invalid_argument("samesum: cannot merge a state of " + other.name() + " into one of " +
-                                name());
+    throw std::invalid_argument("samesum: only states of the same name can be merged, not " + other.name() +
+                                " into " + name());
   if (other.empty()) return;
   if (empty()) {
     *this = other;
     return;
   }
-  if (count_ + other.count_ < count_) throw std::length_error("samesum: a state counts up to 2^64 elements");
+  if (count_ + other.count_ < count_)
+    throw std::length_error("samesum: the merged state would have 2^64 elements or more");
   const FloatingPointEnvironment environment;
   numbers_ = kind_->merge(numbers_, other.numbers_);
   count_ += other.count_;
@@ -160,13 +162,13 @@ State State::deserialise(std::span<const std::byte> bytes) {
     const Number rounded =
         with_format(*found->format, [&]<class F>() { return Number::of(convert<F>(state.numbers_[i])); });
     if (state.numbers_[i] == state.numbers_[i] && rounded.to_double() != state.numbers_[i])
-      SerialReader::refuse("it holds a number that is not " + std::string{found->format->name});
+      SerialReader::refuse("it holds a number that is not a value of " + std::string{found->format->name});
   }
   in.finish();
-  // A tree of `count` elements is less than that high, and the bound depends on it.
+  // The bound depends on the height, which is less than the number of elements.
   const std::uint64_t most = std::max<std::uint64_t>(state.count_, 1) - 1;
   const bool fits = state.height_.adds <= most && state.height_.merges <= most - state.height_.adds;
-  // What `serialise` does not write is not taken.
+  // Only the bytes that `serialise` writes are accepted.
   const State& canonical = state.empty() ? State{in.name()} : state;
   if (!fits || !std::ranges::equal(canonical.serialise(), bytes))
     SerialReader::refuse("its count, height and numbers contradict each other");

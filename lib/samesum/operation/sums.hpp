@@ -1,4 +1,4 @@
-/// The operations that add up terms with any accumulator.
+/// The operations that sum terms, with any accumulator: sum, mean, sum_of_magnitudes, squared_norm and dot.
 #pragma once
 
 #include "samesum/operation/operation.hpp"

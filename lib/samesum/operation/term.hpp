@@ -1,4 +1,4 @@
-/// What a sum adds up: elements, magnitudes, squares or products.
+/// Terms of a sum: elements, magnitudes, squares or products.
 #pragma once
 
 #include <string_view>
@@ -9,15 +9,15 @@ namespace samesum {
 
 enum class Term { element, magnitude, square, product };
 
-/// |x|, of a NaN too.
+/// Returns |x|. Clears the sign of a NaN too.
 template <class F, int W> SAMESUM_HD inline Pack<F, W> magnitude(Pack<F, W> x) {
   using C = CarrierOf<F>;
   using Words = Register<WordOf<C>, W>;
   return {same_bits<Register<C, W>>(Words(same_bits<Words>(x.v) & WordOf<C>(~Format<C>::sign_bit)))};
 }
 
-/// What a·b lacks to `product`, its rounding. In 16 bits it is the difference of two numbers that the carrier
-/// holds; elsewhere it takes a fused multiply-add.
+/// Returns a·b - product, where `product` is a·b rounded. In 16-bit formats the carrier holds both numbers
+/// exactly; other formats need a fused multiply-add.
 template <class F, int W>
 SAMESUM_HD inline Pack<F, W> residual(Pack<F, W> a, Pack<F, W> b, Pack<F, W> product) {
   using C = CarrierOf<F>;
@@ -27,8 +27,9 @@ SAMESUM_HD inline Pack<F, W> residual(Pack<F, W> a, Pack<F, W> b, Pack<F, W> pro
     return {round_lanes<F, C, W>(a.v * b.v - product.v)};
 }
 
-/// a·b as the nearest number and what it lacks: high + low = a·b exactly where nothing underflows (TwoProduct
-/// by a fused multiply-add: Ogita, Rump, Oishi 2005, algorithm 3.5). The low word of an infinity or NaN is 0.
+/// A product in two words, the nearest number and what it lacks: high + low = a·b exactly if nothing
+/// underflows (TwoProduct with a fused multiply-add: Ogita, Rump, Oishi 2005, algorithm 3.5). The low word of
+/// an infinity or NaN is 0.
 template <class V> struct TwoWords { V high, low; };
 template <class F, int W> SAMESUM_HD inline TwoWords<Pack<F, W>> two_product(Pack<F, W> a, Pack<F, W> b) {
   using V = Pack<F, W>;
@@ -37,9 +38,9 @@ template <class F, int W> SAMESUM_HD inline TwoWords<Pack<F, W>> two_product(Pac
   return {high, select(is_finite(low), low, V::zero())};
 }
 
-/// The sum of terms of two words: the accumulator takes the high ones, and the low ones are added up plainly
-/// beside it, in the same order (Ogita, Rump, Oishi 2005, algorithm 5.3, "Dot2", with any accumulator).
-/// A plain sum takes the high words alone, as every plain dot product does.
+/// Sum of terms in two words. The accumulator adds the high words; beside it a plain sum adds the low words
+/// in the same order (Ogita, Rump, Oishi 2005, algorithm 5.3, "Dot2", with any accumulator). A plain
+/// accumulator adds only the high words, as every plain dot product does.
 template <template <class> class A, class V> struct TermSum {
   using Sum = A<V>;
   static constexpr bool two_words = true;
@@ -68,7 +69,7 @@ template <class V> struct TermSum<Plain, V> {
   SAMESUM_HD V result() const { return sum.result(); }
 };
 
-/// The term of one element, or of a pair of them. What is not a product has no low word.
+/// Returns the term of one element, or of a pair of elements. Elements and magnitudes have no low word.
 template <bool two_words, class AnyTerm, class V>
 SAMESUM_HD inline TwoWords<V> term_of(AnyTerm term, V x, V y) {
   if (term == Term::element) return {x, V::zero()};

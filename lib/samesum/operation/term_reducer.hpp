@@ -1,4 +1,4 @@
-/// Sums of terms, with any accumulator.
+/// Reducers for sums of terms, with any accumulator.
 #pragma once
 
 #include "samesum/operation/term.hpp"
@@ -6,7 +6,7 @@
 
 namespace samesum {
 
-/// Sums of elements, without asking for each which term it is.
+/// Fast path of TermReducer for sums of elements: does not select the term for each element.
 template <template <class> class A, class F>
 struct ElementReducer : StateReducer<TermSum<A, Scalar<F>>, TwoWords<Scalar<F>>> {
   using State = TermSum<A, Scalar<F>>;
@@ -14,11 +14,12 @@ struct ElementReducer : StateReducer<TermSum<A, Scalar<F>>, TwoWords<Scalar<F>>>
   static constexpr bool is_light = !State::two_words;
   Term term;
   SAMESUM_HD bool applies() const { return term == Term::element; }
-  SAMESUM_HD TwoWords<Scalar<F>> item(const Read<F>& e) const { return {e.x, Scalar<F>::zero()}; }
+  SAMESUM_HD TwoWords<Scalar<F>> item(const InputElement<F>& e) const { return {e.x, Scalar<F>::zero()}; }
   SAMESUM_HD State state(const State& fast, std::uint64_t, int) const { return fast; }
 };
 
-/// Sums of terms, and their means. A mean of fp16 that is not finite is computed once more, by `again`.
+/// Computes sums of terms, and their means. If a mean of fp16 is not finite, the reducer that `again` returns
+/// computes it once more.
 template <template <class> class A, class F>
 struct TermReducer : StateReducer<TermSum<A, Scalar<F>>, TwoWords<Scalar<F>>> {
   using Format = F;
@@ -29,11 +30,11 @@ struct TermReducer : StateReducer<TermSum<A, Scalar<F>>, TwoWords<Scalar<F>>> {
   bool mean;
 
   SAMESUM_HD FastPath fast_path() const { return {{}, term}; }
-  WideMeanReducer<A> again() const requires std::is_same_v<F, fp16> { return {}; }
+  WideMeanReducer<A> replacement() const requires std::is_same_v<F, fp16> { return {}; }
 
-  SAMESUM_HD Item item(const Read<F>& e) const { return term_of<State::two_words>(term, e.x, e.y); }
-  /// The items of some elements: which term it is, is asked once.
-  template <int count> SAMESUM_HD void items(const Read<F> (&e)[count], Item (&x)[count]) const {
+  SAMESUM_HD Item item(const InputElement<F>& e) const { return term_of<State::two_words>(term, e.x, e.y); }
+  /// Maps several elements, selecting the term once for all of them.
+  template <int count> SAMESUM_HD void items(const InputElement<F> (&e)[count], Item (&x)[count]) const {
     const auto all = [&](auto t) {
       for (int i = 0; i < count; ++i) x[i] = term_of<State::two_words>(t, e[i].x, e[i].y);
     };

@@ -1,3 +1,4 @@
+/// The checks of arguments, and their messages.
 #include "samesum/operation/validation.hpp"
 
 #include <cstdint>
@@ -11,12 +12,13 @@ namespace {
 
 constexpr std::size_t most = PTRDIFF_MAX;
 
-/// a·b; none if it is more than `most`.
+/// Returns a·b; std::nullopt if it exceeds `most`.
 std::optional<std::size_t> product(std::size_t a, std::size_t b) {
   std::size_t result;
   if (__builtin_mul_overflow(a, b, &result) || result > most) return std::nullopt;
   return result;
 }
+/// Returns a + b; std::nullopt if a or b is missing or the sum exceeds `most`.
 std::optional<std::size_t> sum(std::optional<std::size_t> a, std::optional<std::size_t> b) {
   if (!a || !b || *a > most - *b) return std::nullopt;
   return *a + *b;
@@ -37,14 +39,15 @@ std::string validation_error(const char* name, const void* data, std::size_t n, 
   if (is_array(data, n, element)) return {};
   if (reinterpret_cast<std::uintptr_t>(data) % element.alignment != 0)
     return std::string{name} + " is not aligned to its elements of " + words(element.bytes) +
-           " bytes; copy it";
-  if (data == nullptr) return std::string{name} + " is null but has " + words(n) + " elements";
+           " bytes; copy it to aligned memory";
+  if (data == nullptr)
+    return std::string{name} + " is null but has " + words(n) + " elements; pass their address";
   return std::string{name} + " has " + words(n) + " elements of " + words(element.bytes) +
-         " bytes, which is more than memory can hold; give it the number that there are";
+         " bytes, which is more than memory can hold; pass the actual number of elements";
 }
 
 std::string validation_error(const char* name, const Values& x) {
-  if (!is_listed(x.format)) return std::string{name} + " has no format; take one of samesum::formats";
+  if (!is_listed(x.format)) return std::string{name} + " has an unknown format; use one of samesum::formats";
   return validation_error(name, x.data, x.size, {x.format->bytes, x.format->bytes});
 }
 
@@ -56,56 +59,57 @@ void check(const char* name, const Values& x) {
 void check(std::string_view method, const FormatInfo& input) {
   if (!is_listed(&input))
     throw std::invalid_argument("samesum: " + std::string{method} +
-                                ": input is no format of the library; take one of samesum::formats");
+                                ": input is not a format of the library; use one of samesum::formats");
 }
 
 void check(std::string_view method, const char* name, Number x, const FormatInfo& format) {
   if (is_listed(x.format) && x.format->index == format.index) return;
-  throw std::invalid_argument("samesum: " + std::string{method} + ": " + name + " is of " +
-                              std::string{is_listed(x.format) ? x.format->name : "no format"} +
-                              "; pass the number that the method returned, which is of " +
+  throw std::invalid_argument("samesum: " + std::string{method} + ": " + name + " has format " +
+                              std::string{is_listed(x.format) ? x.format->name : "(unknown)"} +
+                              "; pass the number that the method returned, which has format " +
                               std::string{format.name});
 }
 
 double checked_magnitudes(std::string_view method, const char* name, double magnitudes) {
   if (magnitudes < 0)
     throw std::invalid_argument("samesum: " + std::string{method} + ": " + name + " is " +
-                                three_digits(magnitudes) + "; magnitudes are 0 or more");
+                                three_digits(magnitudes) + "; it must be 0 or more");
   return magnitudes == magnitudes ? magnitudes : std::numeric_limits<double>::infinity();
 }
 
-std::optional<std::size_t> extent(const Layout& l, bool offsets_are_here) {
+std::optional<std::size_t> extent(const Layout& l, bool offsets_on_host) {
   if (l.outer == 0 || l.inner == 0) return 0;
-  if (l.offsets) return offsets_are_here ? static_cast<std::size_t>(l.offsets[l.outer]) : 0;
+  if (l.offsets) return offsets_on_host ? static_cast<std::size_t>(l.offsets[l.outer]) : 0;
   if (l.n == 0) return 0;
   return sum(sum(product(l.outer - 1, l.outer_stride), product(l.n - 1, l.stride)), l.inner);
 }
 
-std::string validation_error(const Layout& l, std::optional<std::size_t> results, bool offsets_are_here) {
+std::string validation_error(const Layout& l, std::optional<std::size_t> results, bool offsets_on_host) {
   const std::optional<std::size_t> count = product(l.outer, l.inner);
   if (!count)
-    return "layout has " + words(l.outer) + " x " + words(l.inner) + " results; fewer than 2^63 are possible";
+    return "layout has " + words(l.outer) + " x " + words(l.inner) +
+           " results; fewer than 2^63 are supported";
   if (results && *count != *results)
-    return "out has room for " + words(*results) + " results; there are " + words(*count);
+    return "out has room for " + words(*results) + " results; the layout has " + words(*count);
   if (l.offsets) {
-    if (l.inner != 1) return "layout.inner is " + words(l.inner) + "; segments have 1";
+    if (l.inner != 1) return "layout.inner is " + words(l.inner) + "; it must be 1 for segments";
     if (!product(l.outer, sizeof *l.offsets))
-      return "layout has " + words(l.outer) + " segments; fewer than 2^60 are possible";
+      return "layout has " + words(l.outer) + " segments; fewer than 2^60 are supported";
     if (reinterpret_cast<std::uintptr_t>(l.offsets) % alignof(std::uint64_t) != 0)
-      return "layout.offsets is not aligned to its elements of 8 bytes; copy it";
-    for (std::size_t o = 0; offsets_are_here && o < l.outer; ++o)
+      return "layout.offsets is not aligned to its elements of 8 bytes; copy it to aligned memory";
+    for (std::size_t o = 0; offsets_on_host && o < l.outer; ++o)
       if (l.offsets[o + 1] < l.offsets[o])
-        return "layout.offsets fall from " + words(l.offsets[o]) + " to " + words(l.offsets[o + 1]) + " at " +
-               words(o + 1) + "; segments end where they begin, or later";
+        return "layout.offsets decreases from " + words(l.offsets[o]) + " to " + words(l.offsets[o + 1]) +
+               " at index " + words(o + 1) + "; an offset must not be less than the one before it";
     return {};
   }
   if (*count == 0 || l.n == 0) return {};
   if (l.n > 1 && l.stride == 0) return "layout.stride is 0; it must be 1 or more";
   if (l.n > 1 && l.stride < l.inner)
-    return "layout.stride is " + words(l.stride) + "; results would share elements, it must be inner (" +
-           words(l.inner) + ") or more";
+    return "layout.stride is " + words(l.stride) + "; it must be at least layout.inner (" + words(l.inner) +
+           "), or results would share elements";
   if (!product(*count, l.n))
-    return "layout reads " + words(*count) + " x " + words(l.n) + " elements; fewer than 2^63 are possible";
+    return "layout reads " + words(*count) + " x " + words(l.n) + " elements; fewer than 2^63 are supported";
   if (!extent(l, false))
     return "layout reaches beyond 2^63 elements: outer " + words(l.outer) + " at outer_stride " +
            words(l.outer_stride) + ", n " + words(l.n) + " at stride " + words(l.stride);

@@ -1,3 +1,4 @@
+/// Orders of arrival, which differ from run to run.
 #pragma once
 
 #include "samesum/order/tree.hpp"
@@ -5,23 +6,24 @@
 namespace samesum {
 
 namespace detail {
-/// Why a backend has no method in arrival order; empty where it has.
+/// Reason why a backend has no method in arrival order; empty if it has.
 constexpr std::string_view arrival_refusal(std::string_view backend) {
   return backend == "reference" ? "arrival order has no reference implementation" : "";
 }
 }  // namespace detail
 
-/// Arrival order: chunks are taken from a shared counter, and each chunk's sum is added to one shared cell
-/// when it is done. Within a chunk the order is fixed; which chunk comes when is not, so it promises nothing.
+/// Arrival order of chunks: threads take chunks from a shared counter and add the sum of each finished chunk
+/// to one shared cell. The order within a chunk is fixed; the order of the chunks is not, so the promise is
+/// `none`.
 struct Atomic {
   static constexpr std::string_view name = "atomic";
   static constexpr Promise promise = Promise::none;
-  using Shape = Tree<128, 32, InTurn>;  ///< of a chunk
+  using Shape = Tree<128, 32, InTurn>;  ///< order within a chunk
   static constexpr std::string_view refusal(std::string_view backend) {
     return detail::arrival_refusal(backend);
   }
 
-  /// The cell starts empty and takes the chunks one by one.
+  /// The cell starts empty, and the chunks are added to it one by one.
   static constexpr Height height(std::size_t n) {
     const Height chunk = Shape::height(std::min(n, Shape::leaf));
     const std::size_t chunks = Shape::leaves(n);
@@ -34,14 +36,15 @@ struct Atomic {
   }
 };
 
-/// The same with chunks of one element: the honest worst case of many threads and one cell.
+/// Arrival order with chunks of one element: the worst case of many threads and one cell.
 struct AtomicElement {
   static constexpr std::string_view name = "atomic_element";
   static constexpr Promise promise = Promise::none;
   using Shape = Tree<1, 1, InTurn>;
   static constexpr std::string_view refusal(std::string_view backend) {
-    return backend == "cpu" ? "one atomic addition an element is a worst case that takes a GPU's many threads"
-                            : detail::arrival_refusal(backend);
+    return backend == "cpu"
+               ? "one atomic addition per element is a worst case that needs the many threads of a GPU"
+               : detail::arrival_refusal(backend);
   }
   static constexpr Height height(std::size_t n) { return {0, n == 0 ? 0 : n - 1}; }
   static std::string height_formula() { return "n - 1"; }

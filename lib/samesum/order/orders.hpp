@@ -1,4 +1,4 @@
-/// The list of orders: a new one is a file beside this and a word here.
+/// The list of orders. A new one is a file in this folder and an entry here.
 #pragma once
 
 #include "samesum/format/formats.hpp"
@@ -8,6 +8,7 @@
 
 namespace samesum {
 
+/// All orders of the catalogue.
 using Orders = TypeList<Serial, CoarsenedTree, Pairwise, Canonical16, Canonical128, Atomic, AtomicElement>;
 
 }  // namespace samesum

@@ -1,3 +1,4 @@
+/// The entry of the CPU backend: the methods of every format, and softmax.
 #include "samesum/backend/cpu/methods.hpp"
 #include "samesum/catalogue/backends.hpp"
 #include "samesum/catalogue/join.hpp"

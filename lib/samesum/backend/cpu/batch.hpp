@@ -1,4 +1,4 @@
-/// Batches of reductions on a CPU: which thread computes which leaves. None of it can change the bits.
+/// Schedules batches of reductions over threads. The schedule cannot change the bits.
 #pragma once
 
 #include <algorithm>
@@ -39,18 +39,19 @@ struct Batch {
   const std::byte* y_at(std::size_t place) const { return y ? y + place * bytes : nullptr; }
 };
 
-/// Writes the states of up to `group` neighbouring leaves, of n >= 1 contiguous elements in all. `index` is
-/// that of the first element in its reduction.
+/// Writes the states of up to `group` neighbouring leaves with n >= 1 contiguous elements in total. `index`
+/// is the index of the first element in its reduction.
 template <class State>
 using ReduceLeaves =
     std::function<void(const void* x, const void* y, std::uint64_t index, std::size_t n, State* out)>;
 
-/// Writes the states of `count` rows of at most a leaf, of n >= 1 elements each, `pitch` elements apart.
+/// Writes the states of `count` rows of n elements each, at least one and at most a leaf; the rows are
+/// `pitch` elements apart.
 template <class State>
 using ReduceRows =
     std::function<void(const void* x, std::size_t pitch, std::size_t n, std::size_t count, State* out)>;
 
-/// Rows of at most a leaf, many at a time.
+/// Reduces rows of at most one leaf, many rows at a time.
 template <class Reducer>
 void reduce_short_rows(const Reducer& reducer, const Batch& batch,
                        const ReduceRows<typename Reducer::State>& rows, void* out) {
@@ -68,8 +69,8 @@ void reduce_short_rows(const Reducer& reducer, const Batch& batch,
   });
 }
 
-/// Cuts a batch into units of work: an aligned group of leaves of one result, or a leaf of some neighbouring
-/// columns. A result of several units waits until all of them are done.
+/// Cuts a batch into units of work: an aligned group of leaves of one result, or one leaf of each of several
+/// neighbouring columns. The states of a result with several units are merged when all units are done.
 template <class Shape, class Reducer> class BatchSchedule {
  public:
   using State = typename Reducer::State;
@@ -91,7 +92,7 @@ template <class Shape, class Reducer> class BatchSchedule {
   }
 
   void run() {
-    // A task is enough units to be worth a turn.
+    // A task holds enough units to outweigh the cost of taking it from the queue.
     const std::size_t per_task =
         std::max<std::size_t>(1, units_ / std::max<std::size_t>(elements_ / (group * 4096), 1));
     const std::size_t tasks = (units_ - 1) / per_task + 1;
@@ -103,7 +104,7 @@ template <class Shape, class Reducer> class BatchSchedule {
   }
 
  private:
-  static constexpr std::size_t tile = 16;  ///< columns of a unit
+  static constexpr std::size_t tile = 16;  ///< columns per unit
 
   std::size_t units_of(std::size_t n) const {
     return (std::max<std::size_t>(Shape::leaves(n), 1) - 1) / (columns_ ? 1 : group) + 1;
@@ -115,7 +116,7 @@ template <class Shape, class Reducer> class BatchSchedule {
     return static_cast<std::size_t>(std::ranges::upper_bound(first_unit_, unit) - first_unit_.begin()) - 1;
   }
 
-  /// Unit k of result `at` is done.
+  /// Receives the state of unit k of result `at`: finishes a result of one unit, else stores the state.
   void done(const State& state, std::size_t at, std::size_t k) {
     if (units_of(length_of(at)) == 1)
       reducer_.finish(state, length_of(at), at, out_);
@@ -169,14 +170,14 @@ template <class Shape, class Reducer> class BatchSchedule {
   void* out_;
   const bool columns_ = !layout_.offsets && layout_.stride != 1;
   const std::size_t across_ = columns_ ? (layout_.inner - 1) / tile + 1 : layout_.inner;
-  const std::size_t each_ = units_of(layout_.n);  ///< units of a result, if there are no offsets
-  std::vector<std::size_t> first_unit_;           ///< of each segment, and the number of units
+  const std::size_t each_ = units_of(layout_.n);  ///< units per result, if there are no offsets
+  std::vector<std::size_t> first_unit_;           ///< first unit of each segment, and the number of units
   std::size_t units_ = 0, elements_ = 0;
   std::vector<State> waiting_;
 };
 
-/// Finishes all results of a batch into `out`; a result without elements from a fresh state. `rows` may be
-/// empty.
+/// Computes all results of a batch into `out`. A result without elements is finished from a fresh state.
+/// `rows` may be empty.
 template <class Shape, class Reducer>
 void reduce_batch(const Reducer& reducer, const Batch& batch,
                   const ReduceLeaves<typename Reducer::State>& leaves,

@@ -1,4 +1,4 @@
-/// The canonical order on a CPU, by one thread.
+/// Sums in the canonical order, on one thread.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace samesum::cpu {
 
-/// Merges rows of lanes pair by pair, depth first: the tree of stride doubling splits its rows at the largest
-/// power of two below their number. Rows wait on the stack, one for each level of the tree.
+/// Merges rows of lanes pairwise and depth first: the tree of stride doubling splits its rows at the largest
+/// power of two below their number. One row per level of the tree waits on the stack.
 template <std::size_t lanes, class A, class At> class CanonicalRows {
  public:
   using Row = std::array<A, lanes>;
@@ -28,7 +28,7 @@ template <std::size_t lanes, class A, class At> class CanonicalRows {
     const std::size_t half = std::bit_floor(rows - 1);
     left = sum(first, half);
     const Row right = sum(first + half, rows - half);
-    // Only the last row may be short: lanes without an element in a block skip its merge.
+    // Only the last row may be short. Lanes without an element in the right half skip the merge.
     for (std::size_t l = 0; l < members(first + half); ++l) left[l].merge(right[l]);
     return left;
   }

@@ -1,3 +1,4 @@
+/// Exact sums on a CPU: fp64 words in front of a superaccumulator, on several threads.
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -8,7 +9,7 @@
 namespace samesum::cpu {
 namespace {
 
-/// A sum in fp64 words, spilled into a superaccumulator where these do not do (Collange et al. 2015).
+/// A sum in fp64 words, which spill into a superaccumulator when they cannot hold it (Collange et al. 2015).
 template <class T> class ExactSum {
  public:
   explicit ExactSum(Exact& sum) : sum_{sum} {}
@@ -32,7 +33,8 @@ template <class T> class ExactSum {
   }
 
  private:
-  static constexpr std::size_t few = 8;  ///< elements that are not worth a step
+  /// Remainders of up to this length are added one by one, not as a padded step.
+  static constexpr std::size_t few = 8;
 
   void add_whole(const T* x, std::size_t n) {
     while (n > 0) {
@@ -41,7 +43,7 @@ template <class T> class ExactSum {
         empty_ = false;
       } else if (!empty_) {
         flush();
-      } else {  // nothing but one by one will do
+      } else {  // empty words cannot hold the block either: add one by one
         taken = std::min(n, exact_block);
         sum_.add(std::span{x, taken});
       }
@@ -79,7 +81,7 @@ template <class T> Exact sum_elements(const T* x, std::size_t n, int threads) {
       total.merge(part);
     });
   }
-  // Words of fp64 do not tell -0 from nothing.
+  // The fp64 words do not record whether all elements were -0.
   const auto is_not_minus_zero = [](T element) { return to_bits(element) != Format<T>::sign_bit; };
   if (total.only_minus_zero() && std::any_of(x, x + n, is_not_minus_zero)) total.add(T{});
   return total;

@@ -1,5 +1,5 @@
-/// Exact sums of elements in fp64 arithmetic: where a block's elements span few enough bits, they add up
-/// without a rounding in one, two or three words. Each instruction set has a copy of its own.
+/// Exact sums of elements in fp64 arithmetic: if the elements of a block span few enough bits, one, two or
+/// three words add them without rounding. Each instruction set compiles its own copy.
 #pragma once
 
 #include "samesum/backend/cpu/kernels.hpp"
@@ -11,7 +11,7 @@ namespace {
 template <class T> class ExactBlocks {
   static constexpr int width = vector_bytes / 8, narrow = vector_bytes / int{sizeof(T)};
   static constexpr std::size_t w = width, chains = 4, step = w * chains;
-  static constexpr std::size_t far = 4096;  ///< bytes ahead that lines are asked for
+  static constexpr std::size_t far = 4096;  ///< prefetch distance in bytes
   using V = Pack<fp64, width>;
   using Bits = BitsOf<T>;
   using Words = Register<Bits, narrow>;
@@ -40,8 +40,8 @@ template <class T> class ExactBlocks {
     for (std::size_t i = 0; i < Expansions::words; ++i) std::memcpy(sum.word[i], &sum_.word[i], sizeof(V));
   }
 
-  /// A sum of three words, and what they could not hold, if it is not all zero but for signs.
-  struct Words3 {
+  /// A sum of three words. `lost` collects the bits, except signs, of what the words could not hold.
+  struct ThreeWords {
     V word[Expansions::words];
     Register<std::uint64_t, width> lost{};
 
@@ -61,14 +61,15 @@ template <class T> class ExactBlocks {
     }
   };
 
-  /// The bits that elements span: they are multiples of 2^lowest and below 2^(highest + 1).
+  /// The bits that elements span: their magnitudes are multiples of 2^lowest and below 2^(highest + 1).
   struct Range {
     bool finite, zero;
     int highest, lowest;
     int span() const { return highest - lowest; }
   };
 
-  /// Largest and smallest magnitude seen, lane by lane. Zeros do not count as small.
+  /// The largest magnitude and the smallest nonzero one, per lane. `smallest` is stored less 1, so that zeros
+  /// wrap to the maximum.
   struct Extremes {
     Words largest{}, smallest = ~Words{};
 
@@ -100,22 +101,22 @@ template <class T> class ExactBlocks {
     }
   };
 
-  /// All of the block or nothing.
+  /// Adds the whole block and returns true, or returns false and adds nothing.
   bool add_block(const T* x, std::size_t n) {
-    int log2_adds = 0;  // of a column, rounded up
+    int log2_adds = 0;  // log2 of the additions per column, rounded up
     while ((w << log2_adds) < n) ++log2_adds;
-    // Most blocks are like the one before: if that fitted into one word, this one is added while it is
-    // looked at.
+    // Most blocks resemble the previous one: if that fitted into one word, the pass that finds the range also
+    // adds this block.
     V plain = V::zero();
-    const Range range = hopeful_ ? look<true>(x, n, plain) : look<false>(x, n, plain);
+    const Range range = expects_one_word_ ? look<true>(x, n, plain) : look<false>(x, n, plain);
     if (!range.finite) return false;
     if (range.zero) return true;
-    Words3 sum = sum_;
-    const int least = std::max(log2_adds - 3, 2);  // see add_in_windows; a step is four additions
-    // Every partial sum is a multiple of 2^lowest, below 2^(highest + 1 + log2_adds).
+    ThreeWords sum = sum_;
+    const int least = std::max(log2_adds - 3, 2);  // a step is four additions; for the 3 see add_in_windows
+    // Every partial sum is a multiple of 2^lowest and below 2^(highest + 1 + log2_adds).
     const bool fits = range.span() + 1 + log2_adds <= 53;
     if (fits) {
-      if (!hopeful_) look<true>(x, n, plain);
+      if (!expects_one_word_) look<true>(x, n, plain);
       sum.add(plain);
     } else if (range.highest + 3 + log2_adds >= Format<fp64>::max_exponent) {
       return false;
@@ -126,22 +127,22 @@ template <class T> class ExactBlocks {
     } else {
       return false;
     }
-    hopeful_ = fits;
+    expects_one_word_ = fits;
     if (!sum.is_exact()) return false;
     sum_ = sum;
     return true;
   }
 
-  /// Looks at the elements, and adds them plainly if asked to.
+  /// Returns the range of the elements; if `add`, also adds them plainly.
   template <bool add> static Range look(const T* x, std::size_t n, V& sum) {
     Extremes extremes;
-    const bool ahead = asks_ahead();
+    const bool ahead = wants_prefetch();
     V chain[chains];
     for (V& c : chain) c = V::zero();
 #pragma GCC unroll 1
     for (std::size_t i = 0; i < n; i += exact_step)
       for (std::size_t k = 0; k < exact_step; k += narrow) {
-        if (ahead) ask_for(reinterpret_cast<const char*>(x + i + k) + far, vector_bytes);
+        if (ahead) prefetch_bytes(reinterpret_cast<const char*>(x + i + k) + far, vector_bytes);
         extremes.see(x + i + k);
         if constexpr (add)
           for (std::size_t j = k; j < k + narrow; j += w)
@@ -152,22 +153,24 @@ template <class T> class ExactBlocks {
     return extremes.range();
   }
 
-  /// A window begins at 1.5·2^e. While its sum stays within [2^e, 2^(e+1)), adding x to it rounds x to a
-  /// multiple of 2^(e-52), and what x has left is exact (Dekker 1971) and goes to the next window; the last
-  /// one begins at zero and must not round. With 2^k additions of at most 2^m each, shared out among chains,
-  /// e = m + k + 2 is enough for the chains and for their total, and what is left is at most 2^(e-53): 51 - k
-  /// bits lower.
+  /// The largest k up to log2_adds such that `windows` windows add 2^k elements exactly.
+  ///
+  /// A window starts at 1.5·2^e. While its sum stays within [2^e, 2^(e+1)), adding x to it rounds x to a
+  /// multiple of 2^(e-52); the remainder of x is exact (Dekker 1971) and goes to the next window. The last
+  /// window starts at zero and must not round. For 2^k additions of at most 2^m each, distributed over the
+  /// chains, e = m + k + 2 suffices for the chains and for their total, and the remainders are at most
+  /// 2^(e-53): 51 - k bits lower.
   template <int windows> static int log2_for(int span, int log2_adds) {
-    // m = highest + 1, then (windows - 1) times lower; the last needs m + k - lowest <= 53.
+    // m starts at highest + 1 and is lowered windows - 1 times; the last window needs m + k - lowest <= 53.
     const int most = (52 + 51 * (windows - 1) - span) / windows;
     return most < log2_adds ? most : log2_adds;
   }
-  /// Every 2^k additions, of up to 2^(k+3), the windows begin anew.
+  /// Adds n elements in windows, which restart every 2^k additions of at most 2^(k+3).
   template <int windows>
-  static void add_in_windows(Words3& sum, const T* x, std::size_t n, int highest, int k) {
+  static void add_in_windows(ThreeWords& sum, const T* x, std::size_t n, int highest, int k) {
     V start[windows], total[windows];
     for (int i = 0, m = highest + 1; i < windows; ++i, m -= 51 - k) {
-      const int e = std::max(m + k + 2, Format<fp64>::min_exponent);  // below it nothing is rounded
+      const int e = std::max(m + k + 2, Format<fp64>::min_exponent);  // below min_exponent nothing is rounded
       start[i] = i + 1 < windows ? V{typename V::Storage{} + 1.5 * power_of_two(e)} : V::zero();
       total[i] = V::zero();
     }
@@ -190,7 +193,8 @@ template <class T> class ExactBlocks {
       for (int i = 0; i < windows; ++i) {
         V part = chain[i][0] - start[i];
         for (std::size_t c = 1; c < chains; ++c) part = part + (chain[i][c] - start[i]);
-        // Multiples of 2^(m + k - 50), at most 2^(m + k + 3) all together: 53 bits. The last window is full.
+        // The parts are multiples of 2^(m + k - 50) and at most 2^(m + k + 3) together: 53 bits. The last
+        // window is full.
         if (i + 1 < windows)
           total[i] = total[i] + part;
         else
@@ -200,8 +204,8 @@ template <class T> class ExactBlocks {
     for (int i = 0; i + 1 < windows; ++i) sum.add(total[i]);
   }
 
-  Words3 sum_;
-  bool hopeful_ = true;
+  ThreeWords sum_;
+  bool expects_one_word_ = true;
 };
 
 }  // namespace

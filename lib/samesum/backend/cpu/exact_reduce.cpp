@@ -1,4 +1,5 @@
-/// Exact reductions on a CPU: terms in double, which hold nearly all of them, and the exact sums of these.
+/// Exact reductions on a CPU: nearly all terms are exact in one or two doubles, which are then summed
+/// exactly.
 #include <algorithm>
 #include <cmath>
 #include <mutex>
@@ -13,8 +14,8 @@ namespace {
 
 constexpr std::size_t block = 4096;
 
-/// Adds n products that lie one after the other. Doubles are multiplied into two words, where these lose
-/// nothing.
+/// Adds n contiguous products. Products of doubles become two words, or integers if the words would lose
+/// bits.
 template <class T> void add_products(ExactTerms& to, const T* x, const T* y, std::size_t n) {
   const WriteTerms write = kernels<Formats::index_of<fp64>()>().write_terms[Formats::index_of<T>()];
   double high[block], low[block];
@@ -26,13 +27,14 @@ template <class T> void add_products(ExactTerms& to, const T* x, const T* y, std
       bool any = false;
       for (std::size_t i = 0; i < mine; ++i) {
         const double size = std::abs(high[i]);
-        const bool doubtful = !(size > 0x1p-960 && size < 0x1p1000);  // the low word may be lost, or all
+        // The low word may underflow, or the product overflow.
+        const bool doubtful = !(size > 0x1p-960 && size < 0x1p1000);
         if (doubtful && std::isfinite(a[i]) && std::isfinite(b[i]) && a[i] != 0 && b[i] != 0) {
           to.add_product(a[i], b[i]);
           high[i] = -0.0;
           low[i] = 0;
         }
-        if (low[i] == 0) low[i] = -0.0;  // adds nothing, not even a sign
+        if (low[i] == 0) low[i] = -0.0;  // -0 is the identity of addition
         any = any || low[i] != 0;
       }
       if (any) to.sum.merge(sum_exact(Values{std::span<const double>{low, mine}}, 1));
@@ -57,7 +59,7 @@ void add_terms(ExactBatchState& to, ExactKind kind, const T* x, const T* y, std:
   if (kind.moments) add_products(to.squares, x, x, n);
 }
 
-/// The results of one call, each computed by one thread; a single result by all threads, part by part.
+/// The results of one call. One thread computes each result; all threads share a single result, part by part.
 template <class T> class ExactBatch {
  public:
   ExactBatch(ExactKind kind, const FormatInfo& format, const Call& call)
@@ -66,7 +68,7 @@ template <class T> class ExactBatch {
   void run() const { layout_.results() == 1 ? reduce_one() : reduce_many(); }
 
  private:
-  static constexpr std::size_t part = std::size_t{1} << 16;  ///< elements of a long result that are a task
+  static constexpr std::size_t part = std::size_t{1} << 16;  ///< elements per task of a single result
 
   std::size_t length_of(std::size_t at) const { return layout_.length(at / layout_.inner); }
 
@@ -98,7 +100,7 @@ template <class T> class ExactBatch {
     const std::size_t results = l.results();
     const std::size_t elements =
         l.offsets ? static_cast<std::size_t>(l.offsets[l.outer] - l.offsets[0]) : results * l.n;
-    // A task is enough short results to be worth a turn.
+    // A task holds enough short results to outweigh the cost of taking it from the queue.
     const std::size_t tasks = std::clamp<std::size_t>(elements >> 14, 1, std::max<std::size_t>(results, 1)),
                       per_task = (results + tasks - 1) / tasks;
     for_each_task(thread_count(call_.options.threads, elements, tasks), tasks, [&](std::size_t k) {

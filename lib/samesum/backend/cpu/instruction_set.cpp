@@ -1,3 +1,4 @@
+/// Detects the instruction sets of this machine.
 #include "samesum/backend/cpu/instruction_set.hpp"
 
 #include <algorithm>
@@ -32,7 +33,7 @@ std::atomic<InstructionSet>& chosen() {
 
 InstructionSet instruction_set() { return chosen().load(std::memory_order_relaxed); }
 
-bool asks_ahead() {
+bool wants_prefetch() {
 #if defined(__x86_64__)
   static const bool intel = __builtin_cpu_is("intel");
   return intel;

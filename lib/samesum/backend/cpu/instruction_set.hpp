@@ -1,4 +1,4 @@
-/// Which instructions the inner loops use. None of it can change a bit.
+/// Instruction sets of the inner loops, and the one in use. The choice cannot change a bit.
 #pragma once
 
 #include <array>
@@ -6,14 +6,14 @@
 
 namespace samesum::cpu {
 
-/// Each of them includes those before it.
+/// Instruction sets; each includes the previous ones.
 enum class InstructionSet {
-  baseline,  ///< what every processor of the architecture has: SSE2, NEON
+  baseline,  ///< available on every processor of the architecture: SSE2, NEON
   avx2,      ///< AVX2, F16C and FMA: Haswell (2013), Zen (2017) and later
   avx512,    ///< AVX-512 F, BW, DQ, VL: Skylake-SP (2017), Zen 4 (2022) and later
 };
 
-/// Those that were compiled, the widest last; lib/CMakeLists.txt says how many.
+/// The compiled instruction sets, the widest last; lib/CMakeLists.txt sets their number.
 inline constexpr auto instruction_sets = [] {
   std::array<InstructionSet, SAMESUM_INSTRUCTION_SETS> sets{};
   for (std::size_t i = 0; i < sets.size(); ++i) sets[i] = static_cast<InstructionSet>(i);
@@ -25,17 +25,17 @@ constexpr std::string_view name_of(InstructionSet set) {
   return names[static_cast<std::size_t>(set)];
 }
 
-/// Whether this machine has it.
+/// Whether this machine supports `set`.
 bool is_supported(InstructionSet set);
 
-/// The one in use: the widest that this machine has, unless another was forced.
+/// The instruction set in use: the widest that this machine supports, unless `force` has set another.
 InstructionSet instruction_set();
 
-/// Whether loops that compute much had better ask for cache lines ahead. Intel's prefetchers do not run far
-/// enough ahead of them, and AMD's do better alone.
-bool asks_ahead();
+/// Whether compute-heavy loops should prefetch cache lines in software. Intel's hardware prefetchers do not
+/// run far enough ahead of such loops; AMD's do better alone.
+bool wants_prefetch();
 
-/// For tests and experiments: all sums of this process use it from now on. It must be supported.
+/// Makes all later calls of this process use `set`, which must be supported. For tests and experiments.
 void force(InstructionSet set);
 
 }  // namespace samesum::cpu

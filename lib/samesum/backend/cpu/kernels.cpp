@@ -1,5 +1,5 @@
-/// Compiled once for each instruction set and format. Nothing here may leave a function behind that another
-/// object file could be linked with: it might have instructions that the machine lacks.
+/// The table of inner loops, compiled once per instruction set and format. No inline function may remain in
+/// the object file: the linker could use it for other object files, on a machine that lacks its instructions.
 #include "samesum/backend/cpu/kernels.hpp"
 
 #include "samesum/backend/cpu/exact_block.hpp"

@@ -1,5 +1,5 @@
-/// The leaves of a tree on a CPU: the same merges as their literal reading, a pack of neighbouring lanes at a
-/// time. Each instruction set has a copy of its own, hence the anonymous namespace in a header.
+/// Sums the leaves of a tree: the merges of the reference, for a pack of neighbouring lanes at a time. Each
+/// instruction set compiles its own copy, hence the anonymous namespace in a header.
 #pragma once
 
 #include "samesum/accumulator/concept.hpp"
@@ -9,7 +9,7 @@
 namespace samesum::cpu {
 namespace {
 
-/// Bytes of the vectors that this object file is compiled for.
+/// Bytes per vector register that this object file is compiled for.
 #if defined(__AVX512F__)
 constexpr int vector_bytes = 64;
 #elif defined(__AVX__)
@@ -18,20 +18,20 @@ constexpr int vector_bytes = 32;
 constexpr int vector_bytes = 16;
 #endif
 
-/// Asks for so many bytes, which may lie beyond the array: an address will do, and asking is harmless.
-[[gnu::always_inline]] inline void ask_for(const void* first, std::size_t bytes) {
+/// Prefetches bytes, which may lie beyond the array: prefetching an invalid address is harmless.
+[[gnu::always_inline]] inline void prefetch_bytes(const void* first, std::size_t bytes) {
   const auto address = reinterpret_cast<std::uintptr_t>(first);
   for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(reinterpret_cast<const void*>(address + i));
 }
 
-/// Where leaves get packs of numbers from: elements as they are, or what a sum adds of them (terms.hpp). Has
-/// load(i), of the elements from i on; and ask(i, count), for those that will be wanted after these.
+/// A source of packs for leaves: elements as they are, or the terms of a sum (terms.hpp). load(i) returns the
+/// pack from element i on; prefetch(i, count) prefetches data that are read later than elements i … i + count - 1.
 template <class V, class T> struct Elements {
-  static constexpr bool narrow = sizeof(T) == 2;  ///< more to compute than to wait for
+  static constexpr bool narrow = sizeof(T) == 2;  ///< then loops are bound by computation, not by memory
   const T* x;
   V load(std::size_t i) const { return V::load(x + i); }
-  void ask(std::size_t i, std::size_t count) const {
-    ask_for(reinterpret_cast<const char*>(x + i) + 16384, count * sizeof(T));
+  void prefetch(std::size_t i, std::size_t count) const {
+    prefetch_bytes(reinterpret_cast<const char*>(x + i) + 16384, count * sizeof(T));
   }
 };
 
@@ -48,8 +48,8 @@ template <class Shape, template <class> class A, class F> class Leaves {
 
   static constexpr std::size_t numbers = sizeof(One) / sizeof(Carrier);
   static_assert(sizeof(Many) == sizeof(Fast) && sizeof(Many) == w * sizeof(One));
-  /// So many leaves are summed side by side: several streams get more out of DRAM than one. Where a state has
-  /// more than one number, there is more to compute than to wait for.
+  /// Leaves summed side by side: several streams get more bandwidth from DRAM than one. States of several
+  /// numbers are bound by computation, so one stream suffices.
   static constexpr std::size_t streams = numbers > 1 ? 1 : Shape::in_turn ? 4 : 1;
 
  public:
@@ -61,7 +61,7 @@ template <class Shape, template <class> class A, class F> class Leaves {
     if (done < n) out[done / leaf] = sum_ragged(x + done, n - done);
   }
 
-  /// The states of whole leaves, as far as there are; of so many elements.
+  /// Writes the states of all whole leaves, and returns the number of elements in them.
   template <class Source>
   [[gnu::always_inline]] static std::size_t sum_whole(const Source& source, std::size_t n, One* out) {
     std::size_t done = 0;
@@ -71,7 +71,7 @@ template <class Shape, template <class> class A, class F> class Leaves {
     return done * leaf;
   }
 
-  /// See SumRows. Whole packs are added as they lie there.
+  /// See SumRows. Rows of whole packs are added without a copy.
   template <class T>
   static void sum_rows(const void* data, std::size_t pitch, std::size_t n, std::size_t count, void* states) {
     static_assert(Shape::in_turn);
@@ -101,8 +101,8 @@ template <class Shape, template <class> class A, class F> class Leaves {
   }
 
  private:
-  /// Full leaves, `apart` elements from one to the next. The elements of each are read from first to last,
-  /// and in a loop: that is what prefetchers understand.
+  /// Sums `count` full leaves that lie `apart` elements apart. A rolled loop reads each leaf from first to
+  /// last: hardware prefetchers detect this pattern.
   template <std::size_t count, class Source>
   static void sum_full(const Source& x, std::size_t from, std::size_t apart, One* out,
                        std::size_t out_apart) {
@@ -110,12 +110,12 @@ template <class Shape, template <class> class A, class F> class Leaves {
     if constexpr (Shape::in_turn) {
       for (auto& leaf_lane : lane)
         for (Fast& pack : leaf_lane) pack = Fast{};
-      const bool ahead = asks<Source>();
+      const bool ahead = prefetches<Source>();
 #pragma GCC unroll 1
       for (std::size_t r = 0; r < rows; ++r)
         for (std::size_t k = 0; k < count; ++k) {
           const std::size_t row = from + k * apart + r * lanes;
-          if (ahead) x.ask(row, lanes);
+          if (ahead) x.prefetch(row, lanes);
           for (std::size_t p = 0; p < packs; ++p) lane[k][p].add({x.load(row + p * w)});
         }
     } else {
@@ -136,13 +136,13 @@ template <class Shape, template <class> class A, class F> class Leaves {
   }
 
   template <class Source> static void sum_by_pairs(const Source& x, std::size_t from, Fast (&lane)[packs]) {
-    // Waiting at level i: the sum of the 2^i rows before, where bit i of the number of rows is set.
+    // waiting[i] is the sum of the preceding 2^i rows if bit i of the number of rows is set.
     constexpr std::size_t levels = ceil_log2(rows) + 1;
     Fast waiting[levels][packs];
-    const bool ahead = asks<Source>();
+    const bool ahead = prefetches<Source>();
 #pragma GCC unroll 1
     for (std::size_t r = 0; r < rows; ++r) {
-      if (ahead) x.ask(from + r * lanes, lanes);
+      if (ahead) x.prefetch(from + r * lanes, lanes);
       Unchecked<Vector> row[packs];
       for (std::size_t p = 0; p < packs; ++p) row[p] = {x.load(from + r * lanes + p * w)};
       Fast sum[packs];
@@ -164,8 +164,10 @@ template <class Shape, template <class> class A, class F> class Leaves {
     for (std::size_t p = 0; p < packs; ++p) lane[p] = waiting[levels - 1][p];
   }
 
-  /// Whether there is enough to compute for asking to be worth while.
-  template <class Source> static bool asks() { return (numbers > 1 || Source::narrow) && asks_ahead(); }
+  /// Whether the loop computes enough for prefetches to pay off.
+  template <class Source> static bool prefetches() {
+    return (numbers > 1 || Source::narrow) && wants_prefetch();
+  }
 
   static Fast pair(Fast sum, Unchecked<Vector> x) {
     if constexpr (Fast::adds_as_it_merges)
@@ -175,8 +177,8 @@ template <class Shape, template <class> class A, class F> class Leaves {
     return sum;
   }
 
-  /// Whether an answer that Unchecked gave may have been wrong: what is not finite never gets finite again,
-  /// and the sign of a zero matters only where all elements are -0.
+  /// Whether a state computed by Unchecked may be wrong. A number that is not finite never becomes finite
+  /// again, so the state shows it; the sign of a zero matters only if all elements are -0.
   template <class T> static bool is_doubtful(const One& state, const T* x) {
     Carrier number[numbers];
     std::memcpy(number, &state, sizeof state);
@@ -185,12 +187,13 @@ template <class Shape, template <class> class A, class F> class Leaves {
     return !finite || (number[0] == 0 && to_bits(Scalar<F>::of(*x).v) == samesum::Format<Carrier>::sign_bit);
   }
 
-  /// A leaf of any n elements, first rounded to F side by side. Once in the code for each format of elements.
+  /// Sums a leaf of any n elements, which are first rounded to F into a buffer. Not inlined: one copy per
+  /// element format.
   template <class T> [[gnu::noinline]] static One sum_ragged(const T* x, std::size_t n) {
     alignas(vector_bytes) Carrier rounded[leaf];
     const std::size_t whole = n / w * w, row_end = (n + lanes - 1) / lanes * lanes;
     for (std::size_t i = 0; i < whole; i += w) store(Vector::load(x + i), rounded + i);
-    for (std::size_t i = whole; i < row_end; i += w) store(Vector::zero(), rounded + i);  // belong to no lane
+    for (std::size_t i = whole; i < row_end; i += w) store(Vector::zero(), rounded + i);  // in no lane
     if (whole < n) {
       T last[w] = {};
       std::memcpy(last, x + whole, (n - whole) * sizeof(T));
@@ -201,7 +204,7 @@ template <class Shape, template <class> class A, class F> class Leaves {
   static void store(Vector v, Carrier* to) { std::memcpy(to, &v, sizeof v); }
 
   [[gnu::noinline]] static One sum_rounded(const Carrier* x, std::size_t n) {
-    const std::size_t full_rows = n / lanes, longer = n % lanes;  // so many lanes have a row more
+    const std::size_t full_rows = n / lanes, longer = n % lanes;  // number of lanes with one row more
     Many lane[packs];
     for (std::size_t p = 0; p < packs && p * w < n; ++p) {
       const std::size_t mine = longer < p * w ? 0 : longer - p * w;
@@ -215,7 +218,7 @@ template <class Shape, template <class> class A, class F> class Leaves {
     return halve(lane, n < lanes ? n : lanes);
   }
 
-  /// So many rows of a pack of lanes, at least one.
+  /// Sums `count` >= 1 rows of a pack of lanes.
   static Many column(const Carrier* x, std::size_t count) {
     const auto row = [x](std::size_t r) {
       Vector v;
@@ -227,7 +230,7 @@ template <class Shape, template <class> class A, class F> class Leaves {
       for (std::size_t r = 0; r < count; ++r) sum.add(row(r));
       return sum;
     } else {
-      // Waiting at level i: the sum of the 2^i rows before, where bit i of the number of rows is set.
+      // waiting[i] is the sum of the preceding 2^i rows if bit i of the number of rows is set.
       Many waiting[ceil_log2(rows) + 1];
       for (std::size_t r = 0; r < count; ++r) {
         Many sum{row(r)};
@@ -248,9 +251,9 @@ template <class Shape, template <class> class A, class F> class Leaves {
     return a;
   }
 
-  /// The first `count` lanes of a, and the others of b.
+  /// The first `count` lanes of a, and the remaining lanes of b.
   static Many joined(std::size_t count, const Many& a, const Many& b) {
-    // A pack of states is a state of packs: number f of lane l lies at f * width + l.
+    // A pack of states is stored as a state of packs: number f of lane l is at f * width + l.
     Carrier of_a[numbers * w], of_b[numbers * w];
     std::memcpy(of_a, &a, sizeof a);
     std::memcpy(of_b, &b, sizeof b);
@@ -260,7 +263,7 @@ template <class Shape, template <class> class A, class F> class Leaves {
     return all;
   }
 
-  /// Lane l takes lane l + half until one is left.
+  /// Halves the lanes: lane l merges lane l + half until one lane is left.
   template <int count> static One halve_pack(const A<Pack<F, count>>& lane) {
     if constexpr (count == 1) {
       return lane;
@@ -271,7 +274,7 @@ template <class Shape, template <class> class A, class F> class Leaves {
     }
   }
   template <int which, int count> static A<Pack<F, count / 2>> half_of(const A<Pack<F, count>>& lane) {
-    // A state of packs is its numbers, a pack of each.
+    // A state of packs consists of one pack per number.
     Register<Carrier, count> whole[numbers];
     Register<Carrier, count / 2> part[numbers];
     std::memcpy(whole, &lane, sizeof lane);
@@ -291,11 +294,11 @@ template <class Shape, template <class> class A, class F> class Leaves {
     (std::make_integer_sequence<int, count / 2>{});
   }
 
-  /// The same where only the first n lanes have an element.
+  /// Halves the lanes if only the first n have an element.
   static One halve(Many (&lane)[packs], std::size_t n) {
     for (std::size_t half = packs / 2; half > 0; half /= 2) {
       for (std::size_t p = 0; p < half && (p + half) * w < n; ++p) {
-        const std::size_t both = n - (p + half) * w;  // so many lanes of this pack have a partner
+        const std::size_t both = n - (p + half) * w;  // number of lanes of this pack with a partner
         const Many sum = merged(lane[p], lane[p + half]);
         lane[p] = both >= w ? sum : joined(both, sum, lane[p]);
       }
@@ -318,7 +321,7 @@ template <class Shape, template <class> class A, class F> class Leaves {
   }
 };
 
-/// One lane and one leaf: the textbook loop.
+/// The textbook loop: one lane, one leaf.
 template <class RowOrder, template <class> class A, class F>
 class Leaves<Tree<1, unbounded, RowOrder>, A, F> {
  public:

@@ -1,4 +1,4 @@
-/// The parts of the CPU backend.
+/// Entry points of the translation units of the CPU backend.
 #pragma once
 
 #include <vector>
@@ -9,16 +9,16 @@
 
 namespace samesum::cpu {
 
-// Methods in the format at place `index` of the list, a translation unit each:
+// Methods of one format, by format index; each format has its own translation unit.
 template <std::size_t index> std::vector<Entry> sums();
 template <std::size_t index> std::vector<Entry> reductions();
 std::vector<Entry> softmaxes();
 
-/// The exact state of all elements. `threads` as in Options. The state, and so its bytes, is the same as if
-/// they had been added one by one.
+/// The exact state of all elements: the state, and so its bytes, that adding them one by one gives. `threads`
+/// is as in Options.
 Exact sum_exact(Values x, int threads);
 
-/// An exact reduction of any layout.
+/// Computes an exact reduction for any layout.
 void reduce_exactly(ExactKind kind, const FormatInfo& format, const Call& call);
 
 }  // namespace samesum::cpu

@@ -1,5 +1,5 @@
-/// Reductions on a CPU in one format. Sums of terms use the loops that sums are made of; what has a state of
-/// its own, plain loops over lanes.
+/// Reductions on a CPU in one format. The common reducers use the vector loops of kernels.hpp, the others
+/// plain loops over lanes.
 #include "samesum/backend/cpu/batch.hpp"
 #include "samesum/backend/cpu/kernels.hpp"
 #include "samesum/backend/cpu/methods.hpp"
@@ -14,7 +14,7 @@ using Carrier = CarrierOf<F>;
 const Kernels& loops() { return kernels<SAMESUM_FORMAT_INDEX>(); }
 constexpr std::size_t of_carrier = Formats::index_of<Carrier>();
 
-/// Leaf by leaf, elements are first rounded to the format, into the innermost cache.
+/// Reduces leaf by leaf; first rounds the elements of a leaf to the format, into the first-level cache.
 template <class Shape, class Reducer>
 ReduceLeaves<typename Reducer::State> leaves_of(const Reducer& reducer, std::size_t input) {
   return [reducer, write = loops().write_terms[input], bytes = formats[input].bytes](
@@ -25,13 +25,13 @@ ReduceLeaves<typename Reducer::State> leaves_of(const Reducer& reducer, std::siz
       const std::size_t mine = std::min(n - begin, Shape::leaf);
       write(Term::element, from + begin * bytes, nullptr, mine, rounded, nullptr);
       *out++ = reduce_leaf<Shape>(reducer, mine, [&](std::size_t i) {
-        return Read<F>{{rounded[i]}, Scalar<F>::zero(), index + begin, static_cast<std::uint32_t>(i)};
+        return InputElement<F>{{rounded[i]}, Scalar<F>::zero(), index + begin, static_cast<std::uint32_t>(i)};
       });
     }
   };
 }
 
-/// Sums of terms: their terms, then the loops that sums of elements use.
+/// Sums of terms: writes the terms of a leaf, then sums them with the loops for elements.
 template <class Order, template <class> class A>
 ReduceLeaves<typename TermReducer<A, F>::State> leaves_of_sum(const TermReducer<A, F>& reducer,
                                                               const SumLeaves (*sum)[Formats::size],
@@ -66,7 +66,7 @@ ReduceLeaves<typename TermReducer<A, F>::State> leaves_of_sum(const TermReducer<
   };
 }
 
-/// Sums of squares: those of one kind are nearly always all that there are.
+/// Sums of squares. Nearly always all squares are middling (scaled_squares.hpp).
 template <class Order> ReduceLeaves<ScaledSquares<F>> leaves_of_squares(SumLeaves sum, std::size_t input) {
   using Shape = typename Order::Shape;
   return [sum, write = loops().write_squares[input], sum_middling = loops().sum_middling[input],
@@ -95,7 +95,7 @@ template <class Order> ReduceLeaves<ScaledSquares<F>> leaves_of_squares(SumLeave
   };
 }
 
-/// Moments: whole leaves by packs of lanes.
+/// Moments: packs of lanes for whole leaves.
 template <class Shape>
 ReduceLeaves<Moments<F>> leaves_of_moments(const MomentsReducer<F>& reducer, std::size_t input) {
   return [ragged = leaves_of<Shape>(reducer, input), of_lanes = loops().lane_moments[input],
@@ -116,7 +116,8 @@ ReduceLeaves<Moments<F>> leaves_of_moments(const MomentsReducer<F>& reducer, std
   };
 }
 
-/// Extrema: a state for all leaves, since none is nobody's. An index is looked for where it may be first.
+/// Extrema: all leaves share one state. The index is searched only in leaves whose extremum beats the current
+/// one.
 template <class Shape, class Reducer>
 ReduceLeaves<typename Reducer::State> leaves_of_extremum(const Reducer& reducer, std::size_t input) {
   using State = typename Reducer::State;
@@ -137,13 +138,13 @@ ReduceLeaves<typename Reducer::State> leaves_of_extremum(const Reducer& reducer,
   };
 }
 
-/// Computes the results once more that the reducer wants to replace, one after the other.
+/// Recomputes, one after another, the results that the second reducer replaces.
 template <class Shape, class Reducer>
 void reduce_again(const Reducer& reducer, const Batch& batch, std::size_t input, void* out) {
   const Layout& l = batch.layout;
   const auto leaves = leaves_of<Shape>(reducer, input);
   for (std::size_t at = 0; at < l.results(); ++at) {
-    if (!reducer.is_wanted(at, out)) continue;
+    if (!reducer.must_replace(at, out)) continue;
     const std::size_t o = at / l.inner, place = l.first(o) + at % l.inner;
     const Layout one{1, l.length(o), 1, 0, l.stride};
     reduce_batch<Shape>(reducer, {batch.x + place * batch.bytes, nullptr, batch.bytes, one, batch.threads},
@@ -151,7 +152,7 @@ void reduce_again(const Reducer& reducer, const Batch& batch, std::size_t input,
   }
 }
 
-/// Not inlined: the code is the same for all formats of elements.
+/// Runs a reducer on a call. Not inlined, so that all element formats share one copy of the code.
 template <class Order, class Reducer>
 [[gnu::noinline]] void run_reducer(const Reducer& reducer, const Call& call, std::size_t input) {
   using Shape = typename Order::Shape;
@@ -174,8 +175,8 @@ template <class Order, class Reducer>
   if constexpr (std::is_same_v<Reducer, TermReducer<Plain, F>> && std::is_same_v<Order, CoarsenedTree>)
     if (reducer.term == Term::element) rows = loops().sum_rows[input];
   reduce_batch<Shape>(reducer, batch, leaves, rows, call.out);
-  if constexpr (requires { reducer.again(); })
-    if (reducer.mean) reduce_again<Shape>(reducer.again(), batch, input, call.out);
+  if constexpr (requires { reducer.replacement(); })
+    if (reducer.mean) reduce_again<Shape>(reducer.replacement(), batch, input, call.out);
 }
 
 }  // namespace

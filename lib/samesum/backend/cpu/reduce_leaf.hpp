@@ -1,4 +1,5 @@
-/// Leaves of any reducer, lane by lane. The loops of leaf.hpp and terms.hpp compute the common ones faster.
+/// Reduces leaves with any reducer, in plain loops over lanes. The loops of leaf.hpp and terms.hpp are
+/// faster, and serve the common reducers.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 
 namespace samesum::cpu {
 
-/// Stride doubling: 0+1, 2+3, … then 0+2, 4+6, …
+/// Merges states by stride doubling: 0+1, 2+3, … then 0+2, 4+6, …
 template <class Reducer, class State>
 State reduce_by_stride_doubling(const Reducer& reducer, std::span<State> states) {
   for (std::size_t stride = 1; stride < states.size(); stride *= 2)
@@ -33,7 +34,7 @@ template <class Shape, class Reducer> class LeafLanes {
       combine_by_pairs(at, lane);
   }
 
-  /// Lane l takes lane l + half until one is left.
+  /// Halves the lanes: lane l merges lane l + half until one lane is left.
   State halve(Lanes& lane) const {
     std::size_t count = std::min(n_, Shape::lanes);
     for (std::size_t half = Shape::lanes / 2; half > 0; half /= 2) {
@@ -75,7 +76,7 @@ template <class Shape, class Reducer> class LeafLanes {
       for (; r >> level & 1; ++level) merge(level, r + 1 - (std::size_t{1} << level));
       waiting[level] = sum;
     }
-    // What waits is merged from the last rows to the first.
+    // Merges the waiting rows from the last to the first.
     std::size_t level = 0, first_row = all;
     while (!(all >> level & 1)) ++level;
     sum = waiting[level];
@@ -91,7 +92,7 @@ template <class Shape, class Reducer> class LeafLanes {
   std::size_t n_;
 };
 
-/// The state of a leaf of n >= 1 elements at(0) … at(n - 1), as the reference (read_leaf) has it.
+/// The state of a leaf of n >= 1 elements at(0) … at(n - 1), with the bits of the reference.
 template <class Shape, class Reducer, class At>
 typename Reducer::State reduce_leaf(const Reducer& reducer, std::size_t n, At at) {
   const LeafLanes<Shape, Reducer> lanes{reducer, n};

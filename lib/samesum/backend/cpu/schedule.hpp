@@ -1,4 +1,4 @@
-/// Who sums which leaf, and when. None of it can change the bits of a tree.
+/// Schedules the leaves of a sum over threads. The schedule cannot change the bits of a tree.
 #pragma once
 
 #include <algorithm>
@@ -14,19 +14,19 @@
 
 namespace samesum::cpu {
 
-/// Elements that are summed by one loop over their leaves.
+/// The elements of a vector, and the loop that sums their leaves.
 struct Input {
   SumLeaves sum_leaves;
   const std::byte* x;
   std::size_t element_bytes, n;
 
-  /// Writes the states of the leaves from element `begin` on, of at most so many elements.
+  /// Writes the states of the leaves of at most `most` elements, from element `begin` on.
   void sum(std::size_t begin, std::size_t most, void* states) const {
     sum_leaves(x + begin * element_bytes, std::min(most, n - begin), states);
   }
 };
 
-/// The state of a tree; none where n = 0.
+/// The state of a tree; nullopt if n = 0.
 template <class Shape, class State> std::optional<State> sum_tree(const Input& input, int threads) {
   if (input.n == 0) return std::nullopt;
   const auto sum_group = [&input](std::size_t k) {
@@ -38,14 +38,14 @@ template <class Shape, class State> std::optional<State> sum_tree(const Input& i
     return merge_by_stride_doubling(std::span{leaves}.first(count));
   };
   const std::size_t groups = (Shape::leaves(input.n) - 1) / group + 1;
-  if (groups == 1) return sum_group(0);  // without a thread or an allocation
+  if (groups == 1) return sum_group(0);  // needs neither threads nor an allocation
   std::vector<State> states(groups);
   for_each_task(thread_count(threads, input.n, groups), groups,
                 [&](std::size_t k) { states[k] = sum_group(k); });
   return merge_by_stride_doubling(std::span{states});
 }
 
-/// Adds each leaf's sum to one shared cell as it comes.
+/// Sums in arrival order: adds the sum of each leaf to one shared cell.
 template <class Shape, class F> std::optional<Plain<Scalar<F>>> sum_atomic(const Input& input, int threads) {
   if (input.n == 0) return std::nullopt;
   std::atomic<CarrierOf<F>> cell{Scalar<F>::minus_zero().v};

@@ -1,3 +1,4 @@
+/// Softmax on a CPU: distributes rows over threads and computes them with the loops of softmax_loops.hpp.
 #include <algorithm>
 #include <tuple>
 #include <vector>
@@ -13,7 +14,7 @@ namespace {
 using One = Scalar<fp32>;
 using Shape = CoarsenedTree::Shape;
 
-/// The rows of one call, a row at a time, by one thread.
+/// Computes rows of a call, one at a time, on one thread.
 template <class T> class Rows {
  public:
   Rows(const Call& call, SoftmaxSum how, bool log) : call_{call}, how_{how}, log_{log}, n_{call.layout.n} {}
@@ -27,7 +28,7 @@ template <class T> class Rows {
       return;
     }
     const float largest = loops_.largest(x, n_);
-    // All e are kept where they are needed again. In place of y, if they fit: x is read no more.
+    // All e are kept if they are needed again, in y if they fit there: x is not read any more.
     const bool keep = !log_ || how_ == SoftmaxSum::exact;
     float* e = nullptr;
     if constexpr (std::is_same_v<T, fp32>)
@@ -46,7 +47,7 @@ template <class T> class Rows {
  private:
   std::size_t leaf_end(std::size_t first) const { return std::min(n_, first + Shape::leaf); }
 
-  /// Leaf by leaf, whose e are added while they are in the nearest cache.
+  /// Sums leaf by leaf, so that the e are added while they are in the first-level cache.
   template <class F> One plain(const T* x, float largest, float* e, bool keep) {
     [[maybe_unused]] const SumLeaves sum_leaves =
         kernels<Formats::index_of<F>()>()
@@ -82,7 +83,7 @@ template <class T> class Rows {
     return merge_by_stride_doubling(std::span{leaves});
   }
 
-  /// From e, where they were kept, else from x.
+  /// Writes a row, from e if they were kept, else from x.
   void finish(const T* x, T* y, float largest, One sum, const float* e) const {
     if (log_)
       loops_.shift(x, n_, largest, log(sum).v, y);
@@ -112,7 +113,7 @@ void softmax(Call& call, SoftmaxSum how, bool log) {
   if (l.outer == 0 || l.n == 0) return;
   with_format(*call.input, [&]<class T>() {
     if constexpr (sizeof(T) <= 4) {
-      // Threads take some rows at a time, so that what they need for a row is seldom made anew.
+      // A task is several short rows; a thread keeps its buffers for all of its rows.
       const std::size_t batch = std::max<std::size_t>(1, (std::size_t{1} << 14) / l.n);
       const std::size_t batches = (l.outer - 1) / batch + 1;
       std::atomic<std::size_t> next{0};

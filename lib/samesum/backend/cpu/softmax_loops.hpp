@@ -1,5 +1,5 @@
-/// The inner loops of softmax on a CPU. Each instruction set has a copy of its own, hence the anonymous
-/// namespace in a header.
+/// The inner loops of softmax. Each instruction set compiles its own copy, hence the anonymous namespace in a
+/// header.
 #pragma once
 
 #include "samesum/backend/cpu/leaf.hpp"
@@ -8,7 +8,7 @@
 namespace samesum::cpu {
 namespace {
 
-/// The bits in T of numbers that are rounded to T; NaN becomes the canonical one.
+/// Rounds numbers to T and returns their bits; NaN becomes the canonical one.
 template <class T, int W> SAMESUM_HD inline Register<BitsOf<T>, W> narrow_lanes(Pack<fp32, W> y) {
   using Words = Register<std::uint32_t, W>;
   const Register<float, W> rounded = round_lanes<T, float, W>(y.v);
@@ -19,7 +19,7 @@ template <class T, int W> SAMESUM_HD inline Register<BitsOf<T>, W> narrow_lanes(
   if constexpr (bias == 0) {
     narrow = bits >> excess;
   } else {
-    // The exponent's bias changes; subnormal numbers are multiples of the smallest one.
+    // Normal numbers change the bias of the exponent; subnormal ones become multiples of the smallest.
     const Words magnitude = bits & 0x7fffffffu, sign = (bits & 0x80000000u) >> 16;
     constexpr std::uint32_t smallest_normal = std::uint32_t{bias + 1} << 23,
                             rebias = std::uint32_t{bias} << 23;
@@ -41,7 +41,7 @@ template <class T> class SoftmaxRow {
   using Shape = CoarsenedTree::Shape;
 
  public:
-  /// NaN may or may not be heeded: it makes e^(x - m) NaN, whatever m is.
+  /// The largest element m. A NaN may be skipped: its e^(x - m) is NaN whatever m is.
   static float largest(const void* x, std::size_t n) {
     constexpr std::size_t chains = 4;
     V chain[chains];
@@ -60,18 +60,18 @@ template <class T> class SoftmaxRow {
   }
 
   static void exponentials(const void* x, std::size_t n, float largest, float* e) {
-    const V m = V::all(largest);
+    const V m = V::broadcast(largest);
     for_each_pack(x, n, [&](V v, std::size_t i, std::size_t count) SAMESUM_HD {
       const V power = exp_of_nonpositive(v - m);
       std::memcpy(e + i, &power, count * sizeof(float));
     });
   }
 
-  /// One leaf: the same, and their sum by plain fp32. Lanes without an element count as +0, which changes no
-  /// sum of what is not negative.
+  /// Writes the exponentials of one leaf, and returns their plain fp32 sum. Lanes without an element count as
+  /// +0, which leaves a nonnegative sum unchanged.
   static float sum_exponentials(const void* x, std::size_t n, float largest, float* e) {
     constexpr std::size_t lanes = Shape::lanes, packs = lanes / w;
-    const V m = V::all(largest);
+    const V m = V::broadcast(largest);
     V lane[packs];
     for (V& l : lane) l = V::zero();
     const T* at = static_cast<const T*>(x);
@@ -95,25 +95,25 @@ template <class T> class SoftmaxRow {
   }
 
   static void scale(const float* e, std::size_t n, float factor, void* y) {
-    const V f = V::all(factor);
+    const V f = V::broadcast(factor);
     SoftmaxRow<fp32>::for_each_pack(
         e, n, [&](V v, std::size_t i, std::size_t count) SAMESUM_HD { store(v * f, y, i, count); });
   }
 
   static void scaled_exponentials(const void* x, std::size_t n, float largest, float factor, void* y) {
-    const V m = V::all(largest), f = V::all(factor);
+    const V m = V::broadcast(largest), f = V::broadcast(factor);
     for_each_pack(x, n, [&](V v, std::size_t i, std::size_t count) SAMESUM_HD {
       store(exp_of_nonpositive(v - m) * f, y, i, count);
     });
   }
 
   static void shift(const void* x, std::size_t n, float largest, float log_sum, void* y) {
-    const V m = V::all(largest), s = V::all(log_sum);
+    const V m = V::broadcast(largest), s = V::broadcast(log_sum);
     for_each_pack(x, n,
                   [&](V v, std::size_t i, std::size_t count) SAMESUM_HD { store((v - m) - s, y, i, count); });
   }
 
-  /// One leaf, whose lanes without an element count as fresh.
+  /// Writes the state of one leaf. Lanes without an element count as fresh states.
   static void online_leaf(const void* x, std::size_t n, float* state) {
     constexpr std::size_t lanes = Shape::lanes, packs = lanes / w;
     using Many = OnlineSoftmax<V>;
@@ -140,7 +140,7 @@ template <class T> class SoftmaxRow {
     state[1] = one[0].sum.v;
   }
 
-  /// visit(pack, index of its first element, how many of its lanes are elements); the others are -inf.
+  /// Calls visit(pack, index of its first element, number of its elements); the other lanes are -inf.
   template <class Visit> static void for_each_pack(const void* x, std::size_t n, Visit visit) {
     const T* at = static_cast<const T*>(x);
     std::size_t i = 0;
@@ -154,7 +154,7 @@ template <class T> class SoftmaxRow {
 
  private:
   static constexpr T minus_infinity = from_bits<T>(BitsOf<T>(Format<T>::sign_bit | Format<T>::infinity));
-  /// Lane l takes lane l + half until one is left.
+  /// Halves the lanes: lane l merges lane l + half until one lane is left.
   template <int count> static float halved(Register<float, count> v) {
     if constexpr (count == 1) {
       return v;
@@ -169,7 +169,7 @@ template <class T> class SoftmaxRow {
       (std::make_integer_sequence<int, half>{});
     }
   }
-  static V absent() { return V::all(-std::numeric_limits<float>::infinity()); }
+  static V absent() { return V::broadcast(-std::numeric_limits<float>::infinity()); }
   [[gnu::always_inline]] static void store(V v, void* y, std::size_t i, std::size_t count) {
     const auto bits = narrow_lanes<T, width>(v);
     std::memcpy(static_cast<BitsOf<T>*>(y) + i, &bits, count * sizeof(T));

@@ -1,4 +1,4 @@
-/// Sums on a CPU in one format: every order and accumulator, for every input.
+/// Sums on a CPU in one format: every order and accumulator, for every format of elements.
 
 #include "samesum/backend/cpu/canonical.hpp"
 #include "samesum/backend/cpu/methods.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using F = Formats::at<SAMESUM_FORMAT_INDEX>;
 
-/// The bits of what a state ends as: +0 where nothing was added.
+/// The bits of the result of a state; +0 if nothing was added.
 template <class A> std::uint64_t finish(const std::optional<A>& state) {
   return to_bits(state ? to_format<F>(state->result()) : F{});
 }
@@ -20,7 +20,7 @@ template <class Order, template <class> class A, class T> SumLeaves loop() {
       .sum_leaves[Orders::index_of<Order>()][Accumulators::index_of<A>()][Formats::index_of<T>()];
 }
 
-/// Sums leaves of elements that no loop reads: rounds each leaf first.
+/// Sums leaves of a format without a loop: rounds each leaf to F first.
 template <class Order, template <class> class A, class T>
 void sum_rounded(const void* data, std::size_t n, void* states) {
   using Carrier = CarrierOf<F>;
@@ -37,7 +37,7 @@ void sum_rounded(const void* data, std::size_t n, void* states) {
   }
 }
 
-/// The bits of a sum by leaves. Not inlined: the code is the same for all formats of elements.
+/// The bits of a sum by leaves. Not inlined, so that all element formats share one copy of the code.
 template <class Order, template <class> class A>
 [[gnu::noinline]] std::uint64_t sum_by_leaves(const Input& input, int threads) {
   if constexpr (std::is_same_v<Order, Atomic>)
@@ -65,7 +65,7 @@ template <class T> std::uint64_t sum_exactly(const void* data, std::size_t n, in
   return to_bits(sum_exact(Values{std::span{static_cast<const T*>(data), n}}, threads).template result<F>());
 }
 
-/// Batches without loops of their own: vector by vector.
+/// Computes a batch vector by vector, for methods without a loop for batches.
 template <class T> [[gnu::noinline]] void sum_each(Code::Sum sum, Call& call) {
   const Layout& l = call.layout;
   const auto sum_one = [&](std::size_t at, int threads) {

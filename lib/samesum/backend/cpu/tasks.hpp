@@ -1,4 +1,4 @@
-/// Work in pieces that any thread may take.
+/// A queue of tasks for the threads of a call.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 
 namespace samesum::cpu {
 
-/// Calls task(k) once for each k < tasks, from several threads, in no particular order.
+/// Calls task(k) once for each k < tasks, on up to `threads` threads, in no particular order.
 template <class Task> void for_each_task(int threads, std::size_t tasks, Task task) {
   if (threads == 1) {
     for (std::size_t k = 0; k < tasks; ++k) task(k);
@@ -19,7 +19,7 @@ template <class Task> void for_each_task(int threads, std::size_t tasks, Task ta
   });
 }
 
-/// Leaves that one thread sums and merges: an aligned group of them is a subtree.
+/// Leaves per task. A thread sums and merges an aligned group of them, which is a subtree.
 inline constexpr std::size_t group = 16;
 
 }  // namespace samesum::cpu

@@ -1,5 +1,5 @@
-/// The terms of a sum, written out for the loops that add, and the keys of extrema. Each instruction set has
-/// a copy of its own.
+/// Inner loops over the terms of sums, moments and the keys of extrema. Each instruction set compiles its own
+/// copy.
 #pragma once
 
 #include "samesum/backend/cpu/kernels.hpp"
@@ -98,7 +98,7 @@ template <class F> class Terms {
     Vector mean[packs], variance[packs];
     for (std::size_t p = 0; p < packs; ++p) mean[p] = variance[p] = Vector::zero();
     for (std::size_t r = 0; r < Shape::rows; ++r) {
-      const Vector share = Vector::all(share_of<F>(static_cast<std::uint32_t>(r + 1)));
+      const Vector share = Vector::broadcast(reciprocal<F>(static_cast<std::uint32_t>(r + 1)));
       for (std::size_t p = 0; p < packs; ++p)
         add_to_moments(mean[p], variance[p], Vector::load(a + r * Shape::lanes + p * w), share);
     }
@@ -130,15 +130,15 @@ template <class F> class Terms {
   }
 
  private:
-  /// What sums add of pairs of elements: see Elements.
+  /// A source (see Elements) of the terms of elements, or of pairs of elements.
   template <class T, class Of> struct Source {
-    static constexpr bool narrow = true;  // there is more to compute
+    static constexpr bool narrow = true;  // terms make loops bound by computation
     const T *x, *y;
     Of of;
     auto load(std::size_t i) const { return of(Vector::load(x + i), y == nullptr ? y : y + i); }
-    void ask(std::size_t i, std::size_t count) const {
-      Elements<Vector, T>{x}.ask(i, count);
-      if (y != nullptr) Elements<Vector, T>{y}.ask(i, count);
+    void prefetch(std::size_t i, std::size_t count) const {
+      Elements<Vector, T>{x}.prefetch(i, count);
+      if (y != nullptr) Elements<Vector, T>{y}.prefetch(i, count);
     }
   };
 
@@ -160,8 +160,8 @@ template <class F> class Terms {
     body(Vector::load(last_a), Vector::load(last_b), i, n - i);
   }
   using Keys = Register<WordOf<Carrier>, width>;
-  /// The keys of n elements, a pack at a time, until the body has seen enough. Behind the last element there
-  /// is nobody's key.
+  /// Calls body(keys, index, count) for each pack of the n elements until it returns true. Lanes beyond the
+  /// last element have key 0, which no number has.
   template <class T, class Body>
   [[gnu::always_inline]] static void for_each_key(const void* x, std::size_t n, bool smallest,
                                                   bool zeros_are_equal, Body body) {

@@ -1,3 +1,4 @@
+/// The thread pool of the CPU backend.
 #include "samesum/backend/cpu/threads.hpp"
 
 #include <pthread.h>
@@ -17,7 +18,7 @@
 namespace samesum::cpu {
 namespace {
 
-/// Threads that wait for calls to help with.
+/// Helper threads that wait for calls.
 class Pool {
  public:
   void run(int helpers, const std::function<void()>& work) {
@@ -30,7 +31,7 @@ class Pool {
     helpers == 1 ? wanted_.notify_one() : wanted_.notify_all();
     work();
     std::unique_lock lock{mutex_};
-    calls_.remove(&call);  // whoever has not come by now need not
+    calls_.remove(&call);  // no tasks are left for helpers that have not started
     done_.wait(lock, [&call] { return call.running == 0; });
   }
 
@@ -40,7 +41,7 @@ class Pool {
     int wanted, running = 0;
   };
 
-  /// Signals are for the threads of the program.
+  /// Creates the missing helpers, with all signals blocked: signals are left to the program's own threads.
   void grow(int helpers) {
     sigset_t all, before;
     sigfillset(&all);
@@ -48,7 +49,7 @@ class Pool {
     try {
       for (; threads_ < helpers; ++threads_) std::thread{[this] { serve(); }}.detach();
     } catch (const std::system_error&) {
-      // No more threads to be had: those that there are do the work.
+      // The system cannot create more threads; the existing ones do the work.
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
@@ -70,13 +71,13 @@ class Pool {
 
   std::mutex mutex_;
   std::condition_variable wanted_, done_;
-  std::list<Call*> calls_;  ///< that still want help
+  std::list<Call*> calls_;  ///< calls that still need helpers
   int threads_ = 0;
 };
 
-/// Made when it is first needed, and never destroyed: its threads wait on it until the process ends. A
-/// process made by fork has none of them, and perhaps a mutex that nobody will unlock: it makes a pool of its
-/// own.
+/// The pool, created on first use and never destroyed, since its threads wait on it until the process ends. A
+/// forked process has none of these threads, and possibly a mutex that stays locked, so it creates its own
+/// pool.
 Pool& pool() {
   static std::atomic<Pool*> current{nullptr};
   static const int forgets = pthread_atfork(nullptr, nullptr, [] { current = nullptr; });
@@ -90,7 +91,7 @@ Pool& pool() {
 }  // namespace
 
 int thread_count(int asked, std::size_t n, std::size_t tasks) {
-  static const std::size_t processors = std::max(1u, std::thread::hardware_concurrency());  // asks the system
+  static const std::size_t processors = std::max(1u, std::thread::hardware_concurrency());  // a system call
   const std::size_t automatic = std::clamp<std::size_t>(n >> 17, 1, processors);
   const std::size_t wanted =
       asked > 0 ? std::min(static_cast<std::size_t>(asked), most_threads_per_processor * processors)

@@ -1,4 +1,4 @@
-/// The CUDA backend of a library that was built without CUDA: no methods, and the reason.
+/// Stub of the CUDA backend for a library that is built without CUDA: no methods, and the reason.
 #include "samesum/catalogue/backend.hpp"
 #include "samesum/catalogue/backends.hpp"
 

@@ -1,3 +1,4 @@
+/// The CUDA backend: places data on the device, and binds calls to a stream and a workspace.
 #include <cstring>
 #include <memory>
 
@@ -22,28 +23,28 @@ const std::string& absence() {
 
 namespace {
 
-/// Memory of the host that a copy can go to without waiting.
+/// Pinned host memory: an asynchronous copy to it does not block.
 Memory pinned_memory(std::size_t bytes) {
   void* memory = nullptr;
   check(cudaMallocHost(&memory, bytes), "cudaMallocHost");
   return {memory, [](void* p) { static_cast<void>(cudaFreeHost(p)); }};
 }
 
-/// One that waits for the default stream, where the data may come from.
+/// A stream that synchronises with the default stream, on which the data may have been written.
 std::shared_ptr<CUstream_st> new_stream() {
   cudaStream_t stream = nullptr;
   check(cudaStreamCreate(&stream), "cudaStreamCreate");
   return {stream, [](cudaStream_t s) { static_cast<void>(cudaStreamDestroy(s)); }};
 }
 
-/// The device on which x lies; of host memory, -1.
+/// The device that holds x; -1 for host memory.
 int device_of(const void* x) {
   cudaPointerAttributes where{};
   check(cudaPointerGetAttributes(&where, x), "cudaPointerGetAttributes");
   return where.type == cudaMemoryTypeDevice || where.type == cudaMemoryTypeManaged ? where.device : -1;
 }
 
-/// That device is the current one, until the end of the scope.
+/// Makes a device the current one until the end of the scope.
 class OnDevice {
  public:
   explicit OnDevice(int device) {
@@ -58,12 +59,12 @@ class OnDevice {
   int before_ = 0;
 };
 
-/// How results lie in the memory of the host; on the device rows lie one after the other.
-struct Landing {
-  std::size_t width, pitch, rows;  ///< in bytes
+/// Layout of the results in host memory. In device memory rows are contiguous.
+struct HostLayout {
+  std::size_t width, pitch, rows;  ///< width and pitch in bytes
 };
 
-Landing landing_of(const Method& m, const Call& call) {
+HostLayout host_layout_of(const Method& m, const Call& call) {
   const Layout& l = call.layout;
   if (!m.per_element) return {l.results() * m.result_bytes(), 0, 1};
   const std::size_t bytes = call.input->bytes;
@@ -71,8 +72,8 @@ Landing landing_of(const Method& m, const Call& call) {
   return {l.n * bytes, call.out_stride * bytes, l.outer};
 }
 
-/// By way of `pinned`, where that is not null: no copy to it waits.
-void fetch(const Landing& landing, void* out, const void* from, void* pinned, cudaStream_t stream) {
+/// Copies results to the host and waits for them. Copies by way of `pinned` unless it is null.
+void fetch(const HostLayout& landing, void* out, const void* from, void* pinned, cudaStream_t stream) {
   if (landing.rows > 1)
     check(cudaMemcpy2DAsync(out, landing.pitch, from, landing.width, landing.width, landing.rows,
                             cudaMemcpyDeviceToHost, stream),
@@ -100,22 +101,22 @@ class Cuda : public Backend {
     if (device_of(x.data) >= 0) return {x, nullptr};
     const std::size_t bytes = x.size * x.format->bytes;
     const Memory copy = device_memory(bytes);
-    check(cudaMemcpy(copy.get(), x.data, bytes, cudaMemcpyHostToDevice), of_bytes("cudaMemcpy", bytes));
-    // A copy from pageable memory may return before the data have arrived, and a caller may have any stream.
+    check(cudaMemcpy(copy.get(), x.data, bytes, cudaMemcpyHostToDevice), with_size("cudaMemcpy", bytes));
+    // A copy from pageable memory may return before the data have arrived, and the caller may use any stream.
     check(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");
     return {{*x.format, copy.get(), x.size}, copy};
   }
 
   void run(const Method& method, Call& call) const override { bind(method, call)(call.out); }
 
-  /// On the device where x lies, with a stream and a workspace of its own.
+  /// Binds a call on the device that holds x, with its own stream and workspace.
   Bound bind(const Method& method, Call call) const override {
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");
     if (const int of_x = call.size > 0 ? device_of(call.x) : -1; of_x >= 0) device = of_x;
     const OnDevice scope{device};
     const auto stream = new_stream();
-    const Landing landing = landing_of(method, call);
+    const HostLayout landing = host_layout_of(method, call);
     const Placed x = place({*call.input, call.x, call.size}),
                  y = place({*call.input, call.y, call.y ? call.size : 0});
     Memory offsets;
@@ -123,7 +124,7 @@ class Cuda : public Backend {
       const std::size_t bytes = (call.layout.outer + 1) * sizeof(std::uint64_t);
       offsets = device_memory(bytes);
       check(cudaMemcpy(offsets.get(), call.layout.offsets, bytes, cudaMemcpyHostToDevice),
-            of_bytes("cudaMemcpy", bytes));
+            with_size("cudaMemcpy", bytes));
       call.layout.offsets = static_cast<const std::uint64_t*>(offsets.get());
     }
     const std::size_t out_bytes = landing.width * landing.rows;
@@ -131,22 +132,22 @@ class Cuda : public Backend {
                  pinned = landing.rows == 1 && out_bytes <= small ? pinned_memory(small) : nullptr;
     Launch launch{call, nullptr, 0, stream.get()};
     launch.x = x.values.data;
-    launch.y = method.inputs == 2 && !y.values.data ? out.get() : y.values.data;  // an empty one is one still
+    launch.y = method.inputs == 2 && !y.values.data ? out.get() : y.values.data;  // null would mean one input
     launch.out = out.get();
     launch.out_stride = call.layout.n;
-    check(gpu::enqueue(method, launch), method.name);
+    check(enqueue_method(method, launch), method.name);
     const Memory workspace = device_memory(launch.bytes);
     launch.workspace = workspace.get();
     if (launch.bytes >= header_bytes) check(prepare_workspace(launch.workspace, launch.stream), "prepare");
     return
         [&method, launch, landing, device, stream, x, y, offsets, out, pinned, workspace](void* to) mutable {
           const OnDevice scope{device};
-          check(gpu::enqueue(method, launch), method.name);
+          check(enqueue_method(method, launch), method.name);
           fetch(landing, to, out.get(), pinned.get(), stream.get());
         };
   }
 
-  static constexpr std::size_t small = 64;  ///< bytes that are fetched by way of pinned memory
+  static constexpr std::size_t small = 64;  ///< most bytes that are fetched by way of pinned memory
 };
 
 }  // namespace

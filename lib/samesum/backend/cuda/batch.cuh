@@ -1,4 +1,4 @@
-/// Batches of reductions on a GPU: a warp reduces a leaf of a row, or a thread a leaf of a column, and
+/// Launches batches of reductions: a warp reduces a leaf of a row, or a thread a leaf of a column, and
 /// further kernels merge the leaves. Neither the schedule nor the launch shape can change the bits.
 #pragma once
 
@@ -9,17 +9,17 @@
 
 namespace samesum::gpu {
 
-/// A reduction whose pointers are all to device memory.
+/// The arguments of a reduction. All pointers are to device memory.
 struct ReducerCall {
   Layout layout;
-  std::size_t elements;  ///< at least what the segments hold
+  std::size_t elements;  ///< in the input, at least as many as the segments hold
   void* out;
-  void* workspace;  ///< null: only `bytes` is set
+  void* workspace;  ///< null for a size query, which only sets `bytes`
   std::size_t bytes;
   cudaStream_t stream;
 };
 
-/// Enqueues it. Of no results nothing is launched.
+/// Enqueues the reduction. Launches nothing if the layout has no results.
 template <class Shape, class Reducer, class Reader>
 cudaError_t reduce(const Reducer& reducer, const Reader& reader, ReducerCall& call) {
   using State = typename Reducer::State;
@@ -34,7 +34,7 @@ cudaError_t reduce(const Reducer& reducer, const Reader& reader, ReducerCall& ca
     plan.warps = call.elements / Shape::leaf + l.outer;
   else if (!columns)
     plan = plan_rows<Shape, Reducer>(l, reader, block);
-  // States of the leaves or tiles, then of each level above.
+  // The workspace holds the states of the leaves or tiles, then those of each level above.
   std::size_t count = columns ? leaves : l.offsets ? 1 : plan.tiles;
   const std::size_t first_states = l.offsets ? plan.warps : count > 1 ? results * count : 0;
   std::size_t all_states = first_states;
@@ -46,7 +46,7 @@ cudaError_t reduce(const Reducer& reducer, const Reader& reader, ReducerCall& ca
   };
   for (std::size_t c = count; c > 1; c = groups_of(c))
     all_states += groups_of(c) > 1 ? results * groups_of(c) : 0;
-  const std::size_t needed = all_states == 0 ? no_bytes : header_bytes + all_states * sizeof(State);
+  const std::size_t needed = all_states == 0 ? no_workspace_bytes : header_bytes + all_states * sizeof(State);
   cudaError_t error = cudaSuccess;
   if (!has_workspace(call, needed, error) || results == 0) return error;
   auto* states = static_cast<State*>(samesum::gpu::states(call.workspace));

@@ -1,4 +1,4 @@
-/// One call on a GPU.
+/// A call on a GPU: its data, workspace, stream and launch shape.
 #pragma once
 
 #include "samesum/backend/cuda/exact_state.hpp"
@@ -8,47 +8,48 @@
 
 namespace samesum::gpu {
 
-/// Which kernels share out the rows of a softmax. None of it changes a bit.
+/// Kernels for the rows of a softmax. The choice changes no bit.
 enum class SoftmaxSchedule {
-  automatic,  ///< by width, the first below that fits
-  narrow,     ///< a warp a row, or less; up to 1024 columns
-  held,  ///< a block a row, or a cluster of blocks (Hopper and later), on the chip; up to 131072 columns,
+  automatic,  ///< the first of the following that fits the width
+  narrow,     ///< a warp per row, or less; up to 1024 columns
+  held,  ///< a block or a cluster of blocks (Hopper and later) per row, held on chip; up to 131072 columns,
          ///< without clusters 32768 of fp32 and 16384 of 16 bits
-  wide,  ///< a block a row, which reads it again; any width, the exact and the online form
+  wide,  ///< a block per row, which reads it several times; any width, also exact and online
 };
 
-/// A call whose pointers are all to memory that the device can reach, and what enqueues it.
+/// A call with device-accessible pointers, and its launch parameters.
 struct Launch : Call {
-  void* workspace = nullptr;  ///< null: only `bytes` is set
+  void* workspace = nullptr;  ///< null for a size query, which only sets `bytes`
   std::size_t bytes = 0;
   cudaStream_t stream = nullptr;
-  // As measured to be fast; the tests force others, which changes no bit.
+  // The defaults select what was measured to be fast; tests force other values, which changes no bit.
   int blocks = 0, threads = 0;
   SoftmaxSchedule schedule = SoftmaxSchedule::automatic;
-  bool uses_header = false;         ///< whether the start of the workspace must have been prepared
-  cudaError_t error = cudaSuccess;  ///< what became of it
+  bool uses_header = false;         ///< whether the header of the workspace must be prepared
+  cudaError_t error = cudaSuccess;  ///< the result of the call
 };
 
 /// Enqueues a call of a method of this backend.
-inline cudaError_t enqueue(const Method& method, Launch& launch) {
+inline cudaError_t enqueue_method(const Method& method, Launch& launch) {
   Code::of(method).backend->enqueue(method, launch);
   return launch.error;
 }
 
-/// As an entry of the catalogue.
+/// Adapts enqueue(Launch&) to an entry of the catalogue.
 template <cudaError_t (*enqueue)(Launch&)> void run_launch(Call& call) {
   auto& launch = static_cast<Launch&>(call);
   launch.error = enqueue(launch);
 }
 
-/// The largest blocks that the kernels are compiled for.
+/// Largest block that the kernels for sums are compiled for.
 inline constexpr int most_threads = 256;
 
-/// Where an exact sum goes: rounded to one number of the format at that place of the list, or into a state.
+/// Destination of an exact sum: a number, rounded to the format with that format index, or a state that it is
+/// added to.
 struct ExactResult {
   void* out;
   std::size_t format;
-  ExactState* state;  ///< null: `out` it is
+  ExactState* state;  ///< null if the sum goes to `out`
 };
 
 }  // namespace samesum::gpu

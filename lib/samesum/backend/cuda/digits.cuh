@@ -1,4 +1,4 @@
-/// The digits of an exact sum in a block's shared memory, and how one warp finishes with them.
+/// The digits of an exact sum in shared memory, and how one warp merges, rounds and writes them.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace samesum::gpu {
 
-/// 64-bit integers are added two's complement, whatever their sign.
+/// Adds x atomically; two's complement makes the unsigned instruction right for either sign.
 __device__ inline void atomic_add(std::int64_t& sum, std::int64_t x) {
   atomicAdd(reinterpret_cast<unsigned long long*>(&sum), static_cast<unsigned long long>(x));
 }
@@ -24,7 +24,7 @@ template <int lowest, int digits> struct DigitsFrom {
     if (threadIdx.x < count) digit[threadIdx.x] = 0;
   }
 
-  /// Adds a finite number, or integer·2^exponent, beside others who do.
+  /// Adds a finite number, or integer·2^exponent. Threads may call it concurrently.
   __device__ void deposit(fp64 x) {
     const Decomposed d = decompose<fp64>(to_bits(x));
     deposit(d.negative, d.significand, d.exponent);
@@ -39,25 +39,26 @@ template <int lowest, int digits> struct DigitsFrom {
       if (three.digit[i] != 0) atomic_add(digit[position / 32 + i], three.digit[i]);
   }
 
-  /// Digit i after one step of carrying up to digit `last`: not above 2^33, so that a SharedDigits can add
-  /// 4095 of them.
+  /// Digit i after one step of carrying up to digit `last`: at most 2^33, so that SharedDigits can add 4095
+  /// of them.
   __device__ std::int64_t carried(int i, int last = count - 1) const {
     const std::int64_t own = i == last ? digit[i] : digit[i] & 0xffffffff;
     return own + (i > 0 ? digit[i - 1] >> 32 : 0);
   }
 };
-/// As Exact.
+/// The digits of an Exact.
 using Digits = DigitsFrom<Exact::lowest_exponent, Exact::digit_count>;
 
-/// To be called seldom: not inlined, and by value, since what has an address is not in registers.
+/// The slow path: not inlined, and `words` is passed by value, since an array with an address is not kept in
+/// registers.
 template <class AnyDigits, std::size_t count>
 __device__ __noinline__ void deposit_each(AnyDigits* digits, std::array<double, count> words) {
 #pragma unroll 1
   for (const double word : words) digits->deposit(word);
 }
 
-/// Adds finite words of all threads of a warp, as multiples of one power of two: 51 bits of the largest at a
-/// time.
+/// Adds finite words of all threads of a warp, as multiples of one power of two: 51 bits of the largest word
+/// at a time.
 template <class AnyDigits, std::size_t count>
 __device__ void deposit_of_warp(AnyDigits& digits, std::array<double, count> words) {
   for (;;) {
@@ -66,7 +67,7 @@ __device__ void deposit_of_warp(AnyDigits& digits, std::array<double, count> wor
     if (!__any_sync(whole_warp, most != 0)) return;
     const int field = static_cast<int>(__reduce_max_sync(whole_warp, __double2hiint(most)) >> 20);
     const int unit = field - 1022 - 51;
-    if (field == 0 || unit + 53 > Format<fp64>::max_exponent)  // no anchor, or no room beside it
+    if (field == 0 || unit + 53 > Format<fp64>::max_exponent)  // too small or too large for an anchor
       return deposit_each(&digits, words);
     const double anchor = 1.5 * power_of_two(unit + 52);
     std::int64_t total = 0;
@@ -80,24 +81,25 @@ __device__ void deposit_of_warp(AnyDigits& digits, std::array<double, count> wor
   }
 }
 
-/// For the first warp of each block: adds its digits, of which those from `first` to `last` may be other than
-/// 0, to those of all. True in the last block of the grid, which waits for the others, then holds the sum of
-/// all, and leaves zeros behind. The others wait for nobody and have been launched before it, so they end.
+/// Adds the digits of a block to the shared digits; the first warp of each block calls it. Only digits
+/// `first` to `last` may be nonzero. Returns true in the last block of the grid, which waits until all blocks
+/// have added, then holds the sum, and resets the shared digits to zero. The other blocks were launched
+/// before it and do not wait, so the wait ends.
 template <int lowest, int count>
-__device__ bool arrive_is_last(DigitsFrom<lowest, count>& digits, int first, int last, unsigned& flags,
-                               SharedDigitsOf<count>& shared_digits) {
+__device__ bool add_to_shared_digits(DigitsFrom<lowest, count>& digits, int first, int last, unsigned& flags,
+                                     SharedDigitsOf<count>& shared_digits) {
   using SharedDigits = SharedDigitsOf<count>;
   const auto word = [&](int i) {
     return ::cuda::atomic_ref<std::uint64_t, ::cuda::thread_scope_device>{shared_digits.word[i]};
   };
-  __syncwarp();  // the digits are complete
+  __syncwarp();  // all threads have added to the digits
   for (int i = first + thread(); i <= last + 1; i += warp) {
     const std::uint64_t own =
         i > last ? SharedDigits::counters(flags) : static_cast<std::uint64_t>(digits.carried(i, last));
     word(i).fetch_add(SharedDigits::one + own, ::cuda::memory_order_relaxed);
   }
   if (blockIdx.x + 1 < gridDim.x) return false;
-  __syncwarp();  // everybody has read the digits
+  __syncwarp();  // all threads have read the digits before they are overwritten
   unsigned seen = 0;
   for (int i = first + thread(); i <= last + 1; i += warp) {
     std::uint64_t all;
@@ -113,14 +115,14 @@ __device__ bool arrive_is_last(DigitsFrom<lowest, count>& digits, int first, int
   return true;
 }
 
-/// The digits as a sign and a magnitude, so many digits of 32 bits a thread of one warp.
+/// The digits as a sign and a magnitude, distributed over a warp: each thread has `mine` digits of 32 bits.
 template <int mine> class MagnitudeOf {
  public:
-  /// By the whole warp.
+  /// The whole warp calls it.
   template <class AnyDigits> __device__ explicit MagnitudeOf(const AnyDigits& digits) {
     static_assert(AnyDigits::count < mine * warp);
-    // After one step of carrying a digit is above -2^31 and below 2^33: the sum of the positive ones less the
-    // sum of the negative ones.
+    // After one step of carrying, a digit is above -2^31 and below 2^33. Computes the sum of the positive
+    // digits minus that of the negative ones.
     std::int64_t digit[mine];
     std::uint64_t carry = 0, borrow = 0;
     for (int i = 0; i < mine; ++i) {
@@ -130,13 +132,13 @@ template <int mine> class MagnitudeOf {
       word_[i] = static_cast<std::uint32_t>(carry);
       carry >>= 32;
     }
-    increment(arrivals(carry != 0, all_are(0xffffffffu)));
+    increment(incoming_carry(carry != 0, all_are(0xffffffffu)));
     for (int i = 0; i < mine; ++i) {
       const std::uint64_t negative = (digit[i] < 0 ? -digit[i] : 0) + borrow;
       borrow = word_[i] < negative;
       word_[i] -= static_cast<std::uint32_t>(negative);
     }
-    decrement(arrivals(borrow != 0, all_are(0)));
+    decrement(incoming_carry(borrow != 0, all_are(0)));
     negative_ = __shfl_sync(whole_warp, word_[mine - 1] >> 31, warp - 1);
     if (negative_) {
       for (std::uint32_t& word : word_) word = ~word;
@@ -145,18 +147,19 @@ template <int mine> class MagnitudeOf {
     }
   }
 
-  /// Writes all digits and returns the place of the first that is not 0, or -1.
+  /// Writes all digits, and returns the index of the highest that is not 0, or -1.
   __device__ int write(std::uint32_t* shared) const {
     int top = -1;
     for (int i = 0; i < mine; ++i) {
       shared[thread() * mine + i] = word_[i];
       if (word_[i] != 0) top = thread() * mine + i;
     }
-    __syncwarp();  // the words are there
+    __syncwarp();  // all threads have written their words
     return __reduce_max_sync(whole_warp, top);
   }
 
-  /// The nearest value of F; in all threads. `shared` holds all digits, the lowest of that exponent.
+  /// The nearest value of F, in all threads. `shared` has room for all digits, the lowest of which has that
+  /// exponent.
   template <class F> __device__ BitsOf<F> rounded(std::uint32_t* shared, int lowest_exponent) const {
     const int top = write(shared);
     if (top < 0) return 0;
@@ -175,9 +178,9 @@ template <int mine> class MagnitudeOf {
     for (const std::uint32_t word : word_) all = all && word == value;
     return all;
   }
-  /// Whether a carry (or borrow) comes into this thread's words, if some threads send one and others pass one
-  /// on: an addition of the masks lets them ripple.
-  __device__ static unsigned arrivals(bool sends, bool passes_on) {
+  /// Whether a carry (or borrow) enters this thread's words, if some threads generate one and others
+  /// propagate one: adding the masks ripples the carries through the warp.
+  __device__ static unsigned incoming_carry(bool sends, bool passes_on) {
     const unsigned from = __ballot_sync(whole_warp, sends) << 1;
     const unsigned passes = __ballot_sync(whole_warp, passes_on && !sends);
     return ((from + passes) ^ passes) >> thread() & 1;
@@ -213,15 +216,15 @@ __device__ BitsOf<F> rounded(const Magnitude& magnitude, unsigned flags, std::ui
 
 __device__ inline void add_to(ExactState& state, Digits& digits, unsigned flags) {
   for (int i = thread(); i < Digits::count; i += warp) digits.digit[i] += state.digits[i];
-  __syncwarp();  // the sums before their carries
+  __syncwarp();  // all sums are written before carries are computed from them
   for (int i = thread(); i < Digits::count; i += warp) state.digits[i] = digits.carried(i);
   if (thread() == 0) state.flags |= flags;
 }
 
-/// To be called by one warp.
+/// Writes an exact sum to its destination. One warp calls it.
 __device__ inline void write(const ExactResult& result, Digits& digits, unsigned flags) {
   __shared__ std::uint32_t words[3 * warp];
-  __syncwarp();  // the digits are complete
+  __syncwarp();  // all threads have added to the digits
   if (result.state != nullptr) return add_to(*result.state, digits, flags);
   const Magnitude magnitude{digits};
   std::size_t i = 0;

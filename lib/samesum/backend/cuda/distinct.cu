@@ -1,4 +1,4 @@
-/// Different numbers on a GPU: CUB sorts their keys, and neighbours that differ are counted.
+/// Counts distinct numbers on a GPU: CUB sorts their keys, and a kernel counts neighbours that differ.
 #include <cub/device/device_radix_sort.cuh>
 
 #include "samesum/backend/cuda/check.hpp"
@@ -33,7 +33,7 @@ std::uint64_t count_distinct(Values x, cudaStream_t stream) {
   const std::size_t blocks = (x.size - 1) / threads + 1;
   std::size_t bytes = 0;
   std::uint64_t* none = nullptr;
-  // Keys of a narrow format have no bits beyond its carrier's.
+  // Keys of formats narrower than fp64 have 32 bits, as their carrier.
   const int bits = x.format->bytes == 8 ? 64 : 32;
   check(cub::DeviceRadixSort::SortKeys(nullptr, bytes, none, none, x.size, 0, bits, stream),
         "cub::DeviceRadixSort");

@@ -1,3 +1,4 @@
+/// Counts distinct numbers on a GPU.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,8 +9,8 @@
 
 namespace samesum::gpu {
 
-/// How many different numbers x has, as samesum::count_distinct counts them; x is in memory that the device
-/// can reach. Allocates 16 bytes an element, and waits for the stream. Throws Error.
+/// Number of distinct numbers in x, which is in device-accessible memory, counted as samesum::count_distinct
+/// counts them. Allocates 16 bytes per element and waits for the stream. Throws Error if a CUDA call fails.
 std::uint64_t count_distinct(Values x, cudaStream_t stream = nullptr);
 
 }  // namespace samesum::gpu

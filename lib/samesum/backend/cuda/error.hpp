@@ -1,3 +1,4 @@
+/// The exception for CUDA errors.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,7 +8,7 @@
 
 namespace samesum::gpu {
 
-/// A call of CUDA that failed: what() names it and says why.
+/// Thrown if a CUDA call fails; what() names the call and the reason.
 class Error : public std::runtime_error {
  public:
   Error(const std::string& call, cudaError_t code)

@@ -1,3 +1,4 @@
+/// Launches exact sums, and prepares workspaces.
 #include <algorithm>
 
 #include "samesum/backend/cuda/exact.cuh"
@@ -6,11 +7,11 @@
 namespace samesum::gpu {
 namespace {
 
-/// Digits of a block hold what so many elements bring, each less than 2^32.
+/// Most elements per block: each adds less than 2^32 to a digit, which has room for all of them.
 constexpr std::size_t most_of_block = std::size_t{1} << 30;
 
-/// One block while that is not more than two batches a thread, since it takes a microsecond for blocks to
-/// meet; then a batch a thread; then as many blocks as run at once, or more where digits are too few.
+/// Number of blocks: one for up to two batches per thread, since merging blocks takes a microsecond; then one
+/// batch per thread; then as many blocks as run at once, or more if elements exceed most_of_block per block.
 template <class T> cudaError_t blocks_for(std::size_t n, std::size_t& blocks) {
   constexpr std::size_t per_batch = std::size_t{exact_threads} * exact_batch * Vector<T>::size;
   blocks = 1;
@@ -29,7 +30,8 @@ template <class T> cudaError_t sum_exact_of(Launch& call, ExactResult result) {
   cudaError_t error = blocks > 0 ? cudaSuccess : blocks_for<T>(call.layout.n, blocks);
   blocks = std::min<std::size_t>(blocks, SharedDigits::most_blocks);
   call.uses_header = blocks > 1;
-  if (error != cudaSuccess || !has_workspace(call, blocks > 1 ? header_bytes : no_bytes, error)) return error;
+  if (error != cudaSuccess || !has_workspace(call, blocks > 1 ? header_bytes : no_workspace_bytes, error))
+    return error;
   return launch(sum_exactly<T>, blocks, exact_threads, call.stream, static_cast<const T*>(call.x),
                 call.layout.n, static_cast<Header*>(call.workspace), result);
 }
@@ -43,7 +45,7 @@ __global__ void write_state(const ExactState* state, ExactResult result) {
 __global__ void prepare_header(Header* header) {
   auto* word = reinterpret_cast<std::uint32_t*>(header);
   for (std::size_t i = threadIdx.x; i < sizeof(Header) / sizeof *word; i += blockDim.x) word[i] = 0;
-  __syncthreads();  // zero before -0
+  __syncthreads();  // all words are zero before the cells become -0
   std::size_t i = 0;
   if (threadIdx.x == 0)
     Formats::for_each([&]<class F>() {

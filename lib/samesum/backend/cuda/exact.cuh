@@ -1,5 +1,6 @@
-/// Exact sums on a GPU: fp64 bins on a fixed grid of exponents (of fp64 itself: expansions), folded into one
-/// wide integer. Integer addition is associative, so nothing here depends on who comes when.
+/// Exact sums on a GPU: elements are added to fp64 bins on a fixed grid of exponents (elements of fp64 to
+/// expansions), and these to one wide integer. Integer addition is associative, so the result does not depend
+/// on the order of arrival.
 #pragma once
 
 #include "samesum/accumulator/exact.hpp"
@@ -9,7 +10,7 @@
 namespace samesum::gpu {
 
 inline constexpr int exact_threads = 256;
-/// Vectors that a thread loads before it adds the ones it loaded before.
+/// Vectors per batch: a thread loads the next batch before it adds the previous one.
 inline constexpr int exact_batch = 4;
 
 /// 16 bytes of elements.
@@ -26,9 +27,9 @@ template <class T> __device__ unsigned special_flags(T x) {
   return to_bits(x) & Format<T>::sign_bit ? Exact::seen_minus_infinity : Exact::seen_plus_infinity;
 }
 
-/// Bin b holds the elements whose exponent field e has (e + offset) / span = b, as multiples of one unit, and
-/// sums of neighbours of which the smallest is such an element. A thread may put `most` elements into it:
-/// their sum is below 2^51 units, so fp64 loses nothing.
+/// Bin b holds elements whose exponent field e satisfies (e + offset) / span = b, as multiples of one unit,
+/// and sums of neighbours whose smallest is such an element. A thread may add `most` elements to a bin: their
+/// sum is below 2^51 units, so fp64 does not round.
 template <class T> struct Grid;
 template <> struct Grid<fp16> { static constexpr int span = 32, offset = 0, bins = 1, most = 1 << 11; };
 template <> struct Grid<bf16> { static constexpr int span = 16, offset = 8, bins = 17, most = 1 << 15; };
@@ -40,10 +41,10 @@ template <class T> class Bins {
   static constexpr int span = Grid<T>::span, offset = Grid<T>::offset, bins = Grid<T>::bins;
   static constexpr int size = Vector<T>::size;
   static constexpr bool narrow = sizeof(T) == 2;
-  /// Of 16 bits a word has two, and so have the words that they are compared with.
+  /// A word holds two 16-bit elements, so the words that it is compared with hold two copies.
   static constexpr unsigned copies = narrow ? 0x00010001u : 1u;
 
-  /// What bin b counts: 2^unit. Exponent field 0 means the same exponent as field 1.
+  /// Bin b counts units of 2^unit(b). Exponent field 0 means the same exponent as field 1.
   static constexpr int unit(int b) {
     const int field = b * span - offset;
     return (field > 1 ? field : 1) - bias - fraction;
@@ -53,25 +54,25 @@ template <class T> class Bins {
   struct Shared {
     double bin[bins][exact_threads];
   };
-  /// After so many batches the bins must be emptied; one is kept for elements outside of vectors.
+  /// Batches after which the bins must be emptied; one is reserved for elements outside of vectors.
   static constexpr int batches = Grid<T>::most / (exact_batch * size) - 1;
   static constexpr int first_digit = (unit(0) - Exact::lowest_exponent) / 32;
   static constexpr int last_digit =
-      (unit(bins - 1) - Exact::lowest_exponent) / 32 + 3;  // the last one a carry
+      (unit(bins - 1) - Exact::lowest_exponent) / 32 + 3;  // the last one for a carry
   static_assert(last_digit < Digits::count);
 
   __device__ Bins(Shared& shared, Digits&) : mine_{&shared.bin[0][threadIdx.x]} {
     for (int b = 0; b < bins; ++b) mine_[b * exact_threads] = 0;
   }
 
-  /// Elements near to each other, and those that share a bin, cost one access to it. Returns the flags of
-  /// special values, which are kept out of the bins.
+  /// Adds a vector. Elements of similar magnitude, and those that share a bin, cost one access to a bin.
+  /// Returns the flags of special values, which are not added to bins.
   __device__ unsigned add(const Vector<T>& x) {
     const WithoutSigns magnitude{x};
     const unsigned most = magnitude.most();
     if constexpr (narrow) {
-      // Within so many binades elements are multiples of one unit and together below 2^24 units: fp32 adds
-      // them without a rounding. A bin of bf16 holds most / 8 such sums.
+      // Elements within `binades` binades are multiples of one unit and together below 2^24 units: fp32 adds
+      // them without rounding. A bin of bf16 holds most / 8 such sums.
       constexpr int binades =
           Format<fp32>::precision - Format<T>::precision - std::countr_zero(unsigned{size});
       constexpr int to_spare = Format<T>::max_exponent < Format<fp32>::max_exponent ? 0 : 3;
@@ -92,14 +93,14 @@ template <class T> class Bins {
 
   __device__ unsigned add(T x) { return add_one(mine_, x); }
 
-  /// Empties the bins into the block's digits. To be called by the whole block; afterwards the digits are
+  /// Empties the bins into the digits of the block. The whole block calls it; afterwards the digits are
   /// complete.
   __device__ void finish(Shared& shared, Digits& digits) {
     if constexpr (bins == 1) {
       mine_[0] += single_;
       single_ = 0;
     }
-    __syncthreads();  // the columns of all threads
+    __syncthreads();  // all threads have written their columns
     for (int b = warp_index(); b < bins; b += exact_threads / warp) {
       double column[exact_threads / warp];
       bool any = false;
@@ -107,8 +108,8 @@ template <class T> class Bins {
         column[i] = shared.bin[b][i * warp + thread()];
         any = any || column[i] != 0;
       }
-      if (!__any_sync(whole_warp, any)) continue;  // few bins are in use, as a rule
-      // Beside 1.5·2^52 units, fewer than 2^51 of them are counted by the last bits.
+      if (!__any_sync(whole_warp, any)) continue;  // usually few bins are in use
+      // In a sum with 1.5·2^52 units, the last bits count fewer than 2^51 units exactly.
       const double anchor = 1.5 * power_of_two(52 + unit(b) + bias - 1023);
       std::int64_t total = 0;
       for (int i = 0; i < exact_threads / warp; ++i) {
@@ -118,7 +119,7 @@ template <class T> class Bins {
       for (int delta = warp / 2; delta > 0; delta /= 2) total += shuffle_down(total, delta);
       if (thread() == 0) digits.deposit(total, unit(b));
     }
-    __syncthreads();  // the digits of all bins
+    __syncthreads();  // all warps have added their bins to the digits
   }
 
  private:
@@ -130,7 +131,7 @@ template <class T> class Bins {
     return mine_[bin_of(magnitude) * exact_threads];
   }
 
-  /// To be called seldom: not inlined, and so without a register of its own.
+  /// The slow path: not inlined, so that it costs the caller no registers.
   __device__ __noinline__ static unsigned add_each(double* mine, Vector<T> x) {
     unsigned flags = 0;
 #pragma unroll 1
@@ -143,14 +144,14 @@ template <class T> class Bins {
     return 0;
   }
 
-  /// A vector without its signs.
+  /// The magnitudes of a vector.
   struct WithoutSigns {
     unsigned word[4];
     __device__ explicit WithoutSigns(const Vector<T>& x) {
       const auto raw = std::bit_cast<std::array<unsigned, 4>>(x);
       for (int i = 0; i < 4; ++i) word[i] = raw[i] & ~(Format<T>::sign_bit * copies);
     }
-    /// As many copies of it as a word has elements.
+    /// The largest magnitude, with as many copies as a word has elements.
     __device__ unsigned most() const {
       if constexpr (!narrow) return max(max(word[0], word[1]), max(word[2], word[3]));
       const unsigned two = __vmaxu2(__vmaxu2(word[0], word[1]), __vmaxu2(word[2], word[3]));
@@ -162,7 +163,7 @@ template <class T> class Bins {
     }
     __device__ bool share_a_bin() const {
       if constexpr (bins == 1) return true;
-      if constexpr (narrow) return false;  // seldom, where they are not near to each other
+      if constexpr (narrow) return false;  // rare for elements of different magnitude
       unsigned differ = 0;
       for (int i = 1; i < 4; ++i) differ |= (word[0] + shift) ^ (word[i] + shift);
       return differ < unsigned{span} << fraction;
@@ -173,7 +174,7 @@ template <class T> class Bins {
     static constexpr unsigned shift = unsigned{offset} << fraction;
   };
 
-  /// x times 2^(bias - 1023): the fields of a narrower format are fields of a double, subnormals included.
+  /// x·2^(bias - 1023): copies the fields of the narrower format into those of a double, subnormals included.
   __device__ static double scaled(T x) {
     if constexpr (narrow) {
       constexpr int up = 20 - fraction;
@@ -194,7 +195,7 @@ template <class T> class Bins {
     for (int i = 0; i < size; ++i) s[i] = scaled(x.element[i]);
     return add_up(s);
   }
-  /// As wide_sum, in fp32: the power of two is that between the scales of T and fp32.
+  /// The same sum as wide_sum, added in fp32. `scale` is the power of two between the scales of T and fp32.
   __device__ static double narrow_sum(const Vector<T>& x) {
     std::array<float, size> s;
     const auto word = std::bit_cast<std::array<unsigned, 4>>(x);
@@ -213,10 +214,10 @@ template <class T> class Bins {
   double single_ = 0;
 };
 
-/// fp64: expansions, sums of a few words whose errors go down from word to word (Collange et al. 2015). An
-/// element that would lose anything goes to the digits.
+/// Sums of fp64 as expansions of a few words, each of which takes the rounding errors of the previous one
+/// (Collange et al. 2015). An element that the words cannot hold goes to the digits.
 class Expansions {
-  static constexpr int words = 3, several = Vector<fp64>::size;  // one for each element of a vector
+  static constexpr int words = 3, several = Vector<fp64>::size;  // one expansion per element of a vector
   using Expansion = std::array<double, words>;
 
  public:
@@ -226,11 +227,11 @@ class Expansions {
 
   __device__ Expansions(Shared&, Digits& digits) : digits_{digits} {
     for (Expansion& e : expansion_) e.fill(0);
-    __syncthreads();  // the digits are zero: anybody may add to them
+    __syncthreads();  // the digits are zero before any thread adds to them
   }
 
   __device__ unsigned add(const Vector<fp64>& x) {
-    // Two words will do, as a rule.
+    // Two words usually suffice.
     std::array<Expansion, several> grown = expansion_;
     bool lost = false;
     for (int i = 0; i < several; ++i) lost |= grow<2>(grown[i], x.element[i]) != 0;
@@ -259,11 +260,11 @@ class Expansions {
     for (int i = 0; i < several; ++i)
       for (int w = 0; w < words; ++w) all[i * words + w] = expansion_[i][w];
     deposit_of_warp(digits, all);
-    __syncthreads();  // the digits are complete
+    __syncthreads();  // all warps have added to the digits
   }
 
  private:
-  /// Adds x to the first words and returns what is lost; NaN where x is not finite.
+  /// Adds x to the first `count` words and returns what they cannot hold; NaN if x is not finite.
   template <int count> __device__ static double grow(Expansion& e, double x) {
     Scalar<fp64> rest{x};
     for (int i = 0; i < count; ++i) {
@@ -280,7 +281,8 @@ class Expansions {
 
 template <class T> using Summer = std::conditional_t<sizeof(T) == 8, Expansions, Bins<T>>;
 
-/// Any grid will do of at most SharedDigits::most_blocks, with at most 2^30 elements a block.
+/// Sums n elements exactly. The grid may have any size up to SharedDigits::most_blocks, with at most 2^30
+/// elements per block.
 template <class T>
 __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 3 : 4)
     sum_exactly(const T* __restrict__ x, std::size_t n, Header* header, ExactResult result) {
@@ -313,8 +315,8 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 3 : 4)
     return batch;
   };
 
-  std::size_t first = std::size_t{blockIdx.x} * exact_threads;  // vector of the block
-  Batch next = load_batch(first);  // one batch is on its way while another is added
+  std::size_t first = std::size_t{blockIdx.x} * exact_threads;  // first vector of the block
+  Batch next = load_batch(first);  // one batch is in flight while another is added
   digits.clear();
   Summer<T> sum{shared, digits};
   unsigned flags = n > 0 ? Exact::seen_any : 0, other = 0;
@@ -350,8 +352,8 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 3 : 4)
 
   if (warp_index() > 0) return;  // one warp finishes
   flags = __reduce_or_sync(whole_warp, thread() < warps() ? flags_of_warp[thread()] : 0);
-  if (gridDim.x == 1 ||
-      arrive_is_last(digits, Summer<T>::first_digit, Summer<T>::last_digit, flags, header->shared_digits))
+  if (gridDim.x == 1 || add_to_shared_digits(digits, Summer<T>::first_digit, Summer<T>::last_digit, flags,
+                                             header->shared_digits))
     write(result, digits, flags);
 }
 

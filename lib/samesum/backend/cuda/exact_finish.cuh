@@ -1,14 +1,14 @@
-/// The end of an exact reduction: one warp rounds a sum, a quotient or a variance once.
+/// The last step of an exact reduction: one warp rounds a sum, a quotient or a variance once.
 #pragma once
 
 #include "samesum/backend/cuda/exact_sum.cuh"
 #include "samesum/operation/exact_reduction.hpp"
 
 namespace samesum::gpu {
-namespace {  // internal linkage: the compiler fits functions that it does not inline to their only callers
+namespace {  // internal linkage: functions that are not inlined are adapted to their only callers
 
-/// What is made of the sums, and where it goes.
-struct Ending {
+/// What is computed from the sums, and where it is written.
+struct ExactFinish {
   ExactKind kind;
   std::size_t format;
   std::uint64_t ddof;
@@ -17,17 +17,17 @@ struct Ending {
 
 constexpr int digits_of_thread = 5, word_count = digits_of_thread * warp;
 
-/// The digits as a magnitude in words of 32 bits, the lowest first. Returns the place of the first that is
-/// not 0, or -1. By a whole warp, as all that follows.
-__device__ __noinline__ int write_magnitude(const TermDigits* digits, std::uint32_t* words,
-                                                   bool* negative) {
-  __syncwarp();  // the digits are complete, and nobody reads the words any more
+/// Writes the magnitude of the digits in words of 32 bits, the lowest first. Returns the index of the highest
+/// word that is not 0, or -1. A whole warp calls this function and those below.
+__device__ __noinline__ int write_magnitude(const TermDigits* digits, std::uint32_t* words, bool* negative) {
+  __syncwarp();  // all threads have added to the digits, and read the previous words
   const MagnitudeOf<digits_of_thread> magnitude{*digits};
   *negative = magnitude.is_negative();
   return magnitude.write(words);
 }
 
-/// A step of a long division: rest·2^32 + digit over the divisor, which is more than the rest.
+/// A step of a long division: divides rest·2^32 + digit by the divisor, which is larger than the rest.
+/// Returns the quotient and sets the new rest.
 __device__ std::uint32_t divide(std::uint64_t& rest, std::uint32_t digit, std::uint64_t divisor) {
   if (divisor >> 32 == 0) {
     const std::uint64_t part = rest << 32 | digit;
@@ -46,7 +46,7 @@ __device__ std::uint32_t divide(std::uint64_t& rest, std::uint32_t digit, std::u
   return quotient;
 }
 
-/// The bits in that format of a special value, or what else depends on the format alone.
+/// Returns of.operator()<F>() for the format F with that format index.
 template <class Of> __device__ std::uint64_t in_format(std::size_t format, Of of) {
   std::uint64_t bits = 0;
   std::size_t f = 0;
@@ -56,11 +56,10 @@ template <class Of> __device__ std::uint64_t in_format(std::size_t format, Of of
   return bits;
 }
 
-/// The number of that magnitude over a·b, rounded once to the format: of the eight leading words the quotient
-/// has three at least, and of what is below them it matters only whether it is 0.
-__device__ __noinline__ std::uint64_t rounded_quotient(const std::uint32_t* words, int top,
-                                                              bool negative, std::uint64_t a, std::uint64_t b,
-                                                              std::size_t format) {
+/// The magnitude divided by a·b, rounded once to the format. The quotient keeps at least three of the eight
+/// leading words; of lower words it matters only whether they are 0.
+__device__ __noinline__ std::uint64_t rounded_quotient(const std::uint32_t* words, int top, bool negative,
+                                                       std::uint64_t a, std::uint64_t b, std::size_t format) {
   constexpr int leading = 8;
   if (top < 0) return 0;
   std::uint32_t word[leading];
@@ -75,7 +74,7 @@ __device__ __noinline__ std::uint64_t rounded_quotient(const std::uint32_t* word
     for (std::uint32_t& digit : word) digit = divide(rest, digit, divisor);
     more = more || rest != 0;
   }
-  for (int shift = 0; shift < leading / 2; ++shift) {  // at most four words are 0 now
+  for (int shift = 0; shift < leading / 2; ++shift) {  // at most four leading words are 0 now
     if (word[0] != 0) break;
     for (int i = 0; i + 1 < leading; ++i) word[i] = word[i + 1];
     word[leading - 1] = 0;
@@ -88,10 +87,8 @@ __device__ __noinline__ std::uint64_t rounded_quotient(const std::uint32_t* word
   });
 }
 
-/// Turns the digits of Σx² into those of n·Σx² - (Σx)²: units of the first digit, and fewer than 2^40 in
-/// each.
-__device__ __noinline__ void subtract_square(TermDigits* squares, const std::uint32_t* sum,
-                                                    std::uint64_t n) {
+/// Turns the digits of Σx² into those of n·Σx² - (Σx)², in the same units; each digit stays below 2^40.
+__device__ __noinline__ void subtract_square(TermDigits* squares, const std::uint32_t* sum, std::uint64_t n) {
   __shared__ std::uint32_t words[word_count];
   bool negative;
   write_magnitude(squares, words, &negative);
@@ -102,9 +99,9 @@ __device__ __noinline__ void subtract_square(TermDigits* squares, const std::uin
     squares->digit[i] = static_cast<std::int64_t>(low(n_low * word(i)) + (n_low * word(i - 1) >> 32) +
                                                   low(n_high * word(i - 1)) + (n_high * word(i - 2) >> 32));
   }
-  __syncwarp();  // everybody has read the words
-  // The square of Σx as an integer has its digits where those of Σx² are, if Σx is in units of half the
-  // exponent: 7 bits below those of an Exact.
+  __syncwarp();  // all threads have read the words before they are overwritten
+  // The square of Σx as an integer has its digits where those of Σx² are, if Σx counts units of half the
+  // exponent of Σx²: 7 bits below those of an Exact.
   constexpr int shift = Exact::lowest_exponent - TermDigits::lowest_exponent / 2;
   constexpr int exact_at = (Exact::lowest_exponent - TermDigits::lowest_exponent) / 32;
   static_assert(shift == 7 && exact_at * 32 == Exact::lowest_exponent - TermDigits::lowest_exponent);
@@ -117,7 +114,7 @@ __device__ __noinline__ void subtract_square(TermDigits* squares, const std::uin
   }
   lowest = __reduce_min_sync(whole_warp, lowest);
   highest = __reduce_max_sync(whole_warp, highest);
-  __syncwarp();  // the words are there
+  __syncwarp();  // all threads have written their words
   for (int first = 2 * lowest; first <= 2 * highest; first += warp) {
     const int at = first + thread();
     std::uint64_t here = 0, above = 0;
@@ -128,15 +125,16 @@ __device__ __noinline__ void subtract_square(TermDigits* squares, const std::uin
     }
     const bool any = at <= 2 * highest;
     if (any) squares->digit[at] -= static_cast<std::int64_t>(here);
-    __syncwarp();  // a digit at a time
+    __syncwarp();  // all threads have updated their own digits before their upper neighbours
     if (any) squares->digit[at + 1] -= static_cast<std::int64_t>(above);
-    __syncwarp();  // likewise
+    __syncwarp();  // all upper neighbours are updated before the next round
   }
 }
 
-/// By one warp: result `at`, of n elements with that sum, and for moments with that sum of squares after it.
-__device__ __noinline__ void finish(Ending end, TermDigits* sums, unsigned flags, std::uint64_t n,
-                                           std::size_t at) {
+/// Writes result `at` of n elements: `sums` is their sum, for moments followed by their sum of squares. One
+/// warp calls it.
+__device__ __noinline__ void finish(ExactFinish end, TermDigits* sums, unsigned flags, std::uint64_t n,
+                                    std::size_t at) {
   __shared__ std::uint32_t words[word_count];
   const ExactKind kind = end.kind;
   const bool over_n = kind.mean || kind.moments;

@@ -1,4 +1,4 @@
-/// Exact reductions on a GPU: launches.
+/// Launches exact reductions.
 #include <algorithm>
 
 #include "samesum/backend/cuda/exact_terms.cuh"
@@ -7,7 +7,7 @@
 namespace samesum::gpu {
 namespace {
 
-template <class T, bool moments> cudaError_t launch_exactly(Ending end, Launch& call) {
+template <class T, bool moments> cudaError_t launch_exactly(ExactFinish end, Launch& call) {
   const Layout& l = call.layout;
   int processors = 0, of_each = 0;
   cudaError_t error = look_up(cudaDevAttrMultiProcessorCount, processors);
@@ -32,7 +32,7 @@ template <class T, bool moments> cudaError_t launch_exactly(Ending end, Launch& 
 // --- sums of elements, by the kernel of exact sums ---------------------------------------------------------
 
 /// Turns a state of elements into result `at`. Runs on one warp.
-__global__ void finish_state(Ending end, const ExactState* state, std::uint64_t n, std::size_t at) {
+__global__ void finish_state(ExactFinish end, const ExactState* state, std::uint64_t n, std::size_t at) {
   __shared__ TermDigits digits;
   constexpr int first = (Exact::lowest_exponent - TermDigits::lowest_exponent) / 32;
   for (int i = thread(); i < TermDigits::count; i += warp) {
@@ -49,14 +49,15 @@ bool is_for_sums(ExactKind kind, const Layout& l) {
 }
 
 /// Sums vector after vector with the kernel of exact sums.
-cudaError_t sum_each(Ending end, Launch& call) {
+cudaError_t sum_each(ExactFinish end, Launch& call) {
   const Layout& l = call.layout;
   Launch one = call;
   one.layout = Layout::vector(l.n);
   cudaError_t error;
   call.uses_header = true;
   static_assert(sizeof(ExactState) <= sizeof(SharedTermDigits));
-  if (!has_workspace(call, header_bytes + sizeof(SharedTermDigits), error)) return error;  // as short ones
+  // The same workspace as for short vectors.
+  if (!has_workspace(call, header_bytes + sizeof(SharedTermDigits), error)) return error;
   one.bytes = call.bytes;
   auto* state = static_cast<ExactState*>(states(call.workspace));
   for (std::size_t at = 0; at < l.results() && error == cudaSuccess; ++at) {
@@ -72,7 +73,7 @@ cudaError_t sum_each(Ending end, Launch& call) {
 }  // namespace
 
 cudaError_t reduce_exactly(ExactKind kind, const FormatInfo& format, Launch& call) {
-  const Ending end{kind, format.index, whole(call.options.ddof), call.out};
+  const ExactFinish end{kind, format.index, whole(call.options.ddof), call.out};
   if (is_for_sums(kind, call.layout)) return sum_each(end, call);
   return with_format(*call.input, [&]<class T>() {
     return kind.moments ? launch_exactly<T, true>(end, call) : launch_exactly<T, false>(end, call);

@@ -1,5 +1,5 @@
-/// Exact sums of elements and of products by the threads of a block: as doubles beside anchors, which is
-/// fast, and as integers where these would lose anything.
+/// Exact sums of elements and products by the threads of a block: the fast path adds doubles to anchors; the
+/// fallback, where these would lose bits, adds integers.
 #pragma once
 
 #include "samesum/backend/cuda/exact.cuh"
@@ -7,10 +7,10 @@
 
 namespace samesum::gpu {
 
-/// Wide enough for products of doubles.
+/// Digits that are wide enough for products of doubles.
 using TermDigits = DigitsFrom<ExactTerms::lowest_exponent, ExactTerms::digit_count>;
 
-/// To be called seldom: not inlined, and so without a register of their own.
+/// The slow path: not inlined, so that it costs the caller no registers.
 __device__ __noinline__ void deposit(TermDigits* digits, double x) { digits->deposit(x); }
 __device__ __noinline__ void deposit_product(TermDigits* digits, double x, double y) {
   const Decomposed a = decompose<fp64>(to_bits(x)), b = decompose<fp64>(to_bits(y));
@@ -20,39 +20,42 @@ __device__ __noinline__ void deposit_product(TermDigits* digits, double x, doubl
   digits->deposit(negative, __umul64hi(a.significand, b.significand), exponent + 64);
 }
 
-/// Whether anything has been lost: asked once for many terms.
+/// Records losses, so that they are checked once for many terms.
 struct Loss {
   bool any = false;
-  unsigned rest = 0;  ///< bits of what was left
+  unsigned rest = 0;  ///< bits of all remainders
   __device__ explicit operator bool() const { return any | (rest != 0); }
 };
 
-/// An exact sum of doubles in three words, each beside an anchor 1.5·2^k: so large that what is added to it
-/// is rounded to one unit, whatever the sum. What that leaves goes to the next word (Demmel and Nguyen 2013,
-/// indexed sums; Rump, Ogita and Oishi 2008). Three operations a word, and the second leaves nothing as a
-/// rule.
+/// An exact sum of doubles in three words, each added to an anchor 1.5·2^k. The anchor is so large that
+/// additions round to the same unit, whatever the sum; the remainder goes to the next word (Demmel and Nguyen
+/// 2013, indexed sums; Rump, Ogita and Oishi 2008). Three operations per word; the second word usually leaves
+/// no remainder.
 class Anchored {
-  /// So many elements keep a word in the binade of its anchor.
+  /// 2^log2_most elements keep a word in the binade of its anchor.
   static constexpr int log2_most = 12;
-  /// Of a word: 2^k over the bound on what is added.
+  /// Ratio of 2^k to the bound on the terms of a word.
   static constexpr double room = power_of_two(log2_most + 2);
-  /// From one anchor to the next: 2^log2_most errors of half a unit of 2^(k - 52) have as much room.
+  /// Ratio of an anchor to the previous one: 2^log2_most errors of half a unit of 2^(k - 52) have as much
+  /// room.
   static constexpr double step = power_of_two(log2_most + 2 - 52);
-  /// Bounds between which all three anchors are normal numbers, and their units are numbers.
+  /// Exponents of the bounds between which all three anchors are normal numbers and their units
+  /// representable.
   static constexpr int lowest_bound = -960, highest_bound = 1000;
-  /// The first elements are seldom the largest.
+  /// Spare binades of a new bound: the first elements are rarely the largest.
   static constexpr int to_spare = 4;
 
  public:
-  /// After so many elements it must be emptied. (A few more would do no harm.)
+  /// Elements after which it must be emptied. (A few more do no harm.)
   static constexpr int most = 1 << log2_most;
 
   __device__ Anchored() { anchor(power_of_two(lowest_bound)); }
 
-  /// Adds x to two words, and notes where that loses something, or x is too large or not finite.
+  /// Adds x to two words. Records a loss if these leave a remainder, or if x is too large or not finite.
   __device__ void grow(double x, Loss& loss) {
     const double rest = take(second_, take(first_, x));
-    // The upper words of doubles are in order as floats, and other units than those of doubles look at them.
+    // The upper words of doubles have the same order when read as floats, whose comparison does not occupy
+    // the fp64 units.
     loss.any |= !(fabsf(__int_as_float(__double2hiint(x))) < __int_as_float(__double2hiint(bound_)));
     loss.rest |= static_cast<unsigned>(__double2hiint(rest)) | static_cast<unsigned>(__double2loint(rest));
   }
@@ -69,7 +72,7 @@ class Anchored {
     add_to_all(x, digits);
   }
 
-  /// By a whole warp: what has been added goes to the digits.
+  /// Moves the sum to the digits. The whole warp calls it.
   __device__ void empty(TermDigits& digits) {
     deposit_of_warp(digits,
                     std::array{first_ - anchor_of<0>(), second_ - anchor_of<1>(), third_ - anchor_of<2>()});
@@ -87,7 +90,8 @@ class Anchored {
     second_ = anchor_of<1>();
     third_ = anchor_of<2>();
   }
-  /// Exact, since the word is the larger one (Dekker 1971). What is left is never -0.
+  /// Adds x to a word and returns the remainder, which is exact, since the word is the larger one (Dekker
+  /// 1971), and never -0.
   __device__ static double take(double& word, double x) {
     const double sum = word + x;
     const double rest = x + (word - sum);
@@ -102,19 +106,19 @@ class Anchored {
   double bound_, first_, second_, third_;
 };
 
-/// How many neighbouring elements of an input a thread loads at a time.
+/// Neighbouring elements of an input that a thread loads at a time.
 inline constexpr int run_length = 4;
 
 template <class T> struct alignas(run_length * sizeof(T) <= 16 ? run_length * sizeof(T) : 16) Run {
   T element[run_length];
 };
 
-/// What a thread adds up: terms, or with `moments` elements and their squares, which then have digits of
-/// their own.
+/// The sums of a thread: of terms, or, with `moments`, of elements and of their squares, which then have
+/// their own digits.
 template <class T, bool moments> class TermSums {
-  /// Others are doubles without a rounding.
+  /// Products of narrower formats are exact in double.
   static constexpr bool wide_products = sizeof(T) == 8;
-  /// Below, the second word of a product may be lost. (fp64 alone.)
+  /// Below it, the second word of a product may underflow (fp64 only).
   static constexpr double least_product = 0x1p-960;
 
  public:
@@ -122,15 +126,16 @@ template <class T, bool moments> class TermSums {
 
   __device__ TermSums(TermDigits* digits, Term term) : digits_{digits}, term_{term} {}
 
-  /// Before each result. Anchors stay where the last one's terms have moved them.
+  /// Starts a result. Anchors stay where the terms of the previous result have moved them.
   __device__ void start() { flags_ = other_ = 0; }
 
-  /// Adds the terms of some runs, in hope; false if that would lose something: then nothing has been added.
-  /// One question for many terms: each waits for the one before only in the first word.
+  /// Tries to add the terms of several runs without losing a bit. Returns false, and leaves the sums
+  /// unchanged, if that is impossible. Losses are checked once for all terms, so that a term waits for the
+  /// previous one only in the first word.
   template <int runs> __device__ bool add(const Run<T> (&x)[runs], const Run<T> (&y)[runs]) {
     return moments || term_ >= Term::square ? grow<true>(x, y) : grow<false>(x, y);
   }
-  /// Adds one term, whatever it is.
+  /// Adds one term of any value.
   __device__ void add(T x, T y) {
     if (moments || term_ >= Term::square)
       add_product(x, y);
@@ -139,7 +144,7 @@ template <class T, bool moments> class TermSums {
     if constexpr (moments) add_element(elements_, static_cast<double>(widen(x)));
   }
 
-  /// By a whole warp.
+  /// Moves the sums to the digits. The whole warp calls it.
   __device__ void empty() {
     terms_.empty(digits_[moments]);
     if constexpr (wide_products) low_.empty(digits_[moments]);
@@ -150,16 +155,16 @@ template <class T, bool moments> class TermSums {
  private:
   __device__ double element(double x) const { return term_ == Term::magnitude ? fabs(x) : x; }
   __device__ static double product(T x, T y) {
-    if constexpr (std::is_same_v<T, fp16>)  // a float holds it
+    if constexpr (std::is_same_v<T, fp16>)  // exact in fp32
       return static_cast<double>(widen(x) * widen(y));
     else
       return static_cast<double>(widen(x)) * static_cast<double>(widen(y));
   }
-  /// Two words may be less than the product.
+  /// Whether two words may not hold the whole product.
   __device__ static bool is_small(double product, T x, T y) {
     return (fabs(product) <= least_product) & (x != 0) & (y != 0);
   }
-  /// Whether anything but -0 has been seen: of formats but fp64 the upper word of a double knows.
+  /// Records whether an element is not -0; except for fp64, the upper word of the double suffices.
   __device__ void note(double x) {
     other_ |= static_cast<unsigned>(__double2hiint(x)) ^ 0x80000000u;
     if constexpr (wide_products) other_ |= static_cast<unsigned>(__double2loint(x));
@@ -204,7 +209,7 @@ template <class T, bool moments> class TermSums {
     }
     if constexpr (!moments) note(p);
     if (is_special(p)) {
-      if (!moments) flags_ |= special_flags(p);  // of moments the elements tell
+      if (!moments) flags_ |= special_flags(p);  // for moments the elements set the flags
       return;
     }
     terms_.add(p, &digits_[moments]);

@@ -5,8 +5,7 @@
 #include "samesum/operation/layout.hpp"
 
 namespace samesum::gpu {
-namespace {  // internal linkage lets the compiler adapt functions that it does not inline to their only
-             // callers
+namespace {  // internal linkage: functions that are not inlined are adapted to their only callers
 
 using SharedTermDigits = SharedDigitsOf<TermDigits::count>;
 
@@ -50,7 +49,7 @@ template <class T> __device__ __forceinline__ void propagate_one_carry(TermDigit
 template <class T>
 __device__ __forceinline__ void finish_block(TermDigits* digits, int sums_of_result, unsigned flags,
                                              unsigned* flags_of_warp, bool together,
-                                             SharedTermDigits* shared_digits, const Ending& end,
+                                             SharedTermDigits* shared_digits, const ExactFinish& end,
                                              std::size_t n, std::size_t at) {
   flags = __reduce_or_sync(whole_warp, flags);
   if (thread() == 0) flags_of_warp[warp_index()] = flags;
@@ -59,7 +58,7 @@ __device__ __forceinline__ void finish_block(TermDigits* digits, int sums_of_res
     flags = __reduce_or_sync(whole_warp, thread() < warps() ? flags_of_warp[thread()] : 0);
     bool last = true;
     for (int s = 0; s < sums_of_result && together && gridDim.x > 1; ++s)
-      last = arrive_is_last(digits[s], first_digit<T>, last_digit<T>, flags, shared_digits[s]);
+      last = add_to_shared_digits(digits[s], first_digit<T>, last_digit<T>, flags, shared_digits[s]);
     if (last) finish(end, digits, flags, n, at);
   }
 }
@@ -84,7 +83,7 @@ template <class T> struct RunLoader {
 /// Reduces a batch: one block per result, or all blocks for a single result, whose sums are then merged.
 template <class T, bool moments>
 __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 2 : 3)
-    reduce_terms(TermReader<T> reader, Layout l, Ending end, SharedTermDigits* shared_digits) {
+    reduce_terms(TermReader<T> reader, Layout l, ExactFinish end, SharedTermDigits* shared_digits) {
   constexpr int sums_of_result = moments ? 2 : 1, ahead = in_flight<T>;
   __shared__ TermDigits digits[sums_of_result];
   __shared__ unsigned flags_of_warp[exact_threads / warp];

@@ -1,4 +1,4 @@
-/// States in memory that a block merges.
+/// Merges of states in memory by one block, or one after another by one thread.
 #pragma once
 
 #include "samesum/backend/cuda/warp.cuh"
@@ -7,12 +7,12 @@ namespace samesum::gpu {
 
 inline constexpr int states_per_thread = 8;
 
-/// How many states a block of that many threads merges.
+/// Number of states that a block of `threads` threads merges.
 __host__ __device__ constexpr std::size_t group_size(int threads) {
   return static_cast<std::size_t>(threads) * states_per_thread;
 }
 
-/// Stride doubling over 1 to group_size states in memory; thread 0 of the block gets the result.
+/// Merges 1 to group_size states in memory by stride doubling; thread 0 of the block gets the result.
 template <class State, class Reducer = OwnMerge>
 __device__ State merge_group(const State* states, int count, State* shared, const Reducer& reducer = {}) {
   constexpr int mine = states_per_thread;
@@ -29,8 +29,8 @@ __device__ State merge_group(const State* states, int count, State* shared, cons
   return state[0];
 }
 
-/// States that come one after another and meet by stride doubling. Waiting at level i: the merge of the 2^i
-/// states before, where bit i of the number of states is set.
+/// Merges states that arrive one after another by stride doubling. level[i] is the merge of the preceding 2^i
+/// states if bit i of the number of states is set.
 template <class State> struct WaitingStates {
   State level[40];
 
@@ -42,7 +42,7 @@ template <class State> struct WaitingStates {
     }
     level[i] = state;
   }
-  /// The merge of all `count` states, at least one.
+  /// The merge of all `count` >= 1 states.
   template <class Reducer> __device__ State merged(const Reducer& reducer, std::size_t count) {
     int i = 0;
     while (!(count >> i & 1)) ++i;

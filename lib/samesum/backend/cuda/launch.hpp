@@ -1,4 +1,4 @@
-/// Launches of kernels, and facts about the device.
+/// Kernel launches, and attributes of the device.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,14 +9,15 @@
 
 namespace samesum::gpu {
 
-/// A fact of the current device.
+/// Reads an attribute of the current device.
 inline cudaError_t look_up(cudaDeviceAttr attribute, int& value) {
   int device = 0;
   if (const cudaError_t error = cudaGetDevice(&device)) return error;
   return cudaDeviceGetAttribute(&value, attribute, device);
 }
 
-/// kernel<<<blocks, threads, 0, stream>>>(arguments…), with its own error and nobody else's.
+/// kernel<<<blocks, threads, 0, stream>>>(arguments…). Returns the error of this launch, never that of an
+/// earlier call.
 template <class... Parameter, class... Argument>
 cudaError_t launch(void (*kernel)(Parameter...), std::size_t blocks, int threads, cudaStream_t stream,
                    Argument... argument) {

@@ -1,5 +1,4 @@
-/// One leaf of a tree by one warp: the same merges as its literal reading, without shared memory or a
-/// barrier.
+/// Sums one leaf of a tree on one warp: the merges of the reference, without shared memory or barriers.
 #pragma once
 
 #include "samesum/backend/cuda/pair.cuh"
@@ -8,18 +7,19 @@
 
 namespace samesum::gpu {
 
-/// A thread holds `mine` lanes, one run of neighbours or two of them, and loads 16 bytes at a time. Where its
-/// part of a row is 8 bytes, each half-warp loads a row of its own, and then they swap halves.
+/// A thread holds `mine` lanes, as one or two runs of neighbours, and loads 16 bytes at a time. If its part
+/// of a row is 8 bytes, each half-warp loads a different row, and the half-warps then swap halves.
 template <class Shape, template <class> class A, class F, class T> class WarpLeaf {
   static constexpr int lanes = Shape::lanes, rows = Shape::rows, full = Shape::leaf, mine = lanes / warp;
-  static constexpr int vector = mine * int{sizeof(T)} > 16 ? 16 / int{sizeof(T)} : mine;  // a run of lanes
+  static constexpr int vector = mine * int{sizeof(T)} > 16 ? 16 / int{sizeof(T)} : mine;  // lanes per run
   static constexpr int vectors = mine / vector;
   static constexpr bool swaps = mine * sizeof(T) == 8;
-  static constexpr int together = swaps ? 2 : 1;  // rows of one load
+  static constexpr int together = swaps ? 2 : 1;  // rows per load
   static constexpr int loads = rows / together;
-  /// Loads that set out before the first one is used, at least: the compiler adds what registers allow.
+  /// Minimum number of loads in flight before the first is used; the compiler adds as many as registers
+  /// allow.
   static constexpr int ahead = 3;
-  static constexpr int batch = 8;  ///< rows, where elements are loaded one by one
+  static constexpr int batch = 8;  ///< rows at a time, if elements are loaded one by one
   static_assert(mine * warp == lanes && vector * sizeof(T) * together == 16 && rows % batch == 0);
 
   struct alignas(vector * sizeof(T)) Vector {
@@ -43,7 +43,8 @@ template <class Shape, template <class> class A, class F, class T> class WarpLea
   }
 
  private:
-  /// By vector loads and without a branch; where one load was used, another is on its way.
+  /// Sums a full leaf by vector loads and without a branch; each load that is used is replaced by another in
+  /// flight.
   __device__ static State sum_full(const T* x) {
     using V = Fast<F>;
     Window next;
@@ -59,7 +60,7 @@ template <class Shape, template <class> class A, class F, class T> class WarpLea
     return halve<V, false>(sum, full);
   }
 
-  /// Element by element, wherever they lie and however many there are.
+  /// Sums a leaf of any length and alignment, element by element.
   __device__ static State sum_ragged(const T* x, int n) {
     if constexpr (Shape::in_turn) {
       Lanes<Scalar<F>> sum{};
@@ -73,14 +74,14 @@ template <class Shape, template <class> class A, class F, class T> class WarpLea
       return ragged_pairs(x, n);
     }
   }
-  /// Once in the code: it is long, and seldom needed.
+  /// Not inlined: the code is long and rarely needed.
   __device__ __noinline__ static State ragged_pairs(const T* x, int n) {
     Lanes<Scalar<F>> sum = ragged_by_pairs<Scalar<F>, rows>(x, n);
     return halve<Scalar<F>, true>(sum, n);
   }
 
-  /// Whether an answer that Unchecked gave may have been wrong: what is not finite never gets finite again,
-  /// and the sign of a zero matters only where all elements are -0.
+  /// Whether a state computed by Unchecked may be wrong. A number that is not finite never becomes finite
+  /// again, so the state shows it; the sign of a zero matters only if all elements are -0.
   __device__ static bool is_doubtful(const State& state, const T* x) {
     const auto number = std::bit_cast<std::array<F, sizeof(State) / sizeof(F)>>(state);
     bool finite = true;
@@ -97,14 +98,14 @@ template <class Shape, template <class> class A, class F, class T> class WarpLea
     return lane(i * width<V> / vector, i * width<V> % vector);
   }
 
-  /// The rows of load i, which makes room for another one.
+  /// Takes the rows of load i out of the window, and issues another load in its place.
   __device__ static Rows take(int i, const T* x, Window& next) {
     const Rows got = next[i % ahead];
     if (i + ahead < loads) next[i % ahead] = load_rows(x, i + ahead);
     return swapped(got);
   }
 
-  /// Load i, as it comes: see `swapped`.
+  /// Issues load i; `swapped` brings its rows into order.
   __device__ static Rows load_rows(const T* x, int i) {
     Rows got;
     x += i * together * lanes;
@@ -114,8 +115,8 @@ template <class Shape, template <class> class A, class F, class T> class WarpLea
       for (int v = 0; v < vectors; ++v) got[0][v] = *reinterpret_cast<const Vector*>(x + lane(v));
     return got;
   }
-  /// The lower half-warp has loaded the first row, the upper one the second; each thread gets its run of
-  /// both.
+  /// Exchanges halves between the half-warps: the lower one has loaded the first row, the upper one the
+  /// second, and each thread gets its run of both.
   __device__ static Rows swapped(const Rows& got) {
     if constexpr (swaps) {
       const bool upper = thread() >= warp / 2;
@@ -130,7 +131,7 @@ template <class Shape, template <class> class A, class F, class T> class WarpLea
       return got;
     }
   }
-  /// The next `batch` rows, of which `left` elements are there.
+  /// Loads the next `batch` rows, of which `left` elements exist.
   __device__ static std::array<Row, batch> load_ragged(const T* x, int left) {
     std::array<Row, batch> row;
     for (int r = 0; r < batch; ++r)
@@ -154,7 +155,7 @@ template <class Shape, template <class> class A, class F, class T> class WarpLea
     }
   }
 
-  /// The rows of `count` loads by stride doubling: both halves, then the merge of the two.
+  /// Sums the rows of `count` loads by stride doubling: both halves, then the merge of the two.
   template <class V, int first, int count> __device__ static Lanes<V> by_pairs(const T* x, Window& next) {
     constexpr int rows = count * together;
     if constexpr (count == 1 || (rows == 2 && A<V>::adds_as_it_merges)) {
@@ -199,14 +200,16 @@ template <class Shape, template <class> class A, class F, class T> class WarpLea
     return sum;
   }
 
-  /// `left` counts the elements of the leaf from the first one of `other` on.
+  /// Merges `other` into `sum`, lane by lane. `left` is the number of elements from the first row of `other`
+  /// on.
   template <class V, bool ragged>
   __device__ static void merge_lanes(Lanes<V>& sum, const Lanes<V>& other, int left) {
     for (int i = 0; i < int{mine / width<V>}; ++i)
       merge_if(!ragged || first_lane<V>(i) < left, sum[i], other[i]);
   }
 
-  /// Lane l takes lane l + half: of another run of this thread, of another thread, of this run.
+  /// Halves the lanes: lane l merges lane l + half, first of the other run of this thread, then of another
+  /// thread, then of this run.
   template <class V, bool ragged> __device__ static State halve(Lanes<V>& sum, int n) {
     constexpr int w = width<V>;
     const auto take = [&](int i, const A<V>& other, int half) {

@@ -5,11 +5,11 @@
 
 namespace samesum::gpu {
 
-/// The most threads of a block that merges states. Without the bound, large states would take more registers
-/// than so many threads have.
+/// Largest block that merges states. Without these launch bounds, large states would need more registers than
+/// such a block has.
 inline constexpr int merge_threads = 1024;
 
-/// One level of `count` states for each of `results` results: a block merges a group of them.
+/// Merges one level of `count` states per result: each block merges a group of them.
 template <class Reducer>
 __global__ void __launch_bounds__(merge_threads)
     merge_states(Reducer reducer, const typename Reducer::State* from, std::size_t count, std::size_t groups,
@@ -28,7 +28,8 @@ __global__ void __launch_bounds__(merge_threads)
     to[at * groups + g] = state;
 }
 
-/// The segments of more than one leaf: a block merges those of its threads, one after another.
+/// Finishes the segments of more than one leaf. Each thread checks one segment; the block merges those found
+/// one after another.
 template <std::size_t leaf, class Reducer>
 __global__ void __launch_bounds__(reduce_threads)
     merge_segments(Reducer reducer, Layout l, const typename Reducer::State* states, void* out) {
@@ -40,9 +41,9 @@ __global__ void __launch_bounds__(reduce_threads)
   Waiting& waiting = *reinterpret_cast<Waiting*>(waiting_memory);
   const std::size_t first = std::size_t{blockIdx.x} * reduce_threads, own = first + threadIdx.x;
   if (threadIdx.x == 0) count = 0;
-  __syncthreads();  // nothing has been found
+  __syncthreads();  // thread 0 has cleared the count
   if (own < l.outer && l.length(own) > leaf) segment[atomicAdd(&count, 1)] = static_cast<int>(threadIdx.x);
-  __syncthreads();  // all have been found
+  __syncthreads();  // all threads have checked their segments
   for (int s = 0; s < count; ++s) {
     const std::size_t o = first + static_cast<std::size_t>(segment[s]), n = l.length(o),
                       leaves = (n - 1) / leaf + 1;
@@ -51,7 +52,7 @@ __global__ void __launch_bounds__(reduce_threads)
     for (std::size_t g = 0; g < groups; ++g) {
       const State state = merge_group(of_leaf + g * size, static_cast<int>(min(leaves - g * size, size)),
                                       reinterpret_cast<State*>(memory), reducer);
-      __syncthreads();  // what is shared may change
+      __syncthreads();  // all threads have read `memory` before the next group overwrites it
       if (threadIdx.x == 0) waiting.put(reducer, g, state);
     }
     if (threadIdx.x == 0) reducer.finish(waiting.merged(reducer, groups), n, o, out);

@@ -1,4 +1,4 @@
-/// The parts of the CUDA backend.
+/// Entry points of the translation units of the CUDA backend.
 #pragma once
 
 #include <string>
@@ -17,12 +17,12 @@ cudaError_t prepare_workspace(void* workspace, cudaStream_t stream);
 // In exact_reduce.cu:
 cudaError_t reduce_exactly(ExactKind kind, const FormatInfo& format, Launch& launch);
 
-// The parts of the backend. Methods in the format at place `index` of the list, a translation unit each:
+// Methods of one format, by format index; each format has its own translation unit.
 template <std::size_t index> std::vector<Entry> sums();
 template <std::size_t index> std::vector<Entry> reductions();
 std::vector<Entry> softmax_methods();
 
-/// Why there is no GPU; empty if there is one.
+/// The reason why no GPU can be used; empty if one can.
 const std::string& absence();
 
 }  // namespace samesum::gpu

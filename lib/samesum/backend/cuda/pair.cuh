@@ -1,4 +1,5 @@
-/// What a thread computes lanes in, faster than scalars but with the same bits, and how elements get there.
+/// Types that a thread computes lanes in, faster than scalars but with the same bits, and loads of elements
+/// into them.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -15,7 +16,7 @@ template <class F> struct PairOf;
 template <> struct PairOf<fp16> { using type = __half2; };
 template <> struct PairOf<bf16> { using type = __nv_bfloat162; };
 
-/// An element as an fp32 or wider number, which is exact, by one instruction.
+/// Converts an element to fp32 or wider, exactly and in one instruction.
 __device__ inline float widen(fp16 x) { return __half2float(__ushort_as_half(x.bits)); }
 __device__ inline float widen(bf16 x) { return __uint_as_float(std::uint32_t{x.bits} << 16); }
 __device__ inline float widen(fp32 x) { return x; }
@@ -46,7 +47,7 @@ template <class F> struct Pair {
 
   __device__ friend Pair operator+(Pair a, Pair b) { return from(__hadd2_rn(a.native(), b.native())); }
   __device__ friend Pair operator-(Pair a, Pair b) { return from(__hsub2_rn(a.native(), b.native())); }
-  /// All ones in each half that is equal.
+  /// A mask that is all ones in each half that is equal.
   __device__ friend std::uint32_t operator==(Pair a, Pair b) { return __heq2_mask(a.native(), b.native()); }
   __device__ friend Pair select(std::uint32_t mask, Pair a, Pair b) {
     return {(a.bits & mask) | (b.bits & ~mask)};
@@ -62,12 +63,12 @@ template <class F> struct Pair {
   __device__ static Pair from(Native x) { return {reinterpret_cast<const std::uint32_t&>(x)}; }
 };
 
-/// What lanes of F are computed in, and how many lanes that is.
+/// The type that lanes of F are computed in, and its number of lanes.
 template <class F> using Fast = std::conditional_t<sizeof(F) == 2, Pair<F>, Unchecked<Scalar<F>>>;
 template <class V> inline constexpr int width = 1;
 template <class F> inline constexpr int width<Pair<F>> = 2;
 
-/// The first elements of x, as many as V has lanes, each rounded once.
+/// Loads as many elements of x as V has lanes; each is rounded once.
 template <class V, class T> __device__ V load(const T* x) {
   if constexpr (width<V> == 2)
     return V::of(x[0], x[1]);
@@ -75,7 +76,7 @@ template <class V, class T> __device__ V load(const T* x) {
     return V::of(widen(x[0]));
 }
 
-/// The state of one lane of a state of several.
+/// The state of lane i of a state of several lanes.
 template <template <class> class A, class F> __device__ A<Scalar<F>> lane_of(const A<Scalar<F>>& state, int) {
   return state;
 }

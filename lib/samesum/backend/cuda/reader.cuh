@@ -1,4 +1,4 @@
-/// How reducers read their elements on a GPU.
+/// Loads the elements of a reducer, and rounds them to its format.
 #pragma once
 
 #include "samesum/backend/cuda/pair.cuh"
@@ -6,12 +6,12 @@
 
 namespace samesum::gpu {
 
-/// Elements of format T, each rounded once to F.
+/// Reads elements of format T; each is rounded once to F.
 template <class F, class T> class Reader {
  public:
-  using Element = Read<F>;
+  using Element = InputElement<F>;
   static constexpr std::size_t alignment = 4 * sizeof(T) <= 16 ? 4 * sizeof(T) : 16;
-  /// Four neighbouring elements as they lie in memory, two of 16 bits in a word.
+  /// Four neighbouring elements as stored in memory; a word holds two 16-bit elements.
   struct alignas(alignment) Raw {
     using Word = std::conditional_t<sizeof(T) == 2, std::uint32_t, BitsOf<T>>;
     static constexpr int each = sizeof(Word) / sizeof(T);
@@ -30,10 +30,10 @@ template <class F, class T> class Reader {
   SAMESUM_HD Reader(const void* x, const void* y)
       : x_{static_cast<const BitsOf<T>*>(x)}, y_{static_cast<const BitsOf<T>*>(y)} {}
 
-  /// The same, so many elements on.
+  /// A reader that starts `by` elements further on.
   __device__ Reader moved(std::size_t by) const { return {x_ + by, y_ == nullptr ? nullptr : y_ + by}; }
   SAMESUM_HD int inputs() const { return y_ == nullptr ? 1 : 2; }
-  /// Whether the elements from there on can be loaded four at a time.
+  /// Whether the elements from `place` on can be loaded four at a time.
   __device__ bool is_aligned(std::size_t place) const {
     const auto is = [place](const BitsOf<T>* p) {
       return reinterpret_cast<std::uintptr_t>(p + place) % alignment == 0;
@@ -41,7 +41,7 @@ template <class F, class T> class Reader {
     return is(x_) && (y_ == nullptr || is(y_));
   }
 
-  /// The first `count` of four.
+  /// Loads the first `count` of four elements, from the second input if `second`.
   __device__ Raw fetch(bool second, std::size_t place, int count, bool aligned) const {
     const BitsOf<T>* from = (second ? y_ : x_) + place;
     if (aligned && count == 4) return *reinterpret_cast<const Raw*>(from);
@@ -51,7 +51,7 @@ template <class F, class T> class Reader {
     return raw;
   }
 
-  /// Neighbours that begin at base + offset.
+  /// Rounds four neighbours, the first of which has the index base + offset.
   __device__ void elements(const Raw& x, const Raw& y, std::uint64_t base, int offset,
                            Element (&e)[4]) const {
     for (int i = 0; i < 4; ++i)
@@ -59,7 +59,8 @@ template <class F, class T> class Reader {
               static_cast<std::uint32_t>(offset + i)};
   }
 
-  /// The first `count` of some elements of a column, `stride` apart; in the reduction `apart`.
+  /// Loads the first `count` of `most` elements of a column. They are `stride` apart in memory, and `apart`
+  /// in the reduction.
   template <int most>
   __device__ void column(std::size_t place, std::size_t stride, int count, std::uint64_t base, int offset,
                          int apart, Element (&e)[most]) const {

@@ -1,4 +1,4 @@
-/// Batches of every operation on a GPU, in one format.
+/// Batches of every operation on a GPU in one format.
 #include "samesum/backend/cuda/batch.cuh"
 #include "samesum/backend/cuda/methods.hpp"
 #include "samesum/backend/cuda/reader.cuh"
@@ -17,16 +17,16 @@ cudaError_t launch_reducer(const Reducer& reducer, Launch& call) {
   const Reader<F, T> reader{call.x, call.y};
   cudaError_t error = reduce<Shape>(reducer, reader, of);
   call.bytes = of.bytes;
-  if constexpr (requires { reducer.again(); })
+  if constexpr (requires { reducer.replacement(); })
     if (const std::size_t results = call.layout.results();
         reducer.mean && call.workspace && results > 0 && error == cudaSuccess) {
-      // So many blocks run at once on a large GPU: looking at the results costs little, and work is shared
-      // out.
+      // A large GPU runs about so many blocks at once: checking the results is cheap, and the work is
+      // distributed.
       constexpr std::size_t blocks = 256, threads = again_leaves * Shape::lanes;
       const std::size_t each = std::min((results - 1) / blocks + 1, threads);
-      error = launch(reduce_again<Shape, decltype(reducer.again()), Reader<F, T>>, (results - 1) / each + 1,
-                     static_cast<int>(threads), call.stream, reducer.again(), reader, call.layout,
-                     static_cast<int>(each), call.out);
+      error = launch(reduce_again<Shape, decltype(reducer.replacement()), Reader<F, T>>,
+                     (results - 1) / each + 1, static_cast<int>(threads), call.stream, reducer.replacement(),
+                     reader, call.layout, static_cast<int>(each), call.out);
     }
   return error;
 }

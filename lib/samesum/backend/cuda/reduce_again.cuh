@@ -1,4 +1,4 @@
-/// Results that a second reducer replaces.
+/// Recomputes the results that a second reducer replaces.
 #pragma once
 
 #include "samesum/backend/cuda/group.cuh"
@@ -6,11 +6,11 @@
 
 namespace samesum::gpu {
 
-/// The leaves that a block of `reduce_again` computes at a time: a power of two.
+/// Leaves that a block of `reduce_again` reduces at a time: a power of two.
 inline constexpr int again_leaves = 8;
 
-/// Computes results once more, of any layout: those that the reducer wants. A block looks at `each` results,
-/// at most one for each of its threads, and computes those that it found one after another, a lane in each
+/// Recomputes the results, of any layout, for which reducer.must_replace is true. A block checks `each`
+/// results, at most one per thread, and recomputes those that it found one after another, one lane per
 /// thread.
 template <class Shape, class Reducer, class Reader>
 __global__ void __launch_bounds__(again_leaves* static_cast<int>(Shape::lanes))
@@ -24,10 +24,10 @@ __global__ void __launch_bounds__(again_leaves* static_cast<int>(Shape::lanes))
   const int t = static_cast<int>(threadIdx.x), lane = t % lanes;
   const std::size_t first = std::size_t{blockIdx.x} * each, end = min(l.results(), first + each),
                     own = first + threadIdx.x;
-  if (!__syncthreads_or(own < end && reducer.is_wanted(own, out))) return;
+  if (!__syncthreads_or(own < end && reducer.must_replace(own, out))) return;
   for (std::size_t at = first; at < end; ++at) {
     const std::size_t o = at / l.inner, n = l.length(o), leaves = Shape::leaves(n);
-    if (n == 0 || !reducer.is_wanted(at, out)) continue;
+    if (n == 0 || !reducer.must_replace(at, out)) continue;
     const std::size_t stride = l.stride, place = l.first(o) + at % l.inner,
                       rounds = (leaves - 1) / again_leaves + 1;
     for (std::size_t round = 0; round < rounds; ++round) {
@@ -37,10 +37,10 @@ __global__ void __launch_bounds__(again_leaves* static_cast<int>(Shape::lanes))
       if (lane < members)
         shared[t] = column_lane<Shape>(reducer, reader, place + begin * stride, stride, begin, lane, members);
       for (int half = lanes / 2; half > 0; half /= 2) {
-        __syncthreads();  // the lanes that meet now
+        __syncthreads();  // all threads have written the lanes that are merged now
         if (lane < half && lane + half < members) reducer.merge(shared[t], shared[t + half]);
       }
-      __syncthreads();  // the leaves
+      __syncthreads();  // the last merges of all leaves are written
       if (t == 0) {
         const int have = static_cast<int>(min(leaves - round * again_leaves, std::size_t{again_leaves}));
         for (int apart = 1; apart < have; apart *= 2)
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(again_leaves* static_cast<int>(Shape::lanes))
             reducer.merge(shared[i * lanes], shared[(i + apart) * lanes]);
         waiting.put(reducer, round, shared[0]);
       }
-      __syncthreads();  // the lanes of the next leaves replace these
+      __syncthreads();  // thread 0 has read the leaves before the next lanes overwrite them
     }
     if (t == 0) reducer.finish(waiting.merged(reducer, rounds), n, at, out);
   }

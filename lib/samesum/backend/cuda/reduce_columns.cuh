@@ -1,5 +1,4 @@
-/// Columns on a GPU: a thread reduces one leaf of one column, and neighbouring threads read neighbouring
-/// elements.
+/// Reduces columns: a thread reduces one leaf of one column, so that the loads of a warp are coalesced.
 #pragma once
 
 #include "samesum/backend/cuda/warp_reduce.cuh"
@@ -7,14 +6,14 @@
 
 namespace samesum::gpu {
 
-/// One lane of the n elements of a leaf, the first of which is at `place` and has the index `base`; they are
-/// `stride` apart. lane < n.
+/// Reduces lane `lane` < n of a leaf of n elements. The first element of the leaf is at `place` and has the
+/// index `base`; elements are `stride` apart.
 template <class Shape, class Reducer, class Reader>
 __device__ __forceinline__ typename Reducer::State column_lane(const Reducer& reducer, const Reader& reader,
                                                                std::size_t place, std::size_t stride,
                                                                std::uint64_t base, int lane, int n) {
   using One = Lanes<Shape, Reducer, 1>;
-  constexpr int lanes = Shape::lanes, rows = 16;  // in flight
+  constexpr int lanes = Shape::lanes, rows = 16;  // rows in flight
   One one;
   const int count = (n - lane + lanes - 1) / lanes, groups = One::groups(count);
 #pragma unroll 1
@@ -42,8 +41,8 @@ __device__ __forceinline__ typename Reducer::State column_lane(const Reducer& re
 
 inline constexpr int column_threads = 128;
 
-/// Columns: a thread reads one leaf of one, lane by lane in the order in which halves meet, so that seven
-/// states wait at most. Neighbouring threads read neighbouring elements.
+/// Reduces columns. A thread reads one leaf of one column, lane by lane in the order in which halves are
+/// merged (bit-reversed), so that at most seven states wait. Neighbouring threads read neighbouring elements.
 template <class Shape, class Reducer, class Reader>
 __global__ void __launch_bounds__(column_threads)
     reduce_columns(Reducer reducer, Reader reader, Layout l, typename Reducer::State* states, void* out) {
@@ -70,7 +69,7 @@ __global__ void __launch_bounds__(column_threads)
     for (; turn >> level & 1; ++level) {
       State left = waiting[level * column_threads];
       if (lane_of(turn + 1 - (1 << level)) < n)
-        reducer.merge(left, state);  // the first of the lanes that are joined
+        reducer.merge(left, state);  // the first lane of the right half has elements
       state = left;
     }
     if (level < levels) waiting[level * column_threads] = state;

@@ -1,4 +1,4 @@
-/// Rows and segments on a GPU: a warp, or a part of one, reduces leaves of a row.
+/// Reduces rows and segments: a warp, or a part of one, reduces leaves of a row.
 #pragma once
 
 #include "samesum/backend/cuda/segments.cuh"
@@ -6,30 +6,31 @@
 
 namespace samesum::gpu {
 
-/// Whether short rows are taken two at a time: where there is little to compute.
+/// Whether a warp reduces short rows two at a time: only if the reducer computes little.
 template <class Shape, class Reducer>
 inline constexpr bool pairs_rows =
-    Shape::in_turn && !Shape::joins_neighbours && sizeof(typename Reducer::State) <= 8;
+    Shape::in_turn && !Shape::combines_only_neighbours && sizeof(typename Reducer::State) <= 8;
 
-/// Of a block. Small ones begin and end more evenly; large ones are for rows that are one tile then.
+/// Threads per block. Small blocks balance better; a large block is used only where a whole row then fits one
+/// tile.
 inline constexpr int reduce_threads = 128, most_reduce_threads = 256;
 inline constexpr int reduce_warps = reduce_threads / warp, most_reduce_warps = most_reduce_threads / warp;
 
-/// How rows are shared out.
+/// Distribution of rows over warps and blocks.
 struct RowPlan {
-  int threads;        ///< that share a row: 32, or 8 or 16 where a row has no more lanes than they hold
+  int threads;        ///< threads that share a row: 32, or 8 or 16 if they hold all lanes of a row
   bool pairs;         ///< a warp computes two rows at a time
-  int each;           ///< leaves that a warp computes one after another and merges: a power of two
-  int tile;           ///< warps of a block whose leaves are one row's, and meet: a power of two
-  std::size_t tiles;  ///< of a row
-  std::size_t warps;  ///< in all
+  int each;           ///< leaves that a warp reduces one after another and merges: a power of two
+  int tile;           ///< warps per tile, which share a row and merge their states: a power of two
+  std::size_t tiles;  ///< tiles per row
+  std::size_t warps;  ///< warps of all blocks
 };
 
-/// Blocks per multiprocessor: as many as leave each thread the registers it needs.
+/// Blocks per multiprocessor, for launch bounds: as many as leave each thread the registers that it needs.
 template <class Shape, class Reducer>
 inline constexpr int reduce_blocks = Shape::in_turn && sizeof(typename Reducer::State) <= 8 ? 3 : 2;
 
-/// Two short rows per warp.
+/// Reduces two short rows on one warp.
 template <class Shape, class Reducer, class Reader>
 __device__ __forceinline__ void reduce_row_pair(const Reducer& reducer, const Reader& reader, const Layout& l,
                                                 std::size_t w, void* out) {
@@ -44,13 +45,13 @@ __device__ __forceinline__ void reduce_row_pair(const Reducer& reducer, const Re
 
 /// The leaves that a warp reduces.
 struct WarpLeaves {
-  std::size_t row;    ///< or segment
+  std::size_t row;    ///< row or segment
   std::size_t first;  ///< index of the first leaf in its row
-  std::size_t tile;   ///< of the row
+  std::size_t tile;   ///< index of the tile in its row
   bool exist;
 };
 
-/// Leaves of warp w. Threads of a warp that shares short rows get different rows.
+/// The leaves of warp w. If a warp holds several short rows, its threads get different rows.
 template <class Shape>
 __device__ __forceinline__ WarpLeaves leaves_of_warp(const Layout& l, const RowPlan& plan, std::size_t w) {
   WarpLeaves mine{0, 0, 0, w < plan.warps};
@@ -59,7 +60,7 @@ __device__ __forceinline__ WarpLeaves leaves_of_warp(const Layout& l, const RowP
     mine.first = w - first_slot<Shape::leaf>(l, mine.row);
     mine.exist = mine.exist && mine.first < max(Shape::leaves(l.length(mine.row)), std::size_t{1});
   } else {
-    const int log2_tile = __ffs(plan.tile) - 1;  // a power of two
+    const int log2_tile = __ffs(plan.tile) - 1;  // tile is a power of two
     mine.row = w >> log2_tile;
     if (plan.tiles > 1) {
       mine.tile = mine.row % plan.tiles;
@@ -75,7 +76,7 @@ __device__ __forceinline__ WarpLeaves leaves_of_warp(const Layout& l, const RowP
   return mine;
 }
 
-/// Merges the states of a tile's warps, by stride doubling in its first thread.
+/// Merges the states of the warps of a tile by stride doubling. Only the first thread of the tile calls it.
 template <class Reducer>
 __device__ __forceinline__ void merge_tile(const Reducer& reducer, const RowPlan& plan, std::size_t first,
                                            std::size_t leaves, typename Reducer::State* tile,
@@ -88,8 +89,8 @@ __device__ __forceinline__ void merge_tile(const Reducer& reducer, const RowPlan
   state = tile[0];
 }
 
-/// Rows and segments. The states of a row of several tiles, and of a segment of several leaves, go to
-/// `states`.
+/// Reduces rows and segments. Rows of several tiles and segments of several leaves write their states to
+/// `states`; all others are finished.
 ///
 /// One kernel for all plans: the code of a leaf is inlined and makes up nearly all of it, so a kernel per
 /// plan would multiply the code.
@@ -147,14 +148,15 @@ __global__ void __launch_bounds__(most_reduce_threads, reduce_blocks<Shape, Redu
   }
 }
 
-/// Plan for the rows of a layout without offsets, and the warps per block.
+/// Plans the rows of a layout without offsets. Sets `block`, the warps per block.
 template <class Shape, class Reducer, class Reader>
 RowPlan plan_rows(const Layout& l, const Reader& reader, int& block) {
   const std::size_t leaves = std::max<std::size_t>(Shape::leaves(l.n), 1);
   RowPlan plan{warp, false, 1, 1, leaves, 0};
-  if (!Shape::joins_neighbours && l.n <= Shape::lanes) plan.threads = l.n <= 32 ? 8 : l.n <= 64 ? 16 : warp;
-  // Many rows of few tiles: one tile each, and nothing is left to merge. Much of long rows: half the blocks,
-  // each of which begins and ends once.
+  if (!Shape::combines_only_neighbours && l.n <= Shape::lanes)
+    plan.threads = l.n <= 32 ? 8 : l.n <= 64 ? 16 : warp;
+  // Many rows of few tiles: one tile per row, so that no merge kernel is needed. Many leaves in long rows:
+  // two leaves per warp, which halves the number of blocks and their fixed costs.
   if (leaves > reduce_warps && leaves <= 4 * most_reduce_warps && l.outer >= 2048)
     plan.each = leaves <= 2 * reduce_warps ? 2 : 4;
   else if (leaves > 4 * most_reduce_warps && l.outer * leaves >= 32768)

@@ -1,12 +1,12 @@
-/// Segments on a GPU: which one a leaf belongs to.
+/// Maps segments to the slots of their leaves, and slots to segments.
 #pragma once
 
 #include "samesum/operation/layout.hpp"
 
 namespace samesum::gpu {
 
-/// Segments: leaf k of segment o has slot offsets[o] / leaf + o + k, so that slots are known without
-/// counting.
+/// Slot of the first leaf of segment o. Leaf k has slot offsets[o] / leaf + o + k, so that no leaves need to
+/// be counted.
 template <std::size_t leaf> __device__ std::size_t first_slot(const Layout& l, std::size_t o) {
   return static_cast<std::size_t>(l.offsets[o] - l.offsets[0]) / leaf + o;
 }

@@ -1,4 +1,4 @@
-/// Which kernel takes which rows.
+/// Selects the softmax kernel for the rows of a call, and launches it.
 #include <algorithm>
 
 #include "samesum/backend/cuda/methods.hpp"
@@ -35,10 +35,10 @@ class Grid {
     return cudaLaunchKernelEx(&config_, kernel, rows);
   }
 
-  /// How many blocks, or clusters of them, run at once on the current device.
+  /// Sets `count` to the number of blocks, or clusters, that run at once on the current device.
   template <class T> cudaError_t resident(void (*kernel)(Rows<T>), std::size_t& count) {
     int found = 0, multiprocessors = 1;
-    if (config_.dynamicSmemBytes > std::size_t{48} << 10)  // must be asked for
+    if (config_.dynamicSmemBytes > std::size_t{48} << 10)  // needs an opt-in
       if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                          static_cast<int>(config_.dynamicSmemBytes)))
         return error;
@@ -62,7 +62,7 @@ class Grid {
 
 template <class T> cudaError_t launch_narrow(const Rows<T>& rows, cudaStream_t stream) {
   Grid grid{narrow_threads, 1, 0, stream};
-  constexpr int run_of_few = sizeof(T) == 2 ? 8 : 4;  // half a warp a row, where that is enough
+  constexpr int run_of_few = sizeof(T) == 2 ? 8 : 4;  // half a warp per row, if that suffices
   const auto of = [&]<class F, bool log>() {
     const auto kernel = [&]<int run, int group, int rows_of_lanes>() {
       return grid.start<T>(softmax_narrow<T, F, log, run, group, rows_of_lanes>, rows,
@@ -78,7 +78,7 @@ template <class T> cudaError_t launch_narrow(const Rows<T>& rows, cudaStream_t s
   });
 }
 
-/// Leaves of a row, and of a block: both powers of two.
+/// Leaves per row, rounded up to a power of two.
 int leaves_of_row(std::size_t columns) { return static_cast<int>(std::bit_ceil(Order::leaves(columns))); }
 
 template <class T> cudaError_t launch_held(const Rows<T>& rows, cudaStream_t stream) {
@@ -90,7 +90,7 @@ template <class T> cudaError_t launch_held(const Rows<T>& rows, cudaStream_t str
   });
 }
 
-/// As many blocks as run at once, if there are rows for all: each asks for its next rows early.
+/// Launches as many blocks as run at once, or fewer for fewer rows: each block prefetches its next rows.
 template <class T> cudaError_t launch_ahead(const Rows<T>& rows, cudaStream_t stream, bool has_clusters) {
   const int needed = leaves_of_row(rows.columns);
   const int leaves = !has_clusters ? needed : needed < most_cluster ? 2 : needed / most_cluster;
@@ -132,7 +132,7 @@ template <class T> cudaError_t launch(const Launch& call, SoftmaxSum sum, bool l
                      log,
                      aligned};
   const bool online = sum == SoftmaxSum::online, plain = !online && sum != SoftmaxSum::exact;
-  // What counts is what the kernels were compiled for, which may be less than what the device has.
+  // The architecture that the kernels were compiled for decides: it may be older than the device.
   cudaFuncAttributes attributes{};
   if (const cudaError_t error = cudaFuncGetAttributes(&attributes, softmax_held<T, fp32, false>))
     return error;
@@ -157,7 +157,8 @@ template <class T> cudaError_t launch(const Launch& call, SoftmaxSum sum, bool l
 
 void run(Call& any, SoftmaxSum sum, bool log) {
   auto& call = static_cast<Launch&>(any);
-  if (!has_workspace(call, no_bytes, call.error) || call.layout.outer == 0 || call.layout.n == 0) return;
+  if (!has_workspace(call, no_workspace_bytes, call.error) || call.layout.outer == 0 || call.layout.n == 0)
+    return;
   call.error = with_format(*call.input, [&]<class T>() {
     if constexpr (sizeof(T) <= sizeof(float))
       return launch<T>(call, sum, log);

@@ -9,18 +9,18 @@
 
 namespace samesum::gpu::softmaxes {
 
-// --- (a) `group` threads a row, of at most run·group·rows columns ------------------------------------------
+// --- (a) `group` threads per row of at most run·group·rows columns -----------------------------------------
 
 inline constexpr int narrow_threads = 128;
 
-/// All of a row is loaded, computed and stored at once: so many rows are on their way on a multiprocessor
-/// that none need wait for another.
+/// Loads, computes and stores a whole row at once. Enough rows are in flight on a multiprocessor to hide
+/// latency.
 template <class T, class F, bool log, int run, int group, int rows>
 __global__ void __launch_bounds__(narrow_threads, 8) softmax_narrow(Rows<T> p) {
   static_assert(rows == 1 || run * group == lanes);
   const int column = static_cast<int>(threadIdx.x) % group * run, n = static_cast<int>(p.columns);
   const std::size_t row = std::size_t{blockIdx.x} * (narrow_threads / group) + threadIdx.x / group;
-  const T* x = p.x + min(row, p.rows - 1) * p.x_stride + column;  // all of a warp take part in its shuffles
+  const T* x = p.x + min(row, p.rows - 1) * p.x_stride + column;  // the whole warp takes part in shuffles
   T* y = p.y + row * p.y_stride + column;
   by_alignment(p.aligned, [&]<bool aligned>() {
     float v[rows][run];
@@ -34,23 +34,23 @@ __global__ void __launch_bounds__(narrow_threads, 8) softmax_narrow(Rows<T> p) {
   });
 }
 
-// --- (b) one block or a cluster a row, held in registers ---------------------------------------------------
+// --- (b) one block or cluster per row, held in registers ---------------------------------------------------
 
 inline constexpr int most_cluster = 8, most_held_leaves = 32;
 
-/// One block a row.
+/// The only block of a row.
 struct OneBlock {
   static constexpr int size = 1, rank = 0;
   template <class V> __device__ V& in(int, V& here) const { return here; }
   __device__ void sync() const { __syncthreads(); }
 };
 
-/// Blocks that share a row.
+/// The cluster of blocks that share a row.
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 struct Cluster {
   int size = static_cast<int>(cooperative_groups::this_cluster().num_blocks());
   int rank = static_cast<int>(cooperative_groups::this_cluster().block_rank());
-  /// What that block's shared memory has here.
+  /// The counterpart of `here` in the shared memory of `block`.
   template <class V> __device__ V& in(int block, V& here) const {
     return size == 1
                ? here
@@ -67,18 +67,18 @@ struct Cluster {
 using Cluster = OneBlock;
 #endif
 
-/// What a thread has of a leaf: `run` neighbouring lanes, and of their rows one part in so many. All of a
-/// lane's rows in one thread can be added as they come, but 16 bits are loaded two lanes at a time at least,
-/// and registers for so many numbers leave a multiprocessor too few threads to hide what 16 bits, which come
-/// twice as fast, have to wait for.
+/// The part of a leaf that a thread holds: `run` neighbouring lanes, and one of `parts` parts of their rows.
+/// A thread that holds all rows of a lane can add them as they arrive. But 16-bit elements are loaded at
+/// least two lanes at a time, and the registers for so many numbers would leave a multiprocessor too few
+/// threads to hide latency, which weighs more for 16-bit elements, since they arrive twice as fast.
 template <class T> struct LeafPart {
   static constexpr int run = sizeof(T) == 4 ? 2 : 4, parts = sizeof(T) == 4 ? 1 : 4;
   static constexpr int rows = Order::rows / parts, across = lanes / run, threads = across * parts;
 
-  int here, leaf_of_row;  ///< the leaf's index in this block and in the row
-  int index, part, lane;  ///< the thread's in the leaf, the part's, the first lane
-  int column, left;       ///< from there
-  int present, full;      ///< rows of lanes of the part
+  int here, leaf_of_row;  ///< index of the leaf in this block and in the row
+  int index, part, lane;  ///< index of the thread in the leaf, of its part, of its first lane
+  int column, left;       ///< its first column, and the number of columns from there on
+  int present, full;      ///< rows of lanes of the part, and full ones
 
   template <class Block> __device__ LeafPart(const Rows<T>& p, const Block& block) {
     index = static_cast<int>(threadIdx.x) % threads;
@@ -92,14 +92,14 @@ template <class T> struct LeafPart {
     present = n <= 0 ? 0 : min((n - 1) / lanes + 1, rows);
     full = n <= 0 ? 0 : n / lanes;
   }
-  /// Of this block.
+  /// Leaves per block.
   __device__ static int leaves() { return static_cast<int>(blockDim.x) / threads; }
 
   __device__ void load(const T* x, bool aligned, float (&v)[rows][run]) const {
     by_alignment(aligned, [&]<bool by_runs>() { load_rows<by_runs>(x, left, full, v); });
   }
-  /// x becomes e, or d (see below), and the lanes' sums come into `of_lane` of this leaf: parts of a lane are
-  /// added in turn.
+  /// Replaces x by e, or by d (see holds_result), and writes the sums of the lanes to `of_lane` of this leaf;
+  /// the parts of a lane are added in turn.
   template <class F, bool log>
   __device__ void add_to_lanes(float (&v)[rows][run], float largest, float* of_lane) const {
     Plain<Scalar<F>> state[run];
@@ -124,12 +124,12 @@ template <class T> struct LeafPart {
     }
   }
 
-  /// Whether v then holds what is to be finished: else x must be loaded again, and d computed.
+  /// Whether v then holds the input of Finish; if not, x must be loaded again and d computed.
   template <bool log> static constexpr bool holds_result = !log || parts == 1;
 };
 
-/// Lane l takes lane l + half: the first two times of shared memory, then of the threads of a warp, each of
-/// which gets the sum.
+/// Halves the lanes: lane l merges lane l + half, the first two times from shared memory, then across a warp,
+/// each thread of which gets the sum.
 template <class F> __device__ Plain<Scalar<F>> halve_lanes(const float (&of_lane)[lanes]) {
   using State = Plain<Scalar<F>>;
   State low{{of_lane[thread()]}}, high{{of_lane[thread() + warp]}};
@@ -140,13 +140,14 @@ template <class F> __device__ Plain<Scalar<F>> halve_lanes(const float (&of_lane
   return low;
 }
 
-/// What the threads that share a row tell each other about it.
+/// What the threads that share a row exchange through shared memory.
 struct Shared {
   float largest_of_warp[128];
   float sum_of_leaf[most_held_leaves];
 
-  /// To be called by all threads; block.sync() must come before the other one of each pair.
-  template <class Block> __device__ void tell_largest(const Block& block, float largest) {
+  /// All threads call these functions, with block.sync() between share_largest and largest, and between
+  /// share_sum and sum.
+  template <class Block> __device__ void share_largest(const Block& block, float largest) {
     largest = largest_of(largest, warp);
     if (thread() < block.size)
       block.in(thread(), largest_of_warp[block.rank * warps() + warp_index()]) = largest;
@@ -157,21 +158,21 @@ struct Shared {
     return largest_of(largest, warp);
   }
   template <class Block, class Part, class F>
-  __device__ void tell_sum(const Block& block, const Part& part, const Plain<F>& of_leaf) {
+  __device__ void share_sum(const Block& block, const Part& part, const Plain<F>& of_leaf) {
     if (part.index < block.size) block.in(part.index, sum_of_leaf[part.leaf_of_row]) = of_leaf.sum.v;
   }
   template <class F> __device__ Plain<Scalar<F>> sum(int leaves) const {
-    Plain<Scalar<F>> state{{sum_of_leaf[thread() % leaves]}};  // a power of two
+    Plain<Scalar<F>> state{{sum_of_leaf[thread() % leaves]}};  // `leaves` is a power of two
     merge_all(state, leaves);
     return state;
   }
 };
 
-/// Of one row; registers leave room for so many blocks.
+/// Most threads per block, and blocks per multiprocessor that registers allow.
 template <class T> inline constexpr int held_threads = sizeof(T) == 4 ? 512 : LeafPart<T>::threads;
 template <class T> inline constexpr int held_blocks = sizeof(T) == 4 ? 1 : 8;
 
-/// A row is loaded, computed and stored at once, and other rows of the multiprocessor are at other steps.
+/// Loads, computes and stores a whole row at once, while other rows on the multiprocessor are at other steps.
 template <class T, class F, bool log>
 __global__ void __launch_bounds__(held_threads<T>, held_blocks<T>) softmax_held(Rows<T> p) {
   using Part = LeafPart<T>;
@@ -185,15 +186,15 @@ __global__ void __launch_bounds__(held_threads<T>, held_blocks<T>) softmax_held(
   const T* x = p.x + row * p.x_stride + part.column;
   float v[Part::rows][Part::run];
   part.load(x, p.aligned, v);
-  if (block.size > 1) block.sync();  // all blocks run: their shared memory is there
-  shared.tell_largest(block, largest_in(v));
-  block.sync();  // the largest of all warps
+  if (block.size > 1) block.sync();  // all blocks of the row have started, so their shared memory exists
+  shared.share_largest(block, largest_in(v));
+  block.sync();  // all warps have written their largest elements
   const float largest = shared.largest(block);
   part.template add_to_lanes<F, log>(v, largest, of_lane[part.here]);
   auto sum = halve_lanes<F>(of_lane[part.here]);
   if (all_leaves > 1) {
-    shared.tell_sum(block, part, sum);
-    block.sync();  // the sums of all leaves
+    shared.share_sum(block, part, sum);
+    block.sync();  // all leaves have written their sums
     sum = shared.sum<F>(all_leaves);
   }
   const Finish finish{log, sum.result().v};
@@ -206,16 +207,17 @@ __global__ void __launch_bounds__(held_threads<T>, held_blocks<T>) softmax_held(
                [&]<bool aligned>() { finish.template write<aligned>(y, part.left, part.full, v); });
 }
 
-// --- (c) rows of 16 bits that a multiprocessor holds few of: the next ones are on their way ----------------
+// --- (c) rows of 16 bits that a multiprocessor holds few of: the next ones are in flight ------------------
 
-/// The same number, as far as the compiler knows another one in each row: else it keeps what it has found out
-/// about each run in registers that are needed more elsewhere.
+/// Returns x as a value that the compiler cannot trace. Otherwise the compiler keeps values derived for each
+/// run in registers across rows, and these registers are needed elsewhere.
 __device__ inline unsigned anew(unsigned x) {
   asm volatile("" : "+r"(x));
   return x;
 }
 
-/// Rows in shared memory, each thread's part by itself. Columns that are not there stay -inf.
+/// Prefetches rows into shared memory, where each thread reads only the part that it requested. Missing
+/// columns stay -inf.
 template <class T, bool aligned> class Ahead {
   using Part = LeafPart<T>;
   using Four = Run<T, Part::run>;
@@ -231,11 +233,11 @@ template <class T, bool aligned> class Ahead {
       for (int r = 0; r < rows; ++r)
         if (left_ < r * lanes + Part::run) buffer(b)[r * warp] = nothing<T, Part::run>();
   }
-  __device__ void ask(int b, const T* x) {
+  __device__ void request(int b, const T* x) {
     Four* to = buffer(b);
     if constexpr (aligned) {
-      // The addresses are constants apart. What these replace has been read: a thread's loads keep their
-      // order.
+      // The addresses differ by constants. What these copies overwrite has been read: the loads of a thread
+      // keep their order.
       const unsigned address = anew(static_cast<unsigned>(__cvta_generic_to_shared(to)));
       for_rows<rows>(full_, [&](int r, auto surely) {
         if (surely || left_ > r * lanes)
@@ -251,9 +253,9 @@ template <class T, bool aligned> class Ahead {
           if (left_ - r * lanes > i) to[r * warp].element[i] = x[r * lanes + i];
     }
   }
-  /// For all that has been asked for.
+  /// Waits for all rows that this thread has requested.
   __device__ void wait() const { asm volatile("cp.async.wait_all;" ::: "memory"); }
-  __device__ void get(int b, float (&v)[rows][Part::run]) const {
+  __device__ void read(int b, float (&v)[rows][Part::run]) const {
     const Four* from = buffer(b);
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
@@ -270,8 +272,8 @@ template <class T, bool aligned> class Ahead {
 
 inline constexpr int ahead_threads = 512;
 
-/// Threads of a row meet once a row: they tell each other its sums and the largest element of the next one.
-/// Code for both, aligned rows and others, would leave either too few registers.
+/// The threads of a row synchronise once per row: they exchange its sums and the largest element of the next
+/// row. A kernel for both aligned and other rows would leave either too few registers.
 template <class T, class F, bool log, bool aligned>
 __global__ void __launch_bounds__(ahead_threads, 2) softmax_ahead(Rows<T> p) {
   using Part = LeafPart<T>;
@@ -284,43 +286,44 @@ __global__ void __launch_bounds__(ahead_threads, 2) softmax_ahead(Rows<T> p) {
   const int all_leaves = Part::leaves() * cluster.size;
   const std::size_t size = static_cast<std::size_t>(cluster.size), stride = gridDim.x / size;
   std::size_t row = blockIdx.x / size;
-  const auto ask = [&](int b, std::size_t of) {
-    if (of < p.rows) ahead.ask(b, p.x + of * p.x_stride + part.column);
+  const auto request = [&](int b, std::size_t of) {
+    if (of < p.rows) ahead.request(b, p.x + of * p.x_stride + part.column);
   };
-  const auto tell_largest = [&](int b) {
+  const auto share_largest = [&](int b) {
     float v[Part::rows][Part::run];
     ahead.wait();
-    ahead.get(b, v);
-    shared[b].tell_largest(cluster, largest_in(v));
+    ahead.read(b, v);
+    shared[b].share_largest(cluster, largest_in(v));
   };
-  ask(0, row);
-  ask(1, row + stride);
-  cluster.sync();  // all blocks run: their shared memory is there
-  tell_largest(0);
-  cluster.sync();  // the largest of all warps
+  request(0, row);
+  request(1, row + stride);
+  cluster.sync();  // all blocks of the row have started, so their shared memory exists
+  share_largest(0);
+  cluster.sync();  // all warps have written their largest elements
   for (int b = 0; row < p.rows; row += stride, b = 1 - b) {
     const float largest = shared[b].largest(cluster);
     float v[Part::rows][Part::run];
-    ahead.get(b, v);
+    ahead.read(b, v);
     part.template add_to_lanes<F, log>(v, largest, of_lane[part.here]);
-    if (part.part == 0) shared[b].tell_sum(cluster, part, halve_lanes<F>(of_lane[part.here]));
-    if (row + stride < p.rows) tell_largest(1 - b);
-    cluster.sync();  // this row's sums, the next one's largest elements
+    if (part.part == 0) shared[b].share_sum(cluster, part, halve_lanes<F>(of_lane[part.here]));
+    if (row + stride < p.rows) share_largest(1 - b);
+    cluster.sync();  // all have written the sums of this row and the largest elements of the next
     const Finish finish{log, shared[b].sum<F>(all_leaves).result().v};
     if constexpr (!Part::template holds_result<log>) {
-      ahead.get(b, v);
+      ahead.read(b, v);
       subtract(v, largest);
     }
-    ask(b, row + 2 * stride);
+    request(b, row + 2 * stride);
     finish.template write<aligned>(p.y + row * p.y_stride + part.column, part.left, part.full, v);
   }
 }
 
-// --- (d) one block a row of any width, read again: three times, or twice in the online form ----------------
+// --- (d) one block per row of any width, which is read three times, or twice in the online form -----------
 
 inline constexpr int wide_threads = 512, chunk_leaves = warp * warp;
 
-/// One leaf by one warp: 4 neighbouring lanes a thread. `add(lane, x)`; n columns from x on.
+/// Reads one leaf with one warp, 4 neighbouring lanes per thread, and calls add(lane, x). The row has n
+/// columns from x on.
 template <class T, class Add> __device__ void for_leaf(const T* x, std::size_t n, bool aligned, Add add) {
   constexpr int batch = 4;
   const int in_leaf = n < leaf ? static_cast<int>(n) : leaf, column = 4 * thread();
@@ -338,12 +341,13 @@ template <class T, class Add> __device__ void for_leaf(const T* x, std::size_t n
   }
 }
 
-/// The state of a row in the order `tree`, in each thread of the block. `add(lane's state, x)`.
+/// The state of a row in the order `tree`, in each thread of the block. add(state, x) adds x to the state of
+/// a lane.
 template <class State, class T, class Add> __device__ State tree_of(const T* x, const Rows<T>& p, Add add) {
-  // Without constructors, which shared memory cannot have.
+  // Raw bytes, since variables in shared memory cannot have constructors.
   alignas(State) __shared__ std::byte memory[(chunk_leaves + warp) * sizeof(State)];
   State *of_leaf = reinterpret_cast<State*>(memory), *of_group = of_leaf + chunk_leaves;
-  // Waiting at level i: the state of the 2^i chunks before, where bit i of the number of chunks is set.
+  // waiting[i] is the state of the preceding 2^i chunks if bit i of the number of chunks is set.
   State waiting[32], all;
   const std::size_t leaves = Order::leaves(p.columns), chunks = (leaves - 1) / chunk_leaves + 1;
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
@@ -355,7 +359,7 @@ template <class State, class T, class Add> __device__ State tree_of(const T* x, 
       const State state = halve<warp>(lane);
       if (thread() == 0) of_leaf[k] = state;
     }
-    __syncthreads();  // the states of all leaves
+    __syncthreads();  // all warps have written the states of their leaves
     for (int g = warp_index(); g < warp; g += warps()) {
       const int k = g * warp + thread();
       State state;
@@ -363,13 +367,13 @@ template <class State, class T, class Add> __device__ State tree_of(const T* x, 
       merge_all(state, warp);
       if (thread() == 0) of_group[g] = state;
     }
-    __syncthreads();  // those of all groups
+    __syncthreads();  // all warps have written the states of their groups
     all = of_group[thread()];
     merge_all(all, warp);
     int level = 0;
     for (; chunk >> level & 1; ++level) all.merge(waiting[level]);
     waiting[level] = all;
-    __syncthreads();  // nobody reads any more when the next chunk's come
+    __syncthreads();  // all threads have read the groups before the next chunk overwrites them
   }
   int level = 0;
   while (!(chunks >> level & 1)) ++level;
@@ -387,9 +391,9 @@ template <class T> __device__ float largest_of_row(const T* x, const Rows<T>& p)
              [&](int, float element) { largest = fmaxf(largest, element); });
   largest = largest_of(largest, warp);
   if (thread() == 0) of_warp[warp_index()] = largest;
-  __syncthreads();  // those of all warps
+  __syncthreads();  // all warps have written their largest elements
   largest = largest_of(thread() < warps() ? of_warp[thread()] : absent, warp);
-  __syncthreads();  // nobody reads any more when the next row's come
+  __syncthreads();  // all threads have read `of_warp` before the next row overwrites it
   return largest;
 }
 
@@ -405,10 +409,10 @@ template <class T> __device__ float exact_sum_of_row(const T* x, const Rows<T>& 
   }
   for (int delta = 1; delta < warp; delta *= 2) merge_across(total, delta);
   if (thread() == 0) of_warp[warp_index()] = total;
-  __syncthreads();  // those of all warps
+  __syncthreads();  // all warps have written their totals
   total = of_warp[0];
   for (int w = 1; w < warps(); ++w) total.merge(of_warp[w]);
-  __syncthreads();  // nobody reads any more when the next row's come
+  __syncthreads();  // all threads have read `of_warp` before the next row overwrites it
   return total.rounded();
 }
 
@@ -451,7 +455,7 @@ template <class T, bool online> __global__ void __launch_bounds__(wide_threads, 
           finish.template write<aligned, 4>(y + c, left, v);
       }
     });
-    __syncthreads();  // in place: nobody reads this row any more; and shared memory is free
+    __syncthreads();  // all threads are done with this row and with shared memory
   }
 }
 

@@ -1,6 +1,5 @@
-/// What the kernels of softmax are made of. All of them let x = -inf stand for columns that are not there:
-/// e^-inf = +0, which a sum that is not negative does not notice, nor the largest element. Only rows that
-/// give NaN anyway see a difference.
+/// Building blocks of the softmax kernels. Missing columns count as x = -inf: e^-inf = +0 changes neither a
+/// nonnegative sum nor the largest element, except in rows whose result is NaN anyway.
 #pragma once
 
 #include "samesum/accumulator/digits.hpp"
@@ -17,8 +16,8 @@ using One = Scalar<fp32>;
 using Order = CoarsenedTree::Shape;
 inline constexpr int lanes = Order::lanes, leaf = Order::leaf;
 
-/// What to do. Runs of 4 neighbours can be read and written at once where all of them are aligned and the
-/// columns are a multiple of that.
+/// The arguments of a softmax. `aligned`: all runs of 4 neighbours are aligned and the number of columns is a
+/// multiple of 4, so that runs can be read and written at once.
 template <class T> struct Rows {
   const T* x;
   T* y;
@@ -27,14 +26,14 @@ template <class T> struct Rows {
   bool log, aligned;
 };
 
-/// `sum.operator()<F>()` for a plain accumulator's format.
+/// Returns `sum.operator()<F>()` for the format F of a plain accumulator.
 template <class Sum> __host__ __device__ auto by_accumulator(SoftmaxSum accumulator, Sum sum) {
   if (accumulator == SoftmaxSum::fp32) return sum.template operator()<fp32>();
   if (accumulator == SoftmaxSum::bf16) return sum.template operator()<bf16>();
   return sum.template operator()<fp16>();
 }
 
-/// `of.operator()<aligned>()`.
+/// Returns `of.operator()<aligned>()`.
 template <class Of> __host__ __device__ auto by_alignment(bool aligned, Of of) {
   return aligned ? of.template operator()<true>() : of.template operator()<false>();
 }
@@ -50,7 +49,7 @@ template <class T, int run> __device__ Run<T, run> nothing() {
   return all;
 }
 
-/// `run` neighbours, of which `left` are there; all or none where `aligned`.
+/// Loads `run` neighbours, of which `left` exist, all or none if `aligned`; the others are -inf.
 template <bool aligned, int run, class T, class Count>
 __device__ void load_run(const T* x, Count left, float* v) {
   if constexpr (run > 4) {
@@ -65,7 +64,7 @@ __device__ void load_run(const T* x, Count left, float* v) {
   }
 }
 
-/// `run` numbers rounded to T; what is NaN must be written as such.
+/// Rounds `run` numbers to T. Not for NaN, which write_nan writes.
 template <class T, int run> __device__ Run<T, run> narrow(const float* y) {
   Run<T, run> out;
   for (int i = 0; i < run; i += 2) {
@@ -90,8 +89,8 @@ __device__ void store_run(T* to, Count left, const Run<T, run>& out) {
   }
 }
 
-/// each(r, whether all lanes of row r are surely there) for all rows, of which so many are full. Saves most
-/// of the comparisons.
+/// Calls each(r, surely) for all rows, the first `full` of which are full. `surely` is a compile-time
+/// constant, true only if row r is full, which saves most of the comparisons.
 template <int rows, class Each> __device__ void for_rows(int full, Each each) {
   constexpr int step = rows < 8 ? rows : 8;
 #pragma unroll
@@ -104,7 +103,7 @@ template <int rows, class Each> __device__ void for_rows(int full, Each each) {
       for (int r = first; r < first + step; ++r) each(r, std::false_type{});
 }
 
-/// Rows of lanes, of which so many are full.
+/// Loads rows of lanes, the first `full` of which are full.
 template <bool aligned, class T, int rows, int run>
 __device__ void load_rows(const T* x, int left, int full, float (&v)[rows][run]) {
   for_rows<rows>(full, [&](int r, auto surely) {
@@ -114,15 +113,15 @@ __device__ void load_rows(const T* x, int left, int full, float (&v)[rows][run])
 
 __device__ inline float exp_of(float d) { return exp_of_nonpositive(One{d}).v; }
 
-/// The last step, in exactly these operations. All of a row is NaN where s is, and nothing else: e and 1/s
-/// are at most 1, d at most 0, log s at least 0.
+/// The last step, in exactly these operations. If s is NaN, the whole row is NaN; otherwise no element is: e
+/// and 1/s are at most 1, d at most 0, log s at least 0.
 struct Finish {
   bool log, is_nan;
   float of_sum;  ///< 1/s or log s
   __device__ Finish(bool l, float s)
       : log{l}, is_nan{!(s == s)}, of_sum{l ? samesum::log(One{s}).v : 1 / s} {}
 
-  /// Rows of lanes, of which so many are full: v is d, or e where not `log`.
+  /// Writes rows of lanes, the first `full` of which are full. v is d if `log`, else e.
   template <bool aligned, class T, int rows, int run>
   __device__ void write(T* y, int left, int full, const float (&v)[rows][run]) const {
     if (is_nan)
@@ -145,14 +144,16 @@ struct Finish {
   }
 };
 
-// --- states that meet --------------------------------------------------------------------------------------
+// --- merges of states --------------------------------------------------------------------------------------
 
-/// Merging commutes to the last bit: an addition does, and so does OnlineSoftmax.
+/// Merges the states of two threads, in both: merging commutes to the last bit, for additions and for
+/// OnlineSoftmax.
 template <class State> __device__ void merge_across(State& state, int mask) {
   state.merge(shuffle_xor(state, mask));
 }
 
-/// Which of two this thread goes on with; the partner gets the other one and gives its own.
+/// Divides two merges between two threads: the lower thread merges both states `low`, the upper one both
+/// `high`.
 template <class State> __device__ State share_out(const State& low, const State& high, int mask) {
   const bool upper = thread() & mask;
   State kept = upper ? high : low;
@@ -160,8 +161,8 @@ template <class State> __device__ State share_out(const State& low, const State&
   return kept;
 }
 
-/// `run` neighbouring lanes a thread, `group` threads: lane l takes lane l + half until one is left. Each
-/// thread gets the result.
+/// Halves the lanes of `group` threads, with `run` neighbouring lanes per thread: lane l merges lane l + half
+/// until one lane is left. Each thread gets the result.
 template <int group, int run, class State> __device__ State halve(const State (&lane)[run]) {
   State state[run];
   for (int i = 0; i < run; ++i) state[i] = lane[i];
@@ -171,7 +172,7 @@ template <int group, int run, class State> __device__ State halve(const State (&
     for (int i = 0; i < left; ++i) state[i] = share_out(state[i], state[i + left], mask);
   }
   for (; mask > 0; mask /= 2) merge_across(state[0], mask);
-  // Lanes that were one thread's are other threads' now.
+  // The lanes of one thread are now distributed over several.
   mask = group / 2;
   for (int of = run; of > left; of /= 2, mask /= 2)
     for (int i = 0; i < left; ++i) merge_across(state[i], mask);
@@ -180,7 +181,7 @@ template <int group, int run, class State> __device__ State halve(const State (&
   return state[0];
 }
 
-/// Stride doubling over the states of a warp, of which those beyond `count` are fresh.
+/// Merges the states of a warp by stride doubling; those from `count` on are fresh.
 template <class State> __device__ void merge_all(State& state, int count) {
   for (int delta = 1; delta < count; delta *= 2) merge_across(state, delta);
 }
@@ -192,16 +193,18 @@ __device__ inline float largest_of(float v, int group) {
 
 // --- exact denominators ------------------------------------------------------------------------------------
 
-/// An exact sum of numbers in [0, 1], in units of 2^-149. Fewer than 2^39 of them are below 2^188.
+/// An exact sum of numbers in [0, 1], in units of 2^-149. Fewer than 2^39 numbers sum to less than 2^188
+/// units.
 struct ExactTotal {
   static constexpr int digits = 6, nan = digits, words = digits + 1;
-  std::uint64_t word[words] = {};  ///< digits of 32 bits, with room to wait for carries; how many are NaN
+  /// Digits of 32 bits, with room for carries that wait; then the number of NaNs.
+  std::uint64_t word[words] = {};
 
   __device__ void merge(const ExactTotal& other) {
     for (int i = 0; i < words; ++i) word[i] += other.word[i];
   }
 
-  /// Rounded once, to nearest, ties to even.
+  /// The sum, rounded once, to nearest, ties to even.
   __device__ float rounded() const {
     std::uint64_t digit[digits], carry = 0;
     for (int i = 0; i < digits; ++i) {
@@ -225,9 +228,9 @@ struct ExactTotal {
   }
 };
 
-/// What one thread adds before it carries: up to 256 numbers.
+/// The sum of up to 256 numbers in one thread, before carries.
 struct ExactWindows {
-  std::uint64_t window[4] = {};  ///< number i counts units of 2^(32 i - 149)
+  std::uint64_t window[4] = {};  ///< window[i] counts units of 2^(32 i - 149)
   unsigned nans = 0;
 
   __device__ void add(float e) {
@@ -247,10 +250,10 @@ struct ExactWindows {
   }
 };
 
-// --- sums of one row's lanes -------------------------------------------------------------------------------
+// --- sums of the lanes of a row ----------------------------------------------------------------------------
 
-/// v[r][l] = x becomes e, or d where `log`; e of all rows is added to its lane by `add(lane, e)`. Rows beyond
-/// those present are left out, some at a time.
+/// Replaces v[r][l] = x by e, or by d if `log`, and calls add(lane, e) in the order of the rows. Rows beyond
+/// those present are skipped, several at a time.
 template <bool log, int rows, int run, class Add>
 __device__ void exponentials(float (&v)[rows][run], float largest, int present, Add add) {
   constexpr int step = rows < 8 ? 1 : rows == 8 ? 4 : 8;
@@ -268,7 +271,7 @@ __device__ void exponentials(float (&v)[rows][run], float largest, int present, 
     }
 }
 
-/// Of what one thread has: chains of comparisons that do not wait for each other.
+/// The largest value in one thread, by independent chains of comparisons.
 template <int rows, int run> __device__ float largest_in(const float (&v)[rows][run]) {
   constexpr int chains = 4, together = run < chains ? chains / run : 1;
   float chain[chains] = {absent, absent, absent, absent};
@@ -281,7 +284,7 @@ template <int rows, int run> __device__ float largest_in(const float (&v)[rows][
   return fmaxf(fmaxf(chain[0], chain[1]), fmaxf(chain[2], chain[3]));
 }
 
-/// v[r][l] = x becomes d.
+/// Replaces v[r][l] = x by d.
 template <int rows, int run> __device__ void subtract(float (&v)[rows][run], float largest) {
   for (auto& of_row : v)
     for (float& element : of_row) element -= largest;

@@ -1,4 +1,4 @@
-/// Sums of vectors on a GPU in one format: every order and accumulator, for every input.
+/// Sums of vectors on a GPU in one format: every order and accumulator, for every format of elements.
 #include "samesum/backend/cuda/methods.hpp"
 #include "samesum/backend/cuda/tree.cuh"
 #include "samesum/catalogue/describe.hpp"
@@ -6,8 +6,8 @@
 namespace samesum::gpu {
 namespace {
 
-/// Small blocks while there are not enough leaves to occupy every multiprocessor; one block where that will
-/// do. A power of two.
+/// Sets `threads`, the block size, to a power of two: one block if it can hold all leaves, and small blocks
+/// while leaves are too few to occupy every multiprocessor.
 cudaError_t threads_for(std::size_t leaves, int& threads) {
   constexpr std::size_t warps_of_block = most_threads / warp;
   if (leaves <= warps_of_block) {
@@ -24,7 +24,8 @@ cudaError_t threads_for(std::size_t leaves, int& threads) {
   return error;
 }
 
-/// States and arrivals of all levels above the leaves'.
+/// Sets `bytes` to the workspace for the states of all levels. Returns whether the header has enough counters
+/// of arrivals.
 template <class State, class LastBlockMerge>
 bool room_for(std::size_t tiles, int threads, std::size_t& bytes) {
   std::size_t states = 0, arrivals = 0;
@@ -32,7 +33,7 @@ bool room_for(std::size_t tiles, int threads, std::size_t& bytes) {
     states += count;
     arrivals += LastBlockMerge::groups(count, threads);
   }
-  bytes = tiles <= 1 ? no_bytes : header_bytes + states * sizeof(State);
+  bytes = tiles <= 1 ? no_workspace_bytes : header_bytes + states * sizeof(State);
   return arrivals <= std::tuple_size_v<decltype(Header::arrived)>;
 }
 
@@ -65,7 +66,7 @@ template <class Order, template <class> class A, class F, class T> cudaError_t s
 
 template <class A, class F, class T> cudaError_t sum_by_one_thread(Launch& call) {
   cudaError_t error;
-  if (!has_workspace(call, no_bytes, error)) return error;
+  if (!has_workspace(call, no_workspace_bytes, error)) return error;
   return launch(sum_in_turn<A, F, T>, 1, 1, call.stream, static_cast<const T*>(call.x), call.layout.n,
                 static_cast<BitsOf<F>*>(call.out));
 }
@@ -107,7 +108,7 @@ template <> std::vector<Entry> sums<SAMESUM_FORMAT_INDEX>() {
         Formats::for_each(
             [&]<class T>() { e.code.run_vector[Formats::index_of<T>()] = run_launch<run<Order, A, F, T>>; });
         e.facts.slow = std::is_same_v<Order, Serial> || std::is_same_v<Order, AtomicElement>;
-        // atomicAdd of fp32 takes and leaves no subnormal numbers: each may lose that much.
+        // atomicAdd of fp32 flushes subnormal numbers to zero: each addition may lose that much.
         if (Order::promise == Promise::none && std::is_same_v<F, fp32>) e.code.lost_per_arrival = 0x1p-126;
         all.push_back(e);
       }

@@ -1,5 +1,5 @@
-/// Trees on a GPU: a warp sums a leaf, a block merges its neighbouring leaves, and whichever block comes last
-/// to an aligned group of blocks merges the group. One launch, and who comes when cannot change the bits.
+/// Sums over a tree in one launch: a warp sums a leaf, a block merges neighbouring leaves, and the last block
+/// of an aligned group to arrive merges the group. The order of arrival cannot change the bits.
 #pragma once
 
 #include <cuda/atomic>
@@ -10,19 +10,20 @@
 
 namespace samesum::gpu {
 
-/// A counter of arrivals, for one thread: whether this is the last of so many. Then what was written before
-/// the other arrivals were taken can be read, by others after a barrier. Only the last one needs a fence: one
-/// for everybody would cost a tenth of the bandwidth.
+/// Counts an arrival, and returns whether it is the last of `arrivals`. One thread of a block calls it. After
+/// the last arrival, the calling thread can read what the other blocks wrote before theirs; after a barrier,
+/// so can the other threads of its block. Only the last arrival executes a fence: one per block would cost a
+/// tenth of the bandwidth.
 __device__ inline bool arrive_is_last(unsigned& counter, unsigned arrivals) {
   ::cuda::atomic_ref<unsigned, ::cuda::thread_scope_device> arrived{counter};
   if (arrived.fetch_add(1, ::cuda::memory_order_release) + 1 < arrivals) return false;
   ::cuda::atomic_thread_fence(::cuda::memory_order_acquire, ::cuda::thread_scope_device);
-  counter = 0;  // as the next call wants it; before the fence, that would wait for it
+  counter = 0;  // reset for the next call; before the fence, it would have to wait for this store
   return true;
 }
 
-/// The finish of a tree. States of one level come after those of the level below, and each group has a
-/// arrived.
+/// The finish of a tree. The states of a level follow those of the level below, and each group has a counter
+/// of arrivals.
 template <class State> struct LastBlockMerge {
   unsigned* arrived;
   State* states;
@@ -31,8 +32,9 @@ template <class State> struct LastBlockMerge {
     return (count - 1) / group_size(threads) + 1;
   }
 
-  /// State k of `count` has come, in thread 0 of the block. The block that completes a group merges it and
-  /// goes on with the group's state one level up. True for the thread that holds the state of everything.
+  /// Delivers state k of `count`, which thread 0 of the block holds. The block that completes a group merges
+  /// it and goes on with the group's state one level up. Returns true in the thread that holds the state of
+  /// the whole tree.
   __device__ bool operator()(State& state, std::size_t k, std::size_t count, State* shared) {
     __shared__ bool last;
     const int threads = static_cast<int>(blockDim.x);
@@ -43,26 +45,26 @@ template <class State> struct LastBlockMerge {
         states[k] = state;
         last = arrive_is_last(arrived[group], static_cast<unsigned>(members));
       }
-      __syncthreads();  // whether this block was the last, and then the states of the others
+      __syncthreads();  // `last` is written; if true, the states of the other blocks are visible
       if (!last) return false;
       state = merge_group(states + begin, members, shared);
       arrived += groups(count, threads);
       states += count;
       k = group;
       count = groups(count, threads);
-      __syncthreads();  // `last` may change
+      __syncthreads();  // all threads have read `last` before the next level overwrites it
     }
     return threadIdx.x == 0;
   }
 };
 
-/// The finish of arrival order: each block's sum is added to one cell as it comes.
+/// The finish of arrival order: each block adds its sum to one cell atomically.
 template <class F> struct AddToCell {
   using State = Plain<Scalar<F>>;
   unsigned* arrived;
   void* cell;
 
-  /// 16 bits are added in pairs, with -0 to the other half: there is an instruction for that.
+  /// 16-bit formats use the packed atomic instruction, and add -0 to the other half.
   __device__ void add(F x) const {
     if constexpr (sizeof(F) == 2)
       atomicAdd(static_cast<typename Pair<F>::Native*>(cell),
@@ -71,7 +73,7 @@ template <class F> struct AddToCell {
       atomicAdd(static_cast<F*>(cell), x);
   }
 
-  /// The last arrival of `count` takes the sum and leaves -0.
+  /// Counts an arrival; the last of `count` reads the sum and resets the cell to -0.
   __device__ bool arrive(State& state, unsigned count) const {
     if (!arrive_is_last(*arrived, count)) return false;
     volatile auto* bits = static_cast<BitsOf<F>*>(cell);
@@ -88,13 +90,14 @@ template <class F> struct AddToCell {
   }
 };
 
-/// Blocks of 256 threads that share a multiprocessor: as many as leave each thread the registers it needs.
+/// Blocks of 256 threads per multiprocessor, for launch bounds: as many as leave each thread the registers
+/// that it needs.
 template <class A, class T>
 inline constexpr int blocks_of_processor = sizeof(T) == 4 && sizeof(A) <= 4   ? 4
                                            : sizeof(T) <= 4 && sizeof(A) <= 8 ? 3
                                                                               : 2;
 
-/// Each block sums as many neighbouring leaves as it has warps, a power of two.
+/// Each block sums tiles of as many neighbouring leaves as it has warps, a power of two.
 template <class Shape, template <class> class A, class F, class T, class Finish>
 __global__ void __launch_bounds__(most_threads, blocks_of_processor<A<Scalar<F>>, T>)
     sum_leaves(const T* __restrict__ x, std::size_t n, Finish finish, BitsOf<F>* out) {
@@ -111,12 +114,12 @@ __global__ void __launch_bounds__(most_threads, blocks_of_processor<A<Scalar<F>>
                                             static_cast<int>(min(n - k * Shape::leaf, Shape::leaf)));
     merge_warps(state, static_cast<int>(min(leaves - tile * per_tile, per_tile)), shared);
     if (Finish{finish}(state, tile, tiles, shared)) *out = to_bits(to_format<F>(state.result()));
-    __syncthreads();  // what is shared may change
+    __syncthreads();  // all threads have read `shared` before the next tile overwrites it
   }
   if (n == 0 && blockIdx.x == 0 && threadIdx.x == 0) *out = 0;
 }
 
-/// The textbook loop by one thread.
+/// The textbook loop, on one thread.
 template <class A, class F, class T>
 __global__ void sum_in_turn(const T* __restrict__ x, std::size_t n, BitsOf<F>* out) {
   A sum;
@@ -124,13 +127,13 @@ __global__ void sum_in_turn(const T* __restrict__ x, std::size_t n, BitsOf<F>* o
   *out = n == 0 ? 0 : to_bits(to_format<F>(sum.result()));
 }
 
-/// The honest worst case: one atomic addition an element.
+/// The worst case: one atomic addition per element.
 template <class F, class T>
 __global__ void sum_one_by_one(const T* __restrict__ x, std::size_t n, AddToCell<F> cell, BitsOf<F>* out) {
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
     cell.add(to_format<F>(load<Scalar<F>>(x + i)));
-  __syncthreads();  // all of the block's have been added
+  __syncthreads();  // all threads of the block have added their elements
   if (threadIdx.x != 0) return;
   Plain<Scalar<F>> sum;
   if (cell.arrive(sum, gridDim.x)) *out = n == 0 ? 0 : to_bits(to_format<F>(sum.result()));

@@ -1,4 +1,4 @@
-/// Words for the threads of one warp and of one block, and states that meet across them.
+/// Indices of threads and warps, shuffles of states, and merges of states across a warp and a block.
 #pragma once
 
 #include <array>
@@ -11,18 +11,18 @@ namespace samesum::gpu {
 inline constexpr int warp = 32;
 inline constexpr unsigned whole_warp = 0xffffffffu;
 
-__device__ inline int thread() { return static_cast<int>(threadIdx.x) % warp; }      ///< of the warp
-__device__ inline int warp_index() { return static_cast<int>(threadIdx.x) / warp; }  ///< of the block
+__device__ inline int thread() { return static_cast<int>(threadIdx.x) % warp; }      ///< index in the warp
+__device__ inline int warp_index() { return static_cast<int>(threadIdx.x) / warp; }  ///< index in the block
 __device__ inline int warps() { return static_cast<int>(blockDim.x) / warp; }
 
-/// The state of the thread `delta` above.
+/// The state of the thread whose index in the warp is higher by `delta`.
 template <class State> __device__ State shuffle_down(const State& state, int delta) {
   auto words = std::bit_cast<std::array<unsigned, sizeof(State) / 4>>(state);
   for (unsigned& word : words) word = __shfl_down_sync(whole_warp, word, delta);
   return std::bit_cast<State>(words);
 }
 
-/// condition ? a : b, word by word: a choice between structures would go through memory.
+/// condition ? a : b, word by word: selecting between structures would go through local memory.
 template <class State> __device__ State chosen(bool condition, const State& a, const State& b) {
   auto words = std::bit_cast<std::array<unsigned, sizeof(State) / 4>>(a);
   const auto others = std::bit_cast<std::array<unsigned, sizeof(State) / 4>>(b);
@@ -30,44 +30,45 @@ template <class State> __device__ State chosen(bool condition, const State& a, c
   return std::bit_cast<State>(words);
 }
 
-/// The state of the thread whose number differs in that bit.
+/// The state of the thread whose index in the warp is this thread's XOR `delta`.
 template <class State> __device__ State shuffle_xor(const State& state, int delta) {
   auto words = std::bit_cast<std::array<unsigned, sizeof(State) / 4>>(state);
   for (unsigned& word : words) word = __shfl_xor_sync(whole_warp, word, delta);
   return std::bit_cast<State>(words);
 }
 
-/// How states meet: by themselves, or by a reducer's merge.
+/// The default reducer: merges states by their own merge().
 struct OwnMerge {
   template <class State> __device__ void merge(State& state, const State& other) const { state.merge(other); }
 };
 
+/// Merges `other` into `state` if `other` exists.
 template <class State, class Reducer = OwnMerge>
 __device__ void merge_if(bool exists, State& state, const State& other, const Reducer& reducer = {}) {
-  if constexpr (std::is_same_v<Reducer, OwnMerge>) {  // both are computed, and one is chosen: no branch
+  if constexpr (std::is_same_v<Reducer, OwnMerge>) {  // always merges, then selects: no branch
     State both = state;
     reducer.merge(both, other);
     if (exists) state = both;
-  } else {  // what does not exist may be anything
+  } else {  // `other` is undefined if it does not exist
     if (exists) reducer.merge(state, other);
   }
 }
 
-/// Stride doubling over up to 32 states, one a thread; thread 0 gets the result.
+/// Merges up to 32 states, one per thread, by stride doubling; thread 0 gets the result.
 template <class State, class Reducer = OwnMerge>
 __device__ void merge_across(State& state, int count, const Reducer& reducer = {}) {
   for (int delta = 1; delta < count; delta *= 2)
     merge_if(thread() + delta < count, state, shuffle_down(state, delta), reducer);
 }
 
-/// Stride doubling over `count` states, those that thread 0 of each warp holds; thread 0 of the block gets
-/// the result. To be called by the whole block; `shared` has room for a state a warp.
+/// Merges `count` states, one in thread 0 of each warp, by stride doubling; thread 0 of the block gets the
+/// result. The whole block calls it; `shared` has room for one state per warp.
 template <class State, class Reducer = OwnMerge>
 __device__ void merge_warps(State& state, int count, State* shared, const Reducer& reducer = {}) {
   if (warps() == 1) return;
-  __syncthreads();  // nobody reads any more what was shared before
+  __syncthreads();  // all threads have read the previous contents of `shared`
   if (thread() == 0) shared[warp_index()] = state;
-  __syncthreads();  // all are there
+  __syncthreads();  // all warps have written their states
   if (warp_index() > 0) return;
   if (thread() < count) state = shared[thread()];
   merge_across(state, count, reducer);

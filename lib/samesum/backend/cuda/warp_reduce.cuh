@@ -1,4 +1,4 @@
-/// A leaf of a reducer, by a warp or a part of one.
+/// Reduces a leaf with any reducer, on a warp or a part of one.
 #pragma once
 
 #include "samesum/backend/cuda/group.cuh"
@@ -7,7 +7,7 @@
 
 namespace samesum::gpu {
 
-/// Rows of `mine` neighbouring lanes of a leaf in one thread, taken four at a time.
+/// Combines the rows of `mine` neighbouring lanes of a leaf in one thread, four rows at a time.
 template <class Shape, class Reducer, int mine> struct Lanes {
   using State = typename Reducer::State;
   using Item = typename Reducer::Item;
@@ -15,16 +15,17 @@ template <class Shape, class Reducer, int mine> struct Lanes {
   static constexpr int levels = Shape::in_turn ? 0 : static_cast<int>(ceil_log2(Shape::rows / rows));
   static_assert(Shape::rows % rows == 0);
 
-  State sum[mine];  ///< of all rows so far, where their number is a power of two or they are taken in turn
+  State sum[mine];  ///< of all rows so far, if their number is a power of two or they are combined in turn
   State waiting[levels + 1][mine];
 
-  /// How many times to call `add` for so many rows: pairs want a power of two, the rest without an element.
+  /// Number of calls of `add` for `count` rows. Pairwise row order needs a power of two; surplus calls have
+  /// no elements.
   __device__ static int groups(int count) {
     const int needed = (count + rows - 1) / rows;
     return Shape::in_turn ? needed : static_cast<int>(std::bit_ceil(static_cast<unsigned>(needed)));
   }
 
-  /// Group g of four rows, of which lane i has the first have[i].
+  /// Adds group g of four rows, of which lane i has the first have[i].
   template <bool full>
   __device__ __forceinline__ void add(const Reducer& reducer, int g, const Item (&x)[rows][mine],
                                       const int (&have)[mine]) {
@@ -49,8 +50,8 @@ template <class Shape, class Reducer, int mine> struct Lanes {
         if (is_there(3)) reducer.merge(of_row[2], of_row[3]);
         if (is_there(2)) reducer.merge(of_row[0], of_row[2]);
         sum[i] = of_row[0];
-        // Waiting at level i: the merge of 2^i groups, where bit i of the number of groups is set. A right
-        // half is there if the first of its groups is.
+        // waiting[i] is the merge of 2^i groups if bit i of the number of groups is set. A right half has
+        // elements if the first of its groups has.
         bool carries = true;
 #pragma unroll
         for (int level = 0; level < levels; ++level) {
@@ -67,7 +68,7 @@ template <class Shape, class Reducer, int mine> struct Lanes {
   }
 };
 
-/// What a reducer adds of elements.
+/// Maps elements to the items that the reducer adds.
 template <class Reducer, class Element, int count>
 __device__ __forceinline__ void items_of(const Reducer& reducer, const Element (&e)[count],
                                          typename Reducer::Item (&x)[count]) {
@@ -79,10 +80,11 @@ __device__ __forceinline__ void items_of(const Reducer& reducer, const Element (
   }
 }
 
-/// Which rows of a group a thread has: all, whole ones (four neighbours), or any part of each.
+/// What a thread has of a group of rows: all rows; some, each with all four neighbours; or any part of each
+/// row.
 enum class Rows { all, whole, any };
 
-/// What a warp does: lanes 4t to 4t + 3 of a leaf are thread t's, of `threads` threads that share a row.
+/// Reduces a leaf. Thread t of the `threads` threads that share a row holds lanes 4t to 4t + 3.
 template <class Shape, class Reducer, class Reader> class WarpReduce {
   using Element = typename Reader::Element;
   using State = typename Reducer::State;
@@ -90,15 +92,16 @@ template <class Shape, class Reducer, class Reader> class WarpReduce {
   using Raw = typename Reader::Raw;
   static constexpr int mine = 4, lanes = Shape::lanes;
   using Four = Lanes<Shape, Reducer, mine>;
-  static constexpr bool takes_two = !requires { Reducer::inputs; };  ///< unless it says otherwise
-  /// Whether there is next to nothing to compute and much to load.
+  /// Whether the reducer may read two inputs: unless it declares `inputs`, which is then 1.
+  static constexpr bool takes_two = !requires { Reducer::inputs; };
+  /// Whether the reducer is bound by loads: hardly any arithmetic, and 16 bytes per load.
   static constexpr bool is_light = !takes_two && requires { requires Reducer::is_light; }
   &&sizeof(Raw) == 16;
   static_assert(lanes == warp * mine);
 
  public:
-  /// The state of n >= 1 elements from `place` on, the first with that index; the first of the threads gets
-  /// it. Of n = 0 it is not told.
+  /// The state of n >= 1 elements from `place` on, the first of which has index `index`. The first of the
+  /// threads gets it. If n = 0, the state is undefined.
   __device__ __forceinline__ static State leaf(const Reducer& reducer, const Reader& reader,
                                                std::size_t place, std::uint64_t index, int n, int threads) {
     const bool aligned = reader.is_aligned(place);
@@ -122,8 +125,8 @@ template <class Shape, class Reducer, class Reader> class WarpReduce {
     return halve(reducer, four.sum);
   }
 
-  /// Two leaves of at most `short_leaf` elements at a time, of one input, so that as much is in flight as
-  /// elsewhere.
+  /// Reduces two leaves of one input at a time, each of at most `short_leaf` elements, so that as many loads
+  /// are in flight as for long leaves.
   static constexpr int short_groups = sizeof(Raw) <= 8 ? 2 : 1, group = Four::rows * lanes,
                        short_leaf = short_groups * group;
   __device__ __forceinline__ static void two_leaves(const Reducer& reducer, const Reader& reader,
@@ -143,7 +146,8 @@ template <class Shape, class Reducer, class Reader> class WarpReduce {
   static constexpr bool has_fast_path = requires { typename Reducer::FastPath; }
   &&(Shape::in_turn ||
      requires(typename Reducer::FastPath q, typename Reducer::FastPath::State s) { q.merge(s, s); });
-  /// The lanes of n elements by the fast path, where there is one and it does.
+  /// Tries to reduce the lanes of n elements on the fast path. Returns false if the reducer has none, or if
+  /// it does not apply or did not succeed.
   template <class Run>
   __device__ __forceinline__ static bool on_fast_path(const Reducer& reducer, std::uint64_t index, int n,
                                                       State (&sum)[mine], Run run) {
@@ -166,7 +170,7 @@ template <class Shape, class Reducer, class Reader> class WarpReduce {
     return false;
   }
 
-  /// Of n elements in whole rows, how many rows this thread has.
+  /// Number of rows that this thread has of n elements, where n is a multiple of four.
   __device__ __forceinline__ static int rows_of_thread(int n) {
     return (n - thread() * mine + lanes - 1) / lanes;
   }
@@ -202,7 +206,8 @@ template <class Shape, class Reducer, class Reader> class WarpReduce {
     }
   }
 
-  /// Every thread has four lanes: two threads share their merges, until each has one state.
+  /// Halves the lanes. Every thread has four; pairs of threads share their merges until each thread has one
+  /// state.
   __device__ __forceinline__ static State halve(const Reducer& reducer, State (&sum)[mine]) {
     const auto share = [&](int delta, int count) {
       const bool upper = thread() & delta;
@@ -216,7 +221,7 @@ template <class Shape, class Reducer, class Reader> class WarpReduce {
     };
     share(warp / 2, 2);
     share(warp / 4, 1);
-    // Eight threads each have a quarter of the lanes of one remainder modulo 4.
+    // The lanes of each remainder modulo 4 are now eight states, one in each of eight threads.
     State state = sum[0];
     const auto take = [&](int delta) {
       const State other = shuffle_down(state, delta);
@@ -228,7 +233,7 @@ template <class Shape, class Reducer, class Reader> class WarpReduce {
     return state;
   }
 
-  /// At most 128 elements, of one row of the leaf.
+  /// Reduces at most 128 elements: one row of the leaf.
   __device__ __forceinline__ static State one_row(const Reducer& reducer, const Reader& reader,
                                                   std::size_t place, std::uint64_t index, int n, int threads,
                                                   bool aligned) {
@@ -245,7 +250,7 @@ template <class Shape, class Reducer, class Reader> class WarpReduce {
 #pragma unroll
     for (int i = 0; i < mine; ++i)
       if (i < left) sum[i] = reducer.start(item[i]);
-        // Lane l takes lane l + half: of another thread, then of this one.
+        // Lane l merges lane l + half, first of another thread, then of this one.
 #pragma unroll 1
     for (int delta = threads / 2; delta > 0; delta /= 2) {
       if (delta * mine >= n) continue;
@@ -261,7 +266,7 @@ template <class Shape, class Reducer, class Reader> class WarpReduce {
     return sum[0];
   }
 
-  /// Four elements, of which `left` are there.
+  /// Loads four elements, of which `left` exist.
   template <Rows have>
   __device__ __forceinline__ static Raw fetch(const Reader& own, bool second, std::size_t at, int left,
                                               bool aligned) {
@@ -299,7 +304,7 @@ template <class Shape, class Reducer, class Reader> class WarpReduce {
       return;
     }
 #pragma unroll 1
-    for (; !two && g + 1 < groups; g += 2) {  // eight loads, then eight rows
+    for (; !two && g + 1 < groups; g += 2) {  // eight loads in flight, then eight rows are added
       load(false, g, 0, low);
       load(false, g + 1, std::size_t{group}, high);
       own = own.moved(2 * std::size_t{group});
@@ -326,7 +331,7 @@ template <class Shape, class Reducer, class Reader> class WarpReduce {
       reader.elements(x[r], y[r], index, (g * Four::rows + r) * lanes + first, e);
       items_of(reducer, e, items[r]);
     }
-    int left[mine];  // rows
+    int left[mine];  // rows left, per lane
 #pragma unroll
     for (int i = 0; i < mine; ++i)
       left[i] = (n - first - (have == Rows::any ? i : 0) + lanes - 1) / lanes - g * Four::rows;
@@ -334,8 +339,8 @@ template <class Shape, class Reducer, class Reader> class WarpReduce {
   }
 };
 
-/// The same for stride doubling over consecutive elements: a thread has four neighbours, a warp 128, and
-/// those meet by stride doubling in turn.
+/// Reduces a leaf by stride doubling over consecutive elements: a thread merges four neighbours, a warp a
+/// chunk of 128, and the chunks are merged by stride doubling in turn.
 template <class Shape, class Reducer, class Reader> class WarpBlocks {
   using Element = typename Reader::Element;
   using State = typename Reducer::State;
@@ -379,7 +384,7 @@ template <class Shape, class Reducer, class Reader> class WarpBlocks {
 };
 
 template <class Shape, class Reducer, class Reader>
-using LeafOf = std::conditional_t<Shape::joins_neighbours, WarpBlocks<Shape, Reducer, Reader>,
+using LeafOf = std::conditional_t<Shape::combines_only_neighbours, WarpBlocks<Shape, Reducer, Reader>,
                                   WarpReduce<Shape, Reducer, Reader>>;
 
 }  // namespace samesum::gpu

@@ -1,4 +1,4 @@
-/// How a workspace is laid out.
+/// Layout of a workspace: a header that is kept clean between calls, then states.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,8 +11,8 @@
 
 namespace samesum::gpu {
 
-/// Where the blocks of an exact sum meet: digits, then flags, and in the upper bits of each word how many
-/// blocks have added to it. So nobody has to wait for anything but these words: no fence, no arrived.
+/// Digits and flags that all blocks of an exact sum add to. The upper bits of each word count the blocks that
+/// have added to it, so a block waits for these words alone: no fence and no counter of arrivals is needed.
 template <int digits> struct SharedDigitsOf {
   static constexpr int sum_bits = 52, counter_bits = 12;
   static constexpr unsigned most_blocks = (1u << counter_bits) - 1;
@@ -26,7 +26,7 @@ template <int digits> struct SharedDigitsOf {
     return static_cast<unsigned>((word - static_cast<std::uint64_t>(sum(word))) >> sum_bits);
   }
 
-  /// A counter for each flag but the first, which all blocks have or none.
+  /// The flags as counters, one per flag except the first, which either all blocks have or none.
   SAMESUM_HD static std::uint64_t counters(unsigned flags) {
     std::uint64_t counters = 0;
     for (int f = 1; f <= 4; ++f) counters |= std::uint64_t{flags >> f & 1} << (f - 1) * counter_bits;
@@ -42,23 +42,25 @@ template <int digits> struct SharedDigitsOf {
 using SharedDigits = SharedDigitsOf<Exact::digit_count>;
 static_assert(Exact::seen_any == 1 && Exact::seen_minus_infinity == 1 << 4);
 
-/// What all blocks of a call share at the start of the workspace. Between calls all of it is zero but the
-/// cells, which are -0.
+/// Start of a workspace, shared by all blocks of a call. Between calls all of it is zero except the cells,
+/// which are -0.
 struct Header {
   SharedDigits shared_digits;
-  std::array<std::uint64_t, Formats::size> cell;  ///< the low bytes, in each format
-  std::array<std::uint32_t, 15 * 1024> arrived;
+  std::array<std::uint64_t, Formats::size> cell;  ///< by format index, in the low bytes
+  std::array<std::uint32_t, 15 * 1024> arrived;   ///< counters of arrivals
 };
 inline constexpr std::size_t header_bytes = std::size_t{1} << 16;
 static_assert(sizeof(Header) <= header_bytes);
 
-/// States come after it, so that any method leaves a workspace prepared for any other.
+/// The states of a workspace. They follow the header, so that each method leaves the workspace prepared for
+/// any other.
 inline void* states(void* workspace) { return static_cast<std::byte*>(workspace) + header_bytes; }
 
-/// For a call that needs no workspace: a query must answer with something that is not 0.
-inline constexpr std::size_t no_bytes = 1;
+/// Size that a call without a workspace reports: a size query must not return 0.
+inline constexpr std::size_t no_workspace_bytes = 1;
 
-/// Sets the size where only that was asked for. True where the call can go on: the workspace is large enough.
+/// Returns whether the workspace is large enough, so that the call can go on. If it is null, this is a size
+/// query: sets call.bytes and returns false.
 template <class AnyCall> bool has_workspace(AnyCall& call, std::size_t needed, cudaError_t& error) {
   error = cudaSuccess;
   if (call.workspace != nullptr && call.bytes < needed) error = cudaErrorInvalidValue;

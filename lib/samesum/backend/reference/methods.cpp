@@ -1,4 +1,5 @@
-/// The reference implementation of every method in one format: one thread, one element after the other.
+/// Reference implementations of all methods of one format except softmax: one thread, one element after
+/// another.
 #include "samesum/backend/reference/methods.hpp"
 
 #include "samesum/catalogue/describe.hpp"
@@ -9,13 +10,13 @@ namespace samesum::reference {
 namespace {
 
 template <class F> using At = Scalar<F> (*)(const void* data, std::size_t i);
-/// Element i of an input of format T, rounded to F by integers alone; of no input, 0.
+/// Element i of an input of format T, rounded to F in integer arithmetic; 0 if there is no input.
 template <class T, class F> Scalar<F> element(const void* data, std::size_t i) {
   if (data == nullptr) return Scalar<F>::zero();
   return {convert<CarrierOf<F>>(convert<F>(static_cast<const T*>(data)[i]))};
 }
 
-/// Not inlined: the code is the same for all formats of elements.
+/// Reduces all results of a call. Not inlined, so that all element formats share one copy of the code.
 template <class Order, class Reducer>
 [[gnu::noinline]] void run(const Reducer& reducer, const Call& call, At<typename Reducer::Format> at) {
   const Layout& l = call.layout;
@@ -25,15 +26,16 @@ template <class Order, class Reducer>
       const auto state = reference_reduce<typename Order::Shape>(reducer, n, [&](std::size_t k) {
         const std::size_t place = l.first(o) + k * l.stride + i;
         const auto offset = static_cast<std::uint32_t>(k);
-        return Read<typename Reducer::Format>{at(call.x, place), at(call.y, place), k - offset, offset};
+        return InputElement<typename Reducer::Format>{at(call.x, place), at(call.y, place), k - offset,
+                                                      offset};
       });
       reducer.finish(state ? *state : typename Reducer::State{}, n, o * l.inner + i, call.out);
     }
-  if constexpr (requires { reducer.again(); })
-    if (reducer.mean) run<Order>(reducer.again(), call, at);
+  if constexpr (requires { reducer.replacement(); })
+    if (reducer.mean) run<Order>(reducer.replacement(), call, at);
 }
 
-/// Every term as integers.
+/// Adds all terms in integer arithmetic.
 template <class T> void run_exactly(ExactKind kind, const FormatInfo& format, const Call& call) {
   const Layout& l = call.layout;
   const T *x = static_cast<const T*>(call.x), *y = static_cast<const T*>(call.y);
@@ -49,24 +51,24 @@ template <class T> void run_exactly(ExactKind kind, const FormatInfo& format, co
   }
 }
 
-/// An element and its magnitude before it was rounded.
+/// An element rounded to F, and its magnitude before rounding.
 template <class F> struct Given {
   Scalar<F> value;
   double magnitude;
 };
 
-/// An accumulator that is watched: what went in, and what each addition returned.
-template <class A, class F> struct WatchedState {
+/// An accumulator that also sums the magnitudes of its elements and of its partial sums.
+template <class A, class F> struct RecordingState {
   A state;
   double magnitudes = 0, partials = 0;
   bool empty = true;
   void add(const Given<F>& x) {
     state.add(x.value);
     magnitudes += x.magnitude;
-    if (!empty) partials += std::abs(state.result().v);  // the first element is taken as it is
+    if (!empty) partials += std::abs(state.result().v);  // adding the first element does not round
     empty = false;
   }
-  void merge(const WatchedState& other) {
+  void merge(const RecordingState& other) {
     state.merge(other.state);
     magnitudes += other.magnitudes;
     partials += other.partials + std::abs(state.result().v);
@@ -77,18 +79,18 @@ template <class T> double magnitude(const void* data, std::size_t i) {
   return std::abs(convert<double>(static_cast<const T*>(data)[i]));
 }
 
-/// Not inlined, for the same reason.
+/// Sums n elements, with the sums that RecordedSum reports. Not inlined, as `run`.
 template <class Order, class A, class F>
-[[gnu::noinline]] Watched watch_reading(const void* data, std::size_t n, At<F> element_at,
-                                        double (*magnitude_at)(const void*, std::size_t)) {
-  const auto seen = read<WatchedState<A, F>>(typename Order::Shape{}, n, [=](std::size_t i) {
+[[gnu::noinline]] RecordedSum record_sum(const void* data, std::size_t n, At<F> element_at,
+                                         double (*magnitude_at)(const void*, std::size_t)) {
+  const auto seen = reference_state<RecordingState<A, F>>(typename Order::Shape{}, n, [=](std::size_t i) {
     return Given<F>{element_at(data, i), magnitude_at(data, i)};
   });
   if (!seen) return {0, 0, 0};
   return {to_bits(to_format<F>(seen->state.result())), seen->magnitudes, seen->partials};
 }
 
-template <class F, class T> Watched watch_exact(const void* data, std::size_t n) {
+template <class F, class T> RecordedSum watch_exact(const void* data, std::size_t n) {
   Exact sum;
   double magnitudes = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -113,7 +115,7 @@ template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
         };
       if constexpr (is_sum)
         e.code.watch[Formats::index_of<T>()] = [](const void* data, std::size_t n) {
-          return watch_reading<Order, A<Scalar<F>>, F>(data, n, element<T, F>, magnitude<T>);
+          return record_sum<Order, A<Scalar<F>>, F>(data, n, element<T, F>, magnitude<T>);
         };
     });
     all.push_back(e);

@@ -1,3 +1,4 @@
+/// Entry points of the translation units of the reference backend.
 #pragma once
 
 #include <vector>
@@ -6,7 +7,7 @@
 
 namespace samesum::reference {
 
-/// Methods in the format at place `index` of the list: all but softmax.
+/// Methods of the format with that format index, except softmax.
 template <std::size_t index> std::vector<Entry> methods();
 std::vector<Entry> softmaxes();
 

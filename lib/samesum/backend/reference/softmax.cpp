@@ -1,4 +1,4 @@
-/// The literal reading of softmax: what every schedule's bits are.
+/// Reference implementation of softmax: it defines the bits of every backend.
 #include <algorithm>
 
 #include "samesum/accumulator/exact.hpp"
@@ -15,8 +15,8 @@ namespace {
 using One = Scalar<fp32>;
 
 template <class F> One tree_sum(const std::vector<float>& e) {
-  const auto sum = read<Plain<Scalar<F>>>(CoarsenedTree::Shape{}, e.size(),
-                                          [&e](std::size_t i) { return Scalar<F>::of(e[i]); });
+  const auto sum = reference_state<Plain<Scalar<F>>>(CoarsenedTree::Shape{}, e.size(),
+                                                     [&e](std::size_t i) { return Scalar<F>::of(e[i]); });
   return {sum->result().v};
 }
 
@@ -31,13 +31,13 @@ One sum_of(const std::vector<float>& e, SoftmaxSum accumulator) {
 
 template <class T> void softmax_row(const T* x, T* y, std::size_t n, SoftmaxSum how, bool log) {
   const auto at = [x](std::size_t i) { return One::of(x[i]); };
-  // Which zero is the largest does not matter: beside another zero s is at least 2. Nor does a NaN, which
-  // makes s NaN.
+  // If the largest elements are +0 and -0, either may be chosen: s is at least 2, so the sign of d has no
+  // effect. A NaN may be skipped: it makes s NaN.
   One largest = at(0), sum;
   for (std::size_t i = 1; i < n; ++i)
     if (at(i).v > largest.v) largest = at(i);
   if (how == SoftmaxSum::online) {
-    const auto state = read<OnlineSoftmax<One>>(CoarsenedTree::Shape{}, n, at);
+    const auto state = reference_state<OnlineSoftmax<One>>(CoarsenedTree::Shape{}, n, at);
     sum = state->denominator();
   } else {
     std::vector<float> e(n);

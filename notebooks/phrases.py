@@ -1,0 +1,139 @@
+"""Formats numbers, method names and sentences for readers, and defines the terms of the report."""
+
+import functools
+import math
+
+# Precision p in bits and least exponent of each format.
+FORMAT_BITS = {"fp16": (11, -14), "bf16": (8, -126), "fp32": (24, -126), "fp64": (53, -1022)}
+ON_GPU = ("cub/", "thrust/")  # the GPU peers of experiments/harness/peers.cu
+
+# A definition of one line for each term that a section may use (Section.terms), in the order of the report.
+TERMS = {
+    "method": "order/accumulator/format@backend, for example tree/kahan/fp32@cpu; exact is samesum's correctly rounded "
+              "sum in any order, @peer marks another library",
+    "promise": "what a method guarantees about its bits: none; run_to_run, the same bits on the same machine with the "
+               "same settings; everywhere, the same bits on any backend, thread count, launch shape and alignment; "
+               "order_free, the same bits for any order of the elements too",
+    "ulp": "unit in the last place of the correctly rounded sum: the distance to the next number of the format there",
+    "unit roundoff": "u = 2⁻ᵖ for p bits of precision: the largest relative error of one rounding to nearest",
+    "bound": "limit on the error that theory proves (rigorous bound) or that holds with a given probability if "
+             "rounding errors have mean 0 (probable bound)",
+    "condition number": "κ = Σ|x| / |Σx|: 1 if all elements have the same sign, larger the more they cancel",
+    "frontier": "the methods for which no other method is both faster and at least as accurate",
+    "target": "a speed that a method should reach, as a multiple of the speed of another method or as a time limit; "
+              "a missed target is not a failure",
+}
+
+
+@functools.cache
+def parts(name):
+    """Splits a method name: 'tree/kahan/bf16@cpu' -> ('tree/kahan', 'bf16', 'cpu'). A leading "sum/" is dropped."""
+    path, _, backend = name.removeprefix("sum/").partition("@")
+    algorithm, _, format = path.rpartition("/")
+    return (algorithm or path), (format if algorithm else ""), backend
+
+
+def accumulator(name):
+    """Accumulator of a method, such as 'kahan' or 'exact'; 'peer' for a peer, 'read' for reading alone."""
+    algorithm, _, backend = parts(name)
+    return "peer" if backend == "peer" else algorithm.split("/")[-1]
+
+
+def order(name):
+    """Order of a method; empty for 'exact' and for peers."""
+    algorithm, _, backend = parts(name)
+    return algorithm.split("/")[0] if "/" in algorithm and backend != "peer" else ""
+
+
+def is_peer(name):
+    return name.endswith("@peer")
+
+
+def device(name):
+    """'GPU' or 'CPU'. Rows of errors and spreads do not state the device of a peer, hence ON_GPU."""
+    return "GPU" if name.endswith("@cuda") or name.startswith(ON_GPU) else "CPU"
+
+
+def ulp(format, x):
+    """Unit in the last place of x, a number of the format."""
+    precision, least = FORMAT_BITS[format]
+    exponent = max(math.frexp(x)[1] - 1, least) if x else least
+    return math.ldexp(1.0, exponent - precision + 1)
+
+
+def number(x, digits=3):
+    if x is None:
+        return "-"
+    if x == 0:
+        return "0"
+    size = math.floor(math.log10(abs(x)))
+    if digits <= size + 1 <= 7:
+        return f"{round(x, digits - 1 - size):,.0f}"
+    return f"{x:.{digits}g}"
+
+
+def ulps(x):
+    """'3.4 ulps' or '1 ulp'."""
+    text = number(x, 2)
+    return f"{text} ulp" if text == "1" else f"{text} ulps"
+
+
+def number_pair(x, y, least=6):
+    """Both numbers, with at least `least` digits and enough to tell them apart."""
+    digits = next((d for d in range(least, 17) if f"{x:.{d}g}" != f"{y:.{d}g}"), 17)
+    return tuple(f"{v:.0f}" if v == int(v) and abs(v) < 1e7 else f"{v:.{digits}g}" for v in (x, y))
+
+
+def superscript(n):
+    return str(n).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def count(n):
+    """'2²⁰' for a power of two above 64, otherwise '1,000'."""
+    return "2" + superscript(n.bit_length() - 1) if n > 64 and n & (n - 1) == 0 else f"{n:,}"
+
+
+def power_of_ten(x):
+    """Nearest power of ten: '10¹²', '10⁻³' or '1'."""
+    exponent = round(math.log10(x))
+    return "10" + superscript(exponent) if exponent else "1"
+
+
+def plural(n, noun, many=None):
+    return f"{n:,} " + (noun if n == 1 else many or noun + "s")
+
+
+def out_of(n, total, noun="", many=None):
+    """'all 12 files', 'none of 12 files', '3 of 12 files' or '1 of 1 file'."""
+    whole = f"{total:,}" + (f" {noun if total == 1 else many or noun + 's'}" if noun else "")
+    if total == 1:
+        return f"{n} of {whole}"
+    return f"all {whole}" if n == total else f"none of {whole}" if n == 0 else f"{n:,} of {whole}"
+
+
+def verb(n, total, one="is", many="are"):
+    """Verb form for out_of(n, total): '1 of 12 files is', 'all 12 files are'."""
+    return one if n == 1 or total == 1 else many
+
+
+def names(items, most=3):
+    """The first `most` distinct items, and the number of the others."""
+    items = list(dict.fromkeys(items))
+    more = f" and {len(items) - most} more" if len(items) > most else ""
+    return ", ".join(items[:most]) + more
+
+
+def exceptions(items):
+    """End of a sentence that names exceptions: '; exceptions: a, b.', or '.' if there are none."""
+    listed = names(items)
+    return f"; exceptions: {listed}." if listed else "."
+
+
+def capitalised(text):
+    return text[:1].upper() + text[1:]
+
+
+def median(values):
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
