@@ -53,8 +53,7 @@ double exp_of_minus(double t) {
   return sum;
 }
 
-/// exp(x - max x) of 32768 normal logits with standard deviation 3. Softmax divides by the sum of these
-/// terms.
+/// exp(x - max x) of 32768 normal logits with standard deviation 3. Softmax divides by their sum.
 Values64 softmax_terms(std::uint64_t seed) {
   Values64 x = scaled(named("normal", 32768, seed), 3);
   const double largest = *std::ranges::max_element(x);
@@ -62,8 +61,7 @@ Values64 softmax_terms(std::uint64_t seed) {
   return x;
 }
 
-/// Normal values with mean 2^-13 and standard deviation 2^-10: gradients of a batch with a weak common
-/// direction.
+/// Normal values with mean 2^-13 and standard deviation 2^-10, as of gradients with a weak common direction.
 Values64 gradients(std::uint64_t seed) {
   Values64 x = scaled(named("normal", many, seed), 0x1p-10);
   for (double& e : x) e += 0x1p-13;
@@ -154,8 +152,7 @@ std::vector<const Method*> methods_for(const FormatInfo& input, const std::strin
   return chosen;
 }
 
-/// The published result for the method that equals the published program: a loop in the format of the
-/// elements.
+/// The published result, for the method that the publication uses: a loop in the format of the elements.
 std::optional<double> published(const Case& c, const FormatInfo& input, const Method& v) {
   if (v.order != "serial" || v.accumulator != "plain" || v.format != &input) return std::nullopt;
   for (const Published& p : c.published)

@@ -56,8 +56,7 @@ std::string short_name(const std::string& method) {
   return method.substr(first, method.rfind('/') - first);
 }
 
-/// Whether the glob matches the kernel. A glob may leave out the format, the backend, and the "sum/" of a
-/// sum.
+/// Whether the glob matches the kernel. A glob may omit the format, the backend, and the "sum/" of a sum.
 bool fits(const std::string& glob, const Kernel& k) {
   const std::string path = k.method.substr(0, k.method.find('@'));
   return matches(glob, k.method) || matches(glob, path) || matches(glob, path.substr(0, path.rfind('/'))) ||

@@ -1,5 +1,4 @@
-/// How fast is each reduction, of vectors, rows and columns, compared with other libraries and with the
-/// memory?
+/// How fast is each reduction, of vectors, rows and columns, compared with other libraries and memory?
 #include <algorithm>
 
 #include "harness/commands.hpp"

@@ -1,4 +1,4 @@
-/// How fast is each sum, for arrays of every length, compared with other libraries and with the memory?
+/// How fast is each sum, for arrays of every length, compared with other libraries and memory?
 #include <algorithm>
 #include <optional>
 
@@ -180,8 +180,7 @@ class Benches {
   Cell cell_;
 };
 
-/// Measures all methods of a cell in turns as soon as one row is missing. Rows that the file has keep their
-/// verdicts.
+/// Measures all methods of a cell in turns if a row is missing. Rows from the file keep their verdicts.
 void measure(Study& study, const Task& task, Benches& benches, std::vector<SpeedRow>& rows, BarCount& count) {
   const Cell& cell = task.cell;
   std::vector<std::string> names;

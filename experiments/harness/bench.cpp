@@ -40,8 +40,7 @@ Bytes result_of(const Method& m, const FormatInfo& input, const Bytes& x, const 
   return result;
 }
 
-/// Largest number of elements of a vector that are compared: the reference is slow, and so are copies from a
-/// GPU.
+/// Largest number of elements of a vector that are compared: the reference and copies from a GPU are slow.
 std::size_t longest_compared(const Cell& cell) {
   if (cell.outer * cell.inner > 1) return SIZE_MAX;
   if (!cell.on_gpu()) return two_to(18);

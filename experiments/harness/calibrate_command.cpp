@@ -46,8 +46,7 @@ std::vector<std::vector<Cell>> all_cells(bool quick) {
   return all;
 }
 
-/// The path of the output file. Creates the folder of the default file; the folder of a given file must
-/// exist.
+/// The path of the output file. Creates the folder of the default file. Another folder must exist.
 std::string place_for(const std::string& out) {
   const std::string path = out.empty() ? calibration_file() : out;
   if (path.empty()) throw UsageError{"--out: neither XDG_CACHE_HOME nor HOME is set; name a file"};

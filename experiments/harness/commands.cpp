@@ -47,8 +47,7 @@ const FormatInfo* format_named(const std::string& name) {
 }
 
 bool matches(std::string_view glob, std::string_view name) {
-  // On a mismatch, the last star takes one character more. Earlier stars never need to, so there is no
-  // search.
+  // On a mismatch, the last star takes one character more. Earlier stars need not: there is no search.
   std::size_t g = 0, star = glob.npos, taken = 0;
   for (std::size_t i = 0; i < name.size();) {
     if (g < glob.size() && glob[g] == '*') {

@@ -56,7 +56,7 @@ std::vector<Part> parts(const std::vector<const Dataset*>& data, const std::vect
 
 /// Generates data of a prescribed condition number, which may be at most 1e30: GenDot of Ogita, Rump and
 /// Oishi (2005), algorithm 6.1, with each product split exactly into two elements. For 64 elements or more,
-/// the condition is within a factor of 3 of the prescribed one; fewer elements of few bits cannot cancel that
+/// the condition is within a factor of 3 of the prescribed one; fewer elements of few bits cannot cancel so
 /// far.
 void generate_sum(std::span<double> x, const FormatInfo& format, double condition, std::uint64_t seed);
 

@@ -12,8 +12,7 @@ std::size_t blocks_for(std::size_t vectors) {
   return std::clamp<std::size_t>((vectors + 2047) / 2048, 1, 1 << 16);
 }
 
-/// Reads everything and keeps nothing. `never` is never written: it keeps the compiler from removing the
-/// loads.
+/// Reads everything and keeps nothing. `never` is not written, but keeps the loads from being removed.
 __global__ void __launch_bounds__(256) read_only(const uint4* x, std::size_t n, unsigned* never) {
   unsigned any = 0;
   const std::size_t tile = 8 * 256, stride = std::size_t{gridDim.x} * tile;

@@ -25,8 +25,7 @@ struct Column {
   Values values() const { return {*format, bytes.data(), size()}; }
 };
 
-/// Bad input. what() is one printable line that names the file, the place in it, and the remedy if there is
-/// one.
+/// Bad input. what() is one printable line with the file, the place in it, and, if there is one, the remedy.
 class InputError : public std::runtime_error {
  public:
   /// `problem` must be printable. The name of the file may be any text.

@@ -13,8 +13,7 @@ struct NpyHeader {
   std::vector<std::uint64_t> shape;
 };
 
-/// Reads the header and removes it from `file`, which then holds only the data. Throws InputError for a bad
-/// header.
+/// Reads the header and removes it from `file`, which then has only data. Throws InputError for a bad header.
 NpyHeader take_npy_header(std::span<const std::byte>& file, std::string_view name);
 
 }  // namespace samesum::harness

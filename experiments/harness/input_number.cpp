@@ -32,8 +32,7 @@ struct PowerOfTen {
   bool slack;
 };
 
-/// The leading 64 bits of a number. If a remainder is below them, the last bit is 1, as round_to_bits
-/// expects.
+/// The leading 64 bits of a number. If bits below them are set, the last bit is 1, as round_to_bits expects.
 struct Leading {
   std::uint64_t significand;
   std::int64_t exponent;
@@ -115,8 +114,7 @@ std::optional<std::int64_t> take_exponent(std::string_view& text, std::size_t ma
   return negative ? -exponent : exponent;
 }
 
-/// Calls visit(digit, is_fraction) for each digit. Returns false if the text is not digits with at most one
-/// point.
+/// Calls visit(digit, is_fraction) for each digit. Returns false for other text than digits and one point.
 template <class Value, class Visit> bool for_each_digit(std::string_view text, Value value, Visit visit) {
   bool any = false, fraction = false;
   for (const char c : text) {
@@ -160,8 +158,8 @@ struct Decimal {
   bool more = false;  ///< a digit after the head is not 0
 };
 
-/// The leading bits from all digits that can matter. Of the digits after exact_digits, only whether all are 0
-/// matters.
+/// The leading bits from all digits that can matter. Of digits after exact_digits it matters only whether all
+/// are 0.
 Leading leading_bits(const Decimal& decimal) {
   cpp_int n = 0;
   std::uint64_t chunk = 0, weight = 1;
@@ -208,8 +206,7 @@ std::optional<Decimal> scan_decimal(std::string_view text) {
   return d;
 }
 
-/// Bounds from 19 digits and 64 bits of the power of ten decide nearly all decimals. The others need all
-/// digits.
+/// Bounds from 19 digits and 64 bits of the power of ten decide nearly all decimals. Others need all digits.
 template <class F> BitsOf<F> round_decimal(bool negative, const Decimal& d) {
   if (d.head == 0 || d.magnitude <= lowest_power) return round_to_bits<F>(negative, 0, 0);
   if (d.magnitude > highest_power) return round_to_bits<F>(negative, 1, std::numeric_limits<int>::max());

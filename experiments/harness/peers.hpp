@@ -13,8 +13,7 @@ namespace samesum::harness {
 /// Sums of vectors, such as "eigen/fp32@peer" and "cub/run_to_run/fp32@peer": first those of the CPU, then
 /// those of the GPU, as far as they were compiled and can run on this machine. Their promise is that of their
 /// documentation; their bound is that of a sum in any order. Peers of the CPU are compiled for the processor
-/// of the build machine (-march=native), the best case for their users; the provenance has flags and
-/// versions.
+/// of the build machine (-march=native), the best case for their users. Results name flags and versions.
 std::span<const Method> peers();
 
 /// Reductions of vectors and of rows, without a bound: "eigen/dot/fp32@peer", "cub/segmented/fp32@peer".
@@ -25,8 +24,7 @@ std::span<const Absent> absent_peers();
 
 inline bool is_peer(const Method& m) { return m.backend == "peer"; }
 
-/// Whether the method adds one element after the other in one thread. On long arrays such methods are the
-/// slowest.
+/// Whether the method adds one element after the other in one thread. They are the slowest on long arrays.
 inline bool is_sequential(const Method& m) { return m.order == "serial" || m.order.starts_with("canonical"); }
 
 /// Whether the method reads elements in the memory of a GPU: methods of samesum on the GPU, and some peers.

@@ -8,8 +8,7 @@
 
 namespace samesum::harness {
 
-/// Shows "[3/40] tree/kahan/fp32@cpu" on standard error if that is a terminal. The destructor removes the
-/// line.
+/// Shows "[3/40] tree/kahan/fp32@cpu" on standard error if that is a terminal. The destructor removes it.
 class Progress {
  public:
   Progress() = default;

@@ -14,8 +14,7 @@ namespace samesum::harness {
 
 using Json = nlohmann::ordered_json;  ///< keeps the order in which keys are set
 
-/// Version of the schema, in the header of a study and in comparisons. Files of version 1 had one object
-/// each.
+/// Version of the schema, in the header of a study and in comparisons. Version 1 had one object per file.
 inline constexpr int schema_version = 2;
 
 /// Output that cannot be written. what() is one line that names the file.

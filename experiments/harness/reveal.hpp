@@ -101,8 +101,7 @@ class BlackBox {
   BlackBox(const Method& method, int threads);
 
   /// The masks that reveal the order of this sum: units if M absorbs them, otherwise overflow if it
-  /// overflows, otherwise none. Tests all masks of three elements: in any tree, exactly two of these meet
-  /// first.
+  /// overflows, otherwise none. Sums masks of three elements, of which two meet first in any tree.
   std::optional<Masks> seen_by() const;
 
   /// The result for ones at `units`, M at i and -M at j: the number of ones that survive. `units` may have at

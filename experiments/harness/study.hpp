@@ -40,7 +40,7 @@ class Study {
   ///
   /// `name` is the name of the program and of the results file, NAME.jsonl. `method` describes in one or two
   /// paragraphs how the question is answered, and cites the sources. `kinds` are the kinds of the rows;
-  /// `schema` describes their columns, and --help prints these descriptions. `examples` has one command per
+  /// `schema` describes their columns, and --help prints these descriptions. `examples`: one command per
   /// line.
   Study(const std::string& name, const std::string& question, const std::string& method,
         const std::vector<std::string>& kinds, const std::string& examples,

@@ -12,8 +12,7 @@ using boost::multiprecision::msb;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// log2 of the number of elements that may be added before the buckets are emptied; no bucket overflows until
-/// then.
+/// log2 of the number of elements after which the buckets are emptied, so that no bucket overflows.
 constexpr int log2_chunk = 32;
 
 /// x · 2^places. Not inlined, because g++ 12 then warns that Boost writes out of bounds.
@@ -108,8 +107,7 @@ BigInteger exact_value(Number finite) {
 
 double quotient(const BigInteger& numerator, const BigInteger& denominator) {
   if (numerator == 0) return 0;
-  // At least 65 bits of the quotient, and one more that is set if there is a remainder, suffice to round
-  // once.
+  // At least 65 bits of the quotient, and one more for whether there is a remainder: enough to round once.
   const long shift = 66 + long(msb(denominator)) - long(msb(numerator));
   BigInteger q, remainder;
   divide_qr(shift > 0 ? numerator << shift : numerator, shift < 0 ? denominator << -shift : denominator, q,

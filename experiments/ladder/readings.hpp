@@ -1,5 +1,5 @@
-/// Reference implementations of the orders of the ladder's sums, and the number of additions on their longest
-/// paths.
+/// Reference implementations of the orders of the ladder's sums, and their numbers of additions on the
+/// longest path.
 #pragma once
 
 #include <span>

@@ -33,8 +33,8 @@ auto sum(const R& x, Options options = {}) {
 /// Returns the sum of x by a method chosen at compile time, in the format of that method:
 /// sum<"pairwise/kahan/fp32">(x).
 ///
-/// A name that is not the name of a sum does not compile. A name without "@backend" means "@cpu". Promise and
-/// error bound: Method::promise, Method::bound.
+/// A name that is not the name of a sum does not compile. A name without a backend means the backend "cpu".
+/// Promise and error bound: Method::promise, Method::bound.
 /// @throws std::invalid_argument as for a span, and if this process has no such backend.
 template <Name name> auto sum(Values x, Options options = {}) {
   static const Method& method = find(name.view());
@@ -43,7 +43,7 @@ template <Name name> auto sum(Values x, Options options = {}) {
 
 /// Returns the one number to which the method `name` reduces x, in the format of the method.
 ///
-/// A name is operation/order/accumulator/format@backend (see `find`). A name without an operation means
+/// A name is `operation/order/accumulator/format@backend` (see `find`). A name without an operation means
 /// "sum", one without a format the format of x, one without a backend "cpu". Promise and error bound:
 /// Method::promise, Method::bound.
 /// @throws std::invalid_argument as `find` and Method::operator() do.

@@ -33,8 +33,7 @@ struct System {
   std::vector<double> diagonal;
 };
 
-/// Poisson's equation on a rectangle with the five-point stencil. The condition grows with the number of
-/// points.
+/// Poisson's equation on a rectangle with the five-point stencil. More points make it worse conditioned.
 System poisson(int width, int height);
 
 /// A diagonal matrix with `levels` distinct eigenvalues 1, 1/2, 1/4 …, each equally often. Without rounding,

@@ -38,7 +38,7 @@ struct NameDefaults {
   std::string_view backend = "cpu";
 };
 
-/// Returns the method with the name operation/order/accumulator/format@backend.
+/// Returns the method with the name `operation/order/accumulator/format@backend`.
 ///
 /// A name may leave out the operation, the format and the backend: `defaults` has their values. A field is
 /// absent if the operation has no choice in it. Complexity: linear in the number of methods.
