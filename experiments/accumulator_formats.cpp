@@ -1,4 +1,4 @@
-/// What happens to sums whose accumulator has 16 bits?
+/// What happens to sums whose accumulator has only 16 bits?
 #include <algorithm>
 #include <optional>
 #include <sstream>
@@ -201,7 +201,7 @@ void measure(Study& study, const Case& c, const FormatInfo& input,
 int main(int argc, char** argv) {
   Study study{
       "accumulator_formats",
-      "What becomes of sums whose accumulator has 16 bits?",
+      "What happens to sums whose accumulator has only 16 bits?",
       "Sums that occur in practice are computed with every accumulator in the format of the elements, and "
       "for 16-bit elements also in fp32. Errors are relative to the exact sum of the elements after they "
       "are rounded to their format. A running sum stagnates if the elements are at most half a unit in its "

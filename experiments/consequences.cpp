@@ -107,7 +107,7 @@ std::string beginning(const Json& row) {
 }
 
 std::string head(const std::string& what) {
-  return left("method", name_width) + left("promise", promise_width) + right("bits/runs", bits_width) + what;
+  return left("method", name_width) + left("promise", promise_width) + right("results", bits_width) + what;
 }
 
 // --- conjugate gradients -----------------------------------------------------------------------------
@@ -117,7 +117,7 @@ double tolerance(const FormatInfo& format) { return format.name == "fp64" ? 1e-1
 void solve(Study& study, Judge& judge, const std::vector<const Method*>& methods, const System& system,
            Runs runs) {
   const auto n = static_cast<std::size_t>(system.n);
-  study.print("Conjugate gradients, " + system.name + ", n = " + power_or_number(n) + ", kappa " +
+  study.print("Conjugate gradients, " + system.name + ", n = " + power_or_number(n) + ", condition number " +
               compact(system.condition, 7));
   study.print(head(right("iterations", 12) + right("residual", 19)));
   std::map<const FormatInfo*, Solver> solvers;
@@ -286,8 +286,8 @@ int main(int argc, char** argv) {
       "What do nondeterminism and low precision do to what is computed with sums?",
       "Three computations in which only the sums can vary: everything else runs in one thread, without "
       "fused or reordered operations. Each computation is repeated with each method, and the distinct bit "
-      "patterns of its whole result are counted (100 runs of the solver, 20 of the others; fewer with "
-      "--quick if they are slow).\n\n"
+      "patterns of its whole result are counted (column results: different results / runs; 100 runs of the "
+      "solver, 20 of the others; fewer with --quick if they are slow).\n\n"
       "solver: conjugate gradients (Hestenes and Stiefel 1952) on Poisson's equation with the five-point "
       "stencil, and on a matrix with the eigenvalues 1, 1/2, … 2^-19, for which 20 iterations suffice "
       "without rounding (Strakos 1991). The right-hand side is normal. The products of a dot product are "

@@ -53,7 +53,7 @@ class Table {
 
   void print(Study& study, const FormatInfo& format) const {
     study.print(std::string{format.name} + ": correct decimal digits (of " + compact(digits_of(format), 4) +
-                ") per condition; where none is left");
+                ") per condition number; where none is left");
     study.print(left("", width_) + head_);
     for (const auto& [name, line] : lines_)
       study.print(left(name, width_) + line.text +
@@ -92,8 +92,8 @@ void measure(Study& study, const Task& task, std::size_t n) {
     Sample sample = sample_of(*task.format, n, target, study.seed());
     if (!has(sample, target)) {
       if (!has_room_for_all(*task.format)) break;
-      study.fail("the data in " + std::string{task.format->name} + " generated for condition " +
-                 compact(target, 6) + " have condition " + compact(sample.truth().condition(), 6));
+      study.fail("the data in " + std::string{task.format->name} + " generated for condition number " +
+                 compact(target, 6) + " have condition number " + compact(sample.truth().condition(), 6));
       continue;
     }
     table.add_column(exponent);
@@ -113,7 +113,7 @@ void measure(Study& study, const Task& task, std::size_t n) {
       });
       table.add(*v, exponent, row["digits"]);
       if (const auto why = accusation(*v, row))
-        study.fail(v->name + " at condition " + compact(target, 6) + ": " + *why);
+        study.fail(v->name + " at condition number " + compact(target, 6) + ": " + *why);
     }
   }
   table.print(study, *task.format);
@@ -128,14 +128,16 @@ int main(int argc, char** argv) {
       "Each method sums data whose condition number, sum of |x| over |sum of x|, is 1, 10, 100 … 10^40, as "
       "far as the range of the format allows. Half of the elements are random, each of the others brings "
       "the exact sum to a smaller number (Ogita, Rump and Oishi 2005, algorithm 6.1, in terms of sums), and "
-      "all are shuffled. The condition of the generated data is measured; it is within a factor of 3 of the "
-      "target. Correct digits are -log10 of the error relative to the exact sum.\n\n"
-      "A sum may have no correct digit if its first-order bound, about u times the condition for plain sums "
-      "and u^2 times the condition for compensated sums, exceeds 1 (Higham, Accuracy and Stability of "
-      "Numerical Algorithms, 2002, section 4.2). The last column of the table is the first power of ten "
+      "all are shuffled. The condition number of the generated data is measured; it is within a factor of 3 "
+      "of the target. Correct digits are -log10 of the error relative to the exact sum.\n\n"
+      "A sum may have no correct digit if its first-order bound, about u times the condition number for "
+      "plain "
+      "sums and u^2 times the condition number for compensated sums, exceeds 1 (Higham, Accuracy and "
+      "Stability of Numerical Algorithms, 2002, section 4.2; u is the unit roundoff of the format). The last "
+      "column of the table is the first power of ten "
       "from which on no digit is correct. Exit code 1 if an error exceeds its bound, if an exact sum is not "
-      "correctly rounded, or if data miss their condition in a format whose range has room for all "
-      "conditions.",
+      "correctly rounded, or if data miss their condition number in a format whose range has room for "
+      "all of them.",
       {"condition"},
       "  error_vs_condition\n"
       "  error_vs_condition --filter 'tree/*,exact'\n"

@@ -300,7 +300,7 @@ std::string text_of(const Json& row) {
   line += right(duration(row["seconds"]), 8) + right(compact(row["gb_per_s"], 6, 4), 7);
   if (sum)
     line += right(percent(row["read_share"]), 7) +
-            right(row["distinct_bits"].dump() + '/' + row["runs"].dump(), 8) +
+            right(row["distinct_bits"].dump() + '/' + row["runs"].dump(), 9) +
             right(row["error_ulps"].is_null() ? "inf" : compact(row["error_ulps"], 7), 9);
   else
     line += right(compact(row["gflop_per_s"], 6, 4), 8) + right(percent(row["occupancy"]), 9) +
@@ -313,7 +313,7 @@ std::string head_of(const Group& g) {
                            ", n = " + power_or_number(g.n) + '\n';
   if (g.demonstration.empty())
     return head + left("sum", 21) + right("time", 8) + right("GB/s", 7) + right("of read", 8) +
-           right("bits", 7) + right("ulps", 9) + right("branch", 7) + right("L1", 7);
+           right("results", 8) + right("ulps", 9) + right("branch", 7) + right("L1", 7);
   return head + left("kernel", 21) + right("set", 6) + right("time", 8) + right("GB/s", 7) +
          right("GFLOP/s", 8) + right("occupied", 9) + "  " + right("branch", 7) + right("L1", 7);
 }
@@ -349,12 +349,13 @@ int main(int argc, char** argv) {
       "10; Harris 2007, Optimizing Parallel Reduction in CUDA), simplest first, and their counterparts on a "
       "CPU. A kernel of one block sums 2048 elements, the others also 2^24 (--full: 2^28, on a CPU 2^26). "
       "Each kernel is checked first: in 100 runs (fewer with --quick if they are slow), its errors must be "
-      "within the rigorous bound of its order, γ_k Σ|x| for k additions on the longest path, and its bits "
+      "within the rigorous bound of its order, γ_k Σ|x| for the height k, and its bits "
       "must be those of its order if it declares one. Then all kernels of a table are timed in turns, on a "
       "GPU with events; there, 2^22 elements or more come from memory, not from caches. A time is the "
       "median of 7 or 11 runs.\n\n"
-      "of read: the speed relative to reading the same elements and doing nothing, in the same turns. bits: "
-      "distinct results / runs. ulps: the largest error. set: the stride of coalescing, threads per block "
+      "of read: the speed relative to reading the same elements and adding nothing, in the same turns. "
+      "results: different results / runs. ulps: the largest error. set: the stride of coalescing, threads "
+      "per block "
       "(* if CUDA suggests them), steps of divergence and ceilings, elements per thread of coarsening, the "
       "width of a window or a row. Bytes and operations are counted in the source of a kernel, an "
       "exponential as one operation; with the ceilings they give its place on the roofline (Williams, "

@@ -1,4 +1,4 @@
-/// What does each method return for the user's own data?
+/// How large is the error of each method on the user's own data?
 
 #include "harness/commands.hpp"
 #include "harness/input.hpp"
@@ -35,7 +35,7 @@ void measure_file(Study& study, const std::string& file, const Settings& setting
 int main(int argc, char** argv) {
   Study study{
       "own_data",
-      "What does each method make of my own data?",
+      "How large is the error of each method on my own data?",
       "Each file is read as `samesum compare` reads it. Every method sums it several times after a warm-up "
       "run, and its results are compared with the exact sum, which is computed in integers: a bucket for "
       "each exponent, all merged once. Times are medians; distinct bit patterns are counted over all runs. "
@@ -52,15 +52,17 @@ int main(int argc, char** argv) {
   std::string format;
   int threads = 0;
   study.add_files(files, known_extensions());
-  study.add_option("--format", "F", format, format_names(" ") + ": round each element once");
-  study.add_option("--threads", "N", threads, "0: chosen by the library (default)", Study::any);
+  study.add_option("--format", "F", format,
+                   "Round the elements to F before summing\n(" + format_names(", ") + ")");
+  study.add_option("--threads", "N", threads, "Number of threads; 0 (default): automatic", Study::any);
   return study.run(argc, argv, [&](Study& s) {
     check_threads(threads);
     const Settings settings{
         format_named(format),
         s.filter().empty() ? "*" : s.filter(),
         {.repeats = s.full() ? 20 : 5, .threads = threads, .patience = s.full() ? 60.0 : 2.0}};
-    methods_matching(settings.methods, settings.format ? *settings.format : formats[0], "--filter");
+    check_before_reading(settings.format,
+                         [&](const FormatInfo& f) { methods_matching(settings.methods, f, "--filter"); });
     s.expect(files.size());
     for (const std::string& file : files) try {
         measure_file(s, file, settings);

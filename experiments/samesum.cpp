@@ -22,28 +22,34 @@ enum ExitCode { success = 0, check_failed = 1, bad_usage = 2 };
 
 void add_data(CLI::App* command, std::string& file, std::string& format) {
   command->add_option("file", file, known_extensions() + ", or - for text")->required()->type_name("FILE");
-  command->add_option("--format", format, format_names(" ") + ": round each element once")->type_name("F");
+  command
+      ->add_option("--format", format, "Round the elements to F before summing\n(" + format_names(", ") + ")")
+      ->type_name("F");
 }
 
 void add_threads(CLI::App* command, int& threads) {
-  command->add_option("--threads", threads, "0: chosen by the library (default)")->type_name("N");
+  command->add_option("--threads", threads, "Number of threads; 0 (default): automatic")->type_name("N");
 }
 
 void add_list(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("list", "List the methods and their promises");
-  auto json = std::make_shared<bool>(false);
-  auto glob = std::make_shared<std::string>();
-  command->add_option("glob", *glob, "Names with * and ? (default: all)")->type_name("GLOB");
-  command->add_flag("--json", *json, "Print one JSON object");
-  command->footer("Examples:\n  samesum list\n  samesum list 'dot/*@cpu'\n  samesum list --json");
-  command->callback([=, &report] { report = list_command(*glob, *json); });
+  auto options = std::make_shared<ListOptions>();
+  command->add_option("glob", options->glob, "Pattern with * and ? (default: all methods)")
+      ->type_name("GLOB");
+  CLI::Option* unsupported = command->add_flag("--unsupported", options->unsupported,
+                                               "List the combinations that are not methods,\nand why");
+  command->add_flag("--json", options->json, "Print one JSON object")->excludes(unsupported);
+  command->footer(
+      "Examples:\n  samesum list\n  samesum list 'dot/*@cpu'\n"
+      "  samesum list 'sum/atomic/*' --unsupported\n  samesum list --json");
+  command->callback([=, &report] { report = list_command(*options); });
 }
 
 void add_sum(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("sum", "Sum a file, exactly unless a method is named");
   auto options = std::make_shared<SumOptions>();
   add_data(command, options->file, options->format);
-  command->add_option("--method", options->method, "A name from `samesum list` (default exact)")
+  command->add_option("--method", options->method, "A name from `samesum list 'sum/*'` (default exact)")
       ->type_name("NAME");
   add_threads(command, options->threads);
   CLI::Option* hex = command->add_flag("--hex", options->hex, "Print the result in hexadecimal, as %a does");
@@ -60,7 +66,9 @@ void add_compare(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("compare", "Compare results, errors and speeds of methods");
   auto options = std::make_shared<CompareOptions>();
   add_data(command, options->file, options->format);
-  command->add_option("--methods", options->methods, "Names with * and ?; no @: CPU and GPU (default *)")
+  command
+      ->add_option("--methods", options->methods,
+                   "Patterns with * and ? (default *); a pattern\nwithout @ selects the CPU and the GPU")
       ->type_name("GLOB,…");
   CLI::Option* repeat = command
                             ->add_option("--repeat", options->measure.repeats,
@@ -69,7 +77,9 @@ void add_compare(CLI::App& app, Report& report) {
   add_threads(command, options->measure.threads);
   CLI::Option* csv = command->add_flag("--csv", options->csv, "Print comma-separated values");
   command->add_flag("--json", options->json, "Print one JSON object on one line")->excludes(csv);
-  command->add_option("--output", options->output, "Write to a file instead, whole or not at all")
+  command
+      ->add_option("--output", options->output,
+                   "Write to PATH instead; an existing file is\nreplaced only if the command succeeds")
       ->type_name("PATH");
   command->footer(
       "The smallest error comes first. Exits with 1 if a bound or a promise is broken.\n\nExamples:\n"
@@ -86,22 +96,33 @@ void add_report(CLI::App& app) {
   CLI::App* command = app.add_subcommand("report", "Write report.html and report.md from results files");
   auto options = std::make_shared<ReportOptions>();
   command->add_option("folder", options->folder, "Folder with results.jsonl or EXPERIMENT.jsonl")
-      ->required()
       ->type_name("DIR");
-  command->add_option("--out", options->output, "Folder of the report (default DIR)")->type_name("FOLDER");
-  command->add_flag("--alone", options->alone, "Leave out the results of other machines");
+  command
+      ->add_option("--out", options->output,
+                   "Folder of the report (default DIR); created if\nit does not exist")
+      ->type_name("FOLDER");
+  CLI::Option* committed =
+      command
+          ->add_option("--committed", options->committed,
+                       "Results of other machines, files named\nMACHINE.EXPERIMENT.jsonl (default: those of\n"
+                       "samesum)")
+          ->type_name("FOLDER");
+  command->add_flag("--alone", options->alone, "Leave out the results of other machines")
+      ->excludes(committed);
   command->footer(
-      "Prints the findings. Exits with 1 if a bound or a promise is broken. Needs the\n"
-      "source tree or the installed share/samesum, which SAMESUM_SOURCE can name, and\n"
-      "Python with the packages of experiments/requirements.txt.\n\n"
-      "Examples:\n  samesum report build/study\n  samesum report build/study --alone --out /tmp");
+      "Prints the findings. Exits with 1 if a bound or a promise is broken. Needs\n"
+      "Python with the packages of experiments/requirements.txt, and the source tree\n"
+      "or the installed share/samesum; SAMESUM_SOURCE sets its path if it is not found.\n\n"
+      "Examples:\n  samesum report build/study\n  samesum report build/study --alone --out /tmp\n"
+      "  samesum report --committed experiments/results --out /tmp");
   command->callback([=] { report_command(*options); });
 }
 
 void add_choose(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("choose", "Choose the cheapest method within a tolerance");
   auto o = std::make_shared<ChooseOptions>();
-  CLI::Option* file = command->add_option("file", o->file, "Data that give the next four options");
+  CLI::Option* file = command->add_option(
+      "file", o->file, "Data file; replaces --length, --input,\n--condition and --magnitudes");
   file->type_name("FILE");
   const auto without_file = [=](CLI::Option* option, const char* type) {
     option->type_name(type)->excludes(file);
@@ -109,31 +130,39 @@ void add_choose(CLI::App& app, Report& report) {
   without_file(command->add_option("--length", o->length, "Number of elements")->check(is_whole_number, ""),
                "N");
   without_file(command->add_option("--input", o->input, format_names(" ") + " (default fp64)"), "F");
-  without_file(
-      command->add_option("--condition", o->condition, "kappa, sum of |x| over |sum of x| (default 1)"), "K");
+  without_file(command->add_option("--condition", o->condition,
+                                   "Condition number, sum of |x| / |sum of x|\n(default 1)"),
+               "K");
   without_file(command->add_option("--magnitudes", o->magnitudes, "Sum of |x| (default N)"), "M");
-  command->add_option("--format", o->format, "Round each element of the file once to F")
+  command->add_option("--format", o->format, "Round the elements of the file to F before summing")
       ->type_name("F")
       ->needs(file);
   command->add_option("--relative-error", o->relative_error, "Largest error relative to |sum of x|")
       ->type_name("E");
   command
       ->add_option("--ulps", o->ulps,
-                   "Largest error in units in the last place (ulps)\nof the input's format")
+                   "Largest error in ulps, units in the last place of\nthe sum in the input's format")
       ->type_name("U");
   command
       ->add_option("--promise", o->promise,
-                   promise_names() + "\n(weakest accepted; default " + o->promise + ")")
+                   "Weakest promise that is accepted (default\n" + o->promise +
+                       ")\n"
+                       "none: bits may differ per run\n"
+                       "run_to_run: the same bits on the same machine\n  with the same settings\n"
+                       "everywhere: the same bits on any machine and with\n  any number of threads\n"
+                       "order_free: the same bits for any element order\n  too")
       ->type_name("P");
   command
       ->add_option("--probability", o->probability,
-                   "Probability of the bound (default 1: rigorous);\n"
-                   "below 1 it assumes roundings of mean 0, which\n"
-                   "equal or structured elements violate")
+                   "Probability with which the bound holds (default 1:\n"
+                   "always). Below 1, rounding errors are assumed to\n"
+                   "have mean 0; not valid for equal, sorted or\npatterned data")
       ->type_name("Q");
   command->add_option("--backend", o->backend, backend_names() + " (default: all but reference)")
       ->type_name("B");
-  command->add_option("--costs", o->costs, "File of calibrate or 'shipped' (default: below)")
+  command
+      ->add_option("--costs", o->costs,
+                   "Costs: a file written by `samesum calibrate`, or\n'shipped' (default: see below)")
       ->type_name("FILE");
   command->add_flag("--json", o->json, "Print one JSON object");
   command->footer(
@@ -151,14 +180,17 @@ void add_calibrate(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("calibrate", "Measure the time of each method on this machine");
   auto options = std::make_shared<CalibrateOptions>();
   command->add_option("--out", options->out, "Output file (default: see below)")->type_name("FILE");
-  command->add_option("--methods", options->methods, "Names with * and ?; others get no cost (default *)")
+  command
+      ->add_option("--methods", options->methods,
+                   "Patterns with * and ?; other methods get no cost\n(default *)")
       ->type_name("GLOB,…");
   command->add_flag("--quick", options->quick, "Arrays of at most 2^20 elements");
   command->footer(
-      "Takes about a minute, during which nothing else should run. Writes the whole\n"
-      "file or nothing, by default $XDG_CACHE_HOME/samesum/speed_vs_length.jsonl or the\n"
-      "same below ~/.cache, where `samesum choose` finds it. Times are medians for one\n"
-      "thread of the CPU and for the GPU, if there is one; they exclude transfers.\n\nExamples:\n"
+      "Takes about a minute, during which nothing else should run. An existing file is\n"
+      "replaced only if the command succeeds. The default is\n"
+      "$XDG_CACHE_HOME/samesum/speed_vs_length.jsonl or the same file below ~/.cache,\n"
+      "where `samesum choose` finds it. Times are medians for one thread of the CPU and\n"
+      "for the GPU, if there is one; they exclude transfers.\n\nExamples:\n"
       "  samesum calibrate\n  samesum calibrate --quick --out costs.jsonl");
   command->callback([=, &report] { report = calibrate_command(*options); });
 }

@@ -65,7 +65,7 @@ std::vector<Cell> cpu_cells(const Choice& choice) {
     }
   for (const Shape& s : columns) add("sum", "fp32", s);
   for (const std::string& operation : of_vectors) {
-    // By default, only operations with bars are measured on the longest vectors.
+    // By default, only operations with targets are measured on the longest vectors.
     const bool all = choice.full || operation == "dot" || operation == "norm";
     const std::size_t longest = two_to(all ? 26 : 24);
     for (const std::size_t n : {two_to(18), longest}) {
@@ -219,8 +219,10 @@ int main(int argc, char** argv) {
       "with those of the CPU.\n\n"
       "GB/s counts the input, for softmax also the output. The ceiling, read or copy, moves the same bytes "
       "and does nothing else, as McCalpin's STREAM 1995. Arrays in DRAM have 256 MiB or more.\n\n"
-      "The lines below a method are its bars: speeds that it is compared with, and whether it reaches them "
-      "(a missed bar is not a failure). Peers and the ceiling are measured too, whatever --filter selects.",
+      "The lines below a method are its targets: speeds that it should reach, as multiples of the speed of "
+      "another method or in microseconds. A missed target is not a failure. Peers and the ceiling are "
+      "measured "
+      "too, whatever --filter selects.",
       {"reduction"},
       "  speed_of_reductions\n"
       "  speed_of_reductions --filter 'dot/*@cpu,norm/*@cpu' --longest 20\n"

@@ -130,7 +130,8 @@ void print_head(Study& study, const Cell& cell) {
               "    time    +-  GB/s");
 }
 
-/// Shortens the name of the other method in a bar: "eigen/fp32@peer, one thread" becomes "eigen, one thread".
+/// Shortens the name of the other method of a target: "eigen/fp32@peer, one thread" becomes "eigen, one
+/// thread".
 std::string short_name(std::string against) {
   for (const FormatInfo& f : formats)
     if (const std::string tail = "/" + std::string{f.name} + "@peer"; against.find(tail) != against.npos)
@@ -218,11 +219,12 @@ int main(int argc, char** argv) {
       "All methods of a cell sum the same data in turns, after warming up, so that a change of the "
       "machine's clock affects all alike; their bits are checked before they are timed. A time is the "
       "median of 3 or more repeats; +- in the table is half the distance between the 10th and the 90th "
-      "percentile. The method read reads all elements and does nothing else: it shows what memory allows, "
-      "as McCalpin's STREAM 1995 does for copies. On a GPU kernels are timed with events. Arrays in L2 have "
-      "1 MiB, those in DRAM 256 MiB.\n\n"
-      "The lines below a method are its bars: speeds that it is compared with, and whether it reaches them "
-      "(a missed bar is not a failure).",
+      "percentile. The method read reads all elements and adds nothing: it shows what memory allows, "
+      "as McCalpin's STREAM 1995 does for copies. On a GPU kernels are timed with events. Hot caches: the "
+      "same array is summed repeatedly. Cold caches: each run reads data that no cache holds. Arrays in L2 "
+      "have 1 MiB, those in DRAM 256 MiB.\n\n"
+      "The lines below a method are its targets: speeds that it should reach, as multiples of the speed of "
+      "another method or in microseconds. A missed target is not a failure.",
       {"speed"},
       "  speed_vs_length\n"
       "  speed_vs_length --filter 'exact/*,eigen/*@peer' --longest 20\n"

@@ -257,7 +257,7 @@ double variability(const Method& v, Sample& sample, std::size_t runs) {
 }
 
 void measure_growth(Study& study, const Growing& g) {
-  study.print(g.data->name + " in " + std::string{g.format->name} + ": largest |Vs| of " +
+  study.print(g.data->name + " in " + std::string{g.format->name} + ": largest relative spread |Vs| of " +
               std::to_string(growing_runs(study.full())) + " runs (*: over permutations), " +
               std::to_string(growing_seeds) + " seeds");
   const std::vector<std::size_t> lengths = growing_lengths(study.full());
@@ -308,8 +308,8 @@ int main(int argc, char** argv) {
       "bytes at which the elements begin. permutation: the order of the elements (seeded permutations). The "
       "axis runs uses long arrays, because the order of arrival varies only if threads run side by side for "
       "long enough. Sequential orders use one thread, so the axes runs and threads leave them out. The "
-      "distance between results is given in ulps (units in the last place) and as |Vs|, Vs = 1 - "
-      "|S_nondeterministic / S_deterministic| (Shanmugavelu et al. 2024).\n\n"
+      "distance between results is given in ulps (units in the last place) and as the relative spread |Vs|, "
+      "Vs = 1 - |S / S1|, where S1 is the result of the first run (Shanmugavelu et al. 2024).\n\n"
       "The second part measures the largest |Vs| of plain fp32 and fp64 sums for growing arrays of uniform "
       "and normal data: over runs for methods that promise nothing, otherwise over permutations, which "
       "stand for orders of arrival. That paper finds that it grows with the square root of n.\n\n"

@@ -253,14 +253,16 @@ TEST(AChoice, StatesWhyEachOtherMethodWasNotChosen) {
                                 {"sum/serial/plain/fp32@cpu", "fp32", 1000, 1e-6}};
   const Choice c = choose({.length = 1000, .input = "fp32", .relative_error = 1e-6, .backend = "cpu"}, costs);
   EXPECT_EQ(c.best.method->name, "sum/tree/kahan/fp32@cpu");
-  EXPECT_THAT(c.best.reason, HasSubstr("the cheapest of "));
+  EXPECT_THAT(c.best.reason,
+              AllOf(StartsWith("bound at most 1e-06, promise everywhere. "),
+                    HasSubstr(" methods qualify; of the 2 with a known cost, this is the fastest")));
   EXPECT_EQ(c.best.seconds, 2e-6);
   EXPECT_EQ(c.others.size(), sums_of("cpu").size() - 1);
   EXPECT_EQ(c.others[0].method->name, "sum/exact/fp32@cpu")
       << "the second cheapest comes first among the others";
   EXPECT_EQ(c.others[0].reason, "2.5 times as long");
   EXPECT_EQ(other(c, "sum/serial/plain/fp32@cpu").reason, "bound above 1e-06");
-  EXPECT_EQ(other(c, "sum/atomic/plain/fp64@cpu").reason, "promises none");
+  EXPECT_EQ(other(c, "sum/atomic/plain/fp64@cpu").reason, "only promises none");
   EXPECT_EQ(other(c, "sum/tree/kahan/fp64@cpu").reason, "cost not known");
   EXPECT_EQ(other(c, "sum/serial/plain/bf16@cpu").reason, "bound above 1e-06");
   const Choice longer = choose({.length = 2000, .input = "fp32", .relative_error = 1e-6, .backend = "cpu"});
@@ -271,16 +273,17 @@ TEST(AChoice, StatesWhyEachOtherMethodWasNotChosen) {
 TEST(AChoice, HasTheFewestOperationsAndTheLowestTreeIfCostsAreUnknown) {
   const Choice c = choose({.length = 1'000'000, .input = "fp32", .ulps = 0.1, .backend = "cpu"}, {});
   EXPECT_EQ(c.best.method->name, "sum/pairwise/plain/fp64@cpu");
-  EXPECT_THAT(c.best.reason, HasSubstr("no cost is known, and it has the fewest operations of "));
+  EXPECT_THAT(c.best.reason,
+              HasSubstr(" methods qualify; no cost is known, and this one has the fewest operations"));
   const std::vector<Cost> one{{"sum/exact/fp64@cpu", "fp32", 1000, 1e-3}};
   EXPECT_THAT(choose({.length = 1000, .input = "fp32", .ulps = 0.1, .backend = "cpu"}, one).best.reason,
-              HasSubstr("the only one with a known cost, of "));
+              HasSubstr(" methods qualify; only the cost of this one is known"));
 }
 
 TEST(AChoice, IsTheExactSumIfHalfAnUlpIsRequired) {
   const Choice c = choose({.length = 1000, .input = "fp64", .ulps = 0.5, .backend = "cpu"});
   EXPECT_EQ(c.best.method->name, "sum/exact/fp64@cpu");
-  EXPECT_THAT(c.best.reason, HasSubstr("no other method does"));
+  EXPECT_THAT(c.best.reason, HasSubstr("No other method qualifies"));
   EXPECT_EQ(c.best.bound, 0x1p-53);
 }
 
@@ -339,8 +342,8 @@ TEST(AnImpossibleWish, NamesTheNearestMethod) {
     FAIL();
   } catch (const ImpossibleWish& e) {
     EXPECT_STREQ(e.what(),
-                 "samesum: choose: no method that promises everywhere @cpu is within 1e-20 of the "
-                 "result; the nearest is sum/exact/fp64@cpu with a bound of 1.11e-16 relative to the result");
+                 "samesum: choose: no method @cpu with promise everywhere has a bound of at most 1e-20 "
+                 "relative to the result; the smallest is 1.11e-16, of sum/exact/fp64@cpu");
   }
 }
 
@@ -351,9 +354,8 @@ TEST(AnImpossibleWish, NamesTheNearestMethodWithAWeakerPromise) {
         std::vector<Cost>{{"sum/atomic/plain/fp32@cpu", "fp32", 1, 1e-9}});
     FAIL();
   } catch (const ImpossibleWish& e) {
-    EXPECT_THAT(e.what(), HasSubstr("the nearest is sum/exact/fp64@cpu"));
-    EXPECT_THAT(e.what(), HasSubstr("with promise everywhere, the tolerance is met by"));
-    EXPECT_THAT(e.what(), HasSubstr("with a bound of 0 relative"));
+    EXPECT_THAT(e.what(), HasSubstr(", of sum/exact/fp64@cpu; with promise everywhere, "));
+    EXPECT_THAT(e.what(), EndsWith(" has a bound of 0"));
   }
 }
 
@@ -362,7 +364,9 @@ TEST(AnImpossibleWish, IsReportedInItsUnit) {
     choose({.length = 1000, .input = "fp64", .ulps = 0.1, .backend = "cpu"});
     FAIL();
   } catch (const ImpossibleWish& e) {
-    EXPECT_THAT(e.what(), HasSubstr("the nearest is sum/exact/fp64@cpu with a bound of 0.5 ulps"));
+    EXPECT_THAT(
+        e.what(),
+        HasSubstr("a bound of at most 0.1 ulps of fp64; the smallest is 0.5 ulps, of sum/exact/fp64@cpu"));
   }
 }
 

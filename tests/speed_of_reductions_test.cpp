@@ -294,7 +294,7 @@ TEST_F(TheProgramOfReductions, ShowsTablesOf80Columns) {
   for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
   EXPECT_THAT(o.out, AllOf(HasSubstr("softmax, 1024 x 256 fp32: 1 thread"), HasSubstr("of copy"),
                            HasSubstr("sum, 1 x 512 x 512 fp32"), HasSubstr("moments, 2^18 fp32"),
-                           HasSubstr("0 bars reached, 0 missed")));
+                           HasSubstr("0 targets reached, 0 missed")));
   EXPECT_TRUE(std::filesystem::is_empty(shell_.work()));
 }
 

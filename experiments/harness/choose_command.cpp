@@ -20,9 +20,12 @@ Wish about_data(const Wish& wish, const Column& column, const std::string& file)
 }
 
 Wish wish_of(const ChooseOptions& o) {
-  if (o.file.empty() && o.length < 1)
-    throw UsageError{"--length: " + std::to_string(o.length) + " elements; give 1 or more, or a file"};
-  return {.length = static_cast<std::size_t>(o.length),
+  if (o.file.empty() && !o.length) throw UsageError{"--length or a file is missing"};
+  if (o.length && *o.length < 1) throw UsageError{"--length: 0 elements; give 1 or more"};
+  if (!o.relative_error && !o.ulps)
+    throw UsageError{"--relative-error or --ulps is missing; inf accepts any error"};
+  if (o.relative_error && o.ulps) throw UsageError{"--relative-error and --ulps: give only one of them"};
+  return {.length = static_cast<std::size_t>(o.length.value_or(0)),
           .input = o.input,
           .promise = promise_named(o.promise),
           .relative_error = o.relative_error,
@@ -31,6 +34,29 @@ Wish wish_of(const ChooseOptions& o) {
           .backend = o.backend,
           .condition = o.condition,
           .magnitudes = o.magnitudes};
+}
+
+/// Replaces the field of the wish in a message of the library by the option.
+std::string with_option(const std::string& message) {
+  const std::string prefix = "samesum: choose: ";
+  for (const std::string field :
+       {"relative_error", "ulps", "probability", "backend", "condition", "magnitudes", "input", "length"})
+    if (message.starts_with(prefix + field + " is ")) {
+      std::string option = "--" + field;
+      std::ranges::replace(option, '_', '-');
+      return option + message.substr(prefix.size() + field.size());
+    }
+  return message;
+}
+
+Choice choice_of(const Wish& wish, const CostTable& table) {
+  try {
+    return choose(wish, table.costs);
+  } catch (const ImpossibleWish&) {
+    throw;
+  } catch (const std::invalid_argument& e) {
+    throw UsageError{with_option(e.what())};
+  }
 }
 
 double magnitudes_of(const Wish& w) { return w.magnitudes.value_or(static_cast<double>(w.length)); }
@@ -85,7 +111,7 @@ std::string asked(const Wish& w) {
          (w.ulps ? "at most " + compact(*w.ulps, 8) + " ulps"
                  : "relative error at most " + compact(*w.relative_error, 8)) +
          (w.probability < 1 ? " with probability " + compact(w.probability, 8) : "") + ", sum of |x| " +
-         compact(magnitudes_of(w), 8) + ", kappa (condition number) " + compact(w.condition, 8);
+         compact(magnitudes_of(w), 8) + ", condition number " + compact(w.condition, 8);
 }
 
 std::string origin(const CostTable& table) {
@@ -102,13 +128,23 @@ std::string as_text(const Wish& w, const Choice& choice, const CostTable& table)
   const bool ulps = w.ulps.has_value();
   text += row(choice.best, ulps, "");
   for (const Candidate& c : choice.others) text += row(c, ulps, c.reason);
-  return text + "\nbound: on the error, " +
-         (ulps ? "in ulps, units in the last place of the sum in " + std::string{w.input}
-               : "relative to the sum") +
-         (w.probability < 1 ? ",\nwith this probability\n"
-                              "if roundings have mean 0; equal or structured elements violate this"
-                            : "") +
-         "\ntime: without transfers to a GPU\n" +
+  const bool unbounded =
+      std::ranges::any_of(choice.others, [](const Candidate& c) { return std::isinf(c.bound); });
+  text += '\n' +
+          wrapped("bound: upper limit on the error, " +
+                  (ulps ? "in ulps (units in the last place of the sum in " + std::string{w.input} + ")"
+                        : "relative to the sum") +
+                  (w.probability < 1
+                       ? ", which holds with this probability if rounding errors have mean 0; not valid for "
+                         "equal, sorted or patterned data"
+                       : "")) +
+          '\n';
+  if (unbounded)
+    text += wrapped(
+                "inf, no finite bound: an overflow cannot be excluded, or the theory has no bound for so "
+                "many elements") +
+            '\n';
+  return text + "time: without transfers to a GPU\n" +
          wrapped("Use " + choice.best.method->name + ": " + choice.best.reason) + '\n';
 }
 
@@ -123,7 +159,7 @@ Report choose_command(const ChooseOptions& options) {
     const Column column = read_column(options.file, format_named(options.format));
     wish = about_data(wish, column, options.file);
   }
-  const Choice choice = choose(wish, table.costs);
+  const Choice choice = choice_of(wish, table);
   return {options.json ? as_json(wish, choice, table) : as_text(wish, choice, table), {}};
 }
 

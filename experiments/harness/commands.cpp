@@ -85,9 +85,12 @@ bool matches_name(const std::string& glob, const std::string& name) {
 
 }  // namespace
 
-bool matches(const std::string& glob, const Method& m) {
-  return matches_name(glob, glob.find('@') == glob.npos ? without_backend(m) : m.name);
+bool matches_method(const std::string& glob, const std::string& full_name) {
+  return matches_name(glob,
+                      glob.find('@') == glob.npos ? full_name.substr(0, full_name.rfind('@')) : full_name);
 }
+
+bool matches(const std::string& glob, const Method& m) { return matches_method(glob, m.name); }
 
 std::string short_name(const Method& m) {
   const std::string name = m.backend == "cpu" ? without_backend(m) : m.name;
@@ -101,10 +104,35 @@ std::string name_without_format(const Method& m) {
   return m.backend == "cpu" ? name : name + '@' + m.backend;
 }
 
+namespace {
+const std::string only_sums = "; this command only sums: `samesum list 'sum/*'` lists its methods";
+}  // namespace
+
 const Method& sum_named(const std::string& name, const FormatInfo& input, const std::string& option) {
-  const Method& m = find(name, {.format = input.name});
-  if (m.operation != "sum") throw UsageError{option + ": '" + name + "' is not a sum"};
-  return m;
+  const ParsedName parsed = parse_name(name);
+  if (!parsed.fields.operation.empty() && parsed.fields.operation != "sum")
+    throw UsageError{option + ": '" + name + "' is not a sum" + only_sums};
+  try {
+    return find(name, {.format = input.name});
+  } catch (const std::invalid_argument& e) {
+    // The first word may be meant as an operation.
+    if (parsed.wrong.empty() || name.substr(0, name.find_first_of("/@")) != parsed.wrong) throw;
+    throw UsageError{e.what() + only_sums};
+  }
+}
+
+void check_before_reading(const FormatInfo* format, const std::function<void(const FormatInfo&)>& check) {
+  if (format) return check(*format);
+  std::exception_ptr first;
+  std::string message;
+  for (const FormatInfo& f : formats) try {
+      return check(f);
+    } catch (const std::exception& e) {
+      if (first && message != e.what()) return;
+      first = std::current_exception();
+      message = e.what();
+    }
+  std::rethrow_exception(first);
 }
 
 namespace {
@@ -115,11 +143,13 @@ template <class Visit> void for_each_sum(Visit visit) {
   for (const Method& m : peers()) visit(m);
 }
 
-/// Why the peers that the glob may stand for are absent, or a hint.
-std::string absence(const std::string& glob) {
-  for (const Absent& peer : absent_peers())
-    if (glob.starts_with(peer.backend + "/")) return ": " + peer.reason;
-  return "; try 'tree/*' or see `samesum list`";
+/// Why no sum matches the glob, or a hint.
+std::string no_match(const std::string& glob) {
+  if (std::ranges::any_of(methods(), [&](const Method& m) { return matches(glob, m); }))
+    return " matches no sum" + only_sums;
+  const std::string reason = reason_for_no_match(glob);
+  return " matches no method" +
+         (reason.empty() ? "; try 'tree/*' or see `samesum list 'sum/*'`" : ": " + reason);
 }
 
 bool chosen_by_default(const Method& m) { return (m.backend == "cpu" || m.backend == "cuda") && !m.slow; }
@@ -142,7 +172,7 @@ std::vector<const Method*> matching_one(const std::string& option, const std::st
     for_each_sum([&](const Method& m) {
       if (matches_name(glob, m.name)) found.push_back(&m);
     });
-  if (found.empty()) throw UsageError{option + ": '" + glob + "' matches no method" + absence(glob)};
+  if (found.empty()) throw UsageError{option + ": '" + glob + "'" + no_match(glob)};
   return found;
 }
 
@@ -183,6 +213,23 @@ std::vector<const Method*> methods_in_own_format(const std::string& globs) {
     if (!found) std::rethrow_exception(refusal);
   }
   return all;
+}
+
+std::string reason_for_no_match(const std::string& glob) {
+  for (const Absent& peer : absent_peers())
+    if (glob.starts_with(peer.backend + "/")) return peer.reason;
+  const std::size_t at = glob.find('@');
+  const std::string_view backend = glob.starts_with("cub/") || glob.starts_with("thrust/") ? "cuda"
+                                   : at == glob.npos                                       ? ""
+                                                     : std::string_view{glob}.substr(at + 1);
+  if (std::ranges::none_of(methods(), [&](const Method& m) { return matches(backend, m.backend); }))
+    for (const Absent& a : absent())
+      if (matches(backend, a.backend)) return a.reason;
+  std::vector<std::string> reasons;
+  for (const Unsupported& u : unsupported())
+    if (matches_method(glob, u.name) && std::ranges::count(reasons, u.reason) == 0)
+      reasons.push_back(u.reason);
+  return listed(reasons, "; ");
 }
 
 void check_threads(int threads) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -25,9 +26,15 @@ struct Report {
   std::vector<std::string> failures;  ///< failed checks, one line each
 };
 
-/// Lists the methods that match `glob`, or all methods if it is empty, as a table of 80 columns or as JSON.
-/// The table of all methods also lists peers, and what is absent or unsupported, with the reasons.
-Report list_command(const std::string& glob, bool json);
+struct ListOptions {
+  std::string glob;  ///< empty: all
+  bool unsupported = false, json = false;
+};
+
+/// Lists the methods that match the glob as a table of 80 columns or as JSON. The table of all methods also
+/// lists peers, and what is absent, with the reasons. With `unsupported`, lists the combinations that are not
+/// methods, grouped by reason. Throws UsageError with the reason if nothing matches.
+Report list_command(const ListOptions& options);
 
 struct SumOptions {
   std::string file, format, method = "exact";
@@ -62,8 +69,10 @@ Comparison comparison_of(const Json& row, Values x, const Truth& truth);
 std::string as_text(const Comparison& comparison);
 
 struct ReportOptions {
-  std::string folder, output;
-  bool alone = false;  ///< leave out the committed results of other machines
+  std::string folder;     ///< empty: only the results of other machines
+  std::string committed;  ///< results of other machines; empty: those of samesum
+  std::string output;     ///< empty: `folder`
+  bool alone = false;     ///< leave out the results of other machines
 };
 
 /// Replaces this process with notebooks/report.py, which writes report.html and report.md. Runs it with the
@@ -73,7 +82,7 @@ struct ReportOptions {
 
 struct ChooseOptions {
   std::string file, format;  ///< if set, the data give length, input, condition and magnitudes
-  std::int64_t length = 0;
+  std::optional<std::int64_t> length;
   std::string input = "fp64", promise = "everywhere", backend, costs;
   std::optional<double> relative_error, ulps, magnitudes;
   double probability = 1, condition = 1;
@@ -119,9 +128,13 @@ bool matches(std::string_view glob, std::string_view name);
 /// Splits a list of globs at its commas.
 std::vector<std::string> globs_in(const std::string& list);
 
-/// Whether the glob matches the method. A glob without "@" is compared with the name without the backend. The
-/// "sum/" of a sum may be left out.
+/// Whether the glob matches the full name of a method. A glob without "@" is compared with the name without
+/// the backend. The "sum/" of a sum may be left out.
+bool matches_method(const std::string& glob, const std::string& full_name);
 bool matches(const std::string& glob, const Method& method);
+
+/// The reason why a glob matches no method, for example that its backend is absent; empty if none is known.
+std::string reason_for_no_match(const std::string& glob);
 
 /// Name in a table of sums: "tree/kahan/fp32" for sum/tree/kahan/fp32@cpu, "exact/fp32@cuda".
 std::string short_name(const Method& method);
@@ -132,6 +145,10 @@ std::string name_without_format(const Method& method);
 /// The sum with this name. A name without a format stands for the format of the input. Throws UsageError if
 /// the name is that of another operation, and what `find` throws.
 const Method& sum_named(const std::string& name, const FormatInfo& input, const std::string& option);
+
+/// Checks names before a file is read. If the format is not known yet, calls `check` with each format, and
+/// throws only if it throws the same message for all: another message may depend on the format of the file.
+void check_before_reading(const FormatInfo* format, const std::function<void(const FormatInfo&)>& check);
 
 /// The sums that match one of the globs, including those of peers.
 ///

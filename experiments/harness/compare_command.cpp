@@ -91,20 +91,29 @@ std::string row(const Measurement& m, const Scale& scale) {
 std::string heading(const Comparison& c) {
   const Number sum = c.truth->rounded(format_info<fp64>());
   return printable(c.data) + ": " + std::to_string(c.truth->size()) + " elements of " +
-         std::string{c.values.format->name} + "\nexact sum " + shortest_decimal(sum) +
-         ", sum of magnitudes " + compact(c.truth->magnitudes_rounded_up(), 8) + ", kappa " +
-         compact(c.truth->condition(), 8) + "\n\n";
+         std::string{c.values.format->name} + '\n' +
+         wrapped("exact sum " + shortest_decimal(sum) + ", sum of magnitudes " +
+                 compact(c.truth->magnitudes_rounded_up(), 8) + ", condition number " +
+                 compact(c.truth->condition(), 8)) +
+         "\n\n";
 }
 
 std::string legend(const Comparison& c, const Scale& scale) {
   const bool all = std::ranges::all_of(c.measurements,
                                        [&](const Measurement& m) { return m.repeats == c.options.repeats; });
-  return "\nulps: error in units in the last place of the method's format\nbits: distinct results in " +
-         std::to_string(c.options.repeats) + (c.options.repeats == 1 ? " run" : " runs") +
-         (all ? "" : ", fewer for slow methods") + "; time: their median\n" +
+  const bool exact = std::ranges::any_of(
+      c.measurements, [](const Measurement& m) { return m.method->accumulator == "exact"; });
+  const bool unbounded =
+      std::ranges::any_of(c.measurements, [](const Measurement& m) { return std::isinf(m.bound); });
+  return std::string{"\nulps: error in units in the last place of the method's format\n"} +
+         (exact ? "  (the error of an exact method is that of its only rounding, at the end)\n" : "") +
+         "results: number of different results in " + std::to_string(c.options.repeats) +
+         (c.options.repeats == 1 ? " run" : " runs") + (all ? "" : " (fewer for slow methods)") +
+         "\ntime: median of the runs\n" +
          (scale.relative ? "rel.err, bound: error and its rigorous bound, relative to the exact sum\n"
-                           "kappa: condition number, sum of magnitudes / |exact sum|\n"
                          : "error, bound: absolute error and its rigorous bound\n") +
+         (unbounded ? "  (a bound of inf: an overflow cannot be excluded)\n" : "") +
+         (scale.relative ? "condition number: sum of magnitudes / |exact sum|\n" : "") +
          (c.transfer ? "transfer to the GPU, which the times exclude: " + duration(c.transfer->seconds) +
                            ", " + three_digits(c.transfer->gigabytes_per_second) + " GB/s\n"
                      : "") +
@@ -133,9 +142,9 @@ void check(const CompareOptions& options) {
 
 std::string as_text(const Comparison& c) {
   const Scale scale{*c.truth};
-  std::string text = heading(c);
-  text += row("method", "value", "ulps", scale.relative ? "rel.err" : "error", "", "bound", "bits", "time",
-              "GB/s");
+  // "results" is wider than its column.
+  std::string text = heading(c) + left("method", name_width) + right("value", 11) + right("ulps", 8) +
+                     right(scale.relative ? "rel.err" : "error", 8) + "     bound results time GB/s\n";
   for (const Measurement& m : c.measurements) text += row(m, scale);
   const auto& [method, reason] = c.recommendation;
   return text + legend(c, scale) + wrapped("Use " + short_name(*method) + ": " + reason) + '\n';
@@ -183,7 +192,7 @@ Comparison compare(const std::string& name, const Column& column, const Truth& t
 Report compare_command(const CompareOptions& options) {
   check(options);
   const FormatInfo* format = format_named(options.format);
-  methods_matching(options.methods, format ? *format : formats[0]);  // reports a wrong glob before reading
+  check_before_reading(format, [&](const FormatInfo& f) { methods_matching(options.methods, f); });
   const Column column = read_column(options.file, format);
   const Truth truth{column.values()};
   const Comparison comparison = compare(options.file, column, truth, options.methods, options.measure);

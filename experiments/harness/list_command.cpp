@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 
 #include "harness/commands.hpp"
@@ -42,6 +43,9 @@ std::string row(const std::string& name, const std::string& promise, const std::
 }
 
 std::string table(const std::vector<const Method*>& chosen) {
+  const auto any = [&](auto field, const char* value) {
+    return std::ranges::any_of(chosen, [&](const Method* m) { return m->*field == value; });
+  };
   std::string text = row("method", "promise", "height", "bytes", "ops");
   for (const Method* m : chosen)
     text += row(m->name, std::string{name_of(m->promise)}, std::to_string(m->height(sample_size).total()),
@@ -49,31 +53,61 @@ std::string table(const std::vector<const Method*>& chosen) {
                 m->operations_per_element == 0 ? "-" : std::to_string(m->operations_per_element));
   return text +
          "\npromise: guarantee about the bits, none < run_to_run < everywhere < order_free\n"
-         "height: additions on the longest path for n = 2^20; bytes: size of a state\n"
+         "height: most additions between an element and the result, for n = 2^20\n" +
+         (any(&Method::accumulator, "exact") ? "  (0 for exact methods, which round once, at the end)\n"
+                                             : "") +
+         (any(&Method::operation, "softmax") || any(&Method::operation, "log_softmax")
+              ? "  (for softmax that of the order tree, whatever the denominator)\n"
+              : "") +
+         "bytes: size of a state, the running values of a partial sum\n"
          "ops: operations per element, or - if they depend on the elements\n";
 }
 
-/// Lists the peers, and what is unsupported or absent.
+/// Lists the peers, and what is absent.
 std::string rest() {
-  std::string text = "\npeers, which samesum compare --methods '*,*@peer' includes:\n";
+  std::string text = "\nother libraries, which samesum compare --methods '*,*@peer' includes:\n";
   for (const Method& m : peers()) text += "  " + m.name + '\n';
-  std::map<std::string, std::string> refused;  // by reason
-  for (const Unsupported& u : unsupported()) refused[u.reason] += "  " + u.name + '\n';
-  for (const auto& [reason, names] : refused) text += "\nnot supported, because " + reason + ":\n" + names;
-  for (const Absent& a : absent()) text += "\nno methods @" + a.backend + ", because\n" + a.reason + '\n';
+  for (const Absent& a : absent())
+    text += '\n' + wrapped("no methods @" + a.backend + ": " + a.reason) + '\n';
   for (const Absent& a : absent_peers())
-    text += "\nno methods " + a.backend + "/*@peer, because\n" + a.reason + '\n';
+    text += '\n' + wrapped("no methods " + a.backend + "/*@peer: " + a.reason) + '\n';
+  return text + "\n`samesum list --unsupported` lists " + std::to_string(unsupported().size()) +
+         " combinations that are not methods, and why.\n";
+}
+
+/// Lists the combinations that are not methods, grouped by reason; empty if none matches.
+std::string unsupported_table(const std::string& glob) {
+  std::map<std::string, std::string> names;  // by reason
+  for (const Unsupported& u : unsupported())
+    if (glob.empty() || matches_method(glob, u.name)) names[u.reason] += "  " + u.name + '\n';
+  std::string text;
+  for (const auto& [reason, some] : names)
+    text += (text.empty() ? "" : "\n") + wrapped("not supported: " + reason) + '\n' + some;
   return text;
+}
+
+/// Why the glob matches no method, or a hint.
+std::string no_match(const std::string& glob) {
+  if (const std::string reason = reason_for_no_match(glob); !reason.empty()) return ": " + reason;
+  const bool is_beginning =
+      std::ranges::any_of(methods(), [&](const Method& m) { return matches(glob + "/*", m); });
+  return "; try '" + (is_beginning ? glob + "/*'" : "dot/*' or '*@cpu'");
 }
 
 }  // namespace
 
-Report list_command(const std::string& glob, bool json) {
+Report list_command(const ListOptions& options) {
+  const std::string& glob = options.glob;
+  if (options.unsupported) {
+    const std::string text = unsupported_table(glob);
+    if (text.empty()) throw UsageError{"GLOB: '" + glob + "' matches no unsupported combination"};
+    return {text, {}};
+  }
   std::vector<const Method*> chosen;
   for (const Method& m : methods())
     if (glob.empty() || matches(glob, m)) chosen.push_back(&m);
-  if (chosen.empty()) throw UsageError{"GLOB: '" + glob + "' matches no method; try 'dot/*' or '*@cpu'"};
-  return {json ? as_json(chosen) : table(chosen) + (glob.empty() ? rest() : ""), {}};
+  if (chosen.empty()) throw UsageError{"GLOB: '" + glob + "' matches no method" + no_match(glob)};
+  return {options.json ? as_json(chosen) : table(chosen) + (glob.empty() ? rest() : ""), {}};
 }
 
 }  // namespace samesum::harness

@@ -50,7 +50,7 @@ template <class F> struct Widen {
 template <class Sum> cudaError_t in_two_phases(Launch& launch, Sum sum) {
   std::size_t needed = 0;
   cudaError_t error = sum(nullptr, needed);
-  if (error == cudaSuccess && gpu::has_workspace(launch, std::max(needed, gpu::no_workspace_bytes), error))
+  if (error == cudaSuccess && gpu::accept_workspace(launch, std::max(needed, gpu::size_if_none_needed), error))
     error = sum(launch.workspace, launch.bytes);
   return error;
 }
@@ -76,7 +76,7 @@ template <class F, class T> struct ThrustReduce {
   /// Thrust returns the sum to the host: it allocates, and waits for the stream, as in its users' programs.
   static cudaError_t enqueue(Launch& launch) {
     cudaError_t error;
-    if (!gpu::has_workspace(launch, gpu::no_workspace_bytes, error)) return error;
+    if (!gpu::accept_workspace(launch, gpu::size_if_none_needed, error)) return error;
     const F* x = elements<F>(launch);
     const F sum = thrust::reduce(thrust::cuda::par.on(launch.stream), x, x + launch.size, F{});
     error = cudaMemcpyAsync(launch.out, &sum, sizeof sum, cudaMemcpyDefault, launch.stream);
@@ -90,7 +90,7 @@ template <class Determinism> struct With {
     static constexpr bool exists = std::is_same_v<F, T> && sizeof(F) >= 4;
     static cudaError_t enqueue(Launch& launch) {
       cudaError_t error;
-      if (!gpu::has_workspace(launch, std::size_t{64} << 20, error)) return error;
+      if (!gpu::accept_workspace(launch, std::size_t{64} << 20, error)) return error;
       const auto environment = ::cuda::std::execution::env{
           ::cuda::stream_ref{launch.stream},
           ::cuda::std::execution::prop{::cuda::mr::__get_memory_resource, Workspace{launch.workspace}},

@@ -51,8 +51,27 @@ std::vector<Candidate> exact_ones(const std::vector<Measurement>& sound, const F
   return all;
 }
 
-std::string times(const Candidate& a, const Candidate& b) {
-  return compact(*a.seconds / *b.seconds, 5, 2) + "x";
+std::string ratio(const Candidate& a, const Candidate& b) { return compact(*a.seconds / *b.seconds, 5, 2); }
+
+/// Compares the time of exact with that of the fastest other method.
+std::string in_time_of(const Candidate& exact, const Candidate& other) {
+  const std::string times = ratio(exact, other);
+  return times == "1" ? ", and as fast as the fastest other method"
+                      : ", in " + times + " times the time of the fastest other method";
+}
+
+/// Why a method is recommended if errors relative to the sum do not exist.
+std::string reason_without_scale(const Truth& truth, const FormatInfo& input, bool is_exact) {
+  if (truth.size() == 0) return "there are no elements, so every method returns 0";
+  if (!truth.finite())
+    return is_exact ? "the data contain inf or NaN, for which exact returns a defined result"
+                    : "the data contain inf or NaN, for which only exact, which was not measured, returns a "
+                      "defined result";
+  if (!is_exact) return "smallest error here, but not guaranteed";
+  if (truth.sum() == 0) return "the exact sum is 0, which exact returns for any order of the elements";
+  return std::isfinite(truth.ulp(input))
+             ? "the sum of |x| is beyond the range of fp64, which does not affect exact"
+             : "the sum is beyond the range of " + std::string{input.name} + "; exact is correctly rounded";
 }
 
 }  // namespace
@@ -73,9 +92,9 @@ Recommendation recommend(const std::vector<Measurement>& measurements, const For
   if (sound.empty()) {
     const bool only_peers =
         std::ranges::all_of(measurements, [](const auto& m) { return is_peer(*m.method); });
-    return {measurements.front().method, only_peers
-                                             ? "the smallest error of the peers, which we do not vouch for"
-                                             : "the smallest error, but every method broke its word"};
+    return {measurements.front().method,
+            only_peers ? "the smallest error of the other libraries, which guarantee none"
+                       : "the smallest error, but every method broke a bound or a promise"};
   }
   const double tolerance = truth.ulp(input) / std::abs(truth.rounded(format_info<fp64>()).to_double());
   const bool is_relative = std::isfinite(truth.condition()) && std::isfinite(tolerance) &&
@@ -86,20 +105,22 @@ Recommendation recommend(const std::vector<Measurement>& measurements, const For
     const auto same_bits = std::ranges::find_if(sound, [&](const auto& m) {
       return m.method->promise >= Promise::everywhere && holds(*m.method->format, input);
     });
-    return {same_bits == sound.end() ? sound.front().method : same_bits->method,
-            "smallest error here, but not guaranteed"};
+    return {
+        same_bits == sound.end() ? sound.front().method : same_bits->method,
+        is_relative ? "smallest error here, but not guaranteed" : reason_without_scale(truth, input, false)};
   }
-  const std::string ulp = "1 ulp of " + std::string{input.name};
+  if (!is_relative) return {sure.front().method, reason_without_scale(truth, input, true)};
+  const std::string ulp = "at most 1 ulp of " + std::string{input.name};
   const auto exact = std::ranges::find_if(sure, is_exact), other = std::ranges::find_if_not(sure, is_exact);
   if (exact == sure.end() || *exact->seconds > price_of_exactness * *sure.front().seconds)
-    return {sure.front().method,
-            "fastest sure of " + ulp +
-                (exact == sure.end() ? "" : " (exact: " + times(*exact, sure.front()) + " time)")};
-  return {exact->method,
-          !truth.finite() ? "not all data are finite, and its special values are defined"
-          : other == sure.end()
-              ? "no other measured one is sure of " + ulp + " (kappa " + compact(truth.condition(), 8) + ")"
-              : "correctly rounded, in " + times(*exact, *other) + " the time of the next sure of " + ulp};
+    return {
+        sure.front().method,
+        "fastest method whose bound is " + ulp +
+            (exact == sure.end() ? "" : " (exact takes " + ratio(*exact, sure.front()) + " times as long)")};
+  return {exact->method, other == sure.end()
+                             ? "only exact has a bound of " + ulp + " (condition number " +
+                                   compact(truth.condition(), 8) + ")"
+                             : "correctly rounded" + in_time_of(*exact, *other) + " whose bound is " + ulp};
 }
 
 }  // namespace samesum::harness

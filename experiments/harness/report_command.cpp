@@ -48,7 +48,8 @@ std::string source_folder() {
 
 void report_command(const ReportOptions& options) {
   std::error_code ignored;
-  if (!std::filesystem::is_directory(options.folder, ignored))
+  if (options.folder.empty() && options.committed.empty()) throw UsageError{"DIR or --committed is missing"};
+  if (!options.folder.empty() && !std::filesystem::is_directory(options.folder, ignored))
     throw UsageError{options.folder + ": not a folder; name one with results.jsonl or EXPERIMENT.jsonl"};
   const std::string source = source_folder();
   const std::string program = source + "/notebooks/report.py";
@@ -57,11 +58,13 @@ void report_command(const ReportOptions& options) {
                      "; set SAMESUM_SOURCE to the source folder of samesum"};
   for (const std::string& python : {source + "/build/venv/bin/python", std::string{"python3"}}) {
     if (!succeeds({python, "-c", "import jsonschema, plotly"})) continue;
-    std::vector<std::string> command = {python, "-B", program, options.folder};
+    std::vector<std::string> command = {python, "-B", program, "--program", "samesum report"};
+    const std::string others =
+        options.committed.empty() ? source + "/experiments/results" : options.committed;
     for (const auto& [name, value] :
-         {std::pair{"--committed", options.alone ? "" : source + "/experiments/results"},
-          std::pair{"--out", options.output}})
+         {std::pair{"--committed", options.alone ? "" : others}, std::pair{"--out", options.output}})
       if (!value.empty()) command.insert(command.end(), {name, value});
+    if (!options.folder.empty()) command.insert(command.end(), {"--", options.folder});
     execvp(command[0].c_str(), arguments(command).data());
     throw std::runtime_error{python + ": " + std::strerror(errno)};
   }

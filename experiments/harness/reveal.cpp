@@ -171,8 +171,9 @@ bool BlackBox::meet_first(std::size_t n, std::size_t i, std::size_t j, std::size
 
 std::string blindness(std::optional<Masks> seen_by) {
   if (seen_by == Masks::units) return "";
-  const std::string kept = "M, 1 and -M add up to 1 in any places: what M absorbs is kept beside it";
-  return seen_by ? kept : kept + "; and nothing overflows on the way, in whatever order";
+  const std::string kept =
+      "these accumulators keep the ones that M absorbs, so every order gives the same sum";
+  return seen_by ? kept : kept + ", and no intermediate sum overflows";
 }
 
 // --- trees from masks ------------------------------------------------------------------------------

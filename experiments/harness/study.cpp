@@ -120,9 +120,11 @@ Study::Study(const std::string& name, const std::string& question, const std::st
   for (const std::string& kind : kinds) footer += '\n' + columns_in_words(schema, kind);
   app_->footer(footer + "\n--out DIR writes DIR/" + name +
                ".jsonl; the same command continues it.\n\n"
-               "Terms: ulp, unit in the last place; kappa, the condition number of a sum,\n"
-               "(sum of |x|) / |sum of x|; bound, an upper bound on the error; promise, what a\n"
-               "method guarantees about its bits, from none to order_free.\n\nExamples:\n" +
+               "Terms: ulp, unit in the last place; condition number of a sum, (sum of |x|) /\n"
+               "|sum of x|; bound, an upper limit on |result - exact sum|; promise, what a\n"
+               "method guarantees about its bits, from none to order_free; height, the largest\n"
+               "number of additions between an element and the result; binade, the numbers with\n"
+               "the same exponent.\n\nExamples:\n" +
                examples +
                "\n\nExit codes: 0 success; 1 wrong bound, promise or bits; 2 wrong usage or input.");
 }

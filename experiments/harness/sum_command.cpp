@@ -21,7 +21,7 @@ Report as_json(const Method& method, Values x, Number value) {
 Report sum_command(const SumOptions& options) {
   check_threads(options.threads);
   const FormatInfo* format = format_named(options.format);
-  sum_named(options.method, format ? *format : formats[0], "--method");  // a wrong name fails before reading
+  check_before_reading(format, [&](const FormatInfo& f) { sum_named(options.method, f, "--method"); });
   const Column column = read_column(options.file, format);
   const Method& method = sum_named(options.method, *column.format, "--method");
   const Number value = method.bind(column.values(), {.threads = options.threads})();

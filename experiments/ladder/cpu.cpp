@@ -74,7 +74,7 @@ std::function<void(const Task&)> to_out(float (*sum)(const float*, std::size_t))
 
 template <std::size_t count> Kernel accumulators_of() {
   return {.method = "accumulators/fp32@cpu",
-          .lesson = "several sums side by side: none waits for another, and they fit into a vector",
+          .lesson = "several partial sums side by side: they are independent, and fit into a vector",
           .run = to_out(accumulators<count>),
           .setting = static_cast<int>(count),
           .promise = Promise::everywhere,
@@ -88,37 +88,40 @@ std::function<void(const Task&)> library(const std::string& name) {
 }
 
 std::vector<Kernel> sums() {
-  return {{.method = "loop/fp32@cpu",
-           .lesson = "what everybody writes first: each addition waits for the one before it",
-           .run = to_out(loop),
-           .promise = Promise::everywhere,
-           .additions = in_turn,
-           .reading = read_in_turn},
-          accumulators_of<2>(),
-          accumulators_of<4>(),
-          accumulators_of<8>(),
-          accumulators_of<16>(),
-          accumulators_of<32>(),
-          {.method = "blocks/fp32@cpu",
-           .lesson = "sums of blocks are added: fewer additions on the longest path, and so a smaller error",
-           .run = to_out(blocks),
-           .promise = Promise::everywhere,
-           .additions = additions_of_blocks},
-          {.method = "threads/fp32@cpu",
-           .lesson = "several threads, one atomic addition a block: as fast as memory, and no order",
-           .run = to_out(threads),
-           .additions = additions_of_threads},
-          {.method = "sum/tree/plain/fp32@cpu",
-           .lesson = "samesum's tree: threads too, but an order that is a function of n alone",
-           .run = library("sum/tree/plain/fp32@cpu"),
-           .promise = Promise::everywhere,
-           .additions = height_of_tree,
-           .reading = read_by_tree},
-          {.method = "sum/exact/fp32@cpu",
-           .lesson = "samesum's exact sum: one rounding, whatever the order",
-           .run = library("sum/exact/fp32@cpu"),
-           .promise = Promise::order_free,
-           .reading = read_exactly}};
+  return {
+      {.method = "loop/fp32@cpu",
+       .lesson = "the usual loop: each addition waits for the previous one",
+       .run = to_out(loop),
+       .promise = Promise::everywhere,
+       .additions = in_turn,
+       .reading = read_in_turn},
+      accumulators_of<2>(),
+      accumulators_of<4>(),
+      accumulators_of<8>(),
+      accumulators_of<16>(),
+      accumulators_of<32>(),
+      {.method = "blocks/fp32@cpu",
+       .lesson =
+           "sums of blocks are added: fewer additions between an element and the result, so a smaller error",
+       .run = to_out(blocks),
+       .promise = Promise::everywhere,
+       .additions = additions_of_blocks},
+      {.method = "threads/fp32@cpu",
+       .lesson = "several threads, one atomic addition per block: as fast as memory, but the order of "
+                 "additions is not fixed",
+       .run = to_out(threads),
+       .additions = additions_of_threads},
+      {.method = "sum/tree/plain/fp32@cpu",
+       .lesson = "samesum's tree: several threads too, but in an order that depends on n alone",
+       .run = library("sum/tree/plain/fp32@cpu"),
+       .promise = Promise::everywhere,
+       .additions = height_of_tree,
+       .reading = read_by_tree},
+      {.method = "sum/exact/fp32@cpu",
+       .lesson = "samesum's exact sum: rounded once, for any order of the elements",
+       .run = library("sum/exact/fp32@cpu"),
+       .promise = Promise::order_free,
+       .reading = read_exactly}};
 }
 
 // --- demonstrations ---------------------------------------------------------------------------------
@@ -218,8 +221,8 @@ Kernel demonstration(const char* what, const char* method, const char* lesson, i
 
 template <std::size_t factor> Kernel coarsening() {
   return demonstration("coarsening", "add_several/fp32@cpu",
-                       "a loop that adds several elements at a time has more loads under way", factor, 12, 1,
-                       add_several<factor>, expect_sum_of_two);
+                       "a loop that adds several elements per iteration has more loads in flight", factor, 12,
+                       1, add_several<factor>, expect_sum_of_two);
 }
 
 Kernel softmax(const char* method, const char* lesson, double bytes, double operations,
@@ -255,7 +258,8 @@ Kernel counting(const char* method, const char* lesson, int operations, void (*c
 
 Kernel cpu_read() {
   Kernel k = demonstration(
-      "ceilings", "read/fp32@cpu", "all elements read and nothing kept: no sum can be faster", 1, 4, 0,
+      "ceilings", "read/fp32@cpu", "all elements are read and nothing is added: no sum can be faster", 1, 4,
+      0,
       [place = std::shared_ptr{harness::cpu_place()}](const Task& t) {
         place->read_all(t.x, t.n * sizeof(float), t.n <= task_of_thread ? 1 : harness::several_threads());
       },
@@ -269,7 +273,7 @@ std::vector<Kernel> cpu_kernels() {
   for (const int stride : {1, 2, 4, 8, 16, 32}) {
     all.push_back(demonstration(
         "coalescing", "strided_reads/fp32@cpu",
-        "what is read one after the other should lie together: memory comes in lines", stride, 8, 0,
+        "consecutive reads should be contiguous: memory is read in cache lines", stride, 8, 0,
         [=](const Task& t) { strided_reads(t, static_cast<std::size_t>(stride)); }, expect_strided));
     all.back().length = 4 * length;
     all.back().multiple = static_cast<std::size_t>(stride);
@@ -281,13 +285,12 @@ std::vector<Kernel> cpu_kernels() {
         "divergence", method, lesson, steps, 8, 2 * steps,
         [=](const Task& t) { run(t.*x, t.n, steps, t.out); }, expected));
   };
-  branches("branching_at_random/fp32@cpu", "a branch that cannot be foretold throws away what was begun",
-           branching, &Task::x, expect_steps);
+  branches("branching_at_random/fp32@cpu", "a mispredicted branch discards the work after it", branching,
+           &Task::x, expect_steps);
   branches("branching_in_order/fp32@cpu",
-           "the same branch, on elements in an order in which it can be foretold", branching, &Task::y,
+           "the same branch, on elements in an order in which it is predictable", branching, &Task::y,
            expect_steps_of_partitioned);
-  branches("branch_free/fp32@cpu", "numbers are looked up, and there is one way to go", branch_free, &Task::x,
-           expect_steps);
+  branches("branch_free/fp32@cpu", "a table lookup instead of a branch", branch_free, &Task::x, expect_steps);
   all.push_back(coarsening<1>());
   all.push_back(coarsening<2>());
   all.push_back(coarsening<4>());
@@ -300,17 +303,17 @@ std::vector<Kernel> cpu_kernels() {
   };
   window("window_in_memory/fp32@cpu", "a sum that lies in memory is loaded and stored for every addition",
          12 * width + 4, window_in_memory);
-  window("window_in_register/fp32@cpu", "a sum of one's own stays in a register", 4 * width + 4,
+  window("window_in_register/fp32@cpu", "a private sum stays in a register", 4 * width + 4,
          window_in_register);
   all.push_back(softmax("three_passes/fp32@cpu", "maximum, sum and result: each row is read three times", 16,
                         6, three_passes));
   all.push_back(
       softmax("online/fp32@cpu", "maximum and sum in one pass: each row is read twice", 12, 5, online));
   all.push_back(cpu_read());
-  all.push_back(counting("add/fp32@cpu", "additions of registers alone: no kernel that adds can do more", 1,
-                         rates::add));
+  all.push_back(
+      counting("add/fp32@cpu", "additions in registers only: no kernel can add faster", 1, rates::add));
   all.push_back(counting("multiply_and_add/fp32@cpu",
-                         "multiplications and additions, fused where the processor can", 2,
+                         "multiplications and additions, fused if the processor can", 2,
                          rates::multiply_and_add));
   return all;
 }

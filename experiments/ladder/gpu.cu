@@ -57,7 +57,9 @@ template <std::size_t elements, int within> double additions(std::size_t n) {
 template <int factor> Kernel coarsened_by() {
   constexpr std::size_t elements = std::size_t{2} * factor * threads_of_block;
   return {.method = "coarsened/fp32@cuda",
-          .lesson = "a thread adds 2 x factor elements by itself before the block meets",
+          .lesson =
+              "each thread first adds 2N elements (N is the coarsening factor), then the block combines its "
+              "threads' sums",
           .run = many_blocks<elements>(coarsened<factor>, threads_of_block),
           .setting = factor,
           .additions = additions<elements, 2 * factor - 1 + 8>,
@@ -80,42 +82,44 @@ std::vector<Kernel> sums() {
   constexpr std::size_t coarse = 32 * threads_of_block;  // elements per block with a factor of 16
   return {
       {.method = "interleaved/fp32@cuda",
-       .lesson = "one block, neighbours first: in each warp ever fewer threads add, and the others wait",
+       .lesson = "one block, neighbours first: in each step fewer threads of a warp add, and the others wait",
        .run = one_block(interleaved),
        .promise = Promise::everywhere,
        .most = most_of_block,
        .additions = levels,
        .reading = read_by_doubling},
       {.method = "modulo/fp32@cuda",
-       .lesson = "a thread an element: half of them never add, and a remainder costs more than an addition",
+       .lesson =
+           "one thread per element: half of them never add, and a remainder costs more than an addition",
        .run = one_block(modulo),
        .promise = Promise::everywhere,
        .most = most_of_block,
        .additions = levels,
        .reading = read_by_doubling},
       {.method = "strided_index/fp32@cuda",
-       .lesson = "the same tree with neighbouring threads busy: no divergence, but scattered reads",
+       .lesson = "the same tree with consecutive threads active: no divergence, but scattered reads",
        .run = one_block(strided_index),
        .promise = Promise::everywhere,
        .most = most_of_block,
        .additions = levels,
        .reading = read_by_doubling},
       {.method = "sequential/fp32@cuda",
-       .lesson = "upper half onto lower half: busy threads are neighbours, and so are their elements",
+       .lesson = "upper half onto lower half: active threads are consecutive, and so are their elements",
        .run = one_block(sequential),
        .promise = Promise::everywhere,
        .most = most_of_block,
        .additions = levels_of_halves,
        .reading = read_by_halves},
       {.method = "shared/fp32@cuda",
-       .lesson = "what a block reads again lies in shared memory; each element is read from far away once",
+       .lesson = "shared memory holds what a block reads again; global memory is read once",
        .run = [](const Task& t) { shared<<<1, 1024>>>(t.x, t.n, t.out); },
        .promise = Promise::everywhere,
        .most = most_of_block,
        .additions = levels_of_halves,
        .reading = read_by_halves},
       {.method = "segmented/fp32@cuda",
-       .lesson = "many blocks, one atomic addition each: any length, all multiprocessors, and no order",
+       .lesson = "many blocks, each with one atomic addition: handles any length and uses the whole GPU, but "
+                 "the order of additions is not fixed",
        .run = many_blocks<2048>(segmented, 1024),
        .additions = additions<2048, 11>,
        .atomics = blocks<2048>},
@@ -126,26 +130,25 @@ std::vector<Kernel> sums() {
       coarsened_by<16>(),
       coarsened_by<32>(),
       {.method = "shuffled/fp32@cuda",
-       .lesson = "a warp exchanges registers: no shared memory, and one barrier a block",
+       .lesson = "a warp exchanges registers: no shared memory, and one barrier per block",
        .run = many_blocks<coarse>(shuffled, threads_of_block),
        .setting = 16,
        .additions = additions<coarse, 31 + 5 + 5>,
        .atomics = blocks<coarse>},
       {.method = "vectors/fp32@cuda",
-       .lesson = "16 bytes a load and eight loads under way keep the memory busy",
+       .lesson = "loads of 16 bytes, eight of them in flight per thread, keep the memory busy",
        .run = many_blocks<coarse>(vectors, threads_of_block),
        .setting = 16,
        .additions = additions<coarse, 2 + 8 + 1 + 5 + 5>,
        .atomics = blocks<coarse>},
       {.method = "sum/tree/plain/fp32@cuda",
-       .lesson =
-           "samesum's tree: as fast, and an order that is a function of n alone, so the same bits everywhere",
+       .lesson = "samesum's tree: as fast, in an order that depends on n alone, so the same bits everywhere",
        .run = library("sum/tree/plain/fp32@cuda"),
        .promise = Promise::everywhere,
        .additions = height_of_tree,
        .reading = read_by_tree},
       {.method = "sum/exact/fp32@cuda",
-       .lesson = "samesum's exact sum: one rounding, whatever the order",
+       .lesson = "samesum's exact sum: rounded once, for any order of the elements",
        .run = library("sum/exact/fp32@cuda"),
        .promise = Promise::order_free,
        .reading = read_exactly},
@@ -166,21 +169,22 @@ double occupancy(const void* kernel, int threads) {
 
 void demonstrate_coalescing(std::vector<Kernel>& all) {
   for (const int stride : {1, 2, 4, 8, 16, 32})
-    all.push_back({.method = "strided_reads/fp32@cuda",
-                   .lesson = "what a warp reads should lie together: memory comes in sectors of 32 bytes",
-                   .run =
-                       [=](const Task& t) {
-                         const dim3 grid{blocks_of(t.n / static_cast<std::size_t>(stride), 256),
-                                         static_cast<unsigned>(stride)};
-                         strided_reads<<<grid, 256>>>(t.x, t.n, t.out);
-                       },
-                   .setting = stride,
-                   .bytes = 8,
-                   .operations = 0,
-                   .demonstration = "coalescing",
-                   .length = length,
-                   .multiple = static_cast<std::size_t>(stride),
-                   .expected = expect_strided});
+    all.push_back(
+        {.method = "strided_reads/fp32@cuda",
+         .lesson = "the reads of a warp should be contiguous: memory is read in sectors of 32 bytes",
+         .run =
+             [=](const Task& t) {
+               const dim3 grid{blocks_of(t.n / static_cast<std::size_t>(stride), 256),
+                               static_cast<unsigned>(stride)};
+               strided_reads<<<grid, 256>>>(t.x, t.n, t.out);
+             },
+         .setting = stride,
+         .bytes = 8,
+         .operations = 0,
+         .demonstration = "coalescing",
+         .length = length,
+         .multiple = static_cast<std::size_t>(stride),
+         .expected = expect_strided});
 }
 
 void demonstrate_occupancy(std::vector<Kernel>& all) {
@@ -189,7 +193,7 @@ void demonstrate_occupancy(std::vector<Kernel>& all) {
         "cudaOccupancyMaxPotentialBlockSize");
   for (const int threads : {32, 64, 128, 256, 512, 768, 1024})
     all.push_back({.method = "add_vectors/fp32@cuda",
-                   .lesson = "blocks that are too small leave a multiprocessor's room for threads empty",
+                   .lesson = "with small blocks, a multiprocessor runs fewer threads than it has room for",
                    .run =
                        [=](const Task& t) {
                          add_vectors<<<blocks_of(t.n, static_cast<std::size_t>(threads)), threads>>>(
@@ -219,26 +223,27 @@ void demonstrate_divergence(std::vector<Kernel>& all) {
          .length = length,
          .expected = expected});
   };
-  add("branching_at_random/fp32@cuda", "where a warp's threads do not agree, it goes both ways in turn",
+  add("branching_at_random/fp32@cuda", "if the threads of a warp disagree, it executes both branches",
       branching, &Task::x, expect_steps);
-  add("branching_by_warp/fp32@cuda", "the same branch, on elements in an order in which warps agree",
-      branching, &Task::y, expect_steps_of_partitioned);
-  add("branch_free/fp32@cuda", "selecting numbers instead of ways", branch_free, &Task::x, expect_steps);
+  add("branching_by_warp/fp32@cuda",
+      "the same branch, on elements in an order in which the threads of a warp agree", branching, &Task::y,
+      expect_steps_of_partitioned);
+  add("branch_free/fp32@cuda", "selects coefficients instead of branching", branch_free, &Task::x,
+      expect_steps);
 }
 
 template <int factor> void coarsen(std::vector<Kernel>& all) {
-  all.push_back(
-      {.method = "add_several/fp32@cuda",
-       .lesson = "a thread that adds several elements has more loads under way, and fewer blocks to start",
-       .run =
-           [](const Task& t) {
-             add_several<factor><<<blocks_of(t.n, 256 * factor), 256>>>(t.x, t.y, t.n, t.out);
-           },
-       .setting = factor,
-       .bytes = 12,
-       .demonstration = "coarsening",
-       .length = length,
-       .expected = expect_sum_of_two});
+  all.push_back({.method = "add_several/fp32@cuda",
+                 .lesson = "several elements per thread: more loads in flight, and fewer blocks to launch",
+                 .run =
+                     [](const Task& t) {
+                       add_several<factor><<<blocks_of(t.n, 256 * factor), 256>>>(t.x, t.y, t.n, t.out);
+                     },
+                 .setting = factor,
+                 .bytes = 12,
+                 .demonstration = "coarsening",
+                 .length = length,
+                 .expected = expect_sum_of_two});
 }
 
 void demonstrate_privatisation(std::vector<Kernel>& all) {
@@ -256,9 +261,9 @@ void demonstrate_privatisation(std::vector<Kernel>& all) {
   constexpr int width = 2 * window_radius + 1;
   add("window_in_memory/fp32@cuda", "a sum that lies in memory is loaded and stored for every addition",
       window_in_memory, 12 * width + 4);
-  add("window_in_register/fp32@cuda", "a sum of one's own stays in a register", window_in_register,
-      4 * width + 4);
-  add("window_in_tile/fp32@cuda", "and elements that neighbours share stay in shared memory",
+  add("window_in_register/fp32@cuda", "a private sum stays in a register", window_in_register, 4 * width + 4);
+  add("window_in_tile/fp32@cuda",
+      "a private sum, and elements that neighbouring threads share stay in shared memory",
       window_in_tile<256>, 8);
 }
 
@@ -281,8 +286,7 @@ void demonstrate_softmax(std::vector<Kernel>& all) {
                    .tolerance = softmax_tolerance(columns / softmax_threads + 9)});
   };
   add("three_passes/fp32@cuda", "maximum, sum and result: each row is read three times", three_passes, 16, 6);
-  add("online/fp32@cuda", "maximum and sum in one pass: better mathematics reads each row twice", online, 12,
-      5);
+  add("online/fp32@cuda", "maximum and sum in one pass: each row is read twice", online, 12, 5);
 }
 
 template <bool fused> Kernel counting(const char* method, const char* lesson) {
@@ -305,7 +309,7 @@ __global__ void begin_of_kernel() {}
 
 Kernel gpu_read() {
   return {.method = "read/fp32@cuda",
-          .lesson = "all elements read and nothing kept: no sum can be faster",
+          .lesson = "all elements are read and nothing is added: no sum can be faster",
           .run = [place = std::shared_ptr{harness::gpu_place()}](
                      const Task& t) { place->read_all(t.x, t.n * sizeof(float), 1); },
           .operations = 0,
@@ -325,10 +329,9 @@ std::vector<Kernel> gpu_kernels() {
   demonstrate_privatisation(all);
   demonstrate_softmax(all);
   all.push_back(gpu_read());
+  all.push_back(counting<false>("add/fp32@cuda", "additions in registers only: no kernel can add faster"));
   all.push_back(
-      counting<false>("add/fp32@cuda", "additions of registers alone: no kernel that adds can do more"));
-  all.push_back(
-      counting<true>("multiply_and_add/fp32@cuda", "fused multiplications and additions, two in one"));
+      counting<true>("multiply_and_add/fp32@cuda", "fused multiply-adds: two operations per instruction"));
   return all;
 }
 

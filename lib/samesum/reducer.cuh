@@ -61,7 +61,7 @@ std::string validation_error(const Layout& layout, const T* x, const ResultOf<R>
 
 /// Enqueues the reduction. Sets only call.bytes if call.workspace is null.
 template <class Order, class R, class T>
-cudaError_t enqueue(const R& reduction, const T* x, ReducerCall& call) {
+cudaError_t enqueue(const R& reduction, const T* x, BatchCall& call) {
   static_assert(
       order_allows<Order, R>,
       "samesum: this order combines elements that are not neighbours, but the reducer is not commutative; "
@@ -92,7 +92,7 @@ noexcept try {
       (workspace && !detail::validation_error<R>(layout, x, out).empty()) ||
       reinterpret_cast<std::uintptr_t>(workspace) % 16 != 0)
     return cudaErrorInvalidValue;
-  ReducerCall call{normalised(layout), elements, out, workspace, bytes, stream};
+  BatchCall call{normalised(layout), elements, out, workspace, bytes, stream};
   const cudaError_t error = detail::enqueue<Order>(reduction, x, call);
   bytes = call.bytes;
   return error;
@@ -111,8 +111,8 @@ void reduce(const R& reduction, const T* x, std::size_t elements, const Layout& 
   const FloatingPointEnvironment environment;
   if (const std::string wrong = detail::validation_error<R>(layout, x, out); !wrong.empty())
     throw std::invalid_argument("samesum: reduce: " + wrong);
-  ReducerCall call{normalised(layout), elements, out, nullptr, 0, stream};
-  with_pool("reduce", call, pool, [&](ReducerCall& c) { return detail::enqueue<Order>(reduction, x, c); });
+  BatchCall call{normalised(layout), elements, out, nullptr, 0, stream};
+  with_pool("reduce", call, pool, [&](BatchCall& c) { return detail::enqueue<Order>(reduction, x, c); });
 }
 
 /// Reduces n elements to one result in *out with a custom reducer, with a workspace from `pool`. Errors: as

@@ -98,22 +98,22 @@ TEST(ExactOnTheGpu, LosesNoBitIfSumsOfNeighboursFillABin) {
   }
 }
 
-TEST(SharedDigits, CountArrivalsBesideTheirSums) {
-  using gpu::SharedDigits;
+TEST(GridDigits, CountArrivalsBesideTheirSums) {
+  using gpu::GridDigits;
   std::uint64_t word = 0, flags = 0;
   std::int64_t sum = 0;
-  for (unsigned block = 1; block <= SharedDigits::most_blocks; ++block) {
+  for (unsigned block = 1; block <= GridDigits::most_blocks; ++block) {
     const std::int64_t brought = (block % 3 == 0 ? 1 : -1) * (std::int64_t{1} << 33) - block;
     sum += brought;
-    word += static_cast<std::uint64_t>(brought) + SharedDigits::one;
-    flags += SharedDigits::counters(0x1f) + SharedDigits::one;
-    ASSERT_EQ(SharedDigits::arrivals(word), block);
-    ASSERT_EQ(SharedDigits::arrivals(flags), block);
-    ASSERT_EQ(SharedDigits::sum(word), sum);
+    word += static_cast<std::uint64_t>(brought) + GridDigits::one;
+    flags += GridDigits::counters(0x1f) + GridDigits::one;
+    ASSERT_EQ(GridDigits::arrivals(word), block);
+    ASSERT_EQ(GridDigits::arrivals(flags), block);
+    ASSERT_EQ(GridDigits::sum(word), sum);
   }
-  EXPECT_EQ(SharedDigits::flags(SharedDigits::sum(flags)), 0x1eu);
+  EXPECT_EQ(GridDigits::flags(GridDigits::sum(flags)), 0x1eu);
   for (unsigned f = 0; f < 0x20; f += 2)
-    EXPECT_EQ(SharedDigits::flags(SharedDigits::sum(SharedDigits::counters(f))), f);
+    EXPECT_EQ(GridDigits::flags(GridDigits::sum(GridDigits::counters(f))), f);
 }
 
 /// Adds the largest value of each exponent as often as a thread may receive it. For some exponents this fills

@@ -36,7 +36,7 @@ class TableOnGpu {
 cudaError_t run(const Method& v, const TableOnGpu& x, const TableOnGpu& y, SoftmaxSchedule schedule) {
   static std::byte workspace[16];
   gpu::Launch launch{call_of(x.values(), nullptr, x.layout(), y.results(), {}), workspace,
-                     gpu::no_workspace_bytes};
+                     gpu::size_if_none_needed};
   launch.schedule = schedule;
   Code::of(v).backend->enqueue(v, launch);
   return launch.error;

@@ -213,7 +213,7 @@ std::string tolerance_of(const Wish& wish) {
 std::string reason_against(const Assessed& j, const Candidate& best, const Wish& wish) {
   const Candidate& c = j.candidate;
   if (j.standing == Verdict::promises_too_little)
-    return "promises " + std::string{name_of(c.method->promise)};
+    return "only promises " + std::string{name_of(c.method->promise)};
   if (j.standing == Verdict::too_inexact)
     return std::isfinite(c.bound) ? "bound above " + (wish.ulps ? three_digits(*wish.ulps) + " ulps"
                                                                 : three_digits(*wish.relative_error))
@@ -225,40 +225,40 @@ std::string reason_against(const Assessed& j, const Candidate& best, const Wish&
 
 /// Returns the reason for the choice. `fit` methods fulfil the wish; the cost of `known` of them is known.
 std::string reason_for(const Candidate& best, std::size_t fit, std::size_t known, const Wish& wish) {
-  const std::string what =
-      "within " + tolerance_of(wish) + ", promises " + std::string{name_of(best.method->promise)};
-  if (fit == 1) return what + ": no other method does";
-  if (known == 0)
-    return what + ": no cost is known, and it has the fewest operations of " + std::to_string(fit);
-  if (known == fit) return what + ": the cheapest of " + std::to_string(fit);
-  return what +
-         (known == 1 ? ": the only one with a known cost"
-                     : ": the cheapest of " + std::to_string(known) + " with a known cost") +
-         ", of " + std::to_string(fit);
+  const std::string facts = "bound at most " + tolerance_of(wish) + ", promise " +
+                            std::string{name_of(best.method->promise)} + ". ";
+  if (fit == 1) return facts + "No other method qualifies";
+  const std::string all = std::to_string(fit) + " methods qualify; ";
+  if (known == 0) return facts + all + "no cost is known, and this one has the fewest operations";
+  if (known == 1) return facts + all + "only the cost of this one is known";
+  return facts + all + (known == fit ? "" : "of the " + std::to_string(known) + " with a known cost, ") +
+         "this is the fastest";
 }
 
-std::string described(const Candidate& c, const Wish& wish) {
-  return c.method->name + " with a bound of " + three_digits(in_unit_of(wish, c)) +
-         (wish.ulps ? " ulps" : " relative to the result");
+std::string bound_of(const Candidate& c, const Wish& wish) {
+  return three_digits(in_unit_of(wish, c)) + (wish.ulps ? " ulps" : "");
 }
 
-/// Throws ImpossibleWish. The message names the nearest method that promises enough, and the strongest
-/// promise for which the tolerance is met.
+/// Throws ImpossibleWish. The message names the method with the smallest bound among those that promise
+/// enough, and the strongest promise for which the tolerance is met.
 [[noreturn]] void give_up(const std::vector<Assessed>& all, const Wish& wish) {
   const auto exacter = [&](const Assessed& a, const Assessed& b) {
     return std::tuple{a.standing, in_unit_of(wish, a.candidate)} <
            std::tuple{b.standing, in_unit_of(wish, b.candidate)};
   };
-  std::string message = "samesum: choose: no method that promises " + std::string{name_of(wish.promise)} +
-                        (wish.backend.empty() ? "" : " @" + std::string{wish.backend}) + " is within " +
-                        tolerance_of(wish) + " of the result; the nearest is " +
-                        described(std::ranges::min_element(all, exacter)->candidate, wish);
+  const Assessed& nearest = *std::ranges::min_element(all, exacter);
+  std::string message =
+      "samesum: choose: no method" + (wish.backend.empty() ? "" : " @" + std::string{wish.backend}) +
+      " with promise " + std::string{name_of(wish.promise)} + " has a bound of at most " +
+      tolerance_of(wish) + (wish.ulps ? "; " : " relative to the result; ") +
+      (nearest.standing == Verdict::promises_too_little ? "with any promise, " : "") + "the smallest is " +
+      bound_of(nearest.candidate, wish) + ", of " + nearest.candidate.method->name;
   const Candidate* would_do = nullptr;
   for (const auto& [standing, meets, c, height] : all)
     if (meets && (!would_do || c.method->promise > would_do->method->promise)) would_do = &c;
   if (would_do)
-    message += "; with promise " + std::string{name_of(would_do->method->promise)} +
-               ", the tolerance is met by " + described(*would_do, wish);
+    message += "; with promise " + std::string{name_of(would_do->method->promise)} + ", " +
+               would_do->method->name + " has a bound of " + bound_of(*would_do, wish);
   throw ImpossibleWish(message);
 }
 

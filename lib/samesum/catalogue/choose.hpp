@@ -65,7 +65,7 @@ struct Choice {
   std::vector<Candidate> others;
 };
 
-/// Thrown if no method fulfils a wish. what() names the nearest method.
+/// Thrown if no method fulfils a wish. what() names the method with the smallest bound.
 struct ImpossibleWish : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };

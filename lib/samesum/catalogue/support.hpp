@@ -43,7 +43,7 @@ constexpr std::string_view refusal(std::string_view backend) {
   if (std::is_same_v<Order, Pairwise> && !is_plain<A>)
     return "the error of a compensated sum hardly depends on the height of the tree; use tree";
   if (std::is_same_v<Order, Pairwise> && std::is_same_v<Operation, MeanAndVariance>)
-    return "each step would be a merge, which costs two divisions; use tree";
+    return "pairwise moments would merge two states per addition, with two divisions each; use tree";
   return {};
 }
 

@@ -42,9 +42,8 @@ struct AtomicElement {
   static constexpr Promise promise = Promise::none;
   using Shape = Tree<1, 1, InTurn>;
   static constexpr std::string_view refusal(std::string_view backend) {
-    return backend == "cpu"
-               ? "one atomic addition per element is a worst case that needs the many threads of a GPU"
-               : detail::arrival_refusal(backend);
+    return backend == "cpu" ? "atomic_element exists only to show the worst case on a GPU"
+                            : detail::arrival_refusal(backend);
   }
   static constexpr Height height(std::size_t n) { return {0, n == 0 ? 0 : n - 1}; }
   static std::string height_formula() { return "n - 1"; }

@@ -18,7 +18,7 @@ template <std::size_t Lanes> struct Canonical {
   static constexpr Promise promise = Promise::everywhere;
   using Shape = CanonicalTree<Lanes>;
   static constexpr std::string_view refusal(std::string_view backend) {
-    return backend == "cuda" ? "no kernel combines neighbouring lanes" : "";
+    return backend == "cuda" ? "this order has no GPU kernel" : "";
   }
   static constexpr Height height(std::size_t n) {
     return {0, n == 0 ? 0 : ceil_log2((n - 1) / Lanes + 1) + ceil_log2(std::min(n, Lanes))};

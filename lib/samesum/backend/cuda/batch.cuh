@@ -10,7 +10,7 @@
 namespace samesum::gpu {
 
 /// The arguments of a reduction. All pointers are to device memory.
-struct ReducerCall {
+struct BatchCall {
   Layout layout;
   std::size_t elements;  ///< in the input, at least as many as the segments hold
   void* out;
@@ -21,7 +21,7 @@ struct ReducerCall {
 
 /// Enqueues the reduction. Launches nothing if the layout has no results.
 template <class Shape, class Reducer, class Reader>
-cudaError_t reduce(const Reducer& reducer, const Reader& reader, ReducerCall& call) {
+cudaError_t reduce(const Reducer& reducer, const Reader& reader, BatchCall& call) {
   using State = typename Reducer::State;
   static_assert(sizeof(State) % 4 == 0 && std::is_trivially_copyable_v<State>,
                 "samesum: a state is made of words of 4 bytes, and is copied like one");
@@ -31,12 +31,12 @@ cudaError_t reduce(const Reducer& reducer, const Reader& reader, ReducerCall& ca
   int block = reduce_warps;
   RowPlan plan{warp, false, 1, 1, leaves, 0};
   if (l.offsets)
-    plan.warps = call.elements / Shape::leaf + l.outer;
+    plan.total_warps = call.elements / Shape::leaf + l.outer;
   else if (!columns)
     plan = plan_rows<Shape, Reducer>(l, reader, block);
   // The workspace holds the states of the leaves or tiles, then those of each level above.
-  std::size_t count = columns ? leaves : l.offsets ? 1 : plan.tiles;
-  const std::size_t first_states = l.offsets ? plan.warps : count > 1 ? results * count : 0;
+  std::size_t count = columns ? leaves : l.offsets ? 1 : plan.tiles_per_row;
+  const std::size_t first_states = l.offsets ? plan.total_warps : count > 1 ? results * count : 0;
   std::size_t all_states = first_states;
   const auto threads_for = [](std::size_t members) {
     return members <= group_size(reduce_threads) ? reduce_threads : merge_threads;
@@ -46,18 +46,19 @@ cudaError_t reduce(const Reducer& reducer, const Reader& reader, ReducerCall& ca
   };
   for (std::size_t c = count; c > 1; c = groups_of(c))
     all_states += groups_of(c) > 1 ? results * groups_of(c) : 0;
-  const std::size_t needed = all_states == 0 ? no_workspace_bytes : header_bytes + all_states * sizeof(State);
+  const std::size_t needed =
+      all_states == 0 ? size_if_none_needed : header_bytes + all_states * sizeof(State);
   cudaError_t error = cudaSuccess;
-  if (!has_workspace(call, needed, error) || results == 0) return error;
+  if (!accept_workspace(call, needed, error) || results == 0) return error;
   auto* states = static_cast<State*>(samesum::gpu::states(call.workspace));
   if (columns)
     error = launch(reduce_columns<Shape, Reducer, Reader>,
                    ((l.inner - 1) / column_threads + 1) * leaves * l.outer, column_threads, call.stream,
                    reducer, reader, l, states, call.out);
   else
-    error =
-        launch(reduce_rows<Shape, Reducer, Reader>, (plan.warps - 1) / static_cast<std::size_t>(block) + 1,
-               block * warp, call.stream, reducer, reader, l, plan, states, call.out);
+    error = launch(reduce_rows<Shape, Reducer, Reader>,
+                   (plan.total_warps - 1) / static_cast<std::size_t>(block) + 1, block * warp, call.stream,
+                   reducer, reader, l, plan, states, call.out);
   if (error == cudaSuccess && l.offsets && call.elements > Shape::leaf)
     return launch(merge_segments<Shape::leaf, Reducer>, (l.outer - 1) / reduce_threads + 1, reduce_threads,
                   call.stream, reducer, l, states, call.out);

@@ -46,7 +46,7 @@ inline constexpr int most_threads = 256;
 
 /// Destination of an exact sum: a number, rounded to the format with that format index, or a state that it is
 /// added to.
-struct ExactResult {
+struct ExactDestination {
   void* out;
   std::size_t format;
   ExactState* state;  ///< null if the sum goes to `out`

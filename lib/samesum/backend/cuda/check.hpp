@@ -33,8 +33,8 @@ inline Memory device_memory(std::size_t bytes) {
 template <class AnyCall, class Enqueue>
 void with_pool(const std::string& name, AnyCall& call, cudaMemPool_t pool, Enqueue enqueue) {
   check(enqueue(call), name);
-  alignas(16) static std::byte not_used[no_workspace_bytes];
-  if (call.bytes == no_workspace_bytes) {
+  alignas(16) static std::byte not_used[size_if_none_needed];
+  if (call.bytes == size_if_none_needed) {
     call.workspace = not_used;
     return check(enqueue(call), name);
   }

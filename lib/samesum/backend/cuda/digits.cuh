@@ -39,7 +39,7 @@ template <int lowest, int digits> struct DigitsFrom {
       if (three.digit[i] != 0) atomic_add(digit[position / 32 + i], three.digit[i]);
   }
 
-  /// Digit i after one step of carrying up to digit `last`: at most 2^33, so that SharedDigits can add 4095
+  /// Digit i after one step of carrying up to digit `last`: at most 2^33, so that GridDigits can add 4095
   /// of them.
   __device__ std::int64_t carried(int i, int last = count - 1) const {
     const std::int64_t own = i == last ? digit[i] : digit[i] & 0xffffffff;
@@ -86,17 +86,17 @@ __device__ void deposit_of_warp(AnyDigits& digits, std::array<double, count> wor
 /// have added, then holds the sum, and resets the shared digits to zero. The other blocks were launched
 /// before it and do not wait, so the wait ends.
 template <int lowest, int count>
-__device__ bool add_to_shared_digits(DigitsFrom<lowest, count>& digits, int first, int last, unsigned& flags,
-                                     SharedDigitsOf<count>& shared_digits) {
-  using SharedDigits = SharedDigitsOf<count>;
+__device__ bool add_to_grid_digits(DigitsFrom<lowest, count>& digits, int first, int last, unsigned& flags,
+                                   GridDigitsOf<count>& grid_digits) {
+  using GridDigits = GridDigitsOf<count>;
   const auto word = [&](int i) {
-    return ::cuda::atomic_ref<std::uint64_t, ::cuda::thread_scope_device>{shared_digits.word[i]};
+    return ::cuda::atomic_ref<std::uint64_t, ::cuda::thread_scope_device>{grid_digits.word[i]};
   };
   __syncwarp();  // all threads have added to the digits
   for (int i = first + thread(); i <= last + 1; i += warp) {
     const std::uint64_t own =
-        i > last ? SharedDigits::counters(flags) : static_cast<std::uint64_t>(digits.carried(i, last));
-    word(i).fetch_add(SharedDigits::one + own, ::cuda::memory_order_relaxed);
+        i > last ? GridDigits::counters(flags) : static_cast<std::uint64_t>(digits.carried(i, last));
+    word(i).fetch_add(GridDigits::one + own, ::cuda::memory_order_relaxed);
   }
   if (blockIdx.x + 1 < gridDim.x) return false;
   __syncwarp();  // all threads have read the digits before they are overwritten
@@ -104,12 +104,12 @@ __device__ bool add_to_shared_digits(DigitsFrom<lowest, count>& digits, int firs
   for (int i = first + thread(); i <= last + 1; i += warp) {
     std::uint64_t all;
     do all = word(i).load(::cuda::memory_order_relaxed);
-    while (SharedDigits::arrivals(all) < gridDim.x);
+    while (GridDigits::arrivals(all) < gridDim.x);
     word(i).store(0, ::cuda::memory_order_relaxed);
     if (i > last)
-      seen = SharedDigits::flags(SharedDigits::sum(all));
+      seen = GridDigits::flags(GridDigits::sum(all));
     else
-      digits.digit[i] = SharedDigits::sum(all);
+      digits.digit[i] = GridDigits::sum(all);
   }
   flags |= __reduce_or_sync(whole_warp, seen);
   return true;
@@ -222,7 +222,7 @@ __device__ inline void add_to(ExactState& state, Digits& digits, unsigned flags)
 }
 
 /// Writes an exact sum to its destination. One warp calls it.
-__device__ inline void write(const ExactResult& result, Digits& digits, unsigned flags) {
+__device__ inline void write(const ExactDestination& result, Digits& digits, unsigned flags) {
   __shared__ std::uint32_t words[3 * warp];
   __syncwarp();  // all threads have added to the digits
   if (result.state != nullptr) return add_to(*result.state, digits, flags);

@@ -25,18 +25,18 @@ template <class T> cudaError_t blocks_for(std::size_t n, std::size_t& blocks) {
   return error;
 }
 
-template <class T> cudaError_t sum_exact_of(Launch& call, ExactResult result) {
+template <class T> cudaError_t sum_exact_of(Launch& call, ExactDestination result) {
   std::size_t blocks = static_cast<std::size_t>(call.blocks);
   cudaError_t error = blocks > 0 ? cudaSuccess : blocks_for<T>(call.layout.n, blocks);
-  blocks = std::min<std::size_t>(blocks, SharedDigits::most_blocks);
+  blocks = std::min<std::size_t>(blocks, GridDigits::most_blocks);
   call.uses_header = blocks > 1;
-  if (error != cudaSuccess || !has_workspace(call, blocks > 1 ? header_bytes : no_workspace_bytes, error))
+  if (error != cudaSuccess || !accept_workspace(call, blocks > 1 ? header_bytes : size_if_none_needed, error))
     return error;
   return launch(sum_exactly<T>, blocks, exact_threads, call.stream, static_cast<const T*>(call.x),
                 call.layout.n, static_cast<Header*>(call.workspace), result);
 }
 
-__global__ void write_state(const ExactState* state, ExactResult result) {
+__global__ void write_state(const ExactState* state, ExactDestination result) {
   __shared__ Digits digits;
   for (int i = thread(); i < Digits::count; i += warp) digits.digit[i] = state->digits[i];
   write(result, digits, state->flags);
@@ -55,11 +55,11 @@ __global__ void prepare_header(Header* header) {
 
 }  // namespace
 
-cudaError_t sum_exact(Launch& call, ExactResult result) {
+cudaError_t sum_exact(Launch& call, ExactDestination result) {
   return with_format(*call.input, [&]<class T>() { return sum_exact_of<T>(call, result); });
 }
 
-cudaError_t write_exact(const ExactState* state, ExactResult result, cudaStream_t stream) {
+cudaError_t write_exact(const ExactState* state, ExactDestination result, cudaStream_t stream) {
   return launch(write_state, 1, warp, stream, state, result);
 }
 

@@ -281,11 +281,11 @@ class Expansions {
 
 template <class T> using Summer = std::conditional_t<sizeof(T) == 8, Expansions, Bins<T>>;
 
-/// Sums n elements exactly. The grid may have any size up to SharedDigits::most_blocks, with at most 2^30
+/// Sums n elements exactly. The grid may have any size up to GridDigits::most_blocks, with at most 2^30
 /// elements per block.
 template <class T>
 __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 3 : 4)
-    sum_exactly(const T* __restrict__ x, std::size_t n, Header* header, ExactResult result) {
+    sum_exactly(const T* __restrict__ x, std::size_t n, Header* header, ExactDestination result) {
   __shared__ typename Summer<T>::Shared shared;
   __shared__ Digits digits;
   __shared__ unsigned flags_of_warp[exact_threads / warp];
@@ -352,8 +352,8 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 3 : 4)
 
   if (warp_index() > 0) return;  // one warp finishes
   flags = __reduce_or_sync(whole_warp, thread() < warps() ? flags_of_warp[thread()] : 0);
-  if (gridDim.x == 1 || add_to_shared_digits(digits, Summer<T>::first_digit, Summer<T>::last_digit, flags,
-                                             header->shared_digits))
+  if (gridDim.x == 1 ||
+      add_to_grid_digits(digits, Summer<T>::first_digit, Summer<T>::last_digit, flags, header->grid_digits))
     write(result, digits, flags);
 }
 

@@ -14,19 +14,19 @@ template <class T, bool moments> cudaError_t launch_exactly(ExactFinish end, Lau
   if (error == cudaSuccess)
     error =
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_each, reduce_terms<T, moments>, exact_threads, 0);
-  constexpr std::size_t shared_bytes = (moments ? 2 : 1) * sizeof(SharedTermDigits);
-  if (error != cudaSuccess || !has_workspace(call, header_bytes + shared_bytes, error) || l.results() == 0)
+  constexpr std::size_t shared_bytes = (moments ? 2 : 1) * sizeof(GridTermDigits);
+  if (error != cudaSuccess || !accept_workspace(call, header_bytes + shared_bytes, error) || l.results() == 0)
     return error;
   const std::size_t at_once = static_cast<std::size_t>(processors * of_each);
   const std::size_t n = l.offsets ? call.size : l.n,
                     of_block = std::size_t{exact_threads} * in_flight<T> * run_length;
   const std::size_t wanted = l.results() == 1 ? std::max<std::size_t>(n, 1) / of_block + 1 : l.results();
-  const std::size_t blocks = std::min({wanted, at_once, std::size_t{SharedTermDigits::most_blocks}});
-  auto* shared_digits = static_cast<SharedTermDigits*>(states(call.workspace));
-  error = cudaMemsetAsync(shared_digits, 0, shared_bytes, call.stream);
+  const std::size_t blocks = std::min({wanted, at_once, std::size_t{GridTermDigits::most_blocks}});
+  auto* grid_digits = static_cast<GridTermDigits*>(states(call.workspace));
+  error = cudaMemsetAsync(grid_digits, 0, shared_bytes, call.stream);
   if (error != cudaSuccess) return error;
   const TermReader<T> reader{static_cast<const T*>(call.x), static_cast<const T*>(call.y), end.kind.term};
-  return launch(reduce_terms<T, moments>, blocks, exact_threads, call.stream, reader, l, end, shared_digits);
+  return launch(reduce_terms<T, moments>, blocks, exact_threads, call.stream, reader, l, end, grid_digits);
 }
 
 // --- sums of elements, by the kernel of exact sums ---------------------------------------------------------
@@ -55,9 +55,9 @@ cudaError_t sum_each(ExactFinish end, Launch& call) {
   one.layout = Layout::vector(l.n);
   cudaError_t error;
   call.uses_header = true;
-  static_assert(sizeof(ExactState) <= sizeof(SharedTermDigits));
+  static_assert(sizeof(ExactState) <= sizeof(GridTermDigits));
   // The same workspace as for short vectors.
-  if (!has_workspace(call, header_bytes + sizeof(SharedTermDigits), error)) return error;
+  if (!accept_workspace(call, header_bytes + sizeof(GridTermDigits), error)) return error;
   one.bytes = call.bytes;
   auto* state = static_cast<ExactState*>(states(call.workspace));
   for (std::size_t at = 0; at < l.results() && error == cudaSuccess; ++at) {

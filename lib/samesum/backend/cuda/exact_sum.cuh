@@ -21,7 +21,7 @@ __device__ __noinline__ void deposit_product(TermDigits* digits, double x, doubl
 }
 
 /// Records losses, so that they are checked once for many terms.
-struct Loss {
+struct LossFlags {
   bool any = false;
   unsigned rest = 0;  ///< bits of all remainders
   __device__ explicit operator bool() const { return any | (rest != 0); }
@@ -52,7 +52,7 @@ class Anchored {
   __device__ Anchored() { anchor(power_of_two(lowest_bound)); }
 
   /// Adds x to two words. Records a loss if these leave a remainder, or if x is too large or not finite.
-  __device__ void grow(double x, Loss& loss) {
+  __device__ void grow(double x, LossFlags& loss) {
     const double rest = take(second_, take(first_, x));
     // The upper words of doubles have the same order when read as floats, whose comparison does not occupy
     // the fp64 units.
@@ -73,7 +73,7 @@ class Anchored {
   }
 
   /// Moves the sum to the digits. The whole warp calls it.
-  __device__ void empty(TermDigits& digits) {
+  __device__ void flush(TermDigits& digits) {
     deposit_of_warp(digits,
                     std::array{first_ - anchor_of<0>(), second_ - anchor_of<1>(), third_ - anchor_of<2>()});
     anchor(bound_);
@@ -145,10 +145,10 @@ template <class T, bool moments> class TermSums {
   }
 
   /// Moves the sums to the digits. The whole warp calls it.
-  __device__ void empty() {
-    terms_.empty(digits_[moments]);
-    if constexpr (wide_products) low_.empty(digits_[moments]);
-    if constexpr (moments) elements_.empty(digits_[0]);
+  __device__ void flush() {
+    terms_.flush(digits_[moments]);
+    if constexpr (wide_products) low_.flush(digits_[moments]);
+    if constexpr (moments) elements_.flush(digits_[0]);
   }
   __device__ unsigned flags() const { return flags_ | (other_ != 0 ? Exact::seen_other_than_minus_zero : 0); }
 
@@ -172,7 +172,7 @@ template <class T, bool moments> class TermSums {
 
   template <bool products, int runs> __device__ bool grow(const Run<T> (&x)[runs], const Run<T> (&y)[runs]) {
     Anchored terms = terms_, low = low_, elements = elements_;
-    Loss loss;
+    LossFlags loss;
 #pragma unroll
     for (int i = 0; i < runs * run_length; ++i) {
       const T a = x[i / run_length].element[i % run_length], b = y[i / run_length].element[i % run_length];

@@ -7,7 +7,7 @@
 namespace samesum::gpu {
 namespace {  // internal linkage: functions that are not inlined are adapted to their only callers
 
-using SharedTermDigits = SharedDigitsOf<TermDigits::count>;
+using GridTermDigits = GridDigitsOf<TermDigits::count>;
 
 /// Runs of each input that a thread has in flight.
 template <class T> constexpr int in_flight = sizeof(T) == 8 ? 2 : 4;
@@ -48,8 +48,8 @@ template <class T> __device__ __forceinline__ void propagate_one_carry(TermDigit
 /// arrive, rounds the sums and writes the result.
 template <class T>
 __device__ __forceinline__ void finish_block(TermDigits* digits, int sums_of_result, unsigned flags,
-                                             unsigned* flags_of_warp, bool together,
-                                             SharedTermDigits* shared_digits, const ExactFinish& end,
+                                             unsigned* flags_of_warp, bool blocks_share_result,
+                                             GridTermDigits* grid_digits, const ExactFinish& end,
                                              std::size_t n, std::size_t at) {
   flags = __reduce_or_sync(whole_warp, flags);
   if (thread() == 0) flags_of_warp[warp_index()] = flags;
@@ -57,8 +57,8 @@ __device__ __forceinline__ void finish_block(TermDigits* digits, int sums_of_res
   if (warp_index() == 0) {
     flags = __reduce_or_sync(whole_warp, thread() < warps() ? flags_of_warp[thread()] : 0);
     bool last = true;
-    for (int s = 0; s < sums_of_result && together && gridDim.x > 1; ++s)
-      last = add_to_shared_digits(digits[s], first_digit<T>, last_digit<T>, flags, shared_digits[s]);
+    for (int s = 0; s < sums_of_result && blocks_share_result && gridDim.x > 1; ++s)
+      last = add_to_grid_digits(digits[s], first_digit<T>, last_digit<T>, flags, grid_digits[s]);
     if (last) finish(end, digits, flags, n, at);
   }
 }
@@ -83,13 +83,13 @@ template <class T> struct RunLoader {
 /// Reduces a batch: one block per result, or all blocks for a single result, whose sums are then merged.
 template <class T, bool moments>
 __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 2 : 3)
-    reduce_terms(TermReader<T> reader, Layout l, ExactFinish end, SharedTermDigits* shared_digits) {
+    reduce_terms(TermReader<T> reader, Layout l, ExactFinish end, GridTermDigits* grid_digits) {
   constexpr int sums_of_result = moments ? 2 : 1, ahead = in_flight<T>;
   __shared__ TermDigits digits[sums_of_result];
   __shared__ unsigned flags_of_warp[exact_threads / warp];
   TermSums<T, moments> sums{digits, reader.term};
-  const bool together = l.results() == 1;
-  for (std::size_t at = together ? 0 : blockIdx.x; at < l.results(); at += gridDim.x) {
+  const bool blocks_share_result = l.results() == 1;
+  for (std::size_t at = blocks_share_result ? 0 : blockIdx.x; at < l.results(); at += gridDim.x) {
     const std::size_t n = l.length(at / l.inner), place = l.first(at / l.inner) + at % l.inner;
     const std::size_t stride = l.stride, runs = n / run_length;
     const bool aligned = stride == 1 && reader.is_aligned(place);
@@ -97,13 +97,13 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 2 : 3)
     const T *x = reader.x + place, *y = two ? reader.y + place : x;
     // A block reads tiles of neighbouring runs, and each thread `ahead` runs of a tile.
     constexpr std::size_t of_tile = std::size_t{exact_threads} * ahead;
-    const std::size_t tiles = (runs + of_tile - 1) / of_tile, blocks = together ? gridDim.x : 1;
+    const std::size_t tiles = (runs + of_tile - 1) / of_tile, blocks = blocks_share_result ? gridDim.x : 1;
     const RunLoader<T> loader{stride, aligned};
     for (TermDigits& d : digits) d.clear();
     __syncthreads();  // the digits are zero before any thread adds to them
 
     sums.start();
-    std::size_t tile = together ? blockIdx.x : 0;
+    std::size_t tile = blocks_share_result ? blockIdx.x : 0;
     if (const std::size_t i = runs * run_length + threadIdx.x; tile == 0 && i < n)
       sums.add(x[i * stride], y[i * stride]);
     for (;;) {
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 2 : 3)
           for (int i = 0; i < run_length; ++i) sums.add(from_x[i * stride], from_y[i * stride]);
         }
       }
-      sums.empty();
+      sums.flush();
       __syncthreads();  // all warps have added to the digits
       if (tile >= tiles) break;
       for (TermDigits& d : digits) propagate_one_carry<T>(d);
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 2 : 3)
     }
 
     finish_block<T>(digits, sums_of_result, sums.flags() | (n > 0 ? Exact::seen_any : 0), flags_of_warp,
-                    together, shared_digits, end, n, at);
+                    blocks_share_result, grid_digits, end, n, at);
     __syncthreads();  // the first warp has read the digits and flags before the next result overwrites them
   }
 }

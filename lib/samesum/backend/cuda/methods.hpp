@@ -10,8 +10,8 @@
 namespace samesum::gpu {
 
 // In exact.cu:
-cudaError_t sum_exact(Launch& call, ExactResult result);
-cudaError_t write_exact(const ExactState* state, ExactResult result, cudaStream_t stream);
+cudaError_t sum_exact(Launch& call, ExactDestination result);
+cudaError_t write_exact(const ExactState* state, ExactDestination result, cudaStream_t stream);
 cudaError_t prepare_workspace(void* workspace, cudaStream_t stream);
 
 // In exact_reduce.cu:

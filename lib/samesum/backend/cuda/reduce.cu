@@ -12,7 +12,7 @@ using F = Formats::at<SAMESUM_FORMAT_INDEX>;
 
 template <class Order, class T, class Reducer>
 cudaError_t launch_reducer(const Reducer& reducer, Launch& call) {
-  ReducerCall of{call.layout, call.size, call.out, call.workspace, call.bytes, call.stream};
+  BatchCall of{call.layout, call.size, call.out, call.workspace, call.bytes, call.stream};
   using Shape = typename Order::Shape;
   const Reader<F, T> reader{call.x, call.y};
   cudaError_t error = reduce<Shape>(reducer, reader, of);

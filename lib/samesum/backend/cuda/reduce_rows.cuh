@@ -8,7 +8,7 @@ namespace samesum::gpu {
 
 /// Whether a warp reduces short rows two at a time: only if the reducer computes little.
 template <class Shape, class Reducer>
-inline constexpr bool pairs_rows =
+inline constexpr bool takes_two_rows =
     Shape::in_turn && !Shape::combines_only_neighbours && sizeof(typename Reducer::State) <= 8;
 
 /// Threads per block. Small blocks balance better; a large block is used only where a whole row then fits one
@@ -18,17 +18,17 @@ inline constexpr int reduce_warps = reduce_threads / warp, most_reduce_warps = m
 
 /// Distribution of rows over warps and blocks.
 struct RowPlan {
-  int threads;        ///< threads that share a row: 32, or 8 or 16 if they hold all lanes of a row
-  bool pairs;         ///< a warp computes two rows at a time
-  int each;           ///< leaves that a warp reduces one after another and merges: a power of two
-  int tile;           ///< warps per tile, which share a row and merge their states: a power of two
-  std::size_t tiles;  ///< tiles per row
-  std::size_t warps;  ///< warps of all blocks
+  int threads_per_row;        ///< threads that share a row: 32, or 8 or 16 if they hold all lanes of a row
+  bool two_rows_per_warp;     ///< a warp computes two rows at a time
+  int leaves_per_warp;        ///< leaves that a warp reduces one after another and merges: a power of two
+  int warps_per_tile;         ///< warps per tile, which share a row and merge their states: a power of two
+  std::size_t tiles_per_row;  ///< tiles per row
+  std::size_t total_warps;    ///< warps of all blocks
 };
 
 /// Blocks per multiprocessor, for launch bounds: as many as leave each thread the registers that it needs.
 template <class Shape, class Reducer>
-inline constexpr int reduce_blocks = Shape::in_turn && sizeof(typename Reducer::State) <= 8 ? 3 : 2;
+inline constexpr int reduce_resident_blocks = Shape::in_turn && sizeof(typename Reducer::State) <= 8 ? 3 : 2;
 
 /// Reduces two short rows on one warp.
 template <class Shape, class Reducer, class Reader>
@@ -54,23 +54,23 @@ struct WarpLeaves {
 /// The leaves of warp w. If a warp holds several short rows, its threads get different rows.
 template <class Shape>
 __device__ __forceinline__ WarpLeaves leaves_of_warp(const Layout& l, const RowPlan& plan, std::size_t w) {
-  WarpLeaves mine{0, 0, 0, w < plan.warps};
+  WarpLeaves mine{0, 0, 0, w < plan.total_warps};
   if (l.offsets) {
     mine.row = segment_of<Shape>(l, w);
     mine.first = w - first_slot<Shape::leaf>(l, mine.row);
     mine.exist = mine.exist && mine.first < max(Shape::leaves(l.length(mine.row)), std::size_t{1});
   } else {
-    const int log2_tile = __ffs(plan.tile) - 1;  // tile is a power of two
+    const int log2_tile = __ffs(plan.warps_per_tile) - 1;  // tile is a power of two
     mine.row = w >> log2_tile;
-    if (plan.tiles > 1) {
-      mine.tile = mine.row % plan.tiles;
-      mine.row /= plan.tiles;
+    if (plan.tiles_per_row > 1) {
+      mine.tile = mine.row % plan.tiles_per_row;
+      mine.row /= plan.tiles_per_row;
     }
-    mine.first = ((mine.tile << log2_tile) + (w & static_cast<std::size_t>(plan.tile - 1))) *
-                 static_cast<std::size_t>(plan.each);
-    if (plan.threads < warp)
-      mine.row = w * static_cast<std::size_t>(warp / plan.threads) +
-                 static_cast<std::size_t>(thread() / plan.threads);
+    mine.first = ((mine.tile << log2_tile) + (w & static_cast<std::size_t>(plan.warps_per_tile - 1))) *
+                 static_cast<std::size_t>(plan.leaves_per_warp);
+    if (plan.threads_per_row < warp)
+      mine.row = w * static_cast<std::size_t>(warp / plan.threads_per_row) +
+                 static_cast<std::size_t>(thread() / plan.threads_per_row);
     mine.exist = mine.exist && mine.row < l.outer;
   }
   return mine;
@@ -81,9 +81,9 @@ template <class Reducer>
 __device__ __forceinline__ void merge_tile(const Reducer& reducer, const RowPlan& plan, std::size_t first,
                                            std::size_t leaves, typename Reducer::State* tile,
                                            typename Reducer::State& state) {
-  const std::size_t each = static_cast<std::size_t>(plan.each),
+  const std::size_t each = static_cast<std::size_t>(plan.leaves_per_warp),
                     left = (leaves - min(first, leaves) + each - 1) / each;
-  const int members = static_cast<int>(min(left, static_cast<std::size_t>(plan.tile)));
+  const int members = static_cast<int>(min(left, static_cast<std::size_t>(plan.warps_per_tile)));
   for (int stride = 1; stride < members; stride *= 2)
     for (int i = 0; i + stride < members; i += 2 * stride) reducer.merge(tile[i], tile[i + stride]);
   state = tile[0];
@@ -95,16 +95,16 @@ __device__ __forceinline__ void merge_tile(const Reducer& reducer, const RowPlan
 /// One kernel for all plans: the code of a leaf is inlined and makes up nearly all of it, so a kernel per
 /// plan would multiply the code.
 template <class Shape, class Reducer, class Reader>
-__global__ void __launch_bounds__(most_reduce_threads, reduce_blocks<Shape, Reducer>)
+__global__ void __launch_bounds__(most_reduce_threads, reduce_resident_blocks<Shape, Reducer>)
     reduce_rows(Reducer reducer, Reader reader, Layout l, RowPlan plan, typename Reducer::State* states,
                 void* out) {
   using State = typename Reducer::State;
   __shared__ alignas(16) unsigned char memory[most_reduce_warps * sizeof(State)];
   State* shared = reinterpret_cast<State*>(memory);
   const std::size_t w = std::size_t{blockIdx.x} * warps() + static_cast<std::size_t>(warp_index());
-  if constexpr (pairs_rows<Shape, Reducer>)
-    if (plan.pairs) {
-      if (w >= plan.warps) return;
+  if constexpr (takes_two_rows<Shape, Reducer>)
+    if (plan.two_rows_per_warp) {
+      if (w >= plan.total_warps) return;
       reduce_row_pair<Shape>(reducer, reader, l, w, out);
       return;
     }
@@ -114,15 +114,15 @@ __global__ void __launch_bounds__(most_reduce_threads, reduce_blocks<Shape, Redu
     const std::size_t begin = min(k * Shape::leaf, n);
     return LeafOf<Shape, Reducer, Reader>::leaf(reducer, reader, mine.exist ? l.first(mine.row) + begin : 0,
                                                 begin, static_cast<int>(min(n - begin, Shape::leaf)),
-                                                plan.threads);
+                                                plan.threads_per_row);
   };
   State state, even, half;
 #pragma unroll 1
-  for (int i = 0; i < plan.each; ++i) {  // one, two or four leaves, merged by stride doubling
+  for (int i = 0; i < plan.leaves_per_warp; ++i) {  // one, two or four leaves, merged by stride doubling
     state = leaf(mine.first + static_cast<std::size_t>(i));
     if (i % 2 == 0) {
       even = state;
-      if (i == plan.each - 1) break;
+      if (i == plan.leaves_per_warp - 1) break;
       continue;
     }
     if (mine.first + static_cast<std::size_t>(i) < leaves) reducer.merge(even, state);
@@ -133,18 +133,18 @@ __global__ void __launch_bounds__(most_reduce_threads, reduce_blocks<Shape, Redu
       state = half;
     }
   }
-  if (plan.tile > 1) {
+  if (plan.warps_per_tile > 1) {
     if (thread() == 0) shared[warp_index()] = state;
     __syncthreads();  // all warps have written their states
-    if (thread() > 0 || w % static_cast<std::size_t>(plan.tile) > 0) return;
+    if (thread() > 0 || w % static_cast<std::size_t>(plan.warps_per_tile) > 0) return;
     merge_tile(reducer, plan, mine.first, leaves, shared + warp_index(), state);
   }
-  if (!mine.exist || thread() % plan.threads > 0) return;
-  if (l.offsets ? leaves <= 1 : plan.tiles == 1) {
+  if (!mine.exist || thread() % plan.threads_per_row > 0) return;
+  if (l.offsets ? leaves <= 1 : plan.tiles_per_row == 1) {
     if (n == 0) state = State{};
     reducer.finish(state, n, mine.row, out);
   } else {
-    states[l.offsets ? w : mine.row * plan.tiles + mine.tile] = state;
+    states[l.offsets ? w : mine.row * plan.tiles_per_row + mine.tile] = state;
   }
 }
 
@@ -154,22 +154,26 @@ RowPlan plan_rows(const Layout& l, const Reader& reader, int& block) {
   const std::size_t leaves = std::max<std::size_t>(Shape::leaves(l.n), 1);
   RowPlan plan{warp, false, 1, 1, leaves, 0};
   if (!Shape::combines_only_neighbours && l.n <= Shape::lanes)
-    plan.threads = l.n <= 32 ? 8 : l.n <= 64 ? 16 : warp;
+    plan.threads_per_row = l.n <= 32 ? 8 : l.n <= 64 ? 16 : warp;
   // Many rows of few tiles: one tile per row, so that no merge kernel is needed. Many leaves in long rows:
   // two leaves per warp, which halves the number of blocks and their fixed costs.
   if (leaves > reduce_warps && leaves <= 4 * most_reduce_warps && l.outer >= 2048)
-    plan.each = leaves <= 2 * reduce_warps ? 2 : 4;
+    plan.leaves_per_warp = leaves <= 2 * reduce_warps ? 2 : 4;
   else if (leaves > 4 * most_reduce_warps && l.outer * leaves >= 32768)
-    plan.each = 2;
-  const std::size_t parts = (leaves - 1) / static_cast<std::size_t>(plan.each) + 1;
+    plan.leaves_per_warp = 2;
+  const std::size_t parts = (leaves - 1) / static_cast<std::size_t>(plan.leaves_per_warp) + 1;
   if (parts > reduce_warps && parts <= most_reduce_warps) block = most_reduce_warps;
-  plan.tile = static_cast<int>(std::min<std::size_t>(std::bit_ceil(parts), static_cast<std::size_t>(block)));
-  plan.tiles = (parts - 1) / static_cast<std::size_t>(plan.tile) + 1;
-  if constexpr (pairs_rows<Shape, Reducer>)
-    plan.pairs =
+  plan.warps_per_tile =
+      static_cast<int>(std::min<std::size_t>(std::bit_ceil(parts), static_cast<std::size_t>(block)));
+  plan.tiles_per_row = (parts - 1) / static_cast<std::size_t>(plan.warps_per_tile) + 1;
+  if constexpr (takes_two_rows<Shape, Reducer>)
+    plan.two_rows_per_warp =
         l.n > Shape::lanes && l.n <= LeafOf<Shape, Reducer, Reader>::short_leaf && reader.inputs() == 1;
-  const std::size_t rows_of_warp = plan.pairs ? 2 : static_cast<std::size_t>(warp / plan.threads);
-  plan.warps = (l.outer * plan.tiles * static_cast<std::size_t>(plan.tile) + rows_of_warp - 1) / rows_of_warp;
+  const std::size_t rows_of_warp =
+      plan.two_rows_per_warp ? 2 : static_cast<std::size_t>(warp / plan.threads_per_row);
+  plan.total_warps =
+      (l.outer * plan.tiles_per_row * static_cast<std::size_t>(plan.warps_per_tile) + rows_of_warp - 1) /
+      rows_of_warp;
   return plan;
 }
 

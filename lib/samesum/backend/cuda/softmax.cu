@@ -157,7 +157,8 @@ template <class T> cudaError_t launch(const Launch& call, SoftmaxSum sum, bool l
 
 void run(Call& any, SoftmaxSum sum, bool log) {
   auto& call = static_cast<Launch&>(any);
-  if (!has_workspace(call, no_workspace_bytes, call.error) || call.layout.outer == 0 || call.layout.n == 0)
+  if (!accept_workspace(call, size_if_none_needed, call.error) || call.layout.outer == 0 ||
+      call.layout.n == 0)
     return;
   call.error = with_format(*call.input, [&]<class T>() {
     if constexpr (sizeof(T) <= sizeof(float))

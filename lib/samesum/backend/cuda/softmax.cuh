@@ -170,11 +170,11 @@ struct Shared {
 
 /// Most threads per block, and blocks per multiprocessor that registers allow.
 template <class T> inline constexpr int held_threads = sizeof(T) == 4 ? 512 : LeafPart<T>::threads;
-template <class T> inline constexpr int held_blocks = sizeof(T) == 4 ? 1 : 8;
+template <class T> inline constexpr int held_resident_blocks = sizeof(T) == 4 ? 1 : 8;
 
 /// Loads, computes and stores a whole row at once, while other rows on the multiprocessor are at other steps.
 template <class T, class F, bool log>
-__global__ void __launch_bounds__(held_threads<T>, held_blocks<T>) softmax_held(Rows<T> p) {
+__global__ void __launch_bounds__(held_threads<T>, held_resident_blocks<T>) softmax_held(Rows<T> p) {
   using Part = LeafPart<T>;
   using Block = std::conditional_t<sizeof(T) == 4, Cluster, OneBlock>;
   __shared__ Shared shared;

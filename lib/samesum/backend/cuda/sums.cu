@@ -33,7 +33,7 @@ bool room_for(std::size_t tiles, int threads, std::size_t& bytes) {
     states += count;
     arrivals += LastBlockMerge::groups(count, threads);
   }
-  bytes = tiles <= 1 ? no_workspace_bytes : header_bytes + states * sizeof(State);
+  bytes = tiles <= 1 ? size_if_none_needed : header_bytes + states * sizeof(State);
   return arrivals <= std::tuple_size_v<decltype(Header::arrived)>;
 }
 
@@ -50,7 +50,7 @@ template <class Order, template <class> class A, class F, class T> cudaError_t s
   if (!room_for<State, LastBlockMerge<State>>(tiles, threads, needed)) return cudaErrorInvalidValue;
   if (Order::promise < Promise::everywhere) needed = std::min(needed, header_bytes);
   call.uses_header = needed >= header_bytes;
-  if (!has_workspace(call, needed, error)) return error;
+  if (!accept_workspace(call, needed, error)) return error;
   const std::size_t blocks = call.blocks > 0 ? static_cast<std::size_t>(call.blocks) : tiles;
   const auto* x = static_cast<const T*>(call.x);
   auto* out = static_cast<BitsOf<F>*>(call.out);
@@ -66,7 +66,7 @@ template <class Order, template <class> class A, class F, class T> cudaError_t s
 
 template <class A, class F, class T> cudaError_t sum_by_one_thread(Launch& call) {
   cudaError_t error;
-  if (!has_workspace(call, no_workspace_bytes, error)) return error;
+  if (!accept_workspace(call, size_if_none_needed, error)) return error;
   return launch(sum_in_turn<A, F, T>, 1, 1, call.stream, static_cast<const T*>(call.x), call.layout.n,
                 static_cast<BitsOf<F>*>(call.out));
 }
@@ -74,7 +74,7 @@ template <class A, class F, class T> cudaError_t sum_by_one_thread(Launch& call)
 template <class F, class T> cudaError_t sum_by_elements(Launch& call) {
   cudaError_t error;
   call.uses_header = true;
-  if (!has_workspace(call, header_bytes, error)) return error;
+  if (!accept_workspace(call, header_bytes, error)) return error;
   int processors = 0;
   if ((error = look_up(cudaDevAttrMultiProcessorCount, processors)) != cudaSuccess) return error;
   const std::size_t all = (std::max<std::size_t>(call.layout.n, 1) - 1) / most_threads + 1;

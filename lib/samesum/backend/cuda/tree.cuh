@@ -93,13 +93,13 @@ template <class F> struct AddToCell {
 /// Blocks of 256 threads per multiprocessor, for launch bounds: as many as leave each thread the registers
 /// that it needs.
 template <class A, class T>
-inline constexpr int blocks_of_processor = sizeof(T) == 4 && sizeof(A) <= 4   ? 4
+inline constexpr int sum_resident_blocks = sizeof(T) == 4 && sizeof(A) <= 4   ? 4
                                            : sizeof(T) <= 4 && sizeof(A) <= 8 ? 3
                                                                               : 2;
 
 /// Each block sums tiles of as many neighbouring leaves as it has warps, a power of two.
 template <class Shape, template <class> class A, class F, class T, class Finish>
-__global__ void __launch_bounds__(most_threads, blocks_of_processor<A<Scalar<F>>, T>)
+__global__ void __launch_bounds__(most_threads, sum_resident_blocks<A<Scalar<F>>, T>)
     sum_leaves(const T* __restrict__ x, std::size_t n, Finish finish, BitsOf<F>* out) {
   using State = A<Scalar<F>>;
   __shared__ alignas(State) unsigned char memory[most_threads / warp * sizeof(State)];

@@ -85,7 +85,7 @@ __device__ __forceinline__ void items_of(const Reducer& reducer, const Element (
 enum class Rows { all, whole, any };
 
 /// Reduces a leaf. Thread t of the `threads` threads that share a row holds lanes 4t to 4t + 3.
-template <class Shape, class Reducer, class Reader> class WarpReduce {
+template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
   using Element = typename Reader::Element;
   using State = typename Reducer::State;
   using Item = typename Reducer::Item;
@@ -141,7 +141,7 @@ template <class Shape, class Reducer, class Reader> class WarpReduce {
   }
 
  private:
-  template <class, class, class> friend class WarpReduce;
+  template <class, class, class> friend class LaneLeafReduce;
 
   static constexpr bool has_fast_path = requires { typename Reducer::FastPath; }
   &&(Shape::in_turn ||
@@ -156,7 +156,7 @@ template <class Shape, class Reducer, class Reader> class WarpReduce {
       const FastPath fast = reducer.fast_path();
       if (!fast.applies()) return false;
       Lanes<Shape, FastPath, mine> four;
-      run(WarpReduce<Shape, FastPath, Reader>{}, fast, four);
+      run(LaneLeafReduce<Shape, FastPath, Reader>{}, fast, four);
       if constexpr (requires { fast.succeeded(four.sum[0]); }) {
         bool succeeded = true;
 #pragma unroll
@@ -201,7 +201,8 @@ template <class Shape, class Reducer, class Reader> class WarpReduce {
             warp_of.template four_rows<have>(any_reducer, reader, raw[k][g], raw[k][g], g, 0, n, first, four);
       };
       Four four;
-      if (have == Rows::any || !on_fast_path(reducer, 0, n, four.sum, run)) run(WarpReduce{}, reducer, four);
+      if (have == Rows::any || !on_fast_path(reducer, 0, n, four.sum, run))
+        run(LaneLeafReduce{}, reducer, four);
       state[k] = halve(reducer, four.sum);
     }
   }
@@ -341,7 +342,7 @@ template <class Shape, class Reducer, class Reader> class WarpReduce {
 
 /// Reduces a leaf by stride doubling over consecutive elements: a thread merges four neighbours, a warp a
 /// chunk of 128, and the chunks are merged by stride doubling in turn.
-template <class Shape, class Reducer, class Reader> class WarpBlocks {
+template <class Shape, class Reducer, class Reader> class BlockedLeafReduce {
   using Element = typename Reader::Element;
   using State = typename Reducer::State;
   static constexpr int mine = 4, chunk = warp * mine, chunks = static_cast<int>(Shape::leaf) / chunk;
@@ -384,7 +385,7 @@ template <class Shape, class Reducer, class Reader> class WarpBlocks {
 };
 
 template <class Shape, class Reducer, class Reader>
-using LeafOf = std::conditional_t<Shape::combines_only_neighbours, WarpBlocks<Shape, Reducer, Reader>,
-                                  WarpReduce<Shape, Reducer, Reader>>;
+using LeafOf = std::conditional_t<Shape::combines_only_neighbours, BlockedLeafReduce<Shape, Reducer, Reader>,
+                                  LaneLeafReduce<Shape, Reducer, Reader>>;
 
 }  // namespace samesum::gpu

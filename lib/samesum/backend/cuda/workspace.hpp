@@ -13,7 +13,7 @@ namespace samesum::gpu {
 
 /// Digits and flags that all blocks of an exact sum add to. The upper bits of each word count the blocks that
 /// have added to it, so a block waits for these words alone: no fence and no counter of arrivals is needed.
-template <int digits> struct SharedDigitsOf {
+template <int digits> struct GridDigitsOf {
   static constexpr int sum_bits = 52, counter_bits = 12;
   static constexpr unsigned most_blocks = (1u << counter_bits) - 1;
   static constexpr std::uint64_t one = std::uint64_t{1} << sum_bits;
@@ -39,13 +39,13 @@ template <int digits> struct SharedDigitsOf {
     return flags;
   }
 };
-using SharedDigits = SharedDigitsOf<Exact::digit_count>;
+using GridDigits = GridDigitsOf<Exact::digit_count>;
 static_assert(Exact::seen_any == 1 && Exact::seen_minus_infinity == 1 << 4);
 
 /// Start of a workspace, shared by all blocks of a call. Between calls all of it is zero except the cells,
 /// which are -0.
 struct Header {
-  SharedDigits shared_digits;
+  GridDigits grid_digits;
   std::array<std::uint64_t, Formats::size> cell;  ///< by format index, in the low bytes
   std::array<std::uint32_t, 15 * 1024> arrived;   ///< counters of arrivals
 };
@@ -57,11 +57,11 @@ static_assert(sizeof(Header) <= header_bytes);
 inline void* states(void* workspace) { return static_cast<std::byte*>(workspace) + header_bytes; }
 
 /// Size that a call without a workspace reports: a size query must not return 0.
-inline constexpr std::size_t no_workspace_bytes = 1;
+inline constexpr std::size_t size_if_none_needed = 1;
 
 /// Returns whether the workspace is large enough, so that the call can go on. If it is null, this is a size
 /// query: sets call.bytes and returns false.
-template <class AnyCall> bool has_workspace(AnyCall& call, std::size_t needed, cudaError_t& error) {
+template <class AnyCall> bool accept_workspace(AnyCall& call, std::size_t needed, cudaError_t& error) {
   error = cudaSuccess;
   if (call.workspace != nullptr && call.bytes < needed) error = cudaErrorInvalidValue;
   const bool go_on = call.workspace != nullptr && error == cudaSuccess;
