@@ -10,7 +10,7 @@ import style
 from figure import Figure, Series
 from results import FORMATS
 from section import (PROMISES, SAME_EVERYWHERE, Section, Table, bound_findings, distinct, exactness_findings, frontier,
-                     starting_with)
+                     place, starting_with)
 
 LEAST = 2.0**-60  # smaller relative errors are plotted here: a logarithmic axis has no place for 0
 
@@ -20,6 +20,7 @@ class Comparison:
     """A row with its machine and the title of its data, which no other data on that machine have."""
 
     machine: str
+    host: str  # name of the machine for results of its CPU
     title: str
     row: dict
 
@@ -41,7 +42,7 @@ def make_section(found, notes=()):
     s = Section("data-sets", "Data sets", "Every method on real and synthetic data. Errors are relative to the exact "
                 "sum of the elements as given. Columns are the formats in which a method adds and returns; if that "
                 "format is narrower than the data, each element is first rounded to it.", "experiments/run",
-                terms=("method", "promise", "bound", "condition number", "frontier"))
+                terms=("method", "order", "accumulator", "promise", "bound", "condition number", "frontier"))
     if found:
         s.findings = list(findings(found))
         s.figures = [figure(found)]
@@ -58,7 +59,8 @@ def comparisons(sources):
         latest = {(c["data"]["name"], c["data"]["format"]): c for c in source.of("comparison")}
         names = [name for name, _ in latest]
         title_of = titles(distinct(names))
-        found += [Comparison(source.machine, title_of[name] + (f" as {format}" if names.count(name) > 1 else ""), c)
+        found += [Comparison(source.machine, source.host,
+                             title_of[name] + (f" as {format}" if names.count(name) > 1 else ""), c)
                   for (name, format), c in latest.items()]
     return found
 
@@ -142,7 +144,7 @@ def figure(found):
     for c in found:
         for m in c.methods:
             if m["relative_error"] is not None and m["gb_per_s"]:
-                on = (c.title, f"{c.machine}, {phrases.device(m['method'])}", phrases.parts(m["method"])[1])
+                on = (c.title, place(c, m), phrases.parts(m["method"])[1])
                 points.setdefault(on, []).append(m)
     series = []
     for on, methods in points.items():

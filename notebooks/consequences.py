@@ -126,7 +126,7 @@ def recording_findings(at, format, rows):
                f"formula, and {two} in two passes.")
     lost = [r["method"] for some in by.values() for r in some if r["value"] is None]
     if lost:
-        yield f"{at}: a sum of this recording overflows {format} with {phrases.names(lost)}."
+        yield f"{at}: sums of the Moon's distance overflow {format} with {phrases.names(lost)}."
     negative = [r["method"] for some in by.values() for r in some if r["value"] is not None and r["value"] < 0]
     if negative:
         yield f"{at}: a variance in {format} is negative with {phrases.names(negative)}."

@@ -14,7 +14,7 @@ def section(sources):
     s = Section("condition", "Error against condition number", "Correct decimal digits of each method as cancellation "
                 "increases: on synthetic data with condition numbers from 1 to 10⁴⁰, or as far as the range of the "
                 "format allows.", "build/release/bin/error_vs_condition --full --out build/study",
-                terms=("method", "bound", "condition number"))
+                terms=("method", "order", "accumulator", "bound", "condition number"))
     rows = rows_with_place(sources, "condition")
     s.findings = list(findings(rows))
     s.figures = [f for f in [figure(rows)] if f.series]

@@ -12,8 +12,10 @@ from section import (SAME_EVERYWHERE, Section, Table, bound_findings, distinct, 
 PROBABILITY = 0.99  # of `probable_bound` in the rows
 LEAST_ULPS = 1e-3  # smaller errors are plotted here: a logarithmic axis has no place for 0
 RANKED = ["exact", "tree/kahan", "tree/plain", "pairwise/plain", "serial/plain"]
-MARKS = {"structure": "elements that are equal, sorted, in a pattern or made to cancel",
-         "stagnation": "elements of one sign, so many that an average element is at most u times the sum"}
+# The beginning of a sentence on data with a mark, and what the mark means.
+MARKS = {"structure": ("structured data", "elements that are equal, sorted, in a pattern or made to cancel"),
+         "stagnation": ("data whose sum may stagnate",
+                        "elements of one sign, so many that an average element is at most u times the sum")}
 COLUMNS = ["exact", "tree/double_word", "tree/neumaier", "tree/kahan", "tree/plain", "pairwise/plain", "serial/plain",
            "atomic/plain"]
 
@@ -21,8 +23,9 @@ COLUMNS = ["exact", "tree/double_word", "tree/neumaier", "tree/kahan", "tree/pla
 def section(sources):
     s = Section("error", "Error against length", "Error of each method on synthetic data, by number of elements.",
                 "build/release/bin/error_vs_length --full --out build/study",
-                terms=("method", "promise", "ulp", "unit roundoff", "bound", "condition number"))
-    rows, counted = ([(place(source.machine, r), r | {"machine": source.machine}) for source in sources
+                terms=("method", "order", "accumulator", "promise", "ulp", "unit roundoff", "bound", "probable bound",
+                       "condition number"))
+    rows, counted = ([(place(source, r), r | {"machine": source.machine}) for source in sources
                       for r in source.of(kind)] for kind in ("error", "coverage"))
     s.findings = list(findings(rows)) + list(probable_bound_findings([r for _, r in rows], [r for _, r in counted]))
     s.figures = [f for f in [figure(rows)] if f.series]
@@ -117,8 +120,8 @@ def probable_bound_findings(rows, counted):
     yield from marked_findings([r for r in known if r.get("marked")])
     none = [r for r in counted if not has_bound(r)]
     if none:
-        yield (f"No array has a finite probable bound in {phrases.out_of(len(none), len(counted), 'case')}, "
-               f"for example {row_names(none[:1])}.")
+        yield (f"In {phrases.out_of(len(none), len(counted), 'case')} the probable bound is infinite for every array, "
+               f"for example {row_names(none[:1])}. A case is one method on many random arrays.")
     counted = [r for r in counted if has_bound(r)]
     ordinary = [r for r in counted if r["marked"] is None]
     for p in sorted({r["probability"] for r in ordinary}):
@@ -126,26 +129,28 @@ def probable_bound_findings(rows, counted):
         kept = sum(r["covered"] >= p for r in some)
         worst = min(some, key=lambda r: r["covered"])
         share = phrases.median([r["median_share"] for r in some])
-        yield (f"The bound for probability {p} covers at least {percent(p)} of the errors in "
-               f"{phrases.out_of(kept, len(some), 'case')} (a case is one method on many random arrays); the lowest "
-               f"coverage is {percent(worst['covered'])} of {worst['seeds']:,} arrays, for {row_names([worst])}; the "
-               f"median ratio of error to bound is {phrases.number(share, 2)}.")
-    for mark in MARKS:
+        all_covered = worst["covered"] == 1
+        yield (f"The bound for probability {p} covers "
+               + ("all errors" if all_covered else f"at least {percent(p)} of the errors")
+               + f" in {phrases.out_of(kept, len(some), 'case')} (a case is one method on many random arrays); "
+               + ("" if all_covered else f"the lowest coverage is {percent(worst['covered'])} of {worst['seeds']:,} "
+                  f"arrays, for {row_names([worst])}; ")
+               + f"the median ratio of error to bound is {phrases.number(share, 2)}.")
+    for mark, (data, _) in MARKS.items():
         some = [r for r in counted if r["marked"] == mark]
         if some:
             worst = min(some, key=lambda r: r["covered"])
-            yield (f"{phrases.plural(len(some), 'case')} {'is' if len(some) == 1 else 'are'} marked for {mark}, where "
-                   "the probable bound guarantees nothing "
-                   f"({phrases.names(r['method'].split('@')[0] + ' on ' + r['data'] for r in some)}); the lowest "
-                   f"coverage is {percent(worst['covered'])}, for {row_names([worst])} at probability "
-                   f"{worst['probability']}.")
+            yield (f"In {phrases.plural(len(some), 'case')} with {data} "
+                   f"({phrases.names(r['method'].split('@')[0] + ' on ' + r['data'] for r in some)}), the assumption of "
+                   f"the probable bound may fail; the lowest coverage is {percent(worst['covered'])}, for "
+                   f"{row_names([worst])} at probability {worst['probability']}.")
 
 
 def beyond_text(beyond):
     """End of a sentence on a probable bound: names the data of errors beyond it and the longest such sum."""
     if not beyond:
         return "."
-    return (f"; errors beyond it: on {phrases.names(r['data'] for r in beyond)}, for example "
+    return (f"; the errors beyond it are on {phrases.names(r['data'] for r in beyond)}, for example "
             f"{row_names([max(beyond, key=lambda r: r['n'])])}.")
 
 
@@ -154,15 +159,15 @@ def beyond_probable(r):
 
 
 def marked_findings(rows):
-    """Sentences on data for which the premise of the probable bound fails, by mark."""
-    for mark, what in MARKS.items():
+    """Sentences on data for which the assumption of the probable bound may fail, by mark."""
+    for mark, (data, meaning) in MARKS.items():
         some = [r for r in rows if r["marked"] == mark]
         if not some:
             continue
         beyond = [r for r in some if beyond_probable(r)]
-        yield (f"Data marked for {mark} before summation ({what}: {phrases.names(r['data'] for r in some)}): rounding "
-               "errors need not have mean 0, so the probable bound guarantees nothing; it covers "
-               f"{phrases.out_of(len(some) - len(beyond), len(some), 'error')}" + beyond_text(beyond))
+        yield (f"On {data} ({meaning}: {phrases.names(r['data'] for r in some)}) the assumption of the probable bound "
+               f"may fail. It covers {phrases.out_of(len(some) - len(beyond), len(some), 'error')}"
+               + beyond_text(beyond))
 
 
 def medians(rows, n):
@@ -344,7 +349,7 @@ def coverage_tables(counted):
             at_level = {p: [r["covered"] for r in some if r["probability"] == p and r["covered"] is not None]
                         for p in levels}
             shares = [r["median_share"] for r in some if r["median_share"] is not None]
-            lines.append([data + (f", marked for {mark}" if mark else ""), format, phrases.count(n),
+            lines.append([data + (f" ({MARKS[mark][0]})" if mark else ""), format, phrases.count(n),
                           str(len({r["method"] for r in some})), f"{some[0]['seeds']:,}"]
                          + [percent(min(covered)) if covered else "" for covered in at_level.values()]
                          + [phrases.number(phrases.median(shares), 2) if shares else "-"])

@@ -3,7 +3,7 @@
 import math
 
 import phrases
-from section import promises_one_result
+from section import place, promises_one_result
 
 LOOP, TREE, EXACT = "serial/plain", "tree/plain", "exact"
 
@@ -13,7 +13,7 @@ def headlines(found):
     for question, summarise, experiment, kind in (("How accurate?", accuracy, "error_vs_length", "error"),
                                                   ("How reproducible?", reproducibility, "spread_over_runs", "spread"),
                                                   ("How fast?", speed, "speed_vs_length", "speed")):
-        sentence = summarise([(s.machine, r) for s in found.get(experiment, []) for r in s.of(kind)])
+        sentence = summarise([(s, r) for s in found.get(experiment, []) for r in s.of(kind)])
         if sentence:
             yield question, sentence
 
@@ -22,11 +22,11 @@ def accuracy(rows):
     """Median errors of the loop, the tree and exact in fp32, at the greatest length at which a machine measured all
     three on the same data."""
     by_place = {}
-    for machine, r in rows:
+    for source, r in rows:
         algorithm, format, _ = phrases.parts(r["method"])
         if algorithm in (LOOP, TREE, EXACT) and format == r["input_format"] == "fp32":
             error = math.inf if r["error_ulps"] is None else r["error_ulps"]
-            by_place.setdefault((r["n"], machine), {}).setdefault(algorithm, {}).setdefault(r["data"], []).append(error)
+            by_place.setdefault((r["n"], source.machine), {}).setdefault(algorithm, {}).setdefault(r["data"], []).append(error)
     common = {at: set.intersection(*map(set, errors.values())) for at, errors in by_place.items() if len(errors) == 3}
     common = {at: data for at, data in common.items() if data}
     if not common:
@@ -50,7 +50,7 @@ def reproducibility(rows):
     A method that ran on several machines counts once.
     """
     kept = [r for _, r in rows if promises_one_result(r)]
-    loose = [(m, r) for m, r in rows if r["axis"] != "permutation" and not promises_one_result(r)]
+    loose = [(s, r) for s, r in rows if r["axis"] != "permutation" and not promises_one_result(r)]
     clauses = []
     if kept:
         methods = {r["method"] for r in kept}
@@ -58,32 +58,33 @@ def reproducibility(rows):
         clauses.append(f"{phrases.out_of(len(one), len(methods), 'method')} with a promise of the same bits everywhere "
                        f"returned the same bits in {phrases.plural(sum(r['runs'] for r in kept), 'run')}")
     if loose:
-        machine, most = max(loose, key=lambda row: row[1]["distinct_bits"])
+        source, most = max(loose, key=lambda row: row[1]["distinct_bits"])
         several = {r["method"] for _, r in loose if r["distinct_bits"] > 1}
-        clauses.append(f"{phrases.out_of(len(several), len({r['method'] for _, r in loose}), 'method')} with a weaker "
-                       "promise returned more than one result for the same elements"
+        clauses.append(f"{phrases.out_of(len(several), len({r['method'] for _, r in loose}), 'method')} that "
+                       f"{phrases.verb(2, len({r['method'] for _, r in loose}), 'does', 'do')} not promise “everywhere” "
+                       "returned more than one result for the same elements"
                        + (f", up to {most['distinct_bits']} in {phrases.plural(most['runs'], 'run')} "
-                          f"({most['method']}, {machine})" if several else ""))
+                          f"({most['method']}, {source.machine})" if several else ""))
     return phrases.capitalised("; ".join(clauses)) + "." if clauses else None
 
 
 def speed(rows):
     """Speed of exact relative to the fastest plain sum, on one thread and on the GPU of every machine."""
     places = {}
-    for machine, r in rows:
+    for source, r in rows:
         if r["input_format"] == "fp32" and r["data"] == "normal" and r["caches"] == "hot" and r["threads"] <= 1:
-            places.setdefault((r["threads"], machine), []).append(r)
-    clauses = [text for (threads, machine), some in sorted(places.items(), key=lambda place: place[0])
-               for text in exact_speed(f"{machine}, {'GPU' if threads == 0 else 'one thread'}", some)]
+            places.setdefault((r["threads"], place(source, r)), []).append(r)
+    clauses = [text for (_, at), some in sorted(places.items(), key=lambda found: found[0])
+               for text in exact_speed(at, some)]
     return phrases.capitalised("; ".join(clauses)) + "." if clauses else None
 
 
-def exact_speed(place, rows):
+def exact_speed(at, rows):
     exact = [r for r in rows if phrases.parts(r["method"])[:2] == (EXACT, "fp32")]
     if exact:
         longest = max(exact, key=lambda r: r["n"])
         plain = max((r["gb_per_s"] for r in rows
                      if r["n"] == longest["n"] and phrases.accumulator(r["method"]) == "plain"), default=0)
         yield (f"the exact sum reads {phrases.number(longest['gb_per_s'])} GB/s "
-               f"({place}, n = {phrases.count(longest['n'])})"
+               f"({at}, n = {phrases.count(longest['n'])})"
                + (f", {longest['gb_per_s'] / plain:.0%} of the speed of the fastest plain sum" if plain else ""))

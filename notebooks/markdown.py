@@ -46,7 +46,7 @@ def section(s, left_out=()):
         yield f"Only in report.html: {'; '.join(plain(t.caption) for t in elsewhere)}.\n"
 
 
-def document(title, top, sections, provenance, left_out):
+def document(title, top, sections, provenance, left_out, glossary=()):
     yield f"# {title}\n"
     yield from (f"- **{question}** {plain(sentence)}" if question else f"- {plain(sentence)}"
                 for question, sentence in top)
@@ -56,6 +56,8 @@ def document(title, top, sections, provenance, left_out):
         yield "## Terms\n"
         yield from (f"- **{term}**: {plain(phrases.TERMS[term])}" for term in terms)
         yield ""
+        for t in glossary:
+            yield from table(t)
     for s in sections:
         yield from section(s, left_out)
     yield "## Machines\n"
@@ -63,14 +65,14 @@ def document(title, top, sections, provenance, left_out):
         yield from table(t)
 
 
-def text(title, top, sections, provenance):
+def text(title, top, sections, provenance, glossary=()):
     """The report with at most LIMIT characters: if necessary the longest tables are left out, folded ones first, and
     finally the end is cut off."""
     every = (t for s in sections for t in s.tables)
     tables = sorted((t.folded, len("\n".join(table(t))) + 1, i, t) for i, t in enumerate(every) if not t.page_only)
     left_out = []
     while True:
-        written = "\n".join(document(title, top, sections, provenance, left_out)) + "\n"
+        written = "\n".join(document(title, top, sections, provenance, left_out, glossary)) + "\n"
         if len(written) <= LIMIT:
             return written
         if not tables:

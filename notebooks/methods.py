@@ -11,9 +11,10 @@ DATA = "normal"
 def section(found):
     """One row per method and machine, at the greatest length measured, for elements in the format of the method."""
     s = Section("methods", "All methods", f"One row per method and machine. Error and bound, in ulps, are for {DATA} "
-                "elements at the greatest length measured. Speed is for long arrays, on one thread or a GPU. Bit "
-                "patterns are the most that any array gave in one order of its elements. Click a column head to sort.",
-                "experiments/run", terms=("method", "promise", "ulp", "bound"))
+                "elements at the greatest length measured. Speed is for long arrays, on one thread or a GPU. “Bit "
+                "patterns” is the largest number of different results for one array whose element order was kept. "
+                "“-” means not measured, “none” no finite bound.",
+                "experiments/run", terms=("method", "order", "accumulator", "promise", "ulp", "bound", "cub"))
     table = {}
     for question, kind, fact in (("error_vs_length", "error", "error"), ("speed_vs_length", "speed", "speed"),
                                  ("spread_over_runs", "spread", "spread")):

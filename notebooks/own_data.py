@@ -17,7 +17,7 @@ def section(sources):
         s, id="own-data", title="Own data",
         about="Every method on the reader's own files. Errors are relative to the exact sum of the elements as given; "
               "the first table has the methods in the format of the data.",
-        command="own_data FILE… --out DIR",
+        command="build/release/bin/own_data FILE… --out DIR",
         figures=[dataclasses.replace(f, id="own-data-figure") for f in s.figures],
         findings=list(findings(files)) + s.findings,
         tables=[overview(machine, some) for machine, some in by_machine.items()]

@@ -96,8 +96,9 @@ def plotly():
     return importlib.resources.files("plotly").joinpath("package_data/plotly.min.js").read_text()
 
 
-def page(title, top, first, sections, provenance, sources):
-    """The whole page. `top` holds the pairs (question, finding) of the first screen, `first` its figure."""
+def page(title, top, first, sections, provenance, sources, glossary=()):
+    """The whole page. `top` holds the pairs (question, finding) of the first screen, `first` its figure. `glossary`
+    holds tables."""
     links = " ".join(f'<a href="#{s.id}">{escape(s.title)}</a>' for s in sections)
     terms = used_terms(sections)
     return "\n".join([
@@ -110,7 +111,8 @@ def page(title, top, first, sections, provenance, sources):
           for question, sentence in top),
         "</ul>", figure(first) if first else "",
         f'<nav>{links} <a href="#machines">Machines</a> <a href="#data">Raw data</a></nav>',
-        f"<section id=terms><h2>Terms</h2>{definitions(terms)}</section>" if terms else "",
+        f"<section id=terms><h2>Terms</h2>{definitions(terms)}{''.join(map(table, glossary))}</section>" if terms else "",
+        "<p class=hint-sort>Click a column head to sort a table.</p>" if any(s.tables for s in sections) else "",
         *[section(s, first) for s in sections],
         '<section id=machines><h2>Machines</h2><p>Machine, build and settings of each results file.</p>',
         *map(table, provenance), "</section>",

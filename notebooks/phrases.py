@@ -7,21 +7,46 @@ import math
 FORMAT_BITS = {"fp16": (11, -14), "bf16": (8, -126), "fp32": (24, -126), "fp64": (53, -1022)}
 ON_GPU = ("cub/", "thrust/")  # the GPU peers of experiments/harness/peers.cu
 
-# A definition of one line for each term that a section may use (Section.terms), in the order of the report.
+# A definition of each term that a section may use (Section.terms), in the order of the report.
 TERMS = {
     "method": "order/accumulator/format@backend, for example tree/kahan/fp32@cpu; exact is samesum's correctly rounded "
-              "sum in any order, @peer marks another library",
-    "promise": "what a method guarantees about its bits: none; run_to_run, the same bits on the same machine with the "
-               "same settings; everywhere, the same bits on any backend, thread count, launch shape and alignment; "
-               "order_free, the same bits for any order of the elements too",
+              "sum in any order; @peer marks another library, measured for comparison",
+    "order": "serial: one addition after the other, as in a loop. tree: each of 128 lanes adds 32 elements one after "
+             "the other, then lanes, then leaves of 4096 elements, are added in pairs. pairwise: the same, but each "
+             "lane adds its elements in pairs. canonical16, canonical128: 16 or 128 lanes, and only neighbours are "
+             "added. atomic: threads add chunks of 4096 elements to one cell, in the order in which they finish. "
+             "atomic_element: the same for single elements",
+    "accumulator": "what is kept of a partial sum. plain: the sum. kahan: the sum and the rounding error of its last "
+                   "addition. neumaier: the sum and the sum of all its rounding errors. double_word: two numbers whose "
+                   "mathematical sum is the value. exact: an integer that holds every partial sum without rounding",
+    "promise": "what a method guarantees about its bits. none: they may differ per run. run_to_run: the same bits on "
+               "the same machine with the same settings. everywhere: the same bits on any machine and backend, with "
+               "any thread count, launch shape and alignment. order_free: the same bits for any order of the elements "
+               "too",
+    "height": "largest number of additions between an element and the result",
     "ulp": "unit in the last place of the correctly rounded sum: the distance to the next number of the format there",
     "unit roundoff": "u = 2⁻ᵖ for p bits of precision: the largest relative error of one rounding to nearest",
-    "bound": "limit on the error that theory proves (rigorous bound) or that holds with a given probability if "
-             "rounding errors have mean 0 (probable bound)",
-    "condition number": "κ = Σ|x| / |Σx|: 1 if all elements have the same sign, larger the more they cancel",
+    "bound": "upper limit on |result - exact result|, proven for the given elements (rigorous bound). There is no "
+             "finite bound if an overflow cannot be excluded",
+    "probable bound": "limit on the error that holds with a given probability if rounding errors have mean 0; not "
+                      "valid for elements that are equal, sorted, in a pattern or made to cancel",
+    "condition number": "Σ|x| / |Σx|: 1 if all elements have the same sign, larger the more they cancel",
+    "relative spread": "|1 - |S / S₁|| for the result S of a run and the result S₁ of the first run; |Vs| in "
+                       "Shanmugavelu et al. 2024",
     "frontier": "the methods for which no other method is both faster and at least as accurate",
     "target": "a speed that a method should reach, as a multiple of the speed of another method or as a time limit; "
               "a missed target is not a failure",
+    "reading alone": "a kernel or loop that reads all elements and adds nothing: no sum can be faster",
+    "hot, cold": "hot caches: the same array is summed repeatedly. Cold caches: each run reads data that no cache "
+                 "holds",
+    "cub": "NVIDIA's library of GPU primitives, part of CCCL. not_guaranteed, run_to_run and gpu_to_gpu are its "
+           "determinism settings. gpu_to_gpu means the same bits on different GPUs, which is less than everywhere, so "
+           "its promise is run_to_run here",
+    "×N": "setting of a ladder kernel. On a GPU each thread first adds 2N elements (N is the coarsening factor); on a "
+          "CPU there are N partial sums side by side",
+    "uniform branches": "share of branches in which all threads of a warp agree, as counted by ncu",
+    "L1 hits": "share of 32-byte sectors that were found in the L1 cache, as counted by ncu",
+    "occupancy": "resident threads of a multiprocessor, divided by the most it can hold",
 }
 
 
@@ -34,7 +59,7 @@ def parts(name):
 
 
 def accumulator(name):
-    """Accumulator of a method, such as 'kahan' or 'exact'; 'peer' for a peer, 'read' for reading alone."""
+    """Accumulator of a method, such as 'kahan' or 'exact'; 'peer' for a peer; 'read' for reading alone."""
     algorithm, _, backend = parts(name)
     return "peer" if backend == "peer" else algorithm.split("/")[-1]
 

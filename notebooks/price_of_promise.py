@@ -14,7 +14,7 @@ def section(sources):
                 "elements. The price of a promise is the time of samesum's fastest method with that promise or a "
                 "stronger one, divided by the time of its fastest method without a promise and by the time of the "
                 "fastest other library.", "build/release/bin/price_of_promise --full --out build/study",
-                terms=("method", "promise", "ulp", "condition number", "frontier"))
+                terms=("method", "order", "accumulator", "promise", "ulp", "condition number", "frontier", "cub"))
     cells = {}
     for at, r in rows_with_place(sources, "price"):
         cells.setdefault((at, r["input_format"], r["n"]), []).append(r)

@@ -1,8 +1,8 @@
 """Makes the report of a study: report.html, and report.md for a pull request.
 
 It uses the results files in RESULTS and those of other machines in the --committed folder, MACHINE.QUESTION.jsonl and
-MACHINE.compare.jsonl. Prints the findings. Exit codes: 0; 1 if a method of samesum broke a promise or a bound, or
-returned wrong bits; 2 if a file is invalid.
+MACHINE.compare.jsonl. Either folder may be left out. Prints the findings. Exit codes: 0; 1 if a method of samesum broke
+a promise or a bound, or returned wrong bits; 2 for wrong usage or an invalid file.
 """
 
 import argparse
@@ -11,6 +11,7 @@ import os
 import pathlib
 import sys
 
+import glossary
 import headlines
 import markdown
 import methods
@@ -37,18 +38,20 @@ def first_figure(sections):
 
 
 def provenance(sources):
-    """Yields a table per machine and build with its properties and its results files."""
-    builds = {}
+    """Yields a table per machine with its properties and its results files. Properties in which its files differ, such
+    as the commit, are those of the files."""
+    files = {}
     for s in sources:
-        if not s.rows:
-            continue
-        facts = {key.replace("_", " "): value for key, value in s.header["provenance"].items()}
-        date = facts.pop("date")
-        builds.setdefault((s.machine, tuple(facts.items())), []).append((s, date))
-    for (machine, facts), made in builds.items():
-        rows = [[key, "none" if value is None else value] for key, value in facts]
-        rows += [[s.path.name, f"{phrases.plural(len(s.rows), 'row')}{skipped(s)}, {mode(s)}{date}"]
-                 for s, date in made]
+        if s.rows:
+            facts = {key.replace("_", " "): "none" if value is None else value
+                     for key, value in s.header["provenance"].items()}
+            files.setdefault(s.machine, []).append((s, facts.pop("date"), facts))
+    for machine, made in files.items():
+        common = [fact for fact in made[0][2].items() if all(fact in facts.items() for _, _, facts in made)]
+        rows = [[key, value] for key, value in common]
+        rows += [[s.path.name, f"{phrases.plural(len(s.rows), 'row')}{skipped(s)}, {mode(s)}{date}"
+                  + "".join(f", {key} {value}" for key, value in facts.items() if (key, value) not in common)]
+                 for s, date, facts in made]
         yield Table(machine, ["property", "value"], rows, text_columns=2)
     without = [[str(s.path), f"no rows{skipped(s)}"] for s in sources if s.skipped and not s.rows]
     if without:
@@ -72,48 +75,63 @@ def write(path, text):
     os.replace(temporary, path)
 
 
+def check_folders(options):
+    """Raises Refused if a folder is missing."""
+    for folder in (options.results, options.committed):
+        if folder and not folder.is_dir():
+            raise results.Refused(f"{folder}: no such folder")
+    if not options.results and not options.committed:
+        raise results.Refused("a folder of results, or --committed, is missing")
+    if not options.results and not options.out:
+        raise results.Refused("--out is missing; it has no default without a folder of results")
+
+
 def main(arguments):
     parser = argparse.ArgumentParser(prog="report.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter,
-                                     epilog="example:\n  report.py build/study --committed experiments/results")
-    parser.add_argument("results", metavar="RESULTS", type=pathlib.Path,
+                                     epilog="examples:\n  report.py build/study --committed experiments/results\n"
+                                            "  report.py --committed experiments/results --out /tmp")
+    parser.add_argument("results", metavar="RESULTS", type=pathlib.Path, nargs="?",
                         help="folder with results.jsonl and QUESTION.jsonl files")
     parser.add_argument("--committed", metavar="FOLDER", type=pathlib.Path,
                         help="folder with results of other machines")
-    parser.add_argument("--out", metavar="FOLDER", type=pathlib.Path, help="folder for the report (default: RESULTS)")
+    parser.add_argument("--out", metavar="FOLDER", type=pathlib.Path,
+                        help="folder for the report (default: RESULTS); created if it does not exist")
+    parser.add_argument("--program", default="report.py", help=argparse.SUPPRESS)  # the name in messages
     options = parser.parse_args(arguments)
-    for folder in (options.results, options.committed, options.out):
-        if folder and not folder.is_dir():
-            parser.error(f"{folder}: no such folder")
+    out = options.out or options.results
     try:
+        check_folders(options)
+        if options.results:
+            results.refuse_other_machines(options.results)
         found = results.read(options.results, options.committed)
         ignored = results.unread_files(options.committed) if options.committed else []
+        out.mkdir(parents=True, exist_ok=True)
     except (results.Refused, OSError) as refusal:
-        print(f"report.py: {refusal}", file=sys.stderr)
+        print(f"{options.program}: {refusal}", file=sys.stderr)
         return 2
     if ignored:
-        print(f"report.py: {options.committed}: ignored files whose names have no QUESTION of this report: "
+        print(f"{options.program}: {options.committed}: ignored files whose names have no QUESTION of this report: "
               f"{', '.join(ignored)}", file=sys.stderr)
 
     sources = [s for some in found.values() for s in some]
     with_rows = {question: [s for s in some if s.rows] for question, some in found.items()}
     sections = [section(question, with_rows) for question in SECTIONS] + [methods.section(with_rows)]
     top = list(headlines.headlines(with_rows)) or [("", "No results yet.")]
-    machines = list(provenance(sources))
-    out = options.out or options.results
+    machines, names = list(provenance(sources)), list(glossary.tables(with_rows))
     try:
-        write(out / "report.md", markdown.text(TITLE, top, sections, machines))
+        write(out / "report.md", markdown.text(TITLE, top, sections, machines, names))
         write(out / "report.html",
-              page.page(TITLE, top, first_figure(sections), sections, machines, [s for s in sources if s.rows]))
+              page.page(TITLE, top, first_figure(sections), sections, machines, [s for s in sources if s.rows], names))
     except OSError as error:
-        print(f"report.py: {error}", file=sys.stderr)
+        print(f"{options.program}: {error}", file=sys.stderr)
         return 2
     for s in sections:
         for finding in s.findings:
             print(f"- {finding}")
     failures = [failure for s in sections for failure in s.failures]
     if failures:
-        print("\n".join(["report.py: failures:"] + failures), file=sys.stderr)
+        print("\n".join([f"{options.program}: failures:"] + failures), file=sys.stderr)
     return 1 if failures else 0
 
 

@@ -49,6 +49,12 @@ class Source:
         """The rows of a kind."""
         return [r for r in self.rows if r["kind"] == kind]
 
+    @property
+    def host(self):
+        """Name of the machine for results of its CPU: "H200 host" if the machine is named after its GPU."""
+        gpu = self.header.get("provenance", {}).get("gpu") or ""
+        return f"{self.machine} host" if self.machine.lower() in gpu.lower() else self.machine
+
 
 def lines_of(path):
     """Yields (position, line, whether it is complete); a last line without a newline is incomplete."""
@@ -145,11 +151,24 @@ def with_short_names(row):
     return row if row["kind"] == "reduction" else short(row)
 
 
+def of_this_machine(folder, named):
+    """(machine, question, name, path) of the files of a study, whether or not they exist."""
+    return [(HERE, q, name, folder / ("results.jsonl" if q == "compare" else f"{name}.jsonl")) for q, name in named]
+
+
+def refuse_other_machines(folder):
+    """Refuses a folder that has no results of this machine, but results of others."""
+    named = [(q, name) for q in ("compare", *EXPERIMENTS) for name in (q, *PARTS.get(q, []))]
+    others = [path.name for _, name in named for path in sorted(folder.glob(f"*.{name}.jsonl"))]
+    if others and not any(path.exists() for *_, path in of_this_machine(folder, named)):
+        raise Refused(f"{folder}: these are results of other machines ({others[0]}); pass the folder as --committed")
+
+
 def read(folder, committed=None, questions=("compare", *EXPERIMENTS)):
     """{question: [Source, …]} from the files of a study and the MACHINE.QUESTION.jsonl files of other machines, with
-    the short names of with_short_names()."""
+    the short names of with_short_names(). Either folder may be None."""
     named = [(q, name) for q in questions for name in (q, *PARTS.get(q, []))]
-    files = [(HERE, q, name, folder / ("results.jsonl" if q == "compare" else f"{name}.jsonl")) for q, name in named]
+    files = of_this_machine(folder, named) if folder else []
     if committed:
         files += [(path.name.split(".")[0].upper(), q, name, path) for q, name in named
                   for path in sorted(committed.glob(f"*.{name}.jsonl"))]

@@ -13,10 +13,12 @@ INPUTS = {"units": "M among ones", "overflow": "overflow", None: "none"}
 
 def section(sources):
     s = Section("order", "Revealed orders", "The tree in which each method adds, deduced from its results for special "
-                "inputs: a large M and -M among ones (FPRev, Xie et al. 2025) or, for methods that keep the ones "
-                "beside M, the largest number twice and its negative, which overflow if the two equal numbers are "
-                "added first. In the pictures the numbers are elements, and each horizontal line is an addition.",
-                "build/release/bin/reveal_order --out build/study", terms=("method", "promise"))
+                "inputs: a large M and -M among ones (FPRev, Xie et al. 2025). Compensated methods do not lose the "
+                "ones, so for them the input is the largest finite number twice and its negative once, among zeros: "
+                "the sum overflows exactly if the two equal numbers meet first. In the pictures the numbers are "
+                "elements, and each horizontal line is an addition.",
+                "build/release/bin/reveal_order --out build/study",
+                terms=("method", "order", "accumulator", "promise", "height", "cub"))
     rows = [(source.machine, r) for source in sources for r in source.of("tree")]
     if rows:
         s.findings = list(findings(rows))
@@ -34,14 +36,15 @@ def findings(rows):
     declared = [(machine, r) for machine, r in rows if r["matches"] is not None]
     if declared:
         whole, sampled = [[r for _, r in declared if (r["sampled"] > 0) == which] for which in (False, True)]
-        clauses = [f"{phrases.out_of(sum(r['matches'] for r in some), len(some))} {how} ({lengths(some)} elements)"
-                   for some, how in ((whole, "whose whole tree was revealed"),
-                                     (sampled, "whose tree was compared at sampled places")) if some]
+        clauses = [f"{len(some):,} {phrases.verb(len(some), len(some), 'was', 'were')} compared {how} ({lengths(some)} "
+                   "elements)"
+                   for some, how in ((whole, "completely"), (sampled, "at sampled places")) if some]
         wrong = [f"{r['method']} ({machine})" for machine, r in declared if not r["matches"]]
         right = len(declared) - len(wrong)
-        yield (phrases.capitalised(phrases.out_of(right, len(declared), "sum"))
-               + f" of samesum's methods {phrases.verb(right, len(declared), 'adds', 'add')} in the declared tree: "
-               + "; ".join(clauses) + phrases.exceptions(wrong))
+        yield (phrases.capitalised(phrases.out_of(right, len(declared), "checked sum"))
+               + f" {phrases.verb(right, len(declared), 'adds', 'add')} in the tree that "
+               + f"{phrases.verb(right, len(declared), 'its order defines', 'their order defines')}: "
+               + ", ".join(clauses) + phrases.exceptions(wrong))
     yield from blindness_findings([r for _, r in rows])
     yield from captions.sentences_by_place(rows, peer_findings)
 
@@ -60,8 +63,9 @@ def blindness_findings(rows):
     for reason, blind in reasons.items():
         revealed = sum(masks is not None for masks in blind.values())
         yield (f"M and -M among ones reveal nothing about {phrases.out_of(len(blind), len(methods), 'method')} "
-               f"({phrases.names((phrases.parts(m)[0] for m in blind), 9)}), since {reason}; overflow reveals the "
-               f"order of {phrases.out_of(revealed, len(blind))}.")
+               f"({phrases.names((phrases.parts(m)[0] for m in blind), 9)}), because {reason}. "
+               + (f"The inputs that overflow reveal the order of {phrases.out_of(revealed, len(blind))}." if revealed
+                  else f"The order of {'this method' if len(blind) == 1 else f'these {len(blind)}'} stays unknown."))
 
 
 def peer_findings(rows):
@@ -195,7 +199,7 @@ def height_finding(tree):
         height = max(height, open)
     n = tree.count("+") + 1
     least = (n - 1).bit_length()
-    return (f"The longest path from an element to the sum has {phrases.plural(height, 'addition')}"
+    return (f"The height is {phrases.plural(height, 'addition')}"
             + (f"; the minimum for {phrases.plural(n, 'element')} is {least}." if height > least else
                f", the minimum for {phrases.plural(n, 'element')}."))
 

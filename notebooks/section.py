@@ -94,23 +94,25 @@ def check_findings(results):
     if checked:
         wrong = [f"{r['method']} ({at})" for at, r in checked if not r["verified"]]
         right, others = len(checked) - len(wrong), len(results) - len(checked)
-        yield (f"The bits of {phrases.out_of(right, len(checked), 'checked result')} are right"
-               + (f"; {phrases.plural(others, 'result')} {phrases.verb(others, others, 'was', 'were')} not checked"
+        yield (f"{phrases.capitalised(phrases.out_of(right, len(checked), 'checked result'))} "
+               f"{phrases.verb(right, len(checked), 'has', 'have')} the correct bits"
+               + (f"; {phrases.plural(others, 'other result')} {phrases.verb(others, others, 'was', 'were')} not "
+                  "checked, because the correct bits are known only for methods that promise “everywhere”"
                   if others else "")
                + phrases.exceptions(wrong))
 
 
-def place(machine, r):
-    """Where a row was measured: 'H200, GPU', or 'this machine, 2 threads' if the row has a number of threads."""
-    on = phrases.device(r["method"])
-    if "threads" in r:
-        on = phrases.plural(r["threads"], "thread") if r["threads"] else "GPU"
-    return f"{machine}, {on}"
+def place(source, r):
+    """Where a row was measured: 'H200, GPU', 'H200 host, CPU', or 'this machine, CPU, 2 threads' if the row has a
+    number of threads."""
+    if (not r["threads"]) if "threads" in r else phrases.device(r["method"]) == "GPU":
+        return f"{source.machine}, GPU"
+    return f"{source.host}, CPU" + (f", {phrases.plural(r['threads'], 'thread')}" if "threads" in r else "")
 
 
 def rows_with_place(sources, kind):
     """[(place, row), …] for the rows of a kind in all sources."""
-    return [(place(source.machine, r), r) for source in sources for r in source.of(kind)]
+    return [(place(source, r), r) for source in sources for r in source.of(kind)]
 
 
 def group_by_place(rows):

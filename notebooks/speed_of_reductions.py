@@ -13,8 +13,10 @@ TORCH, TORCH_FACTOR = "torch/", 1.0
 
 def section(sources):
     s = Section("reductions", "Speed of reductions", "Speed in bytes of input per second (for softmax, of input and "
-                "output). Times are medians. The ceiling is the speed of moving the same bytes without computing.",
-                "build/release/bin/speed_of_reductions --full --out build/study", terms=("method", "target"))
+                "output). Times are medians. The ceiling is reading alone, for softmax a copy of the elements. Rows are "
+                "given as number of rows × elements per row.",
+                "build/release/bin/speed_of_reductions --full --out build/study",
+                terms=("method", "target", "reading alone", "cub"))
     rows = rows_with_place(sources, "reduction")
     s.findings = list(findings(rows))
     s.tables = list(tables(rows))
@@ -29,10 +31,10 @@ def cell(r):
 
 
 def shape(r):
-    """'2²⁸', '49,152 × 32', or '1 × 4,096 × 131,072' if the middle axis is reduced."""
+    """'2²⁸', '49,152 × 32' for rows, or '131,072 columns of 4,096' if the middle axis is reduced."""
     if r["inner"] == 1:
         return phrases.count(r["n"]) if r["outer"] == 1 else f"{r['outer']:,} × {r['n']:,}"
-    return f"{r['outer']:,} × {r['n']:,} × {r['inner']:,}"
+    return ("" if r["outer"] == 1 else f"{r['outer']:,} × ") + f"{r['inner']:,} columns of {r['n']:,}"
 
 
 def what(r):
@@ -120,12 +122,14 @@ def ceiling_findings(at, groups):
               for best in [fastest([r for r in together if is_ours(r)])] for top in [ceiling(together)] if best and top]
     if not shares:
         return
-    low, high = [f"{percent(share)} of the ceiling for {what(r)} ({r['method']})"
-                 for share, r in (min(shares, key=lambda s: s[0]), max(shares, key=lambda s: s[0]))]
+    (low, last), (high, first) = min(shares, key=lambda s: s[0]), max(shares, key=lambda s: s[0])
     if len(shares) == 1:
-        yield phrases.capitalised(f"{at}: the fastest method reaches {low}.")
+        yield phrases.capitalised(f"{at}: samesum's fastest method reaches {percent(low)} of the ceiling for "
+                                  f"{what(last)} ({last['method']}).")
     else:
-        yield phrases.capitalised(f"{at}: the fastest methods of {len(shares)} reductions reach from {low} to {high}.")
+        yield phrases.capitalised(f"{at}: in {len(shares)} reductions, samesum's fastest method reaches between "
+                                  f"{percent(low)} of the ceiling ({what(last)}, {last['method']}) and {percent(high)} "
+                                  f"({what(first)}, {first['method']}).")
 
 
 def percent(part):

@@ -14,7 +14,7 @@ MOST_MISSES = 5  # missed targets that one sentence names
 def section(sources):
     s = Section("speed", "Speed against length", "Speed of each method in bytes of input per second, by number of "
                 "elements. Times are medians.", "build/release/bin/speed_vs_length --full --out build/study",
-                terms=("method", "target"))
+                terms=("method", "order", "accumulator", "target", "reading alone", "hot, cold", "cub"))
     rows = rows_with_place(sources, "speed")
     s.findings = list(exact_speed_findings(rows)) + list(findings(rows))
     s.figures = [f for f in [figure(rows)] if f.series]
@@ -107,7 +107,7 @@ def exact_speed(at, rows):
     ratios = [f"{speed / r['gb_per_s']:.0%} of {what.format(r['method'])}"
               for r, what in [(best("plain"), "the fastest plain sum ({})"),
                               (best("peer"), "the fastest other library ({})"),
-                              (best("read"), "reading without adding")] if r and r["gb_per_s"]]
+                              (best("read"), "reading alone")] if r and r["gb_per_s"]]
     return phrases.capitalised(f"{at}: {longest['method']} reads {phrases.number(speed)} GB/s at "
                                f"n = {phrases.count(longest['n'])}"
                                + (f", which is {', '.join(ratios)}" if ratios else "")
@@ -143,8 +143,8 @@ def figure(rows):
                 series.append(Series(name, x, y, colour, on + (measure,), dash, symbol))
     found = Figure("speed-figure", "Speed of each method by length", menus, series, "n, number of elements",
                    {None: "GB/s of input", "time": "time, µs"},
-                   description="Each line is a method; its colour shows the accumulator. The line read is the speed of "
-                               "reading the elements without adding. Horizontal axis: number of elements. Vertical "
+                   description="Each line is a method; its colour shows the accumulator. The line read is reading "
+                               "alone. Horizontal axis: number of elements. Vertical "
                                "axis: GB/s of input, or time.")
     found.finding = captions.describe_lines(found, lambda n: f"n = {phrases.count(n)}",
                                             lambda speed: f"{phrases.number(speed)} GB/s")

@@ -16,9 +16,9 @@ KNOWN = 0.1  # exponents with a smaller standard error are compared with PAPER
 def section(sources):
     s = Section("spread", "Spread over runs", "Number of different results (bit patterns) of a method for the same "
                 "elements: in repeated calls, and with other thread counts, other launch shapes of a GPU, other "
-                "addresses and other element orders. |Vs| = |1 - |S / S₁||, where S₁ is the result of the first run, "
-                "measures how far apart the results are (Shanmugavelu et al. 2024).",
-                "build/release/bin/spread_over_runs --full --out build/study", terms=("method", "promise", "ulp"))
+                "addresses and other element orders. Ulps and the relative spread measure how far apart the results "
+                "are.", "build/release/bin/spread_over_runs --full --out build/study",
+                terms=("method", "order", "accumulator", "promise", "ulp", "relative spread", "cub"))
     rows = rows_with_place(sources, "spread")
     grown = growths(rows_with_place(sources, "growth"))
     if rows:
@@ -61,8 +61,9 @@ def loose_finding(at, axis, rows):
     """A sentence on the methods that may return different bits when the axis varies."""
     methods = distinct(r["method"] for r in rows)
     several = distinct(r["method"] for r in rows if r["distinct_bits"] > 1)
-    text = (f"{at}, {AXES[axis]}: {phrases.out_of(len(several), len(methods), 'method')} with a weaker promise "
-            "returned more than one result")
+    promise = "order_free" if axis == "permutation" else "everywhere"
+    text = (f"{at}, {AXES[axis]}: {phrases.out_of(len(several), len(methods), 'method')} that "
+            f"{phrases.verb(2, len(methods), 'does', 'do')} not promise “{promise}” returned more than one result")
     if several:
         most = max(rows, key=lambda r: r["distinct_bits"])
         text += f", up to {most['distinct_bits']} in {phrases.plural(most['runs'], 'run')} ({most['method']})"
@@ -72,7 +73,7 @@ def loose_finding(at, axis, rows):
                      f"({widest['method']} on {widest['data']})")
         farthest = max((r for r in rows if r.get("vs_max")), key=lambda r: r["vs_max"], default=None)
         if farthest:
-            text += (f"; the largest |Vs| is {phrases.number(farthest['vs_max'], 2)} "
+            text += (f"; the largest relative spread is {phrases.number(farthest['vs_max'], 2)} "
                      f"({farthest['method']} on {farthest['data']})")
     return phrases.capitalised(text) + "."
 
@@ -103,7 +104,8 @@ def growth_findings(grown):
         near = sum(abs(law.exponent - PAPER) <= 2 * law.error for law in known)
         yield phrases.capitalised(
             f"{at}, {AXES[axis]}: "
-            + "".join(f"max |Vs| in {format} {how} {', '.join(some)}; " for how, some in trends.items())
+            + "".join(f"the largest relative spread in {format} {how} {', '.join(some)}; "
+                      for how, some in trends.items())
             + f"{phrases.out_of(len(known), len(laws), 'fitted exponent')} "
               f"{phrases.verb(len(known), len(laws), 'has', 'have')} a standard error below {KNOWN}"
             + (f", and {near or 'none'} of these {phrases.verb(near, len(known))} within two standard "
@@ -186,10 +188,10 @@ def growth_figure(grown):
         series.append(Series(name, list(largest), list(largest.values()), colour, on, dash, symbol))
         if law:
             series.append(Series(f"fit of {name}", list(largest), [law.at(n) for n in largest], colour, on, faint=True))
-    found = Figure("growth-figure", "Largest |Vs| between runs by length", menus, series, "n, number of elements",
-                   {None: "max |Vs|, dimensionless"},
+    found = Figure("growth-figure", "Largest relative spread between runs by length", menus, series,
+                   "n, number of elements", {None: "largest relative spread"},
                    description="Each line is a method; its colour shows the accumulator. Horizontal axis: number of "
-                               "elements. Vertical axis: largest |Vs|. Dotted, in the colour of the line: the power "
+                               "elements. Vertical axis: largest relative spread (|Vs|). Dotted, in the colour of the line: the power "
                                "law fitted to all seeds.")
     found.finding = captions.describe_lines(found, lambda n: f"n = {phrases.count(n)}",
                                             lambda vs: phrases.number(vs, 2))
@@ -197,8 +199,9 @@ def growth_figure(grown):
 
 
 def growth_table(grown):
-    return Table("Exponents of n for the growth of max |Vs|, with standard errors (0.5 in Shanmugavelu et al. 2024)",
-                 ["method", "machine", "variation", "data", "exponent", "±", "largest |Vs|"],
+    return Table("Exponents of n for the growth of the largest relative spread (|Vs|), with standard errors (0.5 in "
+                 "Shanmugavelu et al. 2024)",
+                 ["method", "machine", "variation", "data", "exponent", "±", "largest relative spread"],
                  [[method, at, AXES[axis], data, f"{law.exponent:.2f}" if law else "-",
                    f"{law.error:.2f}" if law else "-", phrases.number(max(vs for _, vs in points), 2)]
                   for (at, axis, _, data, method), (points, law) in grown.items()], text_columns=4, folded=True)

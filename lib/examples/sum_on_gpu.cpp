@@ -11,12 +11,13 @@ int main() {
   cudaMallocManaged(&out, sizeof *out);
   for (std::size_t i = 0; i < n; ++i) x[i] = 1.0f / static_cast<float>(i + 1);
 
-  // The workspace comes from the stream's memory pool; errors are thrown.
+  // The workspace comes from the device's current memory pool; errors are thrown.
   samesum::gpu::sum(x, n, out);  // exact
   cudaDeviceSynchronize();
   std::printf("exact     %.9g\n", *out);
 
   // In two phases, as with CUB: query the size, prepare the workspace once, then sum as often as you like.
+  // Each of these calls returns a cudaError_t, which real code checks.
   std::size_t bytes = 0;
   void* workspace;
   samesum::gpu::sum<"tree/plain/fp32">(nullptr, bytes, x, n, out);

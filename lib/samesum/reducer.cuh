@@ -60,14 +60,13 @@ std::string validation_error(const Layout& layout, const T* x, const ResultOf<R>
 }
 
 /// Enqueues the reduction. Sets only call.bytes if call.workspace is null.
-template <class Order, class R, class T>
-cudaError_t enqueue(const R& reduction, const T* x, BatchCall& call) {
+template <class Order, class R, class T> cudaError_t enqueue(const R& reducer, const T* x, BatchCall& call) {
   static_assert(
       order_allows<Order, R>,
       "samesum: this order combines elements that are not neighbours, but the reducer is not commutative; "
       "use samesum::Blocked");
   using Reducer = CustomReducer<R, T>;
-  return gpu::reduce<typename Order::Shape>(Reducer{reduction}, PlainReader<Reducer, T>{x}, call);
+  return gpu::reduce<typename Order::Shape>(Reducer{reducer}, PlainReader<Reducer, T>{x}, call);
 }
 
 }  // namespace detail
@@ -83,7 +82,7 @@ cudaError_t enqueue(const R& reduction, const T* x, BatchCall& call) {
 ///   samesum::reduce throws (offsets are not checked); cudaErrorMemoryAllocation if host memory is exhausted;
 ///   any error of a CUDA call.
 template <class Order = CoarsenedTree, class R, class T>
-requires ReducerFor<R, T> cudaError_t reduce(const R& reduction, void* workspace, std::size_t& bytes,
+requires ReducerFor<R, T> cudaError_t reduce(const R& reducer, void* workspace, std::size_t& bytes,
                                              const T* x, std::size_t elements, const Layout& layout,
                                              ResultOf<R>* out, cudaStream_t stream = nullptr)
 noexcept try {
@@ -93,7 +92,7 @@ noexcept try {
       reinterpret_cast<std::uintptr_t>(workspace) % 16 != 0)
     return cudaErrorInvalidValue;
   BatchCall call{normalised(layout), elements, out, workspace, bytes, stream};
-  const cudaError_t error = detail::enqueue<Order>(reduction, x, call);
+  const cudaError_t error = detail::enqueue<Order>(reducer, x, call);
   bytes = call.bytes;
   return error;
 } catch (const std::exception&) {
@@ -106,22 +105,22 @@ noexcept try {
 /// @throws std::invalid_argument for an invalid argument.
 template <class Order = CoarsenedTree, class R, class T>
 requires ReducerFor<R, T>
-void reduce(const R& reduction, const T* x, std::size_t elements, const Layout& layout, ResultOf<R>* out,
+void reduce(const R& reducer, const T* x, std::size_t elements, const Layout& layout, ResultOf<R>* out,
             cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr) {
   const FloatingPointEnvironment environment;
   if (const std::string wrong = detail::validation_error<R>(layout, x, out); !wrong.empty())
     throw std::invalid_argument("samesum: reduce: " + wrong);
   BatchCall call{normalised(layout), elements, out, nullptr, 0, stream};
-  with_pool("reduce", call, pool, [&](BatchCall& c) { return detail::enqueue<Order>(reduction, x, c); });
+  with_pool("reduce", call, pool, [&](BatchCall& c) { return detail::enqueue<Order>(reducer, x, c); });
 }
 
 /// Reduces n elements to one result in *out with a custom reducer, with a workspace from `pool`. Errors: as
 /// for a layout.
 template <class Order = CoarsenedTree, class R, class T>
 requires ReducerFor<R, T>
-void reduce(const R& reduction, const T* x, std::size_t n, ResultOf<R>* out, cudaStream_t stream = nullptr,
+void reduce(const R& reducer, const T* x, std::size_t n, ResultOf<R>* out, cudaStream_t stream = nullptr,
             cudaMemPool_t pool = nullptr) {
-  reduce<Order>(reduction, x, n, Layout::vector(n), out, stream, pool);
+  reduce<Order>(reducer, x, n, Layout::vector(n), out, stream, pool);
 }
 
 }  // namespace samesum::gpu

@@ -51,15 +51,15 @@ template <class R, class T> struct CustomReducer {
     T x;
     std::uint64_t index;
   };
-  R reduction;
+  R custom;
 
   using Item = Element;  // start() and add() map it: map() must not run for elements that do not exist
   SAMESUM_HD Item item(const Element& e) const { return e; }
-  SAMESUM_HD State start(const Item& x) const { return reduction.map(x.x, x.index); }
+  SAMESUM_HD State start(const Item& x) const { return custom.map(x.x, x.index); }
   SAMESUM_HD void add(State& state, const Item& x, std::size_t) const { merge(state, start(x)); }
-  SAMESUM_HD void merge(State& state, const State& other) const { state = reduction.combine(state, other); }
+  SAMESUM_HD void merge(State& state, const State& other) const { state = custom.combine(state, other); }
   SAMESUM_HD void finish(const State& state, std::uint64_t n, std::size_t at, void* out) const {
-    static_cast<ResultOf<R>*>(out)[at] = reduction.finish(n == 0 ? State{reduction.identity()} : state, n);
+    static_cast<ResultOf<R>*>(out)[at] = custom.finish(n == 0 ? State{custom.identity()} : state, n);
   }
 };
 
@@ -90,7 +90,7 @@ inline constexpr bool order_allows = R::commutative || Order::combines_only_neig
 ///   decrease; if a pointer is null or misaligned; if options.threads is negative.
 template <class Order = CoarsenedTree, class R, class T>
 requires ReducerFor<R, T>
-void reduce(const R& reduction, const T* x, const Layout& layout, ResultOf<R>* out, Options options = {}) {
+void reduce(const R& reducer, const T* x, const Layout& layout, ResultOf<R>* out, Options options = {}) {
   static_assert(
       order_allows<Order, R>,
       "samesum: this order combines elements that are not neighbours, but the reducer is not commutative; "
@@ -101,20 +101,20 @@ void reduce(const R& reduction, const T* x, const Layout& layout, ResultOf<R>* o
   using Reducer = CustomReducer<R, T>;
   check(options);
   check(layout, x, out);
-  const Reducer reducer{reduction};
-  const cpu::ReduceLeaves<typename R::State> leaves = [&reducer](const void* first, const void*,
+  const Reducer adapter{reducer};
+  const cpu::ReduceLeaves<typename R::State> leaves = [&adapter](const void* first, const void*,
                                                                  std::uint64_t index, std::size_t n,
                                                                  typename R::State* states) {
     const T* elements = static_cast<const T*>(first);
     for (std::size_t begin = 0; begin < n; begin += Shape::leaf)
-      *states++ = cpu::reduce_leaf<Shape>(reducer, std::min(n - begin, Shape::leaf), [&](std::size_t i) {
+      *states++ = cpu::reduce_leaf<Shape>(adapter, std::min(n - begin, Shape::leaf), [&](std::size_t i) {
         return typename Reducer::Element{elements[begin + i], index + begin + i};
       });
   };
   const Layout place = normalised(layout);
   const auto work = [&] {
     cpu::reduce_batch<Shape>(
-        reducer, {reinterpret_cast<const std::byte*>(x), nullptr, sizeof(T), place, options.threads}, leaves,
+        adapter, {reinterpret_cast<const std::byte*>(x), nullptr, sizeof(T), place, options.threads}, leaves,
         {}, out);
   };
   in_standard_environment(std::ref(work));
@@ -123,10 +123,10 @@ void reduce(const R& reduction, const T* x, const Layout& layout, ResultOf<R>* o
 /// Reduces a contiguous range to one result with a custom reducer. Promise, orders and errors: as for a
 /// layout.
 template <class Order = CoarsenedTree, class R, std::ranges::contiguous_range X>
-requires ReducerFor<R, std::ranges::range_value_t<X>> ResultOf<R> reduce(const R& reduction, const X& x,
+requires ReducerFor<R, std::ranges::range_value_t<X>> ResultOf<R> reduce(const R& reducer, const X& x,
                                                                          Options options = {}) {
   ResultOf<R> result;
-  reduce<Order>(reduction, std::ranges::data(x), Layout::vector(std::ranges::size(x)), &result, options);
+  reduce<Order>(reducer, std::ranges::data(x), Layout::vector(std::ranges::size(x)), &result, options);
   return result;
 }
 

@@ -50,7 +50,7 @@ Reduced reduced(const Method& m, const FormatInfo& input, std::size_t n, double 
           magnitudes, result};
 }
 
-double bound_of_moments_of(const Method& m, const FormatInfo& input, std::size_t n, const Returned& result,
+double bound_of_moments_of(const Method& m, const FormatInfo& input, std::size_t n, const ResultNumbers& result,
                            double largest, const BoundOptions& options) {
   const auto& [mean, variance] = result.number;
   if (m.accumulator == Exact::name) return bound_of_rounding(options.result_index == 0 ? mean : variance);
@@ -72,7 +72,7 @@ double bound_of_softmax_element(const Method& m, const FormatInfo& input, std::s
 }
 
 /// Checks all arguments; returns what the accumulator proves, and the bound.
-SumBound bounds(const Method& m, const FormatInfo& input, std::size_t n, const Returned& result,
+SumBound bounds(const Method& m, const FormatInfo& input, std::size_t n, const ResultNumbers& result,
                 double magnitudes, const BoundOptions& options) {
   const auto both = [](double bound) { return SumBound{bound, bound}; };
   if (!(options.probability > 0 && options.probability <= 1))
@@ -221,7 +221,7 @@ bool Method::takes(const FormatInfo& input, const Layout& layout) const {
   return takes(input) && (is_vector(layout) || code_->run[input.index]);
 }
 
-double Method::bound(const FormatInfo& input, std::size_t n, Returned result, double magnitudes,
+double Method::bound(const FormatInfo& input, std::size_t n, ResultNumbers result, double magnitudes,
                      BoundOptions options) const {
   const FloatingPointEnvironment environment;
   return bounds(*this, input, n, result, magnitudes, options).bound;

@@ -46,11 +46,11 @@ struct Results {
 };
 
 /// The numbers that a method returned for one result: one number, or mean and variance.
-struct Returned {
+struct ResultNumbers {
   std::array<Number, 2> number;
   std::size_t count;
-  Returned(Number x) : number{x, x}, count{1} {}
-  Returned(Number mean, Number variance) : number{mean, variance}, count{2} {}
+  ResultNumbers(Number x) : number{x, x}, count{1} {}
+  ResultNumbers(Number mean, Number variance) : number{mean, variance}, count{2} {}
 };
 
 /// Options of an error bound.
@@ -137,7 +137,7 @@ struct Method {
   /// @param options probability, which result, and ddof.
   /// @throws std::invalid_argument if magnitudes is negative, if a result has the wrong format, or if
   ///   options.probability is not in (0, 1].
-  double bound(const FormatInfo& input, std::size_t n, Returned result,
+  double bound(const FormatInfo& input, std::size_t n, ResultNumbers result,
                double magnitudes = std::numeric_limits<double>::infinity(), BoundOptions options = {}) const;
 
   /// Returns the one number to which the method reduces x, in the format of the method.

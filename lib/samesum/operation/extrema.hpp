@@ -23,8 +23,8 @@ template <class F> struct ExtremumReducer {
   }
 };
 
-/// Fast path of FirstExtremumReducer: compares the numbers themselves, for elements without a NaN.
-template <class F> struct NumberReducer {
+/// Fast path of ExtremumIndexReducer: compares the numbers themselves, for elements without a NaN.
+template <class F> struct NoNanFastPath {
   using C = CarrierOf<F>;
   struct Item {
     C value;  ///< negated if the smallest is sought
@@ -63,10 +63,10 @@ template <class F> struct NumberReducer {
 };
 
 /// Finds the first index of the extremum, as a std::int64_t. For n = 0 the result is -1.
-template <class F> struct FirstExtremumReducer {
+template <class F> struct ExtremumIndexReducer {
   using Format = F;
   using State = FirstExtremum<F>;
-  using FastPath = NumberReducer<F>;
+  using FastPath = NoNanFastPath<F>;
   bool smallest;
 
   SAMESUM_HD FastPath fast_path() const { return {smallest}; }
@@ -96,7 +96,7 @@ template <bool smallest, bool index> struct ExtremumOf : OwnState {
   static constexpr auto bound = bound_of_extremum;
   template <template <class> class, class F> static constexpr auto reducer(ReducerOptions) {
     if constexpr (index)
-      return FirstExtremumReducer<F>{smallest};
+      return ExtremumIndexReducer<F>{smallest};
     else
       return ExtremumReducer<F>{smallest};
   }

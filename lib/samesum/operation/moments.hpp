@@ -69,7 +69,7 @@ template <class F> struct Moments {
 };
 
 /// Fast path of MomentsReducer for lanes of equal length: their states need no count.
-template <class F> struct CountlessReducer {
+template <class F> struct EqualCountFastPath {
   using Item = Scalar<F>;
   struct State {
     Scalar<F> mean, variance;
@@ -95,7 +95,7 @@ template <class F> struct CountlessReducer {
 /// Computes two numbers: the mean and the variance, Σ(x - mean)² / (n - ddof). The mean is NaN if n = 0, the
 /// variance if n <= ddof.
 template <class F> struct MomentsReducer : OwnStateReducer<Moments<F>, F> {
-  using FastPath = CountlessReducer<F>;
+  using FastPath = EqualCountFastPath<F>;
   double ddof;
   SAMESUM_HD FastPath fast_path() const { return {}; }
   SAMESUM_HD void finish(const Moments<F>& state, std::uint64_t n, std::size_t at, void* out) const {

@@ -9,7 +9,7 @@ namespace samesum {
 
 /// Fast path of NormReducer for zeros and elements that need no scaling (middling, see Squares). Each thread
 /// has one object, which records the extreme magnitudes of all elements that the thread reads.
-template <class F> struct MiddlingReducer {
+template <class F> struct UnscaledFastPath {
   using Of = Squares<F>;
   using C = CarrierOf<F>;
   using Item = Scalar<typename Of::G>;
@@ -40,7 +40,7 @@ template <class F> struct MiddlingReducer {
 
 /// Computes √Σx². For n = 0 the result is +0.
 template <class F> struct NormReducer : OwnStateReducer<ScaledSquares<F>, F> {
-  using FastPath = MiddlingReducer<F>;
+  using FastPath = UnscaledFastPath<F>;
   SAMESUM_HD FastPath fast_path() const { return {}; }
   SAMESUM_HD void finish(const ScaledSquares<F>& state, std::uint64_t, std::size_t at, void* out) const {
     static_cast<F*>(out)[at] = root<F>(state);

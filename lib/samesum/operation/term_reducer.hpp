@@ -8,7 +8,7 @@ namespace samesum {
 
 /// Fast path of TermReducer for sums of elements: does not select the term for each element.
 template <template <class> class A, class F>
-struct ElementReducer : StateReducer<TermSum<A, Scalar<F>>, TwoWords<Scalar<F>>> {
+struct ElementFastPath : StateReducer<TermSum<A, Scalar<F>>, TwoWords<Scalar<F>>> {
   using State = TermSum<A, Scalar<F>>;
   static constexpr int inputs = 1;
   static constexpr bool is_light = !State::two_words;
@@ -25,7 +25,7 @@ struct TermReducer : StateReducer<TermSum<A, Scalar<F>>, TwoWords<Scalar<F>>> {
   using Format = F;
   using State = TermSum<A, Scalar<F>>;
   using Item = TwoWords<Scalar<F>>;
-  using FastPath = ElementReducer<A, F>;
+  using FastPath = ElementFastPath<A, F>;
   Term term;
   bool mean;
 

@@ -24,7 +24,7 @@ template <class Shape, class Reducer, class Reader>
 cudaError_t reduce(const Reducer& reducer, const Reader& reader, BatchCall& call) {
   using State = typename Reducer::State;
   static_assert(sizeof(State) % 4 == 0 && std::is_trivially_copyable_v<State>,
-                "samesum: a state is made of words of 4 bytes, and is copied like one");
+                "samesum: State must be trivially copyable, and its size a multiple of 4 bytes");
   const Layout& l = call.layout;
   const std::size_t results = l.results(), leaves = std::max<std::size_t>(Shape::leaves(l.n), 1);
   const bool columns = !l.offsets && (l.inner > 1 || l.stride != 1);

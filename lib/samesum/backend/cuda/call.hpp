@@ -8,13 +8,15 @@
 
 namespace samesum::gpu {
 
-/// Kernels for the rows of a softmax. The choice changes no bit.
+/// Kernels for the rows of a softmax. The choice changes no bit. Three names stand for the four kernels of
+/// softmax.cuh: `held` selects softmax_ahead for rows of 16-bit elements with more than 4096 columns,
+/// otherwise softmax_held.
 enum class SoftmaxSchedule {
-  automatic,  ///< the first of the following that fits the width
+  automatic,  ///< the first of the following that supports the number of columns and the denominator
   narrow,     ///< a warp per row, or less; up to 1024 columns
   held,  ///< a block or a cluster of blocks (Hopper and later) per row, held on chip; up to 131072 columns,
          ///< without clusters 32768 of fp32 and 16384 of 16 bits
-  wide,  ///< a block per row, which reads it several times; any width, also exact and online
+  wide,  ///< a block per row, which reads it several times; any width; the only one for exact and online
 };
 
 /// A call with device-accessible pointers, and its launch parameters.
@@ -35,7 +37,7 @@ inline cudaError_t enqueue_method(const Method& method, Launch& launch) {
   return launch.error;
 }
 
-/// Adapts enqueue(Launch&) to an entry of the catalogue.
+/// Adapts a function enqueue(Launch&) to the type Code::Run.
 template <cudaError_t (*enqueue)(Launch&)> void run_launch(Call& call) {
   auto& launch = static_cast<Launch&>(call);
   launch.error = enqueue(launch);

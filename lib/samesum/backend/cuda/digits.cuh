@@ -49,7 +49,7 @@ template <int lowest, int digits> struct DigitsFrom {
 /// The digits of an Exact.
 using Digits = DigitsFrom<Exact::lowest_exponent, Exact::digit_count>;
 
-/// The slow path: not inlined, and `words` is passed by value, since an array with an address is not kept in
+/// Fallback, not inlined. `words` is passed by value: an array whose address is taken is not kept in
 /// registers.
 template <class AnyDigits, std::size_t count>
 __device__ __noinline__ void deposit_each(AnyDigits* digits, std::array<double, count> words) {
@@ -57,8 +57,8 @@ __device__ __noinline__ void deposit_each(AnyDigits* digits, std::array<double, 
   for (const double word : words) digits->deposit(word);
 }
 
-/// Adds finite words of all threads of a warp, as multiples of one power of two: 51 bits of the largest word
-/// at a time.
+/// Adds the finite words of all threads of a warp. Each pass takes the leading 51 bits, counted from the
+/// largest word, of every word as multiples of one power of two, and adds them as integers.
 template <class AnyDigits, std::size_t count>
 __device__ void deposit_of_warp(AnyDigits& digits, std::array<double, count> words) {
   for (;;) {
@@ -82,9 +82,10 @@ __device__ void deposit_of_warp(AnyDigits& digits, std::array<double, count> wor
 }
 
 /// Adds the digits of a block to the shared digits; the first warp of each block calls it. Only digits
-/// `first` to `last` may be nonzero. Returns true in the last block of the grid, which waits until all blocks
-/// have added, then holds the sum, and resets the shared digits to zero. The other blocks were launched
-/// before it and do not wait, so the wait ends.
+/// `first` to `last` may be nonzero. Returns true in the last block of the grid (the highest index), which
+/// waits until all blocks have added, then holds the sum, and resets the shared digits to zero. The other
+/// blocks do not wait. Freedom from deadlock rests on an assumption that CUDA does not guarantee: a GPU
+/// starts the blocks of a grid in the order of their indices.
 template <int lowest, int count>
 __device__ bool add_to_grid_digits(DigitsFrom<lowest, count>& digits, int first, int last, unsigned& flags,
                                    GridDigitsOf<count>& grid_digits) {
@@ -158,8 +159,8 @@ template <int mine> class MagnitudeOf {
     return __reduce_max_sync(whole_warp, top);
   }
 
-  /// The nearest value of F, in all threads. `shared` has room for all digits, the lowest of which has that
-  /// exponent.
+  /// Returns the number rounded to F, in all threads. `shared` has room for all digits; digit 0 counts units
+  /// of 2^lowest_exponent.
   template <class F> __device__ BitsOf<F> rounded(std::uint32_t* shared, int lowest_exponent) const {
     const int top = write(shared);
     if (top < 0) return 0;

@@ -9,8 +9,13 @@
 
 namespace samesum::gpu {
 
-/// Number of distinct numbers in x, which is in device-accessible memory, counted as samesum::count_distinct
-/// counts them. Allocates 16 bytes per element and waits for the stream. Throws Error if a CUDA call fails.
+/// Returns the number of different values in x, an array in memory that the device can access, as
+/// samesum::count_distinct does.
+///
+/// Allocates two arrays of 8 bytes per element and the temporary storage of CUB's radix sort with cudaMalloc,
+/// and waits for the stream. Cannot be captured in a CUDA graph.
+/// @throws Error, which names the CUDA call that failed.
+/// @throws std::invalid_argument as samesum::count_distinct does.
 std::uint64_t count_distinct(Values x, cudaStream_t stream = nullptr);
 
 }  // namespace samesum::gpu

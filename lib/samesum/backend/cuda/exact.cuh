@@ -131,7 +131,7 @@ template <class T> class Bins {
     return mine_[bin_of(magnitude) * exact_threads];
   }
 
-  /// The slow path: not inlined, so that it costs the caller no registers.
+  /// Fallback, not inlined, so that it costs the caller no registers.
   __device__ __noinline__ static unsigned add_each(double* mine, Vector<T> x) {
     unsigned flags = 0;
 #pragma unroll 1

@@ -5,7 +5,9 @@
 #include "samesum/operation/exact_reduction.hpp"
 
 namespace samesum::gpu {
-namespace {  // internal linkage: functions that are not inlined are adapted to their only callers
+// Internal linkage: the compiler knows all callers of a function that is not inlined, and can fit the calling
+// convention to them.
+namespace {
 
 /// What is computed from the sums, and where it is written.
 struct ExactFinish {
@@ -100,8 +102,8 @@ __device__ __noinline__ void subtract_square(TermDigits* squares, const std::uin
                                                   low(n_high * word(i - 1)) + (n_high * word(i - 2) >> 32));
   }
   __syncwarp();  // all threads have read the words before they are overwritten
-  // The square of Σx as an integer has its digits where those of Σx² are, if Σx counts units of half the
-  // exponent of Σx²: 7 bits below those of an Exact.
+  // Let 2^e be the unit of Σx². If Σx is counted in units of 2^(e/2), the digits of its square line up with
+  // those of Σx². That unit is 2^-7 times the unit of an Exact, so Σx is shifted left by 7 bits.
   constexpr int shift = Exact::lowest_exponent - TermDigits::lowest_exponent / 2;
   constexpr int exact_at = (Exact::lowest_exponent - TermDigits::lowest_exponent) / 32;
   static_assert(shift == 7 && exact_at * 32 == Exact::lowest_exponent - TermDigits::lowest_exponent);

@@ -10,7 +10,7 @@ namespace samesum::gpu {
 /// Digits that are wide enough for products of doubles.
 using TermDigits = DigitsFrom<ExactTerms::lowest_exponent, ExactTerms::digit_count>;
 
-/// The slow path: not inlined, so that it costs the caller no registers.
+/// Fallback, not inlined, so that it costs the caller no registers.
 __device__ __noinline__ void deposit(TermDigits* digits, double x) { digits->deposit(x); }
 __device__ __noinline__ void deposit_product(TermDigits* digits, double x, double y) {
   const Decomposed a = decompose<fp64>(to_bits(x)), b = decompose<fp64>(to_bits(y));

@@ -5,11 +5,13 @@
 #include "samesum/operation/layout.hpp"
 
 namespace samesum::gpu {
-namespace {  // internal linkage: functions that are not inlined are adapted to their only callers
+// Internal linkage: the compiler knows all callers of a function that is not inlined, and can fit the calling
+// convention to them.
+namespace {
 
 using GridTermDigits = GridDigitsOf<TermDigits::count>;
 
-/// Runs of each input that a thread has in flight.
+/// Runs per input that a thread has in flight.
 template <class T> constexpr int in_flight = sizeof(T) == 8 ? 2 : 4;
 
 template <class T> struct TermReader {
@@ -44,8 +46,8 @@ template <class T> __device__ __forceinline__ void propagate_one_carry(TermDigit
   if (i <= last) d.digit[i] = carried;
 }
 
-/// Combines the flags of a block's threads; then the only block of a result, or the last of its blocks to
-/// arrive, rounds the sums and writes the result.
+/// Combines the flags of a block's threads; then one block rounds the sums and writes the result: the only
+/// block of the result, or the last block of the grid, which waits until all others have added theirs.
 template <class T>
 __device__ __forceinline__ void finish_block(TermDigits* digits, int sums_of_result, unsigned flags,
                                              unsigned* flags_of_warp, bool blocks_share_result,

@@ -16,8 +16,9 @@ inline cudaError_t look_up(cudaDeviceAttr attribute, int& value) {
   return cudaDeviceGetAttribute(&value, attribute, device);
 }
 
-/// kernel<<<blocks, threads, 0, stream>>>(arguments…). Returns the error of this launch, never that of an
-/// earlier call.
+/// kernel<<<blocks, threads, 0, stream>>>(arguments…). Returns the error of cudaLaunchKernel; does not read
+/// cudaGetLastError, where an error of an earlier call may be pending. More than 2^31 - 1 blocks give
+/// cudaErrorInvalidConfiguration.
 template <class... Parameter, class... Argument>
 cudaError_t launch(void (*kernel)(Parameter...), std::size_t blocks, int threads, cudaStream_t stream,
                    Argument... argument) {

@@ -43,8 +43,7 @@ template <class Shape, template <class> class A, class F, class T> class WarpLea
   }
 
  private:
-  /// Sums a full leaf by vector loads and without a branch; each load that is used is replaced by another in
-  /// flight.
+  /// Sums a full leaf by vector loads and without a branch; each time a load is used, the next one is issued.
   __device__ static State sum_full(const T* x) {
     using V = Fast<F>;
     Window next;

@@ -20,8 +20,8 @@ cudaError_t launch_reducer(const Reducer& reducer, Launch& call) {
   if constexpr (requires { reducer.replacement(); })
     if (const std::size_t results = call.layout.results();
         reducer.mean && call.workspace && results > 0 && error == cudaSuccess) {
-      // A large GPU runs about so many blocks at once: checking the results is cheap, and the work is
-      // distributed.
+      // About as many blocks as a large GPU runs at once: checking the results is cheap, and the results to
+      // recompute are spread over the blocks.
       constexpr std::size_t blocks = 256, threads = again_leaves * Shape::lanes;
       const std::size_t each = std::min((results - 1) / blocks + 1, threads);
       error = launch(reduce_again<Shape, decltype(reducer.replacement()), Reader<F, T>>,

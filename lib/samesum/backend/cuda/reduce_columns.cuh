@@ -41,8 +41,9 @@ __device__ __forceinline__ typename Reducer::State column_lane(const Reducer& re
 
 inline constexpr int column_threads = 128;
 
-/// Reduces columns. A thread reads one leaf of one column, lane by lane in the order in which halves are
-/// merged (bit-reversed), so that at most seven states wait. Neighbouring threads read neighbouring elements.
+/// Reduces columns. A thread reduces one leaf of one column. It visits the lanes in bit-reversed order, so
+/// that the halving of lanes becomes stride doubling over the visits, and at most seven states wait.
+/// Neighbouring threads read neighbouring elements.
 template <class Shape, class Reducer, class Reader>
 __global__ void __launch_bounds__(column_threads)
     reduce_columns(Reducer reducer, Reader reader, Layout l, typename Reducer::State* states, void* out) {

@@ -18,15 +18,17 @@ inline constexpr int reduce_warps = reduce_threads / warp, most_reduce_warps = m
 
 /// Distribution of rows over warps and blocks.
 struct RowPlan {
-  int threads_per_row;        ///< threads that share a row: 32, or 8 or 16 if they hold all lanes of a row
+  int threads_per_row;        ///< 8 for rows of at most 32 elements, 16 for at most 64 (both except in the
+                              ///< order Blocked), otherwise 32
   bool two_rows_per_warp;     ///< a warp computes two rows at a time
-  int leaves_per_warp;        ///< leaves that a warp reduces one after another and merges: a power of two
-  int warps_per_tile;         ///< warps per tile, which share a row and merge their states: a power of two
+  int leaves_per_warp;        ///< 1, 2 or 4 leaves, which a warp reduces one after another and merges
+  int warps_per_tile;         ///< a power of two; they reduce parts of one row and merge their states
   std::size_t tiles_per_row;  ///< tiles per row
   std::size_t total_warps;    ///< warps of all blocks
 };
 
-/// Blocks per multiprocessor, for launch bounds: as many as leave each thread the registers that it needs.
+/// Minimum resident blocks per multiprocessor for __launch_bounds__: the most that leave each thread enough
+/// registers.
 template <class Shape, class Reducer>
 inline constexpr int reduce_resident_blocks = Shape::in_turn && sizeof(typename Reducer::State) <= 8 ? 3 : 2;
 
@@ -89,8 +91,8 @@ __device__ __forceinline__ void merge_tile(const Reducer& reducer, const RowPlan
   state = tile[0];
 }
 
-/// Reduces rows and segments. Rows of several tiles and segments of several leaves write their states to
-/// `states`; all others are finished.
+/// Reduces rows and segments. For rows of several tiles and segments of several leaves, writes states to
+/// `states`; for all others, writes results to `out`.
 ///
 /// One kernel for all plans: the code of a leaf is inlined and makes up nearly all of it, so a kernel per
 /// plan would multiply the code.
@@ -155,8 +157,9 @@ RowPlan plan_rows(const Layout& l, const Reader& reader, int& block) {
   RowPlan plan{warp, false, 1, 1, leaves, 0};
   if (!Shape::combines_only_neighbours && l.n <= Shape::lanes)
     plan.threads_per_row = l.n <= 32 ? 8 : l.n <= 64 ? 16 : warp;
-  // Many rows of few tiles: one tile per row, so that no merge kernel is needed. Many leaves in long rows:
-  // two leaves per warp, which halves the number of blocks and their fixed costs.
+  // Many rows of 5 to 32 leaves: each warp reduces two or four leaves, so that a row is one tile and needs no
+  // merge kernel. Longer rows with many leaves in all: each warp reduces two leaves, which halves the number
+  // of blocks and their fixed costs.
   if (leaves > reduce_warps && leaves <= 4 * most_reduce_warps && l.outer >= 2048)
     plan.leaves_per_warp = leaves <= 2 * reduce_warps ? 2 : 4;
   else if (leaves > 4 * most_reduce_warps && l.outer * leaves >= 32768)

@@ -5,11 +5,12 @@
 
 namespace samesum::gpu {
 
-/// Slot of the first leaf of segment o. Leaf k has slot offsets[o] / leaf + o + k, so that no leaves need to
-/// be counted.
+/// Slot of the first leaf of segment o. Leaf k has slot (offsets[o] - offsets[0]) / leaf + o + k, so that no
+/// leaves need to be counted.
 template <std::size_t leaf> __device__ std::size_t first_slot(const Layout& l, std::size_t o) {
   return static_cast<std::size_t>(l.offsets[o] - l.offsets[0]) / leaf + o;
 }
+/// Returns the segment of a slot: the last one whose first slot is not above it.
 template <class Shape> __device__ std::size_t segment_of(const Layout& l, std::size_t slot) {
   std::size_t low = 0, high = l.outer - 1;
   while (low < high) {

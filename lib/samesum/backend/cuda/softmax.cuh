@@ -1,4 +1,5 @@
-/// Softmax over rows on a GPU: four kernels with the same bits.
+/// Softmax over rows on a GPU: four kernels. They give the same bits for a plain denominator; softmax_wide
+/// alone also has the exact and the online form.
 #pragma once
 
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
@@ -68,17 +69,20 @@ using Cluster = OneBlock;
 #endif
 
 /// The part of a leaf that a thread holds: `run` neighbouring lanes, and one of `parts` parts of their rows.
-/// A thread that holds all rows of a lane can add them as they arrive. But 16-bit elements are loaded at
-/// least two lanes at a time, and the registers for so many numbers would leave a multiprocessor too few
-/// threads to hide latency, which weighs more for 16-bit elements, since they arrive twice as fast.
+///
+/// For fp32, a thread holds all rows of its lanes, and adds each exponential as soon as it is computed. For
+/// 16 bits it holds a quarter of the rows: 16-bit elements are loaded at least two lanes at a time, and
+/// registers for all rows of them would leave too few threads per multiprocessor to hide latency, which
+/// matters more since the elements arrive twice as fast.
 template <class T> struct LeafPart {
   static constexpr int run = sizeof(T) == 4 ? 2 : 4, parts = sizeof(T) == 4 ? 1 : 4;
   static constexpr int rows = Order::rows / parts, across = lanes / run, threads = across * parts;
 
-  int here, leaf_of_row;  ///< index of the leaf in this block and in the row
-  int index, part, lane;  ///< index of the thread in the leaf, of its part, of its first lane
-  int column, left;       ///< its first column, and the number of columns from there on
-  int present, full;      ///< rows of lanes of the part, and full ones
+  int here, leaf_of_row;  ///< index of the leaf in this block; in the row
+  int index, part, lane;  ///< index of the thread in its leaf; index of its part; index of its first lane
+  int column, left;       ///< its first column; number of columns from there on
+  int present, full;      ///< rows of the part that have elements; rows without missing columns, from its
+                          ///< first on
 
   template <class Block> __device__ LeafPart(const Rows<T>& p, const Block& block) {
     index = static_cast<int>(threadIdx.x) % threads;
@@ -98,8 +102,8 @@ template <class T> struct LeafPart {
   __device__ void load(const T* x, bool aligned, float (&v)[rows][run]) const {
     by_alignment(aligned, [&]<bool by_runs>() { load_rows<by_runs>(x, left, full, v); });
   }
-  /// Replaces x by e, or by d (see holds_result), and writes the sums of the lanes to `of_lane` of this leaf;
-  /// the parts of a lane are added in turn.
+  /// Replaces each x by e, or by d if `log` and `holds_result` (x, d, e: see operation/softmax.hpp). Writes
+  /// the sums of this leaf's lanes to `of_lane`; the parts of a lane are added one after another.
   template <class F, bool log>
   __device__ void add_to_lanes(float (&v)[rows][run], float largest, float* of_lane) const {
     Plain<Scalar<F>> state[run];
@@ -168,11 +172,12 @@ struct Shared {
   }
 };
 
-/// Most threads per block, and blocks per multiprocessor that registers allow.
+/// Maximum threads per block, and minimum resident blocks per multiprocessor, for __launch_bounds__.
 template <class T> inline constexpr int held_threads = sizeof(T) == 4 ? 512 : LeafPart<T>::threads;
 template <class T> inline constexpr int held_resident_blocks = sizeof(T) == 4 ? 1 : 8;
 
-/// Loads, computes and stores a whole row at once, while other rows on the multiprocessor are at other steps.
+/// Loads a whole row, computes it, then stores it. Other rows on the multiprocessor are at other steps, which
+/// hides latency.
 template <class T, class F, bool log>
 __global__ void __launch_bounds__(held_threads<T>, held_resident_blocks<T>) softmax_held(Rows<T> p) {
   using Part = LeafPart<T>;
@@ -207,7 +212,7 @@ __global__ void __launch_bounds__(held_threads<T>, held_resident_blocks<T>) soft
                [&]<bool aligned>() { finish.template write<aligned>(y, part.left, part.full, v); });
 }
 
-// --- (c) rows of 16 bits that a multiprocessor holds few of: the next ones are in flight ------------------
+// --- (c) long rows of 16-bit elements, few of which fit a multiprocessor: the next rows are prefetched ----
 
 /// Returns x as a value that the compiler cannot trace. Otherwise the compiler keeps values derived for each
 /// run in registers across rows, and these registers are needed elsewhere.
@@ -236,8 +241,8 @@ template <class T, bool aligned> class Ahead {
   __device__ void request(int b, const T* x) {
     Four* to = buffer(b);
     if constexpr (aligned) {
-      // The addresses differ by constants. What these copies overwrite has been read: the loads of a thread
-      // keep their order.
+      // The addresses differ by constants. No barrier is needed: each thread overwrites only what it has read
+      // itself, and its accesses keep their order.
       const unsigned address = anew(static_cast<unsigned>(__cvta_generic_to_shared(to)));
       for_rows<rows>(full_, [&](int r, auto surely) {
         if (surely || left_ > r * lanes)

@@ -24,8 +24,8 @@ cudaError_t threads_for(std::size_t leaves, int& threads) {
   return error;
 }
 
-/// Sets `bytes` to the workspace for the states of all levels. Returns whether the header has enough counters
-/// of arrivals.
+/// Sets `bytes` to the size of the workspace that holds the states of all levels. Returns whether the header
+/// has enough arrival counters.
 template <class State, class LastBlockMerge>
 bool room_for(std::size_t tiles, int threads, std::size_t& bytes) {
   std::size_t states = 0, arrivals = 0;

@@ -10,20 +10,20 @@
 
 namespace samesum::gpu {
 
-/// Counts an arrival, and returns whether it is the last of `arrivals`. One thread of a block calls it. After
-/// the last arrival, the calling thread can read what the other blocks wrote before theirs; after a barrier,
-/// so can the other threads of its block. Only the last arrival executes a fence: one per block would cost a
-/// tenth of the bandwidth.
+/// Counts an arrival, and returns whether it is the last of `arrivals`. One thread of a block calls it. If it
+/// returns true, the calling thread can read everything that the other blocks wrote before their own
+/// arrivals; after a barrier, so can the other threads of its block. Only the last arrival executes a fence:
+/// one per block would cost a tenth of the bandwidth.
 __device__ inline bool arrive_is_last(unsigned& counter, unsigned arrivals) {
   ::cuda::atomic_ref<unsigned, ::cuda::thread_scope_device> arrived{counter};
   if (arrived.fetch_add(1, ::cuda::memory_order_release) + 1 < arrivals) return false;
   ::cuda::atomic_thread_fence(::cuda::memory_order_acquire, ::cuda::thread_scope_device);
-  counter = 0;  // reset for the next call; before the fence, it would have to wait for this store
+  counter = 0;  // reset for the next call; placed after the fence, which would otherwise wait for this store
   return true;
 }
 
-/// The finish of a tree. The states of a level follow those of the level below, and each group has a counter
-/// of arrivals.
+/// Finish policy for orders with a fixed tree: the last block of each group to arrive merges the group. In
+/// memory, the states of a level follow those of the level below; each group has an arrival counter.
 template <class State> struct LastBlockMerge {
   unsigned* arrived;
   State* states;
@@ -58,7 +58,7 @@ template <class State> struct LastBlockMerge {
   }
 };
 
-/// The finish of arrival order: each block adds its sum to one cell atomically.
+/// Finish policy for the atomic orders: each block adds its sum to one cell atomically.
 template <class F> struct AddToCell {
   using State = Plain<Scalar<F>>;
   unsigned* arrived;
@@ -90,8 +90,8 @@ template <class F> struct AddToCell {
   }
 };
 
-/// Blocks of 256 threads per multiprocessor, for launch bounds: as many as leave each thread the registers
-/// that it needs.
+/// Minimum resident blocks of 256 threads per multiprocessor for __launch_bounds__: the most that leave each
+/// thread enough registers.
 template <class A, class T>
 inline constexpr int sum_resident_blocks = sizeof(T) == 4 && sizeof(A) <= 4   ? 4
                                            : sizeof(T) <= 4 && sizeof(A) <= 8 ? 3

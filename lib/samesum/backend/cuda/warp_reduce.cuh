@@ -25,7 +25,8 @@ template <class Shape, class Reducer, int mine> struct Lanes {
     return Shape::in_turn ? needed : static_cast<int>(std::bit_ceil(static_cast<unsigned>(needed)));
   }
 
-  /// Adds group g of four rows, of which lane i has the first have[i].
+  /// Adds group g of four rows. have[i] is the number of rows of lane i from this group on: 0 or less if the
+  /// group has none.
   template <bool full>
   __device__ __forceinline__ void add(const Reducer& reducer, int g, const Item (&x)[rows][mine],
                                       const int (&have)[mine]) {
@@ -50,8 +51,8 @@ template <class Shape, class Reducer, int mine> struct Lanes {
         if (is_there(3)) reducer.merge(of_row[2], of_row[3]);
         if (is_there(2)) reducer.merge(of_row[0], of_row[2]);
         sum[i] = of_row[0];
-        // waiting[i] is the merge of 2^i groups if bit i of the number of groups is set. A right half has
-        // elements if the first of its groups has.
+        // waiting[level] holds the merge of 2^level groups if bit `level` of the number of groups so far is
+        // set. The right operand of a merge is not empty if the first of its groups has elements.
         bool carries = true;
 #pragma unroll
         for (int level = 0; level < levels; ++level) {
@@ -80,8 +81,8 @@ __device__ __forceinline__ void items_of(const Reducer& reducer, const Element (
   }
 }
 
-/// What a thread has of a group of rows: all rows; some, each with all four neighbours; or any part of each
-/// row.
+/// Which elements of a group of four rows a thread has: every row with all four lanes; only the first rows,
+/// each with all four lanes; or any number of lanes per row.
 enum class Rows { all, whole, any };
 
 /// Reduces a leaf. Thread t of the `threads` threads that share a row holds lanes 4t to 4t + 3.
@@ -92,7 +93,7 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
   using Raw = typename Reader::Raw;
   static constexpr int mine = 4, lanes = Shape::lanes;
   using Four = Lanes<Shape, Reducer, mine>;
-  /// Whether the reducer may read two inputs: unless it declares `inputs`, which is then 1.
+  /// Whether the reducer may read two inputs. A reducer that declares `inputs` reads one.
   static constexpr bool takes_two = !requires { Reducer::inputs; };
   /// Whether the reducer is bound by loads: hardly any arithmetic, and 16 bytes per load.
   static constexpr bool is_light = !takes_two && requires { requires Reducer::is_light; }
@@ -100,8 +101,8 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
   static_assert(lanes == warp * mine);
 
  public:
-  /// The state of n >= 1 elements from `place` on, the first of which has index `index`. The first of the
-  /// threads gets it. If n = 0, the state is undefined.
+  /// Returns the state of the n elements from `place` on, the first of which has index `index`, in the first
+  /// of the threads. If n = 0, the state is undefined.
   __device__ __forceinline__ static State leaf(const Reducer& reducer, const Reader& reader,
                                                std::size_t place, std::uint64_t index, int n, int threads) {
     const bool aligned = reader.is_aligned(place);
@@ -125,10 +126,12 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
     return halve(reducer, four.sum);
   }
 
-  /// Reduces two leaves of one input at a time, each of at most `short_leaf` elements, so that as many loads
-  /// are in flight as for long leaves.
+  /// Most groups of rows of a leaf for `two_leaves`; elements per group; most elements of a leaf for
+  /// `two_leaves`.
   static constexpr int short_groups = sizeof(Raw) <= 8 ? 2 : 1, group = Four::rows * lanes,
                        short_leaf = short_groups * group;
+  /// Reduces two leaves of one input at a time, each of at most `short_leaf` elements, so that as many loads
+  /// are in flight as for long leaves.
   __device__ __forceinline__ static void two_leaves(const Reducer& reducer, const Reader& reader,
                                                     const std::size_t (&place)[2], int n, State (&state)[2]) {
     const bool aligned = reader.is_aligned(place[0]) && reader.is_aligned(place[1]);
@@ -207,7 +210,7 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
     }
   }
 
-  /// Halves the lanes. Every thread has four; pairs of threads share their merges until each thread has one
+  /// Halves the lanes. Each thread has four; pairs of threads divide their merges until each thread has one
   /// state.
   __device__ __forceinline__ static State halve(const Reducer& reducer, State (&sum)[mine]) {
     const auto share = [&](int delta, int count) {
@@ -222,7 +225,8 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
     };
     share(warp / 2, 2);
     share(warp / 4, 1);
-    // The lanes of each remainder modulo 4 are now eight states, one in each of eight threads.
+    // Each thread now holds one state. For each i in 0 to 3, the lanes 4t + i have been merged into eight
+    // states, held by eight neighbouring threads.
     State state = sum[0];
     const auto take = [&](int delta) {
       const State other = shuffle_down(state, delta);
@@ -340,8 +344,8 @@ template <class Shape, class Reducer, class Reader> class LaneLeafReduce {
   }
 };
 
-/// Reduces a leaf by stride doubling over consecutive elements: a thread merges four neighbours, a warp a
-/// chunk of 128, and the chunks are merged by stride doubling in turn.
+/// Reduces a leaf by stride doubling over consecutive elements: a thread merges four neighbours, a warp
+/// merges a chunk of 128, and each finished chunk is merged with the earlier ones by stride doubling.
 template <class Shape, class Reducer, class Reader> class BlockedLeafReduce {
   using Element = typename Reader::Element;
   using State = typename Reducer::State;

@@ -12,7 +12,8 @@
 namespace samesum::gpu {
 
 /// Digits and flags that all blocks of an exact sum add to. The upper bits of each word count the blocks that
-/// have added to it, so a block waits for these words alone: no fence and no counter of arrivals is needed.
+/// have added to it. The waiting block polls these words, and needs neither a fence nor a separate arrival
+/// counter.
 template <int digits> struct GridDigitsOf {
   static constexpr int sum_bits = 52, counter_bits = 12;
   static constexpr unsigned most_blocks = (1u << counter_bits) - 1;
@@ -47,7 +48,7 @@ static_assert(Exact::seen_any == 1 && Exact::seen_minus_infinity == 1 << 4);
 struct Header {
   GridDigits grid_digits;
   std::array<std::uint64_t, Formats::size> cell;  ///< by format index, in the low bytes
-  std::array<std::uint32_t, 15 * 1024> arrived;   ///< counters of arrivals
+  std::array<std::uint32_t, 15 * 1024> arrived;   ///< arrival counters
 };
 inline constexpr std::size_t header_bytes = std::size_t{1} << 16;
 static_assert(sizeof(Header) <= header_bytes);
@@ -56,11 +57,12 @@ static_assert(sizeof(Header) <= header_bytes);
 /// any other.
 inline void* states(void* workspace) { return static_cast<std::byte*>(workspace) + header_bytes; }
 
-/// Size that a call without a workspace reports: a size query must not return 0.
+/// Size that a query returns for a method that needs no workspace. It is not 0, since an allocation of 0
+/// bytes may be null, which would make the next call a size query.
 inline constexpr std::size_t size_if_none_needed = 1;
 
-/// Returns whether the workspace is large enough, so that the call can go on. If it is null, this is a size
-/// query: sets call.bytes and returns false.
+/// If the workspace is null (a size query), sets call.bytes and returns false. If it is too small, sets
+/// `error` and returns false. Otherwise returns true.
 template <class AnyCall> bool accept_workspace(AnyCall& call, std::size_t needed, cudaError_t& error) {
   error = cudaSuccess;
   if (call.workspace != nullptr && call.bytes < needed) error = cudaErrorInvalidValue;

@@ -1,0 +1,77 @@
+"""Tables of the names in the results: generated data sets, cases of accumulator_formats, and other libraries."""
+
+import phrases
+from section import Table
+
+# Name and meaning of each data set, as in experiments/harness/dataset.cpp.
+DATA = {
+    "uniform": "uniform in [0, 1)",
+    "uniform +-1": "uniform in (-1, 1)",
+    "normal": "the standard normal distribution",
+    "60 binades": "either sign, log-uniform over 60 binades (24 in fp16)",
+    "arbitrary bits": "all finite bit patterns, equally likely",
+    "ones": "all elements are 1",
+    "1/i": "the harmonic series",
+    "(-1)^i/i": "the alternating harmonic series",
+    "sine": "one period of a sine: the sum is 0",
+    "one big": "one element 2/u, the others uniform in [0, 1)",
+    "N then -1": "N and then N - 1 times -1: the condition number is 2N - 1",
+    "ascending": "uniform in [0, 1), sorted",
+    "descending": "uniform in [0, 1), sorted in descending order",
+    "kappa 1e4": "a sum of condition number 1e4",
+    "kappa 1e8": "a sum of condition number 1e8",
+    "kappa 1e16": "a sum of condition number 1e16",
+}
+# Name and meaning of each case, as in experiments/accumulator_formats.cpp.
+CASES = {
+    "ones": "100000 times 1",
+    "0.1": "100000 times 0.1",
+    "harmonic": "1/i for i up to 100000",
+    "softmax": "exp(x - max x) of 32768 normal logits",
+    "gradients": "100000 normal values, mean 1/8 of the deviation",
+    "overflow": "4 times 32000, 4 times -32000",
+    "beyond 65504": "2 times 40000",
+    "nondeterminism forward": "10 times 1e-20, then 1e20, -1e20",
+    "nondeterminism reversed": "the same in reverse order",
+    "accuracy": "1000 + 1e-3",
+}
+# Names before "@peer", or their first words.
+LIBRARIES = {
+    "loop": "a loop that adds one element after the other",
+    "fast_math": "the same loop, compiled with -ffast-math, which lets the compiler reorder additions",
+    "boost_kahan": "sum_kahan of Boost.Accumulators",
+    "std_reduce": "std::reduce of the C++ standard library, in one thread",
+    "std_par": "std::reduce with std::execution::par_unseq, in several threads",
+    "eigen": "sum, dot product and norm of Eigen",
+    "tbb": "parallel_reduce of oneTBB",
+    "openmp": "a loop with an OpenMP reduction",
+    "cub": "cub::DeviceReduce, with one of its determinism settings",
+    "cub/segmented": "cub::DeviceSegmentedReduce",
+    "thrust": "thrust::reduce",
+    "loop/softmax": "a loop in three passes, compiled with -ffast-math",
+    "torch": "PyTorch",
+}
+BINADE = "A binade is the numbers with the same exponent; u is the unit roundoff."
+
+
+def library(method):
+    """The key of a peer in LIBRARIES; its name without format and backend if it has none."""
+    name = phrases.parts(method)[0]
+    return next((key for key in (name, name.split("/")[0]) if key in LIBRARIES), name)
+
+
+def tables(found):
+    """Yields a folded table for each kind of name that occurs in the results."""
+    rows = [r for some in found.values() for source in some for r in source.rows]
+    methods = [r["method"] for r in rows if "method" in r]
+    methods += [m["method"] for r in rows if r["kind"] == "comparison" for m in r["methods"]]
+    data, cases = ({r[field] for r in rows if isinstance(r.get(field), str)} for field in ("data", "case"))
+    libraries = {library(m) for m in methods if phrases.is_peer(m)}
+    for caption, head, lines, note in (
+            ("Generated data sets", "data", [[name, DATA[name]] for name in DATA if name in data], BINADE),
+            ("Cases of sums with 16-bit accumulators", "case", [[name, CASES[name]] for name in CASES if name in cases],
+             ""),
+            ("Other libraries, marked @peer", "name", [[name, LIBRARIES[name]] for name in LIBRARIES if name in libraries],
+             "")):
+        if lines:
+            yield Table(caption, [head, "meaning"], lines, text_columns=2, folded=True, note=note)
