@@ -1,23 +1,35 @@
 /// Public interface for data in GPU memory, available if the library was built with CUDA.
 ///
 /// Unless stated otherwise, calls are asynchronous and stream-ordered, can be captured in a CUDA graph, and
-/// do not synchronise. Calls in different streams may run concurrently if each has its own workspace and its
-/// own exact state. Pointers to data need only the alignment of an element. Methods that promise `everywhere`
-/// return the same bits as on the CPU.
+/// do not synchronise. Calls in different streams or from different host threads may run concurrently if each
+/// has its own workspace and its own exact state. The stream must belong to the current device, which must be
+/// able to access all pointers. Pointers to data need only the alignment of an element. Results must not
+/// overlap inputs (softmax may work in place) or the workspace. Methods that promise `everywhere` return the
+/// same bits as on the CPU.
 ///
-/// Calls with a workspace have two phases. If `workspace` is nullptr, the call only sets `bytes` to the size
-/// that it needs, and reads no other pointer. The size depends on the layout, the number of elements and the
-/// current device. A workspace is aligned to 16 bytes, as memory from cudaMalloc is. A new workspace is
-/// prepared once; every call, of any method, leaves it prepared. A required size of one byte means that no
-/// preparation is needed. A workspace that was never prepared, or that a concurrent call uses, leads to wrong
-/// results or to a hang.
+/// Workspace. Calls with a workspace have two phases:
+/// - The size query. If `workspace` is nullptr, the call sets `bytes` to the size that it needs, launches
+///   nothing, and reads no other pointer. The size depends on the method, the format and number of elements,
+///   the layout and the current device. The offsets of segments must not be null even here, since
+///   Layout::segments throws.
+/// - The call. `bytes` is the size of the workspace. It may be larger than needed, and is left unchanged.
+///
+/// A workspace is memory that the device can access, aligned to 16 bytes, as memory from cudaMalloc is. Call
+/// `prepare` once per workspace, before its first call, with the size of the allocation. Every call, of any
+/// method, leaves the workspace prepared. A required size of one byte means that no preparation is needed. A
+/// workspace serves one call at a time. A workspace that was never prepared, or that a concurrent call uses,
+/// leads to wrong results or to a hang. A captured call uses its workspace in each replay: replays must not
+/// overlap. Prepare the workspace before the capture.
 ///
 /// Functions that return a cudaError_t do not throw. They return cudaSuccess or
 /// - cudaErrorInvalidValue for a null or misaligned pointer, a workspace that is too small, 2^39 or more
-///   elements, and every argument for which samesum::reduce throws;
-/// - cudaErrorNoDevice, from the templates, if no method runs on a GPU;
-/// - cudaErrorMemoryAllocation if host memory is exhausted;
-/// - any error of a CUDA call.
+///   elements, and every argument for which samesum::reduce throws, except offsets, which are not checked;
+/// - cudaErrorInvalidConfiguration if a kernel would need more than 2^31 - 1 blocks;
+/// - cudaErrorNoDevice, only from the `sum` templates, if the method was not found: because this process
+///   cannot use a GPU, because the name has another backend ("@cpu"), or because host memory is exhausted;
+/// - cudaErrorMemoryAllocation if host memory is exhausted otherwise;
+/// - the error of a CUDA call, unchanged. Errors of a running kernel are not waited for: a later CUDA call
+///   reports them.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -32,7 +44,7 @@ namespace samesum::gpu {
 
 // --- two phases, without exceptions ------------------------------------------------------------------------
 
-/// Prepares a workspace of `bytes` bytes for its first call.
+/// Prepares a workspace of `bytes` bytes for its first call, in stream order.
 cudaError_t prepare(void* workspace, std::size_t bytes, cudaStream_t stream = nullptr) noexcept;
 
 /// Reduces x, in the given layout, into `out` by a method of the backend "cuda".
@@ -60,8 +72,8 @@ cudaError_t merge(ExactState* state, const ExactState* other, cudaStream_t strea
 cudaError_t round(const ExactState* state, const FormatInfo& format, void* out,
                   cudaStream_t stream = nullptr) noexcept;
 
-/// Returns the method `name` of the backend "cuda". The name may omit "@cuda" and the other fields in
-/// `defaults`.
+/// Returns the method `name` of the backend "cuda". The name may omit the backend and every other field for
+/// which `defaults` has a value.
 /// @throws std::invalid_argument as samesum::find does; if there is no GPU, the message gives the reason.
 const Method& find(std::string_view name, NameDefaults defaults = {.backend = "cuda"});
 
@@ -74,7 +86,7 @@ cudaError_t sum(void* workspace, std::size_t& bytes, const T* x, std::size_t n,
   return reduce(method, workspace, bytes, {format_info<T>(), x, n}, Layout::vector(n), std::span{out, 1},
                 stream);
 } catch (const std::exception&) {
-  return cudaErrorNoDevice;  // the only reason left: the compiler has checked the name
+  return cudaErrorNoDevice;  // no GPU, another backend in the name, or no host memory
 }
 
 /// Sums n elements into *out exactly, and rounds the sum once to T (to nearest, ties to even). x and out are
@@ -123,6 +135,7 @@ void sum(const T* x, std::size_t n, T* out, cudaStream_t stream = nullptr, cudaM
 }
 
 // --- calls that wait for the stream ------------------------------------------------------------------------
+// Also count_distinct (backend/cuda/distinct.hpp), which calls cudaMalloc besides.
 
 /// Copies an exact state to the host, where it can be merged, rounded or serialised. Waits for the stream.
 /// @throws Error, which names the CUDA call that failed.

@@ -77,6 +77,12 @@ template <class Order, class R, class T> cudaError_t enqueue(const R& reducer, c
 /// Promise: `everywhere`, if the caller's code is compiled with --fmad=false (CMake target
 /// samesum::reducers). Orders, layout and results: as for samesum::reduce. All pointers are to memory that
 /// the device can access.
+///
+/// The kernel for columns is always compiled. It keeps 7·128 states in the 48 KiB of static shared memory, in
+/// the order Blocked 128. A larger State does not compile: it has at most 52 bytes for CoarsenedTree and
+/// Pairwise, and 384 for Blocked.
+/// @tparam T type of the elements, of 2, 4 or 8 bytes as for samesum::reduce; unlike there, this is not
+///   checked.
 /// @param elements for segments, at least the number of elements in all of them; unused otherwise.
 /// @return cudaErrorInvalidValue for a workspace that is misaligned or too small and for arguments for which
 ///   samesum::reduce throws (offsets are not checked); cudaErrorMemoryAllocation if host memory is exhausted;

@@ -23,11 +23,13 @@ namespace samesum {
 /// - `combine(a, b)` returns the state of the elements of a and b. It must be associative up to its
 ///   roundings.
 /// - `finish(state, n)` returns the result for n elements.
-/// - `identity()` returns the state of no elements. It is finished if n = 0, and never combined.
+/// - `identity()` returns the state of no elements. It is passed to finish() if n = 0, and never to
+///   combine().
 /// - `commutative` is true if combine(a, b) may replace combine(b, a). The orders `tree` and `pairwise` need
 ///   that, since they combine elements that are not neighbours.
 ///
-/// On a GPU the four functions are __host__ __device__ (SAMESUM_HD).
+/// On a GPU the four functions are __host__ __device__ (SAMESUM_HD), and the size of State is limited
+/// (reducer.cuh).
 template <class R, class T>
 concept ReducerFor = std::is_trivially_copyable_v<typename R::State> && sizeof(typename R::State) % 4 == 0 &&
                      requires(const R r, T x, std::uint64_t i, typename R::State s) {
@@ -53,7 +55,9 @@ template <class R, class T> struct CustomReducer {
   };
   R custom;
 
-  using Item = Element;  // start() and add() map it: map() must not run for elements that do not exist
+  // An item is an unmapped element. start() and add() call map(), so that map() never runs for the missing
+  // elements of a partial row.
+  using Item = Element;
   SAMESUM_HD Item item(const Element& e) const { return e; }
   SAMESUM_HD State start(const Item& x) const { return custom.map(x.x, x.index); }
   SAMESUM_HD void add(State& state, const Item& x, std::size_t) const { merge(state, start(x)); }

@@ -41,15 +41,15 @@ template <Name name> auto sum(Values x, Options options = {}) {
   return method(x, options).template as<typename Named<name>::Format>();
 }
 
-/// Returns the one number to which the method `name` reduces x, in the format of the method.
+/// Reduces x to one number by the method `name`, and returns it in the format of the method.
 ///
 /// A name is `operation/order/accumulator/format@backend` (see `find`). A name without an operation means
 /// "sum", one without a format the format of x, one without a backend "cpu". Promise and error bound:
 /// Method::promise, Method::bound.
 /// @throws std::invalid_argument as `find` and Method::operator() do.
 Number reduce(std::string_view name, Values x, Options options = {});
-/// Returns the one number to which the method `name` reduces two inputs of the same format and size, for
-/// example their dot product. Promise, error bound and errors: as for one input.
+/// Reduces two inputs of the same format and size to one number by the method `name`, for example to their
+/// dot product. Promise, error bound and errors: as for one input.
 Number reduce(std::string_view name, Values x, Values y, Options options = {});
 /// Returns the first index of the smallest or largest element, by the method `name` (argmin or argmax); -1 if
 /// x is empty.

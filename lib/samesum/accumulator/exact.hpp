@@ -91,8 +91,10 @@ class Exact {
   static Exact deserialise(std::span<const std::byte> bytes);
 
  private:
-  static constexpr std::int64_t top_limit = 1 << 18;  // the top digit weighs 2^1070; 2^64 elements stay below
-  static constexpr std::uint32_t most_pending = 1u << 30;  // 32-bit digits in 64-bit words allow 2^31
+  // The top digit has weight 2^1070; a sum of 2^64 elements is below top_limit times that.
+  static constexpr std::int64_t top_limit = 1 << 18;
+  // Limit of pending_: 32-bit digits in 64-bit words would allow 2^31 additions.
+  static constexpr std::uint32_t most_pending = 1u << 30;
 
   void add_integer(bool negative, std::uint64_t significand, int exponent) {
     const int offset = exponent - lowest_exponent;

@@ -73,23 +73,23 @@ struct ImpossibleWish : std::invalid_argument {
 /// Returns the cheapest method whose bound is within the tolerance and whose promise is at least
 /// `wish.promise`.
 ///
-/// Bounds. The bound of an accumulator has the form u|result| + c·Σ|x| (Higham, Accuracy and Stability,
-/// 2nd ed., §4.2, eqs. 4.4, 4.6 and 4.8, with proofs beside the accumulators). With Σ|x| = κ|sum| it is
-/// relative to the sum. Any result has |result| <= |sum| + bound(|result|), and the right side rises with a
-/// slope of u < 1. So an R with R >= |sum| + bound(R) is at least |result|, and bound(R) / |sum| bounds the
-/// relative error. The bound of exact is u, since half a unit in the last place of the sum is no more. The
-/// bound holds for all data with that Σ|x| whose condition number is at most κ. All other terms are
-/// homogeneous, so it also holds for data of another scale if no sum overflows and no element is subnormal in
-/// the method's format. Only for these cases does `magnitudes` matter: a method that might overflow at that
-/// Σ|x| has no bound.
+/// Bounds. The bound of an accumulator has the form u|result| + c·Σ|x| (Higham, Accuracy and Stability, 2nd
+/// ed., §4.2, eqs. 4.4, 4.6 and 4.8, with proofs beside the accumulators). With Σ|x| = κ|sum| it is relative
+/// to the sum. Any result has |result| <= |sum| + bound(|result|), and the right side rises with a slope of
+/// u < 1. So an R with R >= |sum| + bound(R) is at least |result|, and bound(R) / |sum| bounds the relative
+/// error. The relative bound of exact is u, since half a unit in the last place of the sum is at most
+/// u·|sum|. The bound holds for all data with that Σ|x| whose condition number is at most κ. Apart from
+/// overflow and subnormal numbers, all terms of the bounds scale with the data, so the bound also holds at
+/// another scale if no sum overflows and no element is subnormal in the method's format. `magnitudes` matters
+/// only for those two cases: a method that might overflow at that Σ|x| has no bound.
 ///
-/// Ulps. A |sum| in [2^e, 2^(e+1)) has units of u·2^(e+1). So a relative error r is less than r/u of them,
-/// and correct rounding costs at most half a unit of its own format.
+/// Ulps. A |sum| in [2^e, 2^(e+1)) has units of u·2^(e+1). A relative error r is therefore less than r/u
+/// units. A correctly rounded result is off by at most half a unit of the format that it is rounded to.
 ///
 /// Costs. Between measured lengths, costs are interpolated in the logarithms of n and of the seconds. Below
 /// the shortest length they are constant, above the longest they grow in proportion to n. Methods that were
-/// not measured for that input come after those that were: fewest operations first, then lowest tree. An
-/// estimate would be a guess beside measurements.
+/// not measured for that input come after those that were: fewest operations first, then lowest tree. Their
+/// costs are not estimated: a guess is not comparable with a measurement.
 /// @throws ImpossibleWish if no method fulfils the wish.
 /// @throws std::invalid_argument if a field of the wish or a cost is invalid; the message names it.
 Choice choose(const Wish& wish, std::span<const Cost> costs = shipped_costs().costs);

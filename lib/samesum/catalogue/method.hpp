@@ -28,8 +28,8 @@ struct Results {
   const FormatInfo* format;  ///< nullptr for std::int64_t
   void* data;
   std::size_t size;  ///< number of elements in `data`
-  /// For operations with a result per element: elements from one row of results to the next. 0: as in the
-  /// input.
+  /// Row stride of the results, in elements, for operations with one result per element. 0 means the row
+  /// stride of the input.
   std::size_t row_stride = 0;
 
   template <Element T>
@@ -61,8 +61,8 @@ struct BoundOptions {
   /// violate that: for 10^6 times 0.1 in fp32, the error of a loop is 46 times the bound for 0.99. So do sums
   /// that stagnate: each rounding drops the element, and the error may be as large as the sum.
   ///
-  /// The bound never exceeds the rigorous one. It equals the rigorous one for exact, Kahan and double_word
-  /// sums, where theory gains nothing from Σ|x| alone, and for other operations.
+  /// The bound never exceeds the rigorous one. It equals the rigorous one for operations other than sums,
+  /// and for exact, Kahan and double_word sums, for which no tighter probable bound follows from Σ|x| alone.
   double probability = 1;
   std::size_t result_index = 0;  ///< index of the result; for moments 0 is the mean and 1 the variance
   double ddof = 0;               ///< as in Options
@@ -71,7 +71,7 @@ struct BoundOptions {
 /// A call that is bound to its data and can be run many times; on a GPU by one thread at a time.
 using Job = std::function<Number()>;
 
-/// Values where a backend can read them, and the owner of that memory.
+/// A view of values in memory that a backend can read, and the owner of that memory.
 struct Placed {
   Values values;
   std::shared_ptr<const void> owner;
@@ -84,16 +84,19 @@ struct Code;
 struct Method {
   std::string name;          ///< "sum/tree/kahan/bf16@cpu", "dot/exact/fp32@cpu", "max/fp16@cuda"
   std::string operation;     ///< "sum"
-  std::string order;         ///< "" if there is none: the promise is then order_free, except for online
+  std::string order;         ///< "" if the operation or accumulator has no order; the promise is then
+                             ///< order_free, except for "online", which promises everywhere
   std::string accumulator;   ///< "plain", …, "exact", "online"; "" for operations with a state of their own
-  const FormatInfo* format;  ///< of the accumulator and the results; for softmax of the accumulator only
+  const FormatInfo* format;  ///< format of the accumulator and the results; softmax returns results in the
+                             ///< format of its input
   std::string backend;       ///< "reference", "cpu", "cuda"
   Promise promise;
   int inputs;               ///< number of inputs: 2 for dot
   int results;              ///< numbers per result: 2 for moments
   bool gives_index;         ///< whether the results are indices, std::int64_t
   bool per_element;         ///< whether each element has a result in its own format, as in softmax
-  bool slow = false;        ///< slow by design, for the study: one GPU thread, or one cell for all elements
+  bool slow = false;        ///< whether the method is slow by design and exists for the study: one GPU thread
+                            ///< sums all elements, or every element is added to one atomic cell
   std::size_t state_bytes;  ///< bytes of the state of one lane, as this library stores it
   int operations_per_element;  ///< floating-point operations per `add` (integer operations for exact); 0 if
                                ///< that depends on the elements
@@ -129,31 +132,30 @@ struct Method {
   /// @param n number of elements.
   /// @param result what the method returned; for moments both numbers. For argmin and argmax the bound is
   ///   that of the element at the index, and the result is not read.
-  /// @param magnitudes a number about the data that some bounds need. For sum and mean at least Σ|x|. For dot
-  ///   at least Σ|xy|; (‖x‖ + its bound)·(‖y‖ + its bound) is enough. For moments at least max|x|: optional,
-  ///   it helps if squares underflow or overflow. For softmax at least the largest minus the smallest element
-  ///   of the row. If it is left out, the bound of sum, mean and dot is infinite. Other operations and exact
-  ///   methods do not read it.
+  /// @param magnitudes an upper bound on a property of the data. sum and mean: of Σ|x|. dot: of Σ|xy|, for
+  ///   example (‖x‖ + its bound)·(‖y‖ + its bound). moments (optional; tightens the bound if squares
+  ///   underflow or overflow): of max|x|. softmax: of the largest minus the smallest element of the row. If
+  ///   it is omitted, the bounds of sum, mean and dot are infinite. Other operations and exact methods ignore
+  ///   it.
   /// @param options probability, which result, and ddof.
   /// @throws std::invalid_argument if magnitudes is negative, if a result has the wrong format, or if
   ///   options.probability is not in (0, 1].
   double bound(const FormatInfo& input, std::size_t n, ResultNumbers result,
                double magnitudes = std::numeric_limits<double>::infinity(), BoundOptions options = {}) const;
 
-  /// Returns the one number to which the method reduces x, in the format of the method.
+  /// Reduces x to one number, and returns it in the format of the method. Memory of x: as for
+  /// samesum::reduce.
   /// @throws std::invalid_argument if the arguments do not fit together, or if the method returns an index,
   ///   two numbers or a number per element.
   /// @throws gpu::Error on the backend "cuda"; it names the CUDA call that failed.
   Number operator()(Values x, Options options = {}) const;
-  /// Returns the one number to which the method reduces two inputs of the same format and size, as for one
-  /// input.
+  /// Reduces two inputs of the same format and size to one number, as for one input.
   Number operator()(Values x, Values y, Options options = {}) const;
 
   /// Returns a call that is bound to x, to be run many times.
   ///
-  /// Data that have to be moved are moved here. The data must outlive the job. Data on a GPU must be
-  /// complete, or be written in its default stream; gpu.hpp has calls for other streams. Errors: as for
-  /// operator().
+  /// Memory of x: as for samesum::reduce, but data that the backend cannot read are copied once, here. The
+  /// data must outlive the job. Errors: as for operator().
   Job bind(Values x, Options options = {}) const;
   /// Returns a call that is bound to two inputs of the same format and size, as for one input.
   Job bind(Values x, Values y, Options options = {}) const;
@@ -172,15 +174,19 @@ struct Method {
 /// Reduces x, in the given layout, into `out`.
 ///
 /// Each result has the bits of the same reduction of its elements alone: they do not depend on the number of
-/// results, on their place or on strides. x and out are in host memory. The backend "cuda" copies them to the
-/// device and back; gpu.hpp has calls for data in device memory. Promise and error bound: Method::promise,
-/// Method::bound.
+/// results, on their place or on strides. Promise and error bound: Method::promise, Method::bound.
+///
+/// Inputs, out and offsets are in host memory. The backend "cuda" copies inputs and offsets to the device and
+/// the results back, and waits for them. It also accepts inputs in the memory of a GPU, and reads them there;
+/// they must be complete, or be written in the GPU's default stream. gpu.hpp has calls for other streams and
+/// for results in device memory.
 ///
 /// A result for no elements is +0 for sums, norms and dot, 1 for prod, -inf for logsumexp, NaN for mean and
 /// moments, -1 for argmin and argmax, +inf for min and -inf for max, where NumPy and PyTorch raise an error.
 ///
-/// Softmax accepts rows. Its result (r, c) lies where element (r, c) lies, or in rows that are out.row_stride
-/// apart, and may replace the element.
+/// Softmax accepts rows. Result (r, c) is written at the position of element (r, c), with out.row_stride in
+/// place of the input's row stride if it is not 0. `out` may be x itself with the same row stride; any other
+/// overlap is an error.
 /// @throws std::invalid_argument, before anything is read or written, if the arguments do not fit together,
 ///   or if products of sizes, strides or offsets overflow.
 /// @throws gpu::Error on the backend "cuda"; it names the CUDA call that failed.

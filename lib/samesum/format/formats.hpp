@@ -50,7 +50,7 @@ constexpr const FormatInfo* find_format(std::string_view name) {
   return i < formats.size() ? &formats[i] : nullptr;
 }
 
-/// Calls visit.operator()<F>(), where F is the type of `format`, and returns its result.
+/// Calls `visit.operator()<F>()`, where F is the type of `format`, and returns its result.
 template <std::size_t i = 0, class Visit>
 constexpr decltype(auto) with_format(const FormatInfo& format, Visit&& visit) {
   if constexpr (i + 1 == Formats::size) {

@@ -88,7 +88,7 @@ template <class F> struct ExtremumIndexReducer {
   }
 };
 
-/// The four operations. No order is named, since every order gives the same bits.
+/// The four operations. Their names have no order, since every order gives the same bits.
 template <bool smallest, bool index> struct ExtremumOf : OwnState {
   static constexpr bool has_order = false, gives_index = index;
   static constexpr std::string_view name =

@@ -27,7 +27,8 @@ template <auto constant> struct Constant {
 /// Base of reducers whose state adds items itself and whose fresh state is empty.
 ///
 /// Every reducer has:
-/// - `Item`, what is added for an element, and item(element), which makes one from a `Read`;
+/// - `Item`, what is added for an element, and item(element), which makes one from an element (for the
+///   library's own reducers an InputElement);
 /// - `State`, and start(item), the state of one item;
 /// - add(state, item, k), which adds an item to a state of k items;
 /// - merge(state, other);
@@ -39,14 +40,15 @@ template <auto constant> struct Constant {
 /// A fast path is cheaper code for common data, verified afterwards. It is a reducer that computes whole rows
 /// of lanes. If it succeeds, its states are those that the reducer itself would have computed; otherwise the
 /// reducer computes the lanes again. A fast path has:
-/// - `inputs`, the number of inputs that it reads, and optionally `is_light`: it computes so little that
-///   loads dominate;
+/// - `inputs`, which declares that it reads one input (only its existence is tested), and optionally
+///   `is_light`, which is true if it computes so little that loads dominate;
 /// - applies(), whether it can be tried;
 /// - succeeded(state), absent if it always succeeds;
 /// - state(fast, base, rows), the state of the reducer for a lane of `rows` elements.
 ///
-/// A fast path without merge() serves only orders whose lanes add their rows in turn. Missing elements reach
-/// item() as zeros, so what it records of all elements must not depend on zeros.
+/// A fast path without merge() serves only orders whose lanes add their rows in turn. Missing elements of a
+/// partial row reach item() as zeros, so data that item() accumulates in the reducer must not change for a
+/// zero.
 template <class S, class X> struct StateReducer {
   using State = S;
   using Item = X;

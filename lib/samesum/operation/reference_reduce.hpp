@@ -5,7 +5,7 @@
 
 namespace samesum {
 
-/// Presents a reducer as an accumulator, which `read` (order/reference.hpp) requires.
+/// Presents a reducer as an accumulator, which `reference_state` (order/reference.hpp) requires.
 template <class Reducer, class Element> struct ReferenceState {
   struct Given {
     const Reducer* reducer;

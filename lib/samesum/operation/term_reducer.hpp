@@ -18,8 +18,8 @@ struct ElementFastPath : StateReducer<TermSum<A, Scalar<F>>, TwoWords<Scalar<F>>
   SAMESUM_HD State state(const State& fast, std::uint64_t, int) const { return fast; }
 };
 
-/// Computes sums of terms, and their means. If a mean of fp16 is not finite, the reducer that `again` returns
-/// computes it once more.
+/// Computes sums of terms, and their means. If a mean of fp16 is not finite, it is recomputed by the reducer
+/// that `replacement` returns.
 template <template <class> class A, class F>
 struct TermReducer : StateReducer<TermSum<A, Scalar<F>>, TwoWords<Scalar<F>>> {
   using Format = F;

@@ -12,9 +12,10 @@ constexpr std::string_view arrival_refusal(std::string_view backend) {
 }
 }  // namespace detail
 
-/// Arrival order of chunks: threads take chunks from a shared counter and add the sum of each finished chunk
-/// to one shared cell. The order within a chunk is fixed; the order of the chunks is not, so the promise is
-/// `none`.
+/// Arrival order of chunks: the sum of each finished chunk is added to one shared cell. On a CPU, threads
+/// take the chunks from a shared counter. On a GPU, each block has a fixed range of one to eight chunks,
+/// merges their sums as a tree does, and adds the merged sum to the cell. The order within a chunk is fixed;
+/// the order of arrival at the cell is not, so the promise is `none`.
 struct Atomic {
   static constexpr std::string_view name = "atomic";
   static constexpr Promise promise = Promise::none;
@@ -23,7 +24,8 @@ struct Atomic {
     return detail::arrival_refusal(backend);
   }
 
-  /// The cell starts empty, and the chunks are added to it one by one.
+  /// The height if the chunks are added to the empty cell one by one; merging some of them first makes the
+  /// tree lower.
   static constexpr Height height(std::size_t n) {
     const Height chunk = Shape::height(std::min(n, Shape::leaf));
     const std::size_t chunks = Shape::leaves(n);

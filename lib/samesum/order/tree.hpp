@@ -16,7 +16,7 @@ struct InTurn {};
 /// Row order by pairs, that is by stride doubling: 0+1, 2+3, … then 0+2, 4+6, …
 struct ByPairs {};
 
-/// Rows of a tree with a single leaf.
+/// Value of the template parameter Rows for a tree that is a single leaf of any length.
 inline constexpr std::size_t unbounded = SIZE_MAX;
 
 /// A tree of leaves, lanes and rows.
@@ -57,8 +57,8 @@ template <std::size_t Lanes, std::size_t Rows, class RowOrder> struct Tree {
   }
 };
 
-// The numbers are frozen: changing one changes bits. A row of 128 lanes is one warp of a GPU that reads 16
-// bytes per thread, or eight AVX-512 registers. 32 rows per leaf keep the memory busy.
+// The numbers are frozen: changing one changes bits. In fp32, a row of 128 lanes is 16 bytes for each
+// thread of a warp, or eight AVX-512 registers. 32 rows per leaf keep the memory busy.
 
 /// Sequential order: the textbook loop.
 struct Serial : Tree<1, unbounded, InTurn> {
