@@ -38,7 +38,7 @@ CASES = {
 # Names before "@peer", or their first words.
 LIBRARIES = {
     "loop": "a loop that adds one element after the other",
-    "fast_math": "the same loop, compiled with -ffast-math, which lets the compiler reorder additions",
+    "fast_math": "a loop compiled with -ffast-math, which lets the compiler reorder additions",
     "boost_kahan": "sum_kahan of Boost.Accumulators",
     "std_reduce": "std::reduce of the C++ standard library, in one thread",
     "std_par": "std::reduce with std::execution::par_unseq, in several threads",

@@ -112,7 +112,7 @@ def page(title, top, first, sections, provenance, sources, glossary=()):
         "</ul>", figure(first) if first else "",
         f'<nav>{links} <a href="#machines">Machines</a> <a href="#data">Raw data</a></nav>',
         f"<section id=terms><h2>Terms</h2>{definitions(terms)}{''.join(map(table, glossary))}</section>" if terms else "",
-        "<p class=hint-sort>Click a column head to sort a table.</p>" if any(s.tables for s in sections) else "",
+        "<p>Click a column head to sort a table.</p>" if any(s.tables for s in sections) else "",
         *[section(s, first) for s in sections],
         '<section id=machines><h2>Machines</h2><p>Machine, build and settings of each results file.</p>',
         *map(table, provenance), "</section>",

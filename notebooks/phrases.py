@@ -12,13 +12,12 @@ TERMS = {
     "method": "order/accumulator/format@backend, for example tree/kahan/fp32@cpu; exact is samesum's correctly rounded "
               "sum in any order; @peer marks another library, measured for comparison",
     "order": "serial: one addition after the other, as in a loop. tree: each of 128 lanes adds 32 elements one after "
-             "the other, then lanes, then leaves of 4096 elements, are added in pairs. pairwise: the same, but each "
-             "lane adds its elements in pairs. canonical16, canonical128: 16 or 128 lanes, and only neighbours are "
-             "added. atomic: threads add chunks of 4096 elements to one cell, in the order in which they finish. "
-             "atomic_element: the same for single elements",
-    "accumulator": "what is kept of a partial sum. plain: the sum. kahan: the sum and the rounding error of its last "
-                   "addition. neumaier: the sum and the sum of all its rounding errors. double_word: two numbers whose "
-                   "mathematical sum is the value. exact: an integer that holds every partial sum without rounding",
+             "the other, then lanes, then leaves of 4096 elements, are added in pairs. pairwise: the same, but lanes "
+             "add in pairs too. canonical16, canonical128: 16 or 128 lanes; only neighbours are added. atomic: threads "
+             "add chunks of 4096 elements to one cell as they finish. atomic_element: the same for single elements",
+    "accumulator": "what is kept of a partial sum. plain: the sum. kahan: also the rounding error of its last addition. "
+                   "neumaier: also the sum of all its rounding errors. double_word: two numbers whose mathematical sum "
+                   "is the value. exact: an integer that holds every partial sum without rounding",
     "promise": "what a method guarantees about its bits. none: they may differ per run. run_to_run: the same bits on "
                "the same machine with the same settings. everywhere: the same bits on any machine and backend, with "
                "any thread count, launch shape and alignment. order_free: the same bits for any order of the elements "
@@ -42,8 +41,7 @@ TERMS = {
     "cub": "NVIDIA's library of GPU primitives, part of CCCL. not_guaranteed, run_to_run and gpu_to_gpu are its "
            "determinism settings. gpu_to_gpu means the same bits on different GPUs, which is less than everywhere, so "
            "its promise is run_to_run here",
-    "×N": "setting of a ladder kernel. On a GPU each thread first adds 2N elements (N is the coarsening factor); on a "
-          "CPU there are N partial sums side by side",
+    "×N": "on a GPU each thread first adds 2N elements (N is the coarsening factor); on a CPU there are N partial sums",
     "uniform branches": "share of branches in which all threads of a warp agree, as counted by ncu",
     "L1 hits": "share of 32-byte sectors that were found in the L1 cache, as counted by ncu",
     "occupancy": "resident threads of a multiprocessor, divided by the most it can hold",

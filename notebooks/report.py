@@ -6,6 +6,7 @@ a promise or a bound, or returned wrong bits; 2 for wrong usage or an invalid fi
 """
 
 import argparse
+import collections
 import importlib
 import os
 import pathlib
@@ -18,13 +19,10 @@ import methods
 import page
 import phrases
 import results
+from results import SECTIONS
 from section import Table
 
 TITLE = "How accurate, how reproducible and how fast are sums?"
-# The sections in their order: questions of results files, and modules with the same names.
-SECTIONS = ["error_vs_length", "error_vs_condition", "accumulator_formats", "spread_over_runs", "reveal_order",
-            "price_of_promise", "speed_vs_length", "speed_of_reductions", "ladder", "consequences", "compare",
-            "own_data"]
 
 
 def section(question, found):
@@ -38,19 +36,21 @@ def first_figure(sections):
 
 
 def provenance(sources):
-    """Yields a table per machine with its properties and its results files. Properties in which its files differ, such
-    as the commit, are those of the files."""
+    """Yields a table per machine with its properties and its results files. If files differ in a property, such as the
+    commit, the table has the most frequent value, and files with another one state it."""
     files = {}
     for s in sources:
         if s.rows:
-            facts = {key.replace("_", " "): "none" if value is None else value
+            facts = {key.replace("_", " "): "none" if value is None else str(value)
                      for key, value in s.header["provenance"].items()}
             files.setdefault(s.machine, []).append((s, facts.pop("date"), facts))
     for machine, made in files.items():
-        common = [fact for fact in made[0][2].items() if all(fact in facts.items() for _, _, facts in made)]
-        rows = [[key, value] for key, value in common]
+        usual = {key: collections.Counter(facts[key] for _, _, facts in made).most_common(1)[0][0]
+                 for key in made[0][2]}
+        differing = {key for key in usual if any(facts[key] != usual[key] for _, _, facts in made)}
+        rows = [[key, value + (" (most files)" if key in differing else "")] for key, value in usual.items()]
         rows += [[s.path.name, f"{phrases.plural(len(s.rows), 'row')}{skipped(s)}, {mode(s)}{date}"
-                  + "".join(f", {key} {value}" for key, value in facts.items() if (key, value) not in common)]
+                  + "".join(f", {key} {facts[key]}" for key in usual if facts[key] != usual[key])]
                  for s, date, facts in made]
         yield Table(machine, ["property", "value"], rows, text_columns=2)
     without = [[str(s.path), f"no rows{skipped(s)}"] for s in sources if s.skipped and not s.rows]

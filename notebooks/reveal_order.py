@@ -36,9 +36,10 @@ def findings(rows):
     declared = [(machine, r) for machine, r in rows if r["matches"] is not None]
     if declared:
         whole, sampled = [[r for _, r in declared if (r["sampled"] > 0) == which] for which in (False, True)]
-        clauses = [f"{len(some):,} {phrases.verb(len(some), len(some), 'was', 'were')} compared {how} ({lengths(some)} "
-                   "elements)"
-                   for some, how in ((whole, "completely"), (sampled, "at sampled places")) if some]
+        clauses = [f"{len(some):,} {how} ({lengths(some)} elements)"
+                   for some, how in ((whole, phrases.verb(len(whole), 0, "was", "were") + " compared completely"),
+                                     (sampled, phrases.verb(len(sampled), 0, "was", "were") + " compared at sampled "
+                                      "places")) if some]
         wrong = [f"{r['method']} ({machine})" for machine, r in declared if not r["matches"]]
         right = len(declared) - len(wrong)
         yield (phrases.capitalised(phrases.out_of(right, len(declared), "checked sum"))

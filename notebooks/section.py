@@ -96,9 +96,8 @@ def check_findings(results):
         right, others = len(checked) - len(wrong), len(results) - len(checked)
         yield (f"{phrases.capitalised(phrases.out_of(right, len(checked), 'checked result'))} "
                f"{phrases.verb(right, len(checked), 'has', 'have')} the correct bits"
-               + (f"; {phrases.plural(others, 'other result')} {phrases.verb(others, others, 'was', 'were')} not "
-                  "checked, because the correct bits are known only for methods that promise “everywhere”"
-                  if others else "")
+               + (f"; {phrases.plural(others, 'other')} {phrases.verb(others, others, 'was', 'were')} not checked, "
+                  "because only methods that promise “everywhere” have known bits" if others else "")
                + phrases.exceptions(wrong))
 
 

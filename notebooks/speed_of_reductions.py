@@ -13,8 +13,8 @@ TORCH, TORCH_FACTOR = "torch/", 1.0
 
 def section(sources):
     s = Section("reductions", "Speed of reductions", "Speed in bytes of input per second (for softmax, of input and "
-                "output). Times are medians. The ceiling is reading alone, for softmax a copy of the elements. Rows are "
-                "given as number of rows × elements per row.",
+                "output). Times are medians. The ceiling is reading alone, for softmax a copy of the elements. The "
+                "shape of rows is number × length.",
                 "build/release/bin/speed_of_reductions --full --out build/study",
                 terms=("method", "target", "reading alone", "cub"))
     rows = rows_with_place(sources, "reduction")

@@ -12,7 +12,10 @@ namespace {
 
 using namespace testing_support;
 using harness::Truth;
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // --- the reference definition -----------------------------------------------------------------------
 

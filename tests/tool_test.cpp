@@ -17,6 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -159,8 +160,31 @@ TEST(TheToolsList, IsReadableAt80Columns) {
   const Outcome o = shell().run("$T list");
   EXPECT_EQ(o.code, 0);
   for (const Method& v : methods()) EXPECT_THAT(o.out, HasSubstr(v.name + ' '));
-  for (const std::string& line : lines(o.out))
-    EXPECT_TRUE(line.size() <= 80 || line.find("because") != std::string::npos) << line;
+  for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
+}
+
+TEST(TheToolsList, HasWhatIsNotSupportedOnRequest) {
+  const std::string one = "sum/atomic/kahan/fp32@cpu", reason = "an atomic cell holds one number";
+  const Outcome all = shell().run("$T list"), refused = shell().run("$T list --unsupported"),
+                some = shell().run("$T list 'sum/atomic/kahan/*@cpu' --unsupported");
+  EXPECT_THAT(all.out, AllOf(Not(HasSubstr(one)), HasSubstr("`samesum list --unsupported` lists " +
+                                                            std::to_string(unsupported().size()))));
+  EXPECT_EQ(refused.code, 0);
+  for (const Unsupported& u : unsupported()) EXPECT_THAT(refused.out, HasSubstr("\n  " + u.name + '\n'));
+  for (const std::string& line : lines(refused.out)) EXPECT_LE(line.size(), 80u) << line;
+  EXPECT_THAT(some.out, AllOf(StartsWith("not supported: " + reason), HasSubstr(one)));
+  EXPECT_EQ(lines(some.out).size(), 2u + 4u) << "a reason of two lines, and four formats";
+}
+
+TEST(TheToolsList, StatesWhyNothingMatches) {
+  for (const Absent& a : absent()) {
+    for (const std::string command : {"list ", "compare numbers.txt --methods "})
+      EXPECT_THAT(shell().run("$T " + command + "'*@" + a.backend + "'").err,
+                  HasSubstr("'*@" + a.backend + "' matches no method: " + a.reason));
+    if (a.backend == "cuda") {
+      EXPECT_THAT(shell().run("$T compare numbers.txt --methods 'cub/*@peer'").err, HasSubstr(a.reason));
+    }
+  }
 }
 
 TEST(TheToolsList, HasTheMethodsThatAGlobSelects) {
@@ -223,6 +247,25 @@ TEST(TheToolsComparison, AsTextFits80ColumnsAndEndsWithAdvice) {
   }
 }
 
+TEST(TheToolsComparison, ExplainsItsColumnsAndItsAdvice) {
+  const auto compared = [](const std::string& arguments) {
+    return shell().run("$T compare " + arguments + " --repeat 1").out;
+  };
+  const std::string error_of_exact = "the error of an exact method is that of its only rounding",
+                    overflow = "an overflow cannot be excluded";
+  EXPECT_THAT(
+      compared("numbers.txt --methods 'exact,tree/plain/fp64'"),
+      AllOf(HasSubstr("bound results time GB/s\n"), HasSubstr("condition number 13"),
+            HasSubstr(error_of_exact), HasSubstr("only exact has a bound"), Not(HasSubstr(overflow))));
+  EXPECT_THAT(compared("numbers.txt --methods tree/plain/fp64"), Not(HasSubstr(error_of_exact)));
+  EXPECT_THAT(compared("inf.txt --methods tree/plain/fp64"),
+              AllOf(HasSubstr(overflow), HasSubstr("only exact, which was not measured")));
+  EXPECT_THAT(compared("inf.txt"), HasSubstr("the data contain inf or NaN, for which exact"));
+  for (const char* methods : {"tree/plain/fp64", "*"})
+    EXPECT_THAT(compared(std::string{"empty.txt --methods '"} + methods + "'"),
+                HasSubstr("there are no elements"));
+}
+
 TEST(TheToolsComparison, AsCsvHasAHeaderAndRowsOfTheSameWidth) {
   const Outcome o = shell().run("$T compare inf.txt --methods '*/kahan/*' --csv");
   EXPECT_EQ(o.code, 0);
@@ -276,6 +319,21 @@ TEST(TheToolsReport, CanBeMadeOfResultsFilesAlone) {
   fs::remove_all(shell().work() / "study");
 }
 
+TEST(TheToolsReport, CanBeMadeOfOtherMachinesAloneInANewFolder) {
+  if (!has_python()) GTEST_SKIP() << "no Python with jsonschema and plotly";
+  const std::string there =
+      "mkdir -p there && $T compare uniform.f32 --methods exact --json >there/x.compare.jsonl && ";
+  const Outcome o = shell().run(there + "$T report --committed there --out new/folder");
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_TRUE(fs::exists(shell().work() / "new/folder/report.html"));
+  const Outcome wrong = shell().run("$T report there");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_EQ(wrong.err,
+            "samesum report: there: these are results of other machines (x.compare.jsonl); pass the "
+            "folder as --committed\n");
+  for (const char* folder : {"there", "new"}) fs::remove_all(shell().work() / folder);
+}
+
 TEST(TheToolsReport, RefusesResultsOfAnotherSchema) {
   if (!has_python()) GTEST_SKIP() << "no Python with jsonschema and plotly";
   const Outcome o = shell().run(
@@ -325,13 +383,21 @@ TEST(TheToolsChoice, IsReadableAt80ColumnsAndEndsWithAdvice) {
   for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
   EXPECT_THAT(o.out.substr(o.out.rfind("\n\n")), HasSubstr("\nUse "))
       << "advice is the last paragraph, apart from notes";
-  const std::string premise = "if roundings have mean 0; equal or structured elements violate this\n";
+  const std::string premise =
+      "if rounding errors\n  have mean 0; not valid for equal, sorted or patterned data\n";
   EXPECT_THAT(o.out, HasSubstr(premise));
   EXPECT_THAT(shell().run(wish).out, Not(HasSubstr(premise))) << "the rigorous bound has no premise";
   for (const Method& v : methods("sum"))
     if (v.backend == "cpu") {
       EXPECT_THAT(o.out, HasSubstr(v.name));
     }
+}
+
+TEST(TheToolsChoice, ExplainsABoundThatIsNotFinite) {
+  const std::string note = "inf, no finite bound: an overflow cannot be excluded";
+  EXPECT_THAT(shell().run(wish + "--magnitudes 70000 --backend cpu").out, HasSubstr(note));
+  EXPECT_THAT(shell().run("$T choose --length 4 --input fp16 --ulps 1 --backend cpu").out,
+              Not(HasSubstr(note)));
 }
 
 TEST(TheToolsChoice, TakesLengthFormatAndConditionFromData) {
@@ -437,6 +503,16 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T sum numbers.txt --method tree/kahn/fp32", "did you mean 'kahan'?"},
         Bad{"$T sum missing.txt --method tree/kahn/fp32", "tree/kahn/fp32"},
         Bad{"$T sum numbers.txt --method ''", "no method ''"},
+        Bad{"$T sum numbers.txt --method variance",
+            "'variance' is called 'moments' here; this command only sums"},
+        Bad{"$T sum missing.txt --method mean", "--method: 'mean' is not a sum; this command only sums"},
+        Bad{"$T sum numbers.txt --method tree", "the nearest are sum/tree/plain/fp64@cpu"},
+        Bad{"$T sum uniform.f32 --method tree", "the nearest are sum/tree/plain/fp32@cpu"},
+        Bad{"$T sum uniform.f32 --method tree --format bf16", "the nearest are sum/tree/plain/bf16@cpu"},
+        Bad{"$T compare uniform.f32 --methods tree/exact", "/fp32@cpu"},
+        Bad{"$T compare numbers.txt --methods 'dot/*'", "'dot/*' matches no sum; this command only sums"},
+        Bad{"$T compare numbers.txt --methods 'atomic/kahan/*'",
+            "matches no method: an atomic cell holds one"},
         Bad{"$T sum numbers.txt --method exact/fp8", "exact/fp8"},
         Bad{"$T sum numbers.txt --method exact@tpu", "'tpu' is unknown or out of place"},
         Bad{"$T sum numbers.txt --method atomic/kahan/fp32", "an atomic cell holds one number"},
@@ -459,27 +535,39 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T compare numbers.txt --output .", ".: cannot be written: Is a directory"},
         Bad{"SAMESUM_SOURCE=/nowhere $T report .", "set SAMESUM_SOURCE to the source folder of samesum"},
         Bad{"PATH=/nowhere SAMESUM_SOURCE=tree $T report .", "tree/experiments/requirements.txt"},
-        Bad{"$T report", "folder is required"}, Bad{"$T report nowhere", "nowhere: not a folder"},
+        Bad{"$T report", "DIR or --committed is missing"},
+        Bad{"$T report . --alone --committed .", "--alone"},
+        Bad{"$T report nowhere", "nowhere: not a folder"},
         Bad{"$T report numbers.txt", "numbers.txt: not a folder"},
         Bad{"$T sum numbers.txt >/dev/full", "standard output: cannot be written: No space left"},
         Bad{"$T list >/dev/full", "standard output"}, Bad{"$T list 'x*'", "'x*' matches no method"},
+        Bad{"$T list softmax", "'softmax' matches no method; try 'softmax/*'"},
+        Bad{"$T list sum/atomic/kahan/fp32", "matches no method: an atomic cell holds one number"},
+        Bad{"$T list moments/pairwise/fp32", "would merge two states per addition"},
+        Bad{"$T list 'x*' --unsupported", "'x*' matches no unsupported combination"},
+        Bad{"$T list --json --unsupported", "--unsupported"},
         Bad{"$T sum numbers.txt --method max/fp64", "--method: 'max/fp64' is not a sum"},
         Bad{"$T compare numbers.txt --methods dot/exact", "--methods: 'dot/exact' is not a sum"},
-        Bad{"$T choose", "--length: 0 elements"},
+        Bad{"$T choose", "--length or a file is missing"},
+        Bad{"$T choose --length 0 --ulps 1", "--length: 0 elements; give 1 or more"},
         Bad{"$T choose --length -5 --ulps 1", "--length: '-5' is not a whole number"},
         Bad{"$T choose --length 1e6 --ulps 1", "--length"},
-        Bad{"$T choose --length 9", "relative_error or ulps is missing"},
-        Bad{"$T choose --length 9 --ulps 1 --relative-error 1", "relative_error and ulps are both given"},
+        Bad{"$T choose --length 9", "--relative-error or --ulps is missing"},
+        Bad{"$T choose --length 9 --ulps 1 --relative-error 1",
+            "--relative-error and --ulps: give only one of them"},
+        Bad{"$T choose --length 9 --relative-error -1",
+            "samesum: --relative-error is -1; it must be 0 or more"},
+        Bad{"$T choose --length 9 --ulps 1 --condition 0", "samesum: --condition is 0; it must be finite"},
         Bad{"$T choose --length 1 --ulps 1 --magnitudes 1e-300 --condition 1e300", "the sum might be 0"},
         Bad{"$T choose --length 10 --ulps 1 --input bf16 --magnitudes 1e40",
             "10 elements of bf16 have at most"},
-        Bad{"$T choose --length 9 --ulps nan", "ulps is nan"},
+        Bad{"$T choose --length 9 --ulps nan", "samesum: --ulps is nan"},
         Bad{"$T choose --length 9 --ulps 1 --input fp8", "must be one of fp16, bf16, fp32, fp64"},
         Bad{"$T choose --length 9 --ulps 1 --promise ever", "choose one of none, run_to_run, everywhere"},
         Bad{"$T choose --length 9 --ulps 1 --backend tpu", "must be one of reference, cpu, cuda"},
         Bad{"$T choose --length 9 --ulps 1 --costs missing.jsonl", "missing.jsonl"},
         Bad{"$T choose --length 9 --ulps 1 --costs numbers.txt", "samesum calibrate --out"},
-        Bad{"$T choose --length 9 --relative-error 1e-30", "the nearest is sum/exact/fp64@"},
+        Bad{"$T choose --length 9 --relative-error 1e-30", "; the smallest is 1.11e-16, of sum/exact/fp64@"},
         Bad{"$T choose numbers.txt --length 9 --ulps 1", "--length"},
         Bad{"$T choose missing.txt --ulps 1", "missing.txt"},
         Bad{"$T choose inf.txt --ulps 1", "inf.txt: its sum is 0 or not finite"},

@@ -39,9 +39,10 @@ std::string source_folder() {
   if (const char* elsewhere = std::getenv("SAMESUM_SOURCE")) return elsewhere;
   std::error_code none;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", none);
-  const auto installed = program.parent_path().parent_path() / "share/samesum";
-  return std::filesystem::exists(installed / "notebooks/report.py", none) ? installed.string()
-                                                                          : build().source;
+  const auto installed = (program.parent_path() / SAMESUM_TO_SHARE).lexically_normal();
+  const bool is_installed =
+      !program.empty() && std::filesystem::exists(installed / "notebooks/report.py", none);
+  return is_installed ? installed.string() : build().source;
 }
 
 }  // namespace

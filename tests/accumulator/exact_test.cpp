@@ -130,7 +130,7 @@ TEST(ExactSum, GivesTheKnownAnswerOfEveryCase) {
 }
 
 TEST(ExactState, CarriesCorrectlyIfManyStatesOfOneSignAreMerged) {
-  // Doubling 40 times passes every threshold at which carries must be settled.
+  // Doubling 40 times passes every threshold at which carries must be propagated.
   Exact state;
   state.add(Format<fp64>::max_finite);
   state.add(-1.0);

@@ -433,7 +433,35 @@ TEST_F(Advice, IsExactIfDataAreNotFiniteOrCancel) {
   for (const std::vector<double>& x : {std::vector{infinity}, {1.0, -1.0}, {}})
     EXPECT_EQ(on(all, x), "sum/exact/fp64@cpu");
   EXPECT_EQ(recommended(all, {infinity}).reason,
-            "not all data are finite, and its special values are defined");
+            "the data contain inf or NaN, for which exact returns a defined result");
+  EXPECT_EQ(recommended(all, {1, -1}).reason,
+            "the exact sum is 0, which exact returns for any order of the elements");
+  EXPECT_EQ(recommended(all, {1.7e308, 1.7e308}).reason,
+            "the sum is beyond the range of fp64; exact is correctly rounded");
+  EXPECT_EQ(recommended(all, {1.7e308, 1.7e308, -1.7e308}).reason,
+            "the sum of |x| is beyond the range of fp64, which does not affect exact");
+  for (const std::vector<Measurement>& some : {all, {all[2]}})
+    EXPECT_EQ(recommended(some, {}).reason, "there are no elements, so every method returns 0");
+}
+
+TEST_F(Advice, StatesItsReason) {
+  const Measurement exact = pretend("exact/fp64", 2, 1), neumaier = pretend("tree/neumaier/fp64", 2, 1),
+                    plain = pretend("tree/plain/fp64", 1, 1);
+  const std::vector<double> ones(1000, 1);
+  const auto reason = [&](const std::vector<Measurement>& all) { return recommended(all, ones).reason; };
+  EXPECT_EQ(reason({exact, plain}), "only exact has a bound of at most 1 ulp of fp64 (condition number 1)");
+  EXPECT_EQ(
+      reason({exact, neumaier}),
+      "correctly rounded, and as fast as the fastest other method whose bound is at most 1 ulp of fp64");
+  EXPECT_EQ(reason({pretend("exact/fp64", 1, 1), neumaier}),
+            "correctly rounded, in 0.5 times the time of the fastest other method whose bound is at most 1 "
+            "ulp of fp64");
+  EXPECT_EQ(reason({pretend("exact/fp64", 9, 1), neumaier}),
+            "fastest method whose bound is at most 1 ulp of fp64 (exact takes 4.5 times as long)");
+  EXPECT_EQ(reason({neumaier}), "fastest method whose bound is at most 1 ulp of fp64");
+  EXPECT_EQ(
+      recommended({plain}, {infinity}).reason,
+      "the data contain inf or NaN, for which only exact, which was not measured, returns a defined result");
 }
 
 TEST_F(Advice, SkipsMethodsThatPromiseNothingOrAreNarrowerThanTheData) {

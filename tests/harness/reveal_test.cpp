@@ -203,7 +203,7 @@ TEST(UnitsAmongM, AreKeptByCompensatedMerges) {
     EXPECT_EQ(seen_by("exact"), std::nullopt) << "it has no order";
   }
   EXPECT_THAT(blindness(Masks::units), IsEmpty());
-  EXPECT_THAT(blindness(Masks::overflow), HasSubstr("kept"));
+  EXPECT_THAT(blindness(Masks::overflow), HasSubstr("keep the ones that M absorbs"));
   EXPECT_THAT(blindness(std::nullopt), HasSubstr("nothing overflows"));
 }
 

@@ -104,7 +104,7 @@ class Consequences(made_up.SentenceTest):
                  "passes"),
                 ("recording", EXACT, {"quantity": naive, "value": -1.0}, f"{AT}: … negative with {EXACT}"),
                 ("recording", EXACT, {"quantity": passes, "relative_error": None, "value": None},
-                 f"{AT}: … overflows fp32 with {EXACT}")]:
+                 f"{AT}: … overflow fp32 with {EXACT}")]:
             with self.subTest(expected):
                 self.after(kind, method, new, expected)
         without = self.section(("recording", EXACT, {"quantity": passes, "relative_error": None}))

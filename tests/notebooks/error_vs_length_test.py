@@ -52,21 +52,21 @@ class ProbableBounds(made_up.SentenceTest):
     def test_errors_beyond_it_are_named_but_are_no_failures(self):
         self.rows[1].update(probable_bound=5e-8, data="uniform")
         at = f"{TREE} on uniform at n = 2¹² (this machine)."
-        self.check(f"covers 3 of 4 errors … beyond it: on uniform, … {at}")
+        self.check(f"covers 3 of 4 errors … beyond it are on uniform, … {at}")
         self.rows.insert(0, self.rows[0] | {"n": 16, "probable_bound": 5e-8})  # the longest of them is named
-        self.check(f"beyond it: on normal, uniform, … {at}")
+        self.check(f"beyond it are on normal, uniform, … {at}")
 
     def test_marked_data_have_sentences_of_their_own(self):
         self.check()
-        self.assert_no_sentences(self.s.findings, "Data marked for")
+        self.assert_no_sentences(self.s.findings, "On structured data", "On data whose sum may")
         self.rows[0].update(marked="structure", data="ones")
-        self.check("covers all 3 errors on random elements", "Data marked for structure … ones): … 1 of 1 error.")
+        self.check("covers all 3 errors on random elements", "On structured data … ones) … 1 of 1 error.")
         self.rows[0]["probable_bound"] = 5e-8
         self.check(f"0 of 1 error; … on ones, … {TREE} on ones at n = 2¹⁰ (this machine).")
         self.rows.append(self.rows[0] | {"n": 4096})
         self.check(f"none of 2 errors; … {TREE} on ones at n = 2¹² (this machine).", "covers all 3 errors on random")
         self.rows[1]["marked"] = "stagnation"
-        self.check("Data marked for stagnation")
+        self.check("On data whose sum may stagnate (… normal) … may fail.")
 
     def test_rows_without_a_probable_bound_are_accepted(self):
         self.rows = [{k: v for k, v in r.items() if k != "probable_bound"} for r in self.rows[:4]]
@@ -76,7 +76,7 @@ class ProbableBounds(made_up.SentenceTest):
 
     def test_coverage_per_probability_with_the_lowest(self):
         expected = "probability 0.9 … 90% … in {} … {} of 1,000 arrays, for {} on " + HERE + "; … bound is {}."
-        self.check(expected.format("1 of 1 case", "100%", TREE, "0.1"))
+        self.check("probability 0.9 covers all errors in 1 of 1 case (… arrays); the median … bound is 0.1.")
         self.rows[4].update(covered=0.9996, median_share=0.3)
         self.check(expected.format("1 of 1 case", "99.9%", TREE, "0.3"))
         self.rows += [coverage(KAHAN, 0.9, 0.95), coverage("exact/fp32@cpu", 0.9)]
@@ -84,17 +84,17 @@ class ProbableBounds(made_up.SentenceTest):
 
     def test_cases_without_a_finite_bound_are_left_out(self):
         self.check()
-        self.assert_no_sentences(self.s.findings, "No array")
+        self.assert_no_sentences(self.s.findings, "is infinite for every array")
         self.rows[5].update(covered=None, median_share=None)
-        self.check(f"No array … 1 of 3 cases, for example {TREE} on {HERE}.")
+        self.check(f"In 1 of 3 cases … infinite for every array, for example {TREE} on {HERE}.")
         self.assert_no_sentences(self.s.findings, "probability 0.99 covers")
         self.assertEqual(self.s.tables[-1].rows[0][5:7], ["100%", ""])
 
     def test_low_coverage_is_a_failure_unless_the_data_are_marked(self):
-        self.check(f"1 case is marked for stagnation … (serial/plain/fp16 on uniform); … 25%, for {FP16} on {HERE} … "
-                   "0.99")
+        self.check(f"In 1 case with data whose sum may stagnate (serial/plain/fp16 on uniform), … 25%, for {FP16} on "
+                   f"{HERE} … 0.99")
         self.rows.append(coverage("serial/kahan/fp16@cpu", 0.99, 0.125, marked="stagnation"))
-        self.check(f"2 cases are marked … 12.5%, for serial/kahan/fp16@cpu on {HERE} … 0.99")
+        self.check(f"In 2 cases with data whose sum may stagnate … 12.5%, for serial/kahan/fp16@cpu on {HERE} … 0.99")
         self.rows[5]["covered"] = 0.98
         self.rows[6]["beyond_bound"] = 3
         self.check("probability 0.99 … 99% … 0 of 1 case", failures=[
@@ -105,7 +105,7 @@ class ProbableBounds(made_up.SentenceTest):
         self.check()
         table = self.s.tables[-1]
         self.assertEqual(table.columns[5:7], ["lowest coverage at 0.9", "lowest coverage at 0.99"])
-        self.assertEqual([row[0] for row in table.rows], ["uniform", "uniform, marked for stagnation"])
+        self.assertEqual([row[0] for row in table.rows], ["uniform", "uniform (data whose sum may stagnate)"])
         self.assertEqual(table.rows[1][5:], ["", "25%", "0.1"])
         faint = {s.name for s in self.s.figures[0].series if s.faint}
         self.assertEqual(faint, {"bound of tree/plain", "probable bound of tree/plain", "bound of tree/kahan"})

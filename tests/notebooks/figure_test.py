@@ -4,6 +4,7 @@ Run by ctest, or: build/venv/bin/python tests/notebooks/figure_test.py
 """
 
 import contextlib
+import dataclasses
 import io
 import json
 import re
@@ -11,7 +12,7 @@ import unittest
 import xml.dom.minidom
 
 import made_up
-from made_up import ROOT
+from made_up import ROOT, source
 import markdown
 import page
 import phrases
@@ -210,9 +211,15 @@ class Rows(unittest.TestCase):
                             ({"method": "cub/fp32@peer"}, "H200, GPU"),
                             ({"method": "exact/fp32@cpu"}, "H200, CPU"),
                             ({"method": "read", "threads": 0}, "H200, GPU"),
-                            ({"method": "read", "threads": 1}, "H200, 1 thread"),
-                            ({"method": "read", "threads": 4}, "H200, 4 threads")):
-            self.assertEqual(section.place("H200", r), expected)
+                            ({"method": "read", "threads": 1}, "H200, CPU, 1 thread"),
+                            ({"method": "read", "threads": 4}, "H200, CPU, 4 threads")):
+            self.assertEqual(section.place(source("ladder", [], "H200"), r), expected)
+
+    def test_a_machine_that_is_named_after_its_gpu_is_the_host_of_its_cpu(self):
+        measured = dataclasses.replace(source("ladder", [], "H200"),
+                                       header={"provenance": made_up.PROVENANCE | {"gpu": "NVIDIA H200, driver"}})
+        self.assertEqual([section.place(measured, {"method": m}) for m in ("exact/fp32@cpu", "exact/fp32@cuda")],
+                         ["H200 host, CPU", "H200, GPU"])
 
     def test_the_frontier_has_the_rows_that_no_other_row_dominates(self):
         rows = [(3, 1), (1, 9), (2, 9), (2, 4), (4, 1), (5, 0)]

@@ -57,7 +57,7 @@ class Headlines(made_up.SentenceTest):
         def check(expected, *sources):
             self.assert_finding("How reproducible?", expected, *sources)
 
-        expected = "{} with a promise … the same bits in {} runs; {} with a weaker promise"
+        expected = "{} with a promise … the same bits in {} runs; {} that do not promise “everywhere”"
         here = [spread("exact/fp32@cpu", "order_free"), spread("tree/plain/fp32@cpu", "everywhere"),
                 spread("atomic/plain/fp32@cpu", "none"), spread("tbb/fp32@peer", "none"),
                 spread("tree/plain/fp32@cpu", "everywhere", "permutation", 9)]
@@ -70,13 +70,13 @@ class Headlines(made_up.SentenceTest):
         check(expected.format("All 2 methods", 60, "all 2 methods") + most, here, there)
         there[1]["distinct_bits"] = 2
         check(expected.format("1 of 2 methods", 60, "all 2 methods") + most, here, there)
-        check("1 of 1 method with a weaker promise … 3 in 10 runs (atomic/plain/fp32@cpu, this machine)", here[2:3])
+        check("1 of 1 method that does not promise “everywhere” … 3 in 10 runs (atomic/plain/fp32@cpu, this machine)", here[2:3])
 
     def test_how_fast(self):
         def check(expected, *sources):
             self.assert_finding("How fast?", expected, *sources)
 
-        expected = ("he exact sum reads {} GB/s (this machine, one thread, n = 2²⁰), {} of the speed of the fastest "
+        expected = ("he exact sum reads {} GB/s (this machine, CPU, 1 thread, n = 2²⁰), {} of the speed of the fastest "
                     "plain sum")
         rows = [speed("exact/fp32@cpu", 8.0), speed("tree/plain/fp32@cpu", 10.0), speed("serial/plain/fp32@cpu", 2.0),
                 speed("tree/kahan/fp32@cpu", 80.0), speed("serial/plain/fp32@cpu", 99.0, n=64)]

@@ -8,7 +8,7 @@ import unittest
 import made_up
 
 EXACT, TREE, ATOMIC, PEER = "exact/fp32@cpu", "tree/plain/fp32@cpu", "atomic/plain/fp32@cpu", "loop/fp32@peer"
-AT = "This machine, 1 thread, n = 2²⁰ in fp32"
+AT = "This machine, CPU, 1 thread, n = 2²⁰ in fp32"
 
 
 def row(method, promise, seconds, error, n=1 << 20, format="fp32"):
@@ -68,7 +68,7 @@ class ThePrice(made_up.SectionTest):
                    "“order_free” (exact/fp32@cuda) costs 6 times … (atomic/plain/fp32@cuda)")
 
     def test_the_finding_of_the_figure(self):
-        shown = "This machine, 1 thread, fp32, n = 2²⁰, ill-conditioned data: "
+        shown = "This machine, CPU, 1 thread, fp32, n = 2²⁰, ill-conditioned data: "
         best = f"{EXACT} ({{}} GB/s, relative error 2.5e-05)"
 
         def check(expected):
@@ -84,7 +84,7 @@ class ThePrice(made_up.SectionTest):
     def test_wrong_bits_are_a_failure(self):
         self.rows[1]["verified"] = False
         self.assertEqual(self.check().failures,
-                         ["this machine, 1 thread: tree/plain/fp32@cpu returned wrong bits for n = 1,048,576 of fp32"])
+                         ["this machine, CPU, 1 thread: tree/plain/fp32@cpu returned wrong bits for n = 1,048,576 of fp32"])
 
 
 if __name__ == "__main__":

@@ -55,9 +55,12 @@ class WithFiles(made_up.SentenceTest):
         return self.run_on_files(*more)
 
     def run_on_files(self, *more):
+        return self.run_main(str(self.folder), *more)
+
+    def run_main(self, *arguments):
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            self.code = report.main([str(self.folder), *more])
+            self.code = report.main(arguments)
         self.err, self.findings = err.getvalue(), out.getvalue()
         return self.findings
 
@@ -100,9 +103,9 @@ class Findings(WithFiles):
                    "This machine, CPU: from n = 2¹⁰ to n = 2¹², … 4-fold for serial/plain, 1-fold for tree/plain.",
                    "All 3 methods with a promise … in 90 runs.",
                    "This machine, CPU, other addresses: none of 3 methods",
-                   "This machine, 1 thread: all 2 speed targets are met.",
+                   "This machine, CPU, 1 thread: all 2 speed targets are met.",
                    f"{EXACT} reads 8 GB/s at n = 2²⁶, … 80% of … ({TREE}), 200% of … ({PEER}), 50% of reading",
-                   "The bits of all 4 checked results are right; 2 results were not checked.")
+                   "All 4 checked results have the correct bits; 2 others were not checked, because …")
 
     def test_errors(self):
         one = {"n": 4096, "data": "ones"}
@@ -148,14 +151,14 @@ class Findings(WithFiles):
 
     def test_speeds(self):
         self.after([(SPEED, EXACT, LONGEST, missed(1.5, 1.2))],
-                   f"This machine, 1 thread: 1 of 2 speed targets is met. Missed: {EXACT} in DRAM: 1.2 times the speed "
+                   f"This machine, CPU, 1 thread: 1 of 2 speed targets is met. Missed: {EXACT} in DRAM: 1.2 times the speed "
                    "of loop (target: 1.5).")
         self.assertIn("<td>exact/<wbr>fp32@cpu</td><td data-is=miss>MISS</td>", self.page())
         self.after([(SPEED, EXACT, LONGEST, missed(5.0, 10.0, "us") | {"place": "latency"})],
                    f"1 of 1 speed target and 0 of 1 latency target are met. Missed: {EXACT} at n = 2²⁶: 10 µs (target: "
                    "at most 5 µs).")
         self.after([(SPEED, TREE, {"n": 1 << 20}, {"verified": False})],
-                   f"3 of 4 checked results … 2 results were not checked; exceptions: {TREE} (this machine, 1 "
+                   f"3 of 4 checked results … 2 others were not checked, … exceptions: {TREE} (this machine, CPU, 1 "
                    "thread).", code=1, err=TREE)
 
     def test_the_five_farthest_missed_targets_are_named(self):
@@ -177,15 +180,15 @@ class Findings(WithFiles):
         self.assert_sentences(self.run_report(), "GPU: exact/fp32@cuda reads 15.9 GB/s at n = 2²⁶, … 159% of … "
                                                  f"(tree/plain/fp32@cuda), 398% of … ({PEER}), 99% of reading … on 60 "
                                                  "binades 12 GB/s.",
-                              f"This machine, 1 thread: {EXACT} reads 8 GB/s",
-                              f"This machine, 2 threads: {EXACT} reads 8")
+                              f"This machine, CPU, 1 thread: {EXACT} reads 8 GB/s",
+                              f"This machine, CPU, 2 threads: {EXACT} reads 8")
         top = self.text().split("##")[0]
         found = re.findall(r"\*\*(How [a-z]+\?)\*\* (.*)", top)
         self.assertEqual([question for question, _ in found], ["How accurate?", "How reproducible?", "How fast?"])
         for _, sentence in found:
             self.assertIn(sentence, self.page())
         self.assert_sentences(top, "How fast? … 15.9 GB/s (this machine, GPU, n = 2²⁶), 159% … 8 GB/s (this machine, "
-                                   "one thread, n = 2²⁶), 80%")
+                                   "CPU, 1 thread, n = 2²⁶), 80%")
 
     def test_data_sets(self):
         self.assert_sentences(self.run_report(), "up.f32 (4,096 elements in fp32, condition number 1): … in fp32 "
@@ -225,8 +228,8 @@ class Findings(WithFiles):
         made_up.write(self.committed / f"h200.{ERROR}.jsonl", [header(ERROR)] + errors)
         same, more = " … in more than one place", ["--committed", str(self.committed)]
         self.assert_sentences(self.run_report(*more), "H200, GPU: all 2 speed targets are met.",
-                              "This machine, 1 thread: all 2 speed targets are met.",
-                              "The bits of all 8 checked results are right; 4 results were not", f"All 12{same}")
+                              "This machine, CPU, 1 thread: all 2 speed targets are met.",
+                              "All 8 checked results have the correct bits; 4 others were not", f"All 12{same}")
         self.assertEqual(self.code, 0, self.err)
         self.pick(ERROR, TREE, n=1024, data="ones")[0]["bits"] = "0x00000002"
         self.assert_sentences(self.run_report(*more), f"11 of 12{same} … exceptions: {TREE} on ones at n = 2¹⁰ (this "
@@ -245,8 +248,46 @@ class Findings(WithFiles):
         self.assertEqual(self.code, 0, self.err)
         self.assertIn("No results yet.", self.page())
 
+    def test_the_results_of_other_machines_alone_make_a_report_in_a_new_folder(self):
+        made_up.write(self.committed / f"h200.{SPEED}.jsonl", [header(SPEED)] + made_up.few_speeds())
+        self.folder.rmdir()
+        out = self.committed / "some/where"
+        self.assert_sentences(self.run_main("--committed", str(self.committed), "--out", str(out)), "H200, CPU, 1 thread:")
+        self.assertEqual((self.code, self.err), (0, ""))
+        self.assertEqual(sorted(p.name for p in out.iterdir()), ["report.html", "report.md"])
+
+    def test_wrong_usage_is_one_line_with_the_name_of_the_program(self):
+        made_up.write(self.committed / f"h200.{SPEED}.jsonl", [header(SPEED)] + made_up.few_speeds())
+        made_up.write(self.folder / f"{SPEED}.jsonl", [header(SPEED)] + made_up.few_speeds())
+        there, file = str(self.committed), str(self.folder / f"{SPEED}.jsonl")
+        for arguments, why in (([there], f"{there}: these are results of other machines (h200.{SPEED}.jsonl); pass the "
+                                         "folder as --committed"),
+                               ([], "a folder of results, or --committed, is missing"),
+                               (["--committed", there], "--out is missing"),
+                               (["/nowhere"], "/nowhere: no such folder"),
+                               ([str(self.folder), "--out", file], file)):
+            with self.subTest(why):
+                self.run_main(*arguments, "--program", "samesum report")
+                self.assertEqual((self.code, self.err.count("\n")), (2, 1), self.err)
+                self.assertTrue(self.err.startswith("samesum report: "), self.err)
+                self.assertIn(why, self.err)
+
+    def test_a_machine_has_one_table_and_files_state_what_differs(self):
+        other = made_up.PROVENANCE | {"commit": "b" * 40}
+        for name, rows, provenance in ((SPEED, made_up.few_speeds(), other), (ERROR, made_up.few_errors(), {}),
+                                       (SPREAD, made_up.few_spreads(), {})):
+            made_up.write(self.committed / f"h200.{name}.jsonl",
+                          [header(name) | {"provenance": made_up.PROVENANCE | provenance}] + rows)
+        self.run_main("--committed", str(self.committed), "--out", str(self.folder))
+        machines = self.text().split("## Machines")[1]
+        self.assertEqual(machines.count("\nH200\n"), 1)
+        self.assertIn("| commit | unknown (most files) |", machines)
+        self.assertIn("| compiler | a compiler |", machines)
+        self.assertEqual(machines.count(f", commit {'b' * 40} |"), 1)
+
     def test_there_is_a_section_for_each_experiment(self):
-        self.assertEqual(sorted(set(report.SECTIONS) - {"compare"}), results.EXPERIMENTS)
+        programs = {path.stem for path in (results.ROOT / "experiments").glob("*.cpp")}
+        self.assertEqual(set(results.EXPERIMENTS), programs - {"samesum"})
 
 
 class Files(WithFiles):

@@ -35,16 +35,16 @@ class RevealedOrders(made_up.SectionTest):
                      row("eigen/fp32@peer", "((0+1)+(2+3))", "run_to_run", matches=None)]
 
     def test_findings_without_failures(self):
-        self.check("All 4 sums … add … declared tree: all 3 whose whole tree … (32 elements); 1 of 1 whose … sampled "
-                   "places (12,293 elements).",
-                   f"{MASKS} 2 of 6 methods (tree/kahan, exact), since kept; overflow … 1 of 2.",
+        self.check("All 4 checked sums add … order defines: 3 were … completely (32 elements), 1 was … sampled places "
+                   "(12,293 elements).",
+                   f"{MASKS} 2 of 6 methods (tree/kahan, exact), because kept. The inputs that overflow … 1 of 2.",
                    "This machine: for 32 elements, all 2 sums … 2 different trees with heights of 2 (eigen/fp32@peer) "
                    "to 3 (loop/fp32@peer) additions; 1 of 2 adds … loop/fp32@peer as serial/plain.")
         self.assertEqual(self.check().failures, [])
 
     def test_names_a_tree_that_is_not_as_declared_and_fails(self):
         self.rows[3].update(matches=False, difference="0 and 1 meet before they meet 2")
-        self.check("3 of 4 sums … declared tree … exceptions: tree/plain/fp32@cpu (this machine).")
+        self.check("3 of 4 checked sums … order defines … exceptions: tree/plain/fp32@cpu (this machine).")
         self.assertEqual(self.check().failures, ["this machine: tree/plain/fp32@cpu, n = 12,293: not the declared "
                                                  "tree: 0 and 1 meet before they meet 2"])
 
@@ -52,8 +52,8 @@ class RevealedOrders(made_up.SectionTest):
         for i, new, *expected in (
                 (1, {"blind": "kept", "masks": "overflow"},
                  f"{MASKS} 3 of 6 methods (tree/plain, tree/kahan, exact) … 2 of 3."),
-                (4, {"blind": "it never rounds"}, f"{MASKS} 1 of 6 methods (tree/kahan), since kept; … 1 of 1.",
-                 f"{MASKS} 1 of 6 methods (exact), since it never rounds; … 0 of 1."),
+                (4, {"blind": "it never rounds"}, f"{MASKS} 1 of 6 methods (tree/kahan), because kept. … 1 of 1.",
+                 f"{MASKS} 1 of 6 methods (exact), because it never rounds. The order of this method stays unknown."),
                 (6, {"tree": None, "height": None, "difference": "an ancestor of 0 has 3 leaves, 2 were found"},
                  "This machine: the results of eigen/fp32@peer contradict each other"),
                 (6, {"tree": PAIRS}, "all 2 add in the tree of a samesum method")):

@@ -63,10 +63,10 @@ class SpeedOfReductions(made_up.SentenceTest):
             section.findings,
             f"{AT}: 1 of 3 targets is met. Missed: {TREE} for 4,096 × 1,000 fp32: 0.8 times the speed of read (target: "
             f"0.9); {NORM} for 2²⁸ fp32: 0.95 times the speed of read (target: 0.97).",
-            f"{AT}: … 2 reductions … from 80% of the ceiling for sum of 4,096 × 1,000 fp32 ({TREE}) to 95.0% of the "
-            f"ceiling for norm of 2²⁸ fp32 ({NORM}).",
+            f"{AT}: in 2 reductions … between 80% of the ceiling (sum of 4,096 × 1,000 fp32, {TREE}) and 95.0% (norm of "
+            f"2²⁸ fp32, {NORM}).",
             f"{AT}: … at least as fast as cub/segmented in 1 of 1 reduction, with 2 times … sum of 4,096 × 1,000 fp32.",
-            "The bits of all 3 checked results are right.")
+            "All 3 checked results have the correct bits.")
         self.assertEqual((len(section.findings), section.failures), (4, []))
 
     def test_targets(self):
@@ -84,10 +84,10 @@ class SpeedOfReductions(made_up.SentenceTest):
                                                        "times the speed of read (target: 0.9); and 4 more.")
 
     def test_ceilings(self):
-        self.after(4, {"gb_per_s": 4.0}, f"{AT}: … 20% of the ceiling for norm of 2²⁸ fp32 ({NORM}) to 80% of the "
-                                         f"ceiling for sum of 4,096 × 1,000 fp32 ({TREE}).")
-        self.after(1, {"gb_per_s": 9.0}, f"{AT}: … 20% of the ceiling for norm of 2²⁸ fp32 ({NORM}) to 90% of the "
-                                         f"ceiling for sum of 4,096 × 1,000 fp32 ({EXACT}).")
+        self.after(4, {"gb_per_s": 4.0}, f"{AT}: … 20% of the ceiling (norm of 2²⁸ fp32, {NORM}) and 80% (sum of "
+                                         f"4,096 × 1,000 fp32, {TREE}).")
+        self.after(1, {"gb_per_s": 9.0}, f"{AT}: … 20% of the ceiling (norm of 2²⁸ fp32, {NORM}) and 90% (sum of "
+                                         f"4,096 × 1,000 fp32, {EXACT}).")
         del self.rows[3]
         self.assert_sentences(self.section().findings, f"{AT}: … reaches 20% of the ceiling for norm of 2²⁸ fp32 "
                                                        f"({NORM}).")
@@ -119,16 +119,16 @@ class SpeedOfReductions(made_up.SentenceTest):
         self.assert_no_sentences(self.section().findings, "torch")
 
     def test_wrong_bits(self):
-        self.after(1, {"verified": False}, f"The bits of 2 of 3 checked results are right; exceptions: {EXACT} (this "
+        self.after(1, {"verified": False}, f"2 of 3 checked results have the correct bits; exceptions: {EXACT} (this "
                                            "machine, GPU).")
         self.assertEqual(self.section().failures,
                          [f"this machine, GPU: {EXACT} returned wrong bits for sum of 4,096 × 1,000 fp32"])
-        self.after(0, {"verified": None}, "The bits of 1 of 2 checked results are right; 1 result was not checked; "
+        self.after(0, {"verified": None}, "1 of 2 checked results has the correct bits; 1 other was not checked, … "
                                           f"exceptions: {EXACT} (this machine, GPU).")
 
     def test_each_place_has_its_own_sentences(self):
         self.rows[4]["threads"] = self.rows[5]["threads"] = 2
-        self.assert_sentences(self.section().findings, "This machine, 2 threads: … 95.0% of the ceiling for norm of "
+        self.assert_sentences(self.section().findings, "This machine, CPU, 2 threads: … 95.0% of the ceiling for norm of "
                                                        f"2²⁸ fp32 ({NORM}).", f"{AT}: 1 of 2 targets is met. Missed: "
                                                                               f"{TREE} for 4,096 × 1,000 fp32: 0.8 "
                                                                               "times the speed of read (target: 0.9).")
@@ -150,7 +150,7 @@ class SpeedOfReductions(made_up.SentenceTest):
             self.assertEqual(self.section().findings, findings, more)
         self.assertEqual([speed_of_reductions.shape(row("read", 1.0, outer=o, n=n, inner=i))
                           for o, n, i in ((1, 1 << 28, 1), (4096, 32, 1), (1, 4096, 131072))],
-                         ["2²⁸", "4,096 × 32", "1 × 4,096 × 131,072"])
+                         ["2²⁸", "4,096 × 32", "131,072 columns of 4,096"])
 
 
 # --- torch_speed.py ---------------------------------------------------------------------------------------------

@@ -8,8 +8,8 @@ import unittest
 import made_up
 from made_up import speed
 
-READ = ("This machine, 1 thread: exact/fp32@cpu reads {} GB/s at n = 2²⁰, which is {} of the fastest plain sum ({}), "
-        "{} of the fastest other library ({}), {} of reading without adding.")
+READ = ("This machine, CPU, 1 thread: exact/fp32@cpu reads {} GB/s at n = 2²⁰, which is {} of the fastest plain sum ({}), "
+        "{} of the fastest other library ({}), {} of reading alone.")
 
 
 def bar(factor, reached, against="loop/fp32@peer"):
@@ -42,24 +42,24 @@ class Speeds(made_up.SectionTest):
         self.check("reading … on 60 binades 6 GB/s.")
 
     def test_every_wrong_result_is_named_with_its_place_and_is_a_failure(self):
-        self.check("The bits of all 6 checked results are right; 2 results were not checked.")
+        self.check("All 6 checked results have the correct bits; 2 others were not checked, …")
         self.rows[2]["verified"] = False
         self.rows[3]["verified"] = True
-        self.check("The bits of 6 of 7 checked results are right; 1 result was not checked; exceptions: "
-                   "tree/plain/fp32@cpu (this machine, 1 thread).")
+        self.check("6 of 7 checked results have the correct bits; 1 other was not checked, … exceptions: "
+                   "tree/plain/fp32@cpu (this machine, CPU, 1 thread).")
         self.there = [speed("exact/fp32@cuda", 900.0, threads=0, verified=False)]
         self.rows[4]["verified"] = True
-        self.check("The bits of 7 of 9 checked results are right; exceptions: tree/plain/fp32@cpu (this machine, 1 "
+        self.check("7 of 9 checked results have the correct bits; exceptions: tree/plain/fp32@cpu (this machine, CPU, 1 "
                    "thread), exact/fp32@cuda (H200, GPU).")
         self.assertEqual(self.check().failures,
-                         ["this machine, 1 thread: tree/plain/fp32@cpu returned wrong bits for n = 1,048,576 of fp32, "
+                         ["this machine, CPU, 1 thread: tree/plain/fp32@cpu returned wrong bits for n = 1,048,576 of fp32, "
                           "normal", "H200, GPU: exact/fp32@cuda returned wrong bits for n = 1,048,576 of fp32, normal"])
 
     def test_the_targets_of_each_place_with_the_farthest_miss_first(self):
-        expected = "This machine, 1 thread: {} and {} are met"
+        expected = "This machine, CPU, 1 thread: {} and {} are met"
         self.rows[0]["bars"] = [bar(1.0, 2.0)]
         self.there = [speed("exact/fp32@cuda", 900.0, threads=0, bars=[bar(1.0, 0.5), bar(1.0, 1.5)])]
-        self.check("This machine, 1 thread: 1 of 1 speed target is met.",
+        self.check("This machine, CPU, 1 thread: 1 of 1 speed target is met.",
                    "H200, GPU: 1 of 2 speed targets is met. Missed: exact/fp32@cuda in DRAM: 0.5 times the speed of "
                    "loop (target: 1).")
         self.rows[6].update(place="latency", bars=[bar(5.0, 4.0, "us")])
@@ -73,7 +73,7 @@ class Speeds(made_up.SectionTest):
                        + "; ".join(missed))
 
     def test_the_finding_of_the_figure(self):
-        expected = ("This machine, 1 thread, fp32, normal, hot, order tree, … at n = 2²⁰ … {} GB/s ({}) to {} GB/s "
+        expected = ("This machine, CPU, 1 thread, fp32, normal, hot, order tree, … at n = 2²⁰ … {} GB/s ({}) to {} GB/s "
                     "(read)")
         self.assert_sentences([self.check().figures[0].finding], expected.format(8, "exact", 16))
         self.rows[2]["gb_per_s"] = 7.0

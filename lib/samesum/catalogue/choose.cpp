@@ -179,7 +179,7 @@ void check(std::span<const Cost> costs) {
 enum class Verdict { fulfils, too_inexact, promises_too_little };
 
 struct Assessed {
-  Verdict standing;
+  Verdict verdict;
   bool meets;  ///< whether the bound is within the tolerance, whatever the promise
   Candidate candidate;
   std::uint64_t height;  ///< height of the tree
@@ -192,17 +192,17 @@ Assessed judge(const Method& v, const Wish& wish, std::span<const Cost> costs) {
   const Candidate c{&v, error, ulps, seconds_of(curve_of(v, wish, costs), static_cast<double>(wish.length)),
                     ""};
   const bool meets = in_unit_of(wish, c) <= (wish.ulps ? *wish.ulps : *wish.relative_error);
-  const Verdict standing = v.promise < wish.promise ? Verdict::promises_too_little
-                           : meets                  ? Verdict::fulfils
-                                                    : Verdict::too_inexact;
-  return {standing, meets, c, v.height(wish.length).total()};
+  const Verdict verdict = v.promise < wish.promise ? Verdict::promises_too_little
+                          : meets                  ? Verdict::fulfils
+                                                   : Verdict::too_inexact;
+  return {verdict, meets, c, v.height(wish.length).total()};
 }
 
 /// Sort key: cheapest first. Methods without a known cost come last: fewest operations first, then lowest
 /// tree, with slow methods at the end.
 auto sort_key(const Assessed& j) {
   const auto& [v, bound, ulps, seconds, reason] = j.candidate;
-  return std::tuple{j.standing, !seconds, seconds.value_or(0), v->slow, v->operations_per_element, j.height};
+  return std::tuple{j.verdict, !seconds, seconds.value_or(0), v->slow, v->operations_per_element, j.height};
 }
 
 std::string tolerance_of(const Wish& wish) {
@@ -212,9 +212,9 @@ std::string tolerance_of(const Wish& wish) {
 
 std::string reason_against(const Assessed& j, const Candidate& best, const Wish& wish) {
   const Candidate& c = j.candidate;
-  if (j.standing == Verdict::promises_too_little)
+  if (j.verdict == Verdict::promises_too_little)
     return "only promises " + std::string{name_of(c.method->promise)};
-  if (j.standing == Verdict::too_inexact)
+  if (j.verdict == Verdict::too_inexact)
     return std::isfinite(c.bound) ? "bound above " + (wish.ulps ? three_digits(*wish.ulps) + " ulps"
                                                                 : three_digits(*wish.relative_error))
                                   : "no finite bound";
@@ -243,18 +243,18 @@ std::string bound_of(const Candidate& c, const Wish& wish) {
 /// enough, and the strongest promise for which the tolerance is met.
 [[noreturn]] void give_up(const std::vector<Assessed>& all, const Wish& wish) {
   const auto exacter = [&](const Assessed& a, const Assessed& b) {
-    return std::tuple{a.standing, in_unit_of(wish, a.candidate)} <
-           std::tuple{b.standing, in_unit_of(wish, b.candidate)};
+    return std::tuple{a.verdict, in_unit_of(wish, a.candidate)} <
+           std::tuple{b.verdict, in_unit_of(wish, b.candidate)};
   };
   const Assessed& nearest = *std::ranges::min_element(all, exacter);
   std::string message =
       "samesum: choose: no method" + (wish.backend.empty() ? "" : " @" + std::string{wish.backend}) +
       " with promise " + std::string{name_of(wish.promise)} + " has a bound of at most " +
       tolerance_of(wish) + (wish.ulps ? "; " : " relative to the result; ") +
-      (nearest.standing == Verdict::promises_too_little ? "with any promise, " : "") + "the smallest is " +
+      (nearest.verdict == Verdict::promises_too_little ? "with any promise, " : "") + "the smallest is " +
       bound_of(nearest.candidate, wish) + ", of " + nearest.candidate.method->name;
   const Candidate* would_do = nullptr;
-  for (const auto& [standing, meets, c, height] : all)
+  for (const auto& [verdict, meets, c, height] : all)
     if (meets && (!would_do || c.method->promise > would_do->method->promise)) would_do = &c;
   if (would_do)
     message += "; with promise " + std::string{name_of(would_do->method->promise)} + ", " +
@@ -277,10 +277,10 @@ Choice choose(const Wish& wish, std::span<const Cost> costs) {
     refuse_wish("input", "is " + quoted(wish.input) + ", which no method of " + std::string{wish.operation} +
                              " accepts" + (wish.backend.empty() ? "" : " @" + std::string{wish.backend}));
   std::ranges::stable_sort(all, {}, sort_key);
-  if (all.front().standing != Verdict::fulfils) give_up(all, wish);
+  if (all.front().verdict != Verdict::fulfils) give_up(all, wish);
   Choice choice{all.front().candidate, {}};
   const auto fit =
-      std::ranges::partition_point(all, [](const Assessed& j) { return j.standing == Verdict::fulfils; });
+      std::ranges::partition_point(all, [](const Assessed& j) { return j.verdict == Verdict::fulfils; });
   const auto known = std::ranges::count_if(all.begin(), fit,
                                            [](const Assessed& j) { return j.candidate.seconds.has_value(); });
   choice.best.reason = reason_for(choice.best, static_cast<std::size_t>(fit - all.begin()),

@@ -37,7 +37,7 @@ double magnitudes_of(const Values& x, const Values* y) {
 }
 
 /// Estimates a sum from its tree: the reference adds up the partial sums.
-Estimate watched(const Method& m, const Values& x) {
+Estimate recorded(const Method& m, const Values& x) {
   const RecordedSum seen = Code::of(find_on("reference", m)).watch[x.format->index](x.data, x.size);
   const Number value{m.format, seen.bits};
   const double magnitudes = at_least(seen.magnitudes, x.size);
@@ -55,7 +55,7 @@ Estimate estimate(const Values& x, const Values* y, std::string_view name) {
   if (m.promise < Promise::everywhere)
     throw std::invalid_argument("samesum: no estimate for '" + m.name +
                                 "': its tree differs from run to run; use a method that promises everywhere");
-  if (m.operation == Sum::name && !y) return watched(m, x);
+  if (m.operation == Sum::name && !y) return recorded(m, x);
   const Method& host = find_on("cpu", m);
   const Number value = y ? host(x, *y) : host(x);
   const double magnitudes = magnitudes_of(x, y);

@@ -73,17 +73,17 @@ HostLayout host_layout_of(const Method& m, const Call& call) {
 }
 
 /// Copies results to the host and waits for them. Copies by way of `pinned` unless it is null.
-void fetch(const HostLayout& landing, void* out, const void* from, void* pinned, cudaStream_t stream) {
-  if (landing.rows > 1)
-    check(cudaMemcpy2DAsync(out, landing.pitch, from, landing.width, landing.width, landing.rows,
-                            cudaMemcpyDeviceToHost, stream),
+void fetch(const HostLayout& host, void* out, const void* from, void* pinned, cudaStream_t stream) {
+  if (host.rows > 1)
+    check(cudaMemcpy2DAsync(out, host.pitch, from, host.width, host.width, host.rows, cudaMemcpyDeviceToHost,
+                            stream),
           "cudaMemcpy2DAsync");
   else
-    check(cudaMemcpyAsync(pinned ? pinned : out, from, landing.width * landing.rows, cudaMemcpyDeviceToHost,
-                          stream),
-          "cudaMemcpyAsync");
+    check(
+        cudaMemcpyAsync(pinned ? pinned : out, from, host.width * host.rows, cudaMemcpyDeviceToHost, stream),
+        "cudaMemcpyAsync");
   check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-  if (pinned) std::memcpy(out, pinned, landing.width);
+  if (pinned) std::memcpy(out, pinned, host.width);
 }
 
 class Cuda : public Backend {
@@ -116,7 +116,7 @@ class Cuda : public Backend {
     if (const int of_x = call.size > 0 ? device_of(call.x) : -1; of_x >= 0) device = of_x;
     const OnDevice scope{device};
     const auto stream = new_stream();
-    const HostLayout landing = host_layout_of(method, call);
+    const HostLayout host = host_layout_of(method, call);
     const Placed x = place({*call.input, call.x, call.size}),
                  y = place({*call.input, call.y, call.y ? call.size : 0});
     Memory offsets;
@@ -127,9 +127,9 @@ class Cuda : public Backend {
             with_size("cudaMemcpy", bytes));
       call.layout.offsets = static_cast<const std::uint64_t*>(offsets.get());
     }
-    const std::size_t out_bytes = landing.width * landing.rows;
+    const std::size_t out_bytes = host.width * host.rows;
     const Memory out = device_memory(out_bytes),
-                 pinned = landing.rows == 1 && out_bytes <= small ? pinned_memory(small) : nullptr;
+                 pinned = host.rows == 1 && out_bytes <= small ? pinned_memory(small) : nullptr;
     Launch launch{call, nullptr, 0, stream.get()};
     launch.x = x.values.data;
     launch.y = method.inputs == 2 && !y.values.data ? out.get() : y.values.data;  // null would mean one input
@@ -139,12 +139,11 @@ class Cuda : public Backend {
     const Memory workspace = device_memory(launch.bytes);
     launch.workspace = workspace.get();
     if (launch.bytes >= header_bytes) check(prepare_workspace(launch.workspace, launch.stream), "prepare");
-    return
-        [&method, launch, landing, device, stream, x, y, offsets, out, pinned, workspace](void* to) mutable {
-          const OnDevice scope{device};
-          check(enqueue_method(method, launch), method.name);
-          fetch(landing, to, out.get(), pinned.get(), stream.get());
-        };
+    return [&method, launch, host, device, stream, x, y, offsets, out, pinned, workspace](void* to) mutable {
+      const OnDevice scope{device};
+      check(enqueue_method(method, launch), method.name);
+      fetch(host, to, out.get(), pinned.get(), stream.get());
+    };
   }
 
   static constexpr std::size_t small = 64;  ///< most bytes that are fetched by way of pinned memory

@@ -1,0 +1,42 @@
+"""Tests of the tables of names.
+
+Run by ctest, or: build/venv/bin/python tests/notebooks/glossary_test.py
+"""
+
+import re
+import unittest
+
+from made_up import ROOT, comparison, few_errors, measured, source
+import glossary
+
+
+def strings_of(file):
+    """The source with string literals that stand side by side joined."""
+    return re.sub(r'"\s*\n\s*"', "", (ROOT / "experiments" / file).read_text())
+
+
+class Glossary(unittest.TestCase):
+    def test_names_and_meanings_are_those_of_the_experiments(self):
+        data = strings_of("harness/dataset.cpp")
+        listed = re.findall(r'\{"([^"]+)",\s*"([^"]+)",\s*(?:structured|independent)', data)
+        listed += [(f"kappa {k}", f"a sum of condition number {k}")
+                   for k in re.findall(r'of_condition\("([^"]+)"', data)]
+        self.assertEqual(dict(listed), glossary.DATA)
+        cases = strings_of("accumulator_formats.cpp").split("cases()")[1].split("cases_in_words")[0]
+        self.assertEqual(dict(re.findall(r'\{"([^"]+)",\s*"([^"]+)",\s*(?:sixteen|\{)', cases)), glossary.CASES)
+
+    def test_every_peer_has_a_meaning(self):
+        peers = strings_of("harness/peers.cpp") + strings_of("harness/peers.cu") + '"torch/sum", Promise'
+        for name in re.findall(r'"([a-z_/]+)",\s*(?:Promise|\[\])', peers):
+            self.assertIn(glossary.library(f"{name}/fp32@peer"), glossary.LIBRARIES)
+
+    def test_has_only_names_that_occur(self):
+        found = {"error_vs_length": [source("error_vs_length", few_errors())],
+                 "compare": [source("compare", [comparison("a.f32", [measured("eigen/fp32@peer", "run_to_run", 1)])])]}
+        self.assertEqual([[row[0] for row in t.rows] for t in glossary.tables(found)],
+                         [["normal", "ones"], ["loop", "eigen", "tbb"]])
+        self.assertEqual(list(glossary.tables({})), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
