@@ -50,7 +50,8 @@ template <class F> struct Widen {
 template <class Sum> cudaError_t in_two_phases(Launch& launch, Sum sum) {
   std::size_t needed = 0;
   cudaError_t error = sum(nullptr, needed);
-  if (error == cudaSuccess && gpu::accept_workspace(launch, std::max(needed, gpu::size_if_none_needed), error))
+  if (error == cudaSuccess &&
+      gpu::accept_workspace(launch, std::max(needed, gpu::size_if_none_needed), error))
     error = sum(launch.workspace, launch.bytes);
   return error;
 }

@@ -50,8 +50,8 @@ Reduced reduced(const Method& m, const FormatInfo& input, std::size_t n, double 
           magnitudes, result};
 }
 
-double bound_of_moments_of(const Method& m, const FormatInfo& input, std::size_t n, const ResultNumbers& result,
-                           double largest, const BoundOptions& options) {
+double bound_of_moments_of(const Method& m, const FormatInfo& input, std::size_t n,
+                           const ResultNumbers& result, double largest, const BoundOptions& options) {
   const auto& [mean, variance] = result.number;
   if (m.accumulator == Exact::name) return bound_of_rounding(options.result_index == 0 ? mean : variance);
   const double value = mean.to_double();

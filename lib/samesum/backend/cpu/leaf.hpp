@@ -25,7 +25,8 @@ constexpr int vector_bytes = 16;
 }
 
 /// A source of packs for leaves: elements as they are, or the terms of a sum (terms.hpp). load(i) returns the
-/// pack from element i on; prefetch(i, count) prefetches data that are read later than elements i … i + count - 1.
+/// pack from element i on; prefetch(i, count) prefetches data that are read later than elements i … i + count
+/// - 1.
 template <class V, class T> struct Elements {
   static constexpr bool narrow = sizeof(T) == 2;  ///< then loops are bound by computation, not by memory
   const T* x;
