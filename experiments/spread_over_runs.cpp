@@ -257,7 +257,7 @@ double variability(const Method& v, Sample& sample, std::size_t runs) {
 }
 
 void measure_growth(Study& study, const Growing& g) {
-  study.print(g.data->name + " in " + std::string{g.format->name} + ": largest relative spread |Vs| of " +
+  study.print(g.data->name + " in " + std::string{g.format->name} + ": largest |Vs| of " +
               std::to_string(growing_runs(study.full())) + " runs (*: over permutations), " +
               std::to_string(growing_seeds) + " seeds");
   const std::vector<std::size_t> lengths = growing_lengths(study.full());

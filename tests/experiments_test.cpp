@@ -492,7 +492,7 @@ TEST(TheRevealedOrder, IsDrawnForPeersAndComparedForOurs) {
 
 TEST(TheRevealedOrder, StatesWhyAMaskIsBlind) {
   for (const Json& row : rows("reveal_order --filter 'exact/fp32,tree/neumaier/fp32'")) {
-    EXPECT_THAT(row["blind"].get<std::string>(), HasSubstr("kept beside it"));
+    EXPECT_THAT(row["blind"].get<std::string>(), HasSubstr("keep the ones that M absorbs"));
     EXPECT_EQ(row["masks"].is_null(), row["method"] == "sum/exact/fp32@cpu");
     EXPECT_EQ(row["matches"].is_null(), row["method"] == "sum/exact/fp32@cpu");
   }

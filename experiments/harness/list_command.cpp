@@ -71,8 +71,8 @@ std::string rest() {
     text += '\n' + wrapped("no methods @" + a.backend + ": " + a.reason) + '\n';
   for (const Absent& a : absent_peers())
     text += '\n' + wrapped("no methods " + a.backend + "/*@peer: " + a.reason) + '\n';
-  return text + "\n`samesum list --unsupported` lists " + std::to_string(unsupported().size()) +
-         " combinations that are not methods, and why.\n";
+  return text + "\n`samesum list --unsupported`: " + std::to_string(unsupported().size()) +
+         " combinations that are not methods, and why\n";
 }
 
 /// Lists the combinations that are not methods, grouped by reason; empty if none matches.

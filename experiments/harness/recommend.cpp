@@ -63,10 +63,7 @@ std::string in_time_of(const Candidate& exact, const Candidate& other) {
 /// Why a method is recommended if errors relative to the sum do not exist.
 std::string reason_without_scale(const Truth& truth, const FormatInfo& input, bool is_exact) {
   if (truth.size() == 0) return "there are no elements, so every method returns 0";
-  if (!truth.finite())
-    return is_exact ? "the data contain inf or NaN, for which exact returns a defined result"
-                    : "the data contain inf or NaN, for which only exact, which was not measured, returns a "
-                      "defined result";
+  if (!truth.finite()) return "the data contain inf or NaN, for which there is no relative error";
   if (!is_exact) return "smallest error here, but not guaranteed";
   if (truth.sum() == 0) return "the exact sum is 0, which exact returns for any order of the elements";
   return std::isfinite(truth.ulp(input))

@@ -95,7 +95,7 @@ TEST(TheSchema, ListsEveryPromiseAndEveryFormat) {
 TEST(TheSchema, EnforcesTheMinimumNumberOfItems) {
   const Schema s{Json::parse(R"({"$defs": {"list": {"type": "array", "minItems": 1}}})")};
   EXPECT_EQ(s.problem({1}, "list"), "");
-  EXPECT_EQ(s.problem(Json::array(), "list"), "list: has less than 1 items");
+  EXPECT_EQ(s.problem(Json::array(), "list"), "list: has fewer than 1 items");
 }
 
 TEST(AComparison, WithoutOneOfItsKeysDoesNotFitTheSchema) {

@@ -204,7 +204,7 @@ TEST(UnitsAmongM, AreKeptByCompensatedMerges) {
   }
   EXPECT_THAT(blindness(Masks::units), IsEmpty());
   EXPECT_THAT(blindness(Masks::overflow), HasSubstr("keep the ones that M absorbs"));
-  EXPECT_THAT(blindness(std::nullopt), HasSubstr("nothing overflows"));
+  EXPECT_THAT(blindness(std::nullopt), HasSubstr("no intermediate sum overflows"));
 }
 
 TEST(BothMasks, FindTheSameTrees) {
