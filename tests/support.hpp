@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "samesum/accumulator/accumulators.hpp"
 #include "samesum/order/orders.hpp"
 #include "samesum/samesum.hpp"
 

@@ -167,7 +167,7 @@ TEST(TheToolsList, HasWhatIsNotSupportedOnRequest) {
   const std::string one = "sum/atomic/kahan/fp32@cpu", reason = "an atomic cell holds one number";
   const Outcome all = shell().run("$T list"), refused = shell().run("$T list --unsupported"),
                 some = shell().run("$T list 'sum/atomic/kahan/*@cpu' --unsupported");
-  EXPECT_THAT(all.out, AllOf(Not(HasSubstr(one)), HasSubstr("`samesum list --unsupported` lists " +
+  EXPECT_THAT(all.out, AllOf(Not(HasSubstr(one)), HasSubstr("`samesum list --unsupported`: " +
                                                             std::to_string(unsupported().size()))));
   EXPECT_EQ(refused.code, 0);
   for (const Unsupported& u : unsupported()) EXPECT_THAT(refused.out, HasSubstr("\n  " + u.name + '\n'));
@@ -252,7 +252,7 @@ TEST(TheToolsComparison, ExplainsItsColumnsAndItsAdvice) {
     return shell().run("$T compare " + arguments + " --repeat 1").out;
   };
   const std::string error_of_exact = "the error of an exact method is that of its only rounding",
-                    overflow = "an overflow cannot be excluded";
+                    overflow = "(inf: the result is not finite, or an overflow cannot be excluded)\n";
   EXPECT_THAT(
       compared("numbers.txt --methods 'exact,tree/plain/fp64'"),
       AllOf(HasSubstr("bound results time GB/s\n"), HasSubstr("condition number 13"),

@@ -112,7 +112,7 @@ std::string legend(const Comparison& c, const Scale& scale) {
          "\ntime: median of the runs\n" +
          (scale.relative ? "rel.err, bound: error and its rigorous bound, relative to the exact sum\n"
                          : "error, bound: absolute error and its rigorous bound\n") +
-         (unbounded ? "  (a bound of inf: an overflow cannot be excluded)\n" : "") +
+         (unbounded ? "  (inf: the result is not finite, or an overflow cannot be excluded)\n" : "") +
          (scale.relative ? "condition number: sum of magnitudes / |exact sum|\n" : "") +
          (c.transfer ? "transfer to the GPU, which the times exclude: " + duration(c.transfer->seconds) +
                            ", " + three_digits(c.transfer->gigabytes_per_second) + " GB/s\n"
