@@ -43,7 +43,7 @@ def build(programs, folder, prefix, cxx):
     cmake = ["cmake_minimum_required(VERSION 3.22)", "project(examples LANGUAGES CXX)",
              "find_package(samesum CONFIG REQUIRED)"]
     if any(p.suffix == ".cu" for p in programs):
-        cmake += ['set(CMAKE_CUDA_FLAGS "-std=c++20 --expt-relaxed-constexpr")', "set(CMAKE_CUDA_ARCHITECTURES 90-real)",
+        cmake += ['set(CMAKE_CUDA_FLAGS -std=c++20)', "set(CMAKE_CUDA_ARCHITECTURES 90-real)",
                   "enable_language(CUDA)"]
     for p in programs:
         target = "reducers" if "samesum/reducer." in p.read_text() else "samesum"
