@@ -139,28 +139,28 @@ const std::vector<EntryPoint>& entry_points() {
          out.refusal([] { find("exact/fp32").bound(formats[2], 1, one, 1, {.probability = 1 + 0x1p-52}); });
          out.refusal([] { find("norm/tree/fp32").bound(formats[2], 1, one, -subnormal); });
        }},
-      {"State",
-       {"State::add", "State::merge", "State::result", "State::bound", "State::serialise",
-        "State::deserialise", "State::name", "State::count", "State::empty"},
-       [](Text& out, int) {
-         for (const char* name :
-              {"plain/fp32", "kahan/fp32", "neumaier/fp16", "double_word/bf16", "kahan/fp64"}) {
-           State state{name}, other{name};
-           for (const Array& x : arrays) state.add(x.values());
-           other.add(tiny);
-           state.merge(other);
-           const State copy = State::deserialise(state.serialise());
-           out << state.serialise() << copy.result() << copy.bound(subnormal) << copy.bound(1e5);
-           out << State::deserialise(other.serialise()).result();
+      {"Partial",
+       {"Partial::add", "Partial::merge", "Partial::finish", "Partial::serialise", "Partial::deserialise",
+        "Partial::method", "Partial::begin", "Partial::end", "Partial::size"},
+       [](Text& out, int threads) {
+         for (const Method& m : methods()) {
+           if (m.backend != "cpu" || m.promise < Promise::everywhere || m.per_element) continue;
+           Partial all{m};
+           for (const Array& x : arrays) {
+             if (!m.takes(*x.values().format)) continue;
+             Partial next{m, all.end()};
+             if (m.inputs == 2)
+               next.add(x.values(), x.values(), {.threads = threads});
+             else
+               next.add(x.values(), {.threads = threads});
+             all.merge(next);
+           }
+           std::uint64_t bits[2] = {};
+           const Results results{m.result_format(*m.format), bits, static_cast<std::size_t>(m.results)};
+           Partial::deserialise(all.serialise()).finish(results);
+           out << all.serialise() << Number{&formats[3], bits[0]} << Number{&formats[3], bits[1]};
          }
-         out.refusal([] {
-           State state{"plain/fp16"};
-           state.add(tiny);
-           std::vector<std::byte> bytes = state.serialise();
-           bytes.back() = std::byte{0x3f};
-           bytes[bytes.size() - 8] = std::byte{1};
-           State::deserialise(bytes);
-         });
+         out.refusal([] { Partial{"tree/plain/fp32", 3}.finish(); });
        }},
       {"Exact",
        {"Exact::add", "Exact::merge", "Exact::result", "Exact::serialise", "Exact::deserialise"},

@@ -5,8 +5,8 @@
 #include "samesum/accumulator/exact.hpp"
 #include "samesum/catalogue/catalogue.hpp"
 #include "samesum/catalogue/choose.hpp"
+#include "samesum/catalogue/partial.hpp"
 #include "samesum/catalogue/sum_name.hpp"
-#include "samesum/operation/state.hpp"
 #include "samesum/version.hpp"
 
 namespace samesum {

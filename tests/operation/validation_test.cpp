@@ -229,7 +229,7 @@ TEST(Elements, ThatCannotBeInMemoryAreRefusedByEveryFunction) {
     EXPECT_THAT(refusal([&] { sum<"tree/plain/fp32">(x); }), HasSubstr(wrong.why));
     EXPECT_THAT(refusal([&] { accumulate(x); }), HasSubstr(wrong.why));
     EXPECT_THAT(refusal([&] { estimate(x, "tree/plain/fp32"); }), HasSubstr(wrong.why));
-    EXPECT_THAT(refusal([&] { State{"kahan/fp32"}.add(x); }), HasSubstr(wrong.why));
+    EXPECT_THAT(refusal([&] { Partial{"tree/kahan/fp32"}.add(x); }), HasSubstr(wrong.why));
     EXPECT_THAT(refusal([&] { count_distinct(x); }), HasSubstr(wrong.why));
     EXPECT_THAT(refusal([&] { reduce("sum/tree/plain/fp32", x); }), HasSubstr(wrong.why));
     EXPECT_THAT(refusal([&] { reduce("dot/tree/plain/fp32", x, x); }), HasSubstr(wrong.why));
@@ -286,7 +286,6 @@ TEST(ABound, RefusesNegativeMagnitudesAndNumbersOfAnotherFormat) {
               HasSubstr("variance has format fp64"));
   EXPECT_THAT(refusal([&] { moments_bound(moments, input, 3, single, single, -1); }),
               HasSubstr("ddof is -1; it must be 0 or more"));
-  EXPECT_THAT(refusal([&] { State{"kahan/fp32"}.bound(-1); }), HasSubstr("magnitudes is -1"));
   const Method& softmax = find("softmax/tree/plain/fp32");
   EXPECT_THAT(refusal([&] { softmax.bound(input, 5, single, -1); }), HasSubstr("magnitudes is -1"));
   EXPECT_THAT(refusal([&] { softmax.bound(input, 5, twice, 1); }), HasSubstr("result has format fp64"));

@@ -67,6 +67,9 @@ class Exact {
   /// Digits of the sum of the finite elements: digit i counts units of 2^(lowest_exponent + 32 i).
   std::span<const std::int64_t, digit_count> digits() const { return digits_; }
 
+  /// The flags of all elements, a combination of `Flag`.
+  std::uint32_t flags() const { return flags_; }
+
   /// Whether no element has been added.
   bool empty() const { return (flags_ & seen_any) == 0; }
   /// Whether at least one element has been added, and all of them were -0.

@@ -1,7 +1,8 @@
 /// Byte format of a serialised state: "SSUM", a version, the name of the state, then its fields,
-/// little-endian.
+/// little-endian. A checksum may follow.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -16,6 +17,22 @@ namespace samesum {
 inline constexpr std::string_view serial_magic = "SSUM";
 inline constexpr std::uint8_t serial_version = 1;
 
+/// CRC-32 of ISO 3309 (polynomial 0x04c11db7, reflected), as in zip and png.
+inline std::uint32_t crc32(std::span<const std::byte> bytes) {
+  static constexpr auto table = [] {
+    std::array<std::uint32_t, 256> of_byte{};
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      std::uint32_t crc = i;
+      for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+      of_byte[i] = crc;
+    }
+    return of_byte;
+  }();
+  std::uint32_t crc = ~std::uint32_t{0};
+  for (const std::byte b : bytes) crc = crc >> 8 ^ table[(crc ^ std::to_integer<std::uint32_t>(b)) & 0xff];
+  return ~crc;
+}
+
 /// Writes the header, then one field after the other.
 class SerialWriter {
  public:
@@ -28,6 +45,11 @@ class SerialWriter {
   template <class Word> void put(Word word) {
     for (std::size_t i = 0; i < sizeof(Word); ++i) bytes_.push_back(std::byte(word >> (8 * i)));
   }
+  void put_bytes(std::span<const std::byte> bytes) {
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
+  /// Puts the checksum of all bytes so far.
+  void put_checksum() { put(crc32(bytes_)); }
   const std::vector<std::byte>& bytes() const { return bytes_; }
 
  private:
@@ -59,6 +81,23 @@ class SerialReader {
     at_ += sizeof(Word);
     return word;
   }
+  /// Reads `count` bytes as they are.
+  std::span<const std::byte> get_bytes(std::uint64_t count) {
+    need(count);
+    const auto read = bytes_.subspan(at_, static_cast<std::size_t>(count));
+    at_ += read.size();
+    return read;
+  }
+  /// Checks that the last bytes are the checksum of all others, and leaves them out.
+  void check_checksum() {
+    constexpr std::size_t size = sizeof(std::uint32_t);
+    need(size);
+    SerialReader last = *this;
+    last.at_ = bytes_.size() - size;
+    if (last.get<std::uint32_t>() != crc32(bytes_.first(last.at_ - size)))
+      refuse("it is damaged: its checksum does not match");
+    bytes_ = bytes_.first(bytes_.size() - size);
+  }
   /// Checks that all bytes have been read.
   void finish() const {
     if (at_ != bytes_.size()) refuse(std::to_string(bytes_.size() - at_) + " bytes follow its last field");
@@ -68,7 +107,7 @@ class SerialReader {
   }
 
  private:
-  void need(std::size_t count) const {
+  void need(std::uint64_t count) const {
     if (bytes_.size() - at_ < count) refuse("it ends after " + std::to_string(bytes_.size()) + " bytes");
   }
   std::string get_text(std::size_t size) {

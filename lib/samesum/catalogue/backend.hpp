@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "samesum/catalogue/method.hpp"
-#include "samesum/operation/exact_reduction.hpp"
+#include "samesum/catalogue/partial.hpp"
+#include "samesum/operation/partial_form.hpp"
 #include "samesum/operation/reduction_bound.hpp"
 #include "samesum/operation/softmax.hpp"
 #include "samesum/operation/validation.hpp"
@@ -23,6 +23,9 @@ struct Call {
   void* out;
   std::size_t out_stride;  ///< elements between rows of results, for results per element
   Options options;
+  /// Whether `out` receives the state of a vector instead of its result, for a Partial. The format of the
+  /// state is that of PartialForm.
+  bool as_state = false;
 };
 
 /// Assembles a call from arguments that have been checked.
@@ -53,6 +56,8 @@ struct Code {
   double (*operation_bound)(const Reduced&) = nullptr;  ///< null for exact methods, moments and softmax
   /// Null except for softmax.
   SoftmaxBound (*softmax_bound)(const FormatInfo& input, std::size_t n, double spread) = nullptr;
+  /// What partials need to know; only on the backend "reference".
+  const PartialForm* partial_form = nullptr;
   double lost_per_arrival = 0;  ///< what an addition to a shared cell may lose beyond its rounding
 
   using Sum = std::uint64_t (*)(const void* x, std::size_t n, int threads);
@@ -103,6 +108,24 @@ class MethodTable {
   std::deque<Code> codes_;
 };
 
+/// Elements that a partial takes in, from one or two inputs, where a backend can read them.
+class PartialInput {
+ public:
+  /// Consecutive elements that are a subtree of the method's tree.
+  struct Block {
+    std::size_t first, n;
+  };
+  virtual ~PartialInput() = default;
+  virtual const FormatInfo& format() const = 0;
+  /// Copies n elements of each input to host memory. `y` is null if there is one input.
+  virtual void copy(std::size_t first, std::size_t n, std::byte* x, std::byte* y) = 0;
+  /// Writes the state of each block to host memory, `bytes` bytes per state.
+  virtual void reduce(std::span<const Block> blocks, std::size_t bytes, std::byte* states) = 0;
+};
+
+/// Takes in the next n elements.
+void add_to(Partial& partial, PartialInput& input, std::size_t n);
+
 /// A call that is bound to its data. It writes its results to `out` in host memory, and returns when they are
 /// there.
 using Bound = std::function<void(void* out)>;
@@ -128,6 +151,8 @@ class Backend {
       enqueue(method, mine);
     };
   }
+  /// Returns the elements of a call on one vector for a partial.
+  virtual std::unique_ptr<PartialInput> partial_input(const Method& method, const Call& call) const;
   /// Starts a call on data that the backend can read.
   void enqueue(const Method& method, Call& call) const;
 };
@@ -142,7 +167,7 @@ inline void Backend::enqueue(const Method& method, Call& call) const {
   const std::size_t input = call.input->index;
   if (!is_vector(call.layout)) return code.run[input](call);
   if (code.run_vector[input]) return code.run_vector[input](call);
-  if (!code.sum[input]) return code.run[input](call);
+  if (!code.sum[input] || call.as_state) return code.run[input](call);
   const std::uint64_t bits = code.sum[input](call.x, call.layout.n, call.options.threads);
   std::memcpy(call.out, &bits, method.format->bytes);  // little-endian: the lowest bytes come first
 }

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "samesum/base/serial_form.hpp"
 #include "samesum/operation/exact_terms.hpp"
 #include "samesum/operation/operations.hpp"
 
@@ -35,7 +36,7 @@ struct ExactBatchState {
       std::memcpy(static_cast<std::byte*>(out) + place * format.bytes, &x.bits, format.bytes);
     };
     if (kind.moments) {
-      const auto [mean, variance] = exact_moments(terms.sum, squares, n, whole(ddof), format);
+      const auto [mean, variance] = exact_moments(terms, squares, n, whole(ddof), format);
       write(2 * at, mean);
       write(2 * at + 1, variance);
     } else if (kind.mean && n == 0) {
@@ -45,6 +46,34 @@ struct ExactBatchState {
     }
   }
 };
+
+/// The sums of an ExactBatchState as digits, in which they travel between backends.
+struct ExactDigits {
+  ExactTerms::Digits terms{}, squares{};
+  std::uint64_t flags = 0;
+
+  ExactDigits() = default;
+  explicit ExactDigits(const ExactBatchState& state)
+      : terms{state.terms.digits()}, squares{state.squares.digits()}, flags{state.terms.flags()} {}
+  ExactBatchState state() const {
+    const auto of_terms = static_cast<std::uint32_t>(flags);
+    return {{terms, of_terms}, {squares, of_terms}};
+  }
+  void merge(const ExactDigits& other) {
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      terms[i] += other.terms[i];
+      squares[i] += other.squares[i];
+    }
+    propagate_carries(terms.data(), ExactTerms::digit_count);
+    propagate_carries(squares.data(), ExactTerms::digit_count);
+    flags |= other.flags;
+  }
+};
+
+/// Serialises the digits: equal sums give equal bytes.
+void write_digits(ExactDigits digits, ExactKind kind, SerialWriter& out);
+/// Restores digits. Returns false if no elements have such sums.
+bool read_digits(SerialReader& in, ExactKind kind, ExactDigits& digits);
 
 /// Derives what an operation adds from its reducer.
 template <class Operation> constexpr ExactKind kind_of() {

@@ -1,6 +1,8 @@
 /// Exact sums of products as wide integers, and the exact moments.
 #include "samesum/operation/exact_terms.hpp"
 
+#include <algorithm>
+
 namespace samesum {
 
 void ExactTerms::add_integers(bool negative, std::uint64_t a, std::uint64_t b, int exponent) {
@@ -19,6 +21,24 @@ void ExactTerms::add_integers(bool negative, std::uint64_t a, std::uint64_t b, i
     for (std::size_t i = 0; i < 3; ++i)
       wide_[static_cast<std::size_t>(offset / 32 + 2 * h) + i] += three.digit[i];
   }
+}
+
+ExactTerms::ExactTerms(const Digits& digits, std::uint32_t flags)
+    : sum{std::array<std::int64_t, Exact::digit_count>{}, flags} {
+  if (std::ranges::any_of(digits, [](std::int64_t digit) { return digit != 0; })) {
+    wide_.assign(digits.begin(), digits.end());
+    propagate_carries(wide_.data(), digit_count);
+  }
+}
+
+ExactTerms::Digits ExactTerms::digits() const {
+  constexpr std::size_t first = (Exact::lowest_exponent - lowest_exponent) / 32;
+  Digits all{};
+  std::ranges::copy(wide_, all.begin());
+  propagate_carries(all.data(), digit_count);
+  for (std::size_t i = 0; i < Exact::digit_count; ++i) all[first + i] += sum.digits()[i];
+  propagate_carries(all.data(), digit_count);
+  return all;
 }
 
 void ExactTerms::merge(const ExactTerms& other) {
@@ -45,10 +65,11 @@ Number ExactTerms::quotient(const FormatInfo& format, std::uint64_t divisor) con
   return no_digits || sum.is_special() ? sum.result(format) : value().rounded_quotient(format, divisor);
 }
 
-std::array<Number, 2> exact_moments(const Exact& sum, const ExactTerms& squares, std::uint64_t n,
+std::array<Number, 2> exact_moments(const ExactTerms& terms, const ExactTerms& squares, std::uint64_t n,
                                     std::uint64_t ddof, const FormatInfo& format) {
+  const Exact& sum = terms.sum;
   const Number nan{&format, format.canonical_nan};
-  const Dyadic total{sum.digits(), Exact::lowest_exponent};
+  const Dyadic total = terms.value();
   const bool special = sum.is_special();
   return {n == 0                             ? nan
           : special || sum.only_minus_zero() ? sum.result(format)

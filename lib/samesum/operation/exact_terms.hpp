@@ -17,6 +17,12 @@ class ExactTerms {
       Exact::lowest_exponent - 32 * 34;    ///< below the exponent of a product of subnormals
   static constexpr int digit_count = 136;  ///< up to 2^2112, and 64 bits for carries
 
+  using Digits = std::array<std::int64_t, digit_count>;
+
+  ExactTerms() = default;
+  /// The sum with these digits and the flags of an Exact. Carries need not be propagated.
+  ExactTerms(const Digits& digits, std::uint32_t flags);
+
   /// Adds x·y exactly, for any format.
   template <class T> void add_product(T x, T y) {
     const double a = convert<double>(x), b = convert<double>(y);
@@ -37,6 +43,14 @@ class ExactTerms {
   /// Returns the exact value of both parts together, without special values.
   Dyadic value() const;
 
+  /// The digits of both parts together, carries propagated: digit i counts units of
+  /// 2^(lowest_exponent + 32 i).
+  Digits digits() const;
+  /// The flags of all terms, a combination of Exact::Flag.
+  std::uint32_t flags() const {
+    return sum.flags() | (wide_.empty() ? 0 : Exact::seen_any | Exact::seen_other_than_minus_zero);
+  }
+
   Exact sum;
 
  private:
@@ -48,7 +62,7 @@ class ExactTerms {
 
 /// Returns the mean Σx/n and the variance (n·Σx² - (Σx)²) / (n·(n - ddof)), each rounded once. They are NaN
 /// in the same cases as the results of MomentsReducer.
-std::array<Number, 2> exact_moments(const Exact& sum, const ExactTerms& squares, std::uint64_t n,
+std::array<Number, 2> exact_moments(const ExactTerms& terms, const ExactTerms& squares, std::uint64_t n,
                                     std::uint64_t ddof, const FormatInfo& format);
 
 }  // namespace samesum

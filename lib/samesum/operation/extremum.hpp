@@ -46,6 +46,9 @@ template <class F> struct Extremum {
   using Key = typename KeyOf<F>::Key;
   Key key = 0;
   SAMESUM_HD void merge(const Extremum& other) { key = other.key > key ? other.key : key; }
+  /// Visits what a serialised state holds.
+  template <class Self, class Visit> static void visit_fields(Self& state, Visit visit) { visit(state.key); }
+  bool restored(std::uint64_t) const { return key != 0; }
 };
 
 /// State of an extremum and its first index; +0 and -0 are equal. If there are NaNs, the first NaN is the
@@ -60,6 +63,17 @@ template <class F> struct FirstExtremum {
   SAMESUM_HD void merge(const FirstExtremum& other) {
     if (other.key > key || (other.key == key && other.index() < index())) *this = other;
   }
+  /// Adds `first` to the index.
+  void move_index(std::uint64_t first) {
+    base = index() + first;
+    offset = 0;
+  }
+  /// Visits what a serialised state holds, after move_index.
+  template <class Self, class Visit> static void visit_fields(Self& state, Visit visit) {
+    visit(state.key);
+    visit(state.base);
+  }
+  bool restored(std::uint64_t) const { return key != 0; }
 };
 
 }  // namespace samesum

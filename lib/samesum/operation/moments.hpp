@@ -64,6 +64,16 @@ template <class F> struct Moments {
     count += other.count;
   }
 
+  /// Visits what a serialised state holds. The number of elements is known.
+  template <class Self, class Visit> static void visit_fields(Self& state, Visit visit) {
+    visit(state.mean.v);
+    visit(state.variance.v);
+  }
+  bool restored(std::uint64_t elements) {
+    count = elements;
+    return true;
+  }
+
  private:
   SAMESUM_HD static V rounded(C x) { return {round_lanes<F, C, 1>(x)}; }
 };

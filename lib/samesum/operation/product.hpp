@@ -23,6 +23,22 @@ template <class F> struct Product {
         empty ? other : Product{significand * other.significand, 0, exponent + other.exponent}.normalised();
   }
 
+  /// Visits what a serialised state holds.
+  template <class Self, class Visit> static void visit_fields(Self& state, Visit visit) {
+    visit(state.significand.v);
+    visit(state.exponent);
+  }
+  /// Marks a state as restored from bytes. Returns whether it can be a product of that many elements.
+  bool restored(std::uint64_t elements) {
+    empty = 0;
+    const C size = std::abs(significand.v);
+    const bool is_special = !(size > 0 && size <= std::numeric_limits<C>::max());
+    constexpr std::int64_t most = 2048;  // no element has a larger exponent
+    const std::int64_t limit = elements < std::uint64_t{1} << 50 ? static_cast<std::int64_t>(elements) * most
+                                                                 : std::int64_t{1} << 61;
+    return is_special ? exponent == 0 : size >= 1 && size < 2 && std::abs(exponent) <= limit;
+  }
+
   /// Returns the product, rounded to F.
   SAMESUM_HD F result() const {
     const C v = significand.v;

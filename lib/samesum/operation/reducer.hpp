@@ -19,6 +19,20 @@ template <class F> struct InputElement {
   std::uint32_t offset;
 };
 
+/// Where a batch writes its results: finished, or as states, for a Partial.
+struct Destination {
+  void* out;
+  bool states = false;
+  template <class Reducer>
+  SAMESUM_HD void write(const Reducer& reducer, const typename Reducer::State& state, std::uint64_t n,
+                        std::size_t at) const {
+    if (states)
+      static_cast<typename Reducer::State*>(out)[at] = state;
+    else
+      reducer.finish(state, n, at, out);
+  }
+};
+
 /// A value as a type, so that code that depends on it is selected at compile time.
 template <auto constant> struct Constant {
   SAMESUM_HD constexpr operator decltype(constant)() const { return constant; }

@@ -38,4 +38,17 @@ std::optional<typename Reducer::State> reference_reduce(const Reducer& reducer, 
   return all->state;
 }
 
+/// Returns the states of the lanes of rows in a canonical order, before lanes are merged, for n >= 1
+/// elements.
+template <class Shape, class Reducer, class At>
+std::vector<typename Reducer::State> reference_lanes(const Reducer& reducer, std::size_t n, At at) {
+  using Reading = ReferenceState<Reducer, decltype(at(0))>;
+  std::vector<typename Reducer::State> lanes;
+  for (std::size_t l = 0; l < std::min(Shape::lanes, n); ++l)
+    lanes.push_back(reference_lane<Reading>(ByPairs{}, l, n, Shape::lanes, [&](std::size_t i) {
+                      return typename Reading::Given{&reducer, at(i)};
+                    }).state);
+  return lanes;
+}
+
 }  // namespace samesum

@@ -10,6 +10,7 @@
 #include "samesum/backend/cpu/reduce_leaf.hpp"
 #include "samesum/backend/cpu/tasks.hpp"
 #include "samesum/operation/layout.hpp"
+#include "samesum/operation/reducer.hpp"
 
 namespace samesum::cpu {
 
@@ -54,7 +55,7 @@ using ReduceRows =
 /// Reduces rows of at most one leaf, many rows at a time.
 template <class Reducer>
 void reduce_short_rows(const Reducer& reducer, const Batch& batch,
-                       const ReduceRows<typename Reducer::State>& rows, void* out) {
+                       const ReduceRows<typename Reducer::State>& rows, Destination out) {
   const Layout& l = batch.layout;
   const std::size_t each = std::max<std::size_t>(group * 4096 / l.n, 1), tasks = (l.outer - 1) / each + 1;
   for_each_task(thread_count(batch.threads, l.outer * l.n, tasks), tasks, [&](std::size_t task) {
@@ -64,7 +65,7 @@ void reduce_short_rows(const Reducer& reducer, const Batch& batch,
     for (std::size_t o = task * each; o < end; o += at_once) {
       const std::size_t count = std::min(end - o, at_once);
       rows(batch.x_at(l.first(o)), l.outer_stride, l.n, count, states);
-      for (std::size_t k = 0; k < count; ++k) reducer.finish(states[k], l.n, o + k, out);
+      for (std::size_t k = 0; k < count; ++k) out.write(reducer, states[k], l.n, o + k);
     }
   });
 }
@@ -75,7 +76,8 @@ template <class Shape, class Reducer> class BatchSchedule {
  public:
   using State = typename Reducer::State;
 
-  BatchSchedule(const Reducer& reducer, const Batch& batch, const ReduceLeaves<State>& leaves, void* out)
+  BatchSchedule(const Reducer& reducer, const Batch& batch, const ReduceLeaves<State>& leaves,
+                Destination out)
       : reducer_{reducer}, batch_{batch}, layout_{batch.layout}, leaves_{leaves}, out_{out} {
     const Layout& l = layout_;
     if (l.offsets) {
@@ -119,7 +121,7 @@ template <class Shape, class Reducer> class BatchSchedule {
   /// Receives the state of unit k of result `at`: finishes a result of one unit, else stores the state.
   void done(const State& state, std::size_t at, std::size_t k) {
     if (units_of(length_of(at)) == 1)
-      reducer_.finish(state, length_of(at), at, out_);
+      out_.write(reducer_, state, length_of(at), at);
     else
       waiting_[first_unit_of(at) + k] = state;
   }
@@ -158,16 +160,16 @@ template <class Shape, class Reducer> class BatchSchedule {
   void merge_waiting() {
     for (std::size_t at = 0; at < layout_.results(); ++at)
       if (const std::size_t count = units_of(length_of(at)); count > 1)
-        reducer_.finish(
-            reduce_by_stride_doubling(reducer_, std::span{waiting_}.subspan(first_unit_of(at), count)),
-            length_of(at), at, out_);
+        out_.write(reducer_,
+                   reduce_by_stride_doubling(reducer_, std::span{waiting_}.subspan(first_unit_of(at), count)),
+                   length_of(at), at);
   }
 
   const Reducer& reducer_;
   const Batch& batch_;
   const Layout& layout_;
   const ReduceLeaves<State>& leaves_;
-  void* out_;
+  Destination out_;
   const bool columns_ = !layout_.offsets && layout_.stride != 1;
   const std::size_t across_ = columns_ ? (layout_.inner - 1) / tile + 1 : layout_.inner;
   const std::size_t each_ = units_of(layout_.n);  ///< units per result, if there are no offsets
@@ -176,12 +178,12 @@ template <class Shape, class Reducer> class BatchSchedule {
   std::vector<State> waiting_;
 };
 
-/// Computes all results of a batch into `out`. A result without elements is finished from a fresh state.
+/// Writes all results of a batch to `out`. A result without elements is finished from a fresh state.
 /// `rows` may be empty.
 template <class Shape, class Reducer>
 void reduce_batch(const Reducer& reducer, const Batch& batch,
                   const ReduceLeaves<typename Reducer::State>& leaves,
-                  const ReduceRows<typename Reducer::State>& rows, void* out) {
+                  const ReduceRows<typename Reducer::State>& rows, Destination out) {
   const Layout& l = batch.layout;
   if (l.results() == 0) return;
   if (rows && !l.offsets && l.inner == 1 && l.stride == 1 && l.n > 0 && l.n <= Shape::leaf)

@@ -118,7 +118,10 @@ template <class T> class ExactBatch {
       const std::scoped_lock lock{mutex};
       total.merge(state);
     });
-    finish(total, 0);
+    if (call_.as_state)
+      *static_cast<ExactDigits*>(call_.out) = ExactDigits{total};
+    else
+      finish(total, 0);
   }
 
   ExactKind kind_;

@@ -148,7 +148,7 @@ void reduce_again(const Reducer& reducer, const Batch& batch, std::size_t input,
     const std::size_t o = at / l.inner, place = l.first(o) + at % l.inner;
     const Layout one{1, l.length(o), 1, 0, l.stride};
     reduce_batch<Shape>(reducer, {batch.x + place * batch.bytes, nullptr, batch.bytes, one, batch.threads},
-                        leaves, {}, static_cast<F*>(out) + at);
+                        leaves, {}, {static_cast<F*>(out) + at});
   }
 }
 
@@ -174,9 +174,17 @@ template <class Order, class Reducer>
   ReduceRows<typename Reducer::State> rows;
   if constexpr (std::is_same_v<Reducer, TermReducer<Plain, F>> && std::is_same_v<Order, CoarsenedTree>)
     if (reducer.term == Term::element) rows = loops().sum_rows[input];
-  reduce_batch<Shape>(reducer, batch, leaves, rows, call.out);
-  if constexpr (requires { reducer.replacement(); })
-    if (reducer.mean) reduce_again<Shape>(reducer.replacement(), batch, input, call.out);
+  reduce_batch<Shape>(reducer, batch, leaves, rows, {call.out, call.as_state});
+  if constexpr (requires { reducer.replacement(); }) {
+    if (!reducer.mean) return;
+    const auto replacement = reducer.replacement();
+    if (call.as_state)
+      reduce_batch<Shape>(
+          replacement, batch, leaves_of<Shape>(replacement, input), {},
+          {&static_cast<typename WithReplacement<Reducer>::State*>(call.out)->replacing, true});
+    else
+      reduce_again<Shape>(replacement, batch, input, call.out);
+  }
 }
 
 }  // namespace

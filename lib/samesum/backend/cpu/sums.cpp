@@ -46,18 +46,42 @@ template <class Order, template <class> class A>
     return finish(sum_tree<typename Order::Shape, A<Scalar<F>>>(input, threads));
 }
 
+/// The elements of a vector, and the loop that sums their leaves.
+template <class Order, template <class> class A, class T> Input input_of(const void* data, std::size_t n) {
+  Input input{nullptr, static_cast<const std::byte*>(data), sizeof(T), n};
+  if constexpr (has_loop<Order, T, F>)
+    input.sum_leaves = loop<Order, A, T>();
+  else
+    input.sum_leaves = sum_rounded<Order, A, T>;
+  return input;
+}
+
+/// The elements of a vector, rounded to F one by one.
+template <class T> auto elements(const void* data) {
+  return [x = static_cast<const T*>(data)](std::size_t i) { return Scalar<F>::of(x[i]); };
+}
+
 template <class Order, template <class> class A, class T>
 std::uint64_t sum(const void* data, std::size_t n, int threads) {
   if constexpr (has_leaves<Order>) {
-    Input input{nullptr, static_cast<const std::byte*>(data), sizeof(T), n};
-    if constexpr (has_loop<Order, T, F>)
-      input.sum_leaves = loop<Order, A, T>();
-    else
-      input.sum_leaves = sum_rounded<Order, A, T>;
-    return sum_by_leaves<Order, A>(input, threads);
+    return sum_by_leaves<Order, A>(input_of<Order, A, T>(data, n), threads);
   } else {
-    const auto at = [x = static_cast<const T*>(data)](std::size_t i) { return Scalar<F>::of(x[i]); };
-    return finish(sum_canonical<Order::Shape::lanes, A<Scalar<F>>>(n, at));
+    return finish(sum_canonical<Order::Shape::lanes, A<Scalar<F>>>(n, elements<T>(data)));
+  }
+}
+
+/// Writes the state of the call's vector: of one result, or of the lanes of rows in a canonical order.
+template <class Order, template <class> class A, class T> void write_state(const Call& call) {
+  using Sum = A<Scalar<F>>;
+  auto* out = static_cast<typename TermReducer<A, F>::State*>(call.out);
+  const std::size_t n = call.layout.n;
+  if constexpr (has_leaves<Order>) {
+    *out = {*sum_tree<typename Order::Shape, Sum>(input_of<Order, A, T>(call.x, n), call.options.threads)};
+  } else {
+    constexpr std::size_t lanes = Order::Shape::lanes;
+    const auto at = elements<T>(call.x);
+    const auto row = CanonicalRows<lanes, Sum, decltype(at)>{n, at}.sum(0, (n - 1) / lanes + 1);
+    for (const Sum& lane : row) *out++ = {lane};
   }
 }
 
@@ -95,7 +119,9 @@ template <> std::vector<Entry> sums<SAMESUM_FORMAT_INDEX>() {
         Formats::for_each([&]<class T>() {
           e.code.sum[Formats::index_of<T>()] = sum<Order, A, T>;
           if constexpr (!has_batches<Sum, Order, A, T, F>)
-            e.code.run[Formats::index_of<T>()] = [](Call& call) { sum_each<T>(sum<Order, A, T>, call); };
+            e.code.run[Formats::index_of<T>()] = [](Call& call) {
+              call.as_state ? write_state<Order, A, T>(call) : sum_each<T>(sum<Order, A, T>, call);
+            };
         });
         all.push_back(e);
       }

@@ -16,6 +16,21 @@ template <class T, class F> Scalar<F> element(const void* data, std::size_t i) {
   return {convert<CarrierOf<F>>(convert<F>(static_cast<const T*>(data)[i]))};
 }
 
+/// Writes the state of the call's vector: of one result, or of the lanes of rows in a canonical order.
+template <class Shape, class Reducer>
+[[gnu::noinline]] void write_state(const Reducer& reducer, const Call& call, At<typename Reducer::Format> at,
+                                   void* out) {
+  const auto element = [&](std::size_t k) {
+    const auto offset = static_cast<std::uint32_t>(k);
+    return InputElement<typename Reducer::Format>{at(call.x, k), at(call.y, k), k - offset, offset};
+  };
+  auto* states = static_cast<typename Reducer::State*>(out);
+  if constexpr (requires { Shape::rows; })
+    *states = *reference_reduce<Shape>(reducer, call.layout.n, element);
+  else
+    std::ranges::copy(reference_lanes<Shape>(reducer, call.layout.n, element), states);
+}
+
 /// Reduces all results of a call. Not inlined, so that all element formats share one copy of the code.
 template <class Order, class Reducer>
 [[gnu::noinline]] void run(const Reducer& reducer, const Call& call, At<typename Reducer::Format> at) {
@@ -47,7 +62,10 @@ template <class T> void run_exactly(ExactKind kind, const FormatInfo& format, co
       state.terms.add(kind.term, x[place], y ? y[place] : T{});
       if (kind.moments) state.squares.add(Term::square, x[place], T{});
     }
-    state.finish(kind, format, n, call.options.ddof, at, call.out);
+    if (call.as_state)
+      *static_cast<ExactDigits*>(call.out) = ExactDigits{state};
+    else
+      state.finish(kind, format, n, call.options.ddof, at, call.out);
   }
 }
 
@@ -107,11 +125,19 @@ template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
   std::vector<Entry> all;
   for_each_method<F, "reference">([&]<class Operation, class Order, template <class> class A>() {
     Entry e = describe<Operation, Order, A, F>("reference");
+    e.code.partial_form = &PartialFunctions<Operation, Order, A, F>::form;
     Formats::for_each([&]<class T>() {
       constexpr bool is_sum = std::is_same_v<Operation, Sum>;
       if constexpr (is_sum || can_read<T, F>)
         e.code.run[Formats::index_of<T>()] = [](Call& call) {
-          run<Order>(Operation::template reducer<A, F>({call.options.ddof}), call, element<T, F>);
+          const auto reducer = Operation::template reducer<A, F>({call.options.ddof});
+          if (!call.as_state) return run<Order>(reducer, call, element<T, F>);
+          write_state<typename Order::Shape>(reducer, call, element<T, F>, call.out);
+          if constexpr (has_replacement<Operation, A, F>()) {
+            using State = typename WithReplacement<std::remove_const_t<decltype(reducer)>>::State;
+            write_state<typename Order::Shape>(reducer.replacement(), call, element<T, F>,
+                                               &static_cast<State*>(call.out)->replacing);
+          }
         };
       if constexpr (is_sum)
         e.code.watch[Formats::index_of<T>()] = [](const void* data, std::size_t n) {
@@ -122,6 +148,7 @@ template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
   });
   for_each_exact_operation([&]<class Operation>() {
     Entry e = describe_exact<Operation, F>("reference");
+    e.code.partial_form = &ExactPartialFunctions<Operation, F>::form;
     Formats::for_each([&]<class T>() {
       e.code.run[Formats::index_of<T>()] = [](Call& call) {
         run_exactly<T>(exact_kind<Operation>, format_info<F>(), call);
