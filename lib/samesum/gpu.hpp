@@ -137,6 +137,16 @@ void sum(const T* x, std::size_t n, T* out, cudaStream_t stream = nullptr, cudaM
 // --- calls that wait for the stream ------------------------------------------------------------------------
 // Also count_distinct (backend/cuda/distinct.hpp), which calls cudaMalloc besides.
 
+/// Takes in the next elements, in device memory, for a partial of a method of the backend "cuda". The partial
+/// itself is in host memory: it merges with partials of any backend. Allocates from `pool` (nullptr: the
+/// device's current pool), and waits for the stream. Methods in the order serial copy the elements to the
+/// host.
+/// @throws Error, which names the CUDA call that failed, and otherwise as Partial::add. If it throws, the
+///   partial is unchanged.
+void add(Partial& partial, Values x, cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr);
+/// Takes in the next elements of two inputs of the same format and size, as for one input.
+void add(Partial& partial, Values x, Values y, cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr);
+
 /// Copies an exact state to the host, where it can be merged, rounded or serialised. Waits for the stream.
 /// @throws Error, which names the CUDA call that failed.
 /// @throws std::invalid_argument if state is null.

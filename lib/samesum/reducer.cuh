@@ -97,7 +97,7 @@ noexcept try {
       (workspace && !detail::validation_error<R>(layout, x, out).empty()) ||
       reinterpret_cast<std::uintptr_t>(workspace) % 16 != 0)
     return cudaErrorInvalidValue;
-  BatchCall call{normalised(layout), elements, out, workspace, bytes, stream};
+  BatchCall call{normalised(layout), elements, {out}, workspace, bytes, stream};
   const cudaError_t error = detail::enqueue<Order>(reducer, x, call);
   bytes = call.bytes;
   return error;
@@ -116,7 +116,7 @@ void reduce(const R& reducer, const T* x, std::size_t elements, const Layout& la
   const FloatingPointEnvironment environment;
   if (const std::string wrong = detail::validation_error<R>(layout, x, out); !wrong.empty())
     throw std::invalid_argument("samesum: reduce: " + wrong);
-  BatchCall call{normalised(layout), elements, out, nullptr, 0, stream};
+  BatchCall call{normalised(layout), elements, {out}, nullptr, 0, stream};
   with_pool("reduce", call, pool, [&](BatchCall& c) { return detail::enqueue<Order>(reducer, x, c); });
 }
 

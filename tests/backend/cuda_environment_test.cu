@@ -132,6 +132,23 @@ const EntryPoint entry_points[] = {
          out << gpu::download(device.states()).serialise();
        }
      }},
+    {"add",
+     {"add"},
+     [](Device& device, Text& out) {
+       for (const Method& m : methods()) {
+         if (m.backend != "cuda" || m.promise < Promise::everywhere || m.per_element) continue;
+         Partial partial{m};
+         for (const Values& x : device.inputs()) {
+           if (!m.takes(*x.format)) continue;
+           m.inputs == 2 ? gpu::add(partial, x, x) : gpu::add(partial, x);
+         }
+         out << partial.serialise();
+       }
+       out.refusal([] {
+         Partial partial{"tree/plain/fp32"};
+         gpu::add(partial, std::span<const float>{});
+       });
+     }},
     {"find, count_distinct, Error",
      {"find", "count_distinct", "Error::code"},
      [](Device& device, Text& out) {

@@ -22,7 +22,7 @@ struct ThreeDigits {
 };
 
 /// Propagates carries until all digits but the last are in [0, 2^32). The last digit keeps the sign.
-inline void propagate_carries(std::int64_t* digit, int count) {
+SAMESUM_HD inline void propagate_carries(std::int64_t* digit, int count) {
   std::int64_t carry = 0;
   for (int i = 0; i + 1 < count; ++i) {
     const std::int64_t sum = digit[i] + carry;

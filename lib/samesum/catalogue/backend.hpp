@@ -123,6 +123,8 @@ class PartialInput {
   virtual void reduce(std::span<const Block> blocks, std::size_t bytes, std::byte* states) = 0;
 };
 
+/// Throws std::invalid_argument if a partial cannot take in these elements.
+void check_portion(const Partial& partial, const Values& x, const Values* y);
 /// Takes in the next n elements.
 void add_to(Partial& partial, PartialInput& input, std::size_t n);
 

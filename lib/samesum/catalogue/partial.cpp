@@ -64,7 +64,8 @@ class HostInput : public PartialInput {
   Call call_;
 };
 
-Call call_of(const FormatInfo& format, const void* x, const void* y, std::size_t n, const Options& options) {
+Call call_on_host(const FormatInfo& format, const void* x, const void* y, std::size_t n,
+                  const Options& options) {
   return {&format, x, y, n, Layout::vector(n), nullptr, 0, options};
 }
 
@@ -113,12 +114,17 @@ void Partial::add(const Values& x, const Values* y, const Options& options) {
   const FloatingPointEnvironment environment;
   const Method& m = *method_;
   check(options);
-  std::uint64_t place[2] = {};
-  const Results out{m.result_format(*m.format), place, static_cast<std::size_t>(m.results)};
+  check_portion(*this, x, y);
+  const Call call = call_on_host(*x.format, x.data, y ? y->data : nullptr, x.size, options);
+  add(*Code::of(m).backend->partial_input(m, call), x.size);
+}
+
+void check_portion(const Partial& partial, const Values& x, const Values* y) {
+  const Method& m = partial.method();
+  std::uint64_t results[2] = {};
+  const Results out{m.result_format(*m.format), results, static_cast<std::size_t>(m.results)};
   if (const std::string wrong = validation_error(m, x, y, Layout::vector(x.size), out, true); !wrong.empty())
     refuse(m, wrong);
-  const Call call = call_of(*x.format, x.data, y ? y->data : nullptr, x.size, options);
-  add(*Code::of(m).backend->partial_input(m, call), x.size);
 }
 
 void add_to(Partial& partial, PartialInput& input, std::size_t n) { partial.add(input, n); }
@@ -240,8 +246,9 @@ void Partial::merge(const Partial& next) {
 void Partial::reduce_tail(std::byte* state) const {
   const Method& m = on_host(*method_);
   const std::size_t n = static_cast<std::size_t>(tail_.count);
-  HostInput elements{*Code::of(m).backend, m,
-                     call_of(*m.format, tail_.x.data(), tail_.y.empty() ? nullptr : tail_.y.data(), n, {1})};
+  HostInput elements{
+      *Code::of(m).backend, m,
+      call_on_host(*m.format, tail_.x.data(), tail_.y.empty() ? nullptr : tail_.y.data(), n, {1})};
   const PartialInput::Block block{0, n};
   elements.reduce({&block, 1}, node_bytes(), state);
 }

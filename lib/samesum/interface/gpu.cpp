@@ -1,8 +1,7 @@
 /// Definitions of gpu.hpp: checks of arguments, and the calls of kernels.
 #include "samesum/gpu.hpp"
 
-#include "samesum/backend/cuda/check.hpp"
-#include "samesum/backend/cuda/methods.hpp"
+#include "samesum/backend/cuda/device_input.hpp"
 #include "samesum/base/environment.hpp"
 #include "samesum/operation/validation.hpp"
 
@@ -67,11 +66,19 @@ void with_pool(const Method& method, const Values& x, const Values* y, const Lay
   if (const std::string wrong = validation_error(method, x, y, layout, out, options); !wrong.empty())
     throw std::invalid_argument("samesum: " + method.name + ": " + wrong);
   Launch launch = launch_of(x, y, layout, out, stream, options);
-  with_pool(method.name, launch, pool, [&](Launch& l) {
-    if (l.workspace && l.uses_header)
-      if (const cudaError_t error = prepare_workspace(l.workspace, l.stream)) return error;
-    return enqueue_method(method, l);
-  });
+  enqueue_with_pool(method, launch, pool);
+}
+
+/// Feeds a partial from device memory.
+void add(Partial& partial, const Values& x, const Values* y, cudaStream_t stream, cudaMemPool_t pool) {
+  const FloatingPointEnvironment environment;
+  const Method& m = partial.method();
+  std::string wrong = validation_error(x);
+  if (m.backend != "cuda") wrong = "the method does not run on a GPU; use the method of the same name @cuda";
+  if (!wrong.empty()) throw std::invalid_argument("samesum: Partial of " + m.name + ": " + wrong);
+  check_portion(partial, x, y);
+  DeviceInput input{m, call_of(x, y, Layout::vector(x.size), {nullptr, nullptr, 0}, {}), stream, pool};
+  add_to(partial, input, x.size);
 }
 
 }  // namespace
@@ -97,6 +104,13 @@ void reduce(const Method& method, Values x, Layout layout, Results out, cudaStre
 void reduce(const Method& method, Values x, Values y, Layout layout, Results out, cudaStream_t stream,
             cudaMemPool_t pool, Options options) {
   with_pool(method, x, &y, layout, out, stream, pool, options);
+}
+
+void add(Partial& partial, Values x, cudaStream_t stream, cudaMemPool_t pool) {
+  add(partial, x, nullptr, stream, pool);
+}
+void add(Partial& partial, Values x, Values y, cudaStream_t stream, cudaMemPool_t pool) {
+  add(partial, x, &y, stream, pool);
 }
 
 cudaError_t accumulate(void* workspace, std::size_t& bytes, Values x, ExactState* state,

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "samesum/backend/cuda/check.hpp"
+#include "samesum/backend/cuda/device_input.hpp"
 #include "samesum/backend/cuda/methods.hpp"
 #include "samesum/catalogue/backends.hpp"
 #include "samesum/catalogue/join.hpp"
@@ -42,6 +43,14 @@ int device_of(const void* x) {
   cudaPointerAttributes where{};
   check(cudaPointerGetAttributes(&where, x), "cudaPointerGetAttributes");
   return where.type == cudaMemoryTypeDevice || where.type == cudaMemoryTypeManaged ? where.device : -1;
+}
+
+/// The device that holds x of a call; for host memory the current one.
+int device_for(const Call& call) {
+  const int of_x = call.size > 0 ? device_of(call.x) : -1;
+  int current = of_x;
+  if (of_x < 0) check(cudaGetDevice(&current), "cudaGetDevice");
+  return current;
 }
 
 /// Makes a device the current one until the end of the scope.
@@ -86,6 +95,35 @@ void fetch(const HostLayout& host, void* out, const void* from, void* pinned, cu
   if (pinned) std::memcpy(out, pinned, host.width);
 }
 
+/// Elements of a call on host or device memory, on the device that holds x.
+class PlacedInput : public PartialInput {
+ public:
+  PlacedInput(const Backend& backend, const Method& method, Call call, int device)
+      : scope_{device},
+        stream_{new_stream()},
+        x_{backend.place({*call.input, call.x, call.size})},
+        y_{backend.place({*call.input, call.y, call.y ? call.size : 0})},
+        input_{method, on_device(call), stream_.get(), nullptr} {}
+  const FormatInfo& format() const override { return input_.format(); }
+  void copy(std::size_t first, std::size_t n, std::byte* x, std::byte* y) override {
+    input_.copy(first, n, x, y);
+  }
+  void reduce(std::span<const Block> blocks, std::size_t bytes, std::byte* states) override {
+    input_.reduce(blocks, bytes, states);
+  }
+
+ private:
+  Call on_device(Call call) const {
+    call.x = x_.values.data;
+    call.y = y_.values.data;
+    return call;
+  }
+  OnDevice scope_;
+  std::shared_ptr<CUstream_st> stream_;
+  Placed x_, y_;
+  DeviceInput input_;
+};
+
 class Cuda : public Backend {
   std::string_view name() const override { return "cuda"; }
   std::string absence() const override { return gpu::absence(); }
@@ -111,9 +149,7 @@ class Cuda : public Backend {
 
   /// Binds a call on the device that holds x, with its own stream and workspace.
   Bound bind(const Method& method, Call call) const override {
-    int device = 0;
-    check(cudaGetDevice(&device), "cudaGetDevice");
-    if (const int of_x = call.size > 0 ? device_of(call.x) : -1; of_x >= 0) device = of_x;
+    const int device = device_for(call);
     const OnDevice scope{device};
     const auto stream = new_stream();
     const HostLayout host = host_layout_of(method, call);
@@ -144,6 +180,10 @@ class Cuda : public Backend {
       check(enqueue_method(method, launch), method.name);
       fetch(host, to, out.get(), pinned.get(), stream.get());
     };
+  }
+
+  std::unique_ptr<PartialInput> partial_input(const Method& method, const Call& call) const override {
+    return std::make_unique<PlacedInput>(*this, method, call, device_for(call));
   }
 
   static constexpr std::size_t small = 64;  ///< most bytes that are fetched by way of pinned memory

@@ -13,7 +13,7 @@ namespace samesum::gpu {
 struct BatchCall {
   Layout layout;
   std::size_t elements;  ///< in the input, at least as many as the segments hold
-  void* out;
+  Destination out;
   void* workspace;  ///< null for a size query, which only sets `bytes`
   std::size_t bytes;
   cudaStream_t stream;

@@ -73,7 +73,7 @@ cudaError_t sum_each(ExactFinish end, Launch& call) {
 }  // namespace
 
 cudaError_t reduce_exactly(ExactKind kind, const FormatInfo& format, Launch& call) {
-  const ExactFinish end{kind, format.index, whole(call.options.ddof), call.out};
+  const ExactFinish end{kind, format.index, whole(call.options.ddof), call.out, call.as_state};
   if (is_for_sums(kind, call.layout)) return sum_each(end, call);
   return with_format(*call.input, [&]<class T>() {
     return kind.moments ? launch_exactly<T, true>(end, call) : launch_exactly<T, false>(end, call);

@@ -13,7 +13,7 @@ inline constexpr int merge_threads = 1024;
 template <class Reducer>
 __global__ void __launch_bounds__(merge_threads)
     merge_states(Reducer reducer, const typename Reducer::State* from, std::size_t count, std::size_t groups,
-                 std::size_t n, typename Reducer::State* to, void* out) {
+                 std::size_t n, typename Reducer::State* to, Destination out) {
   using State = typename Reducer::State;
   __shared__ alignas(16) unsigned char memory[warp * sizeof(State)];
   const std::size_t at = blockIdx.x / groups, g = blockIdx.x % groups,
@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(merge_threads)
                                   reinterpret_cast<State*>(memory), reducer);
   if (threadIdx.x > 0) return;
   if (groups == 1)
-    reducer.finish(state, n, at, out);
+    out.write(reducer, state, n, at);
   else
     to[at * groups + g] = state;
 }
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(merge_threads)
 /// one after another.
 template <std::size_t leaf, class Reducer>
 __global__ void __launch_bounds__(reduce_threads)
-    merge_segments(Reducer reducer, Layout l, const typename Reducer::State* states, void* out) {
+    merge_segments(Reducer reducer, Layout l, const typename Reducer::State* states, Destination out) {
   using State = typename Reducer::State;
   using Waiting = WaitingStates<State>;
   constexpr std::size_t size = group_size(reduce_threads);
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(reduce_threads)
       __syncthreads();  // all threads have read `memory` before the next group overwrites it
       if (threadIdx.x == 0) waiting.put(reducer, g, state);
     }
-    if (threadIdx.x == 0) reducer.finish(waiting.merged(reducer, groups), n, o, out);
+    if (threadIdx.x == 0) out.write(reducer, waiting.merged(reducer, groups), n, o);
   }
 }
 

@@ -12,7 +12,7 @@ using F = Formats::at<SAMESUM_FORMAT_INDEX>;
 
 template <class Order, class T, class Reducer>
 cudaError_t launch_reducer(const Reducer& reducer, Launch& call) {
-  BatchCall of{call.layout, call.size, call.out, call.workspace, call.bytes, call.stream};
+  BatchCall of{call.layout, call.size, {call.out, call.as_state}, call.workspace, call.bytes, call.stream};
   using Shape = typename Order::Shape;
   const Reader<F, T> reader{call.x, call.y};
   cudaError_t error = reduce<Shape>(reducer, reader, of);
@@ -24,9 +24,11 @@ cudaError_t launch_reducer(const Reducer& reducer, Launch& call) {
       // recompute are spread over the blocks.
       constexpr std::size_t blocks = 256, threads = again_leaves * Shape::lanes;
       const std::size_t each = std::min((results - 1) / blocks + 1, threads);
+      Destination out = of.out;
+      if (out.states) out.out = &static_cast<typename WithReplacement<Reducer>::State*>(out.out)->replacing;
       error = launch(reduce_again<Shape, decltype(reducer.replacement()), Reader<F, T>>,
                      (results - 1) / each + 1, static_cast<int>(threads), call.stream, reducer.replacement(),
-                     reader, call.layout, static_cast<int>(each), call.out);
+                     reader, call.layout, static_cast<int>(each), out);
     }
   return error;
 }

@@ -9,12 +9,12 @@ namespace samesum::gpu {
 /// Leaves that a block of `reduce_again` reduces at a time: a power of two.
 inline constexpr int again_leaves = 8;
 
-/// Recomputes the results, of any layout, for which reducer.must_replace is true. A block checks `each`
-/// results, at most one per thread, and recomputes those that it found one after another, one lane per
-/// thread.
+/// Recomputes the results, of any layout, for which reducer.must_replace is true; states always. A block
+/// checks `each` results, at most one per thread, and recomputes those that it found one after another, one
+/// lane per thread.
 template <class Shape, class Reducer, class Reader>
 __global__ void __launch_bounds__(again_leaves* static_cast<int>(Shape::lanes))
-    reduce_again(Reducer reducer, Reader reader, Layout l, int each, void* out) {
+    reduce_again(Reducer reducer, Reader reader, Layout l, int each, Destination out) {
   using State = typename Reducer::State;
   using Waiting = WaitingStates<State>;
   constexpr int lanes = Shape::lanes, threads = again_leaves * lanes;
@@ -24,10 +24,13 @@ __global__ void __launch_bounds__(again_leaves* static_cast<int>(Shape::lanes))
   const int t = static_cast<int>(threadIdx.x), lane = t % lanes;
   const std::size_t first = std::size_t{blockIdx.x} * each, end = min(l.results(), first + each),
                     own = first + threadIdx.x;
-  if (!__syncthreads_or(own < end && reducer.must_replace(own, out))) return;
+  const auto must_replace = [&](std::size_t at) {
+    return out.states || reducer.must_replace(at, out.out);  // a partial cannot tell yet
+  };
+  if (!__syncthreads_or(own < end && must_replace(own))) return;
   for (std::size_t at = first; at < end; ++at) {
     const std::size_t o = at / l.inner, n = l.length(o), leaves = Shape::leaves(n);
-    if (n == 0 || !reducer.must_replace(at, out)) continue;
+    if (n == 0 || !must_replace(at)) continue;
     const std::size_t stride = l.stride, place = l.first(o) + at % l.inner,
                       rounds = (leaves - 1) / again_leaves + 1;
     for (std::size_t round = 0; round < rounds; ++round) {
@@ -50,7 +53,7 @@ __global__ void __launch_bounds__(again_leaves* static_cast<int>(Shape::lanes))
       }
       __syncthreads();  // thread 0 has read the leaves before the next lanes overwrite them
     }
-    if (t == 0) reducer.finish(waiting.merged(reducer, rounds), n, at, out);
+    if (t == 0) out.write(reducer, waiting.merged(reducer, rounds), n, at);
   }
 }
 

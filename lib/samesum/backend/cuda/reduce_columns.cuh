@@ -3,6 +3,7 @@
 
 #include "samesum/backend/cuda/warp_reduce.cuh"
 #include "samesum/operation/layout.hpp"
+#include "samesum/operation/reducer.hpp"
 
 namespace samesum::gpu {
 
@@ -46,7 +47,8 @@ inline constexpr int column_threads = 128;
 /// Neighbouring threads read neighbouring elements.
 template <class Shape, class Reducer, class Reader>
 __global__ void __launch_bounds__(column_threads)
-    reduce_columns(Reducer reducer, Reader reader, Layout l, typename Reducer::State* states, void* out) {
+    reduce_columns(Reducer reducer, Reader reader, Layout l, typename Reducer::State* states,
+                   Destination out) {
   using State = typename Reducer::State;
   constexpr int lanes = Shape::lanes, levels = static_cast<int>(ceil_log2(Shape::lanes));
   __shared__ alignas(16) unsigned char memory[(levels > 0 ? levels : 1) * column_threads * sizeof(State)];
@@ -77,7 +79,7 @@ __global__ void __launch_bounds__(column_threads)
   }
   const std::size_t at = o * l.inner + i;
   if (leaves == 1)
-    reducer.finish(state, l.n, at, out);
+    out.write(reducer, state, l.n, at);
   else
     states[at * leaves + k] = state;
 }

@@ -3,6 +3,7 @@
 
 #include "samesum/backend/cuda/segments.cuh"
 #include "samesum/backend/cuda/warp_reduce.cuh"
+#include "samesum/operation/reducer.hpp"
 
 namespace samesum::gpu {
 
@@ -35,14 +36,14 @@ inline constexpr int reduce_resident_blocks = Shape::in_turn && sizeof(typename 
 /// Reduces two short rows on one warp.
 template <class Shape, class Reducer, class Reader>
 __device__ __forceinline__ void reduce_row_pair(const Reducer& reducer, const Reader& reader, const Layout& l,
-                                                std::size_t w, void* out) {
+                                                std::size_t w, Destination out) {
   const std::size_t row[2] = {2 * w, min(2 * w + 1, l.outer - 1)};
   typename Reducer::State both[2];
   LeafOf<Shape, Reducer, Reader>::two_leaves(reducer, reader, {l.first(row[0]), l.first(row[1])},
                                              static_cast<int>(l.n), both);
   if (thread() > 0) return;
-  reducer.finish(both[0], l.n, row[0], out);
-  reducer.finish(both[1], l.n, row[1], out);
+  out.write(reducer, both[0], l.n, row[0]);
+  out.write(reducer, both[1], l.n, row[1]);
 }
 
 /// The leaves that a warp reduces.
@@ -99,7 +100,7 @@ __device__ __forceinline__ void merge_tile(const Reducer& reducer, const RowPlan
 template <class Shape, class Reducer, class Reader>
 __global__ void __launch_bounds__(most_reduce_threads, reduce_resident_blocks<Shape, Reducer>)
     reduce_rows(Reducer reducer, Reader reader, Layout l, RowPlan plan, typename Reducer::State* states,
-                void* out) {
+                Destination out) {
   using State = typename Reducer::State;
   __shared__ alignas(16) unsigned char memory[most_reduce_warps * sizeof(State)];
   State* shared = reinterpret_cast<State*>(memory);
@@ -144,7 +145,7 @@ __global__ void __launch_bounds__(most_reduce_threads, reduce_resident_blocks<Sh
   if (!mine.exist || thread() % plan.threads_per_row > 0) return;
   if (l.offsets ? leaves <= 1 : plan.tiles_per_row == 1) {
     if (n == 0) state = State{};
-    reducer.finish(state, n, mine.row, out);
+    out.write(reducer, state, n, mine.row);
   } else {
     states[l.offsets ? w : mine.row * plan.tiles_per_row + mine.tile] = state;
   }

@@ -53,7 +53,7 @@ template <class Order, template <class> class A, class F, class T> cudaError_t s
   if (!accept_workspace(call, needed, error)) return error;
   const std::size_t blocks = call.blocks > 0 ? static_cast<std::size_t>(call.blocks) : tiles;
   const auto* x = static_cast<const T*>(call.x);
-  auto* out = static_cast<BitsOf<F>*>(call.out);
+  const Destination out{call.out, call.as_state};
   auto* header = static_cast<Header*>(call.workspace);
   if constexpr (Order::promise < Promise::everywhere)
     return launch(sum_leaves<Shape, A, F, T, AddToCell<F>>, blocks, threads, call.stream, x, call.layout.n,
@@ -94,7 +94,10 @@ template <class Order, template <class> class A, class F, class T> cudaError_t r
     return sum_by_leaves<Order, A, F, T>(call);
 }
 
-cudaError_t run_exact(Launch& call) { return sum_exact(call, {call.out, SAMESUM_FORMAT_INDEX, nullptr}); }
+cudaError_t run_exact(Launch& call) {
+  if (call.as_state) return reduce_exactly({}, formats[SAMESUM_FORMAT_INDEX], call);
+  return sum_exact(call, {call.out, SAMESUM_FORMAT_INDEX, nullptr});
+}
 
 }  // namespace
 

@@ -7,6 +7,8 @@
 #include "samesum/accumulator/plain.hpp"
 #include "samesum/backend/cuda/group.cuh"
 #include "samesum/backend/cuda/leaf.cuh"
+#include "samesum/operation/reducer.hpp"
+#include "samesum/operation/term.hpp"
 
 namespace samesum::gpu {
 
@@ -90,6 +92,14 @@ template <class F> struct AddToCell {
   }
 };
 
+/// The reducer of a sum, as far as it finishes one.
+template <template <class> class A, class F> struct SumReducer {
+  using State = TermSum<A, Scalar<F>>;
+  __device__ void finish(const State& state, std::uint64_t, std::size_t, void* out) const {
+    *static_cast<F*>(out) = to_format<F>(state.sum.result());
+  }
+};
+
 /// Minimum resident blocks of 256 threads per multiprocessor for __launch_bounds__: the most that leave each
 /// thread enough registers.
 template <class A, class T>
@@ -100,7 +110,7 @@ inline constexpr int sum_resident_blocks = sizeof(T) == 4 && sizeof(A) <= 4   ? 
 /// Each block sums tiles of as many neighbouring leaves as it has warps, a power of two.
 template <class Shape, template <class> class A, class F, class T, class Finish>
 __global__ void __launch_bounds__(most_threads, sum_resident_blocks<A<Scalar<F>>, T>)
-    sum_leaves(const T* __restrict__ x, std::size_t n, Finish finish, BitsOf<F>* out) {
+    sum_leaves(const T* __restrict__ x, std::size_t n, Finish finish, Destination out) {
   using State = A<Scalar<F>>;
   __shared__ alignas(State) unsigned char memory[most_threads / warp * sizeof(State)];
   State* shared = reinterpret_cast<State*>(memory);
@@ -113,10 +123,10 @@ __global__ void __launch_bounds__(most_threads, sum_resident_blocks<A<Scalar<F>>
       state = WarpLeaf<Shape, A, F, T>::sum(x + k * Shape::leaf,
                                             static_cast<int>(min(n - k * Shape::leaf, Shape::leaf)));
     merge_warps(state, static_cast<int>(min(leaves - tile * per_tile, per_tile)), shared);
-    if (Finish{finish}(state, tile, tiles, shared)) *out = to_bits(to_format<F>(state.result()));
+    if (Finish{finish}(state, tile, tiles, shared)) out.write(SumReducer<A, F>{}, {state}, n, 0);
     __syncthreads();  // all threads have read `shared` before the next tile overwrites it
   }
-  if (n == 0 && blockIdx.x == 0 && threadIdx.x == 0) *out = 0;
+  if (n == 0 && blockIdx.x == 0 && threadIdx.x == 0) *static_cast<BitsOf<F>*>(out.out) = 0;
 }
 
 /// The textbook loop, on one thread.
