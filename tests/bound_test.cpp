@@ -111,34 +111,51 @@ TEST(TheBound, IsCloseToTheLargestErrorFound) {
   }
 }
 
-TEST(TheBoundOfAState, HoldsForMergesOfAnyShape) {
+TEST(TheBoundOfAnAccumulator, HoldsForMergesOfAnyShape) {
   std::mt19937_64 random{12};
   Tally tally;
-  for (const Method* m : sums_of("cpu")) {
-    if (m->order != "serial") continue;
-    const std::string name = m->accumulator + "/" + std::string{m->format->name};
-    for (int round = 0; round < 60; ++round) {
-      std::vector<double> all;
-      std::vector<State> states;
-      for (std::size_t i = 0, parts = 1 + random() % 20; i < parts; ++i) {
-        // Half of the rounds add elements that the state has to round first.
-        const FormatInfo& given = round % 2 ? *m->format : formats[random() % formats.size()];
-        const Array part{given, wide(random() % 40, static_cast<int>(1 + random() % 10), random())};
-        states.emplace_back(name).add(part.values());
-        with_format(given, [&]<class F>() {
-          for (const F& e : part.values().as<F>()) all.push_back(convert<double>(e));
-        });
-      }
-      while (states.size() > 1) {
-        const std::size_t into = random() % states.size();
-        std::swap(states[into], states.front());
-        states.front().merge(states.back());
-        states.pop_back();
-      }
-      const Truth truth{all};
-      expect_within(truth, states[0].bound(truth.magnitudes_rounded_up()), states[0].result(), name, tally);
+  const auto check = [&]<template <class> class A, class F>() {
+    using Sum = A<Scalar<F>>;
+    struct Part {
+      Sum sum;
+      Height height;
+    };
+    std::vector<double> all;
+    std::vector<Part> parts;
+    bool rounds = false;
+    for (std::size_t count = 1 + random() % 20; parts.size() < count;) {
+      // Half of the parts have elements that the accumulator has to round first.
+      const FormatInfo& given = random() % 2 ? format_info<F>() : formats[random() % formats.size()];
+      const Array elements{given, wide(1 + random() % 40, static_cast<int>(1 + random() % 10), random())};
+      rounds = rounds || !holds(format_info<F>(), given);
+      parts.push_back({Sum{}, Serial::height(elements.values().size)});
+      with_format(given, [&]<class T>() {
+        for (const T& e : elements.values().as<T>()) {
+          all.push_back(convert<double>(e));
+          parts.back().sum.add(Scalar<F>::of(e));
+        }
+      });
     }
-  }
+    while (parts.size() > 1) {
+      std::swap(parts[random() % parts.size()], parts.front());
+      Part &into = parts.front(), &from = parts.back();
+      into.sum.merge(from.sum);
+      into.height = {std::max(into.height.adds, from.height.adds),
+                     std::max(into.height.merges, from.height.merges) + 1};
+      parts.pop_back();
+    }
+    const Truth truth{all};
+    const Number result = Number::of(to_format<F>(parts[0].sum.result()));
+    const double bound =
+        sum_bound(Sum::bound, rounds ? format_info<fp64>() : format_info<F>(), format_info<F>(), all.size(),
+                  parts[0].height, truth.magnitudes_rounded_up(), result)
+            .bound;
+    expect_within(truth, bound, result, std::string{Sum::name}, tally);
+  };
+  for (int round = 0; round < 60; ++round)
+    Accumulators::for_each([&]<template <class> class A>() {
+      Formats::for_each([&]<class F>() { check.template operator()<A, F>(); });
+    });
   EXPECT_GT(tally.finite, 500);
 }
 
@@ -393,10 +410,11 @@ TEST(Bounds, AreFiniteForEveryLengthUnlessSomethingMayOverflow) {
       << "u|result| + ((n-1)u)²";
   EXPECT_LT(serial("serial/kahan/bf16", 1500), 0.4);
   EXPECT_NEAR(serial("serial/kahan/bf16", 2000), 2, 1e-9);
-  State merged{"kahan/bf16"}, single{"kahan/bf16"};
-  single.add(std::vector<bf16>{bf16{1.0f}});
-  for (int i = 0; i < 5000; ++i) merged.merge(single);
-  EXPECT_NEAR(merged.bound(5000), 5000 + merged.result().to_double(), 1e-3) << "for any shape of the merges";
+  const FormatInfo& bf = format_info<bf16>();
+  const Number result = Number::of(convert<bf16>(5000.0));
+  EXPECT_NEAR(sum_bound(Kahan<Scalar<bf16>>::bound, bf, bf, 5000, {0, 5000}, 5000, result).bound,
+              5000 + result.to_double(), 1e-3)
+      << "for any shape of the merges";
 }
 
 TEST(Bounds, HoldForLongSerialSumsOfFewBits) {

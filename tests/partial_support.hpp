@@ -31,12 +31,12 @@ struct Inputs {
   }
 };
 
-using Random = std::mt19937_64;
-
-inline std::size_t below(Random& random, std::size_t n) { return static_cast<std::size_t>(random() % n); }
+inline std::size_t below(std::mt19937_64& random, std::size_t n) {
+  return static_cast<std::size_t>(random() % n);
+}
 
 /// Random elements: ordinary, large enough to overflow, or with special values.
-inline std::vector<double> random_elements(Random& random, std::size_t n, const FormatInfo& format) {
+inline std::vector<double> random_elements(std::mt19937_64& random, std::size_t n, const FormatInfo& format) {
   std::vector<double> x = wide(n, 24, random());
   const std::size_t kind = below(random, 8);
   if (kind == 0)
@@ -53,7 +53,7 @@ inline std::vector<double> random_elements(Random& random, std::size_t n, const 
 }
 
 /// Random inputs in a format that the method accepts.
-inline Inputs random_inputs(Random& random, const Method& m, std::size_t n) {
+inline Inputs random_inputs(std::mt19937_64& random, const Method& m, std::size_t n) {
   std::vector<const FormatInfo*> accepted;
   for (const FormatInfo& f : formats)
     if (m.takes(f)) accepted.push_back(&f);
@@ -93,7 +93,7 @@ inline void add(Partial& partial, const Inputs& in, std::size_t begin, std::size
 
 /// Cuts the inputs at random into the given number of parts, which may be empty, and feeds each to a partial
 /// in random portions. method_of(k) is the method of part k.
-inline std::vector<Partial> random_parts(Random& random, const Inputs& in, std::size_t parts,
+inline std::vector<Partial> random_parts(std::mt19937_64& random, const Inputs& in, std::size_t parts,
                                          const std::function<const Method&(std::size_t)>& method_of) {
   std::vector<std::size_t> cuts{0, in.n};
   for (std::size_t k = 1; k < parts; ++k) cuts.push_back(below(random, in.n + 1));
@@ -112,7 +112,7 @@ inline std::vector<Partial> random_parts(Random& random, const Inputs& in, std::
 }
 
 /// Merges neighbours in random order until one partial is left.
-inline Partial merged(Random& random, std::vector<Partial> parts) {
+inline Partial merged(std::mt19937_64& random, std::vector<Partial> parts) {
   while (parts.size() > 1) {
     const std::size_t k = below(random, parts.size() - 1);
     parts[k].merge(parts[k + 1]);

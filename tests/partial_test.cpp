@@ -7,19 +7,19 @@ namespace samesum {
 namespace {
 
 using namespace testing_support;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class EveryPartial : public testing::TestWithParam<const Method*> {
+class EveryPartial : public ::testing::TestWithParam<const Method*> {
  protected:
   const Method& m = *GetParam();
-  Random random{std::hash<std::string>{}(m.name)};
+  std::mt19937_64 random{std::hash<std::string>{}(m.name)};
 };
-INSTANTIATE_TEST_SUITE_P(Cpu, EveryPartial, testing::ValuesIn(methods_with_partials("cpu")), test_name);
-INSTANTIATE_TEST_SUITE_P(Reference, EveryPartial, testing::ValuesIn(methods_with_partials("reference")),
+INSTANTIATE_TEST_SUITE_P(Cpu, EveryPartial, ::testing::ValuesIn(methods_with_partials("cpu")), test_name);
+INSTANTIATE_TEST_SUITE_P(Reference, EveryPartial, ::testing::ValuesIn(methods_with_partials("reference")),
                          test_name);
 
 /// Lengths around lanes and leaves, and of several leaves.
-std::size_t random_length(Random& random) {
+std::size_t random_length(std::mt19937_64& random) {
   const std::size_t most[] = {20, 300, 4200, 9000, 40000};
   return below(random, most[std::min<std::size_t>(below(random, 16), 4)]);
 }
@@ -168,7 +168,7 @@ void sign(std::vector<std::byte>& bytes) {
 }
 
 TEST(APartial, IsRestoredFromForgedBytesOnlyIfTheyAreValid) {
-  Random random{5};
+  std::mt19937_64 random{5};
   const std::vector<const Method*> all = methods_with_partials("cpu");
   int taken = 0, refused = 0;
   for (int round = 0; round < 30'000; ++round) {

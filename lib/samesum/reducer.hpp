@@ -119,7 +119,7 @@ void reduce(const R& reducer, const T* x, const Layout& layout, ResultOf<R>* out
   const auto work = [&] {
     cpu::reduce_batch<Shape>(
         adapter, {reinterpret_cast<const std::byte*>(x), nullptr, sizeof(T), place, options.threads}, leaves,
-        {}, out);
+        {}, {out});
   };
   in_standard_environment(std::ref(work));
 }

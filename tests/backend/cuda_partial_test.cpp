@@ -35,7 +35,7 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryGpuPartial);
 
 TEST_P(EveryGpuPartial, HasTheBitsOfTheUndividedCallBesidePartsOfTheCpu) {
   const Method &on_gpu = *GetParam(), &on_cpu = find_on("cpu", on_gpu);
-  Random random{std::hash<std::string>{}(on_gpu.name)};
+  std::mt19937_64 random{std::hash<std::string>{}(on_gpu.name)};
   for (int round = 0; round < (reduced ? 3 : 12); ++round) {
     const std::size_t most = on_gpu.slow      ? 3000
                              : round % 4 == 3 ? 300'000
