@@ -163,14 +163,16 @@ const std::vector<EntryPoint>& entry_points() {
          out.refusal([] { Partial{"tree/plain/fp32", 3}.finish(); });
        }},
       {"Exact",
-       {"Exact::add", "Exact::merge", "Exact::result", "Exact::serialise", "Exact::deserialise"},
+       {"Exact::add", "Exact::merge", "Exact::result", "Exact::flags", "Exact::serialise",
+        "Exact::deserialise"},
        [](Text& out, int) {
          Exact state, other;
          state.add(std::span<const float>{tiny});
          other.add(subnormal);
          other.add(fp16{-3.0f});
          state.merge(other);
-         out << state.serialise() << Exact::deserialise(state.serialise()).result<float>();
+         out << std::uint64_t{state.flags()} << state.serialise()
+             << Exact::deserialise(state.serialise()).result<float>();
        }},
       {"choose",
        {"choose", "shipped_costs"},
