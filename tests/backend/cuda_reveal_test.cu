@@ -24,7 +24,7 @@ template <class Order, template <class> class A, class F> struct Instance {
                        static_cast<const F*>(call.x), call.layout.n,
                        LastBlockMerge{static_cast<gpu::Header*>(call.workspace)->arrived.data(),
                                       static_cast<State*>(gpu::states(call.workspace))},
-                       static_cast<BitsOf<F>*>(call.out));
+                       Destination{call.out});
   }
 };
 
