@@ -30,6 +30,12 @@ struct PartialForm {
   void (*move_index)(std::byte* state, std::uint64_t first) = nullptr;
 };
 
+/// Returns the same state with the same bits on every backend.
+template <class State> State canonical(const State& state) {
+  if constexpr (requires { state.canonical(); }) return state.canonical();
+  return state;
+}
+
 /// A reducer beside the one that replaces some of its results. A partial cannot read its elements again, so
 /// it keeps the states of both.
 template <class Reducer> struct WithReplacement {
@@ -38,6 +44,7 @@ template <class Reducer> struct WithReplacement {
   struct State {
     typename Reducer::State own;
     typename Replacement::State replacing;
+    State canonical() const { return {samesum::canonical(own), replacing}; }
   };
   Reducer own;
   Replacement replacement;
@@ -116,7 +123,8 @@ template <class Operation, class Order, template <class> class A, class F> struc
     partial_reducer<Operation, A, F>(options).finish(state ? at(state) : State{}, n, 0, out);
   }
   static void write(const std::byte* state, SerialWriter& out) {
-    visit_state<CarrierOf<F>>(at(state), [&out](auto field) { put_field(out, field); });
+    const State same = canonical(at(state));
+    visit_state<CarrierOf<F>>(same, [&out](auto field) { put_field(out, field); });
   }
   static bool read(SerialReader& in, std::uint64_t elements, std::byte* state) {
     new (state) State{};

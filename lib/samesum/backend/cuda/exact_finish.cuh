@@ -15,7 +15,6 @@ struct ExactFinish {
   std::size_t format;
   std::uint64_t ddof;
   void* out;
-  bool as_state;  ///< whether `out` receives ExactDigits
 };
 
 constexpr int digits_of_thread = 5, word_count = digits_of_thread * warp;
@@ -134,24 +133,10 @@ __device__ __noinline__ void subtract_square(TermDigits* squares, const std::uin
   }
 }
 
-/// Writes the sums of a vector as they are. One warp calls it.
-__device__ __noinline__ void write_state(ExactFinish end, TermDigits* sums, unsigned flags) {
-  auto* const state = static_cast<ExactDigits*>(end.out);
-  __syncwarp();  // all threads have added to the digits
-  if (thread() > 0) return;
-  for (int s = 0; s < (end.kind.moments ? 2 : 1); ++s) {
-    propagate_carries(sums[s].digit, TermDigits::count);
-    for (int i = 0; i < TermDigits::count; ++i)
-      (s == 0 ? state->terms : state->squares).data()[i] = sums[s].digit[i];
-  }
-  state->flags = flags;
-}
-
 /// Writes result `at` of n elements: `sums` is their sum, for moments followed by their sum of squares. One
 /// warp calls it.
 __device__ __noinline__ void finish(ExactFinish end, TermDigits* sums, unsigned flags, std::uint64_t n,
                                     std::size_t at) {
-  if (end.as_state) return write_state(end, sums, flags);
   __shared__ std::uint32_t words[word_count];
   const ExactKind kind = end.kind;
   const bool over_n = kind.mean || kind.moments;
@@ -193,6 +178,18 @@ __device__ __noinline__ void finish(ExactFinish end, TermDigits* sums, unsigned 
     bits = rounded_quotient(words, top, negative, n, n - end.ddof, end.format);
   }
   write(2 * at + 1, bits);
+}
+
+/// Writes sums as they are: the sum, for moments followed by the sum of squares. One warp calls it.
+__device__ void write_digits(TermDigits* sums, int count, unsigned flags, ExactDigits* out) {
+  __syncwarp();  // all threads have added to the digits
+  if (thread() > 0) return;
+  for (int s = 0; s < count; ++s) {
+    propagate_carries(sums[s].digit, TermDigits::count);
+    for (int i = 0; i < TermDigits::count; ++i)
+      (s == 0 ? out->terms : out->squares).data()[i] = sums[s].digit[i];
+  }
+  out->flags = flags;
 }
 
 }  // namespace

@@ -7,13 +7,13 @@
 namespace samesum::gpu {
 namespace {
 
-template <class T, bool moments> cudaError_t launch_exactly(ExactFinish end, Launch& call) {
+template <class T, bool moments, bool as_state> cudaError_t launch_exactly(ExactFinish end, Launch& call) {
   const Layout& l = call.layout;
   int processors = 0, of_each = 0;
   cudaError_t error = look_up(cudaDevAttrMultiProcessorCount, processors);
   if (error == cudaSuccess)
-    error =
-        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_each, reduce_terms<T, moments>, exact_threads, 0);
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_each, reduce_terms<T, moments, as_state>,
+                                                          exact_threads, 0);
   constexpr std::size_t shared_bytes = (moments ? 2 : 1) * sizeof(GridTermDigits);
   if (error != cudaSuccess || !accept_workspace(call, header_bytes + shared_bytes, error) || l.results() == 0)
     return error;
@@ -26,20 +26,25 @@ template <class T, bool moments> cudaError_t launch_exactly(ExactFinish end, Lau
   error = cudaMemsetAsync(grid_digits, 0, shared_bytes, call.stream);
   if (error != cudaSuccess) return error;
   const TermReader<T> reader{static_cast<const T*>(call.x), static_cast<const T*>(call.y), end.kind.term};
-  return launch(reduce_terms<T, moments>, blocks, exact_threads, call.stream, reader, l, end, grid_digits);
+  return launch(reduce_terms<T, moments, as_state>, blocks, exact_threads, call.stream, reader, l, end,
+                grid_digits);
 }
 
 // --- sums of elements, by the kernel of exact sums ---------------------------------------------------------
 
-/// Turns a state of elements into result `at`. Runs on one warp.
-__global__ void finish_state(ExactFinish end, const ExactState* state, std::uint64_t n, std::size_t at) {
+/// Turns a state of elements into result `at`, or into ExactDigits. Runs on one warp.
+__global__ void finish_state(ExactFinish end, const ExactState* state, std::uint64_t n, std::size_t at,
+                             bool as_state) {
   __shared__ TermDigits digits;
   constexpr int first = (Exact::lowest_exponent - TermDigits::lowest_exponent) / 32;
   for (int i = thread(); i < TermDigits::count; i += warp) {
     const int of_state = i - first;
     digits.digit[i] = of_state >= 0 && of_state < Exact::digit_count ? state->digits[of_state] : 0;
   }
-  finish(end, &digits, state->flags, n, at);
+  if (as_state)
+    write_digits(&digits, 1, state->flags, static_cast<ExactDigits*>(end.out));
+  else
+    finish(end, &digits, state->flags, n, at);
 }
 
 /// Whether sum_each is faster than reduce_terms: for few long vectors, each of which occupies the GPU alone.
@@ -65,7 +70,8 @@ cudaError_t sum_each(ExactFinish end, Launch& call) {
         static_cast<const std::byte*>(call.x) + (l.first(at / l.inner) + at % l.inner) * call.input->bytes;
     error = cudaMemsetAsync(state, 0, sizeof *state, call.stream);
     if (error == cudaSuccess) error = sum_exact(one, {nullptr, 0, state});
-    if (error == cudaSuccess) error = launch(finish_state, 1, warp, call.stream, end, state, l.n, at);
+    if (error == cudaSuccess)
+      error = launch(finish_state, 1, warp, call.stream, end, state, l.n, at, call.as_state);
   }
   return error;
 }
@@ -73,10 +79,14 @@ cudaError_t sum_each(ExactFinish end, Launch& call) {
 }  // namespace
 
 cudaError_t reduce_exactly(ExactKind kind, const FormatInfo& format, Launch& call) {
-  const ExactFinish end{kind, format.index, whole(call.options.ddof), call.out, call.as_state};
+  const ExactFinish end{kind, format.index, whole(call.options.ddof), call.out};
   if (is_for_sums(kind, call.layout)) return sum_each(end, call);
   return with_format(*call.input, [&]<class T>() {
-    return kind.moments ? launch_exactly<T, true>(end, call) : launch_exactly<T, false>(end, call);
+    if (call.as_state)
+      return kind.moments ? launch_exactly<T, true, true>(end, call)
+                          : launch_exactly<T, false, true>(end, call);
+    return kind.moments ? launch_exactly<T, true, false>(end, call)
+                        : launch_exactly<T, false, false>(end, call);
   });
 }
 

@@ -48,7 +48,7 @@ template <class T> __device__ __forceinline__ void propagate_one_carry(TermDigit
 
 /// Combines the flags of a block's threads; then one block rounds the sums and writes the result: the only
 /// block of the result, or the last block of the grid, which waits until all others have added theirs.
-template <class T>
+template <class T, bool as_state>
 __device__ __forceinline__ void finish_block(TermDigits* digits, int sums_of_result, unsigned flags,
                                              unsigned* flags_of_warp, bool blocks_share_result,
                                              GridTermDigits* grid_digits, const ExactFinish& end,
@@ -61,7 +61,11 @@ __device__ __forceinline__ void finish_block(TermDigits* digits, int sums_of_res
     bool last = true;
     for (int s = 0; s < sums_of_result && blocks_share_result && gridDim.x > 1; ++s)
       last = add_to_grid_digits(digits[s], first_digit<T>, last_digit<T>, flags, grid_digits[s]);
-    if (last) finish(end, digits, flags, n, at);
+    if constexpr (as_state) {
+      if (last) write_digits(digits, sums_of_result, flags, static_cast<ExactDigits*>(end.out));
+    } else {
+      if (last) finish(end, digits, flags, n, at);
+    }
   }
 }
 
@@ -83,7 +87,8 @@ template <class T> struct RunLoader {
 };
 
 /// Reduces a batch: one block per result, or all blocks for a single result, whose sums are then merged.
-template <class T, bool moments>
+/// With `as_state`, `end.out` receives the sums of a single result as ExactDigits.
+template <class T, bool moments, bool as_state>
 __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 2 : 3)
     reduce_terms(TermReader<T> reader, Layout l, ExactFinish end, GridTermDigits* grid_digits) {
   constexpr int sums_of_result = moments ? 2 : 1, ahead = in_flight<T>;
@@ -137,8 +142,8 @@ __global__ void __launch_bounds__(exact_threads, sizeof(T) == 8 ? 2 : 3)
       __syncthreads();  // the digits are carried before any thread adds to them
     }
 
-    finish_block<T>(digits, sums_of_result, sums.flags() | (n > 0 ? Exact::seen_any : 0), flags_of_warp,
-                    blocks_share_result, grid_digits, end, n, at);
+    finish_block<T, as_state>(digits, sums_of_result, sums.flags() | (n > 0 ? Exact::seen_any : 0),
+                              flags_of_warp, blocks_share_result, grid_digits, end, n, at);
     __syncthreads();  // the first warp has read the digits and flags before the next result overwrites them
   }
 }
