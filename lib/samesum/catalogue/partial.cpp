@@ -129,25 +129,33 @@ void check_portion(const Partial& partial, const Values& x, const Values* y) {
 
 void add_to(Partial& partial, PartialInput& input, std::size_t n) { partial.add(input, n); }
 
+/// Copies elements to host memory, rounded to the format of the method.
+Partial::Elements Partial::copied(PartialInput& input, std::size_t first, std::size_t count) const {
+  const FormatInfo &from = input.format(), &to = *method_->format;
+  const bool two = method_->inputs == 2;
+  const auto room = [&](const FormatInfo& format) {
+    return Elements{std::vector<std::byte>(count * format.bytes),
+                    std::vector<std::byte>(two ? count * format.bytes : 0), count};
+  };
+  Elements given = room(from);
+  input.copy(first, count, given.x.data(), two ? given.y.data() : nullptr);
+  if (from.index == to.index) return given;
+  Elements rounded = room(to);
+  round_elements(from, given.x.data(), count, to, rounded.x.data());
+  if (two) round_elements(from, given.y.data(), count, to, rounded.y.data());
+  return rounded;
+}
+
 void Partial::add(PartialInput& input, std::size_t n) {
   if (n == 0) return;
   if (n >= most_elements - end_) throw std::length_error("samesum: Partial: it would reach element 2^63");
   const PartialForm& form = *form_;
-  const auto copy = [&](std::size_t first, std::size_t count) {
-    Elements kept{std::vector<std::byte>(count * method_->format->bytes),
-                  std::vector<std::byte>(method_->inputs == 2 ? count * method_->format->bytes : 0), count};
-    std::vector<std::byte> x(count * input.format().bytes), y(kept.y.empty() ? 0 : x.size());
-    input.copy(first, count, x.data(), y.empty() ? nullptr : y.data());
-    round_elements(input.format(), x.data(), count, *method_->format, kept.x.data());
-    if (!y.empty()) round_elements(input.format(), y.data(), count, *method_->format, kept.y.data());
-    return kept;
-  };
   if (form.extend && begin_ == 0) {
-    constexpr std::size_t portion = std::size_t{1} << 16;
+    constexpr std::size_t portion = 8192;  // for the first-level caches
     const Partial before = *this;
     try {
       for (std::size_t first = 0; first < n; first += portion)
-        extend(copy(first, std::min(portion, n - first)));
+        extend(copied(input, first, std::min(portion, n - first)));
     } catch (...) {
       *this = before;
       throw;
@@ -166,7 +174,7 @@ void Partial::add(PartialInput& input, std::size_t n) {
     for (last = first; n - last >= form.leaf; last += blocks.back().n)
       blocks.push_back({last, static_cast<std::size_t>(subtree_size(end_ + last, end_ + n, form.leaf))});
   }
-  const Elements to_head = copy(0, first), to_tail = copy(last, n - last);
+  const Elements to_head = copied(input, 0, first), to_tail = copied(input, last, n - last);
   std::vector<std::byte> states(blocks.size() * node_bytes());
   if (!blocks.empty()) input.reduce(blocks, node_bytes(), states.data());
 
@@ -322,6 +330,7 @@ void put_elements(SerialWriter& out, const FormatInfo& format, std::span<const s
 }  // namespace
 
 std::vector<std::byte> Partial::serialise() const {
+  const FloatingPointEnvironment environment;
   SerialWriter out{name()};
   out.put(begin_);
   out.put(end_);

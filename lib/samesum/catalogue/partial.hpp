@@ -100,6 +100,7 @@ class Partial {
 
   void add(const Values& x, const Values* y, const Options& options);
   void add(PartialInput& input, std::size_t n);
+  Elements copied(PartialInput& input, std::size_t first, std::size_t count) const;
   Elements& open_leaf();
   std::uint64_t leaf_begin() const;
   void keep(const Elements& elements);
