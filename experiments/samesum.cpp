@@ -53,12 +53,30 @@ void add_sum(CLI::App& app, Report& report) {
       ->type_name("NAME");
   add_threads(command, options->threads);
   CLI::Option* hex = command->add_flag("--hex", options->hex, "Print the result in hexadecimal, as %a does");
-  command->add_flag("--json", options->json, "Print one JSON object with error and bound")->excludes(hex);
+  CLI::Option* json =
+      command->add_flag("--json", options->json, "Print one JSON object with error and bound")->excludes(hex);
+  command
+      ->add_option(
+          "--save-partial", options->save_partial,
+          "Save the partial, the state of the elements\nsummed so far, about once per second and at the\nend")
+      ->type_name("PATH");
+  command
+      ->add_option("--resume", options->resume,
+                   "Go on from the partial at PATH, which must exist\nunless --save-partial names it too")
+      ->type_name("PATH")
+      ->excludes(json);
   command->footer(
       "Prints the shortest decimal that reads back as the same number in its format.\n"
-      "The method exact rounds once, to the format of the input.\n\nExamples:\n"
-      "  samesum sum data.npy\n  seq 100 | samesum sum -\n  samesum sum data.f32 --method tree/kahan/fp32 "
-      "--json");
+      "The method exact rounds once, to the format of the input.\n\n"
+      "Reads and sums in portions, so that a file of any length needs less than 64 MB.\n"
+      "Exceptions are read as a whole: arrays in Fortran order, and files for a method\n"
+      "whose bits differ from run to run, such as atomic/plain/fp64.\n\n"
+      "A resumed run prints the same bits as an uninterrupted one. It needs the same\n"
+      "--method and --format, and a file whose elements up to the saved partial have\n"
+      "not changed; further elements may have been appended.\n\nExamples:\n"
+      "  samesum sum data.npy\n  seq 100 | samesum sum -\n"
+      "  samesum sum data.f32 --method tree/kahan/fp32 --json\n"
+      "  samesum sum data.f64 --save-partial sum.partial --resume sum.partial");
   command->callback([=, &report] { report = sum_command(*options); });
 }
 

@@ -1,15 +1,25 @@
 /// Runs the command-line tool from a shell and checks what it prints, where, and its exit codes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cases.hpp"
+#include "harness/input.hpp"
+#include "harness/text.hpp"
+#include "samesum/catalogue/partial.hpp"
 #include "shell.hpp"
 
 namespace samesum {
@@ -44,6 +54,9 @@ class ToolShell : public Shell {
     fs::create_directories(work() / "tree/notebooks");
     write(work() / "tree/notebooks/report.py", "");
     write(work() / "bad.txt", "1\n2 three\n");
+    const std::vector<std::byte> later = Partial{"exact/fp64", 5}.serialise();
+    write(work() / "later.partial", {reinterpret_cast<const char*>(later.data()), later.size()});
+    write(work() / "two.f32", "12341234");
     write(work() / "odd.f32", "12345");
     write(work() / "inf.txt", "inf 1 2\n");
     write(work() / "zeros.txt", "-0 -0\n");
@@ -72,7 +85,7 @@ json run_json(const std::string& command) {
   return json::parse(o.out);
 }
 
-// --- sum and list --------------------------------------------------------------------------------
+// --- sum -----------------------------------------------------------------------------------------
 
 struct Good {
   std::string command, out;
@@ -138,6 +151,170 @@ TEST(TheToolsSum, AsJsonHasNullForNumbersThatAreNotFinite) {
   EXPECT_EQ(o["bits"], "0x7ff0000000000000");
   EXPECT_EQ(o["error_ulps"], 0);
 }
+
+// --- sums of files of several portions -----------------------------------------------------------
+
+constexpr std::size_t several_portions = 300'001;
+
+/// Writes the first n elements to NAME.f64, NAME.npy and NAME.txt.
+void write_files(const std::string& name, const std::vector<double>& x, std::size_t n) {
+  const testing_support::Array elements{format_info<fp64>(),
+                                        {x.begin(), x.begin() + static_cast<std::ptrdiff_t>(n)}};
+  const std::string raw{static_cast<const char*>(elements.values().data), n * sizeof(double)};
+  const std::string header =
+      "{'descr': '<f8', 'fortran_order': False, 'shape': (" + std::to_string(n) + ",)}\n";
+  std::string text;
+  for (const double e : elements.values().as<double>())
+    text += harness::shortest_decimal(Number::of(e)) + '\n';
+  write(shell().work() / (name + ".f64"), raw);
+  write(shell().work() / (name + ".npy"),
+        std::string{"\x93NUMPY\1\0", 8} + static_cast<char>(header.size()) + '\0' + header + raw);
+  write(shell().work() / (name + ".txt"), text);
+}
+
+class EveryFileOfSeveralPortions : public ::testing::TestWithParam<std::string> {
+ protected:
+  static void SetUpTestSuite() {
+    write_files("all", elements(), several_portions);
+    write_files("first", elements(), several_portions / 2);
+  }
+  static void TearDownTestSuite() {
+    for (const std::string name : {"all", "first"})
+      for (const std::string type : {".f64", ".npy", ".txt"}) fs::remove(shell().work() / (name + type));
+  }
+  static const std::vector<double>& elements() {
+    static const std::vector<double> x = testing_support::wide(several_portions, 40, 1);
+    return x;
+  }
+  static std::string expected() {
+    const testing_support::Array x{format_info<fp64>(), elements()};
+    return harness::hexadecimal(find(GetParam(), {.format = "fp64"})(x.values())) + '\n';
+  }
+  /// Sums a file with this method.
+  static Outcome sum(const std::string& arguments) {
+    return shell().run("$T sum " + arguments + " --threads 3 --hex --method " + GetParam());
+  }
+};
+
+TEST_P(EveryFileOfSeveralPortions, HasTheSumThatTheLibraryReturnsForItsElements) {
+  for (const char* file : {"all.f64", "all.npy", "all.txt", "- <all.txt"}) {
+    const Outcome o = sum(file);
+    EXPECT_EQ(o.out, expected()) << file << o.err;
+  }
+}
+
+TEST_P(EveryFileOfSeveralPortions, HasTheSameSumIfTheRunIsResumed) {
+  for (const std::string type : {".f64", ".npy", ".txt"}) {
+    EXPECT_EQ(sum("first" + type + " --save-partial state").code, 0) << type;
+    EXPECT_EQ(sum("all" + type + " --resume state").out, expected()) << type;
+    const Outcome both = sum("all" + type + " --resume state --save-partial state");
+    EXPECT_EQ(both.out, expected()) << type << both.err;
+    EXPECT_EQ(sum("all" + type + " --resume state").out, expected()) << type << ", of which nothing is left";
+    fs::remove(shell().work() / "state");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, EveryFileOfSeveralPortions,
+                         ::testing::Values("exact", "tree/plain/fp64", "pairwise/plain/fp64",
+                                           "serial/plain/fp64", "canonical128/plain/fp64", "tree/kahan/fp32",
+                                           "serial/kahan/fp32", "tree/double_word/fp64",
+                                           "tree/plain/bf16@reference"),
+                         [](const auto& method) {
+                           std::string name = method.param;
+                           std::erase_if(name,
+                                         [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
+                           return name;
+                         });
+
+TEST(TheToolsSum, OfArrivalOrderTakesFilesOfSeveralPortions) {
+  write(shell().work() / "ones.f32",
+        testing_support::Array{format_info<fp32>(), std::vector<double>(several_portions, 1)}.values());
+  EXPECT_EQ(shell().run("$T sum ones.f32 --method atomic/plain/fp32").out, "300001\n");
+}
+
+TEST(TheToolsSum, AsJsonComparesWithTheExactSumOfAllPortions) {
+  const std::vector<double> x = testing_support::wide(several_portions, 40, 2);
+  write(shell().work() / "wide.f64", testing_support::Array{format_info<fp64>(), x}.values());
+  const json sum = run_json("$T sum wide.f64 --method tree/plain/fp64 --json");
+  const json compared = run_json("$T compare wide.f64 --methods tree/plain/fp64 --json")["methods"][0];
+  for (const auto& [key, value] : sum.items()) EXPECT_EQ(value, compared[key]) << key;
+  fs::remove(shell().work() / "wide.f64");
+}
+
+TEST(TheToolsSum, MayNameAPartialThatDoesNotExistYetToResumeAndToSave) {
+  const std::string both = "$T sum numbers.txt --resume new.partial --save-partial new.partial";
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(shell().run(both).out, "0.5\n");
+  fs::remove(shell().work() / "new.partial");
+}
+
+TEST(TheToolsSum, ThatWasKilledIsResumedWithTheSameBits) {
+  const std::string pipe = shell().work() / "slow.f64", file = shell().work() / "whole.f64",
+                    partial = shell().work() / "killed.partial", method = "tree/kahan/fp32";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const pid_t tool = fork();
+  if (tool == 0) {
+    execl(SAMESUM_TOOL, "samesum", "sum", pipe.c_str(), "--save-partial", partial.c_str(), "--method",
+          method.c_str(), nullptr);
+    _exit(127);
+  }
+  std::ofstream to_tool{pipe, std::ios::binary}, to_file{file, std::ios::binary};
+  const auto write_portion = [&](std::ofstream& out, std::uint64_t seed) {
+    const std::vector<double> x = testing_support::uniform(harness::portion_bytes / sizeof(double), seed);
+    out.write(reinterpret_cast<const char*>(x.data()), harness::portion_bytes).flush();
+  };
+  std::uint64_t portions = 0;
+  while (!fs::exists(partial)) {
+    write_portion(to_tool, portions);
+    write_portion(to_file, portions++);
+    // Keeps the file short: the tool first saves after a second.
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});
+  }
+  kill(tool, SIGKILL);
+  int status = 0;
+  ASSERT_EQ(waitpid(tool, &status, 0), tool);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  for (int i = 0; i < 3; ++i) write_portion(to_file, portions++);
+  const std::string saved = read(partial);
+  const std::uint64_t covered = Partial::deserialise(std::as_bytes(std::span{saved})).end();
+  EXPECT_GT(covered, 0u);
+  EXPECT_LT(covered, portions * harness::portion_bytes / sizeof(double));
+  const std::string command = "$T sum whole.f64 --hex --method " + method;
+  EXPECT_EQ(shell().run(command + " --resume killed.partial").out, shell().run(command).out);
+  for (const std::string& path : {pipe, file, partial}) fs::remove(path);
+}
+
+/// Returns the peak of the resident memory, in MB, of a command that prints `out`. It counts all processes of
+/// the command, and what this process needs itself.
+long peak_megabytes(const std::string& command, const std::string& out) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string checked =
+        "cd '" + shell().work().string() + "' && test \"$(" + command + ")\" = " + out;
+    execl("/bin/sh", "sh", "-c", checked.c_str(), nullptr);
+    _exit(127);
+  }
+  int status = 0;
+  rusage usage{};
+  EXPECT_EQ(wait4(child, &status, 0, &usage), child);
+  EXPECT_EQ(status, 0) << command;
+  return usage.ru_maxrss / 1024;
+}
+
+TEST(TheToolsSum, NeedsLittleMemoryForALongFile) {
+  if (*SAMESUM_SANITIZE) GTEST_SKIP() << "sanitizers need memory themselves";
+  const fs::path file = shell().work() / "zeros.f64";
+  write(file, "");
+  fs::resize_file(file, 200'000'000);
+  EXPECT_LT(peak_megabytes("$T sum zeros.f64", "0"), 64);
+  fs::remove(file);
+}
+
+TEST(TheToolsSum, NeedsLittleMemoryForALongText) {
+  if (*SAMESUM_SANITIZE) GTEST_SKIP() << "sanitizers need memory themselves";
+  EXPECT_LT(peak_megabytes("yes 0.00000000000000001 | head -c 200000000 | $T sum -", "1e-10"), 64);
+}
+
+// --- list ----------------------------------------------------------------------------------------
 
 TEST(TheToolsList, NamesEveryMethodAndWhatIsNotSupported) {
   const json list = run_json("$T list --json");
@@ -487,6 +664,8 @@ TEST_P(TheToolRefuses, WrongUsageWithAMessageOfOneLine) {
   EXPECT_THAT(o.err, HasSubstr(GetParam().message));
 }
 
+const std::string saved_sum = "$T sum numbers.txt --save-partial saved.partial >o; $T sum numbers.txt ";
+
 INSTANTIATE_TEST_SUITE_P(
     Arguments, TheToolRefuses,
     ::testing::Values(
@@ -509,6 +688,33 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T sum numbers.txt --method tree", "the nearest are sum/tree/plain/fp64@cpu"},
         Bad{"$T sum uniform.f32 --method tree", "the nearest are sum/tree/plain/fp32@cpu"},
         Bad{"$T sum uniform.f32 --method tree --format bf16", "the nearest are sum/tree/plain/bf16@cpu"},
+        Bad{"$T sum numbers.txt --resume missing.partial",
+            "missing.partial: cannot be read; leave out --resume to start at the first element"},
+        Bad{saved_sum + "--method tree/plain/fp64 --resume saved.partial",
+            "saved.partial: holds a partial of sum/exact/fp64@cpu, not of sum/tree/plain/fp64@cpu; pass "
+            "--method sum/exact/fp64@cpu, or leave out --resume"},
+        Bad{saved_sum + "--format fp16 --resume saved.partial", "not of sum/exact/fp16@cpu"},
+        Bad{"$T sum numbers.txt --save-partial saved.partial >o; $T sum uniform.f32 --resume saved.partial",
+            "not of sum/exact/fp32@cpu"},
+        Bad{"$T sum numbers.txt --save-partial saved.partial >o; $T sum empty.txt --resume saved.partial",
+            "saved.partial: covers 3 elements, but FILE has only 0; resume with the file"},
+        Bad{"$T sum uniform.f32 --save-partial saved.partial >o; $T sum two.f32 --resume saved.partial",
+            "saved.partial: covers 5000 elements, but FILE has only 2"},
+        Bad{saved_sum + "--resume numbers.txt",
+            "numbers.txt: not a serialised state: it does not begin with"},
+        Bad{"$T sum numbers.txt --save-partial saved.partial >o; head -c 50 saved.partial >cut.partial; "
+            "$T sum numbers.txt --resume cut.partial",
+            "cut.partial: not a serialised state: it is damaged: its checksum does not match; leave out "
+            "--resume"},
+        Bad{"$T sum numbers.txt --resume .", ".: not a serialised state: it ends after 0 bytes"},
+        Bad{"$T sum numbers.txt --resume later.partial",
+            "later.partial: begins at element 5; leave out --resume to start at the first element"},
+        Bad{"$T sum numbers.txt --resume saved.partial --json", "--json"},
+        Bad{"$T sum numbers.txt --save-partial ./numbers.txt",
+            "--save-partial: this file holds the elements"},
+        Bad{"$T sum numbers.txt --save-partial missing/saved", "missing/saved: cannot be written"},
+        Bad{"$T sum numbers.txt --method atomic/plain/fp64 --save-partial saved.partial",
+            "its bits differ from run to run; use a method that promises everywhere"},
         Bad{"$T compare uniform.f32 --methods tree/exact", "/fp32@cpu"},
         Bad{"$T compare numbers.txt --methods 'dot/*'", "'dot/*' matches no sum; this command only sums"},
         Bad{"$T compare numbers.txt --methods 'atomic/kahan/*'",

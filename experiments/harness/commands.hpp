@@ -38,12 +38,18 @@ Report list_command(const ListOptions& options);
 
 struct SumOptions {
   std::string file, format, method = "exact";
-  int threads = 0;  ///< 0: chosen by the library
+  int threads = 0;           ///< 0: chosen by the library
+  std::string save_partial;  ///< file for the Partial of the elements so far; empty: none
+  std::string resume;        ///< file with the Partial to go on from; empty: none
   bool hex = false, json = false;
 };
 
 /// Sums a file with one method. As JSON, the result comes with its error and its bound, and is checked
-/// against them.
+/// against them; the exact sum needs all elements, so `resume` must then be empty.
+///
+/// Sums the file while reading it, in portions, unless the method has no partials. Saves the partial once per
+/// second and at the end, so that a run that was killed can be resumed, with the same bits. `resume` need not
+/// exist yet if it is `save_partial`.
 Report sum_command(const SumOptions& options);
 
 struct CompareOptions {

@@ -1,11 +1,12 @@
 #include "harness/input.hpp"
 
-#include <array>
+#include <sys/stat.h>
+
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <memory>
+#include <limits>
 #include <new>
 
 #include "harness/input_parts.hpp"
@@ -19,23 +20,39 @@ namespace {
 
 static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= alignof(double), "Column::bytes would be misaligned");
 
-template <class Stored>
-Column read_raw(std::span<const std::byte> file, std::string_view name, const FormatInfo* format) {
-  return parse_raw(file, name, format_info<Stored>(), format);
-}
-
-Column read_text(std::span<const std::byte> file, std::string_view name, const FormatInfo* format) {
-  return parse_text({reinterpret_cast<const char*>(file.data()), file.size()}, name, format);
-}
-
 struct Reader {
   std::string_view extension;
-  Column (*read)(std::span<const std::byte>, std::string_view, const FormatInfo*);
+  std::unique_ptr<ElementReader> (*open)(Source);
 };
 
+class RawReader : public BinaryReader {
+ public:
+  RawReader(Source source, const FormatInfo& stored)
+      : BinaryReader{std::move(source), stored, stored.bytes, std::numeric_limits<std::uint64_t>::max()},
+        stored_format_{stored} {}
+
+ private:
+  void check_size(std::uint64_t bytes) const override {
+    if (bytes % stored_format_.bytes != 0)
+      throw InputError{name(), "has " + std::to_string(bytes) + " bytes, not a multiple of the " +
+                                   std::to_string(stored_format_.bytes) + " bytes of an element of " +
+                                   std::string{stored_format_.name} +
+                                   "; is it cut short, or of another format?"};
+  }
+  void convert(std::vector<std::byte>& stored, std::uint64_t) override {
+    convert_elements(stored, false, stored_format_, portion_);
+  }
+  const FormatInfo& stored_format_;
+};
+
+template <class Stored> std::unique_ptr<ElementReader> open_stored(Source source) {
+  return open_raw(std::move(source), format_info<Stored>());
+}
+
 constexpr Reader readers[] = {
-    {".npy", parse_npy},      {".f16", read_raw<fp16>}, {".bf16", read_raw<bf16>}, {".f32", read_raw<fp32>},
-    {".f64", read_raw<fp64>}, {".txt", read_text},      {".csv", read_text},
+    {".npy", open_npy},          {".f16", open_stored<fp16>}, {".bf16", open_stored<bf16>},
+    {".f32", open_stored<fp32>}, {".f64", open_stored<fp64>}, {".txt", open_text},
+    {".csv", open_text},
 };
 
 /// Whether the path is a pipe. Pipes have no extension; their data are read as text.
@@ -57,26 +74,46 @@ const Reader& reader_of(const std::string& path, fs::file_status status) {
                    problem + "; known are " + known_extensions() + ", and - for text on standard input"};
 }
 
-/// Reads until the end. `expected` is only a hint for the size, which is unknown for pipes.
-std::vector<std::byte> read_all(std::FILE* file, std::size_t expected, const std::string& path) {
-  std::vector<std::byte> bytes;
-  bytes.reserve(expected);
-  std::array<std::byte, 1 << 16> block;
-  while (const std::size_t n = std::fread(block.data(), 1, block.size(), file))
-    bytes.insert(bytes.end(), block.begin(), block.begin() + static_cast<std::ptrdiff_t>(n));
-  if (std::ferror(file)) throw InputError{path, std::string{"cannot be read: "} + std::strerror(errno)};
-  return bytes;
-}
+class FileBytes : public Bytes {
+ public:
+  /// Closes the file in the end, unless it is standard input.
+  FileBytes(std::FILE* file, std::string name) : file_{file}, name_{std::move(name)} {}
 
-std::vector<std::byte> read_file(const std::string& path, fs::file_status status) {
+  std::size_t read(std::span<std::byte> to) override {
+    const std::size_t n = std::fread(to.data(), 1, to.size(), file_.get());
+    if (std::ferror(file_.get()))
+      throw InputError{name_, std::string{"cannot be read: "} + std::strerror(errno)};
+    return n;
+  }
+
+  std::uint64_t skip(std::uint64_t n) override {
+    const std::optional<std::uint64_t> most = left();
+    if (!most) return Bytes::skip(n);
+    n = std::min(n, *most);
+    if (fseeko(file_.get(), static_cast<off_t>(n), SEEK_CUR) == 0) return n;
+    throw InputError{name_, std::string{"cannot be read: "} + std::strerror(errno)};
+  }
+
+  std::optional<std::uint64_t> left() override {
+    struct stat status;
+    if (fstat(fileno(file_.get()), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+    return static_cast<std::uint64_t>(std::max<off_t>(status.st_size - ftello(file_.get()), 0));
+  }
+
+ private:
   struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
+    void operator()(std::FILE* file) const {
+      if (file != stdin) std::fclose(file);
+    }
   };
-  const std::unique_ptr<std::FILE, Close> file{std::fopen(path.c_str(), "rb")};
-  if (!file) throw InputError{path, std::string{"cannot be opened: "} + std::strerror(errno)};
-  std::error_code unknown;
-  const std::uintmax_t size = fs::is_regular_file(status) ? fs::file_size(path, unknown) : 0;
-  return read_all(file.get(), unknown ? 0 : static_cast<std::size_t>(size), path);
+  std::unique_ptr<std::FILE, Close> file_;
+  std::string name_;
+};
+
+Source source_in(std::span<const std::byte> memory, std::string_view name, const FormatInfo* format,
+                 std::size_t portion) {
+  return {std::make_unique<MemoryBytes>(std::vector<std::byte>(memory.begin(), memory.end())),
+          std::string{name}, format, std::clamp<std::size_t>(memory.size(), 1, portion)};
 }
 
 }  // namespace
@@ -91,37 +128,71 @@ std::string shown(std::string_view text) {
   return "'" + printable(text.substr(0, limit), false) + (text.size() > limit ? "...'" : "'");
 }
 
-Column convert_elements(std::span<const std::byte> elements, bool big_endian, const FormatInfo& stored,
-                        const FormatInfo& format) {
-  Column column{&format, {}};
-  if (&format == &stored && big_endian == (std::endian::native == std::endian::big)) {
-    column.bytes.assign(elements.begin(), elements.end());
-    return column;
-  }
+std::uint64_t Bytes::skip(std::uint64_t n) {
+  std::vector<std::byte> passed(static_cast<std::size_t>(std::min<std::uint64_t>(n, 1 << 16)));
+  std::uint64_t done = 0;
+  while (const std::size_t now = read(std::span{passed}.first(
+             static_cast<std::size_t>(std::min<std::uint64_t>(n - done, passed.size())))))
+    done += now;
+  return done;
+}
+
+std::size_t MemoryBytes::read(std::span<std::byte> to) {
+  const std::size_t n = std::min(to.size(), bytes_.size() - at_);
+  std::copy_n(bytes_.data() + at_, n, to.data());
+  at_ += n;
+  return n;
+}
+
+BinaryReader::BinaryReader(Source source, const FormatInfo& natural, std::size_t element, std::uint64_t size)
+    : ElementReader{source.format ? *source.format : natural},
+      source_{std::move(source)},
+      element_{element},
+      size_{size} {
+  source_.portion = std::max(source_.portion / element, std::size_t{1}) * element;
+}
+
+void BinaryReader::fill_portion() {
+  const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(source_.portion, size_ - done_));
+  stored_.resize(wanted);
+  stored_.resize(source_.bytes->read(stored_));
+  const std::uint64_t first = done_ / element_;
+  done_ += stored_.size();
+  if (stored_.size() < wanted) check_size(done_);
+  convert(stored_, first);
+}
+
+std::uint64_t BinaryReader::skip(std::uint64_t n) {
+  const std::uint64_t skipped = source_.bytes->skip(std::min(n, (size_ - done_) / element_) * element_);
+  done_ += skipped;
+  return skipped / element_;
+}
+
+void convert_elements(std::vector<std::byte>& elements, bool big_endian, const FormatInfo& stored,
+                      Column& column) {
+  if (column.format == &stored && big_endian == (std::endian::native == std::endian::big))
+    return std::swap(column.bytes, elements);
   const std::size_t n = elements.size() / stored.bytes;
-  column.bytes.resize(n * format.bytes);
+  column.bytes.resize(n * column.format->bytes);
   with_format(stored, [&]<class From>() {
-    with_format(format, [&]<class To>() {
+    with_format(*column.format, [&]<class To>() {
       for (std::size_t i = 0; i < n; ++i) {
         const From x = from_bits<From>(load<BitsOf<From>>(&elements[i * sizeof(From)], big_endian));
         store<To>(column, i, to_bits(convert<To>(x)));
       }
     });
   });
-  return column;
 }
 
-Column parse_raw(std::span<const std::byte> file, std::string_view name, const FormatInfo& stored,
-                 const FormatInfo* format) {
-  if (file.size() % stored.bytes != 0)
-    throw InputError{name, "has " + std::to_string(file.size()) + " bytes, not a multiple of the " +
-                               std::to_string(stored.bytes) + " bytes of an element of " +
-                               std::string{stored.name} + "; is it cut short, or of another format?"};
-  return convert_elements(file, false, stored, format ? *format : stored);
+std::unique_ptr<ElementReader> open_raw(Source source, const FormatInfo& stored) {
+  return std::make_unique<RawReader>(std::move(source), stored);
 }
 
-Column read_column(const std::string& path, const FormatInfo* format) try {
-  if (path == "-") return read_text(read_all(stdin, 0, "standard input"), "standard input", format);
+std::unique_ptr<ElementReader> open_elements(const std::string& path, const FormatInfo* format) {
+  const auto source = [&](std::FILE* file, const std::string& name) {
+    return Source{std::make_unique<FileBytes>(file, name), name, format, portion_bytes};
+  };
+  if (path == "-") return open_text(source(stdin, "standard input"));
   if (path.empty()) throw InputError{"FILE", "the name is empty; name a file, or - for standard input"};
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -129,9 +200,37 @@ Column read_column(const std::string& path, const FormatInfo* format) try {
   if (error) throw InputError{path, "cannot be opened: " + error.message()};
   if (fs::is_directory(status)) throw InputError{path, "is a directory; name a file in it"};
   const Reader& reader = reader_of(path, status);
-  return reader.read(read_file(path, status), path, format);
+  std::FILE* const file = std::fopen(path.c_str(), "rb");
+  if (!file) throw InputError{path, std::string{"cannot be opened: "} + std::strerror(errno)};
+  return reader.open(source(file, path));
+}
+
+Column read_all(ElementReader& elements) {
+  Column all{&elements.format(), {}};
+  while (elements.next())
+    all.bytes.insert(all.bytes.end(), elements.portion().bytes.begin(), elements.portion().bytes.end());
+  return all;
+}
+
+Column read_column(const std::string& path, const FormatInfo* format) try {
+  return read_all(*open_elements(path, format));
 } catch (const std::bad_alloc&) {
   throw InputError{path, "does not fit in memory"};
+}
+
+Column parse_npy(std::span<const std::byte> file, std::string_view name, const FormatInfo* format,
+                 std::size_t portion) {
+  return read_all(*open_npy(source_in(file, name, format, portion)));
+}
+
+Column parse_text(std::string_view text, std::string_view name, const FormatInfo* format,
+                  std::size_t portion) {
+  return read_all(*open_text(source_in(std::as_bytes(std::span{text}), name, format, portion)));
+}
+
+Column parse_raw(std::span<const std::byte> file, std::string_view name, const FormatInfo& stored,
+                 const FormatInfo* format, std::size_t portion) {
+  return read_all(*open_raw(source_in(file, name, format, portion), stored));
 }
 
 }  // namespace samesum::harness

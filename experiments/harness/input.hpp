@@ -1,10 +1,15 @@
 /// Readers of the user's data: NumPy files, raw little-endian arrays and text.
 ///
+/// Each format has one reader, which delivers the elements in portions, so that a file of any length needs
+/// little memory. `read_column` and the functions `parse_…` collect the portions.
+///
 /// The readers use integer arithmetic only and round each number once, to nearest, ties to even. Results do
 /// not depend on the locale, the rounding mode or flush-to-zero.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -35,17 +40,52 @@ class InputError : public std::runtime_error {
 /// The extensions of files that can be read: ".npy .f16 …".
 std::string known_extensions();
 
-/// Reads a file according to its extension: .npy .f16 .bf16 .f32 .f64 .txt .csv; "-" is text on standard
+/// Reads the elements of a file from the first to the last. All functions throw InputError for a bad file,
+/// and for an integer that the format cannot represent.
+class ElementReader {
+ public:
+  explicit ElementReader(const FormatInfo& format) : portion_{&format, {}} {}
+  virtual ~ElementReader() = default;
+
+  const FormatInfo& format() const { return *portion_.format; }
+  /// Reads the next portion, which replaces the last one. Returns false at the end of the file.
+  bool next() {
+    fill_portion();
+    return portion_.size() > 0;
+  }
+  const Column& portion() const { return portion_; }
+  /// Passes over the next n elements, or over all if fewer are left, and returns their number.
+  virtual std::uint64_t skip(std::uint64_t n) = 0;
+
+ protected:
+  virtual void fill_portion() = 0;
+  Column portion_;
+};
+
+/// Bytes of the file per portion. Such a portion fits the caches of a processor, and is long enough to make
+/// the cost of a call negligible.
+inline constexpr std::size_t portion_bytes = std::size_t{1} << 20;
+
+/// Opens a file according to its extension: .npy .f16 .bf16 .f32 .f64 .txt .csv; "-" is text on standard
 /// input. If `format` is nullptr, keeps the format of the elements; text and integers become fp64. Otherwise
-/// rounds floating-point elements once to `format`. Throws InputError for a bad file, and for an integer that
-/// the format cannot represent.
+/// rounds floating-point elements once to `format`.
+///
+/// An array in Fortran order, and a .npy file that is a pipe, are read into memory as a whole.
+std::unique_ptr<ElementReader> open_elements(const std::string& path, const FormatInfo* format = nullptr);
+
+/// Reads all elements that are left.
+Column read_all(ElementReader& elements);
+
+/// Reads all elements of a file, opened as by `open_elements`.
 Column read_column(const std::string& path, const FormatInfo* format = nullptr);
 
 // The same for bytes in memory. The name appears in messages only.
-Column parse_npy(std::span<const std::byte> file, std::string_view name, const FormatInfo* format = nullptr);
-Column parse_text(std::string_view text, std::string_view name, const FormatInfo* format = nullptr);
+Column parse_npy(std::span<const std::byte> file, std::string_view name, const FormatInfo* format = nullptr,
+                 std::size_t portion = portion_bytes);
+Column parse_text(std::string_view text, std::string_view name, const FormatInfo* format = nullptr,
+                  std::size_t portion = portion_bytes);
 Column parse_raw(std::span<const std::byte> file, std::string_view name, const FormatInfo& stored,
-                 const FormatInfo* format = nullptr);
+                 const FormatInfo* format = nullptr, std::size_t portion = portion_bytes);
 
 /// Reads one decimal or hexadecimal number, inf, infinity or nan, and rounds it once. Empty if the text is
 /// none of these.

@@ -1,4 +1,5 @@
 #include "harness/input_npy_header.hpp"
+#include "samesum/base/text.hpp"
 
 namespace samesum::harness {
 
@@ -48,9 +49,8 @@ ElementType element_type(std::string_view descr, std::string_view name) {
   return {type[0], bytes, descr[0] == '>'};
 }
 
-/// Number of elements according to the header, checked against the size of the data.
-std::size_t count_elements(const NpyHeader& header, std::size_t element, std::size_t available,
-                           std::string_view name) {
+/// Number of bytes of the elements according to the header.
+std::uint64_t size_of_elements(const NpyHeader& header, std::size_t element, std::string_view name) {
   std::uint64_t bytes = element;
   bool none = false;
   for (const std::uint64_t n : header.shape) {
@@ -60,17 +60,19 @@ std::size_t count_elements(const NpyHeader& header, std::size_t element, std::si
       throw InputError{name, "the header's shape is too large: its product overflows"};
     bytes *= n;
   }
-  if (none) bytes = 0;
-  if (bytes != available)
-    throw InputError{name, std::string{available < bytes ? "cut short" : "too long"} +
-                               ": the header's shape needs " + std::to_string(bytes) +
+  return none ? 0 : bytes;
+}
+
+void check_size_of_elements(std::uint64_t needed, std::uint64_t available, std::string_view name) {
+  if (needed != available)
+    throw InputError{name, std::string{available < needed ? "cut short" : "too long"} +
+                               ": the header's shape needs " + std::to_string(needed) +
                                " bytes of data, and the file has " + std::to_string(available)};
-  return static_cast<std::size_t>(bytes / element);
 }
 
 /// Converts the place of an element in C order, in which the last axis varies fastest, to an index per axis.
-std::vector<std::size_t> index_of(std::size_t place, const std::vector<std::uint64_t>& shape) {
-  std::vector<std::size_t> index(shape.size());
+std::vector<std::uint64_t> index_of(std::uint64_t place, const std::vector<std::uint64_t>& shape) {
+  std::vector<std::uint64_t> index(shape.size());
   for (std::size_t axis = shape.size(); axis-- > 0; place /= shape[axis]) index[axis] = place % shape[axis];
   return index;
 }
@@ -114,48 +116,78 @@ template <class F> bool is_exact(std::uint64_t magnitude) {
                             width - 1 <= Format<F>::max_exponent);
 }
 
-Column take_integers(std::span<const std::byte> data, const ElementType& type, const NpyHeader& header,
-                     std::string_view name, const FormatInfo& format) {
-  const std::size_t n = data.size() / type.bytes;
-  Column column{&format, std::vector<std::byte>(n * format.bytes)};
-  const auto refuse = [&](std::size_t place, const Integer& x, const std::string& problem) {
-    std::string index;
-    for (const std::size_t i : index_of(place, header.shape))
-      index += (index.empty() ? "" : ", ") + std::to_string(i);
-    throw InputError{name, "element [" + index + "] is " + (x.negative ? "-" : "") +
-                               std::to_string(x.magnitude) + ", " + problem};
-  };
-  with_format(format, [&]<class F>() {
-    for (std::size_t i = 0; i < n; ++i) {
-      const Integer x = load_integer(&data[i * type.bytes], type);
-      if (type.kind == 'b' && x.magnitude > 1) refuse(i, x, "which is not a bool");
-      if (!is_exact<F>(x.magnitude))
-        refuse(i, x,
-               "which " + std::string{format.name} +
-                   " cannot represent exactly; choose a format that can, or save the array as floats");
-      store<F>(column, i, round_to_bits<F>(x.negative, x.magnitude, 0));
-    }
-  });
-  return column;
-}
-
 const FormatInfo& float_format(std::size_t bytes) {
   return bytes == 2 ? format_info<fp16>() : bytes == 4 ? format_info<fp32>() : format_info<fp64>();
 }
 
+/// The bytes from here to the end.
+std::vector<std::byte> read_rest(Bytes& file) {
+  std::vector<std::byte> all, block(std::size_t{1} << 16);
+  while (const std::size_t n = file.read(block)) all.insert(all.end(), block.data(), block.data() + n);
+  return all;
+}
+
+class NpyReader : public BinaryReader {
+ public:
+  NpyReader(Source source, NpyHeader header, ElementType type, std::uint64_t size)
+      : BinaryReader{std::move(source), type.kind == 'f' ? float_format(type.bytes) : format_info<fp64>(),
+                     type.bytes, size},
+        header_{std::move(header)},
+        type_{type} {}
+
+ private:
+  void check_size(std::uint64_t bytes) const override { check_size_of_elements(size(), bytes, name()); }
+
+  void convert(std::vector<std::byte>& stored, std::uint64_t first) override {
+    if (type_.kind == 'f')
+      convert_elements(stored, type_.big_endian, float_format(type_.bytes), portion_);
+    else
+      convert_integers(stored, first);
+  }
+
+  void convert_integers(std::span<const std::byte> stored, std::uint64_t first) {
+    const std::size_t n = stored.size() / type_.bytes;
+    portion_.bytes.resize(n * format().bytes);
+    with_format(format(), [&]<class F>() {
+      for (std::size_t i = 0; i < n; ++i) {
+        const Integer x = load_integer(&stored[i * type_.bytes], type_);
+        if (type_.kind == 'b' && x.magnitude > 1) refuse(first + i, x, "which is not a bool");
+        if (!is_exact<F>(x.magnitude))
+          refuse(first + i, x,
+                 "which " + std::string{format().name} +
+                     " cannot represent exactly; choose a format that can, or save the array as floats");
+        store<F>(portion_, i, round_to_bits<F>(x.negative, x.magnitude, 0));
+      }
+    });
+  }
+
+  [[noreturn]] void refuse(std::uint64_t place, const Integer& x, const std::string& problem) const {
+    const std::string index =
+        listed(index_of(place, header_.shape), ", ", [](std::uint64_t i) { return std::to_string(i); });
+    throw InputError{name(), "element [" + index + "] is " + (x.negative ? "-" : "") +
+                                 std::to_string(x.magnitude) + ", " + problem};
+  }
+
+  NpyHeader header_;
+  ElementType type_;
+};
+
 }  // namespace
 
-Column parse_npy(std::span<const std::byte> file, std::string_view name, const FormatInfo* format) {
-  const NpyHeader header = take_npy_header(file, name);
-  const ElementType type = element_type(header.descr, name);
-  const std::size_t n = count_elements(header, type.bytes, file.size(), name);
-  std::vector<std::byte> reordered;
-  if (header.fortran_order && header.shape.size() > 1 && n > 1)
-    file = reordered = to_c_order(file, type.bytes, header.shape);
-  if (type.kind != 'f')
-    return take_integers(file, type, header, name, format ? *format : format_info<fp64>());
-  const FormatInfo& stored = float_format(type.bytes);
-  return convert_elements(file, type.big_endian, stored, format ? *format : stored);
+std::unique_ptr<ElementReader> open_npy(Source source) {
+  NpyHeader header = read_npy_header(*source.bytes, source.name);
+  const ElementType type = element_type(header.descr, source.name);
+  const std::uint64_t size = size_of_elements(header, type.bytes, source.name);
+  const bool reorder = header.fortran_order && header.shape.size() > 1;
+  if (const auto available = source.bytes->left(); available && !reorder) {
+    check_size_of_elements(size, *available, source.name);
+  } else {
+    std::vector<std::byte> data = read_rest(*source.bytes);
+    check_size_of_elements(size, data.size(), source.name);
+    if (reorder) data = to_c_order(data, type.bytes, header.shape);
+    source.bytes = std::make_unique<MemoryBytes>(std::move(data));
+  }
+  return std::make_unique<NpyReader>(std::move(source), std::move(header), type, size);
 }
 
 }  // namespace samesum::harness

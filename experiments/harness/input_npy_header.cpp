@@ -125,31 +125,37 @@ class HeaderReader {
 
 }  // namespace
 
-NpyHeader take_npy_header(std::span<const std::byte>& bytes, std::string_view name) {
-  const std::string_view file{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-  if (!magic.starts_with(file.substr(0, magic.size())))
-    throw InputError{name, "offset 0: not a .npy file, which begins with \\x93NUMPY"};
-  const auto need = [&](std::size_t bytes) {
-    if (file.size() < bytes)
-      throw InputError{name, "cut short: the header needs " + std::to_string(bytes) +
-                                 " bytes, and the file has " + std::to_string(file.size())};
+NpyHeader read_npy_header(Bytes& file, std::string_view name) {
+  std::string head;
+  const auto read = [&](std::size_t size) {  // until the head has this size, or the file ends
+    const std::size_t before = head.size();
+    head.resize(size);
+    head.resize(before + file.read(std::as_writable_bytes(std::span{head}).subspan(before)));
   };
+  const auto need = [&](std::size_t size) {
+    if (head.size() < size) read(size);
+    if (head.size() < size)
+      throw InputError{name, "cut short: the header needs " + std::to_string(size) +
+                                 " bytes, and the file has " + std::to_string(head.size())};
+  };
+  read(magic.size());
+  if (!magic.starts_with(head))
+    throw InputError{name, "offset 0: not a .npy file, which begins with \\x93NUMPY"};
   need(magic.size() + 2);
-  const int major = static_cast<unsigned char>(file[6]), minor = static_cast<unsigned char>(file[7]);
+  const int major = static_cast<unsigned char>(head[6]), minor = static_cast<unsigned char>(head[7]);
   if (major < 1 || major > 3 || minor != 0)
     throw InputError{name, "offset 6: version " + std::to_string(major) + "." + std::to_string(minor) +
                                " of .npy is not supported; supported are 1.0, 2.0 and 3.0"};
   const std::size_t offset = major == 1 ? 10 : 12;
   need(offset);
-  const std::byte* const length = bytes.data() + 8;
+  const std::byte* const length = std::as_bytes(std::span{head}).data() + 8;
   const std::size_t size =
       major == 1 ? load<std::uint16_t>(length, false) : load<std::uint32_t>(length, false);
   if (size > longest_header)
     throw InputError{name, "offset 8: a header of " + std::to_string(size) + " bytes is too long; " +
                                "an array of numbers needs no more than " + std::to_string(longest_header)};
   need(offset + size);
-  bytes = bytes.subspan(offset + size);
-  return HeaderReader{file.substr(offset, size), offset, name}.read();
+  return HeaderReader{std::string_view{head}.substr(offset), offset, name}.read();
 }
 
 }  // namespace samesum::harness

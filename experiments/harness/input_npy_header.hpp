@@ -13,7 +13,7 @@ struct NpyHeader {
   std::vector<std::uint64_t> shape;
 };
 
-/// Reads the header and removes it from `file`, which then has only data. Throws InputError for a bad header.
-NpyHeader take_npy_header(std::span<const std::byte>& file, std::string_view name);
+/// Reads the header from the start of a file. Throws InputError for a bad header.
+NpyHeader read_npy_header(Bytes& file, std::string_view name);
 
 }  // namespace samesum::harness

@@ -1,4 +1,4 @@
-/// Functions shared by the readers of input.hpp.
+/// What the readers of input.hpp share.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,69 @@ template <class F> void store(Column& to, std::size_t i, BitsOf<F> bits) {
   std::memcpy(&to.bytes[i * sizeof(F)], &bits, sizeof bits);
 }
 
-/// Converts contiguous elements from the stored format to another one.
-Column convert_elements(std::span<const std::byte> elements, bool big_endian, const FormatInfo& stored,
-                        const FormatInfo& format);
+/// The bytes of a file, a pipe or memory, from the first to the last.
+class Bytes {
+ public:
+  virtual ~Bytes() = default;
+  /// Copies the next bytes to `to`, and returns their number, which is less than the size of `to` only at the
+  /// end.
+  virtual std::size_t read(std::span<std::byte> to) = 0;
+  /// Passes over the next n bytes, or over all if fewer are left, and returns their number.
+  virtual std::uint64_t skip(std::uint64_t n);
+  /// Returns the number of bytes left; empty if it is unknown, as for a pipe.
+  virtual std::optional<std::uint64_t> left() = 0;
+};
+
+class MemoryBytes : public Bytes {
+ public:
+  explicit MemoryBytes(std::vector<std::byte> bytes) : bytes_{std::move(bytes)} {}
+  std::size_t read(std::span<std::byte> to) override;
+  std::optional<std::uint64_t> left() override { return bytes_.size() - at_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t at_ = 0;
+};
+
+/// What a reader is made of.
+struct Source {
+  std::unique_ptr<Bytes> bytes;
+  std::string name;          ///< for messages
+  const FormatInfo* format;  ///< of the elements after reading; nullptr for the stored one
+  std::size_t portion;       ///< bytes of the file per portion
+};
+
+std::unique_ptr<ElementReader> open_npy(Source source);
+std::unique_ptr<ElementReader> open_raw(Source source, const FormatInfo& stored);
+std::unique_ptr<ElementReader> open_text(Source source);
+
+/// Reads elements of the same number of bytes each.
+class BinaryReader : public ElementReader {
+ public:
+  /// @param natural format of the elements after reading, unless the source names one.
+  /// @param element bytes of an element in the file.
+  /// @param size bytes of all elements; the largest number if they end where the file ends.
+  BinaryReader(Source source, const FormatInfo& natural, std::size_t element, std::uint64_t size);
+  std::uint64_t skip(std::uint64_t n) override;
+
+ protected:
+  /// Throws InputError if a file cannot have this number of bytes, apart from a header.
+  virtual void check_size(std::uint64_t bytes) const = 0;
+  /// Converts the stored bytes of a portion, whose first element has this index, to portion_.
+  virtual void convert(std::vector<std::byte>& stored, std::uint64_t first) = 0;
+  const std::string& name() const { return source_.name; }
+  std::uint64_t size() const { return size_; }
+
+ private:
+  void fill_portion() override;
+  Source source_;
+  std::size_t element_;
+  std::uint64_t size_, done_ = 0;
+  std::vector<std::byte> stored_;
+};
+
+/// Converts elements from the stored format to that of the column. May swap the two arrays of bytes.
+void convert_elements(std::vector<std::byte>& elements, bool big_endian, const FormatInfo& stored,
+                      Column& column);
 
 }  // namespace samesum::harness

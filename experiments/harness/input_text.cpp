@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "harness/input_parts.hpp"
 
 namespace samesum::harness {
@@ -9,36 +11,72 @@ bool is_separator(char c) { return c == ',' || c == ';'; }
 bool is_line_end(char c) { return c == '\n' || c == '\r'; }
 bool ends_a_number(char c) { return is_space(c) || is_separator(c) || is_line_end(c) || c == '#'; }
 
-/// Parses the text and tracks the line and the column for messages.
-class TextReader {
+/// Parses the text and tracks the line and the column for messages. A number may begin in one block of the
+/// file and end in a later one.
+class TextReader : public ElementReader {
  public:
-  TextReader(std::string_view text, std::string_view name, const FormatInfo& format)
-      : text_{text}, name_{name}, column_{&format, {}} {}
-
-  Column read() && {
-    while (at_ < text_.size()) {
-      const char c = text_[at_];
-      if (is_line_end(c))
-        end_line();
-      else if (c == '#')
-        at_ = std::min(text_.find_first_of("\r\n", at_), text_.size());
-      else if (is_separator(c))
-        take_separator();
-      else if (is_space(c))
-        ++at_;
-      else
-        take_number();
-    }
-    refuse_empty_field_at_the_end();
-    return std::move(column_);
+  explicit TextReader(Source source)
+      : ElementReader{source.format ? *source.format : format_info<fp64>()}, source_{std::move(source)} {
+    has(3);
+    if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff"))
+      throw InputError{source_.name, "line 1, column 1: the text is UTF-16; save it as UTF-8"};
+    if (text_.starts_with("\xef\xbb\xbf")) line_start_ = at_ = 3;  // the byte order mark of UTF-8
   }
 
+  std::uint64_t skip(std::uint64_t n) override { return take_numbers(n, false); }
+
  private:
+  void fill_portion() override {
+    portion_.bytes.clear();
+    take_numbers(std::max(source_.portion / sizeof(double), std::size_t{1}), true);
+  }
+
+  /// Reads the next n numbers, or all if fewer are left, and returns their number. Only parses and stores
+  /// them if `keep` is true.
+  std::uint64_t take_numbers(std::uint64_t n, bool keep) {
+    std::uint64_t taken = 0;
+    while (taken < n && has(1)) {
+      const char c = text_[at_];
+      if (is_line_end(c)) {
+        end_line();
+      } else if (c == '#') {
+        skip_comment();
+      } else if (is_separator(c)) {
+        take_separator();
+      } else if (is_space(c)) {
+        ++at_;
+      } else {
+        take_number(keep);
+        ++taken;
+      }
+    }
+    if (taken < n) refuse_empty_field_at_the_end();
+    return taken;
+  }
+
+  /// Returns whether n characters are left, and reads blocks until the part has them.
+  bool has(std::size_t n) {
+    while (text_.size() - at_ < n && read_block()) {
+    }
+    return text_.size() - at_ >= n;
+  }
+
+  /// Drops the characters that have been parsed from the part, and appends the next block. Returns false at
+  /// the end of the file.
+  bool read_block() {
+    text_.erase(0, at_);
+    before_ += std::exchange(at_, 0);
+    const std::size_t kept = text_.size();
+    text_.resize(kept + std::max(kept, source_.portion));  // doubles, so that long numbers take linear time
+    text_.resize(kept + source_.bytes->read(std::as_writable_bytes(std::span{text_}).subspan(kept)));
+    return text_.size() > kept;
+  }
+
   enum class After { line_start, number, separator };
 
   [[noreturn]] void refuse(const std::string& problem) const {
-    throw InputError{name_, "line " + std::to_string(line_) + ", column " +
-                                std::to_string(at_ - line_start_ + 1) + ": " + problem};
+    throw InputError{source_.name, "line " + std::to_string(line_) + ", column " +
+                                       std::to_string(before_ + at_ - line_start_ + 1) + ": " + problem};
   }
 
   void refuse_empty_field_at_the_end() const {
@@ -48,11 +86,18 @@ class TextReader {
 
   void end_line() {
     refuse_empty_field_at_the_end();
-    at_ += text_.substr(at_, 2) == "\r\n" ? 2 : 1;
+    const bool is_pair = text_[at_] == '\r' && has(2) && text_[at_ + 1] == '\n';
+    at_ += is_pair ? 2 : 1;
     ++line_;
-    line_start_ = at_;
+    line_start_ = before_ + at_;
     after_ = After::line_start;
     separator_ = 0;
+  }
+
+  void skip_comment() {
+    do {
+      at_ = std::min(text_.find_first_of("\r\n", at_), text_.size());
+    } while (at_ == text_.size() && read_block());
   }
 
   void take_separator() {
@@ -64,44 +109,51 @@ class TextReader {
     ++at_;
   }
 
-  void take_number() {
-    const char* const first = text_.data() + at_;
-    const char* const last = std::find_if(first, text_.data() + text_.size(), ends_a_number);
-    const std::string_view word{first, last};
-    const std::optional<Number> number = parse_number(word, *column_.format);
+  /// Returns the characters up to the one that ends the number, and reads blocks until the part has them.
+  std::string_view next_word() {
+    std::size_t size = 0;
+    do {
+      const auto first = text_.begin() + static_cast<std::ptrdiff_t>(at_);
+      size = static_cast<std::size_t>(
+          std::find_if(first + static_cast<std::ptrdiff_t>(size), text_.end(), ends_a_number) - first);
+    } while (at_ + size == text_.size() && read_block());
+    return std::string_view{text_}.substr(at_, size);
+  }
+
+  void take_number(bool keep) {
+    const std::string_view word = next_word();
+    if (keep) store_number(word);
+    if (header_line_ == 0) header_line_ = line_;
+    after_ = After::number;
+    at_ += word.size();
+  }
+
+  void store_number(std::string_view word) {
+    const std::optional<Number> number = parse_number(word, format());
     if (!number) {
       const bool header = header_line_ == 0 || header_line_ == line_;
       refuse(shown(word) + " is not a number" +
              (header ? "; if this line is a header, put # before it" : ""));
     }
-    if (header_line_ == 0) header_line_ = line_;
-    append(*number);
-    after_ = After::number;
-    at_ += word.size();
+    const std::size_t n = portion_.size();
+    portion_.bytes.resize(portion_.bytes.size() + format().bytes);
+    with_format(format(), [&]<class F>() { store<F>(portion_, n, static_cast<BitsOf<F>>(number->bits)); });
   }
 
-  void append(const Number& number) {
-    const std::size_t n = column_.size();
-    column_.bytes.resize(column_.bytes.size() + column_.format->bytes);
-    with_format(*column_.format,
-                [&]<class F>() { store<F>(column_, n, static_cast<BitsOf<F>>(number.bits)); });
-  }
-
-  std::string_view text_, name_;
-  Column column_;
-  std::size_t at_ = 0, line_ = 1, line_start_ = 0;
-  std::size_t header_line_ = 0;  ///< the first line with more than a comment; 0 before that line
+  Source source_;
+  std::string text_;          ///< a part of the file
+  std::size_t at_ = 0;        ///< index of the next character in the part
+  std::uint64_t before_ = 0;  ///< number of characters before the part
+  std::uint64_t line_ = 1, line_start_ = 0;
+  std::uint64_t header_line_ = 0;  ///< the first line with more than a comment; 0 before that line
   After after_ = After::line_start;
   char separator_ = 0;  ///< the separator of this line; 0 before the first one
 };
 
 }  // namespace
 
-Column parse_text(std::string_view text, std::string_view name, const FormatInfo* format) {
-  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
-    throw InputError{name, "line 1, column 1: the text is UTF-16; save it as UTF-8"};
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // the byte order mark of UTF-8
-  return TextReader{text, name, format ? *format : format_info<fp64>()}.read();
+std::unique_ptr<ElementReader> open_text(Source source) {
+  return std::make_unique<TextReader>(std::move(source));
 }
 
 }  // namespace samesum::harness

@@ -25,12 +25,12 @@ double median(std::vector<double> x) {
 
 /// The measurement of the result farthest from the exact sum. `within_bound` holds only if all results are
 /// within their bounds.
-Measurement worst(const Method& method, Values x, const Truth& truth,
+Measurement worst(const Method& method, const FormatInfo& input, const Truth& truth,
                   const std::set<std::uint64_t>& results) {
   std::optional<Measurement> worst;
   bool within_bound = true;
   for (const std::uint64_t bits : results) {
-    const Measurement m = judge(method, x, truth, {method.format, bits});
+    const Measurement m = judge(method, input, truth, {method.format, bits});
     within_bound &= m.within_bound;
     if (!worst || m.error.absolute > worst->error.absolute) worst = m;
   }
@@ -41,8 +41,8 @@ Measurement worst(const Method& method, Values x, const Truth& truth,
 
 }  // namespace
 
-Measurement judge(const Method& method, Values x, const Truth& truth, Number value) {
-  const double bound = method.bound(*x.format, x.size, value, truth.magnitudes_rounded_up());
+Measurement judge(const Method& method, const FormatInfo& input, const Truth& truth, Number value) {
+  const double bound = method.bound(input, truth.size(), value, truth.magnitudes_rounded_up());
   return {.method = &method,
           .value = value,
           .truth = truth.rounded(*method.format),
@@ -69,7 +69,7 @@ Measurement measure(const Method& method, Values x, const Truth& truth, MeasureO
   if (spent >= options.patience) count(spent);
   for (int run = 0; run < options.repeats && spent < options.patience; ++run)
     spent += count(timed(job, result));
-  Measurement m = worst(method, x, truth, results);
+  Measurement m = worst(method, *x.format, truth, results);
   m.repeats = static_cast<int>(seconds.size());
   m.seconds = median(seconds);
   m.gigabytes_per_second = static_cast<double>(x.size * x.format->bytes) / m.seconds / 1e9;

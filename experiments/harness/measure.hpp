@@ -31,8 +31,8 @@ struct Measurement {
   double gigabytes_per_second;  ///< of input
 };
 
-/// Compares one result with the exact sum and the bound.
-Measurement judge(const Method& method, Values x, const Truth& truth, Number value);
+/// Compares one result for elements of the format `input` with the exact sum and the bound.
+Measurement judge(const Method& method, const FormatInfo& input, const Truth& truth, Number value);
 
 /// Runs and times a method, and compares its results with the exact sum. To exclude transfers to a GPU from
 /// the time, place x there first.

@@ -20,8 +20,7 @@ class Sample {
 
   Measurement judged(const Method& v, Options options = {}) {
     if (runs_on_gpu(v) && !on_gpu_) on_gpu_ = v.place(column_.values());
-    return judge(v, column_.values(), truth_,
-                 v(runs_on_gpu(v) ? on_gpu_->values : column_.values(), options));
+    return judge(v, format(), truth_, v(runs_on_gpu(v) ? on_gpu_->values : column_.values(), options));
   }
 
  private:

@@ -1,3 +1,9 @@
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <new>
+#include <sstream>
+
 #include "harness/commands.hpp"
 #include "harness/input.hpp"
 #include "harness/results.hpp"
@@ -7,26 +13,102 @@
 namespace samesum::harness {
 namespace {
 
-/// Compares the result with the exact sum, which costs a second pass over the data.
-Report as_json(const Method& method, Values x, Number value) {
-  const Truth truth{x};
-  const Measurement m = judge(method, x, truth, value);
-  Report report{json_line(result_json(m, *x.format, truth)), {}};
+namespace fs = std::filesystem;
+
+Report as_json(const Method& method, const FormatInfo& input, const Truth& truth, Number value) {
+  const Measurement m = judge(method, input, truth, value);
+  Report report{json_line(result_json(m, input, truth)), {}};
   if (const auto broken = failure(m)) report.failures.push_back(*broken);
   return report;
 }
 
+void check_save_partial(const SumOptions& options) {
+  check_writable(options.save_partial);
+  std::error_code ignored;
+  if (fs::equivalent(options.save_partial, options.file, ignored))
+    throw UsageError{"--save-partial: this file holds the elements; name another one"};
+}
+
+void save(const Partial& partial, const std::string& path) {
+  const std::vector<std::byte> bytes = partial.serialise();
+  write_file(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+/// Reads a partial of the method that begins at element 0.
+Partial saved_partial(const std::string& path, const Method& method) {
+  const std::string otherwise = "leave out --resume to start at the first element";
+  std::ifstream in{path, std::ios::binary};
+  if (!in) throw InputError{path, "cannot be read; " + otherwise};
+  std::ostringstream bytes;
+  bytes << in.rdbuf();
+  try {
+    Partial partial = Partial::deserialise(std::as_bytes(std::span{bytes.view()}), method.backend);
+    if (const std::string& name = partial.method().name; name != method.name)
+      throw InputError{path, "holds a partial of " + name + ", not of " + method.name + "; pass --method " +
+                                 name + ", or " + otherwise};
+    if (partial.begin() != 0)
+      throw InputError{path, "begins at element " + std::to_string(partial.begin()) + "; " + otherwise};
+    return partial;
+  } catch (const std::invalid_argument& damaged) {
+    const std::string_view reason{damaged.what()};  // begins with "samesum: "
+    throw InputError{path, std::string{reason.substr(reason.find(' ') + 1)} + "; " + otherwise};
+  }
+}
+
+/// Returns the partial from which --resume goes on, or that of no elements, and passes over its elements.
+Partial start(ElementReader& elements, const Method& method, const SumOptions& options) {
+  const bool anew =
+      options.resume.empty() || (options.resume == options.save_partial && !fs::exists(options.resume));
+  if (anew) return Partial{method};
+  const Partial partial = saved_partial(options.resume, method);
+  if (const std::uint64_t present = elements.skip(partial.end()); present < partial.end())
+    throw InputError{options.resume, "covers " + std::to_string(partial.end()) +
+                                         " elements, but FILE has only " + std::to_string(present) +
+                                         "; resume with the file of the run that saved it"};
+  return partial;
+}
+
+/// Sums portions as they are read. Adds them to `truth` too, unless that is null.
+Number sum_portions(ElementReader& elements, const Method& method, const SumOptions& options, Truth* truth) {
+  using Clock = std::chrono::steady_clock;
+  Partial partial = start(elements, method, options);
+  Clock::time_point last_saved = Clock::now();
+  while (elements.next()) {
+    const Values x = elements.portion().values();
+    if (truth) truth->add(x);
+    partial.add(x, {.threads = options.threads});
+    if (options.save_partial.empty() || Clock::now() - last_saved < std::chrono::seconds{1}) continue;
+    save(partial, options.save_partial);
+    last_saved = Clock::now();
+  }
+  if (!options.save_partial.empty()) save(partial, options.save_partial);
+  return partial.finish({.threads = options.threads});
+}
+
+/// Sums with a method that has no partials.
+Number sum_at_once(ElementReader& elements, const Method& method, const SumOptions& options, Truth* truth) {
+  const Column column = read_all(elements);
+  if (truth) truth->add(column.values());
+  return method(column.values(), {.threads = options.threads});
+}
+
 }  // namespace
 
-Report sum_command(const SumOptions& options) {
+Report sum_command(const SumOptions& options) try {
   check_threads(options.threads);
+  if (!options.save_partial.empty()) check_save_partial(options);
   const FormatInfo* format = format_named(options.format);
   check_before_reading(format, [&](const FormatInfo& f) { sum_named(options.method, f, "--method"); });
-  const Column column = read_column(options.file, format);
-  const Method& method = sum_named(options.method, *column.format, "--method");
-  const Number value = method.bind(column.values(), {.threads = options.threads})();
-  if (options.json) return as_json(method, column.values(), value);
+  const std::unique_ptr<ElementReader> elements = open_elements(options.file, format);
+  const Method& method = sum_named(options.method, elements->format(), "--method");
+  const bool needs_partial = !options.save_partial.empty() || !options.resume.empty();
+  Truth truth;
+  const auto sum = method.promise >= Promise::everywhere || needs_partial ? sum_portions : sum_at_once;
+  const Number value = sum(*elements, method, options, options.json ? &truth : nullptr);
+  if (options.json) return as_json(method, elements->format(), truth, value);
   return {(options.hex ? hexadecimal(value) : shortest_decimal(value)) + '\n', {}};
+} catch (const std::bad_alloc&) {
+  throw InputError{options.file, "does not fit in memory"};
 }
 
 }  // namespace samesum::harness

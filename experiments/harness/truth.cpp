@@ -117,7 +117,7 @@ double quotient(const BigInteger& numerator, const BigInteger& denominator) {
       round_magnitude(q, -shift - 1, format_info<fp64>(), Rounding::to_nearest_even));
 }
 
-template <class F> void Truth::add(std::span<const F> x) {
+template <class F> void Truth::add_chunk(std::span<const F> x) {
   Buckets<F> buckets;
   for (const F element : x) {
     const BitsOf<F> bits = to_bits(element);
@@ -132,11 +132,13 @@ template <class F> void Truth::add(std::span<const F> x) {
   buckets.fold_into(sum_, magnitudes_);
 }
 
-Truth::Truth(Values x) : size_{x.size} {
+void Truth::add(Values x) {
+  size_ += x.size;
   constexpr std::size_t chunk = std::size_t{1} << log2_chunk;
   with_format(*x.format, [&]<class F>() {
     const auto all = x.as<F>();
-    for (std::size_t i = 0; i < all.size(); i += chunk) add(all.subspan(i, std::min(chunk, all.size() - i)));
+    for (std::size_t i = 0; i < all.size(); i += chunk)
+      add_chunk(all.subspan(i, std::min(chunk, all.size() - i)));
   });
 }
 

@@ -34,7 +34,11 @@ struct Error {
 /// The exact sum of an array, and properties of the array.
 class Truth {
  public:
-  explicit Truth(Values x);
+  Truth() = default;
+  explicit Truth(Values x) { add(x); }
+
+  /// Takes in further elements.
+  void add(Values x);
 
   std::size_t size() const { return size_; }
   std::size_t nans() const { return nans_; }
@@ -70,9 +74,9 @@ class Truth {
   bool within(double bound, Number result) const;
 
  private:
-  template <class F> void add(std::span<const F> x);
+  template <class F> void add_chunk(std::span<const F> x);
 
-  std::size_t size_, nans_ = 0, plus_infinities_ = 0, minus_infinities_ = 0;
+  std::size_t size_ = 0, nans_ = 0, plus_infinities_ = 0, minus_infinities_ = 0;
   bool only_minus_zero_ = true;
   BigInteger sum_, magnitudes_;
 };

@@ -1,6 +1,6 @@
 /// Feeds mutated files to the readers: each of them must return, or throw an error of one printable line, and
-/// allocate little memory. SAMESUM_FUZZ_SECONDS (2 by default) is the time for all tests together;
-/// SAMESUM_FUZZ_SEED seeds the mutations.
+/// allocate little memory. The size of the portions must not matter. SAMESUM_FUZZ_SECONDS (2 by default) is
+/// the time for all tests together; SAMESUM_FUZZ_SEED seeds the mutations.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -129,11 +129,19 @@ template <class Read, class Check> void fuzz(Mutator mutate, Read read, Check ch
     largest_allocation = 0;
     Column column{};
     const std::string message = complaint([&] {
-      column = read(std::string_view{exact.data(), exact.size()}, format);
+      column = read(std::string_view{exact.data(), exact.size()}, format, portion_bytes);
       return column.format;
     });
-    // An element has at least one byte and becomes at most 8, and a vector grows by doubling.
-    EXPECT_LE(largest_allocation, 16 * file.size() + 16384);
+    // An element has at least one byte and becomes at most 8, and a vector grows by doubling. A header of
+    // .npy has at most 65548 bytes.
+    EXPECT_LE(largest_allocation, 16 * file.size() + 131072);
+    const std::size_t portion = 1 + mutate.below(64);
+    Column portions{};
+    EXPECT_EQ(complaint([&] {
+                return portions = read({exact.data(), exact.size()}, format, portion), 0;
+              }),
+              message);
+    EXPECT_EQ(portions.bytes, column.bytes) << "in portions of " << portion << " bytes";
     for (const char c : message) EXPECT_TRUE(c >= ' ' && c <= '~') << message;
     if (message.empty()) {
       ++taken;
@@ -194,8 +202,8 @@ TEST(AMutatedNpyFile, IsReadOrRefused) {
                                        "\xff\xff\xff\xff"};
   fuzz(
       Mutator{seeds, words},
-      [](std::string_view file, const FormatInfo* format) {
-        return parse_npy(as_bytes(file), "name", format);
+      [](std::string_view file, const FormatInfo* format, std::size_t portion) {
+        return parse_npy(as_bytes(file), "name", format, portion);
       },
       any_column);
 }
@@ -258,7 +266,9 @@ TEST(AMutatedText, IsReadLikeStrtodOrRefused) {
                                        "e99999999999999999999"};
   fuzz(
       Mutator{seeds, words},
-      [](std::string_view file, const FormatInfo* format) { return parse_text(file, "name", format); },
+      [](std::string_view file, const FormatInfo* format, std::size_t portion) {
+        return parse_text(file, "name", format, portion);
+      },
       [](const std::string& file, const Column& column) {
         const std::vector<double> expected = by_strtod(file);
         ASSERT_EQ(column.size(), expected.size());
@@ -274,11 +284,11 @@ TEST(AMutatedText, IsReadLikeStrtodOrRefused) {
 TEST(AMutatedRawFile, IsReadOrRefused) {
   std::string all;
   for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
-  std::size_t turn = 0;
   fuzz(
       Mutator{{"", all, std::string(64, '\xff'), std::string(24, '\x7f')}, {"\x7f\xf0", "\xff\xff", "1"}},
-      [&](std::string_view file, const FormatInfo* format) {
-        return parse_raw(as_bytes(file), "name", formats[turn++ % Formats::size], format);
+      [](std::string_view file, const FormatInfo* format, std::size_t portion) {
+        const FormatInfo& stored = formats[file.size() / 2 % Formats::size];
+        return parse_raw(as_bytes(file), "name", stored, format, portion);
       },
       any_column);
 }

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <thread>
 #if defined(__SSE__)
@@ -18,6 +19,7 @@
 #endif
 
 #include "harness/input_files.hpp"
+#include "harness/input_parts.hpp"
 
 namespace samesum::harness {
 
@@ -413,6 +415,92 @@ TEST(TheNpyReader, RefusesBadFilesWithTheReason) {
   EXPECT_THAT(npy_complaint(npy("{'descr': '<f8', !", "")), HasSubstr("offset 27:"));
 }
 
+// --- portions ----------------------------------------------------------------------------------------------
+
+using Open = std::function<std::unique_ptr<ElementReader>(Source)>;
+
+/// What a reader makes of a file: the elements, or the error.
+struct Reading {
+  std::string format, error;
+  std::vector<std::uint64_t> elements;
+  bool operator==(const Reading&) const = default;
+};
+void PrintTo(const Reading& r, std::ostream* out) {
+  *out << r.format << r.error << testing::PrintToString(r.elements);
+}
+
+/// Reads a file that is in memory in portions of some bytes, from element `first` on.
+Reading reading(const Open& open, std::string_view file, std::size_t portion, std::uint64_t first = 0) {
+  const auto all = as_bytes(file);
+  Reading r;
+  r.error = complaint([&] {
+    const auto reader =
+        open({std::make_unique<MemoryBytes>(std::vector(all.begin(), all.end())), "x", nullptr, portion});
+    r.format = reader->format().name;
+    EXPECT_LE(reader->skip(first), first);
+    r.elements = bits(read_all(*reader));
+    return 0;
+  });
+  return r;
+}
+
+struct File {
+  Open open;
+  std::string content;
+};
+
+/// Returns good and bad files of every type.
+std::vector<File> some_files() {
+  std::vector<File> files;
+  for (const Spelling& s : spellings) files.push_back({open_text, std::string{s.text}});
+  for (const Refusal& r : refusals) files.push_back({open_text, std::string{r.text}});
+  for (const BadNpy& bad : bad_files()) files.push_back({open_npy, bad.file});
+  const std::vector<double> seven{0.1, -2, 1e300, 5e-324, -0.0, inf, 7};
+  for (const bool big_endian : {false, true})
+    files.push_back({open_npy, npy(dict(big_endian ? ">f8" : "<f8", "(7,)"), stored(seven, big_endian))});
+  const std::string integers = stored<std::int32_t>({1, -2, 3, -4, 5, INT32_MIN});
+  for (const std::string shape : {"(6,)", "(2, 3)", "(3, 2)"})
+    for (const bool fortran : {false, true})
+      files.push_back({open_npy, npy(dict("<i4", shape, fortran), integers)});
+  files.push_back(
+      {open_npy, npy(dict("<i8", "(2, 3)"), stored<std::int64_t>({0, 1, 2, (1ll << 53) + 1, 4, 5}))});
+  files.push_back({open_npy, npy(dict("|b1", "(3,)"), std::string("\0\1\1", 3))});
+  for (const FormatInfo& format : formats)
+    for (const std::string content : {"123456781234567812345678", "12345678123"})
+      files.push_back({[&](Source s) { return open_raw(std::move(s), format); }, content});
+  return files;
+}
+
+TEST(AReader, GivesTheSameElementsAndErrorsInPortionsOfAnySize) {
+  for (const File& file : some_files()) {
+    const Reading whole = reading(file.open, file.content, portion_bytes);
+    for (std::size_t portion = 1; portion <= 40; ++portion)
+      ASSERT_EQ(reading(file.open, file.content, portion), whole)
+          << testing::PrintToString(file.content) << " in portions of " << portion << " bytes";
+  }
+}
+
+TEST(AReader, PassesOverTheFirstElements) {
+  for (const File& file : some_files()) {
+    const Reading whole = reading(file.open, file.content, portion_bytes);
+    if (!whole.error.empty()) continue;
+    for (std::uint64_t first = 0; first <= whole.elements.size() + 2; ++first) {
+      Reading rest = whole;
+      const auto skipped = static_cast<std::ptrdiff_t>(std::min<std::size_t>(first, whole.elements.size()));
+      rest.elements.erase(rest.elements.begin(), rest.elements.begin() + skipped);
+      for (const std::size_t portion : {std::size_t{1}, std::size_t{9}, portion_bytes})
+        ASSERT_EQ(reading(file.open, file.content, portion, first), rest)
+            << testing::PrintToString(file.content) << " from element " << first;
+    }
+    EXPECT_THAT(reading(file.open, file.content, 5, ~std::uint64_t{0}).elements, IsEmpty());
+  }
+}
+
+TEST(TheTextReader, ReadsANumberThatIsLongerThanManyPortions) {
+  const std::string zeros(100'000, '0');
+  EXPECT_THAT(doubles(parse_text("1" + zeros + "e-100000 2", "x", nullptr, 3)), ElementsAre(1, 2));
+}
+
 // --- files -------------------------------------------------------------------------------------------------
 
 class Files : public testing::Test {
@@ -486,6 +574,39 @@ TEST_F(Files, OnStandardInputAreReadAsText) {
   close(before);
 }
 
+TEST_F(Files, CanBeReadFromAnyElementOn) {
+  std::vector<double> x(400'000);
+  std::string text;
+  for (std::size_t i = 0; i < x.size(); ++i) text += std::to_string(i) + '\n', x[i] = static_cast<double>(i);
+  const std::string raw = stored(x), array = npy(dict("<f8", "(400000,)"), raw);
+  const auto expect_rest = [&](const std::string& path) {
+    for (const std::size_t first : {0u, 1u, 131072u, 300'000u, 399'999u, 400'000u, 500'000u}) {
+      const auto reader = open_elements(path);
+      const std::size_t skipped = std::min(first, x.size());
+      EXPECT_EQ(reader->skip(first), skipped);
+      EXPECT_EQ(doubles(read_all(*reader)),
+                std::vector(x.begin() + static_cast<std::ptrdiff_t>(skipped), x.end()));
+    }
+  };
+  expect_rest(write("a.f64", raw));
+  expect_rest(write("a.npy", array));
+  expect_rest(write("a.txt", text));
+  ASSERT_EQ(mkfifo(path("pipe.f64").c_str(), 0600), 0);
+  std::thread writer{[&] { write("pipe.f64", raw); }};
+  const auto reader = open_elements(path("pipe.f64"));
+  EXPECT_EQ(reader->skip(123'456), 123'456u);
+  EXPECT_EQ(read_all(*reader).values().as<double>().front(), 123'456);
+  writer.join();
+}
+
+TEST_F(Files, ThatShrinkWhileTheyAreReadAreRefused) {
+  const std::string file = write("a.npy", npy(dict("<f8", "(400000,)"), std::string(3'200'000, '\0')));
+  const auto reader = open_elements(file);
+  EXPECT_TRUE(reader->next());
+  std::filesystem::resize_file(file, 2'000'000);
+  EXPECT_THAT(complaint([&] { return read_all(*reader).size(); }), HasSubstr("cut short"));
+}
+
 TEST_F(Files, ThatArePipesAreReadToTheirEnd) {
   std::string content;
   for (int i = 0; i < 100'000; ++i) content += "1\n";
@@ -495,6 +616,10 @@ TEST_F(Files, ThatArePipesAreReadToTheirEnd) {
     EXPECT_EQ(read_column(path(name)).size(), 100'000u) << name;
     writer.join();
   }
+  ASSERT_EQ(mkfifo(path("pipe.npy").c_str(), 0600), 0);
+  std::thread writer{[&] { write("pipe.npy", npy(dict("<f8", "(2,)"), stored<double>({1, 2}))); }};
+  EXPECT_THAT(doubles(read_column(path("pipe.npy"))), ElementsAre(1, 2));
+  writer.join();
 }
 
 }  // namespace

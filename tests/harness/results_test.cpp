@@ -134,7 +134,7 @@ TEST(AResult, HasNullForANumberThatIsNotFiniteAndAlwaysHasItsBits) {
   const Array array{format_info<fp16>(), {65504, 65504}};
   const Truth truth{array.values()};
   const Method& exact = find("exact/fp16@cpu");
-  const Json row = result_json(judge(exact, array.values(), truth, exact.bind(array.values())()),
+  const Json row = result_json(judge(exact, *array.values().format, truth, exact.bind(array.values())()),
                                *array.values().format, truth);
   EXPECT_TRUE(row["value"].is_null() && row["truth"].is_null() && row["relative_error"].is_null());
   EXPECT_EQ(row["bits"], "0x7c00");

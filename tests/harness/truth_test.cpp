@@ -104,6 +104,23 @@ TYPED_TEST(TruthOf, ALongArrayIsTheSumInABinaryFloatOf2400Bits) {
   EXPECT_TRUE(to_wide(Truth{x}.sum()) == sum);
 }
 
+TYPED_TEST(TruthOf, PortionsIsThatOfTheWhole) {
+  std::mt19937_64 random{5};
+  for (int i = 0; i < 1000; ++i) {
+    const auto x = random_array<TypeParam>(random);
+    const Truth whole{x};
+    Truth portions;
+    for (std::size_t first = 0, n; first < x.size(); first += n) {
+      n = std::min<std::size_t>(1 + random() % 7, x.size() - first);
+      portions.add(std::span{x}.subspan(first, n));
+    }
+    EXPECT_EQ(portions.size(), whole.size());
+    EXPECT_EQ(portions.sum(), whole.sum());
+    EXPECT_EQ(portions.magnitudes(), whole.magnitudes());
+    EXPECT_EQ(portions.rounded(format_info<fp64>()), whole.rounded(format_info<fp64>()));
+  }
+}
+
 TYPED_TEST(TruthOf, ManyEqualElementsOverflowsNoBucket) {
   const TypeParam largest = convert<TypeParam>(Format<TypeParam>::max_finite);
   const std::vector<TypeParam> x(1 << 20, largest);
