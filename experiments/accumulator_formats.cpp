@@ -138,7 +138,7 @@ std::vector<const Case*> cases_matching(const std::string& globs) {
 /// Whether a method is measured by default: all accumulators in the format of the elements, and, as the
 /// remedy for 16 bits, plain and exact sums in fp32.
 bool is_default(const Method& v, const FormatInfo& input) {
-  if (v.slow || v.promise < Promise::everywhere || v.backend == "reference") return false;
+  if (v.is_slow || v.promise < Promise::everywhere || v.backend == "reference") return false;
   if (v.format == &input) return true;
   return input.bytes == 2 && v.format->name == "fp32" &&
          (v.accumulator == "plain" || v.accumulator == "exact");

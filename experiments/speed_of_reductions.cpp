@@ -100,7 +100,7 @@ std::vector<Cell> gpu_cells(const Choice& choice) {
 /// Whether a method is measured by default: results in the format of the input, for 16-bit inputs in fp32, by
 /// plain and exact sums, and with --full by all accumulators. Softmax has all its denominators in fp32.
 bool is_default(const Method& m, const Cell& cell, bool full) {
-  if (m.per_element) return m.format->name == "fp32";
+  if (m.has_result_per_element) return m.format->name == "fp32";
   const bool usual = m.accumulator.empty() || m.accumulator == "plain" || m.accumulator == "exact";
   return m.format->name == (cell.input->bytes == 2 ? "fp32" : cell.input->name) && (usual || full);
 }

@@ -76,7 +76,7 @@ std::vector<Cell> gpu_cells(const Choice& choice) {
 bool is_default(const Method& v, const Cell& cell) {
   const bool own = v.format == cell.input;
   if (is_peer(v)) return cell.data == "normal" && (own || v.format->name == "fp32");
-  if (v.slow || v.backend == "reference" || v.promise == Promise::none) return false;
+  if (v.is_slow || v.backend == "reference" || v.promise == Promise::none) return false;
   if (v.accumulator == "exact") return own;
   if (cell.data != "normal" || (is_sequential(v) && cell.n * cell.input->bytes > l2_bytes)) return false;
   return v.accumulator == "plain" ? own || (cell.input->bytes == 2 && v.format->name == "fp32")

@@ -193,7 +193,7 @@ TEST(AnEstimate, OfAnotherOperationHasItsBitsAndABoundThatHolds) {
     for (const Method& m : methods(operation)) {
       if (m.backend != "cpu") continue;
       for (const FormatInfo& input : formats) {
-        if (!m.takes(input)) continue;
+        if (!m.accepts(input)) continue;
         for (const std::size_t n : {1, 5, 3000})
           for (const Dataset& d : datasets(n)) {
             const Array x{input, d.x}, y{input, uniform(n, 19)};

@@ -220,11 +220,11 @@ TEST(AMethod, HasCorrectProperties) {
     EXPECT_FALSE(m.height_formula.empty()) << m.name;
     EXPECT_EQ(m.inputs, m.operation == "dot" ? 2 : 1) << m.name;
     EXPECT_EQ(m.results, m.operation == "moments" ? 2 : 1) << m.name;
-    EXPECT_EQ(m.gives_index, m.operation.starts_with("arg")) << m.name;
-    EXPECT_EQ(m.per_element, m.operation.ends_with("softmax")) << m.name;
+    EXPECT_EQ(m.returns_index, m.operation.starts_with("arg")) << m.name;
+    EXPECT_EQ(m.has_result_per_element, m.operation.ends_with("softmax")) << m.name;
     if (m.operation == "sum") {
       EXPECT_GT(m.operations_per_element, 0) << m.name;
-      for (const FormatInfo& f : formats) EXPECT_TRUE(m.takes(f)) << m.name << " of " << f.name;
+      for (const FormatInfo& f : formats) EXPECT_TRUE(m.accepts(f)) << m.name << " of " << f.name;
     }
   }
   EXPECT_EQ(find("serial/plain/fp32").height(100).total(), 99u);
@@ -272,8 +272,8 @@ TEST(AMethod, OfTwoInputsOrWithoutAnOrderCanBeBound) {
 TEST(AMethod, BoundToDataGivesTheBitsOfACall) {
   const std::vector<double> data = wide(20'000, 20, 3), others = uniform(20'000, 4);
   for (const Method& m : methods()) {
-    if (m.backend == "cuda" || m.promise < Promise::everywhere || m.per_element || m.gives_index ||
-        m.results != 1)
+    if (m.backend == "cuda" || m.promise < Promise::everywhere || m.has_result_per_element ||
+        m.returns_index || m.results != 1)
       continue;
     const Array x{*m.format, data}, y{*m.format, others};
     const bool two = m.inputs == 2;

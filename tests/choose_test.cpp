@@ -21,7 +21,7 @@ using ::testing::StartsWith;
 
 /// Returns the bound relative to the sum. The bound is that of the smallest number R of the format with R >=
 /// |sum| + bound(R); bisection finds R, since the bits of positive numbers have the order of the numbers.
-double literal_bound(const Method& m, const Wish& w, double magnitudes, double sum) {
+double literal_bound(const Method& m, const Requirements& w, double magnitudes, double sum) {
   const FormatInfo& input = *find_format(w.input);
   const auto bound = [&](std::uint64_t bits) {
     return prior_bound(m, input, w.length, magnitudes, {m.format, bits}, w.probability);
@@ -35,7 +35,7 @@ double literal_bound(const Method& m, const Wish& w, double magnitudes, double s
   return bound(low) / sum;
 }
 
-double literal_bound(const Method& m, const Wish& w) {
+double literal_bound(const Method& m, const Requirements& w) {
   const double magnitudes = w.magnitudes.value_or(static_cast<double>(w.length)),
                sum = magnitudes / w.condition;
   if (m.accumulator == "exact")
@@ -46,7 +46,7 @@ double literal_bound(const Method& m, const Wish& w) {
                                                                     : HUGE_VAL;
 }
 
-bool literally_meets(const Method& m, const Wish& w) {
+bool literally_meets(const Method& m, const Requirements& w) {
   const double magnitudes = w.magnitudes.value_or(static_cast<double>(w.length));
   const double sum = magnitudes / w.condition, u = find_format(w.input)->unit_roundoff;
   const double tolerance = w.relative_error ? *w.relative_error : *w.ulps * u;
@@ -60,7 +60,7 @@ bool literally_meets(const Method& m, const Wish& w) {
 
 /// Returns the seconds at the given length; between two measured lengths they are interpolated as a power of
 /// n.
-std::optional<double> literal_cost(const Method& m, const Wish& w, std::span<const Cost> costs) {
+std::optional<double> literal_cost(const Method& m, const Requirements& w, std::span<const Cost> costs) {
   const double n = static_cast<double>(w.length);
   std::optional<Cost> below, above;
   for (const Cost& c : costs) {
@@ -79,19 +79,20 @@ std::optional<double> literal_cost(const Method& m, const Wish& w, std::span<con
 }
 
 /// Filters the methods and returns the cheapest; nullptr if none is left.
-const Method* literal_choice(const Wish& w, std::span<const Cost> costs) {
+const Method* literal_choice(const Requirements& w, std::span<const Cost> costs) {
   std::multimap<std::tuple<bool, double, bool, int, std::uint64_t>, const Method*> fit;
   for (const Method& m : methods("sum")) {
     if (m.promise < w.promise || (w.backend.empty() ? m.backend == "reference" : m.backend != w.backend))
       continue;
     if (!literally_meets(m, w)) continue;
     const auto cost = literal_cost(m, w, costs);
-    fit.insert({{!cost, cost.value_or(0), m.slow, m.operations_per_element, m.height(w.length).total()}, &m});
+    fit.insert(
+        {{!cost, cost.value_or(0), m.is_slow, m.operations_per_element, m.height(w.length).total()}, &m});
   }
   return fit.empty() ? nullptr : fit.begin()->second;
 }
 
-// --- 1000 random wishes ----------------------------------------------------------------------------
+// --- 1000 random requirements ----------------------------------------------------------------------------
 
 class Random {
  public:
@@ -104,8 +105,8 @@ class Random {
   std::mt19937_64 random_{2026};
 };
 
-Wish random_wish(Random& random) {
-  Wish w;
+Requirements random_requirements(Random& random) {
+  Requirements w;
   w.length = static_cast<std::size_t>(std::exp2(random.between(0, 36)));
   w.input = formats[random.below(formats.size())].name;
   w.promise = static_cast<Promise>(random.below(4));
@@ -132,12 +133,12 @@ std::vector<Cost> random_costs(Random& random) {
   return costs;
 }
 
-TEST(AChoice, EqualsThatOfBruteForceFor1000RandomWishes) {
+TEST(AChoice, EqualsThatOfBruteForceFor1000RandomRequirements) {
   Random random;
   int possible = 0;
   std::map<std::string, int> chosen;
   for (int i = 0; i < 1000; ++i) {
-    const Wish w = random_wish(random);
+    const Requirements w = random_requirements(random);
     const std::vector<Cost> made = random_costs(random);
     const std::span<const Cost> costs = i % 2 ? std::span<const Cost>{made} : shipped_costs().costs;
     const Method* expected = literal_choice(w, costs);
@@ -151,13 +152,13 @@ TEST(AChoice, EqualsThatOfBruteForceFor1000RandomWishes) {
       EXPECT_EQ(c.best.method, expected) << i << ": " << c.best.method->name << " " << c.best.bound;
       ++chosen[c.best.method->name];
       ++possible;
-    } catch (const ImpossibleWish& e) {
+    } catch (const NoSuitableMethod& e) {
       EXPECT_EQ(expected, nullptr) << i << ": " << e.what();
     }
   }
   EXPECT_GT(possible, 500);
   EXPECT_LT(possible, 1000);
-  EXPECT_GT(chosen.size(), 20u) << "the wishes are too similar";
+  EXPECT_GT(chosen.size(), 20u) << "the requirements are too similar";
 }
 
 /// Returns random elements of one or both signs, over few or many binades.
@@ -174,7 +175,7 @@ TEST(AChoice, KeepsItsToleranceOnRandomData) {
   int measured = 0, kept = 0;
   double nearest = 0, expected = 0;  // expected: number of probable tolerances that hold
   for (int i = 0; i < 1000; ++i) {
-    Wish w = random_wish(random);
+    Requirements w = random_requirements(random);
     w.length = static_cast<std::size_t>(std::exp2(random.between(0, 12)));
     const Array x{*find_format(w.input), random_data(w.length, random)};
     const Truth truth{x.values()};
@@ -193,7 +194,7 @@ TEST(AChoice, KeepsItsToleranceOnRandomData) {
         kept += keeps, expected += w.probability;
       else
         EXPECT_TRUE(keeps) << m.name << ", n = " << w.length << ": " << seen << " > " << allowed;
-    } catch (const ImpossibleWish&) {
+    } catch (const NoSuitableMethod&) {
     }
   }
   EXPECT_GT(measured, 500);
@@ -212,7 +213,7 @@ TEST(AChoice, KeepsItsToleranceForOtherOperations) {
   Random random;
   for (const char* operation : {"mean", "dot", "squared_norm", "sum_of_magnitudes", "norm", "max", "argmin"})
     for (int i = 0; i < 60; ++i) {
-      Wish w = random_wish(random);
+      Requirements w = random_requirements(random);
       w.operation = operation;
       w.length = 1 + random.below(3000);
       w.promise = Promise::everywhere;
@@ -232,14 +233,14 @@ TEST(AChoice, KeepsItsToleranceForOtherOperations) {
       try {
         const Candidate best = choose(w).best;
         EXPECT_LE(best.bound, *w.relative_error) << best.method->name;
-        if (best.method->gives_index || w.operation == "max") {
+        if (best.method->returns_index || w.operation == "max") {
           EXPECT_EQ(best.bound, 0) << best.method->name;
           continue;
         }
         const Method& m = *best.method;
         const double result = (m.inputs == 2 ? m(x.values(), x.values()) : m(x.values())).to_double();
         EXPECT_LE(std::abs(result / truth - 1), *w.relative_error * (1 + 1e-9) + 1e-15) << m.name;
-      } catch (const ImpossibleWish&) {
+      } catch (const NoSuitableMethod&) {
       }
     }
 }
@@ -339,43 +340,43 @@ TEST(AChoice, AllowsAnyErrorIfTheToleranceIsInfinite) {
   EXPECT_EQ(c.best.method->name, "sum/serial/plain/bf16@cpu");
 }
 
-TEST(AnImpossibleWish, NamesTheNearestMethod) {
+TEST(RequirementsThatNoMethodFulfils, GetTheNearestMethod) {
   try {
     choose({.length = 1000, .input = "fp32", .relative_error = 1e-20, .backend = "cpu"});
     FAIL();
-  } catch (const ImpossibleWish& e) {
+  } catch (const NoSuitableMethod& e) {
     EXPECT_STREQ(e.what(),
                  "samesum: choose: no method @cpu with promise everywhere has a bound of at most 1e-20 "
                  "relative to the result; the smallest is 1.11e-16, of sum/exact/fp64@cpu");
   }
 }
 
-TEST(AnImpossibleWish, NamesTheNearestMethodWithAWeakerPromise) {
+TEST(RequirementsThatNoMethodFulfils, GetTheNearestMethodWithAWeakerPromise) {
   try {
     choose(
         {.length = 1, .input = "fp32", .promise = Promise::order_free, .relative_error = 0, .backend = "cpu"},
         std::vector<Cost>{{"sum/atomic/plain/fp32@cpu", "fp32", 1, 1e-9}});
     FAIL();
-  } catch (const ImpossibleWish& e) {
+  } catch (const NoSuitableMethod& e) {
     EXPECT_THAT(e.what(), HasSubstr(", of sum/exact/fp64@cpu; with promise everywhere, "));
     EXPECT_THAT(e.what(), EndsWith(" has a bound of 0"));
   }
 }
 
-TEST(AnImpossibleWish, IsReportedInItsUnit) {
+TEST(RequirementsThatNoMethodFulfils, AreReportedInTheirUnit) {
   try {
     choose({.length = 1000, .input = "fp64", .ulps = 0.1, .backend = "cpu"});
     FAIL();
-  } catch (const ImpossibleWish& e) {
+  } catch (const NoSuitableMethod& e) {
     EXPECT_THAT(
         e.what(),
         HasSubstr("a bound of at most 0.1 ulps of fp64; the smallest is 0.5 ulps, of sum/exact/fp64@cpu"));
   }
 }
 
-TEST(AnInvalidWish, IsRefusedWithTheNameOfItsArgument) {
+TEST(AnInvalidRequirement, IsRefusedWithTheNameOfItsArgument) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN(), inf = HUGE_VAL;
-  const std::vector<std::pair<Wish, std::string>> wrong{
+  const std::vector<std::pair<Requirements, std::string>> wrong{
       {{.relative_error = 1}, "length is 0"},
       {{.length = 1, .input = "fp8", .relative_error = 1},
        "input is 'fp8'; it must be one of fp16, bf16, fp32, fp64"},
@@ -405,8 +406,8 @@ TEST(AnInvalidWish, IsRefusedWithTheNameOfItsArgument) {
        "magnitudes is 1e-09, but one element of fp16 has at least 5.96e-08 unless it is 0"},
       {{.length = 1, .relative_error = 1, .condition = 1e300, .magnitudes = 1e-300},
        "condition is 1e+300, but with magnitudes of 1e-300 the sum might be 0"}};
-  for (const auto& [wish, message] : wrong) try {
-      choose(wish);
+  for (const auto& [required, message] : wrong) try {
+      choose(required);
       ADD_FAILURE() << message;
     } catch (const std::invalid_argument& e) {
       EXPECT_THAT(e.what(), HasSubstr("samesum: choose: " + message));

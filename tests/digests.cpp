@@ -117,7 +117,7 @@ std::string digest_of_softmax(const Method& m, const FormatInfo& format) {
 }
 
 void add(const Method& m, const FormatInfo& input, Lines& lines) {
-  if (m.per_element) {
+  if (m.has_result_per_element) {
     lines[softmax_line(m, input)] = digest_of_softmax(m, input);
   } else if (m.operation == "sum") {
     lines[line_of(short_name(m), input)] = digest_of_vectors(m, input);
@@ -181,7 +181,7 @@ int main(int argc, char** argv) {
   Lines lines;
   for (const Method& m : methods())
     for (const FormatInfo& input : formats)
-      if (m.backend == backend && m.promise >= Promise::everywhere && m.takes(input)) add(m, input, lines);
+      if (m.backend == backend && m.promise >= Promise::everywhere && m.accepts(input)) add(m, input, lines);
   if (lines.empty()) {
     std::printf("backend %s is not available\n", argv[1]);
     return 77;

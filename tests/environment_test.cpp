@@ -88,21 +88,21 @@ const std::vector<EntryPoint>& entry_points() {
        {"estimate"},
        [](Text& out, int) {
          for (const Method& m : methods())
-           if (m.promise >= Promise::everywhere && m.backend == "cpu" && !m.per_element && !m.gives_index &&
-               m.results == 1 && m.takes(formats[2])) {
+           if (m.promise >= Promise::everywhere && m.backend == "cpu" && !m.has_result_per_element &&
+               !m.returns_index && m.results == 1 && m.accepts(formats[2])) {
              const Estimate e = m.inputs == 2 ? estimate(tiny, tiny, m.name) : estimate(tiny, m.name);
              out << e.value << e.bound << e.magnitudes;
            }
          out.refusal([] { estimate(tiny, "atomic/plain/fp32"); });
        }},
       {"Method, bind, place",
-       {"Method::operator()", "Method::bind", "Method::place", "Method::takes", "Method::height"},
+       {"Method::operator()", "Method::bind", "Method::place", "Method::accepts", "Method::height"},
        [](Text& out, int threads) {
          for (const Method& m : methods())
            for (const Array& x : arrays) {
              const Values values = x.values();
-             if (m.backend == "cuda" || m.promise < Promise::everywhere || !m.takes(*values.format) ||
-                 m.per_element || m.gives_index || m.results != 1)
+             if (m.backend == "cuda" || m.promise < Promise::everywhere || !m.accepts(*values.format) ||
+                 m.has_result_per_element || m.returns_index || m.results != 1)
                continue;
              const Values placed = m.place(values).values;
              if (m.inputs == 2)
@@ -121,7 +121,7 @@ const std::vector<EntryPoint>& entry_points() {
            for (const std::size_t n : {0, 1, 1000, 1'000'000}) {
              const FormatInfo& own = *m.format;
              const Number result{&own, 0x17}, other{&own, 0x2a3};
-             if (m.per_element) {
+             if (m.has_result_per_element) {
                if (n > 0)
                  for (const FormatInfo& f : {formats[0], formats[2]})
                    out << m.bound(f, n, Number{&f, 0x17}, 7.3) << m.bound(f, n, Number{&f, 0x17}, subnormal);
@@ -144,10 +144,10 @@ const std::vector<EntryPoint>& entry_points() {
         "Partial::method", "Partial::begin", "Partial::end", "Partial::size"},
        [](Text& out, int threads) {
          for (const Method& m : methods()) {
-           if (m.backend != "cpu" || m.promise < Promise::everywhere || m.per_element) continue;
+           if (m.backend != "cpu" || m.promise < Promise::everywhere || m.has_result_per_element) continue;
            Partial all{m};
            for (const Array& x : arrays) {
-             if (!m.takes(*x.values().format)) continue;
+             if (!m.accepts(*x.values().format)) continue;
              Partial next{m, all.end()};
              if (m.inputs == 2)
                next.add(x.values(), x.values(), {.threads = threads});
@@ -206,7 +206,7 @@ const std::vector<EntryPoint>& entry_points() {
          for (const char* backend : {"reference", "cpu"})
            for (const Method* m : reductions_of(backend))
              for (const Array& x : arrays)
-               if (m->takes(*x.values().format))
+               if (m->accepts(*x.values().format))
                  out << reduce_all(*m, x.values(), x.values(), Layout::rows(6, 100),
                                    {.threads = threads, .ddof = 1});
          for (const char* name :
@@ -252,7 +252,7 @@ const std::vector<EntryPoint>& entry_points() {
          std::vector<float> y(600);
          const Values x = arrays[2].values();
          for (const Method& m : methods())
-           if (m.per_element && m.backend != "cuda") {
+           if (m.has_result_per_element && m.backend != "cuda") {
              reduce(m, x, Layout::rows(6, 100), std::span{y}, {.threads = threads});
              out << y;
            }

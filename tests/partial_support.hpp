@@ -13,7 +13,8 @@ namespace samesum::testing_support {
 inline std::vector<const Method*> methods_with_partials(std::string_view backend) {
   std::vector<const Method*> chosen;
   for (const Method& m : methods())
-    if (m.backend == backend && m.promise >= Promise::everywhere && !m.per_element) chosen.push_back(&m);
+    if (m.backend == backend && m.promise >= Promise::everywhere && !m.has_result_per_element)
+      chosen.push_back(&m);
   return chosen;
 }
 
@@ -56,7 +57,7 @@ inline std::vector<double> random_elements(std::mt19937_64& random, std::size_t 
 inline Inputs random_inputs(std::mt19937_64& random, const Method& m, std::size_t n) {
   std::vector<const FormatInfo*> accepted;
   for (const FormatInfo& f : formats)
-    if (m.takes(f)) accepted.push_back(&f);
+    if (m.accepts(f)) accepted.push_back(&f);
   const FormatInfo& f = *accepted[below(random, accepted.size())];
   return {{f, random_elements(random, n, f)}, {f, random_elements(random, m.inputs == 2 ? n : 0, f)}, n};
 }

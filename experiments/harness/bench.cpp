@@ -26,7 +26,7 @@ Bytes column(const Place& place, const Cell& cell, const void* x, std::size_t at
 }
 
 std::size_t bytes_of_result(const Method& m, const FormatInfo& input, std::size_t n) {
-  return m.per_element ? n * input.bytes : m.result_bytes();
+  return m.has_result_per_element ? n * input.bytes : m.result_bytes();
 }
 
 /// Reduces a vector on the host, or two vectors if the method has two inputs.
@@ -34,7 +34,7 @@ Bytes result_of(const Method& m, const FormatInfo& input, const Bytes& x, const 
   const std::size_t n = x.size() / input.bytes;
   Bytes result(bytes_of_result(m, input, n));
   const Results out{m.result_format(input), result.data(),
-                    m.per_element ? n : static_cast<std::size_t>(m.results)};
+                    m.has_result_per_element ? n : static_cast<std::size_t>(m.results)};
   const Values vx{input, x.data(), n}, vy{input, y.data(), n};
   m.inputs == 2 ? reduce(m, vx, vy, Layout::vector(n), out) : reduce(m, vx, Layout::vector(n), out);
   return result;
@@ -59,7 +59,7 @@ std::string Cell::place() const {
 
 bool fits(const Method& m, const Cell& cell) {
   return m.operation == cell.operation && runs_on_gpu(m) == cell.on_gpu() &&
-         m.takes(*cell.input, cell.layout());
+         m.accepts(*cell.input, cell.layout());
 }
 
 std::vector<const Method*> peers_of(const Cell& cell) {
@@ -94,8 +94,8 @@ std::shared_ptr<std::byte> Bench::filled(std::size_t bytes, std::uint64_t seed) 
 /// The call of a method for a cell. Allocates the second input and the output.
 Call Bench::call_of(const Cell& cell) {
   if (cell.inputs() == 2) y_ = filled(bytes_, seed_ + 1);  // as large as x: cold calls move through both
-  out_ =
-      place_->memory(cell.per_element() ? cell.input_bytes() : cell.layout().results() * 2 * sizeof(double));
+  out_ = place_->memory(cell.has_result_per_element() ? cell.input_bytes()
+                                                      : cell.layout().results() * 2 * sizeof(double));
   return {&format_,
           x_.get(),
           cell.inputs() == 2 ? y_.get() : nullptr,
@@ -137,7 +137,7 @@ Turn Bench::ceiling(const Cell& cell, const Call& call) const {
   const auto *x = static_cast<const std::byte*>(call.x), *y = static_cast<const std::byte*>(call.y);
   auto* out = static_cast<std::byte*>(call.out);
   return {cell.ceiling(), std::nullopt, [=, this, bytes = cell.input_bytes()](std::size_t offset) {
-            if (cell.per_element())
+            if (cell.has_result_per_element())
               place_->copy_all(x + offset, out, bytes, cell.threads);
             else
               place_->read_all(x + offset, bytes, cell.threads);

@@ -32,11 +32,13 @@ struct Cell {
   std::size_t input_bytes() const { return elements() * input->bytes; }
   int inputs() const { return methods(operation).front().inputs; }
   /// Whether there is one result per element.
-  bool per_element() const { return methods(operation).front().per_element; }
+  bool has_result_per_element() const { return methods(operation).front().has_result_per_element; }
   /// Bytes of all inputs; plus those of the results, if there is one per element.
-  std::size_t bytes() const { return input_bytes() * static_cast<std::size_t>(inputs() + per_element()); }
+  std::size_t bytes() const {
+    return input_bytes() * static_cast<std::size_t>(inputs() + has_result_per_element());
+  }
   /// The ceiling that memory sets: "read" or "copy".
-  std::string ceiling() const { return per_element() ? "copy" : "read"; }
+  std::string ceiling() const { return has_result_per_element() ? "copy" : "read"; }
   /// Where the data lie: "latency" (up to 64 elements), "L2", "DRAM", "other", "GPU".
   std::string place() const;
 

@@ -20,7 +20,7 @@ constexpr std::uint64_t seed = 1;
 bool is_measured(const Method& v, const Cell& cell) {
   const bool rounds_first = v.accumulator != "exact" && !holds(*v.format, *cell.input);
   const bool slow = v.order == "serial" || rounds_first;
-  return v.backend != "reference" && !v.slow && (!slow || cell.n <= two_to(20));
+  return v.backend != "reference" && !v.is_slow && (!slow || cell.n <= two_to(20));
 }
 
 std::vector<const Method*> methods_of(const Cell& cell, const std::string& globs) {

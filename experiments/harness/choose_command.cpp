@@ -12,14 +12,14 @@ namespace samesum::harness {
 namespace {
 
 /// Takes length, format, condition and magnitudes from the data. A sum of zero has no relative error.
-Wish about_data(const Wish& wish, const Column& column, const std::string& file) {
+Requirements about_data(const Requirements& required, const Column& column, const std::string& file) {
   const Truth truth{column.values()};
   if (!std::isfinite(truth.condition()))
     throw InputError(file, "its sum is 0 or not finite, and errors are relative to it; use exact");
-  return wish_for(truth, *column.format, wish);
+  return requirements_for(truth, *column.format, required);
 }
 
-Wish wish_of(const ChooseOptions& o) {
+Requirements requirements_of(const ChooseOptions& o) {
   if (o.file.empty() && !o.length) throw UsageError{"--length or a file is missing"};
   if (o.length && *o.length < 1) throw UsageError{"--length: 0 elements; give 1 or more"};
   if (!o.relative_error && !o.ulps)
@@ -36,7 +36,7 @@ Wish wish_of(const ChooseOptions& o) {
           .magnitudes = o.magnitudes};
 }
 
-/// Replaces the field of the wish in a message of the library by the option.
+/// Replaces the field of Requirements in a message of the library by the option.
 std::string with_option(const std::string& message) {
   const std::string prefix = "samesum: choose: ";
   for (const std::string field :
@@ -49,17 +49,17 @@ std::string with_option(const std::string& message) {
   return message;
 }
 
-Choice choice_of(const Wish& wish, const CostTable& table) {
+Choice choice_of(const Requirements& required, const CostTable& table) {
   try {
-    return choose(wish, table.costs);
-  } catch (const ImpossibleWish&) {
+    return choose(required, table.costs);
+  } catch (const NoSuitableMethod&) {
     throw;
   } catch (const std::invalid_argument& e) {
     throw UsageError{with_option(e.what())};
   }
 }
 
-double magnitudes_of(const Wish& w) { return w.magnitudes.value_or(static_cast<double>(w.length)); }
+double magnitudes_of(const Requirements& w) { return w.magnitudes.value_or(static_cast<double>(w.length)); }
 
 Json candidate_json(const Candidate& c) {
   return {{"method", c.method->name},
@@ -70,7 +70,7 @@ Json candidate_json(const Candidate& c) {
           {"reason", c.reason}};
 }
 
-std::string as_json(const Wish& w, const Choice& choice, const CostTable& table) {
+std::string as_json(const Requirements& w, const Choice& choice, const CostTable& table) {
   const auto or_null = [](std::optional<double> x) { return x ? number_or_null(*x) : Json(nullptr); };
   Json o = {{"kind", "choice"},
             {"length", w.length},
@@ -105,7 +105,7 @@ std::string row(const Candidate& c, bool ulps, const std::string& reason) {
              reason);
 }
 
-std::string asked(const Wish& w) {
+std::string asked(const Requirements& w) {
   return std::to_string(w.length) + " elements of " + std::string{w.input} + ", promise " +
          std::string{name_of(w.promise)} + ", " +
          (w.ulps ? "at most " + compact(*w.ulps, 8) + " ulps"
@@ -122,7 +122,7 @@ std::string origin(const CostTable& table) {
          (table.file.empty() ? "; `samesum calibrate` measures this machine" : "");
 }
 
-std::string as_text(const Wish& w, const Choice& choice, const CostTable& table) {
+std::string as_text(const Requirements& w, const Choice& choice, const CostTable& table) {
   std::string text = wrapped(asked(w)) + '\n' + wrapped(origin(table)) + "\n\n";
   text += row("method", "bound", "time", "");
   const bool ulps = w.ulps.has_value();
@@ -151,16 +151,16 @@ std::string as_text(const Wish& w, const Choice& choice, const CostTable& table)
 }  // namespace
 
 Report choose_command(const ChooseOptions& options) {
-  Wish wish = wish_of(options);
+  Requirements required = requirements_of(options);
   const CostTable table = options.costs.empty()        ? default_costs()
                           : options.costs == "shipped" ? shipped_table()
                                                        : read_costs(options.costs);
   if (!options.file.empty()) {
     const Column column = read_column(options.file, format_named(options.format));
-    wish = about_data(wish, column, options.file);
+    required = about_data(required, column, options.file);
   }
-  const Choice choice = choice_of(wish, table);
-  return {options.json ? as_json(wish, choice, table) : as_text(wish, choice, table), {}};
+  const Choice choice = choice_of(required, table);
+  return {options.json ? as_json(required, choice, table) : as_text(required, choice, table), {}};
 }
 
 }  // namespace samesum::harness

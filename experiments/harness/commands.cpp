@@ -152,7 +152,7 @@ std::string no_match(const std::string& glob) {
          (reason.empty() ? "; try 'tree/*' or see `samesum list 'sum/*'`" : ": " + reason);
 }
 
-bool chosen_by_default(const Method& m) { return (m.backend == "cpu" || m.backend == "cuda") && !m.slow; }
+bool chosen_by_default(const Method& m) { return (m.backend == "cpu" || m.backend == "cuda") && !m.is_slow; }
 
 /// Whether the text is the name of one method of samesum, not a glob.
 bool is_name(const std::string& glob) {
@@ -187,7 +187,7 @@ std::vector<const Method*> methods_matching(const std::string& globs, const Form
   std::vector<const Method*> all;
   for (const std::string& glob : globs_in(globs.empty() ? "," : globs))
     for (const Method* m : matching_one(option, glob, input))
-      if (m->takes(input)) append_once(all, m);
+      if (m->accepts(input)) append_once(all, m);
   return all;
 }
 
@@ -196,14 +196,15 @@ std::vector<const Method*> methods_in_own_format(const std::string& globs) {
   if (globs.empty())
     for (const FormatInfo& format : formats)
       for_each_sum([&](const Method& m) {
-        if (m.format == &format && m.takes(format) && (chosen_by_default(m) || is_peer(m))) all.push_back(&m);
+        if (m.format == &format && m.accepts(format) && (chosen_by_default(m) || is_peer(m)))
+          all.push_back(&m);
       });
   for (const std::string& glob : globs_in(globs)) {
     bool found = false;
     std::exception_ptr refusal;  // for one format; another format may have the peer
     for (const FormatInfo& format : formats) try {
         for (const Method* m : matching_one("--filter", glob, format)) {
-          if (m->format != &format || !m->takes(format)) continue;
+          if (m->format != &format || !m->accepts(format)) continue;
           found = true;
           append_once(all, m);
         }

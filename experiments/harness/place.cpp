@@ -38,15 +38,16 @@ class Cpu final : public Place {
     const auto values = [call](const void* x, std::size_t offset) {
       return Values{*call.input, static_cast<const std::byte*>(x) + offset, call.size};
     };
-    if (is_vector(call.layout) && m.results == 1 && !m.gives_index && !m.per_element)
+    if (is_vector(call.layout) && m.results == 1 && !m.returns_index && !m.has_result_per_element)
       return [&m, call, values](std::size_t offset) {
         const Values x = values(call.x, offset);
         const Number sum = m.inputs == 2 ? m(x, values(call.y, offset), call.options) : m(x, call.options);
         std::memcpy(call.out, &sum.bits, sizeof sum.bits);
       };
     const std::size_t numbers =
-        m.per_element ? call.size : call.layout.results() * static_cast<std::size_t>(m.results);
-    const Results out{m.result_format(*call.input), call.out, numbers, m.per_element ? call.out_stride : 0};
+        m.has_result_per_element ? call.size : call.layout.results() * static_cast<std::size_t>(m.results);
+    const Results out{m.result_format(*call.input), call.out, numbers,
+                      m.has_result_per_element ? call.out_stride : 0};
     return [&m, call, values, out](std::size_t offset) {
       const Values x = values(call.x, offset);
       m.inputs == 2 ? reduce(m, x, values(call.y, offset), call.layout, out, call.options)

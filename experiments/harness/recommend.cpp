@@ -30,12 +30,13 @@ std::vector<Candidate> sure_ones(const std::vector<Measurement>& sound, const Fo
     if (c.seconds && c.bound <= tolerance && c.method->promise >= Promise::everywhere) sure.push_back(c);
   };
   try {
-    const Choice choice = choose(
-        wish_for(truth, input, {.relative_error = tolerance, .backend = of_reference ? "reference" : ""}),
-        costs);
+    const Choice choice =
+        choose(requirements_for(truth, input,
+                                {.relative_error = tolerance, .backend = of_reference ? "reference" : ""}),
+               costs);
     append(choice.best);
     std::ranges::for_each(choice.others, append);
-  } catch (const ImpossibleWish&) {  // no method is within the tolerance
+  } catch (const NoSuitableMethod&) {  // no method is within the tolerance
   }
   return sure;
 }
@@ -73,12 +74,12 @@ std::string reason_without_scale(const Truth& truth, const FormatInfo& input, bo
 
 }  // namespace
 
-Wish wish_for(const Truth& truth, const FormatInfo& input, Wish wish) {
-  wish.length = truth.size();
-  wish.input = input.name;
-  wish.condition = std::max(1.0, truth.condition() * (1 + 0x1p-40));  // the factor covers its rounding
-  wish.magnitudes = truth.magnitudes_rounded_up();
-  return wish;
+Requirements requirements_for(const Truth& truth, const FormatInfo& input, Requirements required) {
+  required.length = truth.size();
+  required.input = input.name;
+  required.condition = std::max(1.0, truth.condition() * (1 + 0x1p-40));  // the factor covers its rounding
+  required.magnitudes = truth.magnitudes_rounded_up();
+  return required;
 }
 
 Recommendation recommend(const std::vector<Measurement>& measurements, const FormatInfo& input,

@@ -9,8 +9,8 @@
 
 namespace samesum::harness {
 
-/// Sets length, format, condition and magnitudes of a wish to those of the data.
-Wish wish_for(const Truth& truth, const FormatInfo& input, Wish wish);
+/// Sets length, format, condition and magnitudes of the requirements to those of the data.
+Requirements requirements_for(const Truth& truth, const FormatInfo& input, Requirements required);
 
 struct Recommendation {
   const Method* method;

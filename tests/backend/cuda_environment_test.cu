@@ -41,7 +41,8 @@ class Device {
     return at;
   }
   Results results(const Method& m, const FormatInfo& input, const Layout& l) {
-    const std::size_t numbers = m.per_element ? n : l.results() * static_cast<std::size_t>(m.results);
+    const std::size_t numbers =
+        m.has_result_per_element ? n : l.results() * static_cast<std::size_t>(m.results);
     return {m.result_format(input), room<double>(numbers), numbers};
   }
 
@@ -90,9 +91,9 @@ const EntryPoint entry_points[] = {
        out << gpu::prepare(device.workspace(), std::size_t{1} << 20);
        for (const Method& m : methods())
          for (const Values& x : device.inputs()) {
-           if (m.backend != "cuda" || m.promise < Promise::everywhere || !m.takes(*x.format)) continue;
+           if (m.backend != "cuda" || m.promise < Promise::everywhere || !m.accepts(*x.format)) continue;
            const Layout batch = Layout::rows(rows, columns);
-           const Layout layout = m.takes(*x.format, batch) ? batch : Layout::vector(n);
+           const Layout layout = m.accepts(*x.format, batch) ? batch : Layout::vector(n);
            std::size_t bytes = 0;
            for (void* workspace : {static_cast<void*>(nullptr), device.workspace()}) {
              const Results to = device.results(m, *x.format, layout);
@@ -136,10 +137,10 @@ const EntryPoint entry_points[] = {
      {"add"},
      [](Device& device, Text& out) {
        for (const Method& m : methods()) {
-         if (m.backend != "cuda" || m.promise < Promise::everywhere || m.per_element) continue;
+         if (m.backend != "cuda" || m.promise < Promise::everywhere || m.has_result_per_element) continue;
          Partial partial{m};
          for (const Values& x : device.inputs()) {
-           if (!m.takes(*x.format)) continue;
+           if (!m.accepts(*x.format)) continue;
            m.inputs == 2 ? gpu::add(partial, x, x) : gpu::add(partial, x);
          }
          out << partial.serialise();

@@ -42,7 +42,7 @@ TEST(GpuReductions, MatchThoseOfTheCpu) {
     });
     if (refused != unsupported().end()) continue;
     for (const FormatInfo& input : formats)
-      EXPECT_EQ(find_on("cuda", cpu).takes(input), cpu.takes(input)) << cpu.name << ", " << input.name;
+      EXPECT_EQ(find_on("cuda", cpu).accepts(input), cpu.accepts(input)) << cpu.name << ", " << input.name;
   }
 }
 
@@ -53,8 +53,8 @@ TEST(GpuReductions, RefuseBatchesOfSumsWithoutAKernelForThem) {
   const auto out = device_memory(8);
   const Results results{std::span{reinterpret_cast<float*>(out.get()), 2}};
   const Method& serial = gpu::find("serial/plain/fp32");
-  EXPECT_TRUE(serial.takes(format_info<fp32>()));
-  EXPECT_FALSE(serial.takes(format_info<fp32>(), Layout::rows(2, 2)));
+  EXPECT_TRUE(serial.accepts(format_info<fp32>()));
+  EXPECT_FALSE(serial.accepts(format_info<fp32>(), Layout::rows(2, 2)));
   std::size_t bytes = 0;
   EXPECT_EQ(gpu::reduce(serial, nullptr, bytes, x.values(), Layout::rows(2, 2), results),
             cudaErrorInvalidValue);
@@ -73,13 +73,14 @@ TEST(GpuReductions, LeaveTheirWorkspacePrepared) {
   succeed(gpu::prepare(workspace.get(), most, caller.stream()));
   for (int round = 0; round < 2; ++round)
     for (const Method& m : methods()) {
-      if (m.backend != "cuda" || m.promise < Promise::everywhere || m.slow || !m.takes(format_info<fp32>()))
+      if (m.backend != "cuda" || m.promise < Promise::everywhere || m.is_slow ||
+          !m.accepts(format_info<fp32>()))
         continue;
       for (const Layout& layout : {Layout::vector(n), Layout::rows(rows, columns)}) {
-        if (!m.takes(format_info<fp32>(), layout)) continue;
+        if (!m.accepts(format_info<fp32>(), layout)) continue;
         const FormatInfo* format = m.result_format(format_info<fp32>());
         const std::size_t numbers =
-            m.per_element ? n : layout.results() * static_cast<std::size_t>(m.results);
+            m.has_result_per_element ? n : layout.results() * static_cast<std::size_t>(m.results);
         const Results there{format, out.get(), numbers};
         std::size_t bytes = most;
         succeed(m.inputs == 2
@@ -173,7 +174,7 @@ TEST_P(EveryGpuReduction, HasTheBitsOfItsReferenceOnEveryKindOfDataAndFormat) {
   SAMESUM_NEEDS_GPU();
   const std::size_t n = reduced ? 500 : 5000;
   for (const FormatInfo& input : formats) {
-    if (!on_gpu().takes(input)) continue;
+    if (!on_gpu().accepts(input)) continue;
     for (const Dataset& d : datasets(n)) {
       const Array x{input, d.x}, y{input, uniform(n, 11)};
       EXPECT_EQ(reduce_all(on_gpu(), x.values(), y.values(), Layout::vector(n)),
@@ -343,7 +344,8 @@ TEST(GpuReductions, HaveTheBitsOfTheCpuForMoreThanAThousandTiles) {
     for (const Method* r : with_batches_on_gpu()) {
       // One method for each kind of state.
       const bool tree = r->order == "tree" && (r->accumulator.empty() || r->accumulator == "double_word");
-      if (r->format != format || !(tree || r->gives_index) || (r->accumulator != "" && r->operation != "dot"))
+      if (r->format != format || !(tree || r->returns_index) ||
+          (r->accumulator != "" && r->operation != "dot"))
         continue;
       const Method& on_gpu = find_on("cuda", *r);
       EXPECT_EQ(reduce_all(on_gpu, x.values(), y.values(), Layout::vector(n)),

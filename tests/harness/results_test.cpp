@@ -316,7 +316,7 @@ TEST(AGlob, WithoutABackendMeansTheCpuAndTheGpuIfThereIsOne) {
   if (absent().empty()) both.push_back("sum/tree/kahan/fp32@cuda");
   EXPECT_EQ(names_matching("tree/kahan/*32"), both);
   EXPECT_THAT(names_matching("tree/kahan/*32@*").size(), both.size() + 1);
-  for (const std::string& name : names_matching("*")) EXPECT_FALSE(find(name).slow) << name;
+  for (const std::string& name : names_matching("*")) EXPECT_FALSE(find(name).is_slow) << name;
 }
 
 TEST(AGlob, MayBeOneOfAList) {
@@ -413,10 +413,11 @@ TEST_F(Advice, EqualsTheChoiceOfTheLibrary) {
                                      pretend("tree/plain/fp64", 1, 1)};
   std::vector<Cost> costs;
   for (const Measurement& m : all) costs.push_back({m.method->name, "fp64", truth.size(), m.seconds});
-  const Wish wish = wish_for(truth, format_info<fp64>(), {.relative_error = 1.5 * 0x1p-53});
-  EXPECT_EQ(wish.length, 700u);
-  EXPECT_EQ(wish.condition, 1 + 0x1p-40);
-  EXPECT_EQ(on(all, tenths), choose(wish, costs).best.method->name);
+  const Requirements required =
+      requirements_for(truth, format_info<fp64>(), {.relative_error = 1.5 * 0x1p-53});
+  EXPECT_EQ(required.length, 700u);
+  EXPECT_EQ(required.condition, 1 + 0x1p-40);
+  EXPECT_EQ(on(all, tenths), choose(required, costs).best.method->name);
 }
 
 TEST_F(Advice, IsExactIfItCostsLittleMore) {

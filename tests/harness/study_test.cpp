@@ -477,7 +477,7 @@ TEST(AFilter, SelectsMethodsOfEveryFormat) {
 TEST(AFilter, ThatIsEmptySelectsAllMethodsThatAreNotSlow) {
   const std::vector<std::string> all = names("");
   for (const Method& v : methods("sum"))
-    EXPECT_EQ(std::count(all.begin(), all.end(), v.name), !v.slow && v.backend != "reference") << v.name;
+    EXPECT_EQ(std::count(all.begin(), all.end(), v.name), !v.is_slow && v.backend != "reference") << v.name;
 }
 
 TEST(AFilter, ThatMatchesNothingIsRefusedByName) {

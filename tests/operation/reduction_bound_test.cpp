@@ -164,9 +164,9 @@ void expect_within(const Array& x, const Array& y, const std::string& data,
   const Truths truths{x.values(), y.values()};
   const FormatInfo& input = *x.values().format;
   for (const Method* r : reductions_of("cpu")) {
-    if (!r->takes(input)) continue;
+    if (!r->accepts(input)) continue;
     const std::string what = r->name + " of " + data;
-    if (r->gives_index) {
+    if (r->returns_index) {
       EXPECT_EQ(r->bound(input, truths.n, Number{}), 0) << what;
       continue;
     }
@@ -239,7 +239,7 @@ TEST_P(BoundsOfReductions, AreAFewUnitRoundoffsForOrdinaryData) {
     const Array x{format, d.x}, y{format, d.y};
     const Truths truths{x.values(), y.values()};
     for (const Method* r : reductions_of("cpu")) {
-      if (r->format != &format || r->gives_index || r->operation == "prod") continue;
+      if (r->format != &format || r->returns_index || r->operation == "prod") continue;
       const std::vector<Bounded> all = bounded(*r, x.values(), y.values(), truths, 0, true);
       const double q = std::sqrt(Truths::above(truths.squares, -2148) / static_cast<double>(n));
       const double unit = [&] {

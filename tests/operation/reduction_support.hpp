@@ -29,7 +29,7 @@ inline Bits reduce_all(const Method& m, Values x, Values y, const Layout& layout
       }())));
     return bits;
   };
-  if (m.gives_index) return run(std::int64_t{-77});
+  if (m.returns_index) return run(std::int64_t{-77});
   return with_format(*m.format, [&]<class F>() { return run(from_bits<F>(BitsOf<F>(0x5a5a))); });
 }
 
@@ -37,7 +37,8 @@ inline Bits reduce_all(const Method& m, Values x, Values y, const Layout& layout
 inline std::vector<const Method*> reductions_of(std::string_view backend) {
   std::vector<const Method*> chosen;
   for (const Method& m : methods())
-    if (m.backend == backend && !m.per_element && m.promise >= Promise::everywhere) chosen.push_back(&m);
+    if (m.backend == backend && !m.has_result_per_element && m.promise >= Promise::everywhere)
+      chosen.push_back(&m);
   return chosen;
 }
 

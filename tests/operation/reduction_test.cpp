@@ -57,7 +57,7 @@ TEST_P(EveryReduction, HasTheBitsOfItsReferenceInEveryBatch) {
 
 TEST_P(EveryReduction, HasTheBitsOfItsReferenceOnEveryKindOfDataAndFormat) {
   for (const FormatInfo& input : formats) {
-    if (!r.takes(input)) continue;
+    if (!r.accepts(input)) continue;
     for (const auto& [name, x, y] : inputs_of<datasets>(input, 5000))
       EXPECT_EQ(reduce_all(r, x.values(), y.values(), Layout::vector(5000)),
                 reduce_all(reference_of(r), x.values(), y.values(), Layout::vector(5000)))

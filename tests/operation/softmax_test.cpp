@@ -22,8 +22,8 @@ TEST(TheCatalogue, HasEveryDenominatorOfSoftmaxOnEveryBackend) {
     for (const Method& m : methods(operation)) {
       names.push_back(m.name);
       EXPECT_GE(m.promise, Promise::everywhere);
-      EXPECT_TRUE(m.per_element);
-      for (const FormatInfo& f : formats) EXPECT_EQ(m.takes(f), f.bytes <= 4) << m.name << ", " << f.name;
+      EXPECT_TRUE(m.has_result_per_element);
+      for (const FormatInfo& f : formats) EXPECT_EQ(m.accepts(f), f.bytes <= 4) << m.name << ", " << f.name;
     }
   EXPECT_THAT(names, ::testing::IsSupersetOf({"softmax/tree/plain/fp16@cpu", "softmax/exact/fp32@reference",
                                               "softmax/online/fp32@cpu", "log_softmax/tree/plain/fp32@cpu"}));

@@ -125,7 +125,7 @@ TEST(LayoutsNearEveryPowerOfTwo, AreReducedIfTheyFitAndRefusedOtherwise) {
     std::vector<std::int64_t> indices(results);
     const Method* r = all[random() % all.size()];
     while (r->format->index != Formats::index_of<fp32>()) r = all[random() % all.size()];
-    const Results to = r->gives_index    ? Results{std::span{indices}}
+    const Results to = r->returns_index  ? Results{std::span{indices}}
                        : r->results == 2 ? Results{std::span{both}}
                                          : Results{std::span{out}};
     const std::string message =
@@ -259,7 +259,7 @@ TEST(ABound, RefusesNegativeMagnitudesAndNumbersOfAnotherFormat) {
   const Number single = Number::of(1.0f), twice = Number::of(1.0), none{nullptr, 0};
   const FormatInfo& input = format_info<fp32>();
   for (const Method& m : methods()) {
-    const Number own{m.per_element ? &input : m.format, 0};
+    const Number own{m.has_result_per_element ? &input : m.format, 0};
     const std::string what = (m.results == 2 ? "largest" : "magnitudes") + std::string{" is -1"};
     EXPECT_THAT(refusal([&] { m.bound(input, 3, {own, own}, -1); }), HasSubstr(what)) << m.name;
     if (m.operation != "sum") continue;

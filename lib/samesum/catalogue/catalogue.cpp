@@ -207,9 +207,9 @@ Method method_of(const Facts& f) {
   m.promise = f.promise;
   m.inputs = f.inputs;
   m.results = f.results;
-  m.gives_index = f.gives_index;
-  m.per_element = f.per_element;
-  m.slow = f.slow;
+  m.returns_index = f.returns_index;
+  m.has_result_per_element = f.has_result_per_element;
+  m.is_slow = f.is_slow;
   m.state_bytes = f.state_bytes;
   m.operations_per_element = f.operations_per_element;
   m.height_formula = f.height_formula();

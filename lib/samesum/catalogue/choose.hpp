@@ -13,7 +13,7 @@
 namespace samesum {
 
 /// Requirements for a reduction: its length, exactly one of relative_error and ulps, and what else is known.
-struct Wish {
+struct Requirements {
   std::string_view operation = "sum";         ///< any with one number or index as its result
   std::size_t length = 0;                     ///< number of elements
   std::string_view input = "fp64";            ///< format of the elements
@@ -60,18 +60,18 @@ struct Candidate {
 /// The chosen method and all others.
 struct Choice {
   Candidate best;
-  /// First the methods that also fulfil the wish, cheapest first, then those whose bound is too large, then
-  /// those that promise too little.
+  /// First the methods that also fulfil the requirements, cheapest first, then those whose bound is too
+  /// large, then those that promise too little.
   std::vector<Candidate> others;
 };
 
-/// Thrown if no method fulfils a wish. what() names the method with the smallest bound.
-struct ImpossibleWish : std::invalid_argument {
+/// Thrown if no method fulfils the requirements. what() names the method with the smallest bound.
+struct NoSuitableMethod : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
 /// Returns the cheapest method whose bound is within the tolerance and whose promise is at least
-/// `wish.promise`.
+/// `required.promise`.
 ///
 /// Bounds. The bound of an accumulator has the form u|result| + c·Σ|x| (Higham, Accuracy and Stability, 2nd
 /// ed., §4.2, eqs. 4.4, 4.6 and 4.8, with proofs beside the accumulators). With Σ|x| = κ|sum| it is relative
@@ -90,8 +90,8 @@ struct ImpossibleWish : std::invalid_argument {
 /// the shortest length they are constant, above the longest they grow in proportion to n. Methods that were
 /// not measured for that input come after those that were: fewest operations first, then lowest tree. Their
 /// costs are not estimated: a guess is not comparable with a measurement.
-/// @throws ImpossibleWish if no method fulfils the wish.
-/// @throws std::invalid_argument if a field of the wish or a cost is invalid; the message names it.
-Choice choose(const Wish& wish, std::span<const Cost> costs = shipped_costs().costs);
+/// @throws NoSuitableMethod if no method fulfils the requirements.
+/// @throws std::invalid_argument if a requirement or a cost is invalid; the message names it.
+Choice choose(const Requirements& required, std::span<const Cost> costs = shipped_costs().costs);
 
 }  // namespace samesum

@@ -88,7 +88,7 @@ SumBound bounds(const Method& m, const FormatInfo& input, std::size_t n, const R
   if (result.count != static_cast<std::size_t>(m.results))
     refuse(m, m.results == 2 ? "the method has two results; pass both, {mean, variance}"
                              : "the method has one result; pass only that");
-  if (m.gives_index) return both(holds(*m.format, input) ? 0 : unbounded_error);
+  if (m.returns_index) return both(holds(*m.format, input) ? 0 : unbounded_error);
   const FormatInfo& of_result = *m.result_format(input);
   if (m.results == 2) {
     check(m.name, "mean", result.number[0], of_result);
@@ -99,8 +99,8 @@ SumBound bounds(const Method& m, const FormatInfo& input, std::size_t n, const R
   check(m.name, "result", number, of_result);
   const double value = number.to_double();
   if (n == 0 && std::isfinite(value)) return both(0);
-  if (m.per_element)
-    return both(std::isfinite(value) && m.takes(input) && Code::of(m).softmax_bound
+  if (m.has_result_per_element)
+    return both(std::isfinite(value) && m.accepts(input) && Code::of(m).softmax_bound
                     ? bound_of_softmax_element(m, input, n, value, magnitudes)
                     : unbounded_error);
   if (m.accumulator == Exact::name) return both(bound_of_rounding(number));
@@ -176,8 +176,9 @@ void run(const Method& m, const Values& x, const Values* y, const Layout& layout
 }
 
 void check_gives_number(const Method& m) {
-  if (m.per_element) refuse(m, "the method returns a number per element; call reduce with a layout");
-  if (m.gives_index) refuse(m, "the method returns an index; call reduce_to_index");
+  if (m.has_result_per_element)
+    refuse(m, "the method returns a number per element; call reduce with a layout");
+  if (m.returns_index) refuse(m, "the method returns an index; call reduce_to_index");
   if (m.results != 1)
     refuse(m, "the method returns " + std::to_string(m.results) + " numbers; call reduce with a layout");
 }
@@ -212,13 +213,13 @@ Job job(const Method& m, const Values& x, const Values* y, const Options& option
 
 Height Method::height(std::size_t n) const { return code_->height(n); }
 
-bool Method::takes(const FormatInfo& input) const {
+bool Method::accepts(const FormatInfo& input) const {
   return input.index < Formats::size &&
          (code_->sum[input.index] || code_->run[input.index] || code_->run_vector[input.index]);
 }
 
-bool Method::takes(const FormatInfo& input, const Layout& layout) const {
-  return takes(input) && (is_vector(layout) || code_->run[input.index]);
+bool Method::accepts(const FormatInfo& input, const Layout& layout) const {
+  return accepts(input) && (is_vector(layout) || code_->run[input.index]);
 }
 
 double Method::bound(const FormatInfo& input, std::size_t n, ResultNumbers result, double magnitudes,
@@ -289,14 +290,14 @@ std::string validation_error(const Method& m, const Values& x, const Values* y, 
   if (y && y->size != x.size)
     return "x has " + std::to_string(x.size) + " elements and y has " + std::to_string(y->size) +
            "; pass inputs of equal length";
-  if (!m.takes(*x.format)) {
+  if (!m.accepts(*x.format)) {
     std::string others;
     for (const FormatInfo& f : formats)
-      if (m.takes(f)) others.append(others.empty() ? "" : ", ").append(f.name);
+      if (m.accepts(f)) others.append(others.empty() ? "" : ", ").append(f.name);
     return "the method does not accept elements of " + std::string{x.format->name} +
            "; convert them to one of " + others;
   }
-  if (!m.takes(*x.format, l))
+  if (!m.accepts(*x.format, l))
     return "the method reduces only single vectors of " + std::string{x.format->name} +
            "; for rows, columns and segments use the order tree or a format that holds the elements";
   if (out.format && !is_listed(out.format)) return "out has an unknown format; use one of samesum::formats";
@@ -311,13 +312,13 @@ std::string validation_error(const Method& m, const Values& x, const Values* y, 
   if (out.size % numbers != 0)
     return "out has room for " + std::to_string(out.size) + " numbers; it needs " + std::to_string(numbers) +
            " for each result";
-  const auto results = m.per_element ? std::nullopt : std::optional{out.size / numbers};
+  const auto results = m.has_result_per_element ? std::nullopt : std::optional{out.size / numbers};
   if (std::string wrong = validation_error(l, results, offsets_on_host); !wrong.empty()) return wrong;
   const std::size_t needed = *extent(l, offsets_on_host);
   if (x.size < needed)
     return "x has " + std::to_string(x.size) + " elements, but the layout reads " + std::to_string(needed) +
            "; pass more elements or a smaller layout";
-  if (m.per_element) return error_of_rows(x, l, out);
+  if (m.has_result_per_element) return error_of_rows(x, l, out);
   for (const Values* v : {&x, y})
     if (v != nullptr && overlap(v->data, needed * v->format->bytes, out.data, out.size * bytes))
       return std::string{"out overlaps "} + (v == &x ? "x" : "y") + "; use separate memory for the results";

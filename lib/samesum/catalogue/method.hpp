@@ -91,11 +91,11 @@ struct Method {
                              ///< format of its input
   std::string backend;       ///< "reference", "cpu", "cuda"
   Promise promise;
-  int inputs;               ///< number of inputs: 2 for dot
-  int results;              ///< numbers per result: 2 for moments
-  bool gives_index;         ///< whether the results are indices, std::int64_t
-  bool per_element;         ///< whether each element has a result in its own format, as in softmax
-  bool slow = false;        ///< whether the method is slow by design and exists for the study: one GPU thread
+  int inputs;                   ///< number of inputs: 2 for dot
+  int results;                  ///< numbers per result: 2 for moments
+  bool returns_index;           ///< whether the results are indices, std::int64_t
+  bool has_result_per_element;  ///< whether each element has a result in its own format, as in softmax
+  bool is_slow = false;     ///< whether the method is slow by design and exists for the study: one GPU thread
                             ///< sums all elements, or every element is added to one atomic cell
   std::size_t state_bytes;  ///< bytes of the state of one lane, as this library stores it
   int operations_per_element;  ///< floating-point operations per `add` (integer operations for exact); 0 if
@@ -107,19 +107,19 @@ struct Method {
 
   /// Whether the method accepts elements of a format. Sums of one vector and exact methods accept all
   /// formats, other methods their own and narrower ones.
-  bool takes(const FormatInfo& input) const;
+  bool accepts(const FormatInfo& input) const;
   /// Whether the method accepts elements of a format in a layout. On a GPU, sums whose order or accumulator
   /// has no kernel for batches, and all sums of elements wider than the accumulator, accept only single
   /// vectors.
-  bool takes(const FormatInfo& input, const Layout& layout) const;
+  bool accepts(const FormatInfo& input, const Layout& layout) const;
 
   /// Returns the format of the results; nullptr for std::int64_t.
   const FormatInfo* result_format(const FormatInfo& input) const {
-    return gives_index ? nullptr : per_element ? &input : format;
+    return returns_index ? nullptr : has_result_per_element ? &input : format;
   }
   /// Returns the size of a result in bytes.
   std::size_t result_bytes() const {
-    return gives_index ? sizeof(std::int64_t) : static_cast<std::size_t>(results) * format->bytes;
+    return returns_index ? sizeof(std::int64_t) : static_cast<std::size_t>(results) * format->bytes;
   }
 
   /// Returns a rigorous bound on |result - true result for the n elements as given|, rounded up.

@@ -70,7 +70,8 @@ Call call_on_host(const FormatInfo& format, const void* x, const void* y, std::s
 }
 
 const PartialForm& form_of(const Method& m) {
-  if (m.per_element) refuse(m, "the method returns a number per element; a partial gives one result");
+  if (m.has_result_per_element)
+    refuse(m, "the method returns a number per element; a partial gives one result");
   if (m.promise < Promise::everywhere)
     refuse(m, "its bits differ from run to run; use a method that promises everywhere");
   return *Code::of(find_on("reference", m)).partial_form;
@@ -304,9 +305,9 @@ void Partial::finish(Results out, Options options) const {
 
 Number Partial::finish(Options options) const {
   const Method& m = *method_;
-  if (m.gives_index || m.results != 1)
-    refuse(m, m.gives_index ? "the method returns an index; call finish with a std::int64_t for it"
-                            : "the method returns two numbers; call finish with an array for them");
+  if (m.returns_index || m.results != 1)
+    refuse(m, m.returns_index ? "the method returns an index; call finish with a std::int64_t for it"
+                              : "the method returns two numbers; call finish with an array for them");
   std::uint64_t bits = 0;
   finish({m.format, &bits, 1}, options);
   return {m.format, bits};

@@ -71,7 +71,7 @@ Number reduce(std::string_view name, Values x, Values y, Options options) {
 
 std::int64_t reduce_to_index(std::string_view name, Values x, Options options) {
   const Method& m = find_for(name, x);
-  if (!m.gives_index) throw std::invalid_argument("samesum: " + m.name + " returns no index; call reduce");
+  if (!m.returns_index) throw std::invalid_argument("samesum: " + m.name + " returns no index; call reduce");
   std::int64_t index = -1;
   reduce(m, x, Layout::vector(x.size), std::span{&index, 1}, options);
   return index;

@@ -90,7 +90,7 @@ template <class F> struct ExtremumIndexReducer {
 
 /// The four operations. Their names have no order, since every order gives the same bits.
 template <bool smallest, bool index> struct ExtremumOf : OwnState {
-  static constexpr bool has_order = false, gives_index = index;
+  static constexpr bool has_order = false, returns_index = index;
   static constexpr std::string_view name =
       index ? (smallest ? "argmin" : "argmax") : (smallest ? "min" : "max");
   static constexpr auto bound = bound_of_extremum;

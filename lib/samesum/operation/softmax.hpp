@@ -28,7 +28,7 @@ enum class SoftmaxSum { fp16, bf16, fp32, exact, online };
 /// The operation softmax. Each operation has a method for each of the `Denominators`, on every backend.
 struct Softmax {
   static constexpr std::string_view name = "softmax";
-  static constexpr bool log = false, gives_index = false, per_element = true;
+  static constexpr bool log = false, returns_index = false, has_result_per_element = true;
   static constexpr int inputs = 1, results = 1;
 };
 /// The operation log-softmax.

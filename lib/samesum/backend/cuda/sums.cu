@@ -110,7 +110,7 @@ template <> std::vector<Entry> sums<SAMESUM_FORMAT_INDEX>() {
         Entry e = describe<Sum, Order, A, F>("cuda");
         Formats::for_each(
             [&]<class T>() { e.code.run_vector[Formats::index_of<T>()] = run_launch<run<Order, A, F, T>>; });
-        e.facts.slow = std::is_same_v<Order, Serial> || std::is_same_v<Order, AtomicElement>;
+        e.facts.is_slow = std::is_same_v<Order, Serial> || std::is_same_v<Order, AtomicElement>;
         // atomicAdd of fp32 flushes subnormal numbers to zero: each addition may lose that much.
         if (Order::promise == Promise::none && std::is_same_v<F, fp32>) e.code.lost_per_arrival = 0x1p-126;
         all.push_back(e);
