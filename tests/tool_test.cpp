@@ -539,10 +539,10 @@ std::string costs(const json& provenance, const std::string& rows) {
          '\n' + rows;
 }
 
-const std::string choose = "$T choose --length 1000 --input fp32 --relative-error 1e-3 ";
+const std::string tool_choose = "$T choose --length 1000 --input fp32 --relative-error 1e-3 ";
 
 TEST(TheToolsChoice, IsThatOfTheLibrary) {
-  const json o = run_json(choose + "--costs shipped --backend cpu --json");
+  const json o = run_json(tool_choose + "--costs shipped --backend cpu --json");
   const Choice c = choose({.length = 1000, .input = "fp32", .relative_error = 1e-3, .backend = "cpu"});
   EXPECT_EQ(o["best"]["method"], c.best.method->name);
   EXPECT_EQ(o["best"]["bound"], c.best.bound);
@@ -555,7 +555,7 @@ TEST(TheToolsChoice, IsThatOfTheLibrary) {
 }
 
 TEST(TheToolsChoice, IsReadableAt80ColumnsAndEndsWithAdvice) {
-  const Outcome o = shell().run(choose + "--probability 0.99");
+  const Outcome o = shell().run(tool_choose + "--probability 0.99");
   EXPECT_EQ(o.code, 0) << o.err;
   for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
   EXPECT_THAT(o.out.substr(o.out.rfind("\n\n")), HasSubstr("\nUse "))
@@ -563,7 +563,7 @@ TEST(TheToolsChoice, IsReadableAt80ColumnsAndEndsWithAdvice) {
   const std::string premise =
       "if rounding errors have mean 0; not valid for equal, sorted or\n  patterned data\n";
   EXPECT_THAT(o.out, HasSubstr(premise));
-  EXPECT_THAT(shell().run(choose).out, Not(HasSubstr(premise))) << "the rigorous bound has no premise";
+  EXPECT_THAT(shell().run(tool_choose).out, Not(HasSubstr(premise))) << "the rigorous bound has no premise";
   for (const Method& v : methods("sum"))
     if (v.backend == "cpu") {
       EXPECT_THAT(o.out, HasSubstr(v.name));
@@ -572,7 +572,7 @@ TEST(TheToolsChoice, IsReadableAt80ColumnsAndEndsWithAdvice) {
 
 TEST(TheToolsChoice, ExplainsABoundThatIsNotFinite) {
   const std::string note = "inf, no finite bound: an overflow cannot be excluded";
-  EXPECT_THAT(shell().run(choose + "--magnitudes 70000 --backend cpu").out, HasSubstr(note));
+  EXPECT_THAT(shell().run(tool_choose + "--magnitudes 70000 --backend cpu").out, HasSubstr(note));
   EXPECT_THAT(shell().run("$T choose --length 4 --input fp16 --ulps 1 --backend cpu").out,
               Not(HasSubstr(note)));
 }
@@ -593,34 +593,36 @@ TEST(TheToolsChoice, UsesTheGivenCostsAndSkipsCorruptLines) {
                                                     speed("sum/tree/plain/fp32@cpu", 2e-6) +
                                                     speed("sum/pairwise/plain/fp32@cpu", 1e-7, "60 binades") +
                                                     speed("sum/exact/fp32@cpu", 1e-9).substr(0, 40)));
-  const json o = run_json(choose + "--costs costs.jsonl --json");
+  const json o = run_json(tool_choose + "--costs costs.jsonl --json");
   EXPECT_EQ(o["best"]["method"], "sum/exact/fp32@cpu");
   EXPECT_EQ(o["best"]["seconds"], 1e-6);
   EXPECT_EQ(o["others"][0]["method"], "sum/tree/plain/fp32@cpu");
   EXPECT_TRUE(o["others"][1]["seconds"].is_null()) << "only costs for normal data count";
   EXPECT_EQ(o["costs"]["file"], "costs.jsonl");
   EXPECT_EQ(o["costs"]["corrupt_lines"], 2);
-  EXPECT_THAT(shell().run(choose + "--costs costs.jsonl").out, HasSubstr("2 corrupt lines skipped"));
+  EXPECT_THAT(shell().run(tool_choose + "--costs costs.jsonl").out, HasSubstr("2 corrupt lines skipped"));
 }
 
 TEST(TheToolsChoice, IgnoresTheCalibrationOfAnotherMachine) {
   fs::create_directories(shell().work() / "cache/samesum");
   const fs::path file = shell().work() / "cache/samesum/speed_vs_length.jsonl";
-  const auto source = [] { return run_json("XDG_CACHE_HOME=cache " + choose + "--json")["costs"]["file"]; };
+  const auto source = [] {
+    return run_json("XDG_CACHE_HOME=cache " + tool_choose + "--json")["costs"]["file"];
+  };
   write(file, costs({{"cpu", "an abacus"}, {"gpu", nullptr}}, speed("sum/exact/fp32@cpu", 1e-6)));
   EXPECT_TRUE(source().is_null());
-  EXPECT_THAT(shell().run("XDG_CACHE_HOME=cache " + choose).out, HasSubstr("abacus"));
+  EXPECT_THAT(shell().run("XDG_CACHE_HOME=cache " + tool_choose).out, HasSubstr("abacus"));
   const json here = run_json("$T compare numbers.txt --methods exact --json")["provenance"];
   write(file, costs(here, speed("sum/exact/fp32@cpu", 1e-6)));
   EXPECT_EQ(source(), "cache/samesum/speed_vs_length.jsonl");
-  EXPECT_TRUE(run_json("XDG_CACHE_HOME= HOME= " + choose + "--json")["costs"]["file"].is_null());
+  EXPECT_TRUE(run_json("XDG_CACHE_HOME= HOME= " + tool_choose + "--json")["costs"]["file"].is_null());
 }
 
 TEST(TheToolsCalibration, IsFoundByTheChoiceAndHasEveryRequestedCost) {
   const Outcome o = shell().run("XDG_CACHE_HOME=made $T calibrate --quick --methods 'exact/*,tree/plain/*'");
   EXPECT_EQ(o.code, 0) << o.err;
   EXPECT_THAT(o.err, IsEmpty()) << "progress is shown on terminals only";
-  const json choice = run_json("XDG_CACHE_HOME=made " + choose + "--json");
+  const json choice = run_json("XDG_CACHE_HOME=made " + tool_choose + "--json");
   EXPECT_EQ(choice["costs"]["file"], "made/samesum/speed_vs_length.jsonl");
   EXPECT_EQ(choice["costs"]["corrupt_lines"], 0);
   EXPECT_FALSE(choice["best"]["seconds"].is_null());
@@ -640,7 +642,7 @@ TEST(TheToolsCalibration, OfAllMethodsHasEveryCost) {
     GTEST_SKIP()
         << "this takes a minute or two; set SAMESUM_LONG_TESTS=1 (the test above calibrates some methods)";
   EXPECT_EQ(shell().run("$T calibrate --quick --out all.jsonl").code, 0);
-  for (const json& other : run_json(choose + "--costs all.jsonl --json")["others"])
+  for (const json& other : run_json(tool_choose + "--costs all.jsonl --json")["others"])
     if (!find(other["method"].get<std::string>()).is_slow) {
       EXPECT_FALSE(other["seconds"].is_null()) << other;
     }
