@@ -56,9 +56,10 @@ void add_sum(CLI::App& app, Report& report) {
   CLI::Option* json =
       command->add_flag("--json", options->json, "Print one JSON object with error and bound")->excludes(hex);
   command
-      ->add_option(
-          "--save-partial", options->save_partial,
-          "Save the partial, the state of the elements\nsummed so far, about once per second and at the\nend")
+      ->add_option("--save-partial", options->save_partial,
+                   "Save the partial, the state of the elements\nsummed so far, about once per second and at "
+                   "the\nend; "
+                   "replaces an earlier file")
       ->type_name("PATH");
   command
       ->add_option("--resume", options->resume,
@@ -69,11 +70,13 @@ void add_sum(CLI::App& app, Report& report) {
       "Prints the shortest decimal that reads back as the same number in its format.\n"
       "The method exact rounds once, to the format of the input.\n\n"
       "Reads and sums in portions, so that a file of any length needs less than 64 MB.\n"
-      "Exceptions are read as a whole: arrays in Fortran order, and files for a method\n"
-      "whose bits differ from run to run, such as atomic/plain/fp64.\n\n"
+      "Exceptions are read as a whole: arrays in Fortran order, .npy files that are\n"
+      "pipes, and files for a method whose bits differ from run to run, such as\n"
+      "atomic/plain/fp64.\n\n"
       "A resumed run prints the same bits as an uninterrupted one. It needs the same\n"
       "--method and --format, and a file whose elements up to the saved partial have\n"
-      "not changed; further elements may have been appended.\n\nExamples:\n"
+      "not changed; --format and the elements are not checked. Further elements may\n"
+      "have been appended, to a text after a newline.\n\nExamples:\n"
       "  samesum sum data.npy\n  seq 100 | samesum sum -\n"
       "  samesum sum data.f32 --method tree/kahan/fp32 --json\n"
       "  samesum sum data.f64 --save-partial sum.partial --resume sum.partial");

@@ -141,7 +141,7 @@ const std::vector<EntryPoint>& entry_points() {
        }},
       {"Partial",
        {"Partial::add", "Partial::merge", "Partial::finish", "Partial::serialise", "Partial::deserialise",
-        "Partial::method", "Partial::begin", "Partial::end", "Partial::size"},
+        "Partial::method", "Partial::begin", "Partial::end", "Partial::size", "Partial::operator="},
        [](Text& out, int threads) {
          for (const Method& m : methods()) {
            if (m.backend != "cpu" || m.promise < Promise::everywhere || m.has_result_per_element) continue;
@@ -155,6 +155,9 @@ const std::vector<EntryPoint>& entry_points() {
                next.add(x.values(), {.threads = threads});
              all.merge(next);
            }
+           Partial moved{m};
+           moved = std::move(all);
+           all = moved;
            std::uint64_t bits[2] = {};
            const Results results{m.result_format(*m.format), bits, static_cast<std::size_t>(m.results)};
            Partial::deserialise(all.serialise()).finish(results);

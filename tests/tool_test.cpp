@@ -241,8 +241,15 @@ TEST(TheToolsSum, AsJsonComparesWithTheExactSumOfAllPortions) {
   fs::remove(shell().work() / "wide.f64");
 }
 
+TEST(TheToolsSum, IsPrintedIfItsPartialCannotBeSaved) {
+  const Outcome o = shell().run("$T sum numbers.txt --save-partial /dev/full");
+  EXPECT_EQ(o.out, "0.5\n");
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, HasSubstr("/dev/full"));
+}
+
 TEST(TheToolsSum, MayNameAPartialThatDoesNotExistYetToResumeAndToSave) {
-  const std::string both = "$T sum numbers.txt --resume new.partial --save-partial new.partial";
+  const std::string both = "$T sum numbers.txt --resume ./new.partial --save-partial new.partial";
   for (int i = 0; i < 2; ++i) EXPECT_EQ(shell().run(both).out, "0.5\n");
   fs::remove(shell().work() / "new.partial");
 }
@@ -715,6 +722,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T sum numbers.txt --save-partial ./numbers.txt",
             "--save-partial: this file holds the elements"},
         Bad{"$T sum numbers.txt --save-partial missing/saved", "missing/saved: cannot be written"},
+        Bad{"$T sum numbers.txt --save-partial -", "--save-partial: '-' is not a file"},
         Bad{"$T sum numbers.txt --method atomic/plain/fp64 --save-partial saved.partial",
             "its bits differ from run to run; use a method that promises everywhere"},
         Bad{"$T compare uniform.f32 --methods tree/exact", "/fp32@cpu"},

@@ -15,23 +15,33 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Report as_json(const Method& method, const FormatInfo& input, const Truth& truth, Number value) {
+void write_json(Report& report, const Method& method, const FormatInfo& input, const Truth& truth,
+                Number value) {
   const Measurement m = judge(method, input, truth, value);
-  Report report{json_line(result_json(m, input, truth)), {}};
+  report.text = json_line(result_json(m, input, truth));
   if (const auto broken = failure(m)) report.failures.push_back(*broken);
-  return report;
+}
+
+bool is_same_path(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  return fs::weakly_canonical(fs::absolute(a), ignored) == fs::weakly_canonical(fs::absolute(b), ignored);
 }
 
 void check_save_partial(const SumOptions& options) {
+  if (options.save_partial == "-") throw UsageError{"--save-partial: '-' is not a file; name one"};
   check_writable(options.save_partial);
   std::error_code ignored;
   if (fs::equivalent(options.save_partial, options.file, ignored))
     throw UsageError{"--save-partial: this file holds the elements; name another one"};
 }
 
-void save(const Partial& partial, const std::string& path) {
+/// Returns what went wrong; empty if the partial is saved.
+std::string save(const Partial& partial, const std::string& path) try {
   const std::vector<std::byte> bytes = partial.serialise();
   write_file(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return {};
+} catch (const OutputError& error) {
+  return error.what();
 }
 
 /// Reads a partial of the method that begins at element 0.
@@ -57,8 +67,8 @@ Partial saved_partial(const std::string& path, const Method& method) {
 
 /// Returns the partial from which --resume goes on, or that of no elements, and passes over its elements.
 Partial start(ElementReader& elements, const Method& method, const SumOptions& options) {
-  const bool anew =
-      options.resume.empty() || (options.resume == options.save_partial && !fs::exists(options.resume));
+  const bool anew = options.resume.empty() ||
+                    (is_same_path(options.resume, options.save_partial) && !fs::exists(options.resume));
   if (anew) return Partial{method};
   const Partial partial = saved_partial(options.resume, method);
   if (const std::uint64_t present = elements.skip(partial.end()); present < partial.end())
@@ -68,8 +78,10 @@ Partial start(ElementReader& elements, const Method& method, const SumOptions& o
   return partial;
 }
 
-/// Sums portions as they are read. Adds them to `truth` too, unless that is null.
-Number sum_portions(ElementReader& elements, const Method& method, const SumOptions& options, Truth* truth) {
+/// Sums portions as they are read. Adds them to `truth` too, unless that is null. A save that fails on the
+/// way is tried again a second later; only the last one counts.
+Number sum_portions(ElementReader& elements, const Method& method, const SumOptions& options, Truth* truth,
+                    std::vector<std::string>& failures) {
   using Clock = std::chrono::steady_clock;
   Partial partial = start(elements, method, options);
   Clock::time_point last_saved = Clock::now();
@@ -78,15 +90,18 @@ Number sum_portions(ElementReader& elements, const Method& method, const SumOpti
     if (truth) truth->add(x);
     partial.add(x, {.threads = options.threads});
     if (options.save_partial.empty() || Clock::now() - last_saved < std::chrono::seconds{1}) continue;
-    save(partial, options.save_partial);
+    static_cast<void>(save(partial, options.save_partial));
     last_saved = Clock::now();
   }
-  if (!options.save_partial.empty()) save(partial, options.save_partial);
+  if (!options.save_partial.empty())
+    if (const std::string wrong = save(partial, options.save_partial); !wrong.empty())
+      failures.push_back(wrong);
   return partial.finish({.threads = options.threads});
 }
 
 /// Sums with a method that has no partials.
-Number sum_at_once(ElementReader& elements, const Method& method, const SumOptions& options, Truth* truth) {
+Number sum_at_once(ElementReader& elements, const Method& method, const SumOptions& options, Truth* truth,
+                   std::vector<std::string>&) {
   const Column column = read_all(elements);
   if (truth) truth->add(column.values());
   return method(column.values(), {.threads = options.threads});
@@ -104,9 +119,13 @@ Report sum_command(const SumOptions& options) try {
   const bool needs_partial = !options.save_partial.empty() || !options.resume.empty();
   Truth truth;
   const auto sum = method.promise >= Promise::everywhere || needs_partial ? sum_portions : sum_at_once;
-  const Number value = sum(*elements, method, options, options.json ? &truth : nullptr);
-  if (options.json) return as_json(method, elements->format(), truth, value);
-  return {(options.hex ? hexadecimal(value) : shortest_decimal(value)) + '\n', {}};
+  Report report;
+  const Number value = sum(*elements, method, options, options.json ? &truth : nullptr, report.failures);
+  if (options.json)
+    write_json(report, method, elements->format(), truth, value);
+  else
+    report.text = (options.hex ? hexadecimal(value) : shortest_decimal(value)) + '\n';
+  return report;
 } catch (const std::bad_alloc&) {
   throw InputError{options.file, "does not fit in memory"};
 }

@@ -1,4 +1,4 @@
-/// Short sums allocate no memory on the heap.
+/// Short sums allocate no memory on the heap, and a failed allocation leaves a partial unchanged.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -6,12 +6,12 @@
 #include "support.hpp"
 
 namespace {
-std::atomic<int> allocations{0};
+std::atomic<int> allocations{0}, failing{-1};  // failing: the allocation that fails; -1 if none does
 }
 
 void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* p = std::malloc(size)) return p;
+  const bool fails = ++allocations == failing;
+  if (void* p = fails ? nullptr : std::malloc(size)) return p;
   throw std::bad_alloc{};
 }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
@@ -44,6 +44,37 @@ TEST(TheCountOfAllocations, GrowsWithAnAllocation) {
   const std::vector<int> some(100);
   EXPECT_GT(allocations, before);
   EXPECT_EQ(some.size(), 100u);
+}
+
+TEST(APartial, IsUnchangedIfAnAllocationFails) {
+  const Array x{format_info<fp64>(), wide(14'000, 20, 1)}, few{format_info<fp64>(), wide(3000, 20, 2)};
+  int failures = 0;
+  for (const char* name : {"tree/kahan/fp64", "dot/tree/kahan/fp64", "canonical16/plain/fp64",
+                           "serial/plain/fp64", "exact/fp64", "argmax/fp64"})
+    for (const std::uint64_t begin : {0, 4000})
+      for (const Array* portion : {&x, &few}) {
+        Partial partial{name, begin};
+        const auto add = [&] {
+          partial.method().inputs == 2 ? partial.add(portion->values(), portion->values(), {.threads = 1})
+                                       : partial.add(portion->values(), {.threads = 1});
+        };
+        add();
+        const std::vector<std::byte> before = partial.serialise();
+        for (int k = 1; k < 1000; ++k) {
+          failing = allocations + k;
+          try {
+            add();
+            break;
+          } catch (const std::bad_alloc&) {
+            failing = -1;
+            ++failures;
+            ASSERT_TRUE(partial.serialise() == before) << name << " from " << begin << ", allocation " << k;
+          }
+        }
+        failing = -1;
+        ASSERT_GT(partial.size(), portion->values().size);
+      }
+  EXPECT_GT(failures, 100);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ TEST_P(EveryGpuPartial, HasTheBitsOfTheUndividedCallBesidePartsOfTheCpu) {
   const Method &on_gpu = *GetParam(), &on_cpu = find_on("cpu", on_gpu);
   std::mt19937_64 random{std::hash<std::string>{}(on_gpu.name)};
   for (int round = 0; round < (reduced ? 3 : 12); ++round) {
-    const std::size_t most = on_gpu.is_slow      ? 3000
+    const std::size_t most = on_gpu.is_slow   ? 3000
                              : round % 4 == 3 ? 300'000
                              : round % 4 == 2 ? 20
                                               : 20'000,

@@ -45,9 +45,6 @@ class SerialWriter {
   template <class Word> void put(Word word) {
     for (std::size_t i = 0; i < sizeof(Word); ++i) bytes_.push_back(std::byte(word >> (8 * i)));
   }
-  void put_bytes(std::span<const std::byte> bytes) {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-  }
   /// Puts the checksum of all bytes so far.
   void put_checksum() { put(crc32(bytes_)); }
   const std::vector<std::byte>& bytes() const { return bytes_; }
@@ -81,10 +78,11 @@ class SerialReader {
     at_ += sizeof(Word);
     return word;
   }
-  /// Reads `count` bytes as they are.
-  std::span<const std::byte> get_bytes(std::uint64_t count) {
-    need(count);
-    const auto read = bytes_.subspan(at_, static_cast<std::size_t>(count));
+  /// Reads `count` items of `size` bytes as they are.
+  std::span<const std::byte> get_bytes(std::uint64_t count, std::size_t size) {
+    const std::size_t left = bytes_.size() - at_;
+    need(count > left / size ? left + 1 : 0);
+    const auto read = bytes_.subspan(at_, static_cast<std::size_t>(count) * size);
     at_ += read.size();
     return read;
   }
@@ -107,7 +105,7 @@ class SerialReader {
   }
 
  private:
-  void need(std::uint64_t count) const {
+  void need(std::size_t count) const {
     if (bytes_.size() - at_ < count) refuse("it ends after " + std::to_string(bytes_.size()) + " bytes");
   }
   std::string get_text(std::size_t size) {

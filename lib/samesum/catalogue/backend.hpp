@@ -112,15 +112,15 @@ class MethodTable {
 class PartialInput {
  public:
   /// Consecutive elements that are a subtree of the method's tree.
-  struct Block {
-    std::size_t first, n;
+  struct Subtree {
+    std::size_t first, count;
   };
   virtual ~PartialInput() = default;
   virtual const FormatInfo& format() const = 0;
   /// Copies n elements of each input to host memory. `y` is null if there is one input.
   virtual void copy(std::size_t first, std::size_t n, std::byte* x, std::byte* y) = 0;
-  /// Writes the state of each block to host memory, `bytes` bytes per state.
-  virtual void reduce(std::span<const Block> blocks, std::size_t bytes, std::byte* states) = 0;
+  /// Writes the state of each subtree to host memory, `state_bytes` bytes per subtree.
+  virtual void reduce(std::span<const Subtree> subtrees, std::size_t state_bytes, std::byte* states) = 0;
 };
 
 /// Throws std::invalid_argument if a partial cannot take in these elements.

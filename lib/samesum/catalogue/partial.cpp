@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -15,12 +16,9 @@ namespace {
 
 constexpr std::uint64_t most_elements = std::uint64_t{1} << 63;
 
-[[noreturn]] void refuse(const Method& m, const std::string& why) {
+[[noreturn]] void refuse_partial(const Method& m, const std::string& why) {
   throw std::invalid_argument("samesum: Partial of " + m.name + ": " + why);
 }
-
-/// The method on a backend that reads host memory.
-const Method& on_host(const Method& m) { return m.backend == "cuda" ? find_on("cpu", m) : m; }
 
 /// Rounds n elements from one format to another.
 void round_elements(const FormatInfo& from, const void* x, std::size_t n, const FormatInfo& to, void* out) {
@@ -42,14 +40,14 @@ class HostInput : public PartialInput {
     std::memcpy(x, at(call_.x, first), n * format().bytes);
     if (y) std::memcpy(y, at(call_.y, first), n * format().bytes);
   }
-  void reduce(std::span<const Block> blocks, std::size_t bytes, std::byte* states) override {
-    for (const Block& block : blocks) {
+  void reduce(std::span<const Subtree> subtrees, std::size_t state_bytes, std::byte* states) override {
+    for (const Subtree& subtree : subtrees) {
       Call call = call_;
-      call.x = at(call_.x, block.first);
-      call.y = call_.y ? at(call_.y, block.first) : nullptr;
-      call.size = block.n;
-      call.layout = Layout::vector(block.n);
-      call.out = std::exchange(states, states + bytes);
+      call.x = at(call_.x, subtree.first);
+      call.y = call_.y ? at(call_.y, subtree.first) : nullptr;
+      call.size = subtree.count;
+      call.layout = Layout::vector(subtree.count);
+      call.out = std::exchange(states, states + state_bytes);
       call.as_state = true;
       backend_.enqueue(method_, call);
     }
@@ -71,9 +69,9 @@ Call call_on_host(const FormatInfo& format, const void* x, const void* y, std::s
 
 const PartialForm& form_of(const Method& m) {
   if (m.has_result_per_element)
-    refuse(m, "the method returns a number per element; a partial gives one result");
+    refuse_partial(m, "the method returns a number per element; a partial gives one result");
   if (m.promise < Promise::everywhere)
-    refuse(m, "its bits differ from run to run; use a method that promises everywhere");
+    refuse_partial(m, "its bits differ from run to run; use a method that promises everywhere");
   return *Code::of(find_on("reference", m)).partial_form;
 }
 
@@ -90,23 +88,41 @@ std::unique_ptr<PartialInput> Backend::partial_input(const Method& method, const
 }
 
 Partial::Partial(const Method& method, std::uint64_t begin)
-    : method_{&method}, form_{&form_of(method)}, begin_{begin}, end_{begin} {
+    : method_{&find(method.name)},
+      on_host_{method.backend == "cuda" ? &find_on("cpu", method) : method_},
+      form_{&form_of(method)},
+      begin_{begin},
+      end_{begin} {
   if (begin >= most_elements) throw std::length_error("samesum: Partial: begin is 2^63 or more");
 }
 
 Partial::Partial(std::string_view name, std::uint64_t begin) : Partial{find(name), begin} {}
 
+Partial::Partial(Partial&& other) noexcept
+    : method_{other.method_},
+      on_host_{other.on_host_},
+      form_{other.form_},
+      begin_{other.begin_},
+      end_{std::exchange(other.end_, other.begin_)},
+      head_{std::exchange(other.head_, {})},
+      tail_{std::exchange(other.tail_, {})},
+      subtrees_{std::exchange(other.subtrees_, {})},
+      states_{std::exchange(other.states_, {})} {}
+
+Partial& Partial::operator=(Partial&& other) noexcept {
+  if (this == &other) return *this;
+  std::destroy_at(this);
+  return *std::construct_at(this, std::move(other));
+}
+
 std::string Partial::name() const { return method_->name.substr(0, method_->name.find('@')); }
 
-std::size_t Partial::node_bytes() const { return form_->lanes * form_->state_bytes; }
+std::size_t Partial::subtree_bytes() const { return form_->lanes * form_->state_bytes; }
 
 // --- taking in elements ------------------------------------------------------------------------------------
 
-/// Index of the first element of the leaf in which the range ends.
-std::uint64_t Partial::leaf_begin() const { return end_ - end_ % form_->leaf; }
-
 /// The leaf that takes in the next element, of which the range holds only a part.
-Partial::Elements& Partial::open_leaf() { return leaf_begin() < begin_ ? head_ : tail_; }
+Partial::Elements& Partial::open_leaf() { return end_ - end_ % form_->leaf < begin_ ? head_ : tail_; }
 
 void Partial::add(Values x, Options options) { add(x, nullptr, options); }
 void Partial::add(Values x, Values y, Options options) { add(x, &y, options); }
@@ -125,13 +141,13 @@ void check_portion(const Partial& partial, const Values& x, const Values* y) {
   std::uint64_t results[2] = {};
   const Results out{m.result_format(*m.format), results, static_cast<std::size_t>(m.results)};
   if (const std::string wrong = validation_error(m, x, y, Layout::vector(x.size), out, true); !wrong.empty())
-    refuse(m, wrong);
+    refuse_partial(m, wrong);
 }
 
 void add_to(Partial& partial, PartialInput& input, std::size_t n) { partial.add(input, n); }
 
 /// Copies elements to host memory, rounded to the format of the method.
-Partial::Elements Partial::copied(PartialInput& input, std::size_t first, std::size_t count) const {
+Partial::Elements Partial::rounded_copy(PartialInput& input, std::size_t first, std::size_t count) const {
   const FormatInfo &from = input.format(), &to = *method_->format;
   const bool two = method_->inputs == 2;
   const auto room = [&](const FormatInfo& format) {
@@ -149,117 +165,117 @@ Partial::Elements Partial::copied(PartialInput& input, std::size_t first, std::s
 
 void Partial::add(PartialInput& input, std::size_t n) {
   if (n == 0) return;
-  if (n >= most_elements - end_) throw std::length_error("samesum: Partial: it would reach element 2^63");
+  if (n >= most_elements - end_)
+    throw std::length_error("samesum: Partial: it would end beyond element 2^63 - 2");
   const PartialForm& form = *form_;
   if (form.extend && begin_ == 0) {
     constexpr std::size_t portion = 8192;  // for the first-level caches
-    const Partial before = *this;
-    try {
-      for (std::size_t first = 0; first < n; first += portion)
-        extend(copied(input, first, std::min(portion, n - first)));
-    } catch (...) {
-      *this = before;
-      throw;
-    }
+    Partial after = *this;
+    for (std::size_t first = 0; first < n; first += portion)
+      after.continue_loop(rounded_copy(input, first, std::min(portion, n - first)));
+    *this = std::move(after);
     return;
   }
-  // All that may fail comes before the first change.
-  using Block = PartialInput::Block;
-  std::vector<Block> blocks;
+  std::vector<PartialInput::Subtree> subtrees;
   std::size_t first = 0, last = n;
   if (form.leaf == 0) {
-    blocks.push_back({0, n});
+    subtrees.push_back({0, n});
   } else {
     const std::uint64_t used = end_ % form.leaf, left = used == 0 ? 0 : form.leaf - used;
-    first = static_cast<std::size_t>(std::min<std::uint64_t>(left, n));
-    for (last = first; n - last >= form.leaf; last += blocks.back().n)
-      blocks.push_back({last, static_cast<std::size_t>(subtree_size(end_ + last, end_ + n, form.leaf))});
+    if (n < left) return append_to_leaf(rounded_copy(input, 0, n));
+    for (first = last = static_cast<std::size_t>(left); n - last >= form.leaf; last += subtrees.back().count)
+      subtrees.push_back({last, static_cast<std::size_t>(subtree_size(end_ + last, end_ + n, form.leaf))});
   }
-  const Elements to_head = copied(input, 0, first), to_tail = copied(input, last, n - last);
-  std::vector<std::byte> states(blocks.size() * node_bytes());
-  if (!blocks.empty()) input.reduce(blocks, node_bytes(), states.data());
-
-  const std::uint64_t start = end_;
-  keep(to_head);
-  for (std::size_t b = 0; b < blocks.size(); ++b) {
-    std::byte* const state = states.data() + b * node_bytes();
-    if (form.move_index) form.move_index(state, start);
-    push({start + blocks[b].first, blocks[b].n}, state);
+  std::vector<std::byte> states(subtrees.size() * subtree_bytes());
+  if (!subtrees.empty()) input.reduce(subtrees, subtree_bytes(), states.data());
+  Partial after = *this;
+  if (first > 0) after.append_to_leaf(rounded_copy(input, 0, first));
+  for (std::size_t i = 0; i < subtrees.size(); ++i) {
+    std::byte* const state = states.data() + i * subtree_bytes();
+    if (form.move_index) form.move_index(state, end_);
+    after.append_subtree({end_ + subtrees[i].first, subtrees[i].count}, state);
   }
-  keep(to_tail);
+  if (last < n) after.append_to_leaf(rounded_copy(input, last, n - last));
+  *this = std::move(after);
 }
 
-/// Adds elements, fewer than a leaf, to the leaf that the range ends in. A whole leaf becomes a state.
-void Partial::keep(const Elements& elements) {
-  if (elements.count == 0) return;
+/// Adds elements to the leaf in which the range ends, at most as many as the leaf lacks. A whole leaf becomes
+/// a state. If it throws without completing a leaf, nothing has changed.
+void Partial::append_to_leaf(const Elements& elements) {
   Elements& leaf = open_leaf();
+  const auto make_room = [](std::vector<std::byte>& to, const std::vector<std::byte>& from) {
+    if (to.capacity() < to.size() + from.size())
+      to.reserve(std::max(to.size() + from.size(), 2 * to.capacity()));
+  };
+  make_room(leaf.x, elements.x);
+  make_room(leaf.y, elements.y);
   leaf.x.insert(leaf.x.end(), elements.x.begin(), elements.x.end());
   leaf.y.insert(leaf.y.end(), elements.y.begin(), elements.y.end());
   leaf.count += elements.count;
   end_ += elements.count;
-  if (&leaf == &head_ || tail_.count < form_->leaf) return;
-  std::vector<std::byte> state(node_bytes());
-  reduce_tail(state.data());
-  end_ -= tail_.count;
-  push({end_, tail_.count}, state.data());
-  tail_ = {};
-}
-
-/// Continues the textbook loop, whose state begins at element 0.
-void Partial::extend(const Elements& elements) {
-  states_.resize(node_bytes());
-  form_->extend(states_.data(), end_, elements.x.data(), elements.y.empty() ? nullptr : elements.y.data(),
-                static_cast<std::size_t>(elements.count));
-  end_ += elements.count;
-  nodes_ = {{0, end_}};
+  if (&leaf == &head_ || leaf.count < form_->leaf) return;
+  const Elements whole = std::exchange(tail_, {});
+  std::vector<std::byte> state(subtree_bytes());
+  reduce_leaf(whole, state.data());
+  append_subtree({end_ - whole.count, whole.count}, state.data());
 }
 
 /// Appends a subtree, and merges subtrees that are the two halves of a larger one.
-void Partial::push(Node node, const std::byte* state) {
-  states_.insert(states_.end(), state, state + node_bytes());
-  nodes_.push_back(node);
-  end_ = node.first + node.count;
-  while (nodes_.size() > 1) {
-    Node &left = nodes_[nodes_.size() - 2], &right = nodes_.back();
+void Partial::append_subtree(Subtree subtree, const std::byte* state) {
+  states_.insert(states_.end(), state, state + subtree_bytes());
+  subtrees_.push_back(subtree);
+  end_ = subtree.first + subtree.count;
+  while (subtrees_.size() > 1) {
+    Subtree &left = subtrees_[subtrees_.size() - 2], &right = subtrees_.back();
     if (form_->leaf != 0 && (left.count != right.count || left.first % (2 * left.count) != 0)) return;
-    std::byte* const right_state = states_.data() + states_.size() - node_bytes();
+    std::byte* const right_state = states_.data() + states_.size() - subtree_bytes();
     for (std::size_t lane = 0; lane < form_->lanes; ++lane)
-      form_->merge(right_state - node_bytes() + lane * form_->state_bytes,
+      form_->merge(right_state - subtree_bytes() + lane * form_->state_bytes,
                    right_state + lane * form_->state_bytes);
     left.count += right.count;
-    nodes_.pop_back();
-    states_.resize(states_.size() - node_bytes());
+    subtrees_.pop_back();
+    states_.resize(states_.size() - subtree_bytes());
   }
+}
+
+/// Continues the textbook loop, whose state begins at element 0.
+void Partial::continue_loop(const Elements& elements) {
+  states_.resize(subtree_bytes());
+  form_->extend(states_.data(), end_, elements.x.data(), elements.y.empty() ? nullptr : elements.y.data(),
+                static_cast<std::size_t>(elements.count));
+  end_ += elements.count;
+  subtrees_ = {{0, end_}};
 }
 
 void Partial::merge(const Partial& next) {
   const FloatingPointEnvironment environment;
-  if (name() != next.name()) refuse(*method_, "it cannot merge with a partial of " + next.name());
+  if (name() != next.name()) refuse_partial(*method_, "it cannot merge with a partial of " + next.name());
   if (next.begin_ != end_)
-    refuse(*method_, "it ends before element " + std::to_string(end_) + ", but the other begins at element " +
-                         std::to_string(next.begin_) + "; merge neighbours, the left one first");
+    refuse_partial(*method_, "it ends before element " + std::to_string(end_) +
+                                 ", but the other begins at element " + std::to_string(next.begin_) +
+                                 "; merge neighbours, the left one first");
   Partial both = *this;
+  const bool is_loop = form_->extend != nullptr && begin_ == 0;
   const auto part = [&](const Elements& elements) {
-    form_->extend&& begin_ == 0 ? both.extend(elements) : both.keep(elements);
+    is_loop ? both.continue_loop(elements) : both.append_to_leaf(elements);
   };
   if (next.head_.count > 0) part(next.head_);
-  for (std::size_t i = 0; i < next.nodes_.size(); ++i)
-    both.push(next.nodes_[i], next.states_.data() + i * node_bytes());
+  for (std::size_t i = 0; i < next.subtrees_.size(); ++i)
+    both.append_subtree(next.subtrees_[i], next.states_.data() + i * subtree_bytes());
   if (next.tail_.count > 0) part(next.tail_);
   *this = std::move(both);
 }
 
 // --- results -----------------------------------------------------------------------------------------------
 
-/// Writes the state of the elements of the last leaf.
-void Partial::reduce_tail(std::byte* state) const {
-  const Method& m = on_host(*method_);
-  const std::size_t n = static_cast<std::size_t>(tail_.count);
+/// Writes the state of a leaf from its elements.
+void Partial::reduce_leaf(const Elements& leaf, std::byte* state) const {
+  const std::size_t n = static_cast<std::size_t>(leaf.count);
   HostInput elements{
-      *Code::of(m).backend, m,
-      call_on_host(*m.format, tail_.x.data(), tail_.y.empty() ? nullptr : tail_.y.data(), n, {1})};
-  const PartialInput::Block block{0, n};
-  elements.reduce({&block, 1}, node_bytes(), state);
+      *Code::of(*on_host_).backend, *on_host_,
+      call_on_host(*method_->format, leaf.x.data(), leaf.y.empty() ? nullptr : leaf.y.data(), n, {1})};
+  const PartialInput::Subtree whole{0, n};
+  elements.reduce({&whole, 1}, subtree_bytes(), state);
 }
 
 /// The state of the whole tree: stride doubling merges the subtrees from the last, smallest one on.
@@ -268,13 +284,13 @@ std::vector<std::byte> Partial::root() const {
   std::vector<std::byte> right;
   std::uint64_t lanes = size() == 0 ? 0 : form_->lanes;  // in the last row of a canonical order maybe fewer
   if (tail_.count > 0) {
-    right.resize(node_bytes());
-    reduce_tail(right.data());
+    right.resize(subtree_bytes());
+    reduce_leaf(tail_, right.data());
     lanes = std::min(lanes, tail_.count);
   }
-  for (std::size_t i = nodes_.size(); i-- > 0;) {
-    const std::byte* const state = states_.data() + i * node_bytes();
-    std::vector<std::byte> left{state, state + node_bytes()};
+  for (std::size_t i = subtrees_.size(); i-- > 0;) {
+    const std::byte* const state = states_.data() + i * subtree_bytes();
+    std::vector<std::byte> left{state, state + subtree_bytes()};
     if (!right.empty()) {
       for (std::size_t lane = 0; lane < lanes; ++lane)
         form_->merge(left.data() + lane * bytes, right.data() + lane * bytes);
@@ -292,13 +308,13 @@ void Partial::finish(Results out, Options options) const {
   const FloatingPointEnvironment environment;
   const Method& m = *method_;
   if (begin_ != 0)
-    refuse(m, "it begins at element " + std::to_string(begin_) +
-                  "; merge it into the partial that begins at element 0");
+    refuse_partial(m, "it begins at element " + std::to_string(begin_) +
+                          "; merge it into the partial that begins at element 0");
   std::string wrong = validation_error(m, options);
   const Values none{*m.format, nullptr, 0};
   if (wrong.empty())
     wrong = validation_error(m, none, m.inputs == 2 ? &none : nullptr, Layout::vector(0), out, true);
-  if (!wrong.empty()) refuse(m, wrong);
+  if (!wrong.empty()) refuse_partial(m, wrong);
   const std::vector<std::byte> state = root();
   form_->finish({options.ddof}, state.empty() ? nullptr : state.data(), end_, out.data);
 }
@@ -306,8 +322,8 @@ void Partial::finish(Results out, Options options) const {
 Number Partial::finish(Options options) const {
   const Method& m = *method_;
   if (m.returns_index || m.results != 1)
-    refuse(m, m.returns_index ? "the method returns an index; call finish with a std::int64_t for it"
-                              : "the method returns two numbers; call finish with an array for them");
+    refuse_partial(m, m.returns_index ? "the method returns an index; call finish with a std::int64_t for it"
+                                      : "the method returns two numbers; call finish with an array for them");
   std::uint64_t bits = 0;
   finish({m.format, &bits, 1}, options);
   return {m.format, bits};
@@ -339,7 +355,7 @@ std::vector<std::byte> Partial::serialise() const {
     put_elements(out, *method_->format, leaf->x);
     put_elements(out, *method_->format, leaf->y);
   }
-  for (std::size_t i = 0; i < nodes_.size() * form_->lanes; ++i)
+  for (std::size_t i = 0; i < subtrees_.size() * form_->lanes; ++i)
     form_->write(states_.data() + i * form_->state_bytes, out);
   out.put_checksum();
   return out.bytes();
@@ -347,7 +363,7 @@ std::vector<std::byte> Partial::serialise() const {
 
 Partial Partial::deserialise(std::span<const std::byte> bytes, const Method& method) {
   Partial partial = deserialise(bytes, method.backend);
-  if (partial.method_ != &method)
+  if (partial.method_->name != method.name)
     SerialReader::refuse("it holds a partial of " + partial.name() + ", not of " + Partial{method}.name());
   return partial;
 }
@@ -358,7 +374,8 @@ Partial Partial::deserialise(std::span<const std::byte> bytes, std::string_view 
   in.check_checksum();
   const std::string name = in.name() + "@" + std::string{backend};
   const auto method = std::ranges::find(methods(), name, &Method::name);
-  if (method == methods().end()) SerialReader::refuse("this process has no method '" + name + "'");
+  if (method == methods().end())
+    throw std::invalid_argument("samesum: Partial: this process has no method '" + name + "'");
   const auto begin = in.get<std::uint64_t>(), end = in.get<std::uint64_t>();
   if (begin > end || end >= most_elements) SerialReader::refuse("its range contradicts itself");
   Partial partial{*method, begin};
@@ -367,7 +384,7 @@ Partial Partial::deserialise(std::span<const std::byte> bytes, std::string_view 
     leaf.count = count;
     for (std::vector<std::byte>* input : {&leaf.x, &leaf.y}) {
       if (input == &leaf.y && method->inputs == 1) break;
-      const auto read = in.get_bytes(count * method->format->bytes);
+      const auto read = in.get_bytes(count, method->format->bytes);
       input->assign(read.begin(), read.end());
     }
   };
@@ -381,15 +398,16 @@ Partial Partial::deserialise(std::span<const std::byte> bytes, std::string_view 
     get(partial.tail_, end - last);
   }
   while (first < last) {
-    const bool is_one_node = form.leaf == 0 || form.extend;
-    const std::uint64_t count = is_one_node ? last - first : subtree_size(first, last, form.leaf);
-    partial.nodes_.push_back({first, count});
-    first += count;
+    const bool is_one_state = form.leaf == 0 || form.extend;
+    const std::uint64_t count = is_one_state ? last - first : subtree_size(first, last, form.leaf);
+    partial.subtrees_.push_back({first, count});
     for (std::size_t lane = 0; lane < form.lanes; ++lane) {
       partial.states_.resize(partial.states_.size() + form.state_bytes);
-      if (!form.read(in, count / form.lanes, &*partial.states_.end() - form.state_bytes))
+      std::byte* const state = partial.states_.data() + partial.states_.size() - form.state_bytes;
+      if (!form.read(in, first, count / form.lanes, state))
         SerialReader::refuse("its states are not those of any elements");
     }
+    first += count;
   }
   partial.end_ = end;
   in.finish();

@@ -21,8 +21,8 @@ class PartialInput;
 /// It holds the states of the largest subtrees of the method's tree that lie within its range, and the
 /// elements, rounded to the format of the method, of the two leaves that it may hold in part. For a range of
 /// n elements:
-/// - tree and pairwise: at most 2·log2(n / 4096) + 2 states and 2·4095 elements;
-/// - canonicalL: at most 2·log2(n / L) + 2 rows of L states and 2·(L - 1) elements;
+/// - tree and pairwise: at most 2·4095 elements, and from n = 4096 on at most 2·log2(n / 4096) + 2 states;
+/// - canonicalL: at most 2·(L - 1) elements, and from n = L on at most 2·log2(n / L) + 2 rows of L states;
 /// - exact methods, min, max, argmin and argmax: one state;
 /// - serial: one state if the range begins at element 0; otherwise all n elements, because the textbook loop
 ///   cannot start in the middle.
@@ -39,19 +39,24 @@ class Partial {
   /// Creates the partial of no elements for the method `name`, which must have a format: "tree/kahan/fp32".
   /// @throws std::invalid_argument as `find` does, and as above.
   explicit Partial(std::string_view name, std::uint64_t begin = 0);
+  Partial(const Partial&) = default;
+  Partial& operator=(const Partial&) = default;
+  /// Moves leave the partial of no elements at begin().
+  Partial(Partial&& other) noexcept;
+  Partial& operator=(Partial&& other) noexcept;
 
   /// Takes in the next elements. They lie where the method can read them, as for samesum::reduce; on the
   /// backend "cuda" also in host memory. Complexity: linear; the elements are reduced on options.threads
   /// threads.
   /// @throws std::invalid_argument as Method::operator() does.
-  /// @throws std::length_error if the range would reach element 2^63.
+  /// @throws std::length_error if the range would end beyond element 2^63 - 2.
   /// If it throws, the partial is unchanged.
   void add(Values x, Options options = {});
   /// Takes in the next elements of two inputs, of the same format and size, as for one input.
   void add(Values x, Values y, Options options = {});
 
   /// Merges with the partial that begins where this one ends; it may have been computed by another backend.
-  /// Complexity: that of the smaller partial's states and elements.
+  /// Complexity: linear in the states and elements that both hold.
   /// @throws std::invalid_argument if the methods differ in more than the backend, or if `next` begins
   ///   elsewhere. If it throws, the partial is unchanged.
   void merge(const Partial& next);
@@ -78,9 +83,8 @@ class Partial {
   /// bytes.
   std::vector<std::byte> serialise() const;
   /// Restores a partial of `method` from the bytes that `serialise` returned on any backend.
-  /// @throws std::invalid_argument if the bytes are damaged, are not a partial, have another version or
-  /// belong
-  ///   to another method. The message says which.
+  /// @throws std::invalid_argument if the bytes are damaged, are not a partial, or have another version or
+  ///   method. The message says which.
   static Partial deserialise(std::span<const std::byte> bytes, const Method& method);
   /// Restores a partial of any method, for the given backend.
   static Partial deserialise(std::span<const std::byte> bytes, std::string_view backend = "cpu");
@@ -93,30 +97,30 @@ class Partial {
     std::vector<std::byte> x, y;
     std::uint64_t count = 0;
   };
-  /// A subtree: the elements from `first` on that its state covers.
-  struct Node {
+  /// A subtree of `count` elements from element `first` on.
+  struct Subtree {
     std::uint64_t first, count;
   };
 
   void add(const Values& x, const Values* y, const Options& options);
   void add(PartialInput& input, std::size_t n);
-  Elements copied(PartialInput& input, std::size_t first, std::size_t count) const;
+  Elements rounded_copy(PartialInput& input, std::size_t first, std::size_t count) const;
   Elements& open_leaf();
-  std::uint64_t leaf_begin() const;
-  void keep(const Elements& elements);
-  void extend(const Elements& elements);
-  void push(Node node, const std::byte* state);
-  void reduce_tail(std::byte* state) const;
-  std::size_t node_bytes() const;
+  void append_to_leaf(const Elements& elements);
+  void append_subtree(Subtree subtree, const std::byte* state);
+  void continue_loop(const Elements& elements);
+  void reduce_leaf(const Elements& leaf, std::byte* state) const;
+  std::size_t subtree_bytes() const;
   std::vector<std::byte> root() const;
   std::string name() const;
 
-  const Method* method_;
+  const Method *method_, *on_host_;  // on_host_: the same method on a backend that reads host memory
   const PartialForm* form_;
   std::uint64_t begin_, end_;
-  Elements head_, tail_;  // of the leaf in which the range begins, unless at its start, and of the last leaf
-  std::vector<Node> nodes_;
-  std::vector<std::byte> states_;  // of the nodes, one after another
+  Elements head_;  // of the leaf in which the range begins, if it begins inside a leaf
+  Elements tail_;  // of the last leaf, if it is incomplete
+  std::vector<Subtree> subtrees_;
+  std::vector<std::byte> states_;  // of the subtrees, one after another
 };
 
 }  // namespace samesum

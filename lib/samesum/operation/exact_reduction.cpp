@@ -39,6 +39,9 @@ bool read_digits(SerialReader& in, ExactKind kind, ExactDigits& digits) {
   digits.flags = in.get<std::uint8_t>();
   read(in, digits.terms);
   if (kind.moments) read(in, digits.squares);
+  // Sums of fewer than 2^64 products leave only the sign for the last digit.
+  for (const std::int64_t last : {digits.terms.back(), digits.squares.back()})
+    if (last != 0 && last != -1) return false;
   const bool no_digits = is_zero(digits.terms) && is_zero(digits.squares);
   const bool other = digits.flags & Exact::seen_other_than_minus_zero;
   if (is_special(digits.flags) && !(no_digits && other)) return false;

@@ -48,7 +48,7 @@ template <class F> struct Extremum {
   SAMESUM_HD void merge(const Extremum& other) { key = other.key > key ? other.key : key; }
   /// Visits what a serialised state holds.
   template <class Self, class Visit> static void visit_fields(Self& state, Visit visit) { visit(state.key); }
-  bool restored(std::uint64_t) const { return key != 0; }
+  bool restored(std::uint64_t, std::uint64_t) const { return key != 0; }
 };
 
 /// State of an extremum and its first index; +0 and -0 are equal. If there are NaNs, the first NaN is the
@@ -73,7 +73,9 @@ template <class F> struct FirstExtremum {
     visit(state.key);
     visit(state.base);
   }
-  bool restored(std::uint64_t) const { return key != 0; }
+  bool restored(std::uint64_t first, std::uint64_t elements) const {
+    return key != 0 && base >= first && base - first < elements;
+  }
 };
 
 }  // namespace samesum

@@ -69,7 +69,7 @@ template <class F> struct Moments {
     visit(state.mean.v);
     visit(state.variance.v);
   }
-  bool restored(std::uint64_t elements) {
+  bool restored(std::uint64_t, std::uint64_t elements) {
     count = elements;
     return true;
   }

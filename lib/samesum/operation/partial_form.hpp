@@ -20,8 +20,8 @@ struct PartialForm {
   /// Writes the result of n elements; `state` is null if n = 0.
   void (*finish)(ReducerOptions options, const std::byte* state, std::uint64_t n, void* out) = nullptr;
   void (*write)(const std::byte* state, SerialWriter& out) = nullptr;
-  /// Reads the state of `elements` elements. Returns false if no elements have that state.
-  bool (*read)(SerialReader& in, std::uint64_t elements, std::byte* state) = nullptr;
+  /// Reads the state of `elements` elements from element `first` on. Returns false if no elements have it.
+  bool (*read)(SerialReader& in, std::uint64_t first, std::uint64_t elements, std::byte* state) = nullptr;
   /// Adds n elements, numbers of the method's format, to the state of `count` elements in the order serial;
   /// null for other orders. y is null for one input.
   void (*extend)(std::byte* state, std::uint64_t count, const void* x, const void* y,
@@ -30,14 +30,14 @@ struct PartialForm {
   void (*move_index)(std::byte* state, std::uint64_t first) = nullptr;
 };
 
-/// Returns the same state with the same bits on every backend.
+/// Returns the state with the differences between backends removed.
 template <class State> State canonical(const State& state) {
   if constexpr (requires { state.canonical(); }) return state.canonical();
   return state;
 }
 
-/// A reducer beside the one that replaces some of its results. A partial cannot read its elements again, so
-/// it keeps the states of both.
+/// A reducer and the one that may replace its results. A partial cannot read its elements again, so it keeps
+/// the states of both.
 template <class Reducer> struct WithReplacement {
   using Format = typename Reducer::Format;
   using Replacement = decltype(std::declval<const Reducer&>().replacement());
@@ -113,6 +113,8 @@ template <class Operation, class Order, template <class> class A, class F> struc
   static constexpr bool is_serial = Operation::has_order && Shape::leaf == unbounded && Shape::lanes == 1;
   static constexpr bool is_canonical = Operation::has_order && Shape::leaf == unbounded && !is_serial;
 
+  static_assert(alignof(State) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__, "samesum: states lie in allocated bytes");
+
   static State& at(std::byte* state) { return *reinterpret_cast<State*>(state); }
   static const State& at(const std::byte* state) { return *reinterpret_cast<const State*>(state); }
 
@@ -126,10 +128,11 @@ template <class Operation, class Order, template <class> class A, class F> struc
     const State same = canonical(at(state));
     visit_state<CarrierOf<F>>(same, [&out](auto field) { put_field(out, field); });
   }
-  static bool read(SerialReader& in, std::uint64_t elements, std::byte* state) {
+  static bool read(SerialReader& in, std::uint64_t first, std::uint64_t elements, std::byte* state) {
     new (state) State{};
     visit_state<CarrierOf<F>>(at(state), [&in](auto& field) { get_field(in, field); });
-    if constexpr (requires(State & s) { s.restored(elements); }) return at(state).restored(elements);
+    if constexpr (requires(State & s) { s.restored(first, elements); })
+      return at(state).restored(first, elements);
     return true;
   }
   static void extend(std::byte* state, std::uint64_t count, const void* x, const void* y, std::size_t n) {
@@ -168,7 +171,7 @@ template <class Operation, class F> struct ExactPartialFunctions {
     (state ? at(state) : ExactDigits{}).state().finish(kind, format_info<F>(), n, options.ddof, 0, out);
   }
   static void write(const std::byte* state, SerialWriter& out) { write_digits(at(state), kind, out); }
-  static bool read(SerialReader& in, std::uint64_t, std::byte* state) {
+  static bool read(SerialReader& in, std::uint64_t, std::uint64_t, std::byte* state) {
     return read_digits(in, kind, *new (state) ExactDigits);
   }
   static constexpr PartialForm form{0, 1, sizeof(ExactDigits), merge, finish, write, read, nullptr, nullptr};

@@ -28,15 +28,16 @@ template <class F> struct Product {
     visit(state.significand.v);
     visit(state.exponent);
   }
-  /// Marks a state as restored from bytes. Returns whether it can be a product of that many elements.
-  bool restored(std::uint64_t elements) {
+  /// Marks a state as restored from bytes. Returns whether it can be the product of these elements. Beyond
+  /// element 2^51 the exponent must be 0, because exponents could overflow when states are merged.
+  bool restored(std::uint64_t first, std::uint64_t elements) {
     empty = 0;
     const C size = std::abs(significand.v);
     const bool is_special = !(size > 0 && size <= std::numeric_limits<C>::max());
-    constexpr std::int64_t most = 2048;  // no element has a larger exponent
-    const std::int64_t limit = elements < std::uint64_t{1} << 50 ? static_cast<std::int64_t>(elements) * most
-                                                                 : std::int64_t{1} << 61;
-    return is_special ? exponent == 0 : size >= 1 && size < 2 && std::abs(exponent) <= limit;
+    constexpr std::uint64_t most = 2048;  // no element has a larger exponent
+    const auto limit =
+        static_cast<std::int64_t>(first + elements <= std::uint64_t{1} << 51 ? elements * most : 0);
+    return is_special ? exponent == 0 : size >= 1 && size < 2 && exponent >= -limit && exponent <= limit;
   }
 
   /// Returns the product, rounded to F.

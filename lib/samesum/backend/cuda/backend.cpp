@@ -108,8 +108,8 @@ class PlacedInput : public PartialInput {
   void copy(std::size_t first, std::size_t n, std::byte* x, std::byte* y) override {
     input_.copy(first, n, x, y);
   }
-  void reduce(std::span<const Block> blocks, std::size_t bytes, std::byte* states) override {
-    input_.reduce(blocks, bytes, states);
+  void reduce(std::span<const Subtree> subtrees, std::size_t state_bytes, std::byte* states) override {
+    input_.reduce(subtrees, state_bytes, states);
   }
 
  private:

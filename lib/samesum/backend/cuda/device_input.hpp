@@ -30,22 +30,22 @@ class DeviceInput : public PartialInput {
     check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
   }
 
-  void reduce(std::span<const Block> blocks, std::size_t bytes, std::byte* states) override {
+  void reduce(std::span<const Subtree> subtrees, std::size_t state_bytes, std::byte* states) override {
     void* memory = nullptr;
-    const std::size_t all = blocks.size() * bytes;
+    const std::size_t all = subtrees.size() * state_bytes;
     check(pool_ ? cudaMallocFromPoolAsync(&memory, all, pool_, stream_)
                 : cudaMallocAsync(&memory, all, stream_),
           with_size("cudaMallocAsync", all));
     const Memory freed{memory, [this](void* p) { static_cast<void>(cudaFreeAsync(p, stream_)); }};
     check(cudaMemsetAsync(memory, 0, all, stream_), "cudaMemsetAsync");  // a kernel may write a part only
     auto* state = static_cast<std::byte*>(memory);
-    for (const Block& block : blocks) {
+    for (const Subtree& subtree : subtrees) {
       Launch launch{call_, nullptr, 0, stream_};
-      launch.x = at(call_.x, block.first);
-      launch.y = call_.y ? at(call_.y, block.first) : nullptr;
-      launch.size = block.n;
-      launch.layout = Layout::vector(block.n);
-      launch.out = std::exchange(state, state + bytes);
+      launch.x = at(call_.x, subtree.first);
+      launch.y = call_.y ? at(call_.y, subtree.first) : nullptr;
+      launch.size = subtree.count;
+      launch.layout = Layout::vector(subtree.count);
+      launch.out = std::exchange(state, state + state_bytes);
       launch.as_state = true;
       enqueue_with_pool(method_, launch, pool_);
     }
