@@ -23,8 +23,11 @@ void write_json(Report& report, const Method& method, const FormatInfo& input, c
 }
 
 bool is_same_path(const std::string& a, const std::string& b) {
-  std::error_code ignored;
-  return fs::weakly_canonical(fs::absolute(a), ignored) == fs::weakly_canonical(fs::absolute(b), ignored);
+  const auto whole = [](const std::string& path) {
+    std::error_code ignored;
+    return fs::weakly_canonical(fs::absolute(path, ignored), ignored);
+  };
+  return !b.empty() && whole(a) == whole(b);
 }
 
 void check_save_partial(const SumOptions& options) {

@@ -139,8 +139,8 @@ void sum(const T* x, std::size_t n, T* out, cudaStream_t stream = nullptr, cudaM
 
 /// Takes in the next elements, in device memory, for a partial of a method of the backend "cuda". The partial
 /// itself is in host memory: it merges with partials of any backend. Allocates from `pool` (nullptr: the
-/// device's current pool), and waits for the stream. The current device must be that of the stream. Methods in
-/// the order serial copy the elements to the host.
+/// device's current pool), and waits for the stream. The current device must be that of the stream. Methods
+/// in the order serial copy the elements to the host.
 /// @throws Error, which names the CUDA call that failed, and otherwise as Partial::add. If it throws, the
 ///   partial is unchanged.
 void add(Partial& partial, Values x, cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr);
