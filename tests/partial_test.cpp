@@ -2,6 +2,7 @@
 #include <set>
 
 #include "partial_support.hpp"
+#include "samesum/base/serial_form.hpp"
 
 namespace samesum {
 namespace {
