@@ -1,5 +1,4 @@
 #include <cstdlib>
-#include <set>
 
 #include "partial_support.hpp"
 #include "samesum/base/serial_form.hpp"
@@ -75,7 +74,7 @@ TEST(APartial, ExistsOnlyForDeterministicMethodsWithOneResult) {
   for (const Method* m : methods_without_partials()) {
     EXPECT_THROW(Partial{*m}, std::invalid_argument) << m->name;
   }
-  EXPECT_GT(methods_without_partials().size(), 10u);
+  EXPECT_FALSE(methods_without_partials().empty());
 }
 
 std::string message_of(const std::function<void()>& call) {
@@ -180,19 +179,19 @@ std::vector<std::byte> forged(std::vector<std::byte> bytes, std::size_t at, std:
 
 TEST(APartial, IsRefusedIfItsFieldsAreImpossible) {
   const std::size_t header = 6;  // and the name; then come begin, end, elements and states
-  const std::string serial = "sum/serial/plain/fp64", argmax = "argmax/fp64", prod = "prod/tree/fp64";
+  const std::string serial = "sum/serial/plain/fp32", argmax = "argmax/fp32", prod = "prod/tree/fp32";
   const auto bytes_of = [](const std::string& name, std::uint64_t begin, std::size_t n) {
     Partial partial{name, begin};
-    partial.add(std::vector<double>(n, 2.0));
+    partial.add(std::vector<float>(n, 2.0f));
     return partial.serialise();
   };
   const auto refused = [](const std::vector<std::byte>& bytes) {
     EXPECT_THROW(Partial::deserialise(bytes), std::invalid_argument);
   };
-  refused(forged(bytes_of(serial, 1, 0), header + serial.size() + 8, 1 + (std::uint64_t{1} << 61)));
-  refused(forged(bytes_of(argmax, 0, 10), header + argmax.size() + 24, 10));
-  refused(forged(bytes_of(prod, 0, 4096), header + prod.size() + 24, std::uint64_t{1} << 63));
-  EXPECT_NO_THROW(Partial::deserialise(forged(bytes_of(argmax, 0, 10), header + argmax.size() + 24, 9)));
+  refused(forged(bytes_of(serial, 1, 0), header + serial.size() + 8, 1 + (std::uint64_t{1} << 62)));
+  refused(forged(bytes_of(argmax, 0, 10), header + argmax.size() + 20, 10));
+  refused(forged(bytes_of(prod, 0, 4096), header + prod.size() + 20, std::uint64_t{1} << 63));
+  EXPECT_NO_THROW(Partial::deserialise(forged(bytes_of(argmax, 0, 10), header + argmax.size() + 20, 9)));
 }
 
 TEST(APartial, ThatWasMovedFromHasNoElements) {
