@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "samesum/base/environment.hpp"
-#include "samesum/catalogue/backend.hpp"
 #include "samesum/catalogue/catalogue.hpp"
+#include "samesum/catalogue/state_call.hpp"
 
 namespace samesum {
 namespace {
@@ -37,34 +37,26 @@ class HostInput : public PartialInput {
       : backend_{backend}, method_{method}, call_{call} {}
   const FormatInfo& format() const override { return *call_.input; }
   void copy(std::size_t first, std::size_t n, std::byte* x, std::byte* y) override {
-    std::memcpy(x, at(call_.x, first), n * format().bytes);
-    if (y) std::memcpy(y, at(call_.y, first), n * format().bytes);
+    const Call part = state_call(call_, {first, n}, nullptr);
+    std::memcpy(x, part.x, n * format().bytes);
+    if (y) std::memcpy(y, part.y, n * format().bytes);
   }
   void reduce(std::span<const Subtree> subtrees, std::size_t state_bytes, std::byte* states) override {
     for (const Subtree& subtree : subtrees) {
-      Call call = call_;
-      call.x = at(call_.x, subtree.first);
-      call.y = call_.y ? at(call_.y, subtree.first) : nullptr;
-      call.size = subtree.count;
-      call.layout = Layout::vector(subtree.count);
-      call.out = std::exchange(states, states + state_bytes);
-      call.as_state = true;
+      Call call = state_call(call_, subtree, std::exchange(states, states + state_bytes));
       backend_.enqueue(method_, call);
     }
   }
 
  private:
-  const std::byte* at(const void* x, std::size_t first) const {
-    return static_cast<const std::byte*>(x) + first * format().bytes;
-  }
   const Backend& backend_;
   const Method& method_;
   Call call_;
 };
 
-Call call_on_host(const FormatInfo& format, const void* x, const void* y, std::size_t n,
-                  const Options& options) {
-  return {&format, x, y, n, Layout::vector(n), nullptr, 0, options};
+/// A call on one vector, for parts of it.
+Call call_on(const Values& x, const Values* y, const Options& options) {
+  return call_of(x, y, Layout::vector(x.size), {nullptr, nullptr, 0}, options);
 }
 
 const PartialForm& form_of(const Method& m) {
@@ -73,6 +65,18 @@ const PartialForm& form_of(const Method& m) {
   if (m.promise < Promise::everywhere)
     refuse_partial(m, "its bits differ from run to run; use a method that promises everywhere");
   return *Code::of(find_on("reference", m)).partial_form;
+}
+
+/// Number of elements from `first` on to the next beginning of a leaf.
+std::uint64_t distance_to_leaf(std::uint64_t first, std::uint64_t leaf) {
+  const std::uint64_t used = first % leaf;
+  return used == 0 ? 0 : leaf - used;
+}
+
+/// Merges the first `lanes` states of one subtree with those of the next.
+void merge_lanes(const PartialForm& form, std::byte* left, const std::byte* right, std::uint64_t lanes) {
+  for (std::size_t at = 0; at < lanes * form.state_bytes; at += form.state_bytes)
+    form.merge(left + at, right + at);
 }
 
 /// The largest subtree that begins at element `first`, a multiple of `leaf`, and ends at `end` or before.
@@ -132,8 +136,7 @@ void Partial::add(const Values& x, const Values* y, const Options& options) {
   const Method& m = *method_;
   check(options);
   check_portion(*this, x, y);
-  const Call call = call_on_host(*x.format, x.data, y ? y->data : nullptr, x.size, options);
-  add(*Code::of(m).backend->partial_input(m, call), x.size);
+  add(*Code::of(m).backend->partial_input(m, call_on(x, y, options)), x.size);
 }
 
 void check_portion(const Partial& partial, const Values& x, const Values* y) {
@@ -181,7 +184,7 @@ void Partial::add(PartialInput& input, std::size_t n) {
   if (form.leaf == 0) {
     subtrees.push_back({0, n});
   } else {
-    const std::uint64_t used = end_ % form.leaf, left = used == 0 ? 0 : form.leaf - used;
+    const std::uint64_t left = distance_to_leaf(end_, form.leaf);
     if (n < left) return append_to_leaf(rounded_copy(input, 0, n));
     for (first = last = static_cast<std::size_t>(left); n - last >= form.leaf; last += subtrees.back().count)
       subtrees.push_back({last, static_cast<std::size_t>(subtree_size(end_ + last, end_ + n, form.leaf))});
@@ -229,9 +232,7 @@ void Partial::append_subtree(Subtree subtree, const std::byte* state) {
     Subtree &left = subtrees_[subtrees_.size() - 2], &right = subtrees_.back();
     if (form_->leaf != 0 && (left.count != right.count || left.first % (2 * left.count) != 0)) return;
     std::byte* const right_state = states_.data() + states_.size() - subtree_bytes();
-    for (std::size_t lane = 0; lane < form_->lanes; ++lane)
-      form_->merge(right_state - subtree_bytes() + lane * form_->state_bytes,
-                   right_state + lane * form_->state_bytes);
+    merge_lanes(*form_, right_state - subtree_bytes(), right_state, form_->lanes);
     left.count += right.count;
     subtrees_.pop_back();
     states_.resize(states_.size() - subtree_bytes());
@@ -271,9 +272,9 @@ void Partial::merge(const Partial& next) {
 /// Writes the state of a leaf from its elements.
 void Partial::reduce_leaf(const Elements& leaf, std::byte* state) const {
   const std::size_t n = static_cast<std::size_t>(leaf.count);
-  HostInput elements{
-      *Code::of(*on_host_).backend, *on_host_,
-      call_on_host(*method_->format, leaf.x.data(), leaf.y.empty() ? nullptr : leaf.y.data(), n, {1})};
+  const Values x{*method_->format, leaf.x.data(), n}, y{*method_->format, leaf.y.data(), n};
+  HostInput elements{*Code::of(*on_host_).backend, *on_host_,
+                     call_on(x, method_->inputs == 2 ? &y : nullptr, {1})};
   const PartialInput::Subtree whole{0, n};
   elements.reduce({&whole, 1}, subtree_bytes(), state);
 }
@@ -291,10 +292,7 @@ std::vector<std::byte> Partial::root() const {
   for (std::size_t i = subtrees_.size(); i-- > 0;) {
     const std::byte* const state = states_.data() + i * subtree_bytes();
     std::vector<std::byte> left{state, state + subtree_bytes()};
-    if (!right.empty()) {
-      for (std::size_t lane = 0; lane < lanes; ++lane)
-        form_->merge(left.data() + lane * bytes, right.data() + lane * bytes);
-    }
+    if (!right.empty()) merge_lanes(*form_, left.data(), right.data(), lanes);
     lanes = form_->lanes;
     right = std::move(left);
   }
@@ -391,8 +389,7 @@ Partial Partial::deserialise(std::span<const std::byte> bytes, std::string_view 
   // The range determines the leaves that it holds in part, and the subtrees that it holds whole.
   std::uint64_t first = begin, last = end;
   if (form.leaf != 0 && !(form.extend && begin == 0)) {
-    const std::uint64_t used = begin % form.leaf, left = used == 0 ? 0 : form.leaf - used;
-    first += std::min(left, end - begin);
+    first += std::min(distance_to_leaf(begin, form.leaf), end - begin);
     last = std::max(first, end - end % form.leaf);
     get(partial.head_, first - begin);
     get(partial.tail_, end - last);

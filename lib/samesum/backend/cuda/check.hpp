@@ -28,6 +28,15 @@ inline Memory device_memory(std::size_t bytes) {
   return {memory, [](void* p) { static_cast<void>(cudaFree(p)); }};
 }
 
+/// Allocates memory in stream order from `pool` (nullptr: the device's current pool).
+inline void* pool_memory(std::size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+  void* memory = nullptr;
+  check(
+      pool ? cudaMallocFromPoolAsync(&memory, bytes, pool, stream) : cudaMallocAsync(&memory, bytes, stream),
+      with_size("cudaMallocAsync", bytes));
+  return memory;
+}
+
 /// Enqueues a call with a workspace that is allocated from `pool` (nullptr: the device's current pool) and
 /// freed in stream order. enqueue(call) only sets call.bytes while call.workspace is null. Throws Error.
 template <class AnyCall, class Enqueue>
@@ -38,9 +47,7 @@ void with_pool(const std::string& name, AnyCall& call, cudaMemPool_t pool, Enque
     call.workspace = not_used;
     return check(enqueue(call), name);
   }
-  check(pool ? cudaMallocFromPoolAsync(&call.workspace, call.bytes, pool, call.stream)
-             : cudaMallocAsync(&call.workspace, call.bytes, call.stream),
-        with_size("cudaMallocAsync", call.bytes));
+  call.workspace = pool_memory(call.bytes, pool, call.stream);
   const cudaError_t error = enqueue(call), freed = cudaFreeAsync(call.workspace, call.stream);
   check(error, name);
   check(freed, "cudaFreeAsync");

@@ -5,6 +5,7 @@
 
 #include "samesum/backend/cuda/check.hpp"
 #include "samesum/backend/cuda/methods.hpp"
+#include "samesum/catalogue/state_call.hpp"
 
 namespace samesum::gpu {
 
@@ -25,28 +26,21 @@ class DeviceInput : public PartialInput {
   const FormatInfo& format() const override { return *call_.input; }
 
   void copy(std::size_t first, std::size_t n, std::byte* x, std::byte* y) override {
-    fetch(x, at(call_.x, first), n * format().bytes);
-    if (y) fetch(y, at(call_.y, first), n * format().bytes);
+    const Call part = state_call(call_, {first, n}, nullptr);
+    fetch(x, part.x, n * format().bytes);
+    if (y) fetch(y, part.y, n * format().bytes);
     check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
   }
 
   void reduce(std::span<const Subtree> subtrees, std::size_t state_bytes, std::byte* states) override {
-    void* memory = nullptr;
     const std::size_t all = subtrees.size() * state_bytes;
-    check(pool_ ? cudaMallocFromPoolAsync(&memory, all, pool_, stream_)
-                : cudaMallocAsync(&memory, all, stream_),
-          with_size("cudaMallocAsync", all));
+    void* const memory = pool_memory(all, pool_, stream_);
     const Memory freed{memory, [this](void* p) { static_cast<void>(cudaFreeAsync(p, stream_)); }};
     check(cudaMemsetAsync(memory, 0, all, stream_), "cudaMemsetAsync");  // a kernel may write a part only
     auto* state = static_cast<std::byte*>(memory);
     for (const Subtree& subtree : subtrees) {
-      Launch launch{call_, nullptr, 0, stream_};
-      launch.x = at(call_.x, subtree.first);
-      launch.y = call_.y ? at(call_.y, subtree.first) : nullptr;
-      launch.size = subtree.count;
-      launch.layout = Layout::vector(subtree.count);
-      launch.out = std::exchange(state, state + state_bytes);
-      launch.as_state = true;
+      Launch launch{state_call(call_, subtree, std::exchange(state, state + state_bytes)), nullptr, 0,
+                    stream_};
       enqueue_with_pool(method_, launch, pool_);
     }
     fetch(states, memory, all);
@@ -54,9 +48,6 @@ class DeviceInput : public PartialInput {
   }
 
  private:
-  const std::byte* at(const void* x, std::size_t first) const {
-    return static_cast<const std::byte*>(x) + first * format().bytes;
-  }
   void fetch(void* to, const void* from, std::size_t bytes) const {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_),
           with_size("cudaMemcpyAsync", bytes));
