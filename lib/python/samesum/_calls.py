@@ -1,0 +1,278 @@
+"""From the arguments of a function to one call of the library."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Sequence
+
+from . import _core
+from ._arrays import DTYPES, Converted, View, dtype_name, format_of, library_of
+from ._integers import reduce_integers
+from ._layout import Layout, layout_of, normalised_axes, rows, vector
+
+Method = _core.Method
+
+
+@lru_cache(maxsize=None)
+def default_method(operation: str, format: str, backend: str) -> Method:
+    """Returns the method that a function uses if the caller names none.
+
+    The exact one if the operation has it, else tree/plain, else the operation's first; in the format of the
+    elements if the operation has it, else in fp32.
+    """
+    usable = [
+        m
+        for m in _core.methods()
+        if m.operation == operation and m.backend == backend and m.format in (format, "fp32") and m.accepts(format)
+    ]
+    usable.sort(key=lambda m: (m.accumulator != "exact", (m.order, m.accumulator) != ("tree", "plain"), m.format != format))
+    if not usable:
+        raise TypeError(_no_method(operation, format, backend))
+    return usable[0]
+
+
+def _no_method(operation: str, format: str, backend: str) -> str:
+    if backend in _core.absent():
+        return f"samesum: there are no methods on the backend '{backend}': {_core.absent()[backend]}"
+    formats = sorted({m.format for m in _core.methods() if m.operation == operation and m.backend == backend})
+    return (
+        f"samesum: {operation} has no method for elements of format {format}; convert them with "
+        f"dtype={DTYPES[formats[-1]]!r}"
+    )
+
+
+@lru_cache(maxsize=4096)
+def find_method(name: str, operation: str, format: str, backend: str) -> Method:
+    """Returns the method `name`, whose missing fields are those of the call.
+
+    Raises ValueError if there is no such method, or if it belongs to another operation.
+    """
+    method = _core.find(name, operation, format, backend)
+    if method.operation != operation:
+        raise ValueError(f"samesum: method {name!r} computes {method.operation}, not {operation}; leave out the operation")
+    if not method.accepts(format):
+        raise TypeError(
+            f"samesum: method {method.name} does not accept elements of format {format}; convert them with "
+            f"dtype={DTYPES[method.format]!r}, or choose a method in another format"
+        )
+    return method
+
+
+def method_of(name: str | Method | None, operation: str, format: str, device: int) -> Method:
+    backend = "cuda" if device >= 0 else "cpu"
+    if name is None:
+        return default_method(operation, format, backend)
+    if isinstance(name, Method):
+        name = name.name
+    if not isinstance(name, str):
+        raise TypeError(f"samesum: method is {name!r}; use a name such as 'tree/kahan', or a samesum.Method")
+    method = find_method(name, operation, format, backend)
+    if device >= 0 and method.backend != "cuda":
+        raise ValueError(f"samesum: method {method.name} does not read the memory of a GPU; use @cuda, or copy x to the host")
+    return method
+
+
+def run(
+    method: Method, format: str, x: View, y: View | None, layout: Layout, out: View, out_size: int, out_stride: int, threads: int, ddof: float
+) -> None:
+    """Runs one call; splits it if the method reduces single vectors only."""
+    if method.backend == "cuda" and layout.results > 1 and not _core.accepts_layout(method, format, layout):
+        # The caller has made all vectors contiguous.
+        size, result = _BYTES[format], _result_bytes(method)
+        for r in range(layout.outer):
+            step = r * layout.outer_stride * size
+            one = x._replace(address=x.address + step)
+            other = y and y._replace(address=y.address + step)
+            run(method, format, one, other, vector(layout.n), out._replace(address=out.address + r * result), method.results, 0, threads, ddof)
+        return
+    _core.reduce(
+        method, format, x.address, y.address if y else 0, layout.extent, layout,
+        out.address, out_size, out_stride, x.device, x.stream, threads, ddof,
+    )  # fmt: skip
+
+
+_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "fp64": 8}
+
+
+def _result_bytes(method: Method) -> int:
+    return 8 if method.returns_index else _BYTES[method.format] * method.results
+
+
+def _needs_vectors(method: Method, format: str, layout: Layout) -> bool:
+    """Whether the method reduces single contiguous vectors only."""
+    return method.backend == "cuda" and layout != vector(layout.n) and not _core.accepts_layout(method, format, layout)
+
+
+def check_threads(threads: Any) -> int:
+    if not isinstance(threads, int) or threads < 0:
+        raise ValueError(f"samesum: threads is {threads!r}; use 0 for one per processor, or a positive number")
+    return threads
+
+
+def reduce(
+    operation: str,
+    x: Any,
+    y: Any = None,
+    *,
+    axis: int | Sequence[int] | None = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    out: Any = None,
+    method: str | Method | None = None,
+    threads: int = 0,
+    ddof: float = 0,
+    check: bool = False,
+    finish: Any = None,
+) -> Any:
+    """Reduces the axes `axis` of x (of x and y, for dot) by a method of `operation`.
+
+    `finish(namespace, result)` computes further from the results, in the caller's array library.
+    """
+    library = library_of(x)
+    if library.is_traced(x) or (y is not None and library_of(y).is_traced(y)):
+        from ._traced import reduce_traced
+
+        return reduce_traced(
+            operation, x, y, axis=axis, dtype=dtype, keepdims=keepdims, out=out, method=method, threads=threads,
+            ddof=ddof, finish=finish,
+        )  # fmt: skip
+    check_threads(threads)
+    if isinstance(library, Converted):
+        if out is not None:
+            raise TypeError("samesum: out must be a NumPy, CuPy or PyTorch array, and x of the same library")
+        reader, a = library.reader(x)
+        b = None if y is None else library_of(y).reader(y)[1]
+        options = dict(axis=axis, dtype=dtype, keepdims=keepdims, method=method, threads=threads, ddof=ddof, check=check)
+        return library.returned(reduce(operation, a, b, finish=finish, **options), x)
+
+    a = library.array(x)
+    b = None if y is None else library.array(y)
+    if dtype is not None:
+        name = dtype_name(dtype)
+        format_of(name, "dtype")
+        a = library.astype(a, name)
+        b = None if b is None else library.astype(b, name)
+    if b is not None:
+        if type(b) is not type(a):
+            raise TypeError(f"samesum: y is a {type(y).__name__} and x a {type(x).__name__}; pass arrays of one library")
+        a, b = _same_type(library, a, b)
+        a, b = library.broadcast(a, b)
+    axes = normalised_axes(axis, a.ndim)
+    if format_of(a.dtype) == "int":
+        if operation in ("sum", "min", "max", "argmin", "argmax"):
+            result = reduce_integers(library, operation, a, axes, axis, keepdims, check)
+            return _delivered(library, result, out, x)
+        if operation == "prod":
+            raise TypeError("samesum: prod of integers is not supported; pass dtype='float64' for a rounded product")
+        a = library.astype(a, "float64")
+        b = None if b is None else library.astype(b, "float64")
+    format = format_of(a.dtype)
+    view = library.view(a)
+    chosen = method_of(method, operation, format, view.device)
+    if chosen.has_result_per_element:
+        result = _per_element(library, chosen, format, a, axes, out, threads)
+    else:
+        result = _per_axis(library, chosen, format, a, b, axes, axis, keepdims, out if finish is None else None, threads, ddof)
+    if finish is not None:
+        result = finish(library.namespace, result)
+    return _delivered(library, result, out, x)
+
+
+def _delivered(library: Any, result: Any, out: Any, source: Any) -> Any:
+    if out is None:
+        return library.finished(result, source)
+    if out is not result:
+        check_out(library, out, tuple(result.shape), dtype_name(result.dtype))
+        library.copy_to(out, result)
+    return out
+
+
+def _same_type(library: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """Converts the narrower of two inputs to the type of the wider one."""
+    first, second = format_of(a.dtype), format_of(b.dtype, "y")
+    if first == second:
+        return a, b
+    wider = library.namespace.promote_types(a.dtype, b.dtype)
+    return library.astype(a, dtype_name(wider)), library.astype(b, dtype_name(wider))
+
+
+def check_out(library: Any, out: Any, shape: tuple[int, ...], dtype: str) -> None:
+    if library_of(out) is not library:
+        raise TypeError(f"samesum: out is a {type(out).__name__}; it must be an array of the library of x")
+    if tuple(out.shape) != shape:
+        raise ValueError(f"samesum: out has shape {tuple(out.shape)}; the result has shape {shape}")
+    if dtype_name(out.dtype) != dtype:
+        raise TypeError(f"samesum: out has elements of type {dtype_name(out.dtype)}; the result has {dtype}")
+
+
+def _is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    expected = 1
+    for size, stride in zip(reversed(shape), reversed(strides)):
+        if size != 1 and stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _result_array(library: Any, out: Any, shape: tuple[int, ...], dtype: str, like: Any) -> Any:
+    """Returns `out` if results can be written to it in place, else a new array."""
+    if out is not None:
+        check_out(library, out, shape, dtype)
+        if _is_contiguous(shape, library.strides(out)) and library.view(out).device == library.view(like).device:
+            return out
+    return library.empty(shape, dtype, like)
+
+
+def _per_axis(
+    library: Any, method: Method, format: str, a: Any, b: Any, axes: tuple[int, ...], axis: Any, keepdims: bool, out: Any, threads: int, ddof: float
+) -> Any:
+    shape = tuple(a.shape)
+    kept = [d for d in range(a.ndim) if d not in axes]
+    layout = layout_of(shape, library.strides(a), axes)
+    if b is not None and layout is not None and layout != layout_of(shape, library.strides(b), axes):
+        layout = None
+    if layout is None or _needs_vectors(method, format, layout):
+        # One copy, in which the elements of each result are contiguous.
+        order = (*kept, *axes)
+        a = library.contiguous(library.transposed(a, order))
+        b = None if b is None else library.contiguous(library.transposed(b, order))
+        n, count = 1, 1
+        for d in range(len(shape)):
+            if d in axes:
+                n *= shape[d]
+            else:
+                count *= shape[d]
+        layout = rows(count, n)
+    small = tuple(1 if d in axes else shape[d] for d in range(len(shape))) if keepdims else tuple(shape[d] for d in kept)
+    whole = small + ((2,) if method.results == 2 else ())
+    dtype = "int64" if method.returns_index else DTYPES[method.format]
+    result = _result_array(library, out if method.results == 1 else None, whole, dtype, a)
+    if layout.results:
+        run(
+            method, format, library.view(a), None if b is None else library.view(b), layout, library.view(result),
+            layout.results * method.results, 0, threads, ddof,
+        )  # fmt: skip
+    return result
+
+
+def _per_element(library: Any, method: Method, format: str, a: Any, axes: tuple[int, ...], out: Any, threads: int) -> Any:
+    shape = tuple(a.shape)
+    order = (*(d for d in range(a.ndim) if d not in axes), *axes)
+    back = tuple(order.index(d) for d in range(a.ndim))
+    moved = library.transposed(a, order)
+    kept = a.ndim - len(axes)
+    n = 1
+    for size in moved.shape[kept:]:
+        n *= size
+    layout = layout_of(moved.shape, library.strides(moved), range(kept, a.ndim))
+    if layout is None or layout.inner != 1 or layout.stride != 1 or layout.outer_stride < n:
+        moved = library.contiguous(moved)
+        count = 1
+        for size in moved.shape[:kept]:
+            count *= size
+        layout = rows(count, n)
+    straight = back == tuple(range(a.ndim))
+    result = _result_array(library, out if straight else None, tuple(moved.shape), DTYPES[format], a)
+    if layout.results and n:
+        run(method, format, library.view(moved), None, layout, library.view(result), layout.outer * n, n, threads, 0)
+    return result if straight else library.transposed(result, back)

@@ -1,0 +1,78 @@
+"""Sums of integers: exact in 64 bits, by the integer additions of the caller's array library.
+
+Integer addition is associative, so the order of an array library cannot change the result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._arrays import dtype_name
+
+_overflows: dict[tuple[str, int], Any] = {}
+"""For each GPU: an array of one element on it, not 0 if a sum has overflowed."""
+
+
+def reduce_integers(library: Any, operation: str, a: Any, axes: tuple[int, ...], axis: Any, keepdims: bool, check: bool) -> Any:
+    if operation == "sum":
+        return _sum(library, a, axes, keepdims, check)
+    name = dtype_name(a.dtype)
+    xp = library.namespace
+    moved = library.transposed(a, (*(d for d in range(a.ndim) if d not in axes), *axes))
+    kept = tuple(moved.shape[: a.ndim - len(axes)])
+    flat = library.contiguous(moved).reshape((*kept, -1))
+    if flat.shape[-1] == 0:
+        raise ValueError(f"samesum: {operation} of no integers has no value; pass at least one element")
+    if name == "bool":
+        flat = library.astype(flat, "uint8")
+    found = getattr(xp, {"min": "amin", "max": "amax"}.get(operation, operation))(flat, -1)
+    if operation.startswith("arg"):
+        found = library.astype(found, "int64")
+    elif name == "bool":
+        found = library.astype(found, "bool")
+    return found.reshape(_shape(a, axes)) if keepdims else found
+
+
+def _shape(a: Any, axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(1 if d in axes else a.shape[d] for d in range(a.ndim))
+
+
+def _sum(library: Any, a: Any, axes: tuple[int, ...], keepdims: bool, check: bool) -> Any:
+    name = dtype_name(a.dtype)
+    unsigned = name.startswith("uint")
+
+    def total(x: Any) -> Any:
+        return x.sum(axes) if axes else x
+
+    if name not in ("int64", "uint64"):
+        result = total(library.astype(a, "int64"))  # fewer than 2^31 elements cannot overflow
+        if unsigned:
+            result = library.astype(result, "uint64")
+    else:
+        # High and low words are added apart; a carry moves from the low to the high sum.
+        low = total(library.astype(a & 0xFFFFFFFF, "int64"))
+        high = total(library.astype(a >> 32, "int64")) + (low >> 32)
+        most, least = ((1 << 32) - 1, 0) if unsigned else ((1 << 31) - 1, -(1 << 31))
+        _report(library, a, (high > most) | (high < least), check)
+        result = library.astype(((high & 0xFFFFFFFF) << 32) | (low & 0xFFFFFFFF), name)
+    return result.reshape(_shape(a, axes)) if keepdims else result
+
+
+def _report(library: Any, a: Any, overflowed: Any, check: bool) -> None:
+    device = library.view(a).device
+    if device < 0 or check:
+        if bool(overflowed.any()):
+            raise OverflowError("samesum: the sum of integers is beyond 64 bits; pass dtype='float64' for a rounded sum")
+        return
+    key = (library.name, device)
+    _overflows[key] = overflowed.any() | _overflows[key] if key in _overflows else overflowed.any()
+
+
+def integer_overflow() -> bool:
+    """Returns whether a sum of integers on a GPU has overflowed since the last call of this function.
+
+    Waits for the GPUs. Sums on the host raise OverflowError at once, as do those on a GPU with `check=True`.
+    """
+    found = [bool(status) for status in _overflows.values()]
+    _overflows.clear()
+    return any(found)

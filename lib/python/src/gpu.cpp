@@ -1,0 +1,125 @@
+/// Calls in the streams of a GPU, with a workspace for each stream that stays prepared between calls.
+#include "samesum/gpu.hpp"
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "module.hpp"
+
+namespace samesum::python {
+namespace {
+
+void check(cudaError_t code, const char* call) {
+  if (code == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());
+  throw gpu::Error{call, code};
+}
+
+/// Makes a device current, and the previous one again at the end.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device) {
+    check(cudaGetDevice(&before_), "cudaGetDevice");
+    if (device != before_) check(cudaSetDevice(device), "cudaSetDevice");
+    changed_ = device != before_;
+  }
+  ~CurrentDevice() {
+    if (changed_) static_cast<void>(cudaSetDevice(before_));
+  }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
+/// The workspace of one stream. Calls of one stream run one after the other, so they can share it; the mutex
+/// keeps the kernels of one call together.
+struct Workspace {
+  std::mutex enqueuing;
+  void* memory = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// Workspaces by device and stream. CUDA never gives two streams the same id, but it does reuse handles. They
+/// are never destroyed: at exit, the driver may be gone first.
+class Workspaces {
+ public:
+  /// Returns the workspace of a stream; nullptr if too many streams have one already.
+  Workspace* of(int device, cudaStream_t stream) {
+    unsigned long long id = 0;
+    check(cudaStreamGetId(stream, &id), "cudaStreamGetId");
+    const std::scoped_lock lock{mutex_};
+    if (const auto found = all_.find({device, id}); found != all_.end()) return found->second.get();
+    if (all_.size() >= most) return nullptr;
+    return (all_[{device, id}] = std::make_unique<Workspace>()).get();
+  }
+
+ private:
+  static constexpr std::size_t most = 128;
+  std::mutex mutex_;
+  std::map<std::pair<int, unsigned long long>, std::unique_ptr<Workspace>> all_;
+};
+
+Workspaces& workspaces() {
+  static auto& all = *new Workspaces;
+  return all;
+}
+
+cudaError_t enqueue(const View& c, void* workspace, std::size_t& bytes, cudaStream_t stream) {
+  return c.y ? gpu::reduce(c.method, workspace, bytes, c.x, *c.y, c.layout, c.out, stream, c.options)
+             : gpu::reduce(c.method, workspace, bytes, c.x, c.layout, c.out, stream, c.options);
+}
+
+void enqueue_with_pool(const View& c, cudaStream_t stream) {
+  if (c.y)
+    gpu::reduce(c.method, c.x, *c.y, c.layout, c.out, stream, nullptr, c.options);
+  else
+    gpu::reduce(c.method, c.x, c.layout, c.out, stream, nullptr, c.options);
+}
+
+/// Replaces the workspace by one of at least `bytes` bytes, in stream order.
+void grow(Workspace& workspace, std::size_t bytes, cudaStream_t stream) {
+  void* memory = nullptr;
+  const std::size_t size = std::max(2 * workspace.bytes, bytes);
+  check(cudaMallocAsync(&memory, size, stream), "cudaMallocAsync");
+  check(gpu::prepare(memory, size, stream), "gpu::prepare");
+  if (workspace.memory) check(cudaFreeAsync(workspace.memory, stream), "cudaFreeAsync");
+  workspace.memory = memory;
+  workspace.bytes = size;
+}
+
+}  // namespace
+
+void reduce_on_gpu(const View& call, Place place) {
+  const CurrentDevice current{place.device};
+  const auto stream = reinterpret_cast<cudaStream_t>(place.stream);
+  // A graph that is being captured may be replayed in another stream, so it gets memory of its own.
+  cudaStreamCaptureStatus capture;
+  check(cudaStreamIsCapturing(stream, &capture), "cudaStreamIsCapturing");
+  Workspace* const workspace =
+      capture == cudaStreamCaptureStatusNone ? workspaces().of(place.device, stream) : nullptr;
+  if (!workspace) return enqueue_with_pool(call, stream);
+  std::size_t bytes = 0;
+  // A call that fails here fails in the other form with a message.
+  if (enqueue(call, nullptr, bytes, stream) != cudaSuccess) return enqueue_with_pool(call, stream);
+  const std::scoped_lock lock{workspace->enqueuing};
+  if (bytes > workspace->bytes) grow(*workspace, bytes, stream);
+  if (enqueue(call, workspace->memory, workspace->bytes, stream) != cudaSuccess)
+    enqueue_with_pool(call, stream);
+}
+
+void add_on_gpu(Partial& partial, Values x, const Values* y, Place place) {
+  const CurrentDevice current{place.device};
+  const auto stream = reinterpret_cast<cudaStream_t>(place.stream);
+  if (y)
+    gpu::add(partial, x, *y, stream);
+  else
+    gpu::add(partial, x, stream);
+}
+
+void bind_gpu(nb::module_& m) { m.attr("has_cuda") = true; }
+
+}  // namespace samesum::python

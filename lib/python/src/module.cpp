@@ -1,0 +1,158 @@
+/// The extension module: the catalogue, and calls on memory whose address the Python side passes.
+#include "module.hpp"
+
+#include <algorithm>
+
+#include "samesum/base/promise.hpp"
+
+namespace samesum::python {
+
+const FormatInfo& format_named(std::string_view name) {
+  if (const FormatInfo* format = find_format(name)) return *format;
+  throw std::invalid_argument("samesum: '" + std::string{name} +
+                              "' is not a format; use fp16, bf16, fp32 or fp64");
+}
+
+namespace {
+
+/// Elements between two looks at signals, unless results are longer: some milliseconds.
+constexpr std::size_t chunk = std::size_t{1} << 24;
+
+/// Runs a part of a call: `count` results from number `first` on, along `outer` or `inner`.
+void reduce_part(const View& call, std::size_t first, std::size_t count, bool along_outer) {
+  const Layout& all = call.layout;
+  Layout part = all;
+  (along_outer ? part.outer : part.inner) = count;
+  const std::size_t skipped = first * (along_outer ? all.outer_stride : 1);
+  const auto from = [&](const Values& v) {
+    return Values{*v.format, static_cast<const std::byte*>(v.data) + skipped * v.format->bytes,
+                  v.size - skipped};
+  };
+  const FormatInfo* format = call.out.format;
+  const std::size_t bytes = format ? format->bytes : sizeof(std::int64_t);
+  const bool each = call.method.has_result_per_element;
+  const std::size_t stride = each ? call.out.stride_of(all) : along_outer ? all.inner : 1;
+  const std::size_t results = static_cast<std::size_t>(call.method.results);
+  const std::size_t before = first * stride * results;
+  const Results out{format, static_cast<std::byte*>(call.out.data) + before * bytes,
+                    each ? call.out.size - before : count * (along_outer ? all.inner : 1) * results,
+                    call.out.row_stride};
+  if (call.y)
+    reduce(call.method, from(call.x), from(*call.y), part, out, call.options);
+  else
+    reduce(call.method, from(call.x), part, out, call.options);
+}
+
+void reduce_whole(const View& call) {
+  if (call.y)
+    reduce(call.method, call.x, *call.y, call.layout, call.out, call.options);
+  else
+    reduce(call.method, call.x, call.layout, call.out, call.options);
+}
+
+/// Reduces one long vector in chunks, with the bits of one call.
+void reduce_vector(const View& call) {
+  Partial partial{call.method};
+  const std::size_t bytes = call.x.format->bytes;
+  for (std::size_t i = 0; i < call.x.size; i += chunk) {
+    const auto part = [&](const Values& v) {
+      return Values{*v.format, static_cast<const std::byte*>(v.data) + i * bytes,
+                    std::min(chunk, v.size - i)};
+    };
+    if (call.y)
+      partial.add(part(call.x), part(*call.y), call.options);
+    else
+      partial.add(part(call.x), call.options);
+    check_signals();
+  }
+  partial.finish(call.out, call.options);
+}
+
+std::string facts(const Method& m) {
+  return "<samesum.Method " + m.name + ", " + std::string{name_of(m.promise)} + ">";
+}
+
+}  // namespace
+
+void reduce_on_host(const View& call) {
+  const Layout& l = call.layout;
+  const std::size_t elements = l.results() * l.n;
+  const bool one = l.outer == 1 && l.inner == 1 && l.stride == 1 && !call.method.has_result_per_element;
+  if (elements <= 2 * chunk) return reduce_whole(call);
+  if (one && l.n == call.x.size && call.method.promise >= Promise::everywhere) return reduce_vector(call);
+  const bool along_outer = l.outer > 1;
+  const std::size_t all = along_outer ? l.outer : l.inner;
+  if (all <= 1 || elements / all == 0) return reduce_whole(call);
+  const std::size_t step = std::max<std::size_t>(chunk / (elements / all), along_outer ? 1 : 64);
+  for (std::size_t i = 0; i < all; i += step) {
+    reduce_part(call, i, std::min(step, all - i), along_outer);
+    check_signals();
+  }
+}
+
+NB_MODULE(_core, m) {
+  nb::class_<Method>(m, "Method", "A reduction method: what is computed, in which order, and how terms are added.")
+      .def_ro("name", &Method::name, "Full name: operation/order/accumulator/format@backend.")
+      .def_ro("operation", &Method::operation, "\"sum\", \"dot\", …")
+      .def_ro("order", &Method::order, "Order of the additions; \"\" if the method has none.")
+      .def_ro("accumulator", &Method::accumulator, "How terms are added; \"\" if the operation has a state of its own.")
+      .def_prop_ro("format", [](const Method& x) { return x.format->name; }, "Format of the accumulator and the results.")
+      .def_ro("backend", &Method::backend, "\"cpu\", \"cuda\" or \"reference\".")
+      .def_prop_ro("promise", [](const Method& x) { return name_of(x.promise); },
+                   "Guarantee about the bits: none < run_to_run < everywhere < order_free.")
+      .def_ro("inputs", &Method::inputs, "Number of inputs: 2 for dot.")
+      .def_ro("results", &Method::results, "Numbers per result: 2 for moments.")
+      .def_ro("returns_index", &Method::returns_index, "Whether results are indices (int64).")
+      .def_ro("has_result_per_element", &Method::has_result_per_element, "Whether each element has a result, as in softmax.")
+      .def_ro("is_slow", &Method::is_slow, "Whether the method is slow by design and exists for the study.")
+      .def_ro("height_formula", &Method::height_formula, "Formula of `height` in n.")
+      .def("height", [](const Method& x, std::size_t n) { return x.height(n).total(); }, nb::arg("n"),
+           "Number of additions on the longest path from an element to the result.")
+      .def("accepts", [](const Method& x, std::string_view format) { return x.accepts(format_named(format)); },
+           nb::arg("format"), "Whether the method accepts elements of a format.")
+      .def("__repr__", &facts);
+
+  m.def("methods", [] {
+    nb::list all;
+    for (const Method& x : methods()) all.append(nb::cast(&x, nb::rv_policy::reference));
+    return all;
+  });
+  m.def("absent", [] {
+    nb::dict reasons;
+    for (const Absent& x : absent()) reasons[nb::cast(x.backend)] = x.reason;
+    return reasons;
+  });
+  m.def("find", [](std::string_view name, std::string_view operation, std::string_view format, std::string_view backend) {
+    return &find(name, {operation, format, backend});
+  }, nb::rv_policy::reference);
+  m.def("accepts_layout", [](const Method& method, std::string_view format, const std::vector<std::size_t>& l) {
+    return method.accepts(format_named(format), {l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr});
+  });
+  m.def("reduce", [](const Method& method, std::string_view format, std::uintptr_t x, std::uintptr_t y, std::size_t size,
+                     const std::vector<std::size_t>& l, std::uintptr_t out, std::size_t out_size, std::size_t out_stride,
+                     int device,
+                     std::uintptr_t stream, int threads, double ddof) {
+    const FormatInfo& input = format_named(format);
+    const Values first = values_at(input, x, size), second = values_at(input, y, size);
+    const View call{method, first, method.inputs == 2 ? &second : nullptr,
+                    {l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr},
+                    {method.result_format(input), reinterpret_cast<void*>(out), out_size, out_stride}, {threads, ddof}};
+    const nb::gil_scoped_release released;
+    if (device < 0)
+      reduce_on_host(call);
+    else
+      reduce_on_gpu(call, {device, stream});
+  });
+  m.def("estimate", [](std::string_view name, std::string_view format, std::uintptr_t x, std::uintptr_t y, std::size_t size) {
+    const FormatInfo& input = format_named(format);
+    const nb::gil_scoped_release released;
+    const Estimate e = y ? estimate(values_at(input, x, size), values_at(input, y, size), name)
+                         : estimate(values_at(input, x, size), name);
+    return std::tuple{e.value.to_double(), e.bound, e.magnitudes};
+  });
+  bind_states(m);
+  bind_fast(m);
+  bind_gpu(m);
+}
+
+}  // namespace samesum::python

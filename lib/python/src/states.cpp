@@ -1,0 +1,6 @@
+/// Exact states and partials.
+#include "module.hpp"
+
+namespace samesum::python {
+void bind_states(nb::module_&) {}
+}  // namespace samesum::python
