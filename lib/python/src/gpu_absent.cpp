@@ -5,7 +5,8 @@ namespace samesum::python {
 namespace {
 [[noreturn]] void refuse() {
   throw std::invalid_argument(
-      "samesum: x is in the memory of a GPU, but samesum was built without CUDA; copy x to the host, or build "
+      "samesum: x is in the memory of a GPU, but samesum was built without CUDA; copy x to the host, or "
+      "build "
       "samesum where nvcc is installed");
 }
 }  // namespace
