@@ -85,10 +85,11 @@ class NumPy:
         return a
 
     def _from_objects(self, a: Any) -> Any:
-        try:
-            return a.astype(self.np.float64)
-        except (TypeError, ValueError) as error:
-            raise TypeError("samesum: x has elements that are not numbers") from error
+        if a.size and all(isinstance(v, int) for v in a.flat):
+            raise OverflowError("samesum: x has integers beyond 64 bits; convert them to floats first")
+        if not all(hasattr(v, "__float__") or hasattr(v, "__index__") for v in a.flat):
+            raise TypeError("samesum: x has elements that are not numbers")
+        return a.astype(self.np.float64)
 
     def dtype(self, name: str) -> Any:
         if name == "bfloat16":
@@ -134,7 +135,7 @@ class NumPy:
         """Returns a result without axes as a scalar, as NumPy does; for a list or number as Python's own."""
         if result.ndim:
             return result
-        if isinstance(source, (list, tuple, int, float)):
+        if type(source) in (list, tuple, int, float, bool):
             return result.item()
         return result[()]
 

@@ -200,7 +200,7 @@ def _same_type(library: Any, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def check_out(library: Any, out: Any, shape: tuple[int, ...], dtype: str) -> None:
-    if library_of(out) is not library:
+    if not hasattr(out, "shape") or library_of(out) is not library:
         raise TypeError(f"samesum: out is a {type(out).__name__}; it must be an array of the library of x")
     if tuple(out.shape) != shape:
         raise ValueError(f"samesum: out has shape {tuple(out.shape)}; the result has shape {shape}")
