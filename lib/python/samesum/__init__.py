@@ -1,1 +1,27 @@
-from ._functions import sum
+"""Reductions with the same bits on every machine, and with rigorous bounds on their errors.
+
+>>> import samesum
+>>> samesum.sum([1e16, 1, 1, -1e16])
+2.0
+"""
+
+from ._calls import Method
+from ._functions import (
+    argmax, argmin, dot, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
+)  # fmt: skip
+from ._integers import integer_overflow
+from ._study import Choice, Estimate, bound, choose, compare, estimate, methods
+
+__all__ = [
+    "Choice", "Estimate", "Method", "argmax", "argmin", "bound", "choose", "compare", "dot", "estimate",
+    "integer_overflow", "log_softmax", "logsumexp", "max", "mean", "methods", "min", "norm", "prod", "softmax",
+    "std", "sum", "var", "vecdot",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    if name in ("torch", "jax"):  # imported on first use, since each imports its library
+        import importlib
+
+        return importlib.import_module(f"samesum.{name}")
+    raise AttributeError(f"module 'samesum' has no attribute {name!r}")

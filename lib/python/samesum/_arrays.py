@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from typing import Any, NamedTuple, Sequence
 
+from . import _core
+
 FORMATS = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64"}
 """Names of data types, and the formats of samesum."""
 DTYPES = {format: dtype for dtype, format in FORMATS.items()}
@@ -69,6 +71,7 @@ class NumPy:
                 "samesum.fsum for an iterable of numbers"
             ) from error
         self.np = numpy
+        _core.know_numpy(numpy.ndarray, {"fp16": numpy.float16, "fp32": numpy.float32, "fp64": numpy.float64})
 
     def array(self, x: Any) -> Any:
         np = self.np
@@ -152,6 +155,8 @@ class Torch:
         import torch
 
         self.torch = torch
+        stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+        _core.know_torch(torch.Tensor, {f: getattr(torch, d) for d, f in FORMATS.items()}, stream)
 
     def array(self, x: Any) -> Any:
         if x.layout is not self.torch.strided:

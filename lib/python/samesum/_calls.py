@@ -28,6 +28,7 @@ def default_method(operation: str, format: str, backend: str) -> Method:
     usable.sort(key=lambda m: (m.accumulator != "exact", (m.order, m.accumulator) != ("tree", "plain"), m.format != format))
     if not usable:
         raise TypeError(_no_method(operation, format, backend))
+    _core.remember(operation, "", format, backend, usable[0])
     return usable[0]
 
 
@@ -55,6 +56,8 @@ def find_method(name: str, operation: str, format: str, backend: str) -> Method:
             f"samesum: method {method.name} does not accept elements of format {format}; convert them with "
             f"dtype={DTYPES[method.format]!r}, or choose a method in another format"
         )
+    if method.backend == backend:
+        _core.remember(operation, name, format, backend, method)
     return method
 
 

@@ -2,16 +2,341 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Sequence, Union
 
+from . import _core
 from ._calls import Method, reduce
 
-Axis = int | Sequence[int] | None
+Axis = Union[int, Sequence[int], None]
+MethodName = Union[str, Method, None]
+_fast = _core.fast
 
 
 def sum(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
-    method: str | Method | None = None, threads: int = 0, check: bool = False,
+    method: MethodName = None, threads: int = 0, check: bool = False,
 ) -> Any:  # fmt: skip
-    """Returns the sum of the elements over `axis`, by default correctly rounded."""
-    return reduce("sum", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, check=check)
+    """Returns the sum of the elements over `axis`, by default correctly rounded.
+
+    The sum of no elements is +0. Sums of integers and booleans are exact in 64 bits: beyond them, a sum on the
+    host raises OverflowError; one on a GPU sets a status that `integer_overflow` reads, or with `check=True`
+    waits for the GPU and raises.
+
+    >>> sum([1e16, 1, 1, -1e16])
+    2.0
+    >>> sum([1e16, 1, 1, -1e16], method="tree/plain")
+    0.0
+
+    {parameters}
+    """
+    if axis is None and dtype is None and out is None and not keepdims and not check:
+        result = _fast("sum", x, method, threads)
+        if result is not None:
+            return result
+    return reduce(
+        "sum", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, check=check
+    )
+
+
+def mean(
+    x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
+    method: MethodName = None, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns the mean over `axis`, by default correctly rounded.
+
+    The mean of no elements is NaN. Integers are converted to fp64 first.
+
+    >>> mean([0.1] * 10)
+    0.1
+
+    {parameters}
+    """
+    if axis is None and dtype is None and out is None and not keepdims:
+        result = _fast("mean", x, method, threads)
+        if result is not None:
+            return result
+    return reduce("mean", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads)
+
+
+def _divisor(correction: float | None, ddof: float | None) -> float:
+    if correction is not None and ddof is not None and correction != ddof:
+        raise ValueError(f"samesum: correction is {correction} and ddof {ddof}; they are two names of one argument")
+    return float(correction if correction is not None else ddof if ddof is not None else 0)
+
+
+def var(
+    x: Any, /, axis: Axis = None, *, correction: float | None = None, ddof: float | None = None, dtype: Any = None,
+    out: Any = None, keepdims: bool = False, method: MethodName = None, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns the variance over `axis`, by default correctly rounded.
+
+    The sum of squared deviations is divided by n - correction: 0, the default, gives the variance of a
+    population, 1 that of a sample. `ddof` is NumPy's name for `correction`. PyTorch's default is 1.
+
+    >>> var([1.0, 2.0, 3.0, 4.0], correction=1)
+    1.6666666666666667
+
+    {parameters}
+    """
+    return reduce(
+        "moments", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads,
+        ddof=_divisor(correction, ddof), finish=_variance,
+    )  # fmt: skip
+
+
+def _variance(namespace: Any, moments: Any) -> Any:
+    return moments[..., 1]
+
+
+def std(
+    x: Any, /, axis: Axis = None, *, correction: float | None = None, ddof: float | None = None, dtype: Any = None,
+    out: Any = None, keepdims: bool = False, method: MethodName = None, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns the standard deviation over `axis`: the rounded square root of `var`, whose arguments it has.
+
+    >>> std([1.0, 1.0, 3.0, 3.0])
+    1.0
+
+    {parameters}
+    """
+    return reduce(
+        "moments", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads,
+        ddof=_divisor(correction, ddof), finish=_deviation,
+    )  # fmt: skip
+
+
+def _deviation(namespace: Any, moments: Any) -> Any:
+    return namespace.sqrt(moments[..., 1])
+
+
+def prod(
+    x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
+    method: MethodName = None, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns the product over `axis`. Intermediate results neither overflow nor underflow.
+
+    The product of no elements is 1. Integers need `dtype`.
+
+    >>> prod([1e200, 1e200, 1e-300])
+    1e+100
+
+    {parameters}
+    """
+    if axis is None and dtype is None and out is None and not keepdims:
+        result = _fast("prod", x, method, threads)
+        if result is not None:
+            return result
+    return reduce("prod", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads)
+
+
+def min(
+    x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
+    method: MethodName = None, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns the smallest element over `axis`; NaN if there is one.
+
+    The minimum of no floating-point elements is +inf, where NumPy raises an error.
+
+    >>> min([3.0, -1.0, 2.0])
+    -1.0
+
+    {parameters}
+    """
+    if axis is None and dtype is None and out is None and not keepdims:
+        result = _fast("min", x, method, threads)
+        if result is not None:
+            return result
+    return reduce("min", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads)
+
+
+def max(
+    x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
+    method: MethodName = None, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns the largest element over `axis`; NaN if there is one.
+
+    The maximum of no floating-point elements is -inf, where NumPy raises an error.
+
+    >>> max([3.0, -1.0, 2.0])
+    3.0
+
+    {parameters}
+    """
+    if axis is None and dtype is None and out is None and not keepdims:
+        result = _fast("max", x, method, threads)
+        if result is not None:
+            return result
+    return reduce("max", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads)
+
+
+def argmin(
+    x: Any, /, axis: Axis = None, *, out: Any = None, keepdims: bool = False, method: MethodName = None,
+    threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns the first index (int64) of the smallest element over `axis`, or of the first NaN.
+
+    Over several axes, the index counts their elements in row-major order. Without elements it is -1.
+
+    >>> argmin([3.0, -1.0, -1.0])
+    1
+
+    {parameters}
+    """
+    return reduce("argmin", x, axis=axis, out=out, keepdims=keepdims, method=method, threads=threads)
+
+
+def argmax(
+    x: Any, /, axis: Axis = None, *, out: Any = None, keepdims: bool = False, method: MethodName = None,
+    threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns the first index (int64) of the largest element over `axis`, or of the first NaN.
+
+    Over several axes, the index counts their elements in row-major order. Without elements it is -1.
+
+    >>> argmax([3.0, 7.0, 7.0])
+    1
+
+    {parameters}
+    """
+    return reduce("argmax", x, axis=axis, out=out, keepdims=keepdims, method=method, threads=threads)
+
+
+def vecdot(
+    x: Any, y: Any, /, *, axis: int = -1, dtype: Any = None, out: Any = None, keepdims: bool = False,
+    method: MethodName = None, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns the dot products of x and y over `axis`, after broadcasting; by default correctly rounded.
+
+    >>> vecdot([[1.0, 2.0], [3.0, 4.0]], [1e20, 1.0], method="exact").tolist()
+    [1e+20, 3e+20]
+
+    {parameters}
+    """
+    return reduce("dot", x, y, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads)
+
+
+def dot(
+    x: Any, y: Any, /, *, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0
+) -> Any:
+    """Returns the dot product of two vectors, by default correctly rounded.
+
+    For arrays of more axes, use `vecdot`. samesum has no matrix product.
+
+    >>> dot([1e20, 1.0, -1e20], [1.0, 3.0, 1.0])
+    3.0
+
+    {parameters}
+    """
+    for name, a in (("x", x), ("y", y)):
+        axes = getattr(a, "ndim", 1)
+        if axes != 1:
+            raise ValueError(f"samesum: dot: {name} has {axes} axes; use vecdot, which reduces one axis")
+    if len(x) != len(y):
+        raise ValueError(f"samesum: dot: x has {len(x)} elements and y {len(y)}; pass vectors of one length")
+    return reduce("dot", x, y, dtype=dtype, out=out, method=method, threads=threads)
+
+
+def norm(
+    x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
+    method: MethodName = None, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns the Euclidean norm over `axis`, the square root of the sum of squares.
+
+    Squares neither overflow nor underflow. Over two axes it is the Frobenius norm of a matrix.
+
+    >>> norm([3.0, 4.0])
+    5.0
+
+    {parameters}
+    """
+    if axis is None and dtype is None and out is None and not keepdims:
+        result = _fast("norm", x, method, threads)
+        if result is not None:
+            return result
+    return reduce("norm", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads)
+
+
+def logsumexp(
+    x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
+    method: MethodName = None, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns log(Σ exp(x)) over `axis`, computed in fp32.
+
+    Of no elements it is -inf. Elements in fp64 need `dtype="float32"`.
+
+    >>> float(logsumexp([1000.0, 1000.0], dtype="float32"))
+    1000.6931762695312
+
+    {parameters}
+    """
+    if axis is None and dtype is None and out is None and not keepdims:
+        result = _fast("logsumexp", x, method, threads)
+        if result is not None:
+            return result
+    return reduce("logsumexp", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads)
+
+
+def softmax(
+    x: Any, /, axis: Axis = -1, *, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0
+) -> Any:
+    """Returns exp(x) / Σ exp(x) over `axis`: an array of the shape and format of x, computed in fp32.
+
+    Elements in fp64 need `dtype="float32"`.
+
+    >>> softmax([[0.0, 0.0], [1000.0, 0.0]], dtype="float32").tolist()
+    [[0.5, 0.5], [1.0, 0.0]]
+
+    {parameters}
+    """
+    return reduce("softmax", x, axis=axis, dtype=dtype, out=out, method=method, threads=threads)
+
+
+def log_softmax(
+    x: Any, /, axis: Axis = -1, *, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0
+) -> Any:
+    """Returns x - log(Σ exp(x)) over `axis`: an array of the shape and format of x, computed in fp32.
+
+    Elements in fp64 need `dtype="float32"`.
+
+    >>> log_softmax([[1000.0, 0.0]], dtype="float32").tolist()
+    [[0.0, -1000.0]]
+
+    {parameters}
+    """
+    return reduce("log_softmax", x, axis=axis, dtype=dtype, out=out, method=method, threads=threads)
+
+
+_PARAMETERS = {
+    "x": "an array of NumPy, PyTorch, CuPy, JAX or any library with DLPack; a buffer, or a list. Its elements are\n"
+    "fp16, bf16, fp32, fp64 or integers, taken in row-major order of the reduced axes.",
+    "y": "the second input; it is broadcast against x.",
+    "axis": "the axis to reduce, or a tuple of axes; None for all.",
+    "correction, ddof": "subtracted from n in the divisor.",
+    "dtype": "elements are converted to this type first.",
+    "out": "an array of the shape and type of the result, to which the result is written.",
+    "keepdims": "whether reduced axes stay, with length 1.",
+    "method": "name of a method, such as 'tree/kahan' or 'pairwise/plain/fp64'; the result has the format of the\n"
+    "method. Default: 'exact' if the operation has it, else 'tree/plain', else the operation's only one. `methods`\n"
+    "lists them with their promises, `bound` and `estimate` give bounds on their errors.",
+    "threads": "most threads on the host; 0 for one per processor. They never change the bits.",
+    "check": "whether a sum of integers on a GPU waits, and raises OverflowError.",
+}
+
+
+def _describe_parameters(function: Any) -> None:
+    names = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+    lines = ["Parameters", "----------"]
+    for title, text in _PARAMETERS.items():
+        if title.split(",")[0] in names:
+            lines += [title, *("    " + line for line in text.split("\n"))]
+    lines += [
+        "", "Returns", "-------", "result", "    an array of the library of x, on its device and in its current stream; for a list a number.",
+    ]  # fmt: skip
+    function.__doc__ = function.__doc__.replace("{parameters}", "\n    ".join(lines).strip())
+
+
+FUNCTIONS = (
+    sum, mean, var, std, prod, min, max, argmin, argmax, vecdot, dot, norm, logsumexp, softmax, log_softmax,
+)  # fmt: skip
+for _function in FUNCTIONS:
+    _describe_parameters(_function)

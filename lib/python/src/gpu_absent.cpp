@@ -5,13 +5,15 @@ namespace samesum::python {
 namespace {
 [[noreturn]] void refuse() {
   throw std::invalid_argument(
-      "samesum: x is in the memory of a GPU, but samesum was built without CUDA; copy x to the host, or build "
+      "samesum: x is in the memory of a GPU, but samesum was built without CUDA; copy x to the host, or "
+      "build "
       "samesum where nvcc is installed");
 }
 }  // namespace
 
 void reduce_on_gpu(const View&, Place) { refuse(); }
 void add_on_gpu(Partial&, Values, const Values*, Place) { refuse(); }
+Exact accumulate_on_gpu(Values, Place) { refuse(); }
 void bind_gpu(nb::module_& m) { m.attr("has_cuda") = false; }
 
 }  // namespace samesum::python

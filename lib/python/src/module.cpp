@@ -91,25 +91,33 @@ void reduce_on_host(const View& call) {
 }
 
 NB_MODULE(_core, m) {
-  nb::class_<Method>(m, "Method", "A reduction method: what is computed, in which order, and how terms are added.")
+  nb::class_<Method>(m, "Method",
+                     "A reduction method: what is computed, in which order, and how terms are added.")
       .def_ro("name", &Method::name, "Full name: operation/order/accumulator/format@backend.")
       .def_ro("operation", &Method::operation, "\"sum\", \"dot\", …")
       .def_ro("order", &Method::order, "Order of the additions; \"\" if the method has none.")
-      .def_ro("accumulator", &Method::accumulator, "How terms are added; \"\" if the operation has a state of its own.")
-      .def_prop_ro("format", [](const Method& x) { return x.format->name; }, "Format of the accumulator and the results.")
+      .def_ro("accumulator", &Method::accumulator,
+              "How terms are added; \"\" if the operation has a state of its own.")
+      .def_prop_ro(
+          "format", [](const Method& x) { return x.format->name; },
+          "Format of the accumulator and the results.")
       .def_ro("backend", &Method::backend, "\"cpu\", \"cuda\" or \"reference\".")
-      .def_prop_ro("promise", [](const Method& x) { return name_of(x.promise); },
-                   "Guarantee about the bits: none < run_to_run < everywhere < order_free.")
+      .def_prop_ro(
+          "promise", [](const Method& x) { return name_of(x.promise); },
+          "Guarantee about the bits: none < run_to_run < everywhere < order_free.")
       .def_ro("inputs", &Method::inputs, "Number of inputs: 2 for dot.")
       .def_ro("results", &Method::results, "Numbers per result: 2 for moments.")
       .def_ro("returns_index", &Method::returns_index, "Whether results are indices (int64).")
-      .def_ro("has_result_per_element", &Method::has_result_per_element, "Whether each element has a result, as in softmax.")
+      .def_ro("has_result_per_element", &Method::has_result_per_element,
+              "Whether each element has a result, as in softmax.")
       .def_ro("is_slow", &Method::is_slow, "Whether the method is slow by design and exists for the study.")
       .def_ro("height_formula", &Method::height_formula, "Formula of `height` in n.")
-      .def("height", [](const Method& x, std::size_t n) { return x.height(n).total(); }, nb::arg("n"),
-           "Number of additions on the longest path from an element to the result.")
-      .def("accepts", [](const Method& x, std::string_view format) { return x.accepts(format_named(format)); },
-           nb::arg("format"), "Whether the method accepts elements of a format.")
+      .def(
+          "height", [](const Method& x, std::size_t n) { return x.height(n).total(); }, nb::arg("n"),
+          "Number of additions on the longest path from an element to the result.")
+      .def(
+          "accepts", [](const Method& x, std::string_view format) { return x.accepts(format_named(format)); },
+          nb::arg("format"), "Whether the method accepts elements of a format.")
       .def("__repr__", &facts);
 
   m.def("methods", [] {
@@ -122,37 +130,40 @@ NB_MODULE(_core, m) {
     for (const Absent& x : absent()) reasons[nb::cast(x.backend)] = x.reason;
     return reasons;
   });
-  m.def("find", [](std::string_view name, std::string_view operation, std::string_view format, std::string_view backend) {
-    return &find(name, {operation, format, backend});
-  }, nb::rv_policy::reference);
-  m.def("accepts_layout", [](const Method& method, std::string_view format, const std::vector<std::size_t>& l) {
-    return method.accepts(format_named(format), {l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr});
-  });
-  m.def("reduce", [](const Method& method, std::string_view format, std::uintptr_t x, std::uintptr_t y, std::size_t size,
-                     const std::vector<std::size_t>& l, std::uintptr_t out, std::size_t out_size, std::size_t out_stride,
-                     int device,
-                     std::uintptr_t stream, int threads, double ddof) {
-    const FormatInfo& input = format_named(format);
-    const Values first = values_at(input, x, size), second = values_at(input, y, size);
-    const View call{method, first, method.inputs == 2 ? &second : nullptr,
-                    {l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr},
-                    {method.result_format(input), reinterpret_cast<void*>(out), out_size, out_stride}, {threads, ddof}};
-    const nb::gil_scoped_release released;
-    if (device < 0)
-      reduce_on_host(call);
-    else
-      reduce_on_gpu(call, {device, stream});
-  });
-  m.def("estimate", [](std::string_view name, std::string_view format, std::uintptr_t x, std::uintptr_t y, std::size_t size) {
-    const FormatInfo& input = format_named(format);
-    const nb::gil_scoped_release released;
-    const Estimate e = y ? estimate(values_at(input, x, size), values_at(input, y, size), name)
-                         : estimate(values_at(input, x, size), name);
-    return std::tuple{e.value.to_double(), e.bound, e.magnitudes};
-  });
+  m.def(
+      "find",
+      [](std::string_view name, std::string_view operation, std::string_view format,
+         std::string_view backend) {
+        return &find(name, {operation, format, backend});
+      },
+      nb::rv_policy::reference);
+  m.def("accepts_layout",
+        [](const Method& method, std::string_view format, const std::vector<std::size_t>& l) {
+          return method.accepts(format_named(format), {l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr});
+        });
+  m.def("reduce",
+        [](const Method& method, std::string_view format, std::uintptr_t x, std::uintptr_t y,
+           std::size_t size, const std::vector<std::size_t>& l, std::uintptr_t out, std::size_t out_size,
+           std::size_t out_stride, int device, std::uintptr_t stream, int threads, double ddof) {
+          const FormatInfo& input = format_named(format);
+          const Values first = values_at(input, x, size), second = values_at(input, y, size);
+          const View call{method,
+                          first,
+                          method.inputs == 2 ? &second : nullptr,
+                          {l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr},
+                          {method.result_format(input), reinterpret_cast<void*>(out), out_size, out_stride},
+                          {threads, ddof}};
+          const nb::gil_scoped_release released;
+          if (device < 0)
+            reduce_on_host(call);
+          else
+            reduce_on_gpu(call, {device, stream});
+        });
+  bind_study(m);
   bind_states(m);
   bind_fast(m);
   bind_gpu(m);
+  bind_foreign(m);
 }
 
 }  // namespace samesum::python

@@ -1,7 +1,7 @@
 /// What the files of the extension module share.
 ///
-/// Arrays arrive as addresses: the Python side knows the array libraries, and keeps their objects alive during
-/// a call.
+/// Arrays arrive as addresses: the Python side knows the array libraries, and keeps their objects alive
+/// during a call.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -46,17 +46,21 @@ inline void check_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-/// Runs a call in host memory. The caller must not hold the GIL. Between chunks of long calls, signal handlers
-/// run.
+/// Runs a call in host memory. The caller must not hold the GIL. Between chunks of long calls, signal
+/// handlers run.
 void reduce_on_host(const View& call);
 
 /// Enqueues a call in a stream. The memory of a GPU's results is complete when the stream gets there.
 void reduce_on_gpu(const View& call, Place place);
 /// Takes in elements in the memory of a GPU, and waits for the stream.
 void add_on_gpu(Partial& partial, Values x, const Values* y, Place place);
+/// Returns the exact state of elements in the memory of a GPU, and waits for the stream.
+Exact accumulate_on_gpu(Values x, Place place);
 
+void bind_study(nb::module_& m);
 void bind_states(nb::module_& m);
 void bind_fast(nb::module_& m);
 void bind_gpu(nb::module_& m);
+void bind_foreign(nb::module_& m);
 
 }  // namespace samesum::python
