@@ -163,6 +163,7 @@ NB_MODULE(_core, m) {
   bind_states(m);
   bind_fast(m);
   bind_gpu(m);
+  bind_foreign(m);
 }
 
 }  // namespace samesum::python

@@ -61,5 +61,6 @@ void bind_study(nb::module_& m);
 void bind_states(nb::module_& m);
 void bind_fast(nb::module_& m);
 void bind_gpu(nb::module_& m);
+void bind_foreign(nb::module_& m);
 
 }  // namespace samesum::python
