@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import ast
 import copy
 import doctest
 import math
@@ -570,3 +571,18 @@ def test_other_threads_run_while_elements_are_added() -> None:
         steps += 1
     adding.join()
     assert steps > 1000 and len(p) == zeros.size
+
+
+def test_the_stub_names_everything_that_the_extension_module_has() -> None:
+    stub = ast.parse(Path(samesum._states.__file__).with_name("_core.pyi").read_text())
+
+    def names(body: Any) -> set[str]:
+        defined = {n.name for n in body if isinstance(n, (ast.ClassDef, ast.FunctionDef))}
+        return defined | {n.target.id for n in body if isinstance(n, ast.AnnAssign)}
+
+    def public(names: Any) -> set[str]:
+        return {name for name in names if not name.startswith("_")}
+
+    assert public(names(stub.body)) == public(vars(_core))
+    for kind in (n for n in stub.body if isinstance(n, ast.ClassDef)):
+        assert public(names(kind.body)) == public(vars(getattr(_core, kind.name))), kind.name

@@ -3,6 +3,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, SupportsFloat, SupportsIndex
 
 has_cuda: bool
+run_foreign_call: Any
+"""A capsule with the function through which other extension modules call samesum."""
 
 class Method:
     """A reduction method: what is computed, in which order, and how terms are added."""
@@ -114,3 +116,20 @@ def reduce(
     out_stride: int, device: int, stream: int, threads: int, ddof: float, /,
 ) -> None: ...  # fmt: skip
 def estimate(name: str, format: str, x: int, y: int, size: int, /) -> tuple[float, float, float]: ...
+def bound(
+    method: Method, input: str, n: int, results: Sequence[float], magnitudes: float, probability: float,
+    index: int, ddof: float, /,
+) -> float: ...  # fmt: skip
+def choose(
+    operation: str, n: int, input: str, promise: str, relative_error: float | None, ulps: float | None,
+    probability: float, backend: str, condition: float, magnitudes: float | None, /,
+) -> tuple[tuple[Any, ...], list[tuple[Any, ...]]]: ...  # fmt: skip
+def fsum(iterable: Iterable[SupportsFloat | SupportsIndex], /) -> float:
+    """Returns the correctly rounded sum of an iterable of numbers, as `math.fsum` does."""
+
+def fast(operation: str, x: Any, method: Any, threads: int, /) -> Any:
+    """Returns the result, or None if the call needs Python's side."""
+
+def remember(operation: str, name: str, format: str, backend: str, method: Method, /) -> None: ...
+def know_numpy(array: type, scalars: Mapping[str, type], /) -> None: ...
+def know_torch(tensor: type, dtypes: Mapping[str, Any], stream: Callable[[int], int] | None, /) -> None: ...
