@@ -148,8 +148,10 @@ nb::object of_tensor(nb::handle x, const Short& call) {
 }
 
 /// Returns the result, or None if the call needs Python's side.
-nb::object fast(std::string_view operation, nb::handle x, nb::handle method, int threads) {
-  if (threads < 0 || !(method.is_none() || PyUnicode_Check(method.ptr()))) return nb::none();
+nb::object fast(std::string_view operation, nb::handle x, nb::handle method, nb::handle limit) {
+  int threads = 0;
+  if (!nb::try_cast(limit, threads) || threads < 0 || !(method.is_none() || PyUnicode_Check(method.ptr())))
+    return nb::none();
   const Short call{operation, method.is_none() ? std::string_view{} : nb::cast<std::string_view>(method),
                    threads};
   PyObject* const type = reinterpret_cast<PyObject*>(Py_TYPE(x.ptr()));
@@ -162,7 +164,7 @@ nb::object fast(std::string_view operation, nb::handle x, nb::handle method, int
 }  // namespace
 
 void bind_fast(nb::module_& m) {
-  m.def("fast", &fast, nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg());
+  m.def("fast", &fast, nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none());
   m.def("remember", [](std::string_view operation, std::string_view name, std::string_view format,
                        std::string_view backend, const Method& method) {
     remembered()[key_of(operation, name, format, backend)] = &method;
