@@ -71,7 +71,7 @@ class NumPy:
                 "samesum.fsum for an iterable of numbers"
             ) from error
         self.np = numpy
-        _core.know_numpy(numpy.ndarray, {"fp16": numpy.float16, "fp32": numpy.float32, "fp64": numpy.float64})
+        _core.know_numpy(numpy.ndarray, numpy.empty, {"fp16": numpy.float16, "fp32": numpy.float32, "fp64": numpy.float64})
 
     def array(self, x: Any) -> Any:
         np = self.np
