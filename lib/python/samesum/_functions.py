@@ -89,7 +89,8 @@ def _from_moments(
     if dtype is None and out is None:
         result = _fast("moments", x, method, threads, axis, keepdims, False, ddof)
         if result is not None:
-            return finish(library_of(x).namespace, result)
+            library = library_of(x)
+            return library.finished(finish(library.namespace, result), x)
     return reduce(
         "moments", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, ddof=ddof,
         finish=finish,
@@ -97,7 +98,8 @@ def _from_moments(
 
 
 def _variance(namespace: Any, moments: Any) -> Any:
-    return moments[..., 1]
+    variances = moments[..., 1]
+    return variances.clone() if hasattr(variances, "clone") else variances.copy()
 
 
 def std(
