@@ -1,4 +1,4 @@
-"""Arrays of every kind have the sums of their elements: layouts, formats, and libraries known only by DLPack."""
+"""Arrays of every layout, format and library have the sums of their elements."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class BFloat16(OldDLPack):
         import ctypes
 
         capsule = self.a.__dlpack__()
-        pointer = ctypes.pythonapi.PyCapsule_GetPointer
-        pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+        kind = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+        pointer = kind(("PyCapsule_GetPointer", ctypes.pythonapi))
         code = ctypes.c_uint8.from_address(pointer(capsule, b"dltensor") + 20)
         assert code.value == 1  # unsigned integers
         code.value = 4  # bfloat16
@@ -298,7 +298,9 @@ def test_out_that_overlaps_the_input_has_the_result_or_is_refused() -> None:
         expected = x.sum(axis)
         for out in (x[0], x[:, 0], x[5], x[:, 7], x[3, ::-1]):
             y = x.copy()
-            part = np.ndarray(out.shape, out.dtype, y, out.__array_interface__["data"][0] - x.ctypes.data, out.strides)
+            part = np.ndarray(
+                out.shape, out.dtype, y, out.__array_interface__["data"][0] - x.ctypes.data, out.strides
+            )
             try:
                 samesum.sum(y, axis=axis, out=part)
             except ValueError as error:
@@ -389,9 +391,15 @@ def as_numpy(operation: str, x: Any, axis: Any, keepdims: bool) -> Any:
     a = x.astype(np.int64)
     if not operation.startswith("arg"):
         return getattr(np, operation)(a, axis=axis, keepdims=keepdims)
-    axes = tuple(range(x.ndim)) if axis is None else tuple(sorted(np.atleast_1d(np.array(axis, int)) % max(x.ndim, 1)))
+    axes = (
+        tuple(range(x.ndim))
+        if axis is None
+        else tuple(sorted(np.atleast_1d(np.array(axis, int)) % max(x.ndim, 1)))
+    )
     kept = [d for d in range(x.ndim) if d not in axes]
-    rows = a.transpose((*kept, *axes)).reshape([a.shape[d] for d in kept] + [-1 if a.size else math.prod(a.shape[d] for d in axes)])
+    rows = a.transpose((*kept, *axes)).reshape(
+        [a.shape[d] for d in kept] + [-1 if a.size else math.prod(a.shape[d] for d in axes)]
+    )
     found = getattr(np, operation)(rows, axis=-1)
     return found.reshape([1 if d in axes else a.shape[d] for d in range(x.ndim)]) if keepdims else found
 
@@ -411,7 +419,9 @@ def test_reductions_of_whole_numbers_equal_those_of_numpy(call: Any, operation: 
     expected = as_numpy(operation, x, axis, keepdims)
     result = _calls.reduce(operation, x, axis=axis, keepdims=keepdims)
     assert np.shape(result) == np.shape(expected)
-    assert np.asarray(result).tolist() == rounded(expected, x.dtype if operation == "sum" else "int64").tolist()
+    assert (
+        np.asarray(result).tolist() == rounded(expected, x.dtype if operation == "sum" else "int64").tolist()
+    )
 
 
 @hypothesis.settings(max_examples=150, deadline=None)

@@ -162,7 +162,9 @@ def test_gradients_are_those_of_jax(name: str, axis: Any) -> None:
     ours, theirs = GRADIENTS[name]
     g = np.random.default_rng(3)
     x = jnp.asarray(g.standard_normal((3, 4, 5)), jnp.float32)
-    weights = jnp.asarray(g.standard_normal(jax.eval_shape(lambda x: theirs(x, axis=axis), x).shape), jnp.float32)
+    weights = jnp.asarray(
+        g.standard_normal(jax.eval_shape(lambda x: theirs(x, axis=axis), x).shape), jnp.float32
+    )
     found = jax.jit(jax.grad(lambda x: (weights * ours(x, axis=axis)).sum()))(x)
     expected = jax.grad(lambda x: (weights * theirs(x, axis=axis)).sum())(x)
     assert found.dtype == x.dtype
@@ -179,8 +181,8 @@ def test_gradients_are_those_of_differences(x64: None, name: str) -> None:
     x = jnp.asarray(np.random.default_rng(4).standard_normal((2, 5)), "float32" if narrow else "float64")
     tolerance = 2e-2 if narrow else 1e-5
     check_grads(
-        lambda x: ours(x, axis=1), (x,), order=1 if narrow else 2, modes=["rev"], atol=tolerance, rtol=tolerance,
-        eps=1e-2 if narrow else None,
+        lambda x: ours(x, axis=1), (x,), order=1 if narrow else 2, modes=["rev"], atol=tolerance,
+        rtol=tolerance, eps=1e-2 if narrow else None,
     )  # fmt: skip
 
 
@@ -302,7 +304,9 @@ def test_indices_have_the_type_of_those_of_jax() -> None:
     ],
     ids=lambda v: v if isinstance(v, str) else "",
 )
-def test_errors_are_the_same_under_jit(call: Callable[..., Any], error: type[Exception], message: str) -> None:
+def test_errors_are_the_same_under_jit(
+    call: Callable[..., Any], error: type[Exception], message: str
+) -> None:
     x = jnp.ones((2, 3), jnp.float32)
     with pytest.raises(error, match="samesum: .*" + message):
         call(x)
@@ -320,9 +324,13 @@ def test_a_call_that_does_not_fit_its_buffers_is_refused() -> None:
     samesum.jax._register()
     for dtype, shape in (("float64", (2,)), ("float32", (5,)), ("int32", (2,))):
         with jax.enable_x64(True):
-            call = jax.ffi.ffi_call("samesum_reduce", jax.ShapeDtypeStruct(shape, dtype), vmap_method="broadcast_all")
+            call = jax.ffi.ffi_call(
+                "samesum_reduce", jax.ShapeDtypeStruct(shape, dtype), vmap_method="broadcast_all"
+            )
             with pytest.raises(Exception, match="samesum: "):
-                call(jnp.ones((2, 3), jnp.float32), method="sum/exact/fp32", threads=0, ddof=0.0).block_until_ready()
+                call(
+                    jnp.ones((2, 3), jnp.float32), method="sum/exact/fp32", threads=0, ddof=0.0
+                ).block_until_ready()
 
 
 @needs_handler
