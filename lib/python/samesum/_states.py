@@ -81,8 +81,8 @@ class Exact(_State):
     """An exact sum of any number of elements of any formats, which is rounded only when it is read.
 
     The state is an integer of 2176 bits. The sum does not depend on the order of the elements, nor on how
-    they were distributed over arrays, states, processes and machines: promise `order_free`. Threads may add to
-    one state at the same time.
+    they were distributed over arrays, states, processes and machines: promise `order_free`. Threads may add
+    to one state at the same time.
 
     >>> e = Exact([1e16, 1.0, -1e16])
     >>> e += 2**-60
@@ -233,10 +233,10 @@ class Partial(_State):
     """A reduction of consecutive elements of a vector, to be continued, merged and finished.
 
     A partial takes in elements in portions of any size, and merges with the partial that begins where it
-    ends. Once it covers the vector from element 0 on, `finish` returns the bits that the method returns for the
-    whole vector, however the vector was cut, and wherever the parts were computed. The number of states that it
-    holds grows as the logarithm of its length; only in the order serial, a partial that does not begin at
-    element 0 holds all its elements.
+    ends. Once it covers the vector from element 0 on, `finish` returns the bits that the method returns for
+    the whole vector, however the vector was cut, and wherever the parts were computed. The number of states
+    that it holds grows as the logarithm of its length; only in the order serial, a partial that does not
+    begin at element 0 holds all its elements.
 
     >>> left, right = Partial("tree/kahan/fp32"), Partial("tree/kahan/fp32", begin=3)
     >>> right.add([0.4, 0.5])

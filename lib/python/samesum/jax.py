@@ -27,15 +27,20 @@ from typing import Any, NamedTuple, Sequence
 
 import jax
 import jax.numpy as jnp
+import numpy
 
 from . import _core
 from ._arrays import DTYPES, dtype_name, format_of
 from ._calls import Method, check_threads, method_of
-from ._functions import *  # noqa: F403
-from ._functions import FUNCTIONS
+from ._functions import (
+    argmax, argmin, dot, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
+)  # fmt: skip
 from ._layout import normalised_axes
 
-__all__ = [function.__name__ for function in FUNCTIONS]
+__all__ = [
+    "argmax", "argmin", "dot", "log_softmax", "logsumexp", "max", "mean", "min", "norm", "prod", "softmax", "std",
+    "sum", "var", "vecdot",
+]  # fmt: skip
 
 _TARGET = "samesum_reduce"
 
@@ -250,7 +255,9 @@ def reduce_traced(
     if y is not None:
         for a, argument in zip(arrays, "xy"):
             format_of(a.dtype, argument)
-        arrays = list(jnp.broadcast_arrays(*jnp.promote_dtypes(*arrays)))
+        wider = dtype_name(numpy.promote_types(*(a.dtype for a in arrays)))  # as outside transformations
+        _require_x64(wider, "the common type of x and y is")
+        arrays = list(jnp.broadcast_arrays(*(a.astype(wider) for a in arrays)))
     shape = tuple(arrays[0].shape)
     axes = normalised_axes(axis, len(shape))
     kept = [d for d in range(len(shape)) if d not in axes]

@@ -341,6 +341,8 @@ void bind_partial(nb::module_& m) {
           nb::arg("data"), nb::arg("backend"), "Restores a partial from the bytes of `serialise`.");
 }
 
+constexpr const char* fsum_signature =
+    "def fsum(iterable: Iterable[SupportsFloat | SupportsIndex], /) -> float";
 constexpr const char* fsum_text =
     R"(Returns the correctly rounded sum of an iterable of numbers, as `math.fsum` does.
 
@@ -357,8 +359,7 @@ tuples the fastest; for arrays, `samesum.sum` is faster. Promise: `order_free`.
 }  // namespace
 
 void bind_states(nb::module_& m) {
-  m.def("fsum", &fsum, nb::sig("def fsum(iterable: Iterable[SupportsFloat | SupportsIndex], /) -> float"),
-        fsum_text);
+  m.def("fsum", &fsum, nb::arg().none(), nb::sig(fsum_signature), fsum_text);
   bind_exact(m);
   bind_partial(m);
 }

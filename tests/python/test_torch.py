@@ -1,0 +1,694 @@
+"""samesum and PyTorch: operators, gradients, and the manager that routes PyTorch's own reductions."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch.nn.functional as F  # noqa: E402
+from torch_transformer import Transformer, train  # noqa: E402
+
+import samesum  # noqa: E402
+import samesum.torch  # noqa: E402
+
+deterministic = samesum.torch.deterministic
+has_gpu = torch.cuda.is_available()
+on_gpu = pytest.mark.skipif(not has_gpu, reason="PyTorch sees no GPU")
+devices = ["cpu", pytest.param("cuda", marks=on_gpu)]
+METHODS = ["tree/plain", "tree/kahan", "pairwise/plain", "exact"]
+
+
+def numbers(*shape: int, dtype=torch.float32, seed: int = 0, device: str = "cpu") -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return (torch.randn(shape, generator=generator, dtype=torch.float64) * 8).to(dtype).to(device)
+
+
+def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    return torch.equal(*[t.detach().cpu().reshape(-1).view(torch.uint8) for t in (a, b)])
+
+
+# Operators
+
+ops = torch.ops.samesum
+
+
+def operator_calls(device: str) -> list[tuple]:
+    x, y = numbers(3, 4, 5, device=device), numbers(4, 1, seed=1, device=device)
+    integers = torch.arange(12, device=device).reshape(3, 4)
+    weight, bias = numbers(5, seed=2, device=device), numbers(5, seed=3, device=device)
+    inverse = torch.ones(3, 4, 1, device=device)
+    reductions = [
+        (ops.reduce, (x, operation, axes, keepdims, method, 0, 1.0))
+        for operation, method in [
+            ("sum", None), ("sum", "tree/kahan"), ("mean", "tree/plain"), ("moments", "tree"), ("norm", "tree"), ("min", None),
+            ("prod", "pairwise"), ("logsumexp", "tree"), ("max", None), ("argmin", None), ("squared_norm", "exact"),
+            ("sum_of_magnitudes", "exact"), ("sum", "exact/fp64"),
+        ]
+        for axes, keepdims in [([2], False), ([0, 2], True), ([0, 1, 2], False), ([], False)]
+    ]  # fmt: skip
+    return reductions + [
+        (ops.reduce, (x.bfloat16(), "sum", [1], False, "tree/plain/fp32")),
+        (ops.reduce, (integers, "sum", [], False, None)),
+        (ops.reduce, (integers, "max", [1], True, None)),
+        (ops.reduce, (integers, "mean", [1], True, None)),
+        (ops.reduce_pair, (x, x.flip(0), "dot", [2], False, "exact")),
+        (ops.reduce_pair, (x, y, "dot", [0, 1], True, "tree/kahan")),
+        (ops.softmax, (x, "softmax", [1], "tree/plain")),
+        (ops.softmax, (x, "log_softmax", [0, 2], None)),
+        (ops.softmax, (x.half(), "softmax", [2], "online/fp32")),
+        (ops.layer_norm, (x, 1, weight, bias, 1e-5, "tree/plain")),
+        (ops.layer_norm, (x.bfloat16(), 2, None, None, 1e-5, "exact")),
+        (ops.layer_norm_backward, (x, x, 1, inverse, inverse, weight, [True, True, True], "tree/plain")),
+        (ops.layer_norm_backward, (x, x, 1, inverse, inverse, None, [True, False, False], "tree/plain")),
+        (ops.rms_norm, (x, 1, weight, 1e-5, "tree/plain")),
+        (ops.rms_norm_backward, (x, x, 1, inverse, weight, [True, True], "exact")),
+        (ops.rms_norm_backward, (x, x, 1, inverse, weight, [False, True], "exact")),
+    ]
+
+
+def differentiable(argument):
+    return argument.clone().requires_grad_() if isinstance(argument, torch.Tensor) and argument.is_floating_point() else argument
+
+
+@pytest.mark.parametrize("device", devices)
+def test_operators_pass_opcheck(device):
+    has_gradient = {ops.reduce, ops.reduce_pair, ops.softmax, ops.layer_norm, ops.rms_norm}
+    for operator, arguments in operator_calls(device):
+        torch.library.opcheck(operator.default, arguments)
+        if operator in has_gradient and "argmin" not in arguments:
+            torch.library.opcheck(operator.default, tuple(differentiable(a) for a in arguments))
+
+
+FUNCTIONS = {
+    "sum": lambda x: samesum.sum(x, axis=1, method="tree/kahan"),
+    "sum of all, exact": lambda x: samesum.sum(x),
+    "mean": lambda x: samesum.mean(x, axis=(0, 2), keepdims=True),
+    "var": lambda x: samesum.var(x, axis=-1, correction=1),
+    "std": lambda x: samesum.std(x, axis=(0, 1)),
+    "norm": lambda x: samesum.norm(x, axis=2),
+    "prod": lambda x: samesum.prod(x, axis=1),
+    "min": lambda x: samesum.min(x, axis=0),
+    "max": lambda x: samesum.max(x, keepdims=True),
+    "vecdot": lambda x: samesum.vecdot(x, 2 * x.flip(0), axis=1),
+    "vecdot, broadcast": lambda x: samesum.vecdot(x, x[0, :, :1], axis=1, keepdims=True),
+    "dot": lambda x: samesum.dot(x.reshape(-1), x.reshape(-1) + 1),
+    "magnitudes": lambda x: ops.reduce(x, "sum_of_magnitudes", [1], False, "exact"),
+    "squares": lambda x: ops.reduce(x, "squared_norm", [0, 1], True, "tree/plain"),
+    "layer_norm": lambda x: ops.layer_norm(x, 2, x[0] + 1, x[1], 1e-5, "tree/kahan")[0],
+    "rms_norm": lambda x: ops.rms_norm(x, 1, x[0, 0] + 1, 1e-5, "exact")[0],
+}
+
+
+@pytest.mark.parametrize("device", devices)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_pass_gradcheck(name, device):
+    x = (numbers(2, 3, 4, dtype=torch.float64, device=device) / 8).requires_grad_()
+    assert torch.autograd.gradcheck(FUNCTIONS[name], (x,))
+
+
+@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - {"layer_norm", "rms_norm", "min", "max"}))
+def test_second_derivatives_pass_gradgradcheck(name):
+    x = (numbers(2, 3, 4, dtype=torch.float64) / 8).requires_grad_()
+    assert torch.autograd.gradgradcheck(FUNCTIONS[name], (x,))
+
+
+def test_the_gradient_of_a_product_is_right_where_elements_are_zero():
+    x = torch.tensor([[2.0, 0.0, 3.0], [0.0, 0.0, 5.0], [2.0, 3.0, 4.0]], dtype=torch.float64, requires_grad=True)
+    samesum.prod(x, axis=1).sum().backward()
+    assert x.grad.tolist() == [[0, 6, 0], [0, 0, 0], [12, 8, 6]]
+
+
+def test_equal_extrema_share_the_gradient():
+    x = torch.tensor([3.0, 1.0, 3.0], requires_grad=True)
+    samesum.max(x).backward()
+    assert x.grad.tolist() == [0.5, 0, 0.5]
+
+
+def test_the_gradient_of_the_norm_of_zeros_is_zero():
+    x = torch.zeros(3, requires_grad=True)
+    samesum.norm(x).backward()
+    assert x.grad.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("function", ["softmax", "log_softmax", "logsumexp"])
+@pytest.mark.parametrize("axis", [-1, 0, (0, 2)])
+def test_gradients_of_softmax_and_its_relatives_are_those_of_fp64(function, axis):
+    x = numbers(3, 4, 5).requires_grad_()
+    y = getattr(samesum, function)(x, axis=axis)
+    weights = numbers(*y.shape, seed=1)
+    y.backward(weights)
+    wide = x.detach().double().requires_grad_()
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    total = torch.logsumexp(wide, axes, keepdim=True)
+    expected = {"softmax": (wide - total).exp(), "log_softmax": wide - total, "logsumexp": total.reshape(y.shape) if function == "logsumexp" else 0}
+    expected[function].backward(weights.double())
+    torch.testing.assert_close(y.double(), expected[function].detach(), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(x.grad.double(), wide.grad, rtol=1e-4, atol=1e-4)
+
+
+def test_gradients_are_reduced_by_methods_of_samesum():
+    x, row = numbers(1000, 3).requires_grad_(), numbers(3, seed=1).requires_grad_()
+    samesum.vecdot(x, row, method="tree/kahan").sum().backward()
+    assert same_bits(row.grad, samesum.sum(x.detach(), axis=0, method="tree/kahan"))
+
+
+def test_an_index_has_no_gradient():
+    x = numbers(5).requires_grad_()
+    assert not samesum.argmax(x).requires_grad
+
+
+def test_out_does_not_go_with_gradients():
+    with pytest.raises(ValueError, match="out"):
+        samesum.sum(numbers(5).requires_grad_(), out=torch.empty(()))
+
+
+def test_tensors_without_data_have_the_shape_and_type_of_the_result():
+    x = torch.empty(3, 4, dtype=torch.bfloat16, device="meta")
+    result = samesum.sum(x, axis=1, method="tree/plain/fp32")
+    assert result.device.type == "meta" and result.shape == (3,) and result.dtype == torch.float32
+
+
+# Routed operators. Each: a function of PyTorch, the same by samesum, and the names under which it is counted.
+
+SIX = {"shape": (6,)}
+
+
+def rounded(result, x):
+    return result.to(x.dtype)
+
+
+def wide(method: str, operation: str, x) -> str:
+    """The method of samesum that the manager uses: 16-bit elements are accumulated in fp32."""
+    return samesum._torch_operators.closest(method, operation, samesum._torch_operators.FORMATS[x.dtype])
+
+
+def by(operation: str, **keywords):
+    """Calls a function of samesum by the method that the manager uses, and rounds to the type of x."""
+
+    def call(x, method):
+        catalogue = {"var": "moments", "std": "moments"}.get(operation, operation)
+        return rounded(getattr(samesum, operation)(x, method=wide(method, catalogue, x), **keywords), x)
+
+    return call
+
+
+def mean_and(function, **keywords):
+    return lambda x, m: (by(function, **keywords)(x, m), rounded(samesum._calls.reduce(
+        "moments", x, axis=keywords.get("axis"), method=wide(m, "moments", x))[..., 0], x))  # fmt: skip
+
+
+def normalised_by_layer(x, m):
+    w = x if x.dtype == torch.float64 else x.float()
+    moments = samesum._calls.reduce("moments", x, axis=-1, keepdims=True, method=wide(m, "moments", x))
+    return ((w - moments[..., 0]) * (1 / torch.sqrt(moments[..., 1] + 1e-5)) * 2 + 1).to(x.dtype)
+
+
+def normalised_by_rms(x, m):
+    w = x if x.dtype == torch.float64 else x.float()
+    squares = samesum._calls.reduce("squared_norm", x, axis=-1, keepdims=True, method=wide(m, "squared_norm", x))
+    return (w * (1 / torch.sqrt(squares * (1 / x.shape[-1]) + 1e-5)) * 2).to(x.dtype)
+
+
+def filled(x, value):
+    return torch.full((x.shape[-1],), value, dtype=x.dtype, device=x.device)
+
+
+def cross_entropy_by_samesum(x, m):
+    log = by("log_softmax", axis=1)(x, m)
+    terms = log.gather(1, targets(x).unsqueeze(1)).squeeze(1).neg()
+    total = samesum.sum(torch.ones_like(terms), method=wide(m, "sum", terms))
+    return rounded(samesum.sum(terms, method=wide(m, "sum", terms)) / total, x)
+
+
+def targets(x):
+    return torch.arange(x.shape[0], device=x.device) % x.shape[1]
+
+
+ROUTED = {
+    "sum": (lambda x: x.sum(), by("sum"), "sum"),
+    "sum over rows": (lambda x: torch.sum(x, -1), by("sum", axis=-1), "sum"),
+    "sum over columns": (lambda x: x.sum(0, keepdim=True), by("sum", axis=0, keepdims=True), "sum"),
+    "sum of a transpose": (lambda x: x.t().sum(0), lambda x, m: by("sum", axis=0)(x.t(), m), "sum"),
+    "sum into out": (lambda x: torch.sum(x, 1, out=x.new_empty(0)), by("sum", axis=1), "sum"),
+    "mean": (lambda x: x.mean(), by("mean"), "mean"),
+    "mean over rows": (lambda x: x.mean(1), by("mean", axis=1), "mean"),
+    "var": (lambda x: x.var(), by("var", correction=1), "var"),
+    "var over columns": (lambda x: torch.var(x, 0, correction=0), by("var", axis=0), "var"),
+    "std": (lambda x: x.std(1, keepdim=True), by("std", axis=1, keepdims=True, correction=1), "std"),
+    "var_mean": (lambda x: torch.var_mean(x, 1), mean_and("var", axis=1, correction=1), "var_mean"),
+    "std_mean": (lambda x: torch.std_mean(x, 0, correction=0), mean_and("std", axis=0), "std_mean"),
+    "norm": (lambda x: x.norm(), by("norm"), "norm"),
+    "vector_norm": (lambda x: torch.linalg.vector_norm(x, dim=1), by("norm", axis=1), "norm"),
+    "frobenius norm": (lambda x: torch.linalg.matrix_norm(x), by("norm"), "norm"),
+    "softmax": (lambda x: x.softmax(-1), by("softmax", axis=-1), "softmax"),
+    "softmax over columns": (lambda x: F.softmax(x, 0), by("softmax", axis=0), "softmax"),
+    "log_softmax": (lambda x: F.log_softmax(x, 1), by("log_softmax", axis=1), "log_softmax"),
+    "logsumexp": (lambda x: x.logsumexp(1), by("logsumexp", axis=1), "logsumexp"),
+    "layer_norm": (
+        lambda x: F.layer_norm(x, (x.shape[-1],), filled(x, 2), filled(x, 1)), normalised_by_layer, "layer_norm",
+    ),
+    "rms_norm": (lambda x: F.rms_norm(x, (x.shape[-1],), filled(x, 2), 1e-5), normalised_by_rms, "rms_norm"),
+    "cross_entropy": (lambda x: F.cross_entropy(x, targets(x)), cross_entropy_by_samesum, "nll_loss"),
+    "mse_loss": (lambda x: F.mse_loss(x, x.flip(0)), lambda x, m: by("mean")((x - x.flip(0)).square(), m), "mse_loss"),
+    "l1_loss": (lambda x: F.l1_loss(x, x.flip(0)), lambda x, m: by("mean")((x - x.flip(0)).abs(), m), "mean"),
+}  # fmt: skip
+NEED_FP32 = {"softmax", "softmax over columns", "log_softmax", "logsumexp", "cross_entropy"}
+
+
+def as_tuple(result):
+    return result if isinstance(result, tuple) else (result,)
+
+
+@pytest.mark.parametrize("device", devices)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", ROUTED)
+def test_a_routed_operator_is_counted_and_has_the_bits_of_samesum(name, method, device):
+    by_torch, by_samesum, counted = ROUTED[name]
+    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64):
+        if dtype == torch.float64 and name in NEED_FP32:
+            continue
+        x = numbers(32, 1025, dtype=dtype, device=device)
+        plain = as_tuple(by_torch(x))
+        with deterministic(method) as routing:
+            found = as_tuple(by_torch(x))
+        assert routing.calls[counted] == 1
+        for result, expected, usual in zip(found, as_tuple(by_samesum(x, method)), plain):
+            assert result.shape == usual.shape and result.dtype == usual.dtype
+            assert same_bits(result, expected), (name, dtype)
+            torch.testing.assert_close(result, usual, rtol=2e-2 if dtype.itemsize == 2 else 1e-4, atol=2e-2)
+
+
+def forward_and_backward(function, x):
+    x = x.clone().requires_grad_()
+    results = as_tuple(function(x))
+    weights = [numbers(*y.shape, dtype=y.dtype, seed=i + 1, device=x.device.type) for i, y in enumerate(results)]
+    torch.autograd.backward(results, weights)
+    return *results, x.grad
+
+
+@pytest.mark.parametrize("name", sorted(set(ROUTED) - {"sum into out"}))
+def test_gradients_under_the_manager_are_close_to_pytorchs(name):
+    x = numbers(32, 1025)
+    usual = forward_and_backward(ROUTED[name][0], x)
+    with deterministic():
+        found = forward_and_backward(ROUTED[name][0], x)
+    for a, b in zip(found, usual):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+
+
+@on_gpu
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", sorted(set(ROUTED) - {"sum into out"}))
+def test_cpu_and_gpu_have_the_same_bits_forward_and_backward(name, method):
+    # Powers of two, since PyTorch divides gradients of means by n, on a GPU by a multiplication. The gradient of
+    # logsumexp is computed by PyTorch's exp, which differs between the two.
+    for dtype in (torch.float32, torch.bfloat16):
+        x = numbers(64, 2048, dtype=dtype)
+        with deterministic(method):
+            host = forward_and_backward(ROUTED[name][0], x)
+            device = forward_and_backward(ROUTED[name][0], x.cuda())
+        for i, (a, b) in enumerate(zip(host, device)):
+            if name == "logsumexp" and i == 1:
+                continue
+            assert same_bits(a, b), (name, dtype, i)
+
+
+@pytest.mark.parametrize("device", devices)
+def test_sums_that_autograd_makes_are_routed(device):
+    x, bias = numbers(1000, 7, device=device), numbers(7, seed=1, device=device).requires_grad_()
+    gradient = numbers(1000, 7, seed=2, device=device)
+    with deterministic("tree/kahan") as routing:
+        (x + bias).backward(gradient)
+    assert routing.calls == {"sum": 1}
+    assert same_bits(bias.grad, samesum.sum(gradient, axis=0, method="tree/kahan"))
+
+
+@pytest.mark.parametrize("device", devices)
+def test_the_bias_of_a_linear_layer_is_routed(device):
+    layer = torch.nn.Linear(5, 7, device=device)
+    gradient = numbers(100, 10, 7, device=device)
+    with deterministic() as routing:
+        layer(numbers(100, 10, 5, device=device)).backward(gradient)
+    assert routing.calls == {"sum": 1}
+    assert same_bits(layer.bias.grad, samesum.sum(gradient.reshape(-1, 7), axis=0, method="tree/plain"))
+
+
+def test_integers_are_left_to_pytorch_which_adds_them_exactly():
+    with deterministic():
+        assert torch.arange(10).sum().item() == 45
+        assert torch.arange(10).sum(dtype=torch.float32).item() == 45
+        assert torch.ones(3, dtype=torch.bool).sum().item() == 3
+
+
+def test_what_has_no_method_raises_an_error():
+    with deterministic():
+        with pytest.raises(TypeError, match="complex64 is not routed"):
+            torch.ones(3, dtype=torch.complex64).sum()
+        with pytest.raises(TypeError, match="softmax of torch.float64 is not routed"):
+            torch.ones(3, dtype=torch.float64).softmax(0)
+        with pytest.raises(NotImplementedError, match="dense"):
+            torch.ones(3).to_sparse().sum()
+
+
+def test_ignored_and_weighted_targets_are_as_in_pytorch():
+    x, weight = numbers(6, 4, 5), torch.tensor([1.0, 2.0, 0.5, 4.0])
+    target = torch.arange(30).reshape(6, 5) % 4
+    target[2] = -100
+    for keywords in ({}, {"weight": weight}, {"reduction": "sum"}, {"reduction": "none"}, {"label_smoothing": 0.1}):
+        usual = forward_and_backward(lambda x: F.cross_entropy(x, target, **keywords), x)
+        with deterministic():
+            found = forward_and_backward(lambda x: F.cross_entropy(x, target, **keywords), x)
+        torch.testing.assert_close(found, usual, rtol=1e-5, atol=1e-5)
+
+
+def test_edge_shapes_are_as_in_pytorch():
+    functions = [
+        lambda x: x.sum(), lambda x: x.softmax(0), lambda x: x.mean(), lambda x: x.norm(), lambda x: x.log_softmax(0),
+        lambda x: x.sum(0), lambda x: x.logsumexp(0), lambda x: F.mse_loss(x, x + 1),
+    ]  # fmt: skip
+    for x in (torch.tensor(2.0), torch.tensor([2.0]), torch.ones(0), torch.ones(0, 3), torch.ones(3, 0)):
+        for function in functions:
+            usual = function(x)
+            with deterministic():
+                found = function(x)
+            torch.testing.assert_close(found, usual, equal_nan=True)
+
+
+# Scope
+
+
+def test_the_manager_is_reversible_and_nests():
+    x = torch.tensor([1e8, 1.0, -1e8])
+    usual = x.sum()
+    before = torch.are_deterministic_algorithms_enabled()
+    with deterministic("tree/plain") as outer:
+        assert x.sum() == 0
+        with deterministic("exact") as inner:
+            assert x.sum() == 1
+        assert x.sum() == 0
+        with pytest.raises(KeyError):
+            with outer:
+                raise KeyError
+        assert x.sum() == 0
+    assert outer.calls == {"sum": 3} and inner.calls == {"sum": 1}
+    x.sum()
+    assert outer.calls == {"sum": 3}
+    assert same_bits(x.sum(), usual)
+    assert torch._C._len_torch_dispatch_stack() == 0 and torch._C._len_torch_function_stack() == 0
+    assert torch.are_deterministic_algorithms_enabled() == before
+
+
+def test_only_methods_with_the_same_bits_everywhere_are_accepted():
+    with pytest.raises(ValueError, match="promise"):
+        deterministic("atomic/plain")
+    with pytest.raises(ValueError, match="tree/kahan"):
+        deterministic("tree/plain/fp32")
+
+
+def run_in_thread(function):
+    found = []
+
+    def run():
+        try:
+            found.append(function())
+        except Exception as error:
+            found.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_another_thread_is_not_routed():
+    x = torch.tensor([1e8, 1.0, -1e8])
+    with deterministic("exact") as routing:
+        run_in_thread(lambda: x.sum())
+        assert not routing.calls
+
+
+@pytest.mark.parametrize("device", devices)
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: (x + x[0]).sum(), lambda x: x.softmax(-1), lambda x: F.layer_norm(x, (4,)), lambda x: F.rms_norm(x, (4,)),
+     lambda x: torch.var_mean(x, 1), lambda x: F.linear(x, x), lambda x: x.split(1)[0], lambda x: x.T],
+)  # fmt: skip
+def test_a_backward_pass_outside_the_manager_raises_an_error(function, device):
+    x = numbers(4, 4, device=device).requires_grad_()
+    with deterministic():
+        results = as_tuple(function(x))
+
+    def backward():
+        torch.autograd.backward(results, [torch.ones_like(y) for y in results])
+
+    with pytest.raises(RuntimeError, match="outside"):
+        backward()
+    assert x.grad is None
+    assert isinstance(run_in_thread(backward), RuntimeError)
+    # What is recorded later reaches the same operators.
+    with pytest.raises(RuntimeError, match="outside"):
+        (2 * results[0]).sum().backward()
+
+
+@pytest.mark.parametrize("device", devices)
+def test_a_backward_pass_in_another_manager_or_thread_is_routed(device):
+    bias = torch.zeros(3, device=device, requires_grad=True)
+    gradient = torch.tensor([1e8, 1.0, -1e8], device=device).reshape(3, 1).expand(3, 3)
+    for run in (lambda f: f(), run_in_thread):
+        bias.grad = None
+        with deterministic():
+            y = torch.zeros(3, 3, device=device) + bias
+
+        def backward():
+            with deterministic("exact") as routing:
+                y.backward(gradient)
+            return routing.calls
+
+        assert run(backward) == {"sum": 1}
+        assert bias.grad.tolist() == [1, 1, 1]
+
+
+@on_gpu
+def test_autograds_threads_are_routed():
+    # The backward pass of a GPU runs in a thread of autograd.
+    threads = []
+
+    class Spy(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            threads.append(threading.get_ident())
+            return gradient + 0 * gradient.sum()
+
+    x = numbers(100, 3, device="cuda").requires_grad_()
+    with deterministic() as routing:
+        y = Spy.apply(x).sum()
+        y.backward()
+    assert threads != [threading.get_ident()]
+    assert routing.calls == {"sum": 2}
+
+
+def test_what_was_recorded_before_the_manager_is_routed_inside_and_free_outside():
+    x = numbers(4, 3).requires_grad_()
+    y = x + x[0]
+    with deterministic() as routing:
+        y.contiguous().sum().backward(retain_graph=True)
+        assert routing.calls["sum"] == 2
+        assert y.contiguous() is y
+    y.sum().backward()
+
+
+def test_double_backward_is_routed():
+    x = numbers(4, 3).requires_grad_()
+    with deterministic() as routing:
+        (gradient,) = torch.autograd.grad(x.softmax(-1).square().sum(), x, create_graph=True)
+        routing.calls.clear()
+        gradient.square().sum().backward()
+    assert routing.calls["sum"] and routing.calls["softmax_backward"]
+
+
+def test_recomputed_activations_are_routed():
+    from torch.utils.checkpoint import checkpoint
+
+    x = numbers(4, 3).requires_grad_()
+    with deterministic() as routing:
+        y = checkpoint(lambda x: x.softmax(-1), x, use_reentrant=False)
+        y.sum().backward()
+    assert routing.calls["softmax"] == 2
+
+
+def test_autocast_is_as_in_pytorch():
+    x = numbers(4, 8)
+    layer = torch.nn.Linear(8, 8)
+    with torch.autocast("cpu", torch.bfloat16):
+        usual = layer(x).softmax(-1).dtype
+        with deterministic() as routing:
+            found = layer(x).softmax(-1).dtype
+    assert found == usual and routing.calls["softmax"] == 1
+
+
+# torch.compile
+
+
+def graphs_of(function):
+    """Compiles a function by a backend that keeps the operators of each graph: forward and backward ones."""
+    from functorch.compile import make_boxed_func
+    from torch._dynamo.backends.common import aot_autograd
+
+    torch._dynamo.reset()
+    graphs: list[list[str]] = []
+
+    def keep(graph, inputs):
+        graphs.append([str(node.target) for node in graph.graph.nodes if node.op == "call_function"])
+        return make_boxed_func(graph.forward)
+
+    return torch.compile(function, backend=aot_autograd(fw_compiler=keep, bw_compiler=keep)), graphs
+
+
+ADDING = ("aten.sum", "aten.mean", "aten.var", "aten.std", "aten.linalg_vector_norm", "aten._softmax",
+          "aten._log_softmax", "aten.logsumexp", "aten.native_layer_norm", "aten._fused_rms_norm", "aten.nll_loss")  # fmt: skip
+
+
+def adds_by_pytorch(graphs):
+    return [name for graph in graphs for name in graph if name.startswith(ADDING)]
+
+
+def block(x, w):
+    y = F.layer_norm(x, (8,), w, w)
+    y = (y @ y.T).softmax(-1) @ y
+    y = F.rms_norm(F.gelu(x * 2 + y), (8,), w)
+    return y.std(-1).mean() + y.log_softmax(-1).sum() + y.logsumexp(0).var()
+
+
+def inputs():
+    return numbers(16, 8).requires_grad_(), (numbers(8, seed=1) / 8).requires_grad_()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_compiled_function_is_compiled_again_inside_and_its_graphs_have_samesums_operators():
+    compiled, graphs = graphs_of(block)
+    outside = inputs()
+    compiled(*outside).backward()
+    assert adds_by_pytorch(graphs)
+    graphs.clear()
+    found, expected = inputs(), inputs()
+    with deterministic() as routing:
+        compiled(*found).backward()
+    assert graphs and not adds_by_pytorch(graphs)
+    names = {name for graph in graphs for name in graph}
+    assert {"samesum.layer_norm.default", "samesum.layer_norm_backward.default", "samesum.softmax.default",
+            "samesum.reduce.default", "samesum.reduce_pair.default", "samesum.rms_norm.default"} <= names  # fmt: skip
+    assert routing.calls["layer_norm"] == 1 and routing.calls["layer_norm_backward"] == 1
+    with deterministic():
+        block(*expected).backward()
+    for a, b in zip(found, expected):
+        torch.testing.assert_close(a.grad, b.grad, rtol=1e-4, atol=1e-4)
+    compiles = len(graphs)
+    with deterministic():  # again: nothing is compiled
+        compiled(*inputs()).backward()
+    assert len(graphs) == compiles
+    compiled(*inputs()).backward()  # outside: the first graphs are used again
+    assert len(graphs) == compiles
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_compiled_function_is_compiled_again_for_another_method():
+    compiled, graphs = graphs_of(lambda x: x.sum() * 1)
+    x = torch.tensor([1e8, 1.0, -1e8])
+    for method, value in (("tree/plain", 0), ("exact", 1), ("tree/plain", 0)):
+        with deterministic(method):
+            assert compiled(x) == value
+    assert len(graphs) == 2
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "function",
+    [lambda x, w: F.linear(x, x[:3] * 1, w[:3]), lambda x, w: x + w, lambda x, w: F.normalize(x * 2), lambda x, w: F.mse_loss(x, x * 2),
+     lambda x, w: torch.norm(x * 2), lambda x, w: x.expand(3, 16, 8) * 2, lambda x, w: F.cross_entropy(x, torch.arange(16) % 8)],
+)  # fmt: skip
+def test_graphs_break_where_a_call_or_its_gradient_would_add(function):
+    compiled, graphs = graphs_of(lambda x, w: function(x, w) * 1)
+    results = []
+    for f in (function, compiled):
+        x, w = inputs()
+        with deterministic():
+            y = f(x, w)
+            y.backward(torch.ones_like(y))
+        results.append((y, x.grad, w.grad))
+    assert not adds_by_pytorch(graphs)
+    for a, b in zip(*results):
+        assert (a is None) == (b is None) and (a is None or same_bits(a, b))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_manager_inside_a_compiled_function_is_in_force():
+    def function(x):
+        with deterministic("exact"):
+            y = x.sum()
+        return y + 1
+
+    compiled, graphs = graphs_of(function)
+    assert compiled(torch.tensor([1e8, 1.0, -1e8])) == 2
+    assert not adds_by_pytorch(graphs)
+    assert torch._C._len_torch_dispatch_stack() == 0
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_functions_of_samesum_can_be_called_in_a_compiled_function():
+    compiled, _ = graphs_of(lambda x: samesum.softmax(x * 2, method="tree/plain") + samesum.sum(x))
+    x = numbers(4, 8).requires_grad_()
+    assert same_bits(compiled(x), samesum.softmax(x * 2, method="tree/plain") + samesum.sum(x))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_operators_of_samesum_are_part_of_one_compiled_graph():
+    compiled, graphs = graphs_of(lambda x: ops.reduce(x * 2, "sum", [1], False, "tree/kahan"))
+    x = numbers(4, 8)
+    assert same_bits(compiled(x), samesum.sum(x * 2, axis=1, method="tree/kahan"))
+    assert graphs == [["aten.mul.Tensor", "samesum.reduce.default"]]
+
+
+# Training
+
+
+@pytest.mark.parametrize("device", devices)
+def test_a_transformer_is_trained_under_the_manager(device):
+    with deterministic() as routing:
+        first = train(Transformer(), device)
+    with deterministic():
+        second = train(Transformer(), device)
+    assert [a.hex() for a in first] == [b.hex() for b in second]
+    assert first[-1] < 0.7 * first[0]
+    assert {"layer_norm", "layer_norm_backward", "softmax", "softmax_backward", "log_softmax", "nll_loss", "sum"} <= set(
+        routing.calls
+    )
+    usual = train(Transformer(), device)
+    assert usual == pytest.approx(first, rel=1e-3)
+
+
+def test_the_number_of_threads_does_not_change_what_is_learned():
+    # Matrix products are not routed. These are so small that PyTorch computes each in one thread.
+    threads = torch.get_num_threads()
+    try:
+        losses = []
+        for n in (1, 2, 4):
+            torch.set_num_threads(n)
+            with deterministic():
+                losses.append([loss.hex() for loss in train(Transformer(), "cpu")])
+    finally:
+        torch.set_num_threads(threads)
+    assert losses[0] == losses[1] == losses[2]
+
+
+def test_what_is_routed_and_what_is_not_can_be_listed():
+    assert "aten.sum.dim_IntList" in samesum.torch.routed()
+    assert "matrix products" in samesum.torch.not_routed() and "attention" in samesum.torch.not_routed()
