@@ -44,7 +44,7 @@ def test_the_examples_in_docstrings(name):
     assert not failed
 
 
-@pytest.mark.parametrize(("code", "shown"), snippets())
+@pytest.mark.parametrize(("code", "shown"), list(snippets()))
 def test_a_snippet_prints_what_is_shown(code, shown):
     # Snippets assume these two imports.
     names = {"np": pytest.importorskip("numpy"), "samesum": samesum}
