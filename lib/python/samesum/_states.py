@@ -137,13 +137,12 @@ class Exact(_State):
 
     def _add_array(self, x: Any, threads: int) -> None:
         library, a = _array_of(x)
-        # The order does not matter, so axes may be permuted until the elements are contiguous.
-        strides = library.strides(a)
-        a = library.transposed(a, sorted(range(len(strides)), key=lambda axis: -strides[axis]))
+        if a.ndim > 1:  # the order does not matter: axes may be permuted until the elements are contiguous
+            strides = library.strides(a)
+            a = library.transposed(a, sorted(range(a.ndim), key=lambda axis: -strides[axis]))
         sum = _core.Exact()
-        for part in _exact_parts(library, library.contiguous(a)):
+        for format, part in _exact_parts(library, library.contiguous(a)):
             view = library.view(part)
-            format = format_of(part.dtype)
             sum.add_elements(format, view.address, _size(part), view.device, view.stream, threads)
         self._state.merge(sum)
 
@@ -211,15 +210,15 @@ class Exact(_State):
         return f"<samesum.Exact, value {self.value()!r}>"
 
 
-def _exact_parts(library: Any, a: Any) -> list[Any]:
-    """Returns floating-point arrays with the sum of a, exactly."""
+def _exact_parts(library: Any, a: Any) -> list[tuple[str, Any]]:
+    """Returns floating-point arrays that have the exact sum of a together, and their formats."""
     name = dtype_name(a.dtype)
     if name in ("int64", "uint64"):
-        return [library.astype(a >> 32, "float64") * 2.0**32, library.astype(a & 0xFFFFFFFF, "float64")]
+        high, low = library.astype(a >> 32, "float64") * 2.0**32, library.astype(a & 0xFFFFFFFF, "float64")
+        return [("fp64", high), ("fp64", low)]
     if name in INTEGERS:
-        return [library.astype(a, "float64")]
-    format_of(name)
-    return [a]
+        return [("fp64", library.astype(a, "float64"))]
+    return [(format_of(name), a)]
 
 
 class Moments(NamedTuple):
@@ -296,8 +295,9 @@ class Partial(_State):
                 shapes = f"y has shape {tuple(b.shape)} and x {tuple(a.shape)}"
                 raise ValueError(f"samesum: {shapes}; pass arrays of one shape")
             a, b = _same_type(library, a, b)
-        if format_of(a.dtype) == "int":
-            a = library.astype(a, "float64")
+        format = format_of(a.dtype)
+        if format == "int":
+            format, a = "fp64", library.astype(a, "float64")
             b = None if b is None else library.astype(b, "float64")
         a = library.contiguous(a)
         b = None if b is None else library.contiguous(b)
@@ -305,7 +305,7 @@ class Partial(_State):
         second = None if b is None else library.view(b)
         if second is not None and second.device != first.device:
             raise ValueError("samesum: x and y lie on different devices; move one of them")
-        format, address = format_of(a.dtype), 0 if second is None else second.address
+        address = 0 if second is None else second.address
         self._state.add(
             format, first.address, address, _size(a), second is not None, first.device, first.stream, threads
         )
