@@ -25,7 +25,10 @@ def count_pytest(tests):
         for problem in wrong:
             print(f"   FAILED: {name}", problem.text or problem.get("message"), sep="\n")
         if why is not None:
-            skipped[test.get("classname") or test.get("name"), why.get("message")] += 1
+            reason = why.get("message")
+            if reason == "collection skipped":  # the whole file; the text ends with the reason
+                reason = (why.text or reason).rpartition("Skipped: ")[2].rstrip("')")
+            skipped[test.get("classname") or test.get("name"), reason] += 1
         passed += why is None and not wrong
         failed += bool(wrong)
     for (name, reason), count in skipped.items():
