@@ -26,6 +26,13 @@ needs_handler = pytest.mark.skipif(
 )
 
 
+@pytest.fixture(autouse=True)
+def on_the_cpu() -> Iterator[None]:
+    """Creates arrays in host memory, also where JAX has a GPU; test_gpu.py has the tests of that."""
+    with jax.default_device(jax.devices("cpu")[0]):
+        yield
+
+
 @pytest.fixture
 def x64() -> Iterator[None]:
     with jax.enable_x64(True):
