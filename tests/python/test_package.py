@@ -133,7 +133,7 @@ def test_control_c_interrupts_a_long_sum(call):
     pytest.importorskip("numpy")
     whole, interrupted = map(float, run(f"""
 import numpy, os, samesum, signal, threading, time
-x = numpy.ones(1 << 27, numpy.float16)
+x = numpy.ones(1 << 26, numpy.float16)
 start = time.process_time()
 {call}
 print(time.process_time() - start)
