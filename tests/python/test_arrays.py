@@ -1,4 +1,4 @@
-"""Arrays of every kind have the sums of their elements: layouts, formats, and libraries known only by DLPack."""
+"""Arrays of every layout, format and library have the sums of their elements."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class BFloat16(OldDLPack):
         import ctypes
 
         capsule = self.a.__dlpack__()
-        pointer = ctypes.pythonapi.PyCapsule_GetPointer
-        pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+        kind = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+        pointer = kind(("PyCapsule_GetPointer", ctypes.pythonapi))
         code = ctypes.c_uint8.from_address(pointer(capsule, b"dltensor") + 20)
         assert code.value == 1  # unsigned integers
         code.value = 4  # bfloat16
@@ -298,7 +298,9 @@ def test_out_that_overlaps_the_input_has_the_result_or_is_refused() -> None:
         expected = x.sum(axis)
         for out in (x[0], x[:, 0], x[5], x[:, 7], x[3, ::-1]):
             y = x.copy()
-            part = np.ndarray(out.shape, out.dtype, y, out.__array_interface__["data"][0] - x.ctypes.data, out.strides)
+            part = np.ndarray(
+                out.shape, out.dtype, y, out.__array_interface__["data"][0] - x.ctypes.data, out.strides
+            )
             try:
                 samesum.sum(y, axis=axis, out=part)
             except ValueError as error:
@@ -349,10 +351,10 @@ def test_arrays_without_elements_have_the_results_of_nothing(shape: tuple[int, .
 
 
 @st.composite
-def layouts(draw: Any) -> Any:
+def layouts(draw: Any, dtypes: Any = FLOATS + INTEGERS, least: int = 0) -> Any:
     """Arrays of whole numbers in any layout that slicing, transposing, broadcasting and windows can make."""
-    dtype = draw(st.sampled_from(FLOATS + INTEGERS))
-    ndim = draw(st.integers(0, 5))
+    dtype = draw(st.sampled_from(dtypes))
+    ndim = draw(st.integers(least, 5))
     shape = tuple(draw(st.integers(0 if draw(st.integers(0, 9)) == 0 else 1, 5)) for _ in range(ndim))
     steps = [draw(st.sampled_from([1, 1, 2, 3, -1, -2])) for _ in shape]
     order = draw(st.permutations(range(ndim)))
@@ -372,8 +374,8 @@ def layouts(draw: Any) -> Any:
 
 
 @st.composite
-def calls(draw: Any) -> Any:
-    x = draw(layouts())
+def calls(draw: Any, dtypes: Any = FLOATS + INTEGERS) -> Any:
+    x = draw(layouts(dtypes))
     kind = draw(st.sampled_from(["none", "one", "some"]))
     axis: Any = None
     if kind == "one" and x.ndim:
@@ -389,9 +391,15 @@ def as_numpy(operation: str, x: Any, axis: Any, keepdims: bool) -> Any:
     a = x.astype(np.int64)
     if not operation.startswith("arg"):
         return getattr(np, operation)(a, axis=axis, keepdims=keepdims)
-    axes = tuple(range(x.ndim)) if axis is None else tuple(sorted(np.atleast_1d(np.array(axis, int)) % max(x.ndim, 1)))
+    axes = (
+        tuple(range(x.ndim))
+        if axis is None
+        else tuple(sorted(np.atleast_1d(np.array(axis, int)) % max(x.ndim, 1)))
+    )
     kept = [d for d in range(x.ndim) if d not in axes]
-    rows = a.transpose((*kept, *axes)).reshape([a.shape[d] for d in kept] + [-1 if a.size else math.prod(a.shape[d] for d in axes)])
+    rows = a.transpose((*kept, *axes)).reshape(
+        [a.shape[d] for d in kept] + [-1 if a.size else math.prod(a.shape[d] for d in axes)]
+    )
     found = getattr(np, operation)(rows, axis=-1)
     return found.reshape([1 if d in axes else a.shape[d] for d in range(x.ndim)]) if keepdims else found
 
@@ -411,7 +419,9 @@ def test_reductions_of_whole_numbers_equal_those_of_numpy(call: Any, operation: 
     expected = as_numpy(operation, x, axis, keepdims)
     result = _calls.reduce(operation, x, axis=axis, keepdims=keepdims)
     assert np.shape(result) == np.shape(expected)
-    assert np.asarray(result).tolist() == rounded(expected, x.dtype if operation == "sum" else "int64").tolist()
+    assert (
+        np.asarray(result).tolist() == rounded(expected, x.dtype if operation == "sum" else "int64").tolist()
+    )
 
 
 @hypothesis.settings(max_examples=150, deadline=None)
@@ -433,10 +443,9 @@ def test_norms_and_dot_products_of_whole_numbers_equal_those_of_numpy(call: Any)
 
 
 @hypothesis.settings(max_examples=150, deadline=None)
-@hypothesis.given(calls(), st.booleans())
+@hypothesis.given(calls(FLOATS), st.booleans())
 def test_results_are_written_to_out_in_any_layout(call: Any, transposed: bool) -> None:
     x, axis, keepdims = call
-    hypothesis.assume(x.dtype.kind not in "iub")
     expected = np.asarray(x.astype(float).sum(axis, keepdims=keepdims))
     out = np.full(expected.shape[::-1], 9, x.dtype).T if transposed else np.full(expected.shape, 9, x.dtype)
     assert _calls.reduce("sum", x, axis=axis, keepdims=keepdims, out=out) is out
@@ -444,9 +453,8 @@ def test_results_are_written_to_out_in_any_layout(call: Any, transposed: bool) -
 
 
 @hypothesis.settings(max_examples=100, deadline=None)
-@hypothesis.given(layouts(), st.data())
+@hypothesis.given(layouts(FLOATS[:3], 1), st.data())
 def test_softmax_of_any_layout_is_that_of_its_rows(x: Any, data: Any) -> None:
-    hypothesis.assume(x.ndim > 0 and x.dtype.kind not in "iub" and x.dtype != np.float64)
     axis = data.draw(st.integers(0, x.ndim - 1))
     result = samesum.softmax(x, axis=axis)
     assert result.shape == x.shape and result.dtype == x.dtype
@@ -457,20 +465,18 @@ def test_softmax_of_any_layout_is_that_of_its_rows(x: Any, data: Any) -> None:
 
 
 @hypothesis.settings(max_examples=100, deadline=None)
-@hypothesis.given(calls())
+@hypothesis.given(calls([t for t in FLOATS + INTEGERS if t != ml_dtypes.bfloat16]))
 def test_dlpack_carries_every_layout(call: Any) -> None:
     x, axis, keepdims = call
-    hypothesis.assume(x.dtype != ml_dtypes.bfloat16)
     x = np.asarray(x if x.flags.writeable else x.copy())
     direct = np.asarray(samesum.sum(x, axis=axis, keepdims=keepdims))
     assert np.asarray(samesum.sum(OldDLPack(x), axis=axis, keepdims=keepdims)).tolist() == direct.tolist()
 
 
 @hypothesis.settings(max_examples=200, deadline=None)
-@hypothesis.given(layouts(), st.data())
+@hypothesis.given(layouts(FLOATS, 1), st.data())
 def test_every_layout_has_the_bits_of_its_contiguous_copy(x: Any, data: Any) -> None:
     """For a method whose bits depend on the order of the elements, which is row-major in the reduced axes."""
-    hypothesis.assume(x.dtype.kind not in "iub" and x.ndim > 0)
     y = (x.astype(np.float64) * 0.1).astype(x.dtype)
     y = y if data.draw(st.booleans()) else np.asfortranarray(y)[::-1]
     axes = tuple(data.draw(st.lists(st.sampled_from(range(x.ndim)), unique=True, min_size=1)))

@@ -71,7 +71,7 @@ class NumPy:
                 "samesum.fsum for an iterable of numbers"
             ) from error
         self.np = numpy
-        _core.know_numpy(numpy.ndarray, {"fp16": numpy.float16, "fp32": numpy.float32, "fp64": numpy.float64})
+        _core.know_numpy(numpy.ndarray, numpy.empty, {"fp16": numpy.float16, "fp32": numpy.float32, "fp64": numpy.float64})
 
     def array(self, x: Any) -> Any:
         np = self.np
@@ -286,9 +286,9 @@ class _Bits:
         import ctypes
 
         capsule = self.x.__dlpack__()  # without a version: a DLManagedTensor of its own
-        pointer = ctypes.pythonapi.PyCapsule_GetPointer
-        pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-        # Of DLManagedTensor: after the address, the device and the number of axes.
+        kind = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+        pointer = kind(("PyCapsule_GetPointer", ctypes.pythonapi))
+        # The type's code lies behind the address (8 bytes), the device (8) and the number of axes (4).
         code = ctypes.c_uint8.from_address(pointer(capsule, b"dltensor") + 20)
         if code.value == 4:  # kDLBfloat
             code.value = 1  # kDLUInt
@@ -310,17 +310,18 @@ class Converted:
         if not self._is_on_gpu(x):
             numpy = _library("numpy")
             return numpy, numpy.array(self._on_host(numpy, x))
-        for name, load in (("cupy", lambda m, x: m.cp.asarray(x)), ("torch", lambda m, x: m.torch.as_tensor(x))):
+        for name in ("cupy", "torch"):
             try:
                 library = _library(name)
             except ImportError:
                 continue
+            xp = library.namespace
             if hasattr(x, "__dlpack__"):
-                return library, library.namespace.from_dlpack(x)
-            return library, load(library, x)
+                return library, xp.from_dlpack(x)
+            return library, xp.asarray(x) if name == "cupy" else xp.as_tensor(x)
         raise TypeError(
-            "samesum: x is in the memory of a GPU, and neither CuPy nor PyTorch is installed to make the result; "
-            "install one of them"
+            "samesum: x is in the memory of a GPU, and neither CuPy nor PyTorch is installed to make the "
+            "result; install one of them"
         )
 
     def _on_host(self, numpy: Any, x: Any) -> Any:
@@ -336,7 +337,8 @@ class Converted:
                 a = None
             if a is None or not bits.is_bfloat16:
                 raise TypeError(
-                    f"samesum: NumPy cannot read x, a {type(x).__name__}, by DLPack ({error}); pass a NumPy array"
+                    f"samesum: NumPy cannot read x, a {type(x).__name__}, by DLPack ({error}); pass a NumPy "
+                    "array"
                 ) from error
             return a.view(numpy.dtype("bfloat16"))
 
@@ -362,8 +364,8 @@ class Converted:
 
 
 class Jax(Converted):
-    """JAX arrays: those in host memory are read by NumPy. XLA calls samesum for all others, and under jit, vmap
-    and grad (`samesum.jax`); where it cannot, CuPy or PyTorch read arrays on a GPU.
+    """JAX arrays. NumPy reads those in host memory. For all others, and under jit, vmap and grad, XLA calls
+    samesum (`samesum.jax`); if it cannot, CuPy or PyTorch reads arrays on a GPU.
 
     Without jax_enable_x64 JAX has no 64-bit types. A result in fp64 then raises TypeError; integers become
     32-bit ones, or raise OverflowError.
@@ -394,8 +396,8 @@ class Jax(Converted):
         name = dtype_name(result.dtype)
         if name == "float64":
             raise TypeError(
-                "samesum: the result is fp64, which JAX has only after jax.config.update('jax_enable_x64', True); "
-                "enable it, choose another format by dtype= or method=, or pass numpy.asarray(x)"
+                "samesum: the result is fp64, which JAX has only after jax.config.update('jax_enable_x64', "
+                "True); enable it, choose another format by dtype= or method=, or pass numpy.asarray(x)"
             )
         if name not in ("int64", "uint64"):
             return result

@@ -127,9 +127,12 @@ def choose(
 def fsum(iterable: Iterable[SupportsFloat | SupportsIndex], /) -> float:
     """Returns the correctly rounded sum of an iterable of numbers, as `math.fsum` does."""
 
-def fast(operation: str, x: Any, method: Any, threads: int, /) -> Any:
+def fast(
+    operation: str, x: Any, method: Any, threads: Any, axis: Any, keepdims: Any, is_detached: bool = False,
+    ddof: float = 0.0, /
+) -> Any:
     """Returns the result, or None if the call needs Python's side."""
 
 def remember(operation: str, name: str, format: str, backend: str, method: Method, /) -> None: ...
-def know_numpy(array: type, scalars: Mapping[str, type], /) -> None: ...
+def know_numpy(array: type, empty: Callable[..., Any], scalars: Mapping[str, type], /) -> None: ...
 def know_torch(tensor: type, dtypes: Mapping[str, Any], stream: Callable[[int], int] | None, /) -> None: ...

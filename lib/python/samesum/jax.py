@@ -1,17 +1,18 @@
 """Reductions in JAX: under jit, vmap and grad, through JAX's foreign function interface.
 
-The functions of samesum accept JAX arrays everywhere. Arrays in host memory are read in place. Under a
-transformation, and for arrays on a GPU, the functions of samesum become the calls of this module, which XLA runs
-on the device of the computation, in its stream. The functions here are those of samesum.
+The functions of samesum accept JAX arrays, and this module exports the same functions. They read arrays in
+host memory in place. Under a transformation, and for arrays on a GPU, they become calls that XLA makes on the
+device of the computation, in its stream. A method's name without a backend means that device.
 
-Formats. JAX has 64-bit types only if it is configured with `jax.config.update("jax_enable_x64", True)`. Without
-it, a call whose result is fp64, or whose elements must be converted to fp64, raises TypeError; so does a sum of
-integers under a transformation, since its exact result has 64 bits. Indices are int32 then, as JAX's are. Under
-a transformation, a sum of integers beyond 64 bits wraps, since a compiled function cannot raise.
+Formats. JAX has 64-bit types only after `jax.config.update("jax_enable_x64", True)`. Without it, a call whose
+result is fp64, or whose elements must be converted to fp64, raises TypeError, and indices are int32, as JAX's
+are. Sums of integers are int32 then, or raise OverflowError; under a transformation they raise TypeError,
+since a compiled function cannot raise OverflowError. For the same reason, a sum beyond 64 bits wraps under a
+transformation.
 
-Gradients. They are reductions of samesum and elementwise operations of XLA. min and max divide the gradient
-equally among equal elements, as JAX does. Reverse mode only, to any order. The bits of elementwise operations
-are those of XLA, and promised by nobody else.
+Gradients. Reverse mode, to any order. They consist of reductions of samesum, with the promise of their
+methods, and of elementwise operations and sums over broadcast axes by XLA, whose bits samesum does not
+promise. min and max divide the gradient equally among equal elements, as JAX does.
 
 >>> import jax, samesum
 >>> jax.jit(samesum.sum)(jax.numpy.array([1e8, 1.0, -1e8]))
@@ -38,8 +39,8 @@ from ._functions import (
 from ._layout import normalised_axes
 
 __all__ = [
-    "argmax", "argmin", "dot", "log_softmax", "logsumexp", "max", "mean", "min", "norm", "prod", "softmax", "std",
-    "sum", "var", "vecdot",
+    "argmax", "argmin", "dot", "log_softmax", "logsumexp", "max", "mean", "min", "norm", "prod", "softmax",
+    "std", "sum", "var", "vecdot",
 ]  # fmt: skip
 
 _TARGET = "samesum_reduce"
@@ -65,8 +66,8 @@ def _register() -> None:
         from . import _jax
     except ImportError as error:
         raise ImportError(
-            "samesum: this installation has no handler for JAX, since JAX was absent when it was built; install "
-            "JAX, then build samesum again with 'pip install --no-build-isolation .'"
+            "samesum: this installation has no handler for JAX, since JAX was absent when it was built; "
+            "install JAX, then build samesum again with 'pip install --no-build-isolation .'"
         ) from error
     jax.ffi.register_ffi_target(_TARGET, _jax.cpu, platform="cpu")
     if _core.has_cuda:
@@ -86,8 +87,8 @@ def has_handler(platform: str) -> bool:
 def _require_x64(dtype: str, why: str) -> None:
     if dtype in ("float64", "int64", "uint64") and not jax.config.jax_enable_x64:
         raise TypeError(
-            f"samesum: {why} {dtype}, which JAX has only after jax.config.update('jax_enable_x64', True); enable it, "
-            "or choose a 32-bit type by dtype= or method="
+            f"samesum: {why} {dtype}, which JAX has only after jax.config.update('jax_enable_x64', True); "
+            "enable it, or choose a 32-bit type by dtype= or method="
         )
 
 
@@ -102,7 +103,9 @@ def _reduced(call: Call, *arrays: Any) -> Any:
         shape = shape[:-1] + ((2,) if call.results == 2 else ())
     dtype = "int64" if call.returns_index else DTYPES[call.format]
     # vmap adds axes in front; the handler takes any number of them.
-    run = jax.ffi.ffi_call(_TARGET, jax.ShapeDtypeStruct(shape, jnp.dtype(dtype)), vmap_method="broadcast_all")
+    run = jax.ffi.ffi_call(
+        _TARGET, jax.ShapeDtypeStruct(shape, jnp.dtype(dtype)), vmap_method="broadcast_all"
+    )
     result = run(*arrays, method=call.name, threads=call.threads, ddof=call.ddof)
     if call.returns_index and not jax.config.jax_enable_x64:
         return jax.lax.convert_element_type(result, jnp.int32)
@@ -145,7 +148,9 @@ def _of_mean(call: Call, g: Any, r: Any, x: Any) -> tuple[Any, ...]:
 
 def _of_moments(call: Call, g: Any, r: Any, x: Any) -> tuple[Any, ...]:
     n = x.shape[-1]
-    return (g[..., :1] / n + g[..., 1:] * (2 / (n - call.ddof) if n > call.ddof else jnp.nan) * (x - r[..., :1]),)
+    return (
+        g[..., :1] / n + g[..., 1:] * (2 / (n - call.ddof) if n > call.ddof else jnp.nan) * (x - r[..., :1]),
+    )
 
 
 def _of_prod(call: Call, g: Any, r: Any, x: Any) -> tuple[Any, ...]:
@@ -209,12 +214,21 @@ _GRADIENTS = {
 # --- from the arguments of a function to a call ------------------------------------------------------------
 
 
-def _call_of(operation: str, method: Method, given: str | Method | None, threads: int, ddof: float, dtype: Any) -> Call:
+def _call_of(
+    operation: str, method: Method, given: str | Method | None, threads: int, ddof: float, dtype: Any
+) -> Call:
     # A backend that the caller has named stays; otherwise the device decides.
     named = method.name if isinstance(given, str) and "@" in given else method.name.partition("@")[0]
     format = format_of(dtype) if method.has_result_per_element else method.format
     return Call(
-        operation, named, format, method.results, method.returns_index, method.has_result_per_element, threads, float(ddof)
+        operation,
+        named,
+        format,
+        method.results,
+        method.returns_index,
+        method.has_result_per_element,
+        threads,
+        float(ddof),
     )
 
 
@@ -265,7 +279,9 @@ def reduce_traced(
         if operation in ("sum", "min", "max", "argmin", "argmax"):
             return _reduced_integers(operation, arrays[0], axes, kept, keepdims)
         if operation == "prod":
-            raise TypeError("samesum: prod of integers is not supported; pass dtype='float64' for a rounded product")
+            raise TypeError(
+                "samesum: prod of integers is not supported; pass dtype='float64' for a rounded product"
+            )
         _require_x64("float64", "integers are converted to")
         arrays = [a.astype("float64") for a in arrays]
     chosen = method_of(method, operation, format_of(arrays[0].dtype), -1)
