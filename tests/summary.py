@@ -5,6 +5,7 @@ Reads the file that `ctest --output-junit` or `pytest --junit-xml` writes. Print
 of skipped tests, remarks on what this machine lacks, and last "PASSED FAILED SKIPPED". A program that crashes counts as
 one failure, no matter how many tests it had left.
 """
+import ast
 import collections
 import re
 import sys
@@ -26,8 +27,8 @@ def count_pytest(tests):
             print(f"   FAILED: {name}", problem.text or problem.get("message"), sep="\n")
         if why is not None:
             reason = why.get("message")
-            if reason == "collection skipped":  # the whole file; the text ends with the reason
-                reason = (why.text or reason).rpartition("Skipped: ")[2].rstrip("')")
+            if reason == "collection skipped":  # the whole file; the text is a tuple of path, line and reason
+                reason = ast.literal_eval(why.text)[2].removeprefix("Skipped: ")
             skipped[test.get("classname") or test.get("name"), reason] += 1
         passed += why is None and not wrong
         failed += bool(wrong)

@@ -133,6 +133,7 @@ def test_control_c_interrupts_a_long_sum(call):
     pytest.importorskip("numpy")
     whole, interrupted = map(float, run(f"""
 import numpy, os, samesum, signal, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let background processes ignore the signal
 x = numpy.ones(1 << 26, numpy.float16)
 start = time.process_time()
 {call}
