@@ -230,10 +230,13 @@ def _remember_pair(ctx: Any, inputs: Any, output: Any) -> None:
 
 def _pair_backward(ctx: Any, gradient: Tensor) -> Any:
     x, y = ctx.saved_tensors
-    if not ctx.keepdims:
-        gradient = gradient.reshape(_shape(torch.broadcast_shapes(x.shape, y.shape), ctx.axes, True))
-    of_x = sum_to(gradient * y, x.shape, ctx.like).to(x.dtype) if ctx.needs_input_grad[0] else None
-    of_y = sum_to(gradient * x, y.shape, ctx.like).to(y.dtype) if ctx.needs_input_grad[1] else None
+    shape = torch.broadcast_shapes(x.shape, y.shape)
+    gradient = gradient.reshape(_shape(shape, ctx.axes, True))
+    of_x = of_y = None
+    if ctx.needs_input_grad[0]:
+        of_x = sum_to((gradient * y).expand(shape), x.shape, ctx.like).to(x.dtype)
+    if ctx.needs_input_grad[1]:
+        of_y = sum_to((gradient * x).expand(shape), y.shape, ctx.like).to(y.dtype)
     return of_x, of_y, None, None, None, None, None
 
 
@@ -372,23 +375,22 @@ def rms_gradients(
 
 
 def _present(tensors: Sequence[Tensor | None], like: Tensor) -> tuple[Tensor, ...]:
-    """Replaces absent results by empty tensors, since an operator returns tensors."""
-    return tuple(like.new_empty(0) if t is None else t for t in tensors)
+    """Makes results contiguous, as compiled graphs expect them, and absent ones empty tensors."""
+    return tuple(like.new_empty(0) if t is None else t.contiguous() for t in tensors)
 
 
 @custom_op("samesum::layer_norm", mutates_args=())
 def layer_norm(
     x: Tensor, axes: int, weight: Optional[Tensor], bias: Optional[Tensor], eps: float, method: str
 ) -> tuple[Tensor, Tensor, Tensor]:
-    y, mean, inverse = normalise_layer(x, axes, weight, bias, eps, method)
-    return y, mean.contiguous(), inverse.contiguous()
+    return _present(normalise_layer(x, axes, weight, bias, eps, method), x)  # type: ignore[return-value]
 
 
 @layer_norm.register_fake
 def _(x: Tensor, axes: int, weight: Any, bias: Any, eps: float, method: str) -> Any:
     shape = _shape(x.shape, _last(x, axes), True)
     statistics = torch.float64 if x.dtype == torch.float64 else torch.float32
-    return torch.empty_like(x), x.new_empty(shape, dtype=statistics), x.new_empty(shape, dtype=statistics)
+    return x.new_empty(x.shape), x.new_empty(shape, dtype=statistics), x.new_empty(shape, dtype=statistics)
 
 
 @custom_op("samesum::layer_norm_backward", mutates_args=())
@@ -403,14 +405,14 @@ def layer_norm_backward(
 @layer_norm_backward.register_fake
 def _(gradient: Tensor, x: Tensor, axes: int, mean: Any, inverse: Any, weight: Any, wanted: Any, method: str) -> Any:
     shape = x.shape[x.dim() - axes :]
-    of_weight = weight.new_empty(shape) if wanted[1] and weight is not None else None
-    found = (torch.empty_like(x) if wanted[0] else None, of_weight, x.new_empty(shape) if wanted[2] else None)
+    of_weight = weight.new_empty(weight.shape) if wanted[1] and weight is not None else None
+    found = (x.new_empty(x.shape) if wanted[0] else None, of_weight, x.new_empty(shape) if wanted[2] else None)
     return _present(found, x)
 
 
 def _remember_layer(ctx: Any, inputs: Any, output: Any) -> None:
     x, ctx.axes, weight, bias, _, ctx.method = inputs
-    ctx.bias_dtype = None if bias is None else bias.dtype
+    ctx.bias = None if bias is None else (bias.dtype, bias.shape)
     ctx.save_for_backward(x, weight, output[1], output[2])
     ctx.mark_non_differentiable(output[1], output[2])
 
@@ -418,10 +420,12 @@ def _remember_layer(ctx: Any, inputs: Any, output: Any) -> None:
 def _layer_backward(ctx: Any, gradient: Tensor, _mean: Any, _inverse: Any) -> Any:
     x, weight, mean, inverse = ctx.saved_tensors
     needed = ctx.needs_input_grad
-    wanted = [needed[0], weight is not None and needed[2], ctx.bias_dtype is not None and needed[3]]
+    wanted = [needed[0], weight is not None and needed[2], ctx.bias is not None and needed[3]]
     found = layer_norm_backward(gradient, x, ctx.axes, mean, inverse, weight, wanted, ctx.method)
     of_x, of_weight, of_bias = (t if w else None for t, w in zip(found, wanted))
-    return of_x, None, of_weight, None if of_bias is None else of_bias.to(ctx.bias_dtype), None, None
+    if of_bias is not None:
+        of_bias = of_bias.to(ctx.bias[0]).reshape(ctx.bias[1])
+    return of_x, None, of_weight, of_bias, None, None
 
 
 layer_norm.register_autograd(_layer_backward, setup_context=_remember_layer)
@@ -429,13 +433,13 @@ layer_norm.register_autograd(_layer_backward, setup_context=_remember_layer)
 
 @custom_op("samesum::rms_norm", mutates_args=())
 def rms_norm(x: Tensor, axes: int, weight: Optional[Tensor], eps: float, method: str) -> tuple[Tensor, Tensor]:
-    return normalise_rms(x, axes, weight, eps, method)
+    return _present(normalise_rms(x, axes, weight, eps, method), x)  # type: ignore[return-value]
 
 
 @rms_norm.register_fake
 def _(x: Tensor, axes: int, weight: Any, eps: float, method: str) -> Any:
     shape = _shape(x.shape, _last(x, axes), True)
-    return torch.empty_like(x), x.new_empty(shape, dtype=torch.float64 if x.dtype == torch.float64 else torch.float32)
+    return x.new_empty(x.shape), x.new_empty(shape, dtype=torch.float64 if x.dtype == torch.float64 else torch.float32)
 
 
 @custom_op("samesum::rms_norm_backward", mutates_args=())
@@ -447,8 +451,8 @@ def rms_norm_backward(
 
 @rms_norm_backward.register_fake
 def _(gradient: Tensor, x: Tensor, axes: int, inverse: Any, weight: Any, wanted: Any, method: str) -> Any:
-    of_weight = weight.new_empty(x.shape[x.dim() - axes :]) if wanted[1] and weight is not None else None
-    return _present((torch.empty_like(x) if wanted[0] else None, of_weight), x)
+    of_weight = weight.new_empty(weight.shape) if wanted[1] and weight is not None else None
+    return _present((x.new_empty(x.shape) if wanted[0] else None, of_weight), x)
 
 
 def _remember_rms(ctx: Any, inputs: Any, output: Any) -> None:
@@ -475,8 +479,9 @@ def reduce_traced(
     """Makes one call of a public function by the operators above; the arguments are those of `_calls.reduce`."""
     if out is not None:
         raise ValueError("samesum: out does not go with gradients or compilation; leave it out, or pass x.detach()")
-    if y is not None and not isinstance(y, Tensor):
-        raise TypeError(f"samesum: y is a {type(y).__name__} and x a tensor; pass torch.as_tensor(y)")
+    for argument, a in (("x", x), ("y", y)):
+        if a is not None and not isinstance(a, Tensor):
+            raise TypeError(f"samesum: {argument} is a {type(a).__name__}; pass tensors, such as torch.as_tensor({argument})")
     check_threads(threads)
     name = None if method is None else str(getattr(method, "name", method))
     if dtype is not None:

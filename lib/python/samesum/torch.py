@@ -27,9 +27,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import _core
 from . import _torch_operators as operators
-from ._torch_operators import FORMATS, closest, reduce_traced
+from ._torch_operators import FORMATS, closest
 
-__all__ = ["deterministic", "not_routed", "reduce_traced", "routed"]
+__all__ = ["deterministic", "not_routed", "routed"]
+
+try:
+    from torch._C._dynamo import eval_frame as _skip
+except ImportError:
+    _skip = None
+_can_skip = hasattr(_skip, "set_code_exec_strategy")  # an internal of PyTorch, present in 2.11
 
 aten = torch.ops.aten
 
@@ -263,7 +269,9 @@ def _layer_norm_backward(
 
 
 def _eps_of(x: Tensor, eps: float | None) -> float:
-    return torch.finfo(x.dtype).eps if eps is None else eps
+    if eps is not None:
+        return eps
+    return torch.finfo(torch.float64 if x.dtype == torch.float64 else torch.float32).eps
 
 
 @_handles("rms_norm", aten._fused_rms_norm.default)
@@ -366,6 +374,10 @@ class _Routing(TorchDispatchMode):
     @classmethod
     def ignore_compile_internals(cls) -> bool:
         return True  # torch.compile is handled by _Recording, with which this mode is always active
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return not _can_skip  # by a wrapper, which takes longer than the rest of a call
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if types and not _PLAIN_TYPES.issuperset(types):
@@ -523,13 +535,14 @@ def _named(names: str) -> set[Any]:
     return {getattr(owner, name) for name in names.split() for owner in owners if hasattr(owner, name)}
 
 
-# Functions that add nothing, forward or backward, if their inputs have one shape.
+# Functions that add nothing, forward or backward, once their inputs have one shape.
 _ELEMENTWISE = _named(
     "add sub subtract mul multiply div divide true_divide neg negative abs exp expm1 log log1p log2 sqrt rsqrt square pow "
     "reciprocal sin cos tanh sigmoid relu relu6 gelu silu elu leaky_relu softplus mish hardswish hardtanh logsigmoid "
     "erf clamp clamp_min clamp_max where masked_fill minimum maximum sign floor ceil round dropout "
-    "to float half bfloat16 double type clone contiguous detach "
+    "to float half bfloat16 double type clone contiguous detach add_ sub_ mul_ div_ "
     "__add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __div__ __rdiv__ __neg__ __pow__ __abs__ "
+    "__iadd__ __isub__ __imul__ __itruediv__ __idiv__ "
     "eq ne lt le gt ge __eq__ __ne__ __lt__ __le__ __gt__ __ge__ logical_and logical_or logical_not isnan isinf"
 )
 # Functions that only move elements, or make none.
@@ -538,24 +551,57 @@ _MOVING = _named(
     "unbind narrow select masked_select tril triu roll flip size dim numel stride is_floating_point is_contiguous "
     "zeros_like ones_like empty_like full_like new_zeros new_ones new_empty new_full argmax argmin"
 )
-# Matrix products, which are not routed; their gradients are matrix products if no axis is broadcast.
-_PRODUCTS = _named("mm bmm linear")
+# Matrix products, which are not routed. Their gradients are matrix products if no axis is broadcast.
+_PRODUCTS = _named("mm bmm matmul __matmul__")
 
 
-def _adds_nothing(func: Any, args: Any, kwargs: Any) -> bool:
-    """Whether a call can stay in a compiled graph: neither it nor its gradient reduces, but by matrix products."""
+class _Expand(torch.autograd.Function):
+    """Broadcasts an input. Its gradient is summed by samesum."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, shape: list[int], method: str) -> Tensor:
+        ctx.shape, ctx.method = x.shape, method
+        extra = len(shape) - x.dim()
+        ctx.axes = [d for d in range(len(shape)) if d < extra or (x.shape[d - extra] == 1 and shape[d] != 1)]
+        return x.expand(shape)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        total = torch.ops.samesum.reduce(gradient, "sum", ctx.axes, False, ctx.method)
+        return total.to(gradient.dtype).reshape(ctx.shape), None, None
+
+
+def _expanded(recording: Any, x: Any, shape: list[int]) -> Any:
+    if not isinstance(x, Tensor) or not x.requires_grad or list(x.shape) == shape:
+        return x
+    return _Expand.apply(x, shape, recording.methods["sum", x.dtype])
+
+
+def _in_graph(recording: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    """Returns the result of a call that can stay in a compiled graph, since neither it nor its gradient reduces
+    in another way than by matrix products or samesum; else NotImplemented."""
     if func in _MOVING or getattr(func, "__name__", "") == "__get__":
-        return True
+        return func(*args, **kwargs)
     if func in _PRODUCTS:
-        bias = args[2] if len(args) > 2 else kwargs.get("bias")
-        return bias is None or not (torch.is_grad_enabled() and bias.requires_grad)
-    if func not in _ELEMENTWISE:
-        return False
+        x, y = args[0], args[1] if len(args) > 1 else None
+        if not (isinstance(y, Tensor) and x.dim() >= 2 and (y.dim() == 2 or x.shape[:-2] == y.shape[:-2])):
+            return NotImplemented
+        return func(*args, **kwargs)
+    is_linear = func is F.linear
+    if not is_linear and func not in _ELEMENTWISE:
+        return NotImplemented
     if not torch.is_grad_enabled():
-        return True
-    tensors = [a for a in [*args, *kwargs.values()] if isinstance(a, Tensor)]
-    shape = _common_shape([t.shape for t in tensors])
-    return all([list(t.shape) == shape or not t.requires_grad for t in tensors])
+        return func(*args, **kwargs)
+    if is_linear:
+        bias = args[2] if len(args) > 2 else kwargs.get("bias")
+        if len(args) < 2 or len(kwargs) > (len(args) == 2):
+            return NotImplemented
+        y = func(args[0], args[1])
+        return y if bias is None else y + _expanded(recording, bias, list(y.shape))
+    if any([isinstance(a, Tensor) for a in kwargs.values()]):
+        return NotImplemented
+    shape = _common_shape([a.shape for a in args if isinstance(a, Tensor)])
+    return func(*[_expanded(recording, a, shape) for a in args], **kwargs)
 
 
 def _common_shape(shapes: Sequence[Sequence[int]]) -> list[int]:
@@ -586,7 +632,7 @@ class _Recording(TorchFunctionMode):
         self.methods = _methods(like)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_dynamo_compiling():
             return self._compiled(func, args, kwargs or {})
         if (func is F.rms_norm or func is torch.rms_norm) and not torch.is_autocast_enabled(args[0].device.type):
             result = _called_rms_norm(self, *args, **(kwargs or {}))  # on the CPU it is no single operator
@@ -595,13 +641,22 @@ class _Recording(TorchFunctionMode):
         _watch(result, args)
         return result
 
+    if not _can_skip:  # all calls break the graph
+        __torch_function__ = _disable_dynamo(__torch_function__)
+
     def _compiled(self, func: Any, args: Any, kwargs: Any) -> Any:
         handler = _IN_GRAPHS.get(func)
         if handler is not None and _is_understood(self, args, kwargs):
             return handler(_Compiled(self), *args, **kwargs)
-        if _adds_nothing(func, args, kwargs):
-            return func(*args, **kwargs)
-        return _eagerly(func, args, kwargs)
+        result = _in_graph(self, func, args, kwargs)
+        return _eagerly(func, args, kwargs) if result is NotImplemented else result
+
+
+if _can_skip:
+    # torch.compile traces calls of _Recording as part of what calls them. Where a graph breaks, Python itself makes
+    # these calls, and torch.compile must not compile them alone: the modes are not active in their own calls.
+    for _mode in (_Recording.__torch_function__, _Routing.__torch_dispatch__):
+        _skip.set_code_exec_strategy(_mode.__code__, _skip._FrameExecStrategy(_skip._FrameAction.SKIP, _skip._FrameAction.SKIP))
 
 
 def _is_understood(recording: Any, args: Any, kwargs: Any) -> bool:
@@ -640,7 +695,8 @@ class deterministic:
     code or an autograd.Function records, if no later operator of the graph was recorded inside.
 
     A function of torch.compile that was compiled outside is compiled again inside. Its graphs contain
-    operators of samesum (torch.ops.samesum), and break where a call, or its gradient, would add in another way.
+    operators of samesum (torch.ops.samesum), and break where a call, or its gradient, would add in another way;
+    where PyTorch cannot break a graph, the function runs eagerly, which is routed too.
 
     Parameters
     ----------
