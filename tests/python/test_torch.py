@@ -75,13 +75,20 @@ def operator_calls(device: str) -> list[tuple]:
         (ops.reduce_pair, (x.mT, y.mT, "dot", [0], False, "tree/plain")),
         (ops.layer_norm, (x.mT, 2, None, None, 1e-5, "tree/plain")),
         (ops.rms_norm, (x.mT, 2, None, 1e-5, "tree/plain")),
-        (ops.layer_norm_backward, (x.mT, x.mT, 1, inverse.mT[..., :1], inverse.mT[..., :1], None, [True, True, True], "exact")),
+        (
+            ops.layer_norm_backward,
+            (x.mT, x.mT, 1, inverse.mT[..., :1], inverse.mT[..., :1], None, [True, True, True], "exact"),
+        ),
         (ops.rms_norm_backward, (x.mT, x.mT, 1, inverse.mT[..., :1], None, [True, False], "exact")),
     ]
 
 
 def differentiable(argument):
-    return argument.detach().requires_grad_() if isinstance(argument, torch.Tensor) and argument.is_floating_point() else argument
+    return (
+        argument.detach().requires_grad_()
+        if isinstance(argument, torch.Tensor) and argument.is_floating_point()
+        else argument
+    )
 
 
 @pytest.mark.parametrize("device", devices)
@@ -127,7 +134,9 @@ def test_second_derivatives_pass_gradgradcheck(name):
 
 
 def test_the_gradient_of_a_product_is_right_where_elements_are_zero():
-    x = torch.tensor([[2.0, 0.0, 3.0], [0.0, 0.0, 5.0], [2.0, 3.0, 4.0]], dtype=torch.float64, requires_grad=True)
+    x = torch.tensor(
+        [[2.0, 0.0, 3.0], [0.0, 0.0, 5.0], [2.0, 3.0, 4.0]], dtype=torch.float64, requires_grad=True
+    )
     samesum.prod(x, axis=1).sum().backward()
     assert x.grad.tolist() == [[0, 6, 0], [0, 0, 0], [12, 8, 6]]
 
@@ -154,7 +163,11 @@ def test_gradients_of_softmax_and_its_relatives_are_those_of_fp64(function, axis
     wide = x.detach().double().requires_grad_()
     axes = axis if isinstance(axis, tuple) else (axis,)
     total = torch.logsumexp(wide, axes, keepdim=True)
-    expected = {"softmax": (wide - total).exp(), "log_softmax": wide - total, "logsumexp": total.reshape(y.shape) if function == "logsumexp" else 0}
+    expected = {
+        "softmax": (wide - total).exp(),
+        "log_softmax": wide - total,
+        "logsumexp": total.reshape(y.shape) if function == "logsumexp" else 0,
+    }
     expected[function].backward(weights.double())
     torch.testing.assert_close(y.double(), expected[function].detach(), rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(x.grad.double(), wide.grad, rtol=1e-4, atol=1e-4)
@@ -219,7 +232,9 @@ def normalised_by_layer(x, m):
 
 def normalised_by_rms(x, m):
     w = x if x.dtype == torch.float64 else x.float()
-    squares = samesum._calls.reduce("squared_norm", x, axis=-1, keepdims=True, method=wide(m, "squared_norm", x))
+    squares = samesum._calls.reduce(
+        "squared_norm", x, axis=-1, keepdims=True, method=wide(m, "squared_norm", x)
+    )
     return (w * (1 / torch.sqrt(squares * (1 / x.shape[-1]) + 1e-5)) * 2).to(x.dtype)
 
 
@@ -295,7 +310,9 @@ def test_a_routed_operator_is_counted_and_has_the_bits_of_samesum(name, method, 
 def forward_and_backward(function, x):
     x = x.clone().requires_grad_()
     results = as_tuple(function(x))
-    weights = [numbers(*y.shape, dtype=y.dtype, seed=i + 1, device=x.device.type) for i, y in enumerate(results)]
+    weights = [
+        numbers(*y.shape, dtype=y.dtype, seed=i + 1, device=x.device.type) for i, y in enumerate(results)
+    ]
     torch.autograd.backward(results, weights)
     return *results, x.grad
 
@@ -368,7 +385,13 @@ def test_ignored_and_weighted_targets_are_as_in_pytorch():
     x, weight = numbers(6, 4, 5), torch.tensor([1.0, 2.0, 0.5, 4.0])
     target = torch.arange(30).reshape(6, 5) % 4
     target[2] = -100
-    for keywords in ({}, {"weight": weight}, {"reduction": "sum"}, {"reduction": "none"}, {"label_smoothing": 0.1}):
+    for keywords in (
+        {},
+        {"weight": weight},
+        {"reduction": "sum"},
+        {"reduction": "none"},
+        {"label_smoothing": 0.1},
+    ):
         usual = forward_and_backward(lambda x: F.cross_entropy(x, target, **keywords), x)
         with deterministic():
             found = forward_and_backward(lambda x: F.cross_entropy(x, target, **keywords), x)
@@ -711,9 +734,15 @@ def test_a_transformer_is_trained_under_the_manager(device):
         second = train(Transformer(), device)
     assert [a.hex() for a in first] == [b.hex() for b in second]
     assert first[-1] < 0.7 * first[0]
-    assert {"layer_norm", "layer_norm_backward", "softmax", "softmax_backward", "log_softmax", "nll_loss", "sum"} <= set(
-        routing.calls
-    )
+    assert {
+        "layer_norm",
+        "layer_norm_backward",
+        "softmax",
+        "softmax_backward",
+        "log_softmax",
+        "nll_loss",
+        "sum",
+    } <= set(routing.calls)
     usual = train(Transformer(), device)
     assert usual == pytest.approx(first, rel=1e-3)
 

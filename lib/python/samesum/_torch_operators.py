@@ -86,7 +86,9 @@ def _inverse(x: Tensor, axes: Sequence[int], ddof: float = 0) -> float:
 def sum_to(gradient: Tensor, shape: Sequence[int], like: str) -> Tensor:
     """Sums a gradient over the axes along which an input of that shape was broadcast."""
     extra = gradient.dim() - len(shape)
-    axes = [d for d in range(gradient.dim()) if d < extra or (shape[d - extra] == 1 and gradient.shape[d] != 1)]
+    axes = [
+        d for d in range(gradient.dim()) if d < extra or (shape[d - extra] == 1 and gradient.shape[d] != 1)
+    ]
     if not axes:
         return gradient
     method = closest(like, "sum", FORMATS[gradient.dtype])
@@ -110,7 +112,9 @@ def reduce(
 
 
 @reduce.register_fake
-def _(x: Tensor, operation: str, axes: Any, keepdims: bool, method: Any, threads: int = 0, ddof: float = 0.0) -> Tensor:
+def _(
+    x: Tensor, operation: str, axes: Any, keepdims: bool, method: Any, threads: int = 0, ddof: float = 0.0
+) -> Tensor:
     shape = _shape(x.shape, axes, keepdims)
     if x.dtype not in FORMATS and operation in ("sum", "min", "max"):
         dtype = torch.uint64 if dtype_name(x.dtype).startswith("uint") else torch.int64
@@ -209,7 +213,13 @@ reduce.register_autograd(_reduce_backward, setup_context=_remember)
 
 @custom_op("samesum::reduce_pair", mutates_args=())
 def reduce_pair(
-    x: Tensor, y: Tensor, operation: str, axes: Sequence[int], keepdims: bool, method: Optional[str], threads: int = 0
+    x: Tensor,
+    y: Tensor,
+    operation: str,
+    axes: Sequence[int],
+    keepdims: bool,
+    method: Optional[str],
+    threads: int = 0,
 ) -> Tensor:
     """`axes` count those of the common shape."""
     x, y = torch.broadcast_tensors(x, y)
@@ -217,7 +227,9 @@ def reduce_pair(
 
 
 @reduce_pair.register_fake
-def _(x: Tensor, y: Tensor, operation: str, axes: Any, keepdims: bool, method: Any, threads: int = 0) -> Tensor:
+def _(
+    x: Tensor, y: Tensor, operation: str, axes: Any, keepdims: bool, method: Any, threads: int = 0
+) -> Tensor:
     shape = _shape(torch.broadcast_shapes(x.shape, y.shape), axes, keepdims)
     return x.new_empty(shape, dtype=getattr(torch, DTYPES[_chosen(method, operation, x).format]))
 
@@ -247,7 +259,9 @@ reduce_pair.register_autograd(_pair_backward, setup_context=_remember_pair)
 
 
 @custom_op("samesum::softmax", mutates_args=())
-def softmax(x: Tensor, operation: str, axes: Sequence[int], method: Optional[str], threads: int = 0) -> Tensor:
+def softmax(
+    x: Tensor, operation: str, axes: Sequence[int], method: Optional[str], threads: int = 0
+) -> Tensor:
     return reduce_data(operation, x, None, axes, False, method, threads)
 
 
@@ -260,7 +274,11 @@ def _(x: Tensor, operation: str, axes: Any, method: Any, threads: int = 0) -> Te
 
 
 def softmax_gradient(
-    pair: Callable[..., Tensor], total: Callable[..., Tensor], y: Tensor, gradient: Tensor, exponentials: Tensor | None
+    pair: Callable[..., Tensor],
+    total: Callable[..., Tensor],
+    y: Tensor,
+    gradient: Tensor,
+    exponentials: Tensor | None,
 ) -> Tensor:
     """Returns the gradient of softmax, or with `exponentials`, the softmax itself, that of log_softmax."""
     if exponentials is None:
@@ -342,7 +360,9 @@ def layer_gradients(
     if wanted[0]:
         weighted = gradient if weight is None else gradient * weight
         slope = _row("dot", weighted, axes, like, normalised) * _inverse(x, _last(x, axes))
-        of_x = (weighted - _row("mean", weighted, axes, like)).sub_(normalised * slope).mul_(inverse).to(x.dtype)
+        of_x = (
+            (weighted - _row("mean", weighted, axes, like)).sub_(normalised * slope).mul_(inverse).to(x.dtype)
+        )
     if wanted[1] and weight is not None:
         of_weight = _columns("dot", gradient, axes, like, normalised).to(weight.dtype)
     if wanted[2]:
@@ -350,7 +370,9 @@ def layer_gradients(
     return of_x, of_weight, of_bias
 
 
-def normalise_rms(x: Tensor, axes: int, weight: Tensor | None, eps: float, like: str) -> tuple[Tensor, Tensor]:
+def normalise_rms(
+    x: Tensor, axes: int, weight: Tensor | None, eps: float, like: str
+) -> tuple[Tensor, Tensor]:
     """Returns the normalised elements, and the inverse roots of the mean squares."""
     inverse = _inverse_root(_row("squared_norm", x, axes, like) * _inverse(x, _last(x, axes)), eps)
     y = x * inverse
@@ -360,7 +382,13 @@ def normalise_rms(x: Tensor, axes: int, weight: Tensor | None, eps: float, like:
 
 
 def rms_gradients(
-    gradient: Tensor, x: Tensor, axes: int, inverse: Tensor, weight: Tensor | None, wanted: Sequence[bool], like: str
+    gradient: Tensor,
+    x: Tensor,
+    axes: int,
+    inverse: Tensor,
+    weight: Tensor | None,
+    wanted: Sequence[bool],
+    like: str,
 ) -> tuple[Tensor | None, Tensor | None]:
     gradient = _wide(gradient)
     normalised = x * inverse
@@ -403,10 +431,16 @@ def layer_norm_backward(
 
 
 @layer_norm_backward.register_fake
-def _(gradient: Tensor, x: Tensor, axes: int, mean: Any, inverse: Any, weight: Any, wanted: Any, method: str) -> Any:
+def _(
+    gradient: Tensor, x: Tensor, axes: int, mean: Any, inverse: Any, weight: Any, wanted: Any, method: str
+) -> Any:
     shape = x.shape[x.dim() - axes :]
     of_weight = weight.new_empty(weight.shape) if wanted[1] and weight is not None else None
-    found = (x.new_empty(x.shape) if wanted[0] else None, of_weight, x.new_empty(shape) if wanted[2] else None)
+    found = (
+        x.new_empty(x.shape) if wanted[0] else None,
+        of_weight,
+        x.new_empty(shape) if wanted[2] else None,
+    )
     return _present(found, x)
 
 
@@ -432,19 +466,29 @@ layer_norm.register_autograd(_layer_backward, setup_context=_remember_layer)
 
 
 @custom_op("samesum::rms_norm", mutates_args=())
-def rms_norm(x: Tensor, axes: int, weight: Optional[Tensor], eps: float, method: str) -> tuple[Tensor, Tensor]:
+def rms_norm(
+    x: Tensor, axes: int, weight: Optional[Tensor], eps: float, method: str
+) -> tuple[Tensor, Tensor]:
     return _present(normalise_rms(x, axes, weight, eps, method), x)  # type: ignore[return-value]
 
 
 @rms_norm.register_fake
 def _(x: Tensor, axes: int, weight: Any, eps: float, method: str) -> Any:
     shape = _shape(x.shape, _last(x, axes), True)
-    return x.new_empty(x.shape), x.new_empty(shape, dtype=torch.float64 if x.dtype == torch.float64 else torch.float32)
+    return x.new_empty(x.shape), x.new_empty(
+        shape, dtype=torch.float64 if x.dtype == torch.float64 else torch.float32
+    )
 
 
 @custom_op("samesum::rms_norm_backward", mutates_args=())
 def rms_norm_backward(
-    gradient: Tensor, x: Tensor, axes: int, inverse: Tensor, weight: Optional[Tensor], wanted: Sequence[bool], method: str
+    gradient: Tensor,
+    x: Tensor,
+    axes: int,
+    inverse: Tensor,
+    weight: Optional[Tensor],
+    wanted: Sequence[bool],
+    method: str,
 ) -> tuple[Tensor, Tensor]:
     return _present(rms_gradients(gradient, x, axes, inverse, weight, wanted, method), x)  # type: ignore[return-value]
 
@@ -478,10 +522,14 @@ def reduce_traced(
 ) -> Tensor:  # fmt: skip
     """Makes one call of a public function by the operators above; the arguments are those of `_calls.reduce`."""
     if out is not None:
-        raise ValueError("samesum: out does not go with gradients or compilation; leave it out, or pass x.detach()")
+        raise ValueError(
+            "samesum: out does not go with gradients or compilation; leave it out, or pass x.detach()"
+        )
     for argument, a in (("x", x), ("y", y)):
         if a is not None and not isinstance(a, Tensor):
-            raise TypeError(f"samesum: {argument} is a {type(a).__name__}; pass tensors, such as torch.as_tensor({argument})")
+            raise TypeError(
+                f"samesum: {argument} is a {type(a).__name__}; pass tensors, such as torch.as_tensor({argument})"
+            )
     check_threads(threads)
     name = None if method is None else str(getattr(method, "name", method))
     if dtype is not None:
@@ -489,7 +537,9 @@ def reduce_traced(
         x = x.to(getattr(torch, dtype_name(dtype)))
         y = None if y is None else y.to(x.dtype)
     if format_of(x.dtype) == "int" and operation == "prod":
-        raise TypeError("samesum: prod of integers is not supported; pass dtype='float64' for a rounded product")
+        raise TypeError(
+            "samesum: prod of integers is not supported; pass dtype='float64' for a rounded product"
+        )
     if y is not None:
         format_of(y.dtype, "y")
         common = torch.promote_types(x.dtype, y.dtype)

@@ -80,11 +80,19 @@ def _methods(like: str) -> dict[tuple[str, torch.dtype], str | None]:
 def _validated(method: str) -> str:
     like = method.removeprefix("sum/")
     for m in _core.methods():
-        if m.operation == "sum" and m.backend == "cpu" and like == "/".join(filter(None, (m.order, m.accumulator))):
+        if (
+            m.operation == "sum"
+            and m.backend == "cpu"
+            and like == "/".join(filter(None, (m.order, m.accumulator)))
+        ):
             if m.promise in ("everywhere", "order_free"):
                 return like
-            raise ValueError(f"samesum: method {method!r} has the promise {m.promise}; use one whose bits are the same everywhere")
-    raise ValueError(f"samesum: method is {method!r}; use an order and an accumulator, such as 'tree/kahan', or 'exact'")
+            raise ValueError(
+                f"samesum: method {method!r} has the promise {m.promise}; use one whose bits are the same everywhere"
+            )
+    raise ValueError(
+        f"samesum: method is {method!r}; use an order and an accumulator, such as 'tree/kahan', or 'exact'"
+    )
 
 
 # PyTorch's operators. A handler gets the mode and the operator, then the operator's arguments.
@@ -124,7 +132,9 @@ def _converted(x: Tensor, dtype: torch.dtype | None) -> tuple[Tensor, torch.dtyp
     return x.to(dtype), dtype
 
 
-def _reduced(route: Any, operation: str, x: Tensor, dim: Any, keepdim: bool, dtype: torch.dtype | None) -> Tensor:
+def _reduced(
+    route: Any, operation: str, x: Tensor, dim: Any, keepdim: bool, dtype: torch.dtype | None
+) -> Tensor:
     x, result = _converted(x, dtype)
     return route.reduce(operation, x, _axes(dim, x.dim()), keepdim).to(result)
 
@@ -135,7 +145,9 @@ def _is_integral(x: Tensor, dtype: torch.dtype | None) -> bool:
 
 
 @_handles("sum", aten.sum.dim_IntList)
-def _sum(route: Any, func: Any, x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def _sum(
+    route: Any, func: Any, x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
     if _is_integral(x, dtype):
         return func(x, dim, keepdim, dtype=dtype)  # exact in any order
     return _reduced(route, "sum", x, dim, keepdim, dtype)
@@ -149,7 +161,9 @@ def _sum_of_all(route: Any, func: Any, x: Tensor, *, dtype: Any = None) -> Any:
 
 
 @_handles("mean", aten.mean.dim)
-def _mean(route: Any, func: Any, x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def _mean(
+    route: Any, func: Any, x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
     if _is_integral(x, dtype):
         return func(x, dim, keepdim, dtype=dtype)  # raises an error
     return _reduced(route, "mean", x, dim, keepdim, dtype)
@@ -166,23 +180,31 @@ def _moments(route: Any, x: Tensor, dim: Any, correction: Any, keepdim: bool) ->
 
 
 @_handles("var", aten.var.correction)
-def _var(route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+def _var(
+    route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> Any:
     return _moments(route, x, dim, correction, keepdim)[..., 1].to(x.dtype)
 
 
 @_handles("std", aten.std.correction)
-def _std(route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+def _std(
+    route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> Any:
     return _moments(route, x, dim, correction, keepdim)[..., 1].sqrt().to(x.dtype)
 
 
 @_handles("var_mean", aten.var_mean.correction)
-def _var_mean(route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+def _var_mean(
+    route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> Any:
     moments = _moments(route, x, dim, correction, keepdim).to(x.dtype)
     return moments[..., 1], moments[..., 0]
 
 
 @_handles("std_mean", aten.std_mean.correction)
-def _std_mean(route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+def _std_mean(
+    route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> Any:
     moments = _moments(route, x, dim, correction, keepdim)
     return moments[..., 1].sqrt().to(x.dtype), moments[..., 0].to(x.dtype)
 
@@ -192,18 +214,33 @@ _NORMS = {1: "sum_of_magnitudes", 2: "norm"}
 
 @_handles("norm", aten.linalg_vector_norm.default)
 def _vector_norm(
-    route: Any, func: Any, x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+    route: Any,
+    func: Any,
+    x: Tensor,
+    ord: Any = 2,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
 ) -> Any:
     if ord not in _NORMS:
         return func(x, ord, dim, keepdim, dtype=dtype)
     return _reduced(route, _NORMS[ord], x, dim, keepdim, dtype)
 
 
-@_handles("norm", aten.norm.Scalar, aten.norm.ScalarOpt_dim, aten.norm.ScalarOpt_dtype, aten.norm.ScalarOpt_dim_dtype)
+@_handles(
+    "norm",
+    aten.norm.Scalar,
+    aten.norm.ScalarOpt_dim,
+    aten.norm.ScalarOpt_dtype,
+    aten.norm.ScalarOpt_dim_dtype,
+)
 def _norm(
     route: Any, func: Any, x: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
-    return _vector_norm(route, aten.linalg_vector_norm.default, x, 2 if p is None else p, dim, keepdim, dtype=dtype)
+    return _vector_norm(
+        route, aten.linalg_vector_norm.default, x, 2 if p is None else p, dim, keepdim, dtype=dtype
+    )
 
 
 def _softmax_of(route: Any, operation: str, x: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
@@ -228,7 +265,9 @@ def _safe_softmax(route: Any, func: Any, x: Tensor, dim: int, dtype: Any = None)
     return y.masked_fill((x == float("-inf")).all(dim, keepdim=True), 0)
 
 
-def _softmax_gradient(route: Any, operation: str, gradient: Tensor, y: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
+def _softmax_gradient(
+    route: Any, operation: str, gradient: Tensor, y: Tensor, dim: int, dtype: torch.dtype
+) -> Tensor:
     if y.dim() == 0:
         return _softmax_gradient(route, operation, gradient.reshape(1), y.reshape(1), 0, dtype).reshape(())
     axes = [dim % y.dim()]
@@ -240,12 +279,16 @@ def _softmax_gradient(route: Any, operation: str, gradient: Tensor, y: Tensor, d
 
 
 @_handles("softmax_backward", aten._softmax_backward_data.default)
-def _softmax_backward(route: Any, func: Any, gradient: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Any:
+def _softmax_backward(
+    route: Any, func: Any, gradient: Tensor, output: Tensor, dim: int, input_dtype: Any
+) -> Any:
     return _softmax_gradient(route, "softmax", gradient, output, dim, input_dtype)
 
 
 @_handles("log_softmax_backward", aten._log_softmax_backward_data.default)
-def _log_softmax_backward(route: Any, func: Any, gradient: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Any:
+def _log_softmax_backward(
+    route: Any, func: Any, gradient: Tensor, output: Tensor, dim: int, input_dtype: Any
+) -> Any:
     return _softmax_gradient(route, "log_softmax", gradient, output, dim, input_dtype)
 
 
@@ -290,7 +333,9 @@ _NONE, _MEAN = 0, 1  # PyTorch's numbers for the reduction of a loss
 
 
 @_handles("nll_loss", aten.nll_loss_forward.default, aten.nll_loss2d_forward.default)
-def _nll_loss(route: Any, func: Any, x: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int) -> Any:
+def _nll_loss(
+    route: Any, func: Any, x: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
+) -> Any:
     if reduction == _NONE:
         return func(x, target, weight, reduction, ignore_index)
     classes = 0 if x.dim() == 1 else 1
@@ -300,7 +345,9 @@ def _nll_loss(route: Any, func: Any, x: Tensor, target: Tensor, weight: Any, red
     weights = counts.to(x.dtype) if weight is None else torch.where(counts, weight[index], 0)
     terms = torch.where(counts, terms * weights, 0)
     everything = list(range(terms.dim()))
-    total, loss = route.reduce("sum", weights, everything, False), route.reduce("sum", terms, everything, False)
+    total, loss = route.reduce("sum", weights, everything, False), route.reduce(
+        "sum", terms, everything, False
+    )
     return (loss / total if reduction == _MEAN else loss).to(x.dtype), total.to(x.dtype)
 
 
@@ -409,10 +456,14 @@ class _Routing(TorchDispatchMode):
             )
         return method
 
-    def reduce(self, operation: str, x: Tensor, axes: Sequence[int], keepdims: bool, ddof: float = 0) -> Tensor:
+    def reduce(
+        self, operation: str, x: Tensor, axes: Sequence[int], keepdims: bool, ddof: float = 0
+    ) -> Tensor:
         return operators.reduce_data(operation, x, None, axes, keepdims, self._method(operation, x), 0, ddof)
 
-    def reduce_pair(self, operation: str, x: Tensor, y: Tensor, axes: Sequence[int], keepdims: bool) -> Tensor:
+    def reduce_pair(
+        self, operation: str, x: Tensor, y: Tensor, axes: Sequence[int], keepdims: bool
+    ) -> Tensor:
         x, y = torch.broadcast_tensors(x, y)
         if x.dtype != y.dtype:
             x, y = x.float(), y.float()
@@ -462,8 +513,12 @@ class _Compiled:
         self.like = recording.like
         self._methods = recording.methods
 
-    def reduce(self, operation: str, x: Tensor, axes: Sequence[int], keepdims: bool, ddof: float = 0) -> Tensor:
-        return torch.ops.samesum.reduce(x, operation, axes, keepdims, self._methods[operation, x.dtype], 0, float(ddof))
+    def reduce(
+        self, operation: str, x: Tensor, axes: Sequence[int], keepdims: bool, ddof: float = 0
+    ) -> Tensor:
+        return torch.ops.samesum.reduce(
+            x, operation, axes, keepdims, self._methods[operation, x.dtype], 0, float(ddof)
+        )
 
     def softmax(self, operation: str, x: Tensor, axes: Sequence[int]) -> Tensor:
         return torch.ops.samesum.softmax(x, operation, axes, self._methods[operation, x.dtype])
@@ -634,7 +689,9 @@ class _Recording(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if torch.compiler.is_dynamo_compiling():
             return self._compiled(func, args, kwargs or {})
-        if (func is F.rms_norm or func is torch.rms_norm) and not torch.is_autocast_enabled(args[0].device.type):
+        if (func is F.rms_norm or func is torch.rms_norm) and not torch.is_autocast_enabled(
+            args[0].device.type
+        ):
             result = _called_rms_norm(self, *args, **(kwargs or {}))  # on the CPU it is no single operator
         else:
             result = func(*args, **kwargs) if kwargs else func(*args)
@@ -656,7 +713,9 @@ if _can_skip:
     # torch.compile traces calls of _Recording as part of what calls them. Where a graph breaks, Python itself makes
     # these calls, and torch.compile must not compile them alone: the modes are not active in their own calls.
     for _mode in (_Recording.__torch_function__, _Routing.__torch_dispatch__):
-        _skip.set_code_exec_strategy(_mode.__code__, _skip._FrameExecStrategy(_skip._FrameAction.SKIP, _skip._FrameAction.SKIP))
+        _skip.set_code_exec_strategy(
+            _mode.__code__, _skip._FrameExecStrategy(_skip._FrameAction.SKIP, _skip._FrameAction.SKIP)
+        )
 
 
 def _is_understood(recording: Any, args: Any, kwargs: Any) -> bool:
@@ -669,7 +728,17 @@ def _is_understood(recording: Any, args: Any, kwargs: Any) -> bool:
     return all([name in _KEYWORDS for name in kwargs]) and not isinstance(kwargs.get("dim"), str)
 
 
-_KEYWORDS = {"dim", "keepdim", "dtype", "correction", "normalized_shape", "weight", "bias", "eps", "_stacklevel"}
+_KEYWORDS = {
+    "dim",
+    "keepdim",
+    "dtype",
+    "correction",
+    "normalized_shape",
+    "weight",
+    "bias",
+    "eps",
+    "_stacklevel",
+}
 
 
 class deterministic:
