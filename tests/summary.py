@@ -1,10 +1,11 @@
 """Counts the tests of a build, and prints the output of those that failed.
 
 Usage: summary.py tests.xml
-Reads the file that `ctest --output-junit` writes. Prints the output of failed tests, the names of skipped tests,
-remarks on what this machine lacks, and last "PASSED FAILED SKIPPED". A program that crashes counts as one failure,
-no matter how many tests it had left.
+Reads the file that `ctest --output-junit` or `pytest --junit-xml` writes. Prints the output of failed tests, the names
+of skipped tests, remarks on what this machine lacks, and last "PASSED FAILED SKIPPED". A program that crashes counts as
+one failure, no matter how many tests it had left.
 """
+import collections
 import re
 import sys
 import xml.etree.ElementTree as xml
@@ -14,9 +15,38 @@ NOISE = re.compile(r"^\[ *(RUN|OK|SKIPPED|-+|=+|PASSED) *\]|^$|^Note: |^Running 
 REMARK = re.compile(r"^(?:CUDA|notebooks|browser): .*$", re.M)
 
 
+def count_pytest(tests):
+    """Counts the tests of pytest. Those of a file that are skipped for the same reason share a line."""
+    passed, failed, skipped = 0, 0, collections.Counter()
+    for test in tests:
+        name = ".".join(filter(None, (test.get("classname"), test.get("name"))))
+        why = test.find("skipped")
+        wrong = test.findall("failure") + test.findall("error")
+        for problem in wrong:
+            print(f"   FAILED: {name}", problem.text or problem.get("message"), sep="\n")
+        if why is not None:
+            reason = why.get("message")
+            if reason == "collection skipped":  # the whole file; the text ends with the reason
+                reason = (why.text or reason).rpartition("Skipped: ")[2].rstrip("')")
+            skipped[test.get("classname") or test.get("name"), reason] += 1
+        passed += why is None and not wrong
+        failed += bool(wrong)
+    for (name, reason), count in skipped.items():
+        print(f"   skipped: {name}{f' ({count} tests)' * (count > 1)}: {reason}")
+    print(passed, failed, sum(skipped.values()))
+
+
 def main():
+    root = xml.parse(sys.argv[1]).getroot()
+    if root.tag == "testsuites":
+        count_pytest(root.iter("testcase"))
+    else:
+        count_ctest(root.iter("testcase"))
+
+
+def count_ctest(tests):
     passed, failed, skipped, remarks = 0, 0, [], set()
-    for test in xml.parse(sys.argv[1]).getroot().iter("testcase"):
+    for test in tests:
         name, output = test.get("name"), test.findtext("system-out") or ""
         results = RESULT.findall(output)  # if the test is a GoogleTest program
         remarks.update(REMARK.findall(output))

@@ -354,5 +354,24 @@ TYPED_TEST(Words, StopBeforeABlockThatTheyCannotHold) {
   EXPECT_EQ(taken == x.size(), 3 * apart < 150);
 }
 
+// Words expect that a block resembles the one before it. After 18 blocks of one kind, one differs.
+TYPED_TEST(Words, AreExactForABlockUnlikeThoseBeforeIt) {
+  using T = TypeParam;
+  std::mt19937_64 random{9};
+  const int top = 2 * Format<T>::max_exponent, usual = std::min(80 - Format<T>::precision, top / 5);
+  for (int shift = -usual; shift <= usual; ++shift)
+    for (const int span : {0, usual / 2, usual, usual + usual / 4})
+      for (const std::size_t n : {64ul, 960ul, 2048ul}) {
+        std::vector<T> x;
+        for (int i = 0; i < 18; ++i)
+          for (const T e : block<T>(cpu::exact_block, top / 3, usual, 5, random)) x.push_back(e);
+        for (const T e : block<T>(n, top / 3 + shift, span, 5, random)) x.push_back(e);
+        std::size_t taken;
+        const Exact sum = sum_of_words(x, taken);
+        ASSERT_EQ(sum.serialise(), one_by_one(std::span{std::as_const(x)}.first(taken)).serialise())
+            << "shift " << shift << ", span " << span << ", n = " << n;
+      }
+}
+
 }  // namespace
 }  // namespace samesum

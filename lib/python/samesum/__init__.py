@@ -10,11 +10,12 @@ from ._functions import (
     argmax, argmin, dot, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
 )  # fmt: skip
 from ._integers import integer_overflow
+from ._states import Exact, Partial, fsum
 from ._study import Choice, Estimate, bound, choose, compare, estimate, methods
 
 __all__ = [
-    "Choice", "Estimate", "Method", "argmax", "argmin", "bound", "choose", "compare", "dot", "estimate",
-    "integer_overflow", "log_softmax", "logsumexp", "max", "mean", "methods", "min", "norm", "prod", "softmax",
+    "Choice", "Estimate", "Exact", "Method", "Partial", "argmax", "argmin", "bound", "choose", "compare", "dot", "estimate",
+    "fsum", "integer_overflow", "log_softmax", "logsumexp", "max", "mean", "methods", "min", "norm", "prod", "softmax",
     "std", "sum", "var", "vecdot",
 ]  # fmt: skip
 

@@ -71,7 +71,7 @@ class NumPy:
                 "samesum.fsum for an iterable of numbers"
             ) from error
         self.np = numpy
-        _core.know_numpy(numpy.ndarray, {"fp16": numpy.float16, "fp32": numpy.float32, "fp64": numpy.float64})
+        _core.know_numpy(numpy.ndarray, numpy.empty, {"fp16": numpy.float16, "fp32": numpy.float32, "fp64": numpy.float64})
 
     def array(self, x: Any) -> Any:
         np = self.np
@@ -85,10 +85,11 @@ class NumPy:
         return a
 
     def _from_objects(self, a: Any) -> Any:
-        try:
-            return a.astype(self.np.float64)
-        except (TypeError, ValueError) as error:
-            raise TypeError("samesum: x has elements that are not numbers") from error
+        if a.size and all(isinstance(v, int) for v in a.flat):
+            raise OverflowError("samesum: x has integers beyond 64 bits; convert them to floats first")
+        if not all(hasattr(v, "__float__") or hasattr(v, "__index__") for v in a.flat):
+            raise TypeError("samesum: x has elements that are not numbers")
+        return a.astype(self.np.float64)
 
     def dtype(self, name: str) -> Any:
         if name == "bfloat16":
@@ -134,7 +135,7 @@ class NumPy:
         """Returns a result without axes as a scalar, as NumPy does; for a list or number as Python's own."""
         if result.ndim:
             return result
-        if isinstance(source, (list, tuple, int, float)):
+        if type(source) in (list, tuple, int, float, bool):
             return result.item()
         return result[()]
 
@@ -271,38 +272,75 @@ class CuPy:
         return False
 
 
+class _Bits:
+    """Exports an array by DLPack with uint16 in place of bfloat16, which NumPy does not read."""
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+        self.is_bfloat16 = False
+
+    def __dlpack_device__(self) -> Any:
+        return self.x.__dlpack_device__()
+
+    def __dlpack__(self, **options: Any) -> Any:
+        import ctypes
+
+        capsule = self.x.__dlpack__()  # without a version: a DLManagedTensor of its own
+        kind = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+        pointer = kind(("PyCapsule_GetPointer", ctypes.pythonapi))
+        # The type's code lies behind the address (8 bytes), the device (8) and the number of axes (4).
+        code = ctypes.c_uint8.from_address(pointer(capsule, b"dltensor") + 20)
+        if code.value == 4:  # kDLBfloat
+            code.value = 1  # kDLUInt
+            self.is_bfloat16 = True
+        return capsule
+
+
 class Converted:
     """Arrays of another library, read by NumPy (host) or by CuPy or PyTorch (GPU) without a copy.
 
-    Results go back through DLPack.
+    Results become arrays of the other library if its arrays tell their namespace, as the array API standard
+    has it; otherwise they are arrays of the library that read.
     """
 
     name = "dlpack"
-
-    def __init__(self, back: Any = None) -> None:
-        self.back = back  # makes an array of the caller's library from one of the reading library
 
     def reader(self, x: Any) -> tuple[Any, Any]:
         """Returns the library that reads x, and its array of the same memory."""
         if not self._is_on_gpu(x):
             numpy = _library("numpy")
-            try:
-                a = numpy.np.from_dlpack(x)
-            except (BufferError, RuntimeError, TypeError, AttributeError):
-                a = numpy.array(x)  # NumPy's DLPack has no bfloat16
-            return numpy, numpy.array(a)
-        for name, load in (("cupy", lambda m, x: m.cp.asarray(x)), ("torch", lambda m, x: m.torch.as_tensor(x))):
+            return numpy, numpy.array(self._on_host(numpy, x))
+        for name in ("cupy", "torch"):
             try:
                 library = _library(name)
             except ImportError:
                 continue
+            xp = library.namespace
             if hasattr(x, "__dlpack__"):
-                return library, library.namespace.from_dlpack(x)
-            return library, load(library, x)
+                return library, xp.from_dlpack(x)
+            return library, xp.asarray(x) if name == "cupy" else xp.as_tensor(x)
         raise TypeError(
-            "samesum: x is in the memory of a GPU, and neither CuPy nor PyTorch is installed to make the result; "
-            "install one of them"
+            "samesum: x is in the memory of a GPU, and neither CuPy nor PyTorch is installed to make the "
+            "result; install one of them"
         )
+
+    def _on_host(self, numpy: Any, x: Any) -> Any:
+        try:
+            return numpy.np.from_dlpack(x)
+        except (BufferError, RuntimeError, TypeError, AttributeError) as error:
+            if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
+                return numpy.np.asarray(x)
+            bits = _Bits(x)
+            try:
+                a = numpy.np.from_dlpack(bits)
+            except (BufferError, RuntimeError, TypeError, AttributeError):
+                a = None
+            if a is None or not bits.is_bfloat16:
+                raise TypeError(
+                    f"samesum: NumPy cannot read x, a {type(x).__name__}, by DLPack ({error}); pass a NumPy "
+                    "array"
+                ) from error
+            return a.view(numpy.dtype("bfloat16"))
 
     def _is_on_gpu(self, x: Any) -> bool:
         if hasattr(x, "__dlpack_device__"):
@@ -311,17 +349,27 @@ class Converted:
 
     def returned(self, result: Any, source: Any) -> Any:
         """Returns a result of the reading library as an array of the caller's library, if that is known."""
-        if self.back is not None:
-            return self.back(result)
-        namespace = getattr(source, "__array_namespace__", lambda: None)()
-        return namespace.from_dlpack(result) if namespace is not None else result
+        if not hasattr(source, "__array_namespace__"):
+            return result
+        if "numpy" in sys.modules and isinstance(result, sys.modules["numpy"].generic):
+            result = sys.modules["numpy"].asarray(result)
+        namespace = source.__array_namespace__()
+        try:
+            return namespace.from_dlpack(result)
+        except (BufferError, RuntimeError):  # NumPy exports no bfloat16
+            return namespace.asarray(result)
 
     def is_traced(self, x: Any) -> bool:
         return False
 
 
 class Jax(Converted):
-    """JAX arrays. Under jit, vmap and grad, `samesum.jax` has the calls."""
+    """JAX arrays. NumPy reads those in host memory. For all others, and under jit, vmap and grad, XLA calls
+    samesum (`samesum.jax`); if it cannot, CuPy or PyTorch reads arrays on a GPU.
+
+    Without jax_enable_x64 JAX has no 64-bit types. A result in fp64 then raises TypeError; integers become
+    32-bit ones, or raise OverflowError.
+    """
 
     name = "jax"
 
@@ -329,22 +377,47 @@ class Jax(Converted):
         import jax
 
         self.jax = jax
-        super().__init__(jax.numpy.asarray)
 
-    def reader(self, x: Any) -> tuple[Any, Any]:
-        if self._is_on_gpu(x):
-            return super().reader(x)
-        numpy = _library("numpy")
-        return numpy, numpy.np.asarray(x)  # without a copy, bfloat16 included
+    def _on_host(self, numpy: Any, x: Any) -> Any:
+        return x  # NumPy reads JAX arrays without a copy, bfloat16 included
+
+    def _is_on_gpu(self, x: Any) -> bool:
+        return next(iter(x.devices())).platform != "cpu"
 
     def returned(self, result: Any, source: Any) -> Any:
         if type(result).__module__.partition(".")[0] in ("cupy", "torch"):
             return self.jax.dlpack.from_dlpack(result)
-        with self.jax.experimental.enable_x64():  # the format is the method's, whatever JAX's default
-            return self.jax.numpy.asarray(result)
+        if not self.jax.config.jax_enable_x64:
+            result = self._narrowed(result)
+        devices = source.devices()
+        return self.jax.device_put(result, next(iter(devices)) if len(devices) == 1 else None)
+
+    def _narrowed(self, result: Any) -> Any:
+        name = dtype_name(result.dtype)
+        if name == "float64":
+            raise TypeError(
+                "samesum: the result is fp64, which JAX has only after jax.config.update('jax_enable_x64', "
+                "True); enable it, choose another format by dtype= or method=, or pass numpy.asarray(x)"
+            )
+        if name not in ("int64", "uint64"):
+            return result
+        narrow = result.astype(name.replace("64", "32"))
+        if (narrow != result).any():
+            raise OverflowError(
+                "samesum: the result is beyond 32 bits, and JAX has 64-bit integers only after "
+                "jax.config.update('jax_enable_x64', True); enable it, or pass numpy.asarray(x)"
+            )
+        return narrow
 
     def is_traced(self, x: Any) -> bool:
-        return isinstance(x, self.jax.core.Tracer)
+        """Whether XLA calls samesum: under a transformation, or for an array on a GPU."""
+        if isinstance(x, self.jax.core.Tracer):
+            return True
+        if not self._is_on_gpu(x):
+            return False
+        from . import jax
+
+        return jax.has_handler("gpu")
 
 
 _libraries: dict[str, Any] = {}
@@ -367,7 +440,7 @@ def _name_for(kind: type) -> str:
         return "torch"
     if "cupy" in modules and issubclass(kind, modules["cupy"].ndarray):
         return "cupy"
-    if "jax" in modules and issubclass(kind, modules["jax"].Array):
+    if "jax" in modules and issubclass(kind, (modules["jax"].Array, modules["jax"].core.Tracer)):
         return "jax"
     if hasattr(kind, "__dlpack__") or hasattr(kind, "__cuda_array_interface__"):
         return "dlpack"

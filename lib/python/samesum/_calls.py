@@ -143,6 +143,8 @@ def reduce(
     if isinstance(library, Converted):
         if out is not None:
             raise TypeError("samesum: out must be a NumPy, CuPy or PyTorch array, and x of the same library")
+        if y is not None and library_of(y) is not library:
+            raise TypeError(f"samesum: y is a {type(y).__name__} and x a {type(x).__name__}; pass arrays of one library")
         reader, a = library.reader(x)
         b = None if y is None else library_of(y).reader(y)[1]
         options = dict(axis=axis, dtype=dtype, keepdims=keepdims, method=method, threads=threads, ddof=ddof, check=check)
@@ -200,12 +202,14 @@ def _same_type(library: Any, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def check_out(library: Any, out: Any, shape: tuple[int, ...], dtype: str) -> None:
-    if library_of(out) is not library:
+    if not hasattr(out, "shape") or library_of(out) is not library:
         raise TypeError(f"samesum: out is a {type(out).__name__}; it must be an array of the library of x")
     if tuple(out.shape) != shape:
         raise ValueError(f"samesum: out has shape {tuple(out.shape)}; the result has shape {shape}")
     if dtype_name(out.dtype) != dtype:
         raise TypeError(f"samesum: out has elements of type {dtype_name(out.dtype)}; the result has {dtype}")
+    if not getattr(getattr(out, "flags", None), "writeable", True):
+        raise ValueError("samesum: out is read-only; pass an array that can be written")
 
 
 def _is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence, Union
+from typing import Any, Callable, Sequence, Union
 
 from . import _core
+from ._arrays import library_of
 from ._calls import Method, reduce
 
 Axis = Union[int, Sequence[int], None]
@@ -29,8 +30,8 @@ def sum(
 
     {parameters}
     """
-    if axis is None and dtype is None and out is None and not keepdims and not check:
-        result = _fast("sum", x, method, threads)
+    if dtype is None and out is None and not check:
+        result = _fast("sum", x, method, threads, axis, keepdims)
         if result is not None:
             return result
     return reduce(
@@ -51,8 +52,8 @@ def mean(
 
     {parameters}
     """
-    if axis is None and dtype is None and out is None and not keepdims:
-        result = _fast("mean", x, method, threads)
+    if dtype is None and out is None:
+        result = _fast("mean", x, method, threads, axis, keepdims)
         if result is not None:
             return result
     return reduce("mean", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads)
@@ -78,14 +79,27 @@ def var(
 
     {parameters}
     """
+    return _from_moments(x, axis, _divisor(correction, ddof), dtype, out, keepdims, method, threads, _variance)
+
+
+def _from_moments(
+    x: Any, axis: Axis, ddof: float, dtype: Any, out: Any, keepdims: bool, method: MethodName, threads: int,
+    finish: Callable[[Any, Any], Any],
+) -> Any:  # fmt: skip
+    if dtype is None and out is None:
+        result = _fast("moments", x, method, threads, axis, keepdims, False, ddof)
+        if result is not None:
+            library = library_of(x)
+            return library.finished(finish(library.namespace, result), x)
     return reduce(
-        "moments", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads,
-        ddof=_divisor(correction, ddof), finish=_variance,
+        "moments", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, ddof=ddof,
+        finish=finish,
     )  # fmt: skip
 
 
 def _variance(namespace: Any, moments: Any) -> Any:
-    return moments[..., 1]
+    variances = moments[..., 1]
+    return variances.clone() if hasattr(variances, "clone") else variances.copy()
 
 
 def std(
@@ -99,10 +113,7 @@ def std(
 
     {parameters}
     """
-    return reduce(
-        "moments", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads,
-        ddof=_divisor(correction, ddof), finish=_deviation,
-    )  # fmt: skip
+    return _from_moments(x, axis, _divisor(correction, ddof), dtype, out, keepdims, method, threads, _deviation)
 
 
 def _deviation(namespace: Any, moments: Any) -> Any:
@@ -122,8 +133,8 @@ def prod(
 
     {parameters}
     """
-    if axis is None and dtype is None and out is None and not keepdims:
-        result = _fast("prod", x, method, threads)
+    if dtype is None and out is None:
+        result = _fast("prod", x, method, threads, axis, keepdims)
         if result is not None:
             return result
     return reduce("prod", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads)
@@ -142,8 +153,8 @@ def min(
 
     {parameters}
     """
-    if axis is None and dtype is None and out is None and not keepdims:
-        result = _fast("min", x, method, threads)
+    if dtype is None and out is None:
+        result = _fast("min", x, method, threads, axis, keepdims)
         if result is not None:
             return result
     return reduce("min", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads)
@@ -162,8 +173,8 @@ def max(
 
     {parameters}
     """
-    if axis is None and dtype is None and out is None and not keepdims:
-        result = _fast("max", x, method, threads)
+    if dtype is None and out is None:
+        result = _fast("max", x, method, threads, axis, keepdims)
         if result is not None:
             return result
     return reduce("max", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads)
@@ -249,8 +260,8 @@ def norm(
 
     {parameters}
     """
-    if axis is None and dtype is None and out is None and not keepdims:
-        result = _fast("norm", x, method, threads)
+    if dtype is None and out is None:
+        result = _fast("norm", x, method, threads, axis, keepdims)
         if result is not None:
             return result
     return reduce("norm", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads)
@@ -269,8 +280,8 @@ def logsumexp(
 
     {parameters}
     """
-    if axis is None and dtype is None and out is None and not keepdims:
-        result = _fast("logsumexp", x, method, threads)
+    if dtype is None and out is None:
+        result = _fast("logsumexp", x, method, threads, axis, keepdims)
         if result is not None:
             return result
     return reduce("logsumexp", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads)
@@ -288,6 +299,10 @@ def softmax(
 
     {parameters}
     """
+    if dtype is None and out is None:
+        result = _fast("softmax", x, method, threads, axis, True)
+        if result is not None:
+            return result
     return reduce("softmax", x, axis=axis, dtype=dtype, out=out, method=method, threads=threads)
 
 
@@ -303,6 +318,10 @@ def log_softmax(
 
     {parameters}
     """
+    if dtype is None and out is None:
+        result = _fast("log_softmax", x, method, threads, axis, True)
+        if result is not None:
+            return result
     return reduce("log_softmax", x, axis=axis, dtype=dtype, out=out, method=method, threads=threads)
 
 

@@ -5,6 +5,7 @@ Integer addition is associative, so the order of an array library cannot change 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ._arrays import dtype_name
@@ -20,8 +21,9 @@ def reduce_integers(library: Any, operation: str, a: Any, axes: tuple[int, ...],
     xp = library.namespace
     moved = library.transposed(a, (*(d for d in range(a.ndim) if d not in axes), *axes))
     kept = tuple(moved.shape[: a.ndim - len(axes)])
-    flat = library.contiguous(moved).reshape((*kept, -1))
-    if flat.shape[-1] == 0:
+    n = math.prod(a.shape[d] for d in axes)
+    flat = library.contiguous(moved).reshape((*kept, n))
+    if n == 0:
         raise ValueError(f"samesum: {operation} of no integers has no value; pass at least one element")
     if name == "bool":
         flat = library.astype(flat, "uint8")

@@ -234,11 +234,11 @@ class Comparison(Sequence[Row]):
         return pandas.DataFrame(self._rows, columns=list(Row._fields))
 
 
-def compare(x: Any, y: Any = None, *, operation: str | None = None, pattern: str = "*@cpu") -> Comparison:
+def compare(x: Any, y: Any = None, *, operation: str | None = None, pattern: str | None = None) -> Comparison:
     """Returns what every method of an operation makes of all elements of x, with errors and bounds.
 
     The error is |value - exact result|, where the exact result is that of the operation's exact method in fp64;
-    operations without one have no errors. Methods that are slow by design are left out.
+    operations without one have no errors. Methods that promise nothing about their bits are left out.
 
     >>> compare([1e16, 1.0, 1.0, -1e16], pattern="*/tree/*/fp64@cpu")  # doctest: +NORMALIZE_WHITESPACE
     method                         value  error  bound    promise
@@ -253,15 +253,16 @@ def compare(x: Any, y: Any = None, *, operation: str | None = None, pattern: str
     operation
         one with a single number as its result; default: "sum", for two inputs "dot".
     pattern
-        pattern with * and ? for full names.
+        pattern with * and ? for full names; default: the methods in the format of x.
     """
     operation = operation or ("sum" if y is None else "dot")
     a, format = _on_host(x)
     b = None if y is None else _on_host(y)[0]
+    pattern = pattern or f"*/{format}@cpu"
     chosen = [
         m
         for m in methods(pattern)
-        if m.operation == operation and m.backend == "cpu" and m.accepts(format) and not m.is_slow
+        if m.operation == operation and m.backend == "cpu" and m.accepts(format) and m.promise != "none"
     ]
     if not chosen:
         raise ValueError(f"samesum: compare: no method of {operation} for {format} matches {pattern!r}; see methods()")

@@ -61,6 +61,10 @@ def reduce_data(
     threads: int = 0, ddof: float = 0,
 ) -> Tensor:  # fmt: skip
     """Reduces elements that are in memory. `axes` are ascending and not negative."""
+    if y is None:
+        result = _core.fast(operation, x, method, threads, tuple(axes), keepdims, True, ddof)
+        if result is not None:
+            return result
     format = FORMATS[x.dtype]
     chosen = method_of(method, operation, format, x.get_device())
     if chosen.has_result_per_element:

@@ -1,5 +1,7 @@
-/// The short way for the commonest calls: all elements of one contiguous array are reduced to one number. It
+/// The short way for the commonest calls: a contiguous array is reduced over neighbouring axes, or whole. It
 /// does no more than Python's side would; it only takes less time. Every other call is left to Python.
+#include <functional>
+#include <numeric>
 #include <unordered_map>
 
 #include "module.hpp"
@@ -10,7 +12,7 @@ namespace {
 /// What the Python side has registered of the array libraries that are in use. References are never released:
 /// at exit the interpreter may be gone first.
 struct Libraries {
-  PyObject *array = nullptr, *scalar[Formats::size] = {};                     ///< NumPy
+  PyObject *array = nullptr, *empty = nullptr, *scalar[Formats::size] = {};   ///< NumPy
   PyObject *tensor = nullptr, *dtype[Formats::size] = {}, *stream = nullptr;  ///< PyTorch
 };
 Libraries known;
@@ -34,25 +36,88 @@ std::string key_of(std::string_view operation, std::string_view name, std::strin
 struct Short {
   std::string_view operation, method;  ///< `method` is empty for the default
   int threads;
+  bool all_axes;
+  std::vector<int> axes;  ///< as the caller wrote them, unless all are reduced
+  bool keeps_axes;
+  bool is_detached;  ///< whether autograd need not see the call
+  double ddof;
 };
 
-/// Returns the method of a call; nullptr if the short way does not have it.
-const Method* method_of(const Short& call, const FormatInfo& format, bool on_gpu) {
-  const auto found =
-      remembered().find(key_of(call.operation, call.method, format.name, on_gpu ? "cuda" : "cpu"));
-  if (found == remembered().end()) return nullptr;
+/// What a call reduces: elements and the lengths of their axes.
+struct Array {
+  Values x;
+  std::vector<std::size_t> shape;
+  Place place = {};
+
+  std::size_t length(std::size_t first, std::size_t last) const {
+    return std::accumulate(shape.data() + first, shape.data() + last, std::size_t{1}, std::multiplies{});
+  }
+};
+
+/// Reduced axes: those from `first` up to but not including `last`.
+struct Axes {
+  std::size_t first, last;
+};
+
+/// Returns the reduced axes; nothing if they are not neighbours in ascending order.
+std::optional<Axes> axes_of(const Short& call, const Array& a) {
+  const int count = static_cast<int>(a.shape.size());
+  if (call.all_axes) return Axes{0, a.shape.size()};
+  if (call.axes.empty()) return std::nullopt;
+  const int first = call.axes[0] < 0 ? call.axes[0] + count : call.axes[0];
+  int last = first;
+  for (const int axis : call.axes)
+    if ((axis < 0 ? axis + count : axis) != last++) return std::nullopt;
+  if (first < 0 || last > count) return std::nullopt;
+  return Axes{static_cast<std::size_t>(first), static_cast<std::size_t>(last)};
+}
+
+/// Returns the axes of the result.
+nb::tuple shape_of(const Short& call, const Method& method, const Array& a, Axes axes) {
+  nb::list shape;
+  for (std::size_t i = 0; i < a.shape.size(); ++i) {
+    if (i < axes.first || i >= axes.last || method.has_result_per_element)
+      shape.append(a.shape[i]);
+    else if (call.keeps_axes)
+      shape.append(1);
+  }
+  if (method.results > 1) shape.append(method.results);
+  return nb::tuple(shape);
+}
+
+/// A call that the short way has.
+struct Found {
+  const Method& method;
+  Axes axes;
+  Layout layout;
+};
+
+std::optional<Found> find(const Short& call, const Array& a) {
+  const std::optional<Axes> axes = axes_of(call, a);
+  if (!axes || (a.x.size == 0 && !call.all_axes)) return std::nullopt;
+  const auto found = remembered().find(
+      key_of(call.operation, call.method, a.x.format->name, a.place.device < 0 ? "cpu" : "cuda"));
+  if (found == remembered().end()) return std::nullopt;
   const Method& m = *found->second;
-  const bool is_simple = m.inputs == 1 && m.results == 1 && !m.returns_index && !m.has_result_per_element;
-  return is_simple ? &m : nullptr;
+  const Layout layout = Layout::axis(a.length(0, axes->first), a.length(axes->first, axes->last),
+                                     a.length(axes->last, a.shape.size()));
+  if (m.inputs != 1 || m.returns_index || !m.accepts(*a.x.format, layout) ||
+      (m.has_result_per_element && layout.inner != 1))
+    return std::nullopt;
+  return Found{m, *axes, layout};
 }
 
 /// Elements up to which another thread could not use the time in which the GIL is released.
 constexpr std::size_t few = 4096;
 
-void run(const Method& method, Values x, void* out, Place place, int threads) {
-  const View view{method, x, nullptr, Layout::vector(x.size), {method.format, out, 1}, {threads, 0}};
-  const auto reduce = [&] { place.device < 0 ? reduce_on_host(view) : reduce_on_gpu(view, place); };
-  if (place.device < 0 && x.size <= few) return reduce();
+void run(const Short& call, const Found& found, const Array& a, void* out) {
+  const auto& [method, axes, layout] = found;
+  const std::size_t count =
+      method.has_result_per_element ? a.x.size : layout.results() * static_cast<std::size_t>(method.results);
+  const Results results{method.result_format(*a.x.format), out, count};
+  const View view{method, a.x, nullptr, layout, results, {call.threads, call.ddof}};
+  const auto reduce = [&] { a.place.device < 0 ? reduce_on_host(view) : reduce_on_gpu(view, a.place); };
+  if (a.place.device < 0 && a.x.size <= few) return reduce();
   const nb::gil_scoped_release released;
   reduce();
 }
@@ -85,9 +150,11 @@ class Buffer {
         return nullptr;
     }
   }
-  Values values(const FormatInfo& format) const {
-    return {format, view_.buf, static_cast<std::size_t>(view_.len) / format.bytes};
+  Array array(const FormatInfo& format) const {
+    return {{format, view_.buf, static_cast<std::size_t>(view_.len) / format.bytes},
+            {view_.shape, view_.shape + view_.ndim}};
   }
+  void* data() const { return held_ ? view_.buf : nullptr; }
 
  private:
   Py_buffer view_{};
@@ -97,20 +164,26 @@ class Buffer {
 nb::object of_array(nb::handle x, const Short& call) {
   const Buffer buffer{x.ptr()};
   const FormatInfo* format = buffer.format();
-  const Method* method = format ? method_of(call, *format, false) : nullptr;
-  if (!method) return nb::none();
-  const Values values = buffer.values(*format);
-  if (reinterpret_cast<std::uintptr_t>(values.data) % format->bytes != 0) return nb::none();
-  PyObject* scalar = known.scalar[method->format->index];
+  if (!format) return nb::none();
+  const Array a = buffer.array(*format);
+  if (reinterpret_cast<std::uintptr_t>(a.x.data) % format->bytes != 0) return nb::none();
+  const std::optional<Found> found = find(call, a);
+  PyObject* scalar = found ? known.scalar[found->method.result_format(*format)->index] : nullptr;
   if (!scalar) return nb::none();
-  std::uint64_t bits = 0;
-  run(*method, values, &bits, {}, call.threads);
-  return nb::handle(scalar)(number_at(*method->format, bits));
+  const nb::tuple shape = shape_of(call, found->method, a, found->axes);
+  if (shape.size() == 0) {
+    std::uint64_t bits = 0;
+    run(call, *found, a, &bits);
+    return nb::handle(scalar)(number_at(*found->method.result_format(*format), bits));
+  }
+  nb::object out = nb::handle(known.empty)(shape, nb::handle(scalar));
+  const Buffer results{out.ptr()};
+  if (!results.data()) return nb::none();
+  run(call, *found, a, results.data());
+  return out;
 }
 
 nb::object of_list(nb::handle x, const Short& call) {
-  const Method* method = method_of(call, format_info<fp64>(), false);
-  if (!method) return nb::none();
   std::vector<double> elements;
   elements.reserve(static_cast<std::size_t>(PyList_Size(x.ptr())));
   // No Python code runs in this loop, so the list cannot change.
@@ -119,39 +192,67 @@ nb::object of_list(nb::handle x, const Short& call) {
     if (!PyFloat_CheckExact(item)) return nb::none();
     elements.push_back(PyFloat_AsDouble(item));
   }
+  const Array a{elements, {elements.size()}};
+  const std::optional<Found> found = find(call, a);
+  if (!found || call.keeps_axes || found->method.has_result_per_element || found->method.results > 1)
+    return nb::none();
   std::uint64_t bits = 0;
-  run(*method, elements, &bits, {}, call.threads);
-  return nb::cast(number_at(*method->format, bits));
+  run(call, *found, a, &bits);
+  return nb::cast(number_at(*found->method.format, bits));
 }
 
 nb::object ask(nb::handle object, const char* name) { return object.attr(name)(); }
 
-nb::object of_tensor(nb::handle x, const Short& call) {
+/// Returns the elements of a contiguous tensor in memory; nothing for any other tensor.
+std::optional<Array> elements_of(nb::handle x, bool is_detached) {
   const nb::object dtype = x.attr("dtype");
   const FormatInfo* format = nullptr;
   for (const FormatInfo& f : formats)
     if (dtype.ptr() == known.dtype[f.index]) format = &f;
-  if (!format || x.attr("requires_grad").ptr() == Py_True || ask(x, "is_contiguous").ptr() != Py_True)
-    return nb::none();
-  const int device = nb::cast<int>(ask(x, "get_device"));
-  if (device < 0 && !nb::cast<bool>(x.attr("is_cpu"))) return nb::none();
-  const Method* method = method_of(call, *format, device >= 0);
-  if (!method || method->format != format) return nb::none();
+  if (!format || (!is_detached && x.attr("requires_grad").ptr() == Py_True) ||
+      ask(x, "is_contiguous").ptr() != Py_True || ask(x, "is_neg").ptr() == Py_True)
+    return std::nullopt;
+  Place place{nb::cast<int>(ask(x, "get_device")), 0};
+  if (place.device < 0 && !nb::cast<bool>(x.attr("is_cpu"))) return std::nullopt;
+  if (place.device >= 0) place.stream = nb::cast<std::uintptr_t>(nb::handle(known.stream)(place.device));
   const auto address = nb::cast<std::uintptr_t>(ask(x, "data_ptr"));
-  const auto n = nb::cast<std::size_t>(ask(x, "numel"));
-  nb::object out = x.attr("new_empty")(nb::tuple());
-  Place place{device, 0};
-  if (device >= 0) place.stream = nb::cast<std::uintptr_t>(nb::handle(known.stream)(device));
-  run(*method, values_at(*format, address, n),
-      reinterpret_cast<void*>(nb::cast<std::uintptr_t>(ask(out, "data_ptr"))), place, call.threads);
+  std::vector<std::size_t> shape;
+  std::size_t n = 1;
+  for (const nb::handle length : nb::borrow<nb::tuple>(x.attr("shape"))) {
+    shape.push_back(nb::cast<std::size_t>(length));
+    n *= shape.back();
+  }
+  return Array{values_at(*format, address, n), shape, place};
+}
+
+nb::object of_tensor(nb::handle x, const Short& call) {
+  std::optional<Array> a;
+  try {
+    a = elements_of(x, call.is_detached);
+  } catch (const nb::python_error&) {
+    // a tensor without memory of its own, as inside torch.vmap
+  }
+  const std::optional<Found> found = a ? find(call, *a) : std::nullopt;
+  if (!found || found->method.result_format(*a->x.format)->index != a->x.format->index) return nb::none();
+  nb::object out = x.attr("new_empty")(shape_of(call, found->method, *a, found->axes));
+  run(call, *found, *a, reinterpret_cast<void*>(nb::cast<std::uintptr_t>(ask(out, "data_ptr"))));
   return out;
 }
 
 /// Returns the result, or None if the call needs Python's side.
-nb::object fast(std::string_view operation, nb::handle x, nb::handle method, int threads) {
-  if (threads < 0 || !(method.is_none() || PyUnicode_Check(method.ptr()))) return nb::none();
-  const Short call{operation, method.is_none() ? std::string_view{} : nb::cast<std::string_view>(method),
-                   threads};
+nb::object fast(std::string_view operation, nb::handle x, nb::handle method, nb::handle threads,
+                nb::handle axis, nb::handle keepdims, bool is_detached, double ddof) {
+  Short call{operation, {}, 0, axis.is_none(), {}, PyObject_IsTrue(keepdims.ptr()) == 1, is_detached, ddof};
+  if (!nb::try_cast(threads, call.threads) || call.threads < 0) return nb::none();
+  if (PyLong_CheckExact(axis.ptr())) {
+    if (!nb::try_cast(axis, call.axes.emplace_back())) return nb::none();
+  } else if (!call.all_axes && !(PyTuple_CheckExact(axis.ptr()) && nb::try_cast(axis, call.axes))) {
+    return nb::none();
+  }
+  if (!method.is_none()) {
+    if (!PyUnicode_CheckExact(method.ptr())) return nb::none();
+    call.method = nb::cast<std::string_view>(method);
+  }
   PyObject* const type = reinterpret_cast<PyObject*>(Py_TYPE(x.ptr()));
   if (type == known.array) return of_array(x, call);
   if (type == known.tensor) return of_tensor(x, call);
@@ -162,15 +263,17 @@ nb::object fast(std::string_view operation, nb::handle x, nb::handle method, int
 }  // namespace
 
 void bind_fast(nb::module_& m) {
-  m.def("fast", &fast, nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg());
+  m.def("fast", &fast, nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg().none(),
+        nb::arg().none(), nb::arg() = false, nb::arg() = 0.0);
   m.def("remember", [](std::string_view operation, std::string_view name, std::string_view format,
                        std::string_view backend, const Method& method) {
     remembered()[key_of(operation, name, format, backend)] = &method;
   });
   // The types of scalars by name of their format.
-  m.def("know_numpy", [](nb::object array, nb::dict scalars) {
+  m.def("know_numpy", [](nb::object array, nb::object empty, nb::dict scalars) {
     for (const auto [name, type] : scalars)
       known.scalar[format_named(nb::cast<std::string_view>(name)).index] = type.inc_ref().ptr();
+    known.empty = empty.release().ptr();
     known.array = array.release().ptr();
   });
   // The data types by name of their format, and the function that returns the current stream of a device.

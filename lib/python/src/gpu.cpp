@@ -120,6 +120,25 @@ void add_on_gpu(Partial& partial, Values x, const Values* y, Place place) {
     gpu::add(partial, x, stream);
 }
 
+Exact accumulate_on_gpu(Values x, Place place) {
+  const CurrentDevice current{place.device};
+  const auto stream = reinterpret_cast<cudaStream_t>(place.stream);
+  const auto release = [stream](void* memory) { static_cast<void>(cudaFreeAsync(memory, stream)); };
+  const auto allocated = [&](std::size_t bytes) {
+    void* memory = nullptr;
+    check(cudaMallocAsync(&memory, bytes, stream), "cudaMallocAsync");
+    return std::unique_ptr<void, decltype(release)>{memory, release};
+  };
+  std::size_t bytes = 0;
+  check(gpu::accumulate(nullptr, bytes, x, nullptr, stream), "gpu::accumulate");
+  const auto workspace = allocated(bytes), memory = allocated(sizeof(gpu::ExactState));
+  auto* const state = static_cast<gpu::ExactState*>(memory.get());
+  check(gpu::prepare(workspace.get(), bytes, stream), "gpu::prepare");
+  check(cudaMemsetAsync(state, 0, sizeof *state, stream), "cudaMemsetAsync");
+  check(gpu::accumulate(workspace.get(), bytes, x, state, stream), "gpu::accumulate");
+  return gpu::download(state, stream);
+}
+
 void bind_gpu(nb::module_& m) { m.attr("has_cuda") = true; }
 
 }  // namespace samesum::python

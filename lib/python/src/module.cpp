@@ -91,6 +91,7 @@ void reduce_on_host(const View& call) {
 }
 
 NB_MODULE(_core, m) {
+  nb::set_leak_warnings(false);  // caches hold methods until the process ends
   nb::class_<Method>(m, "Method",
                      "A reduction method: what is computed, in which order, and how terms are added.")
       .def_ro("name", &Method::name, "Full name: operation/order/accumulator/format@backend.")
@@ -163,6 +164,7 @@ NB_MODULE(_core, m) {
   bind_states(m);
   bind_fast(m);
   bind_gpu(m);
+  bind_foreign(m);
 }
 
 }  // namespace samesum::python

@@ -54,10 +54,13 @@ void reduce_on_host(const View& call);
 void reduce_on_gpu(const View& call, Place place);
 /// Takes in elements in the memory of a GPU, and waits for the stream.
 void add_on_gpu(Partial& partial, Values x, const Values* y, Place place);
+/// Returns the exact state of elements in the memory of a GPU, and waits for the stream.
+Exact accumulate_on_gpu(Values x, Place place);
 
 void bind_study(nb::module_& m);
 void bind_states(nb::module_& m);
 void bind_fast(nb::module_& m);
 void bind_gpu(nb::module_& m);
+void bind_foreign(nb::module_& m);
 
 }  // namespace samesum::python

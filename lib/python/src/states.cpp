@@ -1,6 +1,367 @@
-/// Exact states and partials.
+/// fsum, and the states that Python can store and send: exact sums and partials.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
 #include "module.hpp"
 
 namespace samesum::python {
-void bind_states(nb::module_&) {}
+namespace {
+
+/// Elements between two looks at signals: some milliseconds.
+constexpr std::size_t chunk = std::size_t{1} << 24;
+
+Values part_of(const Values& x, std::size_t first, std::size_t n) {
+  return {*x.format, static_cast<const std::byte*>(x.data) + first * x.format->bytes, n};
+}
+
+nb::bytes to_bytes(const std::vector<std::byte>& bytes) { return nb::bytes{bytes.data(), bytes.size()}; }
+std::span<const std::byte> span_of(const nb::bytes& bytes) {
+  return {static_cast<const std::byte*>(bytes.data()), bytes.size()};
+}
+
+// --- numbers of Python -------------------------------------------------------------------------------------
+
+/// What becomes of an integer that no double equals.
+enum class Integers { rounded, exact };
+
+/// Adds Python's numbers in blocks.
+class NumberSum {
+ public:
+  explicit NumberSum(Integers integers) : integers_{integers} {}
+
+  /// Adds a number. Throws what Python raises for other objects.
+  void add(PyObject* number) {
+    if (PyFloat_CheckExact(number)) return put(PyFloat_AsDouble(number));
+    if (PyLong_CheckExact(number))
+      return integers_ == Integers::rounded ? put(checked(PyLong_AsDouble(number))) : add_integer(number);
+    const nb::object held = nb::borrow(number);  // its __float__ may remove it from a list
+    put(checked(PyFloat_AsDouble(number)));
+  }
+
+  /// Adds the numbers of an iterable. A list may change during the call, as in a loop over it.
+  void add_all(nb::handle numbers) {
+    PyObject* const all = numbers.ptr();
+    if (PyList_CheckExact(all)) {
+      for (Py_ssize_t i = 0; i < NB_LIST_GET_SIZE(all); ++i) add(NB_LIST_GET_ITEM(all, i));
+    } else if (PyTuple_CheckExact(all)) {
+      for (Py_ssize_t i = 0; i < NB_TUPLE_GET_SIZE(all); ++i) add(NB_TUPLE_GET_ITEM(all, i));
+    } else {
+      const nb::object iterator = nb::steal(PyObject_GetIter(all));
+      if (!iterator.is_valid()) throw nb::python_error();
+      while (const nb::object number = nb::steal(PyIter_Next(iterator.ptr()))) add(number.ptr());
+      if (PyErr_Occurred()) throw nb::python_error();
+    }
+  }
+
+  /// Returns the sum of all numbers so far.
+  const Exact& sum() {
+    const std::span<const double> numbers{block_.data(), std::exchange(size_, 0)};
+    if (numbers.size() <= few)
+      sum_.add(numbers);
+    else
+      sum_.merge(accumulate(numbers, {.threads = 1}));
+    return sum_;
+  }
+
+ private:
+  /// Up to this length, adding one by one is faster.
+  static constexpr std::size_t few = 32;
+
+  static double checked(double x) {
+    if (x == -1 && PyErr_Occurred()) throw nb::python_error();
+    return x;
+  }
+
+  void put(double x) {
+    block_[size_++] = x;
+    if (size_ < block_.size()) return;
+    sum();
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+
+  /// Adds the double nearest to an integer, then the one nearest to what is left, until nothing is.
+  void add_integer(nb::handle integer) {
+    for (nb::object left = nb::borrow(integer);;) {
+      const double nearest = checked(PyLong_AsDouble(left.ptr()));
+      put(nearest);
+      if (std::abs(nearest) < 0x1p53) return;
+      left = left - nb::steal(PyLong_FromDouble(nearest));
+    }
+  }
+
+  Integers integers_;
+  std::size_t size_ = 0;
+  std::array<double, 4096> block_;  // fits into the first-level cache
+  Exact sum_;
+};
+
+nb::object fsum(nb::handle numbers) {
+  NumberSum all{Integers::rounded};
+  all.add_all(numbers);
+  const Exact& sum = all.sum();
+  constexpr std::uint32_t both = Exact::seen_plus_infinity | Exact::seen_minus_infinity;
+  if ((sum.flags() & both) == both) throw nb::value_error("-inf + inf in fsum");
+  // Python versions differ in the sign of a sum of only -0.
+  if (sum.only_minus_zero()) return nb::module_::import_("math").attr("fsum")(nb::make_tuple(-0.0));
+  const double rounded = sum.result<fp64>();
+  if (std::isinf(rounded) && !sum.is_special())
+    throw std::overflow_error("samesum: the exact sum is beyond the largest double; scale the numbers");
+  return nb::float_(rounded);
+}
+
+// --- exact sums --------------------------------------------------------------------------------------------
+
+/// An exact sum that several threads may use. The lock is held for moments only, and never while waiting for
+/// the GIL.
+class SharedExact {
+ public:
+  explicit SharedExact(const Exact& sum = {}) : sum_{sum} {}
+
+  Exact get() const {
+    const std::scoped_lock lock{mutex_};
+    return sum_;
+  }
+  void merge(const Exact& part) {
+    const std::scoped_lock lock{mutex_};
+    Exact both = sum_;
+    both.merge(part);
+    static_cast<void>(both.serialise());  // throws if the sum is beyond that of 2^64 elements
+    sum_ = both;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Exact sum_;
+};
+
+Exact accumulate_in_chunks(const Values& x, int threads) {
+  Exact sum;
+  for (std::size_t i = 0; i < x.size; i += chunk) {
+    if (i > 0) check_signals();
+    sum.merge(accumulate(part_of(x, i, std::min(chunk, x.size - i)), {threads}));
+  }
+  return sum;
+}
+
+void add_elements(SharedExact& state, std::string_view format, std::uintptr_t x, std::size_t size, int device,
+                  std::uintptr_t stream, int threads) {
+  const Values all = values_at(format_named(format), x, size);
+  const nb::gil_scoped_release released;
+  if (size > 0)
+    state.merge(device < 0 ? accumulate_in_chunks(all, threads) : accumulate_on_gpu(all, {device, stream}));
+}
+
+void add_number(SharedExact& state, nb::handle number) {
+  NumberSum all{Integers::exact};
+  all.add(number.ptr());
+  state.merge(all.sum());
+}
+
+void add_numbers(SharedExact& state, nb::handle numbers) {
+  NumberSum all{Integers::exact};
+  all.add_all(numbers);
+  state.merge(all.sum());
+}
+
+void bind_exact(nb::module_& m) {
+  nb::class_<SharedExact>(m, "Exact", "The state of an exact sum.")
+      .def(nb::init<>())
+      .def("add_elements", &add_elements, nb::arg("format"), nb::arg("x"), nb::arg("size"), nb::arg("device"),
+           nb::arg("stream"), nb::arg("threads"),
+           "Adds `size` contiguous elements at the address `x`, on a GPU if `device` >= 0.")
+      .def("add_number", &add_number, nb::arg("number"), "Adds a number; an int exactly.")
+      .def("add_numbers", &add_numbers, nb::arg("numbers"),
+           "Adds the numbers of an iterable, all of them or, if it raises, none.")
+      .def(
+          "merge", [](SharedExact& self, const SharedExact& other) { self.merge(other.get()); },
+          nb::arg("other"), "Adds the sum of another state.")
+      .def(
+          "value",
+          [](const SharedExact& self, std::string_view format) {
+            return self.get().result(format_named(format)).to_double();
+          },
+          nb::arg("format"), "Returns the sum, rounded once to a format.")
+      .def_prop_ro(
+          "is_empty", [](const SharedExact& self) { return self.get().empty(); },
+          "Whether no element has been added.")
+      .def(
+          "copy", [](const SharedExact& self) { return new SharedExact{self.get()}; },
+          "Returns an independent state of the same sum.")
+      .def(
+          "serialise", [](const SharedExact& self) { return to_bytes(self.get().serialise()); },
+          "Returns the state as 284 bytes.")
+      .def_static(
+          "deserialise",
+          [](const nb::bytes& data) { return new SharedExact{Exact::deserialise(span_of(data))}; },
+          nb::arg("data"), "Restores a state from the bytes of `serialise`.");
+}
+
+// --- partials ----------------------------------------------------------------------------------------------
+
+/// A partial that several threads may use.
+///
+/// Threads wait for the lock without the GIL, so its holder can take the GIL to run signal handlers. The lock
+/// is recursive because such a handler may use the partial, too.
+class SharedPartial {
+ public:
+  explicit SharedPartial(Partial partial) : partial_{std::move(partial)} {}
+
+  /// Calls `use` with the partial, which no other thread uses meanwhile. The caller holds the GIL; `use` does
+  /// not.
+  template <class Use> auto with(Use use) {
+    const nb::gil_scoped_release released;
+    const std::scoped_lock lock{mutex_};
+    return use(partial_);
+  }
+  Partial get() {
+    return with([](const Partial& partial) { return partial; });
+  }
+
+ private:
+  std::recursive_mutex mutex_;
+  Partial partial_;
+};
+
+void add_on_host(Partial& partial, const Values& x, const Values* y, int threads) {
+  if (y)
+    partial.add(x, *y, {threads});
+  else
+    partial.add(x, {threads});
+}
+
+void add_in_chunks(Partial& partial, const Values& x, const Values* y, int threads) {
+  const bool fits = !y || x.size == y->size;
+  if (x.size <= chunk || !fits) return add_on_host(partial, x, y, threads);
+  Partial after = partial;
+  for (std::size_t i = 0; i < x.size; i += chunk) {
+    const std::size_t n = std::min(chunk, x.size - i);
+    const Values next = y ? part_of(*y, i, n) : x;
+    add_on_host(after, part_of(x, i, n), y ? &next : nullptr, threads);
+    const std::uint64_t end = partial.end();
+    check_signals();
+    if (partial.end() != end)
+      throw std::runtime_error(
+          "samesum: a signal handler changed the partial during add; the elements of this call are not in "
+          "it");
+  }
+  partial = std::move(after);
+}
+
+void add_from_gpu(Partial& partial, const Values& x, const Values* y, Place place) {
+  if (partial.method().backend == "cuda") return add_on_gpu(partial, x, y, place);
+  Partial next{find_on("cuda", partial.method()), partial.end()};
+  add_on_gpu(next, x, y, place);
+  partial.merge(next);
+}
+
+void add_portion(SharedPartial& state, std::string_view format, std::uintptr_t x, std::uintptr_t y,
+                 std::size_t size, bool has_y, int device, std::uintptr_t stream, int threads) {
+  const FormatInfo& input = format_named(format);
+  const Values first = values_at(input, x, size), second = values_at(input, y, size);
+  const Values* const other = has_y ? &second : nullptr;
+  state.with([&](Partial& partial) {
+    if (device < 0)
+      add_in_chunks(partial, first, other, threads);
+    else
+      add_from_gpu(partial, first, other, {device, stream});
+  });
+}
+
+/// Returns the result: an int for an index, a pair for moments, else a float.
+nb::object finish(SharedPartial& state, double ddof) {
+  const Method& m = state.with([](const Partial& p) -> const Method& { return p.method(); });
+  alignas(std::int64_t) std::byte bytes[2 * sizeof(std::int64_t)] = {};
+  const Results out{m.result_format(*m.format), bytes, static_cast<std::size_t>(m.results)};
+  state.with([&](const Partial& partial) { partial.finish(out, {.ddof = ddof}); });
+  const auto number = [&](std::size_t i) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, bytes + i * m.format->bytes, m.format->bytes);
+    return nb::float_(Number{m.format, bits}.to_double());
+  };
+  if (m.results == 2) return nb::make_tuple(number(0), number(1));
+  if (!m.returns_index) return number(0);
+  std::int64_t index = 0;
+  std::memcpy(&index, bytes, sizeof index);
+  return nb::int_(index);
+}
+
+void bind_partial(nb::module_& m) {
+  nb::class_<SharedPartial>(m, "Partial", "The state of a reduction of consecutive elements.")
+      .def(
+          "__init__",
+          [](SharedPartial* self, const Method& method, std::uint64_t begin) {
+            new (self) SharedPartial{Partial{method, begin}};
+          },
+          nb::arg("method"), nb::arg("begin"))
+      .def("add", &add_portion, nb::arg("format"), nb::arg("x"), nb::arg("y"), nb::arg("size"),
+           nb::arg("has_y"), nb::arg("device"), nb::arg("stream"), nb::arg("threads"),
+           "Takes in `size` contiguous elements at the addresses `x` and `y`, on a GPU if `device` >= 0.")
+      .def(
+          "merge",
+          [](SharedPartial& self, SharedPartial& next) {
+            const Partial other = next.get();
+            self.with([&](Partial& partial) { partial.merge(other); });
+          },
+          nb::arg("next"), "Merges with the partial that begins where this one ends.")
+      .def("finish", &finish, nb::arg("ddof"), "Returns the result for the vector.")
+      .def_prop_ro(
+          "method",
+          [](SharedPartial& self) {
+            return self.with([](const Partial& partial) { return &partial.method(); });
+          },
+          nb::rv_policy::reference, "The method.")
+      .def_prop_ro(
+          "begin",
+          [](SharedPartial& self) {
+            return self.with([](const Partial& partial) { return partial.begin(); });
+          },
+          "Index of the first element.")
+      .def_prop_ro(
+          "end",
+          [](SharedPartial& self) { return self.with([](const Partial& partial) { return partial.end(); }); },
+          "Index after the last element.")
+      .def(
+          "copy", [](SharedPartial& self) { return new SharedPartial{self.get()}; },
+          "Returns an independent partial of the same elements.")
+      .def(
+          "serialise",
+          [](SharedPartial& self) {
+            return to_bytes(self.with([](const Partial& partial) { return partial.serialise(); }));
+          },
+          "Returns the partial as bytes.")
+      .def_static(
+          "deserialise",
+          [](const nb::bytes& data, std::string_view backend) {
+            return new SharedPartial{Partial::deserialise(span_of(data), backend)};
+          },
+          nb::arg("data"), nb::arg("backend"), "Restores a partial from the bytes of `serialise`.");
+}
+
+constexpr const char* fsum_signature =
+    "def fsum(iterable: Iterable[SupportsFloat | SupportsIndex], /) -> float";
+constexpr const char* fsum_text =
+    R"(Returns the correctly rounded sum of an iterable of numbers, as `math.fsum` does.
+
+Use it in place of `math.fsum`: it raises the same errors for objects that are not numbers, and ValueError for
+infinities of both signs; it rounds every int to fp64 first. It differs in one point: intermediate sums never
+overflow. OverflowError means that the exact sum itself is beyond fp64. It needs no NumPy, and reads lists and
+tuples the fastest; for arrays, `samesum.sum` is faster. Promise: `order_free`.
+
+>>> fsum([0.1] * 10)
+1.0
+>>> fsum([1e308, 1e308, -1e308])
+1e+308)";
+
+}  // namespace
+
+void bind_states(nb::module_& m) {
+  m.def("fsum", &fsum, nb::arg().none(), nb::sig(fsum_signature), fsum_text);
+  bind_exact(m);
+  bind_partial(m);
+}
+
 }  // namespace samesum::python

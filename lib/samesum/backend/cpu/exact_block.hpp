@@ -2,6 +2,8 @@
 /// three words add them without rounding. Each instruction set compiles its own copy.
 #pragma once
 
+#include <bit>
+
 #include "samesum/backend/cpu/kernels.hpp"
 #include "samesum/backend/cpu/leaf.hpp"
 
@@ -103,6 +105,7 @@ template <class T> class ExactBlocks {
 
   /// Adds the whole block and returns true, or returns false and adds nothing.
   bool add_block(const T* x, std::size_t n) {
+    if (add_as_expected(x, n)) return true;
     int log2_adds = 0;  // log2 of the additions per column, rounded up
     while ((w << log2_adds) < n) ++log2_adds;
     // Most blocks resemble the previous one: if that fitted into one word, the pass that finds the range also
@@ -121,9 +124,10 @@ template <class T> class ExactBlocks {
     } else if (range.highest + 3 + log2_adds >= Format<fp64>::max_exponent) {
       return false;
     } else if (const int adds = log2_for<2>(range.span(), log2_adds); adds >= least) {
-      add_in_windows<2>(sum, x, n, range.highest, adds);
+      add_in_windows<2, false>(sum, x, n, range.highest, adds);
+      expect_two_windows(range);
     } else if (const int fewer = log2_for<3>(range.span(), log2_adds); fewer >= least) {
-      add_in_windows<3>(sum, x, n, range.highest, fewer);
+      add_in_windows<3, false>(sum, x, n, range.highest, fewer);
     } else {
       return false;
     }
@@ -131,6 +135,35 @@ template <class T> class ExactBlocks {
     if (!sum.is_exact()) return false;
     sum_ = sum;
     return true;
+  }
+
+  /// Whether two windows for elements up to 2^(expected_highest_ + 1) add a block of this range exactly.
+  bool is_expected(const Range& range) const {
+    return range.finite && range.highest <= expected_highest_ &&
+           log2_for<2>(expected_highest_ - range.lowest, log2_block) == log2_block;
+  }
+  /// Adds the block in the windows of the previous one, in the pass that finds its range. Returns false and
+  /// adds nothing if that is not exact.
+  bool add_as_expected(const T* x, std::size_t n) {
+    if (blocks_to_wait_ > 0) --blocks_to_wait_;
+    if (!expects_two_windows_ || blocks_to_wait_ > 0) return false;
+    ThreeWords sum = sum_;
+    const Range range = add_in_windows<2, true>(sum, x, n, expected_highest_, log2_block);
+    if (range.zero) return true;
+    if (!is_expected(range) || !sum.is_exact()) {
+      blocks_to_wait_ = after_failure;
+      return false;
+    }
+    sum_ = sum;
+    expects_one_word_ = range.span() + 1 + log2_block <= 53;
+    expects_two_windows_ = !expects_one_word_;
+    return true;
+  }
+  /// Lets the next block use the windows of a block of this range, with a power of two to spare.
+  void expect_two_windows(const Range& range) {
+    expected_highest_ = range.highest + 1;
+    expects_two_windows_ =
+        is_expected(range) && expected_highest_ + 3 + log2_block < Format<fp64>::max_exponent;
   }
 
   /// Returns the range of the elements; if `add`, also adds them plainly.
@@ -165,9 +198,12 @@ template <class T> class ExactBlocks {
     const int most = (52 + 51 * (windows - 1) - span) / windows;
     return most < log2_adds ? most : log2_adds;
   }
-  /// Adds n elements in windows, which restart every 2^k additions of at most 2^(k+3).
-  template <int windows>
-  static void add_in_windows(ThreeWords& sum, const T* x, std::size_t n, int highest, int k) {
+  /// Adds n elements in windows, which restart every 2^k additions of at most 2^(k+3). If `looks`, also
+  /// returns the range of the elements.
+  template <int windows, bool looks>
+  static Range add_in_windows(ThreeWords& sum, const T* x, std::size_t n, int highest, int k) {
+    Extremes extremes;
+    const bool ahead = looks && wants_prefetch();
     V start[windows], total[windows];
     for (int i = 0, m = highest + 1; i < windows; ++i, m -= 51 - k) {
       const int e = std::max(m + k + 2, Format<fp64>::min_exponent);  // below min_exponent nothing is rounded
@@ -182,6 +218,10 @@ template <class T> class ExactBlocks {
 #pragma GCC unroll 1
       for (const T* at = x + done; at < end; at += step)
         for (std::size_t c = 0; c < chains; ++c) {
+          if (looks && c * w % narrow == 0) {
+            if (ahead) prefetch_bytes(reinterpret_cast<const char*>(at + c * w) + far, vector_bytes);
+            extremes.see(at + c * w);
+          }
           V rest = V::load(at + c * w);
           for (int i = 0; i + 1 < windows; ++i) {
             const V t = chain[i][c] + rest;
@@ -202,10 +242,17 @@ template <class T> class ExactBlocks {
       }
     }
     for (int i = 0; i + 1 < windows; ++i) sum.add(total[i]);
+    return extremes.range();
   }
 
+  /// log2 of the additions per column of a block.
+  static constexpr int log2_block = std::countr_zero(exact_block / w);
+  /// Blocks without an expectation after one that failed, so that erratic data cost little more.
+  static constexpr int after_failure = 16;
+
   ThreeWords sum_;
-  bool expects_one_word_ = true;
+  bool expects_one_word_ = true, expects_two_windows_ = false;
+  int expected_highest_ = 0, blocks_to_wait_ = 0;
 };
 
 }  // namespace

@@ -1,0 +1,138 @@
+# Written by hand from the output of nanobind.stubgen, which knows no names of unnamed parameters.
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, SupportsFloat, SupportsIndex
+
+has_cuda: bool
+run_foreign_call: Any
+"""A capsule with the function through which other extension modules call samesum."""
+
+class Method:
+    """A reduction method: what is computed, in which order, and how terms are added."""
+
+    @property
+    def name(self) -> str:
+        """Full name: operation/order/accumulator/format@backend."""
+    @property
+    def operation(self) -> str:
+        """ "sum", "dot", …"""
+    @property
+    def order(self) -> str:
+        """Order of the additions; "" if the method has none."""
+    @property
+    def accumulator(self) -> str:
+        """How terms are added; "" if the operation has a state of its own."""
+    @property
+    def format(self) -> str:
+        """Format of the accumulator and the results."""
+    @property
+    def backend(self) -> str:
+        """ "cpu", "cuda" or "reference"."""
+    @property
+    def promise(self) -> str:
+        """Guarantee about the bits: none < run_to_run < everywhere < order_free."""
+    @property
+    def inputs(self) -> int:
+        """Number of inputs: 2 for dot."""
+    @property
+    def results(self) -> int:
+        """Numbers per result: 2 for moments."""
+    @property
+    def returns_index(self) -> bool:
+        """Whether results are indices (int64)."""
+    @property
+    def has_result_per_element(self) -> bool:
+        """Whether each element has a result, as in softmax."""
+    @property
+    def is_slow(self) -> bool:
+        """Whether the method is slow by design and exists for the study."""
+    @property
+    def height_formula(self) -> str:
+        """Formula of `height` in n."""
+    def height(self, n: int) -> int:
+        """Number of additions on the longest path from an element to the result."""
+    def accepts(self, format: str) -> bool:
+        """Whether the method accepts elements of a format."""
+
+class Exact:
+    """The state of an exact sum."""
+
+    def __init__(self) -> None: ...
+    def add_elements(self, format: str, x: int, size: int, device: int, stream: int, threads: int) -> None:
+        """Adds `size` contiguous elements at the address `x`, on a GPU if `device` >= 0."""
+    def add_number(self, number: SupportsFloat) -> None:
+        """Adds a number; an int exactly."""
+    def add_numbers(self, numbers: Iterable[SupportsFloat | SupportsIndex]) -> None:
+        """Adds the numbers of an iterable, all of them or, if it raises, none."""
+    def merge(self, other: Exact) -> None:
+        """Adds the sum of another state."""
+    def value(self, format: str) -> float:
+        """Returns the sum, rounded once to a format."""
+    @property
+    def is_empty(self) -> bool:
+        """Whether no element has been added."""
+    def copy(self) -> Exact:
+        """Returns an independent state of the same sum."""
+    def serialise(self) -> bytes:
+        """Returns the state as 284 bytes."""
+    @staticmethod
+    def deserialise(data: bytes) -> Exact:
+        """Restores a state from the bytes of `serialise`."""
+
+class Partial:
+    """The state of a reduction of consecutive elements."""
+
+    def __init__(self, method: Method, begin: int) -> None: ...
+    def add(
+        self, format: str, x: int, y: int, size: int, has_y: bool, device: int, stream: int, threads: int
+    ) -> None:
+        """Takes in `size` contiguous elements at the addresses `x` and `y`, on a GPU if `device` >= 0."""
+    def merge(self, next: Partial) -> None:
+        """Merges with the partial that begins where this one ends."""
+    def finish(self, ddof: float) -> float | int | tuple[float, float]:
+        """Returns the result for the vector."""
+    @property
+    def method(self) -> Method:
+        """The method."""
+    @property
+    def begin(self) -> int:
+        """Index of the first element."""
+    @property
+    def end(self) -> int:
+        """Index after the last element."""
+    def copy(self) -> Partial:
+        """Returns an independent partial of the same elements."""
+    def serialise(self) -> bytes:
+        """Returns the partial as bytes."""
+    @staticmethod
+    def deserialise(data: bytes, backend: str) -> Partial:
+        """Restores a partial from the bytes of `serialise`."""
+
+def methods() -> list[Method]: ...
+def absent() -> dict[str, str]: ...
+def find(name: str, operation: str, format: str, backend: str, /) -> Method: ...
+def accepts_layout(method: Method, format: str, layout: Sequence[int], /) -> bool: ...
+def reduce(
+    method: Method, format: str, x: int, y: int, size: int, layout: Sequence[int], out: int, out_size: int,
+    out_stride: int, device: int, stream: int, threads: int, ddof: float, /,
+) -> None: ...  # fmt: skip
+def estimate(name: str, format: str, x: int, y: int, size: int, /) -> tuple[float, float, float]: ...
+def bound(
+    method: Method, input: str, n: int, results: Sequence[float], magnitudes: float, probability: float,
+    index: int, ddof: float, /,
+) -> float: ...  # fmt: skip
+def choose(
+    operation: str, n: int, input: str, promise: str, relative_error: float | None, ulps: float | None,
+    probability: float, backend: str, condition: float, magnitudes: float | None, /,
+) -> tuple[tuple[Any, ...], list[tuple[Any, ...]]]: ...  # fmt: skip
+def fsum(iterable: Iterable[SupportsFloat | SupportsIndex], /) -> float:
+    """Returns the correctly rounded sum of an iterable of numbers, as `math.fsum` does."""
+
+def fast(
+    operation: str, x: Any, method: Any, threads: Any, axis: Any, keepdims: Any, is_detached: bool = False,
+    ddof: float = 0.0, /
+) -> Any:
+    """Returns the result, or None if the call needs Python's side."""
+
+def remember(operation: str, name: str, format: str, backend: str, method: Method, /) -> None: ...
+def know_numpy(array: type, empty: Callable[..., Any], scalars: Mapping[str, type], /) -> None: ...
+def know_torch(tensor: type, dtypes: Mapping[str, Any], stream: Callable[[int], int] | None, /) -> None: ...

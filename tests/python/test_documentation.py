@@ -1,0 +1,60 @@
+"""The examples in docstrings and Markdown files print what they show."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import importlib
+import io
+import pathlib
+import pkgutil
+import re
+
+import pytest
+
+import samesum
+
+ROOT = pathlib.Path(__file__).parents[2]
+BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n?```text\n(.*?)^```\n)?", re.M | re.S)
+
+MODULES = ["samesum", *(f"samesum.{module.name}" for module in pkgutil.iter_modules(samesum.__path__))]
+
+
+def snippets():
+    for file in (ROOT / "README.md", ROOT / "lib/python/README.md"):
+        text = file.read_text()
+        for block in BLOCK.finditer(text):
+            line = text.count("\n", 0, block.start()) + 1
+            yield pytest.param(*block.groups(), id=f"{file.relative_to(ROOT)}:{line}")
+
+
+def imported(name: str):
+    """Imports a module of the package; skips the test if that needs a library that is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("samesum"):
+            raise
+        pytest.skip(f"{error.name} is not installed")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_in_docstrings(name):
+    failed, _ = doctest.testmod(imported(name))
+    assert not failed
+
+
+@pytest.mark.parametrize(("code", "shown"), list(snippets()))
+def test_a_snippet_prints_what_is_shown(code, shown):
+    # Snippets assume these two imports.
+    names = {"np": pytest.importorskip("numpy"), "samesum": samesum}
+    for library in re.findall(r"^import (\w+)", code, re.M):
+        imported(library)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "snippet", "exec"), names)
+    assert shown is None or printed.getvalue() == shown
+
+
+def test_there_are_snippets():
+    assert len(list(snippets())) > 5

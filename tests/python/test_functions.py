@@ -1,0 +1,362 @@
+"""The reductions: the bits of the library, NumPy's conventions of axes, and errors."""
+
+import math
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import samesum
+from samesum import _core
+from samesum._arrays import DTYPES, FORMATS
+
+FLOATS = ["float16", "float32", "float64"]
+NUMPY = {f: np.dtype(d) for f, d in DTYPES.items() if d in FLOATS}
+FUNCTIONS = {
+    "sum": samesum.sum, "mean": samesum.mean, "prod": samesum.prod, "min": samesum.min, "max": samesum.max,
+    "argmin": samesum.argmin, "argmax": samesum.argmax, "norm": samesum.norm, "logsumexp": samesum.logsumexp,
+    "softmax": samesum.softmax, "log_softmax": samesum.log_softmax,
+}  # fmt: skip
+
+
+def bits(x):
+    x = np.asarray(x)
+    return x.view(f"u{x.dtype.itemsize}")
+
+
+def same_bits(a, b):
+    a, b = np.asarray(a), np.asarray(b)
+    return a.dtype == b.dtype and a.shape == b.shape and (bits(a.copy()) == bits(b.copy())).all()
+
+
+def data(format, n, seed=0):
+    rng = np.random.default_rng(seed)
+    return (rng.standard_normal(n) * 2.0 ** rng.integers(-6, 6, n)).astype(NUMPY[format])
+
+
+@pytest.mark.parametrize("format", NUMPY)
+def test_every_method_has_the_bits_of_the_library_for_a_vector(format):
+    x, y = data(format, 5000), data(format, 5000, 1)
+    checked = 0
+    for m in samesum.methods("*@cpu"):
+        if not m.accepts(format) or m.format not in NUMPY or m.promise == "none":
+            continue
+        count = 5000 if m.has_result_per_element else m.results
+        dtype = np.int64 if m.returns_index else x.dtype if m.has_result_per_element else NUMPY[m.format]
+        expected = np.empty(count, dtype)
+        layout = (1, x.size, 1, x.size, 1)
+        _core.reduce(
+            m, format, x.ctypes.data, y.ctypes.data, x.size, layout, expected.ctypes.data, count, 0, -1, 0, 1, 0.0
+        )
+        if m.operation == "dot":
+            result = samesum.dot(x, y, method=m.name)
+        elif m.operation == "moments":
+            result, expected = samesum.var(x, method=m), expected[1:]
+        elif m.operation in FUNCTIONS:
+            result = FUNCTIONS[m.operation](x, method=m.name.partition("@")[0])
+        else:
+            continue
+        assert same_bits(result, expected if m.has_result_per_element else expected[0]), m.name
+        checked += 1
+    assert checked > 20
+
+
+@pytest.mark.parametrize("method", ["exact/fp64", "tree/plain/fp64", "pairwise/plain/fp64", "serial/kahan/fp64"])
+def test_a_sum_has_the_bits_that_the_command_prints(method, tmp_path):
+    command = shutil.which("samesum")
+    if command is None:
+        pytest.skip("the command samesum is not installed")
+    x = data("fp64", 100_000)
+    np.save(tmp_path / "x.npy", x)
+    arguments = [command, "sum", "--json", "--method", method, str(tmp_path / "x.npy")]
+    printed = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
+    assert f"{int(bits(samesum.sum(x, method=method))):016x}" in printed.lower()
+
+
+@st.composite
+def arrays_and_axes(draw):
+    """Draws a whole-number array of any memory layout, axes to reduce, and whether they stay."""
+    shape = tuple(draw(st.lists(st.integers(0, 5), max_size=5)))
+    dtype = draw(st.sampled_from([*FLOATS, "int32", "uint8", "int64", "bool"]))
+    rng = np.random.default_rng(draw(st.integers(0, 1000)))
+    a = rng.integers(0 if dtype[0] in "ub" else -9, 10, [2 * s for s in shape]).astype(dtype)
+    cuts = [[slice(0, 2 * s, 2), slice(s, 2 * s), slice(s - 1, None, -1) if s else slice(0, 0)] for s in shape]
+    a = a[tuple(draw(st.sampled_from(c)) for c in cuts)]
+    a = a.transpose(draw(st.permutations(range(a.ndim))))
+    some = st.sets(st.integers(0, a.ndim - 1)).map(tuple) if a.ndim else st.just(())
+    axis = draw(st.none() | some | some.map(lambda axes: axes[0] - a.ndim if axes else None))
+    return a, axis, draw(st.booleans())
+
+
+@settings(max_examples=300, deadline=None)
+@given(arrays_and_axes(), st.sampled_from([None, "tree/plain"]))
+def test_axes_and_keepdims_are_as_in_numpy_for_whole_numbers(case, method):
+    a, axis, keepdims = case
+    is_float = a.dtype.kind == "f"
+    result = samesum.sum(a, axis=axis, keepdims=keepdims, method=method if is_float else None)
+    expected = np.sum(a, axis=axis, keepdims=keepdims)
+    assert np.shape(result) == np.shape(expected)
+    assert (np.asarray(result) == expected).all()
+    if a.size == 0:
+        return
+    for function, numpys in ((samesum.max, np.max), (samesum.min, np.min)):
+        assert (np.asarray(function(a, axis, keepdims=keepdims)) == numpys(a, axis=axis, keepdims=keepdims)).all()
+    wide = a.astype("f8")
+    norm = np.sqrt(np.sum(wide**2, axis=axis, keepdims=keepdims))
+    np.testing.assert_allclose(samesum.norm(a, axis, keepdims=keepdims, dtype="float64"), norm)
+    variance = np.var(wide, axis=axis, keepdims=keepdims)
+    np.testing.assert_allclose(samesum.var(a, axis, keepdims=keepdims, dtype="fp64"), variance, atol=1e-12)
+    if axis is None or isinstance(axis, int):
+        assert (np.asarray(samesum.argmax(a, axis)) == np.argmax(a, axis)).all()
+        assert (np.asarray(samesum.argmin(a, axis)) == np.argmin(a, axis)).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(arrays_and_axes())
+def test_softmax_and_logsumexp_agree_with_numpy(case):
+    a, axis, _ = case
+    if a.size == 0:
+        return
+    wide = a.astype("f8")
+    result = samesum.softmax(a, axis, dtype="float32")
+    assert result.shape == a.shape
+    np.testing.assert_allclose(result, np.exp(wide) / np.sum(np.exp(wide), axis=axis, keepdims=True), rtol=1e-5)
+    np.testing.assert_allclose(samesum.log_softmax(a, axis, dtype="float32"), np.log(result), rtol=1e-4, atol=1e-5)
+    expected = np.log(np.sum(np.exp(wide), axis=axis))
+    np.testing.assert_allclose(samesum.logsumexp(a, axis, dtype="float32"), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_the_bits_of_a_row_do_not_depend_on_memory_layout():
+    x = data("fp64", 24 * 700).reshape(24, 700)
+    for method in ("tree/plain", "pairwise/plain", "tree/kahan", "exact"):
+        rows = samesum.sum(x, 1, method=method)
+        assert same_bits(rows, samesum.sum(np.asfortranarray(x), 1, method=method)), method
+        assert same_bits(rows, samesum.sum(np.ascontiguousarray(x.T), 0, method=method)), method
+        assert same_bits(rows[::-1], samesum.sum(x[::-1], 1, method=method)), method
+        assert same_bits(rows, [samesum.sum(row, method=method) for row in x]), method
+        assert same_bits(samesum.sum(x, method=method), samesum.sum(x.reshape(-1), method=method)), method
+
+
+def test_threads_do_not_change_bits():
+    x = data("fp32", 3_000_000)
+    for method in ("exact", "tree/plain", "pairwise/plain"):
+        assert len({float(samesum.sum(x, method=method, threads=t)) for t in (0, 1, 2, 5)}) == 1
+
+
+def test_long_calls_in_chunks_have_the_bits_of_short_ones():
+    x = data("fp16", 1 << 20)
+    long = np.tile(x, 40)  # more than two chunks
+    for method in ("tree/plain/fp32", "exact/fp64"):
+        whole = np.empty(1, NUMPY[method[-4:]])
+        samesum.sum(long.reshape(1, -1), 1, method=method, out=whole)
+        assert whole[0] == samesum.sum(long, method=method)
+    rows = long.reshape(40, -1)
+    assert same_bits(samesum.sum(rows, 1), np.full(40, samesum.sum(x)))
+    assert same_bits(samesum.argmax(rows, 1), np.full(40, samesum.argmax(x)))
+    columns = long.reshape(80, -1).astype("f4")
+    assert same_bits(samesum.sum(columns, 0)[:99], samesum.sum(columns[:, :99].copy(), 0))
+    assert same_bits(samesum.softmax(columns, 1)[70:], samesum.softmax(columns[70:], 1))
+    assert same_bits(samesum.var(columns, 1)[70:], samesum.var(columns[70:], 1))
+
+
+def test_vecdot_broadcasts_and_dot_takes_vectors():
+    x, y = data("fp64", 60).reshape(3, 4, 5), data("fp64", 5, 1)
+    result = samesum.vecdot(x, y)
+    assert result.shape == (3, 4)
+    assert result[1, 2] == samesum.dot(x[1, 2], y)
+    np.testing.assert_allclose(samesum.vecdot(x, x, axis=0), np.einsum("ijk,ijk->jk", x, x))
+    with pytest.raises(ValueError, match="use vecdot"):
+        samesum.dot(x, y)
+    with pytest.raises(ValueError, match="one length"):
+        samesum.dot(y, y[1:])
+
+
+def test_a_narrow_input_is_converted_to_the_wider_one():
+    x, y = np.float32([1, 2]), np.float64([1e300, 1])
+    assert samesum.dot(x, y) == 1e300
+    assert samesum.dot(x, y).dtype == np.float64
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "bool"])
+def test_integers_are_summed_exactly(dtype):
+    rng = np.random.default_rng(1)
+    if dtype == "bool":
+        a = rng.integers(0, 2, (7, 9)) > 0
+    else:
+        a = rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, (7, 9), dtype=dtype, endpoint=True)
+    if a.itemsize == 8:
+        a = a // 128
+    for axis in (None, 0, 1, ()):
+        expected = np.sum(a.astype(object), axis=axis)
+        assert (np.asarray(samesum.sum(a, axis)).astype(object) == expected).all()
+    assert samesum.sum(a).dtype == ("uint64" if dtype.startswith("uint") else "int64")
+
+
+def test_a_sum_of_integers_beyond_64_bits_is_an_overflow_error():
+    most = np.iinfo("int64").max
+    assert samesum.sum(np.array([most, -most, most])) == most
+    for a in (np.array([most, 1]), np.array([-most, -2]), np.array([np.iinfo("uint64").max, 1], "uint64")):
+        with pytest.raises(OverflowError, match="dtype='float64'"):
+            samesum.sum(a)
+    assert samesum.sum(np.array([most, 1]), dtype="float64") == 2.0**63
+    assert samesum.sum(np.array([most, most, -most, -most])) == 0
+    assert not samesum.integer_overflow()
+
+
+def test_out_receives_the_result_in_any_layout():
+    x = data("fp64", 60).reshape(3, 4, 5)
+    expected = samesum.sum(x, 1)
+    for out in (np.empty((3, 5)), np.empty((5, 3)).T, np.empty((6, 10))[::2, ::-2]):
+        assert samesum.sum(x, 1, out=out) is out
+        assert same_bits(out, expected)
+    variances = np.empty((3, 5))
+    assert samesum.var(x, 1, out=variances) is variances
+    assert same_bits(variances, samesum.var(x, 1))
+    soft = np.empty((3, 4, 5), "f4")
+    assert samesum.softmax(x, 1, dtype="float32", out=soft) is soft
+    assert same_bits(soft, samesum.softmax(x, 1, dtype="float32"))
+    with pytest.raises(ValueError, match=r"out has shape \(5, 3\)"):
+        samesum.sum(x, 1, out=np.empty((5, 3)))
+    with pytest.raises(TypeError, match="float32"):
+        samesum.sum(x, 1, out=np.empty((3, 5), "f4"))
+    with pytest.raises(TypeError, match="out"):
+        samesum.sum(x, 1, out=[0])
+
+
+def test_dtype_converts_elements_first_and_the_method_gives_the_result_its_format():
+    x = np.float32([16777216, 1, 1])
+    assert samesum.sum(x).dtype == np.float32
+    assert samesum.sum(x, dtype="float64") == 16777218
+    assert samesum.sum(x, dtype=np.float64).dtype == np.float64
+    assert samesum.sum(x, method="exact/fp64") == 16777218
+    assert samesum.sum(x, method="exact/fp64").dtype == np.float64
+    assert samesum.sum(np.float64([0.1]), dtype="fp32") == np.float32(0.1)
+
+
+def test_special_values_are_those_of_the_library():
+    assert samesum.sum(np.array([])) == 0 and not np.signbit(samesum.sum(np.array([])))
+    assert np.signbit(samesum.sum(np.array([-0.0])))
+    assert math.isnan(samesum.mean(np.array([])))
+    assert samesum.prod(np.array([])) == 1
+    assert samesum.max(np.array([])) == -math.inf
+    assert samesum.argmax(np.array([])) == -1
+    assert samesum.logsumexp(np.array([], "f4")) == -math.inf
+    assert samesum.sum(np.zeros((0, 3)), 0).tolist() == [0, 0, 0]
+    assert samesum.sum(np.zeros((0, 3)), 1).shape == (0,)
+    assert math.isnan(samesum.sum(np.array([math.inf, -math.inf])))
+
+
+def test_the_variance_divides_by_n_minus_correction():
+    x = data("fp64", 1000)
+    for k in (0, 1, 2):
+        np.testing.assert_allclose(samesum.var(x, correction=k), np.var(x, ddof=k), rtol=1e-13)
+        assert samesum.std(x, ddof=k) == np.sqrt(samesum.var(x, correction=k))
+    np.testing.assert_allclose(samesum.var(x, correction=0.5, method="tree"), np.var(x, ddof=0.5), rtol=1e-13)
+    with pytest.raises(ValueError, match="two names"):
+        samesum.var(x, correction=1, ddof=0)
+
+
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        (lambda x: samesum.sum(x, 2), IndexError, "axis 2 is out of range for an array with 2 axes"),
+        (lambda x: samesum.sum(x, -3), IndexError, "out of range"),
+        (lambda x: samesum.sum(x, (0, -2)), ValueError, "twice"),
+        (lambda x: samesum.sum(x, "0"), TypeError, "use an integer"),
+        (lambda x: samesum.sum(x, 1.5), TypeError, "use an integer"),
+        (lambda x: samesum.sum(x, method="dot/exact"), ValueError, "computes dot, not sum"),
+        (lambda x: samesum.sum(x, method="trie/plain"), ValueError, "trie"),
+        (lambda x: samesum.sum(x, method=3), TypeError, "method is 3"),
+        (lambda x: samesum.sum(x, threads=-1), ValueError, "threads is -1"),
+        (lambda x: samesum.sum(x, threads="2"), (TypeError, ValueError), "threads"),
+        (lambda x: samesum.sum(x, dtype="complex64"), TypeError, "complex64"),
+        (lambda x: samesum.sum(x + 0j), TypeError, "complex128"),
+        (lambda x: samesum.sum(["a"]), TypeError, "str"),
+        (lambda x: samesum.sum(None), TypeError, "not numbers"),
+        (lambda x: samesum.softmax(x), TypeError, "dtype='float32'"),
+        (lambda x: samesum.prod(np.arange(3)), TypeError, "dtype='float64'"),
+        (lambda x: samesum.max(np.arange(0)), ValueError, "at least one"),
+        (lambda x: samesum.dot(x[0], x), ValueError, "vecdot"),
+        (lambda x: samesum.sum(np.ma.masked_array(x)), TypeError, "masked"),
+        (lambda x: samesum.bound("tree/plain/fp8", 3), ValueError, "fp8"),
+        (lambda x: samesum.choose(10), ValueError, "relative_error"),
+        (lambda x: samesum.choose(10, relative_error=1e-3, promise="always"), ValueError, "always"),
+        (lambda x: samesum.compare(x, operation="softmax"), (TypeError, ValueError), "softmax"),
+    ],
+)
+def test_an_error_names_the_argument_and_the_remedy(call, error, message):
+    with pytest.raises(error, match=message):
+        call(np.ones((2, 3)))
+
+
+def test_an_estimate_has_the_value_of_the_method_and_a_bound_that_holds():
+    x = data("fp32", 10_000)
+    for name in ("tree/plain/fp32", "pairwise/plain/fp32", "tree/kahan/fp32", "exact/fp32", "mean/tree/plain/fp32"):
+        operation, function = ("mean/", samesum.mean) if "mean" in name else ("", samesum.sum)
+        e = samesum.estimate(x, name)
+        assert e.value == float(function(x, method=name))
+        exact = samesum.estimate(x, operation + "exact/fp64").value
+        assert abs(e.value - exact) <= e.bound * (1 + 1e-6) < 1
+    assert samesum.estimate(x, "tree/plain", x).value == float(samesum.dot(x, x, method="tree/plain"))
+
+
+def test_a_bound_grows_with_the_number_of_elements_and_is_infinite_without_magnitudes():
+    few, many = (samesum.bound("tree/plain/fp32", n, magnitudes=1.0) for n in (1000, 10**9))
+    assert 0 < few < many < 1e-4
+    assert samesum.bound("tree/plain/fp32", 1000) == math.inf
+    assert samesum.bound("moments/tree/fp64", 1000, (0.5, 1.0), index=1, magnitudes=10.0) < 1e-10
+
+
+def test_the_chosen_method_keeps_its_promise_and_tolerance():
+    c = samesum.choose(10**6, relative_error=1e-10, condition=100)
+    assert c.bound <= 1e-10 and c.method.promise == "everywhere"
+    assert samesum.choose(10**6, ulps=0.5, promise="order_free").method.accumulator == "exact"
+    assert any("bound" in other.reason or "promise" in other.reason for other in c.others)
+    with pytest.raises(ValueError, match="exact"):
+        samesum.choose(10**6, relative_error=1e-30)
+
+
+def test_a_comparison_prints_as_text_and_html():
+    table = samesum.compare([1e16, 1.0, 1.0, -1e16])
+    assert len(table) > 10
+    assert {row.value for row in table if "/exact/" in row.method} == {2.0}
+    assert "sum/tree/kahan/fp64@cpu" in repr(table)
+    assert table._repr_html_().count("<tr>") == len(table) + 1
+    assert all(row.error <= row.bound * (1 + 1e-9) for row in table)
+    halves = samesum.compare(np.float16([1e4, 3e4, -1e4, 6e4]), pattern="*/plain/fp16@cpu")
+    assert all(math.isinf(row.bound) and math.isinf(row.error) for row in halves)
+
+
+def test_a_comparison_converts_to_pandas():
+    pandas = pytest.importorskip("pandas")
+    table = samesum.compare([1.0, 2.0])
+    assert isinstance(table.to_pandas(), pandas.DataFrame)
+
+
+def test_methods_are_listed_by_pattern():
+    assert all(m.operation == "dot" for m in samesum.methods("dot/*@cpu"))
+    (m,) = samesum.methods("sum/tree/kahan/fp32@cpu")
+    assert (m.order, m.accumulator, m.format, m.backend, m.promise) == ("tree", "kahan", "fp32", "cpu", "everywhere")
+    assert m.height(1 << 20) == 46 and m.accepts("fp64")
+    assert samesum.sum(np.float32([1, 2]), method=m) == 3
+
+
+def test_a_list_gives_numbers_of_python():
+    assert type(samesum.sum([0.1] * 10)) is float
+    assert type(samesum.sum([1, 2])) is int
+    assert type(samesum.sum([1, 2.5])) is float
+    assert type(samesum.argmax([1.0, 2.0])) is int
+    assert samesum.sum([[1.0, 2.0], [3.0, 4.0]], 0).tolist() == [4.0, 6.0]
+
+
+@pytest.mark.parametrize("name", list(FORMATS))
+def test_the_short_way_has_the_bits_of_the_long_one(name):
+    if name == "bfloat16":
+        name = pytest.importorskip("ml_dtypes").bfloat16
+    x = data("fp32", 999).astype(name)
+    for function in (samesum.sum, samesum.mean, samesum.prod, samesum.min, samesum.max, samesum.norm):
+        for _ in range(2):  # the first call takes the long way
+            assert same_bits(function(x), function(x, axis=0))

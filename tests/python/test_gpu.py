@@ -1,0 +1,257 @@
+"""Arrays on a GPU: the bits of the CPU, in the caller's stream, as arrays of the caller's library."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import samesum
+from samesum import _core
+
+
+def _libraries():
+    if not _core.has_cuda:
+        return [pytest.param(None, marks=pytest.mark.skip("samesum was built without CUDA"))]
+    if "cuda" in _core.absent():
+        return [pytest.param(None, marks=pytest.mark.skip("this machine has no GPU"))]
+    found = []
+    for name in ("torch", "cupy"):
+        try:
+            found.append(__import__(name))
+        except ImportError:
+            found.append(pytest.param(None, marks=pytest.mark.skip(f"{name} is not installed"), id=name))
+    return found
+
+
+@pytest.fixture(params=_libraries(), ids=lambda m: getattr(m, "__name__", "gpu"))
+def library(request):
+    return request.param
+
+
+def to_gpu(library, a):
+    if library.__name__ == "torch":
+        if a.dtype.name == "bfloat16":
+            return library.from_numpy(a.view(np.int16).copy()).view(library.bfloat16).cuda()
+        if any(s < 0 for s in a.strides):
+            a = a.copy()
+        return library.from_numpy(np.asarray(a)).cuda() if a.ndim == 0 else as_strided(library, a)
+    return library.asarray(a)
+
+
+def as_strided(torch, a):
+    """Copies a to the GPU with its memory layout."""
+    order = sorted(range(a.ndim), key=lambda d: -a.strides[d])
+    t = torch.from_numpy(np.ascontiguousarray(a.transpose(order))).cuda()
+    return t.permute([order.index(d) for d in range(a.ndim)])
+
+
+def to_host(library, t):
+    if library.__name__ == "torch":
+        if t.dtype == library.bfloat16:
+            return t.view(library.int16).cpu().numpy().view(pytest.importorskip("ml_dtypes").bfloat16)
+        return t.cpu().numpy()
+    return library.asnumpy(t)
+
+
+def same_bits(a, b):
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    kind = f"u{a.dtype.itemsize}"
+    return (np.ascontiguousarray(a).view(kind) == np.ascontiguousarray(b).view(kind)).all()
+
+
+def data(name, shape, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal(shape) * 2.0 ** rng.integers(-6, 6, shape)
+    return x.astype(pytest.importorskip("ml_dtypes").bfloat16 if name == "bfloat16" else name)
+
+
+FUNCTIONS = ("sum", "mean", "prod", "min", "max", "argmin", "argmax", "norm", "var", "std", "logsumexp", "softmax", "log_softmax")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+def test_every_method_has_the_bits_of_the_cpu(library, name):
+    x, y = data(name, 10_000), data(name, 10_000, 1)
+    format = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64"}[name]
+    gx, gy = to_gpu(library, x), to_gpu(library, y)
+    checked = 0
+    for m in samesum.methods("*@cuda"):
+        if m.promise == "none" or not m.accepts(format) or (m.is_slow and m.order == "atomic"):
+            continue
+        if library.__name__ == "cupy" and m.format == "bf16":
+            continue  # CuPy has no bfloat16
+        short = m.name.partition("@")[0]
+        operation = {"moments": "var", "dot": "dot"}.get(m.operation, m.operation)
+        if operation not in (*FUNCTIONS, "dot"):
+            continue
+        function = getattr(samesum, operation)
+        both = ((x, y), (gx, gy)) if operation == "dot" else ((x,), (gx,))
+        expected, result = function(*both[0], method=short), function(*both[1], method=short)
+        assert type(result) is type(gx) and result.device == gx.device
+        assert same_bits(to_host(library, result), expected), m.name
+        checked += 1
+    assert checked > 15
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64"])
+def test_axes_and_layouts_have_the_bits_of_the_cpu(library, name):
+    whole = data(name, (6, 50, 4, 30))
+    for a in (whole, whole.transpose(3, 1, 0, 2), whole[:, ::2], whole[2:3, :, :1], np.asfortranarray(whole)):
+        g = to_gpu(library, a)
+        for axis in (None, 0, 1, -1, (0, 1), (2, 3), (0, 2), ()):
+            for function in FUNCTIONS:
+                if name == "float64" and function in ("softmax", "log_softmax", "logsumexp"):
+                    continue
+                options = {} if "softmax" in function else {"keepdims": True}
+                expected = getattr(samesum, function)(a, axis, **options)
+                result = getattr(samesum, function)(g, axis, **options)
+                assert same_bits(to_host(library, result), expected), (function, axis)
+        for method in ("tree/plain", "tree/kahan", "pairwise/plain", "serial/kahan", "canonical16/plain"):
+            assert same_bits(to_host(library, samesum.sum(g, 1, method=method)), samesum.sum(a, 1, method=method))
+        assert same_bits(to_host(library, samesum.vecdot(g, g, axis=1)), samesum.vecdot(a, a, axis=1))
+
+
+def test_reversed_arrays_of_cupy_are_copied():
+    cupy = pytest.importorskip("cupy")
+    if "cuda" in _core.absent():
+        pytest.skip("this machine has no GPU")
+    a = data("float32", (40, 50))
+    g = cupy.asarray(a)[::-1, ::-1]
+    assert same_bits(cupy.asnumpy(samesum.sum(g, 1, method="tree/plain")), samesum.sum(a[::-1, ::-1], 1, method="tree/plain"))
+
+
+def test_empty_arrays_and_axes_have_the_results_of_the_cpu(library):
+    for shape in ((0,), (0, 3), (3, 0), (2, 0, 4)):
+        a = np.zeros(shape, "f4")
+        g = to_gpu(library, a)
+        for function in ("sum", "mean", "prod", "min", "max", "argmax", "norm", "logsumexp"):
+            for axis in (None, 0, -1):
+                expected = getattr(samesum, function)(a, axis)
+                result = to_host(library, getattr(samesum, function)(g, axis))
+                assert np.array_equal(result, expected, equal_nan=True), (function, shape, axis)
+
+
+def test_calls_run_in_the_callers_stream(library):
+    a = data("float32", 1 << 24)
+    expected = samesum.sum(a, method="tree/plain")
+    g = to_gpu(library, a)
+    stream = library.cuda.Stream() if library.__name__ == "torch" else library.cuda.Stream(non_blocking=True)
+    if library.__name__ == "torch":
+        stream.wait_stream(library.cuda.current_stream())
+        with library.cuda.stream(stream):
+            for _ in range(20):
+                copy = g * 2  # enqueued in this stream just before the sum reads it
+                result = samesum.sum(copy, method="tree/plain") / 2
+        stream.synchronize()
+    else:
+        library.cuda.Device().synchronize()
+        with stream:
+            for _ in range(20):
+                copy = g * 2
+                result = samesum.sum(copy, method="tree/plain") / 2
+        stream.synchronize()
+    assert float(result) == expected
+
+
+def test_a_call_can_be_captured_in_a_graph():
+    torch = pytest.importorskip("torch")
+    if "cuda" in _core.absent():
+        pytest.skip("this machine has no GPU")
+    x = torch.randn(1 << 20, device="cuda")
+    samesum.sum(x)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = samesum.sum(x)
+    x.copy_(torch.arange(1 << 20, device="cuda") % 7)
+    graph.replay()
+    torch.cuda.synchronize()
+    assert result.item() == samesum.sum(x.cpu()).item()
+
+
+def test_threads_in_one_stream_share_a_workspace_safely(library):
+    a = data("float64", 3_000_000)
+    expected = samesum.sum(a, method="tree/plain")
+    g = to_gpu(library, a)
+    wrong = []
+
+    def work():
+        for _ in range(200):
+            if float(samesum.sum(g, method="tree/plain")) != expected:
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_integers_on_a_gpu_are_exact_and_report_overflow(library):
+    rng = np.random.default_rng(3)
+    for dtype in ("int8", "uint8", "int16", "int32", "int64", "bool"):
+        a = rng.integers(0, 2, (50, 60)).astype(dtype) if dtype == "bool" else rng.integers(-100, 100, (50, 60)).astype(dtype)
+        for axis in (None, 0, 1):
+            assert np.array_equal(to_host(library, samesum.sum(to_gpu(library, a), axis)), samesum.sum(a, axis))
+    samesum.integer_overflow()
+    most = to_gpu(library, np.array([np.iinfo("int64").max, 1]))
+    samesum.sum(most)
+    assert samesum.integer_overflow() and not samesum.integer_overflow()
+    with pytest.raises(OverflowError):
+        samesum.sum(most, check=True)
+
+
+def test_out_receives_the_result(library):
+    a = data("float32", (40, 50))
+    g = to_gpu(library, a)
+    out = to_gpu(library, np.empty(40, "f4"))
+    assert samesum.sum(g, 1, out=out) is out
+    assert same_bits(to_host(library, out), samesum.sum(a, 1))
+    with pytest.raises(TypeError, match="out"):
+        samesum.sum(g, 1, out=np.empty(40, "f4"))
+
+
+def test_a_method_of_the_cpu_does_not_read_a_gpu(library):
+    g = to_gpu(library, data("float32", 9))
+    with pytest.raises(ValueError, match="use @cuda, or copy x to the host"):
+        samesum.sum(g, method="tree/plain/fp32@cpu")
+
+
+def test_exact_states_and_partials_take_in_arrays_of_a_gpu(library):
+    a = data("float32", 100_000)
+    g = to_gpu(library, a)
+    state = samesum.Exact(a[:500])
+    state.add(g[500:])
+    assert state == samesum.Exact(a)
+    first, second = samesum.Partial("tree/kahan/fp32"), samesum.Partial("tree/kahan/fp32@cuda", 30_000)
+    first.add(a[:30_000])
+    second.add(g[30_000:])
+    first.merge(second)
+    assert first.finish() == samesum.sum(a, method="tree/kahan/fp32")
+
+
+def test_an_estimate_of_an_array_on_a_gpu_is_that_of_the_host(library):
+    a = data("float32", 1000)
+    assert samesum.estimate(to_gpu(library, a), "tree/plain") == samesum.estimate(a, "tree/plain")
+
+
+def test_a_new_stream_does_not_inherit_the_workspace_of_a_destroyed_one():
+    cupy = pytest.importorskip("cupy")
+    if "cuda" in _core.absent():
+        pytest.skip("this machine has no GPU")
+    a = data("float32", 1_000_000)
+    g, expected = cupy.asarray(a), samesum.sum(a)
+    for _ in range(300):  # more streams than have workspaces of their own
+        with cupy.cuda.Stream(non_blocking=True):
+            assert float(samesum.sum(g)) == expected
+
+
+def test_jax_arrays_on_a_gpu_give_jax_arrays():
+    jax = pytest.importorskip("jax")
+    if "cuda" in _core.absent() or jax.default_backend() != "gpu":
+        pytest.skip("JAX has no GPU here")
+    a = data("float32", (40, 50))
+    result = samesum.sum(jax.numpy.asarray(a), 1)
+    assert isinstance(result, jax.Array)
+    assert same_bits(np.asarray(result), samesum.sum(a, 1))
