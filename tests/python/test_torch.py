@@ -46,9 +46,9 @@ def operator_calls(device: str) -> list[tuple]:
     reductions = [
         (ops.reduce, (x, operation, axes, keepdims, method, 0, 0.5))
         for operation, method in [
-            ("sum", None), ("sum", "tree/kahan"), ("mean", "tree/plain"), ("moments", "tree"), ("norm", "tree"), ("min", None),
-            ("prod", "pairwise"), ("logsumexp", "tree"), ("max", None), ("argmin", None), ("squared_norm", "exact"),
-            ("sum_of_magnitudes", "exact"), ("sum", "exact/fp64"),
+            ("sum", None), ("sum", "tree/kahan"), ("mean", "tree/plain"), ("moments", "tree"),
+            ("norm", "tree"), ("min", None), ("prod", "pairwise"), ("logsumexp", "tree"), ("max", None),
+            ("argmin", None), ("squared_norm", "exact"), ("sum_of_magnitudes", "exact"), ("sum", "exact/fp64"),
         ]
         for axes, keepdims in [([2], False), ([0, 2], True), ([0, 1, 2], False), ([], False)]
     ]  # fmt: skip
@@ -274,11 +274,14 @@ ROUTED = {
     "log_softmax": (lambda x: F.log_softmax(x, 1), by("log_softmax", axis=1), "log_softmax"),
     "logsumexp": (lambda x: x.logsumexp(1), by("logsumexp", axis=1), "logsumexp"),
     "layer_norm": (
-        lambda x: F.layer_norm(x, (x.shape[-1],), filled(x, 2), filled(x, 1)), normalised_by_layer, "layer_norm",
+        lambda x: F.layer_norm(x, (x.shape[-1],), filled(x, 2), filled(x, 1)), normalised_by_layer,
+        "layer_norm",
     ),
     "rms_norm": (lambda x: F.rms_norm(x, (x.shape[-1],), filled(x, 2), 1e-5), normalised_by_rms, "rms_norm"),
     "cross_entropy": (lambda x: F.cross_entropy(x, targets(x)), cross_entropy_by_samesum, "nll_loss"),
-    "mse_loss": (lambda x: F.mse_loss(x, x.flip(0)), lambda x, m: by("mean")((x - x.flip(0)).square(), m), "mse_loss"),
+    "mse_loss": (
+        lambda x: F.mse_loss(x, x.flip(0)), lambda x, m: by("mean")((x - x.flip(0)).square(), m), "mse_loss",
+    ),
     "l1_loss": (lambda x: F.l1_loss(x, x.flip(0)), lambda x, m: by("mean")((x - x.flip(0)).abs(), m), "mean"),
 }  # fmt: skip
 NEED_FP32 = {"softmax", "softmax over columns", "log_softmax", "logsumexp", "cross_entropy"}
@@ -331,8 +334,8 @@ def test_gradients_under_the_manager_are_close_to_pytorchs(name):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", sorted(set(ROUTED) - {"sum into out"}))
 def test_cpu_and_gpu_have_the_same_bits_forward_and_backward(name, method):
-    # Powers of two, since PyTorch divides gradients of means by n, on a GPU by a multiplication. The gradient of
-    # logsumexp is computed by PyTorch's exp, which differs between the two.
+    # Powers of two, since PyTorch divides gradients of means by n, on a GPU by multiplication. The gradient
+    # of logsumexp is computed by PyTorch's exp, which differs between the two.
     for dtype in (torch.float32, torch.bfloat16):
         x = numbers(64, 2048, dtype=dtype)
         with deterministic(method):
@@ -423,8 +426,9 @@ def test_autocast_on_a_gpu_is_as_in_pytorch():
 
 def test_edge_shapes_are_as_in_pytorch():
     functions = [
-        lambda x: x.sum(), lambda x: x.softmax(0), lambda x: x.mean(), lambda x: x.norm(), lambda x: x.log_softmax(0),
-        lambda x: x.sum(0), lambda x: x.logsumexp(0), lambda x: F.mse_loss(x, x + 1),
+        lambda x: x.sum(), lambda x: x.softmax(0), lambda x: x.mean(), lambda x: x.norm(),
+        lambda x: x.log_softmax(0), lambda x: x.sum(0), lambda x: x.logsumexp(0),
+        lambda x: F.mse_loss(x, x + 1),
     ]  # fmt: skip
     for x in (torch.tensor(2.0), torch.tensor([2.0]), torch.ones(0), torch.ones(0, 3), torch.ones(3, 0)):
         for function in functions:
@@ -490,7 +494,8 @@ def test_another_thread_is_not_routed():
 @pytest.mark.parametrize("device", devices)
 @pytest.mark.parametrize(
     "function",
-    [lambda x: (x + x[0]).sum(), lambda x: x.softmax(-1), lambda x: F.layer_norm(x, (4,)), lambda x: F.rms_norm(x, (4,)),
+    [lambda x: (x + x[0]).sum(), lambda x: x.softmax(-1), lambda x: F.layer_norm(x, (4,)),
+     lambda x: F.rms_norm(x, (4,)),
      lambda x: torch.var_mean(x, 1), lambda x: F.linear(x, x), lambda x: x.split(1)[0], lambda x: x.T],
 )  # fmt: skip
 def test_a_backward_pass_outside_the_manager_raises_an_error(function, device):
@@ -609,7 +614,8 @@ def graphs_of(function):
 
 
 ADDING = ("aten.sum", "aten.mean", "aten.var", "aten.std", "aten.linalg_vector_norm", "aten._softmax",
-          "aten._log_softmax", "aten.logsumexp", "aten.native_layer_norm", "aten._fused_rms_norm", "aten.nll_loss")  # fmt: skip
+          "aten._log_softmax", "aten.logsumexp", "aten.native_layer_norm",
+          "aten._fused_rms_norm", "aten.nll_loss")  # fmt: skip
 
 
 def adds_by_pytorch(graphs):
@@ -640,7 +646,8 @@ def test_a_compiled_function_is_compiled_again_inside_and_its_graphs_have_samesu
     assert graphs and not adds_by_pytorch(graphs)
     names = {name for graph in graphs for name in graph}
     assert {"samesum.layer_norm.default", "samesum.layer_norm_backward.default", "samesum.softmax.default",
-            "samesum.reduce.default", "samesum.reduce_pair.default", "samesum.rms_norm.default"} <= names  # fmt: skip
+            "samesum.reduce.default", "samesum.reduce_pair.default",
+            "samesum.rms_norm.default"} <= names  # fmt: skip
     assert routing.calls["layer_norm"] == 1 and routing.calls["layer_norm_backward"] == 1
     with deterministic():
         block(*expected).backward()

@@ -5,9 +5,9 @@
     samesum::softmax         softmax and log_softmax
     samesum::layer_norm      and samesum::rms_norm, each with an operator for its gradients
 
-`operation` is a name of the catalogue, and `method` one of a method. Gradients are reduced by the method of the
-forward call, or by the closest one that their operation has (see `closest`). Factors such as 1 / n are
-multiplied, since PyTorch's division by a number rounds differently on the CPU and on a GPU.
+`operation` is a name of the catalogue, and `method` one of a method. Gradients are reduced by the method of
+the forward call, or by the closest one that their operation has (see `closest`). They are multiplied by 1 / n
+instead of divided by n, since PyTorch's division by a number rounds differently on the CPU and on a GPU.
 """
 
 from __future__ import annotations
@@ -494,7 +494,8 @@ def rms_norm_backward(
     wanted: Sequence[bool],
     method: str,
 ) -> tuple[Tensor, Tensor]:
-    return _present(rms_gradients(gradient, x, axes, inverse, weight, wanted, method), x)  # type: ignore[return-value]
+    found = rms_gradients(gradient, x, axes, inverse, weight, wanted, method)
+    return _present(found, x)  # type: ignore[return-value]
 
 
 @rms_norm_backward.register_fake
@@ -521,10 +522,10 @@ rms_norm.register_autograd(_rms_backward, setup_context=_remember_rms)
 
 
 def reduce_traced(
-    operation: str, x: Tensor, y: Any, *, axis: Any, dtype: Any, keepdims: bool, out: Any, method: Any, threads: int,
-    ddof: float, finish: Any,
+    operation: str, x: Tensor, y: Any, *, axis: Any, dtype: Any, keepdims: bool, out: Any, method: Any,
+    threads: int, ddof: float, finish: Any,
 ) -> Tensor:  # fmt: skip
-    """Makes one call of a public function by the operators above; the arguments are those of `_calls.reduce`."""
+    """Makes one call of a public function by the operators above. Arguments are as for `_calls.reduce`."""
     if out is not None:
         raise ValueError(
             "samesum: out does not go with gradients or compilation; leave it out, or pass x.detach()"
@@ -532,7 +533,8 @@ def reduce_traced(
     for argument, a in (("x", x), ("y", y)):
         if a is not None and not isinstance(a, Tensor):
             raise TypeError(
-                f"samesum: {argument} is a {type(a).__name__}; pass tensors, such as torch.as_tensor({argument})"
+                f"samesum: {argument} is a {type(a).__name__}; pass tensors, such as "
+                f"torch.as_tensor({argument})"
             )
     check_threads(threads)
     name = None if method is None else str(getattr(method, "name", method))

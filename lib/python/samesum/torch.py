@@ -44,14 +44,16 @@ _NOT_ROUTED = {
     "attention": "scaled_dot_product_attention and its fused kernels, MultiheadAttention's fast path",
     "convolutions": "conv1d, conv2d, conv3d, their transposes and gradients",
     "products and cumulative operators": "prod, cumsum, cumprod, logcumsumexp, trace, nansum, nanmean",
-    "scatters": "index_add, index_put with accumulate, scatter_add, scatter_reduce, segment_reduce, bincount, histc, "
-    "gradients of embedding, gather, index_select and of indexing, embedding_bag",
+    "scatters": "index_add, index_put with accumulate, scatter_add, scatter_reduce, segment_reduce, "
+    "bincount, histc, gradients of embedding, gather, index_select and of indexing, embedding_bag",
     "other normalisations": "batch_norm, group_norm, instance_norm, weight_norm, local_response_norm",
-    "other norms": "vector norms other than the 1-norm and the 2-norm, nuclear norm, cdist, pdist, dist, renorm",
+    "other norms": "vector norms other than the 1-norm and the 2-norm, nuclear norm, cdist, pdist, dist, "
+    "renorm",
     "pooling and resampling": "avg_pool, adaptive_avg_pool, interpolate, grid_sample, fold",
     "losses with kernels of their own": "ctc_loss, multi_margin_loss, multilabel_margin_loss",
     "recurrent layers, FFTs, sparse tensors": "lstm, gru, fft, torch.sparse",
-    "minima and maxima": "min, max, amin, amax, argmin, argmax, median, sort: their results do not depend on an order",
+    "minima and maxima": "min, max, amin, amax, argmin, argmax, median, sort: their results do not depend on "
+    "an order",
 }
 
 
@@ -88,7 +90,8 @@ def _validated(method: str) -> str:
             if m.promise in ("everywhere", "order_free"):
                 return like
             raise ValueError(
-                f"samesum: method {method!r} has the promise {m.promise}; use one whose bits are the same everywhere"
+                f"samesum: method {method!r} has the promise {m.promise}; use one whose bits are the same "
+                "everywhere"
             )
     raise ValueError(
         f"samesum: method is {method!r}; use an order and an accumulator, such as 'tree/kahan', or 'exact'"
@@ -305,8 +308,8 @@ def _layer_norm(route: Any, func: Any, x: Tensor, shape: Any, weight: Any, bias:
 
 @_handles("layer_norm_backward", aten.native_layer_norm_backward.default)
 def _layer_norm_backward(
-    route: Any, func: Any, gradient: Tensor, x: Tensor, shape: Any, mean: Tensor, inverse: Tensor, weight: Any,
-    bias: Any, wanted: Any,
+    route: Any, func: Any, gradient: Tensor, x: Tensor, shape: Any, mean: Tensor, inverse: Tensor,
+    weight: Any, bias: Any, wanted: Any,
 ) -> Any:  # fmt: skip
     return operators.layer_gradients(gradient, x, len(shape), mean, inverse, weight, wanted, route.like)
 
@@ -388,7 +391,8 @@ for _functional, _out in (
     (aten.sum.default, aten.sum.out), (aten.sum.dim_IntList, aten.sum.IntList_out),
     (aten.mean.default, aten.mean.dtype_out), (aten.mean.dim, aten.mean.out),
     (aten.var.correction, aten.var.correction_out), (aten.std.correction, aten.std.correction_out),
-    (aten.linalg_vector_norm.default, aten.linalg_vector_norm.out), (aten.logsumexp.default, aten.logsumexp.out),
+    (aten.linalg_vector_norm.default, aten.linalg_vector_norm.out),
+    (aten.logsumexp.default, aten.logsumexp.out),
     (aten.norm.ScalarOpt_dim, aten.norm.out), (aten.norm.ScalarOpt_dim_dtype, aten.norm.dtype_out),
     (aten._softmax.default, aten._softmax.out), (aten._log_softmax.default, aten._log_softmax.out),
     (aten._softmax_backward_data.default, aten._softmax_backward_data.out),
@@ -440,8 +444,8 @@ class _Routing(TorchDispatchMode):
             if x.device.type == "meta":
                 return func(*args, **(kwargs or {}))
             raise NotImplementedError(
-                f"samesum: {func} of a tensor with layout {x.layout} on {x.device} is not routed; call it outside "
-                "samesum.torch.deterministic, or use dense tensors on 'cpu' or 'cuda'"
+                f"samesum: {func} of a tensor with layout {x.layout} on {x.device} is not routed; call it "
+                "outside samesum.torch.deterministic, or use dense tensors on 'cpu' or 'cuda'"
             )
         name, handler = found
         self.calls[name] += 1
@@ -451,8 +455,8 @@ class _Routing(TorchDispatchMode):
         method = self._methods.get((operation, x.dtype))
         if method is None:
             raise TypeError(
-                f"samesum: {operation} of {x.dtype} is not routed, since samesum has no method for it; convert the "
-                "tensor, or call the operator outside samesum.torch.deterministic"
+                f"samesum: {operation} of {x.dtype} is not routed, since samesum has no method for it; "
+                "convert the tensor, or call the operator outside samesum.torch.deterministic"
             )
         return method
 
@@ -485,8 +489,8 @@ def _require_routing(gradients: Any) -> None:
     if not _is_routing():
         raise RuntimeError(
             "samesum: this backward pass reaches an operator that was recorded under "
-            "samesum.torch.deterministic, but runs outside it, where PyTorch would add in an order of its own; "
-            "call backward() inside the manager, or inside another one"
+            "samesum.torch.deterministic, but runs outside it, where PyTorch would add in an order of its "
+            "own; call backward() inside the manager, or inside another one"
         )
 
 
@@ -592,19 +596,23 @@ def _named(names: str) -> set[Any]:
 
 # Functions that add nothing, forward or backward, once their inputs have one shape.
 _ELEMENTWISE = _named(
-    "add sub subtract mul multiply div divide true_divide neg negative abs exp expm1 log log1p log2 sqrt rsqrt square pow "
-    "reciprocal sin cos tanh sigmoid relu relu6 gelu silu elu leaky_relu softplus mish hardswish hardtanh logsigmoid "
-    "erf clamp clamp_min clamp_max where masked_fill minimum maximum sign floor ceil round dropout "
+    "add sub subtract mul multiply div divide true_divide neg negative abs exp expm1 log log1p log2 sqrt "
+    "rsqrt square pow reciprocal sin cos tanh sigmoid relu relu6 gelu silu elu leaky_relu softplus mish "
+    "hardswish hardtanh logsigmoid erf clamp clamp_min clamp_max where masked_fill minimum maximum sign "
+    "floor ceil round dropout "
     "to float half bfloat16 double type clone contiguous detach add_ sub_ mul_ div_ "
-    "__add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __div__ __rdiv__ __neg__ __pow__ __abs__ "
+    "__add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __div__ "
+    "__rdiv__ __neg__ __pow__ __abs__ "
     "__iadd__ __isub__ __imul__ __itruediv__ __idiv__ "
-    "eq ne lt le gt ge __eq__ __ne__ __lt__ __le__ __gt__ __ge__ logical_and logical_or logical_not isnan isinf"
+    "eq ne lt le gt ge __eq__ __ne__ __lt__ __le__ __gt__ __ge__ logical_and logical_or logical_not isnan "
+    "isinf"
 )
 # Functions that only move elements, or make none.
 _MOVING = _named(
-    "view reshape flatten unflatten transpose permute t swapaxes movedim squeeze unsqueeze cat concat stack split chunk "
-    "unbind narrow select masked_select tril triu roll flip size dim numel stride is_floating_point is_contiguous "
-    "zeros_like ones_like empty_like full_like new_zeros new_ones new_empty new_full argmax argmin"
+    "view reshape flatten unflatten transpose permute t swapaxes movedim squeeze unsqueeze cat concat stack "
+    "split chunk unbind narrow select masked_select tril triu roll flip size dim numel stride "
+    "is_floating_point is_contiguous zeros_like ones_like empty_like full_like new_zeros "
+    "new_ones new_empty new_full argmax argmin"
 )
 # Matrix products, which are not routed. Their gradients are matrix products if no axis is broadcast.
 _PRODUCTS = _named("mm bmm matmul __matmul__")
@@ -633,8 +641,10 @@ def _expanded(recording: Any, x: Any, shape: list[int]) -> Any:
 
 
 def _in_graph(recording: Any, func: Any, args: Any, kwargs: Any) -> Any:
-    """Returns the result of a call that can stay in a compiled graph, since neither it nor its gradient reduces
-    in another way than by matrix products or samesum; else NotImplemented."""
+    """Returns the result of a call that can stay in a compiled graph, else NotImplemented.
+
+    Neither the call nor its gradient may reduce in another way than by matrix products or samesum.
+    """
     if func in _MOVING or getattr(func, "__name__", "") == "__get__":
         return func(*args, **kwargs)
     if func in _PRODUCTS:
@@ -660,7 +670,7 @@ def _in_graph(recording: Any, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _common_shape(shapes: Sequence[Sequence[int]]) -> list[int]:
-    """Returns the shape to which all are broadcast. (torch.broadcast_shapes would become part of the graph.)"""
+    """Returns the shape to which all are broadcast. torch.broadcast_shapes would be part of the graph."""
     ndim = max([0, *[len(shape) for shape in shapes]])
     sizes = [[shape[d - ndim] for shape in shapes if d >= ndim - len(shape)] for d in range(ndim)]
     return [next((size for size in of_axis if size != 1), 1) for of_axis in sizes]
@@ -710,8 +720,9 @@ class _Recording(TorchFunctionMode):
 
 
 if _can_skip:
-    # torch.compile traces calls of _Recording as part of what calls them. Where a graph breaks, Python itself makes
-    # these calls, and torch.compile must not compile them alone: the modes are not active in their own calls.
+    # torch.compile traces calls of _Recording as part of what calls them. Where a graph breaks, Python itself
+    # makes these calls, and torch.compile must not compile them alone: the modes are not active in their own
+    # calls.
     for _mode in (_Recording.__torch_function__, _Routing.__torch_dispatch__):
         _skip.set_code_exec_strategy(
             _mode.__code__, _skip._FrameExecStrategy(_skip._FrameAction.SKIP, _skip._FrameAction.SKIP)
@@ -752,9 +763,10 @@ class deterministic:
     matrix products and attention above all. PyTorch's own flag for determinism is not touched.
 
     `method` is an order and an accumulator: "tree/plain", "tree/kahan", "pairwise/plain", "exact", … An
-    operation that lacks it uses its closest method, for example norm/tree for "exact". Elements of 16 bits are
-    accumulated in fp32, and each result is rounded to the type that PyTorch returns. Softmax and logsumexp
-    take no fp64: there they raise TypeError. So do complex numbers.
+    operation that lacks it uses its closest method, for example norm/tree for "exact". Elements of 16 bits
+    are accumulated in fp32, and each result is rounded to the type that PyTorch returns. Softmax and
+    logsumexp of fp64 raise TypeError, since samesum computes them in fp32; so does every reduction of complex
+    numbers.
 
     Scope
     -----
@@ -764,8 +776,8 @@ class deterministic:
     code or an autograd.Function records, if no later operator of the graph was recorded inside.
 
     A function of torch.compile that was compiled outside is compiled again inside. Its graphs contain
-    operators of samesum (torch.ops.samesum), and break where a call, or its gradient, would add in another way;
-    where PyTorch cannot break a graph, the function runs eagerly, which is routed too.
+    operators of samesum (torch.ops.samesum), and break where a call, or its gradient, would add in another
+    way; where PyTorch cannot break a graph, the function runs eagerly, which is routed too.
 
     Parameters
     ----------
