@@ -175,7 +175,9 @@ def test_a_torch_tensor_is_added() -> None:
 
 
 @pytest.mark.parametrize(
-    "x", [None, "1", 1j, object(), [1.0, "x"], [[1.0]], np.array([1j]), np.array(["a"]), [None]], ids=str
+    "x",
+    [None, "1", 1j, object(), [1.0, "x"], [[1.0]], np.array([1j]), np.array(["a"]), [None]],
+    ids=["None", "text", "complex", "object", "list of text", "nested", "complex array", "text array", "list of None"],
 )
 def test_what_is_no_number_is_a_type_error_and_changes_nothing(x: Any) -> None:
     e = Exact(0.5)
