@@ -5,9 +5,9 @@
     samesum::softmax         softmax and log_softmax
     samesum::layer_norm      and samesum::rms_norm, each with an operator for its gradients
 
-`operation` is a name of the catalogue, and `method` one of a method. Gradients are reduced by the method of the
-forward call, or by the closest one that their operation has (see `closest`). Factors such as 1 / n are
-multiplied, since PyTorch's division by a number rounds differently on the CPU and on a GPU.
+`operation` is a name of the catalogue, and `method` one of a method. Gradients are reduced by the method of
+the forward call, or by the closest one that their operation has (see `closest`). They are multiplied by 1 / n
+instead of divided by n, since PyTorch's division by a number rounds differently on the CPU and on a GPU.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def _inverse(x: Tensor, axes: Sequence[int], ddof: float = 0) -> float:
 def sum_to(gradient: Tensor, shape: Sequence[int], like: str) -> Tensor:
     """Sums a gradient over the axes along which an input of that shape was broadcast."""
     extra = gradient.dim() - len(shape)
-    axes = [d for d in range(gradient.dim()) if d < extra or (shape[d - extra] == 1 and gradient.shape[d] != 1)]
+    axes = [
+        d for d in range(gradient.dim()) if d < extra or (shape[d - extra] == 1 and gradient.shape[d] != 1)
+    ]
     if not axes:
         return gradient
     method = closest(like, "sum", FORMATS[gradient.dtype])
@@ -114,7 +116,9 @@ def reduce(
 
 
 @reduce.register_fake
-def _(x: Tensor, operation: str, axes: Any, keepdims: bool, method: Any, threads: int = 0, ddof: float = 0.0) -> Tensor:
+def _(
+    x: Tensor, operation: str, axes: Any, keepdims: bool, method: Any, threads: int = 0, ddof: float = 0.0
+) -> Tensor:
     shape = _shape(x.shape, axes, keepdims)
     if x.dtype not in FORMATS and operation in ("sum", "min", "max"):
         dtype = torch.uint64 if dtype_name(x.dtype).startswith("uint") else torch.int64
@@ -213,7 +217,13 @@ reduce.register_autograd(_reduce_backward, setup_context=_remember)
 
 @custom_op("samesum::reduce_pair", mutates_args=())
 def reduce_pair(
-    x: Tensor, y: Tensor, operation: str, axes: Sequence[int], keepdims: bool, method: Optional[str], threads: int = 0
+    x: Tensor,
+    y: Tensor,
+    operation: str,
+    axes: Sequence[int],
+    keepdims: bool,
+    method: Optional[str],
+    threads: int = 0,
 ) -> Tensor:
     """`axes` count those of the common shape."""
     x, y = torch.broadcast_tensors(x, y)
@@ -221,7 +231,9 @@ def reduce_pair(
 
 
 @reduce_pair.register_fake
-def _(x: Tensor, y: Tensor, operation: str, axes: Any, keepdims: bool, method: Any, threads: int = 0) -> Tensor:
+def _(
+    x: Tensor, y: Tensor, operation: str, axes: Any, keepdims: bool, method: Any, threads: int = 0
+) -> Tensor:
     shape = _shape(torch.broadcast_shapes(x.shape, y.shape), axes, keepdims)
     return x.new_empty(shape, dtype=getattr(torch, DTYPES[_chosen(method, operation, x).format]))
 
@@ -234,10 +246,13 @@ def _remember_pair(ctx: Any, inputs: Any, output: Any) -> None:
 
 def _pair_backward(ctx: Any, gradient: Tensor) -> Any:
     x, y = ctx.saved_tensors
-    if not ctx.keepdims:
-        gradient = gradient.reshape(_shape(torch.broadcast_shapes(x.shape, y.shape), ctx.axes, True))
-    of_x = sum_to(gradient * y, x.shape, ctx.like).to(x.dtype) if ctx.needs_input_grad[0] else None
-    of_y = sum_to(gradient * x, y.shape, ctx.like).to(y.dtype) if ctx.needs_input_grad[1] else None
+    shape = torch.broadcast_shapes(x.shape, y.shape)
+    gradient = gradient.reshape(_shape(shape, ctx.axes, True))
+    of_x = of_y = None
+    if ctx.needs_input_grad[0]:
+        of_x = sum_to((gradient * y).expand(shape), x.shape, ctx.like).to(x.dtype)
+    if ctx.needs_input_grad[1]:
+        of_y = sum_to((gradient * x).expand(shape), y.shape, ctx.like).to(y.dtype)
     return of_x, of_y, None, None, None, None, None
 
 
@@ -248,7 +263,9 @@ reduce_pair.register_autograd(_pair_backward, setup_context=_remember_pair)
 
 
 @custom_op("samesum::softmax", mutates_args=())
-def softmax(x: Tensor, operation: str, axes: Sequence[int], method: Optional[str], threads: int = 0) -> Tensor:
+def softmax(
+    x: Tensor, operation: str, axes: Sequence[int], method: Optional[str], threads: int = 0
+) -> Tensor:
     return reduce_data(operation, x, None, axes, False, method, threads)
 
 
@@ -261,7 +278,11 @@ def _(x: Tensor, operation: str, axes: Any, method: Any, threads: int = 0) -> Te
 
 
 def softmax_gradient(
-    pair: Callable[..., Tensor], total: Callable[..., Tensor], y: Tensor, gradient: Tensor, exponentials: Tensor | None
+    pair: Callable[..., Tensor],
+    total: Callable[..., Tensor],
+    y: Tensor,
+    gradient: Tensor,
+    exponentials: Tensor | None,
 ) -> Tensor:
     """Returns the gradient of softmax, or with `exponentials`, the softmax itself, that of log_softmax."""
     if exponentials is None:
@@ -343,7 +364,9 @@ def layer_gradients(
     if wanted[0]:
         weighted = gradient if weight is None else gradient * weight
         slope = _row("dot", weighted, axes, like, normalised) * _inverse(x, _last(x, axes))
-        of_x = (weighted - _row("mean", weighted, axes, like)).sub_(normalised * slope).mul_(inverse).to(x.dtype)
+        of_x = (
+            (weighted - _row("mean", weighted, axes, like)).sub_(normalised * slope).mul_(inverse).to(x.dtype)
+        )
     if wanted[1] and weight is not None:
         of_weight = _columns("dot", gradient, axes, like, normalised).to(weight.dtype)
     if wanted[2]:
@@ -351,7 +374,9 @@ def layer_gradients(
     return of_x, of_weight, of_bias
 
 
-def normalise_rms(x: Tensor, axes: int, weight: Tensor | None, eps: float, like: str) -> tuple[Tensor, Tensor]:
+def normalise_rms(
+    x: Tensor, axes: int, weight: Tensor | None, eps: float, like: str
+) -> tuple[Tensor, Tensor]:
     """Returns the normalised elements, and the inverse roots of the mean squares."""
     inverse = _inverse_root(_row("squared_norm", x, axes, like) * _inverse(x, _last(x, axes)), eps)
     y = x * inverse
@@ -361,7 +386,13 @@ def normalise_rms(x: Tensor, axes: int, weight: Tensor | None, eps: float, like:
 
 
 def rms_gradients(
-    gradient: Tensor, x: Tensor, axes: int, inverse: Tensor, weight: Tensor | None, wanted: Sequence[bool], like: str
+    gradient: Tensor,
+    x: Tensor,
+    axes: int,
+    inverse: Tensor,
+    weight: Tensor | None,
+    wanted: Sequence[bool],
+    like: str,
 ) -> tuple[Tensor | None, Tensor | None]:
     gradient = _wide(gradient)
     normalised = x * inverse
@@ -376,23 +407,22 @@ def rms_gradients(
 
 
 def _present(tensors: Sequence[Tensor | None], like: Tensor) -> tuple[Tensor, ...]:
-    """Replaces absent results by empty tensors, since an operator returns tensors."""
-    return tuple(like.new_empty(0) if t is None else t for t in tensors)
+    """Makes results contiguous, as compiled graphs expect them, and absent ones empty tensors."""
+    return tuple(like.new_empty(0) if t is None else t.contiguous() for t in tensors)
 
 
 @custom_op("samesum::layer_norm", mutates_args=())
 def layer_norm(
     x: Tensor, axes: int, weight: Optional[Tensor], bias: Optional[Tensor], eps: float, method: str
 ) -> tuple[Tensor, Tensor, Tensor]:
-    y, mean, inverse = normalise_layer(x, axes, weight, bias, eps, method)
-    return y, mean.contiguous(), inverse.contiguous()
+    return _present(normalise_layer(x, axes, weight, bias, eps, method), x)  # type: ignore[return-value]
 
 
 @layer_norm.register_fake
 def _(x: Tensor, axes: int, weight: Any, bias: Any, eps: float, method: str) -> Any:
     shape = _shape(x.shape, _last(x, axes), True)
     statistics = torch.float64 if x.dtype == torch.float64 else torch.float32
-    return torch.empty_like(x), x.new_empty(shape, dtype=statistics), x.new_empty(shape, dtype=statistics)
+    return x.new_empty(x.shape), x.new_empty(shape, dtype=statistics), x.new_empty(shape, dtype=statistics)
 
 
 @custom_op("samesum::layer_norm_backward", mutates_args=())
@@ -405,16 +435,22 @@ def layer_norm_backward(
 
 
 @layer_norm_backward.register_fake
-def _(gradient: Tensor, x: Tensor, axes: int, mean: Any, inverse: Any, weight: Any, wanted: Any, method: str) -> Any:
+def _(
+    gradient: Tensor, x: Tensor, axes: int, mean: Any, inverse: Any, weight: Any, wanted: Any, method: str
+) -> Any:
     shape = x.shape[x.dim() - axes :]
-    of_weight = weight.new_empty(shape) if wanted[1] and weight is not None else None
-    found = (torch.empty_like(x) if wanted[0] else None, of_weight, x.new_empty(shape) if wanted[2] else None)
+    of_weight = weight.new_empty(weight.shape) if wanted[1] and weight is not None else None
+    found = (
+        x.new_empty(x.shape) if wanted[0] else None,
+        of_weight,
+        x.new_empty(shape) if wanted[2] else None,
+    )
     return _present(found, x)
 
 
 def _remember_layer(ctx: Any, inputs: Any, output: Any) -> None:
     x, ctx.axes, weight, bias, _, ctx.method = inputs
-    ctx.bias_dtype = None if bias is None else bias.dtype
+    ctx.bias = None if bias is None else (bias.dtype, bias.shape)
     ctx.save_for_backward(x, weight, output[1], output[2])
     ctx.mark_non_differentiable(output[1], output[2])
 
@@ -422,37 +458,50 @@ def _remember_layer(ctx: Any, inputs: Any, output: Any) -> None:
 def _layer_backward(ctx: Any, gradient: Tensor, _mean: Any, _inverse: Any) -> Any:
     x, weight, mean, inverse = ctx.saved_tensors
     needed = ctx.needs_input_grad
-    wanted = [needed[0], weight is not None and needed[2], ctx.bias_dtype is not None and needed[3]]
+    wanted = [needed[0], weight is not None and needed[2], ctx.bias is not None and needed[3]]
     found = layer_norm_backward(gradient, x, ctx.axes, mean, inverse, weight, wanted, ctx.method)
     of_x, of_weight, of_bias = (t if w else None for t, w in zip(found, wanted))
-    return of_x, None, of_weight, None if of_bias is None else of_bias.to(ctx.bias_dtype), None, None
+    if of_bias is not None:
+        of_bias = of_bias.to(ctx.bias[0]).reshape(ctx.bias[1])
+    return of_x, None, of_weight, of_bias, None, None
 
 
 layer_norm.register_autograd(_layer_backward, setup_context=_remember_layer)
 
 
 @custom_op("samesum::rms_norm", mutates_args=())
-def rms_norm(x: Tensor, axes: int, weight: Optional[Tensor], eps: float, method: str) -> tuple[Tensor, Tensor]:
-    return normalise_rms(x, axes, weight, eps, method)
+def rms_norm(
+    x: Tensor, axes: int, weight: Optional[Tensor], eps: float, method: str
+) -> tuple[Tensor, Tensor]:
+    return _present(normalise_rms(x, axes, weight, eps, method), x)  # type: ignore[return-value]
 
 
 @rms_norm.register_fake
 def _(x: Tensor, axes: int, weight: Any, eps: float, method: str) -> Any:
     shape = _shape(x.shape, _last(x, axes), True)
-    return torch.empty_like(x), x.new_empty(shape, dtype=torch.float64 if x.dtype == torch.float64 else torch.float32)
+    return x.new_empty(x.shape), x.new_empty(
+        shape, dtype=torch.float64 if x.dtype == torch.float64 else torch.float32
+    )
 
 
 @custom_op("samesum::rms_norm_backward", mutates_args=())
 def rms_norm_backward(
-    gradient: Tensor, x: Tensor, axes: int, inverse: Tensor, weight: Optional[Tensor], wanted: Sequence[bool], method: str
+    gradient: Tensor,
+    x: Tensor,
+    axes: int,
+    inverse: Tensor,
+    weight: Optional[Tensor],
+    wanted: Sequence[bool],
+    method: str,
 ) -> tuple[Tensor, Tensor]:
-    return _present(rms_gradients(gradient, x, axes, inverse, weight, wanted, method), x)  # type: ignore[return-value]
+    found = rms_gradients(gradient, x, axes, inverse, weight, wanted, method)
+    return _present(found, x)  # type: ignore[return-value]
 
 
 @rms_norm_backward.register_fake
 def _(gradient: Tensor, x: Tensor, axes: int, inverse: Any, weight: Any, wanted: Any, method: str) -> Any:
-    of_weight = weight.new_empty(x.shape[x.dim() - axes :]) if wanted[1] and weight is not None else None
-    return _present((torch.empty_like(x) if wanted[0] else None, of_weight), x)
+    of_weight = weight.new_empty(weight.shape) if wanted[1] and weight is not None else None
+    return _present((x.new_empty(x.shape) if wanted[0] else None, of_weight), x)
 
 
 def _remember_rms(ctx: Any, inputs: Any, output: Any) -> None:
@@ -473,14 +522,20 @@ rms_norm.register_autograd(_rms_backward, setup_context=_remember_rms)
 
 
 def reduce_traced(
-    operation: str, x: Tensor, y: Any, *, axis: Any, dtype: Any, keepdims: bool, out: Any, method: Any, threads: int,
-    ddof: float, finish: Any,
+    operation: str, x: Tensor, y: Any, *, axis: Any, dtype: Any, keepdims: bool, out: Any, method: Any,
+    threads: int, ddof: float, finish: Any,
 ) -> Tensor:  # fmt: skip
-    """Makes one call of a public function by the operators above; the arguments are those of `_calls.reduce`."""
+    """Makes one call of a public function by the operators above. Arguments are as for `_calls.reduce`."""
     if out is not None:
-        raise ValueError("samesum: out does not go with gradients or compilation; leave it out, or pass x.detach()")
-    if y is not None and not isinstance(y, Tensor):
-        raise TypeError(f"samesum: y is a {type(y).__name__} and x a tensor; pass torch.as_tensor(y)")
+        raise ValueError(
+            "samesum: out does not go with gradients or compilation; leave it out, or pass x.detach()"
+        )
+    for argument, a in (("x", x), ("y", y)):
+        if a is not None and not isinstance(a, Tensor):
+            raise TypeError(
+                f"samesum: {argument} is a {type(a).__name__}; pass tensors, such as "
+                f"torch.as_tensor({argument})"
+            )
     check_threads(threads)
     name = None if method is None else str(getattr(method, "name", method))
     if dtype is not None:
@@ -488,7 +543,9 @@ def reduce_traced(
         x = x.to(getattr(torch, dtype_name(dtype)))
         y = None if y is None else y.to(x.dtype)
     if format_of(x.dtype) == "int" and operation == "prod":
-        raise TypeError("samesum: prod of integers is not supported; pass dtype='float64' for a rounded product")
+        raise TypeError(
+            "samesum: prod of integers is not supported; pass dtype='float64' for a rounded product"
+        )
     if y is not None:
         format_of(y.dtype, "y")
         common = torch.promote_types(x.dtype, y.dtype)

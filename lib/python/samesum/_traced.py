@@ -9,7 +9,7 @@ from typing import Any
 def reduce_traced(operation: str, x: Any, y: Any, **arguments: Any) -> Any:
     """Makes the call by an operator that the library of x or y knows: of PyTorch or of JAX."""
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(x, torch.Tensor):
+    if torch is not None and (isinstance(x, torch.Tensor) or isinstance(y, torch.Tensor)):
         from . import _torch_operators as operators
     else:
         from . import jax as operators  # type: ignore[no-redef]

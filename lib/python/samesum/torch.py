@@ -27,9 +27,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import _core
 from . import _torch_operators as operators
-from ._torch_operators import FORMATS, closest, reduce_traced
+from ._torch_operators import FORMATS, closest
 
-__all__ = ["deterministic", "not_routed", "reduce_traced", "routed"]
+__all__ = ["deterministic", "not_routed", "routed"]
+
+try:
+    from torch._C._dynamo import eval_frame as _skip
+except ImportError:
+    _skip = None
+_can_skip = hasattr(_skip, "set_code_exec_strategy")  # an internal of PyTorch, present in 2.11
 
 aten = torch.ops.aten
 
@@ -38,14 +44,16 @@ _NOT_ROUTED = {
     "attention": "scaled_dot_product_attention and its fused kernels, MultiheadAttention's fast path",
     "convolutions": "conv1d, conv2d, conv3d, their transposes and gradients",
     "products and cumulative operators": "prod, cumsum, cumprod, logcumsumexp, trace, nansum, nanmean",
-    "scatters": "index_add, index_put with accumulate, scatter_add, scatter_reduce, segment_reduce, bincount, histc, "
-    "gradients of embedding, gather, index_select and of indexing, embedding_bag",
+    "scatters": "index_add, index_put with accumulate, scatter_add, scatter_reduce, segment_reduce, "
+    "bincount, histc, gradients of embedding, gather, index_select and of indexing, embedding_bag",
     "other normalisations": "batch_norm, group_norm, instance_norm, weight_norm, local_response_norm",
-    "other norms": "vector norms other than the 1-norm and the 2-norm, nuclear norm, cdist, pdist, dist, renorm",
+    "other norms": "vector norms other than the 1-norm and the 2-norm, nuclear norm, cdist, pdist, dist, "
+    "renorm",
     "pooling and resampling": "avg_pool, adaptive_avg_pool, interpolate, grid_sample, fold",
     "losses with kernels of their own": "ctc_loss, multi_margin_loss, multilabel_margin_loss",
     "recurrent layers, FFTs, sparse tensors": "lstm, gru, fft, torch.sparse",
-    "minima and maxima": "min, max, amin, amax, argmin, argmax, median, sort: their results do not depend on an order",
+    "minima and maxima": "min, max, amin, amax, argmin, argmax, median, sort: their results do not depend on "
+    "an order",
 }
 
 
@@ -74,11 +82,20 @@ def _methods(like: str) -> dict[tuple[str, torch.dtype], str | None]:
 def _validated(method: str) -> str:
     like = method.removeprefix("sum/")
     for m in _core.methods():
-        if m.operation == "sum" and m.backend == "cpu" and like == "/".join(filter(None, (m.order, m.accumulator))):
+        if (
+            m.operation == "sum"
+            and m.backend == "cpu"
+            and like == "/".join(filter(None, (m.order, m.accumulator)))
+        ):
             if m.promise in ("everywhere", "order_free"):
                 return like
-            raise ValueError(f"samesum: method {method!r} has the promise {m.promise}; use one whose bits are the same everywhere")
-    raise ValueError(f"samesum: method is {method!r}; use an order and an accumulator, such as 'tree/kahan', or 'exact'")
+            raise ValueError(
+                f"samesum: method {method!r} has the promise {m.promise}; use one whose bits are the same "
+                "everywhere"
+            )
+    raise ValueError(
+        f"samesum: method is {method!r}; use an order and an accumulator, such as 'tree/kahan', or 'exact'"
+    )
 
 
 # PyTorch's operators. A handler gets the mode and the operator, then the operator's arguments.
@@ -118,7 +135,9 @@ def _converted(x: Tensor, dtype: torch.dtype | None) -> tuple[Tensor, torch.dtyp
     return x.to(dtype), dtype
 
 
-def _reduced(route: Any, operation: str, x: Tensor, dim: Any, keepdim: bool, dtype: torch.dtype | None) -> Tensor:
+def _reduced(
+    route: Any, operation: str, x: Tensor, dim: Any, keepdim: bool, dtype: torch.dtype | None
+) -> Tensor:
     x, result = _converted(x, dtype)
     return route.reduce(operation, x, _axes(dim, x.dim()), keepdim).to(result)
 
@@ -129,7 +148,9 @@ def _is_integral(x: Tensor, dtype: torch.dtype | None) -> bool:
 
 
 @_handles("sum", aten.sum.dim_IntList)
-def _sum(route: Any, func: Any, x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def _sum(
+    route: Any, func: Any, x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
     if _is_integral(x, dtype):
         return func(x, dim, keepdim, dtype=dtype)  # exact in any order
     return _reduced(route, "sum", x, dim, keepdim, dtype)
@@ -143,7 +164,9 @@ def _sum_of_all(route: Any, func: Any, x: Tensor, *, dtype: Any = None) -> Any:
 
 
 @_handles("mean", aten.mean.dim)
-def _mean(route: Any, func: Any, x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def _mean(
+    route: Any, func: Any, x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
     if _is_integral(x, dtype):
         return func(x, dim, keepdim, dtype=dtype)  # raises an error
     return _reduced(route, "mean", x, dim, keepdim, dtype)
@@ -160,23 +183,31 @@ def _moments(route: Any, x: Tensor, dim: Any, correction: Any, keepdim: bool) ->
 
 
 @_handles("var", aten.var.correction)
-def _var(route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+def _var(
+    route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> Any:
     return _moments(route, x, dim, correction, keepdim)[..., 1].to(x.dtype)
 
 
 @_handles("std", aten.std.correction)
-def _std(route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+def _std(
+    route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> Any:
     return _moments(route, x, dim, correction, keepdim)[..., 1].sqrt().to(x.dtype)
 
 
 @_handles("var_mean", aten.var_mean.correction)
-def _var_mean(route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+def _var_mean(
+    route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> Any:
     moments = _moments(route, x, dim, correction, keepdim).to(x.dtype)
     return moments[..., 1], moments[..., 0]
 
 
 @_handles("std_mean", aten.std_mean.correction)
-def _std_mean(route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+def _std_mean(
+    route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> Any:
     moments = _moments(route, x, dim, correction, keepdim)
     return moments[..., 1].sqrt().to(x.dtype), moments[..., 0].to(x.dtype)
 
@@ -186,18 +217,33 @@ _NORMS = {1: "sum_of_magnitudes", 2: "norm"}
 
 @_handles("norm", aten.linalg_vector_norm.default)
 def _vector_norm(
-    route: Any, func: Any, x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+    route: Any,
+    func: Any,
+    x: Tensor,
+    ord: Any = 2,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
 ) -> Any:
     if ord not in _NORMS:
         return func(x, ord, dim, keepdim, dtype=dtype)
     return _reduced(route, _NORMS[ord], x, dim, keepdim, dtype)
 
 
-@_handles("norm", aten.norm.Scalar, aten.norm.ScalarOpt_dim, aten.norm.ScalarOpt_dtype, aten.norm.ScalarOpt_dim_dtype)
+@_handles(
+    "norm",
+    aten.norm.Scalar,
+    aten.norm.ScalarOpt_dim,
+    aten.norm.ScalarOpt_dtype,
+    aten.norm.ScalarOpt_dim_dtype,
+)
 def _norm(
     route: Any, func: Any, x: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
-    return _vector_norm(route, aten.linalg_vector_norm.default, x, 2 if p is None else p, dim, keepdim, dtype=dtype)
+    return _vector_norm(
+        route, aten.linalg_vector_norm.default, x, 2 if p is None else p, dim, keepdim, dtype=dtype
+    )
 
 
 def _softmax_of(route: Any, operation: str, x: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
@@ -222,7 +268,9 @@ def _safe_softmax(route: Any, func: Any, x: Tensor, dim: int, dtype: Any = None)
     return y.masked_fill((x == float("-inf")).all(dim, keepdim=True), 0)
 
 
-def _softmax_gradient(route: Any, operation: str, gradient: Tensor, y: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
+def _softmax_gradient(
+    route: Any, operation: str, gradient: Tensor, y: Tensor, dim: int, dtype: torch.dtype
+) -> Tensor:
     if y.dim() == 0:
         return _softmax_gradient(route, operation, gradient.reshape(1), y.reshape(1), 0, dtype).reshape(())
     axes = [dim % y.dim()]
@@ -234,12 +282,16 @@ def _softmax_gradient(route: Any, operation: str, gradient: Tensor, y: Tensor, d
 
 
 @_handles("softmax_backward", aten._softmax_backward_data.default)
-def _softmax_backward(route: Any, func: Any, gradient: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Any:
+def _softmax_backward(
+    route: Any, func: Any, gradient: Tensor, output: Tensor, dim: int, input_dtype: Any
+) -> Any:
     return _softmax_gradient(route, "softmax", gradient, output, dim, input_dtype)
 
 
 @_handles("log_softmax_backward", aten._log_softmax_backward_data.default)
-def _log_softmax_backward(route: Any, func: Any, gradient: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Any:
+def _log_softmax_backward(
+    route: Any, func: Any, gradient: Tensor, output: Tensor, dim: int, input_dtype: Any
+) -> Any:
     return _softmax_gradient(route, "log_softmax", gradient, output, dim, input_dtype)
 
 
@@ -256,14 +308,16 @@ def _layer_norm(route: Any, func: Any, x: Tensor, shape: Any, weight: Any, bias:
 
 @_handles("layer_norm_backward", aten.native_layer_norm_backward.default)
 def _layer_norm_backward(
-    route: Any, func: Any, gradient: Tensor, x: Tensor, shape: Any, mean: Tensor, inverse: Tensor, weight: Any,
-    bias: Any, wanted: Any,
+    route: Any, func: Any, gradient: Tensor, x: Tensor, shape: Any, mean: Tensor, inverse: Tensor,
+    weight: Any, bias: Any, wanted: Any,
 ) -> Any:  # fmt: skip
     return operators.layer_gradients(gradient, x, len(shape), mean, inverse, weight, wanted, route.like)
 
 
 def _eps_of(x: Tensor, eps: float | None) -> float:
-    return torch.finfo(x.dtype).eps if eps is None else eps
+    if eps is not None:
+        return eps
+    return torch.finfo(torch.float64 if x.dtype == torch.float64 else torch.float32).eps
 
 
 @_handles("rms_norm", aten._fused_rms_norm.default)
@@ -282,7 +336,9 @@ _NONE, _MEAN = 0, 1  # PyTorch's numbers for the reduction of a loss
 
 
 @_handles("nll_loss", aten.nll_loss_forward.default, aten.nll_loss2d_forward.default)
-def _nll_loss(route: Any, func: Any, x: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int) -> Any:
+def _nll_loss(
+    route: Any, func: Any, x: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
+) -> Any:
     if reduction == _NONE:
         return func(x, target, weight, reduction, ignore_index)
     classes = 0 if x.dim() == 1 else 1
@@ -292,7 +348,9 @@ def _nll_loss(route: Any, func: Any, x: Tensor, target: Tensor, weight: Any, red
     weights = counts.to(x.dtype) if weight is None else torch.where(counts, weight[index], 0)
     terms = torch.where(counts, terms * weights, 0)
     everything = list(range(terms.dim()))
-    total, loss = route.reduce("sum", weights, everything, False), route.reduce("sum", terms, everything, False)
+    total, loss = route.reduce("sum", weights, everything, False), route.reduce(
+        "sum", terms, everything, False
+    )
     return (loss / total if reduction == _MEAN else loss).to(x.dtype), total.to(x.dtype)
 
 
@@ -333,7 +391,8 @@ for _functional, _out in (
     (aten.sum.default, aten.sum.out), (aten.sum.dim_IntList, aten.sum.IntList_out),
     (aten.mean.default, aten.mean.dtype_out), (aten.mean.dim, aten.mean.out),
     (aten.var.correction, aten.var.correction_out), (aten.std.correction, aten.std.correction_out),
-    (aten.linalg_vector_norm.default, aten.linalg_vector_norm.out), (aten.logsumexp.default, aten.logsumexp.out),
+    (aten.linalg_vector_norm.default, aten.linalg_vector_norm.out),
+    (aten.logsumexp.default, aten.logsumexp.out),
     (aten.norm.ScalarOpt_dim, aten.norm.out), (aten.norm.ScalarOpt_dim_dtype, aten.norm.dtype_out),
     (aten._softmax.default, aten._softmax.out), (aten._log_softmax.default, aten._log_softmax.out),
     (aten._softmax_backward_data.default, aten._softmax_backward_data.out),
@@ -367,6 +426,10 @@ class _Routing(TorchDispatchMode):
     def ignore_compile_internals(cls) -> bool:
         return True  # torch.compile is handled by _Recording, with which this mode is always active
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return not _can_skip  # by a wrapper, which takes longer than the rest of a call
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if types and not _PLAIN_TYPES.issuperset(types):
             return NotImplemented  # the subclass computes with plain tensors, which come here
@@ -381,8 +444,8 @@ class _Routing(TorchDispatchMode):
             if x.device.type == "meta":
                 return func(*args, **(kwargs or {}))
             raise NotImplementedError(
-                f"samesum: {func} of a tensor with layout {x.layout} on {x.device} is not routed; call it outside "
-                "samesum.torch.deterministic, or use dense tensors on 'cpu' or 'cuda'"
+                f"samesum: {func} of a tensor with layout {x.layout} on {x.device} is not routed; call it "
+                "outside samesum.torch.deterministic, or use dense tensors on 'cpu' or 'cuda'"
             )
         name, handler = found
         self.calls[name] += 1
@@ -392,15 +455,19 @@ class _Routing(TorchDispatchMode):
         method = self._methods.get((operation, x.dtype))
         if method is None:
             raise TypeError(
-                f"samesum: {operation} of {x.dtype} is not routed, since samesum has no method for it; convert the "
-                "tensor, or call the operator outside samesum.torch.deterministic"
+                f"samesum: {operation} of {x.dtype} is not routed, since samesum has no method for it; "
+                "convert the tensor, or call the operator outside samesum.torch.deterministic"
             )
         return method
 
-    def reduce(self, operation: str, x: Tensor, axes: Sequence[int], keepdims: bool, ddof: float = 0) -> Tensor:
+    def reduce(
+        self, operation: str, x: Tensor, axes: Sequence[int], keepdims: bool, ddof: float = 0
+    ) -> Tensor:
         return operators.reduce_data(operation, x, None, axes, keepdims, self._method(operation, x), 0, ddof)
 
-    def reduce_pair(self, operation: str, x: Tensor, y: Tensor, axes: Sequence[int], keepdims: bool) -> Tensor:
+    def reduce_pair(
+        self, operation: str, x: Tensor, y: Tensor, axes: Sequence[int], keepdims: bool
+    ) -> Tensor:
         x, y = torch.broadcast_tensors(x, y)
         if x.dtype != y.dtype:
             x, y = x.float(), y.float()
@@ -422,8 +489,8 @@ def _require_routing(gradients: Any) -> None:
     if not _is_routing():
         raise RuntimeError(
             "samesum: this backward pass reaches an operator that was recorded under "
-            "samesum.torch.deterministic, but runs outside it, where PyTorch would add in an order of its own; "
-            "call backward() inside the manager, or inside another one"
+            "samesum.torch.deterministic, but runs outside it, where PyTorch would add in an order of its "
+            "own; call backward() inside the manager, or inside another one"
         )
 
 
@@ -450,8 +517,12 @@ class _Compiled:
         self.like = recording.like
         self._methods = recording.methods
 
-    def reduce(self, operation: str, x: Tensor, axes: Sequence[int], keepdims: bool, ddof: float = 0) -> Tensor:
-        return torch.ops.samesum.reduce(x, operation, axes, keepdims, self._methods[operation, x.dtype], 0, float(ddof))
+    def reduce(
+        self, operation: str, x: Tensor, axes: Sequence[int], keepdims: bool, ddof: float = 0
+    ) -> Tensor:
+        return torch.ops.samesum.reduce(
+            x, operation, axes, keepdims, self._methods[operation, x.dtype], 0, float(ddof)
+        )
 
     def softmax(self, operation: str, x: Tensor, axes: Sequence[int]) -> Tensor:
         return torch.ops.samesum.softmax(x, operation, axes, self._methods[operation, x.dtype])
@@ -523,43 +594,83 @@ def _named(names: str) -> set[Any]:
     return {getattr(owner, name) for name in names.split() for owner in owners if hasattr(owner, name)}
 
 
-# Functions that add nothing, forward or backward, if their inputs have one shape.
+# Functions that add nothing, forward or backward, once their inputs have one shape.
 _ELEMENTWISE = _named(
-    "add sub subtract mul multiply div divide true_divide neg negative abs exp expm1 log log1p log2 sqrt rsqrt square pow "
-    "reciprocal sin cos tanh sigmoid relu relu6 gelu silu elu leaky_relu softplus mish hardswish hardtanh logsigmoid "
-    "erf clamp clamp_min clamp_max where masked_fill minimum maximum sign floor ceil round dropout "
-    "to float half bfloat16 double type clone contiguous detach "
-    "__add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __div__ __rdiv__ __neg__ __pow__ __abs__ "
-    "eq ne lt le gt ge __eq__ __ne__ __lt__ __le__ __gt__ __ge__ logical_and logical_or logical_not isnan isinf"
+    "add sub subtract mul multiply div divide true_divide neg negative abs exp expm1 log log1p log2 sqrt "
+    "rsqrt square pow reciprocal sin cos tanh sigmoid relu relu6 gelu silu elu leaky_relu softplus mish "
+    "hardswish hardtanh logsigmoid erf clamp clamp_min clamp_max where masked_fill minimum maximum sign "
+    "floor ceil round dropout "
+    "to float half bfloat16 double type clone contiguous detach add_ sub_ mul_ div_ "
+    "__add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __div__ "
+    "__rdiv__ __neg__ __pow__ __abs__ "
+    "__iadd__ __isub__ __imul__ __itruediv__ __idiv__ "
+    "eq ne lt le gt ge __eq__ __ne__ __lt__ __le__ __gt__ __ge__ logical_and logical_or logical_not isnan "
+    "isinf"
 )
 # Functions that only move elements, or make none.
 _MOVING = _named(
-    "view reshape flatten unflatten transpose permute t swapaxes movedim squeeze unsqueeze cat concat stack split chunk "
-    "unbind narrow select masked_select tril triu roll flip size dim numel stride is_floating_point is_contiguous "
-    "zeros_like ones_like empty_like full_like new_zeros new_ones new_empty new_full argmax argmin"
+    "view reshape flatten unflatten transpose permute t swapaxes movedim squeeze unsqueeze cat concat stack "
+    "split chunk unbind narrow select masked_select tril triu roll flip size dim numel stride "
+    "is_floating_point is_contiguous zeros_like ones_like empty_like full_like new_zeros "
+    "new_ones new_empty new_full argmax argmin"
 )
-# Matrix products, which are not routed; their gradients are matrix products if no axis is broadcast.
-_PRODUCTS = _named("mm bmm linear")
+# Matrix products, which are not routed. Their gradients are matrix products if no axis is broadcast.
+_PRODUCTS = _named("mm bmm matmul __matmul__")
 
 
-def _adds_nothing(func: Any, args: Any, kwargs: Any) -> bool:
-    """Whether a call can stay in a compiled graph: neither it nor its gradient reduces, but by matrix products."""
+class _Expand(torch.autograd.Function):
+    """Broadcasts an input. Its gradient is summed by samesum."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, shape: list[int], method: str) -> Tensor:
+        ctx.shape, ctx.method = x.shape, method
+        extra = len(shape) - x.dim()
+        ctx.axes = [d for d in range(len(shape)) if d < extra or (x.shape[d - extra] == 1 and shape[d] != 1)]
+        return x.expand(shape)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        total = torch.ops.samesum.reduce(gradient, "sum", ctx.axes, False, ctx.method)
+        return total.to(gradient.dtype).reshape(ctx.shape), None, None
+
+
+def _expanded(recording: Any, x: Any, shape: list[int]) -> Any:
+    if not isinstance(x, Tensor) or not x.requires_grad or list(x.shape) == shape:
+        return x
+    return _Expand.apply(x, shape, recording.methods["sum", x.dtype])
+
+
+def _in_graph(recording: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    """Returns the result of a call that can stay in a compiled graph, else NotImplemented.
+
+    Neither the call nor its gradient may reduce in another way than by matrix products or samesum.
+    """
     if func in _MOVING or getattr(func, "__name__", "") == "__get__":
-        return True
+        return func(*args, **kwargs)
     if func in _PRODUCTS:
-        bias = args[2] if len(args) > 2 else kwargs.get("bias")
-        return bias is None or not (torch.is_grad_enabled() and bias.requires_grad)
-    if func not in _ELEMENTWISE:
-        return False
+        x, y = args[0], args[1] if len(args) > 1 else None
+        if not (isinstance(y, Tensor) and x.dim() >= 2 and (y.dim() == 2 or x.shape[:-2] == y.shape[:-2])):
+            return NotImplemented
+        return func(*args, **kwargs)
+    is_linear = func is F.linear
+    if not is_linear and func not in _ELEMENTWISE:
+        return NotImplemented
     if not torch.is_grad_enabled():
-        return True
-    tensors = [a for a in [*args, *kwargs.values()] if isinstance(a, Tensor)]
-    shape = _common_shape([t.shape for t in tensors])
-    return all([list(t.shape) == shape or not t.requires_grad for t in tensors])
+        return func(*args, **kwargs)
+    if is_linear:
+        bias = args[2] if len(args) > 2 else kwargs.get("bias")
+        if len(args) < 2 or len(kwargs) > (len(args) == 2):
+            return NotImplemented
+        y = func(args[0], args[1])
+        return y if bias is None else y + _expanded(recording, bias, list(y.shape))
+    if any([isinstance(a, Tensor) for a in kwargs.values()]):
+        return NotImplemented
+    shape = _common_shape([a.shape for a in args if isinstance(a, Tensor)])
+    return func(*[_expanded(recording, a, shape) for a in args], **kwargs)
 
 
 def _common_shape(shapes: Sequence[Sequence[int]]) -> list[int]:
-    """Returns the shape to which all are broadcast. (torch.broadcast_shapes would become part of the graph.)"""
+    """Returns the shape to which all are broadcast. torch.broadcast_shapes would be part of the graph."""
     ndim = max([0, *[len(shape) for shape in shapes]])
     sizes = [[shape[d - ndim] for shape in shapes if d >= ndim - len(shape)] for d in range(ndim)]
     return [next((size for size in of_axis if size != 1), 1) for of_axis in sizes]
@@ -586,22 +697,36 @@ class _Recording(TorchFunctionMode):
         self.methods = _methods(like)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_dynamo_compiling():
             return self._compiled(func, args, kwargs or {})
-        if (func is F.rms_norm or func is torch.rms_norm) and not torch.is_autocast_enabled(args[0].device.type):
+        if (func is F.rms_norm or func is torch.rms_norm) and not torch.is_autocast_enabled(
+            args[0].device.type
+        ):
             result = _called_rms_norm(self, *args, **(kwargs or {}))  # on the CPU it is no single operator
         else:
             result = func(*args, **kwargs) if kwargs else func(*args)
         _watch(result, args)
         return result
 
+    if not _can_skip:  # all calls break the graph
+        __torch_function__ = _disable_dynamo(__torch_function__)
+
     def _compiled(self, func: Any, args: Any, kwargs: Any) -> Any:
         handler = _IN_GRAPHS.get(func)
         if handler is not None and _is_understood(self, args, kwargs):
             return handler(_Compiled(self), *args, **kwargs)
-        if _adds_nothing(func, args, kwargs):
-            return func(*args, **kwargs)
-        return _eagerly(func, args, kwargs)
+        result = _in_graph(self, func, args, kwargs)
+        return _eagerly(func, args, kwargs) if result is NotImplemented else result
+
+
+if _can_skip:
+    # torch.compile traces calls of _Recording as part of what calls them. Where a graph breaks, Python itself
+    # makes these calls, and torch.compile must not compile them alone: the modes are not active in their own
+    # calls.
+    for _mode in (_Recording.__torch_function__, _Routing.__torch_dispatch__):
+        _skip.set_code_exec_strategy(
+            _mode.__code__, _skip._FrameExecStrategy(_skip._FrameAction.SKIP, _skip._FrameAction.SKIP)
+        )
 
 
 def _is_understood(recording: Any, args: Any, kwargs: Any) -> bool:
@@ -614,7 +739,17 @@ def _is_understood(recording: Any, args: Any, kwargs: Any) -> bool:
     return all([name in _KEYWORDS for name in kwargs]) and not isinstance(kwargs.get("dim"), str)
 
 
-_KEYWORDS = {"dim", "keepdim", "dtype", "correction", "normalized_shape", "weight", "bias", "eps", "_stacklevel"}
+_KEYWORDS = {
+    "dim",
+    "keepdim",
+    "dtype",
+    "correction",
+    "normalized_shape",
+    "weight",
+    "bias",
+    "eps",
+    "_stacklevel",
+}
 
 
 class deterministic:
@@ -628,9 +763,10 @@ class deterministic:
     matrix products and attention above all. PyTorch's own flag for determinism is not touched.
 
     `method` is an order and an accumulator: "tree/plain", "tree/kahan", "pairwise/plain", "exact", … An
-    operation that lacks it uses its closest method, for example norm/tree for "exact". Elements of 16 bits are
-    accumulated in fp32, and each result is rounded to the type that PyTorch returns. Softmax and logsumexp
-    take no fp64: there they raise TypeError. So do complex numbers.
+    operation that lacks it uses its closest method, for example norm/tree for "exact". Elements of 16 bits
+    are accumulated in fp32, and each result is rounded to the type that PyTorch returns. Softmax and
+    logsumexp of fp64 raise TypeError, since samesum computes them in fp32; so does every reduction of complex
+    numbers.
 
     Scope
     -----
@@ -640,7 +776,8 @@ class deterministic:
     code or an autograd.Function records, if no later operator of the graph was recorded inside.
 
     A function of torch.compile that was compiled outside is compiled again inside. Its graphs contain
-    operators of samesum (torch.ops.samesum), and break where a call, or its gradient, would add in another way.
+    operators of samesum (torch.ops.samesum), and break where a call, or its gradient, would add in another
+    way; where PyTorch cannot break a graph, the function runs eagerly, which is routed too.
 
     Parameters
     ----------
