@@ -336,6 +336,14 @@ def test_a_comparison_converts_to_pandas():
     assert isinstance(table.to_pandas(), pandas.DataFrame)
 
 
+def test_square_roots_are_rounded_correctly():
+    for dtype in FLOATS:
+        x = np.abs(data("fp64", 5000)).astype(dtype)
+        y = x.copy()
+        _core.square_root(FORMATS[dtype], y.ctypes.data, y.size)
+        assert same_bits(y, np.sqrt(x))
+
+
 def test_methods_are_listed_by_pattern():
     assert all(m.operation == "dot" for m in samesum.methods("dot/*@cpu"))
     (m,) = samesum.methods("sum/tree/kahan/fp32@cpu")

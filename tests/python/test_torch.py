@@ -59,6 +59,7 @@ def operator_calls(device: str) -> list[tuple]:
         (ops.reduce, (integers, "mean", [1], True, None)),
         (ops.reduce_pair, (x, x.flip(0), "dot", [2], False, "exact")),
         (ops.reduce_pair, (x, y, "dot", [0, 1], True, "tree/kahan")),
+        (ops.square_root, (x.abs(),)),
         (ops.softmax, (x, "softmax", [1], "tree/plain")),
         (ops.softmax, (x, "log_softmax", [0, 2], None)),
         (ops.softmax, (x.half(), "softmax", [2], "online/fp32")),
@@ -227,7 +228,7 @@ def mean_and(function, **keywords):
 def normalised_by_layer(x, m):
     w = x if x.dtype == torch.float64 else x.float()
     moments = samesum._calls.reduce("moments", x, axis=-1, keepdims=True, method=wide(m, "moments", x))
-    return ((w - moments[..., 0]) * (1 / torch.sqrt(moments[..., 1] + 1e-5)) * 2 + 1).to(x.dtype)
+    return ((w - moments[..., 0]) * (1 / ops.square_root(moments[..., 1] + 1e-5)) * 2 + 1).to(x.dtype)
 
 
 def normalised_by_rms(x, m):
@@ -235,7 +236,7 @@ def normalised_by_rms(x, m):
     squares = samesum._calls.reduce(
         "squared_norm", x, axis=-1, keepdims=True, method=wide(m, "squared_norm", x)
     )
-    return (w * (1 / torch.sqrt(squares * (1 / x.shape[-1]) + 1e-5)) * 2).to(x.dtype)
+    return (w * (1 / ops.square_root(squares * (1 / x.shape[-1]) + 1e-5)) * 2).to(x.dtype)
 
 
 def filled(x, value):

@@ -133,6 +133,9 @@ def fast(
 ) -> Any:
     """Returns the result, or None if the call needs Python's side."""
 
+def square_root(format: str, x: int, n: int, /) -> None:
+    """Replaces numbers in host memory by their correctly rounded square roots."""
+
 def remember(operation: str, name: str, format: str, backend: str, method: Method, /) -> None: ...
 def know_numpy(array: type, empty: Callable[..., Any], scalars: Mapping[str, type], /) -> None: ...
 def know_torch(tensor: type, dtypes: Mapping[str, Any], stream: Callable[[int], int] | None, /) -> None: ...

@@ -117,7 +117,12 @@ def std(
 
 
 def _deviation(namespace: Any, moments: Any) -> Any:
-    return namespace.sqrt(moments[..., 1])
+    variances = moments[..., 1]
+    if namespace.__name__ == "torch":
+        from ._torch_operators import square_root
+
+        return square_root(variances)
+    return namespace.sqrt(variances)
 
 
 def prod(

@@ -99,6 +99,33 @@ def sum_to(gradient: Tensor, shape: Sequence[int], like: str) -> Tensor:
     return reduce(gradient, "sum", axes, False, method).reshape(tuple(shape))
 
 
+@custom_op("samesum::square_root", mutates_args=())
+def square_root(x: Tensor) -> Tensor:
+    """Returns correctly rounded square roots. PyTorch's are on a GPU, but not with every library on a CPU."""
+    if not x.is_cpu or x.dtype not in FORMATS:
+        return x.sqrt().contiguous()
+    y = x.clone(memory_format=torch.contiguous_format)
+    _core.square_root(FORMATS[x.dtype], y.data_ptr(), y.numel())
+    return y
+
+
+@square_root.register_fake
+def _(x: Tensor) -> Tensor:
+    return x.new_empty(x.shape)
+
+
+def _remember_root(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(output)
+
+
+def _root_backward(ctx: Any, gradient: Tensor) -> Tensor:
+    (y,) = ctx.saved_tensors
+    return gradient / (2 * y)
+
+
+square_root.register_autograd(_root_backward, setup_context=_remember_root)
+
+
 # Reductions of one input
 
 
@@ -337,7 +364,7 @@ def _columns(operation: str, x: Tensor, axes: int, like: str, y: Tensor | None =
 
 def _inverse_root(variance: Tensor, eps: float) -> Tensor:
     """Returns 1 / sqrt(variance + eps). torch.rsqrt is not rounded correctly on a GPU; these two are."""
-    return variance.add(eps).sqrt_().reciprocal_()
+    return square_root(variance.add(eps)).reciprocal_()
 
 
 def normalise_layer(

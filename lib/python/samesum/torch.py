@@ -193,7 +193,7 @@ def _var(
 def _std(
     route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
 ) -> Any:
-    return _moments(route, x, dim, correction, keepdim)[..., 1].sqrt().to(x.dtype)
+    return operators.square_root(_moments(route, x, dim, correction, keepdim)[..., 1]).to(x.dtype)
 
 
 @_handles("var_mean", aten.var_mean.correction)
@@ -209,7 +209,7 @@ def _std_mean(
     route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
 ) -> Any:
     moments = _moments(route, x, dim, correction, keepdim)
-    return moments[..., 1].sqrt().to(x.dtype), moments[..., 0].to(x.dtype)
+    return operators.square_root(moments[..., 1]).to(x.dtype), moments[..., 0].to(x.dtype)
 
 
 _NORMS = {1: "sum_of_magnitudes", 2: "norm"}

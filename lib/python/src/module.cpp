@@ -2,7 +2,9 @@
 #include "module.hpp"
 
 #include <algorithm>
+#include <cmath>
 
+#include "samesum/base/environment.hpp"
 #include "samesum/base/promise.hpp"
 
 namespace samesum::python {
@@ -160,6 +162,14 @@ NB_MODULE(_core, m) {
           else
             reduce_on_gpu(call, {device, stream});
         });
+  // Correctly rounded, in place: array libraries may use square roots that are not.
+  m.def("square_root", [](std::string_view format, std::uintptr_t x, std::size_t n) {
+    const FloatingPointEnvironment environment;
+    with_format(format_named(format), [&]<class F>() {
+      F* const at = reinterpret_cast<F*>(x);
+      for (std::size_t i = 0; i < n; ++i) at[i] = convert<F>(std::sqrt(convert<double>(at[i])));
+    });
+  });
   bind_study(m);
   bind_states(m);
   bind_fast(m);
