@@ -6,6 +6,7 @@ import contextlib
 import doctest
 import importlib
 import io
+import json
 import pathlib
 import pkgutil
 import re
@@ -54,6 +55,20 @@ def test_a_snippet_prints_what_is_shown(code, shown):
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "snippet", "exec"), names)
     assert shown is None or printed.getvalue() == shown
+
+
+def test_the_tutorial_prints_what_it_shows():
+    pytest.importorskip("numpy")
+    notebook = json.loads((ROOT / "lib/python/tutorial.ipynb").read_text())
+    names, outputs = {}, 0
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
+            assert printed.getvalue() == "".join(text for output in cell["outputs"] for text in output["text"])
+            outputs += len(cell["outputs"])
+    assert outputs > 10
 
 
 def test_there_are_snippets():
