@@ -271,3 +271,14 @@ assert e.value() == 3.0, e
 """
     package = str(Path(samesum._states.__file__).parent.parent)
     subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONPATH": package})
+
+
+def test_sums_that_contain_themselves_are_a_recursion_error():
+    class Endless:
+        def __float__(self):
+            return self.sum([self])
+
+    for function in (samesum.fsum, samesum.Exact):
+        Endless.sum = staticmethod(function)
+        with pytest.raises(RecursionError):
+            function([Endless()])

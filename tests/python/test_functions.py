@@ -271,7 +271,12 @@ def test_the_variance_divides_by_n_minus_correction():
         (lambda x: samesum.sum(x, method="trie/plain"), ValueError, "trie"),
         (lambda x: samesum.sum(x, method=3), TypeError, "method is 3"),
         (lambda x: samesum.sum(x, threads=-1), ValueError, "threads is -1"),
-        (lambda x: samesum.sum(x, threads="2"), (TypeError, ValueError), "threads"),
+        (lambda x: samesum.sum(x, threads="2"), TypeError, "threads is '2'"),
+        (lambda x: samesum.sum(x, method=""), ValueError, "method"),
+        (lambda x: samesum.sum([1, 2], method="bogus"), ValueError, "bogus"),
+        (lambda x: samesum.sum(x, dtype="foo"), TypeError, "dtype is foo"),
+        (lambda x: samesum.sum(x, 0, keepdims=np.array([1, 2])), ValueError, "ambiguous"),
+        (lambda x: samesum.vecdot(x, x[:, :1]), ValueError, "only the other axes are broadcast"),
         (lambda x: samesum.sum(x, dtype="complex64"), TypeError, "complex64"),
         (lambda x: samesum.sum(x + 0j), TypeError, "complex128"),
         (lambda x: samesum.sum(["a"]), TypeError, "str"),
@@ -350,6 +355,20 @@ def test_methods_are_listed_by_pattern():
     assert (m.order, m.accumulator, m.format, m.backend, m.promise) == ("tree", "kahan", "fp32", "cpu", "everywhere")
     assert m.height(1 << 20) == 46 and m.accepts("fp64")
     assert samesum.sum(np.float32([1, 2]), method=m) == 3
+
+
+def test_integers_are_rounded_only_by_methods_that_round():
+    x = np.array([2**53, 1, 1])
+    for method in (None, "exact", "sum/exact"):
+        assert samesum.sum(x, method=method) == 2**53 + 2 and samesum.sum(x, method=method).dtype == np.int64
+    assert samesum.sum(x, method="serial/plain") == 2.0**53
+    assert samesum.sum(x, method="exact/fp64").dtype == np.float64
+
+
+def test_types_of_elements_have_numpys_names_too():
+    assert samesum.sum(np.float32([0.5]), dtype="f8").dtype == np.float64
+    assert samesum.sum(np.float32([0.5]), dtype="double").dtype == np.float64
+    assert samesum.sum(np.float32([0.5]), threads=np.int64(2), out=np.empty((), "f4")) == 0.5
 
 
 def test_a_list_gives_numbers_of_python():

@@ -30,7 +30,7 @@ class View(NamedTuple):
 def dtype_name(dtype: Any) -> str:
     """Returns the name of a data type of any library: "float32", "int64"."""
     if isinstance(dtype, str):
-        return DTYPES.get(dtype, dtype)
+        return DTYPES.get(dtype) or _numpys_name(dtype)
     if dtype is float:
         return "float64"
     if dtype is int:
@@ -39,6 +39,17 @@ def dtype_name(dtype: Any) -> str:
         return "bool"
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
     return name.rpartition(".")[2]
+
+
+def _numpys_name(dtype: str) -> str:
+    """Returns the name that NumPy, if it is in use, has for a type such as "f8"."""
+    numpy = sys.modules.get("numpy")
+    if dtype in FORMATS or numpy is None:
+        return dtype
+    try:
+        return str(numpy.dtype(dtype).name)
+    except TypeError:
+        return dtype
 
 
 def format_of(dtype: Any, argument: str = "x") -> str:
@@ -51,8 +62,9 @@ def format_of(dtype: Any, argument: str = "x") -> str:
         return FORMATS[name]
     if name in INTEGERS:
         return "int"
+    has = "is" if argument in ("dtype", "input") else "has elements of type"
     raise TypeError(
-        f"samesum: {argument} has elements of type {name}; use float16, bfloat16, float32, float64, an integer "
+        f"samesum: {argument} {has} {name}; use float16, bfloat16, float32, float64, an integer "
         "type or bool"
     )
 
@@ -147,6 +159,13 @@ class NumPy:
         return False
 
 
+def _watches(torch: Any) -> Any:
+    """Returns the function that tells whether PyTorch must see every call: to compile it, or to derive it forward."""
+    from torch.autograd import forward_ad
+
+    return lambda: torch.compiler.is_compiling() or forward_ad._current_level >= 0
+
+
 class Torch:
     """PyTorch tensors, on the CPU and on GPUs, in PyTorch's current stream."""
 
@@ -157,6 +176,9 @@ class Torch:
 
         self.torch = torch
         stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+        from . import _functions
+
+        _functions.torch_watches = _watches(torch)
         _core.know_torch(torch.Tensor, {f: getattr(torch, d) for d, f in FORMATS.items()}, stream)
 
     def array(self, x: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from functools import lru_cache
 from typing import Any, Sequence
 
@@ -107,9 +108,14 @@ def _needs_vectors(method: Method, format: str, layout: Layout) -> bool:
 
 
 def check_threads(threads: Any) -> int:
-    if not isinstance(threads, int) or threads < 0:
+    """Returns the number of threads for a call."""
+    try:
+        count = operator.index(threads)
+    except TypeError:
+        raise TypeError(f"samesum: threads is {threads!r}; use a whole number") from None
+    if count < 0:
         raise ValueError(f"samesum: threads is {threads!r}; use 0 for one per processor, or a positive number")
-    return threads
+    return min(count, 1 << 20)
 
 
 def reduce(
@@ -135,11 +141,13 @@ def reduce(
     if library.is_traced(x) or (y is not None and library_of(y).is_traced(y)):
         from ._traced import reduce_traced
 
+        if check:
+            raise TypeError("samesum: check does not go with tracing or gradients; call integer_overflow afterwards")
         return reduce_traced(
             operation, x, y, axis=axis, dtype=dtype, keepdims=keepdims, out=out, method=method, threads=threads,
             ddof=ddof, finish=finish,
         )  # fmt: skip
-    check_threads(threads)
+    threads = check_threads(threads)
     if isinstance(library, Converted):
         if out is not None:
             raise TypeError("samesum: out must be a NumPy, CuPy or PyTorch array, and x of the same library")
@@ -161,10 +169,15 @@ def reduce(
         if type(b) is not type(a):
             raise TypeError(f"samesum: y is a {type(y).__name__} and x a {type(x).__name__}; pass arrays of one library")
         a, b = _same_type(library, a, b)
+        if isinstance(axis, int) and -min(a.ndim, b.ndim) <= axis < 0 and a.shape[axis] != b.shape[axis]:
+            raise ValueError(
+                f"samesum: x has {a.shape[axis]} elements along axis {axis} and y has {b.shape[axis]}; pass inputs of "
+                "one length, since only the other axes are broadcast"
+            )
         a, b = library.broadcast(a, b)
     axes = normalised_axes(axis, a.ndim)
     if format_of(a.dtype) == "int":
-        if operation in ("sum", "min", "max", "argmin", "argmax"):
+        if operation in ("sum", "min", "max", "argmin", "argmax") and _is_exact(method, operation):
             result = reduce_integers(library, operation, a, axes, axis, keepdims, check)
             return _delivered(library, result, out, x)
         if operation == "prod":
@@ -181,6 +194,11 @@ def reduce(
     if finish is not None:
         result = finish(library.namespace, result)
     return _delivered(library, result, out, x)
+
+
+def _is_exact(method: str | Method | None, operation: str) -> bool:
+    """Whether integers stay integers: unless the caller names a method with a format or with rounding."""
+    return method in (None, "exact", operation, f"{operation}/exact")
 
 
 def _delivered(library: Any, result: Any, out: Any, source: Any) -> Any:

@@ -13,6 +13,11 @@ MethodName = Union[str, Method, None]
 _fast = _core.fast
 
 
+def torch_watches() -> bool:
+    """Whether the fast path must not be taken. Replaced by a question to PyTorch once that is in use."""
+    return False
+
+
 def sum(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0, check: bool = False,
@@ -30,7 +35,7 @@ def sum(
 
     {parameters}
     """
-    if dtype is None and out is None and not check:
+    if dtype is None and out is None and not check and not torch_watches():
         result = _fast("sum", x, method, threads, axis, keepdims)
         if result is not None:
             return result
@@ -52,7 +57,7 @@ def mean(
 
     {parameters}
     """
-    if dtype is None and out is None:
+    if dtype is None and out is None and not torch_watches():
         result = _fast("mean", x, method, threads, axis, keepdims)
         if result is not None:
             return result
@@ -72,7 +77,7 @@ def var(
     """Returns the variance over `axis`, by default correctly rounded.
 
     The sum of squared deviations is divided by n - correction: 0, the default, gives the variance of a
-    population, 1 that of a sample. `ddof` is NumPy's name for `correction`. PyTorch's default is 1.
+    population, 1 that of a sample. Exact methods need a whole number; method="tree" takes any. `ddof` is NumPy's name for `correction`. PyTorch's default is 1.
 
     >>> var([1.0, 2.0, 3.0, 4.0], correction=1)
     1.6666666666666667
@@ -86,7 +91,7 @@ def _from_moments(
     x: Any, axis: Axis, ddof: float, dtype: Any, out: Any, keepdims: bool, method: MethodName, threads: int,
     finish: Callable[[Any, Any], Any],
 ) -> Any:  # fmt: skip
-    if dtype is None and out is None:
+    if dtype is None and out is None and not torch_watches():
         result = _fast("moments", x, method, threads, axis, keepdims, False, ddof)
         if result is not None:
             library = library_of(x)
@@ -138,7 +143,7 @@ def prod(
 
     {parameters}
     """
-    if dtype is None and out is None:
+    if dtype is None and out is None and not torch_watches():
         result = _fast("prod", x, method, threads, axis, keepdims)
         if result is not None:
             return result
@@ -158,7 +163,7 @@ def min(
 
     {parameters}
     """
-    if dtype is None and out is None:
+    if dtype is None and out is None and not torch_watches():
         result = _fast("min", x, method, threads, axis, keepdims)
         if result is not None:
             return result
@@ -178,7 +183,7 @@ def max(
 
     {parameters}
     """
-    if dtype is None and out is None:
+    if dtype is None and out is None and not torch_watches():
         result = _fast("max", x, method, threads, axis, keepdims)
         if result is not None:
             return result
@@ -221,7 +226,9 @@ def vecdot(
     x: Any, y: Any, /, *, axis: int = -1, dtype: Any = None, out: Any = None, keepdims: bool = False,
     method: MethodName = None, threads: int = 0,
 ) -> Any:  # fmt: skip
-    """Returns the dot products of x and y over `axis`, after broadcasting; by default correctly rounded.
+    """Returns the dot products of x and y over `axis`, by default correctly rounded.
+
+    Both inputs have one length along `axis`; their other axes are broadcast.
 
     >>> vecdot([[1.0, 2.0], [3.0, 4.0]], [1e20, 1.0], method="exact").tolist()
     [1e+20, 3e+20]
@@ -265,7 +272,7 @@ def norm(
 
     {parameters}
     """
-    if dtype is None and out is None:
+    if dtype is None and out is None and not torch_watches():
         result = _fast("norm", x, method, threads, axis, keepdims)
         if result is not None:
             return result
@@ -285,7 +292,7 @@ def logsumexp(
 
     {parameters}
     """
-    if dtype is None and out is None:
+    if dtype is None and out is None and not torch_watches():
         result = _fast("logsumexp", x, method, threads, axis, keepdims)
         if result is not None:
             return result
@@ -304,7 +311,7 @@ def softmax(
 
     {parameters}
     """
-    if dtype is None and out is None:
+    if dtype is None and out is None and not torch_watches():
         result = _fast("softmax", x, method, threads, axis, True)
         if result is not None:
             return result
@@ -323,7 +330,7 @@ def log_softmax(
 
     {parameters}
     """
-    if dtype is None and out is None:
+    if dtype is None and out is None and not torch_watches():
         result = _fast("log_softmax", x, method, threads, axis, True)
         if result is not None:
             return result
@@ -342,7 +349,7 @@ _PARAMETERS = {
     "method": "name of a method, such as 'tree/kahan' or 'pairwise/plain/fp64'; the result has the format of the\n"
     "method. Default: 'exact' if the operation has it, else 'tree/plain', else the operation's only one. `methods`\n"
     "lists them with their promises, `bound` and `estimate` give bounds on their errors.",
-    "threads": "most threads on the host; 0 for one per processor. They never change the bits.",
+    "threads": "largest number of threads on the host; 0 for one per processor. It never changes the bits.",
     "check": "whether a sum of integers on a GPU waits, and raises OverflowError.",
 }
 

@@ -6,12 +6,14 @@ Integer addition is associative, so the order of an array library cannot change 
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 
 from ._arrays import dtype_name
 
-_overflows: dict[tuple[str, int], Any] = {}
-"""For each GPU: an array of one element on it, not 0 if a sum has overflowed."""
+_overflows: dict[tuple[str, int, int], Any] = {}
+"""For each library, GPU and stream: an array of one element, not 0 if a sum has overflowed."""
+_lock = threading.Lock()
 
 
 def reduce_integers(library: Any, operation: str, a: Any, axes: tuple[int, ...], axis: Any, keepdims: bool, check: bool) -> Any:
@@ -61,13 +63,15 @@ def _sum(library: Any, a: Any, axes: tuple[int, ...], keepdims: bool, check: boo
 
 
 def _report(library: Any, a: Any, overflowed: Any, check: bool) -> None:
-    device = library.view(a).device
-    if device < 0 or check:
+    view = library.view(a)
+    if view.device < 0 or check:
         if bool(overflowed.any()):
             raise OverflowError("samesum: the sum of integers is beyond 64 bits; pass dtype='float64' for a rounded sum")
         return
-    key = (library.name, device)
-    _overflows[key] = overflowed.any() | _overflows[key] if key in _overflows else overflowed.any()
+    key = (library.name, view.device, view.stream)
+    with _lock:
+        before = _overflows.get(key)
+        _overflows[key] = overflowed.any() if before is None else overflowed.any() | before
 
 
 def integer_overflow() -> bool:
@@ -75,6 +79,7 @@ def integer_overflow() -> bool:
 
     Waits for the GPUs. Sums on the host raise OverflowError at once, as do those on a GPU with `check=True`.
     """
-    found = [bool(status) for status in _overflows.values()]
-    _overflows.clear()
-    return any(found)
+    global _overflows
+    with _lock:
+        found, _overflows = _overflows, {}
+    return any([bool(status) for status in found.values()])

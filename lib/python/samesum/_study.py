@@ -235,7 +235,7 @@ class Comparison(Sequence[Row]):
 
 
 def compare(x: Any, y: Any = None, *, operation: str | None = None, pattern: str | None = None) -> Comparison:
-    """Returns what every method of an operation makes of all elements of x, with errors and bounds.
+    """Returns the results of every method of an operation for all elements of x, with errors and bounds.
 
     The error is |value - exact result|, where the exact result is that of the operation's exact method in fp64;
     operations without one have no errors. Methods that promise nothing about their bits are left out.

@@ -1,5 +1,5 @@
-/// The short way for the commonest calls: a contiguous array is reduced over neighbouring axes, or whole. It
-/// does no more than Python's side would; it only takes less time. Every other call is left to Python.
+/// The fast path of the most common calls: a contiguous array is reduced over neighbouring axes, or whole. It
+/// does no more than Python's side would; it only takes less time. Python's side makes every other call.
 #include <functional>
 #include <numeric>
 #include <unordered_map>
@@ -32,8 +32,8 @@ std::string key_of(std::string_view operation, std::string_view name, std::strin
   return key;
 }
 
-/// Arguments of a short call.
-struct Short {
+/// Arguments of a call.
+struct Arguments {
   std::string_view operation, method;  ///< `method` is empty for the default
   int threads;
   bool all_axes;
@@ -60,7 +60,7 @@ struct Axes {
 };
 
 /// Returns the reduced axes; nothing if they are not neighbours in ascending order.
-std::optional<Axes> axes_of(const Short& call, const Array& a) {
+std::optional<Axes> axes_of(const Arguments& call, const Array& a) {
   const int count = static_cast<int>(a.shape.size());
   if (call.all_axes) return Axes{0, a.shape.size()};
   if (call.axes.empty()) return std::nullopt;
@@ -73,7 +73,7 @@ std::optional<Axes> axes_of(const Short& call, const Array& a) {
 }
 
 /// Returns the axes of the result.
-nb::tuple shape_of(const Short& call, const Method& method, const Array& a, Axes axes) {
+nb::tuple shape_of(const Arguments& call, const Method& method, const Array& a, Axes axes) {
   nb::list shape;
   for (std::size_t i = 0; i < a.shape.size(); ++i) {
     if (i < axes.first || i >= axes.last || method.has_result_per_element)
@@ -85,14 +85,14 @@ nb::tuple shape_of(const Short& call, const Method& method, const Array& a, Axes
   return nb::tuple(shape);
 }
 
-/// A call that the short way has.
+/// A call for which the fast path applies.
 struct Found {
   const Method& method;
   Axes axes;
   Layout layout;
 };
 
-std::optional<Found> find(const Short& call, const Array& a) {
+std::optional<Found> find(const Arguments& call, const Array& a) {
   const std::optional<Axes> axes = axes_of(call, a);
   if (!axes || (a.x.size == 0 && !call.all_axes)) return std::nullopt;
   const auto found = remembered().find(
@@ -110,7 +110,7 @@ std::optional<Found> find(const Short& call, const Array& a) {
 /// Elements up to which another thread could not use the time in which the GIL is released.
 constexpr std::size_t few = 4096;
 
-void run(const Short& call, const Found& found, const Array& a, void* out) {
+void run(const Arguments& call, const Found& found, const Array& a, void* out) {
   const auto& [method, axes, layout] = found;
   const std::size_t count =
       method.has_result_per_element ? a.x.size : layout.results() * static_cast<std::size_t>(method.results);
@@ -161,7 +161,7 @@ class Buffer {
   bool held_;
 };
 
-nb::object of_array(nb::handle x, const Short& call) {
+nb::object of_array(nb::handle x, const Arguments& call) {
   const Buffer buffer{x.ptr()};
   const FormatInfo* format = buffer.format();
   if (!format) return nb::none();
@@ -183,7 +183,7 @@ nb::object of_array(nb::handle x, const Short& call) {
   return out;
 }
 
-nb::object of_list(nb::handle x, const Short& call) {
+nb::object of_list(nb::handle x, const Arguments& call) {
   std::vector<double> elements;
   elements.reserve(static_cast<std::size_t>(PyList_Size(x.ptr())));
   // No Python code runs in this loop, so the list cannot change.
@@ -201,7 +201,7 @@ nb::object of_list(nb::handle x, const Short& call) {
   return nb::cast(number_at(*found->method.format, bits));
 }
 
-nb::object ask(nb::handle object, const char* name) { return object.attr(name)(); }
+nb::object called(nb::handle object, const char* name) { return object.attr(name)(); }
 
 /// Returns the elements of a contiguous tensor in memory; nothing for any other tensor.
 std::optional<Array> elements_of(nb::handle x, bool is_detached) {
@@ -210,12 +210,12 @@ std::optional<Array> elements_of(nb::handle x, bool is_detached) {
   for (const FormatInfo& f : formats)
     if (dtype.ptr() == known.dtype[f.index]) format = &f;
   if (!format || (!is_detached && x.attr("requires_grad").ptr() == Py_True) ||
-      ask(x, "is_contiguous").ptr() != Py_True || ask(x, "is_neg").ptr() == Py_True)
+      called(x, "is_contiguous").ptr() != Py_True || called(x, "is_neg").ptr() == Py_True)
     return std::nullopt;
-  Place place{nb::cast<int>(ask(x, "get_device")), 0};
+  Place place{nb::cast<int>(called(x, "get_device")), 0};
   if (place.device < 0 && !nb::cast<bool>(x.attr("is_cpu"))) return std::nullopt;
   if (place.device >= 0) place.stream = nb::cast<std::uintptr_t>(nb::handle(known.stream)(place.device));
-  const auto address = nb::cast<std::uintptr_t>(ask(x, "data_ptr"));
+  const auto address = nb::cast<std::uintptr_t>(called(x, "data_ptr"));
   std::vector<std::size_t> shape;
   std::size_t n = 1;
   for (const nb::handle length : nb::borrow<nb::tuple>(x.attr("shape"))) {
@@ -225,24 +225,27 @@ std::optional<Array> elements_of(nb::handle x, bool is_detached) {
   return Array{values_at(*format, address, n), shape, place};
 }
 
-nb::object of_tensor(nb::handle x, const Short& call) {
+nb::object of_tensor(nb::handle x, const Arguments& call) {
   std::optional<Array> a;
   try {
     a = elements_of(x, call.is_detached);
-  } catch (const nb::python_error&) {
-    // a tensor without memory of its own, as inside torch.vmap
+  } catch (nb::python_error& error) {
+    // A tensor without memory of its own, as inside torch.vmap.
+    if (!error.matches(PyExc_RuntimeError)) throw;
   }
   const std::optional<Found> found = a ? find(call, *a) : std::nullopt;
   if (!found || found->method.result_format(*a->x.format)->index != a->x.format->index) return nb::none();
   nb::object out = x.attr("new_empty")(shape_of(call, found->method, *a, found->axes));
-  run(call, *found, *a, reinterpret_cast<void*>(nb::cast<std::uintptr_t>(ask(out, "data_ptr"))));
+  run(call, *found, *a, reinterpret_cast<void*>(nb::cast<std::uintptr_t>(called(out, "data_ptr"))));
   return out;
 }
 
 /// Returns the result, or None if the call needs Python's side.
 nb::object fast(std::string_view operation, nb::handle x, nb::handle method, nb::handle threads,
                 nb::handle axis, nb::handle keepdims, bool is_detached, double ddof) {
-  Short call{operation, {}, 0, axis.is_none(), {}, PyObject_IsTrue(keepdims.ptr()) == 1, is_detached, ddof};
+  const int keeps_axes = PyObject_IsTrue(keepdims.ptr());
+  if (keeps_axes < 0) throw nb::python_error();
+  Arguments call{operation, {}, 0, axis.is_none(), {}, keeps_axes == 1, is_detached, ddof};
   if (!nb::try_cast(threads, call.threads) || call.threads < 0) return nb::none();
   if (PyLong_CheckExact(axis.ptr())) {
     if (!nb::try_cast(axis, call.axes.emplace_back())) return nb::none();
@@ -250,8 +253,9 @@ nb::object fast(std::string_view operation, nb::handle x, nb::handle method, nb:
     return nb::none();
   }
   if (!method.is_none()) {
-    if (!PyUnicode_CheckExact(method.ptr())) return nb::none();
-    call.method = nb::cast<std::string_view>(method);
+    // An empty name is not the default: Python's side refuses it.
+    if (!PyUnicode_CheckExact(method.ptr()) || !nb::try_cast(method, call.method) || call.method.empty())
+      return nb::none();
   }
   PyObject* const type = reinterpret_cast<PyObject*>(Py_TYPE(x.ptr()));
   if (type == known.array) return of_array(x, call);

@@ -95,11 +95,23 @@ class NumberSum {
 
   Integers integers_;
   std::size_t size_ = 0;
-  std::array<double, 4096> block_;  // fits into the first-level cache
+  std::vector<double> block_ = std::vector<double>(4096);  // fits into the first-level cache
   Exact sum_;
 };
 
+/// Raises RecursionError before calls that contain one another exhaust the stack: __float__ may sum again.
+class Recursion {
+ public:
+  Recursion() {
+    if (Py_EnterRecursiveCall(" in a sum") != 0) throw nb::python_error();
+  }
+  ~Recursion() { Py_LeaveRecursiveCall(); }
+  Recursion(const Recursion&) = delete;
+  Recursion& operator=(const Recursion&) = delete;
+};
+
 nb::object fsum(nb::handle numbers) {
+  const Recursion guarded;
   NumberSum all{Integers::rounded};
   all.add_all(numbers);
   const Exact& sum = all.sum();
@@ -156,12 +168,14 @@ void add_elements(SharedExact& state, std::string_view format, std::uintptr_t x,
 }
 
 void add_number(SharedExact& state, nb::handle number) {
+  const Recursion guarded;
   NumberSum all{Integers::exact};
   all.add(number.ptr());
   state.merge(all.sum());
 }
 
 void add_numbers(SharedExact& state, nb::handle numbers) {
+  const Recursion guarded;
   NumberSum all{Integers::exact};
   all.add_all(numbers);
   state.merge(all.sum());
