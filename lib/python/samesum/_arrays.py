@@ -143,6 +143,9 @@ class NumPy:
     def copy_to(self, out: Any, result: Any) -> None:
         out[...] = result
 
+    def wait(self, a: Any) -> None:
+        """Waits until the calls that read an array have ended."""
+
     def finished(self, result: Any, source: Any) -> Any:
         """Returns a result without axes as a scalar, as NumPy does; for a list or number as Python's own."""
         if result.ndim:
@@ -217,6 +220,10 @@ class Torch:
     def copy_to(self, out: Any, result: Any) -> None:
         out.copy_(result)
 
+    def wait(self, a: Any) -> None:
+        if a.is_cuda:
+            self.torch.cuda.current_stream(a.device).synchronize()
+
     def finished(self, result: Any, source: Any) -> Any:
         return result
 
@@ -282,6 +289,10 @@ class CuPy:
 
     def copy_to(self, out: Any, result: Any) -> None:
         out[...] = result
+
+    def wait(self, a: Any) -> None:
+        with a.device:
+            self.cp.cuda.get_current_stream().synchronize()
 
     def finished(self, result: Any, source: Any) -> Any:
         return result

@@ -156,7 +156,9 @@ def reduce(
         reader, a = library.reader(x)
         b = None if y is None else library_of(y).reader(y)[1]
         options = dict(axis=axis, dtype=dtype, keepdims=keepdims, method=method, threads=threads, ddof=ddof, check=check)
-        return library.returned(reduce(operation, a, b, finish=finish, **options), x)
+        result = reduce(operation, a, b, finish=finish, **options)
+        reader.wait(a)  # the owner of the memory does not know of the reading stream
+        return library.returned(result, x)
 
     a = library.array(x)
     b = None if y is None else library.array(y)

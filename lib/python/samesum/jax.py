@@ -67,7 +67,8 @@ def _register() -> None:
     except ImportError as error:
         raise ImportError(
             "samesum: this installation has no handler for JAX, since JAX was absent when it was built; "
-            "install JAX, then build samesum again with 'pip install --no-build-isolation .'"
+            "build it again with --config-settings=cmake.define.SAMESUM_JAX_INCLUDE=DIR, where DIR is what "
+            "jax.ffi.include_dir() returns"
         ) from error
     jax.ffi.register_ffi_target(_TARGET, _jax.cpu, platform="cpu")
     if _core.has_cuda:

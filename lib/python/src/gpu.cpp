@@ -85,9 +85,10 @@ void grow(Workspace& workspace, std::size_t bytes, cudaStream_t stream) {
   void* memory = nullptr;
   const std::size_t size = std::max(2 * workspace.bytes, bytes);
   check(cudaMallocAsync(&memory, size, stream), "cudaMallocAsync");
-  check(gpu::prepare(memory, size, stream), "gpu::prepare");
-  if (workspace.memory) check(cudaFreeAsync(workspace.memory, stream), "cudaFreeAsync");
-  workspace.memory = memory;
+  std::swap(workspace.memory, memory);
+  workspace.bytes = 0;  // until it is prepared
+  if (memory) check(cudaFreeAsync(memory, stream), "cudaFreeAsync");
+  check(gpu::prepare(workspace.memory, size, stream), "gpu::prepare");
   workspace.bytes = size;
 }
 
