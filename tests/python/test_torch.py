@@ -442,6 +442,45 @@ def test_edge_shapes_are_as_in_pytorch():
 # Scope
 
 
+AXES = {
+    "sum": lambda x, dim: x.sum(dim),
+    "sum into out": lambda x, dim: torch.sum(x, dim, out=torch.empty(0)),
+    "mean": lambda x, dim: x.mean(dim, keepdim=True),
+    "var": lambda x, dim: torch.var(x, dim),
+    "std": lambda x, dim: torch.std(x, dim, correction=0),
+    "var_mean": lambda x, dim: torch.var_mean(x, dim, correction=0),
+    "std_mean": lambda x, dim: torch.std_mean(x, dim),
+    "vector norm": lambda x, dim: torch.linalg.vector_norm(x, 1, dim),
+    "norm": lambda x, dim: torch.norm(x, dim=dim),
+    "logsumexp": lambda x, dim: torch.logsumexp(x, dim),
+    "softmax": lambda x, dim: torch.softmax(x, dim),
+    "log_softmax": lambda x, dim: F.log_softmax(x, dim, dtype=torch.float32),
+    "safe softmax": lambda x, dim: torch.ops.aten._safe_softmax(x, dim),
+    "softmax gradient": lambda x, dim: torch.ops.aten._softmax_backward_data(x, x, dim, x.dtype),
+    "log_softmax gradient": lambda x, dim: torch.ops.aten._log_softmax_backward_data(x, x, dim, x.dtype),
+}
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_axes_that_do_not_exist_raise_pytorchs_errors(name):
+    function = AXES[name]
+    bad = [(numbers(2, 3), dim) for dim in (2, -3, 5, -7, 9)] + [(torch.tensor(1.0), dim) for dim in (1, -2, 5)]
+    for x, dim in bad:
+        with pytest.raises(IndexError, match="samesum: dim is"), deterministic():
+            function(x, dim)
+    with deterministic():
+        for dim in (0, -1):
+            assert as_tuple(function(torch.tensor(1.0), dim))[0].numel() == 1
+    if "softmax" in name:
+        return
+    for x, dims, error in [
+        (numbers(2, 3), (0, 0), RuntimeError), (numbers(2, 3), (1, -1), RuntimeError),
+        (numbers(2, 3), (0, 2), IndexError), (torch.tensor(1.0), (0, -1), RuntimeError),
+    ]:  # fmt: skip
+        with pytest.raises(error, match="samesum: dim is"), deterministic():
+            function(x, dims)
+
+
 def test_the_manager_is_reversible_and_nests():
     x = torch.tensor([1.0, 1e8, -1e8])
     usual = x.sum()

@@ -113,6 +113,14 @@ def _handles(name: str, *overloads: Any) -> Callable[[Handler], Handler]:
     return register
 
 
+def _axis(dim: int, ndim: int) -> int:
+    """Returns PyTorch's `dim` as an axis that is not negative. A number has the axes 0 and -1."""
+    count = max(ndim, 1)
+    if not -count <= dim < count:
+        raise IndexError(f"samesum: dim is {dim}; use one from {-count} to {count - 1}")
+    return dim % count
+
+
 def _axes(dim: Any, ndim: int) -> list[int]:
     """Returns PyTorch's `dim` as ascending axes; None and () mean all."""
     if dim is None:
@@ -121,9 +129,10 @@ def _axes(dim: Any, ndim: int) -> list[int]:
         dim = (dim,)
     if len(dim) == 0:
         return list(range(ndim))
-    if ndim == 0:
-        return []
-    return sorted([d % ndim for d in dim])
+    axes = [_axis(d, ndim) for d in dim]
+    if len(set(axes)) != len(axes):
+        raise RuntimeError(f"samesum: dim is {tuple(dim)}, which names an axis twice; name it once")
+    return sorted(axes) if ndim else []
 
 
 def _converted(x: Tensor, dtype: torch.dtype | None) -> tuple[Tensor, torch.dtype]:
@@ -247,9 +256,10 @@ def _norm(
 
 
 def _softmax_of(route: Any, operation: str, x: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
+    axis = _axis(dim, x.dim())
     if x.dim() == 0:
         return _softmax_of(route, operation, x.reshape(1), 0, dtype).reshape(())
-    return route.softmax(operation, x.to(dtype), [dim % x.dim()])
+    return route.softmax(operation, x.to(dtype), [axis])
 
 
 @_handles("softmax", aten._softmax.default)
@@ -271,9 +281,9 @@ def _safe_softmax(route: Any, func: Any, x: Tensor, dim: int, dtype: Any = None)
 def _softmax_gradient(
     route: Any, operation: str, gradient: Tensor, y: Tensor, dim: int, dtype: torch.dtype
 ) -> Tensor:
+    axes = [_axis(dim, y.dim())]
     if y.dim() == 0:
         return _softmax_gradient(route, operation, gradient.reshape(1), y.reshape(1), 0, dtype).reshape(())
-    axes = [dim % y.dim()]
     exponentials = route.softmax("softmax", y, axes) if operation == "log_softmax" else None
     return operators.softmax_gradient(
         lambda a, b: route.reduce_pair("dot", a, b, axes, True), lambda a: route.reduce("sum", a, axes, True),
