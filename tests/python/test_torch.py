@@ -142,6 +142,23 @@ def test_the_gradient_of_a_product_is_right_where_elements_are_zero():
     assert x.grad.tolist() == [[0, 6, 0], [0, 0, 0], [12, 8, 6]]
 
 
+def test_the_gradient_of_a_product_does_not_form_the_whole_product():
+    for elements, expected in [
+        ([1e200, 1e200], [1e200, 1e200]),
+        ([1e-200, 1e-200, 1.0], [1e-200, 1e-200, 0.0]),
+        ([3.0], [1.0]),
+    ]:
+        x = torch.tensor(elements, dtype=torch.float64, requires_grad=True)
+        samesum.prod(x).backward()
+        assert x.grad.tolist() == expected
+    x = torch.empty(2, 0, requires_grad=True)
+    samesum.prod(x, axis=1).sum().backward()
+    assert x.grad.shape == (2, 0)
+    x = torch.empty(0, 3, requires_grad=True)
+    samesum.prod(x, axis=1).sum().backward()
+    assert x.grad.shape == (0, 3)
+
+
 def test_equal_extrema_share_the_gradient():
     x = torch.tensor([3.0, 1.0, 3.0], requires_grad=True)
     samesum.max(x).backward()
@@ -442,6 +459,45 @@ def test_edge_shapes_are_as_in_pytorch():
 # Scope
 
 
+AXES = {
+    "sum": lambda x, dim: x.sum(dim),
+    "sum into out": lambda x, dim: torch.sum(x, dim, out=torch.empty(0)),
+    "mean": lambda x, dim: x.mean(dim, keepdim=True),
+    "var": lambda x, dim: torch.var(x, dim),
+    "std": lambda x, dim: torch.std(x, dim, correction=0),
+    "var_mean": lambda x, dim: torch.var_mean(x, dim, correction=0),
+    "std_mean": lambda x, dim: torch.std_mean(x, dim),
+    "vector norm": lambda x, dim: torch.linalg.vector_norm(x, 1, dim),
+    "norm": lambda x, dim: torch.norm(x, dim=dim),
+    "logsumexp": lambda x, dim: torch.logsumexp(x, dim),
+    "softmax": lambda x, dim: torch.softmax(x, dim),
+    "log_softmax": lambda x, dim: F.log_softmax(x, dim, dtype=torch.float32),
+    "safe softmax": lambda x, dim: torch.ops.aten._safe_softmax(x, dim),
+    "softmax gradient": lambda x, dim: torch.ops.aten._softmax_backward_data(x, x, dim, x.dtype),
+    "log_softmax gradient": lambda x, dim: torch.ops.aten._log_softmax_backward_data(x, x, dim, x.dtype),
+}
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_axes_that_do_not_exist_raise_pytorchs_errors(name):
+    function = AXES[name]
+    bad = [(numbers(2, 3), dim) for dim in (2, -3, 5, -7, 9)] + [(torch.tensor(1.0), dim) for dim in (1, -2, 5)]
+    for x, dim in bad:
+        with pytest.raises(IndexError, match="samesum: dim is"), deterministic():
+            function(x, dim)
+    with deterministic():
+        for dim in (0, -1):
+            assert as_tuple(function(torch.tensor(1.0), dim))[0].numel() == 1
+    if "softmax" in name:
+        return
+    for x, dims, error in [
+        (numbers(2, 3), (0, 0), RuntimeError), (numbers(2, 3), (1, -1), RuntimeError),
+        (numbers(2, 3), (0, 2), IndexError), (torch.tensor(1.0), (0, -1), RuntimeError),
+    ]:  # fmt: skip
+        with pytest.raises(error, match="samesum: dim is"), deterministic():
+            function(x, dims)
+
+
 def test_the_manager_is_reversible_and_nests():
     x = torch.tensor([1.0, 1e8, -1e8])
     usual = x.sum()
@@ -461,6 +517,32 @@ def test_the_manager_is_reversible_and_nests():
     assert same_bits(x.sum(), usual)
     assert torch._C._len_torch_dispatch_stack() == 0 and torch._C._len_torch_function_stack() == 0
     assert torch.are_deterministic_algorithms_enabled() == before
+
+
+def test_managers_are_left_in_the_reverse_order():
+    with pytest.raises(RuntimeError, match="samesum: this manager was not entered"):
+        deterministic().__exit__(None, None, None)
+    a, b = deterministic(), deterministic("exact")
+    a.__enter__()
+    b.__enter__()
+    with pytest.raises(RuntimeError, match="samesum: .* reverse order"):
+        a.__exit__(None, None, None)
+    torch.ones(2).sum()
+    b.__exit__(None, None, None)
+    torch.ones(2).sum()
+    a.__exit__(None, None, None)
+    torch.ones(2).sum()
+    assert (a.calls["sum"], b.calls["sum"]) == (1, 1)
+
+
+def test_the_manager_takes_a_method_and_no_other_objects():
+    chosen = next(m for m in samesum.methods() if m.name == "sum/tree/kahan/fp32@cpu")
+    assert deterministic(chosen).method == "tree/kahan"
+    for method in (5, None, samesum):
+        with pytest.raises(TypeError, match="samesum: method is"):
+            deterministic(method)
+    with pytest.raises(ValueError, match="samesum: method is"):
+        deterministic(next(m for m in samesum.methods() if m.operation == "dot"))
 
 
 def test_only_methods_with_the_same_bits_everywhere_are_accepted():
@@ -514,6 +596,48 @@ def test_a_backward_pass_outside_the_manager_raises_an_error(function, device):
     # What is recorded later reaches the same operators.
     with pytest.raises(RuntimeError, match="outside"):
         (2 * results[0]).sum().backward()
+
+
+def assign(y, b):
+    y[:] = b
+
+
+def assign_to_a_view(y, b):
+    y[0].add_(b)
+
+
+def add_in_place(y, b):
+    y += b
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        add_in_place, assign, assign_to_a_view, lambda y, b: y.add_(b), lambda y, b: y.copy_(b),
+        lambda y, b: y.mT.add_(b[0]), lambda y, b: torch._foreach_add_([y], [b]),
+    ],
+)  # fmt: skip
+def test_a_backward_pass_outside_the_manager_raises_an_error_for_what_was_written_in_place(write):
+    b, y = torch.ones(2, requires_grad=True), torch.zeros(3, 2)
+    with deterministic():
+        write(y, b)
+    with pytest.raises(RuntimeError, match="samesum: this backward pass"):
+        y.sum().backward()
+    with deterministic():
+        write(z := torch.zeros(3, 2), b)
+        z.sum().backward()
+    assert b.grad is not None
+
+
+def test_calls_that_write_nothing_watch_nothing():
+    b = torch.ones(2, requires_grad=True)
+    y = b.expand(3, 2) * 2
+    with deterministic():
+        assert y.to(torch.float32) is y and y.contiguous() is y
+        with torch.no_grad():
+            y.mul_(2)
+    y.sum().backward()
+    assert b.grad.tolist() == [6, 6]
 
 
 @pytest.mark.parametrize("device", devices)

@@ -179,12 +179,25 @@ def _extremum(ctx: Any, gradient: Tensor, x: Tensor, result: Tensor) -> Tensor:
 
 def _product(ctx: Any, gradient: Tensor, x: Tensor, result: Tensor) -> Tensor:
     """Multiplies the gradient by the product of all other elements, also if elements are zero."""
-    axes, is_zero = ctx.axes, x == 0
-    zeros = is_zero.sum(axes, keepdim=True) if axes else is_zero.long()
-    others = torch.where(is_zero, 1, x)
-    product = reduce(others, "prod", axes, True, closest(ctx.like, "prod", FORMATS[x.dtype]))
-    factor = torch.where(zeros - is_zero.long() == 0, product / others, 0)
-    return _kept(gradient, x, axes, ctx.keepdims) * factor
+    kept = [d for d in range(x.dim()) if d not in ctx.axes]
+    order = [*kept, *ctx.axes]
+    moved = _wide(x).permute(order)
+    others = _products_of_others(moved.reshape([*moved.shape[: len(kept)], -1 if x.numel() else 0]))
+    factor = others.reshape(moved.shape).permute([order.index(d) for d in range(x.dim())])
+    return _kept(gradient, x, ctx.axes, ctx.keepdims) * factor
+
+
+def _products_of_others(x: Tensor) -> Tensor:
+    """Returns for each element of a row the product of the others, from a tree of products, which divides
+    by no element and forms no product of all."""
+    n = x.shape[-1]
+    if n <= 1:
+        return torch.ones_like(x)
+    if n % 2:
+        x = torch.cat([x, torch.ones_like(x[..., :1])], -1)
+    left, right = x[..., ::2], x[..., 1::2]
+    others = _products_of_others(left * right)
+    return torch.stack([others * right, others * left], -1).flatten(-2)[..., :n]
 
 
 def _norm(ctx: Any, gradient: Tensor, x: Tensor, result: Tensor) -> Tensor:

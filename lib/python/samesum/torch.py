@@ -22,8 +22,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch._compile import _disable_dynamo
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode, _get_current_function_mode
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 
 from . import _core
 from . import _torch_operators as operators
@@ -79,7 +79,13 @@ def _methods(like: str) -> dict[tuple[str, torch.dtype], str | None]:
     return {(o, dtype): closest(like, o, format) for o in operations for dtype, format in FORMATS.items()}
 
 
-def _validated(method: str) -> str:
+def _validated(method: str | _core.Method) -> str:
+    if isinstance(method, _core.Method):
+        method = "/".join(filter(None, (method.operation, method.order, method.accumulator)))
+    if not isinstance(method, str):
+        raise TypeError(
+            f"samesum: method is {method!r}; use an order and an accumulator, such as 'tree/kahan', or 'exact'"
+        )
     like = method.removeprefix("sum/")
     for m in _core.methods():
         if (
@@ -113,6 +119,14 @@ def _handles(name: str, *overloads: Any) -> Callable[[Handler], Handler]:
     return register
 
 
+def _axis(dim: int, ndim: int) -> int:
+    """Returns PyTorch's `dim` as an axis that is not negative. A number has the axes 0 and -1."""
+    count = max(ndim, 1)
+    if not -count <= dim < count:
+        raise IndexError(f"samesum: dim is {dim}; use one from {-count} to {count - 1}")
+    return dim % count
+
+
 def _axes(dim: Any, ndim: int) -> list[int]:
     """Returns PyTorch's `dim` as ascending axes; None and () mean all."""
     if dim is None:
@@ -121,9 +135,10 @@ def _axes(dim: Any, ndim: int) -> list[int]:
         dim = (dim,)
     if len(dim) == 0:
         return list(range(ndim))
-    if ndim == 0:
-        return []
-    return sorted([d % ndim for d in dim])
+    axes = [_axis(d, ndim) for d in dim]
+    if len(set(axes)) != len(axes):
+        raise RuntimeError(f"samesum: dim is {tuple(dim)}, which names an axis twice; name it once")
+    return sorted(axes) if ndim else []
 
 
 def _converted(x: Tensor, dtype: torch.dtype | None) -> tuple[Tensor, torch.dtype]:
@@ -247,9 +262,10 @@ def _norm(
 
 
 def _softmax_of(route: Any, operation: str, x: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
+    axis = _axis(dim, x.dim())
     if x.dim() == 0:
         return _softmax_of(route, operation, x.reshape(1), 0, dtype).reshape(())
-    return route.softmax(operation, x.to(dtype), [dim % x.dim()])
+    return route.softmax(operation, x.to(dtype), [axis])
 
 
 @_handles("softmax", aten._softmax.default)
@@ -271,9 +287,9 @@ def _safe_softmax(route: Any, func: Any, x: Tensor, dim: int, dtype: Any = None)
 def _softmax_gradient(
     route: Any, operation: str, gradient: Tensor, y: Tensor, dim: int, dtype: torch.dtype
 ) -> Tensor:
+    axes = [_axis(dim, y.dim())]
     if y.dim() == 0:
         return _softmax_gradient(route, operation, gradient.reshape(1), y.reshape(1), 0, dtype).reshape(())
-    axes = [dim % y.dim()]
     exponentials = route.softmax("softmax", y, axes) if operation == "log_softmax" else None
     return operators.softmax_gradient(
         lambda a, b: route.reduce_pair("dot", a, b, axes, True), lambda a: route.reduce("sum", a, axes, True),
@@ -494,8 +510,30 @@ def _require_routing(gradients: Any) -> None:
         )
 
 
-def _watch(result: Any, args: Any) -> None:
-    """Makes a backward pass through the result raise an error if no manager is active then."""
+def _recorded(args: Any) -> tuple[Any, Any]:
+    """Returns what autograd has recorded for the first argument, which a call may write, and for its base."""
+    x = args[0] if args else None
+    if not isinstance(x, Tensor):
+        return None, None
+    try:
+        base = x._base
+        return x.grad_fn, None if base is None else base.grad_fn
+    except RuntimeError:  # a view that can no longer be differentiated
+        return None, None
+
+
+def _watch(result: Any, args: Any, before: tuple[Any, Any]) -> None:
+    """Makes a backward pass through the call raise an error if no manager is active then.
+
+    `before` is what was recorded for the first argument before the call.
+    """
+    for node, old in zip(_recorded(args), before):
+        if node is not None and node is not old:
+            node.register_prehook(_require_routing)
+    _watch_results(result, args)
+
+
+def _watch_results(result: Any, args: Any) -> None:
     if isinstance(result, Tensor):
         if result.requires_grad and not (args and result is args[0]):
             node = result.grad_fn
@@ -503,7 +541,7 @@ def _watch(result: Any, args: Any) -> None:
                 node.register_prehook(_require_routing)
     elif isinstance(result, (tuple, list)):
         for part in result:
-            _watch(part, args)
+            _watch_results(part, args)
 
 
 # torch.compile: which calls become operators of samesum, which stay as they are, and which break the graph
@@ -679,8 +717,9 @@ def _common_shape(shapes: Sequence[Sequence[int]]) -> list[int]:
 @_disable_dynamo
 def _eagerly(func: Any, args: Any, kwargs: Any) -> Any:
     """Breaks the graph: calls the function as outside torch.compile, so that its operators are routed."""
+    before = _recorded(args)
     result = func(*args, **kwargs)
-    _watch(result, args)
+    _watch(result, args, before)
     return result
 
 
@@ -699,13 +738,14 @@ class _Recording(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if torch.compiler.is_dynamo_compiling():
             return self._compiled(func, args, kwargs or {})
+        before = _recorded(args)
         if (func is F.rms_norm or func is torch.rms_norm) and not torch.is_autocast_enabled(
             args[0].device.type
         ):
             result = _called_rms_norm(self, *args, **(kwargs or {}))  # on the CPU it is no single operator
         else:
             result = func(*args, **kwargs) if kwargs else func(*args)
-        _watch(result, args)
+        _watch(result, args, before)
         return result
 
     if not _can_skip:  # all calls break the graph
@@ -772,8 +812,9 @@ class deterministic:
     -----
     The manager acts in the thread that enters it, and in autograd's threads during a backward pass that this
     thread starts. Managers nest: the innermost one counts and chooses the method. A backward pass of what was
-    recorded inside must run inside a manager; outside, it raises RuntimeError. Not watched is only what C++
-    code or an autograd.Function records, if no later operator of the graph was recorded inside.
+    recorded inside must run inside a manager; outside, it raises RuntimeError. The watch covers results of
+    calls and first arguments that a call changes, as in y += b. It does not cover what C++ code or an
+    autograd.Function records, if no later operator of the graph was recorded inside.
 
     A function of torch.compile that was compiled outside is compiled again inside. Its graphs contain
     operators of samesum (torch.ops.samesum), and break where a call, or its gradient, would add in another
@@ -782,7 +823,7 @@ class deterministic:
     Parameters
     ----------
     method
-        an order and an accumulator of sums whose bits are the same everywhere.
+        an order and an accumulator of sums whose bits are the same everywhere, or a method of sums.
 
     Attributes
     ----------
@@ -797,7 +838,7 @@ class deterministic:
     Counter({'sum': 1})
     """
 
-    def __init__(self, method: str = "tree/plain") -> None:
+    def __init__(self, method: str | _core.Method = "tree/plain") -> None:
         self.method = _validated(method)
         self.calls: Counter[str] = Counter()
         self._entered: list[tuple[Any, Any]] = []
@@ -812,7 +853,15 @@ class deterministic:
 
     @_disable_dynamo
     def __exit__(self, *error: Any) -> None:
-        routing, recording = self._entered.pop()
+        if not self._entered:
+            raise RuntimeError("samesum: this manager was not entered; enter it by a with statement")
+        routing, recording = self._entered[-1]
+        if _get_current_function_mode() is not recording or _get_current_dispatch_mode() is not routing:
+            raise RuntimeError(
+                "samesum: this manager is not the innermost mode of its thread; leave managers in the reverse "
+                "order of entering them, as with statements do"
+            )
+        self._entered.pop()
         recording.__exit__(*error)
         routing.__exit__(*error)
 
