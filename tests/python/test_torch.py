@@ -202,6 +202,41 @@ def test_an_index_has_no_gradient():
     assert not samesum.argmax(x).requires_grad
 
 
+def test_forward_mode_derivatives_raise_an_error():
+    forward = torch.autograd.forward_ad
+    x = numbers(3, 2).mT
+    with forward.dual_level():
+        dual = forward.make_dual(x, torch.ones_like(x))
+        for function in (samesum.sum, samesum.std, samesum.softmax, lambda d: samesum.vecdot(x, d)):
+            with pytest.raises(NotImplementedError, match="samesum: forward-mode"):
+                function(dual)
+        assert same_bits(samesum.sum(x), samesum.sum(x.contiguous()))
+
+
+@pytest.mark.parametrize(
+    "transformed",
+    [
+        lambda f, x: torch.vmap(f)(x.mT),
+        lambda f, x: torch.func.grad(lambda x: f(x).sum())(x),
+        lambda f, x: torch.func.jvp(f, (x,), (x,)),
+        lambda f, x: torch.func.jacrev(f)(x),
+    ],
+)
+@pytest.mark.parametrize("function", [samesum.sum, samesum.norm, lambda x: samesum.vecdot(x, x)])
+def test_transforms_of_functions_raise_an_error(function, transformed):
+    with pytest.raises(NotImplementedError, match="samesum: .*torch.func"):
+        transformed(function, numbers(2, 3, 4).mT)
+
+
+@pytest.mark.parametrize("operation", ["sum", "min", "argmax"])
+def test_operators_of_uint64_name_the_remedy(operation):
+    x = torch.tensor([1, 2], dtype=torch.uint64)
+    with pytest.raises(TypeError, match="samesum: .*torch.int64"):
+        ops.reduce(x, operation, [0], False, None)
+    with pytest.raises(TypeError, match="samesum: .*torch.int64"):
+        getattr(samesum, operation)(x.to("meta"))
+
+
 def test_out_does_not_go_with_gradients():
     with pytest.raises(ValueError, match="out"):
         samesum.sum(numbers(5).requires_grad_(), out=torch.empty(()))
@@ -517,6 +552,25 @@ def test_the_manager_is_reversible_and_nests():
     assert same_bits(x.sum(), usual)
     assert torch._C._len_torch_dispatch_stack() == 0 and torch._C._len_torch_function_stack() == 0
     assert torch.are_deterministic_algorithms_enabled() == before
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_corrections_are_as_in_pytorch_or_named_in_the_error(compiled):
+    x = numbers(2, 5)
+
+    def variance(x, correction):
+        return torch.var(x, 1, correction=correction)
+
+    function = torch.compile(variance, backend="eager") if compiled else variance
+    for correction in (0, 0.5, 1.5, 2):
+        with deterministic("exact"):
+            result = function(x, correction)
+        assert torch.allclose(result, variance(x, correction))
+        with deterministic("tree/plain"):
+            assert correction == int(correction) or same_bits(result, function(x, correction))
+    for correction in (-1, -0.5):
+        with pytest.raises(Exception, match="samesum: correction is"), deterministic("exact"):
+            function(x, correction)
 
 
 def test_managers_are_left_in_the_reverse_order():

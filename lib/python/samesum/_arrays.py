@@ -239,6 +239,11 @@ class Torch:
             or torch.compiler.is_compiling()
             or x.device.type == "meta"
             or type(x) not in (torch.Tensor, torch.nn.Parameter)
+            or torch._C._functorch.is_functorch_wrapped_tensor(x)
+            or (
+                torch.autograd.forward_ad._current_level >= 0
+                and torch.autograd.forward_ad.unpack_dual(x).tangent is not None
+            )
         )
 
 

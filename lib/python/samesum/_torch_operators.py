@@ -138,6 +138,7 @@ def reduce(
         return reduce_data(operation, x, None, axes, keepdims, method, threads, ddof)
     if operation not in ("sum", "min", "max", "argmin", "argmax"):
         return reduce_data(operation, x.double(), None, axes, keepdims, method, threads, ddof)
+    _require_shifts(operation, x)
     result = reduce_integers(_library, operation, x, tuple(axes), None, keepdims, False)
     return result.clone() if result.data_ptr() == x.data_ptr() else result
 
@@ -561,6 +562,29 @@ def _rms_backward(ctx: Any, gradient: Tensor, _inverse: Any) -> Any:
 rms_norm.register_autograd(_rms_backward, setup_context=_remember_rms)
 
 
+def _require_no_transform(x: Tensor) -> None:
+    if torch._C._functorch.is_functorch_wrapped_tensor(x):
+        raise NotImplementedError(
+            "samesum: transforms of torch.func are not supported; in place of vmap pass axis, in place of grad "
+            "and jvp use torch.autograd.grad"
+        )
+    forward = torch.autograd.forward_ad
+    if forward._current_level >= 0 and forward.unpack_dual(x).tangent is not None:
+        raise NotImplementedError(
+            "samesum: forward-mode derivatives are not supported; use torch.autograd.grad, or pass "
+            "torch.autograd.forward_ad.unpack_dual(x).primal"
+        )
+
+
+def _require_shifts(operation: str, x: Tensor) -> None:
+    """PyTorch can neither shift nor compare integers of type uint64."""
+    if x.dtype == torch.uint64 and operation in ("sum", "min", "max", "argmin", "argmax"):
+        exactly = "x.view(torch.int64), whose sum has the same bits" if operation == "sum" else "x.to(torch.int64)"
+        raise TypeError(
+            f"samesum: {operation} of torch.uint64 is not supported; pass {exactly}, or dtype='float64'"
+        )
+
+
 def reduce_traced(
     operation: str, x: Tensor, y: Any, *, axis: Any, dtype: Any, keepdims: bool, out: Any, method: Any,
     threads: int, ddof: float, finish: Any,
@@ -576,6 +600,8 @@ def reduce_traced(
                 f"samesum: {argument} is a {type(a).__name__}; pass tensors, such as "
                 f"torch.as_tensor({argument})"
             )
+        if a is not None and not torch.compiler.is_compiling():
+            _require_no_transform(a)
     check_threads(threads)
     name = None if method is None else str(getattr(method, "name", method))
     if dtype is not None:
@@ -586,6 +612,7 @@ def reduce_traced(
         raise TypeError(
             "samesum: prod of integers is not supported; pass dtype='float64' for a rounded product"
         )
+    _require_shifts(operation, x)
     if y is not None:
         format_of(y.dtype, "y")
         common = torch.promote_types(x.dtype, y.dtype)

@@ -79,6 +79,11 @@ def _methods(like: str) -> dict[tuple[str, torch.dtype], str | None]:
     return {(o, dtype): closest(like, o, format) for o in operations for dtype, format in FORMATS.items()}
 
 
+def _with_divisor(method: str | None, dtype: torch.dtype, ddof: float) -> Any:
+    """Returns the method, or tree/plain's if it is exact and takes no divisor n - ddof."""
+    return method if ddof % 1 == 0 else closest("tree/plain", "moments", FORMATS[dtype])
+
+
 def _validated(method: str | _core.Method) -> str:
     if isinstance(method, _core.Method):
         method = "/".join(filter(None, (method.operation, method.order, method.accumulator)))
@@ -194,6 +199,11 @@ def _mean_of_all(route: Any, func: Any, x: Tensor, *, dtype: Any = None) -> Any:
 
 def _moments(route: Any, x: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
     divisor = 1.0 if correction is None else float(correction)
+    if not divisor >= 0:
+        raise ValueError(
+            f"samesum: correction is {correction}; use one that is not negative, or call the operator outside "
+            "samesum.torch.deterministic"
+        )
     return route.reduce("moments", x, _axes(dim, x.dim()), keepdim, divisor)
 
 
@@ -479,7 +489,8 @@ class _Routing(TorchDispatchMode):
     def reduce(
         self, operation: str, x: Tensor, axes: Sequence[int], keepdims: bool, ddof: float = 0
     ) -> Tensor:
-        return operators.reduce_data(operation, x, None, axes, keepdims, self._method(operation, x), 0, ddof)
+        method = _with_divisor(self._method(operation, x), x.dtype, ddof)
+        return operators.reduce_data(operation, x, None, axes, keepdims, method, 0, ddof)
 
     def reduce_pair(
         self, operation: str, x: Tensor, y: Tensor, axes: Sequence[int], keepdims: bool
@@ -558,9 +569,8 @@ class _Compiled:
     def reduce(
         self, operation: str, x: Tensor, axes: Sequence[int], keepdims: bool, ddof: float = 0
     ) -> Tensor:
-        return torch.ops.samesum.reduce(
-            x, operation, axes, keepdims, self._methods[operation, x.dtype], 0, float(ddof)
-        )
+        method = _with_divisor(self._methods[operation, x.dtype], x.dtype, ddof)
+        return torch.ops.samesum.reduce(x, operation, axes, keepdims, method, 0, float(ddof))
 
     def softmax(self, operation: str, x: Tensor, axes: Sequence[int]) -> Tensor:
         return torch.ops.samesum.softmax(x, operation, axes, self._methods[operation, x.dtype])
