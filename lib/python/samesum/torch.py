@@ -786,6 +786,8 @@ def _is_understood(recording: Any, args: Any, kwargs: Any) -> bool:
         return False
     if torch.is_autocast_enabled(x.device.type) or (len(args) > 1 and isinstance(args[1], (bool, str))):
         return False
+    if not isinstance(kwargs.get("correction"), (int, type(None))):
+        return False  # the method depends on whether it is a whole number
     return all([name in _KEYWORDS for name in kwargs]) and not isinstance(kwargs.get("dim"), str)
 
 
