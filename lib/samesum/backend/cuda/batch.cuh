@@ -1,5 +1,5 @@
-/// Launches batches of reductions: a warp reduces a leaf of a row, or a thread a leaf of a column, and
-/// further kernels merge the leaves. Neither the schedule nor the launch shape can change the bits.
+/// Launches batches of reductions: a warp reduces a leaf of a row, or threads a leaf of neighbouring columns,
+/// and further kernels merge the leaves. Neither the schedule nor the launch shape can change the bits.
 #pragma once
 
 #include "samesum/backend/cuda/launch.hpp"
@@ -51,14 +51,16 @@ cudaError_t reduce(const Reducer& reducer, const Reader& reader, BatchCall& call
   cudaError_t error = cudaSuccess;
   if (!accept_workspace(call, needed, error) || results == 0) return error;
   auto* states = static_cast<State*>(samesum::gpu::states(call.workspace));
-  if (columns)
+  if (columns) {
+    const ColumnPlan blocks = plan_columns<Shape>(l, leaves);
     error = launch(reduce_columns<Shape, Reducer, Reader>,
-                   ((l.inner - 1) / column_threads + 1) * leaves * l.outer, column_threads, call.stream,
-                   reducer, reader, l, states, call.out);
-  else
+                   ((l.inner - 1) / static_cast<std::size_t>(blocks.width) + 1) * leaves * l.outer,
+                   blocks.threads(), call.stream, reducer, reader, l, blocks, states, call.out);
+  } else {
     error = launch(reduce_rows<Shape, Reducer, Reader>,
                    (plan.total_warps - 1) / static_cast<std::size_t>(block) + 1, block * warp, call.stream,
                    reducer, reader, l, plan, states, call.out);
+  }
   if (error == cudaSuccess && l.offsets && call.elements > Shape::leaf)
     return launch(merge_segments<Shape::leaf, Reducer>, (l.outer - 1) / reduce_threads + 1, reduce_threads,
                   call.stream, reducer, l, states, call.out);

@@ -40,43 +40,82 @@ __device__ __forceinline__ typename Reducer::State column_lane(const Reducer& re
   return one.sum[0];
 }
 
-inline constexpr int column_threads = 128;
+/// How the threads of a block share a leaf of neighbouring columns: `parts` threads per column, each with
+/// every parts-th lane, and `width` columns. Both are powers of two.
+struct ColumnPlan {
+  int width, parts;
 
-/// Reduces columns. A thread reduces one leaf of one column. It visits the lanes in bit-reversed order, so
-/// that the halving of lanes becomes stride doubling over the visits, and at most seven states wait.
-/// Neighbouring threads read neighbouring elements.
+  __host__ __device__ int threads() const { return width * parts; }
+};
+
+inline constexpr int column_threads = 128,  ///< per block, if a thread reduces whole leaves
+    most_column_threads = 512,              ///< per block
+    enough_column_threads = 1 << 17;        ///< per launch, to hide the latency of memory
+
+/// Number of levels of the tree over the lanes of a leaf.
+template <class Shape> inline constexpr int lane_levels = static_cast<int>(ceil_log2(Shape::lanes));
+
+/// States in the shared memory of a block: those that wait where threads visit all lanes, at least one a
+/// thread.
+template <class Shape> inline constexpr int column_states = column_threads* std::max(lane_levels<Shape>, 1);
+
+/// Plans the blocks: one thread per leaf and column if these are many, else several.
+template <class Shape> ColumnPlan plan_columns(const Layout& l, std::size_t leaves) {
+  const std::size_t columns = std::bit_ceil(std::min<std::size_t>(l.inner, column_threads));
+  const auto is_small = [&](std::size_t parts) {
+    return parts * columns < column_threads || parts * leaves * l.results() < enough_column_threads;
+  };
+  const int most = static_cast<int>(ceil_log2(std::clamp<std::size_t>(l.n, 1, Shape::lanes)));
+  int level = 0;
+  while (level < most && is_small(std::size_t{1} << level)) ++level;
+  // a thread that visits 2^k lanes needs room for k states
+  const int room = column_states<Shape> / std::max(lane_levels<Shape> - level, 1),
+            threads =
+                static_cast<int>(std::bit_floor(static_cast<unsigned>(std::min(room, most_column_threads))));
+  return {std::min(static_cast<int>(columns), threads >> level), 1 << level};
+}
+
+/// Reduces a leaf of each column. A thread visits its lanes in bit-reversed order, so that the halving of
+/// lanes becomes stride doubling over the visits, and at most seven states wait. The threads of a column then
+/// halve what is left of the lanes. Neighbouring threads read neighbouring elements.
 template <class Shape, class Reducer, class Reader>
-__global__ void __launch_bounds__(column_threads)
-    reduce_columns(Reducer reducer, Reader reader, Layout l, typename Reducer::State* states,
+__global__ void __launch_bounds__(most_column_threads)
+    reduce_columns(Reducer reducer, Reader reader, Layout l, ColumnPlan plan, typename Reducer::State* states,
                    Destination out) {
   using State = typename Reducer::State;
-  constexpr int lanes = Shape::lanes, levels = static_cast<int>(ceil_log2(Shape::lanes));
-  __shared__ alignas(16) unsigned char memory[(levels > 0 ? levels : 1) * column_threads * sizeof(State)];
+  __shared__ alignas(16) unsigned char memory[column_states<Shape> * sizeof(State)];
   State* waiting = reinterpret_cast<State*>(memory) + threadIdx.x;
-  const std::size_t across = (l.inner - 1) / column_threads + 1,
-                    leaves = max(Shape::leaves(l.n), std::size_t{1});
-  const std::size_t i = blockIdx.x % across * column_threads + threadIdx.x;
+  const std::size_t across = (l.inner - 1) / plan.width + 1, leaves = max(Shape::leaves(l.n), std::size_t{1});
+  const int column = static_cast<int>(threadIdx.x) % plan.width,
+            part = static_cast<int>(threadIdx.x) / plan.width;
+  const std::size_t i = blockIdx.x % across * plan.width + column;
   const std::size_t k = blockIdx.x / across % leaves, o = blockIdx.x / across / leaves;
-  if (i >= l.inner) return;
-  const int n = static_cast<int>(min(l.n - k * Shape::leaf, Shape::leaf));
+  const int n = i < l.inner ? static_cast<int>(min(l.n - k * Shape::leaf, Shape::leaf)) : 0;
   const std::size_t place = l.first(o) + k * Shape::leaf * l.stride + i;
-  const auto lane_of = [](int turn) {
-    return levels == 0 ? 0 : static_cast<int>(__brev(static_cast<unsigned>(turn)) >> (32 - levels) % 32);
+  const int turns = Shape::lanes / plan.parts, levels = __ffs(turns) - 1;
+  const auto lane_of = [&](int turn) {
+    return part + plan.parts * static_cast<int>(__brev(static_cast<unsigned>(turn) << 1) >> (31 - levels));
   };
   State state{};
 #pragma unroll 1
-  for (int turn = 0; turn < lanes; ++turn) {
+  for (int turn = 0; turn < turns; ++turn) {
     const int lane = lane_of(turn);
     if (lane < n) state = column_lane<Shape>(reducer, reader, place, l.stride, k * Shape::leaf, lane, n);
     int level = 0;
     for (; turn >> level & 1; ++level) {
-      State left = waiting[level * column_threads];
+      State left = waiting[level * blockDim.x];
       if (lane_of(turn + 1 - (1 << level)) < n)
         reducer.merge(left, state);  // the first lane of the right half has elements
       state = left;
     }
-    if (level < levels) waiting[level * column_threads] = state;
+    if (level < levels) waiting[level * blockDim.x] = state;
   }
+  for (int half = plan.parts / 2; half > 0; half /= 2) {
+    if (part >= half) waiting[0] = state;
+    __syncthreads();  // the states of the upper half are written
+    if (part < half && part + half < n) reducer.merge(state, waiting[half * plan.width]);
+  }
+  if (part > 0 || i >= l.inner) return;
   const std::size_t at = o * l.inner + i;
   if (leaves == 1)
     out.write(reducer, state, l.n, at);
