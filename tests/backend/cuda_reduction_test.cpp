@@ -374,6 +374,25 @@ TEST(GpuReductions, HaveTheBitsOfTheCpuIfAWarpReducesSeveralLeaves) {
   }
 }
 
+TEST(GpuReductions, HaveTheBitsOfTheCpuForAnyNumberOfThreadsPerColumn) {
+  SAMESUM_NEEDS_GPU();
+  // Lengths: a few lanes, all lanes, some rows of lanes, and two leaves. The more columns, the fewer threads
+  // share one.
+  for (const std::size_t n : {3, 100, 128, 300, 4200})
+    for (const std::size_t columns : {3, 500, 1500, 5000, 20'000, 40'000, 70'000}) {
+      if (n * columns > (reduced ? 200'000u : 10'000'000u)) continue;
+      const std::vector<double> data = wide(n * columns, 12, 7);
+      const std::vector<float> x(data.begin(), data.end()), y(data.rbegin(), data.rend());
+      for (const Layout& layout : {Layout::axis(1, n, columns), Layout::axis(columns / 3, n, 3)})
+        for (const char* name :
+             {"sum/tree/plain/fp32@", "sum/pairwise/kahan/fp32@", "sum/canonical16/plain/fp32@",
+              "dot/tree/double_word/fp32@", "moments/tree/fp32@", "argmax/fp32@", "sum/tree/plain/fp16@"})
+          EXPECT_EQ(reduce_all(find(std::string{name} + "cuda"), Values{x}, Values{y}, layout),
+                    reduce_all(find(std::string{name} + "cpu"), Values{x}, Values{y}, layout))
+              << name << ", " << layout.outer << " x " << n << " x " << layout.inner;
+    }
+}
+
 /// Returns doubles that are hard to add exactly, many of them beyond the range of the narrower formats.
 std::vector<Dataset> awkward(std::size_t n) {
   const std::vector<double> u = uniform(n, 21);

@@ -54,8 +54,8 @@ cudaError_t reduce(const Reducer& reducer, const Reader& reader, BatchCall& call
   if (columns) {
     const ColumnPlan blocks = plan_columns<Shape>(l, leaves);
     error = launch(reduce_columns<Shape, Reducer, Reader>,
-                   ((l.inner - 1) / static_cast<std::size_t>(blocks.width) + 1) * leaves * l.outer,
-                   blocks.threads(), call.stream, reducer, reader, l, blocks, states, call.out);
+                   ((results - 1) / static_cast<std::size_t>(blocks.width) + 1) * leaves, blocks.threads(),
+                   call.stream, reducer, reader, l, blocks, states, call.out);
   } else {
     error = launch(reduce_rows<Shape, Reducer, Reader>,
                    (plan.total_warps - 1) / static_cast<std::size_t>(block) + 1, block * warp, call.stream,

@@ -64,13 +64,16 @@ template <class F, class T> class Reader {
   template <int most>
   __device__ void column(std::size_t place, std::size_t stride, int count, std::uint64_t base, int offset,
                          int apart, Element (&e)[most]) const {
-    BitsOf<T> x[most]{}, y[most]{};
+    // 32-bit registers even for 16-bit elements: packing two of them would wait for each load in turn
+    using Register = std::conditional_t<sizeof(T) == 2, std::uint32_t, BitsOf<T>>;
+    Register x[most]{}, y[most]{};
     for (int r = 0; r < most; ++r)
       if (r < count) x[r] = x_[place + r * stride];
     for (int r = 0; r < most && y_ != nullptr; ++r)
       if (r < count) y[r] = y_[place + r * stride];
     for (int r = 0; r < most; ++r)
-      e[r] = {rounded(x[r]), rounded(y[r]), base, static_cast<std::uint32_t>(offset + r * apart)};
+      e[r] = {rounded(static_cast<BitsOf<T>>(x[r])), rounded(static_cast<BitsOf<T>>(y[r])), base,
+              static_cast<std::uint32_t>(offset + r * apart)};
   }
 
  private:

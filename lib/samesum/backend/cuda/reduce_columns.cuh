@@ -1,4 +1,5 @@
-/// Reduces columns: a thread reduces one leaf of one column, so that the loads of a warp are coalesced.
+/// Reduces columns: a thread reduces a leaf of one column, or some of its lanes, so that the loads of a warp
+/// are coalesced.
 #pragma once
 
 #include "samesum/backend/cuda/warp_reduce.cuh"
@@ -40,8 +41,37 @@ __device__ __forceinline__ typename Reducer::State column_lane(const Reducer& re
   return one.sum[0];
 }
 
-/// How the threads of a block share a leaf of neighbouring columns: `parts` threads per column, each with
-/// every parts-th lane, and `width` columns. Both are powers of two.
+/// Lanes of one row that a thread loads at a time.
+template <class Reducer> inline constexpr int lanes_at_once = sizeof(typename Reducer::State) <= 8 ? 16 : 8;
+
+/// Reduces lanes of a leaf of n <= Shape::lanes elements: `lane` < n and those after it at multiples of
+/// `apart`, at most lanes_at_once. The other arguments are those of column_lane.
+template <class Reducer, class Reader>
+__device__ __forceinline__ typename Reducer::State column_lanes(const Reducer& reducer, const Reader& reader,
+                                                                std::size_t place, std::size_t stride,
+                                                                std::uint64_t base, int lane, int apart,
+                                                                int n) {
+  constexpr int most = lanes_at_once<Reducer>;
+  const int count = (n - lane + apart - 1) / apart;
+  typename Reader::Element e[most];
+  typename Reducer::Item x[most];
+  typename Reducer::State state[most];
+  reader.column(place + static_cast<std::size_t>(lane) * stride, static_cast<std::size_t>(apart) * stride,
+                count, base, lane, apart, e);
+  items_of(reducer, e, x);
+#pragma unroll
+  for (int q = 0; q < most; ++q)
+    if (q < count) state[q] = reducer.start(x[q]);
+#pragma unroll
+  for (int half = most / 2; half > 0; half /= 2)
+#pragma unroll
+    for (int q = 0; q < half; ++q)
+      if (q + half < count) reducer.merge(state[q], state[q + half]);
+  return state[0];
+}
+
+/// How the threads of a block share a leaf of neighbouring results: `parts` threads per result, each with
+/// every parts-th lane, and `width` results. Both are powers of two.
 struct ColumnPlan {
   int width, parts;
 
@@ -50,7 +80,7 @@ struct ColumnPlan {
 
 inline constexpr int column_threads = 128,  ///< per block, if a thread reduces whole leaves
     most_column_threads = 512,              ///< per block
-    enough_column_threads = 1 << 17;        ///< per launch, to hide the latency of memory
+    enough_column_threads = 1 << 16;        ///< per launch, to hide the latency of memory
 
 /// Number of levels of the tree over the lanes of a leaf.
 template <class Shape> inline constexpr int lane_levels = static_cast<int>(ceil_log2(Shape::lanes));
@@ -59,11 +89,11 @@ template <class Shape> inline constexpr int lane_levels = static_cast<int>(ceil_
 /// thread.
 template <class Shape> inline constexpr int column_states = column_threads* std::max(lane_levels<Shape>, 1);
 
-/// Plans the blocks: one thread per leaf and column if these are many, else several.
+/// Plans the blocks: one thread per leaf and result if these are many, else several.
 template <class Shape> ColumnPlan plan_columns(const Layout& l, std::size_t leaves) {
-  const std::size_t columns = std::bit_ceil(std::min<std::size_t>(l.inner, column_threads));
+  const std::size_t results = std::bit_ceil(std::min<std::size_t>(l.results(), column_threads));
   const auto is_small = [&](std::size_t parts) {
-    return parts * columns < column_threads || parts * leaves * l.results() < enough_column_threads;
+    return parts * results < column_threads || parts * leaves * l.results() < enough_column_threads;
   };
   const int most = static_cast<int>(ceil_log2(std::clamp<std::size_t>(l.n, 1, Shape::lanes)));
   int level = 0;
@@ -72,12 +102,13 @@ template <class Shape> ColumnPlan plan_columns(const Layout& l, std::size_t leav
   const int room = column_states<Shape> / std::max(lane_levels<Shape> - level, 1),
             threads =
                 static_cast<int>(std::bit_floor(static_cast<unsigned>(std::min(room, most_column_threads))));
-  return {std::min(static_cast<int>(columns), threads >> level), 1 << level};
+  return {std::min(static_cast<int>(results), threads >> level), 1 << level};
 }
 
 /// Reduces a leaf of each column. A thread visits its lanes in bit-reversed order, so that the halving of
-/// lanes becomes stride doubling over the visits, and at most seven states wait. The threads of a column then
-/// halve what is left of the lanes. Neighbouring threads read neighbouring elements.
+/// lanes becomes stride doubling over the visits, and at most seven states wait; lanes of one row are visited
+/// several at a time. The threads of a column then halve what is left of the lanes. Neighbouring threads read
+/// neighbouring elements.
 template <class Shape, class Reducer, class Reader>
 __global__ void __launch_bounds__(most_column_threads)
     reduce_columns(Reducer reducer, Reader reader, Layout l, ColumnPlan plan, typename Reducer::State* states,
@@ -85,26 +116,32 @@ __global__ void __launch_bounds__(most_column_threads)
   using State = typename Reducer::State;
   __shared__ alignas(16) unsigned char memory[column_states<Shape> * sizeof(State)];
   State* waiting = reinterpret_cast<State*>(memory) + threadIdx.x;
-  const std::size_t across = (l.inner - 1) / plan.width + 1, leaves = max(Shape::leaves(l.n), std::size_t{1});
+  const std::size_t results = l.results(), across = (results - 1) / plan.width + 1,
+                    leaves = max(Shape::leaves(l.n), std::size_t{1});
   const int column = static_cast<int>(threadIdx.x) % plan.width,
             part = static_cast<int>(threadIdx.x) / plan.width;
-  const std::size_t i = blockIdx.x % across * plan.width + column;
-  const std::size_t k = blockIdx.x / across % leaves, o = blockIdx.x / across / leaves;
-  const int n = i < l.inner ? static_cast<int>(min(l.n - k * Shape::leaf, Shape::leaf)) : 0;
-  const std::size_t place = l.first(o) + k * Shape::leaf * l.stride + i;
-  const int turns = Shape::lanes / plan.parts, levels = __ffs(turns) - 1;
-  const auto lane_of = [&](int turn) {
-    return part + plan.parts * static_cast<int>(__brev(static_cast<unsigned>(turn) << 1) >> (31 - levels));
+  const std::size_t k = blockIdx.x / across, base = k * Shape::leaf,
+                    at = blockIdx.x % across * plan.width + column;
+  const int n = at < results ? static_cast<int>(min(l.n - base, Shape::leaf)) : 0;
+  const std::size_t place = l.first(at / l.inner) + base * l.stride + at % l.inner;
+  const bool is_one_row = n <= Shape::lanes;
+  const int lanes = is_one_row
+                        ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(n))) / lanes_at_once<Reducer>
+                        : Shape::lanes,
+            visits = max(lanes / plan.parts, 1), levels = __ffs(visits) - 1;
+  const auto first_lane = [&](int visit) {
+    return part + plan.parts * static_cast<int>(__brev(static_cast<unsigned>(visit) << 1) >> (31 - levels));
   };
   State state{};
 #pragma unroll 1
-  for (int turn = 0; turn < turns; ++turn) {
-    const int lane = lane_of(turn);
-    if (lane < n) state = column_lane<Shape>(reducer, reader, place, l.stride, k * Shape::leaf, lane, n);
+  for (int visit = 0; visit < visits; ++visit) {
+    if (const int lane = first_lane(visit); lane < n)
+      state = is_one_row ? column_lanes(reducer, reader, place, l.stride, base, lane, plan.parts * visits, n)
+                         : column_lane<Shape>(reducer, reader, place, l.stride, base, lane, n);
     int level = 0;
-    for (; turn >> level & 1; ++level) {
+    for (; visit >> level & 1; ++level) {
       State left = waiting[level * blockDim.x];
-      if (lane_of(turn + 1 - (1 << level)) < n)
+      if (first_lane(visit + 1 - (1 << level)) < n)
         reducer.merge(left, state);  // the first lane of the right half has elements
       state = left;
     }
@@ -115,8 +152,7 @@ __global__ void __launch_bounds__(most_column_threads)
     __syncthreads();  // the states of the upper half are written
     if (part < half && part + half < n) reducer.merge(state, waiting[half * plan.width]);
   }
-  if (part > 0 || i >= l.inner) return;
-  const std::size_t at = o * l.inner + i;
+  if (part > 0 || at >= results) return;
   if (leaves == 1)
     out.write(reducer, state, l.n, at);
   else
