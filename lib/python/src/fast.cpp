@@ -234,8 +234,12 @@ nb::object of_tensor(nb::handle x, const Arguments& call) {
     if (!error.matches(PyExc_RuntimeError)) throw;
   }
   const std::optional<Found> found = a ? find(call, *a) : std::nullopt;
-  if (!found || found->method.result_format(*a->x.format)->index != a->x.format->index) return nb::none();
-  nb::object out = x.attr("new_empty")(shape_of(call, found->method, *a, found->axes));
+  if (!found) return nb::none();
+  const nb::tuple shape = shape_of(call, found->method, *a, found->axes);
+  const std::size_t format = found->method.result_format(*a->x.format)->index;
+  nb::object out = format == a->x.format->index
+                       ? x.attr("new_empty")(shape)
+                       : x.attr("new_empty")(shape, nb::arg("dtype") = nb::handle(known.dtype[format]));
   run(call, *found, *a, reinterpret_cast<void*>(nb::cast<std::uintptr_t>(called(out, "data_ptr"))));
   return out;
 }

@@ -67,10 +67,14 @@ template <class F, class T> class Reader {
     // 32-bit registers even for 16-bit elements: packing two of them would wait for each load in turn
     using Register = std::conditional_t<sizeof(T) == 2, std::uint32_t, BitsOf<T>>;
     Register x[most]{}, y[most]{};
+#pragma unroll
     for (int r = 0; r < most; ++r)
       if (r < count) x[r] = x_[place + r * stride];
-    for (int r = 0; r < most && y_ != nullptr; ++r)
-      if (r < count) y[r] = y_[place + r * stride];
+    if (y_ != nullptr)
+#pragma unroll
+      for (int r = 0; r < most; ++r)
+        if (r < count) y[r] = y_[place + r * stride];
+#pragma unroll
     for (int r = 0; r < most; ++r)
       e[r] = {rounded(static_cast<BitsOf<T>>(x[r])), rounded(static_cast<BitsOf<T>>(y[r])), base,
               static_cast<std::uint32_t>(offset + r * apart)};

@@ -62,11 +62,13 @@ __device__ __forceinline__ typename Reducer::State column_lanes(const Reducer& r
 #pragma unroll
   for (int q = 0; q < most; ++q)
     if (q < count) state[q] = reducer.start(x[q]);
+      // bounds that the compiler knows, so that the states stay in registers
 #pragma unroll
-  for (int half = most / 2; half > 0; half /= 2)
+  for (int level = 1; level <= static_cast<int>(ceil_log2(most)); ++level)
 #pragma unroll
-    for (int q = 0; q < half; ++q)
-      if (q + half < count) reducer.merge(state[q], state[q + half]);
+    for (int q = 0; q < most / 2; ++q)
+      if (const int half = most >> level; q < half && q + half < count)
+        reducer.merge(state[q], state[q + half]);
   return state[0];
 }
 
