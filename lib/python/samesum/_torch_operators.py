@@ -385,6 +385,7 @@ def normalise_layer(
     x: Tensor, axes: int, weight: Tensor | None, bias: Tensor | None, eps: float, like: str
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Returns the normalised elements, the means, and the inverse deviations."""
+    x = x.contiguous()
     mean, variance = _row("moments", x, axes, like).unbind(-1)
     inverse = _inverse_root(variance, eps)
     y = (x - mean).mul_(inverse)
@@ -399,7 +400,7 @@ def layer_gradients(
     gradient: Tensor, x: Tensor, axes: int, mean: Tensor, inverse: Tensor, weight: Tensor | None,
     wanted: Sequence[bool], like: str,
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # fmt: skip
-    gradient = _wide(gradient)
+    x, gradient = x.contiguous(), _wide(gradient).contiguous()  # once, not for each reduction
     normalised = (x - mean).mul_(inverse)
     of_x = of_weight = of_bias = None
     if wanted[0]:
@@ -419,6 +420,7 @@ def normalise_rms(
     x: Tensor, axes: int, weight: Tensor | None, eps: float, like: str
 ) -> tuple[Tensor, Tensor]:
     """Returns the normalised elements, and the inverse roots of the mean squares."""
+    x = x.contiguous()
     inverse = _inverse_root(_row("squared_norm", x, axes, like) * _inverse(x, _last(x, axes)), eps)
     y = x * inverse
     if weight is not None:
@@ -435,7 +437,7 @@ def rms_gradients(
     wanted: Sequence[bool],
     like: str,
 ) -> tuple[Tensor | None, Tensor | None]:
-    gradient = _wide(gradient)
+    x, gradient = x.contiguous(), _wide(gradient).contiguous()  # once, not for each reduction
     normalised = x * inverse
     of_x = of_weight = None
     if wanted[0]:
