@@ -150,8 +150,8 @@ __global__ void __launch_bounds__(most_column_threads)
     if (level < levels) waiting[level * blockDim.x] = state;
   }
   for (int half = plan.parts / 2; half > 0; half /= 2) {
-    if (part >= half) waiting[0] = state;
-    __syncthreads();  // the states of the upper half are written
+    if (part >= half && part < 2 * half) waiting[0] = state;
+    __syncthreads();  // the upper half has written its states
     if (part < half && part + half < n) reducer.merge(state, waiting[half * plan.width]);
   }
   if (part > 0 || at >= results) return;
