@@ -308,6 +308,25 @@ def test_an_estimate_has_the_value_of_the_method_and_a_bound_that_holds():
     assert samesum.estimate(x, "tree/plain", x).value == float(samesum.dot(x, x, method="tree/plain"))
 
 
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: samesum.bound("tree/plain/fp32", -1), ValueError, "n is -1"),
+    (lambda: samesum.bound("tree/plain/fp32", 2.5), TypeError, "n is 2.5; it must be a whole number"),
+    (lambda: samesum.choose(2**64, ulps=1), ValueError, "below 2"),
+    (lambda: samesum.choose(10, ulps=1, promise=3), ValueError, "promise is '3'; use none, run_to_run"),
+    (lambda: samesum.compare(np.ones(3), np.ones(4)), ValueError, "x has 3 elements and y has 4"),
+])
+def test_a_bad_argument_of_the_study_is_named(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_the_common_type_of_the_two_16_bit_formats_is_float32():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x, y = np.array([1.5, 2.0], ml_dtypes.bfloat16), np.array([2.0, 0.25], np.float16)
+    result = samesum.vecdot(x, y)
+    assert result == 3.5 and result.dtype == np.float32
+
+
 def test_a_bound_grows_with_the_number_of_elements_and_is_infinite_without_magnitudes():
     few, many = (samesum.bound("tree/plain/fp32", n, magnitudes=1.0) for n in (1000, 10**9))
     assert 0 < few < many < 1e-4

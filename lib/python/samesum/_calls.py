@@ -8,7 +8,7 @@ from typing import Any, Sequence
 
 from . import _core
 from ._arrays import DTYPES, Converted, View, dtype_name, format_of, library_of
-from ._integers import reduce_integers
+from ._integers import EXACT_OPERATIONS, reduce_integers
 from ._layout import Layout, layout_of, normalised_axes, rows, vector
 
 Method = _core.Method
@@ -82,7 +82,7 @@ def run(
     """Runs one call; splits it if the method reduces single vectors only."""
     if method.backend == "cuda" and layout.results > 1 and not _core.accepts_layout(method, format, layout):
         # The caller has made all vectors contiguous.
-        size, result = _BYTES[format], _result_bytes(method)
+        size, result = _core.format_bytes[format], _result_bytes(method)
         for r in range(layout.outer):
             step = r * layout.outer_stride * size
             one = x._replace(address=x.address + step)
@@ -95,11 +95,8 @@ def run(
     )  # fmt: skip
 
 
-_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "fp64": 8}
-
-
 def _result_bytes(method: Method) -> int:
-    return 8 if method.returns_index else _BYTES[method.format] * method.results
+    return 8 if method.returns_index else _core.format_bytes[method.format] * method.results
 
 
 def _needs_vectors(method: Method, format: str, layout: Layout) -> bool:
@@ -179,8 +176,8 @@ def reduce(
         a, b = library.broadcast(a, b)
     axes = normalised_axes(axis, a.ndim)
     if format_of(a.dtype) == "int":
-        if operation in ("sum", "min", "max", "argmin", "argmax") and _is_exact(method, operation):
-            result = reduce_integers(library, operation, a, axes, axis, keepdims, check)
+        if operation in EXACT_OPERATIONS and _is_exact(method, operation):
+            result = reduce_integers(library, operation, a, axes, keepdims, check)
             return _delivered(library, result, out, x)
         if operation == "prod":
             raise TypeError("samesum: prod of integers is not supported; pass dtype='float64' for a rounded product")
@@ -192,7 +189,7 @@ def reduce(
     if chosen.has_result_per_element:
         result = _per_element(library, chosen, format, a, axes, out, threads)
     else:
-        result = _per_axis(library, chosen, format, a, b, axes, axis, keepdims, out if finish is None else None, threads, ddof)
+        result = _per_axis(library, chosen, format, a, b, axes, keepdims, out if finish is None else None, threads, ddof)
     if finish is not None:
         result = finish(library.namespace, result)
     return _delivered(library, result, out, x)
@@ -212,13 +209,20 @@ def _delivered(library: Any, result: Any, out: Any, source: Any) -> Any:
     return out
 
 
+def common_type(namespace: Any, a: Any, b: Any) -> str:
+    """Returns the name of the narrowest type that holds the elements of two data types."""
+    if {dtype_name(a), dtype_name(b)} == {"float16", "bfloat16"}:
+        return "float32"  # NumPy knows no common type of these
+    return dtype_name(namespace.promote_types(a, b))
+
+
 def _same_type(library: Any, a: Any, b: Any) -> tuple[Any, Any]:
     """Converts the narrower of two inputs to the type of the wider one."""
     first, second = format_of(a.dtype), format_of(b.dtype, "y")
     if first == second:
         return a, b
-    wider = library.namespace.promote_types(a.dtype, b.dtype)
-    return library.astype(a, dtype_name(wider)), library.astype(b, dtype_name(wider))
+    wider = common_type(library.namespace, a.dtype, b.dtype)
+    return library.astype(a, wider), library.astype(b, wider)
 
 
 def check_out(library: Any, out: Any, shape: tuple[int, ...], dtype: str) -> None:
@@ -251,7 +255,7 @@ def _result_array(library: Any, out: Any, shape: tuple[int, ...], dtype: str, li
 
 
 def _per_axis(
-    library: Any, method: Method, format: str, a: Any, b: Any, axes: tuple[int, ...], axis: Any, keepdims: bool, out: Any, threads: int, ddof: float
+    library: Any, method: Method, format: str, a: Any, b: Any, axes: tuple[int, ...], keepdims: bool, out: Any, threads: int, ddof: float
 ) -> Any:
     shape = tuple(a.shape)
     kept = [d for d in range(a.ndim) if d not in axes]

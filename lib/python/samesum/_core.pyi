@@ -3,6 +3,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, SupportsFloat, SupportsIndex
 
 has_cuda: bool
+format_bytes: dict[str, int]
 run_foreign_call: Any
 """A capsule with the function through which other extension modules call samesum."""
 

@@ -11,12 +11,15 @@ from typing import Any
 
 from ._arrays import dtype_name
 
+EXACT_OPERATIONS = ("sum", "min", "max", "argmin", "argmax")
+"""Operations whose results for integers are exact."""
+
 _overflows: dict[tuple[str, int, int], Any] = {}
 """For each library, GPU and stream: an array of one element, not 0 if a sum has overflowed."""
 _lock = threading.Lock()
 
 
-def reduce_integers(library: Any, operation: str, a: Any, axes: tuple[int, ...], axis: Any, keepdims: bool, check: bool) -> Any:
+def reduce_integers(library: Any, operation: str, a: Any, axes: tuple[int, ...], keepdims: bool, check: bool) -> Any:
     if operation == "sum":
         return _sum(library, a, axes, keepdims, check)
     name = dtype_name(a.dtype)

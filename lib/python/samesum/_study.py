@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import html
 import math
+import operator
 from typing import Any, Iterator, NamedTuple, Sequence
 
 from . import _core
@@ -116,10 +117,21 @@ def bound(
     """
     if not isinstance(method, Method):
         method = _core.find(method, "sum", "", "cpu")
+    n, index = _count(n, "n"), _count(index, "index")
     results = [float(r) for r in result] if isinstance(result, (tuple, list)) else [float(result)]
     if len(results) == 1:
         results *= method.results
     return _core.bound(method, input or method.format, n, results, magnitudes, probability, index, ddof)
+
+
+def _count(n: Any, name: str) -> int:
+    try:
+        count = operator.index(n)
+    except TypeError:
+        raise TypeError(f"samesum: {name} is {n!r}; it must be a whole number") from None
+    if not 0 <= count < 2**64:
+        raise ValueError(f"samesum: {name} is {count}; it must be at least 0 and below 2**64")
+    return count
 
 
 class Candidate(NamedTuple):
@@ -176,7 +188,7 @@ def choose(
     Raises ValueError if no method fulfils the requirements; the message names the one with the smallest bound.
     """
     best, others = _core.choose(
-        operation, n, format_of(input, "input"), promise, relative_error, ulps, probability, backend, condition, magnitudes
+        operation, _count(n, "n"), format_of(input, "input"), str(promise), relative_error, ulps, probability, backend, condition, magnitudes
     )
     return Choice(*best, [Candidate(*c) for c in others])
 
@@ -258,6 +270,8 @@ def compare(x: Any, y: Any = None, *, operation: str | None = None, pattern: str
     operation = operation or ("sum" if y is None else "dot")
     a, format = _on_host(x)
     b = None if y is None else _on_host(y)[0]
+    if b is not None and b.size != a.size:
+        raise ValueError(f"samesum: compare: x has {a.size} elements and y has {b.size}; pass inputs of one length")
     pattern = pattern or f"*/{format}@cpu"
     chosen = [
         m

@@ -20,13 +20,13 @@ import torch
 from torch import Tensor
 from torch.library import custom_op
 
-from . import _core
+from . import _arrays, _core
 from ._arrays import DTYPES, dtype_name, format_of, library_of
 from ._calls import _per_axis, _per_element, check_threads, method_of
-from ._integers import reduce_integers
+from ._integers import EXACT_OPERATIONS, reduce_integers
 from ._layout import normalised_axes
 
-FORMATS = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32", torch.float64: "fp64"}
+FORMATS = {getattr(torch, dtype): format for dtype, format in _arrays.FORMATS.items()}
 _library = library_of(torch.empty(0))
 
 
@@ -69,7 +69,7 @@ def reduce_data(
     chosen = method_of(method, operation, format, x.get_device())
     if chosen.has_result_per_element:
         return _per_element(_library, chosen, format, x, tuple(axes), None, threads)
-    return _per_axis(_library, chosen, format, x, y, tuple(axes), None, keepdims, None, threads, ddof)
+    return _per_axis(_library, chosen, format, x, y, tuple(axes), keepdims, None, threads, ddof)
 
 
 def _shape(shape: Sequence[Any], axes: Sequence[int], keepdims: bool) -> list[Any]:
@@ -136,10 +136,10 @@ def reduce(
 ) -> Tensor:  # fmt: skip
     if x.dtype in FORMATS:
         return reduce_data(operation, x, None, axes, keepdims, method, threads, ddof)
-    if operation not in ("sum", "min", "max", "argmin", "argmax"):
+    if operation not in EXACT_OPERATIONS:
         return reduce_data(operation, x.double(), None, axes, keepdims, method, threads, ddof)
     _require_shifts(operation, x)
-    result = reduce_integers(_library, operation, x, tuple(axes), None, keepdims, False)
+    result = reduce_integers(_library, operation, x, tuple(axes), keepdims, False)
     return result.clone() if result.data_ptr() == x.data_ptr() else result
 
 
@@ -580,7 +580,7 @@ def _require_no_transform(x: Tensor) -> None:
 
 def _require_shifts(operation: str, x: Tensor) -> None:
     """PyTorch can neither shift nor compare integers of type uint64."""
-    if x.dtype == torch.uint64 and operation in ("sum", "min", "max", "argmin", "argmax"):
+    if x.dtype == torch.uint64 and operation in EXACT_OPERATIONS:
         exactly = "x.view(torch.int64), whose sum has the same bits" if operation == "sum" else "x.to(torch.int64)"
         raise TypeError(
             f"samesum: {operation} of torch.uint64 is not supported; pass {exactly}, or dtype='float64'"

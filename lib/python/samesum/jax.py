@@ -32,10 +32,11 @@ import numpy
 
 from . import _core
 from ._arrays import DTYPES, dtype_name, format_of
-from ._calls import Method, check_threads, method_of
+from ._calls import Method, check_threads, common_type, method_of
 from ._functions import (
     argmax, argmin, dot, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
 )  # fmt: skip
+from ._integers import EXACT_OPERATIONS
 from ._layout import normalised_axes
 
 __all__ = [
@@ -270,14 +271,14 @@ def reduce_traced(
     if y is not None:
         for a, argument in zip(arrays, "xy"):
             format_of(a.dtype, argument)
-        wider = dtype_name(numpy.promote_types(*(a.dtype for a in arrays)))  # as outside transformations
+        wider = common_type(numpy, *(a.dtype for a in arrays))  # as outside transformations
         _require_x64(wider, "the common type of x and y is")
         arrays = list(jnp.broadcast_arrays(*(a.astype(wider) for a in arrays)))
     shape = tuple(arrays[0].shape)
     axes = normalised_axes(axis, len(shape))
     kept = [d for d in range(len(shape)) if d not in axes]
     if format_of(arrays[0].dtype) == "int":
-        if operation in ("sum", "min", "max", "argmin", "argmax"):
+        if operation in EXACT_OPERATIONS:
             return _reduced_integers(operation, arrays[0], axes, kept, keepdims)
         if operation == "prod":
             raise TypeError(

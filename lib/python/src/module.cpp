@@ -17,9 +17,6 @@ const FormatInfo& format_named(std::string_view name) {
 
 namespace {
 
-/// Elements between two looks at signals, unless results are longer: some milliseconds.
-constexpr std::size_t chunk = std::size_t{1} << 24;
-
 /// Runs a part of a call: `count` results from number `first` on, along `outer` or `inner`.
 void reduce_part(const View& call, std::size_t first, std::size_t count, bool along_outer) {
   const Layout& all = call.layout;
@@ -170,6 +167,9 @@ NB_MODULE(_core, m) {
       for (std::size_t i = 0; i < n; ++i) at[i] = convert<F>(std::sqrt(convert<double>(at[i])));
     });
   });
+  nb::dict bytes;
+  for (const FormatInfo& format : formats) bytes[nb::cast(format.name)] = format.bytes;
+  m.attr("format_bytes") = bytes;
   bind_study(m);
   bind_states(m);
   bind_fast(m);

@@ -40,6 +40,9 @@ struct View {
   Options options;
 };
 
+/// Elements between two looks at signals, unless results are longer: some milliseconds.
+inline constexpr std::size_t chunk = std::size_t{1} << 24;
+
 /// Throws a pending KeyboardInterrupt, or whatever a signal handler raised.
 inline void check_signals() {
   const nb::gil_scoped_acquire held;

@@ -11,9 +11,6 @@
 namespace samesum::python {
 namespace {
 
-/// Elements between two looks at signals: some milliseconds.
-constexpr std::size_t chunk = std::size_t{1} << 24;
-
 Values part_of(const Values& x, std::size_t first, std::size_t n) {
   return {*x.format, static_cast<const std::byte*>(x.data) + first * x.format->bytes, n};
 }
