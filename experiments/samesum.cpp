@@ -1,6 +1,9 @@
-/// The command-line tool: sums files, and compares and chooses methods.
+/// The command-line tool: reduces files, and compares and chooses methods.
+#include "samesum/samesum.hpp"
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -17,14 +20,25 @@
 namespace {
 
 using namespace samesum::harness;
+using samesum::Method;
 
 enum ExitCode { success = 0, check_failed = 1, bad_usage = 2 };
 
+void add_format(CLI::App* command, std::string& format) {
+  command->add_option("--format", format, "Round the elements to F first\n(" + format_names(", ") + ")")
+      ->type_name("F");
+}
+
 void add_data(CLI::App* command, std::string& file, std::string& format) {
   command->add_option("file", file, known_extensions() + ", or - for text")->required()->type_name("FILE");
-  command
-      ->add_option("--format", format, "Round the elements to F before summing\n(" + format_names(", ") + ")")
-      ->type_name("F");
+  add_format(command, format);
+}
+
+void add_data(CLI::App* command, std::vector<std::string>& files, std::string& format) {
+  command->add_option("file", files, known_extensions() + ",\nor - for text; several files are one vector")
+      ->required()
+      ->type_name("FILE");
+  add_format(command, format);
 }
 
 void add_threads(CLI::App* command, int& threads) {
@@ -45,34 +59,102 @@ void add_list(CLI::App& app, Report& report) {
   command->callback([=, &report] { report = list_command(*options); });
 }
 
-void add_sum(CLI::App& app, Report& report) {
-  CLI::App* command = app.add_subcommand("sum", "Sum a file, exactly unless a method is named");
-  auto options = std::make_shared<SumOptions>();
-  add_data(command, options->file, options->format);
-  command->add_option("--method", options->method, "A name from `samesum list 'sum/*'` (default exact)")
+/// Adds the options that all operations share.
+CLI::App* add_reduction(CLI::App& app, const std::shared_ptr<ReduceOptions>& options,
+                        const std::string& description) {
+  const Method& first = samesum::methods(options->operation).front();
+  CLI::App* command = app.add_subcommand(options->operation, description);
+  add_data(command, options->files, options->format);
+  command
+      ->add_option("--method", options->method,
+                   "A name from `samesum list '" + options->operation +
+                       "/*'`\n(default: exact if there is such a method)")
       ->type_name("NAME");
+  if (!first.has_result_per_element)
+    command
+        ->add_option(
+            "--axis", options->axis,
+            "Reduce each row, each column, or along axis N of\nan array (-1 is the last); a line per result")
+        ->type_name("rows|columns|N");
+  command
+      ->add_option("--output", options->output,
+                   "Write the results to a .npy file instead" +
+                       std::string{first.results > 1 ? ",\nmean and variance along its last axis" : ""})
+      ->type_name("FILE.npy");
+  if (first.results > 1)
+    command->add_option("--ddof", options->ddof, "Divide the sum of squares by n - D (default 0)")
+        ->type_name("D");
   add_threads(command, options->threads);
-  CLI::Option* hex = command->add_flag("--hex", options->hex, "Print the result in hexadecimal, as %a does");
-  CLI::Option* json =
-      command->add_flag("--json", options->json, "Print one JSON object with error and bound")->excludes(hex);
+  if (first.has_result_per_element || first.returns_index) {
+    command->add_flag("--json", options->json, "Print one JSON object");
+    return command;
+  }
+  CLI::Option* hex = command->add_flag("--hex", options->hex, "Print results in hexadecimal, as %a does");
+  CLI::Option* bound =
+      command->add_flag("--bound", options->bound, "Print a rigorous bound on the error behind each\nresult");
+  command->add_flag("--json", options->json, "Print one JSON object with bits and bound")
+      ->excludes(hex)
+      ->excludes(bound);
+  return command;
+}
+
+std::string capitalised(std::string text) {
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text;
+}
+
+/// Adds a command for each operation of the catalogue but sum.
+void add_reductions(CLI::App& app, Report& report) {
+  std::string last = "sum";
+  for (const Method& m : samesum::methods()) {
+    if (m.operation == "sum" || m.operation == last) continue;
+    last = m.operation;
+    const auto options = std::make_shared<ReduceOptions>();
+    options->operation = last;
+    CLI::App* command = add_reduction(app, options, capitalised(m.summary));
+    command->footer(
+        std::string{m.results > 1 ? "The standard deviation is the root of the rounded variance.\n" : ""} +
+        "Results have the format of the method. The files are read into memory.\n\nExamples:\n  samesum " +
+        last +
+        (m.inputs == 2              ? " x.npy y.npy\n"
+         : m.has_result_per_element ? " x.npy --output y.npy\n"
+                                    : " data.npy\n  samesum " + last + " matrix.npy --axis rows\n") +
+        "  samesum list '" + last + "/*'");
+    command->callback([=, &report] { report = reduce_command(*options); });
+  }
+}
+
+void add_sum(CLI::App& app, Report& report) {
+  const auto reduction = std::make_shared<ReduceOptions>();
+  reduction->operation = "sum";
+  CLI::App* command = add_reduction(app, reduction, "Sum files, exactly unless a method is named");
+  const auto options = std::make_shared<SumOptions>();
+  CLI::Option *axis = command->get_option("--axis"), *output = command->get_option("--output"),
+              *bound = command->get_option("--bound"), *json = command->get_option("--json");
   command
       ->add_option("--save-partial", options->save_partial,
                    "Save the partial, the state of the elements\nsummed so far, about once per second and at "
                    "the\nend; "
                    "replaces an earlier file")
-      ->type_name("PATH");
+      ->type_name("PATH")
+      ->excludes(axis)
+      ->excludes(output)
+      ->excludes(bound);
   command
       ->add_option("--resume", options->resume,
                    "Go on from the partial at PATH, which must exist\nunless --save-partial names it too")
       ->type_name("PATH")
-      ->excludes(json);
+      ->excludes(json)
+      ->excludes(axis)
+      ->excludes(output)
+      ->excludes(bound);
   command->footer(
       "Prints the shortest decimal that reads back as the same number in its format.\n"
       "The method exact rounds once, to the format of the input.\n\n"
       "Reads and sums in portions, so that a file of any length needs less than 64 MB.\n"
       "Exceptions are read as a whole: arrays in Fortran order, .npy files that are\n"
-      "pipes, and files for a method whose bits differ from run to run, such as\n"
-      "atomic/plain/fp64.\n\n"
+      "pipes, files for a method whose bits differ from run to run, such as\n"
+      "atomic/plain/fp64, and files with --axis, --output or --bound.\n\n"
       "A resumed run prints the same bits as an uninterrupted one. It needs the same\n"
       "--method and --format, and a file whose elements up to the saved partial have\n"
       "not changed; --format and the elements are not checked. Further elements may\n"
@@ -80,7 +162,19 @@ void add_sum(CLI::App& app, Report& report) {
       "  samesum sum data.npy\n  seq 100 | samesum sum -\n"
       "  samesum sum data.f32 --method tree/kahan/fp32 --json\n"
       "  samesum sum data.f64 --save-partial sum.partial --resume sum.partial");
-  command->callback([=, &report] { report = sum_command(*options); });
+  command->callback([=, &report] {
+    if (!reduction->axis.empty() || !reduction->output.empty() || reduction->bound) {
+      report = reduce_command(*reduction);
+      return;
+    }
+    options->files = reduction->files;
+    options->format = reduction->format;
+    options->method = reduction->method.value_or(options->method);
+    options->threads = reduction->threads;
+    options->hex = reduction->hex;
+    options->json = reduction->json;
+    report = sum_command(*options);
+  });
 }
 
 void add_compare(CLI::App& app, Report& report) {
@@ -240,7 +334,7 @@ int finish(const Report& report) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Reproducible and exact sums of floating-point numbers, with error bounds.", "samesum"};
+  CLI::App app{"Reproducible and exact reductions of floating-point numbers, with error bounds.", "samesum"};
   app.set_version_flag("--version", std::string{"samesum "} + build().version);
   app.require_subcommand(1);
   app.footer(
@@ -249,6 +343,7 @@ int run(int argc, char** argv) {
   Report report;
   add_list(app, report);
   add_sum(app, report);
+  add_reductions(app, report);
   add_compare(app, report);
   add_report(app);
   add_choose(app, report);

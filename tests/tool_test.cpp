@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -117,8 +118,20 @@ INSTANTIATE_TEST_SUITE_P(
                       Good{"$T sum ones.bf16 --format fp64", "100000"}, Good{"seq 100 | $T sum -", "5050"},
                       Good{"echo 0.1 | $T sum - --format fp16", "0.1"},
                       Good{"echo 0.1 | $T sum - --format fp16 --hex", "0x1.998p-4"},
-                      Good{"echo nan -nan | $T sum -", "nan"},
-                      Good{"$T sum --threads 0 numbers.txt", "0.5"}));
+                      Good{"echo nan -nan | $T sum -", "nan"}, Good{"$T sum --threads 0 numbers.txt", "0.5"},
+                      Good{"$T sum numbers.txt numbers.txt cancel.txt", "1"},
+                      Good{"cat numbers.txt | $T sum numbers.txt -", "1"},
+                      Good{"$T sum numbers.txt --bound", "0.5 5.55e-17"},
+                      Good{"printf '1 2 4' | $T mean -", "2.3333333333333335"},
+                      Good{"printf '1 2 4' | $T mean - --hex", "0x1.2aaaaaaaaaaabp+1"},
+                      Good{"$T mean ones.bf16", "1"}, Good{"$T dot numbers.txt numbers.txt", "16.25"},
+                      Good{"printf '3 4' | $T norm -", "5"}, Good{"$T prod numbers.txt", "-7.5"},
+                      Good{"$T max numbers.txt", "2.5"}, Good{"$T argmin numbers.txt", "2"},
+                      Good{"$T argmax empty.txt", "-1"}, Good{"$T mean empty.txt", "nan"},
+                      Good{"printf '0 0' | $T logsumexp - --format fp32", "0.6931472"},
+                      Good{"printf '1 2 4' | $T moments - --ddof 1",
+                           "mean 2.3333333333333335\nvariance 2.3333333333333335\n"
+                           "standard_deviation 1.5275252316519468"}));
 
 TEST(TheToolsSum, AsJsonIsOneObjectWithEveryKey) {
   const json o = run_json("$T sum cancel.txt --json");
@@ -680,7 +693,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Bad{"$T", "subcommand is required"}, Bad{"$T frobnicate", "unknown command 'frobnicate'"},
         Bad{"$T sum", "file is required"}, Bad{"$T sum numbers.txt --frobnicate", "--frobnicate"},
-        Bad{"$T sum numbers.txt empty.txt", "empty.txt"}, Bad{"$T sum missing.txt", "missing.txt"},
+        Bad{"$T sum numbers.txt absent.txt", "absent.txt"}, Bad{"$T sum missing.txt", "missing.txt"},
         Bad{"$T sum .", "."}, Bad{"$T sum bad.txt", "bad.txt"}, Bad{"$T sum odd.f32", "odd.f32"},
         Bad{"$T sum numbers.txt --format fp8", "'fp8'"},
         Bad{"$T sum numbers.txt --format fp8", "fp16, bf16, fp32, fp64"},
@@ -810,8 +823,10 @@ TEST(TheTool, SucceedsIfItsOutputPipeIsClosed) {
 }
 
 TEST(TheTool, HasHelpTextsWithExamples) {
-  for (const char* command : {"", "list ", "sum ", "compare ", "report ", "choose ", "calibrate "}) {
-    const Outcome o = shell().run(std::string{"$T "} + command + "--help");
+  std::set<std::string> commands{"", "list ", "compare ", "report ", "choose ", "calibrate "};
+  for (const Method& m : methods()) commands.insert(m.operation + ' ');
+  for (const std::string& command : commands) {
+    const Outcome o = shell().run("$T " + command + "--help");
     EXPECT_EQ(o.code, 0);
     EXPECT_THAT(o.err, IsEmpty());
     EXPECT_THAT(o.out, HasSubstr("Examples:\n  "));

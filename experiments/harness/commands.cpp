@@ -106,19 +106,35 @@ std::string name_without_format(const Method& m) {
 
 namespace {
 const std::string only_sums = "; this command only sums: `samesum list 'sum/*'` lists its methods";
+
+std::string see_list_of(const std::string& operation) {
+  return "; `samesum list '" + operation + "/*'` lists the methods of " + operation;
+}
 }  // namespace
 
-const Method& sum_named(const std::string& name, const FormatInfo& input, const std::string& option) {
+const Method& method_named(const std::string& operation, const std::string& name, const FormatInfo& input,
+                           const std::string& option) {
+  const std::string hint = operation == "sum" ? only_sums : see_list_of(operation);
   const ParsedName parsed = parse_name(name);
-  if (!parsed.fields.operation.empty() && parsed.fields.operation != "sum")
-    throw UsageError{option + ": '" + name + "' is not a sum" + only_sums};
+  if (!parsed.fields.operation.empty() && parsed.fields.operation != operation)
+    throw UsageError{option + ": '" + name + "' is not a " + operation + hint};
   try {
-    return find(name, {.format = input.name});
+    return find(name, {.operation = operation, .format = input.name});
   } catch (const std::invalid_argument& e) {
     // The first word may be meant as an operation.
     if (parsed.wrong.empty() || name.substr(0, name.find_first_of("/@")) != parsed.wrong) throw;
-    throw UsageError{e.what() + only_sums};
+    throw UsageError{e.what() + hint};
   }
+}
+
+const Method& sum_named(const std::string& name, const FormatInfo& input, const std::string& option) {
+  return method_named("sum", name, input, option);
+}
+
+const Method& method_without_name(const std::string& operation, const FormatInfo& input) {
+  if (const Method* method = default_method(operation, input)) return *method;
+  throw UsageError{operation + " has no method for elements of " + std::string{input.name} +
+                   "; pass --format fp32 to round them first" + see_list_of(operation)};
 }
 
 void check_before_reading(const FormatInfo* format, const std::function<void(const FormatInfo&)>& check) {

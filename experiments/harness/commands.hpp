@@ -37,20 +37,40 @@ struct ListOptions {
 Report list_command(const ListOptions& options);
 
 struct SumOptions {
-  std::string file, format, method = "exact";
+  std::vector<std::string> files;  ///< one vector together
+  std::string format, method = "exact";
   int threads = 0;           ///< 0: chosen by the library
   std::string save_partial;  ///< file for the Partial of the elements so far; empty: none
   std::string resume;        ///< file with the Partial to go on from; empty: none
   bool hex = false, json = false;
 };
 
-/// Sums a file with one method. As JSON, the result comes with its error and its bound, and is checked
+/// Sums files with one method. As JSON, the result comes with its error and its bound, and is checked
 /// against them; the exact sum needs all elements, so `resume` must then be empty.
 ///
-/// Sums the file while reading it, in portions, unless the method has no partials. Saves the partial once per
-/// second and at the end, so that a run that was killed can be resumed, with the same bits. `resume` need not
-/// exist yet if it is `save_partial`.
+/// Sums the files while reading them, in portions, unless the method has no partials. Saves the partial once
+/// per second and at the end, so that a run that was killed can be resumed, with the same bits. `resume` need
+/// not exist yet if it is `save_partial`.
 Report sum_command(const SumOptions& options);
+
+struct ReduceOptions {
+  std::string operation = {};            ///< one of those of the catalogue
+  std::vector<std::string> files = {};   ///< one vector together; for two inputs exactly two vectors
+  std::string format = {};
+  std::optional<std::string> method = {};  ///< unset: the default one
+  std::string axis = {};                 ///< "rows", "columns" or a number; empty: all elements
+  std::string output = {};               ///< .npy file for the results; empty: none
+  int threads = 0;                       ///< 0: chosen by the library
+  double ddof = 0;                       ///< for moments
+  bool hex = false, json = false, bound = false;
+};
+
+/// Reduces files with one method of any operation: all elements, or those along an axis of an array. As text,
+/// a line per result, with its error bound if `bound` is set.
+Report reduce_command(const ReduceOptions& options);
+
+/// The library's default method of an operation. Throws UsageError if it has none for such elements.
+const Method& method_without_name(const std::string& operation, const FormatInfo& input);
 
 struct CompareOptions {
   std::string file, format, methods = "*", output;
@@ -148,8 +168,10 @@ std::string short_name(const Method& method);
 /// Name in a table of one format: "tree/kahan" for sum/tree/kahan/fp32@cpu, "eigen@peer" for eigen/fp32@peer.
 std::string name_without_format(const Method& method);
 
-/// The sum with this name. A name without a format stands for the format of the input. Throws UsageError if
-/// the name is that of another operation, and what `find` throws.
+/// The method of the operation with this name. A name without a format stands for the format of the input.
+/// Throws UsageError if the name is that of another operation, and what `find` throws.
+const Method& method_named(const std::string& operation, const std::string& name, const FormatInfo& input,
+                           const std::string& option);
 const Method& sum_named(const std::string& name, const FormatInfo& input, const std::string& option);
 
 /// Checks names before a file is read. If the format is not known yet, calls `check` with each format, and

@@ -110,6 +110,49 @@ class FileBytes : public Bytes {
   std::string name_;
 };
 
+/// The elements of several files, one after another.
+class Concatenation : public ElementReader {
+ public:
+  Concatenation(std::vector<std::string> paths, const FormatInfo* format)
+      : Concatenation{open_elements(paths.front(), format), std::move(paths), format} {}
+
+  std::uint64_t skip(std::uint64_t n) override {
+    std::uint64_t done = current_->skip(n);
+    while (done < n && open_next()) done += current_->skip(n - done);
+    return done;
+  }
+
+ private:
+  Concatenation(std::unique_ptr<ElementReader> first, std::vector<std::string> paths,
+                const FormatInfo* wanted)
+      : ElementReader{first->format()},
+        current_{std::move(first)},
+        paths_{std::move(paths)},
+        wanted_{wanted} {}
+
+  void fill_portion() override {
+    while (!current_->next())
+      if (!open_next()) return portion_.bytes.clear();
+    portion_.bytes = current_->portion().bytes;
+  }
+
+  bool open_next() {
+    if (next_ == paths_.size()) return false;
+    const std::string& path = paths_[next_++];
+    current_ = open_elements(path, wanted_);
+    if (&current_->format() != &format())
+      throw InputError{path, "has elements of " + std::string{current_->format().name} + ", and " +
+                                 shown(paths_[0]) + " of " + std::string{format().name} +
+                                 "; pass --format to convert all"};
+    return true;
+  }
+
+  std::unique_ptr<ElementReader> current_;
+  std::vector<std::string> paths_;
+  const FormatInfo* wanted_;
+  std::size_t next_ = 1;
+};
+
 Source source_in(std::span<const std::byte> memory, std::string_view name, const FormatInfo* format,
                  std::size_t portion) {
   return {std::make_unique<MemoryBytes>(std::vector<std::byte>(memory.begin(), memory.end())),
@@ -203,6 +246,12 @@ std::unique_ptr<ElementReader> open_elements(const std::string& path, const Form
   std::FILE* const file = std::fopen(path.c_str(), "rb");
   if (!file) throw InputError{path, std::string{"cannot be opened: "} + std::strerror(errno)};
   return reader.open(source(file, path));
+}
+
+std::unique_ptr<ElementReader> open_elements(const std::vector<std::string>& paths,
+                                             const FormatInfo* format) {
+  if (paths.size() == 1) return open_elements(paths.front(), format);
+  return std::make_unique<Concatenation>(paths, format);
 }
 
 Column read_all(ElementReader& elements) {

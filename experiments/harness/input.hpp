@@ -54,6 +54,9 @@ class ElementReader {
     return portion_.size() > 0;
   }
   const Column& portion() const { return portion_; }
+  /// Returns the lengths of the axes of an array whose last axis varies fastest; empty if the file has none,
+  /// as a text.
+  virtual std::vector<std::uint64_t> shape() const { return {}; }
   /// Passes over the next n elements, or over all if fewer are left, and returns their number.
   virtual std::uint64_t skip(std::uint64_t n) = 0;
 
@@ -72,6 +75,9 @@ inline constexpr std::size_t portion_bytes = std::size_t{1} << 20;
 ///
 /// An array in Fortran order, and a .npy file that is a pipe, are read into memory as a whole.
 std::unique_ptr<ElementReader> open_elements(const std::string& path, const FormatInfo* format = nullptr);
+
+/// Opens several files as one vector. Throws InputError if their elements differ in format.
+std::unique_ptr<ElementReader> open_elements(const std::vector<std::string>& paths, const FormatInfo* format);
 
 /// Reads all elements that are left.
 Column read_all(ElementReader& elements);

@@ -135,6 +135,8 @@ class NpyReader : public BinaryReader {
         header_{std::move(header)},
         type_{type} {}
 
+  std::vector<std::uint64_t> shape() const override { return header_.shape; }
+
  private:
   void check_size(std::uint64_t bytes) const override { check_size_of_elements(size(), bytes, name()); }
 

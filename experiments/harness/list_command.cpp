@@ -16,6 +16,7 @@ constexpr std::size_t sample_size = std::size_t{1} << 20;
 Json method_json(const Method& m) {
   return {{"name", m.name},
           {"operation", m.operation},
+          {"summary", m.summary},
           {"order", m.order.empty() ? Json(nullptr) : Json(m.order)},
           {"accumulator", m.accumulator},
           {"format", m.format->name},

@@ -34,8 +34,9 @@ void check_save_partial(const SumOptions& options) {
   if (options.save_partial == "-") throw UsageError{"--save-partial: '-' is not a file; name one"};
   check_writable(options.save_partial);
   std::error_code ignored;
-  if (fs::equivalent(options.save_partial, options.file, ignored))
-    throw UsageError{"--save-partial: this file holds the elements; name another one"};
+  for (const std::string& file : options.files)
+    if (fs::equivalent(options.save_partial, file, ignored))
+      throw UsageError{"--save-partial: this file holds the elements; name another one"};
 }
 
 /// Returns what went wrong; empty if the partial is saved.
@@ -117,7 +118,7 @@ Report sum_command(const SumOptions& options) try {
   if (!options.save_partial.empty()) check_save_partial(options);
   const FormatInfo* format = format_named(options.format);
   check_before_reading(format, [&](const FormatInfo& f) { sum_named(options.method, f, "--method"); });
-  const std::unique_ptr<ElementReader> elements = open_elements(options.file, format);
+  const std::unique_ptr<ElementReader> elements = open_elements(options.files, format);
   const Method& method = sum_named(options.method, elements->format(), "--method");
   const bool needs_partial = !options.save_partial.empty() || !options.resume.empty();
   Truth truth;
@@ -130,7 +131,7 @@ Report sum_command(const SumOptions& options) try {
     report.text = (options.hex ? hexadecimal(value) : shortest_decimal(value)) + '\n';
   return report;
 } catch (const std::bad_alloc&) {
-  throw InputError{options.file, "does not fit in memory"};
+  throw InputError{options.files.front(), "does not fit in memory"};
 }
 
 }  // namespace samesum::harness

@@ -16,21 +16,12 @@ Method = _core.Method
 
 @lru_cache(maxsize=None)
 def default_method(operation: str, format: str, backend: str) -> Method:
-    """Returns the method that a function uses if the caller names none.
-
-    The exact one if the operation has it, else tree/plain, else the operation's first; in the format of the
-    elements if the operation has it, else in fp32.
-    """
-    usable = [
-        m
-        for m in _core.methods()
-        if m.operation == operation and m.backend == backend and m.format in (format, "fp32") and m.accepts(format)
-    ]
-    usable.sort(key=lambda m: (m.accumulator != "exact", (m.order, m.accumulator) != ("tree", "plain"), m.format != format))
-    if not usable:
+    """Returns the method that a function uses if the caller names none."""
+    method = _core.default_method(operation, format, backend)
+    if method is None:
         raise TypeError(_no_method(operation, format, backend))
-    _core.remember(operation, "", format, backend, usable[0])
-    return usable[0]
+    _core.remember(operation, "", format, backend, method)
+    return method
 
 
 def _no_method(operation: str, format: str, backend: str) -> str:

@@ -167,6 +167,12 @@ NB_MODULE(_core, m) {
       for (std::size_t i = 0; i < n; ++i) at[i] = convert<F>(std::sqrt(convert<double>(at[i])));
     });
   });
+  m.def(
+      "default_method",
+      [](std::string_view operation, std::string_view format, std::string_view backend) {
+        return default_method(operation, format_named(format), backend);
+      },
+      nb::rv_policy::reference);
   nb::dict bytes;
   for (const FormatInfo& format : formats) bytes[nb::cast(format.name)] = format.bytes;
   m.attr("format_bytes") = bytes;

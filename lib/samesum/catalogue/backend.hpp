@@ -75,7 +75,7 @@ struct Code {
 /// Facts about a method that its types state. They are constants, so that a list of hundreds of methods
 /// compiles quickly.
 struct Facts {
-  std::string_view operation, order, accumulator, backend;
+  std::string_view operation, summary, order, accumulator, backend;
   /// Replaces operation, order and accumulator in the name; empty for methods of samesum.
   std::string_view called;
   const FormatInfo* format = nullptr;

@@ -200,6 +200,7 @@ Method method_of(const Facts& f) {
   m.name = f.called.empty() ? full_name(f.operation, f.order, f.accumulator, f.format->name, f.backend)
                             : full_name(f.called, "", "", f.format->name, f.backend);
   m.operation = f.operation;
+  m.summary = f.summary;
   m.order = f.order;
   m.accumulator = f.accumulator;
   m.format = f.format;
@@ -288,6 +289,19 @@ const Method& find(std::string_view name, NameDefaults defaults) {
   for (const Absent& a : absent())
     if (f.backend == a.backend) refuse(full, " here: " + a.reason);
   refuse(full, "; the nearest are " + nearest_to(f));
+}
+
+const Method* default_method(std::string_view operation, const FormatInfo& input, std::string_view backend) {
+  const auto merit = [&](const Method& m) {
+    return std::tuple{m.accumulator == Exact::name, m.order == "tree" && m.accumulator == "plain",
+                      m.format == &input};
+  };
+  const Method* best = nullptr;
+  for (const Method& m : methods(operation))
+    if (m.backend == backend && (m.format == &input || m.format == &format_info<fp32>()) &&
+        m.accepts(input) && (!best || merit(m) > merit(*best)))
+      best = &m;
+  return best;
 }
 
 const Method& find_on(std::string_view backend, const Method& method) {

@@ -46,6 +46,12 @@ struct NameDefaults {
 ///   possible values, or the reason why the combination does not exist, or the nearest methods.
 const Method& find(std::string_view name, NameDefaults defaults = {});
 
+/// Returns the method of an operation for callers who name none: the exact one if there is one, else
+/// tree/plain, else the first; in the format of the elements if the operation has it, else in fp32. Returns
+/// nullptr if no method of the operation takes such elements there.
+const Method* default_method(std::string_view operation, const FormatInfo& input,
+                             std::string_view backend = "cpu");
+
 /// Returns the same method on another backend.
 /// @throws std::invalid_argument as `find` does.
 const Method& find_on(std::string_view backend, const Method& method);

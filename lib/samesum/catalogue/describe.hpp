@@ -17,6 +17,7 @@ template <class Operation, class F> Entry describe_operation(std::string_view ba
   Entry e;
   e.facts.operation = Operation::name;
   e.facts.format = &format_info<F>();
+  e.facts.summary = Operation::summary;
   e.facts.backend = backend;
   e.facts.inputs = Operation::inputs;
   e.facts.results = Operation::results;

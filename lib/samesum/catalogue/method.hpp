@@ -84,6 +84,7 @@ struct Code;
 struct Method {
   std::string name;          ///< "sum/tree/kahan/bf16@cpu", "dot/exact/fp32@cpu", "max/fp16@cuda"
   std::string operation;     ///< "sum"
+  std::string summary;       ///< what the operation computes: "sum of the elements"
   std::string order;         ///< "" if the operation or accumulator has no order; the promise is then
                              ///< order_free, except for "online", which promises everywhere
   std::string accumulator;   ///< "plain", …, "exact", "online"; "" for operations with a state of their own

@@ -93,6 +93,9 @@ template <bool smallest, bool index> struct ExtremumOf : OwnState {
   static constexpr bool has_order = false, returns_index = index;
   static constexpr std::string_view name =
       index ? (smallest ? "argmin" : "argmax") : (smallest ? "min" : "max");
+  static constexpr std::string_view summary =
+      index ? (smallest ? "index of the first smallest element" : "index of the first largest element")
+            : (smallest ? "smallest element" : "largest element");
   static constexpr auto bound = bound_of_extremum;
   template <template <class> class, class F> static constexpr auto reducer(ReducerOptions) {
     if constexpr (index)

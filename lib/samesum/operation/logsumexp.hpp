@@ -17,6 +17,7 @@ struct LogSumExpReducer : OwnStateReducer<OnlineSoftmax<Scalar<fp32>>, fp32> {
 
 struct LogSumExp : OwnState {
   static constexpr std::string_view name = "logsumexp";
+  static constexpr std::string_view summary = "logarithm of the sum of exponentials";
   static constexpr auto bound = bound_of_logsumexp;
   template <class F> static constexpr bool in_format = std::is_same_v<F, fp32>;  // exp and log are in fp32
   template <template <class> class, class F> static constexpr LogSumExpReducer reducer(ReducerOptions) {

@@ -120,6 +120,7 @@ template <class F> struct MomentsReducer : OwnStateReducer<Moments<F>, F> {
 
 struct MeanAndVariance : OwnState {
   static constexpr std::string_view name = "moments";
+  static constexpr std::string_view summary = "mean and variance of the elements";
   static constexpr bool can_be_exact = true;
   static constexpr int results = 2;
   template <template <class> class, class F>

@@ -49,6 +49,7 @@ template <class F> struct NormReducer : OwnStateReducer<ScaledSquares<F>, F> {
 
 struct Norm : OwnState {
   static constexpr std::string_view name = "norm";
+  static constexpr std::string_view summary = "Euclidean norm of the elements";
   static constexpr auto bound = bound_of_norm;
   template <template <class> class, class F> static constexpr NormReducer<F> reducer(ReducerOptions) {
     return {};

@@ -1,5 +1,5 @@
-/// Properties that operations share. Each operation adds a name, a reducer (`reducer<A, F>`) and, unless it
-/// has several results, an error bound.
+/// Properties that operations share. Each operation adds a name, a summary (what it computes, in words), a
+/// reducer (`reducer<A, F>`) and, unless it has several results, an error bound.
 #pragma once
 
 #include "samesum/operation/reducer.hpp"

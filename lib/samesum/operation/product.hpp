@@ -76,6 +76,7 @@ template <class F> struct ProductReducer : OwnStateReducer<Product<F>, F> {
 
 struct Prod : OwnState {
   static constexpr std::string_view name = "prod";
+  static constexpr std::string_view summary = "product of the elements";
   static constexpr auto bound = bound_of_product;
   template <template <class> class, class F> static constexpr ProductReducer<F> reducer(ReducerOptions) {
     return {};

@@ -8,6 +8,7 @@ namespace samesum {
 
 struct Sum : SumOfTerms {
   static constexpr std::string_view name = "sum";
+  static constexpr std::string_view summary = "sum of the elements";
   static constexpr auto bound = bound_of_sum;
   template <template <class> class A, class F> static constexpr TermReducer<A, F> reducer(ReducerOptions) {
     return {{}, Term::element, false};
@@ -15,6 +16,7 @@ struct Sum : SumOfTerms {
 };
 struct Mean : SumOfTerms {
   static constexpr std::string_view name = "mean";
+  static constexpr std::string_view summary = "mean of the elements";
   static constexpr auto bound = bound_of_mean;
   template <template <class> class A, class F> static constexpr TermReducer<A, F> reducer(ReducerOptions) {
     return {{}, Term::element, true};
@@ -22,6 +24,7 @@ struct Mean : SumOfTerms {
 };
 struct SumOfMagnitudes : SumOfTerms {
   static constexpr std::string_view name = "sum_of_magnitudes";
+  static constexpr std::string_view summary = "sum of the absolute values of the elements";
   static constexpr auto bound = bound_of_magnitudes;
   template <template <class> class A, class F> static constexpr TermReducer<A, F> reducer(ReducerOptions) {
     return {{}, Term::magnitude, false};
@@ -29,6 +32,7 @@ struct SumOfMagnitudes : SumOfTerms {
 };
 struct SquaredNorm : SumOfTerms {
   static constexpr std::string_view name = "squared_norm";
+  static constexpr std::string_view summary = "sum of the squares of the elements";
   static constexpr auto bound = bound_of_squares;
   template <template <class> class A, class F> static constexpr TermReducer<A, F> reducer(ReducerOptions) {
     return {{}, Term::square, false};
@@ -36,6 +40,7 @@ struct SquaredNorm : SumOfTerms {
 };
 struct Dot : SumOfTerms {
   static constexpr std::string_view name = "dot";
+  static constexpr std::string_view summary = "dot product of two vectors";
   static constexpr auto bound = bound_of_products;
   static constexpr int inputs = 2;
   template <template <class> class A, class F> static constexpr TermReducer<A, F> reducer(ReducerOptions) {

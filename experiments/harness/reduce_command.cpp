@@ -1,0 +1,277 @@
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <new>
+#include <numeric>
+
+#include "harness/commands.hpp"
+#include "harness/input.hpp"
+#include "harness/output_npy.hpp"
+#include "harness/results.hpp"
+#include "harness/text.hpp"
+#include "samesum/samesum.hpp"
+
+namespace samesum::harness {
+namespace {
+
+using Shape = std::vector<std::uint64_t>;
+
+std::size_t product(std::span<const std::uint64_t> lengths) {
+  return std::accumulate(lengths.begin(), lengths.end(), std::size_t{1}, std::multiplies<std::size_t>{});
+}
+
+/// The elements of one input, and the lengths of their axes.
+struct Array {
+  Column column;
+  Shape shape;
+};
+
+Array read_array(const std::vector<std::string>& files, const FormatInfo* format) {
+  const std::unique_ptr<ElementReader> elements = open_elements(files, format);
+  Array a{read_all(*elements), elements->shape()};
+  if (a.shape.empty()) a.shape = {a.column.size()};
+  return a;
+}
+
+/// Returns the number of the reduced axis of an array with that shape.
+std::size_t axis_of(const std::string& text, const Shape& shape) {
+  const auto count = static_cast<long>(shape.size());
+  const std::string have = "FILE has " + std::to_string(count) + (count == 1 ? " axis" : " axes");
+  if (text == "rows" || text == "columns") {
+    if (count != 2)
+      throw UsageError{"--axis: " + have + "; " + text + " are those of an array with 2; give a number"};
+    return text == "rows" ? 1 : 0;
+  }
+  long axis = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), axis);
+  if (error != std::errc{} || end != text.data() + text.size())
+    throw UsageError{"--axis: '" + printable(text) + "' is not an axis; give rows, columns or a number"};
+  if (axis < -count || axis >= count)
+    throw UsageError{"--axis: " + text + " is out of range; " + have +
+                     ", of which the first is 0 and the last -1"};
+  return static_cast<std::size_t>(axis < 0 ? axis + count : axis);
+}
+
+/// A reduction of the arrays, its results, and bounds on their errors.
+class Reduction {
+ public:
+  Reduction(const ReduceOptions& options, const Method& method, const Array& x, const Array* y)
+      : method_{method}, x_{x.column.values()}, shape_{x.shape}, ddof_{options.ddof} {
+    if (options.axis.empty() && !method.has_result_per_element) {
+      layout_ = Layout::vector(x_.size);
+      shape_ = {};
+    } else {
+      const std::size_t axis = options.axis.empty() ? shape_.size() - 1 : axis_of(options.axis, shape_);
+      const std::span all{shape_};
+      layout_ = Layout::axis(product(all.first(axis)), shape_[axis], product(all.subspan(axis + 1)));
+      if (method.has_result_per_element && layout_.inner != 1)
+        throw UsageError{"--axis: " + method.operation + " reduces rows only; give rows or -1"};
+      if (!method.has_result_per_element) shape_.erase(shape_.begin() + static_cast<std::ptrdiff_t>(axis));
+    }
+    const auto per_result = static_cast<std::size_t>(method.results);
+    const std::size_t count = method.has_result_per_element ? x_.size : layout_.results() * per_result;
+    bytes_.resize(count * (format() ? format()->bytes : sizeof(std::int64_t)));
+    const Results out{format(), bytes_.data(), count};
+    const Options how{options.threads, ddof_};
+    if (y) {
+      y_ = y->column.values();
+      reduce(method, x_, *y_, layout_, out, how);
+    } else {
+      reduce(method, x_, layout_, out, how);
+    }
+  }
+
+  const Method& method() const { return method_; }
+  const Layout& layout() const { return layout_; }
+  const FormatInfo& input() const { return *x_.format; }
+  const Shape& shape() const { return shape_; }  ///< of the results
+  std::size_t results() const { return layout_.results(); }
+  /// nullptr for indices
+  const FormatInfo* format() const { return method_.result_format(*x_.format); }
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+  /// Number i of the results, which are pairs for moments.
+  Number number(std::size_t i) const {
+    return with_format(*format(),
+                       [&]<class F>() { return Number::of(reinterpret_cast<const F*>(bytes_.data())[i]); });
+  }
+  std::int64_t index(std::size_t i) const { return reinterpret_cast<const std::int64_t*>(bytes_.data())[i]; }
+  /// The square root of variance i, rounded to its format.
+  Number deviation(std::size_t i) const {
+    const double root = std::sqrt(number(2 * i + 1).to_double());
+    return with_format(*format(), [&]<class F>() { return Number::of(convert<F>(root)); });
+  }
+
+  /// A bound on the error of result i; for moments of its mean or variance.
+  double bound(std::size_t i, std::size_t which = 0) {
+    if (magnitudes_.empty()) find_magnitudes();
+    if (method_.returns_index) return method_.bound(input(), layout_.n, Number::of(fp64{}), magnitudes_[i]);
+    const ResultNumbers result =
+        method_.results == 2 ? ResultNumbers{number(2 * i), number(2 * i + 1)} : ResultNumbers{number(i)};
+    return method_.bound(input(), layout_.n, result, magnitudes_[i], {.result_index = which, .ddof = ddof_});
+  }
+  /// A bound on the error of deviation i: |√v' - √v| = |v' - v| / (√v' + √v), and the root is rounded once to
+  /// double and once to the format. The factor covers the roundings of this computation.
+  double deviation_bound(std::size_t i) {
+    const double variance = number(2 * i + 1).to_double(), error = bound(i, 1);
+    if (!(error < std::numeric_limits<double>::infinity())) return error;
+    const double roots = std::sqrt(variance) + std::sqrt(std::max(variance - error, 0.0));
+    const double of_root = roots > 0 ? error / roots : std::sqrt(error);
+    return (of_root + 2 * format()->unit_roundoff * std::sqrt(variance)) * (1 + 0x1p-40);
+  }
+
+ private:
+  /// Σ|x| per result, for dot Σ|xy|, rounded up.
+  void find_magnitudes() {
+    if (y_) {
+      magnitudes_ = {estimate(x_, *y_, find_on("cpu", method_).name).magnitudes};
+      return;
+    }
+    magnitudes_.resize(results());
+    reduce(find("sum_of_magnitudes/exact/fp64"), x_, layout_, std::span{magnitudes_});
+    for (double& m : magnitudes_) m = std::nextafter(m, std::numeric_limits<double>::infinity());
+  }
+
+  const Method& method_;
+  Values x_;
+  std::optional<Values> y_;
+  Shape shape_;
+  Layout layout_;
+  double ddof_;
+  std::vector<std::byte> bytes_;
+  std::vector<double> magnitudes_;
+};
+
+/// One of the numbers that are printed for a result.
+struct Field {
+  std::string name;
+  std::function<Number(std::size_t)> value;
+  std::function<double(std::size_t)> bound;
+};
+
+std::vector<Field> fields_of(Reduction& r) {
+  if (r.method().results == 1)
+    return {{"value", [&](std::size_t i) { return r.number(i); }, [&](std::size_t i) { return r.bound(i); }}};
+  return {
+      {"mean", [&](std::size_t i) { return r.number(2 * i); }, [&](std::size_t i) { return r.bound(i, 0); }},
+      {"variance", [&](std::size_t i) { return r.number(2 * i + 1); },
+       [&](std::size_t i) { return r.bound(i, 1); }},
+      {"standard_deviation", [&](std::size_t i) { return r.deviation(i); },
+       [&](std::size_t i) { return r.deviation_bound(i); }}};
+}
+
+std::string bound_text(double bound) { return compact(bound, 12, 3); }
+
+std::string as_text(Reduction& r, const ReduceOptions& options) {
+  std::string text;
+  if (r.method().returns_index) {
+    for (std::size_t i = 0; i < r.results(); ++i) text += std::to_string(r.index(i)) + '\n';
+    return text;
+  }
+  const std::vector<Field> fields = fields_of(r);
+  const bool is_table = !options.axis.empty();  // a line per result
+  for (std::size_t i = 0; i < r.results(); ++i) {
+    for (const Field& f : fields) {
+      if (fields.size() > 1 && !is_table) text += f.name + ' ';
+      const Number value = f.value(i);
+      text += options.hex ? hexadecimal(value) : shortest_decimal(value);
+      if (options.bound) text += ' ' + bound_text(f.bound(i));
+      text += is_table && &f != &fields.back() ? ' ' : '\n';
+    }
+  }
+  return text;
+}
+
+Json as_json(Reduction& r, const ReduceOptions& options) {
+  Json object = {{"method", r.method().name}, {"input_format", r.input().name}, {"n", r.layout().n}};
+  const bool is_array = !options.axis.empty();
+  const auto all = [&](auto of) {
+    if (!is_array) return Json(of(std::size_t{0}));
+    Json values = Json::array();
+    for (std::size_t i = 0; i < r.results(); ++i) values.push_back(of(i));
+    return values;
+  };
+  if (is_array) object["shape"] = r.shape();
+  if (r.method().returns_index) {
+    object[is_array ? "values" : "value"] = all([&](std::size_t i) { return Json(r.index(i)); });
+  } else {
+    for (const Field& f : fields_of(r)) {
+      const bool is_only = f.name == "value";
+      const std::string prefix = is_only ? "" : f.name + "_", ending = is_array ? "s" : "";
+      object[is_only ? "value" + ending : f.name] =
+          all([&](std::size_t i) { return number_or_null(f.value(i).to_double()); });
+      if (!is_array) object[prefix + "bits"] = bit_string(f.value(0));
+      object[prefix + "bound" + ending] = all([&](std::size_t i) { return number_or_null(f.bound(i)); });
+    }
+  }
+  object["promise"] = name_of(r.method().promise);
+  return object;
+}
+
+void check_output(const ReduceOptions& options) {
+  if (options.output.empty()) return;
+  if (options.output == "-") throw UsageError{"--output: '-' is not a file; name one that ends in .npy"};
+  if (!options.output.ends_with(".npy"))
+    throw UsageError{"--output: '" + printable(options.output) + "' does not end in .npy"};
+  check_writable(options.output);
+  std::error_code ignored;
+  for (const std::string& file : options.files)
+    if (std::filesystem::equivalent(options.output, file, ignored))
+      throw UsageError{"--output: this file holds the elements; name another one"};
+}
+
+const Method& chosen_method(const ReduceOptions& options, const FormatInfo& input) {
+  return options.method ? method_named(options.operation, *options.method, input, "--method")
+                        : method_without_name(options.operation, input);
+}
+
+}  // namespace
+
+Report reduce_command(const ReduceOptions& options) try {
+  check_threads(options.threads);
+  check_output(options);
+  const FormatInfo* format = format_named(options.format);
+  check_before_reading(format, [&](const FormatInfo& f) { chosen_method(options, f); });
+  const bool takes_two = methods(options.operation).front().inputs == 2;
+  if (takes_two && options.files.size() != 2)
+    throw UsageError{options.operation + " takes exactly two files, and " +
+                     std::to_string(options.files.size()) +
+                     (options.files.size() == 1 ? " was given" : " were given")};
+  const Array x = read_array(takes_two ? std::vector{options.files[0]} : options.files, format);
+  std::optional<Array> y;
+  if (takes_two) {
+    y = read_array({options.files[1]}, format);
+    if (y->column.format != x.column.format)
+      throw InputError{options.files[1], "has elements of " + std::string{y->column.format->name} +
+                                             ", and the first file of " + std::string{x.column.format->name} +
+                                             "; pass --format to convert both"};
+    if (y->shape != x.shape)
+      throw InputError{options.files[1],
+                       "has " + std::to_string(y->column.size()) + " elements, and the first file " +
+                           std::to_string(x.column.size()) + " or another shape; name two of one shape"};
+  }
+  const Method& method = chosen_method(options, *x.column.format);
+  if (method.has_result_per_element && options.output.empty())
+    throw UsageError{"--output: " + options.operation +
+                     " has a result per element; name a .npy file for them"};
+  Reduction r{options, method, x, y ? &*y : nullptr};
+  if (!options.output.empty()) {
+    Shape shape = r.shape();
+    if (method.results > 1) shape.push_back(static_cast<std::uint64_t>(method.results));
+    write_npy(options.output, shape, r.format(), r.bytes());
+    return {options.json ? json_line({{"method", method.name},
+                                      {"input_format", r.input().name},
+                                      {"n", r.layout().n},
+                                      {"shape", shape},
+                                      {"output", options.output},
+                                      {"promise", name_of(method.promise)}})
+                         : "",
+            {}};
+  }
+  return {options.json ? json_line(as_json(r, options)) : as_text(r, options), {}};
+} catch (const std::bad_alloc&) {
+  throw InputError{options.files.front(), "does not fit in memory"};
+}
+
+}  // namespace samesum::harness
