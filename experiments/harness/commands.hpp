@@ -54,14 +54,14 @@ struct SumOptions {
 Report sum_command(const SumOptions& options);
 
 struct ReduceOptions {
-  std::string operation = {};            ///< one of those of the catalogue
-  std::vector<std::string> files = {};   ///< one vector together; for two inputs exactly two vectors
+  std::string operation = {};           ///< one of those of the catalogue
+  std::vector<std::string> files = {};  ///< one vector together; for two inputs exactly two vectors
   std::string format = {};
   std::optional<std::string> method = {};  ///< unset: the default one
-  std::string axis = {};                 ///< "rows", "columns" or a number; empty: all elements
-  std::string output = {};               ///< .npy file for the results; empty: none
-  int threads = 0;                       ///< 0: chosen by the library
-  double ddof = 0;                       ///< for moments
+  std::string axis = {};                   ///< "rows", "columns" or a number; empty: all elements
+  std::string output = {};                 ///< .npy file for the results; empty: none
+  int threads = 0;                         ///< 0: chosen by the library
+  double ddof = 0;                         ///< for moments
   bool hex = false, json = false, bound = false;
 };
 
