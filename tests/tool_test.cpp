@@ -480,6 +480,21 @@ TEST(TheToolsComparison, CanBeWrittenToAFile) {
   fs::remove(shell().work() / "result.jsonl");
 }
 
+TEST(TheToolsComparison, KeepsTheLinkAndThePermissionsOfTheFileThatItReplaces) {
+  shell().run("echo old >private && chmod 600 private && ln -s private link");
+  EXPECT_EQ(shell().run("$T compare numbers.txt --methods exact --json --output link").code, 0);
+  EXPECT_TRUE(fs::is_symlink(shell().work() / "link"));
+  EXPECT_EQ(json::parse(read(shell().work() / "private"))["methods"].size(), 1u);
+  EXPECT_EQ(fs::status(shell().work() / "private").permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+  shell().run("rm link private");
+}
+
+TEST(TheToolsComparison, DoesNotCallAFiniteSumInfinite) {
+  const std::string text = shell().run("echo 1.7e308 1.7e308 | $T compare - --methods exact").out;
+  EXPECT_THAT(text, HasSubstr("exact sum beyond the largest fp64"));
+}
+
 TEST(TheToolsComparison, ShowsSeveralBitPatternsForArrivalOrderOnly) {
   write(shell().work() / "long.f32",
         testing_support::Array{format_info<fp32>(), testing_support::uniform(std::size_t{1} << 22, 2)}
@@ -761,6 +776,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T sum numbers.txt --method \"$(printf 'a\\033[31mb')\"", "a\\x1b[31mb"},
         Bad{"$T compare missing.txt", "missing.txt"},
         Bad{"$T compare numbers.txt --output missing/out", "missing/out: cannot be written"},
+        Bad{"$T compare numbers.txt --output -", "--output: '-' is not a file"},
+        Bad{"$T compare numbers.txt --output numbers.txt", "--output: this file holds the elements"},
         Bad{"$T compare numbers.txt --output .", ".: cannot be written: Is a directory"},
         Bad{"SAMESUM_SOURCE=/nowhere $T report .", "set SAMESUM_SOURCE to the source folder of samesum"},
         Bad{"PATH=/nowhere SAMESUM_SOURCE=tree $T report .", "tree/experiments/requirements.txt"},

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <sstream>
 
 #include "harness/peers.hpp"
+#include "harness/results.hpp"
 #include "harness/text.hpp"
 #include "samesum/catalogue/name.hpp"
 #include "samesum/samesum.hpp"
@@ -247,6 +249,16 @@ std::string reason_for_no_match(const std::string& glob) {
     if (matches_method(glob, u.name) && std::ranges::count(reasons, u.reason) == 0)
       reasons.push_back(u.reason);
   return listed(reasons, "; ");
+}
+
+void check_output(const std::string& option, const std::string& path,
+                  const std::vector<std::string>& inputs) {
+  if (path == "-") throw UsageError{option + ": '-' is not a file; name one"};
+  check_writable(path);
+  std::error_code ignored;
+  for (const std::string& input : inputs)
+    if (std::filesystem::is_regular_file(path, ignored) && std::filesystem::equivalent(path, input, ignored))
+      throw UsageError{option + ": this file holds the elements; name another one"};
 }
 
 void check_threads(int threads) {

@@ -193,6 +193,10 @@ std::vector<const Method*> methods_matching(const std::string& globs, const Form
 /// methods on the CPU and on the GPU except inherently slow ones.
 std::vector<const Method*> methods_in_own_format(const std::string& globs);
 
+/// Throws OutputError if the file of an option cannot be written, and UsageError if it is "-", or one of the
+/// files with the elements. Called before hours of work.
+void check_output(const std::string& option, const std::string& path, const std::vector<std::string>& inputs);
+
 /// Throws UsageError if the number is negative.
 void check_threads(int threads);
 

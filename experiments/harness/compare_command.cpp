@@ -90,11 +90,12 @@ std::string row(const Measurement& m, const Scale& scale) {
 
 std::string heading(const Comparison& c) {
   const Number sum = c.truth->rounded(format_info<fp64>());
+  const bool overflows = c.truth->finite() && !is_finite(sum);
   return printable(c.data) + ": " + std::to_string(c.truth->size()) + " elements of " +
          std::string{c.values.format->name} + '\n' +
-         wrapped("exact sum " + shortest_decimal(sum) + ", sum of magnitudes " +
-                 compact(c.truth->magnitudes_rounded_up(), 8) + ", condition number " +
-                 compact(c.truth->condition(), 8)) +
+         wrapped("exact sum " + (overflows ? "beyond the largest fp64" : shortest_decimal(sum)) +
+                 ", sum of magnitudes " + compact(c.truth->magnitudes_rounded_up(), 8) +
+                 ", condition number " + compact(c.truth->condition(), 8)) +
          "\n\n";
 }
 
@@ -135,7 +136,7 @@ void check(const CompareOptions& options) {
   if (options.measure.repeats < 1)
     throw UsageError{"--repeat: " + std::to_string(options.measure.repeats) +
                      " runs measure nothing; give 1 or more"};
-  if (!options.output.empty()) check_writable(options.output);
+  if (!options.output.empty()) check_output("--output", options.output, {options.file});
 }
 
 }  // namespace

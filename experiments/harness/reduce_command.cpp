@@ -209,16 +209,11 @@ Json as_json(Reduction& r, const ReduceOptions& options) {
   return object;
 }
 
-void check_output(const ReduceOptions& options) {
+void check_npy_output(const ReduceOptions& options) {
   if (options.output.empty()) return;
-  if (options.output == "-") throw UsageError{"--output: '-' is not a file; name one that ends in .npy"};
+  check_output("--output", options.output, options.files);
   if (!options.output.ends_with(".npy"))
     throw UsageError{"--output: '" + printable(options.output) + "' does not end in .npy"};
-  check_writable(options.output);
-  std::error_code ignored;
-  for (const std::string& file : options.files)
-    if (std::filesystem::equivalent(options.output, file, ignored))
-      throw UsageError{"--output: this file holds the elements; name another one"};
 }
 
 const Method& chosen_method(const ReduceOptions& options, const FormatInfo& input) {
@@ -230,7 +225,7 @@ const Method& chosen_method(const ReduceOptions& options, const FormatInfo& inpu
 
 Report reduce_command(const ReduceOptions& options) try {
   check_threads(options.threads);
-  check_output(options);
+  check_npy_output(options);
   const FormatInfo* format = format_named(options.format);
   check_before_reading(format, [&](const FormatInfo& f) { chosen_method(options, f); });
   const bool takes_two = methods(options.operation).front().inputs == 2;

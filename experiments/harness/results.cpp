@@ -60,9 +60,13 @@ std::string now() {
 /// A temporary file. The destructor closes it, and removes it unless it was renamed.
 class TemporaryFile {
  public:
+  /// Has the permissions of the file that it will replace, if there is one.
   explicit TemporaryFile(const fs::path& target)
       : path_{target.string() + "." + std::to_string(getpid()) + ".part"} {
-    descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    struct stat replaced;
+    const bool is_new = stat(target.c_str(), &replaced) != 0;
+    descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, is_new ? 0666 : 0600);
+    if (!is_new && descriptor_ >= 0) static_cast<void>(fchmod(descriptor_, replaced.st_mode & 0777));
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;

@@ -30,15 +30,6 @@ bool is_same_path(const std::string& a, const std::string& b) {
   return !b.empty() && whole(a) == whole(b);
 }
 
-void check_save_partial(const SumOptions& options) {
-  if (options.save_partial == "-") throw UsageError{"--save-partial: '-' is not a file; name one"};
-  check_writable(options.save_partial);
-  std::error_code ignored;
-  for (const std::string& file : options.files)
-    if (fs::equivalent(options.save_partial, file, ignored))
-      throw UsageError{"--save-partial: this file holds the elements; name another one"};
-}
-
 /// Returns what went wrong; empty if the partial is saved.
 std::string save(const Partial& partial, const std::string& path) try {
   const std::vector<std::byte> bytes = partial.serialise();
@@ -115,7 +106,7 @@ Number sum_at_once(ElementReader& elements, const Method& method, const SumOptio
 
 Report sum_command(const SumOptions& options) try {
   check_threads(options.threads);
-  if (!options.save_partial.empty()) check_save_partial(options);
+  if (!options.save_partial.empty()) check_output("--save-partial", options.save_partial, options.files);
   const FormatInfo* format = format_named(options.format);
   check_before_reading(format, [&](const FormatInfo& f) { sum_named(options.method, f, "--method"); });
   const std::unique_ptr<ElementReader> elements = open_elements(options.files, format);
