@@ -103,7 +103,7 @@ def main(arguments):
     try:
         check_folders(options)
         if options.results:
-            results.refuse_other_machines(options.results)
+            results.refuse_without_results(options.results)
         found = results.read(options.results, options.committed)
         ignored = results.unread_files(options.committed) if options.committed else []
         out.mkdir(parents=True, exist_ok=True)

@@ -161,12 +161,15 @@ def of_this_machine(folder, named):
     return [(HERE, q, name, folder / ("results.jsonl" if q == "compare" else f"{name}.jsonl")) for q, name in named]
 
 
-def refuse_other_machines(folder):
-    """Refuses a folder that has no results of this machine, but results of others."""
+def refuse_without_results(folder):
+    """Refuses a folder that has no results of this machine."""
     named = [(q, name) for q in ("compare", *EXPERIMENTS) for name in (q, *PARTS.get(q, []))]
+    if any(path.is_symlink() or path.exists() for *_, path in of_this_machine(folder, named)):
+        return
     others = [path.name for _, name in named for path in sorted(folder.glob(f"*.{name}.jsonl"))]
-    if others and not any(path.exists() for *_, path in of_this_machine(folder, named)):
+    if others:
         raise Refused(f"{folder}: these are results of other machines ({others[0]}); pass the folder as --committed")
+    raise Refused(f"{folder}: holds no results.jsonl and no EXPERIMENT.jsonl; name the folder of a study")
 
 
 def read(folder, committed=None, questions=("compare", *EXPERIMENTS)):

@@ -194,10 +194,11 @@ const std::vector<EntryPoint>& entry_points() {
          out << shipped_costs().machine;
        }},
       {"find",
-       {"find", "find_on", "methods", "unsupported", "absent"},
+       {"find", "find_on", "default_method", "methods", "unsupported", "absent"},
        [](Text& out, int) {
          out << find("tree/plain/fp32").name << find("norm/tree/fp16").name
-             << find_on("reference", find("max/fp32")).name;
+             << find_on("reference", find("max/fp32")).name
+             << default_method("sum", format_info<fp32>(), "cpu")->name;
          out.refusal([] { find("tree/plane/fp32"); });
          out.refusal([] { find("nrm/tree/fp32"); });
          out << std::uint64_t{methods().size()} << std::uint64_t{methods("dot").size()}

@@ -28,9 +28,9 @@ FIGURES = '[...document.querySelectorAll("figure:has(.live)")]'
 MARKS = 'querySelectorAll(".live .scatterlayer .trace, .live .barlayer .point").length'
 
 
-def made_report(folder, *more):
+def made_report(*arguments):
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        report.main([str(folder), *more])
+        report.main([str(a) for a in arguments])
 
 
 def setUpModule():
@@ -45,10 +45,8 @@ def setUpModule():
 
 @functools.cache
 def whole_report():
-    study, empty = ROOT / "build/study", folder / "empty"
-    empty.mkdir()
-    made_report(study if study.is_dir() else empty, "--committed", str(ROOT / "experiments/results"),
-                "--out", str(folder))
+    study = [ROOT / "build/study"] if (ROOT / "build/study").is_dir() else []
+    made_report("--committed", ROOT / "experiments/results", "--out", folder, *study)
     return (folder / "report.html").rename(folder / "whole.html").as_uri()
 
 

@@ -237,13 +237,21 @@ class Findings(WithFiles):
         self.assertEqual(self.code, 1)
         self.assert_no_sentences(self.run_report(), "in more than one place")
 
+    def test_a_folder_without_results_is_refused(self):
+        self.run_on_files()
+        self.assertEqual(self.code, 2)
+        self.assert_sentences(self.err, f"{self.folder}: holds no results.jsonl and no EXPERIMENT.jsonl")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_a_section_without_results_names_the_command_that_makes_them(self):
+        made_up.write(self.folder / "results.jsonl", self.comparisons)
         self.run_on_files()
         self.assertEqual(self.code, 0, self.err)
         for text in (self.page(), self.text()):
             for command in (ERROR, SPREAD, SPEED):
                 self.assertIn(f"build/release/bin/{command} --full --out build/study", text)
         made_up.write(self.folder / f"{SPEED}.jsonl", [header(SPEED)])  # as after an early stop
+        (self.folder / "results.jsonl").unlink()
         self.run_on_files()
         self.assertEqual(self.code, 0, self.err)
         self.assertIn("No results yet.", self.page())
@@ -377,6 +385,7 @@ class Files(WithFiles):
         speed.symlink_to("nowhere")
         self.assert_refused(speed.name, "No such file or directory")
         speed.unlink()
+        made_up.write(error, [header(ERROR)])
         (self.folder / "report.md").mkdir()
         self.assert_refused("report.md")
 
