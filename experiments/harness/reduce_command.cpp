@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -51,6 +52,16 @@ std::size_t axis_of(const std::string& text, const Shape& shape) {
     throw UsageError{"--axis: " + text + " is out of range; " + have +
                      ", of which the first is 0 and the last -1"};
   return static_cast<std::size_t>(axis < 0 ? axis + count : axis);
+}
+
+/// The elements without their signs.
+Column absolute(Values x) {
+  Column all{x.format, std::vector<std::byte>(x.size * x.format->bytes)};
+  with_format(*x.format, [&]<class F>() {
+    std::ranges::transform(x.as<F>(), reinterpret_cast<F*>(all.bytes.data()),
+                           [](F e) { return from_bits<F>(BitsOf<F>(to_bits(e) & ~Format<F>::sign_bit)); });
+  });
+  return all;
 }
 
 /// A reduction of the arrays, its results, and bounds on their errors.
@@ -124,12 +135,14 @@ class Reduction {
  private:
   /// Σ|x| per result, for dot Σ|xy|, rounded up.
   void find_magnitudes() {
-    if (y_) {
-      magnitudes_ = {estimate(x_, *y_, find_on("cpu", method_).name).magnitudes};
-      return;
-    }
     magnitudes_.resize(results());
-    reduce(find("sum_of_magnitudes/exact/fp64"), x_, layout_, std::span{magnitudes_});
+    const std::span out{magnitudes_};
+    if (y_) {
+      const Column x = absolute(x_), y = absolute(*y_);
+      reduce(find("dot/exact/fp64"), x.values(), y.values(), layout_, out);
+    } else {
+      reduce(find("sum_of_magnitudes/exact/fp64"), x_, layout_, out);
+    }
     for (double& m : magnitudes_) m = std::nextafter(m, std::numeric_limits<double>::infinity());
   }
 
