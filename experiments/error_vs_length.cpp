@@ -30,7 +30,7 @@ double probable_bound(const Sample& s, const Measurement& m, double probability)
 Json marked(const Dataset& data, const Method& v, const Truth& truth) {
   if (data.elements == Elements::structured) return "structure";
   const double additions = static_cast<double>(v.height(truth.size()).total());
-  const bool of_one_sign = abs(truth.sum()) == truth.magnitudes();
+  const bool of_one_sign = abs(truth.value()) == truth.magnitudes();
   if (of_one_sign && additions * v.format->unit_roundoff >= 1) return "stagnation";
   return nullptr;
 }

@@ -24,7 +24,8 @@ void measure_file(Study& study, const std::string& file, const Settings& setting
                     {"threads", settings.measure.threads},
                     {"repeats", settings.measure.repeats}};
   const Json row = study.row(key, [&] {
-    return comparison_json(compare(file, column, truth, settings.methods, settings.measure, "--filter"));
+    return comparison_json(
+        compare(file, column.values(), truth, settings.methods, settings.measure, "--filter"));
   });
   for (const Json& failure : row["failures"]) study.fail(file + ": " + failure.get<std::string>());
   study.print(as_text(comparison_of(row, column.values(), truth)));

@@ -29,11 +29,6 @@ void add_format(CLI::App* command, std::string& format) {
       ->type_name("F");
 }
 
-void add_data(CLI::App* command, std::string& file, std::string& format) {
-  command->add_option("file", file, known_extensions() + ", or - for text")->required()->type_name("FILE");
-  add_format(command, format);
-}
-
 void add_data(CLI::App* command, std::vector<std::string>& files, std::string& format) {
   command->add_option("file", files, known_extensions() + ",\nor - for text; several files are one vector")
       ->required()
@@ -180,7 +175,12 @@ void add_sum(CLI::App& app, Report& report) {
 void add_compare(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("compare", "Compare results, errors and speeds of methods");
   auto options = std::make_shared<CompareOptions>();
-  add_data(command, options->file, options->format);
+  add_data(command, options->files, options->format);
+  command
+      ->add_option(
+          "--operation", options->operation,
+          "What the methods compute (default sum); dot takes\ntwo files, others take files as one vector")
+      ->type_name("NAME");
   command
       ->add_option("--methods", options->methods,
                    "Patterns with * and ? (default *); a pattern\nwithout @ selects the CPU and the GPU")
@@ -200,6 +200,7 @@ void add_compare(CLI::App& app, Report& report) {
       "The smallest error comes first. Exits with 1 if a bound or a promise is broken.\n\nExamples:\n"
       "  samesum compare data.npy\n  samesum compare data.f32 --methods 'tree/*/fp32' --repeat 20\n"
       "  samesum compare data.f32 --methods '*,*@peer'\n"
+      "  samesum compare x.npy y.npy --operation dot\n"
       "  samesum compare data.csv --json --output results.jsonl");
   command->callback([=, &report] {
     if (repeat->count() == 0) options->measure.patience = 0.5;

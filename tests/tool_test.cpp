@@ -490,6 +490,26 @@ TEST(TheToolsComparison, KeepsTheLinkAndThePermissionsOfTheFileThatItReplaces) {
   shell().run("rm link private");
 }
 
+TEST(TheToolsComparison, OfAnyOperationComparesWithItsExactResult) {
+  const json truths = {
+      {"sum", 45},           {"mean", 4.5}, {"sum_of_magnitudes", 45}, {"prod", 0}, {"norm", 16.8819430},
+      {"squared_norm", 285}, {"min", 0},    {"logsumexp", 9.45863},    {"max", 9},  {"dot", 285}};
+  shell().run("seq 0 9 > digits.txt");
+  for (const auto& [operation, truth] : truths.items()) {
+    const json o = run_json("$T compare digits.txt " + std::string{operation == "dot" ? "digits.txt " : ""} +
+                            "--operation " + operation + " --repeat 1 --json");
+    EXPECT_EQ(o["operation"], operation);
+    EXPECT_EQ(o["data"]["n"], 10);
+    for (const json& m : o["methods"]) {
+      EXPECT_NEAR(m["truth"].get<double>(), truth.get<double>(), 0.01 * truth.get<double>()) << m;
+      EXPECT_TRUE(m["within_bound"].get<bool>()) << m;
+    }
+  }
+  EXPECT_THAT(shell().run("$T compare digits.txt digits.txt --operation dot").out,
+              AllOf(HasSubstr("10 elements of fp64 in each of two vectors\nexact dot 285, sum of |xy| 285"),
+                    HasSubstr("tree/plain/fp64")));
+}
+
 TEST(TheToolsComparison, DoesNotCallAFiniteSumInfinite) {
   const std::string text = shell().run("echo 1.7e308 1.7e308 | $T compare - --methods exact").out;
   EXPECT_THAT(text, HasSubstr("exact sum beyond the largest fp64"));
@@ -754,7 +774,10 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T sum numbers.txt --method atomic/plain/fp64 --save-partial saved.partial",
             "its bits differ from run to run; use a method that promises everywhere"},
         Bad{"$T compare uniform.f32 --methods tree/exact", "/fp32@cpu"},
-        Bad{"$T compare numbers.txt --methods 'dot/*'", "'dot/*' matches no sum; this command only sums"},
+        Bad{"$T compare numbers.txt --methods 'dot/*'", "'dot/*' matches no sum; --operation chooses"},
+        Bad{"$T compare numbers.txt --operation dot", "dot takes exactly two files, and 1 was given"},
+        Bad{"$T compare numbers.txt --operation softmax", "--operation: 'softmax' has no exact result"},
+        Bad{"$T compare numbers.txt --operation mean --methods max/fp64", "'max/fp64' is not a mean"},
         Bad{"$T compare numbers.txt --methods 'atomic/kahan/*'",
             "matches no method: an atomic cell holds one"},
         Bad{"$T sum numbers.txt --method exact/fp8", "exact/fp8"},

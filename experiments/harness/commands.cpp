@@ -80,23 +80,24 @@ std::string without_backend(const Method& m) {
   return m.name.substr(0, m.name.size() - m.backend.size() - 1);
 }
 
-/// Compares the name with and without the "sum/" of a sum.
-bool matches_name(const std::string& glob, const std::string& name) {
-  return matches(glob, name) || (name.starts_with("sum/") && matches(glob, name.substr(4)));
+/// Compares the name with and without the "sum/" of a sum, or the operation that is given.
+bool matches_name(const std::string& glob, const std::string& name, const std::string& operation = "sum") {
+  return matches(glob, name) ||
+         (name.starts_with(operation + "/") && matches(glob, name.substr(operation.size() + 1)));
 }
 
 }  // namespace
 
-bool matches_method(const std::string& glob, const std::string& full_name) {
-  return matches_name(glob,
-                      glob.find('@') == glob.npos ? full_name.substr(0, full_name.rfind('@')) : full_name);
+bool matches_method(const std::string& glob, const std::string& full_name, const std::string& operation) {
+  return matches_name(
+      glob, glob.find('@') == glob.npos ? full_name.substr(0, full_name.rfind('@')) : full_name, operation);
 }
 
 bool matches(const std::string& glob, const Method& m) { return matches_method(glob, m.name); }
 
 std::string short_name(const Method& m) {
   const std::string name = m.backend == "cpu" ? without_backend(m) : m.name;
-  return name.starts_with("sum/") ? name.substr(4) : name;
+  return name.starts_with(m.operation + "/") ? name.substr(m.operation.size() + 1) : name;
 }
 
 std::string name_without_format(const Method& m) {
@@ -107,16 +108,21 @@ std::string name_without_format(const Method& m) {
 }
 
 namespace {
-const std::string only_sums = "; this command only sums: `samesum list 'sum/*'` lists its methods";
-
 std::string see_list_of(const std::string& operation) {
   return "; `samesum list '" + operation + "/*'` lists the methods of " + operation;
+}
+
+/// Where to find other methods. Commands with --methods have --operation; experiments with --filter only sum.
+std::string hint_for(const std::string& operation, const std::string& option) {
+  if (option == "--methods") return "; --operation chooses what the methods compute";
+  return operation == "sum" ? "; this command only sums: `samesum list 'sum/*'` lists its methods"
+                            : see_list_of(operation);
 }
 }  // namespace
 
 const Method& method_named(const std::string& operation, const std::string& name, const FormatInfo& input,
                            const std::string& option) {
-  const std::string hint = operation == "sum" ? only_sums : see_list_of(operation);
+  const std::string hint = hint_for(operation, option);
   const ParsedName parsed = parse_name(name);
   if (!parsed.fields.operation.empty() && parsed.fields.operation != operation)
     throw UsageError{option + ": '" + name + "' is not a " + operation + hint};
@@ -155,19 +161,23 @@ void check_before_reading(const FormatInfo* format, const std::function<void(con
 
 namespace {
 
-/// Visits the sums of samesum and of the peers.
-template <class Visit> void for_each_sum(Visit visit) {
-  for (const Method& m : methods("sum")) visit(m);
-  for (const Method& m : peers()) visit(m);
+/// Visits the methods of samesum and of the peers for vectors.
+template <class Visit> void for_each_method(const std::string& operation, Visit visit) {
+  for (const Method& m : methods(operation)) visit(m);
+  if (operation == "sum")
+    for (const Method& m : peers()) visit(m);
+  else
+    for (const Method& m : peers_of_batches())
+      if (m.operation == operation) visit(m);
 }
 
-/// Why no sum matches the glob, or a hint.
-std::string no_match(const std::string& glob) {
+/// Why no method of the operation matches the glob, or a hint.
+std::string no_match(const std::string& operation, const std::string& option, const std::string& glob) {
   if (std::ranges::any_of(methods(), [&](const Method& m) { return matches(glob, m); }))
-    return " matches no sum" + only_sums;
+    return " matches no " + operation + hint_for(operation, option);
   const std::string reason = reason_for_no_match(glob);
   return " matches no method" +
-         (reason.empty() ? "; try 'tree/*' or see `samesum list 'sum/*'`" : ": " + reason);
+         (reason.empty() ? "; try 'tree/*' or see `samesum list '" + operation + "/*'`" : ": " + reason);
 }
 
 bool chosen_by_default(const Method& m) { return (m.backend == "cpu" || m.backend == "cuda") && !m.is_slow; }
@@ -178,19 +188,20 @@ bool is_name(const std::string& glob) {
          (glob.find('/') != glob.npos || parse_name(glob).fields.accumulator == Exact::name);
 }
 
-std::vector<const Method*> matching_one(const std::string& option, const std::string& glob,
-                                        const FormatInfo& input) {
-  if (is_name(glob)) return {&sum_named(glob, input, option)};  // throws the reason if it is not a method
+std::vector<const Method*> matching_one(const std::string& operation, const std::string& option,
+                                        const std::string& glob, const FormatInfo& input) {
+  // Throws the reason if it is not a method.
+  if (is_name(glob)) return {&method_named(operation, glob, input, option)};
   const bool has_backend = glob.find('@') != glob.npos;
   std::vector<const Method*> found;
-  for_each_sum([&](const Method& m) {
-    if ((has_backend || chosen_by_default(m)) && matches(glob, m)) found.push_back(&m);
+  for_each_method(operation, [&](const Method& m) {
+    if ((has_backend || chosen_by_default(m)) && matches_method(glob, m.name, operation)) found.push_back(&m);
   });
   if (found.empty() && !has_backend)
-    for_each_sum([&](const Method& m) {
-      if (matches_name(glob, m.name)) found.push_back(&m);
+    for_each_method(operation, [&](const Method& m) {
+      if (matches_name(glob, m.name, operation)) found.push_back(&m);
     });
-  if (found.empty()) throw UsageError{option + ": '" + glob + "'" + no_match(glob)};
+  if (found.empty()) throw UsageError{option + ": '" + glob + "'" + no_match(operation, option, glob)};
   return found;
 }
 
@@ -201,10 +212,10 @@ void append_once(std::vector<const Method*>& all, const Method* m) {
 }  // namespace
 
 std::vector<const Method*> methods_matching(const std::string& globs, const FormatInfo& input,
-                                            const std::string& option) {
+                                            const std::string& option, const std::string& operation) {
   std::vector<const Method*> all;
   for (const std::string& glob : globs_in(globs.empty() ? "," : globs))
-    for (const Method* m : matching_one(option, glob, input))
+    for (const Method* m : matching_one(operation, option, glob, input))
       if (m->accepts(input)) append_once(all, m);
   return all;
 }
@@ -213,7 +224,7 @@ std::vector<const Method*> methods_in_own_format(const std::string& globs) {
   std::vector<const Method*> all;
   if (globs.empty())
     for (const FormatInfo& format : formats)
-      for_each_sum([&](const Method& m) {
+      for_each_method("sum", [&](const Method& m) {
         if (m.format == &format && m.accepts(format) && (chosen_by_default(m) || is_peer(m)))
           all.push_back(&m);
       });
@@ -221,7 +232,7 @@ std::vector<const Method*> methods_in_own_format(const std::string& globs) {
     bool found = false;
     std::exception_ptr refusal;  // for one format; another format may have the peer
     for (const FormatInfo& format : formats) try {
-        for (const Method* m : matching_one("--filter", glob, format)) {
+        for (const Method* m : matching_one("sum", "--filter", glob, format)) {
           if (m->format != &format || !m->accepts(format)) continue;
           found = true;
           append_once(all, m);

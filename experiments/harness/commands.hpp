@@ -65,6 +65,17 @@ struct ReduceOptions {
   bool hex = false, json = false, bound = false;
 };
 
+/// The elements of one input, and the lengths of their axes.
+struct InputArray {
+  Column column;
+  std::vector<std::uint64_t> shape;
+};
+
+/// Reads the inputs of an operation: for two inputs, two files of one format and shape; otherwise all files
+/// as one vector.
+std::vector<InputArray> read_inputs(const std::string& operation, const std::vector<std::string>& files,
+                                    const FormatInfo* format);
+
 /// Reduces files with one method of any operation: all elements, or those along an axis of an array. As text,
 /// a line per result, with its error bound if `bound` is set.
 Report reduce_command(const ReduceOptions& options);
@@ -73,20 +84,22 @@ Report reduce_command(const ReduceOptions& options);
 const Method& method_without_name(const std::string& operation, const FormatInfo& input);
 
 struct CompareOptions {
-  std::string file, format, methods = "*", output;
+  std::vector<std::string> files;  ///< one vector together; for two inputs exactly two vectors
+  std::string operation = "sum", format, methods = "*", output;
   MeasureOptions measure{.repeats = 5, .threads = 0};
   bool json = false, csv = false;
 };
 
-/// Compares methods on a file: results, errors, bounds, distinct bit patterns and times. If `output` is set,
-/// writes there and returns no text.
+/// Compares methods of one operation on files: results, errors, bounds, distinct bit patterns and times. If
+/// `output` is set, writes there and returns no text.
 Report compare_command(const CompareOptions& options);
 
-/// Measures all methods that match the globs on data whose exact sum is known. Throws UsageError, which names
-/// `option` as the origin of the globs, if no matching method takes the format of the data.
-Comparison compare(const std::string& name, const Column& column, const Truth& truth,
+/// Measures all methods of an operation that match the globs on data whose exact result is known. Throws
+/// UsageError, which names `option` as the origin of the globs, if no matching method takes the format of the
+/// data.
+Comparison compare(const std::string& name, const Inputs& inputs, const Truth& truth,
                    const std::string& methods, MeasureOptions options,
-                   const std::string& option = "--methods");
+                   const std::string& option = "--methods", const std::string& operation = "sum");
 
 /// Restores a comparison from the row that comparison_json wrote for the same data in this build.
 Comparison comparison_of(const Json& row, Values x, const Truth& truth);
@@ -155,14 +168,15 @@ bool matches(std::string_view glob, std::string_view name);
 std::vector<std::string> globs_in(const std::string& list);
 
 /// Whether the glob matches the full name of a method. A glob without "@" is compared with the name without
-/// the backend. The "sum/" of a sum may be left out.
-bool matches_method(const std::string& glob, const std::string& full_name);
+/// the backend. The name of the operation, a sum by default, may be left out.
+bool matches_method(const std::string& glob, const std::string& full_name,
+                    const std::string& operation = "sum");
 bool matches(const std::string& glob, const Method& method);
 
 /// The reason why a glob matches no method, for example that its backend is absent; empty if none is known.
 std::string reason_for_no_match(const std::string& glob);
 
-/// Name in a table of sums: "tree/kahan/fp32" for sum/tree/kahan/fp32@cpu, "exact/fp32@cuda".
+/// Name in a table of one operation: "tree/kahan/fp32" for mean/tree/kahan/fp32@cpu, "exact/fp32@cuda".
 std::string short_name(const Method& method);
 
 /// Name in a table of one format: "tree/kahan" for sum/tree/kahan/fp32@cpu, "eigen@peer" for eigen/fp32@peer.
@@ -178,15 +192,16 @@ const Method& sum_named(const std::string& name, const FormatInfo& input, const 
 /// throws only if it throws the same message for all: another message may depend on the format of the file.
 void check_before_reading(const FormatInfo* format, const std::function<void(const FormatInfo&)>& check);
 
-/// The sums that match one of the globs, including those of peers.
+/// The methods of an operation that match one of the globs, including those of peers for vectors.
 ///
 /// A glob without "@" excludes the backend "reference" and inherently slow methods; if it then matches
 /// nothing, it is compared with full names. A name without * and ? stands for one method: without "@", the
 /// one on the CPU; without a format, the one in the format of the input. Peers that do not take this input
 /// are left out, so the result may be empty. Throws UsageError if a glob matches nothing for any input, and
-/// what `sum_named` throws.
+/// what `method_named` throws.
 std::vector<const Method*> methods_matching(const std::string& globs, const FormatInfo& input,
-                                            const std::string& option = "--methods");
+                                            const std::string& option = "--methods",
+                                            const std::string& operation = "sum");
 
 /// The sums that match one of the globs, for an experiment in which each method sums elements of its own
 /// format. A name without a format stands for all four. An empty list stands for the peers and for all

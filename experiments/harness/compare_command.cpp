@@ -15,25 +15,31 @@ namespace {
 /// The data, and a copy on the GPU, which is made when a method first needs it.
 class OnGpu {
  public:
-  explicit OnGpu(Values x) : x_{x}, placed_{x, nullptr} {}
+  explicit OnGpu(const Inputs& inputs) : inputs_{inputs}, placed_{inputs} {}
 
-  Values for_method(const Method& method) {
-    if (!runs_on_gpu(method)) return x_;
+  const Inputs& for_method(const Method& method) {
+    if (!runs_on_gpu(method)) return inputs_;
     if (!transfer_) {
-      method.place({*x_.format, x_.data, std::min<std::size_t>(x_.size, 1)});  // initialises the GPU
+      const Values& x = inputs_.x;
+      method.place({*x.format, x.data, std::min<std::size_t>(x.size, 1)});  // initialises the GPU
       const auto start = std::chrono::steady_clock::now();
-      placed_ = method.place(x_);
+      placed_ = {place(method, x), inputs_.y ? std::optional{place(method, *inputs_.y)} : std::nullopt};
       const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-      transfer_ =
-          Transfer{taken.count(), static_cast<double>(x_.size * x_.format->bytes) / taken.count() / 1e9};
+      transfer_ = Transfer{taken.count(), static_cast<double>(inputs_.bytes()) / taken.count() / 1e9};
     }
-    return placed_.values;
+    return placed_;
   }
   std::optional<Transfer> transfer() const { return transfer_; }
 
  private:
-  Values x_;
-  Placed placed_;
+  Values place(const Method& method, Values x) {
+    const Placed placed = method.place(x);
+    owners_.push_back(placed.owner);
+    return placed.values;
+  }
+
+  Inputs inputs_, placed_;
+  std::vector<std::shared_ptr<const void>> owners_;
   std::optional<Transfer> transfer_;
 };
 
@@ -60,17 +66,17 @@ std::string value_text(Number value, int width) {
                                                             : compact(value.to_double(), width, 17);
 }
 
-/// The scale of errors and bounds in the table: relative to the exact sum, or absolute if the condition is
+/// The scale of errors and bounds in the table: relative to the exact result, or absolute if the condition is
 /// not finite.
 struct Scale {
   explicit Scale(const Truth& truth)
       : relative{std::isfinite(truth.condition())},
-        sum{relative ? std::abs(truth.rounded(format_info<fp64>()).to_double()) : 1} {}
+        result{relative ? std::abs(truth.rounded(format_info<fp64>()).to_double()) : 1} {}
   double error(const Measurement& m) const { return relative ? m.error.relative : m.error.absolute; }
-  double bound(const Measurement& m) const { return m.bound / sum; }
+  double bound(const Measurement& m) const { return m.bound / result; }
 
   bool relative;
-  double sum;
+  double result;
 };
 
 std::string row(const std::string& name, const std::string& value, const std::string& ulps,
@@ -89,12 +95,17 @@ std::string row(const Measurement& m, const Scale& scale) {
 }
 
 std::string heading(const Comparison& c) {
-  const Number sum = c.truth->rounded(format_info<fp64>());
-  const bool overflows = c.truth->finite() && !is_finite(sum);
+  const std::string beyond = "beyond the largest fp64";
+  const Number result = c.truth->rounded(format_info<fp64>());
+  const bool overflows = c.truth->finite() && !is_finite(result);
+  const double magnitudes = c.truth->magnitudes_rounded_up();
   return printable(c.data) + ": " + std::to_string(c.truth->size()) + " elements of " +
-         std::string{c.values.format->name} + '\n' +
-         wrapped("exact sum " + (overflows ? "beyond the largest fp64" : shortest_decimal(sum)) +
-                 ", sum of magnitudes " + compact(c.truth->magnitudes_rounded_up(), 8) +
+         std::string{c.inputs.x.format->name} + (c.inputs.y ? " in each of two vectors\n" : "\n") +
+         wrapped("exact " + c.operation + ' ' + (overflows ? beyond : shortest_decimal(result)) +
+                 (c.operation == "sum" || c.operation == "mean" || c.inputs.y
+                      ? std::string{c.inputs.y ? ", sum of |xy| " : ", sum of magnitudes "} +
+                            (c.truth->finite() && std::isinf(magnitudes) ? beyond : compact(magnitudes, 8))
+                      : "") +
                  ", condition number " + compact(c.truth->condition(), 8)) +
          "\n\n";
 }
@@ -111,10 +122,15 @@ std::string legend(const Comparison& c, const Scale& scale) {
          "results: number of different results in " + std::to_string(c.options.repeats) +
          (c.options.repeats == 1 ? " run" : " runs") + (all ? "" : " (fewer for slow methods)") +
          "\ntime: median of the runs\n" +
-         (scale.relative ? "rel.err, bound: error and its rigorous bound, relative to the exact sum\n"
-                         : "error, bound: absolute error and its rigorous bound\n") +
+         (scale.relative
+              ? "rel.err, bound: error and its rigorous bound, relative to the exact " + c.operation + "\n"
+              : std::string{"error, bound: absolute error and its rigorous bound\n"}) +
          (unbounded ? "  (inf: the result is not finite, or an overflow cannot be excluded)\n" : "") +
-         (scale.relative ? "condition number: sum of magnitudes / |exact sum|\n" : "") +
+         (!scale.relative ? ""
+          : c.operation == "sum"
+              ? "condition number: sum of magnitudes / |exact sum|\n"
+              : "condition number: relative change of the result, to first order, per relative\n"
+                "  change of the elements\n") +
          (c.transfer ? "transfer to the GPU, which the times exclude: " + duration(c.transfer->seconds) +
                            ", " + three_digits(c.transfer->gigabytes_per_second) + " GB/s\n"
                      : "") +
@@ -124,6 +140,13 @@ std::string legend(const Comparison& c, const Scale& scale) {
 /// Restores a speed that number_or_null converted.
 double number_or_infinity(const Json& x) {
   return x.is_null() ? std::numeric_limits<double>::infinity() : x.get<double>();
+}
+
+/// The operations with one number as their result.
+std::string operations_to_compare() {
+  std::vector<std::string> all = Truth::operations();
+  std::erase(all, "moments");
+  return listed(all);
 }
 
 std::string as_asked(const CompareOptions& options, const Comparison& c) {
@@ -136,7 +159,12 @@ void check(const CompareOptions& options) {
   if (options.measure.repeats < 1)
     throw UsageError{"--repeat: " + std::to_string(options.measure.repeats) +
                      " runs measure nothing; give 1 or more"};
-  if (!options.output.empty()) check_output("--output", options.output, {options.file});
+  if (!options.output.empty()) check_output("--output", options.output, options.files);
+  const std::vector<std::string> all = Truth::operations();
+  if (options.operation == "moments" || std::ranges::find(all, options.operation) == all.end())
+    throw UsageError{"--operation: '" + printable(options.operation) +
+                     "' has no exact result of one number to compare with; choose one of " +
+                     operations_to_compare()};
 }
 
 }  // namespace
@@ -155,8 +183,9 @@ Comparison comparison_of(const Json& row, Values x, const Truth& truth) {
   const auto method = [&](const Json& name) {  // exists, because this build measured it
     return methods_matching(name, *x.format).at(0);
   };
-  Comparison c{.data = row["data"]["name"],
-               .values = x,
+  Comparison c{.operation = "sum",
+               .data = row["data"]["name"],
+               .inputs = x,
                .truth = &truth,
                .options = {.repeats = row["repeats"], .threads = row["threads"]},
                .transfer = {},
@@ -178,25 +207,33 @@ Comparison comparison_of(const Json& row, Values x, const Truth& truth) {
   return c;
 }
 
-Comparison compare(const std::string& name, const Column& column, const Truth& truth,
-                   const std::string& methods, MeasureOptions options, const std::string& option) {
-  const auto chosen = methods_matching(methods, *column.format, option);
+Comparison compare(const std::string& name, const Inputs& inputs, const Truth& truth,
+                   const std::string& methods, MeasureOptions options, const std::string& option,
+                   const std::string& operation) {
+  const FormatInfo& format = *inputs.x.format;
+  const auto chosen = methods_matching(methods, format, option, operation);
   if (chosen.empty())
-    throw UsageError{option + ": no method that matches '" + methods + "' takes " +
-                     std::string{column.format->name} + "; add '*', or use fp32 or fp64 for peers"};
-  OnGpu on_gpu{column.values()};
+    throw UsageError{option + ": no method that matches '" + methods + "' takes " + std::string{format.name} +
+                     "; add '*', or use fp32 or fp64 for peers"};
+  OnGpu on_gpu{inputs};
   std::vector<Measurement> measurements = measure_all(chosen, on_gpu, truth, options);
-  const Recommendation recommendation = recommend(measurements, *column.format, truth);
-  return {name, column.values(), &truth, options, on_gpu.transfer(), std::move(measurements), recommendation};
+  const Recommendation recommendation = recommend(measurements, format, truth);
+  return {operation,     name, inputs, &truth, options, on_gpu.transfer(), std::move(measurements),
+          recommendation};
 }
 
 Report compare_command(const CompareOptions& options) {
   check(options);
   const FormatInfo* format = format_named(options.format);
-  check_before_reading(format, [&](const FormatInfo& f) { methods_matching(options.methods, f); });
-  const Column column = read_column(options.file, format);
-  const Truth truth{column.values()};
-  const Comparison comparison = compare(options.file, column, truth, options.methods, options.measure);
+  check_before_reading(format, [&](const FormatInfo& f) {
+    methods_matching(options.methods, f, "--methods", options.operation);
+  });
+  const std::vector<InputArray> arrays = read_inputs(options.operation, options.files, format);
+  const Inputs inputs{arrays.front().column.values(),
+                      arrays.size() > 1 ? std::optional{arrays[1].column.values()} : std::nullopt};
+  const Truth truth = Truth::of(options.operation, inputs.x, inputs.y);
+  const Comparison comparison = compare(listed(options.files), inputs, truth, options.methods,
+                                        options.measure, "--methods", options.operation);
   Report report{as_asked(options, comparison), comparison.failures()};
   if (!options.output.empty()) {
     write_file(options.output, report.text);

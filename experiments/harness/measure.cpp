@@ -23,7 +23,7 @@ double median(std::vector<double> x) {
   return x.size() % 2 == 1 ? *middle : (*middle + *std::max_element(x.begin(), middle)) / 2;
 }
 
-/// The measurement of the result farthest from the exact sum. `within_bound` holds only if all results are
+/// The measurement of the result farthest from the truth. `within_bound` holds only if all results are
 /// within their bounds.
 Measurement worst(const Method& method, const FormatInfo& input, const Truth& truth,
                   const std::set<std::uint64_t>& results) {
@@ -55,8 +55,9 @@ Measurement judge(const Method& method, const FormatInfo& input, const Truth& tr
           .gigabytes_per_second = 0};
 }
 
-Measurement measure(const Method& method, Values x, const Truth& truth, MeasureOptions options) {
-  const Job job = method.bind(x, {.threads = options.threads});
+Measurement measure(const Method& method, const Inputs& inputs, const Truth& truth, MeasureOptions options) {
+  const Options how{.threads = options.threads};
+  const Job job = inputs.y ? method.bind(inputs.x, *inputs.y, how) : method.bind(inputs.x, how);
   Number result{};
   std::set<std::uint64_t> results;
   std::vector<double> seconds;
@@ -69,10 +70,10 @@ Measurement measure(const Method& method, Values x, const Truth& truth, MeasureO
   if (spent >= options.patience) count(spent);
   for (int run = 0; run < options.repeats && spent < options.patience; ++run)
     spent += count(timed(job, result));
-  Measurement m = worst(method, *x.format, truth, results);
+  Measurement m = worst(method, *inputs.x.format, truth, results);
   m.repeats = static_cast<int>(seconds.size());
   m.seconds = median(seconds);
-  m.gigabytes_per_second = static_cast<double>(x.size * x.format->bytes) / m.seconds / 1e9;
+  m.gigabytes_per_second = static_cast<double>(inputs.bytes()) / m.seconds / 1e9;
   return m;
 }
 
@@ -85,7 +86,7 @@ std::optional<std::string> failure(const Measurement& m) {
     return name + ": promises " + std::string{name_of(m.method->promise)} + " but gave " +
            std::to_string(m.distinct_bits) + " bit patterns in " + std::to_string(m.repeats) + " runs";
   if (m.method->accumulator == "exact" && m.value != m.truth)
-    return name + ": gave " + bit_string(m.value) + ", but the exact sum rounds to " + bit_string(m.truth);
+    return name + ": gave " + bit_string(m.value) + ", but the exact result rounds to " + bit_string(m.truth);
   return std::nullopt;
 }
 

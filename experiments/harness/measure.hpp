@@ -1,6 +1,7 @@
 /// Measures one method on one array: result, error, bound, promise and time.
 #pragma once
 
+#include <concepts>
 #include <limits>
 #include <optional>
 #include <string>
@@ -11,6 +12,17 @@
 
 namespace samesum::harness {
 
+/// The elements that a method reduces; `y` is the second vector of dot.
+struct Inputs {
+  Values x;
+  std::optional<Values> y = {};
+
+  template <std::convertible_to<Values> V> Inputs(const V& first) : x{first} {}
+  Inputs(Values first, std::optional<Values> second) : x{first}, y{second} {}
+  /// Bytes of the elements.
+  std::size_t bytes() const { return (y ? 2 : 1) * x.size * x.format->bytes; }
+};
+
 struct MeasureOptions {
   int repeats = 1;  ///< timed runs, at least 1, after a warm-up run
   int threads = 0;  ///< 0: chosen by the library
@@ -20,8 +32,8 @@ struct MeasureOptions {
 
 struct Measurement {
   const Method* method;
-  Number value;               ///< the result of the runs that is farthest from the exact sum
-  Number truth;               ///< the exact sum, correctly rounded to the same format
+  Number value;               ///< the result of the runs that is farthest from the truth
+  Number truth;               ///< the exact result, correctly rounded to the same format
   Error error;                ///< of `value`
   double bound;               ///< on the absolute error of `value`
   bool within_bound;          ///< for all runs
@@ -31,12 +43,12 @@ struct Measurement {
   double gigabytes_per_second;  ///< of input
 };
 
-/// Compares one result for elements of the format `input` with the exact sum and the bound.
+/// Compares one result for elements of the format `input` with the truth and the bound.
 Measurement judge(const Method& method, const FormatInfo& input, const Truth& truth, Number value);
 
-/// Runs and times a method, and compares its results with the exact sum. To exclude transfers to a GPU from
-/// the time, place x there first.
-Measurement measure(const Method& method, Values x, const Truth& truth, MeasureOptions options);
+/// Runs and times a method with one number as its result, and compares its results with the truth. To exclude
+/// transfers to a GPU from the time, place the inputs there first.
+Measurement measure(const Method& method, const Inputs& inputs, const Truth& truth, MeasureOptions options);
 
 /// The broken promise or bound as a message; empty if none is broken.
 std::optional<std::string> failure(const Measurement& m);

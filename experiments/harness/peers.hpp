@@ -16,7 +16,7 @@ namespace samesum::harness {
 /// of the build machine (-march=native), the best case for their users. Results name flags and versions.
 std::span<const Method> peers();
 
-/// Reductions of vectors and of rows, without a bound: "eigen/dot/fp32@peer", "cub/segmented/fp32@peer".
+/// Reductions of vectors and of rows, with infinite bounds: "eigen/dot/fp32@peer", "cub/segmented/fp32@peer".
 std::span<const Method> peers_of_batches();
 
 /// Libraries for the CPU that were not compiled, and why.
@@ -47,6 +47,7 @@ Entry describe_batch_peer(std::string_view name, Code::Run run) {
   Entry e = describe_operation<Operation, F>("peer");
   e.facts.called = name;
   e.facts.promise = Promise::none;
+  e.code.operation_bound = [](const Reduced&) { return unbounded_error; };
   e.code.run[Formats::index_of<T>()] = run;
   return e;
 }

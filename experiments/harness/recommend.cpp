@@ -30,10 +30,11 @@ std::vector<Candidate> sure_ones(const std::vector<Measurement>& sound, const Fo
     if (c.seconds && c.bound <= tolerance && c.method->promise >= Promise::everywhere) sure.push_back(c);
   };
   try {
-    const Choice choice =
-        choose(requirements_for(truth, input,
-                                {.relative_error = tolerance, .backend = of_reference ? "reference" : ""}),
-               costs);
+    const Choice choice = choose(requirements_for(truth, input,
+                                                  {.operation = sound.front().method->operation,
+                                                   .relative_error = tolerance,
+                                                   .backend = of_reference ? "reference" : ""}),
+                                 costs);
     append(choice.best);
     std::ranges::for_each(choice.others, append);
   } catch (const NoSuitableMethod&) {  // no method is within the tolerance
@@ -63,10 +64,10 @@ std::string in_time_of(const Candidate& exact, const Candidate& other) {
 
 /// Why a method is recommended if errors relative to the sum do not exist.
 std::string reason_without_scale(const Truth& truth, const FormatInfo& input, bool is_exact) {
-  if (truth.size() == 0) return "there are no elements, so every method returns 0";
+  if (truth.size() == 0) return "there are no elements, so every method returns the same";
   if (!truth.finite()) return "the data contain inf or NaN, for which there is no relative error";
   if (!is_exact) return "smallest error here, but not guaranteed";
-  if (truth.sum() == 0) return "the exact sum is 0, which exact returns for any order of the elements";
+  if (truth.value() == 0) return "the exact sum is 0, which exact returns for any order of the elements";
   return std::isfinite(truth.ulp(input))
              ? "the sum of |x| is beyond the range of fp64, which does not affect exact"
              : "the sum is beyond the range of " + std::string{input.name} + "; exact is correctly rounded";

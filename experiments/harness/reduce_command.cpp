@@ -22,15 +22,9 @@ std::size_t product(std::span<const std::uint64_t> lengths) {
   return std::accumulate(lengths.begin(), lengths.end(), std::size_t{1}, std::multiplies<std::size_t>{});
 }
 
-/// The elements of one input, and the lengths of their axes.
-struct Array {
-  Column column;
-  Shape shape;
-};
-
-Array read_array(const std::vector<std::string>& files, const FormatInfo* format) {
+InputArray read_array(const std::vector<std::string>& files, const FormatInfo* format) {
   const std::unique_ptr<ElementReader> elements = open_elements(files, format);
-  Array a{read_all(*elements), elements->shape()};
+  InputArray a{read_all(*elements), elements->shape()};
   if (a.shape.empty()) a.shape = {a.column.size()};
   return a;
 }
@@ -67,7 +61,7 @@ Column absolute(Values x) {
 /// A reduction of the arrays, its results, and bounds on their errors.
 class Reduction {
  public:
-  Reduction(const ReduceOptions& options, const Method& method, const Array& x, const Array* y)
+  Reduction(const ReduceOptions& options, const Method& method, const InputArray& x, const InputArray* y)
       : method_{method}, x_{x.column.values()}, shape_{x.shape}, ddof_{options.ddof} {
     if (options.axis.empty() && !method.has_result_per_element) {
       layout_ = Layout::vector(x_.size);
@@ -236,34 +230,36 @@ const Method& chosen_method(const ReduceOptions& options, const FormatInfo& inpu
 
 }  // namespace
 
+std::vector<InputArray> read_inputs(const std::string& operation, const std::vector<std::string>& files,
+                                    const FormatInfo* format) {
+  if (methods(operation).front().inputs == 1) return {read_array(files, format)};
+  if (files.size() != 2)
+    throw UsageError{operation + " takes exactly two files, and " + std::to_string(files.size()) +
+                     (files.size() == 1 ? " was given" : " were given")};
+  const InputArray x = read_array({files[0]}, format), y = read_array({files[1]}, format);
+  if (y.column.format != x.column.format)
+    throw InputError{files[1], "has elements of " + std::string{y.column.format->name} +
+                                   ", and the first file of " + std::string{x.column.format->name} +
+                                   "; pass --format to convert both"};
+  if (y.shape != x.shape)
+    throw InputError{files[1], "has " + std::to_string(y.column.size()) + " elements, and the first file " +
+                                   std::to_string(x.column.size()) +
+                                   " or another shape; name two of one shape"};
+  return {x, y};
+}
+
 Report reduce_command(const ReduceOptions& options) try {
   check_threads(options.threads);
   check_npy_output(options);
   const FormatInfo* format = format_named(options.format);
   check_before_reading(format, [&](const FormatInfo& f) { chosen_method(options, f); });
-  const bool takes_two = methods(options.operation).front().inputs == 2;
-  if (takes_two && options.files.size() != 2)
-    throw UsageError{options.operation + " takes exactly two files, and " +
-                     std::to_string(options.files.size()) +
-                     (options.files.size() == 1 ? " was given" : " were given")};
-  const Array x = read_array(takes_two ? std::vector{options.files[0]} : options.files, format);
-  std::optional<Array> y;
-  if (takes_two) {
-    y = read_array({options.files[1]}, format);
-    if (y->column.format != x.column.format)
-      throw InputError{options.files[1], "has elements of " + std::string{y->column.format->name} +
-                                             ", and the first file of " + std::string{x.column.format->name} +
-                                             "; pass --format to convert both"};
-    if (y->shape != x.shape)
-      throw InputError{options.files[1],
-                       "has " + std::to_string(y->column.size()) + " elements, and the first file " +
-                           std::to_string(x.column.size()) + " or another shape; name two of one shape"};
-  }
+  const std::vector<InputArray> arrays = read_inputs(options.operation, options.files, format);
+  const InputArray& x = arrays.front();
   const Method& method = chosen_method(options, *x.column.format);
   if (method.has_result_per_element && options.output.empty())
     throw UsageError{"--output: " + options.operation +
                      " has a result per element; name a .npy file for them"};
-  Reduction r{options, method, x, y ? &*y : nullptr};
+  Reduction r{options, method, x, arrays.size() > 1 ? &arrays[1] : nullptr};
   if (!options.output.empty()) {
     Shape shape = r.shape();
     if (method.results > 1) shape.push_back(static_cast<std::uint64_t>(method.results));

@@ -194,7 +194,7 @@ std::optional<std::string> accusation(const Method& v, const Json& result) {
 std::vector<Json> rows(const Comparison& c) {
   std::vector<Json> rows;
   for (const Measurement& m : c.measurements) {
-    Json row = result_json(m, *c.values.format, *c.truth);
+    Json row = result_json(m, *c.inputs.x.format, *c.truth);
     row["repeats"] = m.repeats;
     row["distinct_bits"] = m.distinct_bits;
     row["seconds"] = m.seconds;
@@ -204,14 +204,21 @@ std::vector<Json> rows(const Comparison& c) {
   return rows;
 }
 
-Json data_json(const std::string& name, Values x, const Truth& truth) {
-  const std::span bytes{static_cast<const std::byte*>(x.data), x.size * x.format->bytes};
+Json data_json(const std::string& name, const Inputs& inputs, const Truth& truth) {
+  std::uint64_t hash = digest_of_nothing;
+  Truth elements;
+  const auto take_in = [&](Values v) {
+    hash = digest({static_cast<const std::byte*>(v.data), v.size * v.format->bytes}, hash);
+    elements.add(v);
+  };
+  take_in(inputs.x);
+  if (inputs.y) take_in(*inputs.y);
   return {{"name", name},
-          {"format", x.format->name},
-          {"digest", hexadecimal_digest(digest(bytes))},
+          {"format", inputs.x.format->name},
+          {"digest", hexadecimal_digest(hash)},
           {"n", truth.size()},
-          {"nans", truth.nans()},
-          {"infinities", truth.infinities()},
+          {"nans", elements.nans()},
+          {"infinities", elements.infinities()},
           {"magnitudes", number_or_null(truth.magnitudes_rounded_up())},
           {"condition", number_or_null(truth.condition())}};
 }
@@ -222,11 +229,17 @@ Json comparison_json(const Comparison& c) {
   const Json transfer = !c.transfer ? Json(nullptr)
                                     : Json{{"seconds", c.transfer->seconds},
                                            {"gb_per_s", number_or_null(c.transfer->gigabytes_per_second)}};
-  return {{"kind", "comparison"},         {"schema", schema_version},
-          {"provenance", provenance()},   {"data", data_json(c.data, c.values, *c.truth)},
-          {"threads", c.options.threads}, {"repeats", c.options.repeats},
-          {"transfer", transfer},         {"methods", rows(c)},
-          {"failures", c.failures()},     {"recommendation", recommendation}};
+  return {{"kind", "comparison"},
+          {"schema", schema_version},
+          {"provenance", provenance()},
+          {"operation", c.operation},
+          {"data", data_json(c.data, c.inputs, *c.truth)},
+          {"threads", c.options.threads},
+          {"repeats", c.options.repeats},
+          {"transfer", transfer},
+          {"methods", rows(c)},
+          {"failures", c.failures()},
+          {"recommendation", recommendation}};
 }
 
 std::string json_line(const Json& object) {

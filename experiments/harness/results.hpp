@@ -29,8 +29,9 @@ struct Transfer {
 
 /// Results of `samesum compare` on one data set.
 struct Comparison {
+  std::string operation;
   std::string data;  ///< its name
-  Values values;
+  Inputs inputs;
   const Truth* truth;
   MeasureOptions options;
   std::optional<Transfer> transfer;       ///< empty if no GPU took part
@@ -64,8 +65,8 @@ std::optional<std::string> accusation(const Method& v, const Json& result);
 /// The measurements as flat objects: the rows of a table.
 std::vector<Json> rows(const Comparison& c);
 
-/// Properties of data before they are summed. The digest depends on the elements and on their order.
-Json data_json(const std::string& name, Values x, const Truth& truth);
+/// Properties of data before they are reduced. The digest depends on the elements and on their order.
+Json data_json(const std::string& name, const Inputs& inputs, const Truth& truth);
 
 /// A comparison with its provenance: a row of a results file.
 Json comparison_json(const Comparison& c);

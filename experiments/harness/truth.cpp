@@ -85,9 +85,9 @@ std::uint64_t round_magnitude(const BigInteger& magnitude, long exponent, const 
   return (static_cast<std::uint64_t>(field) << (precision - 1)) + (significand - hidden);
 }
 
-double rounded_up(const BigInteger& magnitude) {
+double rounded_up(const BigInteger& magnitude, int unit) {
   if (magnitude == 0) return 0;
-  return std::bit_cast<double>(round_magnitude(magnitude, exact_unit, format_info<fp64>(), Rounding::up));
+  return std::bit_cast<double>(round_magnitude(magnitude, unit, format_info<fp64>(), Rounding::up));
 }
 
 Decomposed decompose(Number x) {
@@ -129,7 +129,7 @@ template <class F> void Truth::add_chunk(std::span<const F> x) {
     else
       ++(bits == Format<F>::infinity ? plus_infinities_ : minus_infinities_);
   }
-  buckets.fold_into(sum_, magnitudes_);
+  buckets.fold_into(value_, magnitudes_);
 }
 
 void Truth::add(Values x) {
@@ -142,13 +142,16 @@ void Truth::add(Values x) {
   });
 }
 
+/// A finite number in multiples of 2^unit().
+BigInteger Truth::scaled(Number finite) const { return shifted(exact_value(finite), exact_unit - unit_); }
+
 Number Truth::rounded(const FormatInfo& format) const {
   if (nans_ > 0 || (plus_infinities_ > 0 && minus_infinities_ > 0)) return {&format, format.canonical_nan};
   if (plus_infinities_ > 0) return {&format, format.infinity};
   if (minus_infinities_ > 0) return {&format, format.sign_bit | format.infinity};
-  if (sum_ == 0) return {&format, size_ > 0 && only_minus_zero_ ? format.sign_bit : 0};
-  const std::uint64_t magnitude = round_magnitude(abs(sum_), exact_unit, format, Rounding::to_nearest_even);
-  return {&format, (sum_ < 0 ? format.sign_bit : 0) | magnitude};
+  if (value_ == 0) return {&format, size_ > 0 && only_minus_zero_ ? format.sign_bit : 0};
+  const std::uint64_t magnitude = round_magnitude(abs(value_), unit_, format, Rounding::to_nearest_even);
+  return {&format, (value_ < 0 ? format.sign_bit : 0) | magnitude};
 }
 
 double Truth::ulp(const FormatInfo& format) const {
@@ -156,31 +159,32 @@ double Truth::ulp(const FormatInfo& format) const {
   return is_finite(x) ? power_of_two(decompose(x).exponent) : infinity;
 }
 
-double Truth::magnitudes_rounded_up() const { return finite() ? rounded_up(magnitudes_) : infinity; }
+double Truth::magnitudes_rounded_up() const { return finite() ? rounded_up(magnitudes_, unit_) : infinity; }
 
 double Truth::condition() const {
+  if (condition_) return *condition_;
   if (!finite() || magnitudes_ == 0) return std::numeric_limits<double>::quiet_NaN();
-  return sum_ == 0 ? infinity : quotient(magnitudes_, abs(sum_));
+  return value_ == 0 ? infinity : quotient(magnitudes_, abs(value_));
 }
 
 Error Truth::error_of(Number result) const {
   const Number truth = rounded(*result.format);
   if (!finite()) return result == truth ? Error{0, 0, 0} : Error{infinity, infinity, infinity};
   if (!is_finite(result)) return {result == truth ? 0 : infinity, infinity, infinity};
-  const BigInteger error = abs(signed_error_of(result));
+  const BigInteger error = abs(scaled(result) - value_);
   const double unit = ulp(*result.format);
-  return {.ulps = unit < infinity ? quotient(error, exact_value(Number::of(unit))) : infinity,
-          .relative = error == 0  ? 0
-                      : sum_ == 0 ? infinity
-                                  : quotient(error, abs(sum_)),
-          .absolute = rounded_up(error)};
+  return {.ulps = unit < infinity ? quotient(error, scaled(Number::of(unit))) : infinity,
+          .relative = error == 0    ? 0
+                      : value_ == 0 ? infinity
+                                    : quotient(error, abs(value_)),
+          .absolute = rounded_up(error, unit_)};
 }
 
 bool Truth::within(double bound, Number result) const {
   if (bound == infinity) return true;
   if (!finite()) return result == rounded(*result.format);
   if (!is_finite(result) || !(bound >= 0)) return false;
-  return abs(signed_error_of(result)) <= exact_value(Number::of(bound));
+  return abs(scaled(result) - value_) <= scaled(Number::of(bound));
 }
 
 }  // namespace samesum::harness

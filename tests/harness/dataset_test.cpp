@@ -137,7 +137,7 @@ TEST(ASine, SumsToZeroAndHasTheValuesOfASine) {
   for (const FormatInfo& format : formats)
     for (const std::size_t n : {3, 4, 5, 1000, 1001, 65536}) {
       const Column column = named("sine").make(format, n, 1);
-      EXPECT_EQ(Truth{column.values()}.sum(), 0);
+      EXPECT_EQ(Truth{column.values()}.value(), 0);
       EXPECT_EQ(condition_of(column), HUGE_VAL) << n;
       const std::vector<double> x = as_doubles(column);
       for (std::size_t i = 0; i < n; ++i) {

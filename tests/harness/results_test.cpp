@@ -42,8 +42,9 @@ Comparison compare(const Array& array, const Truth& truth) {
     measurements.push_back(measure(*v, array.values(), truth, {.repeats = 2, .threads = 1}));
   sort_by_merit(measurements);
   const Recommendation recommendation = recommend(measurements, *array.values().format, truth);
-  return {.data = "data",
-          .values = array.values(),
+  return {.operation = "sum",
+          .data = "data",
+          .inputs = array.values(),
           .truth = &truth,
           .options = {.repeats = 2, .threads = 1},
           .transfer = Transfer{0.5, 2},
@@ -105,7 +106,7 @@ TEST(AComparison, WithoutOneOfItsKeysDoesNotFitTheSchema) {
   for (const auto& [key, value] : line.items()) {
     Json broken = line;
     broken.erase(key);
-    EXPECT_EQ(schema().problem(broken, "comparison").empty(), key == "schema")
+    EXPECT_EQ(schema().problem(broken, "comparison").empty(), key == "schema" || key == "operation")
         << key << ": older files lack it";
   }
   for (const auto& [key, value] : line["methods"][0].items()) {
@@ -358,13 +359,13 @@ TEST(AFailure, IsABrokenBoundABrokenPromiseOrAnExactSumThatIsWrong) {
   peer.backend = "peer";
   m.method = &peer;
   const Array array{format_info<fp64>(), {1}};
-  EXPECT_EQ((Comparison{"", array.values(), nullptr, {}, {}, {m}, {}}.failures().size()), 0u)
+  EXPECT_EQ((Comparison{"", "", array.values(), nullptr, {}, {}, {m}, {}}.failures().size()), 0u)
       << "a promise that a peer breaks is not a failure";
 
   Measurement exact = pretend("exact/fp16", 1, 1);
   EXPECT_FALSE(failure(exact));
   exact.value.bits = 1;
-  EXPECT_THAT(failure(exact).value(), HasSubstr("gave 0x0001, but the exact sum rounds to 0x0000"));
+  EXPECT_THAT(failure(exact).value(), HasSubstr("gave 0x0001, but the exact result rounds to 0x0000"));
 }
 
 TEST(TheOrderOfMerit, IsByErrorThenBySpeed) {
@@ -442,7 +443,7 @@ TEST_F(Advice, IsExactIfDataAreNotFiniteOrCancel) {
   EXPECT_EQ(recommended(all, {1.7e308, 1.7e308, -1.7e308}).reason,
             "the sum of |x| is beyond the range of fp64, which does not affect exact");
   for (const std::vector<Measurement>& some : {all, {all[2]}})
-    EXPECT_EQ(recommended(some, {}).reason, "there are no elements, so every method returns 0");
+    EXPECT_EQ(recommended(some, {}).reason, "there are no elements, so every method returns the same");
 }
 
 TEST_F(Advice, StatesItsReason) {

@@ -90,7 +90,7 @@ TYPED_TEST(TruthOf, RandomArraysIsTheSumInABinaryFloatOf2400Bits) {
       magnitudes += std::abs(value);
     }
     const Truth truth{x};
-    ASSERT_TRUE(to_wide(truth.sum()) == sum);
+    ASSERT_TRUE(to_wide(truth.value()) == sum);
     ASSERT_TRUE(to_wide(truth.magnitudes()) == magnitudes);
   }
 }
@@ -101,7 +101,7 @@ TYPED_TEST(TruthOf, ALongArrayIsTheSumInABinaryFloatOf2400Bits) {
   std::generate(x.begin(), x.end(), [&] { return random_finite<TypeParam>(random); });
   Wide sum = 0;
   for (const TypeParam element : x) sum += Number::of(element).to_double();
-  EXPECT_TRUE(to_wide(Truth{x}.sum()) == sum);
+  EXPECT_TRUE(to_wide(Truth{x}.value()) == sum);
 }
 
 TYPED_TEST(TruthOf, PortionsIsThatOfTheWhole) {
@@ -115,7 +115,7 @@ TYPED_TEST(TruthOf, PortionsIsThatOfTheWhole) {
       portions.add(std::span{x}.subspan(first, n));
     }
     EXPECT_EQ(portions.size(), whole.size());
-    EXPECT_EQ(portions.sum(), whole.sum());
+    EXPECT_EQ(portions.value(), whole.value());
     EXPECT_EQ(portions.magnitudes(), whole.magnitudes());
     EXPECT_EQ(portions.rounded(format_info<fp64>()), whole.rounded(format_info<fp64>()));
   }
@@ -125,8 +125,8 @@ TYPED_TEST(TruthOf, ManyEqualElementsOverflowsNoBucket) {
   const TypeParam largest = convert<TypeParam>(Format<TypeParam>::max_finite);
   const std::vector<TypeParam> x(1 << 20, largest);
   const Truth truth{x};
-  EXPECT_EQ(truth.sum(), exact_value(Number::of(largest)) << 20);
-  EXPECT_EQ(truth.magnitudes(), truth.sum());
+  EXPECT_EQ(truth.value(), exact_value(Number::of(largest)) << 20);
+  EXPECT_EQ(truth.magnitudes(), truth.value());
 }
 
 TYPED_TEST(TruthOf, RandomArraysIsRoundedToNearestInEveryFormat) {
@@ -134,7 +134,7 @@ TYPED_TEST(TruthOf, RandomArraysIsRoundedToNearestInEveryFormat) {
   for (int i = 0; i < 20000; ++i) {
     const auto x = random_array<TypeParam>(random);
     const Truth truth{x};
-    for (const FormatInfo& format : formats) expect_nearest(truth.sum(), truth.rounded(format));
+    for (const FormatInfo& format : formats) expect_nearest(truth.value(), truth.rounded(format));
   }
 }
 
@@ -288,7 +288,7 @@ TEST(Truth, CountsElementsThatAreNotFinite) {
   EXPECT_EQ(truth.nans(), 2u);
   EXPECT_EQ(truth.infinities(), 3u);
   EXPECT_EQ(truth.size(), 6u);
-  EXPECT_EQ(to_wide(truth.sum()), 1);
+  EXPECT_EQ(to_wide(truth.value()), 1);
 }
 
 TEST(AQuotient, IsCorrectlyRounded) {

@@ -1,0 +1,99 @@
+/// Checks the exact results of operations against known answers, the exact methods and the bounds of all
+/// methods.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "cases.hpp"
+#include "harness/measure.hpp"
+#include "samesum/samesum.hpp"
+#include "support.hpp"
+
+namespace samesum::harness {
+namespace {
+
+using samesum::testing::Array;
+
+TEST(TheTruthOfAnOperation, ExistsForAllWithOneNumberPerVectorAndForMoments) {
+  std::set<std::string> needed;
+  for (const Method& m : methods())
+    if (!m.has_result_per_element && !m.returns_index) needed.insert(m.operation);
+  const std::vector<std::string> all = Truth::operations();
+  EXPECT_EQ(std::set(all.begin(), all.end()), needed);
+  const std::vector<double> x{1};
+  EXPECT_THROW(Truth::of("argmax", Values{x}), std::invalid_argument);
+}
+
+struct Known {
+  const char* operation;
+  std::vector<double> x, y;
+  double result, condition;
+  std::size_t result_index = 0;
+};
+
+class TheTruthOf : public ::testing::TestWithParam<Known> {};
+
+TEST_P(TheTruthOf, KnownDataIsTheKnownAnswer) {
+  const auto& [operation, x, y, result, condition, index] = GetParam();
+  const Truth t = Truth::of(operation, Values{x}, y.empty() ? std::nullopt : std::optional{Values{y}}, index);
+  EXPECT_EQ(t.rounded(format_info<fp64>()), Number::of(result));
+  EXPECT_EQ(t.size(), x.size());
+  if (std::isfinite(condition))
+    EXPECT_NEAR(t.condition(), condition, 1e-15 * condition);
+  else
+    EXPECT_EQ(Number::of(t.condition()), Number::of(condition));
+}
+
+const double above = std::nextafter(1.0, 2.0), log_2 = 0x1.62e42fefa39efp-1;
+INSTANTIATE_TEST_SUITE_P(
+    Cases, TheTruthOf,
+    ::testing::Values(
+        Known{"mean", {1, 2, 4}, {}, 7.0 / 3, 1}, Known{"mean", {}, {}, NAN, NAN},
+        Known{"mean", {5e-324, 0}, {}, 0, 1}, Known{"mean", {5e-324, 5e-324, 0}, {}, 5e-324, 1},
+        Known{"mean", {1, INFINITY}, {}, INFINITY, NAN}, Known{"mean", {-0.0, -0.0}, {}, -0.0, NAN},
+        Known{"mean", {3, -1}, {}, 1, 2}, Known{"sum_of_magnitudes", {-3, 1}, {}, 4, 1},
+        Known{"sum_of_magnitudes", {-INFINITY, INFINITY}, {}, INFINITY, NAN},
+        Known{"squared_norm", {3, -4}, {}, 25, 2}, Known{"squared_norm", {1e-200}, {}, 0, 2},
+        Known{"squared_norm", {1e200}, {}, INFINITY, 2}, Known{"norm", {3, -4}, {}, 5, 1},
+        Known{"norm", {0x3p+600, -0x4p+600}, {}, 0x5p+600, 1}, Known{"norm", {1, 1}, {}, 0x1.6a09e667f3bcdp+0, 1},
+        Known{"norm", {5e-324, 5e-324}, {}, 5e-324, 1}, Known{"norm", {NAN, INFINITY}, {}, NAN, NAN},
+        Known{"norm", {}, {}, 0, NAN}, Known{"dot", {1e200, 1, -1e200}, {1e200, 3, 1e200}, 3, INFINITY},
+        Known{"dot", {2, 3}, {4, -1}, 5, 11.0 / 5}, Known{"dot", {INFINITY, 1}, {0, 1}, NAN, NAN},
+        Known{"dot", {-0.0}, {1}, -0.0, NAN}, Known{"prod", {3, -5, 2}, {}, -30, 3},
+        Known{"prod", {0x1p+900, 0x1p+900, 0x1p-900, 0x1p-900, 7}, {}, 7, 5}, Known{"prod", {}, {}, 1, 0},
+        Known{"prod", {1e300, -1e300}, {}, -INFINITY, 2}, Known{"prod", {-1e-300, 1e-300}, {}, -0.0, 2},
+        Known{"prod", {0, -1}, {}, -0.0, NAN}, Known{"prod", {0, INFINITY}, {}, NAN, NAN},
+        Known{"min", {2, -3, 1}, {}, -3, 1}, Known{"min", {}, {}, INFINITY, NAN},
+        Known{"min", {0.0, -0.0}, {}, -0.0, NAN}, Known{"max", {2, -3, NAN}, {}, NAN, NAN},
+        Known{"max", {-0.0, 0.0}, {}, 0, NAN}, Known{"max", {-INFINITY, -2}, {}, -2, 1},
+        Known{"logsumexp", {0, 0}, {}, log_2, 0}, Known{"logsumexp", {1000, -1e300}, {}, 1000, 1},
+        Known{"logsumexp", {}, {}, -INFINITY, NAN}, Known{"logsumexp", {-INFINITY, 3}, {}, 3, 1},
+        Known{"logsumexp", {INFINITY, 3}, {}, INFINITY, NAN}, Known{"moments", {1, 2, 4}, {}, 7.0 / 3, 1, 0},
+        Known{"moments", {1, 2, 4}, {}, 14.0 / 9, std::sqrt(63.0 / 14), 1},
+        Known{"moments", {1, above}, {}, 0x1p-106, 0x1p+53, 1}, Known{"moments", {3, 3}, {}, 0, NAN, 1},
+        Known{"moments", {}, {}, NAN, NAN, 1}));
+
+TEST(TheTruthOfAnOperation, RoundsToTheBitsOfExactMethodsAndIsWithinTheBoundOfAll) {
+  std::size_t bounded = 0;
+  for (const auto& c : samesum::testing::cases()) {
+    const Array array = c.array();
+    const Inputs one{array.values()}, two{array.values(), array.values()};
+    for (const std::string& operation : Truth::operations()) {
+      if (operation == "moments") continue;
+      const bool takes_two = methods(operation).front().inputs == 2;
+      const Truth truth = Truth::of(operation, one.x, takes_two ? two.y : std::nullopt);
+      for (const Method& m : methods(operation)) {
+        if (m.backend != "cpu" || !m.accepts(*one.x.format)) continue;
+        const Measurement found = measure(m, takes_two ? two : one, truth, {});
+        EXPECT_EQ(failure(found), std::nullopt) << c << found.value.to_double();
+        bounded += std::isfinite(found.bound);
+      }
+    }
+  }
+  EXPECT_GT(bounded, 1000u);
+}
+
+}  // namespace
+}  // namespace samesum::harness
