@@ -1,5 +1,7 @@
 #include "harness/peers.hpp"
 
+#include <limits>
+
 #include "harness/peers/reductions.hpp"
 #include "harness/peers/sums.hpp"
 
@@ -53,14 +55,30 @@ template <class F> void append_eigen(std::vector<Entry>& all) {
   all.push_back(describe_batch_peer<Norm, F>("eigen/norm", [](Call& c) {
     *static_cast<F*>(c.out) = peer::eigen_norm(static_cast<const F*>(c.x), c.layout.n);
   }));
+  all.push_back(describe_batch_peer<Prod, F>("eigen/prod", [](Call& c) {
+    *static_cast<F*>(c.out) = peer::eigen_prod(static_cast<const F*>(c.x), c.layout.n);
+  }));
   all.push_back(describe_batch_peer<samesum::Sum, F>("eigen/sum", [](Call& c) {
     peer::eigen_row_sums(static_cast<const F*>(c.x), c.layout.outer, c.layout.n, static_cast<F*>(c.out));
   }));
 }
 #endif
 
+template <class F> void append_std_and_boost(std::vector<Entry>& all) {
+  all.push_back(describe_batch_peer<Dot, F>("std/dot", [](Call& c) {
+    *static_cast<F*>(c.out) =
+        peer::std_dot(static_cast<const F*>(c.x), static_cast<const F*>(c.y), c.layout.n);
+  }));
+  all.push_back(describe_batch_peer<Mean, F>("boost/mean", [](Call& c) {
+    *static_cast<F*>(c.out) = c.layout.n == 0 ? std::numeric_limits<F>::quiet_NaN()
+                                              : peer::boost_mean(static_cast<const F*>(c.x), c.layout.n);
+  }));
+}
+
 std::vector<Entry> batches() {
   std::vector<Entry> all;
+  append_std_and_boost<fp32>(all);
+  append_std_and_boost<fp64>(all);
 #ifdef SAMESUM_EIGEN
   append_eigen<fp32>(all);
   append_eigen<fp64>(all);

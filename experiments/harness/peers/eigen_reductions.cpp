@@ -15,6 +15,8 @@ template <class F> F eigen_dot(const F* x, const F* y, std::size_t n) {
   return vector(x, n).dot(vector(y, n));
 }
 
+template <class F> F eigen_prod(const F* x, std::size_t n) { return vector(x, n).prod(); }
+
 template <class F> F eigen_norm(const F* x, std::size_t n) { return vector(x, n).norm(); }
 
 template <class F> void eigen_row_sums(const F* x, std::size_t rows, std::size_t columns, F* sums) {
@@ -25,6 +27,8 @@ template <class F> void eigen_row_sums(const F* x, std::size_t rows, std::size_t
 
 template float eigen_dot(const float*, const float*, std::size_t);
 template double eigen_dot(const double*, const double*, std::size_t);
+template float eigen_prod(const float*, std::size_t);
+template double eigen_prod(const double*, std::size_t);
 template float eigen_norm(const float*, std::size_t);
 template double eigen_norm(const double*, std::size_t);
 template void eigen_row_sums(const float*, std::size_t, std::size_t, float*);

@@ -5,6 +5,13 @@
 
 namespace samesum::harness::peer {
 
+/// std::inner_product, which adds in turn.
+template <class F> F std_dot(const F* x, const F* y, std::size_t n);
+
+/// The mean of boost::math::statistics: a running mean, which divides once per element. n must not be 0.
+template <class F> F boost_mean(const F* x, std::size_t n);
+
+template <class F> F eigen_prod(const F* x, std::size_t n);
 template <class F> F eigen_dot(const F* x, const F* y, std::size_t n);
 template <class F> F eigen_norm(const F* x, std::size_t n);
 template <class F> void eigen_row_sums(const F* x, std::size_t rows, std::size_t columns, F* sums);
