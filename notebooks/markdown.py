@@ -1,6 +1,7 @@
 """Writes the report as Markdown for a pull request."""
 
 import html
+import re
 
 import page
 import phrases
@@ -8,13 +9,29 @@ import phrases
 LIMIT = 65_000  # characters; a GitHub comment holds at most 65,536
 
 
-def plain(text):
-    """Text on one line with HTML escaped."""
+# Characters that would format the text, link it or make it a formula, wherever they are; "_" only at the edge of a word.
+INLINE = re.compile(r"[\\`*\[~$]|(?<!\w)_|_(?!\w)")
+START = re.compile(r"^([#+=-]|\d+(?=[.)]))")  # of a heading or a list
+
+
+def summary(text):
+    """Text on one line for a line of HTML, where Markdown means nothing."""
     return " ".join(html.escape(str(text), quote=False).split())
 
 
+def inline(text):
+    """Text within a line, which shows as it is: neither as HTML nor as Markdown."""
+    return INLINE.sub(r"\\\g<0>", summary(text))
+
+
+def plain(text):
+    """Text that may begin a line."""
+    text = inline(text)
+    return START.sub(lambda m: f"{m[0]}\\" if m[0].isdigit() else f"\\{m[0]}", text)
+
+
 def cell(text):
-    return plain(text).replace("|", "\\|")
+    return inline(text).replace("|", "\\|")
 
 
 def table(t):
@@ -24,7 +41,7 @@ def table(t):
     if t.note:
         lines += ["", plain(t.note)]
     if t.folded:
-        return [f"<details><summary>{plain(t.caption)}</summary>", "", *lines, "", "</details>", ""]
+        return [f"<details><summary>{summary(t.caption)}</summary>", "", *lines, "", "</details>", ""]
     return [plain(t.caption), "", *lines, ""]
 
 
@@ -36,25 +53,25 @@ def section(s, left_out=()):
         return
     yield plain(s.about) + "\n"
     yield from (f"- {plain(sentence)}" for sentence in s.findings)
-    yield from (f"- *{plain(f.title)}*: {plain(f.finding)}" for f in s.figures if f.finding)
+    yield from (f"- *{inline(f.title)}*: {inline(f.finding)}" for f in s.figures if f.finding)
     yield ""
     elsewhere = [t for t in s.tables if t.page_only or t in left_out]
     for t in s.tables:
         if t not in elsewhere:
             yield from table(t)
     if elsewhere:
-        yield f"Only in report.html: {'; '.join(plain(t.caption) for t in elsewhere)}.\n"
+        yield f"Only in report.html: {'; '.join(inline(t.caption) for t in elsewhere)}.\n"
 
 
 def document(title, top, sections, provenance, left_out, glossary=()):
     yield f"# {title}\n"
-    yield from (f"- **{question}** {plain(sentence)}" if question else f"- {plain(sentence)}"
+    yield from (f"- **{question}** {inline(sentence)}" if question else f"- {plain(sentence)}"
                 for question, sentence in top)
     yield ""
     terms = page.used_terms(sections)
     if terms:
         yield "## Terms\n"
-        yield from (f"- **{term}**: {plain(phrases.TERMS[term])}" for term in terms)
+        yield from (f"- **{term}**: {inline(phrases.TERMS[term])}" for term in terms)
         yield ""
         for t in glossary:
             yield from table(t)

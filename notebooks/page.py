@@ -85,7 +85,7 @@ def section(s, shown):
 def download(source):
     """A link to the compressed results file, which the page contains."""
     data = base64.b64encode(gzip.compress(source.path.read_bytes(), mtime=0)).decode()
-    name = source.path.name
+    name = phrases.printable(source.path.name)
     return (f'<li><a download="{escape(name)}.gz" href="data:application/gzip;base64,{data}">{escape(name)}.gz</a> '
             f"({escape(source.machine)}, {phrases.plural(len(source.rows), 'row')})</li>")
 

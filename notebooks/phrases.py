@@ -152,6 +152,12 @@ def exceptions(items):
     return f"; exceptions: {listed}." if listed else "."
 
 
+def printable(text):
+    """The text on one line. Characters that are not printable are escaped, such as those with which a file name would
+    control the terminal."""
+    return "".join(c if c.isprintable() else " " if c == "\n" else c.encode("unicode_escape").decode() for c in str(text))
+
+
 def capitalised(text):
     return text[:1].upper() + text[1:]
 

@@ -49,11 +49,11 @@ def provenance(sources):
                  for key in made[0][2]}
         differing = {key for key in usual if any(facts[key] != usual[key] for _, _, facts in made)}
         rows = [[key, value + (" (most files)" if key in differing else "")] for key, value in usual.items()]
-        rows += [[s.path.name, f"{phrases.plural(len(s.rows), 'row')}{skipped(s)}, {mode(s)}{date}"
+        rows += [[phrases.printable(s.path.name), f"{phrases.plural(len(s.rows), 'row')}{skipped(s)}, {mode(s)}{date}"
                   + "".join(f", {key} {facts[key]}" for key in usual if facts[key] != usual[key])]
                  for s, date, facts in made]
         yield Table(machine, ["property", "value"], rows, text_columns=2)
-    without = [[str(s.path), f"no rows{skipped(s)}"] for s in sources if s.skipped and not s.rows]
+    without = [[phrases.printable(s.path), f"no rows{skipped(s)}"] for s in sources if s.skipped and not s.rows]
     if without:
         yield Table("Files without results", ["file", "content"], without, text_columns=2)
 
@@ -73,6 +73,12 @@ def write(path, text):
     temporary = path.with_name(path.name + ".part")
     temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, path)
+
+
+def complain(program, why):
+    """Prints one line on standard error. Returns the exit code for wrong usage or an invalid file."""
+    print(phrases.printable(f"{program}: {why}"), file=sys.stderr)
+    return 2
 
 
 def check_folders(options):
@@ -108,11 +114,10 @@ def main(arguments):
         ignored = results.unread_files(options.committed) if options.committed else []
         out.mkdir(parents=True, exist_ok=True)
     except (results.Refused, OSError) as refusal:
-        print(f"{options.program}: {refusal}", file=sys.stderr)
-        return 2
+        return complain(options.program, refusal)
     if ignored:
-        print(f"{options.program}: {options.committed}: ignored files whose names have no QUESTION of this report: "
-              f"{', '.join(ignored)}", file=sys.stderr)
+        complain(options.program, f"{options.committed}: ignored files whose names have no QUESTION of this report: "
+                                  f"{', '.join(ignored)}")
 
     sources = [s for some in found.values() for s in some]
     with_rows = {question: [s for s in some if s.rows] for question, some in found.items()}
@@ -124,8 +129,7 @@ def main(arguments):
         write(out / "report.html",
               page.page(TITLE, top, first_figure(sections), sections, machines, [s for s in sources if s.rows], names))
     except OSError as error:
-        print(f"{options.program}: {error}", file=sys.stderr)
-        return 2
+        return complain(options.program, error)
     for s in sections:
         for finding in s.findings:
             print(f"- {finding}")

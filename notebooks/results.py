@@ -11,6 +11,7 @@ import os
 import pathlib
 import sys
 
+import phrases
 import schema
 from schema import SCHEMA
 
@@ -36,7 +37,7 @@ MAX_REPORTED = 5  # corrupt lines of a file that are reported one by one
 
 
 class Refused(Exception):
-    """An invalid file. The message is one line with the file and a remedy."""
+    """An invalid file. The message has the file and a remedy."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,6 +96,15 @@ def problem(o, kinds):
     return schema.problem(o, kind)
 
 
+def with_printable_text(o):
+    """The object with printable texts: no section, page or message has to escape control characters."""
+    if isinstance(o, dict):
+        return {key: with_printable_text(value) for key, value in o.items()}
+    if isinstance(o, list):
+        return [with_printable_text(value) for value in o]
+    return phrases.printable(o) if isinstance(o, str) else o
+
+
 def repeated(o, seen, place):
     """Why this row is a repetition; None if it is the first with its key."""
     if o["kind"] in ("study", "comparison"):
@@ -112,22 +122,26 @@ def objects(path, kinds, first=None):
     reported, seen = 0, {}
     for i, (place, line, complete) in enumerate(lines_of(path)):
         try:
-            o = json.loads(line.decode(), parse_constant=parse_float, parse_float=parse_float, parse_int=parse_integer)
+            text = line.decode()
+            o = json.loads(text, parse_constant=parse_float, parse_float=parse_float, parse_int=parse_integer)
             version = o.get("schema", VERSION) if isinstance(o, dict) else VERSION
             if version != VERSION:
                 raise Refused(f"{path}: is of schema {version}, and this report reads schema {VERSION}: {REMEDY}")
             wrong = problem(o, [first] if first and i == 0 else kinds) or repeated(o, seen, place)
         except (ValueError, RecursionError) as error:  # invalid UTF-8 is a ValueError
             wrong = f"not JSON: {error}"
+        else:
+            if "\\" in text or not text.isprintable():
+                o = with_printable_text(o)
         wrong = wrong if complete else "incomplete line"
         if wrong and first and i == 0 and complete:
             raise Refused(f"{place}: {wrong}: {REMEDY}")
         reported += bool(wrong)
         if wrong and reported <= MAX_REPORTED:
-            print(f"{place}: skipped: {wrong}", file=sys.stderr)
+            print(phrases.printable(f"{place}: skipped: {wrong}"), file=sys.stderr)
         yield None if wrong else o
     if reported > MAX_REPORTED:
-        print(f"{path}: skipped: {reported - MAX_REPORTED} more lines: {REMEDY}", file=sys.stderr)
+        print(phrases.printable(f"{path}: skipped: {reported - MAX_REPORTED} more lines: {REMEDY}"), file=sys.stderr)
 
 
 def read_comparisons(path, machine):

@@ -463,7 +463,7 @@ class Page(WithFiles):
         for term in ("method", "promise", "ulp", "unit roundoff", "bound", "condition number", "frontier", "target"):
             definition = phrases.TERMS[term]
             self.assertEqual(self.page().count(f"<b>{term}</b>: {page.escape(definition)}"), 1, term)
-            self.assertEqual(self.text().count(f"**{term}**: {markdown.plain(definition)}"), 1, term)
+            self.assertEqual(self.text().count(f"**{term}**: {markdown.inline(definition)}"), 1, term)
 
     def test_the_first_figure_has_error_against_speed_of_every_method_and_the_frontier(self):
         methods = {m["method"]: m for m in self.comparisons[0]["methods"]}
@@ -507,6 +507,40 @@ class Page(WithFiles):
         self.assertIn("\na|b ## A heading.f32, this machine\n", self.text())
         self.assertNotIn("\n## A heading", self.text())
         self.assertIn("\n| a\\|b |", self.text())
+
+    def test_names_do_not_reach_the_terminal_with_control_characters(self):
+        name = "a\x1b[31mred\x07\nb\u202e.f32"
+        self.comparisons[0]["data"]["name"] = name
+        self.comparisons[0]["failures"] = [f"{name}: {TREE}: it broke"]
+        (self.committed / "h\x1b200.speed.jsonl").write_text("")
+        self.run_report("--committed", str(self.committed))
+        for text in (self.findings, self.err, self.page(), self.text()):
+            self.assertEqual([c for c in text if not c.isprintable() and c != "\n"], [])
+            self.assertIn("a\\x1b[31mred\\x07 b\\u202e.f32", text.replace("\\[", "[").replace("\\\\", "\\"))
+        self.assertEqual(self.err.count("\n"), 3, self.err)  # the file that is ignored, "failures:" and the failure
+        self.assertIn("h\\x1b200.speed.jsonl", self.err)
+        path = self.folder / "not\x1b\nhere"
+        self.run_main(str(path))
+        self.assertEqual((self.code, self.err), (2, f"report.py: {self.folder}/not\\x1b here: no such folder\n"))
+
+    def test_a_name_that_is_not_unicode_is_escaped(self):
+        self.comparisons[0]["data"]["name"] = "a\udcff.f32"
+        self.run_report()
+        self.assertEqual(self.code, 0, self.err)
+        self.assertIn("a\\udcff.f32, this machine", self.page())
+
+    def test_names_do_not_become_links_or_other_markdown(self):
+        for name, escaped in (("[x](javascript:alert(1)).f32", "\\[x](javascript:alert(1)).f32"),
+                              ("![x](x.png)", "!\\[x](x.png)"), ("*a* **b**", "\\*a\\* \\*\\*b\\*\\*"),
+                              ("_a_ b_c", "\\_a\\_ b_c"), ("`a`", "\\`a\\`"), ("~~a~~", "\\~\\~a\\~\\~"), ("$a$", "\\$a\\$"),
+                              ("a\\*", "a\\\\\\*"), ("# a", "\\# a"), ("- a", "\\- a"), ("1. a", "1\\. a"), ("2) a", "2\\) a"),
+                              ("=== a", "\\=== a"), ("<b>", "&lt;b&gt;")):
+            with self.subTest(name):
+                self.comparisons[0]["data"]["name"] = name
+                self.run_report()
+                lines = self.text().splitlines()
+                self.assertIn(f"{escaped}, this machine", lines)  # the caption of a table
+                self.assertTrue(any(line.startswith(f"- {escaped} (") for line in lines))
 
     def test_report_md_fits_into_a_comment_and_names_what_it_leaves_out(self):
         methods = [measured(f"{a}{b}/plain/fp32@cpu", "none", 2) for a in "abcdefgh" for b in "abcdefgh"]
