@@ -17,12 +17,15 @@ LEAST = 2.0**-60  # smaller relative errors are plotted here: a logarithmic axis
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """A row with its machine and the title of its data, which no other data on that machine have."""
+    """A row with its source and the title of its data, which no other data of that source have."""
 
-    machine: str
-    host: str  # name of the machine for results of its CPU
+    source: object
     title: str
     row: dict
+
+    @property
+    def machine(self):
+        return self.source.machine
 
     @property
     def data(self):
@@ -59,8 +62,7 @@ def comparisons(sources):
         latest = {(c["data"]["name"], c["data"]["format"]): c for c in source.of("comparison")}
         names = [name for name, _ in latest]
         title_of = titles(distinct(names))
-        found += [Comparison(source.machine, source.host,
-                             title_of[name] + (f" as {format}" if names.count(name) > 1 else ""), c)
+        found += [Comparison(source, title_of[name] + (f" as {format}" if names.count(name) > 1 else ""), c)
                   for (name, format), c in latest.items()]
     return found
 
@@ -103,7 +105,7 @@ def data_facts(c):
 
 
 def findings(found):
-    methods = [m | {"on": f"{m['method']} on {c.title} ({c.machine})"} for c in found for m in c.methods
+    methods = [m | {"on": f"{m['method']} on {c.title} ({c.source.place_of(m['method'])})"} for c in found for m in c.methods
                if not phrases.is_peer(m["method"])]
     data = {}  # each data set once, even if several machines have it
     for c in found:
@@ -144,7 +146,7 @@ def figure(found):
     for c in found:
         for m in c.methods:
             if m["relative_error"] is not None and m["gb_per_s"]:
-                on = (c.title, place(c, m), phrases.parts(m["method"])[1])
+                on = (c.title, place(c.source, m), phrases.parts(m["method"])[1])
                 points.setdefault(on, []).append(m)
     series = []
     for on, methods in points.items():

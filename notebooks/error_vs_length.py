@@ -25,7 +25,7 @@ def section(sources):
                 "build/release/bin/error_vs_length --full --out build/study",
                 terms=("method", "order", "accumulator", "promise", "ulp", "unit roundoff", "bound", "probable bound",
                        "condition number"))
-    rows, counted = ([(place(source, r), r | {"machine": source.machine}) for source in sources
+    rows, counted = ([(place(source, r), r | {"machine": source.place_of(r["method"])}) for source in sources
                       for r in source.of(kind)] for kind in ("error", "coverage"))
     s.findings = list(findings(rows)) + list(probable_bound_findings([r for _, r in rows], [r for _, r in counted]))
     s.figures = [f for f in [figure(rows)] if f.series]
@@ -363,4 +363,4 @@ def cell(r):
         return ""
     if r["error_ulps"] is None:
         return "not finite"
-    return phrases.number(r["error_ulps"], 2)
+    return phrases.error_in_ulps(r["error_ulps"], phrases.parts(r["method"])[1])

@@ -3,7 +3,7 @@
 import math
 
 import phrases
-from section import place, promises_one_result
+from section import distinct, place, promises_one_result
 
 LOOP, TREE, EXACT = "serial/plain", "tree/plain", "exact"
 
@@ -26,22 +26,24 @@ def accuracy(rows):
         algorithm, format, _ = phrases.parts(r["method"])
         if algorithm in (LOOP, TREE, EXACT) and format == r["input_format"] == "fp32":
             error = math.inf if r["error_ulps"] is None else r["error_ulps"]
-            by_place.setdefault((r["n"], source.machine), {}).setdefault(algorithm, {}).setdefault(r["data"], []).append(error)
+            at = by_place.setdefault((r["n"], source.machine), {})
+            at.setdefault(algorithm, {}).setdefault(r["data"], []).append((error, source.place_of(r["method"])))
     common = {at: set.intersection(*map(set, errors.values())) for at, errors in by_place.items() if len(errors) == 3}
     common = {at: data for at, data in common.items() if data}
     if not common:
         return None
     n, machine = max(common, key=lambda at: at[0])
     errors, data = by_place[n, machine], common[n, machine]
-    loop, tree, exact = (median_error([max(errors[algorithm][d]) for d in data]) for algorithm in (LOOP, TREE, EXACT))
+    loop, tree, exact = (median_error([max(errors[algorithm][d])[0] for d in data]) for algorithm in (LOOP, TREE, EXACT))
     return (f"For {phrases.count(n)} fp32 number{'s' * (n != 1)}, the error in ulps (units in the last place) is "
             f"{loop} with a plain loop, {tree} with a tree of plain additions and {exact} with the exact sum "
-            f"({machine}, medians over {phrases.plural(len(data), 'data set')}).")
+            f"({' and '.join(distinct(at for algorithm in errors for d in data for _, at in errors[algorithm][d]))}, "
+            f"medians over {phrases.plural(len(data), 'data set')}).")
 
 
 def median_error(errors):
     middle = phrases.median(errors)
-    return phrases.number(middle, 2) if math.isfinite(middle) else "infinite"
+    return phrases.error_in_ulps(middle, "fp32") if math.isfinite(middle) else "infinite"
 
 
 def reproducibility(rows):
@@ -64,7 +66,7 @@ def reproducibility(rows):
                        f"{phrases.verb(2, len({r['method'] for _, r in loose}), 'does', 'do')} not promise “everywhere” "
                        "returned more than one result for the same elements"
                        + (f", up to {most['distinct_bits']} in {phrases.plural(most['runs'], 'run')} "
-                          f"({most['method']}, {source.machine})" if several else ""))
+                          f"({most['method']}, {source.place_of(most['method'])})" if several else ""))
     return phrases.capitalised("; ".join(clauses)) + "." if clauses else None
 
 

@@ -63,6 +63,11 @@ def percent(share):
     return "-" if share is None else f"{share:.1%}" if 0.9 < share < 1 else f"{share:.0%}"
 
 
+def share(r, of=""):
+    """The speed of a sum relative to reading the same elements from where they are, a cache or memory."""
+    return "-" if r["read_share"] is None else phrases.share(r["read_share"], of)
+
+
 def duration(seconds):
     """A time with a unit, such as '4.2 µs'."""
     return next((f"{phrases.number(seconds * scale)} {unit}" for scale, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs"))
@@ -96,13 +101,13 @@ def correctness_findings(sums, shown):
 def speed_findings(at, n, rows):
     """Yields the times of the first and the fastest kernel, and the speeds of samesum's methods."""
     first, fastest = rows[0], min(rows, key=lambda r: r["seconds"])
-    ours = [f"{phrases.parts(r['method'])[0]} reaches {percent(r['read_share'])}" for r in rows
+    ours = [f"{phrases.parts(r['method'])[0]} reaches {share(r)}" for r in rows
             if phrases.parts(r["method"])[0] in ("tree/plain", "exact")]
     more = "" if first is fastest or not time_ratio(first, fastest) else f", {time_ratio(first, fastest)} times as long"
     yield (f"{at}, sum of {phrases.count(n)}: the first kernel of the ladder, {name(first)}, takes "
            f"{duration(first['seconds'])}{more}"
            + (" and is the fastest" if first is fastest else f"{' as' if more else ';'} the fastest, {name(fastest)}, "
-              f"which reaches {percent(fastest['read_share'])} of the speed of reading alone")
+              f"which reaches {share(fastest, ' of the speed of reading alone')}")
            + (f"; samesum's {' and '.join(ours)}." if ours else "."))
     several = [r for r in rows if phrases.parts(r["method"])[0] == "coarsened"]
     if len(several) > 1:
@@ -130,8 +135,8 @@ def bit_findings(at, n, rows):
         text += f", up to {most['distinct_bits']} in {phrases.plural(most['runs'], 'run')} ({name(most)})"
     if wrong:
         low, high = min(wrong, key=lambda r: r["error_ulps"]), max(wrong, key=lambda r: r["error_ulps"])
-        text += (f"; errors range from {phrases.ulps(low['error_ulps'])} ({name(low)}) to "
-                 f"{phrases.ulps(high['error_ulps'])} ({name(high)})")
+        text += (f"; errors range from {phrases.ulps(low['error_ulps'], 'fp32')} ({name(low)}) to "
+                 f"{phrases.ulps(high['error_ulps'], 'fp32')} ({name(high)})")
     yield f"{at}, sum of {phrases.count(n)}: {text}."
 
 
@@ -174,14 +179,23 @@ def roof_findings(at, rows):
     if not (read and add and points):
         return
     left = [r for r, (intensity, _) in points if intensity * read < add]
-    shares = [(rate / min(intensity * read, add), r) for r, (intensity, rate) in points if r["kind"] == "ladder"]
-    nearest, best = max(shares, key=lambda pair: pair[0], default=(None, None))
+    nearest, best = max(shares_of_ceiling(points, add), key=lambda pair: pair[0], default=(None, None))
     few = phrases.verb(len(left), len(points), "has fewer and is", "have fewer and are")
     yield (f"{at}: the ceilings, {phrases.number(read)} GB/s for reading and {phrases.number(add)} GFLOP/s for "
            "additions" + (f" ({phrases.number(fused)} for fused multiply-adds)" if fused else "")
            + f", intersect at {phrases.number(add / read, 2)} operations per byte; "
            f"{phrases.out_of(len(left), len(points), 'kernel')} {few} limited by memory"
-           + (f"; the sum nearest to its ceiling is {name(best)}, at {percent(nearest)}." if shares else "."))
+           + (f"; of the sums of {phrases.count(best['n'])}, the one nearest to its ceiling is {name(best)}, at "
+              f"{phrases.share(nearest)}." if best else "."))
+
+
+def shares_of_ceiling(points, add):
+    """Yields pairs (share, sum) for the longest sums. The ceiling is that of reading the same elements, so that elements
+    in a cache are not compared with memory."""
+    longest = max((r["n"] for r, _ in points if r["kind"] == "ladder"), default=None)
+    for r, (intensity, rate) in points:
+        if r["kind"] == "ladder" and r["n"] == longest and r["read_share"] and r["gb_per_s"]:
+            yield rate / min(intensity * r["gb_per_s"] / r["read_share"], add), r
 
 
 def roofline(sums, shown):
@@ -239,7 +253,8 @@ def tables(sums, shown):
                      "error, ulps"],
                     [[name(r), r["lesson"], duration(r["seconds"]), phrases.number(r["gb_per_s"]),
                       percent(r["read_share"]), percent(r["branch_efficiency"]), percent(r["l1_hit_rate"]),
-                      f"{r['distinct_bits']} of {r['runs']}", phrases.number(r["error_ulps"], 2)] for r in rows],
+                      f"{r['distinct_bits']} of {r['runs']}",
+                      phrases.error_in_ulps(r["error_ulps"], "fp32")] for r in rows],
                     text_columns=2, folded=not (n == longest[at] and "GPU" in at))
     for (at,), rows in grouped(shown, lambda r: ()):
         yield Table(f"{at}: techniques that make kernels fast",

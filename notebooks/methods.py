@@ -21,7 +21,7 @@ def section(found):
         for source in found.get(question, []):
             for r in source.of(kind):
                 if phrases.accumulator(r["method"]) != "read" and r["input_format"] == phrases.parts(r["method"])[1]:
-                    table.setdefault((source.machine, r["method"]), {}).setdefault(fact, []).append(r)
+                    table.setdefault((source.place_of(r["method"]), r["method"]), {}).setdefault(fact, []).append(r)
     promised = promises(found)
     rows = [row(machine, method, facts, promised.get(without_backend(method), "-"))
             for (machine, method), facts in sorted(table.items(), key=order)]
@@ -59,7 +59,7 @@ def row(machine, method, facts, promise):
     patterns = max((r for r in facts.get("spread", []) if r["axis"] != "permutation"),
                    key=lambda r: r["distinct_bits"], default=None)
     return [method, promise, machine, phrases.count(worst["n"]) if worst else "-",
-            *((phrases.number(worst["error_ulps"], 2), bound(worst)) if worst else ("-", "-")),
+            *((phrases.error_in_ulps(worst["error_ulps"], phrases.parts(method)[1]), bound(worst)) if worst else ("-", "-")),
             phrases.number(fastest["gb_per_s"]) if fastest else "-",
             f"{patterns['distinct_bits']} of {patterns['runs']}" if patterns else "-"]
 

@@ -5,6 +5,7 @@ import math
 
 # Precision p in bits and least exponent of each format.
 FORMAT_BITS = {"fp16": (11, -14), "bf16": (8, -126), "fp32": (24, -126), "fp64": (53, -1022)}
+NO_DIGIT = "no digit right"
 ON_GPU = ("cub/", "thrust/")  # the GPU peers of experiments/harness/peers.cu
 
 # A definition of each term that a section may use (Section.terms), in the order of the report.
@@ -95,10 +96,25 @@ def number(x, digits=3):
     return f"{x:.{digits}g}"
 
 
-def ulps(x):
-    """'3.4 ulps' or '1 ulp'."""
-    text = number(x, 2)
-    return f"{text} ulp" if text == "1" else f"{text} ulps"
+def error_in_ulps(x, format=None):
+    """'3.4', or 'no digit right' for an error of the size of the result or larger. Without a format that is so for every
+    format."""
+    if x is None:
+        return "-"
+    return NO_DIGIT if x >= 2.0**(FORMAT_BITS[format or "fp64"][0]) else number(x, 2)
+
+
+def ulps(x, format=None):
+    """'3.4 ulps', '1 ulp' or 'no digit right'."""
+    text = error_in_ulps(x, format)
+    return f"{text} ulp" if text == "1" else text if text == NO_DIGIT else f"{text} ulps"
+
+
+def share(part, of=""):
+    """Share of a speed that cannot be exceeded, such as '98.4%'. More than all of it is said to be noise. `of` follows
+    the number."""
+    text = f"{part:.1%}" if part < 0.1 or 0.9 < part < 1 else f"{part:.0%}"
+    return f"{text}{of}" + (" (more than 100% is noise)" if part >= 1.005 else "")
 
 
 def number_pair(x, y, least=6):
@@ -127,16 +143,20 @@ def plural(n, noun, many=None):
 
 
 def out_of(n, total, noun="", many=None):
-    """'all 12 files', 'none of 12 files', '3 of 12 files' or '1 of 1 file'."""
-    whole = f"{total:,}" + (f" {noun if total == 1 else many or noun + 's'}" if noun else "")
+    """'all 12 files', 'none of 12 files', '3 of 12 files', 'both files', 'neither of the two files', 'the only file' or
+    '0 of 1 file'."""
+    nouns = f" {noun if total == 1 else many or noun + 's'}" if noun else ""
+    whole = f"{total:,}{nouns}"
     if total == 1:
-        return f"{n} of {whole}"
+        return (f"the only{nouns}" if noun else "the only one") if n else f"0 of {whole}"
+    if total == 2 and n != 1:
+        return f"both{nouns}" if n else f"neither of the two{nouns}" if noun else "neither"
     return f"all {whole}" if n == total else f"none of {whole}" if n == 0 else f"{n:,} of {whole}"
 
 
 def verb(n, total, one="is", many="are"):
-    """Verb form for out_of(n, total): '1 of 12 files is', 'all 12 files are'."""
-    return one if n == 1 or total == 1 else many
+    """Verb form for out_of(n, total): '1 of 12 files is', 'neither of the two files is', 'all 12 files are'."""
+    return one if n == 1 or total == 1 or (n, total) == (0, 2) else many
 
 
 def names(items, most=3):

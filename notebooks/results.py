@@ -9,6 +9,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import sys
 
 import phrases
@@ -60,6 +61,18 @@ class Source:
         """Name of the machine for results of its CPU: "H200 host" if the machine is named after its GPU."""
         gpu = self.header.get("provenance", {}).get("gpu") or ""
         return f"{self.machine} host" if self.machine.lower() in gpu.lower() else self.machine
+
+    @property
+    def processor(self):
+        """Short name of the CPU, such as "Xeon Platinum 8480+", if the machine is named after its GPU; else "CPU"."""
+        if self.host == self.machine:
+            return "CPU"
+        name = re.sub(r"\([^)]*\)|@.*|\b([0-9]+-Core|Processor|CPU|Intel|AMD)\b", " ", self.header["provenance"]["cpu"])
+        return " ".join(name.split()) or "CPU"
+
+    def place_of(self, method):
+        """Name of the machine or, for results of the CPU, of its host."""
+        return self.machine if phrases.device(method) == "GPU" else self.host
 
 
 def lines_of(path):

@@ -102,11 +102,11 @@ def check_findings(results):
 
 
 def place(source, r):
-    """Where a row was measured: 'H200, GPU', 'H200 host, CPU', or 'this machine, CPU, 2 threads' if the row has a
+    """Where a row was measured: 'H200, GPU', 'H200 host, Xeon', or 'this machine, CPU, 2 threads' if the row has a
     number of threads."""
     if (not r["threads"]) if "threads" in r else phrases.device(r["method"]) == "GPU":
         return f"{source.machine}, GPU"
-    return f"{source.host}, CPU" + (f", {phrases.plural(r['threads'], 'thread')}" if "threads" in r else "")
+    return f"{source.host}, {source.processor}" + (f", {phrases.plural(r['threads'], 'thread')}" if "threads" in r else "")
 
 
 def rows_with_place(sources, kind):

@@ -124,12 +124,12 @@ def ceiling_findings(at, groups):
         return
     (low, last), (high, first) = min(shares, key=lambda s: s[0]), max(shares, key=lambda s: s[0])
     if len(shares) == 1:
-        yield phrases.capitalised(f"{at}: samesum's fastest method reaches {percent(low)} of the ceiling for "
+        yield phrases.capitalised(f"{at}: samesum's fastest method reaches {phrases.share(low, ' of the ceiling')} for "
                                   f"{what(last)} ({last['method']}).")
     else:
         yield phrases.capitalised(f"{at}: in {len(shares)} reductions, samesum's fastest method reaches between "
-                                  f"{percent(low)} of the ceiling ({what(last)}, {last['method']}) and {percent(high)} "
-                                  f"({what(first)}, {first['method']}).")
+                                  f"{phrases.share(low, ' of the ceiling')} ({what(last)}, {last['method']}) and "
+                                  f"{phrases.share(high)} ({what(first)}, {first['method']}).")
 
 
 def percent(part):

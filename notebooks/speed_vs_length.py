@@ -104,10 +104,12 @@ def exact_speed(at, rows):
         return max((r for r in same if phrases.accumulator(r["method"]) == kind), key=lambda r: r["gb_per_s"],
                    default=None)
 
-    ratios = [f"{speed / r['gb_per_s']:.0%} of {what.format(r['method'])}"
-              for r, what in [(best("plain"), "the fastest plain sum ({})"),
-                              (best("peer"), "the fastest other library ({})"),
-                              (best("read"), "reading alone")] if r and r["gb_per_s"]]
+    ratios = [f"{speed / r['gb_per_s']:.0%} of {what} ({r['method']})"
+              for r, what in [(best("plain"), "the fastest plain sum"), (best("peer"), "the fastest other library")]
+              if r and r["gb_per_s"]]
+    reading = best("read")
+    if reading and reading["gb_per_s"]:
+        ratios.append(phrases.share(speed / reading["gb_per_s"], " of reading alone"))
     return phrases.capitalised(f"{at}: {longest['method']} reads {phrases.number(speed)} GB/s at "
                                f"n = {phrases.count(longest['n'])}"
                                + (f", which is {', '.join(ratios)}" if ratios else "")

@@ -69,8 +69,10 @@ def loose_finding(at, axis, rows):
         text += f", up to {most['distinct_bits']} in {phrases.plural(most['runs'], 'run')} ({most['method']})"
         widest = max((r for r in rows if r["spread_ulps"] is not None), key=lambda r: r["spread_ulps"], default=None)
         if widest and widest["spread_ulps"]:
-            text += (f" and up to {phrases.ulps(widest['spread_ulps'])} apart "
-                     f"({widest['method']} on {widest['data']})")
+            apart = phrases.ulps(widest["spread_ulps"], phrases.parts(widest["method"])[1])
+            which = f"{widest['method']} on {widest['data']}"
+            text += (f"; the results of {which} share no digit" if apart == phrases.NO_DIGIT else
+                     f" and up to {apart} apart ({which})")
         farthest = max((r for r in rows if r.get("vs_max")), key=lambda r: r["vs_max"], default=None)
         if farthest:
             text += (f"; the largest relative spread is {phrases.number(farthest['vs_max'], 2)} "
@@ -164,11 +166,11 @@ def tables(rows):
 def table_row(method, promise, rows, axes):
     by_axis = {a: max((r for r in rows if r["axis"] == a), key=lambda r: r["distinct_bits"], default=None)
                for a in axes}
-    spreads = [r["spread_ulps"] for r in rows if r["spread_ulps"] is not None]
+    widest = max((r for r in rows if r["spread_ulps"] is not None), key=lambda r: r["spread_ulps"], default=None)
     cells = [f"{r['distinct_bits']} of {r['runs']}" if r else "" for r in by_axis.values()]
     most = max(r["distinct_bits"] for r in rows)
     return (most, method), [method, promise + (" (broken)" if any(r["broken"] for r in rows) else "")] + cells + [
-        phrases.number(max(spreads), 2) if spreads else "-"]
+        phrases.error_in_ulps(widest["spread_ulps"], phrases.parts(widest["method"])[1]) if widest else "-"]
 
 
 def growth_figure(grown):

@@ -55,7 +55,7 @@ class Formats(made_up.SectionTest):
         self.check("0.5 for bf16 elements added in fp32 (on ones)")
 
     def test_published_outputs_that_are_not_reproduced_are_failures(self):
-        self.check(f"{CPU}: all 2 published outputs … 1000.0009765625 (accuracy, fp32), 1000.0 (accuracy, fp16).")
+        self.check(f"{CPU}: both published outputs … 1000.0009765625 (accuracy, fp32), 1000.0 (accuracy, fp16).")
         self.assertEqual(self.s.failures, [])
         self.rows[-1].update(value=1001.0, reproduces=False)
         wrong = "serial/plain/fp16@cpu on accuracy"

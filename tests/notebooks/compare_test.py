@@ -59,7 +59,7 @@ class DataSets(made_up.SectionTest):
         self.check("7 of 8 results … exceptions: tree/plain/fp32@cuda on up.f32 (H200).")
         self.rows, self.there = self.rows[:1], []
         del self.rows[0]["methods"][1:]
-        self.check("1 of 1 result of methods with a promise …")
+        self.check("The only result of methods with a promise …")
 
     def test_describes_the_result_of_a_loop_once_per_data_set(self):
         loops = [f for f in self.check().findings if "a plain loop" in f]

@@ -60,11 +60,11 @@ class ProbableBounds(made_up.SentenceTest):
         self.check()
         self.assert_no_sentences(self.s.findings, "On structured data", "On data whose sum may")
         self.rows[0].update(marked="structure", data="ones")
-        self.check("covers all 3 errors on random elements", "On structured data … ones) … 1 of 1 error.")
+        self.check("covers all 3 errors on random elements", "On structured data … ones) … the only error.")
         self.rows[0]["probable_bound"] = 5e-8
         self.check(f"0 of 1 error; … on ones, … {TREE} on ones at n = 2¹⁰ (this machine).")
         self.rows.append(self.rows[0] | {"n": 4096})
-        self.check(f"none of 2 errors; … {TREE} on ones at n = 2¹² (this machine).", "covers all 3 errors on random")
+        self.check(f"neither of the two errors; … {TREE} on ones at n = 2¹² (this machine).", "covers all 3 errors on random")
         self.rows[1]["marked"] = "stagnation"
         self.check("On data whose sum may stagnate (… normal) … may fail.")
 
@@ -76,9 +76,9 @@ class ProbableBounds(made_up.SentenceTest):
 
     def test_coverage_per_probability_with_the_lowest(self):
         expected = "probability 0.9 … 90% … in {} … {} of 1,000 arrays, for {} on " + HERE + "; … bound is {}."
-        self.check("probability 0.9 covers all errors in 1 of 1 case (… arrays); the median … bound is 0.1.")
+        self.check("probability 0.9 covers all errors in the only case (… arrays); the median … bound is 0.1.")
         self.rows[4].update(covered=0.9996, median_share=0.3)
-        self.check(expected.format("1 of 1 case", "99.9%", TREE, "0.3"))
+        self.check(expected.format("the only case", "99.9%", TREE, "0.3"))
         self.rows += [coverage(KAHAN, 0.9, 0.95), coverage("exact/fp32@cpu", 0.9)]
         self.check(expected.format("all 3 cases", "95%", KAHAN, "0.1"))
 
@@ -158,7 +158,7 @@ class Errors(made_up.SectionTest):
         self.assert_no_sentences(self.s.findings, "from n =")
 
     def test_different_bits_in_different_places_are_failures(self):
-        self.check("1 of 1 sum … in more than one place")
+        self.check("The only sum … in more than one place")
         self.there += [r | {"method": r["method"].replace("cpu", "cuda")} for r in self.rows if r["n"] == 64]
         self.check("All 7 sums … in more than one place")
         self.there[0]["bits"] = "0x3f800001"

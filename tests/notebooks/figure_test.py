@@ -183,11 +183,12 @@ class Phrases(made_up.SentenceTest):
             self.assert_no_sentences([sentence], expected)
 
     def test_singular_and_plural(self):
-        for n, all, expected in ((1, 1, "1 of 1 file is"), (0, 1, "0 of 1 file is"), (0, 2, "none of 2 files are"),
-                                 (1, 2, "1 of 2 files is"), (2, 2, "all 2 files are"),
+        for n, all, expected in ((1, 1, "the only file is"), (0, 1, "0 of 1 file is"), (0, 2, "neither of the two files is"),
+                                 (1, 2, "1 of 2 files is"), (2, 2, "both files are"),
                                  (1200, 3000, "1,200 of 3,000 files are")):
             self.assertEqual(f"{phrases.out_of(n, all, 'file')} {phrases.verb(n, all)}", expected)
-        self.assertEqual(phrases.out_of(2, 2), "all 2")
+        self.assertEqual([phrases.out_of(*counts) for counts in ((0, 2), (2, 2), (1, 1), (0, 3))],
+                         ["neither", "both", "the only one", "none of 3"])
         self.assertEqual([phrases.plural(n, "library", "libraries") for n in (1, 2)], ["1 library", "2 libraries"])
 
     def test_number_pairs_have_the_digits_that_tell_them_apart(self):
@@ -217,9 +218,34 @@ class Rows(unittest.TestCase):
 
     def test_a_machine_that_is_named_after_its_gpu_is_the_host_of_its_cpu(self):
         measured = dataclasses.replace(source("ladder", [], "H200"),
-                                       header={"provenance": made_up.PROVENANCE | {"gpu": "NVIDIA H200, driver"}})
-        self.assertEqual([section.place(measured, {"method": m}) for m in ("exact/fp32@cpu", "exact/fp32@cuda")],
-                         ["H200 host, CPU", "H200, GPU"])
+                                       header={"provenance": made_up.PROVENANCE | {
+            "gpu": "NVIDIA H200, driver", "cpu": "Intel(R) Xeon(R) Platinum 8480+ CPU @ 2.00GHz"}})
+        methods = ["exact/fp32@cpu", "exact/fp32@cuda", "cub/run_to_run/fp32@peer"]
+        self.assertEqual([section.place(measured, {"method": m}) for m in methods],
+                         ["H200 host, Xeon Platinum 8480+", "H200, GPU", "H200, GPU"])
+        self.assertEqual([measured.place_of(m) for m in methods], ["H200 host", "H200", "H200"])
+
+    def test_the_short_name_of_a_processor(self):
+        for cpu, name in (("Intel(R) Xeon(R) Processor", "Xeon"), ("AMD EPYC 9654 96-Core Processor", "EPYC 9654"),
+                          ("Intel(R) Core(TM) i7-8700K CPU @ 3.70GHz", "Core i7-8700K"), ("Neoverse-V2", "Neoverse-V2"),
+                          ("Intel(R) Processor", "CPU")):
+            of_gpu, named = ({"provenance": made_up.PROVENANCE | {"cpu": cpu, "gpu": gpu}} for gpu in ("A H200", None))
+            here = source("ladder", [], "H200")
+            self.assertEqual(dataclasses.replace(here, header=of_gpu).processor, name)
+            self.assertEqual(dataclasses.replace(here, header=named).processor, "CPU")
+
+    def test_an_error_as_large_as_the_result_is_said_in_words(self):
+        for x, format, text in ((2.0**24, "fp32", "no digit right"), (2.0**24 - 1, "fp32", "1.7e+07"),
+                                (256.0, "bf16", "no digit right"), (256.0, "fp16", "260"), (4.2e42, None, "no digit right"),
+                                (1e9, None, "1e+09"), (1.0, "fp16", "1"), (None, "fp32", "-")):
+            self.assertEqual(phrases.error_in_ulps(x, format), text)
+        self.assertEqual([phrases.ulps(x, "fp32") for x in (1.0, 20.0, 4.2e42)], ["1 ulp", "20 ulps", "no digit right"])
+
+    def test_a_share_above_the_ceiling_is_called_noise(self):
+        for part, text in ((0.042, "4.2%"), (0.5, "50%"), (0.984, "98.4%"), (0.9999, "100.0%"), (1.004, "100%"),
+                           (1.42, "142% (more than 100% is noise)")):
+            self.assertEqual(phrases.share(part), text)
+        self.assertEqual(phrases.share(1.42, " of reading"), "142% of reading (more than 100% is noise)")
 
     def test_the_frontier_has_the_rows_that_no_other_row_dominates(self):
         rows = [(3, 1), (1, 9), (2, 9), (2, 4), (4, 1), (5, 0)]
@@ -230,7 +256,7 @@ class Rows(unittest.TestCase):
             ("exact/fp32@cpu", "0x1"), ("tree/plain/fp32@cpu", "0x1"), ("tree/plain/fp32@cuda", "0x2"),
             ("loop/fp32@peer", "0x1"))]
         self.assertEqual(list(section.exactness_findings(rows, ", here")), [
-            "exact is the correctly rounded sum in 1 of 1 result, here; samesum's other methods round correctly in 1 "
+            "exact is the correctly rounded sum in the only result, here; samesum's other methods round correctly in 1 "
             "of 2."])
         rows[0]["bits"] = "0x2"
         self.assertIn("in 0 of 1 result.", next(section.exactness_findings(rows[:1])))

@@ -62,15 +62,15 @@ class Headlines(made_up.SentenceTest):
                 spread("atomic/plain/fp32@cpu", "none"), spread("tbb/fp32@peer", "none"),
                 spread("tree/plain/fp32@cpu", "everywhere", "permutation", 9)]
         there = [r | {"runs": 20} for r in here]
-        check(expected.format("All 2 methods", 20, "none of 2 methods"), here)
-        check(expected.format("All 2 methods", 60, "none of 2 methods"), here, there)
+        check(expected.format("Both methods", 20, "neither of the two methods"), here)
+        check(expected.format("Both methods", 60, "neither of the two methods"), here, there)
         there[3]["distinct_bits"] = 7
         here[2]["distinct_bits"] = 3
         most = " … 7 in 20 runs (tbb/fp32@peer, H200)"
-        check(expected.format("All 2 methods", 60, "all 2 methods") + most, here, there)
+        check(expected.format("Both methods", 60, "both methods") + most, here, there)
         there[1]["distinct_bits"] = 2
-        check(expected.format("1 of 2 methods", 60, "all 2 methods") + most, here, there)
-        check("1 of 1 method that does not promise “everywhere” … 3 in 10 runs (atomic/plain/fp32@cpu, this machine)", here[2:3])
+        check(expected.format("1 of 2 methods", 60, "both methods") + most, here, there)
+        check("The only method that does not promise “everywhere” … 3 in 10 runs (atomic/plain/fp32@cpu, this machine)", here[2:3])
 
     def test_how_fast(self):
         def check(expected, *sources):

@@ -73,7 +73,7 @@ class Ladder(made_up.SentenceTest):
             f"{AT}, occupancy: add_vectors (256 threads … 1 µs; add_vectors (1,024 threads per block) takes 2 times … "
             "suggests 1,024 … 2 µs",
             f"{AT}: … 20 GB/s … 100 GFLOP/s … (200 for fused … 5 operations per byte; all 7 kernels have … sequential, "
-            "at 41%.")
+            "at 50%.")
         self.assertEqual((len(section.findings), section.failures), (8, []))
         self.assertEqual([len(t.rows) for t in section.tables], [5, 7])
         self.assertFalse(section.tables[0].folded, "the ladder is shown unfolded")
@@ -109,18 +109,31 @@ class Ladder(made_up.SentenceTest):
                 (VECTORS, 1024, {"seconds": 5e-7},
                  f"{AT}, occupancy: add_vectors (1,024 threads … 500 ns; add_vectors (256 threads per block) takes 2 "
                  "times … suggests 1,024 … which is the fastest"),
-                (READ, 1, {"gb_per_s": 40.0}, f"{AT}: … 40 GB/s … 100 GFLOP/s … 2.5 operations per byte; all 7 … 20%."),
+                (READ, 1, {"gb_per_s": 40.0}, f"{AT}: … 40 GB/s … 100 GFLOP/s … 2.5 operations per byte; all 7 … 50%."),
                 (ADD, 16, {"gflop_per_s": 4.0}, f"{AT}: … 20 GB/s … 4 GFLOP/s … 0.2 operations per byte; 2 of 7 … "
                                                 "51%."),
                 (FUSED, 16, {"demonstration": "coalescing", "operations": 0.0},
                  f"{AT}: … 20 GB/s for reading and 100 GFLOP/s for additions, intersect at 5 operations per byte; all "
-                 "7 … 41%.")]:
+                 "7 … 50%.")]:
             with self.subTest(expected):
                 self.assert_sentences(self.section((method, at, new)).findings, expected)
                 self.assert_no_sentences(self.section().findings, expected)
         for method, new, unexpected in ((LOOSE, {"seconds": 2.5e-6}, "coarsening factors"),  # 1 is the fastest
                                         (FIRST, {"branch_efficiency": None}, "the lecture")):  # nothing was profiled
             self.assert_no_sentences(self.section((method, 1, new)).findings, unexpected)
+
+    def test_sums_from_a_cache_are_compared_with_reading_from_that_cache(self):
+        near = "the one nearest to its ceiling is sequential, at"
+        self.assert_sentences(self.section((READ, 1, {"gb_per_s": 0.1})).findings, f"of the sums of 2¹², {near} 50%.")
+        longer = row(EXACT, 1e-3) | {"n": 1 << 20, "read_share": 0.9}
+        two = ladder.section([source("ladder", [*rows(), longer])]).findings
+        self.assert_sentences(two, "of the sums of 2²⁰, the one nearest to its ceiling is exact, at 90%.")
+
+    def test_a_sum_that_is_faster_than_reading_is_called_noise(self):
+        findings = self.section((CURED, 1, {"read_share": 1.42})).findings
+        self.assert_sentences(findings, "142% of the speed of reading alone (more than 100% is noise)",
+                              "nearest to its ceiling is sequential, at 142% (more than 100% is noise).")
+        self.assertFalse(any("(more than 100%" in f for f in self.section().findings))
 
     def test_the_roofline(self):
         figure = self.section().figures[0]

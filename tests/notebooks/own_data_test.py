@@ -25,14 +25,14 @@ class OwnData(made_up.SectionTest):
         right, lost = "correct to the last bit on ", "and has no correct digit on "
         for rows, expected in (([], f"{right}1 of 2 files."),
                                ([(1, file("my/b.f32", 0.5))], f"{right}1 of 2 files {lost}1 of 2: b.f32."),
-                               ([(0, file("my/a.f32", 1e-7))], f"{right}none of 2 files {lost}1 of 2: b.f32.")):
+                               ([(0, file("my/a.f32", 1e-7))], f"{right}neither of the two files {lost}1 of 2: b.f32.")):
             for i, row in rows:
                 self.rows[i] = row
             self.assert_sentences(self.check().findings[:1], expected)
         self.rows[0]["methods"][1].update(value=None, relative_error=None)
-        self.assert_sentences(self.check().findings[:1], f"{lost}all 2: a.f32, b.f32.")
+        self.assert_sentences(self.check().findings[:1], f"{lost}both: a.f32, b.f32.")
         self.rows = [file("my/a.f32", 0)]
-        self.assert_sentences(self.check().findings[:1], f"{right}1 of 1 file.")
+        self.assert_sentences(self.check().findings[:1], f"{right}the only file.")
 
     def test_has_a_table_of_all_files_and_a_table_per_file(self):
         first, *others = self.check().tables

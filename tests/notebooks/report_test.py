@@ -103,7 +103,7 @@ class Findings(WithFiles):
                    "This machine, CPU: from n = 2¹⁰ to n = 2¹², … 4-fold for serial/plain, 1-fold for tree/plain.",
                    "All 3 methods with a promise … in 90 runs.",
                    "This machine, CPU, other addresses: none of 3 methods",
-                   "This machine, CPU, 1 thread: all 2 speed targets are met.",
+                   "This machine, CPU, 1 thread: both speed targets are met.",
                    f"{EXACT} reads 8 GB/s at n = 2²⁶, … 80% of … ({TREE}), 200% of … ({PEER}), 50% of reading",
                    "All 4 checked results have the correct bits; 2 others were not checked, because …")
 
@@ -155,7 +155,7 @@ class Findings(WithFiles):
                    "of loop (target: 1.5).")
         self.assertIn("<td>exact/<wbr>fp32@cpu</td><td data-is=miss>MISS</td>", self.page())
         self.after([(SPEED, EXACT, LONGEST, missed(5.0, 10.0, "us") | {"place": "latency"})],
-                   f"1 of 1 speed target and 0 of 1 latency target are met. Missed: {EXACT} at n = 2²⁶: 10 µs (target: "
+                   f"the only speed target and 0 of 1 latency target are met. Missed: {EXACT} at n = 2²⁶: 10 µs (target: "
                    "at most 5 µs).")
         self.after([(SPEED, TREE, {"n": 1 << 20}, {"verified": False})],
                    f"3 of 4 checked results … 2 others were not checked, … exceptions: {TREE} (this machine, CPU, 1 "
@@ -178,7 +178,7 @@ class Findings(WithFiles):
         self.rows[SPEED] += gpu + made_up.few_speeds(threads=2) + [
             r | {"data": "60 binades", "gb_per_s": 12.0} for r in gpu[::4]]
         self.assert_sentences(self.run_report(), "GPU: exact/fp32@cuda reads 15.9 GB/s at n = 2²⁶, … 159% of … "
-                                                 f"(tree/plain/fp32@cuda), 398% of … ({PEER}), 99% of reading … on 60 "
+                                                 f"(tree/plain/fp32@cuda), 398% of … ({PEER}), 99.4% of reading … on 60 "
                                                  "binades 12 GB/s.",
                               f"This machine, CPU, 1 thread: {EXACT} reads 8 GB/s",
                               f"This machine, CPU, 2 threads: {EXACT} reads 8")
@@ -227,8 +227,8 @@ class Findings(WithFiles):
         made_up.write(self.committed / f"h200.{SPEED}.jsonl", [header(SPEED)] + speeds)
         made_up.write(self.committed / f"h200.{ERROR}.jsonl", [header(ERROR)] + errors)
         same, more = " … in more than one place", ["--committed", str(self.committed)]
-        self.assert_sentences(self.run_report(*more), "H200, GPU: all 2 speed targets are met.",
-                              "This machine, CPU, 1 thread: all 2 speed targets are met.",
+        self.assert_sentences(self.run_report(*more), "H200, GPU: both speed targets are met.",
+                              "This machine, CPU, 1 thread: both speed targets are met.",
                               "All 8 checked results have the correct bits; 4 others were not", f"All 12{same}")
         self.assertEqual(self.code, 0, self.err)
         self.pick(ERROR, TREE, n=1024, data="ones")[0]["bits"] = "0x00000002"

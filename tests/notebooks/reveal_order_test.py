@@ -38,7 +38,7 @@ class RevealedOrders(made_up.SectionTest):
         self.check("All 4 checked sums add … order defines: 3 were … completely (32 elements), 1 was … sampled places "
                    "(12,293 elements).",
                    f"{MASKS} 2 of 6 methods (tree/kahan, exact), because kept. The inputs that overflow … 1 of 2.",
-                   "This machine: for 32 elements, all 2 sums … 2 different trees with heights of 2 (eigen/fp32@peer) "
+                   "This machine: for 32 elements, both sums … 2 different trees with heights of 2 (eigen/fp32@peer) "
                    "to 3 (loop/fp32@peer) additions; 1 of 2 adds … loop/fp32@peer as serial/plain.")
         self.assertEqual(self.check().failures, [])
 
@@ -52,18 +52,18 @@ class RevealedOrders(made_up.SectionTest):
         for i, new, *expected in (
                 (1, {"blind": "kept", "masks": "overflow"},
                  f"{MASKS} 3 of 6 methods (tree/plain, tree/kahan, exact) … 2 of 3."),
-                (4, {"blind": "it never rounds"}, f"{MASKS} 1 of 6 methods (tree/kahan), because kept. … 1 of 1.",
+                (4, {"blind": "it never rounds"}, f"{MASKS} 1 of 6 methods (tree/kahan), because kept. … the only one.",
                  f"{MASKS} 1 of 6 methods (exact), because it never rounds. The order of this method stays unknown."),
                 (6, {"tree": None, "height": None, "difference": "an ancestor of 0 has 3 leaves, 2 were found"},
                  "This machine: the results of eigen/fp32@peer contradict each other"),
-                (6, {"tree": PAIRS}, "all 2 add in the tree of a samesum method")):
+                (6, {"tree": PAIRS}, "both add in the tree of a samesum method")):
             self.setUp()
             self.rows[i].update(new)
             self.check(*expected)
 
     def test_compares_peers_on_each_machine(self):
         self.there = [self.rows[-2] | {"tree": PAIRS, "height": 2}, self.rows[1], self.rows[-2] | {"n": 16}]
-        self.check("H200: for 32 elements, 1 of 1 sum … one tree with a height of 2 additions; 1 of 1 adds … "
+        self.check("H200: for 32 elements, the only sum … one tree with a height of 2 additions; the only one adds … "
                    "loop/fp32@peer as tree/plain.")
         self.there = self.rows
         self.check("This machine; H200: for 32 elements")

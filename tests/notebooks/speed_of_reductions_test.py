@@ -65,7 +65,7 @@ class SpeedOfReductions(made_up.SentenceTest):
             f"0.9); {NORM} for 2²⁸ fp32: 0.95 times the speed of read (target: 0.97).",
             f"{AT}: in 2 reductions … between 80% of the ceiling (sum of 4,096 × 1,000 fp32, {TREE}) and 95.0% (norm of "
             f"2²⁸ fp32, {NORM}).",
-            f"{AT}: … at least as fast as cub/segmented in 1 of 1 reduction, with 2 times … sum of 4,096 × 1,000 fp32.",
+            f"{AT}: … at least as fast as cub/segmented in the only reduction, with 2 times … sum of 4,096 × 1,000 fp32.",
             "All 3 checked results have the correct bits.")
         self.assertEqual((len(section.findings), section.failures), (4, []))
 
@@ -99,7 +99,7 @@ class SpeedOfReductions(made_up.SentenceTest):
     def test_compares_the_fastest_method_with_other_libraries(self):
         self.after(2, {"gb_per_s": 16.0}, f"{AT}: … cub/segmented in 0 of 1 reduction, with 0.5 times … sum of 4,096 × "
                                           "1,000 fp32")
-        self.after(1, {"gb_per_s": 24.0}, f"{AT}: … cub/segmented in 1 of 1 reduction, with 1.5 times … sum of 4,096 × "
+        self.after(1, {"gb_per_s": 24.0}, f"{AT}: … cub/segmented in the only reduction, with 1.5 times … sum of 4,096 × "
                                           "1,000 fp32")
         self.rows += [row(TREE, 2.0, n=32, input_format="bf16"), row(CUB, 8.0, n=32, input_format="bf16")]
         self.assert_sentences(self.section().findings, f"{AT}: … cub/segmented in 1 of 2 … 0.25 times … (sum of 4,096 "
@@ -114,7 +114,7 @@ class SpeedOfReductions(made_up.SentenceTest):
                               f"{AT}: … torch/sum in 0 of 1 reduction, with 0.5 times … 4,096 × 1,000 fp32")
         self.torch[0]["gb_per_s"] = 2.0
         self.assert_sentences(self.section().findings, f"{AT}: 2 of 4 targets are met",
-                              "torch/sum in 1 of 1 reduction, with 4 times")
+                              "torch/sum in the only reduction, with 4 times")
         self.torch[0]["n"] = 7  # no other row has this length
         self.assert_no_sentences(self.section().findings, "torch")
 

@@ -31,7 +31,7 @@ class Speeds(made_up.SectionTest):
         self.check(READ.format(8, "80%", "tree/plain/fp32@cpu", "200%", "loop/fp32@peer", "50%"))
         for i, gb_per_s in ((1, 20.0), (3, 16.0), (5, 8.2)):
             self.rows[i]["gb_per_s"] = gb_per_s
-        self.check(READ.format(8, "40%", "serial/plain/fp32@cpu", "50%", "std_reduce/fp32@peer", "98%"))
+        self.check(READ.format(8, "40%", "serial/plain/fp32@cpu", "50%", "std_reduce/fp32@peer", "97.6%"))
         self.rows[0]["gb_per_s"] = 4.0
         self.check(READ.format(4, "20%", "serial/plain/fp32@cpu", "25%", "std_reduce/fp32@peer", "49%"))
 
@@ -59,11 +59,11 @@ class Speeds(made_up.SectionTest):
         expected = "This machine, CPU, 1 thread: {} and {} are met"
         self.rows[0]["bars"] = [bar(1.0, 2.0)]
         self.there = [speed("exact/fp32@cuda", 900.0, threads=0, bars=[bar(1.0, 0.5), bar(1.0, 1.5)])]
-        self.check("This machine, CPU, 1 thread: 1 of 1 speed target is met.",
+        self.check("This machine, CPU, 1 thread: the only speed target is met.",
                    "H200, GPU: 1 of 2 speed targets is met. Missed: exact/fp32@cuda in DRAM: 0.5 times the speed of "
                    "loop (target: 1).")
         self.rows[6].update(place="latency", bars=[bar(5.0, 4.0, "us")])
-        self.check(expected.format("1 of 1 speed target", "1 of 1 latency target"))
+        self.check(expected.format("the only speed target", "the only latency target"))
         self.rows[6]["bars"] = [bar(5.0, 10.0, "us")]  # half as fast as the target
         late = "exact/fp32@cpu at n = 64: 10 µs (target: at most 5 µs)"
         slow = "tree/plain/fp32@cpu in DRAM: {} times the speed of loop (target: 1)"
