@@ -28,6 +28,10 @@ class Comparison:
         return self.source.machine
 
     @property
+    def operation(self):
+        return self.row.get("operation", "sum")
+
+    @property
     def data(self):
         return self.row["data"]
 
@@ -59,20 +63,25 @@ def comparisons(sources):
     """The latest comparison of each file in each source; a file that changed was measured again."""
     found = []
     for source in sources:
-        latest = {(c["data"]["name"], c["data"]["format"]): c for c in source.of("comparison")}
-        names = [name for name, _ in latest]
+        latest = {(c["data"]["name"], c["data"]["format"], c.get("operation", "sum")): c
+                  for c in source.of("comparison")}
+        files = distinct((name, format) for name, format, _ in latest)
+        names = [name for name, _ in files]
         title_of = titles(distinct(names))
-        found += [Comparison(source, title_of[name] + (f" as {format}" if names.count(name) > 1 else ""), c)
-                  for (name, format), c in latest.items()]
+        found += [Comparison(source, title_of[name] + (f" as {format}" if names.count(name) > 1 else "")
+                             + (f", {operation}" if operation != "sum" else ""), c)
+                  for (name, format, operation), c in latest.items()]
     return found
 
 
 def titles(names):
-    """{name: title}, where a title is the shortest end of the path that no other file has."""
-    parts = {name: pathlib.PurePath(name).parts for name in names}
-    return {name: next((str(pathlib.PurePath(*mine[-k:])) for k in range(1, len(mine))
-                        if sum(other[-k:] == mine[-k:] for other in parts.values()) == 1), name)
-            for name, mine in parts.items()}
+    """{name: title}, where a title is the shortest end of the path that no other file has. A name may be several paths,
+    separated by ", "."""
+    parts = {path: pathlib.PurePath(path).parts for name in names for path in name.split(", ")}
+    ends = {path: next((str(pathlib.PurePath(*mine[-k:])) for k in range(1, len(mine))
+                        if sum(other[-k:] == mine[-k:] for other in parts.values()) == 1), path)
+            for path, mine in parts.items()}
+    return {name: ", ".join(ends[path] for path in name.split(", ")) for name in names}
 
 
 def base_name(path):
@@ -95,22 +104,40 @@ def about_data_sets():
 
 def method_in_data_format(c, algorithm):
     """The CPU method with this order and accumulator in the format of the data; None if it was not measured."""
-    key = (algorithm, c.data["format"], "cpu")
+    key = (algorithm if c.operation == "sum" else f"{c.operation}/{algorithm}", c.data["format"], "cpu")
     return next((m for m in c.methods if phrases.parts(m["method"]) == key), None)
 
 
 def data_facts(c):
-    return (f"{phrases.plural(c.data['n'], 'element')} in {c.data['format']}, "
-            f"condition number {phrases.number(c.data['condition'])}")
+    facts = [f"{phrases.plural(c.data['n'], 'element')} in {c.data['format']}"]
+    facts += [f"{c.data['nans']:,} NaN"] * bool(c.data["nans"])
+    facts += [phrases.plural(c.data["infinities"], "infinity", "infinities")] * bool(c.data["infinities"])
+    if c.data["condition"] is not None:
+        facts.append(f"condition number {phrases.number(c.data['condition'])}")
+    return ", ".join(facts)
+
+
+def by_operation(found):
+    """[(operation, comparisons), …], sums first: results of different operations are never counted together."""
+    operations = distinct(c.operation for c in found)
+    return [(operation, [c for c in found if c.operation == operation]) for operation in starting_with(operations, "sum")]
+
+
+def named(operation, sentences):
+    """The sentences, with the operation in front if it is not the sum."""
+    return sentences if operation == "sum" else [f"{operation}: {sentence[0].lower()}{sentence[1:]}" for sentence in sentences]
 
 
 def findings(found):
+    for operation, some in by_operation(found):
+        yield from named(operation, count_findings(operation, some))
+    yield from loop_findings(found)
+
+
+def count_findings(operation, found):
     methods = [m | {"on": f"{m['method']} on {c.title} ({c.source.place_of(m['method'])})"} for c in found for m in c.methods
                if not phrases.is_peer(m["method"])]
-    data = {}  # each data set once, even if several machines have it
-    for c in found:
-        data.setdefault((c.title, data_facts(c)), c)
-    yield from exactness_findings(methods, f" on {phrases.plural(len(data), 'data set')}")
+    yield from exactness_findings(methods, f" on {phrases.plural(len(data_sets(found)), 'data set')}", operation)
     yield from bound_findings(methods, "samesum's methods", "their rigorous bounds",
                               lambda rows: phrases.names(m["on"] for m in rows))
     kept = [m for m in methods if m["promise"] in SAME_EVERYWHERE]
@@ -120,7 +147,18 @@ def findings(found):
         yield (f"{phrases.capitalised(phrases.out_of(same, len(kept), 'result'))} of methods with a promise of the "
                f"same bits everywhere {phrases.verb(same, len(kept), 'has', 'have')} one bit pattern in all runs"
                + phrases.exceptions(changed))
-    for (title, facts), c in data.items():
+
+
+def data_sets(found):
+    """{(title, facts): comparison} with each data set once, even if several machines have it."""
+    first = {}
+    for c in found:
+        first.setdefault((c.title, data_facts(c)), c)
+    return first
+
+
+def loop_findings(found):
+    for (title, facts), c in data_sets(found).items():
         loop = method_in_data_format(c, "serial/plain")
         if loop:
             yield f"{title} ({facts}): a plain loop in {c.data['format']} {loop_result(loop)}."
@@ -128,11 +166,11 @@ def findings(found):
 
 def loop_result(loop):
     if loop["value"] is None:
-        return "returns no finite number"
+        return "returns no finite number" + ("; there is no finite result in that format" * (loop["truth"] is None))
     if loop["bits"] == loop["truth_bits"]:
         return "is correct to the last bit"
     if loop["truth"] is None:
-        return f"returns {loop['value']:.6g}, but the sum is no finite number of that format"
+        return f"returns {loop['value']:.6g}, but there is no finite result in that format"
     wrong = "returns {} instead of {}".format(*phrases.number_pair(loop["value"], loop["truth"]))
     return wrong + (f", a relative error of {phrases.number(loop['relative_error'], 2)}"
                     if loop["relative_error"] is not None else "")

@@ -4,47 +4,64 @@ import dataclasses
 
 import compare
 import phrases
-from section import Table
+from section import Table, distinct
+
+# The columns of the first table; "tree" is an operation without a choice of accumulators.
+ALGORITHMS = ["serial/plain", "tree/plain", "tree", "pairwise/kahan", "exact"]
 
 
 def section(sources):
     files = compare.comparisons(sources)
     s = compare.make_section(files)
-    by_machine = {}
-    for c in files:
-        by_machine.setdefault(c.machine, []).append(c)
     return dataclasses.replace(
         s, id="own-data", title="Own data",
-        about="Every method on the reader's own files. Errors are relative to the exact sum of the elements as given; "
-              "the first table has the methods in the format of the data.",
+        about="Every method on your own files. Errors are relative to the exact result for the elements as given; the "
+              "first table has the methods in the format of the data.",
         command="build/release/bin/own_data FILE… --out DIR",
         figures=[dataclasses.replace(f, id="own-data-figure") for f in s.figures],
         findings=list(findings(files)) + s.findings,
-        tables=[overview(machine, some) for machine, some in by_machine.items()]
-        + [dataclasses.replace(t, folded=True) for t in s.tables])
+        tables=list(overviews(files)) + [dataclasses.replace(t, folded=True) for t in s.tables])
 
 
 def findings(files):
-    loops = [(c, compare.method_in_data_format(c, "serial/plain")) for c in files]
-    loops = [(c, loop) for c, loop in loops if loop]
-    if not loops:
-        return
-    right = sum(loop["bits"] == loop["truth_bits"] for _, loop in loops)
-    lost = [c.title for c, loop in loops if loop["bits"] != loop["truth_bits"]
+    for operation, some in compare.by_operation(files):
+        loops = [(c, compare.method_in_data_format(c, "serial/plain")) for c in some]
+        loops = [(c, loop) for c, loop in loops if loop]
+        yield from compare.named(operation, filter(None, [loop_finding(operation, loops)]))
+
+
+def loop_finding(operation, loops):
+    """A sentence on the files whose exact result is a finite number, and on the others; '' if there is no loop."""
+    finite = [(c, loop) for c, loop in loops if loop["truth"] is not None]
+    without = [c.title for c, loop in loops if loop["truth"] is None]
+    right = sum(loop["bits"] == loop["truth_bits"] for _, loop in finite)
+    lost = [c.title for c, loop in finite if loop["bits"] != loop["truth_bits"]
             and (loop["relative_error"] is None or loop["relative_error"] >= 0.1)]
-    yield (f"A plain loop in the format of the data is correct to the last bit on "
-           f"{phrases.out_of(right, len(loops), 'file')}"
-           + (f" and has no correct digit on {phrases.out_of(len(lost), len(loops))}: {phrases.names(lost)}."
-              if lost else "."))
+    clauses = []
+    if finite:
+        clauses.append(f"a plain loop in the format of the data is correct to the last bit on "
+                       f"{phrases.out_of(right, len(finite), 'file')}" + (f" with a finite {operation}" if without else "")
+                       + (f" and has no correct digit on {phrases.out_of(len(lost), len(finite))}: {phrases.names(lost)}"
+                          if lost else ""))
+    if without:
+        clauses.append(f"{phrases.plural(len(without), 'file')} {phrases.verb(2, len(without), 'has', 'have')} no finite "
+                       f"{operation} in {phrases.verb(2, len(without), 'its', 'their')} format: {phrases.names(without)}")
+    return phrases.capitalised("; ".join(clauses)) + "." if clauses else ""
 
 
-def overview(machine, files):
+def overviews(files):
+    """Yields a table per machine and operation."""
+    for machine in distinct(c.machine for c in files):
+        for operation, some in compare.by_operation([c for c in files if c.machine == machine]):
+            yield overview(machine + (f", {operation}" if operation != "sum" else ""), some)
+
+
+def overview(where, files):
     """Table with one row per file."""
-    algorithms = ["serial/plain", "tree/plain", "pairwise/kahan", "exact"]
-    rows = []
-    for c in files:
-        chosen = [compare.method_in_data_format(c, algorithm) for algorithm in algorithms]
-        rows.append([c.title, c.data["format"], phrases.count(c.data["n"]), phrases.number(c.data["condition"])]
-                    + [compare.error(m) if m else "" for m in chosen] + [c.row["recommendation"]["method"]])
-    return Table(f"All files, {machine}",
-                 ["file", "format", "elements", "condition number", *algorithms, "recommended"], rows, text_columns=2)
+    chosen = {a: [compare.method_in_data_format(c, a) for c in files] for a in ALGORITHMS}
+    chosen = {a: methods for a, methods in chosen.items() if any(methods)}
+    rows = [[c.title, c.data["format"], phrases.count(c.data["n"]), phrases.number(c.data["condition"])]
+            + [compare.error(methods[i]) if methods[i] else "" for methods in chosen.values()]
+            + [c.row["recommendation"]["method"]] for i, c in enumerate(files)]
+    return Table(f"All files, {where}", ["file", "format", "elements", "condition number",
+                                         *(f"error of {a}" for a in chosen), "recommended"], rows, text_columns=2)

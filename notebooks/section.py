@@ -69,13 +69,13 @@ def bound_findings(rows, whose, bounds, row_names):
         yield f"Theory gives no finite bound for {phrases.plural(unbounded, 'error')} of {whose}."
 
 
-def exactness_findings(rows, more=""):
+def exactness_findings(rows, more="", operation="sum"):
     """Yields a sentence on how often exact and samesum's other methods round correctly; `more` follows the count."""
     ours = [r for r in rows if not phrases.is_peer(r["method"])]
     exact, others = [[r["bits"] == r["truth_bits"] for r in ours
                       if (phrases.accumulator(r["method"]) == "exact") == which] for which in (True, False)]
     if exact:
-        yield (f"exact is the correctly rounded sum in {phrases.out_of(sum(exact), len(exact), 'result')}{more}"
+        yield (f"exact is the correctly rounded {operation} in {phrases.out_of(sum(exact), len(exact), 'result')}{more}"
                + (f"; samesum's other methods round correctly in {phrases.out_of(sum(others), len(others))}."
                   if others else "."))
 

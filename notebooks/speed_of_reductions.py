@@ -129,7 +129,7 @@ def ceiling_findings(at, groups):
     else:
         yield phrases.capitalised(f"{at}: in {len(shares)} reductions, samesum's fastest method reaches between "
                                   f"{phrases.share(low, ' of the ceiling')} ({what(last)}, {last['method']}) and "
-                                  f"{phrases.share(high)} ({what(first)}, {first['method']}).")
+                                  + phrases.share(high, f" ({what(first)}, {first['method']})") + ".")
 
 
 def percent(part):

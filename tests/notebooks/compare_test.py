@@ -74,9 +74,9 @@ class DataSets(made_up.SectionTest):
         self.check(expected + "returns 5000 instead of 4096, … 0.22", first)
         self.there.clear()
         for change, text in (({"relative_error": None}, "returns 5000 instead of 4096."),
-                             ({"truth": None}, "returns 5000, … no finite number"),
+                             ({"truth": None}, "returns 5000, … no finite result"),
                              ({"bits": loop["truth_bits"]}, "is correct to the last bit."),
-                             ({"value": None}, "returns no finite number.")):
+                             ({"value": None}, "returns no finite number; there is no finite result in that format.")):
             loop.update(change)
             self.check(expected + text)
 

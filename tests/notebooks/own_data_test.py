@@ -34,11 +34,52 @@ class OwnData(made_up.SectionTest):
         self.rows = [file("my/a.f32", 0)]
         self.assert_sentences(self.check().findings[:1], f"{right}the only file.")
 
+    def test_counts_only_files_whose_exact_sum_is_finite(self):
+        none = {"value": None, "truth": None, "relative_error": None, "error_ulps": None}
+        for name, more in (("nan", {"nans": 1}), ("inf", {"infinities": 2}), ("over", {})):
+            self.rows.append(file(f"my/{name}.f32", 0))
+            self.rows[-1]["data"].update(more, condition=None)
+            for m in self.rows[-1]["methods"]:
+                m.update(none)
+        findings = self.check("A plain loop … to the last bit on 1 of 2 files with a finite sum; 3 files have no finite sum in "
+                              "their format: nan.f32, inf.f32, over.f32.").findings
+        self.assert_sentences(findings, "nan.f32 (4,096 elements in fp32, 1 NaN): a plain loop in fp32 returns no finite "
+                                        "number; there is no finite result in that format.",
+                              "inf.f32 (4,096 elements in fp32, 2 infinities): a plain")
+        del self.rows[:2]
+        self.check("3 files have no finite sum in their format: nan.f32")
+        self.assert_no_sentences(self.check().findings, "last bit on")
+
+    def test_operations_are_not_counted_together(self):
+        def mean(name, error):
+            return comparison(name, [measured("mean/exact/fp32@cpu", "order_free", 0),
+                                     measured("mean/serial/plain/fp32@cpu", "everywhere", error)]) | {"operation": "mean"}
+
+        self.rows += [mean("my/a.f32", 1), mean("my/b.f32", 0), mean("my/c.f32", 0)]
+        s = self.check("A plain loop … on 1 of 2 files", "mean: a plain loop … on 2 of 3 files",
+                       "exact is the correctly rounded sum in both results on 2 data sets",
+                       "mean: exact is the correctly rounded mean in all 3 results on 3 data sets",
+                       "a.f32, mean (4,096 elements")
+        self.assertEqual([t.caption for t in s.tables],
+                         ["All files, this machine", "All files, this machine, mean"]
+                         + [f"{data}, this machine" for data in ("a.f32", "b.f32", "a.f32, mean", "b.f32, mean", "c.f32, mean")])
+        self.assertEqual([len(t.rows) for t in s.tables[:2]], [2, 3])
+        self.assertEqual(dict(s.figures[0].menus)["Data"], ["a.f32", "b.f32", "a.f32, mean", "b.f32, mean", "c.f32, mean"])
+
+    def test_a_dot_product_has_the_names_of_both_files(self):
+        self.rows = [comparison("my/a.f32, my/b.f32", [measured("dot/exact/fp32@cpu", "order_free", 0)])
+                     | {"operation": "dot"}]
+        self.assertEqual([t.caption for t in self.check().tables], ["All files, this machine, dot", "a.f32, b.f32, dot, this machine"])
+
     def test_has_a_table_of_all_files_and_a_table_per_file(self):
         first, *others = self.check().tables
         self.assertEqual([row[0] for row in first.rows], ["a.f32", "b.f32"])
-        self.assertEqual(first.rows[1][first.columns.index("serial/plain")], "1e-06")
-        self.assertEqual(first.rows[1][first.columns.index("tree/plain")], "", "tree/plain was not measured")
+        self.assertEqual(first.rows[1][first.columns.index("error of serial/plain")], "1e-06")
+        self.assertNotIn("error of tree/plain", first.columns, "it was not measured")
+        self.assertEqual([row[4] for row in first.rows], ["0", "1e-06"])
+        self.rows.append(comparison("my/c.f32", [measured("tree/plain/fp32@cpu", "everywhere", 8)]))
+        rows = self.check().tables[0].rows
+        self.assertEqual([row[4:7] for row in rows], [["0", "", "0"], ["1e-06", "", "0"], ["", "9.5e-07", ""]])
         self.assertEqual(first.rows[0][-1], "exact/fp32@cpu")
         self.assertEqual(len(others), 2)
 
