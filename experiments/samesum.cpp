@@ -221,11 +221,13 @@ void add_report(CLI::App& app) {
       command
           ->add_option("--committed", options->committed,
                        "Results of other machines, files named\nMACHINE.EXPERIMENT.jsonl (default: those of\n"
-                       "samesum)")
+                       "samesum for the experiments in DIR)")
           ->type_name("FOLDER");
   command->add_flag("--alone", options->alone, "Leave out the results of other machines")
       ->excludes(committed);
   command->footer(
+      "Results of your own data (own_data, or compare --json) come first; questions\n"
+      "without results have no section.\n"
       "Prints the findings. Exits with 1 if a bound or a promise is broken. Needs\n"
       "Python with the packages of experiments/requirements.txt, and the source tree\n"
       "or the installed share/samesum; SAMESUM_SOURCE sets its path if it is not found.\n\n"

@@ -100,6 +100,11 @@ def about_data_sets():
             (row.elts for row in table.elts)}
 
 
+def is_of_study(comparison):
+    """Whether a row is on data of the study, and not on the reader's own."""
+    return (base_name(comparison["data"]["name"]), comparison["data"]["n"]) in about_data_sets()
+
+
 # --- sentences --------------------------------------------------------------------------------------------------
 
 def method_in_data_format(c, algorithm):

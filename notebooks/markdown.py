@@ -48,9 +48,6 @@ def table(t):
 def section(s, left_out=()):
     """Yields the lines of a section. Tables in `left_out` and tables only for the page are named instead of shown."""
     yield f"## {plain(s.title)}\n"
-    if s.empty:
-        yield f"No results yet. To make them, run `{s.command}`\n"
-        return
     yield plain(s.about) + "\n"
     yield from (f"- {plain(sentence)}" for sentence in s.findings)
     yield from (f"- *{inline(f.title)}*: {inline(f.finding)}" for f in s.figures if f.finding)
@@ -63,7 +60,7 @@ def section(s, left_out=()):
         yield f"Only in report.html: {'; '.join(inline(t.caption) for t in elsewhere)}.\n"
 
 
-def document(title, top, sections, provenance, left_out, glossary=()):
+def document(title, top, sections, provenance, left_out, glossary=(), remark=""):
     yield f"# {title}\n"
     yield from (f"- **{question}** {inline(sentence)}" if question else f"- {plain(sentence)}"
                 for question, sentence in top)
@@ -77,19 +74,21 @@ def document(title, top, sections, provenance, left_out, glossary=()):
             yield from table(t)
     for s in sections:
         yield from section(s, left_out)
+    if remark:
+        yield plain(remark) + "\n"
     yield "## Machines\n"
     for t in provenance:
         yield from table(t)
 
 
-def text(title, top, sections, provenance, glossary=()):
+def text(title, top, sections, provenance, glossary=(), remark=""):
     """The report with at most LIMIT characters: if necessary the longest tables are left out, folded ones first, and
-    finally the end is cut off."""
+    finally the end is cut off. `remark` follows the sections."""
     every = (t for s in sections for t in s.tables)
     tables = sorted((t.folded, len("\n".join(table(t))) + 1, i, t) for i, t in enumerate(every) if not t.page_only)
     left_out = []
     while True:
-        written = "\n".join(document(title, top, sections, provenance, left_out, glossary)) + "\n"
+        written = "\n".join(document(title, top, sections, provenance, left_out, glossary, remark)) + "\n"
         if len(written) <= LIMIT:
             return written
         if not tables:

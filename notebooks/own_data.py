@@ -13,25 +13,27 @@ ALGORITHMS = ["serial/plain", "tree/plain", "tree", "pairwise/kahan", "exact"]
 def section(sources):
     files = compare.comparisons(sources)
     s = compare.make_section(files)
+    first = list(findings(files)) or list(compare.loop_findings(files))
     return dataclasses.replace(
         s, id="own-data", title="Own data",
         about="Every method on your own files. Errors are relative to the exact result for the elements as given; the "
               "first table has the methods in the format of the data.",
         command="build/release/bin/own_data FILE… --out DIR",
         figures=[dataclasses.replace(f, id="own-data-figure") for f in s.figures],
-        findings=list(findings(files)) + s.findings,
-        tables=list(overviews(files)) + [dataclasses.replace(t, folded=True) for t in s.tables])
+        findings=distinct(first + s.findings),
+        tables=list(overviews(files)) + [dataclasses.replace(t, folded=len(files) > 1) for t in s.tables])
 
 
 def findings(files):
     for operation, some in compare.by_operation(files):
         loops = [(c, compare.method_in_data_format(c, "serial/plain")) for c in some]
         loops = [(c, loop) for c, loop in loops if loop]
-        yield from compare.named(operation, filter(None, [loop_finding(operation, loops)]))
+        if len(loops) > 1:  # one file has a sentence of its own
+            yield from compare.named(operation, [loop_finding(operation, loops)])
 
 
 def loop_finding(operation, loops):
-    """A sentence on the files whose exact result is a finite number, and on the others; '' if there is no loop."""
+    """A sentence on the files whose exact result is a finite number, and on the others."""
     finite = [(c, loop) for c, loop in loops if loop["truth"] is not None]
     without = [c.title for c, loop in loops if loop["truth"] is None]
     right = sum(loop["bits"] == loop["truth_bits"] for _, loop in finite)
@@ -46,7 +48,7 @@ def loop_finding(operation, loops):
     if without:
         clauses.append(f"{phrases.plural(len(without), 'file')} {phrases.verb(2, len(without), 'has', 'have')} no finite "
                        f"{operation} in {phrases.verb(2, len(without), 'its', 'their')} format: {phrases.names(without)}")
-    return phrases.capitalised("; ".join(clauses)) + "." if clauses else ""
+    return phrases.capitalised("; ".join(clauses)) + "."
 
 
 def overviews(files):

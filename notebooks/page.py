@@ -96,9 +96,9 @@ def plotly():
     return importlib.resources.files("plotly").joinpath("package_data/plotly.min.js").read_text()
 
 
-def page(title, top, first, sections, provenance, sources, glossary=()):
+def page(title, top, first, sections, provenance, sources, glossary=(), remark=""):
     """The whole page. `top` holds the pairs (question, finding) of the first screen, `first` its figure. `glossary`
-    holds tables."""
+    holds tables. `remark` follows the sections."""
     links = " ".join(f'<a href="#{s.id}">{escape(s.title)}</a>' for s in sections)
     terms = used_terms(sections)
     return "\n".join([
@@ -113,7 +113,7 @@ def page(title, top, first, sections, provenance, sources, glossary=()):
         f'<nav>{links} <a href="#machines">Machines</a> <a href="#data">Raw data</a></nav>',
         f"<section id=terms><h2>Terms</h2>{definitions(terms)}{''.join(map(table, glossary))}</section>" if terms else "",
         "<p>Click a column head to sort a table.</p>" if any(s.tables for s in sections) else "",
-        *[section(s, first) for s in sections],
+        *[section(s, first) for s in sections], f"<p>{escape(remark)}</p>" if remark else "",
         '<section id=machines><h2>Machines</h2><p>Machine, build and settings of each results file.</p>',
         *map(table, provenance), "</section>",
         "<section id=data><h2>Raw data</h2><p>The results files from which this page was made: one JSON object per "

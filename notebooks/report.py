@@ -1,17 +1,20 @@
 """Makes the report of a study: report.html, and report.md for a pull request.
 
 It uses the results files in RESULTS and those of other machines in the --committed folder, MACHINE.QUESTION.jsonl and
-MACHINE.compare.jsonl. Either folder may be left out. Prints the findings. Exit codes: 0; 1 if a method of samesum broke
+MACHINE.compare.jsonl. Either folder may be left out. A question without results has no section. Results of the reader's
+own data come first. Prints the findings. Exit codes: 0; 1 if a method of samesum broke
 a promise or a bound, or returned wrong bits; 2 for wrong usage or an invalid file.
 """
 
 import argparse
 import collections
+import dataclasses
 import importlib
 import os
 import pathlib
 import sys
 
+import compare
 import glossary
 import headlines
 import markdown
@@ -23,16 +26,56 @@ from results import SECTIONS
 from section import Table
 
 TITLE = "How accurate, how reproducible and how fast are sums?"
+OWN_TITLE = "How accurate and how fast are reductions of your data?"
 
 
 def section(question, found):
     return importlib.import_module(question).section(found.get(question, []))
 
 
+def with_own_data_apart(found):
+    """Moves this machine's comparisons of other data than the study's to the results of own data."""
+    moved = {**found, "compare": [], "own_data": list(found["own_data"])}
+    for s in found["compare"]:
+        own = [r for r in s.rows if s.machine == results.HERE and not compare.is_of_study(r)]
+        others = [r for r in s.rows if r not in own]
+        if others or not own:
+            moved["compare"].append(dataclasses.replace(s, rows=others))
+        if own:
+            moved["own_data"].append(dataclasses.replace(s, question="own_data", rows=own,
+                                                         skipped=0 if others else s.skipped))
+    return moved
+
+
+def without_other_questions(found):
+    """Leaves out other machines for the questions of which this machine has no results."""
+    return {question: [s for s in some if s.machine == results.HERE or any(
+                o.machine == results.HERE and o.rows for o in some)] for question, some in found.items()}
+
+
 def first_figure(sections):
-    """The figure at the top: error against speed if price_of_promise or compare has it, otherwise any figure."""
+    """The figure at the top: error against speed if own_data, price_of_promise or compare has it, otherwise any."""
     figures = {question: s.figures[0] for question, s in zip(SECTIONS, sections) if s.figures}
-    return next((figures[q] for q in ["price_of_promise", "compare", *SECTIONS] if q in figures), None)
+    return next((figures[q] for q in ["own_data", "price_of_promise", "compare", *SECTIONS] if q in figures), None)
+
+
+def title_and_top(sections, with_rows):
+    """The title, and the pairs (question, finding) of the first screen."""
+    own, *others = sections
+    top = list(headlines.headlines(with_rows))
+    if top and own.findings:
+        top.insert(0, ("Your data:", own.findings[0]))
+    top = top or [("", finding) for s in sections for finding in s.findings][:3] or [("", "No results yet.")]
+    return (OWN_TITLE if not own.empty and all(s.empty for s in others) else TITLE), top
+
+
+def remark(sections, beside):
+    """A sentence on the questions without results: how to get results, and where those of other machines are."""
+    missing = [s.title for question, s in zip(SECTIONS, sections) if s.empty and question != "own_data"]
+    if not missing:
+        return ""
+    return (f"Not measured here: {', '.join(missing)}. experiments/run measures them"
+            + (f"; samesum report --committed {beside} --out FOLDER shows the results of other machines." if beside else "."))
 
 
 def provenance(sources):
@@ -83,7 +126,7 @@ def complain(program, why):
 
 def check_folders(options):
     """Raises Refused if a folder is missing."""
-    for folder in (options.results, options.committed):
+    for folder in (options.results, options.committed, options.beside):
         if folder and not folder.is_dir():
             raise results.Refused(f"{folder}: no such folder")
     if not options.results and not options.committed:
@@ -101,6 +144,8 @@ def main(arguments):
                         help="folder with results.jsonl and QUESTION.jsonl files")
     parser.add_argument("--committed", metavar="FOLDER", type=pathlib.Path,
                         help="folder with results of other machines")
+    parser.add_argument("--beside", metavar="FOLDER", type=pathlib.Path,
+                        help="the same, for the questions that RESULTS answers")
     parser.add_argument("--out", metavar="FOLDER", type=pathlib.Path,
                         help="folder for the report (default: RESULTS); created if it does not exist")
     parser.add_argument("--program", default="report.py", help=argparse.SUPPRESS)  # the name in messages
@@ -110,7 +155,9 @@ def main(arguments):
         check_folders(options)
         if options.results:
             results.refuse_without_results(options.results)
-        found = results.read(options.results, options.committed)
+        found = with_own_data_apart(results.read(options.results, options.committed or options.beside))
+        if not options.committed:
+            found = without_other_questions(found)
         ignored = results.unread_files(options.committed) if options.committed else []
         out.mkdir(parents=True, exist_ok=True)
     except (results.Refused, OSError) as refusal:
@@ -122,12 +169,13 @@ def main(arguments):
     sources = [s for some in found.values() for s in some]
     with_rows = {question: [s for s in some if s.rows] for question, some in found.items()}
     sections = [section(question, with_rows) for question in SECTIONS] + [methods.section(with_rows)]
-    top = list(headlines.headlines(with_rows)) or [("", "No results yet.")]
+    title, top = title_and_top(sections, with_rows)
+    shown, end = [s for s in sections if not s.empty], phrases.printable(remark(sections, options.beside))
     machines, names = list(provenance(sources)), list(glossary.tables(with_rows))
     try:
-        write(out / "report.md", markdown.text(TITLE, top, sections, machines, names))
+        write(out / "report.md", markdown.text(title, top, shown, machines, names, end))
         write(out / "report.html",
-              page.page(TITLE, top, first_figure(sections), sections, machines, [s for s in sources if s.rows], names))
+              page.page(title, top, first_figure(sections), shown, machines, [s for s in sources if s.rows], names, end))
     except OSError as error:
         return complain(options.program, error)
     for s in sections:

@@ -21,9 +21,8 @@ VERSION = SCHEMA["$defs"]["study"]["properties"]["schema"]["const"]
 KINDS = [name for name, about in SCHEMA["$defs"].items() if "const" in about.get("properties", {}).get("kind", {})]
 # Sections of the report in their order: questions of results files, and modules with the same names. All but "compare"
 # are experiments.
-SECTIONS = ["error_vs_length", "error_vs_condition", "accumulator_formats", "spread_over_runs", "reveal_order",
-            "price_of_promise", "speed_vs_length", "speed_of_reductions", "ladder", "consequences", "compare",
-            "own_data"]
+SECTIONS = ["own_data", "error_vs_length", "error_vs_condition", "accumulator_formats", "spread_over_runs", "reveal_order",
+            "price_of_promise", "speed_vs_length", "speed_of_reductions", "ladder", "consequences", "compare"]
 EXPERIMENTS = sorted(set(SECTIONS) - {"compare"})
 FORMATS = SCHEMA["$defs"]["format"]["enum"]
 HERE = "this machine"

@@ -60,10 +60,11 @@ void report_command(const ReportOptions& options) {
   for (const std::string& python : {source + "/build/venv/bin/python", std::string{"python3"}}) {
     if (!succeeds({python, "-c", "import jsonschema, plotly"})) continue;
     std::vector<std::string> command = {python, "-B", program, "--program", "samesum report"};
-    const std::string others =
-        options.committed.empty() ? source + "/experiments/results" : options.committed;
+    // The results of samesum's own study are shown only for the questions that DIR answers.
+    const bool beside = !options.alone && options.committed.empty();
     for (const auto& [name, value] :
-         {std::pair{"--committed", options.alone ? "" : others}, std::pair{"--out", options.output}})
+         {std::pair{"--committed", options.committed},
+          std::pair{"--beside", beside ? source + "/experiments/results" : ""}, std::pair{"--out", options.output}})
       if (!value.empty()) command.insert(command.end(), {name, value});
     if (!options.folder.empty()) command.insert(command.end(), {"--", options.folder});
     execvp(command[0].c_str(), arguments(command).data());

@@ -32,7 +32,9 @@ class OwnData(made_up.SectionTest):
         self.rows[0]["methods"][1].update(value=None, relative_error=None)
         self.assert_sentences(self.check().findings[:1], f"{lost}both: a.f32, b.f32.")
         self.rows = [file("my/a.f32", 0)]
-        self.assert_sentences(self.check().findings[:1], f"{right}the only file.")
+        self.assert_sentences(self.check().findings[:1], "a.f32 (4,096 elements … a plain loop in fp32 is correct to the last")
+        self.assert_no_sentences(self.s.findings, right)
+        self.assertEqual(len(self.s.findings), len(set(self.s.findings)))
 
     def test_counts_only_files_whose_exact_sum_is_finite(self):
         none = {"value": None, "truth": None, "relative_error": None, "error_ulps": None}

@@ -243,15 +243,55 @@ class Findings(WithFiles):
         self.assert_sentences(self.err, f"{self.folder}: holds no results.jsonl and no EXPERIMENT.jsonl")
         self.assertEqual(list(self.folder.iterdir()), [])
 
-    def test_a_section_without_results_names_the_command_that_makes_them(self):
+    def test_a_report_on_own_data_has_only_their_section_and_begins_with_it(self):
         made_up.write(self.folder / "results.jsonl", self.comparisons)
         self.run_on_files()
         self.assertEqual(self.code, 0, self.err)
+        headings = re.findall("^#+ (.*)", self.text(), re.M)
+        self.assertEqual(headings, [report.OWN_TITLE, "Terms", "Own data", "Machines"])
+        self.assertEqual(re.findall("<h[12]>(.*?)</h", self.page()), headings + ["Raw data"])
         for text in (self.page(), self.text()):
-            for command in (ERROR, SPREAD, SPEED):
-                self.assertIn(f"build/release/bin/{command} --full --out build/study", text)
+            self.assertNotIn("No results", text)
+            self.assertNotIn("How accurate?", text)
+            self.assertIn("Not measured here: Error against length, ", text)
+            self.assertIn("Data sets. experiments/run measures them.", text)
+        self.assert_sentences(self.text().splitlines()[2], "- up.f32 (4,096 elements … a plain loop in fp32 returns")
+        self.assert_sentences(self.findings.splitlines()[0], "- up.f32 (4,096 elements … a plain loop in fp32 returns")
+
+    def test_results_of_the_files_of_own_data_and_of_compare_are_in_one_section(self):
+        made_up.write(self.folder / "results.jsonl", self.comparisons)
+        made_up.write(self.folder / "own_data.jsonl", [header("own_data"), made_up.comparison(
+            "my/b.f32", self.comparisons[0]["methods"])])
+        self.assert_sentences(self.run_on_files(), "exact is the correctly rounded sum in both results on 2 data sets")
+        self.assertEqual(self.text().count("\n## Own data\n"), 1)
+
+    def test_comparisons_of_data_of_the_study_are_not_own_data(self):
+        self.comparisons.append(made_up.comparison("data/uniform.f32", self.comparisons[0]["methods"], n=1 << 22))
+        self.run_report()
+        own, study = self.text().split("\n## Own data\n")[1].split("\n## Data sets\n")
+        self.assertTrue("up.f32" in own and "uniform.f32" in study)
+        self.assertFalse("uniform.f32" in own or "up.f32" in study.split("\n## ")[0])
+        self.assertLess(self.text().index("**Your data:**"), self.text().index("**How accurate?**"))
+
+    def test_other_machines_are_beside_the_results_of_this_machine_only_for_its_questions(self):
+        made_up.write(self.folder / f"{SPEED}.jsonl", [header(SPEED)] + made_up.few_speeds())
+        for name, rows in ((SPEED, made_up.few_speeds()), (ERROR, made_up.few_errors())):
+            made_up.write(self.committed / f"h200.{name}.jsonl", [header(name)] + rows)
+        there = str(self.committed)
+        self.run_on_files("--beside", there)
+        headings = re.findall("^## (.*)", self.text(), re.M)
+        self.assertEqual(headings, ["Terms", "Speed against length", "All methods", "Machines"])
+        self.assertIn("H200, CPU, 1 thread: targets", self.text())
+        self.assertIn(f"samesum report --committed {there} --out FOLDER shows the results of other machines.", self.page())
+        self.run_on_files("--committed", there)
+        self.assertIn("Error against length", re.findall("^## (.*)", self.text(), re.M))
+        made_up.write(self.folder / "results.jsonl", self.comparisons)
+        (self.folder / f"{SPEED}.jsonl").unlink()
+        self.run_on_files("--beside", there)
+        self.assertNotIn("H200", self.text())
+
+    def test_a_folder_without_rows_makes_an_empty_report(self):
         made_up.write(self.folder / f"{SPEED}.jsonl", [header(SPEED)])  # as after an early stop
-        (self.folder / "results.jsonl").unlink()
         self.run_on_files()
         self.assertEqual(self.code, 0, self.err)
         self.assertIn("No results yet.", self.page())
@@ -546,7 +586,8 @@ class Page(WithFiles):
         methods = [measured(f"{a}{b}/plain/fp32@cpu", "none", 2) for a in "abcdefgh" for b in "abcdefgh"]
         self.comparisons = [made_up.comparison(f"data set {i}", methods) for i in range(30)]
         self.comparisons[0]["methods"] = methods + [measured(f"{a}/plain/fp32@cpu", "none", 2) for a in "abcdefgh"]
-        self.run_report()
+        with unittest.mock.patch("compare.is_of_study", lambda comparison: True):
+            self.run_report()
         text = self.text()
         self.assertTrue(40_000 < len(text) < 65_536, len(text))
         found = re.findall(r"<summary>(data set \d+), |Only in report.html: (.*)", text)
