@@ -17,7 +17,7 @@ from report import write
 
 # Tol's muted colours; those of style.py stand for accumulators.
 COLOURS = {"fp16": "#cc6677", "bf16": "#882255", "fp32": "#332288", "fp64": "#117733"}
-LEFT, RIGHT, TOP, ROW, WIDTH = 190, 40, 92, 26, 860
+LEFT, RIGHT, TOP, ROW, WIDTH = 190, 40, 110, 26, 860
 
 
 def main(arguments):
@@ -64,9 +64,10 @@ def figure(comparison, data):
     d.text(16, 26, f"Error of each method on {data}", size=17, more=' font-weight="bold"')
     d.text(16, 46, f"{about['n']:,} elements in {about['format']}, condition number "
                    f"{phrases.number(about['condition'])}. Each dot is a method in one format.", size=13, fill=d.faint)
+    d.text(16, 64, input_text(about["format"]), size=13, fill=d.faint)
     for i, (format, colour) in enumerate(COLOURS.items()):
-        d.circle(LEFT + 72 * i, 66, 5, colour)
-        d.text(LEFT + 72 * i + 10, 70.5, format, size=13)
+        d.circle(LEFT + 72 * i, 84, 5, colour)
+        d.text(LEFT + 72 * i + 10, 88.5, format, size=13)
 
     for exponent in range(low, high + 1):
         at = x(10.0**exponent)
@@ -86,6 +87,14 @@ def figure(comparison, data):
             at = WIDTH - RIGHT if error == math.inf else x(error) if error else LEFT
             d.circle(at, y, 5.5, COLOURS[format], f"{m['method']}: {'not finite' if error == math.inf else error}")
     return d.done()
+
+
+def input_text(format):
+    """Which methods round the elements, of this format, before they add."""
+    bits, smallest = phrases.FORMAT_BITS[format]
+    narrower = [f for f, (precision, least) in phrases.FORMAT_BITS.items() if precision < bits or least > smallest]
+    return (f"Every method in {' or '.join(', '.join(narrower).rsplit(', ', 1))} first rounds each element to its format, "
+            "except exact, which rounds only its result.")
 
 
 def plotted_error(method):

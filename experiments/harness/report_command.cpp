@@ -62,9 +62,9 @@ void report_command(const ReportOptions& options) {
     std::vector<std::string> command = {python, "-B", program, "--program", "samesum report"};
     // The results of samesum's own study are shown only for the questions that DIR answers.
     const bool beside = !options.alone && options.committed.empty();
-    for (const auto& [name, value] :
-         {std::pair{"--committed", options.committed},
-          std::pair{"--beside", beside ? source + "/experiments/results" : ""}, std::pair{"--out", options.output}})
+    for (const auto& [name, value] : {std::pair{"--committed", options.committed},
+                                      std::pair{"--beside", beside ? source + "/experiments/results" : ""},
+                                      std::pair{"--out", options.output}})
       if (!value.empty()) command.insert(command.end(), {name, value});
     if (!options.folder.empty()) command.insert(command.end(), {"--", options.folder});
     execvp(command[0].c_str(), arguments(command).data());

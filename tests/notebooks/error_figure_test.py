@@ -57,6 +57,13 @@ class ErrorFigure(unittest.TestCase):
         self.assertEqual(list(dots), ["exact/fp32@cpu", "tree/plain/fp32@cpu", "tree/plain/fp16@cpu"])
         self.assertEqual(dots["tree/plain/fp32@cpu"][::3], (820.0, "not finite"))
 
+    def test_says_which_methods_round_the_elements_first(self):
+        self.assertIn(">Every method in fp16 or bf16 first rounds each element to its format, except exact, which rounds only "
+                      "its result.</text>", self.run_on())
+        self.assertIn("Every method in fp16, bf16 or fp32 first", error_figure.input_text("fp64"))
+        self.assertIn("Every method in fp16 first", error_figure.input_text("bf16"))
+        self.assertIn("Every method in bf16 first", error_figure.input_text("fp16"))
+
     def test_a_missing_data_set_is_an_error_message_of_one_line(self):
         self.run_on("third.f32")
         self.assertEqual((self.code, self.err.count("\n")), (2, 1))
