@@ -211,7 +211,7 @@ def figure(found):
                "speed, GB/s of input", {None: "relative error"}, points=True, x_kind="log10",
                description="Each point is a method; its colour shows the accumulator, its symbol the promise. "
                            "Horizontal axis: speed, faster to the right. Vertical axis: error relative to the exact "
-                           "sum, more accurate further down. Dotted: the frontier. Errors below 10⁻¹⁸, including 0, "
+                           "result, more accurate further down. Dotted: the frontier. Errors below 10⁻¹⁸, including 0, "
                            "are plotted at 10⁻¹⁸.")
     return dataclasses.replace(f, finding=frontier_finding(f.chosen(), points[f.chosen()])) if points else f
 

@@ -35,9 +35,10 @@ def cell(text):
 
 
 def table(t):
-    lines = ["| " + " | ".join(map(cell, t.columns)) + " |",
-             "|" + "".join(" --- |" if i < t.text_columns else " ---: |" for i in range(len(t.columns)))]
-    lines += ["| " + " | ".join(map(cell, row)) + " |" for row in t.rows]
+    # Without spaces around the cells: they would be a tenth of the report.
+    lines = [f"|{'|'.join(cells)}|" for cells in (
+        map(cell, t.columns), ["---" if i < t.text_columns else "--:" for i in range(len(t.columns))],
+        *(map(cell, row) for row in t.rows))]
     if t.note:
         lines += ["", plain(t.note)]
     if t.folded:
@@ -57,7 +58,16 @@ def section(s, left_out=()):
         if t not in elsewhere:
             yield from table(t)
     if elsewhere:
-        yield f"Only in report.html: {'; '.join(inline(t.caption) for t in elsewhere)}.\n"
+        yield f"Only in report.html: {'; '.join(map(inline, shared_captions(elsewhere)))}.\n"
+
+
+def shared_captions(tables):
+    """The captions of some tables. Those that differ only in the place in front, as in "H200, GPU: targets", are one."""
+    same = {}
+    for t in tables:
+        same.setdefault(t.caption.partition(": ")[2] or t.caption, []).append(t.caption)
+    return [captions[0] if len(captions) == 1 else
+            f"{what} ({'; '.join(caption.partition(': ')[0] for caption in captions)})" for what, captions in same.items()]
 
 
 def document(title, top, sections, provenance, left_out, glossary=(), remark=""):
@@ -65,6 +75,9 @@ def document(title, top, sections, provenance, left_out, glossary=(), remark="")
     yield from (f"- **{question}** {inline(sentence)}" if question else f"- {plain(sentence)}"
                 for question, sentence in top)
     yield ""
+    own, others = page.own_and_others(sections)
+    for s in own:
+        yield from section(s, left_out)
     terms = page.used_terms(sections)
     if terms:
         yield "## Terms\n"
@@ -72,7 +85,7 @@ def document(title, top, sections, provenance, left_out, glossary=(), remark="")
         yield ""
         for t in glossary:
             yield from table(t)
-    for s in sections:
+    for s in others:
         yield from section(s, left_out)
     if remark:
         yield plain(remark) + "\n"

@@ -25,9 +25,11 @@ def section(found):
     promised = promises(found)
     rows = [row(machine, method, facts, promised.get(without_backend(method), "-"))
             for (machine, method), facts in sorted(table.items(), key=order)]
+    columns = ["method", "promise", "machine", "n", "error, ulps", "bound, ulps", "GB/s", "bit patterns"]
+    if len({source.machine for some in found.values() for source in some}) == 1:  # a host computes @cpu, its GPU @cuda
+        columns, *rows = ([*cells[:2], *cells[3:]] for cells in (columns, *rows))
     if rows:
-        s.tables = [Table("All methods", ["method", "promise", "machine", "n", "error, ulps", "bound, ulps", "GB/s",
-                                          "bit patterns"], rows, text_columns=3)]
+        s.tables = [Table("All methods", columns, rows, text_columns=columns.index("n"))]
     return s
 
 

@@ -34,6 +34,7 @@ def findings(files):
 
 def loop_finding(operation, loops):
     """A sentence on the files whose exact result is a finite number, and on the others."""
+    result = "sum" if operation == "sum" else "result"
     finite = [(c, loop) for c, loop in loops if loop["truth"] is not None]
     without = [c.title for c, loop in loops if loop["truth"] is None]
     right = sum(loop["bits"] == loop["truth_bits"] for _, loop in finite)
@@ -42,12 +43,12 @@ def loop_finding(operation, loops):
     clauses = []
     if finite:
         clauses.append(f"a plain loop in the format of the data is correct to the last bit on "
-                       f"{phrases.out_of(right, len(finite), 'file')}" + (f" with a finite {operation}" if without else "")
+                       f"{phrases.out_of(right, len(finite), 'file')}" + (f" with a finite {result}" if without else "")
                        + (f" and has no correct digit on {phrases.out_of(len(lost), len(finite))}: {phrases.names(lost)}"
                           if lost else ""))
     if without:
         clauses.append(f"{phrases.plural(len(without), 'file')} {phrases.verb(2, len(without), 'has', 'have')} no finite "
-                       f"{operation} in {phrases.verb(2, len(without), 'its', 'their')} format: {phrases.names(without)}")
+                       f"{result} in {phrases.verb(2, len(without), 'its', 'their')} format: {phrases.names(without)}")
     return phrases.capitalised("; ".join(clauses)) + "."
 
 

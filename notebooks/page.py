@@ -101,6 +101,7 @@ def page(title, top, first, sections, provenance, sources, glossary=(), remark="
     holds tables. `remark` follows the sections."""
     links = " ".join(f'<a href="#{s.id}">{escape(s.title)}</a>' for s in sections)
     terms = used_terms(sections)
+    own, others = own_and_others(sections)
     return "\n".join([
         '<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>'
         '<meta name=viewport content="width=device-width, initial-scale=1">',
@@ -111,15 +112,21 @@ def page(title, top, first, sections, provenance, sources, glossary=(), remark="
           for question, sentence in top),
         "</ul>", figure(first) if first else "",
         f'<nav>{links} <a href="#machines">Machines</a> <a href="#data">Raw data</a></nav>',
-        f"<section id=terms><h2>Terms</h2>{definitions(terms)}{''.join(map(table, glossary))}</section>" if terms else "",
         "<p>Click a column head to sort a table.</p>" if any(s.tables for s in sections) else "",
-        *[section(s, first) for s in sections], f"<p>{escape(remark)}</p>" if remark else "",
+        *[section(s, first) for s in own],
+        f"<section id=terms><h2>Terms</h2>{definitions(terms)}{''.join(map(table, glossary))}</section>" if terms else "",
+        *[section(s, first) for s in others], f"<p>{escape(remark)}</p>" if remark else "",
         '<section id=machines><h2>Machines</h2><p>Machine, build and settings of each results file.</p>',
         *map(table, provenance), "</section>",
         "<section id=data><h2>Raw data</h2><p>The results files from which this page was made: one JSON object per "
         "line, compressed with gzip.</p><ul>",
         *map(download, sources), "</ul></section></main>",
         f"<script>{plotly()}</script>", f"<script>{(HERE / 'page.js').read_text()}</script></body></html>\n"])
+
+
+def own_and_others(sections):
+    """The section on the reader's own data, which is before the terms, and the others."""
+    return [s for s in sections if s.id == "own-data"], [s for s in sections if s.id != "own-data"]
 
 
 def used_terms(sections):

@@ -60,7 +60,7 @@ class OwnData(made_up.SectionTest):
         self.rows += [mean("my/a.f32", 1), mean("my/b.f32", 0), mean("my/c.f32", 0)]
         s = self.check("A plain loop … on 1 of 2 files", "mean: a plain loop … on 2 of 3 files",
                        "exact is the correctly rounded sum in both results on 2 data sets",
-                       "mean: exact is the correctly rounded mean in all 3 results on 3 data sets",
+                       "mean: exact is the correctly rounded result in all 3 results on 3 data sets",
                        "a.f32, mean (4,096 elements")
         self.assertEqual([t.caption for t in s.tables],
                          ["All files, this machine", "All files, this machine, mean"]

@@ -207,8 +207,8 @@ class Findings(WithFiles):
         self.run_report()
         table = self.text().split("## All methods")[1].split("##")[0]
         for method, *_ in made_up.FEW:
-            self.assertEqual(table.count(f"| {method} |"), 1, method)
-        self.assertNotIn("| read |", table)
+            self.assertEqual(table.count(f"|{method}|"), 1, method)
+        self.assertNotIn("|read|", table)
 
     def test_the_results_of_exact_alone_make_a_report(self):
         self.rows = {experiment: [r for r in rows if r["method"] == EXACT] for experiment, rows in self.rows.items()}
@@ -248,7 +248,7 @@ class Findings(WithFiles):
         self.run_on_files()
         self.assertEqual(self.code, 0, self.err)
         headings = re.findall("^#+ (.*)", self.text(), re.M)
-        self.assertEqual(headings, [report.OWN_TITLE, "Terms", "Own data", "Machines"])
+        self.assertEqual(headings, [report.OWN_TITLE, "Own data", "Terms", "Machines"])
         self.assertEqual(re.findall("<h[12]>(.*?)</h", self.page()), headings + ["Raw data"])
         for text in (self.page(), self.text()):
             self.assertNotIn("No results", text)
@@ -329,9 +329,9 @@ class Findings(WithFiles):
         self.run_main("--committed", str(self.committed), "--out", str(self.folder))
         machines = self.text().split("## Machines")[1]
         self.assertEqual(machines.count("\nH200\n"), 1)
-        self.assertIn("| commit | unknown (most files) |", machines)
-        self.assertIn("| compiler | a compiler |", machines)
-        self.assertEqual(machines.count(f", commit {'b' * 40} |"), 1)
+        self.assertIn("|commit|unknown (most files)|", machines)
+        self.assertIn("|compiler|a compiler|", machines)
+        self.assertEqual(machines.count(f", commit {'b' * 40}|"), 1)
 
     def test_there_is_a_section_for_each_experiment(self):
         programs = {path.stem for path in (results.ROOT / "experiments").glob("*.cpp")}
@@ -470,7 +470,7 @@ class Page(WithFiles):
         tables = re.findall(r'<div class=wide tabindex=0 role=region aria-label="([^"]+)"><table><thead>(.*?)</thead>',
                             page, re.S)
         self.assertEqual(len(tables), page.count("<table>"))
-        self.assertEqual(text.count("\n| ---"), page.count("<table>") - page.count("every target</summary>"))
+        self.assertEqual(text.count("\n|---"), page.count("<table>") - page.count("every target</summary>"))
         for label, heads in tables:
             self.assertEqual(heads.count("<th scope=col"), heads.count("</th>"), label)
             self.assertNotIn("></th>", heads, label)
@@ -546,7 +546,7 @@ class Page(WithFiles):
         self.run_report()
         self.assertIn("\na|b ## A heading.f32, this machine\n", self.text())
         self.assertNotIn("\n## A heading", self.text())
-        self.assertIn("\n| a\\|b |", self.text())
+        self.assertIn("\n|a\\|b|", self.text())
 
     def test_names_do_not_reach_the_terminal_with_control_characters(self):
         name = "a\x1b[31mred\x07\nb\u202e.f32"
@@ -582,6 +582,13 @@ class Page(WithFiles):
                 self.assertIn(f"{escaped}, this machine", lines)  # the caption of a table
                 self.assertTrue(any(line.startswith(f"- {escaped} (") for line in lines))
 
+    def test_the_report_of_the_committed_results_has_room_for_more_sections(self):
+        text = self.folder / "report.md"
+        self.run_main("--committed", str(results.ROOT / "experiments/results"), "--out", str(self.folder))
+        folded = sum(map(len, re.findall("<details>.*?</details>\n\n", text.read_text().split("\n## ", 2)[2], re.S)))
+        self.assertLess(len(text.read_text()) - folded, markdown.LIMIT - 4_000)
+        self.assertIn("\nAll methods\n\n|method|promise|n|", text.read_text())  # the longest of the tables that are shown
+
     def test_report_md_fits_into_a_comment_and_names_what_it_leaves_out(self):
         methods = [measured(f"{a}{b}/plain/fp32@cpu", "none", 2) for a in "abcdefgh" for b in "abcdefgh"]
         self.comparisons = [made_up.comparison(f"data set {i}", methods) for i in range(30)]
@@ -595,7 +602,10 @@ class Page(WithFiles):
         self.assertIn("data set ", elsewhere)
         shown = {name for name, _ in found if name} | set(re.findall(r"data set \d+", elsewhere))
         self.assertEqual(shown | {"data set 0"}, {f"data set {i}" for i in range(30)})
-        self.assertIn("data set 0, this machine\n\n| method", text)  # tables that are not folded are left out last
+        self.assertIn("data set 0, this machine\n\n|method", text)  # tables that are not folded are left out last
+
+        tables = [section.Table(caption, [], []) for caption in ("H200, GPU: a", "b", "This machine: a", "H200, GPU: c: d")]
+        self.assertEqual(markdown.shared_captions(tables), ["a (H200, GPU; This machine)", "b", "H200, GPU: c: d"])
 
         s = section.Section("s", "Long", "About it.", "make it", findings=["A sentence of some words. " * 40] * 200)
         text = markdown.text("A report", [], [s], [])
