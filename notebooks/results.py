@@ -24,6 +24,7 @@ KINDS = [name for name, about in SCHEMA["$defs"].items() if "const" in about.get
 SECTIONS = ["own_data", "error_vs_length", "error_vs_condition", "accumulator_formats", "spread_over_runs", "reveal_order",
             "price_of_promise", "speed_vs_length", "speed_of_reductions", "ladder", "consequences", "compare"]
 EXPERIMENTS = sorted(set(SECTIONS) - {"compare"})
+QUESTIONS = ("compare", *EXPERIMENTS)
 FORMATS = SCHEMA["$defs"]["format"]["enum"]
 HERE = "this machine"
 REMEDY = "run experiments/run again, or delete the file"
@@ -182,36 +183,44 @@ def with_short_names(row):
     return row if row["kind"] == "reduction" else short(row)
 
 
-def of_this_machine(folder, named):
-    """(machine, question, name, path) of the files of a study, whether or not they exist."""
-    return [(HERE, q, name, folder / ("results.jsonl" if q == "compare" else f"{name}.jsonl")) for q, name in named]
+def with_parts(questions):
+    """(question, name of a results file) for the questions; some have several files."""
+    return [(q, name) for q in questions for name in (q, *PARTS.get(q, []))]
+
+
+def of_this_machine(folder, questions):
+    """(machine, question, name, path) of the files of a study. A broken link is a file, which cannot be read."""
+    files = [(HERE, q, name, folder / ("results.jsonl" if q == "compare" else f"{name}.jsonl"))
+             for q, name in with_parts(questions)]
+    return [(*about, path) for *about, path in files if path.is_symlink() or path.exists()]
+
+
+def of_other_machines(folder, questions):
+    """The same for MACHINE.QUESTION.jsonl files."""
+    return [(path.name.split(".")[0].upper(), q, name, path) for q, name in with_parts(questions)
+            for path in sorted(folder.glob(f"*.{name}.jsonl"))]
 
 
 def refuse_without_results(folder):
     """Refuses a folder that has no results of this machine."""
-    named = [(q, name) for q in ("compare", *EXPERIMENTS) for name in (q, *PARTS.get(q, []))]
-    if any(path.is_symlink() or path.exists() for *_, path in of_this_machine(folder, named)):
+    if of_this_machine(folder, QUESTIONS):
         return
-    others = [path.name for _, name in named for path in sorted(folder.glob(f"*.{name}.jsonl"))]
+    others = of_other_machines(folder, QUESTIONS)
     if others:
-        raise Refused(f"{folder}: these are results of other machines ({others[0]}); pass the folder as --committed")
+        raise Refused(f"{folder}: these are results of other machines ({others[0][-1].name}); pass the folder as "
+                      "--committed")
     raise Refused(f"{folder}: holds no results.jsonl and no EXPERIMENT.jsonl; name the folder of a study")
 
 
-def read(folder, committed=None, questions=("compare", *EXPERIMENTS)):
+def read(folder, committed=None, questions=QUESTIONS):
     """{question: [Source, …]} from the files of a study and the MACHINE.QUESTION.jsonl files of other machines, with
     the short names of with_short_names(). Either folder may be None."""
-    named = [(q, name) for q in questions for name in (q, *PARTS.get(q, []))]
-    files = of_this_machine(folder, named) if folder else []
-    if committed:
-        files += [(path.name.split(".")[0].upper(), q, name, path) for q, name in named
-                  for path in sorted(committed.glob(f"*.{name}.jsonl"))]
+    files = of_this_machine(folder, questions) if folder else []
+    files += of_other_machines(committed, questions) if committed else []
     found = {q: [] for q in questions}
     for machine, question, name, path in files:
-        if path.is_symlink() or path.exists():
-            source = (read_comparisons(path, machine) if question == "compare"
-                      else read_experiment(path, machine, name))
-            found[question].append(dataclasses.replace(source, rows=[with_short_names(r) for r in source.rows]))
+        source = read_comparisons(path, machine) if question == "compare" else read_experiment(path, machine, name)
+        found[question].append(dataclasses.replace(source, rows=[with_short_names(r) for r in source.rows]))
     return found
 
 
@@ -226,6 +235,6 @@ def of(question):
 
 def unread_files(committed):
     """Names of the files that read() ignores because their names have no question."""
-    known = ["compare", *EXPERIMENTS, *(name for parts in PARTS.values() for name in parts)]
+    known = [name for _, name in with_parts(QUESTIONS)]
     return [path.name for path in sorted(committed.iterdir())
             if not path.name.startswith(".") and not any(path.match(f"*.{name}.jsonl") for name in known)]
