@@ -125,7 +125,8 @@ def data_facts(c):
 def by_operation(found):
     """[(operation, comparisons), …], sums first: results of different operations are never counted together."""
     operations = distinct(c.operation for c in found)
-    return [(operation, [c for c in found if c.operation == operation]) for operation in starting_with(operations, "sum")]
+    return [(operation, [c for c in found if c.operation == operation])
+            for operation in starting_with(operations, "sum")]
 
 
 def named(operation, sentences):
@@ -140,8 +141,8 @@ def findings(found):
 
 
 def count_findings(operation, found):
-    methods = [m | {"on": f"{m['method']} on {c.title} ({c.source.place_of(m['method'])})"} for c in found for m in c.methods
-               if not phrases.is_peer(m["method"])]
+    methods = [m | {"on": f"{m['method']} on {c.title} ({c.source.place_of(m['method'])})"}
+               for c in found for m in c.methods if not phrases.is_peer(m["method"])]
     yield from exactness_findings(methods, f" on {phrases.plural(len(data_sets(found)), 'data set')}", operation)
     yield from bound_findings(methods, "samesum's methods", "their rigorous bounds",
                               lambda rows: phrases.names(m["on"] for m in rows))

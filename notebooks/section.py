@@ -75,7 +75,9 @@ def exactness_findings(rows, more="", operation="sum"):
     exact, others = [[r["bits"] == r["truth_bits"] for r in ours
                       if (phrases.accumulator(r["method"]) == "exact") == which] for which in (True, False)]
     if exact:
-        yield (f"exact is the correctly rounded {'sum' if operation == 'sum' else 'result'} in {phrases.out_of(sum(exact), len(exact), 'result')}{more}"
+        result = "sum" if operation == "sum" else "result"
+        yield (f"exact is the correctly rounded {result} in "
+               f"{phrases.out_of(sum(exact), len(exact), 'result')}{more}"
                + (f"; samesum's other methods round correctly in {phrases.out_of(sum(others), len(others))}."
                   if others else "."))
 

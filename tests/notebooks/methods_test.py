@@ -45,8 +45,7 @@ class Methods(unittest.TestCase):
     def test_a_missing_measurement_is_a_dash_and_a_missing_bound_is_none(self):
         self.found["error_vs_length"][1]["bound"] = None
         self.found["speed_vs_length"] = self.found["spread_over_runs"] = []
-        self.assertEqual(self.rows(), [["tree/plain/fp32@cpu", "everywhere", "2¹²", "5", "none", "-",
-                                        "-"]])
+        self.assertEqual(self.rows(), [["tree/plain/fp32@cpu", "everywhere", "2¹²", "5", "none", "-", "-"]])
 
 
 if __name__ == "__main__":
