@@ -1,4 +1,4 @@
-/// How wrong is each sum, for arrays of every length?
+/// How wrong is each sum, and each result of another operation, for arrays of every length?
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -38,6 +38,8 @@ Json marked(const Dataset& data, const Method& v, const Truth& truth) {
 Json error_row(const Dataset& data, const Method& v, Sample& sample) {
   const Measurement m = sample.judged(v);
   Json row = result_json(m, sample.format(), sample.truth());
+  if (v.results > 1) row["result"] = "variance";
+  if (v.operation != "sum") return row;
   row["probable_bound"] = number_or_null(probable_bound(sample, m, probability_of_errors));
   row["marked"] = marked(data, v, sample.truth());
   return row;
@@ -48,7 +50,10 @@ struct Longest {
   std::optional<int> asked;
   bool full;
 
-  int of(const Method& v) const { return asked.value_or(!full ? 18 : runs_on_gpu(v) ? 30 : 26); }
+  int of(const Method& v) const {
+    if (v.operation != "sum") return std::min(asked.value_or(30), full ? 18 : 12);
+    return asked.value_or(!full ? 18 : runs_on_gpu(v) ? 30 : 26);
+  }
   int of(const Part& part) const {
     int longest = 0;
     for (const Method* v : part.methods) longest = std::max(longest, of(*v));
@@ -62,11 +67,15 @@ std::vector<std::size_t> lengths(int longest) {
   return all;
 }
 
-/// Table of one data set in one format: one line per method, one column per length.
+/// Table of one operation on one data set in one format: one line per method, one column per length.
 class Table {
  public:
-  Table(const Dataset& data, const FormatInfo& format, const std::vector<std::size_t>& lengths)
-      : title_{data.name + " in " + std::string{format.name}} {
+  Table(const std::string& operation, const Dataset& data, const FormatInfo& format,
+        const std::vector<std::size_t>& lengths)
+      : title_{(operation == "sum"       ? ""
+                : operation == "moments" ? "variance, "
+                                         : operation + ", ") +
+               data.name + " in " + std::string{format.name}} {
     for (const std::size_t n : lengths) head_ += right(power_or_number(n), 6);
   }
 
@@ -121,7 +130,9 @@ class Tally {
 
 void measure(Study& study, const Part& part, Longest longest, Tally& tally) {
   const std::vector<std::size_t> all_lengths = lengths(longest.of(part));
-  Table table{*part.data, *part.format, all_lengths};
+  const std::string& operation = part.methods.front()->operation;
+  const bool takes_two = part.methods.front()->inputs == 2;
+  Table table{operation, *part.data, *part.format, all_lengths};
   for (const std::size_t n : all_lengths) {
     std::optional<Sample> sample;
     for (const Method* v : part.methods) {
@@ -129,16 +140,47 @@ void measure(Study& study, const Part& part, Longest longest, Tally& tally) {
       const Json key = {{"kind", "error"},   {"data", part.data->name},           {"seed", study.seed()},
                         {"method", v->name}, {"input_format", part.format->name}, {"n", n}};
       const Json row = study.row(key, [&] {
-        if (!sample) sample.emplace(part.data->make(*part.format, n, study.seed()));
+        const auto make = [&](std::uint64_t seed) { return part.data->make(*part.format, n, seed); };
+        if (!sample)
+          sample.emplace(make(study.seed()), operation,
+                         takes_two ? std::optional{make(study.seed() + 1)} : std::nullopt);
         return error_row(*part.data, *v, *sample);
       });
       table.add(*v, row);
-      if (!is_peer(*v)) tally.add(row);
+      if (!is_peer(*v) && operation == "sum") tally.add(row);
       if (const auto why = accusation(*v, row))
         study.fail(v->name + " on " + part.data->name + ", n = " + power_or_number(n) + ": " + *why);
     }
   }
   table.print(study);
+}
+
+// --- operations other than sums --------------------------------------------------------------------
+
+/// Those whose results are rounded: extrema are exact.
+std::vector<std::string> rounded_operations() {
+  std::vector<std::string> all = Truth::operations();
+  std::erase_if(all, [](const std::string& name) { return name == "sum" || name == "min" || name == "max"; });
+  return all;
+}
+
+/// The operation that was asked for. Without one, sums, and if there is no filter all others on a few data
+/// sets.
+std::vector<Part> parts_of(const std::string& operation, const std::string& data, const std::string& filter) {
+  const auto of = [&](const std::string& name, const std::string& datasets) {
+    return parts(datasets_matching(datasets), methods_in_own_format(filter, name));
+  };
+  if (!operation.empty() && operation != "sum") {
+    const std::vector<std::string> known = rounded_operations();
+    if (std::ranges::find(known, operation) == known.end())
+      throw UsageError{"--operation: '" + printable(operation) + "' is not one of sum, " + listed(known)};
+    return of(operation, data);
+  }
+  std::vector<Part> all = of("sum", data);
+  if (operation.empty() && filter.empty())
+    for (const std::string& name : rounded_operations())
+      std::ranges::copy(of(name, data.empty() ? "uniform,normal,60 binades" : data), std::back_inserter(all));
+  return all;
 }
 
 // --- how often the probable bound holds ------------------------------------------------------------
@@ -167,7 +209,7 @@ std::vector<Cell> cells(const std::vector<Part>& parts, Longest longest) {
       if (part.data->elements != Elements::independent) continue;
       if (n != 1024 && n != 16384 && !(longest.full && n == 64)) continue;
       for (const Method* v : part.methods)
-        if (!is_peer(*v) && theory_gains(*v, n))
+        if (!is_peer(*v) && v->operation == "sum" && theory_gains(*v, n))
           all.push_back({&part, v, n, longest.full ? std::size_t{1000} : std::size_t{100}});
     }
   return all;
@@ -248,11 +290,12 @@ void measure(Study& study, const std::vector<Cell>& cells) {
 int main(int argc, char** argv) {
   Study study{
       "error_vs_length",
-      "How wrong is each sum, for arrays of every length?",
+      "How wrong is each result, for arrays of every length?",
       "Each method sums generated data of n elements, each rounded once to the format. The error is the "
       "distance of its result from the exact sum of these elements (integer buckets, one per exponent, "
       "which are merged into one wide integer), in units in the last place (ulps) of the correctly rounded "
-      "sum.\n\n"
+      "sum. The other operations follow, each compared with its own exact result: rational ones and the root "
+      "of norm in integers, prod and logsumexp with 400 bits; of moments, the variance.\n\n"
       "The error is compared with the rigorous bound of the method's tree: Higham, Accuracy and Stability "
       "of Numerical Algorithms, 2002, eq. 4.6, for plain sums; Kahan 1965 and Neumaier 1974 for compensated "
       "sums. Data of a given condition number are generated by algorithm 6.1 of Ogita, Rump and Oishi 2005. "
@@ -265,17 +308,22 @@ int main(int argc, char** argv) {
       "without a mark.",
       {"error", "coverage"},
       "  error_vs_length --filter 'tree/*/fp32,exact/fp32'\n"
+      "  error_vs_length --operation dot --data normal\n"
       "  error_vs_length --filter 'serial/*@cpu' --data ones --longest 28\n"
       "  error_vs_length --data 'kappa*,sine' --json\n"
       "  error_vs_length --full --out build/study\n\nData:" +
           datasets_in_words()};
   std::string data;
   study.add_option("--data", "GLOB,…", data, "Data sets (default: all; see below)");
+  std::string operation;
+  study.add_option(
+      "--operation", "NAME", operation,
+      "Only sum, or one of\n" + listed(rounded_operations()) + "\n(default: all, or with --filter sum)");
   std::optional<int> asked;
   study.add_option("--longest", "E", asked, "At most 2^E elements (default 18; with --full\n26, on a GPU 30)",
                    {4, 30});
   return study.run(argc, argv, [&](Study& s) {
-    const std::vector<Part> all = parts(datasets_matching(data), methods_in_own_format(s.filter()));
+    const std::vector<Part> all = parts_of(operation, data, s.filter());
     const Longest longest{asked, s.full()};
     const std::vector<Cell> all_cells = cells(all, longest);
     for (const Part& part : all)

@@ -220,11 +220,11 @@ std::vector<const Method*> methods_matching(const std::string& globs, const Form
   return all;
 }
 
-std::vector<const Method*> methods_in_own_format(const std::string& globs) {
+std::vector<const Method*> methods_in_own_format(const std::string& globs, const std::string& operation) {
   std::vector<const Method*> all;
   if (globs.empty())
     for (const FormatInfo& format : formats)
-      for_each_method("sum", [&](const Method& m) {
+      for_each_method(operation, [&](const Method& m) {
         if (m.format == &format && m.accepts(format) && (chosen_by_default(m) || is_peer(m)))
           all.push_back(&m);
       });
@@ -232,7 +232,7 @@ std::vector<const Method*> methods_in_own_format(const std::string& globs) {
     bool found = false;
     std::exception_ptr refusal;  // for one format; another format may have the peer
     for (const FormatInfo& format : formats) try {
-        for (const Method* m : matching_one("sum", "--filter", glob, format)) {
+        for (const Method* m : matching_one(operation, "--filter", glob, format)) {
           if (m->format != &format || !m->accepts(format)) continue;
           found = true;
           append_once(all, m);

@@ -203,10 +203,11 @@ std::vector<const Method*> methods_matching(const std::string& globs, const Form
                                             const std::string& option = "--methods",
                                             const std::string& operation = "sum");
 
-/// The sums that match one of the globs, for an experiment in which each method sums elements of its own
-/// format. A name without a format stands for all four. An empty list stands for the peers and for all
-/// methods on the CPU and on the GPU except inherently slow ones.
-std::vector<const Method*> methods_in_own_format(const std::string& globs);
+/// The methods of an operation that match one of the globs, for an experiment in which each reduces elements
+/// of its own format. A name without a format stands for all four. An empty list stands for the peers and for
+/// all methods on the CPU and on the GPU except inherently slow ones.
+std::vector<const Method*> methods_in_own_format(const std::string& globs,
+                                                 const std::string& operation = "sum");
 
 /// Throws OutputError if the file of an option cannot be written, and UsageError if it is "-", or one of the
 /// files with the elements. Called before hours of work.

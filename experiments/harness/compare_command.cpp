@@ -196,7 +196,7 @@ Comparison comparison_of(const Json& row, Values x, const Truth& truth) {
   for (const Json& m : row["methods"]) {
     const Method& v = *method(m["method"]);
     const std::uint64_t bits = std::stoull(m["bits"].get<std::string>(), nullptr, 16);
-    Measurement found = judge(v, *x.format, truth, {v.format, bits});
+    Measurement found = judge(v, *x.format, truth, Number{v.format, bits});
     found.within_bound = m["within_bound"];
     found.distinct_bits = m["distinct_bits"];
     found.repeats = m["repeats"];

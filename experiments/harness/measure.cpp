@@ -30,7 +30,7 @@ Measurement worst(const Method& method, const FormatInfo& input, const Truth& tr
   std::optional<Measurement> worst;
   bool within_bound = true;
   for (const std::uint64_t bits : results) {
-    const Measurement m = judge(method, input, truth, {method.format, bits});
+    const Measurement m = judge(method, input, truth, Number{method.format, bits});
     within_bound &= m.within_bound;
     if (!worst || m.error.absolute > worst->error.absolute) worst = m;
   }
@@ -41,8 +41,11 @@ Measurement worst(const Method& method, const FormatInfo& input, const Truth& tr
 
 }  // namespace
 
-Measurement judge(const Method& method, const FormatInfo& input, const Truth& truth, Number value) {
-  const double bound = method.bound(input, truth.size(), value, truth.magnitudes_rounded_up());
+Measurement judge(const Method& method, const FormatInfo& input, const Truth& truth, ResultNumbers result,
+                  std::size_t result_index) {
+  const Number value = result.number[result_index];
+  const double bound = method.bound(input, truth.size(), result, truth.magnitudes_rounded_up(),
+                                    {.result_index = result_index});
   return {.method = &method,
           .value = value,
           .truth = truth.rounded(*method.format),

@@ -43,8 +43,10 @@ struct Measurement {
   double gigabytes_per_second;  ///< of input
 };
 
-/// Compares one result for elements of the format `input` with the truth and the bound.
-Measurement judge(const Method& method, const FormatInfo& input, const Truth& truth, Number value);
+/// Compares one result for elements of the format `input` with the truth and the bound. `result_index`: which
+/// of two numbers the truth is of.
+Measurement judge(const Method& method, const FormatInfo& input, const Truth& truth, ResultNumbers result,
+                  std::size_t result_index = 0);
 
 /// Runs and times a method with one number as its result, and compares its results with the truth. To exclude
 /// transfers to a GPU from the time, place the inputs there first.
