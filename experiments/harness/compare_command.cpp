@@ -212,9 +212,11 @@ Comparison compare(const std::string& name, const Inputs& inputs, const Truth& t
                    const std::string& operation) {
   const FormatInfo& format = *inputs.x.format;
   const auto chosen = methods_matching(methods, format, option, operation);
-  if (chosen.empty())
+  if (chosen.empty()) {
+    method_without_name(operation, format);  // throws if the operation takes no such elements at all
     throw UsageError{option + ": no method that matches '" + methods + "' takes " + std::string{format.name} +
                      "; add '*', or use fp32 or fp64 for peers"};
+  }
   OnGpu on_gpu{inputs};
   std::vector<Measurement> measurements = measure_all(chosen, on_gpu, truth, options);
   const Recommendation recommendation = recommend(measurements, format, truth);
