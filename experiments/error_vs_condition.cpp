@@ -1,4 +1,4 @@
-/// How many digits of each sum are correct, for data of every condition?
+/// How many digits of each result are correct, for data of every condition?
 #include <algorithm>
 #include <cmath>
 
@@ -13,11 +13,32 @@ namespace {
 using namespace samesum;
 using namespace samesum::harness;
 
-/// Data in one format whose condition is near the given one (GenSum).
-Sample sample_of(const FormatInfo& format, std::size_t n, double condition, std::uint64_t seed) {
-  std::vector<double> x(n);
-  generate_sum_of_any_condition(x, format, condition, seed);
-  return Sample{column_of(format, x)};
+/// How data are generated for an operation.
+struct Generator {
+  const char* operation;
+  const char* data;
+  void (*fill)(std::span<double> x, std::span<double> y, const FormatInfo& format, double condition,
+               std::uint64_t seed);
+};
+
+/// Left out: operations whose condition number does not depend on the data, such as 1 for norm or n for prod.
+constexpr Generator generators[] = {
+    {"sum", "gensum",
+     [](auto x, auto, auto& f, double c, auto seed) { generate_sum_of_any_condition(x, f, c, seed); }},
+    {"mean", "gensum",
+     [](auto x, auto, auto& f, double c, auto seed) { generate_sum_of_any_condition(x, f, c, seed); }},
+    {"dot", "gendot", generate_dot},
+    {"moments", "offset", [](auto x, auto, auto&, double c, auto seed) { generate_offset(x, c, seed); }},
+    {"logsumexp", "logarithm",
+     [](auto x, auto, auto&, double c, auto seed) { generate_logarithm(x, c, seed); }}};
+
+/// Data in one format whose condition is near the given one.
+Sample sample_of(const Generator& g, const FormatInfo& format, std::size_t n, double condition,
+                 std::uint64_t seed) {
+  std::vector<double> x(n), y(n);
+  g.fill(x, y, format, condition, seed);
+  return Sample{column_of(format, x), g.operation,
+                g.operation == std::string{"dot"} ? std::optional{column_of(format, y)} : std::nullopt};
 }
 
 /// Whether the condition of the sample is within a factor of 3 of the given one.
@@ -51,8 +72,12 @@ class Table {
     if (digits >= 1) line.right = exponent;
   }
 
-  void print(Study& study, const FormatInfo& format) const {
-    study.print(std::string{format.name} + ": correct decimal digits (of " + compact(digits_of(format), 4) +
+  void print(Study& study, const Generator& g, const FormatInfo& format) const {
+    const std::string operation = g.operation;
+    study.print((operation == "sum"       ? ""
+                 : operation == "moments" ? "variance in "
+                                          : operation + " in ") +
+                std::string{format.name} + ": correct decimal digits (of " + compact(digits_of(format), 4) +
                 ") per condition number; where none is left");
     study.print(left("", width_) + head_);
     for (const auto& [name, line] : lines_)
@@ -73,15 +98,18 @@ class Table {
 };
 
 struct Task {
+  const Generator* generator;
   const FormatInfo* format;
   std::vector<const Method*> methods;
 };
 
 constexpr int most = 40;  // largest decimal exponent of a condition
 
-/// Whether the range of the format, from its largest number to its smallest, has room for all conditions. In
-/// other formats the conditions may end early.
-bool has_room_for_all(const FormatInfo& format) {
+/// Whether the range of the format, from its largest number to its smallest, has room for all conditions of
+/// sums. In other formats the conditions may end early; those of variance and logsumexp end where elements
+/// of the format are no longer distinct enough.
+bool has_room_for_all(const Generator& g, const FormatInfo& format) {
+  if (g.data != std::string{"gensum"} && g.data != std::string{"gendot"}) return false;
   return (format.max_exponent - format.min_quantum) * std::log10(2.0) >= most;
 }
 
@@ -89,26 +117,25 @@ void measure(Study& study, const Task& task, std::size_t n) {
   Table table;
   for (int exponent = 0; exponent <= most; ++exponent) {
     const double target = power_of_ten(exponent);
-    Sample sample = sample_of(*task.format, n, target, study.seed());
+    Sample sample = sample_of(*task.generator, *task.format, n, target, study.seed());
     if (!has(sample, target)) {
-      if (!has_room_for_all(*task.format)) break;
-      study.fail("the data in " + std::string{task.format->name} + " generated for condition number " +
-                 compact(target, 6) + " have condition number " + compact(sample.truth().condition(), 6));
+      if (!has_room_for_all(*task.generator, *task.format)) break;
+      study.fail("the data of " + std::string{task.generator->operation} + " in " +
+                 std::string{task.format->name} + " generated for condition number " + compact(target, 6) +
+                 " have condition number " + compact(sample.truth().condition(), 6));
       continue;
     }
     table.add_column(exponent);
     for (const Method* v : task.methods) {
-      const Json key = {{"kind", "condition"},
-                        {"data", "gensum"},
-                        {"seed", study.seed()},
-                        {"method", v->name},
-                        {"input_format", task.format->name},
-                        {"n", n},
-                        {"target_condition", target}};
+      const Json key = {
+          {"kind", "condition"},       {"data", task.generator->data},      {"seed", study.seed()},
+          {"method", v->name},         {"input_format", task.format->name}, {"n", n},
+          {"target_condition", target}};
       const Json row = study.row(key, [&] {
         const Measurement m = sample.judged(*v);
         Json found = result_json(m, *task.format, sample.truth());
         found["digits"] = right_digits(m);
+        if (const Json which = compared_result(*v); !which.is_null()) found["result"] = which;
         return found;
       });
       table.add(*v, exponent, row["digits"]);
@@ -116,7 +143,7 @@ void measure(Study& study, const Task& task, std::size_t n) {
         study.fail(v->name + " at condition number " + compact(target, 6) + ": " + *why);
     }
   }
-  table.print(study, *task.format);
+  table.print(study, *task.generator, *task.format);
 }
 
 }  // namespace
@@ -124,12 +151,18 @@ void measure(Study& study, const Task& task, std::size_t n) {
 int main(int argc, char** argv) {
   Study study{
       "error_vs_condition",
-      "How many digits of each sum are right, for data of every condition?",
+      "How many digits of each result are right, for data of every condition?",
       "Each method sums data whose condition number, sum of |x| over |sum of x|, is 1, 10, 100 … 10^40, as "
       "far as the range of the format allows. Half of the elements are random, each of the others brings "
       "the exact sum to a smaller number (Ogita, Rump and Oishi 2005, algorithm 6.1, in terms of sums), and "
       "all are shuffled. The condition number of the generated data is measured; it is within a factor of 3 "
-      "of the target. Correct digits are -log10 of the error relative to the exact sum.\n\n"
+      "of the target. Correct digits are -log10 of the error relative to the exact result.\n\n"
+      "The condition number of another operation f is the sum of |x df/dx| over |f| (Higham 2002, section "
+      "1.6), with one of the vectors of a dot product fixed; that of variance is due to Chan, Golub and "
+      "LeVeque 1983. Data of dot come from algorithm 6.1 itself, those of variance are normal numbers far "
+      "from 0, and those of logsumexp lie near -log n, so that the result is small. Both end where the "
+      "elements of a format are too coarse. The condition number of norm is 1 and that of prod n, whatever "
+      "the data: error_vs_length has them.\n\n"
       "A sum may have no correct digit if its first-order bound, about u times the condition number for "
       "plain "
       "sums and u^2 times the condition number for compensated sums, exceeds 1 (Higham, Accuracy and "
@@ -141,18 +174,24 @@ int main(int argc, char** argv) {
       {"condition"},
       "  error_vs_condition\n"
       "  error_vs_condition --filter 'tree/*,exact'\n"
+      "  error_vs_condition --operation dot\n"
       "  error_vs_condition --full --out build/study"};
+  std::vector<std::string> others;
+  for (const Generator& g : std::span{generators}.subspan(1)) others.push_back(g.operation);
+  study.add_operations(others);
   return study.run(argc, argv, [&](Study& s) {
     const std::size_t n = s.full() ? 16384 : 1024;
     std::vector<Task> tasks;
-    const std::vector<const Method*> methods = methods_in_own_format(s.filter());
-    for (const FormatInfo& format : formats) {
-      Task task{&format, {}};
-      std::ranges::copy_if(methods, std::back_inserter(task.methods),
-                           [&](const Method* v) { return v->format == &format; });
-      if (task.methods.empty()) continue;
-      s.expect(task.methods.size() * (most + 1));  // at most
-      tasks.push_back(task);
+    for (const std::string& operation : s.operations()) {
+      const std::vector<const Method*> methods = methods_in_own_format(s.filter(), operation);
+      for (const FormatInfo& format : formats) {
+        Task task{std::ranges::find(generators, operation, &Generator::operation), &format, {}};
+        std::ranges::copy_if(methods, std::back_inserter(task.methods),
+                             [&](const Method* v) { return v->format == &format; });
+        if (task.methods.empty()) continue;
+        s.expect(task.methods.size() * (most + 1));  // at most
+        tasks.push_back(task);
+      }
     }
     for (const Task& task : tasks) measure(s, task, n);
   });

@@ -10,25 +10,35 @@ using namespace samesum;
 using namespace samesum::harness;
 
 struct Settings {
+  std::string operation;
   const FormatInfo* format;
   std::string methods;
   MeasureOptions measure;
 };
 
+/// One file, two for dot.
+std::string in_words(const std::vector<std::string>& files) {
+  return files.front() + (files.size() > 1 ? " and " + files[1] : "");
+}
+
 /// The key has a digest of the elements, so that a file that changed is measured again.
-void measure_file(Study& study, const std::string& file, const Settings& settings) {
-  const Column column = read_column(file, settings.format);
-  const Truth truth{column.values()};
+void measure(Study& study, const std::vector<std::string>& files, const Settings& settings) {
+  const std::vector<InputArray> arrays = read_inputs(settings.operation, files, settings.format);
+  const Inputs inputs{arrays.front().column.values(),
+                      arrays.size() > 1 ? std::optional{arrays[1].column.values()} : std::nullopt};
+  const Truth truth = Truth::of(settings.operation, inputs.x, inputs.y);
+  const std::string file = in_words(files);
   const Json key = {{"kind", "comparison"},
-                    {"data", data_json(file, column.values(), truth)},
+                    {"operation", settings.operation},
+                    {"data", data_json(file, inputs, truth)},
                     {"threads", settings.measure.threads},
                     {"repeats", settings.measure.repeats}};
   const Json row = study.row(key, [&] {
     return comparison_json(
-        compare(file, column.values(), truth, settings.methods, settings.measure, "--filter"));
+        compare(file, inputs, truth, settings.methods, settings.measure, "--filter", settings.operation));
   });
   for (const Json& failure : row["failures"]) study.fail(file + ": " + failure.get<std::string>());
-  study.print(as_text(comparison_of(row, column.values(), truth)));
+  study.print(as_text(comparison_of(row, inputs, truth)));
 }
 
 }  // namespace
@@ -47,30 +57,41 @@ int main(int argc, char** argv) {
       "experiments/requirements.txt.",
       {"comparison"},
       "  own_data *.npy --out results\n"
+      "  own_data a.npy b.npy --operation dot\n"
       "  own_data a.f32 b.csv --filter '*,*@peer'\n"
       "  own_data weights.f32 --format bf16 --full"};
   std::vector<std::string> files;
-  std::string format;
+  std::string format, operation = "sum";
   int threads = 0;
   study.add_files(files, known_extensions());
   study.add_option("--format", "F", format,
                    "Round the elements to F before summing\n(" + format_names(", ") + ")");
+  study.add_option(
+      "--operation", "NAME", operation,
+      "What the methods compute (default sum), as for\nsamesum compare; dot takes the files in pairs");
   study.add_option("--threads", "N", threads, "Number of threads; 0 (default): automatic", Study::any);
   return study.run(argc, argv, [&](Study& s) {
     check_threads(threads);
     const Settings settings{
+        operation,
         format_named(format),
         s.filter().empty() ? "*" : s.filter(),
         {.repeats = s.full() ? 20 : 5, .threads = threads, .patience = s.full() ? 60.0 : 2.0}};
-    check_before_reading(settings.format,
-                         [&](const FormatInfo& f) { methods_matching(settings.methods, f, "--filter"); });
-    s.expect(files.size());
-    for (const std::string& file : files) try {
-        measure_file(s, file, settings);
+    check_operation_to_compare(operation);
+    check_before_reading(settings.format, [&](const FormatInfo& f) {
+      methods_matching(settings.methods, f, "--filter", operation);
+    });
+    const std::size_t together = operation == "dot" ? 2 : 1;
+    if (files.size() % together != 0)
+      throw UsageError{"dot takes files in pairs, not " + std::to_string(files.size())};
+    s.expect(files.size() / together);
+    for (std::size_t i = 0; i < files.size(); i += together) try {
+        measure(s, {files.begin() + std::ptrdiff_t(i), files.begin() + std::ptrdiff_t(i + together)},
+                settings);
       } catch (const InputError& e) {
         s.pass_over(e.what());
       } catch (const UsageError& e) {  // no method takes elements of this format
-        s.pass_over(file + ": " + e.what());
+        s.pass_over(files[i] + ": " + e.what());
       }
   });
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 #include <thread>
+#include <tuple>
 
 #include "harness/commands.hpp"
 #include "harness/dataset.hpp"
@@ -35,11 +36,15 @@ bool takes_part(const Method& v, const Cell& cell, bool full) {
   return fits(v, cell) && in_format && !endless;
 }
 
-std::vector<Task> tasks(const std::string& filter, int longest, bool full) {
-  std::vector<int> thread_counts{1};
+std::vector<int> thread_counts() {
+  std::vector<int> all{1};
   if (const unsigned most = std::thread::hardware_concurrency(); most > 1)
-    thread_counts.push_back(static_cast<int>(most));
-  if (absent().empty()) thread_counts.push_back(0);
+    all.push_back(static_cast<int>(most));
+  if (absent().empty()) all.push_back(0);
+  return all;
+}
+
+std::vector<Task> sums(const std::string& filter, int longest, bool full) {
   std::vector<const Method*> all;
   for (const FormatInfo& format : formats)
     for (const Method* v : methods_matching(filter.empty() ? "*,*@peer" : filter, format, "--filter"))
@@ -47,7 +52,7 @@ std::vector<Task> tasks(const std::string& filter, int longest, bool full) {
   std::vector<Task> chosen;
   for (const FormatInfo& input : formats)
     for (int e = 12; e <= longest; e += full ? 2 : 4)
-      for (const int threads : thread_counts) {
+      for (const int threads : thread_counts()) {
         // A second thread pays off from 2^17 elements on.
         if ((threads > 1 && e < 20) || (!full && e != 20 && input.name != "fp32")) continue;
         Task task{{&input, two_to(e), threads}, {}};
@@ -55,7 +60,26 @@ std::vector<Task> tasks(const std::string& filter, int longest, bool full) {
                              [&](const Method* v) { return takes_part(*v, task.cell, full); });
         if (!task.methods.empty()) chosen.push_back(task);
       }
-  if (chosen.empty()) throw UsageError{"--filter and --longest leave nothing to measure on this machine"};
+  return chosen;
+}
+
+/// Another operation: 2^20 elements, fewer where the exact result takes long.
+std::vector<Task> tasks(const std::string& operation, const std::string& filter, int longest, bool full) {
+  if (operation == "sum") return sums(filter, longest, full);
+  const bool slow_truth = operation == "logsumexp" || operation == "softmax";
+  const int e = std::min(longest, slow_truth ? 16 : 20);
+  std::vector<Task> chosen;
+  for (const Method* v : methods_in_own_format(filter, operation))
+    for (const int threads : thread_counts()) {
+      Cell cell{v->format, two_to(e), threads};
+      cell.operation = operation;
+      cell.data = operation == "prod" ? "near 1" : "normal";
+      if (!fits(*v, cell) || (threads > 1 && (slow_truth || is_sequential(*v))) ||
+          (!full && v->format->name != "fp32") || v->backend == "reference")
+        continue;
+      const auto same = std::ranges::find(chosen, cell, &Task::cell);
+      (same == chosen.end() ? chosen.emplace_back(Task{cell, {}}) : *same).methods.push_back(v);
+    }
   return chosen;
 }
 
@@ -71,42 +95,48 @@ class Samples {
  public:
   explicit Samples(std::uint64_t seed) : seed_{seed} {}
 
-  Sample& normal(const Cell& cell) { return made(normal_, *datasets_matching("normal").front(), cell); }
+  Sample& usual(const Cell& cell) { return made(usual_, *datasets_matching(cell.data).front(), cell); }
+  /// Of sums only.
   Sample& hard(const Cell& cell) { return made(hard_, hard_data(*cell.input), cell); }
 
  private:
   struct Slot {
     std::optional<Sample> sample;
-    std::pair<const FormatInfo*, std::size_t> of;
+    std::tuple<const FormatInfo*, std::size_t, std::string> of;
   };
   Sample& made(Slot& slot, const Dataset& data, const Cell& cell) {
-    if (const std::pair wanted{cell.input, cell.n}; !slot.sample || slot.of != wanted) {
+    if (const std::tuple wanted{cell.input, cell.n, cell.operation}; !slot.sample || slot.of != wanted) {
       slot.sample.reset();  // frees memory for the next one
-      slot.sample.emplace(data.make(*cell.input, cell.n, seed_));
+      std::optional<Column> second;
+      if (cell.inputs() == 2) second = data.make(*cell.input, cell.n, seed_ + 1);
+      slot.sample.emplace(data.make(*cell.input, cell.n, seed_), cell.operation, std::move(second));
       slot.of = wanted;
     }
     return *slot.sample;
   }
   std::uint64_t seed_;
-  Slot normal_, hard_;
+  Slot usual_, hard_;
 };
 
 // --- the study -------------------------------------------------------------------------------------
 
 void print_head(Study& study, const Cell& cell) {
   study.print("");
-  study.print(std::string{cell.input->name} + ", n = " + power_or_number(cell.n) + ", " +
-              (cell.threads == 0   ? "GPU"
-               : cell.threads == 1 ? "1 thread"
-                                   : std::to_string(cell.threads) + " threads") +
-              "; error: in ulps; hard: relative error (" + hard_data(*cell.input).name + ")");
+  study.print(
+      (cell.operation == "sum" ? "" : cell.operation + ", ") + std::string{cell.input->name} +
+      ", n = " + power_or_number(cell.n) + ", " +
+      (cell.threads == 0   ? "GPU"
+       : cell.threads == 1 ? "1 thread"
+                           : std::to_string(cell.threads) + " threads") +
+      "; error: in ulps" +
+      (cell.operation == "sum" ? "; hard: relative error (" + hard_data(*cell.input).name + ")" : ""));
   study.print(left("method", 30) + left("promise", 11) + right("time", 9) + right("GB/s", 8) +
               right("error", 9) + right("hard", 9));
 }
 
 void print(Study& study, const Json& row) {
   const auto number = [&](const char* field) {
-    return row[field].is_null() ? std::string{"-"} : compact(row[field], 8, 2);
+    return !row.contains(field) || row[field].is_null() ? std::string{"-"} : compact(row[field], 8, 2);
   };
   study.print(left(row["method"], 30) + left(row["promise"], 11) + right(duration(row["seconds"]), 9) +
               right(compact(row["gb_per_s"], 7), 8) + right(number("error_ulps"), 9) +
@@ -133,12 +163,14 @@ void measure(Study& study, const Task& task, Samples& samples) {
     for (const Method* v : task.methods) {
       const Speed& speed = *std::ranges::find(speeds, v->name, &Speed::method);
       const Options options{.threads = cell.threads};
-      const Error error = samples.normal(cell).judged(*v, options).error,
-                  hard = samples.hard(cell).judged(*v, options).error;
-      values.push_back(timing(cell.n * cell.input->bytes, speed));
-      values.back().update({{"error_ulps", number_or_null(error.ulps)},
-                            {"relative_error", number_or_null(error.relative)},
-                            {"hard_data", hard_data(*cell.input).name},
+      const Error error = samples.usual(cell).judged(*v, options).error;
+      values.push_back(timing(cell.bytes(), speed));
+      values.back().update(
+          {{"error_ulps", number_or_null(error.ulps)}, {"relative_error", number_or_null(error.relative)}});
+      if (const Json which = compared_result(*v); !which.is_null()) values.back()["result"] = which;
+      if (cell.operation != "sum") continue;
+      const Error hard = samples.hard(cell).judged(*v, options).error;
+      values.back().update({{"hard_data", hard_data(*cell.input).name},
                             {"hard_condition", number_or_null(samples.hard(cell).truth().condition())},
                             {"hard_error_ulps", number_or_null(hard.ulps)},
                             {"hard_relative", number_or_null(hard.relative)}});
@@ -166,6 +198,9 @@ int main(int argc, char** argv) {
       "number 1e8 (in fp16 1e4), which are generated by algorithm 6.1 of Ogita, Rump and Oishi 2005; both "
       "are compared with the exact sum. The price of a promise is the time of the fastest method that gives "
       "it over the time of the fastest method that promises nothing.\n\n"
+      "The other operations follow, with 2^20 elements (logsumexp and softmax 2^16), each compared with its "
+      "own exact result: of moments, the variance; of softmax, the first element. Without --full only "
+      "fp32.\n\n"
       "Several threads are left out for sequential orders and for arrays below 2^20 elements. Without "
       "--full, compensated sequential orders are left out above 2^16 elements, and formats other than fp32 "
       "at lengths other than 2^20. Rows that are measured in turns are written together: if the program is "
@@ -175,11 +210,16 @@ int main(int argc, char** argv) {
       "  price_of_promise\n"
       "  price_of_promise --filter 'exact,tree/*,*@peer' --longest 20\n"
       "  price_of_promise --full --out build/study"};
+  study.add_operations({"mean", "dot", "norm", "moments", "prod", "logsumexp", "softmax"});
   std::optional<int> longest;
   study.add_option("--longest", "E", longest,
                    "At most 2^E elements, E from 12 to 34\n(default 24, --full 28)", {12, 34});
   return study.run(argc, argv, [&](Study& s) {
-    const std::vector<Task> all = tasks(s.filter(), longest.value_or(s.full() ? 28 : 24), s.full());
+    std::vector<Task> all;
+    for (const std::string& operation : s.operations())
+      std::ranges::copy(tasks(operation, s.filter(), longest.value_or(s.full() ? 28 : 24), s.full()),
+                        std::back_inserter(all));
+    if (all.empty()) throw UsageError{"--filter and --longest leave nothing to measure on this machine"};
     for (const Task& task : all) s.expect(task.methods.size());
     Samples samples{s.seed()};
     for (const Task& task : all) measure(s, task, samples);

@@ -25,6 +25,8 @@ constexpr std::size_t several_leaves = 3 * CoarsenedTree::leaf + 5;
 std::vector<Question> questions(const std::vector<const Method*>& methods, bool full) {
   std::vector<Question> all;
   for (const Method* v : methods) {
+    // Some compensated means keep the ones that M absorbs and never overflow: no mask shows their order.
+    if (v->operation == "mean" && v->accumulator != "plain" && !is_peer(*v)) continue;
     all.push_back({v, 32, 0});
     if (!runs_on_gpu(*v))
       all.push_back({v, 600, 0});  // lanes have several rows; not on a GPU, where each mask costs a transfer
@@ -47,6 +49,11 @@ Json found(const Question& q, std::uint64_t seed) {
           {"blind", or_null(!found.blind.empty(), [&] { return found.blind; })},
           {"difference", or_null(!found.difference.empty(), [&] { return found.difference; })},
           {"asked", box.asked()}};
+}
+
+std::vector<std::string> other_operations() {
+  const auto others = BlackBox::operations().subspan(1);
+  return {others.begin(), others.end()};
 }
 
 std::string verdict(const Json& row) {
@@ -96,7 +103,11 @@ int main(int argc, char** argv) {
   Study study{
       "reveal_order",
       "In which order does each sum add?",
-      "Each method sums masks as a black box. Units: FPRev (Xie et al. 2025) sums ones with M at i and -M "
+      "Each method sums masks as a black box. A mean is multiplied by n; the second vector of a dot product "
+      "has only ones. Compensated means neither lose the ones that M absorbs nor overflow: they are left "
+      "out. Operations whose terms have one sign, such as norm, and prod, which keeps its exponent "
+      "apart "
+      "and never overflows, are left out. Units: FPRev (Xie et al. 2025) sums ones with M at i and -M "
       "at j. M and -M absorb every one that is added to them before they cancel, so the result counts the "
       "leaves that are not below the lowest common ancestor of i and j, and these counts determine the "
       "tree. In fp16 a one is the smallest subnormal number; if there are more ones than the format can "
@@ -112,8 +123,12 @@ int main(int argc, char** argv) {
       "  reveal_order --filter 'tree/plain/*,eigen/*@peer'\n"
       "  reveal_order --filter 'pairwise/*@cpu' --json\n"
       "  reveal_order --full --out build/study"};
+  study.add_operations(other_operations());
   return study.run(argc, argv, [](Study& s) {
-    const std::vector<Question> all = questions(methods_in_own_format(s.filter()), s.full());
+    std::vector<Question> all;
+    for (const std::string& operation : s.operations())
+      std::ranges::copy(questions(methods_in_own_format(s.filter(), operation), s.full()),
+                        std::back_inserter(all));
     s.expect(all.size());
     ask(s, all);
   });

@@ -15,6 +15,7 @@
 #include "harness/measure.hpp"
 #include "harness/peers.hpp"
 #include "harness/repeat.hpp"
+#include "harness/sample.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"
 
@@ -36,12 +37,10 @@ struct Setting {
 };
 
 /// The same elements in any order and at any offset in a cache line, in memory that the method can read.
-class Sample {
+class Movable {
  public:
-  Sample(const Dataset& data, const FormatInfo& format, std::size_t n, std::uint64_t seed)
-      : column_{data.make(format, n, seed)},
-        truth_{column_.values()},
-        memory_(column_.bytes.size() + 2 * cache_line) {}
+  explicit Movable(Column column)
+      : column_{std::move(column)}, memory_(column_.bytes.size() + 2 * cache_line) {}
 
   /// The result is valid until the next call.
   Values at(const Setting& setting, const Method& v) {
@@ -55,7 +54,7 @@ class Sample {
     const auto* first = static_cast<const std::byte*>(placed_->values.data) + before;
     return {*column_.format, first, column_.size()};
   }
-  double ulp() const { return truth_.ulp(*column_.format); }
+  Values original() const { return column_.values(); }
 
  private:
   std::byte* line() {
@@ -69,15 +68,47 @@ class Sample {
     with_format(*column_.format, [&]<class F>() {
       std::mt19937_64 random{permutation};
       F* x = reinterpret_cast<F*>(to);
-      for (std::size_t i = column_.size(); i > 1; --i) std::swap(x[i - 1], x[random() % i]);
+      // The first element stays: it is the one whose softmax is compared.
+      for (std::size_t i = column_.size(); i > 2; --i) std::swap(x[i - 1], x[1 + random() % (i - 1)]);
     });
   }
 
   Column column_;
-  Truth truth_;
   std::vector<std::byte> memory_;
   std::optional<Placed> placed_;
   std::tuple<std::size_t, std::uint64_t, bool> placed_at_;
+};
+
+/// The elements that an operation reduces; dot has two vectors, in the same order.
+class MovableSample {
+ public:
+  MovableSample(const std::string& operation, const Dataset& data, const FormatInfo& format, std::size_t n,
+                std::uint64_t seed)
+      : x_{data.make(format, n, seed)}, index_{compared_index(operation)} {
+    if (methods(operation).front().inputs == 2) y_.emplace(data.make(format, n, seed + 1));
+    if (operation == "sum") truth_.emplace(x_.original());
+  }
+
+  Number answer(const Method& v, const Setting& setting) {
+    const Inputs in{x_.at(setting, v), y_ ? std::optional{y_->at(setting, v)} : std::nullopt};
+    if (setting.shape.blocks > 0) return sum_in_shape(v, in.x, setting.shape);
+    return result_of(v, in, {.threads = setting.threads}).number[index_];
+  }
+  /// In which the distance between results is given: the unit in the last place of the correctly rounded
+  /// sum, for other operations of the first result.
+  double ulp(const Number& first) const {
+    if (truth_) return truth_->ulp(*first.format);
+    return with_format(*first.format, [&]<class F>() {
+      const F only = first.as<F>();
+      return Truth{Values{std::span{&only, 1}}}.ulp(*first.format);
+    });
+  }
+
+ private:
+  Movable x_;
+  std::optional<Movable> y_;
+  std::size_t index_;
+  std::optional<Truth> truth_;
 };
 
 struct Axis {
@@ -120,7 +151,9 @@ const std::vector<Axis> axes{
      Promise::everywhere,
      {20, 22},
      {infinity, infinity},
-     [](const Method& v) { return v.backend == "cuda" ? std::size(launch_shapes) : 0; },
+     [](const Method& v) {
+       return v.backend == "cuda" && v.operation == "sum" ? std::size(launch_shapes) : 0;
+     },
      [](std::size_t run) { return Setting{.threads = 0, .shape = launch_shapes[run]}; }},
     {"alignment",
      2,
@@ -140,12 +173,9 @@ const std::vector<Axis> axes{
 
 std::size_t length(const Axis& axis, bool full) { return std::size_t{1} << axis.log2_n[full]; }
 
-std::vector<Number> answers(const Method& v, const Axis& axis, Sample& sample, bool full) {
-  return repeat(axis.runs(v), axis.patience[full], [&](std::size_t run) {
-    const Setting setting = axis.setting(run);
-    const Values x = sample.at(setting, v);
-    return setting.shape.blocks > 0 ? sum_in_shape(v, x, setting.shape) : v(x, {.threads = setting.threads});
-  });
+std::vector<Number> answers(const Method& v, const Axis& axis, MovableSample& sample, bool full) {
+  return repeat(axis.runs(v), axis.patience[full],
+                [&](std::size_t run) { return sample.answer(v, axis.setting(run)); });
 }
 
 // --- the study -----------------------------------------------------------------------------------
@@ -153,8 +183,9 @@ std::vector<Number> answers(const Method& v, const Axis& axis, Sample& sample, b
 constexpr std::size_t name_width = 25, promise_width = 11, axis_width = 9, spread_width = 8, growth_width = 7;
 
 void print_head(Study& study, const Part& part) {
-  study.print(part.data->name + " in " + std::string{part.format->name} +
-              ": distinct results/runs (threads: launch shapes on a GPU)");
+  const std::string& operation = part.methods.front()->operation;
+  study.print((operation == "sum" ? "" : operation + ", ") + part.data->name + " in " +
+              std::string{part.format->name} + ": distinct results/runs (threads: launch shapes on a GPU)");
   std::string names = left("method", name_width) + left("promise", promise_width), lengths(names.size(), ' ');
   for (std::size_t column = 0; column < std::size(columns); ++column) {
     const Axis& axis = *std::ranges::find(axes, column, &Axis::column);
@@ -167,7 +198,7 @@ void print_head(Study& study, const Part& part) {
 
 void measure(Study& study, const Part& part) {
   print_head(study, part);
-  std::map<std::size_t, Sample> samples;  // by length
+  std::map<std::size_t, MovableSample> samples;  // by length
   for (const Method* v : part.methods) {
     std::array<std::string, std::size(columns)> cells;
     double apart = 0;
@@ -183,9 +214,10 @@ void measure(Study& study, const Part& part) {
                         {"n", n},
                         {"axis", axis.name}};
       const Json row = study.row(key, [&] {
-        Sample& sample = samples.try_emplace(n, *part.data, *part.format, n, study.seed()).first->second;
+        MovableSample& sample =
+            samples.try_emplace(n, v->operation, *part.data, *part.format, n, study.seed()).first->second;
         const std::vector<Number> all = answers(*v, axis, sample, study.full());
-        const Spread found = spread_of(all, sample.ulp());
+        const Spread found = spread_of(all, sample.ulp(all.front()));
         return Json{{"runs", found.runs},
                     {"distinct_bits", found.distinct_bits},
                     {"spread_ulps", number_or_null(found.ulps)},
@@ -248,11 +280,11 @@ constexpr std::uint64_t growing_seeds = 3;
 std::size_t growing_runs(bool full) { return full ? 100 : 20; }
 
 /// Methods without a promise sum the same elements repeatedly; the others sum one permutation per run.
-double variability(const Method& v, Sample& sample, std::size_t runs) {
+double variability(const Method& v, MovableSample& sample, std::size_t runs) {
   std::vector<Number> answers;
   for (std::size_t run = 1; run <= runs; ++run)
-    answers.push_back(v(sample.at({.threads = 0, .permutation = promises_nothing(v) ? 0 : run}, v),
-                        {.threads = several_threads()}));
+    answers.push_back(
+        sample.answer(v, {.threads = several_threads(), .permutation = promises_nothing(v) ? 0 : run}));
   return largest_variability(answers);
 }
 
@@ -264,7 +296,7 @@ void measure_growth(Study& study, const Growing& g) {
   std::map<const Method*, std::map<std::size_t, double>> largest;
   for (const std::size_t n : lengths)
     for (std::uint64_t seed = study.seed(); seed < study.seed() + growing_seeds; ++seed) {
-      std::optional<Sample> sample;
+      std::optional<MovableSample> sample;
       for (const Method* v : g.methods) {
         const std::size_t runs = growing_runs(study.full());
         const Json key = {{"kind", "growth"},
@@ -277,7 +309,7 @@ void measure_growth(Study& study, const Growing& g) {
                           {"axis", promises_nothing(*v) ? "runs" : "permutation"},
                           {"runs", runs}};
         const Json row = study.row(key, [&] {
-          if (!sample) sample.emplace(*g.data, *g.format, n, seed);
+          if (!sample) sample.emplace("sum", *g.data, *g.format, n, seed);
           return Json{{"vs_max", number_or_null(variability(*v, *sample, runs))}};
         });
         if (row["vs_max"].is_number()) largest[v][n] = std::max(largest[v][n], row["vs_max"].get<double>());
@@ -320,12 +352,21 @@ int main(int argc, char** argv) {
       "  spread_over_runs --full --out build/study\n\nData:" +
           datasets_in_words()};
   std::string data;
-  study.add_option("--data", "GLOB,…", data, "Data sets (default normal,60 binades)");
+  study.add_option("--data", "GLOB,…", data,
+                   "Data sets (default normal,60 binades; of other\noperations normal, of prod near 1)");
+  study.add_operations({"mean", "dot", "norm", "moments", "prod", "logsumexp", "softmax"});
   return study.run(argc, argv, [&](Study& s) {
-    const std::vector<const Method*> methods = methods_in_own_format(s.filter());
-    const std::vector<Part> all =
-        parts(datasets_matching(data.empty() ? "normal,60 binades" : data), methods);
-    const std::vector<Growing> longer = growing(data, methods);
+    std::vector<Part> all;
+    std::vector<Growing> longer;
+    for (const std::string& operation : s.operations()) {
+      const std::vector<const Method*> methods = methods_in_own_format(s.filter(), operation);
+      const char* usual = operation == "sum"    ? "normal,60 binades"
+                          : operation == "prod" ? "near 1"
+                                                : "normal";
+      std::ranges::copy(parts(datasets_matching(data.empty() ? usual : data), methods),
+                        std::back_inserter(all));
+      if (operation == "sum") longer = growing(data, methods);
+    }
     for (const Part& part : all)
       for (const Method* v : part.methods)
         s.expect(static_cast<std::size_t>(

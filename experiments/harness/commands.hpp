@@ -102,7 +102,10 @@ Comparison compare(const std::string& name, const Inputs& inputs, const Truth& t
                    const std::string& option = "--methods", const std::string& operation = "sum");
 
 /// Restores a comparison from the row that comparison_json wrote for the same data in this build.
-Comparison comparison_of(const Json& row, Values x, const Truth& truth);
+Comparison comparison_of(const Json& row, const Inputs& inputs, const Truth& truth);
+
+/// Throws UsageError unless the operation has one number as its result, and an exact one to compare it with.
+void check_operation_to_compare(const std::string& operation);
 
 /// The comparison as a table of 80 columns with a legend and a recommendation.
 std::string as_text(const Comparison& comparison);

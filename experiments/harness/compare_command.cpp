@@ -142,13 +142,6 @@ double number_or_infinity(const Json& x) {
   return x.is_null() ? std::numeric_limits<double>::infinity() : x.get<double>();
 }
 
-/// The operations with one number as their result.
-std::string operations_to_compare() {
-  std::vector<std::string> all = Truth::operations();
-  std::erase(all, "moments");
-  return listed(all);
-}
-
 std::string as_asked(const CompareOptions& options, const Comparison& c) {
   if (options.json) return json_line(comparison_json(c));
   return options.csv ? csv(rows(c)) : as_text(c);
@@ -160,14 +153,18 @@ void check(const CompareOptions& options) {
     throw UsageError{"--repeat: " + std::to_string(options.measure.repeats) +
                      " runs measure nothing; give 1 or more"};
   if (!options.output.empty()) check_output("--output", options.output, options.files);
-  const std::vector<std::string> all = Truth::operations();
-  if (options.operation == "moments" || std::ranges::find(all, options.operation) == all.end())
-    throw UsageError{"--operation: '" + printable(options.operation) +
-                     "' has no exact result of one number to compare with; choose one of " +
-                     operations_to_compare()};
+  check_operation_to_compare(options.operation);
 }
 
 }  // namespace
+
+void check_operation_to_compare(const std::string& operation) {
+  std::vector<std::string> all = Truth::operations();
+  std::erase_if(all, [](const std::string& name) { return name == "moments" || name == "softmax"; });
+  if (std::ranges::find(all, operation) == all.end())
+    throw UsageError{"--operation: '" + printable(operation) +
+                     "' has no exact result of one number to compare with; choose one of " + listed(all)};
+}
 
 std::string as_text(const Comparison& c) {
   const Scale scale{*c.truth};
@@ -179,13 +176,15 @@ std::string as_text(const Comparison& c) {
   return text + legend(c, scale) + wrapped("Use " + short_name(*method) + ": " + reason) + '\n';
 }
 
-Comparison comparison_of(const Json& row, Values x, const Truth& truth) {
+Comparison comparison_of(const Json& row, const Inputs& inputs, const Truth& truth) {
+  const FormatInfo& format = *inputs.x.format;
+  const std::string operation = row.value("operation", "sum");
   const auto method = [&](const Json& name) {  // exists, because this build measured it
-    return methods_matching(name, *x.format).at(0);
+    return methods_matching(name, format, "--methods", operation).at(0);
   };
-  Comparison c{.operation = "sum",
+  Comparison c{.operation = operation,
                .data = row["data"]["name"],
-               .inputs = x,
+               .inputs = inputs,
                .truth = &truth,
                .options = {.repeats = row["repeats"], .threads = row["threads"]},
                .transfer = {},
@@ -196,7 +195,7 @@ Comparison comparison_of(const Json& row, Values x, const Truth& truth) {
   for (const Json& m : row["methods"]) {
     const Method& v = *method(m["method"]);
     const std::uint64_t bits = std::stoull(m["bits"].get<std::string>(), nullptr, 16);
-    Measurement found = judge(v, *x.format, truth, Number{v.format, bits});
+    Measurement found = judge(v, format, truth, Number{v.format, bits});
     found.within_bound = m["within_bound"];
     found.distinct_bits = m["distinct_bits"];
     found.repeats = m["repeats"];

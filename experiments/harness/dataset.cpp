@@ -110,6 +110,11 @@ void sixty_binades(X x, const FormatInfo& format, std::uint64_t seed) {
   }
 }
 
+void near_one(X x, const FormatInfo&, std::uint64_t seed) {
+  Random random{seed};
+  for (double& e : x) e = 1 + random.symmetric() * power_of_two(-6);
+}
+
 void arbitrary_bits(X x, const FormatInfo& format, std::uint64_t seed) {
   Random random{seed};
   with_format(format, [&]<class F>() {
@@ -334,6 +339,73 @@ void generate_sum_of_any_condition(X x, const FormatInfo& format, double conditi
   shuffle(x, random);
 }
 
+void generate_dot(X x, X y, const FormatInfo& format, double condition, std::uint64_t seed) {
+  const std::size_t n = x.size();
+  const int binades = std::ilogb(condition);
+  const int largest = format.max_exponent - 1 - static_cast<int>(ceil_log2(n));
+  const int top = std::min((binades + 1) / 2, largest), low = top - binades;
+  Random random{seed};
+  with_format(format, [&]<class F>() {
+    Exact sum;
+    double magnitudes = 0;
+    std::size_t size = 0;
+    const auto left = [&] { return n - size; };
+    const auto rounded_to_format = [&](double e) {
+      return convert<double>(convert<F>(std::clamp(e, -format.max_finite, format.max_finite)));
+    };
+    const auto number = [&](int exponent) {
+      return log_uniform_significand(random) * power_of_two(exponent);
+    };
+    // One factor of a product of about 2^exponent.
+    const auto factor = [&](int exponent) {
+      return random.with_sign(rounded_to_format(number(exponent / 2)));
+    };
+    const auto append = [&](double a, double b) {
+      x[size] = a, y[size] = rounded_to_format(b);
+      const double product = a * y[size];
+      sum.add(product);
+      sum.add(std::fma(a, y[size++], -product));
+      magnitudes += std::abs(product);
+    };
+    const auto exponent_at = [&](double part) { return low + static_cast<int>(part * (top - low)); };
+    while (left() > n / 2) {
+      const int exponent = size == 0 ? top : exponent_at(random.uniform());
+      const double a = factor(exponent), b = number(exponent - exponent / 2);
+      append(a, condition > 1 ? random.with_sign(b) : std::copysign(b, a));
+    }
+    // Each of the others brings the sum to a smaller number.
+    for (constexpr std::size_t last = 8; left() > 0;) {
+      const bool is_last = left() <= last;
+      const double way = static_cast<double>(left()) / static_cast<double>(n - n / 2);
+      const int exponent = is_last ? low : exponent_at(way);
+      const double a = factor(exponent);
+      if (condition == 1) {
+        append(a, std::copysign(number(exponent - exponent / 2), a));
+        continue;
+      }
+      const double target = is_last ? magnitudes / condition : random.with_sign(number(exponent));
+      append(a, (target - sum.result<double>()) / a);
+    }
+  });
+  // One permutation for both vectors.
+  Random first{seed + 1}, second{seed + 1};
+  shuffle(x, first);
+  shuffle(y, second);
+}
+
+void generate_offset(X x, double condition, std::uint64_t seed) {
+  normal(x, format_info<fp64>(), seed);
+  const double offset = std::sqrt(condition * condition - 1);
+  for (double& e : x) e += offset;
+}
+
+void generate_logarithm(X x, double condition, std::uint64_t seed) {
+  constexpr double log_2 = 0x1.62e42fefa39efp-1;
+  const double log_n = log_2 * std::ilogb(static_cast<double>(x.size())), h = log_n / (condition + 1);
+  Random random{seed};
+  for (double& e : x) e = (0.5 + random.uniform()) * h - log_n;
+}
+
 namespace {
 
 Dataset of_condition(const char* name, double condition, int max_exponent) {
@@ -371,6 +443,8 @@ std::span<const Dataset> datasets() {
        [](X x, auto& f, auto seed) { normal(x, f, seed); }},
       {"60 binades", "either sign, log-uniform over 60 binades (24 in fp16)", independent, 0, sixty_binades},
       {"arbitrary bits", "all finite bit patterns, equally likely", independent, 0, arbitrary_bits},
+      {"near 1", "1 + 2^-6 times a uniform number in (-1, 1): products neither overflow nor underflow",
+       independent, 0, near_one},
       {"ones", "all elements are 1", structured, 0, ones},
       {"1/i", "the harmonic series", structured, 0, harmonic},
       {"(-1)^i/i", "the alternating harmonic series", structured, 0, alternating},

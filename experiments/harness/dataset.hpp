@@ -68,6 +68,20 @@ void generate_sum(std::span<double> x, const FormatInfo& format, double conditio
 void generate_sum_of_any_condition(std::span<double> x, const FormatInfo& format, double condition,
                                    std::uint64_t seed);
 
+/// Generates two vectors whose dot product has any condition number from 1 on, as far as the range of the
+/// format allows: algorithm 6.1 of Ogita, Rump and Oishi (2005).
+void generate_dot(std::span<double> x, std::span<double> y, const FormatInfo& format, double condition,
+                  std::uint64_t seed);
+
+/// Generates data whose variance has a condition number from 1 on, as far as the precision of the format
+/// allows: normal numbers plus √(condition² - 1).
+void generate_offset(std::span<double> x, double condition, std::uint64_t seed);
+
+/// Generates data whose logsumexp has a condition number from 1 on, as far as the precision of the format
+/// allows: uniform in [1/2, 3/2)·h - ln n, so that the result is about h = (ln n) / (condition + 1). n is a
+/// power of two.
+void generate_logarithm(std::span<double> x, double condition, std::uint64_t seed);
+
 /// sin(πt/2) for 0 <= t <= 1 by its Taylor series, with an error of a few units in the last place.
 double sine_of_quarter(double t);
 

@@ -48,7 +48,7 @@ Measurement judge(const Method& method, const FormatInfo& input, const Truth& tr
                                     {.result_index = result_index});
   return {.method = &method,
           .value = value,
-          .truth = truth.rounded(*method.format),
+          .truth = truth.rounded(*value.format),
           .error = truth.error_of(value),
           .bound = bound,
           .within_bound = truth.within(bound, value),
@@ -88,7 +88,7 @@ std::optional<std::string> failure(const Measurement& m) {
   if (m.distinct_bits > 1 && m.method->promise >= Promise::run_to_run)
     return name + ": promises " + std::string{name_of(m.method->promise)} + " but gave " +
            std::to_string(m.distinct_bits) + " bit patterns in " + std::to_string(m.repeats) + " runs";
-  if (m.method->accumulator == "exact" && m.value != m.truth)
+  if (is_correctly_rounded(*m.method) && m.value != m.truth)
     return name + ": gave " + bit_string(m.value) + ", but the exact result rounds to " + bit_string(m.truth);
   return std::nullopt;
 }

@@ -43,6 +43,11 @@ struct Measurement {
   double gigabytes_per_second;  ///< of input
 };
 
+/// Whether the method's results are the exact ones, rounded once.
+inline bool is_correctly_rounded(const Method& v) {
+  return v.accumulator == "exact" && !v.has_result_per_element;
+}
+
 /// Compares one result for elements of the format `input` with the truth and the bound. `result_index`: which
 /// of two numbers the truth is of.
 Measurement judge(const Method& method, const FormatInfo& input, const Truth& truth, ResultNumbers result,

@@ -187,7 +187,7 @@ Json result_json(const Measurement& m, const FormatInfo& input, const Truth& tru
 std::optional<std::string> accusation(const Method& v, const Json& result) {
   if (is_peer(v)) return std::nullopt;
   if (!result["within_bound"]) return "the error " + result["absolute_error"].dump() + " exceeds its bound";
-  if (v.accumulator == "exact" && result["bits"] != result["truth_bits"]) return "is not correctly rounded";
+  if (is_correctly_rounded(v) && result["bits"] != result["truth_bits"]) return "is not correctly rounded";
   return std::nullopt;
 }
 

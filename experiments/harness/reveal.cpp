@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "harness/dataset.hpp"
 #include "samesum/order/orders.hpp"
 
 namespace samesum::harness {
@@ -100,7 +101,7 @@ namespace {
 /// M, which is far larger than the sum of all ones. The exponents of fp16 do not reach that far; there, a one
 /// is the smallest subnormal number.
 double large(const FormatInfo& format) { return power_of_two(format.max_exponent); }
-double one(const FormatInfo& format) {
+double one_of(const FormatInfo& format) {
   return format.max_exponent > 2 * format.precision ? 1 : format.smallest_subnormal;
 }
 
@@ -112,8 +113,35 @@ std::string words(std::initializer_list<std::size_t> places) {
 
 }  // namespace
 
-BlackBox::BlackBox(const Method& method, int threads)
-    : BlackBox{*method.format, [&method, threads](Values x) { return method(x, {.threads = threads}); }} {}
+std::span<const char* const> BlackBox::operations() {
+  static constexpr const char* all[] = {"sum", "mean", "dot"};
+  return all;
+}
+
+BlackBox::BlackBox(const FormatInfo& format, Sum sum)
+    : format_{format}, sum_{std::move(sum)}, unit_{one_of(format)} {}
+
+BlackBox::BlackBox(const Method& method, int threads) : BlackBox{*method.format, {}} {
+  const Options options{.threads = threads};
+  if (method.operation == "sum")
+    sum_ = [&method, options](Values x) { return method(x, options); };
+  else if (method.operation == "dot")
+    sum_ = [&method, options](Values x) {
+      const Column ones = column_of(*x.format, std::vector<double>(x.size, 1));
+      return method(x, ones.values(), options);
+    };
+  else if (method.operation == "mean") {
+    // A mean of ones times n is nearer to their number than to any other, if that is not too large and the
+    // mean is not too small.
+    most_units_ /= 4;
+    if (unit_ < 1) unit_ = power_of_two(-9);
+    sum_ = [&method, options, unit = unit_](Values x) {
+      const double n = static_cast<double>(x.size);
+      return Number::of(unit * std::nearbyint(method(x, options).to_double() * n / unit));
+    };
+  } else
+    throw std::invalid_argument{"samesum: masks reveal nothing about " + method.operation};
+}
 
 double BlackBox::sum(std::size_t n, std::span<const Entry> entries) const {
   ++asked_;
@@ -144,10 +172,10 @@ std::optional<Masks> BlackBox::seen_by() const {
 std::size_t BlackBox::surviving(std::size_t n, std::size_t i, std::size_t j,
                                 std::span<const std::size_t> units) const {
   std::vector<Entry> entries;
-  for (const std::size_t unit : units) entries.push_back({unit, one(format_)});
+  for (const std::size_t unit : units) entries.push_back({unit, unit_});
   entries.push_back({i, large(format_)});
   entries.push_back({j, -large(format_)});
-  const double count = sum(n, entries) / one(format_);
+  const double count = sum(n, entries) / unit_;
   if (!(count >= 0 && count <= static_cast<double>(units.size()) && count == std::floor(count)))
     throw Contradiction{std::to_string(units.size()) + " ones with M and -M at " + words({i, j}) + " give " +
                         std::to_string(count)};

@@ -97,8 +97,12 @@ constexpr std::string_view name_of(Masks masks) { return masks == Masks::units ?
 class BlackBox {
  public:
   using Sum = std::function<Number(Values)>;
-  BlackBox(const FormatInfo& format, Sum sum) : format_{format}, sum_{std::move(sum)} {}
+  BlackBox(const FormatInfo& format, Sum sum);
+  /// A method of one of the operations below. A mean is multiplied by the number of elements, and the second
+  /// vector of a dot product has only ones.
   BlackBox(const Method& method, int threads);
+  /// Operations that are sums in disguise. The others have no elements that cancel.
+  static std::span<const char* const> operations();
 
   /// The masks that reveal the order of this sum: units if M absorbs them, otherwise overflow if it
   /// overflows, otherwise none. Sums masks of three elements, of which two meet first in any tree.
@@ -108,7 +112,7 @@ class BlackBox {
   /// most most_units() elements. Throws Contradiction if the result is not such a number.
   std::size_t surviving(std::size_t n, std::size_t i, std::size_t j,
                         std::span<const std::size_t> units) const;
-  std::size_t most_units() const { return std::size_t{1} << format_.precision; }
+  std::size_t most_units() const { return most_units_; }
 
   /// Number of leaves below the lowest common ancestor of i and j: n minus the ones that survive.
   std::size_t size_of_common_ancestor(std::size_t n, std::size_t i, std::size_t j) const;
@@ -127,6 +131,8 @@ class BlackBox {
 
   const FormatInfo& format_;
   Sum sum_;
+  double unit_;  ///< a one in the masks
+  std::size_t most_units_ = std::size_t{1} << format_.precision;
   mutable std::vector<std::byte> memory_;  ///< memory of the last mask
   mutable std::size_t asked_ = 0;
 };

@@ -6,21 +6,47 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "harness/input.hpp"
 #include "harness/measure.hpp"
 #include "harness/peers.hpp"
+#include "harness/results.hpp"
 
 namespace samesum::harness {
 
+/// Which result of an operation with several is compared with the truth; null if there is only one.
+inline Json compared_result(const Method& v) {
+  return v.has_result_per_element ? Json("first element") : v.results > 1 ? Json("variance") : Json(nullptr);
+}
+
+/// Its index in ResultNumbers.
+inline std::size_t compared_index(const std::string& operation) { return operation == "moments" ? 1 : 0; }
+
+/// The result of any method on a vector; of a result per element, the first.
+inline ResultNumbers result_of(const Method& v, const Inputs& in, Options options) {
+  if (v.has_result_per_element)
+    return with_format(*in.x.format, [&]<class F>() -> ResultNumbers {
+      std::vector<F> all(in.x.size);
+      reduce(v, in.x, Layout::vector(in.x.size), std::span<F>{all}, options);
+      return Number::of(all.front());
+    });
+  if (v.results == 1) return in.y ? v(in.x, *in.y, options) : v(in.x, options);
+  return with_format(*v.format, [&]<class F>() -> ResultNumbers {
+    std::array<F, 2> both;
+    reduce(v, in.x, Layout::vector(in.x.size), std::span<F>{both}, options);
+    return {Number::of(both[0]), Number::of(both[1])};
+  });
+}
+
 /// Elements, the exact result of an operation on them, and a copy on the GPU, which is made when a method
-/// first needs it. For moments the result is the variance.
+/// first needs it. compared_result says which of several results it is.
 class Sample {
  public:
   explicit Sample(Column x, const std::string& operation = "sum", std::optional<Column> y = {})
       : x_{std::move(x)},
         y_{std::move(y)},
-        result_index_{operation == "moments" ? 1u : 0u},
+        result_index_{compared_index(operation)},
         truth_{Truth::of(operation, x_.values(), second(), result_index_)} {}
 
   const FormatInfo& format() const { return *x_.format; }
@@ -40,15 +66,6 @@ class Sample {
       if (y_) y_on_gpu_ = v.place(y_->values());
     }
     return {x_on_gpu_->values, y_ ? std::optional{y_on_gpu_->values} : std::nullopt};
-  }
-
-  static ResultNumbers result_of(const Method& v, const Inputs& in, Options options) {
-    if (v.results == 1) return in.y ? v(in.x, *in.y, options) : v(in.x, options);
-    return with_format(*v.format, [&]<class F>() -> ResultNumbers {
-      std::array<F, 2> both;
-      reduce(v, in.x, Layout::vector(in.x.size), std::span<F>{both}, options);
-      return {Number::of(both[0]), Number::of(both[1])};
-    });
   }
 
   Column x_;

@@ -151,6 +151,22 @@ void Study::add_flag(const std::string& name, bool& value, const std::string& he
   if (help.empty()) flag->group("");
 }
 
+void Study::add_operations(const std::vector<std::string>& others) {
+  other_operations_ = others;
+  app_->add_option("--operation", operation_,
+                   wrapped("Only sum, " + listed(others, " or ") + " (default: all; with --filter, sum)", 50))
+      ->type_name("NAME");
+}
+
+std::vector<std::string> Study::operations() const {
+  std::vector<std::string> all{"sum"};
+  all.insert(all.end(), other_operations_.begin(), other_operations_.end());
+  if (operation_.empty()) return filter_.empty() ? all : std::vector<std::string>{"sum"};
+  if (std::ranges::find(all, operation_) == all.end())
+    throw UsageError{"--operation: '" + printable(operation_) + "' is not one of " + listed(all)};
+  return {operation_};
+}
+
 void Study::add_files(std::vector<std::string>& names, const std::string& help) {
   app_->add_option("files", names, help)->required()->type_name("FILE…");
 }

@@ -65,6 +65,9 @@ class Study {
                   const std::string& help, Range range);
   void add_flag(const std::string& name, bool& value, const std::string& help);
 
+  /// Adds --operation. `others` are the operations besides sum that the experiment measures.
+  void add_operations(const std::vector<std::string>& others);
+
   /// Adds positional arguments: the names of one or more files.
   void add_files(std::vector<std::string>& names, const std::string& help);
 
@@ -76,6 +79,9 @@ class Study {
   bool full() const { return full_; }  ///< --full
   std::uint64_t seed() const { return seed_; }
   const std::string& filter() const { return filter_; }
+  /// What --operation says; without it sum, followed by all others if there is no --filter. Throws UsageError
+  /// if the experiment does not measure it.
+  std::vector<std::string> operations() const;
 
   /// Adds `rows` to the total that the progress display shows. If the experiment neither expects nor measures
   /// a row, `run` reports that there is nothing to measure, and returns 2.
@@ -134,7 +140,8 @@ class Study {
   std::unique_ptr<CLI::App> app_;
   bool quick_ = false, full_ = false, json_ = false;
   std::uint64_t seed_ = 1;
-  std::string filter_, folder_;
+  std::string filter_, folder_, operation_;
+  std::vector<std::string> other_operations_;
   Json options_ = Json::object();
   std::vector<std::string> left_out_;
 

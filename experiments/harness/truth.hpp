@@ -43,12 +43,13 @@ class Truth {
 
   /// The result of an operation on x, for dot on x and y. A result that is not a dyadic fraction is
   /// truncated, some 60 bits below the smallest subnormal of a product, and a last bit says that it was: it
-  /// rounds correctly. prod and logsumexp are computed with a relative error below 2^-300. `result_index`: as
-  /// in BoundOptions. Throws std::invalid_argument for an operation that is not one of those of `operations`.
+  /// rounds correctly. prod, logsumexp and softmax are computed with a relative error below 2^-300.
+  /// `result_index`: as in BoundOptions; for softmax, the element. Throws std::invalid_argument for an
+  /// operation that is not one of those of `operations`.
   static Truth of(const std::string& operation, Values x, std::optional<Values> y = {},
                   std::size_t result_index = 0);
 
-  /// The operations for which `of` has a truth: all with one number per vector, and moments.
+  /// The operations for which `of` has a truth: all with one number per vector, moments and softmax.
   static std::vector<std::string> operations();
 
   /// Takes in further elements of a sum.
@@ -71,8 +72,9 @@ class Truth {
   /// The unit in the last place of rounded(format); infinite if that is not finite.
   double ulp(const FormatInfo& format) const;
 
-  /// What bounds are relative to, rounded up: Σ|x| for sum, mean and moments, Σ|xy| for dot, |result| for
-  /// other operations; infinite if the result is not finite.
+  /// What bounds are relative to, rounded up: Σ|x| for sum, mean and moments, Σ|xy| for dot, the largest
+  /// minus the smallest element for softmax, |result| for other operations; infinite if the result is not
+  /// finite.
   double magnitudes_rounded_up() const;
 
   /// Condition number: the largest relative change of the result per relative change of the elements, to
@@ -81,7 +83,8 @@ class Truth {
   /// sum, mean: κ = Σ|x| / |Σx| (Higham, Accuracy and Stability of Numerical Algorithms, 2002, §4.2). dot: κ
   /// = Σ|xy| / |Σxy|, half of that of Ogita, Rump and Oishi 2005, who change both vectors. The others by the
   /// same definition, κ = Σ|x ∂f/∂x| / |f| (Higham 2002, §1.6): 1 for norm, sum_of_magnitudes, min and max, 2
-  /// for squared_norm, n for prod, Σ|x|exp(x) / (Σexp(x)·|f|) for logsumexp. Variance: κ = √(n·Σx² / (n·Σx² -
+  /// for squared_norm, n for prod, Σ|x|exp(x) / (Σexp(x)·|f|) for logsumexp. softmax: |xᵢ|(1 - fᵢ) +
+  /// Σ|xⱼ|fⱼ over the other elements. Variance: κ = √(n·Σx² / (n·Σx² -
   /// (Σx)²)) (Chan, Golub and LeVeque 1983).
   double condition() const;
 

@@ -85,6 +85,7 @@ struct OperationTruth {
                                           {"min", &OperationTruth::min},
                                           {"max", &OperationTruth::max},
                                           {"logsumexp", &OperationTruth::logsumexp},
+                                          {"softmax", &OperationTruth::softmax},
                                           {"moments", &OperationTruth::moments}};
     return table;
   }
@@ -185,20 +186,42 @@ struct OperationTruth {
   void min() { extremum(infinity, std::less<>{}); }
   void max() { extremum(-infinity, std::greater<>{}); }
 
+  /// Sums of terms exp(x - largest).
+  struct Exponentials {
+    Real total, weighted;  ///< of the terms, and of |x| times the terms
+  };
+  Exponentials exponentials(double largest) const {
+    Exponentials sums{0, 0};
+    for (const double e : x) {
+      if (e - largest < -2000) continue;  // below 2^-2000 of the total, far below its last bit in any format
+      const Real term = exp(Real{e} - Real{largest});
+      sums.total += term;
+      sums.weighted += std::abs(e) * term;
+    }
+    return sums;
+  }
+
   void logsumexp() {
     if (any_nan()) return is_special(not_a_number);
     const double largest = x.empty() ? -infinity : std::ranges::max(x);
     if (std::isinf(largest)) return is_special(largest);
-    Real total = 0, weighted = 0;
-    for (const double e : x) {
-      if (e - largest < -2000) continue;  // below 2^-2000 of the total, far below its last bit in any format
-      const Real term = exp(Real{e} - Real{largest});
-      total += term;
-      weighted += std::abs(e) * term;
-    }
+    const auto [total, weighted] = exponentials(largest);
     const Real value = log(total) + largest;
     is(truncated(value), fine_unit,
        value == 0 ? 0 : Real{weighted / (total * abs(value))}.convert_to<double>());
+  }
+
+  void softmax() {
+    if (any_nan() || x.empty()) return is_special(not_a_number);
+    const auto [smallest, largest] = std::ranges::minmax(x);
+    if (std::isinf(largest)) return is_special(not_a_number);
+    const double element = x.at(result_index);
+    const auto [total, weighted] = exponentials(largest);
+    const Real value = exp(Real{element} - Real{largest}) / total;
+    const Real condition = weighted / total + std::abs(element) * (1 - 2 * value);
+    is(truncated(value), fine_unit, condition.convert_to<double>());
+    t.magnitudes_ = (exact(largest) - exact(std::max(smallest, -std::numeric_limits<double>::max())))
+                    << (exact_unit - fine_unit);
   }
 
   void moments() {
