@@ -127,10 +127,14 @@ void measure(Study& study, const Task& task, std::size_t n) {
     }
     table.add_column(exponent);
     for (const Method* v : task.methods) {
-      const Json key = {
-          {"kind", "condition"},       {"data", task.generator->data},      {"seed", study.seed()},
-          {"method", v->name},         {"input_format", task.format->name}, {"n", n},
-          {"target_condition", target}};
+      const Json key = with_operation({{"kind", "condition"},
+                                       {"data", task.generator->data},
+                                       {"seed", study.seed()},
+                                       {"method", v->name},
+                                       {"input_format", task.format->name},
+                                       {"n", n},
+                                       {"target_condition", target}},
+                                      *v);
       const Json row = study.row(key, [&] {
         const Measurement m = sample.judged(*v);
         Json found = result_json(m, *task.format, sample.truth());

@@ -142,8 +142,13 @@ void measure(Study& study, const Part& part, Longest longest, Tally& tally) {
     std::optional<Sample> sample;
     for (const Method* v : part.methods) {
       if (n > std::size_t{1} << longest.of(*v)) continue;
-      const Json key = {{"kind", "error"},   {"data", part.data->name},           {"seed", study.seed()},
-                        {"method", v->name}, {"input_format", part.format->name}, {"n", n}};
+      const Json key = with_operation({{"kind", "error"},
+                                       {"data", part.data->name},
+                                       {"seed", study.seed()},
+                                       {"method", v->name},
+                                       {"input_format", part.format->name},
+                                       {"n", n}},
+                                      *v);
       const Json row = study.row(key, [&] {
         const auto make = [&](std::uint64_t seed) { return part.data->make(*part.format, n, seed); };
         if (!sample)

@@ -149,13 +149,14 @@ void measure(Study& study, const Task& task, Samples& samples) {
   print_head(study, cell);
   std::vector<Json> keys;
   for (const Method* v : task.methods)
-    keys.push_back({{"kind", "price"},
-                    {"method", v->name},
-                    {"promise", name_of(v->promise)},
-                    {"input_format", cell.input->name},
-                    {"n", cell.n},
-                    {"threads", cell.threads},
-                    {"seed", study.seed()}});
+    keys.push_back(with_operation({{"kind", "price"},
+                                   {"method", v->name},
+                                   {"promise", name_of(v->promise)},
+                                   {"input_format", cell.input->name},
+                                   {"n", cell.n},
+                                   {"threads", cell.threads},
+                                   {"seed", study.seed()}},
+                                  *v));
   const auto measure_all = [&] {
     const std::vector<Speed> speeds =
         Bench{cell, study.seed(), cell.n}.measure(cell, task.methods, study.full() ? 15 : 3);

@@ -5,6 +5,7 @@
 #include "harness/commands.hpp"
 #include "harness/peers.hpp"
 #include "harness/reveal.hpp"
+#include "harness/sample.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"
 
@@ -68,12 +69,13 @@ void ask(Study& study, const std::vector<Question>& all) {
   std::map<std::string, std::vector<std::string>>
       drawn;  // trees of 32 elements, with the methods that have them
   for (const Question& q : all) {
-    const Json key = {{"kind", "tree"},
-                      {"method", q.method->name},
-                      {"promise", name_of(q.method->promise)},
-                      {"input_format", q.method->format->name},
-                      {"n", q.n},
-                      {"seed", study.seed()}};
+    const Json key = with_operation({{"kind", "tree"},
+                                     {"method", q.method->name},
+                                     {"promise", name_of(q.method->promise)},
+                                     {"input_format", q.method->format->name},
+                                     {"n", q.n},
+                                     {"seed", study.seed()}},
+                                    *q.method);
     const Json row = study.row(key, [&] { return found(q, study.seed()); });
     const auto or_none = [&](const char* field) {
       return row[field].is_null()     ? std::string{"-"}

@@ -205,14 +205,15 @@ void measure(Study& study, const Part& part) {
     for (const Axis& axis : axes) {
       if (axis.runs(*v) == 0) continue;
       const std::size_t n = length(axis, study.full());
-      const Json key = {{"kind", "spread"},
-                        {"method", v->name},
-                        {"promise", name_of(v->promise)},
-                        {"input_format", part.format->name},
-                        {"data", part.data->name},
-                        {"seed", study.seed()},
-                        {"n", n},
-                        {"axis", axis.name}};
+      const Json key = with_operation({{"kind", "spread"},
+                                       {"method", v->name},
+                                       {"promise", name_of(v->promise)},
+                                       {"input_format", part.format->name},
+                                       {"data", part.data->name},
+                                       {"seed", study.seed()},
+                                       {"n", n},
+                                       {"axis", axis.name}},
+                                      *v);
       const Json row = study.row(key, [&] {
         MovableSample& sample =
             samples.try_emplace(n, v->operation, *part.data, *part.format, n, study.seed()).first->second;

@@ -15,6 +15,12 @@
 
 namespace samesum::harness {
 
+/// The key of a row, which names the operation unless that is sum.
+inline Json with_operation(Json key, const Method& v) {
+  if (v.operation != "sum") key["operation"] = v.operation;
+  return key;
+}
+
 /// Which result of an operation with several is compared with the truth; null if there is only one.
 inline Json compared_result(const Method& v) {
   return v.has_result_per_element ? Json("first element") : v.results > 1 ? Json("variance") : Json(nullptr);
