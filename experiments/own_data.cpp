@@ -11,13 +11,14 @@ using namespace samesum::harness;
 
 struct Settings {
   const FormatInfo* format;
+  TableOptions table;
   std::string methods;
   MeasureOptions measure;
 };
 
 /// The key has a digest of the elements, so that a file that changed is measured again.
 void measure_file(Study& study, const std::string& file, const Settings& settings) {
-  const Column column = read_column(file, settings.format);
+  const Column column = read_column(file, settings.format, settings.table);
   const Truth truth{column.values()};
   const Json key = {{"kind", "comparison"},
                     {"data", data_json(file, column.values(), truth)},
@@ -29,6 +30,7 @@ void measure_file(Study& study, const std::string& file, const Settings& setting
   });
   for (const Json& failure : row["failures"]) study.fail(file + ": " + failure.get<std::string>());
   study.print(as_text(comparison_of(row, column.values(), truth)));
+  for (const std::string& note : rounding_notes(column.rounded())) study.print(note);
 }
 
 }  // namespace
@@ -51,15 +53,20 @@ int main(int argc, char** argv) {
       "  own_data weights.f32 --format bf16 --full"};
   std::vector<std::string> files;
   std::string format;
+  TableOptions table;
   int threads = 0;
   study.add_files(files, known_extensions());
   study.add_option("--format", "F", format,
                    "Round the elements to F before summing\n(" + format_names(", ") + ")");
+  study.add_option("--column", "NAME|N", table.column,
+                   "Column of a text: its name in the first line, or its\nnumber, counted from 1");
+  study.add_flag("--header", table.header, "The first line of a text holds names of columns");
   study.add_option("--threads", "N", threads, "Number of threads; 0 (default): automatic", Study::any);
   return study.run(argc, argv, [&](Study& s) {
     check_threads(threads);
     const Settings settings{
         format_named(format),
+        table,
         s.filter().empty() ? "*" : s.filter(),
         {.repeats = s.full() ? 20 : 5, .threads = threads, .patience = s.full() ? 60.0 : 2.0}};
     check_before_reading(settings.format,
