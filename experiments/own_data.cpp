@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   study.add_option("--format", "F", format,
                    "Round the elements to F before summing\n(" + format_names(", ") + ")");
   study.add_option("--column", "NAME|N", table.column,
-                   "Column of a text: its name in the first line, or its\nnumber, counted from 1");
+                   "Column of a text: its name in the first line, or\nits number, counted from 1");
   study.add_flag("--header", table.header, "The first line of a text holds names of columns");
   study.add_option("--threads", "N", threads, "Number of threads; 0 (default): automatic", Study::any);
   return study.run(argc, argv, [&](Study& s) {

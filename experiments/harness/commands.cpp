@@ -268,7 +268,7 @@ void check_output(const std::string& option, const std::string& path,
   check_writable(path);
   std::error_code ignored;
   for (const std::string& input : inputs)
-    if (std::filesystem::is_regular_file(path, ignored) && 
+    if (std::filesystem::is_regular_file(path, ignored) &&
         std::filesystem::equivalent(path, file_of(input), ignored))
       throw UsageError{option + ": this file holds the elements; name another one"};
 }

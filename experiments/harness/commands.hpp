@@ -22,8 +22,8 @@ struct UsageError : std::runtime_error {
 };
 
 struct Report {
-  std::string text;                   ///< for standard output
-  std::vector<std::string> failures;  ///< failed checks, one line each
+  std::string text;                     ///< for standard output
+  std::vector<std::string> failures;    ///< failed checks, one line each
   std::vector<std::string> notes = {};  ///< for standard error, one line each
 };
 

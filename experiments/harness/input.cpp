@@ -101,9 +101,15 @@ std::unique_ptr<ElementReader> open_pipe(Source source) {
 constexpr Reader pipe_reader{"", open_pipe, true};
 
 constexpr Reader readers[] = {
-    {".npy", open_npy},          {".npz", open_npz},          {".f16", open_stored<fp16>},
-    {".bf16", open_stored<bf16>}, {".f32", open_stored<fp32>}, {".f64", open_stored<fp64>},
-    {".txt", open_any_text, true}, {".csv", open_csv, true}, {".tsv", open_tsv, true},
+    {".npy", open_npy},
+    {".npz", open_npz},
+    {".f16", open_stored<fp16>},
+    {".bf16", open_stored<bf16>},
+    {".f32", open_stored<fp32>},
+    {".f64", open_stored<fp64>},
+    {".txt", open_any_text, true},
+    {".csv", open_csv, true},
+    {".tsv", open_tsv, true},
 };
 
 /// Whether the path is a pipe.
@@ -120,8 +126,8 @@ const Reader& reader_of(const std::string& path, fs::file_status status) {
     if (reader.extension == extension) return reader;
   std::string problem =
       extension.empty() ? "has no extension that tells its type" : "unknown extension " + shown(extension);
-  throw InputError{path, problem + "; known are " + known_extensions() +
-                             ", and - for text or .npy on standard input"};
+  throw InputError{
+      path, problem + "; known are " + known_extensions() + ", and - for text or .npy on standard input"};
 }
 
 class FileBytes : public Bytes {
@@ -256,6 +262,13 @@ std::string known_extensions() { return listed(readers, " ", &Reader::extension)
 std::string shown(std::string_view text) {
   constexpr std::size_t limit = 40;
   return "'" + printable(text.substr(0, limit), false) + (text.size() > limit ? "...'" : "'");
+}
+
+void append_shown(std::string& list, std::string_view name) {
+  constexpr std::size_t longest = 120;
+  if (list.ends_with("...")) return;
+  if (!list.empty()) list += ", ";
+  list += list.size() < longest ? shown(name) : "...";
 }
 
 std::uint64_t Bytes::skip(std::uint64_t n) {

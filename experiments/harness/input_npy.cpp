@@ -145,7 +145,8 @@ class NpyReader : public BinaryReader {
         if (type_.kind == 'b' && x.magnitude > 1) refuse(first + i, x, "which is not a bool");
         const BitsOf<F> bits = round_to_bits<F>(x.negative, x.magnitude, 0);
         store<F>(portion_, i, bits);
-        if (!chosen_format_ && std::bit_width(x.magnitude) > Format<F>::precision) keep_lost(i, x, Number{&format(), bits});
+        if (!chosen_format_ && std::bit_width(x.magnitude) > Format<F>::precision)
+          keep_lost(i, x, Number{&format(), bits});
       }
     });
   }

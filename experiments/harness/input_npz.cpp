@@ -95,17 +95,14 @@ class Archive {
   /// Finds the member with this name, or the only one if the name is empty.
   const Member& find(const std::string& wanted) const {
     std::string listing;
-    constexpr std::size_t most_listed = 8;
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      const Member& m = members_[i];
+    for (const Member& m : members_) {
       if (wanted.empty() ? members_.size() == 1 : m.name == wanted || m.name + ".npy" == wanted) return m;
-      if (i < most_listed) listing += (i > 0 ? ", " : "") + shown(m.name);
+      append_shown(listing, m.name);
     }
-    if (members_.size() > most_listed) listing += ", ...";
     if (members_.empty()) refuse("has no .npy member; numpy.savez makes archives that have");
     if (wanted.empty())
-      refuse("has " + std::to_string(members_.size()) + " members: " + listing + "; choose one as in " +
-             "FILE.npz:MEMBER");
+      refuse("has " + std::to_string(members_.size()) + " members: " + listing +
+             "; choose one as in FILE.npz:MEMBER");
     refuse("no member " + shown(wanted) + "; it has " + listing);
   }
 
@@ -176,8 +173,13 @@ class Archive {
     const Record r{bytes};
     const std::size_t name = r.u16(28), extra = r.u16(30), all = entry_size + name + extra + r.u16(32);
     if (bytes.size() < all) refuse("damaged archive: a bad entry of its directory");
-    Member m{{reinterpret_cast<const char*>(&bytes[0]) + entry_size, name}, r.u16(8),  r.u16(10), r.u32(16),
-             r.u32(20), r.u32(24), r.u32(42)};
+    Member m{{reinterpret_cast<const char*>(&bytes[0]) + entry_size, name},
+             r.u16(8),
+             r.u16(10),
+             r.u32(16),
+             r.u32(20),
+             r.u32(24),
+             r.u32(42)};
     read_zip64(m, bytes.subspan(entry_size + name, extra));
     if (m.name.ends_with(".npy")) {
       m.name.resize(m.name.size() - 4);

@@ -12,6 +12,9 @@ namespace samesum::harness {
 /// Formats a piece of the file for a message: quoted, printable, on one line, and shortened.
 std::string shown(std::string_view text);
 
+/// Appends a name to a list for a message, or "..." if the list is long already.
+void append_shown(std::string& list, std::string_view name);
+
 /// Loads an unsigned integer in either byte order, from any alignment.
 template <class Bits> Bits load(const std::byte* from, bool big_endian) {
   std::byte bytes[sizeof(Bits)];

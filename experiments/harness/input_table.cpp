@@ -1,4 +1,5 @@
-/// Tables: text with a record per line, of one field per column, as RFC 4180 describes comma-separated values.
+/// Tables: text with a record per line, of one field per column, as RFC 4180 describes comma-separated
+/// values.
 #include <charconv>
 
 #include "harness/input_text.hpp"
@@ -139,7 +140,6 @@ class TableReader : public LineReader {
     const std::string& wanted = table().column;
     std::size_t same_name = 0, numbers = 0;
     std::string listing;
-    constexpr std::size_t most_listed = 8;
     columns_ = for_each_field([&](std::size_t i, std::string_view field) {
       const std::string text = unquoted(field);
       numbers += text.empty() || parse_number(text, format());
@@ -147,9 +147,9 @@ class TableReader : public LineReader {
         column_ = i;
         ++same_name;
       }
-      if (i < most_listed) listing += (i > 0 ? ", " : ": ") + shown(text);
+      append_shown(listing, text);
     });
-    if (columns_ > most_listed) listing += ", ...";
+    listing.insert(0, ": ");
     const bool has_names = names || numbers == 0;
     const std::string count = std::to_string(columns_) + (columns_ == 1 ? " column" : " columns"),
                       by_number = "choose one with --column N, counted from 1";
@@ -162,7 +162,8 @@ class TableReader : public LineReader {
     if (same_name > 1)
       throw InputError{name(), "several columns are named " + shown(wanted) + "; " + by_number};
     if (number == 0 || number > columns_)
-      throw InputError{name(), "no column " + shown(wanted) + "; it has " + count + (has_names ? listing : "")};
+      throw InputError{name(),
+                       "no column " + shown(wanted) + "; it has " + count + (has_names ? listing : "")};
     column_ = number - 1;
   }
 
@@ -177,10 +178,11 @@ class TableReader : public LineReader {
     if (!keep) return;
     const std::string word = unquoted(chosen);
     if (store_number(word)) return;
-    at_ = static_cast<std::size_t>((trimmed(chosen).empty() ? chosen : trimmed(chosen)).data() - text_.data());
+    at_ =
+        static_cast<std::size_t>((trimmed(chosen).empty() ? chosen : trimmed(chosen)).data() - text_.data());
     if (word.empty()) refuse("the field is empty; remove the record, or give it a number");
     refuse(shown(word) + " is not a number" +
-           (is_first_ ? "; if this line is a header, pass --header"
+           (is_first_                     ? "; if this line is a header, pass --header"
             : word.find(',') != word.npos ? "; if ',' is a decimal comma, write a point instead"
                                           : ""));
   }

@@ -1,6 +1,6 @@
-#include <utility>
-
 #include "harness/input_text.hpp"
+
+#include <utility>
 
 namespace samesum::harness {
 
@@ -70,8 +70,7 @@ class TextReader : public LineReader {
     const std::string_view word = next_word();
     if (keep && !store_number(word)) {
       const bool header = header_line_ == 0 || header_line_ == line_;
-      refuse(shown(word) + " is not a number" +
-             (header ? "; if this line is a header, pass --header" : ""));
+      refuse(shown(word) + " is not a number" + (header ? "; if this line is a header, pass --header" : ""));
     }
     if (header_line_ == 0) header_line_ = line_;
     after_ = After::number;

@@ -299,8 +299,8 @@ Report reduce_command(const ReduceOptions& options) try {
             {},
             rounding_notes(r.rounded())};
   }
-  return {options.json ? json_line(as_json(r, options)) : as_text(r, options), {},
-          rounding_notes(r.rounded())};
+  return {
+      options.json ? json_line(as_json(r, options)) : as_text(r, options), {}, rounding_notes(r.rounded())};
 } catch (const std::bad_alloc&) {
   throw InputError{options.files.front(), "does not fit in memory"};
 }
