@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "harness/input_parts.hpp"
+#include "harness/text.hpp"
 
 namespace samesum::harness {
 
@@ -218,7 +219,7 @@ class Archive {
 std::unique_ptr<ElementReader> open_npz(Source source) {
   Archive archive{std::move(source.bytes), source.name};
   const Member member = archive.find(source.member);
-  source.name += ":" + member.name;
+  source.name += ":" + printable(member.name, false);
   source.bytes = std::move(archive).open(member, source.name);
   return open_npy(std::move(source));
 }

@@ -110,12 +110,12 @@ class TableReader : public LineReader {
   }
 
   char separator_in_record(std::string_view separators) const {
-    std::size_t best = separators.size() - 1;
+    std::size_t best = separators.back() == ' ' ? separators.size() - 1 : separators.npos;
     for_each_unquoted(separators, [&](char c, std::size_t) {
       best = std::min(best, separators.find(c));
       return best == 0;
     });
-    return separators[best];
+    return separators[best == separators.npos ? 0 : best];
   }
 
   /// Calls visit(index, field) for each field of the record, and returns their number.

@@ -103,7 +103,7 @@ TEST(StandardInput, IsAnArrayIfItBeginsLikeOne) {
   EXPECT_THAT(doubles(parse_pipe(as_bytes(array), "x")), ElementsAreArray({1.0, 9007199254740992.0}));
   EXPECT_THAT(doubles(parse_pipe(as_bytes("1 2"), "x")), ElementsAreArray({1, 2}));
   EXPECT_THAT(doubles(parse_pipe(as_bytes(""), "x")), IsEmpty());
-  EXPECT_THAT(complaint([&] { return parse_pipe(as_bytes(array.substr(0, 90)), "x"); }),
+  EXPECT_THAT(complaint([&] { return parse_pipe(as_bytes(array.substr(0, array.size() - 1)), "x"); }),
               HasSubstr("cut short"));
   EXPECT_THAT(complaint([&] { return parse_pipe(as_bytes("\x93NUMPX"), "x"); }),
               HasSubstr("is not a number"));
