@@ -12,6 +12,7 @@ using namespace samesum::harness;
 struct Settings {
   std::string operation;
   const FormatInfo* format;
+  TableOptions table;
   std::string methods;
   MeasureOptions measure;
 };
@@ -23,7 +24,8 @@ std::string in_words(const std::vector<std::string>& files) {
 
 /// The key has a digest of the elements, so that a file that changed is measured again.
 void measure(Study& study, const std::vector<std::string>& files, const Settings& settings) {
-  const std::vector<InputArray> arrays = read_inputs(settings.operation, files, settings.format);
+  const std::vector<InputArray> arrays =
+      read_inputs(settings.operation, files, settings.format, settings.table);
   const Inputs inputs{arrays.front().column.values(),
                       arrays.size() > 1 ? std::optional{arrays[1].column.values()} : std::nullopt};
   const Truth truth = Truth::of(settings.operation, inputs.x, inputs.y);
@@ -39,6 +41,9 @@ void measure(Study& study, const std::vector<std::string>& files, const Settings
   });
   for (const Json& failure : row["failures"]) study.fail(file + ": " + failure.get<std::string>());
   study.print(as_text(comparison_of(row, inputs, truth)));
+  std::size_t rounded = 0;
+  for (const InputArray& array : arrays) rounded += array.column.rounded();
+  for (const std::string& note : rounding_notes(rounded)) study.print(note);
 }
 
 }  // namespace
@@ -62,6 +67,7 @@ int main(int argc, char** argv) {
       "  own_data weights.f32 --format bf16 --full"};
   std::vector<std::string> files;
   std::string format, operation = "sum";
+  TableOptions table;
   int threads = 0;
   study.add_files(files, known_extensions());
   study.add_option("--format", "F", format,
@@ -69,12 +75,16 @@ int main(int argc, char** argv) {
   study.add_option(
       "--operation", "NAME", operation,
       "What the methods compute (default sum), as for\nsamesum compare; dot takes the files in pairs");
+  study.add_option("--column", "NAME|N", table.column,
+                   "Column of a text: its name in the first line, or\nits number, counted from 1");
+  study.add_flag("--header", table.header, "The first line of a text holds names of columns");
   study.add_option("--threads", "N", threads, "Number of threads; 0 (default): automatic", Study::any);
   return study.run(argc, argv, [&](Study& s) {
     check_threads(threads);
     const Settings settings{
         operation,
         format_named(format),
+        table,
         s.filter().empty() ? "*" : s.filter(),
         {.repeats = s.full() ? 20 : 5, .threads = threads, .patience = s.full() ? 60.0 : 2.0}};
     check_operation_to_compare(operation);

@@ -29,11 +29,24 @@ void add_format(CLI::App* command, std::string& format) {
       ->type_name("F");
 }
 
-void add_data(CLI::App* command, std::vector<std::string>& files, std::string& format) {
-  command->add_option("file", files, known_extensions() + ",\nor - for text; several files are one vector")
+/// Returns the options.
+std::vector<CLI::Option*> add_table(CLI::App* command, TableOptions& table) {
+  return {command
+              ->add_option("--column", table.column,
+                           "Column of a text: its name in the first line, or\nits number, counted from 1")
+              ->type_name("NAME|N"),
+          command->add_flag("--header", table.header, "The first line of a text holds names of columns")};
+}
+
+void add_data(CLI::App* command, std::vector<std::string>& files, std::string& format, TableOptions& table) {
+  command
+      ->add_option(
+          "file", files,
+          known_extensions() + ",\nor - for text or .npy; x.npz:y is member y;\nseveral files are one vector")
       ->required()
       ->type_name("FILE");
   add_format(command, format);
+  add_table(command, table);
 }
 
 void add_threads(CLI::App* command, int& threads) {
@@ -59,7 +72,7 @@ CLI::App* add_reduction(CLI::App& app, const std::shared_ptr<ReduceOptions>& opt
                         const std::string& description) {
   const Method& first = samesum::methods(options->operation).front();
   CLI::App* command = app.add_subcommand(options->operation, description);
-  add_data(command, options->files, options->format);
+  add_data(command, options->files, options->format, options->table);
   command
       ->add_option("--method", options->method,
                    "A name from `samesum list '" + options->operation +
@@ -155,6 +168,7 @@ void add_sum(CLI::App& app, Report& report) {
       "not changed; --format and the elements are not checked. Further elements may\n"
       "have been appended, to a text after a newline.\n\nExamples:\n"
       "  samesum sum data.npy\n  seq 100 | samesum sum -\n"
+      "  samesum sum data.csv --column price\n  samesum sum archive.npz:weights\n"
       "  samesum sum data.f32 --method tree/kahan/fp32 --json\n"
       "  samesum sum data.f64 --save-partial sum.partial --resume sum.partial");
   command->callback([=, &report] {
@@ -164,6 +178,7 @@ void add_sum(CLI::App& app, Report& report) {
     }
     options->files = reduction->files;
     options->format = reduction->format;
+    options->table = reduction->table;
     options->method = reduction->method.value_or(options->method);
     options->threads = reduction->threads;
     options->hex = reduction->hex;
@@ -175,7 +190,7 @@ void add_sum(CLI::App& app, Report& report) {
 void add_compare(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("compare", "Compare results, errors and speeds of methods");
   auto options = std::make_shared<CompareOptions>();
-  add_data(command, options->files, options->format);
+  add_data(command, options->files, options->format, options->table);
   command
       ->add_option(
           "--operation", options->operation,
@@ -255,6 +270,7 @@ void add_choose(CLI::App& app, Report& report) {
   command->add_option("--format", o->format, "Round the elements of the file to F before summing")
       ->type_name("F")
       ->needs(file);
+  for (CLI::Option* option : add_table(command, o->table)) option->needs(file);
   command->add_option("--relative-error", o->relative_error, "Largest error relative to |sum of x|")
       ->type_name("E");
   command
@@ -329,6 +345,7 @@ int print(const std::string& text, int code) {
 }
 
 int finish(const Report& report) {
+  for (const std::string& note : report.notes) std::cerr << "samesum: " << note << std::endl;
   const int printed = print(report.text, success);
   if (printed != success) return printed;
   for (const std::string& failure : report.failures)

@@ -26,7 +26,7 @@ class OwnData : public ::testing::Test {
   OwnData() {
     setenv("O", SAMESUM_PROGRAMS "/own_data --filter */plain/fp64@cpu,exact@cpu", 1);
     write(shell_.work() / "tenths.txt", "0.1 0.2 0.3\n");
-    write(shell_.work() / "cancel.csv", "1e16, 1, -1e16\n");
+    write(shell_.work() / "cancel.csv", "1e16\n1\n-1e16\n");
     write(shell_.work() / "bad.txt", "1 two 3\n");
   }
   std::string results() const { return read(shell_.work() / "out/own_data.jsonl"); }

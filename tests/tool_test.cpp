@@ -19,6 +19,7 @@
 
 #include "cases.hpp"
 #include "harness/input.hpp"
+#include "harness/input_archives.hpp"
 #include "harness/text.hpp"
 #include "samesum/catalogue/partial.hpp"
 #include "shell.hpp"
@@ -60,6 +61,14 @@ class ToolShell : public Shell {
     write(work() / "two.f32", "12341234");
     write(work() / "odd.f32", "12345");
     write(work() / "inf.txt", "inf 1 2\n");
+    write(work() / "prices.csv", "day,price\nMon,1.5\nTue,2.5\n");
+    write(work() / "prices.tsv", "day\tprice\nMon\t1.5\n");
+    const std::vector<std::int64_t> integers{9007199254740993, 9007199254740993, -18014398509481984, 0};
+    const std::string matrix =
+        harness::npy(harness::dict("<i8", "(2, 2)"), harness::stored<std::int64_t>(integers));
+    write(work() / "wide.npy", matrix);
+    write(work() / "two.npz", harness::zip({{"a.npy", matrix}, {"b.npy", matrix}}));
+    write(work() / "one.npz", harness::zip({{"a.npy", matrix}}));
     write(work() / "zeros.txt", "-0 -0\n");
     write(work() / "ones.bf16",
           testing_support::Array{format_info<bf16>(), std::vector<double>(100000, 1)}.values());
@@ -104,34 +113,67 @@ TEST_P(TheToolSums, AndPrintsOneNumber) {
 
 INSTANTIATE_TEST_SUITE_P(
     Data, TheToolSums,
-    ::testing::Values(Good{"$T sum numbers.txt", "0.5"}, Good{"$T sum numbers.txt --hex", "0x1p-1"},
-                      Good{"$T sum cancel.txt", "1e-100"}, Good{"$T sum cancel.txt --method exact", "1e-100"},
-                      Good{"$T sum cancel.txt --method serial/plain/fp64", "0"},
-                      Good{"$T sum cancel.txt --method exact@reference", "1e-100"},
-                      Good{"$T sum cancel.txt --method exact/fp16", "0"}, Good{"$T sum empty.txt", "0"},
-                      Good{"$T sum inf.txt", "inf"}, Good{"$T sum zeros.txt", "-0"},
-                      Good{"$T sum zeros.txt --hex", "-0x0p+0"}, Good{"$T sum ones.bf16", "99840"},
-                      Good{"$T sum ones.bf16 --method exact/fp32", "100000"},
-                      Good{"$T sum ones.bf16 --method serial/plain/bf16", "256"},
-                      Good{"$T sum ones.bf16 --method serial/neumaier/bf16@cpu --threads 3", "512"},
-                      Good{"$T sum ones.bf16 --method serial/kahan/bf16@reference", "65536"},
-                      Good{"$T sum ones.bf16 --format fp64", "100000"}, Good{"seq 100 | $T sum -", "5050"},
-                      Good{"echo 0.1 | $T sum - --format fp16", "0.1"},
-                      Good{"echo 0.1 | $T sum - --format fp16 --hex", "0x1.998p-4"},
-                      Good{"echo nan -nan | $T sum -", "nan"}, Good{"$T sum --threads 0 numbers.txt", "0.5"},
-                      Good{"$T sum numbers.txt numbers.txt cancel.txt", "1"},
-                      Good{"cat numbers.txt | $T sum numbers.txt -", "1"},
-                      Good{"$T sum numbers.txt --bound", "0.5 5.55e-17"},
-                      Good{"printf '1 2 4' | $T mean -", "2.3333333333333335"},
-                      Good{"printf '1 2 4' | $T mean - --hex", "0x1.2aaaaaaaaaaabp+1"},
-                      Good{"$T mean ones.bf16", "1"}, Good{"$T dot numbers.txt numbers.txt", "16.25"},
-                      Good{"printf '3 4' | $T norm -", "5"}, Good{"$T prod numbers.txt", "-7.5"},
-                      Good{"$T max numbers.txt", "2.5"}, Good{"$T argmin numbers.txt", "2"},
-                      Good{"$T argmax empty.txt", "-1"}, Good{"$T mean empty.txt", "nan"},
-                      Good{"printf '0 0' | $T logsumexp - --format fp32", "0.6931472"},
-                      Good{"printf '1 2 4' | $T moments - --ddof 1",
-                           "mean 2.3333333333333335\nvariance 2.3333333333333335\n"
-                           "standard_deviation 1.5275252316519468"}));
+    ::testing::Values(
+        Good{"$T sum numbers.txt", "0.5"}, Good{"$T sum numbers.txt --hex", "0x1p-1"},
+        Good{"$T sum cancel.txt", "1e-100"}, Good{"$T sum cancel.txt --method exact", "1e-100"},
+        Good{"$T sum cancel.txt --method serial/plain/fp64", "0"},
+        Good{"$T sum cancel.txt --method exact@reference", "1e-100"},
+        Good{"$T sum cancel.txt --method exact/fp16", "0"}, Good{"$T sum empty.txt", "0"},
+        Good{"$T sum inf.txt", "inf"}, Good{"$T sum zeros.txt", "-0"},
+        Good{"$T sum zeros.txt --hex", "-0x0p+0"}, Good{"$T sum ones.bf16", "99840"},
+        Good{"$T sum ones.bf16 --method exact/fp32", "100000"},
+        Good{"$T sum ones.bf16 --method serial/plain/bf16", "256"},
+        Good{"$T sum ones.bf16 --method serial/neumaier/bf16@cpu --threads 3", "512"},
+        Good{"$T sum ones.bf16 --method serial/kahan/bf16@reference", "65536"},
+        Good{"$T sum ones.bf16 --format fp64", "100000"}, Good{"seq 100 | $T sum -", "5050"},
+        Good{"echo 0.1 | $T sum - --format fp16", "0.1"},
+        Good{"echo 0.1 | $T sum - --format fp16 --hex", "0x1.998p-4"},
+        Good{"echo nan -nan | $T sum -", "nan"}, Good{"$T sum --threads 0 numbers.txt", "0.5"},
+        Good{"$T sum numbers.txt numbers.txt cancel.txt", "1"},
+        Good{"cat numbers.txt | $T sum numbers.txt -", "1"},
+        Good{"$T sum numbers.txt --bound", "0.5 5.55e-17"}, Good{"$T sum prices.csv --column price", "4"},
+        Good{"$T max prices.csv --column 2 --header", "2.5"},
+        Good{"$T sum prices.csv prices.tsv --column price --bound", "5.5 6.11e-16"},
+        Good{"$T dot prices.csv prices.csv --column price", "8.5"},
+        Good{"printf 'x y\\n1 2\\n' | $T sum - --column y", "2"}, Good{"$T sum two.npz:b", "2"},
+        Good{"$T sum one.npz", "2"}, Good{"$T sum - <wide.npy", "2"}, Good{"cat wide.npy | $T sum -", "2"},
+        Good{"$T sum wide.npy", "2"}, Good{"$T sum wide.npy --bound", "2 2.22e-16"},
+        Good{"$T sum wide.npy --axis rows", "18014398509481986\n-18014398509481984"},
+        Good{"$T sum wide.npy --axis columns", "-9007199254740991\n9007199254740992"},
+        Good{"$T sum wide.npy --format fp64", "0"},
+        Good{"echo 9007199254740993 -9007199254740992 | $T sum -", "1"},
+        Good{"printf '1 2 4' | $T mean -", "2.3333333333333335"},
+        Good{"printf '1 2 4' | $T mean - --hex", "0x1.2aaaaaaaaaaabp+1"}, Good{"$T mean ones.bf16", "1"},
+        Good{"$T dot numbers.txt numbers.txt", "16.25"}, Good{"printf '3 4' | $T norm -", "5"},
+        Good{"$T prod numbers.txt", "-7.5"}, Good{"$T max numbers.txt", "2.5"},
+        Good{"$T argmin numbers.txt", "2"}, Good{"$T argmax empty.txt", "-1"},
+        Good{"$T mean empty.txt", "nan"}, Good{"printf '0 0' | $T logsumexp - --format fp32", "0.6931472"},
+        Good{"printf '1 2 4' | $T moments - --ddof 1",
+             "mean 2.3333333333333335\nvariance 2.3333333333333335\n"
+             "standard_deviation 1.5275252316519468"}));
+
+TEST(TheToolsSum, OfWideIntegersCountsEachOnce) {
+  const json sum = run_json("$T sum wide.npy --json");
+  EXPECT_EQ(sum["n"], 4);
+  EXPECT_EQ(sum["value"], 2);
+  EXPECT_EQ(sum["error_ulps"], 0);
+  EXPECT_EQ(run_json("$T sum wide.npy --axis rows --json")["n"], 2);
+}
+
+TEST(TheTool, SaysThatItRoundsIntegers) {
+  for (const std::string command :
+       {"mean wide.npy", "max - <wide.npy", "sum wide.npy --method tree/plain/fp64",
+        "sum wide.npy --method atomic/plain/fp64", "compare wide.npy --methods exact", "norm wide.npy --json",
+        "sum wide.npy --axis rows --method pairwise/plain/fp64"}) {
+    const Outcome o = shell().run("$T " + command);
+    EXPECT_EQ(o.code, 0) << command;
+    EXPECT_EQ(o.err,
+              "samesum: 2 integers were rounded to fp64; only sum with the method exact adds them "
+              "unrounded\n")
+        << command;
+  }
+  EXPECT_THAT(shell().run("$T mean wide.npy --format fp64").err, IsEmpty());
+}
 
 TEST(TheToolsSum, AsJsonIsOneObjectWithEveryKey) {
   const json o = run_json("$T sum cancel.txt --json");
@@ -735,6 +777,19 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T sum numbers.txt absent.txt", "absent.txt"}, Bad{"$T sum missing.txt", "missing.txt"},
         Bad{"$T sum .", "."}, Bad{"$T sum bad.txt", "bad.txt"}, Bad{"$T sum odd.f32", "odd.f32"},
         Bad{"$T sum numbers.txt --format fp8", "'fp8'"},
+        Bad{"$T sum prices.csv", "prices.csv: has 2 columns: 'day', 'price'; choose one with --column NAME"},
+        Bad{"$T compare prices.csv", "choose one with --column"},
+        Bad{"$T choose prices.csv --ulps 1", "choose one with --column"},
+        Bad{"$T choose --length 9 --ulps 1 --header", "--header"},
+        Bad{"$T mean prices.tsv --column day", "prices.tsv: line 2, column 1: 'Mon' is not a number"},
+        Bad{"$T sum two.npz", "two.npz: has 2 members: 'a', 'b'; choose one as in FILE.npz:MEMBER"},
+        Bad{"$T sum two.npz:c", "two.npz: no member 'c'"},
+        Bad{"$T sum two.npz:", "two.npz:: no name of a member"},
+        Bad{"$T sum one.npz --column 1", "one.npz: --column and --header are for text"},
+        Bad{"head -c 99 one.npz >cut.npz; $T sum cut.npz", "cut.npz: not a .npz file"},
+        Bad{"head -c 90 wide.npy | $T sum -", "standard input: cut short"},
+        Bad{"$T compare two.npz:a --output two.npz", "--output: this file holds the elements"},
+        Bad{"$T sum wide.npy --save-partial saved.partial", "wide.npy: has integers beyond 2^53"},
         Bad{"$T sum numbers.txt --format fp8", "fp16, bf16, fp32, fp64"},
         Bad{"$T sum numbers.txt --threads -1", "--threads: -1 is negative"},
         Bad{"$T sum numbers.txt --threads many", "many"},

@@ -152,15 +152,17 @@ std::string as_text(const Requirements& w, const Choice& choice, const CostTable
 
 Report choose_command(const ChooseOptions& options) {
   Requirements required = requirements_of(options);
+  std::vector<std::string> notes;
   const CostTable table = options.costs.empty()        ? default_costs()
                           : options.costs == "shipped" ? shipped_table()
                                                        : read_costs(options.costs);
   if (!options.file.empty()) {
-    const Column column = read_column(options.file, format_named(options.format));
+    const Column column = read_column(options.file, format_named(options.format), options.table);
+    notes = rounding_notes(column.rounded());
     required = about_data(required, column, options.file);
   }
   const Choice choice = choice_of(required, table);
-  return {options.json ? as_json(required, choice, table) : as_text(required, choice, table), {}};
+  return {options.json ? as_json(required, choice, table) : as_text(required, choice, table), {}, notes};
 }
 
 }  // namespace samesum::harness

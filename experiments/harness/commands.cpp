@@ -268,8 +268,15 @@ void check_output(const std::string& option, const std::string& path,
   check_writable(path);
   std::error_code ignored;
   for (const std::string& input : inputs)
-    if (std::filesystem::is_regular_file(path, ignored) && std::filesystem::equivalent(path, input, ignored))
+    if (std::filesystem::is_regular_file(path, ignored) &&
+        std::filesystem::equivalent(path, file_of(input), ignored))
       throw UsageError{option + ": this file holds the elements; name another one"};
+}
+
+std::vector<std::string> rounding_notes(std::size_t rounded) {
+  if (rounded == 0) return {};
+  return {std::to_string(rounded) + (rounded == 1 ? " integer was" : " integers were") +
+          " rounded to fp64; only sum with the method exact adds them unrounded"};
 }
 
 void check_threads(int threads) {

@@ -22,8 +22,9 @@ struct UsageError : std::runtime_error {
 };
 
 struct Report {
-  std::string text;                   ///< for standard output
-  std::vector<std::string> failures;  ///< failed checks, one line each
+  std::string text;                     ///< for standard output
+  std::vector<std::string> failures;    ///< failed checks, one line each
+  std::vector<std::string> notes = {};  ///< for standard error, one line each
 };
 
 struct ListOptions {
@@ -39,6 +40,7 @@ Report list_command(const ListOptions& options);
 struct SumOptions {
   std::vector<std::string> files;  ///< one vector together
   std::string format, method = "exact";
+  TableOptions table = {};
   int threads = 0;           ///< 0: chosen by the library
   std::string save_partial;  ///< file for the Partial of the elements so far; empty: none
   std::string resume;        ///< file with the Partial to go on from; empty: none
@@ -57,6 +59,7 @@ struct ReduceOptions {
   std::string operation = {};           ///< one of those of the catalogue
   std::vector<std::string> files = {};  ///< one vector together; for two inputs exactly two vectors
   std::string format = {};
+  TableOptions table = {};
   std::optional<std::string> method = {};  ///< unset: the default one
   std::string axis = {};                   ///< "rows", "columns" or a number; empty: all elements
   std::string output = {};                 ///< .npy file for the results; empty: none
@@ -74,7 +77,10 @@ struct InputArray {
 /// Reads the inputs of an operation: for two inputs, two files of one format and shape; otherwise all files
 /// as one vector.
 std::vector<InputArray> read_inputs(const std::string& operation, const std::vector<std::string>& files,
-                                    const FormatInfo* format);
+                                    const FormatInfo* format, const TableOptions& table = {});
+
+/// Says that integers were rounded to fp64; empty if none was.
+std::vector<std::string> rounding_notes(std::size_t rounded);
 
 /// Reduces files with one method of any operation: all elements, or those along an axis of an array. As text,
 /// a line per result, with its error bound if `bound` is set.
@@ -86,6 +92,7 @@ const Method& method_without_name(const std::string& operation, const FormatInfo
 struct CompareOptions {
   std::vector<std::string> files;  ///< one vector together; for two inputs exactly two vectors
   std::string operation = "sum", format, methods = "*", output;
+  TableOptions table = {};
   MeasureOptions measure{.repeats = 5, .threads = 0};
   bool json = false, csv = false;
 };
@@ -123,6 +130,7 @@ struct ReportOptions {
 [[noreturn]] void report_command(const ReportOptions& options);
 
 struct ChooseOptions {
+  TableOptions table = {};
   std::string file, format;  ///< if set, the data give length, input, condition and magnitudes
   std::optional<std::int64_t> length;
   std::string input = "fp64", promise = "everywhere", backend, costs;

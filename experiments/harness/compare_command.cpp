@@ -229,13 +229,15 @@ Report compare_command(const CompareOptions& options) {
   check_before_reading(format, [&](const FormatInfo& f) {
     methods_matching(options.methods, f, "--methods", options.operation);
   });
-  const std::vector<InputArray> arrays = read_inputs(options.operation, options.files, format);
+  const std::vector<InputArray> arrays = read_inputs(options.operation, options.files, format, options.table);
   const Inputs inputs{arrays.front().column.values(),
                       arrays.size() > 1 ? std::optional{arrays[1].column.values()} : std::nullopt};
   const Truth truth = Truth::of(options.operation, inputs.x, inputs.y);
   const Comparison comparison = compare(listed(options.files), inputs, truth, options.methods,
                                         options.measure, "--methods", options.operation);
-  Report report{as_asked(options, comparison), comparison.failures()};
+  std::size_t rounded = 0;
+  for (const InputArray& array : arrays) rounded += array.column.rounded();
+  Report report{as_asked(options, comparison), comparison.failures(), rounding_notes(rounded)};
   if (!options.output.empty()) {
     write_file(options.output, report.text);
     report.text.clear();

@@ -23,6 +23,7 @@ static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= alignof(double), "Column::byte
 struct Reader {
   std::string_view extension;
   std::unique_ptr<ElementReader> (*open)(Source);
+  bool is_text = false;
 };
 
 class RawReader : public BinaryReader {
@@ -49,13 +50,69 @@ template <class Stored> std::unique_ptr<ElementReader> open_stored(Source source
   return open_raw(std::move(source), format_info<Stored>());
 }
 
-constexpr Reader readers[] = {
-    {".npy", open_npy},          {".f16", open_stored<fp16>}, {".bf16", open_stored<bf16>},
-    {".f32", open_stored<fp32>}, {".f64", open_stored<fp64>}, {".txt", open_text},
-    {".csv", open_text},
+std::unique_ptr<ElementReader> open_csv(Source source) { return open_table(std::move(source), ";,\t"); }
+std::unique_ptr<ElementReader> open_tsv(Source source) { return open_table(std::move(source), "\t"); }
+
+std::unique_ptr<ElementReader> open_any_text(Source source) {
+  return source.table.is_set() ? open_table(std::move(source), ";,\t ") : open_text(std::move(source));
+}
+
+/// Bytes of which the first ones have been read already.
+class RejoinedBytes : public Bytes {
+ public:
+  RejoinedBytes(std::vector<std::byte> head, std::unique_ptr<Bytes> rest)
+      : head_{std::move(head)}, rest_{std::move(rest)} {}
+
+  std::size_t read(std::span<std::byte> to) override {
+    const std::size_t n = head_.read(to);
+    return n + rest_->read(to.subspan(n));
+  }
+  std::uint64_t skip(std::uint64_t n) override {
+    const std::uint64_t passed = head_.skip(n);
+    return passed + rest_->skip(n - passed);
+  }
+  std::optional<std::uint64_t> left() override {
+    const std::optional<std::uint64_t> rest = rest_->left();
+    return rest ? std::optional{*head_.left() + *rest} : std::nullopt;
+  }
+
+ private:
+  MemoryBytes head_;
+  std::unique_ptr<Bytes> rest_;
 };
 
-/// Whether the path is a pipe. Pipes have no extension; their data are read as text.
+void refuse_table(const TableOptions& table, const std::string& name, std::string_view extension) {
+  if (table.is_set())
+    throw InputError{name, "--column and --header are for text (.csv .tsv .txt, -), and this is a " +
+                               std::string{extension} + " file"};
+}
+
+/// Pipes have no extension: their first bytes tell a .npy file from text.
+std::unique_ptr<ElementReader> open_pipe(Source source) {
+  std::vector<std::byte> head(npy_magic.size());
+  head.resize(source.bytes->read(head));
+  const bool is_npy = std::ranges::equal(head, std::as_bytes(std::span{npy_magic}));
+  source.bytes = std::make_unique<RejoinedBytes>(std::move(head), std::move(source.bytes));
+  if (!is_npy) return open_any_text(std::move(source));
+  refuse_table(source.table, source.name, ".npy");
+  return open_npy(std::move(source));
+}
+
+constexpr Reader pipe_reader{"", open_pipe, true};
+
+constexpr Reader readers[] = {
+    {".npy", open_npy},
+    {".npz", open_npz},
+    {".f16", open_stored<fp16>},
+    {".bf16", open_stored<bf16>},
+    {".f32", open_stored<fp32>},
+    {".f64", open_stored<fp64>},
+    {".txt", open_any_text, true},
+    {".csv", open_csv, true},
+    {".tsv", open_tsv, true},
+};
+
+/// Whether the path is a pipe.
 bool is_pipe(const std::string& path, fs::file_status status) {
   return fs::is_fifo(status) || fs::is_socket(status) || path == "/dev/stdin" ||
          path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
@@ -64,14 +121,13 @@ bool is_pipe(const std::string& path, fs::file_status status) {
 const Reader& reader_of(const std::string& path, fs::file_status status) {
   std::string extension = fs::path{path}.extension().string();
   for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (path == "-" || (extension.empty() && is_pipe(path, status))) extension = ".txt";
+  if (extension.empty() && is_pipe(path, status)) return pipe_reader;
   for (const Reader& reader : readers)
     if (reader.extension == extension) return reader;
   std::string problem =
       extension.empty() ? "has no extension that tells its type" : "unknown extension " + shown(extension);
-  if (extension == ".npz") problem += ", an archive of .npy files: unzip it first";
-  throw InputError{path,
-                   problem + "; known are " + known_extensions() + ", and - for text on standard input"};
+  throw InputError{
+      path, problem + "; known are " + known_extensions() + ", and - for text or .npy on standard input"};
 }
 
 class FileBytes : public Bytes {
@@ -94,6 +150,10 @@ class FileBytes : public Bytes {
     throw InputError{name_, std::string{"cannot be read: "} + std::strerror(errno)};
   }
 
+  bool move_to(std::uint64_t place) override {
+    return fseeko(file_.get(), static_cast<off_t>(place), SEEK_SET) == 0;
+  }
+
   std::optional<std::uint64_t> left() override {
     struct stat status;
     if (fstat(fileno(file_.get()), &status) != 0 || !S_ISREG(status.st_mode)) return {};
@@ -113,8 +173,8 @@ class FileBytes : public Bytes {
 /// The elements of several files, one after another.
 class Concatenation : public ElementReader {
  public:
-  Concatenation(std::vector<std::string> paths, const FormatInfo* format)
-      : Concatenation{open_elements(paths.front(), format), std::move(paths), format} {}
+  Concatenation(std::vector<std::string> paths, const FormatInfo* format, const TableOptions& table)
+      : Concatenation{open_elements(paths.front(), format, table), std::move(paths), format, table} {}
 
   std::uint64_t skip(std::uint64_t n) override {
     std::uint64_t done = current_->skip(n);
@@ -124,22 +184,26 @@ class Concatenation : public ElementReader {
 
  private:
   Concatenation(std::unique_ptr<ElementReader> first, std::vector<std::string> paths,
-                const FormatInfo* wanted)
+                const FormatInfo* wanted, const TableOptions& table)
       : ElementReader{first->format()},
         current_{std::move(first)},
         paths_{std::move(paths)},
-        wanted_{wanted} {}
+        wanted_{wanted},
+        table_{table} {}
 
   void fill_portion() override {
     while (!current_->next())
-      if (!open_next()) return portion_.bytes.clear();
-    portion_.bytes = current_->portion().bytes;
+      if (!open_next()) {
+        portion_ = Column{&format(), {}};
+        return;
+      }
+    portion_ = current_->portion();
   }
 
   bool open_next() {
     if (next_ == paths_.size()) return false;
     const std::string& path = paths_[next_++];
-    current_ = open_elements(path, wanted_);
+    current_ = open_elements(path, wanted_, table_);
     if (&current_->format() != &format())
       throw InputError{path, "has elements of " + std::string{current_->format().name} + ", and " +
                                  shown(paths_[0]) + " of " + std::string{format().name} +
@@ -150,6 +214,7 @@ class Concatenation : public ElementReader {
   std::unique_ptr<ElementReader> current_;
   std::vector<std::string> paths_;
   const FormatInfo* wanted_;
+  TableOptions table_;
   std::size_t next_ = 1;
 };
 
@@ -164,11 +229,46 @@ Source source_in(std::span<const std::byte> memory, std::string_view name, const
 InputError::InputError(std::string_view name, const std::string& problem)
     : runtime_error{printable(name) + ": " + problem} {}
 
+Values Column::lost_values() const { return {format_info<fp64>(), lost.data(), lost.size()}; }
+
+std::size_t Column::rounded() const {
+  return static_cast<std::size_t>(std::ranges::count_if(lost, [](double x) { return x != 0; }));
+}
+
+std::string file_of(const std::string& path) {
+  std::error_code ignored;
+  const std::size_t end = path.rfind(".npz:");
+  return end == path.npos || fs::exists(path, ignored) ? path : path.substr(0, end + 4);
+}
+
+double lost_by(WideInteger integer, double rounded) {
+  return static_cast<double>(integer - static_cast<WideInteger>(rounded));
+}
+
+void set_lost(Column& column, std::size_t i, double lost) {
+  if (lost == 0) return;
+  column.lost.resize(column.size());
+  column.lost[i] = lost;
+}
+
+std::vector<std::byte> read_rest(Bytes& file) {
+  std::vector<std::byte> all, block(std::size_t{1} << 16);
+  while (const std::size_t n = file.read(block)) all.insert(all.end(), block.data(), block.data() + n);
+  return all;
+}
+
 std::string known_extensions() { return listed(readers, " ", &Reader::extension); }
 
 std::string shown(std::string_view text) {
   constexpr std::size_t limit = 40;
   return "'" + printable(text.substr(0, limit), false) + (text.size() > limit ? "...'" : "'");
+}
+
+void append_shown(std::string& list, std::string_view name) {
+  constexpr std::size_t longest = 120;
+  if (list.ends_with("...")) return;
+  if (!list.empty()) list += ", ";
+  list += list.size() < longest ? shown(name) : "...";
 }
 
 std::uint64_t Bytes::skip(std::uint64_t n) {
@@ -185,6 +285,11 @@ std::size_t MemoryBytes::read(std::span<std::byte> to) {
   std::copy_n(bytes_.data() + at_, n, to.data());
   at_ += n;
   return n;
+}
+
+bool MemoryBytes::move_to(std::uint64_t place) {
+  at_ = static_cast<std::size_t>(std::min<std::uint64_t>(place, bytes_.size()));
+  return true;
 }
 
 BinaryReader::BinaryReader(Source source, const FormatInfo& natural, std::size_t element, std::uint64_t size)
@@ -231,11 +336,16 @@ std::unique_ptr<ElementReader> open_raw(Source source, const FormatInfo& stored)
   return std::make_unique<RawReader>(std::move(source), stored);
 }
 
-std::unique_ptr<ElementReader> open_elements(const std::string& path, const FormatInfo* format) {
+std::unique_ptr<ElementReader> open_elements(const std::string& argument, const FormatInfo* format,
+                                             const TableOptions& table) {
+  const std::string path = file_of(argument);
+  const std::string member = path.size() < argument.size() ? argument.substr(path.size() + 1) : "";
   const auto source = [&](std::FILE* file, const std::string& name) {
-    return Source{std::make_unique<FileBytes>(file, name), name, format, portion_bytes};
+    return Source{std::make_unique<FileBytes>(file, name), name, format, portion_bytes, table, member};
   };
-  if (path == "-") return open_text(source(stdin, "standard input"));
+  if (path == "-") return open_pipe(source(stdin, "standard input"));
+  if (path.size() + 1 == argument.size())
+    throw InputError{argument, "no name of a member behind ':'; give one, as in x.npz:member"};
   if (path.empty()) throw InputError{"FILE", "the name is empty; name a file, or - for standard input"};
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -243,26 +353,33 @@ std::unique_ptr<ElementReader> open_elements(const std::string& path, const Form
   if (error) throw InputError{path, "cannot be opened: " + error.message()};
   if (fs::is_directory(status)) throw InputError{path, "is a directory; name a file in it"};
   const Reader& reader = reader_of(path, status);
+  if (!reader.is_text) refuse_table(table, path, reader.extension);
   std::FILE* const file = std::fopen(path.c_str(), "rb");
   if (!file) throw InputError{path, std::string{"cannot be opened: "} + std::strerror(errno)};
   return reader.open(source(file, path));
 }
 
-std::unique_ptr<ElementReader> open_elements(const std::vector<std::string>& paths,
-                                             const FormatInfo* format) {
-  if (paths.size() == 1) return open_elements(paths.front(), format);
-  return std::make_unique<Concatenation>(paths, format);
+std::unique_ptr<ElementReader> open_elements(const std::vector<std::string>& paths, const FormatInfo* format,
+                                             const TableOptions& table) {
+  if (paths.size() == 1) return open_elements(paths.front(), format, table);
+  return std::make_unique<Concatenation>(paths, format, table);
 }
 
 Column read_all(ElementReader& elements) {
   Column all{&elements.format(), {}};
-  while (elements.next())
-    all.bytes.insert(all.bytes.end(), elements.portion().bytes.begin(), elements.portion().bytes.end());
+  while (elements.next()) {
+    const Column& portion = elements.portion();
+    const std::size_t before = all.size();
+    all.bytes.insert(all.bytes.end(), portion.bytes.begin(), portion.bytes.end());
+    if (!portion.lost.empty()) all.lost.resize(before);
+    all.lost.insert(all.lost.end(), portion.lost.begin(), portion.lost.end());
+  }
+  if (!all.lost.empty()) all.lost.resize(all.size());
   return all;
 }
 
-Column read_column(const std::string& path, const FormatInfo* format) try {
-  return read_all(*open_elements(path, format));
+Column read_column(const std::string& path, const FormatInfo* format, const TableOptions& table) try {
+  return read_all(*open_elements(path, format, table));
 } catch (const std::bad_alloc&) {
   throw InputError{path, "does not fit in memory"};
 }
@@ -275,6 +392,25 @@ Column parse_npy(std::span<const std::byte> file, std::string_view name, const F
 Column parse_text(std::string_view text, std::string_view name, const FormatInfo* format,
                   std::size_t portion) {
   return read_all(*open_text(source_in(std::as_bytes(std::span{text}), name, format, portion)));
+}
+
+Column parse_table(std::string_view text, std::string_view name, std::string_view extension,
+                   const TableOptions& table, const FormatInfo* format, std::size_t portion) {
+  Source source = source_in(std::as_bytes(std::span{text}), name, format, portion);
+  source.table = table;
+  return read_all(*std::ranges::find(readers, extension, &Reader::extension)->open(std::move(source)));
+}
+
+Column parse_npz(std::span<const std::byte> file, std::string_view name, const std::string& member,
+                 const FormatInfo* format, std::size_t portion) {
+  Source source = source_in(file, name, format, portion);
+  source.member = member;
+  return read_all(*open_npz(std::move(source)));
+}
+
+Column parse_pipe(std::span<const std::byte> bytes, std::string_view name, const FormatInfo* format,
+                  std::size_t portion) {
+  return read_all(*open_pipe(source_in(bytes, name, format, portion)));
 }
 
 Column parse_raw(std::span<const std::byte> file, std::string_view name, const FormatInfo& stored,

@@ -1,4 +1,4 @@
-/// Readers of the user's data: NumPy files, raw little-endian arrays and text.
+/// Readers of the user's data: NumPy files and archives, raw little-endian arrays, text and tables of text.
 ///
 /// Each format has one reader, which delivers the elements in portions, so that a file of any length needs
 /// little memory. `read_column` and the functions `parse_…` collect the portions.
@@ -25,9 +25,24 @@ namespace samesum::harness {
 struct Column {
   const FormatInfo* format;
   std::vector<std::byte> bytes;  ///< aligned for every format, because operator new is
+  /// What rounding took from each element, the integer minus its value in fp64; exact. Empty if it took
+  /// nothing from any. Filled for integers whose format the user did not choose.
+  std::vector<double> lost = {};
 
   std::size_t size() const { return bytes.size() / format->bytes; }
   Values values() const { return {*format, bytes.data(), size()}; }
+  /// The terms that the sum of `values` lacks.
+  Values lost_values() const;
+  /// Number of integers that were rounded.
+  std::size_t rounded() const;
+};
+
+/// How to read a table: text with a record per line, of one field per column.
+struct TableOptions {
+  std::string column = {};  ///< a name, or a number from 1 on; empty: the only one
+  bool header = false;      ///< the first record holds names; so it does if `column` is a name
+
+  bool is_set() const { return header || !column.empty(); }
 };
 
 /// Bad input. what() is one printable line with the file, the place in it, and, if there is one, the remedy.
@@ -40,8 +55,10 @@ class InputError : public std::runtime_error {
 /// The extensions of files that can be read: ".npy .f16 …".
 std::string known_extensions();
 
-/// Reads the elements of a file from the first to the last. All functions throw InputError for a bad file,
-/// and for an integer that the format cannot represent.
+/// The file of an argument such as "x.npz:member".
+std::string file_of(const std::string& path);
+
+/// Reads the elements of a file from the first to the last. All functions throw InputError for a bad file.
 class ElementReader {
  public:
   explicit ElementReader(const FormatInfo& format) : portion_{&format, {}} {}
@@ -69,26 +86,40 @@ class ElementReader {
 /// the cost of a call negligible.
 inline constexpr std::size_t portion_bytes = std::size_t{1} << 20;
 
-/// Opens a file according to its extension: .npy .f16 .bf16 .f32 .f64 .txt .csv; "-" is text on standard
-/// input. If `format` is nullptr, keeps the format of the elements; text and integers become fp64. Otherwise
-/// rounds floating-point elements once to `format`.
+/// Opens a file according to its extension, one of `known_extensions`; "-" is standard input, with text or a
+/// .npy file. "x.npz:member" is a member of an archive. If `format` is nullptr, keeps the format of the
+/// elements; text and integers become fp64. Otherwise rounds each element once to `format`. With `table`,
+/// any text is a table; .csv and .tsv files always are.
 ///
-/// An array in Fortran order, and a .npy file that is a pipe, are read into memory as a whole.
-std::unique_ptr<ElementReader> open_elements(const std::string& path, const FormatInfo* format = nullptr);
+/// An array in Fortran order, and a .npy or .npz file that is a pipe, are read into memory as a whole.
+std::unique_ptr<ElementReader> open_elements(const std::string& path, const FormatInfo* format = nullptr,
+                                             const TableOptions& table = {});
 
 /// Opens several files as one vector. Throws InputError if their elements differ in format.
-std::unique_ptr<ElementReader> open_elements(const std::vector<std::string>& paths, const FormatInfo* format);
+std::unique_ptr<ElementReader> open_elements(const std::vector<std::string>& paths, const FormatInfo* format,
+                                             const TableOptions& table = {});
 
 /// Reads all elements that are left.
 Column read_all(ElementReader& elements);
 
 /// Reads all elements of a file, opened as by `open_elements`.
-Column read_column(const std::string& path, const FormatInfo* format = nullptr);
+Column read_column(const std::string& path, const FormatInfo* format = nullptr,
+                   const TableOptions& table = {});
 
 // The same for bytes in memory. The name appears in messages only.
 Column parse_npy(std::span<const std::byte> file, std::string_view name, const FormatInfo* format = nullptr,
                  std::size_t portion = portion_bytes);
 Column parse_text(std::string_view text, std::string_view name, const FormatInfo* format = nullptr,
+                  std::size_t portion = portion_bytes);
+/// A table as in a file with this extension: .csv, .tsv or .txt.
+Column parse_table(std::string_view text, std::string_view name, std::string_view extension,
+                   const TableOptions& table, const FormatInfo* format = nullptr,
+                   std::size_t portion = portion_bytes);
+/// `member` may be empty if the archive has only one.
+Column parse_npz(std::span<const std::byte> file, std::string_view name, const std::string& member,
+                 const FormatInfo* format = nullptr, std::size_t portion = portion_bytes);
+/// Standard input: text or a .npy file.
+Column parse_pipe(std::span<const std::byte> bytes, std::string_view name, const FormatInfo* format = nullptr,
                   std::size_t portion = portion_bytes);
 Column parse_raw(std::span<const std::byte> file, std::string_view name, const FormatInfo& stored,
                  const FormatInfo* format = nullptr, std::size_t portion = portion_bytes);

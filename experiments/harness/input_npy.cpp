@@ -110,30 +110,18 @@ Integer load_integer(const std::byte* from, const ElementType& type) {
   return {negative, negative ? (sign - bits) + sign : bits};
 }
 
-template <class F> bool is_exact(std::uint64_t magnitude) {
-  const int width = static_cast<int>(std::bit_width(magnitude));
-  return magnitude == 0 || (width - std::countr_zero(magnitude) <= Format<F>::precision &&
-                            width - 1 <= Format<F>::max_exponent);
-}
-
 const FormatInfo& float_format(std::size_t bytes) {
   return bytes == 2 ? format_info<fp16>() : bytes == 4 ? format_info<fp32>() : format_info<fp64>();
 }
 
-/// The bytes from here to the end.
-std::vector<std::byte> read_rest(Bytes& file) {
-  std::vector<std::byte> all, block(std::size_t{1} << 16);
-  while (const std::size_t n = file.read(block)) all.insert(all.end(), block.data(), block.data() + n);
-  return all;
-}
-
 class NpyReader : public BinaryReader {
  public:
-  NpyReader(Source source, NpyHeader header, ElementType type, std::uint64_t size)
+  NpyReader(Source source, NpyHeader header, ElementType type, std::uint64_t size, bool chosen_format)
       : BinaryReader{std::move(source), type.kind == 'f' ? float_format(type.bytes) : format_info<fp64>(),
                      type.bytes, size},
         header_{std::move(header)},
-        type_{type} {}
+        type_{type},
+        chosen_format_{chosen_format} {}
 
   std::vector<std::uint64_t> shape() const override { return header_.shape; }
 
@@ -150,17 +138,22 @@ class NpyReader : public BinaryReader {
   void convert_integers(std::span<const std::byte> stored, std::uint64_t first) {
     const std::size_t n = stored.size() / type_.bytes;
     portion_.bytes.resize(n * format().bytes);
+    portion_.lost.clear();
     with_format(format(), [&]<class F>() {
       for (std::size_t i = 0; i < n; ++i) {
         const Integer x = load_integer(&stored[i * type_.bytes], type_);
         if (type_.kind == 'b' && x.magnitude > 1) refuse(first + i, x, "which is not a bool");
-        if (!is_exact<F>(x.magnitude))
-          refuse(first + i, x,
-                 "which " + std::string{format().name} +
-                     " cannot represent exactly; choose a format that can, or save the array as floats");
-        store<F>(portion_, i, round_to_bits<F>(x.negative, x.magnitude, 0));
+        const BitsOf<F> bits = round_to_bits<F>(x.negative, x.magnitude, 0);
+        store<F>(portion_, i, bits);
+        if (!chosen_format_ && std::bit_width(x.magnitude) > Format<F>::precision)
+          keep_lost(i, x, Number{&format(), bits});
       }
     });
+  }
+
+  void keep_lost(std::size_t i, const Integer& x, Number rounded) {
+    const WideInteger magnitude = x.magnitude;
+    set_lost(portion_, i, lost_by(x.negative ? -magnitude : magnitude, rounded.to_double()));
   }
 
   [[noreturn]] void refuse(std::uint64_t place, const Integer& x, const std::string& problem) const {
@@ -172,6 +165,7 @@ class NpyReader : public BinaryReader {
 
   NpyHeader header_;
   ElementType type_;
+  bool chosen_format_;  ///< by the user, who then wants the elements rounded
 };
 
 }  // namespace
@@ -189,7 +183,8 @@ std::unique_ptr<ElementReader> open_npy(Source source) {
     if (reorder) data = to_c_order(data, type.bytes, header.shape);
     source.bytes = std::make_unique<MemoryBytes>(std::move(data));
   }
-  return std::make_unique<NpyReader>(std::move(source), std::move(header), type, size);
+  const bool chosen_format = source.format != nullptr;
+  return std::make_unique<NpyReader>(std::move(source), std::move(header), type, size, chosen_format);
 }
 
 }  // namespace samesum::harness

@@ -5,7 +5,6 @@ namespace samesum::harness {
 
 namespace {
 
-constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::size_t longest_header = 65536, most_dimensions = 64;  // as many as NumPy allows
 
 /// Parses the Python dict of the header. `start` is its offset in the file, for messages.
@@ -138,10 +137,10 @@ NpyHeader read_npy_header(Bytes& file, std::string_view name) {
       throw InputError{name, "cut short: the header needs " + std::to_string(size) +
                                  " bytes, and the file has " + std::to_string(head.size())};
   };
-  read(magic.size());
-  if (!magic.starts_with(head))
+  read(npy_magic.size());
+  if (!npy_magic.starts_with(head))
     throw InputError{name, "offset 0: not a .npy file, which begins with \\x93NUMPY"};
-  need(magic.size() + 2);
+  need(npy_magic.size() + 2);
   const int major = static_cast<unsigned char>(head[6]), minor = static_cast<unsigned char>(head[7]);
   if (major < 1 || major > 3 || minor != 0)
     throw InputError{name, "offset 6: version " + std::to_string(major) + "." + std::to_string(minor) +

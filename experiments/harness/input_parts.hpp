@@ -12,6 +12,9 @@ namespace samesum::harness {
 /// Formats a piece of the file for a message: quoted, printable, on one line, and shortened.
 std::string shown(std::string_view text);
 
+/// Appends a name to a list for a message, or "..." if the list is long already.
+void append_shown(std::string& list, std::string_view name);
+
 /// Loads an unsigned integer in either byte order, from any alignment.
 template <class Bits> Bits load(const std::byte* from, bool big_endian) {
   std::byte bytes[sizeof(Bits)];
@@ -35,13 +38,19 @@ class Bytes {
   virtual std::uint64_t skip(std::uint64_t n);
   /// Returns the number of bytes left; empty if it is unknown, as for a pipe.
   virtual std::optional<std::uint64_t> left() = 0;
+  /// Moves to a byte, counted from the first one. Returns false if that is impossible, as in a pipe.
+  virtual bool move_to(std::uint64_t) { return false; }
 };
+
+/// The bytes from here to the end.
+std::vector<std::byte> read_rest(Bytes& file);
 
 class MemoryBytes : public Bytes {
  public:
   explicit MemoryBytes(std::vector<std::byte> bytes) : bytes_{std::move(bytes)} {}
   std::size_t read(std::span<std::byte> to) override;
   std::optional<std::uint64_t> left() override { return bytes_.size() - at_; }
+  bool move_to(std::uint64_t place) override;
 
  private:
   std::vector<std::byte> bytes_;
@@ -54,11 +63,30 @@ struct Source {
   std::string name;          ///< for messages
   const FormatInfo* format;  ///< of the elements after reading; nullptr for the stored one
   std::size_t portion;       ///< bytes of the file per portion
+  TableOptions table = {};
+  std::string member = {};  ///< of an archive; empty: the only one
 };
 
+inline constexpr std::string_view npy_magic = "\x93NUMPY";
+
 std::unique_ptr<ElementReader> open_npy(Source source);
+std::unique_ptr<ElementReader> open_npz(Source source);
 std::unique_ptr<ElementReader> open_raw(Source source, const FormatInfo& stored);
 std::unique_ptr<ElementReader> open_text(Source source);
+/// @param separators the characters that may separate fields; the first one in the first record does. A blank
+/// stands for any number of blanks.
+std::unique_ptr<ElementReader> open_table(Source source, std::string_view separators);
+
+/// The bytes of a raw deflate stream (RFC 1951), decompressed. Throws InputError, with this name, for a
+/// damaged stream, and for any stream if the tool was built without zlib.
+std::unique_ptr<Bytes> open_deflated(std::unique_ptr<Bytes> compressed, const std::string& name);
+
+/// What rounding took from an integer: itself minus `rounded`. Exact for magnitudes below 2^106.
+__extension__ using WideInteger = __int128;
+double lost_by(WideInteger integer, double rounded);
+
+/// Records what element i of the column lost.
+void set_lost(Column& column, std::size_t i, double lost);
 
 /// Reads elements of the same number of bytes each.
 class BinaryReader : public ElementReader {

@@ -1,49 +1,34 @@
-#include <utility>
+#include "harness/input_text.hpp"
 
-#include "harness/input_parts.hpp"
+#include <utility>
 
 namespace samesum::harness {
 
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f'; }
 bool is_separator(char c) { return c == ',' || c == ';'; }
-bool is_line_end(char c) { return c == '\n' || c == '\r'; }
-bool ends_a_number(char c) { return is_space(c) || is_separator(c) || is_line_end(c) || c == '#'; }
+bool ends_a_number(char c) { return is_blank(c) || is_separator(c) || is_line_end(c) || c == '#'; }
 
-/// Parses the text and tracks the line and the column for messages. A number may begin in one block of the
-/// file and end in a later one.
-class TextReader : public ElementReader {
+/// Reads all numbers of a text. A number may begin in one block of the file and end in a later one.
+class TextReader : public LineReader {
  public:
-  explicit TextReader(Source source)
-      : ElementReader{source.format ? *source.format : format_info<fp64>()}, source_{std::move(source)} {
-    has(3);
-    if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff"))
-      throw InputError{source_.name, "line 1, column 1: the text is UTF-16; save it as UTF-8"};
-    if (text_.starts_with("\xef\xbb\xbf")) line_start_ = at_ = 3;  // the byte order mark of UTF-8
-  }
-
-  std::uint64_t skip(std::uint64_t n) override { return take_numbers(n, false); }
+  using LineReader::LineReader;
 
  private:
-  void fill_portion() override {
-    portion_.bytes.clear();
-    take_numbers(std::max(source_.portion / sizeof(double), std::size_t{1}), true);
-  }
-
-  /// Reads the next n numbers, or all if fewer are left, and returns their number. Only parses and stores
-  /// them if `keep` is true.
-  std::uint64_t take_numbers(std::uint64_t n, bool keep) {
+  std::uint64_t take_numbers(std::uint64_t n, bool keep) override {
     std::uint64_t taken = 0;
     while (taken < n && has(1)) {
       const char c = text_[at_];
       if (is_line_end(c)) {
+        refuse_empty_field_at_the_end();
         end_line();
+        after_ = After::line_start;
+        separator_ = 0;
       } else if (c == '#') {
         skip_comment();
       } else if (is_separator(c)) {
         take_separator();
-      } else if (is_space(c)) {
+      } else if (is_blank(c)) {
         ++at_;
       } else {
         take_number(keep);
@@ -54,50 +39,11 @@ class TextReader : public ElementReader {
     return taken;
   }
 
-  /// Returns whether n characters are left, and reads blocks until the part has them.
-  bool has(std::size_t n) {
-    while (text_.size() - at_ < n && read_block()) {
-    }
-    return text_.size() - at_ >= n;
-  }
-
-  /// Drops the characters that have been parsed from the part, and appends the next block. Returns false at
-  /// the end of the file.
-  bool read_block() {
-    text_.erase(0, at_);
-    before_ += std::exchange(at_, 0);
-    const std::size_t kept = text_.size();
-    text_.resize(kept + std::max(kept, source_.portion));  // doubles, so that long numbers take linear time
-    text_.resize(kept + source_.bytes->read(std::as_writable_bytes(std::span{text_}).subspan(kept)));
-    return text_.size() > kept;
-  }
-
   enum class After { line_start, number, separator };
-
-  [[noreturn]] void refuse(const std::string& problem) const {
-    throw InputError{source_.name, "line " + std::to_string(line_) + ", column " +
-                                       std::to_string(before_ + at_ - line_start_ + 1) + ": " + problem};
-  }
 
   void refuse_empty_field_at_the_end() const {
     if (after_ == After::separator)
       refuse("empty field at the end of the line; remove the separator before it");
-  }
-
-  void end_line() {
-    refuse_empty_field_at_the_end();
-    const bool is_pair = text_[at_] == '\r' && has(2) && text_[at_ + 1] == '\n';
-    at_ += is_pair ? 2 : 1;
-    ++line_;
-    line_start_ = before_ + at_;
-    after_ = After::line_start;
-    separator_ = 0;
-  }
-
-  void skip_comment() {
-    do {
-      at_ = std::min(text_.find_first_of("\r\n", at_), text_.size());
-    } while (at_ == text_.size() && read_block());
   }
 
   void take_separator() {
@@ -122,35 +68,92 @@ class TextReader : public ElementReader {
 
   void take_number(bool keep) {
     const std::string_view word = next_word();
-    if (keep) store_number(word);
+    if (keep && !store_number(word)) {
+      const bool header = header_line_ == 0 || header_line_ == line_;
+      refuse(shown(word) + " is not a number" + (header ? "; if this line is a header, pass --header" : ""));
+    }
     if (header_line_ == 0) header_line_ = line_;
     after_ = After::number;
     at_ += word.size();
   }
 
-  void store_number(std::string_view word) {
-    const std::optional<Number> number = parse_number(word, format());
-    if (!number) {
-      const bool header = header_line_ == 0 || header_line_ == line_;
-      refuse(shown(word) + " is not a number" +
-             (header ? "; if this line is a header, put # before it" : ""));
-    }
-    const std::size_t n = portion_.size();
-    portion_.bytes.resize(portion_.bytes.size() + format().bytes);
-    with_format(format(), [&]<class F>() { store<F>(portion_, n, static_cast<BitsOf<F>>(number->bits)); });
-  }
-
-  Source source_;
-  std::string text_;          ///< a part of the file
-  std::size_t at_ = 0;        ///< index of the next character in the part
-  std::uint64_t before_ = 0;  ///< number of characters before the part
-  std::uint64_t line_ = 1, line_start_ = 0;
   std::uint64_t header_line_ = 0;  ///< the first line with more than a comment; 0 before that line
   After after_ = After::line_start;
   char separator_ = 0;  ///< the separator of this line; 0 before the first one
 };
 
+/// Digits of the longest integer whose rounding error is always a double: 10^31 < 2^106.
+constexpr std::size_t most_integer_digits = 31;
+
+/// The integer that a word of digits represents; empty if it is another word, or longer.
+std::optional<WideInteger> parse_integer(std::string_view word) {
+  const bool negative = word.starts_with('-');
+  if (negative || word.starts_with('+')) word.remove_prefix(1);
+  word.remove_prefix(std::min(word.find_first_not_of('0'), word.size()));
+  if (word.size() > most_integer_digits) return {};
+  WideInteger n = 0;
+  for (const char c : word) {
+    if (c < '0' || c > '9') return {};
+    n = 10 * n + (c - '0');
+  }
+  return negative ? -n : n;
+}
+
 }  // namespace
+
+LineReader::LineReader(Source source)
+    : ElementReader{source.format ? *source.format : format_info<fp64>()}, source_{std::move(source)} {
+  has(3);
+  if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff"))
+    throw InputError{source_.name, "line 1, column 1: the text is UTF-16; save it as UTF-8"};
+  if (text_.starts_with("\xef\xbb\xbf")) line_start_ = at_ = 3;  // the byte order mark of UTF-8
+}
+
+void LineReader::fill_portion() {
+  portion_.bytes.clear();
+  portion_.lost.clear();
+  take_numbers(std::max(source_.portion / sizeof(double), std::size_t{1}), true);
+}
+
+bool LineReader::read_block() {
+  text_.erase(0, at_);
+  before_ += std::exchange(at_, 0);
+  const std::size_t kept = text_.size();
+  text_.resize(kept + std::max(kept, source_.portion));  // doubles, so that long numbers take linear time
+  text_.resize(kept + source_.bytes->read(std::as_writable_bytes(std::span{text_}).subspan(kept)));
+  return text_.size() > kept;
+}
+
+void LineReader::refuse(const std::string& problem) const {
+  throw InputError{source_.name, "line " + std::to_string(line_) + ", column " +
+                                     std::to_string(before_ + at_ - line_start_ + 1) + ": " + problem};
+}
+
+void LineReader::end_line() {
+  const bool is_pair = text_[at_] == '\r' && has(2) && text_[at_ + 1] == '\n';
+  at_ += is_pair ? 2 : 1;
+  ++line_;
+  line_start_ = before_ + at_;
+}
+
+void LineReader::skip_comment() {
+  do {
+    at_ = std::min(text_.find_first_of("\r\n", at_), text_.size());
+  } while (at_ == text_.size() && read_block());
+}
+
+bool LineReader::store_number(std::string_view word) {
+  const std::optional<Number> number = parse_number(word, format());
+  if (!number) return false;
+  const std::size_t n = portion_.size();
+  portion_.bytes.resize(portion_.bytes.size() + format().bytes);
+  with_format(format(), [&]<class F>() { store<F>(portion_, n, static_cast<BitsOf<F>>(number->bits)); });
+  constexpr std::size_t exact_digits = 15;  // 10^15 < 2^53
+  if (!source_.format && word.size() > exact_digits)
+    if (const std::optional<WideInteger> integer = parse_integer(word))
+      set_lost(portion_, n, lost_by(*integer, number->to_double()));
+  return true;
+}
 
 std::unique_ptr<ElementReader> open_text(Source source) {
   return std::make_unique<TextReader>(std::move(source));

@@ -22,8 +22,9 @@ std::size_t product(std::span<const std::uint64_t> lengths) {
   return std::accumulate(lengths.begin(), lengths.end(), std::size_t{1}, std::multiplies<std::size_t>{});
 }
 
-InputArray read_array(const std::vector<std::string>& files, const FormatInfo* format) {
-  const std::unique_ptr<ElementReader> elements = open_elements(files, format);
+InputArray read_array(const std::vector<std::string>& files, const FormatInfo* format,
+                      const TableOptions& table) {
+  const std::unique_ptr<ElementReader> elements = open_elements(files, format, table);
   InputArray a{read_all(*elements), elements->shape()};
   if (a.shape.empty()) a.shape = {a.column.size()};
   return a;
@@ -74,6 +75,12 @@ class Reduction {
         throw UsageError{"--axis: " + method.operation + " reduces rows only; give rows or -1"};
       if (!method.has_result_per_element) shape_.erase(shape_.begin() + static_cast<std::ptrdiff_t>(axis));
     }
+    n_ = layout_.n;
+    if (adds_lost(method)) {
+      if (!x.column.lost.empty()) append_lost(x.column.lost);
+    } else {
+      rounded_ = x.column.rounded() + (y ? y->column.rounded() : 0);
+    }
     const auto per_result = static_cast<std::size_t>(method.results);
     const std::size_t count = method.has_result_per_element ? x_.size : layout_.results() * per_result;
     bytes_.resize(count * (format() ? format()->bytes : sizeof(std::int64_t)));
@@ -88,7 +95,8 @@ class Reduction {
   }
 
   const Method& method() const { return method_; }
-  const Layout& layout() const { return layout_; }
+  std::size_t n() const { return n_; }              ///< number of elements per result
+  std::size_t rounded() const { return rounded_; }  ///< number of integers that were rounded
   const FormatInfo& input() const { return *x_.format; }
   const Shape& shape() const { return shape_; }  ///< of the results
   std::size_t results() const { return layout_.results(); }
@@ -127,6 +135,21 @@ class Reduction {
   }
 
  private:
+  static bool adds_lost(const Method& method) {
+    return method.operation == "sum" && method.accumulator == "exact";
+  }
+
+  /// Appends what rounding took from the elements of each result to these, as further terms.
+  void append_lost(std::span<const double> lost) {
+    const std::span<const double> x = x_.as<double>();
+    const std::size_t chunk = layout_.n * layout_.inner;
+    for (std::size_t first = 0; first < x.size(); first += chunk)
+      for (const std::span<const double> terms : {x, lost})
+        terms_.insert(terms_.end(), &terms[first], &terms[first] + chunk);
+    x_ = {format_info<fp64>(), terms_.data(), terms_.size()};
+    layout_ = Layout::axis(layout_.outer, 2 * layout_.n, layout_.inner);
+  }
+
   /// Σ|x| per result, for dot Σ|xy|, rounded up.
   void find_magnitudes() {
     magnitudes_.resize(results());
@@ -146,6 +169,8 @@ class Reduction {
   Shape shape_;
   Layout layout_;
   double ddof_;
+  std::size_t n_ = 0, rounded_ = 0;
+  std::vector<double> terms_;  ///< the input and what it lost; empty if it lost nothing
   std::vector<std::byte> bytes_;
   std::vector<double> magnitudes_;
 };
@@ -191,7 +216,7 @@ std::string as_text(Reduction& r, const ReduceOptions& options) {
 }
 
 Json as_json(Reduction& r, const ReduceOptions& options) {
-  Json object = {{"method", r.method().name}, {"input_format", r.input().name}, {"n", r.layout().n}};
+  Json object = {{"method", r.method().name}, {"input_format", r.input().name}, {"n", r.n()}};
   const bool is_array = !options.axis.empty();
   const auto all = [&](auto of) {
     if (!is_array) return Json(of(std::size_t{0}));
@@ -231,12 +256,12 @@ const Method& chosen_method(const ReduceOptions& options, const FormatInfo& inpu
 }  // namespace
 
 std::vector<InputArray> read_inputs(const std::string& operation, const std::vector<std::string>& files,
-                                    const FormatInfo* format) {
-  if (methods(operation).front().inputs == 1) return {read_array(files, format)};
+                                    const FormatInfo* format, const TableOptions& table) {
+  if (methods(operation).front().inputs == 1) return {read_array(files, format, table)};
   if (files.size() != 2)
     throw UsageError{operation + " takes exactly two files, and " + std::to_string(files.size()) +
                      (files.size() == 1 ? " was given" : " were given")};
-  const InputArray x = read_array({files[0]}, format), y = read_array({files[1]}, format);
+  const InputArray x = read_array({files[0]}, format, table), y = read_array({files[1]}, format, table);
   if (y.column.format != x.column.format)
     throw InputError{files[1], "has elements of " + std::string{y.column.format->name} +
                                    ", and the first file of " + std::string{x.column.format->name} +
@@ -253,7 +278,7 @@ Report reduce_command(const ReduceOptions& options) try {
   check_npy_output(options);
   const FormatInfo* format = format_named(options.format);
   check_before_reading(format, [&](const FormatInfo& f) { chosen_method(options, f); });
-  const std::vector<InputArray> arrays = read_inputs(options.operation, options.files, format);
+  const std::vector<InputArray> arrays = read_inputs(options.operation, options.files, format, options.table);
   const InputArray& x = arrays.front();
   const Method& method = chosen_method(options, *x.column.format);
   if (method.has_result_per_element && options.output.empty())
@@ -266,14 +291,16 @@ Report reduce_command(const ReduceOptions& options) try {
     write_npy(options.output, shape, r.format(), r.bytes());
     return {options.json ? json_line({{"method", method.name},
                                       {"input_format", r.input().name},
-                                      {"n", r.layout().n},
+                                      {"n", r.n()},
                                       {"shape", shape},
                                       {"output", options.output},
                                       {"promise", name_of(method.promise)}})
                          : "",
-            {}};
+            {},
+            rounding_notes(r.rounded())};
   }
-  return {options.json ? json_line(as_json(r, options)) : as_text(r, options), {}};
+  return {
+      options.json ? json_line(as_json(r, options)) : as_text(r, options), {}, rounding_notes(r.rounded())};
 } catch (const std::bad_alloc&) {
   throw InputError{options.files.front(), "does not fit in memory"};
 }

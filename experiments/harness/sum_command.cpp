@@ -73,32 +73,48 @@ Partial start(ElementReader& elements, const Method& method, const SumOptions& o
   return partial;
 }
 
+[[noreturn]] void refuse_partial_of_rounded(const SumOptions& options) {
+  throw InputError{options.files.front(),
+                   "has integers beyond 2^53, whose sum cannot be saved or resumed; leave out --save-partial "
+                   "and --resume, or pass --format fp64 to round them"};
+}
+
 /// Sums portions as they are read. Adds them to `truth` too, unless that is null. A save that fails on the
 /// way is tried again a second later; only the last one counts.
 Number sum_portions(ElementReader& elements, const Method& method, const SumOptions& options, Truth* truth,
-                    std::vector<std::string>& failures) {
+                    Report& report) {
   using Clock = std::chrono::steady_clock;
   Partial partial = start(elements, method, options);
   Clock::time_point last_saved = Clock::now();
+  std::size_t rounded = 0;
   while (elements.next()) {
-    const Values x = elements.portion().values();
-    if (truth) truth->add(x);
-    partial.add(x, {.threads = options.threads});
+    const Column& portion = elements.portion();
+    if (truth) truth->add(portion.values());
+    partial.add(portion.values(), {.threads = options.threads});
+    if (method.accumulator != "exact") {
+      rounded += portion.rounded();
+    } else if (!portion.lost.empty()) {
+      if (!options.save_partial.empty() || !options.resume.empty()) refuse_partial_of_rounded(options);
+      if (truth) truth->add_parts(portion.lost_values());
+      partial.add(portion.lost_values(), {.threads = options.threads});
+    }
     if (options.save_partial.empty() || Clock::now() - last_saved < std::chrono::seconds{1}) continue;
     static_cast<void>(save(partial, options.save_partial));
     last_saved = Clock::now();
   }
   if (!options.save_partial.empty())
     if (const std::string wrong = save(partial, options.save_partial); !wrong.empty())
-      failures.push_back(wrong);
+      report.failures.push_back(wrong);
+  report.notes = rounding_notes(rounded);
   return partial.finish({.threads = options.threads});
 }
 
 /// Sums with a method that has no partials.
 Number sum_at_once(ElementReader& elements, const Method& method, const SumOptions& options, Truth* truth,
-                   std::vector<std::string>&) {
+                   Report& report) {
   const Column column = read_all(elements);
   if (truth) truth->add(column.values());
+  report.notes = rounding_notes(column.rounded());
   return method(column.values(), {.threads = options.threads});
 }
 
@@ -109,13 +125,13 @@ Report sum_command(const SumOptions& options) try {
   if (!options.save_partial.empty()) check_output("--save-partial", options.save_partial, options.files);
   const FormatInfo* format = format_named(options.format);
   check_before_reading(format, [&](const FormatInfo& f) { sum_named(options.method, f, "--method"); });
-  const std::unique_ptr<ElementReader> elements = open_elements(options.files, format);
+  const std::unique_ptr<ElementReader> elements = open_elements(options.files, format, options.table);
   const Method& method = sum_named(options.method, elements->format(), "--method");
   const bool needs_partial = !options.save_partial.empty() || !options.resume.empty();
   Truth truth;
   const auto sum = method.promise >= Promise::everywhere || needs_partial ? sum_portions : sum_at_once;
   Report report;
-  const Number value = sum(*elements, method, options, options.json ? &truth : nullptr, report.failures);
+  const Number value = sum(*elements, method, options, options.json ? &truth : nullptr, report);
   if (options.json)
     write_json(report, method, elements->format(), truth, value);
   else

@@ -54,6 +54,12 @@ class Truth {
 
   /// Takes in further elements of a sum.
   void add(Values x);
+  /// Takes in terms that are parts of elements that have been counted.
+  void add_parts(Values x) {
+    const std::size_t counted = size_;
+    add(x);
+    size_ = counted;
+  }
 
   std::size_t size() const { return size_; }
   std::size_t nans() const { return nans_; }

@@ -109,7 +109,7 @@ const Refusal refusals[] = {
     {"1,", "line 1, column 3:", "empty field"},
     {"\xef\xbb\xbf"
      "x y\n1 2\n",
-     "line 1, column 1:", "'x' is not a number; if this line is a header, put # before it"},
+     "line 1, column 1:", "'x' is not a number; if this line is a header, pass --header"},
     {"# c\r\n\r\n1 2 three", "line 3, column 5:", "'three' is not a number; if this line is a header"},
     {"1 2\n3 four", "line 2, column 3:", "'four' is not a number"},
     {"1\r\n2\rx", "line 3, column 1:", "'x' is not a number"},
@@ -317,17 +317,32 @@ TEST(TheNpyReader, ReadsAnyDictThatPythonWouldWrite) {
     EXPECT_THAT(doubles(read_npy(npy(dict, data))), ElementsAre(1, 2)) << dict;
 }
 
-TEST(TheNpyReader, NamesAnIntegerThatTheFormatCannotRepresent) {
-  const std::string wide = npy(dict("<i8", "(2, 2)"), stored<std::int64_t>({0, 1, -9007199254740993, 2}));
-  EXPECT_EQ(npy_complaint(wide),
-            "x.npy: element [1, 0] is -9007199254740993, which fp64 cannot represent exactly; choose a "
-            "format that can, or save the array as floats");
-  const std::string fortran = npy(dict("<u2", "(2, 2)", true), stored<std::uint16_t>({0, 1, 2049, 2}));
-  EXPECT_THAT(npy_complaint(fortran, &format_info<fp16>()), HasSubstr("element [0, 1] is 2049, which fp16"));
-  EXPECT_THAT(npy_complaint(npy(dict("<i4", "(1,)"), stored<std::int32_t>({-65536})), &format_info<fp16>()),
-              HasSubstr("element [0] is -65536, which fp16"));
-  EXPECT_THAT(npy_complaint(npy(dict("<i4", "()"), stored<std::int32_t>({257})), &format_info<bf16>()),
-              HasSubstr("element [] is 257, which bf16"));
+TEST(TheNpyReader, KeepsWhatRoundingTakesFromIntegersUnlessAFormatIsChosen) {
+  const std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
+  const std::string wide = npy(
+      dict(">i8", "(5,)"), stored<std::int64_t>({1, -9007199254740993, lowest, lowest + 1, ~lowest}, true));
+  EXPECT_THAT(doubles(read_npy(wide)), ElementsAre(1, -9007199254740992, -0x1p63, -0x1p63, 0x1p63));
+  EXPECT_THAT(read_npy(wide).lost, ElementsAre(0, -1, 0, 1, -1));
+  EXPECT_EQ(read_npy(wide).rounded(), 3u);
+  EXPECT_THAT(read_npy(wide, &format_info<fp64>()).lost, IsEmpty());
+  const std::string big = npy(dict("<u8", "(2,)"), stored<std::uint64_t>({~std::uint64_t{0}, 1}));
+  EXPECT_THAT(doubles(read_npy(big)), ElementsAre(0x1p64, 1));
+  EXPECT_THAT(read_npy(big).lost, ElementsAre(-1, 0));
+  EXPECT_THAT(
+      bits(read_npy(npy(dict("<i4", "(2,)"), stored<std::int32_t>({-70000, 2049})), &format_info<fp16>())),
+      ElementsAre(0xfc00, 0x6800));
+}
+
+TEST(TheTextReader, KeepsWhatRoundingTakesFromIntegers) {
+  const Column x = parse_text("1 -9007199254740993 1e30 1000000000000000000000000000001 0.1", "x");
+  EXPECT_THAT(doubles(x), ElementsAre(1, -9007199254740992, 1e30, 1e30, 0.1));
+  // 10^30 is not a double; this one is 19884624838656 above it.
+  EXPECT_THAT(x.lost, ElementsAre(0, -1, 0, 1 - 19884624838656.0, 0));
+  EXPECT_THAT(parse_text("9007199254740993", "x", &format_info<fp64>()).lost, IsEmpty());
+  EXPECT_THAT(parse_text("9007199254740993.0 10000000000000000000000000000000001", "x").lost, IsEmpty());
+}
+
+TEST(TheNpyReader, RefusesABoolBeyondOne) {
   EXPECT_THAT(npy_complaint(npy(dict("|b1", "(2,)"), "\x01\x02")),
               HasSubstr("element [1] is 2, which is not a bool"));
   EXPECT_THAT(
@@ -423,6 +438,7 @@ using Open = std::function<std::unique_ptr<ElementReader>(Source)>;
 struct Reading {
   std::string format, error;
   std::vector<std::uint64_t> elements;
+  std::vector<double> lost = {};
   bool operator==(const Reading&) const = default;
 };
 void PrintTo(const Reading& r, std::ostream* out) {
@@ -524,7 +540,7 @@ class Files : public testing::Test {
 
 TEST_F(Files, AreReadByTheirExtension) {
   EXPECT_THAT(doubles(read_column(write("a.txt", "1 2"))), ElementsAre(1, 2));
-  EXPECT_THAT(doubles(read_column(write("a.CSV", "1,2"))), ElementsAre(1, 2));
+  EXPECT_THAT(doubles(read_column(write("a.CSV", "1\n2"))), ElementsAre(1, 2));
   EXPECT_THAT(doubles(read_column(write("a.npy", npy(dict("<u1", "(2,)"), "\x01\x02")))), ElementsAre(1, 2));
   EXPECT_EQ(read_column(write("a.f16", "1234")).format, &format_info<fp16>());
   EXPECT_EQ(read_column(write("a.bf16", "1234")).format, &format_info<bf16>());
@@ -545,9 +561,9 @@ TEST_F(Files, ThatCannotBeReadAreNamed) {
   EXPECT_THAT(says(path("")), HasSubstr("is a directory"));
   EXPECT_THAT(says(""), HasSubstr("the name is empty"));
   EXPECT_THAT(says(write("a.dat", "1")),
-              HasSubstr("unknown extension '.dat'; known are .npy .f16 .bf16 .f32 .f64 "
-                        ".txt .csv, and - for text on standard input"));
-  EXPECT_THAT(says(write("a.npz", "PK")), HasSubstr("unzip it first"));
+              HasSubstr("unknown extension '.dat'; known are .npy .npz .f16 .bf16 .f32 .f64 "
+                        ".txt .csv .tsv, and - for text or .npy on standard input"));
+  EXPECT_THAT(says(write("a.npz", "PK")), HasSubstr("not a .npz file"));
   EXPECT_THAT(says(write("plain", "1")), HasSubstr("no extension"));
   EXPECT_THAT(says(path("a\nb.txt")), HasSubstr("a\\x0ab.txt: no such file"));
   EXPECT_THAT(says(write("a.f32", "123456") + "/b.f32"), Not(IsEmpty()));

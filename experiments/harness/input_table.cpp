@@ -1,0 +1,214 @@
+/// Tables: text with a record per line, of one field per column, as RFC 4180 describes comma-separated
+/// values.
+#include <charconv>
+
+#include "harness/input_text.hpp"
+
+namespace samesum::harness {
+
+namespace {
+
+std::string_view trimmed(std::string_view field) {
+  while (!field.empty() && is_blank(field.front())) field.remove_prefix(1);
+  while (!field.empty() && is_blank(field.back())) field.remove_suffix(1);
+  return field;
+}
+
+/// The text of a field without its blanks and quotes.
+std::string unquoted(std::string_view field) {
+  std::string text{trimmed(field)};
+  if (text.size() < 2 || text.front() != '"' || text.back() != '"') return text;
+  text = text.substr(1, text.size() - 2);
+  for (std::size_t at = 0; (at = text.find("\"\"", at)) != text.npos; ++at) text.erase(at, 1);
+  return text;
+}
+
+/// A number of a column, which counts from 1; 0 for other text.
+std::size_t column_number(const std::string& text) {
+  std::size_t n = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, n);
+  return error == std::errc{} && stop == end ? n : 0;
+}
+
+class TableReader : public LineReader {
+ public:
+  TableReader(Source source, std::string_view separators) : LineReader{std::move(source)} {
+    if (!next_record(separators)) {
+      if (!table().column.empty())
+        throw InputError{name(), "has no record, and no column " + shown(table().column)};
+      return;
+    }
+    separator_ = separator_in_record(separators);
+    const std::size_t number = column_number(table().column);
+    const bool names = table().header || (!table().column.empty() && number == 0);
+    choose_column(number, names);
+    if (names) end_record();
+  }
+
+ private:
+  std::uint64_t take_numbers(std::uint64_t n, bool keep) override {
+    std::uint64_t taken = 0;
+    for (; taken < n && next_record({&separator_, 1}); ++taken) {
+      take_field(keep);
+      end_record();
+    }
+    return taken;
+  }
+
+  std::string_view record() const { return std::string_view{text_}.substr(at_, size_); }
+
+  /// Moves to the next record, unless it is at one, and reads all of it. Lines that are empty or begin with #
+  /// are no records. Returns false at the end of the file.
+  bool next_record(std::string_view separators) {
+    while (size_ == 0 && has(1)) {
+      if (is_line_end(text_[at_])) {
+        end_line();
+      } else if (text_[at_] == '#') {
+        skip_comment();
+      } else {
+        measure_record(separators);
+        if (trimmed(record()).empty() && separators != "\t") end_record();
+      }
+    }
+    return size_ > 0;
+  }
+
+  /// Sets the size of the record that begins here. It ends with the line, outside of quotes.
+  void measure_record(std::string_view separators) {
+    bool quoted = false, at_start = true;
+    for (size_ = 0; has(size_ + 1); ++size_) {
+      const char c = text_[at_ + size_];
+      if (quoted) {
+        if (c != '"') continue;
+        const bool is_pair = has(size_ + 2) && text_[at_ + size_ + 1] == '"';
+        size_ += is_pair;
+        quoted = is_pair;
+      } else {
+        if (is_line_end(c)) return;
+        quoted = at_start && c == '"';
+        at_start = separators.find(c) != separators.npos || (at_start && is_blank(c));
+      }
+    }
+    if (quoted) refuse("a quote in this record is not closed; add '\"'");
+  }
+
+  /// Calls visit(character, index) for each character outside of quotes, until it returns true.
+  template <class Visit> void for_each_unquoted(std::string_view separators, Visit visit) const {
+    const std::string_view all = record();
+    bool at_start = true;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (at_start && all[i] == '"') {
+        for (++i; i < all.size() && (all[i] != '"' || (i + 1 < all.size() && all[i + 1] == '"')); ++i)
+          if (all[i] == '"') ++i;
+        at_start = false;
+        continue;
+      }
+      at_start = separators.find(all[i]) != separators.npos || (at_start && is_blank(all[i]));
+      if (visit(all[i], i)) return;
+    }
+  }
+
+  char separator_in_record(std::string_view separators) const {
+    std::size_t best = separators.back() == ' ' ? separators.size() - 1 : separators.npos;
+    for_each_unquoted(separators, [&](char c, std::size_t) {
+      best = std::min(best, separators.find(c));
+      return best == 0;
+    });
+    return separators[best == separators.npos ? 0 : best];
+  }
+
+  /// Calls visit(index, field) for each field of the record, and returns their number.
+  template <class Visit> std::size_t for_each_field(Visit visit) const {
+    const std::string_view all = record();
+    std::size_t count = 0, start = 0;
+    const auto end_at = [&](std::size_t end) {
+      const std::string_view field = all.substr(start, end - start);
+      start = end + 1;
+      if (separator_ != ' ' || !trimmed(field).empty()) visit(count++, field);
+    };
+    for_each_unquoted({&separator_, 1}, [&](char c, std::size_t i) {
+      if (c == separator_ || (separator_ == ' ' && is_blank(c))) end_at(i);
+      return false;
+    });
+    end_at(all.size());
+    return count;
+  }
+
+  /// Sets the column according to the first record, which holds names if `names` is true.
+  void choose_column(std::size_t number, bool names) {
+    const std::string& wanted = table().column;
+    std::size_t same_name = 0, numbers = 0;
+    std::string listing;
+    columns_ = for_each_field([&](std::size_t i, std::string_view field) {
+      const std::string text = unquoted(field);
+      numbers += text.empty() || parse_number(text, format());
+      if (names && !wanted.empty() && text == wanted) {
+        column_ = i;
+        ++same_name;
+      }
+      append_shown(listing, text);
+    });
+    listing.insert(0, ": ");
+    const bool has_names = names || numbers == 0;
+    const std::string count = std::to_string(columns_) + (columns_ == 1 ? " column" : " columns"),
+                      by_number = "choose one with --column N, counted from 1";
+    if (wanted.empty() && columns_ == 1) return;
+    if (wanted.empty())
+      throw InputError{name(), "has " + count +
+                                   (has_names ? listing + "; choose one with --column NAME"
+                                              : "; " + by_number + ", or name the file .txt to read all")};
+    if (same_name == 1) return;
+    if (same_name > 1)
+      throw InputError{name(), "several columns are named " + shown(wanted) + "; " + by_number};
+    if (number == 0 || number > columns_)
+      throw InputError{name(),
+                       "no column " + shown(wanted) + "; it has " + count + (has_names ? listing : "")};
+    column_ = number - 1;
+  }
+
+  void take_field(bool keep) {
+    std::string_view chosen;
+    const std::size_t count = for_each_field([&](std::size_t i, std::string_view field) {
+      if (i == column_) chosen = field;
+    });
+    if (count != columns_)
+      refuse("this record has " + std::to_string(count) + (count == 1 ? " field" : " fields") +
+             ", and the first one " + std::to_string(columns_));
+    if (!keep) return;
+    const std::string word = unquoted(chosen);
+    if (store_number(word)) return;
+    at_ =
+        static_cast<std::size_t>((trimmed(chosen).empty() ? chosen : trimmed(chosen)).data() - text_.data());
+    if (word.empty()) refuse("the field is empty; remove the record, or give it a number");
+    refuse(shown(word) + " is not a number" +
+           (is_first_                     ? "; if this line is a header, pass --header"
+            : word.find(',') != word.npos ? "; if ',' is a decimal comma, write a point instead"
+                                          : ""));
+  }
+
+  void end_record() {
+    for (; size_ > 0; --size_)
+      if (is_line_end(text_[at_])) {
+        const bool is_pair = size_ > 1 && text_[at_] == '\r' && text_[at_ + 1] == '\n';
+        end_line();
+        size_ -= is_pair;
+      } else {
+        ++at_;
+      }
+    is_first_ = false;
+  }
+
+  char separator_ = ',';
+  std::size_t size_ = 0;  ///< of the record that begins here; 0 before it has been measured
+  std::size_t columns_ = 1, column_ = 0;
+  bool is_first_ = true;  ///< no record has ended
+};
+
+}  // namespace
+
+std::unique_ptr<ElementReader> open_table(Source source, std::string_view separators) {
+  return std::make_unique<TableReader>(std::move(source), separators);
+}
+
+}  // namespace samesum::harness

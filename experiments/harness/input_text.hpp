@@ -1,0 +1,49 @@
+/// What the readers of text share.
+#pragma once
+
+#include "harness/input_parts.hpp"
+
+namespace samesum::harness {
+
+inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f'; }
+inline bool is_line_end(char c) { return c == '\n' || c == '\r'; }
+
+/// Holds a part of the text, and tracks the line and the column for messages.
+class LineReader : public ElementReader {
+ public:
+  explicit LineReader(Source source);
+  std::uint64_t skip(std::uint64_t n) override { return take_numbers(n, false); }
+
+ protected:
+  /// Reads the next n numbers, or all if fewer are left, and returns their number. Only parses and stores
+  /// them if `keep` is true.
+  virtual std::uint64_t take_numbers(std::uint64_t n, bool keep) = 0;
+
+  /// Returns whether n characters are left, and reads blocks until the part has them.
+  bool has(std::size_t n) {
+    while (text_.size() - at_ < n && read_block()) {
+    }
+    return text_.size() - at_ >= n;
+  }
+  /// Drops the characters that have been parsed from the part, and appends the next block. Returns false at
+  /// the end of the file.
+  bool read_block();
+  [[noreturn]] void refuse(const std::string& problem) const;
+  void end_line();
+  void skip_comment();
+  /// Appends the number that the word represents to the portion; returns false if it represents none.
+  bool store_number(std::string_view word);
+  const std::string& name() const { return source_.name; }
+  const TableOptions& table() const { return source_.table; }
+
+  std::string text_;          ///< a part of the file
+  std::size_t at_ = 0;        ///< index of the next character in the part
+  std::uint64_t before_ = 0;  ///< number of characters before the part
+  std::uint64_t line_ = 1, line_start_ = 0;
+
+ private:
+  void fill_portion() override;
+  Source source_;
+};
+
+}  // namespace samesum::harness

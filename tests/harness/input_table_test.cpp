@@ -1,0 +1,114 @@
+/// Tables of text: the choice of a column, headers, quotes, and records that are refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/input_files.hpp"
+
+namespace samesum::harness {
+
+namespace {
+
+using testing::ElementsAreArray;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct Table {
+  std::string_view extension, text;
+  TableOptions options;
+  std::vector<double> values = {};
+  std::string_view refusal = {};
+};
+
+const Table tables[] = {
+    {".csv", "", {}, {}},
+    {".csv", "", {.header = true}, {}},
+    {".csv", "1\n2\n\n  \n# c\n3", {}, {1, 2, 3}},
+    {".csv", "x\n1\n2\n", {.header = true}, {1, 2}},
+    {".csv", "x\r\n1\r\n2\r\n", {"x"}, {1, 2}},
+    {".csv", "1,2\n3,4\n", {"2"}, {2, 4}},
+    {".csv", "a,b\n1,2\n3,4\n", {"b"}, {2, 4}},
+    {".csv",
+     "\xef\xbb\xbf"
+     "a;b\n1;2\n",
+     {"a"},
+     {1}},
+    {".csv", "a\tb\n1\t2\n", {"b"}, {2}},
+    {".csv", "2,1\n3,4\n", {"1", true}, {4}},
+    {".csv", "a,b\n3,4\n", {"2", true}, {4}},
+    {".csv", "\"a, \"\"b\"\"\", c \nx y, 1 \n\"one\ntwo\",\"2\"\n", {"c"}, {1, 2}},
+    {".csv", "\"a, \"\"b\"\"\",c\n7,1\n", {"a, \"b\""}, {7}},
+    {".csv", "size,5\" disk\n1,2\n", {"size"}, {1}},
+    {".csv", "d;v\n1,5;2\n;3\n", {"v"}, {2, 3}},
+    {".tsv", "a\tb c\tb\n\t2,5\t1e3\n", {"b"}, {1000}},
+    {".txt", "  a   b \n1 2\n 3\t4  \n", {"b"}, {2, 4}},
+    {".txt", "1,2\n3,4", {"1"}, {1, 3}},
+    {".csv",
+     "1,2\n3,4\n",
+     {},
+     {},
+     "has 2 columns; choose one with --column N, counted from 1, or name the file .txt"},
+    {".csv", "a,b\n1,2\n", {}, {}, "has 2 columns: 'a', 'b'; choose one with --column NAME"},
+    {".tsv", "1\t2\n", {.header = true}, {}, "has 2 columns: '1', '2'; choose one with --column NAME"},
+    {".csv", "a,b\n1,2\n", {"c"}, {}, "no column 'c'; it has 2 columns: 'a', 'b'"},
+    {".csv", "1,2\n1,2\n", {"3"}, {}, "no column '3'; it has 2 columns"},
+    {".csv", "1,2\n1,2\n", {"0"}, {}, "no column '0'"},
+    {".csv", "1,2\n1,2\n", {"-1"}, {}, "no column '-1'"},
+    {".csv", "a,a\n1,2\n", {"a"}, {}, "several columns are named 'a'; choose one with --column N"},
+    {".csv",
+     "a,b\n1,2\n",
+     {"1"},
+     {},
+     "line 1, column 1: 'a' is not a number; if this line is a header, pass --header"},
+    {".csv",
+     "x\n1\n",
+     {},
+     {},
+     "line 1, column 1: 'x' is not a number; if this line is a header, pass --header"},
+    {".csv", "a,b\n1,2\n3, x\n", {"b"}, {}, "line 3, column 4: 'x' is not a number"},
+    {".csv", "a;b\n1;2,5\n", {"b"}, {}, "'2,5' is not a number; if ',' is a decimal comma"},
+    {".csv", "a,b\n1,2\n3,\n", {"b"}, {}, "line 3, column 3: the field is empty; remove the record"},
+    {".csv", "a,b\n1,2\n3\n", {"a"}, {}, "line 3, column 1: this record has 1 field, and the first one 2"},
+    {".csv", "a,b\n1,2\n3,4,5\n", {"a"}, {}, "this record has 3 fields, and the first one 2"},
+    {".csv", "a,b\n1,\"2\n3,4\n", {"a"}, {}, "line 2, column 1: a quote in this record is not closed"},
+    {".csv", "# c\n", {"a"}, {}, "has no record, and no column 'a'"},
+    {".csv", "a\x1b,b\n1,2\n", {}, {}, "'a\\x1b', 'b'"},
+};
+
+std::string text_of(const Table& t) { return std::string{t.text} + " --column " + t.options.column; }
+
+TEST(TheTableReader, ReadsTheChosenColumnOrStatesTheRemedy) {
+  for (const Table& t : tables)
+    for (std::size_t portion : {std::size_t{1}, std::size_t{5}, portion_bytes}) {
+      Column column{};
+      const std::string message = complaint([&] {
+        column = parse_table(t.text, "x", t.extension, t.options, nullptr, portion);
+        return 0;
+      });
+      if (t.refusal.empty()) {
+        ASSERT_THAT(message, IsEmpty()) << text_of(t);
+        EXPECT_THAT(doubles(column), ElementsAreArray(t.values)) << text_of(t);
+      } else {
+        EXPECT_THAT(message, HasSubstr(std::string{t.refusal})) << text_of(t);
+      }
+    }
+}
+
+TEST(TheTableReader, KeepsWhatRoundingTakesFromIntegers) {
+  const Column x = parse_table("id,n\n1,9007199254740993\n2,1\n", "x", ".csv", {"n"});
+  EXPECT_THAT(x.lost, ElementsAreArray({1, 0}));
+}
+
+TEST(StandardInput, IsAnArrayIfItBeginsLikeOne) {
+  const std::string array = npy(dict("<i8", "(2,)"), stored<std::int64_t>({1, 9007199254740993}));
+  EXPECT_THAT(doubles(parse_pipe(as_bytes(array), "x")), ElementsAreArray({1.0, 9007199254740992.0}));
+  EXPECT_THAT(doubles(parse_pipe(as_bytes("1 2"), "x")), ElementsAreArray({1, 2}));
+  EXPECT_THAT(doubles(parse_pipe(as_bytes(""), "x")), IsEmpty());
+  EXPECT_THAT(complaint([&] { return parse_pipe(as_bytes(array.substr(0, array.size() - 1)), "x"); }),
+              HasSubstr("cut short"));
+  EXPECT_THAT(complaint([&] { return parse_pipe(as_bytes("\x93NUMPX"), "x"); }),
+              HasSubstr("is not a number"));
+}
+
+}  // namespace
+
+}  // namespace samesum::harness
