@@ -63,7 +63,7 @@ class ToolShell : public Shell {
     write(work() / "inf.txt", "inf 1 2\n");
     write(work() / "prices.csv", "day,price\nMon,1.5\nTue,2.5\n");
     write(work() / "prices.tsv", "day\tprice\nMon\t1.5\n");
-    const std::vector<std::int64_t> integers{9007199254740993, 9007199254740993, -18014398509481984, 0};
+    const std::vector<std::int64_t> integers{9007199254740993, -9007199254740992, 1, 0};
     const std::string matrix =
         harness::npy(harness::dict("<i8", "(2, 2)"), harness::stored<std::int64_t>(integers));
     write(work() / "wide.npy", matrix);
@@ -138,9 +138,9 @@ INSTANTIATE_TEST_SUITE_P(
         Good{"printf 'x y\\n1 2\\n' | $T sum - --column y", "2"}, Good{"$T sum two.npz:b", "2"},
         Good{"$T sum one.npz", "2"}, Good{"$T sum - <wide.npy", "2"}, Good{"cat wide.npy | $T sum -", "2"},
         Good{"$T sum wide.npy", "2"}, Good{"$T sum wide.npy --bound", "2 2.22e-16"},
-        Good{"$T sum wide.npy --axis rows", "18014398509481986\n-18014398509481984"},
-        Good{"$T sum wide.npy --axis columns", "-9007199254740991\n9007199254740992"},
-        Good{"$T sum wide.npy --format fp64", "0"},
+        Good{"$T sum wide.npy --axis rows", "1\n1"},
+        Good{"$T sum wide.npy --axis columns", "9007199254740994\n-9007199254740992"},
+        Good{"$T sum wide.npy --format fp64", "1"},
         Good{"echo 9007199254740993 -9007199254740992 | $T sum -", "1"},
         Good{"printf '1 2 4' | $T mean -", "2.3333333333333335"},
         Good{"printf '1 2 4' | $T mean - --hex", "0x1.2aaaaaaaaaaabp+1"}, Good{"$T mean ones.bf16", "1"},
@@ -168,7 +168,7 @@ TEST(TheTool, SaysThatItRoundsIntegers) {
     const Outcome o = shell().run("$T " + command);
     EXPECT_EQ(o.code, 0) << command;
     EXPECT_EQ(o.err,
-              "samesum: 2 integers were rounded to fp64; only sum with the method exact adds them "
+              "samesum: 1 integer was rounded to fp64; only sum with the method exact adds them "
               "unrounded\n")
         << command;
   }
