@@ -8,7 +8,7 @@ DATA = {
     "uniform": "uniform in [0, 1)",
     "uniform +-1": "uniform in (-1, 1)",
     "normal": "the standard normal distribution",
-    "near 1": "1 + 2^-6 times a uniform number in (-1, 1): products neither overflow nor underflow",
+    "near 1": "uniform in 1 ± 2^-6: long products neither overflow nor vanish",
     "60 binades": "either sign, log-uniform over 60 binades (24 in fp16)",
     "arbitrary bits": "all finite bit patterns, equally likely",
     "ones": "all elements are 1",

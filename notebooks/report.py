@@ -19,6 +19,7 @@ import glossary
 import headlines
 import markdown
 import methods
+import operations
 import page
 import phrases
 import results
@@ -168,7 +169,8 @@ def main(arguments):
 
     sources = [s for some in found.values() for s in some]
     with_rows = {question: [s for s in some if s.rows] for question, some in found.items()}
-    sections = [section(question, with_rows) for question in SECTIONS] + [methods.section(with_rows)]
+    sections = [section(question, with_rows) for question in SECTIONS] + [
+        operations.section(with_rows), methods.section(with_rows)]
     title, top = title_and_top(sections, with_rows)
     shown, end = [s for s in sections if not s.empty], phrases.printable(remark(sections, options.beside))
     machines, names = list(provenance(sources)), list(glossary.tables(with_rows))

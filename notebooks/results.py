@@ -34,6 +34,8 @@ KEY = ["kind", "method", "input_format", "data", "seed", "n", "threads", "caches
        "target_condition", "probability", "steps", "quantity", "setting", "operation", "outer", "inner"]
 # Results of other programs for an experiment, in separate files.
 PARTS = {"speed_of_reductions": ["torch_speed"]}
+OF_OPERATIONS = [name for name, about in SCHEMA["$defs"].items()
+                 if about.get("properties", {}).get("operation", {}).get("$ref") == "#/$defs/other_operation"]
 MAX_REPORTED = 5  # corrupt lines of a file that are reported one by one
 
 
@@ -53,8 +55,12 @@ class Source:
     skipped: int = 0  # number of skipped lines
 
     def of(self, kind):
-        """The rows of a kind."""
-        return [r for r in self.rows if r["kind"] == kind]
+        """The rows of a kind; of kinds that have rows of several operations, those of sums."""
+        return [r for r in self.rows if r["kind"] == kind and (kind not in OF_OPERATIONS or "operation" not in r)]
+
+    def of_operations(self, kind):
+        """The rows of a kind that are not of sums."""
+        return [r for r in self.rows if r["kind"] == kind and "operation" in r]
 
     @property
     def host(self):

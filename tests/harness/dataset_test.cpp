@@ -61,6 +61,7 @@ const std::map<std::string, std::array<std::uint64_t, 4>> golden{
     {"normal", {0x00c6cbeb9c48397a, 0x8dfbd43bf0c6bca3, 0xe69968f786fd70b9, 0x5e0eaed44ebcef22}},
     {"60 binades", {0x07475ff90007c29e, 0x366509b7b700d5b9, 0x4aa58aaf2c1423e6, 0xb0a2622fbfed4f98}},
     {"arbitrary bits", {0x25118d48d3fb8efe, 0x9c0215eea606790e, 0xf550f55e34eea2ec, 0x2a9e083cb52f9b7f}},
+    {"near 1", {0x85ba4a4d46e3684f, 0x5e90ff13646e019c, 0x21ad42488dffc597, 0x64b7798974c10c8a}},
     {"ones", {0xccd35924ee7b7d39, 0x8a63f1d0bd6c4700, 0xc8cc79d9746fced8, 0x4d116e8c1064bb38}},
     {"1/i", {0x8d1fcd4919025d2d, 0x2576b35951a3f981, 0x4abd822c43665b47, 0x3ff456eb54ce5b15}},
     {"(-1)^i/i", {0xd09407affd5423ad, 0x6503c3a221a71a01, 0x7767bf632d7e4ec7, 0x9b9118a690230495}},
@@ -115,6 +116,33 @@ TEST(EveryDataset, HasAUniqueNameAndADescriptionOfOneLine) {
     EXPECT_THAT(datasets_in_words(), HasSubstr(" " + data.meaning));
     EXPECT_LE(data.meaning.size(), 65u);
     EXPECT_LT(data.name.size(), 15u);
+  }
+}
+
+TEST(Generators, ReachTheirConditionNumbers) {
+  constexpr std::size_t n = 1024;
+  for (const FormatInfo* f : {&format_info<fp32>(), &format_info<fp64>()})
+    for (const double condition : {1.0, 1e2, 1e4, 1e6}) {
+      std::vector<double> x(n), y(n);
+      const auto expect_near = [&](const std::string& operation, const Truth& truth) {
+        EXPECT_LE(condition / 3, truth.condition()) << operation << ' ' << f->name;
+        EXPECT_LE(truth.condition(), 3 * condition) << operation << ' ' << f->name;
+      };
+      generate_dot(x, y, *f, condition, 1);
+      const Column a = column_of(*f, x), b = column_of(*f, y);
+      expect_near("dot", Truth::of("dot", a.values(), b.values()));
+      generate_offset(x, condition, 1);
+      expect_near("moments", Truth::of("moments", column_of(*f, x).values(), {}, 1));
+      generate_logarithm(x, condition, 1);
+      expect_near("logsumexp", Truth::of("logsumexp", column_of(*f, x).values()));
+    }
+  std::vector<double> x(n), y(n);
+  for (const double condition : {1e16, 1e40}) {
+    generate_dot(x, y, format_info<fp32>(), condition, 2);
+    const double found = Truth::of("dot", column_of(format_info<fp32>(), x).values(),
+                                   column_of(format_info<fp32>(), y).values())
+                             .condition();
+    EXPECT_TRUE(condition / 3 <= found && found <= 3 * condition) << found;
   }
 }
 

@@ -16,10 +16,10 @@ namespace {
 
 using samesum::testing::Array;
 
-TEST(TheTruthOfAnOperation, ExistsForAllWithOneNumberPerVectorAndForMoments) {
+TEST(TheTruthOfAnOperation, ExistsForAllWithOneNumberPerVectorAndForMomentsAndSoftmax) {
   std::set<std::string> needed;
   for (const Method& m : methods())
-    if (!m.has_result_per_element && !m.returns_index) needed.insert(m.operation);
+    if (m.operation != "log_softmax" && !m.returns_index) needed.insert(m.operation);
   const std::vector<std::string> all = Truth::operations();
   EXPECT_EQ(std::set(all.begin(), all.end()), needed);
   const std::vector<double> x{1};
@@ -74,7 +74,33 @@ INSTANTIATE_TEST_SUITE_P(
         Known{"logsumexp", {INFINITY, 3}, {}, INFINITY, NAN}, Known{"moments", {1, 2, 4}, {}, 7.0 / 3, 1, 0},
         Known{"moments", {1, 2, 4}, {}, 14.0 / 9, std::sqrt(63.0 / 14), 1},
         Known{"moments", {1, above}, {}, 0x1p-106, 0x1p+53, 1}, Known{"moments", {3, 3}, {}, 0, NAN, 1},
-        Known{"moments", {}, {}, NAN, NAN, 1}));
+        Known{"moments", {}, {}, NAN, NAN, 1}, Known{"softmax", {3, 3, 3, 3}, {}, 0.25, 4.5, 2},
+        Known{"softmax", {0, -INFINITY}, {}, 1, 0, 0},
+        Known{"softmax", {-700, 0}, {}, std::exp(-700), 700, 0},
+        Known{"softmax", {1, INFINITY}, {}, NAN, NAN, 0}, Known{"softmax", {1, NAN}, {}, NAN, NAN, 0}));
+
+TEST(TheTruthOfSoftmax, IsWithinTheBoundOfAllMethods) {
+  std::size_t bounded = 0;
+  for (const auto& c : samesum::testing::cases()) {
+    const Array array = c.array();
+    const Values x = array.values();
+    if (x.size == 0) continue;
+    const Truth first = Truth::of("softmax", x), last = Truth::of("softmax", x, {}, x.size - 1);
+    for (const Method& m : methods("softmax")) {
+      if (m.backend != "cpu" || !m.accepts(*x.format)) continue;
+      with_format(*x.format, [&]<class F>() {
+        std::vector<F> out(x.size);
+        reduce(m, x, Layout::vector(x.size), std::span<F>{out});
+        for (const auto& [truth, result] : {std::pair{&first, out.front()}, {&last, out.back()}}) {
+          const Measurement found = judge(m, *x.format, *truth, Number::of(result));
+          EXPECT_EQ(failure(found), std::nullopt) << c << found.value.to_double();
+          bounded += std::isfinite(found.bound);
+        }
+      });
+    }
+  }
+  EXPECT_GT(bounded, 100u);
+}
 
 TEST(TheTruthOfAnOperation, RoundsToTheBitsOfExactMethodsAndIsWithinTheBoundOfAll) {
   std::size_t bounded = 0;
@@ -82,7 +108,7 @@ TEST(TheTruthOfAnOperation, RoundsToTheBitsOfExactMethodsAndIsWithinTheBoundOfAl
     const Array array = c.array();
     const Inputs one{array.values()}, two{array.values(), array.values()};
     for (const std::string& operation : Truth::operations()) {
-      if (operation == "moments") continue;
+      if (operation == "moments" || operation == "softmax") continue;
       const bool takes_two = methods(operation).front().inputs == 2;
       const Truth truth = Truth::of(operation, one.x, takes_two ? two.y : std::nullopt);
       for (const Method& m : methods(operation)) {

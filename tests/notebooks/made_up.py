@@ -201,8 +201,9 @@ def values(name, about):
 
 
 def sample(about, **more):
-    """An object of the schema with ordinary values, except for `more`."""
-    return {name: values(name, what)[0] for name, what in properties(about).items()} | more
+    """An object of the schema with ordinary values, except for `more`; a row of a sum, if it can be one."""
+    return {name: values(name, what)[0] for name, what in properties(about).items()
+            if what.get("$ref") != "#/$defs/other_operation"} | more
 
 
 def rows(kind):
@@ -215,6 +216,10 @@ def rows(kind):
         yield sample(about, methods=methods)
     for method in METHODS if kind != "comparison" else [None]:
         yield from variations(about, sample(about, **({"method": method} if method else {})))
+    if kind in results.OF_OPERATIONS:
+        for operation in ("dot", "softmax"):
+            yield from variations(about, sample(about, operation=operation, method=f"{operation}/exact/fp32@cpu"))
+            yield from variations(about, sample(about, operation=operation, method="eigen/dot/fp32@peer"))
 
 
 def variations(about, ordinary):

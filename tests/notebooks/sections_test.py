@@ -13,6 +13,7 @@ import figure
 import headlines
 import markdown
 import methods
+import operations
 import page
 import phrases
 import report
@@ -47,6 +48,10 @@ class Sections(unittest.TestCase):
         for caption, some in headlines.headlines({question: [source]}):
             self.assertTrue(caption and some)
         shown(methods.section({question: [source]}))
+        every = operations.section({question: [source]})
+        shown(every)
+        for sentence in [*every.findings, *every.failures, *(f.finding for f in every.figures)]:
+            self.assertIsNone(re.search(r"\bNone\b(?! of)|\bnan\b|\binf\b|\{\}|  ", sentence or ""), sentence)
 
     def check_all(self, question, tries):
         """Checks several lists of rows; the first error ends the check and names the rows."""
@@ -98,8 +103,8 @@ class Sections(unittest.TestCase):
                 self.check_all(question, ([next(made_up.rows(kind))] for kind in results.KINDS if kind != "study"))
 
     def test_every_term_has_a_definition(self):
-        for question in [*report.SECTIONS, "methods"]:
-            section = importlib.import_module(question).section({} if question == "methods" else [])
+        for question in [*report.SECTIONS, "methods", "operations"]:
+            section = importlib.import_module(question).section([] if question in report.SECTIONS else {})
             self.assertLessEqual(set(section.terms), set(phrases.TERMS), question)
 
     def test_the_kinds_of_rows_of_a_section(self):
