@@ -42,6 +42,7 @@ LIBRARIES = {
     "fast_math": "a loop compiled with -ffast-math, which lets the compiler reorder additions",
     "boost_kahan": "sum_kahan of Boost.Accumulators",
     "boost/mean": "mean of Boost.Math's univariate statistics",
+    "boost/moments": "mean and variance of Boost.Math's univariate statistics",
     "std_reduce": "std::reduce of the C++ standard library, in one thread",
     "std_par": "std::reduce with std::execution::par_unseq, in several threads",
     "std/dot": "std::inner_product of the C++ standard library, in one thread",

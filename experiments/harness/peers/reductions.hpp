@@ -10,6 +10,8 @@ template <class F> F std_dot(const F* x, const F* y, std::size_t n);
 
 /// The mean of boost::math::statistics: a running mean, which divides once per element. n must not be 0.
 template <class F> F boost_mean(const F* x, std::size_t n);
+/// Its variance, divided by n: a running one, too. n must not be 0.
+template <class F> F boost_variance(const F* x, std::size_t n);
 
 template <class F> F eigen_prod(const F* x, std::size_t n);
 template <class F> F eigen_dot(const F* x, const F* y, std::size_t n);
