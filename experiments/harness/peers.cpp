@@ -73,7 +73,7 @@ template <class F> void append_std_and_boost(std::vector<Entry>& all) {
     *static_cast<F*>(c.out) = c.layout.n == 0 ? std::numeric_limits<F>::quiet_NaN()
                                               : peer::boost_mean(static_cast<const F*>(c.x), c.layout.n);
   }));
-  all.push_back(describe_batch_peer<Moments, F>("boost/moments", [](Call& c) {
+  all.push_back(describe_batch_peer<MeanAndVariance, F>("boost/moments", [](Call& c) {
     const F* x = static_cast<const F*>(c.x);
     F* out = static_cast<F*>(c.out);
     out[0] = out[1] = std::numeric_limits<F>::quiet_NaN();
