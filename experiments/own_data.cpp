@@ -26,8 +26,7 @@ std::string in_words(const std::vector<std::string>& files) {
 void measure(Study& study, const std::vector<std::string>& files, const Settings& settings) {
   const std::vector<InputArray> arrays =
       read_inputs(settings.operation, files, settings.format, settings.table);
-  const Inputs inputs{arrays.front().column.values(),
-                      arrays.size() > 1 ? std::optional{arrays[1].column.values()} : std::nullopt};
+  const Inputs inputs = inputs_of(arrays);
   const Truth truth = Truth::of(settings.operation, inputs.x, inputs.y);
   const std::string file = in_words(files);
   const Json key = {{"kind", "comparison"},
@@ -41,9 +40,7 @@ void measure(Study& study, const std::vector<std::string>& files, const Settings
   });
   for (const Json& failure : row["failures"]) study.fail(file + ": " + failure.get<std::string>());
   study.print(as_text(comparison_of(row, inputs, truth)));
-  std::size_t rounded = 0;
-  for (const InputArray& array : arrays) rounded += array.column.rounded();
-  for (const std::string& note : rounding_notes(rounded)) study.print(note);
+  for (const std::string& note : rounding_notes(arrays)) study.print(note);
 }
 
 }  // namespace

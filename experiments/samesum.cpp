@@ -53,6 +53,11 @@ void add_threads(CLI::App* command, int& threads) {
   command->add_option("--threads", threads, "Number of threads; 0 (default): automatic")->type_name("N");
 }
 
+void add_operation(CLI::App* command, std::string& operation, const std::string& which) {
+  command->add_option("--operation", operation, "What the methods compute (default sum): " + which)
+      ->type_name("NAME");
+}
+
 void add_list(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("list", "List the methods and their promises");
   auto options = std::make_shared<ListOptions>();
@@ -191,11 +196,7 @@ void add_compare(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("compare", "Compare results, errors and speeds of methods");
   auto options = std::make_shared<CompareOptions>();
   add_data(command, options->files, options->format, options->table);
-  command
-      ->add_option(
-          "--operation", options->operation,
-          "What the methods compute (default sum); dot takes\ntwo files, others take files as one vector")
-      ->type_name("NAME");
+  add_operation(command, options->operation, "dot takes two\nfiles, others take files as one vector");
   command
       ->add_option("--methods", options->methods,
                    "Patterns with * and ? (default *); a pattern\nwithout @ selects the CPU and the GPU")
@@ -255,27 +256,32 @@ void add_choose(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("choose", "Choose the cheapest method within a tolerance");
   auto o = std::make_shared<ChooseOptions>();
   CLI::Option* file = command->add_option(
-      "file", o->file, "Data file; replaces --length, --input,\n--condition and --magnitudes");
+      "file", o->files,
+      "Data files, as for samesum compare; replace\n--length, --input, --condition and --magnitudes");
   file->type_name("FILE");
   const auto without_file = [=](CLI::Option* option, const char* type) {
     option->type_name(type)->excludes(file);
   };
+  add_operation(command, o->operation, "any with one result");
   without_file(command->add_option("--length", o->length, "Number of elements")->check(is_whole_number, ""),
                "N");
   without_file(command->add_option("--input", o->input, format_names(" ") + " (default fp64)"), "F");
   without_file(command->add_option("--condition", o->condition,
-                                   "Condition number, sum of |x| / |sum of x|\n(default 1)"),
+                                   "Condition number, sum of |x| / |sum of x|, for dot\nof |xy| (default 1)"),
                "K");
-  without_file(command->add_option("--magnitudes", o->magnitudes, "Sum of |x| (default N)"), "M");
-  command->add_option("--format", o->format, "Round the elements of the file to F before summing")
+  without_file(command->add_option("--magnitudes", o->magnitudes,
+                                   "Sum of |x|, for dot of |xy|, for others |result|\n(default N)"),
+               "M");
+  command->add_option("--format", o->format, "Round the elements of the files to F first")
       ->type_name("F")
       ->needs(file);
   for (CLI::Option* option : add_table(command, o->table)) option->needs(file);
-  command->add_option("--relative-error", o->relative_error, "Largest error relative to |sum of x|")
+  command->add_option("--relative-error", o->relative_error, "Largest error relative to |exact result|")
       ->type_name("E");
   command
-      ->add_option("--ulps", o->ulps,
-                   "Largest error in ulps, units in the last place of\nthe sum in the input's format")
+      ->add_option(
+          "--ulps", o->ulps,
+          "Largest error in ulps, units in the last place of\nthe exact result in the input's format")
       ->type_name("U");
   command
       ->add_option("--promise", o->promise,
@@ -306,13 +312,15 @@ void add_choose(CLI::App& app, Report& report) {
       "The sum of |x| matters only if a format might overflow or underflow.\n\nExamples:\n"
       "  samesum choose --length 1000000 --input fp32 --relative-error 1e-6\n"
       "  samesum choose --length 4096 --input bf16 --ulps 1 --condition 100 --json\n"
-      "  samesum choose data.npy --relative-error 1e-9 --promise order_free");
+      "  samesum choose data.npy --relative-error 1e-9 --promise order_free\n"
+      "  samesum choose x.npy y.npy --operation dot --relative-error 1e-6");
   command->callback([=, &report] { report = choose_command(*o); });
 }
 
 void add_calibrate(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("calibrate", "Measure the time of each method on this machine");
   auto options = std::make_shared<CalibrateOptions>();
+  add_operation(command, options->operation, "any with one result; keeps the costs\nof others in the file");
   command->add_option("--out", options->out, "Output file (default: see below)")->type_name("FILE");
   command
       ->add_option("--methods", options->methods,
@@ -325,8 +333,32 @@ void add_calibrate(CLI::App& app, Report& report) {
       "$XDG_CACHE_HOME/samesum/speed_vs_length.jsonl or the same file below ~/.cache,\n"
       "where `samesum choose` finds it. Times are medians for one thread of the CPU and\n"
       "for the GPU, if there is one; they exclude transfers.\n\nExamples:\n"
-      "  samesum calibrate\n  samesum calibrate --quick --out costs.jsonl");
+      "  samesum calibrate\n  samesum calibrate --operation dot\n"
+      "  samesum calibrate --quick --out costs.jsonl");
   command->callback([=, &report] { report = calibrate_command(*options); });
+}
+
+/// The commands and their options, for completion.
+std::vector<CommandWords> words_of(const CLI::App& app) {
+  std::vector<CommandWords> all;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    CommandWords words{command->get_name(), {}};
+    for (const CLI::Option* option : command->get_options())
+      if (option->nonpositional()) words.options.push_back("--" + option->get_lnames().front());
+    all.push_back(words);
+  }
+  return all;
+}
+
+void add_completion(CLI::App& app, Report& report) {
+  CLI::App* command = app.add_subcommand("completion", "Print a script that completes commands in a shell");
+  auto shell = std::make_shared<std::string>();
+  command->add_option("shell", *shell, "bash or zsh")->required()->type_name("SHELL");
+  command->footer(
+      "Completes commands, options, and names of methods, operations and formats.\n\nExamples:\n"
+      "  source <(samesum completion bash)      in ~/.bashrc\n"
+      "  source <(samesum completion zsh)       in ~/.zshrc, after compinit");
+  command->callback([=, &app, &report] { report = {completion_script(*shell, words_of(app)), {}}; });
 }
 
 int refuse(std::string message) {
@@ -368,6 +400,7 @@ int run(int argc, char** argv) {
   add_report(app);
   add_choose(app, report);
   add_calibrate(app, report);
+  add_completion(app, report);
   const auto is_command = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && !std::ranges::any_of(app.get_subcommands({}), is_command))
     return refuse(std::string{"unknown command '"} + argv[1] + "' (see samesum --help)");

@@ -24,25 +24,26 @@ bool is_measured(const Method& v, const Cell& cell) {
 }
 
 std::vector<const Method*> methods_of(const Cell& cell, const std::string& globs) {
-  std::vector<const Method*> all = methods_matching(globs, *cell.input);
+  std::vector<const Method*> all = methods_matching(globs, *cell.input, "--methods", cell.operation);
   std::erase_if(all,
                 [&](const Method* v) { return is_peer(*v) || !is_measured(*v, cell) || !fits(*v, cell); });
   return all;
 }
 
 /// The cells of one format, which share one array.
-std::vector<Cell> cells_of(const FormatInfo& input, bool gpu, bool quick) {
+std::vector<Cell> cells_of(const std::string& operation, const FormatInfo& input, bool gpu, bool quick) {
   std::vector<Cell> cells;
   for (const int e : gpu ? std::vector{12, 16, 20, 24, 28} : std::vector{0, 6, 12, 16, 20, 24})
-    if (!quick || e <= 20) cells.push_back({&input, two_to(e), gpu ? 0 : 1});
+    if (!quick || e <= 20)
+      cells.push_back({.input = &input, .n = two_to(e), .threads = gpu ? 0 : 1, .operation = operation});
   return cells;
 }
 
-std::vector<std::vector<Cell>> all_cells(bool quick) {
+std::vector<std::vector<Cell>> all_cells(const std::string& operation, bool quick) {
   std::vector<std::vector<Cell>> all;
   for (const bool gpu : {false, true})
     for (const FormatInfo& input : formats)
-      if (!gpu || absent().empty()) all.push_back(cells_of(input, gpu, quick));
+      if (!gpu || absent().empty()) all.push_back(cells_of(operation, input, gpu, quick));
   return all;
 }
 
@@ -61,16 +62,20 @@ std::string place_for(const std::string& out) {
 }  // namespace
 
 Report calibrate_command(const CalibrateOptions& options) {
-  methods_matching(options.methods, formats[0]);  // reports a wrong name before anything is written
+  check_operation_to_choose_for(options.operation);
+  // Reports a wrong name before anything is written.
+  check_before_reading(nullptr, [&](const FormatInfo& f) {
+    methods_matching(options.methods, f, "--methods", options.operation);
+  });
   const std::string path = place_for(options.out);
   const auto start = std::chrono::steady_clock::now();
-  const std::vector<std::vector<Cell>> all = all_cells(options.quick);
+  const std::vector<std::vector<Cell>> all = all_cells(options.operation, options.quick);
   std::size_t expected = 0, done = 0, costs = 0;
   for (const std::vector<Cell>& cells : all) expected += cells.size();
   const Progress progress;
   Report report{"", {}};
   std::string text = json_line(
-      study_json("speed_vs_length", "How fast is each sum on this machine?", !options.quick, seed, ""));
+      study_json("speed_vs_length", "How fast is each method on this machine?", !options.quick, seed, ""));
   for (const std::vector<Cell>& cells : all) {
     Bench bench{cells.back(), seed, cells.back().n};
     for (const Cell& cell : cells) {
@@ -85,7 +90,7 @@ Report calibrate_command(const CalibrateOptions& options) {
       }
     }
   }
-  write_file(path, text);
+  write_file(path, text + costs_of_other_operations(path, options.operation));
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   report.text = printable(path) + ": " + std::to_string(costs) + " costs, measured in " +
                 duration(taken.count()) + '\n';

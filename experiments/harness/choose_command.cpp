@@ -11,21 +11,39 @@
 namespace samesum::harness {
 namespace {
 
-/// Takes length, format, condition and magnitudes from the data. A sum of zero has no relative error.
-Requirements about_data(const Requirements& required, const Column& column, const std::string& file) {
-  const Truth truth{column.values()};
+/// "sum" for a sum, else "result".
+std::string result_name(const Requirements& required) {
+  return required.operation == "sum" ? "sum" : "result";
+}
+
+/// Takes length, format, condition and magnitudes from the data. A result of zero has no relative error.
+Requirements about_data(const Requirements& required, const Inputs& inputs, const std::string& files) {
+  const std::string operation{required.operation};
+  if (methods(operation).front().returns_index) {
+    Requirements about = required;
+    about.length = inputs.x.size;
+    about.input = inputs.x.format->name;
+    return about;
+  }
+  const Truth truth = Truth::of(operation, inputs.x, inputs.y);
   if (!std::isfinite(truth.condition()))
-    throw InputError(file, "its sum is 0 or not finite, and errors are relative to it; use exact");
-  return requirements_for(truth, *column.format, required);
+    throw InputError(files, "its " + result_name(required) +
+                                " is 0 or not finite, and errors are relative to it; " +
+                                (method_without_name(operation, *inputs.x.format).accumulator == "exact"
+                                     ? "use exact"
+                                     : "samesum " + operation + " --bound prints an absolute bound"));
+  return requirements_for(truth, *inputs.x.format, required);
 }
 
 Requirements requirements_of(const ChooseOptions& o) {
-  if (o.file.empty() && !o.length) throw UsageError{"--length or a file is missing"};
+  check_operation_to_choose_for(o.operation);
+  if (o.files.empty() && !o.length) throw UsageError{"--length or a file is missing"};
   if (o.length && *o.length < 1) throw UsageError{"--length: 0 elements; give 1 or more"};
   if (!o.relative_error && !o.ulps)
     throw UsageError{"--relative-error or --ulps is missing; inf accepts any error"};
   if (o.relative_error && o.ulps) throw UsageError{"--relative-error and --ulps: give only one of them"};
-  return {.length = static_cast<std::size_t>(o.length.value_or(0)),
+  return {.operation = o.operation,
+          .length = static_cast<std::size_t>(o.length.value_or(0)),
           .input = o.input,
           .promise = promise_named(o.promise),
           .relative_error = o.relative_error,
@@ -39,8 +57,8 @@ Requirements requirements_of(const ChooseOptions& o) {
 /// Replaces the field of Requirements in a message of the library by the option.
 std::string with_option(const std::string& message) {
   const std::string prefix = "samesum: choose: ";
-  for (const std::string field :
-       {"relative_error", "ulps", "probability", "backend", "condition", "magnitudes", "input", "length"})
+  for (const std::string field : {"operation", "relative_error", "ulps", "probability", "backend",
+                                  "condition", "magnitudes", "input", "length"})
     if (message.starts_with(prefix + field + " is ")) {
       std::string option = "--" + field;
       std::ranges::replace(option, '_', '-');
@@ -73,6 +91,7 @@ Json candidate_json(const Candidate& c) {
 std::string as_json(const Requirements& w, const Choice& choice, const CostTable& table) {
   const auto or_null = [](std::optional<double> x) { return x ? number_or_null(*x) : Json(nullptr); };
   Json o = {{"kind", "choice"},
+            {"operation", w.operation},
             {"length", w.length},
             {"input_format", w.input},
             {"promise", name_of(w.promise)},
@@ -106,8 +125,8 @@ std::string row(const Candidate& c, bool ulps, const std::string& reason) {
 }
 
 std::string asked(const Requirements& w) {
-  return std::to_string(w.length) + " elements of " + std::string{w.input} + ", promise " +
-         std::string{name_of(w.promise)} + ", " +
+  return (w.operation == "sum" ? "" : std::string{w.operation} + " of ") + std::to_string(w.length) +
+         " elements of " + std::string{w.input} + ", promise " + std::string{name_of(w.promise)} + ", " +
          (w.ulps ? "at most " + compact(*w.ulps, 8) + " ulps"
                  : "relative error at most " + compact(*w.relative_error, 8)) +
          (w.probability < 1 ? " with probability " + compact(w.probability, 8) : "") + ", sum of |x| " +
@@ -132,8 +151,9 @@ std::string as_text(const Requirements& w, const Choice& choice, const CostTable
       std::ranges::any_of(choice.others, [](const Candidate& c) { return std::isinf(c.bound); });
   text += '\n' +
           wrapped("bound: upper limit on the error, " +
-                  (ulps ? "in ulps (units in the last place of the sum in " + std::string{w.input} + ")"
-                        : "relative to the sum") +
+                  (ulps ? "in ulps (units in the last place of the " + result_name(w) + " in " +
+                              std::string{w.input} + ")"
+                        : "relative to the " + result_name(w)) +
                   (w.probability < 1
                        ? ", which holds with this probability if rounding errors have mean 0; not valid for "
                          "equal, sorted or patterned data"
@@ -156,10 +176,11 @@ Report choose_command(const ChooseOptions& options) {
   const CostTable table = options.costs.empty()        ? default_costs()
                           : options.costs == "shipped" ? shipped_table()
                                                        : read_costs(options.costs);
-  if (!options.file.empty()) {
-    const Column column = read_column(options.file, format_named(options.format), options.table);
-    notes = rounding_notes(column.rounded());
-    required = about_data(required, column, options.file);
+  if (!options.files.empty()) {
+    const std::vector<InputArray> arrays =
+        read_inputs(options.operation, options.files, format_named(options.format), options.table);
+    notes = rounding_notes(arrays);
+    required = about_data(required, inputs_of(arrays), listed(options.files));
   }
   const Choice choice = choice_of(required, table);
   return {options.json ? as_json(required, choice, table) : as_text(required, choice, table), {}, notes};

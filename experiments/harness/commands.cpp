@@ -27,7 +27,7 @@ std::string format_names(const std::string& separator) {
   return listed(formats, separator, &FormatInfo::name);
 }
 
-std::string promise_names() { return listed(promises(), ", ", name_of); }
+std::string promise_names(const std::string& separator) { return listed(promises(), separator, name_of); }
 
 std::string backend_names() { return listed(backends); }
 
@@ -39,7 +39,7 @@ std::string is_whole_number(const std::string& text) {
 Promise promise_named(const std::string& name) {
   for (const Promise promise : promises())
     if (name_of(promise) == name) return promise;
-  throw UsageError{"--promise: unknown promise '" + name + "'; choose one of " + promise_names()};
+  throw UsageError{"--promise: unknown promise '" + name + "'; choose one of " + promise_names(", ")};
 }
 
 const FormatInfo* format_named(const std::string& name) {
@@ -143,6 +143,21 @@ const Method& method_without_name(const std::string& operation, const FormatInfo
   if (const Method* method = default_method(operation, input)) return *method;
   throw UsageError{operation + " has no method for elements of " + std::string{input.name} +
                    "; pass --format fp32 to round them first" + see_list_of(operation)};
+}
+
+std::vector<std::string> operations_to_choose_for() {
+  std::vector<std::string> all;
+  for (const Method& m : methods())
+    if (m.results == 1 && !m.has_result_per_element && (all.empty() || all.back() != m.operation))
+      all.push_back(m.operation);
+  return all;
+}
+
+void check_operation_to_choose_for(const std::string& operation) {
+  const std::vector<std::string> all = operations_to_choose_for();
+  if (std::ranges::find(all, operation) == all.end())
+    throw UsageError{"--operation: '" + printable(operation) +
+                     "' is not an operation with one result; choose one of " + listed(all)};
 }
 
 void check_before_reading(const FormatInfo* format, const std::function<void(const FormatInfo&)>& check) {
@@ -277,6 +292,12 @@ std::vector<std::string> rounding_notes(std::size_t rounded) {
   if (rounded == 0) return {};
   return {std::to_string(rounded) + (rounded == 1 ? " integer was" : " integers were") +
           " rounded to fp64; only sum with the method exact adds them unrounded"};
+}
+
+std::vector<std::string> rounding_notes(const std::vector<InputArray>& arrays) {
+  std::size_t rounded = 0;
+  for (const InputArray& array : arrays) rounded += array.column.rounded();
+  return rounding_notes(rounded);
 }
 
 void check_threads(int threads) {

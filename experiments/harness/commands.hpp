@@ -79,8 +79,12 @@ struct InputArray {
 std::vector<InputArray> read_inputs(const std::string& operation, const std::vector<std::string>& files,
                                     const FormatInfo* format, const TableOptions& table = {});
 
+/// The elements of these arrays, which must outlive the result.
+Inputs inputs_of(const std::vector<InputArray>& arrays);
+
 /// Says that integers were rounded to fp64; empty if none was.
 std::vector<std::string> rounding_notes(std::size_t rounded);
+std::vector<std::string> rounding_notes(const std::vector<InputArray>& arrays);
 
 /// Reduces files with one method of any operation: all elements, or those along an axis of an array. As text,
 /// a line per result, with its error bound if `bound` is set.
@@ -111,7 +115,9 @@ Comparison compare(const std::string& name, const Inputs& inputs, const Truth& t
 /// Restores a comparison from the row that comparison_json wrote for the same data in this build.
 Comparison comparison_of(const Json& row, const Inputs& inputs, const Truth& truth);
 
-/// Throws UsageError unless the operation has one number as its result, and an exact one to compare it with.
+/// The operations that have one number as their result, and an exact one to compare it with.
+std::vector<std::string> operations_to_compare();
+/// Throws UsageError unless the operation is one of these.
 void check_operation_to_compare(const std::string& operation);
 
 /// The comparison as a table of 80 columns with a legend and a recommendation.
@@ -130,8 +136,10 @@ struct ReportOptions {
 [[noreturn]] void report_command(const ReportOptions& options);
 
 struct ChooseOptions {
+  std::string operation = "sum";
   TableOptions table = {};
-  std::string file, format;  ///< if set, the data give length, input, condition and magnitudes
+  std::vector<std::string> files = {};  ///< if given, the data set length, input, condition and magnitudes
+  std::string format = {};              ///< of the files
   std::optional<std::int64_t> length;
   std::string input = "fp64", promise = "everywhere", backend, costs;
   std::optional<double> relative_error, ulps, magnitudes;
@@ -139,18 +147,35 @@ struct ChooseOptions {
   bool json = false;
 };
 
+/// The operations with one number or index as their result, which a tolerance can refer to.
+std::vector<std::string> operations_to_choose_for();
+/// Throws UsageError unless the operation is one of these.
+void check_operation_to_choose_for(const std::string& operation);
+
 /// Names the cheapest method that satisfies a tolerance and a promise, and lists the others with reasons.
 Report choose_command(const ChooseOptions& options);
 
 struct CalibrateOptions {
-  std::string out;  ///< empty: calibration_file()
+  std::string operation = "sum";
+  std::string out = {};  ///< empty: calibration_file()
   std::string methods = "*";
   bool quick = false;
 };
 
-/// Measures the time of each method on this machine and writes a file of costs for choose_command. Writes the
-/// whole file or nothing.
+/// Measures the time of each method of an operation on this machine and writes a file of costs for
+/// choose_command. Keeps the costs of other operations in an existing file if they were measured on this
+/// machine. Writes the whole file or nothing.
 Report calibrate_command(const CalibrateOptions& options);
+
+/// A command of the tool as a shell completes it.
+struct CommandWords {
+  std::string name;
+  std::vector<std::string> options;  ///< as they are typed
+};
+
+/// A script that makes a shell, "bash" or "zsh", complete the commands, their options, and the values that
+/// the catalogue has for these; otherwise names of files. Throws UsageError for another shell.
+std::string completion_script(const std::string& shell, const std::vector<CommandWords>& commands);
 
 // --- names and globs, shared by the commands and the experiments --------------------------------------
 
@@ -158,7 +183,7 @@ Report calibrate_command(const CalibrateOptions& options);
 std::string format_names(const std::string& separator);
 
 /// The names of all promises, weakest first.
-std::string promise_names();
+std::string promise_names(const std::string& separator);
 std::string backend_names();
 
 /// Validator of an option for CLI11: returns an error message, or "" for a whole number of at most 18 digits.

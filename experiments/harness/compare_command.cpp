@@ -158,9 +158,17 @@ void check(const CompareOptions& options) {
 
 }  // namespace
 
-void check_operation_to_compare(const std::string& operation) {
+std::vector<std::string> operations_to_compare() {
   std::vector<std::string> all = Truth::operations();
-  std::erase_if(all, [](const std::string& name) { return name == "moments" || name == "softmax"; });
+  std::erase_if(all, [](const std::string& name) {
+    const Method& m = methods(name).front();
+    return m.results > 1 || m.has_result_per_element;
+  });
+  return all;
+}
+
+void check_operation_to_compare(const std::string& operation) {
+  const std::vector<std::string> all = operations_to_compare();
   if (std::ranges::find(all, operation) == all.end())
     throw UsageError{"--operation: '" + printable(operation) +
                      "' has no exact result of one number to compare with; choose one of " + listed(all)};
@@ -230,14 +238,11 @@ Report compare_command(const CompareOptions& options) {
     methods_matching(options.methods, f, "--methods", options.operation);
   });
   const std::vector<InputArray> arrays = read_inputs(options.operation, options.files, format, options.table);
-  const Inputs inputs{arrays.front().column.values(),
-                      arrays.size() > 1 ? std::optional{arrays[1].column.values()} : std::nullopt};
+  const Inputs inputs = inputs_of(arrays);
   const Truth truth = Truth::of(options.operation, inputs.x, inputs.y);
   const Comparison comparison = compare(listed(options.files), inputs, truth, options.methods,
                                         options.measure, "--methods", options.operation);
-  std::size_t rounded = 0;
-  for (const InputArray& array : arrays) rounded += array.column.rounded();
-  Report report{as_asked(options, comparison), comparison.failures(), rounding_notes(rounded)};
+  Report report{as_asked(options, comparison), comparison.failures(), rounding_notes(arrays)};
   if (!options.output.empty()) {
     write_file(options.output, report.text);
     report.text.clear();

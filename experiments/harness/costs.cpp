@@ -34,7 +34,7 @@ std::string machine_of(const Json& provenance) {
 
 /// The method with this name, or nullptr. Files of earlier versions leave out "sum/". Costs keep a view of
 /// the name, so it must be that of the catalogue, which outlives every table.
-const Method* method_named(const std::string& name) {
+const Method* known_method(const std::string& name) {
   const auto found = std::ranges::find_if(
       methods(), [&](const Method& m) { return m.name == name || m.name == "sum/" + name; });
   return found == methods().end() ? nullptr : &*found;
@@ -44,7 +44,7 @@ const Method* method_named(const std::string& name) {
 void add_cost(const Json& row, std::vector<Cost>& costs) {
   if (row.at("kind") != "speed") throw std::runtime_error{"not a row of kind speed"};
   const FormatInfo* input = find_format(row.at("input_format").get<std::string>());
-  const Method* method = method_named(row.at("method"));
+  const Method* method = known_method(row.at("method"));
   const double seconds = row.at("seconds");
   const std::size_t n = row.at("n").is_number_unsigned() ? row.at("n").get<std::size_t>() : 0;
   const bool usual =
@@ -80,6 +80,20 @@ CostTable read_costs(const std::string& path) {
   if (table.costs.empty())
     throw InputError(path, "has no costs of methods of this build; `samesum calibrate --out` measures them");
   return table;
+}
+
+std::string costs_of_other_operations(const std::string& path, const std::string& operation) {
+  std::ifstream in{path, std::ios::binary};
+  const Json header = header_of(in);
+  if (header.is_null() || machine_of(header["provenance"]) != machine_of(provenance())) return "";
+  std::string kept;
+  for (std::string line; std::getline(in, line);) {
+    const Json row = Json::parse(line, nullptr, false);
+    if (!row.is_object() || !row.value("method", Json()).is_string()) continue;
+    const Method* method = known_method(row["method"]);
+    if (method && method->operation != operation) kept += line + '\n';
+  }
+  return kept;
 }
 
 CostTable shipped_table() {

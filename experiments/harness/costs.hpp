@@ -1,4 +1,4 @@
-/// Costs of sums: results of `samesum calibrate` or of `speed_vs_length`.
+/// Costs of methods: results of `samesum calibrate` or of `speed_vs_length`.
 #pragma once
 
 #include <string>
@@ -23,6 +23,10 @@ std::string calibration_file();
 /// Reads the costs of methods of this build, on one thread of the CPU and on the GPU, for normal data in hot
 /// caches. Throws InputError if the file has no such costs.
 CostTable read_costs(const std::string& path);
+
+/// The lines of the file with costs of methods of other operations; empty if it was not measured on this
+/// machine.
+std::string costs_of_other_operations(const std::string& path, const std::string& operation);
 
 /// The calibration of this machine if there is one, else the shipped table.
 CostTable default_costs();

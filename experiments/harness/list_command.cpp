@@ -13,6 +13,14 @@ namespace {
 /// Heights depend on n. The list shows them for this number of elements.
 constexpr std::size_t sample_size = std::size_t{1} << 20;
 
+/// The formats of elements that a vector may have.
+std::vector<std::string> input_formats(const Method& m) {
+  std::vector<std::string> all;
+  for (const FormatInfo& f : formats)
+    if (m.accepts(f, Layout::vector(1))) all.emplace_back(f.name);
+  return all;
+}
+
 Json method_json(const Method& m) {
   return {{"name", m.name},
           {"operation", m.operation},
@@ -21,6 +29,7 @@ Json method_json(const Method& m) {
           {"accumulator", m.accumulator},
           {"format", m.format->name},
           {"backend", m.backend},
+          {"input_formats", input_formats(m)},
           {"promise", name_of(m.promise)},
           {"height", m.height(sample_size).total()},
           {"height_formula", m.height_formula},
@@ -29,7 +38,10 @@ Json method_json(const Method& m) {
 }
 
 std::string as_json(const std::vector<const Method*>& chosen) {
-  Json list = {{"methods", Json::array()}, {"unsupported", Json::array()}, {"absent", Json::array()}};
+  Json list = {{"kind", "catalogue"},
+               {"methods", Json::array()},
+               {"unsupported", Json::array()},
+               {"absent", Json::array()}};
   for (const Method* m : chosen) list["methods"].push_back(method_json(*m));
   for (const Unsupported& u : unsupported())
     list["unsupported"].push_back({{"name", u.name}, {"reason", u.reason}});
@@ -37,21 +49,35 @@ std::string as_json(const std::vector<const Method*>& chosen) {
   return json_line(list);
 }
 
-std::string row(const std::string& name, const std::string& promise, const std::string& height,
-                const std::string& bytes, const std::string& operations) {
-  return left(name, 49) + ' ' + left(promise, 10) + ' ' + right(height, 8) + ' ' + right(bytes, 5) + ' ' +
-         right(operations, 4) + '\n';
+/// "all", "not fp64", "fp32 fp64".
+std::string formats_taken(const Method& m) {
+  const std::vector<std::string> taken = input_formats(m);
+  if (taken.size() == formats.size()) return "all";
+  if (taken.size() + 1 < formats.size()) return listed(taken, " ");
+  const auto& missing = *std::ranges::find_if(
+      formats, [&](const FormatInfo& f) { return std::ranges::find(taken, f.name) == taken.end(); });
+  return "not " + std::string{missing.name};
 }
 
+std::string row(const std::string& name, const std::string& promise, const std::string& height,
+                const std::string& takes) {
+  return left(name, 48) + ' ' + left(promise, 10) + ' ' + right(height, 8) + "  " + takes + '\n';
+}
+
+/// A table of all methods, by operation.
 std::string table(const std::vector<const Method*>& chosen) {
   const auto any = [&](auto field, const char* value) {
     return std::ranges::any_of(chosen, [&](const Method* m) { return m->*field == value; });
   };
-  std::string text = row("method", "promise", "height", "bytes", "ops");
-  for (const Method* m : chosen)
+  std::string text = row("method", "promise", "height", "takes"), operation;
+  for (const Method* m : chosen) {
+    if (m->operation != operation) {
+      operation = m->operation;
+      text += '\n' + operation + ": " + std::string{m->summary} + '\n';
+    }
     text += row(m->name, std::string{name_of(m->promise)}, std::to_string(m->height(sample_size).total()),
-                std::to_string(m->state_bytes),
-                m->operations_per_element == 0 ? "-" : std::to_string(m->operations_per_element));
+                formats_taken(*m));
+  }
   return text +
          "\npromise: guarantee about the bits, none < run_to_run < everywhere < order_free\n"
          "height: most additions between an element and the result, for n = 2^20\n" +
@@ -60,8 +86,7 @@ std::string table(const std::vector<const Method*>& chosen) {
          (any(&Method::operation, "softmax") || any(&Method::operation, "log_softmax")
               ? "  (for softmax that of the order tree, whatever the denominator)\n"
               : "") +
-         "bytes: size of a state, the running values of a partial sum\n"
-         "ops: operations per element, or - if they depend on the elements\n";
+         "takes: formats of the elements; the last part of a name is that of the result\n";
 }
 
 /// Lists the peers, and what is absent.

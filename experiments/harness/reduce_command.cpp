@@ -273,6 +273,11 @@ std::vector<InputArray> read_inputs(const std::string& operation, const std::vec
   return {x, y};
 }
 
+Inputs inputs_of(const std::vector<InputArray>& arrays) {
+  return {arrays.front().column.values(),
+          arrays.size() > 1 ? std::optional{arrays[1].column.values()} : std::nullopt};
+}
+
 Report reduce_command(const ReduceOptions& options) try {
   check_threads(options.threads);
   check_npy_output(options);
