@@ -54,7 +54,7 @@ void add_threads(CLI::App* command, int& threads) {
 }
 
 void add_operation(CLI::App* command, std::string& operation, const std::string& which) {
-  command->add_option("--operation", operation, "What the methods compute (default sum): " + which)
+  command->add_option("--operation", operation, "What the methods compute (default sum);\n" + which)
       ->type_name("NAME");
 }
 
@@ -196,7 +196,7 @@ void add_compare(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("compare", "Compare results, errors and speeds of methods");
   auto options = std::make_shared<CompareOptions>();
   add_data(command, options->files, options->format, options->table);
-  add_operation(command, options->operation, "dot takes two\nfiles, others take files as one vector");
+  add_operation(command, options->operation, "dot takes two files, others take files as one\nvector");
   command
       ->add_option("--methods", options->methods,
                    "Patterns with * and ? (default *); a pattern\nwithout @ selects the CPU and the GPU")
@@ -320,7 +320,8 @@ void add_choose(CLI::App& app, Report& report) {
 void add_calibrate(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("calibrate", "Measure the time of each method on this machine");
   auto options = std::make_shared<CalibrateOptions>();
-  add_operation(command, options->operation, "any with one result; keeps the costs\nof others in the file");
+  add_operation(command, options->operation,
+                "any with one result. Costs of others in an\nexisting file are kept");
   command->add_option("--out", options->out, "Output file (default: see below)")->type_name("FILE");
   command
       ->add_option("--methods", options->methods,

@@ -7,7 +7,9 @@
 #include <thread>
 
 #include "harness/commands.hpp"
+#include "harness/dataset.hpp"
 #include "harness/measure.hpp"
+#include "harness/sample.hpp"
 #include "samesum/samesum.hpp"
 #include "support.hpp"
 #if defined(__x86_64__)
@@ -66,6 +68,33 @@ TEST_P(EveryCpuPeer, IsWithinTheBoundOfASumInAnyOrder) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Peers, EveryCpuPeer, ::testing::ValuesIn(cpu_peers()), testing_support::test_name);
+
+class EveryPeerOfAnOperation : public ::testing::TestWithParam<const Method*> {};
+
+TEST_P(EveryPeerOfAnOperation, ComputesTheOperation) {
+  const Method& m = *GetParam();
+  for (const std::size_t n : {1, 2, 17, 1000, 100003}) {
+    // Near 1, so that products neither overflow nor underflow.
+    std::vector<double> x = testing_support::uniform(n, 1), y = testing_support::uniform(n, 2);
+    for (double& e : x) e = 1 + e / 1000;
+    for (double& e : y) e = 1 + e / 1000;
+    Sample sample{column_of(*m.format, x), m.operation,
+                  m.inputs == 2 ? std::optional{column_of(*m.format, y)} : std::nullopt};
+    const Measurement found = sample.judged(m);
+    // A first-order bound on a result in any order; a variance also loses its condition number.
+    const double factor = m.results == 1 ? 4 : 1e4;
+    EXPECT_LE(found.error.relative, factor * static_cast<double>(n) * m.format->unit_roundoff)
+        << m.name << " of " << n << ": " << found.value.to_double();
+  }
+}
+
+std::vector<const Method*> peers_of_operations() {
+  std::vector<const Method*> all;
+  for (const Method& m : peers_of_batches()) all.push_back(&m);
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Peers, EveryPeerOfAnOperation, ::testing::ValuesIn(peers_of_operations()),
+                         testing_support::test_name);
 
 TEST(APlainLoop, HasTheBitsOfSerial) {
   for (const FormatInfo* format : {&format_info<fp32>(), &format_info<fp64>()}) {

@@ -183,7 +183,7 @@ def values(name, about):
     types = about.get("type", "object")
     types = types if isinstance(types, list) else [types]
     null = [None] if "null" in types else []
-    if name == "method":
+    if name == "method" or about.get("$ref") == "#/$defs/method":
         return METHODS
     if name == "provenance":
         return [PROVENANCE]
