@@ -214,7 +214,7 @@ def rows(kind):
             DEFINED["measurement"], method=method))]
         yield from (sample(about, methods=[m]) for m in methods)
         yield sample(about, methods=methods)
-    for method in METHODS if kind != "comparison" else [None]:
+    for method in METHODS if "method" in properties(about) else [None]:
         yield from variations(about, sample(about, **({"method": method} if method else {})))
     if kind in results.OF_OPERATIONS:
         for operation in ("dot", "softmax"):
