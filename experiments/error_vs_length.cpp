@@ -174,12 +174,12 @@ std::vector<std::string> rounded_operations() {
   return all;
 }
 
-/// Sums of all data sets, and other operations on a few unless `data` names others.
+/// Sums of all data sets; without --full, other operations on a few unless `data` names others.
 std::vector<Part> parts_of(const std::vector<std::string>& operations, const std::string& data,
-                           const std::string& filter) {
+                           const std::string& filter, bool full) {
   std::vector<Part> all;
   for (const std::string& operation : operations) {
-    const bool few = data.empty() && operation != "sum" && operations.size() > 1;
+    const bool few = data.empty() && operation != "sum" && !full;
     std::ranges::copy(
         parts(datasets_matching(few ? operation == "prod" ? "near 1" : "uniform,normal,60 binades" : data),
               methods_in_own_format(filter, operation)),
@@ -326,13 +326,15 @@ int main(int argc, char** argv) {
       "  error_vs_length --full --out build/study\n\nData:" +
           datasets_in_words()};
   std::string data;
-  study.add_option("--data", "GLOB,…", data, "Data sets (default: all; see below)");
+  study.add_option(
+      "--data", "GLOB,…", data,
+      "Data sets (default: all, without --full a few\nfor other operations than sum; see below)");
   study.add_operations(rounded_operations());
   std::optional<int> asked;
   study.add_option("--longest", "E", asked, "At most 2^E elements (default 18; with --full\n26, on a GPU 30)",
                    {4, 30});
   return study.run(argc, argv, [&](Study& s) {
-    const std::vector<Part> all = parts_of(s.operations(), data, s.filter());
+    const std::vector<Part> all = parts_of(s.operations(), data, s.filter(), s.full());
     const Longest longest{asked, s.full()};
     const std::vector<Cell> all_cells = cells(all, longest);
     for (const Part& part : all)

@@ -153,18 +153,21 @@ void Study::add_flag(const std::string& name, bool& value, const std::string& he
 
 void Study::add_operations(const std::vector<std::string>& others) {
   other_operations_ = others;
-  app_->add_option("--operation", operation_,
-                   wrapped("Only sum, " + listed(others, " or ") + " (default: all; with --filter, sum)", 50))
-      ->type_name("NAME");
+  app_->add_option(
+          "--operation", operation_,
+          wrapped("Only these of sum, " + listed(others) + " (default: all; with --filter, sum)", 50))
+      ->type_name("NAME,…");
 }
 
 std::vector<std::string> Study::operations() const {
   std::vector<std::string> all{"sum"};
   all.insert(all.end(), other_operations_.begin(), other_operations_.end());
   if (operation_.empty()) return filter_.empty() ? all : std::vector<std::string>{"sum"};
-  if (std::ranges::find(all, operation_) == all.end())
-    throw UsageError{"--operation: '" + printable(operation_) + "' is not one of " + listed(all)};
-  return {operation_};
+  const std::vector<std::string> chosen = globs_in(operation_);
+  for (const std::string& name : chosen)
+    if (std::ranges::find(all, name) == all.end())
+      throw UsageError{"--operation: '" + printable(name) + "' is not one of " + listed(all)};
+  return chosen;
 }
 
 void Study::add_files(std::vector<std::string>& names, const std::string& help) {
