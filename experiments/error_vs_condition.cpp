@@ -139,7 +139,7 @@ void measure(Study& study, const Task& task, std::size_t n) {
         const Measurement m = sample.judged(*v);
         Json found = result_json(m, *task.format, sample.truth());
         found["digits"] = right_digits(m);
-        if (const Json which = compared_result(*v); !which.is_null()) found["result"] = which;
+        if (const std::string which = compared_result(*v); !which.empty()) found["result"] = which;
         return found;
       });
       table.add(*v, exponent, row["digits"]);

@@ -38,7 +38,7 @@ Json marked(const Dataset& data, const Method& v, const Truth& truth) {
 Json error_row(const Dataset& data, const Method& v, Sample& sample) {
   const Measurement m = sample.judged(v);
   Json row = result_json(m, sample.format(), sample.truth());
-  if (const Json which = compared_result(v); !which.is_null()) row["result"] = which;
+  if (const std::string which = compared_result(v); !which.empty()) row["result"] = which;
   if (v.operation != "sum") return row;
   row["probable_bound"] = number_or_null(probable_bound(sample, m, probability_of_errors));
   row["marked"] = marked(data, v, sample.truth());

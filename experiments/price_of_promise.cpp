@@ -168,7 +168,7 @@ void measure(Study& study, const Task& task, Samples& samples) {
       values.push_back(timing(cell.bytes(), speed));
       values.back().update(
           {{"error_ulps", number_or_null(error.ulps)}, {"relative_error", number_or_null(error.relative)}});
-      if (const Json which = compared_result(*v); !which.is_null()) values.back()["result"] = which;
+      if (const std::string which = compared_result(*v); !which.empty()) values.back()["result"] = which;
       if (cell.operation != "sum") continue;
       const Error hard = samples.hard(cell).judged(*v, options).error;
       values.back().update({{"hard_data", hard_data(*cell.input).name},

@@ -38,11 +38,11 @@ std::vector<CLI::Option*> add_table(CLI::App* command, TableOptions& table) {
           command->add_flag("--header", table.header, "The first line of a text holds names of columns")};
 }
 
-void add_data(CLI::App* command, std::vector<std::string>& files, std::string& format, TableOptions& table) {
+void add_data(CLI::App* command, std::vector<std::string>& files, std::string& format, TableOptions& table,
+              const std::string& together = "several files are one vector") {
   command
-      ->add_option(
-          "file", files,
-          known_extensions() + ",\nor - for text or .npy; x.npz:y is member y;\nseveral files are one vector")
+      ->add_option("file", files,
+                   known_extensions() + ",\nor - for text or .npy; x.npz:y is member y;\n" + together)
       ->required()
       ->type_name("FILE");
   add_format(command, format);
@@ -77,18 +77,21 @@ CLI::App* add_reduction(CLI::App& app, const std::shared_ptr<ReduceOptions>& opt
                         const std::string& description) {
   const Method& first = samesum::methods(options->operation).front();
   CLI::App* command = app.add_subcommand(options->operation, description);
-  add_data(command, options->files, options->format, options->table);
+  add_data(command, options->files, options->format, options->table,
+           first.inputs == 2 ? "exactly two files, of one shape" : "several files are one vector");
+  const Method& usual = *samesum::default_method(options->operation, samesum::format_info<samesum::fp32>());
   command
       ->add_option("--method", options->method,
                    "A name from `samesum list '" + options->operation +
-                       "/*'`\n(default: exact if there is such a method)")
+                       "/*'`\n(default for fp32: " + short_name(usual) + ")")
       ->type_name("NAME");
-  if (!first.has_result_per_element)
-    command
-        ->add_option(
-            "--axis", options->axis,
-            "Reduce each row, each column, or along axis N of\nan array (-1 is the last); a line per result")
-        ->type_name("rows|columns|N");
+  command
+      ->add_option("--axis", options->axis,
+                   first.has_result_per_element
+                       ? "rows, or -1 for the last axis of an array, which\nis the default and the only one"
+                       : "Reduce each row, each column, or along axis N of\nan array (-1 is the last); a "
+                         "line per result")
+      ->type_name(first.has_result_per_element ? "rows|-1" : "rows|columns|N");
   command
       ->add_option("--output", options->output,
                    "Write the results to a .npy file instead" +
@@ -103,8 +106,9 @@ CLI::App* add_reduction(CLI::App& app, const std::shared_ptr<ReduceOptions>& opt
     return command;
   }
   CLI::Option* hex = command->add_flag("--hex", options->hex, "Print results in hexadecimal, as %a does");
-  CLI::Option* bound =
-      command->add_flag("--bound", options->bound, "Print a rigorous bound on the error behind each\nresult");
+  CLI::Option* bound = command->add_flag("--bound", options->bound,
+                                         "Print behind each result a bound, an upper limit\non |result - "
+                                         "exact result| that is proven for the\ngiven elements");
   command->add_flag("--json", options->json, "Print one JSON object with bits and bound")
       ->excludes(hex)
       ->excludes(bound);
@@ -118,21 +122,20 @@ std::string capitalised(std::string text) {
 
 /// Adds a command for each operation of the catalogue but sum.
 void add_reductions(CLI::App& app, Report& report) {
-  std::string last = "sum";
-  for (const Method& m : samesum::methods()) {
-    if (m.operation == "sum" || m.operation == last) continue;
-    last = m.operation;
+  for (const std::string& operation : operations()) {
+    if (operation == "sum") continue;
+    const Method& m = samesum::methods(operation).front();
     const auto options = std::make_shared<ReduceOptions>();
-    options->operation = last;
+    options->operation = operation;
     CLI::App* command = add_reduction(app, options, capitalised(m.summary));
     command->footer(
         std::string{m.results > 1 ? "The standard deviation is the root of the rounded variance.\n" : ""} +
         "Results have the format of the method. The files are read into memory.\n\nExamples:\n  samesum " +
-        last +
+        operation +
         (m.inputs == 2              ? " x.npy y.npy\n"
          : m.has_result_per_element ? " x.npy --output y.npy\n"
-                                    : " data.npy\n  samesum " + last + " matrix.npy --axis rows\n") +
-        "  samesum list '" + last + "/*'");
+                                    : " data.npy\n  samesum " + operation + " matrix.npy --axis rows\n") +
+        "  samesum list '" + operation + "/*'");
     command->callback([=, &report] { report = reduce_command(*options); });
   }
 }
@@ -213,7 +216,9 @@ void add_compare(CLI::App& app, Report& report) {
                    "Write to PATH instead; an existing file is\nreplaced only if the command succeeds")
       ->type_name("PATH");
   command->footer(
-      "The smallest error comes first. Exits with 1 if a bound or a promise is broken.\n\nExamples:\n"
+      "The smallest error comes first. Exits with 1 if a bound or a promise is broken.\n"
+      "bound: an upper limit on the error that is proven for the given elements\n"
+      "promise: what leaves the bits the same; `samesum list` shows that of each method\n\nExamples:\n"
       "  samesum compare data.npy\n  samesum compare data.f32 --methods 'tree/*/fp32' --repeat 20\n"
       "  samesum compare data.f32 --methods '*,*@peer'\n"
       "  samesum compare x.npy y.npy --operation dot\n"
@@ -339,11 +344,13 @@ void add_calibrate(CLI::App& app, Report& report) {
   command->callback([=, &report] { report = calibrate_command(*options); });
 }
 
-/// The commands and their options, for completion.
+/// The commands and their options, for completion; first those of the program itself.
 std::vector<CommandWords> words_of(const CLI::App& app) {
+  std::vector<const CLI::App*> commands = app.get_subcommands({});
+  commands.insert(commands.begin(), &app);
   std::vector<CommandWords> all;
-  for (const CLI::App* command : app.get_subcommands({})) {
-    CommandWords words{command->get_name(), {}};
+  for (const CLI::App* command : commands) {
+    CommandWords words{command == &app ? "" : command->get_name(), {}};
     for (const CLI::Option* option : command->get_options())
       if (option->nonpositional()) words.options.push_back("--" + option->get_lnames().front());
     all.push_back(words);
@@ -410,7 +417,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     std::ostringstream out, err;
     if (app.exit(e, out, err) == 0) return print(out.str(), success);
-    return refuse(std::string{e.what()} + " (see samesum --help)");
+    const std::string command = argc > 1 && argv[1][0] != '-' ? std::string{argv[1]} + ' ' : "";
+    return refuse(std::string{e.what()} + " (see samesum " + command + "--help)");
   }
   return finish(report);
 }

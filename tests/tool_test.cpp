@@ -161,8 +161,8 @@ TEST(TheTool, SaysThatItRoundsIntegers) {
     const Outcome o = shell().run("$T " + command);
     EXPECT_EQ(o.code, 0) << command;
     EXPECT_EQ(o.err,
-              "samesum: 1 integer was rounded to fp64; only sum with the method exact adds them "
-              "unrounded\n")
+              "samesum: 1 integer was rounded to fp64 before the computation; samesum sum with the method "
+              "exact adds integers unrounded\n")
         << command;
   }
   EXPECT_THAT(shell().run("$T mean wide.npy --format fp64").err, IsEmpty());
@@ -553,7 +553,7 @@ TEST(TheToolsComparison, OfAnyOperationComparesWithItsExactResult) {
     }
   }
   EXPECT_THAT(shell().run("$T compare digits.txt digits.txt --operation dot").out,
-              AllOf(HasSubstr("10 elements of fp64 in each of two vectors\nexact dot 285, sum of |xy| 285"),
+              AllOf(HasSubstr("10 elements of fp64 in each of two vectors\nexact dot product 285, sum of |xy| 285"),
                     HasSubstr("tree/plain/fp64")));
   const Outcome refused = shell().run("$T compare digits.txt --operation logsumexp");
   EXPECT_EQ(refused.code, 2);
@@ -800,7 +800,7 @@ TEST(TheTool, SucceedsIfItsOutputPipeIsClosed) {
 }
 
 TEST(TheTool, HasHelpTextsWithExamples) {
-  std::set<std::string> commands{"", "list ", "compare ", "report ", "choose ", "calibrate "};
+  std::set<std::string> commands{"", "list ", "compare ", "report ", "choose ", "calibrate ", "completion "};
   for (const Method& m : methods()) commands.insert(m.operation + ' ');
   for (const std::string& command : commands) {
     const Outcome o = shell().run("$T " + command + "--help");

@@ -273,6 +273,13 @@ std::vector<InputArray> read_inputs(const std::string& operation, const std::vec
   return {x, y};
 }
 
+std::vector<std::string> names_of(const std::vector<std::string>& files, const TableOptions& table) {
+  std::vector<std::string> names = files;
+  if (!table.column.empty())
+    for (std::string& name : names) name += ':' + table.column;
+  return names;
+}
+
 Inputs inputs_of(const std::vector<InputArray>& arrays) {
   return {arrays.front().column.values(),
           arrays.size() > 1 ? std::optional{arrays[1].column.values()} : std::nullopt};
@@ -289,6 +296,8 @@ Report reduce_command(const ReduceOptions& options) try {
   if (method.has_result_per_element && options.output.empty())
     throw UsageError{"--output: " + options.operation +
                      " has a result per element; name a .npy file for them"};
+  if (const std::string wrong = validation_error(method, Options{.ddof = options.ddof}); !wrong.empty())
+    throw UsageError{"--" + wrong};
   Reduction r{options, method, x, arrays.size() > 1 ? &arrays[1] : nullptr};
   if (!options.output.empty()) {
     Shape shape = r.shape();

@@ -1,7 +1,6 @@
 /// Generated elements that many methods reduce.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,30 +18,6 @@ namespace samesum::harness {
 inline Json with_operation(Json key, const Method& v) {
   if (v.operation != "sum") key["operation"] = v.operation;
   return key;
-}
-
-/// Which result of an operation with several is compared with the truth; null if there is only one.
-inline Json compared_result(const Method& v) {
-  return v.has_result_per_element ? Json("first element") : v.results > 1 ? Json("variance") : Json(nullptr);
-}
-
-/// Its index in ResultNumbers.
-inline std::size_t compared_index(const std::string& operation) { return operation == "moments" ? 1 : 0; }
-
-/// The result of any method on a vector; of a result per element, the first.
-inline ResultNumbers result_of(const Method& v, const Inputs& in, Options options) {
-  if (v.has_result_per_element)
-    return with_format(*in.x.format, [&]<class F>() -> ResultNumbers {
-      std::vector<F> all(in.x.size);
-      reduce(v, in.x, Layout::vector(in.x.size), std::span<F>{all}, options);
-      return Number::of(all.front());
-    });
-  if (v.results == 1) return in.y ? v(in.x, *in.y, options) : v(in.x, options);
-  return with_format(*v.format, [&]<class F>() -> ResultNumbers {
-    std::array<F, 2> both;
-    reduce(v, in.x, Layout::vector(in.x.size), std::span<F>{both}, options);
-    return {Number::of(both[0]), Number::of(both[1])};
-  });
 }
 
 /// Elements, the exact result of an operation on them, and a copy on the GPU, which is made when a method
