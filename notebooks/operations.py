@@ -46,7 +46,8 @@ def row_names(rows):
 
 def findings(rows):
     results = samesums(rows["error"]) + samesums(rows["condition"])
-    yield from bound_findings(results, f"samesum's methods for {of_operations(results)}", "their rigorous bounds", row_names)
+    yield from bound_findings(results, f"samesum's methods for {of_operations(results)}", "their rigorous bounds",
+                              row_names)
     exact = [r["bits"] == r["truth_bits"] for r in results if is_exact(r)]
     if exact:
         operations = of_operations([r for r in results if is_exact(r)])

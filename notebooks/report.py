@@ -144,7 +144,7 @@ def check_folders(options):
     if not options.results and not options.out:
         raise results.Refused("--out is missing; it has no default without a folder of results")
     if str(options.out) == "-":
-        raise results.Refused("--out names a folder; the report has two files and cannot be written to standard output (-)")
+        raise results.Refused("--out names a folder; the two files of a report cannot go to standard output (-)")
 
 
 def check_rows(folder, sources):

@@ -100,7 +100,8 @@ class Operations(made_up.SentenceTest):
         self.assert_no_sentences(self.check().findings, "correctly rounded")
 
     def test_is_exact_if_the_operation_has_one_result(self):
-        for method, more, expected in ((EXACT, {}, True), (TREE, {}, False), ("moments/exact/fp32@cpu", {"result": "variance"}, True),
+        for method, more, expected in ((EXACT, {}, True), (TREE, {}, False),
+                                       ("moments/exact/fp32@cpu", {"result": "variance"}, True),
                                        ("log_softmax/exact/fp32@cpu", {"result": "first element"}, False)):
             self.assertEqual(operations.is_exact({"method": method} | more), expected, method)
 
@@ -195,7 +196,8 @@ class Operations(made_up.SentenceTest):
     def test_the_table_of_digits_has_a_column_per_condition_number(self):
         table = self.check().tables[1]
         self.assertEqual(table.columns[:5], ["operation", "method", "1", "10²", "10⁴"])
-        self.assertEqual([row[:5] for row in table.rows], [["dot", "exact", "7.2", "-", "7"], ["dot", "tree/plain", "-", "-", "3.1"]])
+        self.assertEqual([row[:5] for row in table.rows],
+                         [["dot", "exact", "7.2", "-", "7"], ["dot", "tree/plain", "-", "-", "3.1"]])
 
     def test_the_table_of_prices_has_one_thread_and_the_gpu(self):
         self.rows["price"] += [price("dot", "tree/plain/fp32@cuda", "everywhere", 3000, None, threads=0),
