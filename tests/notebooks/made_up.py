@@ -134,6 +134,12 @@ def few_errors():
             for data in ("normal", "ones") for n in (1024, 4096) for method, promise, ulps in FEW]
 
 
+def of_operation(operation, row):
+    """The row of a sum as one of another operation."""
+    method = row["method"]
+    return row | {"operation": operation, "method": method if method.endswith("@peer") else f"{operation}/{method}"}
+
+
 def few_spreads():
     return [spread(method, promise, axis) for axis in ("runs", "threads", "alignment") for method, promise, _ in FEW]
 
