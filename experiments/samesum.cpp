@@ -29,11 +29,16 @@ void add_format(CLI::App* command, std::string& format) {
       ->type_name("F");
 }
 
+std::string is_given(const std::string& value) {
+  return value.empty() ? "is empty; give a name or a number" : "";
+}
+
 /// Returns the options.
 std::vector<CLI::Option*> add_table(CLI::App* command, TableOptions& table) {
   return {command
               ->add_option("--column", table.column,
                            "Column of a text: its name in the first line, or\nits number, counted from 1")
+              ->check(is_given, "")
               ->type_name("NAME|N"),
           command->add_flag("--header", table.header, "The first line of a text holds names of columns")};
 }
@@ -42,7 +47,7 @@ void add_data(CLI::App* command, std::vector<std::string>& files, std::string& f
               const std::string& together = "several files are one vector") {
   command
       ->add_option("file", files,
-                   known_extensions() + ",\nor - for text or .npy; x.npz:y is member y;\n" + together)
+                   known_extensions() + ",\nor - for text, .npy or .npz; x.npz:y is member y;\n" + together)
       ->required()
       ->type_name("FILE");
   add_format(command, format);

@@ -135,6 +135,13 @@ INSTANTIATE_TEST_SUITE_P(
         Good{"$T sum wide.npy --axis columns", "9007199254740994\n-9007199254740992"},
         Good{"$T sum wide.npy --format fp64", "1"},
         Good{"echo 9007199254740993 -9007199254740992 | $T sum -", "1"},
+        Good{"printf '12345678901234567890123456789012345\\n-12345678901234567890123456789012344' | $T sum -",
+             "1"},
+        Good{"echo 10000000000000000000000000000000000000001 -10000000000000000000000000000000000000000 | "
+             "$T sum - --axis 0",
+             "1"},
+        Good{"printf '#a,b\\n1,2\\n3,4\\n' | $T sum - --column 2 --header", "6"},
+        Good{"cat one.npz | $T sum -", "2"}, Good{"$T sum - <one.npz", "2"},
         Good{"printf '1 2 4' | $T mean -", "2.3333333333333335"},
         Good{"printf '1 2 4' | $T mean - --hex", "0x1.2aaaaaaaaaaabp+1"}, Good{"$T mean ones.bf16", "1"},
         Good{"$T dot numbers.txt numbers.txt", "16.25"}, Good{"printf '3 4' | $T norm -", "5"},
@@ -166,6 +173,8 @@ TEST(TheTool, SaysThatItRoundsIntegers) {
         << command;
   }
   EXPECT_THAT(shell().run("$T mean wide.npy --format fp64").err, IsEmpty());
+  EXPECT_THAT(shell().run("echo 12345678901234567890123456789012345 | $T max -").err,
+              HasSubstr("1 integer was rounded to fp64"));
 }
 
 TEST(TheToolsSum, AsJsonIsOneObjectWithEveryKey) {
@@ -659,6 +668,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T compare prices.csv", "choose one with --column"},
         Bad{"$T choose prices.csv --ulps 1", "choose one with --column"},
         Bad{"$T choose --length 9 --ulps 1 --header", "--header"},
+        Bad{"$T sum prices.csv --column ''", "--column: is empty; give a name or a number"},
+        Bad{"cat two.npz | $T sum -", "standard input: has 2 members: 'a', 'b'"},
         Bad{"$T mean prices.tsv --column day", "prices.tsv: line 2, column 1: 'Mon' is not a number"},
         Bad{"$T sum two.npz", "two.npz: has 2 members: 'a', 'b'; choose one as in FILE.npz:MEMBER"},
         Bad{"$T sum two.npz:c", "two.npz: no member 'c'"},

@@ -77,7 +77,7 @@ class Reduction {
     }
     n_ = layout_.n;
     if (adds_lost(method)) {
-      if (!x.column.lost.empty()) append_lost(x.column.lost);
+      if (!x.column.lost.empty()) append_lost(x.column);
     } else {
       rounded_ = x.column.rounded() + (y ? y->column.rounded() : 0);
     }
@@ -139,15 +139,17 @@ class Reduction {
     return method.operation == "sum" && method.accumulator == "exact";
   }
 
-  /// Appends what rounding took from the elements of each result to these, as further terms.
-  void append_lost(std::span<const double> lost) {
-    const std::span<const double> x = x_.as<double>();
+  /// Appends what rounding took from the elements of each result to these, as further terms. An array with
+  /// `further_lost` is a text, which has one axis.
+  void append_lost(const Column& column) {
+    const std::span<const double> x = x_.as<double>(), lost = column.lost;
     const std::size_t chunk = layout_.n * layout_.inner;
     for (std::size_t first = 0; first < x.size(); first += chunk)
       for (const std::span<const double> terms : {x, lost})
         terms_.insert(terms_.end(), &terms[first], &terms[first] + chunk);
+    terms_.insert(terms_.end(), column.further_lost.begin(), column.further_lost.end());
     x_ = {format_info<fp64>(), terms_.data(), terms_.size()};
-    layout_ = Layout::axis(layout_.outer, 2 * layout_.n, layout_.inner);
+    layout_ = Layout::axis(layout_.outer, 2 * layout_.n + column.further_lost.size(), layout_.inner);
   }
 
   /// Σ|x| per result, for dot Σ|xy|, rounded up.
