@@ -67,9 +67,8 @@ int main(int argc, char** argv) {
   study.add_option(
       "--operation", "NAME", operation,
       "What the methods compute (default sum), as for\nsamesum compare; dot takes the files in pairs");
-  study.add_option("--column", "NAME|N", table.column,
-                   "Column of a text: its name in the first line, or\nits number, counted from 1");
-  study.add_flag("--header", table.header, "The first line of a text holds names of columns");
+  study.add_option("--column", "NAME|N", table.column, column_help);
+  study.add_flag("--header", table.header, header_help);
   study.add_option("--threads", "N", threads, "Number of threads; 0 (default): automatic", Study::any);
   return study.run(argc, argv, [&](Study& s) {
     check_threads(threads);

@@ -29,18 +29,11 @@ void add_format(CLI::App* command, std::string& format) {
       ->type_name("F");
 }
 
-std::string is_given(const std::string& value) {
-  return value.empty() ? "is empty; give a name or a number" : "";
-}
-
 /// Returns the options.
 std::vector<CLI::Option*> add_table(CLI::App* command, TableOptions& table) {
-  return {command
-              ->add_option("--column", table.column,
-                           "Column of a text: its name in the first line, or\nits number, counted from 1")
-              ->check(is_given, "")
-              ->type_name("NAME|N"),
-          command->add_flag("--header", table.header, "The first line of a text holds names of columns")};
+  return {
+      command->add_option("--column", table.column, column_help)->check(is_given, "")->type_name("NAME|N"),
+      command->add_flag("--header", table.header, header_help)};
 }
 
 void add_data(CLI::App* command, std::vector<std::string>& files, std::string& format, TableOptions& table,

@@ -145,6 +145,8 @@ def check_folders(options):
         raise results.Refused("--out is missing; it has no default without a folder of results")
     if str(options.out) == "-":
         raise results.Refused("--out names a folder; the two files of a report cannot go to standard output (-)")
+    if options.out and options.out.exists() and not options.out.is_dir():
+        raise results.Refused(f"--out: {options.out} is a file; name a folder for the two files of a report")
 
 
 def check_rows(folder, sources):

@@ -59,6 +59,7 @@ class ShellWithData : public testing_support::ToolShell {
     write(work() / "two.f32", "12341234");
     write(work() / "odd.f32", "12345");
     write(work() / "inf.txt", "inf 1 2\n");
+    write(work() / "overflow.txt", "1.7e308 1.7e308\n");
     write(work() / "prices.csv", "day,price\nMon,1.5\nTue,2.5\n");
     write(work() / "prices.tsv", "day\tprice\nMon\t1.5\n");
     const std::vector<std::int64_t> integers{9007199254740993, -9007199254740992, 1, 0};
@@ -545,6 +546,30 @@ TEST(TheToolsComparison, KeepsTheLinkAndThePermissionsOfTheFileThatItReplaces) {
   shell().run("rm link private");
 }
 
+TEST(TheToolsComparison, CreatesTheTargetOfALinkThatHasNone) {
+  shell().run("ln -s target link");
+  EXPECT_EQ(shell().run("$T compare numbers.txt --methods exact --json --output link").code, 0);
+  EXPECT_TRUE(fs::is_symlink(shell().work() / "link"));
+  EXPECT_EQ(json::parse(read(shell().work() / "target"))["methods"].size(), 1u);
+  shell().run("rm link target; ln -s circle circle");
+  EXPECT_EQ(shell().run("$T compare numbers.txt --methods exact --output circle").code, 2);
+  shell().run("rm circle");
+}
+
+TEST(TheToolsComparison, OfSeveralResultsSaysWhichItJudges) {
+  for (const auto& [operation, result] : {std::pair{"moments", "variance"}, {"softmax", "first element"}}) {
+    const std::string command = "$T compare numbers.txt --format fp32 --operation " + std::string{operation};
+    const json o = run_json(command + " --json");
+    EXPECT_EQ(harness::schema().problem(o, "comparison"), "");
+    for (const json& m : o["methods"]) {
+      EXPECT_EQ(m["result"], result) << m;
+      EXPECT_EQ(m["within_bound"], true) << m;
+    }
+    EXPECT_THAT(shell().run(command).out,
+                AllOf(HasSubstr("exact " + std::string{result}), HasSubstr("\nUse ")));
+  }
+}
+
 TEST(TheToolsComparison, OfAnyOperationComparesWithItsExactResult) {
   const json truths = {
       {"sum", 45},           {"mean", 4.5}, {"sum_of_magnitudes", 45}, {"prod", 0}, {"norm", 16.8819430},
@@ -561,9 +586,10 @@ TEST(TheToolsComparison, OfAnyOperationComparesWithItsExactResult) {
       EXPECT_TRUE(m["within_bound"].get<bool>()) << m;
     }
   }
-  EXPECT_THAT(shell().run("$T compare digits.txt digits.txt --operation dot").out,
-              AllOf(HasSubstr("10 elements of fp64 in each of two vectors\nexact dot product 285, sum of |xy| 285"),
-                    HasSubstr("tree/plain/fp64")));
+  EXPECT_THAT(
+      shell().run("$T compare digits.txt digits.txt --operation dot").out,
+      AllOf(HasSubstr("10 elements of fp64 in each of two vectors\nexact dot product 285, sum of |xy| 285"),
+            HasSubstr("tree/plain/fp64")));
   const Outcome refused = shell().run("$T compare digits.txt --operation logsumexp");
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.err, HasSubstr("logsumexp has no method for elements of fp64; pass --format fp32"));
@@ -668,7 +694,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T compare prices.csv", "choose one with --column"},
         Bad{"$T choose prices.csv --ulps 1", "choose one with --column"},
         Bad{"$T choose --length 9 --ulps 1 --header", "--header"},
-        Bad{"$T sum prices.csv --column ''", "--column: is empty; give a name or a number"},
+        Bad{"$T sum prices.csv --column ''", "--column: is empty; give a value"},
         Bad{"cat two.npz | $T sum -", "standard input: has 2 members: 'a', 'b'"},
         Bad{"$T mean prices.tsv --column day", "prices.tsv: line 2, column 1: 'Mon' is not a number"},
         Bad{"$T sum two.npz", "two.npz: has 2 members: 'a', 'b'; choose one as in FILE.npz:MEMBER"},
@@ -688,8 +714,24 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T sum missing.txt --method tree/kahn/fp32", "tree/kahn/fp32"},
         Bad{"$T sum numbers.txt --method ''", "no method ''"},
         Bad{"$T sum numbers.txt --method variance",
-            "'variance' is called 'moments' here; this command only sums"},
-        Bad{"$T sum missing.txt --method mean", "--method: 'mean' is not a sum; this command only sums"},
+            "'variance' is called 'moments' here; `samesum list 'sum/*'` lists"},
+        Bad{"$T sum missing.txt --method mean",
+            "--method: 'mean' is not a sum; `samesum list 'sum/*'` lists"},
+        Bad{"$T mean numbers.txt --method kahan", "samesum: --method: no method 'mean/kahan/fp64@cpu'"},
+        Bad{"$T compare numbers.txt --operation norm --methods exact",
+            "samesum: --methods: no method 'norm/exact/fp64@cpu'"},
+        Bad{"$T moments numbers.txt --ddof -1", "samesum: --ddof is -1; it must be 0 or more"},
+        Bad{"$T choose overflow.txt --ulps 1",
+            "overflow.txt: the sum of its magnitudes is beyond the largest fp64; use exact"},
+        Bad{"$T choose --length 9 --ulps 1 --operation norm --condition 10",
+            "--condition: bounds of norm do not depend on it; leave it out"},
+        Bad{"$T choose --length 9 --ulps 1 --operation median",
+            "--operation: 'median' is not an operation; choose one of sum, mean"},
+        Bad{"$T compare numbers.txt --operation argmax",
+            "--operation: 'argmax' is not an operation with an exact result to compare with; choose one of"},
+        Bad{"$T argmax numbers.txt --bound", "(see samesum argmax --help)"},
+        Bad{"$T softmax numbers.txt --axis columns --output y.npy", "--axis: FILE has 1 axis"},
+        Bad{"$T completion fish", "SHELL: 'fish' is not supported; choose one of bash, zsh"},
         Bad{"$T sum numbers.txt --method tree", "the nearest are sum/tree/plain/fp64@cpu"},
         Bad{"$T sum uniform.f32 --method tree", "the nearest are sum/tree/plain/fp32@cpu"},
         Bad{"$T sum uniform.f32 --method tree --format bf16", "the nearest are sum/tree/plain/bf16@cpu"},
@@ -722,7 +764,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T sum numbers.txt --method atomic/plain/fp64 --save-partial saved.partial",
             "its bits differ from run to run; use a method that promises everywhere"},
         Bad{"$T compare uniform.f32 --methods tree/exact", "/fp32@cpu"},
-        Bad{"$T compare numbers.txt --methods 'dot/*'", "'dot/*' matches no sum; --operation chooses"},
+        Bad{"$T compare numbers.txt --methods 'dot/*'", "'dot/*' matches no sum; pass --operation dot"},
         Bad{"$T compare numbers.txt --operation dot", "dot takes exactly two files, and 1 was given"},
         Bad{"$T compare numbers.txt --operation softmax", "--operation: 'softmax' has no exact result"},
         Bad{"$T compare numbers.txt --operation mean --methods max/fp64", "'max/fp64' is not a mean"},

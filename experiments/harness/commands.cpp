@@ -31,6 +31,8 @@ std::string promise_names(const std::string& separator) { return listed(promises
 
 std::string backend_names() { return listed(backends); }
 
+std::string is_given(const std::string& text) { return text.empty() ? "is empty; give a value" : ""; }
+
 std::string is_whole_number(const std::string& text) {
   const bool digits = text.find_first_not_of("0123456789") == text.npos && text.size() <= 18;
   return digits ? "" : "'" + text + "' is not a whole number of at most 18 digits";

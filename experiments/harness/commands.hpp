@@ -189,6 +189,14 @@ std::string backend_names();
 /// CLI11 alone would read -1 as 2^64 - 1, and a number with more digits as the largest one.
 std::string is_whole_number(const std::string& text);
 
+/// Validator of an option for CLI11: returns an error message, or "" for a text that is not empty.
+std::string is_given(const std::string& text);
+
+// What --help says of the options of TableOptions.
+inline constexpr char column_help[] =
+    "Column of a table: its name in the first line, or\nits number, counted from 1";
+inline constexpr char header_help[] = "The first line of a table holds names of columns";
+
 /// Throws UsageError if there is no promise with this name.
 Promise promise_named(const std::string& name);
 

@@ -344,7 +344,7 @@ std::unique_ptr<ElementReader> open_elements(const std::string& argument, const 
   };
   if (path == "-") return open_pipe(source(stdin, "standard input"));
   if (path.size() + 1 == argument.size())
-    throw InputError{argument, "no name of a member behind ':'; give one, as in x.npz:member"};
+    throw InputError{argument, "no name of a member after ':'; give one, as in x.npz:member"};
   if (path.empty()) throw InputError{"FILE", "the name is empty; name a file, or - for standard input"};
   std::error_code error;
   const fs::file_status status = fs::status(path, error);

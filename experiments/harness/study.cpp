@@ -133,7 +133,7 @@ Study::~Study() = default;
 
 void Study::add_option(const std::string& name, const std::string& type, std::string& value,
                        const std::string& help) {
-  app_->add_option(name, value, help)->type_name(type);
+  app_->add_option(name, value, help)->type_name(type)->check(is_given, "");
 }
 
 void Study::add_option(const std::string& name, const std::string& type, int& value, const std::string& help,

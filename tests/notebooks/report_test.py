@@ -357,7 +357,7 @@ class Findings(WithFiles):
                                (["--committed", there], "--out is missing"),
                                (["/nowhere"], "/nowhere: no such folder"),
                                ([str(self.folder), "--out", "-"], "--out names a folder"),
-                               ([str(self.folder), "--out", file], file)):
+                               ([str(self.folder), "--out", file], f"--out: {file} is a file")):
             with self.subTest(why):
                 self.run_main(*arguments, "--program", "samesum report")
                 self.assertEqual((self.code, self.err.count("\n")), (2, 1), self.err)
