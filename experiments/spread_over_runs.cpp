@@ -184,8 +184,8 @@ constexpr std::size_t name_width = 25, promise_width = 11, axis_width = 9, sprea
 
 void print_head(Study& study, const Part& part) {
   const std::string& operation = part.methods.front()->operation;
-  study.print((operation == "sum" ? "" : operation + ", ") + part.data->name + " in " +
-              std::string{part.format->name} + ": distinct results/runs (threads: launch shapes on a GPU)");
+  study.print(title_prefix(operation) + part.data->name + " in " + std::string{part.format->name} +
+              ": distinct results/runs (threads: launch shapes on a GPU)");
   std::string names = left("method", name_width) + left("promise", promise_width), lengths(names.size(), ' ');
   for (std::size_t column = 0; column < std::size(columns); ++column) {
     const Axis& axis = *std::ranges::find(axes, column, &Axis::column);
@@ -355,7 +355,7 @@ int main(int argc, char** argv) {
   std::string data;
   study.add_option("--data", "GLOB,…", data,
                    "Data sets (default normal,60 binades; of other\noperations normal, of prod near 1)");
-  study.add_operations({"mean", "dot", "norm", "moments", "prod", "logsumexp", "softmax"});
+  study.add_operations(rounded_operations());
   return study.run(argc, argv, [&](Study& s) {
     std::vector<Part> all;
     std::vector<Growing> longer;

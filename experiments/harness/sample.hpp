@@ -29,6 +29,18 @@ inline Json compared_result(const Method& v) {
 /// Its index in ResultNumbers.
 inline std::size_t compared_index(const std::string& operation) { return operation == "moments" ? 1 : 0; }
 
+/// What a table of an operation compares, before the rest of its title: "variance, "; empty for sums.
+inline std::string title_prefix(const std::string& operation) {
+  return operation == "sum" ? "" : operation == "moments" ? "variance, " : operation + ", ";
+}
+
+/// The operations besides sum whose results are rounded: all with a truth except min and max.
+inline std::vector<std::string> rounded_operations() {
+  std::vector<std::string> all = Truth::operations();
+  std::erase_if(all, [](const std::string& name) { return name == "sum" || name == "min" || name == "max"; });
+  return all;
+}
+
 /// The result of any method on a vector; of a result per element, the first.
 inline ResultNumbers result_of(const Method& v, const Inputs& in, Options options) {
   if (v.has_result_per_element)
