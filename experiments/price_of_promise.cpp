@@ -120,8 +120,7 @@ class Samples {
 
 // --- the study -------------------------------------------------------------------------------------
 
-/// Width of the names of methods. Those of sums are shorter, and leave room for the column "hard".
-std::size_t name_width(const std::string& operation) { return operation == "sum" ? 34 : 43; }
+constexpr std::size_t name_width = 34;
 
 void print_head(Study& study, const Cell& cell) {
   study.print("");
@@ -133,17 +132,20 @@ void print_head(Study& study, const Cell& cell) {
                                    : std::to_string(cell.threads) + " threads") +
               "; error: in ulps" +
               (is_sum ? "; hard: relative error (" + hard_data(*cell.input).name + ")" : ""));
-  study.print(left("method", name_width(cell.operation)) + left("promise", 11) + right("time", 9) +
-              right("GB/s", 8) + right("error", 9) + (is_sum ? right("hard", 9) : ""));
+  study.print(left("method", name_width) + left("promise", 11) + right("time", 9) + right("GB/s", 8) +
+              right("error", 9) + (is_sum ? right("hard", 9) : ""));
 }
 
 void print(Study& study, const Json& row) {
+  std::string name = row["method"];
+  if (const std::string operation = row.value("operation", "sum") + '/'; name.starts_with(operation))
+    name.erase(0, operation.size());
   const auto number = [&](const char* field) {
     return right(row[field].is_null() ? "-" : compact(row[field], 8, 2), 9);
   };
-  study.print(left(row["method"], name_width(row.value("operation", "sum"))) + left(row["promise"], 11) +
-              right(duration(row["seconds"]), 9) + right(compact(row["gb_per_s"], 7), 8) +
-              number("error_ulps") + (row.contains("hard_relative") ? number("hard_relative") : ""));
+  study.print(left(name, name_width) + left(row["promise"], 11) + right(duration(row["seconds"]), 9) +
+              right(compact(row["gb_per_s"], 7), 8) + number("error_ulps") +
+              (row.contains("hard_relative") ? number("hard_relative") : ""));
 }
 
 /// Measures all methods of a cell in turns.
