@@ -116,10 +116,10 @@ class Tally {
   }
 
   void print(Study& study) const {
-    print(study, "Errors within their rigorous bounds, and the largest error / bound", rigorous_);
+    print(study, "Errors within their rigorous bounds; largest error / bound", rigorous_);
     print(study,
           "Errors within their probable bounds, for probability " + compact(probability_of_errors, 4) +
-              ", and the largest error / bound",
+              "; largest error / bound",
           probable_);
   }
 
