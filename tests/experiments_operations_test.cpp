@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <iterator>
 #include <map>
 
 #include "harness/schema.hpp"
@@ -14,7 +15,10 @@ namespace {
 
 using harness::Json;
 using ::testing::Contains;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 using testing_support::lines;
 using testing_support::Outcome;
 using testing_support::Shell;
@@ -98,6 +102,68 @@ INSTANTIATE_TEST_SUITE_P(Of, EveryExperimentOnOperations,
                                            Experiment{"reveal_order", ""},
                                            Experiment{"price_of_promise", "--longest 12"}),
                          [](const auto& info) { return std::string{info.param.first}; });
+
+/// The lines that an experiment prints.
+std::vector<std::string> printed(const std::string& command) {
+  const Outcome o = Shell{}.run(SAMESUM_PROGRAMS "/" + command);
+  EXPECT_EQ(o.code, 0) << o.err;
+  return lines(o.out);
+}
+
+TEST(Experiments, NameWhatTheyCompareInTheTitlesOfTheirTables) {
+  for (const char* e : {"error_vs_length --longest 4", "error_vs_condition", "spread_over_runs",
+                        "price_of_promise --longest 12"})
+    EXPECT_THAT(printed(std::string{e} + " --operation moments --filter exact/fp32@cpu"),
+                Contains(StartsWith("variance, ")))
+        << e;
+}
+
+TEST(ResultsOfAnyOperation, AreNotExplainedAsSums) {
+  for (const harness::Schema::Column& column : harness::schema().columns("error"))
+    if (column.name == "truth" || column.name.ends_with("_ulps") || column.name.ends_with("_error")) {
+      EXPECT_THAT(column.meaning, Not(HasSubstr("sum")));
+    }
+}
+
+TEST(Experiments, OfferTheSameOperations) {
+  const auto refusal = [](const char* name) {
+    const std::string err = Shell{}.run(std::string{SAMESUM_PROGRAMS "/"} + name + " --operation none").err;
+    return err.substr(err.find("'none'"));
+  };
+  EXPECT_THAT(refusal("error_vs_length"), HasSubstr("squared_norm"));
+  EXPECT_EQ(refusal("spread_over_runs"), refusal("error_vs_length"));
+  EXPECT_EQ(refusal("price_of_promise"), refusal("error_vs_length"));
+}
+
+TEST(ErrorsVersusLength, AreCountedAgainstTheirRigorousBoundsForEachOperation) {
+  const std::vector<std::string> dot =
+      printed("error_vs_length --operation dot,mean --filter tree/plain/fp32@cpu --longest 6 --data normal");
+  EXPECT_THAT(dot, Contains(ContainsRegex("^dot +2 of 2 +0\\.[0-9]+$")));
+  EXPECT_THAT(dot, Contains(ContainsRegex("^mean +2 of 2 +0\\.[0-9]+$")));
+  EXPECT_THAT(dot, Not(Contains(HasSubstr("probable"))));
+  EXPECT_THAT(printed("error_vs_length --filter tree/plain/fp32@cpu --longest 6 --data normal"),
+              Contains(HasSubstr("within their probable bounds, for probability 0.99")));
+}
+
+TEST(PricesOfPromises, HaveColumnsThatDoNotTouch) {
+  std::size_t hard = 0, others = 0;
+  for (const std::string& line : printed("price_of_promise --longest 12 --operation sum,sum_of_magnitudes "
+                                         "--filter '*/double_word/fp32@cpu'")) {
+    EXPECT_LE(line.size(), 80u) << line;
+    if (line.find("double_word") == line.npos) continue;
+    std::istringstream words{line};
+    const auto count = std::distance(std::istream_iterator<std::string>{words}, {});
+    EXPECT_TRUE(count == 5 || count == 6) << line;
+    ++(count == 6 ? hard : others);
+  }
+  EXPECT_EQ(hard, 5u);
+  EXPECT_GT(others, 0u);
+}
+
+TEST(ErrorsVersusCondition, SayWhySoftmaxIsLeftOut) {
+  EXPECT_THAT(Shell{}.run(SAMESUM_PROGRAMS "/error_vs_condition --help").out,
+              ContainsRegex("That of softmax"));
+}
 
 }  // namespace
 }  // namespace samesum::experiments_on_operations

@@ -20,6 +20,18 @@ inline Json with_operation(Json key, const Method& v) {
   return key;
 }
 
+/// What a table of an operation compares, before the rest of its title: "variance, "; empty for sums.
+inline std::string title_prefix(const std::string& operation) {
+  return operation == "sum" ? "" : operation == "moments" ? "variance, " : operation + ", ";
+}
+
+/// The operations besides sum whose results are rounded: all with a truth except min and max.
+inline std::vector<std::string> rounded_operations() {
+  std::vector<std::string> all = Truth::operations();
+  std::erase_if(all, [](const std::string& name) { return name == "sum" || name == "min" || name == "max"; });
+  return all;
+}
+
 /// Elements, the exact result of an operation on them, and a copy on the GPU, which is made when a method
 /// first needs it. compared_result says which of several results it is.
 class Sample {

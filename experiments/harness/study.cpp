@@ -120,11 +120,12 @@ Study::Study(const std::string& name, const std::string& question, const std::st
   for (const std::string& kind : kinds) footer += '\n' + columns_in_words(schema, kind);
   app_->footer(footer + "\n--out DIR writes DIR/" + name +
                ".jsonl; the same command continues it.\n\n"
-               "Terms: ulp, unit in the last place; condition number of a sum, (sum of |x|) /\n"
-               "|sum of x|; bound, an upper limit on |result - exact sum|; promise, what a\n"
-               "method guarantees about its bits, from none to order_free; height, the largest\n"
-               "number of additions between an element and the result; binade, the numbers with\n"
-               "the same exponent.\n\nExamples:\n" +
+               "Terms: ulp, unit in the last place; condition number, the largest relative\n"
+               "change of the result per relative change of the elements, for a sum\n"
+               "(sum of |x|) / |sum of x|; bound, an upper limit on |result - exact result|;\n"
+               "promise, what a method guarantees about its bits, from none to order_free;\n"
+               "height, the largest number of additions between an element and the result;\n"
+               "binade, the numbers with the same exponent.\n\nExamples:\n" +
                examples +
                "\n\nExit codes: 0 success; 1 wrong bound, promise or bits; 2 wrong usage or input.");
 }
