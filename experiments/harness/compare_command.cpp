@@ -133,7 +133,8 @@ std::string legend(const Comparison& c, const Scale& scale) {
          "results: number of different results in " + std::to_string(c.options.repeats) +
          (c.options.repeats == 1 ? " run" : " runs") + (all ? "" : " (fewer for slow methods)") +
          "\ntime: median of the runs\n" +
-         (scale.relative ? "rel.err, bound: error and its rigorous bound, relative to the exact result\n"
+         (scale.relative ? "rel.err, bound: error and its rigorous bound, relative to the exact " +
+                               result_in_words(c.operation) + "\n"
                          : std::string{"error, bound: absolute error and its rigorous bound\n"}) +
          (unbounded ? "  (inf: the result is not finite, or an overflow cannot be excluded)\n" : "") +
          (!scale.relative ? ""

@@ -267,6 +267,7 @@ std::string csv(const std::vector<Json>& rows) {
 void check_writable(const std::string& path) {
   const fs::path target = resolve(path);
   std::error_code ignored;
+  if (fs::is_symlink(target, ignored)) refuse(path, ELOOP);
   if (fs::is_directory(target, ignored)) refuse(path, EISDIR);
   if (fs::exists(target, ignored) && access(target.c_str(), W_OK) != 0) refuse(path, errno);
   if (is_special(target)) return;
