@@ -131,7 +131,7 @@ const std::vector<Axis> axes{
      0,
      Promise::run_to_run,
      {22, 24},
-     {0.03, 2},
+     {0.1, 2},
      [](const Method& v) -> std::size_t { return is_sequential(v) ? 0 : 100; },
      [](std::size_t) { return Setting{several_threads()}; }},
     {"threads",

@@ -161,7 +161,7 @@ def error_tables(rows):
                       for r in some if (r["data"], r["n"]) == (data, n)]
         yield Table(f"{at}: error in {format}",
                     ["operation", "method", "data", "n", "condition number", "error, ulps", "bound, ulps"], cells,
-                    text_columns=3, folded=i > 0, page_only=i > 0)
+                    text_columns=3, folded=True, page_only=i > 0)
 
 
 def condition_tables(rows):

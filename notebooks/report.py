@@ -105,7 +105,7 @@ def provenance(sources):
         rows += [[phrases.printable(s.path.name), f"{phrases.plural(len(s.rows), 'row')}{skipped(s)}, {mode(s)}{date}"
                   + "".join(f", {key} {facts[key]}" for key in usual if facts[key] != usual[key])]
                  for s, date, facts in made]
-        yield Table(machine, ["property", "value"], rows, text_columns=2)
+        yield Table(machine, ["property", "value"], rows, text_columns=2, folded=True)
     without = [[phrases.printable(s.path), f"no rows{skipped(s)}"] for s in sources if s.skipped and not s.rows]
     if without:
         yield Table("Files without results", ["file", "content"], without, text_columns=2)

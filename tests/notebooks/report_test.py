@@ -372,7 +372,7 @@ class Findings(WithFiles):
                           [header(name) | {"provenance": made_up.PROVENANCE | provenance}] + rows)
         self.run_main("--committed", str(self.committed), "--out", str(self.folder))
         machines = self.text().split("## Machines")[1]
-        self.assertEqual(machines.count("\nH200\n"), 1)
+        self.assertEqual(machines.count("<summary>H200</summary>"), 1)
         self.assertIn("|commit|unknown (most files)|", machines)
         self.assertIn("|compiler|a compiler|", machines)
         self.assertEqual(machines.count(f", commit {'b' * 40}|"), 1)
