@@ -298,8 +298,9 @@ std::string reason_for_no_match(const std::string& glob) {
   for (const Absent& peer : absent_peers())
     if (glob.starts_with(peer.backend + "/")) return peer.reason;
   const std::size_t at = glob.find('@');
-  const std::string_view backend = glob.starts_with("cub/") || glob.starts_with("thrust/") ? "cuda"
-                                   : at == glob.npos                                       ? ""
+  const bool of_gpu = glob.starts_with("cub/") || glob.starts_with("cublas/") || glob.starts_with("thrust/");
+  const std::string_view backend = of_gpu            ? "cuda"
+                                   : at == glob.npos ? ""
                                                      : std::string_view{glob}.substr(at + 1);
   if (std::ranges::none_of(methods(), [&](const Method& m) { return matches(backend, m.backend); }))
     for (const Absent& a : absent())
