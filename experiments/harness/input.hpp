@@ -110,7 +110,7 @@ Column read_all(ElementReader& elements);
 Column read_column(const std::string& path, const FormatInfo* format = nullptr,
                    const TableOptions& table = {});
 
-// The same for bytes in memory. The name appears in messages only.
+// These read bytes in memory. The name appears in messages only.
 Column parse_npy(std::span<const std::byte> file, std::string_view name, const FormatInfo* format = nullptr,
                  std::size_t portion = portion_bytes);
 Column parse_text(std::string_view text, std::string_view name, const FormatInfo* format = nullptr,
