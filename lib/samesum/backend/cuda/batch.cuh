@@ -53,9 +53,10 @@ cudaError_t reduce(const Reducer& reducer, const Reader& reader, BatchCall& call
   auto* states = static_cast<State*>(samesum::gpu::states(call.workspace));
   if (columns) {
     const ColumnPlan blocks = plan_columns<Shape>(l, leaves);
-    error = launch(reduce_columns<Shape, Reducer, Reader>,
-                   ((results - 1) / static_cast<std::size_t>(blocks.width) + 1) * leaves, blocks.threads(),
-                   call.stream, reducer, reader, l, blocks, states, call.out);
+    const auto kernel = l.n <= Shape::lanes ? reduce_columns<Shape, true, Reducer, Reader>
+                                            : reduce_columns<Shape, false, Reducer, Reader>;
+    error = launch(kernel, ((results - 1) / static_cast<std::size_t>(blocks.width) + 1) * leaves,
+                   blocks.threads(), call.stream, reducer, reader, l, blocks, states, call.out);
   } else {
     error = launch(reduce_rows<Shape, Reducer, Reader>,
                    (plan.total_warps - 1) / static_cast<std::size_t>(block) + 1, block * warp, call.stream,

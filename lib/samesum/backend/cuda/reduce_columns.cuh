@@ -110,8 +110,9 @@ template <class Shape> ColumnPlan plan_columns(const Layout& l, std::size_t leav
 /// Reduces a leaf of each column. A thread visits its lanes in bit-reversed order, so that the halving of
 /// lanes becomes stride doubling over the visits, and at most seven states wait; lanes of one row are visited
 /// several at a time. The threads of a column then halve what is left of the lanes. Neighbouring threads read
-/// neighbouring elements.
-template <class Shape, class Reducer, class Reader>
+/// neighbouring elements. `is_one_row`: the leaf has no more elements than lanes. Each case has a kernel of
+/// its own, because together they need more registers, and fewer warps then hide the latency of memory.
+template <class Shape, bool is_one_row, class Reducer, class Reader>
 __global__ void __launch_bounds__(most_column_threads)
     reduce_columns(Reducer reducer, Reader reader, Layout l, ColumnPlan plan, typename Reducer::State* states,
                    Destination out) {
@@ -126,7 +127,6 @@ __global__ void __launch_bounds__(most_column_threads)
                     at = blockIdx.x % across * plan.width + column;
   const int n = at < results ? static_cast<int>(min(l.n - base, Shape::leaf)) : 0;
   const std::size_t place = l.first(at / l.inner) + base * l.stride + at % l.inner;
-  const bool is_one_row = n <= Shape::lanes;
   const int lanes = is_one_row
                         ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(n))) / lanes_at_once<Reducer>
                         : Shape::lanes,
@@ -137,9 +137,12 @@ __global__ void __launch_bounds__(most_column_threads)
   State state{};
 #pragma unroll 1
   for (int visit = 0; visit < visits; ++visit) {
-    if (const int lane = first_lane(visit); lane < n)
-      state = is_one_row ? column_lanes(reducer, reader, place, l.stride, base, lane, plan.parts * visits, n)
-                         : column_lane<Shape>(reducer, reader, place, l.stride, base, lane, n);
+    if (const int lane = first_lane(visit); lane < n) {
+      if constexpr (is_one_row)
+        state = column_lanes(reducer, reader, place, l.stride, base, lane, plan.parts * visits, n);
+      else
+        state = column_lane<Shape>(reducer, reader, place, l.stride, base, lane, n);
+    }
     int level = 0;
     for (; visit >> level & 1; ++level) {
       State left = waiting[level * blockDim.x];
