@@ -222,6 +222,7 @@ TEST(AMethod, HasCorrectProperties) {
     EXPECT_EQ(m.results, m.operation == "moments" ? 2 : 1) << m.name;
     EXPECT_EQ(m.returns_index, m.operation.starts_with("arg")) << m.name;
     EXPECT_EQ(m.has_result_per_element, m.operation.ends_with("softmax")) << m.name;
+    EXPECT_EQ(m.keeps_format, m.operation.ends_with("softmax")) << m.name;
     if (m.operation == "sum") {
       EXPECT_GT(m.operations_per_element, 0) << m.name;
       for (const FormatInfo& f : formats) EXPECT_TRUE(m.accepts(f)) << m.name << " of " << f.name;

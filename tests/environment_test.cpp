@@ -121,7 +121,7 @@ const std::vector<EntryPoint>& entry_points() {
            for (const std::size_t n : {0, 1, 1000, 1'000'000}) {
              const FormatInfo& own = *m.format;
              const Number result{&own, 0x17}, other{&own, 0x2a3};
-             if (m.has_result_per_element) {
+             if (m.keeps_format) {
                if (n > 0)
                  for (const FormatInfo& f : {formats[0], formats[2]})
                    out << m.bound(f, n, Number{&f, 0x17}, 7.3) << m.bound(f, n, Number{&f, 0x17}, subnormal);
@@ -256,7 +256,7 @@ const std::vector<EntryPoint>& entry_points() {
          std::vector<float> y(600);
          const Values x = arrays[2].values();
          for (const Method& m : methods())
-           if (m.has_result_per_element && m.backend != "cuda") {
+           if (m.keeps_format && m.backend != "cuda") {
              reduce(m, x, Layout::rows(6, 100), std::span{y}, {.threads = threads});
              out << y;
            }

@@ -45,7 +45,7 @@ def test_every_method_has_the_bits_of_the_library_for_a_vector(format):
         if not m.accepts(format) or m.format not in NUMPY or m.promise == "none":
             continue
         count = 5000 if m.has_result_per_element else m.results
-        dtype = np.int64 if m.returns_index else x.dtype if m.has_result_per_element else NUMPY[m.format]
+        dtype = np.int64 if m.returns_index else x.dtype if m.keeps_format else NUMPY[m.format]
         expected = np.empty(count, dtype)
         layout = (1, x.size, 1, x.size, 1)
         _core.reduce(

@@ -294,7 +294,8 @@ def _per_element(library: Any, method: Method, format: str, a: Any, axes: tuple[
             count *= size
         layout = rows(count, n)
     straight = back == tuple(range(a.ndim))
-    result = _result_array(library, out if straight else None, tuple(moved.shape), DTYPES[format], a)
+    result_format = format if method.keeps_format else method.format
+    result = _result_array(library, out if straight else None, tuple(moved.shape), DTYPES[result_format], a)
     if layout.results and n:
         run(method, format, library.view(moved), None, layout, library.view(result), layout.outer * n, n, threads, 0)
     return result if straight else library.transposed(result, back)

@@ -44,6 +44,9 @@ class Method:
     def has_result_per_element(self) -> bool:
         """Whether each element has a result, as in softmax."""
     @property
+    def keeps_format(self) -> bool:
+        """Whether the results have the format of the elements, as in softmax."""
+    @property
     def is_slow(self) -> bool:
         """Whether the method is slow by design and exists for the study."""
     @property

@@ -110,6 +110,8 @@ NB_MODULE(_core, m) {
       .def_ro("returns_index", &Method::returns_index, "Whether results are indices (int64).")
       .def_ro("has_result_per_element", &Method::has_result_per_element,
               "Whether each element has a result, as in softmax.")
+      .def_ro("keeps_format", &Method::keeps_format,
+              "Whether the results have the format of the elements, as in softmax.")
       .def_ro("is_slow", &Method::is_slow, "Whether the method is slow by design and exists for the study.")
       .def_ro("height_formula", &Method::height_formula, "Formula of `height` in n.")
       .def(

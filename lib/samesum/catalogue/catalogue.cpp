@@ -210,6 +210,7 @@ Method method_of(const Facts& f) {
   m.results = f.results;
   m.returns_index = f.returns_index;
   m.has_result_per_element = f.has_result_per_element;
+  m.keeps_format = f.keeps_format;
   m.is_slow = f.is_slow;
   m.state_bytes = f.state_bytes;
   m.operations_per_element = f.operations_per_element;

@@ -99,7 +99,7 @@ SumBound bounds(const Method& m, const FormatInfo& input, std::size_t n, const R
   check(m.name, "result", number, of_result);
   const double value = number.to_double();
   if (n == 0 && std::isfinite(value)) return both(0);
-  if (m.has_result_per_element)
+  if (m.keeps_format)
     return both(std::isfinite(value) && m.accepts(input) && Code::of(m).softmax_bound
                     ? bound_of_softmax_element(m, input, n, value, magnitudes)
                     : unbounded_error);

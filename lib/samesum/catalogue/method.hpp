@@ -95,7 +95,8 @@ struct Method {
   int inputs;                   ///< number of inputs: 2 for dot
   int results;                  ///< numbers per result: 2 for moments
   bool returns_index;           ///< whether the results are indices, std::int64_t
-  bool has_result_per_element;  ///< whether each element has a result in its own format, as in softmax
+  bool has_result_per_element;  ///< whether each element has a result, as in softmax
+  bool keeps_format = false;    ///< whether the results have the format of the elements, as in softmax
   bool is_slow = false;     ///< whether the method is slow by design and exists for the study: one GPU thread
                             ///< sums all elements, or every element is added to one atomic cell
   std::size_t state_bytes;  ///< bytes of the state of one lane, as this library stores it
@@ -116,7 +117,7 @@ struct Method {
 
   /// Returns the format of the results; nullptr for std::int64_t.
   const FormatInfo* result_format(const FormatInfo& input) const {
-    return returns_index ? nullptr : has_result_per_element ? &input : format;
+    return returns_index ? nullptr : keeps_format ? &input : format;
   }
   /// Returns the size of a result in bytes.
   std::size_t result_bytes() const {
