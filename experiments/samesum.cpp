@@ -54,7 +54,7 @@ void add_threads(CLI::App* command, int& threads) {
 }
 
 void add_operation(CLI::App* command, std::string& operation, const std::string& which) {
-  command->add_option("--operation", operation, "What the methods compute (default sum): " + which)
+  command->add_option("--operation", operation, "What the methods compute (default sum):\n" + which)
       ->type_name("NAME");
 }
 
@@ -83,12 +83,16 @@ CLI::App* add_reduction(CLI::App& app, const std::shared_ptr<ReduceOptions>& opt
                    "A name from `samesum list '" + options->operation +
                        "/*'`\n(default: exact if there is such a method)")
       ->type_name("NAME");
-  if (!first.has_result_per_element)
+  if (!first.keeps_format)
     command
         ->add_option(
             "--axis", options->axis,
-            "Reduce each row, each column, or along axis N of\nan array (-1 is the last); a line per result")
+            std::string{first.is_scan() ? "Scan" : "Reduce"} +
+                " each row, each column, or along axis N of\nan array (-1 is the last); a line per result")
         ->type_name("rows|columns|N");
+  if (first.is_scan())
+    command->add_flag("--exclusive", options->exclusive,
+                      "Leave out the element itself; the first result\nis that of no elements");
   command
       ->add_option("--output", options->output,
                    "Write the results to a .npy file instead" +
@@ -98,7 +102,7 @@ CLI::App* add_reduction(CLI::App& app, const std::shared_ptr<ReduceOptions>& opt
     command->add_option("--ddof", options->ddof, "Divide the sum of squares by n - D (default 0)")
         ->type_name("D");
   add_threads(command, options->threads);
-  if (first.has_result_per_element || first.returns_index) {
+  if (first.keeps_format || first.returns_index) {
     command->add_flag("--json", options->json, "Print one JSON object");
     return command;
   }
@@ -129,9 +133,9 @@ void add_reductions(CLI::App& app, Report& report) {
         std::string{m.results > 1 ? "The standard deviation is the root of the rounded variance.\n" : ""} +
         "Results have the format of the method. The files are read into memory.\n\nExamples:\n  samesum " +
         last +
-        (m.inputs == 2              ? " x.npy y.npy\n"
-         : m.has_result_per_element ? " x.npy --output y.npy\n"
-                                    : " data.npy\n  samesum " + last + " matrix.npy --axis rows\n") +
+        (m.inputs == 2    ? " x.npy y.npy\n"
+         : m.keeps_format ? " x.npy --output y.npy\n"
+                          : " data.npy\n  samesum " + last + " matrix.npy --axis rows\n") +
         "  samesum list '" + last + "/*'");
     command->callback([=, &report] { report = reduce_command(*options); });
   }

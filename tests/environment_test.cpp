@@ -262,6 +262,25 @@ const std::vector<EntryPoint>& entry_points() {
            }
          out.refusal([] { find("softmax/tree/plain/fp32").bound(formats[2], 100, one, -subnormal); });
        }},
+      {"scans",
+       {"reduce"},
+       [](Text& out, int threads) {
+         for (const Method& m : methods())
+           for (const Array& x : arrays)
+             if (m.is_scan() && m.backend != "cuda" && m.accepts(*x.values().format))
+               with_format(*m.format, [&]<class F>() {
+                 for (const bool exclusive : {false, true}) {
+                   std::vector<F> y(600);
+                   reduce(m, x.values(), Layout::rows(6, 100), std::span{y},
+                          {.threads = threads, .exclusive = exclusive});
+                   for (const F& result : y) out << Number::of(result);
+                 }
+               });
+         std::vector<float> sums(140'000);
+         reduce(find("cumsum/prefix/kahan/fp32"), long_array.values(), Layout::vector(140'000),
+                std::span{sums}, {.threads = threads});
+         out << sums;
+       }},
       {"Number and the formats",
        {"Number::to_double", "Number::of", "Number::as", "Values::as"},
        [](Text& out, int) {
@@ -362,10 +381,10 @@ const std::set<std::string> without_guard{
     // integers and names
     "Exact::digits", "Exact::empty", "Exact::is_special", "Exact::only_minus_zero", "Layout::axis",
     "Layout::first", "Layout::length", "Layout::results", "Layout::rows", "Layout::segments",
-    "Layout::vector", "BackendList::all", "Method::result_bytes", "Method::result_format", "Name::view",
-    "Results::stride_of", "SumWords::is_accumulator", "SumWords::is_operation", "SumWords::is_order",
-    "backend", "format_of_sum", "is_backend", "is_name_in", "is_sum_accumulator", "name_of", "parse_name",
-    "sum_refusal",
+    "Layout::vector", "BackendList::all", "Method::is_scan", "Method::result_bytes", "Method::result_format",
+    "Name::view", "Results::stride_of", "SumWords::is_accumulator", "SumWords::is_operation",
+    "SumWords::is_order", "backend", "format_of_sum", "is_backend", "is_name_in", "is_sum_accumulator",
+    "name_of", "parse_name", "sum_refusal",
     // the guard itself
     "in_standard_environment",
     // functions of a custom reducer that schedules call

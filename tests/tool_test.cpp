@@ -513,7 +513,7 @@ TEST(TheToolsComparison, AsCsvHasAHeaderAndRowsOfTheSameWidth) {
   const Outcome o = shell().run("$T compare inf.txt --methods '*/kahan/*' --csv");
   EXPECT_EQ(o.code, 0);
   const auto rows = lines(o.out);
-  ASSERT_EQ(rows.size(), 1u + 5u * 4u);
+  ASSERT_EQ(rows.size(), 1u + 6u * 4u);
   EXPECT_THAT(rows[0], StartsWith("method,input_format,n,value,bits,truth,"));
   for (const std::string& row : rows)
     EXPECT_EQ(std::count(row.begin(), row.end(), ','), std::count(rows[0].begin(), rows[0].end(), ','))

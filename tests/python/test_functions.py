@@ -18,7 +18,8 @@ NUMPY = {f: np.dtype(d) for f, d in DTYPES.items() if d in FLOATS}
 FUNCTIONS = {
     "sum": samesum.sum, "mean": samesum.mean, "prod": samesum.prod, "min": samesum.min, "max": samesum.max,
     "argmin": samesum.argmin, "argmax": samesum.argmax, "norm": samesum.norm, "logsumexp": samesum.logsumexp,
-    "softmax": samesum.softmax, "log_softmax": samesum.log_softmax,
+    "softmax": samesum.softmax, "log_softmax": samesum.log_softmax, "cumsum": samesum.cumsum, "cumprod": samesum.cumprod,
+    "cummax": samesum.cummax, "cummin": samesum.cummin, "cumlogsumexp": samesum.cumlogsumexp,
 }  # fmt: skip
 
 

@@ -27,6 +27,8 @@ def default_method(operation: str, format: str, backend: str) -> Method:
 def _no_method(operation: str, format: str, backend: str) -> str:
     if backend in _core.absent():
         return f"samesum: there are no methods on the backend '{backend}': {_core.absent()[backend]}"
+    if not any(m.operation == operation and m.backend == backend for m in _core.methods()):
+        return f"samesum: {operation} has no method on the backend '{backend}'; copy x to the host"
     formats = sorted({m.format for m in _core.methods() if m.operation == operation and m.backend == backend})
     return (
         f"samesum: {operation} has no method for elements of format {format}; convert them with "

@@ -78,6 +78,9 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"min", " minimum amin "},
     {"max", " maximum amax "},
     {"log_softmax", " logsoftmax "},
+    {"cumsum", " scan prefix_sum cumulative_sum inclusive_scan exclusive_scan "},
+    {"cumprod", " cumulative_prod "},
+    {"cumlogsumexp", " logcumsumexp "},
     {"serial", " naive loop left_fold "},
     {"plain", " simple "},
     {"kahan", " compensated "},
@@ -185,6 +188,15 @@ std::vector<Unsupported> all_unsupported() {
                               Operation::has_accumulator ? A<Scalar<fp64>>::name : "", Format<F>::name,
                               reasons});
     });
+  });
+  Operations::for_each([&]<class Operation>() {
+    if constexpr (Operation::can_be_exact)
+      for (const FormatInfo& f : formats) {
+        Combination c{Operation::name, "", Exact::name, f.name, {}};
+        for (std::size_t i = 0; i < backends.size(); ++i)
+          c.reasons[i] = exact_refusal<Operation>(backends[i]);
+        combinations.push_back(c);
+      }
   });
   std::vector<Unsupported> all;
   for (const Combination& c : combinations)
