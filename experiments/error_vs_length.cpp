@@ -38,7 +38,7 @@ Json marked(const Dataset& data, const Method& v, const Truth& truth) {
 Json error_row(const Dataset& data, const Method& v, Sample& sample) {
   const Measurement m = sample.judged(v);
   Json row = result_json(m, sample.format(), sample.truth());
-  if (const Json which = compared_result(v); !which.is_null()) row["result"] = which;
+  if (const std::string which = compared_result(v); !which.empty()) row["result"] = which;
   if (v.operation != "sum") return row;
   row["probable_bound"] = number_or_null(probable_bound(sample, m, probability_of_errors));
   row["marked"] = marked(data, v, sample.truth());
@@ -76,10 +76,7 @@ class Table {
  public:
   Table(const std::string& operation, const Dataset& data, const FormatInfo& format,
         const std::vector<std::size_t>& lengths)
-      : title_{(operation == "sum"       ? ""
-                : operation == "moments" ? "variance, "
-                                         : operation + ", ") +
-               data.name + " in " + std::string{format.name}} {
+      : title_{title_prefix(operation) + data.name + " in " + std::string{format.name}} {
     for (const std::size_t n : lengths) head_ += right(power_or_number(n), 6);
   }
 
@@ -106,31 +103,55 @@ class Table {
   Json condition_;  ///< of the longest array
 };
 
-/// Counts the errors that are within their probable bounds, per mark.
+/// Counts the errors that are within their bounds: rigorous ones per operation, probable ones per mark.
 class Tally {
  public:
-  void add(const Json& row) {
-    if (row["probable_bound"].is_null()) return;
-    auto& [within, all] =
-        shares_[row["marked"].is_null() ? "not marked" : "marked for " + text(row["marked"])];
-    within += !row["absolute_error"].is_null() && row["absolute_error"] <= row["probable_bound"];
-    ++all;
+  void add(const Method& v, const Json& row) {
+    const Json& error = row["absolute_error"];
+    rigorous_[v.operation].add(error, row["bound"]);
+    if (v.operation != "sum") return;
+    const Json& mark = row["marked"];
+    probable_[mark.is_null() ? "not marked" : "marked for " + mark.get<std::string>()].add(
+        error, row["probable_bound"]);
   }
 
   void print(Study& study) const {
-    study.print("Errors within their probable bounds, for probability " + compact(probability_of_errors, 4));
-    for (const auto& [mark, share] : shares_)
-      study.print(left(mark, width_) + std::to_string(share.within) + " of " + std::to_string(share.all));
-    study.print("");
+    print(study, "Errors within their rigorous bounds; largest error / bound", rigorous_);
+    print(study,
+          "Errors within their probable bounds, for probability " + compact(probability_of_errors, 4) +
+              "; largest error / bound",
+          probable_);
   }
 
  private:
-  static constexpr std::size_t width_ = 26;
+  /// Errors that have a bound.
   struct Share {
     std::size_t within = 0, all = 0;
+    double nearest = 0;  ///< the largest error / bound
+
+    void add(const Json& error, const Json& bound) {
+      if (bound.is_null()) return;
+      const double share = error.is_null() ? std::numeric_limits<double>::infinity()
+                           : error == 0    ? 0
+                                           : error.get<double>() / bound.get<double>();
+      within += share <= 1;
+      ++all;
+      nearest = std::max(nearest, share);
+    }
   };
-  static std::string text(const Json& mark) { return mark; }
-  std::map<std::string, Share> shares_;
+  using Shares = std::map<std::string, Share>;
+
+  static void print(Study& study, const std::string& heading, const Shares& shares) {
+    if (shares.empty()) return;
+    study.print(heading);
+    for (const auto& [name, share] : shares)
+      study.print(left(name, 26) +
+                  left(std::to_string(share.within) + " of " + std::to_string(share.all), 18) +
+                  compact(share.nearest, 8, 2));
+    study.print("");
+  }
+
+  Shares rigorous_, probable_;
 };
 
 void measure(Study& study, const Part& part, Longest longest, Tally& tally) {
@@ -157,7 +178,7 @@ void measure(Study& study, const Part& part, Longest longest, Tally& tally) {
         return error_row(*part.data, *v, *sample);
       });
       table.add(*v, row);
-      if (!is_peer(*v) && operation == "sum") tally.add(row);
+      if (!is_peer(*v)) tally.add(*v, row);
       if (const auto why = accusation(*v, row))
         study.fail(v->name + " on " + part.data->name + ", n = " + power_or_number(n) + ": " + *why);
     }
@@ -165,21 +186,12 @@ void measure(Study& study, const Part& part, Longest longest, Tally& tally) {
   table.print(study);
 }
 
-// --- operations other than sums --------------------------------------------------------------------
-
-/// Those whose results are rounded: extrema are exact.
-std::vector<std::string> rounded_operations() {
-  std::vector<std::string> all = Truth::operations();
-  std::erase_if(all, [](const std::string& name) { return name == "sum" || name == "min" || name == "max"; });
-  return all;
-}
-
-/// Sums of all data sets, and other operations on a few unless `data` names others.
+/// Sums of all data sets; without --full, other operations on a few unless `data` names others.
 std::vector<Part> parts_of(const std::vector<std::string>& operations, const std::string& data,
-                           const std::string& filter) {
+                           const std::string& filter, bool full) {
   std::vector<Part> all;
   for (const std::string& operation : operations) {
-    const bool few = data.empty() && operation != "sum" && operations.size() > 1;
+    const bool few = data.empty() && operation != "sum" && !full;
     std::ranges::copy(
         parts(datasets_matching(few ? operation == "prod" ? "near 1" : "uniform,normal,60 binades" : data),
               methods_in_own_format(filter, operation)),
@@ -296,20 +308,21 @@ int main(int argc, char** argv) {
   Study study{
       "error_vs_length",
       "How wrong is each result, for arrays of every length?",
-      "Each method sums generated data of n elements, each rounded once to the format. The error is the "
-      "distance of its result from the exact sum of these elements (integer buckets, one per exponent, "
-      "which are merged into one wide integer), in units in the last place (ulps) of the correctly rounded "
-      "sum. The other operations follow, each compared with its own exact result: rational ones and the root "
-      "of norm in integers, prod and logsumexp with 400 bits; of moments, the variance; of softmax, the "
-      "first element.\n\n"
+      "Each method reduces generated data of n elements, each rounded once to the format. The error is the "
+      "distance of its result from the exact result for these elements, in units in the last place (ulps) "
+      "of the correctly rounded one. Exact sums come from integer buckets, one per exponent, which are "
+      "merged into one wide integer; other rational results and the root of norm from integers; prod, "
+      "logsumexp and softmax are computed with 400 bits. Of moments the variance is compared, of softmax "
+      "the first element.\n\n"
       "The error is compared with the rigorous bound of the method's tree: Higham, Accuracy and "
       "Stability "
       "of Numerical Algorithms, 2002, eq. 4.6, for plain sums; Kahan 1965 and Neumaier 1974 for "
       "compensated "
       "sums. Data of a given condition number are generated by algorithm 6.1 of Ogita, Rump and Oishi "
       "2005. "
-      "Exit code 1 if an error exceeds its bound, or if an exact sum is not correctly rounded.\n\n"
-      "The probable bound holds with a probability of 0.99 if rounding errors have mean 0: Higham and "
+      "Exit code 1 if an error exceeds its bound, or if an exact method does not round correctly.\n\n"
+      "Sums also have a probable bound. It holds with a probability of 0.99 if rounding errors have mean 0: "
+      "Higham and "
       "Mary "
       "2019, theorem 3.1; Hallman and Ipsen 2022 for trees. Equal or structured elements violate this "
       "assumption, and so do sums that stagnate: such rows are marked before anything is summed, "
@@ -326,13 +339,15 @@ int main(int argc, char** argv) {
       "  error_vs_length --full --out build/study\n\nData:" +
           datasets_in_words()};
   std::string data;
-  study.add_option("--data", "GLOB,…", data, "Data sets (default: all; see below)");
+  study.add_option(
+      "--data", "GLOB,…", data,
+      "Data sets (default: all, without --full a few\nfor other operations than sum; see below)");
   study.add_operations(rounded_operations());
   std::optional<int> asked;
   study.add_option("--longest", "E", asked, "At most 2^E elements (default 18; with --full\n26, on a GPU 30)",
                    {4, 30});
   return study.run(argc, argv, [&](Study& s) {
-    const std::vector<Part> all = parts_of(s.operations(), data, s.filter());
+    const std::vector<Part> all = parts_of(s.operations(), data, s.filter(), s.full());
     const Longest longest{asked, s.full()};
     const std::vector<Cell> all_cells = cells(all, longest);
     for (const Part& part : all)

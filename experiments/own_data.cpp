@@ -3,6 +3,7 @@
 #include "harness/commands.hpp"
 #include "harness/input.hpp"
 #include "harness/study.hpp"
+#include "harness/text.hpp"
 
 namespace {
 
@@ -17,28 +18,23 @@ struct Settings {
   MeasureOptions measure;
 };
 
-/// One file, two for dot.
-std::string in_words(const std::vector<std::string>& files) {
-  return files.front() + (files.size() > 1 ? " and " + files[1] : "");
-}
-
 /// The key has a digest of the elements, so that a file that changed is measured again.
 void measure(Study& study, const std::vector<std::string>& files, const Settings& settings) {
   const std::vector<InputArray> arrays =
       read_inputs(settings.operation, files, settings.format, settings.table);
   const Inputs inputs = inputs_of(arrays);
-  const Truth truth = Truth::of(settings.operation, inputs.x, inputs.y);
-  const std::string file = in_words(files);
+  const Truth truth = truth_of(settings.operation, inputs);
+  const std::vector<std::string> names = names_of(files, settings.table);
   const Json key = {{"kind", "comparison"},
                     {"operation", settings.operation},
-                    {"data", data_json(file, inputs, truth)},
+                    {"data", data_json(names, inputs, truth)},
                     {"threads", settings.measure.threads},
                     {"repeats", settings.measure.repeats}};
   const Json row = study.row(key, [&] {
     return comparison_json(
-        compare(file, inputs, truth, settings.methods, settings.measure, "--filter", settings.operation));
+        compare(names, inputs, truth, settings.methods, settings.measure, "--filter", settings.operation));
   });
-  for (const Json& failure : row["failures"]) study.fail(file + ": " + failure.get<std::string>());
+  for (const Json& failure : row["failures"]) study.fail(listed(names) + ": " + failure.get<std::string>());
   study.print(as_text(comparison_of(row, inputs, truth)));
   for (const std::string& note : rounding_notes(arrays)) study.print(note);
 }
@@ -67,14 +63,12 @@ int main(int argc, char** argv) {
   TableOptions table;
   int threads = 0;
   study.add_files(files, known_extensions());
-  study.add_option("--format", "F", format,
-                   "Round the elements to F before summing\n(" + format_names(", ") + ")");
+  study.add_option("--format", "F", format, "Round the elements to F first\n(" + format_names(", ") + ")");
   study.add_option(
       "--operation", "NAME", operation,
       "What the methods compute (default sum), as for\nsamesum compare; dot takes the files in pairs");
-  study.add_option("--column", "NAME|N", table.column,
-                   "Column of a text: its name in the first line, or\nits number, counted from 1");
-  study.add_flag("--header", table.header, "The first line of a text holds names of columns");
+  study.add_option("--column", "NAME|N", table.column, column_help);
+  study.add_flag("--header", table.header, header_help);
   study.add_option("--threads", "N", threads, "Number of threads; 0 (default): automatic", Study::any);
   return study.run(argc, argv, [&](Study& s) {
     check_threads(threads);
@@ -84,7 +78,7 @@ int main(int argc, char** argv) {
         table,
         s.filter().empty() ? "*" : s.filter(),
         {.repeats = s.full() ? 20 : 5, .threads = threads, .patience = s.full() ? 60.0 : 2.0}};
-    check_operation_to_compare(operation);
+    check_operation(operation, Truth::operations(), "with an exact result to compare with");
     check_before_reading(settings.format, [&](const FormatInfo& f) {
       methods_matching(settings.methods, f, "--filter", operation);
     });

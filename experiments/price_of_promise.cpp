@@ -120,27 +120,32 @@ class Samples {
 
 // --- the study -------------------------------------------------------------------------------------
 
+constexpr std::size_t name_width = 34;
+
 void print_head(Study& study, const Cell& cell) {
   study.print("");
-  study.print(
-      (cell.operation == "sum" ? "" : cell.operation + ", ") + std::string{cell.input->name} +
-      ", n = " + power_or_number(cell.n) + ", " +
-      (cell.threads == 0   ? "GPU"
-       : cell.threads == 1 ? "1 thread"
-                           : std::to_string(cell.threads) + " threads") +
-      "; error: in ulps" +
-      (cell.operation == "sum" ? "; hard: relative error (" + hard_data(*cell.input).name + ")" : ""));
-  study.print(left("method", 30) + left("promise", 11) + right("time", 9) + right("GB/s", 8) +
-              right("error", 9) + right("hard", 9));
+  const bool is_sum = cell.operation == "sum";
+  study.print(title_prefix(cell.operation) + std::string{cell.input->name} +
+              ", n = " + power_or_number(cell.n) + ", " +
+              (cell.threads == 0   ? "GPU"
+               : cell.threads == 1 ? "1 thread"
+                                   : std::to_string(cell.threads) + " threads") +
+              "; error: in ulps" +
+              (is_sum ? "; hard: relative error (" + hard_data(*cell.input).name + ")" : ""));
+  study.print(left("method", name_width) + left("promise", 11) + right("time", 9) + right("GB/s", 8) +
+              right("error", 9) + (is_sum ? right("hard", 9) : ""));
 }
 
 void print(Study& study, const Json& row) {
+  std::string name = row["method"];
+  if (const std::string operation = row.value("operation", "sum") + '/'; name.starts_with(operation))
+    name.erase(0, operation.size());
   const auto number = [&](const char* field) {
-    return !row.contains(field) || row[field].is_null() ? std::string{"-"} : compact(row[field], 8, 2);
+    return right(row[field].is_null() ? "-" : compact(row[field], 8, 2), 9);
   };
-  study.print(left(row["method"], 30) + left(row["promise"], 11) + right(duration(row["seconds"]), 9) +
-              right(compact(row["gb_per_s"], 7), 8) + right(number("error_ulps"), 9) +
-              right(number("hard_relative"), 9));
+  study.print(left(name, name_width) + left(row["promise"], 11) + right(duration(row["seconds"]), 9) +
+              right(compact(row["gb_per_s"], 7), 8) + number("error_ulps") +
+              (row.contains("hard_relative") ? number("hard_relative") : ""));
 }
 
 /// Measures all methods of a cell in turns.
@@ -168,7 +173,7 @@ void measure(Study& study, const Task& task, Samples& samples) {
       values.push_back(timing(cell.bytes(), speed));
       values.back().update(
           {{"error_ulps", number_or_null(error.ulps)}, {"relative_error", number_or_null(error.relative)}});
-      if (const Json which = compared_result(*v); !which.is_null()) values.back()["result"] = which;
+      if (const std::string which = compared_result(*v); !which.empty()) values.back()["result"] = which;
       if (cell.operation != "sum") continue;
       const Error hard = samples.hard(cell).judged(*v, options).error;
       values.back().update({{"hard_data", hard_data(*cell.input).name},
@@ -211,7 +216,7 @@ int main(int argc, char** argv) {
       "  price_of_promise\n"
       "  price_of_promise --filter 'exact,tree/*,*@peer' --longest 20\n"
       "  price_of_promise --full --out build/study"};
-  study.add_operations({"mean", "dot", "norm", "moments", "prod", "logsumexp", "softmax"});
+  study.add_operations(rounded_operations());
   std::optional<int> longest;
   study.add_option("--longest", "E", longest,
                    "At most 2^E elements, E from 12 to 34\n(default 24, --full 28)", {12, 34});

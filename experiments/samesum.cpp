@@ -31,18 +31,16 @@ void add_format(CLI::App* command, std::string& format) {
 
 /// Returns the options.
 std::vector<CLI::Option*> add_table(CLI::App* command, TableOptions& table) {
-  return {command
-              ->add_option("--column", table.column,
-                           "Column of a text: its name in the first line, or\nits number, counted from 1")
-              ->type_name("NAME|N"),
-          command->add_flag("--header", table.header, "The first line of a text holds names of columns")};
+  return {
+      command->add_option("--column", table.column, column_help)->check(is_given, "")->type_name("NAME|N"),
+      command->add_flag("--header", table.header, header_help)};
 }
 
-void add_data(CLI::App* command, std::vector<std::string>& files, std::string& format, TableOptions& table) {
+void add_data(CLI::App* command, std::vector<std::string>& files, std::string& format, TableOptions& table,
+              const std::string& together = "several files are one vector") {
   command
-      ->add_option(
-          "file", files,
-          known_extensions() + ",\nor - for text or .npy; x.npz:y is member y;\nseveral files are one vector")
+      ->add_option("file", files,
+                   known_extensions() + ",\nor - for text, .npy or .npz; x.npz:y is member y;\n" + together)
       ->required()
       ->type_name("FILE");
   add_format(command, format);
@@ -54,7 +52,7 @@ void add_threads(CLI::App* command, int& threads) {
 }
 
 void add_operation(CLI::App* command, std::string& operation, const std::string& which) {
-  command->add_option("--operation", operation, "What the methods compute (default sum):\n" + which)
+  command->add_option("--operation", operation, "What the methods compute (default sum);\n" + which)
       ->type_name("NAME");
 }
 
@@ -77,19 +75,22 @@ CLI::App* add_reduction(CLI::App& app, const std::shared_ptr<ReduceOptions>& opt
                         const std::string& description) {
   const Method& first = samesum::methods(options->operation).front();
   CLI::App* command = app.add_subcommand(options->operation, description);
-  add_data(command, options->files, options->format, options->table);
+  add_data(command, options->files, options->format, options->table,
+           first.inputs == 2 ? "exactly two files, of one shape" : "several files are one vector");
+  const Method& usual = *samesum::default_method(options->operation, samesum::format_info<samesum::fp32>());
   command
       ->add_option("--method", options->method,
                    "A name from `samesum list '" + options->operation +
-                       "/*'`\n(default: exact if there is such a method)")
+                       "/*'`\n(default for fp32: " + short_name(usual) + ")")
       ->type_name("NAME");
-  if (!first.keeps_format)
-    command
-        ->add_option(
-            "--axis", options->axis,
-            std::string{first.is_scan() ? "Scan" : "Reduce"} +
-                " each row, each column, or along axis N of\nan array (-1 is the last); a line per result")
-        ->type_name("rows|columns|N");
+  command
+      ->add_option("--axis", options->axis,
+                   first.keeps_format
+                       ? "rows, or -1 for the last axis of an array, which\nis the default and the only one"
+                       : std::string{first.is_scan() ? "Scan" : "Reduce"} +
+                             " each row, each column, or along axis N of\nan array (-1 is the last); a "
+                             "line per result")
+      ->type_name(first.keeps_format ? "rows|-1" : "rows|columns|N");
   if (first.is_scan())
     command->add_flag("--exclusive", options->exclusive,
                       "Leave out the element itself; the first result\nis that of no elements");
@@ -107,8 +108,9 @@ CLI::App* add_reduction(CLI::App& app, const std::shared_ptr<ReduceOptions>& opt
     return command;
   }
   CLI::Option* hex = command->add_flag("--hex", options->hex, "Print results in hexadecimal, as %a does");
-  CLI::Option* bound =
-      command->add_flag("--bound", options->bound, "Print a rigorous bound on the error behind each\nresult");
+  CLI::Option* bound = command->add_flag("--bound", options->bound,
+                                         "Print behind each result a bound, an upper limit\non |result - "
+                                         "exact result| that is proven for the\ngiven elements");
   command->add_flag("--json", options->json, "Print one JSON object with bits and bound")
       ->excludes(hex)
       ->excludes(bound);
@@ -122,21 +124,20 @@ std::string capitalised(std::string text) {
 
 /// Adds a command for each operation of the catalogue but sum.
 void add_reductions(CLI::App& app, Report& report) {
-  std::string last = "sum";
-  for (const Method& m : samesum::methods()) {
-    if (m.operation == "sum" || m.operation == last) continue;
-    last = m.operation;
+  for (const std::string& operation : operations()) {
+    if (operation == "sum") continue;
+    const Method& m = samesum::methods(operation).front();
     const auto options = std::make_shared<ReduceOptions>();
-    options->operation = last;
+    options->operation = operation;
     CLI::App* command = add_reduction(app, options, capitalised(m.summary));
     command->footer(
         std::string{m.results > 1 ? "The standard deviation is the root of the rounded variance.\n" : ""} +
         "Results have the format of the method. The files are read into memory.\n\nExamples:\n  samesum " +
-        last +
+        operation +
         (m.inputs == 2    ? " x.npy y.npy\n"
          : m.keeps_format ? " x.npy --output y.npy\n"
-                          : " data.npy\n  samesum " + last + " matrix.npy --axis rows\n") +
-        "  samesum list '" + last + "/*'");
+                          : " data.npy\n  samesum " + operation + " matrix.npy --axis rows\n") +
+        "  samesum list '" + operation + "/*'");
     command->callback([=, &report] { report = reduce_command(*options); });
   }
 }
@@ -200,7 +201,7 @@ void add_compare(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("compare", "Compare results, errors and speeds of methods");
   auto options = std::make_shared<CompareOptions>();
   add_data(command, options->files, options->format, options->table);
-  add_operation(command, options->operation, "dot takes two\nfiles, others take files as one vector");
+  add_operation(command, options->operation, "dot takes two files, others take files as one\nvector");
   command
       ->add_option("--methods", options->methods,
                    "Patterns with * and ? (default *); a pattern\nwithout @ selects the CPU and the GPU")
@@ -217,7 +218,9 @@ void add_compare(CLI::App& app, Report& report) {
                    "Write to PATH instead; an existing file is\nreplaced only if the command succeeds")
       ->type_name("PATH");
   command->footer(
-      "The smallest error comes first. Exits with 1 if a bound or a promise is broken.\n\nExamples:\n"
+      "The smallest error comes first. Exits with 1 if a bound or a promise is broken.\n"
+      "bound: an upper limit on the error that is proven for the given elements\n"
+      "promise: what leaves the bits the same; `samesum list` shows that of each method\n\nExamples:\n"
       "  samesum compare data.npy\n  samesum compare data.f32 --methods 'tree/*/fp32' --repeat 20\n"
       "  samesum compare data.f32 --methods '*,*@peer'\n"
       "  samesum compare x.npy y.npy --operation dot\n"
@@ -324,7 +327,8 @@ void add_choose(CLI::App& app, Report& report) {
 void add_calibrate(CLI::App& app, Report& report) {
   CLI::App* command = app.add_subcommand("calibrate", "Measure the time of each method on this machine");
   auto options = std::make_shared<CalibrateOptions>();
-  add_operation(command, options->operation, "any with one result; keeps the costs\nof others in the file");
+  add_operation(command, options->operation,
+                "any with one result. Costs of others in an\nexisting file are kept");
   command->add_option("--out", options->out, "Output file (default: see below)")->type_name("FILE");
   command
       ->add_option("--methods", options->methods,
@@ -342,11 +346,13 @@ void add_calibrate(CLI::App& app, Report& report) {
   command->callback([=, &report] { report = calibrate_command(*options); });
 }
 
-/// The commands and their options, for completion.
+/// The commands and their options, for completion; first those of the program itself.
 std::vector<CommandWords> words_of(const CLI::App& app) {
+  std::vector<const CLI::App*> commands = app.get_subcommands({});
+  commands.insert(commands.begin(), &app);
   std::vector<CommandWords> all;
-  for (const CLI::App* command : app.get_subcommands({})) {
-    CommandWords words{command->get_name(), {}};
+  for (const CLI::App* command : commands) {
+    CommandWords words{command == &app ? "" : command->get_name(), {}};
     for (const CLI::Option* option : command->get_options())
       if (option->nonpositional()) words.options.push_back("--" + option->get_lnames().front());
     all.push_back(words);
@@ -413,7 +419,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     std::ostringstream out, err;
     if (app.exit(e, out, err) == 0) return print(out.str(), success);
-    return refuse(std::string{e.what()} + " (see samesum --help)");
+    const std::string command = argc > 1 && argv[1][0] != '-' ? std::string{argv[1]} + ' ' : "";
+    return refuse(std::string{e.what()} + " (see samesum " + command + "--help)");
   }
   return finish(report);
 }

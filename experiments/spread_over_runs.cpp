@@ -131,7 +131,7 @@ const std::vector<Axis> axes{
      0,
      Promise::run_to_run,
      {22, 24},
-     {0.05, 2},
+     {0.1, 2},
      [](const Method& v) -> std::size_t { return is_sequential(v) ? 0 : 100; },
      [](std::size_t) { return Setting{several_threads()}; }},
     {"threads",
@@ -171,7 +171,10 @@ const std::vector<Axis> axes{
      [](std::size_t run) { return Setting{.threads = several_threads(), .permutation = run}; }},
 };
 
-std::size_t length(const Axis& axis, bool full) { return std::size_t{1} << axis.log2_n[full]; }
+/// There are many other operations than sum, so they have a quarter of the elements.
+std::size_t length(const Axis& axis, const std::string& operation, bool full) {
+  return std::size_t{1} << (axis.log2_n[full] - (operation == "sum" ? 0 : 2));
+}
 
 std::vector<Number> answers(const Method& v, const Axis& axis, MovableSample& sample, bool full) {
   return repeat(axis.runs(v), axis.patience[full],
@@ -184,13 +187,13 @@ constexpr std::size_t name_width = 25, promise_width = 11, axis_width = 9, sprea
 
 void print_head(Study& study, const Part& part) {
   const std::string& operation = part.methods.front()->operation;
-  study.print((operation == "sum" ? "" : operation + ", ") + part.data->name + " in " +
-              std::string{part.format->name} + ": distinct results/runs (threads: launch shapes on a GPU)");
+  study.print(title_prefix(operation) + part.data->name + " in " + std::string{part.format->name} +
+              ": distinct results/runs (threads: launch shapes on a GPU)");
   std::string names = left("method", name_width) + left("promise", promise_width), lengths(names.size(), ' ');
   for (std::size_t column = 0; column < std::size(columns); ++column) {
     const Axis& axis = *std::ranges::find(axes, column, &Axis::column);
     names += right(columns[column], axis_width);
-    lengths += right("n = " + power_or_number(length(axis, study.full())), axis_width);
+    lengths += right("n = " + power_or_number(length(axis, operation, study.full())), axis_width);
   }
   study.print(names + right("ulps", spread_width));
   study.print(lengths + right("apart", spread_width));
@@ -204,7 +207,7 @@ void measure(Study& study, const Part& part) {
     double apart = 0;
     for (const Axis& axis : axes) {
       if (axis.runs(*v) == 0) continue;
-      const std::size_t n = length(axis, study.full());
+      const std::size_t n = length(axis, v->operation, study.full());
       const Json key = with_operation({{"kind", "spread"},
                                        {"method", v->name},
                                        {"promise", name_of(v->promise)},
@@ -280,13 +283,24 @@ std::vector<std::size_t> growing_lengths(bool full) {
 constexpr std::uint64_t growing_seeds = 3;
 std::size_t growing_runs(bool full) { return full ? 100 : 20; }
 
-/// Methods without a promise sum the same elements repeatedly; the others sum one permutation per run.
-double variability(const Method& v, MovableSample& sample, std::size_t runs) {
-  std::vector<Number> answers;
+/// The largest |Vs| of each method. Methods without a promise sum the same elements repeatedly; the others
+/// sum one permutation per run. A permutation is made once for all methods: that takes longer than a sum.
+std::vector<Json> variabilities(const std::vector<const Method*>& methods, MovableSample& sample,
+                                std::size_t runs) {
+  std::vector<std::vector<Number>> answers(methods.size());
+  const auto sum = [&](std::size_t i, std::uint64_t permutation) {
+    answers[i].push_back(
+        sample.answer(*methods[i], {.threads = several_threads(), .permutation = permutation}));
+  };
+  for (std::size_t i = 0; i < methods.size(); ++i)
+    for (std::size_t run = 1; promises_nothing(*methods[i]) && run <= runs; ++run) sum(i, 0);
   for (std::size_t run = 1; run <= runs; ++run)
-    answers.push_back(
-        sample.answer(v, {.threads = several_threads(), .permutation = promises_nothing(v) ? 0 : run}));
-  return largest_variability(answers);
+    for (std::size_t i = 0; i < methods.size(); ++i)
+      if (!promises_nothing(*methods[i])) sum(i, run);
+  std::vector<Json> values;
+  for (const auto& of_method : answers)
+    values.push_back({{"vs_max", number_or_null(largest_variability(of_method))}});
+  return values;
 }
 
 void measure_growth(Study& study, const Growing& g) {
@@ -297,24 +311,27 @@ void measure_growth(Study& study, const Growing& g) {
   std::map<const Method*, std::map<std::size_t, double>> largest;
   for (const std::size_t n : lengths)
     for (std::uint64_t seed = study.seed(); seed < study.seed() + growing_seeds; ++seed) {
-      std::optional<MovableSample> sample;
-      for (const Method* v : g.methods) {
-        const std::size_t runs = growing_runs(study.full());
-        const Json key = {{"kind", "growth"},
-                          {"method", v->name},
-                          {"promise", name_of(v->promise)},
-                          {"input_format", g.format->name},
-                          {"data", g.data->name},
-                          {"seed", seed},
-                          {"n", n},
-                          {"axis", promises_nothing(*v) ? "runs" : "permutation"},
-                          {"runs", runs}};
-        const Json row = study.row(key, [&] {
-          if (!sample) sample.emplace("sum", *g.data, *g.format, n, seed);
-          return Json{{"vs_max", number_or_null(variability(*v, *sample, runs))}};
-        });
-        if (row["vs_max"].is_number()) largest[v][n] = std::max(largest[v][n], row["vs_max"].get<double>());
-      }
+      const std::size_t runs = growing_runs(study.full());
+      std::vector<Json> keys;
+      for (const Method* v : g.methods)
+        keys.push_back({{"kind", "growth"},
+                        {"method", v->name},
+                        {"promise", name_of(v->promise)},
+                        {"input_format", g.format->name},
+                        {"data", g.data->name},
+                        {"seed", seed},
+                        {"n", n},
+                        {"axis", promises_nothing(*v) ? "runs" : "permutation"},
+                        {"runs", runs}});
+      const std::vector<Json> rows = study.rows(keys, [&] {
+        MovableSample sample{"sum", *g.data, *g.format, n, seed};
+        return variabilities(g.methods, sample, runs);
+      });
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        if (const Json& vs = rows[i]["vs_max"]; vs.is_number()) {
+          double& most = largest[g.methods[i]][n];
+          most = std::max(most, vs.get<double>());
+        }
     }
   std::string head = left("n", name_width - 5);
   for (const std::size_t n : lengths) head += right(power_or_number(n), growth_width);
@@ -340,7 +357,8 @@ int main(int argc, char** argv) {
       "hook for the library's tests; callers cannot choose it). alignment: the place in a cache line of 64 "
       "bytes at which the elements begin. permutation: the order of the elements (seeded permutations). The "
       "axis runs uses long arrays, because the order of arrival varies only if threads run side by side for "
-      "long enough. Sequential orders use one thread, so the axes runs and threads leave them out. The "
+      "long enough; operations other than sum have a quarter of the elements. Sequential orders use one "
+      "thread, so the axes runs and threads leave them out. The "
       "distance between results is given in ulps (units in the last place) and as the relative spread |Vs|, "
       "Vs = 1 - |S / S1|, where S1 is the result of the first run (Shanmugavelu et al. 2024).\n\n"
       "The second part measures the largest |Vs| of plain fp32 and fp64 sums for growing arrays of uniform "
@@ -355,7 +373,7 @@ int main(int argc, char** argv) {
   std::string data;
   study.add_option("--data", "GLOB,…", data,
                    "Data sets (default normal,60 binades; of other\noperations normal, of prod near 1)");
-  study.add_operations({"mean", "dot", "norm", "moments", "prod", "logsumexp", "softmax"});
+  study.add_operations(rounded_operations());
   return study.run(argc, argv, [&](Study& s) {
     std::vector<Part> all;
     std::vector<Growing> longer;

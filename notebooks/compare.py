@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import functools
 import pathlib
+import re
 
 import phrases
 import style
@@ -53,7 +54,7 @@ def make_section(found, notes=()):
     if found:
         s.findings = list(findings(found))
         s.figures = [figure(found)]
-        s.tables = [table(c, dict(notes).get((base_name(c.data["name"]), c.data["n"]), ""), folded=i > 0)
+        s.tables = [table(c, dict(notes).get(name_and_length(c.row), ""), folded=i > 0)
                     for i, c in enumerate(found)]
         s.failures = [f"{c.machine}, {c.title}: {failure}" for c in found for failure in c.row["failures"]]
     return s
@@ -63,29 +64,41 @@ def comparisons(sources):
     """The latest comparison of each file in each source; a file that changed was measured again."""
     found = []
     for source in sources:
-        latest = {(c["data"]["name"], c["data"]["format"], c.get("operation", "sum")): c
-                  for c in source.of("comparison")}
-        files = distinct((name, format) for name, format, _ in latest)
-        names = [name for name, _ in files]
-        title_of = titles(distinct(names))
-        found += [Comparison(source, title_of[name] + (f" as {format}" if names.count(name) > 1 else "")
+        latest = {(files(c), c["data"]["format"], c.get("operation", "sum")): c for c in source.of("comparison")}
+        data = [paths for paths, _ in distinct((paths, format) for paths, format, _ in latest)]
+        title_of = titles(path for paths in data for path in paths)
+        found += [Comparison(source, ", ".join(title_of[path] for path in paths)
+                             + (f" as {format}" if data.count(paths) > 1 else "")
                              + (f", {operation}" if operation != "sum" else ""), c)
-                  for (name, format, operation), c in latest.items()]
+                  for (paths, format, operation), c in latest.items()]
     return found
 
 
-def titles(names):
-    """{name: title}, where a title is the shortest end of the path that no other file has. A name may be several paths,
-    separated by ", "."""
-    parts = {path: pathlib.PurePath(path).parts for name in names for path in name.split(", ")}
-    ends = {path: next((str(pathlib.PurePath(*mine[-k:])) for k in range(1, len(mine))
-                        if sum(other[-k:] == mine[-k:] for other in parts.values()) == 1), path)
-            for path, mine in parts.items()}
-    return {name: ", ".join(ends[path] for path in name.split(", ")) for name in names}
+def files(comparison):
+    """The files of a comparison, each with the column of a table. Older rows have only a name, which joins the files."""
+    data = comparison["data"]
+    separator = ", | and " if comparison.get("operation") == "dot" else ", "
+    return tuple(data.get("files") or re.split(separator, data["name"]))
 
 
-def base_name(path):
-    return pathlib.PurePath(path).name
+def parts(path):
+    """Parts of a path. The column of a table belongs to the last one, even if its name has a slash."""
+    file, colon, column = path.partition(":")
+    pure = pathlib.PurePath(file)
+    return (*pure.parts[:-1], pure.name + colon + column)
+
+
+def titles(paths):
+    """{path: title}, where a title is the shortest end of the path that no other path has."""
+    parts_of = {path: parts(path) for path in paths}
+    return {path: next(("/".join(mine[-k:]) for k in range(1, len(mine))
+                        if sum(other[-k:] == mine[-k:] for other in parts_of.values()) == 1), path)
+            for path, mine in parts_of.items()}
+
+
+def name_and_length(comparison):
+    """Base names and length of the data, as in the keys of about_data_sets()."""
+    return ", ".join(pathlib.PurePath(path).name for path in files(comparison)), comparison["data"]["n"]
 
 
 @functools.cache
@@ -102,7 +115,7 @@ def about_data_sets():
 
 def is_of_study(comparison):
     """Whether a row is on data of the study, and not on the reader's own."""
-    return (base_name(comparison["data"]["name"]), comparison["data"]["n"]) in about_data_sets()
+    return name_and_length(comparison) in about_data_sets()
 
 
 # --- sentences --------------------------------------------------------------------------------------------------

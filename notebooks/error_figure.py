@@ -11,7 +11,7 @@ import sys
 
 import phrases
 import results
-from compare import base_name
+from compare import name_and_length
 from figure import Drawing
 from report import write
 
@@ -29,7 +29,7 @@ def main(arguments):
     options = parser.parse_args(arguments)
     try:
         found = [results.with_short_names(c) for c in results.read_comparisons(options.results, results.HERE).rows]
-        comparison = next((c for c in found if base_name(c["data"]["name"]) == options.data), None)
+        comparison = next((c for c in found if name_and_length(c)[0] == options.data), None)
         if not comparison:
             raise results.Refused(f"{options.results}: no comparison for {options.data}")
         write(options.target, figure(comparison, options.data) + "\n")

@@ -111,14 +111,14 @@ def figure(rows):
 
 
 def tables(rows):
-    for i, (at, here) in enumerate(group_by_place(rows).items()):
+    for at, here in group_by_place(rows).items():
         lost = {(format, algorithm): condition for (format, algorithm, _), condition in losses(here).items()}
         formats = distinct(format for format, _ in lost)
         algorithms = sorted({algorithm for _, algorithm in lost}, key=lambda m: (m not in SHOWN, m))
         most = {f: greatest(r for r in here if r["input_format"] == f) for f in formats}
         lines = [[algorithm] + [cell(lost, (f, algorithm), most[f]) for f in formats] for algorithm in algorithms]
         yield Table(f"{at}: condition number at which the last correct digit is lost", ["method"] + formats, lines,
-                    folded=i > 0, note="over: not lost up to the largest condition number that was tried.")
+                    folded=True, note="over: not lost up to the largest condition number that was tried.")
 
 
 def cell(lost, key, most):

@@ -38,7 +38,7 @@ def section(sources):
 
 
 def bit_failures(rows):
-    for (_, _, data, _, n, _), some in sums_in_several_places(r for _, r in rows).items():
+    for (_, _, data, _, n, _), some in results_in_several_places(r for _, r in rows).items():
         if different(some):
             yield f"{phrases.names(different(some))}: different bits in different places on {data}, n = {n:,}"
 
@@ -56,8 +56,8 @@ def row_names(rows):
     return phrases.names(f"{r['method']} on {r['data']} at n = {phrases.count(r['n'])} ({r['machine']})" for r in rows)
 
 
-def sums_in_several_places(rows):
-    """Groups of sums of the same elements on several machines or on CPU and GPU that must have the same bits."""
+def results_in_several_places(rows):
+    """Groups of results for the same elements on several machines or on CPU and GPU that must have the same bits."""
     same = {}
     for r in rows:
         if r["promise"] in SAME_EVERYWHERE:
@@ -78,7 +78,7 @@ def findings(all_rows):
     for describe in (ranking, growth):
         yield from captions.sentences_by_place(all_rows, describe)
     yield from exactness_findings(rows)
-    groups = sums_in_several_places(rows)
+    groups = results_in_several_places(rows)
     if groups:
         unlike = [r for some in groups.values() if different(some) for r in some]
         equal = sum(not different(some) for some in groups.values())
@@ -197,7 +197,7 @@ def common_lengths(rows):
 
 def in_one_format(rows):
     """The format of the findings, and the rows whose method and elements have it."""
-    format = starting_with([r["input_format"] for r in rows], "fp32")[0]
+    format = next(iter(starting_with([r["input_format"] for r in rows], "fp32")), "fp32")
     return format, [r for r in rows if r["input_format"] == phrases.parts(r["method"])[1] == format]
 
 

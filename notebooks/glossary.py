@@ -51,6 +51,8 @@ LIBRARIES = {
     "openmp": "a loop with an OpenMP reduction",
     "cub": "cub::DeviceReduce, with one of its determinism settings",
     "cub/segmented": "cub::DeviceSegmentedReduce",
+    "cub/max": "cub::DeviceReduce::Max",
+    "cublas": "dot product and norm of cuBLAS",
     "thrust": "thrust::reduce",
     "loop/softmax": "a loop in three passes, compiled with -ffast-math",
     "torch": "PyTorch",

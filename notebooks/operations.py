@@ -1,14 +1,15 @@
 """Section on operations other than sums, from the rows of the experiments on error, condition, spread, order and price."""
 
+import captions
 import phrases
 import style
+from error_vs_length import LEAST_ULPS, at_least, bit_failures, error_text, finite, in_one_format
 from figure import Figure, Series
-from section import (SAME_EVERYWHERE, Section, Table, bound_findings, distinct, place, promises_one_result, result_failures,
-                     starting_with)
+from section import (Section, Table, bound_findings, distinct, group_by_place, place, promises_one_result,
+                     result_failures, starting_with)
 
 KINDS = {"error": "error_vs_length", "condition": "error_vs_condition", "spread": "spread_over_runs",
          "tree": "reveal_order", "price": "price_of_promise"}
-LEAST_ULPS = 1e-3  # smaller errors are plotted here: a logarithmic axis has no place for 0
 
 
 def section(found):
@@ -23,8 +24,8 @@ def section(found):
     if any(rows.values()):
         s.findings = list(findings(rows))
         s.figures = [f for f in [figure(rows["error"])] if f.series]
-        s.tables = [t for t in [error_table(rows["error"]), condition_table(rows["condition"]), price_table(rows["price"])]
-                    if t.rows]
+        s.tables = [t for t in [*error_tables(rows["error"]), *condition_tables(rows["condition"]),
+                                price_table(rows["price"])] if t.rows]
         s.failures = list(failures(rows))
     return s
 
@@ -45,7 +46,8 @@ def row_names(rows):
 
 def findings(rows):
     results = samesums(rows["error"]) + samesums(rows["condition"])
-    yield from bound_findings(results, "samesum's methods for these operations", "their rigorous bounds", row_names)
+    yield from bound_findings(results, f"samesum's methods for {of_operations(results)}", "their rigorous bounds",
+                              row_names)
     exact = [r["bits"] == r["truth_bits"] for r in results if is_exact(r)]
     if exact:
         operations = of_operations([r for r in results if is_exact(r)])
@@ -54,9 +56,9 @@ def findings(rows):
     promised = [r for r in samesums(rows["spread"]) if promises_one_result(r)]
     if promised:
         kept = sum(r["distinct_bits"] == 1 for r in promised)
-        yield (f"Where a promise allows one result only, "
-               f"{phrases.out_of(kept, len(promised), 'pair of method and setting', 'pairs of method and setting')} gave "
-               f"one ({of_operations(promised)}).")
+        yield (f"Methods with a promise of the same bits returned one bit pattern in "
+               f"{phrases.out_of(kept, len(promised), 'case')} ({of_operations(promised)}). A case is one method on one "
+               "array, over runs, thread counts, launch shapes, alignments or orders of the elements.")
     trees = [r for r in samesums(rows["tree"]) if r["matches"] is not None]
     if trees:
         found = sum(r["matches"] for r in trees)
@@ -64,44 +66,44 @@ def findings(rows):
                f"{phrases.verb(found, len(trees))} as declared.")
 
 
+def has_result_per_element(r):
+    """Whether the operation has a result per element, as softmax. Its formats are those of the elements, and only its
+    denominator is exact."""
+    return r.get("result") == "first element"
+
+
 def is_exact(r):
-    """Whether a method of samesum promises the exact result, rounded once; softmax/exact has an exact denominator only."""
-    return phrases.accumulator(r["method"]) == "exact" and r["operation"] != "softmax"
+    """Whether a method of samesum promises the exact result, rounded once."""
+    return phrases.accumulator(r["method"]) == "exact" and not has_result_per_element(r)
 
 
 def failures(rows):
-    for _, r in rows["error"] + rows["condition"]:
+    for at, r in rows["error"] + rows["condition"]:
         if not phrases.is_peer(r["method"]):
             judged = r if is_exact(r) else r | {"truth_bits": r["bits"]}
-            yield from (f"{r['method']} on {r['data']}, n = {r['n']:,}: {why}" for why in result_failures(judged))
-    for _, r in rows["spread"]:
+            yield from (f"{at}: {r['method']} on {r['data']}, n = {r['n']:,}: {why}" for why in result_failures(judged))
+    for at, r in rows["spread"]:
         if r["broken"] and not phrases.is_peer(r["method"]):
-            yield f"{r['method']} on {r['data']}: {r['distinct_bits']} results over {r['axis']}"
-    for _, r in rows["tree"]:
+            yield f"{at}: {r['method']} on {r['data']}: {r['distinct_bits']} results over {r['axis']}"
+    for at, r in rows["tree"]:
         if r["matches"] is False:
-            yield f"{r['method']}, n = {r['n']:,}: not the declared order"
+            yield f"{at}: {r['method']}, n = {r['n']:,}: not the declared order"
     for at, r in rows["price"]:
         if r["verified"] is False:
             yield f"{at}: {r['method']} returned wrong bits for n = {r['n']:,}"
-    yield from (f"{name}: different bits in different places on {data}, n = {n:,}"
-                for name, data, n in unlike(rows["error"]))
-
-
-def unlike(rows):
-    """Methods with a promise of the same bits everywhere, with other bits on another machine or backend."""
-    same = {}
-    for _, r in rows:
-        if r["promise"] in SAME_EVERYWHERE and not phrases.is_peer(r["method"]):
-            key = (r["method"].split("@")[0], r["data"], r["n"], r["input_format"], r["seed"], r["truth_bits"])
-            same.setdefault(key, set()).add(r["bits"])
-    return [key[:3] for key, bits in same.items() if len(bits) > 1]
+    yield from bit_failures(rows["error"])
 
 
 # --- figure and tables ------------------------------------------------------------------------------------------------
 
+def short_name(r):
+    """Name of a method without its operation, such as 'tree/kahan/fp32@cpu'; a peer has its whole name."""
+    return r["method"].removeprefix(r["operation"] + "/")
+
+
 def name_of(r):
-    """Name of a method within its operation: 'tree/kahan', or the whole algorithm of a peer."""
-    return phrases.parts(r["method"])[0].removeprefix(r["operation"] + "/")
+    """Order and accumulator of a method, such as 'tree/kahan'; the whole algorithm of a peer."""
+    return phrases.parts(short_name(r))[0]
 
 
 def figure(rows):
@@ -113,70 +115,73 @@ def figure(rows):
     lines = {}
     for at, r in rows:
         if r["n"]:
-            lines.setdefault((r["operation"], at, r["input_format"], r["data"], r["method"]), []).append(r)
+            lines.setdefault((r["operation"], at, r["input_format"], r["data"], short_name(r)), []).append(r)
     series = []
     for (*on, method), points in lines.items():
         colour, dash, symbol = style.line(method, peers)
         points = sorted(points, key=lambda r: r["n"])
         x = [r["n"] for r in points]
-        errors = [None if r["error_ulps"] is None else max(r["error_ulps"], LEAST_ULPS) for r in points]
+        errors = [at_least(r["error_ulps"], LEAST_ULPS) for r in points]
         series.append(Series(name_of(points[0]), x, errors, colour, tuple(on), dash, symbol))
         bounds = [bound_in_ulps(r) for r in points]
         if not phrases.is_peer(method) and any(bounds):
             series.append(Series(f"bound of {name_of(points[0])}", x, bounds, colour, tuple(on), faint=True))
-    return Figure("operations-figure", "Error of each operation by length", menus, series, "n, number of elements",
-                  {None: "error, ulps"},
-                  description="Each line is a method; its colour shows the accumulator. Horizontal axis: number of "
-                              "elements. Vertical axis: error against the exact result. Dotted: the rigorous bound. "
-                              f"Errors below {LEAST_ULPS} ulps, including 0, are plotted at {LEAST_ULPS} ulps.")
+    found = Figure("operations-figure", "Error of each operation by length", menus, series, "n, number of elements",
+                   {None: "error, ulps"},
+                   description="Each line is a method; its colour shows the accumulator. Horizontal axis: number of "
+                               "elements. Vertical axis: error against the exact result. Dotted: the rigorous bound. "
+                               f"Errors below {LEAST_ULPS} ulps, including 0, are plotted at {LEAST_ULPS} ulps.")
+    found.finding = captions.describe_lines(found, lambda n: f"n = {phrases.count(n)}", error_text)
+    return found
 
 
 def bound_in_ulps(r):
+    """The bound in ulps, at least LEAST_ULPS; None if there is none, or if the result is 0."""
     if r["bound"] is None or not r["truth"]:
         return None
-    format = r["input_format"] if r["operation"] == "softmax" else phrases.parts(r["method"])[1]
-    return max(r["bound"] / phrases.ulp(format, r["truth"]), LEAST_ULPS)
-
-
-def in_fp32(rows, kind=None):
-    """Rows of fp32 on fp32 elements at the first place with results."""
-    first = rows[0][0] if rows else None
-    return [r for at, r in rows if at == first and r["input_format"] == "fp32"]
+    format = r["input_format"] if has_result_per_element(r) else phrases.parts(r["method"])[1]
+    return finite(max(r["bound"] / phrases.ulp(format, r["truth"]), LEAST_ULPS))
 
 
 def cell(x):
     return "-" if x is None else phrases.number(x, 2)
 
 
-def error_table(rows):
-    """Errors of the longest normal array of each operation, in fp32; of prod, of numbers near 1."""
-    some = [r for r in in_fp32(rows) if r["data"] == ("near 1" if r["operation"] == "prod" else "normal")]
-    longest = {}
-    for r in some:
-        longest[r["operation"]] = max(longest.get(r["operation"], 0), r["n"])
-    cells = [[r["operation"], name_of(r), phrases.count(r["n"]), cell(r["condition"]), cell(r["error_ulps"]),
-              cell(bound_in_ulps(r)) if not phrases.is_peer(r["method"]) else "-"]
-             for r in some if r["n"] == longest[r["operation"]]]
-    return Table("Error in fp32, normal elements (of prod, near 1)",
-                 ["operation", "method", "n", "condition number", "error, ulps", "bound, ulps"], cells, text_columns=2)
+def error_tables(rows):
+    """Yields a table per place: the errors of the longest array of each operation, of normal elements if measured."""
+    for i, (at, found) in enumerate(group_by_place(rows).items()):
+        format, found = in_one_format(found)
+        cells = []
+        for operation in distinct(r["operation"] for r in found):
+            some = [r for r in found if r["operation"] == operation]
+            data = starting_with([r["data"] for r in some], "normal")[0]
+            n = max(r["n"] for r in some if r["data"] == data)
+            cells += [[operation, name_of(r), data, phrases.count(n), cell(r["condition"]), cell(r["error_ulps"]),
+                       "-" if phrases.is_peer(r["method"]) else cell(bound_in_ulps(r))]
+                      for r in some if (r["data"], r["n"]) == (data, n)]
+        yield Table(f"{at}: error in {format}",
+                    ["operation", "method", "data", "n", "condition number", "error, ulps", "bound, ulps"], cells,
+                    text_columns=3, folded=True, page_only=i > 0)
 
 
-def condition_table(rows):
-    """The correct digits of each method in fp32, for a few condition numbers."""
+def condition_tables(rows):
+    """Yields a table per place: the correct digits of each method for a few condition numbers."""
     targets = [1, 1e2, 1e4, 1e6, 1e8, 1e12]
-    digits = {}
-    for r in in_fp32(rows):
-        digits.setdefault((r["operation"], name_of(r)), {})[r["target_condition"]] = r["digits"]
-    cells = [[*key, *(cell(found.get(t)) for t in targets)] for key, found in digits.items()]
-    return Table("Correct decimal digits in fp32 by condition number of the result",
-                 ["operation", "method", *(phrases.power_of_ten(t) for t in targets)], cells, text_columns=2,
-                 folded=True)
+    for i, (at, found) in enumerate(group_by_place(rows).items()):
+        format, found = in_one_format(found)
+        digits = {}
+        for r in found:
+            digits.setdefault((r["operation"], name_of(r)), {})[r["target_condition"]] = r["digits"]
+        yield Table(f"{at}: correct decimal digits in {format} by condition number of the result",
+                    ["operation", "method", *(phrases.power_of_ten(t) for t in targets)],
+                    [[*key, *(cell(of_method.get(t)) for t in targets)] for key, of_method in digits.items()],
+                    text_columns=2, folded=True, page_only=i > 0)
 
 
 def price_table(rows):
-    """Speed and error of each method in fp32."""
-    cells = [[r["operation"], name_of(r), at, phrases.count(r["n"]), r["promise"], cell(r["gb_per_s"]), cell(r["error_ulps"])]
-             for at, r in rows if r["input_format"] == "fp32" and r["threads"] <= 1]
-    return Table("Speed and error in fp32, on one thread or a GPU",
-                 ["operation", "method", "where", "n", "promise", "GB/s", "error, ulps"], cells, text_columns=3,
-                 folded=True)
+    """The speed and the error of each method."""
+    format, found = in_one_format([r | {"at": at} for at, r in rows if r["threads"] <= 1])
+    return Table(f"Speed and error in {format}, on one thread or a GPU",
+                 ["operation", "method", "where", "promise", "n", "GB/s", "error, ulps"],
+                 [[r["operation"], name_of(r), r["at"], r["promise"], phrases.count(r["n"]), cell(r["gb_per_s"]),
+                   cell(r["error_ulps"])] for r in found], text_columns=4, folded=True)

@@ -6,12 +6,13 @@ import math
 # Precision p in bits and least exponent of each format.
 FORMAT_BITS = {"fp16": (11, -14), "bf16": (8, -126), "fp32": (24, -126), "fp64": (53, -1022)}
 NO_DIGIT = "no digit right"
-ON_GPU = ("cub/", "thrust/")  # the GPU peers of experiments/harness/peers.cu
+ON_GPU = ("cub/", "thrust/", "cublas/")  # the GPU peers of experiments/harness/peers.cu and peers_cublas.cu
 
 # A definition of each term that a section may use (Section.terms), in the order of the report.
 TERMS = {
-    "method": "order/accumulator/format@backend, for example tree/kahan/fp32@cpu; exact is samesum's correctly rounded "
-              "sum in any order; @peer marks another library, measured for comparison",
+    "method": "operation/order/accumulator/format@backend, for example dot/tree/kahan/fp32@cpu; names of sums leave out the "
+              "operation. exact is samesum's method that is correctly rounded for any order of the elements (for softmax "
+              "only the denominator is exact). @peer marks another library, measured for comparison",
     "order": "serial: one addition after the other, as in a loop. tree: each of 128 lanes adds 32 elements one after "
              "the other, then lanes, then leaves of 4096 elements, are added in pairs. pairwise: the same, but lanes "
              "add in pairs too. prefix: runs of 4 elements, rows of 128 and tiles of 1024, so that the first elements "
@@ -26,13 +27,15 @@ TERMS = {
                "any thread count, launch shape and alignment. order_free: the same bits for any order of the elements "
                "too",
     "height": "largest number of additions between an element and the result",
-    "ulp": "unit in the last place of the correctly rounded sum: the distance to the next number of the format there",
+    "ulp": "unit in the last place of the correctly rounded result: the distance to the next number of the format there",
     "unit roundoff": "u = 2⁻ᵖ for p bits of precision: the largest relative error of one rounding to nearest",
     "bound": "upper limit on |result - exact result|, proven for the given elements (rigorous bound). There is no "
              "finite bound if an overflow cannot be excluded",
     "probable bound": "limit on the error that holds with a given probability if rounding errors have mean 0; not "
                       "valid for elements that are equal, sorted, in a pattern or made to cancel",
-    "condition number": "Σ|x| / |Σx|: 1 if all elements have the same sign, larger the more they cancel",
+    "condition number": "largest relative change of the result per relative change of the elements, to first order: Σ|x| / |Σx| "
+                        "for a sum or a mean, Σ|xy| / |Σxy| for a dot product, 1 for a norm, n for a product. A sum has 1 "
+                        "if all elements have the same sign, and more the more they cancel",
     "relative spread": "|1 - |S / S₁|| for the result S of a run and the result S₁ of the first run; |Vs| in "
                        "Shanmugavelu et al. 2024",
     "frontier": "the methods for which no other method is both faster and at least as accurate",
@@ -113,10 +116,11 @@ def ulps(x, format=None):
 
 
 def share(part, of=""):
-    """Share of a speed that cannot be exceeded, such as '98.4%'. More than all of it is said to be noise. `of` follows
-    the number."""
+    """Share of the speed of memory, such as '98.4%'. Up to 10% more is said to be noise; only a cache is faster still.
+    `of` follows the number."""
     text = f"{part:.1%}" if part < 0.1 or 0.9 < part < 1 else f"{part:.0%}"
-    return f"{text}{of}" + (" (more than 100% is noise)" if part >= 1.005 else "")
+    return f"{text}{of}" + ("" if part < 1.005 else " (more than 100% is noise)" if part <= 1.1 else
+                            " (the data came from a cache)")
 
 
 def number_pair(x, y, least=6):

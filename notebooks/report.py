@@ -3,7 +3,7 @@
 It uses the results files in RESULTS and those of other machines in the --committed folder, MACHINE.QUESTION.jsonl and
 MACHINE.compare.jsonl. Either folder may be left out. A question without results has no section. Results of the reader's
 own data come first. Prints the findings. Exit codes: 0; 1 if a method of samesum broke
-a promise or a bound, or returned wrong bits; 2 for wrong usage or an invalid file.
+a promise or a bound, or returned wrong bits; 2 for wrong usage, an invalid file or a folder without a usable row.
 """
 
 import argparse
@@ -27,6 +27,7 @@ from results import SECTIONS
 from section import Table
 
 TITLE = "How accurate, how reproducible and how fast are sums?"
+OTHER_TITLE = "How accurate, how reproducible and how fast are reductions?"
 OWN_TITLE = "How accurate and how fast are reductions of your data?"
 
 
@@ -49,30 +50,38 @@ def with_own_data_apart(found):
 
 
 def without_other_questions(found):
-    """Leaves out other machines for the questions of which this machine has no results."""
-    return {question: [s for s in some if s.machine == results.HERE or any(
-                o.machine == results.HERE and o.rows for o in some)] for question, some in found.items()}
+    """Leaves out the rows of other machines on sums, or on other operations, if this machine has none for the same
+    question."""
+    kept = {}
+    for question, some in found.items():
+        here = {results.is_of_sum(r) for s in some if s.machine == results.HERE for r in s.rows}
+        kept[question] = [s if s.machine == results.HERE else
+                          dataclasses.replace(s, rows=[r for r in s.rows if results.is_of_sum(r) in here]) for s in some]
+    return kept
 
 
 def first_figure(sections):
     """The figure at the top: error against speed if own_data, price_of_promise or compare has it, otherwise any."""
-    figures = {question: s.figures[0] for question, s in zip(SECTIONS, sections) if s.figures}
-    return next((figures[q] for q in ["own_data", "price_of_promise", "compare", *SECTIONS] if q in figures), None)
+    figures = {question: s.figures[0] for question, s in zip([*SECTIONS, "operations"], sections) if s.figures}
+    return next((figures[q] for q in ["own_data", "price_of_promise", "compare", *figures] if q in figures), None)
 
 
 def title_and_top(sections, with_rows):
     """The title, and the pairs (question, finding) of the first screen."""
-    own, *others = sections
+    own, *sums, every, _ = sections
     top = list(headlines.headlines(with_rows))
     if top and own.findings:
         top.insert(0, ("Your data:", own.findings[0]))
-    top = top or [("", finding) for s in sections for finding in s.findings][:3] or [("", "No results yet.")]
-    return (OWN_TITLE if not own.empty and all(s.empty for s in others) else TITLE), top
+    top = top or [("", finding) for s in sections for finding in s.findings][:3]
+    if not all(s.empty for s in sums):
+        return TITLE, top
+    return (OWN_TITLE if every.empty else OTHER_TITLE), top
 
 
-def remark(sections, beside):
-    """A sentence on the questions without results: how to get results, and where those of other machines are."""
-    missing = [s.title for question, s in zip(SECTIONS, sections) if s.empty and question != "own_data"]
+def remark(sections, with_rows, beside):
+    """A sentence on the questions without a row of any operation: how to get results, and where those of other
+    machines are."""
+    missing = [s.title for question, s in zip(SECTIONS, sections) if not with_rows[question] and question != "own_data"]
     if not missing:
         return ""
     return (f"Not measured here: {', '.join(missing)}. experiments/run measures them"
@@ -96,7 +105,7 @@ def provenance(sources):
         rows += [[phrases.printable(s.path.name), f"{phrases.plural(len(s.rows), 'row')}{skipped(s)}, {mode(s)}{date}"
                   + "".join(f", {key} {facts[key]}" for key in usual if facts[key] != usual[key])]
                  for s, date, facts in made]
-        yield Table(machine, ["property", "value"], rows, text_columns=2)
+        yield Table(machine, ["property", "value"], rows, text_columns=2, folded=True)
     without = [[phrases.printable(s.path), f"no rows{skipped(s)}"] for s in sources if s.skipped and not s.rows]
     if without:
         yield Table("Files without results", ["file", "content"], without, text_columns=2)
@@ -126,7 +135,7 @@ def complain(program, why):
 
 
 def check_folders(options):
-    """Raises Refused if a folder is missing."""
+    """Raises Refused if a folder is missing, or if the report cannot be written to --out."""
     for folder in (options.results, options.committed, options.beside):
         if folder and not folder.is_dir():
             raise results.Refused(f"{folder}: no such folder")
@@ -134,6 +143,16 @@ def check_folders(options):
         raise results.Refused("a folder of results, or --committed, is missing")
     if not options.results and not options.out:
         raise results.Refused("--out is missing; it has no default without a folder of results")
+    if str(options.out) == "-":
+        raise results.Refused("--out names a folder; the two files of a report cannot go to standard output (-)")
+    if options.out and options.out.exists() and not options.out.is_dir():
+        raise results.Refused(f"--out: {options.out} is a file; name a folder for the two files of a report")
+
+
+def check_rows(folder, sources):
+    """Raises Refused if no file of the folder has a usable row."""
+    if not any(s.rows for s in sources):
+        raise results.Refused(f"{folder}: its results files have no usable row; run the experiment again")
 
 
 def main(arguments):
@@ -157,6 +176,8 @@ def main(arguments):
         if options.results:
             results.refuse_without_results(options.results)
         found = with_own_data_apart(results.read(options.results, options.committed or options.beside))
+        check_rows(options.results or options.committed, [s for some in found.values() for s in some
+                                                          if s.machine == results.HERE or not options.results])
         if not options.committed:
             found = without_other_questions(found)
         ignored = results.unread_files(options.committed) if options.committed else []
@@ -172,7 +193,7 @@ def main(arguments):
     sections = [section(question, with_rows) for question in SECTIONS] + [
         operations.section(with_rows), methods.section(with_rows)]
     title, top = title_and_top(sections, with_rows)
-    shown, end = [s for s in sections if not s.empty], phrases.printable(remark(sections, options.beside))
+    shown, end = [s for s in sections if not s.empty], phrases.printable(remark(sections, with_rows, options.beside))
     machines, names = list(provenance(sources)), list(glossary.tables(with_rows))
     try:
         write(out / "report.md", markdown.text(title, top, shown, machines, names, end))

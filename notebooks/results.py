@@ -39,6 +39,11 @@ OF_OPERATIONS = [name for name, about in SCHEMA["$defs"].items()
 MAX_REPORTED = 5  # corrupt lines of a file that are reported one by one
 
 
+def is_of_sum(row):
+    """Whether a row is on sums; true also for kinds that do not have rows of other operations."""
+    return row["kind"] not in OF_OPERATIONS or "operation" not in row
+
+
 class Refused(Exception):
     """An invalid file. The message has the file and a remedy."""
 
@@ -56,11 +61,11 @@ class Source:
 
     def of(self, kind):
         """The rows of a kind; of kinds that have rows of several operations, those of sums."""
-        return [r for r in self.rows if r["kind"] == kind and (kind not in OF_OPERATIONS or "operation" not in r)]
+        return [r for r in self.rows if r["kind"] == kind and is_of_sum(r)]
 
     def of_operations(self, kind):
         """The rows of a kind that are not of sums."""
-        return [r for r in self.rows if r["kind"] == kind and "operation" in r]
+        return [r for r in self.rows if r["kind"] == kind and not is_of_sum(r)]
 
     @property
     def host(self):

@@ -87,7 +87,7 @@ def result_failures(r):
     if not r["within_bound"]:
         yield f"the error {phrases.number(r['absolute_error'])} exceeds its bound {phrases.number(r['bound'])}"
     if phrases.accumulator(r["method"]) == "exact" and r["bits"] != r["truth_bits"]:
-        yield f"returned {r['bits']}, but the exact sum rounds to {r['truth_bits']}"
+        yield f"returned {r['bits']}, but the exact result rounds to {r['truth_bits']}"
 
 
 def check_findings(results):

@@ -61,6 +61,7 @@ TEST_P(Completion, OffersEveryOperationAsACommand) {
 TEST_P(Completion, OffersTheOptionsOfTheCommand) {
   EXPECT_THAT((*this)("sum --re"), ElementsAre("--resume"));
   EXPECT_THAT((*this)("moments data.npy --d"), ElementsAre("--ddof"));
+  EXPECT_THAT((*this)("--v"), ElementsAre("--version"));
   EXPECT_THAT((*this)("mean --"), AllOf(Contains("--axis"), Not(Contains("--ddof"))));
 }
 
@@ -68,12 +69,15 @@ TEST_P(Completion, OffersTheMethodsOfTheOperation) {
   EXPECT_THAT((*this)("norm --method pairwise/"),
               ElementsAre("pairwise/fp16", "pairwise/bf16", "pairwise/fp32", "pairwise/fp64"));
   EXPECT_THAT((*this)("sum --method exact/fp3"), ElementsAre("exact/fp32"));
+  EXPECT_THAT((*this)("compare x --methods exact/fp3"), ElementsAre("exact/fp32"));
+  EXPECT_THAT((*this)("compare --operation norm x --methods tree/"),
+              ElementsAre("tree/fp16", "tree/bf16", "tree/fp32", "tree/fp64"));
 }
 
 TEST_P(Completion, OffersTheValuesOfTheCatalogue) {
   EXPECT_THAT((*this)("choose --promise e"), ElementsAre("everywhere"));
   EXPECT_THAT((*this)("choose --operation arg"), ElementsAre("argmin", "argmax"));
-  EXPECT_THAT((*this)("compare --operation arg"), Not(Contains("argmax")));
+  EXPECT_THAT((*this)("compare --operation ''"), AllOf(Contains("moments"), Not(Contains("argmax"))));
   EXPECT_THAT((*this)("sum --format b"), ElementsAre("bf16"));
   EXPECT_THAT((*this)("completion z"), ElementsAre("zsh"));
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -23,6 +24,7 @@
 #include "harness/schema.hpp"
 #include "harness/text.hpp"
 #include "samesum/catalogue/partial.hpp"
+#include "samesum/samesum.hpp"
 #include "tool_shell.hpp"
 
 namespace samesum {
@@ -59,6 +61,7 @@ class ShellWithData : public testing_support::ToolShell {
     write(work() / "two.f32", "12341234");
     write(work() / "odd.f32", "12345");
     write(work() / "inf.txt", "inf 1 2\n");
+    write(work() / "overflow.txt", "1.7e308 1.7e308\n");
     write(work() / "prices.csv", "day,price\nMon,1.5\nTue,2.5\n");
     write(work() / "prices.tsv", "day\tprice\nMon\t1.5\n");
     const std::vector<std::int64_t> integers{9007199254740993, -9007199254740992, 1, 0};
@@ -135,6 +138,13 @@ INSTANTIATE_TEST_SUITE_P(
         Good{"$T sum wide.npy --axis columns", "9007199254740994\n-9007199254740992"},
         Good{"$T sum wide.npy --format fp64", "1"},
         Good{"echo 9007199254740993 -9007199254740992 | $T sum -", "1"},
+        Good{"printf '12345678901234567890123456789012345\\n-12345678901234567890123456789012344' | $T sum -",
+             "1"},
+        Good{"echo 10000000000000000000000000000000000000001 -10000000000000000000000000000000000000000 | "
+             "$T sum - --axis 0",
+             "1"},
+        Good{"printf '#a,b\\n1,2\\n3,4\\n' | $T sum - --column 2 --header", "6"},
+        Good{"cat one.npz | $T sum -", "2"}, Good{"$T sum - <one.npz", "2"},
         Good{"printf '1 2 4' | $T mean -", "2.3333333333333335"},
         Good{"printf '1 2 4' | $T mean - --hex", "0x1.2aaaaaaaaaaabp+1"}, Good{"$T mean ones.bf16", "1"},
         Good{"$T dot numbers.txt numbers.txt", "16.25"}, Good{"printf '3 4' | $T norm -", "5"},
@@ -161,11 +171,13 @@ TEST(TheTool, SaysThatItRoundsIntegers) {
     const Outcome o = shell().run("$T " + command);
     EXPECT_EQ(o.code, 0) << command;
     EXPECT_EQ(o.err,
-              "samesum: 1 integer was rounded to fp64; only sum with the method exact adds them "
-              "unrounded\n")
+              "samesum: 1 integer was rounded to fp64 before the computation; samesum sum with the method "
+              "exact adds integers unrounded\n")
         << command;
   }
   EXPECT_THAT(shell().run("$T mean wide.npy --format fp64").err, IsEmpty());
+  EXPECT_THAT(shell().run("echo 12345678901234567890123456789012345 | $T max -").err,
+              HasSubstr("1 integer was rounded to fp64"));
 }
 
 TEST(TheToolsSum, AsJsonIsOneObjectWithEveryKey) {
@@ -536,10 +548,41 @@ TEST(TheToolsComparison, KeepsTheLinkAndThePermissionsOfTheFileThatItReplaces) {
   shell().run("rm link private");
 }
 
+TEST(TheToolsComparison, CreatesTheTargetOfALinkThatHasNone) {
+  shell().run("ln -s target link");
+  EXPECT_EQ(shell().run("$T compare numbers.txt --methods exact --json --output link").code, 0);
+  EXPECT_TRUE(fs::is_symlink(shell().work() / "link"));
+  EXPECT_EQ(json::parse(read(shell().work() / "target"))["methods"].size(), 1u);
+  shell().run("rm link target; ln -s circle circle");
+  EXPECT_EQ(shell().run("$T compare numbers.txt --methods exact --output circle").code, 2);
+  shell().run("rm circle");
+}
+
+TEST(TheToolsComparison, OfSeveralResultsSaysWhichItJudges) {
+  for (const auto& [operation, result] : {std::pair{"moments", "variance"}, {"softmax", "first element"}}) {
+    const std::string command = "$T compare numbers.txt --format fp32 --operation " + std::string{operation};
+    const json o = run_json(command + " --json");
+    EXPECT_EQ(harness::schema().problem(o, "comparison"), "");
+    for (const json& m : o["methods"]) {
+      EXPECT_EQ(m["result"], result) << m;
+      EXPECT_EQ(m["within_bound"], true) << m;
+    }
+    EXPECT_THAT(shell().run(command).out,
+                AllOf(HasSubstr("exact " + std::string{result}), HasSubstr("\nUse ")));
+  }
+}
+
 TEST(TheToolsComparison, OfAnyOperationComparesWithItsExactResult) {
-  const json truths = {
-      {"sum", 45},           {"mean", 4.5}, {"sum_of_magnitudes", 45}, {"prod", 0}, {"norm", 16.8819430},
-      {"squared_norm", 285}, {"min", 0},    {"logsumexp", 9.45863},    {"max", 9},  {"dot", 285}};
+  const json truths = {{"sum", 45},
+                       {"mean", 4.5},
+                       {"sum_of_magnitudes", 45},
+                       {"prod", 0},
+                       {"norm", std::sqrt(285)},
+                       {"squared_norm", 285},
+                       {"min", 0},
+                       {"logsumexp", 9 + std::log((1 - std::exp(-10)) / (1 - std::exp(-1)))},
+                       {"max", 9},
+                       {"dot", 285}};
   shell().run("seq 0 9 > digits.txt");
   for (const auto& [operation, truth] : truths.items()) {
     const json o = run_json("$T compare digits.txt " + std::string{operation == "dot" ? "digits.txt " : ""} +
@@ -548,13 +591,17 @@ TEST(TheToolsComparison, OfAnyOperationComparesWithItsExactResult) {
     EXPECT_EQ(o["operation"], operation);
     EXPECT_EQ(o["data"]["n"], 10);
     for (const json& m : o["methods"]) {
-      EXPECT_NEAR(m["truth"].get<double>(), truth.get<double>(), 0.01 * truth.get<double>()) << m;
+      const Method& method = find(m["method"].get<std::string>());
+      EXPECT_NEAR(m["truth"].get<double>(), truth.get<double>(),
+                  2 * method.format->unit_roundoff * truth.get<double>())
+          << m;
       EXPECT_TRUE(m["within_bound"].get<bool>()) << m;
     }
   }
-  EXPECT_THAT(shell().run("$T compare digits.txt digits.txt --operation dot").out,
-              AllOf(HasSubstr("10 elements of fp64 in each of two vectors\nexact dot 285, sum of |xy| 285"),
-                    HasSubstr("tree/plain/fp64")));
+  EXPECT_THAT(
+      shell().run("$T compare digits.txt digits.txt --operation dot").out,
+      AllOf(HasSubstr("10 elements of fp64 in each of two vectors\nexact dot product 285, sum of |xy| 285"),
+            HasSubstr("tree/plain/fp64")));
   const Outcome refused = shell().run("$T compare digits.txt --operation logsumexp");
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.err, HasSubstr("logsumexp has no method for elements of fp64; pass --format fp32"));
@@ -659,6 +706,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T compare prices.csv", "choose one with --column"},
         Bad{"$T choose prices.csv --ulps 1", "choose one with --column"},
         Bad{"$T choose --length 9 --ulps 1 --header", "--header"},
+        Bad{"$T sum prices.csv --column ''", "--column: is empty; give a value"},
+        Bad{"cat two.npz | $T sum -", "standard input: has 2 members: 'a', 'b'"},
         Bad{"$T mean prices.tsv --column day", "prices.tsv: line 2, column 1: 'Mon' is not a number"},
         Bad{"$T sum two.npz", "two.npz: has 2 members: 'a', 'b'; choose one as in FILE.npz:MEMBER"},
         Bad{"$T sum two.npz:c", "two.npz: no member 'c'"},
@@ -677,8 +726,24 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T sum missing.txt --method tree/kahn/fp32", "tree/kahn/fp32"},
         Bad{"$T sum numbers.txt --method ''", "no method ''"},
         Bad{"$T sum numbers.txt --method variance",
-            "'variance' is called 'moments' here; this command only sums"},
-        Bad{"$T sum missing.txt --method mean", "--method: 'mean' is not a sum; this command only sums"},
+            "'variance' is called 'moments' here; `samesum list 'sum/*'` lists"},
+        Bad{"$T sum missing.txt --method mean",
+            "--method: 'mean' is not a sum; `samesum list 'sum/*'` lists"},
+        Bad{"$T mean numbers.txt --method kahan", "samesum: --method: no method 'mean/kahan/fp64@cpu'"},
+        Bad{"$T compare numbers.txt --operation norm --methods exact",
+            "samesum: --methods: no method 'norm/exact/fp64@cpu'"},
+        Bad{"$T moments numbers.txt --ddof -1", "samesum: --ddof is -1; it must be 0 or more"},
+        Bad{"$T choose overflow.txt --ulps 1",
+            "overflow.txt: the sum of its magnitudes is beyond the largest fp64; use exact"},
+        Bad{"$T choose --length 9 --ulps 1 --operation norm --condition 10",
+            "--condition: bounds of norm do not depend on it; leave it out"},
+        Bad{"$T choose --length 9 --ulps 1 --operation median",
+            "--operation: 'median' is not an operation; choose one of sum, mean"},
+        Bad{"$T compare numbers.txt --operation argmax",
+            "--operation: 'argmax' is not an operation with an exact result to compare with; choose one of"},
+        Bad{"$T argmax numbers.txt --bound", "(see samesum argmax --help)"},
+        Bad{"$T softmax numbers.txt --axis columns --output y.npy", "--axis: FILE has 1 axis"},
+        Bad{"$T completion fish", "SHELL: 'fish' is not supported; choose one of bash, zsh"},
         Bad{"$T sum numbers.txt --method tree", "the nearest are sum/tree/plain/fp64@cpu"},
         Bad{"$T sum uniform.f32 --method tree", "the nearest are sum/tree/plain/fp32@cpu"},
         Bad{"$T sum uniform.f32 --method tree --format bf16", "the nearest are sum/tree/plain/bf16@cpu"},
@@ -711,7 +776,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T sum numbers.txt --method atomic/plain/fp64 --save-partial saved.partial",
             "its bits differ from run to run; use a method that promises everywhere"},
         Bad{"$T compare uniform.f32 --methods tree/exact", "/fp32@cpu"},
-        Bad{"$T compare numbers.txt --methods 'dot/*'", "'dot/*' matches no sum; --operation chooses"},
+        Bad{"$T compare numbers.txt --methods 'dot/*'", "'dot/*' matches no sum; pass --operation dot"},
         Bad{"$T compare numbers.txt --operation dot", "dot takes exactly two files, and 1 was given"},
         Bad{"$T compare numbers.txt --operation softmax", "--operation: 'softmax' has no exact result"},
         Bad{"$T compare numbers.txt --operation mean --methods max/fp64", "'max/fp64' is not a mean"},
@@ -800,7 +865,7 @@ TEST(TheTool, SucceedsIfItsOutputPipeIsClosed) {
 }
 
 TEST(TheTool, HasHelpTextsWithExamples) {
-  std::set<std::string> commands{"", "list ", "compare ", "report ", "choose ", "calibrate "};
+  std::set<std::string> commands{"", "list ", "compare ", "report ", "choose ", "calibrate ", "completion "};
   for (const Method& m : methods()) commands.insert(m.operation + ' ');
   for (const std::string& command : commands) {
     const Outcome o = shell().run("$T " + command + "--help");

@@ -62,7 +62,7 @@ std::string place_for(const std::string& out) {
 }  // namespace
 
 Report calibrate_command(const CalibrateOptions& options) {
-  check_operation_to_choose_for(options.operation);
+  check_operation(options.operation, operations_to_choose_for(), "with one result");
   // Reports a wrong name before anything is written.
   check_before_reading(nullptr, [&](const FormatInfo& f) {
     methods_matching(options.methods, f, "--methods", options.operation);
@@ -86,7 +86,7 @@ Report calibrate_command(const CalibrateOptions& options) {
         Json row = speed_key(cell, s.method, seed);
         row.update(speed_values(cell, s, {}));
         text += json_line(row);
-        ++costs;
+        if (s.method != cell.ceiling()) ++costs;
       }
     }
   }

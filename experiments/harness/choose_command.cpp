@@ -25,22 +25,31 @@ Requirements about_data(const Requirements& required, const Inputs& inputs, cons
     about.input = inputs.x.format->name;
     return about;
   }
-  const Truth truth = Truth::of(operation, inputs.x, inputs.y);
+  const Truth truth = truth_of(operation, inputs);
+  const std::string remedy = method_without_name(operation, *inputs.x.format).accumulator == "exact"
+                                 ? "use exact"
+                                 : "samesum " + operation + " --bound prints an absolute bound";
   if (!std::isfinite(truth.condition()))
     throw InputError(files, "its " + result_name(required) +
-                                " is 0 or not finite, and errors are relative to it; " +
-                                (method_without_name(operation, *inputs.x.format).accumulator == "exact"
-                                     ? "use exact"
-                                     : "samesum " + operation + " --bound prints an absolute bound"));
+                                " is 0 or not finite, and errors are relative to it; " + remedy);
+  if (std::isinf(truth.magnitudes_rounded_up()))
+    throw InputError(files, "the sum of its magnitudes is beyond the largest fp64; " + remedy);
   return requirements_for(truth, *inputs.x.format, required);
 }
 
+/// Whether terms may cancel, so that bounds depend on a condition number.
+bool cancels(std::string_view operation) {
+  return operation == "sum" || operation == "mean" || operation == "dot";
+}
+
 Requirements requirements_of(const ChooseOptions& o) {
-  check_operation_to_choose_for(o.operation);
+  check_operation(o.operation, operations_to_choose_for(), "with one result");
   if (o.files.empty() && !o.length) throw UsageError{"--length or a file is missing"};
   if (o.length && *o.length < 1) throw UsageError{"--length: 0 elements; give 1 or more"};
   if (!o.relative_error && !o.ulps)
     throw UsageError{"--relative-error or --ulps is missing; inf accepts any error"};
+  if (o.condition != 1 && !cancels(o.operation))
+    throw UsageError{"--condition: bounds of " + o.operation + " do not depend on it; leave it out"};
   if (o.relative_error && o.ulps) throw UsageError{"--relative-error and --ulps: give only one of them"};
   return {.operation = o.operation,
           .length = static_cast<std::size_t>(o.length.value_or(0)),
@@ -124,13 +133,34 @@ std::string row(const Candidate& c, bool ulps, const std::string& reason) {
              reason);
 }
 
+/// The names of `magnitudes` and `condition` for an operation that has them.
+std::string scale_in_words(const Requirements& w) {
+  if (methods(w.operation).front().returns_index) return "";
+  return (w.operation == "dot"   ? ", sum of |xy| "
+          : cancels(w.operation) ? ", sum of |x| "
+                                 : ", |result| ") +
+         compact(magnitudes_of(w), 8) +
+         (cancels(w.operation) ? ", condition number " + compact(w.condition, 8) : "");
+}
+
 std::string asked(const Requirements& w) {
   return (w.operation == "sum" ? "" : std::string{w.operation} + " of ") + std::to_string(w.length) +
-         " elements of " + std::string{w.input} + ", promise " + std::string{name_of(w.promise)} + ", " +
-         (w.ulps ? "at most " + compact(*w.ulps, 8) + " ulps"
+         (w.length == 1 ? " element of " : " elements of ") + std::string{w.input} + ", promise " +
+         std::string{name_of(w.promise)} + ", " +
+         (w.ulps ? "at most " + compact(*w.ulps, 8) + (*w.ulps == 1 ? " ulp" : " ulps")
                  : "relative error at most " + compact(*w.relative_error, 8)) +
-         (w.probability < 1 ? " with probability " + compact(w.probability, 8) : "") + ", sum of |x| " +
-         compact(magnitudes_of(w), 8) + ", condition number " + compact(w.condition, 8);
+         (w.probability < 1 ? " with probability " + compact(w.probability, 8) : "") + scale_in_words(w);
+}
+
+/// How to measure the costs that are not known; empty if all are.
+std::string missing_costs(const Requirements& w, const Choice& choice) {
+  const bool all = choice.best.seconds && std::ranges::all_of(choice.others, [](const Candidate& c) {
+                     return c.seconds.has_value() || c.method->is_slow;
+                   });
+  return all ? ""
+             : "?: not measured; `samesum calibrate" +
+                   (w.operation == "sum" ? std::string{} : " --operation " + std::string{w.operation}) +
+                   "` measures it\n";
 }
 
 std::string origin(const CostTable& table) {
@@ -164,7 +194,7 @@ std::string as_text(const Requirements& w, const Choice& choice, const CostTable
                 "inf, no finite bound: an overflow cannot be excluded, or the theory has no bound for so "
                 "many elements") +
             '\n';
-  return text + "time: without transfers to a GPU\n" +
+  return text + "time: without transfers to a GPU\n" + missing_costs(w, choice) +
          wrapped("Use " + choice.best.method->name + ": " + choice.best.reason) + '\n';
 }
 

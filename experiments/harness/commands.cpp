@@ -31,6 +31,8 @@ std::string promise_names(const std::string& separator) { return listed(promises
 
 std::string backend_names() { return listed(backends); }
 
+std::string is_given(const std::string& text) { return text.empty() ? "is empty; give a value" : ""; }
+
 std::string is_whole_number(const std::string& text) {
   const bool digits = text.find_first_not_of("0123456789") == text.npos && text.size() <= 18;
   return digits ? "" : "'" + text + "' is not a whole number of at most 18 digits";
@@ -112,27 +114,46 @@ std::string see_list_of(const std::string& operation) {
   return "; `samesum list '" + operation + "/*'` lists the methods of " + operation;
 }
 
-/// Where to find other methods. Commands with --methods have --operation; experiments with --filter only sum.
-std::string hint_for(const std::string& operation, const std::string& option) {
-  if (option == "--methods") return "; --operation chooses what the methods compute";
-  return operation == "sum" ? "; this command only sums: `samesum list 'sum/*'` lists its methods"
-                            : see_list_of(operation);
+/// What is asked for: methods of an operation by an option, in a command that may have --operation.
+struct Asked {
+  std::string operation, option;
+  bool can_choose;  ///< whether the command has --operation
+};
+
+/// The operation of which the glob selects methods; empty if there is none.
+std::string operation_meant(const std::string& glob) {
+  for (const Method& m : methods())
+    if (matches(glob, m) || parse_name(glob).fields.operation == m.operation) return m.operation;
+  return "";
+}
+
+std::string hint_for(const Asked& asked, const std::string& glob) {
+  const std::string meant = operation_meant(glob);
+  if (asked.can_choose && !meant.empty() && meant != asked.operation) return "; pass --operation " + meant;
+  return see_list_of(asked.operation);
+}
+
+/// The method with this name. Messages name the option.
+const Method& method_named(const Asked& asked, const std::string& name, const FormatInfo& input) {
+  const std::string hint = hint_for(asked, name);
+  const ParsedName parsed = parse_name(name);
+  if (!parsed.fields.operation.empty() && parsed.fields.operation != asked.operation)
+    throw UsageError{asked.option + ": '" + name + "' is not a " + asked.operation + hint};
+  try {
+    return find(name, {.operation = asked.operation, .format = input.name});
+  } catch (const std::invalid_argument& e) {
+    std::string why = e.what();
+    if (why.starts_with("samesum: ")) why.erase(0, 9);
+    // The first word may be meant as an operation.
+    const bool perhaps = !parsed.wrong.empty() && name.substr(0, name.find_first_of("/@")) == parsed.wrong;
+    throw UsageError{asked.option + ": " + why + (perhaps ? hint : "")};
+  }
 }
 }  // namespace
 
 const Method& method_named(const std::string& operation, const std::string& name, const FormatInfo& input,
                            const std::string& option) {
-  const std::string hint = hint_for(operation, option);
-  const ParsedName parsed = parse_name(name);
-  if (!parsed.fields.operation.empty() && parsed.fields.operation != operation)
-    throw UsageError{option + ": '" + name + "' is not a " + operation + hint};
-  try {
-    return find(name, {.operation = operation, .format = input.name});
-  } catch (const std::invalid_argument& e) {
-    // The first word may be meant as an operation.
-    if (parsed.wrong.empty() || name.substr(0, name.find_first_of("/@")) != parsed.wrong) throw;
-    throw UsageError{e.what() + hint};
-  }
+  return method_named({operation, option, false}, name, input);
 }
 
 const Method& sum_named(const std::string& name, const FormatInfo& input, const std::string& option) {
@@ -145,19 +166,27 @@ const Method& method_without_name(const std::string& operation, const FormatInfo
                    "; pass --format fp32 to round them first" + see_list_of(operation)};
 }
 
-std::vector<std::string> operations_to_choose_for() {
+std::vector<std::string> operations() {
   std::vector<std::string> all;
   for (const Method& m : methods())
-    if (m.results == 1 && !m.has_result_per_element && (all.empty() || all.back() != m.operation))
-      all.push_back(m.operation);
+    if (all.empty() || all.back() != m.operation) all.push_back(m.operation);
   return all;
 }
 
-void check_operation_to_choose_for(const std::string& operation) {
-  const std::vector<std::string> all = operations_to_choose_for();
-  if (std::ranges::find(all, operation) == all.end())
-    throw UsageError{"--operation: '" + printable(operation) +
-                     "' is not an operation with one result; choose one of " + listed(all)};
+std::vector<std::string> operations_to_choose_for() {
+  std::vector<std::string> all = operations();
+  std::erase_if(all, [](const std::string& name) {
+    const Method& m = methods(name).front();
+    return m.results > 1 || m.has_result_per_element;
+  });
+  return all;
+}
+
+void check_operation(const std::string& operation, const std::vector<std::string>& list,
+                     const std::string& which) {
+  if (std::ranges::find(list, operation) != list.end()) return;
+  throw UsageError{"--operation: '" + printable(operation) + "' is not an operation" +
+                   (methods(operation).empty() ? "" : ' ' + which) + "; choose one of " + listed(list)};
 }
 
 void check_before_reading(const FormatInfo* format, const std::function<void(const FormatInfo&)>& check) {
@@ -187,12 +216,12 @@ template <class Visit> void for_each_method(const std::string& operation, Visit 
 }
 
 /// Why no method of the operation matches the glob, or a hint.
-std::string no_match(const std::string& operation, const std::string& option, const std::string& glob) {
-  if (std::ranges::any_of(methods(), [&](const Method& m) { return matches(glob, m); }))
-    return " matches no " + operation + hint_for(operation, option);
+std::string no_match(const Asked& asked, const std::string& glob) {
+  if (!operation_meant(glob).empty()) return " matches no " + asked.operation + hint_for(asked, glob);
   const std::string reason = reason_for_no_match(glob);
-  return " matches no method" +
-         (reason.empty() ? "; try 'tree/*' or see `samesum list '" + operation + "/*'`" : ": " + reason);
+  return " matches no method" + (reason.empty()
+                                     ? "; try 'tree/*' or see `samesum list '" + asked.operation + "/*'`"
+                                     : ": " + reason);
 }
 
 bool chosen_by_default(const Method& m) { return (m.backend == "cpu" || m.backend == "cuda") && !m.is_slow; }
@@ -203,10 +232,11 @@ bool is_name(const std::string& glob) {
          (glob.find('/') != glob.npos || parse_name(glob).fields.accumulator == Exact::name);
 }
 
-std::vector<const Method*> matching_one(const std::string& operation, const std::string& option,
-                                        const std::string& glob, const FormatInfo& input) {
+std::vector<const Method*> matching_one(const Asked& asked, const std::string& glob,
+                                        const FormatInfo& input) {
   // Throws the reason if it is not a method.
-  if (is_name(glob)) return {&method_named(operation, glob, input, option)};
+  if (is_name(glob)) return {&method_named(asked, glob, input)};
+  const std::string& operation = asked.operation;
   const bool has_backend = glob.find('@') != glob.npos;
   std::vector<const Method*> found;
   for_each_method(operation, [&](const Method& m) {
@@ -216,7 +246,7 @@ std::vector<const Method*> matching_one(const std::string& operation, const std:
     for_each_method(operation, [&](const Method& m) {
       if (matches_name(glob, m.name, operation)) found.push_back(&m);
     });
-  if (found.empty()) throw UsageError{option + ": '" + glob + "'" + no_match(operation, option, glob)};
+  if (found.empty()) throw UsageError{asked.option + ": '" + glob + "'" + no_match(asked, glob)};
   return found;
 }
 
@@ -227,19 +257,23 @@ void append_once(std::vector<const Method*>& all, const Method* m) {
 }  // namespace
 
 std::vector<const Method*> methods_matching(const std::string& globs, const FormatInfo& input,
-                                            const std::string& option, const std::string& operation) {
+                                            const std::string& option,
+                                            const std::optional<std::string>& operation) {
+  const Asked asked{operation.value_or("sum"), option, operation.has_value()};
   std::vector<const Method*> all;
   for (const std::string& glob : globs_in(globs.empty() ? "," : globs))
-    for (const Method* m : matching_one(operation, option, glob, input))
+    for (const Method* m : matching_one(asked, glob, input))
       if (m->accepts(input)) append_once(all, m);
   return all;
 }
 
-std::vector<const Method*> methods_in_own_format(const std::string& globs, const std::string& operation) {
+std::vector<const Method*> methods_in_own_format(const std::string& globs,
+                                                 const std::optional<std::string>& operation) {
+  const Asked asked{operation.value_or("sum"), "--filter", operation.has_value()};
   std::vector<const Method*> all;
   if (globs.empty())
     for (const FormatInfo& format : formats)
-      for_each_method(operation, [&](const Method& m) {
+      for_each_method(asked.operation, [&](const Method& m) {
         if (m.format == &format && m.accepts(format) && (chosen_by_default(m) || is_peer(m)))
           all.push_back(&m);
       });
@@ -247,7 +281,7 @@ std::vector<const Method*> methods_in_own_format(const std::string& globs, const
     bool found = false;
     std::exception_ptr refusal;  // for one format; another format may have the peer
     for (const FormatInfo& format : formats) try {
-        for (const Method* m : matching_one(operation, "--filter", glob, format)) {
+        for (const Method* m : matching_one(asked, glob, format)) {
           if (m->format != &format || !m->accepts(format)) continue;
           found = true;
           append_once(all, m);
@@ -264,8 +298,9 @@ std::string reason_for_no_match(const std::string& glob) {
   for (const Absent& peer : absent_peers())
     if (glob.starts_with(peer.backend + "/")) return peer.reason;
   const std::size_t at = glob.find('@');
-  const std::string_view backend = glob.starts_with("cub/") || glob.starts_with("thrust/") ? "cuda"
-                                   : at == glob.npos                                       ? ""
+  const bool of_gpu = glob.starts_with("cub/") || glob.starts_with("cublas/") || glob.starts_with("thrust/");
+  const std::string_view backend = of_gpu            ? "cuda"
+                                   : at == glob.npos ? ""
                                                      : std::string_view{glob}.substr(at + 1);
   if (std::ranges::none_of(methods(), [&](const Method& m) { return matches(backend, m.backend); }))
     for (const Absent& a : absent())
@@ -290,8 +325,9 @@ void check_output(const std::string& option, const std::string& path,
 
 std::vector<std::string> rounding_notes(std::size_t rounded) {
   if (rounded == 0) return {};
-  return {std::to_string(rounded) + (rounded == 1 ? " integer was" : " integers were") +
-          " rounded to fp64; only sum with the method exact adds them unrounded"};
+  return {
+      std::to_string(rounded) + (rounded == 1 ? " integer was" : " integers were") +
+      " rounded to fp64 before the computation; samesum sum with the method exact adds integers unrounded"};
 }
 
 std::vector<std::string> rounding_notes(const std::vector<InputArray>& arrays) {

@@ -75,6 +75,9 @@ struct InputArray {
   std::vector<std::uint64_t> shape;
 };
 
+/// The names of files, with the column that is read of a table: "t.csv:price".
+std::vector<std::string> names_of(const std::vector<std::string>& files, const TableOptions& table);
+
 /// Reads the inputs of an operation: for two inputs, two files of one format and shape; otherwise all files
 /// as one vector.
 std::vector<InputArray> read_inputs(const std::string& operation, const std::vector<std::string>& files,
@@ -109,17 +112,12 @@ Report compare_command(const CompareOptions& options);
 /// Measures all methods of an operation that match the globs on data whose exact result is known. Throws
 /// UsageError, which names `option` as the origin of the globs, if no matching method takes the format of the
 /// data.
-Comparison compare(const std::string& name, const Inputs& inputs, const Truth& truth,
+Comparison compare(const std::vector<std::string>& files, const Inputs& inputs, const Truth& truth,
                    const std::string& methods, MeasureOptions options,
                    const std::string& option = "--methods", const std::string& operation = "sum");
 
 /// Restores a comparison from the row that comparison_json wrote for the same data in this build.
 Comparison comparison_of(const Json& row, const Inputs& inputs, const Truth& truth);
-
-/// The operations that have one number as their result, and an exact one to compare it with.
-std::vector<std::string> operations_to_compare();
-/// Throws UsageError unless the operation is one of these.
-void check_operation_to_compare(const std::string& operation);
 
 /// The comparison as a table of 80 columns with a legend and a recommendation.
 std::string as_text(const Comparison& comparison);
@@ -150,8 +148,6 @@ struct ChooseOptions {
 
 /// The operations with one number or index as their result, which a tolerance can refer to.
 std::vector<std::string> operations_to_choose_for();
-/// Throws UsageError unless the operation is one of these.
-void check_operation_to_choose_for(const std::string& operation);
 
 /// Names the cheapest method that satisfies a tolerance and a promise, and lists the others with reasons.
 Report choose_command(const ChooseOptions& options);
@@ -180,6 +176,9 @@ std::string completion_script(const std::string& shell, const std::vector<Comman
 
 // --- names and globs, shared by the commands and the experiments --------------------------------------
 
+/// The operations of the catalogue, in its order.
+std::vector<std::string> operations();
+
 /// The names of all formats.
 std::string format_names(const std::string& separator);
 
@@ -190,6 +189,14 @@ std::string backend_names();
 /// Validator of an option for CLI11: returns an error message, or "" for a whole number of at most 18 digits.
 /// CLI11 alone would read -1 as 2^64 - 1, and a number with more digits as the largest one.
 std::string is_whole_number(const std::string& text);
+
+/// Validator of an option for CLI11: returns an error message, or "" for a text that is not empty.
+std::string is_given(const std::string& text);
+
+// What --help says of the options of TableOptions.
+inline constexpr char column_help[] =
+    "Column of a table: its name in the first line, or\nits number, counted from 1";
+inline constexpr char header_help[] = "The first line of a table holds names of columns";
 
 /// Throws UsageError if there is no promise with this name.
 Promise promise_named(const std::string& name);
@@ -225,11 +232,16 @@ const Method& method_named(const std::string& operation, const std::string& name
                            const std::string& option);
 const Method& sum_named(const std::string& name, const FormatInfo& input, const std::string& option);
 
+/// Throws UsageError, which names --operation, unless the operation is in the list, whose meaning is `which`.
+void check_operation(const std::string& operation, const std::vector<std::string>& list,
+                     const std::string& which);
+
 /// Checks names before a file is read. If the format is not known yet, calls `check` with each format, and
 /// throws only if it throws the same message for all: another message may depend on the format of the file.
 void check_before_reading(const FormatInfo* format, const std::function<void(const FormatInfo&)>& check);
 
-/// The methods of an operation that match one of the globs, including those of peers for vectors.
+/// The methods of an operation that match one of the globs, including those of peers for vectors. Without an
+/// operation, sums, for a command that has no --operation.
 ///
 /// A glob without "@" excludes the backend "reference" and inherently slow methods; if it then matches
 /// nothing, it is compared with full names. A name without * and ? stands for one method: without "@", the
@@ -238,13 +250,13 @@ void check_before_reading(const FormatInfo* format, const std::function<void(con
 /// what `method_named` throws.
 std::vector<const Method*> methods_matching(const std::string& globs, const FormatInfo& input,
                                             const std::string& option = "--methods",
-                                            const std::string& operation = "sum");
+                                            const std::optional<std::string>& operation = {});
 
 /// The methods of an operation that match one of the globs, for an experiment in which each reduces elements
 /// of its own format. A name without a format stands for all four. An empty list stands for the peers and for
 /// all methods on the CPU and on the GPU except inherently slow ones.
 std::vector<const Method*> methods_in_own_format(const std::string& globs,
-                                                 const std::string& operation = "sum");
+                                                 const std::optional<std::string>& operation = {});
 
 /// Throws OutputError if the file of an option cannot be written, and UsageError if it is "-", or one of the
 /// files with the elements. Called before hours of work.

@@ -94,14 +94,25 @@ std::string row(const Measurement& m, const Scale& scale) {
              std::to_string(m.distinct_bits), duration(m.seconds), three_digits(m.gigabytes_per_second));
 }
 
+/// "dot product", "variance", "first element of softmax"; a name of an operation in the language of formulas.
+std::string result_in_words(const std::string& operation) {
+  if (operation == "dot") return "dot product";
+  const std::string which = compared_result(methods(operation).front());
+  if (which == "variance") return which;
+  std::string words = (which.empty() ? "" : which + " of ") + operation;
+  std::ranges::replace(words, '_', ' ');
+  return words;
+}
+
 std::string heading(const Comparison& c) {
   const std::string beyond = "beyond the largest fp64";
   const Number result = c.truth->rounded(format_info<fp64>());
   const bool overflows = c.truth->finite() && !is_finite(result);
   const double magnitudes = c.truth->magnitudes_rounded_up();
-  return printable(c.data) + ": " + std::to_string(c.truth->size()) + " elements of " +
+  return printable(listed(c.files)) + ": " + std::to_string(c.truth->size()) + " elements of " +
          std::string{c.inputs.x.format->name} + (c.inputs.y ? " in each of two vectors\n" : "\n") +
-         wrapped("exact " + c.operation + ' ' + (overflows ? beyond : shortest_decimal(result)) +
+         wrapped("exact " + result_in_words(c.operation) + ' ' +
+                 (overflows ? beyond : shortest_decimal(result)) +
                  (c.operation == "sum" || c.operation == "mean" || c.inputs.y
                       ? std::string{c.inputs.y ? ", sum of |xy| " : ", sum of magnitudes "} +
                             (c.truth->finite() && std::isinf(magnitudes) ? beyond : compact(magnitudes, 8))
@@ -122,15 +133,18 @@ std::string legend(const Comparison& c, const Scale& scale) {
          "results: number of different results in " + std::to_string(c.options.repeats) +
          (c.options.repeats == 1 ? " run" : " runs") + (all ? "" : " (fewer for slow methods)") +
          "\ntime: median of the runs\n" +
-         (scale.relative
-              ? "rel.err, bound: error and its rigorous bound, relative to the exact " + c.operation + "\n"
-              : std::string{"error, bound: absolute error and its rigorous bound\n"}) +
+         (scale.relative ? "rel.err, bound: error and its rigorous bound, relative to the exact " +
+                               result_in_words(c.operation) + "\n"
+                         : std::string{"error, bound: absolute error and its rigorous bound\n"}) +
          (unbounded ? "  (inf: the result is not finite, or an overflow cannot be excluded)\n" : "") +
          (!scale.relative ? ""
           : c.operation == "sum"
               ? "condition number: sum of magnitudes / |exact sum|\n"
               : "condition number: relative change of the result, to first order, per relative\n"
                 "  change of the elements\n") +
+         (c.transfer && methods(c.operation).front().has_result_per_element
+              ? "  (on a GPU with the copy of all results to the host)\n"
+              : "") +
          (c.transfer ? "transfer to the GPU, which the times exclude: " + duration(c.transfer->seconds) +
                            ", " + three_digits(c.transfer->gigabytes_per_second) + " GB/s\n"
                      : "") +
@@ -153,26 +167,10 @@ void check(const CompareOptions& options) {
     throw UsageError{"--repeat: " + std::to_string(options.measure.repeats) +
                      " runs measure nothing; give 1 or more"};
   if (!options.output.empty()) check_output("--output", options.output, options.files);
-  check_operation_to_compare(options.operation);
+  check_operation(options.operation, Truth::operations(), "with an exact result to compare with");
 }
 
 }  // namespace
-
-std::vector<std::string> operations_to_compare() {
-  std::vector<std::string> all = Truth::operations();
-  std::erase_if(all, [](const std::string& name) {
-    const Method& m = methods(name).front();
-    return m.results > 1 || m.has_result_per_element;
-  });
-  return all;
-}
-
-void check_operation_to_compare(const std::string& operation) {
-  const std::vector<std::string> all = operations_to_compare();
-  if (std::ranges::find(all, operation) == all.end())
-    throw UsageError{"--operation: '" + printable(operation) +
-                     "' has no exact result of one number to compare with; choose one of " + listed(all)};
-}
 
 std::string as_text(const Comparison& c) {
   const Scale scale{*c.truth};
@@ -191,7 +189,7 @@ Comparison comparison_of(const Json& row, const Inputs& inputs, const Truth& tru
     return methods_matching(name, format, "--methods", operation).at(0);
   };
   Comparison c{.operation = operation,
-               .data = row["data"]["name"],
+               .files = row["data"]["files"],
                .inputs = inputs,
                .truth = &truth,
                .options = {.repeats = row["repeats"], .threads = row["threads"]},
@@ -202,19 +200,22 @@ Comparison comparison_of(const Json& row, const Inputs& inputs, const Truth& tru
     c.transfer = Transfer{t["seconds"], number_or_infinity(t["gb_per_s"])};
   for (const Json& m : row["methods"]) {
     const Method& v = *method(m["method"]);
-    const std::uint64_t bits = std::stoull(m["bits"].get<std::string>(), nullptr, 16);
-    Measurement found = judge(v, format, truth, Number{v.format, bits});
-    found.within_bound = m["within_bound"];
-    found.distinct_bits = m["distinct_bits"];
-    found.repeats = m["repeats"];
-    found.seconds = m["seconds"];
-    found.gigabytes_per_second = number_or_infinity(m["gb_per_s"]);
-    c.measurements.push_back(found);
+    const Number value{v.result_format(format), std::stoull(m["bits"].get<std::string>(), nullptr, 16)};
+    c.measurements.push_back({.method = &v,
+                              .value = value,
+                              .truth = truth.rounded(*value.format),
+                              .error = truth.error_of(value),
+                              .bound = number_or_infinity(m["bound"]),
+                              .within_bound = m["within_bound"],
+                              .distinct_bits = m["distinct_bits"],
+                              .repeats = m["repeats"],
+                              .seconds = m["seconds"],
+                              .gigabytes_per_second = number_or_infinity(m["gb_per_s"])});
   }
   return c;
 }
 
-Comparison compare(const std::string& name, const Inputs& inputs, const Truth& truth,
+Comparison compare(const std::vector<std::string>& files, const Inputs& inputs, const Truth& truth,
                    const std::string& methods, MeasureOptions options, const std::string& option,
                    const std::string& operation) {
   const FormatInfo& format = *inputs.x.format;
@@ -227,7 +228,7 @@ Comparison compare(const std::string& name, const Inputs& inputs, const Truth& t
   OnGpu on_gpu{inputs};
   std::vector<Measurement> measurements = measure_all(chosen, on_gpu, truth, options);
   const Recommendation recommendation = recommend(measurements, format, truth);
-  return {operation,     name, inputs, &truth, options, on_gpu.transfer(), std::move(measurements),
+  return {operation,     files, inputs, &truth, options, on_gpu.transfer(), std::move(measurements),
           recommendation};
 }
 
@@ -239,9 +240,9 @@ Report compare_command(const CompareOptions& options) {
   });
   const std::vector<InputArray> arrays = read_inputs(options.operation, options.files, format, options.table);
   const Inputs inputs = inputs_of(arrays);
-  const Truth truth = Truth::of(options.operation, inputs.x, inputs.y);
-  const Comparison comparison = compare(listed(options.files), inputs, truth, options.methods,
-                                        options.measure, "--methods", options.operation);
+  const Truth truth = truth_of(options.operation, inputs);
+  const Comparison comparison = compare(names_of(options.files, options.table), inputs, truth,
+                                        options.methods, options.measure, "--methods", options.operation);
   Report report{as_asked(options, comparison), comparison.failures(), rounding_notes(arrays)};
   if (!options.output.empty()) {
     write_file(options.output, report.text);

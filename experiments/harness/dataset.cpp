@@ -301,6 +301,32 @@ void generate_sum(X x, const FormatInfo& format, double condition, std::uint64_t
   shuffle(x, random);
 }
 
+namespace {
+
+double rounded_to(const FormatInfo& format, double x) {
+  const double in_range = std::clamp(x, -format.max_finite, format.max_finite);
+  return with_format(format, [&]<class F>() { return convert<double>(convert<F>(in_range)); });
+}
+
+/// The exact sum of terms, and the sum of their magnitudes.
+class Terms {
+ public:
+  /// Adds the term high + low.
+  void add(double high, double low = 0) {
+    sum_.add(high);
+    sum_.add(low);
+    magnitudes_ += std::abs(high);
+  }
+  double distance_to(double target) const { return target - sum_.result<double>(); }
+  double magnitudes() const { return magnitudes_; }
+
+ private:
+  Exact sum_;
+  double magnitudes_ = 0;
+};
+
+}  // namespace
+
 void generate_sum_of_any_condition(X x, const FormatInfo& format, double condition, std::uint64_t seed) {
   const std::size_t n = x.size();
   const int binades = std::ilogb(condition);
@@ -310,32 +336,26 @@ void generate_sum_of_any_condition(X x, const FormatInfo& format, double conditi
       std::min(std::max(std::min(binades / 2, never_overflows), reaches), format.max_exponent - 1);
   const int low = std::max(top - binades, format.min_quantum);
   Random random{seed};
-  with_format(format, [&]<class F>() {
-    Exact sum;
-    double magnitudes = 0;
-    std::size_t size = 0;
-    const auto left = [&] { return n - size; };
-    const auto append = [&](double wanted) {
-      const F element = convert<F>(std::clamp(wanted, -format.max_finite, format.max_finite));
-      sum.add(element);
-      x[size] = convert<double>(element);
-      magnitudes += std::abs(x[size++]);
-    };
-    const auto distance_to = [&](double target) { return target - sum.result<double>(); };
-    const auto some = [&](int exponent) {
-      const double m = log_uniform_significand(random) * power_of_two(exponent);
-      return condition > 1 ? random.with_sign(m) : m;
-    };
-    while (left() > n / 2)
-      append(some(size == 0 || top < reaches
-                      ? top
-                      : low + static_cast<int>(random.below(static_cast<std::size_t>(top - low + 1)))));
-    for (constexpr std::size_t last = 8; condition > 1 && left() > last;) {
-      const double way = static_cast<double>(left() - last) / static_cast<double>(n - n / 2);
-      append(distance_to(some(low + static_cast<int>(way * (top - low)))));
-    }
-    while (left() > 0) append(distance_to(magnitudes / condition));
-  });
+  Terms terms;
+  std::size_t size = 0;
+  const auto left = [&] { return n - size; };
+  const auto append = [&](double wanted) {
+    x[size] = rounded_to(format, wanted);
+    terms.add(x[size++]);
+  };
+  const auto some = [&](int exponent) {
+    const double m = log_uniform_significand(random) * power_of_two(exponent);
+    return condition > 1 ? random.with_sign(m) : m;
+  };
+  while (left() > n / 2)
+    append(some(size == 0 || top < reaches
+                    ? top
+                    : low + static_cast<int>(random.below(static_cast<std::size_t>(top - low + 1)))));
+  for (constexpr std::size_t last = 8; condition > 1 && left() > last;) {
+    const double way = static_cast<double>(left() - last) / static_cast<double>(n - n / 2);
+    append(terms.distance_to(some(low + static_cast<int>(way * (top - low)))));
+  }
+  while (left() > 0) append(terms.distance_to(terms.magnitudes() / condition));
   shuffle(x, random);
 }
 
@@ -345,48 +365,30 @@ void generate_dot(X x, X y, const FormatInfo& format, double condition, std::uin
   const int largest = format.max_exponent - 1 - static_cast<int>(ceil_log2(n));
   const int top = std::min((binades + 1) / 2, largest), low = top - binades;
   Random random{seed};
-  with_format(format, [&]<class F>() {
-    Exact sum;
-    double magnitudes = 0;
-    std::size_t size = 0;
-    const auto left = [&] { return n - size; };
-    const auto rounded_to_format = [&](double e) {
-      return convert<double>(convert<F>(std::clamp(e, -format.max_finite, format.max_finite)));
-    };
-    const auto number = [&](int exponent) {
-      return log_uniform_significand(random) * power_of_two(exponent);
-    };
-    // One factor of a product of about 2^exponent.
-    const auto factor = [&](int exponent) {
-      return random.with_sign(rounded_to_format(number(exponent / 2)));
-    };
-    const auto append = [&](double a, double b) {
-      x[size] = a, y[size] = rounded_to_format(b);
-      const double product = a * y[size];
-      sum.add(product);
-      sum.add(std::fma(a, y[size++], -product));
-      magnitudes += std::abs(product);
-    };
-    const auto exponent_at = [&](double part) { return low + static_cast<int>(part * (top - low)); };
-    while (left() > n / 2) {
-      const int exponent = size == 0 ? top : exponent_at(random.uniform());
-      const double a = factor(exponent), b = number(exponent - exponent / 2);
-      append(a, condition > 1 ? random.with_sign(b) : std::copysign(b, a));
-    }
-    // Each of the others brings the sum to a smaller number.
-    for (constexpr std::size_t last = 8; left() > 0;) {
-      const bool is_last = left() <= last;
-      const double way = static_cast<double>(left()) / static_cast<double>(n - n / 2);
-      const int exponent = is_last ? low : exponent_at(way);
-      const double a = factor(exponent);
-      if (condition == 1) {
-        append(a, std::copysign(number(exponent - exponent / 2), a));
-        continue;
-      }
-      const double target = is_last ? magnitudes / condition : random.with_sign(number(exponent));
-      append(a, (target - sum.result<double>()) / a);
-    }
-  });
+  Terms products;
+  const auto number = [&](int exponent) { return log_uniform_significand(random) * power_of_two(exponent); };
+  const auto exponent_at = [&](double part) { return low + static_cast<int>(part * (top - low)); };
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t left = n - i;
+    const bool is_random = left > n / 2, is_last = left <= 8 && !is_random;
+    const int exponent = is_random ? (i == 0 ? top : exponent_at(random.uniform()))
+                         : is_last ? low
+                                   : exponent_at(static_cast<double>(left) / static_cast<double>(n - n / 2));
+    // One factor of a product of about 2^exponent, and the other.
+    const double a = random.with_sign(rounded_to(format, number(exponent / 2)));
+    double b;
+    if (condition == 1)
+      b = std::copysign(number(exponent - exponent / 2), a);
+    else if (is_random)
+      b = random.with_sign(number(exponent - exponent / 2));
+    else  // brings the sum to a smaller number
+      b = products.distance_to(is_last ? products.magnitudes() / condition
+                                       : random.with_sign(number(exponent))) /
+          a;
+    x[i] = a, y[i] = rounded_to(format, b);
+    const double product = x[i] * y[i];
+    products.add(product, std::fma(x[i], y[i], -product));
+  }
   // One permutation for both vectors.
   Random first{seed + 1}, second{seed + 1};
   shuffle(x, first);

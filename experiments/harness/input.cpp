@@ -87,15 +87,18 @@ void refuse_table(const TableOptions& table, const std::string& name, std::strin
                                std::string{extension} + " file"};
 }
 
-/// Pipes have no extension: their first bytes tell a .npy file from text.
+/// Pipes have no extension: their first bytes tell .npy and .npz files from text.
 std::unique_ptr<ElementReader> open_pipe(Source source) {
   std::vector<std::byte> head(npy_magic.size());
   head.resize(source.bytes->read(head));
-  const bool is_npy = std::ranges::equal(head, std::as_bytes(std::span{npy_magic}));
+  const std::string_view start{reinterpret_cast<const char*>(head.data()), head.size()};
+  const bool is_npy = start == npy_magic, is_npz = start.starts_with(npz_magic);
   source.bytes = std::make_unique<RejoinedBytes>(std::move(head), std::move(source.bytes));
-  if (!is_npy) return open_any_text(std::move(source));
-  refuse_table(source.table, source.name, ".npy");
-  return open_npy(std::move(source));
+  if (!is_npy && !is_npz) return open_any_text(std::move(source));
+  refuse_table(source.table, source.name, is_npy ? ".npy" : ".npz");
+  if (is_npy) return open_npy(std::move(source));
+  source.bytes = std::make_unique<MemoryBytes>(read_rest(*source.bytes));  // archives are read from the end
+  return open_npz(std::move(source));
 }
 
 constexpr Reader pipe_reader{"", open_pipe, true};
@@ -126,8 +129,8 @@ const Reader& reader_of(const std::string& path, fs::file_status status) {
     if (reader.extension == extension) return reader;
   std::string problem =
       extension.empty() ? "has no extension that tells its type" : "unknown extension " + shown(extension);
-  throw InputError{
-      path, problem + "; known are " + known_extensions() + ", and - for text or .npy on standard input"};
+  throw InputError{path, problem + "; known are " + known_extensions() +
+                             ", and - for text, .npy or .npz on standard input"};
 }
 
 class FileBytes : public Bytes {
@@ -229,7 +232,7 @@ Source source_in(std::span<const std::byte> memory, std::string_view name, const
 InputError::InputError(std::string_view name, const std::string& problem)
     : runtime_error{printable(name) + ": " + problem} {}
 
-Values Column::lost_values() const { return {format_info<fp64>(), lost.data(), lost.size()}; }
+std::array<Values, 2> Column::lost_values() const { return {Values{lost}, Values{further_lost}}; }
 
 std::size_t Column::rounded() const {
   return static_cast<std::size_t>(std::ranges::count_if(lost, [](double x) { return x != 0; }));
@@ -239,10 +242,6 @@ std::string file_of(const std::string& path) {
   std::error_code ignored;
   const std::size_t end = path.rfind(".npz:");
   return end == path.npos || fs::exists(path, ignored) ? path : path.substr(0, end + 4);
-}
-
-double lost_by(WideInteger integer, double rounded) {
-  return static_cast<double>(integer - static_cast<WideInteger>(rounded));
 }
 
 void set_lost(Column& column, std::size_t i, double lost) {
@@ -345,7 +344,7 @@ std::unique_ptr<ElementReader> open_elements(const std::string& argument, const 
   };
   if (path == "-") return open_pipe(source(stdin, "standard input"));
   if (path.size() + 1 == argument.size())
-    throw InputError{argument, "no name of a member behind ':'; give one, as in x.npz:member"};
+    throw InputError{argument, "no name of a member after ':'; give one, as in x.npz:member"};
   if (path.empty()) throw InputError{"FILE", "the name is empty; name a file, or - for standard input"};
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -373,6 +372,7 @@ Column read_all(ElementReader& elements) {
     all.bytes.insert(all.bytes.end(), portion.bytes.begin(), portion.bytes.end());
     if (!portion.lost.empty()) all.lost.resize(before);
     all.lost.insert(all.lost.end(), portion.lost.begin(), portion.lost.end());
+    all.further_lost.insert(all.further_lost.end(), portion.further_lost.begin(), portion.further_lost.end());
   }
   if (!all.lost.empty()) all.lost.resize(all.size());
   return all;

@@ -7,6 +7,7 @@
 /// not depend on the locale, the rounding mode or flush-to-zero.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,14 +26,17 @@ namespace samesum::harness {
 struct Column {
   const FormatInfo* format;
   std::vector<std::byte> bytes;  ///< aligned for every format, because operator new is
-  /// What rounding took from each element, the integer minus its value in fp64; exact. Empty if it took
-  /// nothing from any. Filled for integers whose format the user did not choose.
+  /// What rounding took from each element: the integer minus its value in fp64, rounded if it has more than
+  /// 53 bits. Empty if rounding took nothing from any. Filled for integers whose format the user did not
+  /// choose.
   std::vector<double> lost = {};
+  /// What `lost` lacks to be exact: further terms, any number per element. Only texts have integers so long.
+  std::vector<double> further_lost = {};
 
   std::size_t size() const { return bytes.size() / format->bytes; }
   Values values() const { return {*format, bytes.data(), size()}; }
-  /// The terms that the sum of `values` lacks.
-  Values lost_values() const;
+  /// The terms that the sum of `values` lacks to be the exact sum.
+  std::array<Values, 2> lost_values() const;
   /// Number of integers that were rounded.
   std::size_t rounded() const;
 };
@@ -40,7 +44,7 @@ struct Column {
 /// How to read a table: text with a record per line, of one field per column.
 struct TableOptions {
   std::string column = {};  ///< a name, or a number from 1 on; empty: the only one
-  bool header = false;      ///< the first record holds names; so it does if `column` is a name
+  bool header = false;      ///< the file has names of columns; it must have if `column` is a name
 
   bool is_set() const { return header || !column.empty(); }
 };
@@ -86,9 +90,9 @@ class ElementReader {
 /// the cost of a call negligible.
 inline constexpr std::size_t portion_bytes = std::size_t{1} << 20;
 
-/// Opens a file according to its extension, one of `known_extensions`; "-" is standard input, with text or a
-/// .npy file. "x.npz:member" is a member of an archive. If `format` is nullptr, keeps the format of the
-/// elements; text and integers become fp64. Otherwise rounds each element once to `format`. With `table`,
+/// Opens a file according to its extension, one of `known_extensions`; "-" is standard input, with text, a
+/// .npy or a .npz file. "x.npz:member" is a member of an archive. If `format` is nullptr, keeps the format of
+/// the elements; text and integers become fp64. Otherwise rounds each element once to `format`. With `table`,
 /// any text is a table; .csv and .tsv files always are.
 ///
 /// An array in Fortran order, and a .npy or .npz file that is a pipe, are read into memory as a whole.
@@ -118,7 +122,7 @@ Column parse_table(std::string_view text, std::string_view name, std::string_vie
 /// `member` may be empty if the archive has only one.
 Column parse_npz(std::span<const std::byte> file, std::string_view name, const std::string& member,
                  const FormatInfo* format = nullptr, std::size_t portion = portion_bytes);
-/// Standard input: text or a .npy file.
+/// Standard input: text, a .npy or a .npz file.
 Column parse_pipe(std::span<const std::byte> bytes, std::string_view name, const FormatInfo* format = nullptr,
                   std::size_t portion = portion_bytes);
 Column parse_raw(std::span<const std::byte> file, std::string_view name, const FormatInfo& stored,

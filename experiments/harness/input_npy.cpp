@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "harness/input_npy_header.hpp"
 #include "samesum/base/text.hpp"
 
@@ -96,6 +98,8 @@ std::vector<std::byte> to_c_order(std::span<const std::byte> data, std::size_t e
   return result;
 }
 
+__extension__ using Wide = __int128;
+
 struct Integer {
   bool negative;
   std::uint64_t magnitude;
@@ -152,8 +156,9 @@ class NpyReader : public BinaryReader {
   }
 
   void keep_lost(std::size_t i, const Integer& x, Number rounded) {
-    const WideInteger magnitude = x.magnitude;
-    set_lost(portion_, i, lost_by(x.negative ? -magnitude : magnitude, rounded.to_double()));
+    const auto lost = static_cast<double>(static_cast<Wide>(x.magnitude) -
+                                          static_cast<Wide>(std::abs(rounded.to_double())));
+    set_lost(portion_, i, x.negative ? -lost : lost);
   }
 
   [[noreturn]] void refuse(std::uint64_t place, const Integer& x, const std::string& problem) const {

@@ -100,7 +100,7 @@ class Archive {
       if (wanted.empty() ? members_.size() == 1 : m.name == wanted || m.name + ".npy" == wanted) return m;
       append_shown(listing, m.name);
     }
-    if (members_.empty()) refuse("has no .npy member; numpy.savez makes archives that have");
+    if (members_.empty()) refuse("has no .npy member; numpy.savez writes archives of such members");
     if (wanted.empty())
       refuse("has " + std::to_string(members_.size()) + " members: " + listing +
              "; choose one as in FILE.npz:MEMBER");
@@ -112,7 +112,7 @@ class Archive {
     if (member.flags & encrypted) throw InputError{name, "is encrypted; save it without a password"};
     if (member.method != stored && member.method != deflated)
       throw InputError{name, "is compressed by method " + std::to_string(member.method) +
-                                 "; read are stored and deflated members, as numpy.savez saves them"};
+                                 "; only stored and deflated members can be read, as numpy.savez saves them"};
     const std::vector<std::byte> head = bytes_at(member.place, local_size);
     const Record local{head};
     if (local.u32(0) != local_signature) throw InputError{name, "damaged: no header where it begins"};

@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <array>
 #include <boost/multiprecision/cpp_int.hpp>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 
-#include "harness/input.hpp"
+#include "harness/input_parts.hpp"
 
 namespace samesum::harness {
 
@@ -238,6 +239,21 @@ std::optional<Number> parse_number(std::string_view text, const FormatInfo& form
     if (!bits) return {};
     return Number{&format, *bits};
   });
+}
+
+std::vector<double> terms_lost(std::string_view integer, double rounded) {
+  const bool negative = integer.starts_with('-');
+  if (negative || integer.starts_with('+')) integer.remove_prefix(1);
+  integer.remove_prefix(std::min(integer.find_first_not_of('0'), integer.size()));
+  if (integer.empty() || !std::ranges::all_of(integer, is_digit) || !std::isfinite(rounded)) return {};
+  cpp_int rest{std::string{integer}};
+  if (negative) rest = -rest;
+  std::vector<double> terms;
+  for (rest -= cpp_int{rounded}; rest != 0; rest -= cpp_int{terms.back()}) {
+    const Leading leading = leading_bits(cpp_int{abs(rest)}, 0);
+    terms.push_back(from_bits<fp64>(round_to_bits<fp64>(rest < 0, leading.significand, leading.exponent)));
+  }
+  return terms;
 }
 
 }  // namespace samesum::harness

@@ -67,23 +67,24 @@ struct Source {
   std::string member = {};  ///< of an archive; empty: the only one
 };
 
-inline constexpr std::string_view npy_magic = "\x93NUMPY";
+inline constexpr std::string_view npy_magic = "\x93NUMPY", npz_magic = "PK\3\4";
 
 std::unique_ptr<ElementReader> open_npy(Source source);
 std::unique_ptr<ElementReader> open_npz(Source source);
 std::unique_ptr<ElementReader> open_raw(Source source, const FormatInfo& stored);
 std::unique_ptr<ElementReader> open_text(Source source);
-/// @param separators the characters that may separate fields; the first one in the first record does. A blank
-/// stands for any number of blanks.
+/// @param separators the characters that may separate fields, by rank. The first one that the first two
+/// records have does, or else the first one that the first record has. A blank stands for any number of
+/// blanks.
 std::unique_ptr<ElementReader> open_table(Source source, std::string_view separators);
 
 /// The bytes of a raw deflate stream (RFC 1951), decompressed. Throws InputError, with this name, for a
 /// damaged stream, and for any stream if the tool was built without zlib.
 std::unique_ptr<Bytes> open_deflated(std::unique_ptr<Bytes> compressed, const std::string& name);
 
-/// What rounding took from an integer: itself minus `rounded`. Exact for magnitudes below 2^106.
-__extension__ using WideInteger = __int128;
-double lost_by(WideInteger integer, double rounded);
+/// Terms whose sum is a decimal integer minus the double to which it was rounded, the largest first. Empty
+/// for another word, and if the double is infinite.
+std::vector<double> terms_lost(std::string_view integer, double rounded);
 
 /// Records what element i of the column lost.
 void set_lost(Column& column, std::size_t i, double lost);

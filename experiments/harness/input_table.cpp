@@ -23,12 +23,12 @@ std::string unquoted(std::string_view field) {
   return text;
 }
 
-/// A number of a column, which counts from 1; 0 for other text.
-std::size_t column_number(const std::string& text) {
+/// The whole number that a text represents; empty for other text.
+std::optional<std::size_t> column_number(const std::string& text) {
   std::size_t n = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, n);
-  return error == std::errc{} && stop == end ? n : 0;
+  return error == std::errc{} && stop == end ? std::optional{n} : std::nullopt;
 }
 
 class TableReader : public LineReader {
@@ -39,11 +39,13 @@ class TableReader : public LineReader {
         throw InputError{name(), "has no record, and no column " + shown(table().column)};
       return;
     }
-    separator_ = separator_in_record(separators);
-    const std::size_t number = column_number(table().column);
-    const bool names = table().header || (!table().column.empty() && number == 0);
-    choose_column(number, names);
-    if (names) end_record();
+    choose_separator(separators);
+    const std::optional<std::size_t> number = column_number(table().column);
+    const bool names = table().header || (!table().column.empty() && !number);
+    const bool commented = names && names_are_in_comment();
+    choose_column(commented ? comment_ : record(), number, names);
+    if (names && !commented) end_record();
+    is_first_ = !names;
   }
 
  private:
@@ -52,6 +54,7 @@ class TableReader : public LineReader {
     for (; taken < n && next_record({&separator_, 1}); ++taken) {
       take_field(keep);
       end_record();
+      is_first_ = false;
     }
     return taken;
   }
@@ -64,14 +67,40 @@ class TableReader : public LineReader {
     while (size_ == 0 && has(1)) {
       if (is_line_end(text_[at_])) {
         end_line();
+        comment_.clear();
       } else if (text_[at_] == '#') {
-        skip_comment();
+        take_comment();
       } else {
         measure_record(separators);
         if (trimmed(record()).empty() && separators != "\t") end_record();
       }
     }
     return size_ > 0;
+  }
+
+  /// Passes over a comment and the end of its line. Keeps its text if it precedes all records.
+  void take_comment() {
+    if (!is_first_) return skip_comment();
+    std::size_t size = 1;
+    while (has(size + 1) && !is_line_end(text_[at_ + size])) ++size;
+    comment_ = text_.substr(at_ + 1, size - 1);
+    at_ += size;
+    if (has(1)) end_line();
+  }
+
+  /// Whether the comment directly before the first record holds the names of the columns, as numpy.savetxt
+  /// writes them: it has a field per column, and the record holds numbers instead of the names.
+  bool names_are_in_comment() const {
+    if (trimmed(comment_).empty()) return false;
+    bool has_number = false, has_name = false;
+    const auto ignore = [](std::size_t, std::string_view) {};
+    const std::size_t count = for_each_field(record(), [&](std::size_t, std::string_view field) {
+      const std::string text = unquoted(field);
+      const bool is_number = parse_number(text, format()).has_value();
+      has_number |= is_number;
+      has_name |= !is_number && trimmed(text) == trimmed(table().column);
+    });
+    return has_number && !has_name && for_each_field(comment_, ignore) == count;
   }
 
   /// Sets the size of the record that begins here. It ends with the line, outside of quotes.
@@ -93,9 +122,9 @@ class TableReader : public LineReader {
     if (quoted) refuse("a quote in this record is not closed; add '\"'");
   }
 
-  /// Calls visit(character, index) for each character outside of quotes, until it returns true.
-  template <class Visit> void for_each_unquoted(std::string_view separators, Visit visit) const {
-    const std::string_view all = record();
+  /// Calls visit(character, index) for each character of a record that is outside of quotes.
+  template <class Visit>
+  static void for_each_unquoted(std::string_view all, std::string_view separators, Visit visit) {
     bool at_start = true;
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (at_start && all[i] == '"') {
@@ -105,52 +134,71 @@ class TableReader : public LineReader {
         continue;
       }
       at_start = separators.find(all[i]) != separators.npos || (at_start && is_blank(all[i]));
-      if (visit(all[i], i)) return;
+      visit(all[i], i);
     }
   }
 
-  char separator_in_record(std::string_view separators) const {
-    std::size_t best = separators.back() == ' ' ? separators.size() - 1 : separators.npos;
-    for_each_unquoted(separators, [&](char c, std::size_t) {
-      best = std::min(best, separators.find(c));
-      return best == 0;
-    });
-    return separators[best == separators.npos ? 0 : best];
+  /// Sets the separator: the first one that this record and the next one have. A name of a column may hold
+  /// others, as in "price (EUR; net),quantity". If they have none in common, the first one of this record.
+  void choose_separator(std::string_view separators) {
+    const std::string_view next = next_line(), ranked = separators.substr(0, separators.find(' '));
+    const auto has_it = [&](std::string_view line, char separator) {
+      bool found = false;
+      for_each_unquoted(line, separators, [&](char c, std::size_t) { found |= c == separator; });
+      return found;
+    };
+    separator_ = separators.back() == ' ' ? ' ' : separators.front();
+    for (const bool in_both : {true, false})
+      for (const char c : ranked)
+        if (has_it(record(), c) && (!in_both || has_it(next, c))) {
+          separator_ = c;
+          return;
+        }
   }
 
-  /// Calls visit(index, field) for each field of the record, and returns their number.
-  template <class Visit> std::size_t for_each_field(Visit visit) const {
-    const std::string_view all = record();
+  /// The first line after this record that is neither empty nor a comment.
+  std::string_view next_line() {
+    const auto at_line_end = [&](std::size_t i) { return is_line_end(text_[at_ + i]); };
+    for (std::size_t start = size_, end = 0; has(start + 1); start = end) {
+      while (has(start + 1) && at_line_end(start)) ++start;
+      for (end = start; has(end + 1) && !at_line_end(end);) ++end;
+      if (end > start && text_[at_ + start] != '#')
+        return std::string_view{text_}.substr(at_ + start, end - start);
+    }
+    return {};
+  }
+
+  /// Calls visit(index, field) for each field of a record, and returns their number.
+  template <class Visit> std::size_t for_each_field(std::string_view all, Visit visit) const {
     std::size_t count = 0, start = 0;
     const auto end_at = [&](std::size_t end) {
       const std::string_view field = all.substr(start, end - start);
       start = end + 1;
       if (separator_ != ' ' || !trimmed(field).empty()) visit(count++, field);
     };
-    for_each_unquoted({&separator_, 1}, [&](char c, std::size_t i) {
+    for_each_unquoted(all, {&separator_, 1}, [&](char c, std::size_t i) {
       if (c == separator_ || (separator_ == ' ' && is_blank(c))) end_at(i);
-      return false;
     });
     end_at(all.size());
     return count;
   }
 
-  /// Sets the column according to the first record, which holds names if `names` is true.
-  void choose_column(std::size_t number, bool names) {
-    const std::string& wanted = table().column;
+  /// Sets the column according to the first line, which holds names if `names` is true.
+  void choose_column(std::string_view line, std::optional<std::size_t> number, bool names) {
+    const std::string_view wanted = trimmed(table().column);
     std::size_t same_name = 0, numbers = 0;
     std::string listing;
-    columns_ = for_each_field([&](std::size_t i, std::string_view field) {
+    columns_ = for_each_field(line, [&](std::size_t i, std::string_view field) {
       const std::string text = unquoted(field);
       numbers += text.empty() || parse_number(text, format());
-      if (names && !wanted.empty() && text == wanted) {
+      if (!wanted.empty() && trimmed(text) == wanted) {
         column_ = i;
         ++same_name;
       }
       append_shown(listing, text);
     });
     listing.insert(0, ": ");
-    const bool has_names = names || numbers == 0;
+    const bool has_names = names || numbers == 0 || same_name > 0;
     const std::string count = std::to_string(columns_) + (columns_ == 1 ? " column" : " columns"),
                       by_number = "choose one with --column N, counted from 1";
     if (wanted.empty() && columns_ == 1) return;
@@ -158,18 +206,20 @@ class TableReader : public LineReader {
       throw InputError{name(), "has " + count +
                                    (has_names ? listing + "; choose one with --column NAME"
                                               : "; " + by_number + ", or name the file .txt to read all")};
-    if (same_name == 1) return;
-    if (same_name > 1)
+    if (names && same_name == 1) return;
+    if (names && same_name > 1)
       throw InputError{name(), "several columns are named " + shown(wanted) + "; " + by_number};
-    if (number == 0 || number > columns_)
-      throw InputError{name(),
-                       "no column " + shown(wanted) + "; it has " + count + (has_names ? listing : "")};
-    column_ = number - 1;
+    if (!number || *number == 0 || *number > columns_)
+      throw InputError{
+          name(), "no column " + shown(wanted) + "; it has " + count + (number ? ", counted from 1" : "") +
+                      (has_names ? listing : "") +
+                      (!names && same_name > 0 ? "; to choose one by its name, pass --header" : "")};
+    column_ = *number - 1;
   }
 
   void take_field(bool keep) {
     std::string_view chosen;
-    const std::size_t count = for_each_field([&](std::size_t i, std::string_view field) {
+    const std::size_t count = for_each_field(record(), [&](std::size_t i, std::string_view field) {
       if (i == column_) chosen = field;
     });
     if (count != columns_)
@@ -177,14 +227,24 @@ class TableReader : public LineReader {
              ", and the first one " + std::to_string(columns_));
     if (!keep) return;
     const std::string word = unquoted(chosen);
-    if (store_number(word)) return;
+    std::string_view number = word;
+    if (column_ + 1 == columns_) number = trimmed(number.substr(0, number.find('#')));  // without a comment
+    if (store_number(number)) return;
     at_ =
         static_cast<std::size_t>((trimmed(chosen).empty() ? chosen : trimmed(chosen)).data() - text_.data());
     if (word.empty()) refuse("the field is empty; remove the record, or give it a number");
     refuse(shown(word) + " is not a number" +
-           (is_first_                     ? "; if this line is a header, pass --header"
+           (is_list(word)                 ? "; to read several numbers per line, name the file .txt"
+            : is_first_                   ? "; if this line is a header, pass --header"
             : word.find(',') != word.npos ? "; if ',' is a decimal comma, write a point instead"
                                           : ""));
+  }
+
+  /// Whether blanks separate numbers in a field.
+  bool is_list(std::string_view field) const {
+    const std::size_t first = field.find(' '), last = field.rfind(' ');
+    return first != field.npos && parse_number(field.substr(0, first), format()) &&
+           parse_number(field.substr(last + 1), format());
   }
 
   void end_record() {
@@ -196,13 +256,13 @@ class TableReader : public LineReader {
       } else {
         ++at_;
       }
-    is_first_ = false;
   }
 
   char separator_ = ',';
   std::size_t size_ = 0;  ///< of the record that begins here; 0 before it has been measured
   std::size_t columns_ = 1, column_ = 0;
-  bool is_first_ = true;  ///< no record has ended
+  bool is_first_ = true;  ///< no record or header has ended
+  std::string comment_;   ///< text of the comment directly before the first record
 };
 
 }  // namespace

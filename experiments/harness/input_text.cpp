@@ -82,23 +82,6 @@ class TextReader : public LineReader {
   char separator_ = 0;  ///< the separator of this line; 0 before the first one
 };
 
-/// Digits of the longest integer whose rounding error is always a double: 10^31 < 2^106.
-constexpr std::size_t most_integer_digits = 31;
-
-/// The integer that a word of digits represents; empty if it is another word, or longer.
-std::optional<WideInteger> parse_integer(std::string_view word) {
-  const bool negative = word.starts_with('-');
-  if (negative || word.starts_with('+')) word.remove_prefix(1);
-  word.remove_prefix(std::min(word.find_first_not_of('0'), word.size()));
-  if (word.size() > most_integer_digits) return {};
-  WideInteger n = 0;
-  for (const char c : word) {
-    if (c < '0' || c > '9') return {};
-    n = 10 * n + (c - '0');
-  }
-  return negative ? -n : n;
-}
-
 }  // namespace
 
 LineReader::LineReader(Source source)
@@ -112,6 +95,7 @@ LineReader::LineReader(Source source)
 void LineReader::fill_portion() {
   portion_.bytes.clear();
   portion_.lost.clear();
+  portion_.further_lost.clear();
   take_numbers(std::max(source_.portion / sizeof(double), std::size_t{1}), true);
 }
 
@@ -149,9 +133,11 @@ bool LineReader::store_number(std::string_view word) {
   portion_.bytes.resize(portion_.bytes.size() + format().bytes);
   with_format(format(), [&]<class F>() { store<F>(portion_, n, static_cast<BitsOf<F>>(number->bits)); });
   constexpr std::size_t exact_digits = 15;  // 10^15 < 2^53
-  if (!source_.format && word.size() > exact_digits)
-    if (const std::optional<WideInteger> integer = parse_integer(word))
-      set_lost(portion_, n, lost_by(*integer, number->to_double()));
+  if (source_.format || word.size() <= exact_digits) return true;
+  if (const std::vector<double> terms = terms_lost(word, number->to_double()); !terms.empty()) {
+    set_lost(portion_, n, terms.front());
+    portion_.further_lost.insert(portion_.further_lost.end(), terms.begin() + 1, terms.end());
+  }
   return true;
 }
 

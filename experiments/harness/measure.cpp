@@ -1,9 +1,13 @@
 #include "harness/measure.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include "harness/text.hpp"
@@ -11,9 +15,19 @@
 namespace samesum::harness {
 namespace {
 
-double timed(const Job& job, Number& result) {
+/// A run of a method. With several results, it includes their copy to host memory.
+using Run = std::function<ResultNumbers()>;
+
+Run run_of(const Method& method, const Inputs& inputs, Options options) {
+  if (method.results > 1 || method.has_result_per_element)
+    return [&method, inputs, options] { return result_of(method, inputs, options); };
+  const Job job = inputs.y ? method.bind(inputs.x, *inputs.y, options) : method.bind(inputs.x, options);
+  return [job] { return ResultNumbers{job()}; };
+}
+
+double timed(const Run& run, ResultNumbers& result) {
   const auto start = std::chrono::steady_clock::now();
-  result = job();
+  result = run();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
@@ -26,11 +40,11 @@ double median(std::vector<double> x) {
 /// The measurement of the result farthest from the truth. `within_bound` holds only if all results are
 /// within their bounds.
 Measurement worst(const Method& method, const FormatInfo& input, const Truth& truth,
-                  const std::set<std::uint64_t>& results) {
+                  const std::map<std::uint64_t, ResultNumbers>& results) {
   std::optional<Measurement> worst;
   bool within_bound = true;
-  for (const std::uint64_t bits : results) {
-    const Measurement m = judge(method, input, truth, Number{method.format, bits});
+  for (const auto& [bits, result] : results) {
+    const Measurement m = judge(method, input, truth, result, compared_index(method.operation));
     within_bound &= m.within_bound;
     if (!worst || m.error.absolute > worst->error.absolute) worst = m;
   }
@@ -40,6 +54,31 @@ Measurement worst(const Method& method, const FormatInfo& input, const Truth& tr
 }
 
 }  // namespace
+
+std::string compared_result(const Method& v) {
+  return v.has_result_per_element ? "first element" : v.results > 1 ? "variance" : "";
+}
+
+std::size_t compared_index(const std::string& operation) { return operation == "moments" ? 1 : 0; }
+
+ResultNumbers result_of(const Method& v, const Inputs& in, Options options) {
+  if (v.has_result_per_element)
+    return with_format(*in.x.format, [&]<class F>() -> ResultNumbers {
+      std::vector<F> all(in.x.size);
+      reduce(v, in.x, Layout::vector(in.x.size), std::span<F>{all}, options);
+      return Number::of(all.front());
+    });
+  if (v.results == 1) return in.y ? v(in.x, *in.y, options) : v(in.x, options);
+  return with_format(*v.format, [&]<class F>() -> ResultNumbers {
+    std::array<F, 2> both;
+    reduce(v, in.x, Layout::vector(in.x.size), std::span<F>{both}, options);
+    return {Number::of(both[0]), Number::of(both[1])};
+  });
+}
+
+Truth truth_of(const std::string& operation, const Inputs& in) {
+  return Truth::of(operation, in.x, in.y, compared_index(operation));
+}
 
 Measurement judge(const Method& method, const FormatInfo& input, const Truth& truth, ResultNumbers result,
                   std::size_t result_index) {
@@ -59,20 +98,18 @@ Measurement judge(const Method& method, const FormatInfo& input, const Truth& tr
 }
 
 Measurement measure(const Method& method, const Inputs& inputs, const Truth& truth, MeasureOptions options) {
-  const Options how{.threads = options.threads};
-  const Job job = inputs.y ? method.bind(inputs.x, *inputs.y, how) : method.bind(inputs.x, how);
-  Number result{};
-  std::set<std::uint64_t> results;
+  const Run run = run_of(method, inputs, {.threads = options.threads});
+  ResultNumbers result{Number{}};
+  std::map<std::uint64_t, ResultNumbers> results;  // by the bits of the result that is compared
   std::vector<double> seconds;
   const auto count = [&](double time) {
     seconds.push_back(time);
-    results.insert(result.bits);
+    results.insert({result.number[compared_index(method.operation)].bits, result});
     return time;
   };
-  double spent = timed(job, result);  // warm-up, or the only run of a slow method
+  double spent = timed(run, result);  // warm-up, or the only run of a slow method
   if (spent >= options.patience) count(spent);
-  for (int run = 0; run < options.repeats && spent < options.patience; ++run)
-    spent += count(timed(job, result));
+  for (int i = 0; i < options.repeats && spent < options.patience; ++i) spent += count(timed(run, result));
   Measurement m = worst(method, *inputs.x.format, truth, results);
   m.repeats = static_cast<int>(seconds.size());
   m.seconds = median(seconds);

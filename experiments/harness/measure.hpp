@@ -23,6 +23,18 @@ struct Inputs {
   std::size_t bytes() const { return (y ? 2 : 1) * x.size * x.format->bytes; }
 };
 
+/// Which result of an operation with several is compared with the truth, in words; empty if there is only
+/// one.
+std::string compared_result(const Method& v);
+/// Its index in ResultNumbers.
+std::size_t compared_index(const std::string& operation);
+
+/// The result of any method on a vector; of a result per element, the first.
+ResultNumbers result_of(const Method& v, const Inputs& in, Options options);
+
+/// The exact value of the result that is compared.
+Truth truth_of(const std::string& operation, const Inputs& in);
+
 struct MeasureOptions {
   int repeats = 1;  ///< timed runs, at least 1, after a warm-up run
   int threads = 0;  ///< 0: chosen by the library

@@ -1,4 +1,4 @@
-/// Peers of the GPU: CUB (of the toolkit, or of newer headers if the build has them) and Thrust.
+/// Peers of the GPU: CUB (of the toolkit, or of newer headers if the build has them), Thrust and cuBLAS.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <thrust/execution_policy.h>
@@ -6,8 +6,10 @@
 #include <thrust/iterator/transform_iterator.h>
 #include <thrust/reduce.h>
 
+#include <algorithm>
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_segmented_reduce.cuh>
+#include <iterator>
 #include <vector>
 
 #include "harness/peers.hpp"
@@ -126,6 +128,16 @@ template <class F, class T> struct RowSums {
   }
 };
 
+template <class F> cudaError_t enqueue_max(Launch& launch) {
+  return in_two_phases(launch, [&](void* workspace, std::size_t& bytes) {
+    return cub::DeviceReduce::Max(workspace, bytes, elements<F>(launch), static_cast<F*>(launch.out),
+                                  launch.size, launch.stream);
+  });
+}
+template <class F> void append_max(std::vector<Entry>& all) {
+  all.push_back(describe_batch_peer<Max, F>("cub/max", gpu::run_launch<enqueue_max<F>>));
+}
+
 /// Appends an entry for each format of results.
 template <template <class, class> class Peer>
 void append(std::vector<Entry>& all, std::array<Code::Run, Formats::size> Code::*runs, std::string_view name,
@@ -155,6 +167,11 @@ PeerEntries gpu_peers() {
 #endif
   append<ThrustReduce>(all.sums, vectors, "thrust/reduce", Promise::run_to_run);
   append<RowSums>(all.batches, &Code::run, "cub/segmented", Promise::run_to_run);
+  append_max<fp32>(all.batches);
+  append_max<fp64>(all.batches);
+#ifdef SAMESUM_CUBLAS
+  std::ranges::copy(cublas_peers(), std::back_inserter(all.batches));
+#endif
   return all;
 }
 

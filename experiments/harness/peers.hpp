@@ -58,4 +58,7 @@ struct PeerEntries {
 };
 PeerEntries gpu_peers();
 
+/// Dot products and norms of cuBLAS; empty if it cannot be loaded.
+std::vector<Entry> cublas_peers();
+
 }  // namespace samesum::harness

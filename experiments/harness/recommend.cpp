@@ -19,19 +19,28 @@ bool is_exact(const Candidate& c) { return c.method->accumulator == "exact"; }
 /// The measured methods whose bound for all such data is within the tolerance, cheapest first.
 std::vector<Candidate> sure_ones(const std::vector<Measurement>& sound, const FormatInfo& input,
                                  const Truth& truth, double tolerance) {
+  std::vector<Candidate> sure;
+  const Method& first = *sound.front().method;
+  if (first.results > 1 || first.has_result_per_element) {  // choose bounds one result
+    const double size = std::abs(truth.rounded(format_info<fp64>()).to_double());
+    for (const Measurement& m : sound)
+      if (m.bound <= tolerance * size && m.method->promise >= Promise::everywhere)
+        sure.push_back({m.method, m.bound / size, 0, m.seconds, ""});
+    std::ranges::stable_sort(sure, {}, [](const Candidate& c) { return *c.seconds; });
+    return sure;
+  }
   std::vector<Cost> costs;
   for (const Measurement& m : sound)
     costs.push_back(
         {m.method->name, input.name, truth.size(), std::max(m.seconds, 1e-12)});  // a clock may measure 0
   const bool of_reference =
       std::ranges::all_of(sound, [](const Measurement& m) { return m.method->backend == "reference"; });
-  std::vector<Candidate> sure;
   const auto append = [&](const Candidate& c) {
     if (c.seconds && c.bound <= tolerance && c.method->promise >= Promise::everywhere) sure.push_back(c);
   };
   try {
     const Choice choice = choose(requirements_for(truth, input,
-                                                  {.operation = sound.front().method->operation,
+                                                  {.operation = first.operation,
                                                    .relative_error = tolerance,
                                                    .backend = of_reference ? "reference" : ""}),
                                  costs);

@@ -81,7 +81,7 @@ class Reduction {
     }
     n_ = layout_.n;
     if (adds_lost(method)) {
-      if (!x.column.lost.empty()) append_lost(x.column.lost);
+      if (!x.column.lost.empty()) append_lost(x.column);
     } else {
       rounded_ = x.column.rounded() + (y ? y->column.rounded() : 0);
     }
@@ -149,15 +149,17 @@ class Reduction {
     return method_.is_scan() ? i / layout_.inner % layout_.n + (exclusive_ ? 0 : 1) : layout_.n;
   }
 
-  /// Appends what rounding took from the elements of each result to these, as further terms.
-  void append_lost(std::span<const double> lost) {
-    const std::span<const double> x = x_.as<double>();
+  /// Appends what rounding took from the elements of each result to these, as further terms. An array with
+  /// `further_lost` is a text, which has one axis.
+  void append_lost(const Column& column) {
+    const std::span<const double> x = x_.as<double>(), lost = column.lost;
     const std::size_t chunk = layout_.n * layout_.inner;
     for (std::size_t first = 0; first < x.size(); first += chunk)
       for (const std::span<const double> terms : {x, lost})
         terms_.insert(terms_.end(), &terms[first], &terms[first] + chunk);
+    terms_.insert(terms_.end(), column.further_lost.begin(), column.further_lost.end());
     x_ = {format_info<fp64>(), terms_.data(), terms_.size()};
-    layout_ = Layout::axis(layout_.outer, 2 * layout_.n, layout_.inner);
+    layout_ = Layout::axis(layout_.outer, 2 * layout_.n + column.further_lost.size(), layout_.inner);
   }
 
   /// Σ|x| per result, for dot Σ|xy|, rounded up.
@@ -287,6 +289,13 @@ std::vector<InputArray> read_inputs(const std::string& operation, const std::vec
   return {x, y};
 }
 
+std::vector<std::string> names_of(const std::vector<std::string>& files, const TableOptions& table) {
+  std::vector<std::string> names = files;
+  if (!table.column.empty())
+    for (std::string& name : names) name += ':' + table.column;
+  return names;
+}
+
 Inputs inputs_of(const std::vector<InputArray>& arrays) {
   return {arrays.front().column.values(),
           arrays.size() > 1 ? std::optional{arrays[1].column.values()} : std::nullopt};
@@ -303,6 +312,8 @@ Report reduce_command(const ReduceOptions& options) try {
   if (method.keeps_format && options.output.empty())
     throw UsageError{"--output: " + options.operation +
                      " has a result per element; name a .npy file for them"};
+  if (const std::string wrong = validation_error(method, Options{.ddof = options.ddof}); !wrong.empty())
+    throw UsageError{"--" + wrong};
   Reduction r{options, method, x, arrays.size() > 1 ? &arrays[1] : nullptr};
   if (!options.output.empty()) {
     Shape shape = r.shape();

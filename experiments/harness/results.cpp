@@ -104,8 +104,11 @@ bool write_all(int descriptor, const std::string& text) {
 /// The path after following symbolic links.
 fs::path resolve(const std::string& path) {
   std::error_code ignored;
-  const fs::path target = fs::weakly_canonical(path, ignored);
-  return target.empty() ? fs::path{path} : target;
+  fs::path target = path;
+  constexpr int most = 40;  // links that lead to each other have no target
+  for (int links = 0; fs::is_symlink(target, ignored) && links < most; ++links)
+    target = target.parent_path() / fs::read_symlink(target, ignored);
+  return target;
 }
 
 /// Whether the path is a device or a pipe, which must be written in place: only files can be replaced.
@@ -196,6 +199,7 @@ std::vector<Json> rows(const Comparison& c) {
   for (const Measurement& m : c.measurements) {
     Json row = result_json(m, *c.inputs.x.format, *c.truth);
     row["repeats"] = m.repeats;
+    if (const std::string which = compared_result(*m.method); !which.empty()) row["result"] = which;
     row["distinct_bits"] = m.distinct_bits;
     row["seconds"] = m.seconds;
     row["gb_per_s"] = number_or_null(m.gigabytes_per_second);
@@ -204,7 +208,7 @@ std::vector<Json> rows(const Comparison& c) {
   return rows;
 }
 
-Json data_json(const std::string& name, const Inputs& inputs, const Truth& truth) {
+Json data_json(const std::vector<std::string>& files, const Inputs& inputs, const Truth& truth) {
   std::uint64_t hash = digest_of_nothing;
   Truth elements;
   const auto take_in = [&](Values v) {
@@ -213,7 +217,8 @@ Json data_json(const std::string& name, const Inputs& inputs, const Truth& truth
   };
   take_in(inputs.x);
   if (inputs.y) take_in(*inputs.y);
-  return {{"name", name},
+  return {{"name", listed(files)},
+          {"files", files},
           {"format", inputs.x.format->name},
           {"digest", hexadecimal_digest(hash)},
           {"n", truth.size()},
@@ -233,7 +238,7 @@ Json comparison_json(const Comparison& c) {
           {"schema", schema_version},
           {"provenance", provenance()},
           {"operation", c.operation},
-          {"data", data_json(c.data, c.inputs, *c.truth)},
+          {"data", data_json(c.files, c.inputs, *c.truth)},
           {"threads", c.options.threads},
           {"repeats", c.options.repeats},
           {"transfer", transfer},
@@ -262,6 +267,7 @@ std::string csv(const std::vector<Json>& rows) {
 void check_writable(const std::string& path) {
   const fs::path target = resolve(path);
   std::error_code ignored;
+  if (fs::is_symlink(target, ignored)) refuse(path, ELOOP);
   if (fs::is_directory(target, ignored)) refuse(path, EISDIR);
   if (fs::exists(target, ignored) && access(target.c_str(), W_OK) != 0) refuse(path, errno);
   if (is_special(target)) return;

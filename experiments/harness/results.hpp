@@ -30,7 +30,7 @@ struct Transfer {
 /// Results of `samesum compare` on one data set.
 struct Comparison {
   std::string operation;
-  std::string data;  ///< its name
+  std::vector<std::string> files;  ///< names of the data
   Inputs inputs;
   const Truth* truth;
   MeasureOptions options;
@@ -66,7 +66,7 @@ std::optional<std::string> accusation(const Method& v, const Json& result);
 std::vector<Json> rows(const Comparison& c);
 
 /// Properties of data before they are reduced. The digest depends on the elements and on their order.
-Json data_json(const std::string& name, const Inputs& inputs, const Truth& truth);
+Json data_json(const std::vector<std::string>& files, const Inputs& inputs, const Truth& truth);
 
 /// A comparison with its provenance: a row of a results file.
 Json comparison_json(const Comparison& c);

@@ -1,7 +1,6 @@
 /// Generated elements that many methods reduce.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,28 +20,16 @@ inline Json with_operation(Json key, const Method& v) {
   return key;
 }
 
-/// Which result of an operation with several is compared with the truth; null if there is only one.
-inline Json compared_result(const Method& v) {
-  return v.has_result_per_element ? Json("first element") : v.results > 1 ? Json("variance") : Json(nullptr);
+/// What a table of an operation compares, before the rest of its title: "variance, "; empty for sums.
+inline std::string title_prefix(const std::string& operation) {
+  return operation == "sum" ? "" : operation == "moments" ? "variance, " : operation + ", ";
 }
 
-/// Its index in ResultNumbers.
-inline std::size_t compared_index(const std::string& operation) { return operation == "moments" ? 1 : 0; }
-
-/// The result of any method on a vector; of a result per element, the first.
-inline ResultNumbers result_of(const Method& v, const Inputs& in, Options options) {
-  if (v.has_result_per_element)
-    return with_format(*in.x.format, [&]<class F>() -> ResultNumbers {
-      std::vector<F> all(in.x.size);
-      reduce(v, in.x, Layout::vector(in.x.size), std::span<F>{all}, options);
-      return Number::of(all.front());
-    });
-  if (v.results == 1) return in.y ? v(in.x, *in.y, options) : v(in.x, options);
-  return with_format(*v.format, [&]<class F>() -> ResultNumbers {
-    std::array<F, 2> both;
-    reduce(v, in.x, Layout::vector(in.x.size), std::span<F>{both}, options);
-    return {Number::of(both[0]), Number::of(both[1])};
-  });
+/// The operations besides sum whose results are rounded: all with a truth except min and max.
+inline std::vector<std::string> rounded_operations() {
+  std::vector<std::string> all = Truth::operations();
+  std::erase_if(all, [](const std::string& name) { return name == "sum" || name == "min" || name == "max"; });
+  return all;
 }
 
 /// Elements, the exact result of an operation on them, and a copy on the GPU, which is made when a method

@@ -120,11 +120,12 @@ Study::Study(const std::string& name, const std::string& question, const std::st
   for (const std::string& kind : kinds) footer += '\n' + columns_in_words(schema, kind);
   app_->footer(footer + "\n--out DIR writes DIR/" + name +
                ".jsonl; the same command continues it.\n\n"
-               "Terms: ulp, unit in the last place; condition number of a sum, (sum of |x|) /\n"
-               "|sum of x|; bound, an upper limit on |result - exact sum|; promise, what a\n"
-               "method guarantees about its bits, from none to order_free; height, the largest\n"
-               "number of additions between an element and the result; binade, the numbers with\n"
-               "the same exponent.\n\nExamples:\n" +
+               "Terms: ulp, unit in the last place; condition number, the largest relative\n"
+               "change of the result per relative change of the elements, for a sum\n"
+               "(sum of |x|) / |sum of x|; bound, an upper limit on |result - exact result|;\n"
+               "promise, what a method guarantees about its bits, from none to order_free;\n"
+               "height, the largest number of additions between an element and the result;\n"
+               "binade, the numbers with the same exponent.\n\nExamples:\n" +
                examples +
                "\n\nExit codes: 0 success; 1 wrong bound, promise or bits; 2 wrong usage or input.");
 }
@@ -133,7 +134,7 @@ Study::~Study() = default;
 
 void Study::add_option(const std::string& name, const std::string& type, std::string& value,
                        const std::string& help) {
-  app_->add_option(name, value, help)->type_name(type);
+  app_->add_option(name, value, help)->type_name(type)->check(is_given, "");
 }
 
 void Study::add_option(const std::string& name, const std::string& type, int& value, const std::string& help,
@@ -153,18 +154,21 @@ void Study::add_flag(const std::string& name, bool& value, const std::string& he
 
 void Study::add_operations(const std::vector<std::string>& others) {
   other_operations_ = others;
-  app_->add_option("--operation", operation_,
-                   wrapped("Only sum, " + listed(others, " or ") + " (default: all; with --filter, sum)", 50))
-      ->type_name("NAME");
+  app_->add_option(
+          "--operation", operation_,
+          wrapped("Only these of sum, " + listed(others) + " (default: all; with --filter, sum)", 50))
+      ->type_name("NAME,…");
 }
 
 std::vector<std::string> Study::operations() const {
   std::vector<std::string> all{"sum"};
   all.insert(all.end(), other_operations_.begin(), other_operations_.end());
   if (operation_.empty()) return filter_.empty() ? all : std::vector<std::string>{"sum"};
-  if (std::ranges::find(all, operation_) == all.end())
-    throw UsageError{"--operation: '" + printable(operation_) + "' is not one of " + listed(all)};
-  return {operation_};
+  const std::vector<std::string> chosen = globs_in(operation_);
+  for (const std::string& name : chosen)
+    if (std::ranges::find(all, name) == all.end())
+      throw UsageError{"--operation: '" + printable(name) + "' is not one of " + listed(all)};
+  return chosen;
 }
 
 void Study::add_files(std::vector<std::string>& names, const std::string& help) {

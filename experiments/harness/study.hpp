@@ -79,8 +79,8 @@ class Study {
   bool full() const { return full_; }  ///< --full
   std::uint64_t seed() const { return seed_; }
   const std::string& filter() const { return filter_; }
-  /// What --operation says; without it sum, followed by all others if there is no --filter. Throws UsageError
-  /// if the experiment does not measure it.
+  /// Those that --operation names; without it sum, followed by all others if there is no --filter. Throws
+  /// UsageError if the experiment does not measure it.
   std::vector<std::string> operations() const;
 
   /// Adds `rows` to the total that the progress display shows. If the experiment neither expects nor measures

@@ -95,8 +95,10 @@ Number sum_portions(ElementReader& elements, const Method& method, const SumOpti
       rounded += portion.rounded();
     } else if (!portion.lost.empty()) {
       if (!options.save_partial.empty() || !options.resume.empty()) refuse_partial_of_rounded(options);
-      if (truth) truth->add_parts(portion.lost_values());
-      partial.add(portion.lost_values(), {.threads = options.threads});
+      for (const Values& lost : portion.lost_values()) {
+        if (truth) truth->add_parts(lost);
+        partial.add(lost, {.threads = options.threads});
+      }
     }
     if (options.save_partial.empty() || Clock::now() - last_saved < std::chrono::seconds{1}) continue;
     static_cast<void>(save(partial, options.save_partial));

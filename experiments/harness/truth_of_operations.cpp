@@ -225,8 +225,8 @@ struct OperationTruth {
   }
 
   void moments() {
-    if (x.empty() || any_nan() || any_infinity()) return is_special(not_a_number);
     if (result_index == 0) return mean();
+    if (x.empty() || any_nan() || any_infinity()) return is_special(not_a_number);
     const Truth sum{values};
     const BigInteger n = x.size(), squares = n * this->squares(),
                      spread = squares - sum.value() * sum.value();

@@ -146,6 +146,21 @@ TEST(Generators, ReachTheirConditionNumbers) {
   }
 }
 
+TEST(Generators, HaveTheirGoldenBits) {
+  const std::uint64_t bits[][3] = {{0x075fdf736ee9c600, 0x5a117004164ea053, 0x3fc5dd57c25d37cb},
+                                   {0xc77d003d62d2efb2, 0xecca38a889413e2a, 0x26e7d746cd6de6a0},
+                                   {0x609768803e205cec, 0x23161a1cf5a867b1, 0x5ac7fa1efc860947},
+                                   {0xb03f9927eae43873, 0x2233efe4c119945c, 0xccff635739668a46}};
+  for (const FormatInfo& format : formats) {
+    std::vector<double> sum(1001), x(1001), y(1001);
+    generate_sum_of_any_condition(sum, format, 1e5, 1);
+    generate_dot(x, y, format, 1e5, 1);
+    EXPECT_THAT(bits[format.index], ElementsAre(hash(column_of(format, sum)), hash(column_of(format, x)),
+                                                hash(column_of(format, y))))
+        << format.name;
+  }
+}
+
 TEST(Datasets, AreChosenByGlobs) {
   EXPECT_EQ(datasets_matching("").size(), datasets().size());
   EXPECT_THAT(datasets_matching("sine,s*,ones"), ElementsAre(&named("sine"), &named("ones")));

@@ -147,6 +147,7 @@ void fuzz(Mutator mutate, Read read, Check check, std::size_t growth = 16) {
               }),
               message);
     EXPECT_EQ(portions.lost, column.lost) << "in portions of " << portion << " bytes";
+    EXPECT_EQ(portions.further_lost, column.further_lost) << "in portions of " << portion << " bytes";
     EXPECT_EQ(portions.bytes, column.bytes) << "in portions of " << portion << " bytes";
     for (const char c : message) EXPECT_TRUE(c >= ' ' && c <= '~') << message;
     if (message.empty()) {
@@ -237,6 +238,8 @@ TEST(AMutatedText, IsReadLikeStrtodOrRefused) {
       "0x1.8p3 -0xffp-1080 0X.8 0x1.00000000000008p0",
       "1e400 -1e-400 1e999999999999 1e-400000000000 0e99 123456789012345678901234567890",
       "2.2250738585072011e-308 4.9e-324 2.4703282292062327e-324 1.7976931348623158e308 9007199254740993",
+      "-123456789012345678901234567890123456789012345678901234567890123456789012345678 " +
+          std::string(309, '1'),
       "\xef\xbb\xbf"
       "1.00000000000000011102230246251565404236316680908203125\n" +
           std::string(900, '7') + "e-900",
@@ -329,6 +332,7 @@ TEST(AMutatedTable, IsReadOrRefused) {
                                        "a\tb\n1\t2\n\t4\n",
                                        "\"a, b\";\"b\"\r\n1;\"2\"\r\n# c\r\n",
                                        "1\n2\n9007199254740993\n",
+                                       "# a,b\n1,2 # c\n",
                                        "\xef\xbb\xbf"
                                        "b\n-1e5\n",
                                        "  a b \n 1  2\n"};
@@ -347,7 +351,8 @@ TEST(AMutatedTable, IsReadOrRefused) {
 
 TEST(MutatedStandardInput, IsReadOrRefused) {
   const std::vector<std::string> seeds{npy(dict("<u8", "(3,)"), std::string(24, '\xff')), "1 2 3\n4",
-                                       npy(dict(">f2", "(2, 2)", true), std::string(8, '\1'))};
+                                       npy(dict(">f2", "(2, 2)", true), std::string(8, '\1')),
+                                       zip({{"a.npy", npy(dict("<f4", "(1,)"), "1234")}})};
   fuzz(
       Mutator{seeds, {"\x93NUMPY", "\x93", "1", " ", "'<i8'", "("}},
       [](std::string_view file, const FormatInfo* format, std::size_t portion) {

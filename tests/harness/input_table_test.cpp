@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/input_files.hpp"
+#include "harness/input_archives.hpp"
 
 namespace samesum::harness {
 
@@ -42,6 +42,36 @@ const Table tables[] = {
     {".tsv", "a\tb c\tb\n\t2,5\t1e3\n", {"b"}, {1000}},
     {".txt", "  a   b \n1 2\n 3\t4  \n", {"b"}, {2, 4}},
     {".txt", "1,2\n3,4", {"1"}, {1, 3}},
+    {".csv", "#a,b\n1,2\n3,4\n", {"b"}, {2, 4}},
+    {".csv", "# a license\n\n# a, b\r\n1,2\r\n3,4\n", {"2", true}, {2, 4}},
+    {".csv", "# price\n1\n2\n", {.header = true}, {1, 2}},
+    {".csv", "#day,price\nMon,1\nTue,2\n", {"price"}, {1, 2}},
+    {".txt", "# a b\n1 2\n", {"b"}, {2}},
+    {".csv", "# a,b,c\n1,2\n3,4\n", {"2", true}, {4}},
+    {".csv", "# price\n\n1\n2\n", {.header = true}, {2}},
+    {".csv", "# source,url\nday,price\n3,4\n", {"price"}, {4}},
+    {".csv", "# source,url\nday,2020\n3,4\n", {"day"}, {3}},
+    {".csv", "1,2\n# a,b\n3,4\n", {"2", true}, {4}},
+    {".csv", "price (EUR; net),quantity\n\n# c\n1,2\n", {"quantity"}, {2}},
+    {".csv", "a,\"b;c\"\n1,\"2;3\"\n", {"a"}, {1}},
+    {".csv", "p0 ,\"p1 \"\n1,2\n", {"p0 "}, {1}},
+    {".csv", "p0 ,\"p1 \"\n1,2\n", {" p1"}, {2}},
+    {".csv", "1\n2 # two\n3 #\n", {}, {1, 2, 3}},
+    {".csv", "1,2 # two\n", {"2"}, {2}},
+    {".csv", "#a,b\n1,2\n", {"c"}, {}, "no column 'c'; it has 2 columns: 'a', 'b'"},
+    {".csv", "#a,b\nx,2\n", {"1", true}, {}, "'x' is not a number"},
+    {".csv",
+     "1 2 3\n",
+     {},
+     {},
+     "'1 2 3' is not a number; to read several numbers per line, name the file .txt"},
+    {".csv",
+     "2020,2021\n1,2\n",
+     {"2020"},
+     {},
+     "no column '2020'; it has 2 columns, counted from 1: '2020', '2021'; to choose one by its name, pass "
+     "--header"},
+    {".csv", "a;b\n1;2\n3;4;5\n", {"a"}, {}, "this record has 3 fields, and the first one 2"},
     {".csv",
      "1,2\n3,4\n",
      {},
@@ -51,7 +81,7 @@ const Table tables[] = {
     {".tsv", "1\t2\n", {.header = true}, {}, "has 2 columns: '1', '2'; choose one with --column NAME"},
     {".csv", "a,b\n1,2\n", {"c"}, {}, "no column 'c'; it has 2 columns: 'a', 'b'"},
     {".csv", "1,2\n1,2\n", {"3"}, {}, "no column '3'; it has 2 columns"},
-    {".csv", "1,2\n1,2\n", {"0"}, {}, "no column '0'"},
+    {".csv", "1,2\n1,2\n", {"0"}, {}, "no column '0'; it has 2 columns, counted from 1"},
     {".csv", "1,2\n1,2\n", {"-1"}, {}, "no column '-1'"},
     {".csv", "a,a\n1,2\n", {"a"}, {}, "several columns are named 'a'; choose one with --column N"},
     {".csv",
@@ -105,6 +135,9 @@ TEST(StandardInput, IsAnArrayIfItBeginsLikeOne) {
   EXPECT_THAT(doubles(parse_pipe(as_bytes(""), "x")), IsEmpty());
   EXPECT_THAT(complaint([&] { return parse_pipe(as_bytes(array.substr(0, array.size() - 1)), "x"); }),
               HasSubstr("cut short"));
+  EXPECT_THAT(doubles(parse_pipe(as_bytes(zip({{"a.npy", array}})), "x")),
+              ElementsAreArray({1.0, 9007199254740992.0}));
+  EXPECT_THAT(complaint([] { return parse_pipe(as_bytes("PK\3\4"), "x"); }), HasSubstr("not a .npz file"));
   EXPECT_THAT(complaint([&] { return parse_pipe(as_bytes("\x93NUMPX"), "x"); }),
               HasSubstr("is not a number"));
 }

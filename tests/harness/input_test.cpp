@@ -339,7 +339,21 @@ TEST(TheTextReader, KeepsWhatRoundingTakesFromIntegers) {
   // 10^30 is not a double; this one is 19884624838656 above it.
   EXPECT_THAT(x.lost, ElementsAre(0, -1, 0, 1 - 19884624838656.0, 0));
   EXPECT_THAT(parse_text("9007199254740993", "x", &format_info<fp64>()).lost, IsEmpty());
-  EXPECT_THAT(parse_text("9007199254740993.0 10000000000000000000000000000000001", "x").lost, IsEmpty());
+  EXPECT_THAT(parse_text("9007199254740993.0 -0000000000000000 nan", "x").lost, IsEmpty());
+}
+
+TEST(TheTextReader, KeepsAllBitsOfLongIntegersInSeveralTerms) {
+  // 2^160 + 1 and -(2^160 + 2^80 + 1)
+  const Column x = parse_text(
+      "1461501637330902918203684832716283019655932542977 3 "
+      "-1461501637330902918203686041642102634285107249153",
+      "x", nullptr, 9);
+  EXPECT_THAT(doubles(x), ElementsAre(0x1p160, 3, -0x1p160));
+  EXPECT_THAT(x.lost, ElementsAre(1, 0, -0x1p80));
+  EXPECT_THAT(x.further_lost, ElementsAre(-1));
+  EXPECT_EQ(x.rounded(), 2u);
+  const std::string beyond(310, '9');
+  EXPECT_THAT(parse_text(beyond + " -" + beyond, "x").lost, IsEmpty());
 }
 
 TEST(TheNpyReader, RefusesABoolBeyondOne) {
@@ -562,7 +576,7 @@ TEST_F(Files, ThatCannotBeReadAreNamed) {
   EXPECT_THAT(says(""), HasSubstr("the name is empty"));
   EXPECT_THAT(says(write("a.dat", "1")),
               HasSubstr("unknown extension '.dat'; known are .npy .npz .f16 .bf16 .f32 .f64 "
-                        ".txt .csv .tsv, and - for text or .npy on standard input"));
+                        ".txt .csv .tsv, and - for text, .npy or .npz on standard input"));
   EXPECT_THAT(says(write("a.npz", "PK")), HasSubstr("not a .npz file"));
   EXPECT_THAT(says(write("plain", "1")), HasSubstr("no extension"));
   EXPECT_THAT(says(path("a\nb.txt")), HasSubstr("a\\x0ab.txt: no such file"));

@@ -7,7 +7,9 @@
 #include <thread>
 
 #include "harness/commands.hpp"
+#include "harness/dataset.hpp"
 #include "harness/measure.hpp"
+#include "harness/sample.hpp"
 #include "samesum/samesum.hpp"
 #include "support.hpp"
 #if defined(__x86_64__)
@@ -66,6 +68,56 @@ TEST_P(EveryCpuPeer, IsWithinTheBoundOfASumInAnyOrder) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Peers, EveryCpuPeer, ::testing::ValuesIn(cpu_peers()), testing_support::test_name);
+
+/// Compares the sums of two equal rows with the exact one.
+void expect_sums_of_rows(const Method& m, const std::vector<double>& row) {
+  std::vector<double> rows = row;
+  rows.insert(rows.end(), row.begin(), row.end());
+  const Column x = column_of(*m.format, rows), one = column_of(*m.format, row);
+  std::vector<double> sums(2);
+  with_format(*m.format, [&]<class F>() {
+    std::vector<F> out(2);
+    reduce(m, x.values(), Layout::rows(2, row.size()), std::span<F>{out});
+    std::ranges::transform(out, sums.begin(), [](F sum) { return convert<double>(sum); });
+  });
+  const double exact = Truth{one.values()}.rounded(format_info<fp64>()).to_double();
+  for (const double sum : sums)
+    EXPECT_NEAR(sum / exact, 1, 4 * static_cast<double>(row.size()) * m.format->unit_roundoff) << m.name;
+}
+
+class EveryPeerOfAnOperation : public ::testing::TestWithParam<const Method*> {};
+
+TEST_P(EveryPeerOfAnOperation, ComputesTheOperation) {
+  const Method& m = *GetParam();
+  for (const std::size_t n : {1, 2, 17, 1000, 100003}) {
+    // Near 1, so that products neither overflow nor underflow; farther apart if there is a variance, so that
+    // its condition number is about 2.
+    const double width = m.results == 1 ? 1e-3 : 1;
+    std::vector<double> x = testing_support::uniform(n, 1), y = testing_support::uniform(n, 2);
+    for (double& e : x) e = 1 + width * e;
+    for (double& e : y) e = 1 + width * e;
+    if (m.operation == "sum") {
+      expect_sums_of_rows(m, x);
+      continue;
+    }
+    Sample sample{column_of(*m.format, x), m.operation,
+                  m.inputs == 2 ? std::optional{column_of(*m.format, y)} : std::nullopt};
+    const Measurement found = sample.judged(m);
+    // A first-order bound on a result in any order; that of a variance has its condition number as a factor.
+    double bound = 4 * static_cast<double>(n) * m.format->unit_roundoff;
+    if (m.results > 1 && found.truth.to_double() > 0) bound *= sample.truth().condition();
+    EXPECT_LT(bound, 0.1);
+    EXPECT_LE(found.error.relative, bound) << m.name << " of " << n << ": " << found.value.to_double();
+  }
+}
+
+std::vector<const Method*> peers_of_operations() {
+  std::vector<const Method*> all;
+  for (const Method& m : peers_of_batches()) all.push_back(&m);
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Peers, EveryPeerOfAnOperation, ::testing::ValuesIn(peers_of_operations()),
+                         testing_support::test_name);
 
 TEST(APlainLoop, HasTheBitsOfSerial) {
   for (const FormatInfo* format : {&format_info<fp32>(), &format_info<fp64>()}) {

@@ -104,6 +104,35 @@ TEST(AReductionOfAFile, HasTheBitsOfTheLibraryForEveryOperationAndAxis) {
   EXPECT_GT(compared, 500);
 }
 
+TEST(AReductionOfAFile, HasTheBitsOfTheLibraryForEveryMethodAndAxisOfThree) {
+  const Folder folder;
+  const std::string file = (folder / "x.npy").string(), out = (folder / "out.npy").string();
+  const std::vector<std::size_t> shape{2, 3, 4};
+  std::vector<double> elements = matrices().front().elements;
+  for (const double e : matrices().front().elements) elements.push_back(1 - e);
+  std::size_t compared = 0;
+  for (const Method& m : methods()) {
+    if (m.backend != "cpu" || m.format == &format_info<bf16>() || !m.accepts(*m.format)) continue;
+    const Array x{*m.format, elements};
+    write_npy(file, {2, 3, 4}, m.format,
+              {static_cast<const std::byte*>(x.values().data), elements.size() * m.format->bytes});
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      if (m.keeps_format && axis < 2) continue;
+      const std::size_t outer = axis == 0 ? 1 : axis == 1 ? 2 : 6;
+      const std::string expected = results_of(
+          m, x.values(), x.values(), Layout::axis(outer, shape[axis], elements.size() / outer / shape[axis]));
+      reduce_command({.operation = m.operation,
+                      .files = std::vector(static_cast<std::size_t>(m.inputs), file),
+                      .method = m.name,
+                      .axis = std::to_string(axis),
+                      .output = out});
+      EXPECT_TRUE(read(out).ends_with(expected)) << m.name << ", axis " << axis;
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 300u);
+}
+
 TEST(AReductionOfAFile, HasABoundThatHolds) {
   const Folder folder;
   const std::string file = (folder / "x.npy").string();

@@ -43,7 +43,7 @@ Comparison compare(const Array& array, const Truth& truth) {
   sort_by_merit(measurements);
   const Recommendation recommendation = recommend(measurements, *array.values().format, truth);
   return {.operation = "sum",
-          .data = "data",
+          .files = {"data"},
           .inputs = array.values(),
           .truth = &truth,
           .options = {.repeats = 2, .threads = 1},
@@ -125,7 +125,7 @@ TEST(AComparison, IsOneObjectOnOneLine) {
   const Array array{format_info<fp64>(), {1, 2}};
   const Truth truth{array.values()};
   Comparison c = compare(array, truth);
-  c.data = "a name\nof two lines that is no UTF-8: \xff";
+  c.files = {"a name\nof two lines that is no UTF-8: \xff"};
   const std::string line = json_line(comparison_json(c));
   EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
   EXPECT_EQ(line.back(), '\n');
@@ -359,7 +359,7 @@ TEST(AFailure, IsABrokenBoundABrokenPromiseOrAnExactSumThatIsWrong) {
   peer.backend = "peer";
   m.method = &peer;
   const Array array{format_info<fp64>(), {1}};
-  EXPECT_EQ((Comparison{"", "", array.values(), nullptr, {}, {}, {m}, {}}.failures().size()), 0u)
+  EXPECT_EQ((Comparison{"", {}, array.values(), nullptr, {}, {}, {m}, {}}.failures().size()), 0u)
       << "a promise that a peer breaks is not a failure";
 
   Measurement exact = pretend("exact/fp16", 1, 1);

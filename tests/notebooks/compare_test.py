@@ -91,7 +91,8 @@ class DataSets(made_up.SectionTest):
                                ["run1/grad.npy", "run2/grad.npy", "a.npy"]),
                               (["/x/1/grad.npy", "/y/1/grad.npy"], ["x/1/grad.npy", "y/1/grad.npy"]),
                               (["grad.npy", "a/grad.npy"], ["grad.npy", "a/grad.npy"]),
-                              (["one/file"], ["file"])):
+                              (["one/file"], ["file"]), (["my/t.csv:2", "my/t.csv:3"], ["t.csv:2", "t.csv:3"]),
+                              (["my/t.csv:EUR/kg", "/a:b/c"], ["t.csv:EUR/kg", "a:b/c"])):
             self.assertEqual(list(compare.titles(names).values()), titles)
 
     def test_data_with_the_same_base_name_are_kept_apart(self):
@@ -111,6 +112,21 @@ class DataSets(made_up.SectionTest):
     def test_the_latest_comparison_of_a_file_counts(self):
         self.rows.append(comparison("made/up.f32", self.rows[1]["methods"], n=7))
         self.assertEqual([c.data["n"] for c in compare.comparisons([source("compare", self.rows)])], [7, 4096])
+
+    def test_files_are_those_of_the_row_or_of_the_name_of_an_older_one(self):
+        for name, more, operation, expected in (
+                ("a.npy", {}, "sum", ("a.npy",)), ("a.npy, b.npy", {}, "sum", ("a.npy", "b.npy")),
+                ("a.npy, b.npy", {}, "dot", ("a.npy", "b.npy")), ("a.npy and b.npy", {}, "dot", ("a.npy", "b.npy")),
+                ("a and b.npy", {}, "sum", ("a and b.npy",)), ("a, b.npy", {"files": ["a, b.npy"]}, "sum", ("a, b.npy",)),
+                ("a and b, c", {"files": ["a and b", "c"]}, "dot", ("a and b", "c"))):
+            row = comparison(name, self.rows[0]["methods"]) | {"operation": operation}
+            row["data"].update(more)
+            self.assertEqual(compare.files(row), expected)
+            source("compare", [row])  # fits the schema
+
+    def test_a_dot_product_of_data_of_the_study_is_not_of_the_study(self):
+        row = comparison("data/uniform.f32, data/uniform.f32", [], n=1 << 22)
+        self.assertFalse(compare.is_of_study(row))
 
     def test_only_data_of_the_study_are_described(self):
         note = compare.about_data_sets()["uniform.f32", 1 << 22]

@@ -68,7 +68,7 @@ class Conditions(made_up.SectionTest):
         self.check(f"38 of 39 errors … {at} (this machine, CPU).", "exact … in 12 of 13 results")
         self.assertEqual(self.s.failures, [f"this machine, CPU: {at}: the error 0.001 exceeds its bound 1",
                                            "this machine, CPU: exact/fp32@cpu at condition number 10¹²: returned "
-                                           "0x3f800001, but the exact sum rounds to 0x3f800000"])
+                                           "0x3f800001, but the exact result rounds to 0x3f800000"])
 
     def test_a_peer_is_drawn_without_a_sentence_or_a_failure(self):
         self.rows += [row("loop", e, 0.0, "peer") | {"within_bound": False} for e in range(13)]

@@ -8,11 +8,16 @@ import unittest
 
 from made_up import ROOT, comparison, few_errors, measured, source
 import glossary
+import phrases
 
 
 def strings_of(file):
     """The source with string literals that stand side by side joined."""
     return re.sub(r'"\s*\n\s*"', "", (ROOT / "experiments" / file).read_text())
+
+
+def peers_of_the_gpu():
+    return re.findall(r'"([a-z]+/[a-z_]+)"', strings_of("harness/peers.cu") + strings_of("harness/peers_cublas.cu"))
 
 
 class Glossary(unittest.TestCase):
@@ -27,8 +32,14 @@ class Glossary(unittest.TestCase):
 
     def test_every_peer_has_a_meaning(self):
         peers = strings_of("harness/peers.cpp") + strings_of("harness/peers.cu") + '"torch/sum", Promise'
-        for name in re.findall(r'"([a-z_/]+)",\s*(?:Promise|\[\])', peers):
+        for name in re.findall(r'"([a-z_/]+)",\s*(?:Promise|\[\])', peers) + peers_of_the_gpu():
             self.assertIn(glossary.library(f"{name}/fp32@peer"), glossary.LIBRARIES)
+
+    def test_names_identify_the_peers_of_the_gpu(self):
+        self.assertIn("cublas/dot", peers_of_the_gpu())
+        for name in peers_of_the_gpu():
+            self.assertEqual(phrases.device(f"{name}/fp32@peer"), "GPU")
+        self.assertEqual(phrases.device("eigen/dot/fp32@peer"), "CPU")
 
     def test_has_only_names_that_occur(self):
         found = {"error_vs_length": [source("error_vs_length", few_errors())],

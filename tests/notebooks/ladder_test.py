@@ -129,10 +129,10 @@ class Ladder(made_up.SentenceTest):
         two = ladder.section([source("ladder", [*rows(), longer])]).findings
         self.assert_sentences(two, "of the sums of 2²⁰, the one nearest to its ceiling is exact, at 90%.")
 
-    def test_a_sum_that_is_faster_than_reading_is_called_noise(self):
+    def test_a_sum_that_is_much_faster_than_reading_reads_from_a_cache(self):
         findings = self.section((CURED, 1, {"read_share": 1.42})).findings
-        self.assert_sentences(findings, "142% of the speed of reading alone (more than 100% is noise)",
-                              "nearest to its ceiling is sequential, at 142% (more than 100% is noise).")
+        self.assert_sentences(findings, "142% of the speed of reading alone (the data came from a cache)",
+                              "nearest to its ceiling is sequential, at 142% (the data came from a cache).")
         self.assertFalse(any("(more than 100%" in f for f in self.section().findings))
 
     def test_the_roofline(self):

@@ -134,6 +134,12 @@ def few_errors():
             for data in ("normal", "ones") for n in (1024, 4096) for method, promise, ulps in FEW]
 
 
+def of_operation(operation, row):
+    """The row of a sum as one of another operation."""
+    method = row["method"]
+    return row | {"operation": operation, "method": method if method.endswith("@peer") else f"{operation}/{method}"}
+
+
 def few_spreads():
     return [spread(method, promise, axis) for axis in ("runs", "threads", "alignment") for method, promise, _ in FEW]
 
@@ -183,7 +189,7 @@ def values(name, about):
     types = about.get("type", "object")
     types = types if isinstance(types, list) else [types]
     null = [None] if "null" in types else []
-    if name == "method":
+    if name == "method" or about.get("$ref") == "#/$defs/method":
         return METHODS
     if name == "provenance":
         return [PROVENANCE]
@@ -214,7 +220,7 @@ def rows(kind):
             DEFINED["measurement"], method=method))]
         yield from (sample(about, methods=[m]) for m in methods)
         yield sample(about, methods=methods)
-    for method in METHODS if kind != "comparison" else [None]:
+    for method in METHODS if "method" in properties(about) else [None]:
         yield from variations(about, sample(about, **({"method": method} if method else {})))
     if kind in results.OF_OPERATIONS:
         for operation in ("dot", "softmax"):

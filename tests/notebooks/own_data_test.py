@@ -73,6 +73,31 @@ class OwnData(made_up.SectionTest):
                      | {"operation": "dot"}]
         self.assertEqual([t.caption for t in self.check().tables], ["All files, this machine, dot", "a.f32, b.f32, dot, this machine"])
 
+    def test_titles_are_of_the_list_of_files(self):
+        self.rows = [file("my/a, b.f32", 0), file("t.csv:2", 0), file("t.csv:3", 0.5),
+                     file("my/x.npy, my/y.npy", 0) | {"operation": "dot"}]
+        for row, files in zip(self.rows, (["my/a, b.f32"], ["my/t.csv:2"], ["my/t.csv:3"], ["my/x.npy", "my/y.npy"])):
+            row["data"]["files"] = files
+        for m in self.rows[3]["methods"]:
+            m["method"] = f"dot/{m['method']}"
+        titles = ["a, b.f32", "t.csv:2", "t.csv:3", "x.npy, y.npy, dot"]
+        s = self.check("A plain loop … on 2 of 3 files … 1 of 3: t.csv:3.")
+        self.assertEqual([row[0] for t in s.tables[:2] for row in t.rows], titles)
+        self.assertEqual([t.caption for t in s.tables[2:]], [f"{title}, this machine" for title in titles])
+
+    def test_columns_of_a_table_do_not_replace_each_other(self):
+        self.rows = [file("my/t.csv", 0), file("my/t.csv", 0.5)]
+        for row, column in zip(self.rows, "23"):
+            row["data"]["files"] = [f"my/t.csv:{column}"]
+        self.assertEqual([row[0] for row in self.check().tables[0].rows], ["t.csv:2", "t.csv:3"])
+
+    def test_a_row_with_a_list_of_files_replaces_the_older_one_of_the_same_files(self):
+        self.rows = [file("a.npy and b.npy", 0), file("a.npy, b.npy", 0.5)]
+        self.rows[1]["data"]["files"] = ["a.npy", "b.npy"]
+        for row in self.rows:
+            row["operation"] = "dot"
+        self.assertEqual([row[0] for row in self.check().tables[0].rows], ["a.npy, b.npy, dot"])
+
     def test_has_a_table_of_all_files_and_a_table_per_file(self):
         first, *others = self.check().tables
         self.assertEqual([row[0] for row in first.rows], ["a.f32", "b.f32"])

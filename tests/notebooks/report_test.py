@@ -290,11 +290,54 @@ class Findings(WithFiles):
         self.run_on_files("--beside", there)
         self.assertNotIn("H200", self.text())
 
-    def test_a_folder_without_rows_makes_an_empty_report(self):
-        made_up.write(self.folder / f"{SPEED}.jsonl", [header(SPEED)])  # as after an early stop
+    def test_a_folder_without_a_usable_row_is_refused(self):
+        there = str(self.committed)
+        made_up.write(self.committed / f"h200.{SPEED}.jsonl", [header(SPEED)] + made_up.few_speeds())
+        for name, objects, lines in ((f"{SPEED}.jsonl", [header(SPEED)], 1),  # as after an early stop
+                                     ("results.jsonl", [], 1), ("results.jsonl", [{"a": 1}], 2)):
+            for more in ([], ["--beside", there], ["--committed", there]):
+                with self.subTest((name, objects, more)):
+                    made_up.write(self.folder / name, objects)
+                    self.run_on_files(*more)
+                    self.assertEqual((self.code, self.err.count("\n"), self.findings), (2, lines, ""), self.err)
+                    self.assertIn(f"report.py: {self.folder}: its results files have no usable row", self.err)
+                    self.assertEqual([p.name for p in self.folder.iterdir()], [name])
+            (self.folder / name).unlink()
+        made_up.write(self.committed / f"h200.{SPEED}.jsonl", [header(SPEED)])
+        self.run_main("--committed", there, "--out", str(self.folder))
+        self.assertEqual(self.code, 2)
+        self.assertIn(f"{there}: its results files have no usable row", self.err)
+
+    def test_a_report_on_other_operations_begins_with_them_and_leaves_out_sums_of_other_machines(self):
+        rows = [made_up.of_operation("dot", r) for r in made_up.few_errors()]
+        made_up.write(self.folder / f"{ERROR}.jsonl", [header(ERROR)] + rows)
+        made_up.write(self.committed / f"h200.{ERROR}.jsonl", [header(ERROR)] + made_up.few_errors())
+        self.assert_sentences(self.run_on_files("--beside", str(self.committed)).splitlines()[0], "All 16 errors")
+        self.assertNotIn("H200", self.text() + self.page())
+        self.assertEqual(re.findall("^#+ (.*)", self.text(), re.M),
+                         [report.OTHER_TITLE, "Terms", "Every operation", "Machines"])
+        self.assertEqual(self.figures()[0]["menus"][0], {"label": "Operation", "values": ["dot"]})
+        self.assertLess(self.page().index("<figure"), self.page().index("<nav"))
+        measured_or_not = self.text().split("Not measured here: ")[1].split("\n")[0]
+        self.assertNotIn("Error against length", measured_or_not)
+        self.assertIn("Error against condition number", measured_or_not)
+
+        made_up.write(self.committed / f"h200.{ERROR}.jsonl", [header(ERROR)] + made_up.few_errors() + rows)
+        self.assert_sentences(self.run_on_files("--beside", str(self.committed)).splitlines()[0], "All 32 errors")
+        self.assertNotIn("## Error against length", self.text())
+        made_up.write(self.folder / f"{ERROR}.jsonl", [header(ERROR)] + made_up.few_errors())
+        self.run_on_files("--beside", str(self.committed))
+        self.assertIn(f"# {report.TITLE}\n", self.text())
+        self.assertNotIn("## Every operation", self.text())
+        self.assertIn("H200, CPU", self.text())
+
+    def test_other_operations_than_sums_beside_own_data_have_the_general_title(self):
+        made_up.write(self.folder / f"{ERROR}.jsonl", [header(ERROR)] + [made_up.of_operation("dot", r)
+                                                                        for r in made_up.few_errors()])
+        made_up.write(self.folder / "results.jsonl", self.comparisons)
         self.run_on_files()
-        self.assertEqual(self.code, 0, self.err)
-        self.assertIn("No results yet.", self.page())
+        self.assertEqual(re.findall("^#+ (.*)", self.text(), re.M),
+                         [report.OTHER_TITLE, "Own data", "Terms", "Every operation", "Machines"])
 
     def test_the_results_of_other_machines_alone_make_a_report_in_a_new_folder(self):
         made_up.write(self.committed / f"h200.{SPEED}.jsonl", [header(SPEED)] + made_up.few_speeds())
@@ -313,7 +356,8 @@ class Findings(WithFiles):
                                ([], "a folder of results, or --committed, is missing"),
                                (["--committed", there], "--out is missing"),
                                (["/nowhere"], "/nowhere: no such folder"),
-                               ([str(self.folder), "--out", file], file)):
+                               ([str(self.folder), "--out", "-"], "--out names a folder"),
+                               ([str(self.folder), "--out", file], f"--out: {file} is a file")):
             with self.subTest(why):
                 self.run_main(*arguments, "--program", "samesum report")
                 self.assertEqual((self.code, self.err.count("\n")), (2, 1), self.err)
@@ -328,7 +372,7 @@ class Findings(WithFiles):
                           [header(name) | {"provenance": made_up.PROVENANCE | provenance}] + rows)
         self.run_main("--committed", str(self.committed), "--out", str(self.folder))
         machines = self.text().split("## Machines")[1]
-        self.assertEqual(machines.count("\nH200\n"), 1)
+        self.assertEqual(machines.count("<summary>H200</summary>"), 1)
         self.assertIn("|commit|unknown (most files)|", machines)
         self.assertIn("|compiler|a compiler|", machines)
         self.assertEqual(machines.count(f", commit {'b' * 40}|"), 1)
@@ -425,7 +469,7 @@ class Files(WithFiles):
         speed.symlink_to("nowhere")
         self.assert_refused(speed.name, "No such file or directory")
         speed.unlink()
-        made_up.write(error, [header(ERROR)])
+        made_up.write(error, [header(ERROR)] + made_up.few_errors())
         (self.folder / "report.md").mkdir()
         self.assert_refused("report.md")
 
