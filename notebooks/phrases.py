@@ -15,7 +15,7 @@ TERMS = {
               "only the denominator is exact). @peer marks another library, measured for comparison",
     "order": "serial: one addition after the other, as in a loop. tree: each of 128 lanes adds 32 elements one after "
              "the other, then lanes, then leaves of 4096 elements, are added in pairs. pairwise: the same, but lanes "
-             "add in pairs too. prefix: runs of 4 elements, rows of 128 and tiles of 1024, so that the first elements "
+             "add in pairs too. prefix: runs of 4 elements, rows of 128 and tiles of 4096, so that the first elements "
              "are added in the same way whatever follows. canonical16, canonical128: 16 or 128 lanes; only neighbours "
              "are added. atomic: threads add chunks of 4096 elements to one cell as they finish. atomic_element: the "
              "same for single elements",

@@ -12,6 +12,8 @@ namespace {
 
 using namespace testing_support;
 
+constexpr std::size_t leaf = PrefixTree::leaf;
+
 /// A reducer whose state identifies the tree of the additions that made it. It is not commutative.
 struct TreeHash {
   using State = std::uint64_t;
@@ -62,29 +64,37 @@ TEST(TheOrderPrefix, MergesWholeUnitsFirst) {
                                          [=](std::size_t i) { return std::uint64_t{first + i}; });
   };
   EXPECT_EQ(literal(256), merged({of(0, 128), of(128, 128)}));
-  EXPECT_EQ(literal(384), merged({of(0, 128), of(128, 128), of(256, 128)})) << "rows in turn";
+  const std::uint64_t two_rows = literal(256);
+  EXPECT_EQ(literal(384), merged({two_rows, of(256, 128)}));
+  const std::uint64_t four_rows = merged({two_rows, merged({of(256, 128), of(384, 128)})});
+  EXPECT_EQ(literal(512), four_rows) << "rows by stride doubling";
+  EXPECT_EQ(literal(7 * 128),
+            merged({four_rows, merged({merged({of(512, 128), of(640, 128)}), of(768, 128)})}));
+  EXPECT_EQ(literal(leaf), merged({literal(leaf / 2), of(leaf / 2, leaf / 2)})) << "a tile has 32 rows";
+  EXPECT_EQ(literal(leaf - 2), merged({literal(leaf - 128), merged({of(leaf - 128, 124), of(leaf - 4, 2)})}));
   EXPECT_EQ(literal(256 + 70), merged({of(0, 256), merged({of(256, 68), of(324, 2)})}))
       << "a rest from the right";
-  const auto tile = [&](std::size_t k) { return of(1024 * k, 1024); };
-  EXPECT_EQ(literal(2048), merged({tile(0), tile(1)}));
-  EXPECT_EQ(literal(3 * 1024), merged({tile(0), tile(1), tile(2)}));
+  const auto tile = [&](std::size_t k) { return of(leaf * k, leaf); };
+  EXPECT_EQ(literal(2 * leaf), merged({tile(0), tile(1)}));
+  EXPECT_EQ(literal(3 * leaf), merged({tile(0), tile(1), tile(2)}));
   const std::uint64_t four = merged({merged({tile(0), tile(1)}), merged({tile(2), tile(3)})});
-  EXPECT_EQ(literal(4 * 1024), four) << "a group by stride doubling";
-  EXPECT_EQ(literal(7 * 1024), merged({four, merged({tile(4), tile(5)}), tile(6)})) << "groups from the left";
-  EXPECT_EQ(literal(7 * 1024 + 200), merged({literal(7 * 1024), of(7 * 1024, 200)})) << "then what is left";
+  EXPECT_EQ(literal(4 * leaf), four) << "a group by stride doubling";
+  EXPECT_EQ(literal(7 * leaf), merged({four, merged({tile(4), tile(5)}), tile(6)})) << "groups from the left";
+  EXPECT_EQ(literal(7 * leaf + 200), merged({literal(7 * leaf), of(7 * leaf, 200)})) << "then what is left";
 }
 
 TEST(TheWalkerOfTheOrderPrefix, VisitsTheLiteralDefinitionOfEveryPrefix) {
   const TreeHash reducer;
   PrefixWalker<TreeHash> walker{reducer};
   std::size_t compared = 0;
-  for (std::size_t n = 1; n <= 17 * 1024 + 3; ++n) {
+  for (std::size_t n = 1; n <= 17 * leaf + 3; ++n) {
     walker.push(n - 1);
-    if (n > 2 * 1024 + 5 && n % 1024 > 3 && n % 1024 < 1022) continue;
+    // All prefixes of one tile, then those around whole rows and tiles.
+    if (n > leaf + 300 && (n > 2 * leaf || n % 128 > 1) && n % leaf > 3 && n % leaf < leaf - 2) continue;
     ASSERT_EQ(walker.state(), literal(n)) << "n = " << n;
     ++compared;
   }
-  EXPECT_GT(compared, 2000u);
+  EXPECT_GT(compared, leaf + 300);
 }
 
 TEST(TheWalkerOfTheOrderSerial, VisitsTheLiteralDefinitionOfEveryPrefix) {
@@ -94,6 +104,24 @@ TEST(TheWalkerOfTheOrderSerial, VisitsTheLiteralDefinitionOfEveryPrefix) {
     EXPECT_EQ(walker.push(n - 1),
               *reference_reduce<Serial::Shape>(reducer, n, [](std::size_t i) { return std::uint64_t{i}; }))
         << "n = " << n;
+}
+
+TEST(UnitsByStrideDoubling, HaveTheMergesOfTheReference) {
+  struct Node {
+    std::uint64_t hash;
+    void merge(const Node& other) { hash = TreeHash::mixed(hash, other.hash); }
+  };
+  const TreeHash reducer;
+  DoublingWalker<TreeHash, 32> walker{reducer};
+  for (int round = 0; round < 2; ++round) {
+    std::vector<Node> units;
+    for (std::size_t k = 0; k < 32; ++k) {
+      units.push_back({1000 * k + 7});
+      std::vector<Node> copies = units;
+      EXPECT_EQ(walker.push(k, 1000 * k + 7), merge_by_stride_doubling(std::span{copies}).hash) << k;
+      EXPECT_EQ(walker.state(), copies.front().hash) << k;
+    }
+  }
 }
 
 TEST(TilesFromAGroupOn, HaveThePrefixesOfTheWholeSequence) {
@@ -129,25 +157,33 @@ struct Path {
 };
 
 TEST(TheOrderPrefix, DeclaresItsHeightExactly) {
-  for (std::size_t n = 1; n <= 17 * 1024 + 3; n += n < 2 * 1024                      ? 1
-                                                   : n % 1024 < 8 || n % 1024 > 1015 ? 1
-                                                                                     : 13) {
+  for (std::size_t n = 1; n <= 17 * leaf + 3;
+       n += n <= leaf + 300 || n % leaf < 8 || n % leaf > leaf - 9 ? 1 : 113) {
     const auto path = reference_state<Path>(PrefixTree{}, n, [](std::size_t) { return 0; });
     const Height declared = Prefix::height(n);
     ASSERT_EQ(declared.adds, path->adds) << "n = " << n;
     ASSERT_EQ(declared.merges, path->merges) << "n = " << n;
   }
   EXPECT_EQ(Prefix::height(0).total(), 0u);
-  EXPECT_EQ(Prefix::height(1023).total(), 15u);
-  EXPECT_EQ(Prefix::height(std::size_t{1} << 28).total(), 33u);
-  EXPECT_EQ(Prefix::height((std::size_t{1} << 28) - 1).total(), 50u);
+  EXPECT_EQ(Prefix::height(leaf).adds, 3u);
+  EXPECT_EQ(Prefix::height(leaf).merges, 10u);
+  EXPECT_EQ(Prefix::height(leaf - 1).total(), 14u);
+  EXPECT_EQ(Prefix::height(std::size_t{1} << 28).total(), 29u);
+  EXPECT_EQ(Prefix::height((std::size_t{1} << 28) - 1).total(), 44u);
 }
 
 TEST(TheOrderPrefix, HasAHeightBelowItsFormula) {
-  for (std::size_t n = 1025; n < std::size_t{1} << 40; n = n * 3 / 2 + 1)
-    for (const std::size_t m : {n, std::bit_ceil(n) - 1, std::bit_ceil(n), std::bit_ceil(n) + 1})
-      EXPECT_LE(Prefix::height(m).total(), 16 + 2 * static_cast<std::size_t>(std::bit_width(m / 1024) - 1))
-          << m;
+  EXPECT_EQ(Prefix::height_formula(), "max(15, 14 + 2 floor(log2(n / 4096)))");
+  for (std::size_t n = 1; n < 2 * leaf; ++n) EXPECT_LE(Prefix::height(n).total(), 15u) << n;
+  EXPECT_EQ(Prefix::height(2 * leaf - 1).total(), 15u);
+  for (std::size_t n = 2 * leaf; n < std::size_t{1} << 40; n = n * 3 / 2 + 1)
+    for (const std::size_t m : {n, std::bit_ceil(n) - 1, std::bit_ceil(n), std::bit_ceil(n) + 1}) {
+      const std::size_t formula = 14 + 2 * static_cast<std::size_t>(std::bit_width(m / leaf) - 1);
+      EXPECT_LE(Prefix::height(m).total(), formula) << m;
+      if (m == std::bit_ceil(n) - 1) {
+        EXPECT_EQ(Prefix::height(m).total(), formula) << m;
+      }
+    }
 }
 
 }  // namespace

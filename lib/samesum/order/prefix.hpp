@@ -17,17 +17,18 @@ namespace samesum {
 
 /// A tree whose prefixes are trees of the same kind. reference.hpp defines its meaning.
 ///
-/// The elements form runs of 4, rows of 32 runs, and tiles of 8 rows. Whole units come first: n elements are
-/// whole tiles, then whole rows, then whole runs, then up to 3 elements. A run and the rows of a tile are
-/// combined in turn, the runs of a row by stride doubling. The tiles form the groups that the bits of their
-/// number name, the largest first; a group merges its tiles by stride doubling. All parts are merged: groups
-/// from the left, and what follows the last whole tile from the right. Parts without elements are skipped.
+/// The elements form runs of 4, rows of 32 runs, and tiles of 32 rows. Whole units come first: n elements are
+/// whole tiles, then whole rows, then whole runs, then up to 3 elements. The elements of a run are added in
+/// turn; the runs of a row and the rows of a tile are merged by stride doubling. The tiles form the groups
+/// that the bits of their number name, the largest first; a group merges its tiles by stride doubling. All
+/// parts are merged: groups from the left, and what follows the last whole tile from the right. Parts without
+/// elements are skipped.
 ///
 /// So the tree of the first i elements is a part of the tree of more elements, except for its last merges,
 /// and a scan finds all of them with about three merges for each element.
 struct PrefixTree {
   // The numbers are frozen: changing one changes bits.
-  static constexpr std::size_t run = 4, runs = 32, rows_of_tile = 8;
+  static constexpr std::size_t run = 4, runs = 32, rows_of_tile = 32;
   static constexpr std::size_t lanes = run * runs;  ///< elements of a row
   static constexpr std::size_t leaf = lanes * rows_of_tile;
   static constexpr bool combines_only_neighbours = true;
@@ -52,7 +53,7 @@ struct Prefix {
   static constexpr Height height(std::size_t n) {
     const std::size_t tiles = n / Shape::leaf, rows = n % Shape::leaf / Shape::lanes,
                       runs = n % Shape::lanes / Shape::run, elements = n % Shape::run;
-    constexpr std::size_t of_row = ceil_log2(Shape::runs), of_tile = of_row + Shape::rows_of_tile - 1;
+    constexpr std::size_t of_row = ceil_log2(Shape::runs), of_tile = of_row + ceil_log2(Shape::rows_of_tile);
     std::size_t merges = 0;
     bool any = elements > 0;
     const auto before = [&](std::size_t part) {
@@ -60,13 +61,13 @@ struct Prefix {
       any = true;
     };
     if (runs > 0) before(ceil_log2(runs));
-    if (rows > 0) before(of_row + rows - 1);
+    if (rows > 0) before(of_row + ceil_log2(rows));
     if (tiles > 0)
       before(of_tile + static_cast<std::size_t>(std::bit_width(tiles) - 1 + std::popcount(tiles) - 1));
     return {n == 0 ? 0 : std::min(n, Shape::run) - 1, merges};
   }
   static std::string height_formula() {
-    return "16 + 2 floor(log2(n / " + std::to_string(Shape::leaf) + "))";
+    return "max(15, 14 + 2 floor(log2(n / " + std::to_string(Shape::leaf) + ")))";
   }
 };
 
@@ -99,28 +100,64 @@ template <class Reducer> class SerialWalker {
   std::size_t count_ = 0;
 };
 
+/// Visits the prefixes of a sequence of up to `most` units, such as the runs of a row, that are merged by
+/// stride doubling.
+template <class Reducer, std::size_t most> class DoublingWalker {
+ public:
+  using State = typename Reducer::State;
+  SAMESUM_HD explicit DoublingWalker(const Reducer& reducer) : reducer_{reducer} {}
+
+  /// Appends unit k, and returns the state of the first k + 1 units: aligned groups of units are merged from
+  /// the last, smallest one on. Unit 0 begins another sequence. Complexity: one merge per set bit of k.
+  SAMESUM_HD const State& push(std::size_t k, const State& unit) {
+    State whole = unit;
+    std::size_t level = 0;
+    for (; k >> level & 1; ++level) whole = merged(group_[level], whole);
+    group_[level] = whole;
+    state_ = whole;
+    for (++level; k >> level != 0; ++level)
+      if (k >> level & 1) state_ = merged(group_[level], state_);
+    return state_;
+  }
+  /// The state of all units so far.
+  SAMESUM_HD const State& state() const { return state_; }
+
+ private:
+  SAMESUM_HD State merged(State left, const State& right) const {
+    reducer_.merge(left, right);
+    return left;
+  }
+
+  const Reducer& reducer_;
+  State state_{};
+  State group_[ceil_log2(most) + 1];
+};
+
 /// Visits the prefixes of a tile in the order prefix: an addition and at most two merges for each element,
-/// and at most five for each run.
+/// and at most five for each run and for each row.
 template <class Reducer> class TileWalker {
  public:
   using State = typename Reducer::State;
-  SAMESUM_HD explicit TileWalker(const Reducer& reducer) : reducer_{reducer} {}
+  SAMESUM_HD explicit TileWalker(const Reducer& reducer)
+      : reducer_{reducer}, runs_{reducer}, rows_{reducer} {}
 
   /// Adds the next element, and returns the state of all elements of the tile so far.
   SAMESUM_HD const State& push(const typename Reducer::Item& item) {
-    const std::size_t j = count_ % PrefixTree::run, k = count_ / PrefixTree::run % PrefixTree::runs;
-    const bool is_first_row = count_ < PrefixTree::lanes;
+    const std::size_t j = count_ % PrefixTree::run, k = count_ / PrefixTree::run % PrefixTree::runs,
+                      r = count_ / PrefixTree::lanes;
     ++count_;
     if (j == 0)
       run_ = reducer_.start(item);
     else
       reducer_.add(run_, item, j);
     if (j + 1 == PrefixTree::run)
-      state_ = complete_run(k);
+      state_ = runs_.push(k, run_);
     else
-      state_ = k > 0 ? merged(runs_, run_) : run_;
-    if (!is_first_row) state_ = merged(rows_, state_);
-    if (count_ % PrefixTree::lanes == 0) rows_ = state_;
+      state_ = k > 0 ? merged(runs_.state(), run_) : run_;
+    if (count_ % PrefixTree::lanes == 0)
+      state_ = rows_.push(r, state_);
+    else if (r > 0)
+      state_ = merged(rows_.state(), state_);
     return state_;
   }
   SAMESUM_HD const State& state() const { return state_; }
@@ -133,22 +170,11 @@ template <class Reducer> class TileWalker {
     reducer_.merge(left, right);
     return left;
   }
-  /// The state of the first k + 1 runs of the row: stride doubling merges aligned groups of runs from the
-  /// last, smallest one on.
-  SAMESUM_HD const State& complete_run(std::size_t k) {
-    State whole = run_;
-    std::size_t level = 0;
-    for (; k >> level & 1; ++level) whole = merged(group_[level], whole);
-    group_[level] = whole;
-    runs_ = whole;
-    for (++level; k >> level != 0; ++level)
-      if (k >> level & 1) runs_ = merged(group_[level], runs_);
-    return runs_;
-  }
 
   const Reducer& reducer_;
-  State run_{}, runs_{}, rows_{}, state_{};  ///< of the run, of whole runs of the row, of whole rows, of all
-  State group_[ceil_log2(PrefixTree::runs) + 1];
+  State run_{}, state_{};                                   ///< of the run, and of all
+  DoublingWalker<Reducer, PrefixTree::runs> runs_;          ///< the whole runs of the row
+  DoublingWalker<Reducer, PrefixTree::rows_of_tile> rows_;  ///< the whole rows of the tile
   std::size_t count_ = 0;
 };
 
@@ -197,7 +223,7 @@ template <class Reducer> class TileGroups {
     return left;
   }
 
-  static constexpr std::size_t levels = 54;  ///< 2^64 elements are 2^54 tiles
+  static constexpr std::size_t levels = 52;  ///< 2^64 elements are 2^52 tiles
 
   const Reducer& reducer_;
   std::uint64_t count_ = 0;

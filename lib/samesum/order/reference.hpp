@@ -63,8 +63,8 @@ template <class A> A before(A left, const std::optional<A>& right) {
   return left;
 }
 
-/// State of a tile, or of its first elements: whole rows in turn, then the whole runs of a row by stride
-/// doubling, then the elements of a run in turn. These three are merged from the right.
+/// State of a tile, or of its first elements: whole rows by stride doubling, then the whole runs of a row by
+/// stride doubling, then the elements of a run in turn. These three are merged from the right.
 template <class A, class At> A reference_leaf(PrefixTree, std::size_t begin, std::size_t end, At at) {
   const auto state_of_runs = [&](std::size_t first, std::size_t last) {
     std::vector<A> runs;
@@ -74,14 +74,13 @@ template <class A, class At> A reference_leaf(PrefixTree, std::size_t begin, std
   };
   const std::size_t rows_end = end - (end - begin) % PrefixTree::lanes,
                     runs_end = end - (end - begin) % PrefixTree::run;
-  std::optional<A> rows, rest;
-  for (std::size_t row = begin; row < rows_end; row += PrefixTree::lanes) {
-    const A next = state_of_runs(row, row + PrefixTree::lanes);
-    rows = rows ? before(*rows, std::optional{next}) : next;
-  }
+  std::vector<A> rows;
+  for (std::size_t row = begin; row < rows_end; row += PrefixTree::lanes)
+    rows.push_back(state_of_runs(row, row + PrefixTree::lanes));
+  std::optional<A> rest;
   if (runs_end < end) rest = reference_lane<A>(InTurn{}, runs_end, end, 1, at);
   if (rows_end < runs_end) rest = before(state_of_runs(rows_end, runs_end), rest);
-  return rows ? before(*rows, rest) : *rest;
+  return rows.empty() ? *rest : before(merge_by_stride_doubling(std::span{rows}), rest);
 }
 
 /// Merges the leaves of n elements by stride doubling.

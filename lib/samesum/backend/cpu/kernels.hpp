@@ -51,7 +51,7 @@ using LaneMoments = void (*)(const void* x, void* means, void* variances);
 using LargestKey = std::uint64_t (*)(const void* x, std::size_t n, bool smallest, bool zeros_are_equal);
 using FindKey = std::size_t (*)(const void* x, std::size_t n, bool smallest, std::uint64_t key);
 
-/// Scans the first n <= 1024 elements of a tile of the order prefix, numbers of the carrier. Writes the state
+/// Scans the first n <= 4096 elements of a tile of the order prefix, numbers of the carrier. Writes the state
 /// of the n elements, and the result of each prefix, after `carry`, the state of the elements before the
 /// tile; null if there are none. The last result of a whole tile is that of other merges: the caller replaces
 /// it.

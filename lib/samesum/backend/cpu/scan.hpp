@@ -29,31 +29,22 @@ typename Reducer::State tile_state(const Reducer& reducer, std::size_t n, ItemAt
     for (std::size_t j = 1; j < count; ++j) reducer.add(state, item(first + j), j);
     return state;
   };
-  State all{};
-  bool any = false;
-  const auto append = [&](const State& state) {
-    if (any)
-      reducer.merge(all, state);
-    else
-      all = state;
-    any = true;
+  const auto state_of_runs = [&](std::size_t first, std::size_t count) {
+    State runs[PrefixTree::runs];
+    for (std::size_t k = 0; k < count; ++k) runs[k] = state_of_run(first + k * run, run);
+    return reduce_by_stride_doubling(reducer, std::span<State>{runs}.first(count));
   };
-  State runs[PrefixTree::runs];
-  std::size_t first = 0;
-  for (; first + row <= n; first += row) {
-    for (std::size_t k = 0; k < PrefixTree::runs; ++k) runs[k] = state_of_run(first + k * run, run);
-    append(reduce_by_stride_doubling(reducer, std::span<State>{runs}));
-  }
-  const std::size_t whole = (n - first) / run, rest = (n - first) % run;
-  for (std::size_t k = 0; k < whole; ++k) runs[k] = state_of_run(first + k * run, run);
-  if (whole > 0) {
-    State last = reduce_by_stride_doubling(reducer, std::span<State>{runs}.first(whole));
-    if (rest > 0) reducer.merge(last, state_of_run(n - rest, rest));
-    append(last);
-  } else if (rest > 0) {
-    append(state_of_run(n - rest, rest));
-  }
-  return all;
+  const std::size_t whole_rows = n / row, whole_runs = n % row / run, rest = n % run;
+  // The whole rows, then the whole runs of the last row, then its last elements.
+  State rows[PrefixTree::rows_of_tile], part[3];
+  std::size_t parts = 0;
+  for (std::size_t r = 0; r < whole_rows; ++r) rows[r] = state_of_runs(r * row, PrefixTree::runs);
+  if (whole_rows > 0)
+    part[parts++] = reduce_by_stride_doubling(reducer, std::span<State>{rows}.first(whole_rows));
+  if (whole_runs > 0) part[parts++] = state_of_runs(whole_rows * row, whole_runs);
+  if (rest > 0) part[parts++] = state_of_run(n - rest, rest);
+  for (; parts > 1; --parts) reducer.merge(part[parts - 2], part[parts - 1]);
+  return part[0];
 }
 
 /// How columns read their elements and write their results.
@@ -71,6 +62,7 @@ template <class Reducer> class ReducedColumn {
   using F = typename Reducer::Format;
   using State = typename Reducer::State;
   using Setup = ColumnSetup<Reducer>;
+  using Numbers = CarrierOf<F>[tile];  ///< the elements of a tile
 
   /// The state of all elements so far; a fresh state if there are none.
   const State& state() const { return state_; }
@@ -78,13 +70,12 @@ template <class Reducer> class ReducedColumn {
  protected:
   explicit ReducedColumn(const Setup& setup) : setup_{&setup} {}
 
-  void read(const std::byte* x, std::size_t n) {
-    setup_->read(Term::element, x, nullptr, n, number_, nullptr);
+  void read(const std::byte* x, std::size_t n, Numbers& numbers) const {
+    setup_->read(Term::element, x, nullptr, n, numbers, nullptr);
   }
-  const CarrierOf<F>* numbers() const { return number_; }
-  auto item(std::size_t i) const {
+  auto item(const Numbers& numbers, std::size_t i) const {
     return setup_->reducer.item(
-        InputElement<F>{{number_[i]}, Scalar<F>::zero(), 0, static_cast<std::uint32_t>(i)});
+        InputElement<F>{{numbers[i]}, Scalar<F>::zero(), 0, static_cast<std::uint32_t>(i)});
   }
   /// Calls visit(results) with the array for the results of n elements, which may be that of the elements. A
   /// result of an exclusive scan takes the place of the next element.
@@ -102,9 +93,6 @@ template <class Reducer> class ReducedColumn {
   const Setup* setup_;
   State state_{};
   std::size_t count_ = 0;  ///< elements before the tile
-
- private:
-  CarrierOf<F> number_[tile];
 };
 
 /// A column in the order prefix.
@@ -112,8 +100,7 @@ template <class Reducer> class PrefixColumn : public ReducedColumn<Reducer> {
   using Base = ReducedColumn<Reducer>;
 
  public:
-  using typename Base::F, typename Base::State, typename Base::Setup;
-  using Walked = State;
+  using typename Base::F, typename Base::State, typename Base::Setup, typename Base::Numbers;
   explicit PrefixColumn(const Setup& setup) : Base{setup}, groups_{setup.reducer} {}
 
   void restart() {
@@ -130,12 +117,13 @@ template <class Reducer> class PrefixColumn : public ReducedColumn<Reducer> {
   /// Takes the next tile; all but the last one are whole. Writes the results unless `out` is null. `end` is
   /// the state after a tile that ends a part; null if the column began at element 0.
   void take(const std::byte* x, std::size_t n, F* out, const State* end = nullptr) {
-    this->read(x, n);
+    Numbers numbers;
+    this->read(x, n, numbers);
+    const auto item = [&](std::size_t i) { return this->item(numbers, i); };
     if (out)
-      this->write(out, n, [&](F* results) { this->state_ = scan(n, results, end); });
+      this->write(out, n, [&](F* results) { this->state_ = scan(numbers, n, results, end); });
     else
-      this->state_ =
-          after(n, tile_state(this->setup_->reducer, n, [&](std::size_t i) { return this->item(i); }), end);
+      this->state_ = after(n, tile_state(this->setup_->reducer, n, item), end);
     this->count_ += n;
   }
 
@@ -146,24 +134,24 @@ template <class Reducer> class PrefixColumn : public ReducedColumn<Reducer> {
     groups_.push(last);
     return end ? *end : groups_.carry();
   }
-  State scan(std::size_t n, F* results, const State* end) {
+  State scan(const Numbers& numbers, std::size_t n, F* results, const State* end) {
     State last;
     if (this->setup_->scan)
-      this->setup_->scan(this->numbers(), n, groups_.any() ? &groups_.carry() : nullptr, results, &last);
+      this->setup_->scan(numbers, n, groups_.any() ? &groups_.carry() : nullptr, results, &last);
     else
-      last = walk(n, results);
+      last = walk(numbers, n, results);
     const State all = after(n, last, end);
     this->finish(all, n - 1, results);
     return all;
   }
   /// Writes all results but the last, and returns the state of the tile.
-  State walk(std::size_t n, F* results) {
+  State walk(const Numbers& numbers, std::size_t n, F* results) {
     TileWalker<Reducer> walker{this->setup_->reducer};
     for (std::size_t i = 0; i + 1 < n; ++i) {
-      const State& prefix = walker.push(this->item(i));
+      const State& prefix = walker.push(this->item(numbers, i));
       this->finish(groups_.after(prefix), i, results);
     }
-    return walker.push(this->item(n - 1));
+    return walker.push(this->item(numbers, n - 1));
   }
 
   TileGroups<Reducer> groups_;
@@ -174,7 +162,7 @@ template <class Reducer> class SerialColumn : public ReducedColumn<Reducer> {
   using Base = ReducedColumn<Reducer>;
 
  public:
-  using typename Base::F, typename Base::State, typename Base::Setup;
+  using typename Base::F, typename Base::State, typename Base::Setup, typename Base::Numbers;
   explicit SerialColumn(const Setup& setup) : Base{setup} {}
 
   void restart() {
@@ -182,14 +170,15 @@ template <class Reducer> class SerialColumn : public ReducedColumn<Reducer> {
     this->count_ = 0;
   }
   void take(const std::byte* x, std::size_t n, F* out) {
-    this->read(x, n);
+    Numbers numbers;
+    this->read(x, n, numbers);
     this->write(out, n, [&](F* results) {
       State state = this->state_;
       for (std::size_t i = 0; i < n; ++i) {
         if (this->count_ + i == 0)
-          state = this->setup_->reducer.start(this->item(0));
+          state = this->setup_->reducer.start(this->item(numbers, 0));
         else
-          this->setup_->reducer.add(state, this->item(i), this->count_ + i);
+          this->setup_->reducer.add(state, this->item(numbers, i), this->count_ + i);
         this->finish(state, i, results);
       }
       this->state_ = state;

@@ -27,26 +27,36 @@ template <template <class> class A, class F> class ScanLoops {
     const auto* x = static_cast<const Carrier*>(data);
     auto* to = static_cast<F*>(out);
     const Many before = carry ? broadcast(*static_cast<const One*>(carry)) : Many{};
+    const Merge reducer;
+    Rows rows{reducer};
     One all;
     std::size_t done = 0;
     for (; done + row <= n; done += row)
-      scan_row(x + done, done > 0, all, carry ? &before : nullptr, to + done, row);
+      scan_row(x + done, done / row, rows, carry ? &before : nullptr, to + done, row, all);
     if (done < n) {
       // Later elements do not affect earlier results.
       alignas(vector_bytes) Carrier padded[row] = {};
       F results[row];
       for (std::size_t i = done; i < n; ++i) padded[i - done] = x[i];
-      scan_row(padded, done > 0, all, carry ? &before : nullptr, results, n - done);
+      scan_row(padded, done / row, rows, carry ? &before : nullptr, results, n - done, all);
       for (std::size_t i = done; i < n; ++i) to[i] = results[i - done];
     }
     std::memcpy(state, &all, sizeof all);
   }
 
  private:
-  /// Scans a row. `rows` is the state of the rows before, if there are any, and becomes the state of the tile
-  /// up to the element `last` - 1 of this row. Results include `before`, unless that is null.
-  static void scan_row(const Carrier* x, bool follows_rows, One& rows, const Many* before, F* out,
-                       std::size_t last) {
+  /// Merges states; has what DoublingWalker needs of a reducer.
+  struct Merge {
+    using State = Many;
+    static void merge(Many& left, const Many& right) { left.merge(right); }
+  };
+  using Rows = DoublingWalker<Merge, PrefixTree::rows_of_tile>;  ///< the same state in all lanes
+
+  /// Scans the first `last` elements of row r; all 128 can be read and written. `rows` has the whole rows
+  /// before. `all` becomes the state of the tile up to the element `last` - 1 of this row. Results include
+  /// `before`, unless that is null.
+  static void scan_row(const Carrier* x, std::size_t r, Rows& rows, const Many* before, F* out,
+                       std::size_t last, One& all) {
     Many sum[packs][run];  // the state of the elements of each run up to element j
     for (std::size_t p = 0; p < packs; ++p) {
       Storage element[run];
@@ -65,7 +75,8 @@ template <template <class> class A, class F> class ScanLoops {
     for (std::size_t half = 1; half < packs; half *= 2)
       for (std::size_t p = 0; p < packs; ++p)
         if (p & half) whole[p] = merged(all_last(whole[p / half * half - 1]), whole[p]);
-    const Many up_to_rows = broadcast(rows);
+    const Many up_to_rows = rows.state();
+    if (last == row) rows.push(r, all_last(whole[packs - 1]));
     for (std::size_t p = 0; p < packs; ++p) {
       const Many left = shifted(whole[p == 0 ? 0 : p - 1], whole[p]);
       Many part[run];
@@ -74,12 +85,14 @@ template <template <class> class A, class F> class ScanLoops {
         part[j] = j + 1 == run ? whole[p]
                   : p == 0     ? first_of(in_run, merged(left, in_run))
                                : merged(left, in_run);
-        if (follows_rows) part[j] = merged(up_to_rows, part[j]);
+        if (r > 0) part[j] = merged(up_to_rows, part[j]);
       }
+      // The last element completes the row, and whole rows come first.
+      if (p + 1 == packs && last == row) part[run - 1] = last_of(rows.state(), part[run - 1]);
       const std::size_t first = p * run * w;
       if (last > first && last <= first + run * w) {
         const std::size_t i = last - 1 - first;
-        rows = extract(part[i % run], i / run);
+        all = extract(part[i % run], i / run);
       }
       Storage result[run];
       for (std::size_t j = 0; j < run; ++j)
@@ -147,6 +160,15 @@ template <template <class> class A, class F> class ScanLoops {
     return each(a, b, [](Storage v, Storage u) {
       return [&]<int... l>(std::integer_sequence<int, l...>) {
         return __builtin_shufflevector(v, u, (l == 0 ? 0 : width + l)...);
+      }
+      (std::make_integer_sequence<int, width>{});
+    });
+  }
+  /// The last lane of a, and the others of b.
+  static Many last_of(const Many& a, const Many& b) {
+    return each(a, b, [](Storage v, Storage u) {
+      return [&]<int... l>(std::integer_sequence<int, l...>) {
+        return __builtin_shufflevector(v, u, (l + 1 == width ? l : width + l)...);
       }
       (std::make_integer_sequence<int, width>{});
     });
