@@ -178,7 +178,8 @@ TEST(TheOrderPrefix, HasAHeightBelowItsFormula) {
   EXPECT_EQ(Prefix::height(2 * leaf - 1).total(), 15u);
   for (std::size_t n = 2 * leaf; n < std::size_t{1} << 40; n = n * 3 / 2 + 1)
     for (const std::size_t m : {n, std::bit_ceil(n) - 1, std::bit_ceil(n), std::bit_ceil(n) + 1}) {
-      const std::size_t formula = 14 + 2 * static_cast<std::size_t>(std::bit_width(m / leaf) - 1);
+      const std::size_t formula =
+          std::max<std::size_t>(15, 14 + 2 * static_cast<std::size_t>(std::bit_width(m / leaf) - 1));
       EXPECT_LE(Prefix::height(m).total(), formula) << m;
       if (m == std::bit_ceil(n) - 1) {
         EXPECT_EQ(Prefix::height(m).total(), formula) << m;

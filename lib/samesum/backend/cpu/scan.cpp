@@ -19,7 +19,9 @@ template <template <class> class A> ScanTile scan_tile(const ElementSum<A, F>&) 
 }
 
 template <class Reducer> ColumnSetup<Reducer> setup_of(const Reducer& reducer, const Call& call) {
-  return {reducer, loops().write_terms[call.input->index], scan_tile(reducer), call.options.exclusive};
+  return {reducer, loops().write_terms[call.input->index],
+          std::is_same_v<F, CarrierOf<F>> && call.input->index == SAMESUM_FORMAT_INDEX, scan_tile(reducer),
+          call.options.exclusive};
 }
 
 constexpr auto nothing = [](const auto&, std::size_t, std::size_t) {};

@@ -51,6 +51,7 @@ typename Reducer::State tile_state(const Reducer& reducer, std::size_t n, ItemAt
 template <class Reducer> struct ColumnSetup {
   Reducer reducer;
   WriteTerms read;  ///< rounds elements to the format, as numbers of the carrier
+  bool is_direct;   ///< whether the elements are such numbers already
   ScanTile scan;    ///< null if the reducer has no such loop
   bool exclusive;
 };
@@ -70,10 +71,14 @@ template <class Reducer> class ReducedColumn {
  protected:
   explicit ReducedColumn(const Setup& setup) : setup_{&setup} {}
 
-  void read(const std::byte* x, std::size_t n, Numbers& numbers) const {
-    setup_->read(Term::element, x, nullptr, n, numbers, nullptr);
+  /// The n elements as numbers of the carrier, in `place` unless they are such numbers already: a copy of a
+  /// tile would not leave enough of the cache to elements and results.
+  const CarrierOf<F>* read(const std::byte* x, std::size_t n, Numbers& place) const {
+    if (setup_->is_direct) return reinterpret_cast<const CarrierOf<F>*>(x);
+    setup_->read(Term::element, x, nullptr, n, place, nullptr);
+    return place;
   }
-  auto item(const Numbers& numbers, std::size_t i) const {
+  auto item(const CarrierOf<F>* numbers, std::size_t i) const {
     return setup_->reducer.item(
         InputElement<F>{{numbers[i]}, Scalar<F>::zero(), 0, static_cast<std::uint32_t>(i)});
   }
@@ -117,8 +122,8 @@ template <class Reducer> class PrefixColumn : public ReducedColumn<Reducer> {
   /// Takes the next tile; all but the last one are whole. Writes the results unless `out` is null. `end` is
   /// the state after a tile that ends a part; null if the column began at element 0.
   void take(const std::byte* x, std::size_t n, F* out, const State* end = nullptr) {
-    Numbers numbers;
-    this->read(x, n, numbers);
+    Numbers place;
+    const CarrierOf<F>* const numbers = this->read(x, n, place);
     const auto item = [&](std::size_t i) { return this->item(numbers, i); };
     if (out)
       this->write(out, n, [&](F* results) { this->state_ = scan(numbers, n, results, end); });
@@ -134,7 +139,7 @@ template <class Reducer> class PrefixColumn : public ReducedColumn<Reducer> {
     groups_.push(last);
     return end ? *end : groups_.carry();
   }
-  State scan(const Numbers& numbers, std::size_t n, F* results, const State* end) {
+  State scan(const CarrierOf<F>* numbers, std::size_t n, F* results, const State* end) {
     State last;
     if (this->setup_->scan)
       this->setup_->scan(numbers, n, groups_.any() ? &groups_.carry() : nullptr, results, &last);
@@ -145,7 +150,7 @@ template <class Reducer> class PrefixColumn : public ReducedColumn<Reducer> {
     return all;
   }
   /// Writes all results but the last, and returns the state of the tile.
-  State walk(const Numbers& numbers, std::size_t n, F* results) {
+  State walk(const CarrierOf<F>* numbers, std::size_t n, F* results) {
     TileWalker<Reducer> walker{this->setup_->reducer};
     for (std::size_t i = 0; i + 1 < n; ++i) {
       const State& prefix = walker.push(this->item(numbers, i));
@@ -170,8 +175,8 @@ template <class Reducer> class SerialColumn : public ReducedColumn<Reducer> {
     this->count_ = 0;
   }
   void take(const std::byte* x, std::size_t n, F* out) {
-    Numbers numbers;
-    this->read(x, n, numbers);
+    Numbers place;
+    const CarrierOf<F>* const numbers = this->read(x, n, place);
     this->write(out, n, [&](F* results) {
       State state = this->state_;
       for (std::size_t i = 0; i < n; ++i) {
@@ -223,8 +228,9 @@ void pass_columns(const Columns<F>& all, const Column& fresh, bool writes, Done 
     Column first = fresh;  // most calls have no others, and then need no allocation
     std::vector<Column> others(width - 1, fresh);
     const auto column = [&](std::size_t c) -> Column& { return c == 0 ? first : others[c - 1]; };
-    std::vector<std::byte> gathered(all.are_contiguous() ? 0 : width * tile * all.bytes);
-    std::vector<F> results(all.are_contiguous() || !writes ? 0 : width * tile);
+    const std::size_t gathers = all.are_contiguous() ? 0 : width * std::min(l.n, tile);
+    std::vector<std::byte> gathered(gathers * all.bytes);
+    std::vector<F> results(writes ? gathers : 0);
     for (std::size_t strip = task * per_task; strip < std::min(strips, (task + 1) * per_task); ++strip) {
       const std::size_t o = strip / across, i = strip % across * width, n = l.length(o),
                         count = std::min(width, l.inner - i);
