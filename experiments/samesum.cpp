@@ -85,11 +85,15 @@ CLI::App* add_reduction(CLI::App& app, const std::shared_ptr<ReduceOptions>& opt
       ->type_name("NAME");
   command
       ->add_option("--axis", options->axis,
-                   first.has_result_per_element
+                   first.keeps_format
                        ? "rows, or -1 for the last axis of an array, which\nis the default and the only one"
-                       : "Reduce each row, each column, or along axis N of\nan array (-1 is the last); a "
-                         "line per result")
-      ->type_name(first.has_result_per_element ? "rows|-1" : "rows|columns|N");
+                       : std::string{first.is_scan() ? "Scan" : "Reduce"} +
+                             " each row, each column, or along axis N of\nan array (-1 is the last); a "
+                             "line per result")
+      ->type_name(first.keeps_format ? "rows|-1" : "rows|columns|N");
+  if (first.is_scan())
+    command->add_flag("--exclusive", options->exclusive,
+                      "Leave out the element itself; the first result\nis that of no elements");
   command
       ->add_option("--output", options->output,
                    "Write the results to a .npy file instead" +
@@ -99,7 +103,7 @@ CLI::App* add_reduction(CLI::App& app, const std::shared_ptr<ReduceOptions>& opt
     command->add_option("--ddof", options->ddof, "Divide the sum of squares by n - D (default 0)")
         ->type_name("D");
   add_threads(command, options->threads);
-  if (first.has_result_per_element || first.returns_index) {
+  if (first.keeps_format || first.returns_index) {
     command->add_flag("--json", options->json, "Print one JSON object");
     return command;
   }
@@ -130,9 +134,9 @@ void add_reductions(CLI::App& app, Report& report) {
         std::string{m.results > 1 ? "The standard deviation is the root of the rounded variance.\n" : ""} +
         "Results have the format of the method. The files are read into memory.\n\nExamples:\n  samesum " +
         operation +
-        (m.inputs == 2              ? " x.npy y.npy\n"
-         : m.has_result_per_element ? " x.npy --output y.npy\n"
-                                    : " data.npy\n  samesum " + operation + " matrix.npy --axis rows\n") +
+        (m.inputs == 2    ? " x.npy y.npy\n"
+         : m.keeps_format ? " x.npy --output y.npy\n"
+                          : " data.npy\n  samesum " + operation + " matrix.npy --axis rows\n") +
         "  samesum list '" + operation + "/*'");
     command->callback([=, &report] { report = reduce_command(*options); });
   }

@@ -15,8 +15,10 @@ TERMS = {
               "only the denominator is exact). @peer marks another library, measured for comparison",
     "order": "serial: one addition after the other, as in a loop. tree: each of 128 lanes adds 32 elements one after "
              "the other, then lanes, then leaves of 4096 elements, are added in pairs. pairwise: the same, but lanes "
-             "add in pairs too. canonical16, canonical128: 16 or 128 lanes; only neighbours are added. atomic: threads "
-             "add chunks of 4096 elements to one cell as they finish. atomic_element: the same for single elements",
+             "add in pairs too. prefix: runs of 4 elements, rows of 128 and tiles of 4096, so that the first elements "
+             "are added in the same way whatever follows. canonical16, canonical128: 16 or 128 lanes; only neighbours "
+             "are added. atomic: threads add chunks of 4096 elements to one cell as they finish. atomic_element: the "
+             "same for single elements",
     "accumulator": "what is kept of a partial sum. plain: the sum. kahan: also the rounding error of its last addition. "
                    "neumaier: also the sum of all its rounding errors. double_word: two numbers whose mathematical sum "
                    "is the value. exact: an integer that holds every partial sum without rounding",

@@ -11,7 +11,8 @@ COLOURS = {"plain": "#b84300", "kahan": "#c28700", "neumaier": "#3a9bdc", "doubl
            "peer": "#cc79a7", "read": GREY}
 PEERS = ["#cc79a7", "#94507a", "#b0608f"]  # shades of the colour of peers
 ORDERS = {"serial": ("dash", "circle"), "tree": ("solid", "square"), "pairwise": ("dashdot", "diamond"),
-          "canonical16": ("dot", "triangle-up"), "canonical128": ("dot", "triangle-down"),
+          "prefix": ("longdash", "hexagon"), "canonical16": ("dot", "triangle-up"),
+          "canonical128": ("dot", "triangle-down"),
           "atomic": ("longdash", "x"), "atomic_element": ("dot", "cross"), "": ("solid", "star")}
 SYMBOLS = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star", "hexagon", "pentagon"]
 DASHES = ["solid", "dash", "dot", "dashdot", "longdash"]

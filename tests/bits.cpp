@@ -57,6 +57,11 @@ template <class Order, template <class> class A, class F, class T> void print(co
       std::vector<State> leaves(Shape::leaves(x.size()));
       cpu::Leaves<Shape, A, F>::template sum<T>(x.data(), x.size(), leaves.data());
       return merge_by_stride_doubling(std::span{leaves});
+    } else if constexpr (std::is_same_v<Order, Prefix>) {
+      const ElementSum<A, F> reducer;
+      PrefixWalker<ElementSum<A, F>> walker{reducer};
+      for (std::size_t i = 0; i < x.size(); ++i) walker.push(at(i));
+      return walker.state();
     } else {
       return *cpu::sum_canonical<Shape::lanes, State>(x.size(), at);
     }

@@ -31,28 +31,31 @@ TEST(TheCatalogue, ListsEveryCombinationOnceAsAMethodOrWithAReason) {
     EXPECT_FALSE(u.reason.empty()) << u.name;
   }
   // sum, mean, sum_of_magnitudes, squared_norm and dot have accumulators; norm, prod, logsumexp and moments
-  // have states of their own; the extrema need no order; six operations can be exact.
+  // have states of their own; the extrema need no order; six operations can be exact. A scan has the axes of
+  // its operation.
   const std::size_t combinations = 5 * Orders::size * Accumulators::size + 4 * Orders::size + 4 + 6;
+  const std::size_t scans = Orders::size * Accumulators::size + 2 * Orders::size + 2 + 1;
   const std::size_t softmaxes = 2 * 5;
   const std::size_t on_a_gpu = (3 * Accumulators::size + 3) * Formats::size +
                                4 * (Accumulators::size + 2) * Formats::size + 2 * 2 * Formats::size + 2 +
                                2 * Formats::size + 4 * Formats::size + softmaxes;
-  EXPECT_EQ(names.size(),
-            backends.size() * (combinations * Formats::size + softmaxes) - (absent().empty() ? 0 : on_a_gpu));
+  EXPECT_EQ(names.size(), backends.size() * ((combinations + scans) * Formats::size + softmaxes) -
+                              (absent().empty() ? 0 : on_a_gpu));
 }
 
 TEST(TheCatalogue, HasUnsupportedCombinationsForEveryOperationWithAnOrder) {
   std::set<std::string> operations;
   for (const Unsupported& u : unsupported()) operations.insert(u.name.substr(0, u.name.find('/')));
   EXPECT_EQ(operations, (std::set<std::string>{"sum", "mean", "sum_of_magnitudes", "squared_norm", "dot",
-                                               "norm", "prod", "logsumexp", "moments"}));
+                                               "norm", "prod", "logsumexp", "moments", "cumsum", "cumprod",
+                                               "cummax", "cummin", "cumlogsumexp"}));
 }
 
 TEST(TheCatalogue, GivesTheMethodsOfAnOperationInOneSpan) {
   std::size_t all = 0;
   std::set<std::string> operations;
   for (const Method& m : methods()) operations.insert(m.operation);
-  EXPECT_EQ(operations.size(), 15u);
+  EXPECT_EQ(operations.size(), 20u);
   for (const std::string& operation : operations) {
     const std::span<const Method> of = methods(operation);
     ASSERT_FALSE(of.empty()) << operation;
@@ -170,6 +173,7 @@ TEST(AnUnknownWord, ThatIsASynonymIsTranslated) {
       {"std/tree/fp32", "'std' is called 'moments' here"},
       {"l2/tree/fp32", "'l2' is called 'norm' here"},
       {"avg/tree/plain/fp32", "'avg' is called 'mean' here"},
+      {"prefix_sum/exact/fp32", "'prefix_sum' is called 'cumsum' here"},
       {"sum/tree/plain/float32", "'float32' is called 'fp32' here"},
       {"tree/plain/double", "'double' is called 'fp64' here"},
       {"exact/fp32@gpu", "'gpu' is called 'cuda' here"},
@@ -187,6 +191,13 @@ TEST(ACombination, ThatIsUnsupportedIsRefusedWithTheReason) {
   EXPECT_THAT(refusal_of("mean/pairwise/kahan/fp32"), HasSubstr("use tree"));
   EXPECT_THAT(refusal_of("moments/pairwise/fp32"), HasSubstr("would merge two states per addition"));
   EXPECT_THAT(refusal_of("logsumexp/tree/fp64"), HasSubstr("exp and log are computed in fp32"));
+  EXPECT_THAT(refusal_of("cumlogsumexp/prefix/fp64"), HasSubstr("exp and log are computed in fp32"));
+  EXPECT_THAT(refusal_of("cumsum/tree/plain/fp32"), HasSubstr("use prefix"));
+  EXPECT_THAT(refusal_of("cumprod/serial/fp32"), HasSubstr("scans of sums only; use prefix"));
+  EXPECT_THAT(refusal_of("mean/prefix/plain/fp32"), HasSubstr("operations that have a scan; use tree"));
+  EXPECT_THAT(refusal_of("prefix/plain/fp32@cuda"), HasSubstr("this order has no GPU kernel yet"));
+  for (const char* name : {"cumsum/exact/fp32@cuda", "cumsum/serial/plain/fp64@cuda", "cummax/fp16@cuda"})
+    EXPECT_THAT(refusal_of(name), HasSubstr("scans have no GPU kernel yet"));
 }
 
 TEST(ACombination, WithoutAMethodOrAReasonIsRefusedWithTheNearestMethod) {
@@ -221,7 +232,9 @@ TEST(AMethod, HasCorrectProperties) {
     EXPECT_EQ(m.inputs, m.operation == "dot" ? 2 : 1) << m.name;
     EXPECT_EQ(m.results, m.operation == "moments" ? 2 : 1) << m.name;
     EXPECT_EQ(m.returns_index, m.operation.starts_with("arg")) << m.name;
-    EXPECT_EQ(m.has_result_per_element, m.operation.ends_with("softmax")) << m.name;
+    EXPECT_EQ(m.is_scan(), m.operation.starts_with("cum")) << m.name;
+    EXPECT_EQ(m.has_result_per_element, m.is_scan() || m.keeps_format) << m.name;
+    EXPECT_EQ(m.keeps_format, m.operation.ends_with("softmax")) << m.name;
     if (m.operation == "sum") {
       EXPECT_GT(m.operations_per_element, 0) << m.name;
       for (const FormatInfo& f : formats) EXPECT_TRUE(m.accepts(f)) << m.name << " of " << f.name;

@@ -116,8 +116,27 @@ std::string digest_of_softmax(const Method& m, const FormatInfo& format) {
   return digest.text();
 }
 
+/// Returns the digest of the results, inclusive and exclusive, at the places of all elements.
+std::string digest_of_scans(const Method& m, const FormatInfo& format) {
+  Digest digest;
+  for (const Input& input : inputs(format)) {
+    const Layout& l = input.layout;
+    if (l.offsets || (l.n > 1 && l.stride != l.inner) || l.outer_stride < l.n * l.inner) continue;
+    with_format(*m.format, [&]<class F>() {
+      for (const bool exclusive : {false, true}) {
+        std::vector<F> out(l.results() == 0 ? 0 : (l.outer - 1) * l.outer_stride + l.n * l.inner);
+        reduce(m, input.x.values(), l, std::span{out}, {.exclusive = exclusive});
+        for (const F& result : out) digest.add(to_bits(result));
+      }
+    });
+  }
+  return digest.text();
+}
+
 void add(const Method& m, const FormatInfo& input, Lines& lines) {
-  if (m.has_result_per_element) {
+  if (m.is_scan()) {
+    lines[line_of(m.name, input)] = digest_of_scans(m, input);
+  } else if (m.has_result_per_element) {
     lines[softmax_line(m, input)] = digest_of_softmax(m, input);
   } else if (m.operation == "sum") {
     lines[line_of(short_name(m), input)] = digest_of_vectors(m, input);

@@ -121,7 +121,7 @@ const std::vector<EntryPoint>& entry_points() {
            for (const std::size_t n : {0, 1, 1000, 1'000'000}) {
              const FormatInfo& own = *m.format;
              const Number result{&own, 0x17}, other{&own, 0x2a3};
-             if (m.has_result_per_element) {
+             if (m.keeps_format) {
                if (n > 0)
                  for (const FormatInfo& f : {formats[0], formats[2]})
                    out << m.bound(f, n, Number{&f, 0x17}, 7.3) << m.bound(f, n, Number{&f, 0x17}, subnormal);
@@ -256,11 +256,30 @@ const std::vector<EntryPoint>& entry_points() {
          std::vector<float> y(600);
          const Values x = arrays[2].values();
          for (const Method& m : methods())
-           if (m.has_result_per_element && m.backend != "cuda") {
+           if (m.keeps_format && m.backend != "cuda") {
              reduce(m, x, Layout::rows(6, 100), std::span{y}, {.threads = threads});
              out << y;
            }
          out.refusal([] { find("softmax/tree/plain/fp32").bound(formats[2], 100, one, -subnormal); });
+       }},
+      {"scans",
+       {"reduce"},
+       [](Text& out, int threads) {
+         for (const Method& m : methods())
+           for (const Array& x : arrays)
+             if (m.is_scan() && m.backend != "cuda" && m.accepts(*x.values().format))
+               with_format(*m.format, [&]<class F>() {
+                 for (const bool exclusive : {false, true}) {
+                   std::vector<F> y(600);
+                   reduce(m, x.values(), Layout::rows(6, 100), std::span{y},
+                          {.threads = threads, .exclusive = exclusive});
+                   for (const F& result : y) out << Number::of(result);
+                 }
+               });
+         std::vector<float> sums(140'000);
+         reduce(find("cumsum/prefix/kahan/fp32"), long_array.values(), Layout::vector(140'000),
+                std::span{sums}, {.threads = threads});
+         out << sums;
        }},
       {"Number and the formats",
        {"Number::to_double", "Number::of", "Number::as", "Values::as"},
@@ -362,10 +381,10 @@ const std::set<std::string> without_guard{
     // integers and names
     "Exact::digits", "Exact::empty", "Exact::is_special", "Exact::only_minus_zero", "Layout::axis",
     "Layout::first", "Layout::length", "Layout::results", "Layout::rows", "Layout::segments",
-    "Layout::vector", "BackendList::all", "Method::result_bytes", "Method::result_format", "Name::view",
-    "Results::stride_of", "SumWords::is_accumulator", "SumWords::is_operation", "SumWords::is_order",
-    "backend", "format_of_sum", "is_backend", "is_name_in", "is_sum_accumulator", "name_of", "parse_name",
-    "sum_refusal",
+    "Layout::vector", "BackendList::all", "Method::is_scan", "Method::result_bytes", "Method::result_format",
+    "Name::view", "Results::stride_of", "SumWords::is_accumulator", "SumWords::is_operation",
+    "SumWords::is_order", "backend", "format_of_sum", "is_backend", "is_name_in", "is_sum_accumulator",
+    "name_of", "parse_name", "sum_refusal",
     // the guard itself
     "in_standard_environment",
     // functions of a custom reducer that schedules call

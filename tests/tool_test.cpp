@@ -525,7 +525,7 @@ TEST(TheToolsComparison, AsCsvHasAHeaderAndRowsOfTheSameWidth) {
   const Outcome o = shell().run("$T compare inf.txt --methods '*/kahan/*' --csv");
   EXPECT_EQ(o.code, 0);
   const auto rows = lines(o.out);
-  ASSERT_EQ(rows.size(), 1u + 5u * 4u);
+  ASSERT_EQ(rows.size(), 1u + 6u * 4u);
   EXPECT_THAT(rows[0], StartsWith("method,input_format,n,value,bits,truth,"));
   for (const std::string& row : rows)
     EXPECT_EQ(std::count(row.begin(), row.end(), ','), std::count(rows[0].begin(), rows[0].end(), ','))
@@ -780,6 +780,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T compare numbers.txt --operation dot", "dot takes exactly two files, and 1 was given"},
         Bad{"$T compare numbers.txt --operation softmax",
             "softmax has no method for elements of fp64; pass --format"},
+        Bad{"$T compare numbers.txt --operation cumsum",
+            "--operation: 'cumsum' is not an operation with an exact result to compare with"},
         Bad{"$T compare numbers.txt --operation mean --methods max/fp64", "'max/fp64' is not a mean"},
         Bad{"$T compare numbers.txt --methods 'atomic/kahan/*'",
             "matches no method: an atomic cell holds one"},

@@ -26,7 +26,7 @@ Bytes column(const Place& place, const Cell& cell, const void* x, std::size_t at
 }
 
 std::size_t bytes_of_result(const Method& m, const FormatInfo& input, std::size_t n) {
-  return m.has_result_per_element ? n * input.bytes : m.result_bytes();
+  return m.has_result_per_element ? n * m.result_format(input)->bytes : m.result_bytes();
 }
 
 /// Reduces a vector on the host, or two vectors if the method has two inputs.

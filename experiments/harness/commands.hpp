@@ -65,6 +65,7 @@ struct ReduceOptions {
   std::string output = {};                 ///< .npy file for the results; empty: none
   int threads = 0;                         ///< 0: chosen by the library
   double ddof = 0;                         ///< for moments
+  bool exclusive = false;                  ///< for scans
   bool hex = false, json = false, bound = false;
 };
 

@@ -63,15 +63,19 @@ Column absolute(Values x) {
 class Reduction {
  public:
   Reduction(const ReduceOptions& options, const Method& method, const InputArray& x, const InputArray* y)
-      : method_{method}, x_{x.column.values()}, shape_{x.shape}, ddof_{options.ddof} {
-    if (options.axis.empty() && !method.has_result_per_element) {
+      : method_{method},
+        x_{x.column.values()},
+        shape_{x.shape},
+        ddof_{options.ddof},
+        exclusive_{options.exclusive} {
+    if (options.axis.empty() && !method.keeps_format) {
       layout_ = Layout::vector(x_.size);
-      shape_ = {};
+      shape_ = method.is_scan() ? Shape{x_.size} : Shape{};
     } else {
       const std::size_t axis = options.axis.empty() ? shape_.size() - 1 : axis_of(options.axis, shape_);
       const std::span all{shape_};
       layout_ = Layout::axis(product(all.first(axis)), shape_[axis], product(all.subspan(axis + 1)));
-      if (method.has_result_per_element && layout_.inner != 1)
+      if (method.keeps_format && layout_.inner != 1)
         throw UsageError{"--axis: " + method.operation + " reduces rows only; give rows or -1"};
       if (!method.has_result_per_element) shape_.erase(shape_.begin() + static_cast<std::ptrdiff_t>(axis));
     }
@@ -85,7 +89,7 @@ class Reduction {
     const std::size_t count = method.has_result_per_element ? x_.size : layout_.results() * per_result;
     bytes_.resize(count * (format() ? format()->bytes : sizeof(std::int64_t)));
     const Results out{format(), bytes_.data(), count};
-    const Options how{options.threads, ddof_};
+    const Options how{options.threads, ddof_, options.exclusive};
     if (y) {
       y_ = y->column.values();
       reduce(method, x_, *y_, layout_, out, how);
@@ -95,11 +99,11 @@ class Reduction {
   }
 
   const Method& method() const { return method_; }
-  std::size_t n() const { return n_; }              ///< number of elements per result
+  std::size_t n() const { return n_; }              ///< number of elements per result; for a scan of the last
   std::size_t rounded() const { return rounded_; }  ///< number of integers that were rounded
   const FormatInfo& input() const { return *x_.format; }
   const Shape& shape() const { return shape_; }  ///< of the results
-  std::size_t results() const { return layout_.results(); }
+  std::size_t results() const { return method_.is_scan() ? x_.size : layout_.results(); }
   /// nullptr for indices
   const FormatInfo* format() const { return method_.result_format(*x_.format); }
   std::span<const std::byte> bytes() const { return bytes_; }
@@ -122,7 +126,8 @@ class Reduction {
     if (method_.returns_index) return method_.bound(input(), layout_.n, Number::of(fp64{}), magnitudes_[i]);
     const ResultNumbers result =
         method_.results == 2 ? ResultNumbers{number(2 * i), number(2 * i + 1)} : ResultNumbers{number(i)};
-    return method_.bound(input(), layout_.n, result, magnitudes_[i], {.result_index = which, .ddof = ddof_});
+    return method_.bound(input(), elements_of(i), result, magnitudes_[i],
+                         {.result_index = which, .ddof = ddof_});
   }
   /// A bound on the error of deviation i: |√v' - √v| = |v' - v| / (√v' + √v), and the root is rounded once to
   /// double and once to the format. The factor covers the roundings of this computation.
@@ -137,6 +142,11 @@ class Reduction {
  private:
   static bool adds_lost(const Method& method) {
     return method.operation == "sum" && method.accumulator == "exact";
+  }
+
+  /// Number of elements of result i.
+  std::size_t elements_of(std::size_t i) const {
+    return method_.is_scan() ? i / layout_.inner % layout_.n + (exclusive_ ? 0 : 1) : layout_.n;
   }
 
   /// Appends what rounding took from the elements of each result to these, as further terms. An array with
@@ -159,6 +169,9 @@ class Reduction {
     if (y_) {
       const Column x = absolute(x_), y = absolute(*y_);
       reduce(find("dot/exact/fp64"), x.values(), y.values(), layout_, out);
+    } else if (method_.is_scan()) {
+      const Column x = absolute(x_);
+      reduce(find("cumsum/exact/fp64"), x.values(), layout_, out, {.exclusive = exclusive_});
     } else {
       reduce(find("sum_of_magnitudes/exact/fp64"), x_, layout_, out);
     }
@@ -171,6 +184,7 @@ class Reduction {
   Shape shape_;
   Layout layout_;
   double ddof_;
+  bool exclusive_;
   std::size_t n_ = 0, rounded_ = 0;
   std::vector<double> terms_;  ///< the input and what it lost; empty if it lost nothing
   std::vector<std::byte> bytes_;
@@ -204,7 +218,7 @@ std::string as_text(Reduction& r, const ReduceOptions& options) {
     return text;
   }
   const std::vector<Field> fields = fields_of(r);
-  const bool is_table = !options.axis.empty();  // a line per result
+  const bool is_table = !options.axis.empty() || r.method().is_scan();  // a line per result
   for (std::size_t i = 0; i < r.results(); ++i) {
     for (const Field& f : fields) {
       if (fields.size() > 1 && !is_table) text += f.name + ' ';
@@ -219,7 +233,7 @@ std::string as_text(Reduction& r, const ReduceOptions& options) {
 
 Json as_json(Reduction& r, const ReduceOptions& options) {
   Json object = {{"method", r.method().name}, {"input_format", r.input().name}, {"n", r.n()}};
-  const bool is_array = !options.axis.empty();
+  const bool is_array = !options.axis.empty() || r.method().is_scan();
   const auto all = [&](auto of) {
     if (!is_array) return Json(of(std::size_t{0}));
     Json values = Json::array();
@@ -295,7 +309,7 @@ Report reduce_command(const ReduceOptions& options) try {
   const std::vector<InputArray> arrays = read_inputs(options.operation, options.files, format, options.table);
   const InputArray& x = arrays.front();
   const Method& method = chosen_method(options, *x.column.format);
-  if (method.has_result_per_element && options.output.empty())
+  if (method.keeps_format && options.output.empty())
     throw UsageError{"--output: " + options.operation +
                      " has a result per element; name a .npy file for them"};
   if (const std::string wrong = validation_error(method, Options{.ddof = options.ddof}); !wrong.empty())

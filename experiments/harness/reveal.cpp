@@ -159,13 +159,21 @@ double BlackBox::sum(std::size_t n, std::span<const Entry> entries) const {
 
 std::optional<Masks> BlackBox::seen_by() const {
   constexpr std::size_t places[3][3] = {{0, 1, 2}, {0, 2, 1}, {1, 2, 0}};
-  int kept = 0, overflown = 0;
-  for (const auto& [i, j, k] : places) {
-    kept += surviving(3, i, j, {&k, 1}) == 1;
-    overflown += meet_first(3, i, j, k);
+  bool keeps_units = false, misses_overflow = false;
+  // Neighbours may be added one after another, and elements that are far apart be merged.
+  for (const std::size_t apart : {1, 21}) {
+    const std::size_t n = 2 * apart + 1;
+    int kept = 0, overflown = 0;
+    for (const auto& [i, j, k] : places) {
+      const std::size_t unit = apart * k;
+      kept += surviving(n, apart * i, apart * j, {&unit, 1}) == 1;
+      overflown += meet_first(n, apart * i, apart * j, unit);
+    }
+    keeps_units = keeps_units || kept != 1;
+    misses_overflow = misses_overflow || overflown != 1;
   }
-  if (kept == 1) return Masks::units;
-  if (overflown == 1) return Masks::overflow;
+  if (!keeps_units) return Masks::units;
+  if (!misses_overflow) return Masks::overflow;
   return std::nullopt;
 }
 

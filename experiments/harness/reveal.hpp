@@ -105,7 +105,8 @@ class BlackBox {
   static std::span<const char* const> operations();
 
   /// The masks that reveal the order of this sum: units if M absorbs them, otherwise overflow if it
-  /// overflows, otherwise none. Sums masks of three elements, of which two meet first in any tree.
+  /// overflows, otherwise none. Sums masks of three elements, of which two meet first in any tree:
+  /// neighbours, and elements that are far apart.
   std::optional<Masks> seen_by() const;
 
   /// The result for ones at `units`, M at i and -M at j: the number of ones that survive. `units` may have at

@@ -1,6 +1,6 @@
 #include "samesum/backend/cpu/instruction_set.hpp"
 
-#include "support.hpp"
+#include "operation/reduction_support.hpp"
 
 namespace samesum::cpu {
 namespace {
@@ -44,6 +44,40 @@ TEST(TheInstructionSet, ChangesNoBitOfAnySumForAnyInputAndLength) {
               << m->name << " of " << input.name << ", n = " << n << ", " << name_of(set);
         }
       }
+}
+
+TEST(TheInstructionSet, ChangesNoBitOfAnyScan) {
+  std::vector<std::vector<double>> data;
+  for (const std::size_t n : {1, 3, 5, 127, 128, 129, 1023, 1024, 1025, 4095, 4096, 4097, 9000})
+    data.push_back(wide(n, 30, n));
+  for (const Dataset& d : awkward_data(4500)) data.push_back(d.x);
+  const auto bits_of = [](const Method& m, Values x) {
+    return with_format(*m.format, [&]<class F>() {
+      std::vector<F> out(x.size);
+      reduce(m, x, Layout::vector(x.size), std::span{out}, {.threads = 1});
+      std::vector<std::uint64_t> bits;
+      for (const F result : out) bits.push_back(to_bits(result));
+      return bits;
+    });
+  };
+  int compared = 0;
+  for (const Method& m : methods()) {
+    if (m.backend != "cpu" || !m.is_scan()) continue;
+    for (const FormatInfo& input : formats)
+      for (const std::vector<double>& elements : data) {
+        if (!m.accepts(input)) continue;
+        const Array x{input, elements};
+        const std::vector<std::uint64_t> expected = bits_of(m, x.values());
+        for (const InstructionSet set : instruction_sets) {
+          if (!is_supported(set)) continue;
+          const Forced scope{set};
+          ASSERT_EQ(bits_of(m, x.values()), expected)
+              << m.name << " of " << input.name << ", n = " << x.values().size << ", " << name_of(set);
+          ++compared;
+        }
+      }
+  }
+  EXPECT_GT(compared, 100);
 }
 
 }  // namespace

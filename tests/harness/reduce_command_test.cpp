@@ -85,7 +85,7 @@ TEST(AReductionOfAFile, HasTheBitsOfTheLibraryForEveryOperationAndAxis) {
         const Method* m = default_method(operation, *format);
         if (!m) continue;  // logsumexp and softmax of fp64
         for (const std::string axis : {"", "rows", "columns"}) {
-          if (m->has_result_per_element && axis == "columns") continue;
+          if (m->keeps_format && axis == "columns") continue;
           const std::vector<std::string> files =
               m->inputs == 2 ? std::vector{x_file, y_file} : std::vector{x_file};
           const std::string what =
@@ -93,7 +93,7 @@ TEST(AReductionOfAFile, HasTheBitsOfTheLibraryForEveryOperationAndAxis) {
           EXPECT_EQ(
               reduce_command({.operation = operation, .files = files, .axis = axis, .output = out}).text, "");
           const std::string written = read(out);
-          const Layout layout = layout_of(matrix, m->has_result_per_element ? "rows" : axis);
+          const Layout layout = layout_of(matrix, m->keeps_format ? "rows" : axis);
           const std::string expected = results_of(*m, x.values(), y.values(), layout);
           ASSERT_EQ(written.size() % 64, expected.size() % 64) << what;
           EXPECT_EQ(written.substr(written.size() - expected.size()), expected) << what;
@@ -117,7 +117,7 @@ TEST(AReductionOfAFile, HasTheBitsOfTheLibraryForEveryMethodAndAxisOfThree) {
     write_npy(file, {2, 3, 4}, m.format,
               {static_cast<const std::byte*>(x.values().data), elements.size() * m.format->bytes});
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      if (m.has_result_per_element && axis < 2) continue;
+      if (m.keeps_format && axis < 2) continue;
       const std::size_t outer = axis == 0 ? 1 : axis == 1 ? 2 : 6;
       const std::string expected = results_of(
           m, x.values(), x.values(), Layout::axis(outer, shape[axis], elements.size() / outer / shape[axis]));
@@ -150,14 +150,14 @@ TEST(AReductionOfAFile, HasABoundThatHolds) {
   };
   std::size_t compared = 0;
   for (const Method& method : methods()) {
-    if (method.backend != "cpu" || method.has_result_per_element || method.returns_index ||
+    if (method.backend != "cpu" || method.keeps_format || method.returns_index ||
         !method.accepts(format_info<fp16>()) || !default_method(method.operation, format_info<fp64>()))
       continue;
     for (const std::string axis : {"", "rows", "columns"}) {
       // The default method in fp64 has a smaller bound, and the same elements.
       const Json narrow = reduced(format_info<fp16>(), method.operation, method.name, axis),
                  wide = reduced(format_info<fp64>(), method.operation, {}, axis);
-      const std::string ending = axis.empty() ? "" : "s";
+      const std::string ending = axis.empty() && !method.is_scan() ? "" : "s";
       for (const std::string name : {"value", "mean", "variance", "standard_deviation"}) {
         const std::string key = name == "value" ? name + ending : name,
                           bound = (name == "value" ? "" : name + "_") + "bound" + ending;
@@ -165,7 +165,7 @@ TEST(AReductionOfAFile, HasABoundThatHolds) {
         const auto list = [](const Json& x) { return x.is_array() ? x : Json::array({x}); };
         const Json values = list(narrow[key]), bounds = list(narrow[bound]), exact = list(wide[key]),
                    of_exact = list(wide[bound]);
-        ASSERT_EQ(values.size(), axis == "" ? 1u : axis == "rows" ? 3u : 4u);
+        ASSERT_EQ(values.size(), method.is_scan() ? 12u : axis == "" ? 1u : axis == "rows" ? 3u : 4u);
         for (std::size_t i = 0; i < values.size(); ++i) {
           if (bounds[i].is_null()) continue;  // an overflow cannot be excluded
           ++compared;
@@ -195,6 +195,15 @@ TEST(AReductionOfAFile, PrintsALinePerResult) {
   EXPECT_EQ(text({.operation = "moments", .axis = "rows"}),
             "2 0.6666666666666666 0.816496580927726\n6 4.666666666666667 2.160246899469287\n");
   EXPECT_EQ(text({.operation = "max", .axis = "columns", .bound = true}), "4 0\n5 0\n9 0\n");
+  EXPECT_EQ(text({.operation = "cumsum"}), "1\n3\n6\n10\n15\n24\n");
+  EXPECT_EQ(text({.operation = "cumsum", .axis = "rows", .hex = true}),
+            "0x1p+0\n0x1.8p+1\n0x1.8p+2\n0x1p+2\n0x1.2p+3\n0x1.2p+4\n");
+  EXPECT_EQ(text({.operation = "cumsum", .axis = "columns", .exclusive = true}), "0\n0\n0\n1\n2\n3\n");
+  EXPECT_EQ(text({.operation = "cummax", .bound = true}), "1 0\n2 0\n3 0\n4 0\n5 0\n9 0\n");
+  const Json json = Json::parse(text({.operation = "cumsum", .axis = "0", .json = true}));
+  EXPECT_EQ(json["values"], Json::array({1, 2, 3, 5, 7, 12}));
+  EXPECT_EQ(json["shape"], Json::array({2, 3}));
+  EXPECT_EQ(json["bounds"].size(), 6u);
 }
 
 struct Bad {

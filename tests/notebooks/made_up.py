@@ -57,7 +57,7 @@ class SectionTest(SentenceTest):
         return self.s
 
 
-SUM = re.compile("((serial|tree|pairwise|canonical[0-9]+|atomic|atomic_element)/[a-z_]+|exact)/")
+SUM = re.compile("((serial|tree|pairwise|prefix|canonical[0-9]+|atomic|atomic_element)/[a-z_]+|exact)/")
 
 
 def stored(x, name=""):

@@ -23,6 +23,7 @@ TEST(TheCatalogue, HasEveryDenominatorOfSoftmaxOnEveryBackend) {
       names.push_back(m.name);
       EXPECT_GE(m.promise, Promise::everywhere);
       EXPECT_TRUE(m.has_result_per_element);
+      EXPECT_TRUE(m.keeps_format);
       for (const FormatInfo& f : formats) EXPECT_EQ(m.accepts(f), f.bytes <= 4) << m.name << ", " << f.name;
     }
   EXPECT_THAT(names, ::testing::IsSupersetOf({"softmax/tree/plain/fp16@cpu", "softmax/exact/fp32@reference",

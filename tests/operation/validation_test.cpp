@@ -259,7 +259,7 @@ TEST(ABound, RefusesNegativeMagnitudesAndNumbersOfAnotherFormat) {
   const Number single = Number::of(1.0f), twice = Number::of(1.0), none{nullptr, 0};
   const FormatInfo& input = format_info<fp32>();
   for (const Method& m : methods()) {
-    const Number own{m.has_result_per_element ? &input : m.format, 0};
+    const Number own{m.result_format(input) ? m.result_format(input) : m.format, 0};
     const std::string what = (m.results == 2 ? "largest" : "magnitudes") + std::string{" is -1"};
     EXPECT_THAT(refusal([&] { m.bound(input, 3, {own, own}, -1); }), HasSubstr(what)) << m.name;
     if (m.operation != "sum") continue;

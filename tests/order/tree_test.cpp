@@ -26,7 +26,7 @@ struct Depth {
 
 template <class Order> class FixedOrder : public ::testing::Test {};
 using FixedOrders = ::testing::Types<Serial, CoarsenedTree, Pairwise, Tree<4, 3, ByPairs>, Tree<8, 5, InTurn>,
-                                     Canonical16, Canonical128, Canonical<4>>;
+                                     Canonical16, Canonical128, Canonical<4>, Prefix>;
 TYPED_TEST_SUITE(FixedOrder, FixedOrders);
 
 TYPED_TEST(FixedOrder, DeclaresTheHeightOfItsReference) {

@@ -18,7 +18,8 @@ NUMPY = {f: np.dtype(d) for f, d in DTYPES.items() if d in FLOATS}
 FUNCTIONS = {
     "sum": samesum.sum, "mean": samesum.mean, "prod": samesum.prod, "min": samesum.min, "max": samesum.max,
     "argmin": samesum.argmin, "argmax": samesum.argmax, "norm": samesum.norm, "logsumexp": samesum.logsumexp,
-    "softmax": samesum.softmax, "log_softmax": samesum.log_softmax,
+    "softmax": samesum.softmax, "log_softmax": samesum.log_softmax, "cumsum": samesum.cumsum, "cumprod": samesum.cumprod,
+    "cummax": samesum.cummax, "cummin": samesum.cummin, "cumlogsumexp": samesum.cumlogsumexp,
 }  # fmt: skip
 
 
@@ -45,7 +46,7 @@ def test_every_method_has_the_bits_of_the_library_for_a_vector(format):
         if not m.accepts(format) or m.format not in NUMPY or m.promise == "none":
             continue
         count = 5000 if m.has_result_per_element else m.results
-        dtype = np.int64 if m.returns_index else x.dtype if m.has_result_per_element else NUMPY[m.format]
+        dtype = np.int64 if m.returns_index else x.dtype if m.keeps_format else NUMPY[m.format]
         expected = np.empty(count, dtype)
         layout = (1, x.size, 1, x.size, 1)
         _core.reduce(

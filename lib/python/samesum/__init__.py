@@ -7,15 +7,17 @@
 
 from ._calls import Method
 from ._functions import (
-    argmax, argmin, dot, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
+    argmax, argmin, cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum, dot, log_softmax,
+    logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
 )  # fmt: skip
 from ._integers import integer_overflow
 from ._states import Exact, Partial, fsum
 from ._study import Choice, Estimate, bound, choose, compare, estimate, methods
 
 __all__ = [
-    "Choice", "Estimate", "Exact", "Method", "Partial", "argmax", "argmin", "bound", "choose", "compare", "dot", "estimate",
-    "fsum", "integer_overflow", "log_softmax", "logsumexp", "max", "mean", "methods", "min", "norm", "prod", "softmax",
+    "Choice", "Estimate", "Exact", "Method", "Partial", "argmax", "argmin", "bound", "choose", "compare",
+    "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "dot", "estimate", "fsum",
+    "integer_overflow", "log_softmax", "logsumexp", "max", "mean", "methods", "min", "norm", "prod", "softmax",
     "std", "sum", "var", "vecdot",
 ]  # fmt: skip
 

@@ -27,6 +27,8 @@ def default_method(operation: str, format: str, backend: str) -> Method:
 def _no_method(operation: str, format: str, backend: str) -> str:
     if backend in _core.absent():
         return f"samesum: there are no methods on the backend '{backend}': {_core.absent()[backend]}"
+    if not any(m.operation == operation and m.backend == backend for m in _core.methods()):
+        return f"samesum: {operation} has no method on the backend '{backend}'; copy x to the host"
     formats = sorted({m.format for m in _core.methods() if m.operation == operation and m.backend == backend})
     return (
         f"samesum: {operation} has no method for elements of format {format}; convert them with "
@@ -294,7 +296,8 @@ def _per_element(library: Any, method: Method, format: str, a: Any, axes: tuple[
             count *= size
         layout = rows(count, n)
     straight = back == tuple(range(a.ndim))
-    result = _result_array(library, out if straight else None, tuple(moved.shape), DTYPES[format], a)
+    result_format = format if method.keeps_format else method.format
+    result = _result_array(library, out if straight else None, tuple(moved.shape), DTYPES[result_format], a)
     if layout.results and n:
         run(method, format, library.view(moved), None, layout, library.view(result), layout.outer * n, n, threads, 0)
     return result if straight else library.transposed(result, back)

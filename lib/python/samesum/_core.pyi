@@ -44,6 +44,12 @@ class Method:
     def has_result_per_element(self) -> bool:
         """Whether each element has a result, as in softmax."""
     @property
+    def keeps_format(self) -> bool:
+        """Whether the results have the format of the elements, as in softmax."""
+    @property
+    def is_scan(self) -> bool:
+        """Whether result i is that of the first i + 1 elements."""
+    @property
     def is_slow(self) -> bool:
         """Whether the method is slow by design and exists for the study."""
     @property
@@ -135,6 +141,10 @@ def fast(
 ) -> Any:
     """Returns the result, or None if the call needs Python's side."""
 
+def scan(
+    method: Method, format: str, x: int, layout: Sequence[int], out: int, out_size: int, out_stride: int, threads: int,
+    exclusive: bool, /,
+) -> None: ...  # fmt: skip
 def square_root(format: str, x: int, n: int, /) -> None:
     """Replaces numbers in host memory by their correctly rounded square roots."""
 

@@ -7,6 +7,7 @@ from typing import Any, Callable, Sequence, Union
 from . import _core
 from ._arrays import library_of
 from ._calls import Method, reduce
+from ._scans import scan
 
 Axis = Union[int, Sequence[int], None]
 MethodName = Union[str, Method, None]
@@ -337,11 +338,155 @@ def log_softmax(
     return reduce("log_softmax", x, axis=axis, dtype=dtype, out=out, method=method, threads=threads)
 
 
+def cumsum(
+    x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
+    method: MethodName = None, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns the sums of the first elements along `axis`, by default correctly rounded. On the host only.
+
+    Each result has the bits of `sum` of the first elements, up to and including its own. With `exclusive`, each
+    leaves out its own element, so the first result is +0.
+
+    >>> cumsum([1e16, 1.0, 1.0, -1e16]).tolist()
+    [1e+16, 1e+16, 1.0000000000000002e+16, 2.0]
+    >>> cumsum([1.0, 2.0, 3.0], exclusive=True).tolist()
+    [0.0, 1.0, 3.0]
+
+    {parameters}
+    """
+    return scan(
+        "cumsum", x, axis=axis, exclusive=exclusive, dtype=dtype, out=out, method=method, threads=threads
+    )  # fmt: skip
+
+
+def cumprod(
+    x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
+    method: MethodName = None, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns the products of the first elements along `axis`. On the host only.
+
+    Intermediate results neither overflow nor underflow. With `exclusive`, each result leaves out its own element,
+    so the first one is 1.
+
+    >>> cumprod([1e200, 1e200, 1e-300]).tolist()
+    [1e+200, inf, 1e+100]
+
+    {parameters}
+    """
+    return scan(
+        "cumprod", x, axis=axis, exclusive=exclusive, dtype=dtype, out=out, method=method, threads=threads
+    )  # fmt: skip
+
+
+def cummax(
+    x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
+    method: MethodName = None, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns the maxima of the first elements along `axis`. On the host only.
+
+    Results are NaN from the first NaN on. With `exclusive`, each leaves out its own element, so the first is -inf.
+
+    >>> cummax([1.0, 3.0, 2.0]).tolist()
+    [1.0, 3.0, 3.0]
+
+    {parameters}
+    """
+    return scan(
+        "cummax", x, axis=axis, exclusive=exclusive, dtype=dtype, out=out, method=method, threads=threads
+    )  # fmt: skip
+
+
+def cummin(
+    x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
+    method: MethodName = None, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns the minima of the first elements along `axis`. On the host only.
+
+    Results are NaN from the first NaN on. With `exclusive`, each leaves out its own element, so the first is +inf.
+
+    >>> cummin([2.0, 1.0, 3.0]).tolist()
+    [2.0, 1.0, 1.0]
+
+    {parameters}
+    """
+    return scan(
+        "cummin", x, axis=axis, exclusive=exclusive, dtype=dtype, out=out, method=method, threads=threads
+    )  # fmt: skip
+
+
+def cumlogsumexp(
+    x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
+    method: MethodName = None, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns the log(Σ exp(x)) of the first elements along `axis`, computed in fp32. On the host only.
+
+    Elements in fp64 need `dtype="float32"`. With `exclusive`, each result leaves out its own element, so the first
+    is -inf.
+
+    >>> cumlogsumexp([1000.0, 1000.0], dtype="float32").tolist()
+    [1000.0, 1000.6931762695312]
+
+    {parameters}
+    """
+    return scan(
+        "cumlogsumexp", x, axis=axis, exclusive=exclusive, dtype=dtype, out=out, method=method, threads=threads
+    )  # fmt: skip
+
+
+def cumulative_sum(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False, out: Any = None,
+    method: MethodName = None, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns what `cumsum` returns, with the arguments of the array API standard. On the host only.
+
+    An array of several axes needs `axis`. With `include_initial`, +0 comes first, and the result is one longer
+    than x.
+
+    >>> cumulative_sum([2.0, 3.0], include_initial=True).tolist()
+    [0.0, 2.0, 5.0]
+
+    {parameters}
+    """
+    _require_axis("cumulative_sum", x, axis)
+    return scan(
+        "cumsum", x, axis=axis, initial=include_initial, dtype=dtype, out=out, method=method, threads=threads
+    )  # fmt: skip
+
+
+def cumulative_prod(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False, out: Any = None,
+    method: MethodName = None, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Returns what `cumprod` returns, with the arguments of the array API standard. On the host only.
+
+    An array of several axes needs `axis`. With `include_initial`, 1 comes first, and the result is one longer
+    than x.
+
+    >>> cumulative_prod([2.0, 3.0], include_initial=True).tolist()
+    [1.0, 2.0, 6.0]
+
+    {parameters}
+    """
+    _require_axis("cumulative_prod", x, axis)
+    return scan(
+        "cumprod", x, axis=axis, initial=include_initial, dtype=dtype, out=out, method=method, threads=threads
+    )  # fmt: skip
+
+
+def _require_axis(function: str, x: Any, axis: int | None) -> None:
+    axes = getattr(x, "ndim", 1)
+    if axis is None and axes != 1:
+        raise ValueError(f"samesum: {function}: x has {axes} axes; pass axis=")
+
+
 _PARAMETERS = {
     "x": "an array of NumPy, PyTorch, CuPy, JAX or any library with DLPack; a buffer, or a list. Its elements are\n"
     "fp16, bf16, fp32, fp64 or integers, taken in row-major order of the reduced axes.",
     "y": "the second input; it is broadcast against x.",
-    "axis": "the axis to reduce, or a tuple of axes; None for all.",
+    "axis": "the axis to reduce, or a tuple of axes; None for all. A scan takes one axis, or None for all elements in\n"
+    "row-major order.",
+    "exclusive": "whether each result leaves out its own element.",
+    "include_initial": "whether the result for no elements comes first.",
     "correction, ddof": "subtracted from n in the divisor.",
     "dtype": "elements are converted to this type first.",
     "out": "an array of the shape and type of the result, to which the result is written.",
@@ -368,6 +513,7 @@ def _describe_parameters(function: Any) -> None:
 
 FUNCTIONS = (
     sum, mean, var, std, prod, min, max, argmin, argmax, vecdot, dot, norm, logsumexp, softmax, log_softmax,
+    cumsum, cumprod, cummax, cummin, cumlogsumexp, cumulative_sum, cumulative_prod,
 )  # fmt: skip
 for _function in FUNCTIONS:
     _describe_parameters(_function)

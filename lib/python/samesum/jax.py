@@ -221,7 +221,7 @@ def _call_of(
 ) -> Call:
     # A backend that the caller has named stays; otherwise the device decides.
     named = method.name if isinstance(given, str) and "@" in given else method.name.partition("@")[0]
-    format = format_of(dtype) if method.has_result_per_element else method.format
+    format = format_of(dtype) if method.keeps_format else method.format
     return Call(
         operation,
         named,

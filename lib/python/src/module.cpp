@@ -81,7 +81,9 @@ void reduce_on_host(const View& call) {
   if (one && l.n == call.x.size && call.method.promise >= Promise::everywhere) return reduce_vector(call);
   const bool along_outer = l.outer > 1;
   const std::size_t all = along_outer ? l.outer : l.inner;
-  if (all <= 1 || elements / all == 0) return reduce_whole(call);
+  // The elements between those of a column have results of their own.
+  const bool is_whole = call.method.has_result_per_element && !along_outer;
+  if (all <= 1 || elements / all == 0 || is_whole) return reduce_whole(call);
   const std::size_t step = std::max<std::size_t>(chunk / (elements / all), along_outer ? 1 : 64);
   for (std::size_t i = 0; i < all; i += step) {
     reduce_part(call, i, std::min(step, all - i), along_outer);
@@ -110,6 +112,11 @@ NB_MODULE(_core, m) {
       .def_ro("returns_index", &Method::returns_index, "Whether results are indices (int64).")
       .def_ro("has_result_per_element", &Method::has_result_per_element,
               "Whether each element has a result, as in softmax.")
+      .def_ro("keeps_format", &Method::keeps_format,
+              "Whether the results have the format of the elements, as in softmax.")
+      .def_prop_ro(
+          "is_scan", [](const Method& x) { return x.is_scan(); },
+          "Whether result i is that of the first i + 1 elements.")
       .def_ro("is_slow", &Method::is_slow, "Whether the method is slow by design and exists for the study.")
       .def_ro("height_formula", &Method::height_formula, "Formula of `height` in n.")
       .def(
@@ -158,6 +165,20 @@ NB_MODULE(_core, m) {
             reduce_on_host(call);
           else
             reduce_on_gpu(call, {device, stream});
+        });
+  m.def("scan",
+        [](const Method& method, std::string_view format, std::uintptr_t x, const std::vector<std::size_t>& l,
+           std::uintptr_t out, std::size_t out_size, std::size_t out_stride, int threads, bool exclusive) {
+          const FormatInfo& input = format_named(format);
+          const Layout layout{l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr};
+          const View call{method,
+                          values_at(input, x, layout.results() * layout.n),
+                          nullptr,
+                          layout,
+                          {method.result_format(input), reinterpret_cast<void*>(out), out_size, out_stride},
+                          {threads, 0, exclusive}};
+          const nb::gil_scoped_release released;
+          reduce_on_host(call);
         });
   // Correctly rounded, in place: array libraries may use square roots that are not.
   m.def("square_root", [](std::string_view format, std::uintptr_t x, std::size_t n) {

@@ -12,7 +12,7 @@ namespace samesum {
 /// For results that depend on the position of an element, order_free means: the index from argmin and argmax
 /// is the same for any partition and merge order, and a permutation of the elements moves it with its element
 /// (ties: the first index in the new order); a permutation of the columns of an exact softmax gives the same
-/// bits, permuted.
+/// bits, permuted; and a result of a scan is the same for any permutation of the elements that it reduces.
 enum class Promise {
   none,        ///< bits may differ from one run to the next
   run_to_run,  ///< the same bits on the same machine with the same settings

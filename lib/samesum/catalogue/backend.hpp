@@ -81,7 +81,7 @@ struct Facts {
   const FormatInfo* format = nullptr;
   Promise promise = Promise::order_free;
   int inputs = 1, results = 1;
-  bool returns_index = false, has_result_per_element = false, is_slow = false;
+  bool returns_index = false, has_result_per_element = false, keeps_format = false, is_slow = false;
   std::size_t state_bytes = 0;
   int operations_per_element = 0;
   std::string (*height_formula)() = nullptr;

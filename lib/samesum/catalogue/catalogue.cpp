@@ -78,6 +78,9 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"min", " minimum amin "},
     {"max", " maximum amax "},
     {"log_softmax", " logsoftmax "},
+    {"cumsum", " scan prefix_sum cumulative_sum inclusive_scan exclusive_scan "},
+    {"cumprod", " cumulative_prod "},
+    {"cumlogsumexp", " logcumsumexp "},
     {"serial", " naive loop left_fold "},
     {"plain", " simple "},
     {"kahan", " compensated "},
@@ -186,6 +189,15 @@ std::vector<Unsupported> all_unsupported() {
                               reasons});
     });
   });
+  Operations::for_each([&]<class Operation>() {
+    if constexpr (Operation::can_be_exact)
+      for (const FormatInfo& f : formats) {
+        Combination c{Operation::name, "", Exact::name, f.name, {}};
+        for (std::size_t i = 0; i < backends.size(); ++i)
+          c.reasons[i] = exact_refusal<Operation>(backends[i]);
+        combinations.push_back(c);
+      }
+  });
   std::vector<Unsupported> all;
   for (const Combination& c : combinations)
     for (std::size_t i = 0; i < backends.size(); ++i)
@@ -210,6 +222,7 @@ Method method_of(const Facts& f) {
   m.results = f.results;
   m.returns_index = f.returns_index;
   m.has_result_per_element = f.has_result_per_element;
+  m.keeps_format = f.keeps_format;
   m.is_slow = f.is_slow;
   m.state_bytes = f.state_bytes;
   m.operations_per_element = f.operations_per_element;

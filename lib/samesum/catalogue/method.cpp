@@ -99,12 +99,13 @@ SumBound bounds(const Method& m, const FormatInfo& input, std::size_t n, const R
   check(m.name, "result", number, of_result);
   const double value = number.to_double();
   if (n == 0 && std::isfinite(value)) return both(0);
-  if (m.has_result_per_element)
+  if (m.keeps_format)
     return both(std::isfinite(value) && m.accepts(input) && Code::of(m).softmax_bound
                     ? bound_of_softmax_element(m, input, n, value, magnitudes)
                     : unbounded_error);
   if (m.accumulator == Exact::name) return both(bound_of_rounding(number));
-  if (m.operation == Sum::name) return bound_of_sum_of(m, input, n, magnitudes, number, options.probability);
+  if (Code::of(m).operation_bound == bound_of_sum)
+    return bound_of_sum_of(m, input, n, magnitudes, number, options.probability);
   if (!std::isfinite(value) || !holds(*m.format, input)) return both(unbounded_error);
   return both(Code::of(m).operation_bound(reduced(m, input, n, magnitudes, value)));
 }
@@ -126,32 +127,39 @@ bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_by
 /// Whether writing the results of some rows may change elements that other threads still read: any overlap
 /// except exactly in place.
 bool rows_overlap(const Values& x, const Layout& rows, const Results& out, std::size_t out_stride) {
-  const bool same_stride = rows.outer == 1 || rows.outer_stride == out_stride;
-  if (x.data == out.data && same_stride) return false;
-  const std::size_t bytes = x.format->bytes;
-  const auto reach = [&](std::size_t stride) { return ((rows.outer - 1) * stride + rows.n) * bytes; };
-  if (!overlap(x.data, reach(rows.outer_stride), out.data, reach(out_stride))) return false;
-  if (rows.outer == 1 || !same_stride) return true;  // some are harmless; no caller should rely on that
+  const std::size_t width = rows.n * rows.inner;
+  const bool same_rows =
+      x.format->index == out.format->index && (rows.outer == 1 || rows.outer_stride == out_stride);
+  if (x.data == out.data && same_rows) return false;
+  const auto reach = [&](std::size_t stride, const FormatInfo& format) {
+    return ((rows.outer - 1) * stride + width) * format.bytes;
+  };
+  if (!overlap(x.data, reach(rows.outer_stride, *x.format), out.data, reach(out_stride, *out.format)))
+    return false;
+  if (rows.outer == 1 || !same_rows) return true;  // some are harmless; no caller should rely on that
   const auto a = reinterpret_cast<std::uintptr_t>(x.data), b = reinterpret_cast<std::uintptr_t>(out.data);
-  const std::size_t stride = out_stride * bytes, width = rows.n * bytes,
+  const std::size_t bytes = x.format->bytes, stride = out_stride * bytes,
                     apart = (a < b ? b - a : a - b) % stride;
-  return apart < width || apart + width > stride;
+  return apart < width * bytes || apart + width * bytes > stride;
 }
 
 /// Checks the arguments of operations with a result per element. The layout itself is already checked.
-std::string error_of_rows(const Values& x, const Layout& l, const Results& out) {
-  if (l.offsets || l.inner != 1 || (l.n > 1 && l.stride != 1))
+std::string error_of_rows(const Method& m, const Values& x, const Layout& l, const Results& out) {
+  const bool has_gaps = l.offsets || (l.n > 1 && l.stride != l.inner);
+  if (m.is_scan() && has_gaps)
+    return "the method accepts only contiguous rows and axes; use Layout::rows or Layout::axis";
+  if (!m.is_scan() && (has_gaps || l.inner != 1))
     return "the method accepts only contiguous rows; use Layout::rows";
   if (l.results() == 0 || l.n == 0) return {};
   if (l.n >> 39 != 0) return "layout.n is " + std::to_string(l.n) + "; fewer than 2^39 are supported";
-  const std::size_t stride = out.stride_of(l);
-  if (l.outer > 1 && l.outer_stride < l.n)
-    return "layout has rows of " + std::to_string(l.n) + " elements at a stride of " +
+  const std::size_t width = l.n * l.inner, stride = out.stride_of(l);
+  if (l.outer > 1 && l.outer_stride < width)
+    return "layout has rows of " + std::to_string(width) + " elements at a stride of " +
            std::to_string(l.outer_stride) + "; rows must not share elements";
-  if (l.outer > 1 && stride < l.n)
-    return "out has a row stride of " + std::to_string(stride) + ", less than the " + std::to_string(l.n) +
+  if (l.outer > 1 && stride < width)
+    return "out has a row stride of " + std::to_string(stride) + ", less than the " + std::to_string(width) +
            " elements of a row";
-  const std::optional<std::size_t> reach = extent(Layout::rows(l.outer, l.n, stride), true);
+  const std::optional<std::size_t> reach = extent(Layout::rows(l.outer, width, stride), true);
   if (!reach || out.size < *reach)
     return "out has room for " + std::to_string(out.size) + " numbers; it needs one for each element" +
            (reach ? ", " + std::to_string(*reach) : "");
@@ -195,7 +203,8 @@ Job job(const Method& m, const Values& x, const Values* y, const Options& option
   check_gives_number(m);
   check(options);
   check("x", x);
-  if (!y && Code::of(m).sum[x.format->index]) return [&m, x, options] { return m(x, options); };
+  if (!y && !options.exclusive && Code::of(m).sum[x.format->index])
+    return [&m, x, options] { return m(x, options); };
   std::uint64_t bits = 0;
   const Results out{m.format, &bits, 1};
   // The checks read no data, which may lie in any memory; the backend copies what it cannot read.
@@ -238,7 +247,7 @@ Number Method::operator()(Values x, Options options) const {
   const FloatingPointEnvironment environment;
   check(options);
   check("x", x);
-  if (const Code::Sum sum = code_->sum[x.format->index])
+  if (const Code::Sum sum = code_->sum[x.format->index]; sum && !options.exclusive)
     return {format, sum(x.data, x.size, options.threads)};
   return one_number(*this, x, nullptr, options);
 }
@@ -270,6 +279,7 @@ void reduce(const Method& method, Values x, Values y, Layout layout, Results out
 std::string validation_error(const Method& m, const Options& options) {
   const FloatingPointEnvironment environment;
   if (std::string wrong = error_of_threads(options); !wrong.empty()) return wrong;
+  if (options.exclusive && !m.is_scan()) return "exclusive is only for scans, such as cumsum; leave it out";
   if (m.results != 2) return {};  // only moments divide by n - ddof
   if (!(options.ddof >= 0)) return "ddof is " + three_digits(options.ddof) + "; it must be 0 or more";
   if (m.accumulator == "exact" && options.ddof != std::floor(options.ddof))
@@ -318,7 +328,7 @@ std::string validation_error(const Method& m, const Values& x, const Values* y, 
   if (x.size < needed)
     return "x has " + std::to_string(x.size) + " elements, but the layout reads " + std::to_string(needed) +
            "; pass more elements or a smaller layout";
-  if (m.has_result_per_element) return error_of_rows(x, l, out);
+  if (m.has_result_per_element) return error_of_rows(m, x, l, out);
   for (const Values* v : {&x, y})
     if (v != nullptr && overlap(v->data, needed * v->format->bytes, out.data, out.size * bytes))
       return std::string{"out overlaps "} + (v == &x ? "x" : "y") + "; use separate memory for the results";

@@ -21,6 +21,9 @@ struct Options {
   /// lives as long as the process. Backends without threads ignore this option.
   int threads = 0;
   double ddof = 0;  ///< for moments: the divisor of the sum of squares is n - ddof; 1 for a sample
+  /// For scans: result i is that of the first i elements, without element i. Result 0 is the one for no
+  /// elements.
+  bool exclusive = false;
 };
 
 /// The array for the results of a call: numbers in the format of the results, or std::int64_t for indices.
@@ -95,7 +98,8 @@ struct Method {
   int inputs;                   ///< number of inputs: 2 for dot
   int results;                  ///< numbers per result: 2 for moments
   bool returns_index;           ///< whether the results are indices, std::int64_t
-  bool has_result_per_element;  ///< whether each element has a result in its own format, as in softmax
+  bool has_result_per_element;  ///< whether each element has a result, as in softmax and scans
+  bool keeps_format = false;    ///< whether the results have the format of the elements, as in softmax
   bool is_slow = false;     ///< whether the method is slow by design and exists for the study: one GPU thread
                             ///< sums all elements, or every element is added to one atomic cell
   std::size_t state_bytes;  ///< bytes of the state of one lane, as this library stores it
@@ -114,9 +118,12 @@ struct Method {
   /// vectors.
   bool accepts(const FormatInfo& input, const Layout& layout) const;
 
+  /// Whether the method is a scan: result i is that of the first i + 1 elements.
+  bool is_scan() const { return has_result_per_element && !keeps_format; }
+
   /// Returns the format of the results; nullptr for std::int64_t.
   const FormatInfo* result_format(const FormatInfo& input) const {
-    return returns_index ? nullptr : has_result_per_element ? &input : format;
+    return returns_index ? nullptr : keeps_format ? &input : format;
   }
   /// Returns the size of a result in bytes.
   std::size_t result_bytes() const {
@@ -185,9 +192,9 @@ struct Method {
 /// A result for no elements is +0 for sums, norms and dot, 1 for prod, -inf for logsumexp, NaN for mean and
 /// moments, -1 for argmin and argmax, +inf for min and -inf for max, where NumPy and PyTorch raise an error.
 ///
-/// Softmax accepts rows. Result (r, c) is written at the position of element (r, c), with out.row_stride in
-/// place of the input's row stride if it is not 0. `out` may be x itself with the same row stride; any other
-/// overlap is an error.
+/// Softmax accepts rows, and scans accept rows and axes (Layout::rows, Layout::axis). Result (o, k, i) is
+/// written at the position of element (o, k, i), with out.row_stride in place of the input's outer stride if
+/// it is not 0. `out` may be x itself with the same format and stride; any other overlap is an error.
 /// @throws std::invalid_argument, before anything is read or written, if the arguments do not fit together,
 ///   or if products of sizes, strides or offsets overflow.
 /// @throws gpu::Error on the backend "cuda"; it names the CUDA call that failed.

@@ -279,7 +279,7 @@ void Partial::reduce_leaf(const Elements& leaf, std::byte* state) const {
   elements.reduce({&whole, 1}, subtree_bytes(), state);
 }
 
-/// The state of the whole tree: stride doubling merges the subtrees from the last, smallest one on.
+/// The state of the whole tree. Stride doubling merges the subtrees from the last, smallest one on.
 std::vector<std::byte> Partial::root() const {
   const std::size_t bytes = form_->state_bytes;
   std::vector<std::byte> right;
@@ -289,6 +289,7 @@ std::vector<std::byte> Partial::root() const {
     reduce_leaf(tail_, right.data());
     lanes = std::min(lanes, tail_.count);
   }
+  if (form_->from_left) return root_from_left(std::move(right));
   for (std::size_t i = subtrees_.size(); i-- > 0;) {
     const std::byte* const state = states_.data() + i * subtree_bytes();
     std::vector<std::byte> left{state, state + subtree_bytes()};
@@ -300,6 +301,22 @@ std::vector<std::byte> Partial::root() const {
     for (std::size_t lane = 0; lane + stride < lanes; lane += 2 * stride)
       form_->merge(right.data() + lane * bytes, right.data() + (lane + stride) * bytes);
   return right;
+}
+
+/// The state of the whole tree in the order prefix, whose groups are merged from the first, largest one on,
+/// and then with the tail; empty if there is none.
+std::vector<std::byte> Partial::root_from_left(std::vector<std::byte> tail) const {
+  const std::size_t bytes = form_->state_bytes;
+  std::vector<std::byte> all;
+  const auto append = [&](const std::byte* state) {
+    if (all.empty())
+      all.assign(state, state + bytes);
+    else
+      form_->merge(all.data(), state);
+  };
+  for (std::size_t i = 0; i < subtrees_.size(); ++i) append(states_.data() + i * bytes);
+  if (!tail.empty()) append(tail.data());
+  return all;
 }
 
 void Partial::finish(Results out, Options options) const {

@@ -112,6 +112,7 @@ class Partial {
   void reduce_leaf(const Elements& leaf, std::byte* state) const;
   std::size_t subtree_bytes() const;
   std::vector<std::byte> root() const;
+  std::vector<std::byte> root_from_left(std::vector<std::byte> tail) const;
   std::string name() const;
 
   const Method *method_, *on_host_;  // on_host_: the same method on a backend that reads host memory

@@ -29,6 +29,9 @@ inline constexpr bool fewer_methods = true;
 inline constexpr bool fewer_methods = false;
 #endif
 
+/// The reason why the backend "cuda" has no scans.
+inline constexpr std::string_view no_scan_on_a_gpu = "scans have no GPU kernel yet";
+
 /// Returns the reason why there is no such method; empty if there is one.
 template <class Operation, class Order, template <class> class A, class F>
 constexpr std::string_view refusal(std::string_view backend) {
@@ -38,6 +41,16 @@ constexpr std::string_view refusal(std::string_view backend) {
     return reason;
   if (!Operation::template in_format<F>) return "exp and log are computed in fp32";
   if (std::is_same_v<Operation, Sum>) return {};
+  if (is_scan<Operation> && backend == "cuda") return no_scan_on_a_gpu;
+  if (is_scan<Operation> && Operation::has_order) {
+    if (!is_closed_under_prefixes<Order>)
+      return "the prefixes of a sum in this order are not sums in the same order; use prefix";
+    if (std::is_same_v<Order, Serial> && !Operation::has_accumulator)
+      return "in the order serial there are scans of sums only; use prefix";
+    return {};
+  }
+  if (std::is_same_v<Order, Prefix>)
+    return has_scan<Operation> ? "" : "this order exists for operations that have a scan; use tree";
   if (!std::is_same_v<Order, CoarsenedTree> && !std::is_same_v<Order, Pairwise>)
     return "this order is for sums only; use tree or pairwise";
   if (std::is_same_v<Order, Pairwise> && !is_plain<A>)
@@ -46,6 +59,15 @@ constexpr std::string_view refusal(std::string_view backend) {
     return "pairwise moments would merge two states per addition, with two divisions each; use tree";
   return {};
 }
+
+/// Returns the reason why an operation that can be exact has no exact method on a backend; empty if it has.
+template <class Operation> constexpr std::string_view exact_refusal(std::string_view backend) {
+  return is_scan<Operation> && backend == "cuda" ? no_scan_on_a_gpu : "";
+}
+
+/// Whether the code for scans computes a method: scans, and reductions in the order prefix.
+template <class Operation, class Order>
+inline constexpr bool is_scanned = is_scan<Operation> || std::is_same_v<Order, Prefix>;
 
 /// Whether batches of such results, for elements of format T, have kernels of their own. Other batches are
 /// computed vector by vector, where possible.
@@ -73,10 +95,11 @@ template <class F, Name backend, class Visit> constexpr void for_each_method(Vis
   });
 }
 
-/// Calls visit.operator()<Operation>() for each operation that has an exact method.
-template <class Visit> constexpr void for_each_exact_operation(Visit&& visit) {
+/// Calls visit.operator()<Operation>() for each operation that has an exact method on a backend.
+template <Name backend, class Visit> constexpr void for_each_exact_operation(Visit&& visit) {
   Operations::for_each([&]<class Operation>() {
-    if constexpr (Operation::can_be_exact) visit.template operator()<Operation>();
+    if constexpr (Operation::can_be_exact && exact_refusal<Operation>(backend.view()).empty())
+      visit.template operator()<Operation>();
   });
 }
 

@@ -15,6 +15,8 @@ struct PartialForm {
   /// Elements per leaf; `unbounded` for serial; 0 if the order is free, so that there is only one state.
   std::size_t leaf = 0;
   std::size_t lanes = 1;  ///< of a canonical order, whose leaf is one row; 1 for other orders
+  /// Whether subtrees are merged from the first, largest one on, and not from the last.
+  bool from_left = false;
   std::size_t state_bytes = 0;
   void (*merge)(std::byte* state, const std::byte* other) = nullptr;
   /// Writes the result of n elements; `state` is null if n = 0.
@@ -149,9 +151,10 @@ template <class Operation, class Order, template <class> class A, class F> struc
   static void move_index(std::byte* state, std::uint64_t first) { at(state).move_index(first); }
 
   static constexpr PartialForm form = [] {
-    PartialForm f{0, 1, sizeof(State), merge, finish, write, read, nullptr, nullptr};
+    PartialForm f{0, 1, false, sizeof(State), merge, finish, write, read, nullptr, nullptr};
     if (Operation::has_order) f.leaf = is_canonical ? Shape::lanes : Shape::leaf;
     if (is_canonical) f.lanes = Shape::lanes;
+    f.from_left = Operation::has_order && requires { Shape::merges_from_left; };
     if constexpr (is_serial) f.extend = extend;
     if constexpr (requires(State s) { s.move_index(0); }) f.move_index = move_index;
     return f;
@@ -174,7 +177,8 @@ template <class Operation, class F> struct ExactPartialFunctions {
   static bool read(SerialReader& in, std::uint64_t, std::uint64_t, std::byte* state) {
     return read_digits(in, kind, *new (state) ExactDigits);
   }
-  static constexpr PartialForm form{0, 1, sizeof(ExactDigits), merge, finish, write, read, nullptr, nullptr};
+  static constexpr PartialForm form{0,    1,       false,  sizeof(ExactDigits), merge, finish, write,
+                                    read, nullptr, nullptr};
 };
 
 }  // namespace samesum

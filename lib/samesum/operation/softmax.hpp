@@ -29,7 +29,8 @@ enum class SoftmaxSum { fp16, bf16, fp32, exact, online };
 struct Softmax {
   static constexpr std::string_view name = "softmax";
   static constexpr std::string_view summary = "exponentials of each row, divided by their sum";
-  static constexpr bool log = false, returns_index = false, has_result_per_element = true;
+  static constexpr bool log = false, returns_index = false, has_result_per_element = true,
+                        keeps_format = true;
   static constexpr int inputs = 1, results = 1;
 };
 /// The operation log-softmax.

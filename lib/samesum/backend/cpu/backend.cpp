@@ -11,7 +11,8 @@ class Cpu : public Backend {
   std::vector<Entry> entries() const override {
     const auto sums_of = []<std::size_t index>() { return sums<index>(); };
     const auto reductions_of = []<std::size_t index>() { return reductions<index>(); };
-    return joined(sums_of, joined(reductions_of, softmaxes()));
+    const auto scans_of = []<std::size_t index>() { return scans<index>(); };
+    return joined(sums_of, joined(reductions_of, joined(scans_of, softmaxes())));
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include "samesum/backend/cpu/exact_block.hpp"
 #include "samesum/backend/cpu/leaf.hpp"
+#include "samesum/backend/cpu/scan_loops.hpp"
 #include "samesum/backend/cpu/softmax_loops.hpp"
 #include "samesum/backend/cpu/terms.hpp"
 #include "samesum/catalogue/support.hpp"
@@ -52,6 +53,10 @@ constexpr Kernels make() {
           Leaves<typename Order::Shape, Plain, typename Squares<F>::G>::template sum<CarrierOf<F>>;
   });
   all.softmax = softmax_loops<F>();
+  for_each_method<F, "cpu">([&]<class Operation, class Order, template <class> class A>() {
+    if constexpr (std::is_same_v<Operation, CumSum> && std::is_same_v<Order, Prefix>)
+      all.scan_tile[Accumulators::index_of<A>()] = ScanLoops<A, F>::scan;
+  });
   return all;
 }
 

@@ -51,6 +51,12 @@ using LaneMoments = void (*)(const void* x, void* means, void* variances);
 using LargestKey = std::uint64_t (*)(const void* x, std::size_t n, bool smallest, bool zeros_are_equal);
 using FindKey = std::size_t (*)(const void* x, std::size_t n, bool smallest, std::uint64_t key);
 
+/// Scans the first n <= 4096 elements of a tile of the order prefix, numbers of the carrier. Writes the state
+/// of the n elements, and the result of each prefix, after `carry`, the state of the elements before the
+/// tile; null if there are none. The last result of a whole tile is that of other merges: the caller replaces
+/// it.
+using ScanTile = void (*)(const void* x, std::size_t n, const void* carry, void* results, void* state);
+
 /// Loops over rows of softmax in one format (softmax_loops.hpp); null for formats without softmax.
 struct SoftmaxLoops {
   float (*largest)(const void* x, std::size_t n);
@@ -87,6 +93,7 @@ struct Kernels {
   LargestKey largest_key[Formats::size];
   FindKey find_key[Formats::size];
   SoftmaxLoops softmax;
+  ScanTile scan_tile[Accumulators::size];
 };
 
 template <InstructionSet set, std::size_t index> const Kernels& kernels_of();

@@ -12,6 +12,7 @@ namespace samesum::cpu {
 // Methods of one format, by format index; each format has its own translation unit.
 template <std::size_t index> std::vector<Entry> sums();
 template <std::size_t index> std::vector<Entry> reductions();
+template <std::size_t index> std::vector<Entry> scans();
 std::vector<Entry> softmaxes();
 
 /// The exact state of all elements: the state, and so its bytes, that adding them one by one gives. `threads`

@@ -192,20 +192,24 @@ template <class Order, class Reducer>
 template <> std::vector<Entry> reductions<SAMESUM_FORMAT_INDEX>() {
   std::vector<Entry> all;
   for_each_method<F, "cpu">([&]<class Operation, class Order, template <class> class A>() {
-    Entry e = describe<Operation, Order, A, F>("cpu");
-    Formats::for_each([&]<class T>() {
-      if constexpr (has_batches<Operation, Order, A, T, F>)
-        e.code.run[Formats::index_of<T>()] = [](Call& call) {
-          run_reducer<Order>(Operation::template reducer<A, F>({call.options.ddof}), call,
-                             Formats::index_of<T>());
-        };
-    });
-    all.push_back(e);
+    if constexpr (!is_scanned<Operation, Order>) {
+      Entry e = describe<Operation, Order, A, F>("cpu");
+      Formats::for_each([&]<class T>() {
+        if constexpr (has_batches<Operation, Order, A, T, F>)
+          e.code.run[Formats::index_of<T>()] = [](Call& call) {
+            run_reducer<Order>(Operation::template reducer<A, F>({call.options.ddof}), call,
+                               Formats::index_of<T>());
+          };
+      });
+      all.push_back(e);
+    }
   });
-  for_each_exact_operation([&]<class Operation>() {
-    Entry e = describe_exact<Operation, F>("cpu");
-    e.code.run.fill([](Call& call) { reduce_exactly(exact_kind<Operation>, format_info<F>(), call); });
-    all.push_back(e);
+  for_each_exact_operation<"cpu">([&]<class Operation>() {
+    if constexpr (!is_scan<Operation>) {
+      Entry e = describe_exact<Operation, F>("cpu");
+      e.code.run.fill([](Call& call) { reduce_exactly(exact_kind<Operation>, format_info<F>(), call); });
+      all.push_back(e);
+    }
   });
   return all;
 }

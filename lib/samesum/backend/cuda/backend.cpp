@@ -76,7 +76,7 @@ struct HostLayout {
 HostLayout host_layout_of(const Method& m, const Call& call) {
   const Layout& l = call.layout;
   if (!m.has_result_per_element) return {l.results() * m.result_bytes(), 0, 1};
-  const std::size_t bytes = call.input->bytes;
+  const std::size_t bytes = m.result_format(*call.input)->bytes;
   if (l.outer <= 1 || l.n == 0 || call.out_stride == l.n) return {l.outer * l.n * bytes, 0, 1};
   return {l.n * bytes, call.out_stride * bytes, l.outer};
 }

@@ -25,10 +25,11 @@ template <class Shape, class Reducer>
     return InputElement<typename Reducer::Format>{at(call.x, k), at(call.y, k), k - offset, offset};
   };
   auto* states = static_cast<typename Reducer::State*>(out);
-  if constexpr (requires { Shape::rows; })
-    *states = *reference_reduce<Shape>(reducer, call.layout.n, element);
-  else
+  constexpr bool is_canonical = Shape::leaf == unbounded && Shape::lanes > 1;
+  if constexpr (is_canonical)
     std::ranges::copy(reference_lanes<Shape>(reducer, call.layout.n, element), states);
+  else
+    *states = *reference_reduce<Shape>(reducer, call.layout.n, element);
 }
 
 /// Reduces all results of a call. Not inlined, so that all element formats share one copy of the code.
@@ -48,6 +49,48 @@ template <class Order, class Reducer>
     }
   if constexpr (requires { reducer.replacement(); })
     if (reducer.mean) run<Order>(reducer.replacement(), call, at);
+}
+
+/// Calls visit(first, result) for each vector of a scan, with the places of its first element and of its
+/// first result. The elements of a vector, and its results, are layout.inner places apart.
+template <class Visit> void for_each_vector(const Call& call, Visit visit) {
+  const Layout& l = call.layout;
+  for (std::size_t o = 0; o < l.outer; ++o)
+    for (std::size_t i = 0; i < l.inner; ++i) visit(l.first(o) + i, o * call.out_stride + i);
+}
+
+/// Writes all results of a scan. Each element is read before a result replaces it.
+template <class Order, class Reducer>
+[[gnu::noinline]] void scan(const Reducer& reducer, const Call& call, At<typename Reducer::Format> at) {
+  using F = typename Reducer::Format;
+  for_each_vector(call, [&](std::size_t first, std::size_t result) {
+    std::conditional_t<std::is_same_v<Order, Serial>, SerialWalker<Reducer>, PrefixWalker<Reducer>> walker{
+        reducer};
+    for (std::size_t k = 0; k < call.layout.n; ++k) {
+      const std::size_t place = k * call.layout.inner;
+      const auto offset = static_cast<std::uint32_t>(k);
+      const auto item =
+          reducer.item(InputElement<F>{at(call.x, first + place), Scalar<F>::zero(), k - offset, offset});
+      if (call.options.exclusive) reducer.finish(walker.state(), k, result + place, call.out);
+      walker.push(item);
+      if (!call.options.exclusive) reducer.finish(walker.state(), k + 1, result + place, call.out);
+    }
+  });
+}
+
+/// Writes all results of an exact cumsum.
+template <class T, class F> void scan_exactly(const Call& call) {
+  auto* out = static_cast<F*>(call.out);
+  for_each_vector(call, [&](std::size_t first, std::size_t result) {
+    Exact sum;
+    for (std::size_t k = 0; k < call.layout.n; ++k) {
+      const std::size_t place = k * call.layout.inner;
+      const T element = static_cast<const T*>(call.x)[first + place];
+      if (call.options.exclusive) out[result + place] = sum.result<F>();
+      sum.add(element);
+      if (!call.options.exclusive) out[result + place] = sum.result<F>();
+    }
+  });
 }
 
 /// Adds all terms in integer arithmetic.
@@ -125,10 +168,14 @@ template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
   std::vector<Entry> all;
   for_each_method<F, "reference">([&]<class Operation, class Order, template <class> class A>() {
     Entry e = describe<Operation, Order, A, F>("reference");
-    e.code.partial_form = &PartialFunctions<Operation, Order, A, F>::form;
+    if constexpr (!is_scan<Operation>) e.code.partial_form = &PartialFunctions<Operation, Order, A, F>::form;
     Formats::for_each([&]<class T>() {
       constexpr bool is_sum = std::is_same_v<Operation, Sum>;
-      if constexpr (is_sum || can_read<T, F>)
+      if constexpr (is_scan<Operation> && can_read<T, F>)
+        e.code.run[Formats::index_of<T>()] = [](Call& call) {
+          scan<Order>(scan_reducer<Operation, A, F>(), call, element<T, F>);
+        };
+      else if constexpr (!is_scan<Operation> && (is_sum || can_read<T, F>))
         e.code.run[Formats::index_of<T>()] = [](Call& call) {
           const auto reducer = Operation::template reducer<A, F>({call.options.ddof});
           if (!call.as_state) return run<Order>(reducer, call, element<T, F>);
@@ -146,13 +193,16 @@ template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
     });
     all.push_back(e);
   });
-  for_each_exact_operation([&]<class Operation>() {
+  for_each_exact_operation<"reference">([&]<class Operation>() {
     Entry e = describe_exact<Operation, F>("reference");
-    e.code.partial_form = &ExactPartialFunctions<Operation, F>::form;
+    if constexpr (!is_scan<Operation>) e.code.partial_form = &ExactPartialFunctions<Operation, F>::form;
     Formats::for_each([&]<class T>() {
-      e.code.run[Formats::index_of<T>()] = [](Call& call) {
-        run_exactly<T>(exact_kind<Operation>, format_info<F>(), call);
-      };
+      if constexpr (is_scan<Operation>)
+        e.code.run[Formats::index_of<T>()] = [](Call& call) { scan_exactly<T, F>(call); };
+      else
+        e.code.run[Formats::index_of<T>()] = [](Call& call) {
+          run_exactly<T>(exact_kind<Operation>, format_info<F>(), call);
+        };
       if constexpr (std::is_same_v<Operation, Sum>) e.code.watch[Formats::index_of<T>()] = watch_exact<F, T>;
     });
     all.push_back(e);

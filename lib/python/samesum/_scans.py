@@ -1,0 +1,78 @@
+"""The scans: a result for each element, that of the elements up to it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ._arrays import DTYPES, Converted, dtype_name, format_of, library_of
+from ._calls import Method, _delivered, _result_array, check_threads, method_of
+from ._layout import Layout, normalised_axes
+from . import _core
+
+
+def scan(
+    operation: str,
+    x: Any,
+    *,
+    axis: int | None = None,
+    exclusive: bool = False,
+    initial: bool = False,
+    dtype: Any = None,
+    out: Any = None,
+    method: str | Method | None = None,
+    threads: int = 0,
+) -> Any:
+    """Scans x along `axis`, or all elements in row-major order, by a method of `operation`.
+
+    With `initial`, the result for no elements comes first, and the result is one longer than x.
+    """
+    library = library_of(x)
+    if library.is_traced(x):
+        raise NotImplementedError(
+            f"samesum: {operation} has no gradient, and is not traced or compiled; pass x.detach(), or call it outside of "
+            "transformations"
+        )
+    if axis is not None and isinstance(axis, (tuple, list)):
+        raise TypeError(f"samesum: axis is {axis!r}; {operation} takes one axis, or None for all elements in row-major order")
+    threads = check_threads(threads)
+    options = dict(axis=axis, exclusive=exclusive, initial=initial, dtype=dtype, method=method, threads=threads)
+    if isinstance(library, Converted):
+        if out is not None:
+            raise TypeError("samesum: out must be a NumPy, CuPy or PyTorch array, and x of the same library")
+        reader, a = library.reader(x)
+        result = scan(operation, a, **options)
+        reader.wait(a)  # the owner of the memory does not know of the reading stream
+        return library.returned(result, x)
+
+    a = library.array(x)
+    if dtype is not None:
+        name = dtype_name(dtype)
+        format_of(name, "dtype")
+        a = library.astype(a, name)
+    format = format_of(a.dtype)
+    if format == "int":
+        raise TypeError(f"samesum: {operation} of integers is not supported; pass dtype='float64' for rounded results")
+    chosen = method_of(method, operation, format, library.view(a).device)
+    a = library.contiguous(a)
+    if axis is None:
+        a = a.reshape(-1)
+    along = normalised_axes(0 if axis is None else axis, a.ndim)[0]
+    shape = tuple(a.shape)
+    n, inner = shape[along], math.prod(shape[along + 1 :])
+    layout = Layout(math.prod(shape[:along]), n, inner, n * inner, inner)
+    whole = (*shape[:along], n + 1, *shape[along + 1 :]) if initial else shape
+    result = _result_array(library, out, whole, DTYPES[chosen.format], a)
+    skipped, stride = 0, 0
+    if initial:
+        result[(slice(None),) * along + (0,)] = _OF_NOTHING[operation]
+        skipped, stride = inner, (n + 1) * inner
+    if layout.results and n:
+        first = library.view(result).address + skipped * _core.format_bytes[chosen.format]
+        _core.scan(
+            chosen, format, library.view(a).address, layout, first, math.prod(whole) - skipped, stride, threads, exclusive
+        )  # fmt: skip
+    return _delivered(library, result, out, x)
+
+
+_OF_NOTHING = {"cumsum": 0, "cumprod": 1}

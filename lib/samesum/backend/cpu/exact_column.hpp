@@ -1,0 +1,178 @@
+/// Exact scans on a CPU: an integer of 128 bits holds the sum as long as it can, then a superaccumulator.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "samesum/accumulator/exact.hpp"
+#include "samesum/bound/height.hpp"
+
+namespace samesum::cpu {
+
+/// A column of elements of format T whose prefixes are rounded once to F.
+///
+/// The sum is a whole number of units of 2^grid. The first tile that is not zero sets the grid, so that the
+/// sums of `length` elements of its size fit in the integer. Each element is checked: if it is not a whole
+/// number of units, or could let the sum overflow, a superaccumulator continues. So the grid does not affect
+/// the results.
+template <class T, class F> class ExactColumn {
+ public:
+  ExactColumn(bool exclusive, std::size_t length)
+      : exclusive_{exclusive}, spare_bits_{static_cast<int>(ceil_log2(length)) + 5} {}
+
+  void restart() {
+    units_ = 0;
+    flags_ = 0;
+    has_grid_ = is_wide_ = false;
+  }
+  /// Restarts after elements with the sum `before`.
+  void restart(const Exact& before) {
+    restart();
+    flags_ = before.flags();
+    if (before.is_special() || !take_units(before)) {
+      is_wide_ = true;
+      wide_ = before;
+    }
+  }
+  /// Takes the next elements, at most `length` in all, and writes their results. `out` may be the elements
+  /// themselves.
+  void take(const std::byte* data, std::size_t n, F* out) {
+    const T* x = reinterpret_cast<const T*>(data);
+    if (!is_wide_ && !fits(x, n)) widen();
+    std::size_t i = 0;
+    for (; !is_wide_ && i < n; ++i) {
+      const F before = exclusive_ ? rounded() : F{};
+      if (!add(x[i])) {
+        widen();
+        break;
+      }
+      out[i] = exclusive_ ? before : rounded();
+    }
+    for (; i < n; ++i) {
+      const T element = x[i];
+      if (exclusive_) out[i] = wide_.template result<F>();
+      wide_.add(element);
+      if (!exclusive_) out[i] = wide_.template result<F>();
+    }
+  }
+
+ private:
+  using Integer = __int128;
+  using Magnitude = unsigned __int128;
+  /// |units_| stays below 2^most_bits, and below twice that while elements are added.
+  static constexpr int most_bits = 125;
+
+  /// Whether no sum can overflow when these elements are added. Sets the grid if there is none.
+  bool fits(const T* x, std::size_t n) {
+    BitsOf<T> largest = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto magnitude = BitsOf<T>(to_bits(x[i]) & ~Format<T>::sign_bit);
+      largest = magnitude > largest ? magnitude : largest;
+    }
+    if (largest >= Format<T>::infinity) return false;
+    if (largest == 0) return true;
+    const Decomposed d = decompose<T>(largest);
+    const int bits = d.exponent + 64 - leading_zeros(d.significand);  // all magnitudes are below 2^bits
+    if (!has_grid_) set_grid(bits);
+    constexpr Magnitude limit = Magnitude{1} << most_bits;
+    return bits + static_cast<int>(ceil_log2(n)) <= grid_ + most_bits && magnitude_of(units_) < limit;
+  }
+  void set_grid(int bits) {
+    grid_ = std::max(bits + spare_bits_ - most_bits, Format<T>::min_quantum);
+    has_grid_ = true;
+  }
+
+  /// Adds an element, unless it is not a whole number of units.
+  bool add(T x) {
+    const BitsOf<T> bits = to_bits(x);
+    const Decomposed d = decompose<T>(bits);
+    std::uint32_t flags = Exact::seen_any;
+    if (bits != Format<T>::sign_bit) flags |= Exact::seen_other_than_minus_zero;
+    if (d.significand == 0) {
+      flags_ |= flags;
+      return true;
+    }
+    const int shift = d.exponent - grid_;
+    Magnitude magnitude;
+    if (shift >= 0) {
+      magnitude = Magnitude{d.significand} << shift;
+    } else {
+      if (shift <= -64 || (d.significand >> -shift) << -shift != d.significand) return false;
+      magnitude = d.significand >> -shift;
+    }
+    units_ += d.negative ? -static_cast<Integer>(magnitude) : static_cast<Integer>(magnitude);
+    flags_ |= flags;
+    return true;
+  }
+
+  F rounded() const {
+    if (units_ == 0) return from_bits<F>(flags_ == Exact::seen_any ? Format<F>::sign_bit : BitsOf<F>{0});
+    const Magnitude magnitude = magnitude_of(units_);
+    auto significand = static_cast<std::uint64_t>(magnitude);
+    int shift = 0;
+    if (const auto high = static_cast<std::uint64_t>(magnitude >> 64); high != 0) {
+      shift = 64 - leading_zeros(high);
+      significand = static_cast<std::uint64_t>(magnitude >> shift);
+      if (magnitude << (128 - shift) != 0) significand |= 1;  // the last bit is sticky
+    }
+    return from_bits<F>(round_to_bits<F>(units_ < 0, significand, grid_ + shift));
+  }
+
+  static Magnitude magnitude_of(Integer x) {
+    return x < 0 ? -static_cast<Magnitude>(x) : static_cast<Magnitude>(x);
+  }
+
+  /// Moves the sum into the superaccumulator.
+  void widen() {
+    std::array<std::int64_t, Exact::digit_count> digits{};
+    if (has_grid_) {
+      const int offset = grid_ - Exact::lowest_exponent, shift = offset % 32;
+      const std::int64_t sign = units_ < 0 ? -1 : 1;
+      Magnitude rest = magnitude_of(units_);
+      auto at = static_cast<std::size_t>(offset / 32);
+      digits[at++] = sign * static_cast<std::int64_t>(static_cast<std::uint32_t>(rest << shift));
+      for (rest >>= 32 - shift; rest != 0; rest >>= 32)
+        digits[at++] = sign * static_cast<std::int64_t>(static_cast<std::uint32_t>(rest));
+    }
+    wide_ = Exact{digits, flags_};
+    is_wide_ = true;
+  }
+  /// Takes the sum from a superaccumulator. Returns false if the integer cannot hold it.
+  bool take_units(const Exact& sum) {
+    std::array<std::int64_t, Exact::digit_count> digits;
+    std::ranges::copy(sum.digits(), digits.begin());
+    propagate_carries(digits.data(), Exact::digit_count);
+    const bool negative = digits.back() < 0;
+    if (negative) {
+      for (std::int64_t& digit : digits) digit = -digit;
+      propagate_carries(digits.data(), Exact::digit_count);
+    }
+    int top = Exact::digit_count - 1;
+    while (top >= 0 && digits[static_cast<std::size_t>(top)] == 0) --top;
+    if (top < 0) return true;
+    set_grid(Exact::lowest_exponent + 32 * top + 64 -
+             leading_zeros(static_cast<std::uint64_t>(digits[static_cast<std::size_t>(top)])));
+    Magnitude magnitude = 0;
+    for (int i = 0; i <= top; ++i) {
+      const auto digit = static_cast<std::uint64_t>(digits[static_cast<std::size_t>(i)]);
+      const int shift = 32 * i + Exact::lowest_exponent - grid_;
+      if (shift >= 0)
+        magnitude += Magnitude{digit} << shift;
+      else if (digit != 0 && (shift <= -64 || (digit >> -shift) << -shift != digit))
+        return false;
+      else
+        magnitude += shift <= -64 ? 0 : digit >> -shift;
+    }
+    units_ = negative ? -static_cast<Integer>(magnitude) : static_cast<Integer>(magnitude);
+    return true;
+  }
+
+  bool exclusive_;
+  int spare_bits_, grid_ = 0;
+  bool has_grid_ = false, is_wide_ = false;
+  std::uint32_t flags_ = 0;  ///< those of Exact
+  Integer units_ = 0;
+  Exact wide_;
+};
+
+}  // namespace samesum::cpu

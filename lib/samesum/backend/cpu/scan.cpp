@@ -1,0 +1,133 @@
+/// Scans on a CPU in one format, and reductions in the order prefix.
+#include "samesum/backend/cpu/scan.hpp"
+
+#include "samesum/backend/cpu/exact_column.hpp"
+#include "samesum/backend/cpu/methods.hpp"
+#include "samesum/catalogue/describe.hpp"
+
+namespace samesum::cpu {
+namespace {
+
+using F = Formats::at<SAMESUM_FORMAT_INDEX>;
+
+const Kernels& loops() { return kernels<SAMESUM_FORMAT_INDEX>(); }
+
+/// The loop that scans tiles with an accumulator; null for other reducers.
+template <class Reducer> ScanTile scan_tile(const Reducer&) { return nullptr; }
+template <template <class> class A> ScanTile scan_tile(const ElementSum<A, F>&) {
+  return loops().scan_tile[Accumulators::index_of<A>()];
+}
+
+template <class Reducer> ColumnSetup<Reducer> setup_of(const Reducer& reducer, const Call& call) {
+  return {reducer, loops().write_terms[call.input->index],
+          std::is_same_v<F, CarrierOf<F>> && call.input->index == SAMESUM_FORMAT_INDEX, scan_tile(reducer),
+          call.options.exclusive};
+}
+
+constexpr auto nothing = [](const auto&, std::size_t, std::size_t) {};
+
+/// Scans the columns of a call. `in_turn` says whether adding all elements in turn gives the same bits. Not
+/// inlined, so that all element formats share one copy of the code.
+template <class Order, bool in_turn, class Reducer>
+[[gnu::noinline]] void scan(const Reducer& reducer, const Call& call) {
+  const ColumnSetup<Reducer> setup = setup_of(reducer, call);
+  const Columns<F> all{call};
+  if constexpr (std::is_same_v<Order, Prefix>) {
+    const PrefixColumn<Reducer> fresh{setup};
+    if (const int threads = threads_per_column(all); threads > 1) {
+      for (std::size_t o = 0; o < call.layout.outer; ++o)
+        pass_parts(all, fresh, setup.reducer, o, true, threads);
+      return;
+    }
+    if constexpr (!in_turn) return pass_columns(all, fresh, true, nothing);
+  }
+  if constexpr (in_turn) pass_columns(all, SerialColumn<Reducer>{setup}, true, nothing);
+}
+
+/// Reduces the columns of a call in the order prefix. `as_state` converts a state to the form of PartialForm.
+template <class Reducer, class AsState>
+[[gnu::noinline]] void reduce(const Reducer& reducer, const Call& call, AsState as_state) {
+  const ColumnSetup<Reducer> setup = setup_of(reducer, call);
+  const Columns<F> all{call};
+  const PrefixColumn<Reducer> fresh{setup};
+  const auto write = [&](const typename Reducer::State& state, std::size_t n, std::size_t at) {
+    if (call.as_state)
+      as_state(state, call.out);
+    else
+      reducer.finish(state, n, at, call.out);
+  };
+  const int threads = threads_per_column(all);
+  if (threads == 1)
+    return pass_columns(all, fresh, false,
+                        [&](const PrefixColumn<Reducer>& column, std::size_t n, std::size_t at) {
+                          write(column.state(), n, at);
+                        });
+  for (std::size_t o = 0; o < call.layout.outer; ++o)
+    write(pass_parts(all, fresh, setup.reducer, o, false, threads), call.layout.n, o);
+}
+
+template <class Operation, class Order, template <class> class A> void run(Call& call) {
+  const auto reducer = scan_reducer<Operation, A, F>();
+  if constexpr (is_scan<Operation>)
+    if constexpr (Operation::has_order)
+      scan<Order, std::is_same_v<Order, Serial>>(reducer, call);
+    else
+      scan<Prefix, true>(reducer, call);
+  else
+    reduce(reducer, call, [](const auto& state, void* out) {
+      using State = typename decltype(Operation::template reducer<A, F>({}))::State;
+      *static_cast<State*>(out) = {state};
+    });
+}
+
+/// Scans a column of more than one part exactly, on several threads. All parts are read to find their sums,
+/// and again to write the results.
+template <class T>
+void scan_parts_exactly(const Columns<F>& all, const ExactColumn<T, F>& fresh, std::size_t o, int threads) {
+  const std::size_t parts = (all.layout.n - 1) / part + 1;
+  std::vector<Exact> before(parts);  // first the sum of part k - 1, then of all parts before k
+  for_each_task(threads, parts - 1, [&](std::size_t k) {
+    const auto* x = reinterpret_cast<const T*>(all.element(o, k * part, 0));
+    before[k + 1] = sum_exact(Values{std::span<const T>{x, part}}, 1);
+  });
+  for (std::size_t k = 1; k < parts; ++k) before[k].merge(before[k - 1]);
+  for_each_task(threads, parts, [&](std::size_t k) {
+    ExactColumn<T, F> column = fresh;
+    column.restart(before[k]);
+    pass_part(all, o, k, true, column);
+  });
+}
+
+template <class T> void scan_exactly(Call& call) {
+  const Columns<F> all{call};
+  const ExactColumn<T, F> fresh{call.options.exclusive, call.layout.n};
+  const int threads = threads_per_column(all);
+  if (threads == 1) return pass_columns(all, fresh, true, nothing);
+  for (std::size_t o = 0; o < call.layout.outer; ++o) scan_parts_exactly(all, fresh, o, threads);
+}
+
+}  // namespace
+
+template <> std::vector<Entry> scans<SAMESUM_FORMAT_INDEX>() {
+  std::vector<Entry> all;
+  for_each_method<F, "cpu">([&]<class Operation, class Order, template <class> class A>() {
+    if constexpr (is_scanned<Operation, Order>) {
+      Entry e = describe<Operation, Order, A, F>("cpu");
+      Formats::for_each([&]<class T>() {
+        if constexpr (std::is_same_v<Operation, Sum> || can_read<T, F>)
+          e.code.run[Formats::index_of<T>()] = run<Operation, Order, A>;
+      });
+      all.push_back(e);
+    }
+  });
+  for_each_exact_operation<"cpu">([&]<class Operation>() {
+    if constexpr (is_scan<Operation>) {
+      Entry e = describe_exact<Operation, F>("cpu");
+      Formats::for_each([&]<class T>() { e.code.run[Formats::index_of<T>()] = scan_exactly<T>; });
+      all.push_back(e);
+    }
+  });
+  return all;
+}
+
+}  // namespace samesum::cpu

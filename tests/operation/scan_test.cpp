@@ -1,0 +1,414 @@
+/// Scans: every result has the bits of the reduction of its elements, for any layout and any number of
+/// threads.
+#include <numeric>
+
+#include "harness/truth.hpp"
+#include "operation/reduction_support.hpp"
+#include "samesum/operation/validation.hpp"
+
+namespace samesum {
+namespace {
+
+using namespace testing_support;
+using ::testing::HasSubstr;
+
+constexpr std::size_t tile_elements = 4096, part_elements = 16 * tile_elements;
+
+std::vector<const Method*> scans_of(std::string_view backend) {
+  std::vector<const Method*> chosen;
+  for (const Method& m : methods())
+    if (m.backend == backend && m.is_scan()) chosen.push_back(&m);
+  return chosen;
+}
+
+/// The method for one vector whose results a scan lists.
+const Method& reduction_of(const Method& scan) {
+  return find(scan.operation.substr(3) + scan.name.substr(scan.operation.size()));
+}
+
+/// Returns the bits of the results, at the places of the elements, and checks that nothing else is written.
+/// `stride` is the row stride of the results.
+Bits scanned(const Method& m, Values x, const Layout& layout, Options options = {}, std::size_t stride = 0) {
+  return with_format(*m.format, [&]<class F>() {
+    constexpr std::size_t margin = 8;
+    const std::size_t width = layout.n * layout.inner, apart = stride == 0 ? layout.outer_stride : stride,
+                      size = layout.results() == 0 || layout.n == 0 ? 0 : (layout.outer - 1) * apart + width;
+    const F poison = from_bits<F>(BitsOf<F>(0x5a5a));
+    std::vector<F> out(size + margin, poison);
+    reduce(m, x, layout, Results{&format_info<F>(), out.data(), size, stride}, options);
+    Bits bits;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (i < size && i % std::max<std::size_t>(apart, 1) < width)
+        bits.push_back(to_bits(out[i]));
+      else
+        EXPECT_EQ(to_bits(out[i]), to_bits(poison)) << m.name << ": a place without an element was written";
+    }
+    return bits;
+  });
+}
+Bits scanned(const Method& m, Values x, Options options = {}) {
+  return scanned(m, x, Layout::vector(x.size), options);
+}
+
+Values first_of(Values x, std::size_t n) { return {*x.format, x.data, n}; }
+
+class EveryScan : public ::testing::TestWithParam<const Method*> {
+ protected:
+  const Method& m = *GetParam();
+  /// Calls visit(x) with data of each format that the method accepts.
+  template <class Visit> void for_each_input(std::size_t n, int binades, Visit visit) {
+    for (const FormatInfo& input : formats)
+      if (m.accepts(input)) visit(Array{input, wide(n, binades, n)});
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Reference, EveryScan, ::testing::ValuesIn(scans_of("reference")), test_name);
+INSTANTIATE_TEST_SUITE_P(Cpu, EveryScan, ::testing::ValuesIn(scans_of("cpu")), test_name);
+
+TEST_P(EveryScan, HasTheBitsOfTheReductionOfEachPrefix) {
+  const Method& reduction = reduction_of(m);
+  constexpr std::size_t n = 2 * tile_elements + 5;
+  for_each_input(n, 12, [&](const Array& x) {
+    const Bits all = scanned(m, x.values());
+    // Each reduction reads all elements again.
+    const std::size_t step = m.backend == "cpu" ? 7 : 149;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (i > 300 && i % step > 0 && i % 128 != 127 && i % tile_elements > 2) continue;
+      ASSERT_EQ(all[i], reduction(first_of(x.values(), i + 1)).bits)
+          << "element " << i << " of " << x.values().format->name;
+    }
+  });
+}
+
+TEST_P(EveryScan, HasTheBitsOfTheReductionOfLongPrefixes) {
+  const Method& reduction = reduction_of(m);
+  constexpr std::size_t n = 2 * part_elements + 3 * tile_elements + 777;
+  const Array x{*m.format, wide(n, 12, 3)};
+  const Bits all = scanned(m, x.values());
+  for (const std::size_t base : {3 * tile_elements, 7 * tile_elements, 8 * tile_elements, 15 * tile_elements,
+                                 part_elements, part_elements + tile_elements, 2 * part_elements, n - 2})
+    for (const std::size_t i : {base - 2, base - 1, base, base + 1})
+      EXPECT_EQ(all[i], reduction(first_of(x.values(), i + 1)).bits) << "element " << i;
+}
+
+TEST_P(EveryScan, HasTheBitsOfItsReference) {
+  if (m.backend == "reference") return;
+  for (const Dataset& d : awkward_data(3 * tile_elements + 1500)) {
+    const Array x{*m.format, d.x};
+    EXPECT_EQ(scanned(m, x.values()), scanned(reference_of(m), x.values())) << d.name;
+  }
+  for (const std::size_t n : {1, 2, 3, 4, 5, 127, 128, 129, 256, 1023, 1024, 1025, 4095, 4096, 4097})
+    for_each_input(n, 60, [&](const Array& x) {
+      EXPECT_EQ(scanned(m, x.values()), scanned(reference_of(m), x.values()))
+          << n << " elements of " << x.values().format->name;
+    });
+}
+
+TEST_P(EveryScan, HasTheSameBitsForAnyNumberOfThreads) {
+  if (m.backend == "reference") return;
+  const std::size_t lengths[] = {part_elements + 1, 3 * part_elements,
+                                 5 * part_elements + 2 * tile_elements + 17};
+  for (const std::size_t n : lengths) {
+    const Array x{*m.format, wide(n, 12, n)};
+    for (const bool exclusive : {false, true}) {
+      const Bits expected = scanned(m, x.values(), {.threads = 1, .exclusive = exclusive});
+      for (const int threads : {0, 2, 3, 7})
+        ASSERT_EQ(scanned(m, x.values(), {.threads = threads, .exclusive = exclusive}), expected)
+            << n << " elements, " << threads << " threads";
+    }
+  }
+}
+
+TEST_P(EveryScan, HasTheBitsOfEachVectorForRowsAndAxes) {
+  const struct {
+    std::size_t outer, n, inner, gap, out_gap;
+  } shapes[] = {{3, 4400, 1, 0, 0}, {5, 3, 1, 2, 4}, {2, 4100, 5, 0, 0}, {1, 1100, 33, 0, 0},
+                {2, 70, 17, 3, 1},  {4, 1, 3, 0, 0}, {2, 9, 16, 0, 0}};
+  for (const auto& [outer, n, inner, gap, out_gap] : shapes) {
+    const Layout layout{outer, n, inner, n * inner + gap, inner};
+    const std::vector<double> elements = wide(outer * (n * inner + gap), 12, n);
+    const Array x{*m.format, elements};
+    for (const bool exclusive : {false, true})
+      for (const int threads : {1, 3}) {
+        const Bits all = scanned(m, x.values(), layout, {.threads = threads, .exclusive = exclusive},
+                                 out_gap == 0 && gap == 0 ? 0 : n * inner + out_gap);
+        ASSERT_EQ(all.size(), outer * n * inner);
+        for (std::size_t o = 0; o < outer; ++o)
+          for (std::size_t i = 0; i < inner; ++i) {
+            std::vector<double> column;
+            for (std::size_t k = 0; k < n; ++k)
+              column.push_back(elements[o * layout.outer_stride + k * inner + i]);
+            const Bits expected = scanned(m, Array{*m.format, column}.values(), {.exclusive = exclusive});
+            for (std::size_t k = 0; k < n; ++k)
+              ASSERT_EQ(all[(o * n + k) * inner + i], expected[k])
+                  << outer << " x " << n << " x " << inner << ": " << o << ", " << k << ", " << i;
+          }
+      }
+  }
+}
+
+TEST_P(EveryScan, ThatIsExclusiveLeavesOutTheElement) {
+  for (const std::size_t n : {1, 5, 1023, 4095, 4096, 4097, 9000}) {
+    const Array x{*m.format, wide(n, 12, n)};
+    const Bits inclusive = scanned(m, x.values()), exclusive = scanned(m, x.values(), {.exclusive = true});
+    EXPECT_EQ(exclusive[0], reduction_of(m)(first_of(x.values(), 0)).bits) << "the result for no elements";
+    for (std::size_t i = 1; i < n; ++i) ASSERT_EQ(exclusive[i], inclusive[i - 1]) << "element " << i;
+  }
+}
+
+TEST_P(EveryScan, MayReplaceItsElements) {
+  for (const Layout& layout :
+       {Layout::vector(2 * part_elements + 7), Layout::rows(3, 5000), Layout::axis(2, 4200, 20)})
+    for (const bool exclusive : {false, true})
+      for (const int threads : {1, 3}) {
+        const std::size_t n = layout.outer * layout.n * layout.inner;
+        const Array x{*m.format, wide(n, 12, 5)};
+        const Array y = x.at_offset(0);
+        const Options options{.threads = threads, .exclusive = exclusive};
+        const Values in_place = y.values();
+        reduce(m, in_place, layout, Results{m.format, const_cast<void*>(in_place.data), n}, options);
+        const Bits expected = scanned(m, x.values(), layout, options);
+        for (std::size_t i = 0; i < n; ++i) {
+          std::uint64_t bits = 0;
+          std::memcpy(&bits, static_cast<const std::byte*>(in_place.data) + i * m.format->bytes,
+                      m.format->bytes);
+          ASSERT_EQ(bits, expected[i]) << "element " << i << ", " << threads << " threads";
+        }
+      }
+}
+
+TEST_P(EveryScan, OfNothingWritesNothing) {
+  const Array none{*m.format, {}};
+  EXPECT_EQ(scanned(m, none.values()), Bits{});
+  EXPECT_EQ(scanned(m, none.values(), Layout::rows(0, 3)), Bits{});
+  EXPECT_EQ(scanned(m, none.values(), Layout::rows(3, 0)), Bits{});
+  EXPECT_EQ(scanned(m, none.values(), Layout::axis(2, 3, 0)), Bits{});
+}
+
+TEST_P(EveryScan, KeepsItsSpecialValues) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const double largest = m.format->max_finite, tiny = m.format->smallest_subnormal;
+  const std::vector<std::vector<double>> cases{{-0.0, -0.0, 0.0, -0.0},
+                                               {-0.0},
+                                               {0.0, -0.0},
+                                               {-0.0, 1, -1, -0.0},
+                                               {1, inf, 2, -inf, 3},
+                                               {1, -inf, NAN, 5},
+                                               {NAN, 1, 2},
+                                               {tiny, tiny, -tiny, -tiny, -tiny},
+                                               {largest, largest, -largest, -largest, 1},
+                                               {-largest, tiny, largest}};
+  for (std::vector<double> x : cases)
+    for (const std::size_t before : {0, 126, 3968}) {  // in all 126 and 4094
+      if (before > 0 && m.backend == "reference") continue;
+      x.insert(x.begin(), before, m.operation == "cumprod" ? 1 : -0.0);
+      const Array array{*m.format, x};
+      const Bits all = scanned(m, array.values());
+      for (std::size_t i = before; i < x.size(); ++i)
+        EXPECT_EQ(all[i], reduction_of(m)(first_of(array.values(), i + 1)).bits)
+            << ::testing::PrintToString(std::vector<double>(x.begin() + std::ptrdiff_t(before), x.end()))
+            << ", element " << i;
+    }
+}
+
+TEST_P(EveryScan, IsWithinTheBoundOfEachPrefix) {
+  if (m.operation != "cumsum") return;
+  for (const int binades : {4, 30}) {
+    constexpr std::size_t n = 4600;
+    const Array x{*m.format, wide(n, binades, 8)};
+    const Bits all = scanned(m, x.values());
+    harness::Truth truth;
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::byte* const element = static_cast<const std::byte*>(x.values().data) + i * m.format->bytes;
+      truth.add(Values{*m.format, element, 1});
+      const Number result{m.format, all[i]};
+      const double bound = m.bound(*m.format, i + 1, result, truth.magnitudes_rounded_up());
+      ASSERT_LE(truth.error_of(result).absolute, bound) << "element " << i;
+      if (i < 3 && m.format->precision > 20) {
+        ASSERT_LT(bound, 1e-3) << "element " << i;
+      }
+    }
+  }
+}
+
+TEST(ABoundOfAScan, IsThatOfTheReduction) {
+  const Number two = Number::of(2.0f);
+  for (const Method* m : scans_of("cpu")) {
+    if (m->format->name != "fp32") continue;
+    for (const std::size_t n : {0, 1, 5, 1500})
+      EXPECT_EQ(m->bound(format_info<fp32>(), n, two, 7),
+                reduction_of(*m).bound(format_info<fp32>(), n, two, 7))
+          << m->name;
+  }
+  const Method &plain = find("cumsum/serial/plain/fp32"), &sum = find("serial/plain/fp32");
+  EXPECT_EQ(plain.bound(format_info<fp32>(), 900, two, 7, {.probability = 0.9}),
+            sum.bound(format_info<fp32>(), 900, two, 7, {.probability = 0.9}));
+}
+
+// --- the order serial ------------------------------------------------------------------------------------
+
+TEST(ASerialCumsum, HasTheBitsOfALoop) {
+  std::vector<float> x(5000), expected(5000), found(5000);
+  std::ranges::transform(wide(5000, 30, 1), x.begin(), [](double e) { return static_cast<float>(e); });
+  std::partial_sum(x.begin(), x.end(), expected.begin());
+  reduce(find("cumsum/serial/plain/fp32"), x, Layout::vector(5000), std::span{found});
+  EXPECT_EQ(found, expected);
+}
+
+// --- exact scans -----------------------------------------------------------------------------------------
+
+class EveryExactScan : public ::testing::TestWithParam<const Method*> {};
+INSTANTIATE_TEST_SUITE_P(, EveryExactScan, ::testing::ValuesIn([] {
+                           std::vector<const Method*> exact;
+                           for (const char* backend : {"reference", "cpu"})
+                             for (const Method* m : scans_of(backend))
+                               if (m->accumulator == "exact") exact.push_back(m);
+                           return exact;
+                         }()),
+                         test_name);
+
+/// Data that an integer of 128 bits can hold, or only the beginning of, or not at all.
+std::vector<Dataset> data_for_integers(std::size_t n, std::uint64_t seed) {
+  std::vector<double> rises = uniform(n, seed), falls = rises, one_small = rises,
+                      wider = uniform(n, seed + 1);
+  std::mt19937_64 random{seed};
+  for (std::size_t i = 0; i < n; ++i) {
+    rises[i] *= power_of_two(static_cast<int>(200 * i / n) - 100);
+    falls[i] *= power_of_two(100 - static_cast<int>(200 * i / n));
+    wider[i] *= power_of_two(static_cast<int>(random() % 2000) - 1000);
+  }
+  one_small[2 * n / 3] = 0x1p-140;
+  std::vector<double> cancels = wide(n, 20, seed + 2);
+  for (std::size_t i = 1; i < n; i += 2) cancels[i] = -cancels[i - 1];
+  std::vector<double> ties(n);
+  for (std::size_t i = 0; i < n; ++i) ties[i] = i % 3 == 0 ? 1 : power_of_two(-static_cast<int>(i % 60));
+  std::vector<double> zeros_first = uniform(n, seed + 3);
+  std::fill_n(zeros_first.begin(), n / 2, -0.0);
+  return {{"20 binades", wide(n, 20, seed)},
+          {"rises", rises},
+          {"falls", falls},
+          {"one small", one_small},
+          {"2000 binades", wider},
+          {"cancels", cancels},
+          {"ties", ties},
+          {"zeros first", zeros_first},
+          {"largest", std::vector<double>(n, std::numeric_limits<double>::max())},
+          {"smallest", std::vector<double>(n, 0x1p-1074)}};
+}
+
+TEST_P(EveryExactScan, RoundsTheTruthOfEachPrefixOnce) {
+  const Method& m = *GetParam();
+  constexpr std::size_t n = 4300;
+  for (const FormatInfo& input : formats)
+    for (const Dataset& d : data_for_integers(n, 4)) {
+      const Array x{input, d.x};
+      const Bits all = scanned(m, x.values());
+      harness::Truth truth;
+      for (std::size_t i = 0; i < n; ++i) {
+        truth.add({input, static_cast<const std::byte*>(x.values().data) + i * input.bytes, 1});
+        ASSERT_EQ(all[i], truth.rounded(*m.format).bits)
+            << d.name << " of " << input.name << ", element " << i;
+      }
+    }
+}
+
+TEST_P(EveryExactScan, HasTheSameBitsForAnyNumberOfThreadsOnEveryKindOfData) {
+  const Method& m = *GetParam();
+  if (m.backend == "reference") return;
+  constexpr std::size_t n = 2 * part_elements + 5000;
+  for (const FormatInfo& input : formats)
+    for (const Dataset& d : data_for_integers(n, 6)) {
+      const Array x{input, d.x};
+      const Bits one = scanned(m, x.values(), {.threads = 1});
+      EXPECT_EQ(scanned(m, x.values(), {.threads = 3}), one) << d.name << " of " << input.name;
+      EXPECT_EQ(one.back(), reduction_of(m)(x.values()).bits) << d.name << " of " << input.name;
+    }
+}
+
+TEST(AnExactCumsum, OfAPermutedPrefixHasTheSameBits) {
+  std::vector<double> x = wide(3000, 40, 9), y = x, first(3000), second(3000);
+  std::mt19937_64 random{1};
+  for (std::size_t i = 2000; i > 1; --i) std::swap(y[i - 1], y[random() % i]);
+  reduce(find("cumsum/exact/fp64"), x, Layout::vector(3000), std::span{first});
+  reduce(find("cumsum/exact/fp64"), y, Layout::vector(3000), std::span{second});
+  for (std::size_t i = 1999; i < 3000; ++i) EXPECT_EQ(first[i], second[i]) << i;
+}
+
+TEST(TheDefaultMethodOfCumsum, IsExact) {
+  for (const FormatInfo& input : formats)
+    EXPECT_EQ(default_method("cumsum", input)->name, "cumsum/exact/" + std::string{input.name} + "@cpu");
+  EXPECT_EQ(default_method("cumprod", format_info<fp32>())->name, "cumprod/prefix/fp32@cpu");
+  EXPECT_EQ(default_method("cummax", format_info<bf16>())->name, "cummax/bf16@cpu");
+}
+
+// --- arguments -------------------------------------------------------------------------------------------
+
+std::string refusal_of_scan(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+  return "(accepted)";
+}
+
+TEST(AScan, RefusesWrongArguments) {
+  const Method& m = find("cumsum/prefix/plain/fp32");
+  std::vector<float> x(24, 1.0f), y(24);
+  const auto refused = [&](const Layout& layout, Results out, Options options = {}) {
+    return refusal_of_scan([&] { reduce(m, x, layout, out, options); });
+  };
+  const std::uint64_t offsets[] = {0, 3, 24};
+  EXPECT_THAT(refused(Layout::segments(offsets, 2), std::span{y}),
+              HasSubstr("only contiguous rows and axes"));
+  EXPECT_THAT(refused({1, 3, 2, 0, 5}, std::span{y}), HasSubstr("use Layout::rows or Layout::axis"));
+  EXPECT_THAT(refused(Layout::rows(3, 8, 4), std::span{y}), HasSubstr("rows must not share elements"));
+  EXPECT_THAT(refused(Layout::axis(2, 3, 4), Results{std::span{y}, 11}),
+              HasSubstr("out has a row stride of 11, less than the 12 elements of a row"));
+  EXPECT_THAT(refused(Layout::axis(2, 3, 4), std::span{y}.first(23)),
+              HasSubstr("it needs one for each element, 24"));
+  EXPECT_THAT(refused(Layout::vector(25), std::span{y}), HasSubstr("the layout reads 25"));
+  EXPECT_THAT(refused(Layout::vector(23), std::span{x}.subspan(1)), HasSubstr("out overlaps x"));
+  std::vector<double> wide_out(24);
+  EXPECT_THAT(refused(Layout::vector(24), std::span{wide_out}),
+              HasSubstr("out holds fp64; the results are fp32"));
+  EXPECT_THAT(refused(Layout::vector(24), std::span{y}, {.threads = -1}), HasSubstr("threads is -1"));
+  EXPECT_THAT(
+      refusal_of_scan([&] { reduce(m, wide_out, Layout::vector(24), std::span{y}); }),
+      HasSubstr("the method does not accept elements of fp64; convert them to one of fp16, bf16, fp32"));
+  EXPECT_THAT(refusal_of_scan([&] { m(x); }),
+              HasSubstr("returns a number per element; call reduce with a layout"));
+  EXPECT_THAT(refusal_of_scan([&] { Partial{m}; }), HasSubstr("number per element"));
+  EXPECT_EQ(refused(Layout::vector(24), std::span{x}), "(accepted)") << "exactly in place";
+}
+
+TEST(AScan, OfNarrowElementsMayNotReplaceThem) {
+  std::vector<float> memory(24);
+  const Values halves{format_info<fp16>(), memory.data(), 24};
+  EXPECT_THAT(refusal_of_scan(
+                  [&] { reduce(find("cumsum/exact/fp32"), halves, Layout::vector(24), std::span{memory}); }),
+              HasSubstr("out overlaps x"));
+  const Values rows{format_info<bf16>(), memory.data(), 24};
+  std::vector<fp16> apart(24);
+  EXPECT_THAT(refusal_of_scan([&] {
+                reduce(find("cumsum/exact/fp16"), rows, Layout::vector(24),
+                       Results{&format_info<fp16>(), memory.data(), 24});
+              }),
+              HasSubstr("out overlaps x"));
+}
+
+TEST(TheOptionExclusive, IsForScans) {
+  std::vector<float> x{1, 2, 4};
+  EXPECT_THAT(refusal_of_scan([&] { find("tree/plain/fp32")(x, {.exclusive = true}); }),
+              HasSubstr("exclusive is only for scans, such as cumsum"));
+  EXPECT_THAT(refusal_of_scan([&] { find("max/fp32")(x, {.exclusive = true}); }),
+              HasSubstr("exclusive is only for scans"));
+  std::vector<float> y(3);
+  EXPECT_THAT(refusal_of_scan([&] {
+                reduce(find("softmax/exact/fp32"), x, Layout::vector(3), std::span{y}, {.exclusive = true});
+              }),
+              HasSubstr("exclusive is only for scans"));
+  EXPECT_EQ(validation_error(find("cumsum/exact/fp32"), Options{.exclusive = true}), "");
+}
+
+}  // namespace
+}  // namespace samesum
