@@ -93,7 +93,7 @@ std::string softmax_line(const Method& m, const FormatInfo& input) {
 bool takes_batches(const Method& m, const FormatInfo& input) {
   const double x[2] = {};
   double sums[2];
-  return validation_error(m, {input, x, 2}, nullptr, Layout::rows(2, 1), {m.format, sums, 2}, true).empty();
+  return validation_error(m, {input, x, 2}, nullptr, nullptr, Layout::rows(2, 1), {m.format, sums, 2}, true).empty();
 }
 
 std::string digest_of_vectors(const Method& m, const FormatInfo& format) {

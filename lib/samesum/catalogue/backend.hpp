@@ -26,6 +26,15 @@ struct Call {
   /// Whether `out` receives the state of a vector instead of its result, for a Partial. The format of the
   /// state is that of PartialForm.
   bool as_state = false;
+  /// For operations by key. Key k is that of the elements (k, i) of the layout. `out` has `bins` ×
+  /// layout.inner results.
+  Keys keys{KeyFormat::uint32, nullptr, 0};
+  std::size_t bins = 0;
+  /// Whether results are combined with what `out` holds.
+  bool combines = false;
+  /// The place of the first key that is no valid key, if the backend has found one; then it has written
+  /// nothing.
+  std::size_t first_bad_key = no_bad_key;
 };
 
 /// Assembles a call from arguments that have been checked.
@@ -33,6 +42,16 @@ inline Call call_of(const Values& x, const Values* y, const Layout& layout, cons
                     const Options& options) {
   return {x.format,           x.data,   y ? y->data : nullptr, x.size,
           normalised(layout), out.data, out.stride_of(layout), options};
+}
+
+/// Assembles a call of an operation by key, from arguments that have been checked.
+inline Call call_of(const Values& x, const Keys& keys, const Layout& layout, const Results& out,
+                    const Options& options) {
+  Call call = call_of(x, nullptr, layout, out, options);
+  call.keys = keys;
+  call.bins = out.size / layout.inner;
+  call.combines = options.combine;
+  return call;
 }
 
 /// A sum and what the reference records while it adds, in double.
@@ -81,7 +100,8 @@ struct Facts {
   const FormatInfo* format = nullptr;
   Promise promise = Promise::order_free;
   int inputs = 1, results = 1;
-  bool returns_index = false, has_result_per_element = false, keeps_format = false, is_slow = false;
+  bool returns_index = false, has_result_per_element = false, keeps_format = false, takes_keys = false,
+       is_slow = false;
   std::size_t state_bytes = 0;
   int operations_per_element = 0;
   std::string (*height_formula)() = nullptr;

@@ -81,6 +81,8 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"cumsum", " scan prefix_sum cumulative_sum inclusive_scan exclusive_scan "},
     {"cumprod", " cumulative_prod "},
     {"cumlogsumexp", " logcumsumexp "},
+    {"scatter_add", " index_add segment_sum bincount group_by "},
+    {"scatter_count", " histogram "},
     {"serial", " naive loop left_fold "},
     {"plain", " simple "},
     {"kahan", " compensated "},
@@ -223,6 +225,7 @@ Method method_of(const Facts& f) {
   m.returns_index = f.returns_index;
   m.has_result_per_element = f.has_result_per_element;
   m.keeps_format = f.keeps_format;
+  m.takes_keys = f.takes_keys;
   m.is_slow = f.is_slow;
   m.state_bytes = f.state_bytes;
   m.operations_per_element = f.operations_per_element;

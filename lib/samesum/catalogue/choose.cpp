@@ -48,6 +48,8 @@ void check_operation(std::string_view operation) {
   const std::span<const Method> all = methods(operation);
   if (all.empty())
     refuse_requirement("operation", "is " + quoted(operation) + "; `samesum list` prints all operations");
+  if (all.front().takes_keys)
+    refuse_requirement("operation", "is " + quoted(operation) + ", which has a result to bound for each key");
   if (all.front().results != 1 || all.front().has_result_per_element)
     refuse_requirement("operation",
                        "is " + quoted(operation) +

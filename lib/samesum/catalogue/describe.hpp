@@ -24,6 +24,7 @@ template <class Operation, class F> Entry describe_operation(std::string_view ba
   e.facts.returns_index = Operation::returns_index;
   e.facts.has_result_per_element = Operation::has_result_per_element;
   e.facts.keeps_format = Operation::keeps_format;
+  e.facts.takes_keys = takes_keys<Operation>;
   e.facts.height_formula = [] { return std::string{"0"}; };
   e.code.height = [](std::size_t) { return Height{}; };
   if constexpr (requires { requires Operation::has_accumulator; }) e.code.adds = exact_kind<Operation>;

@@ -168,22 +168,53 @@ std::string error_of_rows(const Method& m, const Values& x, const Layout& l, con
   return {};
 }
 
-void check_call(const Method& m, const Values& x, const Values* y, const Layout& layout, const Results& out,
-                const Options& options) {
+/// Checks the arguments of operations by key, whose arrays are already checked.
+std::string error_of_keys(const Method& m, const Values& x, const Keys& keys, const Layout& l,
+                          const Results& out, std::size_t result_bytes) {
+  if (std::string wrong = validation_error(keys); !wrong.empty()) return wrong;
+  if (l.outer != 1 || l.offsets || l.inner == 0 || (l.n > 1 && l.stride != l.inner))
+    return "the method takes contiguous rows of one or more elements, one for each key; use "
+           "Layout::axis(1, n, inner)";
+  if (std::string wrong = validation_error(l, std::nullopt, true); !wrong.empty()) return wrong;
+  if (keys.size != l.n)
+    return "there are " + std::to_string(keys.size) + " keys; the layout has " + std::to_string(l.n) +
+           " rows";
+  if (out.size % l.inner != 0)
+    return "out has room for " + std::to_string(out.size) + " numbers; it needs " + std::to_string(l.inner) +
+           " for each key";
+  if (m.inputs == 0) {
+    if (x.size > 0) return "the method counts keys; pass no elements";
+    if (l.inner != 1)
+      return "layout.inner is " + std::to_string(l.inner) + "; it must be 1 for a method that counts keys";
+  } else if (x.size < l.n * l.inner) {
+    return "x has " + std::to_string(x.size) + " elements, but the layout reads " +
+           std::to_string(l.n * l.inner) + "; pass more elements or a smaller layout";
+  }
+  const std::size_t out_bytes = out.size * result_bytes;
+  if (m.inputs > 0 && overlap(x.data, l.n * l.inner * x.format->bytes, out.data, out_bytes))
+    return "out overlaps x; use separate memory for the results";
+  if (overlap(keys.data, keys.size * bytes_of(keys.format), out.data, out_bytes))
+    return "out overlaps keys; use separate memory for the results";
+  return {};
+}
+
+void check_call(const Method& m, const Values& x, const Values* y, const Keys* keys, const Layout& layout,
+                const Results& out, const Options& options) {
   std::string wrong = validation_error(m, options);
-  if (wrong.empty()) wrong = validation_error(m, x, y, layout, out, true);
+  if (wrong.empty()) wrong = validation_error(m, x, y, keys, layout, out, true);
   if (!wrong.empty()) refuse(m, wrong);
 }
 
 void run(const Method& m, const Values& x, const Values* y, const Layout& layout, const Results& out,
          const Options& options) {
   const FloatingPointEnvironment environment;
-  check_call(m, x, y, layout, out, options);
+  check_call(m, x, y, nullptr, layout, out, options);
   Call call = call_of(x, y, layout, out, options);
   Code::of(m).backend->run(m, call);
 }
 
 void check_gives_number(const Method& m) {
+  if (m.takes_keys) refuse(m, "the method takes keys; call reduce with keys");
   if (m.has_result_per_element)
     refuse(m, "the method returns a number per element; call reduce with a layout");
   if (m.returns_index) refuse(m, "the method returns an index; call reduce_to_index");
@@ -208,7 +239,7 @@ Job job(const Method& m, const Values& x, const Values* y, const Options& option
   std::uint64_t bits = 0;
   const Results out{m.format, &bits, 1};
   // The checks read no data, which may lie in any memory; the backend copies what it cannot read.
-  check_call(m, x, y, Layout::vector(x.size), out, options);
+  check_call(m, x, y, nullptr, Layout::vector(x.size), out, options);
   const Bound run = Code::of(m).backend->bind(m, call_of(x, y, Layout::vector(x.size), out, options));
   return [format = m.format, run] {
     const FloatingPointEnvironment environment;
@@ -275,11 +306,21 @@ void reduce(const Method& method, Values x, Layout layout, Results out, Options 
 void reduce(const Method& method, Values x, Values y, Layout layout, Results out, Options options) {
   run(method, x, &y, layout, out, options);
 }
+void reduce(const Method& method, Values x, Keys keys, Layout layout, Results out, Options options) {
+  const FloatingPointEnvironment environment;
+  check_call(method, x, nullptr, &keys, layout, out, options);
+  Call call = call_of(x, keys, layout, out, options);
+  Code::of(method).backend->run(method, call);
+  if (const std::size_t bad = call.first_bad_key; bad != no_bad_key)
+    refuse(method, message_of_bad_key(bad, key_at(keys.format, keys.data, bad), call.bins));
+}
 
 std::string validation_error(const Method& m, const Options& options) {
   const FloatingPointEnvironment environment;
   if (std::string wrong = error_of_threads(options); !wrong.empty()) return wrong;
   if (options.exclusive && !m.is_scan()) return "exclusive is only for scans, such as cumsum; leave it out";
+  if (options.combine && (!m.takes_keys || m.operation == ScatterMean::name))
+    return "combine is only for sums, counts and extrema by key, such as scatter_add; leave it out";
   if (m.results != 2) return {};  // only moments divide by n - ddof
   if (!(options.ddof >= 0)) return "ddof is " + three_digits(options.ddof) + "; it must be 0 or more";
   if (m.accumulator == "exact" && options.ddof != std::floor(options.ddof))
@@ -287,10 +328,12 @@ std::string validation_error(const Method& m, const Options& options) {
   return {};
 }
 
-std::string validation_error(const Method& m, const Values& x, const Values* y, const Layout& l,
-                             const Results& out, bool offsets_on_host) {
+std::string validation_error(const Method& m, const Values& x, const Values* y, const Keys* keys,
+                             const Layout& l, const Results& out, bool offsets_on_host) {
+  if (m.takes_keys && keys == nullptr) return "the method takes keys; pass x and keys";
+  if (!m.takes_keys && keys != nullptr) return "the method takes no keys; leave them out";
   if (m.inputs == 2 && y == nullptr) return "the method takes two inputs; pass x and y";
-  if (m.inputs == 1 && y != nullptr) return "the method takes one input; leave out y";
+  if (m.inputs < 2 && y != nullptr) return "the method takes one input; leave out y";
   for (const auto& [name, v] : {std::pair{"x", &x}, std::pair{"y", y}})
     if (v != nullptr)
       if (std::string wrong = validation_error(name, *v); !wrong.empty()) return wrong;
@@ -307,7 +350,7 @@ std::string validation_error(const Method& m, const Values& x, const Values* y, 
     return "the method does not accept elements of " + std::string{x.format->name} +
            "; convert them to one of " + others;
   }
-  if (!m.accepts(*x.format, l))
+  if (!keys && !m.accepts(*x.format, l))
     return "the method reduces only single vectors of " + std::string{x.format->name} +
            "; for rows, columns and segments use the order tree or a format that holds the elements";
   if (out.format && !is_listed(out.format)) return "out has an unknown format; use one of samesum::formats";
@@ -319,6 +362,7 @@ std::string validation_error(const Method& m, const Values& x, const Values* y, 
                     bytes = format ? format->bytes : sizeof(std::int64_t);
   if (std::string wrong = validation_error("out", out.data, out.size, {bytes, bytes}); !wrong.empty())
     return wrong;
+  if (keys) return error_of_keys(m, x, *keys, l, out, bytes);
   if (out.size % numbers != 0)
     return "out has room for " + std::to_string(out.size) + " numbers; it needs " + std::to_string(numbers) +
            " for each result";

@@ -10,6 +10,7 @@
 #include "samesum/base/promise.hpp"
 #include "samesum/bound/height.hpp"
 #include "samesum/format/value.hpp"
+#include "samesum/operation/keys.hpp"
 #include "samesum/operation/layout.hpp"
 
 namespace samesum {
@@ -24,6 +25,9 @@ struct Options {
   /// For scans: result i is that of the first i elements, without element i. Result 0 is the one for no
   /// elements.
   bool exclusive = false;
+  /// For sums, counts and extrema by key: each result is combined with the number that `out` holds, which
+  /// counts as one more element, before the others. A key without elements leaves its number as it is.
+  bool combine = false;
 };
 
 /// The array for the results of a call: numbers in the format of the results, or std::int64_t for indices.
@@ -95,11 +99,12 @@ struct Method {
                              ///< format of its input
   std::string backend;       ///< "reference", "cpu", "cuda"
   Promise promise;
-  int inputs;                   ///< number of inputs: 2 for dot
+  int inputs;                   ///< number of inputs: 2 for dot, 0 for scatter_count
   int results;                  ///< numbers per result: 2 for moments
-  bool returns_index;           ///< whether the results are indices, std::int64_t
+  bool returns_index;           ///< whether the results are indices or counts, std::int64_t
   bool has_result_per_element;  ///< whether each element has a result, as in softmax and scans
   bool keeps_format = false;    ///< whether the results have the format of the elements, as in softmax
+  bool takes_keys = false;      ///< whether elements are reduced by key, as in scatter_add
   bool is_slow = false;     ///< whether the method is slow by design and exists for the study: one GPU thread
                             ///< sums all elements, or every element is added to one atomic cell
   std::size_t state_bytes;  ///< bytes of the state of one lane, as this library stores it
@@ -137,7 +142,7 @@ struct Method {
   /// the bound itself is beyond a double. With options.probability < 1 it is a probable bound.
   ///
   /// @param input format of the elements.
-  /// @param n number of elements.
+  /// @param n number of elements; by key, those of the key, and one more if Options::combine was set.
   /// @param result what the method returned; for moments both numbers. For argmin and argmax the bound is
   ///   that of the element at the index, and the result is not read.
   /// @param magnitudes an upper bound on a property of the data. sum and mean: of Σ|x|. dot: of Σ|xy|, for
@@ -202,10 +207,27 @@ void reduce(const Method& method, Values x, Layout layout, Results out, Options 
 /// Reduces two inputs of the same format and size, for example to dot products, as for one input.
 void reduce(const Method& method, Values x, Values y, Layout layout, Results out, Options options = {});
 
+/// Reduces the elements of x that have the same key, by a method whose operation takes keys (scatter_add,
+/// scatter_mean, scatter_count, scatter_min, scatter_max).
+///
+/// The layout is Layout::axis(1, n, inner), or Layout::vector(n) for inner = 1, with n = keys.size. Element
+/// (k, i) belongs to result (keys[k], i). `out` has m × inner results, so keys must be less than
+/// m = out.size / inner. A key without elements has the result for no elements. With Options::combine,
+/// results are combined with what `out` holds. scatter_count reads no elements: x must be empty.
+///
+/// Each result has the bits of the same reduction of its elements alone, in their order; scatter_add in the
+/// order serial has the bits of `out[key] += x` in a loop. Memory: as for other calls; keys are in host
+/// memory, too.
+/// @throws std::invalid_argument as for other calls, and if a key is out of range; then nothing has been
+///   written.
+/// @throws gpu::Error on the backend "cuda"; it names the CUDA call that failed.
+void reduce(const Method& method, Values x, Keys keys, Layout layout, Results out, Options options = {});
+
 /// Returns a message that names the invalid argument of such a call and the remedy; empty if all are valid.
-/// `y` is null for one input. Offsets are read only if they are in host memory.
-std::string validation_error(const Method& method, const Values& x, const Values* y, const Layout& layout,
-                             const Results& out, bool offsets_on_host);
+/// `y` is null for one input, and `keys` without keys. Offsets are read only if they are in host memory; keys
+/// are not read.
+std::string validation_error(const Method& method, const Values& x, const Values* y, const Keys* keys,
+                             const Layout& layout, const Results& out, bool offsets_on_host);
 /// Returns a message that names the invalid option and the remedy; empty if all are valid.
 std::string validation_error(const Method& method, const Options& options);
 

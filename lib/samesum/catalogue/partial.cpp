@@ -143,7 +143,8 @@ void check_portion(const Partial& partial, const Values& x, const Values* y) {
   const Method& m = partial.method();
   std::uint64_t results[2] = {};
   const Results out{m.result_format(*m.format), results, static_cast<std::size_t>(m.results)};
-  if (const std::string wrong = validation_error(m, x, y, Layout::vector(x.size), out, true); !wrong.empty())
+  if (const std::string wrong = validation_error(m, x, y, nullptr, Layout::vector(x.size), out, true);
+      !wrong.empty())
     refuse_partial(m, wrong);
 }
 
@@ -328,7 +329,7 @@ void Partial::finish(Results out, Options options) const {
   std::string wrong = validation_error(m, options);
   const Values none{*m.format, nullptr, 0};
   if (wrong.empty())
-    wrong = validation_error(m, none, m.inputs == 2 ? &none : nullptr, Layout::vector(0), out, true);
+    wrong = validation_error(m, none, m.inputs == 2 ? &none : nullptr, nullptr, Layout::vector(0), out, true);
   if (!wrong.empty()) refuse_partial(m, wrong);
   const std::vector<std::byte> state = root();
   form_->finish({options.ddof}, state.empty() ? nullptr : state.data(), end_, out.data);

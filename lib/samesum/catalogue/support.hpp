@@ -32,6 +32,11 @@ inline constexpr bool fewer_methods = false;
 /// The reason why the backend "cuda" has no scans.
 inline constexpr std::string_view no_scan_on_a_gpu = "scans have no GPU kernel yet";
 
+/// Returns the reason why a backend has no operations by key; empty if it has.
+constexpr std::string_view keys_refusal(std::string_view backend) {
+  return backend == "cuda" ? "keys have no GPU kernel yet" : "";
+}
+
 /// Returns the reason why there is no such method; empty if there is one.
 template <class Operation, class Order, template <class> class A, class F>
 constexpr std::string_view refusal(std::string_view backend) {
@@ -39,8 +44,19 @@ constexpr std::string_view refusal(std::string_view backend) {
     return "this build for sanitizers omits it";
   if (const std::string_view reason = sum_refusal<Order>(is_plain<A>, backend); !reason.empty())
     return reason;
-  if (!Operation::template in_format<F>) return "exp and log are computed in fp32";
+  if (!Operation::template in_format<F>)
+    return takes_keys<Operation> ? "counts read no elements, so there is one method; use fp64"
+                                 : "exp and log are computed in fp32";
   if (std::is_same_v<Operation, Sum>) return {};
+  if (takes_keys<Operation>) {
+    if (!keys_refusal(backend).empty() || !Operation::has_order) return keys_refusal(backend);
+    if (!is_plain<A>) return "sums by key are exact, fixed_point or plain; use plain";
+    if (std::is_same_v<Order, Atomic> && std::is_same_v<Operation, ScatterAdd>)
+      return backend == "cpu" ? "only a GPU adds to the results of many keys in arrival order; use serial"
+                              : "";
+    return std::is_same_v<Order, Serial> ? ""
+                                         : "the elements of a key are added in their own order; use serial";
+  }
   if (is_scan<Operation> && backend == "cuda") return no_scan_on_a_gpu;
   if (is_scan<Operation> && Operation::has_order) {
     if (!is_closed_under_prefixes<Order>)
@@ -62,6 +78,7 @@ constexpr std::string_view refusal(std::string_view backend) {
 
 /// Returns the reason why an operation that can be exact has no exact method on a backend; empty if it has.
 template <class Operation> constexpr std::string_view exact_refusal(std::string_view backend) {
+  if (takes_keys<Operation>) return keys_refusal(backend);
   return is_scan<Operation> && backend == "cuda" ? no_scan_on_a_gpu : "";
 }
 
@@ -86,19 +103,37 @@ template <class Visit> constexpr void for_each_combination(Visit&& visit) {
   });
 }
 
-/// Calls visit.operator()<Operation, Order, A>() for every method of a backend in format F, except exact
-/// methods and softmax.
+/// Calls visit.operator()<Operation, Order, A>() for every method of a backend in format F, except methods by
+/// key, exact methods and softmax.
 template <class F, Name backend, class Visit> constexpr void for_each_method(Visit&& visit) {
   for_each_combination([&]<class Operation, class Order, template <class> class A>() {
-    if constexpr (refusal<Operation, Order, A, F>(backend.view()).empty())
+    if constexpr (!takes_keys<Operation> && refusal<Operation, Order, A, F>(backend.view()).empty())
+      visit.template operator()<Operation, Order, A>();
+  });
+}
+/// Calls visit.operator()<Operation, Order, A>() for every method by key of a backend in format F, except
+/// exact ones.
+template <class F, Name backend, class Visit> constexpr void for_each_method_by_key(Visit&& visit) {
+  for_each_combination([&]<class Operation, class Order, template <class> class A>() {
+    if constexpr (takes_keys<Operation> && refusal<Operation, Order, A, F>(backend.view()).empty())
       visit.template operator()<Operation, Order, A>();
   });
 }
 
-/// Calls visit.operator()<Operation>() for each operation that has an exact method on a backend.
+/// Calls visit.operator()<Operation>() for each operation that has an exact method on a backend, and takes no
+/// keys.
 template <Name backend, class Visit> constexpr void for_each_exact_operation(Visit&& visit) {
   Operations::for_each([&]<class Operation>() {
-    if constexpr (Operation::can_be_exact && exact_refusal<Operation>(backend.view()).empty())
+    if constexpr (!takes_keys<Operation> && Operation::can_be_exact &&
+                  exact_refusal<Operation>(backend.view()).empty())
+      visit.template operator()<Operation>();
+  });
+}
+/// Calls visit.operator()<Operation>() for each operation by key that has an exact method on a backend.
+template <Name backend, class Visit> constexpr void for_each_exact_operation_by_key(Visit&& visit) {
+  Operations::for_each([&]<class Operation>() {
+    if constexpr (takes_keys<Operation> && Operation::can_be_exact &&
+                  exact_refusal<Operation>(backend.view()).empty())
       visit.template operator()<Operation>();
   });
 }

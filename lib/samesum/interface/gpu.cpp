@@ -24,7 +24,7 @@ std::string validation_error(const Method& m, const Values& x, const Values* y, 
   if (m.backend != "cuda") return "the method does not run on a GPU; use the method of the same name @cuda";
   if (std::string wrong = validation_error(x); !wrong.empty()) return wrong;
   if (std::string wrong = samesum::validation_error(m, options); !wrong.empty()) return wrong;
-  return samesum::validation_error(m, x, y, layout, out, false);
+  return samesum::validation_error(m, x, y, nullptr, layout, out, false);
 }
 
 bool is_state(const ExactState* state) { return state != nullptr && is_aligned(state, alignof(ExactState)); }

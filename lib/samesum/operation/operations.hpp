@@ -2,6 +2,7 @@
 #pragma once
 
 #include "samesum/base/type_list.hpp"
+#include "samesum/operation/by_key.hpp"
 #include "samesum/operation/extrema.hpp"
 #include "samesum/operation/logsumexp.hpp"
 #include "samesum/operation/moments.hpp"
@@ -12,9 +13,9 @@
 
 namespace samesum {
 
-using Operations =
-    TypeList<Sum, Mean, SumOfMagnitudes, SquaredNorm, Dot, Norm, Prod, LogSumExp, MeanAndVariance, Min, Max,
-             ArgMin, ArgMax, CumSum, CumProd, CumMax, CumMin, CumLogSumExp>;
+using Operations = TypeList<Sum, Mean, SumOfMagnitudes, SquaredNorm, Dot, Norm, Prod, LogSumExp,
+                            MeanAndVariance, Min, Max, ArgMin, ArgMax, CumSum, CumProd, CumMax, CumMin,
+                            CumLogSumExp, ScatterAdd, ScatterMean, ScatterMin, ScatterMax, ScatterCount>;
 
 /// Whether an operation is the scan of another one.
 template <class Operation, class Of> constexpr bool is_scan_of() {

@@ -51,6 +51,12 @@ std::string validation_error(const char* name, const Values& x) {
   return validation_error(name, x.data, x.size, {x.format->bytes, x.format->bytes});
 }
 
+std::string validation_error(const Keys& keys) {
+  if (!is_listed(keys.format)) return "keys have an unknown format; use one of samesum::KeyFormat";
+  const std::size_t bytes = bytes_of(keys.format);
+  return validation_error("keys", keys.data, keys.size, {bytes, bytes});
+}
+
 void check(const char* name, const Values& x) {
   if (is_listed(x.format) && is_array(x.data, x.size, {x.format->bytes, x.format->bytes})) return;
   throw std::invalid_argument("samesum: " + validation_error(name, x));

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "samesum/format/value.hpp"
+#include "samesum/operation/keys.hpp"
 #include "samesum/operation/layout.hpp"
 
 namespace samesum {
@@ -28,6 +29,8 @@ bool is_array(const void* data, std::size_t n, ElementSize element);
 /// Checks an array of elements; `name` is its name in the message.
 std::string validation_error(const char* name, const void* data, std::size_t n, ElementSize element);
 std::string validation_error(const char* name, const Values& x);
+/// Checks the array of keys, not their values.
+std::string validation_error(const Keys& keys);
 
 /// Throws std::invalid_argument with the message of validation_error, if there is one.
 void check(const char* name, const Values& x);
