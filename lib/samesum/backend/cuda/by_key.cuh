@@ -1,0 +1,513 @@
+/// Kernels of reductions by key. Their schedules do not show in the bits: sums are integers, and extrema are
+/// integers that are ordered like their numbers.
+#pragma once
+
+#include <cooperative_groups.h>
+
+#include "samesum/backend/cuda/by_key_cells.cuh"
+#include "samesum/operation/extremum.hpp"
+
+namespace samesum::gpu {
+// Internal linkage, as for all kernels that one translation unit uses.
+namespace {
+
+constexpr int key_threads = 1024, each = 8;  // elements that a thread loads at once
+
+// --- the largest element ---------------------------------------------------------------------------------
+
+/// Finds the largest finite element among those at multiples of `step`.
+template <class T>
+__global__ void __launch_bounds__(key_threads)
+    find_largest(const BitsOf<T>* x, std::uint64_t elements, std::uint64_t step, KeyEvents* events) {
+  constexpr int fraction_bits = Format<T>::precision - 1;
+  BitsOf<T> most = 0;
+  const std::uint64_t count = (elements + step - 1) / step;
+  for (std::uint64_t first = std::uint64_t{blockIdx.x} * key_threads * each; first < count;
+       first += std::uint64_t{gridDim.x} * key_threads * each) {
+    BitsOf<T> bits[each];
+#pragma unroll
+    for (int j = 0; j < each; ++j) {
+      const std::uint64_t i = first + j * key_threads + threadIdx.x;
+      bits[j] = i < count ? x[i * step] : BitsOf<T>{0};
+    }
+#pragma unroll
+    for (int j = 0; j < each; ++j) {
+      const auto magnitude = static_cast<BitsOf<T>>(bits[j] & ~Format<T>::sign_bit);
+      if (magnitude < Format<T>::infinity) most = max(most, magnitude);
+    }
+  }
+  const std::uint32_t found = most == 0 ? 0 : static_cast<std::uint32_t>(most >> fraction_bits) + 1;
+  const std::uint32_t of_warp = __reduce_max_sync(whole_warp, found);
+  __shared__ std::uint32_t of_block;
+  if (threadIdx.x == 0) of_block = 0;
+  __syncthreads();
+  if (thread() == 0) atomicMax(&of_block, of_warp);
+  __syncthreads();
+  if (threadIdx.x == 0 && of_block != 0) atomicMax(&events->largest, of_block);
+}
+
+// --- adding ----------------------------------------------------------------------------------------------
+
+/// The results of a part of the range of keys, in the shared memory of each block.
+struct SharedPlan {
+  std::uint32_t ranges;   ///< parts; block b has part b % ranges
+  std::uint32_t results;  ///< in a part
+  std::uint32_t copies;   ///< cells of a result, a power of two up to the size of a warp
+};
+
+/// Loads the keys of `each` elements, key_threads apart; place[j] becomes the result's index minus `first`, or
+/// ~0 if that is not below `results` or if there is no element.
+__device__ inline void load_places(const KeyedElements& all, std::uint64_t base, std::uint64_t first,
+                                   std::uint32_t results, std::uint32_t (&place)[each]) {
+  constexpr std::uint32_t none = ~0u;
+  const bool single = all.inner == 1;
+  std::uint32_t key[each];
+  // Keys of 32 bits are compared as unsigned numbers: `bins` is at most 2^31 here.
+  const auto* narrow = static_cast<const std::uint32_t*>(all.keys);
+  const auto* wide = static_cast<const std::uint64_t*>(all.keys);
+  const auto bins = static_cast<std::uint32_t>(all.bins);
+#pragma unroll
+  for (int j = 0; j < each; ++j) {
+    const std::uint64_t e = base + j * key_threads + threadIdx.x;
+    place[j] = e < all.elements ? 0 : none;
+    const std::uint64_t k = single || e >= all.elements ? e : e / all.inner;
+    if (e >= all.elements)
+      key[j] = 0;
+    else if (all.format == KeyFormat::int64)
+      key[j] = static_cast<std::uint32_t>(min(wide[k], std::uint64_t{none}));
+    else
+      key[j] = narrow[k];
+  }
+#pragma unroll
+  for (int j = 0; j < each; ++j) {
+    const std::uint64_t e = base + j * key_threads + threadIdx.x;
+    if (key[j] >= bins) {
+      report_bad_key(all.events, e / all.inner);
+      place[j] = none;
+    }
+    std::uint64_t result = key[j];
+    if (!single) result = result * all.inner + e % all.inner;
+    if (place[j] != none) place[j] = static_cast<std::uint32_t>(min(result - first, std::uint64_t{none}));
+    if (place[j] >= results) place[j] = none;
+  }
+}
+
+/// Adds all elements to cells in shared memory, then the cells of each block to those in global memory.
+template <class T>
+__global__ void __launch_bounds__(key_threads)
+    add_in_shared(KeyedElements all, Window w, SharedPlan plan, unsigned long long* totals) {
+  extern __shared__ std::uint32_t cell[];
+  constexpr int parts = Format<T>::precision <= 24 ? 2 : 3;
+  const std::uint32_t stride = plan.results * plan.copies, words = static_cast<std::uint32_t>(w.words);
+  for (std::uint32_t i = threadIdx.x; i < stride * words; i += key_threads) cell[i] = 0;
+  const std::uint64_t first = std::uint64_t{blockIdx.x % plan.ranges} * plan.results;
+  const auto results =
+      static_cast<std::uint32_t>(min(all.results() - first, std::uint64_t{plan.results}));
+  const Place p = placed<T>(w, *all.events);
+  const auto* x = static_cast<const BitsOf<T>*>(all.x);
+  const std::uint32_t copy = threadIdx.x & (plan.copies - 1);
+  constexpr std::uint64_t tile = key_threads * each;
+  const std::uint64_t step = gridDim.x / plan.ranges * tile;
+  __syncthreads();
+  for (std::uint64_t base = blockIdx.x / plan.ranges * tile; base < all.elements; base += step) {
+    BitsOf<T> bits[each]{};
+    std::uint32_t place[each];
+    if (x != nullptr)
+#pragma unroll
+      for (int j = 0; j < each; ++j) {
+        const std::uint64_t e = base + j * key_threads + threadIdx.x;
+        if (e < all.elements) bits[j] = x[e];
+      }
+    load_places(all, base, first, results, place);
+#pragma unroll
+    for (int j = 0; j < each; ++j) {
+      if (place[j] == ~0u) continue;
+      Units u{1, 0, false};
+      if (x == nullptr || to_units<T>(bits[j], w, p, all, first + place[j], u))
+        add_to_cell<parts>(cell + place[j] * plan.copies + copy, stride, w.words, u);
+    }
+  }
+  __syncthreads();
+  for (std::uint32_t r = threadIdx.x; r < results; r += key_threads) {
+    std::uint64_t low = 0, high = 0;
+    for (std::uint32_t c = 0; c < plan.copies; ++c) {
+      const std::uint32_t* const own = cell + r * plan.copies + c;
+      const std::uint32_t top = own[(words - 1) * stride];
+      const std::uint64_t sign = static_cast<std::int32_t>(top) < 0 ? ~std::uint64_t{0} : 0;
+      const std::uint64_t l = own[0] | std::uint64_t{own[stride]} << 32;
+      const std::uint64_t h = words == 2 ? sign
+                              : words == 3 ? own[2 * stride] | sign << 32
+                                           : own[2 * stride] | std::uint64_t{top} << 32;
+      low += l;
+      high += h + (low < l);
+    }
+    add_to_total(totals + (first + r) * (words == 2 ? 1 : 2), w.words, low, high);
+  }
+}
+
+/// Adds all elements to cells in global memory.
+template <class T>
+__global__ void __launch_bounds__(256)
+    add_in_global(KeyedElements all, Window w, unsigned long long* totals) {
+  const Place p = placed<T>(w, *all.events);
+  const auto* x = static_cast<const BitsOf<T>*>(all.x);
+  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
+  for (std::uint64_t e = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < all.elements; e += step) {
+    const std::uint64_t k = all.inner == 1 ? e : e / all.inner, key = key_at(all.format, all.keys, k);
+    if (key >= all.bins) {
+      report_bad_key(all.events, k);
+      continue;
+    }
+    const std::uint64_t result = all.inner == 1 ? key : key * all.inner + e % all.inner;
+    Units u{1, 0, false};
+    if (x == nullptr || to_units<T>(x[e], w, p, all, result, u))
+      add_to_total(totals + result * (w.words == 2 ? 1 : 2), w.words, u);
+  }
+}
+
+// --- results ---------------------------------------------------------------------------------------------
+
+/// Where the results of a call by key come from and go to.
+struct KeyResults {
+  const unsigned long long* totals;
+  const unsigned long long* counts;  ///< null unless the sums are divided by the number of elements
+  void* out;
+  bool combines;  ///< whether what `out` holds is one more term
+};
+
+__device__ inline std::uint64_t index_in_grid() {
+  return std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+}
+
+/// The flags of a number.
+template <class F> __device__ unsigned flags_of_number(BitsOf<F> bits) {
+  if (is_nan_bits<F>(bits)) return key_nan;
+  if (bits == Format<F>::infinity) return key_plus_infinity;
+  if (bits == (Format<F>::infinity | Format<F>::sign_bit)) return key_minus_infinity;
+  return bits == Format<F>::sign_bit ? key_minus_zero : key_other;
+}
+
+constexpr unsigned key_special = key_nan | key_plus_infinity | key_minus_infinity;
+
+/// Leaves a result for the second look.
+__device__ inline void ask(const KeyedElements& all, std::uint64_t i) {
+  all.events->ambiguous = 1;
+  flag(all.flags, i, key_question);
+}
+
+/// The sum of elements of which some are special.
+template <class F> __device__ BitsOf<F> special_sum(unsigned flags) {
+  constexpr unsigned infinities = key_plus_infinity | key_minus_infinity;
+  if ((flags & key_nan) || (flags & infinities) == infinities) return Format<F>::canonical_nan;
+  return BitsOf<F>(Format<F>::infinity | (flags & key_minus_infinity ? Format<F>::sign_bit : BitsOf<F>{0}));
+}
+
+/// Rounds all sums, unless an element missed the window.
+///
+/// Two things are not known here, since recording them for each element would cost too much: whether a key
+/// whose sum is zero has any elements, and whether -0 is all that it has. Where the result depends on that,
+/// `out` gets or keeps -0 or a NaN, and second_look decides.
+template <class F, class T>
+__global__ void __launch_bounds__(256) finish_sums(KeyedElements all, Window w, KeyResults r) {
+  if (all.events->missed != 0) return;
+  const std::uint64_t i = index_in_grid();
+  if (i >= all.results()) return;
+  auto* const out = static_cast<BitsOf<F>*>(r.out) + i;
+  const BitsOf<F> held = r.combines ? *out : BitsOf<F>{0};
+  const Int128 units = total(r.totals, w.words, i);
+  const unsigned own = flags_of(all.flags, i), flags = own | (r.combines ? flags_of_number<F>(held) : 0);
+  const std::uint64_t divisor = r.counts != nullptr ? r.counts[i] : 1;
+  if (divisor == 0) {
+    *out = Format<F>::canonical_nan;
+  } else if (flags & key_special) {
+    const BitsOf<F> bits = special_sum<F>(flags);
+    if (own == 0 && units.is_zero() && bits != held)
+      ask(all, i);
+    else
+      *out = bits;
+  } else if (!units.is_zero()) {
+    const int grid = placed<T>(w, *all.events).grid;
+    const BitsOf<F> bits = r.combines            ? round_units<F, true>(units, grid, from_bits<F>(held))
+                           : r.counts != nullptr ? round_quotient<F, true>(units, grid, divisor)
+                                                 : round_units<F, true>(units, grid);
+    *out = bits == Format<F>::sign_bit && !w.keeps_zeros ? BitsOf<F>{0} : bits;
+  } else if ((held & ~Format<F>::sign_bit) == 0) {
+    const bool all_minus = (flags & key_minus_zero) && !(flags & key_other);
+    *out = all_minus ? Format<F>::sign_bit : BitsOf<F>{0};
+    if (all_minus) ask(all, i);
+  }
+}
+
+/// Writes counts, added to what `out` holds if they are combined.
+__global__ void __launch_bounds__(256) finish_counts(KeyedElements all, KeyResults r) {
+  const std::uint64_t i = index_in_grid();
+  if (i >= all.results()) return;
+  auto* const out = static_cast<std::uint64_t*>(r.out) + i;
+  *out = r.totals[i] + (r.combines ? *out : 0);
+}
+
+// --- the second look -------------------------------------------------------------------------------------
+
+/// Digits of 32 bits in words of 64, in units of 2^lowest.
+template <int lowest_exponent, int digit_count> struct DigitRange {
+  static constexpr int lowest = lowest_exponent, count = digit_count;
+};
+using NarrowRange = DigitRange<-160, 11>;                                  // up to fp32
+using FullRange = DigitRange<Exact::lowest_exponent, Exact::digit_count>;  // up to fp64
+
+/// The sum of the digits, divided by `divisor` < 2^39, rounded once. Overwrites the digits.
+template <class F, class Range> __device__ BitsOf<F> rounded_digits(std::int64_t* digit, std::uint64_t divisor) {
+  propagate_carries(digit, Range::count);
+  const bool negative = digit[Range::count - 1] < 0;
+  if (negative) {
+    for (int i = 0; i < Range::count; ++i) digit[i] = -digit[i];
+    propagate_carries(digit, Range::count);
+  }
+  int top = Range::count - 1;
+  while (top >= 0 && digit[top] == 0) --top;
+  if (top < 0) return 0;
+  // Four words from the first bit on have more than 96 bits, and their quotient more than 57.
+  Int128::Wide leading = 0;
+  for (int i = 0; i < 4; ++i) leading = leading << 32 | static_cast<std::uint64_t>(top < i ? 0 : digit[top - i]);
+  bool more = false;
+  for (int i = 0; i <= top - 4; ++i) more = more || digit[i] != 0;
+  const Int128::Wide quotient = leading / divisor;
+  more = more || quotient * divisor != leading;
+  return detail::round_wide<F, true>(negative, quotient, more, Range::lowest + 32 * (top - 3));
+}
+
+/// What the second look needs besides.
+struct SecondLook {
+  std::size_t input, format;  ///< format indices of elements and results
+  std::int64_t* digits;
+  std::uint64_t results;  ///< how many have room in `digits`
+  std::uint64_t terms;    ///< of a result, at most
+  int word_bits;          ///< usable bits of the word of a sum that is not exact
+};
+
+/// Visits each element with its value, exactly, and its result.
+template <class Visit>
+__device__ void for_each_element(const KeyedElements& all, std::size_t input, Visit visit) {
+  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
+  for (std::uint64_t e = index_in_grid(); e < all.elements; e += step) {
+    const std::uint64_t k = e / all.inner, key = key_at(all.format, all.keys, k);
+    if (key >= all.bins) continue;
+    double x = 0;
+    std::size_t f = 0;
+    Formats::for_each([&]<class T>() {
+      if (f++ == input) x = static_cast<double>(widen(static_cast<const T*>(all.x)[e]));
+    });
+    visit(x, key * all.inner + (e - k * all.inner));
+  }
+}
+
+/// Decides what finish_sums could not: the sums of zeros, or all sums if an element missed the window. Then
+/// the digits of as many results as there is room for are summed at a time. Slow, and rarely needed.
+template <class Range>
+__global__ void __launch_bounds__(512) second_look(KeyedElements all, Window w, KeyResults r, SecondLook look) {
+  const bool again = all.events->missed != 0;
+  if (!again && all.events->ambiguous == 0) return;
+  const auto grid = cooperative_groups::this_grid();
+  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
+  const int digits = w.exact ? Range::count : 4;
+  for_each_element(all, look.input, [&](double x, std::uint64_t i) {
+    if (!again && !(flags_of(all.flags, i) & key_question)) return;
+    const bool minus_zero = __double_as_longlong(x) == __double_as_longlong(-0.0);
+    flag(all.flags, i, minus_zero ? key_seen | key_minus_zero : key_seen | key_other);
+  });
+  grid.sync();
+  const auto write = [&](std::uint64_t i, std::int64_t* digit) {
+    std::size_t f = 0;
+    Formats::for_each([&]<class F>() {
+      if (f++ != look.format) return;
+      auto& out = static_cast<BitsOf<F>*>(r.out)[i];
+      const unsigned own = flags_of(all.flags, i);
+      if (!again && !(own & key_question)) return;
+      if (!(own & key_seen)) {
+        if (!r.combines) out = r.counts != nullptr ? Format<F>::canonical_nan : BitsOf<F>{0};
+        return;
+      }
+      const BitsOf<F> held = r.combines || !again ? out : BitsOf<F>{0};
+      const unsigned flags = own | (r.combines ? flags_of_number<F>(held) : 0);
+      const std::uint64_t divisor = r.counts != nullptr ? r.counts[i] : 1;
+      const auto zero = [&] {
+        return w.keeps_zeros && !(flags & key_other) ? Format<F>::sign_bit : BitsOf<F>{0};
+      };
+      if (flags & key_special) {
+        out = special_sum<F>(flags);
+      } else if (!again) {
+        out = zero();
+      } else if (w.exact) {
+        if (r.combines) {
+          const Decomposed d = decompose<F>(held);
+          deposit<Range>(d.negative, d.significand, d.exponent,
+                         [&](int j, std::int64_t part) { digit[j] += part; });
+        }
+        const BitsOf<F> bits = rounded_digits<F, Range>(digit, divisor);
+        out = bits == 0 ? zero() : bits;
+      } else {
+        Int128 units;
+        for (int j = 0; j < digits; ++j) units.add(Int128::of(digit[j]).shifted(32 * j));
+        if (units.magnitude() > Int128::Wide{1} << look.word_bits) all.events->overflowed = 1;
+        out = r.combines             ? round_units<F>(units, w.grid, from_bits<F>(held))
+              : r.counts != nullptr ? round_quotient<F>(units, w.grid, divisor)
+                                     : round_units<F>(units, w.grid);
+      }
+    });
+  };
+  if (!again) {
+    for (std::uint64_t i = index_in_grid(); i < all.results(); i += step) write(i, nullptr);
+    return;
+  }
+  for (std::uint64_t first = 0; first < all.results(); first += look.results) {
+    const std::uint64_t count = min(look.results, all.results() - first);
+    for (std::uint64_t i = index_in_grid(); i < count * digits; i += step) look.digits[i] = 0;
+    grid.sync();
+    for_each_element(all, look.input, [&](double x, std::uint64_t i) {
+      if (i - first >= count || !(abs(x) < INFINITY)) return;
+      std::int64_t* const digit = look.digits + (i - first) * digits;
+      const auto add = [&](int j, std::int64_t part) { atomic_add(digit[j], part); };
+      if (w.exact) {
+        const Decomposed d = decompose<fp64>(to_bits(x));
+        if (d.significand != 0) deposit<Range>(d.negative, d.significand, d.exponent, add);
+        return;
+      }
+      const GridTerm term = to_grid(x, w.grid);
+      if (term.bits > most_term_bits(look.terms)) all.events->overflowed = 1;
+      const Int128::Wide magnitude = term.units.magnitude();
+      for (int j = 0; j < 4; ++j) {
+        const auto part = static_cast<std::int64_t>(static_cast<std::uint32_t>(magnitude >> 32 * j));
+        if (part != 0) add(j, term.units.is_negative() ? -part : part);
+      }
+    });
+    grid.sync();
+    for (std::uint64_t i = index_in_grid(); i < count; i += step) write(first + i, look.digits + i * digits);
+    grid.sync();
+  }
+}
+
+// --- extrema ---------------------------------------------------------------------------------------------
+
+/// Loads an element of the format with that index, rounded to F.
+template <class F> __device__ Scalar<F> load_as(std::size_t input, const void* x, std::uint64_t i) {
+  Scalar<F> loaded{};
+  std::size_t f = 0;
+  Formats::for_each([&]<class T>() {
+    if (f++ != input) return;
+    if constexpr (can_read<T, F>) loaded = Scalar<F>::of(widen(static_cast<const T*>(x)[i]));
+  });
+  return loaded;
+}
+
+template <class Key> __device__ void raise(Key* key, Key candidate) {
+  if constexpr (sizeof(Key) == 8)
+    atomicMax(reinterpret_cast<unsigned long long*>(key), static_cast<unsigned long long>(candidate));
+  else
+    atomicMax(key, candidate);
+}
+
+/// Finds the extremum of each key, first in shared memory if `results` of them have room there.
+template <class F>
+__global__ void __launch_bounds__(512)
+    find_extrema(KeyedElements all, std::size_t input, bool smallest, std::uint32_t results,
+                 typename KeyOf<F>::Key* keys) {
+  using Key = typename KeyOf<F>::Key;
+  extern __shared__ std::uint64_t memory[];
+  auto* const shared = reinterpret_cast<Key*>(memory);
+  for (std::uint32_t r = threadIdx.x; r < results; r += blockDim.x) shared[r] = 0;
+  __syncthreads();
+  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
+  for (std::uint64_t e = index_in_grid(); e < all.elements; e += step) {
+    const std::uint64_t k = all.inner == 1 ? e : e / all.inner, key = key_at(all.format, all.keys, k);
+    if (key >= all.bins) {
+      report_bad_key(all.events, k);
+      continue;
+    }
+    const std::uint64_t i = all.inner == 1 ? key : key * all.inner + e % all.inner;
+    const Key own = KeyOf<F>::of(load_as<F>(input, all.x, e).v, smallest);
+    Key* const place = results != 0 ? shared + i : keys + i;
+    if (own > *static_cast<volatile Key*>(place)) raise(place, own);
+  }
+  __syncthreads();
+  for (std::uint32_t r = threadIdx.x; r < results; r += blockDim.x)
+    if (shared[r] != 0) raise(keys + r, shared[r]);
+}
+
+/// Writes extrema, merged with what `out` holds if they are combined.
+template <class F>
+__global__ void __launch_bounds__(256)
+    finish_extrema(KeyedElements all, KeyResults r, bool smallest, const typename KeyOf<F>::Key* keys) {
+  const std::uint64_t i = index_in_grid();
+  if (i >= all.results()) return;
+  auto* const out = static_cast<F*>(r.out) + i;
+  auto key = keys[i];
+  if (r.combines) {
+    if (key == 0) return;
+    key = max(key, KeyOf<F>::of(Scalar<F>::of(widen(*out)).v, smallest));
+  }
+  *out = KeyOf<F>::number(key, smallest);
+}
+
+// --- plain sums ------------------------------------------------------------------------------------------
+
+/// Adds elements in the order of their arrival.
+template <class F>
+__global__ void __launch_bounds__(256) add_on_arrival(KeyedElements all, std::size_t input, F* out) {
+  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
+  for (std::uint64_t e = index_in_grid(); e < all.elements; e += step) {
+    const std::uint64_t k = all.inner == 1 ? e : e / all.inner, key = key_at(all.format, all.keys, k);
+    if (key >= all.bins) {
+      report_bad_key(all.events, k);
+      continue;
+    }
+    const std::uint64_t i = all.inner == 1 ? key : key * all.inner + e % all.inner;
+    add_atomically(out + i, load_as<F>(input, all.x, e));
+  }
+}
+
+/// Prepares a stable sort: keys as numbers of 32 bits, a bad one as `bins`, and the places of the rows.
+__global__ void __launch_bounds__(256)
+    number_rows(KeyedElements all, std::uint64_t rows, std::uint32_t* bins, std::uint32_t* places) {
+  const std::uint64_t k = index_in_grid();
+  if (k >= rows) return;
+  const std::uint64_t key = key_at(all.format, all.keys, k);
+  if (key >= all.bins) report_bad_key(all.events, k);
+  bins[k] = static_cast<std::uint32_t>(min(key, all.bins));
+  places[k] = static_cast<std::uint32_t>(k);
+}
+
+/// One thread adds the elements of a result in turn. The rows are sorted by key; rows of equal keys are in
+/// their order. Each result starts from what `out` holds if `combines`.
+template <class F>
+__global__ void __launch_bounds__(128)
+    add_in_turn(KeyedElements all, std::size_t input, std::uint64_t rows, const std::uint32_t* bins,
+                const std::uint32_t* places, KeyResults r) {
+  const std::uint64_t i = index_in_grid();
+  if (i >= all.results()) return;
+  const std::uint64_t key = i / all.inner, column = i - key * all.inner;
+  const auto first_not_below = [&](std::uint64_t bound) {
+    std::uint64_t low = 0, high = rows;
+    while (low < high) {
+      const std::uint64_t middle = (low + high) / 2;
+      if (bins[middle] < bound)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  };
+  const std::uint64_t first = first_not_below(key), last = first_not_below(key + 1);
+  auto* const out = static_cast<F*>(r.out) + i;
+  if (first == last && r.combines) return;
+  Scalar<F> sum = r.combines ? Scalar<F>::of(widen(*out)) : Scalar<F>::zero();
+  for (std::uint64_t at = first; at < last; ++at) {
+    const Scalar<F> x = load_as<F>(input, all.x, std::uint64_t{places[at]} * all.inner + column);
+    sum = at == first && !r.combines ? x : sum + x;
+  }
+  const std::uint64_t n = last - first;
+  if (r.counts != nullptr) sum = mean_of(sum, n);
+  *out = to_format<F>(sum);
+}
+
+}  // namespace
+}  // namespace samesum::gpu
