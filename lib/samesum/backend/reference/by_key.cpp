@@ -1,0 +1,103 @@
+/// Reference implementation of the operations by key: the elements of each key in their order, reduced by the
+/// reference implementation of the operation.
+#include "samesum/backend/reference/methods.hpp"
+#include "samesum/catalogue/describe.hpp"
+#include "samesum/operation/exact_reduction.hpp"
+#include "samesum/operation/reference_reduce.hpp"
+
+namespace samesum::reference {
+namespace {
+
+/// Finds the first bad key. Returns whether there is one.
+bool has_bad_key(Call& call) {
+  call.first_bad_key = first_bad_key(call.keys, call.bins);
+  return call.first_bad_key != no_bad_key;
+}
+
+/// Calls visit(places, at) for each result `at`, with the places of its elements in x, unless it has none and
+/// keeps what `out` holds.
+template <class Visit> void for_each_result(const Call& call, Visit visit) {
+  const std::size_t inner = call.layout.inner;
+  std::vector<std::vector<std::size_t>> rows(call.bins);
+  for (std::size_t k = 0; k < call.keys.size; ++k)
+    rows[key_at(call.keys.format, call.keys.data, k)].push_back(k);
+  for (std::size_t at = 0; at < call.bins * inner; ++at) {
+    std::vector<std::size_t> places;
+    for (const std::size_t row : rows[at / inner]) places.push_back(row * inner + at % inner);
+    if (!places.empty() || !call.combines) visit(places, at);
+  }
+}
+
+/// Reduces the elements of each key in an order. What `out` held is the first element if results are combined.
+template <class T, class Order, class Reducer> void reduce_by_key(const Reducer& reducer, const Call& call) {
+  using F = typename Reducer::Format;
+  using Shape = typename Order::Shape;
+  for_each_result(call, [&](const std::vector<std::size_t>& places, std::size_t at) {
+    std::vector<Scalar<F>> elements;
+    if (call.combines) elements.push_back(Scalar<F>::of(static_cast<const F*>(call.out)[at]));
+    for (const std::size_t place : places)
+      elements.push_back({convert<CarrierOf<F>>(convert<F>(static_cast<const T*>(call.x)[place]))});
+    const auto element = [&](std::size_t k) {
+      return InputElement<F>{elements[k], Scalar<F>::zero(), k, 0};
+    };
+    const auto write = [&](const auto& with) {
+      const auto state = reference_reduce<Shape>(with, elements.size(), element);
+      with.finish(state ? *state : typename std::decay_t<decltype(with)>::State{}, elements.size(), at,
+                  call.out);
+    };
+    write(reducer);
+    if constexpr (requires { reducer.replacement(); })
+      if (reducer.mean) write(reducer.replacement());
+  });
+}
+
+template <class T> void reduce_exactly(ExactKind kind, const FormatInfo& format, const Call& call) {
+  for_each_result(call, [&](const std::vector<std::size_t>& places, std::size_t at) {
+    ExactBatchState state;
+    if (call.combines)
+      with_format(format, [&]<class F>() { state.terms.sum.add(static_cast<const F*>(call.out)[at]); });
+    for (const std::size_t place : places) state.terms.sum.add(static_cast<const T*>(call.x)[place]);
+    state.finish(kind, format, places.size(), 0, at, call.out);
+  });
+}
+
+void count(Call& call) {
+  if (has_bad_key(call)) return;
+  for_each_result(call, [&](const std::vector<std::size_t>& places, std::size_t at) {
+    std::int64_t& result = static_cast<std::int64_t*>(call.out)[at];
+    result = (call.combines ? result : 0) + static_cast<std::int64_t>(places.size());
+  });
+}
+
+}  // namespace
+
+std::vector<Entry> methods_by_key() {
+  std::vector<Entry> all;
+  Formats::for_each([&]<class F>() {
+    for_each_method_by_key<F, "reference">([&]<class Operation, class Order, template <class> class A>() {
+      Entry e = describe<Operation, Order, A, F>("reference");
+      if constexpr (Operation::inputs == 0)
+        e.code.run.fill(count);
+      else
+        Formats::for_each([&]<class T>() {
+          if constexpr (can_read<T, F>)
+            e.code.run[Formats::index_of<T>()] = [](Call& call) {
+              if (!has_bad_key(call)) reduce_by_key<T, Order>(Operation::template reducer<A, F>({}), call);
+            };
+        });
+      all.push_back(e);
+    });
+    for_each_exact_operation_by_key<"reference">([&]<class Operation>() {
+      Entry e = describe_exact<Operation, F>("reference");
+      Formats::for_each([&]<class T>() {
+        e.code.run[Formats::index_of<T>()] = [](Call& call) {
+          if (!has_bad_key(call)) reduce_exactly<T>(exact_kind<Operation>, format_info<F>(), call);
+        };
+      });
+      all.push_back(e);
+    });
+  });
+  return all;
+}
+
+}  // namespace samesum::reference
