@@ -153,8 +153,8 @@ SAMESUM_HD constexpr int most_term_bits(std::uint64_t n) { return 126 - bits_for
 namespace detail {
 
 /// Returns (-1)^negative·(magnitude + ε)·2^exponent rounded once to F, where 0 < ε < 1 if `more` is true,
-/// else ε = 0. A zero is +0.
-template <class F>
+/// else ε = 0. A zero is +0, unless `signed_zero` keeps the sign of a number that rounds to zero.
+template <class F, bool signed_zero = false>
 SAMESUM_HD constexpr BitsOf<F> round_wide(bool negative, Int128::Wide magnitude, bool more,
                                           std::int64_t exponent) {
   if (magnitude == 0) return 0;  // callers pass `more` only with many bits
@@ -163,32 +163,34 @@ SAMESUM_HD constexpr BitsOf<F> round_wide(bool negative, Int128::Wide magnitude,
   const bool sticky = more || static_cast<std::uint64_t>(magnitude) != 0;
   const auto leading = static_cast<std::uint64_t>(magnitude >> 64) | std::uint64_t{sticky};
   const BitsOf<F> bits = round_to_bits<F>(negative, leading, exponent + 64 - zeros);
-  return bits == Format<F>::sign_bit ? BitsOf<F>{0} : bits;
+  return !signed_zero && bits == Format<F>::sign_bit ? BitsOf<F>{0} : bits;
 }
 
 }  // namespace detail
 
-/// Bit pattern of units·2^grid, correctly rounded to F (to nearest, ties to even); +0 for zero.
-template <class F> SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid) {
-  return detail::round_wide<F>(units.is_negative(), units.magnitude(), false, grid);
+/// Bit pattern of units·2^grid, correctly rounded to F (to nearest, ties to even); +0 for zero. With
+/// `signed_zero`, a negative number that rounds to zero gives -0, as in an exact sum.
+template <class F, bool signed_zero = false> SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid) {
+  return detail::round_wide<F, signed_zero>(units.is_negative(), units.magnitude(), false, grid);
 }
 
-/// Bit pattern of units·2^grid / divisor, correctly rounded to F; +0 for zero. divisor >= 1.
-template <class F>
+/// Bit pattern of units·2^grid / divisor, correctly rounded to F, as round_units. divisor >= 1.
+template <class F, bool signed_zero = false>
 SAMESUM_HD constexpr BitsOf<F> round_quotient(Int128 units, int grid, std::uint64_t divisor) {
   Int128::Wide magnitude = units.magnitude();
   if (magnitude == 0) return 0;
   const int zeros = leading_zeros(magnitude);
   magnitude <<= zeros;  // so the quotient has at least 64 bits
   const Int128::Wide quotient = magnitude / divisor;
-  return detail::round_wide<F>(units.is_negative(), quotient, magnitude != quotient * divisor, grid - zeros);
+  return detail::round_wide<F, signed_zero>(units.is_negative(), quotient, magnitude != quotient * divisor, grid - zeros);
 }
 
 /// Bit pattern of units·2^grid + held, correctly rounded to F; +0 for zero. `held` is finite.
-template <class F> SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid, F held) {
+template <class F, bool signed_zero = false>
+SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid, F held) {
   using Wide = Int128::Wide;
   const Decomposed d = decompose<F>(to_bits(held));
-  if (d.significand == 0) return round_units<F>(units, grid);
+  if (d.significand == 0) return round_units<F, signed_zero>(units, grid);
   if (units.is_zero()) return to_bits(held);
   // Both magnitudes with the leading bit at 2^126, and the exponent of the bit 2^0.
   struct Aligned {
@@ -242,7 +244,7 @@ template <class F> SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int 
     high = high << zeros | low >> (128 - zeros);
     low <<= zeros;
   }
-  return detail::round_wide<F>(a.negative, high, low != 0 || more, std::int64_t{exponent} - zeros);
+  return detail::round_wide<F, signed_zero>(a.negative, high, low != 0 || more, std::int64_t{exponent} - zeros);
 }
 
 /// A sum on a grid, and what is known about its terms. All members are functions of the terms alone, whatever

@@ -5,13 +5,17 @@
 #include <cooperative_groups.h>
 
 #include "samesum/backend/cuda/by_key_cells.cuh"
+#include "samesum/backend/cuda/pair.cuh"
 #include "samesum/operation/extremum.hpp"
+#include "samesum/operation/term_reducer.hpp"
+#include "samesum/order/prefix.hpp"
 
 namespace samesum::gpu {
 // Internal linkage, as for all kernels that one translation unit uses.
 namespace {
 
 constexpr int key_threads = 1024, each = 8;  // elements that a thread loads at once
+constexpr std::uint32_t tile = key_threads * each;
 
 // --- the largest element ---------------------------------------------------------------------------------
 
@@ -55,93 +59,138 @@ struct SharedPlan {
   std::uint32_t copies;   ///< cells of a result, a power of two up to the size of a warp
 };
 
-/// Loads the keys of `each` elements, key_threads apart; place[j] becomes the result's index minus `first`, or
-/// ~0 if that is not below `results` or if there is no element.
-__device__ inline void load_places(const KeyedElements& all, std::uint64_t base, std::uint64_t first,
-                                   std::uint32_t results, std::uint32_t (&place)[each]) {
-  constexpr std::uint32_t none = ~0u;
-  const bool single = all.inner == 1;
-  std::uint32_t key[each];
-  // Keys of 32 bits are compared as unsigned numbers: `bins` is at most 2^31 here.
-  const auto* narrow = static_cast<const std::uint32_t*>(all.keys);
-  const auto* wide = static_cast<const std::uint64_t*>(all.keys);
-  const auto bins = static_cast<std::uint32_t>(all.bins);
-#pragma unroll
-  for (int j = 0; j < each; ++j) {
-    const std::uint64_t e = base + j * key_threads + threadIdx.x;
-    place[j] = e < all.elements ? 0 : none;
-    const std::uint64_t k = single || e >= all.elements ? e : e / all.inner;
-    if (e >= all.elements)
-      key[j] = 0;
-    else if (all.format == KeyFormat::int64)
-      key[j] = static_cast<std::uint32_t>(min(wide[k], std::uint64_t{none}));
-    else
-      key[j] = narrow[k];
+/// The part of the results whose cells a block has in shared memory.
+struct RangeOfKeys {
+  std::uint32_t first, results, all_results;
+  SharedPlan plan;
+  std::uint32_t* cell;
+
+  __device__ RangeOfKeys(const KeyedElements& all, const SharedPlan& p, std::uint32_t* cells, int words)
+      : first{blockIdx.x % p.ranges * p.results},
+        all_results{static_cast<std::uint32_t>(all.results())},
+        plan{p},
+        cell{cells + (threadIdx.x & (p.copies - 1))} {
+    results = min(all_results - first, p.results);
+    for (std::uint32_t i = threadIdx.x; i < stride() * words; i += blockDim.x) cells[i] = 0;
+    __syncthreads();
   }
-#pragma unroll
-  for (int j = 0; j < each; ++j) {
-    const std::uint64_t e = base + j * key_threads + threadIdx.x;
-    if (key[j] >= bins) {
-      report_bad_key(all.events, e / all.inner);
-      place[j] = none;
+  __device__ std::uint32_t stride() const { return plan.results * plan.copies; }  ///< between words of a cell
+  __device__ std::uint32_t* cell_of(std::uint32_t place) const { return cell + place * plan.copies; }
+  __device__ std::uint64_t begin() const { return blockIdx.x / plan.ranges * std::uint64_t{tile}; }
+  __device__ std::uint64_t step() const { return gridDim.x / plan.ranges * std::uint64_t{tile}; }
+
+  /// Calls visit(e, place) for the elements of this range from `base` on.
+  template <class Visit>
+  __device__ void for_each(const KeyedElements& all, std::uint64_t base, Visit visit) const {
+    for (; base < all.elements; base += step())
+      for (std::uint64_t e = base + threadIdx.x; e < min(base + tile, all.elements); e += key_threads) {
+        const std::uint64_t k = all.inner == 1 ? e : e / all.inner, key = key_at(all.format, all.keys, k);
+        if (key >= all.bins) {
+          report_bad_key(all.events, k);
+          continue;
+        }
+        const auto place = static_cast<std::uint32_t>(key * all.inner + (e - k * all.inner)) - first;
+        if (place < results) visit(e, place);
+      }
+  }
+
+  /// Adds the cells to the totals in global memory.
+  template <int words> __device__ void flush(const std::uint32_t* cells, unsigned long long* totals) const {
+    __syncthreads();
+    for (std::uint32_t r = threadIdx.x; r < results; r += blockDim.x) {
+      Int128 sum;
+      for (std::uint32_t c = 0; c < plan.copies; ++c)
+        sum.add(cell_sum<words>(cells + r * plan.copies + c, stride()));
+      add_to_total(totals + (std::uint64_t{first} + r) * (words == 2 ? 1 : 2), words, sum.low,
+                   static_cast<std::uint64_t>(sum.high));
     }
-    std::uint64_t result = key[j];
-    if (!single) result = result * all.inner + e % all.inner;
-    if (place[j] != none) place[j] = static_cast<std::uint32_t>(min(result - first, std::uint64_t{none}));
-    if (place[j] >= results) place[j] = none;
   }
-}
+};
 
 /// Adds all elements to cells in shared memory, then the cells of each block to those in global memory.
-template <class T>
+template <class T, int words>
 __global__ void __launch_bounds__(key_threads)
     add_in_shared(KeyedElements all, Window w, SharedPlan plan, unsigned long long* totals) {
-  extern __shared__ std::uint32_t cell[];
+  extern __shared__ std::uint32_t cells[];
   constexpr int parts = Format<T>::precision <= 24 ? 2 : 3;
-  const std::uint32_t stride = plan.results * plan.copies, words = static_cast<std::uint32_t>(w.words);
-  for (std::uint32_t i = threadIdx.x; i < stride * words; i += key_threads) cell[i] = 0;
-  const std::uint64_t first = std::uint64_t{blockIdx.x % plan.ranges} * plan.results;
-  const auto results =
-      static_cast<std::uint32_t>(min(all.results() - first, std::uint64_t{plan.results}));
-  const Place p = placed<T>(w, *all.events);
+  constexpr bool is_fast = words < 4;
+  const RangeOfKeys range{all, plan, cells, words};
+  const std::uint32_t stride = range.stride(), first = range.first;
+  const auto elements = [&] {
+    if constexpr (is_fast)
+      return FastGridded<T>{w, all, words == 3 ? 32 : 0};
+    else
+      return Gridded<T>{w, all};
+  }();
   const auto* x = static_cast<const BitsOf<T>*>(all.x);
-  const std::uint32_t copy = threadIdx.x & (plan.copies - 1);
-  constexpr std::uint64_t tile = key_threads * each;
-  const std::uint64_t step = gridDim.x / plan.ranges * tile;
-  __syncthreads();
-  for (std::uint64_t base = blockIdx.x / plan.ranges * tile; base < all.elements; base += step) {
-    BitsOf<T> bits[each]{};
-    std::uint32_t place[each];
-    if (x != nullptr)
+  const auto add = [&](std::uint64_t e, std::uint32_t place) {
+    Units own;
+    if (!elements.units(x[e], first + place, own)) return;
+    WordsOfUnits<words, parts> one[1];
+    one[0].set(own, range.cell_of(place), stride);
+    add_to_cells<words, parts>(one, stride);
+  };
+  std::uint64_t base = range.begin();
+  if (is_fast && all.inner == 1)
+    with_key_bits(all.format, [&]<class Key>() {
+      for (; base + tile <= all.elements; base += range.step()) {
+        const Key* const keys = static_cast<const Key*>(all.keys) + base + threadIdx.x;
+        const BitsOf<T>* const values = x + base + threadIdx.x;
+        Key key[each];
+        BitsOf<T> bits[each];
 #pragma unroll
-      for (int j = 0; j < each; ++j) {
-        const std::uint64_t e = base + j * key_threads + threadIdx.x;
-        if (e < all.elements) bits[j] = x[e];
+        for (int j = 0; j < each; ++j) key[j] = keys[j * key_threads];
+#pragma unroll
+        for (int j = 0; j < each; ++j) bits[j] = values[j * key_threads];
+        WordsOfUnits<2, 2> u[each];
+        unsigned uncommon = 0;
+#pragma unroll
+        for (int j = 0; j < each; ++j) {
+          const Key place = key[j] - first;  // a negative key becomes large
+          if constexpr (is_fast)
+            if (place < range.results && elements.is_common(bits[j]))
+              u[j].set(elements.converted(bits[j]),
+                       range.cell_of(static_cast<std::uint32_t>(place)) + (words == 3 ? stride : 0));
+            else if (place < range.results || key[j] >= range.all_results)
+              uncommon |= 1u << j;
+        }
+        add_to_cells<2, 2>(u, stride);
+        for (; uncommon != 0; uncommon &= uncommon - 1) {
+          const int j = __ffs(static_cast<int>(uncommon)) - 1;
+          const Key again = keys[j * key_threads];  // an index known at run time cannot address registers
+          const std::uint64_t e = base + threadIdx.x + j * key_threads;
+          if (again < range.all_results)
+            add(e, static_cast<std::uint32_t>(again) - first);
+          else
+            report_bad_key(all.events, e);
+        }
       }
-    load_places(all, base, first, results, place);
-#pragma unroll
-    for (int j = 0; j < each; ++j) {
-      if (place[j] == ~0u) continue;
-      Units u{1, 0, false};
-      if (x == nullptr || to_units<T>(bits[j], w, p, all, first + place[j], u))
-        add_to_cell<parts>(cell + place[j] * plan.copies + copy, stride, w.words, u);
-    }
-  }
-  __syncthreads();
-  for (std::uint32_t r = threadIdx.x; r < results; r += key_threads) {
-    std::uint64_t low = 0, high = 0;
-    for (std::uint32_t c = 0; c < plan.copies; ++c) {
-      const std::uint32_t* const own = cell + r * plan.copies + c;
-      const std::uint32_t top = own[(words - 1) * stride];
-      const std::uint64_t sign = static_cast<std::int32_t>(top) < 0 ? ~std::uint64_t{0} : 0;
-      const std::uint64_t l = own[0] | std::uint64_t{own[stride]} << 32;
-      const std::uint64_t h = words == 2 ? sign
-                              : words == 3 ? own[2 * stride] | sign << 32
-                                           : own[2 * stride] | std::uint64_t{top} << 32;
-      low += l;
-      high += h + (low < l);
-    }
-    add_to_total(totals + (first + r) * (words == 2 ? 1 : 2), w.words, low, high);
+    });
+  range.for_each(all, base, add);
+  range.template flush<words>(cells, totals);
+}
+
+/// Counts the elements of each result.
+__global__ void __launch_bounds__(key_threads)
+    count_in_shared(KeyedElements all, SharedPlan plan, unsigned long long* totals) {
+  extern __shared__ std::uint32_t cells[];
+  const RangeOfKeys range{all, plan, cells, 2};
+  range.for_each(all, range.begin(), [&](std::uint64_t, std::uint32_t place) {
+    std::uint32_t* const own = range.cell_of(place);
+    if (atomicAdd(own, 1u) == ~0u) atomicAdd(own + range.stride(), 1u);
+  });
+  range.flush<2>(cells, totals);
+}
+
+/// Calls visit(e, result) for the elements of a block, if their keys are in range.
+template <class Visit> __device__ void for_each_in_range(const KeyedElements& all, Visit visit) {
+  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
+  for (std::uint64_t e = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < all.elements; e += step) {
+    const std::uint64_t k = all.inner == 1 ? e : e / all.inner, key = key_at(all.format, all.keys, k);
+    if (key < all.bins)
+      visit(e, key * all.inner + (e - k * all.inner));
+    else
+      report_bad_key(all.events, k);
   }
 }
 
@@ -149,20 +198,17 @@ __global__ void __launch_bounds__(key_threads)
 template <class T>
 __global__ void __launch_bounds__(256)
     add_in_global(KeyedElements all, Window w, unsigned long long* totals) {
-  const Place p = placed<T>(w, *all.events);
-  const auto* x = static_cast<const BitsOf<T>*>(all.x);
-  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t e = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < all.elements; e += step) {
-    const std::uint64_t k = all.inner == 1 ? e : e / all.inner, key = key_at(all.format, all.keys, k);
-    if (key >= all.bins) {
-      report_bad_key(all.events, k);
-      continue;
-    }
-    const std::uint64_t result = all.inner == 1 ? key : key * all.inner + e % all.inner;
-    Units u{1, 0, false};
-    if (x == nullptr || to_units<T>(x[e], w, p, all, result, u))
+  const Gridded<T> elements{w, all};
+  for_each_in_range(all, [&](std::uint64_t e, std::uint64_t result) {
+    Units u;
+    if (elements.units(static_cast<const BitsOf<T>*>(all.x)[e], result, u))
       add_to_total(totals + result * (w.words == 2 ? 1 : 2), w.words, u);
-  }
+  });
+}
+
+/// Counts the elements of each result.
+__global__ void __launch_bounds__(256) count_in_global(KeyedElements all, unsigned long long* totals) {
+  for_each_in_range(all, [&](std::uint64_t, std::uint64_t result) { atomicAdd(totals + result, 1ull); });
 }
 
 // --- results ---------------------------------------------------------------------------------------------
@@ -172,7 +218,16 @@ struct KeyResults {
   const unsigned long long* totals;
   const unsigned long long* counts;  ///< null unless the sums are divided by the number of elements
   void* out;
-  bool combines;  ///< whether what `out` holds is one more term
+  bool combines;      ///< whether what `out` holds is one more term
+  KeyStatus* status;  ///< may be null
+
+  /// Tells the caller of a bad key. Kernels that run later add an overflow.
+  __device__ void report(std::uint64_t i, const KeyEvents& events) const {
+    if (i == 0 && status != nullptr) *status = {~events.bad_key, 0};
+  }
+  __device__ void report_overflow() const {
+    if (status != nullptr) status->overflowed = 1;
+  }
 };
 
 __device__ inline std::uint64_t index_in_grid() {
@@ -207,10 +262,11 @@ template <class F> __device__ BitsOf<F> special_sum(unsigned flags) {
 /// Two things are not known here, since recording them for each element would cost too much: whether a key
 /// whose sum is zero has any elements, and whether -0 is all that it has. Where the result depends on that,
 /// `out` gets or keeps -0 or a NaN, and second_look decides.
-template <class F, class T>
+template <class F>
 __global__ void __launch_bounds__(256) finish_sums(KeyedElements all, Window w, KeyResults r) {
-  if (all.events->missed != 0) return;
   const std::uint64_t i = index_in_grid();
+  r.report(i, *all.events);
+  if (all.events->missed != 0) return;
   if (i >= all.results()) return;
   auto* const out = static_cast<BitsOf<F>*>(r.out) + i;
   const BitsOf<F> held = r.combines ? *out : BitsOf<F>{0};
@@ -226,11 +282,11 @@ __global__ void __launch_bounds__(256) finish_sums(KeyedElements all, Window w, 
     else
       *out = bits;
   } else if (!units.is_zero()) {
-    const int grid = placed<T>(w, *all.events).grid;
+    const int grid = w.placed(*all.events);
     const BitsOf<F> bits = r.combines            ? round_units<F, true>(units, grid, from_bits<F>(held))
                            : r.counts != nullptr ? round_quotient<F, true>(units, grid, divisor)
                                                  : round_units<F, true>(units, grid);
-    *out = bits == Format<F>::sign_bit && !w.keeps_zeros ? BitsOf<F>{0} : bits;
+    *out = bits == Format<F>::sign_bit && !w.exact ? BitsOf<F>{0} : bits;
   } else if ((held & ~Format<F>::sign_bit) == 0) {
     const bool all_minus = (flags & key_minus_zero) && !(flags & key_other);
     *out = all_minus ? Format<F>::sign_bit : BitsOf<F>{0};
@@ -241,6 +297,7 @@ __global__ void __launch_bounds__(256) finish_sums(KeyedElements all, Window w, 
 /// Writes counts, added to what `out` holds if they are combined.
 __global__ void __launch_bounds__(256) finish_counts(KeyedElements all, KeyResults r) {
   const std::uint64_t i = index_in_grid();
+  r.report(i, *all.events);
   if (i >= all.results()) return;
   auto* const out = static_cast<std::uint64_t*>(r.out) + i;
   *out = r.totals[i] + (r.combines ? *out : 0);
@@ -331,7 +388,7 @@ __global__ void __launch_bounds__(512) second_look(KeyedElements all, Window w, 
       const unsigned flags = own | (r.combines ? flags_of_number<F>(held) : 0);
       const std::uint64_t divisor = r.counts != nullptr ? r.counts[i] : 1;
       const auto zero = [&] {
-        return w.keeps_zeros && !(flags & key_other) ? Format<F>::sign_bit : BitsOf<F>{0};
+        return w.exact && !(flags & key_other) ? Format<F>::sign_bit : BitsOf<F>{0};
       };
       if (flags & key_special) {
         out = special_sum<F>(flags);
@@ -348,7 +405,7 @@ __global__ void __launch_bounds__(512) second_look(KeyedElements all, Window w, 
       } else {
         Int128 units;
         for (int j = 0; j < digits; ++j) units.add(Int128::of(digit[j]).shifted(32 * j));
-        if (units.magnitude() > Int128::Wide{1} << look.word_bits) all.events->overflowed = 1;
+        if (units.magnitude() > Int128::Wide{1} << look.word_bits) r.report_overflow();
         out = r.combines             ? round_units<F>(units, w.grid, from_bits<F>(held))
               : r.counts != nullptr ? round_quotient<F>(units, w.grid, divisor)
                                      : round_units<F>(units, w.grid);
@@ -373,7 +430,7 @@ __global__ void __launch_bounds__(512) second_look(KeyedElements all, Window w, 
         return;
       }
       const GridTerm term = to_grid(x, w.grid);
-      if (term.bits > most_term_bits(look.terms)) all.events->overflowed = 1;
+      if (term.bits > most_term_bits(look.terms)) r.report_overflow();
       const Int128::Wide magnitude = term.units.magnitude();
       for (int j = 0; j < 4; ++j) {
         const auto part = static_cast<std::int64_t>(static_cast<std::uint32_t>(magnitude >> 32 * j));
@@ -416,18 +473,11 @@ __global__ void __launch_bounds__(512)
   auto* const shared = reinterpret_cast<Key*>(memory);
   for (std::uint32_t r = threadIdx.x; r < results; r += blockDim.x) shared[r] = 0;
   __syncthreads();
-  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t e = index_in_grid(); e < all.elements; e += step) {
-    const std::uint64_t k = all.inner == 1 ? e : e / all.inner, key = key_at(all.format, all.keys, k);
-    if (key >= all.bins) {
-      report_bad_key(all.events, k);
-      continue;
-    }
-    const std::uint64_t i = all.inner == 1 ? key : key * all.inner + e % all.inner;
+  for_each_in_range(all, [&](std::uint64_t e, std::uint64_t i) {
     const Key own = KeyOf<F>::of(load_as<F>(input, all.x, e).v, smallest);
     Key* const place = results != 0 ? shared + i : keys + i;
     if (own > *static_cast<volatile Key*>(place)) raise(place, own);
-  }
+  });
   __syncthreads();
   for (std::uint32_t r = threadIdx.x; r < results; r += blockDim.x)
     if (shared[r] != 0) raise(keys + r, shared[r]);
@@ -438,6 +488,7 @@ template <class F>
 __global__ void __launch_bounds__(256)
     finish_extrema(KeyedElements all, KeyResults r, bool smallest, const typename KeyOf<F>::Key* keys) {
   const std::uint64_t i = index_in_grid();
+  r.report(i, *all.events);
   if (i >= all.results()) return;
   auto* const out = static_cast<F*>(r.out) + i;
   auto key = keys[i];
@@ -453,16 +504,14 @@ __global__ void __launch_bounds__(256)
 /// Adds elements in the order of their arrival.
 template <class F>
 __global__ void __launch_bounds__(256) add_on_arrival(KeyedElements all, std::size_t input, F* out) {
-  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t e = index_in_grid(); e < all.elements; e += step) {
-    const std::uint64_t k = all.inner == 1 ? e : e / all.inner, key = key_at(all.format, all.keys, k);
-    if (key >= all.bins) {
-      report_bad_key(all.events, k);
-      continue;
-    }
-    const std::uint64_t i = all.inner == 1 ? key : key * all.inner + e % all.inner;
-    add_atomically(out + i, load_as<F>(input, all.x, e));
-  }
+  for_each_in_range(all, [&](std::uint64_t e, std::uint64_t i) {
+    const F x = to_format<F>(load_as<F>(input, all.x, e));
+    if constexpr (sizeof(F) == 2)
+      atomicAdd(reinterpret_cast<typename Pair<F>::NativeElement*>(out + i),
+                std::bit_cast<typename Pair<F>::NativeElement>(x));
+    else
+      atomicAdd(out + i, x);
+  });
 }
 
 /// Prepares a stable sort: keys as numbers of 32 bits, a bad one as `bins`, and the places of the rows.
@@ -476,13 +525,15 @@ __global__ void __launch_bounds__(256)
   places[k] = static_cast<std::uint32_t>(k);
 }
 
-/// One thread adds the elements of a result in turn. The rows are sorted by key; rows of equal keys are in
-/// their order. Each result starts from what `out` holds if `combines`.
-template <class F>
+/// One thread adds the elements of a result in turn. The rows are sorted by key, those of equal keys in their
+/// order. What `out` holds is the first element if it is combined.
+template <class Reducer>
 __global__ void __launch_bounds__(128)
-    add_in_turn(KeyedElements all, std::size_t input, std::uint64_t rows, const std::uint32_t* bins,
-                const std::uint32_t* places, KeyResults r) {
+    add_in_turn(Reducer reducer, KeyedElements all, std::size_t input, std::uint64_t rows,
+                const std::uint32_t* bins, const std::uint32_t* places, KeyResults r) {
+  using F = typename Reducer::Format;
   const std::uint64_t i = index_in_grid();
+  r.report(i, *all.events);
   if (i >= all.results()) return;
   const std::uint64_t key = i / all.inner, column = i - key * all.inner;
   const auto first_not_below = [&](std::uint64_t bound) {
@@ -497,16 +548,17 @@ __global__ void __launch_bounds__(128)
     return low;
   };
   const std::uint64_t first = first_not_below(key), last = first_not_below(key + 1);
-  auto* const out = static_cast<F*>(r.out) + i;
   if (first == last && r.combines) return;
-  Scalar<F> sum = r.combines ? Scalar<F>::of(widen(*out)) : Scalar<F>::zero();
-  for (std::uint64_t at = first; at < last; ++at) {
-    const Scalar<F> x = load_as<F>(input, all.x, std::uint64_t{places[at]} * all.inner + column);
-    sum = at == first && !r.combines ? x : sum + x;
-  }
-  const std::uint64_t n = last - first;
-  if (r.counts != nullptr) sum = mean_of(sum, n);
-  *out = to_format<F>(sum);
+  SerialWalker<Reducer> walker{reducer};
+  std::uint64_t n = 0;
+  const auto push = [&](Scalar<F> x) {
+    walker.push(reducer.item(InputElement<F>{x, Scalar<F>::zero(), n, 0}));
+    ++n;
+  };
+  if (r.combines) push({widen(static_cast<const F*>(r.out)[i])});
+  for (std::uint64_t at = first; at < last; ++at)
+    push(load_as<F>(input, all.x, std::uint64_t{places[at]} * all.inner + column));
+  reducer.finish(walker.state(), n, i, r.out);
 }
 
 }  // namespace

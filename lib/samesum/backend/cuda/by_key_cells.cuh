@@ -6,6 +6,7 @@
 
 #include "samesum/accumulator/fixed_point.hpp"
 #include "samesum/backend/cuda/digits.cuh"
+#include "samesum/backend/cuda/pair.cuh"
 #include "samesum/operation/keys.hpp"
 
 namespace samesum::gpu {
@@ -16,7 +17,6 @@ struct KeyEvents {
   std::uint32_t largest;     ///< 1 + exponent field of the largest finite element that was looked at
   std::uint32_t missed;      ///< whether an element does not fit the window
   std::uint32_t ambiguous;   ///< whether the sign of a zero depends on a second look at the elements
-  std::uint32_t overflowed;  ///< whether a result does not fit the word of the accumulator
 };
 
 /// What the elements of one key have been, in bits of a byte per result.
@@ -39,41 +39,27 @@ struct KeyedElements {
   std::uint64_t elements, inner, bins;
   KeyEvents* events;
   std::uint32_t* flags;  ///< four results a word
-  std::uint64_t results() const { return bins * inner; }
+  SAMESUM_HD std::uint64_t results() const { return bins * inner; }
 };
 
-/// The integers of a sum by key: multiples of 2^grid, with grid derived from the largest element.
+/// The integers of a sum by key: multiples of 2^grid, with a grid that follows from the largest element.
 struct Window {
-  int grid;             ///< used as it is if `given`
-  bool given;           ///< otherwise the grid follows from KeyEvents::largest
-  bool exact;           ///< whether an element between two multiples is a miss; otherwise it is rounded
-  bool keeps_zeros;     ///< whether zeros are counted by sign
-  int headroom;         ///< an element may exceed the largest that was looked at by this many binades
-  int bits;             ///< |element| < 2^(grid + bits)
-  int lowest;           ///< a derived grid is at least this
-  int words;            ///< of 32 bits, in a cell
-};
+  int grid;           ///< used as it is if `given`
+  bool given;         ///< otherwise the grid follows from KeyEvents::largest
+  bool exact;         ///< whether an element between two multiples is a miss; otherwise it is rounded
+  int headroom;       ///< an element may exceed the largest that was looked at by this many binades
+  int bits;           ///< |element| < 2^(grid + bits)
+  int lowest;         ///< a grid that is not given is at least this
+  int words;          ///< of 32 bits, in a cell
+  int min_exponent;   ///< of the format of the elements
 
-/// A window in the terms of elements of format T.
-struct Place {
-  int grid;          ///< exponent of the grid
-  unsigned highest;  ///< highest exponent field that fits
-};
-
-/// The window after the search for the largest element.
-template <class T> __device__ Place placed(const Window& w, const KeyEvents& events) {
-  constexpr int of_field_0 = Format<T>::min_exponent - 1, most = 2 * Format<T>::max_exponent;
-  Place p;
-  p.grid = w.grid;
-  if (!w.given) {
-    const int field = static_cast<int>(events.largest == 0 ? 1 : events.largest - 1);
-    p.grid = max(max(field, 1) + of_field_0 + w.headroom + 1 - w.bits, w.lowest);
+  /// The grid, once the largest element is known.
+  __device__ int placed(const KeyEvents& events) const {
+    if (given) return grid;
+    const int field = events.largest == 0 ? 1 : max(static_cast<int>(events.largest) - 1, 1);
+    return max(min_exponent - 1 + field + headroom + 1 - bits, lowest);
   }
-  // an element with this field is below 2^(of_field_0 + field + 1)
-  const int highest = p.grid + w.bits - of_field_0 - 1;
-  p.highest = static_cast<unsigned>(min(max(highest, 0), most));
-  return p;
-}
+};
 
 /// (-1)^negative · magnitude · 2^(grid + shift).
 struct Units {
@@ -96,85 +82,172 @@ __device__ inline unsigned flags_of(const std::uint32_t* flags, std::uint64_t re
   return flags[result / 4] >> 8 * (result % 4) & 0xff;
 }
 
-/// Rounds x to the grid. Returns false if there is nothing to add; then the flag or the miss is recorded.
-template <class T>
-__device__ bool to_units(BitsOf<T> bits, const Window& w, Place p, const KeyedElements& all,
-                         std::uint64_t result, Units& u) {
-  constexpr int fraction_bits = Format<T>::precision - 1;
-  const BitsOf<T> magnitude = static_cast<BitsOf<T>>(bits & ~Format<T>::sign_bit);
-  const unsigned field = static_cast<unsigned>(magnitude >> fraction_bits);
-  u.negative = bits != magnitude;
-  if (magnitude == 0) {
-    if (w.keeps_zeros) flag(all.flags, result, u.negative ? key_minus_zero : key_other);
-    return false;
-  }
-  if (field > p.highest) {
-    if (magnitude < Format<T>::infinity)
-      miss(all.events);
-    else
-      flag(all.flags, result,
+/// Elements of format T on a grid.
+template <class T> class Gridded {
+ public:
+  using Bits = BitsOf<T>;
+
+  __device__ Gridded(const Window& w, const KeyedElements& all)
+      : all_{all}, exact_{w.exact}, grid_{w.placed(*all.events)},
+        highest_{min(grid_ + w.bits - w.min_exponent, 2 * Format<T>::max_exponent)} {}
+
+  /// Converts x to units. Returns false if there is nothing to add; if that is not for a zero, the reason is
+  /// recorded.
+  __device__ bool units(Bits x, std::uint64_t result, Units& u) const {
+    const auto magnitude = static_cast<Bits>(x & ~Format<T>::sign_bit);
+    u.negative = x != magnitude;
+    if (magnitude == 0) {
+      if (exact_) flag(all_.flags, result, u.negative ? key_minus_zero : key_other);
+      return false;
+    }
+    if (magnitude >= Format<T>::infinity) {
+      flag(all_.flags, result,
            magnitude > Format<T>::infinity ? key_nan
            : u.negative                    ? key_minus_infinity
                                            : key_plus_infinity);
-    return false;
-  }
-  using Wide = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
-  Wide significand = static_cast<Wide>(magnitude & ((BitsOf<T>{1} << fraction_bits) - 1));
-  if (field != 0) significand |= Wide{1} << fraction_bits;
-  u.shift = static_cast<int>(max(field, 1u)) - 1 + Format<T>::min_quantum - p.grid;
-  if (u.shift < 0) {
-    const int below = -u.shift;  // bits below the grid
-    u.shift = 0;
-    if (below > Format<T>::precision) {  // less than half a unit
-      if (w.exact) miss(all.events);
       return false;
     }
-    const Wide lost = significand & ((Wide{1} << below) - 1);
-    if (w.exact && lost != 0) {
-      miss(all.events);
+    const int field = static_cast<int>(magnitude >> fraction_bits);
+    Wide significand = static_cast<Wide>(magnitude & (hidden - 1));
+    if (field > 0) significand |= hidden;
+    u.shift = max(field, 1) - 1 + Format<T>::min_quantum - grid_;
+    if (field > highest_) {
+      miss(all_.events);
       return false;
     }
-    const Wide half = Wide{1} << (below - 1), kept = significand >> below;
-    significand = kept + (lost > half || (lost == half && (kept & 1)));
+    if (u.shift < 0) {
+      const int below = min(-u.shift, fraction_bits + 2);  // bits below the grid
+      const Wide half = Wide{1} << (below - 1), kept = significand >> below,
+                 lost = significand & (half + half - 1);
+      if (exact_ && lost != 0) {
+        miss(all_.events);
+        return false;
+      }
+      significand = kept + (lost > half || (lost == half && (kept & 1)));
+      u.shift = 0;
+      if (significand == 0) return false;
+    }
+    u.magnitude = significand;
+    return true;
   }
-  u.magnitude = significand;
-  return true;
-}
 
-/// Adds units to a cell in shared memory: words of 32 bits, `stride` words apart. The carry comes from the old
-/// value of a word; most chains end after the first or the second word.
-template <int parts>
-__device__ void add_to_cell(std::uint32_t* cell, std::uint32_t stride, int words, const Units& u) {
-  const unsigned bit = u.shift & 31;
-  const std::uint64_t low = u.magnitude << bit;
-  std::uint32_t part[parts];
-  part[0] = static_cast<std::uint32_t>(low);
-  part[1] = static_cast<std::uint32_t>(low >> 32);
-  if constexpr (parts == 3) part[2] = bit == 0 ? 0 : static_cast<std::uint32_t>(u.magnitude >> (64 - bit));
-  std::uint32_t above = 0;  // all words above the parts
-  if (u.negative) {
-    above = ~0u;
-    std::uint32_t one = 1;
-#pragma unroll
-    for (int i = 0; i < parts; ++i) {
-      part[i] = ~part[i] + one;
-      one = one != 0 && part[i] == 0;
-    }
+ protected:
+  using Wide = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+  static constexpr int fraction_bits = Format<T>::precision - 1;
+  static constexpr Wide hidden = Wide{1} << fraction_bits;
+
+  const KeyedElements& all_;
+  bool exact_;
+  int grid_, highest_;  ///< an element whose exponent field is above `highest_` does not fit
+};
+
+/// Elements of up to 32 bits, most of which one instruction converts to a number of 64 bits.
+///
+/// That number counts units of 2^(grid + skipped). Elements are rounded to them; in an exact sum only those
+/// are common that are whole numbers of such units.
+template <class T> class FastGridded : public Gridded<T> {
+ public:
+  using typename Gridded<T>::Bits;
+
+  __device__ FastGridded(const Window& w, const KeyedElements& all, int skipped) : Gridded<T>{w, all} {
+    const int unit = this->grid_ + skipped;
+    // In two steps, since 2^-unit may be beyond the largest number.
+    first_ = power(-unit / 2);
+    second_ = power(-unit - -unit / 2);
+    const int lowest = w.exact ? max(unit - Format<T>::min_quantum + 1, 1) : 0;  // exponent field
+    lowest_ = this->highest_ < lowest ? 0 : static_cast<std::uint32_t>(lowest) << this->fraction_bits;
+    span_ = this->highest_ < lowest
+                ? 0
+                : (static_cast<std::uint32_t>(this->highest_ + 1) << this->fraction_bits) - lowest_;
   }
-  int word = u.shift >> 5;
-  cell += static_cast<std::uint32_t>(word) * stride;
-  std::uint32_t carry = 0;
-  const auto add = [&](std::uint32_t x) {
-    const std::uint32_t sum = x + carry;
-    carry = sum < carry;
-    if (sum != 0) carry |= atomicAdd(cell, sum) > ~sum;
-    cell += stride;
-    ++word;
-  };
+
+  __device__ bool is_common(Bits x) const {
+    return static_cast<std::uint32_t>(x & static_cast<Bits>(~Format<T>::sign_bit)) - lowest_ < span_;
+  }
+  __device__ std::int64_t converted(Bits x) const {
+    return __float2ll_rn(widen(from_bits<T>(x)) * first_ * second_);
+  }
+
+ private:
+  __device__ static float power(int e) { return __uint_as_float(static_cast<std::uint32_t>(e + 127) << 23); }
+  float first_, second_;
+  std::uint32_t lowest_, span_;
+};
+
+/// Units in words of 32 bits, on their way to a cell in shared memory. The words of a cell are `stride` apart.
+template <int words, int parts> struct WordsOfUnits {
+  std::uint32_t* cell = nullptr;   ///< the first word that changes
+  std::uint32_t part[parts] = {};  ///< two's complement, from that word on; all 0 if there is nothing to add
+  std::uint32_t above = 0;         ///< all words after the parts
+  int room = 0;                    ///< words of the cell from the first that changes on
+
+  __device__ void set(const Units& u, std::uint32_t* first, std::uint32_t stride) {
+    if constexpr (words == 2) {
+      const std::uint64_t x = u.magnitude << u.shift;
+      return set(static_cast<std::int64_t>(u.negative ? ~x + 1 : x), first);
+    }
+    const unsigned bit = u.shift & 31, word = static_cast<unsigned>(u.shift) >> 5;
+    cell = first + word * stride;
+    room = words - static_cast<int>(word);
+    const std::uint64_t low = u.magnitude << bit, signed_low = u.negative ? ~low + 1 : low;
+    part[0] = static_cast<std::uint32_t>(signed_low);
+    part[1] = static_cast<std::uint32_t>(signed_low >> 32);
+    if constexpr (parts == 3) {
+      const auto high = static_cast<std::uint32_t>(u.magnitude >> 1 >> (63 - bit));
+      part[2] = u.negative ? ~high + (low == 0) : high;
+    }
+    above = u.negative ? ~0u : 0;
+  }
+  /// A number of 64 bits, for a cell of two words.
+  __device__ void set(std::int64_t x, std::uint32_t* first) {
+    cell = first;
+    part[0] = static_cast<std::uint32_t>(x);
+    part[1] = static_cast<std::uint32_t>(x >> 32);
+  }
+};
+
+/// Adds units to cells in shared memory. The carry comes from the old value of a word; most carries end after
+/// the first or the second word. All first words are on their way before the first carry is needed.
+template <int words, int parts, int count>
+__device__ void add_to_cells(WordsOfUnits<words, parts> (&u)[count], std::uint32_t stride) {
+  std::uint32_t carry[count] = {};
 #pragma unroll
   for (int i = 0; i < parts; ++i)
-    if (word < words) add(part[i]);
-  while (word < words && above + carry != 0) add(above);
+#pragma unroll
+    for (int j = 0; j < count; ++j) {
+      const std::uint32_t sum = u[j].part[i] + carry[j];
+      carry[j] = sum < carry[j];
+      if (sum != 0 && (words == 2 || i < u[j].room))
+        carry[j] |= atomicAdd(u[j].cell + static_cast<std::uint32_t>(i) * stride, sum) > ~sum;
+    }
+  if constexpr (words > 2)
+#pragma unroll
+    for (int j = 0; j < count; ++j)
+      for (int i = parts; i < u[j].room && u[j].above + carry[j] != 0; ++i) {
+        const std::uint32_t sum = u[j].above + carry[j];
+        carry[j] = sum < carry[j];
+        carry[j] |= atomicAdd(u[j].cell + static_cast<std::uint32_t>(i) * stride, sum) > ~sum;
+      }
+}
+
+/// The integer in a cell in shared memory.
+template <int words> __device__ Int128 cell_sum(const std::uint32_t* cell, std::uint32_t stride) {
+  const auto at = [&](int i) { return std::uint64_t{cell[static_cast<std::uint32_t>(i) * stride]}; };
+  const std::uint64_t low = at(0) | at(1) << 32;
+  if constexpr (words == 2)
+    return Int128::of(static_cast<std::int64_t>(low));
+  else if constexpr (words == 3)
+    return {low, static_cast<std::int32_t>(at(2))};
+  else
+    return {low, static_cast<std::int64_t>(at(2) | at(3) << 32)};
+}
+
+/// Calls visit.operator()<Key>() with an unsigned type of the size of the keys.
+template <class Visit> __device__ void with_key_bits(KeyFormat format, Visit visit) {
+  if (format == KeyFormat::int64)
+    visit.template operator()<std::uint64_t>();
+  else
+    visit.template operator()<std::uint32_t>();
 }
 
 /// Adds a signed integer of 128 bits to a cell in global memory, of one or two words of 64 bits.

@@ -8,6 +8,12 @@
 
 namespace samesum::gpu {
 
+/// What a reduction by key reports, in device memory.
+struct KeyStatus {
+  std::uint64_t first_bad_key;  ///< place of the first key that is out of range; all ones if there is none
+  std::uint32_t overflowed;     ///< 1 if a result does not fit the given grid of a fixed_point sum
+};
+
 /// Kernels for the rows of a softmax. The choice changes no bit. Three names stand for the four kernels of
 /// softmax.cuh: `held` selects softmax_ahead for rows of 16-bit elements with more than 4096 columns,
 /// otherwise softmax_held.
@@ -19,6 +25,13 @@ enum class SoftmaxSchedule {
   wide,  ///< a block per row, which reads it several times; any width; the only one for exact and online
 };
 
+/// How a reduction by key adds. The choice changes no bit.
+enum class KeySchedule {
+  automatic,
+  shared,  ///< in the shared memory of each block, for one range of keys after another
+  global,  ///< in global memory
+};
+
 /// A call with device-accessible pointers, and its launch parameters.
 struct Launch : Call {
   void* workspace = nullptr;  ///< null for a size query, which only sets `bytes`
@@ -27,6 +40,8 @@ struct Launch : Call {
   // The defaults select what was measured to be fast; tests force other values, which changes no bit.
   int blocks = 0, threads = 0;
   SoftmaxSchedule schedule = SoftmaxSchedule::automatic;
+  KeySchedule key_schedule = KeySchedule::automatic;
+  KeyStatus* key_status = nullptr;  ///< in device memory; may be null
   bool uses_header = false;         ///< whether the header of the workspace must be prepared
   cudaError_t error = cudaSuccess;  ///< the result of the call
 };

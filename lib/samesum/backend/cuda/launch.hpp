@@ -16,21 +16,33 @@ inline cudaError_t look_up(cudaDeviceAttr attribute, int& value) {
   return cudaDeviceGetAttribute(&value, attribute, device);
 }
 
-/// kernel<<<blocks, threads, 0, stream>>>(arguments…). Returns the error of cudaLaunchKernel; does not read
+/// kernel<<<blocks, threads, shared, stream>>>(arguments…). Returns the error of cudaLaunchKernel; does not read
 /// cudaGetLastError, where an error of an earlier call may be pending. More than 2^31 - 1 blocks give
 /// cudaErrorInvalidConfiguration.
 template <class... Parameter, class... Argument>
-cudaError_t launch(void (*kernel)(Parameter...), std::size_t blocks, int threads, cudaStream_t stream,
-                   Argument... argument) {
+cudaError_t launch_with(std::size_t shared, void (*kernel)(Parameter...), std::size_t blocks, int threads,
+                        cudaStream_t stream, Argument... argument) {
   if (blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
+  if (shared > std::size_t{48} << 10)  // needs an opt-in
+    if (const cudaError_t error = cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                                       cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                       static_cast<int>(shared)))
+      return error;
   std::tuple<Parameter...> parameters{argument...};
   return std::apply(
       [&](auto&... p) {
         std::array<void*, sizeof...(p)> pointers{&p...};
         return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(static_cast<unsigned>(blocks)),
-                                dim3(static_cast<unsigned>(threads)), pointers.data(), 0, stream);
+                                dim3(static_cast<unsigned>(threads)), pointers.data(), shared, stream);
       },
       parameters);
+}
+
+/// kernel<<<blocks, threads, 0, stream>>>(arguments…), as launch_with.
+template <class... Parameter, class... Argument>
+cudaError_t launch(void (*kernel)(Parameter...), std::size_t blocks, int threads, cudaStream_t stream,
+                   Argument... argument) {
+  return launch_with(0, kernel, blocks, threads, stream, argument...);
 }
 
 }  // namespace samesum::gpu

@@ -1,0 +1,262 @@
+/// Reductions by key on a GPU: selects the schedule, and enqueues the kernels.
+#include <cub/device/device_radix_sort.cuh>
+
+#include "samesum/backend/cuda/by_key.cuh"
+#include "samesum/backend/cuda/methods.hpp"
+#include "samesum/catalogue/describe.hpp"
+
+namespace samesum::gpu {
+namespace {
+
+/// Parts of a workspace, one after another.
+class Parts {
+ public:
+  /// Appends a part of `count` items; returns its offset.
+  template <class T> std::size_t add(std::uint64_t count) {
+    const std::size_t at = size_;
+    size_ = (size_ + count * sizeof(T) + 255) / 256 * 256;
+    return at;
+  }
+  std::size_t size() const { return size_; }
+
+ private:
+  std::size_t size_ = 0;
+};
+
+/// One call by key: its arguments, its workspace, and the first error of an enqueued operation.
+class CallByKey {
+ public:
+  CallByKey(Launch& call) : call_{call} {
+    all_.format = call.keys.format;
+    all_.keys = call.keys.data;
+    all_.x = call.x;
+    all_.inner = call.layout.inner;
+    all_.elements = call.layout.n * call.layout.inner;
+    all_.bins = call.bins;
+    events_ = parts_.add<KeyEvents>(1);
+  }
+
+  cudaError_t sum(std::size_t format, bool exact, bool mean) {
+    const FormatInfo& input = *call_.input;
+    const int terms = bits_for_terms(call_.layout.n);
+    const bool narrow = input.precision <= 24;
+    Window w{};
+    w.exact = exact;
+    w.min_exponent = 1 - input.max_exponent;
+    w.lowest = input.min_quantum;
+    w.given = !exact && call_.options.grid.has_value();
+    if (w.given) w.grid = *call_.options.grid;
+    const int word_bits = word_bits_for(formats[format].precision);
+    w.words = exact ? (narrow ? 3 : 4) : word_bits > 62 ? 4 : 2;
+    w.headroom = exact ? 3 : 0;
+    w.bits = (exact ? 32 * w.words - 1 : word_bits) - terms;
+    const std::uint64_t results = all_.results();
+    const std::size_t flags = parts_.add<std::uint32_t>((results + 3) / 4),
+                      totals = parts_.add<std::uint64_t>(results * (w.words == 2 ? 1 : 2)),
+                      counts = mean ? parts_.add<std::uint64_t>(results) : 0, cleared = parts_.size();
+    SecondLook look{input.index, format, nullptr, 0, call_.layout.n, word_bits};
+    const bool full_range = std::max(input.precision, formats[format].precision) > 24;
+    const std::size_t digits_each = exact ? (full_range ? FullRange::count : NarrowRange::count) : 4;
+    look.results = std::min<std::uint64_t>(results, (std::size_t{32} << 20) / (8 * digits_each));
+    const std::size_t digits = parts_.add<std::int64_t>(look.results * digits_each);
+    if (!begin(cleared)) return error_;
+    all_.flags = at<std::uint32_t>(flags);
+    look.digits = at<std::int64_t>(digits);
+    KeyResults r{at<unsigned long long>(totals), mean ? at<unsigned long long>(counts) : nullptr, call_.out,
+                 call_.combines, call_.key_status};
+    with_format(input, [&]<class T>() {
+      if (!w.given) find_largest_of<T>(exact);
+      add<T>(w, at<unsigned long long>(totals));
+    });
+    if (mean) count(at<unsigned long long>(counts));
+    with_format(formats[format], [&]<class F>() { enqueue(finish_sums<F>, blocks_of(results + 1, 256), 256, all_, w, r); });
+    if (exact || w.given || call_.combines)
+      full_range ? look_again<FullRange>(w, r, look) : look_again<NarrowRange>(w, r, look);
+    return error_;
+  }
+
+  cudaError_t count() {
+    const std::size_t totals = parts_.add<std::uint64_t>(all_.results());
+    if (!begin(parts_.size())) return error_;
+    count(at<unsigned long long>(totals));
+    enqueue(finish_counts, blocks_of(all_.results() + 1, 256), 256, all_,
+            KeyResults{at<unsigned long long>(totals), nullptr, call_.out, call_.combines, call_.key_status});
+    return error_;
+  }
+
+  template <class F> cudaError_t extremum(bool smallest) {
+    using Key = typename KeyOf<F>::Key;
+    const std::size_t keys = parts_.add<Key>(all_.results());
+    if (!begin(parts_.size())) return error_;
+    const std::uint64_t results = all_.results();
+    const bool shared = call_.key_schedule != KeySchedule::global && results * sizeof(Key) <= std::size_t{48} << 10;
+    const int processors = multiprocessors();
+    enqueue_with(shared ? results * sizeof(Key) : 0, find_extrema<F>,
+                 std::min<std::uint64_t>(blocks_of(all_.elements, 512), std::uint64_t{4} * processors), 512,
+                 all_, call_.input->index, smallest, static_cast<std::uint32_t>(shared ? results : 0), at<Key>(keys));
+    enqueue(finish_extrema<F>, blocks_of(results + 1, 256), 256, all_,
+            KeyResults{nullptr, nullptr, call_.out, call_.combines, call_.key_status}, smallest, at<Key>(keys));
+    return error_;
+  }
+
+  template <class F> cudaError_t in_arrival_order() {
+    if (!begin(parts_.size())) return error_;
+    if (!call_.combines) clear(call_.out, all_.results() * sizeof(F));
+    enqueue(add_on_arrival<F>, std::min<std::uint64_t>(blocks_of(all_.elements, 256), 16 * multiprocessors()), 256, all_,
+            call_.input->index, static_cast<F*>(call_.out));
+    return error_;
+  }
+
+  template <class Reducer> cudaError_t in_turn(Reducer reducer) {
+    const std::uint64_t rows = call_.layout.n;
+    if (rows >> 31 != 0 || all_.bins >> 31 != 0) return cudaErrorInvalidValue;
+    const std::size_t bins = parts_.add<std::uint32_t>(rows), places = parts_.add<std::uint32_t>(rows),
+                      sorted_bins = parts_.add<std::uint32_t>(rows), sorted = parts_.add<std::uint32_t>(rows);
+    std::size_t bytes = 0;
+    const auto sort = [&](void* temporary) {
+      const std::uint32_t* none = nullptr;
+      std::uint32_t* room = nullptr;
+      const bool real = temporary != nullptr;
+      return cub::DeviceRadixSort::SortPairs(
+          temporary, bytes, real ? at<std::uint32_t>(bins) : none, real ? at<std::uint32_t>(sorted_bins) : room,
+          real ? at<std::uint32_t>(places) : none, real ? at<std::uint32_t>(sorted) : room,
+          static_cast<int>(rows), 0, std::bit_width(all_.bins), call_.stream);
+    };
+    error_ = sort(nullptr);
+    if (error_ != cudaSuccess) return error_;
+    const std::size_t temporary = parts_.add<std::byte>(bytes);
+    if (!begin(sizeof(KeyEvents))) return error_;
+    enqueue(number_rows, blocks_of(rows, 256), 256, all_, rows, at<std::uint32_t>(bins), at<std::uint32_t>(places));
+    if (rows > 0 && error_ == cudaSuccess) error_ = sort(at<std::byte>(temporary));
+    const auto add_all = [&](auto with) {
+      enqueue(add_in_turn<decltype(with)>, blocks_of(all_.results() + 1, 128), 128, with, all_, call_.input->index,
+              rows, at<std::uint32_t>(sorted_bins), at<std::uint32_t>(sorted),
+              KeyResults{nullptr, nullptr, call_.out, call_.combines, call_.key_status});
+    };
+    add_all(reducer);
+    if constexpr (requires { reducer.replacement(); })
+      if (reducer.mean) add_all(reducer.replacement());
+    return error_;
+  }
+
+ private:
+  static std::uint64_t blocks_of(std::uint64_t items, std::uint64_t each_block) {
+    return (items + each_block - 1) / each_block;
+  }
+  template <class T> T* at(std::size_t offset) const {
+    return reinterpret_cast<T*>(static_cast<std::byte*>(states(call_.workspace)) + offset);
+  }
+  int multiprocessors() {
+    int count = 1;
+    keep(look_up(cudaDevAttrMultiProcessorCount, count));
+    return count;
+  }
+  void keep(cudaError_t error) {
+    if (error_ == cudaSuccess) error_ = error;
+  }
+  void clear(void* from, std::size_t bytes) {
+    if (error_ == cudaSuccess && bytes > 0) error_ = cudaMemsetAsync(from, 0, bytes, call_.stream);
+  }
+
+  /// Accepts the workspace, and clears its first bytes. Returns false for a size query or after an error.
+  bool begin(std::size_t cleared) {
+    if (!accept_workspace(call_, header_bytes + parts_.size(), error_)) return false;
+    all_.events = at<KeyEvents>(events_);
+    clear(all_.events, cleared);
+    return error_ == cudaSuccess;
+  }
+
+  template <class... Parameter, class... Argument>
+  void enqueue_with(std::size_t shared, void (*kernel)(Parameter...), std::uint64_t blocks, int threads,
+                    Argument... argument) {
+    if (error_ != cudaSuccess || blocks == 0) return;
+    error_ = launch_with(shared, kernel, blocks, threads, call_.stream, argument...);
+  }
+  template <class... Parameter, class... Argument>
+  void enqueue(void (*kernel)(Parameter...), std::uint64_t blocks, int threads, Argument... argument) {
+    enqueue_with(0, kernel, blocks, threads, argument...);
+  }
+
+  template <class T> void find_largest_of(bool sample) {
+    constexpr std::uint64_t most = 1 << 13;  // of a sample: what one block loads at once
+    const std::uint64_t step = sample ? std::max<std::uint64_t>(all_.elements / most, 1) : 1,
+                        blocks = blocks_of(all_.elements / step, key_threads * each);
+    enqueue(find_largest<T>, std::min<std::uint64_t>(std::max<std::uint64_t>(blocks, all_.elements > 0), 2 * multiprocessors()), key_threads,
+            static_cast<const BitsOf<T>*>(all_.x), all_.elements, step, all_.events);
+  }
+
+  /// Plans cells of so many words in shared memory. Returns false if global memory is faster.
+  bool plan_shared(int words, SharedPlan& plan, std::size_t& bytes) {
+    const std::uint64_t results = all_.results();
+    const std::size_t cell = 4 * static_cast<std::size_t>(words);
+    int most = 0;
+    keep(look_up(cudaDevAttrMaxSharedMemoryPerBlockOptin, most));
+    const std::uint64_t room = static_cast<std::size_t>(most) / cell, ranges = blocks_of(results, room);
+    const auto limit = static_cast<std::uint64_t>(
+        call_.key_schedule == KeySchedule::shared ? multiprocessors() : most_ranges);
+    if (call_.key_schedule == KeySchedule::global || ranges > limit || results == 0) return false;
+    plan = {static_cast<std::uint32_t>(ranges), static_cast<std::uint32_t>(blocks_of(results, ranges)), 1};
+    // Few results get several cells each, so that threads rarely meet.
+    while (plan.copies < warp && results * 2 * plan.copies * cell <= std::size_t{48} << 10) plan.copies *= 2;
+    bytes = plan.results * plan.copies * cell;
+    return true;
+  }
+  /// Blocks for a plan: one for each multiprocessor, as far as there is work.
+  std::uint64_t blocks_for(const SharedPlan& plan) {
+    const auto processors = static_cast<std::uint64_t>(multiprocessors());
+    return std::min<std::uint64_t>(blocks_of(all_.elements, tile), processors / plan.ranges) * plan.ranges;
+  }
+  std::uint64_t blocks_for_global() {
+    return std::min<std::uint64_t>(blocks_of(all_.elements, 256), 8 * static_cast<std::uint64_t>(multiprocessors()));
+  }
+
+  template <class T> void add(const Window& w, unsigned long long* totals) {
+    SharedPlan plan;
+    std::size_t bytes;
+    if (!plan_shared(w.words, plan, bytes))
+      return enqueue(add_in_global<T>, blocks_for_global(), 256, all_, w, totals);
+    const auto run = [&](auto kernel) {
+      enqueue_with(bytes, kernel, blocks_for(plan), key_threads, all_, w, plan, totals);
+    };
+    if constexpr (sizeof(T) < 8) {
+      if (w.words == 2) return run(add_in_shared<T, 2>);
+      if (w.words == 3) return run(add_in_shared<T, 3>);
+    }
+    run(add_in_shared<T, 4>);
+  }
+
+  void count(unsigned long long* totals) {
+    SharedPlan plan;
+    std::size_t bytes;
+    if (plan_shared(2, plan, bytes))
+      enqueue_with(bytes, count_in_shared, blocks_for(plan), key_threads, all_, plan, totals);
+    else
+      enqueue(count_in_global, blocks_for_global(), 256, all_, totals);
+  }
+
+  template <class Range> void look_again(const Window& w, const KeyResults& r, const SecondLook& look) {
+    int resident = 0;
+    keep(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, second_look<Range>, 512, 0));
+    if (error_ != cudaSuccess) return;
+    cudaLaunchConfig_t config{};
+    cudaLaunchAttribute cooperative{};
+    cooperative.id = cudaLaunchAttributeCooperative;
+    cooperative.val.cooperative = 1;
+    config.gridDim = dim3(static_cast<unsigned>(resident * multiprocessors()));
+    config.blockDim = dim3(512);
+    config.stream = call_.stream;
+    config.attrs = &cooperative;
+    config.numAttrs = 1;
+    keep(cudaLaunchKernelEx(&config, second_look<Range>, all_, w, r, look));
+  }
+
+  static constexpr std::uint64_t most_ranges = 4;
+  Launch& call_;
+  KeyedElements all_{};
+  Parts parts_;
+  std::size_t events_;
+  cudaError_t error_ = cudaSuccess;
+};
+
+}  // namespace
+}  // namespace samesum::gpu
