@@ -53,7 +53,12 @@ class CallByKey {
     const std::uint64_t results = all_.results();
     const std::size_t flags = parts_.add<std::uint32_t>((results + 3) / 4),
                       totals = parts_.add<std::uint64_t>(results * (w.words == 2 ? 1 : 2)),
-                      counts = mean ? parts_.add<std::uint64_t>(results) : 0, cleared = parts_.size();
+                      counts = mean ? parts_.add<std::uint64_t>(results) : 0;
+    const bool partitioned = uses_partitions(w.words);
+    const std::uint64_t moved = partitioned ? all_.elements : 0;
+    const std::size_t begin_of = parts_.add<std::uint64_t>(partitioned ? 2 * most_partitions + 1 : 0),
+                      cleared = parts_.size(), place = parts_.add<std::uint16_t>(moved),
+                      moved_x = parts_.add<std::byte>(moved * input.bytes);
     SecondLook look{input.index, format, nullptr, 0, call_.layout.n, word_bits};
     const bool full_range = std::max(input.precision, formats[format].precision) > 24;
     const std::size_t digits_each = exact ? (full_range ? FullRange::count : NarrowRange::count) : 4;
@@ -66,7 +71,10 @@ class CallByKey {
                  call_.combines, call_.key_status};
     with_format(input, [&]<class T>() {
       if (!w.given) find_largest_of<T>(exact);
-      add<T>(w, at<unsigned long long>(totals));
+      if (partitioned)
+        add_by_partition<T>(w, begin_of, place, moved_x, at<unsigned long long>(totals));
+      else
+        add<T>(w, at<unsigned long long>(totals));
     });
     if (mean) count(at<unsigned long long>(counts));
     with_format(formats[format], [&]<class F>() { enqueue(finish_sums<F>, blocks_of(results + 1, 256), 256, all_, w, r); });
@@ -194,7 +202,7 @@ class CallByKey {
     const std::uint64_t room = static_cast<std::size_t>(most) / cell, ranges = blocks_of(results, room);
     const auto limit = static_cast<std::uint64_t>(
         call_.key_schedule == KeySchedule::shared ? multiprocessors() : most_ranges);
-    if (call_.key_schedule == KeySchedule::global || ranges > limit || results == 0) return false;
+    if (call_.key_schedule > KeySchedule::shared || ranges > limit || results == 0) return false;
     plan = {static_cast<std::uint32_t>(ranges), static_cast<std::uint32_t>(blocks_of(results, ranges)), 1};
     // Few results get several cells each, so that threads rarely meet.
     while (plan.copies < warp && results * 2 * plan.copies * cell <= std::size_t{48} << 10) plan.copies *= 2;
@@ -208,6 +216,41 @@ class CallByKey {
   }
   std::uint64_t blocks_for_global() {
     return std::min<std::uint64_t>(blocks_of(all_.elements, 256), 8 * static_cast<std::uint64_t>(multiprocessors()));
+  }
+
+  /// Where partitions are worth it: results do not fit shared memory, and are not many more than elements.
+  bool uses_partitions(int words) {
+    SharedPlan plan;
+    std::size_t bytes;
+    if (call_.key_schedule == KeySchedule::partitioned) return all_.inner == 1;
+    return call_.key_schedule == KeySchedule::automatic && all_.inner == 1 && all_.elements >= fewest_to_move &&
+           all_.elements >= all_.results() / 2 && !plan_shared(words, plan, bytes) &&
+           blocks_of(all_.results(), std::uint64_t{1} << log2_partition(words)) <= most_partitions;
+  }
+  static int log2_partition(int words) { return words == 4 ? 13 : 14; }
+
+  template <class T> void add_by_partition(const Window& w, std::size_t begin, std::size_t place, std::size_t moved,
+                                           unsigned long long* totals) {
+    Partitions<T> to{log2_partition(w.words), 0, at<unsigned long long>(begin), at<std::uint16_t>(place),
+                     at<BitsOf<T>>(moved)};
+    to.count = static_cast<std::uint32_t>(blocks_of(all_.results(), std::uint64_t{1} << to.log2_results));
+    const auto processors = static_cast<std::uint64_t>(multiprocessors());
+    enqueue_with(to.count * sizeof(std::uint32_t), count_partitions<T>,
+                 std::min<std::uint64_t>(blocks_of(all_.elements, tile), 2 * processors), key_threads, all_, to);
+    enqueue(place_partitions<T>, 1, key_threads, to);
+    enqueue_with(most_partitions * (sizeof(std::uint32_t) + sizeof(std::uint64_t)) +
+                     move_tile * (sizeof(std::uint32_t) + sizeof(T)),
+                 move_to_partitions<T>, std::min<std::uint64_t>(blocks_of(all_.elements, move_tile), 2 * processors),
+                 move_threads, all_, to);
+    const auto run = [&](auto kernel) {
+      enqueue_with((std::size_t{4} << to.log2_results) * static_cast<std::size_t>(w.words), kernel, processors,
+                   key_threads, all_, w, to, totals);
+    };
+    if constexpr (sizeof(T) < 8) {
+      if (w.words == 2) return run(add_partitions<T, 2>);
+      if (w.words == 3) return run(add_partitions<T, 3>);
+    }
+    run(add_partitions<T, 4>);
   }
 
   template <class T> void add(const Window& w, unsigned long long* totals) {
@@ -250,7 +293,7 @@ class CallByKey {
     keep(cudaLaunchKernelEx(&config, second_look<Range>, all_, w, r, look));
   }
 
-  static constexpr std::uint64_t most_ranges = 4;
+  static constexpr std::uint64_t most_ranges = 4, fewest_to_move = std::uint64_t{1} << 20;
   Launch& call_;
   KeyedElements all_{};
   Parts parts_;

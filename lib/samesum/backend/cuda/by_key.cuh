@@ -59,127 +59,344 @@ struct SharedPlan {
   std::uint32_t copies;   ///< cells of a result, a power of two up to the size of a warp
 };
 
-/// The part of the results whose cells a block has in shared memory.
-struct RangeOfKeys {
-  std::uint32_t first, results, all_results;
-  SharedPlan plan;
-  std::uint32_t* cell;
+/// The results whose cells a block has in shared memory.
+struct CellsOfBlock {
+  std::uint64_t first;     ///< result
+  std::uint32_t results;   ///< how many
+  std::uint32_t copies;    ///< cells of a result; neighbouring threads add to different ones
 
-  __device__ RangeOfKeys(const KeyedElements& all, const SharedPlan& p, std::uint32_t* cells, int words)
-      : first{blockIdx.x % p.ranges * p.results},
-        all_results{static_cast<std::uint32_t>(all.results())},
-        plan{p},
-        cell{cells + (threadIdx.x & (p.copies - 1))} {
-    results = min(all_results - first, p.results);
-    for (std::uint32_t i = threadIdx.x; i < stride() * words; i += blockDim.x) cells[i] = 0;
+  __device__ std::uint32_t stride() const { return results * copies; }  ///< between the words of a cell
+  __device__ std::uint32_t cell_of(std::uint32_t place) const {
+    return place * copies + (threadIdx.x & (copies - 1));
+  }
+  __device__ void clear(int words) const {
+    for (std::uint32_t i = threadIdx.x; i < stride() * words; i += blockDim.x) shared_words[i] = 0;
     __syncthreads();
   }
-  __device__ std::uint32_t stride() const { return plan.results * plan.copies; }  ///< between words of a cell
-  __device__ std::uint32_t* cell_of(std::uint32_t place) const { return cell + place * plan.copies; }
-  __device__ std::uint64_t begin() const { return blockIdx.x / plan.ranges * std::uint64_t{tile}; }
-  __device__ std::uint64_t step() const { return gridDim.x / plan.ranges * std::uint64_t{tile}; }
+  /// Adds the cells to the totals in global memory.
+  template <int words> __device__ void flush(unsigned long long* totals) const {
+    __syncthreads();
+    for (std::uint32_t r = threadIdx.x; r < results; r += blockDim.x) {
+      Int128 sum;
+      for (std::uint32_t c = 0; c < copies; ++c) sum.add(cell_sum<words>(r * copies + c, stride()));
+      add_to_total(totals + (first + r) * (words == 2 ? 1 : 2), words, sum.low,
+                   static_cast<std::uint64_t>(sum.high));
+    }
+  }
+};
 
-  /// Calls visit(e, place) for the elements of this range from `base` on.
-  template <class Visit>
-  __device__ void for_each(const KeyedElements& all, std::uint64_t base, Visit visit) const {
-    for (; base < all.elements; base += step())
+/// Which results and which elements a block has.
+struct RangeOfBlock {
+  CellsOfBlock cells;
+  std::uint64_t begin, step;  ///< of tiles of elements
+
+  __device__ RangeOfBlock(const KeyedElements& all, const SharedPlan& plan)
+      : cells{std::uint64_t{blockIdx.x % plan.ranges} * plan.results, 0, plan.copies},
+        begin{blockIdx.x / plan.ranges * std::uint64_t{tile}},
+        step{gridDim.x / plan.ranges * std::uint64_t{tile}} {
+    cells.results =
+        static_cast<std::uint32_t>(min(all.results() - cells.first, std::uint64_t{plan.results}));
+  }
+
+  /// Calls visit(e, place) for the elements of this range.
+  template <class Visit> __device__ void for_each(const KeyedElements& all, Visit visit) const {
+    for (std::uint64_t base = begin; base < all.elements; base += step)
       for (std::uint64_t e = base + threadIdx.x; e < min(base + tile, all.elements); e += key_threads) {
         const std::uint64_t k = all.inner == 1 ? e : e / all.inner, key = key_at(all.format, all.keys, k);
         if (key >= all.bins) {
           report_bad_key(all.events, k);
           continue;
         }
-        const auto place = static_cast<std::uint32_t>(key * all.inner + (e - k * all.inner)) - first;
-        if (place < results) visit(e, place);
+        const std::uint64_t place = key * all.inner + (e - k * all.inner) - cells.first;
+        if (place < cells.results) visit(e, static_cast<std::uint32_t>(place));
       }
   }
+};
 
-  /// Adds the cells to the totals in global memory.
-  template <int words> __device__ void flush(const std::uint32_t* cells, unsigned long long* totals) const {
-    __syncthreads();
-    for (std::uint32_t r = threadIdx.x; r < results; r += blockDim.x) {
-      Int128 sum;
-      for (std::uint32_t c = 0; c < plan.copies; ++c)
-        sum.add(cell_sum<words>(cells + r * plan.copies + c, stride()));
-      add_to_total(totals + (std::uint64_t{first} + r) * (words == 2 ? 1 : 2), words, sum.low,
-                   static_cast<std::uint64_t>(sum.high));
-    }
+/// Adds elements of format T to cells of so many words in shared memory.
+template <class T, int words> class SharedSums {
+ public:
+  using Bits = BitsOf<T>;
+
+  __device__ SharedSums(const Window& w, const KeyedElements& all, const CellsOfBlock& cells)
+      : all_{all}, cells_{cells}, elements_{make(w, all)} {}
+
+  __device__ void add(Bits x, std::uint32_t place) const {
+    Units units;
+    if (!elements_.units(x, cells_.first + place, units)) return;
+    add_to_cell<words, parts>(units, cells_.cell_of(place), cells_.stride());
   }
+
+  /// Adds tiles of elements, `step` apart. Element e has the cell keys[e] - origin; keys of cells of other
+  /// blocks are skipped. bad(e) is called for elements whose key is at least `bins`.
+  template <class Key, class Bad>
+  __device__ void add_tiles(const Key* keys, std::uint64_t origin, const Bits* x, std::uint64_t base,
+                            std::uint64_t end, std::uint64_t step, Key bins, Bad bad) const {
+    const std::uint32_t results = cells_.results, stride = cells_.stride();
+    const auto place_of = [&](Key key) { return static_cast<Offset<Key>>(key - static_cast<Key>(origin)); };
+    for (; base + tile <= end; base += step) {
+      const std::uint64_t own = base + threadIdx.x;
+      Key key[each];
+      Bits bits[each];
+#pragma unroll
+      for (int j = 0; j < each; ++j) key[j] = keys[own + j * key_threads];
+#pragma unroll
+      for (int j = 0; j < each; ++j) bits[j] = x[own + j * key_threads];
+      if constexpr (is_fast) {
+        unsigned uncommon = 0;
+        std::uint32_t cell[each];
+        std::int64_t units[each];
+#pragma unroll
+        for (int j = 0; j < each; ++j) {
+          const auto place = place_of(key[j]);  // a negative key becomes large
+          const bool own_place = place < results, common = elements_.is_common(bits[j]);
+          cell[j] = cells_.cell_of(own_place ? static_cast<std::uint32_t>(place) : 0) + (words == 3 ? stride : 0);
+          units[j] = own_place && common ? elements_.converted(bits[j]) : 0;
+          if (own_place ? !common : key[j] >= bins) uncommon |= 1u << j;
+        }
+        if (words == 2 || __reduce_max_sync(whole_warp, __popc(uncommon)) <= 2) {
+          add_to_cells(cell, units, stride);
+          for (; uncommon != 0; uncommon &= uncommon - 1) {
+            // loads again, since an index that is known at run time cannot address registers
+            const std::uint64_t e = own + (__ffs(static_cast<int>(uncommon)) - 1) * key_threads;
+            add_one(keys[e], origin, x[e], e, bins, bad);
+          }
+          continue;
+        }
+      }
+#pragma unroll
+      for (int j = 0; j < each; ++j) add_one(key[j], origin, bits[j], own + j * key_threads, bins, bad);
+    }
+    for (; base < end; base += step)
+      for (std::uint64_t e = base + threadIdx.x; e < min(base + tile, end); e += key_threads)
+        add_one(keys[e], origin, x[e], e, bins, bad);
+  }
+
+ private:
+  static constexpr int parts = Format<T>::precision <= 24 ? 2 : 3;
+  static constexpr bool is_fast = words < 4;
+  using Elements = std::conditional_t<is_fast, FastGridded<T>, Gridded<T>>;
+  template <class Key> using Offset = std::conditional_t<sizeof(Key) == 8, std::uint64_t, std::uint32_t>;
+
+  __device__ static Elements make(const Window& w, const KeyedElements& all) {
+    if constexpr (is_fast)
+      return {w, all, words == 3 ? 32 : 0};
+    else
+      return {w, all};
+  }
+  template <class Key, class Bad>
+  __device__ void add_one(Key key, std::uint64_t origin, Bits x, std::uint64_t e, Key bins, Bad bad) const {
+    const auto place = static_cast<Offset<Key>>(key - static_cast<Key>(origin));
+    if (place < cells_.results)
+      add(x, static_cast<std::uint32_t>(place));
+    else if (key >= bins)
+      bad(e);
+  }
+
+  const KeyedElements& all_;
+  const CellsOfBlock& cells_;
+  Elements elements_;
 };
 
 /// Adds all elements to cells in shared memory, then the cells of each block to those in global memory.
 template <class T, int words>
 __global__ void __launch_bounds__(key_threads)
     add_in_shared(KeyedElements all, Window w, SharedPlan plan, unsigned long long* totals) {
-  extern __shared__ std::uint32_t cells[];
-  constexpr int parts = Format<T>::precision <= 24 ? 2 : 3;
-  constexpr bool is_fast = words < 4;
-  const RangeOfKeys range{all, plan, cells, words};
-  const std::uint32_t stride = range.stride(), first = range.first;
-  const auto elements = [&] {
-    if constexpr (is_fast)
-      return FastGridded<T>{w, all, words == 3 ? 32 : 0};
-    else
-      return Gridded<T>{w, all};
-  }();
+  const RangeOfBlock range{all, plan};
+  range.cells.clear(words);
+  const SharedSums<T, words> sums{w, all, range.cells};
   const auto* x = static_cast<const BitsOf<T>*>(all.x);
-  const auto add = [&](std::uint64_t e, std::uint32_t place) {
-    Units own;
-    if (!elements.units(x[e], first + place, own)) return;
-    WordsOfUnits<words, parts> one[1];
-    one[0].set(own, range.cell_of(place), stride);
-    add_to_cells<words, parts>(one, stride);
-  };
-  std::uint64_t base = range.begin();
-  if (is_fast && all.inner == 1)
+  if (all.inner == 1)
     with_key_bits(all.format, [&]<class Key>() {
-      for (; base + tile <= all.elements; base += range.step()) {
-        const Key* const keys = static_cast<const Key*>(all.keys) + base + threadIdx.x;
-        const BitsOf<T>* const values = x + base + threadIdx.x;
-        Key key[each];
-        BitsOf<T> bits[each];
-#pragma unroll
-        for (int j = 0; j < each; ++j) key[j] = keys[j * key_threads];
-#pragma unroll
-        for (int j = 0; j < each; ++j) bits[j] = values[j * key_threads];
-        WordsOfUnits<2, 2> u[each];
-        unsigned uncommon = 0;
-#pragma unroll
-        for (int j = 0; j < each; ++j) {
-          const Key place = key[j] - first;  // a negative key becomes large
-          if constexpr (is_fast)
-            if (place < range.results && elements.is_common(bits[j]))
-              u[j].set(elements.converted(bits[j]),
-                       range.cell_of(static_cast<std::uint32_t>(place)) + (words == 3 ? stride : 0));
-            else if (place < range.results || key[j] >= range.all_results)
-              uncommon |= 1u << j;
-        }
-        add_to_cells<2, 2>(u, stride);
-        for (; uncommon != 0; uncommon &= uncommon - 1) {
-          const int j = __ffs(static_cast<int>(uncommon)) - 1;
-          const Key again = keys[j * key_threads];  // an index known at run time cannot address registers
-          const std::uint64_t e = base + threadIdx.x + j * key_threads;
-          if (again < range.all_results)
-            add(e, static_cast<std::uint32_t>(again) - first);
-          else
-            report_bad_key(all.events, e);
-        }
-      }
+      sums.add_tiles(static_cast<const Key*>(all.keys), range.cells.first, x, range.begin, all.elements, range.step, static_cast<Key>(all.bins),
+                     [&](std::uint64_t e) { report_bad_key(all.events, e); });
     });
-  range.for_each(all, base, add);
-  range.template flush<words>(cells, totals);
+  else
+    range.for_each(all, [&](std::uint64_t e, std::uint32_t place) { sums.add(x[e], place); });
+  range.cells.flush<words>(totals);
 }
 
 /// Counts the elements of each result.
 __global__ void __launch_bounds__(key_threads)
     count_in_shared(KeyedElements all, SharedPlan plan, unsigned long long* totals) {
-  extern __shared__ std::uint32_t cells[];
-  const RangeOfKeys range{all, plan, cells, 2};
-  range.for_each(all, range.begin(), [&](std::uint64_t, std::uint32_t place) {
-    std::uint32_t* const own = range.cell_of(place);
-    if (atomicAdd(own, 1u) == ~0u) atomicAdd(own + range.stride(), 1u);
+  const RangeOfBlock range{all, plan};
+  range.cells.clear(2);
+  range.for_each(all, [&](std::uint64_t, std::uint32_t place) {
+    const std::uint32_t own = range.cells.cell_of(place);
+    if (atomicAdd(&shared_words[own], 1u) == ~0u) atomicAdd(&shared_words[own + range.cells.stride()], 1u);
   });
-  range.flush<2>(cells, totals);
+  range.cells.flush<2>(totals);
+}
+
+// --- partitions ------------------------------------------------------------------------------------------
+
+/// Elements that are moved to partitions of results, so that the results of each fit shared memory. The order
+/// within a partition is that of arrival, which integers do not depend on.
+template <class T> struct Partitions {
+  int log2_results;           ///< of a partition
+  std::uint32_t count;        ///< of partitions, at most most_partitions
+  unsigned long long* begin;  ///< count + 1 places, and then `count` counters
+  std::uint16_t* place;       ///< of each element that was moved, within its partition
+  BitsOf<T>* x;
+};
+constexpr std::uint32_t most_partitions = 4096;
+constexpr int move_threads = 512, move_each = 16, move_tile = move_threads * move_each;
+
+/// The key of element e; all.bins if it is out of range, which is reported if `reports`.
+template <class Key> __device__ std::uint32_t checked_key(const KeyedElements& all, std::uint64_t e, bool reports) {
+  const Key key = static_cast<const Key*>(all.keys)[e];
+  if (key < all.bins) return static_cast<std::uint32_t>(key);
+  if (reports) report_bad_key(all.events, e);
+  return static_cast<std::uint32_t>(all.bins);
+}
+
+/// Counts the elements of each partition in begin[count + 1 …].
+template <class T>
+__global__ void __launch_bounds__(key_threads) count_partitions(KeyedElements all, Partitions<T> to) {
+  for (std::uint32_t i = threadIdx.x; i < to.count; i += key_threads) shared_words[i] = 0;
+  __syncthreads();
+  with_key_bits(all.format, [&]<class Key>() {
+    for (std::uint64_t base = std::uint64_t{blockIdx.x} * tile; base < all.elements;
+         base += std::uint64_t{gridDim.x} * tile) {
+      std::uint32_t key[each];
+#pragma unroll
+      for (int j = 0; j < each; ++j) {
+        const std::uint64_t e = base + j * key_threads + threadIdx.x;
+        key[j] = e < all.elements ? checked_key<Key>(all, e, true) : static_cast<std::uint32_t>(all.bins);
+      }
+#pragma unroll
+      for (int j = 0; j < each; ++j)
+        if (key[j] < all.bins) atomicAdd(shared_words + (key[j] >> to.log2_results), 1u);
+    }
+  });
+  __syncthreads();
+  for (std::uint32_t i = threadIdx.x; i < to.count; i += key_threads)
+    if (shared_words[i] != 0) atomicAdd(to.begin + to.count + 1 + i, std::uint64_t{shared_words[i]});
+}
+
+/// Sums of the counts before each of `count` <= most_partitions; a whole block calls it.
+/// next(i, before) is called with the sum of the counts before i; returns the sum of all.
+template <int threads, class Count, class Next>
+__device__ std::uint64_t sum_counts(std::uint32_t count, Count count_of, Next next) {
+  constexpr int own = most_partitions / threads;
+  __shared__ std::uint64_t of_warp[threads / warp];
+  std::uint64_t mine = 0;
+  for (int i = 0; i < own; ++i) {
+    const std::uint32_t at = threadIdx.x * own + i;
+    if (at < count) mine += count_of(at);
+  }
+  std::uint64_t before = mine;
+  for (int delta = 1; delta < warp; delta *= 2) {
+    const std::uint64_t left = __shfl_up_sync(whole_warp, before, delta);
+    if (thread() >= delta) before += left;
+  }
+  if (thread() == warp - 1) of_warp[warp_index()] = before;
+  before -= mine;
+  __syncthreads();
+  std::uint64_t all = 0;
+  for (int i = 0; i < threads / warp; ++i) {
+    if (i < warp_index()) before += of_warp[i];
+    all += of_warp[i];
+  }
+  for (int i = 0; i < own; ++i) {
+    const std::uint32_t at = threadIdx.x * own + i;
+    if (at >= count) break;
+    const std::uint64_t size = count_of(at);
+    next(at, before);
+    before += size;
+  }
+  __syncthreads();
+  return all;
+}
+
+/// Turns counts into begins, and sets the counters to the begins.
+template <class T> __global__ void __launch_bounds__(key_threads) place_partitions(Partitions<T> to) {
+  const auto* counts = to.begin + to.count + 1;
+  const std::uint64_t all = sum_counts<key_threads>(
+      to.count, [&](std::uint32_t i) { return counts[i]; },
+      [&](std::uint32_t i, std::uint64_t before) { to.begin[i] = before; });
+  for (std::uint32_t i = threadIdx.x; i < to.count; i += key_threads) to.begin[to.count + 1 + i] = to.begin[i];
+  if (threadIdx.x == 0) to.begin[to.count] = all;
+}
+
+/// Moves the elements to their partitions, by way of shared memory, where a tile is sorted by partition.
+template <class T>
+__global__ void __launch_bounds__(move_threads, 2) move_to_partitions(KeyedElements all, Partitions<T> to) {
+  std::uint32_t* const counts = shared_words;                            // of each partition, then where it begins
+  auto* const target = reinterpret_cast<std::uint64_t*>(shared_words + most_partitions);  // minus the place in the tile
+  auto* const keys = reinterpret_cast<std::uint32_t*>(target + most_partitions);
+  auto* const values = reinterpret_cast<BitsOf<T>*>(keys + move_tile);
+  const auto* x = static_cast<const BitsOf<T>*>(all.x);
+  const auto none = static_cast<std::uint32_t>(all.bins);
+  with_key_bits(all.format, [&]<class Key>() {
+    for (std::uint64_t base = std::uint64_t{blockIdx.x} * move_tile; base < all.elements;
+         base += std::uint64_t{gridDim.x} * move_tile) {
+      std::uint32_t key[move_each], rank[move_each];
+#pragma unroll
+      for (int j = 0; j < move_each; ++j) {
+        const std::uint64_t e = base + j * move_threads + threadIdx.x;
+        key[j] = e < all.elements ? checked_key<Key>(all, e, false) : none;
+      }
+      for (std::uint32_t i = threadIdx.x; i < to.count; i += move_threads) counts[i] = 0;
+      __syncthreads();
+#pragma unroll
+      for (int j = 0; j < move_each; ++j)
+        rank[j] = key[j] == none ? 0 : atomicAdd(counts + (key[j] >> to.log2_results), 1u);
+      __syncthreads();
+      const auto moved = static_cast<std::uint32_t>(sum_counts<move_threads>(
+          to.count, [&](std::uint32_t i) { return counts[i]; },
+          [&](std::uint32_t i, std::uint64_t before) {
+            const std::uint32_t size = counts[i];
+            if (size != 0)
+              target[i] = atomicAdd(to.begin + to.count + 1 + i, static_cast<unsigned long long>(size)) - before;
+            counts[i] = static_cast<std::uint32_t>(before);
+          }));
+#pragma unroll
+      for (int j = 0; j < move_each; ++j) {
+        if (key[j] == none) continue;
+        const std::uint32_t at = counts[key[j] >> to.log2_results] + rank[j];
+        keys[at] = key[j];
+        values[at] = x[base + j * move_threads + threadIdx.x];
+      }
+      __syncthreads();
+      for (std::uint32_t i = threadIdx.x; i < moved; i += move_threads) {
+        const std::uint32_t own = keys[i];
+        const std::uint64_t at = target[own >> to.log2_results] + i;
+        to.x[at] = values[i];
+        to.place[at] = static_cast<std::uint16_t>(own & ((1u << to.log2_results) - 1));
+      }
+      __syncthreads();
+    }
+  });
+}
+
+/// Adds the elements of the partitions to cells in shared memory, and these to those in global memory. Each
+/// block has the same number of elements, from one or more partitions.
+template <class T, int words>
+__global__ void __launch_bounds__(key_threads)
+    add_partitions(KeyedElements all, Window w, Partitions<T> from, unsigned long long* totals) {
+  const std::uint64_t moved = from.begin[from.count];
+  const std::uint64_t share = (moved + gridDim.x - 1) / gridDim.x, first = blockIdx.x * share,
+                      last = min(first + share, moved);
+  if (first >= last) return;
+  std::uint32_t low = 0, high = from.count;  // the partition of the first element: begin[low] <= first < begin[high]
+  while (high - low > 1) {
+    const std::uint32_t middle = (low + high) / 2;
+    (from.begin[middle] <= first ? low : high) = middle;
+  }
+  for (std::uint32_t p = low; p < from.count && from.begin[p] < last; ++p) {
+    const std::uint64_t begin = max(std::uint64_t{from.begin[p]}, first),
+                        end = min(std::uint64_t{from.begin[p + 1]}, last);
+    if (begin >= end) continue;
+    CellsOfBlock cells{std::uint64_t{p} << from.log2_results, 0, 1};
+    cells.results = static_cast<std::uint32_t>(
+        min(all.results() - cells.first, std::uint64_t{1} << from.log2_results));
+    __syncthreads();
+    cells.clear(words);
+    const SharedSums<T, words> sums{w, all, cells};
+    sums.add_tiles(from.place, 0, from.x, begin, end, tile, std::uint16_t{0xffff}, [](std::uint64_t) {});
+    cells.flush<words>(totals);
+  }
 }
 
 /// Calls visit(e, result) for the elements of a block, if their keys are in range.
@@ -469,8 +686,7 @@ __global__ void __launch_bounds__(512)
     find_extrema(KeyedElements all, std::size_t input, bool smallest, std::uint32_t results,
                  typename KeyOf<F>::Key* keys) {
   using Key = typename KeyOf<F>::Key;
-  extern __shared__ std::uint64_t memory[];
-  auto* const shared = reinterpret_cast<Key*>(memory);
+  auto* const shared = reinterpret_cast<Key*>(shared_words);
   for (std::uint32_t r = threadIdx.x; r < results; r += blockDim.x) shared[r] = 0;
   __syncthreads();
   for_each_in_range(all, [&](std::uint64_t e, std::uint64_t i) {

@@ -174,65 +174,58 @@ template <class T> class FastGridded : public Gridded<T> {
   std::uint32_t lowest_, span_;
 };
 
-/// Units in words of 32 bits, on their way to a cell in shared memory. The words of a cell are `stride` apart.
-template <int words, int parts> struct WordsOfUnits {
-  std::uint32_t* cell = nullptr;   ///< the first word that changes
-  std::uint32_t part[parts] = {};  ///< two's complement, from that word on; all 0 if there is nothing to add
-  std::uint32_t above = 0;         ///< all words after the parts
-  int room = 0;                    ///< words of the cell from the first that changes on
+/// The shared memory of a block. Cells are named by their index in it: through pointers, the compiler would
+/// not know that they are in shared memory.
+extern __shared__ std::uint32_t shared_words[];
 
-  __device__ void set(const Units& u, std::uint32_t* first, std::uint32_t stride) {
-    if constexpr (words == 2) {
-      const std::uint64_t x = u.magnitude << u.shift;
-      return set(static_cast<std::int64_t>(u.negative ? ~x + 1 : x), first);
-    }
-    const unsigned bit = u.shift & 31, word = static_cast<unsigned>(u.shift) >> 5;
-    cell = first + word * stride;
-    room = words - static_cast<int>(word);
-    const std::uint64_t low = u.magnitude << bit, signed_low = u.negative ? ~low + 1 : low;
-    part[0] = static_cast<std::uint32_t>(signed_low);
-    part[1] = static_cast<std::uint32_t>(signed_low >> 32);
-    if constexpr (parts == 3) {
-      const auto high = static_cast<std::uint32_t>(u.magnitude >> 1 >> (63 - bit));
-      part[2] = u.negative ? ~high + (low == 0) : high;
-    }
-    above = u.negative ? ~0u : 0;
+/// Adds units to a cell in shared memory. The carry comes from the old value of a word; most carries end after
+/// the first or the second word.
+template <int words, int parts>
+__device__ void add_to_cell(const Units& u, std::uint32_t cell, std::uint32_t stride) {
+  const unsigned bit = u.shift & 31;
+  int word = u.shift >> 5;
+  const std::uint64_t low = u.magnitude << bit, signed_low = u.negative ? ~low + 1 : low;
+  std::uint32_t part[parts] = {static_cast<std::uint32_t>(signed_low), static_cast<std::uint32_t>(signed_low >> 32)};
+  if constexpr (parts == 3) {
+    const auto high = static_cast<std::uint32_t>(u.magnitude >> 1 >> (63 - bit));
+    part[2] = u.negative ? ~high + (low == 0) : high;
   }
-  /// A number of 64 bits, for a cell of two words.
-  __device__ void set(std::int64_t x, std::uint32_t* first) {
-    cell = first;
-    part[0] = static_cast<std::uint32_t>(x);
-    part[1] = static_cast<std::uint32_t>(x >> 32);
-  }
-};
-
-/// Adds units to cells in shared memory. The carry comes from the old value of a word; most carries end after
-/// the first or the second word. All first words are on their way before the first carry is needed.
-template <int words, int parts, int count>
-__device__ void add_to_cells(WordsOfUnits<words, parts> (&u)[count], std::uint32_t stride) {
-  std::uint32_t carry[count] = {};
+  const std::uint32_t above = u.negative ? ~0u : 0;  // all words after the parts
+  cell += static_cast<std::uint32_t>(word) * stride;
+  std::uint32_t carry = 0;
+  const auto add = [&](std::uint32_t x) {
+    const std::uint32_t sum = x + carry;
+    carry = sum < carry;
+    if (sum != 0) carry |= atomicAdd(&shared_words[cell], sum) > ~sum;
+    cell += stride;
+    ++word;
+  };
 #pragma unroll
   for (int i = 0; i < parts; ++i)
+    if (word < words) add(part[i]);
+  while (word < words && above + carry != 0) add(above);
+}
+
+/// Adds numbers of 64 bits to cells, or to the upper two words of cells. All first words are on their way
+/// before the first carry is needed.
+template <int count>
+__device__ void add_to_cells(const std::uint32_t (&cell)[count], const std::int64_t (&x)[count],
+                             std::uint32_t stride) {
+  std::uint32_t high[count];
 #pragma unroll
-    for (int j = 0; j < count; ++j) {
-      const std::uint32_t sum = u[j].part[i] + carry[j];
-      carry[j] = sum < carry[j];
-      if (sum != 0 && (words == 2 || i < u[j].room))
-        carry[j] |= atomicAdd(u[j].cell + static_cast<std::uint32_t>(i) * stride, sum) > ~sum;
-    }
-  if constexpr (words > 2)
+  for (int j = 0; j < count; ++j) {
+    const auto low = static_cast<std::uint32_t>(x[j]);
+    high[j] = static_cast<std::uint32_t>(x[j] >> 32);
+    if (low != 0) high[j] += atomicAdd(&shared_words[cell[j]], low) > ~low;
+  }
 #pragma unroll
-    for (int j = 0; j < count; ++j)
-      for (int i = parts; i < u[j].room && u[j].above + carry[j] != 0; ++i) {
-        const std::uint32_t sum = u[j].above + carry[j];
-        carry[j] = sum < carry[j];
-        carry[j] |= atomicAdd(u[j].cell + static_cast<std::uint32_t>(i) * stride, sum) > ~sum;
-      }
+  for (int j = 0; j < count; ++j)
+    if (high[j] != 0) atomicAdd(&shared_words[cell[j] + stride], high[j]);
 }
 
 /// The integer in a cell in shared memory.
-template <int words> __device__ Int128 cell_sum(const std::uint32_t* cell, std::uint32_t stride) {
-  const auto at = [&](int i) { return std::uint64_t{cell[static_cast<std::uint32_t>(i) * stride]}; };
+template <int words> __device__ Int128 cell_sum(std::uint32_t cell, std::uint32_t stride) {
+  const auto at = [&](int i) { return std::uint64_t{shared_words[cell + static_cast<std::uint32_t>(i) * stride]}; };
   const std::uint64_t low = at(0) | at(1) << 32;
   if constexpr (words == 2)
     return Int128::of(static_cast<std::int64_t>(low));

@@ -29,7 +29,8 @@ enum class SoftmaxSchedule {
 enum class KeySchedule {
   automatic,
   shared,  ///< in the shared memory of each block, for one range of keys after another
-  global,  ///< in global memory
+  partitioned,  ///< in shared memory, after elements were moved to partitions of results
+  global,       ///< in global memory
 };
 
 /// A call with device-accessible pointers, and its launch parameters.
