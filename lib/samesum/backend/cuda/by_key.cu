@@ -231,11 +231,12 @@ class CallByKey {
 
   template <class T> void add_by_partition(const Window& w, std::size_t begin, std::size_t place, std::size_t moved,
                                            unsigned long long* totals) {
-    Partitions<T> to{log2_partition(w.words), 0, at<unsigned long long>(begin), at<std::uint16_t>(place),
+    Partitions<T> to{log2_partition(w.words), 0, 1, at<unsigned long long>(begin), at<std::uint16_t>(place),
                      at<BitsOf<T>>(moved)};
     to.count = static_cast<std::uint32_t>(blocks_of(all_.results(), std::uint64_t{1} << to.log2_results));
+    while (to.copies < warp && 2 * to.copies * to.count <= most_partitions) to.copies *= 2;
     const auto processors = static_cast<std::uint64_t>(multiprocessors());
-    enqueue_with(to.count * sizeof(std::uint32_t), count_partitions<T>,
+    enqueue_with(to.count * to.copies * sizeof(std::uint32_t), count_partitions<T>,
                  std::min<std::uint64_t>(blocks_of(all_.elements, tile), 2 * processors), key_threads, all_, to);
     enqueue(place_partitions<T>, 1, key_threads, to);
     enqueue_with(most_partitions * (sizeof(std::uint32_t) + sizeof(std::uint64_t)) +

@@ -234,7 +234,8 @@ __global__ void __launch_bounds__(key_threads)
 /// within a partition is that of arrival, which integers do not depend on.
 template <class T> struct Partitions {
   int log2_results;           ///< of a partition
-  std::uint32_t count;        ///< of partitions, at most most_partitions
+  std::uint32_t count;        ///< of partitions
+  std::uint32_t copies;       ///< counters of a partition in shared memory; count·copies <= most_partitions
   unsigned long long* begin;  ///< count + 1 places, and then `count` counters
   std::uint16_t* place;       ///< of each element that was moved, within its partition
   BitsOf<T>* x;
@@ -253,7 +254,8 @@ template <class Key> __device__ std::uint32_t checked_key(const KeyedElements& a
 /// Counts the elements of each partition in begin[count + 1 …].
 template <class T>
 __global__ void __launch_bounds__(key_threads) count_partitions(KeyedElements all, Partitions<T> to) {
-  for (std::uint32_t i = threadIdx.x; i < to.count; i += key_threads) shared_words[i] = 0;
+  for (std::uint32_t i = threadIdx.x; i < to.count * to.copies; i += key_threads) shared_words[i] = 0;
+  const std::uint32_t copy = threadIdx.x & (to.copies - 1);
   __syncthreads();
   with_key_bits(all.format, [&]<class Key>() {
     for (std::uint64_t base = std::uint64_t{blockIdx.x} * tile; base < all.elements;
@@ -266,22 +268,24 @@ __global__ void __launch_bounds__(key_threads) count_partitions(KeyedElements al
       }
 #pragma unroll
       for (int j = 0; j < each; ++j)
-        if (key[j] < all.bins) atomicAdd(shared_words + (key[j] >> to.log2_results), 1u);
+        if (key[j] < all.bins)
+          atomicAdd(&shared_words[(key[j] >> to.log2_results) * to.copies + copy], 1u);
     }
   });
   __syncthreads();
-  for (std::uint32_t i = threadIdx.x; i < to.count; i += key_threads)
-    if (shared_words[i] != 0) atomicAdd(to.begin + to.count + 1 + i, std::uint64_t{shared_words[i]});
+  for (std::uint32_t i = threadIdx.x; i < to.count * to.copies; i += key_threads)
+    if (shared_words[i] != 0)
+      atomicAdd(to.begin + to.count + 1 + i / to.copies, static_cast<unsigned long long>(shared_words[i]));
 }
 
 /// Sums of the counts before each of `count` <= most_partitions; a whole block calls it.
 /// next(i, before) is called with the sum of the counts before i; returns the sum of all.
 template <int threads, class Count, class Next>
 __device__ std::uint64_t sum_counts(std::uint32_t count, Count count_of, Next next) {
-  constexpr int own = most_partitions / threads;
+  const std::uint32_t own = (count + threads - 1) / threads;
   __shared__ std::uint64_t of_warp[threads / warp];
   std::uint64_t mine = 0;
-  for (int i = 0; i < own; ++i) {
+  for (std::uint32_t i = 0; i < own; ++i) {
     const std::uint32_t at = threadIdx.x * own + i;
     if (at < count) mine += count_of(at);
   }
@@ -298,7 +302,7 @@ __device__ std::uint64_t sum_counts(std::uint32_t count, Count count_of, Next ne
     if (i < warp_index()) before += of_warp[i];
     all += of_warp[i];
   }
-  for (int i = 0; i < own; ++i) {
+  for (std::uint32_t i = 0; i < own; ++i) {
     const std::uint32_t at = threadIdx.x * own + i;
     if (at >= count) break;
     const std::uint64_t size = count_of(at);
@@ -322,41 +326,51 @@ template <class T> __global__ void __launch_bounds__(key_threads) place_partitio
 /// Moves the elements to their partitions, by way of shared memory, where a tile is sorted by partition.
 template <class T>
 __global__ void __launch_bounds__(move_threads, 2) move_to_partitions(KeyedElements all, Partitions<T> to) {
-  std::uint32_t* const counts = shared_words;                            // of each partition, then where it begins
   auto* const target = reinterpret_cast<std::uint64_t*>(shared_words + most_partitions);  // minus the place in the tile
   auto* const keys = reinterpret_cast<std::uint32_t*>(target + most_partitions);
   auto* const values = reinterpret_cast<BitsOf<T>*>(keys + move_tile);
   const auto* x = static_cast<const BitsOf<T>*>(all.x);
   const auto none = static_cast<std::uint32_t>(all.bins);
+  const std::uint32_t counters = to.count * to.copies;
+  const auto counter_of = [&](std::uint32_t key) {
+    return (key >> to.log2_results) * to.copies + (threadIdx.x & (to.copies - 1));
+  };
   with_key_bits(all.format, [&]<class Key>() {
     for (std::uint64_t base = std::uint64_t{blockIdx.x} * move_tile; base < all.elements;
          base += std::uint64_t{gridDim.x} * move_tile) {
-      std::uint32_t key[move_each], rank[move_each];
+      std::uint32_t key[move_each], at[move_each];
+      BitsOf<T> value[move_each];
 #pragma unroll
       for (int j = 0; j < move_each; ++j) {
         const std::uint64_t e = base + j * move_threads + threadIdx.x;
         key[j] = e < all.elements ? checked_key<Key>(all, e, false) : none;
       }
-      for (std::uint32_t i = threadIdx.x; i < to.count; i += move_threads) counts[i] = 0;
+#pragma unroll
+      for (int j = 0; j < move_each; ++j) {
+        const std::uint64_t e = base + j * move_threads + threadIdx.x;
+        if (e < all.elements) value[j] = x[e];
+      }
+      for (std::uint32_t i = threadIdx.x; i < counters; i += move_threads) shared_words[i] = 0;
       __syncthreads();
 #pragma unroll
       for (int j = 0; j < move_each; ++j)
-        rank[j] = key[j] == none ? 0 : atomicAdd(counts + (key[j] >> to.log2_results), 1u);
+        at[j] = key[j] == none ? 0 : atomicAdd(&shared_words[counter_of(key[j])], 1u);
       __syncthreads();
       const auto moved = static_cast<std::uint32_t>(sum_counts<move_threads>(
-          to.count, [&](std::uint32_t i) { return counts[i]; },
-          [&](std::uint32_t i, std::uint64_t before) {
-            const std::uint32_t size = counts[i];
-            if (size != 0)
-              target[i] = atomicAdd(to.begin + to.count + 1 + i, static_cast<unsigned long long>(size)) - before;
-            counts[i] = static_cast<std::uint32_t>(before);
-          }));
+          counters, [&](std::uint32_t i) { return shared_words[i]; },
+          [&](std::uint32_t i, std::uint64_t before) { shared_words[i] = static_cast<std::uint32_t>(before); }));
+      for (std::uint32_t p = threadIdx.x; p < to.count; p += move_threads) {
+        const std::uint32_t begin = shared_words[p * to.copies],
+                            end = p + 1 < to.count ? shared_words[(p + 1) * to.copies] : moved;
+        if (begin < end)
+          target[p] = atomicAdd(to.begin + to.count + 1 + p, static_cast<unsigned long long>(end - begin)) - begin;
+      }
 #pragma unroll
       for (int j = 0; j < move_each; ++j) {
         if (key[j] == none) continue;
-        const std::uint32_t at = counts[key[j] >> to.log2_results] + rank[j];
-        keys[at] = key[j];
-        values[at] = x[base + j * move_threads + threadIdx.x];
+        at[j] += shared_words[counter_of(key[j])];
+        keys[at[j]] = key[j];
+        values[at[j]] = value[j];
       }
       __syncthreads();
       for (std::uint32_t i = threadIdx.x; i < moved; i += move_threads) {
