@@ -236,7 +236,7 @@ class CallByKey {
     to.count = static_cast<std::uint32_t>(blocks_of(all_.results(), std::uint64_t{1} << to.log2_results));
     while (to.copies < warp && 2 * to.copies * to.count <= most_partitions) to.copies *= 2;
     const auto processors = static_cast<std::uint64_t>(multiprocessors());
-    enqueue_with(to.count * to.copies * sizeof(std::uint32_t), count_partitions<T>,
+    enqueue_with(to.count * sizeof(std::uint32_t), count_partitions<T>,
                  std::min<std::uint64_t>(blocks_of(all_.elements, tile), 2 * processors), key_threads, all_, to);
     enqueue(place_partitions<T>, 1, key_threads, to);
     enqueue_with(most_partitions * (sizeof(std::uint32_t) + sizeof(std::uint64_t)) +

@@ -142,17 +142,20 @@ template <class T, int words> class SharedSums {
       for (int j = 0; j < each; ++j) key[j] = keys[own + j * key_threads];
 #pragma unroll
       for (int j = 0; j < each; ++j) bits[j] = x[own + j * key_threads];
+      asm volatile("" ::: "memory");  // all loads are on their way before the first is waited for
       if constexpr (is_fast) {
         unsigned uncommon = 0;
-        std::uint32_t cell[each];
-        std::int64_t units[each];
+        std::uint32_t cell[each]{};
+        std::int64_t units[each]{};
 #pragma unroll
         for (int j = 0; j < each; ++j) {
           const auto place = place_of(key[j]);  // a negative key becomes large
-          const bool own_place = place < results, common = elements_.is_common(bits[j]);
-          cell[j] = cells_.cell_of(own_place ? static_cast<std::uint32_t>(place) : 0) + (words == 3 ? stride : 0);
-          units[j] = own_place && common ? elements_.converted(bits[j]) : 0;
-          if (own_place ? !common : key[j] >= bins) uncommon |= 1u << j;
+          if (place < results && elements_.is_common(bits[j])) {
+            cell[j] = cells_.cell_of(static_cast<std::uint32_t>(place)) + (words == 3 ? stride : 0);
+            units[j] = elements_.converted(bits[j]);
+          } else if (place < results || key[j] >= bins) {
+            uncommon |= 1u << j;
+          }
         }
         if (words == 2 || __reduce_max_sync(whole_warp, __popc(uncommon)) <= 2) {
           add_to_cells(cell, units, stride);
@@ -243,39 +246,37 @@ template <class T> struct Partitions {
 constexpr std::uint32_t most_partitions = 4096;
 constexpr int move_threads = 512, move_each = 16, move_tile = move_threads * move_each;
 
-/// The key of element e; all.bins if it is out of range, which is reported if `reports`.
-template <class Key> __device__ std::uint32_t checked_key(const KeyedElements& all, std::uint64_t e, bool reports) {
-  const Key key = static_cast<const Key*>(all.keys)[e];
-  if (key < all.bins) return static_cast<std::uint32_t>(key);
-  if (reports) report_bad_key(all.events, e);
-  return static_cast<std::uint32_t>(all.bins);
-}
-
 /// Counts the elements of each partition in begin[count + 1 …].
 template <class T>
 __global__ void __launch_bounds__(key_threads) count_partitions(KeyedElements all, Partitions<T> to) {
-  for (std::uint32_t i = threadIdx.x; i < to.count * to.copies; i += key_threads) shared_words[i] = 0;
-  const std::uint32_t copy = threadIdx.x & (to.copies - 1);
+  for (std::uint32_t i = threadIdx.x; i < to.count; i += key_threads) shared_words[i] = 0;
   __syncthreads();
+  const auto none = static_cast<std::uint32_t>(all.bins);
   with_key_bits(all.format, [&]<class Key>() {
     for (std::uint64_t base = std::uint64_t{blockIdx.x} * tile; base < all.elements;
          base += std::uint64_t{gridDim.x} * tile) {
+      Key raw[each];
       std::uint32_t key[each];
 #pragma unroll
       for (int j = 0; j < each; ++j) {
         const std::uint64_t e = base + j * key_threads + threadIdx.x;
-        key[j] = e < all.elements ? checked_key<Key>(all, e, true) : static_cast<std::uint32_t>(all.bins);
+        raw[j] = static_cast<const Key*>(all.keys)[min(e, all.elements - 1)];
+      }
+#pragma unroll
+      for (int j = 0; j < each; ++j) {
+        const std::uint64_t e = base + j * key_threads + threadIdx.x;
+        key[j] = none;
+        if (e < all.elements) raw[j] < all.bins ? void(key[j] = static_cast<std::uint32_t>(raw[j])) : report_bad_key(all.events, e);
       }
 #pragma unroll
       for (int j = 0; j < each; ++j)
-        if (key[j] < all.bins)
-          atomicAdd(&shared_words[(key[j] >> to.log2_results) * to.copies + copy], 1u);
+        if (key[j] < none) atomicAdd(&shared_words[key[j] >> to.log2_results], 1u);
     }
   });
   __syncthreads();
-  for (std::uint32_t i = threadIdx.x; i < to.count * to.copies; i += key_threads)
+  for (std::uint32_t i = threadIdx.x; i < to.count; i += key_threads)
     if (shared_words[i] != 0)
-      atomicAdd(to.begin + to.count + 1 + i / to.copies, static_cast<unsigned long long>(shared_words[i]));
+      atomicAdd(to.begin + to.count + 1 + i, static_cast<unsigned long long>(shared_words[i]));
 }
 
 /// Sums of the counts before each of `count` <= most_partitions; a whole block calls it.
@@ -343,12 +344,13 @@ __global__ void __launch_bounds__(move_threads, 2) move_to_partitions(KeyedEleme
 #pragma unroll
       for (int j = 0; j < move_each; ++j) {
         const std::uint64_t e = base + j * move_threads + threadIdx.x;
-        key[j] = e < all.elements ? checked_key<Key>(all, e, false) : none;
+        const Key raw = static_cast<const Key*>(all.keys)[min(e, all.elements - 1)];
+        key[j] = e < all.elements && raw < all.bins ? static_cast<std::uint32_t>(raw) : none;
       }
 #pragma unroll
       for (int j = 0; j < move_each; ++j) {
         const std::uint64_t e = base + j * move_threads + threadIdx.x;
-        if (e < all.elements) value[j] = x[e];
+        value[j] = x[min(e, all.elements - 1)];
       }
       for (std::uint32_t i = threadIdx.x; i < counters; i += move_threads) shared_words[i] = 0;
       __syncthreads();
