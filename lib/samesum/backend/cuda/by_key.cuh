@@ -64,11 +64,10 @@ struct CellsOfBlock {
   std::uint64_t first;     ///< result
   std::uint32_t results;   ///< how many
   std::uint32_t copies;    ///< cells of a result; neighbouring threads add to different ones
+  std::uint32_t* own;      ///< the first cell that this thread adds to
 
   __device__ std::uint32_t stride() const { return results * copies; }  ///< between the words of a cell
-  __device__ std::uint32_t cell_of(std::uint32_t place) const {
-    return place * copies + (threadIdx.x & (copies - 1));
-  }
+  __device__ std::uint32_t* cell_of(std::uint32_t place) const { return own + place * copies; }
   __device__ void clear(int words) const {
     for (std::uint32_t i = threadIdx.x; i < stride() * words; i += blockDim.x) shared_words[i] = 0;
     __syncthreads();
@@ -91,7 +90,8 @@ struct RangeOfBlock {
   std::uint64_t begin, step;  ///< of tiles of elements
 
   __device__ RangeOfBlock(const KeyedElements& all, const SharedPlan& plan)
-      : cells{std::uint64_t{blockIdx.x % plan.ranges} * plan.results, 0, plan.copies},
+      : cells{std::uint64_t{blockIdx.x % plan.ranges} * plan.results, 0, plan.copies,
+              shared_words + (threadIdx.x & (plan.copies - 1))},
         begin{blockIdx.x / plan.ranges * std::uint64_t{tile}},
         step{gridDim.x / plan.ranges * std::uint64_t{tile}} {
     cells.results =
@@ -119,7 +119,7 @@ template <class T, int words> class SharedSums {
   using Bits = BitsOf<T>;
 
   __device__ SharedSums(const Window& w, const KeyedElements& all, const CellsOfBlock& cells)
-      : all_{all}, cells_{cells}, elements_{make(w, all)} {}
+      : cells_{cells}, elements_{make(w, all)} {}
 
   __device__ void add(Bits x, std::uint32_t place) const {
     Units units;
@@ -130,45 +130,50 @@ template <class T, int words> class SharedSums {
   /// Adds tiles of elements, `step` apart. Element e has the cell keys[e] - origin; keys of cells of other
   /// blocks are skipped. bad(e) is called for elements whose key is at least `bins`.
   template <class Key, class Bad>
-  __device__ void add_tiles(const Key* keys, std::uint64_t origin, const Bits* x, std::uint64_t base,
-                            std::uint64_t end, std::uint64_t step, Key bins, Bad bad) const {
-    const std::uint32_t results = cells_.results, stride = cells_.stride();
-    const auto place_of = [&](Key key) { return static_cast<Offset<Key>>(key - static_cast<Key>(origin)); };
+  __device__ __forceinline__ void add_tiles(const Key* keys, Key origin, const Bits* x, std::uint64_t base,
+                                            std::uint64_t end, std::uint64_t step, Key bins, Bad bad) const {
+    const CellsOfBlock cells = cells_;  // in registers
+    const Elements elements = elements_;
+    const std::uint32_t stride = cells.stride();
     for (; base + tile <= end; base += step) {
-      const std::uint64_t own = base + threadIdx.x;
+      const Key* const own_keys = keys + base + threadIdx.x;
+      const Bits* const own_x = x + base + threadIdx.x;
       Key key[each];
       Bits bits[each];
 #pragma unroll
-      for (int j = 0; j < each; ++j) key[j] = keys[own + j * key_threads];
+      for (int j = 0; j < each; ++j) key[j] = own_keys[j * key_threads];
 #pragma unroll
-      for (int j = 0; j < each; ++j) bits[j] = x[own + j * key_threads];
-      asm volatile("" ::: "memory");  // all loads are on their way before the first is waited for
+      for (int j = 0; j < each; ++j) bits[j] = own_x[j * key_threads];
+      unsigned uncommon = 0;
       if constexpr (is_fast) {
-        unsigned uncommon = 0;
-        std::uint32_t cell[each]{};
-        std::int64_t units[each]{};
+        CellAndNumber to[each];
 #pragma unroll
         for (int j = 0; j < each; ++j) {
-          const auto place = place_of(key[j]);  // a negative key becomes large
-          if (place < results && elements_.is_common(bits[j])) {
-            cell[j] = cells_.cell_of(static_cast<std::uint32_t>(place)) + (words == 3 ? stride : 0);
-            units[j] = elements_.converted(bits[j]);
-          } else if (place < results || key[j] >= bins) {
+          const auto place = static_cast<Offset<Key>>(key[j] - origin);  // a negative key becomes large
+          if (place < cells.results && elements.is_common(bits[j]))
+            to[j].set(elements.converted(bits[j]),
+                      cells.cell_of(static_cast<std::uint32_t>(place)) + (words == 3 ? stride : 0));
+          else if (place < cells.results || key[j] >= bins)
             uncommon |= 1u << j;
-          }
         }
-        if (words == 2 || __reduce_max_sync(whole_warp, __popc(uncommon)) <= 2) {
-          add_to_cells(cell, units, stride);
-          for (; uncommon != 0; uncommon &= uncommon - 1) {
-            // loads again, since an index that is known at run time cannot address registers
-            const std::uint64_t e = own + (__ffs(static_cast<int>(uncommon)) - 1) * key_threads;
-            add_one(keys[e], origin, x[e], e, bins, bad);
-          }
-          continue;
-        }
+        if (words == 2 || __reduce_max_sync(whole_warp, __popc(uncommon)) <= 2)
+          add_to_cells(to, stride);
+        else
+          uncommon = (1u << each) - 1;
+      } else {
+        uncommon = (1u << each) - 1;
       }
+      if (words == 2 || uncommon != (1u << each) - 1) {
+        for (; uncommon != 0; uncommon &= uncommon - 1) {
+          // loads again, since an index that is known at run time cannot address registers
+          const int j = (__ffs(static_cast<int>(uncommon)) - 1) * key_threads;
+          add_one(own_keys[j], origin, own_x[j], base + threadIdx.x + j, bins, bad);
+        }
+      } else {
 #pragma unroll
-      for (int j = 0; j < each; ++j) add_one(key[j], origin, bits[j], own + j * key_threads, bins, bad);
+        for (int j = 0; j < each; ++j)
+          add_one(key[j], origin, bits[j], base + threadIdx.x + j * key_threads, bins, bad);
+      }
     }
     for (; base < end; base += step)
       for (std::uint64_t e = base + threadIdx.x; e < min(base + tile, end); e += key_threads)
@@ -188,16 +193,15 @@ template <class T, int words> class SharedSums {
       return {w, all};
   }
   template <class Key, class Bad>
-  __device__ void add_one(Key key, std::uint64_t origin, Bits x, std::uint64_t e, Key bins, Bad bad) const {
-    const auto place = static_cast<Offset<Key>>(key - static_cast<Key>(origin));
+  __device__ void add_one(Key key, Key origin, Bits x, std::uint64_t e, Key bins, Bad bad) const {
+    const auto place = static_cast<Offset<Key>>(key - origin);
     if (place < cells_.results)
       add(x, static_cast<std::uint32_t>(place));
     else if (key >= bins)
       bad(e);
   }
 
-  const KeyedElements& all_;
-  const CellsOfBlock& cells_;
+  CellsOfBlock cells_;
   Elements elements_;
 };
 
@@ -211,7 +215,7 @@ __global__ void __launch_bounds__(key_threads)
   const auto* x = static_cast<const BitsOf<T>*>(all.x);
   if (all.inner == 1)
     with_key_bits(all.format, [&]<class Key>() {
-      sums.add_tiles(static_cast<const Key*>(all.keys), range.cells.first, x, range.begin, all.elements, range.step, static_cast<Key>(all.bins),
+      sums.add_tiles(static_cast<const Key*>(all.keys), static_cast<Key>(range.cells.first), x, range.begin, all.elements, range.step, static_cast<Key>(all.bins),
                      [&](std::uint64_t e) { report_bad_key(all.events, e); });
     });
   else
@@ -225,8 +229,8 @@ __global__ void __launch_bounds__(key_threads)
   const RangeOfBlock range{all, plan};
   range.cells.clear(2);
   range.for_each(all, [&](std::uint64_t, std::uint32_t place) {
-    const std::uint32_t own = range.cells.cell_of(place);
-    if (atomicAdd(&shared_words[own], 1u) == ~0u) atomicAdd(&shared_words[own + range.cells.stride()], 1u);
+    std::uint32_t* const own = range.cells.cell_of(place);
+    if (atomicAdd(own, 1u) == ~0u) atomicAdd(own + range.cells.stride(), 1u);
   });
   range.cells.flush<2>(totals);
 }
@@ -404,13 +408,13 @@ __global__ void __launch_bounds__(key_threads)
     const std::uint64_t begin = max(std::uint64_t{from.begin[p]}, first),
                         end = min(std::uint64_t{from.begin[p + 1]}, last);
     if (begin >= end) continue;
-    CellsOfBlock cells{std::uint64_t{p} << from.log2_results, 0, 1};
+    CellsOfBlock cells{std::uint64_t{p} << from.log2_results, 0, 1, shared_words};
     cells.results = static_cast<std::uint32_t>(
         min(all.results() - cells.first, std::uint64_t{1} << from.log2_results));
     __syncthreads();
     cells.clear(words);
     const SharedSums<T, words> sums{w, all, cells};
-    sums.add_tiles(from.place, 0, from.x, begin, end, tile, std::uint16_t{0xffff}, [](std::uint64_t) {});
+    sums.add_tiles(from.place, std::uint16_t{0}, from.x, begin, end, tile, std::uint16_t{0xffff}, [](std::uint64_t) {});
     cells.flush<words>(totals);
   }
 }

@@ -159,6 +159,8 @@ template <class T> class FastGridded : public Gridded<T> {
     span_ = this->highest_ < lowest
                 ? 0
                 : (static_cast<std::uint32_t>(this->highest_ + 1) << this->fraction_bits) - lowest_;
+    // Otherwise the compiler computes them again for each element, to save registers.
+    asm volatile("" : "+f"(first_), "+f"(second_), "+r"(lowest_), "+r"(span_));
   }
 
   __device__ bool is_common(Bits x) const {
@@ -174,14 +176,13 @@ template <class T> class FastGridded : public Gridded<T> {
   std::uint32_t lowest_, span_;
 };
 
-/// The shared memory of a block. Cells are named by their index in it: through pointers, the compiler would
-/// not know that they are in shared memory.
+/// The shared memory of a block.
 extern __shared__ std::uint32_t shared_words[];
 
 /// Adds units to a cell in shared memory. The carry comes from the old value of a word; most carries end after
 /// the first or the second word.
 template <int words, int parts>
-__device__ void add_to_cell(const Units& u, std::uint32_t cell, std::uint32_t stride) {
+__device__ void add_to_cell(const Units& u, std::uint32_t* cell, std::uint32_t stride) {
   const unsigned bit = u.shift & 31;
   int word = u.shift >> 5;
   const std::uint64_t low = u.magnitude << bit, signed_low = u.negative ? ~low + 1 : low;
@@ -196,7 +197,7 @@ __device__ void add_to_cell(const Units& u, std::uint32_t cell, std::uint32_t st
   const auto add = [&](std::uint32_t x) {
     const std::uint32_t sum = x + carry;
     carry = sum < carry;
-    if (sum != 0) carry |= atomicAdd(&shared_words[cell], sum) > ~sum;
+    if (sum != 0) carry |= atomicAdd(cell, sum) > ~sum;
     cell += stride;
     ++word;
   };
@@ -206,21 +207,26 @@ __device__ void add_to_cell(const Units& u, std::uint32_t cell, std::uint32_t st
   while (word < words && above + carry != 0) add(above);
 }
 
-/// Adds numbers of 64 bits to cells, or to the upper two words of cells. All first words are on their way
-/// before the first carry is needed.
-template <int count>
-__device__ void add_to_cells(const std::uint32_t (&cell)[count], const std::int64_t (&x)[count],
-                             std::uint32_t stride) {
-  std::uint32_t high[count];
-#pragma unroll
-  for (int j = 0; j < count; ++j) {
-    const auto low = static_cast<std::uint32_t>(x[j]);
-    high[j] = static_cast<std::uint32_t>(x[j] >> 32);
-    if (low != 0) high[j] += atomicAdd(&shared_words[cell[j]], low) > ~low;
+/// A number of 64 bits in two words, on its way to a cell.
+struct CellAndNumber {
+  std::uint32_t* cell = nullptr;
+  std::uint32_t low = 0, high = 0;
+  __device__ void set(std::int64_t x, std::uint32_t* to) {
+    cell = to;
+    low = static_cast<std::uint32_t>(x);
+    high = static_cast<std::uint32_t>(x >> 32);
   }
+};
+
+/// Adds numbers to cells, or to the upper two words of cells. All first words are on their way before the
+/// first carry is needed.
+template <int count> __device__ void add_to_cells(CellAndNumber (&x)[count], std::uint32_t stride) {
 #pragma unroll
-  for (int j = 0; j < count; ++j)
-    if (high[j] != 0) atomicAdd(&shared_words[cell[j] + stride], high[j]);
+  for (CellAndNumber& own : x)
+    if (own.low != 0) own.high += atomicAdd(own.cell, own.low) > ~own.low;
+#pragma unroll
+  for (CellAndNumber& own : x)
+    if (own.high != 0) atomicAdd(own.cell + stride, own.high);
 }
 
 /// The integer in a cell in shared memory.
