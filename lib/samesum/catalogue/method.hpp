@@ -5,7 +5,6 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "samesum/base/promise.hpp"
@@ -26,7 +25,6 @@ struct Options {
   /// For scans: result i is that of the first i elements, without element i. Result 0 is the one for no
   /// elements.
   bool exclusive = false;
-  std::optional<int> grid;
   /// For sums, counts and extrema by key: each result is combined with the number that `out` holds, which
   /// counts as one more element, before the others. A key without elements leaves its number as it is.
   bool combine = false;
