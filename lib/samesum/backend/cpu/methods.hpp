@@ -13,6 +13,7 @@ namespace samesum::cpu {
 template <std::size_t index> std::vector<Entry> sums();
 template <std::size_t index> std::vector<Entry> reductions();
 template <std::size_t index> std::vector<Entry> scans();
+std::vector<Entry> methods_by_key();
 std::vector<Entry> softmaxes();
 
 /// The exact state of all elements: the state, and so its bytes, that adding them one by one gives. `threads`

@@ -28,7 +28,8 @@ template <class Visit> void for_each_result(const Call& call, Visit visit) {
   }
 }
 
-/// Reduces the elements of each key in an order. What `out` held is the first element if results are combined.
+/// Reduces the elements of each key in an order. What `out` held is the first element if results are
+/// combined.
 template <class T, class Order, class Reducer> void reduce_by_key(const Reducer& reducer, const Call& call) {
   using F = typename Reducer::Format;
   using Shape = typename Order::Shape;
@@ -37,9 +38,7 @@ template <class T, class Order, class Reducer> void reduce_by_key(const Reducer&
     if (call.combines) elements.push_back(Scalar<F>::of(static_cast<const F*>(call.out)[at]));
     for (const std::size_t place : places)
       elements.push_back({convert<CarrierOf<F>>(convert<F>(static_cast<const T*>(call.x)[place]))});
-    const auto element = [&](std::size_t k) {
-      return InputElement<F>{elements[k], Scalar<F>::zero(), k, 0};
-    };
+    const auto element = [&](std::size_t k) { return InputElement<F>{elements[k], Scalar<F>::zero(), k, 0}; };
     const auto write = [&](const auto& with) {
       const auto state = reference_reduce<Shape>(with, elements.size(), element);
       with.finish(state ? *state : typename std::decay_t<decltype(with)>::State{}, elements.size(), at,
