@@ -25,7 +25,7 @@ class KeyArray {
  public:
   KeyArray(const std::vector<std::size_t>& keys, KeyFormat format) : format_{format}, size_{keys.size()} {
     with_key_format(format, [&]<class K>() {
-      memory_.resize(size_ * sizeof(K) / 4 + 2);
+      memory_.resize(size_ * sizeof(K) / 8 + 1);
       for (std::size_t i = 0; i < size_; ++i)
         reinterpret_cast<K*>(memory_.data())[i] = static_cast<K>(keys[i]);
     });
@@ -167,9 +167,8 @@ TEST_P(EveryMethodByKey, SharesManyResultsAmongThreads) {
 
 TEST_P(EveryMethodByKey, ReducesTheElementsOfEachKeyAsItsOperationDoes) {
   if (m.inputs == 0) return;
-  const Method& each =
-      find(m.name.substr(m.name.find('_') + 1)
-               .replace(0, 3, m.operation == "scatter_add" ? "sum" : m.operation.substr(8, 3)));
+  const std::string operation = m.operation == "scatter_add" ? "sum" : m.operation.substr(8);
+  const Method& each = find(operation + m.name.substr(m.operation.size()));
   const Case c{"", random_keys(3000, 50, 8), 60, 1, wide(3000, 14, 6)};
   const Bits all = reduced(m, c, *m.format, KeyFormat::int64);
   for (std::size_t bin = 0; bin < c.bins; ++bin) {
@@ -233,7 +232,8 @@ TEST(AnExactSumByKey, RoundsTheTruthOnceWithWhatOutHeld) {
       std::vector<double> mine{held[bin]};
       for (std::size_t k = 0; k < c.keys.size(); ++k)
         if (c.keys[k] == bin) mine.push_back(x[k]);
-      EXPECT_EQ(all[bin], harness::Truth{Array{f, mine}.values()}.rounded(f).bits);
+      const Array elements{f, mine};
+      EXPECT_EQ(all[bin], harness::Truth{elements.values()}.rounded(f).bits);
     }
   }
 }
