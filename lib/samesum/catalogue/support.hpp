@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "samesum/accumulator/exact.hpp"
+#include "samesum/accumulator/fixed_point.hpp"
 #include "samesum/catalogue/backends.hpp"
 #include "samesum/catalogue/sum_refusal.hpp"
 #include "samesum/operation/operations.hpp"
@@ -60,9 +62,28 @@ constexpr std::string_view refusal(std::string_view backend) {
   return {};
 }
 
-/// Returns the reason why an operation that can be exact has no exact method on a backend; empty if it has.
-template <class Operation> constexpr std::string_view exact_refusal(std::string_view backend) {
-  return is_scan<Operation> && backend == "cuda" ? no_scan_on_a_gpu : "";
+/// The accumulators that take no order: superaccumulators, and sums on a grid.
+struct Exactly {
+  static constexpr std::string_view name = Exact::name;
+  static constexpr std::size_t state_bytes = sizeof(Exact);
+};
+struct OnGrid {
+  static constexpr std::string_view name = GridSum::name;
+  static constexpr std::size_t state_bytes = sizeof(GridSum);
+};
+using OrderFree = TypeList<Exactly, OnGrid>;
+static_assert(order_free_accumulators == std::array{Exactly::name, OnGrid::name});
+
+/// Returns the reason why an operation that can be exact has no method with an accumulator of `OrderFree` on
+/// a backend; empty if it has.
+template <class Operation, class Accumulator>
+constexpr std::string_view order_free_refusal(std::string_view backend) {
+  if (is_scan<Operation> && backend == "cuda") return no_scan_on_a_gpu;
+  if (!std::is_same_v<Accumulator, OnGrid>) return {};
+  if (!Operation::has_accumulator) return "its sums of squares would need a second grid; use exact";
+  if (is_scan<Operation>) return "the grid of a prefix would depend on the elements behind it; use exact";
+  if (backend == "cuda") return "this accumulator has no GPU kernel yet";
+  return {};
 }
 
 /// Whether the code for scans computes a method: scans, and reductions in the order prefix.
@@ -86,8 +107,8 @@ template <class Visit> constexpr void for_each_combination(Visit&& visit) {
   });
 }
 
-/// Calls visit.operator()<Operation, Order, A>() for every method of a backend in format F, except exact
-/// methods and softmax.
+/// Calls visit.operator()<Operation, Order, A>() for every method of a backend in format F, except softmax
+/// and methods with an accumulator of `OrderFree`.
 template <class F, Name backend, class Visit> constexpr void for_each_method(Visit&& visit) {
   for_each_combination([&]<class Operation, class Order, template <class> class A>() {
     if constexpr (refusal<Operation, Order, A, F>(backend.view()).empty())
@@ -95,10 +116,12 @@ template <class F, Name backend, class Visit> constexpr void for_each_method(Vis
   });
 }
 
-/// Calls visit.operator()<Operation>() for each operation that has an exact method on a backend.
-template <Name backend, class Visit> constexpr void for_each_exact_operation(Visit&& visit) {
+/// Calls visit.operator()<Operation>() for each operation that has a method with an accumulator of
+/// `OrderFree` on a backend.
+template <class Accumulator, Name backend, class Visit> constexpr void for_each_order_free(Visit&& visit) {
   Operations::for_each([&]<class Operation>() {
-    if constexpr (Operation::can_be_exact && exact_refusal<Operation>(backend.view()).empty())
+    if constexpr (Operation::can_be_exact &&
+                  order_free_refusal<Operation, Accumulator>(backend.view()).empty())
       visit.template operator()<Operation>();
   });
 }
