@@ -31,10 +31,11 @@ TEST(TheCatalogue, ListsEveryCombinationOnceAsAMethodOrWithAReason) {
     EXPECT_FALSE(u.reason.empty()) << u.name;
   }
   // sum, mean, sum_of_magnitudes, squared_norm and dot have accumulators; norm, prod, logsumexp and moments
-  // have states of their own; the extrema need no order; six operations can be exact. A scan has the axes of
-  // its operation.
-  const std::size_t combinations = 5 * Orders::size * Accumulators::size + 4 * Orders::size + 4 + 6;
-  const std::size_t scans = Orders::size * Accumulators::size + 2 * Orders::size + 2 + 1;
+  // have states of their own; the extrema need no order; six operations can have accumulators without an
+  // order. A scan has the axes of its operation.
+  const std::size_t combinations =
+      5 * Orders::size * Accumulators::size + 4 * Orders::size + 4 + 6 * OrderFree::size;
+  const std::size_t scans = Orders::size * Accumulators::size + 2 * Orders::size + 2 + OrderFree::size;
   const std::size_t softmaxes = 2 * 5;
   const std::size_t on_a_gpu = (3 * Accumulators::size + 3) * Formats::size +
                                4 * (Accumulators::size + 2) * Formats::size + 2 * 2 * Formats::size + 2 +

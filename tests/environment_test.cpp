@@ -141,21 +141,22 @@ const std::vector<EntryPoint>& entry_points() {
        }},
       {"Partial",
        {"Partial::add", "Partial::merge", "Partial::finish", "Partial::serialise", "Partial::deserialise",
-        "Partial::method", "Partial::begin", "Partial::end", "Partial::size", "Partial::operator="},
+        "Partial::grid", "Partial::method", "Partial::begin", "Partial::end", "Partial::size",
+        "Partial::operator="},
        [](Text& out, int threads) {
          for (const Method& m : methods()) {
            if (m.backend != "cpu" || m.promise < Promise::everywhere || m.has_result_per_element) continue;
-           Partial all{m};
+           Partial all = partial_of(m);
            for (const Array& x : arrays) {
              if (!m.accepts(*x.values().format)) continue;
-             Partial next{m, all.end()};
+             Partial next = partial_of(m, all.end());
              if (m.inputs == 2)
                next.add(x.values(), x.values(), {.threads = threads});
              else
                next.add(x.values(), {.threads = threads});
              all.merge(next);
            }
-           Partial moved{m};
+           Partial moved = partial_of(m);
            moved = std::move(all);
            all = moved;
            std::uint64_t bits[2] = {};

@@ -351,6 +351,119 @@ template <class F> void sum_exactly(Call& call, ExactKind kind) {
   });
 }
 
+// --- sums on a grid --------------------------------------------------------------------------------------
+
+/// Returns the exponent of the largest finite element, as exponent_of.
+template <class T> int largest_exponent(const T* x, std::size_t n, int threads) {
+  constexpr std::size_t part = std::size_t{1} << 16;
+  std::atomic<int> largest = no_exponent;
+  for_each_task(threads, n / part + 1, [&](std::size_t k) {
+    using Signed = std::make_signed_t<BitsOf<T>>;  // has a vector comparison in every instruction set
+    Signed most = 0;
+    for (std::size_t i = k * part; i < std::min(n, (k + 1) * part); ++i) {
+      const auto magnitude = static_cast<Signed>(to_bits(x[i]) & ~Format<T>::sign_bit);
+      const Signed finite = magnitude < static_cast<Signed>(Format<T>::infinity) ? magnitude : Signed{0};
+      most = std::max(most, finite);
+    }
+    const int mine = exponent_of(from_bits<T>(static_cast<BitsOf<T>>(most)));
+    for (int before = largest; before < mine && !largest.compare_exchange_weak(before, mine);) continue;
+  });
+  return largest;
+}
+
+/// Rounds to a whole number, to nearest, ties to even, for |x| < 2^63.
+inline std::int64_t rounded(double x) {
+#if defined(__SSE2__)
+  return _mm_cvtsd_si64(_mm_set_sd(x));
+#else
+  return std::llrint(x);
+#endif
+}
+
+/// Adds terms of so few units that one word holds their sums.
+template <class T> struct WordAdder : GivenRows<T> {
+  using Word = std::int64_t;
+  static constexpr Word fresh = 0;
+  static constexpr bool is_order_free = true;
+  static constexpr int bits = 62;
+  double scale;
+  BitsOf<T> limit;  ///< terms are smaller than the number with these bits
+  WordAdder(const Call& call, int grid)
+      : GivenRows<T>{call},
+        scale{power_of_two(-grid)},
+        limit{round_to_bits<T>(false, 1, grid + bits - bits_for_terms(call.keys.size))} {}
+  static bool has_scale(int grid) { return std::abs(grid) < 1000; }
+  bool accepts(const T* x, std::size_t n) const {
+    using Signed = std::make_signed_t<BitsOf<T>>;
+    Signed most = 0;
+    for (std::size_t i = 0; i < n; ++i)
+      most = std::max(most, static_cast<Signed>(to_bits(x[i]) & ~Format<T>::sign_bit));
+    return most < static_cast<Signed>(limit);
+  }
+  // The product is exact, or so small that it becomes 0.
+  void add(Word& word, T x) const { word += rounded(convert<double>(x) * scale); }
+  void merge(Word& word, Word other) const { word += other; }
+};
+
+/// Adds any terms.
+template <class T> struct GridAdder : GivenRows<T> {
+  using Word = GridSum;
+  static constexpr Word fresh{};
+  static constexpr bool is_order_free = true;
+  int grid;
+  GridAdder(const Call& call, int g) : GivenRows<T>{call}, grid{g} {}
+  void add(Word& word, T x) const { word.add(x, grid); }
+  void merge(Word& word, const Word& other) const { word.merge(other); }
+};
+
+/// Writes the results of all sums, unless one overflows.
+template <class F, class Word>
+void finish_on_grid(Call& call, bool mean, int grid, const std::vector<Word>& words) {
+  auto* out = static_cast<F*>(call.out);
+  const int threads = threads_of(call);
+  const auto sum_of = [](const Word& word) {
+    if constexpr (std::is_same_v<Word, GridSum>)
+      return word;
+    else
+      return GridSum{Int128::of(word)};
+  };
+  if constexpr (std::is_same_v<Word, GridSum>)
+    for (const GridSum& sum : words) call.overflowed |= sum.overflows(call.keys.size, grid_word_bits<F>);
+  if (call.overflowed) return;
+  Marks marks{call};
+  // Without elements, a result keeps what `out` holds, even a -0 or a NaN.
+  marks.make([&](std::size_t at) {
+    return call.combines && sum_of(words[at]).units.is_zero() &&
+           (is_nan(out[at]) || to_bits(out[at]) == Format<F>::sign_bit);
+  });
+  const std::vector<std::int64_t> counts = mean ? counts_of(call) : std::vector<std::int64_t>{};
+  for_each_result(threads, words.size(), [&](std::size_t at) {
+    if (call.combines && marks.is_empty(at)) return;
+    const GridSum sum = sum_of(words[at]);
+    const auto n = static_cast<std::uint64_t>(mean ? counts[at / call.layout.inner] : 1);
+    out[at] = from_bits<F>(n == 0          ? Format<F>::canonical_nan
+                           : call.combines ? sum.template result_with<F>(grid, out[at])
+                                           : sum.template result<F>(grid, n));
+  });
+}
+
+template <class T, class F> void sum_on_grid(Call& call, bool mean) {
+  const auto* x = static_cast<const T*>(call.x);
+  const std::size_t n = call.keys.size;
+  const int threads = threads_of(call);
+  // No result has more than n terms.
+  const int grid = call.options.grid ? *call.options.grid
+                                     : found_grid(largest_exponent(x, n * call.layout.inner, threads), n,
+                                                  grid_word_bits<F>, Format<T>::min_quantum);
+  if (WordAdder<T>::has_scale(grid)) {
+    const auto table = add_by_key(WordAdder<T>{call, grid}, rows_of(call), threads);
+    if (!is_complete(table, call)) return;
+    if (!table.gave_up) return finish_on_grid<F>(call, mean, grid, table.words);
+  }
+  const auto table = add_by_key(GridAdder<T>{call, grid}, rows_of(call), threads);
+  if (is_complete(table, call)) finish_on_grid<F>(call, mean, grid, table.words);
+}
+
 }  // namespace
 
 std::vector<Entry> methods_by_key() {
@@ -373,9 +486,18 @@ std::vector<Entry> methods_by_key() {
         });
       all.push_back(e);
     });
-    for_each_exact_operation_by_key<"cpu">([&]<class Operation>() {
-      Entry e = describe_exact<Operation, F>("cpu");
+    for_each_order_free_by_key<Exactly, "cpu">([&]<class Operation>() {
+      Entry e = describe_order_free<Operation, Exactly, F>("cpu");
       e.code.run.fill([](Call& call) { sum_exactly<F>(call, exact_kind<Operation>); });
+      all.push_back(e);
+    });
+    for_each_order_free_by_key<OnGrid, "cpu">([&]<class Operation>() {
+      Entry e = describe_order_free<Operation, OnGrid, F>("cpu");
+      Formats::for_each([&]<class T>() {
+        e.code.run[Formats::index_of<T>()] = [](Call& call) {
+          sum_on_grid<T, F>(call, exact_kind<Operation>.mean);
+        };
+      });
       all.push_back(e);
     });
   });

@@ -158,7 +158,10 @@ template <class Adder, class K> class PassByKey {
         for (std::size_t r = 0; r < n; ++r) {
           const std::size_t of_range = static_cast<std::size_t>(keys_[first + r]) - low;
           key[count] = static_cast<K>(of_range);
-          std::copy_n(x + r * inner, inner, mine.data() + count * inner);
+          if (inner == 1)
+            mine[count] = x[r];
+          else
+            std::copy_n(x + r * inner, inner, mine.data() + count * inner);
           count += of_range < high - low;
         }
         add_rows(adder_, table_.words.data() + low * inner, is_cached, key.data(), mine.data(), count, inner);

@@ -22,5 +22,7 @@ Exact sum_exact(Values x, int threads);
 
 /// Computes an exact reduction for any layout.
 void reduce_exactly(ExactKind kind, const FormatInfo& format, const Call& call);
+/// Computes a reduction on a grid for any layout.
+void reduce_on_grid(ExactKind kind, const FormatInfo& format, Call& call);
 
 }  // namespace samesum::cpu

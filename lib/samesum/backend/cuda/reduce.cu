@@ -53,8 +53,8 @@ template <> std::vector<Entry> reductions<SAMESUM_FORMAT_INDEX>() {
     });
     all.push_back(e);
   });
-  for_each_exact_operation<"cuda">([&]<class Operation>() {
-    Entry e = describe_exact<Operation, F>("cuda");
+  for_each_order_free<Exactly, "cuda">([&]<class Operation>() {
+    Entry e = describe_order_free<Operation, Exactly, F>("cuda");
     e.code.run.fill(run_launch<run_exactly<Operation>>);
     all.push_back(e);
   });

@@ -60,6 +60,33 @@ template <class T> void reduce_exactly(ExactKind kind, const FormatInfo& format,
   });
 }
 
+/// Adds all terms on the given grid, or on the one that the largest of all elements determines, whatever its
+/// key.
+template <class T, class F> void reduce_on_grid(bool mean, Call& call) {
+  const auto* x = static_cast<const T*>(call.x);
+  const std::size_t n = call.keys.size;  // no result has more terms
+  int largest = no_exponent;
+  for (std::size_t i = 0; i < n * call.layout.inner; ++i) largest = std::max(largest, exponent_of(x[i]));
+  const int grid =
+      call.options.grid.value_or(found_grid(largest, n, grid_word_bits<F>, Format<T>::min_quantum));
+  const auto sum_of = [&](const std::vector<std::size_t>& places) {
+    GridSum sum;
+    for (const std::size_t place : places) sum.add(x[place], grid);
+    return sum;
+  };
+  for_each_result(call, [&](const std::vector<std::size_t>& places, std::size_t) {
+    call.overflowed |= sum_of(places).overflows(n, grid_word_bits<F>);
+  });
+  if (call.overflowed) return;
+  for_each_result(call, [&](const std::vector<std::size_t>& places, std::size_t at) {
+    F& result = static_cast<F*>(call.out)[at];
+    const GridSum sum = sum_of(places);
+    result = from_bits<F>(call.combines            ? sum.result_with<F>(grid, result)
+                          : mean && places.empty() ? Format<F>::canonical_nan
+                                                   : sum.result<F>(grid, mean ? places.size() : 1));
+  });
+}
+
 void count(Call& call) {
   if (has_bad_key(call)) return;
   for_each_result(call, [&](const std::vector<std::size_t>& places, std::size_t at) {
@@ -86,11 +113,20 @@ std::vector<Entry> methods_by_key() {
         });
       all.push_back(e);
     });
-    for_each_exact_operation_by_key<"reference">([&]<class Operation>() {
-      Entry e = describe_exact<Operation, F>("reference");
+    for_each_order_free_by_key<Exactly, "reference">([&]<class Operation>() {
+      Entry e = describe_order_free<Operation, Exactly, F>("reference");
       Formats::for_each([&]<class T>() {
         e.code.run[Formats::index_of<T>()] = [](Call& call) {
           if (!has_bad_key(call)) reduce_exactly<T>(exact_kind<Operation>, format_info<F>(), call);
+        };
+      });
+      all.push_back(e);
+    });
+    for_each_order_free_by_key<OnGrid, "reference">([&]<class Operation>() {
+      Entry e = describe_order_free<Operation, OnGrid, F>("reference");
+      Formats::for_each([&]<class T>() {
+        e.code.run[Formats::index_of<T>()] = [](Call& call) {
+          if (!has_bad_key(call)) reduce_on_grid<T, F>(exact_kind<Operation>.mean, call);
         };
       });
       all.push_back(e);
