@@ -27,6 +27,8 @@ template <class Word> bool is_complete(const Table<Word>& table, Call& call) {
   return !table.has_bad_key;
 }
 
+constexpr auto relaxed = std::memory_order_relaxed;
+
 // --- elements and their marks ----------------------------------------------------------------------------
 
 template <class T> bool has_minus_zero(const T* x, std::size_t n) {
@@ -42,7 +44,6 @@ template <class T> struct GivenRows {
   std::size_t inner;
   explicit GivenRows(const Call& call) : x{static_cast<const T*>(call.x)}, inner{call.layout.inner} {}
   const T* rows(std::size_t first, std::size_t, T*) const { return x + first * inner; }
-  bool accepts(const T*, std::size_t) const { return true; }
 };
 
 /// Elements rounded to the format F, as numbers of its carrier.
@@ -60,7 +61,6 @@ template <class F> struct RoundedRows {
     write(Term::element, from, nullptr, n * inner, buffer, nullptr);
     return buffer;
   }
-  bool accepts(const X*, std::size_t) const { return true; }
 };
 
 /// Counts the rows of each key.
@@ -70,7 +70,6 @@ struct Counter {
   static constexpr Word fresh = 0;
   static constexpr bool is_order_free = true;
   const X* rows(std::size_t, std::size_t, X* buffer) const { return buffer; }
-  bool accepts(const X*, std::size_t) const { return true; }
   void add(Word& word, X) const { ++word; }
   void merge(Word& word, Word other) const { word += other; }
 };
@@ -145,9 +144,10 @@ template <class F, class Wide = F> struct PlainAdder : RoundedRows<F> {
   static constexpr bool is_order_free = false;
   mutable std::atomic<bool> has_minus_zeros = false;
   explicit PlainAdder(const Call& call) : RoundedRows<F>{call} {}
-  bool accepts(const X* x, std::size_t n) const {
-    if (has_minus_zero(x, n)) has_minus_zeros.store(true, std::memory_order_relaxed);
-    return true;
+  const X* rows(std::size_t first, std::size_t n, X* buffer) const {
+    const X* const x = RoundedRows<F>::rows(first, n, buffer);
+    if (has_minus_zero(x, n * this->call.layout.inner)) has_minus_zeros.store(true, relaxed);
+    return x;
   }
   void add(Word& word, X x) const { word = (Scalar<Wide>{word} + Scalar<Wide>{x}).v; }
 };
@@ -275,12 +275,13 @@ template <class T> struct WindowAdder : GivenRows<T> {
   Window window;
   mutable std::atomic<bool> missed = false, has_minus_zeros = false;
   WindowAdder(const Call& call, Window w) : GivenRows<T>{call}, window{w} {}
-  bool accepts(const T* x, std::size_t n) const {
-    if (has_minus_zero(x, n)) has_minus_zeros.store(true, std::memory_order_relaxed);
-    return !missed.load(std::memory_order_relaxed);
+  const T* rows(std::size_t first, std::size_t n, T*) const {
+    const T* const from = this->x + first * this->inner;
+    if (has_minus_zero(from, n * this->inner)) has_minus_zeros.store(true, relaxed);
+    return missed.load(relaxed) ? nullptr : from;
   }
   void add(Word& word, T x) const {
-    if (!window.add(word, x)) missed.store(true, std::memory_order_relaxed);
+    if (!window.add(word, x)) missed.store(true, relaxed);
   }
   void merge(Word& word, Word other) const { word += other; }
 };
@@ -356,15 +357,18 @@ template <class F> void sum_exactly(Call& call, ExactKind kind) {
 /// Returns the exponent of the largest finite element, as exponent_of.
 template <class T> int largest_exponent(const T* x, std::size_t n, int threads) {
   constexpr std::size_t part = std::size_t{1} << 16;
+  using Signed = std::make_signed_t<BitsOf<T>>;  // has a vector comparison in every instruction set
   std::atomic<int> largest = no_exponent;
   for_each_task(threads, n / part + 1, [&](std::size_t k) {
-    using Signed = std::make_signed_t<BitsOf<T>>;  // has a vector comparison in every instruction set
-    Signed most = 0;
-    for (std::size_t i = k * part; i < std::min(n, (k + 1) * part); ++i) {
-      const auto magnitude = static_cast<Signed>(to_bits(x[i]) & ~Format<T>::sign_bit);
-      const Signed finite = magnitude < static_cast<Signed>(Format<T>::infinity) ? magnitude : Signed{0};
-      most = std::max(most, finite);
-    }
+    const auto largest_of = [&](auto of) {
+      Signed most = 0;
+      for (std::size_t i = k * part; i < std::min(n, (k + 1) * part); ++i)
+        most = std::max(most, Signed(of(Signed(to_bits(x[i]) & ~Format<T>::sign_bit))));
+      return most;
+    };
+    constexpr auto infinity = static_cast<Signed>(Format<T>::infinity);
+    Signed most = largest_of([](Signed magnitude) { return magnitude; });
+    if (most >= infinity) most = largest_of([](Signed m) { return m < infinity ? m : Signed{0}; });
     const int mine = exponent_of(from_bits<T>(static_cast<BitsOf<T>>(most)));
     for (int before = largest; before < mine && !largest.compare_exchange_weak(before, mine);) continue;
   });
@@ -381,28 +385,57 @@ inline std::int64_t rounded(double x) {
 }
 
 /// Adds terms of so few units that one word holds their sums.
-template <class T> struct WordAdder : GivenRows<T> {
+template <class T> struct WordAdder {
+  using X = std::int64_t;  ///< units of the grid
   using Word = std::int64_t;
   static constexpr Word fresh = 0;
   static constexpr bool is_order_free = true;
-  static constexpr int bits = 62;
+  const T* x;
+  std::size_t inner;
+  int term_bits;
   double scale;
   BitsOf<T> limit;  ///< terms are smaller than the number with these bits
+  WriteTerms to_doubles = kernels<Formats::index_of<fp64>()>().write_terms[Formats::index_of<T>()];
+
   WordAdder(const Call& call, int grid)
-      : GivenRows<T>{call},
+      : x{static_cast<const T*>(call.x)},
+        inner{call.layout.inner},
+        term_bits{62 - bits_for_terms(call.keys.size)},
         scale{power_of_two(-grid)},
-        limit{round_to_bits<T>(false, 1, grid + bits - bits_for_terms(call.keys.size))} {}
+        limit{round_to_bits<T>(false, 1, grid + term_bits)} {}
   static bool has_scale(int grid) { return std::abs(grid) < 1000; }
-  bool accepts(const T* x, std::size_t n) const {
+
+  const X* rows(std::size_t first, std::size_t n, X* units) const {
     using Signed = std::make_signed_t<BitsOf<T>>;
+    const T* const from = x + first * inner;
     Signed most = 0;
-    for (std::size_t i = 0; i < n; ++i)
-      most = std::max(most, static_cast<Signed>(to_bits(x[i]) & ~Format<T>::sign_bit));
-    return most < static_cast<Signed>(limit);
+    for (std::size_t i = 0; i < n * inner; ++i)
+      most = std::max(most, Signed(to_bits(from[i]) & ~Format<T>::sign_bit));
+    if (most >= static_cast<Signed>(limit)) return nullptr;
+    if constexpr (sizeof(T) >= 4) {
+      round_to_units([from](std::size_t i) { return static_cast<double>(from[i]); }, n * inner, units);
+    } else {
+      double doubles[2048];
+      for (std::size_t begin = 0; begin < n * inner; begin += 2048) {
+        const std::size_t mine = std::min<std::size_t>(2048, n * inner - begin);
+        to_doubles(Term::element, from + begin, nullptr, mine, doubles, nullptr);
+        round_to_units([&doubles](std::size_t i) { return doubles[i]; }, mine, units + begin);
+      }
+    }
+    return units;
   }
-  // The product is exact, or so small that it becomes 0.
-  void add(Word& word, T x) const { word += rounded(convert<double>(x) * scale); }
+  void add(Word& word, X term) const { word += term; }
   void merge(Word& word, Word other) const { word += other; }
+
+ private:
+  /// Rounds x(0) … x(n - 1) to units. The product with the scale is exact, or so small that it becomes 0.
+  template <class At> void round_to_units(At of, std::size_t n, X* units) const {
+    constexpr double anchor = 0x1.8p52;  // adding it rounds a number of up to 2^51 to a whole one
+    if (term_bits <= 51)
+      for (std::size_t i = 0; i < n; ++i) units[i] = X(to_bits(of(i) * scale + anchor) - to_bits(anchor));
+    else
+      for (std::size_t i = 0; i < n; ++i) units[i] = rounded(of(i) * scale);
+  }
 };
 
 /// Adds any terms.

@@ -5,7 +5,7 @@
 /// - `is_order_free`, whether words of parts of the elements can be merged; then merge(word, other) does so;
 /// - rows(first, n, buffer), which returns the elements of n rows, written to the buffer if they are
 /// converted;
-/// - accepts(x, n), whether n elements can be added; if not, the adder gives up, and no word counts;
+///   null if it cannot add them: then it gives up, and no word counts;
 /// - add(word, x).
 #pragma once
 
@@ -98,7 +98,7 @@ template <class Adder, class K> class PassByKey {
     for (std::size_t first = begin; first < end && !is_over(); first += block) {
       const std::size_t n = std::min(block, end - first);
       const X* const x = adder_.rows(first, n, buffer.data());
-      if (adder_.accepts(x, n * rows_.inner))
+      if (x != nullptr)
         visit(first, n, x);
       else
         gave_up_.store(true, relaxed);
@@ -107,9 +107,20 @@ template <class Adder, class K> class PassByKey {
 
   bool are_valid(const K* key, std::size_t n) const {
     using U = std::make_unsigned_t<K>;
-    U largest = 0;  // a negative key becomes a large one
-    for (std::size_t r = 0; r < n; ++r) largest = std::max(largest, static_cast<U>(key[r]));
-    return n == 0 || (largest < rows_.bins && largest <= static_cast<U>(std::numeric_limits<K>::max()));
+    constexpr std::uint64_t most = std::numeric_limits<std::make_signed_t<K>>::max();
+    const std::size_t last = rows_.bins - 1;
+    U signs = 0;
+    if (rows_.bins == 0 || last > most) {  // all but negative keys are valid, if there are any results
+      constexpr bool has_negative = std::is_signed_v<K>;
+      for (std::size_t r = 0; r < n; ++r) signs |= U(key[r]);
+      return n == 0 || (rows_.bins > 0 && (has_negative ? signs <= most : are_below(key, n)));
+    }
+    // One of the two is negative if the key is.
+    for (std::size_t r = 0; r < n; ++r) signs |= U(key[r]) | U(U(last) - U(key[r]));
+    return signs <= most;
+  }
+  bool are_below(const K* key, std::size_t n) const {
+    return std::all_of(key, key + n, [&](K k) { return static_cast<std::uint64_t>(k) < rows_.bins; });
   }
 
   void add_chunk(std::vector<Word>& words, std::size_t begin, std::size_t end) {
