@@ -64,7 +64,7 @@ Partial saved_partial(const std::string& path, const Method& method) {
 Partial start(ElementReader& elements, const Method& method, const SumOptions& options) {
   const bool anew = options.resume.empty() ||
                     (is_same_path(options.resume, options.save_partial) && !fs::exists(options.resume));
-  if (anew) return Partial{method};
+  if (anew) return Partial{method, 0, options.grid};
   const Partial partial = saved_partial(options.resume, method);
   if (const std::uint64_t present = elements.skip(partial.end()); present < partial.end())
     throw InputError{options.resume, "covers " + std::to_string(partial.end()) +
@@ -111,13 +111,13 @@ Number sum_portions(ElementReader& elements, const Method& method, const SumOpti
   return partial.finish({.threads = options.threads});
 }
 
-/// Sums with a method that has no partials.
+/// Sums with a method that has no partials, or needs all elements to find its grid.
 Number sum_at_once(ElementReader& elements, const Method& method, const SumOptions& options, Truth* truth,
                    Report& report) {
   const Column column = read_all(elements);
   if (truth) truth->add(column.values());
   report.notes = rounding_notes(column.rounded());
-  return method(column.values(), {.threads = options.threads});
+  return method(column.values(), {.threads = options.threads, .grid = options.grid});
 }
 
 }  // namespace
@@ -131,7 +131,10 @@ Report sum_command(const SumOptions& options) try {
   const Method& method = sum_named(options.method, elements->format(), "--method");
   const bool needs_partial = !options.save_partial.empty() || !options.resume.empty();
   Truth truth;
-  const auto sum = method.promise >= Promise::everywhere || needs_partial ? sum_portions : sum_at_once;
+  // A partial of fixed_point needs a grid; without one the elements are read first.
+  const bool has_partials =
+      method.promise >= Promise::everywhere && (method.accumulator != "fixed_point" || options.grid);
+  const auto sum = has_partials || needs_partial ? sum_portions : sum_at_once;
   Report report;
   const Number value = sum(*elements, method, options, options.json ? &truth : nullptr, report);
   if (options.json)
