@@ -16,8 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 void write_json(Report& report, const Method& method, const FormatInfo& input, const Truth& truth,
-                Number value) {
-  const Measurement m = judge(method, input, truth, value);
+                Number value, std::optional<int> grid) {
+  const Measurement m = judge(method, input, truth, value, 0, grid);
   report.text = json_line(result_json(m, input, truth));
   if (const auto broken = failure(m)) report.failures.push_back(*broken);
 }
@@ -138,7 +138,7 @@ Report sum_command(const SumOptions& options) try {
   Report report;
   const Number value = sum(*elements, method, options, options.json ? &truth : nullptr, report);
   if (options.json)
-    write_json(report, method, elements->format(), truth, value);
+    write_json(report, method, elements->format(), truth, value, options.grid);
   else
     report.text = (options.hex ? hexadecimal(value) : shortest_decimal(value)) + '\n';
   return report;
