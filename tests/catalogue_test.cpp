@@ -39,7 +39,7 @@ TEST(TheCatalogue, ListsEveryCombinationOnceAsAMethodOrWithAReason) {
   const std::size_t softmaxes = 2 * 5;
   const std::size_t on_a_gpu = (3 * Accumulators::size + 3) * Formats::size +
                                4 * (Accumulators::size + 2) * Formats::size + 2 * 2 * Formats::size + 2 +
-                               2 * Formats::size + 4 * Formats::size + softmaxes;
+                               2 * Formats::size + 4 * Formats::size + 5 * Formats::size + softmaxes;
   EXPECT_EQ(names.size(), backends.size() * ((combinations + scans) * Formats::size + softmaxes) -
                               (absent().empty() ? 0 : on_a_gpu));
 }

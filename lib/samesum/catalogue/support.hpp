@@ -99,7 +99,6 @@ constexpr std::string_view order_free_refusal(std::string_view backend) {
   if (!std::is_same_v<Accumulator, OnGrid>) return {};
   if (!Operation::has_accumulator) return "its sums of squares would need a second grid; use exact";
   if (is_scan<Operation>) return "the grid of a prefix would depend on the elements behind it; use exact";
-  if (backend == "cuda") return "this accumulator has no GPU kernel yet";
   return {};
 }
 

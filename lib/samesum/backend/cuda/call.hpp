@@ -27,6 +27,7 @@ struct Launch : Call {
   // The defaults select what was measured to be fast; tests force other values, which changes no bit.
   int blocks = 0, threads = 0;
   SoftmaxSchedule schedule = SoftmaxSchedule::automatic;
+  std::uint32_t* overflow = nullptr;  ///< in device memory; set to 1 if a sum overflows the given grid
   bool uses_header = false;         ///< whether the header of the workspace must be prepared
   cudaError_t error = cudaSuccess;  ///< the result of the call
 };
