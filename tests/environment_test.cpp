@@ -88,7 +88,7 @@ const std::vector<EntryPoint>& entry_points() {
        {"estimate"},
        [](Text& out, int) {
          for (const Method& m : methods())
-           if (m.promise >= Promise::everywhere && m.backend == "cpu" && !m.has_result_per_element &&
+           if (m.promise >= Promise::everywhere && m.backend == "cpu" && reduces_vectors(m) &&
                !m.returns_index && m.results == 1 && m.accepts(formats[2])) {
              const Estimate e = m.inputs == 2 ? estimate(tiny, tiny, m.name) : estimate(tiny, m.name);
              out << e.value << e.bound << e.magnitudes;
@@ -102,7 +102,7 @@ const std::vector<EntryPoint>& entry_points() {
            for (const Array& x : arrays) {
              const Values values = x.values();
              if (m.backend == "cuda" || m.promise < Promise::everywhere || !m.accepts(*values.format) ||
-                 m.has_result_per_element || m.returns_index || m.results != 1)
+                 !reduces_vectors(m) || m.returns_index || m.results != 1)
                continue;
              const Values placed = m.place(values).values;
              if (m.inputs == 2)
@@ -145,7 +145,7 @@ const std::vector<EntryPoint>& entry_points() {
         "Partial::operator="},
        [](Text& out, int threads) {
          for (const Method& m : methods()) {
-           if (m.backend != "cpu" || m.promise < Promise::everywhere || m.has_result_per_element) continue;
+           if (m.backend != "cpu" || m.promise < Promise::everywhere || !reduces_vectors(m)) continue;
            Partial all = partial_of(m);
            for (const Array& x : arrays) {
              if (!m.accepts(*x.values().format)) continue;
@@ -281,6 +281,25 @@ const std::vector<EntryPoint>& entry_points() {
          reduce(find("cumsum/prefix/kahan/fp32"), long_array.values(), Layout::vector(140'000),
                 std::span{sums}, {.threads = threads});
          out << sums;
+       }},
+      {"reductions by key",
+       {"reduce", "segments_of"},
+       [](Text& out, int threads) {
+         std::vector<std::int32_t> keys(600);
+         for (std::size_t k = 0; k < keys.size(); ++k) keys[k] = static_cast<std::int32_t>(k * k % 17);
+         for (const Method& m : methods())
+           for (const Array& x : arrays)
+             if (m.takes_keys && m.inputs == 1 && m.backend != "cuda" && m.accepts(*x.values().format))
+               with_format(*m.format, [&]<class F>() {
+                 std::vector<F> y(17);
+                 reduce(m, x.values(), keys, Layout::vector(600), std::span{y}, {.threads = threads});
+                 for (const F& result : y) out << Number::of(result);
+               });
+         std::vector<std::int64_t> counts(17);
+         reduce(find("scatter_count/fp64"), Values{formats[3], nullptr, 0}, keys, Layout::vector(600),
+                std::span{counts}, {.threads = threads});
+         for (const std::int64_t count : counts) out << static_cast<double>(count);
+         for (const std::uint64_t offset : segments_of(keys).offsets) out << static_cast<double>(offset);
        }},
       {"Number and the formats",
        {"Number::to_double", "Number::of", "Number::as", "Values::as"},

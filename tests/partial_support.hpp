@@ -14,8 +14,7 @@ namespace samesum::testing_support {
 inline std::vector<const Method*> methods_with_partials(std::string_view backend) {
   std::vector<const Method*> chosen;
   for (const Method& m : methods())
-    if (m.backend == backend && m.promise >= Promise::everywhere && !m.has_result_per_element)
-      chosen.push_back(&m);
+    if (m.backend == backend && m.promise >= Promise::everywhere && reduces_vectors(m)) chosen.push_back(&m);
   return chosen;
 }
 

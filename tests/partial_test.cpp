@@ -65,8 +65,7 @@ TEST(APartial, HoldsFewStates) {
 std::vector<const Method*> methods_without_partials() {
   std::vector<const Method*> all;
   for (const Method& m : methods())
-    if (m.backend == "cpu" && (m.has_result_per_element || m.promise < Promise::everywhere))
-      all.push_back(&m);
+    if (m.backend == "cpu" && (!reduces_vectors(m) || m.promise < Promise::everywhere)) all.push_back(&m);
   return all;
 }
 

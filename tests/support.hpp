@@ -139,6 +139,9 @@ inline std::vector<const Method*> sums_of(std::string_view backend, Promise leas
   return chosen;
 }
 
+/// Whether the method reduces vectors: it has no result per element, and takes no keys.
+inline bool reduces_vectors(const Method& m) { return !m.has_result_per_element && !m.takes_keys; }
+
 inline const Method& reference_of(const Method& m) { return find_on("reference", m); }
 
 /// Options with the grid that partials of a method share in the tests, if it needs one.

@@ -178,7 +178,7 @@ std::string completion_script(const std::string& shell, const std::vector<Comman
 
 // --- names and globs, shared by the commands and the experiments --------------------------------------
 
-/// The operations of the catalogue, in its order.
+/// The operations of the catalogue without keys, in its order.
 std::vector<std::string> operations();
 
 /// The names of all formats.

@@ -317,7 +317,7 @@ const Method* default_method(std::string_view operation, const FormatInfo& input
   };
   const Method* best = nullptr;
   for (const Method& m : methods(operation))
-    if (m.backend == backend && (m.format == &input || m.format == &format_info<fp32>()) &&
+    if (m.backend == backend && (m.format == &input || m.format == &format_info<fp32>() || m.inputs == 0) &&
         m.accepts(input) && (!best || merit(m) > merit(*best)))
       best = &m;
   return best;

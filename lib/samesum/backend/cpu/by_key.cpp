@@ -354,25 +354,31 @@ template <class F> void sum_exactly(Call& call, ExactKind kind) {
 
 // --- sums on a grid --------------------------------------------------------------------------------------
 
-/// Returns the exponent of the largest finite element, as exponent_of.
-template <class T> int largest_exponent(const T* x, std::size_t n, int threads) {
+template <class T> const Kernels& loops_of() { return kernels<Formats::index_of<T>()>(); }
+
+/// The largest finite element.
+struct Largest {
+  int exponent = no_exponent;  ///< as exponent_of
+  bool all_finite = true;      ///< whether all elements are finite
+};
+template <class T> Largest largest_of(const T* x, std::size_t n, int threads) {
   constexpr std::size_t part = std::size_t{1} << 16;
-  using Signed = std::make_signed_t<BitsOf<T>>;  // has a vector comparison in every instruction set
-  std::atomic<int> largest = no_exponent;
-  for_each_task(threads, n / part + 1, [&](std::size_t k) {
-    const auto largest_of = [&](auto of) {
-      Signed most = 0;
-      for (std::size_t i = k * part; i < std::min(n, (k + 1) * part); ++i)
-        most = std::max(most, Signed(of(Signed(to_bits(x[i]) & ~Format<T>::sign_bit))));
-      return most;
-    };
-    constexpr auto infinity = static_cast<Signed>(Format<T>::infinity);
-    Signed most = largest_of([](Signed magnitude) { return magnitude; });
-    if (most >= infinity) most = largest_of([](Signed m) { return m < infinity ? m : Signed{0}; });
-    const int mine = exponent_of(from_bits<T>(static_cast<BitsOf<T>>(most)));
-    for (int before = largest; before < mine && !largest.compare_exchange_weak(before, mine);) continue;
+  std::vector<Largest> parts(n / part + 1);
+  for_each_task(threads, parts.size(), [&](std::size_t k) {
+    const T* const mine = x + k * part;
+    const std::size_t count = std::min(part, n - k * part);
+    const std::uint64_t bits = loops_of<T>().largest_bits(mine, count);
+    parts[k].all_finite = bits < Format<T>::infinity;
+    if (parts[k].all_finite)
+      parts[k].exponent = exponent_of(from_bits<T>(static_cast<BitsOf<T>>(bits)));
+    else
+      for (std::size_t i = 0; i < count; ++i)
+        parts[k].exponent = std::max(parts[k].exponent, exponent_of(mine[i]));
   });
-  return largest;
+  Largest all;
+  for (const Largest& of : parts)
+    all = {std::max(all.exponent, of.exponent), all.all_finite && of.all_finite};
+  return all;
 }
 
 /// Rounds to a whole number, to nearest, ties to even, for |x| < 2^63.
@@ -393,34 +399,41 @@ template <class T> struct WordAdder {
   const T* x;
   std::size_t inner;
   int term_bits;
+  bool must_check;
   double scale;
   BitsOf<T> limit;  ///< terms are smaller than the number with these bits
-  WriteTerms to_doubles = kernels<Formats::index_of<fp64>()>().write_terms[Formats::index_of<T>()];
+  LargestBits largest_bits = loops_of<T>().largest_bits;
+  WriteUnits write_units = loops_of<fp64>().write_units;
+  WriteTerms to_doubles = loops_of<fp64>().write_terms[Formats::index_of<T>()];
 
-  WordAdder(const Call& call, int grid)
+  /// `largest` describes all elements, if it is known.
+  WordAdder(const Call& call, int grid, const std::optional<Largest>& largest)
       : x{static_cast<const T*>(call.x)},
         inner{call.layout.inner},
         term_bits{62 - bits_for_terms(call.keys.size)},
+        must_check{!largest || !largest->all_finite || largest->exponent >= grid + term_bits},
         scale{power_of_two(-grid)},
-        limit{round_to_bits<T>(false, 1, grid + term_bits)} {}
+        limit{round_to_bits<T>(false, 1, grid + term_bits)} {
+    if constexpr (sizeof(T) >= sizeof(float)) write_units = loops_of<T>().write_units;
+  }
   static bool has_scale(int grid) { return std::abs(grid) < 1000; }
 
   const X* rows(std::size_t first, std::size_t n, X* units) const {
-    using Signed = std::make_signed_t<BitsOf<T>>;
     const T* const from = x + first * inner;
-    Signed most = 0;
-    for (std::size_t i = 0; i < n * inner; ++i)
-      most = std::max(most, Signed(to_bits(from[i]) & ~Format<T>::sign_bit));
-    if (most >= static_cast<Signed>(limit)) return nullptr;
-    if constexpr (sizeof(T) >= 4) {
-      round_to_units([from](std::size_t i) { return static_cast<double>(from[i]); }, n * inner, units);
-    } else {
-      double doubles[2048];
-      for (std::size_t begin = 0; begin < n * inner; begin += 2048) {
-        const std::size_t mine = std::min<std::size_t>(2048, n * inner - begin);
-        to_doubles(Term::element, from + begin, nullptr, mine, doubles, nullptr);
-        round_to_units([&doubles](std::size_t i) { return doubles[i]; }, mine, units + begin);
+    if (must_check && largest_bits(from, n * inner) >= limit) return nullptr;
+    constexpr std::size_t part = 2048;
+    double doubles[sizeof(T) >= sizeof(float) ? 1 : part];
+    for (std::size_t begin = 0; begin < n * inner; begin += part) {
+      const std::size_t mine = std::min(part, n * inner - begin);
+      const void* elements = from + begin;
+      if constexpr (sizeof(T) < sizeof(float)) {
+        to_doubles(Term::element, elements, nullptr, mine, doubles, nullptr);
+        elements = doubles;
       }
+      if (term_bits <= 51)
+        write_units(elements, mine, scale, units + begin);
+      else
+        write_large_units(elements, mine, units + begin);
     }
     return units;
   }
@@ -428,13 +441,10 @@ template <class T> struct WordAdder {
   void merge(Word& word, Word other) const { word += other; }
 
  private:
-  /// Rounds x(0) … x(n - 1) to units. The product with the scale is exact, or so small that it becomes 0.
-  template <class At> void round_to_units(At of, std::size_t n, X* units) const {
-    constexpr double anchor = 0x1.8p52;  // adding it rounds a number of up to 2^51 to a whole one
-    if (term_bits <= 51)
-      for (std::size_t i = 0; i < n; ++i) units[i] = X(to_bits(of(i) * scale + anchor) - to_bits(anchor));
-    else
-      for (std::size_t i = 0; i < n; ++i) units[i] = rounded(of(i) * scale);
+  void write_large_units(const void* elements, std::size_t n, X* units) const {
+    using U = std::conditional_t<sizeof(T) >= sizeof(float), T, double>;
+    for (std::size_t i = 0; i < n; ++i)
+      units[i] = rounded(static_cast<double>(static_cast<const U*>(elements)[i]) * scale);
   }
 };
 
@@ -484,12 +494,13 @@ template <class T, class F> void sum_on_grid(Call& call, bool mean) {
   const auto* x = static_cast<const T*>(call.x);
   const std::size_t n = call.keys.size;
   const int threads = threads_of(call);
+  std::optional<Largest> largest;
+  if (!call.options.grid) largest = largest_of(x, n * call.layout.inner, threads);
   // No result has more than n terms.
-  const int grid = call.options.grid ? *call.options.grid
-                                     : found_grid(largest_exponent(x, n * call.layout.inner, threads), n,
-                                                  grid_word_bits<F>, Format<T>::min_quantum);
+  const int grid = largest ? found_grid(largest->exponent, n, grid_word_bits<F>, Format<T>::min_quantum)
+                           : *call.options.grid;
   if (WordAdder<T>::has_scale(grid)) {
-    const auto table = add_by_key(WordAdder<T>{call, grid}, rows_of(call), threads);
+    const auto table = add_by_key(WordAdder<T>{call, grid, largest}, rows_of(call), threads);
     if (!is_complete(table, call)) return;
     if (!table.gave_up) return finish_on_grid<F>(call, mean, grid, table.words);
   }

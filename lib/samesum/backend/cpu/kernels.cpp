@@ -62,6 +62,8 @@ constexpr Kernels make() {
     all.largest_magnitude = GridLoops::largest;
     all.add_slices = GridLoops::add;
   }
+  all.largest_bits = UnitLoops<F>::largest;
+  if constexpr (sizeof(F) >= sizeof(float)) all.write_units = UnitLoops<F>::write;
   return all;
 }
 
