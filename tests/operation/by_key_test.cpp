@@ -158,7 +158,7 @@ TEST_P(EveryMethodByKey, HasTheBitsOfTheReferenceOnAnyNumberOfThreads) {
 }
 
 TEST_P(EveryMethodByKey, SharesManyResultsAmongThreads) {
-  constexpr std::size_t n = 200'000, bins = 150'000;
+  constexpr std::size_t n = 400'000, bins = 300'000;
   const Case c{"many", random_keys(n, bins, 3), bins, 1, wide(n, 20, 4)};
   const Bits expected = reduced(reference_of(m), c, *m.format, KeyFormat::uint32);
   for (const int threads : {1, 2, 4})
@@ -166,7 +166,7 @@ TEST_P(EveryMethodByKey, SharesManyResultsAmongThreads) {
 }
 
 TEST_P(EveryMethodByKey, ReducesTheElementsOfEachKeyAsItsOperationDoes) {
-  if (m.inputs == 0) return;
+  if (m.inputs == 0 || m.name.starts_with("scatter_mean/serial")) return;  // there is no such mean
   const std::string operation = m.operation == "scatter_add" ? "sum" : m.operation.substr(8);
   const Method& each = find(operation + m.name.substr(m.operation.size()));
   const Case c{"", random_keys(3000, 50, 8), 60, 1, wide(3000, 14, 6)};

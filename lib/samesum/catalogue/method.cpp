@@ -238,7 +238,7 @@ Job job(const Method& m, const Values& x, const Values* y, const Options& option
   check_gives_number(m);
   check(options);
   check("x", x);
-  if (!y && !options.exclusive && !options.grid && Code::of(m).sum[x.format->index])
+  if (!y && !options.exclusive && !options.grid && !options.combine && Code::of(m).sum[x.format->index])
     return [&m, x, options] { return m(x, options); };
   std::uint64_t bits = 0;
   const Results out{m.format, &bits, 1};
@@ -282,7 +282,8 @@ Number Method::operator()(Values x, Options options) const {
   const FloatingPointEnvironment environment;
   check(options);
   check("x", x);
-  if (const Code::Sum sum = code_->sum[x.format->index]; sum && !options.exclusive && !options.grid)
+  if (const Code::Sum sum = code_->sum[x.format->index];
+      sum && !options.exclusive && !options.grid && !options.combine)
     return {format, sum(x.data, x.size, options.threads)};
   return one_number(*this, x, nullptr, options);
 }

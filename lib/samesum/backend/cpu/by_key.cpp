@@ -336,7 +336,8 @@ template <class T, class F> bool sum_in_window(Call& call, bool mean) {
       out[at] = from_bits<F>(held_minus_zero && marks.is_minus_zero(at) ? Format<F>::sign_bit : BitsOf<F>{0});
     } else {
       const Int128 units = Int128::of(sums[at]);
-      const BitsOf<F> bits = round_quotient<F>(units, window.grid, n);
+      const BitsOf<F> bits =
+          mean ? round_quotient<F>(units, window.grid, n) : round_units<F>(units, window.grid);
       // A negative sum that underflows is -0, unlike sums on a grid.
       out[at] = from_bits<F>(bits == 0 && units.is_negative() ? Format<F>::sign_bit : bits);
     }
@@ -356,29 +357,21 @@ template <class F> void sum_exactly(Call& call, ExactKind kind) {
 
 template <class T> const Kernels& loops_of() { return kernels<Formats::index_of<T>()>(); }
 
-/// The largest finite element.
-struct Largest {
-  int exponent = no_exponent;  ///< as exponent_of
-  bool all_finite = true;      ///< whether all elements are finite
-};
-template <class T> Largest largest_of(const T* x, std::size_t n, int threads) {
+/// Returns the exponent of the largest finite element, as exponent_of.
+template <class T> int largest_exponent(const T* x, std::size_t n, int threads) {
   constexpr std::size_t part = std::size_t{1} << 16;
-  std::vector<Largest> parts(n / part + 1);
+  std::vector<int> parts(n / part + 1, no_exponent);
   for_each_task(threads, parts.size(), [&](std::size_t k) {
     const T* const mine = x + k * part;
     const std::size_t count = std::min(part, n - k * part);
-    const std::uint64_t bits = loops_of<T>().largest_bits(mine, count);
-    parts[k].all_finite = bits < Format<T>::infinity;
-    if (parts[k].all_finite)
-      parts[k].exponent = exponent_of(from_bits<T>(static_cast<BitsOf<T>>(bits)));
-    else
-      for (std::size_t i = 0; i < count; ++i)
-        parts[k].exponent = std::max(parts[k].exponent, exponent_of(mine[i]));
+    const auto bits = static_cast<BitsOf<T>>(loops_of<T>().largest_bits(mine, count));
+    if (bits < Format<T>::infinity) {
+      parts[k] = exponent_of(from_bits<T>(bits));
+    } else {
+      for (std::size_t i = 0; i < count; ++i) parts[k] = std::max(parts[k], exponent_of(mine[i]));
+    }
   });
-  Largest all;
-  for (const Largest& of : parts)
-    all = {std::max(all.exponent, of.exponent), all.all_finite && of.all_finite};
-  return all;
+  return *std::ranges::max_element(parts);
 }
 
 /// Rounds to a whole number, to nearest, ties to even, for |x| < 2^63.
@@ -399,28 +392,26 @@ template <class T> struct WordAdder {
   const T* x;
   std::size_t inner;
   int term_bits;
-  bool must_check;
   double scale;
   BitsOf<T> limit;  ///< terms are smaller than the number with these bits
   LargestBits largest_bits = loops_of<T>().largest_bits;
   WriteUnits write_units = loops_of<fp64>().write_units;
   WriteTerms to_doubles = loops_of<fp64>().write_terms[Formats::index_of<T>()];
 
-  /// `largest` describes all elements, if it is known.
-  WordAdder(const Call& call, int grid, const std::optional<Largest>& largest)
+  /// Gives up if an element is as large as 2^`end`.
+  WordAdder(const Call& call, int grid, int end)
       : x{static_cast<const T*>(call.x)},
         inner{call.layout.inner},
         term_bits{62 - bits_for_terms(call.keys.size)},
-        must_check{!largest || !largest->all_finite || largest->exponent >= grid + term_bits},
         scale{power_of_two(-grid)},
-        limit{round_to_bits<T>(false, 1, grid + term_bits)} {
+        limit{round_to_bits<T>(false, 1, std::min(end, grid + term_bits))} {
     if constexpr (sizeof(T) >= sizeof(float)) write_units = loops_of<T>().write_units;
   }
   static bool has_scale(int grid) { return std::abs(grid) < 1000; }
 
   const X* rows(std::size_t first, std::size_t n, X* units) const {
     const T* const from = x + first * inner;
-    if (must_check && largest_bits(from, n * inner) >= limit) return nullptr;
+    if (largest_bits(from, n * inner) >= limit) return nullptr;
     constexpr std::size_t part = 2048;
     double doubles[sizeof(T) >= sizeof(float) ? 1 : part];
     for (std::size_t begin = 0; begin < n * inner; begin += part) {
@@ -479,6 +470,13 @@ void finish_on_grid(Call& call, bool mean, int grid, const std::vector<Word>& wo
     return call.combines && sum_of(words[at]).units.is_zero() &&
            (is_nan(out[at]) || to_bits(out[at]) == Format<F>::sign_bit);
   });
+  // One rounding, in the conversion, if no result can be subnormal or infinite.
+  if constexpr (std::is_same_v<Word, std::int64_t> && std::is_same_v<F, CarrierOf<F>>)
+    if (!mean && !call.combines && grid >= Format<F>::min_exponent && grid <= Format<F>::max_exponent - 64) {
+      const F unit = static_cast<F>(power_of_two(grid));
+      return for_each_result(threads, words.size(),
+                             [&](std::size_t at) { out[at] = static_cast<F>(words[at]) * unit; });
+    }
   const std::vector<std::int64_t> counts = mean ? counts_of(call) : std::vector<std::int64_t>{};
   for_each_result(threads, words.size(), [&](std::size_t at) {
     if (call.combines && marks.is_empty(at)) return;
@@ -490,20 +488,34 @@ void finish_on_grid(Call& call, bool mean, int grid, const std::vector<Word>& wo
   });
 }
 
+/// Sums on a grid in words. Returns false, with nothing written, if an element is as large as 2^`end` or has
+/// too many units.
+template <class T, class F> bool sum_in_words(Call& call, bool mean, int grid, int end) {
+  if (!WordAdder<T>::has_scale(grid)) return false;
+  const auto table = add_by_key(WordAdder<T>{call, grid, end}, rows_of(call), threads_of(call));
+  if (is_complete(table, call) && !table.gave_up) finish_on_grid<F>(call, mean, grid, table.words);
+  return table.has_bad_key || !table.gave_up;
+}
+
 template <class T, class F> void sum_on_grid(Call& call, bool mean) {
+  constexpr int no_end = Format<T>::max_exponent + 1;
   const auto* x = static_cast<const T*>(call.x);
-  const std::size_t n = call.keys.size;
+  const std::size_t n = call.keys.size, elements = n * call.layout.inner;
   const int threads = threads_of(call);
-  std::optional<Largest> largest;
-  if (!call.options.grid) largest = largest_of(x, n * call.layout.inner, threads);
   // No result has more than n terms.
-  const int grid = largest ? found_grid(largest->exponent, n, grid_word_bits<F>, Format<T>::min_quantum)
-                           : *call.options.grid;
-  if (WordAdder<T>::has_scale(grid)) {
-    const auto table = add_by_key(WordAdder<T>{call, grid, largest}, rows_of(call), threads);
-    if (!is_complete(table, call)) return;
-    if (!table.gave_up) return finish_on_grid<F>(call, mean, grid, table.words);
+  const auto grid_of = [n](int largest) {
+    return found_grid(largest, n, grid_word_bits<F>, Format<T>::min_quantum);
+  };
+  int grid = call.options.grid.value_or(0);
+  if (!call.options.grid) {
+    // Nearly always the largest element of a part has the exponent of the largest of all. Each element is
+    // compared with it on the way.
+    const int guess =
+        std::max(largest_exponent(x, elements / 16, threads), largest_exponent_of_sample(x, elements));
+    if (guess != no_exponent && sum_in_words<T, F>(call, mean, grid_of(guess), guess + 1)) return;
+    grid = grid_of(largest_exponent(x, elements, threads));
   }
+  if (sum_in_words<T, F>(call, mean, grid, no_end)) return;
   const auto table = add_by_key(GridAdder<T>{call, grid}, rows_of(call), threads);
   if (is_complete(table, call)) finish_on_grid<F>(call, mean, grid, table.words);
 }

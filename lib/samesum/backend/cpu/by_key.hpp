@@ -77,7 +77,10 @@ template <class Adder, class K> class PassByKey {
     const auto tables = static_cast<std::size_t>(threads);
     const bool is_small = rows_.results() * sizeof(Word) <= cached_bytes ||
                           4 * tables * rows_.results() <= rows_.count() * rows_.inner;
-    if (threads == 1 || rows_.count() == 0 || rows_.results() == 0)
+    // Gathering elements costs as much as adding them to a small table.
+    const bool is_cheap =
+        !Adder::is_order_free && rows_.inner < 8 && rows_.results() * sizeof(Word) <= cached_bytes;
+    if (threads == 1 || is_cheap || rows_.count() == 0 || rows_.results() == 0)
       add_chunk(table_.words, 0, rows_.count());
     else if (Adder::is_order_free && is_small)
       run_with_tables(tables);
