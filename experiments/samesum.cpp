@@ -94,6 +94,13 @@ CLI::App* add_reduction(CLI::App& app, const std::shared_ptr<ReduceOptions>& opt
   if (first.is_scan())
     command->add_flag("--exclusive", options->exclusive,
                       "Leave out the element itself; the first result\nis that of no elements");
+  const auto all = samesum::methods(options->operation);
+  if (std::ranges::any_of(all, [](const Method& m) { return m.accumulator == "fixed_point"; }))
+    command
+        ->add_option(
+            "--grid", options->grid,
+            "For fixed_point: round terms to multiples of 2^N\n(default: found from the largest term)")
+        ->type_name("N");
   command
       ->add_option("--output", options->output,
                    "Write the results to a .npy file instead" +
@@ -190,6 +197,7 @@ void add_sum(CLI::App& app, Report& report) {
     options->format = reduction->format;
     options->table = reduction->table;
     options->method = reduction->method.value_or(options->method);
+    options->grid = reduction->grid;
     options->threads = reduction->threads;
     options->hex = reduction->hex;
     options->json = reduction->json;

@@ -21,7 +21,8 @@ TERMS = {
              "same for single elements",
     "accumulator": "what is kept of a partial sum. plain: the sum. kahan: also the rounding error of its last addition. "
                    "neumaier: also the sum of all its rounding errors. double_word: two numbers whose mathematical sum "
-                   "is the value. exact: an integer that holds every partial sum without rounding",
+                   "is the value. exact: an integer that holds every partial sum without rounding. fixed_point: an integer "
+                   "too, but of multiples of a power of two to which each term is rounded",
     "promise": "what a method guarantees about its bits. none: they may differ per run. run_to_run: the same bits on "
                "the same machine with the same settings. everywhere: the same bits on any machine and backend, with "
                "any thread count, launch shape and alignment. order_free: the same bits for any order of the elements "
@@ -69,7 +70,7 @@ def accumulator(name):
 
 
 def order(name):
-    """Order of a method; empty for 'exact' and for peers."""
+    """Order of a method; empty for 'exact', 'fixed_point' and peers."""
     algorithm, _, backend = parts(name)
     return algorithm.split("/")[0] if "/" in algorithm and backend != "peer" else ""
 

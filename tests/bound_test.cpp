@@ -389,7 +389,9 @@ TEST_P(TheBoundOfEverySum, HoldsWithItsProbabilityForRandomElements) {
 
 TEST(Bounds, AreFiniteForEveryLengthUnlessSomethingMayOverflow) {
   // γ_k needs k·u < 1, for bf16 fewer than 256 additions in turn. Beyond that, other bounds replace it.
-  for (const Method& m : methods("sum"))
+  for (const Method& m : methods("sum")) {
+    if (m.accumulator == "fixed_point")
+      continue;  // its bound grows with n, as the rounding of its terms does
     for (const std::size_t n : {1u, 255u, 256u, 257u, 1000u, 2000u, 100'000u, 10'000'000u, 3'000'000'000u}) {
       // In fp16 intermediate results must stay below 65504. Ten times Σ|x| does, up to about 10^5 additions.
       const double magnitudes = m.format->max_exponent > 15 ? 100
@@ -400,6 +402,7 @@ TEST(Bounds, AreFiniteForEveryLengthUnlessSomethingMayOverflow) {
                 magnitudes * (1 + 0x1p-40) + m.format->smallest_subnormal)
           << m.name << ", n = " << n;
     }
+  }
   const Number one = Number::of(bf16{1.0f});
   const auto serial = [&](const char* name, std::size_t n) {
     return find(name).bound(format_info<bf16>(), n, one, 1);
@@ -455,7 +458,7 @@ TEST(Bounds, AreInfiniteIfSomethingMayOverflow) {
 
 TEST(Bounds, OfOneElementInItsOwnFormatAreZero) {
   for (const Method* m : sums_of("cpu"))
-    if (m->accumulator != "exact") {
+    if (!takes_no_order(m->accumulator)) {
       EXPECT_EQ(m->bound(*m->format, 1, Number{m->format, 0}, 1), 0) << m->name;
     }
 }

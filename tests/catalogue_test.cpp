@@ -31,31 +31,35 @@ TEST(TheCatalogue, ListsEveryCombinationOnceAsAMethodOrWithAReason) {
     EXPECT_FALSE(u.reason.empty()) << u.name;
   }
   // sum, mean, sum_of_magnitudes, squared_norm and dot have accumulators; norm, prod, logsumexp and moments
-  // have states of their own; the extrema need no order; six operations can be exact. A scan has the axes of
-  // its operation.
-  const std::size_t combinations = 5 * Orders::size * Accumulators::size + 4 * Orders::size + 4 + 6;
-  const std::size_t scans = Orders::size * Accumulators::size + 2 * Orders::size + 2 + 1;
+  // have states of their own; the extrema need no order; six operations can have accumulators without an
+  // order. A scan has the axes of its operation.
+  const std::size_t combinations =
+      5 * Orders::size * Accumulators::size + 4 * Orders::size + 4 + 6 * OrderFree::size;
+  const std::size_t scans = Orders::size * Accumulators::size + 2 * Orders::size + 2 + OrderFree::size;
+  // Sums and means by key have the axes of sums; extrema and the count need no order.
+  const std::size_t by_key = 2 * (Orders::size * Accumulators::size + OrderFree::size) + 2 + 1;
   const std::size_t softmaxes = 2 * 5;
   const std::size_t on_a_gpu = (3 * Accumulators::size + 3) * Formats::size +
                                4 * (Accumulators::size + 2) * Formats::size + 2 * 2 * Formats::size + 2 +
-                               2 * Formats::size + 4 * Formats::size + softmaxes;
-  EXPECT_EQ(names.size(), backends.size() * ((combinations + scans) * Formats::size + softmaxes) -
+                               2 * Formats::size + 4 * Formats::size + 5 * Formats::size + softmaxes;
+  EXPECT_EQ(names.size(), backends.size() * ((combinations + scans + by_key) * Formats::size + softmaxes) -
                               (absent().empty() ? 0 : on_a_gpu));
 }
 
 TEST(TheCatalogue, HasUnsupportedCombinationsForEveryOperationWithAnOrder) {
   std::set<std::string> operations;
   for (const Unsupported& u : unsupported()) operations.insert(u.name.substr(0, u.name.find('/')));
-  EXPECT_EQ(operations, (std::set<std::string>{"sum", "mean", "sum_of_magnitudes", "squared_norm", "dot",
-                                               "norm", "prod", "logsumexp", "moments", "cumsum", "cumprod",
-                                               "cummax", "cummin", "cumlogsumexp"}));
+  EXPECT_EQ(operations, (std::set<std::string>{
+                            "sum", "mean", "sum_of_magnitudes", "squared_norm", "dot", "norm", "prod",
+                            "logsumexp", "moments", "cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp",
+                            "scatter_add", "scatter_mean", "scatter_min", "scatter_max", "scatter_count"}));
 }
 
 TEST(TheCatalogue, GivesTheMethodsOfAnOperationInOneSpan) {
   std::size_t all = 0;
   std::set<std::string> operations;
   for (const Method& m : methods()) operations.insert(m.operation);
-  EXPECT_EQ(operations.size(), 20u);
+  EXPECT_EQ(operations.size(), 25u);
   for (const std::string& operation : operations) {
     const std::span<const Method> of = methods(operation);
     ASSERT_FALSE(of.empty()) << operation;
@@ -229,9 +233,10 @@ TEST(AMethod, HasCorrectProperties) {
     EXPECT_EQ(m.height(0).total(), 0u) << m.name;
     EXPECT_EQ(m.height(1).total(), 0u) << m.name;
     EXPECT_FALSE(m.height_formula.empty()) << m.name;
-    EXPECT_EQ(m.inputs, m.operation == "dot" ? 2 : 1) << m.name;
+    EXPECT_EQ(m.inputs, m.operation == "dot" ? 2 : m.operation == "scatter_count" ? 0 : 1) << m.name;
     EXPECT_EQ(m.results, m.operation == "moments" ? 2 : 1) << m.name;
-    EXPECT_EQ(m.returns_index, m.operation.starts_with("arg")) << m.name;
+    EXPECT_EQ(m.returns_index, m.operation.starts_with("arg") || m.operation == "scatter_count") << m.name;
+    EXPECT_EQ(m.takes_keys, m.operation.starts_with("scatter_")) << m.name;
     EXPECT_EQ(m.is_scan(), m.operation.starts_with("cum")) << m.name;
     EXPECT_EQ(m.has_result_per_element, m.is_scan() || m.keeps_format) << m.name;
     EXPECT_EQ(m.keeps_format, m.operation.ends_with("softmax")) << m.name;
@@ -285,8 +290,8 @@ TEST(AMethod, OfTwoInputsOrWithoutAnOrderCanBeBound) {
 TEST(AMethod, BoundToDataGivesTheBitsOfACall) {
   const std::vector<double> data = wide(20'000, 20, 3), others = uniform(20'000, 4);
   for (const Method& m : methods()) {
-    if (m.backend == "cuda" || m.promise < Promise::everywhere || m.has_result_per_element ||
-        m.returns_index || m.results != 1)
+    if (m.backend == "cuda" || m.promise < Promise::everywhere || !reduces_vectors(m) || m.returns_index ||
+        m.results != 1)
       continue;
     const Array x{*m.format, data}, y{*m.format, others};
     const bool two = m.inputs == 2;

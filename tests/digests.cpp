@@ -93,7 +93,8 @@ std::string softmax_line(const Method& m, const FormatInfo& input) {
 bool takes_batches(const Method& m, const FormatInfo& input) {
   const double x[2] = {};
   double sums[2];
-  return validation_error(m, {input, x, 2}, nullptr, nullptr, Layout::rows(2, 1), {m.format, sums, 2}, true).empty();
+  return validation_error(m, {input, x, 2}, nullptr, nullptr, Layout::rows(2, 1), {m.format, sums, 2}, true)
+      .empty();
 }
 
 std::string digest_of_vectors(const Method& m, const FormatInfo& format) {
@@ -133,8 +134,43 @@ std::string digest_of_scans(const Method& m, const FormatInfo& format) {
   return digest.text();
 }
 
+/// Returns the digest of the results by keys of several kinds, overwriting and combined.
+std::string digest_by_key(const Method& m, const FormatInfo& format) {
+  Digest digest;
+  std::mt19937_64 random{7};
+  for (const Input& input : inputs(format)) {
+    const Layout& l = input.layout;
+    if (l.outer != 1 || l.offsets || (l.n > 1 && l.stride != l.inner)) continue;
+    for (const std::size_t bins : {1, 5, 300}) {
+      std::vector<std::int64_t> keys(l.n);
+      for (std::int64_t& key : keys) key = static_cast<std::int64_t>(random() % bins);
+      const bool counts = m.inputs == 0;
+      const Layout layout = Layout::axis(1, l.n, counts ? 1 : l.inner);
+      const Values x = counts ? Values{format, nullptr, 0} : input.x.values();
+      const auto digest_into = [&](auto out) {
+        for (const bool combine : {false, true}) {
+          if (combine && m.operation == "scatter_mean") continue;
+          reduce(m, x, keys, layout, std::span{out}, {.combine = combine});
+          for (const auto& result : out)
+            if constexpr (std::is_same_v<decltype(result), const std::int64_t&>)
+              digest.add(static_cast<std::uint64_t>(result));
+            else
+              digest.add(to_bits(result));
+        }
+      };
+      if (m.returns_index)
+        digest_into(std::vector<std::int64_t>(bins));
+      else
+        with_format(*m.format, [&]<class F>() { digest_into(std::vector<F>(bins * layout.inner)); });
+    }
+  }
+  return digest.text();
+}
+
 void add(const Method& m, const FormatInfo& input, Lines& lines) {
-  if (m.is_scan()) {
+  if (m.takes_keys) {
+    if (m.inputs > 0 || &input == m.format) lines[line_of(m.name, input)] = digest_by_key(m, input);
+  } else if (m.is_scan()) {
     lines[line_of(m.name, input)] = digest_of_scans(m, input);
   } else if (m.has_result_per_element) {
     lines[softmax_line(m, input)] = digest_of_softmax(m, input);

@@ -88,7 +88,7 @@ const std::vector<EntryPoint>& entry_points() {
        {"estimate"},
        [](Text& out, int) {
          for (const Method& m : methods())
-           if (m.promise >= Promise::everywhere && m.backend == "cpu" && !m.has_result_per_element &&
+           if (m.promise >= Promise::everywhere && m.backend == "cpu" && reduces_vectors(m) &&
                !m.returns_index && m.results == 1 && m.accepts(formats[2])) {
              const Estimate e = m.inputs == 2 ? estimate(tiny, tiny, m.name) : estimate(tiny, m.name);
              out << e.value << e.bound << e.magnitudes;
@@ -102,7 +102,7 @@ const std::vector<EntryPoint>& entry_points() {
            for (const Array& x : arrays) {
              const Values values = x.values();
              if (m.backend == "cuda" || m.promise < Promise::everywhere || !m.accepts(*values.format) ||
-                 m.has_result_per_element || m.returns_index || m.results != 1)
+                 !reduces_vectors(m) || m.returns_index || m.results != 1)
                continue;
              const Values placed = m.place(values).values;
              if (m.inputs == 2)
@@ -141,21 +141,22 @@ const std::vector<EntryPoint>& entry_points() {
        }},
       {"Partial",
        {"Partial::add", "Partial::merge", "Partial::finish", "Partial::serialise", "Partial::deserialise",
-        "Partial::method", "Partial::begin", "Partial::end", "Partial::size", "Partial::operator="},
+        "Partial::grid", "Partial::method", "Partial::begin", "Partial::end", "Partial::size",
+        "Partial::operator="},
        [](Text& out, int threads) {
          for (const Method& m : methods()) {
-           if (m.backend != "cpu" || m.promise < Promise::everywhere || m.has_result_per_element) continue;
-           Partial all{m};
+           if (m.backend != "cpu" || m.promise < Promise::everywhere || !reduces_vectors(m)) continue;
+           Partial all = partial_of(m);
            for (const Array& x : arrays) {
              if (!m.accepts(*x.values().format)) continue;
-             Partial next{m, all.end()};
+             Partial next = partial_of(m, all.end());
              if (m.inputs == 2)
                next.add(x.values(), x.values(), {.threads = threads});
              else
                next.add(x.values(), {.threads = threads});
              all.merge(next);
            }
-           Partial moved{m};
+           Partial moved = partial_of(m);
            moved = std::move(all);
            all = moved;
            std::uint64_t bits[2] = {};
@@ -281,6 +282,25 @@ const std::vector<EntryPoint>& entry_points() {
                 std::span{sums}, {.threads = threads});
          out << sums;
        }},
+      {"reductions by key",
+       {"reduce", "segments_of"},
+       [](Text& out, int threads) {
+         std::vector<std::int32_t> keys(600);
+         for (std::size_t k = 0; k < keys.size(); ++k) keys[k] = static_cast<std::int32_t>(k * k % 17);
+         for (const Method& m : methods())
+           for (const Array& x : arrays)
+             if (m.takes_keys && m.inputs == 1 && m.backend != "cuda" && m.accepts(*x.values().format))
+               with_format(*m.format, [&]<class F>() {
+                 std::vector<F> y(17);
+                 reduce(m, x.values(), keys, Layout::vector(600), std::span{y}, {.threads = threads});
+                 for (const F& result : y) out << Number::of(result);
+               });
+         std::vector<std::int64_t> counts(17);
+         reduce(find("scatter_count/fp64"), Values{formats[3], nullptr, 0}, keys, Layout::vector(600),
+                std::span{counts}, {.threads = threads});
+         for (const std::int64_t count : counts) out << static_cast<double>(count);
+         for (const std::uint64_t offset : segments_of(keys).offsets) out << static_cast<double>(offset);
+       }},
       {"Number and the formats",
        {"Number::to_double", "Number::of", "Number::as", "Values::as"},
        [](Text& out, int) {
@@ -351,9 +371,9 @@ TEST_P(AnyEnvironment, ChangesNoResultAndIsLeftUnchanged) {
 }
 
 /// Public headers in folders that also contain internal headers.
-constexpr std::string_view face_elsewhere[] = {"samesum/accumulator/exact.hpp", "samesum/format/value.hpp",
-                                               "samesum/operation/distinct.hpp",
-                                               "samesum/operation/layout.hpp", "samesum/operation/state.hpp"};
+constexpr std::string_view face_elsewhere[] = {
+    "samesum/accumulator/exact.hpp", "samesum/format/value.hpp",     "samesum/operation/distinct.hpp",
+    "samesum/operation/keys.hpp",    "samesum/operation/layout.hpp", "samesum/operation/state.hpp"};
 
 /// Returns the functions of the public headers and of the headers for custom reducers.
 std::set<std::string> public_functions() {
@@ -382,9 +402,10 @@ const std::set<std::string> without_guard{
     "Exact::digits", "Exact::empty", "Exact::is_special", "Exact::only_minus_zero", "Layout::axis",
     "Layout::first", "Layout::length", "Layout::results", "Layout::rows", "Layout::segments",
     "Layout::vector", "BackendList::all", "Method::is_scan", "Method::result_bytes", "Method::result_format",
-    "Name::view", "Results::stride_of", "SumWords::is_accumulator", "SumWords::is_operation",
-    "SumWords::is_order", "backend", "format_of_sum", "is_backend", "is_name_in", "is_sum_accumulator",
-    "name_of", "parse_name", "sum_refusal",
+    "Name::view", "bytes_of", "first_bad_key", "is_listed", "key_at", "message_of_bad_key", "with_key_format",
+    "Results::stride_of", "SumWords::is_accumulator", "SumWords::is_operation", "SumWords::is_order",
+    "backend", "format_of_sum", "is_backend", "is_name_in", "is_sum_accumulator", "name_of", "parse_name",
+    "sum_refusal",
     // the guard itself
     "in_standard_environment",
     // functions of a custom reducer that schedules call

@@ -192,6 +192,10 @@ constexpr Golden golden[] = {
     {"exact/bf16", {0x3fe3, 0x3688, 0x453d}, 0xbdcec277c5ef6610},
     {"exact/fp32", {0x3fe516a3, 0x27944b30, 0x453d36b8}, 0x9858c5a87bf0d1d0},
     {"exact/fp64", {0x3ffca2d47c74bdbc, 0x3945a0f5d95c28a1, 0x40a7a6d700000000}, 0x95a6080ae7b0d1d0},
+    {"fixed_point/fp16", {0x3f71, 0x8005, 0x69ea}, 0xd3cc49b9c4359390},
+    {"fixed_point/bf16", {0x3fe3, 0x3688, 0x453d}, 0xbdcec277c5ef6610},
+    {"fixed_point/fp32", {0x3fe516a3, 0x00000000, 0x453d36b8}, 0x9858c5a87bf0d1d0},
+    {"fixed_point/fp64", {0x3ffca2d47c74bdbc, 0x3938000000000000, 0x40a7a6d700000000}, 0x95a6080ae7b0d1d0},
 };
 
 TEST(TheFrozenOrders, HaveTheirGoldenBits) {

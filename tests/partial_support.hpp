@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <stdexcept>
 
 #include "support.hpp"
 
@@ -13,8 +14,7 @@ namespace samesum::testing_support {
 inline std::vector<const Method*> methods_with_partials(std::string_view backend) {
   std::vector<const Method*> chosen;
   for (const Method& m : methods())
-    if (m.backend == backend && m.promise >= Promise::everywhere && !m.has_result_per_element)
-      chosen.push_back(&m);
+    if (m.backend == backend && m.promise >= Promise::everywhere && reduces_vectors(m)) chosen.push_back(&m);
   return chosen;
 }
 
@@ -69,19 +69,27 @@ inline Results results_of(const Method& m, Bits& bits) {
   const FormatInfo* format = m.result_format(*m.format);
   return {format, bits.data(), static_cast<std::size_t>(m.results)};
 }
-inline Bits undivided(const Method& m, const Inputs& in, Options options = {}) {
+/// Returns what a call writes; a third word if it overflows its grid.
+inline Bits bits_unless_overflow(const Method& m, const std::function<void(Results)>& call) {
   Bits bits(2);
-  const Layout layout = Layout::vector(in.n);
-  if (m.inputs == 2)
-    reduce(m, in.x.values(), in.y.values(), layout, results_of(m, bits), options);
-  else
-    reduce(m, in.x.values(), layout, results_of(m, bits), options);
+  try {
+    call(results_of(m, bits));
+  } catch (const std::overflow_error&) {
+    bits = {0, 0, 1};
+  }
   return bits;
 }
+inline Bits undivided(const Method& m, const Inputs& in, Options options = {}) {
+  const Layout layout = Layout::vector(in.n);
+  return bits_unless_overflow(m, [&](Results out) {
+    if (m.inputs == 2)
+      reduce(m, in.x.values(), in.y.values(), layout, out, with_grid(m, options));
+    else
+      reduce(m, in.x.values(), layout, out, with_grid(m, options));
+  });
+}
 inline Bits finished(const Partial& partial, Options options = {}) {
-  Bits bits(2);
-  partial.finish(results_of(partial.method(), bits), options);
-  return bits;
+  return bits_unless_overflow(partial.method(), [&](Results out) { partial.finish(out, options); });
 }
 
 inline void add(Partial& partial, const Inputs& in, std::size_t begin, std::size_t count,
@@ -101,7 +109,7 @@ inline std::vector<Partial> random_parts(std::mt19937_64& random, const Inputs& 
   std::ranges::sort(cuts);
   std::vector<Partial> all;
   for (std::size_t k = 0; k < parts; ++k) {
-    Partial part{method_of(k), cuts[k]};
+    Partial part = partial_of(method_of(k), cuts[k]);
     while (part.end() < cuts[k + 1]) {
       const std::size_t left = cuts[k + 1] - static_cast<std::size_t>(part.end()),
                         portion = random() % 2 ? left : 1 + below(random, left);

@@ -39,7 +39,7 @@ TEST_P(EveryPartial, HasTheBitsOfTheUndividedCallHoweverItIsCutAndMerged) {
     const Options options{.ddof = static_cast<double>(m.results == 2 && round % 2)};
     ASSERT_EQ(finished(whole, options), undivided(m, in, options))
         << "n = " << n << ", " << parts << " parts, " << in.x.values().format->name << ", round " << round;
-    Partial at_once{find_on("cpu", m)};
+    Partial at_once = partial_of(find_on("cpu", m));
     add(at_once, in, 0, n);
     ASSERT_TRUE(whole.serialise() == at_once.serialise()) << "n = " << n << ", " << parts << " parts";
   }
@@ -50,7 +50,7 @@ TEST(APartial, HoldsFewStates) {
   const std::size_t n = 100'000, begin = 12'345;
   for (const Method* m : methods_with_partials("cpu")) {
     if (m->order == "serial") continue;  // keeps its elements
-    Partial part{*m, begin};
+    Partial part = partial_of(*m, begin);
     add(part, random_inputs(random, *m, n), 0, n);
     const Shape shape = shape_of(*m);
     const std::size_t lanes = shape.leaf == unbounded && !m->order.empty() ? shape.lanes : 1;
@@ -65,8 +65,7 @@ TEST(APartial, HoldsFewStates) {
 std::vector<const Method*> methods_without_partials() {
   std::vector<const Method*> all;
   for (const Method& m : methods())
-    if (m.backend == "cpu" && (m.has_result_per_element || m.promise < Promise::everywhere))
-      all.push_back(&m);
+    if (m.backend == "cpu" && (!reduces_vectors(m) || m.promise < Promise::everywhere)) all.push_back(&m);
   return all;
 }
 
@@ -104,6 +103,17 @@ TEST(APartial, NamesWhatIsWrong) {
   EXPECT_THAT(message_of([&] { static_cast<void>(Partial{"argmax/fp32"}.finish()); }), HasSubstr("index"));
   EXPECT_THAT(message_of([&] { static_cast<void>(Partial{"moments/tree/fp32"}.finish()); }),
               HasSubstr("two numbers"));
+  EXPECT_THAT(message_of([&] { Partial{"fixed_point/fp32"}; }), HasSubstr("needs a grid"));
+  EXPECT_THAT(message_of([&] { Partial("tree/plain/fp32", 0, 3); }),
+              HasSubstr("only for the accumulator fixed_point"));
+  EXPECT_THAT(message_of([&] { Partial("fixed_point/fp32", 0, 9999); }), HasSubstr("grid is 9999"));
+  Partial coarse("fixed_point/fp32", 0, 5), fine("fixed_point/fp32", 0, -90);
+  EXPECT_THAT(message_of([&] { coarse.merge(fine); }),
+              HasSubstr("its grid is 5, but that of the other is -90"));
+  EXPECT_THAT(message_of([&] { coarse.add(x, {.grid = 6}); }), HasSubstr("set when it is created"));
+  fine.add(x);
+  EXPECT_THAT(message_of([&] { static_cast<void>(fine.finish()); }),
+              HasSubstr("overflows the grid 2^-90; give a larger"));
   EXPECT_EQ(first.finish(), find("tree/plain/fp32")(x)) << "errors left it unchanged";
 }
 

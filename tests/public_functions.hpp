@@ -43,6 +43,10 @@ inline std::string declared_function(const std::string& statement) {
     if (statement[i] == '>' && angles > 0) --angles;
     if (statement[i] == '=' && angles == 0 && statement.find("operator") > i) return {};  // a variable
     if (statement[i] != '(' || angles > 0) continue;
+    if (i >= 8 && statement.compare(i - 8, 8, "decltype") == 0) {
+      i = std::min(statement.find(')', i), statement.size() - 1);
+      continue;
+    }
     if (const std::size_t at = statement.rfind("operator", i); at != std::string::npos) {
       std::string name = statement.substr(at, i - at);
       if (name == "operator" && statement.compare(i, 2, "()") == 0) name += "()";

@@ -139,7 +139,19 @@ inline std::vector<const Method*> sums_of(std::string_view backend, Promise leas
   return chosen;
 }
 
+/// Whether the method reduces vectors: it has no result per element, and takes no keys.
+inline bool reduces_vectors(const Method& m) { return !m.has_result_per_element && !m.takes_keys; }
+
 inline const Method& reference_of(const Method& m) { return find_on("reference", m); }
+
+/// Options with the grid that partials of a method share in the tests, if it needs one.
+inline Options with_grid(const Method& m, Options options = {}) {
+  if (m.accumulator == "fixed_point") options.grid = -20;
+  return options;
+}
+inline Partial partial_of(const Method& m, std::uint64_t begin = 0) {
+  return Partial{m, begin, with_grid(m).grid};
+}
 
 }  // namespace testing_support
 }  // namespace samesum

@@ -169,7 +169,7 @@ const Method& method_without_name(const std::string& operation, const FormatInfo
 std::vector<std::string> operations() {
   std::vector<std::string> all;
   for (const Method& m : methods())
-    if (all.empty() || all.back() != m.operation) all.push_back(m.operation);
+    if (!m.takes_keys && (all.empty() || all.back() != m.operation)) all.push_back(m.operation);
   return all;
 }
 

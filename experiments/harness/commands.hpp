@@ -41,9 +41,10 @@ struct SumOptions {
   std::vector<std::string> files;  ///< one vector together
   std::string format, method = "exact";
   TableOptions table = {};
-  int threads = 0;           ///< 0: chosen by the library
-  std::string save_partial;  ///< file for the Partial of the elements so far; empty: none
-  std::string resume;        ///< file with the Partial to go on from; empty: none
+  std::optional<int> grid = {};  ///< for fixed_point
+  int threads = 0;               ///< 0: chosen by the library
+  std::string save_partial;      ///< file for the Partial of the elements so far; empty: none
+  std::string resume;            ///< file with the Partial to go on from; empty: none
   bool hex = false, json = false;
 };
 
@@ -66,6 +67,7 @@ struct ReduceOptions {
   int threads = 0;                         ///< 0: chosen by the library
   double ddof = 0;                         ///< for moments
   bool exclusive = false;                  ///< for scans
+  std::optional<int> grid = {};            ///< for fixed_point
   bool hex = false, json = false, bound = false;
 };
 
@@ -176,7 +178,7 @@ std::string completion_script(const std::string& shell, const std::vector<Comman
 
 // --- names and globs, shared by the commands and the experiments --------------------------------------
 
-/// The operations of the catalogue, in its order.
+/// The operations of the catalogue without keys, in its order.
 std::vector<std::string> operations();
 
 /// The names of all formats.

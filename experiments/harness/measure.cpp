@@ -81,10 +81,10 @@ Truth truth_of(const std::string& operation, const Inputs& in) {
 }
 
 Measurement judge(const Method& method, const FormatInfo& input, const Truth& truth, ResultNumbers result,
-                  std::size_t result_index) {
+                  std::size_t result_index, std::optional<int> grid) {
   const Number value = result.number[result_index];
   const double bound = method.bound(input, truth.size(), result, truth.magnitudes_rounded_up(),
-                                    {.result_index = result_index});
+                                    {.result_index = result_index, .grid = grid});
   return {.method = &method,
           .value = value,
           .truth = truth.rounded(*value.format),

@@ -61,9 +61,9 @@ inline bool is_correctly_rounded(const Method& v) {
 }
 
 /// Compares one result for elements of the format `input` with the truth and the bound. `result_index`: which
-/// of two numbers the truth is of.
+/// of two numbers the truth is of. `grid`: as in Options.
 Measurement judge(const Method& method, const FormatInfo& input, const Truth& truth, ResultNumbers result,
-                  std::size_t result_index = 0);
+                  std::size_t result_index = 0, std::optional<int> grid = {});
 
 /// Runs and times a method with one number as its result, and compares its results with the truth. To exclude
 /// transfers to a GPU from the time, place the inputs there first.

@@ -67,7 +67,8 @@ class Reduction {
         x_{x.column.values()},
         shape_{x.shape},
         ddof_{options.ddof},
-        exclusive_{options.exclusive} {
+        exclusive_{options.exclusive},
+        grid_{options.grid} {
     if (options.axis.empty() && !method.keeps_format) {
       layout_ = Layout::vector(x_.size);
       shape_ = method.is_scan() ? Shape{x_.size} : Shape{};
@@ -89,7 +90,7 @@ class Reduction {
     const std::size_t count = method.has_result_per_element ? x_.size : layout_.results() * per_result;
     bytes_.resize(count * (format() ? format()->bytes : sizeof(std::int64_t)));
     const Results out{format(), bytes_.data(), count};
-    const Options how{options.threads, ddof_, options.exclusive};
+    const Options how{options.threads, ddof_, options.exclusive, grid_};
     if (y) {
       y_ = y->column.values();
       reduce(method, x_, *y_, layout_, out, how);
@@ -127,7 +128,7 @@ class Reduction {
     const ResultNumbers result =
         method_.results == 2 ? ResultNumbers{number(2 * i), number(2 * i + 1)} : ResultNumbers{number(i)};
     return method_.bound(input(), elements_of(i), result, magnitudes_[i],
-                         {.result_index = which, .ddof = ddof_});
+                         {.result_index = which, .ddof = ddof_, .grid = grid_});
   }
   /// A bound on the error of deviation i: |√v' - √v| = |v' - v| / (√v' + √v), and the root is rounded once to
   /// double and once to the format. The factor covers the roundings of this computation.
@@ -162,7 +163,7 @@ class Reduction {
     layout_ = Layout::axis(layout_.outer, 2 * layout_.n + column.further_lost.size(), layout_.inner);
   }
 
-  /// Σ|x| per result, for dot Σ|xy|, rounded up.
+  /// Σ|x| per result, for dot Σ|xy|, for a squared norm Σx², rounded up.
   void find_magnitudes() {
     magnitudes_.resize(results());
     const std::span out{magnitudes_};
@@ -172,6 +173,8 @@ class Reduction {
     } else if (method_.is_scan()) {
       const Column x = absolute(x_);
       reduce(find("cumsum/exact/fp64"), x.values(), layout_, out, {.exclusive = exclusive_});
+    } else if (method_.operation == "squared_norm") {
+      reduce(find("squared_norm/exact/fp64"), x_, layout_, out);
     } else {
       reduce(find("sum_of_magnitudes/exact/fp64"), x_, layout_, out);
     }
@@ -185,6 +188,7 @@ class Reduction {
   Layout layout_;
   double ddof_;
   bool exclusive_;
+  std::optional<int> grid_;
   std::size_t n_ = 0, rounded_ = 0;
   std::vector<double> terms_;  ///< the input and what it lost; empty if it lost nothing
   std::vector<std::byte> bytes_;

@@ -16,8 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 void write_json(Report& report, const Method& method, const FormatInfo& input, const Truth& truth,
-                Number value) {
-  const Measurement m = judge(method, input, truth, value);
+                Number value, std::optional<int> grid) {
+  const Measurement m = judge(method, input, truth, value, 0, grid);
   report.text = json_line(result_json(m, input, truth));
   if (const auto broken = failure(m)) report.failures.push_back(*broken);
 }
@@ -64,7 +64,7 @@ Partial saved_partial(const std::string& path, const Method& method) {
 Partial start(ElementReader& elements, const Method& method, const SumOptions& options) {
   const bool anew = options.resume.empty() ||
                     (is_same_path(options.resume, options.save_partial) && !fs::exists(options.resume));
-  if (anew) return Partial{method};
+  if (anew) return Partial{method, 0, options.grid};
   const Partial partial = saved_partial(options.resume, method);
   if (const std::uint64_t present = elements.skip(partial.end()); present < partial.end())
     throw InputError{options.resume, "covers " + std::to_string(partial.end()) +
@@ -111,13 +111,13 @@ Number sum_portions(ElementReader& elements, const Method& method, const SumOpti
   return partial.finish({.threads = options.threads});
 }
 
-/// Sums with a method that has no partials.
+/// Sums with a method that has no partials, or needs all elements to find its grid.
 Number sum_at_once(ElementReader& elements, const Method& method, const SumOptions& options, Truth* truth,
                    Report& report) {
   const Column column = read_all(elements);
   if (truth) truth->add(column.values());
   report.notes = rounding_notes(column.rounded());
-  return method(column.values(), {.threads = options.threads});
+  return method(column.values(), {.threads = options.threads, .grid = options.grid});
 }
 
 }  // namespace
@@ -131,11 +131,14 @@ Report sum_command(const SumOptions& options) try {
   const Method& method = sum_named(options.method, elements->format(), "--method");
   const bool needs_partial = !options.save_partial.empty() || !options.resume.empty();
   Truth truth;
-  const auto sum = method.promise >= Promise::everywhere || needs_partial ? sum_portions : sum_at_once;
+  // A partial of fixed_point needs a grid; without one the elements are read first.
+  const bool has_partials =
+      method.promise >= Promise::everywhere && (method.accumulator != "fixed_point" || options.grid);
+  const auto sum = has_partials || needs_partial ? sum_portions : sum_at_once;
   Report report;
   const Number value = sum(*elements, method, options, options.json ? &truth : nullptr, report);
   if (options.json)
-    write_json(report, method, elements->format(), truth, value);
+    write_json(report, method, elements->format(), truth, value, options.grid);
   else
     report.text = (options.hex ? hexadecimal(value) : shortest_decimal(value)) + '\n';
   return report;

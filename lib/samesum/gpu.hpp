@@ -51,7 +51,8 @@ cudaError_t prepare(void* workspace, std::size_t bytes, cudaStream_t stream = nu
 ///
 /// All pointers, segment offsets included, are to memory that the device can access. Reading is fastest if x
 /// is aligned to 16 bytes and the strides of rows are multiples of 16 bytes. Offsets are not checked: they
-/// must not decrease, nor exceed the size of x. Results are as for samesum::reduce; promise and error bound:
+/// must not decrease, nor exceed the size of x. Results are as for samesum::reduce, but a sum that overflows
+/// options.grid is no error: it is NaN. Promise and error bound:
 /// Method::promise, Method::bound.
 cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Layout layout,
                    Results out, cudaStream_t stream = nullptr, Options options = {}) noexcept;

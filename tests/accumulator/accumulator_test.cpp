@@ -166,11 +166,12 @@ TYPED_TEST(EveryAccumulator, KeepsItsFirstElementUnchanged) {
   }
 }
 
-TEST(AnEmptySum, IsPlusZeroAndASumOfMinusZerosIsMinusZero) {
+TEST(AnEmptySum, IsPlusZeroAndASumOfMinusZerosIsMinusZeroUnlessOnAGrid) {
   const Array minus_zeros{format_info<fp32>(), std::vector<double>(70'000, -0.0)};
   for (const Method& m : methods("sum")) {
     EXPECT_EQ(m(Values{std::span<const float>{}}).bits, 0u) << m.name;
-    EXPECT_EQ(m(minus_zeros.values()).bits, m.format->sign_bit) << m.name;
+    EXPECT_EQ(m(minus_zeros.values()).bits, m.accumulator == "fixed_point" ? 0 : m.format->sign_bit)
+        << m.name;
   }
 }
 

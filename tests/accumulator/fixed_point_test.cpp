@@ -10,26 +10,26 @@
 
 namespace samesum {
 namespace {
-namespace fixed_point_truth {
+namespace fixed_point {
 
 using Integer = boost::multiprecision::cpp_int;
 
 /// A number numerator / denominator · 2^exponent.
-struct Exactly {
+struct Quotient {
   Integer numerator, denominator = 1;
   int exponent = 0;
 };
 
 Integer integer(Int128 x) { return (Integer{x.high} << 64) + x.low; }
 
-template <class F> Exactly exactly(F x) {
+template <class F> Quotient exactly(F x) {
   const Decomposed d = decompose<F>(to_bits(x));
   const Integer significand = d.significand;
   return {d.negative ? Integer{-significand} : significand, 1, d.exponent};
 }
 
 /// The integer nearest to x·2^-grid, ties to even.
-Integer to_integer(const Exactly& x, int grid) {
+Integer to_integer(const Quotient& x, int grid) {
   Integer top = abs(x.numerator), bottom = x.denominator;
   x.exponent > grid ? top <<= x.exponent - grid : bottom <<= grid - x.exponent;
   Integer nearest = top / bottom;
@@ -39,14 +39,14 @@ Integer to_integer(const Exactly& x, int grid) {
 }
 
 /// ⌊log2 |x|⌋ of a number that is not zero.
-int exponent(const Exactly& x) {
+int exponent(const Quotient& x) {
   Integer top = abs(x.numerator), bottom = x.denominator;
   const int apart = static_cast<int>(msb(top)) - static_cast<int>(msb(bottom));
   apart > 0 ? bottom <<= apart : top <<= -apart;
   return x.exponent + apart - (top < bottom ? 1 : 0);
 }
 
-template <class F> BitsOf<F> rounded(const Exactly& x) {
+template <class F> BitsOf<F> rounded(const Quotient& x) {
   if (x.numerator == 0) return 0;
   const int quantum = std::max(exponent(x) - Format<F>::precision + 1, Format<F>::min_quantum);
   const Integer kept = to_integer(x, quantum);
@@ -54,7 +54,7 @@ template <class F> BitsOf<F> rounded(const Exactly& x) {
   return round_to_bits<F>(kept < 0, static_cast<std::uint64_t>(abs(kept)), quantum);
 }
 
-Exactly sum(const Exactly& a, const Exactly& b) {
+Quotient sum(const Quotient& a, const Quotient& b) {
   const int low = std::min(a.exponent, b.exponent);
   return {(a.numerator << (a.exponent - low)) + (b.numerator << (b.exponent - low)), 1, low};
 }
@@ -75,10 +75,6 @@ Int128 any_integer(std::mt19937_64& random) {
     return Int128::of(negative, (Int128::Wide{1} << random() % 127) + Int128::Wide{random() % 3} - 1);
   return Int128::of(negative, (Int128::Wide{random()} << 63 | random()) >> random() % 127);
 }
-
-}  // namespace fixed_point_truth
-
-using namespace fixed_point_truth;
 
 template <class F> class AFixedPoint : public testing::Test {};
 using FixedPointFormats = testing::Types<fp16, bf16, fp32, fp64>;
@@ -109,16 +105,16 @@ TYPED_TEST(AFixedPoint, RoundsTermsToTheGridOnce) {
   std::mt19937_64 random{2};
   for (int i = 0; i < 40000; ++i) {
     const F x = any_number<F>(random), y = any_number<F>(random);
-    const Exactly a = exactly(x), b = exactly(y);
+    const Quotient a = exactly(x), b = exactly(y);
     const bool is_product = i % 2 == 1;
-    const Exactly term = is_product ? Exactly{a.numerator * b.numerator, 1, a.exponent + b.exponent} : a;
+    const Quotient term = is_product ? Quotient{a.numerator * b.numerator, 1, a.exponent + b.exponent} : a;
     const int of_term = is_product ? exponent_of_product(x, y) : exponent_of(x);
     ASSERT_EQ(of_term, term.numerator == 0 ? no_exponent : exponent(term));
     const int grid = (term.numerator == 0 ? 0 : of_term) - static_cast<int>(random() % 130) + 3;
     const GridTerm on_grid = is_product ? product_to_grid(x, y, grid) : to_grid(x, grid);
     const Integer expected = to_integer(term, grid);
     int bits = 0;
-    while (Integer{1} << bits < abs(expected)) ++bits;
+    for (Integer power = 1; power < abs(expected); power *= 2) ++bits;
     if (bits > 126) {
       ASSERT_GT(on_grid.bits, 126);
     } else {
@@ -171,5 +167,6 @@ TEST(AGridSum, KnowsSpecialTermsAndOverflow) {
   EXPECT_FALSE(sum({0x1p125, 0x1p125}).overflows(2, 126));
 }
 
+}  // namespace fixed_point
 }  // namespace
 }  // namespace samesum

@@ -49,11 +49,12 @@ TEST(TheCountOfAllocations, GrowsWithAnAllocation) {
 TEST(APartial, IsUnchangedIfAnAllocationFails) {
   const Array x{format_info<fp32>(), wide(14'000, 20, 1)}, few{format_info<fp32>(), wide(3000, 20, 2)};
   int failures = 0;
-  for (const char* name : {"tree/kahan/fp32", "dot/tree/kahan/fp32", "canonical16/plain/fp32",
-                           "prefix/plain/fp32", "serial/plain/fp32", "exact/fp32", "argmax/fp32"})
+  for (const char* name :
+       {"tree/kahan/fp32", "dot/tree/kahan/fp32", "canonical16/plain/fp32", "prefix/plain/fp32",
+        "serial/plain/fp32", "exact/fp32", "fixed_point/fp32", "argmax/fp32"})
     for (const std::uint64_t begin : {0, 4000})
       for (const Array* portion : {&x, &few}) {
-        Partial partial{name, begin};
+        Partial partial = partial_of(find(name), begin);
         const auto add = [&] {
           partial.method().inputs == 2 ? partial.add(portion->values(), portion->values(), {.threads = 1})
                                        : partial.add(portion->values(), {.threads = 1});

@@ -137,7 +137,7 @@ const EntryPoint entry_points[] = {
      {"add"},
      [](Device& device, Text& out) {
        for (const Method& m : methods()) {
-         if (m.backend != "cuda" || m.promise < Promise::everywhere || m.has_result_per_element) continue;
+         if (m.backend != "cuda" || m.promise < Promise::everywhere || !reduces_vectors(m)) continue;
          Partial partial{m};
          for (const Values& x : device.inputs()) {
            if (!m.accepts(*x.format)) continue;

@@ -51,7 +51,7 @@ TEST_P(EveryGpuPartial, HasTheBitsOfTheUndividedCallBesidePartsOfTheCpu) {
     std::vector<Partial> all;
     for (std::size_t k = 0; k < parts; ++k) {
       const bool here = random() % 4 == 0;
-      Partial part{here ? on_cpu : on_gpu, cuts[k]};
+      Partial part = partial_of(here ? on_cpu : on_gpu, cuts[k]);
       while (part.end() < cuts[k + 1]) {
         const std::size_t left = cuts[k + 1] - static_cast<std::size_t>(part.end());
         add_from(here ? 2 : below(random, 3), part, in, static_cast<std::size_t>(part.end()),
@@ -62,7 +62,7 @@ TEST_P(EveryGpuPartial, HasTheBitsOfTheUndividedCallBesidePartsOfTheCpu) {
     const Partial whole = merged(random, std::move(all));
     const Options options{.ddof = static_cast<double>(on_gpu.results == 2 && round % 2)};
     ASSERT_EQ(finished(whole, options), undivided(on_cpu, in.host, options)) << "n = " << n << ", " << parts;
-    Partial at_once{on_cpu};
+    Partial at_once = partial_of(on_cpu);
     add(at_once, in.host, 0, n);
     ASSERT_TRUE(whole.serialise() == at_once.serialise()) << "n = " << n << ", " << parts << " parts";
   }
@@ -76,7 +76,7 @@ TEST(AGpuPartial, OfManyElementsHasTheBitsOfTheUndividedCall) {
                            "dot/exact/fp64", "dot/tree/double_word/fp32", "moments/exact/fp32", "argmax/fp32",
                            "norm/tree/fp32", "mean/tree/plain/fp32"}) {
     const Method& m = gpu::find(name);
-    Partial partial{m};
+    Partial partial = partial_of(m);
     for (const std::size_t portion : {std::size_t{1}, n / 3, n / 2, n - 1 - n / 3 - n / 2})
       add_from(0, partial, in, static_cast<std::size_t>(partial.end()), portion);
     EXPECT_EQ(finished(partial), undivided(find_on("cpu", m), in.host)) << name;

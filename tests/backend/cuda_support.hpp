@@ -118,7 +118,7 @@ inline Caller& the_caller() {
 inline std::vector<const Method*> with_batches_on_gpu() {
   std::vector<const Method*> chosen;
   for (const Method& m : methods())
-    if (m.backend == "cuda" && !m.has_result_per_element && m.accepts(*m.format, Layout::rows(2, 2)) &&
+    if (m.backend == "cuda" && reduces_vectors(m) && m.accepts(*m.format, Layout::rows(2, 2)) &&
         m.promise >= Promise::everywhere)
       chosen.push_back(&find_on("cpu", m));
   return chosen;

@@ -61,7 +61,7 @@ constexpr std::size_t leaves_and_more = 5 * 4096 + 37;
 /// in pieces of 2^16 elements; the length has three of them, the last one incomplete. The other orders have a
 /// single piece of any length, and are slow.
 std::size_t length_for_threads(const Method& m) {
-  const bool one_piece = m.accumulator != "exact" && shape_of(m).leaf == unbounded;
+  const bool one_piece = !takes_no_order(m.accumulator) && shape_of(m).leaf == unbounded;
   return one_piece ? 10'003 : 2 * 65'536 + 4096 + 5;
 }
 

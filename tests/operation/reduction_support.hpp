@@ -37,8 +37,7 @@ inline Bits reduce_all(const Method& m, Values x, Values y, const Layout& layout
 inline std::vector<const Method*> reductions_of(std::string_view backend) {
   std::vector<const Method*> chosen;
   for (const Method& m : methods())
-    if (m.backend == backend && !m.has_result_per_element && m.promise >= Promise::everywhere)
-      chosen.push_back(&m);
+    if (m.backend == backend && reduces_vectors(m) && m.promise >= Promise::everywhere) chosen.push_back(&m);
   return chosen;
 }
 

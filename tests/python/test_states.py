@@ -363,7 +363,7 @@ def test_a_signal_handler_may_use_the_partial_to_which_elements_are_added() -> N
 
 
 def has_partials(m: Any) -> bool:
-    return m.promise in ("everywhere", "order_free") and not m.has_result_per_element
+    return m.promise in ("everywhere", "order_free") and not m.has_result_per_element and not m.takes_keys
 
 
 def undivided(m: Any, x: Any, y: Any, ddof: float) -> Any:

@@ -47,6 +47,9 @@ class Method:
     def keeps_format(self) -> bool:
         """Whether the results have the format of the elements, as in softmax."""
     @property
+    def takes_keys(self) -> bool:
+        """Whether elements are reduced by key, as in scatter_add."""
+    @property
     def is_scan(self) -> bool:
         """Whether result i is that of the first i + 1 elements."""
     @property

@@ -54,15 +54,16 @@ struct Int128 {
 };
 
 /// A finite term in units of a grid. `bits` is the smallest k >= 0 with |units| <= 2^k. A term beyond 2^126
-/// units has `units` 0 and `bits` above 126.
+/// units has `units` 0.
 struct GridTerm {
+  static constexpr std::int32_t beyond = 127;  ///< `bits` of a term beyond 2^126 units
   Int128 units;
   std::int32_t bits = 0;
 };
 
 /// Returns ±magnitude·2^exponent in units of 2^grid, rounded to nearest, ties to even.
 SAMESUM_HD constexpr GridTerm to_grid(bool negative, Int128::Wide magnitude, int exponent, int grid) {
-  constexpr GridTerm beyond{{}, 127};
+  constexpr GridTerm beyond{{}, GridTerm::beyond};
   if (magnitude == 0) return {};
   const int shift = exponent - grid, width = 128 - leading_zeros(magnitude);
   if (shift >= 0) {

@@ -26,6 +26,7 @@ struct Call {
   /// Whether `out` receives the state of a vector instead of its result, for a Partial. The format of the
   /// state is that of PartialForm.
   bool as_state = false;
+  bool overflowed = false;  ///< the methods set it if a sum overflows the given grid
   /// For operations by key. Key k is that of the elements (k, i) of the layout. `out` has `bins` ×
   /// layout.inner results.
   Keys keys{KeyFormat::uint32, nullptr, 0};
@@ -53,6 +54,11 @@ inline Call call_of(const Values& x, const Keys& keys, const Layout& layout, con
   call.combines = options.combine;
   return call;
 }
+
+/// Throws std::overflow_error: a sum overflows the given grid.
+[[noreturn]] void refuse_grid(const Method& method, int grid);
+/// Throws that error if the call has overflowed.
+void check_grid(const Method& method, const Call& call);
 
 /// A sum and what the reference records while it adds, in double.
 struct RecordedSum {
@@ -164,13 +170,17 @@ class Backend {
   /// Returns x where the backend can read it.
   virtual Placed place(Values x) const { return {x, nullptr}; }
   /// Runs a call on data in host memory or in memory of the backend, and waits for it.
-  virtual void run(const Method& method, Call& call) const { enqueue(method, call); }
+  virtual void run(const Method& method, Call& call) const {
+    enqueue(method, call);
+    check_grid(method, call);
+  }
   /// Binds a call to its data, to be run many times. `call.out` is ignored.
   virtual Bound bind(const Method& method, Call call) const {
     return [this, &method, call](void* out) {
       Call mine = call;
       mine.out = out;
       enqueue(method, mine);
+      check_grid(method, mine);
     };
   }
   /// Returns the elements of a call on one vector for a partial.

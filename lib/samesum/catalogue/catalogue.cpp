@@ -50,15 +50,15 @@ MethodTable all_methods() {
   MethodTable all;
   for (const std::string_view operation : operation_names())
     for (std::size_t i = 0; i < by_name.size(); ++i) {
-      const auto of = [&](bool exact) {
+      const auto add = [&](auto belongs) {
         std::vector<Entry> some;
         for (const Entry& e : entries[i])
-          if (e.facts.operation == operation && (e.facts.accumulator == Exact::name) == exact)
-            some.push_back(e);
-        return some;
+          if (e.facts.operation == operation && belongs(e.facts.accumulator)) some.push_back(e);
+        all.add(some, *by_name[i]);
       };
-      all.add(of(false), *by_name[i]);
-      all.add(of(true), *by_name[i]);
+      add([](std::string_view accumulator) { return !takes_no_order(accumulator); });
+      for (const std::string_view last : order_free_accumulators)
+        add([last](std::string_view accumulator) { return accumulator == last; });
     }
   return all;
 }
@@ -88,6 +88,7 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"kahan", " compensated "},
     {"double_word", " dd "},
     {"exact", " superaccumulator "},
+    {"fixed_point", " fixed fixedpoint integer "},
     {"fp16", " half float16 "},
     {"bf16", " bfloat16 "},
     {"fp32", " float float32 single "},
@@ -193,12 +194,14 @@ std::vector<Unsupported> all_unsupported() {
   });
   Operations::for_each([&]<class Operation>() {
     if constexpr (Operation::can_be_exact)
-      for (const FormatInfo& f : formats) {
-        Combination c{Operation::name, "", Exact::name, f.name, {}};
-        for (std::size_t i = 0; i < backends.size(); ++i)
-          c.reasons[i] = exact_refusal<Operation>(backends[i]);
-        combinations.push_back(c);
-      }
+      OrderFree::for_each([&]<class Accumulator>() {
+        for (const FormatInfo& f : formats) {
+          Combination c{Operation::name, "", Accumulator::name, f.name, {}};
+          for (std::size_t i = 0; i < backends.size(); ++i)
+            c.reasons[i] = order_free_refusal<Operation, Accumulator>(backends[i]);
+          combinations.push_back(c);
+        }
+      });
   });
   std::vector<Unsupported> all;
   for (const Combination& c : combinations)
@@ -314,7 +317,7 @@ const Method* default_method(std::string_view operation, const FormatInfo& input
   };
   const Method* best = nullptr;
   for (const Method& m : methods(operation))
-    if (m.backend == backend && (m.format == &input || m.format == &format_info<fp32>()) &&
+    if (m.backend == backend && (m.format == &input || m.format == &format_info<fp32>() || m.inputs == 0) &&
         m.accepts(input) && (!best || merit(m) > merit(*best)))
       best = &m;
   return best;

@@ -1,7 +1,6 @@
 /// Describes methods by their types. A backend adds the functions that run them.
 #pragma once
 
-#include "samesum/accumulator/exact.hpp"
 #include "samesum/catalogue/backend.hpp"
 #include "samesum/catalogue/support.hpp"
 #include "samesum/operation/softmax.hpp"
@@ -57,11 +56,11 @@ Entry describe(std::string_view backend) {
   return e;
 }
 
-/// Describes an exact method, such as "dot/exact/fp32@cpu": no order, and no rounding but the last.
-template <class Operation, class F> Entry describe_exact(std::string_view backend) {
+/// Describes a method whose accumulator takes no order, such as "dot/exact/fp32@cpu".
+template <class Operation, class Accumulator, class F> Entry describe_order_free(std::string_view backend) {
   Entry e = describe_operation<Operation, F>(backend);
-  e.facts.accumulator = Exact::name;
-  e.facts.state_bytes = sizeof(Exact);
+  e.facts.accumulator = Accumulator::name;
+  e.facts.state_bytes = Accumulator::state_bytes;
   e.facts.operations_per_element = 3;
   return e;
 }

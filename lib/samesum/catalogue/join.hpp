@@ -23,4 +23,10 @@ template <class OfFormat> std::vector<Entry> joined(OfFormat of_format, std::vec
   return all;
 }
 
+/// Returns both.
+inline std::vector<Entry> joined(std::vector<Entry> all, std::vector<Entry> others) {
+  std::move(others.begin(), others.end(), std::back_inserter(all));
+  return all;
+}
+
 }  // namespace samesum

@@ -10,6 +10,7 @@
 #include "samesum/base/environment.hpp"
 #include "samesum/base/text.hpp"
 #include "samesum/catalogue/describe.hpp"
+#include "samesum/operation/grid_reduction.hpp"
 #include "samesum/operation/validation.hpp"
 
 namespace samesum {
@@ -83,7 +84,8 @@ SumBound bounds(const Method& m, const FormatInfo& input, std::size_t n, const R
   if (options.result_index >= static_cast<std::size_t>(m.results))
     refuse(m, "result_index is " + std::to_string(options.result_index) + "; it must be less than " +
                   std::to_string(m.results) + ", the number of results");
-  if (const std::string wrong = validation_error(m, Options{0, options.ddof}); !wrong.empty())
+  if (const std::string wrong = validation_error(m, Options{0, options.ddof, false, options.grid});
+      !wrong.empty())
     refuse(m, wrong);
   if (result.count != static_cast<std::size_t>(m.results))
     refuse(m, m.results == 2 ? "the method has two results; pass both, {mean, variance}"
@@ -104,6 +106,8 @@ SumBound bounds(const Method& m, const FormatInfo& input, std::size_t n, const R
                     ? bound_of_softmax_element(m, input, n, value, magnitudes)
                     : unbounded_error);
   if (m.accumulator == Exact::name) return both(bound_of_rounding(number));
+  if (m.accumulator == GridSum::name)
+    return both(bound_on_grid(input, *Code::of(m).adds, n, magnitudes, number, options.grid));
   if (Code::of(m).operation_bound == bound_of_sum)
     return bound_of_sum_of(m, input, n, magnitudes, number, options.probability);
   if (!std::isfinite(value) || !holds(*m.format, input)) return both(unbounded_error);
@@ -234,7 +238,7 @@ Job job(const Method& m, const Values& x, const Values* y, const Options& option
   check_gives_number(m);
   check(options);
   check("x", x);
-  if (!y && !options.exclusive && Code::of(m).sum[x.format->index])
+  if (!y && !options.exclusive && !options.grid && !options.combine && Code::of(m).sum[x.format->index])
     return [&m, x, options] { return m(x, options); };
   std::uint64_t bits = 0;
   const Results out{m.format, &bits, 1};
@@ -278,7 +282,8 @@ Number Method::operator()(Values x, Options options) const {
   const FloatingPointEnvironment environment;
   check(options);
   check("x", x);
-  if (const Code::Sum sum = code_->sum[x.format->index]; sum && !options.exclusive)
+  if (const Code::Sum sum = code_->sum[x.format->index];
+      sum && !options.exclusive && !options.grid && !options.combine)
     return {format, sum(x.data, x.size, options.threads)};
   return one_number(*this, x, nullptr, options);
 }
@@ -294,6 +299,15 @@ Placed Method::place(Values x) const {
   const FloatingPointEnvironment environment;
   check("x", x);
   return code_->backend->place(x);
+}
+
+void refuse_grid(const Method& m, int grid) {
+  throw std::overflow_error("samesum: " + m.name + ": a sum overflows the grid 2^" + std::to_string(grid) +
+                            "; give a larger grid, or none, so that one is found on which it fits");
+}
+
+void check_grid(const Method& m, const Call& call) {
+  if (call.overflowed) refuse_grid(m, *call.options.grid);
 }
 
 void check(const Options& options) {
@@ -319,6 +333,11 @@ std::string validation_error(const Method& m, const Options& options) {
   const FloatingPointEnvironment environment;
   if (std::string wrong = error_of_threads(options); !wrong.empty()) return wrong;
   if (options.exclusive && !m.is_scan()) return "exclusive is only for scans, such as cumsum; leave it out";
+  if (options.grid && m.accumulator != GridSum::name)
+    return "grid is only for the accumulator fixed_point; leave it out";
+  if (options.grid && (*options.grid < lowest_grid || *options.grid > highest_grid))
+    return "grid is " + std::to_string(*options.grid) + "; it must be an exponent from " +
+           std::to_string(lowest_grid) + " to " + std::to_string(highest_grid);
   if (options.combine && (!m.takes_keys || m.operation == ScatterMean::name))
     return "combine is only for sums, counts and extrema by key, such as scatter_add; leave it out";
   if (m.results != 2) return {};  // only moments divide by n - ddof

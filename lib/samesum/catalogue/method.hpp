@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "samesum/base/promise.hpp"
@@ -25,10 +26,18 @@ struct Options {
   /// For scans: result i is that of the first i elements, without element i. Result 0 is the one for no
   /// elements.
   bool exclusive = false;
+  /// For the accumulator fixed_point: terms are rounded to multiples of 2^grid. If it is not given, each
+  /// result has the finest grid on which no sum of n terms as large as its largest one can overflow: its bits
+  /// then depend on its own elements alone. By key, there is one grid, found from all elements and the number
+  /// of keys: the bits of a result then depend on the elements of other keys.
+  std::optional<int> grid = {};
   /// For sums, counts and extrema by key: each result is combined with the number that `out` holds, which
   /// counts as one more element, before the others. A key without elements leaves its number as it is.
   bool combine = false;
 };
+/// Limits of Options::grid: below each product of two numbers, and above it.
+inline constexpr int lowest_grid = 2 * Format<fp64>::min_quantum,
+                     highest_grid = 2 * (Format<fp64>::max_exponent + 1);
 
 /// The array for the results of a call: numbers in the format of the results, or std::int64_t for indices.
 struct Results {
@@ -73,6 +82,7 @@ struct BoundOptions {
   double probability = 1;
   std::size_t result_index = 0;  ///< index of the result; for moments 0 is the mean and 1 the variance
   double ddof = 0;               ///< as in Options
+  std::optional<int> grid = {};  ///< as in Options
 };
 
 /// A call that is bound to its data and can be run many times; on a GPU by one thread at a time.
@@ -142,15 +152,17 @@ struct Method {
   /// the bound itself is beyond a double. With options.probability < 1 it is a probable bound.
   ///
   /// @param input format of the elements.
-  /// @param n number of elements; by key, those of the key, and one more if Options::combine was set.
+  /// @param n number of elements; by key, those of the key, and one more if Options::combine was set. For
+  ///   fixed_point by key without a given grid: the number of all keys, which determines the grid.
   /// @param result what the method returned; for moments both numbers. For argmin and argmax the bound is
   ///   that of the element at the index, and the result is not read.
-  /// @param magnitudes an upper bound on a property of the data. sum and mean: of Σ|x|. dot: of Σ|xy|, for
-  ///   example (‖x‖ + its bound)·(‖y‖ + its bound). moments (optional; tightens the bound if squares
-  ///   underflow or overflow): of max|x|. softmax: of the largest minus the smallest element of the row. If
-  ///   it is omitted, the bounds of sum, mean and dot are infinite. Other operations and exact methods ignore
-  ///   it.
-  /// @param options probability, which result, and ddof.
+  /// @param magnitudes an upper bound on a property of the data. fixed_point: of the largest |term|, unless a
+  ///   grid is given; the bound is finite without it, but larger. Otherwise sum and mean: of Σ|x|. dot: of
+  ///   Σ|xy|, for example (‖x‖ + its bound)·(‖y‖ + its bound). moments (optional; tightens the bound if
+  ///   squares underflow or overflow): of max|x|. softmax: of the largest minus the smallest element of the
+  ///   row. If it is omitted, the bounds of sum, mean and dot are infinite. Other operations and exact
+  ///   methods ignore it.
+  /// @param options probability, which result, ddof, and grid.
   /// @throws std::invalid_argument if magnitudes is negative, if a result has the wrong format, or if
   ///   options.probability is not in (0, 1].
   double bound(const FormatInfo& input, std::size_t n, ResultNumbers result,
@@ -160,6 +172,7 @@ struct Method {
   /// samesum::reduce.
   /// @throws std::invalid_argument if the arguments do not fit together, or if the method returns an index,
   ///   two numbers or a number per element.
+  /// @throws std::overflow_error if a sum overflows options.grid. It names the remedy.
   /// @throws gpu::Error on the backend "cuda"; it names the CUDA call that failed.
   Number operator()(Values x, Options options = {}) const;
   /// Reduces two inputs of the same format and size to one number, as for one input.
@@ -202,6 +215,9 @@ struct Method {
 /// it is not 0. `out` may be x itself with the same format and stride; any other overlap is an error.
 /// @throws std::invalid_argument, before anything is read or written, if the arguments do not fit together,
 ///   or if products of sizes, strides or offsets overflow.
+/// @throws std::overflow_error if a term or a sum overflows options.grid: a term exceeds 2^(126 - ⌈log2 n⌉)
+///   units, or the sum of a result exceeds 2^126 of them, for other formats than fp64 2^62. Such results are
+///   NaN. Whether a sum overflows depends neither on the order of the elements nor on NaN and infinities.
 /// @throws gpu::Error on the backend "cuda"; it names the CUDA call that failed.
 void reduce(const Method& method, Values x, Layout layout, Results out, Options options = {});
 /// Reduces two inputs of the same format and size, for example to dot products, as for one input.

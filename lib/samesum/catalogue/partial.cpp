@@ -60,6 +60,7 @@ Call call_on(const Values& x, const Values* y, const Options& options) {
 }
 
 const PartialForm& form_of(const Method& m) {
+  if (m.takes_keys) refuse_partial(m, "its method takes keys; a partial gives one result");
   if (m.has_result_per_element)
     refuse_partial(m, "the method returns a number per element; a partial gives one result");
   if (m.promise < Promise::everywhere)
@@ -91,16 +92,22 @@ std::unique_ptr<PartialInput> Backend::partial_input(const Method& method, const
   return std::make_unique<HostInput>(*this, method, call);
 }
 
-Partial::Partial(const Method& method, std::uint64_t begin)
+Partial::Partial(const Method& method, std::uint64_t begin, std::optional<int> grid)
     : method_{&find(method.name)},
       on_host_{method.backend == "cuda" ? &find_on("cpu", method) : method_},
       form_{&form_of(method)},
       begin_{begin},
-      end_{begin} {
+      end_{begin},
+      grid_{grid} {
+  std::string wrong = validation_error(method, Options{0, 0, false, grid});
+  if (wrong.empty() && method.accumulator == GridSum::name && !grid)
+    wrong = "a partial needs a grid, which its neighbours share; pass one";
+  if (!wrong.empty()) refuse_partial(method, wrong);
   if (begin >= most_elements) throw std::length_error("samesum: Partial: begin is 2^63 or more");
 }
 
-Partial::Partial(std::string_view name, std::uint64_t begin) : Partial{find(name), begin} {}
+Partial::Partial(std::string_view name, std::uint64_t begin, std::optional<int> grid)
+    : Partial{find(name), begin, grid} {}
 
 Partial::Partial(Partial&& other) noexcept
     : method_{other.method_},
@@ -108,6 +115,7 @@ Partial::Partial(Partial&& other) noexcept
       form_{other.form_},
       begin_{other.begin_},
       end_{std::exchange(other.end_, other.begin_)},
+      grid_{other.grid_},
       head_{std::exchange(other.head_, {})},
       tail_{std::exchange(other.tail_, {})},
       subtrees_{std::exchange(other.subtrees_, {})},
@@ -135,8 +143,17 @@ void Partial::add(const Values& x, const Values* y, const Options& options) {
   const FloatingPointEnvironment environment;
   const Method& m = *method_;
   check(options);
+  check_same_grid(options);
   check_portion(*this, x, y);
-  add(*Code::of(m).backend->partial_input(m, call_on(x, y, options)), x.size);
+  Options mine = options;
+  mine.grid = grid_;
+  add(*Code::of(m).backend->partial_input(m, call_on(x, y, mine)), x.size);
+}
+
+/// The grid of a call is that of the partial, if it is given at all.
+void Partial::check_same_grid(const Options& options) const {
+  if (options.grid && options.grid != grid_)
+    refuse_partial(*method_, "its grid is set when it is created; leave the option out");
 }
 
 void check_portion(const Partial& partial, const Values& x, const Values* y) {
@@ -252,6 +269,9 @@ void Partial::continue_loop(const Elements& elements) {
 void Partial::merge(const Partial& next) {
   const FloatingPointEnvironment environment;
   if (name() != next.name()) refuse_partial(*method_, "it cannot merge with a partial of " + next.name());
+  if (next.grid_ != grid_)
+    refuse_partial(*method_, "its grid is " + std::to_string(*grid_) + ", but that of the other is " +
+                                 std::to_string(*next.grid_) + "; give all partials of a vector one grid");
   if (next.begin_ != end_)
     refuse_partial(*method_, "it ends before element " + std::to_string(end_) +
                                  ", but the other begins at element " + std::to_string(next.begin_) +
@@ -326,13 +346,15 @@ void Partial::finish(Results out, Options options) const {
   if (begin_ != 0)
     refuse_partial(m, "it begins at element " + std::to_string(begin_) +
                           "; merge it into the partial that begins at element 0");
+  check_same_grid(options);
   std::string wrong = validation_error(m, options);
   const Values none{*m.format, nullptr, 0};
   if (wrong.empty())
     wrong = validation_error(m, none, m.inputs == 2 ? &none : nullptr, nullptr, Layout::vector(0), out, true);
   if (!wrong.empty()) refuse_partial(m, wrong);
   const std::vector<std::byte> state = root();
-  form_->finish({options.ddof}, state.empty() ? nullptr : state.data(), end_, out.data);
+  if (form_->overflows && !state.empty() && form_->overflows(state.data(), end_)) refuse_grid(m, *grid_);
+  form_->finish({options.ddof, grid_.value_or(0)}, state.empty() ? nullptr : state.data(), end_, out.data);
 }
 
 Number Partial::finish(Options options) const {
@@ -367,6 +389,7 @@ std::vector<std::byte> Partial::serialise() const {
   SerialWriter out{name()};
   out.put(begin_);
   out.put(end_);
+  if (grid_) out.put(static_cast<std::uint16_t>(*grid_));
   for (const Elements* leaf : {&head_, &tail_}) {
     put_elements(out, *method_->format, leaf->x);
     put_elements(out, *method_->format, leaf->y);
@@ -394,7 +417,11 @@ Partial Partial::deserialise(std::span<const std::byte> bytes, std::string_view 
     throw std::invalid_argument("samesum: Partial: this process has no method '" + name + "'");
   const auto begin = in.get<std::uint64_t>(), end = in.get<std::uint64_t>();
   if (begin > end || end >= most_elements) SerialReader::refuse("its range contradicts itself");
-  Partial partial{*method, begin};
+  std::optional<int> grid;
+  if (method->accumulator == GridSum::name) grid = static_cast<std::int16_t>(in.get<std::uint16_t>());
+  if (!validation_error(*method, Options{0, 0, false, grid}).empty())
+    SerialReader::refuse("its grid is beyond the limits");
+  Partial partial{*method, begin, grid};
   const PartialForm& form = *partial.form_;
   const auto get = [&](Elements& leaf, std::uint64_t count) {
     leaf.count = count;

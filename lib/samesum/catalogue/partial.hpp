@@ -23,7 +23,7 @@ class PartialInput;
 /// n elements:
 /// - tree and pairwise: at most 2·4095 elements, and from n = 4096 on at most 2·log2(n / 4096) + 2 states;
 /// - canonicalL: at most 2·(L - 1) elements, and from n = L on at most 2·log2(n / L) + 2 rows of L states;
-/// - exact methods, min, max, argmin and argmax: one state;
+/// - exact methods, fixed_point, min, max, argmin and argmax: one state;
 /// - serial: one state if the range begins at element 0; otherwise all n elements, because the textbook loop
 ///   cannot start in the middle.
 ///
@@ -33,12 +33,14 @@ class PartialInput;
 class Partial {
  public:
   /// Creates the partial of no elements, whose first element will be element `begin` of the vector.
-  /// @throws std::invalid_argument if the method has no partials.
+  /// @param grid for fixed_point, as Options::grid: neighbours need the same grid before they have seen each
+  ///   other's elements, so it must be given. For other methods it must be left out.
+  /// @throws std::invalid_argument if the method has no partials, or if `grid` is missing or out of place.
   /// @throws std::length_error if begin is 2^63 or more.
-  explicit Partial(const Method& method, std::uint64_t begin = 0);
+  explicit Partial(const Method& method, std::uint64_t begin = 0, std::optional<int> grid = {});
   /// Creates the partial of no elements for the method `name`, which must have a format: "tree/kahan/fp32".
   /// @throws std::invalid_argument as `find` does, and as above.
-  explicit Partial(std::string_view name, std::uint64_t begin = 0);
+  explicit Partial(std::string_view name, std::uint64_t begin = 0, std::optional<int> grid = {});
   Partial(const Partial&) = default;
   Partial& operator=(const Partial&) = default;
   /// Moves leave the partial of no elements at begin().
@@ -57,7 +59,8 @@ class Partial {
 
   /// Merges with the partial that begins where this one ends; it may have been computed by another backend.
   /// Complexity: linear in the states and elements that both hold.
-  /// @throws std::invalid_argument if the methods differ in more than the backend, or if `next` begins
+  /// @throws std::invalid_argument if the methods differ in more than the backend, or the grids, or if `next`
+  /// begins
   ///   elsewhere. If it throws, the partial is unchanged.
   void merge(const Partial& next);
 
@@ -65,6 +68,7 @@ class Partial {
   /// the undivided vector. The partial can go on taking in elements.
   /// @throws std::invalid_argument if the partial does not begin at element 0, or if the method returns an
   ///   index or two numbers.
+  /// @throws std::overflow_error as for the undivided vector, if the sum overflows the grid.
   Number finish(Options options = {}) const;
   /// Writes the result for the vector to `out`: one number, an index, or mean and variance.
   /// @throws std::invalid_argument if the partial does not begin at element 0, or if `out` has the wrong
@@ -77,10 +81,12 @@ class Partial {
   /// Index after the last element: where the next portion or partial begins.
   std::uint64_t end() const { return end_; }
   std::uint64_t size() const { return end_ - begin_; }
+  /// The grid that was given.
+  std::optional<int> grid() const { return grid_; }
 
-  /// Returns the partial as bytes: name of the method without its backend, range, elements, states, and a
-  /// checksum; versioned and little-endian. Partials of the same method, range and elements give the same
-  /// bytes.
+  /// Returns the partial as bytes: name of the method without its backend, range, grid if it has one,
+  /// elements, states, and a checksum; versioned and little-endian. Partials of the same method, range and
+  /// elements give the same bytes.
   std::vector<std::byte> serialise() const;
   /// Restores a partial of `method` from the bytes that `serialise` returned on any backend.
   /// @throws std::invalid_argument if the bytes are damaged, are not a partial, or have another version or
@@ -102,6 +108,7 @@ class Partial {
     std::uint64_t first, count;
   };
 
+  void check_same_grid(const Options& options) const;
   void add(const Values& x, const Values* y, const Options& options);
   void add(PartialInput& input, std::size_t n);
   Elements rounded_copy(PartialInput& input, std::size_t first, std::size_t count) const;
@@ -118,6 +125,7 @@ class Partial {
   const Method *method_, *on_host_;  // on_host_: the same method on a backend that reads host memory
   const PartialForm* form_;
   std::uint64_t begin_, end_;
+  std::optional<int> grid_;
   Elements head_;  // of the leaf in which the range begins, if it begins inside a leaf
   Elements tail_;  // of the last leaf, if it is incomplete
   std::vector<Subtree> subtrees_;

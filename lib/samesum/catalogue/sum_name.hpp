@@ -17,7 +17,7 @@ template <class List> constexpr bool is_name_in(std::string_view word) {
 
 /// Whether a sum can have an accumulator with that name.
 constexpr bool is_sum_accumulator(std::string_view word) {
-  return word == "exact" ||
+  return takes_no_order(word) ||
          std::find(accumulator_names.begin(), accumulator_names.end(), word) != accumulator_names.end();
 }
 
@@ -38,7 +38,7 @@ constexpr std::size_t format_of_sum(std::string_view name, std::string_view othe
   const NameFields& f = parsed.fields;
   const std::string_view backend = f.backend.empty() ? otherwise : f.backend;
   if (!parsed.wrong.empty() || f.accumulator.empty()) return Formats::size;
-  bool exists = f.order.empty() == (f.accumulator == "exact");
+  bool exists = f.order.empty() == takes_no_order(f.accumulator);
   Orders::for_each([&]<class Order>() {
     if (f.order == Order::name)
       exists = exists && sum_refusal<Order>(f.accumulator == "plain", backend).empty();
@@ -50,9 +50,9 @@ constexpr std::size_t format_of_sum(std::string_view name, std::string_view othe
 /// compile if there is no such sum.
 template <Name name, Name otherwise = "cpu"> struct Named {
   static constexpr std::size_t index = format_of_sum(name.view(), otherwise.view());
-  static_assert(
-      index < Formats::size,
-      "samesum: no such sum; a name is order/accumulator/format or exact/format, see `samesum list`");
+  static_assert(index < Formats::size,
+                "samesum: no such sum; a name is order/accumulator/format, exact/format or "
+                "fixed_point/format, see `samesum list`");
   using Format = Formats::at<index>;
 };
 

@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "samesum/accumulator/exact.hpp"
+#include "samesum/accumulator/fixed_point.hpp"
 #include "samesum/catalogue/backends.hpp"
 #include "samesum/catalogue/sum_refusal.hpp"
 #include "samesum/operation/operations.hpp"
@@ -76,10 +78,28 @@ constexpr std::string_view refusal(std::string_view backend) {
   return {};
 }
 
-/// Returns the reason why an operation that can be exact has no exact method on a backend; empty if it has.
-template <class Operation> constexpr std::string_view exact_refusal(std::string_view backend) {
+/// The accumulators that take no order: superaccumulators, and sums on a grid.
+struct Exactly {
+  static constexpr std::string_view name = Exact::name;
+  static constexpr std::size_t state_bytes = sizeof(Exact);
+};
+struct OnGrid {
+  static constexpr std::string_view name = GridSum::name;
+  static constexpr std::size_t state_bytes = sizeof(GridSum);
+};
+using OrderFree = TypeList<Exactly, OnGrid>;
+static_assert(order_free_accumulators == std::array{Exactly::name, OnGrid::name});
+
+/// Returns the reason why an operation that can be exact has no method with an accumulator of `OrderFree` on
+/// a backend; empty if it has.
+template <class Operation, class Accumulator>
+constexpr std::string_view order_free_refusal(std::string_view backend) {
   if (takes_keys<Operation>) return keys_refusal(backend);
-  return is_scan<Operation> && backend == "cuda" ? no_scan_on_a_gpu : "";
+  if (is_scan<Operation> && backend == "cuda") return no_scan_on_a_gpu;
+  if (!std::is_same_v<Accumulator, OnGrid>) return {};
+  if (!Operation::has_accumulator) return "its sums of squares would need a second grid; use exact";
+  if (is_scan<Operation>) return "the grid of a prefix would depend on the elements behind it; use exact";
+  return {};
 }
 
 /// Whether the code for scans computes a method: scans, and reductions in the order prefix.
@@ -104,7 +124,7 @@ template <class Visit> constexpr void for_each_combination(Visit&& visit) {
 }
 
 /// Calls visit.operator()<Operation, Order, A>() for every method of a backend in format F, except methods by
-/// key, exact methods and softmax.
+/// key, softmax, and methods with an accumulator of `OrderFree`.
 template <class F, Name backend, class Visit> constexpr void for_each_method(Visit&& visit) {
   for_each_combination([&]<class Operation, class Order, template <class> class A>() {
     if constexpr (!takes_keys<Operation> && refusal<Operation, Order, A, F>(backend.view()).empty())
@@ -112,7 +132,7 @@ template <class F, Name backend, class Visit> constexpr void for_each_method(Vis
   });
 }
 /// Calls visit.operator()<Operation, Order, A>() for every method by key of a backend in format F, except
-/// exact ones.
+/// those with an accumulator of `OrderFree`.
 template <class F, Name backend, class Visit> constexpr void for_each_method_by_key(Visit&& visit) {
   for_each_combination([&]<class Operation, class Order, template <class> class A>() {
     if constexpr (takes_keys<Operation> && refusal<Operation, Order, A, F>(backend.view()).empty())
@@ -120,20 +140,21 @@ template <class F, Name backend, class Visit> constexpr void for_each_method_by_
   });
 }
 
-/// Calls visit.operator()<Operation>() for each operation that has an exact method on a backend, and takes no
-/// keys.
-template <Name backend, class Visit> constexpr void for_each_exact_operation(Visit&& visit) {
+/// Calls visit.operator()<Operation>() for each operation that has a method with an accumulator of
+/// `OrderFree` on a backend, and takes no keys.
+template <class Accumulator, Name backend, class Visit> constexpr void for_each_order_free(Visit&& visit) {
   Operations::for_each([&]<class Operation>() {
     if constexpr (!takes_keys<Operation> && Operation::can_be_exact &&
-                  exact_refusal<Operation>(backend.view()).empty())
+                  order_free_refusal<Operation, Accumulator>(backend.view()).empty())
       visit.template operator()<Operation>();
   });
 }
-/// Calls visit.operator()<Operation>() for each operation by key that has an exact method on a backend.
-template <Name backend, class Visit> constexpr void for_each_exact_operation_by_key(Visit&& visit) {
+/// Calls visit.operator()<Operation>() for each operation by key that has such a method.
+template <class Accumulator, Name backend, class Visit>
+constexpr void for_each_order_free_by_key(Visit&& visit) {
   Operations::for_each([&]<class Operation>() {
     if constexpr (takes_keys<Operation> && Operation::can_be_exact &&
-                  exact_refusal<Operation>(backend.view()).empty())
+                  order_free_refusal<Operation, Accumulator>(backend.view()).empty())
       visit.template operator()<Operation>();
   });
 }

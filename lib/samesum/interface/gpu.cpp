@@ -77,7 +77,9 @@ void add(Partial& partial, const Values& x, const Values* y, cudaStream_t stream
   if (m.backend != "cuda") wrong = "the method does not run on a GPU; use the method of the same name @cuda";
   if (!wrong.empty()) throw std::invalid_argument("samesum: Partial of " + m.name + ": " + wrong);
   check_portion(partial, x, y);
-  DeviceInput input{m, call_of(x, y, Layout::vector(x.size), {nullptr, nullptr, 0}, {}), stream, pool};
+  Options options;
+  options.grid = partial.grid();
+  DeviceInput input{m, call_of(x, y, Layout::vector(x.size), {nullptr, nullptr, 0}, options), stream, pool};
   add_to(partial, input, x.size);
 }
 

@@ -36,6 +36,20 @@ double magnitudes_of(const Values& x, const Values* y) {
   });
 }
 
+/// Returns the largest |term| of a sum, rounded up.
+double largest_term(Term term, const Values& x, const Values* y) {
+  return with_format(*x.format, [&]<class T>() {
+    const auto *a = static_cast<const T*>(x.data), *b = static_cast<const T*>(y ? y->data : nullptr);
+    double largest = 0;
+    for (std::size_t i = 0; i < x.size; ++i) {
+      const double size = std::abs(convert<double>(a[i]));
+      const double other = term == Term::square ? size : b ? std::abs(convert<double>(b[i])) : 1;
+      largest = std::max(largest, term >= Term::square ? rounded_up(size * other) : size);
+    }
+    return largest;
+  });
+}
+
 /// Estimates a sum from its tree: the reference adds up the partial sums.
 Estimate recorded(const Method& m, const Values& x) {
   const RecordedSum seen = Code::of(find_on("reference", m)).watch[x.format->index](x.data, x.size);
@@ -55,11 +69,13 @@ Estimate estimate(const Values& x, const Values* y, std::string_view name) {
   if (m.promise < Promise::everywhere)
     throw std::invalid_argument("samesum: no estimate for '" + m.name +
                                 "': its tree differs from run to run; use a method that promises everywhere");
-  if (m.operation == Sum::name && !y) return recorded(m, x);
+  const bool is_on_grid = m.accumulator == GridSum::name;
+  if (m.operation == Sum::name && !y && !is_on_grid) return recorded(m, x);
   const Method& host = find_on("cpu", m);
   const Number value = y ? host(x, *y) : host(x);
   const double magnitudes = magnitudes_of(x, y);
-  return {value, m.bound(*x.format, x.size, value, magnitudes), magnitudes};
+  const double known = is_on_grid ? largest_term(Code::of(m).adds->term, x, y) : magnitudes;
+  return {value, m.bound(*x.format, x.size, value, known), magnitudes};
 }
 
 }  // namespace

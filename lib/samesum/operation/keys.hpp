@@ -1,8 +1,10 @@
 /// Keys: the numbers of the results to which elements belong.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +15,11 @@ namespace samesum {
 
 /// The integers that can be keys.
 enum class KeyFormat { int32, uint32, int64 };
+
+/// K is a type of keys.
+template <class K>
+concept Key =
+    std::same_as<K, std::int32_t> || std::same_as<K, std::uint32_t> || std::same_as<K, std::int64_t>;
 
 /// A view of keys. It does not own them. A key is valid if it is not negative and less than the number of
 /// results.
@@ -26,6 +33,10 @@ struct Keys {
   Keys(std::span<const std::uint32_t> keys)
       : format{KeyFormat::uint32}, data{keys.data()}, size{keys.size()} {}
   Keys(std::span<const std::int64_t> keys) : format{KeyFormat::int64}, data{keys.data()}, size{keys.size()} {}
+  /// Views the keys of a contiguous range.
+  template <std::ranges::contiguous_range R>
+  requires Key<std::remove_cv_t<std::ranges::range_value_t<R>>> Keys(const R& x)
+      : Keys{std::span<const std::ranges::range_value_t<R>>{x}} {}
   /// Views n keys of format f from `first` on.
   Keys(KeyFormat f, const void* first, std::size_t n) : format{f}, data{first}, size{n} {}
 };

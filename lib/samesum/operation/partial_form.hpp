@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "samesum/base/serial_form.hpp"
-#include "samesum/operation/exact_reduction.hpp"
+#include "samesum/operation/grid_reduction.hpp"
 #include "samesum/order/orders.hpp"
 
 namespace samesum {
@@ -30,6 +30,8 @@ struct PartialForm {
                  std::size_t n) = nullptr;
   /// Adds `first` to the index in the state; null if it has none.
   void (*move_index)(std::byte* state, std::uint64_t first) = nullptr;
+  /// Whether the sum of n elements overflows the given grid; null if the method has no grid.
+  bool (*overflows)(const std::byte* state, std::uint64_t n) = nullptr;
 };
 
 /// Returns the state with the differences between backends removed.
@@ -151,7 +153,7 @@ template <class Operation, class Order, template <class> class A, class F> struc
   static void move_index(std::byte* state, std::uint64_t first) { at(state).move_index(first); }
 
   static constexpr PartialForm form = [] {
-    PartialForm f{0, 1, false, sizeof(State), merge, finish, write, read, nullptr, nullptr};
+    PartialForm f{0, 1, false, sizeof(State), merge, finish, write, read, nullptr, nullptr, nullptr};
     if (Operation::has_order) f.leaf = is_canonical ? Shape::lanes : Shape::leaf;
     if (is_canonical) f.lanes = Shape::lanes;
     f.from_left = Operation::has_order && requires { Shape::merges_from_left; };
@@ -177,8 +179,46 @@ template <class Operation, class F> struct ExactPartialFunctions {
   static bool read(SerialReader& in, std::uint64_t, std::uint64_t, std::byte* state) {
     return read_digits(in, kind, *new (state) ExactDigits);
   }
-  static constexpr PartialForm form{0,    1,       false,  sizeof(ExactDigits), merge, finish, write,
-                                    read, nullptr, nullptr};
+  static constexpr PartialForm form{0,       1,       false,  sizeof(ExactDigits), merge, finish, write, read,
+                                    nullptr, nullptr, nullptr};
+};
+
+/// The functions of PartialForm for a method on a grid, which must be given.
+template <class Operation, class F> struct GridPartialFunctions {
+  static constexpr ExactKind kind = exact_kind<Operation>;
+
+  static GridSum& at(std::byte* state) { return *reinterpret_cast<GridSum*>(state); }
+  static const GridSum& at(const std::byte* state) { return *reinterpret_cast<const GridSum*>(state); }
+
+  static void merge(std::byte* state, const std::byte* other) { at(state).merge(at(other)); }
+  static void finish(ReducerOptions options, const std::byte* state, std::uint64_t n, void* out) {
+    finish_on_grid<F>(state ? at(state) : GridSum{}, kind.mean, n, options.grid, 0, out);
+  }
+  static bool overflows(const std::byte* state, std::uint64_t n) {
+    return at(state).overflows(n, grid_word_bits<F>);
+  }
+  static void write(const std::byte* state, SerialWriter& out) {
+    const GridSum& sum = at(state);
+    out.put(sum.units.low);
+    out.put(static_cast<std::uint64_t>(sum.units.high));
+    out.put(static_cast<std::uint8_t>(sum.flags));
+    out.put(static_cast<std::uint8_t>(sum.bits));
+  }
+  /// No elements have a sum beyond that of as many terms of 2^bits units.
+  static bool read(SerialReader& in, std::uint64_t, std::uint64_t elements, std::byte* state) {
+    GridSum& sum = *new (state) GridSum;
+    sum.units.low = in.get<std::uint64_t>();
+    sum.units.high = static_cast<std::int64_t>(in.get<std::uint64_t>());
+    sum.flags = in.get<std::uint8_t>();
+    sum.bits = in.get<std::uint8_t>();
+    constexpr std::uint32_t special =
+        Exact::seen_nan | Exact::seen_plus_infinity | Exact::seen_minus_infinity;
+    const bool is_small =
+        sum.bits > most_term_bits(elements) || sum.units.magnitude() <= Int128::Wide{elements} << sum.bits;
+    return (sum.flags & ~special) == 0 && sum.bits <= GridTerm::beyond && is_small;
+  }
+  static constexpr PartialForm form{0,     1,    false,   sizeof(GridSum), merge,    finish,
+                                    write, read, nullptr, nullptr,         overflows};
 };
 
 }  // namespace samesum

@@ -9,6 +9,7 @@ namespace samesum {
 /// Options of a call that reach its reducer.
 struct ReducerOptions {
   double ddof = 0;  ///< for a variance: the sum of squares is divided by n - ddof
+  int grid = 0;     ///< for a partial of fixed_point: the exponent of the given grid
 };
 
 /// One element of each input, rounded to the format. Its index in the reduction is base + offset; the

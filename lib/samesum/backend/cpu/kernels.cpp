@@ -3,6 +3,7 @@
 #include "samesum/backend/cpu/kernels.hpp"
 
 #include "samesum/backend/cpu/exact_block.hpp"
+#include "samesum/backend/cpu/grid_loops.hpp"
 #include "samesum/backend/cpu/leaf.hpp"
 #include "samesum/backend/cpu/scan_loops.hpp"
 #include "samesum/backend/cpu/softmax_loops.hpp"
@@ -57,6 +58,12 @@ constexpr Kernels make() {
     if constexpr (std::is_same_v<Operation, CumSum> && std::is_same_v<Order, Prefix>)
       all.scan_tile[Accumulators::index_of<A>()] = ScanLoops<A, F>::scan;
   });
+  if constexpr (std::is_same_v<F, fp64>) {
+    all.largest_magnitude = GridLoops::largest;
+    all.add_slices = GridLoops::add;
+  }
+  all.largest_bits = UnitLoops<F>::largest;
+  if constexpr (sizeof(F) >= sizeof(float)) all.write_units = UnitLoops<F>::write;
   return all;
 }
 

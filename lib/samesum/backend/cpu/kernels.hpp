@@ -57,6 +57,19 @@ using FindKey = std::size_t (*)(const void* x, std::size_t n, bool smallest, std
 /// it.
 using ScanTile = void (*)(const void* x, std::size_t n, const void* carry, void* results, void* state);
 
+/// Returns the largest bit pattern of |x| among n numbers: at least that of infinity if one is not finite.
+using LargestMagnitude = std::uint64_t (*)(const double* x, std::size_t n);
+/// Rounds n <= 2048 numbers x·scale once to integers, to nearest, ties to even, and adds these to
+/// sums[0] + sums[1]·2^50 + sums[2]·2^100, whose first `slices` are used: 1 for integers of up to 2^50, 2 up
+/// to 2^100, and 3 up to 2^126. No x·scale may underflow, unless it is below 1/2.
+using AddSlices = void (*)(const double* x, std::size_t n, double scale, int slices, std::int64_t* sums);
+
+/// Returns the largest bit pattern of |x| among n elements of one format, NaN and infinities included.
+using LargestBits = std::uint64_t (*)(const void* x, std::size_t n);
+/// Writes n numbers x·scale, each rounded once to an integer of at most 2^51, to nearest, ties to even. The
+/// products must be exact, or below 1/2.
+using WriteUnits = void (*)(const void* x, std::size_t n, double scale, std::int64_t* units);
+
 /// Loops over rows of softmax in one format (softmax_loops.hpp); null for formats without softmax.
 struct SoftmaxLoops {
   float (*largest)(const void* x, std::size_t n);
@@ -94,6 +107,10 @@ struct Kernels {
   FindKey find_key[Formats::size];
   SoftmaxLoops softmax;
   ScanTile scan_tile[Accumulators::size];
+  LargestMagnitude largest_magnitude;  ///< for fp64 only, as the next one
+  AddSlices add_slices;
+  LargestBits largest_bits;  ///< of elements in the format, as the next one
+  WriteUnits write_units;    ///< null for formats of 16 bits
 };
 
 template <InstructionSet set, std::size_t index> const Kernels& kernels_of();

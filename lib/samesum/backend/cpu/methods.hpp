@@ -13,6 +13,7 @@ namespace samesum::cpu {
 template <std::size_t index> std::vector<Entry> sums();
 template <std::size_t index> std::vector<Entry> reductions();
 template <std::size_t index> std::vector<Entry> scans();
+std::vector<Entry> methods_by_key();
 std::vector<Entry> softmaxes();
 
 /// The exact state of all elements: the state, and so its bytes, that adding them one by one gives. `threads`
@@ -21,5 +22,7 @@ Exact sum_exact(Values x, int threads);
 
 /// Computes an exact reduction for any layout.
 void reduce_exactly(ExactKind kind, const FormatInfo& format, const Call& call);
+/// Computes a reduction on a grid for any layout.
+void reduce_on_grid(ExactKind kind, const FormatInfo& format, Call& call);
 
 }  // namespace samesum::cpu

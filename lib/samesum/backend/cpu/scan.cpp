@@ -120,9 +120,9 @@ template <> std::vector<Entry> scans<SAMESUM_FORMAT_INDEX>() {
       all.push_back(e);
     }
   });
-  for_each_exact_operation<"cpu">([&]<class Operation>() {
+  for_each_order_free<Exactly, "cpu">([&]<class Operation>() {
     if constexpr (is_scan<Operation>) {
-      Entry e = describe_exact<Operation, F>("cpu");
+      Entry e = describe_order_free<Operation, Exactly, F>("cpu");
       Formats::for_each([&]<class T>() { e.code.run[Formats::index_of<T>()] = scan_exactly<T>; });
       all.push_back(e);
     }

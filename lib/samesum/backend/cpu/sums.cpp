@@ -127,7 +127,7 @@ template <> std::vector<Entry> sums<SAMESUM_FORMAT_INDEX>() {
       }
     });
   });
-  Entry exact = describe_exact<Sum, F>("cpu");
+  Entry exact = describe_order_free<Sum, Exactly, F>("cpu");
   Formats::for_each([&]<class T>() { exact.code.sum[Formats::index_of<T>()] = sum_exactly<T>; });
   all.push_back(exact);
   return all;

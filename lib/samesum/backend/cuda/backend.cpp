@@ -95,6 +95,13 @@ void fetch(const HostLayout& host, void* out, const void* from, void* pinned, cu
   if (pinned) std::memcpy(out, pinned, host.width);
 }
 
+/// Whether a word in device memory is not 0. Waits for the copy.
+bool is_set(const void* word) {
+  std::uint32_t copy = 0;
+  check(cudaMemcpy(&copy, word, sizeof copy, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  return copy != 0;
+}
+
 /// Elements of a call on host or device memory, on the device that holds x.
 class PlacedInput : public PartialInput {
  public:
@@ -167,6 +174,8 @@ class Cuda : public Backend {
     const Memory out = device_memory(out_bytes),
                  pinned = host.rows == 1 && out_bytes <= small ? pinned_memory(small) : nullptr;
     Launch launch{call, nullptr, 0, stream.get()};
+    const Memory overflow = call.options.grid ? device_memory(sizeof(std::uint32_t)) : nullptr;
+    launch.overflow = static_cast<std::uint32_t*>(overflow.get());
     launch.x = x.values.data;
     launch.y = method.inputs == 2 && !y.values.data ? out.get() : y.values.data;  // null would mean one input
     launch.out = out.get();
@@ -175,10 +184,15 @@ class Cuda : public Backend {
     const Memory workspace = device_memory(launch.bytes);
     launch.workspace = workspace.get();
     if (launch.bytes >= header_bytes) check(prepare_workspace(launch.workspace, launch.stream), "prepare");
-    return [&method, launch, host, device, stream, x, y, offsets, out, pinned, workspace](void* to) mutable {
+    return [&method, launch, host, device, stream, x, y, offsets, out, pinned, workspace,
+            overflow](void* to) mutable {
       const OnDevice scope{device};
+      if (overflow)
+        check(cudaMemsetAsync(overflow.get(), 0, sizeof(std::uint32_t), stream.get()), "cudaMemsetAsync");
       check(enqueue_method(method, launch), method.name);
       fetch(host, to, out.get(), pinned.get(), stream.get());
+      if (overflow) launch.overflowed = is_set(overflow.get());
+      check_grid(method, launch);
     };
   }
 

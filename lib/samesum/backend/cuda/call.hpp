@@ -43,6 +43,7 @@ struct Launch : Call {
   SoftmaxSchedule schedule = SoftmaxSchedule::automatic;
   KeySchedule key_schedule = KeySchedule::automatic;
   KeyStatus* key_status = nullptr;  ///< in device memory; may be null
+  std::uint32_t* overflow = nullptr;  ///< in device memory; set to 1 if a sum overflows the given grid
   bool uses_header = false;         ///< whether the header of the workspace must be prepared
   cudaError_t error = cudaSuccess;  ///< the result of the call
 };

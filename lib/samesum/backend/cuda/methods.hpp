@@ -17,6 +17,9 @@ cudaError_t prepare_workspace(void* workspace, cudaStream_t stream);
 // In exact_reduce.cu:
 cudaError_t reduce_exactly(ExactKind kind, const FormatInfo& format, Launch& launch);
 
+// In fixed_point.cu:
+cudaError_t reduce_on_grid(ExactKind kind, const FormatInfo& format, Launch& launch);
+
 // Methods of one format, by format index; each format has its own translation unit.
 template <std::size_t index> std::vector<Entry> sums();
 template <std::size_t index> std::vector<Entry> reductions();

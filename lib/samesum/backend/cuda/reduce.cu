@@ -41,6 +41,10 @@ template <class Operation> cudaError_t run_exactly(Launch& call) {
   return reduce_exactly(exact_kind<Operation>, format_info<F>(), call);
 }
 
+template <class Operation> cudaError_t run_on_grid(Launch& call) {
+  return reduce_on_grid(exact_kind<Operation>, format_info<F>(), call);
+}
+
 }  // namespace
 
 template <> std::vector<Entry> reductions<SAMESUM_FORMAT_INDEX>() {
@@ -53,9 +57,14 @@ template <> std::vector<Entry> reductions<SAMESUM_FORMAT_INDEX>() {
     });
     all.push_back(e);
   });
-  for_each_exact_operation<"cuda">([&]<class Operation>() {
-    Entry e = describe_exact<Operation, F>("cuda");
+  for_each_order_free<Exactly, "cuda">([&]<class Operation>() {
+    Entry e = describe_order_free<Operation, Exactly, F>("cuda");
     e.code.run.fill(run_launch<run_exactly<Operation>>);
+    all.push_back(e);
+  });
+  for_each_order_free<OnGrid, "cuda">([&]<class Operation>() {
+    Entry e = describe_order_free<Operation, OnGrid, F>("cuda");
+    e.code.run.fill(run_launch<run_on_grid<Operation>>);
     all.push_back(e);
   });
   return all;

@@ -127,6 +127,7 @@ __global__ void __launch_bounds__(most_column_threads)
                     at = blockIdx.x % across * plan.width + column;
   const int n = at < results ? static_cast<int>(min(l.n - base, Shape::leaf)) : 0;
   const std::size_t place = l.first(at / l.inner) + base * l.stride + at % l.inner;
+  const Reducer own = of_result(reducer, at, l.n, at < results);
   const int lanes = is_one_row
                         ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(n))) / lanes_at_once<Reducer>
                         : Shape::lanes,
@@ -139,9 +140,9 @@ __global__ void __launch_bounds__(most_column_threads)
   for (int visit = 0; visit < visits; ++visit) {
     if (const int lane = first_lane(visit); lane < n) {
       if constexpr (is_one_row)
-        state = column_lanes(reducer, reader, place, l.stride, base, lane, plan.parts * visits, n);
+        state = column_lanes(own, reader, place, l.stride, base, lane, plan.parts * visits, n);
       else
-        state = column_lane<Shape>(reducer, reader, place, l.stride, base, lane, n);
+        state = column_lane<Shape>(own, reader, place, l.stride, base, lane, n);
     }
     int level = 0;
     for (; visit >> level & 1; ++level) {

@@ -113,9 +113,10 @@ __global__ void __launch_bounds__(most_reduce_threads, reduce_resident_blocks<Sh
     }
   const WarpLeaves mine = leaves_of_warp<Shape>(l, plan, w);
   const std::size_t n = mine.exist ? l.length(mine.row) : 0, leaves = Shape::leaves(n);
+  const Reducer own = of_result(reducer, mine.row, n, mine.exist);
   const auto leaf = [&](std::size_t k) {
     const std::size_t begin = min(k * Shape::leaf, n);
-    return LeafOf<Shape, Reducer, Reader>::leaf(reducer, reader, mine.exist ? l.first(mine.row) + begin : 0,
+    return LeafOf<Shape, Reducer, Reader>::leaf(own, reader, mine.exist ? l.first(mine.row) + begin : 0,
                                                 begin, static_cast<int>(min(n - begin, Shape::leaf)),
                                                 plan.threads_per_row);
   };

@@ -117,7 +117,7 @@ template <> std::vector<Entry> sums<SAMESUM_FORMAT_INDEX>() {
       }
     });
   });
-  Entry exact = describe_exact<Sum, F>("cuda");
+  Entry exact = describe_order_free<Sum, Exactly, F>("cuda");
   exact.code.run_vector.fill(run_launch<run_exact>);
   all.push_back(exact);
   return all;

@@ -1,4 +1,4 @@
-/// The entry of the reference backend: the methods of every format, and softmax.
+/// The entry of the reference backend: the methods of every format, methods by key, and softmax.
 #include "samesum/backend/reference/methods.hpp"
 #include "samesum/catalogue/backends.hpp"
 #include "samesum/catalogue/join.hpp"
@@ -9,7 +9,8 @@ namespace {
 class Reference : public Backend {
   std::string_view name() const override { return "reference"; }
   std::vector<Entry> entries() const override {
-    return joined([]<std::size_t index>() { return methods<index>(); }, softmaxes());
+    return joined([]<std::size_t index>() { return methods<index>(); },
+                  joined(methods_by_key(), softmaxes()));
   }
 };
 

@@ -28,7 +28,8 @@ template <class Visit> void for_each_result(const Call& call, Visit visit) {
   }
 }
 
-/// Reduces the elements of each key in an order. What `out` held is the first element if results are combined.
+/// Reduces the elements of each key in an order. What `out` held is the first element if results are
+/// combined.
 template <class T, class Order, class Reducer> void reduce_by_key(const Reducer& reducer, const Call& call) {
   using F = typename Reducer::Format;
   using Shape = typename Order::Shape;
@@ -37,9 +38,7 @@ template <class T, class Order, class Reducer> void reduce_by_key(const Reducer&
     if (call.combines) elements.push_back(Scalar<F>::of(static_cast<const F*>(call.out)[at]));
     for (const std::size_t place : places)
       elements.push_back({convert<CarrierOf<F>>(convert<F>(static_cast<const T*>(call.x)[place]))});
-    const auto element = [&](std::size_t k) {
-      return InputElement<F>{elements[k], Scalar<F>::zero(), k, 0};
-    };
+    const auto element = [&](std::size_t k) { return InputElement<F>{elements[k], Scalar<F>::zero(), k, 0}; };
     const auto write = [&](const auto& with) {
       const auto state = reference_reduce<Shape>(with, elements.size(), element);
       with.finish(state ? *state : typename std::decay_t<decltype(with)>::State{}, elements.size(), at,
@@ -58,6 +57,33 @@ template <class T> void reduce_exactly(ExactKind kind, const FormatInfo& format,
       with_format(format, [&]<class F>() { state.terms.sum.add(static_cast<const F*>(call.out)[at]); });
     for (const std::size_t place : places) state.terms.sum.add(static_cast<const T*>(call.x)[place]);
     state.finish(kind, format, places.size(), 0, at, call.out);
+  });
+}
+
+/// Adds all terms on the given grid, or on the one that the largest of all elements determines, whatever its
+/// key.
+template <class T, class F> void reduce_on_grid(bool mean, Call& call) {
+  const auto* x = static_cast<const T*>(call.x);
+  const std::size_t n = call.keys.size;  // no result has more terms
+  int largest = no_exponent;
+  for (std::size_t i = 0; i < n * call.layout.inner; ++i) largest = std::max(largest, exponent_of(x[i]));
+  const int grid =
+      call.options.grid.value_or(found_grid(largest, n, grid_word_bits<F>, Format<T>::min_quantum));
+  const auto sum_of = [&](const std::vector<std::size_t>& places) {
+    GridSum sum;
+    for (const std::size_t place : places) sum.add(x[place], grid);
+    return sum;
+  };
+  for_each_result(call, [&](const std::vector<std::size_t>& places, std::size_t) {
+    call.overflowed |= sum_of(places).overflows(n, grid_word_bits<F>);
+  });
+  if (call.overflowed) return;
+  for_each_result(call, [&](const std::vector<std::size_t>& places, std::size_t at) {
+    F& result = static_cast<F*>(call.out)[at];
+    const GridSum sum = sum_of(places);
+    result = from_bits<F>(call.combines            ? sum.result_with<F>(grid, result)
+                          : mean && places.empty() ? Format<F>::canonical_nan
+                                                   : sum.result<F>(grid, mean ? places.size() : 1));
   });
 }
 
@@ -87,11 +113,20 @@ std::vector<Entry> methods_by_key() {
         });
       all.push_back(e);
     });
-    for_each_exact_operation_by_key<"reference">([&]<class Operation>() {
-      Entry e = describe_exact<Operation, F>("reference");
+    for_each_order_free_by_key<Exactly, "reference">([&]<class Operation>() {
+      Entry e = describe_order_free<Operation, Exactly, F>("reference");
       Formats::for_each([&]<class T>() {
         e.code.run[Formats::index_of<T>()] = [](Call& call) {
           if (!has_bad_key(call)) reduce_exactly<T>(exact_kind<Operation>, format_info<F>(), call);
+        };
+      });
+      all.push_back(e);
+    });
+    for_each_order_free_by_key<OnGrid, "reference">([&]<class Operation>() {
+      Entry e = describe_order_free<Operation, OnGrid, F>("reference");
+      Formats::for_each([&]<class T>() {
+        e.code.run[Formats::index_of<T>()] = [](Call& call) {
+          if (!has_bad_key(call)) reduce_on_grid<T, F>(exact_kind<Operation>.mean, call);
         };
       });
       all.push_back(e);

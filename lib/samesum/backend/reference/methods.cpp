@@ -3,7 +3,7 @@
 #include "samesum/backend/reference/methods.hpp"
 
 #include "samesum/catalogue/describe.hpp"
-#include "samesum/operation/exact_reduction.hpp"
+#include "samesum/operation/grid_reduction.hpp"
 #include "samesum/operation/reference_reduce.hpp"
 
 namespace samesum::reference {
@@ -112,6 +112,31 @@ template <class T> void run_exactly(ExactKind kind, const FormatInfo& format, co
   }
 }
 
+/// Adds all terms on the given grid, or on the one that the largest term of a result determines.
+template <class T, class F> void run_on_grid(ExactKind kind, Call& call) {
+  const Layout& l = call.layout;
+  const T *x = static_cast<const T*>(call.x), *y = static_cast<const T*>(call.y);
+  for (std::size_t at = 0; at < l.results(); ++at) {
+    const std::size_t n = l.length(at / l.inner);
+    const auto for_each_pair = [&](auto visit) {
+      for (std::size_t k = 0; k < n; ++k) {
+        const std::size_t place = l.first(at / l.inner) + k * l.stride + at % l.inner;
+        visit(x[place], y ? y[place] : T{});
+      }
+    };
+    int largest = no_exponent;
+    for_each_pair([&](T a, T b) { largest = std::max(largest, exponent_of_term(kind.term, a, b)); });
+    const int grid = call.options.grid.value_or(
+        found_grid(largest, n, grid_word_bits<F>, quantum_of_terms(kind.term, format_info<T>())));
+    GridSum sum;
+    for_each_pair([&](T a, T b) { add_term(sum, kind.term, a, b, grid); });
+    if (call.as_state)
+      *static_cast<GridSum*>(call.out) = sum;
+    else if (!finish_on_grid<F>(sum, kind.mean, n, grid, at, call.out))
+      call.overflowed = true;
+  }
+}
+
 /// An element rounded to F, and its magnitude before rounding.
 template <class F> struct Given {
   Scalar<F> value;
@@ -193,8 +218,8 @@ template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
     });
     all.push_back(e);
   });
-  for_each_exact_operation<"reference">([&]<class Operation>() {
-    Entry e = describe_exact<Operation, F>("reference");
+  for_each_order_free<Exactly, "reference">([&]<class Operation>() {
+    Entry e = describe_order_free<Operation, Exactly, F>("reference");
     if constexpr (!is_scan<Operation>) e.code.partial_form = &ExactPartialFunctions<Operation, F>::form;
     Formats::for_each([&]<class T>() {
       if constexpr (is_scan<Operation>)
@@ -204,6 +229,14 @@ template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
           run_exactly<T>(exact_kind<Operation>, format_info<F>(), call);
         };
       if constexpr (std::is_same_v<Operation, Sum>) e.code.watch[Formats::index_of<T>()] = watch_exact<F, T>;
+    });
+    all.push_back(e);
+  });
+  for_each_order_free<OnGrid, "reference">([&]<class Operation>() {
+    Entry e = describe_order_free<Operation, OnGrid, F>("reference");
+    e.code.partial_form = &GridPartialFunctions<Operation, F>::form;
+    Formats::for_each([&]<class T>() {
+      e.code.run[Formats::index_of<T>()] = [](Call& call) { run_on_grid<T, F>(exact_kind<Operation>, call); };
     });
     all.push_back(e);
   });

@@ -7,8 +7,9 @@
 
 namespace samesum::reference {
 
-/// Methods of the format with that format index, except softmax.
+/// Methods of the format with that format index, except softmax and methods by key.
 template <std::size_t index> std::vector<Entry> methods();
+std::vector<Entry> methods_by_key();
 std::vector<Entry> softmaxes();
 
 }  // namespace samesum::reference

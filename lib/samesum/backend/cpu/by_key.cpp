@@ -1,0 +1,563 @@
+/// The operations by key on a CPU.
+#include "samesum/backend/cpu/by_key.hpp"
+
+#include <cmath>
+
+#include "samesum/accumulator/fixed_point.hpp"
+#include "samesum/backend/cpu/kernels.hpp"
+#include "samesum/backend/cpu/methods.hpp"
+#include "samesum/catalogue/describe.hpp"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace samesum::cpu {
+namespace {
+
+Rows rows_of(const Call& call) { return {call.keys, call.bins, call.layout.inner}; }
+int threads_of(const Call& call) {
+  const std::size_t n = call.keys.size;
+  return thread_count(call.options.threads, n * call.layout.inner, std::max<std::size_t>(n, 1));
+}
+
+/// Whether the table has all elements. Otherwise the call ends, with the place of the first bad key.
+template <class Word> bool is_complete(const Table<Word>& table, Call& call) {
+  if (table.has_bad_key) call.first_bad_key = first_bad_key(call.keys, call.bins);
+  return !table.has_bad_key;
+}
+
+constexpr auto relaxed = std::memory_order_relaxed;
+
+// --- elements and their marks ----------------------------------------------------------------------------
+
+template <class T> bool has_minus_zero(const T* x, std::size_t n) {
+  bool any = false;
+  for (std::size_t i = 0; i < n; ++i) any |= to_bits(x[i]) == Format<T>::sign_bit;
+  return any;
+}
+
+/// Elements as they are given.
+template <class T> struct GivenRows {
+  using X = T;
+  const T* x;
+  std::size_t inner;
+  explicit GivenRows(const Call& call) : x{static_cast<const T*>(call.x)}, inner{call.layout.inner} {}
+  const T* rows(std::size_t first, std::size_t, T*) const { return x + first * inner; }
+};
+
+/// Elements rounded to the format F, as numbers of its carrier.
+template <class F> struct RoundedRows {
+  using X = CarrierOf<F>;
+  const Call& call;
+  WriteTerms write;
+  explicit RoundedRows(const Call& c)
+      : call{c}, write{kernels<Formats::index_of<F>()>().write_terms[c.input->index]} {}
+  const X* rows(std::size_t first, std::size_t n, X* buffer) const {
+    const std::size_t inner = call.layout.inner;
+    const auto* from = static_cast<const std::byte*>(call.x) + first * inner * call.input->bytes;
+    if (std::is_same_v<F, X> && call.input->index == Formats::index_of<F>())
+      return reinterpret_cast<const X*>(from);
+    write(Term::element, from, nullptr, n * inner, buffer, nullptr);
+    return buffer;
+  }
+};
+
+/// Counts the rows of each key.
+struct Counter {
+  using X = std::uint8_t;
+  using Word = std::int64_t;
+  static constexpr Word fresh = 0;
+  static constexpr bool is_order_free = true;
+  const X* rows(std::size_t, std::size_t, X* buffer) const { return buffer; }
+  void add(Word& word, X) const { ++word; }
+  void merge(Word& word, Word other) const { word += other; }
+};
+
+/// Marks results that have elements, and those that have others than -0.
+enum Mark : std::uint8_t { has_elements = 1, has_other_than_minus_zero = 2 };
+template <class T> struct Marker : GivenRows<T> {
+  using GivenRows<T>::GivenRows;
+  using Word = std::uint8_t;
+  static constexpr Word fresh = 0;
+  static constexpr bool is_order_free = true;
+  void add(Word& word, T x) const {
+    const bool is_minus_zero = to_bits(x) == Format<T>::sign_bit;
+    word = Word(word | has_elements | (is_minus_zero ? 0 : has_other_than_minus_zero));
+  }
+  void merge(Word& word, Word other) const { word = Word(word | other); }
+};
+
+/// The marks of all results, which few calls need: one more pass over valid keys.
+class Marks {
+ public:
+  explicit Marks(const Call& call) : call_{call} {}
+  /// Makes them, if any result needs them.
+  template <class Needs> void make(Needs needs) {
+    for (std::size_t at = 0; at < call_.bins * call_.layout.inner; ++at) {
+      if (!needs(at)) continue;
+      all_ = with_format(*call_.input, [&]<class T>() {
+        return add_by_key(Marker<T>{call_}, rows_of(call_), threads_of(call_)).words;
+      });
+      return;
+    }
+  }
+  /// Whether the marks say that the result has no elements.
+  bool is_empty(std::size_t at) const { return !all_.empty() && all_[at] == 0; }
+  /// Whether the marks say that all elements of the result are -0.
+  bool is_minus_zero(std::size_t at) const { return !all_.empty() && all_[at] == has_elements; }
+
+ private:
+  const Call& call_;
+  std::vector<std::uint8_t> all_;
+};
+
+std::vector<std::int64_t> counts_of(const Call& call) {
+  return add_by_key(Counter{}, {call.keys, call.bins, 1}, threads_of(call)).words;
+}
+
+void count(Call& call) {
+  auto* out = static_cast<std::int64_t*>(call.out);
+  const Table<std::int64_t> table = add_by_key(Counter{}, {call.keys, call.bins, 1}, threads_of(call));
+  if (!is_complete(table, call)) return;
+  for (std::size_t at = 0; at < call.bins; ++at)
+    out[at] = call.combines ? out[at] + table.words[at] : table.words[at];
+}
+
+/// The words at the start: fresh, or made from what `out` holds if results are combined with it.
+template <class F, class Word, class FromHeld>
+std::vector<Word> start_of(const Call& call, Word fresh, FromHeld from_held) {
+  const std::size_t results = call.bins * call.layout.inner;
+  std::vector<Word> words(results, fresh);
+  for (std::size_t at = 0; call.combines && at < results; ++at)
+    words[at] = from_held(static_cast<const F*>(call.out)[at]);
+  return words;
+}
+
+// --- plain sums and extrema ------------------------------------------------------------------------------
+
+/// Adds elements in turn, rounding to Wide after each addition. Wide is F or has more exponents.
+template <class F, class Wide = F> struct PlainAdder : RoundedRows<F> {
+  using typename RoundedRows<F>::X;
+  using Word = X;
+  static constexpr Word fresh = -X{0};
+  static constexpr bool is_order_free = false;
+  mutable std::atomic<bool> has_minus_zeros = false;
+  explicit PlainAdder(const Call& call) : RoundedRows<F>{call} {}
+  const X* rows(std::size_t first, std::size_t n, X* buffer) const {
+    const X* const x = RoundedRows<F>::rows(first, n, buffer);
+    if (has_minus_zero(x, n * this->call.layout.inner)) has_minus_zeros.store(true, relaxed);
+    return x;
+  }
+  void add(Word& word, X x) const { word = (Scalar<Wide>{word} + Scalar<Wide>{x}).v; }
+};
+
+template <class F> bool is_nan(F x) { return is_nan_bits<F>(to_bits(x)); }
+
+template <class F> void sum_in_turn(Call& call, const TermReducer<Plain, F>& reducer) {
+  using C = CarrierOf<F>;
+  auto* out = static_cast<F*>(call.out);
+  const std::size_t inner = call.layout.inner;
+  const PlainAdder<F> adder{call};
+  const int threads = threads_of(call);
+  Table<C> table = add_by_key(adder, rows_of(call), threads,
+                              start_of<F>(call, adder.fresh, [](F held) { return convert<C>(held); }));
+  if (!is_complete(table, call)) return;
+  std::vector<C>& sums = table.words;
+  Marks marks{call};
+  if (!reducer.mean) {
+    // A sum of other elements than -0 is never -0. Whether nothing was added to a NaN must be looked up.
+    marks.make([&](std::size_t at) {
+      return call.combines ? is_nan(sums[at]) && is_nan(out[at])
+                           : adder.has_minus_zeros && to_bits(sums[at]) == Format<C>::sign_bit;
+    });
+    return for_each_result(threads, sums.size(), [&](std::size_t at) {
+      if (call.combines && is_nan(sums[at]) && marks.is_empty(at)) return;
+      const bool is_zero = !call.combines && sums[at] == 0 && !marks.is_minus_zero(at);
+      out[at] = is_zero ? F{} : to_format<F>(Scalar<F>{sums[at]});
+    });
+  }
+  const std::vector<std::int64_t> counts = counts_of(call);
+  const auto finish = [&](const auto& with, const auto& words) {
+    for_each_result(threads, words.size(), [&](std::size_t at) {
+      typename std::decay_t<decltype(with)>::State state;
+      if constexpr (requires { state.sum.sum; })
+        state.sum.sum = {words[at]};
+      else
+        state.sum = {words[at]};
+      with.finish(state, static_cast<std::uint64_t>(counts[at / inner]), at, out);
+    });
+  };
+  finish(reducer, sums);
+  if constexpr (requires { reducer.replacement(); })
+    for (std::size_t at = 0; at < sums.size(); ++at)
+      if (counts[at / inner] > 0 && reducer.replacement().must_replace(at, out))
+        return finish(reducer.replacement(),
+                      add_by_key(PlainAdder<fp16, fp16_wide>{call}, rows_of(call), threads).words);
+}
+
+template <class F> struct ExtremumAdder : RoundedRows<F> {
+  using typename RoundedRows<F>::X;
+  using Word = typename KeyOf<F>::Key;
+  static constexpr Word fresh = 0;
+  static constexpr bool is_order_free = true;
+  bool smallest;
+  ExtremumAdder(const Call& call, bool s) : RoundedRows<F>{call}, smallest{s} {}
+  void add(Word& word, X x) const { word = std::max(word, Word(KeyOf<F>::of(x, smallest))); }
+  void merge(Word& word, Word other) const { word = std::max(word, other); }
+};
+
+template <class F> void find_extrema(Call& call, const ExtremumReducer<F>& reducer) {
+  auto* out = static_cast<F*>(call.out);
+  const ExtremumAdder<F> adder{call, reducer.smallest};
+  const int threads = threads_of(call);
+  const auto table = add_by_key(adder, rows_of(call), threads, start_of<F>(call, adder.fresh, [&](F held) {
+                                  return KeyOf<F>::of(convert<CarrierOf<F>>(held), reducer.smallest);
+                                }));
+  if (!is_complete(table, call)) return;
+  const auto is_nan_key = [&](std::size_t at) { return table.words[at] == KeyOf<F>::nan; };
+  Marks marks{call};
+  marks.make([&](std::size_t at) { return call.combines && is_nan_key(at) && is_nan(out[at]); });
+  for_each_result(threads, table.words.size(), [&](std::size_t at) {
+    if (call.combines && is_nan_key(at) && marks.is_empty(at)) return;
+    reducer.finish({table.words[at]}, 1, at, out);
+  });
+}
+
+// --- exact sums ------------------------------------------------------------------------------------------
+
+using Wide = Int128::Wide;
+
+/// The range of exponents in which sums of 128 bits are exact: units of 2^grid, and terms below
+/// 2^(grid + term_bits).
+struct Window {
+  int grid, term_bits;
+
+  /// Adds an element to `sum`. Returns false if it is not finite, too large, or no multiple of the unit.
+  template <class T> bool add(Wide& sum, T x) const {
+    const auto bits = to_bits(x), magnitude = BitsOf<T>(bits & ~Format<T>::sign_bit);
+    if (magnitude >= Format<T>::infinity) return false;
+    Decomposed d = decompose<T>(magnitude);
+    int shift = d.exponent - grid;
+    if (shift < 0) {
+      const int zeros = d.significand == 0 ? 0 : std::countr_zero(d.significand);
+      if (d.significand != 0 && zeros < -shift) return false;
+      d.significand = d.significand == 0 ? 0 : d.significand >> -shift;
+      shift = 0;
+    } else if (shift > term_bits - Format<T>::precision) {
+      if (d.significand != 0) return false;
+      shift = 0;
+    }
+    const Wide term = Wide{d.significand} << shift;
+    sum += bits == magnitude ? term : Wide{0} - term;
+    return true;
+  }
+};
+
+/// Guesses a window from a sample of n elements. Every element is checked when it is added.
+template <class T> int largest_exponent_of_sample(const T* x, std::size_t n) {
+  const std::size_t step = n / 4096 + 1;
+  int largest = no_exponent;
+  for (std::size_t i = 0; i < n; i += step) largest = std::max(largest, exponent_of(x[i]));
+  return largest;
+}
+Window window_of(int largest_exponent, std::size_t terms) {
+  constexpr int margin = 6;  // the sample may have missed larger elements
+  const int term_bits = most_term_bits(terms);
+  if (largest_exponent == no_exponent) return {-63, term_bits};
+  return {largest_exponent + margin - term_bits, term_bits};
+}
+
+template <class T> struct WindowAdder : GivenRows<T> {
+  using Word = Wide;
+  static constexpr Word fresh = 0;
+  static constexpr bool is_order_free = true;
+  Window window;
+  mutable std::atomic<bool> missed = false, has_minus_zeros = false;
+  WindowAdder(const Call& call, Window w) : GivenRows<T>{call}, window{w} {}
+  const T* rows(std::size_t first, std::size_t n, T*) const {
+    const T* const from = this->x + first * this->inner;
+    if (has_minus_zero(from, n * this->inner)) has_minus_zeros.store(true, relaxed);
+    return missed.load(relaxed) ? nullptr : from;
+  }
+  void add(Word& word, T x) const {
+    if (!window.add(word, x)) missed.store(true, relaxed);
+  }
+  void merge(Word& word, Word other) const { word += other; }
+};
+
+/// Sums exactly with any elements: sorts the rows by key, then adds the elements of each key.
+template <class T> void sum_sorted(const Call& call, ExactKind kind, const FormatInfo& format) {
+  const std::size_t inner = call.layout.inner, n = call.keys.size;
+  const auto key = [&](std::size_t k) { return key_at(call.keys.format, call.keys.data, k); };
+  std::vector<std::size_t> end(call.bins + 1), sorted(n);
+  for (std::size_t k = 0; k < n; ++k) ++end[key(k) + 1];
+  for (std::size_t b = 0; b < call.bins; ++b) end[b + 1] += end[b];
+  for (std::size_t k = 0; k < n; ++k) sorted[end[key(k)]++] = k;
+  const auto* const x = static_cast<const T*>(call.x);
+  for_each_result(threads_of(call), call.bins * inner, [&](std::size_t at) {
+    const std::size_t bin = at / inner, begin = bin == 0 ? 0 : end[bin - 1];
+    if (call.combines && begin == end[bin]) return;
+    ExactBatchState state;
+    if (call.combines)
+      with_format(format, [&]<class F>() { state.terms.sum.add(static_cast<const F*>(call.out)[at]); });
+    for (std::size_t k = begin; k < end[bin]; ++k) state.terms.sum.add(x[sorted[k] * inner + at % inner]);
+    state.finish(kind, format, end[bin] - begin, 0, at, call.out);
+  });
+}
+
+/// Sums exactly in a window of 128 bits. Returns false, with nothing written, if an element lies outside.
+template <class T, class F> bool sum_in_window(Call& call, bool mean) {
+  auto* out = static_cast<F*>(call.out);
+  const std::size_t inner = call.layout.inner, results = call.bins * inner;
+  int largest = largest_exponent_of_sample(static_cast<const T*>(call.x), call.keys.size * inner);
+  if (call.combines) largest = std::max(largest, largest_exponent_of_sample(out, results));
+  const Window window = window_of(largest, call.keys.size + 1);
+  const WindowAdder<T> adder{call, window};
+  const int threads = threads_of(call);
+  const auto table = add_by_key(adder, rows_of(call), threads, start_of<F>(call, Wide{0}, [&](F held) {
+                                  Wide sum = 0;
+                                  if (!window.add(sum, held)) adder.missed = true;
+                                  return sum;
+                                }));
+  if (!is_complete(table, call)) return true;
+  if (table.gave_up || adder.missed) return false;
+  const std::vector<Wide>& sums = table.words;
+  Marks marks{call};
+  marks.make([&](std::size_t at) { return sums[at] == 0 && (call.combines || adder.has_minus_zeros); });
+  const std::vector<std::int64_t> counts = mean ? counts_of(call) : std::vector<std::int64_t>{};
+  for_each_result(threads, results, [&](std::size_t at) {
+    const auto n = static_cast<std::uint64_t>(mean ? counts[at / inner] : 1);
+    if (n == 0) {
+      out[at] = from_bits<F>(Format<F>::canonical_nan);
+    } else if (sums[at] == 0) {
+      const bool held_minus_zero = !call.combines || to_bits(out[at]) == Format<F>::sign_bit;
+      if (call.combines && marks.is_empty(at)) return;
+      out[at] = from_bits<F>(held_minus_zero && marks.is_minus_zero(at) ? Format<F>::sign_bit : BitsOf<F>{0});
+    } else {
+      const Int128 units = Int128::of(sums[at]);
+      const BitsOf<F> bits =
+          mean ? round_quotient<F>(units, window.grid, n) : round_units<F>(units, window.grid);
+      // A negative sum that underflows is -0, unlike sums on a grid.
+      out[at] = from_bits<F>(bits == 0 && units.is_negative() ? Format<F>::sign_bit : bits);
+    }
+  });
+  return true;
+}
+
+template <class F> void sum_exactly(Call& call, ExactKind kind) {
+  with_format(*call.input, [&]<class T>() {
+    if (sum_in_window<T, F>(call, kind.mean)) return;
+    call.first_bad_key = first_bad_key(call.keys, call.bins);
+    if (call.first_bad_key == no_bad_key) sum_sorted<T>(call, kind, format_info<F>());
+  });
+}
+
+// --- sums on a grid --------------------------------------------------------------------------------------
+
+template <class T> const Kernels& loops_of() { return kernels<Formats::index_of<T>()>(); }
+
+/// Returns the exponent of the largest finite element, as exponent_of.
+template <class T> int largest_exponent(const T* x, std::size_t n, int threads) {
+  constexpr std::size_t part = std::size_t{1} << 16;
+  std::vector<int> parts(n / part + 1, no_exponent);
+  for_each_task(threads, parts.size(), [&](std::size_t k) {
+    const T* const mine = x + k * part;
+    const std::size_t count = std::min(part, n - k * part);
+    const auto bits = static_cast<BitsOf<T>>(loops_of<T>().largest_bits(mine, count));
+    if (bits < Format<T>::infinity) {
+      parts[k] = exponent_of(from_bits<T>(bits));
+    } else {
+      for (std::size_t i = 0; i < count; ++i) parts[k] = std::max(parts[k], exponent_of(mine[i]));
+    }
+  });
+  return *std::ranges::max_element(parts);
+}
+
+/// Rounds to a whole number, to nearest, ties to even, for |x| < 2^63.
+inline std::int64_t rounded(double x) {
+#if defined(__SSE2__)
+  return _mm_cvtsd_si64(_mm_set_sd(x));
+#else
+  return std::llrint(x);
+#endif
+}
+
+/// Adds terms of so few units that one word holds their sums.
+template <class T> struct WordAdder {
+  using X = std::int64_t;  ///< units of the grid
+  using Word = std::int64_t;
+  static constexpr Word fresh = 0;
+  static constexpr bool is_order_free = true;
+  const T* x;
+  std::size_t inner;
+  int term_bits;
+  double scale;
+  BitsOf<T> limit;  ///< terms are smaller than the number with these bits
+  LargestBits largest_bits = loops_of<T>().largest_bits;
+  WriteUnits write_units = loops_of<fp64>().write_units;
+  WriteTerms to_doubles = loops_of<fp64>().write_terms[Formats::index_of<T>()];
+
+  /// Gives up if an element is as large as 2^`end`.
+  WordAdder(const Call& call, int grid, int end)
+      : x{static_cast<const T*>(call.x)},
+        inner{call.layout.inner},
+        term_bits{62 - bits_for_terms(call.keys.size)},
+        scale{power_of_two(-grid)},
+        limit{round_to_bits<T>(false, 1, std::min(end, grid + term_bits))} {
+    if constexpr (sizeof(T) >= sizeof(float)) write_units = loops_of<T>().write_units;
+  }
+  static bool has_scale(int grid) { return std::abs(grid) < 1000; }
+
+  const X* rows(std::size_t first, std::size_t n, X* units) const {
+    const T* const from = x + first * inner;
+    if (largest_bits(from, n * inner) >= limit) return nullptr;
+    constexpr std::size_t part = 2048;
+    double doubles[sizeof(T) >= sizeof(float) ? 1 : part];
+    for (std::size_t begin = 0; begin < n * inner; begin += part) {
+      const std::size_t mine = std::min(part, n * inner - begin);
+      const void* elements = from + begin;
+      if constexpr (sizeof(T) < sizeof(float)) {
+        to_doubles(Term::element, elements, nullptr, mine, doubles, nullptr);
+        elements = doubles;
+      }
+      if (term_bits <= 51)
+        write_units(elements, mine, scale, units + begin);
+      else
+        write_large_units(elements, mine, units + begin);
+    }
+    return units;
+  }
+  void add(Word& word, X term) const { word += term; }
+  void merge(Word& word, Word other) const { word += other; }
+
+ private:
+  void write_large_units(const void* elements, std::size_t n, X* units) const {
+    using U = std::conditional_t<sizeof(T) >= sizeof(float), T, double>;
+    for (std::size_t i = 0; i < n; ++i)
+      units[i] = rounded(static_cast<double>(static_cast<const U*>(elements)[i]) * scale);
+  }
+};
+
+/// Adds any terms.
+template <class T> struct GridAdder : GivenRows<T> {
+  using Word = GridSum;
+  static constexpr Word fresh{};
+  static constexpr bool is_order_free = true;
+  int grid;
+  GridAdder(const Call& call, int g) : GivenRows<T>{call}, grid{g} {}
+  void add(Word& word, T x) const { word.add(x, grid); }
+  void merge(Word& word, const Word& other) const { word.merge(other); }
+};
+
+/// Writes the results of all sums, unless one overflows.
+template <class F, class Word>
+void finish_on_grid(Call& call, bool mean, int grid, const std::vector<Word>& words) {
+  auto* out = static_cast<F*>(call.out);
+  const int threads = threads_of(call);
+  const auto sum_of = [](const Word& word) {
+    if constexpr (std::is_same_v<Word, GridSum>)
+      return word;
+    else
+      return GridSum{Int128::of(word)};
+  };
+  if constexpr (std::is_same_v<Word, GridSum>)
+    for (const GridSum& sum : words) call.overflowed |= sum.overflows(call.keys.size, grid_word_bits<F>);
+  if (call.overflowed) return;
+  Marks marks{call};
+  // Without elements, a result keeps what `out` holds, even a -0 or a NaN.
+  marks.make([&](std::size_t at) {
+    return call.combines && sum_of(words[at]).units.is_zero() &&
+           (is_nan(out[at]) || to_bits(out[at]) == Format<F>::sign_bit);
+  });
+  // One rounding, in the conversion, if no result can be subnormal or infinite.
+  if constexpr (std::is_same_v<Word, std::int64_t> && std::is_same_v<F, CarrierOf<F>>)
+    if (!mean && !call.combines && grid >= Format<F>::min_exponent && grid <= Format<F>::max_exponent - 64) {
+      const F unit = static_cast<F>(power_of_two(grid));
+      return for_each_result(threads, words.size(),
+                             [&](std::size_t at) { out[at] = static_cast<F>(words[at]) * unit; });
+    }
+  const std::vector<std::int64_t> counts = mean ? counts_of(call) : std::vector<std::int64_t>{};
+  for_each_result(threads, words.size(), [&](std::size_t at) {
+    if (call.combines && marks.is_empty(at)) return;
+    const GridSum sum = sum_of(words[at]);
+    const auto n = static_cast<std::uint64_t>(mean ? counts[at / call.layout.inner] : 1);
+    out[at] = from_bits<F>(n == 0          ? Format<F>::canonical_nan
+                           : call.combines ? sum.template result_with<F>(grid, out[at])
+                                           : sum.template result<F>(grid, n));
+  });
+}
+
+/// Sums on a grid in words. Returns false, with nothing written, if an element is as large as 2^`end` or has
+/// too many units.
+template <class T, class F> bool sum_in_words(Call& call, bool mean, int grid, int end) {
+  if (!WordAdder<T>::has_scale(grid)) return false;
+  const auto table = add_by_key(WordAdder<T>{call, grid, end}, rows_of(call), threads_of(call));
+  if (is_complete(table, call) && !table.gave_up) finish_on_grid<F>(call, mean, grid, table.words);
+  return table.has_bad_key || !table.gave_up;
+}
+
+template <class T, class F> void sum_on_grid(Call& call, bool mean) {
+  constexpr int no_end = Format<T>::max_exponent + 1;
+  const auto* x = static_cast<const T*>(call.x);
+  const std::size_t n = call.keys.size, elements = n * call.layout.inner;
+  const int threads = threads_of(call);
+  // No result has more than n terms.
+  const auto grid_of = [n](int largest) {
+    return found_grid(largest, n, grid_word_bits<F>, Format<T>::min_quantum);
+  };
+  int grid = call.options.grid.value_or(0);
+  if (!call.options.grid) {
+    // Nearly always the largest element of a part has the exponent of the largest of all. Each element is
+    // compared with it on the way.
+    const int guess =
+        std::max(largest_exponent(x, elements / 16, threads), largest_exponent_of_sample(x, elements));
+    if (guess != no_exponent && sum_in_words<T, F>(call, mean, grid_of(guess), guess + 1)) return;
+    grid = grid_of(largest_exponent(x, elements, threads));
+  }
+  if (sum_in_words<T, F>(call, mean, grid, no_end)) return;
+  const auto table = add_by_key(GridAdder<T>{call, grid}, rows_of(call), threads);
+  if (is_complete(table, call)) finish_on_grid<F>(call, mean, grid, table.words);
+}
+
+}  // namespace
+
+std::vector<Entry> methods_by_key() {
+  std::vector<Entry> all;
+  Formats::for_each([&]<class F>() {
+    for_each_method_by_key<F, "cpu">([&]<class Operation, class Order, template <class> class A>() {
+      Entry e = describe<Operation, Order, A, F>("cpu");
+      if constexpr (Operation::inputs == 0)
+        e.code.run.fill(count);
+      else
+        Formats::for_each([&]<class T>() {
+          if constexpr (can_read<T, F>)
+            e.code.run[Formats::index_of<T>()] = [](Call& call) {
+              const auto reducer = Operation::template reducer<A, F>({});
+              if constexpr (requires { reducer.smallest; })
+                find_extrema<F>(call, reducer);
+              else
+                sum_in_turn<F>(call, reducer);
+            };
+        });
+      all.push_back(e);
+    });
+    for_each_order_free_by_key<Exactly, "cpu">([&]<class Operation>() {
+      Entry e = describe_order_free<Operation, Exactly, F>("cpu");
+      e.code.run.fill([](Call& call) { sum_exactly<F>(call, exact_kind<Operation>); });
+      all.push_back(e);
+    });
+    for_each_order_free_by_key<OnGrid, "cpu">([&]<class Operation>() {
+      Entry e = describe_order_free<Operation, OnGrid, F>("cpu");
+      Formats::for_each([&]<class T>() {
+        e.code.run[Formats::index_of<T>()] = [](Call& call) {
+          sum_on_grid<T, F>(call, exact_kind<Operation>.mean);
+        };
+      });
+      all.push_back(e);
+    });
+  });
+  return all;
+}
+
+}  // namespace samesum::cpu

@@ -1,0 +1,215 @@
+/// Loops over elements by key on a CPU: tables with a word for each result, and how threads share the work.
+///
+/// An adder adds elements of type X to the words. It has:
+/// - `X`, `Word`, and `fresh`, the word of a result without elements;
+/// - `is_order_free`, whether words of parts of the elements can be merged; then merge(word, other) does so;
+/// - rows(first, n, buffer), which returns the elements of n rows, written to the buffer if they are
+/// converted;
+///   null if it cannot add them: then it gives up, and no word counts;
+/// - add(word, x).
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <vector>
+
+#include "samesum/backend/cpu/tasks.hpp"
+#include "samesum/catalogue/backend.hpp"
+
+namespace samesum::cpu {
+
+/// The rows of a call, one for each key: their number, and the elements of a row.
+struct Rows {
+  Keys keys;
+  std::size_t bins, inner;
+  std::size_t count() const { return keys.size; }
+  std::size_t results() const { return bins * inner; }
+  /// Rows per block, whose elements stay in the first-level cache.
+  std::size_t block() const { return std::max<std::size_t>(1, 2048 / inner); }
+};
+
+/// Words of more results than fit in the second-level cache are fetched ahead of their use.
+inline constexpr std::size_t cached_bytes = std::size_t{1} << 20;
+
+/// Adds n rows to a table whose first row has the key 0.
+template <class Adder, class K>
+inline void add_rows(const Adder& adder, typename Adder::Word* table, bool is_cached, const K* key,
+                     const typename Adder::X* x, std::size_t n, std::size_t inner) {
+  if (inner > 1) {
+    for (std::size_t r = 0; r < n; ++r) {
+      typename Adder::Word* const row = table + static_cast<std::size_t>(key[r]) * inner;
+      for (std::size_t i = 0; i < inner; ++i) adder.add(row[i], x[r * inner + i]);
+    }
+    return;
+  }
+  std::size_t r = 0;
+  if (!is_cached) {
+    constexpr std::size_t ahead = 24;
+    for (; r + ahead < n; ++r) {
+      __builtin_prefetch(table + static_cast<std::size_t>(key[r + ahead]), 1);
+      adder.add(table[static_cast<std::size_t>(key[r])], x[r]);
+    }
+  }
+  for (; r < n; ++r) adder.add(table[static_cast<std::size_t>(key[r])], x[r]);
+}
+
+/// The words of all results, or why there are none.
+template <class Word> struct Table {
+  std::vector<Word> words;
+  bool has_bad_key = false, gave_up = false;
+};
+
+/// One pass of an adder over rows, with keys of type K.
+template <class Adder, class K> class PassByKey {
+ public:
+  using Word = typename Adder::Word;
+  using X = typename Adder::X;
+
+  PassByKey(const Adder& adder, const Rows& rows, std::vector<Word> start)
+      : adder_{adder}, rows_{rows}, keys_{static_cast<const K*>(rows.keys.data)} {
+    table_.words = std::move(start);
+  }
+
+  /// Adds all rows on up to `threads` threads. Threads either have a table each, for some of the rows, or
+  /// share one, of which each has some of the keys: then all threads read all keys, and the order is kept.
+  Table<Word> run(int threads) && {
+    const auto tables = static_cast<std::size_t>(threads);
+    const bool is_small = rows_.results() * sizeof(Word) <= cached_bytes ||
+                          4 * tables * rows_.results() <= rows_.count() * rows_.inner;
+    // Gathering elements costs as much as adding them to a small table.
+    const bool is_cheap =
+        !Adder::is_order_free && rows_.inner < 8 && rows_.results() * sizeof(Word) <= cached_bytes;
+    if (threads == 1 || is_cheap || rows_.count() == 0 || rows_.results() == 0)
+      add_chunk(table_.words, 0, rows_.count());
+    else if (Adder::is_order_free && is_small)
+      run_with_tables(tables);
+    else
+      run_with_ranges(tables);
+    table_.has_bad_key = has_bad_key_;
+    table_.gave_up = gave_up_;
+    return std::move(table_);
+  }
+
+ private:
+  bool is_over() const { return has_bad_key_.load(relaxed) || gave_up_.load(relaxed); }
+
+  /// Calls visit(first, n, x) for the blocks of rows begin … end - 1.
+  template <class Visit> void for_each_block(std::size_t begin, std::size_t end, Visit visit) {
+    const std::size_t block = rows_.block();
+    std::vector<X> buffer(block * rows_.inner);
+    for (std::size_t first = begin; first < end && !is_over(); first += block) {
+      const std::size_t n = std::min(block, end - first);
+      const X* const x = adder_.rows(first, n, buffer.data());
+      if (x != nullptr)
+        visit(first, n, x);
+      else
+        gave_up_.store(true, relaxed);
+    }
+  }
+
+  bool are_valid(const K* key, std::size_t n) const {
+    using U = std::make_unsigned_t<K>;
+    constexpr std::uint64_t most = std::numeric_limits<std::make_signed_t<K>>::max();
+    const std::size_t last = rows_.bins - 1;
+    U signs = 0;
+    if (rows_.bins == 0 || last > most) {  // all but negative keys are valid, if there are any results
+      constexpr bool has_negative = std::is_signed_v<K>;
+      for (std::size_t r = 0; r < n; ++r) signs |= U(key[r]);
+      return n == 0 || (rows_.bins > 0 && (has_negative ? signs <= most : are_below(key, n)));
+    }
+    // One of the two is negative if the key is.
+    for (std::size_t r = 0; r < n; ++r) signs |= U(key[r]) | U(U(last) - U(key[r]));
+    return signs <= most;
+  }
+  bool are_below(const K* key, std::size_t n) const {
+    return std::all_of(key, key + n, [&](K k) { return static_cast<std::uint64_t>(k) < rows_.bins; });
+  }
+
+  void add_chunk(std::vector<Word>& words, std::size_t begin, std::size_t end) {
+    const bool is_cached = words.size() * sizeof(Word) <= cached_bytes;
+    for_each_block(begin, end, [&](std::size_t first, std::size_t n, const X* x) {
+      if (are_valid(keys_ + first, n))
+        add_rows(adder_, words.data(), is_cached, keys_ + first, x, n, rows_.inner);
+      else
+        has_bad_key_.store(true, relaxed);
+    });
+  }
+
+  void run_with_tables(std::size_t tables) {
+    if constexpr (Adder::is_order_free) {
+      const std::size_t chunk = (rows_.count() - 1) / tables + 1;
+      std::vector<std::vector<Word>> others(tables - 1);
+      for_each_task(static_cast<int>(tables), tables, [&](std::size_t t) {
+        std::vector<Word>& words = t == 0 ? table_.words : others[t - 1];
+        if (t > 0) words.assign(rows_.results(), Adder::fresh);
+        add_chunk(words, t * chunk, std::min(rows_.count(), (t + 1) * chunk));
+      });
+      if (is_over()) return;
+      const std::size_t results = rows_.results(), part = (results - 1) / tables + 1;
+      for_each_task(static_cast<int>(tables), tables, [&](std::size_t t) {
+        for (const std::vector<Word>& other : others)
+          for (std::size_t at = t * part; at < std::min(results, (t + 1) * part); ++at)
+            adder_.merge(table_.words[at], other[at]);
+      });
+    }
+  }
+
+  void run_with_ranges(std::size_t ranges) {
+    const std::size_t width = (rows_.bins - 1) / ranges + 1, inner = rows_.inner;
+    if (first_bad_key(rows_.keys, rows_.bins) != no_bad_key) {
+      has_bad_key_ = true;
+      return;
+    }
+    for_each_task(static_cast<int>(ranges), ranges, [&](std::size_t t) {
+      const std::size_t low = t * width, high = std::min(rows_.bins, low + width);
+      if (low >= high) return;
+      std::vector<K> key(rows_.block() + 1);
+      std::vector<X> mine((rows_.block() + 1) * inner);
+      const bool is_cached = (high - low) * inner * sizeof(Word) <= cached_bytes;
+      for_each_block(0, rows_.count(), [&](std::size_t first, std::size_t n, const X* x) {
+        std::size_t count = 0;  // no branch depends on a key: half of them would be mispredicted
+        for (std::size_t r = 0; r < n; ++r) {
+          const std::size_t of_range = static_cast<std::size_t>(keys_[first + r]) - low;
+          key[count] = static_cast<K>(of_range);
+          if (inner == 1)
+            mine[count] = x[r];
+          else
+            std::copy_n(x + r * inner, inner, mine.data() + count * inner);
+          count += of_range < high - low;
+        }
+        add_rows(adder_, table_.words.data() + low * inner, is_cached, key.data(), mine.data(), count, inner);
+      });
+    });
+  }
+
+  static constexpr auto relaxed = std::memory_order_relaxed;
+  const Adder& adder_;
+  const Rows& rows_;
+  const K* keys_;
+  Table<Word> table_;
+  std::atomic<bool> has_bad_key_ = false, gave_up_ = false;
+};
+
+/// Adds all rows to the words `start`, one for each result.
+template <class Adder>
+Table<typename Adder::Word> add_by_key(const Adder& adder, const Rows& rows, int threads,
+                                       std::vector<typename Adder::Word> start) {
+  return with_key_format(rows.keys.format, [&]<class K>() {
+    return PassByKey<Adder, K>{adder, rows, std::move(start)}.run(threads);
+  });
+}
+template <class Adder>
+Table<typename Adder::Word> add_by_key(const Adder& adder, const Rows& rows, int threads) {
+  return add_by_key(adder, rows, threads, std::vector<typename Adder::Word>(rows.results(), Adder::fresh));
+}
+
+/// Calls visit(at) for each result, on up to `threads` threads.
+template <class Visit> void for_each_result(int threads, std::size_t results, Visit visit) {
+  constexpr std::size_t part = std::size_t{1} << 14;
+  for_each_task(threads, results / part + 1, [&](std::size_t k) {
+    for (std::size_t at = k * part; at < std::min(results, (k + 1) * part); ++at) visit(at);
+  });
+}
+
+}  // namespace samesum::cpu

@@ -1,0 +1,153 @@
+/// Reductions on a grid on a CPU: nearly all terms are exact doubles, which vector instructions round to the
+/// grid and add as integers.
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include "samesum/backend/cpu/kernels.hpp"
+#include "samesum/backend/cpu/methods.hpp"
+#include "samesum/backend/cpu/order_free.hpp"
+#include "samesum/operation/grid_reduction.hpp"
+
+namespace samesum::cpu {
+namespace {
+
+constexpr std::size_t block = 2048;  ///< terms; stays in the first-level cache
+
+/// Whether the terms are doubles: all but products of doubles.
+template <class T> bool has_doubles(Term term) { return !std::is_same_v<T, fp64> || term < Term::square; }
+
+const Kernels& loops() { return kernels<Formats::index_of<fp64>()>(); }
+
+/// Calls visit(terms, from, n) for blocks of n terms that are doubles; `from` is the index of the first.
+template <class T, class Visit>
+void for_each_block(Term term, const T* x, const T* y, std::size_t n, Visit visit) {
+  const WriteTerms write = loops().write_terms[Formats::index_of<T>()];
+  double terms[block];
+  for (std::size_t begin = 0; begin < n; begin += block) {
+    const std::size_t mine = std::min(n - begin, block);
+    if constexpr (std::is_same_v<T, fp64>)
+      if (term == Term::element) {
+        visit(x + begin, begin, mine);
+        continue;
+      }
+    write(term, x + begin, y ? y + begin : nullptr, mine, terms, nullptr);
+    visit(static_cast<const double*>(terms), begin, mine);
+  }
+}
+
+/// Returns the exponent of the largest finite term.
+template <class T> int largest_exponent(Term term, const T* x, const T* y, std::size_t n) {
+  int largest = no_exponent;
+  const auto one_by_one = [&](std::size_t from, std::size_t count) {
+    for (std::size_t i = from; i < from + count; ++i)
+      largest = std::max(largest, exponent_of_term(term, x[i], y ? y[i] : T{}));
+  };
+  if (!has_doubles<T>(term)) {
+    one_by_one(0, n);
+    return largest;
+  }
+  std::uint64_t bits = 0;
+  for_each_block(term, x, y, n, [&](const double* terms, std::size_t from, std::size_t count) {
+    const std::uint64_t of_block = loops().largest_magnitude(terms, count);
+    if (of_block >= Format<fp64>::infinity)
+      one_by_one(from, count);
+    else
+      bits = std::max(bits, of_block);
+  });
+  return std::max(largest, exponent_of(from_bits<double>(bits)));
+}
+
+/// Adds terms.
+template <class T> void add_terms(GridSum& sum, Term term, const T* x, const T* y, std::size_t n, int grid) {
+  const auto one_by_one = [&](std::size_t from, std::size_t count) {
+    for (std::size_t i = from; i < from + count; ++i) add_term(sum, term, x[i], y ? y[i] : T{}, grid);
+  };
+  // Beyond these limits the scale, or a term in units, is not a normal double.
+  if (!has_doubles<T>(term) || grid < -900 || grid > 1000) return one_by_one(0, n);
+  const double scale = power_of_two(-grid);
+  for_each_block(term, x, y, n, [&](const double* terms, std::size_t from, std::size_t count) {
+    const std::uint64_t bits = loops().largest_magnitude(terms, count);
+    const GridTerm largest = bits < Format<fp64>::infinity ? to_grid(from_bits<double>(bits), grid)
+                                                           : GridTerm{{}, GridTerm::beyond};
+    if (largest.bits == GridTerm::beyond) return one_by_one(from, count);
+    std::int64_t sums[3] = {};
+    loops().add_slices(terms, count, scale, largest.bits <= 50 ? 1 : largest.bits <= 100 ? 2 : 3, sums);
+    Int128 units = Int128::of(sums[0]);
+    units.add(Int128::of(sums[1]).shifted(50));
+    units.add(Int128::of(sums[2]).shifted(100));
+    sum.add({units, largest.bits});
+  });
+}
+
+template <class T, class F> class GridBatch : OrderFreeBatch<T> {
+ public:
+  GridBatch(ExactKind kind, Call& call) : OrderFreeBatch<T>{call}, kind_{kind}, call_{call} {}
+
+  /// Reduces all results; sets call.overflowed if a sum overflows the given grid.
+  void run() {
+    if (this->is_one()) {
+      reduce_one();
+    } else {
+      this->for_each_result([this](std::size_t at) {
+        int largest = no_exponent;
+        if (!call_.options.grid)
+          this->for_each_part(at, [&](const T* x, const T* y, std::size_t n) {
+            largest = std::max(largest, largest_exponent(kind_.term, x, y, n));
+          });
+        const int grid = grid_of(at, largest);
+        GridSum sum;
+        this->for_each_part(
+            at, [&](const T* x, const T* y, std::size_t n) { add_terms(sum, kind_.term, x, y, n, grid); });
+        finish(sum, at, grid);
+      });
+    }
+    call_.overflowed = overflowed_;
+  }
+
+ private:
+  int grid_of(std::size_t at, int largest) const {
+    return call_.options.grid.value_or(found_grid(largest, this->length_of(at), grid_word_bits<F>,
+                                                  quantum_of_terms(kind_.term, format_info<T>())));
+  }
+  void finish(const GridSum& sum, std::size_t at, int grid) {
+    if (!finish_on_grid<F>(sum, kind_.mean, this->length_of(at), grid, at, call_.out)) overflowed_ = true;
+  }
+
+  void reduce_one() {
+    std::mutex mutex;
+    int largest = no_exponent;
+    if (!call_.options.grid)
+      this->for_each_part_of_one([&](const T* x, const T* y, std::size_t n) {
+        const int mine = largest_exponent(kind_.term, x, y, n);
+        const std::scoped_lock lock{mutex};
+        largest = std::max(largest, mine);
+      });
+    const int grid = grid_of(0, largest);
+    GridSum total;
+    this->for_each_part_of_one([&](const T* x, const T* y, std::size_t n) {
+      GridSum sum;
+      add_terms(sum, kind_.term, x, y, n, grid);
+      const std::scoped_lock lock{mutex};
+      total.merge(sum);
+    });
+    if (call_.as_state)
+      *static_cast<GridSum*>(call_.out) = total;
+    else
+      finish(total, 0, grid);
+  }
+
+  ExactKind kind_;
+  Call& call_;
+  std::atomic<bool> overflowed_ = false;
+};
+
+}  // namespace
+
+void reduce_on_grid(ExactKind kind, const FormatInfo& format, Call& call) {
+  with_format(format, [&]<class F>() {
+    with_format(*call.input, [&]<class T>() { GridBatch<T, F>{kind, call}.run(); });
+  });
+}
+
+}  // namespace samesum::cpu

@@ -1,0 +1,84 @@
+/// Inner loops of sums on a grid, over terms that are doubles. For kernels.cpp.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "samesum/backend/cpu/kernels.hpp"
+
+namespace samesum::cpu {
+namespace {
+
+struct GridLoops {
+  /// See LargestMagnitude.
+  static std::uint64_t largest(const double* x, std::size_t n) {
+    std::int64_t largest = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto magnitude = static_cast<std::int64_t>(same_bits<std::uint64_t>(x[i]) << 1 >> 1);
+      largest = magnitude > largest ? magnitude : largest;
+    }
+    return static_cast<std::uint64_t>(largest);
+  }
+  /// See AddSlices. Adding the anchor rounds a number of up to 2^51 to a whole one, to nearest, ties to even.
+  /// What a slice lacks of a number is exact (Rump, Ogita, Oishi 2008, Accurate floating-point summation,
+  /// part I, lemma 3.3), so the last slice rounds once.
+  static void add(const double* x, std::size_t n, double scale, int slices, std::int64_t* sums) {
+    if (slices == 1) return add_slices<1>(x, n, scale, sums);
+    slices == 2 ? add_slices<2>(x, n, scale, sums) : add_slices<3>(x, n, scale, sums);
+  }
+
+ private:
+  template <int slices>
+  static void add_slices(const double* x, std::size_t n, double scale, std::int64_t* sums) {
+    constexpr double anchor = 0x1.8p52, up = 0x1p50, down = 0x1p-50;
+    std::int64_t lowest = 0, middle = 0, highest = 0;
+    const auto whole = [](double anchored) {
+      return static_cast<std::int64_t>(same_bits<std::uint64_t>(anchored) - same_bits<std::uint64_t>(anchor));
+    };
+    for (std::size_t i = 0; i < n; ++i) {
+      double rest = x[i] * scale;
+      if constexpr (slices == 3) {
+        const double anchored = rest * (down * down) + anchor;
+        highest += whole(anchored);
+        rest -= (anchored - anchor) * (up * up);
+      }
+      if constexpr (slices >= 2) {
+        const double anchored = rest * down + anchor;
+        middle += whole(anchored);
+        rest -= (anchored - anchor) * up;
+      }
+      lowest += whole(rest + anchor);
+    }
+    sums[0] += lowest;
+    if constexpr (slices >= 2) sums[1] += middle;
+    if constexpr (slices >= 3) sums[2] += highest;
+  }
+};
+
+/// Loops over elements of one format, for sums by key.
+template <class T> struct UnitLoops {
+  /// See LargestBits. Signed numbers have a vector comparison in every instruction set.
+  static std::uint64_t largest(const void* data, std::size_t n) {
+    using Signed = std::make_signed_t<BitsOf<T>>;
+    const auto* x = static_cast<const BitsOf<T>*>(data);
+    Signed largest = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto magnitude = static_cast<Signed>(x[i] & BitsOf<T>(~Format<T>::sign_bit));
+      largest = magnitude > largest ? magnitude : largest;
+    }
+    return static_cast<std::uint64_t>(largest);
+  }
+  /// See WriteUnits. Adding the anchor rounds, as in GridLoops::add.
+  static void write(const void* data, std::size_t n, double scale, std::int64_t* units) {
+    constexpr double anchor = 0x1.8p52;
+    const T* x = static_cast<const T*>(data);
+    for (std::size_t i = 0; i < n; ++i)
+      units[i] =
+          static_cast<std::int64_t>(same_bits<std::uint64_t>(static_cast<double>(x[i]) * scale + anchor) -
+                                    same_bits<std::uint64_t>(anchor));
+  }
+};
+
+}  // namespace
+}  // namespace samesum::cpu

@@ -1,0 +1,63 @@
+/// Schedules reductions whose accumulators take no order over threads: parts may be added in any order.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "samesum/backend/cpu/tasks.hpp"
+#include "samesum/catalogue/backend.hpp"
+
+namespace samesum::cpu {
+
+/// The results of one call. One thread computes each result; all threads share a single result, part by part.
+template <class T> class OrderFreeBatch {
+ public:
+  explicit OrderFreeBatch(const Call& c) : call{c} {}
+
+  bool is_one() const { return call.layout.results() == 1; }
+  std::size_t length_of(std::size_t at) const { return call.layout.length(at / call.layout.inner); }
+
+  /// Calls visit(x, y, n) for each part of result `at`, with contiguous elements; y is null for one input.
+  template <class Visit> void for_each_part(std::size_t at, Visit visit) const {
+    const std::size_t n = length_of(at);
+    for (std::size_t begin = 0; begin < n; begin += part) pass(at, begin, std::min(n - begin, part), visit);
+  }
+  /// Calls visit(x, y, n) for each part of the only result, on several threads.
+  template <class Visit> void for_each_part_of_one(Visit visit) const {
+    const std::size_t n = length_of(0), tasks = (n + part - 1) / part;
+    for_each_task(thread_count(call.options.threads, n, std::max<std::size_t>(tasks, 1)), tasks,
+                  [&](std::size_t k) { pass(0, k * part, std::min(n - k * part, part), visit); });
+  }
+  /// Calls reduce(at) for each result, on several threads.
+  template <class Reduce> void for_each_result(Reduce reduce) const {
+    const Layout& l = call.layout;
+    const std::size_t results = l.results();
+    const std::size_t elements =
+        l.offsets ? static_cast<std::size_t>(l.offsets[l.outer] - l.offsets[0]) : results * l.n;
+    // A task holds enough short results to outweigh the cost of taking it from the queue.
+    const std::size_t tasks = std::clamp<std::size_t>(elements >> 14, 1, std::max<std::size_t>(results, 1)),
+                      per_task = (results + tasks - 1) / tasks;
+    for_each_task(thread_count(call.options.threads, elements, tasks), tasks, [&](std::size_t k) {
+      for (std::size_t at = k * per_task; at < std::min(results, (k + 1) * per_task); ++at) reduce(at);
+    });
+  }
+
+  const Call& call;
+
+ private:
+  static constexpr std::size_t part = std::size_t{1} << 16;  ///< elements
+
+  template <class Visit> void pass(std::size_t at, std::size_t begin, std::size_t n, Visit& visit) const {
+    const Layout& l = call.layout;
+    const std::size_t place = l.first(at / l.inner) + at % l.inner + begin * l.stride;
+    const T *x = static_cast<const T*>(call.x) + place,
+            *y = call.y ? static_cast<const T*>(call.y) + place : nullptr;
+    if (l.stride == 1) return visit(x, y, n);
+    std::vector<T> column_x(n), column_y(y ? n : 0);
+    for (std::size_t i = 0; i < n; ++i) column_x[i] = x[i * l.stride];
+    for (std::size_t i = 0; y && i < n; ++i) column_y[i] = y[i * l.stride];
+    visit(column_x.data(), y ? column_y.data() : nullptr, n);
+  }
+};
+
+}  // namespace samesum::cpu

@@ -1,0 +1,137 @@
+/// Reductions on a grid on a GPU, by the kernels for batches: one pass finds the largest exponent of each
+/// result, unless the grid is given, and one adds the terms. The kernels reduce in the order `tree`, but
+/// integers are the same in any order.
+#include "samesum/backend/cuda/batch.cuh"
+#include "samesum/backend/cuda/methods.hpp"
+#include "samesum/backend/cuda/reader.cuh"
+#include "samesum/operation/grid_reduction.hpp"
+
+namespace samesum::gpu {
+namespace {
+
+/// The largest exponent of the terms of each result. Elements are given in the carrier C of their format,
+/// which holds them exactly.
+struct LargestExponent {
+  std::int32_t exponent = no_exponent;
+  __device__ void add(std::int32_t of_term) { exponent = max(exponent, of_term); }
+  __device__ void merge(const LargestExponent& other) { add(other.exponent); }
+};
+template <class C> struct LargestExponentReducer : StateReducer<LargestExponent, std::int32_t> {
+  Term term;
+  template <class Element> __device__ std::int32_t item(const Element& e) const {
+    return exponent_of_term<C>(term, e.x.v, e.y.v);
+  }
+  __device__ void finish(const LargestExponent& state, std::uint64_t, std::size_t at, void* out) const {
+    static_cast<std::int32_t*>(out)[at] = state.exponent;
+  }
+};
+
+/// What determines the grid of each result.
+struct GridSource {
+  int given;                      ///< if `exponents` is null
+  const std::int32_t* exponents;  ///< the largest of each result
+  int word_bits, quantum;         ///< as for found_grid
+
+  __device__ int grid(std::size_t at, std::uint64_t n) const {
+    return exponents == nullptr ? given : found_grid(exponents[at], n, word_bits, quantum);
+  }
+};
+
+template <class C> struct PairOf { C x, y; };
+
+/// Adds terms on the grid of their result.
+template <class C> struct GridReducer : StateReducer<GridSum, PairOf<C>> {
+  using Item = PairOf<C>;
+  GridSource source;
+  Term term;
+  bool mean;
+  std::size_t format;         ///< format index of the results
+  std::uint32_t* overflowed;  ///< set to 1 if a sum overflows a given grid; may be null
+  int own_grid = 0;
+  double scale = 0;  ///< 2^-own_grid; 0 if that, or a term in units, may not be a normal double
+
+  /// The reducer for the terms of result `at`, which has n elements.
+  __device__ GridReducer at(std::size_t result, std::uint64_t n) const {
+    GridReducer own = *this;
+    own.own_grid = source.grid(result, n);
+    own.scale = own.own_grid >= -900 && own.own_grid <= 1000 ? power_of_two(-own.own_grid) : 0;
+    return own;
+  }
+  template <class Element> __device__ Item item(const Element& e) const { return {e.x.v, e.y.v}; }
+  __device__ GridSum start(const Item& x) const {
+    GridSum sum;
+    add(sum, x, 0);
+    return sum;
+  }
+  __device__ void add(GridSum& sum, const Item& x, std::size_t) const {
+    if (const double units = double_of(x) * scale; scale != 0 && fabs(units) < 0x1p62) {
+      const std::int64_t rounded = __double2ll_rn(units);
+      const auto magnitude = static_cast<std::uint64_t>(rounded < 0 ? -rounded : rounded);
+      sum.add({Int128::of(rounded), bits_for_terms(magnitude)});
+    } else {
+      add_term(sum, term, x.x, x.y, own_grid);
+    }
+  }
+  __device__ void finish(const GridSum& sum, std::uint64_t n, std::size_t at, void* out) const {
+    std::size_t i = 0;
+    Formats::for_each([&]<class F>() {
+      if (i++ == format && !finish_on_grid<F>(sum, mean, n, source.grid(at, n), at, out) && overflowed)
+        *overflowed = 1;
+    });
+  }
+
+ private:
+  /// The term as a double, if it is one: products of doubles are NaN.
+  __device__ double double_of(const Item& x) const {
+    const double a = x.x;
+    if (term == Term::element) return a;
+    if (term == Term::magnitude) return fabs(a);
+    if constexpr (sizeof(C) == sizeof(double)) return from_bits<double>(Format<double>::canonical_nan);
+    return a * static_cast<double>(term == Term::square ? x.x : x.y);
+  }
+};
+
+template <class T> cudaError_t launch_on_grid(ExactKind kind, const FormatInfo& format, Launch& call) {
+  using C = CarrierOf<T>;
+  using Shape = CoarsenedTree::Shape;
+  const Reader<T, T> reader{call.x, call.y};
+  const auto pass = [&](const auto& reducer, Destination out, void* workspace, std::size_t& bytes) {
+    BatchCall of{call.layout, call.size, out, workspace, bytes, call.stream};
+    const cudaError_t error = reduce<Shape>(reducer, reader, of);
+    bytes = of.bytes;
+    return error;
+  };
+  GridReducer<C> reducer{};
+  reducer.source = {call.options.grid.value_or(0), nullptr, word_bits_for(format.precision),
+                    quantum_of_terms(kind.term, *call.input)};
+  reducer.term = kind.term;
+  reducer.mean = kind.mean;
+  reducer.format = format.index;
+  reducer.overflowed = call.overflow;
+  const Destination out{call.out, call.as_state};
+  if (call.options.grid) return pass(reducer, out, call.workspace, call.bytes);
+  LargestExponentReducer<C> find{};
+  find.term = kind.term;
+  // The exponents follow the states, for which both passes use the same memory.
+  std::size_t of_first = 0, of_second = 0;
+  cudaError_t error = pass(find, {nullptr}, nullptr, of_first);
+  if (error == cudaSuccess) error = pass(reducer, out, nullptr, of_second);
+  if (error != cudaSuccess) return error;
+  const std::size_t results = call.layout.results(),
+                    of_states = (std::max({of_first, of_second, header_bytes}) + 15) / 16 * 16;
+  if (!accept_workspace(call, of_states + results * sizeof(std::int32_t), error) || results == 0)
+    return error;
+  auto* exponents = reinterpret_cast<std::int32_t*>(static_cast<std::byte*>(call.workspace) + of_states);
+  reducer.source.exponents = exponents;
+  std::size_t bytes = of_states;
+  error = pass(find, {exponents}, call.workspace, bytes);
+  return error == cudaSuccess ? pass(reducer, out, call.workspace, bytes) : error;
+}
+
+}  // namespace
+
+cudaError_t reduce_on_grid(ExactKind kind, const FormatInfo& format, Launch& call) {
+  return with_format(*call.input, [&]<class T>() { return launch_on_grid<T>(kind, format, call); });
+}
+
+}  // namespace samesum::gpu

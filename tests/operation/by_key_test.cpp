@@ -1,0 +1,378 @@
+/// Operations by key: every result has the bits of the reference, whatever the keys, their type and the
+/// number of threads, and every bad argument is refused before anything is written.
+#include <algorithm>
+#include <numeric>
+
+#include "harness/truth.hpp"
+#include "operation/reduction_support.hpp"
+
+namespace samesum {
+namespace {
+namespace by_key {
+
+using namespace testing_support;
+using ::testing::HasSubstr;
+
+std::vector<const Method*> methods_by_key(std::string_view backend) {
+  std::vector<const Method*> chosen;
+  for (const Method& m : methods())
+    if (m.backend == backend && m.takes_keys) chosen.push_back(&m);
+  return chosen;
+}
+
+/// Keys of one of the three types.
+class KeyArray {
+ public:
+  KeyArray(const std::vector<std::size_t>& keys, KeyFormat format) : format_{format}, size_{keys.size()} {
+    with_key_format(format, [&]<class K>() {
+      memory_.resize(size_ * sizeof(K) / 8 + 1);
+      for (std::size_t i = 0; i < size_; ++i)
+        reinterpret_cast<K*>(memory_.data())[i] = static_cast<K>(keys[i]);
+    });
+  }
+  Keys keys() const { return {format_, memory_.data(), size_}; }
+
+ private:
+  KeyFormat format_;
+  std::size_t size_;
+  std::vector<std::uint64_t> memory_;
+};
+
+/// A call: n rows of `inner` elements, with keys below `bins`.
+struct Case {
+  std::string name;
+  std::vector<std::size_t> keys;
+  std::size_t bins, inner;
+  std::vector<double> x;  ///< keys.size() * inner elements
+};
+
+/// Returns the results, as bits, of a call whose `out` holds `held` (as elements of the results' format) if
+/// results are combined.
+Bits reduced(const Method& m, const Case& c, const FormatInfo& input, KeyFormat format, Options options = {},
+             const std::vector<double>& held = {}) {
+  const Array x{input, m.inputs == 0 ? std::vector<double>{} : c.x};
+  const KeyArray keys{c.keys, format};
+  const Layout layout = Layout::axis(1, c.keys.size(), m.inputs == 0 ? 1 : c.inner);
+  const std::size_t results = c.bins * layout.inner;
+  Bits bits;
+  if (m.returns_index) {
+    std::vector<std::int64_t> out(results, -77);
+    for (std::size_t i = 0; options.combine && i < results; ++i) out[i] = static_cast<std::int64_t>(3 * i);
+    reduce(m, x.values(), keys.keys(), layout, std::span{out}, options);
+    for (const std::int64_t result : out) bits.push_back(static_cast<std::uint64_t>(result));
+    return bits;
+  }
+  with_format(*m.format, [&]<class F>() {
+    std::vector<F> out(results, from_bits<F>(BitsOf<F>(0x5a5a)));
+    for (std::size_t i = 0; options.combine && i < results; ++i) out[i] = convert<F>(held[i % held.size()]);
+    reduce(m, x.values(), keys.keys(), layout, std::span{out}, options);
+    for (const F result : out) bits.push_back(to_bits(result));
+  });
+  return bits;
+}
+
+bool can_combine(const Method& m) { return m.operation != "scatter_mean"; }
+
+std::vector<std::size_t> random_keys(std::size_t n, std::size_t bins, std::uint64_t seed) {
+  std::mt19937_64 random{seed};
+  std::vector<std::size_t> keys(n);
+  for (std::size_t& key : keys) key = random() % bins;
+  return keys;
+}
+
+/// What `out` may hold: ordinary and special numbers.
+std::vector<double> held_numbers() { return {-0.0, 1.5, 0.0, -3.25, INFINITY, NAN, 0x1p-140, -NAN, 65504}; }
+
+/// Elements that are awkward together or alone.
+std::vector<std::vector<double>> awkward_elements(std::size_t n) {
+  std::vector<double> special = uniform(n, 9), zeros(n, -0.0), subnormal = uniform(n, 4), large(n, 0x1.fp127),
+                      halves(n, 60000.0);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i % 11 == 3) special[i] = i % 2 ? INFINITY : -INFINITY;
+    if (i % 17 == 5) special[i] = NAN;
+    if (i % 23 == 7) zeros[i] = 0.0;
+    subnormal[i] *= i % 3 == 0 ? 0x1p-1060 : i % 3 == 1 ? 0x1p-140 : 0x1p-20;
+    if (i % 5 == 2) large[i] = -large[i];
+  }
+  return {uniform(n, 1), wide(n, 20, 2), wide(n, 110, 3), special, zeros, subnormal, large, halves};
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const std::size_t n : {0, 1, 2, 3, 17, 683, 2047, 2048, 2049, 6000})
+    for (const std::size_t bins : {1, 2, 13, 700}) {
+      std::vector<std::size_t> random = random_keys(n, bins, n + bins), sorted = random, reversed;
+      std::ranges::sort(sorted);
+      reversed.assign(sorted.rbegin(), sorted.rend());
+      for (const auto& [name, keys] : {std::pair{"random", random},
+                                       {"sorted", sorted},
+                                       {"reversed", reversed},
+                                       {"equal", std::vector<std::size_t>(n, bins - 1)}})
+        all.push_back(
+            {std::string{name} + " keys, n = " + std::to_string(n) + ", " + std::to_string(bins) + " results",
+             keys, bins, 1, uniform(n, n)});
+    }
+  for (const std::size_t inner : {2, 3, 8, 128, 3000})
+    all.push_back({"rows of " + std::to_string(inner), random_keys(60, 9, inner), 9, inner,
+                   wide(60 * inner, 12, inner)});
+  int i = 0;
+  for (const std::vector<double>& x : awkward_elements(5000)) {
+    const std::string name = "awkward elements " + std::to_string(i++);
+    all.push_back({name, random_keys(5000, 40, 5), 40, 1, x});
+    all.push_back({name + " of many keys", random_keys(5000, 4000, 6), 4000, 1, x});
+    all.push_back({name + " in rows", random_keys(1000, 7, 7), 7, 5, x});
+  }
+  return all;
+}
+
+class EveryMethodByKey : public ::testing::TestWithParam<const Method*> {
+ protected:
+  const Method& m = *GetParam();
+  template <class Visit> void for_each_input(Visit visit) {
+    for (const FormatInfo& input : formats)
+      if (m.accepts(input) && (m.inputs > 0 || &input == m.format)) visit(input);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Cpu, EveryMethodByKey, ::testing::ValuesIn(methods_by_key("cpu")), test_name);
+
+TEST_P(EveryMethodByKey, HasTheBitsOfTheReferenceOnAnyNumberOfThreads) {
+  const Method& reference = reference_of(m);
+  int k = 0;
+  for (const Case& c : cases())
+    for_each_input([&](const FormatInfo& input) {
+      const auto format = static_cast<KeyFormat>(k++ % 3);
+      const Bits expected = reduced(reference, c, input, KeyFormat::uint32);
+      for (const int threads : {1, 3})
+        ASSERT_EQ(reduced(m, c, input, format, {.threads = threads}), expected)
+            << c.name << " of " << input.name << ", " << threads << " threads";
+      if (!can_combine(m)) return;
+      const Options combine{.combine = true};
+      for (const std::vector<double>& held :
+           {std::vector<double>{0.0}, std::vector<double>{-0.0, 0.25, -1.5}, held_numbers()}) {
+        const Bits combined = reduced(reference, c, input, KeyFormat::int64, combine, held);
+        for (const int threads : {1, 3})
+          ASSERT_EQ(reduced(m, c, input, format, {.threads = threads, .combine = true}, held), combined)
+              << c.name << " of " << input.name << " combined, " << threads << " threads";
+      }
+    });
+}
+
+TEST_P(EveryMethodByKey, SharesManyResultsAmongThreads) {
+  constexpr std::size_t n = 400'000, bins = 300'000;
+  const Case c{"many", random_keys(n, bins, 3), bins, 1, wide(n, 20, 4)};
+  const Bits expected = reduced(reference_of(m), c, *m.format, KeyFormat::uint32);
+  for (const int threads : {1, 2, 4})
+    EXPECT_EQ(reduced(m, c, *m.format, KeyFormat::int32, {.threads = threads}), expected) << threads;
+}
+
+TEST_P(EveryMethodByKey, ReducesTheElementsOfEachKeyAsItsOperationDoes) {
+  if (m.inputs == 0 || m.name.starts_with("scatter_mean/serial")) return;  // there is no such mean
+  const std::string operation = m.operation == "scatter_add" ? "sum" : m.operation.substr(8);
+  const Method& each = find(operation + m.name.substr(m.operation.size()));
+  const Case c{"", random_keys(3000, 50, 8), 60, 1, wide(3000, 14, 6)};
+  Options options;
+  if (m.accumulator == "fixed_point") options.grid = -30;  // otherwise other keys would determine it
+  const Bits all = reduced(m, c, *m.format, KeyFormat::int64, options);
+  for (std::size_t bin = 0; bin < c.bins; ++bin) {
+    std::vector<double> mine;
+    for (std::size_t k = 0; k < c.keys.size(); ++k)
+      if (c.keys[k] == bin) mine.push_back(c.x[k]);
+    const Array x{*m.format, mine};
+    const Number expected = each(x.values(), options);
+    EXPECT_EQ(all[bin], expected.bits) << "key " << bin;
+  }
+}
+
+TEST_P(EveryMethodByKey, OfAnOrderFreeMethodIgnoresPermutations) {
+  if (m.promise != Promise::order_free) return;
+  std::mt19937_64 random{1};
+  const std::vector<std::vector<double>> data = awkward_elements(120);
+  for (int k = 0; k < 300; ++k) {
+    const std::size_t n = random() % 120, bins = 1 + random() % 20;
+    Case c{"", random_keys(n, bins, random()), bins, 1, data[static_cast<std::size_t>(k) % data.size()]};
+    c.x.resize(n);
+    const Bits expected = reduced(m, c, *m.format, KeyFormat::int64);
+    std::vector<std::size_t> order(n);
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), random);
+    Case permuted = c;
+    for (std::size_t i = 0; i < n; ++i) {
+      permuted.keys[i] = c.keys[order[i]];
+      permuted.x[i] = c.x[order[i]];
+    }
+    ASSERT_EQ(reduced(m, permuted, *m.format, KeyFormat::int64), expected);
+  }
+}
+
+TEST_P(EveryMethodByKey, IsWithinItsBound) {
+  if (m.operation != "scatter_add" && m.operation != "scatter_mean") return;
+  for (const std::vector<double>& x : {uniform(4000, 2), wide(4000, 20, 3)}) {
+    const Case c{"", random_keys(4000, 30, 1), 30, 1, x};
+    const Bits all = reduced(m, c, *m.format, KeyFormat::uint32);
+    for (std::size_t bin = 0; bin < c.bins; ++bin) {
+      std::vector<double> mine;
+      for (std::size_t k = 0; k < c.keys.size(); ++k)
+        if (c.keys[k] == bin) mine.push_back(x[k]);
+      const Array elements{*m.format, mine};
+      const harness::Truth truth =
+          harness::Truth::of(m.operation == "scatter_add" ? "sum" : "mean", elements.values());
+      const Number result{m.format, all[bin]};
+      const bool on_grid =
+          m.accumulator == "fixed_point";  // which the number and the largest of all determine
+      const double sizes = on_grid ? 1024 : harness::Truth{elements.values()}.magnitudes_rounded_up();
+      const std::size_t n = on_grid ? c.keys.size() : mine.size();
+      EXPECT_LE(truth.error_of(result).absolute, m.bound(*m.format, n, result, sizes)) << bin;
+      if (m.accumulator == "exact") {
+        EXPECT_EQ(result, truth.rounded(*m.format)) << bin;
+      }
+    }
+  }
+}
+
+TEST(AnExactSumByKey, RoundsTheTruthOnceWithWhatOutHeld) {
+  const std::vector<double> x = wide(3000, 40, 5), held = wide(20, 40, 6);
+  const Case c{"", random_keys(3000, 20, 2), 20, 1, x};
+  for (const FormatInfo& f : {format_info<fp32>(), format_info<fp64>()}) {
+    const Method& m = find("scatter_add/exact", {.format = f.name});
+    const Bits all = reduced(m, c, f, KeyFormat::uint32, {.combine = true}, held);
+    for (std::size_t bin = 0; bin < c.bins; ++bin) {
+      std::vector<double> mine{held[bin]};
+      for (std::size_t k = 0; k < c.keys.size(); ++k)
+        if (c.keys[k] == bin) mine.push_back(x[k]);
+      const Array elements{f, mine};
+      EXPECT_EQ(all[bin], harness::Truth{elements.values()}.rounded(f).bits);
+    }
+  }
+}
+
+TEST(ASequentialSumByKey, HasTheBitsOfALoop) {
+  constexpr std::size_t n = 10'000, bins = 37;
+  const std::vector<double> data = wide(n, 12, 1);
+  const std::vector<float> x(data.begin(), data.end());
+  const KeyArray keys{random_keys(n, bins, 2), KeyFormat::int64};
+  std::vector<float> expected(bins, 0.5f), out = expected;
+  for (std::size_t k = 0; k < n; ++k) expected[key_at(KeyFormat::int64, keys.keys().data, k)] += x[k];
+  reduce(find("scatter_add/serial/plain/fp32"), x, keys.keys(), Layout::vector(n), std::span{out},
+         {.combine = true});
+  EXPECT_EQ(out, expected);
+}
+
+// --- bad arguments ---------------------------------------------------------------------------------------
+
+std::string refusal_of_keys(std::string_view name, Values x, const Keys& keys, const Layout& layout,
+                            const Results& out, Options options = {}) {
+  try {
+    reduce(find(name), x, keys, layout, out, options);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "(accepted)";
+}
+
+TEST_P(EveryMethodByKey, RefusesABadKeyAndWritesNothing) {
+  constexpr std::size_t n = 9000, bins = 32;
+  const Array x{*m.format, m.inputs == 0 ? std::vector<double>{} : std::vector<double>(n, NAN)};
+  std::vector<std::uint64_t> out(bins, 0x1234), before = out;
+  Results results{m.returns_index ? nullptr : m.format, out.data(), bins};
+  for (const int threads : {1, 3})
+    for (const std::int64_t bad :
+         {std::int64_t{-1}, std::int64_t{40}, std::int64_t{1} << 40, std::int64_t{32}})
+      for (const std::size_t place : {std::size_t{0}, std::size_t{17}, n - 1}) {
+        std::vector<std::int64_t> keys(n, 3);
+        keys[place] = bad;
+        keys[n - 1] = bad;
+        const std::string expected =
+            "keys[" + std::to_string(place) + "] is " + std::to_string(bad) +
+            (bad < 0 ? "; it must not be negative" : "; it must be less than 32, the number of results");
+        EXPECT_THAT(refusal_of_keys(m.name, x.values(), std::span<const std::int64_t>{keys},
+                                    Layout::vector(n), results, {.threads = threads}),
+                    HasSubstr(expected));
+        if (bad > INT32_MAX) continue;
+        const std::vector<std::int32_t> narrow(keys.begin(), keys.end());
+        EXPECT_THAT(refusal_of_keys(m.name, x.values(), std::span<const std::int32_t>{narrow},
+                                    Layout::vector(n), results, {.threads = threads}),
+                    HasSubstr(expected));
+      }
+  EXPECT_EQ(out, before);
+}
+
+TEST(ACallByKey, NamesTheBadArgument) {
+  std::vector<float> x(12), out(8);
+  std::vector<std::uint32_t> memory(12);
+  const Keys keys{std::span<const std::uint32_t>{memory}};
+  const Results results{std::span{out}};
+  const auto refused = [&](Values v, const Keys& k, const Layout& l, const Results& r, Options o = {},
+                           std::string_view name = "scatter_add/exact/fp32") {
+    return refusal_of_keys(name, v, k, l, r, o);
+  };
+  EXPECT_EQ(refused(x, keys, Layout::vector(12), results), "(accepted)");
+  EXPECT_THAT(refused(x, keys, Layout::vector(11), results),
+              HasSubstr("there are 12 keys; the layout has 11 rows"));
+  EXPECT_THAT(refused(x, keys, Layout::axis(1, 12, 2), results),
+              HasSubstr("x has 12 elements, but the layout"));
+  EXPECT_THAT(refused(x, keys, Layout::rows(2, 6), results), HasSubstr("use Layout::axis(1, n, inner)"));
+  EXPECT_THAT(refused(x, keys, Layout::axis(1, 12, 0), results), HasSubstr("use Layout::axis(1, n, inner)"));
+  const Keys three{KeyFormat::uint32, memory.data(), 3};
+  EXPECT_THAT(refused(x, three, Layout::axis(1, 3, 3), results),
+              HasSubstr("out has room for 8 numbers; it needs 3 for each key"));
+  EXPECT_THAT(refused(x, {KeyFormat::uint32, nullptr, 12}, Layout::vector(12), results),
+              HasSubstr("keys is null but has 12 elements"));
+  EXPECT_THAT(refused(x, {static_cast<KeyFormat>(3), memory.data(), 12}, Layout::vector(12), results),
+              HasSubstr("keys have an unknown format"));
+  EXPECT_THAT(refused(x, {KeyFormat::int64, reinterpret_cast<std::byte*>(memory.data()) + 4, 3},
+                      Layout::vector(3), results),
+              HasSubstr("keys is not aligned"));
+  EXPECT_THAT(refused(x, keys, Layout::vector(12), std::span{x}), HasSubstr("out overlaps x"));
+  EXPECT_THAT(refused(x, keys, Layout::vector(12), {&format_info<fp32>(), memory.data(), 4}),
+              HasSubstr("out overlaps keys"));
+  std::vector<double> wrong(4);
+  EXPECT_THAT(refused(x, keys, Layout::vector(12), std::span{wrong}), HasSubstr("out holds fp64"));
+  EXPECT_THAT(refused(x, keys, Layout::vector(12), results, {.combine = true}, "scatter_mean/exact/fp32"),
+              HasSubstr("combine is only for sums, counts and extrema by key"));
+  EXPECT_THAT(refused(x, keys, Layout::vector(12), results, {}, "sum/exact/fp32"),
+              HasSubstr("the method takes no keys"));
+  std::vector<std::int64_t> counts(4);
+  EXPECT_THAT(refused(x, keys, Layout::vector(12), std::span{counts}, {}, "scatter_count/fp64"),
+              HasSubstr("the method counts keys; pass no elements"));
+  EXPECT_THAT(refused(Values{format_info<fp64>(), nullptr, 0}, keys, Layout::axis(1, 12, 2),
+                      std::span{counts}, {}, "scatter_count/fp64"),
+              HasSubstr("layout.inner is 2; it must be 1"));
+  EXPECT_THROW(find("scatter_add/exact/fp32")(x), std::invalid_argument);
+  EXPECT_THROW(find("scatter_add/exact/fp32").bind(x), std::invalid_argument);
+  EXPECT_THROW(Partial{find("scatter_add/exact/fp32")}, std::invalid_argument);
+  EXPECT_THROW(reduce(find("scatter_add/exact/fp32"), x, Layout::vector(12), results), std::invalid_argument);
+  EXPECT_THROW(find("sum/exact/fp32")(x, {.combine = true}), std::invalid_argument);
+}
+
+// --- consecutive equal keys ------------------------------------------------------------------------------
+
+TEST(Segments, AreTheRunsOfEqualKeys) {
+  const std::vector<std::int32_t> keys{7, 7, -2, 7, 7, 7, 0};
+  const KeySegments runs = segments_of(std::span{keys});
+  EXPECT_EQ(runs.keys, (std::vector<std::int64_t>{7, -2, 7, 0}));
+  EXPECT_EQ(runs.offsets, (std::vector<std::uint64_t>{0, 2, 3, 6, 7}));
+  const KeySegments none = segments_of(std::span<const std::uint32_t>{});
+  EXPECT_TRUE(none.keys.empty());
+  EXPECT_EQ(none.offsets, std::vector<std::uint64_t>{0});
+  EXPECT_THROW(segments_of({KeyFormat::int32, nullptr, 2}), std::invalid_argument);
+}
+
+TEST(Segments, OfSortedKeysGiveTheResultsByKey) {
+  constexpr std::size_t n = 4000, bins = 90;
+  std::vector<std::size_t> sorted = random_keys(n, bins, 1);
+  std::ranges::sort(sorted);
+  const std::vector<std::int64_t> keys(sorted.begin(), sorted.end());
+  const std::vector<double> data = wide(n, 30, 2);
+  const std::vector<float> x(data.begin(), data.end());
+  const KeySegments runs = segments_of(std::span{keys});
+  std::vector<float> of_runs(runs.keys.size()), of_keys(bins);
+  reduce(find("sum/exact/fp32"), x, Layout::segments(runs.offsets.data(), runs.keys.size()),
+         std::span{of_runs});
+  reduce(find("scatter_add/exact/fp32"), x, std::span{keys}, Layout::vector(n), std::span{of_keys});
+  for (std::size_t i = 0; i < of_runs.size(); ++i)
+    EXPECT_EQ(of_runs[i], of_keys[static_cast<std::size_t>(runs.keys[i])]);
+}
+
+}  // namespace by_key
+}  // namespace
+}  // namespace samesum
