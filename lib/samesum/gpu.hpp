@@ -37,6 +37,7 @@
 #include "samesum/backend/cuda/distinct.hpp"
 #include "samesum/backend/cuda/error.hpp"
 #include "samesum/backend/cuda/exact_state.hpp"
+#include "samesum/backend/cuda/key_status.hpp"
 #include "samesum/operation/distinct.hpp"
 #include "samesum/samesum.hpp"
 
@@ -56,6 +57,13 @@ cudaError_t prepare(void* workspace, std::size_t bytes, cudaStream_t stream = nu
 /// Method::promise, Method::bound.
 cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Layout layout,
                    Results out, cudaStream_t stream = nullptr, Options options = {}) noexcept;
+/// Reduces the elements of each key, as samesum::reduce with keys does; the keys are in device memory, too.
+///
+/// A key that is out of range is not known before the kernels have run: its element is skipped, and `status`,
+/// in device memory, names the first such place. It may be null.
+cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Keys keys,
+                   Layout layout, Results out, KeyStatus* status = nullptr, cudaStream_t stream = nullptr,
+                   Options options = {}) noexcept;
 /// Reduces two inputs of the same format and size, for example to dot products, as for one input.
 cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Values y,
                    Layout layout, Results out, cudaStream_t stream = nullptr, Options options = {}) noexcept;
@@ -110,6 +118,10 @@ cudaError_t sum(void* workspace, std::size_t& bytes, const T* x, std::size_t n, 
 /// @throws std::invalid_argument for an invalid argument.
 void reduce(const Method& method, Values x, Layout layout, Results out, cudaStream_t stream = nullptr,
             cudaMemPool_t pool = nullptr, Options options = {});
+/// Reduces the elements of each key, as the call with a workspace.
+void reduce(const Method& method, Values x, Keys keys, Layout layout, Results out,
+            KeyStatus* status = nullptr, cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr,
+            Options options = {});
 /// Reduces two inputs of the same format and size, as for one input.
 void reduce(const Method& method, Values x, Values y, Layout layout, Results out,
             cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr, Options options = {});

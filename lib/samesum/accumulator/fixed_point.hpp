@@ -171,7 +171,8 @@ SAMESUM_HD constexpr BitsOf<F> round_wide(bool negative, Int128::Wide magnitude,
 
 /// Bit pattern of units·2^grid, correctly rounded to F (to nearest, ties to even); +0 for zero. With
 /// `signed_zero`, a negative number that rounds to zero gives -0, as in an exact sum.
-template <class F, bool signed_zero = false> SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid) {
+template <class F, bool signed_zero = false>
+SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid) {
   return detail::round_wide<F, signed_zero>(units.is_negative(), units.magnitude(), false, grid);
 }
 
@@ -183,7 +184,8 @@ SAMESUM_HD constexpr BitsOf<F> round_quotient(Int128 units, int grid, std::uint6
   const int zeros = leading_zeros(magnitude);
   magnitude <<= zeros;  // so the quotient has at least 64 bits
   const Int128::Wide quotient = magnitude / divisor;
-  return detail::round_wide<F, signed_zero>(units.is_negative(), quotient, magnitude != quotient * divisor, grid - zeros);
+  return detail::round_wide<F, signed_zero>(units.is_negative(), quotient, magnitude != quotient * divisor,
+                                            grid - zeros);
 }
 
 /// Bit pattern of units·2^grid + held, correctly rounded to F; +0 for zero. `held` is finite.
@@ -245,7 +247,8 @@ SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid, F held) {
     high = high << zeros | low >> (128 - zeros);
     low <<= zeros;
   }
-  return detail::round_wide<F, signed_zero>(a.negative, high, low != 0 || more, std::int64_t{exponent} - zeros);
+  return detail::round_wide<F, signed_zero>(a.negative, high, low != 0 || more,
+                                            std::int64_t{exponent} - zeros);
 }
 
 /// A sum on a grid, and what is known about its terms. All members are functions of the terms alone, whatever

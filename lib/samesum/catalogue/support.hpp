@@ -34,11 +34,6 @@ inline constexpr bool fewer_methods = false;
 /// The reason why the backend "cuda" has no scans.
 inline constexpr std::string_view no_scan_on_a_gpu = "scans have no GPU kernel yet";
 
-/// Returns the reason why a backend has no operations by key; empty if it has.
-constexpr std::string_view keys_refusal(std::string_view backend) {
-  return backend == "cuda" ? "keys have no GPU kernel yet" : "";
-}
-
 /// Returns the reason why there is no such method; empty if there is one.
 template <class Operation, class Order, template <class> class A, class F>
 constexpr std::string_view refusal(std::string_view backend) {
@@ -51,7 +46,7 @@ constexpr std::string_view refusal(std::string_view backend) {
                                  : "exp and log are computed in fp32";
   if (std::is_same_v<Operation, Sum>) return {};
   if (takes_keys<Operation>) {
-    if (!keys_refusal(backend).empty() || !Operation::has_order) return keys_refusal(backend);
+    if (!Operation::has_order) return {};
     if (!is_plain<A>) return "sums by key are exact, fixed_point or plain; use plain";
     if (std::is_same_v<Order, Atomic> && std::is_same_v<Operation, ScatterAdd>)
       return backend == "cpu" ? "only a GPU adds to the results of many keys in arrival order; use serial"
@@ -94,7 +89,7 @@ static_assert(order_free_accumulators == std::array{Exactly::name, OnGrid::name}
 /// a backend; empty if it has.
 template <class Operation, class Accumulator>
 constexpr std::string_view order_free_refusal(std::string_view backend) {
-  if (takes_keys<Operation>) return keys_refusal(backend);
+  if (takes_keys<Operation>) return {};
   if (is_scan<Operation> && backend == "cuda") return no_scan_on_a_gpu;
   if (!std::is_same_v<Accumulator, OnGrid>) return {};
   if (!Operation::has_accumulator) return "its sums of squares would need a second grid; use exact";

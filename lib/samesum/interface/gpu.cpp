@@ -19,12 +19,12 @@ std::string validation_error(Values x) {
     return "x has " + std::to_string(x.size) + " elements; fewer than 2^39 are supported";
   return {};
 }
-std::string validation_error(const Method& m, const Values& x, const Values* y, const Layout& layout,
-                             const Results& out, const Options& options) {
+std::string validation_error(const Method& m, const Values& x, const Values* y, const Keys* keys,
+                             const Layout& layout, const Results& out, const Options& options) {
   if (m.backend != "cuda") return "the method does not run on a GPU; use the method of the same name @cuda";
   if (std::string wrong = validation_error(x); !wrong.empty()) return wrong;
   if (std::string wrong = samesum::validation_error(m, options); !wrong.empty()) return wrong;
-  return samesum::validation_error(m, x, y, nullptr, layout, out, false);
+  return samesum::validation_error(m, x, y, keys, layout, out, false);
 }
 
 bool is_state(const ExactState* state) { return state != nullptr && is_aligned(state, alignof(ExactState)); }
@@ -36,20 +36,35 @@ Launch launch_of(const Values& x, const Values* y, const Layout& layout, const R
   return {call_of(x, y, layout, out, options), nullptr, 0, stream};
 }
 
+/// The keys of a call, and where it reports what is wrong with them.
+struct KeysOfCall {
+  Keys keys;
+  KeyStatus* status;
+};
+
+Launch launch_of(const Values& x, const Values* y, const KeysOfCall* by, const Layout& layout,
+                 const Results& out, cudaStream_t stream, const Options& options) {
+  if (by == nullptr) return launch_of(x, y, layout, out, stream, options);
+  Launch launch{call_of(x, by->keys, layout, out, options), nullptr, 0, stream};
+  launch.key_status = by->status;
+  return launch;
+}
+
 /// A call in two phases: without a workspace, only sets `bytes`.
 cudaError_t in_phases(const Method& method, void* workspace, std::size_t& bytes, Values x, Values* y,
-                      const Layout& layout, Results out, cudaStream_t stream, const Options& options) noexcept
-    try {
+                      KeysOfCall* by, const Layout& layout, Results out, cudaStream_t stream,
+                      const Options& options) noexcept try {
   const FloatingPointEnvironment environment;
   if (workspace == nullptr) {  // a query of the size: any pointers that are apart pass the checks
     x.data = reinterpret_cast<const void*>(std::uintptr_t{16});
     if (y) y->data = x.data;
+    if (by) by->keys.data = x.data;
     out.data = reinterpret_cast<void*>(std::uintptr_t{1} << 62);
   }
-  if (!validation_error(method, x, y, layout, out, options).empty() ||
+  if (!validation_error(method, x, y, by ? &by->keys : nullptr, layout, out, options).empty() ||
       !is_aligned(workspace, workspace_alignment))
     return cudaErrorInvalidValue;
-  Launch launch = launch_of(x, y, layout, out, stream, options);
+  Launch launch = launch_of(x, y, by, layout, out, stream, options);
   launch.workspace = workspace;
   launch.bytes = bytes;
   const cudaError_t error = enqueue_method(method, launch);
@@ -60,12 +75,15 @@ cudaError_t in_phases(const Method& method, void* workspace, std::size_t& bytes,
 }
 
 /// A call with a workspace from a pool.
-void with_pool(const Method& method, const Values& x, const Values* y, const Layout& layout,
-               const Results& out, cudaStream_t stream, cudaMemPool_t pool, const Options& options) {
+void with_pool(const Method& method, const Values& x, const Values* y, const KeysOfCall* by,
+               const Layout& layout, const Results& out, cudaStream_t stream, cudaMemPool_t pool,
+               const Options& options) {
   const FloatingPointEnvironment environment;
-  if (const std::string wrong = validation_error(method, x, y, layout, out, options); !wrong.empty())
+  if (const std::string wrong =
+          validation_error(method, x, y, by ? &by->keys : nullptr, layout, out, options);
+      !wrong.empty())
     throw std::invalid_argument("samesum: " + method.name + ": " + wrong);
-  Launch launch = launch_of(x, y, layout, out, stream, options);
+  Launch launch = launch_of(x, y, by, layout, out, stream, options);
   enqueue_with_pool(method, launch, pool);
 }
 
@@ -93,19 +111,30 @@ cudaError_t prepare(void* workspace, std::size_t bytes, cudaStream_t stream) noe
 
 cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Layout layout,
                    Results out, cudaStream_t stream, Options options) noexcept {
-  return in_phases(method, workspace, bytes, x, nullptr, layout, out, stream, options);
+  return in_phases(method, workspace, bytes, x, nullptr, nullptr, layout, out, stream, options);
 }
 cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Values y,
                    Layout layout, Results out, cudaStream_t stream, Options options) noexcept {
-  return in_phases(method, workspace, bytes, x, &y, layout, out, stream, options);
+  return in_phases(method, workspace, bytes, x, &y, nullptr, layout, out, stream, options);
+}
+cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Keys keys,
+                   Layout layout, Results out, KeyStatus* status, cudaStream_t stream,
+                   Options options) noexcept {
+  KeysOfCall by{keys, status};
+  return in_phases(method, workspace, bytes, x, nullptr, &by, layout, out, stream, options);
+}
+void reduce(const Method& method, Values x, Keys keys, Layout layout, Results out, KeyStatus* status,
+            cudaStream_t stream, cudaMemPool_t pool, Options options) {
+  const KeysOfCall by{keys, status};
+  with_pool(method, x, nullptr, &by, layout, out, stream, pool, options);
 }
 void reduce(const Method& method, Values x, Layout layout, Results out, cudaStream_t stream,
             cudaMemPool_t pool, Options options) {
-  with_pool(method, x, nullptr, layout, out, stream, pool, options);
+  with_pool(method, x, nullptr, nullptr, layout, out, stream, pool, options);
 }
 void reduce(const Method& method, Values x, Values y, Layout layout, Results out, cudaStream_t stream,
             cudaMemPool_t pool, Options options) {
-  with_pool(method, x, &y, layout, out, stream, pool, options);
+  with_pool(method, x, &y, nullptr, layout, out, stream, pool, options);
 }
 
 void add(Partial& partial, Values x, cudaStream_t stream, cudaMemPool_t pool) {

@@ -138,7 +138,7 @@ class Cuda : public Backend {
   std::vector<Entry> entries() const override {
     const auto sums_of = []<std::size_t index>() { return sums<index>(); };
     const auto reductions_of = []<std::size_t index>() { return reductions<index>(); };
-    return joined(sums_of, joined(reductions_of, softmax_methods()));
+    return joined(sums_of, joined(reductions_of, joined(softmax_methods(), methods_by_key())));
   }
 
   Placed place(Values x) const override {
@@ -152,7 +152,9 @@ class Cuda : public Backend {
     return {{*x.format, copy.get(), x.size}, copy};
   }
 
-  void run(const Method& method, Call& call) const override { bind(method, call)(call.out); }
+  void run(const Method& method, Call& call) const override {
+    method.takes_keys ? run_by_key(method, call) : bind(method, call)(call.out);
+  }
 
   /// Binds a call on the device that holds x, with its own stream and workspace.
   Bound bind(const Method& method, Call call) const override {
@@ -198,6 +200,46 @@ class Cuda : public Backend {
 
   std::unique_ptr<PartialInput> partial_input(const Method& method, const Call& call) const override {
     return std::make_unique<PlacedInput>(*this, method, call, device_for(call));
+  }
+
+ private:
+  /// Runs a call by key on the device that holds x. Sets the place of a bad key, and then writes nothing.
+  void run_by_key(const Method& method, Call& call) const {
+    const OnDevice scope{device_for(call)};
+    const auto stream = new_stream();
+    const Placed x = place({*call.input, call.x, call.size});
+    Launch launch{call, nullptr, 0, stream.get()};
+    launch.x = x.values.data;
+    Memory keys;
+    if (call.keys.size > 0 && device_of(call.keys.data) < 0) {
+      const std::size_t bytes = call.keys.size * bytes_of(call.keys.format);
+      keys = device_memory(bytes);
+      check(cudaMemcpy(keys.get(), call.keys.data, bytes, cudaMemcpyHostToDevice),
+            with_size("cudaMemcpy", bytes));
+      launch.keys.data = keys.get();
+    }
+    const std::size_t out_bytes = call.bins * call.layout.inner * method.result_bytes();
+    const Memory out = device_memory(out_bytes), status = device_memory(sizeof(KeyStatus));
+    if (call.combines && out_bytes > 0)
+      check(cudaMemcpy(out.get(), call.out, out_bytes, cudaMemcpyHostToDevice),
+            with_size("cudaMemcpy", out_bytes));
+    check(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");
+    launch.out = out.get();
+    launch.key_status = static_cast<KeyStatus*>(status.get());
+    check(enqueue_method(method, launch), method.name);
+    const Memory workspace = device_memory(launch.bytes);
+    launch.workspace = workspace.get();
+    check(enqueue_method(method, launch), method.name);
+    check(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+    KeyStatus reported;
+    check(cudaMemcpy(&reported, status.get(), sizeof reported, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    call.first_bad_key = reported.first_bad_key;
+    if (call.first_bad_key != no_bad_key) return;
+    call.overflowed = reported.overflowed != 0;
+    check_grid(method, call);
+    if (out_bytes > 0)
+      check(cudaMemcpy(call.out, out.get(), out_bytes, cudaMemcpyDeviceToHost),
+            with_size("cudaMemcpy", out_bytes));
   }
 
   static constexpr std::size_t small = 64;  ///< most bytes that are fetched by way of pinned memory

@@ -47,7 +47,7 @@ class CallByKey {
     w.given = !exact && call_.options.grid.has_value();
     if (w.given) w.grid = *call_.options.grid;
     const int word_bits = word_bits_for(formats[format].precision);
-    w.words = exact ? (narrow ? 3 : 4) : word_bits > 62 ? 4 : 2;
+    w.words = !narrow || (!exact && word_bits > 62) ? 4 : exact ? 3 : 2;
     w.headroom = exact ? 3 : 0;
     w.bits = (exact ? 32 * w.words - 1 : word_bits) - terms;
     const std::uint64_t results = all_.results();
@@ -77,7 +77,8 @@ class CallByKey {
         add<T>(w, at<unsigned long long>(totals));
     });
     if (mean) count(at<unsigned long long>(counts));
-    with_format(formats[format], [&]<class F>() { enqueue(finish_sums<F>, blocks_of(results + 1, 256), 256, all_, w, r); });
+    with_format(formats[format],
+                [&]<class F>() { enqueue(finish_sums<F>, blocks_of(results + 1, 256), 256, all_, w, r); });
     if (exact || w.given || call_.combines)
       full_range ? look_again<FullRange>(w, r, look) : look_again<NarrowRange>(w, r, look);
     return error_;
@@ -97,21 +98,24 @@ class CallByKey {
     const std::size_t keys = parts_.add<Key>(all_.results());
     if (!begin(parts_.size())) return error_;
     const std::uint64_t results = all_.results();
-    const bool shared = call_.key_schedule != KeySchedule::global && results * sizeof(Key) <= std::size_t{48} << 10;
+    const bool shared = call_.key_schedule != KeySchedule::global && results * sizeof(Key) <= std::size_t{48}
+                                                                                                  << 10;
     const int processors = multiprocessors();
     enqueue_with(shared ? results * sizeof(Key) : 0, find_extrema<F>,
                  std::min<std::uint64_t>(blocks_of(all_.elements, 512), std::uint64_t{4} * processors), 512,
-                 all_, call_.input->index, smallest, static_cast<std::uint32_t>(shared ? results : 0), at<Key>(keys));
+                 all_, call_.input->index, smallest, static_cast<std::uint32_t>(shared ? results : 0),
+                 at<Key>(keys));
     enqueue(finish_extrema<F>, blocks_of(results + 1, 256), 256, all_,
-            KeyResults{nullptr, nullptr, call_.out, call_.combines, call_.key_status}, smallest, at<Key>(keys));
+            KeyResults{nullptr, nullptr, call_.out, call_.combines, call_.key_status}, smallest,
+            at<Key>(keys));
     return error_;
   }
 
   template <class F> cudaError_t in_arrival_order() {
     if (!begin(parts_.size())) return error_;
     if (!call_.combines) clear(call_.out, all_.results() * sizeof(F));
-    enqueue(add_on_arrival<F>, std::min<std::uint64_t>(blocks_of(all_.elements, 256), 16 * multiprocessors()), 256, all_,
-            call_.input->index, static_cast<F*>(call_.out));
+    enqueue(add_on_arrival<F>, std::min<std::uint64_t>(blocks_of(all_.elements, 256), 16 * multiprocessors()),
+            256, all_, call_.input->index, static_cast<F*>(call_.out));
     return error_;
   }
 
@@ -125,20 +129,22 @@ class CallByKey {
       const std::uint32_t* none = nullptr;
       std::uint32_t* room = nullptr;
       const bool real = temporary != nullptr;
-      return cub::DeviceRadixSort::SortPairs(
-          temporary, bytes, real ? at<std::uint32_t>(bins) : none, real ? at<std::uint32_t>(sorted_bins) : room,
-          real ? at<std::uint32_t>(places) : none, real ? at<std::uint32_t>(sorted) : room,
-          static_cast<int>(rows), 0, std::bit_width(all_.bins), call_.stream);
+      return cub::DeviceRadixSort::SortPairs(temporary, bytes, real ? at<std::uint32_t>(bins) : none,
+                                             real ? at<std::uint32_t>(sorted_bins) : room,
+                                             real ? at<std::uint32_t>(places) : none,
+                                             real ? at<std::uint32_t>(sorted) : room, static_cast<int>(rows),
+                                             0, std::bit_width(all_.bins), call_.stream);
     };
     error_ = sort(nullptr);
     if (error_ != cudaSuccess) return error_;
     const std::size_t temporary = parts_.add<std::byte>(bytes);
     if (!begin(sizeof(KeyEvents))) return error_;
-    enqueue(number_rows, blocks_of(rows, 256), 256, all_, rows, at<std::uint32_t>(bins), at<std::uint32_t>(places));
+    enqueue(number_rows, blocks_of(rows, 256), 256, all_, rows, at<std::uint32_t>(bins),
+            at<std::uint32_t>(places));
     if (rows > 0 && error_ == cudaSuccess) error_ = sort(at<std::byte>(temporary));
     const auto add_all = [&](auto with) {
-      enqueue(add_in_turn<decltype(with)>, blocks_of(all_.results() + 1, 128), 128, with, all_, call_.input->index,
-              rows, at<std::uint32_t>(sorted_bins), at<std::uint32_t>(sorted),
+      enqueue(add_in_turn<decltype(with)>, blocks_of(all_.results() + 1, 128), 128, with, all_,
+              call_.input->index, rows, at<std::uint32_t>(sorted_bins), at<std::uint32_t>(sorted),
               KeyResults{nullptr, nullptr, call_.out, call_.combines, call_.key_status});
     };
     add_all(reducer);
@@ -189,8 +195,10 @@ class CallByKey {
     constexpr std::uint64_t most = 1 << 13;  // of a sample: what one block loads at once
     const std::uint64_t step = sample ? std::max<std::uint64_t>(all_.elements / most, 1) : 1,
                         blocks = blocks_of(all_.elements / step, key_threads * each);
-    enqueue(find_largest<T>, std::min<std::uint64_t>(std::max<std::uint64_t>(blocks, all_.elements > 0), 2 * multiprocessors()), key_threads,
-            static_cast<const BitsOf<T>*>(all_.x), all_.elements, step, all_.events);
+    enqueue(
+        find_largest<T>,
+        std::min<std::uint64_t>(std::max<std::uint64_t>(blocks, all_.elements > 0), 2 * multiprocessors()),
+        key_threads, static_cast<const BitsOf<T>*>(all_.x), all_.elements, step, all_.events);
   }
 
   /// Plans cells of so many words in shared memory. Returns false if global memory is faster.
@@ -215,7 +223,8 @@ class CallByKey {
     return std::min<std::uint64_t>(blocks_of(all_.elements, tile), processors / plan.ranges) * plan.ranges;
   }
   std::uint64_t blocks_for_global() {
-    return std::min<std::uint64_t>(blocks_of(all_.elements, 256), 8 * static_cast<std::uint64_t>(multiprocessors()));
+    return std::min<std::uint64_t>(blocks_of(all_.elements, 256),
+                                   8 * static_cast<std::uint64_t>(multiprocessors()));
   }
 
   /// Where partitions are worth it: results do not fit shared memory, and are not many more than elements.
@@ -223,29 +232,33 @@ class CallByKey {
     SharedPlan plan;
     std::size_t bytes;
     if (call_.key_schedule == KeySchedule::partitioned) return all_.inner == 1;
-    return call_.key_schedule == KeySchedule::automatic && all_.inner == 1 && all_.elements >= fewest_to_move &&
-           all_.elements >= all_.results() / 2 && !plan_shared(words, plan, bytes) &&
+    return call_.key_schedule == KeySchedule::automatic && all_.inner == 1 &&
+           all_.elements >= fewest_to_move && all_.elements >= all_.results() / 2 &&
+           !plan_shared(words, plan, bytes) &&
            blocks_of(all_.results(), std::uint64_t{1} << log2_partition(words)) <= most_partitions;
   }
   static int log2_partition(int words) { return words == 4 ? 13 : 14; }
 
-  template <class T> void add_by_partition(const Window& w, std::size_t begin, std::size_t place, std::size_t moved,
-                                           unsigned long long* totals) {
+  template <class T>
+  void add_by_partition(const Window& w, std::size_t begin, std::size_t place, std::size_t moved,
+                        unsigned long long* totals) {
     Partitions<T> to{log2_partition(w.words), 0, 1, at<unsigned long long>(begin), at<std::uint16_t>(place),
                      at<BitsOf<T>>(moved)};
     to.count = static_cast<std::uint32_t>(blocks_of(all_.results(), std::uint64_t{1} << to.log2_results));
     while (to.copies < warp && 2 * to.copies * to.count <= most_partitions) to.copies *= 2;
     const auto processors = static_cast<std::uint64_t>(multiprocessors());
     enqueue_with(to.count * sizeof(std::uint32_t), count_partitions<T>,
-                 std::min<std::uint64_t>(blocks_of(all_.elements, tile), 2 * processors), key_threads, all_, to);
+                 std::min<std::uint64_t>(blocks_of(all_.elements, tile), 2 * processors), key_threads, all_,
+                 to);
     enqueue(place_partitions<T>, 1, key_threads, to);
     enqueue_with(most_partitions * (sizeof(std::uint32_t) + sizeof(std::uint64_t)) +
                      move_tile * (sizeof(std::uint32_t) + sizeof(T)),
-                 move_to_partitions<T>, std::min<std::uint64_t>(blocks_of(all_.elements, move_tile), 2 * processors),
-                 move_threads, all_, to);
+                 move_to_partitions<T>,
+                 std::min<std::uint64_t>(blocks_of(all_.elements, move_tile), 2 * processors), move_threads,
+                 all_, to);
     const auto run = [&](auto kernel) {
-      enqueue_with((std::size_t{4} << to.log2_results) * static_cast<std::size_t>(w.words), kernel, processors,
-                   key_threads, all_, w, to, totals);
+      enqueue_with((std::size_t{4} << to.log2_results) * static_cast<std::size_t>(w.words), kernel,
+                   processors, key_threads, all_, w, to, totals);
     };
     if constexpr (sizeof(T) < 8) {
       if (w.words == 2) return run(add_partitions<T, 2>);
@@ -302,5 +315,47 @@ class CallByKey {
   cudaError_t error_ = cudaSuccess;
 };
 
+template <class Operation, bool exact, class F> cudaError_t run_order_free(Launch& call) {
+  return CallByKey{call}.sum(Formats::index_of<F>(), exact, exact_kind<Operation>.mean);
+}
+
+template <class Operation, class Order, class F> cudaError_t run(Launch& call) {
+  if constexpr (Operation::inputs == 0)
+    return CallByKey{call}.count();
+  else if constexpr (!Operation::has_order)
+    return CallByKey{call}.extremum<F>(Operation::template reducer<Plain, F>({}).smallest);
+  else if constexpr (std::is_same_v<Order, Atomic>)
+    return CallByKey{call}.in_arrival_order<F>();
+  else
+    return CallByKey{call}.in_turn(Operation::template reducer<Plain, F>({}));
+}
+
 }  // namespace
+
+std::vector<Entry> methods_by_key() {
+  std::vector<Entry> all;
+  Formats::for_each([&]<class F>() {
+    for_each_method_by_key<F, "cuda">([&]<class Operation, class Order, template <class> class A>() {
+      Entry e = describe<Operation, Order, A, F>("cuda");
+      Formats::for_each([&]<class T>() {
+        if constexpr (Operation::inputs == 0 || can_read<T, F>)
+          e.code.run[Formats::index_of<T>()] = run_launch<run<Operation, Order, F>>;
+      });
+      e.facts.is_slow = Operation::has_order && std::is_same_v<Order, Serial>;
+      // atomicAdd of fp32 flushes subnormal numbers to zero: each addition may lose that much.
+      if (Operation::has_order && Order::promise == Promise::none && std::is_same_v<F, fp32>)
+        e.code.lost_per_arrival = 0x1p-126;
+      all.push_back(e);
+    });
+    OrderFree::for_each([&]<class Accumulator>() {
+      for_each_order_free_by_key<Accumulator, "cuda">([&]<class Operation>() {
+        Entry e = describe_order_free<Operation, Accumulator, F>("cuda");
+        e.code.run.fill(run_launch<run_order_free<Operation, std::is_same_v<Accumulator, Exactly>, F>>);
+        all.push_back(e);
+      });
+    });
+  });
+  return all;
+}
+
 }  // namespace samesum::gpu

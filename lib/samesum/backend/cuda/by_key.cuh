@@ -40,7 +40,8 @@ __global__ void __launch_bounds__(key_threads)
       if (magnitude < Format<T>::infinity) most = max(most, magnitude);
     }
   }
-  const std::uint32_t found = most == 0 ? 0 : static_cast<std::uint32_t>(most >> fraction_bits) + 1;
+  const auto field = static_cast<std::uint32_t>(most >> fraction_bits);
+  const std::uint32_t found = field > 0 ? field + fraction_bits : 64 - leading_zeros(std::uint64_t{most});
   const std::uint32_t of_warp = __reduce_max_sync(whole_warp, found);
   __shared__ std::uint32_t of_block;
   if (threadIdx.x == 0) of_block = 0;
@@ -61,10 +62,10 @@ struct SharedPlan {
 
 /// The results whose cells a block has in shared memory.
 struct CellsOfBlock {
-  std::uint64_t first;     ///< result
-  std::uint32_t results;   ///< how many
-  std::uint32_t copies;    ///< cells of a result; neighbouring threads add to different ones
-  std::uint32_t* own;      ///< the first cell that this thread adds to
+  std::uint64_t first;    ///< result
+  std::uint32_t results;  ///< how many
+  std::uint32_t copies;   ///< cells of a result; neighbouring threads add to different ones
+  std::uint32_t* own;     ///< the first cell that this thread adds to
 
   __device__ std::uint32_t stride() const { return results * copies; }  ///< between the words of a cell
   __device__ std::uint32_t* cell_of(std::uint32_t place) const { return own + place * copies; }
@@ -94,8 +95,7 @@ struct RangeOfBlock {
               shared_words + (threadIdx.x & (plan.copies - 1))},
         begin{blockIdx.x / plan.ranges * std::uint64_t{tile}},
         step{gridDim.x / plan.ranges * std::uint64_t{tile}} {
-    cells.results =
-        static_cast<std::uint32_t>(min(all.results() - cells.first, std::uint64_t{plan.results}));
+    cells.results = static_cast<std::uint32_t>(min(all.results() - cells.first, std::uint64_t{plan.results}));
   }
 
   /// Calls visit(e, place) for the elements of this range.
@@ -215,7 +215,8 @@ __global__ void __launch_bounds__(key_threads)
   const auto* x = static_cast<const BitsOf<T>*>(all.x);
   if (all.inner == 1)
     with_key_bits(all.format, [&]<class Key>() {
-      sums.add_tiles(static_cast<const Key*>(all.keys), static_cast<Key>(range.cells.first), x, range.begin, all.elements, range.step, static_cast<Key>(all.bins),
+      sums.add_tiles(static_cast<const Key*>(all.keys), static_cast<Key>(range.cells.first), x, range.begin,
+                     all.elements, range.step, static_cast<Key>(all.bins),
                      [&](std::uint64_t e) { report_bad_key(all.events, e); });
     });
   else
@@ -270,7 +271,9 @@ __global__ void __launch_bounds__(key_threads) count_partitions(KeyedElements al
       for (int j = 0; j < each; ++j) {
         const std::uint64_t e = base + j * key_threads + threadIdx.x;
         key[j] = none;
-        if (e < all.elements) raw[j] < all.bins ? void(key[j] = static_cast<std::uint32_t>(raw[j])) : report_bad_key(all.events, e);
+        if (e < all.elements)
+          raw[j] < all.bins ? void(key[j] = static_cast<std::uint32_t>(raw[j]))
+                            : report_bad_key(all.events, e);
       }
 #pragma unroll
       for (int j = 0; j < each; ++j)
@@ -324,14 +327,16 @@ template <class T> __global__ void __launch_bounds__(key_threads) place_partitio
   const std::uint64_t all = sum_counts<key_threads>(
       to.count, [&](std::uint32_t i) { return counts[i]; },
       [&](std::uint32_t i, std::uint64_t before) { to.begin[i] = before; });
-  for (std::uint32_t i = threadIdx.x; i < to.count; i += key_threads) to.begin[to.count + 1 + i] = to.begin[i];
+  for (std::uint32_t i = threadIdx.x; i < to.count; i += key_threads)
+    to.begin[to.count + 1 + i] = to.begin[i];
   if (threadIdx.x == 0) to.begin[to.count] = all;
 }
 
 /// Moves the elements to their partitions, by way of shared memory, where a tile is sorted by partition.
 template <class T>
 __global__ void __launch_bounds__(move_threads, 2) move_to_partitions(KeyedElements all, Partitions<T> to) {
-  auto* const target = reinterpret_cast<std::uint64_t*>(shared_words + most_partitions);  // minus the place in the tile
+  auto* const target =
+      reinterpret_cast<std::uint64_t*>(shared_words + most_partitions);  // minus the place in the tile
   auto* const keys = reinterpret_cast<std::uint32_t*>(target + most_partitions);
   auto* const values = reinterpret_cast<BitsOf<T>*>(keys + move_tile);
   const auto* x = static_cast<const BitsOf<T>*>(all.x);
@@ -364,12 +369,15 @@ __global__ void __launch_bounds__(move_threads, 2) move_to_partitions(KeyedEleme
       __syncthreads();
       const auto moved = static_cast<std::uint32_t>(sum_counts<move_threads>(
           counters, [&](std::uint32_t i) { return shared_words[i]; },
-          [&](std::uint32_t i, std::uint64_t before) { shared_words[i] = static_cast<std::uint32_t>(before); }));
+          [&](std::uint32_t i, std::uint64_t before) {
+            shared_words[i] = static_cast<std::uint32_t>(before);
+          }));
       for (std::uint32_t p = threadIdx.x; p < to.count; p += move_threads) {
         const std::uint32_t begin = shared_words[p * to.copies],
                             end = p + 1 < to.count ? shared_words[(p + 1) * to.copies] : moved;
         if (begin < end)
-          target[p] = atomicAdd(to.begin + to.count + 1 + p, static_cast<unsigned long long>(end - begin)) - begin;
+          target[p] =
+              atomicAdd(to.begin + to.count + 1 + p, static_cast<unsigned long long>(end - begin)) - begin;
       }
 #pragma unroll
       for (int j = 0; j < move_each; ++j) {
@@ -399,7 +407,8 @@ __global__ void __launch_bounds__(key_threads)
   const std::uint64_t share = (moved + gridDim.x - 1) / gridDim.x, first = blockIdx.x * share,
                       last = min(first + share, moved);
   if (first >= last) return;
-  std::uint32_t low = 0, high = from.count;  // the partition of the first element: begin[low] <= first < begin[high]
+  std::uint32_t low = 0,
+                high = from.count;  // the partition of the first element: begin[low] <= first < begin[high]
   while (high - low > 1) {
     const std::uint32_t middle = (low + high) / 2;
     (from.begin[middle] <= first ? low : high) = middle;
@@ -409,12 +418,13 @@ __global__ void __launch_bounds__(key_threads)
                         end = min(std::uint64_t{from.begin[p + 1]}, last);
     if (begin >= end) continue;
     CellsOfBlock cells{std::uint64_t{p} << from.log2_results, 0, 1, shared_words};
-    cells.results = static_cast<std::uint32_t>(
-        min(all.results() - cells.first, std::uint64_t{1} << from.log2_results));
+    cells.results =
+        static_cast<std::uint32_t>(min(all.results() - cells.first, std::uint64_t{1} << from.log2_results));
     __syncthreads();
     cells.clear(words);
     const SharedSums<T, words> sums{w, all, cells};
-    sums.add_tiles(from.place, std::uint16_t{0}, from.x, begin, end, tile, std::uint16_t{0xffff}, [](std::uint64_t) {});
+    sums.add_tiles(from.place, std::uint16_t{0}, from.x, begin, end, tile, std::uint16_t{0xffff},
+                   [](std::uint64_t) {});
     cells.flush<words>(totals);
   }
 }
@@ -550,7 +560,8 @@ using NarrowRange = DigitRange<-160, 11>;                                  // up
 using FullRange = DigitRange<Exact::lowest_exponent, Exact::digit_count>;  // up to fp64
 
 /// The sum of the digits, divided by `divisor` < 2^39, rounded once. Overwrites the digits.
-template <class F, class Range> __device__ BitsOf<F> rounded_digits(std::int64_t* digit, std::uint64_t divisor) {
+template <class F, class Range>
+__device__ BitsOf<F> rounded_digits(std::int64_t* digit, std::uint64_t divisor) {
   propagate_carries(digit, Range::count);
   const bool negative = digit[Range::count - 1] < 0;
   if (negative) {
@@ -562,7 +573,8 @@ template <class F, class Range> __device__ BitsOf<F> rounded_digits(std::int64_t
   if (top < 0) return 0;
   // Four words from the first bit on have more than 96 bits, and their quotient more than 57.
   Int128::Wide leading = 0;
-  for (int i = 0; i < 4; ++i) leading = leading << 32 | static_cast<std::uint64_t>(top < i ? 0 : digit[top - i]);
+  for (int i = 0; i < 4; ++i)
+    leading = leading << 32 | static_cast<std::uint64_t>(top < i ? 0 : digit[top - i]);
   bool more = false;
   for (int i = 0; i <= top - 4; ++i) more = more || digit[i] != 0;
   const Int128::Wide quotient = leading / divisor;
@@ -598,7 +610,8 @@ __device__ void for_each_element(const KeyedElements& all, std::size_t input, Vi
 /// Decides what finish_sums could not: the sums of zeros, or all sums if an element missed the window. Then
 /// the digits of as many results as there is room for are summed at a time. Slow, and rarely needed.
 template <class Range>
-__global__ void __launch_bounds__(512) second_look(KeyedElements all, Window w, KeyResults r, SecondLook look) {
+__global__ void __launch_bounds__(512)
+    second_look(KeyedElements all, Window w, KeyResults r, SecondLook look) {
   const bool again = all.events->missed != 0;
   if (!again && all.events->ambiguous == 0) return;
   const auto grid = cooperative_groups::this_grid();
@@ -624,9 +637,7 @@ __global__ void __launch_bounds__(512) second_look(KeyedElements all, Window w, 
       const BitsOf<F> held = r.combines || !again ? out : BitsOf<F>{0};
       const unsigned flags = own | (r.combines ? flags_of_number<F>(held) : 0);
       const std::uint64_t divisor = r.counts != nullptr ? r.counts[i] : 1;
-      const auto zero = [&] {
-        return w.exact && !(flags & key_other) ? Format<F>::sign_bit : BitsOf<F>{0};
-      };
+      const auto zero = [&] { return w.exact && !(flags & key_other) ? Format<F>::sign_bit : BitsOf<F>{0}; };
       if (flags & key_special) {
         out = special_sum<F>(flags);
       } else if (!again) {
@@ -642,10 +653,14 @@ __global__ void __launch_bounds__(512) second_look(KeyedElements all, Window w, 
       } else {
         Int128 units;
         for (int j = 0; j < digits; ++j) units.add(Int128::of(digit[j]).shifted(32 * j));
-        if (units.magnitude() > Int128::Wide{1} << look.word_bits) r.report_overflow();
-        out = r.combines             ? round_units<F>(units, w.grid, from_bits<F>(held))
+        if (units.magnitude() > Int128::Wide{1} << look.word_bits) {
+          r.report_overflow();
+          out = Format<F>::canonical_nan;
+          return;
+        }
+        out = r.combines            ? round_units<F>(units, w.grid, from_bits<F>(held))
               : r.counts != nullptr ? round_quotient<F>(units, w.grid, divisor)
-                                     : round_units<F>(units, w.grid);
+                                    : round_units<F>(units, w.grid);
       }
     });
   };
@@ -667,7 +682,10 @@ __global__ void __launch_bounds__(512) second_look(KeyedElements all, Window w, 
         return;
       }
       const GridTerm term = to_grid(x, w.grid);
-      if (term.bits > most_term_bits(look.terms)) r.report_overflow();
+      if (term.bits > most_term_bits(look.terms)) {
+        r.report_overflow();
+        flag(all.flags, i, key_nan);
+      }
       const Int128::Wide magnitude = term.units.magnitude();
       for (int j = 0; j < 4; ++j) {
         const auto part = static_cast<std::int64_t>(static_cast<std::uint32_t>(magnitude >> 32 * j));
@@ -702,9 +720,8 @@ template <class Key> __device__ void raise(Key* key, Key candidate) {
 
 /// Finds the extremum of each key, first in shared memory if `results` of them have room there.
 template <class F>
-__global__ void __launch_bounds__(512)
-    find_extrema(KeyedElements all, std::size_t input, bool smallest, std::uint32_t results,
-                 typename KeyOf<F>::Key* keys) {
+__global__ void __launch_bounds__(512) find_extrema(KeyedElements all, std::size_t input, bool smallest,
+                                                    std::uint32_t results, typename KeyOf<F>::Key* keys) {
   using Key = typename KeyOf<F>::Key;
   auto* const shared = reinterpret_cast<Key*>(shared_words);
   for (std::uint32_t r = threadIdx.x; r < results; r += blockDim.x) shared[r] = 0;
@@ -742,9 +759,10 @@ template <class F>
 __global__ void __launch_bounds__(256) add_on_arrival(KeyedElements all, std::size_t input, F* out) {
   for_each_in_range(all, [&](std::uint64_t e, std::uint64_t i) {
     const F x = to_format<F>(load_as<F>(input, all.x, e));
-    if constexpr (sizeof(F) == 2)
-      atomicAdd(reinterpret_cast<typename Pair<F>::NativeElement*>(out + i),
-                std::bit_cast<typename Pair<F>::NativeElement>(x));
+    if constexpr (std::is_same_v<F, fp16>)
+      atomicAdd(reinterpret_cast<__half*>(out + i), __ushort_as_half(x.bits));
+    else if constexpr (std::is_same_v<F, bf16>)
+      atomicAdd(reinterpret_cast<__nv_bfloat16*>(out + i), __ushort_as_bfloat16(x.bits));
     else
       atomicAdd(out + i, x);
   });

@@ -13,10 +13,11 @@ namespace samesum::gpu {
 
 /// What has happened to a call by key, in device memory. All zero at first.
 struct KeyEvents {
-  std::uint64_t bad_key;     ///< complement of the index of the first key out of range; 0 if there is none
-  std::uint32_t largest;     ///< 1 + exponent field of the largest finite element that was looked at
-  std::uint32_t missed;      ///< whether an element does not fit the window
-  std::uint32_t ambiguous;   ///< whether the sign of a zero depends on a second look at the elements
+  std::uint64_t bad_key;    ///< complement of the index of the first key out of range; 0 if there is none
+  std::uint32_t largest;    ///< 1 + exponent of the largest finite element that was looked at, counted from
+                            ///< the smallest number of its format; 0 if all are 0
+  std::uint32_t missed;     ///< whether an element does not fit the window
+  std::uint32_t ambiguous;  ///< whether the sign of a zero depends on a second look at the elements
 };
 
 /// What the elements of one key have been, in bits of a byte per result.
@@ -25,9 +26,9 @@ enum KeyFlag : unsigned {
   key_plus_infinity = 2,
   key_minus_infinity = 4,
   key_minus_zero = 8,
-  key_other = 16,      ///< +0, or after a second look any element but -0
-  key_question = 32,   ///< the result waits for a second look
-  key_seen = 64,       ///< the second look has seen an element
+  key_other = 16,     ///< +0, or after a second look any element but -0
+  key_question = 32,  ///< the result waits for a second look
+  key_seen = 64,      ///< the second look has seen an element
 };
 
 /// The elements of a call by key. Element e has the key of index e / inner, and belongs to result
@@ -44,20 +45,20 @@ struct KeyedElements {
 
 /// The integers of a sum by key: multiples of 2^grid, with a grid that follows from the largest element.
 struct Window {
-  int grid;           ///< used as it is if `given`
-  bool given;         ///< otherwise the grid follows from KeyEvents::largest
-  bool exact;         ///< whether an element between two multiples is a miss; otherwise it is rounded
-  int headroom;       ///< an element may exceed the largest that was looked at by this many binades
-  int bits;           ///< |element| < 2^(grid + bits)
-  int lowest;         ///< a grid that is not given is at least this
-  int words;          ///< of 32 bits, in a cell
-  int min_exponent;   ///< of the format of the elements
+  int grid;      ///< used as it is if `given`
+  bool given;    ///< otherwise the grid follows from KeyEvents::largest
+  bool exact;    ///< whether an element between two multiples is a miss; otherwise it is rounded
+  int headroom;  ///< an element may exceed the largest that was looked at by this many binades
+  int bits;      ///< |element| < 2^(grid + bits)
+  int lowest;  ///< exponent of the smallest number of the elements; a grid that is not given is at least that
+  int words;   ///< of 32 bits, in a cell
+  int min_exponent;  ///< of the format of the elements
 
   /// The grid, once the largest element is known.
   __device__ int placed(const KeyEvents& events) const {
-    if (given) return grid;
-    const int field = events.largest == 0 ? 1 : max(static_cast<int>(events.largest) - 1, 1);
-    return max(min_exponent - 1 + field + headroom + 1 - bits, lowest);
+    if (given || events.largest == 0) return given ? grid : lowest;
+    const int exponent = static_cast<int>(events.largest) - 1 + lowest;
+    return max(exponent + headroom + 1 - bits, lowest);
   }
 };
 
@@ -88,7 +89,9 @@ template <class T> class Gridded {
   using Bits = BitsOf<T>;
 
   __device__ Gridded(const Window& w, const KeyedElements& all)
-      : all_{all}, exact_{w.exact}, grid_{w.placed(*all.events)},
+      : all_{all},
+        exact_{w.exact},
+        grid_{w.placed(*all.events)},
         highest_{min(grid_ + w.bits - w.min_exponent, 2 * Format<T>::max_exponent)} {}
 
   /// Converts x to units. Returns false if there is nothing to add; if that is not for a zero, the reason is
@@ -179,14 +182,15 @@ template <class T> class FastGridded : public Gridded<T> {
 /// The shared memory of a block.
 extern __shared__ std::uint32_t shared_words[];
 
-/// Adds units to a cell in shared memory. The carry comes from the old value of a word; most carries end after
-/// the first or the second word.
+/// Adds units to a cell in shared memory. The carry comes from the old value of a word; most carries end
+/// after the first or the second word.
 template <int words, int parts>
 __device__ void add_to_cell(const Units& u, std::uint32_t* cell, std::uint32_t stride) {
   const unsigned bit = u.shift & 31;
   int word = u.shift >> 5;
   const std::uint64_t low = u.magnitude << bit, signed_low = u.negative ? ~low + 1 : low;
-  std::uint32_t part[parts] = {static_cast<std::uint32_t>(signed_low), static_cast<std::uint32_t>(signed_low >> 32)};
+  std::uint32_t part[parts] = {static_cast<std::uint32_t>(signed_low),
+                               static_cast<std::uint32_t>(signed_low >> 32)};
   if constexpr (parts == 3) {
     const auto high = static_cast<std::uint32_t>(u.magnitude >> 1 >> (63 - bit));
     part[2] = u.negative ? ~high + (low == 0) : high;
@@ -231,7 +235,9 @@ template <int count> __device__ void add_to_cells(CellAndNumber (&x)[count], std
 
 /// The integer in a cell in shared memory.
 template <int words> __device__ Int128 cell_sum(std::uint32_t cell, std::uint32_t stride) {
-  const auto at = [&](int i) { return std::uint64_t{shared_words[cell + static_cast<std::uint32_t>(i) * stride]}; };
+  const auto at = [&](int i) {
+    return std::uint64_t{shared_words[cell + static_cast<std::uint32_t>(i) * stride]};
+  };
   const std::uint64_t low = at(0) | at(1) << 32;
   if constexpr (words == 2)
     return Int128::of(static_cast<std::int64_t>(low));
@@ -250,7 +256,8 @@ template <class Visit> __device__ void with_key_bits(KeyFormat format, Visit vis
 }
 
 /// Adds a signed integer of 128 bits to a cell in global memory, of one or two words of 64 bits.
-__device__ inline void add_to_total(unsigned long long* cell, int words, std::uint64_t low, std::uint64_t high) {
+__device__ inline void add_to_total(unsigned long long* cell, int words, std::uint64_t low,
+                                    std::uint64_t high) {
   if (words == 2) {
     if (low != 0) atomicAdd(cell, static_cast<unsigned long long>(low));
     return;

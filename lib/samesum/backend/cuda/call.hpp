@@ -2,17 +2,12 @@
 #pragma once
 
 #include "samesum/backend/cuda/exact_state.hpp"
+#include "samesum/backend/cuda/key_status.hpp"
 #include "samesum/backend/cuda/launch.hpp"
 #include "samesum/backend/cuda/workspace.hpp"
 #include "samesum/catalogue/backend.hpp"
 
 namespace samesum::gpu {
-
-/// What a reduction by key reports, in device memory.
-struct KeyStatus {
-  std::uint64_t first_bad_key;  ///< place of the first key that is out of range; all ones if there is none
-  std::uint32_t overflowed;     ///< 1 if a result does not fit the given grid of a fixed_point sum
-};
 
 /// Kernels for the rows of a softmax. The choice changes no bit. Three names stand for the four kernels of
 /// softmax.cuh: `held` selects softmax_ahead for rows of 16-bit elements with more than 4096 columns,
@@ -28,7 +23,7 @@ enum class SoftmaxSchedule {
 /// How a reduction by key adds. The choice changes no bit.
 enum class KeySchedule {
   automatic,
-  shared,  ///< in the shared memory of each block, for one range of keys after another
+  shared,       ///< in the shared memory of each block, for one range of keys after another
   partitioned,  ///< in shared memory, after elements were moved to partitions of results
   global,       ///< in global memory
 };
@@ -42,10 +37,10 @@ struct Launch : Call {
   int blocks = 0, threads = 0;
   SoftmaxSchedule schedule = SoftmaxSchedule::automatic;
   KeySchedule key_schedule = KeySchedule::automatic;
-  KeyStatus* key_status = nullptr;  ///< in device memory; may be null
+  KeyStatus* key_status = nullptr;    ///< in device memory; may be null
   std::uint32_t* overflow = nullptr;  ///< in device memory; set to 1 if a sum overflows the given grid
-  bool uses_header = false;         ///< whether the header of the workspace must be prepared
-  cudaError_t error = cudaSuccess;  ///< the result of the call
+  bool uses_header = false;           ///< whether the header of the workspace must be prepared
+  cudaError_t error = cudaSuccess;    ///< the result of the call
 };
 
 /// Enqueues a call of a method of this backend.

@@ -24,6 +24,7 @@ cudaError_t reduce_on_grid(ExactKind kind, const FormatInfo& format, Launch& lau
 template <std::size_t index> std::vector<Entry> sums();
 template <std::size_t index> std::vector<Entry> reductions();
 std::vector<Entry> softmax_methods();
+std::vector<Entry> methods_by_key();
 
 /// The reason why no GPU can be used; empty if one can.
 const std::string& absence();
