@@ -29,9 +29,6 @@ inline constexpr bool fewer_methods = true;
 inline constexpr bool fewer_methods = false;
 #endif
 
-/// The reason why the backend "cuda" has no scans.
-inline constexpr std::string_view no_scan_on_a_gpu = "scans have no GPU kernel yet";
-
 /// Returns the reason why there is no such method; empty if there is one.
 template <class Operation, class Order, template <class> class A, class F>
 constexpr std::string_view refusal(std::string_view backend) {
@@ -41,7 +38,6 @@ constexpr std::string_view refusal(std::string_view backend) {
     return reason;
   if (!Operation::template in_format<F>) return "exp and log are computed in fp32";
   if (std::is_same_v<Operation, Sum>) return {};
-  if (is_scan<Operation> && backend == "cuda") return no_scan_on_a_gpu;
   if (is_scan<Operation> && Operation::has_order) {
     if (!is_closed_under_prefixes<Order>)
       return "the prefixes of a sum in this order are not sums in the same order; use prefix";
@@ -62,7 +58,7 @@ constexpr std::string_view refusal(std::string_view backend) {
 
 /// Returns the reason why an operation that can be exact has no exact method on a backend; empty if it has.
 template <class Operation> constexpr std::string_view exact_refusal(std::string_view backend) {
-  return is_scan<Operation> && backend == "cuda" ? no_scan_on_a_gpu : "";
+  return is_scan<Operation> && backend == "cuda" ? "exact scans have no GPU kernel yet" : "";
 }
 
 /// Whether the code for scans computes a method: scans, and reductions in the order prefix.

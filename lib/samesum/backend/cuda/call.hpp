@@ -19,6 +19,13 @@ enum class SoftmaxSchedule {
   wide,  ///< a block per row, which reads it several times; any width; the only one for exact and online
 };
 
+/// Forms of the kernel of scans. The choice changes no bit.
+enum class ScanSchedule {
+  automatic,  ///< few_rows for few tiles and for short rows, otherwise many_rows
+  few_rows,   ///< a warp holds 4 rows of a tile, so that up to 8 warps share one
+  many_rows,  ///< a warp holds as many rows as fit in its registers
+};
+
 /// A call with device-accessible pointers, and its launch parameters.
 struct Launch : Call {
   void* workspace = nullptr;  ///< null for a size query, which only sets `bytes`
@@ -27,6 +34,7 @@ struct Launch : Call {
   // The defaults select what was measured to be fast; tests force other values, which changes no bit.
   int blocks = 0, threads = 0;
   SoftmaxSchedule schedule = SoftmaxSchedule::automatic;
+  ScanSchedule scan = ScanSchedule::automatic;
   bool uses_header = false;         ///< whether the header of the workspace must be prepared
   cudaError_t error = cudaSuccess;  ///< the result of the call
 };

@@ -20,6 +20,7 @@ cudaError_t reduce_exactly(ExactKind kind, const FormatInfo& format, Launch& lau
 // Methods of one format, by format index; each format has its own translation unit.
 template <std::size_t index> std::vector<Entry> sums();
 template <std::size_t index> std::vector<Entry> reductions();
+template <std::size_t index> std::vector<Entry> scans();
 std::vector<Entry> softmax_methods();
 
 /// The reason why no GPU can be used; empty if one can.
