@@ -272,6 +272,40 @@ TEST_P(EveryScanOnAGpu, CanBeCapturedInAGraphAndReplayed) {
   succeed(cudaGraphDestroy(graph));
 }
 
+/// Integers hold the sums of only some of these data.
+TEST_P(EveryScanOnAGpu, IsExactForAnyRangeOfElements) {
+  if (m.accumulator != "exact") return;
+  for (const Layout& layout : {Layout::vector(3 * tile + 777), Layout::vector(700), Layout::rows(5, 5000),
+                               Layout::rows(700, 3), Layout::axis(2, 4200, 5)}) {
+    const std::size_t n = layout.results() * layout.n;
+    std::vector<Dataset> all;
+    for (const int binades : {30, 60, 90, 240, 1900})
+      all.push_back({std::to_string(binades) + " binades", wide(n, binades, n)});
+    all.push_back({"zeros", std::vector<double>(n, 0.0)});
+    all.push_back({"-0 first", uniform(n, 5)});
+    std::fill_n(all.back().x.begin(), layout.inner, -0.0);
+    all.push_back({"only -0", std::vector<double>(n, -0.0)});
+    all.push_back({"a NaN", uniform(n, 6)});
+    all.back().x[n / 2] = NAN;
+    all.push_back({"largest", std::vector<double>(n, m.format->max_finite)});
+    all.push_back({"smallest", std::vector<double>(n, m.format->smallest_subnormal)});
+    for (const Dataset& d : all)
+      for (const FormatInfo& input : formats) {
+        const Array x{input, d.x};
+        const BothSides sides{m, x, layout};
+        for (const bool exclusive : {false, true}) {
+          ASSERT_EQ(sides.compare(cpu, ScanSchedule::automatic, exclusive), "")
+              << d.name << " of " << input.name << ", " << layout.outer << " x " << layout.n << " x "
+              << layout.inner << ", exclusive " << exclusive;
+          if (&input == m.format) {
+            ASSERT_EQ(sides.compare_in_place(cpu, ScanSchedule::automatic, exclusive), "")
+                << d.name << " in place, exclusive " << exclusive;
+          }
+        }
+      }
+  }
+}
+
 TEST(AScanOnAGpu, RefusesWhatTheCpuRefuses) {
   SAMESUM_NEEDS_GPU();
   const Method& m = gpu::find("cumsum/prefix/plain/fp32");

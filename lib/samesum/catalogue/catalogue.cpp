@@ -189,15 +189,6 @@ std::vector<Unsupported> all_unsupported() {
                               reasons});
     });
   });
-  Operations::for_each([&]<class Operation>() {
-    if constexpr (Operation::can_be_exact)
-      for (const FormatInfo& f : formats) {
-        Combination c{Operation::name, "", Exact::name, f.name, {}};
-        for (std::size_t i = 0; i < backends.size(); ++i)
-          c.reasons[i] = exact_refusal<Operation>(backends[i]);
-        combinations.push_back(c);
-      }
-  });
   std::vector<Unsupported> all;
   for (const Combination& c : combinations)
     for (std::size_t i = 0; i < backends.size(); ++i)

@@ -56,11 +56,6 @@ constexpr std::string_view refusal(std::string_view backend) {
   return {};
 }
 
-/// Returns the reason why an operation that can be exact has no exact method on a backend; empty if it has.
-template <class Operation> constexpr std::string_view exact_refusal(std::string_view backend) {
-  return is_scan<Operation> && backend == "cuda" ? "exact scans have no GPU kernel yet" : "";
-}
-
 /// Whether the code for scans computes a method: scans, and reductions in the order prefix.
 template <class Operation, class Order>
 inline constexpr bool is_scanned = is_scan<Operation> || std::is_same_v<Order, Prefix>;
@@ -91,11 +86,10 @@ template <class F, Name backend, class Visit> constexpr void for_each_method(Vis
   });
 }
 
-/// Calls visit.operator()<Operation>() for each operation that has an exact method on a backend.
-template <Name backend, class Visit> constexpr void for_each_exact_operation(Visit&& visit) {
+/// Calls visit.operator()<Operation>() for each operation that has an exact method.
+template <class Visit> constexpr void for_each_exact_operation(Visit&& visit) {
   Operations::for_each([&]<class Operation>() {
-    if constexpr (Operation::can_be_exact && exact_refusal<Operation>(backend.view()).empty())
-      visit.template operator()<Operation>();
+    if constexpr (Operation::can_be_exact) visit.template operator()<Operation>();
   });
 }
 

@@ -204,7 +204,7 @@ template <> std::vector<Entry> reductions<SAMESUM_FORMAT_INDEX>() {
       all.push_back(e);
     }
   });
-  for_each_exact_operation<"cpu">([&]<class Operation>() {
+  for_each_exact_operation([&]<class Operation>() {
     if constexpr (!is_scan<Operation>) {
       Entry e = describe_exact<Operation, F>("cpu");
       e.code.run.fill([](Call& call) { reduce_exactly(exact_kind<Operation>, format_info<F>(), call); });

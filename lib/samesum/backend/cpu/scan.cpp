@@ -120,7 +120,7 @@ template <> std::vector<Entry> scans<SAMESUM_FORMAT_INDEX>() {
       all.push_back(e);
     }
   });
-  for_each_exact_operation<"cpu">([&]<class Operation>() {
+  for_each_exact_operation([&]<class Operation>() {
     if constexpr (is_scan<Operation>) {
       Entry e = describe_exact<Operation, F>("cpu");
       Formats::for_each([&]<class T>() { e.code.run[Formats::index_of<T>()] = scan_exactly<T>; });

@@ -55,10 +55,12 @@ template <> std::vector<Entry> reductions<SAMESUM_FORMAT_INDEX>() {
       all.push_back(e);
     }
   });
-  for_each_exact_operation<"cuda">([&]<class Operation>() {
-    Entry e = describe_exact<Operation, F>("cuda");
-    e.code.run.fill(run_launch<run_exactly<Operation>>);
-    all.push_back(e);
+  for_each_exact_operation([&]<class Operation>() {
+    if constexpr (!is_scan<Operation>) {
+      Entry e = describe_exact<Operation, F>("cuda");
+      e.code.run.fill(run_launch<run_exactly<Operation>>);
+      all.push_back(e);
+    }
   });
   return all;
 }

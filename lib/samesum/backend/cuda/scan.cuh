@@ -336,12 +336,12 @@ template <class Reducer, int rows> class WarpRows {
   State runs_[rows];              ///< of the row's runs up to that of the thread
 };
 
+/// Whether a reducer reads elements of every format.
+template <class Reducer> inline constexpr bool reads_all = false;
+template <template <class> class A, class F> inline constexpr bool reads_all<ElementSum<A, F>> = true;
 /// Whether a reducer reads elements of format T.
-template <class Reducer> inline constexpr bool is_sum_of_elements = false;
-template <template <class> class A, class F>
-inline constexpr bool is_sum_of_elements<ElementSum<A, F>> = true;
 template <class Reducer, class T>
-inline constexpr bool reads = is_sum_of_elements<Reducer> || can_read<T, typename Reducer::Format>;
+inline constexpr bool reads = reads_all<Reducer> || can_read<T, typename Reducer::Format>;
 
 /// Calls visit(x) with the elements in their own format.
 template <class Reducer, class Visit> __device__ void with_elements(const ScanInput& in, Visit visit) {
@@ -374,6 +374,14 @@ __device__ void write_result(const Reducer& reducer, const typename Reducer::Sta
 }
 
 // --- the rows of a warp become results ---------------------------------------------------------------------
+
+/// The format of the results: that of the elements, unless the reducer names another one.
+template <class Reducer> struct ResultOf { using type = typename Reducer::Format; };
+template <class Reducer>
+requires requires { typename Reducer::Result; }
+struct ResultOf<Reducer> {
+  using type = typename Reducer::Result;
+};
 
 /// Results of a run.
 template <class F> struct ScanResults {
@@ -425,7 +433,7 @@ __device__ void write_rows(const Reducer& reducer, const WarpRows<Reducer, rows>
                            const ScanPlace& p, int first_row, int count,
                            const typename Reducer::State* of_rows, const ScanCarry<Reducer>& carry,
                            const typename Reducer::State& end, const ScanDestination& out) {
-  using F = typename Reducer::Format;
+  using F = typename ResultOf<Reducer>::type;
   using State = typename Reducer::State;
   constexpr int run = PrefixTree::run, row = PrefixTree::lanes;
   const std::size_t first = p.tile * PrefixTree::leaf + static_cast<std::size_t>(first_row * row);
@@ -629,6 +637,8 @@ __global__ void __launch_bounds__(scan_warps<rows>* warp, scan_resident_blocks<R
     scan_tiles(Reducer reducer, ScanInput in, Layout l, const __grid_constant__ ScanPlan plan,
                Published<typename Reducer::State>* published, ScanDestination out) {
   using Shared = ScanShared<typename Reducer::State>;
+  if constexpr (requires { reducer.begin(); })
+    if (!reducer.begin()) return;
   __shared__ alignas(16) unsigned char memory[sizeof(Shared)];
   scan_block<rows>(reducer, in, l, plan, published, out, *reinterpret_cast<Shared*>(memory));
 }

@@ -193,7 +193,7 @@ template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
     });
     all.push_back(e);
   });
-  for_each_exact_operation<"reference">([&]<class Operation>() {
+  for_each_exact_operation([&]<class Operation>() {
     Entry e = describe_exact<Operation, F>("reference");
     if constexpr (!is_scan<Operation>) e.code.partial_form = &ExactPartialFunctions<Operation, F>::form;
     Formats::for_each([&]<class T>() {
