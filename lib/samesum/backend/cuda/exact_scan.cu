@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(warp)
 }
 
 /// About as many warps as a large GPU runs at once.
-constexpr std::size_t most_blocks = 132 * 16;
+constexpr std::size_t fallback_warps = 132 * 16;
 
 }  // namespace
 
@@ -174,7 +174,7 @@ cudaError_t find_exact_window(const Launch& call, ExactWindow* window) {
   const Layout& l = call.layout;
   const cudaError_t error = cudaMemsetAsync(window, 0, sizeof *window, call.stream);
   if (error != cudaSuccess) return error;
-  const std::size_t blocks = std::min((l.results() * l.n - 1) / (8 * window_threads) + 1, most_blocks / 2);
+  const std::size_t blocks = std::min((l.results() * l.n - 1) / (8 * window_threads) + 1, fallback_warps / 2);
   return launch(find_window, blocks, window_threads, call.stream, ScanInput{call.x, call.input->index}, l,
                 window);
 }
@@ -184,12 +184,12 @@ cudaError_t scan_with_digits(const Launch& call, const ExactWindow* window, int 
   const Layout& l = call.layout;
   const ScanInput in{call.x, call.input->index};
   const TileList tiles{PrefixTree::leaves(l.n), l.results() * PrefixTree::leaves(l.n)};
-  const std::size_t blocks = std::min(tiles.count, most_blocks);
+  const std::size_t blocks = std::min(tiles.count, fallback_warps);
   cudaError_t error = cudaSuccess;
   if (tiles.of_result > 1) {
     error = launch(sum_tiles, blocks, warp, call.stream, in, l, tiles, window, log2_length, digits);
     if (error == cudaSuccess)
-      error = launch(sum_before_tiles, std::min(l.results(), most_blocks), digit_threads, call.stream,
+      error = launch(sum_before_tiles, std::min(l.results(), fallback_warps), digit_threads, call.stream,
                      l.results(), tiles, window, log2_length, digits);
   }
   if (error != cudaSuccess) return error;

@@ -60,6 +60,15 @@ struct ScanPlace {
   std::size_t tile;           ///< index in the result
   std::size_t block, blocks;  ///< index of the block in the result, and their number
   std::size_t first_block;    ///< index of block 0 of the result in the grid
+
+  /// Index in the result of the first element of a row of the tile.
+  __device__ std::size_t begin(int row) const {
+    return tile * PrefixTree::leaf + static_cast<std::size_t>(row) * PrefixTree::lanes;
+  }
+  /// Number of elements from that one on, at most `most`.
+  __device__ int count(int row, int most) const {
+    return begin(row) < n ? static_cast<int>(min(n - begin(row), static_cast<std::size_t>(most))) : 0;
+  }
 };
 
 __device__ inline ScanPlace place_of(const Layout& l, const ScanPlan& plan, int tile_of_block) {
@@ -213,7 +222,7 @@ template <class Reducer, int rows> class WarpRows {
   static constexpr int run = PrefixTree::run, row = PrefixTree::lanes;
   static_assert(run == 4 && row == warp * run);
   /// Rows between two checks whether more rows exist.
-  static constexpr int chunk = rows <= 4 ? 2 : 8;
+  static constexpr int chunk = rows <= 4 ? 2 : rows <= 16 ? rows : 16;
   /// Whether the states of the elements of a run take the places of the elements.
   static constexpr bool keeps_states = sizeof(State) == sizeof(Scalar<F>);
 
@@ -424,19 +433,21 @@ template <class State> struct ScanShared {
   State rows[most_tiles][warp];      ///< of each tile: its rows, then its first rows 0 to r
   State tile_groups[3][most_tiles];  ///< see make_groups
   State groups[ScanPlan::levels][5][warp];
+  ScanPlace place[most_tiles];  ///< of the tiles: registers are scarce
   State carry[most_tiles + 1];  ///< of all elements before each tile, and after the last one
 };
 
 /// Writes the results of the rows of a warp: one for each element, or the last one.
 template <class Reducer, int rows>
 __device__ void write_rows(const Reducer& reducer, const WarpRows<Reducer, rows>& held, const Layout& l,
-                           const ScanPlace& p, int first_row, int count,
-                           const typename Reducer::State* of_rows, const ScanCarry<Reducer>& carry,
-                           const typename Reducer::State& end, const ScanDestination& out) {
+                           const ScanPlace& p, int first_row, const typename Reducer::State* of_rows,
+                           const ScanCarry<Reducer>& carry, const typename Reducer::State& end,
+                           const ScanDestination& out) {
   using F = typename ResultOf<Reducer>::type;
   using State = typename Reducer::State;
   constexpr int run = PrefixTree::run, row = PrefixTree::lanes;
-  const std::size_t first = p.tile * PrefixTree::leaf + static_cast<std::size_t>(first_row * row);
+  const std::size_t first = p.begin(first_row);
+  const int count = p.count(first_row, held.elements);
   if (!out.every) {  // the last element, if the warp has it
     if (count <= 0 || first + static_cast<std::size_t>(count) < p.n) return;
     const int last = count - 1;
@@ -577,21 +588,22 @@ __device__ __forceinline__ void scan_block(const Reducer& reducer, const ScanInp
   using State = typename Reducer::State;
   const int tile = warp_index() >> plan.log2_warps,
             first_row = (warp_index() & ((1 << plan.log2_warps) - 1)) * rows;
-  const ScanPlace p = place_of(l, plan, tile);
-  if (l.offsets && !p.exists) return;
-  const std::size_t begin =
-      p.tile * PrefixTree::leaf + static_cast<std::size_t>(first_row) * PrefixTree::lanes;
-  const int count =
-      begin < p.n ? static_cast<int>(min(p.n - begin, std::size_t{WarpRows<Reducer, rows>::elements})) : 0;
   WarpRows<Reducer, rows> held;
-  if (count > 0) {
-    with_elements<Reducer>(in, [&](const auto* x) {
-      held.load(x + l.first(p.outer) + p.inner + begin * l.stride, l.stride, count);
-    });
-    held.scan(reducer, count, s.rows[tile] + first_row);
+  {
+    const ScanPlace p = place_of(l, plan, tile);
+    if (l.offsets && !p.exists) return;
+    if (first_row == 0 && thread() == 0) s.place[tile] = p;
+    const int count = p.count(first_row, held.elements);
+    if (count > 0) {
+      with_elements<Reducer>(in, [&](const auto* x) {
+        held.load(x + l.first(p.outer) + p.inner + p.begin(first_row) * l.stride, l.stride, count);
+      });
+      held.scan(reducer, count, s.rows[tile] + first_row);
+    }
   }
   if (plan.log2_warps == 0) merge_rows(reducer, s.rows[tile]);
-  __syncthreads();  // all rows of all tiles are written
+  __syncthreads();  // all rows and places of all tiles are written
+  const ScanPlace& p = s.place[tile];
   if (warp_index() == 0) {
     if (plan.log2_warps > 0)
       for (int t = 0; t < 1 << plan.log2_tiles; ++t) merge_rows(reducer, s.rows[t]);
@@ -608,7 +620,7 @@ __device__ __forceinline__ void scan_block(const Reducer& reducer, const ScanInp
   }
   if (!out.every && p.exists && p.n == 0 && first_row == 0 && thread() == 0)
     write_result(reducer, State{}, 0, p.result, out);
-  write_rows(reducer, held, l, p, first_row, count, s.rows[tile], carry, end, out);
+  write_rows(reducer, held, l, p, first_row, s.rows[tile], carry, end, out);
 }
 
 /// Rows per warp of the two forms of the kernel. With few, more warps share a tile: the latency is low. With
