@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 TEST(TheGpu, HasEverySum) {
   SAMESUM_NEEDS_GPU();
-  EXPECT_EQ(sums_of("cuda").size(), (3 * Accumulators::size + 2 + OrderFree::size) * Formats::size);
+  EXPECT_EQ(sums_of("cuda").size(), (4 * Accumulators::size + 2 + OrderFree::size) * Formats::size);
 }
 
 TEST(AnAbsentGpu, IsReportedWithTheReason) {

@@ -69,6 +69,7 @@ def data(name, shape, seed=0):
 
 
 FUNCTIONS = ("sum", "mean", "prod", "min", "max", "argmin", "argmax", "norm", "var", "std", "logsumexp", "softmax", "log_softmax")  # fmt: skip
+SCANS = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
 
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
@@ -84,7 +85,7 @@ def test_every_method_has_the_bits_of_the_cpu(library, name):
             continue  # CuPy has no bfloat16
         short = m.name.partition("@")[0]
         operation = {"moments": "var", "dot": "dot"}.get(m.operation, m.operation)
-        if operation not in (*FUNCTIONS, "dot"):
+        if operation not in (*FUNCTIONS, *SCANS, "dot"):
             continue
         function = getattr(samesum, operation)
         both = ((x, y), (gx, gy)) if operation == "dot" else ((x,), (gx,))
@@ -93,6 +94,22 @@ def test_every_method_has_the_bits_of_the_cpu(library, name):
         assert same_bits(to_host(library, result), expected), m.name
         checked += 1
     assert checked > 15
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64"])
+def test_scans_of_axes_have_the_bits_of_the_cpu(library, name):
+    a = data(name, (6, 50, 40))
+    g = to_gpu(library, a)
+    for axis in (None, 0, 1, -1):
+        for function in SCANS:
+            if name == "float64" and function == "cumlogsumexp":
+                continue
+            for exclusive in (False, True):
+                expected = getattr(samesum, function)(a, axis, exclusive=exclusive)
+                result = getattr(samesum, function)(g, axis, exclusive=exclusive)
+                assert same_bits(to_host(library, result), expected), (function, axis, exclusive)
+    expected = samesum.cumulative_sum(a, axis=1, include_initial=True)
+    assert same_bits(to_host(library, samesum.cumulative_sum(g, axis=1, include_initial=True)), expected)
 
 
 @pytest.mark.parametrize("name", ["float16", "float32", "float64"])

@@ -145,8 +145,8 @@ def fast(
     """Returns the result, or None if the call needs Python's side."""
 
 def scan(
-    method: Method, format: str, x: int, layout: Sequence[int], out: int, out_size: int, out_stride: int, threads: int,
-    exclusive: bool, /,
+    method: Method, format: str, x: int, layout: Sequence[int], out: int, out_size: int, out_stride: int, device: int,
+    stream: int, threads: int, exclusive: bool, /,
 ) -> None: ...  # fmt: skip
 def square_root(format: str, x: int, n: int, /) -> None:
     """Replaces numbers in host memory by their correctly rounded square roots."""

@@ -69,8 +69,10 @@ def scan(
         skipped, stride = inner, (n + 1) * inner
     if layout.results and n:
         first = library.view(result).address + skipped * _core.format_bytes[chosen.format]
+        view = library.view(a)
         _core.scan(
-            chosen, format, library.view(a).address, layout, first, math.prod(whole) - skipped, stride, threads, exclusive
+            chosen, format, view.address, layout, first, math.prod(whole) - skipped, stride, view.device, view.stream,
+            threads, exclusive,
         )  # fmt: skip
     return _delivered(library, result, out, x)
 

@@ -167,20 +167,23 @@ NB_MODULE(_core, m) {
           else
             reduce_on_gpu(call, {device, stream});
         });
-  m.def("scan",
-        [](const Method& method, std::string_view format, std::uintptr_t x, const std::vector<std::size_t>& l,
-           std::uintptr_t out, std::size_t out_size, std::size_t out_stride, int threads, bool exclusive) {
-          const FormatInfo& input = format_named(format);
-          const Layout layout{l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr};
-          const View call{method,
-                          values_at(input, x, layout.results() * layout.n),
-                          nullptr,
-                          layout,
-                          {method.result_format(input), reinterpret_cast<void*>(out), out_size, out_stride},
-                          {threads, 0, exclusive}};
-          const nb::gil_scoped_release released;
-          reduce_on_host(call);
-        });
+  m.def("scan", [](const Method& method, std::string_view format, std::uintptr_t x,
+                   const std::vector<std::size_t>& l, std::uintptr_t out, std::size_t out_size,
+                   std::size_t out_stride, int device, std::uintptr_t stream, int threads, bool exclusive) {
+    const FormatInfo& input = format_named(format);
+    const Layout layout{l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr};
+    const View call{method,
+                    values_at(input, x, layout.results() * layout.n),
+                    nullptr,
+                    layout,
+                    {method.result_format(input), reinterpret_cast<void*>(out), out_size, out_stride},
+                    {threads, 0, exclusive}};
+    const nb::gil_scoped_release released;
+    if (device < 0)
+      reduce_on_host(call);
+    else
+      reduce_on_gpu(call, {device, stream});
+  });
   // Correctly rounded, in place: array libraries may use square roots that are not.
   m.def("square_root", [](std::string_view format, std::uintptr_t x, std::size_t n) {
     const FloatingPointEnvironment environment;

@@ -198,7 +198,7 @@ std::vector<Unsupported> all_unsupported() {
         for (const FormatInfo& f : formats) {
           Combination c{Operation::name, "", Accumulator::name, f.name, {}};
           for (std::size_t i = 0; i < backends.size(); ++i)
-            c.reasons[i] = order_free_refusal<Operation, Accumulator>(backends[i]);
+            c.reasons[i] = order_free_refusal<Operation, Accumulator>();
           combinations.push_back(c);
         }
       });

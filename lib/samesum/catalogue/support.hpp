@@ -31,9 +31,6 @@ inline constexpr bool fewer_methods = true;
 inline constexpr bool fewer_methods = false;
 #endif
 
-/// The reason why the backend "cuda" has no scans.
-inline constexpr std::string_view no_scan_on_a_gpu = "scans have no GPU kernel yet";
-
 /// Returns the reason why there is no such method; empty if there is one.
 template <class Operation, class Order, template <class> class A, class F>
 constexpr std::string_view refusal(std::string_view backend) {
@@ -54,7 +51,6 @@ constexpr std::string_view refusal(std::string_view backend) {
     return std::is_same_v<Order, Serial> ? ""
                                          : "the elements of a key are added in their own order; use serial";
   }
-  if (is_scan<Operation> && backend == "cuda") return no_scan_on_a_gpu;
   if (is_scan<Operation> && Operation::has_order) {
     if (!is_closed_under_prefixes<Order>)
       return "the prefixes of a sum in this order are not sums in the same order; use prefix";
@@ -85,12 +81,10 @@ struct OnGrid {
 using OrderFree = TypeList<Exactly, OnGrid>;
 static_assert(order_free_accumulators == std::array{Exactly::name, OnGrid::name});
 
-/// Returns the reason why an operation that can be exact has no method with an accumulator of `OrderFree` on
-/// a backend; empty if it has.
-template <class Operation, class Accumulator>
-constexpr std::string_view order_free_refusal(std::string_view backend) {
+/// Returns the reason why an operation that can be exact has no method with an accumulator of `OrderFree`;
+/// empty if it has.
+template <class Operation, class Accumulator> constexpr std::string_view order_free_refusal() {
   if (takes_keys<Operation>) return {};
-  if (is_scan<Operation> && backend == "cuda") return no_scan_on_a_gpu;
   if (!std::is_same_v<Accumulator, OnGrid>) return {};
   if (!Operation::has_accumulator) return "its sums of squares would need a second grid; use exact";
   if (is_scan<Operation>) return "the grid of a prefix would depend on the elements behind it; use exact";
@@ -136,20 +130,19 @@ template <class F, Name backend, class Visit> constexpr void for_each_method_by_
 }
 
 /// Calls visit.operator()<Operation>() for each operation that has a method with an accumulator of
-/// `OrderFree` on a backend, and takes no keys.
-template <class Accumulator, Name backend, class Visit> constexpr void for_each_order_free(Visit&& visit) {
+/// `OrderFree`, and takes no keys.
+template <class Accumulator, class Visit> constexpr void for_each_order_free(Visit&& visit) {
   Operations::for_each([&]<class Operation>() {
     if constexpr (!takes_keys<Operation> && Operation::can_be_exact &&
-                  order_free_refusal<Operation, Accumulator>(backend.view()).empty())
+                  order_free_refusal<Operation, Accumulator>().empty())
       visit.template operator()<Operation>();
   });
 }
 /// Calls visit.operator()<Operation>() for each operation by key that has such a method.
-template <class Accumulator, Name backend, class Visit>
-constexpr void for_each_order_free_by_key(Visit&& visit) {
+template <class Accumulator, class Visit> constexpr void for_each_order_free_by_key(Visit&& visit) {
   Operations::for_each([&]<class Operation>() {
     if constexpr (takes_keys<Operation> && Operation::can_be_exact &&
-                  order_free_refusal<Operation, Accumulator>(backend.view()).empty())
+                  order_free_refusal<Operation, Accumulator>().empty())
       visit.template operator()<Operation>();
   });
 }

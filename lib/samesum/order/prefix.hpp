@@ -44,9 +44,6 @@ struct Prefix {
   static constexpr std::string_view name = "prefix";
   static constexpr Promise promise = Promise::everywhere;
   using Shape = PrefixTree;
-  static constexpr std::string_view refusal(std::string_view backend) {
-    return backend == "cuda" ? "this order has no GPU kernel yet" : "";
-  }
 
   /// The height of the tree of n elements. It does not grow steadily with n: it depends on the number of
   /// groups.

@@ -542,12 +542,12 @@ std::vector<Entry> methods_by_key() {
         });
       all.push_back(e);
     });
-    for_each_order_free_by_key<Exactly, "cpu">([&]<class Operation>() {
+    for_each_order_free_by_key<Exactly>([&]<class Operation>() {
       Entry e = describe_order_free<Operation, Exactly, F>("cpu");
       e.code.run.fill([](Call& call) { sum_exactly<F>(call, exact_kind<Operation>); });
       all.push_back(e);
     });
-    for_each_order_free_by_key<OnGrid, "cpu">([&]<class Operation>() {
+    for_each_order_free_by_key<OnGrid>([&]<class Operation>() {
       Entry e = describe_order_free<Operation, OnGrid, F>("cpu");
       Formats::for_each([&]<class T>() {
         e.code.run[Formats::index_of<T>()] = [](Call& call) {

@@ -204,14 +204,14 @@ template <> std::vector<Entry> reductions<SAMESUM_FORMAT_INDEX>() {
       all.push_back(e);
     }
   });
-  for_each_order_free<Exactly, "cpu">([&]<class Operation>() {
+  for_each_order_free<Exactly>([&]<class Operation>() {
     if constexpr (!is_scan<Operation>) {
       Entry e = describe_order_free<Operation, Exactly, F>("cpu");
       e.code.run.fill([](Call& call) { reduce_exactly(exact_kind<Operation>, format_info<F>(), call); });
       all.push_back(e);
     }
   });
-  for_each_order_free<OnGrid, "cpu">([&]<class Operation>() {
+  for_each_order_free<OnGrid>([&]<class Operation>() {
     Entry e = describe_order_free<Operation, OnGrid, F>("cpu");
     e.code.run.fill([](Call& call) { reduce_on_grid(exact_kind<Operation>, format_info<F>(), call); });
     all.push_back(e);

@@ -120,7 +120,7 @@ template <> std::vector<Entry> scans<SAMESUM_FORMAT_INDEX>() {
       all.push_back(e);
     }
   });
-  for_each_order_free<Exactly, "cpu">([&]<class Operation>() {
+  for_each_order_free<Exactly>([&]<class Operation>() {
     if constexpr (is_scan<Operation>) {
       Entry e = describe_order_free<Operation, Exactly, F>("cpu");
       Formats::for_each([&]<class T>() { e.code.run[Formats::index_of<T>()] = scan_exactly<T>; });

@@ -77,8 +77,9 @@ HostLayout host_layout_of(const Method& m, const Call& call) {
   const Layout& l = call.layout;
   if (!m.has_result_per_element) return {l.results() * m.result_bytes(), 0, 1};
   const std::size_t bytes = m.result_format(*call.input)->bytes;
-  if (l.outer <= 1 || l.n == 0 || call.out_stride == l.n) return {l.outer * l.n * bytes, 0, 1};
-  return {l.n * bytes, call.out_stride * bytes, l.outer};
+  const std::size_t width = l.n * l.inner;
+  if (l.outer <= 1 || width == 0 || call.out_stride == width) return {l.outer * width * bytes, 0, 1};
+  return {width * bytes, call.out_stride * bytes, l.outer};
 }
 
 /// Copies results to the host and waits for them. Copies by way of `pinned` unless it is null.
@@ -138,7 +139,8 @@ class Cuda : public Backend {
   std::vector<Entry> entries() const override {
     const auto sums_of = []<std::size_t index>() { return sums<index>(); };
     const auto reductions_of = []<std::size_t index>() { return reductions<index>(); };
-    return joined(sums_of, joined(reductions_of, joined(softmax_methods(), methods_by_key())));
+    const auto scans_of = []<std::size_t index>() { return scans<index>(); };
+    return joined(sums_of, joined(reductions_of, joined(scans_of, joined(softmax_methods(), methods_by_key()))));
   }
 
   Placed place(Values x) const override {
@@ -181,7 +183,7 @@ class Cuda : public Backend {
     launch.x = x.values.data;
     launch.y = method.inputs == 2 && !y.values.data ? out.get() : y.values.data;  // null would mean one input
     launch.out = out.get();
-    launch.out_stride = call.layout.n;
+    launch.out_stride = call.layout.n * call.layout.inner;
     check(enqueue_method(method, launch), method.name);
     const Memory workspace = device_memory(launch.bytes);
     launch.workspace = workspace.get();

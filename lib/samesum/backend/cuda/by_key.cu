@@ -348,7 +348,7 @@ std::vector<Entry> methods_by_key() {
       all.push_back(e);
     });
     OrderFree::for_each([&]<class Accumulator>() {
-      for_each_order_free_by_key<Accumulator, "cuda">([&]<class Operation>() {
+      for_each_order_free_by_key<Accumulator>([&]<class Operation>() {
         Entry e = describe_order_free<Operation, Accumulator, F>("cuda");
         e.code.run.fill(run_launch<run_order_free<Operation, std::is_same_v<Accumulator, Exactly>, F>>);
         all.push_back(e);

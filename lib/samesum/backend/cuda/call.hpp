@@ -28,6 +28,13 @@ enum class KeySchedule {
   global,       ///< in global memory
 };
 
+/// Forms of the kernel of scans. The choice changes no bit.
+enum class ScanSchedule {
+  automatic,  ///< few_rows for few tiles and for short rows, otherwise many_rows
+  few_rows,   ///< a warp holds 4 rows of a tile, so that up to 8 warps share one
+  many_rows,  ///< a warp holds as many rows as fit in its registers
+};
+
 /// A call with device-accessible pointers, and its launch parameters.
 struct Launch : Call {
   void* workspace = nullptr;  ///< null for a size query, which only sets `bytes`
@@ -39,6 +46,7 @@ struct Launch : Call {
   KeySchedule key_schedule = KeySchedule::automatic;
   KeyStatus* key_status = nullptr;    ///< in device memory; may be null
   std::uint32_t* overflow = nullptr;  ///< in device memory; set to 1 if a sum overflows the given grid
+  ScanSchedule scan = ScanSchedule::automatic;
   bool uses_header = false;           ///< whether the header of the workspace must be prepared
   cudaError_t error = cudaSuccess;    ///< the result of the call
 };

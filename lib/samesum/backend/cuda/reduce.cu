@@ -1,4 +1,4 @@
-/// Batches of every operation on a GPU in one format.
+/// Batches of every operation but scans on a GPU in one format, in all orders but prefix.
 #include "samesum/backend/cuda/batch.cuh"
 #include "samesum/backend/cuda/methods.hpp"
 #include "samesum/backend/cuda/reader.cuh"
@@ -50,19 +50,23 @@ template <class Operation> cudaError_t run_on_grid(Launch& call) {
 template <> std::vector<Entry> reductions<SAMESUM_FORMAT_INDEX>() {
   std::vector<Entry> all;
   for_each_method<F, "cuda">([&]<class Operation, class Order, template <class> class A>() {
-    Entry e = describe<Operation, Order, A, F>("cuda");
-    Formats::for_each([&]<class T>() {
-      if constexpr (has_batches<Operation, Order, A, T, F>)
-        e.code.run[Formats::index_of<T>()] = run_launch<run<Operation, Order, A, T>>;
-    });
-    all.push_back(e);
+    if constexpr (!is_scanned<Operation, Order>) {
+      Entry e = describe<Operation, Order, A, F>("cuda");
+      Formats::for_each([&]<class T>() {
+        if constexpr (has_batches<Operation, Order, A, T, F>)
+          e.code.run[Formats::index_of<T>()] = run_launch<run<Operation, Order, A, T>>;
+      });
+      all.push_back(e);
+    }
   });
-  for_each_order_free<Exactly, "cuda">([&]<class Operation>() {
-    Entry e = describe_order_free<Operation, Exactly, F>("cuda");
-    e.code.run.fill(run_launch<run_exactly<Operation>>);
-    all.push_back(e);
+  for_each_order_free<Exactly>([&]<class Operation>() {
+    if constexpr (!is_scan<Operation>) {
+      Entry e = describe_order_free<Operation, Exactly, F>("cuda");
+      e.code.run.fill(run_launch<run_exactly<Operation>>);
+      all.push_back(e);
+    }
   });
-  for_each_order_free<OnGrid, "cuda">([&]<class Operation>() {
+  for_each_order_free<OnGrid>([&]<class Operation>() {
     Entry e = describe_order_free<Operation, OnGrid, F>("cuda");
     e.code.run.fill(run_launch<run_on_grid<Operation>>);
     all.push_back(e);

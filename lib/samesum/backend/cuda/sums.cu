@@ -1,4 +1,5 @@
-/// Sums of vectors on a GPU in one format: every order and accumulator, for every format of elements.
+/// Sums of vectors on a GPU in one format: every order but prefix, and every accumulator, for every format of
+/// elements.
 #include "samesum/backend/cuda/methods.hpp"
 #include "samesum/backend/cuda/tree.cuh"
 #include "samesum/catalogue/describe.hpp"
@@ -106,7 +107,7 @@ template <> std::vector<Entry> sums<SAMESUM_FORMAT_INDEX>() {
   std::vector<Entry> all;
   Orders::for_each([&]<class Order>() {
     Accumulators::for_each([&]<template <class> class A>() {
-      if constexpr (refusal<Sum, Order, A, F>("cuda").empty()) {
+      if constexpr (refusal<Sum, Order, A, F>("cuda").empty() && !is_scanned<Sum, Order>) {
         Entry e = describe<Sum, Order, A, F>("cuda");
         Formats::for_each(
             [&]<class T>() { e.code.run_vector[Formats::index_of<T>()] = run_launch<run<Order, A, F, T>>; });

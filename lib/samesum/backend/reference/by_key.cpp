@@ -113,7 +113,7 @@ std::vector<Entry> methods_by_key() {
         });
       all.push_back(e);
     });
-    for_each_order_free_by_key<Exactly, "reference">([&]<class Operation>() {
+    for_each_order_free_by_key<Exactly>([&]<class Operation>() {
       Entry e = describe_order_free<Operation, Exactly, F>("reference");
       Formats::for_each([&]<class T>() {
         e.code.run[Formats::index_of<T>()] = [](Call& call) {
@@ -122,7 +122,7 @@ std::vector<Entry> methods_by_key() {
       });
       all.push_back(e);
     });
-    for_each_order_free_by_key<OnGrid, "reference">([&]<class Operation>() {
+    for_each_order_free_by_key<OnGrid>([&]<class Operation>() {
       Entry e = describe_order_free<Operation, OnGrid, F>("reference");
       Formats::for_each([&]<class T>() {
         e.code.run[Formats::index_of<T>()] = [](Call& call) {

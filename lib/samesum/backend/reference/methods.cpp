@@ -218,7 +218,7 @@ template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
     });
     all.push_back(e);
   });
-  for_each_order_free<Exactly, "reference">([&]<class Operation>() {
+  for_each_order_free<Exactly>([&]<class Operation>() {
     Entry e = describe_order_free<Operation, Exactly, F>("reference");
     if constexpr (!is_scan<Operation>) e.code.partial_form = &ExactPartialFunctions<Operation, F>::form;
     Formats::for_each([&]<class T>() {
@@ -232,7 +232,7 @@ template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
     });
     all.push_back(e);
   });
-  for_each_order_free<OnGrid, "reference">([&]<class Operation>() {
+  for_each_order_free<OnGrid>([&]<class Operation>() {
     Entry e = describe_order_free<Operation, OnGrid, F>("reference");
     e.code.partial_form = &GridPartialFunctions<Operation, F>::form;
     Formats::for_each([&]<class T>() {
