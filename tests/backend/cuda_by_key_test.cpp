@@ -1,0 +1,250 @@
+/// Reductions by key on a GPU: the bits of the reference for every schedule, and reports of bad keys.
+#include <numeric>
+
+#include "backend/cuda_support.hpp"
+#include "operation/by_key_support.hpp"
+
+namespace samesum::by_key {
+namespace {
+
+using gpu::KeySchedule;
+using gpu::KeyStatus;
+using ::testing::HasSubstr;
+
+constexpr KeySchedule schedules[] = {KeySchedule::automatic, KeySchedule::shared, KeySchedule::partitioned,
+                                     KeySchedule::global};
+
+/// Bytes in device memory.
+std::shared_ptr<std::byte> copied(const void* from, std::size_t bytes) {
+  const std::shared_ptr<std::byte> copy = device_memory(bytes);
+  if (bytes > 0) succeed(cudaMemcpy(copy.get(), from, bytes, cudaMemcpyHostToDevice));
+  return copy;
+}
+
+struct Outcome {
+  Bits bits;
+  KeyStatus status;
+};
+
+/// Runs a call on device memory. `out` holds `held` if results are combined. Checks that nothing is written
+/// beside the results.
+Outcome on_gpu(const Method& m, const Array& x, const Keys& keys, std::size_t bins, std::size_t inner,
+               KeySchedule schedule, const Options& options = {}, const std::vector<double>& held = {}) {
+  constexpr std::size_t guard = 64;  // bytes before and behind the results
+  const std::size_t results = bins * inner, bytes = m.result_bytes();
+  std::vector<std::byte> out(guard + results * bytes + guard, std::byte{0x5a});
+  if (options.combine)
+    for (std::size_t i = 0; i < results; ++i) {
+      if (m.returns_index) {
+        const auto count = static_cast<std::int64_t>(3 * i);
+        std::memcpy(&out[guard + i * bytes], &count, bytes);
+      } else {
+        with_format(*m.format, [&]<class F>() {
+          const F number = convert<F>(held[i % held.size()]);
+          std::memcpy(&out[guard + i * bytes], &number, bytes);
+        });
+      }
+    }
+  const OnGpu values{x.values()};
+  const auto place = copied(keys.data, keys.size * bytes_of(keys.format)),
+             to = copied(out.data(), out.size()), status = device_memory(sizeof(KeyStatus));
+  const Results written{m.returns_index ? nullptr : m.format, to.get() + guard, results};
+  gpu::Launch launch{call_of(values.values(), Keys{keys.format, place.get(), keys.size},
+                             Layout::axis(1, keys.size, inner), written, options),
+                     nullptr, 0, the_caller().stream()};
+  launch.bins = bins;
+  launch.key_schedule = schedule;
+  launch.key_status = reinterpret_cast<KeyStatus*>(status.get());
+  succeed(gpu::enqueue_method(m, launch));
+  const auto workspace = device_memory(launch.bytes);
+  launch.workspace = workspace.get();
+  succeed(gpu::enqueue_method(m, launch));
+  succeed(cudaStreamSynchronize(the_caller().stream()));
+  const std::vector<std::byte> before = out;
+  succeed(cudaMemcpy(out.data(), to.get(), out.size(), cudaMemcpyDeviceToHost));
+  Outcome outcome;
+  succeed(cudaMemcpy(&outcome.status, status.get(), sizeof(KeyStatus), cudaMemcpyDeviceToHost));
+  for (std::size_t i = 0; i < guard; ++i) {
+    EXPECT_EQ(out[i], before[i]);
+    EXPECT_EQ(out[out.size() - 1 - i], before[out.size() - 1 - i]);
+  }
+  for (std::size_t i = 0; i < results; ++i) {
+    std::uint64_t number = 0;
+    std::memcpy(&number, &out[guard + i * bytes], bytes);
+    outcome.bits.push_back(number);
+  }
+  return outcome;
+}
+
+std::vector<const Method*> repeatable_on_gpu() {
+  std::vector<const Method*> chosen = methods_by_key("cuda");
+  std::erase_if(chosen, [](const Method* m) { return m->promise == Promise::none; });
+  return chosen;
+}
+
+class EveryMethodByKeyOnAGpu : public ::testing::TestWithParam<const Method*> {
+ protected:
+  const Method& m = *GetParam();
+  /// Only sums have more than one schedule.
+  std::span<const KeySchedule> all_schedules() const {
+    const bool one = m.inputs == 0 || m.accumulator.empty() || m.accumulator == "plain";
+    return std::span{schedules}.first(one ? 1 : std::size(schedules));
+  }
+  Outcome run(const Case& c, const FormatInfo& input, KeyFormat format, KeySchedule schedule,
+              const Options& options = {}, const std::vector<double>& held = {}) const {
+    const bool counts = m.inputs == 0;
+    return on_gpu(m, Array{input, counts ? std::vector<double>{} : c.x}, KeyArray{c.keys, format}.keys(),
+                  c.bins, counts ? 1 : c.inner, schedule, options, held);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Cuda, EveryMethodByKeyOnAGpu, ::testing::ValuesIn(repeatable_on_gpu()), test_name);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryMethodByKeyOnAGpu);
+
+TEST_P(EveryMethodByKeyOnAGpu, HasTheBitsOfTheReferenceWithEverySchedule) {
+  const Method& reference = reference_of(m);
+  const std::vector<double> held = held_numbers();
+  int k = 0;
+  for (const Case& c : cases()) {
+    if (reduced && ++k % 9 != 0) continue;
+    for (const FormatInfo& input : formats) {
+      if (!m.accepts(input) || (m.inputs == 0 && &input != m.format)) continue;
+      if (input.index != m.format->index && ++k % 4 != 0) continue;  // other formats share all but the loads
+      const auto format = static_cast<KeyFormat>(k++ % 3);
+      const Bits expected = by_key::reduced(reference, c, input, KeyFormat::uint32);
+      const Bits combined =
+          can_combine(m) ? by_key::reduced(reference, c, input, KeyFormat::int64, {.combine = true}, held)
+                         : Bits{};
+      for (const KeySchedule schedule : all_schedules()) {
+        const Outcome own = run(c, input, format, schedule);
+        ASSERT_EQ(own.bits, expected)
+            << c.name << " of " << input.name << ", schedule " << static_cast<int>(schedule);
+        ASSERT_EQ(own.status.first_bad_key, no_bad_key) << c.name;
+        if (can_combine(m))
+          ASSERT_EQ(run(c, input, format, schedule, {.combine = true}, held).bits, combined)
+              << c.name << " of " << input.name << " combined, schedule " << static_cast<int>(schedule);
+      }
+    }
+  }
+}
+
+TEST_P(EveryMethodByKeyOnAGpu, HasTheBitsOfTheCpuForManyResultsAndElements) {
+  const std::size_t n = reduced ? 20'000 : 1'500'000;
+  for (const std::size_t bins : {1u, 300u, 16'385u, 70'001u, 300'000u}) {
+    const Case c{std::to_string(bins) + " results", random_keys(n, bins, bins), bins, 1, wide(n, 20, bins)};
+    const Bits expected = by_key::reduced(find_on("cpu", m), c, *m.format, KeyFormat::uint32);
+    for (const KeySchedule schedule : all_schedules())
+      for (const KeyFormat format : {KeyFormat::int32, KeyFormat::int64})
+        ASSERT_EQ(run(c, *m.format, format, schedule).bits, expected)
+            << c.name << ", schedule " << static_cast<int>(schedule);
+  }
+}
+
+TEST_P(EveryMethodByKeyOnAGpu, ReportsTheFirstBadKeyAndLeavesItsElementOut) {
+  constexpr std::size_t n = 20'000, bins = 90;
+  Case good{"", random_keys(n, bins, 1), bins, 1, uniform(n, 2)};
+  std::vector<std::int64_t> keys(good.keys.begin(), good.keys.end());
+  for (const std::size_t bad : {7'001u, 7'003u, 19'999u})
+    keys[bad] = bad == 7'001 ? -1 : bad == 7'003 ? 90 : INT64_MAX;
+  std::vector<std::int32_t> narrow(keys.size());
+  for (std::size_t i = 0; i < n; ++i)
+    narrow[i] = static_cast<std::int32_t>(std::min<std::int64_t>(keys[i], 100));
+  const Array x{*m.format, m.inputs == 0 ? std::vector<double>{} : good.x};
+  for (const std::size_t bad : {19'999u, 7'003u, 7'001u}) {
+    good.keys.erase(good.keys.begin() + static_cast<std::ptrdiff_t>(bad));
+    good.x.erase(good.x.begin() + static_cast<std::ptrdiff_t>(bad));
+  }
+  Options options;
+  if (m.accumulator == "fixed_point")
+    options.grid = -40;  // a found one would depend on the elements left out
+  const Bits expected = by_key::reduced(reference_of(m), good, *m.format, KeyFormat::uint32, options);
+  for (const KeySchedule schedule : all_schedules())
+    for (const Keys& all :
+         {Keys{std::span<const std::int64_t>{keys}}, Keys{std::span<const std::int32_t>{narrow}}}) {
+      const Outcome own = on_gpu(m, x, all, bins, 1, schedule, options);
+      EXPECT_EQ(own.status.first_bad_key, 7'001u) << static_cast<int>(schedule);
+      EXPECT_EQ(own.bits, expected) << static_cast<int>(schedule);
+    }
+  std::vector<std::int64_t> out(bins, -1);
+  try {
+    with_format(*m.format, [&]<class F>() {
+      std::vector<F> numbers(bins, F{});
+      const Results results = m.returns_index ? Results{std::span{out}} : Results{std::span{numbers}};
+      reduce(m, x.values(), Keys{std::span<const std::int64_t>{keys}}, Layout::axis(1, n, 1), results);
+    });
+    ADD_FAILURE() << "a bad key was accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), HasSubstr("keys[7001] is -1"));
+  }
+}
+
+TEST_P(EveryMethodByKeyOnAGpu, RunsOnDeviceMemoryInBothFormsOfTheCall) {
+  const Case c{"", random_keys(5'000, 33, 5), 33, 1, uniform(5'000, 6)};
+  const Bits expected = by_key::reduced(reference_of(m), c, *m.format, KeyFormat::uint32);
+  const Array x{*m.format, m.inputs == 0 ? std::vector<double>{} : c.x};
+  const KeyArray keys{c.keys, KeyFormat::int32};
+  const OnGpu values{x.values()};
+  const auto place = copied(keys.keys().data, c.keys.size() * sizeof(std::int32_t)),
+             out = device_memory(c.bins * 8);
+  const Keys on_device{KeyFormat::int32, place.get(), c.keys.size()};
+  const Layout layout = Layout::axis(1, c.keys.size(), 1);
+  const Results results{m.returns_index ? nullptr : m.format, out.get(), c.bins};
+  const auto check = [&] {
+    succeed(cudaDeviceSynchronize());
+    for (std::size_t i = 0; i < c.bins; ++i) {
+      std::uint64_t bits = 0;
+      succeed(cudaMemcpy(&bits, out.get() + i * m.result_bytes(), m.result_bytes(), cudaMemcpyDeviceToHost));
+      ASSERT_EQ(bits, expected[i]) << i;
+    }
+    succeed(cudaMemset(out.get(), 0x5a, c.bins * 8));
+  };
+  gpu::reduce(m, values.values(), on_device, layout, results);
+  check();
+  std::size_t bytes = 0;
+  succeed(gpu::reduce(m, nullptr, bytes, values.values(), on_device, layout, results));
+  const auto workspace = device_memory(bytes);
+  succeed(gpu::prepare(workspace.get(), bytes));
+  succeed(gpu::reduce(m, workspace.get(), bytes, values.values(), on_device, layout, results));
+  check();
+}
+
+TEST(ReductionsByKeyOnAGpu, ReportAGridThatIsTooFine) {
+  SAMESUM_NEEDS_GPU();
+  for (const FormatInfo& format : formats) {
+    const Method& m = find("scatter_add/fixed_point/" + std::string{format.name} + "@cuda");
+    const Case c{"", random_keys(1'000, 5, 1), 5, 1, uniform(1'000, 1)};
+    const Array x{format, c.x};
+    Options options;
+    for (const int grid : {-20, -50, -54, -75}) {
+      options.grid = grid;
+      const Bits expected = by_key::reduced(reference_of(m), c, format, KeyFormat::uint32, options);
+      for (const KeySchedule schedule : schedules)
+        EXPECT_EQ(on_gpu(m, x, KeyArray{c.keys, KeyFormat::int32}.keys(), 5, 1, schedule, options).bits,
+                  expected)
+            << grid << " " << format.name;
+      if (format.precision <= 24 && grid == -54) break;  // finer ones overflow one word
+    }
+    options.grid = -140;
+    for (const KeySchedule schedule : schedules) {
+      const Outcome own = on_gpu(m, x, KeyArray{c.keys, KeyFormat::int32}.keys(), 5, 1, schedule, options);
+      EXPECT_EQ(own.status.overflowed, 1u) << format.name;
+      EXPECT_EQ(own.bits[0], format.canonical_nan) << format.name;
+    }
+    EXPECT_THROW(by_key::reduced(m, c, format, KeyFormat::int32, options), std::overflow_error);
+  }
+}
+
+TEST(SumsByKeyInArrivalOrder, OfWholeNumbersAreExact) {
+  SAMESUM_NEEDS_GPU();
+  for (const FormatInfo& format : formats) {
+    const Method& m = find("scatter_add/atomic/plain/" + std::string{format.name} + "@cuda");
+    Case c{"", random_keys(1'000, 40, 2), 40, 1, {}};
+    for (int i = 0; i < 1'000; ++i) c.x.push_back(i % 3);
+    const Method& exact = find("scatter_add/exact/" + std::string{format.name} + "@cpu");
+    const Array x{format, c.x};
+    EXPECT_EQ(on_gpu(m, x, KeyArray{c.keys, KeyFormat::uint32}.keys(), 40, 1, KeySchedule::automatic).bits,
+              by_key::reduced(exact, c, format, KeyFormat::uint32));
+  }
+}
+
+}  // namespace
+}  // namespace samesum::by_key
