@@ -47,9 +47,9 @@ TEST(TheCatalogue, ListsEveryCombinationOnceAsAMethodOrWithAReason) {
 TEST(TheCatalogue, HasUnsupportedCombinationsForEveryOperationWithAnOrder) {
   std::set<std::string> operations;
   for (const Unsupported& u : unsupported()) operations.insert(u.name.substr(0, u.name.find('/')));
-  EXPECT_EQ(operations, (std::set<std::string>{"sum", "mean", "sum_of_magnitudes", "squared_norm", "dot",
-                                               "norm", "prod", "logsumexp", "moments", "cumsum", "cumprod",
-                                               "cummax", "cummin", "cumlogsumexp"}));
+  EXPECT_EQ(operations,
+            (std::set<std::string>{"sum", "mean", "sum_of_magnitudes", "squared_norm", "dot", "norm", "prod",
+                                   "logsumexp", "moments", "cumsum", "cumprod", "cumlogsumexp"}));
 }
 
 TEST(TheCatalogue, GivesTheMethodsOfAnOperationInOneSpan) {
