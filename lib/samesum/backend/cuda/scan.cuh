@@ -509,7 +509,9 @@ template <class Reducer> __device__ void merge_rows(const Reducer& reducer, type
 /// publish.
 ///
 /// A block publishes the state of its tiles; the last block of each aligned group of 32, that of the group;
-/// the last one of each 32 such groups, that of these; and so on. Blocks wait only for blocks before them.
+/// the last one of each 32 such groups, that of these; and so on. Blocks wait only for blocks of lower
+/// index. So freedom from deadlock rests on the assumption of exact sums (add_to_grid_digits): a GPU starts
+/// the blocks of a grid in the order of their indices.
 template <class Reducer>
 __device__ void look_back(const Reducer& reducer, const ScanPlace& p, const ScanPlan& plan,
                           Published<typename Reducer::State>* published, bool only_last,
