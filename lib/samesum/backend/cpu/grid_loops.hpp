@@ -56,29 +56,17 @@ struct GridLoops {
   }
 };
 
-/// Loops over elements of one format, for sums by key.
-template <class T> struct UnitLoops {
-  /// See LargestBits. Signed numbers have a vector comparison in every instruction set.
-  static std::uint64_t largest(const void* data, std::size_t n) {
-    using Signed = std::make_signed_t<BitsOf<T>>;
-    const auto* x = static_cast<const BitsOf<T>*>(data);
-    Signed largest = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const auto magnitude = static_cast<Signed>(x[i] & BitsOf<T>(~Format<T>::sign_bit));
-      largest = magnitude > largest ? magnitude : largest;
-    }
-    return static_cast<std::uint64_t>(largest);
+/// See LargestBits. Signed numbers have a vector comparison in every instruction set.
+template <class T> std::uint64_t largest_bits(const void* data, std::size_t n) {
+  using Signed = std::make_signed_t<BitsOf<T>>;
+  const auto* x = static_cast<const BitsOf<T>*>(data);
+  Signed largest = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto magnitude = static_cast<Signed>(x[i] & BitsOf<T>(~Format<T>::sign_bit));
+    largest = magnitude > largest ? magnitude : largest;
   }
-  /// See WriteUnits. Adding the anchor rounds, as in GridLoops::add.
-  static void write(const void* data, std::size_t n, double scale, std::int64_t* units) {
-    constexpr double anchor = 0x1.8p52;
-    const T* x = static_cast<const T*>(data);
-    for (std::size_t i = 0; i < n; ++i)
-      units[i] =
-          static_cast<std::int64_t>(same_bits<std::uint64_t>(static_cast<double>(x[i]) * scale + anchor) -
-                                    same_bits<std::uint64_t>(anchor));
-  }
-};
+  return static_cast<std::uint64_t>(largest);
+}
 
 }  // namespace
 }  // namespace samesum::cpu
