@@ -224,7 +224,7 @@ TEST(APartial, IsRestoredFromForgedBytesOnlyIfTheyAreValid) {
   for (int round = 0; round < 30'000; ++round) {
     const Method& m = *all[below(random, all.size())];
     const std::size_t n = below(random, random() % 8 ? 40 : 300);
-    Partial part{m, random() % 2 ? 0 : below(random, 5000)};
+    Partial part = partial_of(m, random() % 2 ? 0 : below(random, 5000));
     add(part, random_inputs(random, m, n), 0, n);
     std::vector<std::byte> bytes = part.serialise();
     const std::size_t header = m.name.find('@') + 6;
@@ -239,7 +239,7 @@ TEST(APartial, IsRestoredFromForgedBytesOnlyIfTheyAreValid) {
       Partial copy = Partial::deserialise(bytes);
       ASSERT_EQ(copy.serialise(), bytes) << m.name;
       if (copy.begin() == 0) finished(copy);
-      Partial next{copy.method(), copy.end()};
+      Partial next{copy.method(), copy.end(), copy.grid()};
       if (copy.method().name == m.name) add(next, random_inputs(random, m, 5), 0, 5);
       copy.merge(next);
       ++taken;

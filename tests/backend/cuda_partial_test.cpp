@@ -72,9 +72,10 @@ TEST(AGpuPartial, OfManyElementsHasTheBitsOfTheUndividedCall) {
   SAMESUM_NEEDS_GPU();
   const std::size_t n = reduced ? 100'000 : 20'000'000;
   const PlacedInputs in{{{format_info<fp32>(), wide(n, 20, 1)}, {format_info<fp32>(), wide(n, 20, 2)}, n}};
-  for (const char* name : {"sum/tree/kahan/fp32", "sum/pairwise/plain/fp64", "mean/exact/fp32",
-                           "dot/exact/fp64", "dot/tree/double_word/fp32", "moments/exact/fp32", "argmax/fp32",
-                           "norm/tree/fp32", "mean/tree/plain/fp32"}) {
+  for (const char* name :
+       {"sum/tree/kahan/fp32", "sum/pairwise/plain/fp64", "mean/exact/fp32", "dot/exact/fp64",
+        "sum/fixed_point/fp32", "mean/fixed_point/fp64", "dot/tree/double_word/fp32", "moments/exact/fp32",
+        "argmax/fp32", "norm/tree/fp32", "mean/tree/plain/fp32"}) {
     const Method& m = gpu::find(name);
     Partial partial = partial_of(m);
     for (const std::size_t portion : {std::size_t{1}, n / 3, n / 2, n - 1 - n / 3 - n / 2})

@@ -85,7 +85,7 @@ class Caller {
   }
   void start(const Method& m, Values x, LaunchShape shape = {}) {
     SCOPED_TRACE(m.name);
-    start(Code::of(m).run_vector[x.format->index], x, shape);
+    start(run_of(m, x), x, shape);
   }
   Number result(const FormatInfo& format) {
     std::uint64_t bits = 0;
@@ -100,10 +100,15 @@ class Caller {
   }
   Number sum(const Method& m, Values x, LaunchShape shape = {}) {
     SCOPED_TRACE(m.name);
-    return sum(Code::of(m).run_vector[x.format->index], *m.format, x, shape);
+    return sum(run_of(m, x), *m.format, x, shape);
   }
 
  private:
+  static Code::Run run_of(const Method& m, const Values& x) {
+    const Code& code = Code::of(m);
+    return code.run_vector[x.format->index] ? code.run_vector[x.format->index] : code.run[x.format->index];
+  }
+
   static constexpr std::size_t bytes = std::size_t{64} << 20;
   std::shared_ptr<std::byte> workspace_ = device_memory(bytes), out_ = device_memory(8);
   cudaStream_t stream_ = nullptr;

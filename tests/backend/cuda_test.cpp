@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "backend/cuda_support.hpp"
+#include "samesum/catalogue/support.hpp"
 
 namespace samesum {
 namespace {
@@ -12,7 +13,7 @@ using ::testing::HasSubstr;
 
 TEST(TheGpu, HasEverySum) {
   SAMESUM_NEEDS_GPU();
-  EXPECT_EQ(sums_of("cuda").size(), (3 * Accumulators::size + 3) * Formats::size);
+  EXPECT_EQ(sums_of("cuda").size(), (3 * Accumulators::size + 2 + OrderFree::size) * Formats::size);
 }
 
 TEST(AnAbsentGpu, IsReportedWithTheReason) {

@@ -18,6 +18,9 @@ int largest_exponent(const FormatInfo& input, Term term, double largest) {
 
 double bound_on_grid(const FormatInfo& input, ExactKind kind, std::size_t n, double largest, Number result,
                      std::optional<int> given) {
+  // No non-negative term exceeds twice the rounded sum: on a grid that is found, it loses less than half.
+  if (kind.term == Term::magnitude || kind.term == Term::square)
+    largest = std::min(largest, rounded_up(2 * rounded_up(result.to_double() + bound_of_rounding(result))));
   const int quantum = quantum_of_terms(kind.term, input);
   const int grid = given ? *given
                          : found_grid(largest_exponent(input, kind.term, largest), n,

@@ -38,7 +38,7 @@ SAMESUM_HD bool finish_on_grid(const GridSum& sum, bool mean, std::uint64_t n, i
 
 /// Bounds a result on a grid 2^g: each of the n terms is rounded by at most 2^(g-1), by nothing if all terms
 /// are multiples of 2^g, and the result once. `largest` is at least the largest |term|; it determines the
-/// grid if none is given.
+/// grid if none is given. For magnitudes and squares the result limits it too.
 double bound_on_grid(const FormatInfo& input, ExactKind kind, std::size_t n, double largest, Number result,
                      std::optional<int> grid);
 
