@@ -383,60 +383,48 @@ inline std::int64_t rounded(double x) {
 #endif
 }
 
-/// Adds terms of so few units that one word holds their sums.
-template <class T> struct WordAdder {
-  using X = std::int64_t;  ///< units of the grid
+/// Adds terms of so few units that one word holds their sums; `few` says that a term has at most 2^51.
+template <class T, bool few> struct WordAdder {
+  using X =
+      std::conditional_t<sizeof(T) >= sizeof(float), T, double>;  ///< elements of 16 bits become doubles
   using Word = std::int64_t;
   static constexpr Word fresh = 0;
   static constexpr bool is_order_free = true;
   const T* x;
   std::size_t inner;
-  int term_bits;
   double scale;
   BitsOf<T> limit;  ///< terms are smaller than the number with these bits
   LargestBits largest_bits = loops_of<T>().largest_bits;
-  WriteUnits write_units = loops_of<fp64>().write_units;
   WriteTerms to_doubles = loops_of<fp64>().write_terms[Formats::index_of<T>()];
 
-  /// Gives up if an element is as large as 2^`end`.
+  /// Terms are smaller than 2^end.
   WordAdder(const Call& call, int grid, int end)
       : x{static_cast<const T*>(call.x)},
         inner{call.layout.inner},
-        term_bits{62 - bits_for_terms(call.keys.size)},
         scale{power_of_two(-grid)},
-        limit{round_to_bits<T>(false, 1, std::min(end, grid + term_bits))} {
-    if constexpr (sizeof(T) >= sizeof(float)) write_units = loops_of<T>().write_units;
-  }
-  static bool has_scale(int grid) { return std::abs(grid) < 1000; }
+        limit{round_to_bits<T>(false, 1, end)} {}
 
-  const X* rows(std::size_t first, std::size_t n, X* units) const {
+  const X* rows(std::size_t first, std::size_t n, X* buffer) const {
     const T* const from = x + first * inner;
     if (largest_bits(from, n * inner) >= limit) return nullptr;
-    constexpr std::size_t part = 2048;
-    double doubles[sizeof(T) >= sizeof(float) ? 1 : part];
-    for (std::size_t begin = 0; begin < n * inner; begin += part) {
-      const std::size_t mine = std::min(part, n * inner - begin);
-      const void* elements = from + begin;
-      if constexpr (sizeof(T) < sizeof(float)) {
-        to_doubles(Term::element, elements, nullptr, mine, doubles, nullptr);
-        elements = doubles;
-      }
-      if (term_bits <= 51)
-        write_units(elements, mine, scale, units + begin);
-      else
-        write_large_units(elements, mine, units + begin);
+    if constexpr (std::is_same_v<X, T>) {
+      return from;
+    } else {
+      to_doubles(Term::element, from, nullptr, n * inner, buffer, nullptr);
+      return buffer;
     }
-    return units;
   }
-  void add(Word& word, X term) const { word += term; }
+  /// Rounds the element to units. The product with the scale is exact, or so small that it becomes 0.
+  void add(Word& word, X element) const {
+    const double units = static_cast<double>(element) * scale;
+    if constexpr (few) {
+      constexpr double anchor = 0x1.8p52;  // adding it rounds a number of up to 2^51 to a whole one
+      word += static_cast<Word>(to_bits(units + anchor) - to_bits(anchor));
+    } else {
+      word += rounded(units);
+    }
+  }
   void merge(Word& word, Word other) const { word += other; }
-
- private:
-  void write_large_units(const void* elements, std::size_t n, X* units) const {
-    using U = std::conditional_t<sizeof(T) >= sizeof(float), T, double>;
-    for (std::size_t i = 0; i < n; ++i)
-      units[i] = rounded(static_cast<double>(static_cast<const U*>(elements)[i]) * scale);
-  }
 };
 
 /// Adds any terms.
@@ -491,10 +479,15 @@ void finish_on_grid(Call& call, bool mean, int grid, const std::vector<Word>& wo
 /// Sums on a grid in words. Returns false, with nothing written, if an element is as large as 2^`end` or has
 /// too many units.
 template <class T, class F> bool sum_in_words(Call& call, bool mean, int grid, int end) {
-  if (!WordAdder<T>::has_scale(grid)) return false;
-  const auto table = add_by_key(WordAdder<T>{call, grid, end}, rows_of(call), threads_of(call));
-  if (is_complete(table, call) && !table.gave_up) finish_on_grid<F>(call, mean, grid, table.words);
-  return table.has_bad_key || !table.gave_up;
+  if (std::abs(grid) >= 1000) return false;  // 2^-grid must be a normal double
+  const int term_bits = 62 - bits_for_terms(call.keys.size), most = std::min(end, grid + term_bits);
+  const auto sum = [&](const auto& adder) {
+    const auto table = add_by_key(adder, rows_of(call), threads_of(call));
+    if (is_complete(table, call) && !table.gave_up) finish_on_grid<F>(call, mean, grid, table.words);
+    return table.has_bad_key || !table.gave_up;
+  };
+  return most - grid <= 51 ? sum(WordAdder<T, true>{call, grid, most})
+                           : sum(WordAdder<T, false>{call, grid, most});
 }
 
 template <class T, class F> void sum_on_grid(Call& call, bool mean) {

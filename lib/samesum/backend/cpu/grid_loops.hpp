@@ -13,12 +13,14 @@ namespace {
 struct GridLoops {
   /// See LargestMagnitude.
   static std::uint64_t largest(const double* x, std::size_t n) {
-    std::int64_t largest = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const auto magnitude = static_cast<std::int64_t>(same_bits<std::uint64_t>(x[i]) << 1 >> 1);
-      largest = magnitude > largest ? magnitude : largest;
-    }
-    return static_cast<std::uint64_t>(largest);
+    std::int64_t largest[lanes] = {};
+    for_each(x, n, [&](double e, std::size_t lane) {
+      const auto magnitude = static_cast<std::int64_t>(same_bits<std::uint64_t>(e) << 1 >> 1);
+      largest[lane] = magnitude > largest[lane] ? magnitude : largest[lane];
+    });
+    std::int64_t all = 0;
+    for (const std::int64_t of_lane : largest) all = of_lane > all ? of_lane : all;
+    return static_cast<std::uint64_t>(all);
   }
   /// See AddSlices. Adding the anchor rounds a number of up to 2^51 to a whole one, to nearest, ties to even.
   /// What a slice lacks of a number is exact (Rump, Ogita, Oishi 2008, Accurate floating-point summation,
@@ -29,56 +31,57 @@ struct GridLoops {
   }
 
  private:
+  static constexpr std::size_t lanes = 16;  ///< several vectors, whose operations do not wait for each other
+
+  /// Calls visit(element, lane) for each element.
+  template <class Visit>
+  [[gnu::always_inline]] static void for_each(const double* x, std::size_t n, Visit visit) {
+    std::size_t i = 0;
+    for (; i + lanes <= n; i += lanes)
+      for (std::size_t lane = 0; lane < lanes; ++lane) visit(x[i + lane], lane);
+    for (; i < n; ++i) visit(x[i], 0);
+  }
+
   template <int slices>
   static void add_slices(const double* x, std::size_t n, double scale, std::int64_t* sums) {
     constexpr double anchor = 0x1.8p52, up = 0x1p50, down = 0x1p-50;
-    std::int64_t lowest = 0, middle = 0, highest = 0;
+    std::int64_t lowest[lanes] = {}, middle[lanes] = {}, highest[lanes] = {};
     const auto whole = [](double anchored) {
       return static_cast<std::int64_t>(same_bits<std::uint64_t>(anchored) - same_bits<std::uint64_t>(anchor));
     };
-    for (std::size_t i = 0; i < n; ++i) {
-      double rest = x[i] * scale;
+    for_each(x, n, [&](double e, std::size_t lane) {
+      double rest = e * scale;
       if constexpr (slices == 3) {
         const double anchored = rest * (down * down) + anchor;
-        highest += whole(anchored);
+        highest[lane] += whole(anchored);
         rest -= (anchored - anchor) * (up * up);
       }
       if constexpr (slices >= 2) {
         const double anchored = rest * down + anchor;
-        middle += whole(anchored);
+        middle[lane] += whole(anchored);
         rest -= (anchored - anchor) * up;
       }
-      lowest += whole(rest + anchor);
+      lowest[lane] += whole(rest + anchor);
+    });
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      sums[0] += lowest[lane];
+      sums[1] += middle[lane];
+      sums[2] += highest[lane];
     }
-    sums[0] += lowest;
-    if constexpr (slices >= 2) sums[1] += middle;
-    if constexpr (slices >= 3) sums[2] += highest;
   }
 };
 
-/// Loops over elements of one format, for sums by key.
-template <class T> struct UnitLoops {
-  /// See LargestBits. Signed numbers have a vector comparison in every instruction set.
-  static std::uint64_t largest(const void* data, std::size_t n) {
-    using Signed = std::make_signed_t<BitsOf<T>>;
-    const auto* x = static_cast<const BitsOf<T>*>(data);
-    Signed largest = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const auto magnitude = static_cast<Signed>(x[i] & BitsOf<T>(~Format<T>::sign_bit));
-      largest = magnitude > largest ? magnitude : largest;
-    }
-    return static_cast<std::uint64_t>(largest);
+/// See LargestBits. Signed numbers have a vector comparison in every instruction set.
+template <class T> std::uint64_t largest_bits(const void* data, std::size_t n) {
+  using Signed = std::make_signed_t<BitsOf<T>>;
+  const auto* x = static_cast<const BitsOf<T>*>(data);
+  Signed largest = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto magnitude = static_cast<Signed>(x[i] & BitsOf<T>(~Format<T>::sign_bit));
+    largest = magnitude > largest ? magnitude : largest;
   }
-  /// See WriteUnits. Adding the anchor rounds, as in GridLoops::add.
-  static void write(const void* data, std::size_t n, double scale, std::int64_t* units) {
-    constexpr double anchor = 0x1.8p52;
-    const T* x = static_cast<const T*>(data);
-    for (std::size_t i = 0; i < n; ++i)
-      units[i] =
-          static_cast<std::int64_t>(same_bits<std::uint64_t>(static_cast<double>(x[i]) * scale + anchor) -
-                                    same_bits<std::uint64_t>(anchor));
-  }
-};
+  return static_cast<std::uint64_t>(largest);
+}
 
 }  // namespace
 }  // namespace samesum::cpu

@@ -62,8 +62,7 @@ constexpr Kernels make() {
     all.largest_magnitude = GridLoops::largest;
     all.add_slices = GridLoops::add;
   }
-  all.largest_bits = UnitLoops<F>::largest;
-  if constexpr (sizeof(F) >= sizeof(float)) all.write_units = UnitLoops<F>::write;
+  all.largest_bits = largest_bits<F>;
   return all;
 }
 

@@ -66,9 +66,6 @@ using AddSlices = void (*)(const double* x, std::size_t n, double scale, int sli
 
 /// Returns the largest bit pattern of |x| among n elements of one format, NaN and infinities included.
 using LargestBits = std::uint64_t (*)(const void* x, std::size_t n);
-/// Writes n numbers x·scale, each rounded once to an integer of at most 2^51, to nearest, ties to even. The
-/// products must be exact, or below 1/2.
-using WriteUnits = void (*)(const void* x, std::size_t n, double scale, std::int64_t* units);
 
 /// Loops over rows of softmax in one format (softmax_loops.hpp); null for formats without softmax.
 struct SoftmaxLoops {
@@ -109,8 +106,7 @@ struct Kernels {
   ScanTile scan_tile[Accumulators::size];
   LargestMagnitude largest_magnitude;  ///< for fp64 only, as the next one
   AddSlices add_slices;
-  LargestBits largest_bits;  ///< of elements in the format, as the next one
-  WriteUnits write_units;    ///< null for formats of 16 bits
+  LargestBits largest_bits;  ///< of elements in the format
 };
 
 template <InstructionSet set, std::size_t index> const Kernels& kernels_of();
