@@ -131,9 +131,9 @@ template <> std::vector<Entry> scans<SAMESUM_FORMAT_INDEX>() {
       all.push_back(e);
     }
   });
-  for_each_exact_operation([&]<class Operation>() {
+  for_each_order_free<Exactly>([&]<class Operation>() {
     if constexpr (is_scan<Operation>) {
-      Entry e = describe_exact<Operation, F>("cuda");
+      Entry e = describe_order_free<Operation, Exactly, F>("cuda");
       e.code.run.fill(run_launch<scan_exactly>);
       e.code.run_vector = e.code.run;
       all.push_back(e);
