@@ -33,18 +33,17 @@ Outcome on_gpu(const Method& m, const Array& x, const Keys& keys, std::size_t bi
   constexpr std::size_t guard = 64;  // bytes before and behind the results
   const std::size_t results = bins * inner, bytes = m.result_bytes();
   std::vector<std::byte> out(guard + results * bytes + guard, std::byte{0x5a});
-  if (options.combine)
-    for (std::size_t i = 0; i < results; ++i) {
-      if (m.returns_index) {
-        const auto count = static_cast<std::int64_t>(3 * i);
-        std::memcpy(&out[guard + i * bytes], &count, bytes);
-      } else {
-        with_format(*m.format, [&]<class F>() {
-          const F number = convert<F>(held[i % held.size()]);
-          std::memcpy(&out[guard + i * bytes], &number, bytes);
-        });
-      }
+  for (std::size_t i = 0; options.combine && i < results; ++i) {
+    if (m.returns_index) {
+      const auto count = static_cast<std::int64_t>(3 * i);
+      std::memcpy(&out[guard + i * bytes], &count, bytes);
+    } else {
+      with_format(*m.format, [&]<class F>() {
+        const F number = convert<F>(held[i % held.size()]);
+        std::memcpy(&out[guard + i * bytes], &number, bytes);
+      });
     }
+  }
   const OnGpu values{x.values()};
   const auto place = copied(keys.data, keys.size * bytes_of(keys.format)),
              to = copied(out.data(), out.size()), status = device_memory(sizeof(KeyStatus));
@@ -105,7 +104,7 @@ TEST_P(EveryMethodByKeyOnAGpu, HasTheBitsOfTheReferenceWithEverySchedule) {
   const std::vector<double> held = held_numbers();
   int k = 0;
   for (const Case& c : cases()) {
-    if (reduced && ++k % 9 != 0) continue;
+    if (samesum::reduced && ++k % 9 != 0) continue;
     for (const FormatInfo& input : formats) {
       if (!m.accepts(input) || (m.inputs == 0 && &input != m.format)) continue;
       if (input.index != m.format->index && ++k % 4 != 0) continue;  // other formats share all but the loads
@@ -128,7 +127,7 @@ TEST_P(EveryMethodByKeyOnAGpu, HasTheBitsOfTheReferenceWithEverySchedule) {
 }
 
 TEST_P(EveryMethodByKeyOnAGpu, HasTheBitsOfTheCpuForManyResultsAndElements) {
-  const std::size_t n = reduced ? 20'000 : 1'500'000;
+  const std::size_t n = samesum::reduced ? 20'000 : 1'500'000;
   for (const std::size_t bins : {1u, 300u, 16'385u, 70'001u, 300'000u}) {
     const Case c{std::to_string(bins) + " results", random_keys(n, bins, bins), bins, 1, wide(n, 20, bins)};
     const Bits expected = by_key::reduced(find_on("cpu", m), c, *m.format, KeyFormat::uint32);
