@@ -118,9 +118,10 @@ TEST_P(EveryMethodByKeyOnAGpu, HasTheBitsOfTheReferenceWithEverySchedule) {
         ASSERT_EQ(own.bits, expected)
             << c.name << " of " << input.name << ", schedule " << static_cast<int>(schedule);
         ASSERT_EQ(own.status.first_bad_key, no_bad_key) << c.name;
-        if (can_combine(m))
+        if (can_combine(m)) {
           ASSERT_EQ(run(c, input, format, schedule, {.combine = true}, held).bits, combined)
               << c.name << " of " << input.name << " combined, schedule " << static_cast<int>(schedule);
+        }
       }
     }
   }
