@@ -18,6 +18,7 @@ constexpr KeySchedule schedules[] = {KeySchedule::automatic, KeySchedule::shared
 std::shared_ptr<std::byte> copied(const void* from, std::size_t bytes) {
   const std::shared_ptr<std::byte> copy = device_memory(bytes);
   if (bytes > 0) succeed(cudaMemcpy(copy.get(), from, bytes, cudaMemcpyHostToDevice));
+  succeed(cudaDeviceSynchronize());  // the copy may return before the data have arrived
   return copy;
 }
 

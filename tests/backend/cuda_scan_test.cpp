@@ -59,12 +59,14 @@ class BothSides {
     const std::size_t each = m_.format->bytes;
     Bytes here(numbers(0) * each), found = here;
     reduce(expected, host_, layout_, results(here.data(), 0), {.exclusive = exclusive});
-    return for_each_form([&](ScanSchedule form) {
+    const std::string different = for_each_form([&](ScanSchedule form) {
       there_.fill(host_);
       run(const_cast<void*>(there_.values().data), form, exclusive, 0);
       succeed(cudaMemcpy(found.data(), there_.values().data, found.size(), cudaMemcpyDeviceToHost));
       return difference(found, here, each);
     });
+    there_.fill(host_);
+    return different;
   }
 
  private:

@@ -677,8 +677,11 @@ __global__ void __launch_bounds__(512)
       std::int64_t* const digit = look.digits + (i - first) * digits;
       const auto add = [&](int j, std::int64_t part) { atomic_add(digit[j], part); };
       if (w.exact) {
-        const Decomposed d = decompose<fp64>(to_bits(x));
-        if (d.significand != 0) deposit<Range>(d.negative, d.significand, d.exponent, add);
+        Decomposed d = decompose<fp64>(to_bits(x));
+        if (d.significand == 0) return;
+        // A number of a narrow format has zeros below the lowest digit when it is read as a double.
+        const int zeros = __ffsll(static_cast<long long>(d.significand)) - 1;
+        deposit<Range>(d.negative, d.significand >> zeros, d.exponent + zeros, add);
         return;
       }
       const GridTerm term = to_grid(x, w.grid);
