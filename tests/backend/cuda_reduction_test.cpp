@@ -68,7 +68,7 @@ TEST(GpuReductions, LeaveTheirWorkspacePrepared) {
   const Array host{format_info<fp32>(), wide(n, 12, 7)};
   const OnGpu x{host.values()};
   constexpr std::size_t most = std::size_t{64} << 20;
-  const auto workspace = device_memory(most), out = device_memory(n * sizeof(float));
+  const auto workspace = device_memory(most), out = device_memory(n * sizeof(double));
   Caller caller;
   succeed(gpu::prepare(workspace.get(), most, caller.stream()));
   for (int round = 0; round < 2; ++round)
