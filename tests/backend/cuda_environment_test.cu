@@ -91,7 +91,8 @@ const EntryPoint entry_points[] = {
        out << gpu::prepare(device.workspace(), std::size_t{1} << 20);
        for (const Method& m : methods())
          for (const Values& x : device.inputs()) {
-           if (m.backend != "cuda" || m.promise < Promise::everywhere || !m.accepts(*x.format)) continue;
+           if (m.backend != "cuda" || m.promise < Promise::everywhere || !m.accepts(*x.format) || m.takes_keys)
+             continue;
            const Layout batch = Layout::rows(rows, columns);
            const Layout layout = m.accepts(*x.format, batch) ? batch : Layout::vector(n);
            std::size_t bytes = 0;
@@ -108,6 +109,23 @@ const EntryPoint entry_points[] = {
          gpu::reduce(gpu::find("moments/tree/fp32"), device.inputs()[2], Layout::vector(n),
                      std::span{device.room<float>(2), 2}, nullptr, nullptr, {.ddof = -0x1p-1060});
        });
+     }},
+    {"reduce by key",
+     {"reduce"},
+     [](Device& device, Text& out) {
+       const Layout layout = Layout::vector(n);
+       for (const Method& m : methods())
+         for (const Values& x : device.inputs()) {
+           if (m.backend != "cuda" || m.promise < Promise::everywhere || !m.accepts(*x.format)) continue;
+           if (!m.takes_keys || m.inputs == 0) continue;
+           auto* const zeros = device.room<std::uint32_t>(n);
+           succeed(cudaMemset(zeros, 0, n * sizeof *zeros));
+           const Keys keys{KeyFormat::uint32, zeros, n};
+           std::size_t bytes = 0;
+           out << gpu::reduce(m, nullptr, bytes, x, keys, layout,
+                              {m.format, device.room<double>(3), 3});
+           gpu::reduce(m, x, keys, layout, {m.format, device.room<double>(3), 3});
+         }
      }},
     {"sum",
      {"sum"},
@@ -138,7 +156,7 @@ const EntryPoint entry_points[] = {
      [](Device& device, Text& out) {
        for (const Method& m : methods()) {
          if (m.backend != "cuda" || m.promise < Promise::everywhere || !reduces_vectors(m)) continue;
-         Partial partial{m};
+         Partial partial{m, 0, m.accumulator == "fixed_point" ? std::optional{-20} : std::nullopt};
          for (const Values& x : device.inputs()) {
            if (!m.accepts(*x.format)) continue;
            m.inputs == 2 ? gpu::add(partial, x, x) : gpu::add(partial, x);
