@@ -8,7 +8,7 @@ from typing import Any
 
 from . import _core
 from ._arrays import DTYPES, INTEGERS, Converted, dtype_name, format_of, library_of
-from ._calls import Method, check_threads, method_of
+from ._calls import Method, check_grid, check_threads, method_of
 
 _KEYS = ("int32", "uint32", "int64")
 """Data types of keys that the library reads in place."""
@@ -150,11 +150,7 @@ def scatter_add(
     """
     function = "scatter_add"
     threads = check_threads(threads)
-    if grid is not None:
-        try:
-            grid = operator.index(grid)
-        except TypeError:
-            raise TypeError(f"samesum: grid is {grid!r}; use a whole number, the exponent of 2") from None
+    grid = check_grid(grid)
     library, before = _host_array(function, "out", out)
     format = format_of(before.dtype, "out")
     if format == "int":

@@ -91,7 +91,7 @@ class Exact:
 class Partial:
     """The state of a reduction of consecutive elements."""
 
-    def __init__(self, method: Method, begin: int) -> None: ...
+    def __init__(self, method: Method, begin: int, grid: int | None) -> None: ...
     def add(
         self, format: str, x: int, y: int, size: int, has_y: bool, device: int, stream: int, threads: int
     ) -> None:

@@ -51,7 +51,7 @@ void reduce_whole(const View& call) {
 
 /// Reduces one long vector in chunks, with the bits of one call.
 void reduce_vector(const View& call) {
-  Partial partial{call.method};
+  Partial partial{call.method, 0, call.options.grid};
   const std::size_t bytes = call.x.format->bytes;
   for (std::size_t i = 0; i < call.x.size; i += chunk) {
     const auto part = [&](const Values& v) {
@@ -86,7 +86,10 @@ void reduce_on_host(const View& call) {
   const std::size_t elements = l.results() * l.n;
   const bool one = l.outer == 1 && l.inner == 1 && l.stride == 1 && !call.method.has_result_per_element;
   if (elements <= 2 * chunk) return reduce_whole(call);
-  if (one && l.n == call.x.size && call.method.promise >= Promise::everywhere) return reduce_vector(call);
+  // Without a grid, a sum in fixed point finds one from all elements.
+  const bool can_be_cut = call.method.promise >= Promise::everywhere &&
+                          (call.method.accumulator != "fixed_point" || call.options.grid);
+  if (one && l.n == call.x.size && can_be_cut) return reduce_vector(call);
   const bool along_outer = l.outer > 1;
   const std::size_t all = along_outer ? l.outer : l.inner;
   // The elements between those of a column have results of their own.
