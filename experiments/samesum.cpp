@@ -70,19 +70,54 @@ void add_list(CLI::App& app, Report& report) {
   command->callback([=, &report] { report = list_command(*options); });
 }
 
-/// Adds the options that all operations share.
+void add_method(CLI::App* command, ReduceOptions& options) {
+  const samesum::FormatInfo& fp32 = samesum::format_info<samesum::fp32>();
+  const Method& usual = *samesum::default_method(options.operation, fp32);
+  command
+      ->add_option("--method", options.method,
+                   "A name from `samesum list '" + options.operation +
+                       "/*'`\n(default for fp32: " + short_name(usual) + ")")
+      ->type_name("NAME");
+}
+
+/// Adds --grid if the operation has methods with one.
+void add_grid(CLI::App* command, ReduceOptions& options) {
+  const auto all = samesum::methods(options.operation);
+  if (std::ranges::any_of(all, [](const Method& m) { return m.accumulator == "fixed_point"; }))
+    command
+        ->add_option(
+            "--grid", options.grid,
+            "For fixed_point: round terms to multiples of 2^N\n(default: found from the largest term)")
+        ->type_name("N");
+}
+
+/// Adds the options that say how results are printed.
+void add_printing(CLI::App* command, ReduceOptions& options) {
+  const Method& first = samesum::methods(options.operation).front();
+  if (first.keeps_format || first.returns_index) {
+    command->add_flag("--json", options.json, "Print one JSON object");
+    return;
+  }
+  CLI::Option* hex = command->add_flag("--hex", options.hex, "Print results in hexadecimal, as %a does");
+  CLI::Option* bound = command->add_flag("--bound", options.bound,
+                                         "Print behind each result a bound, an upper limit\non |result - "
+                                         "exact result| that is proven for the\ngiven elements");
+  command
+      ->add_flag("--json", options.json,
+                 first.takes_keys ? "Print one JSON object with bounds"
+                                  : "Print one JSON object with bits and bound")
+      ->excludes(hex)
+      ->excludes(bound);
+}
+
+/// Adds the options that all operations without keys share.
 CLI::App* add_reduction(CLI::App& app, const std::shared_ptr<ReduceOptions>& options,
                         const std::string& description) {
   const Method& first = samesum::methods(options->operation).front();
   CLI::App* command = app.add_subcommand(options->operation, description);
   add_data(command, options->files, options->format, options->table,
            first.inputs == 2 ? "exactly two files, of one shape" : "several files are one vector");
-  const Method& usual = *samesum::default_method(options->operation, samesum::format_info<samesum::fp32>());
-  command
-      ->add_option("--method", options->method,
-                   "A name from `samesum list '" + options->operation +
-                       "/*'`\n(default for fp32: " + short_name(usual) + ")")
-      ->type_name("NAME");
+  add_method(command, *options);
   command
       ->add_option("--axis", options->axis,
                    first.keeps_format
@@ -94,13 +129,7 @@ CLI::App* add_reduction(CLI::App& app, const std::shared_ptr<ReduceOptions>& opt
   if (first.is_scan())
     command->add_flag("--exclusive", options->exclusive,
                       "Leave out the element itself; the first result\nis that of no elements");
-  const auto all = samesum::methods(options->operation);
-  if (std::ranges::any_of(all, [](const Method& m) { return m.accumulator == "fixed_point"; }))
-    command
-        ->add_option(
-            "--grid", options->grid,
-            "For fixed_point: round terms to multiples of 2^N\n(default: found from the largest term)")
-        ->type_name("N");
+  add_grid(command, *options);
   command
       ->add_option("--output", options->output,
                    "Write the results to a .npy file instead" +
@@ -110,17 +139,7 @@ CLI::App* add_reduction(CLI::App& app, const std::shared_ptr<ReduceOptions>& opt
     command->add_option("--ddof", options->ddof, "Divide the sum of squares by n - D (default 0)")
         ->type_name("D");
   add_threads(command, options->threads);
-  if (first.keeps_format || first.returns_index) {
-    command->add_flag("--json", options->json, "Print one JSON object");
-    return command;
-  }
-  CLI::Option* hex = command->add_flag("--hex", options->hex, "Print results in hexadecimal, as %a does");
-  CLI::Option* bound = command->add_flag("--bound", options->bound,
-                                         "Print behind each result a bound, an upper limit\non |result - "
-                                         "exact result| that is proven for the\ngiven elements");
-  command->add_flag("--json", options->json, "Print one JSON object with bits and bound")
-      ->excludes(hex)
-      ->excludes(bound);
+  add_printing(command, *options);
   return command;
 }
 
@@ -129,7 +148,7 @@ std::string capitalised(std::string text) {
   return text;
 }
 
-/// Adds a command for each operation of the catalogue but sum.
+/// Adds a command for each operation of the catalogue without keys but sum.
 void add_reductions(CLI::App& app, Report& report) {
   for (const std::string& operation : operations()) {
     if (operation == "sum") continue;
@@ -146,6 +165,44 @@ void add_reductions(CLI::App& app, Report& report) {
                           : " data.npy\n  samesum " + operation + " matrix.npy --axis rows\n") +
         "  samesum list '" + operation + "/*'");
     command->callback([=, &report] { report = reduce_command(*options); });
+  }
+}
+
+/// Adds a command for each operation of the catalogue by key.
+void add_reductions_by_key(CLI::App& app, Report& report) {
+  for (const std::string& operation : operations(true)) {
+    const Method& m = samesum::methods(operation).front();
+    const auto options = std::make_shared<ReduceOptions>();
+    options->operation = operation;
+    options->table.counts = m.inputs == 0;
+    CLI::App* command = app.add_subcommand(operation, capitalised(m.summary));
+    command
+        ->add_option("file", options->files,
+                     "Tables: .txt .csv .tsv, or - for text; the\nrecords of several files follow each other")
+        ->required()
+        ->type_name("FILE");
+    command->add_option("--by", options->table.by, by_help)
+        ->required()
+        ->check(is_given, "")
+        ->type_name("NAME|N");
+    if (m.inputs > 0) {
+      add_table(command, options->table);
+      add_format(command, options->format);
+      add_method(command, *options);
+    } else {
+      command->add_flag("--header", options->table.header, header_help);
+    }
+    add_grid(command, *options);
+    add_threads(command, options->threads);
+    add_printing(command, *options);
+    command->footer(
+        "Prints a line per key, in the order in which the keys appear first: the key, a\n"
+        "tab and the result. The files are read into memory.\n\nExamples:\n  samesum " +
+        operation + " sales.csv --by city" +
+        (m.inputs > 0 ? " --column price\n  samesum " + operation + " sales.csv --by 1 --column 3 --header\n"
+                      : "\n") +
+        "  samesum list '" + operation + "/*'");
+    command->callback([=, &report] { report = by_key_command(*options); });
   }
 }
 
@@ -414,6 +471,7 @@ int run(int argc, char** argv) {
   add_list(app, report);
   add_sum(app, report);
   add_reductions(app, report);
+  add_reductions_by_key(app, report);
   add_compare(app, report);
   add_report(app);
   add_choose(app, report);

@@ -54,10 +54,7 @@ class Completion : public ::testing::TestWithParam<std::pair<const char*, Comple
 
 TEST_P(Completion, OffersEveryOperationAsACommand) {
   const std::vector<std::string> commands = (*this)("''");
-  for (const Method& m : methods())
-    if (!m.takes_keys) {
-      EXPECT_THAT(commands, Contains(m.operation));
-    }
+  for (const Method& m : methods()) EXPECT_THAT(commands, Contains(m.operation));
   EXPECT_THAT((*this)("cho"), ElementsAre("choose"));
 }
 
@@ -65,12 +62,14 @@ TEST_P(Completion, OffersTheOptionsOfTheCommand) {
   EXPECT_THAT((*this)("sum --re"), ElementsAre("--resume"));
   EXPECT_THAT((*this)("moments data.npy --d"), ElementsAre("--ddof"));
   EXPECT_THAT((*this)("--v"), ElementsAre("--version"));
+  EXPECT_THAT((*this)("scatter_add --b"), ElementsAre("--by", "--bound"));
   EXPECT_THAT((*this)("mean --"), AllOf(Contains("--axis"), Not(Contains("--ddof"))));
 }
 
 TEST_P(Completion, OffersTheMethodsOfTheOperation) {
   EXPECT_THAT((*this)("norm --method pairwise/"),
               ElementsAre("pairwise/fp16", "pairwise/bf16", "pairwise/fp32", "pairwise/fp64"));
+  EXPECT_THAT((*this)("scatter_add --method serial/plain/fp6"), ElementsAre("serial/plain/fp64"));
   EXPECT_THAT((*this)("sum --method exact/fp3"), ElementsAre("exact/fp32"));
   EXPECT_THAT((*this)("compare x --methods exact/fp3"), ElementsAre("exact/fp32"));
   EXPECT_THAT((*this)("compare --operation norm x --methods tree/"),

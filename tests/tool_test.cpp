@@ -63,6 +63,8 @@ class ShellWithData : public testing_support::ToolShell {
     write(work() / "inf.txt", "inf 1 2\n");
     write(work() / "overflow.txt", "1.7e308 1.7e308\n");
     write(work() / "prices.csv", "day,price\nMon,1.5\nTue,2.5\n");
+    write(work() / "sales.csv",
+          "city,note,price\nOslo,,1e16\n\"New\tYork, NY\",x,2.5\nOslo,\"a,b\",1\nÅre,,-4\nOslo,,-1e16\n");
     write(work() / "prices.tsv", "day\tprice\nMon\t1.5\n");
     const std::vector<std::int64_t> integers{9007199254740993, -9007199254740992, 1, 0};
     const std::string matrix =
@@ -712,6 +714,22 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T sum two.npz", "two.npz: has 2 members: 'a', 'b'; choose one as in FILE.npz:MEMBER"},
         Bad{"$T sum two.npz:c", "two.npz: no member 'c'"},
         Bad{"$T sum two.npz:", "two.npz:: no name of a member"},
+        Bad{"$T scatter_add sales.csv", "--by is required"},
+        Bad{"$T scatter_add sales.csv --by ''", "--by: is empty; give a value"},
+        Bad{"$T scatter_add sales.csv --by town --column price",
+            "sales.csv: no column 'town'; it has 3 columns: 'city', 'note', 'price'"},
+        Bad{"$T scatter_add sales.csv --by city --column cost",
+            "sales.csv: no column 'cost'; it has 3 columns: 'city', 'note', 'price'"},
+        Bad{"$T scatter_add sales.csv --by city", "choose one with --column NAME"},
+        Bad{"$T scatter_count sales.csv --by 4",
+            "sales.csv: no column '4'; it has 3 columns, counted from 1"},
+        Bad{"$T scatter_add sales.csv --by price --column city",
+            "sales.csv: line 2, column 1: 'Oslo' is not a number"},
+        Bad{"$T scatter_add empty.txt --by city --column price", "empty.txt: has no record, and no column"},
+        Bad{"$T scatter_add wide.npy --by 1", "wide.npy: --by is for text"},
+        Bad{"$T scatter_add sales.csv --by city --column price --method tree/plain", "use serial"},
+        Bad{"$T scatter_add sales.csv --by city --column price --grid 0", "--grid is only for"},
+        Bad{"$T scatter_max sales.csv --by city --column price --grid 0", "--grid"},
         Bad{"$T sum one.npz --column 1", "one.npz: --column and --header are for text"},
         Bad{"head -c 99 one.npz >cut.npz; $T sum cut.npz", "cut.npz: not a .npz file"},
         Bad{"head -c 90 wide.npy | $T sum -", "standard input: cut short"},
@@ -869,8 +887,7 @@ TEST(TheTool, SucceedsIfItsOutputPipeIsClosed) {
 
 TEST(TheTool, HasHelpTextsWithExamples) {
   std::set<std::string> commands{"", "list ", "compare ", "report ", "choose ", "calibrate ", "completion "};
-  for (const Method& m : methods())
-    if (!m.takes_keys) commands.insert(m.operation + ' ');
+  for (const Method& m : methods()) commands.insert(m.operation + ' ');
   for (const std::string& command : commands) {
     const Outcome o = shell().run("$T " + command + "--help");
     EXPECT_EQ(o.code, 0);
@@ -878,6 +895,58 @@ TEST(TheTool, HasHelpTextsWithExamples) {
     EXPECT_THAT(o.out, HasSubstr("Examples:\n  "));
     for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
   }
+}
+
+TEST(TheTool, ReducesAColumnByTheKeysInAnother) {
+  const auto by_city = [](const std::string& operation, const std::string& options = " --column price") {
+    const Outcome o = shell().run("$T scatter_" + operation + " sales.csv --by city" + options);
+    EXPECT_EQ(o.code, 0) << o.err;
+    return o.out;
+  };
+  const std::string york = "New\\x09York, NY\t";
+  EXPECT_EQ(by_city("add"), "Oslo\t1\n" + york + "2.5\nÅre\t-4\n");
+  EXPECT_EQ(by_city("add", " --column 3"), by_city("add"));
+  EXPECT_EQ(by_city("add", " --column price --method serial/plain"), "Oslo\t0\n" + york + "2.5\nÅre\t-4\n");
+  EXPECT_EQ(by_city("mean"), "Oslo\t0.3333333333333333\n" + york + "2.5\nÅre\t-4\n");
+  EXPECT_EQ(by_city("min"), "Oslo\t-1e+16\n" + york + "2.5\nÅre\t-4\n");
+  EXPECT_EQ(by_city("max"), "Oslo\t1e+16\n" + york + "2.5\nÅre\t-4\n");
+  EXPECT_EQ(by_city("count", ""), "Oslo\t3\n" + york + "1\nÅre\t1\n");
+  EXPECT_EQ(by_city("add", " --column price --method fixed_point --grid 1"),
+            "Oslo\t0\n" + york + "2\nÅre\t-4\n");
+  EXPECT_EQ(by_city("add", " --column price --format fp32 --hex"),
+            "Oslo\t0x1p+0\n" + york + "0x1.4p+1\nÅre\t-0x1p+2\n");
+}
+
+TEST(TheTool, ReducesByKeyATableOfSeveralPortions) {
+  EXPECT_EQ(shell().run("yes 'a,1\nb,2' | head -600000 | $T scatter_add - --by 1 --column 2").out,
+            "a\t300000\nb\t600000\n");
+  EXPECT_EQ(shell().run("$T scatter_count sales.csv prices.csv --by 1 --header").out.substr(0, 7),
+            "Oslo\t3\n");
+}
+
+TEST(TheTool, ReducesByKeyWithBoundsThatHold) {
+  std::string table;
+  for (int i = 0; i < 1000; ++i)
+    table += std::to_string(i * i % 7) + ',' + std::to_string(1.0 / (i + 3)) + '\n';
+  testing_support::write(shell().work() / "many.csv", table);
+  const std::string call = "$T scatter_add many.csv --by 1 --column 2 --json --method ";
+  const json exact = run_json(call + "exact");
+  EXPECT_EQ(exact["keys"], (json{"0", "1", "4", "2"}));
+  EXPECT_EQ(exact["n"], 1000);
+  EXPECT_EQ(exact["promise"], "order_free");
+  for (const std::string method : {"serial/plain", "fixed_point", "fixed_point --grid -12"}) {
+    const json rounded = run_json(call + method);
+    ASSERT_EQ(rounded["keys"], exact["keys"]) << method;
+    for (std::size_t k = 0; k < 4; ++k) {
+      const double error = rounded["values"][k].get<double>() - exact["values"][k].get<double>();
+      const double bound = rounded["bounds"][k].get<double>();
+      EXPECT_LE(std::abs(error), bound + exact["bounds"][k].get<double>()) << method;
+      EXPECT_LE(bound, 0.1) << method;
+    }
+  }
+  const json counts = run_json("cat many.csv | $T scatter_count - --by 1 --json");
+  EXPECT_EQ(counts["values"], (json{143, 285, 286, 286}));
+  EXPECT_FALSE(counts.contains("bounds"));
 }
 
 TEST(TheTool, PrintsItsVersion) {

@@ -166,10 +166,10 @@ const Method& method_without_name(const std::string& operation, const FormatInfo
                    "; pass --format fp32 to round them first" + see_list_of(operation)};
 }
 
-std::vector<std::string> operations() {
+std::vector<std::string> operations(bool by_key) {
   std::vector<std::string> all;
   for (const Method& m : methods())
-    if (!m.takes_keys && (all.empty() || all.back() != m.operation)) all.push_back(m.operation);
+    if (m.takes_keys == by_key && (all.empty() || all.back() != m.operation)) all.push_back(m.operation);
   return all;
 }
 

@@ -96,6 +96,18 @@ std::vector<std::string> rounding_notes(const std::vector<InputArray>& arrays);
 /// a line per result, with its error bound if `bound` is set.
 Report reduce_command(const ReduceOptions& options);
 
+/// Reduces, by a method of an operation by key, the elements of a table that have the same text in the column
+/// `table.by`. As text, a line per key, in the order in which the keys appear first: the key, a tab, and the
+/// result, with its error bound if `bound` is set. Ignores `axis` and `output`.
+Report by_key_command(const ReduceOptions& options);
+
+/// The method that the options name, or else the default one, for elements of a format. Throws what
+/// `method_named` and `method_without_name` throw.
+const Method& chosen_method(const ReduceOptions& options, const FormatInfo& input);
+
+/// The elements without their signs.
+Column absolute(Values x);
+
 /// The library's default method of an operation. Throws UsageError if it has none for such elements.
 const Method& method_without_name(const std::string& operation, const FormatInfo& input);
 
@@ -178,8 +190,8 @@ std::string completion_script(const std::string& shell, const std::vector<Comman
 
 // --- names and globs, shared by the commands and the experiments --------------------------------------
 
-/// The operations of the catalogue without keys, in its order.
-std::vector<std::string> operations();
+/// The operations of the catalogue, in its order: those without keys, or those by key.
+std::vector<std::string> operations(bool by_key = false);
 
 /// The names of all formats.
 std::string format_names(const std::string& separator);
@@ -198,6 +210,8 @@ std::string is_given(const std::string& text);
 // What --help says of the options of TableOptions.
 inline constexpr char column_help[] =
     "Column of a table: its name in the first line, or\nits number, counted from 1";
+inline constexpr char by_help[] =
+    "Column of the keys, which may be any text: its\nname in the first line, or its number";
 inline constexpr char header_help[] = "The first line of a table holds names of columns";
 
 /// Throws UsageError if there is no promise with this name.

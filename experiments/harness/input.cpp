@@ -83,8 +83,9 @@ class RejoinedBytes : public Bytes {
 
 void refuse_table(const TableOptions& table, const std::string& name, std::string_view extension) {
   if (table.is_set())
-    throw InputError{name, "--column and --header are for text (.csv .tsv .txt, -), and this is a " +
-                               std::string{extension} + " file"};
+    throw InputError{name, std::string{table.by.empty() ? "--column and --header are" : "--by is"} +
+                               " for text (.csv .tsv .txt, -), and this is a " + std::string{extension} +
+                               " file"};
 }
 
 /// Pipes have no extension: their first bytes tell .npy and .npz files from text.
@@ -364,10 +365,11 @@ std::unique_ptr<ElementReader> open_elements(const std::vector<std::string>& pat
   return std::make_unique<Concatenation>(paths, format, table);
 }
 
-Column read_all(ElementReader& elements) {
+Column read_all(ElementReader& elements, const std::function<void(const Column&)>& visit) {
   Column all{&elements.format(), {}};
   while (elements.next()) {
     const Column& portion = elements.portion();
+    if (visit) visit(portion);
     const std::size_t before = all.size();
     all.bytes.insert(all.bytes.end(), portion.bytes.begin(), portion.bytes.end());
     if (!portion.lost.empty()) all.lost.resize(before);

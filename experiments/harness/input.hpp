@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -32,6 +33,8 @@ struct Column {
   std::vector<double> lost = {};
   /// What `lost` lacks to be exact: further terms, any number per element. Only texts have integers so long.
   std::vector<double> further_lost = {};
+  /// The texts in the column TableOptions::by, one for each element.
+  std::vector<std::string> keys = {};
 
   std::size_t size() const { return bytes.size() / format->bytes; }
   Values values() const { return {*format, bytes.data(), size()}; }
@@ -44,9 +47,11 @@ struct Column {
 /// How to read a table: text with a record per line, of one field per column.
 struct TableOptions {
   std::string column = {};  ///< a name, or a number from 1 on; empty: the only one
-  bool header = false;      ///< the file has names of columns; it must have if `column` is a name
+  bool header = false;      ///< the file has names of columns; it must have if `column` or `by` is a name
+  std::string by = {};      ///< the column whose texts are kept as keys, as `column`; empty: none
+  bool counts = false;      ///< no column holds elements: each record is the element 0
 
-  bool is_set() const { return header || !column.empty(); }
+  bool is_set() const { return header || !column.empty() || !by.empty(); }
 };
 
 /// Bad input. what() is one printable line with the file, the place in it, and, if there is one, the remedy.
@@ -103,8 +108,8 @@ std::unique_ptr<ElementReader> open_elements(const std::string& path, const Form
 std::unique_ptr<ElementReader> open_elements(const std::vector<std::string>& paths, const FormatInfo* format,
                                              const TableOptions& table = {});
 
-/// Reads all elements that are left.
-Column read_all(ElementReader& elements);
+/// Reads all elements that are left, without their keys. Calls `visit`, if there is one, with each portion.
+Column read_all(ElementReader& elements, const std::function<void(const Column&)>& visit = {});
 
 /// Reads all elements of a file, opened as by `open_elements`.
 Column read_column(const std::string& path, const FormatInfo* format = nullptr,

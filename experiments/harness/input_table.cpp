@@ -24,7 +24,7 @@ std::string unquoted(std::string_view field) {
 }
 
 /// The whole number that a text represents; empty for other text.
-std::optional<std::size_t> column_number(const std::string& text) {
+std::optional<std::size_t> column_number(std::string_view text) {
   std::size_t n = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, n);
@@ -35,15 +35,16 @@ class TableReader : public LineReader {
  public:
   TableReader(Source source, std::string_view separators) : LineReader{std::move(source)} {
     if (!next_record(separators)) {
-      if (!table().column.empty())
-        throw InputError{name(), "has no record, and no column " + shown(table().column)};
+      for (const std::string& wanted : {table().column, table().by})
+        if (!wanted.empty()) throw InputError{name(), "has no record, and no column " + shown(wanted)};
       return;
     }
     choose_separator(separators);
-    const std::optional<std::size_t> number = column_number(table().column);
-    const bool names = table().header || (!table().column.empty() && !number);
+    const bool names = table().header || is_name(table().column) || is_name(table().by);
     const bool commented = names && names_are_in_comment();
-    choose_column(commented ? comment_ : record(), number, names);
+    const std::string_view first = commented ? comment_ : record();
+    if (!table().counts) column_ = chosen_column(first, trimmed(table().column), "--column", names);
+    if (!table().by.empty()) by_ = chosen_column(first, trimmed(table().by), "--by", names);
     if (names && !commented) end_record();
     is_first_ = !names;
   }
@@ -58,6 +59,9 @@ class TableReader : public LineReader {
     }
     return taken;
   }
+
+  /// Whether a column is chosen by its name.
+  static bool is_name(std::string_view wanted) { return !wanted.empty() && !column_number(wanted); }
 
   std::string_view record() const { return std::string_view{text_}.substr(at_, size_); }
 
@@ -98,7 +102,8 @@ class TableReader : public LineReader {
       const std::string text = unquoted(field);
       const bool is_number = parse_number(text, format()).has_value();
       has_number |= is_number;
-      has_name |= !is_number && trimmed(text) == trimmed(table().column);
+      has_name |=
+          !is_number && (trimmed(text) == trimmed(table().column) || trimmed(text) == trimmed(table().by));
     });
     return has_number && !has_name && for_each_field(comment_, ignore) == count;
   }
@@ -183,16 +188,18 @@ class TableReader : public LineReader {
     return count;
   }
 
-  /// Sets the column according to the first line, which holds names if `names` is true.
-  void choose_column(std::string_view line, std::optional<std::size_t> number, bool names) {
-    const std::string_view wanted = trimmed(table().column);
-    std::size_t same_name = 0, numbers = 0;
+  /// Returns the index of the column that the user named with `option`, and sets the number of columns. The
+  /// first line holds names if `names` is true.
+  std::size_t chosen_column(std::string_view line, std::string_view wanted, const std::string& option,
+                            bool names) {
+    const std::optional<std::size_t> number = column_number(wanted);
+    std::size_t same_name = 0, numbers = 0, found = 0;
     std::string listing;
     columns_ = for_each_field(line, [&](std::size_t i, std::string_view field) {
       const std::string text = unquoted(field);
       numbers += text.empty() || parse_number(text, format());
       if (!wanted.empty() && trimmed(text) == wanted) {
-        column_ = i;
+        found = i;
         ++same_name;
       }
       append_shown(listing, text);
@@ -200,13 +207,13 @@ class TableReader : public LineReader {
     listing.insert(0, ": ");
     const bool has_names = names || numbers == 0 || same_name > 0;
     const std::string count = std::to_string(columns_) + (columns_ == 1 ? " column" : " columns"),
-                      by_number = "choose one with --column N, counted from 1";
-    if (wanted.empty() && columns_ == 1) return;
+                      by_number = "choose one with " + option + " N, counted from 1";
+    if (wanted.empty() && columns_ == 1) return 0;
     if (wanted.empty())
       throw InputError{name(), "has " + count +
-                                   (has_names ? listing + "; choose one with --column NAME"
+                                   (has_names ? listing + "; choose one with " + option + " NAME"
                                               : "; " + by_number + ", or name the file .txt to read all")};
-    if (names && same_name == 1) return;
+    if (names && same_name == 1) return found;
     if (names && same_name > 1)
       throw InputError{name(), "several columns are named " + shown(wanted) + "; " + by_number};
     if (!number || *number == 0 || *number > columns_)
@@ -214,18 +221,24 @@ class TableReader : public LineReader {
           name(), "no column " + shown(wanted) + "; it has " + count + (number ? ", counted from 1" : "") +
                       (has_names ? listing : "") +
                       (!names && same_name > 0 ? "; to choose one by its name, pass --header" : "")};
-    column_ = *number - 1;
+    return *number - 1;
   }
 
   void take_field(bool keep) {
-    std::string_view chosen;
+    std::string_view chosen, key;
     const std::size_t count = for_each_field(record(), [&](std::size_t i, std::string_view field) {
       if (i == column_) chosen = field;
+      if (i == by_) key = field;
     });
     if (count != columns_)
       refuse("this record has " + std::to_string(count) + (count == 1 ? " field" : " fields") +
              ", and the first one " + std::to_string(columns_));
     if (!keep) return;
+    if (!table().by.empty()) portion_.keys.push_back(unquoted(key));
+    if (table().counts) {
+      store_number("0");
+      return;
+    }
     const std::string word = unquoted(chosen);
     std::string_view number = word;
     if (column_ + 1 == columns_) number = trimmed(number.substr(0, number.find('#')));  // without a comment
@@ -260,7 +273,7 @@ class TableReader : public LineReader {
 
   char separator_ = ',';
   std::size_t size_ = 0;  ///< of the record that begins here; 0 before it has been measured
-  std::size_t columns_ = 1, column_ = 0;
+  std::size_t columns_ = 1, column_ = 0, by_ = 0;
   bool is_first_ = true;  ///< no record or header has ended
   std::string comment_;   ///< text of the comment directly before the first record
 };

@@ -96,6 +96,7 @@ void LineReader::fill_portion() {
   portion_.bytes.clear();
   portion_.lost.clear();
   portion_.further_lost.clear();
+  portion_.keys.clear();
   take_numbers(std::max(source_.portion / sizeof(double), std::size_t{1}), true);
 }
 

@@ -49,16 +49,6 @@ std::size_t axis_of(const std::string& text, const Shape& shape) {
   return static_cast<std::size_t>(axis < 0 ? axis + count : axis);
 }
 
-/// The elements without their signs.
-Column absolute(Values x) {
-  Column all{x.format, std::vector<std::byte>(x.size * x.format->bytes)};
-  with_format(*x.format, [&]<class F>() {
-    std::ranges::transform(x.as<F>(), reinterpret_cast<F*>(all.bytes.data()),
-                           [](F e) { return from_bits<F>(BitsOf<F>(to_bits(e) & ~Format<F>::sign_bit)); });
-  });
-  return all;
-}
-
 /// A reduction of the arrays, its results, and bounds on their errors.
 class Reduction {
  public:
@@ -268,12 +258,21 @@ void check_npy_output(const ReduceOptions& options) {
     throw UsageError{"--output: '" + printable(options.output) + "' does not end in .npy"};
 }
 
+}  // namespace
+
 const Method& chosen_method(const ReduceOptions& options, const FormatInfo& input) {
   return options.method ? method_named(options.operation, *options.method, input, "--method")
                         : method_without_name(options.operation, input);
 }
 
-}  // namespace
+Column absolute(Values x) {
+  Column all{x.format, std::vector<std::byte>(x.size * x.format->bytes)};
+  with_format(*x.format, [&]<class F>() {
+    std::ranges::transform(x.as<F>(), reinterpret_cast<F*>(all.bytes.data()),
+                           [](F e) { return from_bits<F>(BitsOf<F>(to_bits(e) & ~Format<F>::sign_bit)); });
+  });
+  return all;
+}
 
 std::vector<InputArray> read_inputs(const std::string& operation, const std::vector<std::string>& files,
                                     const FormatInfo* format, const TableOptions& table) {

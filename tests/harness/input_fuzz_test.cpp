@@ -338,13 +338,13 @@ TEST(AMutatedTable, IsReadOrRefused) {
                                        "  a b \n 1  2\n"};
   const std::vector<std::string> words{",", ";", "\t",   "\"",    "\"\"", "\n",     "\r\n", "#",
                                        " ", "b", "\x1b", "1e400", "nan",  "\"\n\"", "\r",   "2"};
-  const TableOptions choices[] = {{}, {"b"}, {"1"}, {"2", true}, {"", true}};
+  const TableOptions choices[] = {{}, {"b"}, {"1"}, {"2", true}, {"", true}, {"b", false, "1"}};
   constexpr std::string_view extensions[] = {".csv", ".tsv", ".txt"};
   fuzz(
       Mutator{seeds, words},
       [&](std::string_view file, const FormatInfo* format, std::size_t portion) {
-        return parse_table(file, "name", extensions[file.size() % 3], choices[file.size() / 3 % 5], format,
-                           portion);
+        return parse_table(file, "name", extensions[file.size() % 3],
+                           choices[file.size() / 3 % std::size(choices)], format, portion);
       },
       any_column);
 }

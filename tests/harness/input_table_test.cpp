@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/input_archives.hpp"
+#include "harness/input_parts.hpp"
 
 namespace samesum::harness {
 
@@ -121,6 +122,34 @@ TEST(TheTableReader, ReadsTheChosenColumnOrStatesTheRemedy) {
         EXPECT_THAT(message, HasSubstr(std::string{t.refusal})) << text_of(t);
       }
     }
+}
+
+TEST(TheTableReader, KeepsTheTextsOfTheColumnOfKeys) {
+  const auto keys = [](std::string_view text, const TableOptions& options) {
+    std::vector<std::string> all;
+    const auto bytes = std::as_bytes(std::span{text});
+    const std::unique_ptr<ElementReader> reader = open_table(
+        {std::make_unique<MemoryBytes>(std::vector(bytes.begin(), bytes.end())), "x", nullptr, 1, options},
+        ";,\t");
+    read_all(*reader, [&](const Column& portion) {
+      EXPECT_EQ(portion.keys.size(), portion.size());
+      all.insert(all.end(), portion.keys.begin(), portion.keys.end());
+    });
+    return all;
+  };
+  const std::string table = "v,k\n1,a\n2, \"b, \"\"c\" \n# none\n3,\n4,a # b\n";
+  const std::vector<std::string> expected{"a", "b, \"c", "", "a # b"};
+  EXPECT_EQ(keys(table, {"v", false, "k"}), expected);
+  EXPECT_EQ(keys(table, {"1", true, "2"}), expected);
+  EXPECT_EQ(keys(table, {"1", false, "k"}), expected);
+  EXPECT_EQ(keys(table, {.by = "k", .counts = true}), expected);
+  EXPECT_EQ(keys("#v,k\na,1\n", {"k", false, "v"}), std::vector<std::string>{"a"});
+  EXPECT_EQ(keys("1,1\n2,1\n", {"1", false, "1"}), (std::vector<std::string>{"1", "2"}));
+  EXPECT_THAT(complaint([&] {
+                return keys(table, {"v", false, "j"}).size();
+              }),
+              HasSubstr("no column 'j'; it has 2 columns: 'v', 'k'"));
+  EXPECT_THAT(complaint([&] { return keys("1,1\n", {"1", false, "3"}).size(); }), HasSubstr("no column '3'"));
 }
 
 TEST(TheTableReader, KeepsWhatRoundingTakesFromIntegers) {

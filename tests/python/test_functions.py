@@ -65,6 +65,12 @@ def test_every_method_has_the_bits_of_the_library_for_a_vector(format):
     assert checked > 20
 
 
+def test_a_long_vector_is_summed_on_the_grid_that_all_its_elements_need():
+    x = np.zeros(2**25 + 1, np.float16)  # more than the portions in which other methods sum
+    x[0], x[-1] = 1, 1024
+    assert samesum.sum(x, method="fixed_point") == 1025
+
+
 @pytest.mark.parametrize("method", ["exact/fp64", "tree/plain/fp64", "pairwise/plain/fp64", "serial/kahan/fp64"])
 def test_a_sum_has_the_bits_that_the_command_prints(method, tmp_path):
     command = shutil.which("samesum")

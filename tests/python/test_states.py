@@ -363,7 +363,10 @@ def test_a_signal_handler_may_use_the_partial_to_which_elements_are_added() -> N
 
 
 def has_partials(m: Any) -> bool:
-    return m.promise in ("everywhere", "order_free") and not m.has_result_per_element and not m.takes_keys
+    """Whether a method has partials without a grid."""
+    if m.has_result_per_element or m.takes_keys or m.accumulator == "fixed_point":
+        return False
+    return m.promise in ("everywhere", "order_free")
 
 
 def undivided(m: Any, x: Any, y: Any, ddof: float) -> Any:
@@ -405,6 +408,27 @@ def from_parts(m: Any, x: Any, y: Any, cuts: list[int], order: Any) -> Partial:
         i = order.randrange(len(parts) - 1)
         parts[i].merge(parts.pop(i + 1))
     return parts[0]
+
+
+@pytest.mark.parametrize("grid", [-20, 0])
+def test_partials_of_fixed_point_share_a_grid(grid):
+    x = elements(1000, np.float64, 3)
+    left, right = Partial("fixed_point/fp64", grid=grid), Partial("fixed_point/fp64", 400, grid=grid)
+    right.add(x[400:])
+    left.add(x[:400])
+    left.merge(pickle.loads(pickle.dumps(right)))
+    expected = samesum.scatter_add(np.zeros(1), np.zeros(1000, int), x, method="fixed_point", grid=grid)
+    assert left.finish() == expected[0]
+    with pytest.raises(ValueError, match="its grid is"):
+        left.merge(Partial("fixed_point/fp64", 1000, grid=5))
+    with pytest.raises(ValueError, match="a partial needs a grid"):
+        Partial("fixed_point/fp64")
+    with pytest.raises(ValueError, match="grid is"):
+        Partial("fixed_point/fp64", grid=10**30)
+    with pytest.raises(ValueError, match="grid is only for"):
+        Partial("exact/fp64", grid=grid)
+    with pytest.raises(TypeError, match="grid is 0.5"):
+        Partial("fixed_point/fp64", grid=0.5)
 
 
 @pytest.mark.parametrize("format", ["fp16", "bf16", "fp32", "fp64"])

@@ -5,20 +5,21 @@
 2.0
 """
 
+from ._by_key import bincount, groupby_sum, scatter_add
 from ._calls import Method
 from ._functions import (
-    argmax, argmin, cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum, dot, log_softmax,
-    logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
+    argmax, argmin, cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum, dot,
+    log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
 )  # fmt: skip
 from ._integers import integer_overflow
 from ._states import Exact, Partial, fsum
 from ._study import Choice, Estimate, bound, choose, compare, estimate, methods
 
 __all__ = [
-    "Choice", "Estimate", "Exact", "Method", "Partial", "argmax", "argmin", "bound", "choose", "compare",
-    "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "dot", "estimate", "fsum",
-    "integer_overflow", "log_softmax", "logsumexp", "max", "mean", "methods", "min", "norm", "prod", "softmax",
-    "std", "sum", "var", "vecdot",
+    "Choice", "Estimate", "Exact", "Method", "Partial", "argmax", "argmin", "bincount", "bound", "choose",
+    "compare", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "dot",
+    "estimate", "fsum", "groupby_sum", "integer_overflow", "log_softmax", "logsumexp", "max", "mean", "methods",
+    "min", "norm", "prod", "scatter_add", "softmax", "std", "sum", "var", "vecdot",
 ]  # fmt: skip
 
 

@@ -85,22 +85,25 @@ class NumPy:
         self.np = numpy
         _core.know_numpy(numpy.ndarray, numpy.empty, {"fp16": numpy.float16, "fp32": numpy.float32, "fp64": numpy.float64})
 
-    def array(self, x: Any) -> Any:
+    def array(self, x: Any, argument: str = "x") -> Any:
         np = self.np
         if isinstance(x, np.ma.MaskedArray):
-            raise TypeError("samesum: x is a masked array; pass x.compressed(), or x.filled(0) to keep its shape")
+            raise TypeError(
+                f"samesum: {argument} is a masked array; pass {argument}.compressed(), or {argument}.filled(0) to keep its "
+                "shape"
+            )
         a = np.asarray(x)
         if a.dtype.hasobject:
-            a = self._from_objects(a)
+            a = self._from_objects(a, argument)
         if not a.dtype.isnative:
             a = a.astype(a.dtype.newbyteorder("="))
         return a
 
-    def _from_objects(self, a: Any) -> Any:
+    def _from_objects(self, a: Any, argument: str) -> Any:
         if a.size and all(isinstance(v, int) for v in a.flat):
-            raise OverflowError("samesum: x has integers beyond 64 bits; convert them to floats first")
+            raise OverflowError(f"samesum: {argument} has integers beyond 64 bits; convert them to floats first")
         if not all(hasattr(v, "__float__") or hasattr(v, "__index__") for v in a.flat):
-            raise TypeError("samesum: x has elements that are not numbers")
+            raise TypeError(f"samesum: {argument} has elements that are not numbers")
         return a.astype(self.np.float64)
 
     def dtype(self, name: str) -> Any:
@@ -184,11 +187,11 @@ class Torch:
         _functions.torch_watches = _watches(torch)
         _core.know_torch(torch.Tensor, {f: getattr(torch, d) for d, f in FORMATS.items()}, stream)
 
-    def array(self, x: Any) -> Any:
+    def array(self, x: Any, argument: str = "x") -> Any:
         if x.layout is not self.torch.strided:
-            raise TypeError("samesum: x is a sparse tensor; pass x.to_dense() or x.values()")
+            raise TypeError(f"samesum: {argument} is a sparse tensor; pass {argument}.to_dense() or {argument}.values()")
         if x.device.type not in ("cpu", "cuda"):
-            raise TypeError(f"samesum: x is on the device {x.device}; move it to 'cpu' or 'cuda'")
+            raise TypeError(f"samesum: {argument} is on the device {x.device}; move it to 'cpu' or 'cuda'")
         return x.detach().resolve_neg()
 
     def dtype(self, name: str) -> Any:
@@ -257,7 +260,7 @@ class CuPy:
 
         self.cp = cupy
 
-    def array(self, x: Any) -> Any:
+    def array(self, x: Any, argument: str = "x") -> Any:
         return x
 
     def dtype(self, name: str) -> Any:

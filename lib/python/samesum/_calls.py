@@ -108,6 +108,15 @@ def check_threads(threads: Any) -> int:
     return min(count, 1 << 20)
 
 
+def check_grid(grid: Any) -> int | None:
+    """Returns the exponent of a grid for a call."""
+    try:
+        exponent = None if grid is None else operator.index(grid)
+    except TypeError:
+        raise TypeError(f"samesum: grid is {grid!r}; use a whole number, the exponent of 2") from None
+    return None if exponent is None else max(-(1 << 30), min(exponent, 1 << 30))  # beyond the limits anyway
+
+
 def reduce(
     operation: str,
     x: Any,

@@ -91,7 +91,7 @@ class Exact:
 class Partial:
     """The state of a reduction of consecutive elements."""
 
-    def __init__(self, method: Method, begin: int) -> None: ...
+    def __init__(self, method: Method, begin: int, grid: int | None) -> None: ...
     def add(
         self, format: str, x: int, y: int, size: int, has_y: bool, device: int, stream: int, threads: int
     ) -> None:
@@ -147,6 +147,10 @@ def fast(
 def scan(
     method: Method, format: str, x: int, layout: Sequence[int], out: int, out_size: int, out_stride: int, device: int,
     stream: int, threads: int, exclusive: bool, /,
+) -> None: ...  # fmt: skip
+def reduce_by_key(
+    method: Method, format: str, x: int, key_format: str, keys: int, n: int, inner: int, out: int, out_size: int,
+    threads: int, grid: int | None, combine: bool, /,
 ) -> None: ...  # fmt: skip
 def square_root(format: str, x: int, n: int, /) -> None:
     """Replaces numbers in host memory by their correctly rounded square roots."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from . import _core
 from ._arrays import INTEGERS, Converted, dtype_name, format_of, library_of
-from ._calls import Method, _same_type, check_threads
+from ._calls import Method, _same_type, check_grid, check_threads
 
 fsum = _core.fsum
 
@@ -257,11 +257,14 @@ class Partial(_State):
         deterministic method with one result per vector has partials: not softmax, nor the orders atomic.
     begin
         index of the first element in the vector.
+    grid
+        for the accumulator fixed_point, which needs it: terms are rounded to multiples of 2^grid. Partials that merge
+        have one grid.
     """
 
     __slots__ = ()
 
-    def __init__(self, method: str | Method, begin: int = 0) -> None:
+    def __init__(self, method: str | Method, begin: int = 0, *, grid: int | None = None) -> None:
         if isinstance(method, str):
             method = _core.find(method, "sum", "", "cpu")
         if not isinstance(method, Method):
@@ -269,7 +272,7 @@ class Partial(_State):
         begin = operator.index(begin)
         if not 0 <= begin < 2**63:
             raise ValueError(f"samesum: begin is {begin}; use the index of an element, from 0 to 2**63 - 1")
-        self._state = _core.Partial(method, begin)
+        self._state = _core.Partial(method, begin, check_grid(grid))
 
     def add(self, x: Any, y: Any = None, /, *, threads: int = 0) -> None:
         """Takes in the next elements. If it raises, the partial is unchanged.

@@ -51,7 +51,7 @@ void reduce_whole(const View& call) {
 
 /// Reduces one long vector in chunks, with the bits of one call.
 void reduce_vector(const View& call) {
-  Partial partial{call.method};
+  Partial partial{call.method, 0, call.options.grid};
   const std::size_t bytes = call.x.format->bytes;
   for (std::size_t i = 0; i < call.x.size; i += chunk) {
     const auto part = [&](const Values& v) {
@@ -67,6 +67,14 @@ void reduce_vector(const View& call) {
   partial.finish(call.out, call.options);
 }
 
+KeyFormat key_format_named(std::string_view name) {
+  if (name == "int32") return KeyFormat::int32;
+  if (name == "uint32") return KeyFormat::uint32;
+  if (name == "int64") return KeyFormat::int64;
+  throw std::invalid_argument("samesum: '" + std::string{name} +
+                              "' is not a format of keys; use int32, uint32 or int64");
+}
+
 std::string facts(const Method& m) {
   return "<samesum.Method " + m.name + ", " + std::string{name_of(m.promise)} + ">";
 }
@@ -78,7 +86,10 @@ void reduce_on_host(const View& call) {
   const std::size_t elements = l.results() * l.n;
   const bool one = l.outer == 1 && l.inner == 1 && l.stride == 1 && !call.method.has_result_per_element;
   if (elements <= 2 * chunk) return reduce_whole(call);
-  if (one && l.n == call.x.size && call.method.promise >= Promise::everywhere) return reduce_vector(call);
+  // Without a grid, a sum in fixed point finds one from all elements.
+  const bool can_be_cut = call.method.promise >= Promise::everywhere &&
+                          (call.method.accumulator != "fixed_point" || call.options.grid);
+  if (one && l.n == call.x.size && can_be_cut) return reduce_vector(call);
   const bool along_outer = l.outer > 1;
   const std::size_t all = along_outer ? l.outer : l.inner;
   // The elements between those of a column have results of their own.
@@ -184,6 +195,18 @@ NB_MODULE(_core, m) {
     else
       reduce_on_gpu(call, {device, stream});
   });
+  m.def("reduce_by_key",
+        [](const Method& method, std::string_view format, std::uintptr_t x, std::string_view key_format,
+           std::uintptr_t keys, std::size_t n, std::size_t inner, std::uintptr_t out, std::size_t out_size,
+           int threads, std::optional<int> grid, bool combine) {
+          const FormatInfo& input = format_named(format);
+          const Values elements = values_at(input, x, method.inputs == 0 ? 0 : n * inner);
+          const Results results{method.result_format(input), reinterpret_cast<void*>(out), out_size};
+          const Options options{.threads = threads, .grid = grid, .combine = combine};
+          const nb::gil_scoped_release released;
+          reduce(method, elements, {key_format_named(key_format), reinterpret_cast<const void*>(keys), n},
+                 Layout::axis(1, n, inner), results, options);
+        });
   // Correctly rounded, in place: array libraries may use square roots that are not.
   m.def("square_root", [](std::string_view format, std::uintptr_t x, std::size_t n) {
     const FloatingPointEnvironment environment;

@@ -264,7 +264,7 @@ void add_in_chunks(Partial& partial, const Values& x, const Values* y, int threa
 
 void add_from_gpu(Partial& partial, const Values& x, const Values* y, Place place) {
   if (partial.method().backend == "cuda") return add_on_gpu(partial, x, y, place);
-  Partial next{find_on("cuda", partial.method()), partial.end()};
+  Partial next{find_on("cuda", partial.method()), partial.end(), partial.grid()};
   add_on_gpu(next, x, y, place);
   partial.merge(next);
 }
@@ -304,10 +304,10 @@ void bind_partial(nb::module_& m) {
   nb::class_<SharedPartial>(m, "Partial", "The state of a reduction of consecutive elements.")
       .def(
           "__init__",
-          [](SharedPartial* self, const Method& method, std::uint64_t begin) {
-            new (self) SharedPartial{Partial{method, begin}};
+          [](SharedPartial* self, const Method& method, std::uint64_t begin, std::optional<int> grid) {
+            new (self) SharedPartial{Partial{method, begin, grid}};
           },
-          nb::arg("method"), nb::arg("begin"))
+          nb::arg("method"), nb::arg("begin"), nb::arg("grid"))
       .def("add", &add_portion, nb::arg("format"), nb::arg("x"), nb::arg("y"), nb::arg("size"),
            nb::arg("has_y"), nb::arg("device"), nb::arg("stream"), nb::arg("threads"),
            "Takes in `size` contiguous elements at the addresses `x` and `y`, on a GPU if `device` >= 0.")

@@ -1,0 +1,286 @@
+"""The reductions by key: element k belongs to the result that keys[k] names."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from . import _core
+from ._arrays import DTYPES, INTEGERS, Converted, dtype_name, format_of, library_of
+from ._calls import Method, check_grid, check_threads, method_of
+
+_KEYS = ("int32", "uint32", "int64")
+"""Data types of keys that the library reads in place."""
+
+
+def _host_array(function: str, argument: str, x: Any) -> tuple[Any, Any]:
+    """Returns the library that reads x, and its array of the same memory, which is that of the host."""
+    library = library_of(x)
+    if library.is_traced(x):
+        raise NotImplementedError(
+            f"samesum: {function} has no gradient, and is not traced or compiled; pass a detached {argument}, or call it "
+            "outside of transformations"
+        )
+    if isinstance(library, Converted):
+        is_on_gpu = library._is_on_gpu(x)
+        if not is_on_gpu:
+            library, a = library.reader(x)
+    else:
+        a = library.array(x, argument)
+        is_on_gpu = library.view(a).device >= 0
+    if is_on_gpu:
+        raise NotImplementedError(
+            f"samesum: {function}: {argument} is in the memory of a GPU, and the functions by key run on the host; copy "
+            f"{argument} to the host"
+        )
+    return library, a
+
+
+def _key_array(function: str, keys: Any) -> tuple[Any, Any]:
+    """Returns the library of keys, and an array of type int32, uint32 or int64 with one contiguous axis."""
+    library, a = _host_array(function, "keys", keys)
+    if isinstance(keys, (list, tuple)) and a.size == 0:
+        a = library.astype(a, "int64")  # NumPy reads a list without elements as float64
+    name = dtype_name(a.dtype)
+    if name not in INTEGERS - {"bool"}:
+        raise TypeError(f"samesum: {function}: keys has elements of type {name}; use an integer type")
+    if a.ndim != 1:
+        raise ValueError(f"samesum: {function}: keys has shape {tuple(a.shape)}; pass one axis, with a key per element")
+    return library, library.contiguous(a if name in _KEYS else library.astype(a, "int64"))
+
+
+def _value_array(function: str, argument: str, values: Any, n: int) -> tuple[Any, Any]:
+    """Returns the library of values, and a contiguous array of numbers in a format, with one row for each of n keys."""
+    library, a = _host_array(function, argument, values)
+    if format_of(a.dtype, argument) == "int":
+        a = library.astype(a, "float64")
+    if a.ndim == 0 or a.shape[0] != n:
+        raise ValueError(
+            f"samesum: {function}: {argument} has shape {tuple(a.shape)}, and there are {n} keys; the first axis of "
+            f"{argument} must have one element, or one row, for each key"
+        )
+    return library, library.contiguous(a)
+
+
+def _run_by_key(
+    method: Method, keys: tuple[Any, Any], values: tuple[Any, Any] | None, result: tuple[Any, Any], threads: int,
+    grid: int | None, combine: bool,
+) -> None:  # fmt: skip
+    """Reduces values, an array and its library, by key into `result`, all of them contiguous."""
+    inner = math.prod(result[1].shape[1:])
+    if inner == 0:
+        return
+    format, address = method.format, 0
+    if values is not None:
+        format, address = format_of(values[1].dtype), values[0].view(values[1]).address
+    n = keys[1].shape[0]
+    _core.reduce_by_key(
+        method, format, address, dtype_name(keys[1].dtype), keys[0].view(keys[1]).address, n, inner,
+        result[0].view(result[1]).address, math.prod(result[1].shape), threads, grid, combine,
+    )  # fmt: skip
+
+
+def _delivered(library: Any, result: Any, source: Any) -> Any:
+    """Returns a result as an array of the library of `source`."""
+    owner = library_of(source)
+    return owner.returned(result, source) if isinstance(owner, Converted) else library.finished(result, source)
+
+
+def _sum_by_key(
+    keys: tuple[Any, Any], values: tuple[Any, Any], count: int, method: str | Method | None, source: Any
+) -> Any:
+    """Returns the sums of values for the keys below `count`: an array of the library of `source`, in the format of the
+    method.
+    """
+    library, rows = values
+    chosen = method_of(method, "scatter_add", format_of(rows.dtype), -1)
+    result = library.empty((count, *rows.shape[1:]), DTYPES[chosen.format], rows)
+    _run_by_key(chosen, keys, values, (library, result), 0, None, False)
+    return _delivered(library, result, source)
+
+
+def scatter_add(
+    out: Any, keys: Any, values: Any, *, method: str | Method | None = None, grid: int | None = None, threads: int = 0
+) -> Any:  # fmt: skip
+    """Returns `out` plus the sums of the values that share a key, by default correctly rounded. On the host only.
+
+    Result keys[k], or row keys[k] of the results, is the sum of its element of `out` and of the values with that
+    key. Elements of `out` without a key stay as they are, and `out` itself is left alone.
+
+    >>> import numpy as np
+    >>> scatter_add(np.zeros(3), [2, 0, 2, 2], [1e16, 5.0, 1.0, -1e16]).tolist()
+    [5.0, 0.0, 1.0]
+    >>> scatter_add(np.zeros((2, 2)), [1, 1], [[1.0, 2.0], [3.0, 4.0]]).tolist()
+    [[0.0, 0.0], [4.0, 6.0]]
+
+    Parameters
+    ----------
+    out
+        an array of floats of shape (m, ...), whose elements come first in the sums.
+    keys
+        integers of shape (n,), from 0 to m - 1. int32, uint32 and int64 are read in place, other types are
+        converted to int64.
+    values
+        floats or integers of shape (n, ...), whose axes but the first are those of `out`. Integers are converted
+        to fp64.
+    method
+        name of a method, such as 'serial/plain', which has the bits of `numpy.add.at`, or 'fixed_point'. Its
+        format must be that of `out`. Default: 'exact'.
+    grid
+        for the accumulator fixed_point: terms are rounded to multiples of 2^grid. Default: found from all values.
+    threads
+        largest number of threads; 0 for one per processor. It never changes the bits.
+
+    Returns
+    -------
+    result
+        a new array of the shape, the type and the library of `out`.
+
+    Raises
+    ------
+    ValueError
+        if shapes do not agree, a key is out of range, or the method does not exist.
+    TypeError
+        if elements have a type that is not supported or that the method does not accept.
+    NotImplementedError
+        if an array is in the memory of a GPU, or is traced.
+    OverflowError
+        if a sum overflows the grid.
+    """
+    function = "scatter_add"
+    threads = check_threads(threads)
+    grid = check_grid(grid)
+    library, before = _host_array(function, "out", out)
+    format = format_of(before.dtype, "out")
+    if format == "int":
+        raise TypeError(f"samesum: out has elements of type {dtype_name(before.dtype)}; pass an array of floats")
+    read_keys = _key_array(function, keys)
+    read_values = _value_array(function, "values", values, read_keys[1].shape[0])
+    chosen = method_of(method, function, format, -1)
+    if chosen.format != format:
+        raise TypeError(
+            f"samesum: out has elements of type {dtype_name(before.dtype)}, and method {chosen.name} adds to "
+            f"{DTYPES[chosen.format]}; convert out, or choose a method in its format"
+        )
+    rows = read_values[1]
+    if not chosen.accepts(format_of(rows.dtype)):
+        raise TypeError(
+            f"samesum: values has elements of type {dtype_name(rows.dtype)}, which method {chosen.name} does not accept; "
+            f"convert values to {DTYPES[format]}"
+        )
+    if before.ndim == 0 or tuple(before.shape[1:]) != tuple(rows.shape[1:]):
+        raise ValueError(
+            f"samesum: out has shape {tuple(before.shape)} and values {tuple(rows.shape)}; they must agree in all axes but "
+            "the first"
+        )
+    result = library.empty(tuple(before.shape), DTYPES[format], before)
+    library.copy_to(result, before)
+    _run_by_key(chosen, read_keys, read_values, (library, result), threads, grid, True)
+    return _delivered(library, result, out)
+
+
+def bincount(keys: Any, weights: Any = None, minlength: int = 0, *, method: str | Method | None = None) -> Any:
+    """Returns how often each integer from 0 on occurs in `keys` or, with weights, the sums of these. On the host only.
+
+    As `numpy.bincount`, but the sums of weights are by default correctly rounded, and have the type of the weights.
+
+    >>> bincount([2, 0, 2]).tolist()
+    [1, 0, 2]
+    >>> bincount([1, 0, 1, 1], weights=[1e16, 5.0, 1.0, -1e16], minlength=3).tolist()
+    [5.0, 1.0, 0.0]
+
+    Parameters
+    ----------
+    keys
+        integers of shape (n,), none of them negative.
+    weights
+        floats or integers of shape (n,); None to count. Integers are converted to fp64.
+    minlength
+        smallest length of the result.
+    method
+        name of a method of scatter_add, or without weights of scatter_count. Default: 'exact'.
+
+    Returns
+    -------
+    result
+        an array of max(minlength, 1 + the largest key) elements: int64, or in the format of the method for
+        weights. It belongs to the library of the weights, or else to that of the keys.
+
+    Raises
+    ------
+    ValueError
+        if a key or minlength is negative, the shapes do not agree, or the method does not exist.
+    TypeError
+        if elements have a type that is not supported.
+    NotImplementedError
+        if an array is in the memory of a GPU, or is traced.
+    """
+    try:
+        count = operator.index(minlength)
+    except TypeError:
+        raise TypeError(f"samesum: minlength is {minlength!r}; use a whole number") from None
+    if count < 0:
+        raise ValueError(f"samesum: minlength is {count}; use 0 or more")
+    library, read = _key_array("bincount", keys)
+    if read.shape[0]:
+        signed = library.astype(read, "int64") if dtype_name(read.dtype) == "uint32" else read  # PyTorch needs it
+        count = max(count, int(signed.max()) + 1)
+    if weights is not None:
+        read_weights = _value_array("bincount", "weights", weights, read.shape[0])
+        if read_weights[1].ndim != 1:
+            raise ValueError(f"samesum: bincount: weights has {read_weights[1].ndim} axes; pass one, or call scatter_add")
+        return _sum_by_key((library, read), read_weights, count, method, weights)
+    result = library.empty((count,), "int64", read)
+    _run_by_key(method_of(method, "scatter_count", "fp64", -1), (library, read), None, (library, result), 0, None, False)
+    return _delivered(library, result, keys)
+
+
+def groupby_sum(keys: Any, values: Any, *, method: str | Method | None = None) -> tuple[Any, Any]:
+    """Returns the different keys, sorted, and the sum of the values of each. On the host only.
+
+    The sums are by default correctly rounded.
+
+    >>> names, sums = groupby_sum(["b", "a", "b", "b"], [1e16, 5.0, 1.0, -1e16])
+    >>> names.tolist(), sums.tolist()
+    (['a', 'b'], [5.0, 1.0])
+
+    Parameters
+    ----------
+    keys
+        an array of shape (n,) of any type that NumPy sorts: numbers, text, dates.
+    values
+        floats or integers of shape (n, ...). Integers are converted to fp64.
+    method
+        name of a method of scatter_add. Default: 'exact'.
+
+    Returns
+    -------
+    unique, sums
+        a NumPy array of the m different keys, and an array of shape (m, ...) of the library of the values, in the
+        format of the method.
+
+    Raises
+    ------
+    ValueError
+        if shapes do not agree, or the method does not exist.
+    TypeError
+        if keys cannot be sorted, or values have a type that is not supported.
+    NotImplementedError
+        if an array is in the memory of a GPU, or is traced.
+    """
+    import numpy
+
+    _, read = _host_array("groupby_sum", "keys", keys) if library_of(keys).name != "numpy" else (None, keys)
+    if isinstance(read, numpy.ma.MaskedArray):
+        raise TypeError("samesum: groupby_sum: keys is a masked array; pass keys.compressed(), and the values of those keys")
+    read = numpy.asarray(read)
+    if read.ndim != 1:
+        raise ValueError(f"samesum: groupby_sum: keys has shape {read.shape}; pass one axis, with a key per element")
+    try:
+        unique, numbers = numpy.unique(read, return_inverse=True)
+    except TypeError as error:
+        raise TypeError(f"samesum: groupby_sum: keys of type {read.dtype} cannot be sorted ({error})") from error
+    numbered = _key_array("groupby_sum", numbers)
+    read_values = _value_array("groupby_sum", "values", values, read.size)
+    return unique, _sum_by_key(numbered, read_values, unique.size, method, values)
