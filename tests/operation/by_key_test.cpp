@@ -73,7 +73,7 @@ TEST_P(EveryMethodByKey, OfAnOrderFreeMethodIgnoresPermutations) {
   if (m.promise != Promise::order_free) return;
   std::mt19937_64 random{1};
   const std::vector<std::vector<double>> data = awkward_elements(120);
-  for (int k = 0; k < 300; ++k) {
+  for (int k = 0; k < 420; ++k) {
     const std::size_t n = random() % 120, bins = 1 + random() % 20;
     Case c{"", random_keys(n, bins, random()), bins, 1, data[static_cast<std::size_t>(k) % data.size()]};
     c.x.resize(n);
