@@ -242,6 +242,11 @@ TEST(SumsByKeyInArrivalOrder, OfWholeNumbersAreExact) {
     for (int i = 0; i < 1'000; ++i) c.x.push_back(i % 3);
     const Method& exact = find("scatter_add/exact/" + std::string{format.name} + "@cpu");
     const Array x{format, c.x};
+    EXPECT_EQ(by_key::reduced(m, c, format, KeyFormat::int64),
+              by_key::reduced(exact, c, format, KeyFormat::uint32));
+    Case bad = c;
+    bad.keys[500] = 40;
+    EXPECT_THROW(by_key::reduced(m, bad, format, KeyFormat::int64), std::invalid_argument);
     EXPECT_EQ(on_gpu(m, x, KeyArray{c.keys, KeyFormat::uint32}.keys(), 40, 1, KeySchedule::automatic).bits,
               by_key::reduced(exact, c, format, KeyFormat::uint32));
   }

@@ -98,8 +98,8 @@ class CallByKey {
     const std::size_t keys = parts_.add<Key>(all_.results());
     if (!begin(parts_.size())) return error_;
     const std::uint64_t results = all_.results();
-    const bool shared = call_.key_schedule != KeySchedule::global && results * sizeof(Key) <= std::size_t{48}
-                                                                                                  << 10;
+    constexpr std::size_t most_shared = std::size_t{48} << 10;
+    const bool shared = call_.key_schedule != KeySchedule::global && results * sizeof(Key) <= most_shared;
     const int processors = multiprocessors();
     enqueue_with(shared ? results * sizeof(Key) : 0, find_extrema<F>,
                  std::min<std::uint64_t>(blocks_of(all_.elements, 512), std::uint64_t{4} * processors), 512,
@@ -116,6 +116,8 @@ class CallByKey {
     if (!call_.combines) clear(call_.out, all_.results() * sizeof(F));
     enqueue(add_on_arrival<F>, std::min<std::uint64_t>(blocks_of(all_.elements, 256), 16 * multiprocessors()),
             256, all_, call_.input->index, static_cast<F*>(call_.out));
+    enqueue(report_events, 1, 1, all_,
+            KeyResults{nullptr, nullptr, call_.out, call_.combines, call_.key_status});
     return error_;
   }
 

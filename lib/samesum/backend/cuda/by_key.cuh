@@ -771,6 +771,9 @@ __global__ void __launch_bounds__(256) add_on_arrival(KeyedElements all, std::si
   });
 }
 
+/// Tells the caller of a bad key, where no other kernel does.
+__global__ void report_events(KeyedElements all, KeyResults r) { r.report(0, *all.events); }
+
 /// Prepares a stable sort: keys as numbers of 32 bits, a bad one as `bins`, and the places of the rows.
 __global__ void __launch_bounds__(256)
     number_rows(KeyedElements all, std::uint64_t rows, std::uint32_t* bins, std::uint32_t* places) {
