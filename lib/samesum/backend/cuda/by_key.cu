@@ -54,7 +54,7 @@ class CallByKey {
     const std::size_t flags = parts_.add<std::uint32_t>((results + 3) / 4),
                       totals = parts_.add<std::uint64_t>(results * (w.words == 2 ? 1 : 2)),
                       counts = mean ? parts_.add<std::uint64_t>(results) : 0;
-    const bool partitioned = uses_partitions(w.words);
+    const bool partitioned = uses_partitions(w.words, input.bytes);
     const std::uint64_t moved = partitioned ? all_.elements : 0;
     const std::size_t begin_of = parts_.add<std::uint64_t>(partitioned ? 2 * most_partitions + 1 : 0),
                       cleared = parts_.size(), place = parts_.add<std::uint16_t>(moved),
@@ -98,8 +98,7 @@ class CallByKey {
     const std::size_t keys = parts_.add<Key>(all_.results());
     if (!begin(parts_.size())) return error_;
     const std::uint64_t results = all_.results();
-    constexpr std::size_t most_shared = std::size_t{48} << 10;
-    const bool shared = call_.key_schedule != KeySchedule::global && results * sizeof(Key) <= most_shared;
+    const bool shared = call_.key_schedule != KeySchedule::global && results * sizeof(Key) <= without_opt_in;
     const int processors = multiprocessors();
     enqueue_with(shared ? results * sizeof(Key) : 0, find_extrema<F>,
                  std::min<std::uint64_t>(blocks_of(all_.elements, 512), std::uint64_t{4} * processors), 512,
@@ -167,6 +166,12 @@ class CallByKey {
     keep(look_up(cudaDevAttrMultiProcessorCount, count));
     return count;
   }
+  /// Shared memory that a block can have.
+  std::size_t most_shared() {
+    int bytes = 0;
+    keep(look_up(cudaDevAttrMaxSharedMemoryPerBlockOptin, bytes));
+    return static_cast<std::size_t>(bytes);
+  }
   void keep(cudaError_t error) {
     if (error_ == cudaSuccess) error_ = error;
   }
@@ -207,15 +212,13 @@ class CallByKey {
   bool plan_shared(int words, SharedPlan& plan, std::size_t& bytes) {
     const std::uint64_t results = all_.results();
     const std::size_t cell = 4 * static_cast<std::size_t>(words);
-    int most = 0;
-    keep(look_up(cudaDevAttrMaxSharedMemoryPerBlockOptin, most));
-    const std::uint64_t room = static_cast<std::size_t>(most) / cell, ranges = blocks_of(results, room);
+    const std::uint64_t room = most_shared() / cell, ranges = blocks_of(results, room);
     const auto limit = static_cast<std::uint64_t>(
         call_.key_schedule == KeySchedule::shared ? multiprocessors() : most_ranges);
     if (call_.key_schedule > KeySchedule::shared || ranges > limit || results == 0) return false;
     plan = {static_cast<std::uint32_t>(ranges), static_cast<std::uint32_t>(blocks_of(results, ranges)), 1};
     // Few results get several cells each, so that threads rarely meet.
-    while (plan.copies < warp && results * 2 * plan.copies * cell <= std::size_t{48} << 10) plan.copies *= 2;
+    while (plan.copies < warp && results * 2 * plan.copies * cell <= without_opt_in) plan.copies *= 2;
     bytes = plan.results * plan.copies * cell;
     return true;
   }
@@ -230,16 +233,25 @@ class CallByKey {
   }
 
   /// Where partitions are worth it: results do not fit shared memory, and are not many more than elements.
-  bool uses_partitions(int words) {
+  bool uses_partitions(int words, std::size_t element_bytes) {
     SharedPlan plan;
     std::size_t bytes;
-    if (call_.key_schedule == KeySchedule::partitioned) return all_.inner == 1;
-    return call_.key_schedule == KeySchedule::automatic && all_.inner == 1 &&
-           all_.elements >= fewest_to_move && all_.elements >= all_.results() / 2 &&
-           !plan_shared(words, plan, bytes) &&
+    if (all_.inner != 1 || most_shared() < std::max(bytes_to_add(words), bytes_to_move(element_bytes)))
+      return false;
+    if (call_.key_schedule == KeySchedule::partitioned) return true;
+    return call_.key_schedule == KeySchedule::automatic && all_.elements >= fewest_to_move &&
+           all_.elements >= all_.results() / 2 && !plan_shared(words, plan, bytes) &&
            blocks_of(all_.results(), std::uint64_t{1} << log2_partition(words)) <= most_partitions;
   }
   static int log2_partition(int words) { return words == 4 ? 13 : 14; }
+  /// Shared memory of the kernels of partitions.
+  static std::size_t bytes_to_add(int words) {
+    return (std::size_t{4} << log2_partition(words)) * static_cast<std::size_t>(words);
+  }
+  static std::size_t bytes_to_move(std::size_t element_bytes) {
+    return most_partitions * (sizeof(std::uint32_t) + sizeof(std::uint64_t)) +
+           move_tile * (sizeof(std::uint32_t) + element_bytes);
+  }
 
   template <class T>
   void add_by_partition(const Window& w, std::size_t begin, std::size_t place, std::size_t moved,
@@ -253,14 +265,11 @@ class CallByKey {
                  std::min<std::uint64_t>(blocks_of(all_.elements, tile), 2 * processors), key_threads, all_,
                  to);
     enqueue(place_partitions<T>, 1, key_threads, to);
-    enqueue_with(most_partitions * (sizeof(std::uint32_t) + sizeof(std::uint64_t)) +
-                     move_tile * (sizeof(std::uint32_t) + sizeof(T)),
-                 move_to_partitions<T>,
+    enqueue_with(bytes_to_move(sizeof(T)), move_to_partitions<T>,
                  std::min<std::uint64_t>(blocks_of(all_.elements, move_tile), 2 * processors), move_threads,
                  all_, to);
     const auto run = [&](auto kernel) {
-      enqueue_with((std::size_t{4} << to.log2_results) * static_cast<std::size_t>(w.words), kernel,
-                   processors, key_threads, all_, w, to, totals);
+      enqueue_with(bytes_to_add(w.words), kernel, processors, key_threads, all_, w, to, totals);
     };
     if constexpr (sizeof(T) < 8) {
       if (w.words == 2) return run(add_partitions<T, 2>);
@@ -309,6 +318,7 @@ class CallByKey {
     keep(cudaLaunchKernelEx(&config, second_look<Range>, all_, w, r, look));
   }
 
+  static constexpr std::size_t without_opt_in = std::size_t{48} << 10;  // shared memory of a block
   static constexpr std::uint64_t most_ranges = 4, fewest_to_move = std::uint64_t{1} << 20;
   Launch& call_;
   KeyedElements all_{};
