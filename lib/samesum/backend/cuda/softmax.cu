@@ -28,7 +28,8 @@ class Grid {
   }
   Grid(const Grid&) = delete;
 
-  template <class T> cudaError_t start(void (*kernel)(Rows<T>), const Rows<T>& rows, std::size_t clusters) {
+  template <class T>
+  cudaError_t start(void (*kernel)(SoftmaxRows<T>), const SoftmaxRows<T>& rows, std::size_t clusters) {
     const auto size = static_cast<std::size_t>(cluster_);
     if (clusters > most_blocks / size) return cudaErrorInvalidConfiguration;
     config_.gridDim = dim3(static_cast<unsigned>(clusters * size));
@@ -36,7 +37,7 @@ class Grid {
   }
 
   /// Sets `count` to the number of blocks, or clusters, that run at once on the current device.
-  template <class T> cudaError_t resident(void (*kernel)(Rows<T>), std::size_t& count) {
+  template <class T> cudaError_t resident(void (*kernel)(SoftmaxRows<T>), std::size_t& count) {
     int found = 0, multiprocessors = 1;
     if (config_.dynamicSmemBytes > std::size_t{48} << 10)  // needs an opt-in
       if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -60,7 +61,7 @@ class Grid {
   int cluster_;
 };
 
-template <class T> cudaError_t launch_narrow(const Rows<T>& rows, cudaStream_t stream) {
+template <class T> cudaError_t launch_narrow(const SoftmaxRows<T>& rows, cudaStream_t stream) {
   Grid grid{narrow_threads, 1, 0, stream};
   constexpr int run_of_few = sizeof(T) == 2 ? 8 : 4;  // half a warp per row, if that suffices
   const auto of = [&]<class F, bool log>() {
@@ -81,7 +82,7 @@ template <class T> cudaError_t launch_narrow(const Rows<T>& rows, cudaStream_t s
 /// Leaves per row, rounded up to a power of two.
 int leaves_of_row(std::size_t columns) { return static_cast<int>(std::bit_ceil(Order::leaves(columns))); }
 
-template <class T> cudaError_t launch_held(const Rows<T>& rows, cudaStream_t stream) {
+template <class T> cudaError_t launch_held(const SoftmaxRows<T>& rows, cudaStream_t stream) {
   constexpr int most = held_threads<T> / LeafPart<T>::threads;
   const int needed = leaves_of_row(rows.columns), leaves = needed <= most ? needed : most / 2;
   Grid grid{leaves * LeafPart<T>::threads, needed / leaves, 0, stream};
@@ -91,7 +92,8 @@ template <class T> cudaError_t launch_held(const Rows<T>& rows, cudaStream_t str
 }
 
 /// Launches as many blocks as run at once, or fewer for fewer rows: each block prefetches its next rows.
-template <class T> cudaError_t launch_ahead(const Rows<T>& rows, cudaStream_t stream, bool has_clusters) {
+template <class T>
+cudaError_t launch_ahead(const SoftmaxRows<T>& rows, cudaStream_t stream, bool has_clusters) {
   const int needed = leaves_of_row(rows.columns);
   const int leaves = !has_clusters ? needed : needed < most_cluster ? 2 : needed / most_cluster;
   const int threads = leaves * LeafPart<T>::threads;
@@ -107,7 +109,7 @@ template <class T> cudaError_t launch_ahead(const Rows<T>& rows, cudaStream_t st
   });
 }
 
-template <class T> cudaError_t launch_wide(const Rows<T>& rows, bool online, cudaStream_t stream) {
+template <class T> cudaError_t launch_wide(const SoftmaxRows<T>& rows, bool online, cudaStream_t stream) {
   const int threads = rows.columns <= 2 * leaf ? 64 : rows.columns <= 8 * leaf ? 256 : wide_threads;
   Grid grid{threads, 1, 0, stream};
   return grid.start<T>(online ? softmax_wide<T, true> : softmax_wide<T, false>, rows,
@@ -122,15 +124,15 @@ template <class T> cudaError_t launch(const Launch& call, SoftmaxSum sum, bool l
   const Layout& l = call.layout;
   const bool aligned = is_multiple(call.x, 4 * sizeof(T)) && is_multiple(call.out, 4 * sizeof(T)) &&
                        (l.n | l.outer_stride | call.out_stride) % 4 == 0;
-  const Rows<T> rows{static_cast<const T*>(call.x),
-                     static_cast<T*>(call.out),
-                     l.outer,
-                     l.n,
-                     l.outer_stride,
-                     call.out_stride,
-                     sum,
-                     log,
-                     aligned};
+  const SoftmaxRows<T> rows{static_cast<const T*>(call.x),
+                            static_cast<T*>(call.out),
+                            l.outer,
+                            l.n,
+                            l.outer_stride,
+                            call.out_stride,
+                            sum,
+                            log,
+                            aligned};
   const bool online = sum == SoftmaxSum::online, plain = !online && sum != SoftmaxSum::exact;
   // The architecture that the kernels were compiled for decides: it may be older than the device.
   cudaFuncAttributes attributes{};

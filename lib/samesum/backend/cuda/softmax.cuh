@@ -17,7 +17,7 @@ inline constexpr int narrow_threads = 128;
 /// Loads, computes and stores a whole row at once. Enough rows are in flight on a multiprocessor to hide
 /// latency.
 template <class T, class F, bool log, int run, int group, int rows>
-__global__ void __launch_bounds__(narrow_threads, 8) softmax_narrow(Rows<T> p) {
+__global__ void __launch_bounds__(narrow_threads, 8) softmax_narrow(SoftmaxRows<T> p) {
   static_assert(rows == 1 || run * group == lanes);
   const int column = static_cast<int>(threadIdx.x) % group * run, n = static_cast<int>(p.columns);
   const std::size_t row = std::size_t{blockIdx.x} * (narrow_threads / group) + threadIdx.x / group;
@@ -84,7 +84,7 @@ template <class T> struct LeafPart {
   int present, full;      ///< rows of the part that have elements; rows without missing columns, from its
                           ///< first on
 
-  template <class Block> __device__ LeafPart(const Rows<T>& p, const Block& block) {
+  template <class Block> __device__ LeafPart(const SoftmaxRows<T>& p, const Block& block) {
     index = static_cast<int>(threadIdx.x) % threads;
     here = static_cast<int>(threadIdx.x) / threads;
     leaf_of_row = block.rank * leaves() + here;
@@ -179,7 +179,7 @@ template <class T> inline constexpr int held_resident_blocks = sizeof(T) == 4 ? 
 /// Loads a whole row, computes it, then stores it. Other rows on the multiprocessor are at other steps, which
 /// hides latency.
 template <class T, class F, bool log>
-__global__ void __launch_bounds__(held_threads<T>, held_resident_blocks<T>) softmax_held(Rows<T> p) {
+__global__ void __launch_bounds__(held_threads<T>, held_resident_blocks<T>) softmax_held(SoftmaxRows<T> p) {
   using Part = LeafPart<T>;
   using Block = std::conditional_t<sizeof(T) == 4, Cluster, OneBlock>;
   __shared__ Shared shared;
@@ -280,7 +280,7 @@ inline constexpr int ahead_threads = 512;
 /// The threads of a row synchronise once per row: they exchange its sums and the largest element of the next
 /// row. A kernel for both aligned and other rows would leave either too few registers.
 template <class T, class F, bool log, bool aligned>
-__global__ void __launch_bounds__(ahead_threads, 2) softmax_ahead(Rows<T> p) {
+__global__ void __launch_bounds__(ahead_threads, 2) softmax_ahead(SoftmaxRows<T> p) {
   using Part = LeafPart<T>;
   __shared__ Shared shared[2];
   __shared__ float of_lane[ahead_threads / Part::threads][lanes];
@@ -348,7 +348,8 @@ template <class T, class Add> __device__ void for_leaf(const T* x, std::size_t n
 
 /// The state of a row in the order `tree`, in each thread of the block. add(state, x) adds x to the state of
 /// a lane.
-template <class State, class T, class Add> __device__ State tree_of(const T* x, const Rows<T>& p, Add add) {
+template <class State, class T, class Add>
+__device__ State tree_of(const T* x, const SoftmaxRows<T>& p, Add add) {
   // Raw bytes, since variables in shared memory cannot have constructors.
   alignas(State) __shared__ std::byte memory[(chunk_leaves + warp) * sizeof(State)];
   State *of_leaf = reinterpret_cast<State*>(memory), *of_group = of_leaf + chunk_leaves;
@@ -388,7 +389,7 @@ template <class State, class T, class Add> __device__ State tree_of(const T* x, 
   return all;
 }
 
-template <class T> __device__ float largest_of_row(const T* x, const Rows<T>& p) {
+template <class T> __device__ float largest_of_row(const T* x, const SoftmaxRows<T>& p) {
   __shared__ float of_warp[warp];
   float largest = absent;
   for (std::size_t k = warp_index(); k < Order::leaves(p.columns); k += warps())
@@ -402,7 +403,7 @@ template <class T> __device__ float largest_of_row(const T* x, const Rows<T>& p)
   return largest;
 }
 
-template <class T> __device__ float exact_sum_of_row(const T* x, const Rows<T>& p, float largest) {
+template <class T> __device__ float exact_sum_of_row(const T* x, const SoftmaxRows<T>& p, float largest) {
   alignas(ExactTotal) __shared__ std::byte memory[wide_threads / warp * sizeof(ExactTotal)];
   auto* of_warp = reinterpret_cast<ExactTotal*>(memory);
   ExactTotal total;
@@ -421,7 +422,8 @@ template <class T> __device__ float exact_sum_of_row(const T* x, const Rows<T>& 
   return total.rounded();
 }
 
-template <class T, bool online> __global__ void __launch_bounds__(wide_threads, 2) softmax_wide(Rows<T> p) {
+template <class T, bool online>
+__global__ void __launch_bounds__(wide_threads, 2) softmax_wide(SoftmaxRows<T> p) {
   for (std::size_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
     const T* x = p.x + row * p.x_stride;
     T* y = p.y + row * p.y_stride;

@@ -18,7 +18,7 @@ inline constexpr int lanes = Order::lanes, leaf = Order::leaf;
 
 /// The arguments of a softmax. `aligned`: all runs of 4 neighbours are aligned and the number of columns is a
 /// multiple of 4, so that runs can be read and written at once.
-template <class T> struct Rows {
+template <class T> struct SoftmaxRows {
   const T* x;
   T* y;
   std::size_t rows, columns, x_stride, y_stride;
