@@ -52,10 +52,10 @@ TEST(TheCatalogue, ListsEveryCombinationOnceAsAMethodOrWithAReason) {
 TEST(TheCatalogue, HasUnsupportedCombinationsForEveryOperationWithAnOrder) {
   std::set<std::string> operations;
   for (const Unsupported& u : unsupported()) operations.insert(u.name.substr(0, u.name.find('/')));
-  EXPECT_EQ(operations, (std::set<std::string>{"sum", "mean", "sum_of_magnitudes", "squared_norm", "dot",
-                                               "norm", "prod", "logsumexp", "moments", "cumsum", "cumprod",
-                                               "cumlogsumexp", "scatter_add", "scatter_mean",
-                                               "scatter_count"}));
+  EXPECT_EQ(operations,
+            (std::set<std::string>{"sum", "mean", "sum_of_magnitudes", "squared_norm", "dot", "norm", "prod",
+                                   "logsumexp", "moments", "cumsum", "cumprod", "cumlogsumexp", "scatter_add",
+                                   "scatter_mean", "scatter_count"}));
 }
 
 TEST(TheCatalogue, GivesTheMethodsOfAnOperationInOneSpan) {

@@ -91,7 +91,8 @@ const EntryPoint entry_points[] = {
        out << gpu::prepare(device.workspace(), std::size_t{1} << 20);
        for (const Method& m : methods())
          for (const Values& x : device.inputs()) {
-           if (m.backend != "cuda" || m.promise < Promise::everywhere || !m.accepts(*x.format) || m.takes_keys)
+           if (m.backend != "cuda" || m.promise < Promise::everywhere || !m.accepts(*x.format) ||
+               m.takes_keys)
              continue;
            const Layout batch = Layout::rows(rows, columns);
            const Layout layout = m.accepts(*x.format, batch) ? batch : Layout::vector(n);
@@ -122,8 +123,7 @@ const EntryPoint entry_points[] = {
            succeed(cudaMemset(zeros, 0, n * sizeof *zeros));
            const Keys keys{KeyFormat::uint32, zeros, n};
            std::size_t bytes = 0;
-           out << gpu::reduce(m, nullptr, bytes, x, keys, layout,
-                              {m.format, device.room<double>(3), 3});
+           out << gpu::reduce(m, nullptr, bytes, x, keys, layout, {m.format, device.room<double>(3), 3});
            gpu::reduce(m, x, keys, layout, {m.format, device.room<double>(3), 3});
          }
      }},

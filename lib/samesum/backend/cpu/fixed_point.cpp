@@ -12,7 +12,7 @@
 namespace samesum::cpu {
 namespace {
 
-constexpr std::size_t block = 2048;  ///< terms; stays in the first-level cache
+constexpr std::size_t terms_at_once = 2048;  ///< terms; stays in the first-level cache
 
 /// Whether the terms are doubles: all but products of doubles.
 template <class T> bool has_doubles(Term term) { return !std::is_same_v<T, fp64> || term < Term::square; }
@@ -23,9 +23,9 @@ const Kernels& loops() { return kernels<Formats::index_of<fp64>()>(); }
 template <class T, class Visit>
 void for_each_block(Term term, const T* x, const T* y, std::size_t n, Visit visit) {
   const WriteTerms write = loops().write_terms[Formats::index_of<T>()];
-  double terms[block];
-  for (std::size_t begin = 0; begin < n; begin += block) {
-    const std::size_t mine = std::min(n - begin, block);
+  double terms[terms_at_once];
+  for (std::size_t begin = 0; begin < n; begin += terms_at_once) {
+    const std::size_t mine = std::min(n - begin, terms_at_once);
     if constexpr (std::is_same_v<T, fp64>)
       if (term == Term::element) {
         visit(x + begin, begin, mine);

@@ -140,7 +140,8 @@ class Cuda : public Backend {
     const auto sums_of = []<std::size_t index>() { return sums<index>(); };
     const auto reductions_of = []<std::size_t index>() { return reductions<index>(); };
     const auto scans_of = []<std::size_t index>() { return scans<index>(); };
-    return joined(sums_of, joined(reductions_of, joined(scans_of, joined(softmax_methods(), methods_by_key()))));
+    return joined(sums_of,
+                  joined(reductions_of, joined(scans_of, joined(softmax_methods(), methods_by_key()))));
   }
 
   Placed place(Values x) const override {

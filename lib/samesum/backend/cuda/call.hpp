@@ -47,8 +47,8 @@ struct Launch : Call {
   KeyStatus* key_status = nullptr;    ///< in device memory; may be null
   std::uint32_t* overflow = nullptr;  ///< in device memory; set to 1 if a sum overflows the given grid
   ScanSchedule scan = ScanSchedule::automatic;
-  bool uses_header = false;           ///< whether the header of the workspace must be prepared
-  cudaError_t error = cudaSuccess;    ///< the result of the call
+  bool uses_header = false;         ///< whether the header of the workspace must be prepared
+  cudaError_t error = cudaSuccess;  ///< the result of the call
 };
 
 /// Enqueues a call of a method of this backend.
