@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 from . import _core
 from ._arrays import DTYPES, INTEGERS, Converted, dtype_name, format_of, library_of
-from ._calls import Method, check_grid, check_threads, method_of
+from ._calls import Method, check_grid, check_threads, method_of, whole_number
 
 _KEYS = ("int32", "uint32", "int64")
 """Data types of keys that the library reads in place."""
@@ -216,10 +215,7 @@ def bincount(keys: Any, weights: Any = None, minlength: int = 0, *, method: str 
     NotImplementedError
         if an array is in the memory of a GPU, or is traced.
     """
-    try:
-        count = operator.index(minlength)
-    except TypeError:
-        raise TypeError(f"samesum: minlength is {minlength!r}; use a whole number") from None
+    count = whole_number("minlength", minlength)
     if count < 0:
         raise ValueError(f"samesum: minlength is {count}; use 0 or more")
     library, read = _key_array("bincount", keys)

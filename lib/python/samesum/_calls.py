@@ -97,12 +97,17 @@ def _needs_vectors(method: Method, format: str, layout: Layout) -> bool:
     return method.backend == "cuda" and layout != vector(layout.n) and not _core.accepts_layout(method, format, layout)
 
 
+def whole_number(name: str, value: Any, meaning: str = "") -> int:
+    """Returns an argument as an integer. `meaning` ends the message of the TypeError if it is none."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"samesum: {name} is {value!r}; use a whole number{meaning}") from None
+
+
 def check_threads(threads: Any) -> int:
     """Returns the number of threads for a call."""
-    try:
-        count = operator.index(threads)
-    except TypeError:
-        raise TypeError(f"samesum: threads is {threads!r}; use a whole number") from None
+    count = whole_number("threads", threads)
     if count < 0:
         raise ValueError(f"samesum: threads is {threads!r}; use 0 for one per processor, or a positive number")
     return min(count, 1 << 20)
@@ -110,11 +115,9 @@ def check_threads(threads: Any) -> int:
 
 def check_grid(grid: Any) -> int | None:
     """Returns the exponent of a grid for a call."""
-    try:
-        exponent = None if grid is None else operator.index(grid)
-    except TypeError:
-        raise TypeError(f"samesum: grid is {grid!r}; use a whole number, the exponent of 2") from None
-    return None if exponent is None else max(-(1 << 30), min(exponent, 1 << 30))  # beyond the limits anyway
+    if grid is None:
+        return None
+    return max(-(1 << 30), min(whole_number("grid", grid, ", the exponent of 2"), 1 << 30))  # beyond the limits anyway
 
 
 def reduce(
