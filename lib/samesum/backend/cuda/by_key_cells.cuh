@@ -36,7 +36,7 @@ enum KeyFlag : unsigned {
 struct KeyedElements {
   KeyFormat format;
   const void* keys;
-  const void* x;  ///< null: every element is 1, for counts
+  const void* x;  ///< not read by counts
   std::uint64_t elements, inner, bins;
   KeyEvents* events;
   std::uint32_t* flags;  ///< four results a word
