@@ -20,8 +20,13 @@ template <class T> __device__ void look_at(T x, ExactWindow& seen) {
   seen.below = max(seen.below, static_cast<unsigned>(ExactWindow::bias - lowest));
 }
 
-/// Finds the window of all elements. Those of a result and of its neighbours along `inner` are contiguous.
-__global__ void __launch_bounds__(window_threads) find_window(ScanInput in, Layout l, ExactWindow* window) {
+/// Finds the window of the sample, elements at multiples of `step`, or, if step = 1 and the sample has not
+/// given the results, that of all elements. The elements of a result and of its neighbours along `inner` are
+/// contiguous.
+__global__ void __launch_bounds__(window_threads)
+    find_window(ScanInput in, Layout l, ExactScan call, std::size_t step) {
+  ExactWindow* const window = step > 1 ? &call.windows->sample : &call.windows->all;
+  if (step == 1 && call.sample_fits()) return;
   const std::size_t width = l.n * l.inner, all = l.outer * width,
                     first = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x,
                     threads = std::size_t{gridDim.x} * blockDim.x;
@@ -32,7 +37,7 @@ __global__ void __launch_bounds__(window_threads) find_window(ScanInput in, Layo
     const T* x = static_cast<const T*>(in.x);
     const bool has_gaps = l.outer > 1 && l.outer_stride != width;
 #pragma unroll 8
-    for (std::size_t i = first; i < all; i += threads)
+    for (std::size_t i = first * step; i < all; i += threads * step)
       look_at(x[has_gaps ? i / width * l.outer_stride + i % width : i], seen);
     for (std::size_t i = first; i < l.results(); i += threads)
       if (to_bits(x[i / l.inner * l.outer_stride + i % l.inner]) == Format<T>::sign_bit) seen.missed = 1;
@@ -76,11 +81,12 @@ __device__ inline ExactElement exact_element(const ScanInput& in, std::size_t at
   return e;
 }
 
+__device__ inline bool is_done(const ExactScan& call) { return call.sample_fits() || call.all_fit(); }
+
 /// Sums each tile. A block is one warp.
 __global__ void __launch_bounds__(warp)
-    sum_tiles(ScanInput in, Layout l, TileList tiles, const ExactWindow* window, int log2_length,
-              TileDigits* sums) {
-  if (window->holds(log2_length)) return;
+    sum_tiles(ScanInput in, Layout l, TileList tiles, ExactScan call, TileDigits* sums) {
+  if (is_done(call)) return;
   __shared__ Digits digits;
   for (std::size_t t = blockIdx.x; t < tiles.count; t += gridDim.x) {
     const std::size_t result = t / tiles.of_result, begin = t % tiles.of_result * PrefixTree::leaf,
@@ -107,9 +113,8 @@ static_assert(Exact::digit_count < digit_threads);
 
 /// Replaces the sum of each tile by that of all tiles before it. A thread has one digit, or the flags.
 __global__ void __launch_bounds__(digit_threads)
-    sum_before_tiles(std::size_t results, TileList tiles, const ExactWindow* window, int log2_length,
-                     TileDigits* sums) {
-  if (window->holds(log2_length) || threadIdx.x > Exact::digit_count) return;
+    sum_before_tiles(std::size_t results, TileList tiles, ExactScan call, TileDigits* sums) {
+  if (is_done(call) || threadIdx.x > Exact::digit_count) return;
   const bool is_digit = threadIdx.x < Exact::digit_count;
   for (std::size_t result = blockIdx.x; result < results; result += gridDim.x) {
     std::int64_t sum = 0;
@@ -139,9 +144,9 @@ __device__ inline void write_rounded(const Digits& digits, unsigned flags, std::
 /// Scans each tile with all digits, one element after another. A block is one warp. `before` is null if no
 /// result has more than one tile.
 __global__ void __launch_bounds__(warp)
-    scan_digits(ScanInput in, Layout l, TileList tiles, const ExactWindow* window, int log2_length,
-                const TileDigits* before, ScanDestination out, std::size_t format) {
-  if (window->holds(log2_length)) return;
+    scan_digits(ScanInput in, Layout l, TileList tiles, ExactScan call, const TileDigits* before,
+                ScanDestination out, std::size_t format) {
+  if (is_done(call)) return;
   __shared__ Digits digits;
   __shared__ std::uint32_t words[3 * warp];
   for (std::size_t t = blockIdx.x; t < tiles.count; t += gridDim.x) {
@@ -170,31 +175,30 @@ constexpr std::size_t fallback_warps = 132 * 16;
 
 }  // namespace
 
-cudaError_t find_exact_window(const Launch& call, ExactWindow* window) {
+cudaError_t find_exact_window(const Launch& call, const ExactScan& scan, std::size_t step) {
   const Layout& l = call.layout;
-  const cudaError_t error = cudaMemsetAsync(window, 0, sizeof *window, call.stream);
-  if (error != cudaSuccess) return error;
-  const std::size_t blocks = std::min((l.results() * l.n - 1) / (8 * window_threads) + 1, fallback_warps / 2);
+  const std::size_t looked_at = l.results() * l.n / step,
+                    blocks = std::clamp<std::size_t>(looked_at / (8 * window_threads), 1, fallback_warps / 2);
   return launch(find_window, blocks, window_threads, call.stream, ScanInput{call.x, call.input->index}, l,
-                window);
+                scan, step);
 }
 
-cudaError_t scan_with_digits(const Launch& call, const ExactWindow* window, int log2_length,
-                             TileDigits* digits, std::size_t format) {
+cudaError_t scan_with_digits(const Launch& call, const ExactScan& scan, TileDigits* digits,
+                             std::size_t format) {
   const Layout& l = call.layout;
   const ScanInput in{call.x, call.input->index};
   const TileList tiles{PrefixTree::leaves(l.n), l.results() * PrefixTree::leaves(l.n)};
   const std::size_t blocks = std::min(tiles.count, fallback_warps);
   cudaError_t error = cudaSuccess;
   if (tiles.of_result > 1) {
-    error = launch(sum_tiles, blocks, warp, call.stream, in, l, tiles, window, log2_length, digits);
+    error = launch(sum_tiles, blocks, warp, call.stream, in, l, tiles, scan, digits);
     if (error == cudaSuccess)
       error = launch(sum_before_tiles, std::min(l.results(), fallback_warps), digit_threads, call.stream,
-                     l.results(), tiles, window, log2_length, digits);
+                     l.results(), tiles, scan, digits);
   }
   if (error != cudaSuccess) return error;
   const ScanDestination out{call.out, call.out_stride, true, call.options.exclusive, false};
-  return launch(scan_digits, blocks, warp, call.stream, in, l, tiles, window, log2_length,
+  return launch(scan_digits, blocks, warp, call.stream, in, l, tiles, scan,
                 tiles.of_result > 1 ? digits : nullptr, out, format);
 }
 

@@ -20,14 +20,15 @@ cudaError_t reduce_exactly(ExactKind kind, const FormatInfo& format, Launch& lau
 // In fixed_point.cu:
 cudaError_t reduce_on_grid(ExactKind kind, const FormatInfo& format, Launch& launch);
 // In exact_scan.cu, for a call with elements:
-struct ExactWindow;
+struct ExactScan;
 struct TileDigits;
-/// Finds the window of all elements.
-cudaError_t find_exact_window(const Launch& call, ExactWindow* window);
+/// Finds the window of the elements at multiples of `step`: the sample, or all of them if that has not given
+/// the results.
+cudaError_t find_exact_window(const Launch& call, const ExactScan& scan, std::size_t step);
 /// Scans the elements if integers of 128 bits cannot. `digits` has room for each tile of the results, if they
 /// have more than one, `format` is the format index of the results.
-cudaError_t scan_with_digits(const Launch& call, const ExactWindow* window, int log2_length,
-                             TileDigits* digits, std::size_t format);
+cudaError_t scan_with_digits(const Launch& call, const ExactScan& scan, TileDigits* digits,
+                             std::size_t format);
 
 // Methods of one format, by format index; each format has its own translation unit.
 template <std::size_t index> std::vector<Entry> sums();

@@ -32,15 +32,10 @@ template <int rows> ScanPlan plan_scan(const Layout& l, std::size_t elements) {
   return plan;
 }
 
-/// What a kernel of scans needs besides its own memory.
-struct ScanSetup {
-  std::size_t bytes = 0;                        ///< at the start of the states of the workspace
-  cudaError_t (*run)(const Launch&) = nullptr;  ///< runs before the kernel
-};
-
-template <int rows, class Reducer>
-cudaError_t launch_tiles(const Reducer& reducer, const ScanDestination& out, const ScanSetup& setup,
-                         Launch& call) {
+/// Launches the kernel. prepare() runs before, and owns the first `own_bytes` of the states of the workspace.
+template <int rows, class Reducer, class Prepare>
+cudaError_t launch_tiles(const Reducer& reducer, const ScanDestination& out, std::size_t own_bytes,
+                         Prepare prepare, Launch& call) {
   using State = typename Reducer::State;
   static_assert(sizeof(State) % 4 == 0 && std::is_trivially_copyable_v<State>);
   const Layout& l = call.layout;
@@ -49,12 +44,12 @@ cudaError_t launch_tiles(const Reducer& reducer, const ScanDestination& out, con
   if (!is_nothing) plan = plan_scan<rows>(l, call.size);
   const bool waits = l.offsets ? call.size > PrefixTree::leaf : plan.blocks_per_result > 1;
   const std::size_t published = waits ? plan.place_levels() * sizeof(Published<State>) : 0,
-                    bytes = setup.bytes + published;
+                    bytes = own_bytes + published;
   cudaError_t error;
   if (!accept_workspace(call, bytes > 0 ? header_bytes + bytes : size_if_none_needed, error) || is_nothing)
     return error;
-  if (setup.run) error = setup.run(call);
-  void* const at = waits ? static_cast<std::byte*>(states(call.workspace)) + setup.bytes : nullptr;
+  error = prepare();
+  void* const at = waits ? static_cast<std::byte*>(states(call.workspace)) + own_bytes : nullptr;
   if (waits && error == cudaSuccess) error = cudaMemsetAsync(at, 0, published, call.stream);
   if (error != cudaSuccess) return error;
   return launch(scan_tiles<Reducer, rows>, plan.blocks, plan.warps() * warp, call.stream, reducer,
@@ -71,11 +66,11 @@ bool prefers_few_rows(const Launch& call) {
   return l.n <= leaf / 2 || l.results() * PrefixTree::leaves(l.n) < tiles_that_fit_at_once;
 }
 
-template <class Reducer>
-cudaError_t scan(const Reducer& reducer, bool every, Launch& call, const ScanSetup& setup = {}) {
+template <class Reducer, class Prepare>
+cudaError_t scan(const Reducer& reducer, bool every, Launch& call, std::size_t own_bytes, Prepare prepare) {
   const ScanDestination out{call.out, call.out_stride, every, call.options.exclusive, call.as_state};
-  return prefers_few_rows(call) ? launch_tiles<few_rows>(reducer, out, setup, call)
-                                : launch_tiles<many_rows<Reducer>()>(reducer, out, setup, call);
+  return prefers_few_rows(call) ? launch_tiles<few_rows>(reducer, out, own_bytes, prepare, call)
+                                : launch_tiles<many_rows<Reducer>()>(reducer, out, own_bytes, prepare, call);
 }
 
 template <class Reducer> cudaError_t scan_by_threads(const Reducer& reducer, Launch& call) {
@@ -93,25 +88,36 @@ template <class Operation, class Order, template <class> class A> cudaError_t ru
   if constexpr (std::is_same_v<Order, Serial>)
     return scan_by_threads(reducer, call);
   else
-    return scan(reducer, is_scan<Operation>, call);
+    return scan(reducer, is_scan<Operation>, call, 0, [] { return cudaSuccess; });
 }
 
-/// The window of an exact scan; null for a size query.
-ExactWindow* window_of(const Launch& call) {
-  return call.workspace == nullptr ? nullptr : static_cast<ExactWindow*>(states(call.workspace));
-}
-
-cudaError_t scan_exactly(Launch& call) {
+/// Scans elements that format C holds.
+template <class C> cudaError_t scan_held(Launch& call) {
+  constexpr std::size_t sampled_elements = 1 << 13;
   const Layout& l = call.layout;
-  const std::size_t tiles = PrefixTree::leaves(l.n), of_digits = tiles > 1 ? l.results() * tiles : 0;
-  const int log2_length = static_cast<int>(ceil_log2(std::max<std::size_t>(l.n, 1)));
-  const WindowReducer<Formats::at<SAMESUM_FORMAT_INDEX>> reducer{window_of(call), log2_length};
-  const ScanSetup setup{sizeof(ExactWindow) + of_digits * sizeof(TileDigits),
-                        [](const Launch& c) { return find_exact_window(c, window_of(c)); }};
-  const cudaError_t error = scan(reducer, true, call, setup);
+  const std::size_t tiles = PrefixTree::leaves(l.n), of_digits = tiles > 1 ? l.results() * tiles : 0,
+                    step = l.results() * l.n / sampled_elements;
+  using Windows = ExactScan::Windows;
+  auto* const windows = call.workspace == nullptr ? nullptr : static_cast<Windows*>(states(call.workspace));
+  auto* const digits = reinterpret_cast<TileDigits*>(windows + 1);
+  const ExactScan exact{windows, step >= 16, static_cast<int>(ceil_log2(std::max<std::size_t>(l.n, 1))),
+                        Format<C>::min_quantum};
+  const auto attempt = [&](bool sampled) {
+    const WindowReducer<C, Formats::at<SAMESUM_FORMAT_INDEX>> reducer{exact, sampled};
+    return scan(reducer, true, call, sizeof(Windows) + of_digits * sizeof(TileDigits), [&] {
+      const bool is_first = sampled || !exact.samples;
+      const cudaError_t error =
+          is_first ? cudaMemsetAsync(windows, 0, sizeof(Windows), call.stream) : cudaSuccess;
+      return error != cudaSuccess ? error : find_exact_window(call, exact, sampled ? step : 1);
+    });
+  };
+  cudaError_t error = exact.samples ? attempt(true) : cudaSuccess;
+  if (error == cudaSuccess) error = attempt(false);
   if (error != cudaSuccess || call.workspace == nullptr || l.results() == 0 || l.n == 0) return error;
-  return scan_with_digits(call, window_of(call), log2_length,
-                          reinterpret_cast<TileDigits*>(window_of(call) + 1), SAMESUM_FORMAT_INDEX);
+  return scan_with_digits(call, exact, digits, SAMESUM_FORMAT_INDEX);
+}
+cudaError_t scan_exactly(Launch& call) {
+  return call.input->bytes == 8 ? scan_held<fp64>(call) : scan_held<fp32>(call);
 }
 
 }  // namespace

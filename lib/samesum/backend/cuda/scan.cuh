@@ -215,16 +215,11 @@ template <class Reducer> struct ScanCarry {
 
 // --- the rows of a warp ------------------------------------------------------------------------------------
 
-/// Rows of a tile, in the registers of a warp: a thread holds one run of each row.
-template <class Reducer, int rows> class WarpRows {
-  using F = typename Reducer::Format;
-  using State = typename Reducer::State;
+/// Elements of rows of a tile, in the registers of a warp: a thread holds one run of each row.
+template <class F, int rows> class LoadedRows {
+ protected:
   static constexpr int run = PrefixTree::run, row = PrefixTree::lanes;
   static_assert(run == 4 && row == warp * run);
-  /// Rows between two checks whether more rows exist.
-  static constexpr int chunk = rows <= 4 ? 2 : rows <= 16 ? rows : 16;
-  /// Whether the states of the elements of a run take the places of the elements.
-  static constexpr bool keeps_states = sizeof(State) == sizeof(Scalar<F>);
 
  public:
   static constexpr int elements = rows * row;
@@ -254,6 +249,23 @@ template <class Reducer, int rows> class WarpRows {
     }
   }
 
+ protected:
+  Scalar<F> element_[rows][run];
+};
+
+/// Rows of a tile that are merged in the order of the tree.
+template <class Reducer, int rows> class WarpRows : public LoadedRows<typename Reducer::Format, rows> {
+  using F = typename Reducer::Format;
+  using State = typename Reducer::State;
+  using LoadedRows<F, rows>::run;
+  using LoadedRows<F, rows>::row;
+  using LoadedRows<F, rows>::element_;  ///< or, if keeps_states, the bits of the states after these elements
+  /// Rows between two checks whether more rows exist.
+  static constexpr int chunk = rows <= 4 ? 2 : rows <= 16 ? rows : 16;
+  /// Whether the states of the elements of a run take the places of the elements.
+  static constexpr bool keeps_states = sizeof(State) == sizeof(Scalar<F>);
+
+ public:
   /// Scans the runs of each row. Writes the state of each row to `of_row`.
   __device__ void scan(const Reducer& reducer, int count, State* of_row) {
 #pragma unroll
@@ -341,9 +353,11 @@ template <class Reducer, int rows> class WarpRows {
       return State{};
   }
 
-  Scalar<F> element_[rows][run];  ///< or, if keeps_states, the bits of the states after these elements
-  State runs_[rows];              ///< of the row's runs up to that of the thread
+  State runs_[rows];  ///< of the row's runs up to that of the thread
 };
+
+/// How a warp holds its rows.
+template <class Reducer, int rows> struct RowsOf { using type = WarpRows<Reducer, rows>; };
 
 /// Whether a reducer reads elements of every format.
 template <class Reducer> inline constexpr bool reads_all = false;
@@ -438,9 +452,9 @@ template <class State> struct ScanShared {
 };
 
 /// Writes the results of the rows of a warp: one for each element, or the last one.
-template <class Reducer, int rows>
-__device__ void write_rows(const Reducer& reducer, const WarpRows<Reducer, rows>& held, const Layout& l,
-                           const ScanPlace& p, int first_row, const typename Reducer::State* of_rows,
+template <class Reducer, class Rows>
+__device__ void write_rows(const Reducer& reducer, const Rows& held, const Layout& l, const ScanPlace& p,
+                           int first_row, const typename Reducer::State* of_rows,
                            const ScanCarry<Reducer>& carry, const typename Reducer::State& end,
                            const ScanDestination& out) {
   using F = typename ResultOf<Reducer>::type;
@@ -453,9 +467,10 @@ __device__ void write_rows(const Reducer& reducer, const WarpRows<Reducer, rows>
     const int last = count - 1;
     held.visit(
         reducer, last / row, count, first_row, of_rows, carry, end,
-        [&](int r, int j, const State& state) {
-          if (r == last / row && thread() == last % row / run && j == last % run)
-            write_result(reducer, state, p.n, p.result, out);
+        [&](int r, int j, const auto& state) {
+          if constexpr (std::is_same_v<std::remove_cvref_t<decltype(state)>, State>)
+            if (r == last / row && thread() == last % row / run && j == last % run)
+              write_result(reducer, state, p.n, p.result, out);
         },
         [](int) {});
     return;
@@ -476,7 +491,7 @@ __device__ void write_rows(const Reducer& reducer, const WarpRows<Reducer, rows>
   ScanResults<F> results;
   held.visit(
       reducer, 0, count, first_row, of_rows, carry, end,
-      [&](int, int j, const State& state) {
+      [&](int, int j, const auto& state) {
         reducer.finish(state, 1, static_cast<std::size_t>(j), results.run.result);
       },
       [&](int r) {
@@ -590,7 +605,7 @@ __device__ __forceinline__ void scan_block(const Reducer& reducer, const ScanInp
   using State = typename Reducer::State;
   const int tile = warp_index() >> plan.log2_warps,
             first_row = (warp_index() & ((1 << plan.log2_warps) - 1)) * rows;
-  WarpRows<Reducer, rows> held;
+  typename RowsOf<Reducer, rows>::type held;
   {
     const ScanPlace p = place_of(l, plan, tile);
     if (l.offsets && !p.exists) return;
