@@ -1,7 +1,10 @@
 /// Reductions by key on a GPU: selects the schedule, and enqueues the kernels.
 #include <cub/device/device_radix_sort.cuh>
 
-#include "samesum/backend/cuda/by_key.cuh"
+#include "samesum/backend/cuda/by_key_extrema.cuh"
+#include "samesum/backend/cuda/by_key_partitions.cuh"
+#include "samesum/backend/cuda/by_key_plain.cuh"
+#include "samesum/backend/cuda/by_key_second_look.cuh"
 #include "samesum/backend/cuda/methods.hpp"
 #include "samesum/catalogue/describe.hpp"
 
