@@ -19,16 +19,10 @@ struct KeyEvents {
   std::uint32_t ambiguous;  ///< whether the sign of a zero depends on a second look at the elements
 };
 
-/// What the elements of one key have been, in bits of a byte per result.
-enum KeyFlag : unsigned {
-  key_nan = 1,
-  key_plus_infinity = 2,
-  key_minus_infinity = 4,
-  key_minus_zero = 8,
-  key_other = 16,     ///< +0, or after a second look any element but -0
-  key_question = 32,  ///< the result waits for a second look
-  key_seen = 64,      ///< the second look has seen an element
-};
+/// What the elements of one key have been, in bits of a byte per result: Exact::Flag, and these. The first
+/// look sets seen_other_than_minus_zero for +0 only, and only the second look sets seen_any.
+constexpr unsigned seen_minus_zero = 32,
+                   is_ambiguous = 64;  ///< the result waits for a second look
 
 /// The elements of a call by key. Element e has the key of index e / inner, and belongs to result
 /// key·inner + e % inner.
@@ -70,16 +64,20 @@ __device__ inline std::uint64_t index_in_grid() {
   return std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
 }
 
-/// Calls visit(e, result) for the elements of a block, if their keys are in range.
+/// Calls visit(result) for element e if its key is in range, and reports the key otherwise.
+template <class Visit> __device__ void with_result(const KeyedElements& all, std::uint64_t e, Visit visit) {
+  const std::uint64_t k = all.inner == 1 ? e : e / all.inner, key = key_at(all.format, all.keys, k);
+  if (key < all.bins)
+    visit(key * all.inner + (e - k * all.inner));
+  else
+    report_bad_key(all.events, k);
+}
+
+/// Calls visit(e, result) for the elements of a thread, if their keys are in range.
 template <class Visit> __device__ void for_each_in_range(const KeyedElements& all, Visit visit) {
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t e = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < all.elements; e += step) {
-    const std::uint64_t k = all.inner == 1 ? e : e / all.inner, key = key_at(all.format, all.keys, k);
-    if (key < all.bins)
-      visit(e, key * all.inner + (e - k * all.inner));
-    else
-      report_bad_key(all.events, k);
-  }
+  for (std::uint64_t e = index_in_grid(); e < all.elements; e += step)
+    with_result(all, e, [&](std::uint64_t result) { visit(e, result); });
 }
 
 /// Loads an element of the format with that index, rounded to F.

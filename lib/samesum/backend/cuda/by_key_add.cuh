@@ -48,6 +48,11 @@ struct SharedPlan {
   std::uint32_t ranges;   ///< parts; block b has part b % ranges
   std::uint32_t results;  ///< in a part
   std::uint32_t copies;   ///< cells of a result, a power of two up to the size of a warp
+  int words;              ///< of 32 bits, in a cell
+
+  std::size_t bytes() const {
+    return sizeof(std::uint32_t) * results * copies * static_cast<std::size_t>(words);
+  }
 };
 
 /// The results whose cells a block has in shared memory.
@@ -69,7 +74,7 @@ struct CellsOfBlock {
     for (std::uint32_t r = threadIdx.x; r < results; r += blockDim.x) {
       Int128 sum;
       for (std::uint32_t c = 0; c < copies; ++c) sum.add(cell_sum<words>(r * copies + c, stride()));
-      add_to_total(totals + (first + r) * (words == 2 ? 1 : 2), words, sum.low,
+      add_to_total(totals + (first + r) * words_of_total(words), words, sum.low,
                    static_cast<std::uint64_t>(sum.high));
     }
   }
@@ -92,13 +97,10 @@ struct RangeOfBlock {
   template <class Visit> __device__ void for_each(const KeyedElements& all, Visit visit) const {
     for (std::uint64_t base = begin; base < all.elements; base += step)
       for (std::uint64_t e = base + threadIdx.x; e < min(base + tile, all.elements); e += key_threads) {
-        const std::uint64_t k = all.inner == 1 ? e : e / all.inner, key = key_at(all.format, all.keys, k);
-        if (key >= all.bins) {
-          report_bad_key(all.events, k);
-          continue;
-        }
-        const std::uint64_t place = key * all.inner + (e - k * all.inner) - cells.first;
-        if (place < cells.results) visit(e, static_cast<std::uint32_t>(place));
+        with_result(all, e, [&](std::uint64_t result) {
+          if (result - cells.first < cells.results)
+            visit(e, static_cast<std::uint32_t>(result - cells.first));
+        });
       }
   }
 };
@@ -234,7 +236,7 @@ __global__ void __launch_bounds__(256)
   for_each_in_range(all, [&](std::uint64_t e, std::uint64_t result) {
     Units u;
     if (elements.units(static_cast<const BitsOf<T>*>(all.x)[e], result, u))
-      add_to_total(totals + result * (w.words == 2 ? 1 : 2), w.words, u);
+      add_to_total(totals + result * words_of_total(w.words), w.words, u);
   });
 }
 

@@ -58,14 +58,15 @@ template <class T> class Gridded {
     const auto magnitude = static_cast<Bits>(x & ~Format<T>::sign_bit);
     u.negative = x != magnitude;
     if (magnitude == 0) {
-      if (exact_) flag(all_.flags, result, u.negative ? key_minus_zero : key_other);
+      if (exact_)
+        flag(all_.flags, result, u.negative ? seen_minus_zero : unsigned{Exact::seen_other_than_minus_zero});
       return false;
     }
     if (magnitude >= Format<T>::infinity) {
       flag(all_.flags, result,
-           magnitude > Format<T>::infinity ? key_nan
-           : u.negative                    ? key_minus_infinity
-                                           : key_plus_infinity);
+           magnitude > Format<T>::infinity ? Exact::seen_nan
+           : u.negative                    ? Exact::seen_minus_infinity
+                                           : Exact::seen_plus_infinity);
       return false;
     }
     const int field = static_cast<int>(magnitude >> fraction_bits);
@@ -202,10 +203,13 @@ template <int words> __device__ Int128 cell_sum(std::uint32_t cell, std::uint32_
     return {low, static_cast<std::int64_t>(at(2) | at(3) << 32)};
 }
 
+/// Words of 64 bits of a cell in global memory that is the sum of cells of so many words of 32 bits.
+SAMESUM_HD constexpr std::uint64_t words_of_total(int words) { return words == 2 ? 1 : 2; }
+
 /// Adds a signed integer of 128 bits to a cell in global memory, of one or two words of 64 bits.
 __device__ inline void add_to_total(unsigned long long* cell, int words, std::uint64_t low,
                                     std::uint64_t high) {
-  if (words == 2) {
+  if (words_of_total(words) == 1) {
     if (low != 0) atomicAdd(cell, static_cast<unsigned long long>(low));
     return;
   }
@@ -215,7 +219,7 @@ __device__ inline void add_to_total(unsigned long long* cell, int words, std::ui
 
 /// The sum in cell i.
 __device__ inline Int128 total(const unsigned long long* totals, int words, std::uint64_t i) {
-  if (words == 2) return Int128::of(static_cast<std::int64_t>(totals[i]));
+  if (words_of_total(words) == 1) return Int128::of(static_cast<std::int64_t>(totals[i]));
   return {totals[2 * i], static_cast<std::int64_t>(totals[2 * i + 1])};
 }
 
@@ -231,15 +235,6 @@ __device__ inline void add_to_total(unsigned long long* cell, int words, const U
     high = ~high + (low == 0);
   }
   add_to_total(cell, words, low, high);
-}
-
-/// Adds (-1)^negative · magnitude · 2^exponent to digits of 32 bits; add(i, part) adds to digit i.
-template <class Range, class Add>
-__device__ void deposit(bool negative, std::uint64_t magnitude, int exponent, Add add) {
-  const int position = exponent - Range::lowest;
-  const ThreeDigits three{negative, magnitude, position % 32};
-  for (int i = 0; i < 3; ++i)
-    if (three.digit[i] != 0) add(position / 32 + i, three.digit[i]);
 }
 
 }  // namespace samesum::gpu

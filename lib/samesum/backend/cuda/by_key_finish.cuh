@@ -7,27 +7,16 @@ namespace samesum::gpu {
 // Internal linkage, as for all kernels that one translation unit uses.
 namespace {
 
-/// The flags of a number.
+/// The flags of a number that is one more term.
 template <class F> __device__ unsigned flags_of_number(BitsOf<F> bits) {
-  if (is_nan_bits<F>(bits)) return key_nan;
-  if (bits == Format<F>::infinity) return key_plus_infinity;
-  if (bits == (Format<F>::infinity | Format<F>::sign_bit)) return key_minus_infinity;
-  return bits == Format<F>::sign_bit ? key_minus_zero : key_other;
+  if (const unsigned special = grid_flags(from_bits<F>(bits)); special != 0) return special;
+  return bits == Format<F>::sign_bit ? seen_minus_zero : unsigned{Exact::seen_other_than_minus_zero};
 }
-
-constexpr unsigned key_special = key_nan | key_plus_infinity | key_minus_infinity;
 
 /// Leaves a result for the second look.
 __device__ inline void ask(const KeyedElements& all, std::uint64_t i) {
   all.events->ambiguous = 1;
-  flag(all.flags, i, key_question);
-}
-
-/// The sum of elements of which some are special.
-template <class F> __device__ BitsOf<F> special_sum(unsigned flags) {
-  constexpr unsigned infinities = key_plus_infinity | key_minus_infinity;
-  if ((flags & key_nan) || (flags & infinities) == infinities) return Format<F>::canonical_nan;
-  return BitsOf<F>(Format<F>::infinity | (flags & key_minus_infinity ? Format<F>::sign_bit : BitsOf<F>{0}));
+  flag(all.flags, i, is_ambiguous);
 }
 
 /// Rounds all sums, unless an element missed the window.
@@ -48,8 +37,8 @@ __global__ void __launch_bounds__(256) finish_sums(KeyedElements all, Window w, 
   const std::uint64_t divisor = r.counts != nullptr ? r.counts[i] : 1;
   if (divisor == 0) {
     *out = Format<F>::canonical_nan;
-  } else if (flags & key_special) {
-    const BitsOf<F> bits = special_sum<F>(flags);
+  } else if (flags & Exact::special_flags) {
+    const BitsOf<F> bits = special_bits<F>(flags);
     if (own == 0 && units.is_zero() && bits != held)
       ask(all, i);
     else
@@ -61,7 +50,7 @@ __global__ void __launch_bounds__(256) finish_sums(KeyedElements all, Window w, 
                                                  : round_units<F, true>(units, grid);
     *out = bits == Format<F>::sign_bit && !w.exact ? BitsOf<F>{0} : bits;
   } else if ((held & ~Format<F>::sign_bit) == 0) {
-    const bool all_minus = (flags & key_minus_zero) && !(flags & key_other);
+    const bool all_minus = (flags & seen_minus_zero) && !(flags & Exact::seen_other_than_minus_zero);
     *out = all_minus ? Format<F>::sign_bit : BitsOf<F>{0};
     if (all_minus) ask(all, i);
   }

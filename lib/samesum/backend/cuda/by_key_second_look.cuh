@@ -9,35 +9,7 @@ namespace samesum::gpu {
 // Internal linkage, as for all kernels that one translation unit uses.
 namespace {
 
-/// Digits of 32 bits in words of 64, in units of 2^lowest.
-template <int lowest_exponent, int digit_count> struct DigitRange {
-  static constexpr int lowest = lowest_exponent, count = digit_count;
-};
-using NarrowRange = DigitRange<-160, 11>;                                  // up to fp32
-using FullRange = DigitRange<Exact::lowest_exponent, Exact::digit_count>;  // up to fp64
-
-/// The sum of the digits, divided by `divisor` < 2^39, rounded once. Overwrites the digits.
-template <class F, class Range>
-__device__ BitsOf<F> rounded_digits(std::int64_t* digit, std::uint64_t divisor) {
-  propagate_carries(digit, Range::count);
-  const bool negative = digit[Range::count - 1] < 0;
-  if (negative) {
-    for (int i = 0; i < Range::count; ++i) digit[i] = -digit[i];
-    propagate_carries(digit, Range::count);
-  }
-  int top = Range::count - 1;
-  while (top >= 0 && digit[top] == 0) --top;
-  if (top < 0) return 0;
-  // Four words from the first bit on have more than 96 bits, and their quotient more than 57.
-  Int128::Wide leading = 0;
-  for (int i = 0; i < 4; ++i)
-    leading = leading << 32 | static_cast<std::uint64_t>(top < i ? 0 : digit[top - i]);
-  bool more = false;
-  for (int i = 0; i <= top - 4; ++i) more = more || digit[i] != 0;
-  const Int128::Wide quotient = leading / divisor;
-  more = more || quotient * divisor != leading;
-  return detail::round_wide<F, true>(negative, quotient, more, Range::lowest + 32 * (top - 3));
-}
+using NarrowDigits = DigitsFrom<-160, 11>;  // for up to fp32; Digits for up to fp64
 
 /// What the second look needs besides.
 struct SecondLook {
@@ -50,19 +22,21 @@ struct SecondLook {
 
 /// Decides what finish_sums could not: the sums of zeros, or all sums if an element missed the window. Then
 /// the digits of as many results as there is room for are summed at a time. Slow, and rarely needed.
-template <class Range>
+template <class AnyDigits>
 __global__ void __launch_bounds__(512)
     second_look(KeyedElements all, Window w, KeyResults r, SecondLook look) {
   const bool again = all.events->missed != 0;
   if (!again && all.events->ambiguous == 0) return;
   const auto grid = cooperative_groups::this_grid();
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  const int digits = w.exact ? Range::count : 4;
+  const int digits = w.exact ? AnyDigits::count : 4;
   for_each_in_range(all, [&](std::uint64_t e, std::uint64_t i) {
-    if (!again && !(flags_of(all.flags, i) & key_question)) return;
+    if (!again && !(flags_of(all.flags, i) & is_ambiguous)) return;
     const double x = load_as<fp64>(look.input, all.x, e).v;
     const bool minus_zero = __double_as_longlong(x) == __double_as_longlong(-0.0);
-    flag(all.flags, i, minus_zero ? key_seen | key_minus_zero : key_seen | key_other);
+    flag(
+        all.flags, i,
+        minus_zero ? Exact::seen_any | seen_minus_zero : Exact::seen_any | Exact::seen_other_than_minus_zero);
   });
   grid.sync();
   const auto write = [&](std::uint64_t i, std::int64_t* digit) {
@@ -71,26 +45,28 @@ __global__ void __launch_bounds__(512)
       if (f++ != look.format) return;
       auto& out = static_cast<BitsOf<F>*>(r.out)[i];
       const unsigned own = flags_of(all.flags, i);
-      if (!again && !(own & key_question)) return;
-      if (!(own & key_seen)) {
+      if (!again && !(own & is_ambiguous)) return;
+      if (!(own & Exact::seen_any)) {
         if (!r.combines) out = r.counts != nullptr ? Format<F>::canonical_nan : BitsOf<F>{0};
         return;
       }
       const BitsOf<F> held = r.combines ? out : BitsOf<F>{0};
       const unsigned flags = own | (r.combines ? flags_of_number<F>(held) : 0);
       const std::uint64_t divisor = r.counts != nullptr ? r.counts[i] : 1;
-      const auto zero = [&] { return w.exact && !(flags & key_other) ? Format<F>::sign_bit : BitsOf<F>{0}; };
-      if (flags & key_special) {
-        out = special_sum<F>(flags);
+      const auto zero = [&] {
+        return w.exact && !(flags & Exact::seen_other_than_minus_zero) ? Format<F>::sign_bit : BitsOf<F>{0};
+      };
+      if (flags & Exact::special_flags) {
+        out = special_bits<F>(flags);
       } else if (!again) {
         out = zero();
       } else if (w.exact) {
         if (r.combines) {
           const Decomposed d = decompose<F>(held);
-          deposit<Range>(d.negative, d.significand, d.exponent,
-                         [&](int j, std::int64_t part) { digit[j] += part; });
+          add_to_digits(d.negative, d.significand, d.exponent, AnyDigits::lowest_exponent,
+                        [&](int j, std::int64_t part) { digit[j] += part; });
         }
-        const BitsOf<F> bits = rounded_digits<F, Range>(digit, divisor);
+        const BitsOf<F> bits = round_digits<F>(digit, AnyDigits::count, AnyDigits::lowest_exponent, divisor);
         out = bits == 0 ? zero() : bits;
       } else {
         Int128 units;
@@ -125,13 +101,14 @@ __global__ void __launch_bounds__(512)
         if (d.significand == 0) return;
         // A number of a narrow format has zeros below the lowest digit when it is read as a double.
         const int zeros = __ffsll(static_cast<long long>(d.significand)) - 1;
-        deposit<Range>(d.negative, d.significand >> zeros, d.exponent + zeros, add);
+        add_to_digits(d.negative, d.significand >> zeros, d.exponent + zeros, AnyDigits::lowest_exponent,
+                      add);
         return;
       }
       const GridTerm term = to_grid(x, w.grid);
       if (term.bits > most_term_bits(look.terms)) {
         r.report_overflow();
-        flag(all.flags, i, key_nan);
+        flag(all.flags, i, Exact::seen_nan);
       }
       const Int128::Wide magnitude = term.units.magnitude();
       for (int j = 0; j < 4; ++j) {
