@@ -37,18 +37,13 @@ Requirements about_data(const Requirements& required, const Inputs& inputs, cons
   return requirements_for(truth, *inputs.x.format, required);
 }
 
-/// Whether terms may cancel, so that bounds depend on a condition number.
-bool cancels(std::string_view operation) {
-  return operation == "sum" || operation == "mean" || operation == "dot";
-}
-
 Requirements requirements_of(const ChooseOptions& o) {
   check_operation(o.operation, operations_to_choose_for(), "with one result");
   if (o.files.empty() && !o.length) throw UsageError{"--length or a file is missing"};
   if (o.length && *o.length < 1) throw UsageError{"--length: 0 elements; give 1 or more"};
   if (!o.relative_error && !o.ulps)
     throw UsageError{"--relative-error or --ulps is missing; inf accepts any error"};
-  if (o.condition != 1 && !cancels(o.operation))
+  if (o.condition != 1 && !depends_on_condition(o.operation))
     throw UsageError{"--condition: bounds of " + o.operation + " do not depend on it; leave it out"};
   if (o.relative_error && o.ulps) throw UsageError{"--relative-error and --ulps: give only one of them"};
   return {.operation = o.operation,
@@ -136,11 +131,11 @@ std::string row(const Candidate& c, bool ulps, const std::string& reason) {
 /// The names of `magnitudes` and `condition` for an operation that has them.
 std::string scale_in_words(const Requirements& w) {
   if (methods(w.operation).front().returns_index) return "";
-  return (w.operation == "dot"   ? ", sum of |xy| "
-          : cancels(w.operation) ? ", sum of |x| "
-                                 : ", |result| ") +
+  return (w.operation == "dot"                ? ", sum of |xy| "
+          : depends_on_condition(w.operation) ? ", sum of |x| "
+                                              : ", |result| ") +
          compact(magnitudes_of(w), 8) +
-         (cancels(w.operation) ? ", condition number " + compact(w.condition, 8) : "");
+         (depends_on_condition(w.operation) ? ", condition number " + compact(w.condition, 8) : "");
 }
 
 std::string asked(const Requirements& w) {

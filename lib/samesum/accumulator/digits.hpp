@@ -21,6 +21,17 @@ struct ThreeDigits {
   }
 };
 
+/// Adds (-1)^negative · magnitude · 2^exponent to digits, of which digit 0 counts units of 2^lowest_exponent:
+/// add(i, part) adds to digit i.
+template <class Add>
+SAMESUM_HD void add_to_digits(bool negative, std::uint64_t magnitude, int exponent, int lowest_exponent,
+                              Add add) {
+  const int offset = exponent - lowest_exponent;
+  const ThreeDigits three{negative, magnitude, offset % 32};
+  for (int i = 0; i < 3; ++i)
+    if (three.digit[i] != 0) add(offset / 32 + i, three.digit[i]);
+}
+
 /// Propagates carries until all digits but the last are in [0, 2^32). The last digit keeps the sign.
 SAMESUM_HD inline void propagate_carries(std::int64_t* digit, int count) {
   std::int64_t carry = 0;
@@ -46,10 +57,33 @@ SAMESUM_HD BitsOf<F> round_leading(bool negative, std::uint64_t first, std::uint
   return round_to_bits<F>(negative, leading | std::uint64_t{more}, exponent - 32 - zeros);
 }
 
-/// Bit pattern of the value of F nearest to the digits times 2^exponent, ties to even; +0 for zero.
-/// Overwrites the digits. The last digit must leave room for the sign: |last| < 2^32 after carries are
-/// propagated.
-template <class F> BitsOf<F> round_digits(std::int64_t* digit, int count, int exponent) {
+__extension__ using Wide = unsigned __int128;  ///< a number modulo 2^128
+
+/// Number of leading zeros of a number of 128 bits.
+SAMESUM_HD constexpr int leading_zeros(Wide x) {
+  const auto high = static_cast<std::uint64_t>(x >> 64);
+  return high != 0 ? leading_zeros(high) : 64 + leading_zeros(static_cast<std::uint64_t>(x));
+}
+
+/// Bit pattern of (-1)^negative·(magnitude + ε)·2^exponent, correctly rounded to F (to nearest, ties to
+/// even), where 0 < ε < 1 if `more` is true, else ε = 0. With `more`, the magnitude has at least 57 bits. A
+/// zero is +0, unless `signed_zero` keeps the sign of a number that rounds to zero.
+template <class F, bool signed_zero>
+SAMESUM_HD constexpr BitsOf<F> round_wide(bool negative, Wide magnitude, bool more, std::int64_t exponent) {
+  if (magnitude == 0) return 0;
+  const int zeros = leading_zeros(magnitude);
+  magnitude <<= zeros;
+  const bool sticky = more || static_cast<std::uint64_t>(magnitude) != 0;
+  const auto leading = static_cast<std::uint64_t>(magnitude >> 64) | std::uint64_t{sticky};
+  const BitsOf<F> bits = round_to_bits<F>(negative, leading, exponent + 64 - zeros);
+  return !signed_zero && bits == Format<F>::sign_bit ? BitsOf<F>{0} : bits;
+}
+
+/// Bit pattern of the value of F nearest to the digits times 2^exponent, divided by `divisor` < 2^39, ties to
+/// even; +0 for zero. Overwrites the digits. The last digit must leave room for the sign: |last| < 2^32 after
+/// carries are propagated.
+template <class F>
+SAMESUM_HD BitsOf<F> round_digits(std::int64_t* digit, int count, int exponent, std::uint64_t divisor = 1) {
   propagate_carries(digit, count);
   const bool negative = digit[count - 1] < 0;
   if (negative) {
@@ -59,10 +93,15 @@ template <class F> BitsOf<F> round_digits(std::int64_t* digit, int count, int ex
   int top = count - 1;
   while (top >= 0 && digit[top] == 0) --top;
   if (top < 0) return 0;
+  // Four digits from the first one on have more than 96 bits, and their quotient more than 57.
+  Wide leading = 0;
+  for (int i = 0; i < 4; ++i)
+    leading = leading << 32 | static_cast<std::uint64_t>(top < i ? 0 : digit[top - i]);
   bool more = false;
-  for (int i = 0; i < top - 2; ++i) more = more || digit[i] != 0;
-  const auto at = [&](int i) { return i < 0 ? 0 : std::uint64_t(digit[i]); };
-  return round_leading<F>(negative, at(top), at(top - 1), at(top - 2), more, exponent + 32 * top);
+  for (int i = 0; i <= top - 4; ++i) more = more || digit[i] != 0;
+  const Wide quotient = divisor == 1 ? leading : leading / divisor;
+  more = more || quotient * divisor != leading;
+  return round_wide<F, true>(negative, quotient, more, exponent + 32 * (top - 3));
 }
 
 }  // namespace samesum

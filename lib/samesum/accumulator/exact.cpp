@@ -40,9 +40,8 @@ bool Exact::is_nan() const {
 }
 
 Number Exact::result(const FormatInfo& format) const {
-  if (is_nan()) return {&format, format.canonical_nan};
-  if (flags_ & seen_plus_infinity) return {&format, format.infinity};
-  if (flags_ & seen_minus_infinity) return {&format, format.sign_bit | format.infinity};
+  if (is_special())
+    return with_format(format, [&]<class F>() { return Number{&format, special_bits<F>(flags_)}; });
   if (only_minus_zero()) return {&format, format.sign_bit};
   Exact sum = *this;
   sum.propagate_carries();

@@ -36,6 +36,8 @@ class Exact {
     seen_plus_infinity = 8,          ///< +infinity
     seen_minus_infinity = 16         ///< -infinity
   };
+  /// The flags of elements that are not finite.
+  static constexpr std::uint32_t special_flags = seen_nan | seen_plus_infinity | seen_minus_infinity;
 
   /// The empty state.
   Exact() = default;
@@ -63,7 +65,7 @@ class Exact {
   void merge(const Exact& other);
 
   /// Whether a NaN or an infinity has been added. The digits then no longer affect the result.
-  bool is_special() const { return (flags_ & (seen_nan | seen_plus_infinity | seen_minus_infinity)) != 0; }
+  bool is_special() const { return (flags_ & special_flags) != 0; }
   /// Digits of the sum of the finite elements: digit i counts units of 2^(lowest_exponent + 32 i).
   std::span<const std::int64_t, digit_count> digits() const { return digits_; }
 
@@ -117,5 +119,13 @@ class Exact {
   std::uint32_t pending_ = 0;  // every |digit| is at most (pending_ + 1)·2^32
   std::uint8_t flags_ = 0;
 };
+
+/// Bit pattern of a sum whose flags, a combination of Exact::Flag, contain one of Exact::special_flags: an
+/// infinity, or NaN.
+template <class F> SAMESUM_HD constexpr BitsOf<F> special_bits(std::uint32_t flags) {
+  constexpr std::uint32_t both = Exact::seen_plus_infinity | Exact::seen_minus_infinity;
+  if ((flags & Exact::seen_nan) || (flags & both) == both) return Format<F>::canonical_nan;
+  return BitsOf<F>(Format<F>::infinity | (flags & Exact::seen_minus_infinity ? Format<F>::sign_bit : 0));
+}
 
 }  // namespace samesum

@@ -14,18 +14,12 @@
 
 namespace samesum {
 
-/// Number of leading zeros of a number of 128 bits.
-SAMESUM_HD constexpr int leading_zeros(unsigned __int128 x) {
-  const auto high = static_cast<std::uint64_t>(x >> 64);
-  return high != 0 ? leading_zeros(high) : 64 + leading_zeros(static_cast<std::uint64_t>(x));
-}
-
 /// An integer of 128 bits in two's complement, as two words. Sums wrap.
 struct Int128 {
   std::uint64_t low = 0;
   std::int64_t high = 0;
 
-  using Wide = unsigned __int128;  ///< as a number modulo 2^128
+  using Wide = samesum::Wide;
 
   SAMESUM_HD static constexpr Int128 of(Wide x) {
     return {static_cast<std::uint64_t>(x), static_cast<std::int64_t>(static_cast<std::uint64_t>(x >> 64))};
@@ -151,29 +145,11 @@ SAMESUM_HD constexpr int found_grid(int largest_exponent, std::uint64_t n, int w
 /// wrap in 128 bits. Terms on the grid that found_grid returns never have more.
 SAMESUM_HD constexpr int most_term_bits(std::uint64_t n) { return 126 - bits_for_terms(n); }
 
-namespace detail {
-
-/// Returns (-1)^negative·(magnitude + ε)·2^exponent rounded once to F, where 0 < ε < 1 if `more` is true,
-/// else ε = 0. A zero is +0, unless `signed_zero` keeps the sign of a number that rounds to zero.
-template <class F, bool signed_zero = false>
-SAMESUM_HD constexpr BitsOf<F> round_wide(bool negative, Int128::Wide magnitude, bool more,
-                                          std::int64_t exponent) {
-  if (magnitude == 0) return 0;  // callers pass `more` only with many bits
-  const int zeros = leading_zeros(magnitude);
-  magnitude <<= zeros;
-  const bool sticky = more || static_cast<std::uint64_t>(magnitude) != 0;
-  const auto leading = static_cast<std::uint64_t>(magnitude >> 64) | std::uint64_t{sticky};
-  const BitsOf<F> bits = round_to_bits<F>(negative, leading, exponent + 64 - zeros);
-  return !signed_zero && bits == Format<F>::sign_bit ? BitsOf<F>{0} : bits;
-}
-
-}  // namespace detail
-
 /// Bit pattern of units·2^grid, correctly rounded to F (to nearest, ties to even); +0 for zero. With
 /// `signed_zero`, a negative number that rounds to zero gives -0, as in an exact sum.
 template <class F, bool signed_zero = false>
 SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid) {
-  return detail::round_wide<F, signed_zero>(units.is_negative(), units.magnitude(), false, grid);
+  return round_wide<F, signed_zero>(units.is_negative(), units.magnitude(), false, grid);
 }
 
 /// Bit pattern of units·2^grid / divisor, correctly rounded to F, as round_units. divisor >= 1.
@@ -184,8 +160,8 @@ SAMESUM_HD constexpr BitsOf<F> round_quotient(Int128 units, int grid, std::uint6
   const int zeros = leading_zeros(magnitude);
   magnitude <<= zeros;  // so the quotient has at least 64 bits
   const Int128::Wide quotient = magnitude / divisor;
-  return detail::round_wide<F, signed_zero>(units.is_negative(), quotient, magnitude != quotient * divisor,
-                                            grid - zeros);
+  return round_wide<F, signed_zero>(units.is_negative(), quotient, magnitude != quotient * divisor,
+                                    grid - zeros);
 }
 
 /// Bit pattern of units·2^grid + held, correctly rounded to F; +0 for zero. `held` is finite.
@@ -247,8 +223,7 @@ SAMESUM_HD constexpr BitsOf<F> round_units(Int128 units, int grid, F held) {
     high = high << zeros | low >> (128 - zeros);
     low <<= zeros;
   }
-  return detail::round_wide<F, signed_zero>(a.negative, high, low != 0 || more,
-                                            std::int64_t{exponent} - zeros);
+  return round_wide<F, signed_zero>(a.negative, high, low != 0 || more, std::int64_t{exponent} - zeros);
 }
 
 /// A sum on a grid, and what is known about its terms. All members are functions of the terms alone, whatever
@@ -293,20 +268,13 @@ struct GridSum {
 
   /// Bit pattern of the sum divided by `divisor`, correctly rounded to F: NaN, an infinity, or the number.
   template <class F> SAMESUM_HD constexpr BitsOf<F> result(int grid, std::uint64_t divisor = 1) const {
-    if (flags != 0) return special<F>(flags);
+    if (flags != 0) return special_bits<F>(flags);
     return divisor == 1 ? round_units<F>(units, grid) : round_quotient<F>(units, grid, divisor);
   }
   /// Bit pattern of the sum plus `held`, correctly rounded to F.
   template <class F> SAMESUM_HD constexpr BitsOf<F> result_with(int grid, F held) const {
     const std::uint32_t all = flags | grid_flags(held);
-    return all != 0 ? special<F>(all) : round_units<F>(units, grid, held);
-  }
-
- private:
-  template <class F> SAMESUM_HD static constexpr BitsOf<F> special(std::uint32_t flags) {
-    constexpr std::uint32_t both = Exact::seen_plus_infinity | Exact::seen_minus_infinity;
-    if ((flags & Exact::seen_nan) || (flags & both) == both) return Format<F>::canonical_nan;
-    return BitsOf<F>(Format<F>::infinity | (flags & Exact::seen_minus_infinity ? Format<F>::sign_bit : 0));
+    return all != 0 ? special_bits<F>(all) : round_units<F>(units, grid, held);
   }
 };
 

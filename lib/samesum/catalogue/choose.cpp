@@ -63,10 +63,6 @@ using Terms = std::optional<ExactKind>;
 bool adds_elements(const Terms& terms) {
   return terms && (terms->term == Term::element || terms->term == Term::magnitude);
 }
-bool adds_signed_terms(const Terms& terms) {
-  return terms && (terms->term == Term::element || terms->term == Term::product);
-}
-
 void check(const Requirements& required) {
   check_operation(required.operation);
   if (required.length == 0) refuse_requirement("length", "is 0; it must be 1 or more");
@@ -150,7 +146,7 @@ RelativeBound relative_bound(const Method& m, const Requirements& required) {
   const double largest =
       terms && terms->mean ? magnitudes / static_cast<double>(required.length) : magnitudes;
   // This is within 2^-53 of the exact value, which rounded_up covers.
-  const double size = adds_signed_terms(terms) ? largest / required.condition : largest;
+  const double size = depends_on_condition(m.operation) ? largest / required.condition : largest;
   if (m.accumulator == Exact::name) return bound_of_exact(m, input, largest, size);
   // Better conditioned data have a larger sum, which may overflow. If it does not, their bound is smaller.
   const double error =
@@ -283,6 +279,13 @@ std::string bound_of(const Candidate& c, const Requirements& required) {
 }
 
 }  // namespace
+
+bool depends_on_condition(std::string_view operation) {
+  const std::span<const Method> all = methods(operation);
+  if (all.empty()) return false;
+  const Terms& terms = Code::of(all.front()).adds;
+  return terms && (terms->term == Term::element || terms->term == Term::product);
+}
 
 Choice choose(const Requirements& required, std::span<const Cost> costs) {
   const FloatingPointEnvironment environment;

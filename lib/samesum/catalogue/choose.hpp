@@ -31,6 +31,9 @@ struct Requirements {
   std::optional<double> magnitudes = {};
 };
 
+/// Whether bounds of an operation depend on Requirements::condition: whether it adds terms of either sign.
+bool depends_on_condition(std::string_view operation);
+
 /// Time of a reduction of n elements. The names must outlive the call that receives the cost.
 struct Cost {
   std::string_view method, input;  ///< full name of the method, name of the input format

@@ -46,7 +46,7 @@ Launch launch_of(const Values& x, const Values* y, const KeysOfCall* by, const L
                  const Results& out, cudaStream_t stream, const Options& options) {
   if (by == nullptr) return launch_of(x, y, layout, out, stream, options);
   Launch launch{call_of(x, by->keys, layout, out, options), nullptr, 0, stream};
-  launch.key_status = by->status;
+  launch.status = by->status;
   return launch;
 }
 

@@ -60,7 +60,8 @@ struct Prefix {
     if (runs > 0) before(ceil_log2(runs));
     if (rows > 0) before(of_row + ceil_log2(rows));
     if (tiles > 0)
-      before(of_tile + static_cast<std::size_t>(std::bit_width(tiles) - 1 + std::popcount(tiles) - 1));
+      before(of_tile + static_cast<std::size_t>(std::bit_width(tiles)) - 1 +
+             static_cast<std::size_t>(std::popcount(tiles)) - 1);
     return {n == 0 ? 0 : std::min(n, Shape::run) - 1, merges};
   }
   static std::string height_formula() {
@@ -78,6 +79,9 @@ template <class Reducer> class SerialWalker {
  public:
   using State = typename Reducer::State;
   SAMESUM_HD explicit SerialWalker(const Reducer& reducer) : reducer_{reducer} {}
+  /// Goes on after `count` elements with that state.
+  SAMESUM_HD SerialWalker(const Reducer& reducer, const State& state, std::size_t count)
+      : reducer_{reducer}, state_{state}, count_{count} {}
 
   /// Adds the next element, and returns the state of all so far.
   SAMESUM_HD const State& push(const typename Reducer::Item& item) {

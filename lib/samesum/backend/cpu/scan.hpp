@@ -178,15 +178,9 @@ template <class Reducer> class SerialColumn : public ReducedColumn<Reducer> {
     Numbers place;
     const CarrierOf<F>* const numbers = this->read(x, n, place);
     this->write(out, n, [&](F* results) {
-      State state = this->state_;
-      for (std::size_t i = 0; i < n; ++i) {
-        if (this->count_ + i == 0)
-          state = this->setup_->reducer.start(this->item(numbers, 0));
-        else
-          this->setup_->reducer.add(state, this->item(numbers, i), this->count_ + i);
-        this->finish(state, i, results);
-      }
-      this->state_ = state;
+      SerialWalker<Reducer> walker{this->setup_->reducer, this->state_, this->count_};
+      for (std::size_t i = 0; i < n; ++i) this->finish(walker.push(this->item(numbers, i)), i, results);
+      this->state_ = walker.state();
     });
     this->count_ += n;
   }

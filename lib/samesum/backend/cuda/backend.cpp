@@ -38,6 +38,16 @@ std::shared_ptr<CUstream_st> new_stream() {
   return {stream, [](cudaStream_t s) { static_cast<void>(cudaStreamDestroy(s)); }};
 }
 
+/// Copies bytes from the host to new device memory.
+Memory copied(const void* from, std::size_t bytes) {
+  const Memory copy = device_memory(bytes);
+  if (bytes > 0)
+    check(cudaMemcpy(copy.get(), from, bytes, cudaMemcpyHostToDevice), with_size("cudaMemcpy", bytes));
+  // A copy from pageable memory may return before the data have arrived, and the caller may use any stream.
+  check(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");
+  return copy;
+}
+
 /// The device that holds x; -1 for host memory.
 int device_of(const void* x) {
   cudaPointerAttributes where{};
@@ -96,11 +106,20 @@ void fetch(const HostLayout& host, void* out, const void* from, void* pinned, cu
   if (pinned) std::memcpy(out, pinned, host.width);
 }
 
-/// Whether a word in device memory is not 0. Waits for the copy.
-bool is_set(const void* word) {
-  std::uint32_t copy = 0;
-  check(cudaMemcpy(&copy, word, sizeof copy, cudaMemcpyDeviceToHost), "cudaMemcpy");
-  return copy != 0;
+/// Reads a status in device memory. Waits for the copy.
+KeyStatus read(const Memory& status) {
+  KeyStatus copy;
+  check(cudaMemcpy(&copy, status.get(), sizeof copy, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  return copy;
+}
+
+/// Allocates and prepares the workspace of a call.
+Memory add_workspace(const Method& method, Launch& launch) {
+  check(enqueue_method(method, launch), method.name);
+  const Memory workspace = device_memory(launch.bytes);
+  launch.workspace = workspace.get();
+  if (launch.bytes >= header_bytes) check(prepare_workspace(launch.workspace, launch.stream), "prepare");
+  return workspace;
 }
 
 /// Elements of a call on host or device memory, on the device that holds x.
@@ -147,11 +166,7 @@ class Cuda : public Backend {
   Placed place(Values x) const override {
     if (x.size == 0) return {{*x.format, nullptr, 0}, nullptr};
     if (device_of(x.data) >= 0) return {x, nullptr};
-    const std::size_t bytes = x.size * x.format->bytes;
-    const Memory copy = device_memory(bytes);
-    check(cudaMemcpy(copy.get(), x.data, bytes, cudaMemcpyHostToDevice), with_size("cudaMemcpy", bytes));
-    // A copy from pageable memory may return before the data have arrived, and the caller may use any stream.
-    check(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");
+    const Memory copy = copied(x.data, x.size * x.format->bytes);
     return {{*x.format, copy.get(), x.size}, copy};
   }
 
@@ -169,34 +184,27 @@ class Cuda : public Backend {
                  y = place({*call.input, call.y, call.y ? call.size : 0});
     Memory offsets;
     if (call.layout.offsets) {
-      const std::size_t bytes = (call.layout.outer + 1) * sizeof(std::uint64_t);
-      offsets = device_memory(bytes);
-      check(cudaMemcpy(offsets.get(), call.layout.offsets, bytes, cudaMemcpyHostToDevice),
-            with_size("cudaMemcpy", bytes));
+      offsets = copied(call.layout.offsets, (call.layout.outer + 1) * sizeof(std::uint64_t));
       call.layout.offsets = static_cast<const std::uint64_t*>(offsets.get());
     }
     const std::size_t out_bytes = host.width * host.rows;
     const Memory out = device_memory(out_bytes),
                  pinned = host.rows == 1 && out_bytes <= small ? pinned_memory(small) : nullptr;
     Launch launch{call, nullptr, 0, stream.get()};
-    const Memory overflow = call.options.grid ? device_memory(sizeof(std::uint32_t)) : nullptr;
-    launch.overflow = static_cast<std::uint32_t*>(overflow.get());
+    const Memory status = call.options.grid ? device_memory(sizeof(KeyStatus)) : nullptr;
+    launch.status = static_cast<KeyStatus*>(status.get());
     launch.x = x.values.data;
     launch.y = method.inputs == 2 && !y.values.data ? out.get() : y.values.data;  // null would mean one input
     launch.out = out.get();
     launch.out_stride = call.layout.n * call.layout.inner;
-    check(enqueue_method(method, launch), method.name);
-    const Memory workspace = device_memory(launch.bytes);
-    launch.workspace = workspace.get();
-    if (launch.bytes >= header_bytes) check(prepare_workspace(launch.workspace, launch.stream), "prepare");
+    const Memory workspace = add_workspace(method, launch);
     return [&method, launch, host, device, stream, x, y, offsets, out, pinned, workspace,
-            overflow](void* to) mutable {
+            status](void* to) mutable {
       const OnDevice scope{device};
-      if (overflow)
-        check(cudaMemsetAsync(overflow.get(), 0, sizeof(std::uint32_t), stream.get()), "cudaMemsetAsync");
+      if (status) check(cudaMemsetAsync(status.get(), 0, sizeof(KeyStatus), stream.get()), "cudaMemsetAsync");
       check(enqueue_method(method, launch), method.name);
       fetch(host, to, out.get(), pinned.get(), stream.get());
-      if (overflow) launch.overflowed = is_set(overflow.get());
+      if (status) launch.overflowed = read(status).overflowed != 0;
       check_grid(method, launch);
     };
   }
@@ -215,27 +223,18 @@ class Cuda : public Backend {
     launch.x = x.values.data;
     Memory keys;
     if (call.keys.size > 0 && device_of(call.keys.data) < 0) {
-      const std::size_t bytes = call.keys.size * bytes_of(call.keys.format);
-      keys = device_memory(bytes);
-      check(cudaMemcpy(keys.get(), call.keys.data, bytes, cudaMemcpyHostToDevice),
-            with_size("cudaMemcpy", bytes));
+      keys = copied(call.keys.data, call.keys.size * bytes_of(call.keys.format));
       launch.keys.data = keys.get();
     }
     const std::size_t out_bytes = call.bins * call.layout.inner * method.result_bytes();
-    const Memory out = device_memory(out_bytes), status = device_memory(sizeof(KeyStatus));
-    if (call.combines && out_bytes > 0)
-      check(cudaMemcpy(out.get(), call.out, out_bytes, cudaMemcpyHostToDevice),
-            with_size("cudaMemcpy", out_bytes));
-    check(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");
+    const Memory out = call.combines ? copied(call.out, out_bytes) : device_memory(out_bytes),
+                 status = device_memory(sizeof(KeyStatus));
     launch.out = out.get();
-    launch.key_status = static_cast<KeyStatus*>(status.get());
-    check(enqueue_method(method, launch), method.name);
-    const Memory workspace = device_memory(launch.bytes);
-    launch.workspace = workspace.get();
+    launch.status = static_cast<KeyStatus*>(status.get());
+    const Memory workspace = add_workspace(method, launch);
     check(enqueue_method(method, launch), method.name);
     check(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
-    KeyStatus reported;
-    check(cudaMemcpy(&reported, status.get(), sizeof reported, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    const KeyStatus reported = read(status);
     call.first_bad_key = reported.first_bad_key;
     if (call.first_bad_key != no_bad_key) return;
     call.overflowed = reported.overflowed != 0;

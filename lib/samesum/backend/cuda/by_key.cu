@@ -1,7 +1,11 @@
 /// Reductions by key on a GPU: selects the schedule, and enqueues the kernels.
 #include <cub/device/device_radix_sort.cuh>
+#include <optional>
 
-#include "samesum/backend/cuda/by_key.cuh"
+#include "samesum/backend/cuda/by_key_extrema.cuh"
+#include "samesum/backend/cuda/by_key_partitions.cuh"
+#include "samesum/backend/cuda/by_key_plain.cuh"
+#include "samesum/backend/cuda/by_key_second_look.cuh"
 #include "samesum/backend/cuda/methods.hpp"
 #include "samesum/catalogue/describe.hpp"
 
@@ -52,35 +56,36 @@ class CallByKey {
     w.bits = (exact ? 32 * w.words - 1 : word_bits) - terms;
     const std::uint64_t results = all_.results();
     const std::size_t flags = parts_.add<std::uint32_t>((results + 3) / 4),
-                      totals = parts_.add<std::uint64_t>(results * (w.words == 2 ? 1 : 2)),
+                      totals = parts_.add<std::uint64_t>(results * words_of_total(w.words)),
                       counts = mean ? parts_.add<std::uint64_t>(results) : 0;
-    const bool partitioned = uses_partitions(w.words, input.bytes);
+    const std::optional<SharedPlan> plan = plan_shared(w.words);
+    const bool partitioned = uses_partitions(w.words, input.bytes, plan.has_value());
     const std::uint64_t moved = partitioned ? all_.elements : 0;
     const std::size_t begin_of = parts_.add<std::uint64_t>(partitioned ? 2 * most_partitions + 1 : 0),
                       cleared = parts_.size(), place = parts_.add<std::uint16_t>(moved),
                       moved_x = parts_.add<std::byte>(moved * input.bytes);
     SecondLook look{input.index, format, nullptr, 0, call_.layout.n, word_bits};
     const bool full_range = std::max(input.precision, formats[format].precision) > 24;
-    const std::size_t digits_each = exact ? (full_range ? FullRange::count : NarrowRange::count) : 4;
+    const std::size_t digits_each = exact ? (full_range ? Digits::count : NarrowDigits::count) : 4;
     look.results = std::min<std::uint64_t>(results, (std::size_t{32} << 20) / (8 * digits_each));
     const std::size_t digits = parts_.add<std::int64_t>(look.results * digits_each);
     if (!begin(cleared)) return error_;
     all_.flags = at<std::uint32_t>(flags);
     look.digits = at<std::int64_t>(digits);
     KeyResults r{at<unsigned long long>(totals), mean ? at<unsigned long long>(counts) : nullptr, call_.out,
-                 call_.combines, call_.key_status};
+                 call_.combines, call_.status};
     with_format(input, [&]<class T>() {
       if (!w.given) find_largest_of<T>(exact);
       if (partitioned)
         add_by_partition<T>(w, begin_of, place, moved_x, at<unsigned long long>(totals));
       else
-        add<T>(w, at<unsigned long long>(totals));
+        add<T>(w, plan, at<unsigned long long>(totals));
     });
     if (mean) count(at<unsigned long long>(counts));
     with_format(formats[format],
                 [&]<class F>() { enqueue(finish_sums<F>, blocks_of(results + 1, 256), 256, all_, w, r); });
     if (exact || w.given || call_.combines)
-      full_range ? look_again<FullRange>(w, r, look) : look_again<NarrowRange>(w, r, look);
+      full_range ? look_again<Digits>(w, r, look) : look_again<NarrowDigits>(w, r, look);
     return error_;
   }
 
@@ -89,7 +94,7 @@ class CallByKey {
     if (!begin(parts_.size())) return error_;
     count(at<unsigned long long>(totals));
     enqueue(finish_counts, blocks_of(all_.results() + 1, 256), 256, all_,
-            KeyResults{at<unsigned long long>(totals), nullptr, call_.out, call_.combines, call_.key_status});
+            KeyResults{at<unsigned long long>(totals), nullptr, call_.out, call_.combines, call_.status});
     return error_;
   }
 
@@ -105,8 +110,7 @@ class CallByKey {
                  all_, call_.input->index, smallest, static_cast<std::uint32_t>(shared ? results : 0),
                  at<Key>(keys));
     enqueue(finish_extrema<F>, blocks_of(results + 1, 256), 256, all_,
-            KeyResults{nullptr, nullptr, call_.out, call_.combines, call_.key_status}, smallest,
-            at<Key>(keys));
+            KeyResults{nullptr, nullptr, call_.out, call_.combines, call_.status}, smallest, at<Key>(keys));
     return error_;
   }
 
@@ -115,8 +119,7 @@ class CallByKey {
     if (!call_.combines) clear(call_.out, all_.results() * sizeof(F));
     enqueue(add_on_arrival<F>, std::min<std::uint64_t>(blocks_of(all_.elements, 256), 16 * multiprocessors()),
             256, all_, call_.input->index, static_cast<F*>(call_.out));
-    enqueue(report_events, 1, 1, all_,
-            KeyResults{nullptr, nullptr, call_.out, call_.combines, call_.key_status});
+    enqueue(report_events, 1, 1, all_, KeyResults{nullptr, nullptr, call_.out, call_.combines, call_.status});
     return error_;
   }
 
@@ -146,7 +149,7 @@ class CallByKey {
     const auto add_all = [&](auto with) {
       enqueue(add_in_turn<decltype(with)>, blocks_of(all_.results() + 1, 128), 128, with, all_,
               call_.input->index, rows, at<std::uint32_t>(sorted_bins), at<std::uint32_t>(sorted),
-              KeyResults{nullptr, nullptr, call_.out, call_.combines, call_.key_status});
+              KeyResults{nullptr, nullptr, call_.out, call_.combines, call_.status});
     };
     add_all(reducer);
     if constexpr (requires { reducer.replacement(); })
@@ -208,19 +211,19 @@ class CallByKey {
         key_threads, static_cast<const BitsOf<T>*>(all_.x), all_.elements, step, all_.events);
   }
 
-  /// Plans cells of so many words in shared memory. Returns false if global memory is faster.
-  bool plan_shared(int words, SharedPlan& plan, std::size_t& bytes) {
+  /// Plans cells of so many words in shared memory. Returns none if global memory is faster.
+  std::optional<SharedPlan> plan_shared(int words) {
     const std::uint64_t results = all_.results();
     const std::size_t cell = 4 * static_cast<std::size_t>(words);
     const std::uint64_t room = most_shared() / cell, ranges = blocks_of(results, room);
     const auto limit = static_cast<std::uint64_t>(
         call_.key_schedule == KeySchedule::shared ? multiprocessors() : most_ranges);
-    if (call_.key_schedule > KeySchedule::shared || ranges > limit || results == 0) return false;
-    plan = {static_cast<std::uint32_t>(ranges), static_cast<std::uint32_t>(blocks_of(results, ranges)), 1};
+    if (call_.key_schedule > KeySchedule::shared || ranges > limit || results == 0) return {};
+    SharedPlan plan{static_cast<std::uint32_t>(ranges),
+                    static_cast<std::uint32_t>(blocks_of(results, ranges)), 1, words};
     // Few results get several cells each, so that threads rarely meet.
     while (plan.copies < warp && results * 2 * plan.copies * cell <= without_opt_in) plan.copies *= 2;
-    bytes = plan.results * plan.copies * cell;
-    return true;
+    return plan;
   }
   /// Blocks for a plan: one for each multiprocessor, as far as there is work.
   std::uint64_t blocks_for(const SharedPlan& plan) {
@@ -233,14 +236,12 @@ class CallByKey {
   }
 
   /// Where partitions are worth it: results do not fit shared memory, and are not many more than elements.
-  bool uses_partitions(int words, std::size_t element_bytes) {
-    SharedPlan plan;
-    std::size_t bytes;
+  bool uses_partitions(int words, std::size_t element_bytes, bool fits_shared) {
     if (all_.inner != 1 || most_shared() < std::max(bytes_to_add(words), bytes_to_move(element_bytes)))
       return false;
     if (call_.key_schedule == KeySchedule::partitioned) return true;
     return call_.key_schedule == KeySchedule::automatic && all_.elements >= fewest_to_move &&
-           all_.elements >= all_.results() / 2 && !plan_shared(words, plan, bytes) &&
+           all_.elements >= all_.results() / 2 && !fits_shared &&
            blocks_of(all_.results(), std::uint64_t{1} << log2_partition(words)) <= most_partitions;
   }
   static int log2_partition(int words) { return words == 4 ? 13 : 14; }
@@ -278,13 +279,11 @@ class CallByKey {
     run(add_partitions<T, 4>);
   }
 
-  template <class T> void add(const Window& w, unsigned long long* totals) {
-    SharedPlan plan;
-    std::size_t bytes;
-    if (!plan_shared(w.words, plan, bytes))
-      return enqueue(add_in_global<T>, blocks_for_global(), 256, all_, w, totals);
+  template <class T>
+  void add(const Window& w, const std::optional<SharedPlan>& plan, unsigned long long* totals) {
+    if (!plan) return enqueue(add_in_global<T>, blocks_for_global(), 256, all_, w, totals);
     const auto run = [&](auto kernel) {
-      enqueue_with(bytes, kernel, blocks_for(plan), key_threads, all_, w, plan, totals);
+      enqueue_with(plan->bytes(), kernel, blocks_for(*plan), key_threads, all_, w, *plan, totals);
     };
     if constexpr (sizeof(T) < 8) {
       if (w.words == 2) return run(add_in_shared<T, 2>);
@@ -294,17 +293,15 @@ class CallByKey {
   }
 
   void count(unsigned long long* totals) {
-    SharedPlan plan;
-    std::size_t bytes;
-    if (plan_shared(2, plan, bytes))
-      enqueue_with(bytes, count_in_shared, blocks_for(plan), key_threads, all_, plan, totals);
+    if (const std::optional<SharedPlan> plan = plan_shared(2))
+      enqueue_with(plan->bytes(), count_in_shared, blocks_for(*plan), key_threads, all_, *plan, totals);
     else
       enqueue(count_in_global, blocks_for_global(), 256, all_, totals);
   }
 
-  template <class Range> void look_again(const Window& w, const KeyResults& r, const SecondLook& look) {
+  template <class AnyDigits> void look_again(const Window& w, const KeyResults& r, const SecondLook& look) {
     int resident = 0;
-    keep(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, second_look<Range>, 512, 0));
+    keep(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, second_look<AnyDigits>, 512, 0));
     if (error_ != cudaSuccess) return;
     cudaLaunchConfig_t config{};
     cudaLaunchAttribute cooperative{};
@@ -315,7 +312,7 @@ class CallByKey {
     config.stream = call_.stream;
     config.attrs = &cooperative;
     config.numAttrs = 1;
-    keep(cudaLaunchKernelEx(&config, second_look<Range>, all_, w, r, look));
+    keep(cudaLaunchKernelEx(&config, second_look<AnyDigits>, all_, w, r, look));
   }
 
   static constexpr std::size_t without_opt_in = std::size_t{48} << 10;  // shared memory of a block

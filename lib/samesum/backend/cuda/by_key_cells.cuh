@@ -5,43 +5,10 @@
 #pragma once
 
 #include "samesum/accumulator/fixed_point.hpp"
+#include "samesum/backend/cuda/by_key.cuh"
 #include "samesum/backend/cuda/digits.cuh"
-#include "samesum/backend/cuda/pair.cuh"
-#include "samesum/operation/keys.hpp"
 
 namespace samesum::gpu {
-
-/// What has happened to a call by key, in device memory. All zero at first.
-struct KeyEvents {
-  std::uint64_t bad_key;    ///< complement of the index of the first key out of range; 0 if there is none
-  std::uint32_t largest;    ///< 1 + exponent of the largest finite element that was looked at, counted from
-                            ///< the smallest number of its format; 0 if all are 0
-  std::uint32_t missed;     ///< whether an element does not fit the window
-  std::uint32_t ambiguous;  ///< whether the sign of a zero depends on a second look at the elements
-};
-
-/// What the elements of one key have been, in bits of a byte per result.
-enum KeyFlag : unsigned {
-  key_nan = 1,
-  key_plus_infinity = 2,
-  key_minus_infinity = 4,
-  key_minus_zero = 8,
-  key_other = 16,     ///< +0, or after a second look any element but -0
-  key_question = 32,  ///< the result waits for a second look
-  key_seen = 64,      ///< the second look has seen an element
-};
-
-/// The elements of a call by key. Element e has the key of index e / inner, and belongs to result
-/// key·inner + e % inner.
-struct KeyedElements {
-  KeyFormat format;
-  const void* keys;
-  const void* x;  ///< not read by counts
-  std::uint64_t elements, inner, bins;
-  KeyEvents* events;
-  std::uint32_t* flags;  ///< four results a word
-  SAMESUM_HD std::uint64_t results() const { return bins * inner; }
-};
 
 /// The integers of a sum by key: multiples of 2^grid, with a grid that follows from the largest element.
 struct Window {
@@ -74,15 +41,6 @@ __device__ inline void miss(KeyEvents* events) {
   if (*static_cast<volatile std::uint32_t*>(&events->missed) == 0) atomicOr(&events->missed, 1u);
 }
 
-__device__ inline void flag(std::uint32_t* flags, std::uint64_t result, unsigned which) {
-  std::uint32_t* const word = flags + result / 4;
-  const std::uint32_t bits = which << 8 * (result % 4);
-  if ((*static_cast<volatile std::uint32_t*>(word) & bits) != bits) atomicOr(word, bits);
-}
-__device__ inline unsigned flags_of(const std::uint32_t* flags, std::uint64_t result) {
-  return flags[result / 4] >> 8 * (result % 4) & 0xff;
-}
-
 /// Elements of format T on a grid.
 template <class T> class Gridded {
  public:
@@ -100,14 +58,15 @@ template <class T> class Gridded {
     const auto magnitude = static_cast<Bits>(x & ~Format<T>::sign_bit);
     u.negative = x != magnitude;
     if (magnitude == 0) {
-      if (exact_) flag(all_.flags, result, u.negative ? key_minus_zero : key_other);
+      if (exact_)
+        flag(all_.flags, result, u.negative ? seen_minus_zero : unsigned{Exact::seen_other_than_minus_zero});
       return false;
     }
     if (magnitude >= Format<T>::infinity) {
       flag(all_.flags, result,
-           magnitude > Format<T>::infinity ? key_nan
-           : u.negative                    ? key_minus_infinity
-                                           : key_plus_infinity);
+           magnitude > Format<T>::infinity ? Exact::seen_nan
+           : u.negative                    ? Exact::seen_minus_infinity
+                                           : Exact::seen_plus_infinity);
       return false;
     }
     const int field = static_cast<int>(magnitude >> fraction_bits);
@@ -179,9 +138,6 @@ template <class T> class FastGridded : public Gridded<T> {
   std::uint32_t lowest_, span_;
 };
 
-/// The shared memory of a block.
-extern __shared__ std::uint32_t shared_words[];
-
 /// Adds units to a cell in shared memory. The carry comes from the old value of a word; most carries end
 /// after the first or the second word.
 template <int words, int parts>
@@ -247,18 +203,13 @@ template <int words> __device__ Int128 cell_sum(std::uint32_t cell, std::uint32_
     return {low, static_cast<std::int64_t>(at(2) | at(3) << 32)};
 }
 
-/// Calls visit.operator()<Key>() with an unsigned type of the size of the keys.
-template <class Visit> __device__ void with_key_bits(KeyFormat format, Visit visit) {
-  if (format == KeyFormat::int64)
-    visit.template operator()<std::uint64_t>();
-  else
-    visit.template operator()<std::uint32_t>();
-}
+/// Words of 64 bits of a cell in global memory that is the sum of cells of so many words of 32 bits.
+SAMESUM_HD constexpr std::uint64_t words_of_total(int words) { return words == 2 ? 1 : 2; }
 
 /// Adds a signed integer of 128 bits to a cell in global memory, of one or two words of 64 bits.
 __device__ inline void add_to_total(unsigned long long* cell, int words, std::uint64_t low,
                                     std::uint64_t high) {
-  if (words == 2) {
+  if (words_of_total(words) == 1) {
     if (low != 0) atomicAdd(cell, static_cast<unsigned long long>(low));
     return;
   }
@@ -268,7 +219,7 @@ __device__ inline void add_to_total(unsigned long long* cell, int words, std::ui
 
 /// The sum in cell i.
 __device__ inline Int128 total(const unsigned long long* totals, int words, std::uint64_t i) {
-  if (words == 2) return Int128::of(static_cast<std::int64_t>(totals[i]));
+  if (words_of_total(words) == 1) return Int128::of(static_cast<std::int64_t>(totals[i]));
   return {totals[2 * i], static_cast<std::int64_t>(totals[2 * i + 1])};
 }
 
@@ -284,19 +235,6 @@ __device__ inline void add_to_total(unsigned long long* cell, int words, const U
     high = ~high + (low == 0);
   }
   add_to_total(cell, words, low, high);
-}
-
-__device__ inline void report_bad_key(KeyEvents* events, std::uint64_t i) {
-  atomicMax(reinterpret_cast<unsigned long long*>(&events->bad_key), ~static_cast<unsigned long long>(i));
-}
-
-/// Adds (-1)^negative · magnitude · 2^exponent to digits of 32 bits; add(i, part) adds to digit i.
-template <class Range, class Add>
-__device__ void deposit(bool negative, std::uint64_t magnitude, int exponent, Add add) {
-  const int position = exponent - Range::lowest;
-  const ThreeDigits three{negative, magnitude, position % 32};
-  for (int i = 0; i < 3; ++i)
-    if (three.digit[i] != 0) add(position / 32 + i, three.digit[i]);
 }
 
 }  // namespace samesum::gpu

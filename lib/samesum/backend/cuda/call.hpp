@@ -44,8 +44,7 @@ struct Launch : Call {
   int blocks = 0, threads = 0;
   SoftmaxSchedule schedule = SoftmaxSchedule::automatic;
   KeySchedule key_schedule = KeySchedule::automatic;
-  KeyStatus* key_status = nullptr;    ///< in device memory; may be null
-  std::uint32_t* overflow = nullptr;  ///< in device memory; set to 1 if a sum overflows the given grid
+  KeyStatus* status = nullptr;  ///< in device memory; may be null
   ScanSchedule scan = ScanSchedule::automatic;
   bool uses_header = false;         ///< whether the header of the workspace must be prepared
   cudaError_t error = cudaSuccess;  ///< the result of the call

@@ -33,10 +33,8 @@ template <int lowest, int digits> struct DigitsFrom {
     deposit(integer < 0, static_cast<std::uint64_t>(integer < 0 ? -integer : integer), exponent);
   }
   __device__ void deposit(bool negative, std::uint64_t magnitude, int exponent) {
-    const int position = exponent - lowest_exponent;
-    const ThreeDigits three{negative, magnitude, position % 32};
-    for (int i = 0; i < 3; ++i)
-      if (three.digit[i] != 0) atomic_add(digit[position / 32 + i], three.digit[i]);
+    add_to_digits(negative, magnitude, exponent, lowest_exponent,
+                  [this](int i, std::int64_t part) { atomic_add(digit[i], part); });
   }
 
   /// Digit i after one step of carrying up to digit `last`: at most 2^33, so that GridDigits can add 4095
@@ -207,11 +205,8 @@ using Magnitude = MagnitudeOf<3>;
 
 template <class F>
 __device__ BitsOf<F> rounded(const Magnitude& magnitude, unsigned flags, std::uint32_t* shared) {
-  constexpr unsigned both = Exact::seen_plus_infinity | Exact::seen_minus_infinity;
   const BitsOf<F> finite = magnitude.rounded<F>(shared, Exact::lowest_exponent);
-  if ((flags & Exact::seen_nan) || (flags & both) == both) return Format<F>::canonical_nan;
-  if (flags & Exact::seen_plus_infinity) return Format<F>::infinity;
-  if (flags & Exact::seen_minus_infinity) return Format<F>::infinity | Format<F>::sign_bit;
+  if (flags & Exact::special_flags) return special_bits<F>(flags);
   return flags == Exact::seen_any ? Format<F>::sign_bit : finite;
 }
 

@@ -45,8 +45,8 @@ template <class C> struct GridReducer : StateReducer<GridSum, PairOf<C>> {
   GridSource source;
   Term term;
   bool mean;
-  std::size_t format;         ///< format index of the results
-  std::uint32_t* overflowed;  ///< set to 1 if a sum overflows a given grid; may be null
+  std::size_t format;  ///< format index of the results
+  KeyStatus* status;   ///< told if a sum overflows a given grid; may be null
   int own_grid = 0;
   double scale = 0;  ///< 2^-own_grid; 0 if that, or a term in units, may not be a normal double
 
@@ -75,8 +75,8 @@ template <class C> struct GridReducer : StateReducer<GridSum, PairOf<C>> {
   __device__ void finish(const GridSum& sum, std::uint64_t n, std::size_t at, void* out) const {
     std::size_t i = 0;
     Formats::for_each([&]<class F>() {
-      if (i++ == format && !finish_on_grid<F>(sum, mean, n, source.grid(at, n), at, out) && overflowed)
-        *overflowed = 1;
+      if (i++ == format && !finish_on_grid<F>(sum, mean, n, source.grid(at, n), at, out) && status)
+        status->overflowed = 1;
     });
   }
 
@@ -107,7 +107,7 @@ template <class T> cudaError_t launch_on_grid(ExactKind kind, const FormatInfo& 
   reducer.term = kind.term;
   reducer.mean = kind.mean;
   reducer.format = format.index;
-  reducer.overflowed = call.overflow;
+  reducer.status = call.status;
   const Destination out{call.out, call.as_state};
   if (call.options.grid) return pass(reducer, out, call.workspace, call.bytes);
   LargestExponentReducer<C> find{};

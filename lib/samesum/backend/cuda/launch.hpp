@@ -16,6 +16,12 @@ inline cudaError_t look_up(cudaDeviceAttr attribute, int& value) {
   return cudaDeviceGetAttribute(&value, attribute, device);
 }
 
+/// Lets a kernel use so many bytes of dynamic shared memory; more than 48 KiB need that.
+inline cudaError_t allow_shared(const void* kernel, std::size_t bytes) {
+  if (bytes <= std::size_t{48} << 10) return cudaSuccess;
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+}
+
 /// kernel<<<blocks, threads, shared, stream>>>(arguments…). Returns the error of cudaLaunchKernel; does not
 /// read cudaGetLastError, where an error of an earlier call may be pending. More than 2^31 - 1 blocks give
 /// cudaErrorInvalidConfiguration.
@@ -23,11 +29,7 @@ template <class... Parameter, class... Argument>
 cudaError_t launch_with(std::size_t shared, void (*kernel)(Parameter...), std::size_t blocks, int threads,
                         cudaStream_t stream, Argument... argument) {
   if (blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
-  if (shared > std::size_t{48} << 10)  // needs an opt-in
-    if (const cudaError_t error =
-            cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                 cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)))
-      return error;
+  if (const cudaError_t error = allow_shared(reinterpret_cast<const void*>(kernel), shared)) return error;
   std::tuple<Parameter...> parameters{argument...};
   return std::apply(
       [&](auto&... p) {

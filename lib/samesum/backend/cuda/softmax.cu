@@ -39,10 +39,9 @@ class Grid {
   /// Sets `count` to the number of blocks, or clusters, that run at once on the current device.
   template <class T> cudaError_t resident(void (*kernel)(SoftmaxRows<T>), std::size_t& count) {
     int found = 0, multiprocessors = 1;
-    if (config_.dynamicSmemBytes > std::size_t{48} << 10)  // needs an opt-in
-      if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                         static_cast<int>(config_.dynamicSmemBytes)))
-        return error;
+    if (const cudaError_t error =
+            allow_shared(reinterpret_cast<const void*>(kernel), config_.dynamicSmemBytes))
+      return error;
     const auto threads = static_cast<int>(config_.blockDim.x);
     const cudaError_t error = cluster_ > 1 ? cudaOccupancyMaxActiveClusters(&found, kernel, &config_)
                                            : cudaOccupancyMaxActiveBlocksPerMultiprocessor(

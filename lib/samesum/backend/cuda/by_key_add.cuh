@@ -1,0 +1,249 @@
+/// Sums and counts by key without moving the elements: in the shared memory of each block, or in global
+/// memory.
+#pragma once
+
+#include "samesum/backend/cuda/by_key_cells.cuh"
+
+namespace samesum::gpu {
+// Internal linkage, as for all kernels that one translation unit uses.
+namespace {
+
+constexpr int key_threads = 1024, each = 8;  // elements that a thread loads at once
+constexpr std::uint32_t tile = key_threads * each;
+
+/// Finds the largest finite element among those at multiples of `step`.
+template <class T>
+__global__ void __launch_bounds__(key_threads)
+    find_largest(const BitsOf<T>* x, std::uint64_t elements, std::uint64_t step, KeyEvents* events) {
+  constexpr int fraction_bits = Format<T>::precision - 1;
+  BitsOf<T> most = 0;
+  const std::uint64_t count = (elements + step - 1) / step;
+  for (std::uint64_t first = std::uint64_t{blockIdx.x} * key_threads * each; first < count;
+       first += std::uint64_t{gridDim.x} * key_threads * each) {
+    BitsOf<T> bits[each];
+#pragma unroll
+    for (int j = 0; j < each; ++j) {
+      const std::uint64_t i = first + j * key_threads + threadIdx.x;
+      bits[j] = i < count ? x[i * step] : BitsOf<T>{0};
+    }
+#pragma unroll
+    for (int j = 0; j < each; ++j) {
+      const auto magnitude = static_cast<BitsOf<T>>(bits[j] & ~Format<T>::sign_bit);
+      if (magnitude < Format<T>::infinity) most = max(most, magnitude);
+    }
+  }
+  const auto field = static_cast<std::uint32_t>(most >> fraction_bits);
+  const std::uint32_t found = field > 0 ? field + fraction_bits : 64 - leading_zeros(std::uint64_t{most});
+  const std::uint32_t of_warp = __reduce_max_sync(whole_warp, found);
+  __shared__ std::uint32_t of_block;
+  if (threadIdx.x == 0) of_block = 0;
+  __syncthreads();
+  if (thread() == 0) atomicMax(&of_block, of_warp);
+  __syncthreads();
+  if (threadIdx.x == 0 && of_block != 0) atomicMax(&events->largest, of_block);
+}
+
+/// The results of a part of the range of keys, in the shared memory of each block.
+struct SharedPlan {
+  std::uint32_t ranges;   ///< parts; block b has part b % ranges
+  std::uint32_t results;  ///< in a part
+  std::uint32_t copies;   ///< cells of a result, a power of two up to the size of a warp
+  int words;              ///< of 32 bits, in a cell
+
+  std::size_t bytes() const {
+    return sizeof(std::uint32_t) * results * copies * static_cast<std::size_t>(words);
+  }
+};
+
+/// The results whose cells a block has in shared memory.
+struct CellsOfBlock {
+  std::uint64_t first;    ///< result
+  std::uint32_t results;  ///< how many
+  std::uint32_t copies;   ///< cells of a result; neighbouring threads add to different ones
+  std::uint32_t* own;     ///< the first cell that this thread adds to
+
+  __device__ std::uint32_t stride() const { return results * copies; }  ///< between the words of a cell
+  __device__ std::uint32_t* cell_of(std::uint32_t place) const { return own + place * copies; }
+  __device__ void clear(int words) const {
+    for (std::uint32_t i = threadIdx.x; i < stride() * words; i += blockDim.x) shared_words[i] = 0;
+    __syncthreads();
+  }
+  /// Adds the cells to the totals in global memory.
+  template <int words> __device__ void flush(unsigned long long* totals) const {
+    __syncthreads();
+    for (std::uint32_t r = threadIdx.x; r < results; r += blockDim.x) {
+      Int128 sum;
+      for (std::uint32_t c = 0; c < copies; ++c) sum.add(cell_sum<words>(r * copies + c, stride()));
+      add_to_total(totals + (first + r) * words_of_total(words), words, sum.low,
+                   static_cast<std::uint64_t>(sum.high));
+    }
+  }
+};
+
+/// Which results and which elements a block has.
+struct RangeOfBlock {
+  CellsOfBlock cells;
+  std::uint64_t begin, step;  ///< of tiles of elements
+
+  __device__ RangeOfBlock(const KeyedElements& all, const SharedPlan& plan)
+      : cells{std::uint64_t{blockIdx.x % plan.ranges} * plan.results, 0, plan.copies,
+              shared_words + (threadIdx.x & (plan.copies - 1))},
+        begin{blockIdx.x / plan.ranges * std::uint64_t{tile}},
+        step{gridDim.x / plan.ranges * std::uint64_t{tile}} {
+    cells.results = static_cast<std::uint32_t>(min(all.results() - cells.first, std::uint64_t{plan.results}));
+  }
+
+  /// Calls visit(e, place) for the elements of this range.
+  template <class Visit> __device__ void for_each(const KeyedElements& all, Visit visit) const {
+    for (std::uint64_t base = begin; base < all.elements; base += step)
+      for (std::uint64_t e = base + threadIdx.x; e < min(base + tile, all.elements); e += key_threads) {
+        with_result(all, e, [&](std::uint64_t result) {
+          if (result - cells.first < cells.results)
+            visit(e, static_cast<std::uint32_t>(result - cells.first));
+        });
+      }
+  }
+};
+
+/// Adds elements of format T to cells of so many words in shared memory.
+template <class T, int words> class SharedSums {
+ public:
+  using Bits = BitsOf<T>;
+
+  __device__ SharedSums(const Window& w, const KeyedElements& all, const CellsOfBlock& cells)
+      : cells_{cells}, elements_{make(w, all)} {}
+
+  __device__ void add(Bits x, std::uint32_t place) const {
+    Units units;
+    if (!elements_.units(x, cells_.first + place, units)) return;
+    add_to_cell<words, parts>(units, cells_.cell_of(place), cells_.stride());
+  }
+
+  /// Adds tiles of elements, `step` apart. Element e has the cell keys[e] - origin; keys of cells of other
+  /// blocks are skipped. bad(e) is called for elements whose key is at least `bins`.
+  template <class Key, class Bad>
+  __device__ __forceinline__ void add_tiles(const Key* keys, Key origin, const Bits* x, std::uint64_t base,
+                                            std::uint64_t end, std::uint64_t step, Key bins, Bad bad) const {
+    const CellsOfBlock cells = cells_;  // in registers
+    const Elements elements = elements_;
+    const std::uint32_t stride = cells.stride();
+    for (; base + tile <= end; base += step) {
+      const Key* const own_keys = keys + base + threadIdx.x;
+      const Bits* const own_x = x + base + threadIdx.x;
+      Key key[each];
+      Bits bits[each];
+#pragma unroll
+      for (int j = 0; j < each; ++j) key[j] = own_keys[j * key_threads];
+#pragma unroll
+      for (int j = 0; j < each; ++j) bits[j] = own_x[j * key_threads];
+      unsigned uncommon = 0;
+      if constexpr (is_fast) {
+        CellAndNumber to[each];
+#pragma unroll
+        for (int j = 0; j < each; ++j) {
+          const auto place = static_cast<Offset<Key>>(key[j] - origin);  // a negative key becomes large
+          if (place < cells.results && elements.is_common(bits[j]))
+            to[j].set(elements.converted(bits[j]),
+                      cells.cell_of(static_cast<std::uint32_t>(place)) + (words == 3 ? stride : 0));
+          else if (place < cells.results || key[j] >= bins)
+            uncommon |= 1u << j;
+        }
+        if (words == 2 || __reduce_max_sync(whole_warp, __popc(uncommon)) <= 2)
+          add_to_cells(to, stride);
+        else
+          uncommon = (1u << each) - 1;
+      } else {
+        uncommon = (1u << each) - 1;
+      }
+      if (words == 2 || uncommon != (1u << each) - 1) {
+        for (; uncommon != 0; uncommon &= uncommon - 1) {
+          // loads again, since an index that is known at run time cannot address registers
+          const int j = (__ffs(static_cast<int>(uncommon)) - 1) * key_threads;
+          add_one(own_keys[j], origin, own_x[j], base + threadIdx.x + j, bins, bad);
+        }
+      } else {
+#pragma unroll
+        for (int j = 0; j < each; ++j)
+          add_one(key[j], origin, bits[j], base + threadIdx.x + j * key_threads, bins, bad);
+      }
+    }
+    for (; base < end; base += step)
+      for (std::uint64_t e = base + threadIdx.x; e < min(base + tile, end); e += key_threads)
+        add_one(keys[e], origin, x[e], e, bins, bad);
+  }
+
+ private:
+  static constexpr int parts = Format<T>::precision <= 24 ? 2 : 3;
+  static constexpr bool is_fast = words < 4;
+  using Elements = std::conditional_t<is_fast, FastGridded<T>, Gridded<T>>;
+  template <class Key> using Offset = std::conditional_t<sizeof(Key) == 8, std::uint64_t, std::uint32_t>;
+
+  __device__ static Elements make(const Window& w, const KeyedElements& all) {
+    if constexpr (is_fast)
+      return {w, all, words == 3 ? 32 : 0};
+    else
+      return {w, all};
+  }
+  template <class Key, class Bad>
+  __device__ void add_one(Key key, Key origin, Bits x, std::uint64_t e, Key bins, Bad bad) const {
+    const auto place = static_cast<Offset<Key>>(key - origin);
+    if (place < cells_.results)
+      add(x, static_cast<std::uint32_t>(place));
+    else if (key >= bins)
+      bad(e);
+  }
+
+  CellsOfBlock cells_;
+  Elements elements_;
+};
+
+/// Adds all elements to cells in shared memory, then the cells of each block to those in global memory.
+template <class T, int words>
+__global__ void __launch_bounds__(key_threads)
+    add_in_shared(KeyedElements all, Window w, SharedPlan plan, unsigned long long* totals) {
+  const RangeOfBlock range{all, plan};
+  range.cells.clear(words);
+  const SharedSums<T, words> sums{w, all, range.cells};
+  const auto* x = static_cast<const BitsOf<T>*>(all.x);
+  if (all.inner == 1)
+    with_key_bits(all.format, [&]<class Key>() {
+      sums.add_tiles(static_cast<const Key*>(all.keys), static_cast<Key>(range.cells.first), x, range.begin,
+                     all.elements, range.step, static_cast<Key>(all.bins),
+                     [&](std::uint64_t e) { report_bad_key(all.events, e); });
+    });
+  else
+    range.for_each(all, [&](std::uint64_t e, std::uint32_t place) { sums.add(x[e], place); });
+  range.cells.flush<words>(totals);
+}
+
+/// Counts the elements of each result.
+__global__ void __launch_bounds__(key_threads)
+    count_in_shared(KeyedElements all, SharedPlan plan, unsigned long long* totals) {
+  const RangeOfBlock range{all, plan};
+  range.cells.clear(2);
+  range.for_each(all, [&](std::uint64_t, std::uint32_t place) {
+    std::uint32_t* const own = range.cells.cell_of(place);
+    if (atomicAdd(own, 1u) == ~0u) atomicAdd(own + range.cells.stride(), 1u);
+  });
+  range.cells.flush<2>(totals);
+}
+
+/// Adds all elements to cells in global memory.
+template <class T>
+__global__ void __launch_bounds__(256)
+    add_in_global(KeyedElements all, Window w, unsigned long long* totals) {
+  const Gridded<T> elements{w, all};
+  for_each_in_range(all, [&](std::uint64_t e, std::uint64_t result) {
+    Units u;
+    if (elements.units(static_cast<const BitsOf<T>*>(all.x)[e], result, u))
+      add_to_total(totals + result * words_of_total(w.words), w.words, u);
+  });
+}
+
+/// Counts the elements of each result.
+__global__ void __launch_bounds__(256) count_in_global(KeyedElements all, unsigned long long* totals) {
+  for_each_in_range(all, [&](std::uint64_t, std::uint64_t result) { atomicAdd(totals + result, 1ull); });
+}
+
+}  // namespace
+}  // namespace samesum::gpu

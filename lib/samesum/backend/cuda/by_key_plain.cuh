@@ -1,0 +1,77 @@
+/// Plain sums by key, in the order of arrival or in turn.
+#pragma once
+
+#include "samesum/backend/cuda/by_key.cuh"
+#include "samesum/operation/term_reducer.hpp"
+#include "samesum/order/prefix.hpp"
+
+namespace samesum::gpu {
+// Internal linkage, as for all kernels that one translation unit uses.
+namespace {
+
+/// Adds elements in the order of their arrival.
+template <class F>
+__global__ void __launch_bounds__(256) add_on_arrival(KeyedElements all, std::size_t input, F* out) {
+  for_each_in_range(all, [&](std::uint64_t e, std::uint64_t i) {
+    const F x = to_format<F>(load_as<F>(input, all.x, e));
+    if constexpr (std::is_same_v<F, fp16>)
+      atomicAdd(reinterpret_cast<__half*>(out + i), __ushort_as_half(x.bits));
+    else if constexpr (std::is_same_v<F, bf16>)
+      atomicAdd(reinterpret_cast<__nv_bfloat16*>(out + i), __ushort_as_bfloat16(x.bits));
+    else
+      atomicAdd(out + i, x);
+  });
+}
+
+/// Tells the caller of a bad key, where no other kernel does.
+__global__ void report_events(KeyedElements all, KeyResults r) { r.report(0, *all.events); }
+
+/// Prepares a stable sort: keys as numbers of 32 bits, a bad one as `bins`, and the places of the rows.
+__global__ void __launch_bounds__(256)
+    number_rows(KeyedElements all, std::uint64_t rows, std::uint32_t* bins, std::uint32_t* places) {
+  const std::uint64_t k = index_in_grid();
+  if (k >= rows) return;
+  const std::uint64_t key = key_at(all.format, all.keys, k);
+  if (key >= all.bins) report_bad_key(all.events, k);
+  bins[k] = static_cast<std::uint32_t>(min(key, all.bins));
+  places[k] = static_cast<std::uint32_t>(k);
+}
+
+/// One thread adds the elements of a result in turn. The rows are sorted by key, those of equal keys in their
+/// order. What `out` holds is the first element if it is combined.
+template <class Reducer>
+__global__ void __launch_bounds__(128)
+    add_in_turn(Reducer reducer, KeyedElements all, std::size_t input, std::uint64_t rows,
+                const std::uint32_t* bins, const std::uint32_t* places, KeyResults r) {
+  using F = typename Reducer::Format;
+  const std::uint64_t i = index_in_grid();
+  r.report(i, *all.events);
+  if (i >= all.results()) return;
+  const std::uint64_t key = i / all.inner, column = i - key * all.inner;
+  const auto first_not_below = [&](std::uint64_t bound) {
+    std::uint64_t low = 0, high = rows;
+    while (low < high) {
+      const std::uint64_t middle = (low + high) / 2;
+      if (bins[middle] < bound)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  };
+  const std::uint64_t first = first_not_below(key), last = first_not_below(key + 1);
+  if (first == last && r.combines) return;
+  SerialWalker<Reducer> walker{reducer};
+  std::uint64_t n = 0;
+  const auto push = [&](Scalar<F> x) {
+    walker.push(reducer.item(InputElement<F>{x, Scalar<F>::zero(), n, 0}));
+    ++n;
+  };
+  if (r.combines) push({widen(static_cast<const F*>(r.out)[i])});
+  for (std::uint64_t at = first; at < last; ++at)
+    push(load_as<F>(input, all.x, std::uint64_t{places[at]} * all.inner + column));
+  reducer.finish(walker.state(), n, i, r.out);
+}
+
+}  // namespace
+}  // namespace samesum::gpu
