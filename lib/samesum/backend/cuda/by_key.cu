@@ -60,10 +60,8 @@ class CallByKey {
                       counts = mean ? parts_.add<std::uint64_t>(results) : 0;
     const std::optional<SharedPlan> plan = plan_shared(w.words);
     const bool partitioned = uses_partitions(w.words, input.bytes, plan.has_value());
-    const std::uint64_t moved = partitioned ? all_.elements : 0;
-    const std::size_t begin_of = parts_.add<std::uint64_t>(partitioned ? 2 * most_partitions + 1 : 0),
-                      cleared = parts_.size(), place = parts_.add<std::uint16_t>(moved),
-                      moved_x = parts_.add<std::byte>(moved * input.bytes);
+    const PartitionParts partitions = partitioned ? add_parts(w.words, input.bytes) : PartitionParts{};
+    const std::size_t cleared = partitioned ? partitions.begin : parts_.size();
     SecondLook look{input.index, format, nullptr, 0, call_.layout.n, word_bits};
     const bool full_range = std::max(input.precision, formats[format].precision) > 24;
     const std::size_t digits_each = exact ? (full_range ? Digits::count : NarrowDigits::count) : 4;
@@ -77,7 +75,7 @@ class CallByKey {
     with_format(input, [&]<class T>() {
       if (!w.given) find_largest_of<T>(exact);
       if (partitioned)
-        add_by_partition<T>(w, begin_of, place, moved_x, at<unsigned long long>(totals));
+        add_by_partition<T>(w, partitions, at<unsigned long long>(totals));
       else
         add<T>(w, plan, at<unsigned long long>(totals));
     });
@@ -237,7 +235,9 @@ class CallByKey {
 
   /// Where partitions are worth it: results do not fit shared memory, and are not many more than elements.
   bool uses_partitions(int words, std::size_t element_bytes, bool fits_shared) {
-    if (all_.inner != 1 || most_shared() < std::max(bytes_to_add(words), bytes_to_move(element_bytes)))
+    const std::size_t longest = length_of<LongTiles> / (element_bytes == 8 ? 4 : 1);
+    if (all_.inner != 1 ||
+        most_shared() < std::max(bytes_to_add(words), bytes_to_sort(element_bytes, longest, most_partitions)))
       return false;
     if (call_.key_schedule == KeySchedule::partitioned) return true;
     return call_.key_schedule == KeySchedule::automatic && all_.elements >= fewest_to_move &&
@@ -249,26 +249,57 @@ class CallByKey {
   static std::size_t bytes_to_add(int words) {
     return (std::size_t{4} << log2_partition(words)) * static_cast<std::size_t>(words);
   }
-  static std::size_t bytes_to_move(std::size_t element_bytes) {
-    return most_partitions * (sizeof(std::uint32_t) + sizeof(std::uint64_t)) +
-           move_tile * (sizeof(std::uint32_t) + element_bytes);
+  static std::size_t bytes_to_sort(std::size_t element_bytes, std::size_t tile, std::size_t counters) {
+    return tile * (sizeof(std::uint16_t) + element_bytes) + counters * sizeof(std::uint32_t);
+  }
+  /// Calls visit.operator()<Tiles>() with the tiles for so many partitions.
+  template <class Visit>
+  static auto with_tiles(std::size_t element_bytes, std::uint32_t partitions, Visit visit) {
+    return element_bytes == 8 || partitions <= most_partitions_with_short_tiles
+               ? visit.template operator()<ShortTiles>()
+               : visit.template operator()<LongTiles>();
+  }
+
+  /// Places of Partitions in the workspace.
+  struct PartitionParts {
+    std::uint32_t count = 0, tiles = 0, tile = 0;
+    std::size_t size = 0, begin = 0, place = 0, x = 0;
+  };
+  PartitionParts add_parts(int words, std::size_t element_bytes) {
+    PartitionParts parts;
+    parts.count =
+        static_cast<std::uint32_t>(blocks_of(all_.results(), std::uint64_t{1} << log2_partition(words)));
+    parts.tile = with_tiles(element_bytes, parts.count, []<class Tiles>() { return length_of<Tiles>; });
+    parts.tiles = static_cast<std::uint32_t>(blocks_of(all_.elements, parts.tile));
+    const std::uint64_t elements = std::uint64_t{parts.tiles} * parts.tile;
+    parts.size = parts_.add<PartitionSize>(parts.count + 1);
+    parts.begin = parts_.add<std::uint16_t>(std::uint64_t{parts.tiles} * (parts.count + 1));
+    parts.place = parts_.add<std::uint16_t>(elements);
+    parts.x = parts_.add<std::byte>(elements * element_bytes);
+    return parts;
   }
 
   template <class T>
-  void add_by_partition(const Window& w, std::size_t begin, std::size_t place, std::size_t moved,
-                        unsigned long long* totals) {
-    Partitions<T> to{log2_partition(w.words), 0, 1, at<unsigned long long>(begin), at<std::uint16_t>(place),
-                     at<BitsOf<T>>(moved)};
-    to.count = static_cast<std::uint32_t>(blocks_of(all_.results(), std::uint64_t{1} << to.log2_results));
-    while (to.copies < warp && 2 * to.copies * to.count <= most_partitions) to.copies *= 2;
+  void add_by_partition(const Window& w, const PartitionParts& parts, unsigned long long* totals) {
+    Partitions<T> to{log2_partition(w.words),
+                     parts.count,
+                     1,
+                     parts.tiles,
+                     parts.tile,
+                     at<std::uint16_t>(parts.begin),
+                     at<std::uint16_t>(parts.place),
+                     at<BitsOf<T>>(parts.x),
+                     at<PartitionSize>(parts.size)};
+    // Few partitions get several counters each, so that threads rarely meet.
+    while (to.copies < warp && to.copies * to.count < 2 * warp) to.copies *= 2;
     const auto processors = static_cast<std::uint64_t>(multiprocessors());
-    enqueue_with(to.count * sizeof(std::uint32_t), count_partitions<T>,
-                 std::min<std::uint64_t>(blocks_of(all_.elements, tile), 2 * processors), key_threads, all_,
-                 to);
-    enqueue(place_partitions<T>, 1, key_threads, to);
-    enqueue_with(bytes_to_move(sizeof(T)), move_to_partitions<T>,
-                 std::min<std::uint64_t>(blocks_of(all_.elements, move_tile), 2 * processors), move_threads,
-                 all_, to);
+    with_tiles(sizeof(T), to.count, [&]<class Tiles>() {
+      enqueue_with(bytes_to_sort(sizeof(T), to.tile, to.count * to.copies), sort_tiles<T, Tiles>,
+                   std::min<std::uint64_t>(to.tiles, Tiles::blocks * processors), Tiles::threads, all_, to);
+    });
+    enqueue(measure_partitions<T>, blocks_of(to.count, warp) * blocks_of(to.tiles, measured_tiles), warp, to);
+    enqueue_with(to.count * sizeof(std::uint32_t), share_out<T>, 1, key_threads, to,
+                 std::max<std::uint64_t>(all_.elements / (8 * processors), 1));
     const auto run = [&](auto kernel) {
       enqueue_with(bytes_to_add(w.words), kernel, processors, key_threads, all_, w, to, totals);
     };

@@ -7,6 +7,7 @@
 #include "samesum/backend/cuda/pair.cuh"
 #include "samesum/format/formats.hpp"
 #include "samesum/operation/keys.hpp"
+#include "samesum/operation/operations.hpp"
 
 namespace samesum::gpu {
 

@@ -68,14 +68,19 @@ struct CellsOfBlock {
     for (std::uint32_t i = threadIdx.x; i < stride() * words; i += blockDim.x) shared_words[i] = 0;
     __syncthreads();
   }
-  /// Adds the cells to the totals in global memory.
-  template <int words> __device__ void flush(unsigned long long* totals) const {
-    __syncthreads();
+  /// Adds the cells to the totals in global memory, which are 0 if no other block has elements of them.
+  template <int words> __device__ void flush(unsigned long long* totals, bool is_only = false) const {
+    __syncthreads();  // all elements are added
     for (std::uint32_t r = threadIdx.x; r < results; r += blockDim.x) {
       Int128 sum;
       for (std::uint32_t c = 0; c < copies; ++c) sum.add(cell_sum<words>(r * copies + c, stride()));
-      add_to_total(totals + (first + r) * words_of_total(words), words, sum.low,
-                   static_cast<std::uint64_t>(sum.high));
+      unsigned long long* const total = totals + (first + r) * words_of_total(words);
+      if (!is_only) {
+        add_to_total(total, words, sum.low, static_cast<std::uint64_t>(sum.high));
+      } else {
+        total[0] = sum.low;
+        if (words_of_total(words) == 2) total[1] = static_cast<unsigned long long>(sum.high);
+      }
     }
   }
 };
@@ -119,14 +124,49 @@ template <class T, int words> class SharedSums {
     add_to_cell<words, parts>(units, cells_.cell_of(place), cells_.stride());
   }
 
+  /// Adds elements that a thread has loaded, with the cells key - origin; keys of cells of other blocks are
+  /// skipped. bad(j) is called for element j if its key is at least `bins`.
+  template <class Key, class Bad>
+  __device__ __forceinline__ void add_loaded(const Key (&key)[each], const Bits (&bits)[each], Key origin,
+                                             Key bins, Bad bad) const {
+    constexpr unsigned all = (1u << each) - 1;
+    const auto place = [&](int j) { return static_cast<Offset<Key>>(key[j] - origin); };  // large if negative
+    unsigned uncommon = all;
+    if constexpr (is_fast) {
+      uncommon = 0;
+#pragma unroll
+      for (int j = 0; j < each; ++j)
+        if (place(j) < cells_.results ? !elements_.is_common(bits[j]) : key[j] >= bins) uncommon |= 1u << j;
+      // If many are uncommon, adding all of them alike is faster.
+      if (words == 3 && __reduce_max_sync(whole_warp, __popc(uncommon)) > 2) uncommon = all;
+    }
+    if (uncommon != 0)
+#pragma unroll
+      for (int j = 0; j < each; ++j)
+        if (uncommon >> j & 1) {
+          if (place(j) < cells_.results)
+            add(bits[j], static_cast<std::uint32_t>(place(j)));
+          else if (key[j] >= bins)
+            bad(j);
+        }
+    if constexpr (is_fast) {
+      const std::uint32_t stride = cells_.stride();
+      CellAndNumber to[each];
+#pragma unroll
+      for (int j = 0; j < each; ++j)
+        if (place(j) < cells_.results && !(uncommon >> j & 1))
+          to[j].set(elements_.converted(bits[j]),
+                    cells_.cell_of(static_cast<std::uint32_t>(place(j))) + (words == 3 ? stride : 0));
+      add_to_cells(to, stride);
+    }
+  }
+
   /// Adds tiles of elements, `step` apart. Element e has the cell keys[e] - origin; keys of cells of other
   /// blocks are skipped. bad(e) is called for elements whose key is at least `bins`.
   template <class Key, class Bad>
   __device__ __forceinline__ void add_tiles(const Key* keys, Key origin, const Bits* x, std::uint64_t base,
                                             std::uint64_t end, std::uint64_t step, Key bins, Bad bad) const {
-    const CellsOfBlock cells = cells_;  // in registers
-    const Elements elements = elements_;
-    const std::uint32_t stride = cells.stride();
+    const SharedSums own = *this;  // in registers
     for (; base + tile <= end; base += step) {
       const Key* const own_keys = keys + base + threadIdx.x;
       const Bits* const own_x = x + base + threadIdx.x;
@@ -136,40 +176,18 @@ template <class T, int words> class SharedSums {
       for (int j = 0; j < each; ++j) key[j] = own_keys[j * key_threads];
 #pragma unroll
       for (int j = 0; j < each; ++j) bits[j] = own_x[j * key_threads];
-      unsigned uncommon = 0;
-      if constexpr (is_fast) {
-        CellAndNumber to[each];
-#pragma unroll
-        for (int j = 0; j < each; ++j) {
-          const auto place = static_cast<Offset<Key>>(key[j] - origin);  // a negative key becomes large
-          if (place < cells.results && elements.is_common(bits[j]))
-            to[j].set(elements.converted(bits[j]),
-                      cells.cell_of(static_cast<std::uint32_t>(place)) + (words == 3 ? stride : 0));
-          else if (place < cells.results || key[j] >= bins)
-            uncommon |= 1u << j;
-        }
-        if (words == 2 || __reduce_max_sync(whole_warp, __popc(uncommon)) <= 2)
-          add_to_cells(to, stride);
-        else
-          uncommon = (1u << each) - 1;
-      } else {
-        uncommon = (1u << each) - 1;
-      }
-      if (words == 2 || uncommon != (1u << each) - 1) {
-        for (; uncommon != 0; uncommon &= uncommon - 1) {
-          // loads again, since an index that is known at run time cannot address registers
-          const int j = (__ffs(static_cast<int>(uncommon)) - 1) * key_threads;
-          add_one(own_keys[j], origin, own_x[j], base + threadIdx.x + j, bins, bad);
-        }
-      } else {
-#pragma unroll
-        for (int j = 0; j < each; ++j)
-          add_one(key[j], origin, bits[j], base + threadIdx.x + j * key_threads, bins, bad);
-      }
+      own.add_loaded(
+          key, bits, origin, bins,
+          [&](int j) { bad(base + threadIdx.x + static_cast<unsigned>(j) * key_threads); });
     }
     for (; base < end; base += step)
-      for (std::uint64_t e = base + threadIdx.x; e < min(base + tile, end); e += key_threads)
-        add_one(keys[e], origin, x[e], e, bins, bad);
+      for (std::uint64_t e = base + threadIdx.x; e < min(base + tile, end); e += key_threads) {
+        const auto place = static_cast<Offset<Key>>(keys[e] - origin);
+        if (place < cells_.results)
+          add(x[e], static_cast<std::uint32_t>(place));
+        else if (keys[e] >= bins)
+          bad(e);
+      }
   }
 
  private:
@@ -184,15 +202,6 @@ template <class T, int words> class SharedSums {
     else
       return {w, all};
   }
-  template <class Key, class Bad>
-  __device__ void add_one(Key key, Key origin, Bits x, std::uint64_t e, Key bins, Bad bad) const {
-    const auto place = static_cast<Offset<Key>>(key - origin);
-    if (place < cells_.results)
-      add(x, static_cast<std::uint32_t>(place));
-    else if (key >= bins)
-      bad(e);
-  }
-
   CellsOfBlock cells_;
   Elements elements_;
 };

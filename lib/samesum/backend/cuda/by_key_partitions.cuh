@@ -1,5 +1,5 @@
-/// Sums by key of many results: the elements are moved to partitions, so that the results of each fit shared
-/// memory.
+/// Sums by key of many results: each tile of elements is sorted by partitions of the results, so that the
+/// results of a partition fit shared memory. The elements of a partition are then a run of each tile.
 #pragma once
 
 #include "samesum/backend/cuda/by_key_add.cuh"
@@ -8,194 +8,280 @@ namespace samesum::gpu {
 // Internal linkage, as for all kernels that one translation unit uses.
 namespace {
 
-/// Elements that are moved to partitions of results, so that the results of each fit shared memory. The order
-/// within a partition is that of arrival, which integers do not depend on.
-template <class T> struct Partitions {
-  int log2_results;           ///< of a partition
-  std::uint32_t count;        ///< of partitions
-  std::uint32_t copies;       ///< counters of a partition in shared memory; count·copies <= most_partitions
-  unsigned long long* begin;  ///< count + 1 places, and then `count` counters
-  std::uint16_t* place;       ///< of each element that was moved, within its partition
-  BitsOf<T>* x;
-};
 constexpr std::uint32_t most_partitions = 4096;
-constexpr int move_threads = 512, move_each = 16, move_tile = move_threads * move_each;
+/// How tiles are sorted. Long tiles have longer runs; two blocks with short tiles hide each other's latency.
+struct ShortTiles {
+  static constexpr std::uint32_t threads = 512, each = 16, blocks = 2;  ///< at once on a multiprocessor
+};
+struct LongTiles {
+  static constexpr std::uint32_t threads = 1024, each = 32, blocks = 1;
+};
+template <class Tiles> inline constexpr std::uint32_t length_of = Tiles::threads * Tiles::each;
+constexpr std::uint32_t most_partitions_with_short_tiles = 256;
 
-/// Counts the elements of each partition in begin[count + 1 …].
-template <class T>
-__global__ void __launch_bounds__(key_threads) count_partitions(KeyedElements all, Partitions<T> to) {
-  for (std::uint32_t i = threadIdx.x; i < to.count; i += key_threads) shared_words[i] = 0;
-  __syncthreads();
-  const auto none = static_cast<std::uint32_t>(all.bins);
-  with_key_bits(all.format, [&]<class Key>() {
-    for (std::uint64_t base = std::uint64_t{blockIdx.x} * tile; base < all.elements;
-         base += std::uint64_t{gridDim.x} * tile) {
-      Key raw[each];
-      std::uint32_t key[each];
-#pragma unroll
-      for (int j = 0; j < each; ++j) {
-        const std::uint64_t e = base + j * key_threads + threadIdx.x;
-        raw[j] = static_cast<const Key*>(all.keys)[min(e, all.elements - 1)];
-      }
-#pragma unroll
-      for (int j = 0; j < each; ++j) {
-        const std::uint64_t e = base + j * key_threads + threadIdx.x;
-        key[j] = none;
-        if (e < all.elements)
-          raw[j] < all.bins ? void(key[j] = static_cast<std::uint32_t>(raw[j]))
-                            : report_bad_key(all.events, e);
-      }
-#pragma unroll
-      for (int j = 0; j < each; ++j)
-        if (key[j] < none) atomicAdd(&shared_words[key[j] >> to.log2_results], 1u);
-    }
-  });
-  __syncthreads();
-  for (std::uint32_t i = threadIdx.x; i < to.count; i += key_threads)
-    if (shared_words[i] != 0)
-      atomicAdd(to.begin + to.count + 1 + i, static_cast<unsigned long long>(shared_words[i]));
-}
+/// The elements of a partition.
+struct PartitionSize {
+  unsigned long long elements;
+  std::uint32_t until_first;  ///< number of tiles minus the index of the first tile that has any
+  std::uint32_t end;          ///< 1 + index of the last tile that has any
+  std::uint32_t first_share;  ///< index of its first share of the work
+};
 
-/// Sums of the counts before each of `count` <= most_partitions; a whole block calls it.
-/// next(i, before) is called with the sum of the counts before i; returns the sum of all.
-template <int threads, class Count, class Next>
-__device__ std::uint64_t sum_counts(std::uint32_t count, Count count_of, Next next) {
-  const std::uint32_t own = (count + threads - 1) / threads;
-  __shared__ std::uint64_t of_warp[threads / warp];
-  std::uint64_t mine = 0;
-  for (std::uint32_t i = 0; i < own; ++i) {
-    const std::uint32_t at = threadIdx.x * own + i;
-    if (at < count) mine += count_of(at);
+/// Tiles of elements, each sorted by partition. The order within a run is that of arrival, which integers do
+/// not depend on.
+template <class T> struct Partitions {
+  int log2_results;      ///< of a partition
+  std::uint32_t count;   ///< of partitions
+  std::uint32_t copies;  ///< counters of a partition in shared memory, a power of two
+  std::uint32_t tiles;
+  std::uint32_t tile;    ///< elements of a tile
+  std::uint16_t* begin;  ///< of run p in tile t: begin[t (count + 1) + p]; begin[t (count + 1) + count] is the end
+  std::uint16_t* place;  ///< of each element, within its partition
+  BitsOf<T>* x;
+  PartitionSize* size;   ///< of each partition, and the end of all shares; 0 at first
+
+  __device__ const std::uint16_t* begin_of(std::uint64_t tile, std::uint32_t p) const {
+    return begin + tile * (count + 1) + p;
   }
-  std::uint64_t before = mine;
+};
+
+/// The sum of the numbers of the threads of a warp up to this one.
+__device__ inline std::uint32_t sum_up_to(std::uint32_t sum) {
+#pragma unroll
   for (int delta = 1; delta < warp; delta *= 2) {
-    const std::uint64_t left = __shfl_up_sync(whole_warp, before, delta);
-    if (thread() >= delta) before += left;
+    const std::uint32_t left = __shfl_up_sync(whole_warp, sum, delta);
+    if (thread() >= delta) sum += left;
   }
-  if (thread() == warp - 1) of_warp[warp_index()] = before;
-  before -= mine;
-  __syncthreads();
-  std::uint64_t all = 0;
-  for (int i = 0; i < threads / warp; ++i) {
-    if (i < warp_index()) before += of_warp[i];
-    all += of_warp[i];
-  }
-  for (std::uint32_t i = 0; i < own; ++i) {
-    const std::uint32_t at = threadIdx.x * own + i;
-    if (at >= count) break;
-    const std::uint64_t size = count_of(at);
-    next(at, before);
-    before += size;
-  }
-  __syncthreads();
-  return all;
+  return sum;
 }
 
-/// Turns counts into begins, and sets the counters to the begins.
-template <class T> __global__ void __launch_bounds__(key_threads) place_partitions(Partitions<T> to) {
-  const auto* counts = to.begin + to.count + 1;
-  const std::uint64_t all = sum_counts<key_threads>(
-      to.count, [&](std::uint32_t i) { return counts[i]; },
-      [&](std::uint32_t i, std::uint64_t before) { to.begin[i] = before; });
-  for (std::uint32_t i = threadIdx.x; i < to.count; i += key_threads)
-    to.begin[to.count + 1 + i] = to.begin[i];
-  if (threadIdx.x == 0) to.begin[to.count] = all;
+/// Replaces each of `count` numbers in shared memory by the sum of those before it; returns the sum of all. A
+/// whole block calls it, and all threads see the results afterwards.
+template <int threads>
+__device__ std::uint32_t sum_before(std::uint32_t count, std::uint32_t* number) {
+  // Each warp has rows of 32 neighbours, so that no two threads use the same bank.
+  const std::uint32_t rows = (count + threads - 1) / threads;
+  std::uint32_t* const own = number + static_cast<std::uint32_t>(warp_index()) * rows * warp + thread();
+  const auto exists = [&](std::uint32_t r) { return own + r * warp < number + count; };
+  __shared__ std::uint32_t of_warp[threads / warp];
+  std::uint32_t before = 0;
+  for (std::uint32_t r = 0; r < rows; ++r) {
+    const std::uint32_t mine = exists(r) ? own[r * warp] : 0, up_to = sum_up_to(mine);
+    if (exists(r)) own[r * warp] = before + up_to - mine;
+    before += __shfl_sync(whole_warp, up_to, warp - 1);
+  }
+  if (thread() == 0) of_warp[warp_index()] = before;
+  __syncthreads();  // all warps have written their sums
+  const std::uint32_t mine = thread() < threads / warp ? of_warp[thread()] : 0, up_to = sum_up_to(mine),
+                      base = __shfl_sync(whole_warp, up_to - mine, warp_index());
+  for (std::uint32_t r = 0; r < rows; ++r)
+    if (exists(r)) own[r * warp] += base;
+  __syncthreads();  // all numbers are written
+  return __shfl_sync(whole_warp, up_to, warp - 1);
 }
 
-/// Moves the elements to their partitions, by way of shared memory, where a tile is sorted by partition.
-template <class T>
-__global__ void __launch_bounds__(move_threads, 2) move_to_partitions(KeyedElements all, Partitions<T> to) {
-  auto* const target =
-      reinterpret_cast<std::uint64_t*>(shared_words + most_partitions);  // minus the place in the tile
-  auto* const keys = reinterpret_cast<std::uint32_t*>(target + most_partitions);
-  auto* const values = reinterpret_cast<BitsOf<T>*>(keys + move_tile);
-  const auto* x = static_cast<const BitsOf<T>*>(all.x);
-  const auto none = static_cast<std::uint32_t>(all.bins);
-  const std::uint32_t counters = to.count * to.copies;
-  const auto counter_of = [&](std::uint32_t key) {
-    return (key >> to.log2_results) * to.copies + (threadIdx.x & (to.copies - 1));
-  };
+/// Sorts each tile by partition. Elements with bad keys are left out.
+template <class T, class Tiles>
+__global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
+    sort_tiles(KeyedElements all, Partitions<T> to) {
+  constexpr std::uint32_t threads = Tiles::threads, length = length_of<Tiles>, none = 0xffff, batch = 8;
+  auto* const value = reinterpret_cast<BitsOf<T>*>(shared_words);
+  auto* const place = reinterpret_cast<std::uint16_t*>(value + length);
+  auto* const counter = reinterpret_cast<std::uint32_t*>(place + length);
+  const std::uint32_t counters = to.count * to.copies, copy = threadIdx.x & (to.copies - 1);
   with_key_bits(all.format, [&]<class Key>() {
-    for (std::uint64_t base = std::uint64_t{blockIdx.x} * move_tile; base < all.elements;
-         base += std::uint64_t{gridDim.x} * move_tile) {
-      std::uint32_t key[move_each], at[move_each];
-      BitsOf<T> value[move_each];
+    const auto* const keys = static_cast<const Key*>(all.keys);
+    const auto* const x = static_cast<const BitsOf<T>*>(all.x);
+    const auto counter_of = [&](Key key) {
+      return counter + (static_cast<std::uint32_t>(key >> to.log2_results) * to.copies + copy);
+    };
+    for (std::uint64_t t = blockIdx.x; t < to.tiles; t += gridDim.x) {
+      const std::uint64_t first = t * length + threadIdx.x;
+      const auto index = [&](std::uint32_t j) { return min(first + j * threads, all.elements - 1); };
+      for (std::uint32_t i = threadIdx.x; i < counters; i += threads) counter[i] = 0;
+      __syncthreads();  // all counters are 0, and the previous tile has been written
+      std::uint32_t rank[Tiles::each / 2];  // in the run, of two elements a word; `none` if left out
 #pragma unroll
-      for (int j = 0; j < move_each; ++j) {
-        const std::uint64_t e = base + j * move_threads + threadIdx.x;
-        const Key raw = static_cast<const Key*>(all.keys)[min(e, all.elements - 1)];
-        key[j] = e < all.elements && raw < all.bins ? static_cast<std::uint32_t>(raw) : none;
-      }
+      for (std::uint32_t j0 = 0; j0 < Tiles::each; j0 += batch) {
+        Key key[batch];
 #pragma unroll
-      for (int j = 0; j < move_each; ++j) {
-        const std::uint64_t e = base + j * move_threads + threadIdx.x;
-        value[j] = x[min(e, all.elements - 1)];
-      }
-      for (std::uint32_t i = threadIdx.x; i < counters; i += move_threads) shared_words[i] = 0;
-      __syncthreads();
+        for (std::uint32_t j = 0; j < batch; ++j) key[j] = keys[index(j0 + j)];
 #pragma unroll
-      for (int j = 0; j < move_each; ++j)
-        at[j] = key[j] == none ? 0 : atomicAdd(&shared_words[counter_of(key[j])], 1u);
-      __syncthreads();
-      const auto moved = static_cast<std::uint32_t>(sum_counts<move_threads>(
-          counters, [&](std::uint32_t i) { return shared_words[i]; },
-          [&](std::uint32_t i, std::uint64_t before) {
-            shared_words[i] = static_cast<std::uint32_t>(before);
-          }));
-      for (std::uint32_t p = threadIdx.x; p < to.count; p += move_threads) {
-        const std::uint32_t begin = shared_words[p * to.copies],
-                            end = p + 1 < to.count ? shared_words[(p + 1) * to.copies] : moved;
-        if (begin < end)
-          target[p] =
-              atomicAdd(to.begin + to.count + 1 + p, static_cast<unsigned long long>(end - begin)) - begin;
+        for (std::uint32_t j = 0; j < batch; ++j) {
+          std::uint32_t own = none;
+          if (first + (j0 + j) * threads < all.elements) {
+            if (key[j] < all.bins)
+              own = atomicAdd(counter_of(key[j]), 1u);
+            else
+              report_bad_key(all.events, first + (j0 + j) * threads);
+          }
+          std::uint32_t& both = rank[(j0 + j) / 2];
+          both = j % 2 == 0 ? own : both | own << 16;
+        }
       }
+      __syncthreads();  // all elements are counted
+      const std::uint32_t sorted = sum_before<threads>(counters, counter);
+      for (std::uint32_t p = threadIdx.x; p <= to.count; p += threads)
+        to.begin[t * (to.count + 1) + p] =
+            static_cast<std::uint16_t>(p < to.count ? counter[p * to.copies] : sorted);
 #pragma unroll
-      for (int j = 0; j < move_each; ++j) {
-        if (key[j] == none) continue;
-        at[j] += shared_words[counter_of(key[j])];
-        keys[at[j]] = key[j];
-        values[at[j]] = value[j];
+      for (std::uint32_t j0 = 0; j0 < Tiles::each; j0 += batch) {
+        Key key[batch];
+        BitsOf<T> bits[batch];
+#pragma unroll
+        for (std::uint32_t j = 0; j < batch; ++j) key[j] = keys[index(j0 + j)];  // again: registers are scarce
+#pragma unroll
+        for (std::uint32_t j = 0; j < batch; ++j) bits[j] = x[index(j0 + j)];
+#pragma unroll
+        for (std::uint32_t j = 0; j < batch; ++j) {
+          const std::uint32_t own = rank[(j0 + j) / 2] >> 16 * (j % 2) & 0xffff;
+          if (own == none) continue;
+          const std::uint32_t at = *counter_of(key[j]) + own;
+          value[at] = bits[j];
+          place[at] = static_cast<std::uint16_t>(key[j] & ((Key{1} << to.log2_results) - 1));
+        }
       }
-      __syncthreads();
-      for (std::uint32_t i = threadIdx.x; i < moved; i += move_threads) {
-        const std::uint32_t own = keys[i];
-        const std::uint64_t at = target[own >> to.log2_results] + i;
-        to.x[at] = values[i];
-        to.place[at] = static_cast<std::uint16_t>(own & ((1u << to.log2_results) - 1));
-      }
-      __syncthreads();
+      __syncthreads();  // the tile is sorted
+      const auto write = [&](auto* out, const auto* in) {
+        constexpr std::uint32_t each_vector = sizeof(uint4) / sizeof(*in);
+#pragma unroll
+        for (std::uint32_t i = 0; i < Tiles::each / each_vector; ++i)
+          reinterpret_cast<uint4*>(out + t * length)[i * threads + threadIdx.x] =
+              reinterpret_cast<const uint4*>(in)[i * threads + threadIdx.x];
+      };
+      write(to.x, value);
+      write(to.place, place);
     }
   });
+}
+
+constexpr std::uint32_t measured_tiles = 64;
+/// Measures the partitions. A warp has 32 of them, and some tiles.
+template <class T> __global__ void __launch_bounds__(warp) measure_partitions(Partitions<T> of) {
+  const std::uint32_t columns = (of.count + warp - 1) / warp, p = blockIdx.x % columns * warp + threadIdx.x,
+                      first = blockIdx.x / columns * measured_tiles;
+  if (p >= of.count) return;
+  std::uint64_t elements = 0;
+  std::uint32_t begin = of.tiles, end = 0;
+#pragma unroll 8
+  for (std::uint32_t t = first; t < min(first + measured_tiles, of.tiles); ++t) {
+    const std::uint16_t* const at = of.begin_of(t, p);
+    const unsigned length = at[1] - at[0];
+    elements += length;
+    if (length > 0) {
+      begin = min(begin, t);
+      end = t + 1;
+    }
+  }
+  if (elements == 0) return;
+  atomicAdd(&of.size[p].elements, elements);
+  atomicMax(&of.size[p].until_first, of.tiles - begin);
+  atomicMax(&of.size[p].end, end);
+}
+
+/// Shares out the work: a share is a range of tiles of one partition, of about so many elements.
+template <class T>
+__global__ void __launch_bounds__(key_threads) share_out(Partitions<T> of, std::uint64_t elements_of_share) {
+  for (std::uint32_t p = threadIdx.x; p < of.count; p += key_threads) {
+    const PartitionSize& size = of.size[p];
+    shared_words[p] = static_cast<std::uint32_t>(
+        min((size.elements + elements_of_share - 1) / elements_of_share,
+            static_cast<unsigned long long>(size.end + size.until_first - of.tiles)));
+  }
+  __syncthreads();
+  const std::uint32_t all = sum_before<key_threads>(of.count, shared_words);
+  for (std::uint32_t p = threadIdx.x; p <= of.count; p += key_threads)
+    of.size[p].first_share = p < of.count ? shared_words[p] : all;
+}
+
+/// Adds the runs of partition p in the tiles from `begin` to `end`. A warp takes up to 32 runs at a time. Each
+/// thread adds neighbouring elements that it loads at once: a chunk that a run has or shares with others.
+template <class T, int words>
+__device__ void add_runs(const SharedSums<T, words>& sums, const Partitions<T>& from, std::uint32_t p,
+                         std::uint32_t begin, std::uint32_t end) {
+  constexpr std::uint32_t warps = key_threads / warp;
+  constexpr std::uint16_t none = 0x8000, bins = 0xffff;
+  struct alignas(16) Places {
+    std::uint16_t of[each];
+  };
+  struct alignas(16) Elements {
+    BitsOf<T> of[each];
+  };
+  const SharedSums<T, words> own = sums;  // in registers
+  const std::uint32_t runs = min((end - begin + warps - 1) / warps, std::uint32_t{warp}), lane = thread();
+  for (std::uint32_t t = begin + warp_index() * runs; t < end; t += warps * runs) {
+    std::uint32_t first = 0, last = 0;
+    if (lane < runs && t + lane < end) {
+      const std::uint16_t* const at = from.begin_of(t + lane, p);
+      first = at[0];
+      last = at[1];
+    }
+    const std::uint32_t chunks = first < last ? (last - 1) / each - first / each + 1 : 0,
+                        until = sum_up_to(chunks), all = __shfl_sync(whole_warp, until, warp - 1),
+                        shift = lane * (from.tile / each) + first / each - (until - chunks),
+                        range = last << 16 | first;
+    for (std::uint32_t i = lane; i - lane < all; i += warp) {
+      std::uint32_t run = __popc(__ballot_sync(whole_warp, until <= i - lane));
+      while (true) {
+        const bool is_later = min(i, all - 1) >= __shfl_sync(whole_warp, until, run);
+        if (!__any_sync(whole_warp, is_later)) break;
+        run += is_later;
+      }
+      const std::uint32_t chunk = i + __shfl_sync(whole_warp, shift, run),
+                          in_run = __shfl_sync(whole_warp, range, run),
+                          at = chunk * each - run * from.tile;  // in the tile
+      std::uint16_t place[each];
+      BitsOf<T> bits[each];
+      if (i < all) {
+        const std::uint64_t base = std::uint64_t{t} * from.tile + std::uint64_t{chunk} * each;
+        const auto places = *reinterpret_cast<const Places*>(from.place + base);
+        const auto elements = *reinterpret_cast<const Elements*>(from.x + base);
+#pragma unroll
+        for (std::uint32_t j = 0; j < each; ++j) {
+          place[j] = at + j >= (in_run & 0xffff) && at + j < in_run >> 16 ? places.of[j] : none;
+          bits[j] = elements.of[j];
+        }
+      } else {
+#pragma unroll
+        for (std::uint32_t j = 0; j < each; ++j) place[j] = none;
+      }
+      own.add_loaded(place, bits, std::uint16_t{0}, bins, [](int) {});
+    }
+  }
 }
 
 /// Adds the elements of the partitions to cells in shared memory, and these to those in global memory. Each
-/// block has the same number of elements, from one or more partitions.
+/// block has the same number of shares, of one or more partitions.
 template <class T, int words>
 __global__ void __launch_bounds__(key_threads)
     add_partitions(KeyedElements all, Window w, Partitions<T> from, unsigned long long* totals) {
-  const std::uint64_t moved = from.begin[from.count];
-  const std::uint64_t share = (moved + gridDim.x - 1) / gridDim.x, first = blockIdx.x * share,
-                      last = min(first + share, moved);
-  if (first >= last) return;
-  std::uint32_t low = 0,
-                high = from.count;  // the partition of the first element: begin[low] <= first < begin[high]
-  while (high - low > 1) {
-    const std::uint32_t middle = (low + high) / 2;
-    (from.begin[middle] <= first ? low : high) = middle;
+  const auto first_share = [&](std::uint32_t p) { return from.size[p].first_share; };
+  const std::uint64_t shares = first_share(from.count);
+  auto share = static_cast<std::uint32_t>(shares * blockIdx.x / gridDim.x);
+  const auto last = static_cast<std::uint32_t>(shares * (blockIdx.x + 1) / gridDim.x);
+  std::uint32_t p = 0, high = from.count;  // first_share(p) <= share < first_share(high)
+  while (high - p > 1) {
+    const std::uint32_t middle = (p + high) / 2;
+    (first_share(middle) <= share ? p : high) = middle;
   }
-  for (std::uint32_t p = low; p < from.count && from.begin[p] < last; ++p) {
-    const std::uint64_t begin = max(std::uint64_t{from.begin[p]}, first),
-                        end = min(std::uint64_t{from.begin[p + 1]}, last);
-    if (begin >= end) continue;
+  for (; share < last; ++p) {
+    const std::uint32_t until = min(first_share(p + 1), last);
+    if (share >= until) continue;
     CellsOfBlock cells{std::uint64_t{p} << from.log2_results, 0, 1, shared_words};
     cells.results =
         static_cast<std::uint32_t>(min(all.results() - cells.first, std::uint64_t{1} << from.log2_results));
-    __syncthreads();
+    __syncthreads();  // the previous cells are added to the totals
     cells.clear(words);
-    const SharedSums<T, words> sums{w, all, cells};
-    sums.add_tiles(from.place, std::uint16_t{0}, from.x, begin, end, tile, std::uint16_t{0xffff},
-                   [](std::uint64_t) {});
-    cells.flush<words>(totals);
+    const PartitionSize& size = from.size[p];
+    const std::uint32_t first = from.tiles - size.until_first;
+    const std::uint64_t tiles = size.end - first, of_partition = first_share(p + 1) - first_share(p);
+    const auto tile_of = [&](std::uint32_t s) {
+      return first + static_cast<std::uint32_t>((s - first_share(p)) * tiles / of_partition);
+    };
+    add_runs(SharedSums<T, words>{w, all, cells}, from, p, tile_of(share), tile_of(until));
+    const bool is_whole = share == first_share(p) && until == first_share(p + 1);
+    share = until;
+    cells.flush<words>(totals, is_whole);
   }
 }
 
