@@ -90,12 +90,7 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
       reduce_one();
     } else {
       this->for_each_result([this](std::size_t at) {
-        int largest = no_exponent;
-        if (!call_.options.grid)
-          this->for_each_part(at, [&](const T* x, const T* y, std::size_t n) {
-            largest = std::max(largest, largest_exponent(kind_.term, x, y, n));
-          });
-        const int grid = grid_of(at, largest);
+        const int grid = grid_of(at);
         GridSum sum;
         this->for_each_part(
             at, [&](const T* x, const T* y, std::size_t n) { add_terms(sum, kind_.term, x, y, n, grid); });
@@ -105,25 +100,48 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
     call_.overflowed = overflowed_;
   }
 
+  /// The grid of each result.
+  std::vector<int> grids() {
+    std::vector<int> all(this->call.layout.results());
+    if (this->is_one())
+      all[0] = grid_of_one();
+    else
+      this->for_each_result([&](std::size_t at) { all[at] = grid_of(at); });
+    return all;
+  }
+
  private:
-  int grid_of(std::size_t at, int largest) const {
-    return call_.options.grid.value_or(found_grid(largest, this->length_of(at), grid_word_bits<F>,
-                                                  quantum_of_terms(kind_.term, format_info<T>())));
+  int found(std::size_t at, int largest) const {
+    return found_grid(largest, this->length_of(at), grid_word_bits<F>,
+                      quantum_of_terms(kind_.term, format_info<T>()));
+  }
+  int grid_of(std::size_t at) const {
+    if (call_.options.grid) return *call_.options.grid;
+    int largest = no_exponent;
+    this->for_each_part(at, [&](const T* x, const T* y, std::size_t n) {
+      largest = std::max(largest, largest_exponent(kind_.term, x, y, n));
+    });
+    return found(at, largest);
+  }
+  /// The grid of the only result.
+  int grid_of_one() const {
+    if (call_.options.grid) return *call_.options.grid;
+    std::mutex mutex;
+    int largest = no_exponent;
+    this->for_each_part_of_one([&](const T* x, const T* y, std::size_t n) {
+      const int mine = largest_exponent(kind_.term, x, y, n);
+      const std::scoped_lock lock{mutex};
+      largest = std::max(largest, mine);
+    });
+    return found(0, largest);
   }
   void finish(const GridSum& sum, std::size_t at, int grid) {
     if (!finish_on_grid<F>(sum, kind_.mean, this->length_of(at), grid, at, call_.out)) overflowed_ = true;
   }
 
   void reduce_one() {
+    const int grid = grid_of_one();
     std::mutex mutex;
-    int largest = no_exponent;
-    if (!call_.options.grid)
-      this->for_each_part_of_one([&](const T* x, const T* y, std::size_t n) {
-        const int mine = largest_exponent(kind_.term, x, y, n);
-        const std::scoped_lock lock{mutex};
-        largest = std::max(largest, mine);
-      });
-    const int grid = grid_of(0, largest);
     GridSum total;
     this->for_each_part_of_one([&](const T* x, const T* y, std::size_t n) {
       GridSum sum;
@@ -148,6 +166,21 @@ void reduce_on_grid(ExactKind kind, const FormatInfo& format, Call& call) {
   with_format(format, [&]<class F>() {
     with_format(*call.input, [&]<class T>() { GridBatch<T, F>{kind, call}.run(); });
   });
+}
+
+std::vector<int> grids_of_results(const FormatInfo& format, Call& call) {
+  return with_format(format, [&]<class F>() {
+    return with_format(*call.input, [&]<class T>() { return GridBatch<T, F>{ExactKind{}, call}.grids(); });
+  });
+}
+
+GridSum sum_on_grid(Values x, int grid) {
+  GridSum sum;
+  with_format(*x.format, [&]<class T>() {
+    add_terms(sum, Term::element, static_cast<const T*>(x.data), static_cast<const T*>(nullptr), x.size,
+              grid);
+  });
+  return sum;
 }
 
 }  // namespace samesum::cpu

@@ -19,6 +19,10 @@ cudaError_t reduce_exactly(ExactKind kind, const FormatInfo& format, Launch& lau
 
 // In fixed_point.cu:
 cudaError_t reduce_on_grid(ExactKind kind, const FormatInfo& format, Launch& launch);
+/// Finds the largest exponent of the elements of each result. Without a workspace, only sets `bytes`.
+cudaError_t find_largest_exponents(const Launch& call, std::int32_t* exponents, void* workspace,
+                                   std::size_t& bytes);
+
 // In exact_scan.cu, for a call with elements:
 struct ExactWindow;
 struct TileDigits;

@@ -1,5 +1,6 @@
 /// Scans on a GPU in one format, and reductions in the order prefix.
 #include "samesum/backend/cuda/exact_scan.cuh"
+#include "samesum/backend/cuda/grid_scan.cuh"
 #include "samesum/backend/cuda/launch.hpp"
 #include "samesum/backend/cuda/methods.hpp"
 #include "samesum/catalogue/describe.hpp"
@@ -114,6 +115,32 @@ cudaError_t scan_exactly(Launch& call) {
                           reinterpret_cast<TileDigits*>(window_of(call) + 1), SAMESUM_FORMAT_INDEX);
 }
 
+/// Bytes at the start of the states for the exponents of a scan on a grid that is found. The first pass has
+/// its states behind them.
+std::size_t bytes_of_exponents(const Launch& call) {
+  return (call.layout.results() * sizeof(std::int32_t) + 15) / 16 * 16;
+}
+cudaError_t find_grids(const Launch& call) {
+  std::size_t bytes = call.bytes - bytes_of_exponents(call);
+  return find_largest_exponents(call, static_cast<std::int32_t*>(states(call.workspace)),
+                                static_cast<std::byte*>(call.workspace) + bytes_of_exponents(call), bytes);
+}
+
+cudaError_t scan_on_grid(Launch& call) {
+  using F = Formats::at<SAMESUM_FORMAT_INDEX>;
+  GridScanReducer<F> reducer{};
+  reducer.source = {call.options.grid.value_or(0), nullptr, grid_word_bits<F>, call.input->min_quantum};
+  reducer.exclusive = call.options.exclusive;
+  reducer.status = call.status;
+  if (call.options.grid) return scan(reducer, true, call);
+  std::size_t of_first = 0;
+  if (const cudaError_t error = find_largest_exponents(call, nullptr, nullptr, of_first)) return error;
+  if (call.workspace != nullptr)
+    reducer.source.exponents = static_cast<const std::int32_t*>(states(call.workspace));
+  const std::size_t of_states = of_first > header_bytes ? (of_first - header_bytes + 15) / 16 * 16 : 0;
+  return scan(reducer, true, call, {bytes_of_exponents(call) + of_states, find_grids});
+}
+
 }  // namespace
 
 template <> std::vector<Entry> scans<SAMESUM_FORMAT_INDEX>() {
@@ -135,6 +162,14 @@ template <> std::vector<Entry> scans<SAMESUM_FORMAT_INDEX>() {
     if constexpr (is_scan<Operation>) {
       Entry e = describe_order_free<Operation, Exactly, F>("cuda");
       e.code.run.fill(run_launch<scan_exactly>);
+      e.code.run_vector = e.code.run;
+      all.push_back(e);
+    }
+  });
+  for_each_order_free<OnGrid>([&]<class Operation>() {
+    if constexpr (is_scan<Operation>) {
+      Entry e = describe_order_free<Operation, OnGrid, F>("cuda");
+      e.code.run.fill(run_launch<scan_on_grid>);
       e.code.run_vector = e.code.run;
       all.push_back(e);
     }

@@ -437,6 +437,17 @@ template <class State> struct ScanShared {
   State carry[most_tiles + 1];  ///< of all elements before each tile, and after the last one
 };
 
+/// The reducer for one result of n elements, if it depends on the result.
+template <class Reducer>
+__device__ const Reducer& reducer_at(const Reducer& reducer, std::size_t, std::size_t) {
+  return reducer;
+}
+template <class Reducer>
+requires requires(const Reducer& reducer) { reducer.at(0, 0); }
+__device__ Reducer reducer_at(const Reducer& reducer, std::size_t result, std::size_t n) {
+  return reducer.at(result, n);
+}
+
 /// Writes the results of the rows of a warp: one for each element, or the last one.
 template <class Reducer, int rows>
 __device__ void write_rows(const Reducer& reducer, const WarpRows<Reducer, rows>& held, const Layout& l,
@@ -476,7 +487,13 @@ __device__ void write_rows(const Reducer& reducer, const WarpRows<Reducer, rows>
   ScanResults<F> results;
   held.visit(
       reducer, 0, count, first_row, of_rows, carry, end,
-      [&](int, int j, const State& state) {
+      [&](int r, int j, const State& state) {
+        if constexpr (requires { reducer.check(state); }) {  // that of a result, not of padding
+          const int own = r * row + j;
+          if (own < mine &&
+              (!out.exclusive || first + static_cast<std::size_t>(thread() * run + own) + 1 < p.n))
+            reducer.check(state);
+        }
         reducer.finish(state, 1, static_cast<std::size_t>(j), results.run.result);
       },
       [&](int r) {
@@ -600,7 +617,7 @@ __device__ __forceinline__ void scan_block(const Reducer& reducer, const ScanInp
       with_elements<Reducer>(in, [&](const auto* x) {
         held.load(x + l.first(p.outer) + p.inner + p.begin(first_row) * l.stride, l.stride, count);
       });
-      held.scan(reducer, count, s.rows[tile] + first_row);
+      held.scan(reducer_at(reducer, p.result, p.n), count, s.rows[tile] + first_row);
     }
   }
   if (plan.log2_warps == 0) merge_rows(reducer, s.rows[tile]);
@@ -622,7 +639,8 @@ __device__ __forceinline__ void scan_block(const Reducer& reducer, const ScanInp
   }
   if (!out.every && p.exists && p.n == 0 && first_row == 0 && thread() == 0)
     write_result(reducer, State{}, 0, p.result, out);
-  write_rows(reducer, held, l, p, first_row, s.rows[tile], carry, end, out);
+  write_rows(reducer_at(reducer, p.exists ? p.result : 0, p.n), held, l, p, first_row, s.rows[tile], carry,
+             end, out);
 }
 
 /// Rows per warp of the two forms of the kernel. With few, more warps share a tile: the latency is low. With
