@@ -304,7 +304,8 @@ INSTANTIATE_TEST_SUITE_P(, EveryScanOnAGrid, ::testing::ValuesIn([] {
 TEST_P(EveryScanOnAGrid, HasTheSumOfEachPrefixOnTheGivenGrid) {
   int overflows = 0, others = 0;
   for (const FormatInfo& input : formats)
-    for (const int grid : {lowest_grid, -1074, -149, -100, -60, -42, -30, -20, -3, 0, 2, 30, 900, highest_grid})
+    for (const int grid :
+         {lowest_grid, -1074, -149, -100, -60, -42, -30, -20, -3, 0, 2, 30, 900, highest_grid})
       for (const int binades : {2, 40})
         for (const bool exclusive : {false, true}) {
           const Array x{input, wide(80, binades, static_cast<std::uint64_t>(binades))};
