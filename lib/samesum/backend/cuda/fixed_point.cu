@@ -2,6 +2,7 @@
 /// result, unless the grid is given, and one adds the terms. The kernels reduce in the order `tree`, but
 /// integers are the same in any order.
 #include "samesum/backend/cuda/batch.cuh"
+#include "samesum/backend/cuda/grid_fast_paths.cuh"
 #include "samesum/backend/cuda/grid_source.cuh"
 #include "samesum/backend/cuda/methods.hpp"
 #include "samesum/backend/cuda/reader.cuh"
@@ -10,15 +11,12 @@
 namespace samesum::gpu {
 namespace {
 
-/// The largest exponent of the terms of each result. Elements are given in the carrier C of their format,
-/// which holds them exactly.
-struct LargestExponent {
-  std::int32_t exponent = no_exponent;
-  __device__ void add(std::int32_t of_term) { exponent = max(exponent, of_term); }
-  __device__ void merge(const LargestExponent& other) { add(other.exponent); }
-};
+/// Finds the largest exponent of the terms of each result. Elements are given in the carrier C of their
+/// format, which holds them exactly.
 template <class C> struct LargestExponentReducer : StateReducer<LargestExponent, std::int32_t> {
+  using FastPath = LargestExponentFastPath<C>;
   Term term;
+  __device__ FastPath fast_path() const { return {{}, term}; }
   template <class Element> __device__ std::int32_t item(const Element& e) const {
     return exponent_of_term<C>(term, e.x.v, e.y.v);
   }
@@ -30,7 +28,7 @@ template <class C> struct LargestExponentReducer : StateReducer<LargestExponent,
 template <class C> struct PairOf { C x, y; };
 
 /// Adds terms on the grid of their result.
-template <class C> struct GridReducer : StateReducer<GridSum, PairOf<C>> {
+template <class C> struct GridReducer : StateReducer<GridSum, PairOf<C>>, FastPathFor<C> {
   using Item = PairOf<C>;
   GridSource source;
   Term term;
@@ -44,6 +42,10 @@ template <class C> struct GridReducer : StateReducer<GridSum, PairOf<C>> {
     GridReducer own = *this;
     own.grid = GridOfDoubles{source.grid(result, n)};
     return own;
+  }
+  /// Most terms on a grid that is found for 126 bits have more than the fast path adds.
+  __device__ GridFastPath fast_path() const {
+    return {grid.exponent(), term, source.exponents == nullptr || source.word_bits <= 62};
   }
   template <class Element> __device__ Item item(const Element& e) const { return {e.x.v, e.y.v}; }
   __device__ GridSum start(const Item& x) const {
