@@ -18,6 +18,9 @@ constexpr std::size_t terms_at_once = 2048;  ///< terms; stays in the first-leve
 template <class T> bool has_doubles(Term term) { return !std::is_same_v<T, fp64> || term < Term::square; }
 
 const Kernels& loops() { return kernels<Formats::index_of<fp64>()>(); }
+template <class T> const Kernels& loops_for() { return kernels<Formats::index_of<T>()>(); }
+
+bool are_elements(Term term) { return term == Term::element || term == Term::magnitude; }
 
 /// Calls visit(terms, from, n) for blocks of n terms that are doubles; `from` is the index of the first.
 template <class T, class Visit>
@@ -47,6 +50,18 @@ template <class T> int largest_exponent(Term term, const T* x, const T* y, std::
     one_by_one(0, n);
     return largest;
   }
+  if (are_elements(term)) {
+    BitsOf<T> most = 0;
+    for (std::size_t begin = 0; begin < n; begin += terms_at_once) {
+      const std::size_t mine = std::min(n - begin, terms_at_once);
+      const auto of_block = static_cast<BitsOf<T>>(loops_for<T>().largest_bits(x + begin, mine));
+      if (of_block >= Format<T>::infinity)
+        one_by_one(begin, mine);
+      else
+        most = std::max(most, of_block);
+    }
+    return std::max(largest, exponent_of(from_bits<T>(most)));
+  }
   std::uint64_t bits = 0;
   for_each_block(term, x, y, n, [&](const double* terms, std::size_t from, std::size_t count) {
     const std::uint64_t of_block = loops().largest_magnitude(terms, count);
@@ -66,6 +81,18 @@ template <class T> void add_terms(GridSum& sum, Term term, const T* x, const T* 
   // Beyond these limits the scale, or a term in units, is not a normal double.
   if (!has_doubles<T>(term) || grid < -900 || grid > 1000) return one_by_one(0, n);
   const double scale = power_of_two(-grid);
+  if constexpr (std::is_same_v<T, CarrierOf<T>>)
+    if (term == Term::element) {
+      // As long as all terms of a block have up to 2^50 units.
+      for (; n > 0; x += std::min(n, terms_at_once), n -= std::min(n, terms_at_once)) {
+        const std::size_t mine = std::min(n, terms_at_once);
+        const auto bits = static_cast<BitsOf<T>>(loops_for<T>().largest_bits(x, mine));
+        if (bits >= Format<T>::infinity) break;
+        const GridTerm largest = to_grid(from_bits<T>(bits), grid);
+        if (largest.bits > 50) break;
+        sum.add({Int128::of(loops_for<T>().sum_units(x, mine, scale)), largest.bits});
+      }
+    }
   for_each_block(term, x, y, n, [&](const double* terms, std::size_t from, std::size_t count) {
     const std::uint64_t bits = loops().largest_magnitude(terms, count);
     const GridTerm largest = bits < Format<fp64>::infinity ? to_grid(from_bits<double>(bits), grid)
