@@ -57,9 +57,9 @@ def test_long_arrays_have_the_bits_of_short_ones():
 
 
 def test_a_cumsum_may_have_a_grid_for_the_whole_vector():
-    x = [0x1p70, 1.0, -0x1p70, 1.0]
-    assert samesum.cumsum(x, method="fixed_point").tolist() == [0x1p70, 0x1p70, 1, 2]
-    assert samesum.cumsum(np.float32(x), method="fixed_point").tolist() == [0x1p70, 0x1p70, 0, 0]
+    x = [2.0**70, 1.0, -2.0**70, 1.0]
+    assert samesum.cumsum(x, method="fixed_point").tolist() == [2.0**70, 2.0**70, 1, 2]
+    assert samesum.cumsum(np.float32(x), method="fixed_point").tolist() == [2.0**70, 2.0**70, 0, 0]
 
 
 def test_results_have_the_format_of_the_method():
