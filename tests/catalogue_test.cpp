@@ -39,12 +39,12 @@ TEST(TheCatalogue, ListsEveryCombinationOnceAsAMethodOrWithAReason) {
   // Sums and means by key have the axes of sums; extrema and the count need no order.
   const std::size_t by_key = 2 * (Orders::size * Accumulators::size + OrderFree::size) + 2 + 1;
   const std::size_t softmaxes = 2 * 5;
-  const std::size_t on_a_gpu = (4 * Accumulators::size + 3) * Formats::size +
-                               4 * (Accumulators::size + 2) * Formats::size + 2 * 2 * Formats::size + 2 +
-                               2 * Formats::size + 4 * Formats::size + 5 * Formats::size +
-                               // the order prefix of prod and logsumexp, the scans, and operations by key
-                               Formats::size + 1 + (2 * Accumulators::size + 1 + 2 + 1) * Formats::size + 1 +
-                               (2 * OrderFree::size + 3 + 2) * Formats::size + 1 + softmaxes;
+  const std::size_t on_a_gpu =
+      (4 * Accumulators::size + 3) * Formats::size + 4 * (Accumulators::size + 2) * Formats::size +
+      2 * 2 * Formats::size + 2 + 2 * Formats::size + 4 * Formats::size + 5 * Formats::size +
+      // the order prefix of prod and logsumexp, the scans, and operations by key
+      Formats::size + 1 + (2 * Accumulators::size + OrderFree::size + 2 + 1) * Formats::size + 1 +
+      (2 * OrderFree::size + 3 + 2) * Formats::size + 1 + softmaxes;
   EXPECT_EQ(names.size(), backends.size() * ((combinations + scans + by_key) * Formats::size + softmaxes) -
                               (absent().empty() ? 0 : on_a_gpu));
 }

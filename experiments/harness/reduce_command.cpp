@@ -117,7 +117,10 @@ class Reduction {
     if (method_.returns_index) return method_.bound(input(), layout_.n, Number::of(fp64{}), magnitudes_[i]);
     const ResultNumbers result =
         method_.results == 2 ? ResultNumbers{number(2 * i), number(2 * i + 1)} : ResultNumbers{number(i)};
-    return method_.bound(input(), elements_of(i), result, magnitudes_[i],
+    // All elements of a vector determine the grid that a scan finds.
+    const bool on_found_grid = method_.is_scan() && method_.accumulator == "fixed_point" && !grid_;
+    return method_.bound(input(), on_found_grid ? layout_.n : elements_of(i), result,
+                         on_found_grid ? largest_ : magnitudes_[i],
                          {.result_index = which, .ddof = ddof_, .grid = grid_});
   }
   /// A bound on the error of deviation i: |√v' - √v| = |v' - v| / (√v' + √v), and the root is rounded once to
@@ -163,6 +166,7 @@ class Reduction {
     } else if (method_.is_scan()) {
       const Column x = absolute(x_);
       reduce(find("cumsum/exact/fp64"), x.values(), layout_, out, {.exclusive = exclusive_});
+      largest_ = (*default_method("max", *x.format))(x.values()).to_double();
     } else if (method_.operation == "squared_norm") {
       reduce(find("squared_norm/exact/fp64"), x_, layout_, out);
     } else {
@@ -183,6 +187,7 @@ class Reduction {
   std::vector<double> terms_;  ///< the input and what it lost; empty if it lost nothing
   std::vector<std::byte> bytes_;
   std::vector<double> magnitudes_;
+  double largest_ = 0;  ///< for scans: the largest |x|
 };
 
 /// One of the numbers that are printed for a result.

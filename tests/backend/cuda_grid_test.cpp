@@ -9,10 +9,11 @@ namespace samesum {
 namespace {
 namespace on_a_grid_of_the_gpu {
 
-std::vector<const Method*> methods_on_grid() {
+std::vector<const Method*> methods_on_grid(bool scans) {
   std::vector<const Method*> all;
   for (const Method& m : methods())
-    if (m.backend == "cuda" && m.accumulator == "fixed_point" && !m.takes_keys) all.push_back(&m);
+    if (m.backend == "cuda" && m.accumulator == "fixed_point" && !m.takes_keys && m.is_scan() == scans)
+      all.push_back(&m);
   return all;
 }
 
@@ -29,7 +30,7 @@ std::optional<Bits> bits_of(const Method& m, const Values& x, const Values& y, c
 TEST(MethodsOnAGivenGrid, HaveTheBitsOfTheCpuOnTheGpu) {
   SAMESUM_NEEDS_GPU();
   const std::uint64_t offsets[] = {0, 5, 5, 4200, 30'000};
-  for (const Method* m : methods_on_grid())
+  for (const Method* m : methods_on_grid(false))
     for (const FormatInfo& input : formats) {
       const Array x{input, wide(30'000, 20, 1)}, y{input, uniform(30'000, 2)};
       for (const int grid : {lowest_grid, -1000, -149, -60, -30, 0, 30, highest_grid})
@@ -40,6 +41,55 @@ TEST(MethodsOnAGivenGrid, HaveTheBitsOfTheCpuOnTheGpu) {
                     bits_of(find_on("cpu", *m), x.values(), y.values(), layout, grid))
               << m->name << " of " << input.name << ", 2^" << grid << ", " << layout.results() << " results";
     }
+}
+
+/// The bits of all results of a scan of contiguous rows or columns; nothing if a sum overflows.
+std::optional<Bits> bits_of_scan(const Method& m, const Values& x, const Layout& layout, bool exclusive,
+                                 int grid) {
+  return with_format(*m.format, [&]<class F>() -> std::optional<Bits> {
+    std::vector<F> out(x.size);
+    try {
+      reduce(m, x, layout, std::span{out}, {.exclusive = exclusive, .grid = grid});
+    } catch (const std::overflow_error&) {
+      return std::nullopt;
+    }
+    Bits bits;
+    for (const F& result : out) bits.push_back(to_bits(result));
+    return bits;
+  });
+}
+
+TEST(ScansOnAGivenGrid, HaveTheBitsOfTheCpuOnTheGpu) {
+  SAMESUM_NEEDS_GPU();
+  for (const Method* m : methods_on_grid(true))
+    for (const FormatInfo& input : formats) {
+      const Array x{input, wide(30'000, 20, 1)};
+      for (const int grid : {lowest_grid, -1000, -149, -60, -47, -42, -30, 0, 9, 30, highest_grid})
+        for (const Layout& layout : {Layout::vector(30'000), Layout::rows(100, 300), Layout::rows(3, 10'000),
+                                     Layout::axis(1, 300, 100), Layout::axis(2, 5000, 3)})
+          for (const bool exclusive : {false, true})
+            ASSERT_EQ(bits_of_scan(*m, x.values(), layout, exclusive, grid),
+                      bits_of_scan(find_on("cpu", *m), x.values(), layout, exclusive, grid))
+                << m->name << " of " << input.name << ", 2^" << grid << ", " << layout.results()
+                << " vectors, exclusive " << exclusive;
+    }
+}
+
+TEST(AScanOnAGivenGridOnTheGpu, OverflowsWhereAResultDoes) {
+  SAMESUM_NEEDS_GPU();
+  const Method& m = gpu::find("cumsum/fixed_point/fp32");
+  for (const std::size_t at : {std::size_t{3}, std::size_t{5000}, std::size_t{9999}}) {
+    std::vector<float> x(10'000);
+    x[at] = 0x1p20f;
+    if (at + 1 < x.size()) x[at + 1] = -0x1p20f;
+    for (const bool exclusive : {false, true}) {
+      const Layout layout = Layout::vector(x.size());
+      const bool is_last = at + 1 == x.size();
+      EXPECT_TRUE(bits_of_scan(m, x, layout, exclusive, -42)) << at;
+      EXPECT_EQ(bits_of_scan(m, x, layout, exclusive, -43).has_value(), exclusive && is_last)
+          << at << ", exclusive " << exclusive;
+    }
+  }
 }
 
 TEST(AGivenGridOnTheGpu, ThatOverflowsIsAnErrorOrNaN) {

@@ -201,6 +201,7 @@ TEST(AReductionOfAFile, PrintsALinePerResult) {
   EXPECT_EQ(text({.operation = "cumsum", .axis = "rows", .hex = true}),
             "0x1p+0\n0x1.8p+1\n0x1.8p+2\n0x1p+2\n0x1.2p+3\n0x1.2p+4\n");
   EXPECT_EQ(text({.operation = "cumsum", .axis = "columns", .exclusive = true}), "0\n0\n0\n1\n2\n3\n");
+  EXPECT_EQ(text({.operation = "cumsum", .method = "fixed_point", .grid = 1}), "0\n2\n6\n10\n14\n22\n");
   EXPECT_EQ(text({.operation = "cummax", .bound = true}), "1 0\n2 0\n3 0\n4 0\n5 0\n9 0\n");
   const Json json = Json::parse(text({.operation = "cumsum", .axis = "0", .json = true}));
   EXPECT_EQ(json["values"], Json::array({1, 2, 3, 5, 7, 12}));

@@ -18,7 +18,7 @@ using Integer = boost::multiprecision::cpp_int;
 std::vector<const Method*> methods_on_grid(std::string_view backend) {
   std::vector<const Method*> all;
   for (const Method& m : methods())
-    if (m.backend == backend && m.accumulator == "fixed_point" && !m.takes_keys) all.push_back(&m);
+    if (m.backend == backend && m.accumulator == "fixed_point" && reduces_vectors(m)) all.push_back(&m);
   return all;
 }
 

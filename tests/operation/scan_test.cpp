@@ -4,6 +4,7 @@
 
 #include "harness/truth.hpp"
 #include "operation/reduction_support.hpp"
+#include "samesum/accumulator/fixed_point.hpp"
 #include "samesum/operation/validation.hpp"
 
 namespace samesum {
@@ -50,6 +51,11 @@ Bits scanned(const Method& m, Values x, Options options = {}) {
   return scanned(m, x, Layout::vector(x.size), options);
 }
 
+/// Reduces x with the same options as a scan of which it is a prefix. The grid is given: one that is found
+/// depends on the elements behind the prefix, too.
+Bits scanned_on_one_grid(const Method& m, Values x) { return scanned(m, x, with_grid(m)); }
+std::uint64_t reduced_on_one_grid(const Method& m, Values x) { return m(x, with_grid(m)).bits; }
+
 Values first_of(Values x, std::size_t n) { return {*x.format, x.data, n}; }
 
 class EveryScan : public ::testing::TestWithParam<const Method*> {
@@ -68,12 +74,12 @@ TEST_P(EveryScan, HasTheBitsOfTheReductionOfEachPrefix) {
   const Method& reduction = reduction_of(m);
   constexpr std::size_t n = 2 * tile_elements + 5;
   for_each_input(n, 12, [&](const Array& x) {
-    const Bits all = scanned(m, x.values());
+    const Bits all = scanned_on_one_grid(m, x.values());
     // Each reduction reads all elements again.
     const std::size_t step = m.backend == "cpu" ? 7 : 149;
     for (std::size_t i = 0; i < n; ++i) {
       if (i > 300 && i % step > 0 && i % 128 != 127 && i % tile_elements > 2) continue;
-      ASSERT_EQ(all[i], reduction(first_of(x.values(), i + 1)).bits)
+      ASSERT_EQ(all[i], reduced_on_one_grid(reduction, first_of(x.values(), i + 1)))
           << "element " << i << " of " << x.values().format->name;
     }
   });
@@ -83,11 +89,11 @@ TEST_P(EveryScan, HasTheBitsOfTheReductionOfLongPrefixes) {
   const Method& reduction = reduction_of(m);
   constexpr std::size_t n = 2 * part_elements + 3 * tile_elements + 777;
   const Array x{*m.format, wide(n, 12, 3)};
-  const Bits all = scanned(m, x.values());
+  const Bits all = scanned_on_one_grid(m, x.values());
   for (const std::size_t base : {3 * tile_elements, 7 * tile_elements, 8 * tile_elements, 15 * tile_elements,
                                  part_elements, part_elements + tile_elements, 2 * part_elements, n - 2})
     for (const std::size_t i : {base - 2, base - 1, base, base + 1})
-      EXPECT_EQ(all[i], reduction(first_of(x.values(), i + 1)).bits) << "element " << i;
+      EXPECT_EQ(all[i], reduced_on_one_grid(reduction, first_of(x.values(), i + 1))) << "element " << i;
 }
 
 TEST_P(EveryScan, HasTheBitsOfItsReference) {
@@ -197,14 +203,18 @@ TEST_P(EveryScan, KeepsItsSpecialValues) {
                                                {tiny, tiny, -tiny, -tiny, -tiny},
                                                {largest, largest, -largest, -largest, 1},
                                                {-largest, tiny, largest}};
+  Options options;
+  if (m.accumulator == "fixed_point")  // a grid on which all cases fit
+    options.grid =
+        found_grid(m.format->max_exponent, 4200, word_bits_for(m.format->precision), m.format->min_quantum);
   for (std::vector<double> x : cases)
     for (const std::size_t before : {0, 126, 3968}) {  // in all 126 and 4094
       if (before > 0 && m.backend == "reference") continue;
       x.insert(x.begin(), before, m.operation == "cumprod" ? 1 : -0.0);
       const Array array{*m.format, x};
-      const Bits all = scanned(m, array.values());
+      const Bits all = scanned(m, array.values(), options);
       for (std::size_t i = before; i < x.size(); ++i)
-        EXPECT_EQ(all[i], reduction_of(m)(first_of(array.values(), i + 1)).bits)
+        EXPECT_EQ(all[i], reduction_of(m)(first_of(array.values(), i + 1), options).bits)
             << ::testing::PrintToString(std::vector<double>(x.begin() + std::ptrdiff_t(before), x.end()))
             << ", element " << i;
     }
@@ -216,12 +226,15 @@ TEST_P(EveryScan, IsWithinTheBoundOfEachPrefix) {
     constexpr std::size_t n = 4600;
     const Array x{*m.format, wide(n, binades, 8)};
     const Bits all = scanned(m, x.values());
+    const bool on_grid = m.accumulator == "fixed_point";  // which the whole vector determines
+    const double largest = on_grid ? power_of_two(binades / 2) : 0;
     harness::Truth truth;
     for (std::size_t i = 0; i < n; ++i) {
       const std::byte* const element = static_cast<const std::byte*>(x.values().data) + i * m.format->bytes;
       truth.add(Values{*m.format, element, 1});
       const Number result{m.format, all[i]};
-      const double bound = m.bound(*m.format, i + 1, result, truth.magnitudes_rounded_up());
+      const double bound = on_grid ? m.bound(*m.format, n, result, largest)
+                                   : m.bound(*m.format, i + 1, result, truth.magnitudes_rounded_up());
       ASSERT_LE(truth.error_of(result).absolute, bound) << "element " << i;
       if (i < 3 && m.format->precision > 20) {
         ASSERT_LT(bound, 1e-3) << "element " << i;
@@ -252,6 +265,94 @@ TEST(ASerialCumsum, HasTheBitsOfALoop) {
   std::partial_sum(x.begin(), x.end(), expected.begin());
   reduce(find("cumsum/serial/plain/fp32"), x, Layout::vector(5000), std::span{found});
   EXPECT_EQ(found, expected);
+}
+
+// --- scans on a grid -------------------------------------------------------------------------------------
+
+class EveryScanOnAGrid : public ::testing::TestWithParam<const Method*> {
+ protected:
+  const Method& m = *GetParam();
+  /// The results; nothing if a sum overflows.
+  std::optional<Bits> bits(Values x, Options options) {
+    try {
+      return scanned(m, x, options);
+    } catch (const std::overflow_error&) {
+      return std::nullopt;
+    }
+  }
+  /// The sums of all prefixes on a grid; nothing if one of them overflows.
+  std::optional<Bits> sums(Values x, int grid, bool exclusive) {
+    const Method& sum = reduction_of(m);
+    Bits all;
+    try {
+      for (std::size_t i = 0; i < x.size; ++i)
+        all.push_back(sum(first_of(x, exclusive ? i : i + 1), {.grid = grid}).bits);
+    } catch (const std::overflow_error&) {
+      return std::nullopt;
+    }
+    return all;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, EveryScanOnAGrid, ::testing::ValuesIn([] {
+                           std::vector<const Method*> on_grid;
+                           for (const char* backend : {"reference", "cpu"})
+                             for (const Method* m : scans_of(backend))
+                               if (m->accumulator == "fixed_point") on_grid.push_back(m);
+                           return on_grid;
+                         }()),
+                         test_name);
+
+TEST_P(EveryScanOnAGrid, HasTheSumOfEachPrefixOnTheGivenGrid) {
+  int overflows = 0, others = 0;
+  for (const FormatInfo& input : formats)
+    for (const int grid :
+         {lowest_grid, -1074, -149, -100, -60, -42, -30, -20, -3, 0, 2, 30, 900, highest_grid})
+      for (const int binades : {2, 40})
+        for (const bool exclusive : {false, true}) {
+          const Array x{input, wide(80, binades, static_cast<std::uint64_t>(binades))};
+          const auto found = bits(x.values(), {.exclusive = exclusive, .grid = grid});
+          ASSERT_EQ(found, sums(x.values(), grid, exclusive)) << input.name << ", 2^" << grid;
+          ++(found ? others : overflows);
+        }
+  EXPECT_GT(overflows, 10);
+  EXPECT_GT(others, 10);
+}
+
+TEST_P(EveryScanOnAGrid, FindsTheGridOfTheWholeVector) {
+  for (const FormatInfo& input : formats)
+    for (const int binades : {1, 20, 300}) {
+      const std::size_t n = 900;
+      std::vector<double> x = wide(n, binades, 4);
+      for (double& e : x) e = std::clamp(e, -input.max_finite, input.max_finite);
+      const Array array{input, x};
+      double largest = 0;
+      for (const double e : x) largest = std::max(largest, std::abs(e));
+      const Array rounded{input, {largest}};
+      const int exponent = with_format(
+          input, [&]<class T>() { return exponent_of(*static_cast<const T*>(rounded.values().data)); });
+      const int grid = found_grid(exponent, n, word_bits_for(m.format->precision), input.min_quantum);
+      for (const bool exclusive : {false, true})
+        EXPECT_EQ(scanned(m, array.values(), {.exclusive = exclusive}),
+                  scanned(m, array.values(), {.exclusive = exclusive, .grid = grid}))
+            << input.name << ", " << binades << " binades";
+    }
+}
+
+TEST_P(EveryScanOnAGrid, OverflowsWhereAPrefixDoes) {
+  if (m.format->precision > 24) return;  // its word holds all sums of terms that are not too large themselves
+  const int grid = 1 - word_bits_for(m.format->precision);  // the word holds sums of up to 2
+  const Array fits{format_info<fp64>(), {1, 1, -1, 1, 0}}, beyond{format_info<fp64>(), {1, 1, 1, -1, -1}},
+      at_the_end{format_info<fp64>(), {1, 1, 1}};
+  EXPECT_TRUE(bits(fits.values(), {.grid = grid}));
+  EXPECT_FALSE(bits(beyond.values(), {.grid = grid})) << "although all elements together fit";
+  EXPECT_FALSE(bits(at_the_end.values(), {.grid = grid}));
+  EXPECT_TRUE(bits(at_the_end.values(), {.exclusive = true, .grid = grid})) << "no result has it";
+  try {
+    scanned(m, beyond.values(), {.grid = grid});
+    FAIL();
+  } catch (const std::overflow_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr(m.name));
+  }
 }
 
 // --- exact scans -----------------------------------------------------------------------------------------

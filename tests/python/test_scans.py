@@ -56,6 +56,12 @@ def test_long_arrays_have_the_bits_of_short_ones():
     np.testing.assert_array_equal(samesum.cumsum(x.T, 0, method="prefix/kahan").T, rows)
 
 
+def test_a_cumsum_may_have_a_grid_for_the_whole_vector():
+    x = [2.0**70, 1.0, -2.0**70, 1.0]
+    assert samesum.cumsum(x, method="fixed_point").tolist() == [2.0**70, 2.0**70, 1, 2]
+    assert samesum.cumsum(np.float32(x), method="fixed_point").tolist() == [2.0**70, 2.0**70, 0, 0]
+
+
 def test_results_have_the_format_of_the_method():
     x = np.full(5000, 0.1, np.float16)
     assert samesum.cumsum(x).dtype == np.float16

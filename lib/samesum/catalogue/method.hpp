@@ -28,8 +28,9 @@ struct Options {
   bool exclusive = false;
   /// For the accumulator fixed_point: terms are rounded to multiples of 2^grid. If it is not given, each
   /// result has the finest grid on which no sum of n terms as large as its largest one can overflow: its bits
-  /// then depend on its own elements alone. By key, there is one grid, found from all elements and the number
-  /// of keys: the bits of a result then depend on the elements of other keys.
+  /// then depend on its own elements alone. A scan has one grid for each vector, found from all its elements:
+  /// a result then depends on the elements behind it, too. By key, there is one grid, found from all elements
+  /// and the number of keys: the bits of a result then depend on the elements of other keys.
   std::optional<int> grid = {};
   /// For sums, counts and extrema by key: each result is combined with the number that `out` holds, which
   /// counts as one more element, before the others. A key without elements leaves its number as it is.
@@ -153,7 +154,8 @@ struct Method {
   ///
   /// @param input format of the elements.
   /// @param n number of elements; by key, those of the key, and one more if Options::combine was set. For
-  ///   fixed_point by key without a given grid: the number of all keys, which determines the grid.
+  ///   fixed_point without a given grid, by key the number of all keys and for scans that of the elements of
+  ///   the vector, which determine the grid.
   /// @param result what the method returned; for moments both numbers. For argmin and argmax the bound is
   ///   that of the element at the index, and the result is not read.
   /// @param magnitudes an upper bound on a property of the data. fixed_point: of the largest |term|, unless a

@@ -87,7 +87,6 @@ template <class Operation, class Accumulator> constexpr std::string_view order_f
   if (takes_keys<Operation>) return {};
   if (!std::is_same_v<Accumulator, OnGrid>) return {};
   if (!Operation::has_accumulator) return "its sums of squares would need a second grid; use exact";
-  if (is_scan<Operation>) return "the grid of a prefix would depend on the elements behind it; use exact";
   return {};
 }
 

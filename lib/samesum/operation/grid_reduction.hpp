@@ -20,6 +20,47 @@ template <class T> SAMESUM_HD constexpr void add_term(GridSum& sum, Term term, T
     return sum.add(std::bit_cast<T>(BitsOf<T>(std::bit_cast<BitsOf<T>>(x) & ~Format<T>::sign_bit)), grid);
   sum.add_product(x, term == Term::square ? x : y, grid);
 }
+/// A grid 2^g, and a fast way to add most doubles on it.
+class GridOfDoubles {
+ public:
+  GridOfDoubles() = default;
+  SAMESUM_HD explicit GridOfDoubles(int grid)
+      : grid_{grid}, scale_{grid >= -900 && grid <= 1000 ? power_of_two(-grid) : 0} {}
+
+  SAMESUM_HD int exponent() const { return grid_; }
+
+  /// Adds x if that is fast; returns false otherwise. Scaling is exact, or gives a number far below half a
+  /// unit.
+  SAMESUM_HD bool add_fast(GridSum& sum, double x) const {
+    const double units = x * scale_, magnitude = units < 0 ? -units : units;
+    if (scale_ == 0 || !(magnitude < 0x1p62)) return false;
+    std::int64_t rounded;
+#ifdef __CUDA_ARCH__
+    rounded = __double2ll_rn(units);
+#else
+    if (magnitude < 0x1p51) {
+      constexpr double anchor = 0x1.8p52;  // units of its sums are 1
+      rounded = std::bit_cast<std::int64_t>(units + anchor) - std::bit_cast<std::int64_t>(anchor);
+    } else if (magnitude >= 0x1p52) {
+      rounded = static_cast<std::int64_t>(units);  // a whole number
+    } else {
+      return false;
+    }
+#endif
+    sum.add(
+        {Int128::of(rounded), bits_for_terms(static_cast<std::uint64_t>(rounded < 0 ? -rounded : rounded))});
+    return true;
+  }
+  /// Adds an element.
+  template <class T> SAMESUM_HD void add(GridSum& sum, T x) const {
+    if (!add_fast(sum, convert<double>(x))) sum.add(x, grid_);
+  }
+
+ private:
+  int grid_ = 0;
+  double scale_ = 0;  ///< 2^-grid; 0 if that, or an element in units, may not be a normal double
+};
+
 /// All terms of elements of a format are multiples of 2^quantum.
 constexpr int quantum_of_terms(Term term, const FormatInfo& input) {
   return (term >= Term::square ? 2 : 1) * input.min_quantum;

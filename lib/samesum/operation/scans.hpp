@@ -10,7 +10,8 @@ namespace samesum {
 
 /// What all scans share. Result i is the result of the operation `Of` for the first i + 1 elements, or for
 /// the first i if the scan is exclusive (Options::exclusive). It has the bits of that reduction, in the same
-/// order with the same accumulator, and the same bound.
+/// order with the same accumulator, and the same bound; with the accumulator fixed_point, on the grid of the
+/// whole vector, unless one is given.
 template <class Of> struct Scan : Of {
   using Prefix = Of;  ///< declares a scan
   static constexpr bool has_result_per_element = true;

@@ -18,6 +18,9 @@ constexpr std::size_t terms_at_once = 2048;  ///< terms; stays in the first-leve
 template <class T> bool has_doubles(Term term) { return !std::is_same_v<T, fp64> || term < Term::square; }
 
 const Kernels& loops() { return kernels<Formats::index_of<fp64>()>(); }
+template <class T> const Kernels& loops_for() { return kernels<Formats::index_of<T>()>(); }
+
+bool are_elements(Term term) { return term == Term::element || term == Term::magnitude; }
 
 /// Calls visit(terms, from, n) for blocks of n terms that are doubles; `from` is the index of the first.
 template <class T, class Visit>
@@ -47,6 +50,18 @@ template <class T> int largest_exponent(Term term, const T* x, const T* y, std::
     one_by_one(0, n);
     return largest;
   }
+  if (are_elements(term)) {
+    BitsOf<T> most = 0;
+    for (std::size_t begin = 0; begin < n; begin += terms_at_once) {
+      const std::size_t mine = std::min(n - begin, terms_at_once);
+      const auto of_block = static_cast<BitsOf<T>>(loops_for<T>().largest_bits(x + begin, mine));
+      if (of_block >= Format<T>::infinity)
+        one_by_one(begin, mine);
+      else
+        most = std::max(most, of_block);
+    }
+    return std::max(largest, exponent_of(from_bits<T>(most)));
+  }
   std::uint64_t bits = 0;
   for_each_block(term, x, y, n, [&](const double* terms, std::size_t from, std::size_t count) {
     const std::uint64_t of_block = loops().largest_magnitude(terms, count);
@@ -66,6 +81,18 @@ template <class T> void add_terms(GridSum& sum, Term term, const T* x, const T* 
   // Beyond these limits the scale, or a term in units, is not a normal double.
   if (!has_doubles<T>(term) || grid < -900 || grid > 1000) return one_by_one(0, n);
   const double scale = power_of_two(-grid);
+  if constexpr (std::is_same_v<T, CarrierOf<T>>)
+    if (term == Term::element) {
+      // As long as all terms of a block have up to 2^50 units.
+      for (; n > 0; x += std::min(n, terms_at_once), n -= std::min(n, terms_at_once)) {
+        const std::size_t mine = std::min(n, terms_at_once);
+        const auto bits = static_cast<BitsOf<T>>(loops_for<T>().largest_bits(x, mine));
+        if (bits >= Format<T>::infinity) break;
+        const GridTerm largest = to_grid(from_bits<T>(bits), grid);
+        if (largest.bits > 50) break;
+        sum.add({Int128::of(loops_for<T>().sum_units(x, mine, scale)), largest.bits});
+      }
+    }
   for_each_block(term, x, y, n, [&](const double* terms, std::size_t from, std::size_t count) {
     const std::uint64_t bits = loops().largest_magnitude(terms, count);
     const GridTerm largest = bits < Format<fp64>::infinity ? to_grid(from_bits<double>(bits), grid)
@@ -90,12 +117,7 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
       reduce_one();
     } else {
       this->for_each_result([this](std::size_t at) {
-        int largest = no_exponent;
-        if (!call_.options.grid)
-          this->for_each_part(at, [&](const T* x, const T* y, std::size_t n) {
-            largest = std::max(largest, largest_exponent(kind_.term, x, y, n));
-          });
-        const int grid = grid_of(at, largest);
+        const int grid = grid_of(at);
         GridSum sum;
         this->for_each_part(
             at, [&](const T* x, const T* y, std::size_t n) { add_terms(sum, kind_.term, x, y, n, grid); });
@@ -105,25 +127,48 @@ template <class T, class F> class GridBatch : OrderFreeBatch<T> {
     call_.overflowed = overflowed_;
   }
 
+  /// The grid of each result.
+  std::vector<int> grids() {
+    std::vector<int> all(this->call.layout.results());
+    if (this->is_one())
+      all[0] = grid_of_one();
+    else
+      this->for_each_result([&](std::size_t at) { all[at] = grid_of(at); });
+    return all;
+  }
+
  private:
-  int grid_of(std::size_t at, int largest) const {
-    return call_.options.grid.value_or(found_grid(largest, this->length_of(at), grid_word_bits<F>,
-                                                  quantum_of_terms(kind_.term, format_info<T>())));
+  int found(std::size_t at, int largest) const {
+    return found_grid(largest, this->length_of(at), grid_word_bits<F>,
+                      quantum_of_terms(kind_.term, format_info<T>()));
+  }
+  int grid_of(std::size_t at) const {
+    if (call_.options.grid) return *call_.options.grid;
+    int largest = no_exponent;
+    this->for_each_part(at, [&](const T* x, const T* y, std::size_t n) {
+      largest = std::max(largest, largest_exponent(kind_.term, x, y, n));
+    });
+    return found(at, largest);
+  }
+  /// The grid of the only result.
+  int grid_of_one() const {
+    if (call_.options.grid) return *call_.options.grid;
+    std::mutex mutex;
+    int largest = no_exponent;
+    this->for_each_part_of_one([&](const T* x, const T* y, std::size_t n) {
+      const int mine = largest_exponent(kind_.term, x, y, n);
+      const std::scoped_lock lock{mutex};
+      largest = std::max(largest, mine);
+    });
+    return found(0, largest);
   }
   void finish(const GridSum& sum, std::size_t at, int grid) {
     if (!finish_on_grid<F>(sum, kind_.mean, this->length_of(at), grid, at, call_.out)) overflowed_ = true;
   }
 
   void reduce_one() {
+    const int grid = grid_of_one();
     std::mutex mutex;
-    int largest = no_exponent;
-    if (!call_.options.grid)
-      this->for_each_part_of_one([&](const T* x, const T* y, std::size_t n) {
-        const int mine = largest_exponent(kind_.term, x, y, n);
-        const std::scoped_lock lock{mutex};
-        largest = std::max(largest, mine);
-      });
-    const int grid = grid_of(0, largest);
     GridSum total;
     this->for_each_part_of_one([&](const T* x, const T* y, std::size_t n) {
       GridSum sum;
@@ -148,6 +193,21 @@ void reduce_on_grid(ExactKind kind, const FormatInfo& format, Call& call) {
   with_format(format, [&]<class F>() {
     with_format(*call.input, [&]<class T>() { GridBatch<T, F>{kind, call}.run(); });
   });
+}
+
+std::vector<int> grids_of_results(const FormatInfo& format, Call& call) {
+  return with_format(format, [&]<class F>() {
+    return with_format(*call.input, [&]<class T>() { return GridBatch<T, F>{ExactKind{}, call}.grids(); });
+  });
+}
+
+GridSum sum_on_grid(Values x, int grid) {
+  GridSum sum;
+  with_format(*x.format, [&]<class T>() {
+    add_terms(sum, Term::element, static_cast<const T*>(x.data), static_cast<const T*>(nullptr), x.size,
+              grid);
+  });
+  return sum;
 }
 
 }  // namespace samesum::cpu

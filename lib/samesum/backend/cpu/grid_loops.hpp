@@ -1,4 +1,4 @@
-/// Inner loops of sums on a grid, over terms that are doubles. For kernels.cpp.
+/// Inner loops of sums on a grid. For kernels.cpp.
 #pragma once
 
 #include <bit>
@@ -30,25 +30,38 @@ struct GridLoops {
     slices == 2 ? add_slices<2>(x, n, scale, sums) : add_slices<3>(x, n, scale, sums);
   }
 
+  /// See SumUnits.
+  template <class T> static std::int64_t sum_units(const void* data, std::size_t n, double scale) {
+    std::int64_t sums[lanes] = {};
+    for_each(static_cast<const T*>(data), n,
+             [&](T e, std::size_t lane) { sums[lane] += whole(static_cast<double>(e) * scale + anchor); });
+    std::int64_t all = 0;
+    for (const std::int64_t of_lane : sums) all += of_lane;
+    return all;
+  }
+
  private:
+  static constexpr double anchor = 0x1.8p52;
   static constexpr std::size_t lanes = 16;  ///< several vectors, whose operations do not wait for each other
 
   /// Calls visit(element, lane) for each element.
-  template <class Visit>
-  [[gnu::always_inline]] static void for_each(const double* x, std::size_t n, Visit visit) {
+  template <class T, class Visit>
+  [[gnu::always_inline]] static void for_each(const T* x, std::size_t n, Visit visit) {
     std::size_t i = 0;
     for (; i + lanes <= n; i += lanes)
       for (std::size_t lane = 0; lane < lanes; ++lane) visit(x[i + lane], lane);
     for (; i < n; ++i) visit(x[i], 0);
   }
 
+  /// The integer in the sum of a number and the anchor.
+  [[gnu::always_inline]] static std::int64_t whole(double anchored) {
+    return static_cast<std::int64_t>(same_bits<std::uint64_t>(anchored) - same_bits<std::uint64_t>(anchor));
+  }
+
   template <int slices>
   static void add_slices(const double* x, std::size_t n, double scale, std::int64_t* sums) {
-    constexpr double anchor = 0x1.8p52, up = 0x1p50, down = 0x1p-50;
+    constexpr double up = 0x1p50, down = 0x1p-50;
     std::int64_t lowest[lanes] = {}, middle[lanes] = {}, highest[lanes] = {};
-    const auto whole = [](double anchored) {
-      return static_cast<std::int64_t>(same_bits<std::uint64_t>(anchored) - same_bits<std::uint64_t>(anchor));
-    };
     for_each(x, n, [&](double e, std::size_t lane) {
       double rest = e * scale;
       if constexpr (slices == 3) {

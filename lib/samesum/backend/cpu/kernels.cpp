@@ -62,6 +62,7 @@ constexpr Kernels make() {
     all.largest_magnitude = GridLoops::largest;
     all.add_slices = GridLoops::add;
   }
+  if constexpr (std::is_same_v<F, CarrierOf<F>>) all.sum_units = GridLoops::sum_units<F>;
   all.largest_bits = largest_bits<F>;
   return all;
 }

@@ -64,6 +64,9 @@ using LargestMagnitude = std::uint64_t (*)(const double* x, std::size_t n);
 /// to 2^100, and 3 up to 2^126. No x·scale may underflow, unless it is below 1/2.
 using AddSlices = void (*)(const double* x, std::size_t n, double scale, int slices, std::int64_t* sums);
 
+/// The same for n <= 2048 elements of one format, integers of up to 2^50, and one slice, which it returns.
+using SumUnits = std::int64_t (*)(const void* x, std::size_t n, double scale);
+
 /// Returns the largest bit pattern of |x| among n elements of one format, NaN and infinities included.
 using LargestBits = std::uint64_t (*)(const void* x, std::size_t n);
 
@@ -106,6 +109,7 @@ struct Kernels {
   ScanTile scan_tile[Accumulators::size];
   LargestMagnitude largest_magnitude;  ///< for fp64 only, as the next one
   AddSlices add_slices;
+  SumUnits sum_units;        ///< of elements in the format, for fp32 and fp64 only
   LargestBits largest_bits;  ///< of elements in the format
 };
 

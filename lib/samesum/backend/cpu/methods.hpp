@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "samesum/accumulator/exact.hpp"
+#include "samesum/accumulator/fixed_point.hpp"
 #include "samesum/catalogue/backend.hpp"
 #include "samesum/operation/exact_reduction.hpp"
 
@@ -24,5 +24,9 @@ Exact sum_exact(Values x, int threads);
 void reduce_exactly(ExactKind kind, const FormatInfo& format, const Call& call);
 /// Computes a reduction on a grid for any layout.
 void reduce_on_grid(ExactKind kind, const FormatInfo& format, Call& call);
+/// The grid of each result of a call: the given one, or the one that its elements determine.
+std::vector<int> grids_of_results(const FormatInfo& format, Call& call);
+/// Sums elements on a grid, on one thread.
+GridSum sum_on_grid(Values x, int grid);
 
 }  // namespace samesum::cpu

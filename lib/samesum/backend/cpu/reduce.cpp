@@ -212,9 +212,11 @@ template <> std::vector<Entry> reductions<SAMESUM_FORMAT_INDEX>() {
     }
   });
   for_each_order_free<OnGrid>([&]<class Operation>() {
-    Entry e = describe_order_free<Operation, OnGrid, F>("cpu");
-    e.code.run.fill([](Call& call) { reduce_on_grid(exact_kind<Operation>, format_info<F>(), call); });
-    all.push_back(e);
+    if constexpr (!is_scan<Operation>) {
+      Entry e = describe_order_free<Operation, OnGrid, F>("cpu");
+      e.code.run.fill([](Call& call) { reduce_on_grid(exact_kind<Operation>, format_info<F>(), call); });
+      all.push_back(e);
+    }
   });
   return all;
 }

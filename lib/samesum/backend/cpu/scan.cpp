@@ -2,6 +2,7 @@
 #include "samesum/backend/cpu/scan.hpp"
 
 #include "samesum/backend/cpu/exact_column.hpp"
+#include "samesum/backend/cpu/grid_column.hpp"
 #include "samesum/backend/cpu/methods.hpp"
 #include "samesum/catalogue/describe.hpp"
 
@@ -80,20 +81,22 @@ template <class Operation, class Order, template <class> class A> void run(Call&
     });
 }
 
-/// Scans a column of more than one part exactly, on several threads. All parts are read to find their sums,
-/// and again to write the results.
-template <class T>
-void scan_parts_exactly(const Columns<F>& all, const ExactColumn<T, F>& fresh, std::size_t o, int threads) {
+/// Scans a column of more than one part, whose states may be merged in any order, on several threads. All
+/// parts are read to find their states, sum(elements), and again to write the results. restart(column,
+/// before, count) lets a column go on after `count` elements with the state `before`.
+template <class T, class State, class Column, class Sum, class Restart>
+void scan_parts(const Columns<F>& all, const Column& fresh, std::size_t o, int threads, Sum sum,
+                Restart restart) {
   const std::size_t parts = (all.layout.n - 1) / part + 1;
-  std::vector<Exact> before(parts);  // first the sum of part k - 1, then of all parts before k
+  std::vector<State> before(parts);  // first the state of part k - 1, then of all parts before k
   for_each_task(threads, parts - 1, [&](std::size_t k) {
     const auto* x = reinterpret_cast<const T*>(all.element(o, k * part, 0));
-    before[k + 1] = sum_exact(Values{std::span<const T>{x, part}}, 1);
+    before[k + 1] = sum(Values{std::span<const T>{x, part}});
   });
   for (std::size_t k = 1; k < parts; ++k) before[k].merge(before[k - 1]);
   for_each_task(threads, parts, [&](std::size_t k) {
-    ExactColumn<T, F> column = fresh;
-    column.restart(before[k]);
+    Column column = fresh;
+    restart(column, before[k], k * part);
     pass_part(all, o, k, true, column);
   });
 }
@@ -103,7 +106,27 @@ template <class T> void scan_exactly(Call& call) {
   const ExactColumn<T, F> fresh{call.options.exclusive, call.layout.n};
   const int threads = threads_per_column(all);
   if (threads == 1) return pass_columns(all, fresh, true, nothing);
-  for (std::size_t o = 0; o < call.layout.outer; ++o) scan_parts_exactly(all, fresh, o, threads);
+  for (std::size_t o = 0; o < call.layout.outer; ++o)
+    scan_parts<T, Exact>(
+        all, fresh, o, threads, [](Values x) { return sum_exact(x, 1); },
+        [](ExactColumn<T, F>& column, const Exact& before, std::size_t) { column.restart(before); });
+}
+
+template <class T> void scan_on_grid(Call& call) {
+  const Columns<F> all{call};
+  const std::vector<int> grids = grids_of_results(format_info<F>(), call);
+  std::atomic<bool> overflowed = false;
+  const GridColumn<T, F> fresh{call.options.exclusive, grids, overflowed};
+  if (const int threads = threads_per_column(all); threads == 1)
+    pass_columns(all, fresh, true, nothing);
+  else
+    for (std::size_t o = 0; o < call.layout.outer; ++o)
+      scan_parts<T, GridSum>(
+          all, fresh, o, threads, [&](Values x) { return sum_on_grid(x, grids[o]); },
+          [o](GridColumn<T, F>& column, const GridSum& before, std::size_t count) {
+            column.restart(o, before, count);
+          });
+  call.overflowed = overflowed;
 }
 
 }  // namespace
@@ -124,6 +147,13 @@ template <> std::vector<Entry> scans<SAMESUM_FORMAT_INDEX>() {
     if constexpr (is_scan<Operation>) {
       Entry e = describe_order_free<Operation, Exactly, F>("cpu");
       Formats::for_each([&]<class T>() { e.code.run[Formats::index_of<T>()] = scan_exactly<T>; });
+      all.push_back(e);
+    }
+  });
+  for_each_order_free<OnGrid>([&]<class Operation>() {
+    if constexpr (is_scan<Operation>) {
+      Entry e = describe_order_free<Operation, OnGrid, F>("cpu");
+      Formats::for_each([&]<class T>() { e.code.run[Formats::index_of<T>()] = scan_on_grid<T>; });
       all.push_back(e);
     }
   });

@@ -228,7 +228,12 @@ void pass_columns(const Columns<F>& all, const Column& fresh, bool writes, Done 
     for (std::size_t strip = task * per_task; strip < std::min(strips, (task + 1) * per_task); ++strip) {
       const std::size_t o = strip / across, i = strip % across * width, n = l.length(o),
                         count = std::min(width, l.inner - i);
-      for (std::size_t c = 0; c < count; ++c) column(c).restart();
+      for (std::size_t c = 0; c < count; ++c) {
+        if constexpr (requires { first.restart(o); })
+          column(c).restart(o * l.inner + i + c);
+        else
+          column(c).restart();
+      }
       for (std::size_t k = 0; k < n; k += tile) {
         const std::size_t mine = std::min(n - k, tile);
         if (all.are_contiguous()) {

@@ -176,9 +176,8 @@ template <class T, int words> class SharedSums {
       for (int j = 0; j < each; ++j) key[j] = own_keys[j * key_threads];
 #pragma unroll
       for (int j = 0; j < each; ++j) bits[j] = own_x[j * key_threads];
-      own.add_loaded(
-          key, bits, origin, bins,
-          [&](int j) { bad(base + threadIdx.x + static_cast<unsigned>(j) * key_threads); });
+      own.add_loaded(key, bits, origin, bins,
+                     [&](int j) { bad(base + threadIdx.x + static_cast<unsigned>(j) * key_threads); });
     }
     for (; base < end; base += step)
       for (std::uint64_t e = base + threadIdx.x; e < min(base + tile, end); e += key_threads) {

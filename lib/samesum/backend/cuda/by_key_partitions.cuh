@@ -16,7 +16,7 @@ struct ShortTiles {
 struct LongTiles {
   static constexpr std::uint32_t threads = 1024, each = 32, blocks = 1;
 };
-template <class Tiles> inline constexpr std::uint32_t length_of = Tiles::threads * Tiles::each;
+template <class Tiles> inline constexpr std::uint32_t length_of = Tiles::threads* Tiles::each;
 constexpr std::uint32_t most_partitions_with_short_tiles = 256;
 
 /// The elements of a partition.
@@ -34,11 +34,12 @@ template <class T> struct Partitions {
   std::uint32_t count;   ///< of partitions
   std::uint32_t copies;  ///< counters of a partition in shared memory, a power of two
   std::uint32_t tiles;
-  std::uint32_t tile;    ///< elements of a tile
-  std::uint16_t* begin;  ///< of run p in tile t: begin[t (count + 1) + p]; begin[t (count + 1) + count] is the end
+  std::uint32_t tile;  ///< elements of a tile
+  std::uint16_t*
+      begin;  ///< of run p in tile t: begin[t (count + 1) + p]; begin[t (count + 1) + count] is the end
   std::uint16_t* place;  ///< of each element, within its partition
   BitsOf<T>* x;
-  PartitionSize* size;   ///< of each partition, and the end of all shares; 0 at first
+  PartitionSize* size;  ///< of each partition, and the end of all shares; 0 at first
 
   __device__ const std::uint16_t* begin_of(std::uint64_t tile, std::uint32_t p) const {
     return begin + tile * (count + 1) + p;
@@ -57,8 +58,7 @@ __device__ inline std::uint32_t sum_up_to(std::uint32_t sum) {
 
 /// Replaces each of `count` numbers in shared memory by the sum of those before it; returns the sum of all. A
 /// whole block calls it, and all threads see the results afterwards.
-template <int threads>
-__device__ std::uint32_t sum_before(std::uint32_t count, std::uint32_t* number) {
+template <int threads> __device__ std::uint32_t sum_before(std::uint32_t count, std::uint32_t* number) {
   // Each warp has rows of 32 neighbours, so that no two threads use the same bank.
   const std::uint32_t rows = (count + threads - 1) / threads;
   std::uint32_t* const own = number + static_cast<std::uint32_t>(warp_index()) * rows * warp + thread();
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
       const std::uint64_t first = t * length + threadIdx.x;
       const auto index = [&](std::uint32_t j) { return min(first + j * threads, all.elements - 1); };
       for (std::uint32_t i = threadIdx.x; i < counters; i += threads) counter[i] = 0;
-      __syncthreads();  // all counters are 0, and the previous tile has been written
+      __syncthreads();                      // all counters are 0, and the previous tile has been written
       std::uint32_t rank[Tiles::each / 2];  // in the run, of two elements a word; `none` if left out
 #pragma unroll
       for (std::uint32_t j0 = 0; j0 < Tiles::each; j0 += batch) {
@@ -129,7 +129,8 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
         Key key[batch];
         BitsOf<T> bits[batch];
 #pragma unroll
-        for (std::uint32_t j = 0; j < batch; ++j) key[j] = keys[index(j0 + j)];  // again: registers are scarce
+        for (std::uint32_t j = 0; j < batch; ++j)
+          key[j] = keys[index(j0 + j)];  // again: registers are scarce
 #pragma unroll
         for (std::uint32_t j = 0; j < batch; ++j) bits[j] = x[index(j0 + j)];
 #pragma unroll
@@ -194,8 +195,9 @@ __global__ void __launch_bounds__(key_threads) share_out(Partitions<T> of, std::
     of.size[p].first_share = p < of.count ? shared_words[p] : all;
 }
 
-/// Adds the runs of partition p in the tiles from `begin` to `end`. A warp takes up to 32 runs at a time. Each
-/// thread adds neighbouring elements that it loads at once: a chunk that a run has or shares with others.
+/// Adds the runs of partition p in the tiles from `begin` to `end`. A warp takes up to 32 runs at a time.
+/// Each thread adds neighbouring elements that it loads at once: a chunk that a run has or shares with
+/// others.
 template <class T, int words>
 __device__ void add_runs(const SharedSums<T, words>& sums, const Partitions<T>& from, std::uint32_t p,
                          std::uint32_t begin, std::uint32_t end) {

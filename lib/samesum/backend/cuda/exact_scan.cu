@@ -1,4 +1,4 @@
-/// The kernels of exact scans besides scan_tiles: the first pass, and the fallback.
+/// The kernels of exact scans besides scan_segments: the window, the sums of the segments, and the fallback.
 #include "samesum/backend/cuda/exact_scan.cuh"
 #include "samesum/backend/cuda/launch.hpp"
 #include "samesum/backend/cuda/methods.hpp"
@@ -49,6 +49,62 @@ __global__ void __launch_bounds__(window_threads)
   atomicMax(&window->top, seen.top);
   atomicMax(&window->below, seen.below);
   if (seen.missed != 0) window->missed = 1;
+}
+
+// --- the sums of segments ----------------------------------------------------------------------------------
+
+/// Sums the segments of a group. A block has one group, a warp one segment.
+template <class C, int rows>
+__global__ void __launch_bounds__(ScanSegments::most_in_group* warp)
+    sum_segments(ScanInput in, Layout l, ExactScan call, bool sampled, ScanSegments segments) {
+  // Other blocks may have found already that the sample's window is exceeded: then all sums are unused.
+  if (sampled ? call.windows->sample.missed != 0 : call.sample_fits() || !call.all_fit()) return;
+  const std::size_t group = blockIdx.x, first = group * static_cast<std::size_t>(segments.in_group),
+                    index = first + static_cast<std::size_t>(warp_index());
+  const ScanSegment s{l, segments, index};
+  WindowRows<C, rows> held;
+  held.load(in, s.first, l.stride, s.count);
+  const WindowSum own = held.sum(WindowUnits<C>{call, sampled});
+  __shared__ WindowSum sums[ScanSegments::most_in_group];
+  if (thread() == 0) sums[warp_index()] = own;
+  __syncthreads();  // all sums are written
+  if (warp_index() > 0 || thread() >= segments.in_group) return;
+  WindowSum before;
+  for (int w = 0; w < thread(); ++w) before = before + sums[w];
+  if (segments.sum != nullptr) segments.sum[first + static_cast<std::size_t>(thread())] = before;
+  if (segments.group != nullptr && thread() == segments.in_group - 1)
+    segments.group[group] = before + sums[thread()];
+}
+
+constexpr int group_threads = 1024;
+/// Replaces the sum of each group by that of the groups before it in the same result. A block has a result.
+__global__ void __launch_bounds__(group_threads) sum_before_groups(ScanSegments segments) {
+  __shared__ WindowSum sums[warp];
+  WindowSum* const group = segments.group + blockIdx.x * segments.of_result;
+  const std::size_t each = (segments.of_result - 1) / group_threads + 1,
+                    first = min(threadIdx.x * each, segments.of_result),
+                    last = min(first + each, segments.of_result);
+  WindowSum own;
+  for (std::size_t g = first; g < last; ++g) own = own + group[g];
+  const auto up_to = [](WindowSum sum) {
+#pragma unroll
+    for (int delta = 1; delta < warp; delta *= 2) {
+      const WindowSum left = shuffled(sum, max(thread() - delta, 0));
+      if (thread() >= delta) sum = sum + left;
+    }
+    return sum;
+  };
+  const WindowSum of_warp = up_to(own);
+  if (thread() == warp - 1) sums[warp_index()] = of_warp;
+  __syncthreads();  // the sums of all warps are written
+  const WindowSum of_warps = up_to(sums[thread()]);
+  WindowSum before{of_warp.units - own.units};
+  if (warp_index() > 0) before = before + shuffled(of_warps, warp_index() - 1);
+  for (std::size_t g = first; g < last; ++g) {
+    const WindowSum sum = group[g];
+    group[g] = before;
+    before = before + sum;
+  }
 }
 
 // --- the fallback ------------------------------------------------------------------------------------------
@@ -181,6 +237,28 @@ cudaError_t find_exact_window(const Launch& call, const ExactScan& scan, std::si
                     blocks = std::clamp<std::size_t>(looked_at / (8 * window_threads), 1, fallback_warps / 2);
   return launch(find_window, blocks, window_threads, call.stream, ScanInput{call.x, call.input->index}, l,
                 scan, step);
+}
+
+template <class C, int rows>
+cudaError_t sum_segments_of(const Launch& call, const ExactScan& scan, bool sampled,
+                            const ScanSegments& segments) {
+  return launch(sum_segments<C, rows>, segments.groups, segments.in_group * warp, call.stream,
+                ScanInput{call.x, call.input->index}, call.layout, scan, sampled, segments);
+}
+
+cudaError_t sum_exact_segments(const Launch& call, const ExactScan& scan, bool sampled,
+                               const ScanSegments& segments) {
+  const bool few = segments.length == few_rows * PrefixTree::lanes;
+  if (call.input->bytes == 8)
+    return few ? sum_segments_of<fp64, few_rows>(call, scan, sampled, segments)
+               : sum_segments_of<fp64, segment_rows<fp64>>(call, scan, sampled, segments);
+  return few ? sum_segments_of<fp32, few_rows>(call, scan, sampled, segments)
+             : sum_segments_of<fp32, segment_rows<fp32>>(call, scan, sampled, segments);
+}
+
+cudaError_t sum_before_exact_groups(const Launch& call, const ScanSegments& segments) {
+  return launch(sum_before_groups, segments.groups / segments.of_result, group_threads, call.stream,
+                segments);
 }
 
 cudaError_t scan_with_digits(const Launch& call, const ExactScan& scan, TileDigits* digits,

@@ -2,8 +2,10 @@
 /// an element does not fit, all elements are looked at to find better units; if there are none, a fallback
 /// scans with all digits, tile by tile.
 ///
-/// Most elements are common: they fit the middle of the window, 64 bits hold the sums of the rows of a warp,
-/// and one instruction converts an element, another one a result.
+/// Integers may be added in any order. So the elements are read twice: once for the sums of segments, and
+/// once to scan the segments, each from the sum of all before it. No warp waits for another one. Most
+/// elements are common: they fit the middle of the window, 64 bits hold the sums of the rows of a warp, and
+/// one instruction converts an element, another one a result.
 #pragma once
 
 #include "samesum/backend/cuda/digits.cuh"
@@ -120,149 +122,166 @@ __device__ __noinline__ __int128 exact_units(CarrierOf<C> x, int unit, int bits,
   return d.negative ? -magnitude : magnitude;
 }
 
-/// Sums elements of format C, or of a format that C contains, exactly; rounds each sum once to F.
-template <class C, class F> struct WindowReducer {
-  using Format = C;
-  using Result = F;
-  using State = WindowSum;
-
-  ExactScan call;
-  bool sampled;  ///< whether the window is that of the sample
-  int unit = 0;
-  CarrierOf<C> scale[2] = {};      ///< their product is 2^-(unit + common_shift)
-  BitsOf<C> lowest = 0, span = 0;  ///< magnitudes of common elements except 0, as bits, are in this range
-
-  /// Whether this reducer can compute the results, as far as is known. Every thread of a kernel calls it
-  /// first.
-  __device__ bool begin() {
-    // `exceeded` is no reason to stop a scan that may have begun: other blocks wait for this one.
-    if (sampled ? call.windows->sample.missed != 0 : call.sample_fits() || !call.all_fit()) return false;
-    unit = call.unit(sampled);
+/// The integers of a call whose elements format C holds.
+template <class C> class WindowUnits {
+ public:
+  /// In the window of the sample, or of all elements.
+  __device__ WindowUnits(const ExactScan& call, bool sampled) : call_{call}, unit_{call.unit(sampled)} {
     if constexpr (sizeof(C) < 8) {
-      using Info = samesum::Format<C>;
-      const int common = unit + common_shift, first = max(common - Info::min_quantum + 1, 0),
+      using Info = Format<C>;
+      const int common = unit_ + common_shift, first = max(common - Info::min_quantum + 1, 0),
                 last = min(common + common_bits - Info::min_quantum - Info::precision + 1,
                            2 * Info::max_exponent);
-      scale[0] = power_of_two<C>(-common / 2);
-      scale[1] = power_of_two<C>(-common - -common / 2);
-      lowest = common <= Info::min_quantum ? 0 : static_cast<BitsOf<C>>(first) << (Info::precision - 1);
-      span = (static_cast<BitsOf<C>>(last + 1) << (Info::precision - 1)) - lowest;
+      scale_[0] = power_of_two<C>(-common / 2);
+      scale_[1] = power_of_two<C>(-common - -common / 2);
+      lowest_ = common <= Info::min_quantum ? 0 : static_cast<BitsOf<C>>(first) << (Info::precision - 1);
+      span_ = (static_cast<BitsOf<C>>(last + 1) << (Info::precision - 1)) - lowest_;
       // Otherwise the compiler computes them again for each element, to save registers.
-      asm volatile("" : "+f"(scale[0]), "+f"(scale[1]), "+r"(lowest), "+r"(span));
+      asm volatile("" : "+f"(scale_[0]), "+f"(scale_[1]), "+r"(lowest_), "+r"(span_));
     }
-    return true;
   }
+  __device__ int unit() const { return unit_; }
   __device__ bool is_common(CarrierOf<C> x) const {
-    const auto magnitude = static_cast<BitsOf<C>>(to_bits(x) & ~samesum::Format<C>::sign_bit);
-    return sizeof(C) < 8 && (magnitude - lowest < span || magnitude == 0);
+    const auto magnitude = static_cast<BitsOf<C>>(to_bits(x) & ~Format<C>::sign_bit);
+    return sizeof(C) < 8 && (magnitude - lowest_ < span_ || magnitude == 0);
   }
   __device__ CommonSum common(CarrierOf<C> x) const {
     if constexpr (sizeof(C) < 8)
-      return {__float2ll_rn(x * scale[0] * scale[1])};
+      return {__float2ll_rn(x * scale_[0] * scale_[1])};
     else
       return {};
   }
   /// Any element. Reports one outside of the window, and returns 0 for it.
   __device__ WindowSum exactly(CarrierOf<C> x) const {
-    return {exact_units<C>(x, unit, 126 - call.log2_length, &call.windows->sample.exceeded)};
+    return {exact_units<C>(x, unit_, 126 - call_.log2_length, &call_.windows->sample.exceeded)};
   }
-  __device__ void merge(State& state, const State& other) const { state.units += other.units; }
-  __device__ void finish(const State& sum, std::uint64_t, std::size_t at, void* out) const {
-    static_cast<F*>(out)[at] = rounded_sum<F>(sum.units, unit);
-  }
-  __device__ void finish(const CommonSum& sum, std::uint64_t, std::size_t at, void* out) const {
-    static_cast<F*>(out)[at] = rounded_integer<F>(sum.units, unit + common_shift);
+
+ private:
+  const ExactScan& call_;
+  int unit_;
+  CarrierOf<C> scale_[2] = {};       // their product is 2^-(unit + common_shift)
+  BitsOf<C> lowest_ = 0, span_ = 0;  // magnitudes of common elements except 0, as bits, are in this range
+};
+
+/// Rows of a long segment; a short one has few_rows of them.
+template <class C> inline constexpr int segment_rows = sizeof(C) < 8 ? 16 : 8;
+
+/// Segments: consecutive elements of a result, which one warp scans. A group of them is summed by one block.
+struct ScanSegments {
+  static constexpr int most_in_group = 16;
+  std::size_t length;     ///< elements of a segment
+  int in_group;           ///< segments of a group, a power of two
+  std::size_t of_result;  ///< groups of a result
+  std::size_t groups;
+  WindowSum* sum;    ///< of the segments before each one, in its group; null if a result has one segment
+  WindowSum* group;  ///< of the groups before each one, in its result; null if a result has one group
+
+  std::size_t count() const { return groups * static_cast<std::size_t>(in_group); }
+};
+
+/// A segment of a warp.
+struct ScanSegment {
+  std::size_t outer, inner, begin;
+  std::size_t first;  ///< place of its first element
+  int count;          ///< of its elements
+
+  __device__ ScanSegment(const Layout& l, const ScanSegments& all, std::size_t index) {
+    const std::size_t group = index / all.in_group, result = group / all.of_result;
+    outer = result / l.inner;
+    inner = result % l.inner;
+    begin = (group % all.of_result * all.in_group + index % all.in_group) * all.length;
+    first = l.first(outer) + inner + begin * l.stride;
+    count = begin < l.n ? static_cast<int>(min(l.n - begin, all.length)) : 0;
   }
 };
 
-/// Rows of a tile whose sums are integers: they may be added in any order, so a warp needs only their sum
-/// before it knows what comes before them.
-template <class C, class F, int rows> class WindowRows : public LoadedRows<C, rows> {
-  using Reducer = WindowReducer<C, F>;
-  using LoadedRows<C, rows>::run;
-  using LoadedRows<C, rows>::row;
+/// Rows of a segment whose sums are integers.
+template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
   using LoadedRows<C, rows>::element_;
 
  public:
-  template <class T> __device__ void load(const T* x, std::size_t stride, int count) {
-    if (count < LoadedRows<C, rows>::elements)  // absent elements add 0
+  using LoadedRows<C, rows>::run;
+  using LoadedRows<C, rows>::row;
+
+  /// Loads up to `count` elements, `stride` apart. Absent ones are 0.
+  __device__ void load(const ScanInput& in, std::size_t first, std::size_t stride, int count) {
+    if (count < LoadedRows<C, rows>::elements)
 #pragma unroll
       for (int r = 0; r < rows; ++r)
 #pragma unroll
         for (int j = 0; j < run; ++j) element_[r][j] = Scalar<C>::zero();
-    LoadedRows<C, rows>::load(x, stride, count);
-  }
-
-  /// Sums all rows; in `of_row`, the sum is that of the first one.
-  __device__ void scan(const Reducer& reducer, int count, WindowSum* of_row) {
-    bool is_common = true;
-    CommonSum sum;
-    each(count, [&](CarrierOf<C> x) {
-      is_common = is_common && reducer.is_common(x);
-      sum = sum + reducer.common(x);
+    std::size_t index = 0;
+    Formats::for_each([&]<class T>() {
+      if constexpr (can_read<T, C>)
+        if (index == in.format) LoadedRows<C, rows>::load(static_cast<const T*>(in.x) + first, stride, count);
+      ++index;
     });
-    is_common_ = __all_sync(whole_warp, is_common);
-    WindowSum all;
-    if (is_common_) {
-      all = sum_of_warp(sum).widened();
-    } else {
-      each(count, [&](CarrierOf<C> x) { all = all + reducer.exactly(x); });
-      all = sum_of_warp(all);
-    }
-    if (thread() < rows) of_row[thread()] = thread() == 0 ? all : WindowSum{};
   }
 
-  /// As WarpRows::visit.
+  __device__ bool are_common(const WindowUnits<C>& units) const {
+    bool common = true;
+    each([&](CarrierOf<C> x) { common = common && units.is_common(x); });
+    return __all_sync(whole_warp, common);
+  }
+  /// The sum of all rows.
+  __device__ WindowSum sum(const WindowUnits<C>& units) const {
+    if (are_common(units)) {
+      CommonSum sum;
+      each([&](CarrierOf<C> x) { sum = sum + units.common(x); });
+      return sum_of_warp(sum).widened();
+    }
+    WindowSum sum;
+    each([&](CarrierOf<C> x) { sum = sum + units.exactly(x); });
+    return sum_of_warp(sum);
+  }
+  /// Calls visit(r, j, sum) with `before` and the sum up to element j of the thread's run in row r, and
+  /// finish(r) after each row.
   template <class Visit, class Finish>
-  __device__ void visit(const Reducer& reducer, int, int count, int first_row, const WindowSum* of_rows,
-                        const ScanCarry<Reducer>& carry, const WindowSum&, Visit visit, Finish finish) const {
-    WindowSum before = carry.state;
-    if (first_row > 0) before = before + of_rows[first_row - 1];
+  __device__ void scan(const WindowUnits<C>& units, int count, WindowSum before, Visit visit,
+                       Finish finish) const {
+    const bool common = are_common(units);
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       if (r * row >= count) break;
-      if (is_common_) {
+      if (common) {
+        CommonSum sum[run];
         const CommonSum all = sums_of_row(
-            r, [&](CarrierOf<C> x) { return reducer.common(x); },
-            [&](const CommonSum(&sum)[run]) {
-              constexpr std::int64_t most = std::int64_t{1} << 61;
-              const auto common = static_cast<std::int64_t>(before.units >> common_shift);
-              if (CommonSum{common}.widened().units == before.units && common < most && common > -most)
-                for (int j = 0; j < run; ++j) visit(r, j, CommonSum{common} + sum[j]);
-              else
-                for (int j = 0; j < run; ++j) visit(r, j, before + sum[j].widened());
-            });
+            r, [&](CarrierOf<C> x) { return units.common(x); }, sum);
+        constexpr std::int64_t most = std::int64_t{1} << 61;
+        const CommonSum base{static_cast<std::int64_t>(before.units >> common_shift)};
+        const bool is_common =
+            base.widened().units == before.units && base.units < most && base.units > -most;
+#pragma unroll
+        for (int j = 0; j < run; ++j)
+          is_common ? visit(j, base + sum[j]) : visit(j, before + sum[j].widened());
         before = before + all.widened();
       } else {
-        before = before + sums_of_row(
-                              r, [&](CarrierOf<C> x) { return reducer.exactly(x); },
-                              [&](const WindowSum(&sum)[run]) {
-                                for (int j = 0; j < run; ++j) visit(r, j, before + sum[j]);
-                              });
+        WindowSum sum[run];
+        const WindowSum all = sums_of_row(
+            r, [&](CarrierOf<C> x) { return units.exactly(x); }, sum);
+#pragma unroll
+        for (int j = 0; j < run; ++j) visit(j, before + sum[j]);
+        before = before + all;
       }
       finish(r);
     }
   }
 
  private:
-  template <class Visit> __device__ void each(int count, Visit visit) const {
+  template <class Visit> __device__ void each(Visit visit) const {
 #pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      if (r * row >= count) break;
+    for (int r = 0; r < rows; ++r)
 #pragma unroll
       for (int j = 0; j < run; ++j) visit(element_[r][j].v);
-    }
   }
   template <class Sum> __device__ static Sum sum_of_warp(Sum sum) {
 #pragma unroll
     for (int delta = 1; delta < warp; delta *= 2) sum = sum + shuffle_xor(sum, delta);
     return sum;
   }
-  /// Calls use(sum) with the sums of the elements of row r up to each one of the thread. Returns that of the
-  /// row.
-  template <class Of, class Use> __device__ auto sums_of_row(int r, Of of, Use use) const {
-    using Sum = decltype(of(element_[r][0].v));
-    Sum sum[run], own;
+  /// The sums of the elements of row r up to each one of the thread's run. Returns that of the row.
+  template <class Of, class Sum> __device__ Sum sums_of_row(int r, Of of, Sum (&sum)[run]) const {
+    Sum own;
 #pragma unroll
     for (int j = 0; j < run; ++j) sum[j] = own = own + of(element_[r][j].v);
     Sum up_to = own;
@@ -274,15 +293,40 @@ template <class C, class F, int rows> class WindowRows : public LoadedRows<C, ro
     const Sum before{up_to.units - own.units};
 #pragma unroll
     for (int j = 0; j < run; ++j) sum[j] = before + sum[j];
-    use(sum);
     return shuffled(up_to, warp - 1);
   }
+};
 
-  bool is_common_ = false;
-};
-template <class C, class F, int rows> struct RowsOf<WindowReducer<C, F>, rows> {
-  using type = WindowRows<C, F, rows>;
-};
+constexpr int segment_warps = 4;  ///< of a block that scans segments
+
+/// Scans each segment, and rounds each sum once to F.
+template <class C, class F, int rows>
+__global__ void __launch_bounds__(segment_warps* warp, 4)
+    scan_segments(ScanInput in, Layout l, ExactScan call, ScanSegments segments, ScanDestination out) {
+  const bool sampled = call.sample_fits();
+  if (!sampled && !call.all_fit()) return;
+  const std::size_t index = std::size_t{blockIdx.x} * segment_warps + static_cast<std::size_t>(warp_index());
+  if (index >= segments.groups * static_cast<std::size_t>(segments.in_group)) return;
+  const ScanSegment s{l, segments, index};
+  if (s.count == 0) return;
+  WindowRows<C, rows> held;
+  held.load(in, s.first, l.stride, s.count);
+  WindowSum before;
+  if (segments.sum != nullptr) before = segments.sum[index];
+  if (segments.group != nullptr) before = before + segments.group[index / segments.in_group];
+  const WindowUnits<C> units{call, sampled};
+  const auto round = [&](const auto& sum) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(sum)>, CommonSum>)
+      return rounded_integer<F>(sum.units, units.unit() + common_shift);
+    else
+      return rounded_sum<F>(sum.units, units.unit());
+  };
+  F* const to = static_cast<F*>(out.out) + s.outer * out.row_stride + s.inner + s.begin * l.inner;
+  RowWriter<F> writer{to, l.inner, s.count, out.exclusive, round(before)};
+  held.scan(
+      units, s.count, before, [&](int j, const auto& sum) { writer.set(j, round(sum)); },
+      [&](int r) { writer.write(r); });
+}
 
 /// The digits of a sum, and the flags of its elements (Exact::Flag).
 struct TileDigits {

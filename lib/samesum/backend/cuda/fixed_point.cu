@@ -2,6 +2,8 @@
 /// result, unless the grid is given, and one adds the terms. The kernels reduce in the order `tree`, but
 /// integers are the same in any order.
 #include "samesum/backend/cuda/batch.cuh"
+#include "samesum/backend/cuda/grid_fast_paths.cuh"
+#include "samesum/backend/cuda/grid_source.cuh"
 #include "samesum/backend/cuda/methods.hpp"
 #include "samesum/backend/cuda/reader.cuh"
 #include "samesum/operation/grid_reduction.hpp"
@@ -9,15 +11,12 @@
 namespace samesum::gpu {
 namespace {
 
-/// The largest exponent of the terms of each result. Elements are given in the carrier C of their format,
-/// which holds them exactly.
-struct LargestExponent {
-  std::int32_t exponent = no_exponent;
-  __device__ void add(std::int32_t of_term) { exponent = max(exponent, of_term); }
-  __device__ void merge(const LargestExponent& other) { add(other.exponent); }
-};
+/// Finds the largest exponent of the terms of each result. Elements are given in the carrier C of their
+/// format, which holds them exactly.
 template <class C> struct LargestExponentReducer : StateReducer<LargestExponent, std::int32_t> {
+  using FastPath = LargestExponentFastPath<C>;
   Term term;
+  __device__ FastPath fast_path() const { return {{}, term}; }
   template <class Element> __device__ std::int32_t item(const Element& e) const {
     return exponent_of_term<C>(term, e.x.v, e.y.v);
   }
@@ -26,36 +25,27 @@ template <class C> struct LargestExponentReducer : StateReducer<LargestExponent,
   }
 };
 
-/// What determines the grid of each result.
-struct GridSource {
-  int given;                      ///< if `exponents` is null
-  const std::int32_t* exponents;  ///< the largest of each result
-  int word_bits, quantum;         ///< as for found_grid
-
-  __device__ int grid(std::size_t at, std::uint64_t n) const {
-    return exponents == nullptr ? given : found_grid(exponents[at], n, word_bits, quantum);
-  }
-};
-
 template <class C> struct PairOf { C x, y; };
 
 /// Adds terms on the grid of their result.
-template <class C> struct GridReducer : StateReducer<GridSum, PairOf<C>> {
+template <class C> struct GridReducer : StateReducer<GridSum, PairOf<C>>, FastPathFor<C> {
   using Item = PairOf<C>;
   GridSource source;
   Term term;
   bool mean;
   std::size_t format;  ///< format index of the results
   KeyStatus* status;   ///< told if a sum overflows a given grid; may be null
-  int own_grid = 0;
-  double scale = 0;  ///< 2^-own_grid; 0 if that, or a term in units, may not be a normal double
+  GridOfDoubles grid;
 
   /// The reducer for the terms of result `at`, which has n elements.
   __device__ GridReducer at(std::size_t result, std::uint64_t n) const {
     GridReducer own = *this;
-    own.own_grid = source.grid(result, n);
-    own.scale = own.own_grid >= -900 && own.own_grid <= 1000 ? power_of_two(-own.own_grid) : 0;
+    own.grid = GridOfDoubles{source.grid(result, n)};
     return own;
+  }
+  /// Most terms on a grid that is found for 126 bits have more than the fast path adds.
+  __device__ GridFastPath fast_path() const {
+    return {grid.exponent(), term, source.exponents == nullptr || source.word_bits <= 62};
   }
   template <class Element> __device__ Item item(const Element& e) const { return {e.x.v, e.y.v}; }
   __device__ GridSum start(const Item& x) const {
@@ -64,13 +54,7 @@ template <class C> struct GridReducer : StateReducer<GridSum, PairOf<C>> {
     return sum;
   }
   __device__ void add(GridSum& sum, const Item& x, std::size_t) const {
-    if (const double units = double_of(x) * scale; scale != 0 && fabs(units) < 0x1p62) {
-      const std::int64_t rounded = __double2ll_rn(units);
-      const auto magnitude = static_cast<std::uint64_t>(rounded < 0 ? -rounded : rounded);
-      sum.add({Int128::of(rounded), bits_for_terms(magnitude)});
-    } else {
-      add_term(sum, term, x.x, x.y, own_grid);
-    }
+    if (!grid.add_fast(sum, double_of(x))) add_term(sum, term, x.x, x.y, grid.exponent());
   }
   __device__ void finish(const GridSum& sum, std::uint64_t n, std::size_t at, void* out) const {
     std::size_t i = 0;
@@ -91,16 +75,27 @@ template <class C> struct GridReducer : StateReducer<GridSum, PairOf<C>> {
   }
 };
 
+/// Reduces all elements. Without a workspace, only sets `bytes`.
+template <class T, class Reducer>
+cudaError_t pass(const Reducer& reducer, const Launch& call, Destination out, void* workspace,
+                 std::size_t& bytes) {
+  BatchCall of{call.layout, call.size, out, workspace, bytes, call.stream};
+  const cudaError_t error = reduce<CoarsenedTree::Shape>(reducer, Reader<T, T>{call.x, call.y}, of);
+  bytes = of.bytes;
+  return error;
+}
+
+/// Finds the largest exponent of each result.
+template <class T>
+cudaError_t find_exponents(Term term, const Launch& call, std::int32_t* exponents, void* workspace,
+                           std::size_t& bytes) {
+  LargestExponentReducer<CarrierOf<T>> find{};
+  find.term = term;
+  return pass<T>(find, call, {exponents}, workspace, bytes);
+}
+
 template <class T> cudaError_t launch_on_grid(ExactKind kind, const FormatInfo& format, Launch& call) {
   using C = CarrierOf<T>;
-  using Shape = CoarsenedTree::Shape;
-  const Reader<T, T> reader{call.x, call.y};
-  const auto pass = [&](const auto& reducer, Destination out, void* workspace, std::size_t& bytes) {
-    BatchCall of{call.layout, call.size, out, workspace, bytes, call.stream};
-    const cudaError_t error = reduce<Shape>(reducer, reader, of);
-    bytes = of.bytes;
-    return error;
-  };
   GridReducer<C> reducer{};
   reducer.source = {call.options.grid.value_or(0), nullptr, word_bits_for(format.precision),
                     quantum_of_terms(kind.term, *call.input)};
@@ -109,13 +104,11 @@ template <class T> cudaError_t launch_on_grid(ExactKind kind, const FormatInfo& 
   reducer.format = format.index;
   reducer.status = call.status;
   const Destination out{call.out, call.as_state};
-  if (call.options.grid) return pass(reducer, out, call.workspace, call.bytes);
-  LargestExponentReducer<C> find{};
-  find.term = kind.term;
+  if (call.options.grid) return pass<T>(reducer, call, out, call.workspace, call.bytes);
   // The exponents follow the states, for which both passes use the same memory.
   std::size_t of_first = 0, of_second = 0;
-  cudaError_t error = pass(find, {nullptr}, nullptr, of_first);
-  if (error == cudaSuccess) error = pass(reducer, out, nullptr, of_second);
+  cudaError_t error = find_exponents<T>(kind.term, call, nullptr, nullptr, of_first);
+  if (error == cudaSuccess) error = pass<T>(reducer, call, out, nullptr, of_second);
   if (error != cudaSuccess) return error;
   const std::size_t results = call.layout.results(),
                     of_states = (std::max({of_first, of_second, header_bytes}) + 15) / 16 * 16;
@@ -124,14 +117,21 @@ template <class T> cudaError_t launch_on_grid(ExactKind kind, const FormatInfo& 
   auto* exponents = reinterpret_cast<std::int32_t*>(static_cast<std::byte*>(call.workspace) + of_states);
   reducer.source.exponents = exponents;
   std::size_t bytes = of_states;
-  error = pass(find, {exponents}, call.workspace, bytes);
-  return error == cudaSuccess ? pass(reducer, out, call.workspace, bytes) : error;
+  error = find_exponents<T>(kind.term, call, exponents, call.workspace, bytes);
+  return error == cudaSuccess ? pass<T>(reducer, call, out, call.workspace, bytes) : error;
 }
 
 }  // namespace
 
 cudaError_t reduce_on_grid(ExactKind kind, const FormatInfo& format, Launch& call) {
   return with_format(*call.input, [&]<class T>() { return launch_on_grid<T>(kind, format, call); });
+}
+
+cudaError_t find_largest_exponents(const Launch& call, std::int32_t* exponents, void* workspace,
+                                   std::size_t& bytes) {
+  return with_format(*call.input, [&]<class T>() {
+    return find_exponents<T>(Term::element, call, exponents, workspace, bytes);
+  });
 }
 
 }  // namespace samesum::gpu

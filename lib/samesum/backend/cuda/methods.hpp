@@ -19,12 +19,22 @@ cudaError_t reduce_exactly(ExactKind kind, const FormatInfo& format, Launch& lau
 
 // In fixed_point.cu:
 cudaError_t reduce_on_grid(ExactKind kind, const FormatInfo& format, Launch& launch);
+/// Finds the largest exponent of the elements of each result. Without a workspace, only sets `bytes`.
+cudaError_t find_largest_exponents(const Launch& call, std::int32_t* exponents, void* workspace,
+                                   std::size_t& bytes);
+
 // In exact_scan.cu, for a call with elements:
 struct ExactScan;
+struct ScanSegments;
 struct TileDigits;
 /// Finds the window of the elements at multiples of `step`: the sample, or all of them if that has not given
 /// the results.
 cudaError_t find_exact_window(const Launch& call, const ExactScan& scan, std::size_t step);
+/// Sums the segments in the window of the sample, or in that of all elements if the sample's is exceeded.
+cudaError_t sum_exact_segments(const Launch& call, const ExactScan& scan, bool sampled,
+                               const ScanSegments& segments);
+/// Replaces the sums of groups by those of the groups before them.
+cudaError_t sum_before_exact_groups(const Launch& call, const ScanSegments& segments);
 /// Scans the elements if integers of 128 bits cannot. `digits` has room for each tile of the results, if they
 /// have more than one, `format` is the format index of the results.
 cudaError_t scan_with_digits(const Launch& call, const ExactScan& scan, TileDigits* digits,

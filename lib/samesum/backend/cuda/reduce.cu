@@ -67,9 +67,11 @@ template <> std::vector<Entry> reductions<SAMESUM_FORMAT_INDEX>() {
     }
   });
   for_each_order_free<OnGrid>([&]<class Operation>() {
-    Entry e = describe_order_free<Operation, OnGrid, F>("cuda");
-    e.code.run.fill(run_launch<run_on_grid<Operation>>);
-    all.push_back(e);
+    if constexpr (!is_scan<Operation>) {
+      Entry e = describe_order_free<Operation, OnGrid, F>("cuda");
+      e.code.run.fill(run_launch<run_on_grid<Operation>>);
+      all.push_back(e);
+    }
   });
   return all;
 }

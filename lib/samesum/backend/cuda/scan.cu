@@ -1,5 +1,6 @@
 /// Scans on a GPU in one format, and reductions in the order prefix.
 #include "samesum/backend/cuda/exact_scan.cuh"
+#include "samesum/backend/cuda/grid_scan.cuh"
 #include "samesum/backend/cuda/launch.hpp"
 #include "samesum/backend/cuda/methods.hpp"
 #include "samesum/catalogue/describe.hpp"
@@ -32,10 +33,15 @@ template <int rows> ScanPlan plan_scan(const Layout& l, std::size_t elements) {
   return plan;
 }
 
-/// Launches the kernel. prepare() runs before, and owns the first `own_bytes` of the states of the workspace.
-template <int rows, class Reducer, class Prepare>
-cudaError_t launch_tiles(const Reducer& reducer, const ScanDestination& out, std::size_t own_bytes,
-                         Prepare prepare, Launch& call) {
+/// What a kernel of scans needs besides its own memory.
+struct ScanSetup {
+  std::size_t bytes = 0;                        ///< at the start of the states of the workspace
+  cudaError_t (*run)(const Launch&) = nullptr;  ///< runs before the kernel
+};
+
+template <int rows, class Reducer>
+cudaError_t launch_tiles(const Reducer& reducer, const ScanDestination& out, const ScanSetup& setup,
+                         Launch& call) {
   using State = typename Reducer::State;
   static_assert(sizeof(State) % 4 == 0 && std::is_trivially_copyable_v<State>);
   const Layout& l = call.layout;
@@ -44,12 +50,12 @@ cudaError_t launch_tiles(const Reducer& reducer, const ScanDestination& out, std
   if (!is_nothing) plan = plan_scan<rows>(l, call.size);
   const bool waits = l.offsets ? call.size > PrefixTree::leaf : plan.blocks_per_result > 1;
   const std::size_t published = waits ? plan.place_levels() * sizeof(Published<State>) : 0,
-                    bytes = own_bytes + published;
+                    bytes = setup.bytes + published;
   cudaError_t error;
   if (!accept_workspace(call, bytes > 0 ? header_bytes + bytes : size_if_none_needed, error) || is_nothing)
     return error;
-  error = prepare();
-  void* const at = waits ? static_cast<std::byte*>(states(call.workspace)) + own_bytes : nullptr;
+  if (setup.run) error = setup.run(call);
+  void* const at = waits ? static_cast<std::byte*>(states(call.workspace)) + setup.bytes : nullptr;
   if (waits && error == cudaSuccess) error = cudaMemsetAsync(at, 0, published, call.stream);
   if (error != cudaSuccess) return error;
   return launch(scan_tiles<Reducer, rows>, plan.blocks, plan.warps() * warp, call.stream, reducer,
@@ -66,11 +72,11 @@ bool prefers_few_rows(const Launch& call) {
   return l.n <= leaf / 2 || l.results() * PrefixTree::leaves(l.n) < tiles_that_fit_at_once;
 }
 
-template <class Reducer, class Prepare>
-cudaError_t scan(const Reducer& reducer, bool every, Launch& call, std::size_t own_bytes, Prepare prepare) {
+template <class Reducer>
+cudaError_t scan(const Reducer& reducer, bool every, Launch& call, const ScanSetup& setup = {}) {
   const ScanDestination out{call.out, call.out_stride, every, call.options.exclusive, call.as_state};
-  return prefers_few_rows(call) ? launch_tiles<few_rows>(reducer, out, own_bytes, prepare, call)
-                                : launch_tiles<many_rows<Reducer>()>(reducer, out, own_bytes, prepare, call);
+  return prefers_few_rows(call) ? launch_tiles<few_rows>(reducer, out, setup, call)
+                                : launch_tiles<many_rows<Reducer>()>(reducer, out, setup, call);
 }
 
 template <class Reducer> cudaError_t scan_by_threads(const Reducer& reducer, Launch& call) {
@@ -88,36 +94,97 @@ template <class Operation, class Order, template <class> class A> cudaError_t ru
   if constexpr (std::is_same_v<Order, Serial>)
     return scan_by_threads(reducer, call);
   else
-    return scan(reducer, is_scan<Operation>, call, 0, [] { return cudaSuccess; });
+    return scan(reducer, is_scan<Operation>, call);
+}
+
+/// Segments of a call: short ones if long ones would not occupy the GPU.
+template <class C> ScanSegments plan_segments(const Layout& l, bool few) {
+  ScanSegments s{};
+  s.length = static_cast<std::size_t>(few ? few_rows : segment_rows<C>) * PrefixTree::lanes;
+  const std::size_t segments = (l.n - 1) / s.length + 1;
+  s.in_group = 1 << std::min(static_cast<int>(ceil_log2(segments)), 4);
+  s.of_result = (segments - 1) / static_cast<std::size_t>(s.in_group) + 1;
+  s.groups = l.results() * s.of_result;
+  return s;
 }
 
 /// Scans elements that format C holds.
 template <class C> cudaError_t scan_held(Launch& call) {
+  using F = Formats::at<SAMESUM_FORMAT_INDEX>;
   constexpr std::size_t sampled_elements = 1 << 13;
   const Layout& l = call.layout;
-  const std::size_t tiles = PrefixTree::leaves(l.n), of_digits = tiles > 1 ? l.results() * tiles : 0,
+  const bool is_nothing = l.results() == 0 || l.n == 0;
+  ScanSegments segments{};
+  if (!is_nothing) segments = plan_segments<C>(l, prefers_few_rows(call));
+  const bool has_sums = segments.count() > l.results(), has_groups = segments.groups > l.results();
+  const std::size_t tiles = PrefixTree::leaves(l.n), sums = has_sums ? segments.count() : 0,
+                    groups = has_groups ? segments.groups : 0,
+                    of_digits = tiles > 1 ? l.results() * tiles : 0,
                     step = l.results() * l.n / sampled_elements;
-  using Windows = ExactScan::Windows;
-  auto* const windows = call.workspace == nullptr ? nullptr : static_cast<Windows*>(states(call.workspace));
-  auto* const digits = reinterpret_cast<TileDigits*>(windows + 1);
-  const ExactScan exact{windows, step >= 16, static_cast<int>(ceil_log2(std::max<std::size_t>(l.n, 1))),
-                        Format<C>::min_quantum};
-  const auto attempt = [&](bool sampled) {
-    const WindowReducer<C, Formats::at<SAMESUM_FORMAT_INDEX>> reducer{exact, sampled};
-    return scan(reducer, true, call, sizeof(Windows) + of_digits * sizeof(TileDigits), [&] {
-      const bool is_first = sampled || !exact.samples;
-      const cudaError_t error =
-          is_first ? cudaMemsetAsync(windows, 0, sizeof(Windows), call.stream) : cudaSuccess;
-      return error != cudaSuccess ? error : find_exact_window(call, exact, sampled ? step : 1);
-    });
+  const std::size_t bytes =
+      sizeof(ExactScan::Windows) + (sums + groups) * sizeof(WindowSum) + of_digits * sizeof(TileDigits);
+  cudaError_t error;
+  if (!accept_workspace(call, is_nothing ? size_if_none_needed : header_bytes + bytes, error) || is_nothing)
+    return error;
+  auto* const windows = static_cast<ExactScan::Windows*>(states(call.workspace));
+  auto* const of_segments = reinterpret_cast<WindowSum*>(windows + 1);
+  const ExactScan exact{windows, step >= 16, static_cast<int>(ceil_log2(l.n)), Format<C>::min_quantum};
+  if (has_sums) segments.sum = of_segments;
+  if (has_groups) segments.group = of_segments + sums;
+  const auto next = [&](auto enqueue) {
+    if (error == cudaSuccess) error = enqueue();
   };
-  cudaError_t error = exact.samples ? attempt(true) : cudaSuccess;
-  if (error == cudaSuccess) error = attempt(false);
-  if (error != cudaSuccess || call.workspace == nullptr || l.results() == 0 || l.n == 0) return error;
-  return scan_with_digits(call, exact, digits, SAMESUM_FORMAT_INDEX);
+  next([&] { return cudaMemsetAsync(windows, 0, sizeof *windows, call.stream); });
+  for (const bool sampled : {true, false}) {
+    if (sampled && !exact.samples) continue;
+    next([&] { return find_exact_window(call, exact, sampled ? step : 1); });
+    // Sums of a sample's window also tell whether elements exceed it.
+    if (sampled || has_sums) next([&] { return sum_exact_segments(call, exact, sampled, segments); });
+  }
+  if (has_groups) next([&] { return sum_before_exact_groups(call, segments); });
+  const ScanDestination out{call.out, call.out_stride, true, call.options.exclusive, false};
+  const auto scan_all = [&](auto kernel) {
+    return launch(kernel, (segments.count() - 1) / segment_warps + 1, segment_warps * warp, call.stream,
+                  ScanInput{call.x, call.input->index}, l, exact, segments, out);
+  };
+  next([&] {
+    return segments.length == few_rows * PrefixTree::lanes ? scan_all(scan_segments<C, F, few_rows>)
+                                                           : scan_all(scan_segments<C, F, segment_rows<C>>);
+  });
+  next([&] {
+    return scan_with_digits(call, exact, reinterpret_cast<TileDigits*>(of_segments + sums + groups),
+                            SAMESUM_FORMAT_INDEX);
+  });
+  return error;
 }
 cudaError_t scan_exactly(Launch& call) {
   return call.input->bytes == 8 ? scan_held<fp64>(call) : scan_held<fp32>(call);
+}
+
+/// Bytes at the start of the states for the exponents of a scan on a grid that is found. The first pass has
+/// its states behind them.
+std::size_t bytes_of_exponents(const Launch& call) {
+  return (call.layout.results() * sizeof(std::int32_t) + 15) / 16 * 16;
+}
+cudaError_t find_grids(const Launch& call) {
+  std::size_t bytes = call.bytes - bytes_of_exponents(call);
+  return find_largest_exponents(call, static_cast<std::int32_t*>(states(call.workspace)),
+                                static_cast<std::byte*>(call.workspace) + bytes_of_exponents(call), bytes);
+}
+
+cudaError_t scan_on_grid(Launch& call) {
+  using F = Formats::at<SAMESUM_FORMAT_INDEX>;
+  GridScanReducer<F> reducer{};
+  reducer.source = {call.options.grid.value_or(0), nullptr, grid_word_bits<F>, call.input->min_quantum};
+  reducer.exclusive = call.options.exclusive;
+  reducer.status = call.status;
+  if (call.options.grid) return scan(reducer, true, call);
+  std::size_t of_first = 0;
+  if (const cudaError_t error = find_largest_exponents(call, nullptr, nullptr, of_first)) return error;
+  if (call.workspace != nullptr)
+    reducer.source.exponents = static_cast<const std::int32_t*>(states(call.workspace));
+  const std::size_t of_states = of_first > header_bytes ? (of_first - header_bytes + 15) / 16 * 16 : 0;
+  return scan(reducer, true, call, {bytes_of_exponents(call) + of_states, find_grids});
 }
 
 }  // namespace
@@ -141,6 +208,14 @@ template <> std::vector<Entry> scans<SAMESUM_FORMAT_INDEX>() {
     if constexpr (is_scan<Operation>) {
       Entry e = describe_order_free<Operation, Exactly, F>("cuda");
       e.code.run.fill(run_launch<scan_exactly>);
+      e.code.run_vector = e.code.run;
+      all.push_back(e);
+    }
+  });
+  for_each_order_free<OnGrid>([&]<class Operation>() {
+    if constexpr (is_scan<Operation>) {
+      Entry e = describe_order_free<Operation, OnGrid, F>("cuda");
+      e.code.run.fill(run_launch<scan_on_grid>);
       e.code.run_vector = e.code.run;
       all.push_back(e);
     }

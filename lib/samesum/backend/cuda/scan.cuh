@@ -356,9 +356,6 @@ template <class Reducer, int rows> class WarpRows : public LoadedRows<typename R
   State runs_[rows];  ///< of the row's runs up to that of the thread
 };
 
-/// How a warp holds its rows.
-template <class Reducer, int rows> struct RowsOf { using type = WarpRows<Reducer, rows>; };
-
 /// Whether a reducer reads elements of every format.
 template <class Reducer> inline constexpr bool reads_all = false;
 template <template <class> class A, class F> inline constexpr bool reads_all<ElementSum<A, F>> = true;
@@ -441,6 +438,46 @@ template <class F> struct ScanResults {
   }
 };
 
+/// Writes the results of a warp, row by row.
+template <class F> class RowWriter {
+  static constexpr int run = PrefixTree::run, row = PrefixTree::lanes;
+  using Run = typename ScanResults<F>::Run;
+
+ public:
+  /// @param to       the first result of the warp; they are `stride` apart
+  /// @param count    number of results
+  /// @param shifted  whether each result takes the place of the next one; then `first` takes the first place
+  __device__ RowWriter(F* to, std::size_t stride, int count, bool shifted, F first)
+      : to_{to + static_cast<std::size_t>(thread() * run) * stride},
+        stride_{stride},
+        count_{count},
+        is_shifted_{shifted},
+        is_aligned_{stride == 1 && reinterpret_cast<std::uintptr_t>(to) % ScanResults<F>::alignment == 0},
+        last_{first} {}
+
+  __device__ F* row_of_results() { return results_.run.result; }
+  __device__ void set(int j, F result) { results_.run.result[j] = result; }
+  __device__ void write(int r) {
+    if (is_shifted_) results_.move(last_);
+    if (is_aligned_ && (r + 1) * row <= count_) {
+      results_.store(reinterpret_cast<Run*>(to_ + r * row));
+      return;
+    }
+#pragma unroll
+    for (int j = 0; j < run; ++j)
+      if (r * row + thread() * run + j < count_)
+        to_[static_cast<std::size_t>(r * row + j) * stride_] = results_.run.result[j];
+  }
+
+ private:
+  F* to_;
+  std::size_t stride_;
+  int count_;
+  bool is_shifted_, is_aligned_;
+  F last_;
+  ScanResults<F> results_;
+};
+
 /// Memory of a block that scans.
 template <class State> struct ScanShared {
   static constexpr int most_tiles = 8;
@@ -451,10 +488,21 @@ template <class State> struct ScanShared {
   State carry[most_tiles + 1];  ///< of all elements before each tile, and after the last one
 };
 
+/// The reducer for one result of n elements, if it depends on the result.
+template <class Reducer>
+__device__ const Reducer& reducer_at(const Reducer& reducer, std::size_t, std::size_t) {
+  return reducer;
+}
+template <class Reducer>
+requires requires(const Reducer& reducer) { reducer.at(0, 0); }
+__device__ Reducer reducer_at(const Reducer& reducer, std::size_t result, std::size_t n) {
+  return reducer.at(result, n);
+}
+
 /// Writes the results of the rows of a warp: one for each element, or the last one.
-template <class Reducer, class Rows>
-__device__ void write_rows(const Reducer& reducer, const Rows& held, const Layout& l, const ScanPlace& p,
-                           int first_row, const typename Reducer::State* of_rows,
+template <class Reducer, int rows>
+__device__ void write_rows(const Reducer& reducer, const WarpRows<Reducer, rows>& held, const Layout& l,
+                           const ScanPlace& p, int first_row, const typename Reducer::State* of_rows,
                            const ScanCarry<Reducer>& carry, const typename Reducer::State& end,
                            const ScanDestination& out) {
   using F = typename ResultOf<Reducer>::type;
@@ -467,44 +515,32 @@ __device__ void write_rows(const Reducer& reducer, const Rows& held, const Layou
     const int last = count - 1;
     held.visit(
         reducer, last / row, count, first_row, of_rows, carry, end,
-        [&](int r, int j, const auto& state) {
-          if constexpr (std::is_same_v<std::remove_cvref_t<decltype(state)>, State>)
-            if (r == last / row && thread() == last % row / run && j == last % run)
-              write_result(reducer, state, p.n, p.result, out);
+        [&](int r, int j, const State& state) {
+          if (r == last / row && thread() == last % row / run && j == last % run)
+            write_result(reducer, state, p.n, p.result, out);
         },
         [](int) {});
     return;
   }
-  using Run = typename ScanResults<F>::Run;
-  F* to = static_cast<F*>(out.out) + p.outer * out.row_stride + p.inner + first * l.inner +
-          static_cast<std::size_t>(thread() * run) * l.inner;
-  const bool is_aligned =
-      l.inner == 1 &&
-      __all_sync(whole_warp, reinterpret_cast<std::uintptr_t>(to) % ScanResults<F>::alignment == 0);
-  const int mine = count - thread() * run;
+  F* const to = static_cast<F*>(out.out) + p.outer * out.row_stride + p.inner + first * l.inner;
   F last{};
   if (out.exclusive) {
     ScanCarry<Reducer> before = carry;
     if (first_row > 0) before.append(reducer, of_rows[first_row - 1]);
     reducer.finish(before.state, before.any, 0, &last);
   }
-  ScanResults<F> results;
+  RowWriter<F> writer{to, l.inner, count, out.exclusive, last};
   held.visit(
       reducer, 0, count, first_row, of_rows, carry, end,
-      [&](int, int j, const auto& state) {
-        reducer.finish(state, 1, static_cast<std::size_t>(j), results.run.result);
-      },
-      [&](int r) {
-        if (out.exclusive) results.move(last);
-        if (is_aligned && (r + 1) * row <= count) {
-          results.store(reinterpret_cast<Run*>(to + r * row));
-        } else {
-#pragma unroll
-          for (int j = 0; j < run; ++j)
-            if (r * row + j < mine)
-              to[static_cast<std::size_t>(r * row + j) * l.inner] = results.run.result[j];
+      [&](int r, int j, const State& state) {
+        if constexpr (requires { reducer.check(state); }) {  // that of a result, not of padding
+          const int own = r * row + thread() * run + j;
+          if (own < count && (!out.exclusive || first + static_cast<std::size_t>(own) + 1 < p.n))
+            reducer.check(state);
         }
-      });
+        reducer.finish(state, 1, static_cast<std::size_t>(j), writer.row_of_results());
+      },
+      [&](int r) { writer.write(r); });
 }
 
 // --- the tiles of a block ----------------------------------------------------------------------------------
@@ -605,7 +641,7 @@ __device__ __forceinline__ void scan_block(const Reducer& reducer, const ScanInp
   using State = typename Reducer::State;
   const int tile = warp_index() >> plan.log2_warps,
             first_row = (warp_index() & ((1 << plan.log2_warps) - 1)) * rows;
-  typename RowsOf<Reducer, rows>::type held;
+  WarpRows<Reducer, rows> held;
   {
     const ScanPlace p = place_of(l, plan, tile);
     if (l.offsets && !p.exists) return;
@@ -615,7 +651,7 @@ __device__ __forceinline__ void scan_block(const Reducer& reducer, const ScanInp
       with_elements<Reducer>(in, [&](const auto* x) {
         held.load(x + l.first(p.outer) + p.inner + p.begin(first_row) * l.stride, l.stride, count);
       });
-      held.scan(reducer, count, s.rows[tile] + first_row);
+      held.scan(reducer_at(reducer, p.result, p.n), count, s.rows[tile] + first_row);
     }
   }
   if (plan.log2_warps == 0) merge_rows(reducer, s.rows[tile]);
@@ -637,7 +673,8 @@ __device__ __forceinline__ void scan_block(const Reducer& reducer, const ScanInp
   }
   if (!out.every && p.exists && p.n == 0 && first_row == 0 && thread() == 0)
     write_result(reducer, State{}, 0, p.result, out);
-  write_rows(reducer, held, l, p, first_row, s.rows[tile], carry, end, out);
+  write_rows(reducer_at(reducer, p.exists ? p.result : 0, p.n), held, l, p, first_row, s.rows[tile], carry,
+             end, out);
 }
 
 /// Rows per warp of the two forms of the kernel. With few, more warps share a tile: the latency is low. With

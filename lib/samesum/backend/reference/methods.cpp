@@ -137,6 +137,32 @@ template <class T, class F> void run_on_grid(ExactKind kind, Call& call) {
   }
 }
 
+/// Writes all results of a cumsum on the given grid, or on the one that the largest element of each vector
+/// determines.
+template <class T, class F> void scan_on_grid(Call& call) {
+  const std::size_t n = call.layout.n;
+  for_each_vector(call, [&](std::size_t first, std::size_t result) {
+    const auto element = [&](std::size_t k) {
+      return static_cast<const T*>(call.x)[first + k * call.layout.inner];
+    };
+    int largest = no_exponent;
+    for (std::size_t k = 0; k < n; ++k) largest = std::max(largest, exponent_of(element(k)));
+    const int grid = call.options.grid.value_or(
+        found_grid(largest, n, grid_word_bits<F>, quantum_of_terms(Term::element, format_info<T>())));
+    GridSum sum;
+    const auto write = [&](std::size_t k, std::size_t count) {
+      if (!finish_on_grid<F>(sum, false, count, grid, result + k * call.layout.inner, call.out))
+        call.overflowed = true;
+    };
+    for (std::size_t k = 0; k < n; ++k) {
+      const T x = element(k);
+      if (call.options.exclusive) write(k, k);
+      sum.add(x, grid);
+      if (!call.options.exclusive) write(k, k + 1);
+    }
+  });
+}
+
 /// An element rounded to F, and its magnitude before rounding.
 template <class F> struct Given {
   Scalar<F> value;
@@ -234,9 +260,14 @@ template <> std::vector<Entry> methods<SAMESUM_FORMAT_INDEX>() {
   });
   for_each_order_free<OnGrid>([&]<class Operation>() {
     Entry e = describe_order_free<Operation, OnGrid, F>("reference");
-    e.code.partial_form = &GridPartialFunctions<Operation, F>::form;
+    if constexpr (!is_scan<Operation>) e.code.partial_form = &GridPartialFunctions<Operation, F>::form;
     Formats::for_each([&]<class T>() {
-      e.code.run[Formats::index_of<T>()] = [](Call& call) { run_on_grid<T, F>(exact_kind<Operation>, call); };
+      if constexpr (is_scan<Operation>)
+        e.code.run[Formats::index_of<T>()] = [](Call& call) { scan_on_grid<T, F>(call); };
+      else
+        e.code.run[Formats::index_of<T>()] = [](Call& call) {
+          run_on_grid<T, F>(exact_kind<Operation>, call);
+        };
     });
     all.push_back(e);
   });
