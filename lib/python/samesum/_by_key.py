@@ -13,45 +13,37 @@ _KEYS = ("int32", "uint32", "int64")
 """Data types of keys that the library reads in place."""
 
 
-def _host_array(function: str, argument: str, x: Any) -> tuple[Any, Any]:
-    """Returns the library that reads x, and its array of the same memory, which is that of the host."""
+def _read(function: str, argument: str, x: Any) -> tuple[Any, Any]:
+    """Returns the library that reads x, and its array of the same memory."""
     library = library_of(x)
     if library.is_traced(x):
         raise NotImplementedError(
             f"samesum: {function} has no gradient, and is not traced or compiled; pass a detached {argument}, or call it "
             "outside of transformations"
         )
-    if isinstance(library, Converted):
-        is_on_gpu = library._is_on_gpu(x)
-        if not is_on_gpu:
-            library, a = library.reader(x)
-    else:
-        a = library.array(x, argument)
-        is_on_gpu = library.view(a).device >= 0
-    if is_on_gpu:
-        raise NotImplementedError(
-            f"samesum: {function}: {argument} is in the memory of a GPU, and the functions by key run on the host; copy "
-            f"{argument} to the host"
-        )
-    return library, a
+    return library.reader(x) if isinstance(library, Converted) else (library, library.array(x, argument))
 
 
 def _key_array(function: str, keys: Any) -> tuple[Any, Any]:
     """Returns the library of keys, and an array of type int32, uint32 or int64 with one contiguous axis."""
-    library, a = _host_array(function, "keys", keys)
+    library, a = _read(function, "keys", keys)
     if isinstance(keys, (list, tuple)) and a.size == 0:
         a = library.astype(a, "int64")  # NumPy reads a list without elements as float64
     name = dtype_name(a.dtype)
     if name not in INTEGERS - {"bool"}:
         raise TypeError(f"samesum: {function}: keys has elements of type {name}; use an integer type")
-    if a.ndim != 1:
-        raise ValueError(f"samesum: {function}: keys has shape {tuple(a.shape)}; pass one axis, with a key per element")
+    _require_one_axis(function, a)
     return library, library.contiguous(a if name in _KEYS else library.astype(a, "int64"))
+
+
+def _require_one_axis(function: str, keys: Any) -> None:
+    if keys.ndim != 1:
+        raise ValueError(f"samesum: {function}: keys has shape {tuple(keys.shape)}; pass one axis, with a key per element")
 
 
 def _value_array(function: str, argument: str, values: Any, n: int) -> tuple[Any, Any]:
     """Returns the library of values, and a contiguous array of numbers in a format, with one row for each of n keys."""
-    library, a = _host_array(function, argument, values)
+    library, a = _read(function, argument, values)
     if format_of(a.dtype, argument) == "int":
         a = library.astype(a, "float64")
     if a.ndim == 0 or a.shape[0] != n:
@@ -66,18 +58,29 @@ def _run_by_key(
     method: Method, keys: tuple[Any, Any], values: tuple[Any, Any] | None, result: tuple[Any, Any], threads: int,
     grid: int | None, combine: bool,
 ) -> None:  # fmt: skip
-    """Reduces values, an array and its library, by key into `result`, all of them contiguous."""
+    """Reduces values, an array and its library, by key into `result`, all of them contiguous and in one memory."""
     inner = math.prod(result[1].shape[1:])
     if inner == 0:
         return
+    out, read = result[0].view(result[1]), keys[0].view(keys[1])
+    if read.stream != out.stream:
+        keys[0].wait(keys[1])  # the streams of two libraries
     format, address = method.format, 0
     if values is not None:
         format, address = format_of(values[1].dtype), values[0].view(values[1]).address
-    n = keys[1].shape[0]
     _core.reduce_by_key(
-        method, format, address, dtype_name(keys[1].dtype), keys[0].view(keys[1]).address, n, inner,
-        result[0].view(result[1]).address, math.prod(result[1].shape), threads, grid, combine,
+        method, format, address, dtype_name(keys[1].dtype), read.address, keys[1].shape[0], inner, out.address,
+        math.prod(result[1].shape), out.device, out.stream, threads, grid, combine,
     )  # fmt: skip
+
+
+def _device_of(function: str, **arrays: tuple[Any, Any]) -> int:
+    """Returns the GPU on which all arrays are, each with its library; -1 if they are on the host."""
+    devices = {name: library.view(a).device for name, (library, a) in arrays.items()}
+    if len(set(devices.values())) > 1:
+        where = ", ".join(f"{name} is on {'the host' if d < 0 else f'GPU {d}'}" for name, d in devices.items())
+        raise ValueError(f"samesum: {function}: {where}; move the arrays to one place")
+    return next(iter(devices.values()))
 
 
 def _delivered(library: Any, result: Any, source: Any) -> Any:
@@ -93,7 +96,8 @@ def _sum_by_key(
     method.
     """
     library, rows = values
-    chosen = method_of(method, "scatter_add", format_of(rows.dtype), -1)
+    device = _device_of("the sums by key", keys=keys, values=values)
+    chosen = method_of(method, "scatter_add", format_of(rows.dtype), device)
     result = library.empty((count, *rows.shape[1:]), DTYPES[chosen.format], rows)
     _run_by_key(chosen, keys, values, (library, result), 0, None, False)
     return _delivered(library, result, source)
@@ -102,7 +106,7 @@ def _sum_by_key(
 def scatter_add(
     out: Any, keys: Any, values: Any, *, method: str | Method | None = None, grid: int | None = None, threads: int = 0
 ) -> Any:  # fmt: skip
-    """Returns `out` plus the sums of the values that share a key, by default correctly rounded. On the host only.
+    """Returns `out` plus the sums of the values that share a key, by default correctly rounded.
 
     Result keys[k], or row keys[k] of the results, is the sum of its element of `out` and of the values with that
     key. Elements of `out` without a key stay as they are, and `out` itself is left alone.
@@ -143,20 +147,21 @@ def scatter_add(
     TypeError
         if elements have a type that is not supported or that the method does not accept.
     NotImplementedError
-        if an array is in the memory of a GPU, or is traced.
+        if an array is traced.
     OverflowError
         if a sum overflows the grid.
     """
     function = "scatter_add"
     threads = check_threads(threads)
     grid = check_grid(grid)
-    library, before = _host_array(function, "out", out)
+    library, before = _read(function, "out", out)
     format = format_of(before.dtype, "out")
     if format == "int":
         raise TypeError(f"samesum: out has elements of type {dtype_name(before.dtype)}; pass an array of floats")
     read_keys = _key_array(function, keys)
     read_values = _value_array(function, "values", values, read_keys[1].shape[0])
-    chosen = method_of(method, function, format, -1)
+    device = _device_of(function, out=(library, before), keys=read_keys, values=read_values)
+    chosen = method_of(method, function, format, device)
     if chosen.format != format:
         raise TypeError(
             f"samesum: out has elements of type {dtype_name(before.dtype)}, and method {chosen.name} adds to "
@@ -180,7 +185,7 @@ def scatter_add(
 
 
 def bincount(keys: Any, weights: Any = None, minlength: int = 0, *, method: str | Method | None = None) -> Any:
-    """Returns how often each integer from 0 on occurs in `keys` or, with weights, the sums of these. On the host only.
+    """Returns how often each integer from 0 on occurs in `keys` or, with weights, the sums of these.
 
     As `numpy.bincount`, but the sums of weights are by default correctly rounded, and have the type of the weights.
 
@@ -213,7 +218,7 @@ def bincount(keys: Any, weights: Any = None, minlength: int = 0, *, method: str 
     TypeError
         if elements have a type that is not supported.
     NotImplementedError
-        if an array is in the memory of a GPU, or is traced.
+        if an array is traced.
     """
     count = whole_number("minlength", minlength)
     if count < 0:
@@ -228,12 +233,13 @@ def bincount(keys: Any, weights: Any = None, minlength: int = 0, *, method: str 
             raise ValueError(f"samesum: bincount: weights has {read_weights[1].ndim} axes; pass one, or call scatter_add")
         return _sum_by_key((library, read), read_weights, count, method, weights)
     result = library.empty((count,), "int64", read)
-    _run_by_key(method_of(method, "scatter_count", "fp64", -1), (library, read), None, (library, result), 0, None, False)
+    chosen = method_of(method, "scatter_count", "fp64", _device_of("bincount", keys=(library, read)))
+    _run_by_key(chosen, (library, read), None, (library, result), 0, None, False)
     return _delivered(library, result, keys)
 
 
 def groupby_sum(keys: Any, values: Any, *, method: str | Method | None = None) -> tuple[Any, Any]:
-    """Returns the different keys, sorted, and the sum of the values of each. On the host only.
+    """Returns the different keys, sorted, and the sum of the values of each.
 
     The sums are by default correctly rounded.
 
@@ -244,7 +250,7 @@ def groupby_sum(keys: Any, values: Any, *, method: str | Method | None = None) -
     Parameters
     ----------
     keys
-        an array of shape (n,) of any type that NumPy sorts: numbers, text, dates.
+        an array of shape (n,) of any type that NumPy sorts: numbers, text, dates. On a GPU, numbers.
     values
         floats or integers of shape (n, ...). Integers are converted to fp64.
     method
@@ -253,8 +259,8 @@ def groupby_sum(keys: Any, values: Any, *, method: str | Method | None = None) -
     Returns
     -------
     unique, sums
-        a NumPy array of the m different keys, and an array of shape (m, ...) of the library of the values, in the
-        format of the method.
+        an array of the m different keys, which is NumPy's unless they are on a GPU, and an array of shape (m, ...)
+        of the library of the values, in the format of the method.
 
     Raises
     ------
@@ -263,16 +269,22 @@ def groupby_sum(keys: Any, values: Any, *, method: str | Method | None = None) -
     TypeError
         if keys cannot be sorted, or values have a type that is not supported.
     NotImplementedError
-        if an array is in the memory of a GPU, or is traced.
+        if an array is traced.
     """
     import numpy
 
-    _, read = _host_array("groupby_sum", "keys", keys) if library_of(keys).name != "numpy" else (None, keys)
+    is_numpys = library_of(keys).name == "numpy"
+    library, read = (library_of(keys), keys) if is_numpys else _read("groupby_sum", "keys", keys)
+    if not is_numpys and library.view(read).device >= 0:
+        _require_one_axis("groupby_sum", read)
+        unique, numbers = library.namespace.unique(read, return_inverse=True)
+        read_values = _value_array("groupby_sum", "values", values, read.shape[0])
+        numbered = (library, library.contiguous(library.astype(numbers, "int64")))
+        return _delivered(library, unique, keys), _sum_by_key(numbered, read_values, unique.shape[0], method, values)
     if isinstance(read, numpy.ma.MaskedArray):
         raise TypeError("samesum: groupby_sum: keys is a masked array; pass keys.compressed(), and the values of those keys")
     read = numpy.asarray(read)
-    if read.ndim != 1:
-        raise ValueError(f"samesum: groupby_sum: keys has shape {read.shape}; pass one axis, with a key per element")
+    _require_one_axis("groupby_sum", read)
     try:
         unique, numbers = numpy.unique(read, return_inverse=True)
     except TypeError as error:

@@ -150,7 +150,7 @@ def scan(
 ) -> None: ...  # fmt: skip
 def reduce_by_key(
     method: Method, format: str, x: int, key_format: str, keys: int, n: int, inner: int, out: int, out_size: int,
-    threads: int, grid: int | None, combine: bool, /,
+    device: int, stream: int, threads: int, grid: int | None, combine: bool, /,
 ) -> None: ...  # fmt: skip
 def square_root(format: str, x: int, n: int, /) -> None:
     """Replaces numbers in host memory by their correctly rounded square roots."""

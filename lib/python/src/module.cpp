@@ -43,7 +43,9 @@ void reduce_part(const View& call, std::size_t first, std::size_t count, bool al
 }
 
 void reduce_whole(const View& call) {
-  if (call.y)
+  if (call.keys)
+    reduce(call.method, call.x, *call.keys, call.layout, call.out, call.options);
+  else if (call.y)
     reduce(call.method, call.x, *call.y, call.layout, call.out, call.options);
   else
     reduce(call.method, call.x, call.layout, call.out, call.options);
@@ -198,14 +200,21 @@ NB_MODULE(_core, m) {
   m.def("reduce_by_key",
         [](const Method& method, std::string_view format, std::uintptr_t x, std::string_view key_format,
            std::uintptr_t keys, std::size_t n, std::size_t inner, std::uintptr_t out, std::size_t out_size,
-           int threads, std::optional<int> grid, bool combine) {
+           int device, std::uintptr_t stream, int threads, std::optional<int> grid, bool combine) {
           const FormatInfo& input = format_named(format);
-          const Values elements = values_at(input, x, method.inputs == 0 ? 0 : n * inner);
-          const Results results{method.result_format(input), reinterpret_cast<void*>(out), out_size};
-          const Options options{.threads = threads, .grid = grid, .combine = combine};
+          const Keys all{key_format_named(key_format), reinterpret_cast<const void*>(keys), n};
+          const View call{method,
+                          values_at(input, x, method.inputs == 0 ? 0 : n * inner),
+                          nullptr,
+                          Layout::axis(1, n, inner),
+                          {method.result_format(input), reinterpret_cast<void*>(out), out_size},
+                          {.threads = threads, .grid = grid, .combine = combine},
+                          &all};
           const nb::gil_scoped_release released;
-          reduce(method, elements, {key_format_named(key_format), reinterpret_cast<const void*>(keys), n},
-                 Layout::axis(1, n, inner), results, options);
+          if (device < 0)
+            reduce_whole(call);
+          else
+            reduce_on_gpu(call, {device, stream});
         });
   // Correctly rounded, in place: array libraries may use square roots that are not.
   m.def("square_root", [](std::string_view format, std::uintptr_t x, std::size_t n) {
