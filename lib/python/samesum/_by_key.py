@@ -54,9 +54,9 @@ def _value_array(function: str, argument: str, values: Any, n: int) -> tuple[Any
     return library, library.contiguous(a)
 
 
-def _run_by_key(
-    method: Method, keys: tuple[Any, Any], values: tuple[Any, Any] | None, result: tuple[Any, Any], threads: int,
-    grid: int | None, combine: bool,
+def run_by_key(
+    method: Method, keys: tuple[Any, Any], values: tuple[Any, Any] | None, result: tuple[Any, Any], threads: int = 0,
+    grid: int | None = None, combine: bool = False,
 ) -> None:  # fmt: skip
     """Reduces values, an array and its library, by key into `result`, all of them contiguous and in one memory."""
     inner = math.prod(result[1].shape[1:])
@@ -99,7 +99,7 @@ def _sum_by_key(
     device = _device_of("the sums by key", keys=keys, values=values)
     chosen = method_of(method, "scatter_add", format_of(rows.dtype), device)
     result = library.empty((count, *rows.shape[1:]), DTYPES[chosen.format], rows)
-    _run_by_key(chosen, keys, values, (library, result), 0, None, False)
+    run_by_key(chosen, keys, values, (library, result))
     return _delivered(library, result, source)
 
 
@@ -180,7 +180,7 @@ def scatter_add(
         )
     result = library.empty(tuple(before.shape), DTYPES[format], before)
     library.copy_to(result, before)
-    _run_by_key(chosen, read_keys, read_values, (library, result), threads, grid, True)
+    run_by_key(chosen, read_keys, read_values, (library, result), threads, grid, True)
     return _delivered(library, result, out)
 
 
@@ -234,7 +234,7 @@ def bincount(keys: Any, weights: Any = None, minlength: int = 0, *, method: str 
         return _sum_by_key((library, read), read_weights, count, method, weights)
     result = library.empty((count,), "int64", read)
     chosen = method_of(method, "scatter_count", "fp64", _device_of("bincount", keys=(library, read)))
-    _run_by_key(chosen, (library, read), None, (library, result), 0, None, False)
+    run_by_key(chosen, (library, read), None, (library, result))
     return _delivered(library, result, keys)
 
 
