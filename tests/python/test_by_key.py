@@ -67,6 +67,10 @@ def test_a_grid_rounds_each_value():
         samesum.scatter_add(np.zeros(1), [0], [1.0], grid=0)
     with pytest.raises(TypeError, match="grid is 0.5"):
         samesum.scatter_add(np.zeros(1), [0], [1.0], method="fixed_point", grid=0.5)
+    assert samesum.bincount([0, 0, 1], [0.75, 0.75, 3], method="fixed_point", grid=0).tolist() == [2, 3]
+    assert samesum.groupby_sum([0, 0, 1], [0.75, 0.75, 3], method="fixed_point", grid=0)[1].tolist() == [2, 3]
+    with pytest.raises(ValueError, match="grid is only for weights"):
+        samesum.bincount([0], grid=0)
 
 
 @pytest.mark.parametrize("dtype", KEYS)

@@ -90,7 +90,7 @@ def _delivered(library: Any, result: Any, source: Any) -> Any:
 
 
 def _sum_by_key(
-    keys: tuple[Any, Any], values: tuple[Any, Any], count: int, method: str | Method | None, source: Any
+    keys: tuple[Any, Any], values: tuple[Any, Any], count: int, method: str | Method | None, grid: Any, source: Any
 ) -> Any:
     """Returns the sums of values for the keys below `count`: an array of the library of `source`, in the format of the
     method.
@@ -99,7 +99,7 @@ def _sum_by_key(
     device = _device_of("the sums by key", keys=keys, values=values)
     chosen = method_of(method, "scatter_add", format_of(rows.dtype), device)
     result = library.empty((count, *rows.shape[1:]), DTYPES[chosen.format], rows)
-    run_by_key(chosen, keys, values, (library, result))
+    run_by_key(chosen, keys, values, (library, result), grid=check_grid(grid))
     return _delivered(library, result, source)
 
 
@@ -184,7 +184,9 @@ def scatter_add(
     return _delivered(library, result, out)
 
 
-def bincount(keys: Any, weights: Any = None, minlength: int = 0, *, method: str | Method | None = None) -> Any:
+def bincount(
+    keys: Any, weights: Any = None, minlength: int = 0, *, method: str | Method | None = None, grid: int | None = None
+) -> Any:  # fmt: skip
     """Returns how often each integer from 0 on occurs in `keys` or, with weights, the sums of these.
 
     As `numpy.bincount`, but the sums of weights are by default correctly rounded, and have the type of the weights.
@@ -204,6 +206,8 @@ def bincount(keys: Any, weights: Any = None, minlength: int = 0, *, method: str 
         smallest length of the result.
     method
         name of a method of scatter_add, or without weights of scatter_count. Default: 'exact'.
+    grid
+        as for `scatter_add`; only with weights.
 
     Returns
     -------
@@ -231,14 +235,18 @@ def bincount(keys: Any, weights: Any = None, minlength: int = 0, *, method: str 
         read_weights = _value_array("bincount", "weights", weights, read.shape[0])
         if read_weights[1].ndim != 1:
             raise ValueError(f"samesum: bincount: weights has {read_weights[1].ndim} axes; pass one, or call scatter_add")
-        return _sum_by_key((library, read), read_weights, count, method, weights)
+        return _sum_by_key((library, read), read_weights, count, method, grid, weights)
+    if grid is not None:
+        raise ValueError("samesum: bincount: grid is only for weights; leave it out to count")
     result = library.empty((count,), "int64", read)
     chosen = method_of(method, "scatter_count", "fp64", _device_of("bincount", keys=(library, read)))
     run_by_key(chosen, (library, read), None, (library, result))
     return _delivered(library, result, keys)
 
 
-def groupby_sum(keys: Any, values: Any, *, method: str | Method | None = None) -> tuple[Any, Any]:
+def groupby_sum(
+    keys: Any, values: Any, *, method: str | Method | None = None, grid: int | None = None
+) -> tuple[Any, Any]:  # fmt: skip
     """Returns the different keys, sorted, and the sum of the values of each.
 
     The sums are by default correctly rounded.
@@ -255,6 +263,8 @@ def groupby_sum(keys: Any, values: Any, *, method: str | Method | None = None) -
         floats or integers of shape (n, ...). Integers are converted to fp64.
     method
         name of a method of scatter_add. Default: 'exact'.
+    grid
+        as for `scatter_add`.
 
     Returns
     -------
@@ -280,7 +290,7 @@ def groupby_sum(keys: Any, values: Any, *, method: str | Method | None = None) -
         unique, numbers = library.namespace.unique(read, return_inverse=True)
         read_values = _value_array("groupby_sum", "values", values, read.shape[0])
         numbered = (library, library.contiguous(library.astype(numbers, "int64")))
-        return _delivered(library, unique, keys), _sum_by_key(numbered, read_values, unique.shape[0], method, values)
+        return _delivered(library, unique, keys), _sum_by_key(numbered, read_values, unique.shape[0], method, grid, values)
     if isinstance(read, numpy.ma.MaskedArray):
         raise TypeError("samesum: groupby_sum: keys is a masked array; pass keys.compressed(), and the values of those keys")
     read = numpy.asarray(read)
@@ -291,4 +301,4 @@ def groupby_sum(keys: Any, values: Any, *, method: str | Method | None = None) -
         raise TypeError(f"samesum: groupby_sum: keys of type {read.dtype} cannot be sorted ({error})") from error
     numbered = _key_array("groupby_sum", numbers)
     read_values = _value_array("groupby_sum", "values", values, read.size)
-    return unique, _sum_by_key(numbered, read_values, unique.size, method, values)
+    return unique, _sum_by_key(numbered, read_values, unique.size, method, grid, values)

@@ -124,7 +124,7 @@ def default_method(operation: str, format: str, backend: str, /) -> Method | Non
 def accepts_layout(method: Method, format: str, layout: Sequence[int], /) -> bool: ...
 def reduce(
     method: Method, format: str, x: int, y: int, size: int, layout: Sequence[int], out: int, out_size: int,
-    out_stride: int, device: int, stream: int, threads: int, ddof: float, /,
+    out_stride: int, device: int, stream: int, threads: int, ddof: float, grid: int | None, /,
 ) -> None: ...  # fmt: skip
 def estimate(name: str, format: str, x: int, y: int, size: int, /) -> tuple[float, float, float]: ...
 def bound(

@@ -165,7 +165,8 @@ NB_MODULE(_core, m) {
   m.def("reduce",
         [](const Method& method, std::string_view format, std::uintptr_t x, std::uintptr_t y,
            std::size_t size, const std::vector<std::size_t>& l, std::uintptr_t out, std::size_t out_size,
-           std::size_t out_stride, int device, std::uintptr_t stream, int threads, double ddof) {
+           std::size_t out_stride, int device, std::uintptr_t stream, int threads, double ddof,
+           std::optional<int> grid) {
           const FormatInfo& input = format_named(format);
           const Values first = values_at(input, x, size), second = values_at(input, y, size);
           const View call{method,
@@ -173,7 +174,7 @@ NB_MODULE(_core, m) {
                           method.inputs == 2 ? &second : nullptr,
                           {l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr},
                           {method.result_format(input), reinterpret_cast<void*>(out), out_size, out_stride},
-                          {threads, ddof}};
+                          {.threads = threads, .ddof = ddof, .grid = grid}};
           const nb::gil_scoped_release released;
           if (device < 0)
             reduce_on_host(call);
