@@ -152,6 +152,22 @@ def test_sums_by_key_have_the_bits_of_the_cpu(library, name, shape):
         assert same_bits(to_host(library, unique), expected) and same_bits(to_host(library, sums), expected_sums)
 
 
+@pytest.mark.parametrize("shape", [(3000,), (500, 6)])
+def test_runs_of_equal_keys_have_the_bits_of_the_cpu(library, shape):
+    values, other = data("float32", shape), data("float32", shape, 1)
+    keys = np.random.default_rng(2).integers(0, 2, shape[0])
+    host, gpu = (keys, values, other), tuple(to_gpu(library, a) for a in (keys, values, other))
+    for operation in ("sum", "mean", "dot", "norm", "prod", "moments", "min", "argmax"):
+        inputs = 3 if operation == "dot" else 2
+        for method in (None, "exact", "fixed_point") if operation in ("sum", "mean", "dot") else (None,):
+            expected = samesum.reduce_by_key(*host[:inputs], operation=operation, method=method)
+            result = samesum.reduce_by_key(*gpu[:inputs], operation=operation, method=method)
+            assert type(result[1]) is type(gpu[1]) and result[1].device == gpu[1].device
+            assert all(same_bits(to_host(library, a), b) for a, b in zip(result, expected)), (operation, method)
+    unique, sums = samesum.reduce_by_key(gpu[0][:0], gpu[1][:0])
+    assert tuple(unique.shape) == (0,) and tuple(sums.shape) == (0, *shape[1:])
+
+
 def test_what_is_wrong_with_keys_on_a_gpu_is_named(library):
     out, values = to_gpu(library, np.zeros(3)), to_gpu(library, np.ones(2))
     for bad in (3, -1):

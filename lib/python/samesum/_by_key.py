@@ -36,6 +36,21 @@ def _key_array(function: str, keys: Any) -> tuple[Any, Any]:
     return library, library.contiguous(a if name in _KEYS else library.astype(a, "int64"))
 
 
+def _any_keys(function: str, keys: Any) -> tuple[Any, Any]:
+    """Returns the library of keys of any type, and an array with one axis: NumPy's, unless they are on a GPU."""
+    numpy = library_of([])
+    if library_of(keys) is not numpy:
+        library, keys = _read(function, "keys", keys)
+        if library.view(keys).device >= 0:
+            _require_one_axis(function, keys)
+            return library, keys
+    if isinstance(keys, numpy.np.ma.MaskedArray):
+        raise TypeError(f"samesum: {function}: keys is a masked array; pass keys.compressed(), and the values of those keys")
+    a = numpy.np.asarray(keys)
+    _require_one_axis(function, a)
+    return numpy, a
+
+
 def _require_one_axis(function: str, keys: Any) -> None:
     if keys.ndim != 1:
         raise ValueError(f"samesum: {function}: keys has shape {tuple(keys.shape)}; pass one axis, with a key per element")
@@ -281,24 +296,113 @@ def groupby_sum(
     NotImplementedError
         if an array is traced.
     """
-    import numpy
-
-    is_numpys = library_of(keys).name == "numpy"
-    library, read = (library_of(keys), keys) if is_numpys else _read("groupby_sum", "keys", keys)
-    if not is_numpys and library.view(read).device >= 0:
-        _require_one_axis("groupby_sum", read)
-        unique, numbers = library.namespace.unique(read, return_inverse=True)
-        read_values = _value_array("groupby_sum", "values", values, read.shape[0])
-        numbered = (library, library.contiguous(library.astype(numbers, "int64")))
-        return _delivered(library, unique, keys), _sum_by_key(numbered, read_values, unique.shape[0], method, grid, values)
-    if isinstance(read, numpy.ma.MaskedArray):
-        raise TypeError("samesum: groupby_sum: keys is a masked array; pass keys.compressed(), and the values of those keys")
-    read = numpy.asarray(read)
-    _require_one_axis("groupby_sum", read)
+    library, read = _any_keys("groupby_sum", keys)
     try:
-        unique, numbers = numpy.unique(read, return_inverse=True)
+        unique, numbers = library.namespace.unique(read, return_inverse=True)
     except TypeError as error:
         raise TypeError(f"samesum: groupby_sum: keys of type {read.dtype} cannot be sorted ({error})") from error
-    numbered = _key_array("groupby_sum", numbers)
-    read_values = _value_array("groupby_sum", "values", values, read.size)
-    return unique, _sum_by_key(numbered, read_values, unique.size, method, grid, values)
+    numbered = (library, library.contiguous(library.astype(numbers, "int64")))
+    read_values = _value_array("groupby_sum", "values", values, read.shape[0])
+    sums = _sum_by_key(numbered, read_values, unique.shape[0], method, grid, values)
+    return unique if library.name == "numpy" else _delivered(library, unique, keys), sums
+
+
+
+def reduce_by_key(
+    keys: Any, values: Any, y: Any = None, *, operation: str = "sum", method: str | Method | None = None, ddof: float = 0,
+    grid: int | None = None, threads: int = 0,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Returns the keys of all runs of equal keys that follow each other, and the result of the values of each run.
+
+    Each result has the bits of the operation for the values of its run alone. For sorted keys, each key has one run.
+
+    >>> keys, sums = reduce_by_key([3, 3, 1, 3], [1e16, 1.0, 5.0, 2.0])
+    >>> keys.tolist(), sums.tolist()
+    ([3, 1, 3], [1e+16, 5.0, 2.0])
+    >>> reduce_by_key(["a", "a", "b"], [1.0, 3.0, 2.0], operation="max")[1].tolist()
+    [3.0, 2.0]
+
+    Parameters
+    ----------
+    keys
+        an array of shape (n,) of any type whose elements compare: numbers, text, dates.
+    values
+        floats or integers of shape (n, ...). Integers are converted to fp64.
+    y
+        the second input of the operation dot, of the shape and type of values.
+    operation
+        'sum', 'mean', 'dot', 'norm', 'squared_norm', 'sum_of_magnitudes', 'prod', 'logsumexp', 'moments' (mean and
+        variance, along a last axis), 'min', 'max', 'argmin' or 'argmax' (int64, counted from the beginning of the run).
+    method
+        name of a method of the operation, as for `sum`.
+    ddof
+        for moments: subtracted from n in the divisor.
+    grid
+        for the accumulator fixed_point: terms are rounded to multiples of 2^grid.
+    threads
+        largest number of threads; 0 for one per processor. It never changes the bits.
+
+    Returns
+    -------
+    keys, results
+        an array of the m keys of the runs, which is NumPy's unless keys are on a GPU, and an array of shape (m, ...)
+        of the library of the values, in the format of the method.
+
+    Raises
+    ------
+    ValueError
+        if shapes do not agree, or the method does not exist or takes no segments.
+    TypeError
+        if elements have a type that is not supported.
+    NotImplementedError
+        if an array is traced.
+    OverflowError
+        if a sum overflows the grid; on a GPU it is NaN.
+    """
+    function = "reduce_by_key"
+    threads, grid = check_threads(threads), check_grid(grid)
+    of_keys, read = _any_keys(function, keys)
+    n = read.shape[0]
+    library, rows = _value_array(function, "values", values, n)
+    chosen = method_of(method, operation, format_of(rows.dtype), library.view(rows).device)
+    inputs = [rows] if y is None else [rows, _value_array(function, "y", y, n)[1]]
+    if len(inputs) != chosen.inputs:
+        raise ValueError(f"samesum: {function}: {operation} takes {chosen.inputs} inputs; pass y for dot, and for nothing else")
+    if len({(type(a), dtype_name(a.dtype), tuple(a.shape)) for a in inputs}) > 1:
+        raise ValueError(f"samesum: {function}: y differs from values in library, type or shape; pass arrays that agree")
+
+    starts = _starts_of_runs(of_keys, read)
+    runs, inner = starts.shape[0], math.prod(rows.shape[1:])
+    # The columns of the values follow each other, so the runs of all columns are consecutive segments.
+    columns = [library.contiguous(library.transposed(a.reshape((n, inner)), (1, 0))) for a in inputs]
+    offsets = of_keys.empty((inner * runs + 1,), "int64", starts)
+    for column in range(inner):
+        offsets[column * runs : (column + 1) * runs] = starts + column * n
+    offsets[inner * runs :] = inner * n
+    dtype = "int64" if chosen.returns_index else DTYPES[chosen.format]
+    result = library.empty((inner, runs, chosen.results), dtype, rows)
+    _device_of(function, keys=(of_keys, offsets), values=(library, rows))
+    if inner * runs:
+        place, first = library.view(result), library.view(columns[0])
+        if of_keys.view(offsets).stream != place.stream:
+            of_keys.wait(offsets)  # the streams of two libraries
+        _core.reduce_segments(
+            chosen, format_of(rows.dtype), first.address, library.view(columns[-1]).address, inner * n,
+            of_keys.view(offsets).address, inner * runs, place.address, place.device, place.stream, threads, ddof, grid,
+        )  # fmt: skip
+    last = (2,) if chosen.results == 2 else ()
+    result = library.contiguous(library.transposed(result, (1, 0, 2))).reshape((runs, *rows.shape[1:], *last))
+    unique = read[starts]
+    return (
+        unique if of_keys.name == "numpy" else _delivered(of_keys, unique, keys), _delivered(library, result, values),
+    )  # fmt: skip
+
+
+def _starts_of_runs(library: Any, keys: Any) -> Any:
+    """Returns the places where runs of equal keys begin, as an array of int64 of the library of the keys."""
+    later = library.namespace.nonzero(keys[1:] != keys[:-1])
+    later = later.reshape(-1) if library.name == "torch" else later[0]
+    starts = library.empty((min(1, keys.shape[0]) + later.shape[0],), "int64", keys)
+    starts[:1] = 0
+    starts[1:] = later + 1
+    return starts

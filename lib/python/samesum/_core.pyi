@@ -152,6 +152,10 @@ def reduce_by_key(
     method: Method, format: str, x: int, key_format: str, keys: int, n: int, inner: int, out: int, out_size: int,
     device: int, stream: int, threads: int, grid: int | None, combine: bool, /,
 ) -> None: ...  # fmt: skip
+def reduce_segments(
+    method: Method, format: str, x: int, y: int, size: int, offsets: int, count: int, out: int, device: int, stream: int,
+    threads: int, ddof: float, grid: int | None, /,
+) -> None: ...  # fmt: skip
 def square_root(format: str, x: int, n: int, /) -> None:
     """Replaces numbers in host memory by their correctly rounded square roots."""
 

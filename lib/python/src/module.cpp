@@ -162,25 +162,24 @@ NB_MODULE(_core, m) {
         [](const Method& method, std::string_view format, const std::vector<std::size_t>& l) {
           return method.accepts(format_named(format), {l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr});
         });
-  m.def("reduce",
-        [](const Method& method, std::string_view format, std::uintptr_t x, std::uintptr_t y,
-           std::size_t size, const std::vector<std::size_t>& l, std::uintptr_t out, std::size_t out_size,
-           std::size_t out_stride, int device, std::uintptr_t stream, int threads, double ddof,
-           std::optional<int> grid) {
-          const FormatInfo& input = format_named(format);
-          const Values first = values_at(input, x, size), second = values_at(input, y, size);
-          const View call{method,
-                          first,
-                          method.inputs == 2 ? &second : nullptr,
-                          {l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr},
-                          {method.result_format(input), reinterpret_cast<void*>(out), out_size, out_stride},
-                          {.threads = threads, .ddof = ddof, .grid = grid}};
-          const nb::gil_scoped_release released;
-          if (device < 0)
-            reduce_on_host(call);
-          else
-            reduce_on_gpu(call, {device, stream});
-        });
+  m.def("reduce", [](const Method& method, std::string_view format, std::uintptr_t x, std::uintptr_t y,
+                     std::size_t size, const std::vector<std::size_t>& l, std::uintptr_t out,
+                     std::size_t out_size, std::size_t out_stride, int device, std::uintptr_t stream,
+                     int threads, double ddof, std::optional<int> grid) {
+    const FormatInfo& input = format_named(format);
+    const Values first = values_at(input, x, size), second = values_at(input, y, size);
+    const View call{method,
+                    first,
+                    method.inputs == 2 ? &second : nullptr,
+                    {l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr},
+                    {method.result_format(input), reinterpret_cast<void*>(out), out_size, out_stride},
+                    {.threads = threads, .ddof = ddof, .grid = grid}};
+    const nb::gil_scoped_release released;
+    if (device < 0)
+      reduce_on_host(call);
+    else
+      reduce_on_gpu(call, {device, stream});
+  });
   m.def("scan", [](const Method& method, std::string_view format, std::uintptr_t x,
                    const std::vector<std::size_t>& l, std::uintptr_t out, std::size_t out_size,
                    std::size_t out_stride, int device, std::uintptr_t stream, int threads, bool exclusive) {
@@ -211,6 +210,25 @@ NB_MODULE(_core, m) {
                           {method.result_format(input), reinterpret_cast<void*>(out), out_size},
                           {.threads = threads, .grid = grid, .combine = combine},
                           &all};
+          const nb::gil_scoped_release released;
+          if (device < 0)
+            reduce_whole(call);
+          else
+            reduce_on_gpu(call, {device, stream});
+        });
+  m.def("reduce_segments",
+        [](const Method& method, std::string_view format, std::uintptr_t x, std::uintptr_t y,
+           std::size_t size, std::uintptr_t offsets, std::size_t count, std::uintptr_t out, int device,
+           std::uintptr_t stream, int threads, double ddof, std::optional<int> grid) {
+          const FormatInfo& input = format_named(format);
+          const Values second = values_at(input, y, size);
+          const View call{method,
+                          values_at(input, x, size),
+                          method.inputs == 2 ? &second : nullptr,
+                          Layout::segments(reinterpret_cast<const std::uint64_t*>(offsets), count),
+                          {method.result_format(input), reinterpret_cast<void*>(out),
+                           count * static_cast<std::size_t>(method.results)},
+                          {.threads = threads, .ddof = ddof, .grid = grid}};
           const nb::gil_scoped_release released;
           if (device < 0)
             reduce_whole(call);
