@@ -301,8 +301,7 @@ const std::vector<EntryPoint>& entry_points() {
          for (const std::int64_t count : counts) out << static_cast<double>(count);
          for (const std::uint64_t offset : segments_of(keys).offsets) out << static_cast<double>(offset);
          const Values few{formats[2], long_array.values().data, 600};
-         for (const float result : reduce_by_key<float>(find("sum/tree/kahan/fp32"), few, keys).results)
-           out << static_cast<double>(result);
+         out << reduce_by_key<float>(find("sum/tree/kahan/fp32"), few, keys).results;
        }},
       {"Number and the formats",
        {"Number::to_double", "Number::of", "Number::as", "Values::as"},

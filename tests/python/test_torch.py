@@ -472,6 +472,7 @@ def test_gradients_of_gather_and_index_select_are_routed(device):
     for select, counted in (
         (lambda: x.index_select(0, places), "index_add"),
         (lambda: x.gather(0, places.unsqueeze(1).expand(4, 3)), "scatter_add"),
+        (lambda: x[places], "index_put"), (lambda: x[places - 8], "index_put"),
     ):
         x.grad = None
         with deterministic() as routing:
@@ -482,13 +483,19 @@ def test_gradients_of_gather_and_index_select_are_routed(device):
 
 def test_sums_by_key_in_place_into_out_and_of_integers_are_as_in_pytorch():
     x, keys, values = numbers(20, 3), keys_of(torch.empty(50)), numbers(50, 3, seed=1)
-    expanded = keys.unsqueeze(1).expand(50, 3)
+    expanded, put = keys.unsqueeze(1).expand(50, 3), torch.ops.aten.index_put
     for function in (
         lambda x, v: x.clone().index_add_(0, keys, v), lambda x, v: x.clone().scatter_add_(0, expanded, v),
         lambda x, v: torch.index_add(x, 0, keys, v, out=torch.empty_like(x)), lambda x, v: x.clone().cumsum_(0),
         lambda x, v: torch.scatter_add(x, 0, expanded[:7, :2], v, out=torch.empty_like(x)),
         lambda x, v: x.scatter_add(0, expanded[:0], v), lambda x, v: x[0, 0].index_add(0, 0 * keys[0], v[0, 0]),
         lambda x, v: x[0, 0].cumsum(0), lambda x, v: torch.cumsum(x, 0, dtype=torch.float64),
+        lambda x, v: x.index_put((keys,), v, accumulate=True), lambda x, v: x.index_put((keys,), v[0], accumulate=True),
+        lambda x, v: x.clone().index_put_((keys % 20, keys % 3), v[:, 0], accumulate=True),
+        lambda x, v: put(x, (None, keys % 3), v.t()[:1], True),
+        lambda x, v: put(x.reshape(4, 5, 3), (None, keys[:6].reshape(2, 3) % 5, keys[0] % 3), v[0, 0], True),
+        lambda x, v: put(x.reshape(4, 5, 3), (keys % 4, None, keys % 3), v[:, :1], True),
+        lambda x, v: x.index_put((keys[:3],), v[:3]), lambda x, v: x.index_put((x > 0,), v[0, 0], accumulate=True),
         lambda x, v: x[:0].index_add(0, keys[:0], v[:0]), lambda x, v: x[:, :0].scatter_add(0, expanded[:, :0], v),
     ):  # fmt: skip
         for convert in (lambda t: t, lambda t: t.long()):
@@ -504,9 +511,10 @@ def test_indices_out_of_range_raise_pytorchs_error():
     for function in (
         lambda: x.index_add(0, torch.tensor([0, 3]), torch.ones(2, 2)),
         lambda: x.scatter_add(0, torch.tensor([[0, -1]]), torch.ones(1, 2)),
+        lambda: x.index_put((torch.tensor([3]),), torch.ones(1, 2), accumulate=True),
         lambda: x.scatter_add(0, torch.tensor([[1], [3]]).expand(2, 2), torch.ones(2, 2)),
     ):
-        with pytest.raises(IndexError, match="samesum: .* (is 3|-1)"), deterministic():
+        with pytest.raises(IndexError, match="samesum: .* (is 3|element 3|-1)"), deterministic():
             function()
     with pytest.raises(RuntimeError, match="shape"), deterministic():
         x.index_add(0, torch.tensor([0]), torch.ones(1, 3))

@@ -14,6 +14,7 @@ tensors that require gradients.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from functools import lru_cache
 from typing import Any, Callable, Sequence
@@ -44,8 +45,8 @@ _NOT_ROUTED = {
     "attention": "scaled_dot_product_attention and its fused kernels, MultiheadAttention's fast path",
     "convolutions": "conv1d, conv2d, conv3d, their transposes and gradients",
     "products and cumulative operators": "prod, cumprod, logcumsumexp, trace, nansum, nanmean",
-    "scatters": "index_put with accumulate, scatter_reduce, segment_reduce, bincount, histc, gradients of "
-    "indexing by tensors and of embedding_bag, sparse gradients of embedding",
+    "scatters": "scatter_reduce, segment_reduce, put with accumulate, bincount, histc, gradients of "
+    "embedding_bag, sparse gradients of embedding",
     "other normalisations": "batch_norm, group_norm, instance_norm, weight_norm, local_response_norm",
     "other norms": "vector norms other than the 1-norm and the 2-norm, nuclear norm, cdist, pdist, dist, "
     "renorm",
@@ -415,6 +416,12 @@ def _fits(out: Tensor, index: Tensor, source: Tensor) -> bool:
     return out.dtype == source.dtype and out.device == index.device == source.device
 
 
+def _require_indices(index: Tensor, least: int, most: int) -> None:
+    outside = (index < least) | (index > most)
+    if outside.any():
+        raise IndexError(f"samesum: index has the element {index[outside][0].item()}; use indices from {least} to {most}")
+
+
 @_handles("index_add", aten.index_add.default)
 def _index_add(
     route: Any, func: Any, out: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1
@@ -453,16 +460,44 @@ def _scatter_add(route: Any, func: Any, out: Tensor, dim: int, index: Tensor, so
         sums = route.add_by_key(out.movedim(axis, 0), index.reshape(-1), source.movedim(axis, 0))
         return sums.movedim(0, axis)
     # Each element has a key of its own: its place in `out`.
-    outside = (index < 0) | (index >= out.shape[axis])
-    if outside.any():
-        raise IndexError(
-            f"samesum: index has the element {index[outside][0].item()}; use indices from 0 to {out.shape[axis] - 1}"
-        )
+    _require_indices(index, 0, out.shape[axis] - 1)
     places = torch.arange(out.numel(), device=out.device).reshape(out.shape)
     for d in others:
         places = places.narrow(d, 0, index.shape[d])
     sums = route.add_by_key(out.reshape(-1), places.gather(axis, index).reshape(-1), source.reshape(-1))
     return sums.reshape(out.shape)
+
+
+@_handles("index_put", aten.index_put.default)
+def _index_put(
+    route: Any, func: Any, out: Tensor, indices: Any, values: Tensor, accumulate: bool = False
+) -> Any:
+    axes = [d for d, index in enumerate(indices) if index is not None]
+    used = [indices[d] for d in axes]
+    is_sum = (
+        accumulate and axes and not _is_integral(out, None) and all(index.dtype in (torch.int32, torch.int64) for index in used)
+        and all(_fits(out, index, values) for index in used)
+    )  # fmt: skip
+    if not is_sum:
+        return func(out, indices, values, accumulate)  # no sum, exact in any order, or an error
+    used = torch.broadcast_tensors(*used)
+    keys = torch.zeros_like(used[0], dtype=torch.int64)
+    for d, index in zip(axes, used):
+        size = out.shape[d]
+        _require_indices(index, -size, size - 1)
+        keys = keys * size + torch.where(index < 0, index + size, index)
+    others = [d for d in range(out.dim()) if d not in axes]
+    rest = [out.shape[d] for d in others]
+    # In the values, the axes of the indices stand where the indexed axes are, or first if these are not adjacent.
+    begin = axes[0] if axes[-1] - axes[0] == len(axes) - 1 else 0
+    rows = values.expand(*rest[:begin], *keys.shape, *rest[begin:])
+    rows = rows.movedim(tuple(range(begin, begin + keys.dim())), tuple(range(keys.dim())))
+    order = axes + others
+    moved = out.permute(order)
+    sums = route.add_by_key(
+        moved.reshape(math.prod(out.shape[d] for d in axes), *rest), keys.reshape(-1), rows.reshape(keys.numel(), *rest)
+    )
+    return sums.reshape(moved.shape).permute([order.index(d) for d in range(out.dim())])
 
 
 @_handles("embedding_backward", aten.embedding_dense_backward.default)
@@ -491,7 +526,7 @@ def _in_place(functional: Any) -> Handler:
 
 for _functional, _inplace in (
     (aten.cumsum.default, aten.cumsum_.default), (aten.index_add.default, aten.index_add_.default),
-    (aten.scatter_add.default, aten.scatter_add_.default),
+    (aten.scatter_add.default, aten.scatter_add_.default), (aten.index_put.default, aten.index_put_.default),
 ):  # fmt: skip
     _handles(_HANDLERS[_functional][0], _inplace)(_in_place(_functional))
 
@@ -519,7 +554,7 @@ for _functional, _out in (
     (aten._softmax_backward_data.default, aten._softmax_backward_data.out),
     (aten._log_softmax_backward_data.default, aten._log_softmax_backward_data.out),
     (aten.cumsum.default, aten.cumsum.out), (aten.index_add.default, aten.index_add.out),
-    (aten.scatter_add.default, aten.scatter_add.out),
+    (aten.scatter_add.default, aten.scatter_add.out), (aten.index_put.default, aten.index_put.out),
     (aten.mse_loss.default, aten.mse_loss.out), (aten.smooth_l1_loss.default, aten.smooth_l1_loss.out),
 ):  # fmt: skip
     _handles(_HANDLERS[_functional][0], _out)(_into_out(_functional))
@@ -917,8 +952,8 @@ class deterministic:
 
     Inside it, these operators are computed by methods of samesum, on the CPU and on NVIDIA GPUs, forward and
     backward: sum, mean, var, std, var_mean, std_mean, the vector 1-norm and 2-norm, softmax, log_softmax,
-    logsumexp, layer_norm, rms_norm, cumsum, index_add, scatter_add, the gradients of embedding, gather and
-    index_select, and the sums and means of nll_loss, cross_entropy, mse_loss, l1_loss, smooth_l1_loss, huber_loss,
+    logsumexp, layer_norm, rms_norm, cumsum, index_add, scatter_add, index_put with accumulate, the gradients of
+    embedding, gather, index_select and of indexing by tensors, and the sums and means of nll_loss, cross_entropy, mse_loss, l1_loss, smooth_l1_loss, huber_loss,
     kl_div and binary_cross_entropy. Sums that autograd itself makes, such as the gradient of a bias, are among them. `routed` lists the operators, `not_routed` what is left to PyTorch:
     matrix products and attention above all. PyTorch's own flag for determinism is not touched.
 
