@@ -180,7 +180,6 @@ struct Axis {
   const char* name;
   Promise forbids;                     ///< the weakest promise that a second result breaks
   int log2_n[2];                       ///< quick and full
-  double patience[2];                  ///< seconds after which no further run starts; three always run
   std::size_t (*runs)(const Method&);  ///< largest number of runs; 0 if the axis does not apply
   std::span<const std::byte> (*run)(const Method&, Elements&, std::size_t run);
 };
@@ -189,13 +188,11 @@ const std::vector<Axis> axes{
     {"runs",
      Promise::run_to_run,
      {18, 24},
-     {0.05, 2},
      [](const Method& m) -> std::size_t { return m.is_slow ? 0 : 100; },
      [](const Method& m, Elements& x, std::size_t) { return x.scanned(m, {.threads = several_threads()}); }},
     {"threads",
      Promise::everywhere,
      {16, 22},
-     {1, 10},
      [](const Method& m) -> std::size_t {
        return runs_on_gpu(m) || is_peer(m) ? 0 : static_cast<std::size_t>(several_threads());
      },
@@ -205,7 +202,6 @@ const std::vector<Axis> axes{
     {"schedule",
      Promise::everywhere,
      {18, 22},
-     {1, 10},
      [](const Method& m) -> std::size_t {
        return m.backend == "cuda" && !m.is_slow ? static_cast<std::size_t>(schedules_of(m)) : 0;
      },
@@ -215,12 +211,16 @@ const std::vector<Axis> axes{
     {"backend",
      Promise::everywhere,
      {14, 16},
-     {10, 10},
      [](const Method& m) -> std::size_t { return is_peer(m) ? 0 : 2; },
      [](const Method& m, Elements& x, std::size_t run) {
        return x.scanned(run == 0 ? find_on("reference", m) : m);
      }},
 };
+
+/// Seconds after which no further run starts. Methods that promise nothing run longest.
+double patience_for(const Method& m, bool full) {
+  return !full ? 0.05 : m.promise == Promise::none ? 4 : 0.2;
+}
 
 void measure_repeats(Study& study, const Part& part) {
   study.print(part.data->name + " in " + std::string{part.format->name} + ": distinct results/runs");
@@ -245,7 +245,7 @@ void measure_repeats(Study& study, const Part& part) {
                 ? found->second
                 : samples.try_emplace(n, part.data->make(*part.format, n, study.seed())).first->second;
         DistinctResults distinct;
-        repeat(axis.runs(*m), axis.patience[study.full()], [&](std::size_t run) {
+        repeat(axis.runs(*m), patience_for(*m, study.full()), [&](std::size_t run) {
           distinct.add(axis.run(*m, elements, run));
           return run;
         });

@@ -38,7 +38,8 @@ class Cpu final : public Place {
     const auto values = [call](const void* x, std::size_t offset) {
       return Values{*call.input, static_cast<const std::byte*>(x) + offset, call.size};
     };
-    if (is_vector(call.layout) && m.results == 1 && !m.returns_index && !m.has_result_per_element)
+    if (is_vector(call.layout) && m.results == 1 && !m.takes_keys && !m.returns_index &&
+        !m.has_result_per_element)
       return [&m, call, values](std::size_t offset) {
         const Values x = values(call.x, offset);
         const Number sum = m.inputs == 2 ? m(x, values(call.y, offset), call.options) : m(x, call.options);
