@@ -1,5 +1,6 @@
 /// How wrong, how repeatable and how fast are prefix sums, and does each have the bits of a sum?
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -217,8 +218,9 @@ const std::vector<Axis> axes{
      }},
 };
 
-/// Seconds after which no further run starts. Methods that promise nothing run longest.
-double patience_for(const Method& m, bool full) {
+/// Seconds after which no further run of many starts. Methods that promise nothing run longest.
+double patience_for(const Axis& axis, const Method& m, bool full) {
+  if (axis.runs(m) < 100) return std::numeric_limits<double>::infinity();
   return !full ? 0.05 : m.promise == Promise::none ? 4 : 0.2;
 }
 
@@ -245,7 +247,7 @@ void measure_repeats(Study& study, const Part& part) {
                 ? found->second
                 : samples.try_emplace(n, part.data->make(*part.format, n, study.seed())).first->second;
         DistinctResults distinct;
-        repeat(axis.runs(*m), patience_for(*m, study.full()), [&](std::size_t run) {
+        repeat(axis.runs(*m), patience_for(axis, *m, study.full()), [&](std::size_t run) {
           distinct.add(axis.run(*m, elements, run));
           return run;
         });

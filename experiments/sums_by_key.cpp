@@ -1,5 +1,6 @@
 /// How wrong, how repeatable and how fast are sums by key?
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -295,8 +296,9 @@ const std::vector<Axis> axes{
 };
 constexpr std::size_t bins_of_repeats = 256;
 
-/// Seconds after which no further run starts. Methods that promise nothing run longest.
-double patience_for(const Method& m, bool full) {
+/// Seconds after which no further run of many starts. Methods that promise nothing run longest.
+double patience_for(const Axis& axis, const Method& m, bool full) {
+  if (axis.runs(m) < 100) return std::numeric_limits<double>::infinity();
   return !full ? 0.05 : m.promise == Promise::none ? 2 : 0.2;
 }
 
@@ -324,7 +326,7 @@ void measure_repeats(Study& study, const PartByKey& part) {
             samples.try_emplace(n, data, *part.format, key_set("uniform"), n, bins_of_repeats, study.seed())
                 .first->second;
         DistinctResults distinct;
-        repeat(axis.runs(*m), patience_for(*m, study.full()), [&](std::size_t run) {
+        repeat(axis.runs(*m), patience_for(axis, *m, study.full()), [&](std::size_t run) {
           distinct.add(axis.run(*m, pairs, run));
           return run;
         });

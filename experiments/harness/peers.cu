@@ -162,7 +162,7 @@ __global__ void scatter_runs(const std::uint32_t* keys, const F* sums, const int
 template <class F> cudaError_t enqueue_by_key(Launch& launch) {
   if (launch.keys.format != KeyFormat::uint32 || launch.size >> 31 != 0) return cudaErrorInvalidValue;
   const auto n = static_cast<int>(launch.size);
-  const int bits = std::max(std::bit_width(launch.bins - 1), 1);
+  const int bits = std::max(static_cast<int>(std::bit_width(launch.bins - 1)), 1);
   const auto* keys = static_cast<const std::uint32_t*>(launch.keys.data);
   const auto sort = [&](void* workspace, std::size_t& bytes, std::uint32_t* sorted, F* values) {
     return cub::DeviceRadixSort::SortPairs(workspace, bytes, keys, sorted, elements<F>(launch), values, n, 0,
