@@ -1,5 +1,7 @@
 /// How wrong, how repeatable and how fast are sums by key?
 #include <algorithm>
+#include <exception>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -23,29 +25,34 @@ using namespace samesum::harness;
 
 // --- methods ---------------------------------------------------------------------------------------
 
-/// The methods by key that match one of the globs; without globs, all but the reference and slow ones.
-std::vector<const Method*> chosen_methods(const std::string& filter) {
-  const std::vector<std::string> globs = globs_in(filter);
-  std::vector<bool> found(globs.size());
+/// The operations by key of the catalogue.
+std::vector<std::string> operations_by_key() {
+  std::vector<std::string> all;
+  for (const Method& m : methods())
+    if (m.takes_keys && std::ranges::find(all, m.operation) == all.end()) all.push_back(m.operation);
+  return all;
+}
+
+/// The methods by key that match a glob in one of the operations; for an empty one, those measured by
+/// default.
+std::vector<const Method*> methods_for(const std::string& glob) {
   std::vector<const Method*> chosen;
-  const auto visit = [&](const Method& m) {
-    if (!m.takes_keys) return;
-    bool wanted = globs.empty() && m.backend != "reference" && !m.is_slow;
-    for (std::size_t i = 0; i < globs.size(); ++i) {
-      const bool by_default = m.backend != "reference" && !m.is_slow;
-      if ((by_default || globs[i].find('@') != globs[i].npos) &&
-          matches_method(globs[i], m.name, m.operation))
-        wanted = found[i] = true;
+  std::exception_ptr refusal;  // of the first operation
+  for (const std::string& operation : operations_by_key()) try {
+      std::ranges::copy(methods_in_own_format(glob, operation), std::back_inserter(chosen));
+    } catch (const std::exception&) {
+      if (!refusal) refusal = std::current_exception();
     }
-    if (wanted) chosen.push_back(&m);
-  };
-  for (const Method& m : methods()) visit(m);
-  for (const Method& m : peers_of_batches()) visit(m);
-  for (std::size_t i = 0; i < globs.size(); ++i)
-    if (!found[i])
-      throw UsageError{"--filter: '" + globs[i] +
-                       "' matches no method by key; names are like scatter_add/exact/fp32@cpu" +
-                       reason_for_no_match(globs[i])};
+  if (chosen.empty()) std::rethrow_exception(refusal);
+  return chosen;
+}
+
+std::vector<const Method*> chosen_methods(const std::string& filter) {
+  if (filter.empty()) return methods_for("");
+  std::vector<const Method*> chosen;
+  for (const std::string& glob : globs_in(filter))
+    for (const Method* m : methods_for(glob))
+      if (std::ranges::find(chosen, m) == chosen.end()) chosen.push_back(m);
   return chosen;
 }
 
@@ -369,7 +376,9 @@ struct CellMaker {
 const std::vector<std::string> uneven{"skewed", "zipf", "sorted"};
 
 std::vector<Cell> cpu_cells(bool full) {
-  CellMaker all{1, two_to(full ? 22 : 20)};
+  CellMaker all{1, two_to(14)};
+  all.add("uniform", 8);
+  all.elements = two_to(full ? 22 : 20);
   for (const int bins : full ? std::vector{0, 4, 8, 12, 16, 20, 22} : std::vector{0, 12, 20})
     all.add("uniform", bins);
   for (const std::string& keys : uneven) {
@@ -389,7 +398,9 @@ std::vector<Cell> cpu_cells(bool full) {
 }
 
 std::vector<Cell> gpu_cells(bool full) {
-  CellMaker all{0, two_to(26)};
+  CellMaker all{0, two_to(14)};
+  all.add("uniform", 8);
+  all.elements = two_to(26);
   for (const int bins : full ? std::vector{0, 2, 4, 6, 8, 10, 12, 13, 14, 15, 16, 17, 18, 20, 22, 24, 26}
                              : std::vector{0, 8, 12, 20, 24})
     all.add("uniform", bins);
@@ -433,7 +444,8 @@ int main(int argc, char** argv) {
       "How wrong, how repeatable and how fast are sums by key?",
       "An operation by key reduces the elements that have the same key. The error of each result of "
       "scatter_add and scatter_mean is its distance from the exact one, which comes from integer buckets, "
-      "and a share of its bound. Keys without elements are left out.\n\n"
+      "and a share of its bound (Higham, Accuracy and Stability of Numerical Algorithms, 2002, eq. 4.6, for "
+      "plain sums). Keys without elements are left out.\n\n"
       "All results of repeated calls are compared bit by bit. The axes differ in what changes: nothing, the "
       "order of the pairs of key and element, the number of threads, the schedule on a GPU (through a hook "
       "for the library's tests), or the backend, which is then the reference implementation in one of two "
