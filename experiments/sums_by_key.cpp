@@ -457,7 +457,7 @@ int main(int argc, char** argv) {
       "exceeds its bound, an exact result is not correctly rounded, a promise is broken or bits are wrong.",
       {"errors", "repeats", "reduction"},
       "  sums_by_key\n"
-      "  sums_by_key --filter 'scatter_add/exact/fp32@cpu,scatter_add/fixed_point/fp32@cpu'\n"
+      "  sums_by_key --filter 'scatter_add/*/fp32@cpu' --longest 14\n"
       "  sums_by_key --full --out build/study\n\nKeys:" +
           key_sets_in_words()};
   int longest = 40;

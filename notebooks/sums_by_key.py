@@ -118,7 +118,7 @@ def others_finding(rows):
                 if phrases.is_peer(other["method"]) or (is_ours(other) and not is_repeatable(other)):
                     times = ratio(best, other)
                     if times:
-                        name = phrases.parts(other["method"])[0] if phrases.is_peer(other["method"]) else short_name(other)
+                        name = algorithm(other)
                         found.setdefault(name, []).append(times)
         texts = [f"{number_range(times, phrases.number)} times the speed of {name} (at least as fast in "
                  f"{phrases.out_of(sum(t >= 1 for t in times), len(times), 'case')})" for name, times in found.items()]
