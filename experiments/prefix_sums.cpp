@@ -118,14 +118,16 @@ Json error_values(const Method& m, Elements& elements, const std::vector<std::si
   return values;
 }
 
-/// log2 of the longest array. By default the longest are uniform, which takes the least time to generate, and
-/// in fp32.
+/// log2 of the longest array. By default the longest are those of fp32, on a GPU uniform ones, which take the
+/// least time to generate.
 int longest_of(const Wanted& wanted, const Part& part, const Method& m) {
-  const bool slow = m.is_slow;
-  if (wanted.longest) return slow ? std::min(*wanted.longest, 20) : *wanted.longest;
+  const int most = m.is_slow ? 20 : 36;
+  if (wanted.longest) return std::min(*wanted.longest, most);
   if (!wanted.full) return 18;
-  if (slow) return 20;
-  return runs_on_gpu(m) && part.format->name == "fp32" && part.data->name == "uniform" ? 28 : 24;
+  const bool in_fp32 = part.format->name == "fp32";
+  return std::min(most, runs_on_gpu(m) ? (in_fp32 && part.data->name == "uniform" ? 28 : 24)
+                        : in_fp32      ? 24
+                                       : 20);
 }
 
 std::vector<std::size_t> lengths(int longest) {
@@ -193,7 +195,7 @@ const std::vector<Axis> axes{
      [](const Method& m, Elements& x, std::size_t) { return x.scanned(m, {.threads = several_threads()}); }},
     {"threads",
      Promise::everywhere,
-     {16, 22},
+     {16, 20},
      [](const Method& m) -> std::size_t {
        return runs_on_gpu(m) || is_peer(m) ? 0 : static_cast<std::size_t>(several_threads());
      },
@@ -211,7 +213,7 @@ const std::vector<Axis> axes{
      }},
     {"backend",
      Promise::everywhere,
-     {14, 16},
+     {14, 14},
      [](const Method& m) -> std::size_t { return is_peer(m) ? 0 : 2; },
      [](const Method& m, Elements& x, std::size_t run) {
        return x.scanned(run == 0 ? find_on("reference", m) : m);

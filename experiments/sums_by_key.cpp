@@ -277,7 +277,7 @@ const std::vector<Axis> axes{
      }},
     {"threads",
      Promise::everywhere,
-     {18, 22},
+     {18, 20},
      [](const Method& m) {
        return if_own(m, runs_on_gpu(m) ? 0 : static_cast<std::size_t>(several_threads()));
      },
@@ -295,7 +295,7 @@ const std::vector<Axis> axes{
      }},
     {"backend",
      Promise::everywhere,
-     {14, 16},
+     {14, 14},
      [](const Method& m) { return if_own(m, m.promise == Promise::none ? 0 : 2); },
      [](const Method& m, Pairs& p, std::size_t run) {
        return p.reduced(run == 0 ? find_on("reference", m) : m);
@@ -379,7 +379,7 @@ std::vector<Cell> cpu_cells(bool full) {
   CellMaker all{1, two_to(14)};
   all.add("uniform", 8);
   all.elements = two_to(full ? 22 : 20);
-  for (const int bins : full ? std::vector{0, 4, 8, 12, 16, 20, 22} : std::vector{0, 12, 20})
+  for (const int bins : full ? std::vector{0, 4, 8, 12, 16, 20} : std::vector{0, 12, 20})
     all.add("uniform", bins);
   for (const std::string& keys : uneven) {
     all.add(keys, 12);

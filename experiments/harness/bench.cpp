@@ -54,9 +54,11 @@ std::size_t longest_compared(const Cell& cell) {
   return cell.operation == "sum" || cell.has_result_per_element() ? two_to(24) : SIZE_MAX;
 }
 
-/// Number of rows that are compared by key. On a GPU all: how it adds depends on their number.
+/// Number of rows that are compared by key. On a GPU so many that the schedule is that of all rows: it
+/// depends on whether there are 2^20 elements, and half as many as results.
 std::size_t rows_compared(const Cell& cell) {
-  return cell.on_gpu() ? cell.n : std::min(cell.n, std::max<std::size_t>(two_to(18) / cell.inner, 1));
+  const std::size_t elements = cell.on_gpu() ? std::max(two_to(22), cell.bins * cell.inner) : two_to(18);
+  return std::min(cell.n, std::max<std::size_t>(elements / cell.inner, 1));
 }
 
 }  // namespace
