@@ -98,7 +98,7 @@ def on_a_gpu(torch, repeats):
             out = torch.empty(49152, size, device="cuda")
             m = _core.find(method, operation, "fp32", "cuda")
             arguments = (m, "fp32", x.data_ptr(), 0, x.numel(), (49152, n, 1, n, 1), out.data_ptr(), out.numel(),
-                         0 if operation == "sum" else n, 0, stream, 0, 0.0)
+                         0 if operation == "sum" else n, 0, stream, 0, 0.0, None)
             function = getattr(samesum, operation)
             yield compared(f"{operation} of 49152 x {n} fp32, {method}", 0.97,
                            lambda f=function, x=x, m=method: f(x, -1, method=m),

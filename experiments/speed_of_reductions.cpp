@@ -3,7 +3,7 @@
 
 #include "harness/commands.hpp"
 #include "harness/peers.hpp"
-#include "harness/speed_row.hpp"
+#include "harness/speed_table.hpp"
 #include "harness/study.hpp"
 #include "harness/text.hpp"
 
@@ -22,11 +22,6 @@ struct Choice {
 
 struct Shape {
   std::size_t outer, n, inner = 1;
-};
-
-struct Task {
-  Cell cell;
-  std::vector<const Method*> methods;  ///< of samesum, then peers
 };
 
 const std::vector<std::string> of_vectors{"dot", "norm", "max", "argmax", "mean", "moments"};
@@ -106,14 +101,14 @@ bool is_default(const Method& m, const Cell& cell, bool full) {
 }
 
 /// The cells for which a method of samesum is chosen.
-std::vector<Task> tasks(const Choice& choice) {
+std::vector<SpeedTask> tasks(const Choice& choice) {
   std::vector<Cell> cells = cpu_cells(choice);
   if (absent().empty()) std::ranges::move(gpu_cells(choice), std::back_inserter(cells));
   const std::vector<std::string> globs = globs_in(choice.filter);
   std::vector<bool> found(globs.size());
-  std::vector<Task> all;
+  std::vector<SpeedTask> all;
   for (const Cell& cell : cells) {
-    Task task{cell, {}};
+    SpeedTask task{cell, {}};
     for (const Method& m : methods(cell.operation)) {
       if (m.backend == "reference" || !fits(m, cell)) continue;
       bool wanted = globs.empty() && is_default(m, cell, choice.full);
@@ -131,77 +126,6 @@ std::vector<Task> tasks(const Choice& choice) {
                        "' matches no method; names are like dot/tree/plain/fp32@cpu or max/fp32@cuda"};
   if (all.empty()) throw UsageError{"--filter and --longest leave nothing to measure on this machine"};
   return all;
-}
-
-// --- rows ------------------------------------------------------------------------------------------
-
-Json key_of(const Cell& cell, const std::string& method, std::uint64_t seed) {
-  return {{"kind", "reduction"},         {"method", method},
-          {"operation", cell.operation}, {"input_format", cell.input->name},
-          {"outer", cell.outer},         {"n", cell.n},
-          {"inner", cell.inner},         {"seed", seed},
-          {"threads", cell.threads}};
-}
-
-// --- the study -------------------------------------------------------------------------------------
-
-/// "2^28", "65536 x 1024", "1 x 4096 x 131072".
-std::string shape_in_words(const Cell& cell) {
-  const std::string rows = std::to_string(cell.outer) + " x " + std::to_string(cell.n);
-  return cell.inner > 1   ? rows + " x " + std::to_string(cell.inner)
-         : cell.outer > 1 ? rows
-                          : power_or_number(cell.n);
-}
-
-std::string head_of(const Cell& cell) {
-  const std::string where = cell.threads == 0   ? "GPU"
-                            : cell.threads == 1 ? "1 thread"
-                                                : std::to_string(cell.threads) + " threads";
-  return left(cell.operation + ", " + shape_in_words(cell) + " " + std::string{cell.input->name} + ": " +
-                  where,
-              42) +
-         "    time     +-  GB/s  of " + cell.ceiling();
-}
-
-void print(Study& study, const Json& row, const Json& ceiling) {
-  const double seconds = row["seconds"], spread = row["high"].get<double>() - row["low"].get<double>();
-  std::string text = "  " + left(row["method"], 40) + right(duration(seconds), 8) +
-                     right(compact(50 * spread / seconds, 4, 2), 6) + '%' +
-                     right(compact(row["gb_per_s"], 5, 4), 6) +
-                     right(compact(100 * ceiling["seconds"].get<double>() / seconds, 5), 8) + '%';
-  if (row["verified"] == Json(false)) text += " WRONG";
-  study.print(text);
-  for (const Json& bar : row["bars"])
-    study.print(std::string{"    "} + (bar["holds"] ? "pass " : "MISS ") + compact(bar["reached"], 5) +
-                " >= " + compact(bar["factor"], 4) + " x " + bar["against"].get<std::string>());
-}
-
-/// Measures all methods of a cell in turns.
-std::vector<Json> measure(const Task& task, std::uint64_t seed, bool full) {
-  const std::vector<Speed> speeds =
-      Bench{task.cell, seed, task.cell.elements()}.measure(task.cell, task.methods, full ? 11 : 5);
-  std::vector<SpeedRow> measured;
-  for (const Speed& s : speeds) measured.push_back({task.cell, s.method, s.seconds, s.rounds});
-  std::vector<Json> rows;
-  for (std::size_t i = 0; i < speeds.size(); ++i)
-    rows.push_back(speed_values(task.cell, speeds[i], verdicts(measured[i], measured)));
-  return rows;
-}
-
-void run_task(Study& s, const Task& task, BarCount& count) {
-  std::vector<Json> keys;
-  for (const Method* m : task.methods) keys.push_back(key_of(task.cell, m->name, s.seed()));
-  keys.push_back(key_of(task.cell, task.cell.ceiling(), s.seed()));
-  const std::vector<Json> rows = s.rows(keys, [&] { return measure(task, s.seed(), s.full()); });
-  s.print(head_of(task.cell));
-  for (const Json& row : rows) {
-    print(s, row, rows.back());
-    count.add(row);
-    if (row["verified"] == Json(false))
-      s.fail(row["method"].get<std::string>() + " of " + shape_in_words(task.cell) + " " +
-             std::string{task.cell.input->name} + ": wrong bits");
-  }
-  s.print("");
 }
 
 }  // namespace
@@ -230,11 +154,9 @@ int main(int argc, char** argv) {
   int longest = 40;
   study.add_option("--longest", "E", longest, "Arrays of at most 2^E elements", {0, 40});
   return study.run(argc, argv, [&](Study& s) {
-    const std::vector<Task> all = tasks({s.full(), s.filter(), longest});
-    for (const Task& task : all) s.expect(task.methods.size() + 1);
+    const std::vector<SpeedTask> all = tasks({s.full(), s.filter(), longest});
+    for (const SpeedTask& task : all) s.expect(rows_of(task));
     if (const std::string gpu = gpu_description(); !gpu.empty()) s.print(gpu + "\n");
-    BarCount count;
-    for (const Task& task : all) run_task(s, task, count);
-    s.print(count.text());
+    measure_speeds(s, all);
   });
 }

@@ -6,7 +6,8 @@ import math
 # Precision p in bits and least exponent of each format.
 FORMAT_BITS = {"fp16": (11, -14), "bf16": (8, -126), "fp32": (24, -126), "fp64": (53, -1022)}
 NO_DIGIT = "no digit right"
-ON_GPU = ("cub/", "thrust/", "cublas/")  # the GPU peers of experiments/harness/peers.cu and peers_cublas.cu
+# The GPU peers of experiments/harness/peers.cu and peers_cublas.cu, and of experiments/torch_speed.py.
+ON_GPU = ("cub/", "thrust/", "cublas/", "torch/")
 
 # A definition of each term that a section may use (Section.terms), in the order of the report.
 TERMS = {

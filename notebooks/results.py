@@ -22,7 +22,8 @@ KINDS = [name for name, about in SCHEMA["$defs"].items() if "const" in about.get
 # Sections of the report in their order: questions of results files, and modules with the same names. All but "compare"
 # are experiments.
 SECTIONS = ["own_data", "error_vs_length", "error_vs_condition", "accumulator_formats", "spread_over_runs", "reveal_order",
-            "price_of_promise", "speed_vs_length", "speed_of_reductions", "ladder", "consequences", "compare"]
+            "price_of_promise", "speed_vs_length", "speed_of_reductions", "prefix_sums", "sums_by_key", "ladder",
+            "consequences", "compare"]
 EXPERIMENTS = sorted(set(SECTIONS) - {"compare"})
 QUESTIONS = ("compare", *EXPERIMENTS)
 FORMATS = SCHEMA["$defs"]["format"]["enum"]
@@ -31,9 +32,11 @@ REMEDY = "run experiments/run again, or delete the file"
 # The fields that identify a row of an experiment, as far as a row has them; the others are measurements. A comparison
 # is measured again when its file changes.
 KEY = ["kind", "method", "input_format", "data", "seed", "n", "threads", "caches", "place", "axis", "case",
-       "target_condition", "probability", "steps", "quantity", "setting", "operation", "outer", "inner"]
+       "target_condition", "probability", "steps", "quantity", "setting", "operation", "outer", "inner", "keys", "bins",
+       "grid"]
 # Results of other programs for an experiment, in separate files.
-PARTS = {"speed_of_reductions": ["torch_speed"]}
+PARTS = {"speed_of_reductions": ["torch_speed"], "sums_by_key": ["torch_sums_by_key"],
+         "prefix_sums": ["torch_prefix_sums"]}
 OF_OPERATIONS = [name for name, about in SCHEMA["$defs"].items()
                  if about.get("properties", {}).get("operation", {}).get("$ref") == "#/$defs/other_operation"]
 MAX_REPORTED = 5  # corrupt lines of a file that are reported one by one
@@ -184,14 +187,14 @@ def read_experiment(path, machine, experiment):
 
 
 def with_short_names(row):
-    """The row with "sum/" removed from its method names. Rows of reductions keep the operation."""
+    """The row with "sum/" removed from its method names. Rows that name the operation keep it."""
     def short(x, name=""):
         if isinstance(x, dict):
             return {key: short(value, key) for key, value in x.items()}
         if isinstance(x, list):
             return [short(value) for value in x]
         return x.removeprefix("sum/") if name in ("method", "against") else x
-    return row if row["kind"] == "reduction" else short(row)
+    return row if row["kind"] in ("reduction", "errors", "repeats") else short(row)
 
 
 def with_parts(questions):

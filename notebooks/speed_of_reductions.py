@@ -171,7 +171,7 @@ def tables(rows):
                     ["reduction", "shape", "elements", "fastest of samesum", "fastest other", "GB/s",
                      "of the ceiling", "of the other", "targets met"],
                     [summary(together) for together in groups], text_columns=5,
-                    folded=len(groups) > 12 and "GPU" not in at)
+                    folded=len(groups) > 12)
         yield Table(f"{at}: all methods of each reduction",
                     ["reduction", "shape", "elements", "method", "time, µs", "GB/s", "of the ceiling", "targets"],
                     [method_row(r, together) for together in groups for r in together], text_columns=4, folded=True,

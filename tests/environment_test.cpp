@@ -283,7 +283,7 @@ const std::vector<EntryPoint>& entry_points() {
          out << sums;
        }},
       {"reductions by key",
-       {"reduce", "segments_of"},
+       {"reduce", "reduce_by_key", "segments_of"},
        [](Text& out, int threads) {
          std::vector<std::int32_t> keys(600);
          for (std::size_t k = 0; k < keys.size(); ++k) keys[k] = static_cast<std::int32_t>(k * k % 17);
@@ -300,6 +300,8 @@ const std::vector<EntryPoint>& entry_points() {
                 std::span{counts}, {.threads = threads});
          for (const std::int64_t count : counts) out << static_cast<double>(count);
          for (const std::uint64_t offset : segments_of(keys).offsets) out << static_cast<double>(offset);
+         const Values few{formats[2], long_array.values().data, 600};
+         out << reduce_by_key<float>(find("sum/tree/kahan/fp32"), few, keys).results;
        }},
       {"Number and the formats",
        {"Number::to_double", "Number::of", "Number::as", "Values::as"},

@@ -85,7 +85,12 @@ const std::vector<Experiment>& experiments() {
                  R"("verified":true)", R"("verified":false)", "wrong bits", false, 2},
       Experiment{"speed_vs_length",
                  "--filter 'exact/fp32@cpu,tree/plain/fp32@cpu' --data normal --longest 12", 4 * 3 * 3,
-                 R"("verified":true)", R"("verified":false)", "wrong bits"}};
+                 R"("verified":true)", R"("verified":false)", "wrong bits"},
+      Experiment{"prefix_sums", "--filter 'prefix/plain/fp32@cpu,exact/fp32@cpu' --longest 12 --data normal",
+                 2 * 3 + 2 * 3 + 5, R"("within_bound":true)", R"("within_bound":false)", "exceeds its bound",
+                 true, 5},
+      Experiment{"sums_by_key", "--filter scatter_add/exact/fp32@cpu --longest 14", 3 * 4 + 4 + 3,
+                 R"("within_bound":true)", R"("within_bound":false)", "exceeds its bound", false, 3}};
   return all;
 }
 
@@ -166,7 +171,7 @@ TEST_P(EveryExperiment, RefusesWrongUsageInOneLine) {
            {"--frobnicate", "--frobnicate"},
            {"--full --quick", "excludes"},
            {"--filter 'x*'", "--filter: 'x*' matches no method"},
-           {"--filter tree/khan/fp32", "did you mean 'kahan'?"},
+           {"--filter tree/khan/fp32", "'khan' is unknown or out of place"},
            {"--data sinus", "--data: 'sinus' matches no data"},
            {"--seed soon", "--seed"},
            {"--filter exact --out /dev/null", "--out: /dev/null"},
@@ -220,6 +225,82 @@ TEST(HelpTexts, ExplainTheQuestionTheMethodAndEachColumn) {
   for (const std::string& name : explained)
     if (std::filesystem::exists(SAMESUM_SOURCE_DIR "/tests/" + name + "_test.cpp")) tested.insert(name);
   EXPECT_EQ(explained, tested);
+}
+
+// --- prefix sums and sums by key -----------------------------------------------------------------
+
+/// The rows of a kind that an experiment writes.
+std::vector<Json> rows_of_kind(const std::string& command, const std::string& kind) {
+  const Outcome o = Shell{}.run(std::string{SAMESUM_PROGRAMS "/"} + command + " --json");
+  EXPECT_EQ(o.code, 0) << o.err;
+  std::vector<Json> all;
+  for (const std::string& line : lines(o.out))
+    if (const Json row = Json::parse(line); row["kind"] == kind) all.push_back(row);
+  EXPECT_THAT(all, Not(IsEmpty()));
+  return all;
+}
+
+TEST(PrefixSums, HaveTheBitsOfSumsAndAreCorrectlyRoundedIfExact) {
+  for (const Json& row : rows_of_kind("prefix_sums --filter '*/fp32@cpu' --longest 13", "errors")) {
+    EXPECT_EQ(row["within_bound"], true) << row;
+    EXPECT_EQ(row["same_as_sums"], row["sums"]) << row;
+    EXPECT_GT(row["sums"], 0) << row;
+    if (row["method"] == "cumsum/exact/fp32@cpu") {
+      EXPECT_EQ(row["correct"], row["results"]);
+      EXPECT_LE(row["largest_ulps"], 0.5);
+    }
+  }
+}
+
+TEST(PrefixSums, OfALoopAreThoseOfTheStandardLibrary) {
+  std::map<std::string, Json> errors;
+  for (Json& row : rows_of_kind("prefix_sums --filter 'serial/plain/fp64@cpu,std/*/fp64@peer' --longest 8 "
+                                "--data uniform",
+                                "errors"))
+    if (row["n"] == 256) errors[row["method"]] = row["largest_ulps"];
+  EXPECT_THAT(errors, SizeIs(3));
+  for (const auto& [method, ulps] : errors) EXPECT_EQ(ulps, errors.begin()->second) << method;
+}
+
+TEST(SumsByKey, RepeatAsFarAsTheyPromise) {
+  std::set<std::string> varied;
+  for (const Json& row :
+       rows_of_kind("sums_by_key --filter 'scatter_add/*/fp32@cpu' --longest 14", "repeats")) {
+    EXPECT_EQ(row["broken"], false) << row;
+    if (row["distinct_bits"] > 1)
+      varied.insert(row["method"].get<std::string>() + row["axis"].get<std::string>());
+  }
+  EXPECT_THAT(varied, ::testing::ElementsAre("scatter_add/serial/plain/fp32@cpupermutation"));
+}
+
+TEST(SumsByKey, LoseSmallTermsOnlyOnAGrid) {
+  std::map<std::string, double> largest;
+  for (const Json& row :
+       rows_of_kind("sums_by_key --filter 'scatter_add/exact/fp32@cpu,scatter_add/fixed_point/"
+                    "fp32@cpu' --longest 14",
+                    "errors")) {
+    EXPECT_EQ(row["within_bound"], true) << row;
+    if (row["data"] == "60 binades")
+      largest[row["method"]] = std::max<double>(largest[row["method"]], row["largest_ulps"]);
+  }
+  EXPECT_LE(largest.at("scatter_add/exact/fp32@cpu"), 0.5);
+  EXPECT_GT(largest.at("scatter_add/fixed_point/fp32@cpu"), 0.5);
+}
+
+TEST(SumsByKey, AreTimedWithAGridThatIsFoundAndOneThatIsGiven) {
+  std::vector<Json> grids;
+  for (const Json& row :
+       rows_of_kind("sums_by_key --filter scatter_add/fixed_point/fp32@cpu --longest 14", "reduction")) {
+    EXPECT_EQ(row["bins"], 256);
+    EXPECT_EQ(row["peer"], "loop/by_key/fp32@peer");
+    EXPECT_GE(row["times_ceiling"], row["method"] == "read" ? 1 : 0);
+    const double moved = row["n"].get<double>() * (4 + 4);
+    EXPECT_NEAR(row["gb_per_s"].get<double>() * 1e9 * row["seconds"].get<double>() / moved, 1, 1e-9);
+    if (row["method"] != "scatter_add/fixed_point/fp32@cpu") continue;
+    EXPECT_EQ(row["verified"], true);
+    grids.push_back(row["grid"]);
+  }
+  EXPECT_THAT(grids, ::testing::ElementsAre(Json(nullptr), Json(-30)));
 }
 
 // --- results -------------------------------------------------------------------------------------

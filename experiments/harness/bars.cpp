@@ -28,7 +28,30 @@ struct Bar {
   std::string ceiling = {};  ///< a method whose speed is sufficient, whatever the factor
   Shape shape = Shape::vector;
   std::size_t least_bytes = 0;  ///< of the input
+  // For operations by key:
+  std::vector<std::string> keys = {};       ///< sets of keys
+  std::size_t fewest = 0, most = SIZE_MAX;  ///< range of the number of keys
+  bool given_grid = false;                  ///< whether the method is given a grid
 };
+
+/// A bar for an operation by key with keys that are spread or skewed. On a GPU for long arrays.
+Bar by_key(const std::string& method, int threads, std::size_t fewest, std::size_t most, double factor,
+           const std::string& against, bool given_grid = false) {
+  Bar bar{.methods = "scatter_add/" + method,
+          .inputs = {"fp32"},
+          .data = {"normal"},
+          .places = {"GPU", "other", "L2", "DRAM"},
+          .shortest = threads == 0 ? two_to(26) : 0,
+          .longest = any,
+          .factor = factor,
+          .against = against};
+  bar.threads = threads;
+  bar.keys = {"uniform", "skewed"};
+  bar.fewest = fewest;
+  bar.most = most;
+  bar.given_grid = given_grid;
+  return bar;
+}
 
 const std::string itself = "itself";  ///< the same method on normal data, with one thread
 
@@ -125,13 +148,31 @@ const std::vector<Bar> bars{
     {"moments/tree/fp32@cuda", fp32_alone, normal, gpu, two_to(28), any, 0.97, "read", 0},
     {"softmax/tree/plain/fp32@cuda", fp32_and_bf16, normal, gpu, 0, 32768, 0.9, "copy", 0, {}, Shape::rows},
     {"softmax/tree/plain/fp32@cuda", fp32_and_bf16, normal, gpu, 32769, any, 0.6, "copy", 0, {}, Shape::rows},
+    // Scans on a GPU.
+    {"cumsum/prefix/plain/fp32@cuda", fp32_alone, normal, gpu, two_to(28), any, 0.85, "copy", 0},
+    // By key on a GPU. A grid that is found costs one more pass over the elements, half of what is read.
+    by_key("fixed_point/fp32@cuda", 0, 1, two_to(6) - 1, 1 / 2.0, "read", true),
+    by_key("fixed_point/fp32@cuda", 0, two_to(6), two_to(13), 1 / 1.35, "read", true),
+    by_key("fixed_point/fp32@cuda", 0, two_to(14), two_to(14), 1 / 1.6, "read", true),
+    by_key("fixed_point/fp32@cuda", 0, 1, two_to(6) - 1, 1 / 2.5, "read"),
+    by_key("fixed_point/fp32@cuda", 0, two_to(6), two_to(13), 1 / 1.85, "read"),
+    by_key("fixed_point/fp32@cuda", 0, two_to(14), two_to(14), 1 / 2.1, "read"),
+    by_key("fixed_point/fp32@cuda", 0, two_to(15), any, 1.0, "cub/*"),
+    by_key("exact/fp32@cuda", 0, two_to(4), two_to(14), 1 / 1.6, "read"),
+    // By key on a CPU.
+    by_key("fixed_point/fp32@cpu", 1, two_to(12), two_to(12), 0.8, "loop/*"),
+    by_key("fixed_point/fp32@cpu", 1, two_to(20), two_to(20), 0.8, "loop/*"),
+    by_key("fixed_point/fp32@cpu", 2, two_to(12), two_to(12), 1.6, itself),
+    by_key("fixed_point/fp32@cpu", 2, two_to(20), two_to(20), 1.6, itself),
 };
 
-/// The fastest method that matches a glob.
-const SpeedRow* best(const std::vector<SpeedRow>& rows, const Cell& cell, const std::string& glob) {
+/// The fastest method that matches a glob; given this grid, if there is one.
+const SpeedRow* best(const std::vector<SpeedRow>& rows, const Cell& cell, const std::string& glob,
+                     std::optional<int> grid = {}) {
   const SpeedRow* found = nullptr;
   for (const SpeedRow& r : rows)
-    if (r.cell == cell && matches(glob, r.method) && (!found || r.seconds < found->seconds)) found = &r;
+    if (r.cell == cell && r.grid == grid && matches(glob, r.method) && (!found || r.seconds < found->seconds))
+      found = &r;
   return found;
 }
 
@@ -148,7 +189,10 @@ bool concerns(const Bar& bar, const SpeedRow& row) {
   };
   return matches(bar.methods, row.method) && has(bar.inputs, cell.input->name) && has(bar.data, cell.data) &&
          has(bar.places, cell.place()) && cell.n >= bar.shortest && cell.n <= bar.longest &&
-         cell.threads == bar.threads && shape_of(cell) == bar.shape && cell.input_bytes() >= bar.least_bytes;
+         cell.threads == bar.threads && shape_of(cell) == bar.shape &&
+         cell.input_bytes() >= bar.least_bytes && cell.by_key() == !bar.keys.empty() &&
+         (!cell.by_key() || has(bar.keys, cell.keys)) && cell.bins >= bar.fewest && cell.bins <= bar.most &&
+         row.grid.has_value() == bar.given_grid;
 }
 
 std::optional<Verdict> judge(const SpeedRow& row, const Bar& bar, const std::vector<SpeedRow>& rows) {
@@ -156,7 +200,8 @@ std::optional<Verdict> judge(const SpeedRow& row, const Bar& bar, const std::vec
   Cell other = row.cell;
   other.data = "normal";
   if (bar.against == itself) other.threads = std::min(other.threads, 1);
-  const SpeedRow* opponent = best(rows, other, bar.against == itself ? row.method : bar.against);
+  const SpeedRow* opponent =
+      bar.against == itself ? best(rows, other, row.method, row.grid) : best(rows, other, bar.against);
   if (!opponent) return std::nullopt;
   double factor = bar.factor;
   if (const SpeedRow* ceiling = best(rows, row.cell, bar.ceiling))

@@ -14,6 +14,7 @@ struct SpeedRow {
   std::string method;
   double seconds;                   ///< median
   std::vector<double> rounds = {};  ///< seconds of each round; rows of one cell were measured in turns
+  std::optional<int> grid = {};     ///< exponent of the grid that the method was given
 };
 
 /// Result of comparing a row with one bar.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "harness/key_sets.hpp"
 #include "harness/peers.hpp"
 #include "samesum/operation/validation.hpp"
 
@@ -40,11 +41,24 @@ Bytes result_of(const Method& m, const FormatInfo& input, const Bytes& x, const 
   return result;
 }
 
+/// Bytes that the method writes for a cell.
+std::size_t bytes_of_results(const Method& m, const Cell& cell) {
+  const std::size_t results = cell.by_key() ? cell.bins * cell.inner : cell.layout().results();
+  return results * bytes_of_result(m, *cell.input, cell.n);
+}
+
 /// Largest number of elements of a vector that are compared: the reference and copies from a GPU are slow.
 std::size_t longest_compared(const Cell& cell) {
   if (cell.outer * cell.inner > 1) return SIZE_MAX;
   if (!cell.on_gpu()) return two_to(18);
-  return cell.operation == "sum" ? two_to(24) : SIZE_MAX;
+  return cell.operation == "sum" || cell.has_result_per_element() ? two_to(24) : SIZE_MAX;
+}
+
+/// Number of rows that are compared by key. On a GPU so many that the schedule is that of all rows: it
+/// depends on whether there are 2^20 elements, and half as many as results.
+std::size_t rows_compared(const Cell& cell) {
+  const std::size_t elements = cell.on_gpu() ? std::max(two_to(22), cell.bins * cell.inner) : two_to(18);
+  return std::min(cell.n, std::max<std::size_t>(elements / cell.inner, 1));
 }
 
 }  // namespace
@@ -65,7 +79,7 @@ bool fits(const Method& m, const Cell& cell) {
 std::vector<const Method*> peers_of(const Cell& cell) {
   std::vector<const Method*> all;
   for (const Method& m : peers_of_batches())
-    if (fits(m, cell) && cell.threads <= 1 && cell.inner == 1) all.push_back(&m);
+    if (fits(m, cell) && cell.threads <= 1 && (cell.inner == 1 || cell.by_key())) all.push_back(&m);
   return all;
 }
 
@@ -91,26 +105,40 @@ std::shared_ptr<std::byte> Bench::filled(std::size_t bytes, std::uint64_t seed) 
   return memory;
 }
 
-/// The call of a method for a cell. Allocates the second input and the output.
-Call Bench::call_of(const Cell& cell) {
+/// The call of the methods for a cell. Allocates the second input, the keys and the output.
+Call Bench::call_of(const Cell& cell, const std::vector<const Method*>& methods) {
   if (cell.inputs() == 2) y_ = filled(bytes_, seed_ + 1);  // as large as x: cold calls move through both
-  out_ = place_->memory(cell.has_result_per_element() ? cell.input_bytes()
-                                                      : cell.layout().results() * 2 * sizeof(double));
-  return {&format_,
-          x_.get(),
-          cell.inputs() == 2 ? y_.get() : nullptr,
-          cell.elements(),
-          normalised(cell.layout()),
-          out_.get(),
-          cell.n,
-          {.threads = cell.threads}};
+  std::size_t bytes = sizeof(std::uint64_t);               // what Place writes for one number of any format
+  if (cell.has_result_per_element()) bytes = std::max(bytes, cell.input_bytes());  // the ceiling is a copy
+  for (const Method* m : methods) bytes = std::max(bytes, bytes_of_results(*m, cell));
+  out_ = place_->memory(bytes);
+  Call call{&format_,
+            x_.get(),
+            cell.inputs() == 2 ? y_.get() : nullptr,
+            cell.elements(),
+            normalised(cell.layout()),
+            out_.get(),
+            cell.n * cell.inner,
+            {.threads = cell.threads}};
+  if (cell.by_key()) {
+    fill_keys(cell);
+    call.keys = {KeyFormat::uint32, keys_.get(), cell.n};
+    call.bins = cell.bins;
+  }
+  return call;
+}
+
+void Bench::fill_keys(const Cell& cell) {
+  const std::vector<std::uint32_t> keys = key_set(cell.keys).make(cell.n, cell.bins, seed_);
+  keys_ = place_->memory(cell.key_bytes());
+  place_->copy(keys_.get(), keys.data(), cell.key_bytes());
 }
 
 std::vector<std::byte> Bench::results(const Cell& cell, const Method& m) {
-  const Call call = call_of(cell);
+  const Call call = call_of(cell, {&m});
   place_->bind(m, call)(0);
   place_->finish(m.name);
-  Bytes found(cell.layout().results() * bytes_of_result(m, format_, cell.n));
+  Bytes found(bytes_of_results(m, cell));
   place_->copy(found.data(), call.out, found.size());
   return found;
 }
@@ -133,30 +161,62 @@ bool Bench::has_right_bits(const Cell& cell, const Method& m, const Call& call) 
   });
 }
 
+bool Bench::has_right_bits_by_key(const Cell& cell, const Method& m, const Call& call) const {
+  const Method& expected_of = find_on(cell.on_gpu() ? "cpu" : "reference", m);
+  Call compared = call;
+  const std::size_t n = rows_compared(cell), elements = m.inputs == 0 ? 0 : n * cell.inner;
+  compared.size = elements;
+  compared.layout = normalised(Layout::axis(1, n, cell.inner));
+  compared.keys.size = n;
+  Bytes x(elements * format_.bytes), got(bytes_of_results(m, cell), std::byte{0xa5});
+  Bytes expected(got.size());
+  std::vector<std::uint32_t> keys(n);
+  place_->copy(x.data(), call.x, x.size());
+  place_->copy(keys.data(), call.keys.data, n * sizeof(std::uint32_t));
+  place_->copy(call.out, got.data(), got.size());  // makes a result that is not written wrong
+  place_->bind(m, compared)(0);
+  place_->finish(m.name);
+  place_->copy(got.data(), call.out, got.size());
+  Options options = call.options;
+  options.threads = 0;
+  reduce(expected_of, Values{format_, x.data(), elements}, keys, Layout::axis(1, n, cell.inner),
+         {m.result_format(format_), expected.data(), cell.bins * cell.inner}, options);
+  return got == expected;
+}
+
 Turn Bench::ceiling(const Cell& cell, const Call& call) const {
   const auto *x = static_cast<const std::byte*>(call.x), *y = static_cast<const std::byte*>(call.y);
   auto* out = static_cast<std::byte*>(call.out);
   return {cell.ceiling(), std::nullopt, [=, this, bytes = cell.input_bytes()](std::size_t offset) {
             if (cell.has_result_per_element())
               place_->copy_all(x + offset, out, bytes, cell.threads);
-            else
+            else if (cell.inputs() > 0)
               place_->read_all(x + offset, bytes, cell.threads);
             if (y) place_->read_all(y, bytes, cell.threads);
+            if (cell.by_key()) place_->read_all(call.keys.data, cell.key_bytes(), cell.threads);
           }};
 }
 
 std::vector<Speed> Bench::measure(const Cell& cell, const std::vector<const Method*>& methods, int repeats) {
-  const Call call = call_of(cell);
+  const Call call = call_of(cell, methods);
   std::vector<Turn> turns;
-  for (const Method* m : methods) {
+  const auto add = [&](const Method& m, const Call& c) {
     std::optional<bool> verified;
-    if (!is_peer(*m) && m->promise >= Promise::everywhere) verified = has_right_bits(cell, *m, call);
-    turns.push_back({m->name, verified, place_->bind(*m, call)});
+    if (!is_peer(m) && m.promise >= Promise::everywhere)
+      verified = cell.by_key() ? has_right_bits_by_key(cell, m, c) : has_right_bits(cell, m, c);
+    turns.push_back({m.name, verified, place_->bind(m, c), c.options.grid});
+  };
+  for (const Method* m : methods) {
+    add(*m, call);
+    if (!cell.grid || m->accumulator != "fixed_point") continue;
+    Call given = call;
+    given.options.grid = cell.grid;
+    add(*m, given);
   }
   turns.push_back(ceiling(cell, call));
   const std::size_t apart = (cell.input_bytes() + 255) / 256 * 256;
   return place_->in_turns(turns, {.repeats = repeats,
-                                  .bytes = cell.input_bytes(),
+                                  .bytes = cell.input_bytes() + cell.key_bytes(),
                                   .threads = cell.threads,
                                   .places = cell.cold ? std::max<std::size_t>(bytes_ / apart, 1) : 1,
                                   .stride = apart});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "harness/dataset.hpp"
 #include "harness/place.hpp"
@@ -25,17 +26,25 @@ struct Cell {
   bool cold = false;
   std::string operation = "sum";
   std::size_t outer = 1, inner = 1;
+  // For operations by key: rows of `inner` elements have keys below `bins` from a set of keys.
+  std::string keys = {};
+  std::size_t bins = 0;
+  /// Exponent of the grid that methods with fixed_point are given. They are measured with one that they find,
+  /// too.
+  std::optional<int> grid = {};
 
   bool on_gpu() const { return threads == 0; }
+  bool by_key() const { return bins > 0; }
   Layout layout() const { return inner == 1 ? Layout::rows(outer, n) : Layout::axis(outer, n, inner); }
   std::size_t elements() const { return outer * n * inner; }
   std::size_t input_bytes() const { return elements() * input->bytes; }
+  std::size_t key_bytes() const { return by_key() ? n * sizeof(std::uint32_t) : 0; }
   int inputs() const { return methods(operation).front().inputs; }
   /// Whether there is one result per element.
   bool has_result_per_element() const { return methods(operation).front().has_result_per_element; }
-  /// Bytes of all inputs; plus those of the results, if there is one per element.
+  /// Bytes of all inputs and keys; plus those of the results, if there is one per element.
   std::size_t bytes() const {
-    return input_bytes() * static_cast<std::size_t>(inputs() + has_result_per_element());
+    return input_bytes() * static_cast<std::size_t>(inputs() + has_result_per_element()) + key_bytes();
   }
   /// The ceiling that memory sets: "read" or "copy".
   std::string ceiling() const { return has_result_per_element() ? "copy" : "read"; }
@@ -48,7 +57,7 @@ struct Cell {
 /// Whether the method computes the operation of the cell, for its format and layout, on its processor.
 bool fits(const Method& method, const Cell& cell);
 
-/// Peers that fit the cell; on a CPU only for cells with one thread.
+/// Peers that fit the cell: vectors and rows, with or without keys; on a CPU only for cells with one thread.
 std::vector<const Method*> peers_of(const Cell& cell);
 
 /// Elements that are generated once and repeated in longer arrays: 2^20.
@@ -63,8 +72,9 @@ class Bench {
   Bench(const Cell& cell, std::uint64_t seed, std::size_t most);
 
   /// Measures each method, and last the ceiling. For methods of samesum, compares the bits of the first and
-  /// the last result with the reference implementation, on a GPU with the CPU. Of a long vector, compares the
-  /// result of the first elements only: 2^18 on a CPU, 2^24 for sums on a GPU.
+  /// the last result with the reference implementation, on a GPU with the CPU; by key, those of all results.
+  /// Of a long vector, compares the results of the first elements only: 2^18 on a CPU, 2^24 for sums and
+  /// scans on a GPU, by key 2^22 or as many as there are results.
   std::vector<Speed> measure(const Cell& cell, const std::vector<const Method*>& methods, int repeats);
 
   /// The bytes that the method writes.
@@ -72,8 +82,10 @@ class Bench {
 
  private:
   std::shared_ptr<std::byte> filled(std::size_t bytes, std::uint64_t seed) const;
-  Call call_of(const Cell& cell);
+  Call call_of(const Cell& cell, const std::vector<const Method*>& methods);
+  void fill_keys(const Cell& cell);
   bool has_right_bits(const Cell& cell, const Method& method, const Call& call) const;
+  bool has_right_bits_by_key(const Cell& cell, const Method& method, const Call& call) const;
   Turn ceiling(const Cell& cell, const Call& call) const;
 
   const FormatInfo& format_;
@@ -81,7 +93,7 @@ class Bench {
   std::uint64_t seed_;
   std::unique_ptr<Place> place_;
   std::size_t bytes_;  ///< size of x
-  std::shared_ptr<std::byte> x_, y_, out_;
+  std::shared_ptr<std::byte> x_, y_, keys_, out_;
 };
 
 }  // namespace samesum::harness

@@ -18,4 +18,29 @@ Number sum_in_shape(const Method& method, Values placed, LaunchShape shape) {
   return {method.format, bits};
 }
 
+void reduce_in_schedule(const Method& method, Values placed, const Keys* keys, Layout layout, Results out,
+                        int schedule) {
+  const std::size_t bytes = out.size * method.result_bytes();
+  const auto results = device_memory(bytes);
+  const Results there{out.format, results.get(), out.size, out.row_stride};
+  std::shared_ptr<std::byte> keys_there;
+  gpu::Launch launch;
+  if (keys) {
+    const std::size_t size = keys->size * bytes_of(keys->format);
+    keys_there = device_memory(size);
+    check(cudaMemcpy(keys_there.get(), keys->data, size, cudaMemcpyHostToDevice), "cudaMemcpy");
+    static_cast<Call&>(launch) =
+        call_of(placed, Keys{keys->format, keys_there.get(), keys->size}, layout, there, Options{});
+    launch.key_schedule = static_cast<gpu::KeySchedule>(schedule);
+  } else {
+    static_cast<Call&>(launch) = call_of(placed, nullptr, layout, there, Options{});
+    launch.scan = static_cast<gpu::ScanSchedule>(schedule);
+  }
+  enqueue(method, launch);  // without a workspace: queries its size
+  const auto workspace = prepared_workspace(launch.bytes);
+  launch.workspace = workspace.get();
+  enqueue(method, launch);
+  check(cudaMemcpy(out.data, results.get(), bytes, cudaMemcpyDeviceToHost), method.name);
+}
+
 }  // namespace samesum::harness

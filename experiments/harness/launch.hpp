@@ -1,4 +1,5 @@
-/// Sums on a GPU with given launch shapes: a hook for tests. Callers of the library cannot choose a shape.
+/// Calls on a GPU with given launch shapes and schedules: hooks for tests. Callers of the library cannot
+/// choose them.
 #pragma once
 
 #include "samesum/catalogue/method.hpp"
@@ -14,5 +15,13 @@ inline constexpr LaunchShape launch_shapes[] = {{0, 0}, {1, 32}, {7, 64}, {64, 1
 
 /// Sums elements that are in the memory of the GPU. Throws std::runtime_error if there is no GPU.
 Number sum_in_shape(const Method& method, Values placed, LaunchShape shape);
+
+/// Number of schedules of a method on a GPU. Schedule 0 is the one that the library chooses.
+inline int schedules_of(const Method& m) { return m.takes_keys ? 4 : m.is_scan() ? 3 : 1; }
+
+/// Runs a scan, or with keys an operation by key, with a schedule. Keys and results are in host memory, the
+/// elements in that of the GPU. Throws std::runtime_error if there is no GPU.
+void reduce_in_schedule(const Method& method, Values placed, const Keys* keys, Layout layout, Results out,
+                        int schedule);
 
 }  // namespace samesum::harness

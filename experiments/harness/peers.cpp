@@ -1,6 +1,7 @@
 #include "harness/peers.hpp"
 
 #include <limits>
+#include <stdexcept>
 
 #include "harness/peers/reductions.hpp"
 #include "harness/peers/sums.hpp"
@@ -82,10 +83,35 @@ template <class F> void append_std_and_boost(std::vector<Entry>& all) {
   }));
 }
 
+template <class F, void (*scan)(const F*, std::size_t, F*)>
+void append_scan(std::vector<Entry>& all, std::string_view name) {
+  all.push_back(describe_batch_peer<CumSum, F>(name, [](Call& c) {
+    for (std::size_t row = 0; row < c.layout.outer; ++row)
+      scan(static_cast<const F*>(c.x) + row * c.layout.outer_stride, c.layout.n,
+           static_cast<F*>(c.out) + row * c.out_stride);
+  }));
+}
+
+template <class F> void append_scans_and_sums_by_key(std::vector<Entry>& all) {
+  append_scan<F, peer::std_inclusive_scan<F>>(all, "std/inclusive_scan");
+  append_scan<F, peer::std_partial_sum<F>>(all, "std/partial_sum");
+  all.push_back(describe_batch_peer<ScatterAdd, F>("loop/by_key", [](Call& c) {
+    with_key_format(c.keys.format, [&]<class K>() {
+      if constexpr (std::is_same_v<K, std::uint32_t>)
+        peer::loop_by_key(static_cast<const F*>(c.x), static_cast<const K*>(c.keys.data), c.layout.n,
+                          c.layout.inner, c.bins, static_cast<F*>(c.out));
+      else
+        throw std::invalid_argument{"loop/by_key takes keys of uint32"};
+    });
+  }));
+}
+
 std::vector<Entry> batches() {
   std::vector<Entry> all;
   append_std_and_boost<fp32>(all);
   append_std_and_boost<fp64>(all);
+  append_scans_and_sums_by_key<fp32>(all);
+  append_scans_and_sums_by_key<fp64>(all);
 #ifdef SAMESUM_EIGEN
   append_eigen<fp32>(all);
   append_eigen<fp64>(all);

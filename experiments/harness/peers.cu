@@ -7,9 +7,13 @@
 #include <thrust/reduce.h>
 
 #include <algorithm>
+#include <bit>
+#include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
+#include <cub/device/device_scan.cuh>
 #include <cub/device/device_segmented_reduce.cuh>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include "harness/peers.hpp"
@@ -138,6 +142,75 @@ template <class F> void append_max(std::vector<Entry>& all) {
   all.push_back(describe_batch_peer<Max, F>("cub/max", gpu::run_launch<enqueue_max<F>>));
 }
 
+template <class F> cudaError_t enqueue_scan(Launch& launch) {
+  return in_two_phases(launch, [&](void* workspace, std::size_t& bytes) {
+    return cub::DeviceScan::InclusiveSum(workspace, bytes, elements<F>(launch), static_cast<F*>(launch.out),
+                                         launch.size, launch.stream);
+  });
+}
+
+/// Writes the sums of runs of equal keys to the results of these keys.
+template <class F>
+__global__ void scatter_runs(const std::uint32_t* keys, const F* sums, const int* runs, F* out) {
+  const int stride = static_cast<int>(gridDim.x * blockDim.x);
+  for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); i < *runs; i += stride)
+    out[keys[i]] = sums[i];
+}
+
+/// Sums by key as CUB's users compute them: a radix sort by key, a sum of each run of equal keys, and a copy
+/// to the results. For elements, not rows.
+template <class F> cudaError_t enqueue_by_key(Launch& launch) {
+  if (launch.keys.format != KeyFormat::uint32 || launch.size >> 31 != 0) return cudaErrorInvalidValue;
+  const auto n = static_cast<int>(launch.size);
+  const int bits = std::max(static_cast<int>(std::bit_width(launch.bins - 1)), 1);
+  const auto* keys = static_cast<const std::uint32_t*>(launch.keys.data);
+  const auto sort = [&](void* workspace, std::size_t& bytes, std::uint32_t* sorted, F* values) {
+    return cub::DeviceRadixSort::SortPairs(workspace, bytes, keys, sorted, elements<F>(launch), values, n, 0,
+                                           bits, launch.stream);
+  };
+  const auto sum = [&](void* workspace, std::size_t& bytes, const std::uint32_t* sorted, const F* values,
+                       std::uint32_t* unique, F* sums, int* runs) {
+    return cub::DeviceReduce::ReduceByKey(workspace, bytes, sorted, unique, values, sums, runs,
+                                          ::cuda::std::plus<F>{}, n, launch.stream);
+  };
+  std::size_t to_sort = 0, to_sum = 0;
+  cudaError_t error = sort(nullptr, to_sort, nullptr, nullptr);
+  if (error == cudaSuccess) error = sum(nullptr, to_sum, nullptr, nullptr, nullptr, nullptr, nullptr);
+  if (error != cudaSuccess) return error;
+  const auto aligned = [](std::size_t bytes) { return (bytes + 255) / 256 * 256; };
+  const std::size_t of_keys = aligned(launch.size * sizeof(std::uint32_t)),
+                    of_values = aligned(launch.size * sizeof(F)),
+                    temporary = aligned(std::max({to_sort, to_sum, std::size_t{1}}));
+  if (!gpu::accept_workspace(launch, temporary + 2 * (of_keys + of_values) + aligned(sizeof(int)), error))
+    return error;
+  auto* at = static_cast<std::byte*>(launch.workspace) + temporary;
+  const auto part = [&](std::size_t bytes) { return std::exchange(at, at + bytes); };
+  auto *sorted = reinterpret_cast<std::uint32_t*>(part(of_keys)),
+       *unique = reinterpret_cast<std::uint32_t*>(part(of_keys));
+  auto *values = reinterpret_cast<F*>(part(of_values)), *sums = reinterpret_cast<F*>(part(of_values));
+  auto* runs = reinterpret_cast<int*>(at);
+  auto* out = static_cast<F*>(launch.out);
+  if ((error = sort(launch.workspace, to_sort, sorted, values))) return error;
+  if ((error = sum(launch.workspace, to_sum, sorted, values, unique, sums, runs))) return error;
+  if ((error = cudaMemsetAsync(out, 0, launch.bins * sizeof(F), launch.stream))) return error;
+  if (gpu::KeyStatus* const status = launch.key_status) {  // as if no key were bad
+    error = cudaMemsetAsync(&status->first_bad_key, 0xff, sizeof status->first_bad_key, launch.stream);
+    if (error == cudaSuccess)
+      error = cudaMemsetAsync(&status->overflowed, 0, sizeof status->overflowed, launch.stream);
+    if (error != cudaSuccess) return error;
+  }
+  const std::size_t most = std::min(launch.size, launch.bins);
+  return gpu::launch(scatter_runs<F>, std::clamp<std::size_t>((most + 255) / 256, 1, 4096), 256,
+                     launch.stream, unique, sums, runs, out);
+}
+
+template <class F> void append_scan_and_by_key(std::vector<Entry>& all) {
+  all.push_back(describe_batch_peer<CumSum, F>("cub/inclusive_sum", gpu::run_launch<enqueue_scan<F>>));
+  Entry by_key = describe_batch_peer<ScatterAdd, F>("cub/sort_reduce_by_key", nullptr);
+  by_key.code.run_vector[Formats::index_of<F>()] = gpu::run_launch<enqueue_by_key<F>>;
+  all.push_back(by_key);
+}
+
 /// Appends an entry for each format of results.
 template <template <class, class> class Peer>
 void append(std::vector<Entry>& all, std::array<Code::Run, Formats::size> Code::*runs, std::string_view name,
@@ -169,6 +242,8 @@ PeerEntries gpu_peers() {
   append<RowSums>(all.batches, &Code::run, "cub/segmented", Promise::run_to_run);
   append_max<fp32>(all.batches);
   append_max<fp64>(all.batches);
+  append_scan_and_by_key<fp32>(all.batches);
+  append_scan_and_by_key<fp64>(all.batches);
 #ifdef SAMESUM_CUBLAS
   std::ranges::copy(cublas_peers(), std::back_inserter(all.batches));
 #endif

@@ -16,7 +16,8 @@ namespace samesum::harness {
 /// of the build machine (-march=native), the best case for their users. Results name flags and versions.
 std::span<const Method> peers();
 
-/// Reductions of vectors and of rows, with infinite bounds: "eigen/dot/fp32@peer", "cub/segmented/fp32@peer".
+/// Reductions of vectors and of rows, scans and sums by key, with infinite bounds: "eigen/dot/fp32@peer",
+/// "cub/segmented/fp32@peer", "cub/inclusive_sum/fp32@peer", "loop/by_key/fp32@peer". Keys are uint32.
 std::span<const Method> peers_of_batches();
 
 /// Libraries for the CPU that were not compiled, and why.

@@ -38,12 +38,20 @@ class Cpu final : public Place {
     const auto values = [call](const void* x, std::size_t offset) {
       return Values{*call.input, static_cast<const std::byte*>(x) + offset, call.size};
     };
-    if (is_vector(call.layout) && m.results == 1 && !m.returns_index && !m.has_result_per_element)
+    if (is_vector(call.layout) && m.results == 1 && !m.takes_keys && !m.returns_index &&
+        !m.has_result_per_element)
       return [&m, call, values](std::size_t offset) {
         const Values x = values(call.x, offset);
         const Number sum = m.inputs == 2 ? m(x, values(call.y, offset), call.options) : m(x, call.options);
         std::memcpy(call.out, &sum.bits, sizeof sum.bits);
       };
+    if (m.takes_keys) {
+      const Results out{m.result_format(*call.input), call.out, call.bins * call.layout.inner};
+      return [&m, call, values, out](std::size_t offset) {
+        const Values x = m.inputs == 0 ? Values{*call.input, nullptr, 0} : values(call.x, offset);
+        reduce(m, x, call.keys, call.layout, out, call.options);
+      };
+    }
     const std::size_t numbers =
         m.has_result_per_element ? call.size : call.layout.results() * static_cast<std::size_t>(m.results);
     const Results out{m.result_format(*call.input), call.out, numbers,
@@ -119,8 +127,10 @@ std::vector<Speed> Place::in_turns(const std::vector<Turn>& turns, const Rounds&
       if (round >= 0) seconds[i].push_back(taken / at_once[i]);
     }
   std::vector<Speed> speeds;
-  for (std::size_t i = 0; i < turns.size(); ++i)
+  for (std::size_t i = 0; i < turns.size(); ++i) {
     speeds.push_back(summary(turns[i].name, turns[i].verified, std::move(seconds[i])));
+    speeds.back().grid = turns[i].grid;
+  }
   return speeds;
 }
 

@@ -17,6 +17,7 @@ struct Speed {
   double seconds, low, high;     ///< median, 10th and 90th percentile
   std::optional<bool> verified;  ///< the bits are correct; empty if they were not checked
   std::vector<double> rounds;    ///< seconds per round, in the order of the rounds
+  std::optional<int> grid = {};  ///< exponent of the grid that the method was given
 };
 
 /// Something to time. `run` works on elements that begin `offset` bytes after the first one.
@@ -24,6 +25,7 @@ struct Turn {
   std::string name;
   std::optional<bool> verified;
   std::function<void(std::size_t offset)> run;
+  std::optional<int> grid = {};  ///< exponent of the grid that the method is given
 };
 
 struct Rounds {

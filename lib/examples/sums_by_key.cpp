@@ -21,13 +21,10 @@ int main() {
                   {.combine = true});
   std::printf("largest %g %g %g %g\n", largest[0], largest[1], largest[2], largest[3]);
 
-  // Equal keys that follow each other are segments, for every operation.
+  // Runs of equal keys, for every operation.
   const std::vector<std::int64_t> days{20260102, 20260102, 20260105};
   const std::vector<double> sales{10, 20, 5};
-  const samesum::KeySegments runs = samesum::segments_of(days);
-  std::vector<double> means(runs.keys.size());
-  samesum::reduce(samesum::find("mean/exact/fp64"), sales,
-                  samesum::Layout::segments(runs.offsets.data(), runs.keys.size()), std::span{means});
-  for (std::size_t i = 0; i < means.size(); ++i)
-    std::printf("%lld %g\n", static_cast<long long>(runs.keys[i]), means[i]);
+  const auto means = samesum::reduce_by_key<double>(samesum::find("mean/exact/fp64"), sales, days);
+  for (std::size_t i = 0; i < means.keys.size(); ++i)
+    std::printf("%lld %g\n", static_cast<long long>(means.keys[i]), means.results[i]);
 }

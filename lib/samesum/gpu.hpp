@@ -37,6 +37,7 @@
 #include "samesum/backend/cuda/distinct.hpp"
 #include "samesum/backend/cuda/error.hpp"
 #include "samesum/backend/cuda/exact_state.hpp"
+#include "samesum/backend/cuda/key_segments.hpp"
 #include "samesum/backend/cuda/key_status.hpp"
 #include "samesum/operation/distinct.hpp"
 #include "samesum/samesum.hpp"
@@ -67,6 +68,15 @@ cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Va
 /// Reduces two inputs of the same format and size, for example to dot products, as for one input.
 cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Values y,
                    Layout layout, Results out, cudaStream_t stream = nullptr, Options options = {}) noexcept;
+
+/// Finds the runs of equal keys that follow each other, as samesum::segments_of does. Keys are in device
+/// memory.
+///
+/// The number of runs is known only when the call has completed. A call of `reduce` with
+/// Layout::segments(out.offsets, most) needs not wait for it: if there are fewer runs than `most`, the
+/// results behind theirs are those for no elements.
+cudaError_t segments_of(void* workspace, std::size_t& bytes, Keys keys, DeviceSegments out,
+                        cudaStream_t stream = nullptr) noexcept;
 
 /// Adds the elements of x to an exact state in device memory. Only one stream at a time may write to a state.
 /// Promise: `order_free`.
@@ -125,6 +135,10 @@ void reduce(const Method& method, Values x, Keys keys, Layout layout, Results ou
 /// Reduces two inputs of the same format and size, as for one input.
 void reduce(const Method& method, Values x, Values y, Layout layout, Results out,
             cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr, Options options = {});
+
+/// Finds the runs of equal keys, with a workspace from `pool`. Otherwise as `segments_of` with a workspace.
+/// @throws Error and std::invalid_argument as `reduce` with a pool does.
+void segments_of(Keys keys, DeviceSegments out, cudaStream_t stream = nullptr, cudaMemPool_t pool = nullptr);
 
 /// Sums n elements into *out by a method chosen at compile time, with a workspace from `pool`. Otherwise as
 /// `sum` with a workspace.

@@ -56,6 +56,41 @@ Number reduce(std::string_view name, Values x, Values y, Options options = {});
 /// @throws std::invalid_argument as `reduce` does, and if the method returns no index.
 std::int64_t reduce_to_index(std::string_view name, Values x, Options options = {});
 
+/// Returns the runs of equal keys, of which there is one for each element of x.
+/// @throws std::invalid_argument as for keys alone, and if there are more or fewer keys than elements.
+KeySegments segments_of(Keys keys, const Values& x);
+
+/// The runs of equal keys that follow each other, and the results of their elements.
+template <class T> struct RunResults {
+  std::vector<std::int64_t> keys;  ///< the key of each run
+  std::vector<T> results;          ///< Method::results numbers for each run: two for moments, otherwise one
+};
+
+/// Reduces the elements of each run of equal keys that follow each other: element k has the key keys[k]. If
+/// the keys are sorted, runs are all elements of a key.
+///
+/// Takes every method that takes segments, the methods by key, softmax and scans excepted. Each result has
+/// the bits of the same reduction of the elements of its run alone; T is the format of the results, or
+/// std::int64_t for indices, which count from the beginning of the run. Promise and error bound:
+/// Method::promise, Method::bound.
+/// @throws std::invalid_argument if x and keys differ in size, and as segments_of and reduce with segments
+/// do.
+template <class T>
+RunResults<T> reduce_by_key(const Method& method, Values x, Keys keys, Options options = {}) {
+  KeySegments runs = segments_of(keys, x);
+  std::vector<T> results(runs.keys.size() * static_cast<std::size_t>(method.results));
+  reduce(method, x, Layout::segments(runs.offsets.data(), runs.keys.size()), std::span{results}, options);
+  return {std::move(runs.keys), std::move(results)};
+}
+/// Reduces two inputs of the same format and size, for example to dot products, as for one input.
+template <class T>
+RunResults<T> reduce_by_key(const Method& method, Values x, Values y, Keys keys, Options options = {}) {
+  KeySegments runs = segments_of(keys, x);
+  std::vector<T> results(runs.keys.size() * static_cast<std::size_t>(method.results));
+  reduce(method, x, y, Layout::segments(runs.offsets.data(), runs.keys.size()), std::span{results}, options);
+  return {std::move(runs.keys), std::move(results)};
+}
+
 /// Returns the exact state of all elements of x. States can be merged in any order, serialised, and rounded
 /// once to any format. Promise: `order_free`.
 /// @throws std::invalid_argument if x is null but not empty or is misaligned, or if options.threads is

@@ -252,5 +252,68 @@ TEST(SumsByKeyInArrivalOrder, OfWholeNumbersAreExact) {
   }
 }
 
+/// Expects the runs of keys to be those that the host finds, and their sums to follow without a wait.
+void expect_segments_of_the_host(const KeyArray& keys, std::span<std::byte> held) {
+  const KeySegments expected = segments_of(keys.keys());
+  const std::size_t n = keys.keys().size, runs = expected.keys.size();
+  const auto place = copied(keys.keys().data, n * bytes_of(keys.keys().format));
+  const auto memory = device_memory(8 * (2 * n + 2));
+  auto* const offsets = reinterpret_cast<std::uint64_t*>(memory.get());
+  const gpu::DeviceSegments to{reinterpret_cast<std::int64_t*>(offsets + n + 2), offsets, offsets + n + 1};
+  const Keys on_device{keys.keys().format, place.get(), n};
+  for (const bool with_pool : {false, true}) {
+    succeed(cudaMemset(memory.get(), 0x5a, 8 * (2 * n + 2)));
+    if (with_pool) {
+      gpu::segments_of(on_device, to);
+    } else {
+      std::size_t bytes = 0;
+      succeed(gpu::segments_of(nullptr, bytes, on_device, to));
+      ASSERT_LE(bytes, held.size());
+      succeed(gpu::segments_of(held.data(), bytes, on_device, to));
+    }
+    succeed(cudaDeviceSynchronize());
+    std::vector<std::uint64_t> found(2 * n + 2);
+    succeed(cudaMemcpy(found.data(), memory.get(), 8 * found.size(), cudaMemcpyDeviceToHost));
+    ASSERT_EQ(found[n + 1], runs);
+    for (std::size_t i = 0; i <= n; ++i) ASSERT_EQ(found[i], i < runs ? expected.offsets[i] : n) << i;
+    for (std::size_t i = 0; i < runs; ++i)
+      ASSERT_EQ(static_cast<std::int64_t>(found[n + 2 + i]), expected.keys[i]) << i;
+  }
+  // Sums of as many segments as there are keys: those behind the runs are sums of nothing.
+  const Array x{format_info<fp32>(), uniform(n, 1)};
+  const OnGpu values{x.values()};
+  const auto out = device_memory(std::max<std::size_t>(4 * n, 4));
+  gpu::reduce(gpu::find("sum/exact/fp32"), values.values(), Layout::segments(offsets, n),
+              Results{&format_info<fp32>(), out.get(), n});
+  succeed(cudaDeviceSynchronize());
+  std::vector<float> sums(n);
+  if (n > 0) succeed(cudaMemcpy(sums.data(), out.get(), 4 * n, cudaMemcpyDeviceToHost));
+  const std::vector<float> on_host =
+      reduce_by_key<float>(find("sum/exact/fp32"), x.values(), keys.keys()).results;
+  for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(sums[i], i < runs ? on_host[i] : 0) << i;
+}
+
+TEST(SegmentsOnAGpu, AreThoseOfTheHost) {
+  SAMESUM_NEEDS_GPU();
+  const auto workspace = device_memory(std::size_t{1} << 22);
+  const std::span held{workspace.get(), std::size_t{1} << 22};
+  succeed(gpu::prepare(held.data(), held.size()));
+  for (const std::size_t n : {0, 1, 2, 255, 256, 10'000, 300'001})
+    for (const std::size_t bins : {1, 2, 1000})
+      for (const KeyFormat format : {KeyFormat::int32, KeyFormat::uint32, KeyFormat::int64})
+        expect_segments_of_the_host(KeyArray{random_keys(n, bins, 3), format}, held);
+}
+
+TEST(SegmentsOnAGpu, RefuseNullPointers) {
+  SAMESUM_NEEDS_GPU();
+  const auto memory = device_memory(64);
+  auto* const at = reinterpret_cast<std::uint64_t*>(memory.get());
+  const Keys keys{KeyFormat::int32, memory.get(), 1};
+  for (const gpu::DeviceSegments& to :
+       {gpu::DeviceSegments{nullptr, at, at}, gpu::DeviceSegments{},
+        gpu::DeviceSegments{reinterpret_cast<std::int64_t*>(at), nullptr, at}})
+    EXPECT_THROW(gpu::segments_of(keys, to), std::invalid_argument);
+}
+
 }  // namespace
 }  // namespace samesum::by_key

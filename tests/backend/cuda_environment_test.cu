@@ -127,6 +127,19 @@ const EntryPoint entry_points[] = {
            gpu::reduce(m, x, keys, layout, {m.format, device.room<double>(3), 3});
          }
      }},
+    {"segments_of",
+     {"segments_of"},
+     [](Device& device, Text& out) {
+       auto* const zeros = device.room<std::uint32_t>(n);
+       succeed(cudaMemset(zeros, 0, n * sizeof *zeros));
+       const gpu::DeviceSegments to{device.room<std::int64_t>(n), device.room<std::uint64_t>(n + 1),
+                                    device.room<std::uint64_t>(1)};
+       std::size_t bytes = 0;
+       for (void* workspace : {static_cast<void*>(nullptr), device.workspace()})
+         out << gpu::segments_of(workspace, bytes, {KeyFormat::uint32, zeros, n}, to);
+       gpu::segments_of({KeyFormat::uint32, zeros, n}, to);
+       out.refusal([&] { gpu::segments_of({KeyFormat::uint32, nullptr, n}, to); });
+     }},
     {"sum",
      {"sum"},
      [](Device& device, Text& out) {

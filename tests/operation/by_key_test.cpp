@@ -1,6 +1,7 @@
 /// Operations by key: every result has the bits of the reference, whatever the keys, their type and the
 /// number of threads, and every bad argument is refused before anything is written.
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "harness/truth.hpp"
@@ -245,6 +246,58 @@ TEST(Segments, AreTheRunsOfEqualKeys) {
   EXPECT_TRUE(none.keys.empty());
   EXPECT_EQ(none.offsets, std::vector<std::uint64_t>{0});
   EXPECT_THROW(segments_of({KeyFormat::int32, nullptr, 2}), std::invalid_argument);
+}
+
+/// Returns the results of all runs of `keys` as text, and those of each run alone.
+template <class T>
+void expect_each_run_alone(const Method& m, std::span<const float> x, const std::vector<std::int32_t>& keys) {
+  const bool pair = m.inputs == 2;
+  const RunResults<T> found = pair ? reduce_by_key<T>(m, x, x, keys) : reduce_by_key<T>(m, x, keys);
+  const KeySegments runs = segments_of(keys);
+  const auto results = static_cast<std::size_t>(m.results);
+  ASSERT_EQ(found.keys, runs.keys);
+  ASSERT_EQ(found.results.size(), results * runs.keys.size());
+  for (std::size_t i = 0; i < runs.keys.size(); ++i) {
+    const auto run = x.subspan(runs.offsets[i], runs.offsets[i + 1] - runs.offsets[i]);
+    std::vector<T> alone(results);
+    const Layout whole = Layout::vector(run.size());
+    pair ? reduce(m, run, run, whole, std::span{alone}) : reduce(m, run, whole, std::span{alone});
+    EXPECT_EQ(std::memcmp(alone.data(), &found.results[i * results], results * sizeof(T)), 0)
+        << m.name << " " << i;
+  }
+}
+
+TEST(RunsOfEqualKeys, HaveTheResultsOfTheirElementsAlone) {
+  const std::vector<double> data = wide(3000, 20, 3);
+  const std::vector<float> x(data.begin(), data.end());
+  std::vector<std::int32_t> keys(x.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<std::int32_t>(i * i / 40000) - 3;
+  std::size_t tried = 0;
+  for (const Method& m : methods()) {
+    if (m.backend == "cuda" || m.takes_keys || m.has_result_per_element || m.format->name != "fp32") continue;
+    if (m.promise < Promise::everywhere) continue;
+    ++tried;
+    m.returns_index ? expect_each_run_alone<std::int64_t>(m, x, keys)
+                    : expect_each_run_alone<float>(m, x, keys);
+  }
+  EXPECT_GT(tried, 30u);
+}
+
+TEST(RunsOfEqualKeys, HaveNoResultsIfThereAreNoKeys) {
+  const std::vector<double> none;
+  const auto found = reduce_by_key<double>(find("sum/exact/fp64"), none, std::vector<std::int64_t>{});
+  EXPECT_TRUE(found.keys.empty() && found.results.empty());
+}
+
+TEST(RunsOfEqualKeys, RefuseWhatDoesNotFit) {
+  const std::vector<float> x(3);
+  const std::vector<std::uint32_t> keys(3), fewer(2);
+  const Method& sum = find("sum/exact/fp32");
+  EXPECT_THROW(reduce_by_key<float>(sum, x, fewer), std::invalid_argument);
+  EXPECT_THROW(reduce_by_key<double>(sum, x, keys), std::invalid_argument);
+  EXPECT_THROW(reduce_by_key<float>(find("cumsum/exact/fp32"), x, keys), std::invalid_argument);
+  EXPECT_THROW(reduce_by_key<float>(find("scatter_add/exact/fp32"), x, keys), std::invalid_argument);
+  EXPECT_THROW(reduce_by_key<float>(find("dot/exact/fp32"), x, keys), std::invalid_argument);
 }
 
 TEST(Segments, OfSortedKeysGiveTheResultsByKey) {

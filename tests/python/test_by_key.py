@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import samesum
+from samesum import _arrays
 
 KEYS = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
 
@@ -66,6 +67,10 @@ def test_a_grid_rounds_each_value():
         samesum.scatter_add(np.zeros(1), [0], [1.0], grid=0)
     with pytest.raises(TypeError, match="grid is 0.5"):
         samesum.scatter_add(np.zeros(1), [0], [1.0], method="fixed_point", grid=0.5)
+    assert samesum.bincount([0, 0, 1], [0.75, 0.75, 3], method="fixed_point", grid=0).tolist() == [2, 3]
+    assert samesum.groupby_sum([0, 0, 1], [0.75, 0.75, 3], method="fixed_point", grid=0)[1].tolist() == [2, 3]
+    with pytest.raises(ValueError, match="grid is only for weights"):
+        samesum.bincount([0], grid=0)
 
 
 @pytest.mark.parametrize("dtype", KEYS)
@@ -183,22 +188,20 @@ def test_what_does_not_fit_together_is_refused():
         samesum.groupby_sum(np.array([1, "a"], object), [1.0, 2.0])
 
 
-class OnGpu:
-    """An array that says that it is in the memory of a GPU."""
+def test_arrays_in_two_places_are_refused(monkeypatch):
+    library = type(_arrays.library_of([]))
+    of_host = library.view
 
-    def __dlpack_device__(self):
-        return (2, 0)
+    def view(self, a):
+        return of_host(self, a)._replace(device=1 if a.dtype == np.float32 else -1)
 
-    def __dlpack__(self):
-        raise BufferError
-
-
-def test_arrays_on_a_gpu_are_refused():
-    for out, keys, values, name in (
-        (OnGpu(), [0], [1.0], "out"), (np.zeros(1), OnGpu(), [1.0], "keys"), (np.zeros(1), [0], OnGpu(), "values"),
-    ):  # fmt: skip
-        with pytest.raises(NotImplementedError, match=f"{name} is in the memory of a GPU.*copy {name} to the host"):
-            samesum.scatter_add(out, keys, values)
+    monkeypatch.setattr(library, "view", view)
+    values = np.ones(1, np.float32)
+    with pytest.raises(ValueError, match="out is on the host, keys is on the host, values is on GPU 1; move the arrays"):
+        samesum.scatter_add(np.zeros(1), [0], values)
+    for call in (lambda: samesum.bincount([0], values), lambda: samesum.groupby_sum([0], values)):
+        with pytest.raises(ValueError, match="keys is on the host, values is on GPU 1"):
+            call()
 
 
 @pytest.mark.parametrize("method", samesum.methods("scatter_add/*@cpu"), ids=lambda m: m.name)
@@ -232,3 +235,79 @@ def test_arrays_of_jax():
     np.testing.assert_array_equal(np.asarray(result), samesum.scatter_add(np.zeros((7, 2), np.float32), keys, values))
     with pytest.raises(NotImplementedError, match="not traced"):
         jax.jit(samesum.scatter_add)(result, keys, values)
+
+
+def runs_of(keys):
+    starts = [i for i in range(len(keys)) if i == 0 or keys[i] != keys[i - 1]]
+    return starts, [*starts[1:], len(keys)]
+
+
+@pytest.mark.parametrize("inner", [(), (3,), (2, 5)])
+def test_runs_of_equal_keys_have_the_results_of_their_values_alone(inner):
+    keys, values = pairs(900, 7, *inner, dtype=np.float32)
+    keys = np.repeat(keys[:90], 10)
+    starts, ends = runs_of(keys)
+    other = pairs(900, 7, *inner, seed=6, dtype=np.float32)[1]
+    for m in samesum.methods("*/fp32@cpu"):
+        if m.has_result_per_element or m.takes_keys or m.operation == "sum_of_magnitudes":
+            continue
+        y = other if m.inputs == 2 else None
+        function = getattr(samesum, {"moments": "var", "dot": "vecdot"}.get(m.operation, m.operation), None)
+        unique, results = samesum.reduce_by_key(keys, values, y, operation=m.operation, method=m)
+        assert unique.tolist() == keys[starts].tolist()
+        if function is None:
+            continue
+        if m.operation == "moments":
+            assert results.shape[-1] == 2
+            results = results[..., 1]
+        for i, (begin, end) in enumerate(zip(starts, ends)):
+            both = (values[begin:end],) if y is None else (values[begin:end], y[begin:end])
+            np.testing.assert_array_equal(results[i], function(*both, axis=0, method=m), err_msg=m.name)
+        assert results.dtype == (np.int64 if m.returns_index else np.float32)
+
+
+def test_keys_of_runs_have_any_type():
+    values = [1.0, 2.0, 4.0, 8.0]
+    for keys, expected in (
+        (["b", "b", "a", "b"], ["b", "a", "b"]), ([2.5, 2.5, -1.0, 2.5], [2.5, -1.0, 2.5]), ([1, 1, 0, 1], [1, 0, 1]),
+        (np.array([1, 1, 0, 1], np.uint8), [1, 0, 1]), (np.array(["b", "b", None, "b"], object), ["b", None, "b"]),
+    ):  # fmt: skip
+        unique, sums = samesum.reduce_by_key(keys, values)
+        assert unique.tolist() == expected and sums.tolist() == [3, 4, 8]
+    assert samesum.reduce_by_key(np.array([1, 1, 0, 1])[::-1], values)[1].tolist() == [1, 2, 12]
+    assert samesum.reduce_by_key([0, 0], [1, 2], operation="argmax")[1].tolist() == [1]
+    assert samesum.reduce_by_key([0, 0], [0.75, 0.75], method="fixed_point", grid=0)[1].tolist() == [2]
+
+
+def test_no_keys_have_no_runs():
+    unique, sums = samesum.reduce_by_key([], [])
+    assert unique.shape == sums.shape == (0,)
+    assert samesum.reduce_by_key([], np.empty((0, 3)))[1].shape == (0, 3)
+    assert samesum.reduce_by_key([1, 1, 2], np.empty((3, 0)))[1].shape == (2, 0)
+    assert samesum.reduce_by_key([1], [2.0], operation="moments")[1].tolist() == [[2, 0]]
+
+
+def test_runs_refuse_what_does_not_fit():
+    for arguments, options, message in (
+        (([0], [1.0, 2.0]), {}, "values has shape"),
+        (([[0]], [1.0]), {}, "keys has shape"),
+        (([0], [1.0]), {"operation": "dot"}, "dot takes 2 inputs"),
+        (([0], [1.0], [1.0]), {}, "sum takes 1 inputs"),
+        (([0], [1.0], [1]), {"operation": "dot", "method": "exact", "grid": 0}, "grid is only for"),
+        (([0], np.ones(1), np.ones(1, np.float32)), {"operation": "dot"}, "y differs from values"),
+        (([0], [1.0]), {"operation": "cumsum"}, "only contiguous rows and axes"),
+        (([0], [1.0]), {"operation": "scatter_add"}, "takes keys"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            samesum.reduce_by_key(*arguments, **options)
+    with pytest.raises(TypeError, match="add has no method"):
+        samesum.reduce_by_key([0], [1.0], operation="add")
+    with pytest.raises(OverflowError, match="give a larger grid"):
+        samesum.reduce_by_key([0], [1e300], method="fixed_point", grid=0)
+
+
+def test_runs_of_tensors():
+    torch = pytest.importorskip("torch")
+    keys, values = torch.tensor([2, 2, 0]), torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    unique, sums = samesum.reduce_by_key(keys, values)
+    assert unique.tolist() == [2, 0] and isinstance(sums, torch.Tensor) and sums.tolist() == [[4, 6], [5, 6]]

@@ -50,7 +50,7 @@ def test_every_method_has_the_bits_of_the_library_for_a_vector(format):
         expected = np.empty(count, dtype)
         layout = (1, x.size, 1, x.size, 1)
         _core.reduce(
-            m, format, x.ctypes.data, y.ctypes.data, x.size, layout, expected.ctypes.data, count, 0, -1, 0, 1, 0.0
+            m, format, x.ctypes.data, y.ctypes.data, x.size, layout, expected.ctypes.data, count, 0, -1, 0, 1, 0.0, None
         )
         if m.operation == "dot":
             result = samesum.dot(x, y, method=m.name)
@@ -413,3 +413,36 @@ def test_the_short_way_has_the_bits_of_the_long_one(name):
     for function in (samesum.sum, samesum.mean, samesum.prod, samesum.min, samesum.max, samesum.norm):
         for _ in range(2):  # the first call takes the long way
             assert same_bits(function(x), function(x, axis=0))
+
+
+def test_a_grid_rounds_each_term():
+    x = np.array([[0.75, 0.75, -0.25], [3.5, 2.5, 0.25]])
+    options = dict(method="fixed_point", grid=0)
+    assert samesum.sum(x, **options) == 8 and samesum.sum(x, axis=1, **options).tolist() == [2, 6]
+    assert samesum.mean(x, axis=1, **options).tolist() == [2 / 3, 2]
+    assert samesum.vecdot(x, [2.0, 2.0, 2.0], **options).tolist() == [4, 12]
+    assert samesum.dot(x[0], x[0], **options) == 2
+    assert samesum.sum([1, 2], **options) == 3
+    out = np.zeros(2)
+    assert samesum.sum(x, axis=1, out=out, **options) is out and out.tolist() == [2, 6]
+    # Sums of parts on one grid add up to the sum of all.
+    x = np.random.default_rng(4).standard_normal(10_000)
+    options["grid"] = -40
+    assert samesum.sum(x, **options) == sum(samesum.sum(part, **options) for part in np.split(x, 10))
+
+
+def test_a_grid_is_for_fixed_point_and_large_enough():
+    for function in (lambda x, **options: samesum.sum(x, **options), samesum.mean, lambda x, **o: samesum.dot(x, x, **o)):
+        with pytest.raises(OverflowError, match="give a larger grid"):
+            function([1e300, 1.0], method="fixed_point", grid=0)
+        with pytest.raises(ValueError, match="grid is only for"):
+            function([1.0], grid=0)
+        with pytest.raises(ValueError, match="grid is"):
+            function([1.0], method="fixed_point", grid=10**9)
+        with pytest.raises(TypeError, match="grid is 0.5"):
+            function([1.0], method="fixed_point", grid=0.5)
+    with pytest.raises(ValueError, match="grid is only for"):
+        samesum.sum([1, 2], grid=0)
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match="grid does not go with"):
+        samesum.sum(torch.ones(2, requires_grad=True), method="fixed_point", grid=0)

@@ -130,6 +130,60 @@ def test_axes_and_layouts_have_the_bits_of_the_cpu(library, name):
         assert same_bits(to_host(library, samesum.vecdot(g, g, axis=1)), samesum.vecdot(a, a, axis=1))
 
 
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(5000,), (3000, 8), (200, 3, 5), (0,)])
+def test_sums_by_key_have_the_bits_of_the_cpu(library, name, shape):
+    if library.__name__ == "cupy" and name == "bfloat16":
+        pytest.skip("CuPy has no bfloat16")
+    values, out = data(name, shape), data(name, (40, *shape[1:]), 1)
+    keys = np.random.default_rng(2).integers(0, 40, shape[0]) // 2 * 2
+    for kind in ("int64", "int32", "uint8"):
+        typed = keys.astype(kind)
+        host, gpu = (out, typed, values), tuple(to_gpu(library, a) for a in (out, typed, values))
+        for options in ({}, {"method": "serial/plain"}, {"method": "fixed_point"}, {"method": "fixed_point", "grid": -30}):
+            expected, result = samesum.scatter_add(*host, **options), samesum.scatter_add(*gpu, **options)
+            assert type(result) is type(gpu[0]) and result.device == gpu[0].device
+            assert same_bits(to_host(library, result), expected), options
+        assert same_bits(to_host(library, samesum.bincount(gpu[1], minlength=3)), samesum.bincount(typed, minlength=3))
+        if values.ndim == 1:
+            assert same_bits(to_host(library, samesum.bincount(*gpu[1:])), samesum.bincount(typed, values))
+        unique, sums = samesum.groupby_sum(*gpu[1:])
+        expected, expected_sums = samesum.groupby_sum(typed, values)
+        assert same_bits(to_host(library, unique), expected) and same_bits(to_host(library, sums), expected_sums)
+
+
+@pytest.mark.parametrize("shape", [(3000,), (500, 6)])
+def test_runs_of_equal_keys_have_the_bits_of_the_cpu(library, shape):
+    values, other = data("float32", shape), data("float32", shape, 1)
+    keys = np.random.default_rng(2).integers(0, 2, shape[0])
+    host, gpu = (keys, values, other), tuple(to_gpu(library, a) for a in (keys, values, other))
+    for operation in ("sum", "mean", "dot", "norm", "prod", "moments", "min", "argmax"):
+        inputs = 3 if operation == "dot" else 2
+        for method in (None, "exact", "fixed_point") if operation in ("sum", "mean", "dot") else (None,):
+            expected = samesum.reduce_by_key(*host[:inputs], operation=operation, method=method)
+            result = samesum.reduce_by_key(*gpu[:inputs], operation=operation, method=method)
+            assert type(result[1]) is type(gpu[1]) and result[1].device == gpu[1].device
+            assert all(same_bits(to_host(library, a), b) for a, b in zip(result, expected)), (operation, method)
+    unique, sums = samesum.reduce_by_key(gpu[0][:0], gpu[1][:0])
+    assert tuple(unique.shape) == (0,) and tuple(sums.shape) == (0, *shape[1:])
+
+
+def test_what_is_wrong_with_keys_on_a_gpu_is_named(library):
+    out, values = to_gpu(library, np.zeros(3)), to_gpu(library, np.ones(2))
+    for bad in (3, -1):
+        with pytest.raises(ValueError, match=rf"keys\[1\] is {bad}; it must"):
+            samesum.scatter_add(out, to_gpu(library, np.array([0, bad])), values)
+    keys = to_gpu(library, np.array([0, 2]))
+    assert to_host(library, samesum.scatter_add(out, keys, values)).tolist() == [1, 0, 1]
+    with pytest.raises(OverflowError, match="give a larger grid"):
+        samesum.scatter_add(out, keys, values * 1e300, method="fixed_point", grid=0)
+    with pytest.raises(ValueError, match="keys is on the host"):
+        samesum.scatter_add(out, [0, 2], values)
+    if library.__name__ == "torch":
+        with pytest.raises(ValueError, match="a graph is being captured"), library.cuda.graph(library.cuda.CUDAGraph()):
+            samesum.scatter_add(out, keys, values)
+
+
 def test_reversed_arrays_of_cupy_are_copied():
     cupy = pytest.importorskip("cupy")
     if "cuda" in _core.absent():

@@ -376,7 +376,7 @@ def undivided(m: Any, x: Any, y: Any, ddof: float) -> Any:
     n = x.size
     second = y.ctypes.data if m.inputs == 2 else 0
     _core.reduce(
-        m, format, x.ctypes.data, second, n, (1, n, 1, n, 1), out.ctypes.data, m.results, 0, -1, 0, 0, ddof
+        m, format, x.ctypes.data, second, n, (1, n, 1, n, 1), out.ctypes.data, m.results, 0, -1, 0, 0, ddof, None
     )
     if m.returns_index:
         return int(out[0])

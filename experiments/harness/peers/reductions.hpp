@@ -2,11 +2,21 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace samesum::harness::peer {
 
 /// std::inner_product, which adds in turn.
 template <class F> F std_dot(const F* x, const F* y, std::size_t n);
+
+/// std::inclusive_scan and std::partial_sum, which add in turn.
+template <class F> void std_inclusive_scan(const F* x, std::size_t n, F* out);
+template <class F> void std_partial_sum(const F* x, std::size_t n, F* out);
+
+/// The usual loop for sums by key: adds each row of `inner` elements to the row of `out` that its key names.
+template <class F>
+void loop_by_key(const F* x, const std::uint32_t* keys, std::size_t n, std::size_t inner, std::size_t bins,
+                 F* out);
 
 /// The mean of boost::math::statistics: a running mean, which divides once per element. n must not be 0.
 template <class F> F boost_mean(const F* x, std::size_t n);

@@ -5,7 +5,7 @@
 2.0
 """
 
-from ._by_key import bincount, groupby_sum, scatter_add
+from ._by_key import bincount, groupby_sum, reduce_by_key, scatter_add
 from ._calls import Method
 from ._functions import (
     argmax, argmin, cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum, dot,
@@ -19,7 +19,7 @@ __all__ = [
     "Choice", "Estimate", "Exact", "Method", "Partial", "argmax", "argmin", "bincount", "bound", "choose",
     "compare", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "dot",
     "estimate", "fsum", "groupby_sum", "integer_overflow", "log_softmax", "logsumexp", "max", "mean", "methods",
-    "min", "norm", "prod", "scatter_add", "softmax", "std", "sum", "var", "vecdot",
+    "min", "norm", "prod", "reduce_by_key", "scatter_add", "softmax", "std", "sum", "var", "vecdot",
 ]  # fmt: skip
 
 

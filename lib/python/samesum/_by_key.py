@@ -13,45 +13,52 @@ _KEYS = ("int32", "uint32", "int64")
 """Data types of keys that the library reads in place."""
 
 
-def _host_array(function: str, argument: str, x: Any) -> tuple[Any, Any]:
-    """Returns the library that reads x, and its array of the same memory, which is that of the host."""
+def _read(function: str, argument: str, x: Any) -> tuple[Any, Any]:
+    """Returns the library that reads x, and its array of the same memory."""
     library = library_of(x)
     if library.is_traced(x):
         raise NotImplementedError(
             f"samesum: {function} has no gradient, and is not traced or compiled; pass a detached {argument}, or call it "
             "outside of transformations"
         )
-    if isinstance(library, Converted):
-        is_on_gpu = library._is_on_gpu(x)
-        if not is_on_gpu:
-            library, a = library.reader(x)
-    else:
-        a = library.array(x, argument)
-        is_on_gpu = library.view(a).device >= 0
-    if is_on_gpu:
-        raise NotImplementedError(
-            f"samesum: {function}: {argument} is in the memory of a GPU, and the functions by key run on the host; copy "
-            f"{argument} to the host"
-        )
-    return library, a
+    return library.reader(x) if isinstance(library, Converted) else (library, library.array(x, argument))
 
 
 def _key_array(function: str, keys: Any) -> tuple[Any, Any]:
     """Returns the library of keys, and an array of type int32, uint32 or int64 with one contiguous axis."""
-    library, a = _host_array(function, "keys", keys)
+    library, a = _read(function, "keys", keys)
     if isinstance(keys, (list, tuple)) and a.size == 0:
         a = library.astype(a, "int64")  # NumPy reads a list without elements as float64
     name = dtype_name(a.dtype)
     if name not in INTEGERS - {"bool"}:
         raise TypeError(f"samesum: {function}: keys has elements of type {name}; use an integer type")
-    if a.ndim != 1:
-        raise ValueError(f"samesum: {function}: keys has shape {tuple(a.shape)}; pass one axis, with a key per element")
+    _require_one_axis(function, a)
     return library, library.contiguous(a if name in _KEYS else library.astype(a, "int64"))
+
+
+def _any_keys(function: str, keys: Any) -> tuple[Any, Any]:
+    """Returns the library of keys of any type, and an array with one axis: NumPy's, unless they are on a GPU."""
+    numpy = library_of([])
+    if library_of(keys) is not numpy:
+        library, keys = _read(function, "keys", keys)
+        if library.view(keys).device >= 0:
+            _require_one_axis(function, keys)
+            return library, keys
+    if isinstance(keys, numpy.np.ma.MaskedArray):
+        raise TypeError(f"samesum: {function}: keys is a masked array; pass keys.compressed(), and the values of those keys")
+    a = numpy.np.asarray(keys)
+    _require_one_axis(function, a)
+    return numpy, a
+
+
+def _require_one_axis(function: str, keys: Any) -> None:
+    if keys.ndim != 1:
+        raise ValueError(f"samesum: {function}: keys has shape {tuple(keys.shape)}; pass one axis, with a key per element")
 
 
 def _value_array(function: str, argument: str, values: Any, n: int) -> tuple[Any, Any]:
     """Returns the library of values, and a contiguous array of numbers in a format, with one row for each of n keys."""
-    library, a = _host_array(function, argument, values)
+    library, a = _read(function, argument, values)
     if format_of(a.dtype, argument) == "int":
         a = library.astype(a, "float64")
     if a.ndim == 0 or a.shape[0] != n:
@@ -62,22 +69,33 @@ def _value_array(function: str, argument: str, values: Any, n: int) -> tuple[Any
     return library, library.contiguous(a)
 
 
-def _run_by_key(
-    method: Method, keys: tuple[Any, Any], values: tuple[Any, Any] | None, result: tuple[Any, Any], threads: int,
-    grid: int | None, combine: bool,
+def run_by_key(
+    method: Method, keys: tuple[Any, Any], values: tuple[Any, Any] | None, result: tuple[Any, Any], threads: int = 0,
+    grid: int | None = None, combine: bool = False,
 ) -> None:  # fmt: skip
-    """Reduces values, an array and its library, by key into `result`, all of them contiguous."""
+    """Reduces values, an array and its library, by key into `result`, all of them contiguous and in one memory."""
     inner = math.prod(result[1].shape[1:])
     if inner == 0:
         return
+    out, read = result[0].view(result[1]), keys[0].view(keys[1])
+    if read.stream != out.stream:
+        keys[0].wait(keys[1])  # the streams of two libraries
     format, address = method.format, 0
     if values is not None:
         format, address = format_of(values[1].dtype), values[0].view(values[1]).address
-    n = keys[1].shape[0]
     _core.reduce_by_key(
-        method, format, address, dtype_name(keys[1].dtype), keys[0].view(keys[1]).address, n, inner,
-        result[0].view(result[1]).address, math.prod(result[1].shape), threads, grid, combine,
+        method, format, address, dtype_name(keys[1].dtype), read.address, keys[1].shape[0], inner, out.address,
+        math.prod(result[1].shape), out.device, out.stream, threads, grid, combine,
     )  # fmt: skip
+
+
+def _device_of(function: str, **arrays: tuple[Any, Any]) -> int:
+    """Returns the GPU on which all arrays are, each with its library; -1 if they are on the host."""
+    devices = {name: library.view(a).device for name, (library, a) in arrays.items()}
+    if len(set(devices.values())) > 1:
+        where = ", ".join(f"{name} is on {'the host' if d < 0 else f'GPU {d}'}" for name, d in devices.items())
+        raise ValueError(f"samesum: {function}: {where}; move the arrays to one place")
+    return next(iter(devices.values()))
 
 
 def _delivered(library: Any, result: Any, source: Any) -> Any:
@@ -87,22 +105,23 @@ def _delivered(library: Any, result: Any, source: Any) -> Any:
 
 
 def _sum_by_key(
-    keys: tuple[Any, Any], values: tuple[Any, Any], count: int, method: str | Method | None, source: Any
+    keys: tuple[Any, Any], values: tuple[Any, Any], count: int, method: str | Method | None, grid: Any, source: Any
 ) -> Any:
     """Returns the sums of values for the keys below `count`: an array of the library of `source`, in the format of the
     method.
     """
     library, rows = values
-    chosen = method_of(method, "scatter_add", format_of(rows.dtype), -1)
+    device = _device_of("the sums by key", keys=keys, values=values)
+    chosen = method_of(method, "scatter_add", format_of(rows.dtype), device)
     result = library.empty((count, *rows.shape[1:]), DTYPES[chosen.format], rows)
-    _run_by_key(chosen, keys, values, (library, result), 0, None, False)
+    run_by_key(chosen, keys, values, (library, result), grid=check_grid(grid))
     return _delivered(library, result, source)
 
 
 def scatter_add(
     out: Any, keys: Any, values: Any, *, method: str | Method | None = None, grid: int | None = None, threads: int = 0
 ) -> Any:  # fmt: skip
-    """Returns `out` plus the sums of the values that share a key, by default correctly rounded. On the host only.
+    """Returns `out` plus the sums of the values that share a key, by default correctly rounded.
 
     Result keys[k], or row keys[k] of the results, is the sum of its element of `out` and of the values with that
     key. Elements of `out` without a key stay as they are, and `out` itself is left alone.
@@ -143,20 +162,21 @@ def scatter_add(
     TypeError
         if elements have a type that is not supported or that the method does not accept.
     NotImplementedError
-        if an array is in the memory of a GPU, or is traced.
+        if an array is traced.
     OverflowError
         if a sum overflows the grid.
     """
     function = "scatter_add"
     threads = check_threads(threads)
     grid = check_grid(grid)
-    library, before = _host_array(function, "out", out)
+    library, before = _read(function, "out", out)
     format = format_of(before.dtype, "out")
     if format == "int":
         raise TypeError(f"samesum: out has elements of type {dtype_name(before.dtype)}; pass an array of floats")
     read_keys = _key_array(function, keys)
     read_values = _value_array(function, "values", values, read_keys[1].shape[0])
-    chosen = method_of(method, function, format, -1)
+    device = _device_of(function, out=(library, before), keys=read_keys, values=read_values)
+    chosen = method_of(method, function, format, device)
     if chosen.format != format:
         raise TypeError(
             f"samesum: out has elements of type {dtype_name(before.dtype)}, and method {chosen.name} adds to "
@@ -175,12 +195,14 @@ def scatter_add(
         )
     result = library.empty(tuple(before.shape), DTYPES[format], before)
     library.copy_to(result, before)
-    _run_by_key(chosen, read_keys, read_values, (library, result), threads, grid, True)
+    run_by_key(chosen, read_keys, read_values, (library, result), threads, grid, True)
     return _delivered(library, result, out)
 
 
-def bincount(keys: Any, weights: Any = None, minlength: int = 0, *, method: str | Method | None = None) -> Any:
-    """Returns how often each integer from 0 on occurs in `keys` or, with weights, the sums of these. On the host only.
+def bincount(
+    keys: Any, weights: Any = None, minlength: int = 0, *, method: str | Method | None = None, grid: int | None = None
+) -> Any:  # fmt: skip
+    """Returns how often each integer from 0 on occurs in `keys` or, with weights, the sums of these.
 
     As `numpy.bincount`, but the sums of weights are by default correctly rounded, and have the type of the weights.
 
@@ -199,6 +221,8 @@ def bincount(keys: Any, weights: Any = None, minlength: int = 0, *, method: str 
         smallest length of the result.
     method
         name of a method of scatter_add, or without weights of scatter_count. Default: 'exact'.
+    grid
+        as for `scatter_add`; only with weights.
 
     Returns
     -------
@@ -213,7 +237,7 @@ def bincount(keys: Any, weights: Any = None, minlength: int = 0, *, method: str 
     TypeError
         if elements have a type that is not supported.
     NotImplementedError
-        if an array is in the memory of a GPU, or is traced.
+        if an array is traced.
     """
     count = whole_number("minlength", minlength)
     if count < 0:
@@ -226,14 +250,19 @@ def bincount(keys: Any, weights: Any = None, minlength: int = 0, *, method: str 
         read_weights = _value_array("bincount", "weights", weights, read.shape[0])
         if read_weights[1].ndim != 1:
             raise ValueError(f"samesum: bincount: weights has {read_weights[1].ndim} axes; pass one, or call scatter_add")
-        return _sum_by_key((library, read), read_weights, count, method, weights)
+        return _sum_by_key((library, read), read_weights, count, method, grid, weights)
+    if grid is not None:
+        raise ValueError("samesum: bincount: grid is only for weights; leave it out to count")
     result = library.empty((count,), "int64", read)
-    _run_by_key(method_of(method, "scatter_count", "fp64", -1), (library, read), None, (library, result), 0, None, False)
+    chosen = method_of(method, "scatter_count", "fp64", _device_of("bincount", keys=(library, read)))
+    run_by_key(chosen, (library, read), None, (library, result))
     return _delivered(library, result, keys)
 
 
-def groupby_sum(keys: Any, values: Any, *, method: str | Method | None = None) -> tuple[Any, Any]:
-    """Returns the different keys, sorted, and the sum of the values of each. On the host only.
+def groupby_sum(
+    keys: Any, values: Any, *, method: str | Method | None = None, grid: int | None = None
+) -> tuple[Any, Any]:  # fmt: skip
+    """Returns the different keys, sorted, and the sum of the values of each.
 
     The sums are by default correctly rounded.
 
@@ -244,17 +273,19 @@ def groupby_sum(keys: Any, values: Any, *, method: str | Method | None = None) -
     Parameters
     ----------
     keys
-        an array of shape (n,) of any type that NumPy sorts: numbers, text, dates.
+        an array of shape (n,) of any type that NumPy sorts: numbers, text, dates. On a GPU, numbers.
     values
         floats or integers of shape (n, ...). Integers are converted to fp64.
     method
         name of a method of scatter_add. Default: 'exact'.
+    grid
+        as for `scatter_add`.
 
     Returns
     -------
     unique, sums
-        a NumPy array of the m different keys, and an array of shape (m, ...) of the library of the values, in the
-        format of the method.
+        an array of the m different keys, which is NumPy's unless they are on a GPU, and an array of shape (m, ...)
+        of the library of the values, in the format of the method.
 
     Raises
     ------
@@ -263,20 +294,115 @@ def groupby_sum(keys: Any, values: Any, *, method: str | Method | None = None) -
     TypeError
         if keys cannot be sorted, or values have a type that is not supported.
     NotImplementedError
-        if an array is in the memory of a GPU, or is traced.
+        if an array is traced.
     """
-    import numpy
-
-    _, read = _host_array("groupby_sum", "keys", keys) if library_of(keys).name != "numpy" else (None, keys)
-    if isinstance(read, numpy.ma.MaskedArray):
-        raise TypeError("samesum: groupby_sum: keys is a masked array; pass keys.compressed(), and the values of those keys")
-    read = numpy.asarray(read)
-    if read.ndim != 1:
-        raise ValueError(f"samesum: groupby_sum: keys has shape {read.shape}; pass one axis, with a key per element")
+    library, read = _any_keys("groupby_sum", keys)
     try:
-        unique, numbers = numpy.unique(read, return_inverse=True)
+        unique, numbers = library.namespace.unique(read, return_inverse=True)
     except TypeError as error:
         raise TypeError(f"samesum: groupby_sum: keys of type {read.dtype} cannot be sorted ({error})") from error
-    numbered = _key_array("groupby_sum", numbers)
-    read_values = _value_array("groupby_sum", "values", values, read.size)
-    return unique, _sum_by_key(numbered, read_values, unique.size, method, values)
+    numbered = (library, library.contiguous(library.astype(numbers, "int64")))
+    read_values = _value_array("groupby_sum", "values", values, read.shape[0])
+    sums = _sum_by_key(numbered, read_values, unique.shape[0], method, grid, values)
+    return unique if library.name == "numpy" else _delivered(library, unique, keys), sums
+
+
+
+def reduce_by_key(
+    keys: Any, values: Any, y: Any = None, *, operation: str = "sum", method: str | Method | None = None, ddof: float = 0,
+    grid: int | None = None, threads: int = 0,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Returns the keys of all runs of equal keys that follow each other, and the result of the values of each run.
+
+    Each result has the bits of the operation for the values of its run alone. For sorted keys, each key has one run.
+
+    >>> keys, sums = reduce_by_key([3, 3, 1, 3], [1e16, 1.0, 5.0, 2.0])
+    >>> keys.tolist(), sums.tolist()
+    ([3, 1, 3], [1e+16, 5.0, 2.0])
+    >>> reduce_by_key(["a", "a", "b"], [1.0, 3.0, 2.0], operation="max")[1].tolist()
+    [3.0, 2.0]
+
+    Parameters
+    ----------
+    keys
+        an array of shape (n,) of any type whose elements compare: numbers, text, dates.
+    values
+        floats or integers of shape (n, ...). Integers are converted to fp64.
+    y
+        the second input of the operation dot, of the shape and type of values.
+    operation
+        'sum', 'mean', 'dot', 'norm', 'squared_norm', 'sum_of_magnitudes', 'prod', 'logsumexp', 'moments' (mean and
+        variance, along a last axis), 'min', 'max', 'argmin' or 'argmax' (int64, counted from the beginning of the run).
+    method
+        name of a method of the operation, as for `sum`.
+    ddof
+        for moments: subtracted from n in the divisor.
+    grid
+        for the accumulator fixed_point: terms are rounded to multiples of 2^grid.
+    threads
+        largest number of threads; 0 for one per processor. It never changes the bits.
+
+    Returns
+    -------
+    keys, results
+        an array of the m keys of the runs, which is NumPy's unless keys are on a GPU, and an array of shape (m, ...)
+        of the library of the values, in the format of the method.
+
+    Raises
+    ------
+    ValueError
+        if shapes do not agree, or the method does not exist or takes no segments.
+    TypeError
+        if elements have a type that is not supported.
+    NotImplementedError
+        if an array is traced.
+    OverflowError
+        if a sum overflows the grid; on a GPU it is NaN.
+    """
+    function = "reduce_by_key"
+    threads, grid = check_threads(threads), check_grid(grid)
+    of_keys, read = _any_keys(function, keys)
+    n = read.shape[0]
+    library, rows = _value_array(function, "values", values, n)
+    chosen = method_of(method, operation, format_of(rows.dtype), library.view(rows).device)
+    inputs = [rows] if y is None else [rows, _value_array(function, "y", y, n)[1]]
+    if len(inputs) != chosen.inputs:
+        raise ValueError(f"samesum: {function}: {operation} takes {chosen.inputs} inputs; pass y for dot, and for nothing else")
+    if len({(type(a), dtype_name(a.dtype), tuple(a.shape)) for a in inputs}) > 1:
+        raise ValueError(f"samesum: {function}: y differs from values in library, type or shape; pass arrays that agree")
+
+    starts = _starts_of_runs(of_keys, read)
+    runs, inner = starts.shape[0], math.prod(rows.shape[1:])
+    # The columns of the values follow each other, so the runs of all columns are consecutive segments.
+    columns = [library.contiguous(library.transposed(a.reshape((n, inner)), (1, 0))) for a in inputs]
+    offsets = of_keys.empty((inner * runs + 1,), "int64", starts)
+    for column in range(inner):
+        offsets[column * runs : (column + 1) * runs] = starts + column * n
+    offsets[inner * runs :] = inner * n
+    dtype = "int64" if chosen.returns_index else DTYPES[chosen.format]
+    result = library.empty((inner, runs, chosen.results), dtype, rows)
+    _device_of(function, keys=(of_keys, offsets), values=(library, rows))
+    if inner * runs:
+        place, first = library.view(result), library.view(columns[0])
+        if of_keys.view(offsets).stream != place.stream:
+            of_keys.wait(offsets)  # the streams of two libraries
+        _core.reduce_segments(
+            chosen, format_of(rows.dtype), first.address, library.view(columns[-1]).address, inner * n,
+            of_keys.view(offsets).address, inner * runs, place.address, place.device, place.stream, threads, ddof, grid,
+        )  # fmt: skip
+    last = (2,) if chosen.results == 2 else ()
+    result = library.contiguous(library.transposed(result, (1, 0, 2))).reshape((runs, *rows.shape[1:], *last))
+    unique = read[starts]
+    return (
+        unique if of_keys.name == "numpy" else _delivered(of_keys, unique, keys), _delivered(library, result, values),
+    )  # fmt: skip
+
+
+def _starts_of_runs(library: Any, keys: Any) -> Any:
+    """Returns the places where runs of equal keys begin, as an array of int64 of the library of the keys."""
+    later = library.namespace.nonzero(keys[1:] != keys[:-1])
+    later = later.reshape(-1) if library.name == "torch" else later[0]
+    starts = library.empty((min(1, keys.shape[0]) + later.shape[0],), "int64", keys)
+    starts[:1] = 0
+    starts[1:] = later + 1
+    return starts

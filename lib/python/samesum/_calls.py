@@ -70,7 +70,8 @@ def method_of(name: str | Method | None, operation: str, format: str, device: in
 
 
 def run(
-    method: Method, format: str, x: View, y: View | None, layout: Layout, out: View, out_size: int, out_stride: int, threads: int, ddof: float
+    method: Method, format: str, x: View, y: View | None, layout: Layout, out: View, out_size: int, out_stride: int, threads: int, ddof: float,
+    grid: int | None = None,
 ) -> None:
     """Runs one call; splits it if the method reduces single vectors only."""
     if method.backend == "cuda" and layout.results > 1 and not _core.accepts_layout(method, format, layout):
@@ -80,11 +81,11 @@ def run(
             step = r * layout.outer_stride * size
             one = x._replace(address=x.address + step)
             other = y and y._replace(address=y.address + step)
-            run(method, format, one, other, vector(layout.n), out._replace(address=out.address + r * result), method.results, 0, threads, ddof)
+            run(method, format, one, other, vector(layout.n), out._replace(address=out.address + r * result), method.results, 0, threads, ddof, grid)
         return
     _core.reduce(
         method, format, x.address, y.address if y else 0, layout.extent, layout,
-        out.address, out_size, out_stride, x.device, x.stream, threads, ddof,
+        out.address, out_size, out_stride, x.device, x.stream, threads, ddof, grid,
     )  # fmt: skip
 
 
@@ -132,6 +133,7 @@ def reduce(
     method: str | Method | None = None,
     threads: int = 0,
     ddof: float = 0,
+    grid: Any = None,
     check: bool = False,
     finish: Any = None,
 ) -> Any:
@@ -145,11 +147,14 @@ def reduce(
 
         if check:
             raise TypeError("samesum: check does not go with tracing or gradients; call integer_overflow afterwards")
+        if grid is not None:
+            raise TypeError("samesum: grid does not go with tracing or gradients; leave it out, so that a grid is found")
         return reduce_traced(
             operation, x, y, axis=axis, dtype=dtype, keepdims=keepdims, out=out, method=method, threads=threads,
             ddof=ddof, finish=finish,
         )  # fmt: skip
     threads = check_threads(threads)
+    grid = check_grid(grid)
     if isinstance(library, Converted):
         if out is not None:
             raise TypeError("samesum: out must be a NumPy, CuPy or PyTorch array, and x of the same library")
@@ -157,7 +162,7 @@ def reduce(
             raise TypeError(f"samesum: y is a {type(y).__name__} and x a {type(x).__name__}; pass arrays of one library")
         reader, a = library.reader(x)
         b = None if y is None else library_of(y).reader(y)[1]
-        options = dict(axis=axis, dtype=dtype, keepdims=keepdims, method=method, threads=threads, ddof=ddof, check=check)
+        options = dict(axis=axis, dtype=dtype, keepdims=keepdims, method=method, threads=threads, ddof=ddof, grid=grid, check=check)
         result = reduce(operation, a, b, finish=finish, **options)
         reader.wait(a)  # the owner of the memory does not know of the reading stream
         return library.returned(result, x)
@@ -181,7 +186,7 @@ def reduce(
         a, b = library.broadcast(a, b)
     axes = normalised_axes(axis, a.ndim)
     if format_of(a.dtype) == "int":
-        if operation in EXACT_OPERATIONS and _is_exact(method, operation):
+        if operation in EXACT_OPERATIONS and _is_exact(method, operation) and grid is None:
             result = reduce_integers(library, operation, a, axes, keepdims, check)
             return _delivered(library, result, out, x)
         if operation == "prod":
@@ -194,7 +199,7 @@ def reduce(
     if chosen.has_result_per_element:
         result = _per_element(library, chosen, format, a, axes, out, threads)
     else:
-        result = _per_axis(library, chosen, format, a, b, axes, keepdims, out if finish is None else None, threads, ddof)
+        result = _per_axis(library, chosen, format, a, b, axes, keepdims, out if finish is None else None, threads, ddof, grid)
     if finish is not None:
         result = finish(library.namespace, result)
     return _delivered(library, result, out, x)
@@ -260,7 +265,8 @@ def _result_array(library: Any, out: Any, shape: tuple[int, ...], dtype: str, li
 
 
 def _per_axis(
-    library: Any, method: Method, format: str, a: Any, b: Any, axes: tuple[int, ...], keepdims: bool, out: Any, threads: int, ddof: float
+    library: Any, method: Method, format: str, a: Any, b: Any, axes: tuple[int, ...], keepdims: bool, out: Any, threads: int, ddof: float,
+    grid: int | None = None,
 ) -> Any:
     shape = tuple(a.shape)
     kept = [d for d in range(a.ndim) if d not in axes]
@@ -286,7 +292,7 @@ def _per_axis(
     if layout.results:
         run(
             method, format, library.view(a), None if b is None else library.view(b), layout, library.view(result),
-            layout.results * method.results, 0, threads, ddof,
+            layout.results * method.results, 0, threads, ddof, grid,
         )  # fmt: skip
     return result
 

@@ -124,7 +124,7 @@ def default_method(operation: str, format: str, backend: str, /) -> Method | Non
 def accepts_layout(method: Method, format: str, layout: Sequence[int], /) -> bool: ...
 def reduce(
     method: Method, format: str, x: int, y: int, size: int, layout: Sequence[int], out: int, out_size: int,
-    out_stride: int, device: int, stream: int, threads: int, ddof: float, /,
+    out_stride: int, device: int, stream: int, threads: int, ddof: float, grid: int | None, /,
 ) -> None: ...  # fmt: skip
 def estimate(name: str, format: str, x: int, y: int, size: int, /) -> tuple[float, float, float]: ...
 def bound(
@@ -150,7 +150,11 @@ def scan(
 ) -> None: ...  # fmt: skip
 def reduce_by_key(
     method: Method, format: str, x: int, key_format: str, keys: int, n: int, inner: int, out: int, out_size: int,
-    threads: int, grid: int | None, combine: bool, /,
+    device: int, stream: int, threads: int, grid: int | None, combine: bool, /,
+) -> None: ...  # fmt: skip
+def reduce_segments(
+    method: Method, format: str, x: int, y: int, size: int, offsets: int, count: int, out: int, device: int, stream: int,
+    threads: int, ddof: float, grid: int | None, /,
 ) -> None: ...  # fmt: skip
 def square_root(format: str, x: int, n: int, /) -> None:
     """Replaces numbers in host memory by their correctly rounded square roots."""

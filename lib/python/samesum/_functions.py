@@ -21,7 +21,7 @@ def torch_watches() -> bool:
 
 def sum(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
-    method: MethodName = None, threads: int = 0, check: bool = False,
+    method: MethodName = None, threads: int = 0, grid: int | None = None, check: bool = False,
 ) -> Any:  # fmt: skip
     """Returns the sum of the elements over `axis`, by default correctly rounded.
 
@@ -33,21 +33,23 @@ def sum(
     2.0
     >>> sum([1e16, 1, 1, -1e16], method="tree/plain")
     0.0
+    >>> sum([0.75, 0.75], method="fixed_point", grid=0)
+    2.0
 
     {parameters}
     """
-    if dtype is None and out is None and not check and not torch_watches():
+    if dtype is None and out is None and grid is None and not check and not torch_watches():
         result = _fast("sum", x, method, threads, axis, keepdims)
         if result is not None:
             return result
     return reduce(
-        "sum", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, check=check
+        "sum", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid, check=check
     )
 
 
 def mean(
     x: Any, /, axis: Axis = None, *, dtype: Any = None, out: Any = None, keepdims: bool = False,
-    method: MethodName = None, threads: int = 0,
+    method: MethodName = None, threads: int = 0, grid: int | None = None,
 ) -> Any:  # fmt: skip
     """Returns the mean over `axis`, by default correctly rounded.
 
@@ -58,11 +60,13 @@ def mean(
 
     {parameters}
     """
-    if dtype is None and out is None and not torch_watches():
+    if dtype is None and out is None and grid is None and not torch_watches():
         result = _fast("mean", x, method, threads, axis, keepdims)
         if result is not None:
             return result
-    return reduce("mean", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads)
+    return reduce(
+        "mean", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid
+    )
 
 
 def _divisor(correction: float | None, ddof: float | None) -> float:
@@ -225,7 +229,7 @@ def argmax(
 
 def vecdot(
     x: Any, y: Any, /, *, axis: int = -1, dtype: Any = None, out: Any = None, keepdims: bool = False,
-    method: MethodName = None, threads: int = 0,
+    method: MethodName = None, threads: int = 0, grid: int | None = None,
 ) -> Any:  # fmt: skip
     """Returns the dot products of x and y over `axis`, by default correctly rounded.
 
@@ -236,12 +240,15 @@ def vecdot(
 
     {parameters}
     """
-    return reduce("dot", x, y, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads)
+    return reduce(
+        "dot", x, y, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid
+    )
 
 
 def dot(
-    x: Any, y: Any, /, *, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0
-) -> Any:
+    x: Any, y: Any, /, *, dtype: Any = None, out: Any = None, method: MethodName = None, threads: int = 0,
+    grid: int | None = None,
+) -> Any:  # fmt: skip
     """Returns the dot product of two vectors, by default correctly rounded.
 
     For arrays of more axes, use `vecdot`. samesum has no matrix product.
@@ -257,7 +264,7 @@ def dot(
             raise ValueError(f"samesum: dot: {name} has {axes} axes; use vecdot, which reduces one axis")
     if len(x) != len(y):
         raise ValueError(f"samesum: dot: x has {len(x)} elements and y {len(y)}; pass vectors of one length")
-    return reduce("dot", x, y, dtype=dtype, out=out, method=method, threads=threads)
+    return reduce("dot", x, y, dtype=dtype, out=out, method=method, threads=threads, grid=grid)
 
 
 def norm(
@@ -495,6 +502,8 @@ _PARAMETERS = {
     "method. Default: 'exact' if the operation has it, else 'tree/plain', else the operation's only one. `methods`\n"
     "lists them with their promises, `bound` and `estimate` give bounds on their errors.",
     "threads": "largest number of threads on the host; 0 for one per processor. It never changes the bits.",
+    "grid": "for the accumulator fixed_point: terms are rounded to multiples of 2^grid. A sum that overflows the grid\n"
+    "raises OverflowError on the host, and is NaN on a GPU. Default: a grid found for each result from its terms.",
     "check": "whether a sum of integers on a GPU waits, and raises OverflowError.",
 }
 

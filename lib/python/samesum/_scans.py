@@ -54,27 +54,36 @@ def scan(
     if format == "int":
         raise TypeError(f"samesum: {operation} of integers is not supported; pass dtype='float64' for rounded results")
     chosen = method_of(method, operation, format, library.view(a).device)
-    a = library.contiguous(a)
     if axis is None:
-        a = a.reshape(-1)
+        a = library.contiguous(a).reshape(-1)
     along = normalised_axes(0 if axis is None else axis, a.ndim)[0]
+    result = scan_array(library, chosen, format, a, along, out, exclusive, initial, threads)
+    return _delivered(library, result, out, x)
+
+
+def scan_array(
+    library: Any, method: Method, format: str, a: Any, axis: int, out: Any = None, exclusive: bool = False,
+    initial: bool = False, threads: int = 0,
+) -> Any:  # fmt: skip
+    """Scans an array of `library`, whose elements have that format, along an axis that is not negative."""
+    a = library.contiguous(a)
     shape = tuple(a.shape)
-    n, inner = shape[along], math.prod(shape[along + 1 :])
-    layout = Layout(math.prod(shape[:along]), n, inner, n * inner, inner)
-    whole = (*shape[:along], n + 1, *shape[along + 1 :]) if initial else shape
-    result = _result_array(library, out, whole, DTYPES[chosen.format], a)
+    n, inner = shape[axis], math.prod(shape[axis + 1 :])
+    layout = Layout(math.prod(shape[:axis]), n, inner, n * inner, inner)
+    whole = (*shape[:axis], n + 1, *shape[axis + 1 :]) if initial else shape
+    result = _result_array(library, out, whole, DTYPES[method.format], a)
     skipped, stride = 0, 0
     if initial:
-        result[(slice(None),) * along + (0,)] = _OF_NOTHING[operation]
+        result[(slice(None),) * axis + (0,)] = _OF_NOTHING[method.operation]
         skipped, stride = inner, (n + 1) * inner
     if layout.results and n:
-        first = library.view(result).address + skipped * _core.format_bytes[chosen.format]
+        first = library.view(result).address + skipped * _core.format_bytes[method.format]
         view = library.view(a)
         _core.scan(
-            chosen, format, view.address, layout, first, math.prod(whole) - skipped, stride, view.device, view.stream,
+            method, format, view.address, layout, first, math.prod(whole) - skipped, stride, view.device, view.stream,
             threads, exclusive,
         )  # fmt: skip
-    return _delivered(library, result, out, x)
+    return result
 
 
 _OF_NOTHING = {"cumsum": 0, "cumprod": 1}

@@ -22,9 +22,11 @@ from torch.library import custom_op
 
 from . import _arrays, _core
 from ._arrays import DTYPES, dtype_name, format_of, library_of
+from ._by_key import run_by_key
 from ._calls import _per_axis, _per_element, check_threads, method_of
 from ._integers import EXACT_OPERATIONS, reduce_integers
 from ._layout import normalised_axes
+from ._scans import scan_array
 
 FORMATS = {getattr(torch, dtype): format for dtype, format in _arrays.FORMATS.items()}
 _library = library_of(torch.empty(0))
@@ -34,8 +36,8 @@ _library = library_of(torch.empty(0))
 def closest(like: str, operation: str, format: str) -> str | None:
     """Returns the name of the method of `operation` that is closest to the order and accumulator `like`.
 
-    Closest is the same order and accumulator, else the same order, else tree/plain, else the order tree, else
-    the operation's only method. Elements of 16 bits are accumulated in fp32. None if the operation takes no
+    Closest is the same order and accumulator, else the same order, else for scans the order prefix with the same
+    accumulator, else tree/plain, else the order tree, else exact, else the operation's only method. Elements of 16 bits are accumulated in fp32. None if the operation takes no
     elements of that format.
     """
     wide = "fp64" if format == "fp64" else "fp32"
@@ -44,7 +46,8 @@ def closest(like: str, operation: str, format: str) -> str | None:
         for m in _core.methods()
         if m.operation == operation and m.backend == "cpu" and m.format == wide and m.accepts(format)
     }
-    for name in (like, like.partition("/")[0], "tree/plain", "tree", *found):
+    order, _, accumulator = like.partition("/")
+    for name in (like, order, f"prefix/{accumulator}", "tree/plain", "tree", "exact", *found):
         if name in found:
             return str(found[name].name.partition("@")[0])
     return None
@@ -70,6 +73,22 @@ def reduce_data(
     if chosen.has_result_per_element:
         return _per_element(_library, chosen, format, x, tuple(axes), None, threads)
     return _per_axis(_library, chosen, format, x, y, tuple(axes), keepdims, None, threads, ddof)
+
+
+def scan_data(operation: str, x: Tensor, axis: int, method: str) -> Tensor:
+    """Scans elements that are in memory along an axis that is not negative."""
+    format = FORMATS[x.dtype]
+    return scan_array(_library, method_of(method, operation, format, x.get_device()), format, x, axis)
+
+
+def add_by_key(out: Tensor, keys: Tensor, rows: Tensor, method: str) -> Tensor:
+    """Returns `out` plus the sums of the rows that share a key, in the format of the method."""
+    chosen = method_of(method, "scatter_add", FORMATS[rows.dtype], rows.get_device())
+    result = torch.empty(out.shape, dtype=getattr(torch, DTYPES[chosen.format]), device=out.device).copy_(out)
+    keys = keys if keys.dtype == torch.int32 else keys.long()
+    arrays = [(_library, a) for a in (keys.contiguous(), rows.contiguous(), result)]
+    run_by_key(chosen, arrays[0], arrays[1], arrays[2], combine=True)
+    return result
 
 
 def _shape(shape: Sequence[Any], axes: Sequence[int], keepdims: bool) -> list[Any]:

@@ -14,6 +14,7 @@ tensors that require gradients.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from functools import lru_cache
 from typing import Any, Callable, Sequence
@@ -43,9 +44,9 @@ _NOT_ROUTED = {
     "matrix products": "mm, bmm, addmm, matmul, linear, einsum, dot, vdot, outer products' gradients",
     "attention": "scaled_dot_product_attention and its fused kernels, MultiheadAttention's fast path",
     "convolutions": "conv1d, conv2d, conv3d, their transposes and gradients",
-    "products and cumulative operators": "prod, cumsum, cumprod, logcumsumexp, trace, nansum, nanmean",
-    "scatters": "index_add, index_put with accumulate, scatter_add, scatter_reduce, segment_reduce, "
-    "bincount, histc, gradients of embedding, gather, index_select and of indexing, embedding_bag",
+    "products and cumulative operators": "prod, cumprod, logcumsumexp, trace, nansum, nanmean",
+    "scatters": "scatter_reduce, segment_reduce, put with accumulate, bincount, histc, gradients of "
+    "embedding_bag, sparse gradients of embedding",
     "other normalisations": "batch_norm, group_norm, instance_norm, weight_norm, local_response_norm",
     "other norms": "vector norms other than the 1-norm and the 2-norm, nuclear norm, cdist, pdist, dist, "
     "renorm",
@@ -401,6 +402,135 @@ for _operator, _position in (
     _handles(str(_operator).partition(".")[2], _operator.default)(_loss(_position))
 
 
+@_handles("cumsum", aten.cumsum.default)
+def _cumsum(route: Any, func: Any, x: Tensor, dim: int, *, dtype: Any = None) -> Any:
+    if _is_integral(x, dtype):
+        return func(x, dim, dtype=dtype)
+    x, result = _converted(x, dtype)
+    axis = _axis(dim, x.dim())
+    sums = route.scan("cumsum", x.reshape(1) if x.dim() == 0 else x, axis)
+    return sums.reshape(x.shape).to(result)
+
+
+def _fits(out: Tensor, index: Tensor, source: Tensor) -> bool:
+    return out.dtype == source.dtype and out.device == index.device == source.device
+
+
+def _require_indices(index: Tensor, least: int, most: int) -> None:
+    outside = (index < least) | (index > most)
+    if outside.any():
+        raise IndexError(f"samesum: index has the element {index[outside][0].item()}; use indices from {least} to {most}")
+
+
+@_handles("index_add", aten.index_add.default)
+def _index_add(
+    route: Any, func: Any, out: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1
+) -> Any:
+    axis = _axis(dim, out.dim())
+    if out.dim() == 0 and source.dim() == 0:
+        one = _index_add(route, func, out.reshape(1), 0, index.reshape(-1), source.reshape(1), alpha=alpha)
+        return one.reshape(())
+    expected = [*out.shape[:axis], index.numel(), *out.shape[axis + 1 :]]
+    fits = _fits(out, index, source) and index.dim() <= 1 and list(source.shape) == expected
+    if _is_integral(out, None) or not fits:
+        return func(out, dim, index, source, alpha=alpha)  # exact in any order, or an error
+    rows = source if alpha == 1 else source * alpha
+    sums = route.add_by_key(out.movedim(axis, 0), index.reshape(-1), rows.movedim(axis, 0))
+    return sums.movedim(0, axis)
+
+
+@_handles("scatter_add", aten.scatter_add.default)
+def _scatter_add(route: Any, func: Any, out: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
+    axis = _axis(dim, out.dim())
+    others = [d for d in range(out.dim()) if d != axis]
+    fits = (
+        _fits(out, index, source)
+        and 0 < out.dim() == index.dim() == source.dim()
+        and all(index.shape[d] <= source.shape[d] for d in range(out.dim()))
+        and all(index.shape[d] <= out.shape[d] for d in others)
+    )
+    if _is_integral(out, None) or not fits:
+        return func(out, dim, index, source)  # exact in any order, or an error
+    if index.numel() == 0:
+        return out.clone()
+    source = source[tuple(slice(size) for size in index.shape)]
+    if all(index.shape[d] == out.shape[d] and (index.stride(d) == 0 or index.shape[d] == 1) for d in others):
+        for d in others:
+            index = index.narrow(d, 0, 1)  # one key for each row
+        sums = route.add_by_key(out.movedim(axis, 0), index.reshape(-1), source.movedim(axis, 0))
+        return sums.movedim(0, axis)
+    # Each element has a key of its own: its place in `out`.
+    _require_indices(index, 0, out.shape[axis] - 1)
+    places = torch.arange(out.numel(), device=out.device).reshape(out.shape)
+    for d in others:
+        places = places.narrow(d, 0, index.shape[d])
+    sums = route.add_by_key(out.reshape(-1), places.gather(axis, index).reshape(-1), source.reshape(-1))
+    return sums.reshape(out.shape)
+
+
+@_handles("index_put", aten.index_put.default)
+def _index_put(
+    route: Any, func: Any, out: Tensor, indices: Any, values: Tensor, accumulate: bool = False
+) -> Any:
+    axes = [d for d, index in enumerate(indices) if index is not None]
+    used = [indices[d] for d in axes]
+    is_sum = (
+        accumulate and axes and not _is_integral(out, None) and all(index.dtype in (torch.int32, torch.int64) for index in used)
+        and all(_fits(out, index, values) for index in used)
+    )  # fmt: skip
+    if not is_sum:
+        return func(out, indices, values, accumulate)  # no sum, exact in any order, or an error
+    used = torch.broadcast_tensors(*used)
+    keys = torch.zeros_like(used[0], dtype=torch.int64)
+    for d, index in zip(axes, used):
+        size = out.shape[d]
+        _require_indices(index, -size, size - 1)
+        keys = keys * size + torch.where(index < 0, index + size, index)
+    others = [d for d in range(out.dim()) if d not in axes]
+    rest = [out.shape[d] for d in others]
+    # In the values, the axes of the indices stand where the indexed axes are, or first if these are not adjacent.
+    begin = axes[0] if axes[-1] - axes[0] == len(axes) - 1 else 0
+    rows = values.expand(*rest[:begin], *keys.shape, *rest[begin:])
+    rows = rows.movedim(tuple(range(begin, begin + keys.dim())), tuple(range(keys.dim())))
+    order = axes + others
+    moved = out.permute(order)
+    sums = route.add_by_key(
+        moved.reshape(math.prod(out.shape[d] for d in axes), *rest), keys.reshape(-1), rows.reshape(keys.numel(), *rest)
+    )
+    return sums.reshape(moved.shape).permute([order.index(d) for d in range(out.dim())])
+
+
+@_handles("embedding_backward", aten.embedding_dense_backward.default)
+def _embedding_backward(
+    route: Any, func: Any, gradient: Tensor, indices: Tensor, words: int, padding: int, by_frequency: bool
+) -> Any:
+    keys, width = indices.reshape(-1), gradient.shape[-1]
+    out = gradient.new_zeros((words, width))
+    sums = route.add_by_key(out, keys, gradient.reshape(keys.numel(), width), narrow=False)
+    if by_frequency:
+        counts = torch.bincount(keys, minlength=words).clamp(min=1).to(sums.dtype)
+        sums = sums / counts.unsqueeze(1)
+    if padding >= 0:
+        sums[padding] = 0
+    return sums.to(gradient.dtype)
+
+
+def _in_place(functional: Any) -> Handler:
+    """Returns the handler of a form that writes to its first argument, for an operator whose other form is handled."""
+
+    def handler(route: Any, func: Any, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return x.copy_(_HANDLERS[functional][1](route, functional, x, *args, **kwargs))
+
+    return handler
+
+
+for _functional, _inplace in (
+    (aten.cumsum.default, aten.cumsum_.default), (aten.index_add.default, aten.index_add_.default),
+    (aten.scatter_add.default, aten.scatter_add_.default), (aten.index_put.default, aten.index_put_.default),
+):  # fmt: skip
+    _handles(_HANDLERS[_functional][0], _inplace)(_in_place(_functional))
+
+
 def _into_out(functional: Any) -> Handler:
     """Returns the handler of a form with `out`, for an operator whose other form is handled."""
 
@@ -423,6 +553,8 @@ for _functional, _out in (
     (aten._softmax.default, aten._softmax.out), (aten._log_softmax.default, aten._log_softmax.out),
     (aten._softmax_backward_data.default, aten._softmax_backward_data.out),
     (aten._log_softmax_backward_data.default, aten._log_softmax_backward_data.out),
+    (aten.cumsum.default, aten.cumsum.out), (aten.index_add.default, aten.index_add.out),
+    (aten.scatter_add.default, aten.scatter_add.out), (aten.index_put.default, aten.index_put.out),
     (aten.mse_loss.default, aten.mse_loss.out), (aten.smooth_l1_loss.default, aten.smooth_l1_loss.out),
 ):  # fmt: skip
     _handles(_HANDLERS[_functional][0], _out)(_into_out(_functional))
@@ -502,6 +634,17 @@ class _Routing(TorchDispatchMode):
 
     def softmax(self, operation: str, x: Tensor, axes: Sequence[int]) -> Tensor:
         return operators.reduce_data(operation, x, None, axes, False, self._method(operation, x))
+
+    def scan(self, operation: str, x: Tensor, axis: int) -> Tensor:
+        return operators.scan_data(operation, x, axis, self._method(operation, x))
+
+    def add_by_key(self, out: Tensor, keys: Tensor, rows: Tensor, narrow: bool = True) -> Tensor:
+        method = self._method("scatter_add", rows)
+        try:
+            sums = operators.add_by_key(out, keys, rows, method)
+        except ValueError as error:
+            raise IndexError(str(error)) from None  # a key is out of range
+        return sums.to(out.dtype) if narrow else sums
 
 
 def _is_routing() -> bool:
@@ -809,13 +952,14 @@ class deterministic:
 
     Inside it, these operators are computed by methods of samesum, on the CPU and on NVIDIA GPUs, forward and
     backward: sum, mean, var, std, var_mean, std_mean, the vector 1-norm and 2-norm, softmax, log_softmax,
-    logsumexp, layer_norm, rms_norm, and the sums and means of nll_loss, cross_entropy, mse_loss, l1_loss,
-    smooth_l1_loss, huber_loss, kl_div and binary_cross_entropy. Sums that autograd itself makes, such as the
-    gradient of a bias, are among them. `routed` lists the operators, `not_routed` what is left to PyTorch:
+    logsumexp, layer_norm, rms_norm, cumsum, index_add, scatter_add, index_put with accumulate, the gradients of
+    embedding, gather, index_select and of indexing by tensors, and the sums and means of nll_loss, cross_entropy, mse_loss, l1_loss, smooth_l1_loss, huber_loss,
+    kl_div and binary_cross_entropy. Sums that autograd itself makes, such as the gradient of a bias, are among them. `routed` lists the operators, `not_routed` what is left to PyTorch:
     matrix products and attention above all. PyTorch's own flag for determinism is not touched.
 
     `method` is an order and an accumulator: "tree/plain", "tree/kahan", "pairwise/plain", "exact", … An
-    operation that lacks it uses its closest method, for example norm/tree for "exact". Elements of 16 bits
+    operation that lacks it uses its closest method, for example norm/tree for "exact", cumsum/prefix/kahan for
+    "tree/kahan", and an exact sum by key for all but "serial/plain" and "fixed_point". Elements of 16 bits
     are accumulated in fp32, and each result is rounded to the type that PyTorch returns. Softmax and
     logsumexp of fp64 raise TypeError, since samesum computes them in fp32; so does every reduction of complex
     numbers.

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "module.hpp"
+#include "samesum/catalogue/backend.hpp"
 
 namespace samesum::python {
 namespace {
@@ -68,13 +69,26 @@ Workspaces& workspaces() {
   return all;
 }
 
-cudaError_t enqueue(const View& c, void* workspace, std::size_t& bytes, cudaStream_t stream) {
+/// What a call enqueues: `status` is where it reports on its keys, if it has any.
+struct Enqueued {
+  const View& view;
+  gpu::KeyStatus* status;
+};
+
+cudaError_t enqueue(const Enqueued& call, void* workspace, std::size_t& bytes, cudaStream_t stream) {
+  const View& c = call.view;
+  if (c.keys)
+    return gpu::reduce(c.method, workspace, bytes, c.x, *c.keys, c.layout, c.out, call.status, stream,
+                       c.options);
   return c.y ? gpu::reduce(c.method, workspace, bytes, c.x, *c.y, c.layout, c.out, stream, c.options)
              : gpu::reduce(c.method, workspace, bytes, c.x, c.layout, c.out, stream, c.options);
 }
 
-void enqueue_with_pool(const View& c, cudaStream_t stream) {
-  if (c.y)
+void enqueue_with_pool(const Enqueued& call, cudaStream_t stream) {
+  const View& c = call.view;
+  if (c.keys)
+    gpu::reduce(c.method, c.x, *c.keys, c.layout, c.out, call.status, stream, nullptr, c.options);
+  else if (c.y)
     gpu::reduce(c.method, c.x, *c.y, c.layout, c.out, stream, nullptr, c.options);
   else
     gpu::reduce(c.method, c.x, c.layout, c.out, stream, nullptr, c.options);
@@ -92,16 +106,53 @@ void grow(Workspace& workspace, std::size_t bytes, cudaStream_t stream) {
   workspace.bytes = size;
 }
 
-}  // namespace
-
-void reduce_on_gpu(const View& call, Place place) {
-  const CurrentDevice current{place.device};
-  const auto stream = reinterpret_cast<cudaStream_t>(place.stream);
-  // A graph that is being captured may be replayed in another stream, so it gets memory of its own.
+/// Whether a stream is being captured into a graph.
+bool is_captured(cudaStream_t stream) {
   cudaStreamCaptureStatus capture;
   check(cudaStreamIsCapturing(stream, &capture), "cudaStreamIsCapturing");
-  Workspace* const workspace =
-      capture == cudaStreamCaptureStatusNone ? workspaces().of(place.device, stream) : nullptr;
+  return capture != cudaStreamCaptureStatusNone;
+}
+
+/// Memory of a GPU that is freed in stream order.
+class StreamMemory {
+ public:
+  StreamMemory(std::size_t bytes, cudaStream_t stream) : stream_{stream} {
+    check(cudaMallocAsync(&memory_, bytes, stream), "cudaMallocAsync");
+  }
+  ~StreamMemory() { static_cast<void>(cudaFreeAsync(memory_, stream_)); }
+  StreamMemory(const StreamMemory&) = delete;
+  StreamMemory& operator=(const StreamMemory&) = delete;
+  void* get() const { return memory_; }
+
+ private:
+  void* memory_ = nullptr;
+  cudaStream_t stream_;
+};
+
+/// Copies `bytes` bytes to the host, and waits for the stream.
+void fetch(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
+  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+}
+
+/// Waits for a call with keys, and throws what it reports.
+void require_success(const View& call, const void* status, cudaStream_t stream) {
+  gpu::KeyStatus found;
+  fetch(&found, status, sizeof found, stream);
+  if (found.first_bad_key != no_bad_key) {
+    const std::size_t place = found.first_bad_key, bytes = bytes_of(call.keys->format);
+    std::int64_t key = 0;
+    fetch(&key, static_cast<const std::byte*>(call.keys->data) + place * bytes, bytes, stream);
+    throw std::invalid_argument(
+        "samesum: " + call.method.name + ": " +
+        message_of_bad_key(place, key_at(call.keys->format, &key, 0), call.out.size / call.layout.inner));
+  }
+  if (found.overflowed != 0) refuse_grid(call.method, *call.options.grid);
+}
+
+void enqueue_in_stream(const Enqueued& call, int device, cudaStream_t stream) {
+  // A graph that is being captured may be replayed in another stream, so it gets memory of its own.
+  Workspace* const workspace = is_captured(stream) ? nullptr : workspaces().of(device, stream);
   if (!workspace) return enqueue_with_pool(call, stream);
   std::size_t bytes = 0;
   // A call that fails here fails in the other form with a message.
@@ -110,6 +161,22 @@ void reduce_on_gpu(const View& call, Place place) {
   if (bytes > workspace->bytes) grow(*workspace, bytes, stream);
   if (enqueue(call, workspace->memory, workspace->bytes, stream) != cudaSuccess)
     enqueue_with_pool(call, stream);
+}
+
+}  // namespace
+
+void reduce_on_gpu(const View& call, Place place) {
+  const CurrentDevice current{place.device};
+  const auto stream = reinterpret_cast<cudaStream_t>(place.stream);
+  if (!call.keys) return enqueue_in_stream({call, nullptr}, place.device, stream);
+  if (is_captured(stream))
+    throw std::invalid_argument("samesum: " + call.method.name +
+                                ": a graph is being captured, and calls by key wait for the GPU, to check "
+                                "the keys; call it outside, or "
+                                "use gpu::reduce in C++, which does not wait");
+  const StreamMemory status{sizeof(gpu::KeyStatus), stream};
+  enqueue_in_stream({call, static_cast<gpu::KeyStatus*>(status.get())}, place.device, stream);
+  require_success(call, status.get(), stream);
 }
 
 void add_on_gpu(Partial& partial, Values x, const Values* y, Place place) {
@@ -124,15 +191,9 @@ void add_on_gpu(Partial& partial, Values x, const Values* y, Place place) {
 Exact accumulate_on_gpu(Values x, Place place) {
   const CurrentDevice current{place.device};
   const auto stream = reinterpret_cast<cudaStream_t>(place.stream);
-  const auto release = [stream](void* memory) { static_cast<void>(cudaFreeAsync(memory, stream)); };
-  const auto allocated = [&](std::size_t bytes) {
-    void* memory = nullptr;
-    check(cudaMallocAsync(&memory, bytes, stream), "cudaMallocAsync");
-    return std::unique_ptr<void, decltype(release)>{memory, release};
-  };
   std::size_t bytes = 0;
   check(gpu::accumulate(nullptr, bytes, x, nullptr, stream), "gpu::accumulate");
-  const auto workspace = allocated(bytes), memory = allocated(sizeof(gpu::ExactState));
+  const StreamMemory workspace{bytes, stream}, memory{sizeof(gpu::ExactState), stream};
   auto* const state = static_cast<gpu::ExactState*>(memory.get());
   check(gpu::prepare(workspace.get(), bytes, stream), "gpu::prepare");
   check(cudaMemsetAsync(state, 0, sizeof *state, stream), "cudaMemsetAsync");

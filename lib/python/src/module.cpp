@@ -43,7 +43,9 @@ void reduce_part(const View& call, std::size_t first, std::size_t count, bool al
 }
 
 void reduce_whole(const View& call) {
-  if (call.y)
+  if (call.keys)
+    reduce(call.method, call.x, *call.keys, call.layout, call.out, call.options);
+  else if (call.y)
     reduce(call.method, call.x, *call.y, call.layout, call.out, call.options);
   else
     reduce(call.method, call.x, call.layout, call.out, call.options);
@@ -160,24 +162,24 @@ NB_MODULE(_core, m) {
         [](const Method& method, std::string_view format, const std::vector<std::size_t>& l) {
           return method.accepts(format_named(format), {l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr});
         });
-  m.def("reduce",
-        [](const Method& method, std::string_view format, std::uintptr_t x, std::uintptr_t y,
-           std::size_t size, const std::vector<std::size_t>& l, std::uintptr_t out, std::size_t out_size,
-           std::size_t out_stride, int device, std::uintptr_t stream, int threads, double ddof) {
-          const FormatInfo& input = format_named(format);
-          const Values first = values_at(input, x, size), second = values_at(input, y, size);
-          const View call{method,
-                          first,
-                          method.inputs == 2 ? &second : nullptr,
-                          {l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr},
-                          {method.result_format(input), reinterpret_cast<void*>(out), out_size, out_stride},
-                          {threads, ddof}};
-          const nb::gil_scoped_release released;
-          if (device < 0)
-            reduce_on_host(call);
-          else
-            reduce_on_gpu(call, {device, stream});
-        });
+  m.def("reduce", [](const Method& method, std::string_view format, std::uintptr_t x, std::uintptr_t y,
+                     std::size_t size, const std::vector<std::size_t>& l, std::uintptr_t out,
+                     std::size_t out_size, std::size_t out_stride, int device, std::uintptr_t stream,
+                     int threads, double ddof, std::optional<int> grid) {
+    const FormatInfo& input = format_named(format);
+    const Values first = values_at(input, x, size), second = values_at(input, y, size);
+    const View call{method,
+                    first,
+                    method.inputs == 2 ? &second : nullptr,
+                    {l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr},
+                    {method.result_format(input), reinterpret_cast<void*>(out), out_size, out_stride},
+                    {.threads = threads, .ddof = ddof, .grid = grid}};
+    const nb::gil_scoped_release released;
+    if (device < 0)
+      reduce_on_host(call);
+    else
+      reduce_on_gpu(call, {device, stream});
+  });
   m.def("scan", [](const Method& method, std::string_view format, std::uintptr_t x,
                    const std::vector<std::size_t>& l, std::uintptr_t out, std::size_t out_size,
                    std::size_t out_stride, int device, std::uintptr_t stream, int threads, bool exclusive) {
@@ -198,14 +200,40 @@ NB_MODULE(_core, m) {
   m.def("reduce_by_key",
         [](const Method& method, std::string_view format, std::uintptr_t x, std::string_view key_format,
            std::uintptr_t keys, std::size_t n, std::size_t inner, std::uintptr_t out, std::size_t out_size,
-           int threads, std::optional<int> grid, bool combine) {
+           int device, std::uintptr_t stream, int threads, std::optional<int> grid, bool combine) {
           const FormatInfo& input = format_named(format);
-          const Values elements = values_at(input, x, method.inputs == 0 ? 0 : n * inner);
-          const Results results{method.result_format(input), reinterpret_cast<void*>(out), out_size};
-          const Options options{.threads = threads, .grid = grid, .combine = combine};
+          const Keys all{key_format_named(key_format), reinterpret_cast<const void*>(keys), n};
+          const View call{method,
+                          values_at(input, x, method.inputs == 0 ? 0 : n * inner),
+                          nullptr,
+                          Layout::axis(1, n, inner),
+                          {method.result_format(input), reinterpret_cast<void*>(out), out_size},
+                          {.threads = threads, .grid = grid, .combine = combine},
+                          &all};
           const nb::gil_scoped_release released;
-          reduce(method, elements, {key_format_named(key_format), reinterpret_cast<const void*>(keys), n},
-                 Layout::axis(1, n, inner), results, options);
+          if (device < 0)
+            reduce_whole(call);
+          else
+            reduce_on_gpu(call, {device, stream});
+        });
+  m.def("reduce_segments",
+        [](const Method& method, std::string_view format, std::uintptr_t x, std::uintptr_t y,
+           std::size_t size, std::uintptr_t offsets, std::size_t count, std::uintptr_t out, int device,
+           std::uintptr_t stream, int threads, double ddof, std::optional<int> grid) {
+          const FormatInfo& input = format_named(format);
+          const Values second = values_at(input, y, size);
+          const View call{method,
+                          values_at(input, x, size),
+                          method.inputs == 2 ? &second : nullptr,
+                          Layout::segments(reinterpret_cast<const std::uint64_t*>(offsets), count),
+                          {method.result_format(input), reinterpret_cast<void*>(out),
+                           count * static_cast<std::size_t>(method.results)},
+                          {.threads = threads, .ddof = ddof, .grid = grid}};
+          const nb::gil_scoped_release released;
+          if (device < 0)
+            reduce_whole(call);
+          else
+            reduce_on_gpu(call, {device, stream});
         });
   // Correctly rounded, in place: array libraries may use square roots that are not.
   m.def("square_root", [](std::string_view format, std::uintptr_t x, std::size_t n) {

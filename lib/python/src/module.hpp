@@ -30,7 +30,7 @@ struct Place {
   std::uintptr_t stream = 0;
 };
 
-/// A call whose arguments are views of memory. `y` is null for one input.
+/// A call whose arguments are views of memory. `y` is null for one input, and `keys` without keys.
 struct View {
   const Method& method;
   Values x;
@@ -38,6 +38,7 @@ struct View {
   Layout layout;
   Results out;
   Options options;
+  const Keys* keys = nullptr;
 };
 
 /// Elements between two looks at signals, unless results are longer: some milliseconds.
@@ -53,7 +54,8 @@ inline void check_signals() {
 /// handlers run.
 void reduce_on_host(const View& call);
 
-/// Enqueues a call in a stream. The memory of a GPU's results is complete when the stream gets there.
+/// Enqueues a call in a stream. The memory of a GPU's results is complete when the stream gets there. A call
+/// with keys waits for the stream, and throws std::invalid_argument if a key is out of range.
 void reduce_on_gpu(const View& call, Place place);
 /// Takes in elements in the memory of a GPU, and waits for the stream.
 void add_on_gpu(Partial& partial, Values x, const Values* y, Place place);

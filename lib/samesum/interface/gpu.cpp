@@ -2,6 +2,7 @@
 #include "samesum/gpu.hpp"
 
 #include "samesum/backend/cuda/device_input.hpp"
+#include "samesum/backend/cuda/segments_launch.hpp"
 #include "samesum/base/environment.hpp"
 #include "samesum/operation/validation.hpp"
 
@@ -87,6 +88,16 @@ void with_pool(const Method& method, const Values& x, const Values* y, const Key
   enqueue_with_pool(method, launch, pool);
 }
 
+std::string validation_error(const Keys& keys, const DeviceSegments& out) {
+  if (std::string wrong = samesum::validation_error(keys); !wrong.empty()) return wrong;
+  if (keys.size >> log2_limit != 0)
+    return "there are " + std::to_string(keys.size) + " keys; fewer than 2^39 are supported";
+  const auto is_room = [](const void* p) { return p != nullptr && is_aligned(p, sizeof(std::uint64_t)); };
+  if ((keys.size > 0 && !is_room(out.keys)) || !is_room(out.offsets) || !is_room(out.count))
+    return "keys, offsets or count of the result is null or misaligned; pass memory aligned to 8 bytes";
+  return {};
+}
+
 /// Feeds a partial from device memory.
 void add(Partial& partial, const Values& x, const Values* y, cudaStream_t stream, cudaMemPool_t pool) {
   const FloatingPointEnvironment environment;
@@ -135,6 +146,31 @@ void reduce(const Method& method, Values x, Layout layout, Results out, cudaStre
 void reduce(const Method& method, Values x, Values y, Layout layout, Results out, cudaStream_t stream,
             cudaMemPool_t pool, Options options) {
   with_pool(method, x, &y, nullptr, layout, out, stream, pool, options);
+}
+
+cudaError_t segments_of(void* workspace, std::size_t& bytes, Keys keys, DeviceSegments out,
+                        cudaStream_t stream) noexcept try {
+  const FloatingPointEnvironment environment;
+  if (workspace == nullptr) {  // a query of the size: any pointers pass the checks
+    alignas(16) static std::uint64_t none[1];
+    keys.data = none;
+    out = {reinterpret_cast<std::int64_t*>(none), none, none};
+  }
+  if (!validation_error(keys, out).empty() || !is_aligned(workspace, workspace_alignment))
+    return cudaErrorInvalidValue;
+  SegmentsLaunch launch{keys, out, stream, workspace, bytes};
+  const cudaError_t error = find_segments(launch);
+  bytes = launch.bytes;
+  return error;
+} catch (const std::exception&) {
+  return cudaErrorMemoryAllocation;  // for a message
+}
+void segments_of(Keys keys, DeviceSegments out, cudaStream_t stream, cudaMemPool_t pool) {
+  const FloatingPointEnvironment environment;
+  if (const std::string wrong = validation_error(keys, out); !wrong.empty())
+    throw std::invalid_argument("samesum: segments_of: " + wrong);
+  SegmentsLaunch launch{keys, out, stream};
+  with_pool("segments_of", launch, pool, find_segments);
 }
 
 void add(Partial& partial, Values x, cudaStream_t stream, cudaMemPool_t pool) {

@@ -93,6 +93,13 @@ std::int64_t reduce_to_index(std::string_view name, Values x, Options options) {
   return index;
 }
 
+KeySegments segments_of(Keys keys, const Values& x) {
+  if (keys.size != x.size)
+    throw std::invalid_argument("samesum: x has " + std::to_string(x.size) + " elements, and there are " +
+                                std::to_string(keys.size) + " keys; pass a key for each element");
+  return segments_of(keys);
+}
+
 Exact accumulate(Values x, Options options) {
   check(options);
   check("x", x);

@@ -1,0 +1,127 @@
+#include "harness/speed_table.hpp"
+
+#include <algorithm>
+
+#include "harness/peers.hpp"
+#include "harness/text.hpp"
+
+namespace samesum::harness {
+namespace {
+
+/// The methods of a cell in the order of Bench::measure, with the grids that they are given.
+std::vector<std::pair<std::string, std::optional<int>>> timed_methods(const SpeedTask& task) {
+  std::vector<std::pair<std::string, std::optional<int>>> all;
+  for (const Method* m : task.methods) {
+    all.push_back({m->name, std::nullopt});
+    if (task.cell.grid && m->accumulator == "fixed_point") all.push_back({m->name, task.cell.grid});
+  }
+  all.push_back({task.cell.ceiling(), std::nullopt});
+  return all;
+}
+
+std::optional<int> grid_of(const Json& row) {
+  const Json grid = row.value("grid", Json(nullptr));
+  return grid.is_null() ? std::nullopt : std::optional{grid.get<int>()};
+}
+
+std::string head_of(const Cell& cell) {
+  const std::string where = cell.threads == 0   ? "GPU"
+                            : cell.threads == 1 ? "1 thread"
+                                                : std::to_string(cell.threads) + " threads";
+  const std::string what = cell.by_key() ? "" : cell.operation + ", ";
+  return left(what + shape_in_words(cell) + " " + std::string{cell.input->name} + ": " + where, 42) +
+         "    time     +-  GB/s  of " + cell.ceiling();
+}
+
+void print_row(Study& study, const Json& row, const Json& ceiling) {
+  const double seconds = row["seconds"], spread = row["high"].get<double>() - row["low"].get<double>();
+  const std::optional<int> grid = grid_of(row);
+  const std::string given = grid ? " 2^" + std::to_string(*grid) : "";
+  std::string text = "  " + left(row["method"].get<std::string>() + given, 40) + right(duration(seconds), 8) +
+                     right(compact(50 * spread / seconds, 4, 2), 6) + '%' +
+                     right(compact(row["gb_per_s"], 5, 4), 6) +
+                     right(compact(100 * ceiling["seconds"].get<double>() / seconds, 5), 8) + '%';
+  if (row["verified"] == Json(false)) text += " WRONG";
+  study.print(text);
+  for (const Json& bar : row["bars"])
+    study.print(std::string{"    "} + (bar["holds"] ? "pass " : "MISS ") + compact(bar["reached"], 5) +
+                " >= " + compact(bar["factor"], 4) + " x " + bar["against"].get<std::string>());
+}
+
+/// Ratios to the time of the ceiling and of the fastest peer in the same rounds.
+void add_ratios(Json& values, const Speed& speed, const std::vector<Speed>& together) {
+  values["times_ceiling"] = ratio_of_rounds(speed.rounds, together.back().rounds);
+  const Speed* fastest = nullptr;
+  for (const Speed& s : together)
+    if (s.method.ends_with("@peer") && (!fastest || s.seconds < fastest->seconds)) fastest = &s;
+  values["peer"] = fastest ? Json(fastest->method) : Json(nullptr);
+  values["times_peer"] = fastest ? Json(ratio_of_rounds(speed.rounds, fastest->rounds)) : Json(nullptr);
+}
+
+/// Measures all methods of a cell in turns. `measured` are the rows of earlier cells.
+std::vector<Json> measure_in_turns(const SpeedTask& task, std::uint64_t seed, bool full,
+                                   std::vector<SpeedRow> measured) {
+  const std::vector<Speed> speeds =
+      Bench{task.cell, seed, task.cell.elements()}.measure(task.cell, task.methods, full ? 11 : 5);
+  const std::size_t first = measured.size();
+  for (const Speed& s : speeds) measured.push_back({task.cell, s.method, s.seconds, s.rounds, s.grid});
+  std::vector<Json> rows;
+  for (std::size_t i = 0; i < speeds.size(); ++i) {
+    rows.push_back(speed_values(task.cell, speeds[i], verdicts(measured[first + i], measured)));
+    add_ratios(rows.back(), speeds[i], speeds);
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::size_t rows_of(const SpeedTask& task) { return timed_methods(task).size(); }
+
+Json reduction_key(const Cell& cell, const std::string& method, std::optional<int> grid, std::uint64_t seed) {
+  Json key = {{"kind", "reduction"},         {"method", method},
+              {"operation", cell.operation}, {"input_format", cell.input->name},
+              {"outer", cell.outer},         {"n", cell.n},
+              {"inner", cell.inner},         {"seed", seed},
+              {"threads", cell.threads}};
+  if (cell.by_key()) {
+    key["keys"] = cell.keys;
+    key["bins"] = cell.bins;
+    key["grid"] = grid ? Json(*grid) : Json(nullptr);
+  }
+  return key;
+}
+
+std::string shape_in_words(const Cell& cell) {
+  if (cell.by_key())
+    return power_or_number(cell.n) + (cell.inner > 1 ? " x " + std::to_string(cell.inner) : "") + ", " +
+           power_or_number(cell.bins) + " " + cell.keys + " keys,";
+  const std::string rows = std::to_string(cell.outer) + " x " + std::to_string(cell.n);
+  return cell.inner > 1   ? rows + " x " + std::to_string(cell.inner)
+         : cell.outer > 1 ? rows
+                          : power_or_number(cell.n);
+}
+
+void measure_speeds(Study& study, const std::vector<SpeedTask>& tasks) {
+  BarCount count;
+  std::vector<SpeedRow> measured;
+  for (const SpeedTask& task : tasks) {
+    std::vector<Json> keys;
+    for (const auto& [method, grid] : timed_methods(task))
+      keys.push_back(reduction_key(task.cell, method, grid, study.seed()));
+    const std::vector<Json> rows =
+        study.rows(keys, [&] { return measure_in_turns(task, study.seed(), study.full(), measured); });
+    study.print(head_of(task.cell));
+    for (const Json& row : rows) {
+      measured.push_back({task.cell, row["method"], row["seconds"], {}, grid_of(row)});
+      print_row(study, row, rows.back());
+      count.add(row);
+      if (row["verified"] == Json(false))
+        study.fail(row["method"].get<std::string>() + " of " + shape_in_words(task.cell) + " " +
+                   std::string{task.cell.input->name} + ": wrong bits");
+    }
+    study.print("");
+  }
+  study.print(count.text());
+}
+
+}  // namespace samesum::harness

@@ -1,0 +1,30 @@
+/// Tables of the speeds of reductions, scans and reductions by key, in which the methods of a cell take
+/// turns.
+#pragma once
+
+#include <vector>
+
+#include "harness/speed_row.hpp"
+#include "harness/study.hpp"
+
+namespace samesum::harness {
+
+struct SpeedTask {
+  Cell cell;
+  std::vector<const Method*> methods;  ///< of samesum, then peers
+};
+
+/// Number of rows of a task: one per method, one more per method that is given a grid, and the ceiling.
+std::size_t rows_of(const SpeedTask& task);
+
+/// The fields that identify a row of kind "reduction".
+Json reduction_key(const Cell& cell, const std::string& method, std::optional<int> grid, std::uint64_t seed);
+
+/// "2^28", "65536 x 1024", "1 x 4096 x 131072"; by key "2^26, 2^12 skewed keys".
+std::string shape_in_words(const Cell& cell);
+
+/// Measures all tasks as rows of kind "reduction", and prints them with the targets that they reach or miss.
+/// Reports wrong bits.
+void measure_speeds(Study& study, const std::vector<SpeedTask>& tasks);
+
+}  // namespace samesum::harness

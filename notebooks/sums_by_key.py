@@ -1,0 +1,205 @@
+"""Section on sums by key: their errors, whether their bits repeat, and their speed against what people use."""
+
+import captions
+import phrases
+import style
+from figure import Figure, Series
+from result_arrays import (CEILINGS, algorithm, bounds_finding, by_place, ceiling, cells, error_failures, fastest,
+                           is_ours, is_repeatable, largest_errors, number_range, ratio, repeat_failures, repeats_finding,
+                           short_name, speed_failures)
+from section import Section, Table, distinct, group_by_place, rows_with_place, starting_with
+
+SUM = "scatter_add"
+NAMED = ["serial/plain", "fixed_point", "exact"]  # methods whose errors a sentence compares
+QUANTITIES = {"speed": "GB/s of elements and keys", "error": "largest error, ulps"}
+LEAST_ULPS = 0.1  # smaller errors are plotted here: a logarithmic axis has no place for 0
+# Targets relative to PyTorch are added here, because a separate script measures its rows: (fewest and most keys,
+# elements of a row, method of samesum or "" for the fastest, factor) for each of its modes.
+TORCH = {"torch/index_add": [(2**15, 2**16, 1, "fixed_point", 1 / 0.6), (2**17, 2**23, 1, "fixed_point", 1 / 0.7),
+                             (2**24, 2**26, 1, "fixed_point", 1 / 0.5), (1, 2**20, 128, "", 1)],
+         "torch/index_add_deterministic": [(1, 2**20, 1, "fixed_point", 20), (2**24, 2**24, 1, "fixed_point", 18),
+                                           (1, 2**24, 1, "exact", 12), (1, 2**20, 128, "", 1)]}
+
+
+def section(sources):
+    s = Section("by-key", "Sums by key", "Elements with the same key are added: gradients of embeddings, histograms, "
+                "group-by. How wrong are the sums, do their bits survive repeats and other orders, and how fast are they, "
+                "compared with reading elements and keys once, with atomic additions and with other libraries?",
+                "build/release/bin/sums_by_key --full --out build/study",
+                terms=("method", "order", "accumulator", "promise", "ulp", "bound", "target", "reading alone", "cub"))
+    errors, repeats, speeds = ([(at, r) for at, r in rows_with_place(sources, kind) if "bins" in r and "keys" in r]
+                               for kind in ("errors", "repeats", "reduction"))
+    s.findings = [*bounds_finding(errors), *error_finding(errors), *repeats_finding(repeats), *speed_finding(speeds),
+                  *others_finding(speeds)]
+    s.figures = [f for f in [figure(errors, speeds)] if f.series]
+    s.tables = list(tables(speeds))
+    s.failures = [*error_failures(errors), *repeat_failures(repeats), *speed_failures(speeds, what)]
+    return s
+
+
+def what(r):
+    """'2²⁶ fp32 with 2¹² skewed keys', or '2¹⁹ × 128 fp32 with …' for rows."""
+    rows = f" × {r['inner']:,}" if r["inner"] > 1 else ""
+    return f"{phrases.count(r['n'])}{rows} {r['input_format']} with {phrases.count(r['bins'])} {r['keys']} keys"
+
+
+def in_keys(bins):
+    return f"{phrases.count(bins)} key{'s' * (bins != 1)}"
+
+
+def of_sums(some):
+    """The cells of sums of fp32."""
+    return [together for together in cells(some) if together[0]["operation"] == SUM
+            and together[0]["input_format"] == "fp32"]
+
+
+# --- sentences ----------------------------------------------------------------------------------------------------
+
+def error_finding(rows):
+    """Yields a sentence on the largest errors of sums in fp32, by data set."""
+    texts = []
+    own = [r for _, r in rows if is_ours(r) and r["operation"] == SUM and r["input_format"] == "fp32"
+           and phrases.parts(r["method"])[1] == "fp32" and algorithm(r) in NAMED]
+    for data in distinct(r["data"] for r in own):
+        some = [r for r in own if r["data"] == data]
+        texts.append(f"{', '.join(largest_errors(some, NAMED))} ({data})")
+    if texts:
+        yield f"The largest error of a sum in fp32 is {'; '.join(texts)}."
+
+
+def speed_finding(rows):
+    """Yields a sentence on samesum's methods relative to reading, for elements and uniform keys."""
+    def describe(some):
+        texts = []
+        groups = [g for g in of_sums(some) if g[0]["inner"] == 1 and g[0]["keys"] == "uniform"]
+        for name in ("fixed_point", "exact"):
+            shares = []
+            for together in groups:
+                best = fastest([r for r in together if is_ours(r) and algorithm(r) == name])
+                share = ratio(best, ceiling(together))
+                if share:
+                    shares.append((share, best["bins"]))
+            if shares:
+                (low, fewest), (high, most) = min(shares), max(shares)
+                texts.append(f"{name} has between {phrases.share(low)} ({in_keys(fewest)}) and {phrases.share(high)} "
+                             f"({in_keys(most)})" if low < high else
+                             f"{name} has {phrases.share(high)} ({in_keys(most)})")
+        bars = judged(some)
+        met = sum(holds for _, holds in bars)
+        if bars:
+            texts.append(f"{phrases.out_of(met, len(bars), 'target')} {phrases.verb(met, len(bars))} met")
+        return "of the speed of reading elements and uniform keys, " + ", ".join(texts) if texts else None
+    yield from by_place(rows, describe)
+
+
+def judged(some):
+    """Pairs (target, whether it is met) of the cells of a place, with those relative to PyTorch."""
+    found = [(bar, bar["holds"]) for r in some for bar in r["bars"]]
+    for together in of_sums(some):
+        bins, keys, inner = (together[0][name] for name in ("bins", "keys", "inner"))
+        for torch in together:
+            library = phrases.parts(torch["method"])[0]
+            for fewest, most, elements, name, factor in TORCH.get(library, []):
+                own = fastest([r for r in together if is_repeatable(r) and name in ("", algorithm(r))])
+                reached = ratio(own, torch)
+                if inner == elements and keys in ("uniform", "skewed") and fewest <= bins <= most and reached:
+                    found.append(({"against": torch["method"], "factor": factor, "reached": reached,
+                                   "holds": reached >= factor}, reached >= factor))
+    return found
+
+
+def others_finding(rows):
+    """Yields a sentence on samesum's fastest methods with a promise relative to each other library and to atomic additions."""
+    def describe(some):
+        found = {}
+        for together in of_sums(some):
+            best = fastest([r for r in together if is_repeatable(r)])
+            for other in together:
+                if phrases.is_peer(other["method"]) or (is_ours(other) and not is_repeatable(other)):
+                    times = ratio(best, other)
+                    if times:
+                        name = algorithm(other)
+                        found.setdefault(name, []).append(times)
+        texts = [f"{number_range(times, phrases.number)} times the speed of {name} (at least as fast in "
+                 f"{phrases.out_of(sum(t >= 1 for t in times), len(times), 'case')})" for name, times in found.items()]
+        return ("samesum's fastest sum with the same bits in every run has " + ", ".join(texts)) if texts else None
+    yield from by_place(rows, describe)
+
+
+# --- figure and table ---------------------------------------------------------------------------------------------
+
+def elements_in_words(r, data):
+    rows = f"rows of {r['inner']:,}, " if r.get("inner", 1) > 1 else ""
+    return f"{rows}{data} data, {r['keys']} keys"
+
+
+def figure(errors, speeds):
+    """Speeds of the most elements of each place, and errors, by number of keys."""
+    most = {at: max(r["n"] * r["inner"] for r in some) for at, some in group_by_place(speeds).items()}
+    drawn = [(at, r, elements_in_words(r, "normal"), "speed", r["gb_per_s"]) for at, r in speeds
+             if r["operation"] == SUM and r["n"] * r["inner"] == most[at]]
+    drawn += [(at, r, elements_in_words(r, r["data"]), "error",
+               None if r["largest_ulps"] is None else max(r["largest_ulps"], LEAST_ULPS))
+              for at, r in errors if r["operation"] == SUM]
+    peers = style.peers_among(r["method"] for _, r, *_ in drawn)
+    places = distinct(at for at, *_ in drawn)
+    menus = [("Machine", sorted(places, key=lambda at: not at.endswith("GPU"))),
+             ("Element format", starting_with([r["input_format"] for _, r, *_ in drawn], "fp32")),
+             ("Elements", starting_with([words for *_, words, _, _ in drawn], "normal data, uniform keys")),
+             ("Quantity", distinct(quantity for *_, quantity, _ in drawn))]
+    lines = {}
+    for at, r, words, quantity, y in drawn:
+        grid = r.get("grid")
+        name = phrases.parts(short_name(r))[0] + (", given grid" if grid is not None else "")
+        lines.setdefault((at, r["input_format"], words, quantity, name, short_name(r), grid is not None), []).append(
+            (r["bins"], y))
+    series = []
+    for (*on, name, method, is_given), points in lines.items():
+        colour, dash, symbol = style.line(method, peers)
+        series.append(Series(name, *map(list, zip(*sorted(points, key=lambda p: p[0]))), colour, tuple(on),
+                             "dot" if is_given else dash, symbol))
+    found = Figure("by-key-figure", "Speeds and errors of sums by key, by number of keys", menus, series,
+                   "number of keys", {None: QUANTITIES["speed"], **QUANTITIES},
+                   description="Each line is a method; its colour shows the accumulator. Horizontal axis: number of keys. "
+                               "Vertical axis: GB/s of elements and keys, or the largest error of a sum; read is reading "
+                               "alone.")
+    found.finding = captions.describe_lines(
+        found, in_keys,
+        phrases.ulps if found.series and found.chosen()[-1] == "error" else lambda y: f"{phrases.number(y)} GB/s")
+    return found
+
+
+def tables(rows):
+    """Yields for each place a table with a row per cell of sums, and a folded one with a row per method."""
+    for at, some in group_by_place(rows).items():
+        groups = cells(some)
+        yield Table(f"{at}: operations by key",
+                    ["operation", "elements and keys", "fastest of samesum", "time, µs", "times reading",
+                     "fastest other", "times its speed"],
+                    [summary(together) for together in groups], text_columns=3, folded=len(groups) > 12)
+        yield Table(f"{at}: all methods by key",
+                    ["elements and keys", "method", "grid", "time, µs", "GB/s", "times reading", "targets"],
+                    [method_row(r, together) for together in groups for r in together], text_columns=3, folded=True,
+                    page_only=True)
+
+
+def times_reading(r, together):
+    share = ratio(r, ceiling(together))
+    return phrases.number(1 / share) if share else "-"
+
+
+def summary(together):
+    r = together[0]
+    best = fastest([r for r in together if is_repeatable(r)])
+    other = fastest([r for r in together if r["method"] not in CEILINGS and not is_repeatable(r)])
+    times = ratio(best, other)
+    return [r["operation"], what(r), best["method"] if best else "-", phrases.number(best["seconds"] * 1e6) if best else "-",
+            times_reading(best, together), other["method"] if other else "-", phrases.number(times) if times else "-"]
+
+
+def method_row(r, together):
+    bars = "; ".join(f"{'pass' if bar['holds'] else 'MISS'} {bar['reached']:.3g} of {bar['factor']:.3g} × {bar['against']}"
+                     for bar in r["bars"])
+    grid = r.get("grid")
+    return [what(r), r["method"], "-" if grid is None else f"2{phrases.superscript(grid)}",
+            phrases.number(r["seconds"] * 1e6), phrases.number(r["gb_per_s"]), times_reading(r, together), bars or "-"]

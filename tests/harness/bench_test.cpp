@@ -1,0 +1,251 @@
+/// Tests of the bench for scans and for operations by key: memory for results, bits, keys, and peers.
+#include "harness/bench.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "harness/digest.hpp"
+#include "harness/key_sets.hpp"
+#include "harness/peers.hpp"
+#include "harness/result_arrays.hpp"
+#include "samesum/samesum.hpp"
+
+namespace samesum::harness {
+namespace {
+
+using ::testing::Each;
+using ::testing::SizeIs;
+
+std::vector<int> processors() {
+  return absent().empty() ? std::vector{1, 0} : std::vector{1};  // number of threads; 0 is the GPU
+}
+
+Cell scan_cell(std::size_t n, int threads = 1) {
+  return {.input = &format_info<fp32>(), .n = n, .threads = threads, .operation = "cumsum"};
+}
+
+Cell key_cell(std::size_t n, std::size_t bins, std::size_t inner = 1, int threads = 1) {
+  return {.input = &format_info<fp32>(),
+          .n = n,
+          .threads = threads,
+          .operation = "scatter_add",
+          .inner = inner,
+          .keys = "uniform",
+          .bins = bins,
+          .grid = -30};
+}
+
+std::string named(const std::string& method, const Cell& cell) {
+  return method + (cell.on_gpu() ? "@cuda" : "@cpu");
+}
+
+std::vector<double> numbers(const std::vector<std::byte>& bytes) {
+  std::vector<float> x(bytes.size() / sizeof(float));
+  std::memcpy(x.data(), bytes.data(), bytes.size());
+  return {x.begin(), x.end()};
+}
+
+/// Whether the bench finds the bits of a method right in which `run` replaces the code.
+std::optional<bool> verified_with(const Cell& c, const std::string& name, Code::Run run) {
+  Method m = find(name);
+  Code code = Code::of(m);
+  code.run.fill(run);
+  code.run_by(m);
+  return Bench{c, 3, c.elements()}.measure(c, {&m}, 1).at(0).verified;
+}
+
+template <const char* name> void run_code_of(Call& call) {
+  const Method& m = find(name);
+  Code::of(m).backend->enqueue(m, call);
+}
+
+// --- scans ----------------------------------------------------------------------------------------------
+
+TEST(ABench, HasRoomForResultsThatAreWiderThanTheElements) {
+  for (const int threads : processors()) {
+    const Cell c = scan_cell(100'000, threads);
+    const Method& m = find(named("cumsum/prefix/plain/fp64", c));
+    Bench bench{c, 1, c.n};
+    EXPECT_EQ(bench.results(c, m).size(), c.n * sizeof(double));
+    const std::vector<Speed> speeds = bench.measure(c, {&m}, 1);
+    EXPECT_EQ(speeds.at(0).verified, true);
+    EXPECT_EQ(speeds.at(1).method, "copy");
+  }
+}
+
+constexpr char prefix_scan[] = "cumsum/prefix/plain/fp32@cpu", serial_scan[] = "cumsum/serial/plain/fp32@cpu";
+
+TEST(TimedScans, MustHaveTheBitsOfTheOrder) {
+  EXPECT_EQ(verified_with(scan_cell(5'000), prefix_scan, run_code_of<prefix_scan>), true);
+  EXPECT_EQ(verified_with(scan_cell(5'000), prefix_scan, run_code_of<serial_scan>), false);
+}
+
+TEST(PeersOfScans, ComputeTheSameResults) {
+  for (const int threads : processors()) {
+    const Cell c = scan_cell(10'000, threads);
+    Bench bench{c, 9, c.n};
+    const std::vector<double> expected = numbers(bench.results(c, find(named("cumsum/exact/fp32", c))));
+    const std::vector<const Method*> peers = peers_of(c);
+    EXPECT_THAT(peers, SizeIs(threads == 0 ? 1 : 2));
+    for (const Method* peer : peers) {
+      const std::vector<double> found = numbers(bench.results(c, *peer));
+      ASSERT_EQ(found.size(), expected.size());
+      for (std::size_t i = 0; i < found.size(); ++i)
+        EXPECT_NEAR(found[i], expected[i], 1e-2) << peer->name << ' ' << i;
+    }
+  }
+}
+
+// --- by key ---------------------------------------------------------------------------------------------
+
+TEST(ACellByKey, CountsElementsAndKeys) {
+  const Cell c = key_cell(1'000, 7, 8);
+  EXPECT_EQ(c.bytes(), 1'000u * (8 * 4 + 4));
+  EXPECT_EQ(c.ceiling(), "read");
+  Cell count = key_cell(1'000, 7);
+  count.operation = "scatter_count";
+  EXPECT_EQ(count.bytes(), 1'000u * 4) << "it reads no elements";
+}
+
+TEST(PeersByKey, ComputeTheSameResults) {
+  for (const int threads : processors())
+    for (const auto& [bins, inner] : {std::pair{1u, 1u}, {300u, 1u}, {20'000u, 1u}, {50u, 8u}}) {
+      const Cell c = key_cell(10'000, bins, inner, threads);
+      Bench bench{c, 9, c.elements()};
+      const std::vector<double> expected =
+          numbers(bench.results(c, find(named("scatter_add/exact/fp32", c))));
+      ASSERT_EQ(expected.size(), bins * inner);
+      const std::vector<const Method*> peers = peers_of(c);
+      EXPECT_THAT(peers, SizeIs(threads == 0 && inner > 1 ? 0 : 1));
+      for (const Method* peer : peers) {
+        const std::vector<double> found = numbers(bench.results(c, *peer));
+        ASSERT_EQ(found.size(), expected.size());
+        for (std::size_t i = 0; i < found.size(); ++i)
+          EXPECT_NEAR(found[i], expected[i], 1e-2) << peer->name << ' ' << i;
+      }
+    }
+}
+
+TEST(ABench, MeasuresFixedPointWithAndWithoutAGrid) {
+  for (const int threads : processors()) {
+    const Cell c = key_cell(3'000, 11, 1, threads);
+    const std::vector<Speed> speeds =
+        Bench{c, 1, c.n}.measure(c, {&find(named("scatter_add/fixed_point/fp32", c))}, 1);
+    ASSERT_THAT(speeds, SizeIs(3));
+    EXPECT_EQ(speeds[0].grid, std::nullopt);
+    EXPECT_EQ(speeds[1].grid, -30);
+    EXPECT_EQ(speeds[0].verified, true);
+    EXPECT_EQ(speeds[1].verified, true);
+    EXPECT_EQ(speeds[2].method, "read");
+  }
+}
+
+constexpr char serial_by_key[] = "scatter_add/serial/plain/fp32@cpu",
+               exact_by_key[] = "scatter_add/exact/fp32@cpu";
+
+void exact_but_for_the_last(Call& call) {
+  run_code_of<exact_by_key>(call);
+  static_cast<float*>(call.out)[call.bins * call.layout.inner - 1] += 1;
+}
+
+TEST(TimedBitsByKey, AreComparedForAllResults) {
+  for (const Cell& c : {key_cell(5'000, 13), key_cell(700, 13, 9), key_cell(2'000, 5'000)}) {
+    EXPECT_EQ(verified_with(c, exact_by_key, run_code_of<exact_by_key>), true);
+    EXPECT_EQ(verified_with(c, exact_by_key, exact_but_for_the_last), false);
+  }
+  EXPECT_EQ(verified_with(key_cell(5'000, 13), exact_by_key, run_code_of<serial_by_key>), false);
+}
+
+TEST(ABench, RunsEveryOperationByKey) {
+  for (const Method& m : methods()) {
+    if (!m.takes_keys || m.backend == "reference") continue;
+    Cell c = key_cell(500, 17, 1, m.backend == "cuda" ? 0 : 1);
+    c.input = m.format;
+    c.operation = m.operation;
+    if (!fits(m, c)) continue;
+    const std::optional<bool> verified = Bench{c, 1, c.n}.measure(c, {&m}, 1).at(0).verified;
+    EXPECT_NE(verified, false) << m.name;
+    EXPECT_EQ(verified.has_value(), m.promise >= Promise::everywhere) << m.name;
+  }
+}
+
+// --- keys -----------------------------------------------------------------------------------------------
+
+TEST(KeySets, StayBelowTheNumberOfKeys) {
+  for (const KeySet& set : key_sets())
+    for (const std::size_t bins : {std::size_t{1}, std::size_t{2}, std::size_t{1000}, std::size_t{1} << 26}) {
+      const std::vector<std::uint32_t> keys = set.make(4'000, bins, 5);
+      EXPECT_THAT(keys, Each(::testing::Lt(bins))) << set.name;
+    }
+}
+
+TEST(KeySets, HaveTheDistributionsOfTheirNames) {
+  constexpr std::size_t n = 200'000, bins = 100;
+  const auto share_of_first = [&](const char* name) {
+    const std::vector<std::uint32_t> keys = key_set(name).make(n, bins, 5);
+    return static_cast<double>(std::ranges::count(keys, 0u)) / n;
+  };
+  EXPECT_NEAR(share_of_first("uniform"), 0.01, 0.002);
+  EXPECT_NEAR(share_of_first("skewed"), std::cbrt(0.01), 0.005);
+  const double range = 1 - std::pow(bins + 1.0, -0.1);
+  EXPECT_NEAR(share_of_first("zipf"), (1 - std::pow(2, -0.1)) / range, 0.005);
+  const std::vector<std::uint32_t> sorted = key_set("sorted").make(n, bins, 5);
+  EXPECT_TRUE(std::ranges::is_sorted(sorted));
+  EXPECT_EQ(std::ranges::count(sorted, 99u), n / bins);
+}
+
+TEST(KeySets, DependOnTheSeedAloneOnEveryMachine) {
+  std::map<std::string, std::uint64_t> digests;
+  for (const KeySet& set : key_sets()) {
+    const std::vector<std::uint32_t> keys = set.make(10'000, 12'345, 7);
+    digests[set.name] = digest(std::as_bytes(std::span{keys}));
+  }
+  const std::map<std::string, std::uint64_t> expected{{"uniform", 0xa7e624776af8b81f},
+                                                      {"skewed", 0x417fb93aa09fbe92},
+                                                      {"zipf", 0x10a19cfa0aa73bc0},
+                                                      {"sorted", 0x69b6f8f744129405}};
+  EXPECT_EQ(digests, expected);
+  EXPECT_NE(key_set("uniform").make(10, 100, 1), key_set("uniform").make(10, 100, 2));
+  EXPECT_THROW(key_set("even"), std::out_of_range);
+}
+
+// --- results ----------------------------------------------------------------------------------------------
+
+TEST(DistinctResults, CountArraysThatDifferInABit) {
+  const Method& exact = find("scatter_add/exact/fp32");
+  std::vector<std::byte> results(13);
+  DistinctResults distinct;
+  distinct.add(results);
+  distinct.add(results);
+  EXPECT_EQ(distinct.values(exact, Promise::order_free),
+            (Json{{"runs", 2}, {"distinct_bits", 1}, {"broken", false}}));
+  results.back() = std::byte{1};
+  distinct.add(results);
+  EXPECT_EQ(distinct.values(exact, Promise::order_free),
+            (Json{{"runs", 3}, {"distinct_bits", 2}, {"broken", true}}));
+  EXPECT_EQ(distinct.values(find("scatter_add/serial/plain/fp32"), Promise::order_free)["broken"], false);
+}
+
+TEST(ErrorsOfResults, AreThoseFarthestFromTheTruth) {
+  const Method& m = find("cumsum/exact/fp32");
+  const std::vector<float> x{1, 0x1p-24f, 3};
+  ErrorsOfResults errors;
+  for (const float result : {4.0f, 4.0f, 5.0f})
+    errors.add(judge(m, format_info<fp32>(), Truth{Values{x}}, Number::of(result)));
+  const Json found = errors.values();
+  EXPECT_EQ(found["results"], 3);
+  EXPECT_EQ(found["correct"], 2);
+  EXPECT_NEAR(found["largest_ulps"].get<double>(), 0x1p21, 1);
+  EXPECT_LE(found["median_ulps"], 0.5);
+  EXPECT_GT(found["largest_share"], 1);
+  EXPECT_EQ(found["within_bound"], false);
+  EXPECT_THAT(complaint_about_errors(m, found), ::testing::HasSubstr("exceeds its bound"));
+}
+
+}  // namespace
+}  // namespace samesum::harness

@@ -1,0 +1,104 @@
+"""Tests of the section on prefix sums, with made-up rows that are changed one at a time.
+
+Run by ctest, or: build/venv/bin/python tests/notebooks/prefix_sums_test.py
+"""
+
+import unittest
+
+import made_up
+
+LOOP, PREFIX, EXACT, STD = ("cumsum/serial/plain/fp32@cpu", "cumsum/prefix/plain/fp32@cpu", "cumsum/exact/fp32@cpu",
+                            "std/inclusive_scan/fp32@peer")
+PROMISES = {LOOP: "everywhere", PREFIX: "everywhere", EXACT: "order_free", STD: "none"}
+
+
+def errors(method, ulps, n=1 << 20, data="uniform", **more):
+    sums = {} if method == STD else {"sums": 16, "same_as_sums": 16}
+    return {"kind": "errors", "method": method, "promise": PROMISES[method], "operation": "cumsum", "input_format": "fp32",
+            "data": data, "seed": 1, "n": n, "results": 1000, "correct": 1000 if method == EXACT else 10,
+            "largest_ulps": ulps, "median_ulps": ulps / 2, "largest_relative": ulps * 1e-7,
+            "largest_share": None if method == STD else 0.5, "within_bound": True} | sums | more
+
+
+def repeats(method, axis="runs", distinct=1, **more):
+    return {"kind": "repeats", "method": method, "promise": PROMISES[method], "operation": "cumsum", "input_format": "fp32",
+            "data": "normal", "seed": 1, "n": 1 << 20, "axis": axis, "runs": 10, "distinct_bits": distinct,
+            "broken": False} | more
+
+
+def speed(method, seconds, n=1 << 20, **more):
+    return {"kind": "reduction", "method": method, "operation": "cumsum", "input_format": "fp32", "outer": 1, "n": n,
+            "inner": 1, "seed": 1, "threads": 1, "seconds": seconds, "low": seconds, "high": seconds,
+            "gb_per_s": 8 * n / seconds / 1e9, "verified": None if method in (STD, "copy") else True, "bars": []} | more
+
+
+class PrefixSums(made_up.SectionTest):
+    question = "prefix_sums"
+
+    def setUp(self):
+        self.rows = [errors(LOOP, 40.0), errors(PREFIX, 2.0), errors(EXACT, 0.5), errors(STD, 40.0),
+                     repeats(LOOP), repeats(PREFIX), repeats(EXACT), repeats(STD), repeats(EXACT, "threads"),
+                     speed(LOOP, 4e-3), speed(PREFIX, 2e-3), speed(EXACT, 8e-3), speed(STD, 3e-3), speed("copy", 1e-3)]
+
+    def test_unchanged_rows(self):
+        self.check("All 3 calls of samesum's methods keep all errors within their bounds; exact is correctly rounded in all "
+                   "1,000 results.",
+                   "This machine, CPU: the largest error of a prefix of 2²⁰ uniform numbers is 40 ulps with serial/plain, "
+                   "2 ulps with prefix/plain, 0.5 ulps with exact.",
+                   "All 48 prefixes … were also summed on their own have the bits of that sum.",
+                   "All 3 methods with a promise of the same bits returned one result in 40 runs (repeated calls, other "
+                   "thread counts); in repeated calls 0 of 1 other varied.",
+                   f"This machine, CPU, 1 thread: {PREFIX} of 2²⁰ elements reaches 4.19 GB/s, 50% of the speed of a copy, "
+                   "1.5 times that of std/inclusive_scan; exact has 25% of its speed.", failures=[])
+        self.assertEqual(len(self.s.findings), 5)
+
+    def test_errors(self):
+        self.rows[1].update(largest_ulps=3.0)
+        self.rows += [errors(PREFIX, 9.0, n=1 << 24)]  # at a length that the others lack
+        self.check("2²⁰ uniform numbers … 3 ulps with prefix/plain")
+        self.rows[1].update(within_bound=False)
+        self.check(f"3 of 4 calls … exceptions: {PREFIX} on uniform at n = 2²⁰.",
+                   failures=[f"this machine, CPU: {PREFIX} on uniform at n = 2²⁰: an error exceeds its bound"])
+        self.rows[1].update(within_bound=True)
+        self.rows[2].update(correct=999)
+        self.check("correctly rounded in 999 of 1,000 results",
+                   failures=[f"this machine, CPU: {EXACT} on uniform at n = 2²⁰: 999 of 1000 results are correctly rounded"])
+
+    def test_prefixes_that_differ_from_their_sums_are_a_failure(self):
+        self.rows[1].update(same_as_sums=15)
+        self.check("47 of 48 prefixes", failures=[
+            f"this machine, CPU: {PREFIX} on uniform at n = 2²⁰: 15 of 16 prefixes have the bits of their sum"])
+
+    def test_repeats(self):
+        self.rows[7].update(distinct_bits=4)
+        self.check(f"in repeated calls the only other varied: {STD} 4 results in 10 runs.", failures=[])
+        self.rows[5].update(distinct_bits=2, broken=True)
+        self.check(f"2 of 3 methods with a promise … exceptions: {PREFIX} (this machine, CPU)", failures=[
+            f"this machine, CPU: {PREFIX} promises everywhere but returned 2 results (repeated calls)"])
+
+    def test_speeds(self):
+        self.rows[-1].update(seconds=1.6e-3)
+        self.check("80% of the speed of a copy")
+        self.rows[-2].update(seconds=1e-3)
+        self.check("0.5 times that of std/inclusive_scan")
+        self.rows[10].update(bars=[{"against": "copy", "factor": 0.85, "reached": 0.8, "holds": False}])
+        self.check("0 of 1 target is met")
+        self.rows[10].update(verified=False)
+        self.check(failures=[f"this machine, CPU, 1 thread: {PREFIX} returned wrong bits for n = 2²⁰ of fp32"])
+
+    def test_the_longest_arrays_and_other_places(self):
+        self.rows += [speed(PREFIX, 5e-2, n=1 << 24), speed("copy", 2e-2, n=1 << 24)]
+        self.there = [speed(PREFIX.replace("cpu", "cuda"), 1e-5, threads=0), speed("torch/cumsum/fp32@peer", 2e-5, threads=0)]
+        self.there[1]["verified"] = None
+        self.check("of 2²⁴ elements … 40% of the speed of a copy … H200, GPU: … 2 times that of torch/cumsum.")
+
+    def test_the_figure_has_errors_and_speeds(self):
+        figure = self.check().figures[0]
+        self.assertEqual({s.on[-1] for s in figure.series}, {"error", "speed"})
+        self.assert_sentences([figure.finding], "n = 2²⁰ the methods range from 0.5 ulps (exact) to 40 ulps (serial/plain")
+        self.rows[0].update(largest_ulps=80.0)
+        self.assert_sentences([self.check().figures[0].finding], "to 80 ulps (serial/plain)")
+
+
+if __name__ == "__main__":
+    unittest.main()

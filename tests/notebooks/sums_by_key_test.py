@@ -1,0 +1,158 @@
+"""Tests of the section on sums by key, and of what torch_speed.py writes for it, with made-up rows.
+
+Run by ctest, or: build/venv/bin/python tests/notebooks/sums_by_key_test.py
+"""
+
+import contextlib
+import importlib.util
+import io
+import json
+import pathlib
+import tempfile
+import unittest
+
+import made_up
+import results
+
+LOOP, GRID, EXACT, ATOMIC, CUB, TORCH, SLOW_TORCH = (
+    "scatter_add/serial/plain/fp32@cuda", "scatter_add/fixed_point/fp32@cuda", "scatter_add/exact/fp32@cuda",
+    "scatter_add/atomic/plain/fp32@cuda", "cub/sort_reduce_by_key/fp32@peer", "torch/index_add/fp32@peer",
+    "torch/index_add_deterministic/fp32@peer")
+PROMISES = {LOOP: "everywhere", GRID: "order_free", EXACT: "order_free", ATOMIC: "none", CUB: "none", TORCH: "none"}
+BY_KEY = {"operation": "scatter_add", "input_format": "fp32", "seed": 1, "keys": "uniform", "bins": 1 << 12}
+
+
+def errors(method, ulps, data="normal", **more):
+    return BY_KEY | {"kind": "errors", "method": method, "promise": PROMISES[method], "data": data, "n": 1 << 16,
+                     "results": 4000, "correct": 4000 if method == EXACT else 100, "largest_ulps": ulps,
+                     "median_ulps": ulps / 2, "largest_relative": ulps * 1e-7, "largest_share": 0.5,
+                     "within_bound": True} | more
+
+
+def repeats(method, axis="runs", distinct=1, **more):
+    return BY_KEY | {"kind": "repeats", "method": method, "promise": PROMISES[method], "data": "normal", "n": 1 << 20,
+                     "axis": axis, "runs": 10, "distinct_bits": distinct, "broken": False} | more
+
+
+def speed(method, seconds, **more):
+    ours = method.startswith("scatter")
+    return BY_KEY | {"kind": "reduction", "method": method, "outer": 1, "n": 1 << 26, "inner": 1, "threads": 0,
+                     "seconds": seconds, "low": seconds, "high": seconds, "gb_per_s": (8 << 26) / seconds / 1e9,
+                     "verified": True if ours else None, "bars": [], "grid": None} | more
+
+
+class SumsByKey(made_up.SectionTest):
+    question = "sums_by_key"
+
+    def setUp(self):
+        self.rows = [errors(LOOP, 40.0), errors(GRID, 0.5), errors(EXACT, 0.5), errors(GRID, 30.0, "60 binades"),
+                     repeats(GRID, "permutation"), repeats(EXACT), repeats(LOOP, "permutation", 8), repeats(ATOMIC, "runs", 9),
+                     speed(GRID, 2e-4), speed(GRID, 1.6e-4, grid=-30), speed(EXACT, 4e-4), speed(ATOMIC, 1.6e-3),
+                     speed(CUB, 8e-4), speed(TORCH, 3.2e-3), speed("read", 1e-4)]
+
+    def test_unchanged_rows(self):
+        self.check("All 4 calls of samesum's methods keep all errors … in all 4,000 results.",
+                   "largest error of a sum in fp32 is 40 ulps with serial/plain, 0.5 ulps with fixed_point, 0.5 ulps with "
+                   "exact (normal); 30 ulps with fixed_point (60 binades).",
+                   "Both methods with a promise … one result in 20 runs (repeated calls, other orders of the elements); in "
+                   f"repeated calls the only other varied: {ATOMIC} 9 results in 10 runs.",
+                   "This machine, GPU: of the speed of reading elements and uniform keys, fixed_point has 62% (2¹² keys), "
+                   "exact has 25% (2¹² keys).",
+                   "This machine, GPU: samesum's fastest … 10 times the speed of atomic/plain … in the only case … 5 times "
+                   "the speed of cub/sort_reduce_by_key … 20 times the speed of torch/index_add", failures=[])
+        self.assertEqual(len(self.s.findings), 5)
+
+    def test_a_changed_time_changes_the_sentences(self):
+        self.rows[8].update(seconds=1.25e-4)
+        self.rows[10].update(seconds=1e-3)
+        self.check("fixed_point has 80% (2¹² keys), exact has 10%", "12.8 times the speed of atomic/plain")
+        self.rows += [speed(EXACT, 2e-4, bins=16), speed("read", 1e-4, bins=16)]
+        self.check("exact has between 10% (2¹² keys) and 50% (16 keys)")
+
+    def test_targets_relative_to_torch(self):
+        for r in self.rows[8:]:
+            r["bins"] = 1 << 16
+        self.rows[13].update(seconds=3e-4)
+        self.check("the only target is met")
+        self.rows[13].update(seconds=2e-4)
+        self.check("0 of 1 target is met")
+        self.rows += [speed(SLOW_TORCH, 5e-3, bins=1 << 16)]
+        self.check("2 of 3 targets are met")  # 31 and 12.5 times, and 1.25 of 1.67
+
+    def test_sums_of_rows_have_targets_too(self):
+        rows = {"inner": 128, "n": 1 << 19}
+        self.rows = [speed(GRID, 2e-4, **rows), speed(TORCH, 3e-4, **rows), speed(SLOW_TORCH, 1e-4, **rows)]
+        self.check("1.5 times the speed of torch/index_add … 0.5 times the speed of")
+        self.assert_no_sentences(self.s.findings, "of the speed of reading elements and uniform keys, fixed_point")
+
+    def test_failures(self):
+        self.rows[2].update(correct=3999)
+        self.rows[4].update(distinct_bits=3, broken=True)
+        self.rows[8].update(verified=False)
+        self.check("3,999 of 4,000 results", failures=[
+            f"this machine, GPU: {EXACT} on normal at n = 2¹⁶: 3999 of 4000 results are correctly rounded",
+            f"this machine, GPU: {GRID} promises order_free but returned 3 results (other orders of the elements)",
+            f"this machine, GPU: {GRID} returned wrong bits for 2²⁶ fp32 with 2¹² uniform keys"])
+
+    def test_the_figure_and_the_tables(self):
+        self.rows += [speed(EXACT, 4e-4, keys="zipf"), speed("read", 1e-4, keys="zipf")]
+        section = self.check()
+        figure = section.figures[0]
+        self.assertEqual({s.on[2] for s in figure.series}, {"normal data, uniform keys", "normal data, zipf keys",
+                                                            "60 binades data, uniform keys"})
+        self.assertIn("fixed_point, given grid", {s.name for s in figure.series})
+        self.assert_sentences([figure.finding], "at 2¹² keys the methods range from … (torch/index_add) to … (read)")
+        self.assertEqual(section.tables[0].rows[0], [
+            "scatter_add", "2²⁶ fp32 with 2¹² uniform keys", GRID, "160", "1.6", CUB, "5"])
+
+
+def script():
+    spec = importlib.util.spec_from_file_location("torch_speed", made_up.ROOT / "experiments/torch_speed.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class NumPyBesideThem(unittest.TestCase):
+    """torch_speed.py on results of a CPU alone, which need no PyTorch."""
+
+    def run_script(self, experiment, rows):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / f"{experiment}.jsonl").write_text("".join(
+                json.dumps(o) + "\n" for o in [made_up.header(experiment), *rows]))
+            with contextlib.redirect_stdout(io.StringIO()):
+                self.assertEqual(script().main([name]), 0)
+            return results.read(folder, questions=[experiment])[experiment][1]
+
+    def test_sums_by_key(self):
+        method, on_cpu = EXACT.replace("cuda", "cpu"), {"threads": 1, "n": 1 << 12}
+        rows = [speed(method, 1.0, **on_cpu, grid=grid, keys=keys, inner=inner)
+                for grid in (None, -30) for keys in ("uniform", "skewed", "zipf", "sorted") for inner in (1, 8)]
+        found = self.run_script("sums_by_key", rows + [speed(method, 1.0, **on_cpu | {"threads": 2})])
+        self.assertEqual((found.question, found.skipped, len(found.rows)), ("torch_sums_by_key", 0, 8))
+        self.assertEqual({r["method"] for r in found.rows}, {"numpy/add_at/fp32@peer"})
+        self.assertEqual([r["grid"] for r in found.rows], [None] * 8)
+        for r in found.rows:
+            self.assertAlmostEqual(r["gb_per_s"] * 1e9 * r["seconds"], r["n"] * (4 * r["inner"] + 4), delta=1e-3)
+        self.assertIn("numpy", found.header["options"])
+
+    def test_prefix_sums(self):
+        row = {name: value for name, value in speed(EXACT, 1.0, threads=1, n=1 << 12).items()
+               if name not in ("keys", "bins", "grid")} | {"operation": "cumsum"}
+        found = self.run_script("prefix_sums", [row | {"method": "cumsum/exact/fp32@cpu"}, row | {"method": "copy"}])
+        self.assertEqual([r["method"] for r in found.rows], ["numpy/cumsum/fp32@peer"])
+
+    def test_keys_have_the_distributions_of_the_experiment(self):
+        import numpy
+        n = 200_000
+        u, places = numpy.random.default_rng(1).random(n), numpy.arange(n)
+        for name, first in (("uniform", 0.01), ("skewed", 0.01 ** (1 / 3)),
+                            ("zipf", (1 - 2**-0.1) / (1 - 101**-0.1)), ("sorted", 0.01)):
+            keys = script().keys_of({"bins": 100, "n": n, "keys": name}, u, places).astype(numpy.int64)
+            self.assertEqual((keys.min(), keys.max()), (0, 99), name)
+            self.assertAlmostEqual((keys == 0).mean(), first, delta=0.005, msg=name)
+
+
+if __name__ == "__main__":
+    unittest.main()
