@@ -299,7 +299,7 @@ class CallByKey {
     });
     enqueue(measure_partitions<T>, blocks_of(to.count, warp) * blocks_of(to.tiles, measured_tiles), warp, to);
     enqueue_with(to.count * sizeof(std::uint32_t), share_out<T>, 1, key_threads, to,
-                 std::max<std::uint64_t>(all_.elements / (8 * processors), 1));
+                 std::max<std::uint64_t>(all_.elements / (32 * processors), 1));
     const auto run = [&](auto kernel) {
       enqueue_with(bytes_to_add(w.words), kernel, processors, key_threads, all_, w, to, totals);
     };

@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
   });
 }
 
-constexpr std::uint32_t measured_tiles = 64;
+constexpr std::uint32_t measured_tiles = 16;
 /// Measures the partitions. A warp has 32 of them, and some tiles.
 template <class T> __global__ void __launch_bounds__(warp) measure_partitions(Partitions<T> of) {
   const std::uint32_t columns = (of.count + warp - 1) / warp, p = blockIdx.x % columns * warp + threadIdx.x,
