@@ -72,26 +72,24 @@ template <> inline constexpr bool fresh_is_neutral<WindowSum> = true;
 
 /// 2^exponent, a normal number.
 template <class C> __device__ CarrierOf<C> power_of_two(int exponent) {
-  constexpr int fraction_bits = samesum::Format<C>::precision - 1;
-  return from_bits<C>(BitsOf<C>(exponent + samesum::Format<C>::max_exponent) << fraction_bits);
+  constexpr int fraction_bits = Format<C>::precision - 1;
+  return from_bits<C>(BitsOf<C>(exponent + Format<C>::max_exponent) << fraction_bits);
 }
 
-/// integer · 2^exponent, rounded once to F, where no multiple of 2^exponent that is subnormal needs rounding.
-template <class F> __device__ F rounded_integer(std::int64_t integer, int exponent) {
-  // Scaling in two steps stays within the exponents of F, and is exact unless the result overflows.
-  if constexpr (std::is_same_v<F, fp32>)
+/// integer · 2^exponent, rounded once to F. The number is a sum of numbers of format C.
+template <class F, class C> __device__ F rounded_integer(std::int64_t integer, int exponent) {
+  // A format that holds all of C rounds no subnormal number, so the scaling is exact unless the result
+  // overflows. It takes two steps to stay within the exponents of F.
+  if constexpr (std::is_same_v<F, fp32> && std::is_same_v<C, fp32>)
     return __ll2float_rn(integer) * power_of_two<F>(exponent / 2) * power_of_two<F>(exponent - exponent / 2);
-  else if constexpr (std::is_same_v<F, fp64>)
+  if constexpr (std::is_same_v<F, fp64>)
     return __ll2double_rn(integer) * power_of_two<F>(exponent / 2) * power_of_two<F>(exponent - exponent / 2);
-  else
-    return from_bits<F>(integer == 0
-                            ? BitsOf<F>{0}
-                            : round_to_bits<F>(integer < 0,
-                                               static_cast<std::uint64_t>(integer < 0 ? -integer : integer),
-                                               exponent));
+  if (integer == 0) return from_bits<F>(BitsOf<F>{0});
+  const auto magnitude = static_cast<std::uint64_t>(integer < 0 ? -integer : integer);
+  return from_bits<F>(round_to_bits<F>(integer < 0, magnitude, exponent));
 }
 /// units · 2^unit, rounded once to F.
-template <class F> __device__ __noinline__ F rounded_sum(__int128 units, int unit) {
+template <class F, class C> __device__ __noinline__ F rounded_sum(__int128 units, int unit) {
   const bool negative = units < 0;
   const auto magnitude = static_cast<unsigned __int128>(negative ? -units : units);
   const auto high = static_cast<std::uint64_t>(magnitude >> 62);
@@ -102,7 +100,7 @@ template <class F> __device__ __noinline__ F rounded_sum(__int128 units, int uni
     leading = static_cast<std::int64_t>(magnitude >> shift);
     if ((static_cast<unsigned __int128>(leading) << shift) != magnitude) leading |= 1;
   }
-  return rounded_integer<F>(negative ? -leading : leading, unit + shift);
+  return rounded_integer<F, C>(negative ? -leading : leading, unit + shift);
 }
 
 /// x as a whole number of units of 2^unit, below 2^bits. If it is none, reports that and returns 0.
@@ -317,9 +315,9 @@ __global__ void __launch_bounds__(segment_warps* warp, 4)
   const WindowUnits<C> units{call, sampled};
   const auto round = [&](const auto& sum) {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(sum)>, CommonSum>)
-      return rounded_integer<F>(sum.units, units.unit() + common_shift);
+      return rounded_integer<F, C>(sum.units, units.unit() + common_shift);
     else
-      return rounded_sum<F>(sum.units, units.unit());
+      return rounded_sum<F, C>(sum.units, units.unit());
   };
   F* const to = static_cast<F*>(out.out) + s.outer * out.row_stride + s.inner + s.begin * l.inner;
   RowWriter<F> writer{to, l.inner, s.count, out.exclusive, round(before)};
