@@ -277,11 +277,13 @@ TEST_P(EveryScanOnAGpu, CanBeCapturedInAGraphAndReplayed) {
   succeed(cudaGraphDestroy(graph));
 }
 
-/// Integers hold the sums of only some of these data.
+/// Integers hold the sums of only some of these data. The long calls guess the units from a sample, which one
+/// large element may exceed.
 TEST_P(EveryScanOnAGpu, IsExactForAnyRangeOfElements) {
   if (m.accumulator != "exact") return;
   for (const Layout& layout : {Layout::vector(3 * tile + 777), Layout::vector(700), Layout::rows(5, 5000),
-                               Layout::rows(700, 3), Layout::axis(2, 4200, 5)}) {
+                               Layout::rows(700, 3), Layout::axis(2, 4200, 5), Layout::vector(150001),
+                               Layout::rows(45000, 3), Layout::axis(3, 20000, 3)}) {
     const std::size_t n = layout.results() * layout.n;
     std::vector<Dataset> all;
     for (const int binades : {30, 60, 90, 240, 1900})
@@ -290,6 +292,8 @@ TEST_P(EveryScanOnAGpu, IsExactForAnyRangeOfElements) {
     all.push_back({"-0 first", uniform(n, 5)});
     std::fill_n(all.back().x.begin(), layout.inner, -0.0);
     all.push_back({"only -0", std::vector<double>(n, -0.0)});
+    all.push_back({"a large one", uniform(n, 7)});
+    all.back().x[n / 2 + 1] = m.format->max_finite;
     all.push_back({"a NaN", uniform(n, 6)});
     all.back().x[n / 2] = NAN;
     all.push_back({"largest", std::vector<double>(n, m.format->max_finite)});
