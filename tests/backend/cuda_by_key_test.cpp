@@ -54,7 +54,7 @@ Outcome on_gpu(const Method& m, const Array& x, const Keys& keys, std::size_t bi
                      nullptr, 0, the_caller().stream()};
   launch.bins = bins;
   launch.key_schedule = schedule;
-  launch.key_status = reinterpret_cast<KeyStatus*>(status.get());
+  launch.status = reinterpret_cast<KeyStatus*>(status.get());
   succeed(gpu::enqueue_method(m, launch));
   const auto workspace = device_memory(launch.bytes);
   launch.workspace = workspace.get();

@@ -5,7 +5,6 @@
 
 #include "samesum/backend/cuda/key_status.hpp"
 #include "samesum/backend/cuda/pair.cuh"
-#include "samesum/format/formats.hpp"
 #include "samesum/operation/keys.hpp"
 #include "samesum/operation/operations.hpp"
 
