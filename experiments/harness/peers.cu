@@ -193,7 +193,7 @@ template <class F> cudaError_t enqueue_by_key(Launch& launch) {
   if ((error = sort(launch.workspace, to_sort, sorted, values))) return error;
   if ((error = sum(launch.workspace, to_sum, sorted, values, unique, sums, runs))) return error;
   if ((error = cudaMemsetAsync(out, 0, launch.bins * sizeof(F), launch.stream))) return error;
-  if (gpu::KeyStatus* const status = launch.key_status) {  // as if no key were bad
+  if (gpu::KeyStatus* const status = launch.status) {  // as if no key were bad
     error = cudaMemsetAsync(&status->first_bad_key, 0xff, sizeof status->first_bad_key, launch.stream);
     if (error == cudaSuccess)
       error = cudaMemsetAsync(&status->overflowed, 0, sizeof status->overflowed, launch.stream);
