@@ -64,7 +64,10 @@ __global__ void __launch_bounds__(ScanSegments::most_in_group* warp)
   const ScanSegment s{l, segments, index};
   WindowRows<C, rows> held;
   held.load(in, s.first, l.stride, s.count);
-  const WindowSum own = held.sum(WindowUnits<C>{call, sampled});
+  const WindowUnits<C> units{call, sampled};
+  const bool common = held.are_common(units);
+  const WindowSum own = held.sum(units, common);
+  if (segments.is_common != nullptr && thread() == 0) segments.is_common[index] = common;
   __shared__ WindowSum sums[ScanSegments::most_in_group];
   if (thread() == 0) sums[warp_index()] = own;
   __syncthreads();  // all sums are written

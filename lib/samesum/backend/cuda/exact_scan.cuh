@@ -36,7 +36,7 @@ struct ExactScan {
   Windows* windows;
   bool samples;
   int log2_length;  ///< of the results, rounded up
-  int min_quantum;  ///< of the format that holds the elements
+  int least_unit;   ///< a lower bound of unit(), low enough for all numbers
 
   /// Sums are integers in units of 2^unit, of at most 126 bits.
   __device__ int unit(bool sampled) const {
@@ -44,7 +44,7 @@ struct ExactScan {
     const ExactWindow& w = sampled ? windows->sample : windows->all;
     const int top = static_cast<int>(w.top) - ExactWindow::bias - common_bits - common_shift,
               lowest = ExactWindow::bias - static_cast<int>(w.below);
-    return max(sampled ? top + headroom : min(top, lowest), min_quantum - common_shift);
+    return max(sampled ? top + headroom : min(top, lowest), least_unit);
   }
   /// Whether the window of the sample has given the results.
   __device__ bool sample_fits() const {
@@ -68,6 +68,7 @@ struct CommonSum {
 };
 __device__ inline WindowSum operator+(WindowSum a, WindowSum b) { return {a.units + b.units}; }
 __device__ inline CommonSum operator+(CommonSum a, CommonSum b) { return {a.units + b.units}; }
+__device__ inline WindowSum operator+(WindowSum a, CommonSum b) { return a + b.widened(); }
 template <> inline constexpr bool fresh_is_neutral<WindowSum> = true;
 
 /// 2^exponent, a normal number.
@@ -120,6 +121,11 @@ __device__ __noinline__ __int128 exact_units(CarrierOf<C> x, int unit, int bits,
   return d.negative ? -magnitude : magnitude;
 }
 
+/// The lower bound of units for elements that format C holds: 2^-(unit + common_shift) must be a number.
+template <class C>
+inline constexpr int least_unit =
+    (sizeof(C) < 8 ? 1 - Format<C>::max_exponent : Format<C>::min_quantum) - common_shift;
+
 /// The integers of a call whose elements format C holds.
 template <class C> class WindowUnits {
  public:
@@ -127,25 +133,24 @@ template <class C> class WindowUnits {
   __device__ WindowUnits(const ExactScan& call, bool sampled) : call_{call}, unit_{call.unit(sampled)} {
     if constexpr (sizeof(C) < 8) {
       using Info = Format<C>;
-      const int common = unit_ + common_shift, first = max(common - Info::min_quantum + 1, 0),
-                last = min(common + common_bits - Info::min_quantum - Info::precision + 1,
-                           2 * Info::max_exponent);
-      scale_[0] = power_of_two<C>(-common / 2);
-      scale_[1] = power_of_two<C>(-common - -common / 2);
-      lowest_ = common <= Info::min_quantum ? 0 : static_cast<BitsOf<C>>(first) << (Info::precision - 1);
-      span_ = (static_cast<BitsOf<C>>(last + 1) << (Info::precision - 1)) - lowest_;
+      constexpr int fraction_bits = Info::precision - 1;
+      const int common = unit_ + common_shift, first = common - Info::min_quantum + 1,  // fields of exponents
+          last = min(first + common_bits - Info::precision, 2 * Info::max_exponent);
+      scale_ = power_of_two<C>(-common);
+      lowest_ = static_cast<BitsOf<C>>(first) << fraction_bits;
+      span_ = static_cast<BitsOf<C>>(last + 1 - first) << fraction_bits;
       // Otherwise the compiler computes them again for each element, to save registers.
-      asm volatile("" : "+f"(scale_[0]), "+f"(scale_[1]), "+r"(lowest_), "+r"(span_));
+      asm volatile("" : "+f"(scale_), "+r"(lowest_), "+r"(span_));
     }
   }
   __device__ int unit() const { return unit_; }
   __device__ bool is_common(CarrierOf<C> x) const {
     const auto magnitude = static_cast<BitsOf<C>>(to_bits(x) & ~Format<C>::sign_bit);
-    return sizeof(C) < 8 && (magnitude - lowest_ < span_ || magnitude == 0);
+    return (sizeof(C) < 8) & ((magnitude - lowest_ < span_) | (magnitude == 0));  // without branches
   }
   __device__ CommonSum common(CarrierOf<C> x) const {
     if constexpr (sizeof(C) < 8)
-      return {__float2ll_rn(x * scale_[0] * scale_[1])};
+      return {__float2ll_rn(x * scale_)};
     else
       return {};
   }
@@ -157,8 +162,30 @@ template <class C> class WindowUnits {
  private:
   const ExactScan& call_;
   int unit_;
-  CarrierOf<C> scale_[2] = {};       // their product is 2^-(unit + common_shift)
+  CarrierOf<C> scale_ = 0;           // 2^-(unit + common_shift)
   BitsOf<C> lowest_ = 0, span_ = 0;  // magnitudes of common elements except 0, as bits, are in this range
+};
+
+/// Rounds sums once to F.
+template <class F, class C> class SumRounder {
+ public:
+  __device__ explicit SumRounder(const WindowUnits<C>& units) : unit_{units.unit()} {
+    if constexpr (is_scaled) scale_ = power_of_two<F>(unit_ + common_shift);
+  }
+  __device__ F operator()(const WindowSum& sum) const { return rounded_sum<F, C>(sum.units, unit_); }
+  __device__ F operator()(const CommonSum& sum) const {
+    if constexpr (!is_scaled)
+      return rounded_integer<F, C>(sum.units, unit_ + common_shift);
+    else if constexpr (std::is_same_v<F, fp32>)
+      return __ll2float_rn(sum.units) * scale_;  // exact, or infinite: the least unit is a normal number
+    else
+      return __ll2double_rn(sum.units) * scale_;
+  }
+
+ private:
+  static constexpr bool is_scaled = sizeof(C) == 4 && sizeof(F) >= 4;
+  int unit_;
+  F scale_{};
 };
 
 /// Rows of a long segment; a short one has few_rows of them.
@@ -173,6 +200,7 @@ struct ScanSegments {
   std::size_t groups;
   WindowSum* sum;    ///< of the segments before each one, in its group; null if a result has one segment
   WindowSum* group;  ///< of the groups before each one, in its result; null if a result has one group
+  bool* is_common;   ///< whether all elements of a segment are common; null if `sum` is
 
   std::size_t count() const { return groups * static_cast<std::size_t>(in_group); }
 };
@@ -218,12 +246,12 @@ template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
 
   __device__ bool are_common(const WindowUnits<C>& units) const {
     bool common = true;
-    each([&](CarrierOf<C> x) { common = common && units.is_common(x); });
+    each([&](CarrierOf<C> x) { common = common & units.is_common(x); });
     return __all_sync(whole_warp, common);
   }
-  /// The sum of all rows.
-  __device__ WindowSum sum(const WindowUnits<C>& units) const {
-    if (are_common(units)) {
+  /// The sum of all rows; are_common() is `common`.
+  __device__ WindowSum sum(const WindowUnits<C>& units, bool common) const {
+    if (common) {
       CommonSum sum;
       each([&](CarrierOf<C> x) { sum = sum + units.common(x); });
       return sum_of_warp(sum).widened();
@@ -232,37 +260,21 @@ template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
     each([&](CarrierOf<C> x) { sum = sum + units.exactly(x); });
     return sum_of_warp(sum);
   }
-  /// Calls visit(r, j, sum) with `before` and the sum up to element j of the thread's run in row r, and
-  /// finish(r) after each row.
+  /// Calls visit(j, sum) with `before` and the sum up to element j of the thread's run in each row, and
+  /// finish(r) after row r; are_common() is `common`.
   template <class Visit, class Finish>
-  __device__ void scan(const WindowUnits<C>& units, int count, WindowSum before, Visit visit,
+  __device__ void scan(const WindowUnits<C>& units, bool common, int count, WindowSum before, Visit visit,
                        Finish finish) const {
-    const bool common = are_common(units);
-#pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      if (r * row >= count) break;
-      if (common) {
-        CommonSum sum[run];
-        const CommonSum all = sums_of_row(
-            r, [&](CarrierOf<C> x) { return units.common(x); }, sum);
-        constexpr std::int64_t most = std::int64_t{1} << 61;
-        const CommonSum base{static_cast<std::int64_t>(before.units >> common_shift)};
-        const bool is_common =
-            base.widened().units == before.units && base.units < most && base.units > -most;
-#pragma unroll
-        for (int j = 0; j < run; ++j)
-          is_common ? visit(j, base + sum[j]) : visit(j, before + sum[j].widened());
-        before = before + all.widened();
-      } else {
-        WindowSum sum[run];
-        const WindowSum all = sums_of_row(
-            r, [&](CarrierOf<C> x) { return units.exactly(x); }, sum);
-#pragma unroll
-        for (int j = 0; j < run; ++j) visit(j, before + sum[j]);
-        before = before + all;
-      }
-      finish(r);
-    }
+    const auto of_common = [&](CarrierOf<C> x) { return units.common(x); };
+    constexpr std::int64_t most = std::int64_t{1} << 61;  // leaves one bit for the sum of the rows
+    const CommonSum base{static_cast<std::int64_t>(before.units >> common_shift)};
+    if (!common)
+      scan_rows(
+          count, before, [&](CarrierOf<C> x) { return units.exactly(x); }, visit, finish);
+    else if (base.widened().units == before.units && base.units < most && base.units > -most)
+      scan_rows(count, base, of_common, visit, finish);
+    else
+      scan_rows(count, before, of_common, visit, finish);
   }
 
  private:
@@ -277,21 +289,27 @@ template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
     for (int delta = 1; delta < warp; delta *= 2) sum = sum + shuffle_xor(sum, delta);
     return sum;
   }
-  /// The sums of the elements of row r up to each one of the thread's run. Returns that of the row.
-  template <class Of, class Sum> __device__ Sum sums_of_row(int r, Of of, Sum (&sum)[run]) const {
-    Sum own;
+  template <class Base, class Of, class Visit, class Finish>
+  __device__ void scan_rows(int count, Base before, Of of, Visit visit, Finish finish) const {
+    using Sum = decltype(of(element_[0][0].v));
 #pragma unroll
-    for (int j = 0; j < run; ++j) sum[j] = own = own + of(element_[r][j].v);
-    Sum up_to = own;
+    for (int r = 0; r < rows; ++r) {
+      if (r * row >= count) break;
+      Sum sum[run], own;
 #pragma unroll
-    for (int delta = 1; delta < warp; delta *= 2) {
-      const Sum left = shuffled(up_to, max(thread() - delta, 0));
-      if (thread() >= delta) up_to = up_to + left;
+      for (int j = 0; j < run; ++j) sum[j] = own = own + of(element_[r][j].v);
+      Sum up_to = own;
+#pragma unroll
+      for (int delta = 1; delta < warp; delta *= 2) {
+        const Sum left = shuffled(up_to, max(thread() - delta, 0));
+        if (thread() >= delta) up_to = up_to + left;
+      }
+      const Base start = before + Sum{up_to.units - own.units};
+#pragma unroll
+      for (int j = 0; j < run; ++j) visit(j, start + sum[j]);
+      finish(r);
+      before = before + shuffled(up_to, warp - 1);
     }
-    const Sum before{up_to.units - own.units};
-#pragma unroll
-    for (int j = 0; j < run; ++j) sum[j] = before + sum[j];
-    return shuffled(up_to, warp - 1);
   }
 };
 
@@ -313,16 +331,12 @@ __global__ void __launch_bounds__(segment_warps* warp, 4)
   if (segments.sum != nullptr) before = segments.sum[index];
   if (segments.group != nullptr) before = before + segments.group[index / segments.in_group];
   const WindowUnits<C> units{call, sampled};
-  const auto round = [&](const auto& sum) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(sum)>, CommonSum>)
-      return rounded_integer<F, C>(sum.units, units.unit() + common_shift);
-    else
-      return rounded_sum<F, C>(sum.units, units.unit());
-  };
+  const bool common = segments.is_common != nullptr ? segments.is_common[index] : held.are_common(units);
+  const SumRounder<F, C> rounded{units};
   F* const to = static_cast<F*>(out.out) + s.outer * out.row_stride + s.inner + s.begin * l.inner;
-  RowWriter<F> writer{to, l.inner, s.count, out.exclusive, round(before)};
+  RowWriter<F> writer{to, l.inner, s.count, out.exclusive, rounded(before)};
   held.scan(
-      units, s.count, before, [&](int j, const auto& sum) { writer.set(j, round(sum)); },
+      units, common, s.count, before, [&](int j, const auto& sum) { writer.set(j, rounded(sum)); },
       [&](int r) { writer.write(r); });
 }
 

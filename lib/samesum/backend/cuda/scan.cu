@@ -128,8 +128,9 @@ template <class C> cudaError_t scan_held(Launch& call) {
     return error;
   auto* const windows = static_cast<ExactScan::Windows*>(states(call.workspace));
   auto* const of_segments = reinterpret_cast<WindowSum*>(windows + 1);
-  const ExactScan exact{windows, step >= 16, static_cast<int>(ceil_log2(l.n)), Format<C>::min_quantum};
-  if (has_sums) segments.sum = of_segments;
+  const ExactScan exact{windows, step >= 16, static_cast<int>(ceil_log2(l.n)), least_unit<C>};
+  auto* const digits = reinterpret_cast<TileDigits*>(of_segments + sums + groups);
+  if (has_sums) segments.sum = of_segments, segments.is_common = reinterpret_cast<bool*>(digits + of_digits);
   if (has_groups) segments.group = of_segments + sums;
   const auto next = [&](auto enqueue) {
     if (error == cudaSuccess) error = enqueue();
@@ -151,10 +152,7 @@ template <class C> cudaError_t scan_held(Launch& call) {
     return segments.length == few_rows * PrefixTree::lanes ? scan_all(scan_segments<C, F, few_rows>)
                                                            : scan_all(scan_segments<C, F, segment_rows<C>>);
   });
-  next([&] {
-    return scan_with_digits(call, exact, reinterpret_cast<TileDigits*>(of_segments + sums + groups),
-                            SAMESUM_FORMAT_INDEX);
-  });
+  next([&] { return scan_with_digits(call, exact, digits, SAMESUM_FORMAT_INDEX); });
   return error;
 }
 cudaError_t scan_exactly(Launch& call) {
