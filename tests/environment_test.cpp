@@ -404,10 +404,10 @@ const std::set<std::string> without_guard{
     "Exact::digits", "Exact::empty", "Exact::is_special", "Exact::only_minus_zero", "Layout::axis",
     "Layout::first", "Layout::length", "Layout::results", "Layout::rows", "Layout::segments",
     "Layout::vector", "BackendList::all", "Method::is_scan", "Method::result_bytes", "Method::result_format",
-    "Name::view", "bytes_of", "first_bad_key", "is_listed", "key_at", "message_of_bad_key", "with_key_format",
-    "Results::stride_of", "SumWords::is_accumulator", "SumWords::is_operation", "SumWords::is_order",
-    "backend", "format_of_sum", "is_backend", "is_name_in", "is_sum_accumulator", "name_of", "parse_name",
-    "sum_refusal",
+    "Name::view", "bytes_of", "depends_on_condition", "first_bad_key", "is_listed", "key_at",
+    "message_of_bad_key", "with_key_format", "Results::stride_of", "SumWords::is_accumulator",
+    "SumWords::is_operation", "SumWords::is_order", "backend", "format_of_sum", "is_backend", "is_name_in",
+    "is_sum_accumulator", "name_of", "parse_name", "special_bits", "sum_refusal",
     // the guard itself
     "in_standard_environment",
     // functions of a custom reducer that schedules call
