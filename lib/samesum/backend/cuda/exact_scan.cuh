@@ -68,7 +68,20 @@ struct CommonSum {
 };
 __device__ inline WindowSum operator+(WindowSum a, WindowSum b) { return {a.units + b.units}; }
 __device__ inline CommonSum operator+(CommonSum a, CommonSum b) { return {a.units + b.units}; }
-__device__ inline WindowSum operator+(WindowSum a, CommonSum b) { return a + b.widened(); }
+
+/// A sum in two parts, as long as only common elements are added: units of 2^common_shift units, and what is
+/// below them. If `Units` has 128 bits, a rounded result needs no more than units >> shift, and whether
+/// anything is lost.
+template <class Units> struct SplitSum {
+  Units units;
+  std::uint32_t below;
+  int shift;
+
+  __device__ WindowSum widened() const { return {(static_cast<__int128>(units) << common_shift) + below}; }
+};
+template <class Units> __device__ SplitSum<Units> operator+(SplitSum<Units> a, CommonSum b) {
+  return {a.units + b.units, a.below, a.shift};
+}
 template <> inline constexpr bool fresh_is_neutral<WindowSum> = true;
 
 /// 2^exponent, a normal number.
@@ -121,10 +134,11 @@ __device__ __noinline__ __int128 exact_units(CarrierOf<C> x, int unit, int bits,
   return d.negative ? -magnitude : magnitude;
 }
 
-/// The lower bound of units for elements that format C holds: 2^-(unit + common_shift) must be a number.
+/// The lower bound of units for elements that format C holds: 2^(unit + common_shift - 1) must be normal in
+/// it.
 template <class C>
 inline constexpr int least_unit =
-    (sizeof(C) < 8 ? 1 - Format<C>::max_exponent : Format<C>::min_quantum) - common_shift;
+    (sizeof(C) < 8 ? 2 - Format<C>::max_exponent : Format<C>::min_quantum) - common_shift;
 
 /// The integers of a call whose elements format C holds.
 template <class C> class WindowUnits {
@@ -169,22 +183,38 @@ template <class C> class WindowUnits {
 /// Rounds sums once to F.
 template <class F, class C> class SumRounder {
  public:
-  __device__ explicit SumRounder(const WindowUnits<C>& units) : unit_{units.unit()} {
-    if constexpr (is_scaled) scale_ = power_of_two<F>(unit_ + common_shift);
+  /// For sums with the same `shift`, unless they are of the type WindowSum.
+  __device__ SumRounder(const WindowUnits<C>& units, int shift)
+      : unit_{units.unit()}, exponent_{unit_ + common_shift + shift - 1} {
+    if constexpr (is_scaled) scale_ = power_of_two<F>(exponent_);
   }
   __device__ F operator()(const WindowSum& sum) const { return rounded_sum<F, C>(sum.units, unit_); }
-  __device__ F operator()(const CommonSum& sum) const {
+  template <class Units> __device__ F operator()(const SplitSum<Units>& sum) const {
+    std::int64_t kept;
+    bool lost = sum.below != 0;
+    if constexpr (sizeof(Units) == 8) {
+      kept = sum.units;
+    } else {  // 0 < shift < 64
+      const auto low = static_cast<std::uint64_t>(sum.units),
+                 high = static_cast<std::uint64_t>(sum.units >> 64);
+      kept = static_cast<std::int64_t>(low >> sum.shift | high << (64 - sum.shift));
+      lost = lost | (low << (64 - sum.shift) != 0);
+    }
+    const std::int64_t sticky = 2 * kept + lost;
+    // With two bits more than the format, the last bit decides as all lost ones do.
+    constexpr std::int64_t least = std::int64_t{1} << (Format<F>::precision + 2);
+    if (lost && sticky < least && sticky > -least) return (*this)(sum.widened());
     if constexpr (!is_scaled)
-      return rounded_integer<F, C>(sum.units, unit_ + common_shift);
+      return rounded_integer<F, C>(sticky, exponent_);
     else if constexpr (std::is_same_v<F, fp32>)
-      return __ll2float_rn(sum.units) * scale_;  // exact, or infinite: the least unit is a normal number
+      return __ll2float_rn(sticky) * scale_;  // exact, or infinite: the unit of `sticky` is a normal number
     else
-      return __ll2double_rn(sum.units) * scale_;
+      return __ll2double_rn(sticky) * scale_;
   }
 
  private:
   static constexpr bool is_scaled = sizeof(C) == 4 && sizeof(F) >= 4;
-  int unit_;
+  int unit_, exponent_;
   F scale_{};
 };
 
@@ -260,21 +290,25 @@ template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
     each([&](CarrierOf<C> x) { sum = sum + units.exactly(x); });
     return sum_of_warp(sum);
   }
-  /// Calls visit(j, sum) with `before` and the sum up to element j of the thread's run in each row, and
-  /// finish(r) after row r; are_common() is `common`.
-  template <class Visit, class Finish>
-  __device__ void scan(const WindowUnits<C>& units, bool common, int count, WindowSum before, Visit visit,
-                       Finish finish) const {
-    const auto of_common = [&](CarrierOf<C> x) { return units.common(x); };
-    constexpr std::int64_t most = std::int64_t{1} << 61;  // leaves one bit for the sum of the rows
-    const CommonSum base{static_cast<std::int64_t>(before.units >> common_shift)};
+  /// Writes the results of the rows after `before`, rounded to F; are_common() is `common`.
+  template <class F>
+  __device__ void scan(const WindowUnits<C>& units, bool common, int count, WindowSum before,
+                       RowWriter<F> writer) const {
     if (!common)
-      scan_rows(
-          count, before, [&](CarrierOf<C> x) { return units.exactly(x); }, visit, finish);
-    else if (base.widened().units == before.units && base.units < most && base.units > -most)
-      scan_rows(count, base, of_common, visit, finish);
+      return scan_rows(
+          count, before, SumRounder<F, C>{units, 0}, [&](CarrierOf<C> x) { return units.exactly(x); },
+          writer);
+    constexpr int most = 60;  // bits of a sum without a shift; those of the rows have as many
+    const __int128 all = before.units >> common_shift;
+    const auto below = static_cast<std::uint32_t>(before.units);
+    const auto magnitude = static_cast<std::uint64_t>((all < 0 ? ~all : all) >> most);
+    const int shift = magnitude == 0 ? 0 : 64 - leading_zeros(magnitude);
+    const SumRounder<F, C> round{units, shift};
+    const auto of = [&](CarrierOf<C> x) { return units.common(x); };
+    if (shift == 0)
+      scan_rows(count, SplitSum<std::int64_t>{static_cast<std::int64_t>(all), below, 0}, round, of, writer);
     else
-      scan_rows(count, before, of_common, visit, finish);
+      scan_rows(count, SplitSum<__int128>{all, below, shift}, round, of, writer);
   }
 
  private:
@@ -289,8 +323,8 @@ template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
     for (int delta = 1; delta < warp; delta *= 2) sum = sum + shuffle_xor(sum, delta);
     return sum;
   }
-  template <class Base, class Of, class Visit, class Finish>
-  __device__ void scan_rows(int count, Base before, Of of, Visit visit, Finish finish) const {
+  template <class Base, class Round, class Of, class Writer>
+  __device__ void scan_rows(int count, Base before, const Round& round, Of of, Writer& writer) const {
     using Sum = decltype(of(element_[0][0].v));
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
@@ -306,8 +340,8 @@ template <class C, int rows> class WindowRows : public LoadedRows<C, rows> {
       }
       const Base start = before + Sum{up_to.units - own.units};
 #pragma unroll
-      for (int j = 0; j < run; ++j) visit(j, start + sum[j]);
-      finish(r);
+      for (int j = 0; j < run; ++j) writer.set(j, round(start + sum[j]));
+      writer.write(r);
       before = before + shuffled(up_to, warp - 1);
     }
   }
@@ -332,12 +366,9 @@ __global__ void __launch_bounds__(segment_warps* warp, 4)
   if (segments.group != nullptr) before = before + segments.group[index / segments.in_group];
   const WindowUnits<C> units{call, sampled};
   const bool common = segments.is_common != nullptr ? segments.is_common[index] : held.are_common(units);
-  const SumRounder<F, C> rounded{units};
   F* const to = static_cast<F*>(out.out) + s.outer * out.row_stride + s.inner + s.begin * l.inner;
-  RowWriter<F> writer{to, l.inner, s.count, out.exclusive, rounded(before)};
-  held.scan(
-      units, common, s.count, before, [&](int j, const auto& sum) { writer.set(j, rounded(sum)); },
-      [&](int r) { writer.write(r); });
+  held.scan(units, common, s.count, before,
+            RowWriter<F>{to, l.inner, s.count, out.exclusive, rounded_sum<F, C>(before.units, units.unit())});
 }
 
 /// The digits of a sum, and the flags of its elements (Exact::Flag).
