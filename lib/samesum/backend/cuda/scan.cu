@@ -121,8 +121,8 @@ template <class C> cudaError_t scan_held(Launch& call) {
                     groups = has_groups ? segments.groups : 0,
                     of_digits = tiles > 1 ? l.results() * tiles : 0,
                     step = l.results() * l.n / sampled_elements;
-  const std::size_t bytes =
-      sizeof(ExactScan::Windows) + (sums + groups) * sizeof(WindowSum) + of_digits * sizeof(TileDigits);
+  const std::size_t bytes = sizeof(ExactScan::Windows) + (sums + groups) * sizeof(WindowSum) +
+                            of_digits * sizeof(TileDigits) + sums * sizeof(bool);
   cudaError_t error;
   if (!accept_workspace(call, is_nothing ? size_if_none_needed : header_bytes + bytes, error) || is_nothing)
     return error;
@@ -130,7 +130,10 @@ template <class C> cudaError_t scan_held(Launch& call) {
   auto* const of_segments = reinterpret_cast<WindowSum*>(windows + 1);
   const ExactScan exact{windows, step >= 16, static_cast<int>(ceil_log2(l.n)), least_unit<C>};
   auto* const digits = reinterpret_cast<TileDigits*>(of_segments + sums + groups);
-  if (has_sums) segments.sum = of_segments, segments.is_common = reinterpret_cast<bool*>(digits + of_digits);
+  if (has_sums) {
+    segments.sum = of_segments;
+    segments.is_common = reinterpret_cast<bool*>(digits + of_digits);
+  }
   if (has_groups) segments.group = of_segments + sums;
   const auto next = [&](auto enqueue) {
     if (error == cudaSuccess) error = enqueue();
