@@ -453,7 +453,7 @@ int main(int argc, char** argv) {
       "Speeds are measured in turns, as by speed_of_reductions, on normal data and keys of 32 bits. GB/s "
       "counts elements and keys; the ceiling reads both once. fixed_point is measured twice: it finds its "
       "grid, or is given 2^-30. Peers are the loop out[key] += x and, on a GPU, a radix sort and ReduceByKey "
-      "of CUB; scatter_add in the order atomic adds as most GPU programs do. Exit code 1 if an error "
+      "of CUB; scatter_add in the order atomic_element adds as most GPU programs do. Exit code 1 if an error "
       "exceeds its bound, an exact result is not correctly rounded, a promise is broken or bits are wrong.",
       {"errors", "repeats", "reduction"},
       "  sums_by_key\n"

@@ -52,7 +52,7 @@ void compare(std::size_t tokens, std::size_t words, std::size_t width, std::size
     run("serial/plain@cpu", threads, loop);
     if (has_gpu) {
       run("exact@cuda", threads, exact);
-      run("atomic/plain@cuda", threads, atomics);
+      run("atomic_element/plain@cuda", threads, atomics);
     }
     for (std::size_t k = tokens; k > 1; --k) {  // another order of the tokens
       const std::size_t other = random() % k;

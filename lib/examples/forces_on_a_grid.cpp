@@ -91,7 +91,7 @@ int main(int count, char** arguments) {
     run("scatter_add/serial/plain/fp32@cpu", all, loop);
     if (has_gpu) {
       run("scatter_add/exact/fp32@cuda", all, exact);
-      run("scatter_add/atomic/plain/fp32@cuda", all, atomics);
+      run("scatter_add/atomic_element/plain/fp32@cuda", all, atomics);
     }
     for (std::size_t k = particles.size(); k > 1; --k)  // another order of the particles
       std::swap(particles[k - 1], particles[random() % k]);

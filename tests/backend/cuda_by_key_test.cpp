@@ -237,7 +237,7 @@ TEST(ReductionsByKeyOnAGpu, ReportAGridThatIsTooFine) {
 TEST(SumsByKeyInArrivalOrder, OfWholeNumbersAreExact) {
   SAMESUM_NEEDS_GPU();
   for (const FormatInfo& format : formats) {
-    const Method& m = find("scatter_add/atomic/plain/" + std::string{format.name} + "@cuda");
+    const Method& m = find("scatter_add/atomic_element/plain/" + std::string{format.name} + "@cuda");
     Case c{"", random_keys(1'000, 40, 2), 40, 1, {}};
     for (int i = 0; i < 1'000; ++i) c.x.push_back(i % 3);
     const Method& exact = find("scatter_add/exact/" + std::string{format.name} + "@cpu");

@@ -16,7 +16,7 @@ import results
 
 LOOP, GRID, EXACT, ATOMIC, CUB, TORCH, SLOW_TORCH = (
     "scatter_add/serial/plain/fp32@cuda", "scatter_add/fixed_point/fp32@cuda", "scatter_add/exact/fp32@cuda",
-    "scatter_add/atomic/plain/fp32@cuda", "cub/sort_reduce_by_key/fp32@peer", "torch/index_add/fp32@peer",
+    "scatter_add/atomic_element/plain/fp32@cuda", "cub/sort_reduce_by_key/fp32@peer", "torch/index_add/fp32@peer",
     "torch/index_add_deterministic/fp32@peer")
 PROMISES = {LOOP: "everywhere", GRID: "order_free", EXACT: "order_free", ATOMIC: "none", CUB: "none", TORCH: "none"}
 BY_KEY = {"operation": "scatter_add", "input_format": "fp32", "seed": 1, "keys": "uniform", "bins": 1 << 12}
@@ -58,14 +58,14 @@ class SumsByKey(made_up.SectionTest):
                    f"repeated calls the only other varied: {ATOMIC} 9 results in 10 runs.",
                    "This machine, GPU: of the speed of reading elements and uniform keys, fixed_point has 62% (2¹² keys), "
                    "exact has 25% (2¹² keys).",
-                   "This machine, GPU: samesum's fastest … 10 times the speed of atomic/plain … in the only case … 5 times "
+                   "This machine, GPU: samesum's fastest … 10 times the speed of atomic_element/plain … in the only case … 5 times "
                    "the speed of cub/sort_reduce_by_key … 20 times the speed of torch/index_add", failures=[])
         self.assertEqual(len(self.s.findings), 5)
 
     def test_a_changed_time_changes_the_sentences(self):
         self.rows[8].update(seconds=1.25e-4)
         self.rows[10].update(seconds=1e-3)
-        self.check("fixed_point has 80% (2¹² keys), exact has 10%", "12.8 times the speed of atomic/plain")
+        self.check("fixed_point has 80% (2¹² keys), exact has 10%", "12.8 times the speed of atomic_element/plain")
         self.rows += [speed(EXACT, 2e-4, bins=16), speed("read", 1e-4, bins=16)]
         self.check("exact has between 10% (2¹² keys) and 50% (16 keys)")
 

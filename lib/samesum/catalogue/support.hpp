@@ -45,11 +45,10 @@ constexpr std::string_view refusal(std::string_view backend) {
   if (takes_keys<Operation>) {
     if (!Operation::has_order) return {};
     if (!is_plain<A>) return "sums by key are exact, fixed_point or plain; use plain";
-    if (std::is_same_v<Order, Atomic> && std::is_same_v<Operation, ScatterAdd>)
-      return backend == "cpu" ? "only a GPU adds to the results of many keys in arrival order; use serial"
-                              : "";
-    return std::is_same_v<Order, Serial> ? ""
-                                         : "the elements of a key are added in their own order; use serial";
+    const bool is_arrival = std::is_same_v<Order, AtomicElement> && std::is_same_v<Operation, ScatterAdd>;
+    return is_arrival || std::is_same_v<Order, Serial>
+               ? ""
+               : "the elements of a key are added in their own order; use serial";
   }
   if (is_scan<Operation> && Operation::has_order) {
     if (!is_closed_under_prefixes<Order>)

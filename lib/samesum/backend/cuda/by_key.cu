@@ -364,7 +364,7 @@ template <class Operation, class Order, class F> cudaError_t run(Launch& call) {
     return CallByKey{call}.count();
   else if constexpr (!Operation::has_order)
     return CallByKey{call}.extremum<F>(Operation::template reducer<Plain, F>({}).smallest);
-  else if constexpr (std::is_same_v<Order, Atomic>)
+  else if constexpr (std::is_same_v<Order, AtomicElement>)
     return CallByKey{call}.in_arrival_order<F>();
   else
     return CallByKey{call}.in_turn(Operation::template reducer<Plain, F>({}));
