@@ -86,7 +86,8 @@ template <class F> __device__ Scalar<F> load_as(std::size_t input, const void* x
   std::size_t f = 0;
   Formats::for_each([&]<class T>() {
     if (f++ != input) return;
-    if constexpr (can_read<T, F> || sizeof(F) == 8) loaded = Scalar<F>::of(widen(static_cast<const T*>(x)[i]));
+    if constexpr (can_read<T, F> || sizeof(F) == 8)
+      loaded = Scalar<F>::of(widen(static_cast<const T*>(x)[i]));
   });
   return loaded;
 }
