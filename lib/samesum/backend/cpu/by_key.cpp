@@ -15,7 +15,9 @@
 namespace samesum::cpu {
 namespace {
 
-Rows rows_of(const Call& call) { return {call.keys, call.bins, call.layout.inner}; }
+Rows rows_of(const Call& call) {
+  return {call.keys, call.bins, call.layout.inner, call.x, call.input ? call.input->bytes : 0};
+}
 int threads_of(const Call& call) {
   const std::size_t n = call.keys.size;
   return thread_count(call.options.threads, n * call.layout.inner, std::max<std::size_t>(n, 1));
@@ -32,9 +34,10 @@ constexpr auto relaxed = std::memory_order_relaxed;
 // --- elements and their marks ----------------------------------------------------------------------------
 
 template <class T> bool has_minus_zero(const T* x, std::size_t n) {
-  bool any = false;
-  for (std::size_t i = 0; i < n; ++i) any |= to_bits(x[i]) == Format<T>::sign_bit;
-  return any;
+  BitsOf<T> any = 0;  // as wide as the elements, so that vectors of them need no conversion
+  for (std::size_t i = 0; i < n; ++i)
+    any |= to_bits(x[i]) == Format<T>::sign_bit ? BitsOf<T>{1} : BitsOf<T>{0};
+  return any != 0;
 }
 
 /// Elements as they are given.
@@ -273,15 +276,34 @@ template <class T> struct WindowAdder : GivenRows<T> {
   static constexpr Word fresh = 0;
   static constexpr bool is_order_free = true;
   Window window;
+  int lowest_field;         ///< exponent field of the unit's normal numbers, which may not exist
+  BitsOf<T> lowest, count;  ///< `count` magnitudes from `lowest` on need no check but this one
   mutable std::atomic<bool> missed = false, has_minus_zeros = false;
-  WindowAdder(const Call& call, Window w) : GivenRows<T>{call}, window{w} {}
+  WindowAdder(const Call& call, Window w)
+      : GivenRows<T>{call}, window{w}, lowest_field{w.grid - Format<T>::min_quantum + 1} {
+    constexpr int end = Format<T>::infinity >> (Format<T>::precision - 1);
+    const int first = std::clamp(lowest_field, 1, end),
+              last = std::clamp(lowest_field + w.term_bits - Format<T>::precision + 1, first, end);
+    lowest = BitsOf<T>(BitsOf<T>(first) << (Format<T>::precision - 1));
+    count = BitsOf<T>((BitsOf<T>(last) << (Format<T>::precision - 1)) - lowest);
+  }
   const T* rows(std::size_t first, std::size_t n, T*) const {
     const T* const from = this->x + first * this->inner;
     if (has_minus_zero(from, n * this->inner)) has_minus_zeros.store(true, relaxed);
     return missed.load(relaxed) ? nullptr : from;
   }
   void add(Word& word, T x) const {
-    if (!window.add(word, x)) missed.store(true, relaxed);
+    constexpr BitsOf<T> hidden = BitsOf<T>(1) << (Format<T>::precision - 1);
+    const auto bits = to_bits(x), magnitude = BitsOf<T>(bits & ~Format<T>::sign_bit);
+    if (BitsOf<T>(magnitude - lowest) >= count) [[unlikely]] {
+      if (!window.add(word, x)) missed.store(true, relaxed);
+      return;
+    }
+    // Signs are random: a branch would be mispredicted half of the time.
+    const Wide term = Wide{BitsOf<T>((magnitude & (hidden - 1)) | hidden)}
+                      << (int(magnitude / hidden) - lowest_field),
+               sign = Wide{0} - Wide{bits != magnitude};
+    word += (term ^ sign) - sign;
   }
   void merge(Word& word, Word other) const { word += other; }
 };

@@ -3,9 +3,8 @@
 /// An adder adds elements of type X to the words. It has:
 /// - `X`, `Word`, and `fresh`, the word of a result without elements;
 /// - `is_order_free`, whether words of parts of the elements can be merged; then merge(word, other) does so;
-/// - rows(first, n, buffer), which returns the elements of n rows, written to the buffer if they are
-/// converted;
-///   null if it cannot add them: then it gives up, and no word counts;
+/// - rows(first, n, buffer), which returns the elements of n rows, converted ones in the buffer; null if it
+///   cannot add them: then it gives up, and no word counts;
 /// - add(word, x).
 #pragma once
 
@@ -19,14 +18,30 @@
 
 namespace samesum::cpu {
 
-/// The rows of a call, one for each key: their number, and the elements of a row.
+/// The rows of a call, one for each key: their number, the elements of a row, and the bytes of an element.
 struct Rows {
   Keys keys;
   std::size_t bins, inner;
+  const void* x = nullptr;
+  std::size_t bytes = 0;
   std::size_t count() const { return keys.size; }
   std::size_t results() const { return bins * inner; }
   /// Rows per block, whose elements stay in the first-level cache.
-  std::size_t block() const { return std::max<std::size_t>(1, 2048 / inner); }
+  std::size_t block() const { return std::max<std::size_t>(1, 1024 / inner); }
+};
+
+/// Fetches the keys and elements of the next block while those of a block are added: the passes that check a
+/// block before it is added would otherwise wait for the memory. Addresses may lie behind the end.
+struct NextBlock {
+  static constexpr std::size_t step = 16;  ///< rows per fetch
+  std::uintptr_t key, x;                   ///< addresses
+  std::size_t key_bytes, x_bytes;
+  void fetch(std::size_t r) const {
+    for (std::size_t at = r; at < r + step; at += 64 / sizeof(std::uint64_t)) {
+      __builtin_prefetch(reinterpret_cast<const void*>(key + at * key_bytes));
+      __builtin_prefetch(reinterpret_cast<const void*>(x + at * x_bytes));
+    }
+  }
 };
 
 /// Words of more results than fit in the second-level cache are fetched ahead of their use.
@@ -35,7 +50,7 @@ inline constexpr std::size_t cached_bytes = std::size_t{1} << 20;
 /// Adds n rows to a table whose first row has the key 0.
 template <class Adder, class K>
 inline void add_rows(const Adder& adder, typename Adder::Word* table, bool is_cached, const K* key,
-                     const typename Adder::X* x, std::size_t n, std::size_t inner) {
+                     const typename Adder::X* x, std::size_t n, std::size_t inner, const NextBlock& next) {
   if (inner > 1) {
     for (std::size_t r = 0; r < n; ++r) {
       typename Adder::Word* const row = table + static_cast<std::size_t>(key[r]) * inner;
@@ -43,15 +58,23 @@ inline void add_rows(const Adder& adder, typename Adder::Word* table, bool is_ca
     }
     return;
   }
+  constexpr std::size_t step = NextBlock::step, ahead = 24;
   std::size_t r = 0;
-  if (!is_cached) {
-    constexpr std::size_t ahead = 24;
-    for (; r + ahead < n; ++r) {
-      __builtin_prefetch(table + static_cast<std::size_t>(key[r + ahead]), 1);
-      adder.add(table[static_cast<std::size_t>(key[r])], x[r]);
+  const auto add = [&](std::size_t i) { adder.add(table[static_cast<std::size_t>(key[i])], x[i]); };
+  if (is_cached)
+    for (; r + step <= n; r += step) {
+      next.fetch(r);
+      for (std::size_t i = r; i < r + step; ++i) add(i);
     }
-  }
-  for (; r < n; ++r) adder.add(table[static_cast<std::size_t>(key[r])], x[r]);
+  else
+    for (; r + step + ahead <= n; r += step) {
+      next.fetch(r);
+      for (std::size_t i = r; i < r + step; ++i) {
+        __builtin_prefetch(table + static_cast<std::size_t>(key[i + ahead]), 1);
+        add(i);
+      }
+    }
+  for (; r < n; ++r) add(r);
 }
 
 /// The words of all results, or why there are none.
@@ -126,11 +149,18 @@ template <class Adder, class K> class PassByKey {
     return std::all_of(key, key + n, [&](K k) { return static_cast<std::uint64_t>(k) < rows_.bins; });
   }
 
+  /// The block after that of row `first`.
+  NextBlock after(std::size_t first) const {
+    const std::size_t row = first + rows_.block();
+    return {reinterpret_cast<std::uintptr_t>(keys_) + row * sizeof(K),
+            reinterpret_cast<std::uintptr_t>(rows_.x) + row * rows_.bytes, sizeof(K), rows_.bytes};
+  }
+
   void add_chunk(std::vector<Word>& words, std::size_t begin, std::size_t end) {
     const bool is_cached = words.size() * sizeof(Word) <= cached_bytes;
     for_each_block(begin, end, [&](std::size_t first, std::size_t n, const X* x) {
       if (are_valid(keys_ + first, n))
-        add_rows(adder_, words.data(), is_cached, keys_ + first, x, n, rows_.inner);
+        add_rows(adder_, words.data(), is_cached, keys_ + first, x, n, rows_.inner, after(first));
       else
         has_bad_key_.store(true, relaxed);
     });
@@ -178,7 +208,8 @@ template <class Adder, class K> class PassByKey {
             std::copy_n(x + r * inner, inner, mine.data() + count * inner);
           count += of_range < high - low;
         }
-        add_rows(adder_, table_.words.data() + low * inner, is_cached, key.data(), mine.data(), count, inner);
+        add_rows(adder_, table_.words.data() + low * inner, is_cached, key.data(), mine.data(), count, inner,
+                 after(first));
       });
     });
   }
