@@ -10,8 +10,8 @@
 /// Workspace. Calls with a workspace have two phases:
 /// - The size query. If `workspace` is nullptr, the call sets `bytes` to the size that it needs, launches
 ///   nothing, and reads no other pointer. The size depends on the method, the format and number of elements,
-///   the layout and the current device. The offsets of segments must not be null even here, since
-///   Layout::segments throws.
+///   the layout, the number of results by key, whether a grid is given, and the current device. The offsets
+///   of segments must not be null even here, since Layout::segments throws.
 /// - The call. `bytes` is the size of the workspace. It may be larger than needed, and is left unchanged.
 ///
 /// A workspace is memory that the device can access, aligned to 16 bytes, as memory from cudaMalloc is. Call
@@ -23,7 +23,8 @@
 ///
 /// Functions that return a cudaError_t do not throw. They return cudaSuccess or
 /// - cudaErrorInvalidValue for a null or misaligned pointer, a workspace that is too small, 2^39 or more
-///   elements, and every argument for which samesum::reduce throws, except offsets, which are not checked;
+///   elements, for sums by key in the order `serial` 2^31 or more rows or results, and every argument for
+///   which samesum::reduce throws, except offsets, which are not checked;
 /// - cudaErrorInvalidConfiguration if a kernel would need more than 2^31 - 1 blocks;
 /// - cudaErrorNoDevice, only from the `sum` templates, if the method was not found: because this process
 ///   cannot use a GPU, because the name has another backend ("@cpu"), or because host memory is exhausted;
@@ -60,8 +61,9 @@ cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Va
                    Results out, cudaStream_t stream = nullptr, Options options = {}) noexcept;
 /// Reduces the elements of each key, as samesum::reduce with keys does; the keys are in device memory, too.
 ///
-/// A key that is out of range is not known before the kernels have run: its element is skipped, and `status`,
-/// in device memory, names the first such place. It may be null.
+/// A key that is out of range is not known before the kernels have run: its element is skipped, although a
+/// grid that is found may depend on it, and `status`, in device memory, names the first such place. It may be
+/// null.
 cudaError_t reduce(const Method& method, void* workspace, std::size_t& bytes, Values x, Keys keys,
                    Layout layout, Results out, KeyStatus* status = nullptr, cudaStream_t stream = nullptr,
                    Options options = {}) noexcept;

@@ -85,10 +85,9 @@ std::vector<const Method*> repeatable_on_gpu() {
 class EveryMethodByKeyOnAGpu : public ::testing::TestWithParam<const Method*> {
  protected:
   const Method& m = *GetParam();
-  /// Only sums have more than one schedule.
+  /// Plain sums have one schedule.
   std::span<const KeySchedule> all_schedules() const {
-    const bool one = m.inputs == 0 || m.accumulator.empty() || m.accumulator == "plain";
-    return std::span{schedules}.first(one ? 1 : std::size(schedules));
+    return std::span{schedules}.first(m.accumulator == "plain" ? 1 : std::size(schedules));
   }
   Outcome run(const Case& c, const FormatInfo& input, KeyFormat format, KeySchedule schedule,
               const Options& options = {}, const std::vector<double>& held = {}) const {
@@ -138,6 +137,38 @@ TEST_P(EveryMethodByKeyOnAGpu, HasTheBitsOfTheCpuForManyResultsAndElements) {
         ASSERT_EQ(run(c, *m.format, format, schedule).bits, expected)
             << c.name << ", schedule " << static_cast<int>(schedule);
   }
+}
+
+/// Keys in so uneven numbers that some partitions are long and others are empty.
+std::vector<std::size_t> uneven_keys(std::size_t n, std::size_t bins) {
+  std::vector<std::size_t> keys(n);
+  for (std::size_t k = 0; k < n; ++k) {
+    const double part = static_cast<double>(k) / static_cast<double>(n);
+    keys[k] = static_cast<std::size_t>(part * part * part * static_cast<double>(bins));
+  }
+  return keys;
+}
+
+TEST(SumsByKeyOnAGpu, HaveTheBitsOfTheCpuWithPartitionsOfUnevenLength) {
+  SAMESUM_NEEDS_GPU();
+  const std::size_t n = samesum::reduced ? 20'000 : 1'500'000;
+  // Above 256 partitions of 2^14 results, tiles are long. Sorted keys, and the same ones mixed.
+  for (const std::size_t bins : {70'001u, 4'300'000u, 17'000'000u})
+    for (const bool sorted : {true, false})
+      for (const char* name : {"scatter_add/exact/fp32", "scatter_add/fixed_point/fp32",
+                               "scatter_add/exact/fp64", "scatter_add/fixed_point/fp64"}) {
+        std::vector<std::size_t> keys = uneven_keys(n, bins);
+        if (!sorted)
+          for (std::size_t k = 0; k < n; ++k) std::swap(keys[k], keys[k * 7'919 % n]);
+        const Method& m = find(std::string{name} + "@cuda");
+        const Case c{name, keys, bins, 1, wide(n, 20, bins)};
+        const Bits expected = by_key::reduced(find_on("cpu", m), c, *m.format, KeyFormat::uint32);
+        EXPECT_EQ(on_gpu(m, Array{*m.format, c.x}, KeyArray{c.keys, KeyFormat::uint32}.keys(), bins, 1,
+                         KeySchedule::partitioned)
+                      .bits,
+                  expected)
+            << name << ", " << bins << " results" << (sorted ? ", sorted" : "");
+      }
 }
 
 TEST_P(EveryMethodByKeyOnAGpu, ReportsTheFirstBadKeyAndLeavesItsElementOut) {
@@ -215,7 +246,7 @@ TEST(ReductionsByKeyOnAGpu, ReportAGridThatIsTooFine) {
     const Case c{"", random_keys(1'000, 5, 1), 5, 1, uniform(1'000, 1)};
     const Array x{format, c.x};
     Options options;
-    for (const int grid : {-20, -50, -54, -75}) {
+    for (const int grid : {highest_grid, 1000, 300, 255, 254, 253, 30, 0, -20, -50, -54, -75}) {
       options.grid = grid;
       const Bits expected = by_key::reduced(reference_of(m), c, format, KeyFormat::uint32, options);
       for (const KeySchedule schedule : schedules)
@@ -249,6 +280,25 @@ TEST(SumsByKeyInArrivalOrder, OfWholeNumbersAreExact) {
     EXPECT_THROW(by_key::reduced(m, bad, format, KeyFormat::int64), std::invalid_argument);
     EXPECT_EQ(on_gpu(m, x, KeyArray{c.keys, KeyFormat::uint32}.keys(), 40, 1, KeySchedule::automatic).bits,
               by_key::reduced(exact, c, format, KeyFormat::uint32));
+  }
+}
+
+TEST(SumsByKeyInArrivalOrder, HaveCanonicalNansAndNoNegativeZeros) {
+  SAMESUM_NEEDS_GPU();
+  constexpr double infinity = std::numeric_limits<double>::infinity(),
+                   nan = std::numeric_limits<double>::quiet_NaN();
+  for (const FormatInfo& format : formats) {
+    const Method& m = find("scatter_add/atomic_element/plain/" + std::string{format.name} + "@cuda");
+    const Case c{"", {0, 1, 1, 2, 3, 3, 5}, 6, 1, {nan, infinity, -infinity, -infinity, -0.0, -0.0, -nan}};
+    const Bits bits = by_key::reduced(m, c, format, KeyFormat::uint32);
+    EXPECT_EQ(bits[0], format.canonical_nan) << format.name;
+    EXPECT_EQ(bits[1], format.canonical_nan) << format.name;
+    EXPECT_EQ(bits[2], by_key::reduced(reference_of(find("scatter_add/exact/" + std::string{format.name})), c,
+                                       format, KeyFormat::uint32)[2])
+        << format.name;
+    EXPECT_EQ(bits[3], 0u) << format.name;
+    EXPECT_EQ(bits[4], 0u) << format.name;
+    EXPECT_EQ(bits[5], format.canonical_nan) << format.name;
   }
 }
 

@@ -62,6 +62,18 @@ def test_a_cumsum_may_have_a_grid_for_the_whole_vector():
     assert samesum.cumsum(np.float32(x), method="fixed_point").tolist() == [2.0**70, 2.0**70, 0, 0]
 
 
+def test_a_given_grid_makes_each_prefix_the_sum_of_its_elements():
+    x = data(500).astype(np.float64)
+    prefixes = samesum.cumsum(x, method="fixed_point", grid=-20)
+    for n in (1, 2, 77, 500):
+        assert prefixes[n - 1] == samesum.sum(x[:n], method="fixed_point", grid=-20)
+    np.testing.assert_array_equal(samesum.cumulative_sum(x, method="fixed_point", grid=-20), prefixes)
+    with pytest.raises(OverflowError, match="give a larger grid"):
+        samesum.cumsum([1e300], method="fixed_point", grid=0)
+    with pytest.raises(ValueError, match="grid is only for"):
+        samesum.cumsum(x, grid=0)
+
+
 def test_results_have_the_format_of_the_method():
     x = np.full(5000, 0.1, np.float16)
     assert samesum.cumsum(x).dtype == np.float16

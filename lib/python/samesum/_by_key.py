@@ -73,13 +73,16 @@ def run_by_key(
     method: Method, keys: tuple[Any, Any], values: tuple[Any, Any] | None, result: tuple[Any, Any], threads: int = 0,
     grid: int | None = None, combine: bool = False,
 ) -> None:  # fmt: skip
-    """Reduces values, an array and its library, by key into `result`, all of them contiguous and in one memory."""
+    """Reduces values, an array and its library, by key into `result`, all of them contiguous and in one memory. Waits for
+    the results.
+    """
     inner = math.prod(result[1].shape[1:])
     if inner == 0:
         return
     out, read = result[0].view(result[1]), keys[0].view(keys[1])
-    if read.stream != out.stream:
-        keys[0].wait(keys[1])  # the streams of two libraries
+    for library, a in (keys, values or keys):
+        if library.view(a).stream != out.stream:
+            library.wait(a)  # the streams of two libraries
     format, address = method.format, 0
     if values is not None:
         format, address = format_of(values[1].dtype), values[0].view(values[1]).address
@@ -105,13 +108,14 @@ def _delivered(library: Any, result: Any, source: Any) -> Any:
 
 
 def _sum_by_key(
-    keys: tuple[Any, Any], values: tuple[Any, Any], count: int, method: str | Method | None, grid: Any, source: Any
-) -> Any:
-    """Returns the sums of values for the keys below `count`: an array of the library of `source`, in the format of the
-    method.
+    function: str, keys: tuple[Any, Any], argument: str, values: tuple[Any, Any], count: int, method: str | Method | None,
+    grid: Any, source: Any,
+) -> Any:  # fmt: skip
+    """Returns the sums of values, which the caller of the function knows as `argument`, for the keys below `count`: an
+    array of the library of `source`, in the format of the method.
     """
     library, rows = values
-    device = _device_of("the sums by key", keys=keys, values=values)
+    device = _device_of(function, **{"keys": keys, argument: values})
     chosen = method_of(method, "scatter_add", format_of(rows.dtype), device)
     result = library.empty((count, *rows.shape[1:]), DTYPES[chosen.format], rows)
     run_by_key(chosen, keys, values, (library, result), grid=check_grid(grid))
@@ -220,7 +224,7 @@ def bincount(
     minlength
         smallest length of the result.
     method
-        name of a method of scatter_add, or without weights of scatter_count. Default: 'exact'.
+        name of a method of scatter_add, or without weights of scatter_count. Default: 'exact' for sums.
     grid
         as for `scatter_add`; only with weights.
 
@@ -238,6 +242,8 @@ def bincount(
         if elements have a type that is not supported.
     NotImplementedError
         if an array is traced.
+    OverflowError
+        if a sum overflows the grid.
     """
     count = whole_number("minlength", minlength)
     if count < 0:
@@ -250,7 +256,7 @@ def bincount(
         read_weights = _value_array("bincount", "weights", weights, read.shape[0])
         if read_weights[1].ndim != 1:
             raise ValueError(f"samesum: bincount: weights has {read_weights[1].ndim} axes; pass one, or call scatter_add")
-        return _sum_by_key((library, read), read_weights, count, method, grid, weights)
+        return _sum_by_key("bincount", (library, read), "weights", read_weights, count, method, grid, weights)
     if grid is not None:
         raise ValueError("samesum: bincount: grid is only for weights; leave it out to count")
     result = library.empty((count,), "int64", read)
@@ -295,6 +301,8 @@ def groupby_sum(
         if keys cannot be sorted, or values have a type that is not supported.
     NotImplementedError
         if an array is traced.
+    OverflowError
+        if a sum overflows the grid.
     """
     library, read = _any_keys("groupby_sum", keys)
     try:
@@ -303,9 +311,8 @@ def groupby_sum(
         raise TypeError(f"samesum: groupby_sum: keys of type {read.dtype} cannot be sorted ({error})") from error
     numbered = (library, library.contiguous(library.astype(numbers, "int64")))
     read_values = _value_array("groupby_sum", "values", values, read.shape[0])
-    sums = _sum_by_key(numbered, read_values, unique.shape[0], method, grid, values)
+    sums = _sum_by_key("groupby_sum", numbered, "values", read_values, unique.shape[0], method, grid, values)
     return unique if library.name == "numpy" else _delivered(library, unique, keys), sums
-
 
 
 def reduce_by_key(
@@ -384,17 +391,21 @@ def reduce_by_key(
     _device_of(function, keys=(of_keys, offsets), values=(library, rows))
     if inner * runs:
         place, first = library.view(result), library.view(columns[0])
-        if of_keys.view(offsets).stream != place.stream:
-            of_keys.wait(offsets)  # the streams of two libraries
+        has_two_streams = of_keys.view(offsets).stream != place.stream
+        if has_two_streams:
+            of_keys.wait(offsets)
         _core.reduce_segments(
             chosen, format_of(rows.dtype), first.address, library.view(columns[-1]).address, inner * n,
             of_keys.view(offsets).address, inner * runs, place.address, place.device, place.stream, threads, ddof, grid,
         )  # fmt: skip
+        if has_two_streams or isinstance(library_of(keys), Converted) or isinstance(library_of(values), Converted):
+            library.wait(result)  # owners of the memory do not know of the reading stream
     last = (2,) if chosen.results == 2 else ()
     result = library.contiguous(library.transposed(result, (1, 0, 2))).reshape((runs, *rows.shape[1:], *last))
     unique = read[starts]
     return (
-        unique if of_keys.name == "numpy" else _delivered(of_keys, unique, keys), _delivered(library, result, values),
+        unique if of_keys.name == "numpy" else _delivered(of_keys, unique, keys),
+        _delivered(library, result, values),
     )  # fmt: skip
 
 

@@ -146,7 +146,7 @@ def fast(
 
 def scan(
     method: Method, format: str, x: int, layout: Sequence[int], out: int, out_size: int, out_stride: int, device: int,
-    stream: int, threads: int, exclusive: bool, /,
+    stream: int, threads: int, exclusive: bool, grid: int | None, /,
 ) -> None: ...  # fmt: skip
 def reduce_by_key(
     method: Method, format: str, x: int, key_format: str, keys: int, n: int, inner: int, out: int, out_size: int,

@@ -347,9 +347,9 @@ def log_softmax(
 
 def cumsum(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
-    method: MethodName = None, threads: int = 0,
+    method: MethodName = None, threads: int = 0, grid: int | None = None,
 ) -> Any:  # fmt: skip
-    """Returns the sums of the first elements along `axis`, by default correctly rounded. On the host only.
+    """Returns the sums of the first elements along `axis`, by default correctly rounded.
 
     Each result has the bits of `sum` of the first elements, up to and including its own. With `exclusive`, each
     leaves out its own element, so the first result is +0.
@@ -362,7 +362,7 @@ def cumsum(
     {parameters}
     """
     return scan(
-        "cumsum", x, axis=axis, exclusive=exclusive, dtype=dtype, out=out, method=method, threads=threads
+        "cumsum", x, axis=axis, exclusive=exclusive, dtype=dtype, out=out, method=method, threads=threads, grid=grid
     )  # fmt: skip
 
 
@@ -370,7 +370,7 @@ def cumprod(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
     method: MethodName = None, threads: int = 0,
 ) -> Any:  # fmt: skip
-    """Returns the products of the first elements along `axis`. On the host only.
+    """Returns the products of the first elements along `axis`.
 
     Intermediate results neither overflow nor underflow. With `exclusive`, each result leaves out its own element,
     so the first one is 1.
@@ -389,7 +389,7 @@ def cummax(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
     method: MethodName = None, threads: int = 0,
 ) -> Any:  # fmt: skip
-    """Returns the maxima of the first elements along `axis`. On the host only.
+    """Returns the maxima of the first elements along `axis`.
 
     Results are NaN from the first NaN on. With `exclusive`, each leaves out its own element, so the first is -inf.
 
@@ -407,7 +407,7 @@ def cummin(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
     method: MethodName = None, threads: int = 0,
 ) -> Any:  # fmt: skip
-    """Returns the minima of the first elements along `axis`. On the host only.
+    """Returns the minima of the first elements along `axis`.
 
     Results are NaN from the first NaN on. With `exclusive`, each leaves out its own element, so the first is +inf.
 
@@ -425,7 +425,7 @@ def cumlogsumexp(
     x: Any, /, axis: int | None = None, *, exclusive: bool = False, dtype: Any = None, out: Any = None,
     method: MethodName = None, threads: int = 0,
 ) -> Any:  # fmt: skip
-    """Returns the log(Σ exp(x)) of the first elements along `axis`, computed in fp32. On the host only.
+    """Returns the log(Σ exp(x)) of the first elements along `axis`, computed in fp32.
 
     Elements in fp64 need `dtype="float32"`. With `exclusive`, each result leaves out its own element, so the first
     is -inf.
@@ -442,9 +442,9 @@ def cumlogsumexp(
 
 def cumulative_sum(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False, out: Any = None,
-    method: MethodName = None, threads: int = 0,
+    method: MethodName = None, threads: int = 0, grid: int | None = None,
 ) -> Any:  # fmt: skip
-    """Returns what `cumsum` returns, with the arguments of the array API standard. On the host only.
+    """Returns what `cumsum` returns, with the arguments of the array API standard.
 
     An array of several axes needs `axis`. With `include_initial`, +0 comes first, and the result is one longer
     than x.
@@ -456,7 +456,7 @@ def cumulative_sum(
     """
     _require_axis("cumulative_sum", x, axis)
     return scan(
-        "cumsum", x, axis=axis, initial=include_initial, dtype=dtype, out=out, method=method, threads=threads
+        "cumsum", x, axis=axis, initial=include_initial, dtype=dtype, out=out, method=method, threads=threads, grid=grid
     )  # fmt: skip
 
 
@@ -464,7 +464,7 @@ def cumulative_prod(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False, out: Any = None,
     method: MethodName = None, threads: int = 0,
 ) -> Any:  # fmt: skip
-    """Returns what `cumprod` returns, with the arguments of the array API standard. On the host only.
+    """Returns what `cumprod` returns, with the arguments of the array API standard.
 
     An array of several axes needs `axis`. With `include_initial`, 1 comes first, and the result is one longer
     than x.

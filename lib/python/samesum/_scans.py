@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ._arrays import DTYPES, Converted, dtype_name, format_of, library_of
-from ._calls import Method, _delivered, _result_array, check_threads, method_of
+from ._calls import Method, _delivered, _result_array, check_grid, check_threads, method_of
 from ._layout import Layout, normalised_axes
 from . import _core
 
@@ -22,6 +22,7 @@ def scan(
     out: Any = None,
     method: str | Method | None = None,
     threads: int = 0,
+    grid: int | None = None,
 ) -> Any:
     """Scans x along `axis`, or all elements in row-major order, by a method of `operation`.
 
@@ -35,8 +36,10 @@ def scan(
         )
     if axis is not None and isinstance(axis, (tuple, list)):
         raise TypeError(f"samesum: axis is {axis!r}; {operation} takes one axis, or None for all elements in row-major order")
-    threads = check_threads(threads)
-    options = dict(axis=axis, exclusive=exclusive, initial=initial, dtype=dtype, method=method, threads=threads)
+    threads, grid = check_threads(threads), check_grid(grid)
+    options = dict(
+        axis=axis, exclusive=exclusive, initial=initial, dtype=dtype, method=method, threads=threads, grid=grid
+    )  # fmt: skip
     if isinstance(library, Converted):
         if out is not None:
             raise TypeError("samesum: out must be a NumPy, CuPy or PyTorch array, and x of the same library")
@@ -57,13 +60,13 @@ def scan(
     if axis is None:
         a = library.contiguous(a).reshape(-1)
     along = normalised_axes(0 if axis is None else axis, a.ndim)[0]
-    result = scan_array(library, chosen, format, a, along, out, exclusive, initial, threads)
+    result = scan_array(library, chosen, format, a, along, out, exclusive, initial, threads, grid)
     return _delivered(library, result, out, x)
 
 
 def scan_array(
     library: Any, method: Method, format: str, a: Any, axis: int, out: Any = None, exclusive: bool = False,
-    initial: bool = False, threads: int = 0,
+    initial: bool = False, threads: int = 0, grid: int | None = None,
 ) -> Any:  # fmt: skip
     """Scans an array of `library`, whose elements have that format, along an axis that is not negative."""
     a = library.contiguous(a)
@@ -81,7 +84,7 @@ def scan_array(
         view = library.view(a)
         _core.scan(
             method, format, view.address, layout, first, math.prod(whole) - skipped, stride, view.device, view.stream,
-            threads, exclusive,
+            threads, exclusive, grid,
         )  # fmt: skip
     return result
 

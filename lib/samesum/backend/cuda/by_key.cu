@@ -117,7 +117,8 @@ class CallByKey {
     if (!call_.combines) clear(call_.out, all_.results() * sizeof(F));
     enqueue(add_on_arrival<F>, std::min<std::uint64_t>(blocks_of(all_.elements, 256), 16 * multiprocessors()),
             256, all_, call_.input->index, static_cast<F*>(call_.out));
-    enqueue(report_events, 1, 1, all_, KeyResults{nullptr, nullptr, call_.out, call_.combines, call_.status});
+    enqueue(finish_on_arrival<F>, blocks_of(all_.results() + 1, 256), 256, all_,
+            KeyResults{nullptr, nullptr, call_.out, call_.combines, call_.status});
     return error_;
   }
 
@@ -182,7 +183,7 @@ class CallByKey {
 
   /// Accepts the workspace, and clears its first bytes. Returns false for a size query or after an error.
   bool begin(std::size_t cleared) {
-    if (!accept_workspace(call_, header_bytes + parts_.size(), error_)) return false;
+    if (error_ != cudaSuccess || !accept_workspace(call_, header_bytes + parts_.size(), error_)) return false;
     all_.events = at<KeyEvents>(events_);
     clear(all_.events, cleared);
     return error_ == cudaSuccess;
@@ -213,7 +214,9 @@ class CallByKey {
   std::optional<SharedPlan> plan_shared(int words) {
     const std::uint64_t results = all_.results();
     const std::size_t cell = 4 * static_cast<std::size_t>(words);
-    const std::uint64_t room = most_shared() / cell, ranges = blocks_of(results, room);
+    const std::uint64_t room = most_shared() / cell;
+    if (room == 0) return {};
+    const std::uint64_t ranges = blocks_of(results, room);
     const auto limit = static_cast<std::uint64_t>(
         call_.key_schedule == KeySchedule::shared ? multiprocessors() : most_ranges);
     if (call_.key_schedule > KeySchedule::shared || ranges > limit || results == 0) return {};
@@ -223,10 +226,12 @@ class CallByKey {
     while (plan.copies < warp && results * 2 * plan.copies * cell <= without_opt_in) plan.copies *= 2;
     return plan;
   }
-  /// Blocks for a plan: one for each multiprocessor, as far as there is work.
+  /// Blocks for a plan: one for each multiprocessor, as far as there is work, and at least one for each
+  /// range.
   std::uint64_t blocks_for(const SharedPlan& plan) {
     const auto processors = static_cast<std::uint64_t>(multiprocessors());
-    return std::min<std::uint64_t>(blocks_of(all_.elements, tile), processors / plan.ranges) * plan.ranges;
+    return std::min(blocks_of(all_.elements, tile), std::max<std::uint64_t>(processors / plan.ranges, 1)) *
+           plan.ranges;
   }
   std::uint64_t blocks_for_global() {
     return std::min<std::uint64_t>(blocks_of(all_.elements, 256),
@@ -240,7 +245,7 @@ class CallByKey {
         most_shared() < std::max(bytes_to_add(words), bytes_to_sort(element_bytes, longest, most_partitions)))
       return false;
     if (call_.key_schedule == KeySchedule::partitioned) return true;
-    return call_.key_schedule == KeySchedule::automatic && all_.elements >= fewest_to_move &&
+    return call_.key_schedule == KeySchedule::automatic && all_.elements >= fewest_to_sort &&
            all_.elements >= all_.results() / 2 && !fits_shared &&
            blocks_of(all_.results(), std::uint64_t{1} << log2_partition(words)) <= most_partitions;
   }
@@ -347,7 +352,7 @@ class CallByKey {
   }
 
   static constexpr std::size_t without_opt_in = std::size_t{48} << 10;  // shared memory of a block
-  static constexpr std::uint64_t most_ranges = 4, fewest_to_move = std::uint64_t{1} << 20;
+  static constexpr std::uint64_t most_ranges = 4, fewest_to_sort = std::uint64_t{1} << 20;
   Launch& call_;
   KeyedElements all_{};
   Parts parts_;

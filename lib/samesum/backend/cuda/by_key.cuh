@@ -37,7 +37,7 @@ struct KeyedElements {
 };
 
 /// The shared memory of a block.
-extern __shared__ std::uint32_t shared_words[];
+extern __shared__ __align__(16) std::uint32_t shared_words[];
 
 __device__ inline void report_bad_key(KeyEvents* events, std::uint64_t i) {
   atomicMax(reinterpret_cast<unsigned long long*>(&events->bad_key), ~static_cast<unsigned long long>(i));
@@ -73,11 +73,17 @@ template <class Visit> __device__ void with_result(const KeyedElements& all, std
     report_bad_key(all.events, k);
 }
 
-/// Calls visit(e, result) for the elements of a thread, if their keys are in range.
-template <class Visit> __device__ void for_each_in_range(const KeyedElements& all, Visit visit) {
+/// Calls visit(e, result) for the elements of a thread from `first` to `last` - 1, if their keys are in
+/// range.
+template <class Visit>
+__device__ void for_each_in_range(const KeyedElements& all, std::uint64_t first, std::uint64_t last,
+                                  Visit visit) {
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t e = index_in_grid(); e < all.elements; e += step)
+  for (std::uint64_t e = first + index_in_grid(); e < last; e += step)
     with_result(all, e, [&](std::uint64_t result) { visit(e, result); });
+}
+template <class Visit> __device__ void for_each_in_range(const KeyedElements& all, Visit visit) {
+  for_each_in_range(all, 0, all.elements, visit);
 }
 
 /// Loads an element of the format with that index, rounded to F.

@@ -112,7 +112,8 @@ template <class T> class FastGridded : public Gridded<T> {
   using typename Gridded<T>::Bits;
 
   __device__ FastGridded(const Window& w, const KeyedElements& all, int skipped) : Gridded<T>{w, all} {
-    const int unit = this->grid_ + skipped;
+    constexpr int coarsest = 252;  // every element rounds to 0, and both factors are normal numbers
+    const int unit = min(this->grid_ + skipped, coarsest);
     // In two steps, since 2^-unit may be beyond the largest number.
     first_ = power(-unit / 2);
     second_ = power(-unit - -unit / 2);

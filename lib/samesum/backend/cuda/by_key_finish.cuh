@@ -14,7 +14,7 @@ template <class F> __device__ unsigned flags_of_number(BitsOf<F> bits) {
 }
 
 /// Leaves a result for the second look.
-__device__ inline void ask(const KeyedElements& all, std::uint64_t i) {
+__device__ inline void mark_ambiguous(const KeyedElements& all, std::uint64_t i) {
   all.events->ambiguous = 1;
   flag(all.flags, i, is_ambiguous);
 }
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(256) finish_sums(KeyedElements all, Window w, 
   } else if (flags & Exact::special_flags) {
     const BitsOf<F> bits = special_bits<F>(flags);
     if (own == 0 && units.is_zero() && bits != held)
-      ask(all, i);
+      mark_ambiguous(all, i);
     else
       *out = bits;
   } else if (!units.is_zero()) {
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(256) finish_sums(KeyedElements all, Window w, 
   } else if ((held & ~Format<F>::sign_bit) == 0) {
     const bool all_minus = (flags & seen_minus_zero) && !(flags & Exact::seen_other_than_minus_zero);
     *out = all_minus ? Format<F>::sign_bit : BitsOf<F>{0};
-    if (all_minus) ask(all, i);
+    if (all_minus) mark_ambiguous(all, i);
   }
 }
 

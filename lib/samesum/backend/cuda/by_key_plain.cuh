@@ -23,8 +23,14 @@ __global__ void __launch_bounds__(256) add_on_arrival(KeyedElements all, std::si
   });
 }
 
-/// Tells the caller of a bad key, where no other kernel does.
-__global__ void report_events(KeyedElements all, KeyResults r) { r.report(0, *all.events); }
+/// Reports a bad key, and makes NaN results canonical, with what `out` held among them.
+template <class F> __global__ void __launch_bounds__(256) finish_on_arrival(KeyedElements all, KeyResults r) {
+  const std::uint64_t i = index_in_grid();
+  r.report(i, *all.events);
+  if (i >= all.results()) return;
+  auto& bits = static_cast<BitsOf<F>*>(r.out)[i];
+  if (is_nan_bits<F>(bits)) bits = Format<F>::canonical_nan;
+}
 
 /// Prepares a stable sort: keys as numbers of 32 bits, a bad one as `bins`, and the places of the rows.
 __global__ void __launch_bounds__(256)

@@ -11,6 +11,9 @@ namespace {
 
 using NarrowDigits = DigitsFrom<-160, 11>;  // for up to fp32; Digits for up to fp64
 
+/// Terms that digits of 64 bits can add, each less than 2^32 in a digit, before carries are propagated.
+constexpr std::uint64_t terms_of_digit = std::uint64_t{1} << 30;
+
 /// What the second look needs besides.
 struct SecondLook {
   std::size_t input, format;  ///< format indices of elements and results
@@ -90,7 +93,7 @@ __global__ void __launch_bounds__(512)
     const std::uint64_t count = min(look.results, all.results() - first);
     for (std::uint64_t i = index_in_grid(); i < count * digits; i += step) look.digits[i] = 0;
     grid.sync();
-    for_each_in_range(all, [&](std::uint64_t e, std::uint64_t i) {
+    const auto add_element = [&](std::uint64_t e, std::uint64_t i) {
       if (i - first >= count) return;
       const double x = load_as<fp64>(look.input, all.x, e).v;
       if (!(abs(x) < INFINITY)) return;
@@ -115,8 +118,15 @@ __global__ void __launch_bounds__(512)
         const auto part = static_cast<std::int64_t>(static_cast<std::uint32_t>(magnitude >> 32 * j));
         if (part != 0) add(j, term.units.is_negative() ? -part : part);
       }
-    });
-    grid.sync();
+    };
+    for (std::uint64_t begin = 0; begin < all.elements; begin += terms_of_digit) {
+      for_each_in_range(all, begin, min(begin + terms_of_digit, all.elements), add_element);
+      grid.sync();
+      if (begin + terms_of_digit >= all.elements) break;
+      for (std::uint64_t i = index_in_grid(); i < count; i += step)
+        propagate_carries(look.digits + i * digits, digits);
+      grid.sync();
+    }
     for (std::uint64_t i = index_in_grid(); i < count; i += step) write(first + i, look.digits + i * digits);
     grid.sync();
   }

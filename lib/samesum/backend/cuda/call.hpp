@@ -24,7 +24,7 @@ enum class SoftmaxSchedule {
 enum class KeySchedule {
   automatic,
   shared,       ///< in the shared memory of each block, for one range of keys after another
-  partitioned,  ///< in shared memory, after elements were moved to partitions of results
+  partitioned,  ///< in shared memory, after the elements of each tile were sorted by partition of results
   global,       ///< in global memory
 };
 

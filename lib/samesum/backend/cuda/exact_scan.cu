@@ -57,7 +57,8 @@ __global__ void __launch_bounds__(window_threads)
 template <class C, int rows>
 __global__ void __launch_bounds__(ScanSegments::most_in_group* warp)
     sum_segments(ScanInput in, Layout l, ExactScan call, bool sampled, ScanSegments segments) {
-  // Other blocks may have found already that the sample's window is exceeded: then all sums are unused.
+  // If the sample misses the window, all sums are unused. That other blocks exceed it must not be read here:
+  // it changes while they run, and all threads of a block must reach the barrier or none.
   if (sampled ? call.windows->sample.missed != 0 : call.sample_fits() || !call.all_fit()) return;
   const std::size_t group = blockIdx.x, first = group * static_cast<std::size_t>(segments.in_group),
                     index = first + static_cast<std::size_t>(warp_index());

@@ -34,7 +34,7 @@ template <class C> struct GridReducer : StateReducer<GridSum, PairOf<C>>, FastPa
   Term term;
   bool mean;
   std::size_t format;  ///< format index of the results
-  KeyStatus* status;   ///< told if a sum overflows a given grid; may be null
+  KeyStatus* status;   ///< set if a sum overflows a given grid; may be null
   GridOfDoubles grid;
 
   /// The reducer for the terms of result `at`, which has n elements.

@@ -19,7 +19,7 @@ template <class F> struct GridScanReducer {
 
   GridSource source;
   bool exclusive;
-  KeyStatus* status;  ///< told if a sum overflows a given grid; may be null
+  KeyStatus* status;  ///< set if a sum overflows a given grid; may be null
   GridOfDoubles grid;
   std::uint64_t terms = 0;  ///< of the longest prefix
 
