@@ -1,15 +1,12 @@
 /// How wrong, how repeatable and how fast are prefix sums, and does each have the bits of a sum?
 #include <algorithm>
-#include <limits>
-#include <map>
 #include <optional>
 
 #include "harness/commands.hpp"
 #include "harness/dataset.hpp"
 #include "harness/launch.hpp"
 #include "harness/peers.hpp"
-#include "harness/repeat.hpp"
-#include "harness/result_arrays.hpp"
+#include "harness/repeats_table.hpp"
 #include "harness/speed_table.hpp"
 #include "harness/text.hpp"
 
@@ -179,15 +176,7 @@ void measure_errors(Study& study, const Wanted& wanted, const Part& part) {
 
 // --- repeats ---------------------------------------------------------------------------------------
 
-struct Axis {
-  const char* name;
-  Promise forbids;                     ///< the weakest promise that a second result breaks
-  int log2_n[2];                       ///< quick and full
-  std::size_t (*runs)(const Method&);  ///< largest number of runs; 0 if the axis does not apply
-  std::span<const std::byte> (*run)(const Method&, Elements&, std::size_t run);
-};
-
-const std::vector<Axis> axes{
+const std::vector<RepeatAxis<Elements>> axes{
     {"runs",
      Promise::run_to_run,
      {18, 24},
@@ -220,49 +209,12 @@ const std::vector<Axis> axes{
      }},
 };
 
-/// Seconds after which no further run of many starts. Methods that promise nothing run longest.
-double patience_for(const Axis& axis, const Method& m, bool full) {
-  if (axis.runs(m) < 100) return std::numeric_limits<double>::infinity();
-  return !full ? 0.05 : m.promise == Promise::none ? 4 : 0.2;
-}
-
 void measure_repeats(Study& study, const Part& part) {
   study.print(part.data->name + " in " + std::string{part.format->name} + ": distinct results/runs");
-  std::string head = left("method", name_width) + left("promise", 11);
-  for (const Axis& axis : axes) head += right(axis.name, 10);
-  study.print(head);
-  std::map<std::size_t, Elements> samples;  // by length
-  for (const Method* m : part.methods) {
-    std::string line = left(name_without_format(*m), name_width) + left(std::string{name_of(m->promise)}, 11);
-    for (const Axis& axis : axes) {
-      if (axis.runs(*m) == 0) {
-        line += right("", 10);
-        continue;
-      }
-      const std::size_t n = two_to(axis.log2_n[study.full()]);
-      Json key = key_of("repeats", *m, part, n, study.seed());
-      key["axis"] = axis.name;
-      const Json row = study.row(key, [&] {
-        const auto found = samples.find(n);
-        Elements& elements =
-            found != samples.end()
-                ? found->second
-                : samples.try_emplace(n, part.data->make(*part.format, n, study.seed())).first->second;
-        DistinctResults distinct;
-        repeat(axis.runs(*m), patience_for(axis, *m, study.full()), [&](std::size_t run) {
-          distinct.add(axis.run(*m, elements, run));
-          return run;
-        });
-        return distinct.values(*m, axis.forbids);
-      });
-      line += right(row["distinct_bits"].dump() + "/" + row["runs"].dump(), 10);
-      if (row["broken"] && !is_peer(*m))
-        study.fail(m->name + ": promises " + std::string{name_of(m->promise)} + " but gave " +
-                   row["distinct_bits"].dump() + " results over " + axis.name);
-    }
-    study.print(line);
-  }
-  study.print("");
+  print_repeats<Elements>(
+      study, axes, part.methods, name_without_format,
+      [&](const Method& m, std::size_t n) { return key_of("repeats", m, part, n, study.seed()); },
+      [&](std::size_t n) { return Elements{part.data->make(*part.format, n, study.seed())}; });
 }
 
 // --- speed -----------------------------------------------------------------------------------------
@@ -338,7 +290,7 @@ int main(int argc, char** argv) {
     for (const Part& part : of_repeats)
       for (const Method* m : part.methods)
         s.expect(static_cast<std::size_t>(
-            std::ranges::count_if(axes, [&](const Axis& axis) { return axis.runs(*m) > 0; })));
+            std::ranges::count_if(axes, [&](const RepeatAxis<Elements>& axis) { return axis.runs(*m) > 0; })));
     for (const SpeedTask& task : of_speeds) s.expect(rows_of(task));
     for (const Part& part : of_errors) measure_errors(s, wanted, part);
     for (const Part& part : of_repeats) measure_repeats(s, part);

@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <exception>
 #include <iterator>
-#include <limits>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -13,8 +11,7 @@
 #include "harness/key_sets.hpp"
 #include "harness/launch.hpp"
 #include "harness/peers.hpp"
-#include "harness/repeat.hpp"
-#include "harness/result_arrays.hpp"
+#include "harness/repeats_table.hpp"
 #include "harness/speed_table.hpp"
 #include "harness/text.hpp"
 
@@ -251,17 +248,9 @@ void measure_errors(Study& study, const PartByKey& part, const SetOfPairs& set) 
 
 // --- repeats ---------------------------------------------------------------------------------------
 
-struct Axis {
-  const char* name;
-  Promise forbids;                     ///< the weakest promise that a second result breaks
-  int log2_n[2];                       ///< quick and full
-  std::size_t (*runs)(const Method&);  ///< largest number of runs; 0 if the axis does not apply
-  std::span<const std::byte> (*run)(const Method&, Pairs&, std::size_t run);
-};
-
 std::size_t if_own(const Method& m, std::size_t runs) { return is_peer(m) ? 0 : runs; }
 
-const std::vector<Axis> axes{
+const std::vector<RepeatAxis<Pairs>> axes{
     {"runs",
      Promise::run_to_run,
      {18, 22},
@@ -303,50 +292,18 @@ const std::vector<Axis> axes{
 };
 constexpr std::size_t bins_of_repeats = 256;
 
-/// Seconds after which no further run of many starts. Methods that promise nothing run longest.
-double patience_for(const Axis& axis, const Method& m, bool full) {
-  if (axis.runs(m) < 100) return std::numeric_limits<double>::infinity();
-  return !full ? 0.05 : m.promise == Promise::none ? 2 : 0.2;
-}
-
 void measure_repeats(Study& study, const PartByKey& part) {
-  constexpr std::size_t width = 9;
   const Dataset& data = *datasets_matching("normal").front();
   study.print(part.operation + ", normal in " + std::string{part.format->name} + ", " +
               power_or_number(bins_of_repeats) + " uniform keys: distinct results/runs");
-  std::string head = left("", name_width - 5);
-  for (const Axis& axis : axes) head += right(std::string{axis.name}.substr(0, width - 1), width);
-  study.print(head);
-  std::map<std::size_t, Pairs> samples;  // by length; only one axis permutes those of a length
-  for (const Method* m : part.methods) {
-    std::string line = left(short_name(*m), name_width - 5);
-    for (const Axis& axis : axes) {
-      if (axis.runs(*m) == 0) {
-        line += right("", width);
-        continue;
-      }
-      const std::size_t n = two_to(axis.log2_n[study.full()]);
-      Json key = key_of("repeats", *m, *part.format, data.name, "uniform", n, bins_of_repeats, study.seed());
-      key["axis"] = axis.name;
-      const Json row = study.row(key, [&] {
-        Pairs& pairs =
-            samples.try_emplace(n, data, *part.format, key_set("uniform"), n, bins_of_repeats, study.seed())
-                .first->second;
-        DistinctResults distinct;
-        repeat(axis.runs(*m), patience_for(axis, *m, study.full()), [&](std::size_t run) {
-          distinct.add(axis.run(*m, pairs, run));
-          return run;
-        });
-        return distinct.values(*m, axis.forbids);
+  print_repeats<Pairs>(
+      study, axes, part.methods, short_name,
+      [&](const Method& m, std::size_t n) {
+        return key_of("repeats", m, *part.format, data.name, "uniform", n, bins_of_repeats, study.seed());
+      },
+      [&](std::size_t n) {
+        return Pairs{data, *part.format, key_set("uniform"), n, bins_of_repeats, study.seed()};
       });
-      line += right(row["distinct_bits"].dump() + "/" + row["runs"].dump(), width);
-      if (row["broken"] && !is_peer(*m))
-        study.fail(m->name + ": promises " + std::string{name_of(m->promise)} + " but gave " +
-                   row["distinct_bits"].dump() + " results over " + axis.name);
-    }
-    study.print(line);
-  }
-  study.print("");
 }
 
 // --- speed -----------------------------------------------------------------------------------------
@@ -471,7 +428,7 @@ int main(int argc, char** argv) {
         if (!truth_for(part.operation).empty())
           s.expect(std::size(of_errors) * std::size(log2_bins_of_errors));
         s.expect(static_cast<std::size_t>(
-            std::ranges::count_if(axes, [&](const Axis& axis) { return axis.runs(*m) > 0; })));
+            std::ranges::count_if(axes, [&](const RepeatAxis<Pairs>& axis) { return axis.runs(*m) > 0; })));
       }
     for (const SpeedTask& task : of_speeds) s.expect(rows_of(task));
     for (const PartByKey& part : all)
