@@ -428,7 +428,7 @@ int main(int argc, char** argv) {
         if (!truth_for(part.operation).empty())
           s.expect(std::size(of_errors) * std::size(log2_bins_of_errors));
         s.expect(static_cast<std::size_t>(
-            std::ranges::count_if(axes, [&](const RepeatAxis<Pairs>& axis) { return axis.runs(*m) > 0; })));
+            std::ranges::count_if(axes, [&](const auto& axis) { return axis.runs(*m) > 0; })));
       }
     for (const SpeedTask& task : of_speeds) s.expect(rows_of(task));
     for (const PartByKey& part : all)

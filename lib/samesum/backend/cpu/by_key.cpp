@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "samesum/accumulator/fixed_point.hpp"
+#include "samesum/backend/cpu/common_elements.hpp"
 #include "samesum/backend/cpu/kernels.hpp"
 #include "samesum/backend/cpu/methods.hpp"
 #include "samesum/catalogue/describe.hpp"
@@ -276,34 +277,19 @@ template <class T> struct WindowAdder : GivenRows<T> {
   static constexpr Word fresh = 0;
   static constexpr bool is_order_free = true;
   Window window;
-  int lowest_field;         ///< exponent field of the unit's normal numbers, which may not exist
-  BitsOf<T> lowest, count;  ///< `count` magnitudes from `lowest` on need no check but this one
+  CommonElements<T> common;
   mutable std::atomic<bool> missed = false, has_minus_zeros = false;
-  WindowAdder(const Call& call, Window w)
-      : GivenRows<T>{call}, window{w}, lowest_field{w.grid - Format<T>::min_quantum + 1} {
-    constexpr int end = Format<T>::infinity >> (Format<T>::precision - 1);
-    const int first = std::clamp(lowest_field, 1, end),
-              last = std::clamp(lowest_field + w.term_bits - Format<T>::precision + 1, first, end);
-    lowest = BitsOf<T>(BitsOf<T>(first) << (Format<T>::precision - 1));
-    count = BitsOf<T>((BitsOf<T>(last) << (Format<T>::precision - 1)) - lowest);
-  }
+  WindowAdder(const Call& call, Window w) : GivenRows<T>{call}, window{w}, common{w.grid, w.term_bits} {}
   const T* rows(std::size_t first, std::size_t n, T*) const {
     const T* const from = this->x + first * this->inner;
     if (has_minus_zero(from, n * this->inner)) has_minus_zeros.store(true, relaxed);
     return missed.load(relaxed) ? nullptr : from;
   }
   void add(Word& word, T x) const {
-    constexpr BitsOf<T> hidden = BitsOf<T>(1) << (Format<T>::precision - 1);
-    const auto bits = to_bits(x), magnitude = BitsOf<T>(bits & ~Format<T>::sign_bit);
-    if (BitsOf<T>(magnitude - lowest) >= count) [[unlikely]] {
-      if (!window.add(word, x)) missed.store(true, relaxed);
-      return;
-    }
-    // Signs are random: a branch would be mispredicted half of the time.
-    const Wide term = Wide{BitsOf<T>((magnitude & (hidden - 1)) | hidden)}
-                      << (int(magnitude / hidden) - lowest_field),
-               sign = Wide{0} - Wide{bits != magnitude};
-    word += (term ^ sign) - sign;
+    if (common.contain(to_bits(x))) [[likely]]
+      word += common.units(to_bits(x));
+    else if (!window.add(word, x))
+      missed.store(true, relaxed);
   }
   void merge(Word& word, Word other) const { word += other; }
 };

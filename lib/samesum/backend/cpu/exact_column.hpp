@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "samesum/accumulator/exact.hpp"
+#include "samesum/backend/cpu/common_elements.hpp"
 #include "samesum/bound/height.hpp"
 
 namespace samesum::cpu {
@@ -23,7 +25,7 @@ template <class T, class F> class ExactColumn {
   void restart() {
     units_ = 0;
     flags_ = 0;
-    has_grid_ = is_wide_ = false;
+    has_grid_ = is_fast_ = is_wide_ = false;
   }
   /// Restarts after elements with the sum `before`.
   void restart(const Exact& before) {
@@ -41,6 +43,9 @@ template <class T, class F> class ExactColumn {
     if (!is_wide_ && !fits(x, n)) widen();
     std::size_t i = 0;
     for (; !is_wide_ && i < n; ++i) {
+      if constexpr (has_conversion)
+        if (is_fast_ && (flags_ & Exact::seen_other_than_minus_zero)) i += take_common(x + i, n - i, out + i);
+      if (i == n) break;
       const F before = exclusive_ ? rounded() : F{};
       if (!add(x[i])) {
         widen();
@@ -61,6 +66,38 @@ template <class T, class F> class ExactColumn {
   using Magnitude = unsigned __int128;
   /// |units_| stays below 2^most_bits, and below twice that while elements are added.
   static constexpr int most_bits = 125;
+  /// Whether the processor converts integers to F.
+  static constexpr bool has_conversion = std::is_same_v<F, CarrierOf<F>>;
+
+  /// Takes elements up to the first one that is not common. Returns their number.
+  std::size_t take_common(const T* x, std::size_t n, F* out) {
+    Wide units = static_cast<Wide>(units_);
+    std::size_t i = 0;
+    for (; i < n && common_.contain(to_bits(x[i])); ++i) {
+      const Wide sum = units + common_.units(to_bits(x[i]));
+      out[i] = rounded_to_normal(exclusive_ ? units : sum);
+      units = sum;
+    }
+    units_ = static_cast<Integer>(units);
+    return i;
+  }
+  /// Rounds a sum where no result can overflow or be subnormal: the conversion of an integer rounds once.
+  F rounded_to_normal(Wide units) const {
+    const auto low = static_cast<std::uint64_t>(units);
+    const auto high = static_cast<std::int64_t>(units >> 64), sign = high >> 63;
+    if (high == static_cast<std::int64_t>(low) >> 63)
+      return static_cast<F>(static_cast<std::int64_t>(low)) * normal_power(grid_);
+    // The leading 64 bits; the last one is sticky. 0 < shift < 64.
+    const int shift = 65 - std::countl_zero(static_cast<std::uint64_t>(high ^ sign));
+    const std::uint64_t lost = low << (64 - shift);
+    const auto leading = static_cast<std::int64_t>(static_cast<std::uint64_t>(high) << (64 - shift) |
+                                                   low >> shift | std::uint64_t{lost != 0});
+    return static_cast<F>(leading) * normal_power(grid_ + shift);
+  }
+  /// 2^e, a normal number.
+  static F normal_power(int e) {
+    return from_bits<F>(BitsOf<F>(BitsOf<F>(e - Format<F>::min_exponent + 1) << (Format<F>::precision - 1)));
+  }
 
   /// Whether no sum can overflow when these elements are added. Sets the grid if there is none.
   bool fits(const T* x, std::size_t n) {
@@ -80,6 +117,8 @@ template <class T, class F> class ExactColumn {
   void set_grid(int bits) {
     grid_ = std::max(bits + spare_bits_ - most_bits, Format<T>::min_quantum);
     has_grid_ = true;
+    is_fast_ = has_conversion && grid_ >= Format<F>::min_exponent && grid_ + 128 <= Format<F>::max_exponent;
+    common_ = {grid_, most_bits};
   }
 
   /// Adds an element, unless it is not a whole number of units.
@@ -170,6 +209,8 @@ template <class T, class F> class ExactColumn {
   bool exclusive_;
   int spare_bits_, grid_ = 0;
   bool has_grid_ = false, is_wide_ = false;
+  bool is_fast_ = false;  ///< whether sums of common elements are rounded by conversions
+  CommonElements<T> common_;
   std::uint32_t flags_ = 0;  ///< those of Exact
   Integer units_ = 0;
   Exact wide_;
