@@ -243,6 +243,46 @@ TEST_P(EveryScan, IsWithinTheBoundOfEachPrefix) {
   }
 }
 
+TEST(AnExactScan, RoundsItsPrefixesLikeSumsAtEveryMagnitude) {
+  for (const Method* m : scans_of("cpu")) {
+    if (m->accumulator != "exact") continue;
+    const int lowest = m->format->min_quantum, highest = m->format->max_exponent - 14;
+    for (int e = lowest; e <= highest; e += 7) {
+      // Numbers of two magnitudes, then their opposites: the sums shrink to their last bits.
+      std::vector<double> x = wide(24, 24, static_cast<std::uint64_t>(e - lowest));
+      for (std::size_t i = 0; i < x.size(); ++i)
+        x[i] = std::ldexp(x[i], i % 7 == 3 ? std::min(e + 80, highest) : e);
+      for (std::size_t i = 0; i < 24; ++i) x.push_back(-x[i * 5 % 24]);
+      const Array array{*m->format, x};
+      for (const bool exclusive : {false, true}) {
+        const Bits all = scanned(*m, array.values(), {.exclusive = exclusive});
+        for (std::size_t i = 0; i < x.size(); ++i)
+          ASSERT_EQ(all[i], reduction_of(*m)(first_of(array.values(), exclusive ? i : i + 1)).bits)
+              << m->name << " of numbers like 2^" << e << ", element " << i;
+      }
+    }
+  }
+}
+
+TEST(AnExactScan, BreaksTiesByTheLastBitOfItsSum) {
+  const auto check = []<class F>() {
+    constexpr F tie = static_cast<F>(Format<F>::unit_roundoff), next = 1 + 2 * tie,
+                tiny = static_cast<F>(0x1p-90);
+    for (const F sign : {F{1}, F{-1}}) {
+      std::vector<F> x{1, tie, tiny, -2 * tiny, tiny, 2 * tie, -tiny},
+          expected{1, 1, next, 1, 1, next + 2 * tie, next};
+      for (F& e : x) e *= sign;
+      for (F& e : expected) e *= sign;
+      std::vector<F> found(x.size());
+      reduce(find("cumsum/exact/" + std::string{Format<F>::name}), x, Layout::vector(x.size()),
+             std::span{found});
+      EXPECT_EQ(found, expected) << sign << " " << Format<F>::name;
+    }
+  };
+  check.template operator()<fp32>();
+  check.template operator()<fp64>();
+}
+
 TEST(ABoundOfAScan, IsThatOfTheReduction) {
   const Number two = Number::of(2.0f);
   for (const Method* m : scans_of("cpu")) {
