@@ -162,7 +162,7 @@ def reduce_scatter(
     )
 
 
-def exact_mean_hook(group: Any, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
+def exact_mean_hook(group, bucket):  # type: ignore[no-untyped-def]  # PyTorch compares annotations, and not as strings
     """Communication hook of DistributedDataParallel: the mean gradient over the ranks, rounded once.
 
     Register it by `model.register_comm_hook(group, exact_mean_hook)`, with None for the group of all ranks. Each
@@ -172,9 +172,7 @@ def exact_mean_hook(group: Any, bucket: dist.GradBucket) -> torch.futures.Future
     """
     gradients = bucket.buffer()
     all_reduce(gradients, method="mean/exact", group=group, check=False)
-    done: torch.futures.Future[Tensor] = torch.futures.Future(
-        devices=[gradients.device] if gradients.is_cuda else None
-    )
+    done: torch.futures.Future[Tensor] = torch.futures.Future(devices=[gradients.device] if gradients.is_cuda else [])
     done.set_result(gradients)
     return done
 
@@ -251,6 +249,7 @@ class FixedPointGradients:
         *sums, self._counts = self._words.split([*sizes, len(sizes)])
         self._sums = [s.view(p.shape) for s, p in zip(sums, self._parameters)]
         self._exponents = torch.full((len(sizes),), _NO_EXPONENT, dtype=torch.int64, device=device)
+        self._means: list[Tensor | None] = [None] * len(sizes)
         self._hooks = [
             p.register_post_accumulate_grad_hook(partial(self._add, i)) for i, p in enumerate(self._parameters)
         ]
@@ -283,9 +282,12 @@ class FixedPointGradients:
     @torch.no_grad()
     def _add(self, i: int, parameter: Tensor) -> None:
         """Takes the gradient of a micro-batch. Never waits for a GPU."""
-        gradient, parameter.grad = parameter.grad, None
+        gradient = parameter.grad
         if gradient is None or gradient.is_sparse:
             raise TypeError("samesum: a gradient is sparse; use layers with sparse=False")
+        if gradient is self._means[i]:  # PyTorch has added to the result of the step before
+            raise RuntimeError("samesum: .grad still holds the gradient of the step before; call zero_grad() first")
+        parameter.grad = None
         self._counts[i] += 1
         if gradient.numel() == 0:
             return
@@ -304,7 +306,8 @@ class FixedPointGradients:
         """Ends a step: returns True if each `.grad` holds the mean gradient of all micro-batches.
 
         Returns False, on all ranks, if the micro-batches must be run again: the grids fit now. A parameter with a gradient
-        that is infinite or NaN gets NaN everywhere; one without gradients keeps None.
+        that is infinite or NaN gets NaN everywhere; one without gradients keeps None. Call `zero_grad()` of the model or
+        the optimizer before the next step.
 
         Raises ValueError, on all ranks, if not all micro-batches were run, or the grids of the ranks differ.
         """
@@ -333,7 +336,7 @@ class FixedPointGradients:
         if all(fits):
             for i, p in enumerate(self._parameters):
                 if counts[i]:
-                    p.grad = self._mean(sums[i].view(p.shape), i, exponents[i]).to(p.dtype)
+                    p.grad = self._means[i] = self._mean(sums[i].view(p.shape), i, exponents[i]).to(p.dtype)
         self.grids = [
             g if e == _NOT_FINITE else max(_QUANTUM, e + self._headroom + self._reserve - _WORD_BITS)
             for e, g in zip(exponents, self.grids)
