@@ -126,9 +126,9 @@ def finish_chunks(call: _Call, shape: tuple[int, ...], chunks: Sequence[list[Any
         limits = np.iinfo(call.dtype)
         if not all(limits.min <= n <= limits.max for n in numbers):
             raise OverflowError("samesum: the sum of integers is beyond 64 bits; pass dtype='float64' for a rounded sum")
-    if call.operation != "moments":
-        return np.array(numbers, call.dtype).reshape(shape)
-    return np.asarray(_FINISH[call.function](np, np.array(numbers, call.dtype).reshape((*shape, 2)))).reshape(shape)
+    moments = (2,) if call.operation == "moments" else ()
+    results = np.array(numbers, call.dtype).reshape((*shape, *moments))
+    return np.asarray(_FINISH[call.function](np, results) if moments else results)[()]  # one result as a scalar
 
 
 # --- the graph ------------------------------------------------------------------------------------------------

@@ -14,7 +14,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
-from mpi4py import MPI
+
+try:
+    from mpi4py import MPI
+except RuntimeError as error:  # mpi4py is there, and no MPI
+    raise ImportError(
+        f"samesum: mpi4py does not work: {error}; install MPI, such as Debian's openmpi-bin", name="mpi4py"
+    ) from error
 
 from . import _workers
 from ._calls import Method
