@@ -264,6 +264,30 @@ def test_an_overflow_of_the_grid_is_found_and_the_step_done_again_on_every_rank(
     assert on_ranks(3, accumulated, 3, 1, scale) == [first] * 3
 
 
+def train_on(network: Any, gradients: Any, steps: range) -> None:
+    for step in steps:
+        done = False
+        while not done:
+            for i in range(MICRO_BATCHES):
+                loss_of(network, step * MICRO_BATCHES + i).backward()
+            done = gradients.reduce()
+        for p in network.parameters():
+            p.data -= 0.1 * p.grad
+        network.zero_grad()
+
+
+def test_training_that_resumes_with_the_grids_has_the_same_bits():
+    whole, first, second = model(), model(), model()
+    train_on(whole, same.FixedPointGradients(whole.parameters(), MICRO_BATCHES), range(4))
+    before = same.FixedPointGradients(first.parameters(), MICRO_BATCHES)
+    train_on(first, before, range(2))
+    second.load_state_dict(first.state_dict())
+    after = same.FixedPointGradients(second.parameters(), MICRO_BATCHES)
+    after.grids = before.grids
+    train_on(second, after, range(2, 4))
+    assert [bits(p) for p in second.parameters()] == [bits(p) for p in whole.parameters()]
+
+
 def test_accumulated_gradients_are_sums_on_the_grid_divided_once():
     network = model()
     each = []

@@ -140,7 +140,7 @@ def reduce_blocks(
     return merged_bytes(on_all_ranks(ranks, "reduce", part)).finish(correction=correction)
 
 
-def merged_bytes(parts: Iterable[bytes]) -> Partial:
+def merged_bytes(parts: Iterable[bytes]) -> Any:
     """Merges the serialised partials of all ranks."""
 
     def read(rank: int, data: bytes) -> Partial:

@@ -28,7 +28,7 @@ from typing import Any, Callable, NamedTuple, Sequence
 
 import dask.array as da
 import numpy as np
-from dask import delayed
+from dask.delayed import delayed
 
 from . import _core, _functions
 from ._arrays import dtype_name, format_of
@@ -57,7 +57,8 @@ class _IntegerPartial:
     """A sum or an extremum of consecutive integers, with the functions of `Partial`. Python's integers do not overflow."""
 
     def __init__(self, operation: str, begin: int) -> None:
-        self.operation, self.begin, self.sum, self.best = operation, begin, 0, None
+        self.operation, self.begin, self.sum = operation, begin, 0
+        self.best: tuple[int, int] | None = None  # extremum and index
 
     def add(self, x: Any, *, threads: int = 0) -> None:
         if self.operation == "sum":
