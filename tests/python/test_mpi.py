@@ -43,7 +43,8 @@ def missing() -> str:
     if not shutil.which("mpirun"):
         return "mpirun is not installed"
     done = launched(1, "print(1)")
-    return "" if done.returncode == 0 else f"MPI does not work: {done.stderr[-300:]}"
+    errors = [line for line in done.stderr.splitlines() if "Error" in line]
+    return "" if done.returncode == 0 else f"MPI does not work: {(errors or [done.stderr])[0]}"
 
 
 def run(size: int, code: str) -> list[str]:

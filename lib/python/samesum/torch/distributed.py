@@ -206,12 +206,11 @@ class FixedPointGradients:
     gradients for the same micro-batch on every rank: same hardware, same number of threads, deterministic kernels, random
     numbers seeded per micro-batch, and no statistics over a rank's batches.
 
-    Grids. Terms of a step lie on the grid that the largest gradient of the step before, on all ranks, determines:
-    `headroom` times 2 larger ones still fit. If a larger one comes, and in the first step, where there is no grid,
-    `reduce` returns False after it has set the grids, and the step must be run again. Rounding to the grid changes
-    a gradient by at most 2^(grid - 1), where grid = exponent of the largest + headroom + log2(micro_batches) - 62: with
-    the default headroom and 1024 micro-batches by 2^-45 of the largest gradient of the parameter. The division rounds to
-    fp64 and then to the parameter's type.
+    Grids. The largest gradient of the step before, on all ranks, determines the grid of a parameter. If it is below 2^e,
+    grid = e + headroom + ⌈log2(micro_batches)⌉ - 62, so gradients up to 2^headroom times as large fit. Rounding changes a
+    gradient by at most 2^(grid - 1): with the default headroom and 1024 micro-batches by 2^-44 of that largest gradient.
+    The division rounds to fp64, and then to the parameter's type. If a gradient does not fit, and in the first step,
+    which has no grid yet, `reduce` sets the grids and returns False, and the step must be run again.
 
     Without a process group, the class serves one process.
 
