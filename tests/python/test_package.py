@@ -34,7 +34,7 @@ import sys, time
 start = time.perf_counter()
 import samesum
 print(1e3 * (time.perf_counter() - start))
-print(*{"numpy", "torch", "jax", "cupy", "ml_dtypes"} & set(sys.modules))
+print(*{"numpy", "torch", "jax", "cupy", "ml_dtypes", "dask", "mpi4py"} & set(sys.modules))
 """).split()
     print(f"import samesum: {float(milliseconds):.0f} ms")  # not a test: other processes would decide
     assert not loaded

@@ -24,7 +24,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name in ("torch", "jax"):  # imported on first use, since each imports its library
+    if name in ("torch", "jax", "dask", "mpi"):  # imported on first use, since each imports its library
         import importlib
 
         return importlib.import_module(f"samesum.{name}")

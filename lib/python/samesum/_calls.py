@@ -178,15 +178,11 @@ def reduce(
         if type(b) is not type(a):
             raise TypeError(f"samesum: y is a {type(y).__name__} and x a {type(x).__name__}; pass arrays of one library")
         a, b = _same_type(library, a, b)
-        if isinstance(axis, int) and -min(a.ndim, b.ndim) <= axis < 0 and a.shape[axis] != b.shape[axis]:
-            raise ValueError(
-                f"samesum: x has {a.shape[axis]} elements along axis {axis} and y has {b.shape[axis]}; pass inputs of "
-                "one length, since only the other axes are broadcast"
-            )
+        check_lengths(a, b, axis)
         a, b = library.broadcast(a, b)
     axes = normalised_axes(axis, a.ndim)
     if format_of(a.dtype) == "int":
-        if operation in EXACT_OPERATIONS and _is_exact(method, operation) and grid is None:
+        if operation in EXACT_OPERATIONS and is_exact(method, operation) and grid is None:
             result = reduce_integers(library, operation, a, axes, keepdims, check)
             return _delivered(library, result, out, x)
         if operation == "prod":
@@ -205,7 +201,7 @@ def reduce(
     return _delivered(library, result, out, x)
 
 
-def _is_exact(method: str | Method | None, operation: str) -> bool:
+def is_exact(method: str | Method | None, operation: str) -> bool:
     """Whether integers stay integers: unless the caller names a method with a format or with rounding."""
     return method in (None, "exact", operation, f"{operation}/exact")
 
@@ -233,6 +229,15 @@ def _same_type(library: Any, a: Any, b: Any) -> tuple[Any, Any]:
         return a, b
     wider = common_type(library.namespace, a.dtype, b.dtype)
     return library.astype(a, wider), library.astype(b, wider)
+
+
+def check_lengths(a: Any, b: Any, axis: Any) -> None:
+    """Checks that two inputs have one length along an axis that counts from the end."""
+    if isinstance(axis, int) and -min(a.ndim, b.ndim) <= axis < 0 and a.shape[axis] != b.shape[axis]:
+        raise ValueError(
+            f"samesum: x has {a.shape[axis]} elements along axis {axis} and y has {b.shape[axis]}; pass inputs of "
+            "one length, since only the other axes are broadcast"
+        )
 
 
 def check_out(library: Any, out: Any, shape: tuple[int, ...], dtype: str) -> None:

@@ -258,13 +258,18 @@ def dot(
 
     {parameters}
     """
+    check_vectors(x, y)
+    return reduce("dot", x, y, dtype=dtype, out=out, method=method, threads=threads, grid=grid)
+
+
+def check_vectors(x: Any, y: Any) -> None:
+    """Checks that the inputs of `dot` are vectors of one length."""
     for name, a in (("x", x), ("y", y)):
         axes = getattr(a, "ndim", 1)
         if axes != 1:
             raise ValueError(f"samesum: dot: {name} has {axes} axes; use vecdot, which reduces one axis")
     if len(x) != len(y):
         raise ValueError(f"samesum: dot: x has {len(x)} elements and y {len(y)}; pass vectors of one length")
-    return reduce("dot", x, y, dtype=dtype, out=out, method=method, threads=threads, grid=grid)
 
 
 def norm(

@@ -24,7 +24,7 @@ def _is_array(x: Any) -> bool:
     return issubclass(kind, (memoryview, array)) or any(hasattr(kind, p) for p in protocols)
 
 
-def _array_of(x: Any) -> tuple[Any, Any]:
+def array_of(x: Any) -> tuple[Any, Any]:
     """Returns the library that reads x, and its array of the same elements."""
     library = library_of(x)
     if not isinstance(library, Converted):
@@ -136,7 +136,7 @@ class Exact(_State):
             raise TypeError(f"samesum: x is a {type(x).__name__}; use {kinds}")
 
     def _add_array(self, x: Any, threads: int) -> None:
-        library, a = _array_of(x)
+        library, a = array_of(x)
         if a.ndim > 1:  # the order does not matter: axes may be permuted until the elements are contiguous
             strides = library.strides(a)
             a = library.transposed(a, sorted(range(a.ndim), key=lambda axis: -strides[axis]))
@@ -288,8 +288,8 @@ class Partial(_State):
             most threads on the host; 0 for one per processor. They never change the bits.
         """
         check_threads(threads)
-        library, a = _array_of(x)
-        b = None if y is None else _array_of(y)[1]
+        library, a = array_of(x)
+        b = None if y is None else array_of(y)[1]
         if b is not None:
             if type(b) is not type(a):
                 types = f"y is a {type(y).__name__} and x a {type(x).__name__}"

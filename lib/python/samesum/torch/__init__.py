@@ -26,9 +26,9 @@ from torch._compile import _disable_dynamo
 from torch.overrides import TorchFunctionMode, _get_current_function_mode
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 
-from . import _core
-from . import _torch_operators as operators
-from ._torch_operators import FORMATS, closest
+from .. import _core
+from .. import _torch_operators as operators
+from .._torch_operators import FORMATS, closest
 
 __all__ = ["deterministic", "not_routed", "routed"]
 

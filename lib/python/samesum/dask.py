@@ -1,0 +1,302 @@
+"""Reductions of Dask arrays, with the bits of the whole array in one memory.
+
+>>> import dask.array, samesum.dask
+>>> x = dask.array.from_array([1e16, 1.0, 1.0, -1e16], chunks=3)
+>>> samesum.dask.sum(x).compute(), x.sum().compute()
+(np.float64(2.0), np.float64(0.0))
+
+This module has each function of `samesum` whose methods have partials (`samesum.Partial`), with the same parameters except
+`out`, `threads` and `check`. Results are Dask arrays, computed when Dask computes them, by any of its schedulers. Neither
+the chunks nor the workers change a bit.
+
+Chunks. Exact methods, extrema and fixed_point take any chunks. An order such as tree, and the index of argmin and argmax,
+need chunks that hold consecutive elements: if several axes are reduced, only the first of them may be cut. All other chunks
+raise ValueError, which names the remedy.
+
+Costs. A result whose elements lie in one chunk is computed by one call for all results of the chunk. Otherwise each result
+of each chunk is a partial, a Python object: that suits few long reductions. For many short ones, `x.rechunk({axis: -1})`
+first.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+from functools import partial
+from typing import Any, Callable, NamedTuple, Sequence
+
+import dask.array as da
+import numpy as np
+from dask.delayed import delayed
+
+from . import _core, _functions
+from ._arrays import dtype_name, format_of
+from ._calls import Method, check_lengths, common_type, is_exact, method_of
+from ._integers import EXACT_OPERATIONS
+from ._layout import normalised_axes
+from ._states import Partial
+from ._workers import merged
+
+
+# --- in the tasks ---------------------------------------------------------------------------------------------
+
+
+class _Call(NamedTuple):
+    """What the tasks of one call need to know."""
+
+    function: str
+    operation: str
+    method: str | None  # its name; None: integers stay integers
+    grid: int | None
+    correction: float
+    dtype: Any  # of the result
+
+
+class _IntegerPartial:
+    """A sum or an extremum of consecutive integers, with the functions of `Partial`. Python's integers do not overflow."""
+
+    def __init__(self, operation: str, begin: int) -> None:
+        self.operation, self.begin, self.sum = operation, begin, 0
+        self.best: tuple[int, int] | None = None  # extremum and index
+
+    def add(self, x: Any, *, threads: int = 0) -> None:
+        if self.operation == "sum":
+            if x.dtype.itemsize == 8:  # two words, whose sums fit into 64 bits
+                self.sum += (int((x >> x.dtype.type(32)).sum()) << 32) + int((x & x.dtype.type(0xFFFFFFFF)).sum(dtype=np.uint64))
+            else:
+                self.sum += int(x.sum())
+        elif x.size:
+            index = int(x.argmin() if self.operation.endswith("min") else x.argmax())
+            self._meet((int(x[index]), self.begin + index))
+
+    def _meet(self, other: tuple[int, int] | None) -> None:
+        """Takes a later extremum, unless the one so far equals it."""
+        if other is not None:
+            better = int.__lt__ if self.operation.endswith("min") else int.__gt__
+            if self.best is None or better(other[0], self.best[0]):
+                self.best = other
+
+    def merge(self, next: _IntegerPartial) -> None:
+        self.sum += next.sum
+        self._meet(next.best)
+
+    def copy(self) -> _IntegerPartial:
+        new = _IntegerPartial(self.operation, self.begin)
+        new.sum, new.best = self.sum, self.best
+        return new
+
+    def finish(self, *, correction: float = 0) -> int:
+        if self.operation == "sum":
+            return self.sum
+        if self.best is None:
+            raise ValueError(f"samesum: {self.operation} of no integers has no value; pass at least one element")
+        return self.best[self.operation.startswith("arg")]
+
+
+def _rows(a: Any, axes: Sequence[int]) -> Any:
+    """Returns the elements of each result as a row."""
+    kept = [d for d in range(a.ndim) if d not in axes]
+    shape = math.prod(a.shape[d] for d in kept), math.prod(a.shape[d] for d in axes)
+    return np.ascontiguousarray(a.transpose((*kept, *axes)).reshape(shape))
+
+
+def reduce_chunk(call: _Call, axes: Sequence[int], begin: int, *inputs: Any) -> list[Any]:
+    """Returns a partial for each result."""
+    parts = []
+    for rows in zip(*(_rows(np.asarray(a), axes) for a in inputs)):
+        part: Any
+        if call.method is None:
+            part = _IntegerPartial(call.operation, begin)
+        else:
+            part = Partial(call.method, begin, grid=call.grid)
+        part.add(*rows, threads=1)  # Dask uses the other processors
+        parts.append(part)
+    return parts
+
+
+def merge_chunks(chunks: Sequence[list[Any]]) -> list[Any]:
+    """Merges the partials of consecutive chunks, result by result."""
+    return [merged(parts) for parts in zip(*chunks)]
+
+
+def finish_chunks(call: _Call, shape: tuple[int, ...], chunks: Sequence[list[Any]]) -> Any:
+    """Returns the results of the last chunks."""
+    numbers = [part.finish(correction=call.correction) for part in merge_chunks(chunks)]
+    if call.method is None and call.operation == "sum":
+        limits = np.iinfo(call.dtype)
+        if not all(limits.min <= n <= limits.max for n in numbers):
+            raise OverflowError("samesum: the sum of integers is beyond 64 bits; pass dtype='float64' for a rounded sum")
+    moments = (2,) if call.operation == "moments" else ()
+    results = np.array(numbers, call.dtype).reshape((*shape, *moments))
+    return np.asarray(_FINISH[call.function](np, results) if moments else results)[()]  # one result as a scalar
+
+
+# --- the graph ------------------------------------------------------------------------------------------------
+
+
+def _dask_array(name: str, a: Any) -> da.Array:
+    if not isinstance(a, da.Array):
+        raise TypeError(f"samesum: {name} is a {type(a).__name__}; pass a Dask array, or use the function of samesum")
+    if any(math.isnan(size) for sizes in a.chunks for size in sizes):
+        raise ValueError(f"samesum: {name} has chunks of unknown size; call {name}.compute_chunk_sizes() first")
+    return a
+
+
+def _pair(x: da.Array, y: da.Array, axis: Any) -> list[da.Array]:
+    """Returns two inputs in one type, one shape and the same chunks."""
+    if format_of(x.dtype) != format_of(y.dtype, "y"):
+        common = np.dtype(common_type(np, x.dtype, y.dtype))
+        x, y = x.astype(common), y.astype(common)
+    check_lengths(x, y, axis)
+    return list(da.broadcast_arrays(x, y))
+
+
+def _require_consecutive(x: da.Array, axes: Sequence[int], call: _Call) -> None:
+    """Checks that each chunk holds consecutive elements of the reduced axes, if the method needs that."""
+    index = call.operation.startswith("arg")
+    if not index and (call.method is None or Partial(call.method, grid=call.grid).method.promise == "order_free"):
+        return
+    last = max((a for a in axes if x.numblocks[a] > 1), default=-1)
+    if all(size <= 1 for a in axes if a < last for size in x.chunks[a]):
+        return
+    whole = {a: -1 for a in axes if a != axes[0]}
+    exact = any(m.operation == call.operation and m.accumulator == "exact" for m in _core.methods())
+    raise ValueError(
+        f"samesum: {call.function}: "
+        + ("an index" if index else f"the order of method {call.method}")
+        + f" needs chunks that cut the first reduced axis only; use x.rechunk({whole})"
+        + (", or method='exact', which takes any chunks" if exact else "")
+    )
+
+
+def _tree(inputs: list[da.Array], axes: Sequence[int], call: _Call, split_every: int) -> da.Array:
+    """Reduces chunks to partials, and merges neighbours until `split_every` are left, which are finished."""
+    x = inputs[0]
+    _require_consecutive(x, axes, call)
+    kept = [d for d in range(x.ndim) if d not in axes]
+    blocks = [a.to_delayed(optimize_graph=False) for a in inputs]
+    part, merge, finish = (
+        delayed(f, pure=True) for f in (partial(reduce_chunk, call, axes), merge_chunks, partial(finish_chunks, call))
+    )
+    results = np.empty([x.numblocks[d] for d in kept], object)
+    for result in np.ndindex(results.shape):
+        parts, begin = [], 0
+        for cut in itertools.product(*(range(x.numblocks[a]) for a in axes)):
+            at = dict(zip((*kept, *axes), (*result, *cut)))
+            index = tuple(at[d] for d in range(x.ndim))
+            # In an order-free method, positions serve only to check that each chunk is merged once.
+            parts.append(part(begin, *(b[index] for b in blocks)))
+            begin += math.prod(x.chunks[a][at[a]] for a in axes)
+        while len(parts) > split_every:
+            parts = [merge(parts[i : i + split_every]) for i in range(0, len(parts), split_every)]
+        shape = tuple(x.chunks[d][at[d]] for d in kept)
+        results[result] = da.from_delayed(finish(shape, parts), shape, call.dtype)
+    return da.block(results.tolist())
+
+
+def _reduce(function: Callable[..., Any], inputs: list[Any], options: dict[str, Any]) -> da.Array:
+    """Makes one call of a public function."""
+    name, operation = function.__name__, _operation(function)
+    split_every, keepdims, dtype = options.pop("split_every"), options.pop("keepdims", False), options.pop("dtype")
+    if not isinstance(split_every, int) or split_every < 2:
+        raise ValueError(f"samesum: split_every is {split_every!r}; use a whole number, 2 or more")
+    inputs = [_dask_array(argument, a) for argument, a in zip("xy", inputs)]
+    if name == "dot":
+        _functions.check_vectors(*inputs)
+    if dtype is not None:
+        format_of(dtype, "dtype")
+        inputs = [a.astype(np.dtype(dtype_name(dtype))) for a in inputs]
+    if len(inputs) == 2:
+        inputs = _pair(*inputs, options.get("axis"))
+    x = inputs[0]
+    axes = normalised_axes(options.pop("axis", None), x.ndim)
+    if name != "dot":
+        options["axis"] = axes
+    if isinstance(options["method"], Method):
+        options["method"] = options["method"].name  # which can be sent to other processes
+    # One element tells the type of the result, and raises what the whole array would.
+    sample = function(*(np.ones((1,) * x.ndim, a.dtype) for a in inputs), **options)
+    if all(x.numblocks[a] == 1 for a in axes):
+        direct = partial(function, threads=1, **options)
+        result = da.map_blocks(direct, *inputs, dtype=sample.dtype, drop_axis=axes, meta=np.empty((0,) * sample.ndim, sample.dtype))
+    else:
+        method, grid, chosen = options["method"], options.get("grid"), None
+        format = format_of(x.dtype)
+        if format != "int" or not (operation in EXACT_OPERATIONS and is_exact(method, operation) and grid is None):
+            chosen = method_of(method, operation, "fp64" if format == "int" else format, -1).name
+            Partial(chosen, grid=grid)  # raises if the method has no partials, or needs a grid
+        divisor = _functions._divisor(options.get("correction"), options.get("ddof"))
+        result = _tree(inputs, axes, _Call(name, operation, chosen, grid, divisor, sample.dtype), split_every)
+    return result[tuple(np.newaxis if d in axes else slice(None) for d in range(x.ndim))] if keepdims else result
+
+
+# --- the functions --------------------------------------------------------------------------------------------
+
+_FINISH = {"var": _functions._variance, "std": _functions._deviation}
+
+
+def _operation(function: Callable[..., Any]) -> str:
+    return "moments" if function.__name__ in _FINISH else {"vecdot": "dot"}.get(function.__name__, function.__name__)
+
+
+def _has_partials(operation: str) -> bool:
+    for method in _core.methods():
+        if method.operation == operation and method.backend == "cpu":
+            try:
+                Partial(method, grid=0 if method.accumulator == "fixed_point" else None)
+                return True
+            except ValueError:
+                pass
+    return False
+
+
+def _for_dask(function: Callable[..., Any]) -> Callable[..., da.Array]:
+    parameters = inspect.signature(function).parameters
+    inputs = [p for p in parameters if p in ("x", "y")]
+    shown = [p for n, p in parameters.items() if n not in ("out", "threads", "check")]
+    shown.append(inspect.Parameter("split_every", inspect.Parameter.KEYWORD_ONLY, default=8, annotation=int))
+    signature = inspect.Signature(shown, return_annotation=da.Array)
+
+    def reduction(*arguments: Any, **options: Any) -> da.Array:
+        bound = signature.bind(*arguments, **options)
+        bound.apply_defaults()
+        given = dict(bound.arguments)
+        return _reduce(function, [given.pop(name) for name in inputs], {"dtype": None, **given})
+
+    reduction.__name__ = reduction.__qualname__ = function.__name__
+    reduction.__signature__ = signature  # type: ignore[attr-defined]
+    summary = (function.__doc__ or "").partition("\n")[0]
+    reduction.__doc__ = f"""{summary}
+
+    Has the parameters and the bits of `samesum.{function.__name__}` for the whole array in memory.
+
+    Parameters
+    ----------
+    {", ".join(inputs)}
+        Dask arrays of NumPy's arrays, with chunks of known size: see the module for those that methods need.
+    {", ".join(p.name for p in shown[len(inputs):-1])}
+        as for `samesum.{function.__name__}`. fixed_point needs a grid if the reduced axes are cut.
+    split_every
+        how many partials one task merges. It never changes the bits.
+
+    Returns
+    -------
+    result
+        a Dask array.
+    """
+    return reduction
+
+
+_offered = {f.__name__: _for_dask(f) for f in _functions.FUNCTIONS if _has_partials(_operation(f))}
+__all__ = list(_offered)
+
+
+def __getattr__(name: str) -> Callable[..., da.Array]:  # as globals, they would hide the sum and max of Python here
+    if name in _offered:
+        return _offered[name]
+    raise AttributeError(f"module 'samesum.dask' has no attribute {name!r}; its functions are {', '.join(_offered)}")
+
+
+def __dir__() -> list[str]:
+    return __all__

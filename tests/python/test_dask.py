@@ -1,0 +1,227 @@
+"""Reductions of Dask arrays: the bits of the whole array in memory, for any chunks, schedulers and workers."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import warnings
+
+import pytest
+
+np = pytest.importorskip("numpy")
+da = pytest.importorskip("dask.array")
+
+import dask  # noqa: E402
+
+import samesum  # noqa: E402
+import samesum.dask  # noqa: E402
+
+N = 20_011
+CHUNKS = [N, 10_000, 4096, 1000, 333, (1, 4095, 4097, 1, 0, 11_817)]
+
+
+def numbers(*shape: int, dtype="float32", seed: int = 0):
+    return (np.random.default_rng(seed).standard_normal(shape) * 1000).astype(dtype)
+
+
+def same_bits(a, b) -> bool:
+    a, b = np.asarray(a), np.asarray(b)
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def inputs_of(function: str) -> int:
+    return 2 if function in ("dot", "vecdot") else 1
+
+
+def computed(x, **options):
+    return x.compute(scheduler="sync", **options)
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "processes"])
+def test_neither_chunks_nor_workers_change_a_bit(scheduler):
+    x = numbers(N)
+    methods = {"exact": {}, "tree/kahan": {}, "pairwise/plain": {}, "fixed_point": {"grid": -30}}
+    cells = list(itertools.product(methods, CHUNKS))
+    lazy = [samesum.dask.sum(da.from_array(x, chunks=c), method=m, **methods[m]) for m, c in cells]
+    patterns = {m: {samesum.sum(x, method=m, **methods[m]).tobytes()} for m in methods}
+    for workers in (1, 2, 3, 4):
+        for (method, _), found in zip(cells, dask.compute(*lazy, scheduler=scheduler, num_workers=workers)):
+            patterns[method].add(found.tobytes())
+    assert {m: len(p) for m, p in patterns.items()} == dict.fromkeys(methods, 1)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
+@pytest.mark.parametrize("function", samesum.dask.__all__)
+def test_a_function_has_the_bits_of_the_whole_array(function, dtype):
+    options = {"dtype": "float32"} if function == "logsumexp" else {}
+    if function == "prod" and dtype == "int32":
+        options = {"dtype": "float64"}
+    inputs = [numbers(400, dtype=dtype, seed=i) for i in range(inputs_of(function))]
+    for chunks in (400, 150, 7, (0, 399, 1)):
+        arrays = [da.from_array(a, chunks=c) for a, c in zip(inputs, (chunks, 90))]
+        found = getattr(samesum.dask, function)(*arrays, **options)
+        expected = getattr(samesum, function)(*inputs, **options)
+        assert found.shape == () and found.dtype == expected.dtype
+        assert same_bits(computed(found), expected), chunks
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 2), (1, 2), (2, 0), ()])
+@pytest.mark.parametrize("method", ["exact", "tree/plain"])
+def test_any_axes_may_be_reduced_and_kept(method, axis):
+    x = numbers(5, 6, 7)
+    # Chunks that cut the first reduced axis and the kept ones.
+    reduced = tuple(range(3)) if axis is None else tuple(a % 3 for a in ((axis,) if isinstance(axis, int) else axis))
+    chunks = [-1 if a in reduced and a != min(reduced) else 2 for a in range(3)]
+    for keepdims in (False, True):
+        found = samesum.dask.sum(da.from_array(x, chunks=chunks), axis=axis, method=method, keepdims=keepdims)
+        expected = samesum.sum(x, axis=axis, method=method, keepdims=keepdims)
+        assert found.shape == expected.shape and same_bits(computed(found), expected)
+
+
+@pytest.mark.parametrize("function", ["sum", "mean", "var", "std", "max", "vecdot"])
+def test_order_free_methods_take_chunks_that_cut_every_axis(function):
+    x = numbers(9, 10, 11)
+    cut = da.from_array(x, chunks=(4, (3, 7), 5))
+    inputs, axis = ([cut], (0, 2)) if function != "vecdot" else ([cut, cut], 1)
+    memory = [x] * len(inputs)
+    found = getattr(samesum.dask, function)(*inputs, axis=axis)
+    assert same_bits(computed(found), getattr(samesum, function)(*memory, axis=axis))
+
+
+def test_an_order_refuses_chunks_that_are_not_consecutive():
+    x = da.from_array(numbers(8, 9, 10), chunks=(4, 3, 10))
+    with pytest.raises(ValueError, match=r"sum: the order of method sum/tree/kahan/fp32@cpu .* x\.rechunk\(\{1: -1, 2: -1\}\), or method='exact'"):
+        samesum.dask.sum(x, method="tree/kahan")
+    with pytest.raises(ValueError, match=r"argmax: an index needs .* x\.rechunk\(\{1: -1, 2: -1\}\)$"):
+        samesum.dask.argmax(x)
+    with pytest.raises(ValueError, match="norm.*rechunk.*1: -1"):
+        samesum.dask.norm(x)
+    rechunked = x.rechunk({1: -1, 2: -1})
+    assert same_bits(computed(samesum.dask.norm(rechunked)), samesum.norm(x.compute()))
+
+
+@pytest.mark.parametrize("chunks", [(1, 1, 5), (1, 4, -1), (3, -1, -1), ((0, 3, 5), -1, -1)])
+def test_chunks_that_hold_consecutive_elements_are_taken_in_their_order(chunks):
+    x = numbers(8, 9, 10)
+    x[7, 8, 9] = x[7, 8, 4] = x.max() + 1
+    cut = da.from_array(x, chunks=chunks)
+    for function, method in [("sum", "tree/kahan"), ("sum", "serial/plain"), ("norm", None), ("argmax", None), ("prod", None)]:
+        found = getattr(samesum.dask, function)(cut, method=method)
+        assert same_bits(computed(found), getattr(samesum, function)(x, method=method)), function
+
+
+def test_the_number_of_partials_that_a_task_merges_changes_no_bit():
+    x = numbers(3000)
+    cut = da.from_array(x, chunks=11)
+    found = {computed(samesum.dask.sum(cut, method="tree/plain", split_every=s)).tobytes() for s in (2, 3, 8, 1000)}
+    assert found == {samesum.sum(x, method="tree/plain").tobytes()}
+    with pytest.raises(ValueError, match="split_every is 1; use a whole number, 2 or more"):
+        samesum.dask.sum(cut, split_every=1)
+
+
+# --- integers, special numbers, no elements -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "uint64"])
+@pytest.mark.parametrize("function", ["sum", "min", "max", "argmin", "argmax"])
+def test_integers_stay_integers(function, dtype):
+    x = np.random.default_rng(1).integers(0, 2**57 if dtype.endswith("t64") else 2, size=(30, 3)).astype(dtype)
+    for axis in (None, 0, 1):
+        found = getattr(samesum.dask, function)(da.from_array(x, chunks=(7, -1)), axis=axis)
+        expected = getattr(samesum, function)(x, axis=axis)
+        assert found.dtype == expected.dtype and same_bits(computed(found), expected)
+
+
+def test_a_sum_of_integers_may_leave_64_bits_on_the_way():
+    x = np.array([2**63 - 1, 2**63 - 1, -(2**63), -5], np.int64)
+    assert computed(samesum.dask.sum(da.from_array(x, chunks=2))) == -7 + 2**63
+    with pytest.raises(OverflowError, match="beyond 64 bits"):
+        computed(samesum.dask.sum(da.from_array(x[:2], chunks=1)))
+
+
+def test_special_numbers_are_those_of_the_whole_array():
+    for special in ([np.nan], [np.inf], [np.inf, -np.inf], [-0.0] * 6):
+        x = np.array([*special, *([-0.0] * 5)], np.float32)
+        for function in ("sum", "mean", "max", "argmin", "norm", "var"):
+            found = computed(getattr(samesum.dask, function)(da.from_array(x, chunks=3)))
+            assert same_bits(found, getattr(samesum, function)(x)), (function, special)
+
+
+def test_chunks_may_be_empty():
+    for function in ("sum", "mean", "max", "argmax", "norm"):
+        found = computed(getattr(samesum.dask, function)(da.from_array(np.zeros(0, np.float32), chunks=((0, 0),))))
+        assert same_bits(found, getattr(samesum, function)(np.zeros(0, np.float32)))
+    with pytest.raises(ValueError, match="max of no integers"):
+        computed(samesum.dask.max(da.from_array(np.zeros(0, np.int32), chunks=((0, 0),))))
+
+
+# --- arguments ------------------------------------------------------------------------------------------------
+
+
+def test_two_inputs_may_differ_in_chunks_types_and_shape():
+    x, y = numbers(6, 8), numbers(8, dtype="float16", seed=1)
+    found = samesum.dask.vecdot(da.from_array(x, chunks=(4, 3)), da.from_array(y, chunks=5), method="tree/kahan")
+    assert same_bits(computed(found), samesum.vecdot(x, y, method="tree/kahan"))
+    with pytest.raises(ValueError, match="x has 8 elements along axis -1 and y has 7"):
+        samesum.dask.vecdot(da.ones((6, 8)), da.ones(7))
+    with pytest.raises(ValueError, match="dot: x has 3 elements and y 4"):
+        samesum.dask.dot(da.ones(3), da.ones(4))
+    with pytest.raises(ValueError, match="dot: x has 2 axes"):
+        samesum.dask.dot(da.ones((3, 3)), da.ones(4))
+
+
+def test_options_are_those_of_the_function_in_memory():
+    x = numbers(100, dtype="float16")
+    cut = da.from_array(x, chunks=30)
+    for options in ({"ddof": 1}, {"correction": 2.5, "method": "tree"}, {"dtype": "float64"}, {"method": "exact/fp64"}):
+        for function in ("var", "std"):
+            found = computed(getattr(samesum.dask, function)(cut, **options))
+            assert same_bits(found, getattr(samesum, function)(x, **options))
+    for function in samesum.dask.__all__:
+        parameters = inspect.signature(getattr(samesum.dask, function)).parameters
+        assert {*parameters} - {"split_every"} == {*inspect.signature(getattr(samesum, function)).parameters} - {"out", "threads", "check"}
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda x: samesum.dask.sum(x, method="tree/khan"), ValueError, "did you mean 'kahan'"),
+        (lambda x: samesum.dask.sum(x, method="atomic/plain"), ValueError, "differ from run to run"),
+        (lambda x: samesum.dask.sum(x, method="fixed_point"), ValueError, "grid"),
+        (lambda x: samesum.dask.sum(x, axis=1), IndexError, "axis 1 is out of range"),
+        (lambda x: samesum.dask.sum(x.astype(complex)), TypeError, "complex128"),
+        (lambda x: samesum.dask.sum(x[x > 0]), ValueError, r"x has chunks of unknown size; call x\.compute_chunk_sizes\(\)"),
+        (lambda x: samesum.dask.sum(numbers(3)), TypeError, "x is a ndarray; pass a Dask array"),
+        (lambda x: samesum.dask.softmax(x), AttributeError, "no attribute 'softmax'; its functions are sum, mean"),
+        (lambda x: samesum.dask.sum(x, method="fixed_point", grid=-900).compute(scheduler="sync"), OverflowError, "grid"),
+    ],
+)
+def test_a_wrong_argument_is_named_before_anything_is_computed(call, error, message):
+    with pytest.raises(error, match=message):
+        call(da.from_array(numbers(100), chunks=30))
+
+
+def test_nothing_is_computed_before_dask_computes():
+    def raising(block):
+        raise RuntimeError("computed")
+
+    lazy = da.ones(100, chunks=30).map_blocks(raising, meta=np.empty(0))
+    total = samesum.dask.sum(lazy) + 1
+    with pytest.raises(RuntimeError, match="computed"):
+        computed(total)
+
+
+def test_equal_calls_are_computed_once():
+    x = da.from_array(numbers(100), chunks=30)
+    assert samesum.dask.sum(x, method="tree/plain").name == samesum.dask.sum(x, method="tree/plain").name
+    assert samesum.dask.sum(x, method="tree/plain").name != samesum.dask.sum(x, method="tree/kahan").name
+
+
+def test_a_result_is_part_of_a_larger_graph():
+    x = numbers(40, 50)
+    cut = da.from_array(x, chunks=(40, 20))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        centred = cut - samesum.dask.mean(cut, axis=0)
+        found = computed(samesum.dask.std(centred, axis=0).sum())
+    assert found == samesum.std(x - samesum.mean(x, axis=0), axis=0).sum()

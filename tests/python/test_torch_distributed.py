@@ -1,0 +1,402 @@
+"""Reductions over the ranks of torch.distributed: three processes that gloo connects."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pathlib
+import subprocess
+import sys
+from typing import Any, Callable
+
+import pytest
+
+torch = pytest.importorskip("torch")
+dist = pytest.importorskip("torch.distributed")
+if not (dist.is_available() and dist.is_gloo_available()):
+    pytest.skip("this PyTorch has no gloo", allow_module_level=True)
+
+import samesum  # noqa: E402
+import samesum.torch.distributed as same  # noqa: E402
+
+ROOT = pathlib.Path(__file__).parents[2]
+SIZES = (1, 2, 3)
+
+
+def serve(rank: int, store: str, connection: Any) -> None:
+    """Calls functions on one rank until there are no more."""
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=max(SIZES))
+    groups = {size: dist.new_group(list(range(size))) for size in SIZES}
+    while (message := connection.recv()) is not None:
+        size, function, arguments = message
+        try:
+            result = function(groups[size], *arguments)
+        except Exception as error:
+            result = error
+        connection.send(result)
+    dist.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def on_ranks(tmp_path_factory):
+    """A function that calls another one on the first ranks, with their group, and returns what it returns or raises."""
+    context = multiprocessing.get_context("spawn")
+    store = tmp_path_factory.mktemp("gloo") / "store"
+    pipes = [context.Pipe() for _ in range(max(SIZES))]
+    workers = [context.Process(target=serve, args=(rank, str(store), there), daemon=True) for rank, (_, there) in enumerate(pipes)]
+    for worker in workers:
+        worker.start()
+
+    def call(size: int, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        for here, _ in pipes[:size]:
+            here.send((size, function, arguments))
+        results = []
+        for rank, (here, _) in enumerate(pipes[:size]):
+            assert here.poll(60), f"rank {rank} hangs"
+            results.append(here.recv())
+        return results
+
+    yield call
+    for here, _ in pipes:
+        here.send(None)
+    for worker in workers:
+        worker.join(20)
+        worker.kill()
+
+
+def numbers(*shape: int, dtype=torch.float32, seed: int = 0) -> Any:
+    generator = torch.Generator().manual_seed(seed)
+    return (torch.randn(shape, generator=generator, dtype=torch.float64) * 1000).to(dtype)
+
+
+def bits(t: Any) -> tuple:
+    return t.dtype, tuple(t.shape), t.detach().contiguous().reshape(-1).view(torch.uint8).tolist()
+
+
+# --- reductions -----------------------------------------------------------------------------------------------
+
+
+def reduced(group: Any, method: str) -> Any:
+    x = numbers(20_011)
+    return same.reduce(x.tensor_split(dist.get_world_size(group))[dist.get_rank(group)], method=method, group=group)
+
+
+@pytest.mark.parametrize("method", ["exact", "tree/kahan", "pairwise/plain", "mean/exact", "norm/tree", "argmax"])
+def test_the_number_of_ranks_changes_no_bit(on_ranks, method):
+    function = getattr(samesum, method.split("/")[0], samesum.sum)
+    expected = function(numbers(20_011), **({} if method == "argmax" else {"method": method})).item()
+    assert [on_ranks(size, reduced, method) for size in SIZES] == [[expected] * size for size in SIZES]
+
+
+def all_reduced(group: Any, x: Any, method: str, check: bool) -> Any:
+    mine = x[dist.get_rank(group)].clone().requires_grad_(x.dtype.is_floating_point)
+    found = same.all_reduce(mine, method=method, group=group, check=check)
+    assert found is mine
+    return bits(found)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64])
+@pytest.mark.parametrize("size", SIZES)
+def test_contributions_have_the_bits_of_one_machine(on_ranks, size, dtype):
+    for shape in ((11,), (3, 4), (), (0,)):
+        x = numbers(size, *shape, dtype=dtype)
+        for method in ("exact", "tree/kahan", "max", "mean/exact")[: 1 if dtype == torch.int64 else 4]:
+            function = getattr(samesum, method.split("/")[0], samesum.sum)
+            expected = function(x, axis=0, method=method)
+            assert on_ranks(size, all_reduced, x, method, shape != (11,)) == [bits(expected)] * size
+
+
+def transposed(group: Any, x: Any) -> Any:
+    mine = x[dist.get_rank(group)].clone().t()  # the ranks share the memory of x
+    same.all_reduce(mine, group=group)
+    return bits(mine)
+
+
+def test_a_tensor_that_is_not_contiguous_is_reduced_in_place(on_ranks):
+    x = numbers(3, 4, 5)
+    assert on_ranks(3, transposed, x) == [bits(samesum.sum(x, axis=0).t())] * 3
+
+
+def scattered(group: Any, x: Any) -> Any:
+    out = torch.empty(2, 5)
+    assert same.reduce_scatter(x[dist.get_rank(group)].bfloat16(), out, method="tree/plain/fp32", group=group) is out
+    return bits(out)
+
+
+def test_each_rank_gets_its_share_of_the_results(on_ranks):
+    x = numbers(3, 6, 5)
+    expected = samesum.sum(x.bfloat16(), axis=0, method="tree/plain/fp32")
+    assert on_ranks(3, scattered, x) == [bits(part) for part in expected.split(2)]
+
+
+# --- errors ---------------------------------------------------------------------------------------------------
+
+
+def other_method(group: Any) -> Any:
+    same.reduce(torch.ones(9), method="tree/plain" if dist.get_rank(group) == 2 else "exact", group=group)
+
+
+def other_shape(group: Any) -> Any:
+    same.all_reduce(torch.ones(9 - dist.get_rank(group)), group=group)
+
+
+def other_type(group: Any) -> Any:
+    same.all_reduce(torch.ones(9, dtype=torch.float64 if dist.get_rank(group) == 1 else torch.float32), group=group)
+
+
+def no_tensor(group: Any) -> Any:
+    same.all_reduce([1.0] if dist.get_rank(group) == 1 else torch.ones(1), group=group)
+
+
+def other_micro_batches(group: Any) -> Any:
+    same.FixedPointGradients([torch.nn.Parameter(torch.ones(3))], 4 + dist.get_rank(group), group=group)
+
+
+def damaged(group: Any) -> Any:
+    to_bytes = samesum.Partial.to_bytes
+    if dist.get_rank(group) == 1:
+        samesum.Partial.to_bytes = lambda self: to_bytes(self)[:-1]
+    try:
+        same.reduce(torch.ones(9), group=group)
+    finally:
+        samesum.Partial.to_bytes = to_bytes
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (other_method, ValueError, "the method is sum/exact/fp32 on rank 0 and sum/tree/plain/fp32 on rank 2"),
+        (other_shape, ValueError, r"the shape is \(9,\) on rank 0 and \(8,\) on rank 1"),
+        (other_type, ValueError, "the method is sum/exact/fp32 on rank 0 and sum/exact/fp64 on rank 1"),
+        (no_tensor, TypeError, "all_reduce failed on rank 1: x is a list; pass a tensor"),
+        (other_micro_batches, ValueError, "the number of micro_batches is 4 on rank 0 and 5 on rank 1"),
+        (damaged, ValueError, "the partial of rank 1 did not arrive whole"),
+    ],
+)
+def test_an_error_on_one_rank_is_raised_on_every_rank(on_ranks, call, error, message):
+    for raised in on_ranks(3, call):
+        with pytest.raises(error, match=message):
+            raise raised
+
+
+def outside(group: Any) -> Any:
+    pair = dist.new_group([0, 1])
+    return dist.get_rank(group) < 2 or same.all_reduce(torch.ones(3), group=pair)
+
+
+def test_a_rank_outside_the_group_is_told_so(on_ranks):
+    with pytest.raises(ValueError, match="this rank is not in the group"):
+        raise on_ranks(3, outside)[2]
+
+
+# --- training -------------------------------------------------------------------------------------------------
+
+
+def model(**options: Any) -> Any:
+    torch.manual_seed(1)
+    return torch.nn.Sequential(torch.nn.Linear(5, 7, **options), torch.nn.Tanh(), torch.nn.Linear(7, 1, **options))
+
+
+def batch(i: int) -> tuple[Any, Any]:
+    x = numbers(4, 5, seed=i) / 1000
+    return x, x.sum(1, keepdim=True).sin()
+
+
+def loss_of(network: Any, i: int) -> Any:
+    x, y = batch(i)
+    return (network(x) - y).square().mean()
+
+
+def hooked(group: Any) -> Any:
+    network = torch.nn.parallel.DistributedDataParallel(model(), process_group=group)
+    network.register_comm_hook(group, same.exact_mean_hook)
+    loss_of(network, dist.get_rank(group)).backward()
+    return [bits(p.grad) for p in network.parameters()]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_hook_gives_the_rounded_mean_of_all_gradients(on_ranks, size):
+    gradients = []
+    for rank in range(size):
+        network = model()
+        loss_of(network, rank).backward()
+        gradients.append([p.grad for p in network.parameters()])
+    expected = [bits(samesum.mean(torch.stack(g), axis=0)) for g in zip(*gradients)]
+    assert on_ranks(size, hooked) == [expected] * size
+
+
+MICRO_BATCHES = 6
+
+
+def accumulated(group: Any, steps: int = 3, order: int = 1, scale: tuple[float, ...] = (1.0, 1.0, 1.0)) -> Any:
+    """Trains for some steps; returns the bits of parameters, the grids, and how often each step was run."""
+    network = model()
+    gradients = same.FixedPointGradients(network.parameters(), MICRO_BATCHES, group=group)
+    runs = []
+    for step in range(steps):
+        runs.append(0)
+        done = False
+        while not done:
+            runs[-1] += 1
+            for i in range(MICRO_BATCHES)[dist.get_rank(group) :: dist.get_world_size(group)][::order]:
+                (loss_of(network, step * MICRO_BATCHES + i) * scale[step]).backward()
+                assert all(p.grad is None for p in network.parameters())
+            done = gradients.reduce()
+        for p in network.parameters():
+            p.data -= 0.1 * p.grad
+        network.zero_grad()
+    gradients.remove()
+    return [bits(p) for p in network.parameters()], gradients.grids, runs
+
+
+def test_the_number_of_ranks_and_the_order_of_micro_batches_change_no_bit_of_accumulated_gradients(on_ranks):
+    first = on_ranks(1, accumulated)[0]
+    assert first[2] == [2, 1, 1]  # the first step finds the grids
+    for size in SIZES:
+        for order in (1, -1):
+            assert on_ranks(size, accumulated, 3, order) == [first] * size
+
+
+def test_an_overflow_of_the_grid_is_found_and_the_step_done_again_on_every_rank(on_ranks):
+    scale = (1.0, 1e6, 1e-3)
+    first = on_ranks(1, accumulated, 3, 1, scale)[0]
+    assert first[2] == [2, 2, 1]
+    assert on_ranks(3, accumulated, 3, 1, scale) == [first] * 3
+
+
+def train_on(network: Any, gradients: Any, steps: range) -> None:
+    for step in steps:
+        done = False
+        while not done:
+            for i in range(MICRO_BATCHES):
+                loss_of(network, step * MICRO_BATCHES + i).backward()
+            done = gradients.reduce()
+        for p in network.parameters():
+            p.data -= 0.1 * p.grad
+        network.zero_grad()
+
+
+def test_training_that_resumes_with_the_grids_has_the_same_bits():
+    whole, first, second = model(), model(), model()
+    train_on(whole, same.FixedPointGradients(whole.parameters(), MICRO_BATCHES), range(4))
+    before = same.FixedPointGradients(first.parameters(), MICRO_BATCHES)
+    train_on(first, before, range(2))
+    second.load_state_dict(first.state_dict())
+    after = same.FixedPointGradients(second.parameters(), MICRO_BATCHES)
+    after.grids = before.grids
+    train_on(second, after, range(2, 4))
+    assert [bits(p) for p in second.parameters()] == [bits(p) for p in whole.parameters()]
+
+
+def test_accumulated_gradients_are_sums_on_the_grid_divided_once():
+    network = model()
+    each = []
+    for i in range(MICRO_BATCHES):
+        loss_of(network, i).backward()
+        each.append([p.grad for p in network.parameters()])
+        network.zero_grad()
+    gradients = same.FixedPointGradients(network.parameters(), MICRO_BATCHES, headroom=0)
+    for i in range(MICRO_BATCHES):
+        loss_of(network, i).backward()
+    assert not gradients.reduce()
+    grids = gradients.grids
+    for i in range(MICRO_BATCHES):
+        loss_of(network, i).backward()
+    assert gradients.reduce()
+    for p, g, grid in zip(network.parameters(), zip(*each), grids):
+        stacked = torch.stack(g).double()
+        assert stacked.abs().max() < 2.0 ** (grid + 62 - 3)
+        on_grid = samesum.sum(stacked, axis=0, method="fixed_point", grid=grid)
+        assert bits(p.grad) == bits((on_grid / MICRO_BATCHES).float())
+        # The grid is much finer than fp32: the bits are those of the rounded mean but for ties.
+        assert (p.grad - samesum.mean(torch.stack(g), axis=0)).abs().max() <= p.grad.abs().max() * 2.0**-24
+
+
+def test_coarse_terms_are_rounded_once_to_the_grid_ties_to_even():
+    p = torch.nn.Parameter(torch.zeros(5))
+    gradients = same.FixedPointGradients([p], 3)
+    gradients.grids = [0]
+    for factor in (1.0, 1.0, 3.0):
+        (p * torch.tensor([0.5, 1.5, -0.5, 0.3, 2.0**30])).sum().mul(factor).backward()
+    assert gradients.reduce()
+    assert p.grad.tolist() == torch.tensor([2.0 / 3, 8 / 3, -2 / 3, 1 / 3, 5 * 2.0**30 / 3]).tolist()
+
+
+def test_gradients_that_are_not_finite_make_the_gradient_of_their_parameter_nan():
+    a, b = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.ones(2))
+    for special in (torch.inf, torch.nan):
+        gradients = same.FixedPointGradients([a, b], 2)
+        done = False
+        while not done:
+            (a * special + b).sum().backward()
+            (a + b).sum().backward()
+            done = gradients.reduce()
+        assert a.grad.isnan().all() and b.grad.tolist() == [1, 1]
+        gradients.remove()
+        a.grad = b.grad = None
+
+
+def test_a_gradient_of_the_step_before_is_refused():
+    p = torch.nn.Parameter(torch.ones(2))
+    gradients = same.FixedPointGradients([p], 1)
+    for _ in range(2):
+        p.sum().backward()
+        gradients.reduce()
+    with pytest.raises(RuntimeError, match=r"the gradient of the step before; call zero_grad\(\) first"):
+        p.sum().backward()
+
+
+def test_parameters_without_gradients_keep_none():
+    a, b, frozen = (torch.nn.Parameter(torch.ones(2)) for _ in range(3))
+    frozen.requires_grad_(False)
+    gradients = same.FixedPointGradients([a, b, frozen], 2)
+    for _ in range(2):
+        for _ in range(2):
+            (a * frozen).sum().backward()
+        done = gradients.reduce()
+    assert done and a.grad.tolist() == [1, 1] and b.grad is None and frozen.grad is None
+
+
+def missing_one(group: Any) -> Any:
+    network = model()
+    gradients = same.FixedPointGradients(network.parameters(), MICRO_BATCHES, group=group)
+    loss_of(network, 0).backward()
+    gradients.reduce()
+
+
+def other_grids(group: Any) -> Any:
+    network = model()
+    gradients = same.FixedPointGradients(network.parameters(), 3, group=group)
+    gradients.grids = [-40 - dist.get_rank(group)] * 4
+    loss_of(network, 0).backward()
+    gradients.reduce()
+
+
+def test_micro_batches_that_are_missing_and_grids_that_differ_raise_on_every_rank(on_ranks):
+    for raised in on_ranks(3, missing_one):
+        with pytest.raises(ValueError, match="3 micro-batches were run on all ranks together, and micro_batches is 6"):
+            raise raised
+    for raised in on_ranks(3, other_grids):
+        with pytest.raises(ValueError, match="the grids differ between ranks; load the same checkpoint on all"):
+            raise raised
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (([], 3), ValueError, "no parameter needs a gradient"),
+        (([torch.nn.Parameter(torch.ones(2))], 0), ValueError, "micro_batches is 0; use 1 or more"),
+        (([torch.nn.Parameter(torch.ones(2).double())], 3), TypeError, "elements of type torch.float64"),
+    ],
+)
+def test_a_wrong_argument_is_named(arguments, error, message):
+    with pytest.raises(error, match=message):
+        same.FixedPointGradients(*arguments)
+
+
+def test_the_example_prints_one_hash_for_any_number_of_ranks():
+    done = subprocess.run([sys.executable, ROOT / "lib/python/examples/train_on_any_ranks.py"], text=True, capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert [line[:2] for line in lines] == [["1", "rank:"], ["2", "ranks:"], ["3", "ranks:"]]
+    assert len({line[2] for line in lines}) == 1 and len(lines[0][2]) == 64
