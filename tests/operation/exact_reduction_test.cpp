@@ -133,6 +133,43 @@ TEST(AnExactMean, IsRoundedOnceAfterTheDivision) {
   EXPECT_EQ(reduce("mean/exact/fp64", std::vector<double>{INFINITY, 1}).as<fp64>(), INFINITY);
 }
 
+/// n numbers of two magnitudes, 2^e and up to 2^80 times as much, of which nearly half are the opposites of
+/// others.
+std::vector<double> cancelling(std::size_t n, int e, int highest, std::uint64_t seed) {
+  std::vector<double> x = wide(n, 24, seed);
+  for (std::size_t i = 0; i < n; ++i)
+    x[i] = i > n / 2 ? -x[i - n / 2] : std::ldexp(x[i], i % 7 == 3 ? std::min(e + 80, highest) : e);
+  return x;
+}
+
+TEST(ExactSumsAndMeansOfRowsAndColumns, AreNearestAtEveryMagnitude) {
+  constexpr std::size_t count = 3;
+  Formats::for_each([]<class F>() {
+    const int lowest = Format<F>::min_quantum, highest = Format<F>::max_exponent - 14;
+    for (int e = lowest; e <= highest; e += (highest - lowest) / 20)
+      for (const std::size_t n : {1, 2, 7, 64, 65}) {
+        const auto seed = static_cast<std::uint64_t>(e - lowest);
+        const Array x{format_info<F>(), cancelling(count * n, e, highest, seed)};
+        const std::span<const F> elements = x.values().template as<F>();
+        for (const bool in_rows : {true, false})
+          for (const char* operation : {"sum", "mean"}) {
+            std::vector<F> results(count);
+            reduce(find(std::string{operation} + "/exact/" + std::string{Format<F>::name}), x.values(),
+                   in_rows ? Layout::rows(count, n) : Layout::axis(1, n, count), std::span{results});
+            for (std::size_t at = 0; at < count; ++at) {
+              Rational truth = 0;
+              for (std::size_t i = 0; i < n; ++i)
+                truth += Rational{convert<double>(elements[in_rows ? at * n + i : i * count + at])};
+              if (*operation == 'm') truth /= static_cast<int>(n);
+              EXPECT_TRUE(is_nearest(results[at], truth))
+                  << operation << " of " << n << " " << Format<F>::name << " like 2^" << e << ", result "
+                  << at;
+            }
+          }
+      }
+  });
+}
+
 TEST(ExactMoments, AreRoundedOnceEach) {
   std::vector<double> large = uniform(1000, 4), tiny = uniform(50, 5), mixed = wide(500, 300, 6),
                       near = uniform(700, 7);

@@ -61,8 +61,15 @@ Dyadic ExactTerms::value() const {
 }
 
 Number ExactTerms::quotient(const FormatInfo& format, std::uint64_t divisor) const {
-  const bool no_digits = wide_.empty() && (sum.empty() || sum.only_minus_zero());
-  return no_digits || sum.is_special() ? sum.result(format) : value().rounded_quotient(format, divisor);
+  if (sum.is_special() || (wide_.empty() && (divisor == 1 || sum.empty() || sum.only_minus_zero())))
+    return sum.result(format);
+  if (!wide_.empty() || divisor >> 39 != 0) return value().rounded_quotient(format, divisor);
+  std::array<std::int64_t, Exact::digit_count> digits;
+  std::ranges::copy(sum.digits(), digits.begin());
+  return with_format(format, [&]<class F>() {
+    return Number{&format,
+                  round_digits<F>(digits.data(), Exact::digit_count, Exact::lowest_exponent, divisor)};
+  });
 }
 
 std::array<Number, 2> exact_moments(const ExactTerms& terms, const ExactTerms& squares, std::uint64_t n,

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "samesum/accumulator/fixed_point.hpp"
-#include "samesum/backend/cpu/common_elements.hpp"
+#include "samesum/backend/cpu/exact_window.hpp"
 #include "samesum/backend/cpu/kernels.hpp"
 #include "samesum/backend/cpu/methods.hpp"
 #include "samesum/catalogue/describe.hpp"
@@ -230,34 +230,6 @@ template <class F> void find_extrema(Call& call, const ExtremumReducer<F>& reduc
 
 // --- exact sums ------------------------------------------------------------------------------------------
 
-using Wide = Int128::Wide;
-
-/// The range of exponents in which sums of 128 bits are exact: units of 2^grid, and terms below
-/// 2^(grid + term_bits).
-struct Window {
-  int grid, term_bits;
-
-  /// Adds an element to `sum`. Returns false if it is not finite, too large, or no multiple of the unit.
-  template <class T> bool add(Wide& sum, T x) const {
-    const auto bits = to_bits(x), magnitude = BitsOf<T>(bits & ~Format<T>::sign_bit);
-    if (magnitude >= Format<T>::infinity) return false;
-    Decomposed d = decompose<T>(magnitude);
-    int shift = d.exponent - grid;
-    if (shift < 0) {
-      const int zeros = d.significand == 0 ? 0 : std::countr_zero(d.significand);
-      if (d.significand != 0 && zeros < -shift) return false;
-      d.significand = d.significand == 0 ? 0 : d.significand >> -shift;
-      shift = 0;
-    } else if (shift > term_bits - Format<T>::precision) {
-      if (d.significand != 0) return false;
-      shift = 0;
-    }
-    const Wide term = Wide{d.significand} << shift;
-    sum += bits == magnitude ? term : Wide{0} - term;
-    return true;
-  }
-};
-
 /// Guesses a window from a sample of n elements. Every element is checked when it is added.
 template <class T> int largest_exponent_of_sample(const T* x, std::size_t n) {
   const std::size_t step = n / 4096 + 1;
@@ -265,31 +237,25 @@ template <class T> int largest_exponent_of_sample(const T* x, std::size_t n) {
   for (std::size_t i = 0; i < n; i += step) largest = std::max(largest, exponent_of(x[i]));
   return largest;
 }
-Window window_of(int largest_exponent, std::size_t terms) {
+int grid_of_window(int largest_exponent, int term_bits) {
   constexpr int margin = 6;  // the sample may have missed larger elements
-  const int term_bits = most_term_bits(terms);
-  if (largest_exponent == no_exponent) return {-63, term_bits};
-  return {largest_exponent + margin - term_bits, term_bits};
+  return largest_exponent == no_exponent ? -63 : largest_exponent + margin - term_bits;
 }
 
 template <class T> struct WindowAdder : GivenRows<T> {
   using Word = Wide;
   static constexpr Word fresh = 0;
   static constexpr bool is_order_free = true;
-  Window window;
-  CommonElements<T> common;
+  ExactWindow<T> window;
   mutable std::atomic<bool> missed = false, has_minus_zeros = false;
-  WindowAdder(const Call& call, Window w) : GivenRows<T>{call}, window{w}, common{w.grid, w.term_bits} {}
+  WindowAdder(const Call& call, const ExactWindow<T>& w) : GivenRows<T>{call}, window{w} {}
   const T* rows(std::size_t first, std::size_t n, T*) const {
     const T* const from = this->x + first * this->inner;
     if (has_minus_zero(from, n * this->inner)) has_minus_zeros.store(true, relaxed);
     return missed.load(relaxed) ? nullptr : from;
   }
   void add(Word& word, T x) const {
-    if (common.contain(to_bits(x))) [[likely]]
-      word += common.units(to_bits(x));
-    else if (!window.add(word, x))
-      missed.store(true, relaxed);
+    if (!window.add(word, x)) missed.store(true, relaxed);
   }
   void merge(Word& word, Word other) const { word += other; }
 };
@@ -320,12 +286,13 @@ template <class T, class F> bool sum_in_window(Call& call, bool mean) {
   const std::size_t inner = call.layout.inner, results = call.bins * inner;
   int largest = largest_exponent_of_sample(static_cast<const T*>(call.x), call.keys.size * inner);
   if (call.combines) largest = std::max(largest, largest_exponent_of_sample(out, results));
-  const Window window = window_of(largest, call.keys.size + 1);
-  const WindowAdder<T> adder{call, window};
+  const int term_bits = most_term_bits(call.keys.size + 1), grid = grid_of_window(largest, term_bits);
+  const WindowAdder<T> adder{call, {grid, term_bits}};
+  const ExactWindow<F> window_of_held{grid, term_bits};
   const int threads = threads_of(call);
   const auto table = add_by_key(adder, rows_of(call), threads, start_of<F>(call, Wide{0}, [&](F held) {
                                   Wide sum = 0;
-                                  if (!window.add(sum, held)) adder.missed = true;
+                                  if (!window_of_held.add(sum, held)) adder.missed = true;
                                   return sum;
                                 }));
   if (!is_complete(table, call)) return true;
@@ -343,11 +310,7 @@ template <class T, class F> bool sum_in_window(Call& call, bool mean) {
       if (call.combines && marks.is_empty(at)) return;
       out[at] = from_bits<F>(held_minus_zero && marks.is_minus_zero(at) ? Format<F>::sign_bit : BitsOf<F>{0});
     } else {
-      const Int128 units = Int128::of(sums[at]);
-      const BitsOf<F> bits =
-          mean ? round_quotient<F>(units, window.grid, n) : round_units<F>(units, window.grid);
-      // A negative sum that underflows is -0, unlike sums on a grid.
-      out[at] = from_bits<F>(bits == 0 && units.is_negative() ? Format<F>::sign_bit : bits);
+      out[at] = rounded_sum<F>(sums[at], grid, n);
     }
   });
   return true;

@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "samesum/accumulator/exact.hpp"
-#include "samesum/backend/cpu/common_elements.hpp"
+#include "samesum/backend/cpu/exact_window.hpp"
 #include "samesum/bound/height.hpp"
 
 namespace samesum::cpu {
@@ -73,8 +73,8 @@ template <class T, class F> class ExactColumn {
   std::size_t take_common(const T* x, std::size_t n, F* out) {
     Wide units = static_cast<Wide>(units_);
     std::size_t i = 0;
-    for (; i < n && common_.contain(to_bits(x[i])); ++i) {
-      const Wide sum = units + common_.units(to_bits(x[i]));
+    for (; i < n && window_.is_common(x[i]); ++i) {
+      const Wide sum = units + window_.units_of_common(x[i]);
       out[i] = rounded_to_normal(exclusive_ ? units : sum);
       units = sum;
     }
@@ -118,43 +118,22 @@ template <class T, class F> class ExactColumn {
     grid_ = std::max(bits + spare_bits_ - most_bits, Format<T>::min_quantum);
     has_grid_ = true;
     is_fast_ = has_conversion && grid_ >= Format<F>::min_exponent && grid_ + 128 <= Format<F>::max_exponent;
-    common_ = {grid_, most_bits};
+    window_ = {grid_, most_bits};
   }
 
   /// Adds an element, unless it is not a whole number of units.
   bool add(T x) {
-    const BitsOf<T> bits = to_bits(x);
-    const Decomposed d = decompose<T>(bits);
-    std::uint32_t flags = Exact::seen_any;
-    if (bits != Format<T>::sign_bit) flags |= Exact::seen_other_than_minus_zero;
-    if (d.significand == 0) {
-      flags_ |= flags;
-      return true;
-    }
-    const int shift = d.exponent - grid_;
-    Magnitude magnitude;
-    if (shift >= 0) {
-      magnitude = Magnitude{d.significand} << shift;
-    } else {
-      if (shift <= -64 || (d.significand >> -shift) << -shift != d.significand) return false;
-      magnitude = d.significand >> -shift;
-    }
-    units_ += d.negative ? -static_cast<Integer>(magnitude) : static_cast<Integer>(magnitude);
-    flags_ |= flags;
+    Wide sum = static_cast<Wide>(units_);
+    if (!window_.add(sum, x)) return false;
+    units_ = static_cast<Integer>(sum);
+    flags_ |= Exact::seen_any;
+    if (to_bits(x) != Format<T>::sign_bit) flags_ |= Exact::seen_other_than_minus_zero;
     return true;
   }
 
   F rounded() const {
     if (units_ == 0) return from_bits<F>(flags_ == Exact::seen_any ? Format<F>::sign_bit : BitsOf<F>{0});
-    const Magnitude magnitude = magnitude_of(units_);
-    auto significand = static_cast<std::uint64_t>(magnitude);
-    int shift = 0;
-    if (const auto high = static_cast<std::uint64_t>(magnitude >> 64); high != 0) {
-      shift = 64 - leading_zeros(high);
-      significand = static_cast<std::uint64_t>(magnitude >> shift);
-      if (magnitude << (128 - shift) != 0) significand |= 1;  // the last bit is sticky
-    }
-    return from_bits<F>(round_to_bits<F>(units_ < 0, significand, grid_ + shift));
+    return rounded_sum<F>(static_cast<Wide>(units_), grid_);
   }
 
   static Magnitude magnitude_of(Integer x) {
@@ -210,7 +189,7 @@ template <class T, class F> class ExactColumn {
   int spare_bits_, grid_ = 0;
   bool has_grid_ = false, is_wide_ = false;
   bool is_fast_ = false;  ///< whether sums of common elements are rounded by conversions
-  CommonElements<T> common_;
+  ExactWindow<T> window_;
   std::uint32_t flags_ = 0;  ///< those of Exact
   Integer units_ = 0;
   Exact wide_;

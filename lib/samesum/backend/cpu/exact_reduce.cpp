@@ -4,9 +4,11 @@
 #include <cmath>
 #include <mutex>
 
+#include "samesum/backend/cpu/exact_window.hpp"
 #include "samesum/backend/cpu/kernels.hpp"
 #include "samesum/backend/cpu/methods.hpp"
 #include "samesum/backend/cpu/order_free.hpp"
+#include "samesum/bound/height.hpp"
 
 namespace samesum::cpu {
 namespace {
@@ -65,15 +67,42 @@ template <class T> class ExactBatch : OrderFreeBatch<T> {
 
   void run() const {
     if (this->is_one()) return reduce_one();
-    this->for_each_result([this](std::size_t at) {
-      ExactBatchState state;
-      this->for_each_part(at,
-                          [&](const T* x, const T* y, std::size_t n) { add_terms(state, kind_, x, y, n); });
-      finish(state, at);
+    const bool has_window = kind_.term == Term::element && !kind_.moments;
+    with_format(format_, [&]<class F>() {
+      this->for_each_result([&](std::size_t at) {
+        if (!has_window || !sum_in_window<F>(at)) reduce(at);
+      });
     });
   }
 
  private:
+  static constexpr std::size_t most_in_window = 64;  ///< elements; longer sums are faster in fp64 words
+
+  /// Sums a short vector in an integer. Returns false, with nothing written, if it is too long or an element
+  /// does not fit.
+  template <class F> bool sum_in_window(std::size_t at) const {
+    const std::size_t n = this->length_of(at), stride = this->call.layout.stride;
+    if (n > most_in_window) return false;
+    const T* const x = this->first_of(at);
+    BitsOf<T> largest = 0;
+    for (std::size_t i = 0; i < n; ++i)
+      largest = std::max(largest, BitsOf<T>(to_bits(x[i * stride]) & ~Format<T>::sign_bit));
+    if (largest == 0 || largest >= Format<T>::infinity) return false;
+    constexpr int most_bits = 126;  // |sum| is at most 2^(grid + most_bits)
+    const int end = exponent_of(from_bits<T>(largest)) + 1,
+              grid = std::max(end + static_cast<int>(ceil_log2(n)) - most_bits, Format<T>::min_quantum);
+    const ExactWindow<T> window{grid, end - grid};
+    Wide sum = 0;
+    for (std::size_t i = 0; i < n; ++i)
+      if (!window.add(sum, x[i * stride])) return false;
+    static_cast<F*>(this->call.out)[at] = rounded_sum<F>(sum, grid, kind_.mean ? n : 1);
+    return true;
+  }
+  void reduce(std::size_t at) const {
+    ExactBatchState state;
+    this->for_each_part(at, [&](const T* x, const T* y, std::size_t n) { add_terms(state, kind_, x, y, n); });
+    finish(state, at);
+  }
   void finish(ExactBatchState& state, std::size_t at) const {
     state.finish(kind_, format_, this->length_of(at), this->call.options.ddof, at, this->call.out);
   }

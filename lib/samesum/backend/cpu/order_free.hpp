@@ -17,6 +17,9 @@ template <class T> class OrderFreeBatch {
   bool is_one() const { return call.layout.results() == 1; }
   std::size_t length_of(std::size_t at) const { return call.layout.length(at / call.layout.inner); }
 
+  /// The first element of x that belongs to result `at`.
+  const T* first_of(std::size_t at) const { return static_cast<const T*>(call.x) + place_of(at); }
+
   /// Calls visit(x, y, n) for each part of result `at`, with contiguous elements; y is null for one input.
   template <class Visit> void for_each_part(std::size_t at, Visit visit) const {
     const std::size_t n = length_of(at);
@@ -47,9 +50,12 @@ template <class T> class OrderFreeBatch {
  private:
   static constexpr std::size_t part = std::size_t{1} << 16;  ///< elements
 
+  std::size_t place_of(std::size_t at) const {
+    return call.layout.first(at / call.layout.inner) + at % call.layout.inner;
+  }
   template <class Visit> void pass(std::size_t at, std::size_t begin, std::size_t n, Visit& visit) const {
     const Layout& l = call.layout;
-    const std::size_t place = l.first(at / l.inner) + at % l.inner + begin * l.stride;
+    const std::size_t place = place_of(at) + begin * l.stride;
     const T *x = static_cast<const T*>(call.x) + place,
             *y = call.y ? static_cast<const T*>(call.y) + place : nullptr;
     if (l.stride == 1) return visit(x, y, n);

@@ -1,0 +1,79 @@
+/// Exact sums in integers of 128 bits, for elements whose exponents allow it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "samesum/accumulator/fixed_point.hpp"
+
+namespace samesum::cpu {
+
+/// The elements of which sums are whole numbers of units of 2^grid: multiples of the unit that are smaller
+/// than 2^(grid + term_bits), with term_bits < 128.
+template <class T> class ExactWindow {
+ public:
+  ExactWindow() = default;
+  ExactWindow(int grid, int term_bits)
+      : grid_{grid}, term_bits_{term_bits}, lowest_field_{grid - Format<T>::min_quantum + 1} {
+    constexpr int end = Format<T>::infinity >> fraction_bits;
+    const int first = std::clamp(lowest_field_, 1, end),
+              last = std::clamp(lowest_field_ + term_bits - Format<T>::precision + 1, first, end);
+    lowest_ = BitsOf<T>(BitsOf<T>(first) << fraction_bits);
+    count_ = BitsOf<T>((BitsOf<T>(last) << fraction_bits) - lowest_);
+  }
+
+  int grid() const { return grid_; }
+  /// Whether an element is known to fit by a comparison: a normal number whose last bit is not below the
+  /// unit.
+  bool is_common(T x) const {
+    return BitsOf<T>(BitsOf<T>(to_bits(x) & ~Format<T>::sign_bit) - lowest_) < count_;
+  }
+  /// The units of a common element, modulo 2^128. Signs are random: a branch would be mispredicted half of
+  /// the time.
+  Wide units_of_common(T x) const {
+    constexpr BitsOf<T> hidden = BitsOf<T>(1) << fraction_bits;
+    const auto bits = to_bits(x), magnitude = BitsOf<T>(bits & ~Format<T>::sign_bit);
+    const Wide term = Wide{BitsOf<T>((magnitude & (hidden - 1)) | hidden)}
+                      << (int(magnitude / hidden) - lowest_field_),
+               sign = Wide{0} - Wide{bits != magnitude};
+    return (term ^ sign) - sign;
+  }
+  /// Adds an element to `sum`. Returns false if it is not finite, too large, or no multiple of the unit.
+  bool add(Wide& sum, T x) const {
+    if (is_common(x)) [[likely]] {
+      sum += units_of_common(x);
+      return true;
+    }
+    return add_uncommon(sum, x);
+  }
+
+ private:
+  static constexpr int fraction_bits = Format<T>::precision - 1;
+
+  bool add_uncommon(Wide& sum, T x) const {
+    const auto bits = to_bits(x), magnitude = BitsOf<T>(bits & ~Format<T>::sign_bit);
+    if (magnitude == 0) return true;
+    if (magnitude >= Format<T>::infinity) return false;
+    const Decomposed d = decompose<T>(magnitude);
+    const int shift = d.exponent - grid_;
+    if (shift > term_bits_ - Format<T>::precision || shift <= -64) return false;
+    const std::uint64_t significand = shift < 0 ? d.significand >> -shift : d.significand;
+    if (shift < 0 && significand << -shift != d.significand) return false;
+    const Wide term = Wide{significand} << std::max(shift, 0);
+    sum += bits == magnitude ? term : Wide{0} - term;
+    return true;
+  }
+
+  int grid_ = 0, term_bits_ = 0;
+  int lowest_field_ = 0;  ///< exponent field of a number whose last bit is one unit; it may not exist
+  BitsOf<T> lowest_ = 0, count_ = 0;  ///< magnitudes of common elements: `count_` from `lowest_` on
+};
+
+/// The sum, a number of units of 2^grid, over a divisor, correctly rounded to F.
+template <class F> F rounded_sum(Wide sum, int grid, std::uint64_t divisor = 1) {
+  const Int128 units = Int128::of(sum);
+  return from_bits<F>(divisor == 1 ? round_units<F, true>(units, grid)
+                                   : round_quotient<F, true>(units, grid, divisor));
+}
+
+}  // namespace samesum::cpu
