@@ -241,6 +241,8 @@ void add_sum(CLI::App& app, Report& report) {
       "Exceptions are read as a whole: arrays in Fortran order, .npy files that are\n"
       "pipes, files for a method whose bits differ from run to run, such as\n"
       "atomic/plain/fp64, and files with --axis, --output or --bound.\n\n"
+      "Under mpirun, each rank sums its part of the files (.npy, .npz and raw ones; a\n"
+      "text or a pipe is summed by one rank), and one prints the same bits.\n\n"
       "A resumed run prints the same bits as an uninterrupted one. It needs the same\n"
       "--method and --format, and a file whose elements up to the saved partial have\n"
       "not changed; --format and the elements are not checked. Further elements may\n"
@@ -248,7 +250,8 @@ void add_sum(CLI::App& app, Report& report) {
       "  samesum sum data.npy\n  seq 100 | samesum sum -\n"
       "  samesum sum data.csv --column price\n  samesum sum archive.npz:weights\n"
       "  samesum sum data.f32 --method tree/kahan/fp32 --json\n"
-      "  samesum sum data.f64 --save-partial sum.partial --resume sum.partial");
+      "  samesum sum data.f64 --save-partial sum.partial --resume sum.partial\n"
+      "  mpirun -n 8 samesum sum data.f64");
   command->callback([=, &report] {
     for (const CLI::Option* option :
          {axis, output, bound, json, command->get_option("--save-partial"), command->get_option("--resume")})

@@ -42,24 +42,23 @@ struct Parts {
     });
   }
 
-  /// Byte format: the rank that failed, then its message or the serialised partials, each after its size.
+  /// Byte format: the rank that failed, then its message or the serialised partials, which have checksums,
+  /// each after its size.
   std::vector<std::byte> serialise() const {
     SerialWriter out{name};
     const auto put = [&](std::span<const std::byte> bytes) {
       out.put(std::uint64_t{bytes.size()});
-      for (const std::byte b : bytes) out.put(std::to_integer<std::uint8_t>(b));
+      out.put_bytes(bytes);
     };
     out.put(static_cast<std::uint32_t>(failed));
     if (failed != nobody) put(std::as_bytes(std::span{error}));
     for (const Partial& partial : all)
       if (failed == nobody) put(partial.serialise());
-    out.put_checksum();
     return out.bytes();
   }
 
   static Parts deserialise(std::span<const std::byte> bytes, const Method& method, std::size_t results) {
     SerialReader in{bytes, name};
-    in.check_checksum();
     Parts parts;
     parts.failed = static_cast<std::int32_t>(in.get<std::uint32_t>());
     const auto get = [&] { return in.get_bytes(in.get<std::uint64_t>(), 1); };
