@@ -3,7 +3,8 @@
 /// ranks.
 ///
 /// Every call is collective: all ranks of `comm`, an intracommunicator, make it, with the same method,
-/// options and shapes. The backend and the number of threads may differ between ranks. A call sends its
+/// options and shapes. The backend and the number of threads may differ between ranks; ranks that share a
+/// machine pass their share of its processors, since options.threads = 0 means all. A call sends its
 /// messages in a duplicate of `comm`, which its first call makes and which is freed with `comm`, so they
 /// meet no message of the caller. Data are in host memory; a partial of the backend "cuda" also reads
 /// contiguous elements in the memory of a GPU.
