@@ -72,7 +72,8 @@ void reduce(const Method& method, std::uint64_t size, const std::function<void(P
 ///
 /// The bits are those of samesum::reduce, along the first axis, of the array whose row r is the vector of
 /// rank r; MPI_Allreduce with MPI_SUM may return others for each number of ranks. Takes every deterministic
-/// method that accepts such a layout. All ranks pass vectors of one format and length n; `out` has n results.
+/// method that accepts such a layout. All ranks pass vectors of one format and length n; `out` has n
+/// results, and overlaps no input.
 ///
 /// Complexity: an all-to-all and an all-gather, so each rank sends 2·(P - 1)/P of a vector, as in a ring, and
 /// reduces n / P results. Uses a buffer of at most 2^24 elements.
