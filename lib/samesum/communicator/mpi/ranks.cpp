@@ -74,6 +74,8 @@ std::string message_of(const std::function<void()>& work) try {
   return "the data do not fit into memory";
 } catch (const std::exception& e) {
   return *e.what() ? e.what() : "unknown error";
+} catch (...) {
+  return "an exception that is no std::exception";
 }
 
 Ranks::Ranks(MPI_Comm of_user) {
