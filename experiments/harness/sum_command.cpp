@@ -213,9 +213,11 @@ Report sum_over_ranks(const SumOptions& options, const Ranks& ranks) {
   ranks.together("the sum of " + std::to_string(all) + " elements", [&] {
     elements = open_elements(options.files, format, options.table);
     sum_named(options.method, elements->format(), "--method");
-    if (elements->skip(begin) != begin)
-      throw InputError{options.files.front(),
-                       "has fewer elements here than on rank 0; give all ranks one file"};
+    if (const std::uint64_t here = elements->left().value_or(unknown_number); here != all)
+      throw InputError{options.files.front(), "has " + std::to_string(here) + " elements here, but " +
+                                                  std::to_string(all) +
+                                                  " on rank 0; give all ranks the same files"};
+    elements->skip(begin);
   });
   const Method& method = sum_named(options.method, elements->format(), "--method");
   std::size_t rounded = 0;
