@@ -22,6 +22,10 @@ namespace {
 using namespace samesum::harness;
 using samesum::Method;
 
+/// The ranks of this run; nullptr if there is one process. Only rank 0 prints.
+const Ranks* ranks = nullptr;
+bool prints() { return !ranks || ranks->rank() == 0; }
+
 enum ExitCode { success = 0, check_failed = 1, bad_usage = 2 };
 
 void add_format(CLI::App* command, std::string& format) {
@@ -237,6 +241,8 @@ void add_sum(CLI::App& app, Report& report) {
       "Exceptions are read as a whole: arrays in Fortran order, .npy files that are\n"
       "pipes, files for a method whose bits differ from run to run, such as\n"
       "atomic/plain/fp64, and files with --axis, --output or --bound.\n\n"
+      "Under mpirun, each rank sums its part of the files (.npy, .npz and raw ones; a\n"
+      "text or a pipe is summed by one rank), and one prints the same bits.\n\n"
       "A resumed run prints the same bits as an uninterrupted one. It needs the same\n"
       "--method and --format, and a file whose elements up to the saved partial have\n"
       "not changed; --format and the elements are not checked. Further elements may\n"
@@ -244,8 +250,14 @@ void add_sum(CLI::App& app, Report& report) {
       "  samesum sum data.npy\n  seq 100 | samesum sum -\n"
       "  samesum sum data.csv --column price\n  samesum sum archive.npz:weights\n"
       "  samesum sum data.f32 --method tree/kahan/fp32 --json\n"
-      "  samesum sum data.f64 --save-partial sum.partial --resume sum.partial");
+      "  samesum sum data.f64 --save-partial sum.partial --resume sum.partial\n"
+      "  mpirun -n 8 samesum sum data.f64");
   command->callback([=, &report] {
+    for (const CLI::Option* option :
+         {axis, output, bound, json, command->get_option("--save-partial"), command->get_option("--resume")})
+      if (ranks && option->count() > 0)
+        throw UsageError{option->get_name() +
+                         ": not on several ranks; leave it out, or run samesum without the launcher"};
     if (!reduction->axis.empty() || !reduction->output.empty() || reduction->bound) {
       report = reduce_command(*reduction);
       return;
@@ -258,6 +270,7 @@ void add_sum(CLI::App& app, Report& report) {
     options->threads = reduction->threads;
     options->hex = reduction->hex;
     options->json = reduction->json;
+    options->ranks = ranks;
     report = sum_command(*options);
   });
 }
@@ -437,6 +450,7 @@ void add_completion(CLI::App& app, Report& report) {
 }
 
 int refuse(std::string message) {
+  if (!prints()) return bad_usage;
   message = one_line(std::move(message));
   const bool named = message.rfind("samesum: ", 0) == 0;
   std::cerr << (named ? "" : "samesum: ") << message << std::endl;
@@ -445,6 +459,7 @@ int refuse(std::string message) {
 
 /// Writes to standard output. A closed pipe, as after `| head`, is not an error; a full disk is one.
 int print(const std::string& text, int code) {
+  if (!prints()) return code;
   const bool written =
       std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   if (written || errno == EPIPE) return code;
@@ -452,12 +467,20 @@ int print(const std::string& text, int code) {
 }
 
 int finish(const Report& report) {
+  if (!prints()) return success;
   for (const std::string& note : report.notes) std::cerr << "samesum: " << note << std::endl;
   const int printed = print(report.text, success);
   if (printed != success) return printed;
   for (const std::string& failure : report.failures)
     std::cerr << "samesum: check failed: " << failure << std::endl;
   return report.failures.empty() ? success : check_failed;
+}
+
+/// The version and the arguments, for a comparison between ranks.
+std::string words_of(int argc, char** argv) {
+  std::string words = std::string{"samesum "} + build().version;
+  for (int i = 1; i < argc; ++i) words.append(" ").append(argv[i]);
+  return words;
 }
 
 int run(int argc, char** argv) {
@@ -480,6 +503,8 @@ int run(int argc, char** argv) {
   const auto is_command = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && !std::ranges::any_of(app.get_subcommands({}), is_command))
     return refuse(std::string{"unknown command '"} + argv[1] + "' (see samesum --help)");
+  if (ranks && argc > 1 && argv[1][0] != '-' && argv[1] != std::string_view{"sum"})
+    return refuse(std::string{argv[1]} + ": only sum runs on several ranks; run it without the launcher");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -496,10 +521,17 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a failed write returns an error, which is reported there
   std::signal(SIGXFSZ, SIG_IGN);
+  std::unique_ptr<Ranks> all_ranks;
   try {
+    all_ranks = start_ranks();
+    ranks = all_ranks.get();
+    // Until the command opens files, ranks with equal arguments do the same.
+    if (ranks) ranks->together(words_of(argc, argv), [] {});
     return run(argc, argv);
   } catch (const std::bad_alloc&) {
-    return refuse("the data do not fit into memory");
+    const int code = refuse("the data do not fit into memory");
+    if (ranks) ranks->abort(code);  // the others do not know
+    return code;
   } catch (const std::exception& e) {  // bad input, bad usage, an unknown method: the message names it
     return refuse(e.what());
   }

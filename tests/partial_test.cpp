@@ -1,4 +1,6 @@
 #include <cstdlib>
+#include <numeric>
+#include <optional>
 
 #include "partial_support.hpp"
 #include "samesum/base/serial_form.hpp"
@@ -42,6 +44,42 @@ TEST_P(EveryPartial, HasTheBitsOfTheUndividedCallHoweverItIsCutAndMerged) {
     Partial at_once = partial_of(find_on("cpu", m));
     add(at_once, in, 0, n);
     ASSERT_TRUE(whole.serialise() == at_once.serialise()) << "n = " << n << ", " << parts << " parts";
+  }
+}
+
+/// A hundred thousand ranks, simulated: neighbours are merged across their boundaries in random order.
+TEST(APartial, HasTheBitsOfTheUndividedCallAfterAHundredThousandRandomMerges) {
+  const std::size_t parts = std::string_view{SAMESUM_SANITIZE}.empty() ? 100'000 : 10'000;
+  for (const char* name :
+       {"sum/tree/kahan/fp32", "sum/pairwise/plain/fp32", "sum/prefix/double_word/fp32",
+        "sum/canonical16/plain/fp32", "sum/serial/plain/fp32", "sum/exact/fp64", "sum/fixed_point/fp64",
+        "dot/tree/kahan/fp32", "moments/tree/fp32", "argmax/fp16"}) {
+    const Method& m = find(name);
+    std::mt19937_64 random{std::hash<std::string_view>{}(name)};
+    std::vector<std::size_t> cuts{0};
+    for (std::size_t k = 0; k < parts; ++k) cuts.push_back(cuts.back() + below(random, 7));
+    const std::size_t n = cuts.back();
+    const Inputs in{{*m.format, wide(n, 20, random())}, {*m.format, wide(m.inputs == 2 ? n : 0, 20, 1)}, n};
+    std::vector<std::optional<Partial>> all;
+    for (std::size_t k = 0; k < parts; ++k) {
+      all.emplace_back(partial_of(m, cuts[k]));
+      add(*all.back(), in, cuts[k], cuts[k + 1] - cuts[k], {.threads = 1});
+    }
+    // first(k) is the first part of those that are merged with part k.
+    std::vector<std::size_t> boundaries(parts - 1), left(parts);
+    std::iota(boundaries.begin(), boundaries.end(), std::size_t{1});
+    std::iota(left.begin(), left.end(), std::size_t{0});
+    std::shuffle(boundaries.begin(), boundaries.end(), random);
+    const auto first = [&](std::size_t k) {
+      while (left[k] != k) k = left[k] = left[left[k]];
+      return k;
+    };
+    for (const std::size_t boundary : boundaries) {
+      left[boundary] = first(boundary - 1);
+      all[left[boundary]]->merge(*all[boundary]);
+      all[boundary].reset();
+    }
+    EXPECT_EQ(finished(*all.front()), undivided(m, in)) << name;
   }
 }
 

@@ -1,7 +1,8 @@
-"""Checks the programs and sessions that the Markdown files show: readme.py ROOT FOLDER PREFIX CXX TOOL CUDA
+"""Checks the programs and sessions that the Markdown files show: readme.py ROOT FOLDER PREFIX CXX TOOL CUDA MPIEXEC
 
 The programs are the files in lib/examples. Each is built in FOLDER against the package that is installed in PREFIX,
 and must print its NAME.txt. Programs for a GPU are built if CUDA is ON, and run where there is a GPU.
+Programs for several ranks are built, and run on four, unless MPIEXEC is empty.
 
 Each ```cpp and ```cuda block of a Markdown file must be a program or consecutive lines of it, indented or not, and a
 ```text block right after it must be its NAME.txt. Each ```console block is a session with the tool, in a folder that is
@@ -39,15 +40,22 @@ def needs_gpu(program):
     return program.suffix == ".cu" or "samesum/gpu.hpp" in program.read_text()
 
 
+def needs_mpi(program):
+    return "samesum/mpi.hpp" in program.read_text()
+
+
+def target_of(program):
+    return "mpi" if needs_mpi(program) else "reducers" if "samesum/reducer." in program.read_text() else "samesum"
+
+
 def build(programs, folder, prefix, cxx):
     cmake = ["cmake_minimum_required(VERSION 3.22)", "project(examples LANGUAGES CXX)",
-             "find_package(samesum CONFIG REQUIRED)"]
+             f"find_package(samesum CONFIG REQUIRED{' COMPONENTS mpi' * any(map(needs_mpi, programs))})"]
     if any(p.suffix == ".cu" for p in programs):
         cmake += ['set(CMAKE_CUDA_FLAGS -std=c++20)', "set(CMAKE_CUDA_ARCHITECTURES 90-real)",
                   "enable_language(CUDA)"]
     for p in programs:
-        target = "reducers" if "samesum/reducer." in p.read_text() else "samesum"
-        cmake += [f"add_executable({p.stem} {p})", f"target_link_libraries({p.stem} PRIVATE samesum::{target})"]
+        cmake += [f"add_executable({p.stem} {p})", f"target_link_libraries({p.stem} PRIVATE samesum::{target_of(p)})"]
     (folder / "CMakeLists.txt").write_text("\n".join(cmake) + "\n")
     for command in (["cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}",
                      f"-DCMAKE_CXX_COMPILER={cxx}"],
@@ -56,11 +64,11 @@ def build(programs, folder, prefix, cxx):
 
 
 def main():
-    root, folder, prefix, cxx, tool, cuda = sys.argv[1:]
+    root, folder, prefix, cxx, tool, cuda, mpiexec = sys.argv[1:]
     root, folder, session = pathlib.Path(root), pathlib.Path(folder), pathlib.Path(folder) / "session"
     folder.mkdir(parents=True, exist_ok=True)
     programs = sorted(p for p in (root / "lib/examples").iterdir() if p.suffix in (".cpp", ".cu"))
-    built = [p for p in programs if cuda == "ON" or not needs_gpu(p)]
+    built = [p for p in programs if (cuda == "ON" or not needs_gpu(p)) and (mpiexec or not needs_mpi(p))]
     build(built, folder, prefix, cxx)
 
     wrong = []
@@ -74,7 +82,8 @@ def main():
     gpu = "cuda" not in (absent["backend"] for absent in json.loads(listed)["absent"])
     run = [p for p in built if gpu or not needs_gpu(p)]
     for p in run:
-        done = subprocess.run([folder / "build" / p.stem], stdout=subprocess.PIPE, text=True)
+        launcher = [mpiexec, "-n", "4"] if needs_mpi(p) else []
+        done = subprocess.run([*launcher, folder / "build" / p.stem], stdout=subprocess.PIPE, text=True)
         check(done.returncode == 0 and matches(output_of(p), done.stdout),
               f"{p}: exit code {done.returncode}, or not the output of NAME.txt", output_of(p), done.stdout)
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/input.hpp"
+#include "harness/ranks.hpp"
 #include "harness/results.hpp"
 
 namespace samesum::harness {
@@ -46,6 +47,7 @@ struct SumOptions {
   std::string save_partial;      ///< file for the Partial of the elements so far; empty: none
   std::string resume;            ///< file with the Partial to go on from; empty: none
   bool hex = false, json = false;
+  const Ranks* ranks = nullptr;  ///< the ranks that share the elements; nullptr for one process
 };
 
 /// Sums files with one method. As JSON, the result comes with its error and its bound, and is checked
@@ -54,6 +56,9 @@ struct SumOptions {
 /// Sums the files while reading them, in portions, unless the method has no partials. Saves the partial once
 /// per second and at the end, so that a run that was killed can be resumed, with the same bits. `resume` need
 /// not exist yet if it is `save_partial`.
+///
+/// With `ranks`, each of them sums its part of the files, and all return the same report. Files whose number
+/// of elements is known only when they have been read (texts, pipes) are summed by rank 0 alone.
 Report sum_command(const SumOptions& options);
 
 struct ReduceOptions {

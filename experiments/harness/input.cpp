@@ -180,6 +180,14 @@ class Concatenation : public ElementReader {
   Concatenation(std::vector<std::string> paths, const FormatInfo* format, const TableOptions& table)
       : Concatenation{open_elements(paths.front(), format, table), std::move(paths), format, table} {}
 
+  std::optional<std::uint64_t> left() override {
+    std::optional<std::uint64_t> all = current_->left();
+    for (std::size_t i = next_; i < paths_.size() && all; ++i) {
+      const std::optional<std::uint64_t> more = open_elements(paths_[i], wanted_, table_)->left();
+      all = more ? std::optional{*all + *more} : std::nullopt;
+    }
+    return all;
+  }
   std::uint64_t skip(std::uint64_t n) override {
     std::uint64_t done = current_->skip(n);
     while (done < n && open_next()) done += current_->skip(n - done);
@@ -308,6 +316,12 @@ void BinaryReader::fill_portion() {
   done_ += stored_.size();
   if (stored_.size() < wanted) check_size(done_);
   convert(stored_, first);
+}
+
+std::optional<std::uint64_t> BinaryReader::left() {
+  if (size_ != std::numeric_limits<std::uint64_t>::max()) return (size_ - done_) / element_;
+  const std::optional<std::uint64_t> bytes = source_.bytes->left();
+  return bytes ? std::optional{*bytes / element_} : std::nullopt;
 }
 
 std::uint64_t BinaryReader::skip(std::uint64_t n) {

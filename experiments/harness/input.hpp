@@ -83,6 +83,8 @@ class ElementReader {
   /// Returns the lengths of the axes of an array whose last axis varies fastest; empty if the file has none,
   /// as a text.
   virtual std::vector<std::uint64_t> shape() const { return {}; }
+  /// Returns the number of elements left; empty if only reading tells it, as for a text.
+  virtual std::optional<std::uint64_t> left() { return {}; }
   /// Passes over the next n elements, or over all if fewer are left, and returns their number.
   virtual std::uint64_t skip(std::uint64_t n) = 0;
 

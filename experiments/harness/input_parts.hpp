@@ -96,6 +96,7 @@ class BinaryReader : public ElementReader {
   /// @param element bytes of an element in the file.
   /// @param size bytes of all elements; the largest number if they end where the file ends.
   BinaryReader(Source source, const FormatInfo& natural, std::size_t element, std::uint64_t size);
+  std::optional<std::uint64_t> left() override;
   std::uint64_t skip(std::uint64_t n) override;
 
  protected:

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <new>
 #include <sstream>
 
@@ -15,11 +17,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::uint64_t unknown_number = std::numeric_limits<std::uint64_t>::max();
+
 void write_json(Report& report, const Method& method, const FormatInfo& input, const Truth& truth,
                 Number value, std::optional<int> grid) {
   const Measurement m = judge(method, input, truth, value, 0, grid);
   report.text = json_line(result_json(m, input, truth));
   if (const auto broken = failure(m)) report.failures.push_back(*broken);
+}
+
+std::string text_of(Number value, const SumOptions& options) {
+  return (options.hex ? hexadecimal(value) : shortest_decimal(value)) + '\n';
 }
 
 bool is_same_path(const std::string& a, const std::string& b) {
@@ -120,9 +128,8 @@ Number sum_at_once(ElementReader& elements, const Method& method, const SumOptio
   return method(column.values(), {.threads = options.threads, .grid = options.grid});
 }
 
-}  // namespace
-
-Report sum_command(const SumOptions& options) try {
+/// Sums all elements in this process.
+Report sum_alone(const SumOptions& options) {
   check_threads(options.threads);
   if (!options.save_partial.empty()) check_output("--save-partial", options.save_partial, options.files);
   const FormatInfo* format = format_named(options.format);
@@ -140,8 +147,93 @@ Report sum_command(const SumOptions& options) try {
   if (options.json)
     write_json(report, method, elements->format(), truth, value, options.grid);
   else
-    report.text = (options.hex ? hexadecimal(value) : shortest_decimal(value)) + '\n';
+    report.text = text_of(value, options);
   return report;
+}
+
+/// The number of elements of the files; the largest number if only reading tells it.
+std::uint64_t number_of_elements(const SumOptions& options, const FormatInfo* format) {
+  const bool can_be_shared = std::ranges::all_of(options.files, [](const std::string& file) {
+    std::error_code ignored;
+    return file != "-" && !fs::is_fifo(file_of(file), ignored);
+  });
+  if (!can_be_shared) return unknown_number;
+  return open_elements(options.files, format, options.table)->left().value_or(unknown_number);
+}
+
+/// Adds the next `count` elements to the partial, and returns how many integers were rounded. The last rank
+/// reads to the end of the files, which checks their size.
+std::size_t add_elements(ElementReader& elements, Partial& partial, std::uint64_t count, bool to_the_end,
+                         const SumOptions& options) {
+  std::size_t rounded = 0;
+  while ((count > 0 || to_the_end) && elements.next()) {
+    const Column& portion = elements.portion();
+    if (!portion.lost.empty() && partial.method().accumulator == "exact")
+      throw InputError{
+          options.files.front(),
+          "has integers beyond 2^53, whose sum cannot be spread over ranks; run samesum without the "
+          "launcher, or pass --format fp64 to round them"};
+    rounded += portion.rounded();
+    const Values all = portion.values();
+    const auto n = to_the_end ? all.size : static_cast<std::size_t>(std::min<std::uint64_t>(all.size, count));
+    partial.add({*all.format, all.data, n}, {.threads = options.threads});
+    count -= std::min<std::uint64_t>(count, n);
+  }
+  return rounded;
+}
+
+/// Where the part of a rank begins: at a multiple of 4096 elements, so that no partial begins inside a leaf.
+std::uint64_t begin_of_part(std::uint64_t all, int rank, int ranks) {
+  if (rank == ranks) return all;
+  const auto r = static_cast<std::uint64_t>(rank), of = static_cast<std::uint64_t>(ranks);
+  return (all / of * r + all % of * r / of) / 4096 * 4096;
+}
+
+Report sum_over_ranks(const SumOptions& options, const Ranks& ranks) {
+  const FormatInfo* format = format_named(options.format);
+  const bool is_first = ranks.rank() == 0;
+  std::uint64_t all = 0;
+  ranks.together("the count of the elements", [&] {
+    if (is_first) all = number_of_elements(options, format);
+  });
+  all = ranks.total(all);
+  Report report;
+  if (all == unknown_number) {
+    ranks.together("the sum on rank 0", [&] {
+      if (is_first) report = sum_alone(options);
+    });
+    report.notes.push_back(
+        "rank 0 has read all elements: those of a text or a pipe are not spread over ranks");
+    return report;
+  }
+
+  const std::uint64_t begin = begin_of_part(all, ranks.rank(), ranks.size()),
+                      end = begin_of_part(all, ranks.rank() + 1, ranks.size());
+  std::unique_ptr<ElementReader> elements;
+  ranks.together("the sum of " + std::to_string(all) + " elements", [&] {
+    elements = open_elements(options.files, format, options.table);
+    sum_named(options.method, elements->format(), "--method");
+    if (const std::uint64_t here = elements->left().value_or(unknown_number); here != all)
+      throw InputError{options.files.front(), "has " + std::to_string(here) + " elements here, but " +
+                                                  std::to_string(all) +
+                                                  " on rank 0; give all ranks the same files"};
+    elements->skip(begin);
+  });
+  const Method& method = sum_named(options.method, elements->format(), "--method");
+  std::size_t rounded = 0;
+  const Number value = ranks.sum(
+      method, end - begin,
+      [&](Partial& partial) { rounded = add_elements(*elements, partial, end - begin, end == all, options); },
+      {.threads = options.threads, .grid = options.grid});
+  report.text = text_of(value, options);
+  report.notes = rounding_notes(static_cast<std::size_t>(ranks.total(rounded)));
+  return report;
+}
+
+}  // namespace
+
+Report sum_command(const SumOptions& options) try {
+  return options.ranks ? sum_over_ranks(options, *options.ranks) : sum_alone(options);
 } catch (const std::bad_alloc&) {
   throw InputError{options.files.front(), "does not fit in memory"};
 }

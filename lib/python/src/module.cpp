@@ -180,24 +180,24 @@ NB_MODULE(_core, m) {
     else
       reduce_on_gpu(call, {device, stream});
   });
-  m.def("scan", [](const Method& method, std::string_view format, std::uintptr_t x,
-                   const std::vector<std::size_t>& l, std::uintptr_t out, std::size_t out_size,
-                   std::size_t out_stride, int device, std::uintptr_t stream, int threads, bool exclusive,
-                   std::optional<int> grid) {
-    const FormatInfo& input = format_named(format);
-    const Layout layout{l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr};
-    const View call{method,
-                    values_at(input, x, layout.results() * layout.n),
-                    nullptr,
-                    layout,
-                    {method.result_format(input), reinterpret_cast<void*>(out), out_size, out_stride},
-                    {.threads = threads, .exclusive = exclusive, .grid = grid}};
-    const nb::gil_scoped_release released;
-    if (device < 0)
-      reduce_on_host(call);
-    else
-      reduce_on_gpu(call, {device, stream});
-  });
+  m.def("scan",
+        [](const Method& method, std::string_view format, std::uintptr_t x, const std::vector<std::size_t>& l,
+           std::uintptr_t out, std::size_t out_size, std::size_t out_stride, int device,
+           std::uintptr_t stream, int threads, bool exclusive, std::optional<int> grid) {
+          const FormatInfo& input = format_named(format);
+          const Layout layout{l.at(0), l.at(1), l.at(2), l.at(3), l.at(4), nullptr};
+          const View call{method,
+                          values_at(input, x, layout.results() * layout.n),
+                          nullptr,
+                          layout,
+                          {method.result_format(input), reinterpret_cast<void*>(out), out_size, out_stride},
+                          {.threads = threads, .exclusive = exclusive, .grid = grid}};
+          const nb::gil_scoped_release released;
+          if (device < 0)
+            reduce_on_host(call);
+          else
+            reduce_on_gpu(call, {device, stream});
+        });
   m.def("reduce_by_key",
         [](const Method& method, std::string_view format, std::uintptr_t x, std::string_view key_format,
            std::uintptr_t keys, std::size_t n, std::size_t inner, std::uintptr_t out, std::size_t out_size,

@@ -1,0 +1,8 @@
+/// Stands in for ranks_mpi.cpp if the tool is built without MPI.
+#include "harness/ranks.hpp"
+
+namespace samesum::harness {
+
+std::unique_ptr<Ranks> start_ranks() { return nullptr; }
+
+}  // namespace samesum::harness

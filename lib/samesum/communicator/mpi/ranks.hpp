@@ -1,0 +1,51 @@
+/// The ranks of a communicator: messages of bytes between them, and agreement on errors.
+#pragma once
+
+#include <limits>
+
+#include "samesum/mpi.hpp"
+
+namespace samesum::mpi {
+
+/// Throws Error if an MPI call has returned an error code.
+void check(const char* call, int code);
+
+/// Returns a new type of that many bytes.
+MPI_Datatype type_of_bytes(std::size_t bytes);
+
+/// Returns the message of the exception that work() throws; empty if it throws none.
+std::string message_of(const std::function<void()>& work);
+
+/// A duplicate of a communicator that only this library uses.
+class Ranks {
+ public:
+  /// Makes the duplicate, or takes that of an earlier call.
+  explicit Ranks(MPI_Comm of_user);
+
+  MPI_Comm comm() const { return comm_; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  /// Sends bytes of any number, without the limit of MPI's counts.
+  void send(std::span<const std::byte> bytes, int to) const;
+  std::vector<std::byte> receive(int from) const;
+  /// Copies the bytes of `root` to those of all ranks, which have the same number.
+  void broadcast(std::span<std::byte> bytes, int root) const;
+  /// Returns the text of `root`.
+  std::string broadcast(std::string text, int root) const;
+
+  /// Throws Error on all ranks if one of them has an error, or if their calls differ. Costs one all-reduce of
+  /// 24 bytes if all is well. The first agreement of a call has the same form in every version of samesum.
+  void agree(std::string_view call, const std::string& error) const;
+  /// Throws Error with the message of a rank.
+  [[noreturn]] static void refuse(int rank, std::string_view message);
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0, size_ = 1;
+};
+
+/// Describes a call of a function with a method, for `agree`.
+std::string description(std::string_view function, const Method& method, const Options& options);
+
+}  // namespace samesum::mpi
