@@ -212,7 +212,10 @@ const std::vector<RepeatAxis<Elements>> axes{
 void measure_repeats(Study& study, const Part& part) {
   study.print(part.data->name + " in " + std::string{part.format->name} + ": distinct results/runs");
   print_repeats<Elements>(
-      study, axes, part.methods, name_without_format,
+      study, axes, part.methods, left("method", name_width) + left("promise", 11),
+      [](const Method& m) {
+        return left(name_without_format(m), name_width) + left(std::string{name_of(m.promise)}, 11);
+      },
       [&](const Method& m, std::size_t n) { return key_of("repeats", m, part, n, study.seed()); },
       [&](std::size_t n) { return Elements{part.data->make(*part.format, n, study.seed())}; });
 }

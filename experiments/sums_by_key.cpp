@@ -297,7 +297,8 @@ void measure_repeats(Study& study, const PartByKey& part) {
   study.print(part.operation + ", normal in " + std::string{part.format->name} + ", " +
               power_or_number(bins_of_repeats) + " uniform keys: distinct results/runs");
   print_repeats<Pairs>(
-      study, axes, part.methods, short_name,
+      study, axes, part.methods, left("method", name_width - 5),
+      [](const Method& m) { return left(short_name(m), name_width - 5); },
       [&](const Method& m, std::size_t n) {
         return key_of("repeats", m, *part.format, data.name, "uniform", n, bins_of_repeats, study.seed());
       },

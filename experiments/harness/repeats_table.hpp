@@ -28,18 +28,20 @@ inline double patience_for(const Method& m, std::size_t runs, bool full) {
   return !full ? 0.05 : m.promise == Promise::none ? 2 : 0.2;
 }
 
-/// Prints a line for each method, named by name(method), and a column for each axis. key_of(method, n)
-/// returns the key of a row without its axis, make(n) a sample of n elements.
+/// Prints a line for each method, which starts with name(method), and a column for each axis. `head` stands
+/// above the names. key_of(method, n) returns the key of a row without its axis, make(n) a sample of n
+/// elements.
 template <class Sample, class Name, class KeyOf, class Make>
 void print_repeats(Study& study, std::span<const RepeatAxis<Sample>> axes,
-                   std::span<const Method* const> methods, Name name, KeyOf key_of, Make make) {
-  constexpr std::size_t name_width = 34, promise_width = 11, width = 12;
-  std::string head = left("method", name_width) + left("promise", promise_width);
-  for (const RepeatAxis<Sample>& axis : axes) head += right(axis.name, width);
+                   std::span<const Method* const> methods, std::string head, Name name, KeyOf key_of,
+                   Make make) {
+  constexpr std::size_t width = 9;
+  for (const RepeatAxis<Sample>& axis : axes)
+    head += right(std::string{axis.name}.substr(0, width - 1), width);
   study.print(head);
   std::map<std::size_t, Sample> samples;  // by length; no two axes that change a sample have one length
   for (const Method* m : methods) {
-    std::string line = left(name(*m), name_width) + left(std::string{name_of(m->promise)}, promise_width);
+    std::string line = name(*m);
     for (const RepeatAxis<Sample>& axis : axes) {
       const std::size_t runs = axis.runs(*m), n = std::size_t{1} << axis.log2_n[study.full()];
       if (runs == 0) {
