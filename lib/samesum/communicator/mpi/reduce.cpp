@@ -21,22 +21,22 @@ struct Blocks {
 
 /// The partials of one or more neighbouring ranks, one for each result; or an error.
 struct Parts {
-  static constexpr std::int32_t nobody = -1;
+  static constexpr std::int32_t no_rank = -1;
   static constexpr std::string_view name = "parts";
 
   std::vector<Partial> all = {};
-  std::int32_t failed = nobody;  ///< the rank that has the error
+  std::int32_t failed = no_rank;  ///< the rank that has the error
   std::string error = {};
 
   /// Runs work() on this rank unless there is an error, and keeps the message of its exception.
   void attempt(int rank, const std::function<void()>& work) {
-    if (failed != nobody) return;
+    if (failed != no_rank) return;
     if (const std::string message = message_of(work); !message.empty()) failed = rank, error = message;
   }
 
   /// Takes in the parts of the next ranks. An error of either is an error of both.
   void merge(int rank, const Parts& next) {
-    if (failed == nobody && next.failed != nobody) failed = next.failed, error = next.error;
+    if (failed == no_rank && next.failed != no_rank) failed = next.failed, error = next.error;
     attempt(rank, [&] {
       for (std::size_t i = 0; i < all.size(); ++i) all[i].merge(next.all[i]);
     });
@@ -51,9 +51,9 @@ struct Parts {
       out.put_bytes(bytes);
     };
     out.put(static_cast<std::uint32_t>(failed));
-    if (failed != nobody) put(std::as_bytes(std::span{error}));
+    if (failed != no_rank) put(std::as_bytes(std::span{error}));
     for (const Partial& partial : all)
-      if (failed == nobody) put(partial.serialise());
+      if (failed == no_rank) put(partial.serialise());
     return out.bytes();
   }
 
@@ -62,7 +62,7 @@ struct Parts {
     Parts parts;
     parts.failed = static_cast<std::int32_t>(in.get<std::uint32_t>());
     const auto get = [&] { return in.get_bytes(in.get<std::uint64_t>(), 1); };
-    if (parts.failed != nobody) {
+    if (parts.failed != no_rank) {
       for (const std::byte b : get()) parts.error.push_back(static_cast<char>(b));
     } else {
       for (std::size_t i = 0; i < results; ++i) parts.all.push_back(Partial::deserialise(get(), method));
@@ -175,7 +175,7 @@ void reduce(const Method& method, const Blocks& blocks, const Results& out, MPI_
   if (numbers > 0) std::memcpy(packet.data() + sizeof parts.failed, results, numbers * bytes);
   ranks.broadcast(packet, spread.root());
   std::memcpy(&parts.failed, packet.data(), sizeof parts.failed);
-  if (parts.failed != Parts::nobody) Ranks::refuse(parts.failed, ranks.broadcast(parts.error, spread.root()));
+  if (parts.failed != Parts::no_rank) Ranks::refuse(parts.failed, ranks.broadcast(parts.error, spread.root()));
   if (numbers > 0) std::memcpy(results, packet.data() + sizeof parts.failed, numbers * bytes);
 }
 
