@@ -144,7 +144,7 @@ std::vector<double> cancelling(std::size_t n, int e, int highest, std::uint64_t 
 
 TEST(ExactSumsAndMeansOfRowsAndColumns, AreNearestAtEveryMagnitude) {
   constexpr std::size_t count = 3;
-  Formats::for_each([]<class F>() {
+  Formats::for_each([&]<class F>() {
     const int lowest = Format<F>::min_quantum, highest = Format<F>::max_exponent - 14;
     for (int e = lowest; e <= highest; e += (highest - lowest) / 20)
       for (const std::size_t n : {1, 2, 7, 64, 65}) {
