@@ -98,7 +98,7 @@ TEST_P(EveryExperimentOnOperations, TakesAListOfThem) {
 INSTANTIATE_TEST_SUITE_P(Of, EveryExperimentOnOperations,
                          ::testing::Values(Experiment{"error_vs_length", "--longest 6"},
                                            Experiment{"error_vs_condition", ""},
-                                           Experiment{"spread_over_runs", "--data normal"},
+                                           Experiment{"spread_over_runs", "--data uniform"},
                                            Experiment{"reveal_order", ""},
                                            Experiment{"price_of_promise", "--longest 12"}),
                          [](const auto& info) { return std::string{info.param.first}; });

@@ -70,14 +70,14 @@ class EveryExperiment : public ::testing::TestWithParam<Experiment> {
 /// All experiments except those with a test file of their own.
 const std::vector<Experiment>& experiments() {
   static const std::vector<Experiment> all{
-      Experiment{"error_vs_length", "--filter 'tree/plain/*@cpu,exact@cpu' --data 'sine,kappa 1e8,normal'",
+      Experiment{"error_vs_length", "--filter 'tree/plain/*@cpu,exact@cpu' --data 'sine,kappa 1e8,uniform'",
                  8 * (8 + 6 + 8) + 4 * 2 * 2, R"("within_bound":true)", R"("within_bound":false)",
                  "exceeds its bound"},
       Experiment{"error_vs_condition", "--filter 'tree/plain/fp16@cpu,exact/fp16@cpu'", 2 * 15,
                  R"("within_bound":true)", R"("within_bound":false)", "exceeds its bound", false},
       Experiment{"accumulator_formats", "--filter 'serial/*@cpu' --data 'accuracy,ones'", 4 * 16,
                  R"("reproduces":true)", R"("reproduces":false)", "was published"},
-      Experiment{"spread_over_runs", "--filter 'pairwise/plain/fp32@cpu,exact/fp32@cpu' --data normal",
+      Experiment{"spread_over_runs", "--filter 'pairwise/plain/fp32@cpu,exact/fp32@cpu' --data uniform",
                  2 * 4 + 6 * 3, R"("broken":false)", R"("broken":true)", "promises everywhere"},
       Experiment{"reveal_order", "--filter 'pairwise/plain/fp32@cpu,serial/kahan/fp16@cpu,exact/fp64@cpu'",
                  2 * 3 + 2, R"("matches":true)", R"("matches":false)", "not the declared tree", false},
@@ -86,7 +86,7 @@ const std::vector<Experiment>& experiments() {
       Experiment{"speed_vs_length",
                  "--filter 'exact/fp32@cpu,tree/plain/fp32@cpu' --data normal --longest 12", 4 * 3 * 3,
                  R"("verified":true)", R"("verified":false)", "wrong bits"},
-      Experiment{"prefix_sums", "--filter 'prefix/plain/fp32@cpu,exact/fp32@cpu' --longest 12 --data normal",
+      Experiment{"prefix_sums", "--filter 'prefix/plain/fp32@cpu,exact/fp32@cpu' --longest 12 --data uniform",
                  2 * 3 + 2 * 3 + 5, R"("within_bound":true)", R"("within_bound":false)", "exceeds its bound",
                  true, 5},
       Experiment{"sums_by_key", "--filter scatter_add/exact/fp32@cpu --longest 14", 3 * 4 + 4 + 3,

@@ -259,7 +259,7 @@ TEST(APartial, IsRestoredFromForgedBytesOnlyIfTheyAreValid) {
   std::mt19937_64 random{5};
   const std::vector<const Method*> all = methods_with_partials("cpu");
   int taken = 0, refused = 0;
-  for (int round = 0; round < 30'000; ++round) {
+  for (int round = 0; round < (is_sanitized ? 6000 : 30'000); ++round) {
     const Method& m = *all[below(random, all.size())];
     const std::size_t n = below(random, random() % 8 ? 40 : 300);
     Partial part = partial_of(m, random() % 2 ? 0 : below(random, 5000));
@@ -287,8 +287,8 @@ TEST(APartial, IsRestoredFromForgedBytesOnlyIfTheyAreValid) {
       ++refused;
     }
   }
-  EXPECT_GT(taken, 3000);
-  EXPECT_GT(refused, 3000);
+  EXPECT_GT(taken, 600);
+  EXPECT_GT(refused, 600);
 }
 
 }  // namespace

@@ -24,6 +24,9 @@ inline void PrintTo(const Method& m, std::ostream* out) { *out << m.name; }
 
 namespace testing_support {
 
+/// Sanitizers make everything ten times slower, so they see fewer cases.
+inline constexpr bool is_sanitized = !std::string_view{SAMESUM_SANITIZE}.empty();
+
 /// Elements of one format at any element-aligned address.
 class Array {
  public:

@@ -83,8 +83,9 @@ std::vector<const Method*> peers_of(const Cell& cell) {
   return all;
 }
 
-std::vector<std::byte> speed_block(const FormatInfo& format, const Dataset& data, std::uint64_t seed) {
-  return data.make(format, two_to(log2_speed_block), seed).bytes;
+std::vector<std::byte> speed_block(const FormatInfo& format, const Dataset& data, std::uint64_t seed,
+                                   std::size_t most) {
+  return data.make(format, std::min(two_to(log2_speed_block), most), seed).bytes;
 }
 
 Bench::Bench(const Cell& cell, std::uint64_t seed, std::size_t most)
@@ -97,7 +98,7 @@ Bench::Bench(const Cell& cell, std::uint64_t seed, std::size_t most)
       x_{filled(bytes_, seed)} {}
 
 std::shared_ptr<std::byte> Bench::filled(std::size_t bytes, std::uint64_t seed) const {
-  const std::vector<std::byte> block = speed_block(format_, data_, seed);
+  const std::vector<std::byte> block = speed_block(format_, data_, seed, bytes / format_.bytes);
   std::shared_ptr<std::byte> memory = place_->memory(bytes);
   for (std::size_t done = 0; done < bytes; done += block.size())
     place_->copy(memory.get() + done, block.data(), std::min(block.size(), bytes - done));

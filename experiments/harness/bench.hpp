@@ -60,9 +60,10 @@ bool fits(const Method& method, const Cell& cell);
 /// Peers that fit the cell: vectors and rows, with or without keys; on a CPU only for cells with one thread.
 std::vector<const Method*> peers_of(const Cell& cell);
 
-/// Elements that are generated once and repeated in longer arrays: 2^20.
+/// Elements that are generated once and repeated in longer arrays: 2^20, or `most` if that is less.
 inline constexpr std::size_t log2_speed_block = 20;
-std::vector<std::byte> speed_block(const FormatInfo& format, const Dataset& data, std::uint64_t seed);
+std::vector<std::byte> speed_block(const FormatInfo& format, const Dataset& data, std::uint64_t seed,
+                                   std::size_t most = SIZE_MAX);
 
 /// An array of one format, filled once, for measuring cells of any length.
 class Bench {

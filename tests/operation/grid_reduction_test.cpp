@@ -175,11 +175,12 @@ TEST(MethodsOnAGrid, HaveTheSameBitsForAnyPermutation) {
 }
 
 TEST(MethodsOnAGrid, HaveTheBitsOfTheirReferenceOnAGivenGrid) {
-  for (const Method* m : methods_on_grid("cpu"))
-    for (const FormatInfo& input : formats)
-      for (const int grid : {lowest_grid, -1000, -149, -40, 0, 40, highest_grid})
-        for (const std::size_t n : {1u, 7u, 2049u, 70'000u}) {
-          const Data d{{input, wide(n, 20, n)}, {input, uniform(n, n)}};
+  for (const FormatInfo& input : formats)
+    for (const std::size_t n : {1u, 7u, 2049u, 70'000u}) {
+      const Data d{{input, wide(n, 20, n)}, {input, uniform(n, n)}};
+      for (const Method* m : methods_on_grid("cpu"))
+        for (const int grid : {lowest_grid, -1000, -149, -40, 0, 40, highest_grid}) {
+          if (n == 70'000 && std::abs(grid) != 40) continue;  // threads are independent of the grid
           const auto bits = [&](const Method& of) -> std::optional<Number> {
             try {
               return result_of(of, d, {.threads = 2, .grid = grid});
@@ -189,6 +190,7 @@ TEST(MethodsOnAGrid, HaveTheBitsOfTheirReferenceOnAGivenGrid) {
           };
           ASSERT_EQ(bits(*m), bits(reference_of(*m))) << m->name << " of " << input.name << ", 2^" << grid;
         }
+    }
 }
 
 TEST(AGivenGrid, ThatOverflowsIsAnErrorThatNamesTheRemedy) {

@@ -3,6 +3,7 @@
 #include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "harness/truth.hpp"
 #include "operation/reduction_support.hpp"
@@ -63,14 +64,14 @@ std::vector<Pairs> pairs(const FormatInfo& format, std::size_t n) {
 
 /// Exact results of the reductions of two arrays. Sums of products are integers in units of 2^-2148.
 struct Truths {
+  Values elements;
   std::size_t n;
   BigInteger sum, magnitudes, squares, dot, dot_magnitudes;
-  Real product, logsumexp;
+  Real product;
   double smallest, largest, largest_magnitude;
 
   Truths(Values x, Values y)
-      : n{x.size}, product{1}, smallest{INFINITY}, largest{-INFINITY}, largest_magnitude{0} {
-    Real exponentials = 0;
+      : elements{x}, n{x.size}, product{1}, smallest{INFINITY}, largest{-INFINITY}, largest_magnitude{0} {
     with_format(*x.format, [&]<class F>() {
       for (std::size_t i = 0; i < n; ++i) {
         const double e = convert<double>(x.as<F>()[i]);
@@ -84,10 +85,20 @@ struct Truths {
         smallest = std::min(smallest, e);
         largest = std::max(largest, e);
       }
-      if constexpr (sizeof(F) < sizeof(fp64))
-        for (const F& e : x.as<F>()) exponentials += exp(Real{convert<double>(e)} - Real{largest});
     });
-    if (n > 0) logsumexp = log(exponentials) + largest, largest_magnitude = std::max(largest, -smallest);
+    if (n > 0) largest_magnitude = std::max(largest, -smallest);
+  }
+
+  /// Computed when it is first needed, since it takes far longer than the others.
+  const Real& logsumexp() const {
+    if (!logsumexp_) {
+      Real exponentials = 0;
+      with_format(*elements.format, [&]<class F>() {
+        for (const F& e : elements.as<F>()) exponentials += exp(Real{convert<double>(e)} - Real{largest});
+      });
+      logsumexp_ = n > 0 ? Real{log(exponentials) + largest} : Real{0};
+    }
+    return *logsumexp_;
   }
 
   /// Returns x · 2^unit, rounded up.
@@ -125,7 +136,7 @@ struct Truths {
       return low * low <= squares && squares <= high * high;
     }
     if (r.operation == "prod") return near(result, bound, product);
-    if (r.operation == "logsumexp") return near(result, bound, logsumexp);
+    if (r.operation == "logsumexp") return near(result, bound, logsumexp());
     if (r.operation == "min") return bound == 0 && result.to_double() == smallest;
     if (r.operation == "max") return bound == 0 && result.to_double() == largest;
     ADD_FAILURE() << r.name << ": this test has no exact result for it";
@@ -138,6 +149,9 @@ struct Truths {
     return !std::isfinite(bound) ||
            within(variance, bound, BigInteger{n} * squares - sum * sum, BigInteger{n} * BigInteger{n - ddof});
   }
+
+ private:
+  mutable std::optional<Real> logsumexp_;
 };
 
 struct Bounded {

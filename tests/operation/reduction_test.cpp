@@ -200,25 +200,28 @@ TEST(AMeanOfHalves, WhoseSumOverflowsHasTheBitsOfItsReferenceInEveryBatchAndWith
 
 TEST(SumsOfRowsColumnsAndSegments, HaveTheBitsOfSingleSums) {
   const std::uint64_t offsets[] = {5, 5, 4200, 4201, 9000, 19'999};
-  for (const Method* m : sums_of("cpu", Promise::everywhere))
-    for (const FormatInfo& input : formats) {
-      const Array x{input, wide(20'000, 20, 9)};
-      for (const Layout& layout :
-           {Layout::rows(3, 6000), Layout::rows(4, 4500, 5100), Layout::axis(1, 500, 40),
-            Layout::axis(2, 1250, 8), Layout::segments(offsets, 5)}) {
+  for (const FormatInfo& input : formats) {
+    const Array x{input, wide(20'000, 20, 9)};
+    for (const Layout& layout : {Layout::rows(3, 6000), Layout::rows(4, 4500, 5100), Layout::axis(1, 500, 40),
+                                 Layout::axis(2, 1250, 8), Layout::segments(offsets, 5)}) {
+      std::vector<Array> alone;  // the elements of each result
+      for (std::size_t at = 0; at < layout.results(); ++at) {
+        std::vector<double> elements;
+        const std::size_t first = layout.first(at / layout.inner) + at % layout.inner;
+        with_format(input, [&]<class T>() {
+          for (std::size_t k = 0; k < layout.length(at / layout.inner); ++k)
+            elements.push_back(convert<double>(x.values().as<T>()[first + k * layout.stride]));
+        });
+        alone.emplace_back(input, elements);
+      }
+      for (const Method* m : sums_of("cpu", Promise::everywhere)) {
         const Bits all = reduce_all(*m, x.values(), x.values(), layout);
-        for (std::size_t at = 0; at < all.size(); ++at) {
-          std::vector<double> alone;
-          const std::size_t first = layout.first(at / layout.inner) + at % layout.inner;
-          with_format(input, [&]<class T>() {
-            for (std::size_t k = 0; k < layout.length(at / layout.inner); ++k)
-              alone.push_back(convert<double>(x.values().as<T>()[first + k * layout.stride]));
-          });
-          ASSERT_EQ((*m)(Array{input, alone}.values()).bits, all[at])
+        for (std::size_t at = 0; at < all.size(); ++at)
+          ASSERT_EQ((*m)(alone[at].values()).bits, all[at])
               << m->name << " of " << input.name << ", result " << at << " of " << all.size();
-        }
       }
     }
+  }
 }
 
 // --- accuracy and special values --------------------------------------------------------------------------

@@ -163,16 +163,17 @@ TEST_P(EveryScan, ThatIsExclusiveLeavesOutTheElement) {
 
 TEST_P(EveryScan, MayReplaceItsElements) {
   for (const Layout& layout :
-       {Layout::vector(2 * part_elements + 7), Layout::rows(3, 5000), Layout::axis(2, 4200, 20)})
-    for (const bool exclusive : {false, true})
+       {Layout::vector(2 * part_elements + 7), Layout::rows(3, 5000), Layout::axis(2, 4200, 20)}) {
+    const std::size_t n = layout.outer * layout.n * layout.inner;
+    const Array x{*m.format, wide(n, 12, 5)};
+    for (const bool exclusive : {false, true}) {
+      const Bits expected = scanned(m, x.values(), layout, {.threads = 1, .exclusive = exclusive});
       for (const int threads : {1, 3}) {
-        const std::size_t n = layout.outer * layout.n * layout.inner;
-        const Array x{*m.format, wide(n, 12, 5)};
+        if (threads > 1 && m.backend == "reference") continue;  // it has only one
         const Array y = x.at_offset(0);
-        const Options options{.threads = threads, .exclusive = exclusive};
         const Values in_place = y.values();
-        reduce(m, in_place, layout, Results{m.format, const_cast<void*>(in_place.data), n}, options);
-        const Bits expected = scanned(m, x.values(), layout, options);
+        reduce(m, in_place, layout, Results{m.format, const_cast<void*>(in_place.data), n},
+               {.threads = threads, .exclusive = exclusive});
         for (std::size_t i = 0; i < n; ++i) {
           std::uint64_t bits = 0;
           std::memcpy(&bits, static_cast<const std::byte*>(in_place.data) + i * m.format->bytes,
@@ -180,6 +181,8 @@ TEST_P(EveryScan, MayReplaceItsElements) {
           ASSERT_EQ(bits, expected[i]) << "element " << i << ", " << threads << " threads";
         }
       }
+    }
+  }
 }
 
 TEST_P(EveryScan, OfNothingWritesNothing) {

@@ -83,14 +83,16 @@ template <class Word> struct Table {
   bool has_bad_key = false, gave_up = false;
 };
 
-/// One pass of an adder over rows, with keys of type K.
+/// One pass of an adder over rows, with keys of type K: std::uint32_t or std::int64_t. Keys of 32 bits with a
+/// sign are read as those without, since negative ones then lie above all valid keys.
 template <class Adder, class K> class PassByKey {
  public:
   using Word = typename Adder::Word;
   using X = typename Adder::X;
 
   PassByKey(const Adder& adder, const Rows& rows, std::vector<Word> start)
-      : adder_{adder}, rows_{rows}, keys_{static_cast<const K*>(rows.keys.data)} {
+      : adder_{adder}, rows_{rows}, keys_{static_cast<const K*>(rows.keys.data)}, end_{rows.bins} {
+    if (rows.keys.format == KeyFormat::int32) end_ = std::min(end_, std::size_t{1} << 31);
     table_.words = std::move(start);
   }
 
@@ -134,19 +136,15 @@ template <class Adder, class K> class PassByKey {
   bool are_valid(const K* key, std::size_t n) const {
     using U = std::make_unsigned_t<K>;
     constexpr std::uint64_t most = std::numeric_limits<std::make_signed_t<K>>::max();
-    const std::size_t last = rows_.bins - 1;
+    const std::size_t last = end_ - 1;
     U signs = 0;
-    if (rows_.bins == 0 || last > most) {  // all but negative keys are valid, if there are any results
-      constexpr bool has_negative = std::is_signed_v<K>;
-      for (std::size_t r = 0; r < n; ++r) signs |= U(key[r]);
-      return n == 0 || (rows_.bins > 0 && (has_negative ? signs <= most : are_below(key, n)));
-    }
+    if (end_ == 0 || last > most) return n == 0 || (end_ > 0 && are_below(key, n));
     // One of the two is negative if the key is.
     for (std::size_t r = 0; r < n; ++r) signs |= U(key[r]) | U(U(last) - U(key[r]));
     return signs <= most;
   }
   bool are_below(const K* key, std::size_t n) const {
-    return std::all_of(key, key + n, [&](K k) { return static_cast<std::uint64_t>(k) < rows_.bins; });
+    return std::all_of(key, key + n, [&](K k) { return static_cast<std::uint64_t>(k) < end_; });
   }
 
   /// The block after that of row `first`.
@@ -218,6 +216,7 @@ template <class Adder, class K> class PassByKey {
   const Adder& adder_;
   const Rows& rows_;
   const K* keys_;
+  std::size_t end_;  ///< valid keys are smaller
   Table<Word> table_;
   std::atomic<bool> has_bad_key_ = false, gave_up_ = false;
 };
@@ -226,9 +225,9 @@ template <class Adder, class K> class PassByKey {
 template <class Adder>
 Table<typename Adder::Word> add_by_key(const Adder& adder, const Rows& rows, int threads,
                                        std::vector<typename Adder::Word> start) {
-  return with_key_format(rows.keys.format, [&]<class K>() {
-    return PassByKey<Adder, K>{adder, rows, std::move(start)}.run(threads);
-  });
+  if (rows.keys.format == KeyFormat::int64)
+    return PassByKey<Adder, std::int64_t>{adder, rows, std::move(start)}.run(threads);
+  return PassByKey<Adder, std::uint32_t>{adder, rows, std::move(start)}.run(threads);
 }
 template <class Adder>
 Table<typename Adder::Word> add_by_key(const Adder& adder, const Rows& rows, int threads) {
