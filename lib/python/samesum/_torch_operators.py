@@ -37,8 +37,8 @@ def closest(like: str, operation: str, format: str) -> str | None:
     """Returns the name of the method of `operation` that is closest to the order and accumulator `like`.
 
     Closest is the same order and accumulator, else the same order, else for scans the order prefix with the same
-    accumulator, else tree/plain, else the order tree, else exact, else the operation's only method. Elements of 16 bits are accumulated in fp32. None if the operation takes no
-    elements of that format.
+    accumulator, else tree/plain, else the order tree, else exact, else the operation's only method. Elements
+    of 16 bits are accumulated in fp32. None if the operation takes no elements of that format.
     """
     wide = "fp64" if format == "fp64" else "fp32"
     found = {

@@ -952,10 +952,12 @@ class deterministic:
 
     Inside it, these operators are computed by methods of samesum, on the CPU and on NVIDIA GPUs, forward and
     backward: sum, mean, var, std, var_mean, std_mean, the vector 1-norm and 2-norm, softmax, log_softmax,
-    logsumexp, layer_norm, rms_norm, cumsum, index_add, scatter_add, index_put with accumulate, the gradients of
-    embedding, gather, index_select and of indexing by tensors, and the sums and means of nll_loss, cross_entropy, mse_loss, l1_loss, smooth_l1_loss, huber_loss,
-    kl_div and binary_cross_entropy. Sums that autograd itself makes, such as the gradient of a bias, are among them. `routed` lists the operators, `not_routed` what is left to PyTorch:
-    matrix products and attention above all. PyTorch's own flag for determinism is not touched.
+    logsumexp, layer_norm, rms_norm, cumsum, index_add, scatter_add, index_put with accumulate, the gradients
+    of embedding, gather, index_select and of indexing by tensors, and the sums and means of nll_loss,
+    cross_entropy, mse_loss, l1_loss, smooth_l1_loss, huber_loss, kl_div and binary_cross_entropy. Sums that
+    autograd itself makes, such as the gradient of a bias, are among them. `routed` lists the operators,
+    `not_routed` what is left to PyTorch: matrix products and attention above all. PyTorch's own flag for
+    determinism is not touched.
 
     `method` is an order and an accumulator: "tree/plain", "tree/kahan", "pairwise/plain", "exact", … An
     operation that lacks it uses its closest method, for example norm/tree for "exact", cumsum/prefix/kahan for
