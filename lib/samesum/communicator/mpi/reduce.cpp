@@ -175,7 +175,8 @@ void reduce(const Method& method, const Blocks& blocks, const Results& out, MPI_
   if (numbers > 0) std::memcpy(packet.data() + sizeof parts.failed, results, numbers * bytes);
   ranks.broadcast(packet, spread.root());
   std::memcpy(&parts.failed, packet.data(), sizeof parts.failed);
-  if (parts.failed != Parts::no_rank) Ranks::refuse(parts.failed, ranks.broadcast(parts.error, spread.root()));
+  if (parts.failed != Parts::no_rank)
+    Ranks::refuse(parts.failed, ranks.broadcast(parts.error, spread.root()));
   if (numbers > 0) std::memcpy(results, packet.data() + sizeof parts.failed, numbers * bytes);
 }
 
