@@ -283,6 +283,7 @@ TEST_F(AResultsFile, LosesOnlyTheRowInProgressIfTheProgramIsStopped) {
     ASSERT_EQ(pipe(under_way), 0);
     const pid_t child = fork();
     if (child == 0) {
+      std::signal(signal, SIG_DFL);  // a shell that starts tests in the background ignores SIGINT
       Study study = study_of_squares();
       const char* arguments[] = {"squares", "--out", out_.c_str(), "--json"};
       std::freopen("/dev/null", "w", stdout);
