@@ -86,13 +86,13 @@ template <class T, class F> class ExactColumn {
     const auto low = static_cast<std::uint64_t>(units);
     const auto high = static_cast<std::int64_t>(units >> 64), sign = high >> 63;
     if (high == static_cast<std::int64_t>(low) >> 63)
-      return static_cast<F>(static_cast<std::int64_t>(low)) * normal_power(grid_);
+      return static_cast<F>(static_cast<std::int64_t>(low)) * normal_power(window_.grid());
     // The leading 64 bits; the last one is sticky. 0 < shift < 64.
     const int shift = 65 - std::countl_zero(static_cast<std::uint64_t>(high ^ sign));
     const std::uint64_t lost = low << (64 - shift);
     const auto leading = static_cast<std::int64_t>(static_cast<std::uint64_t>(high) << (64 - shift) |
                                                    low >> shift | std::uint64_t{lost != 0});
-    return static_cast<F>(leading) * normal_power(grid_ + shift);
+    return static_cast<F>(leading) * normal_power(window_.grid() + shift);
   }
   /// 2^e, a normal number.
   static F normal_power(int e) {
@@ -108,17 +108,17 @@ template <class T, class F> class ExactColumn {
     }
     if (largest >= Format<T>::infinity) return false;
     if (largest == 0) return true;
-    const Decomposed d = decompose<T>(largest);
-    const int bits = d.exponent + 64 - leading_zeros(d.significand);  // all magnitudes are below 2^bits
+    const int bits = exponent_of(from_bits<T>(largest)) + 1;  // all magnitudes are below 2^bits
     if (!has_grid_) set_grid(bits);
     constexpr Magnitude limit = Magnitude{1} << most_bits;
-    return bits + static_cast<int>(ceil_log2(n)) <= grid_ + most_bits && magnitude_of(units_) < limit;
+    return bits + static_cast<int>(ceil_log2(n)) <= window_.grid() + most_bits &&
+           magnitude_of(units_) < limit;
   }
   void set_grid(int bits) {
-    grid_ = std::max(bits + spare_bits_ - most_bits, Format<T>::min_quantum);
+    const int grid = std::max(bits + spare_bits_ - most_bits, Format<T>::min_quantum);
     has_grid_ = true;
-    is_fast_ = has_conversion && grid_ >= Format<F>::min_exponent && grid_ + 128 <= Format<F>::max_exponent;
-    window_ = {grid_, most_bits};
+    is_fast_ = has_conversion && grid >= Format<F>::min_exponent && grid + 128 <= Format<F>::max_exponent;
+    window_ = {grid, most_bits};
   }
 
   /// Adds an element, unless it is not a whole number of units.
@@ -133,7 +133,7 @@ template <class T, class F> class ExactColumn {
 
   F rounded() const {
     if (units_ == 0) return from_bits<F>(flags_ == Exact::seen_any ? Format<F>::sign_bit : BitsOf<F>{0});
-    return rounded_sum<F>(static_cast<Wide>(units_), grid_);
+    return rounded_sum<F>(static_cast<Wide>(units_), window_.grid());
   }
 
   static Magnitude magnitude_of(Integer x) {
@@ -144,7 +144,7 @@ template <class T, class F> class ExactColumn {
   void widen() {
     std::array<std::int64_t, Exact::digit_count> digits{};
     if (has_grid_) {
-      const int offset = grid_ - Exact::lowest_exponent, shift = offset % 32;
+      const int offset = window_.grid() - Exact::lowest_exponent, shift = offset % 32;
       const std::int64_t sign = units_ < 0 ? -1 : 1;
       Magnitude rest = magnitude_of(units_);
       auto at = static_cast<std::size_t>(offset / 32);
@@ -173,7 +173,7 @@ template <class T, class F> class ExactColumn {
     Magnitude magnitude = 0;
     for (int i = 0; i <= top; ++i) {
       const auto digit = static_cast<std::uint64_t>(digits[static_cast<std::size_t>(i)]);
-      const int shift = 32 * i + Exact::lowest_exponent - grid_;
+      const int shift = 32 * i + Exact::lowest_exponent - window_.grid();
       if (shift >= 0)
         magnitude += Magnitude{digit} << shift;
       else if (digit != 0 && (shift <= -64 || (digit >> -shift) << -shift != digit))
@@ -186,7 +186,7 @@ template <class T, class F> class ExactColumn {
   }
 
   bool exclusive_;
-  int spare_bits_, grid_ = 0;
+  int spare_bits_;
   bool has_grid_ = false, is_wide_ = false;
   bool is_fast_ = false;  ///< whether sums of common elements are rounded by conversions
   ExactWindow<T> window_;
