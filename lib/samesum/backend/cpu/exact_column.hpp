@@ -86,17 +86,13 @@ template <class T, class F> class ExactColumn {
     const auto low = static_cast<std::uint64_t>(units);
     const auto high = static_cast<std::int64_t>(units >> 64), sign = high >> 63;
     if (high == static_cast<std::int64_t>(low) >> 63)
-      return static_cast<F>(static_cast<std::int64_t>(low)) * normal_power(window_.grid());
+      return static_cast<F>(static_cast<std::int64_t>(low)) * static_cast<F>(power_of_two(window_.grid()));
     // The leading 64 bits; the last one is sticky. 0 < shift < 64.
     const int shift = 65 - std::countl_zero(static_cast<std::uint64_t>(high ^ sign));
     const std::uint64_t lost = low << (64 - shift);
     const auto leading = static_cast<std::int64_t>(static_cast<std::uint64_t>(high) << (64 - shift) |
                                                    low >> shift | std::uint64_t{lost != 0});
-    return static_cast<F>(leading) * normal_power(window_.grid() + shift);
-  }
-  /// 2^e, a normal number.
-  static F normal_power(int e) {
-    return from_bits<F>(BitsOf<F>(BitsOf<F>(e - Format<F>::min_exponent + 1) << (Format<F>::precision - 1)));
+    return static_cast<F>(leading) * static_cast<F>(power_of_two(window_.grid() + shift));
   }
 
   /// Whether no sum can overflow when these elements are added. Sets the grid if there is none.
