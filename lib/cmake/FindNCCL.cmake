@@ -1,7 +1,7 @@
 # Finds NCCL, and adds NCCL::nccl. NCCL_ROOT is the folder that has include/nccl.h, for example nvidia/nccl in Python's
-# site-packages, whose library has the name libnccl.so.2 only.
-find_path(NCCL_INCLUDE_DIR nccl.h)
-find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2)
+# site-packages, whose library has the name libnccl.so.2 only. The folders of the CUDA Toolkit are searched, too.
+find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR})
 mark_as_advanced(NCCL_INCLUDE_DIR NCCL_LIBRARY)
 if(NCCL_INCLUDE_DIR)
   foreach(part MAJOR MINOR PATCH)
