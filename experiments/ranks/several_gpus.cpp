@@ -1,6 +1,5 @@
 /// How fast are reductions over several GPUs, beside those of one GPU and beside ncclAllReduce?
 #include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <atomic>
 #include <barrier>
@@ -25,7 +24,8 @@ using Json = nlohmann::ordered_json;
 
 void check(cudaError_t code, const char* call) { gpu::check(code, call); }
 void check(ncclResult_t code, const char* call) {
-  if (code != ncclSuccess) throw std::runtime_error{std::string{call} + " failed: " + ncclGetErrorString(code)};
+  if (code != ncclSuccess)
+    throw std::runtime_error{std::string{call} + " failed: " + ncclGetErrorString(code)};
 }
 
 struct Arguments {
@@ -170,7 +170,8 @@ void print(const Arguments& a, const std::string& line) {
   if (!a.json) std::cout << line << std::endl;
 }
 
-const char* const vector_methods[] = {"exact/fp32", "tree/plain/fp32", "tree/kahan/fp32", "pairwise/plain/fp32"};
+const char* const vector_methods[] = {"exact/fp32", "tree/plain/fp32", "tree/kahan/fp32",
+                                      "pairwise/plain/fp32"};
 
 /// One vector over all GPUs. Blocks differ from 2^E by `shift` elements.
 void measure_vector(const Arguments& a, Gpus& gpus, std::size_t shift) {
@@ -194,9 +195,9 @@ void measure_vector(const Arguments& a, Gpus& gpus, std::size_t shift) {
       check(gpu::reduce(m, nullptr, bytes, x.values(), layout, result), "reduce");
       const gpu::Memory workspace = gpu::device_memory(bytes);
       check(gpu::prepare(workspace.get(), bytes), "prepare");
-      one = seconds(a, nullptr, [] {}, [&] {
-        check(gpu::reduce(m, workspace.get(), bytes, x.values(), layout, result), "reduce");
-      });
+      one = seconds(
+          a, nullptr, [] {},
+          [&] { check(gpu::reduce(m, workspace.get(), bytes, x.values(), layout, result), "reduce"); });
       expected = fetched(out.data(), 1, nullptr);
     }
     std::vector<double> times(ranks);
@@ -206,16 +207,19 @@ void measure_vector(const Arguments& a, Gpus& gpus, std::size_t shift) {
       r.meet();
       nccl::Plan plan = nccl::Plan::reduce(m, format_info<fp32>(), x.values().size, r.comm);
       r.meet();
-      times[r.me()] = seconds(a, r.stream, [&] { r.meet(); }, [&] {
-        plan.enqueue(x.values(), {&format_info<fp32>(), out.data(), 1}, r.stream);
-      });
+      times[r.me()] = seconds(
+          a, r.stream, [&] { r.meet(); },
+          [&] {
+            plan.enqueue(x.values(), {&format_info<fp32>(), out.data(), 1}, r.stream);
+          });
       if (fetched(out.data(), 1, r.stream) != expected) same = false;
       r.meet();
     });
     const double all = std::ranges::max(times);
-    const Json row{{"kind", "vector"}, {"method", m.name},       {"gpus", ranks}, {"n", n}, {"shift", shift},
-                   {"seconds", all},   {"seconds_of_one", one}, {"speedup", one / all},
-                   {"same_bits", same.load()}};
+    const Json row{
+        {"kind", "vector"},        {"method", m.name}, {"gpus", ranks},         {"n", n},
+        {"shift", shift},          {"seconds", all},   {"seconds_of_one", one}, {"speedup", one / all},
+        {"same_bits", same.load()}};
     report(a, row,
            left(name, 22) + right(decimal(one * 1e6, 1), 11) + right(decimal(all * 1e6, 1), 11) +
                right(decimal(one / all, 3), 9) +
@@ -238,10 +242,13 @@ void measure_elements(const Arguments& a, Gpus& gpus, int log2_n) {
     in[r.me()] = std::make_unique<Elements>(r.me() * 12'345, n);
     out[r.me()] = std::make_unique<Elements>(0, n);
     r.meet();
-    times[r.me()] = seconds(a, r.stream, [&] { r.meet(); }, [&] {
-      check(ncclAllReduce(in[r.me()]->data(), out[r.me()]->data(), n, ncclFloat, ncclSum, r.comm, r.stream),
-            "ncclAllReduce");
-    });
+    times[r.me()] = seconds(
+        a, r.stream, [&] { r.meet(); },
+        [&] {
+          check(
+              ncclAllReduce(in[r.me()]->data(), out[r.me()]->data(), n, ncclFloat, ncclSum, r.comm, r.stream),
+              "ncclAllReduce");
+        });
   });
   const double peer = std::ranges::max(times);
   report(a, {{"kind", "elements"}, {"method", "ncclAllReduce"}, {"gpus", ranks}, {"n", n}, {"seconds", peer}},
@@ -270,17 +277,25 @@ void measure_elements(const Arguments& a, Gpus& gpus, int log2_n) {
         check(cudaMemset(out[r.me()]->data(), 0xa5, n * sizeof(float)), "cudaMemset");
         check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
         r.meet();
-        times[r.me()] = seconds(a, r.stream, [&] { r.meet(); }, [&] {
-          plan.enqueue(in[r.me()]->values(), {&f, out[r.me()]->data(), n}, r.stream);
-        });
+        times[r.me()] = seconds(
+            a, r.stream, [&] { r.meet(); },
+            [&] {
+              plan.enqueue(in[r.me()]->values(), {&f, out[r.me()]->data(), n}, r.stream);
+            });
         for (std::size_t i = 0; i < 2; ++i)
           if (fetched(out[r.me()]->data() + places[i], checked, r.stream) != expected[i]) same = false;
         r.meet();
       });
       const double all = std::ranges::max(times);
       report(a,
-             {{"kind", "elements"}, {"method", m.name}, {"gpus", ranks}, {"n", n}, {"chunk_mib", chunk},
-              {"seconds", all}, {"times_nccl", all / peer}, {"same_bits", same.load()}},
+             {{"kind", "elements"},
+              {"method", m.name},
+              {"gpus", ranks},
+              {"n", n},
+              {"chunk_mib", chunk},
+              {"seconds", all},
+              {"times_nccl", all / peer},
+              {"same_bits", same.load()}},
              left(name, 22) + right(std::to_string(chunk), 11) + right(decimal(all * 1e6, 1), 11) +
                  right(decimal(all / peer, 3), 17) + right(same ? "same" : "WRONG", 7));
     }
@@ -294,12 +309,12 @@ void measure_parts(const Arguments& a, int log2_n) {
   print(a, left("", 22) + right("P", 4) + right("us", 11) + right("read, us", 11) + right("of read", 9) +
                right("with writes", 13) + right("bits", 7));
   std::vector<const Method*> chosen;
-  for (const char* name : {"exact/fp32", "tree/plain/fp32", "tree/kahan/fp32"}) chosen.push_back(&gpu::find(name));
+  for (const char* name : {"exact/fp32", "tree/plain/fp32", "tree/kahan/fp32"})
+    chosen.push_back(&gpu::find(name));
   check(cudaSetDevice(0), "cudaSetDevice");
   for (const std::size_t parts : {2u, 3u, 8u, 64u}) {
     const std::size_t inner = (std::size_t{1} << log2_n) / parts / 64 * 64;
-    const harness::Cell cell{
-        .input = &format_info<fp32>(), .n = parts, .threads = 0, .inner = inner};
+    const harness::Cell cell{.input = &format_info<fp32>(), .n = parts, .threads = 0, .inner = inner};
     harness::Bench bench{cell, 1, cell.elements()};
     const std::vector<harness::Speed> speeds = bench.measure(cell, chosen, a.repeats);
     const double read = speeds.back().seconds;
@@ -308,9 +323,15 @@ void measure_parts(const Arguments& a, int log2_n) {
                    with_writes = share * (1 + 1 / static_cast<double>(parts));
       const bool same = speeds[i].verified.value_or(false);
       report(a,
-             {{"kind", "parts"}, {"method", chosen[i]->name}, {"parts", parts}, {"n", cell.elements()},
-              {"seconds", own}, {"seconds_of_reading", read}, {"share_of_reading", share},
-              {"share_with_writes", with_writes}, {"same_bits", same}},
+             {{"kind", "parts"},
+              {"method", chosen[i]->name},
+              {"parts", parts},
+              {"n", cell.elements()},
+              {"seconds", own},
+              {"seconds_of_reading", read},
+              {"share_of_reading", share},
+              {"share_with_writes", with_writes},
+              {"same_bits", same}},
              left(std::string{chosen[i]->name, 0, chosen[i]->name.find('@')}, 22) +
                  right(std::to_string(parts), 4) + right(decimal(own * 1e6, 1), 11) +
                  right(decimal(read * 1e6, 1), 11) + right(decimal(share, 3), 9) +
@@ -347,7 +368,8 @@ int run(const Arguments& a) {
 
 int main(int argc, char** argv) {
   Arguments a;
-  CLI::App app{"How fast are reductions over several GPUs, beside one GPU and ncclAllReduce?", "several_gpus"};
+  CLI::App app{"How fast are reductions over several GPUs, beside one GPU and ncclAllReduce?",
+               "several_gpus"};
   app.add_option("--gpus", a.gpus, "Number of GPUs (default: all)")->type_name("P")->check(CLI::Range(1, 64));
   app.add_option("--parts", a.parts, "What is measured (default: vector,elements,parts)")->type_name("LIST");
   app.add_option("--vector", a.log2_vector, "Elements per GPU of a vector: 2^E (default 30)")
@@ -362,7 +384,9 @@ int main(int argc, char** argv) {
   app.add_option("--repeat", a.repeats, "Repeats, of which the median counts (default 7)")
       ->type_name("R")
       ->check(CLI::Range(1, 1000));
-  app.add_option("--calls", a.calls, "Calls per repeat (default 10)")->type_name("N")->check(CLI::Range(1, 1000));
+  app.add_option("--calls", a.calls, "Calls per repeat (default 10)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000));
   app.add_flag("--json", a.json, "Print one JSON object per row");
   app.footer(
       "How it is measured: calls follow each other in a stream; the slowest GPU counts.\n"

@@ -1,5 +1,5 @@
-/// Vectors of several ranks that are reduced element by element: on one GPU their contributions are the rows of
-/// a matrix, which is reduced along its first axis.
+/// Vectors of several ranks that are reduced element by element: on one GPU their contributions are the rows
+/// of a matrix, which is reduced along its first axis.
 #include "backend/cuda_support.hpp"
 
 namespace samesum {
@@ -17,7 +17,8 @@ const PartsCase parts_cases[] = {
     {"of all binades",
      [](std::size_t n, const FormatInfo& f) {
        std::vector<double> x = wide(n, 40, 33);
-       for (std::size_t i = 0; i < n; ++i) x[i] *= i % 7 < 3 ? f.smallest_subnormal * 16 : f.max_finite * 0x1p-45;
+       for (std::size_t i = 0; i < n; ++i)
+         x[i] *= i % 7 < 3 ? f.smallest_subnormal * 16 : f.max_finite * 0x1p-45;
        return x;
      }},
     {"that cancel",
@@ -70,18 +71,25 @@ TEST_P(SumsOfParts, EqualTheTruthToTheBit) {
           }
         });
         for (const FormatInfo& format : formats) {
-          const Method& m = find("exact", {.format = format.name, .backend = "cuda"});
+          const Method &m = gpu::find("exact", {.format = format.name, .backend = "cuda"}),
+                       &mean = gpu::find("mean/exact", {.format = format.name, .backend = "cuda"});
           const std::shared_ptr<std::byte> out = device_memory(n * format.bytes);
+          std::vector<std::byte> sums(n * format.bytes), means(sums.size()), expected_means(sums.size());
           gpu::reduce(m, on_gpu.values(), Layout::axis(1, parts, n), {&format, out.get(), n});
-          std::vector<std::byte> sums(n * format.bytes);
           succeed(cudaMemcpy(sums.data(), out.get(), sums.size(), cudaMemcpyDeviceToHost));
+          gpu::reduce(mean, on_gpu.values(), Layout::axis(1, parts, n), {&format, out.get(), n});
+          succeed(cudaMemcpy(means.data(), out.get(), sums.size(), cudaMemcpyDeviceToHost));
+          reduce(find_on("cpu", mean), x.values(), Layout::axis(1, parts, n),
+                 {&format, expected_means.data(), n});
+          ASSERT_EQ(means, expected_means)
+              << "means of " << parts << " parts " << c.name << ", " << input.name << " to " << format.name;
           with_format(format, [&]<class F>() {
             for (std::size_t i = 0; i < n; ++i) {
               F sum;
               std::memcpy(&sum, &sums[i * sizeof sum], sizeof sum);
               ASSERT_EQ(to_bits(sum), to_bits(truth[i].result<F>()))
-                  << parts << " parts " << c.name << ", " << input.name << " to " << format.name << ", element "
-                  << i << " of " << n;
+                  << parts << " parts " << c.name << ", " << input.name << " to " << format.name
+                  << ", element " << i << " of " << n;
             }
           });
         }

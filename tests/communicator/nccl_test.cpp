@@ -1,4 +1,6 @@
 /// Vectors that are spread over GPUs: one thread per GPU, one communicator over all of them.
+#include "samesum/nccl.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +10,6 @@
 #include "backend/cuda_support.hpp"
 #include "partial_support.hpp"
 #include "samesum/communicator/nccl/merge.hpp"
-#include "samesum/nccl.hpp"
 
 namespace samesum {
 namespace {
@@ -142,7 +143,7 @@ std::vector<const Method*> methods_that_merge() {
 
 /// Reduces blocks of x on all GPUs. Returns the bytes of the results of each rank.
 std::vector<std::vector<std::byte>> reduced_over_gpus(const Method& m, const Inputs& in,
-                                            const std::vector<std::size_t>& cuts) {
+                                                      const std::vector<std::size_t>& cuts) {
   std::vector<std::vector<std::byte>> all(Gpus::all().count());
   const std::vector<std::string> errors = Gpus::all().run([&](const Rank& r, auto meet) {
     const std::size_t begin = cuts[r.me()], n = cuts[r.me() + 1] - begin;
@@ -150,8 +151,8 @@ std::vector<std::vector<std::byte>> reduced_over_gpus(const Method& m, const Inp
         y{m.inputs == 2 ? part_of(in.y.values(), begin, n) : Values{*in.x.values().format, nullptr, 0}};
     const DeviceResults out{m, *in.x.values().format, 1};
     meet();  // all memory is allocated before a rank waits for another one
-    nccl::Plan plan =
-        nccl::Plan::reduce(m, *in.x.values().format, n, r.comm, with_grid(m, {.ddof = double(m.results == 2)}));
+    nccl::Plan plan = nccl::Plan::reduce(m, *in.x.values().format, n, r.comm,
+                                         with_grid(m, {.ddof = double(m.results == 2)}));
     meet();
     if (m.inputs == 2)
       plan.enqueue(x.values(), y.values(), out.results(), r.stream);
@@ -184,8 +185,8 @@ TEST(AReductionOverGpus, HasTheBitsOfOneGpuAndOfTheCpu) {
       const OnGpu whole_x{x}, whole_y{y};
       const DeviceResults one{*m, *x.format, 1};
       if (m->inputs == 2)
-        gpu::reduce(*m, whole_x.values(), whole_y.values(), Layout::vector(n), one.results(), nullptr, nullptr,
-                    options);
+        gpu::reduce(*m, whole_x.values(), whole_y.values(), Layout::vector(n), one.results(), nullptr,
+                    nullptr, options);
       else
         gpu::reduce(*m, whole_x.values(), Layout::vector(n), one.results(), nullptr, nullptr, options);
       EXPECT_EQ(one.fetch(nullptr), expected) << m->name << " on one GPU, n = " << n;
@@ -206,8 +207,9 @@ TEST(AReductionOverGpus, HasTheBitsOfOneGpuForLongBlocksThatEndInsideLeaves) {
   std::vector<float> x(n);
   std::mt19937 random{22};
   for (float& e : x) e = static_cast<float>(static_cast<std::int32_t>(random())) * 0x1p-31f;
-  for (const char* name : {"exact/fp32", "tree/plain/fp32", "tree/kahan/fp32", "pairwise/plain/fp32",
-                           "pairwise/double_word/fp32", "norm/tree/fp32", "argmax/fp32", "moments/tree/fp32"}) {
+  for (const char* name :
+       {"exact/fp32", "tree/plain/fp32", "tree/kahan/fp32", "pairwise/plain/fp32",
+        "pairwise/double_word/fp32", "norm/tree/fp32", "argmax/fp32", "moments/tree/fp32"}) {
     const Method& m = gpu::find(name);
     const DeviceResults one{m, format_info<fp32>(), 1};
     succeed(cudaSetDevice(0));
@@ -264,7 +266,8 @@ TEST(VectorsOnGpus, ReducedElementByElementHaveTheBitsOfAMatrixOfThem) {
           other{m.inputs == 2 ? part_of(y, r.me() * n, n) : Values{*x.format, nullptr, 0}};
       const DeviceResults all{m, *x.format, n}, block{m, *x.format, kept};
       meet();
-      nccl::Plan all_reduce = nccl::Plan::all_reduce(m, *x.format, n, r.comm, options, 1000 * x.format->bytes),
+      nccl::Plan all_reduce =
+                     nccl::Plan::all_reduce(m, *x.format, n, r.comm, options, 1000 * x.format->bytes),
                  reduce_scatter = nccl::Plan::reduce_scatter(m, *x.format, n, kept, r.comm, options,
                                                              300 * x.format->bytes);
       meet();
@@ -317,10 +320,12 @@ template <class Enqueue> cudaGraphExec_t captured(cudaStream_t stream, Enqueue e
 TEST(AGraphOverGpus, GivesTheSameBitsInEachReplay) {
   SAMESUM_NEEDS_GPUS();
   const std::size_t ranks = Gpus::all().count(), n = 50'001;
-  for (const char* name : {"exact/fp32", "tree/kahan/fp32", "fixed_point/fp32", "max/fp32", "mean/exact/fp32"}) {
+  for (const char* name :
+       {"exact/fp32", "tree/kahan/fp32", "fixed_point/fp32", "max/fp32", "mean/exact/fp32"}) {
     const Method& m = gpu::find(name);
     const Options options = with_grid(m);
-    std::vector<std::vector<std::byte>> sums(ranks), elements(ranks), sums_again(ranks), elements_again(ranks);
+    std::vector<std::vector<std::byte>> sums(ranks), elements(ranks), sums_again(ranks),
+        elements_again(ranks);
     std::vector<std::byte> expected_sum(m.result_bytes()), expected_elements(n * m.result_bytes());
     const Array all{format_info<fp32>(), wide(ranks * n, 20, 24)};
     const Method& on_cpu = find_on("cpu", m);
@@ -384,32 +389,33 @@ TEST(APlanOverGpus, IsRefusedOnAllRanksIfOneIsWrong) {
   refused("grid -3", [&](const Rank& r, bool odd) {
     nccl::Plan::reduce(gpu::find("fixed_point/fp32"), f, 10, r.comm, {.grid = odd ? -3 : -4});
   });
-  refused(last + ": sum/serial/plain/fp32@cuda: no kernel merges partials in the order serial; use the order tree",
-          [&](const Rank& r, bool odd) {
-            nccl::Plan::reduce(odd ? gpu::find("serial/plain/fp32") : tree, f, 10, r.comm);
-          });
+  refused(
+      last +
+          ": sum/serial/plain/fp32@cuda: no kernel merges partials in the order serial; use the order tree",
+      [&](const Rank& r, bool odd) {
+        nccl::Plan::reduce(odd ? gpu::find("serial/plain/fp32") : tree, f, 10, r.comm);
+      });
   refused(last + ": sum/tree/plain/fp32@cpu: the method does not run on a GPU", [&](const Rank& r, bool odd) {
     nccl::Plan::reduce(odd ? find("tree/plain/fp32@cpu") : tree, f, 10, r.comm);
   });
-  refused("run to run", [&](const Rank& r, bool) {
-    nccl::Plan::reduce(gpu::find("atomic/plain/fp32"), f, 10, r.comm);
-  });
-  refused("needs a grid", [&](const Rank& r, bool) {
-    nccl::Plan::reduce(gpu::find("fixed_point/fp32"), f, 10, r.comm);
-  });
+  refused("run to run",
+          [&](const Rank& r, bool) { nccl::Plan::reduce(gpu::find("atomic/plain/fp32"), f, 10, r.comm); });
+  refused("needs a grid",
+          [&](const Rank& r, bool) { nccl::Plan::reduce(gpu::find("fixed_point/fp32"), f, 10, r.comm); });
   refused("number per element", [&](const Rank& r, bool) {
     nccl::Plan::all_reduce(gpu::find("cumsum/exact/fp32"), f, 10, r.comm);
   });
   refused("chunk_bytes is 0",
           [&](const Rank& r, bool) { nccl::Plan::all_reduce(tree, f, 10, r.comm, {}, 0); });
-  EXPECT_THAT(Gpus::all().run([&](const Rank& r, auto) { nccl::Plan::reduce_scatter(tree, f, 10, 1, r.comm); }),
-              Each(HasSubstr("they need 10")));
+  EXPECT_THAT(
+      Gpus::all().run([&](const Rank& r, auto) { nccl::Plan::reduce_scatter(tree, f, 10, 1, r.comm); }),
+      Each(HasSubstr("they need 10")));
   EXPECT_THAT(Gpus::all().run([&](const Rank&, auto) { nccl::Plan::reduce(tree, f, 10, nullptr); }),
               Each(HasSubstr("comm is null")));
   EXPECT_THAT(Gpus::all().run([&](const Rank& r, auto) {
-                succeed(cudaSetDevice((r.rank + 1) % r.size));
-                nccl::Plan::reduce(tree, f, 10, r.comm);
-              }),
+    succeed(cudaSetDevice((r.rank + 1) % r.size));
+    nccl::Plan::reduce(tree, f, 10, r.comm);
+  }),
               Each(HasSubstr("call cudaSetDevice(")));
 }
 

@@ -54,7 +54,8 @@ Bits merged(const Method& m, std::vector<std::byte> states, const Schedule& s) {
   const PartialForm& form = form_of(m);
   std::vector<std::byte*> of_tile;
   for (const std::int32_t place : s.place)
-    of_tile.push_back(place < 0 ? nullptr : states.data() + static_cast<std::size_t>(place) * form.state_bytes);
+    of_tile.push_back(place < 0 ? nullptr
+                                : states.data() + static_cast<std::size_t>(place) * form.state_bytes);
   for (std::size_t stride = 1; stride < of_tile.size(); stride *= 2)
     for (std::size_t k = 0; k + stride < of_tile.size(); k += 2 * stride) {
       std::byte *&left = of_tile[k], *const right = of_tile[k + stride];
@@ -116,8 +117,8 @@ TEST(AScheduleOverGpus, GivesEachElementToOneSubtreeOfARankThatHasOrGetsIt) {
     std::vector<bool> is_sent(n);
     std::vector<std::size_t> owned(sizes.size());
     for (const SplitTile& tile : s.split) {
-      const Range& first = s.subtrees[static_cast<std::size_t>(tile.owner)]
-                                     [owned[static_cast<std::size_t>(tile.owner)]++];
+      const Range& first =
+          s.subtrees[static_cast<std::size_t>(tile.owner)][owned[static_cast<std::size_t>(tile.owner)]++];
       EXPECT_EQ(first.first, tile.elements.first) << "split tiles come first";
       std::uint64_t next = tile.elements.first;
       for (const SplitTile::Part& part : tile.parts) {

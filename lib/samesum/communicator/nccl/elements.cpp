@@ -1,5 +1,5 @@
-/// Vectors of all ranks, element by element: each rank gets blocks of all vectors, reduces them along the axis
-/// of ranks, and keeps or spreads the results.
+/// Vectors of all ranks, element by element: each rank gets blocks of all vectors, reduces them along the
+/// axis of ranks, and keeps or spreads the results.
 #include <algorithm>
 #include <numeric>
 
@@ -20,7 +20,9 @@ constexpr std::size_t granularity = 64;
 /// Chunks of n elements of about `size`, each in blocks that differ by at most the granularity.
 std::vector<Chunk> chunks_of_all(std::size_t n, std::size_t ranks, std::size_t size) {
   std::vector<Chunk> chunks;
-  const auto rounded = [](std::size_t count) { return (count + granularity - 1) / granularity * granularity; };
+  const auto rounded = [](std::size_t count) {
+    return (count + granularity - 1) / granularity * granularity;
+  };
   const std::size_t of_chunk = rounded(std::max<std::size_t>(size / ranks, 1)) * ranks;
   for (std::size_t first = 0; first < n; first += of_chunk) {
     const std::size_t count = std::min(of_chunk, n - first), each = rounded((count + ranks - 1) / ranks);
@@ -36,7 +38,8 @@ std::vector<Chunk> chunks_of_all(std::size_t n, std::size_t ranks, std::size_t s
 /// Chunks of consecutive blocks of these sizes.
 std::vector<Chunk> chunks_of_blocks(std::span<const std::uint64_t> sizes, std::size_t size) {
   std::vector<Chunk> chunks;
-  const std::size_t each = (std::max<std::size_t>(size / sizes.size(), 1) + granularity - 1) / granularity * granularity,
+  const std::size_t each = (std::max<std::size_t>(size / sizes.size(), 1) + granularity - 1) / granularity *
+                           granularity,
                     longest = std::ranges::max(sizes);
   for (std::size_t at = 0; at < longest; at += each) {
     Chunk& chunk = chunks.emplace_back();
@@ -113,8 +116,8 @@ class ElementsCall : public Plan::Call {
     const std::size_t bytes = mine(chunk).count * element_bytes();
     for_others([&](std::size_t rank) {
       for (std::size_t input = 0; input < inputs(); ++input) {
-        messages.send(vectors[input] + chunk[rank].first * element_bytes(), chunk[rank].count * element_bytes(),
-                      rank);
+        messages.send(vectors[input] + chunk[rank].first * element_bytes(),
+                      chunk[rank].count * element_bytes(), rank);
         messages.receive(buffer(step, input) + rank * bytes, bytes, rank);
       }
     });
@@ -134,8 +137,8 @@ class ElementsCall : public Plan::Call {
     const std::size_t bytes = block.count * element_bytes();
     for (std::size_t input = 0; input < inputs(); ++input)
       gpu::check(cudaMemcpyAsync(buffer(step, input) + ranks().me() * bytes,
-                                 vectors[input] + block.first * element_bytes(), bytes, cudaMemcpyDeviceToDevice,
-                                 stream),
+                                 vectors[input] + block.first * element_bytes(), bytes,
+                                 cudaMemcpyDeviceToDevice, stream),
                  "cudaMemcpyAsync");
     const std::size_t first = results_ ? block.first - mine(chunks_.front()).first : block.first;
     workspace_->run(call_on(buffer(step, 0), inputs() == 2 ? buffer(step, 1) : no_input, block.count,
@@ -152,7 +155,8 @@ class ElementsCall : public Plan::Call {
   std::size_t n_;
   std::optional<std::size_t> results_;
   std::vector<Chunk> chunks_;
-  std::vector<gpu::Memory> received_;  ///< for two chunks, of each input: the blocks of all ranks, in rank order
+  std::vector<gpu::Memory>
+      received_;  ///< for two chunks, of each input: the blocks of all ranks, in rank order
   std::optional<Workspace> workspace_;
   Stream side_;
   Mark start_, arrived_, reduced_[2], end_;

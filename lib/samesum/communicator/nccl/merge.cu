@@ -1,12 +1,11 @@
 /// Kernels that merge the states of all ranks: one block for a tree of tiles, one warp for exact digits.
-#include "samesum/communicator/nccl/merge.hpp"
-
 #include <map>
 #include <string>
 
 #include "samesum/backend/cuda/exact_finish.cuh"
 #include "samesum/backend/cuda/launch.hpp"
 #include "samesum/catalogue/describe.hpp"
+#include "samesum/communicator/nccl/merge.hpp"
 #include "samesum/communicator/nccl/schedule.hpp"
 
 namespace samesum::nccl {
@@ -51,7 +50,8 @@ template <class F> __device__ void move_index(FirstExtremum<F>& state, std::uint
 
 /// Merges the states of subtrees by stride doubling over all tiles. A tile without a state of its own is part
 /// of a subtree that begins before it: what the tree would merge with it is in that state.
-template <class Reducer> __global__ void __launch_bounds__(threads) merge_tiles(Reducer reducer, Merge merge) {
+template <class Reducer>
+__global__ void __launch_bounds__(threads) merge_tiles(Reducer reducer, Merge merge) {
   using State = typename Reducer::State;
   __shared__ alignas(16) unsigned char memory[threads * sizeof(State)];
   __shared__ bool has[threads];
@@ -122,9 +122,9 @@ template <class Operation, class F> cudaError_t merge_on_grid(const Merge& call)
                      GridMerging<F>{exact_kind<Operation>.mean, call.grid}, call);
 }
 template <class Operation, class F> cudaError_t merge_exactly(const Merge& call) {
-  return gpu::launch(merge_digits, 1, gpu::warp, call.stream,
-                     gpu::ExactFinish{exact_kind<Operation>, Formats::index_of<F>(), whole(call.ddof), call.out},
-                     call);
+  return gpu::launch(
+      merge_digits, 1, gpu::warp, call.stream,
+      gpu::ExactFinish{exact_kind<Operation>, Formats::index_of<F>(), whole(call.ddof), call.out}, call);
 }
 
 /// Whether the states of an order are those of leaves and tiles, or its own.

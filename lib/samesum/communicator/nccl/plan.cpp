@@ -56,10 +56,12 @@ std::string validation_error(const Method& m, const FormatInfo& input, std::size
   if (m.promise < Promise::everywhere)
     return "its bits differ from run to run; use a method that promises everywhere";
   if (!is_listed(&input)) return "input is an unknown format; use one of samesum::formats";
-  if (size >> 39 != 0) return "there are " + std::to_string(size) + " elements; fewer than 2^39 are supported";
+  if (size >> 39 != 0)
+    return "there are " + std::to_string(size) + " elements; fewer than 2^39 are supported";
   if (std::string wrong = samesum::validation_error(m, options); !wrong.empty()) return wrong;
   const Values x{input, no_input, layout.results() * layout.n};
-  const Results out{m.result_format(input), no_output, layout.results() * static_cast<std::size_t>(m.results)};
+  const Results out{m.result_format(input), no_output,
+                    layout.results() * static_cast<std::size_t>(m.results)};
   return samesum::validation_error(m, x, m.inputs == 2 ? &x : nullptr, nullptr, layout, out, false);
 }
 
@@ -86,8 +88,8 @@ void Plan::Call::enqueue(const Values& x, const Values* y, const Results& out, c
                         is_listed(out.format) && out.format->index == input_.index && m.results == 1;
   if (in_place || whole_x.data == nullptr) whole_x.data = no_input;
   if (whole_y.data == nullptr) whole_y.data = no_input;
-  if (const std::string wrong = samesum::validation_error(m, whole_x, y ? &whole_y : nullptr, nullptr, layout,
-                                                          out, false);
+  if (const std::string wrong =
+          samesum::validation_error(m, whole_x, y ? &whole_y : nullptr, nullptr, layout, out, false);
       !wrong.empty())
     refuse(wrong);
   enqueue(static_cast<const std::byte*>(x.data), y ? static_cast<const std::byte*>(y->data) : nullptr,

@@ -71,12 +71,13 @@ std::vector<std::uint64_t> Ranks::agree(std::string_view call, const std::string
   mine.number = number;
   put(mine.call, call);
   put(mine.error, without_prefix(error));
-  const gpu::Memory memory = gpu::device_memory(count() * sizeof(Report));
-  auto* const all = static_cast<Report*>(memory.get());
   cudaStream_t stream = nullptr;
   gpu::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-  const std::shared_ptr<CUstream_st> owner{
-      stream, [](cudaStream_t s) { static_cast<void>(cudaStreamDestroy(s)); }};
+  const std::shared_ptr<CUstream_st> owner{stream,
+                                           [](cudaStream_t s) { static_cast<void>(cudaStreamDestroy(s)); }};
+  // cudaFree would wait for the device, and other threads of this process might wait for it meanwhile.
+  auto* const all = static_cast<Report*>(gpu::pool_memory(count() * sizeof(Report), nullptr, stream));
+  const gpu::Memory freed{all, [stream](void* p) { static_cast<void>(cudaFreeAsync(p, stream)); }};
   gpu::check(cudaMemcpyAsync(all + rank_, &mine, sizeof mine, cudaMemcpyHostToDevice, stream),
              "cudaMemcpyAsync");
   check(ncclAllGather(all + rank_, all, sizeof mine, ncclChar, comm_, stream), "ncclAllGather");

@@ -109,9 +109,8 @@ inline Schedule schedule_of(std::span<const std::uint64_t> sizes, std::uint64_t 
       const Range range = elements(k, k + 1);
       while (s.begins[rank] + sizes[rank] <= range.first) ++rank;
       std::vector<SplitTile::Part> parts = parts_of(range, sizes, s.begins, rank);
-      const int owner = std::ranges::max_element(parts, {}, [](const auto& part) {
-                          return part.elements.count;
-                        })->rank;
+      const int owner =
+          std::ranges::max_element(parts, {}, [](const auto& part) { return part.elements.count; })->rank;
       if (parts.size() == 1) {
         whole[k] = static_cast<std::size_t>(owner);
       } else {

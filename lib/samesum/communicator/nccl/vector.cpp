@@ -15,8 +15,9 @@ const PartialForm& form_of(const Method& m) { return *Code::of(find_on("referenc
 /// A copy in device memory. Waits for it.
 template <class T> gpu::Memory uploaded(const std::vector<T>& from) {
   const gpu::Memory copy = gpu::device_memory(from.size() * sizeof(T));
-  gpu::check(cudaMemcpyAsync(copy.get(), from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice, nullptr),
-             "cudaMemcpyAsync");
+  gpu::check(
+      cudaMemcpyAsync(copy.get(), from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice, nullptr),
+      "cudaMemcpyAsync");
   gpu::check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
   return copy;
 }
@@ -83,10 +84,11 @@ class VectorCall : public Plan::Call {
       check(ncclAllGather(state_at(ranks().me(), 0), states_.get(),
                           schedule_.states_per_rank * form_.state_bytes, ncclChar, ranks().comm(), stream),
             "ncclAllGather");
-    gpu::check(merge_({states_.get(), static_cast<const std::int32_t*>(place_.get()),
-                       static_cast<const std::uint64_t*>(begins_.get()), static_cast<int>(schedule_.place.size()),
-                       schedule_.n, options().ddof, options().grid.value_or(0), out, stream}),
-               method().name);
+    gpu::check(
+        merge_({states_.get(), static_cast<const std::int32_t*>(place_.get()),
+                static_cast<const std::uint64_t*>(begins_.get()), static_cast<int>(schedule_.place.size()),
+                schedule_.n, options().ddof, options().grid.value_or(0), out, stream}),
+        method().name);
   }
 
   /// Sends the parts of this rank of split tiles, and assembles the tiles that it owns.
@@ -107,9 +109,10 @@ class VectorCall : public Plan::Call {
     const int me = ranks().rank();
     each([&](const SplitTile& tile, const SplitTile::Part& part, std::size_t input, std::size_t place) {
       if (tile.owner == me && part.rank == me)
-        gpu::check(cudaMemcpyAsync(split_at_of(input, place), at(input, part.elements),
-                                   part.elements.count * element_bytes(), cudaMemcpyDeviceToDevice, side_.get()),
-                   "cudaMemcpyAsync");
+        gpu::check(
+            cudaMemcpyAsync(split_at_of(input, place), at(input, part.elements),
+                            part.elements.count * element_bytes(), cudaMemcpyDeviceToDevice, side_.get()),
+            "cudaMemcpyAsync");
     });
     Messages messages{ranks().comm(), side_.get()};
     each([&](const SplitTile& tile, const SplitTile::Part& part, std::size_t input, std::size_t place) {
@@ -125,8 +128,8 @@ class VectorCall : public Plan::Call {
   /// The call that writes the state of `count` elements to `state`. Without addresses, for a size query.
   samesum::Call state_call(const void* x, const void* y, std::size_t count, void* state) const {
     const Values of_x{input(), x ? x : no_input, count}, of_y{input(), y ? y : no_input, count};
-    samesum::Call call = call_of(of_x, inputs() == 2 ? &of_y : nullptr, Layout::vector(count),
-                                 {nullptr, state, 0}, options());
+    samesum::Call call =
+        call_of(of_x, inputs() == 2 ? &of_y : nullptr, Layout::vector(count), {nullptr, state, 0}, options());
     call.as_state = true;
     return call;
   }
@@ -145,10 +148,10 @@ class VectorCall : public Plan::Call {
   std::uint64_t begin_, size_;
   MergeStates merge_;
   gpu::Memory place_, begins_, states_;
-  std::vector<gpu::Memory> split_;   ///< for each input the split tiles that this rank owns
+  std::vector<gpu::Memory> split_;  ///< for each input the split tiles that this rank owns
   std::size_t split_elements_ = 0, split_count_ = 0;
-  bool sends_ = false;               ///< or receives parts of split tiles
-  std::size_t largest_ = 0;          ///< the subtree that is reduced in the caller's stream
+  bool sends_ = false;       ///< or receives parts of split tiles
+  std::size_t largest_ = 0;  ///< the subtree that is reduced in the caller's stream
   std::optional<Workspace> main_workspace_, side_workspace_;
   Stream side_;
   Mark fork_, join_;
