@@ -3,13 +3,14 @@
 /// of GPUs.
 ///
 /// A `Plan` holds what its calls need: the lengths of the blocks of all ranks, which it exchanges once,
-/// memory, a stream and events. Making one is collective: all ranks of `comm` make the same plan, each in a
-/// host thread or process of its own, with the device of `comm` as the current one; it waits for the other
-/// ranks, and must not be made between ncclGroupStart and ncclGroupEnd. The calls of a plan are collective,
-/// too, but asynchronous and stream-ordered: they do not synchronise, and can be captured in a CUDA graph
-/// together with those of the other ranks. A plan serves one call at a time: calls follow each other in one
-/// stream, and replays of a graph do not overlap. As for NCCL itself, all ranks enqueue the calls of one
-/// communicator in the same order. A plan outlives its calls, and `comm` outlives the plan.
+/// memory, a stream and events. Making one is collective: all ranks of `comm`, a blocking communicator, make
+/// the same plan, each in a host thread or process of its own, with the device of `comm` as the current one;
+/// it waits for the other ranks, and must not be made between ncclGroupStart and ncclGroupEnd. The calls of a
+/// plan are collective, too, but asynchronous and stream-ordered: they do not synchronise, and can be
+/// captured in a CUDA graph together with those of the other ranks. A plan serves one call at a time: calls
+/// follow each other in one stream, and replays of a graph do not overlap. As for NCCL itself, all ranks
+/// enqueue the calls of one communicator in the same order. A plan outlives its calls, and `comm` outlives
+/// the plan.
 ///
 /// All data, results included, are in device memory, as for gpu.hpp. Methods are those of the backend "cuda".
 ///

@@ -168,6 +168,8 @@ std::unique_ptr<Plan::Call> plan_vector(const Method& method, const FormatInfo& 
       Partial{method, 0, options.grid};  // throws if the method has none, or needs a grid
       if (merge_states_of(method) == nullptr)
         wrong = "no kernel merges partials in the order " + method.order + "; use the order tree";
+      else if (form_of(method).leaf == 0 && method.accumulator != Exact::name && ranks.count() > most_tiles)
+        wrong = "comm has " + std::to_string(ranks.count()) + " ranks; at most 1024 are supported";
     }
     if (!wrong.empty()) throw std::invalid_argument("samesum: " + method.name + ": " + wrong);
   });
