@@ -607,6 +607,8 @@ template <class T, class F> void sum_on_grid(Call& call, bool mean) {
     if (guess != no_exponent && sum(grid_of(guess), guess + 1)) return;
     grid = grid_of(largest_exponent(x, elements, threads));
   }
+  // Most elements have so few units on a given grid that rounding them takes one addition.
+  if (call.options.grid && bits_for_terms(n) < 11 && sum(grid, grid + 51)) return;
   if (sum(grid, no_end)) return;
   const auto table = add_by_key(GridAdder<T>{call, grid}, rows_of(call), threads);
   if (is_complete(table, call)) finish_on_grid<F>(call, mean, grid, table.words);

@@ -179,31 +179,29 @@ template <class F> class RowLoops {
     constexpr int width = vector_bytes / 8;
     using Of = Units<width, few, exactly>;
     using Words = typename Of::Words;
-    using Magnitudes = Register<std::make_signed_t<BitsOf<F>>, width>;
     using Magnitude = std::make_signed_t<BitsOf<F>>;
-    Words lost{};
-    Magnitudes beyond{};  // with the sign of what is left until the limit
     const auto most = static_cast<Magnitude>(grid.limit - 1);
     const double scale = grid.scale;
+    bool fits = true;
     for_each_strip<most_packs, width>(rows.inner, [&]<int packs, int>(std::size_t column) {
-      Words sum[packs];
+      constexpr int columns = packs * width, wide = std::min(columns, vector_bytes / int{sizeof(F)});
+      using Magnitudes = Register<Magnitude, wide>;
+      Words sum[packs], lost{};
       for (Words& s : sum) s = Words{} - rows.count * Of::of_zero;
-      Words lost_here{};
-      Magnitudes beyond_here{};
-      for_each_row<packs * width>(rows, column, [&](const F* x) {
-        for (int p = 0; p < packs; ++p) {
+      Magnitudes beyond{};  // with the sign of what is left until the limit
+      for_each_row<columns>(rows, column, [&](const F* x) {
+        for (int p = 0; p < packs; ++p)
+          Of::add(sum[p], lost, Pack<fp64, width>::load(x + p * width).v, scale);
+        for (int c = 0; c < columns; c += wide) {
           Magnitudes bits;
-          std::memcpy(&bits, x + p * width, sizeof bits);
-          beyond_here |= most - (bits & static_cast<Magnitude>(~Format<F>::sign_bit));
-          Of::add(sum[p], lost_here, Pack<fp64, width>::load(x + p * width).v, scale);
+          std::memcpy(&bits, x + c, sizeof bits);
+          beyond |= most - (bits & static_cast<Magnitude>(~Format<F>::sign_bit));
         }
       });
       std::memcpy(sums + column, &sum, sizeof sum);
-      lost |= lost_here;
-      beyond |= beyond_here;
+      for (int l = 0; l < wide; ++l) fits = fits && beyond[l] >= 0;
+      for (int l = 0; exactly && l < width; ++l) fits = fits && lost[l] == 0;
     });
-    bool fits = true;
-    for (int l = 0; l < width; ++l) fits = fits && beyond[l] >= 0 && lost[l] == 0;
     return fits;
   }
 };
