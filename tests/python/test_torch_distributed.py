@@ -425,11 +425,17 @@ def test_a_wrong_argument_is_named(arguments, error, message):
         same.FixedPointGradients(*arguments)
 
 
-def test_the_example_prints_one_hash_for_any_number_of_ranks():
-    done = subprocess.run([sys.executable, ROOT / "lib/python/examples/train_on_any_ranks.py"], text=True, capture_output=True, timeout=300)
+@pytest.mark.parametrize("on_gpus", [False, True])
+def test_the_example_prints_one_hash_for_any_number_of_ranks(on_gpus):
+    if on_gpus and torch.cuda.device_count() < 2:
+        pytest.skip("needs 2 GPUs")
+    command = [sys.executable, ROOT / "lib/python/examples/train_on_any_ranks.py", *["--gpus"] * on_gpus]
+    done = subprocess.run(command, text=True, capture_output=True, timeout=300)
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
-    assert [line[:2] for line in lines] == [["1", "rank:"], ["2", "ranks:"], ["3", "ranks:"]]
+    word = "GPU" if on_gpus else "rank"
+    ranks = range(1, (torch.cuda.device_count() if on_gpus else 3) + 1)
+    assert [line[:2] for line in lines] == [[str(n), f"{word}{'s' * (n > 1)}:"] for n in ranks]
     assert len({line[2] for line in lines}) == 1 and len(lines[0][2]) == 64
 
 
