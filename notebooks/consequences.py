@@ -4,21 +4,22 @@ import captions
 import phrases
 import style
 from figure import Figure, Series
-from section import SAME_EVERYWHERE, Section, Table, distinct, rows_with_place, starting_with
+from section import SAME_EVERYWHERE, Check, Section, Table, distinct, rows_with_place, starting_with
 
 KINDS = ("solver", "training", "recording")
 SYSTEMS = {"graded": "20 graded eigenvalues", "poisson": "Poisson's equation"}
 
 
 def section(sources):
-    s = Section("consequences", "Consequences", "Three computations in which only the summation method varies: the dot "
+    s = Section("consequences", "Consequences", "Does it matter?", "Three computations in which only the summation method varies: the dot "
                 "products of conjugate gradients, the gradients of a small network that learns the Moon's distance, "
                 "and the mean and variance of that recording.",
                 "build/release/bin/consequences --full --out build/study",
                 terms=("method", "promise", "condition number"))
     rows = [pair for kind in KINDS for pair in rows_with_place(sources, kind)]
     if rows:
-        s.findings = [phrases.capitalised(f) for f in findings(rows)] + [
+        s.verdict = verdict(rows)
+        s.findings = list(promise_findings(rows)) + [phrases.capitalised(f) for f in findings(rows)] + [
             f"Measured {what} ({source.machine})." for source in sources for what in source.header.get("left_out", [])]
         s.figures = [f for f in (bits_figure(rows), iterations_figure(rows)) if f.series]
         s.tables = list(tables(rows))
@@ -44,14 +45,38 @@ def groups(rows, kind, *fields):
 
 # --- sentences --------------------------------------------------------------------------------------------------
 
-def findings(rows):
+def widest(rows):
+    """(place, row) of the solver whose number of iterations varied most from run to run; None if none was measured."""
+    solvers = [(at, r) for at, r in rows if r["kind"] == "solver"]
+    return max(solvers, key=lambda pair: (pair[1]["most_iterations"] - pair[1]["least_iterations"],
+                                          pair[1]["distinct_bits"]), default=None)
+
+
+def verdict(rows):
+    at, r = widest(rows) or (None, None)
+    if not r:
+        return ""
+    same = f"{phrases.plural(r['most_iterations'], 'iteration')} in each of {phrases.plural(r['runs'], 'run')}"
+    varied = r["least_iterations"] < r["most_iterations"]
+    return (f"With {r['method']}, conjugate gradients needed "
+            + (f"{span(r, 'iterations')} iterations, depending on the run" if varied else same)
+            + f", and gave {phrases.plural(r['distinct_bits'], 'different solution' if r['distinct_bits'] > 1 else 'solution')}"
+            + (f" in {phrases.plural(r['runs'], 'run')}" if varied else "") + f" ({at}).")
+
+
+def promise_findings(rows):
     kept = [(at, r) for at, r in rows if r["promise"] in SAME_EVERYWHERE]
     if kept:
         several = [f"{r['method']}, {task(r)} ({at})" for at, r in kept if r["distinct_bits"] > 1]
         same = len(kept) - len(several)
-        yield (f"{phrases.out_of(same, len(kept), 'result')} of methods with a promise of the same bits everywhere "
-               f"{phrases.verb(same, len(kept), 'has', 'have')} the same bits in all "
-               f"{phrases.plural(sum(r['runs'] for _, r in kept), 'run')}" + phrases.exceptions(several))
+        runs = phrases.plural(sum(r["runs"] for _, r in kept), "run")
+        yield Check(f"{phrases.capitalised(phrases.out_of(same, len(kept), 'result'))} of methods with a promise of the "
+                    f"same bits everywhere {phrases.verb(same, len(kept), 'has', 'have')} the same bits in all {runs}"
+                    + phrases.exceptions(several),
+                    same, len(kept), f"result with the same bits in {runs}", f"results with the same bits in {runs}")
+
+
+def findings(rows):
     for (at, _), some in groups(rows, "solver", "data"):
         yield from loose_findings(at, some, lambda r: f", after {span(r, 'iterations')} iterations")
     for (at,), some in groups(rows, "training"):

@@ -3,7 +3,7 @@
 import phrases
 import style
 from figure import Figure, Series
-from section import Section, Table, distinct, rows_with_place, starting_with
+from section import Check, Section, Table, distinct, rows_with_place, starting_with
 
 SUMS = "sums"
 # What each demonstration varies.
@@ -15,13 +15,14 @@ SETTINGS = {"coalescing": lambda n: f"stride {n:,}", "occupancy": lambda n: f"{p
 
 
 def section(sources):
-    s = Section("ladder", "The ladder", "The textbook kernels for sums, simplest first, their counterparts on a CPU, "
+    s = Section("ladder", "The ladder", "What makes a kernel fast?", "The textbook kernels for sums, simplest first, their counterparts on a CPU, "
                 "and one kernel for each technique that makes kernels fast. Kernels are checked before they are timed.",
                 "build/release/bin/ladder --full --profile --out build/study",
                 terms=("ulp", "bound", "reading alone", "×N", "uniform branches", "L1 hits", "occupancy"))
     sums, shown = rows_with_place(sources, "ladder"), rows_with_place(sources, "demonstration")
     if sums or shown:
-        s.findings = [phrases.capitalised(f) for f in findings(sums, shown)] + [
+        s.verdict = verdict(sums)
+        s.findings = list(correctness_findings(sums, shown)) + [phrases.capitalised(f) for f in findings(sums, shown)] + [
             f"Measured {what} ({source.machine})." for source in sources for what in source.header.get("left_out", [])]
         s.figures = [f for f in (roofline(sums, shown),) if f.series]
         s.tables = list(tables(sums, shown))
@@ -76,8 +77,22 @@ def duration(seconds):
 
 # --- sentences --------------------------------------------------------------------------------------------------
 
+def verdict(sums):
+    """The speed-up of the longest sums, on a GPU if there is one."""
+    if not sums:
+        return ""
+    place = next((at for at, _ in sums if at.endswith("GPU")), sums[0][0])
+    n = max(r["n"] for at, r in sums if at == place)
+    rows = [r for at, r in sums if (at, r["n"]) == (place, n)]
+    first, fastest = rows[0], min(rows, key=lambda r: r["seconds"])
+    ratio = time_ratio(first, fastest)
+    return (f"From {name(first)} to {name(fastest)}, a sum of {phrases.count(n)} became "
+            + (f"{ratio} times as fast" if ratio else "no faster")
+            + (f" and reached {share(fastest, ' of the speed of reading alone')}" if fastest["read_share"] else "")
+            + f" ({place}).")
+
+
 def findings(sums, shown):
-    yield from correctness_findings(sums, shown)
     for (at, n), rows in grouped(sums, lambda r: (r["n"],)):
         yield from speed_findings(at, n, rows)
         yield from branch_findings(at, n, rows)
@@ -94,8 +109,9 @@ def correctness_findings(sums, shown):
     if checked:
         wrong = [name(r) for r in checked if kernel_failures(r)]
         right = sum(not kernel_failures(r) for r in checked)
-        yield (f"{phrases.out_of(right, len(checked), 'measured kernel')} returned correct results, sums within their "
-               "rigorous bounds" + phrases.exceptions(wrong))
+        yield Check(f"{phrases.capitalised(phrases.out_of(right, len(checked), 'measured kernel'))} returned correct "
+                    "results, sums within their rigorous bounds" + phrases.exceptions(wrong),
+                    right, len(checked), "kernel with a correct result", "kernels with correct results")
 
 
 def speed_findings(at, n, rows):

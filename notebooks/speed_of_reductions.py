@@ -12,12 +12,14 @@ TORCH, TORCH_FACTOR = "torch/", 1.0
 
 
 def section(sources):
-    s = Section("reductions", "Speed of reductions", "Speed in bytes of input per second (for softmax, of input and "
+    s = Section("reductions", "Speed of reductions", "How fast are sums of rows, dot products, norms and softmax?",
+                "Speed in bytes of input per second (for softmax, of input and "
                 "output). Times are medians. The ceiling is reading alone, for softmax a copy of the elements. The "
                 "shape of rows is number × length.",
                 "build/release/bin/speed_of_reductions --full --out build/study",
                 terms=("method", "target", "reading alone", "cub"))
     rows = rows_with_place(sources, "reduction")
+    s.verdict = verdict(rows)
     s.findings = list(findings(rows))
     s.tables = list(tables(rows))
     s.failures = [f"{at}: {r['method']} returned wrong bits for {what(r)}"
@@ -139,6 +141,20 @@ def percent(part):
 def library_of(r):
     """'eigen/dot' for eigen/dot/fp32@peer."""
     return phrases.parts(r["method"])[0]
+
+
+def verdict(rows):
+    """How often samesum's fastest method is at least as fast as the fastest other library, in each place."""
+    texts = []
+    for at, some in group_by_place(rows).items():
+        pairs = [(fastest([r for r in together if is_ours(r)]),
+                  fastest([r for r in together if phrases.is_peer(r["method"])])) for together in cells(some)]
+        ratios = [ours["gb_per_s"] / other["gb_per_s"] for ours, other in pairs if ours and other and other["gb_per_s"]]
+        if ratios:
+            won = sum(ratio >= 1 for ratio in ratios)
+            texts.append(f"{phrases.out_of(won, len(ratios), 'reduction')} ({at}; {phrases.number(min(ratios), 2)} to "
+                         f"{phrases.number(max(ratios), 2)} times its speed)")
+    return f"samesum is at least as fast as the fastest other library in {' and '.join(texts)}." if texts else ""
 
 
 def library_findings(at, library, groups):
