@@ -56,12 +56,14 @@ LIBRARIES = {
     "thrust": "thrust::reduce",
     "loop/softmax": "a loop in three passes, compiled with -ffast-math",
     "torch": "PyTorch",
+    "torch_cpu": "PyTorch on a CPU",
     "numpy": "NumPy",
 }
 # The same names, short.
 NAMES = {"loop": "a loop", "fast_math": "a loop with -ffast-math", "boost_kahan": "Boost sum_kahan", "boost": "Boost",
          "std_reduce": "std::reduce", "std_par": "std::reduce(par_unseq)", "eigen": "Eigen", "tbb": "oneTBB",
-         "openmp": "OpenMP", "cub": "CUB", "cublas": "cuBLAS", "thrust": "Thrust", "torch": "PyTorch", "numpy": "NumPy"}
+         "openmp": "OpenMP", "cub": "CUB", "cublas": "cuBLAS", "thrust": "Thrust", "torch": "PyTorch",
+         "torch_cpu": "PyTorch on a CPU", "numpy": "NumPy"}
 BINADE = "A binade is the numbers with the same exponent; u is the unit roundoff."
 
 

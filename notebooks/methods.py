@@ -31,8 +31,10 @@ def section(found):
     if rows:
         names = {without_backend(method) for _, method in table}
         ours = [m for m in names if not phrases.is_peer(m)]
-        s.verdict = (f"{phrases.plural(len(ours), 'method')} of samesum and "
-                     f"{phrases.plural(len(names) - len(ours), 'sum')} of other libraries were measured; "
+        others = len(names) - len(ours)
+        s.verdict = (f"{phrases.plural(len(ours), 'method')} of samesum"
+                     + (f" and {phrases.plural(others, 'sum')} of other libraries" if others else "")
+                     + f" {phrases.verb(len(names), len(names), 'was', 'were')} measured; "
                      f"{sum(promised.get(m) in SAME_EVERYWHERE for m in ours)} of samesum's promise the same bits everywhere.")
         s.tables = [Table("All methods", columns, rows, text_columns=columns.index("n"))]
     return s

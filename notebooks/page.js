@@ -125,12 +125,14 @@ async function interactive(figure) {
   redraws.push(draw);
 }
 
+const drawn = new Map();
+function drawOnce(figure) {
+  if (!drawn.has(figure)) drawn.set(figure, interactive(figure));
+  return drawn.get(figure);
+}
 const near = new IntersectionObserver(entries => {
   for (const {target, isIntersecting} of entries)
-    if (isIntersecting) {
-      near.unobserve(target);
-      interactive(target);
-    }
+    if (isIntersecting) drawOnce(target);
 }, {rootMargin: "400px"});
 document.querySelectorAll("figure:has(.live)").forEach(figure => near.observe(figure));
 for (const change of [dark, narrow]) change.addEventListener("change", () => redraws.forEach(draw => draw()));

@@ -9,7 +9,7 @@ import style
 from figure import Drawing, Figure, Tile
 from section import Check, Section, Table, distinct
 
-FIRST = ["eigen", "numpy", "tbb", "openmp", "cub", "torch"]  # libraries at the beginning of the gallery
+FIRST = ["eigen", "numpy", "tbb", "openmp", "cub", "torch", "torch_cpu"]  # libraries at the beginning of the gallery
 DRAWN = 32  # elements of the trees that are drawn with element numbers
 WIDTH, MARGIN, STEP, LOWEST = 720, 14, 9, 300
 INPUTS = {"units": "M among ones", "overflow": "overflow", None: "none"}
@@ -209,12 +209,15 @@ def gallery(rows):
         found.append(Tile("tree-" + re.sub("[^a-z0-9]+", "-", f"{name}{formats}".lower()), title,
                           f"height {some[0]['height']}{same}",
                           picture(tree, title, style.colour(some[0]["method"]))))
+    least = (DRAWN - 1).bit_length()
+    lowest = sum(some[0]["height"] == least for some in tiles.values())
     text = f"The trees in which {phrases.plural(len(found), 'sum')} add {DRAWN} elements"
     return Figure("order-gallery", text, [], [], "", {None: ""}, tiles=found,
                   description="Numbers are elements, and each horizontal line is an addition. The higher the tree, the "
                               "more roundings lie between an element and the result. Select a tree to enlarge it: its "
                               "address is a link to it.",
-                  finding=tree_finding(rows) or f"Samesum's orders have {phrases.plural(len(declared), 'different tree')}.")
+                  finding=f"{phrases.capitalised(phrases.out_of(lowest, len(found)))} of these sums "
+                          f"{phrases.verb(lowest, len(found), 'has', 'have')} the least possible height, {least} additions.")
 
 
 def family(method):
@@ -228,16 +231,21 @@ def figure(id, tree, title, colour=style.COLOURS["peer"]):
                   finding=height_finding(tree))
 
 
-def height_finding(tree):
-    """The height of a tree and the least possible one."""
-    open = height = 0  # a leaf is as deep as the number of open brackets
+def height(tree):
+    """The largest number of additions between an element and the result."""
+    open = most = 0  # a leaf is as deep as the number of open brackets
     for c in tree:
         open += (c == "(") - (c == ")")
-        height = max(height, open)
+        most = max(most, open)
+    return most
+
+
+def height_finding(tree):
+    """The height of a tree and the least possible one."""
     n = tree.count("+") + 1
     least = (n - 1).bit_length()
-    return (f"The height is {phrases.plural(height, 'addition')}"
-            + (f"; the minimum for {phrases.plural(n, 'element')} is {least}." if height > least else
+    return (f"The height is {phrases.plural(height(tree), 'addition')}"
+            + (f"; the minimum for {phrases.plural(n, 'element')} is {least}." if height(tree) > least else
                f", the minimum for {phrases.plural(n, 'element')}."))
 
 

@@ -391,6 +391,63 @@ class Findings(WithFiles):
         self.assertEqual(set(results.EXPERIMENTS), programs - {"samesum"})
 
 
+class Studies(WithFiles):
+    """Kinds of studies that each make a page without a trace of what they lack."""
+
+    def shown(self):
+        """The words of the page outside of tables, pictures, scripts and what is folded."""
+        page = re.sub("<(svg|script|style|table).*?</\\1>", "", self.page(), flags=re.S)
+        while "<details" in page:
+            page = re.sub("<details(?:(?!<details).)*?</details>", "", page, flags=re.S)
+        return re.sub("<.*?>", " ", page)
+
+    def test_a_study_without_a_gpu_and_without_other_libraries(self):
+        self.rows = {q: [r for r in rows if not r["method"].endswith("@peer") and r["method"] != "read"]
+                     for q, rows in self.rows.items()}
+        self.comparisons[0]["methods"] = [m for m in self.comparisons[0]["methods"] if not m["method"].endswith("@peer")]
+        self.run_report()
+        self.assertEqual(self.code, 0, self.err)
+        for word in ("GPU", "@cuda", "peer", "other librar", "H200", "None", "nan"):
+            self.assertNotIn(word, self.shown(), word)
+        self.assertIn("This report compares", self.shown())
+
+    def test_an_interrupted_study(self):
+        made_up.write_study(self.folder, {ERROR: self.rows[ERROR][:5], SPEED: []}, [])
+        path = self.folder / f"{ERROR}.jsonl"
+        path.write_bytes(path.read_bytes()[:-20])  # the last row is incomplete
+        self.run_on_files()
+        self.assertEqual(self.code, 0, self.err)
+        self.assertEqual([s.id for s in self.sections], ["error", "methods"])
+        self.assertIn("Not measured here: Error against condition number, ", self.shown())
+        self.assertIn("1 corrupt line skipped", self.page())
+        self.assertNotIn("id=frontier", self.page())
+
+    def test_failures_are_loud_and_passed_checks_are_badges(self):
+        self.run_report()
+        self.assertIn('<span class="badge pass" title="All 16 errors of', self.page())
+        self.assertIn("✓ 16 errors within their bounds", self.shown())
+        self.assertNotIn("class='failed", self.page())
+        for r in self.pick(ERROR, TREE, n=4096):
+            r["within_bound"] = False
+        self.run_report()
+        self.assertIn("✗ 14 of 16 errors within their bounds", self.shown())
+        self.assertIn("2 checks failed", self.shown())
+        self.assertIn("<div class=failed role=alert><b>2 failures</b>", self.page())
+        self.assertIn("✗ 14 of 16 errors within their bounds", self.text())
+        self.assertIn("**2 failures:**", self.text())
+
+    def test_a_run_prints_at_most_20_lines(self):
+        for r in self.rows[ERROR]:
+            r["within_bound"] = False
+        self.run_report()
+        lines = (self.printed + self.err).splitlines()
+        self.assertTrue(10 < len(lines) <= 20, lines)
+        self.assertIn("and 10 more, which the report has", lines)
+        self.assertTrue(lines[0].startswith("How large are the errors? up.f32"), lines)
+        self.assertTrue(self.printed.endswith(f"report: {self.folder}/report.html and {self.folder}/report.md\n"))
+        self.assertTrue(all(len(line) <= 200 for line in lines), lines)
+
+
 class Files(WithFiles):
     """Tests of lines that are skipped and of files that are refused."""
 

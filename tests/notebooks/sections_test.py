@@ -47,7 +47,7 @@ class Sections(unittest.TestCase):
         for sentence in [*section.findings, section.verdict, *section.failures, *(f.finding for f in section.figures)]:
             self.assertIsNone(re.search(r"\bNone\b(?! of)|\bnan\b|\binf\b|\{\}|  ", sentence), sentence)
         self.assertLessEqual(len(headlines.headlines([section])), 1)
-        page.opening({question: [source]})
+        page.opening({question: [source]}, "")
         for text in (story.about({question: [source]}), *(text for _, text in story.answers({question: [source]})),
                      *(c.text for c in story.cards({question: [source]}))):
             self.assertIsNone(re.search(r"\bNone\b(?! of)|\bnan\b|\binf\b|\{\}|  ", text), text)
