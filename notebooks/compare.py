@@ -251,7 +251,7 @@ def figure(found):
                                  text=[f"{m['method']}: {speed_and_error(m)}" for m in some]))
     menus = [("Data", distinct(data for data, _, _ in points)),
              ("Machine", sorted(distinct(at for _, at, _ in points), key=lambda at: not at.endswith("GPU"))),
-             ("Result format", starting_with([format for _, _, format in points], "fp32"))]
+             ("Result format", starting_with([format for _, _, format in points], found[0].data["format"]))]
     f = Figure("frontier-figure", "Error against speed on each data set", menus, series,
                "speed, GB/s of input", {None: "relative error"}, points=True, x_kind="log10",
                description="Each point is a method; its colour shows the accumulator, its symbol the promise. "

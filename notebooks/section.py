@@ -24,6 +24,9 @@ class Table:
     note: str = ""
     page_only: bool = False  # too long for report.md
 
+    def __repr__(self):
+        return f"Table({self.caption!r})"
+
     def _repr_html_(self):
         """HTML for a notebook."""
         import page  # which imports this module
@@ -75,6 +78,9 @@ class Section:
     def details(self):
         """The findings that are neither checks nor the verdict."""
         return [f for f in self.findings if not isinstance(f, Check) and f != self.verdict]
+
+    def __repr__(self):
+        return f"Section({self.id!r})"
 
     def _repr_html_(self):
         """HTML for a notebook: the verdict, badges, definitions and findings."""

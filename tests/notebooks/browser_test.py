@@ -275,6 +275,15 @@ class OnEveryScreen(unittest.TestCase):
             page.picture(PICTURES / f"{name}_whole.png", min(page.run("document.documentElement.scrollHeight"), 16000))
 
 
+class ThePaper(unittest.TestCase):
+    def test_has_at_most_eight_pages(self):
+        page.load((ROOT / "notebooks/paper.html").as_uri())
+        page.print(PICTURES / "paper.pdf")
+        pages = (PICTURES / "paper.pdf").read_bytes().count(b"/Type /Page\n")
+        self.assertTrue(3 < pages <= 8, pages)
+        self.assertEqual(list(page.complaints()), [])
+
+
 class WithoutScripts(unittest.TestCase):
     def test_shows_static_pictures(self):
         made_report("--committed", ROOT / "experiments/results", "--out", folder)
