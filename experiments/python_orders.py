@@ -27,7 +27,7 @@ def totals():
         import torch
     except ImportError:
         return
-    for device, name in (("cpu", "torch_cpu"), ("cuda", "torch/sum")):
+    for device, name in (("cpu", "torch_cpu"), ("cuda", "torch")):
         if device == "cpu" or torch.cuda.is_available():
             for format, dtype in DTYPES.items():
                 yield (f"{name}/{format}@peer", format, lambda x, d=device, t=getattr(torch, dtype): float(torch.sum(

@@ -50,6 +50,13 @@ class Consequences(made_up.SentenceTest):
         self.assert_sentences(self.section((kind, method, new), *more).findings, expected)
         self.assert_no_sentences(self.section().findings, expected)
 
+    def test_the_verdict_is_on_the_solver_that_varied_most(self):
+        self.assert_sentences([self.section().verdict], f"With {ATOMIC}, conjugate gradients needed 40 iterations in each of 10 "
+                                                        f"runs, and gave 1 solution ({AT.lower().replace('cpu', 'CPU')}).")
+        varied = ("solver", ATOMIC, {"most_iterations": 46, "distinct_bits": 7})
+        self.assert_sentences([self.section(varied).verdict], "needed 40 to 46 iterations, depending on the run, and gave 7 "
+                                                              "different solutions in 10 runs")
+
     def test_unchanged_rows(self):
         section = self.section()
         self.assert_sentences(section.findings, "All 10 results … same bits in all 100 runs.",

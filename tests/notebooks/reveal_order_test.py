@@ -3,13 +3,22 @@
 Run by ctest, or: build/venv/bin/python tests/notebooks/reveal_order_test.py
 """
 
+import contextlib
 import functools
+import importlib.util
+import io
 import math
 import operator
+import pathlib
 import re
+import sys
+import tempfile
+import types
 import unittest
+import unittest.mock
 
 import made_up
+import results
 import reveal_order
 
 LOOP, PAIRS = "(((0+1)+2)+3)", "((0+2)+(1+3))"
@@ -110,6 +119,44 @@ class RevealedOrders(made_up.SectionTest):
         self.assertEqual(reveal_order.reveal(loop, 4), LOOP)
         self.assertEqual(reveal_order.reveal(halves, 5), "((0+1)+(2+(3+4)))")
         self.assertIsNone(reveal_order.reveal(math.fsum, 4), "fsum keeps the ones beside M")
+
+
+class PythonOrders(unittest.TestCase):
+    """experiments/python_orders.py, with NumPy and with a PyTorch that is made up."""
+
+    def setUp(self):
+        spec = importlib.util.spec_from_file_location("python_orders", made_up.ROOT / "experiments/python_orders.py")
+        self.script = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(self.script)
+
+    def run_on(self, folder):
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as err:
+            self.assertIn(self.script.main([str(folder)]), (0, 2))
+        return err.getvalue()
+
+    def test_writes_rows_of_each_library_and_format_that_the_report_reads(self):
+        def loop(x):
+            return functools.reduce(operator.add, x)
+
+        torch = types.SimpleNamespace(
+            __version__="1.0", float32="float32", float64="float64", sum=loop, tensor=lambda x, dtype, device: x,
+            cuda=types.SimpleNamespace(is_available=lambda: True))
+        with tempfile.TemporaryDirectory() as name, unittest.mock.patch.dict(sys.modules, torch=torch):
+            folder = pathlib.Path(name)
+            self.assertIn("run reveal_order", self.run_on(folder))
+            made_up.write(folder / "reveal_order.jsonl", [made_up.header("reveal_order")])
+            self.assertEqual(self.run_on(folder), "")
+            _, source = results.read(folder, questions=["reveal_order"])["reveal_order"]
+        self.assertEqual((source.skipped, len(source.rows), source.header["experiment"]), (0, 6, "python_orders"))
+        trees = {r["method"]: r["tree"] for r in source.rows}
+        text = "0"
+        for i in range(1, reveal_order.DRAWN):
+            text = f"({text}+{i})"
+        for method in ("torch_cpu/fp32@peer", "torch_cpu/fp64@peer", "torch/fp32@peer", "torch/fp64@peer"):
+            self.assertEqual(trees[method], text)
+        self.assertEqual(trees["numpy/fp32@peer"].count("+"), reveal_order.DRAWN - 1)
+        titles = [t.title for t in reveal_order.section([source]).figures[0].tiles]
+        self.assertEqual(titles, ["NumPy", "PyTorch", "PyTorch on a CPU"])
 
 
 if __name__ == "__main__":
