@@ -11,7 +11,7 @@ import style
 from figure import Figure, Series
 from results import FORMATS
 from section import (PROMISES, SAME_EVERYWHERE, Check, Section, Table, bound_findings, distinct, exactness_findings, frontier,
-                     place, starting_with)
+                     place, preferred, starting_with)
 
 LEAST = 2.0**-60  # smaller relative errors are plotted here: a logarithmic axis has no place for 0
 
@@ -250,7 +250,7 @@ def figure(found):
                                  symbol=style.PROMISES[promise],
                                  text=[f"{m['method']}: {speed_and_error(m)}" for m in some]))
     menus = [("Data", distinct(data for data, _, _ in points)),
-             ("Machine", sorted(distinct(at for _, at, _ in points), key=lambda at: not at.endswith("GPU"))),
+             ("Machine", preferred(at for _, at, _ in points)),
              ("Result format", starting_with([format for _, _, format in points], found[0].data["format"]))]
     f = Figure("frontier-figure", "Error against speed on each data set", menus, series,
                "speed, GB/s of input", {None: "relative error"}, points=True, x_kind="log10",

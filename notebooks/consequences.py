@@ -21,7 +21,7 @@ def section(sources):
         s.verdict = verdict(rows)
         s.findings = list(promise_findings(rows)) + [phrases.capitalised(f) for f in findings(rows)] + [
             f"Measured {what} ({source.machine})." for source in sources for what in source.header.get("left_out", [])]
-        s.figures = [f for f in (bits_figure(rows), iterations_figure(rows)) if f.series]
+        s.figures = [f for f in (iterations_figure(rows), bits_figure(rows)) if f.series]
         s.tables = list(tables(rows))
         s.failures = [f"{at}: {r['method']} promises {r['promise']} but returned {r['distinct_bits']} results for "
                       f"{task(r)}" for at, r in rows if r["broken"]]
@@ -159,8 +159,9 @@ def recording_findings(at, format, rows):
 
 # --- figures and tables -----------------------------------------------------------------------------------------
 
-def bars(id, title, x_title, length, label, rows, value, text, value_text):
-    """A figure with one bar per method. `length` and `label` describe the bars, `value_text` formats lengths."""
+def bars(id, title, x_title, length, label, rows, value, text, value_text, first=None):
+    """A figure with one bar per method. `length` and `label` describe the bars, `value_text` formats lengths, and `first`
+    has initial choices."""
     series = []
     for at, r in sorted(rows, key=lambda pair: (value(pair[1]), pair[1]["method"])):
         algorithm, format, _ = phrases.parts(r["method"])
@@ -170,7 +171,7 @@ def bars(id, title, x_title, length, label, rows, value, text, value_text):
              ("Format of the sums", starting_with([phrases.parts(r["method"])[1] for _, r in rows], "fp64"))]
     found = Figure(id, title, menus, series, x_title, {None: ""}, bars=True,
                    description="Each bar is a method; its colour shows the accumulator. "
-                               f"Length: {length}. Label: {label}.")
+                               f"Length: {length}. Label: {label}.", initial=first or {})
     found.finding = captions.describe_bars(found, value_text)
     return found
 
@@ -182,10 +183,12 @@ def bits_figure(rows):
 
 
 def iterations_figure(rows):
+    at, r = widest(rows) or (None, None)
+    first = {"Machine": at, "Computation": task(r), "Format of the sums": phrases.parts(r["method"])[1]} if r else {}
     return bars("consequences-iterations", "Number of iterations of conjugate gradients", "iterations, maximum",
                 "largest number of iterations over the runs", "range over the runs",
                 [(at, r) for at, r in rows if r["kind"] == "solver"], lambda r: r["most_iterations"],
-                lambda r: span(r, "iterations"), lambda most: phrases.plural(most, "iteration"))
+                lambda r: span(r, "iterations"), lambda most: phrases.plural(most, "iteration"), first)
 
 
 def tables(rows):

@@ -4,8 +4,8 @@ import captions
 import phrases
 import style
 from figure import Figure, Series
-from section import (Section, Table, bound_findings, distinct, exactness_findings, group_by_place, result_failures,
-                     rows_with_place, starting_with)
+from section import (Section, Table, bound_findings, distinct, exactness_findings, group_by_place, preferred,
+                     result_failures, rows_with_place, starting_with)
 
 SHOWN = ["exact", "tree/double_word", "tree/neumaier", "tree/kahan", "tree/plain"]
 
@@ -54,7 +54,7 @@ def greatest(rows):
 def verdict(rows):
     """Where each of the methods in SHOWN loses its last digit in fp32, on the first machine."""
     places = group_by_place(rows)
-    at = next(iter(starting_with(places, next((at for at in places if at.endswith("GPU")), None))), None)
+    at = next(iter(preferred(places)), None)
     format = next(iter(starting_with([r["input_format"] for r in places.get(at, [])], "fp32")), None)
     lost = {algorithm: where for (f, algorithm, peer), where in losses(places.get(at, [])).items()
             if f == format and not peer and algorithm in SHOWN}

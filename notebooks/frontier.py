@@ -7,8 +7,7 @@ import phrases
 import style
 from figure import LETTER, Drawing
 from price_of_promise import finite_frontier, plotted_error
-from results import HERE
-from section import PROMISES, distinct, group_by_place, rows_with_place
+from section import PROMISES, distinct, group_by_place, preferred, rows_with_place
 
 MOST = 10  # methods
 ABOUT = 10**6  # elements
@@ -29,8 +28,7 @@ def measured(found):
         some = [r for r in some if r["n"] == n and r[ERROR] is not None and r["gb_per_s"]]
         if some:
             places[at] = some
-    return dict(sorted(places.items(), key=lambda item: (HERE.lower() not in item[0].lower(),
-                                                         not item[0].endswith("GPU"))))
+    return {at: places[at] for at in preferred(places)}
 
 
 def chosen(rows):

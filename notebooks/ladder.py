@@ -7,7 +7,7 @@ import pathlib
 import phrases
 import style
 from figure import Figure, Series
-from section import Check, Section, Table, distinct, rows_with_place, starting_with
+from section import Check, Section, Table, distinct, preferred, rows_with_place
 
 SUMS = "sums"
 FOLDER = pathlib.Path(__file__).parents[1] / "experiments/ladder"
@@ -95,7 +95,7 @@ def verdict(sums):
     """The speed-up of the longest sums, on a GPU if there is one."""
     if not sums:
         return ""
-    place = next((at for at, _ in sums if at.endswith("GPU")), sums[0][0])
+    place = preferred(at for at, _ in sums)[0]
     n = max(r["n"] for at, r in sums if at == place)
     rows = [r for at, r in sums if (at, r["n"]) == (place, n)]
     first, fastest = rows[0], min(rows, key=lambda r: r["seconds"])
@@ -232,7 +232,7 @@ def roofline(sums, shown):
     """Figure of every kernel by its operations per byte, with the ceilings of the same run."""
     colours = list(style.COLOURS.values())
     series, findings_of = [], {}
-    places = starting_with([at for at, _ in sums + shown], next((at for at, _ in sums + shown if "GPU" in at), None))
+    places = preferred(at for at, _ in sums + shown)
     for at in places:
         rows = [r for a, r in sums + shown if a == at]
         clouds = {}

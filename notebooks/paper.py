@@ -12,7 +12,6 @@ import sys
 
 import consequences
 import frontier
-import glossary
 import operations
 import phrases
 import report

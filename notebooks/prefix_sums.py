@@ -7,7 +7,7 @@ from figure import Figure, Series
 from result_arrays import (CEILINGS, algorithm, bounds_finding, by_place, ceiling, cells, error_failures, fastest,
                            is_ours, is_repeatable, largest_errors, of_format, ratio, repeat_failures,
                            repeats_finding, short_name, speed_failures, targets)
-from section import Check, Section, Table, distinct, group_by_place, rows_with_place, starting_with
+from section import Check, Section, Table, distinct, group_by_place, preferred, rows_with_place, starting_with
 
 NAMED = ["serial/plain", "prefix/plain", "exact"]  # methods whose errors a sentence compares
 QUANTITIES = {"error": "largest error, ulps", "speed": "GB/s read and written"}
@@ -95,7 +95,7 @@ def figure(errors, speeds):
     drawn += [(at, r, None, "speed", r["gb_per_s"]) for at, r in speeds]
     peers = style.peers_among(r["method"] for _, r, *_ in drawn)
     places = distinct(at for at, *_ in drawn)
-    menus = [("Machine", sorted(places, key=lambda at: not at.endswith("GPU"))),
+    menus = [("Machine", preferred(places)),
              ("Element format", starting_with([r["input_format"] for _, r, *_ in drawn], "fp32")),
              ("Data", starting_with([data for *_, data, _, _ in drawn if data], "uniform") or ["normal"]),
              ("Quantity", distinct(quantity for *_, quantity, _ in drawn))]

@@ -3,7 +3,7 @@
 import phrases
 import style
 from figure import Figure, Series
-from section import PROMISES, Section, Table, distinct, frontier, rows_with_place, starting_with
+from section import PROMISES, Section, Table, distinct, frontier, preferred, rows_with_place, starting_with
 
 DATA = {"normal data": "relative_error", "ill-conditioned data": "hard_relative"}
 MEANINGS = {"everywhere": "the same bits everywhere", "order_free": "the same bits for any order of the elements"}
@@ -48,8 +48,7 @@ def prices(rows):
 
 def verdict(cells):
     """The price of each promise in fp32 at the greatest length, on a GPU if there is one, else in the first place."""
-    places = distinct(at for at, _, _ in cells)
-    at = starting_with(places, next((at for at in places if at.endswith("GPU")), None))[0]
+    at = preferred(at for at, _, _ in cells)[0]
     format = starting_with([f for a, f, _ in cells if a == at], "fp32")[0]
     n = max(n for a, f, n in cells if (a, f) == (at, format))
     found = [(MEANINGS[promise], ratio(r, loose or peer), loose or peer)
@@ -97,7 +96,7 @@ def findings(cells):
 
 def figure(cells):
     keys = list(cells)
-    menus = [("Machine", distinct(at for at, _, _ in keys)),
+    menus = [("Machine", preferred(at for at, _, _ in keys)),
              ("Element format", starting_with([f for _, f, _ in keys], "fp32")),
              ("n", [phrases.count(n) for n in sorted({n for _, _, n in keys}, reverse=True)]),
              ("Data", list(reversed(DATA)))]

@@ -2,7 +2,6 @@
 
 import re
 
-import captions
 import glossary
 import phrases
 import style

@@ -3,7 +3,7 @@
 import dataclasses
 
 import phrases
-from results import SCHEMA
+from results import HERE, SCHEMA
 
 PROMISES = SCHEMA["$defs"]["promise"]["enum"]  # weakest first
 SAME_EVERYWHERE = PROMISES[PROMISES.index("everywhere"):]
@@ -174,6 +174,11 @@ def frontier(rows, cost, error):
         if not best or error(r) < error(best[-1]):
             best.append(r)
     return best
+
+
+def preferred(places):
+    """The places without duplicates, this machine's first, GPUs before CPUs. A verdict is on the first one."""
+    return sorted(distinct(places), key=lambda at: (not at.lower().startswith(HERE), not at.endswith("GPU")))
 
 
 def distinct(values):

@@ -6,7 +6,7 @@ import captions
 import phrases
 import style
 from figure import Figure, Series
-from section import Section, Table, check_findings, distinct, group_by_place, rows_with_place, starting_with
+from section import Section, Table, check_findings, distinct, group_by_place, preferred, rows_with_place, starting_with
 
 MOST_MISSES = 5  # missed targets that one sentence names
 
@@ -145,7 +145,7 @@ def exact_speed(at, rows):
 def figure(rows):
     methods = [r["method"] for _, r in rows]
     peers = style.peers_among(methods)
-    menus = [("Machine", distinct(at for at, _ in rows)),
+    menus = [("Machine", preferred(at for at, _ in rows)),
              ("Element format", starting_with([r["input_format"] for _, r in rows], "fp32")),
              ("Data", starting_with([r["data"] for _, r in rows], "normal")),
              ("Caches", starting_with([r["caches"] for _, r in rows], "hot")),

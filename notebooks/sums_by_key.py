@@ -9,7 +9,7 @@ from figure import Figure, Series
 from result_arrays import (CEILINGS, algorithm, bounds_finding, by_place, ceiling, cells, error_failures, fastest,
                            is_ours, is_repeatable, largest_errors, number_range, ratio, repeat_failures, repeats_finding,
                            short_name, speed_failures)
-from section import Section, Table, distinct, group_by_place, rows_with_place, starting_with
+from section import Section, Table, distinct, group_by_place, preferred, rows_with_place, starting_with
 
 SUM = "scatter_add"
 NAMED = ["serial/plain", "fixed_point", "exact"]  # methods whose errors a sentence compares
@@ -137,7 +137,7 @@ def times_of_others(some):
 def verdict(rows):
     """The median speed of repeatable sums relative to others, on a GPU if there is one."""
     places = group_by_place(rows)
-    at = next(iter(starting_with(places, next((at for at in places if at.endswith("GPU")), None))), None)
+    at = next(iter(preferred(places)), None)
     texts = [f"{phrases.number(phrases.median(times), 2)} times as fast as {name}"
              for name, times in times_of_others(places.get(at, [])).items()]
     return f"A sum by key with the same bits in every run is {phrases.names(texts)} ({at}, medians)." if texts else ""
@@ -169,7 +169,7 @@ def figure(errors, speeds):
               for at, r in errors if r["operation"] == SUM]
     peers = style.peers_among(r["method"] for _, r, *_ in drawn)
     places = distinct(at for at, *_ in drawn)
-    menus = [("Machine", sorted(places, key=lambda at: not at.endswith("GPU"))),
+    menus = [("Machine", preferred(places)),
              ("Element format", starting_with([r["input_format"] for _, r, *_ in drawn], "fp32")),
              ("Elements", starting_with([words for *_, words, _, _ in drawn], "normal data, uniform keys")),
              ("Quantity", distinct(quantity for *_, quantity, _ in drawn))]

@@ -148,7 +148,7 @@ class DataSets(made_up.SectionTest):
     # --- the figure and the tables ------------------------------------------------------------------------------
 
     def test_the_figure_names_the_fastest_and_the_most_accurate_method(self):
-        self.assert_sentences([self.check().figures[0].finding], "up.f32 (H200, GPU, results in fp32): …")
+        self.assert_sentences([self.check().figures[0].finding], "up.f32 (this machine, CPU, results in fp32): …")
         for method, speed in (("serial/plain/fp32@cpu", 0.5), ("tree/plain/fp32@cpu", 9.0), ("loop/fp32@peer", 20.0)):
             self.pick(method).update(gb_per_s=speed)
         self.there.clear()

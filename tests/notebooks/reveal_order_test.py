@@ -141,6 +141,7 @@ class PythonOrders(unittest.TestCase):
         torch = types.SimpleNamespace(
             __version__="1.0", float32="float32", float64="float64", sum=loop, tensor=lambda x, dtype, device: x,
             cuda=types.SimpleNamespace(is_available=lambda: True))
+        import numpy  # noqa: F401, before sys.modules is patched, so that it stays imported
         with tempfile.TemporaryDirectory() as name, unittest.mock.patch.dict(sys.modules, torch=torch):
             folder = pathlib.Path(name)
             self.assertIn("run reveal_order", self.run_on(folder))
