@@ -288,7 +288,8 @@ class Step:
 
     def _repr_html_(self):
         times = "".join(f"<tr><td>{n}</td><td>{time}</td><td>{faster}</td></tr>" for n, time, faster in self.rows)
-        return (f'<table><tr><td style="text-align: left; vertical-align: top"><pre>{html.escape(self.lines)}</pre></td>'
+        return (f'<table><tr><td style="text-align: left; vertical-align: top">'
+                f'<pre style="font-family: monospace; white-space: pre">{html.escape(self.lines)}</pre></td>'
                 f'<td style="vertical-align: top"><table><tr><th>elements</th><th>time</th><th>times as fast</th></tr>{times}'
                 f"</table><p>{html.escape(self.lesson)}</p></td></tr></table>")
 

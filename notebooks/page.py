@@ -129,7 +129,8 @@ def more(s, terms=()):
     if s.empty:
         return ""
     texts = s.checks + s.details
-    return (f"<p>{escape(s.about)} <code>{escape(s.command)}</code></p>" + definitions(terms)
+    terms = f"<details><summary>Terms</summary>{definitions(terms)}</details>" if terms else ""
+    return (f"<p>{escape(s.about)} <code>{escape(s.command)}</code></p>{terms}"
             + (html_list(texts) if texts else ""))
 
 
