@@ -123,14 +123,14 @@ TEST(TheLibrarysFolder, HasThePublicHeadersAlone) {
   std::set<std::string> files;
   for (const auto& [file, targets] : includes())
     if (folder_of(file) == library) files.insert(fs::path{file}.filename());
-  EXPECT_THAT(files, UnorderedElementsAre("samesum.hpp", "gpu.hpp", "mpi.hpp", "reducer.hpp", "reducer.cuh",
-                                          "version.hpp"));
+  EXPECT_THAT(files, UnorderedElementsAre("samesum.hpp", "gpu.hpp", "mpi.hpp", "nccl.hpp", "reducer.hpp",
+                                          "reducer.cuh", "version.hpp"));
 }
 
 /// All arithmetic of accumulators, reducers and kernels is that of pack.hpp, and that of bounds is in
 /// bound.hpp. So the flags of a program that includes only these headers cannot change a bit.
 TEST(AnUmbrellaHeader, IncludesNothingThatComputesInFloatingPoint) {
-  for (const char* header : {"/samesum.hpp", "/gpu.hpp", "/mpi.hpp"}) {
+  for (const char* header : {"/samesum.hpp", "/gpu.hpp", "/mpi.hpp", "/nccl.hpp"}) {
     const std::set<std::string> files = closure(library + header);
     EXPECT_THAT(files, Contains(library + "/catalogue/method.hpp"));
     EXPECT_THAT(files, Not(Contains(library + "/format/pack.hpp"))) << header;
@@ -140,7 +140,7 @@ TEST(AnUmbrellaHeader, IncludesNothingThatComputesInFloatingPoint) {
 }
 
 TEST(AnUmbrellaHeader, IncludesNoTemplateOfABackend) {
-  for (const char* header : {"/samesum.hpp", "/gpu.hpp", "/mpi.hpp"})
+  for (const char* header : {"/samesum.hpp", "/gpu.hpp", "/mpi.hpp", "/nccl.hpp"})
     for (const std::string& file : closure(library + header))
       if (file.starts_with(library + "/backend/")) {
         std::ifstream stream{root / file};

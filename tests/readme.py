@@ -1,7 +1,8 @@
-"""Checks the programs and sessions that the Markdown files show: readme.py ROOT FOLDER PREFIX CXX TOOL CUDA MPIEXEC
+"""Checks the programs and sessions that the Markdown files show: readme.py ROOT FOLDER PREFIX CXX TOOL CUDA NCCL MPIEXEC
 
 The programs are the files in lib/examples. Each is built in FOLDER against the package that is installed in PREFIX,
 and must print its NAME.txt. Programs for a GPU are built if CUDA is ON, and run where there is a GPU.
+Those that need NCCL are built unless NCCL, the folder of its header and its library with a ":" between them, is empty.
 Programs for several ranks are built, and run on four, unless MPIEXEC is empty.
 
 Each ```cpp and ```cuda block of a Markdown file must be a program or consecutive lines of it, indented or not, and a
@@ -37,7 +38,11 @@ def output_of(program):
 
 
 def needs_gpu(program):
-    return program.suffix == ".cu" or "samesum/gpu.hpp" in program.read_text()
+    return program.suffix == ".cu" or "samesum/gpu.hpp" in program.read_text() or needs_nccl(program)
+
+
+def needs_nccl(program):
+    return "samesum/nccl.hpp" in program.read_text()
 
 
 def needs_mpi(program):
@@ -45,12 +50,16 @@ def needs_mpi(program):
 
 
 def target_of(program):
+    if needs_nccl(program):
+        return "nccl"
     return "mpi" if needs_mpi(program) else "reducers" if "samesum/reducer." in program.read_text() else "samesum"
 
 
-def build(programs, folder, prefix, cxx):
+def build(programs, folder, prefix, cxx, nccl):
+    components = ["mpi"] * any(map(needs_mpi, programs)) + ["nccl"] * any(map(needs_nccl, programs))
+    wanted = " ".join(["", "COMPONENTS", *components]) if components else ""
     cmake = ["cmake_minimum_required(VERSION 3.22)", "project(examples LANGUAGES CXX)",
-             f"find_package(samesum CONFIG REQUIRED{' COMPONENTS mpi' * any(map(needs_mpi, programs))})"]
+             f"find_package(samesum CONFIG REQUIRED{wanted})"]
     if any(p.suffix == ".cu" for p in programs):
         cmake += ['set(CMAKE_CUDA_FLAGS -std=c++20)', "set(CMAKE_CUDA_ARCHITECTURES 90-real)",
                   "enable_language(CUDA)"]
@@ -58,18 +67,20 @@ def build(programs, folder, prefix, cxx):
         cmake += [f"add_executable({p.stem} {p})", f"target_link_libraries({p.stem} PRIVATE samesum::{target_of(p)})"]
     (folder / "CMakeLists.txt").write_text("\n".join(cmake) + "\n")
     for command in (["cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}",
-                     f"-DCMAKE_CXX_COMPILER={cxx}"],
+                     f"-DCMAKE_CXX_COMPILER={cxx}",
+                     *(f"-DNCCL_{k}={v}" for k, v in zip(["INCLUDE_DIR", "LIBRARY"], filter(None, nccl.split(":"))))],
                     ["cmake", "--build", folder / "build"]):
         subprocess.run(command, check=True)
 
 
 def main():
-    root, folder, prefix, cxx, tool, cuda, mpiexec = sys.argv[1:]
+    root, folder, prefix, cxx, tool, cuda, nccl, mpiexec = sys.argv[1:]
     root, folder, session = pathlib.Path(root), pathlib.Path(folder), pathlib.Path(folder) / "session"
     folder.mkdir(parents=True, exist_ok=True)
     programs = sorted(p for p in (root / "lib/examples").iterdir() if p.suffix in (".cpp", ".cu"))
-    built = [p for p in programs if (cuda == "ON" or not needs_gpu(p)) and (mpiexec or not needs_mpi(p))]
-    build(built, folder, prefix, cxx)
+    built = [p for p in programs if (cuda == "ON" or not needs_gpu(p)) and (mpiexec or not needs_mpi(p))
+             and (nccl or not needs_nccl(p))]
+    build(built, folder, prefix, cxx, nccl)
 
     wrong = []
 

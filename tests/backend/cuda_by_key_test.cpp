@@ -12,7 +12,7 @@ using gpu::KeyStatus;
 using ::testing::HasSubstr;
 
 constexpr KeySchedule schedules[] = {KeySchedule::automatic, KeySchedule::shared, KeySchedule::partitioned,
-                                     KeySchedule::global};
+                                     KeySchedule::global, KeySchedule::sorted};
 
 /// Bytes in device memory.
 std::shared_ptr<std::byte> copied(const void* from, std::size_t bytes) {
@@ -171,6 +171,97 @@ TEST(SumsByKeyOnAGpu, HaveTheBitsOfTheCpuWithPartitionsOfUnevenLength) {
       }
 }
 
+/// Rows whose runs of equal keys lie in a piece of sorted rows, or span many.
+std::vector<Case> cases_of_long_rows() {
+  std::vector<Case> all;
+  for (const std::size_t inner : {1u, 33u, 128u, 300u})
+    for (const std::size_t bins : {1u, 9u, 2'000u})
+      for (const int binades : {8, 60}) {  // 60 exceed the window of an exact sum of fp32
+        const std::size_t n = samesum::reduced ? 300 : 1'300;
+        std::vector<std::size_t> keys = random_keys(n, bins, inner + bins);
+        for (std::size_t k = 400; k < std::min<std::size_t>(n, 700); ++k) keys[k] = bins / 2;
+        std::vector<double> x = wide(n * inner, binades, inner);
+        for (std::size_t i = 0; i < x.size(); i += 997) x[i] = i % 2 ? -0.0 : i % 3 ? 0.0 : -x[i];
+        if (bins == 9) x[5] = INFINITY, x[x.size() / 2] = NAN, x.back() = -INFINITY;
+        all.push_back({std::to_string(n) + " rows of " + std::to_string(inner) + ", " + std::to_string(bins) +
+                           " results, " + std::to_string(binades) + " binades",
+                       keys, bins, inner, x});
+        std::fill(all.back().x.begin(), all.back().x.begin() + static_cast<std::ptrdiff_t>(inner), -0.0);
+      }
+  return all;
+}
+
+TEST_P(EveryMethodByKeyOnAGpu, HasTheBitsOfTheCpuForLongRows) {
+  const Method& on_cpu = find_on("cpu", m);
+  const std::vector<double> held = held_numbers();
+  int k = 0;
+  for (const Case& c : cases_of_long_rows()) {
+    if (samesum::reduced && ++k % 5 != 0) continue;
+    const Bits expected = by_key::reduced(on_cpu, c, *m.format, KeyFormat::uint32);
+    const Bits combined =
+        can_combine(m) ? by_key::reduced(on_cpu, c, *m.format, KeyFormat::uint32, {.combine = true}, held)
+                       : Bits{};
+    for (const KeySchedule schedule : all_schedules()) {
+      ASSERT_EQ(run(c, *m.format, KeyFormat::int64, schedule).bits, expected)
+          << c.name << ", schedule " << static_cast<int>(schedule);
+      if (can_combine(m)) {
+        ASSERT_EQ(run(c, *m.format, KeyFormat::int32, schedule, {.combine = true}, held).bits, combined)
+            << c.name << " combined, schedule " << static_cast<int>(schedule);
+      }
+    }
+  }
+}
+
+TEST(SumsByKeyOnAGpu, HaveTheBitsOfTheCpuForManyLongRowsWhateverTheSchedule) {
+  SAMESUM_NEEDS_GPU();
+  // So many elements that sorting the rows is the automatic choice.
+  const std::size_t n = 20'000, inner = 96, bins = 3'000;
+  for (const char* name : {"scatter_add/exact/fp32", "scatter_add/fixed_point/fp32",
+                           "scatter_mean/exact/bf16", "scatter_mean/fixed_point/fp64"}) {
+    const Method& m = find(std::string{name} + "@cuda");
+    const Case c{name, uneven_keys(n, bins), bins, inner, wide(n * inner, 6, 3)};
+    const Bits expected = by_key::reduced(find_on("cpu", m), c, *m.format, KeyFormat::uint32);
+    for (const KeySchedule schedule : schedules)
+      EXPECT_EQ(
+          on_gpu(m, Array{*m.format, c.x}, KeyArray{c.keys, KeyFormat::uint32}.keys(), bins, inner, schedule)
+              .bits,
+          expected)
+          << name << ", schedule " << static_cast<int>(schedule);
+  }
+}
+
+TEST(SumsByKeyOnAGpu, OfLongRowsReportBadKeysAndGridsThatAreTooFine) {
+  SAMESUM_NEEDS_GPU();
+  constexpr std::size_t n = 500, inner = 70, bins = 20;
+  Case c{"", random_keys(n, bins, 1), bins, inner, uniform(n * inner, 1)};
+  const std::vector<double> held = held_numbers();
+  const Method& m = find("scatter_add/fixed_point/fp32@cuda");
+  for (const bool combine : {false, true})
+    for (const int grid : {-30, -45, -60, -140}) {
+      const Options options{.grid = grid, .combine = combine};
+      const Case& good = c;
+      Case bad = c;
+      bad.keys.insert(bad.keys.begin() + 321, bins + 5);
+      bad.x.insert(bad.x.begin() + 321 * inner, inner, 0.5);
+      Bits expected;
+      bool overflows = false;
+      try {
+        expected = by_key::reduced(find_on("cpu", m), good, *m.format, KeyFormat::uint32, options, held);
+      } catch (const std::overflow_error&) {
+        overflows = true;
+      }
+      for (const KeySchedule schedule : schedules) {
+        const Outcome own = on_gpu(m, Array{*m.format, bad.x}, KeyArray{bad.keys, KeyFormat::uint32}.keys(),
+                                   bins, inner, schedule, options, held);
+        EXPECT_EQ(own.status.first_bad_key, 321u) << static_cast<int>(schedule);
+        EXPECT_EQ(own.status.overflowed != 0, overflows) << grid << " " << static_cast<int>(schedule);
+        if (!overflows) {
+          EXPECT_EQ(own.bits, expected) << grid << " " << static_cast<int>(schedule);
+        }
+      }
+    }
+}
+
 TEST_P(EveryMethodByKeyOnAGpu, ReportsTheFirstBadKeyAndLeavesItsElementOut) {
   constexpr std::size_t n = 20'000, bins = 90;
   Case good{"", random_keys(n, bins, 1), bins, 1, uniform(n, 2)};
@@ -237,6 +328,58 @@ TEST_P(EveryMethodByKeyOnAGpu, RunsOnDeviceMemoryInBothFormsOfTheCall) {
   succeed(gpu::prepare(workspace.get(), bytes));
   succeed(gpu::reduce(m, workspace.get(), bytes, values.values(), on_device, layout, results));
   check();
+}
+
+TEST_P(EveryMethodByKeyOnAGpu, CanBeCapturedInAGraphAndReplayed) {
+  constexpr std::size_t bins = 70, inner = 40, n = 30'000;  // so many elements that the rows are sorted
+  const std::size_t each = m.inputs == 0 ? 1 : inner;
+  const std::vector<std::size_t> numbers = random_keys(n, bins, 8);
+  const KeyArray keys{numbers, KeyFormat::uint32};
+  const auto place = copied(keys.keys().data, n * sizeof(std::uint32_t));
+  const std::size_t bytes_of_results = bins * each * m.result_bytes();
+  const auto out = device_memory(bytes_of_results);
+  const auto elements = [&](int binades, std::uint64_t seed) {  // 90 binades exceed the window of exact sums
+    return m.inputs == 0 ? std::vector<double>{} : wide(n * inner, binades, seed);
+  };
+  const Case x{"x", numbers, bins, inner, elements(8, 1)},
+      other{"other", numbers, bins, inner, elements(90, 2)};
+  const OnGpu there{Array{*m.format, x.x}.values()};
+  const Layout layout = Layout::axis(1, n, each);
+  const Results results{m.returns_index ? nullptr : m.format, out.get(), bins * each};
+  Caller caller;
+  std::size_t bytes = 0;
+  const Keys on_device{KeyFormat::uint32, place.get(), n};
+  succeed(
+      gpu::reduce(m, nullptr, bytes, there.values(), on_device, layout, results, nullptr, caller.stream()));
+  const auto workspace = device_memory(bytes);
+  succeed(gpu::prepare(workspace.get(), bytes, caller.stream()));
+  const auto run = [&] {
+    succeed(gpu::reduce(m, workspace.get(), bytes, there.values(), on_device, layout, results, nullptr,
+                        caller.stream()));
+  };
+  run();  // loads the kernels, which is impossible during capture
+  succeed(cudaStreamSynchronize(caller.stream()));
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t replay = nullptr;
+  succeed(cudaStreamBeginCapture(caller.stream(), cudaStreamCaptureModeThreadLocal));
+  run();
+  succeed(cudaStreamEndCapture(caller.stream(), &graph));
+  succeed(cudaGraphInstantiate(&replay, graph, 0));
+  for (const Case* c : {&x, &other, &x}) {
+    if (m.inputs != 0) there.fill(Array{*m.format, c->x}.values());
+    succeed(cudaGraphLaunch(replay, caller.stream()));
+    succeed(cudaStreamSynchronize(caller.stream()));
+    const Bits expected = by_key::reduced(find_on("cpu", m), *c, *m.format, KeyFormat::uint32);
+    std::vector<std::byte> found(bytes_of_results);
+    succeed(cudaMemcpy(found.data(), out.get(), bytes_of_results, cudaMemcpyDeviceToHost));
+    for (std::size_t i = 0; i < bins * each; ++i) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, &found[i * m.result_bytes()], m.result_bytes());
+      ASSERT_EQ(bits, expected[i]) << c->name << ", result " << i;
+    }
+  }
+  succeed(cudaGraphExecDestroy(replay));
+  succeed(cudaGraphDestroy(graph));
 }
 
 TEST(ReductionsByKeyOnAGpu, ReportAGridThatIsTooFine) {

@@ -1,7 +1,8 @@
-"""Reductions over the ranks of torch.distributed: three processes that gloo connects."""
+"""Reductions over the ranks of torch.distributed: three processes that gloo connects, or one per GPU by NCCL."""
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import pathlib
 import subprocess
@@ -19,14 +20,16 @@ import samesum  # noqa: E402
 import samesum.torch.distributed as same  # noqa: E402
 
 ROOT = pathlib.Path(__file__).parents[2]
-SIZES = (1, 2, 3)
+SIZES, GPUS = (1, 2, 3), (1, 2)
 
 
-def serve(rank: int, store: str, connection: Any) -> None:
+def serve(rank: int, backend: str, sizes: tuple[int, ...], store: str, connection: Any) -> None:
     """Calls functions on one rank until there are no more."""
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=max(SIZES))
-    groups = {size: dist.new_group(list(range(size))) for size in SIZES}
+    if backend == "nccl":
+        torch.cuda.set_device(rank)
+    dist.init_process_group(backend, init_method=f"file://{store}", rank=rank, world_size=max(sizes))
+    groups = {size: dist.new_group(list(range(size))) for size in sizes}
     while (message := connection.recv()) is not None:
         size, function, arguments = message
         try:
@@ -37,15 +40,17 @@ def serve(rank: int, store: str, connection: Any) -> None:
     dist.destroy_process_group()
 
 
-@pytest.fixture(scope="module")
-def on_ranks(tmp_path_factory):
+@contextlib.contextmanager
+def workers(backend: str, sizes: tuple[int, ...], store: pathlib.Path) -> Any:
     """A function that calls another one on the first ranks, with their group, and returns what it returns or raises."""
     context = multiprocessing.get_context("spawn")
-    store = tmp_path_factory.mktemp("gloo") / "store"
-    pipes = [context.Pipe() for _ in range(max(SIZES))]
-    workers = [context.Process(target=serve, args=(rank, str(store), there), daemon=True) for rank, (_, there) in enumerate(pipes)]
-    for worker in workers:
-        worker.start()
+    pipes = [context.Pipe() for _ in range(max(sizes))]
+    processes = [
+        context.Process(target=serve, args=(rank, backend, sizes, str(store), there), daemon=True)
+        for rank, (_, there) in enumerate(pipes)
+    ]
+    for process in processes:
+        process.start()
 
     def call(size: int, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         for here, _ in pipes[:size]:
@@ -59,9 +64,29 @@ def on_ranks(tmp_path_factory):
     yield call
     for here, _ in pipes:
         here.send(None)
-    for worker in workers:
-        worker.join(20)
-        worker.kill()
+    for process in processes:
+        process.join(20)
+        process.kill()
+
+
+@pytest.fixture(scope="module")
+def on_ranks(tmp_path_factory):
+    with workers("gloo", SIZES, tmp_path_factory.mktemp("gloo") / "store") as call:
+        yield call
+
+
+@pytest.fixture(scope="module")
+def on_gpus(tmp_path_factory):
+    """The same with a GPU per rank."""
+    if torch.cuda.device_count() < max(GPUS) or not dist.is_nccl_available():
+        pytest.skip(f"needs {max(GPUS)} GPUs and NCCL")
+    with workers("nccl", GPUS, tmp_path_factory.mktemp("nccl") / "store") as call:
+        yield call
+
+
+def here(group: Any, x: Any) -> Any:
+    """Returns a tensor or a module in the memory that the group connects."""
+    return x.cuda() if dist.get_backend(group) == "nccl" else x
 
 
 def numbers(*shape: int, dtype=torch.float32, seed: int = 0) -> Any:
@@ -70,7 +95,7 @@ def numbers(*shape: int, dtype=torch.float32, seed: int = 0) -> Any:
 
 
 def bits(t: Any) -> tuple:
-    return t.dtype, tuple(t.shape), t.detach().contiguous().reshape(-1).view(torch.uint8).tolist()
+    return t.dtype, tuple(t.shape), t.detach().cpu().contiguous().reshape(-1).view(torch.uint8).tolist()
 
 
 # --- reductions -----------------------------------------------------------------------------------------------
@@ -78,7 +103,8 @@ def bits(t: Any) -> tuple:
 
 def reduced(group: Any, method: str) -> Any:
     x = numbers(20_011)
-    return same.reduce(x.tensor_split(dist.get_world_size(group))[dist.get_rank(group)], method=method, group=group)
+    block = x.tensor_split(dist.get_world_size(group))[dist.get_rank(group)]
+    return same.reduce(here(group, block), method=method, group=group)
 
 
 @pytest.mark.parametrize("method", ["exact", "tree/kahan", "pairwise/plain", "mean/exact", "norm/tree", "argmax"])
@@ -89,7 +115,7 @@ def test_the_number_of_ranks_changes_no_bit(on_ranks, method):
 
 
 def all_reduced(group: Any, x: Any, method: str, check: bool) -> Any:
-    mine = x[dist.get_rank(group)].clone().requires_grad_(x.dtype.is_floating_point)
+    mine = here(group, x[dist.get_rank(group)].clone()).requires_grad_(x.dtype.is_floating_point)
     found = same.all_reduce(mine, method=method, group=group, check=check)
     assert found is mine
     return bits(found)
@@ -118,8 +144,8 @@ def test_a_tensor_that_is_not_contiguous_is_reduced_in_place(on_ranks):
 
 
 def scattered(group: Any, x: Any) -> Any:
-    out = torch.empty(2, 5)
-    assert same.reduce_scatter(x[dist.get_rank(group)].bfloat16(), out, method="tree/plain/fp32", group=group) is out
+    out = here(group, torch.empty(6 // dist.get_world_size(group), 5))
+    assert same.reduce_scatter(here(group, x[dist.get_rank(group)].bfloat16()), out, method="tree/plain/fp32", group=group) is out
     return bits(out)
 
 
@@ -203,26 +229,31 @@ def batch(i: int) -> tuple[Any, Any]:
 
 
 def loss_of(network: Any, i: int) -> Any:
-    x, y = batch(i)
+    x, y = (t.to(next(network.parameters()).device) for t in batch(i))
     return (network(x) - y).square().mean()
 
 
 def hooked(group: Any) -> Any:
-    network = torch.nn.parallel.DistributedDataParallel(model(), process_group=group)
+    network = torch.nn.parallel.DistributedDataParallel(here(group, model()), process_group=group)
     network.register_comm_hook(group, same.exact_mean_hook)
     loss_of(network, dist.get_rank(group)).backward()
     return [bits(p.grad) for p in network.parameters()]
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_the_hook_gives_the_rounded_mean_of_all_gradients(on_ranks, size):
+def mean_gradients(group: Any, size: int) -> Any:
+    """What the hook gives on so many ranks, found on one."""
     gradients = []
     for rank in range(size):
-        network = model()
+        network = here(group, model())
         loss_of(network, rank).backward()
-        gradients.append([p.grad for p in network.parameters()])
-    expected = [bits(samesum.mean(torch.stack(g), axis=0)) for g in zip(*gradients)]
-    assert on_ranks(size, hooked) == [expected] * size
+        gradients.append([p.grad.cpu() for p in network.parameters()])
+    return [bits(samesum.mean(torch.stack(g), axis=0)) for g in zip(*gradients)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_hook_gives_the_rounded_mean_of_all_gradients(on_ranks, size):
+    expected = on_ranks(1, mean_gradients, size)
+    assert on_ranks(size, hooked) == expected * size
 
 
 MICRO_BATCHES = 6
@@ -230,7 +261,7 @@ MICRO_BATCHES = 6
 
 def accumulated(group: Any, steps: int = 3, order: int = 1, scale: tuple[float, ...] = (1.0, 1.0, 1.0)) -> Any:
     """Trains for some steps; returns the bits of parameters, the grids, and how often each step was run."""
-    network = model()
+    network = here(group, model())
     gradients = same.FixedPointGradients(network.parameters(), MICRO_BATCHES, group=group)
     runs = []
     for step in range(steps):
@@ -400,3 +431,53 @@ def test_the_example_prints_one_hash_for_any_number_of_ranks():
     lines = [line.split() for line in done.stdout.splitlines()]
     assert [line[:2] for line in lines] == [["1", "rank:"], ["2", "ranks:"], ["3", "ranks:"]]
     assert len({line[2] for line in lines}) == 1 and len(lines[0][2]) == 64
+
+
+# --- a GPU per rank -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["exact", "tree/kahan", "mean/exact", "norm/tree", "argmax"])
+def test_the_number_of_gpus_changes_no_bit_of_the_cpu(on_gpus, method):
+    function = getattr(samesum, method.split("/")[0], samesum.sum)
+    expected = function(numbers(20_011), **({} if method == "argmax" else {"method": method})).item()
+    assert [on_gpus(size, reduced, method) for size in GPUS] == [[expected] * size for size in GPUS]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("size", GPUS)
+def test_contributions_on_gpus_have_the_bits_of_the_cpu(on_gpus, size, dtype):
+    for shape in ((11,), (300, 401), (), (0,)):
+        x = numbers(size, *shape, dtype=dtype)
+        for method in ("exact", "tree/kahan", "max", "mean/exact"):
+            function = getattr(samesum, method.split("/")[0], samesum.sum)
+            expected = function(x, axis=0, method=method)
+            for check in (True, False):
+                assert on_gpus(size, all_reduced, x, method, check) == [bits(expected)] * size
+
+
+def test_each_gpu_gets_its_share_of_the_results(on_gpus):
+    x = numbers(2, 6, 5)
+    expected = samesum.sum(x.bfloat16(), axis=0, method="tree/plain/fp32")
+    assert on_gpus(2, scattered, x) == [bits(part) for part in expected.split(3)]
+
+
+def test_the_hook_gives_the_rounded_mean_of_all_gradients_on_gpus(on_gpus):
+    assert on_gpus(2, hooked) == on_gpus(1, mean_gradients, 2) * 2
+
+
+def test_the_number_of_gpus_changes_no_bit_of_accumulated_gradients(on_gpus):
+    first = on_gpus(1, accumulated)[0]
+    assert first[2] == [2, 1, 1]
+    for order in (1, -1):
+        assert on_gpus(2, accumulated, 3, order) == [first] * 2
+
+
+def test_an_error_on_one_gpu_is_raised_on_every_one(on_gpus):
+    for raised in on_gpus(2, other_methods_on_gpus):
+        with pytest.raises(ValueError, match="the method is sum/exact/fp32 on rank 0 and sum/tree/plain/fp32 on rank 1"):
+            raise raised
+
+
+def other_methods_on_gpus(group: Any) -> Any:
+    method = "tree/plain" if dist.get_rank(group) == 1 else "exact"
+    same.all_reduce(here(group, torch.ones(9)), method=method, group=group)

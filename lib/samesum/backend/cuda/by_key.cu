@@ -4,7 +4,7 @@
 
 #include "samesum/backend/cuda/by_key_extrema.cuh"
 #include "samesum/backend/cuda/by_key_partitions.cuh"
-#include "samesum/backend/cuda/by_key_plain.cuh"
+#include "samesum/backend/cuda/by_key_rows.cuh"
 #include "samesum/backend/cuda/by_key_second_look.cuh"
 #include "samesum/backend/cuda/methods.hpp"
 #include "samesum/catalogue/describe.hpp"
@@ -42,27 +42,20 @@ class CallByKey {
 
   cudaError_t sum(std::size_t format, bool exact, bool mean) {
     const FormatInfo& input = *call_.input;
-    const int terms = bits_for_terms(call_.layout.n);
-    const bool narrow = input.precision <= 24;
-    Window w{};
-    w.exact = exact;
-    w.min_exponent = 1 - input.max_exponent;
-    w.lowest = input.min_quantum;
-    w.given = !exact && call_.options.grid.has_value();
-    if (w.given) w.grid = *call_.options.grid;
-    const int word_bits = word_bits_for(formats[format].precision);
-    w.words = !narrow || (!exact && word_bits > 62) ? 4 : exact ? 3 : 2;
-    w.headroom = exact ? 3 : 0;
-    w.bits = (exact ? 32 * w.words - 1 : word_bits) - terms;
+    const Window w = window(input, formats[format], exact);
+    const bool sorted = sorts_rows();
     const std::uint64_t results = all_.results();
-    const std::size_t flags = parts_.add<std::uint32_t>((results + 3) / 4),
-                      totals = parts_.add<std::uint64_t>(results * words_of_total(w.words)),
-                      counts = mean ? parts_.add<std::uint64_t>(results) : 0;
-    const std::optional<SharedPlan> plan = plan_shared(w.words);
-    const bool partitioned = uses_partitions(w.words, input.bytes, plan.has_value());
+    const std::optional<SharedPlan> plan = sorted ? std::nullopt : plan_shared(w.words, all_.results());
+    const bool partitioned = !sorted && uses_partitions(w.words, input.bytes, plan.has_value());
+    const RowParts rows = sorted ? add_rows(w.words) : RowParts{};
+    const std::size_t counts = mean ? parts_.add<std::uint64_t>(all_.bins) : 0,
+                      cleared_of_rows = parts_.size(), flags = parts_.add<std::uint32_t>((results + 3) / 4),
+                      totals = parts_.add<std::uint64_t>(sorted ? 0 : results * words_of_total(w.words));
     const PartitionParts partitions = partitioned ? add_parts(w.words, input.bytes) : PartitionParts{};
-    const std::size_t cleared = partitioned ? partitions.begin : parts_.size();
-    SecondLook look{input.index, format, nullptr, 0, call_.layout.n, word_bits};
+    const std::size_t cleared = sorted ? cleared_of_rows : partitioned ? partitions.begin : parts_.size();
+    const Sorting sorting = sorted ? add_sorting() : Sorting{};
+    SecondLook look{input.index, format, nullptr, 0, call_.layout.n, word_bits_for(formats[format].precision),
+                    !sorted};
     const bool full_range = std::max(input.precision, formats[format].precision) > 24;
     const std::size_t digits_each = exact ? (full_range ? Digits::count : NarrowDigits::count) : 4;
     look.results = std::min<std::uint64_t>(results, (std::size_t{32} << 20) / (8 * digits_each));
@@ -70,18 +63,21 @@ class CallByKey {
     if (!begin(cleared)) return error_;
     all_.flags = at<std::uint32_t>(flags);
     look.digits = at<std::int64_t>(digits);
-    KeyResults r{at<unsigned long long>(totals), mean ? at<unsigned long long>(counts) : nullptr, call_.out,
-                 call_.combines, call_.status};
+    const KeyResults r{at<unsigned long long>(totals), mean ? at<unsigned long long>(counts) : nullptr,
+                       call_.out, call_.combines, call_.status};
+    if (mean) count(all_.rows(), at<unsigned long long>(counts));
     with_format(input, [&]<class T>() {
       if (!w.given) find_largest_of<T>(exact);
-      if (partitioned)
+      if (sorted)
+        add_by_rows<T>(w, r, rows, sorting, format);
+      else if (partitioned)
         add_by_partition<T>(w, partitions, at<unsigned long long>(totals));
       else
         add<T>(w, plan, at<unsigned long long>(totals));
     });
-    if (mean) count(at<unsigned long long>(counts));
-    with_format(formats[format],
-                [&]<class F>() { enqueue(finish_sums<F>, blocks_of(results + 1, 256), 256, all_, w, r); });
+    if (!sorted)
+      with_format(formats[format],
+                  [&]<class F>() { enqueue(finish_sums<F>, blocks_of(results + 1, 256), 256, all_, w, r); });
     if (exact || w.given || call_.combines)
       full_range ? look_again<Digits>(w, r, look) : look_again<NarrowDigits>(w, r, look);
     return error_;
@@ -90,7 +86,7 @@ class CallByKey {
   cudaError_t count() {
     const std::size_t totals = parts_.add<std::uint64_t>(all_.results());
     if (!begin(parts_.size())) return error_;
-    count(at<unsigned long long>(totals));
+    count(all_, at<unsigned long long>(totals));
     enqueue(finish_counts, blocks_of(all_.results() + 1, 256), 256, all_,
             KeyResults{at<unsigned long long>(totals), nullptr, call_.out, call_.combines, call_.status});
     return error_;
@@ -123,31 +119,13 @@ class CallByKey {
   }
 
   template <class Reducer> cudaError_t in_turn(Reducer reducer) {
-    const std::uint64_t rows = call_.layout.n;
-    if (rows >> 31 != 0 || all_.bins >> 31 != 0) return cudaErrorInvalidValue;
-    const std::size_t bins = parts_.add<std::uint32_t>(rows), places = parts_.add<std::uint32_t>(rows),
-                      sorted_bins = parts_.add<std::uint32_t>(rows), sorted = parts_.add<std::uint32_t>(rows);
-    std::size_t bytes = 0;
-    const auto sort = [&](void* temporary) {
-      const std::uint32_t* none = nullptr;
-      std::uint32_t* room = nullptr;
-      const bool real = temporary != nullptr;
-      return cub::DeviceRadixSort::SortPairs(temporary, bytes, real ? at<std::uint32_t>(bins) : none,
-                                             real ? at<std::uint32_t>(sorted_bins) : room,
-                                             real ? at<std::uint32_t>(places) : none,
-                                             real ? at<std::uint32_t>(sorted) : room, static_cast<int>(rows),
-                                             0, std::bit_width(all_.bins), call_.stream);
-    };
-    error_ = sort(nullptr);
-    if (error_ != cudaSuccess) return error_;
-    const std::size_t temporary = parts_.add<std::byte>(bytes);
+    if (!can_sort()) return cudaErrorInvalidValue;
+    const Sorting sorting = add_sorting();
     if (!begin(sizeof(KeyEvents))) return error_;
-    enqueue(number_rows, blocks_of(rows, 256), 256, all_, rows, at<std::uint32_t>(bins),
-            at<std::uint32_t>(places));
-    if (rows > 0 && error_ == cudaSuccess) error_ = sort(at<std::byte>(temporary));
+    const SortedRows rows = sort(sorting, nullptr);
     const auto add_all = [&](auto with) {
       enqueue(add_in_turn<decltype(with)>, blocks_of(all_.results() + 1, 128), 128, with, all_,
-              call_.input->index, rows, at<std::uint32_t>(sorted_bins), at<std::uint32_t>(sorted),
+              call_.input->index, rows,
               KeyResults{nullptr, nullptr, call_.out, call_.combines, call_.status});
     };
     add_all(reducer);
@@ -200,6 +178,21 @@ class CallByKey {
     enqueue_with(0, kernel, blocks, threads, argument...);
   }
 
+  Window window(const FormatInfo& input, const FormatInfo& format, bool exact) const {
+    const bool narrow = input.precision <= 24;
+    Window w{};
+    w.exact = exact;
+    w.min_exponent = 1 - input.max_exponent;
+    w.lowest = input.min_quantum;
+    w.given = !exact && call_.options.grid.has_value();
+    if (w.given) w.grid = *call_.options.grid;
+    const int word_bits = word_bits_for(format.precision);
+    w.words = !narrow || (!exact && word_bits > 62) ? 4 : exact ? 3 : 2;
+    w.headroom = exact ? 3 : 0;
+    w.bits = (exact ? 32 * w.words - 1 : word_bits) - bits_for_terms(call_.layout.n);
+    return w;
+  }
+
   template <class T> void find_largest_of(bool sample) {
     constexpr std::uint64_t most = 1 << 13;  // of a sample: what one block loads at once
     const std::uint64_t step = sample ? std::max<std::uint64_t>(all_.elements / most, 1) : 1,
@@ -211,8 +204,7 @@ class CallByKey {
   }
 
   /// Plans cells of so many words in shared memory. Returns none if global memory is faster.
-  std::optional<SharedPlan> plan_shared(int words) {
-    const std::uint64_t results = all_.results();
+  std::optional<SharedPlan> plan_shared(int words, std::uint64_t results) {
     const std::size_t cell = 4 * static_cast<std::size_t>(words);
     const std::uint64_t room = most_shared() / cell;
     if (room == 0) return {};
@@ -236,6 +228,90 @@ class CallByKey {
   std::uint64_t blocks_for_global() {
     return std::min<std::uint64_t>(blocks_of(all_.elements, 256),
                                    8 * static_cast<std::uint64_t>(multiprocessors()));
+  }
+
+  /// Whether the rows can be sorted by key: both numbers have 31 bits.
+  bool can_sort() const { return call_.layout.n >> 31 == 0 && all_.bins >> 31 == 0; }
+  /// Where sorting the rows is worth it: they are long, so that there are few keys for many elements.
+  bool sorts_rows() const {
+    if (!can_sort()) return false;
+    return call_.key_schedule == KeySchedule::sorted ||
+           (call_.key_schedule == KeySchedule::automatic && all_.inner >= shortest_sorted &&
+            all_.elements >= fewest_to_sort);
+  }
+
+  /// Places of SortedRows in the workspace.
+  struct Sorting {
+    std::size_t bins, places, sorted_bins, sorted, temporary, bytes;
+  };
+  Sorting add_sorting() {
+    const std::uint64_t rows = call_.layout.n;
+    Sorting s{parts_.add<std::uint32_t>(rows),
+              parts_.add<std::uint32_t>(rows),
+              parts_.add<std::uint32_t>(rows),
+              parts_.add<std::uint32_t>(rows),
+              0,
+              0};
+    const std::uint32_t* from = nullptr;
+    std::uint32_t* to = nullptr;
+    keep(sort_pairs(nullptr, s.bytes, from, to, from, to));
+    s.temporary = parts_.add<std::byte>(s.bytes);
+    return s;
+  }
+  cudaError_t sort_pairs(void* temporary, std::size_t& bytes, const std::uint32_t* bins,
+                         std::uint32_t* sorted_bins, const std::uint32_t* places, std::uint32_t* sorted) {
+    return cub::DeviceRadixSort::SortPairs(temporary, bytes, bins, sorted_bins, places, sorted,
+                                           static_cast<int>(call_.layout.n), 0, std::bit_width(all_.bins),
+                                           call_.stream);
+  }
+  /// Sorts the rows by key. Sets present[key] for each key unless `present` is null.
+  SortedRows sort(Sorting s, std::uint8_t* present) {
+    const std::uint64_t rows = call_.layout.n;
+    enqueue(number_rows, blocks_of(rows, 256), 256, all_, rows, at<std::uint32_t>(s.bins),
+            at<std::uint32_t>(s.places), present);
+    if (rows > 0 && error_ == cudaSuccess)
+      error_ = sort_pairs(at<std::byte>(s.temporary), s.bytes, at<std::uint32_t>(s.bins),
+                          at<std::uint32_t>(s.sorted_bins), at<std::uint32_t>(s.places),
+                          at<std::uint32_t>(s.sorted));
+    return {at<std::uint32_t>(s.sorted_bins), at<std::uint32_t>(s.sorted), rows};
+  }
+
+  /// Places of RowRuns in the workspace.
+  struct RowParts {
+    std::size_t present, flags, totals;
+  };
+  RowParts add_rows(int words) {
+    const std::uint64_t totals = blocks_of(call_.layout.n, rows_of_piece) * all_.inner;
+    return {parts_.add<std::uint8_t>(all_.bins), parts_.add<std::uint32_t>((totals + 3) / 4),
+            parts_.add<std::uint64_t>(totals * words_of_total(words))};
+  }
+  template <class T>
+  void add_by_rows(const Window& w, const KeyResults& r, const RowParts& parts, const Sorting& sorting,
+                   std::size_t format) {
+    std::uint8_t* const present = r.combines ? nullptr : at<std::uint8_t>(parts.present);
+    const RowRuns runs{sort(sorting, present), format, at<unsigned long long>(parts.totals),
+                       at<std::uint32_t>(parts.flags)};
+    // Results are written as soon as they are known, so what `out` holds must not be needed later.
+    if (r.combines && (w.exact || w.given))
+      enqueue(look_for_misses<T>,
+              std::min<std::uint64_t>(blocks_of(all_.elements, row_threads),
+                                      8 * static_cast<std::uint64_t>(multiprocessors())),
+              row_threads, all_, w);
+    const std::uint64_t pieces = blocks_of(runs.rows.count, rows_of_piece),
+                        columns = blocks_of(all_.inner, columns_of_warp), warps = row_threads / warp;
+    const auto run = [&](auto kernel) {
+      enqueue(kernel, blocks_of(pieces * columns, warps), row_threads, all_, w, runs, r);
+    };
+    if (w.words == 4) run(add_runs_of_rows<T, 4>);
+    if constexpr (sizeof(T) < 8) {
+      if (w.words == 2) run(add_runs_of_rows<T, 2>);
+      if (w.words == 3) run(add_runs_of_rows<T, 3>);
+    }
+    enqueue(finish_open_runs, blocks_of(pieces * all_.inner + 1, row_threads), row_threads, all_, w, runs, r);
+    if (!r.combines)
+      with_format(formats[format], [&]<class F>() {
+        enqueue(finish_absent_keys<F>, blocks_of(all_.bins * columns, warps), row_threads, all_, r, present);
+      });
   }
 
   /// Where partitions are worth it: results do not fit shared memory, and are not many more than elements.
@@ -328,11 +404,11 @@ class CallByKey {
     run(add_in_shared<T, 4>);
   }
 
-  void count(unsigned long long* totals) {
-    if (const std::optional<SharedPlan> plan = plan_shared(2))
-      enqueue_with(plan->bytes(), count_in_shared, blocks_for(*plan), key_threads, all_, *plan, totals);
+  void count(const KeyedElements& all, unsigned long long* totals) {
+    if (const std::optional<SharedPlan> plan = plan_shared(2, all.results()))
+      enqueue_with(plan->bytes(), count_in_shared, blocks_for(*plan), key_threads, all, *plan, totals);
     else
-      enqueue(count_in_global, blocks_for_global(), 256, all_, totals);
+      enqueue(count_in_global, blocks_for_global(), 256, all, totals);
   }
 
   template <class AnyDigits> void look_again(const Window& w, const KeyResults& r, const SecondLook& look) {
@@ -352,7 +428,8 @@ class CallByKey {
   }
 
   static constexpr std::size_t without_opt_in = std::size_t{48} << 10;  // shared memory of a block
-  static constexpr std::uint64_t most_ranges = 4, fewest_to_sort = std::uint64_t{1} << 20;
+  static constexpr std::uint64_t most_ranges = 4, fewest_to_sort = std::uint64_t{1} << 20,
+                                 shortest_sorted = 32;
   Launch& call_;
   KeyedElements all_{};
   Parts parts_;

@@ -125,66 +125,73 @@ template <class T, int words> class SharedSums {
   }
 
   /// Adds elements that a thread has loaded, with the cells key - origin; keys of cells of other blocks are
-  /// skipped. bad(j) is called for element j if its key is at least `bins`.
-  template <class Key, class Bad>
+  /// skipped. again(j, add) calls add(key, bits) with element j, loaded once more: an index that is known at
+  /// run time cannot address registers. bad(j) is called for element j if its key is at least `bins`.
+  template <class Key, class Again, class Bad>
   __device__ __forceinline__ void add_loaded(const Key (&key)[each], const Bits (&bits)[each], Key origin,
-                                             Key bins, Bad bad) const {
-    constexpr unsigned all = (1u << each) - 1;
-    const auto place = [&](int j) { return static_cast<Offset<Key>>(key[j] - origin); };  // large if negative
-    unsigned uncommon = all;
-    if constexpr (is_fast) {
-      uncommon = 0;
-#pragma unroll
-      for (int j = 0; j < each; ++j)
-        if (place(j) < cells_.results ? !elements_.is_common(bits[j]) : key[j] >= bins) uncommon |= 1u << j;
-      // If many are uncommon, adding all of them alike is faster.
-      if (words == 3 && __reduce_max_sync(whole_warp, __popc(uncommon)) > 2) uncommon = all;
-    }
-    if (uncommon != 0)
-#pragma unroll
-      for (int j = 0; j < each; ++j)
-        if (uncommon >> j & 1) {
-          if (place(j) < cells_.results)
-            add(bits[j], static_cast<std::uint32_t>(place(j)));
-          else if (key[j] >= bins)
-            bad(j);
-        }
+                                             Key bins, Again again, Bad bad) const {
+    const auto add_one = [&](Key k, Bits x, int j) {
+      const auto place = static_cast<Offset<Key>>(k - origin);  // a negative key becomes large
+      if (place < cells_.results)
+        add(x, static_cast<std::uint32_t>(place));
+      else if (k >= bins)
+        bad(j);
+    };
+    bool alike = true;
     if constexpr (is_fast) {
       const std::uint32_t stride = cells_.stride();
       CellAndNumber to[each];
+      unsigned uncommon = 0;
 #pragma unroll
-      for (int j = 0; j < each; ++j)
-        if (place(j) < cells_.results && !(uncommon >> j & 1))
+      for (int j = 0; j < each; ++j) {
+        const auto place = static_cast<Offset<Key>>(key[j] - origin);
+        if (place < cells_.results && elements_.is_common(bits[j]))
           to[j].set(elements_.converted(bits[j]),
-                    cells_.cell_of(static_cast<std::uint32_t>(place(j))) + (words == 3 ? stride : 0));
-      add_to_cells(to, stride);
+                    cells_.cell_of(static_cast<std::uint32_t>(place)) + (words == 3 ? stride : 0));
+        else if (place < cells_.results || key[j] >= bins)
+          uncommon |= 1u << j;
+      }
+      // If many are uncommon, adding all of them alike is faster.
+      alike = words == 3 && __reduce_max_sync(whole_warp, __popc(uncommon)) > 2;
+      if (!alike) {
+        add_to_cells(to, stride);
+        for (; uncommon != 0; uncommon &= uncommon - 1) {
+          const int j = __ffs(static_cast<int>(uncommon)) - 1;
+          again(j, [&](Key k, Bits x) { add_one(k, x, j); });
+        }
+      }
     }
+    if (alike)
+#pragma unroll
+      for (int j = 0; j < each; ++j) add_one(key[j], bits[j], j);
   }
 
-  /// Adds tiles of elements, `step` apart. Element e has the cell keys[e] - origin; keys of cells of other
+  /// Adds tiles of elements, `step` apart. Element e has the cell key_of(e) - origin; keys of cells of other
   /// blocks are skipped. bad(e) is called for elements whose key is at least `bins`.
-  template <class Key, class Bad>
-  __device__ __forceinline__ void add_tiles(const Key* keys, Key origin, const Bits* x, std::uint64_t base,
+  template <class Key, class KeyOf, class Bad>
+  __device__ __forceinline__ void add_tiles(KeyOf key_of, Key origin, const Bits* x, std::uint64_t base,
                                             std::uint64_t end, std::uint64_t step, Key bins, Bad bad) const {
     const SharedSums own = *this;  // in registers
     for (; base + tile <= end; base += step) {
-      const Key* const own_keys = keys + base + threadIdx.x;
+      const auto at = [&](int j) { return base + threadIdx.x + static_cast<unsigned>(j) * key_threads; };
       const Bits* const own_x = x + base + threadIdx.x;
       Key key[each];
       Bits bits[each];
 #pragma unroll
-      for (int j = 0; j < each; ++j) key[j] = own_keys[j * key_threads];
+      for (int j = 0; j < each; ++j) key[j] = key_of(at(j));
 #pragma unroll
       for (int j = 0; j < each; ++j) bits[j] = own_x[j * key_threads];
-      own.add_loaded(key, bits, origin, bins,
-                     [&](int j) { bad(base + threadIdx.x + static_cast<unsigned>(j) * key_threads); });
+      own.add_loaded(
+          key, bits, origin, bins, [&](int j, auto add) { add(key_of(at(j)), x[at(j)]); },
+          [&](int j) { bad(at(j)); });
     }
     for (; base < end; base += step)
       for (std::uint64_t e = base + threadIdx.x; e < min(base + tile, end); e += key_threads) {
-        const auto place = static_cast<Offset<Key>>(keys[e] - origin);
+        const Key key = key_of(e);
+        const auto place = static_cast<Offset<Key>>(key - origin);
         if (place < cells_.results)
           add(x[e], static_cast<std::uint32_t>(place));
-        else if (keys[e] >= bins)
+        else if (key >= bins)
           bad(e);
       }
   }
@@ -213,14 +220,23 @@ __global__ void __launch_bounds__(key_threads)
   range.cells.clear(words);
   const SharedSums<T, words> sums{w, all, range.cells};
   const auto* x = static_cast<const BitsOf<T>*>(all.x);
-  if (all.inner == 1)
+  if (all.inner == 1) {
     with_key_bits(all.format, [&]<class Key>() {
-      sums.add_tiles(static_cast<const Key*>(all.keys), static_cast<Key>(range.cells.first), x, range.begin,
-                     all.elements, range.step, static_cast<Key>(all.bins),
+      const Key* const keys = static_cast<const Key*>(all.keys);
+      sums.add_tiles([=](std::uint64_t e) { return keys[e]; }, static_cast<Key>(range.cells.first), x,
+                     range.begin, all.elements, range.step, static_cast<Key>(all.bins),
                      [&](std::uint64_t e) { report_bad_key(all.events, e); });
     });
-  else
-    range.for_each(all, [&](std::uint64_t e, std::uint32_t place) { sums.add(x[e], place); });
+  } else {
+    // Results fit the shared memory of a few blocks, so 32 bits number them.
+    const auto result_of = [&](std::uint64_t e) {
+      const std::uint64_t row = quotient(e, all.inner), key = key_at(all.format, all.keys, row);
+      return key < all.bins ? static_cast<std::uint32_t>(key * all.inner + (e - row * all.inner)) : ~0u;
+    };
+    sums.add_tiles(result_of, static_cast<std::uint32_t>(range.cells.first), x, range.begin, all.elements,
+                   range.step, ~0u,
+                   [&](std::uint64_t e) { report_bad_key(all.events, quotient(e, all.inner)); });
+  }
   range.cells.flush<words>(totals);
 }
 

@@ -52,19 +52,17 @@ template <class T> class Gridded {
         grid_{w.placed(*all.events)},
         highest_{min(grid_ + w.bits - w.min_exponent, 2 * Format<T>::max_exponent)} {}
 
-  /// Converts x to units. Returns false if there is nothing to add; if that is not for a zero, the reason is
-  /// recorded.
-  __device__ bool units(Bits x, std::uint64_t result, Units& u) const {
+  /// Converts x to units. Returns false if there is nothing to add; an element that does not fit the window
+  /// is recorded. flag(which) is called with what finish_sums has to know of the element.
+  template <class Flag> __device__ bool units(Bits x, Units& u, Flag flag) const {
     const auto magnitude = static_cast<Bits>(x & ~Format<T>::sign_bit);
     u.negative = x != magnitude;
     if (magnitude == 0) {
-      if (exact_)
-        flag(all_.flags, result, u.negative ? seen_minus_zero : unsigned{Exact::seen_other_than_minus_zero});
+      if (exact_) flag(u.negative ? seen_minus_zero : unsigned{Exact::seen_other_than_minus_zero});
       return false;
     }
     if (magnitude >= Format<T>::infinity) {
-      flag(all_.flags, result,
-           magnitude > Format<T>::infinity ? Exact::seen_nan
+      flag(magnitude > Format<T>::infinity ? Exact::seen_nan
            : u.negative                    ? Exact::seen_minus_infinity
                                            : Exact::seen_plus_infinity);
       return false;
@@ -91,6 +89,10 @@ template <class T> class Gridded {
     }
     u.magnitude = significand;
     return true;
+  }
+  /// The same, with the flags of a result in global memory.
+  __device__ bool units(Bits x, std::uint64_t result, Units& u) const {
+    return units(x, u, [&](unsigned which) { flag(all_.flags, result, which); });
   }
 
  protected:

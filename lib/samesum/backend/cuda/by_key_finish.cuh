@@ -19,6 +19,17 @@ __device__ inline void mark_ambiguous(const KeyedElements& all, std::uint64_t i)
   flag(all.flags, i, is_ambiguous);
 }
 
+/// The bits of a sum that is not zero and has no special elements.
+template <class F>
+__device__ BitsOf<F> sum_bits(Int128 units, const Window& w, const KeyEvents& events, const KeyResults& r,
+                              BitsOf<F> held, std::uint64_t count) {
+  const int grid = w.placed(events);
+  const BitsOf<F> bits = r.combines            ? round_units<F, true>(units, grid, from_bits<F>(held))
+                         : r.counts != nullptr ? round_quotient<F, true>(units, grid, count)
+                                               : round_units<F, true>(units, grid);
+  return bits == Format<F>::sign_bit && !w.exact ? BitsOf<F>{0} : bits;
+}
+
 /// Rounds all sums, unless an element missed the window.
 ///
 /// Two things are not known here, since recording them for each element would cost too much: whether a key
@@ -34,7 +45,7 @@ __global__ void __launch_bounds__(256) finish_sums(KeyedElements all, Window w, 
   const BitsOf<F> held = r.combines ? *out : BitsOf<F>{0};
   const Int128 units = total(r.totals, w.words, i);
   const unsigned own = flags_of(all.flags, i), flags = own | (r.combines ? flags_of_number<F>(held) : 0);
-  const std::uint64_t divisor = r.counts != nullptr ? r.counts[i] : 1;
+  const std::uint64_t divisor = r.counts != nullptr ? r.counts[quotient(i, all.inner)] : 1;
   if (divisor == 0) {
     *out = Format<F>::canonical_nan;
   } else if (flags & Exact::special_flags) {
@@ -44,11 +55,7 @@ __global__ void __launch_bounds__(256) finish_sums(KeyedElements all, Window w, 
     else
       *out = bits;
   } else if (!units.is_zero()) {
-    const int grid = w.placed(*all.events);
-    const BitsOf<F> bits = r.combines            ? round_units<F, true>(units, grid, from_bits<F>(held))
-                           : r.counts != nullptr ? round_quotient<F, true>(units, grid, divisor)
-                                                 : round_units<F, true>(units, grid);
-    *out = bits == Format<F>::sign_bit && !w.exact ? BitsOf<F>{0} : bits;
+    *out = sum_bits<F>(units, w, *all.events, r, held, divisor);
   } else if ((held & ~Format<F>::sign_bit) == 0) {
     const bool all_minus = (flags & seen_minus_zero) && !(flags & Exact::seen_other_than_minus_zero);
     *out = all_minus ? Format<F>::sign_bit : BitsOf<F>{0};

@@ -232,10 +232,10 @@ __device__ void add_runs(const SharedSums<T, words>& sums, const Partitions<T>& 
       const std::uint32_t chunk = i + __shfl_sync(whole_warp, shift, run),
                           in_run = __shfl_sync(whole_warp, range, run),
                           at = chunk * each - run * from.tile;  // in the tile
+      const std::uint64_t base = std::uint64_t{t} * from.tile + std::uint64_t{chunk} * each;
       std::uint16_t place[each];
       BitsOf<T> bits[each];
       if (i < all) {
-        const std::uint64_t base = std::uint64_t{t} * from.tile + std::uint64_t{chunk} * each;
         const auto places = *reinterpret_cast<const Places*>(from.place + base);
         const auto elements = *reinterpret_cast<const Elements*>(from.x + base);
 #pragma unroll
@@ -247,7 +247,9 @@ __device__ void add_runs(const SharedSums<T, words>& sums, const Partitions<T>& 
 #pragma unroll
         for (std::uint32_t j = 0; j < each; ++j) place[j] = none;
       }
-      own.add_loaded(place, bits, std::uint16_t{0}, bins, [](int) {});
+      own.add_loaded(
+          place, bits, std::uint16_t{0}, bins,
+          [&](int j, auto add) { add(from.place[base + j], from.x[base + j]); }, [](int) {});
     }
   }
 }

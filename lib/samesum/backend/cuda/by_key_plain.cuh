@@ -32,40 +32,51 @@ template <class F> __global__ void __launch_bounds__(256) finish_on_arrival(Keye
   if (is_nan_bits<F>(bits)) bits = Format<F>::canonical_nan;
 }
 
-/// Prepares a stable sort: keys as numbers of 32 bits, a bad one as `bins`, and the places of the rows.
-__global__ void __launch_bounds__(256)
-    number_rows(KeyedElements all, std::uint64_t rows, std::uint32_t* bins, std::uint32_t* places) {
+/// The rows of a call, sorted by key; those of equal keys in their order.
+struct SortedRows {
+  const std::uint32_t* bins;    ///< the keys; the number of results for a bad one
+  const std::uint32_t* places;  ///< where the rows are in the elements
+  std::uint64_t count;
+};
+
+/// Returns the first place of sorted rows whose key is not less than `bin`.
+__device__ inline std::uint64_t first_not_below(const SortedRows& rows, std::uint64_t bin) {
+  std::uint64_t low = 0, high = rows.count;
+  while (low < high) {
+    const std::uint64_t middle = (low + high) / 2;
+    if (rows.bins[middle] < bin)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/// Prepares a stable sort: keys as numbers of 32 bits, a bad one as `bins`, and the places of the rows. Sets
+/// present[key] unless `present` is null.
+__global__ void __launch_bounds__(256) number_rows(KeyedElements all, std::uint64_t rows, std::uint32_t* bins,
+                                                   std::uint32_t* places, std::uint8_t* present) {
   const std::uint64_t k = index_in_grid();
   if (k >= rows) return;
   const std::uint64_t key = key_at(all.format, all.keys, k);
-  if (key >= all.bins) report_bad_key(all.events, k);
+  if (key >= all.bins)
+    report_bad_key(all.events, k);
+  else if (present != nullptr && !*static_cast<volatile std::uint8_t*>(present + key))
+    present[key] = 1;  // read first, since writes to one place follow each other
   bins[k] = static_cast<std::uint32_t>(min(key, all.bins));
   places[k] = static_cast<std::uint32_t>(k);
 }
 
-/// One thread adds the elements of a result in turn. The rows are sorted by key, those of equal keys in their
-/// order. What `out` holds is the first element if it is combined.
+/// One thread adds the elements of a result in turn. What `out` holds is the first element if it is combined.
 template <class Reducer>
 __global__ void __launch_bounds__(128)
-    add_in_turn(Reducer reducer, KeyedElements all, std::size_t input, std::uint64_t rows,
-                const std::uint32_t* bins, const std::uint32_t* places, KeyResults r) {
+    add_in_turn(Reducer reducer, KeyedElements all, std::size_t input, SortedRows rows, KeyResults r) {
   using F = typename Reducer::Format;
   const std::uint64_t i = index_in_grid();
   r.report(i, *all.events);
   if (i >= all.results()) return;
-  const std::uint64_t key = i / all.inner, column = i - key * all.inner;
-  const auto first_not_below = [&](std::uint64_t bound) {
-    std::uint64_t low = 0, high = rows;
-    while (low < high) {
-      const std::uint64_t middle = (low + high) / 2;
-      if (bins[middle] < bound)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return low;
-  };
-  const std::uint64_t first = first_not_below(key), last = first_not_below(key + 1);
+  const std::uint64_t key = quotient(i, all.inner), column = i - key * all.inner;
+  const std::uint64_t first = first_not_below(rows, key), last = first_not_below(rows, key + 1);
   if (first == last && r.combines) return;
   SerialWalker<Reducer> walker{reducer};
   std::uint64_t n = 0;
@@ -75,7 +86,7 @@ __global__ void __launch_bounds__(128)
   };
   if (r.combines) push({widen(static_cast<const F*>(r.out)[i])});
   for (std::uint64_t at = first; at < last; ++at)
-    push(load_as<F>(input, all.x, std::uint64_t{places[at]} * all.inner + column));
+    push(load_as<F>(input, all.x, std::uint64_t{rows.places[at]} * all.inner + column));
   reducer.finish(walker.state(), n, i, r.out);
 }
 

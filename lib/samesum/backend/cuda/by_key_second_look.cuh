@@ -21,6 +21,7 @@ struct SecondLook {
   std::uint64_t results;  ///< how many have room in `digits`
   std::uint64_t terms;    ///< of a result, at most
   int word_bits;          ///< usable bits of the word of a sum that is not exact
+  bool has_flags;         ///< whether the flags of the results are known
 };
 
 /// Decides what finish_sums could not: the sums of zeros, or all sums if an element missed the window. Then
@@ -33,13 +34,17 @@ __global__ void __launch_bounds__(512)
   const auto grid = cooperative_groups::this_grid();
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
   const int digits = w.exact ? AnyDigits::count : 4;
+  if (!look.has_flags) {
+    for (std::uint64_t i = index_in_grid(); i < (all.results() + 3) / 4; i += step) all.flags[i] = 0;
+    grid.sync();
+  }
   for_each_in_range(all, [&](std::uint64_t e, std::uint64_t i) {
     if (!again && !(flags_of(all.flags, i) & is_ambiguous)) return;
     const double x = load_as<fp64>(look.input, all.x, e).v;
     const bool minus_zero = __double_as_longlong(x) == __double_as_longlong(-0.0);
-    flag(
-        all.flags, i,
-        minus_zero ? Exact::seen_any | seen_minus_zero : Exact::seen_any | Exact::seen_other_than_minus_zero);
+    flag(all.flags, i,
+         Exact::seen_any | grid_flags(x) |
+             (minus_zero ? seen_minus_zero : unsigned{Exact::seen_other_than_minus_zero}));
   });
   grid.sync();
   const auto write = [&](std::uint64_t i, std::int64_t* digit) {
@@ -55,7 +60,7 @@ __global__ void __launch_bounds__(512)
       }
       const BitsOf<F> held = r.combines ? out : BitsOf<F>{0};
       const unsigned flags = own | (r.combines ? flags_of_number<F>(held) : 0);
-      const std::uint64_t divisor = r.counts != nullptr ? r.counts[i] : 1;
+      const std::uint64_t divisor = r.counts != nullptr ? r.counts[quotient(i, all.inner)] : 1;
       const auto zero = [&] {
         return w.exact && !(flags & Exact::seen_other_than_minus_zero) ? Format<F>::sign_bit : BitsOf<F>{0};
       };

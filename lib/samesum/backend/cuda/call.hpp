@@ -26,6 +26,7 @@ enum class KeySchedule {
   shared,       ///< in the shared memory of each block, for one range of keys after another
   partitioned,  ///< in shared memory, after the elements of each tile were sorted by partition of results
   global,       ///< in global memory
+  sorted,       ///< in registers, after the rows were sorted by key; sums only
 };
 
 /// Forms of the kernel of scans. The choice changes no bit.

@@ -1,6 +1,7 @@
 /// Launches exact reductions.
 #include <algorithm>
 
+#include "samesum/backend/cuda/exact_columns.cuh"
 #include "samesum/backend/cuda/exact_terms.cuh"
 #include "samesum/backend/cuda/methods.hpp"
 
@@ -76,12 +77,24 @@ cudaError_t sum_each(ExactFinish end, Launch& call) {
   return error;
 }
 
+// --- sums of short columns ---------------------------------------------------------------------------------
+
+template <class T> cudaError_t sum_columns(ExactFinish end, Launch& call) {
+  const Layout& l = call.layout;
+  cudaError_t error;
+  if (!accept_workspace(call, size_if_none_needed, error)) return error;
+  const std::size_t threads = l.outer * ((l.inner - 1) / columns_of_thread<T> + 1);
+  return launch(sum_columns_exactly<T>, (threads - 1) / exact_threads + 1, exact_threads, call.stream,
+                static_cast<const T*>(call.x), l, end.kind.term, end);
+}
+
 }  // namespace
 
 cudaError_t reduce_exactly(ExactKind kind, const FormatInfo& format, Launch& call) {
   const ExactFinish end{kind, format.index, whole(call.options.ddof), call.out};
   if (is_for_sums(kind, call.layout)) return sum_each(end, call);
   return with_format(*call.input, [&]<class T>() {
+    if (is_for_columns(kind, call.layout)) return sum_columns<T>(end, call);
     if (call.as_state)
       return kind.moments ? launch_exactly<T, true, true>(end, call)
                           : launch_exactly<T, false, true>(end, call);

@@ -11,8 +11,8 @@ namespace samesum::gpu {
 using TermDigits = DigitsFrom<ExactTerms::lowest_exponent, ExactTerms::digit_count>;
 
 /// Fallback, not inlined, so that it costs the caller no registers.
-__device__ __noinline__ void deposit(TermDigits* digits, double x) { digits->deposit(x); }
-__device__ __noinline__ void deposit_product(TermDigits* digits, double x, double y) {
+__device__ __noinline__ inline void deposit(TermDigits* digits, double x) { digits->deposit(x); }
+__device__ __noinline__ inline void deposit_product(TermDigits* digits, double x, double y) {
   const Decomposed a = decompose<fp64>(to_bits(x)), b = decompose<fp64>(to_bits(y));
   const bool negative = a.negative != b.negative;
   const int exponent = a.exponent + b.exponent;

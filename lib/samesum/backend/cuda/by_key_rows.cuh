@@ -1,0 +1,302 @@
+/// Sums by key of long rows: the rows are sorted by key, and the elements of a run of equal keys are added in
+/// registers.
+#pragma once
+
+#include "samesum/backend/cuda/by_key_finish.cuh"
+#include "samesum/backend/cuda/by_key_plain.cuh"
+
+namespace samesum::gpu {
+// Internal linkage, as for all kernels that one translation unit uses.
+namespace {
+
+constexpr std::uint32_t rows_of_piece = 64;  // sorted rows that a warp adds
+constexpr std::uint32_t columns_of_warp = 128;
+constexpr int row_threads = 256;
+
+/// Rows in the order of their keys. A run is a range of rows with the same key. A run that begins in one
+/// piece and ends in another has totals in global memory, those of the piece in which it begins.
+struct RowRuns {
+  SortedRows rows;
+  std::size_t format;          ///< index of the format of the results
+  unsigned long long* totals;  ///< of each piece, for each column
+  std::uint32_t* flags;        ///< as KeyedElements::flags, for each of the totals
+
+  /// Whether rows k - 1 and k have the same key.
+  __device__ bool opens(std::uint64_t k) const {
+    return k > 0 && k < rows.count && rows.bins[k - 1] == rows.bins[k];
+  }
+};
+
+/// The sum of the elements that a thread has of a run in one column, in registers.
+template <int words> class ColumnSum {
+ public:
+  static constexpr int skipped = words == 3 ? 32 : 0;  ///< bits below the units of common elements
+
+  __device__ void add_common(std::int64_t units) { high_ += units; }
+  __device__ void add(const Units& u) {
+    const Int128 units = Int128::of(u.negative, Int128::Wide{u.magnitude} << u.shift);
+    if constexpr (words == 2) {
+      high_ += static_cast<std::int64_t>(units.low);
+    } else if constexpr (words == 3) {
+      high_ += static_cast<std::int64_t>(units.wide() >> skipped);
+      low_ += static_cast<std::uint32_t>(units.low);
+    } else {
+      all_.add(units);
+    }
+  }
+  __device__ Int128 units() const {
+    if constexpr (words == 4) return all_;
+    Int128 sum = Int128::of(high_).shifted(skipped);
+    sum.add(Int128::of(static_cast<std::int64_t>(low_)));
+    return sum;
+  }
+  /// Returns the sum in units of 2^(grid + leading_shift), with a sticky last bit if there is such a shift.
+  /// It rounds to at most 24 bits as the sum does, unless it is no_leading.
+  static constexpr int leading_shift = words == 3 ? skipped - 1 : 0;
+  static constexpr std::int64_t no_leading = INT64_MIN;
+  __device__ std::int64_t leading() const {
+    if constexpr (words == 2) return high_;
+    if constexpr (words == 4) return no_leading;
+    constexpr std::int64_t most = std::int64_t{1} << 62, least = std::int64_t{1} << 26;
+    const std::int64_t high = high_ + static_cast<std::int64_t>(low_ >> skipped);
+    const bool is_whole = static_cast<std::uint32_t>(low_) == 0,
+               fits = high < most && high >= -most && (is_whole || high >= least || high < -least);
+    return fits ? 2 * high + !is_whole : no_leading;
+  }
+
+ private:
+  std::int64_t high_ = 0;  ///< in units of 2^(grid + skipped)
+  std::uint64_t low_ = 0;  ///< what is below them
+  Int128 all_;
+};
+
+/// Writes the sum of a run, all of whose elements are known. Not inlined: the code is long, and needed only
+/// for sums that the fast path does not round.
+__device__ __noinline__ void finish_run(const KeyedElements& all, const Window& w, const KeyResults& r,
+                                        std::size_t format, std::uint64_t i, Int128 units, unsigned flags,
+                                        std::uint64_t count) {
+  std::size_t f = 0;
+  Formats::for_each([&]<class F>() {
+    if (f++ != format) return;
+    auto& out = static_cast<BitsOf<F>*>(r.out)[i];
+    const BitsOf<F> held = r.combines ? out : BitsOf<F>{0};
+    if (r.combines) flags |= flags_of_number<F>(held);
+    if (flags & Exact::special_flags)
+      out = special_bits<F>(flags);
+    else if (!units.is_zero())
+      out = sum_bits<F>(units, w, *all.events, r, held, count);
+    else if ((held & ~Format<F>::sign_bit) == 0)
+      out = w.exact && !(flags & Exact::seen_other_than_minus_zero) ? Format<F>::sign_bit : BitsOf<F>{0};
+  });
+}
+
+/// Rounds sums to fp32 of which the leading 64 bits decide: fast path of finish_run for sums that are not
+/// divided.
+template <int words> class LeadingRounder {
+ public:
+  __device__ LeadingRounder(const KeyedElements& all, const Window& w, const RowRuns& runs,
+                            const KeyResults& r)
+      : out_{static_cast<float*>(r.out)}, combines_{r.combines}, exact_{w.exact} {
+    const int exponent = w.placed(*all.events) + ColumnSum<words>::leading_shift;
+    applies_ = words < 4 && runs.format == Formats::index_of<fp32>() && r.counts == nullptr &&
+               exponent >= -252 && exponent <= 252;  // so both factors are normal numbers
+    first_ = __uint_as_float(static_cast<std::uint32_t>(exponent / 2 + 127) << 23);
+    second_ = __uint_as_float(static_cast<std::uint32_t>(exponent - exponent / 2 + 127) << 23);
+  }
+  /// Writes result i, or returns false.
+  __device__ __forceinline__ bool succeeded(const ColumnSum<words>& sum, unsigned flags,
+                                            std::uint64_t i) const {
+    const std::int64_t leading = sum.leading();
+    // A zero of an exact sum has a sign that depends on the elements.
+    if (!applies_ || leading == ColumnSum<words>::no_leading || (flags & Exact::special_flags) ||
+        (exact_ && leading == 0) || (combines_ && out_[i] != 0))
+      return false;
+    out_[i] = __ll2float_rn(leading) * first_ * second_;  // exact scaling: a multiple of the smallest number
+    return true;
+  }
+
+ private:
+  float* out_;
+  bool combines_, exact_, applies_;
+  float first_, second_;
+};
+
+/// Adds the elements of each run. A warp has a piece of the sorted rows and some columns of them. It writes
+/// the results of runs that lie in the piece.
+template <class T, int words>
+__global__ void __launch_bounds__(row_threads, words == 2 ? 3 : 2)
+    add_runs_of_rows(const __grid_constant__ KeyedElements all, const __grid_constant__ Window w,
+                     const __grid_constant__ RowRuns runs, const __grid_constant__ KeyResults r) {
+  constexpr int at_once = 4, columns = columns_of_warp / warp, flag_bits = 8;
+  constexpr bool is_fast = words < 4;
+  // The rows that are being added: an index that is known at run time cannot address registers.
+  __shared__ BitsOf<T> staged[at_once][columns][row_threads];
+  if (all.events->missed != 0) return;
+  const std::uint64_t blocks_of_columns = (all.inner + columns_of_warp - 1) / columns_of_warp,
+                      of_grid = index_in_grid() / warp, piece = quotient(of_grid, blocks_of_columns),
+                      first_column = (of_grid - piece * blocks_of_columns) * columns_of_warp + thread(),
+                      first = piece * rows_of_piece;
+  if (first >= runs.rows.count) return;
+  const int count = static_cast<int>(min(runs.rows.count - first, std::uint64_t{rows_of_piece}));
+  const auto* const x = static_cast<const BitsOf<T>*>(all.x) + first_column;
+  const auto elements = [&] {
+    if constexpr (is_fast)
+      return FastGridded<T>{w, all, ColumnSum<words>::skipped};
+    else
+      return Gridded<T>{w, all};
+  }();
+  const LeadingRounder<words> rounder{all, w, runs, r};
+  // The keys and places of two rows per thread.
+  std::uint32_t own_bin[2], own_place[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const std::uint64_t row = first + min(half * warp + thread(), count - 1);
+    own_bin[half] = runs.rows.bins[row];
+    own_place[half] = runs.rows.places[row];
+  }
+  const auto of_row = [](const std::uint32_t(&own)[2], int k) {
+    return __shfl_sync(whole_warp, k < warp ? own[0] : own[1], k % warp);
+  };
+  BitsOf<T> next[at_once][columns];
+  const auto load = [&](int k) {
+#pragma unroll
+    for (int i = 0; i < at_once; ++i) {
+      const BitsOf<T>* const row = x + of_row(own_place, min(k + i, count - 1)) * all.inner;
+#pragma unroll
+      for (int j = 0; j < columns; ++j)
+        next[i][j] = first_column + j * warp < all.inner ? row[j * warp] : BitsOf<T>{0};
+    }
+  };
+
+  ColumnSum<words> sum[columns];
+  unsigned flags = 0;  // of all columns
+  int begin = 0;       // of the current run, in this piece
+  std::uint32_t bin = of_row(own_bin, 0);
+  // Calls visit(j, sum[j]) for the columns of a mask. A loop, since its code is long and rarely runs.
+  const auto for_each_column = [&](unsigned mask, auto visit) {
+#pragma unroll 1
+    for (; mask != 0; mask &= mask - 1) {
+      const int j = __ffs(static_cast<int>(mask)) - 1;
+      ColumnSum<words> own = sum[0];
+#pragma unroll
+      for (int c = 1; c < columns; ++c)
+        if (c == j) own = sum[c];
+      visit(j, own);
+#pragma unroll
+      for (int c = 0; c < columns; ++c)
+        if (c == j) sum[c] = own;
+    }
+  };
+  const auto finish = [&](int end) {
+    if (bin == all.bins) return;  // the rows of bad keys
+    const bool opened = begin == 0 && runs.opens(first),
+               open = opened || (end == count && runs.opens(first + count));
+    const std::uint64_t result = bin * all.inner + first_column;
+    unsigned others = 0;
+#pragma unroll
+    for (int j = 0; j < columns; ++j)
+      if (first_column + j * warp < all.inner &&
+          (open || !rounder.succeeded(sum[j], flags >> j * flag_bits & 0xff, result + j * warp)))
+        others |= 1u << j;
+    if (others == 0) return;
+    const std::uint64_t home = opened ? first_not_below(runs.rows, bin) / rows_of_piece
+                                      : piece,  // of the totals
+        total = home * all.inner + first_column;
+    for_each_column(others, [&](int j, const ColumnSum<words>& own) {
+      const unsigned of_column = flags >> j * flag_bits & 0xff;
+      const Int128 units = own.units();
+      if (!open)
+        return finish_run(all, w, r, runs.format, result + j * warp, units, of_column,
+                          static_cast<std::uint64_t>(end - begin));
+      const std::uint64_t i = total + j * warp;
+      add_to_total(runs.totals + i * words_of_total(words), words, units.low,
+                   static_cast<std::uint64_t>(units.high));
+      if (of_column != 0) flag(runs.flags, i, of_column);
+    });
+  };
+  load(0);
+#pragma unroll 1
+  for (int k = 0;; ++k) {
+    if (k % at_once == 0 && k < count) {
+#pragma unroll
+      for (int i = 0; i < at_once; ++i)
+#pragma unroll
+        for (int j = 0; j < columns; ++j) staged[i][j][threadIdx.x] = next[i][j];
+      if (k + at_once < count) load(k + at_once);  // while these are added
+    }
+    const std::uint32_t of_next = of_row(own_bin, min(k, count - 1));
+    if (k == count || of_next != bin) {
+      finish(k);
+      if (k == count) return;
+      begin = k;
+      bin = of_next;
+      flags = 0;
+      for (auto& own : sum) own = {};
+    }
+    unsigned uncommon = (1u << columns) - 1;
+    if constexpr (is_fast) {
+      uncommon = 0;
+#pragma unroll
+      for (int j = 0; j < columns; ++j) {
+        const BitsOf<T> bits = staged[k % at_once][j][threadIdx.x];
+        if (!elements.is_common(bits)) {
+          uncommon |= 1u << j;
+        } else {
+          sum[j].add_common(elements.converted(bits));
+          if (words == 3) flags |= unsigned{Exact::seen_other_than_minus_zero} << j * flag_bits;
+        }
+      }
+    }
+    for_each_column(uncommon, [&](int j, ColumnSum<words>& own) {
+      const auto set = [&](unsigned which) { flags |= which << j * flag_bits; };
+      Units u;
+      if (!elements.units(staged[k % at_once][j][threadIdx.x], u, set)) return;
+      own.add(u);
+      if (w.exact) set(Exact::seen_other_than_minus_zero);
+    });
+  }
+}
+
+/// Writes the results of runs that begin in one piece and end in another.
+__global__ void __launch_bounds__(row_threads)
+    finish_open_runs(const __grid_constant__ KeyedElements all, const __grid_constant__ Window w,
+                     const __grid_constant__ RowRuns runs, const __grid_constant__ KeyResults r) {
+  r.report(index_in_grid(), *all.events);
+  if (all.events->missed != 0) return;
+  const std::uint64_t i = index_in_grid(), piece = quotient(i, all.inner), first = piece * rows_of_piece,
+                      last = first + rows_of_piece;
+  if (last >= runs.rows.count || !runs.opens(last)) return;
+  const std::uint32_t bin = runs.rows.bins[last];
+  if (bin == all.bins || (runs.rows.bins[first] == bin && runs.opens(first))) return;
+  const std::uint64_t count =
+      r.counts != nullptr ? first_not_below(runs.rows, bin + 1) - first_not_below(runs.rows, bin) : 0;
+  finish_run(all, w, r, runs.format, bin * all.inner + (i - piece * all.inner),
+             total(runs.totals, w.words, i), flags_of(runs.flags, i), count);
+}
+
+/// Writes the results of keys without elements. Each warp has some columns of one key.
+template <class F>
+__global__ void __launch_bounds__(row_threads)
+    finish_absent_keys(KeyedElements all, KeyResults r, const std::uint8_t* present) {
+  const std::uint64_t blocks_of_columns = (all.inner + columns_of_warp - 1) / columns_of_warp,
+                      of_grid = index_in_grid() / warp, key = quotient(of_grid, blocks_of_columns),
+                      first = (of_grid - key * blocks_of_columns) * columns_of_warp,
+                      end = min(first + columns_of_warp, all.inner);
+  if (key >= all.bins || present[key]) return;
+  const BitsOf<F> nothing = r.counts != nullptr ? Format<F>::canonical_nan : BitsOf<F>{0};
+  for (std::uint64_t column = first + thread(); column < end; column += warp)
+    static_cast<BitsOf<F>*>(r.out)[key * all.inner + column] = nothing;
+}
+
+/// Records whether an element does not fit the window.
+template <class T>
+__global__ void __launch_bounds__(row_threads) look_for_misses(KeyedElements all, Window w) {
+  const Gridded<T> elements{w, all};
+  for (std::uint64_t e = index_in_grid(); e < all.elements; e += std::uint64_t{gridDim.x} * blockDim.x) {
+    Units u;
+    elements.units(static_cast<const BitsOf<T>*>(all.x)[e], u, [](unsigned) {});
+  }
+}
+
+}  // namespace
+}  // namespace samesum::gpu

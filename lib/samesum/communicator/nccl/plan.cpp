@@ -1,0 +1,174 @@
+/// Plans: their memory, streams and events, and the checks of their calls.
+#include "samesum/communicator/nccl/plan.hpp"
+
+#include "samesum/base/environment.hpp"
+#include "samesum/operation/validation.hpp"
+
+namespace samesum::nccl {
+
+Stream new_stream() {
+  int least = 0, greatest = 0;
+  gpu::check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+  cudaStream_t stream = nullptr;
+  gpu::check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest),
+             "cudaStreamCreateWithPriority");
+  return {stream, [](cudaStream_t s) { static_cast<void>(cudaStreamDestroy(s)); }};
+}
+
+Mark::Mark() {
+  cudaEvent_t event = nullptr;
+  gpu::check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
+  event_ = {event, [](cudaEvent_t e) { static_cast<void>(cudaEventDestroy(e)); }};
+}
+void Mark::record(cudaStream_t stream) const {
+  gpu::check(cudaEventRecord(event_.get(), stream), "cudaEventRecord");
+}
+void Mark::wait(cudaStream_t stream) const {
+  gpu::check(cudaStreamWaitEvent(stream, event_.get(), 0), "cudaStreamWaitEvent");
+}
+void Mark::order(cudaStream_t first, cudaStream_t then) const {
+  record(first);
+  wait(then);
+}
+
+Workspace::Workspace(const Method& method, const std::vector<samesum::Call>& calls) : method_{&method} {
+  for (const samesum::Call& call : calls) {
+    gpu::Launch query{call, nullptr, 0, nullptr};
+    gpu::check(enqueue_method(method, query), method.name);
+    bytes_ = std::max(bytes_, query.bytes);
+  }
+  memory_ = gpu::device_memory(bytes_);
+  if (bytes_ < gpu::header_bytes) return;
+  gpu::check(gpu::prepare_workspace(memory_.get(), nullptr), "prepare");
+  gpu::check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+}
+
+void Workspace::run(const samesum::Call& call, cudaStream_t stream) const {
+  gpu::Launch launch{call, memory_.get(), bytes_, stream};
+  gpu::check(enqueue_method(*method_, launch), method_->name);
+}
+
+std::string validation_error(const Method& m, const FormatInfo& input, std::size_t size, const Layout& layout,
+                             const Options& options) {
+  if (m.backend != "cuda") return "the method does not run on a GPU; use the method of the same name @cuda";
+  if (m.takes_keys) return "the method takes keys; use one that reduces vectors";
+  if (m.has_result_per_element) return "the method returns a number per element; use one that reduces";
+  if (m.promise < Promise::everywhere)
+    return "its bits differ from run to run; use a method that promises everywhere";
+  if (!is_listed(&input)) return "input is an unknown format; use one of samesum::formats";
+  if (size >> 39 != 0)
+    return "there are " + std::to_string(size) + " elements; fewer than 2^39 are supported";
+  if (std::string wrong = samesum::validation_error(m, options); !wrong.empty()) return wrong;
+  const Values x{input, no_input, layout.results() * layout.n};
+  const Results out{m.result_format(input), no_output,
+                    layout.results() * static_cast<std::size_t>(m.results)};
+  return samesum::validation_error(m, x, m.inputs == 2 ? &x : nullptr, nullptr, layout, out, false);
+}
+
+void Plan::Call::enqueue(const Values& x, const Values* y, const Results& out, cudaStream_t stream) const {
+  const FloatingPointEnvironment environment;
+  const Method& m = method_;
+  const auto refuse = [&](const std::string& why) {
+    throw std::invalid_argument("samesum: " + m.name + ": " + why);
+  };
+  ranks_.check_device();
+  for (const Values* all : {&x, y ? y : &x}) {
+    const char* const name = all == &x ? "x" : "y";
+    if (const std::string wrong = samesum::validation_error(name, *all); !wrong.empty()) refuse(wrong);
+    if (all->format->index != input_.index || all->size != size_)
+      refuse(std::string{name} + " has " + std::to_string(all->size) + " elements of " +
+             std::string{all->format->name} + "; the plan is for " + std::to_string(size_) + " of " +
+             std::string{input_.name});
+  }
+  const Layout layout = layout_of_results();
+  // Of the inputs only the number, the format and the place matter here.
+  Values whole_x{input_, x.data, layout.results() * layout.n};
+  Values whole_y{input_, y ? y->data : nullptr, whole_x.size};
+  const bool in_place = may_work_in_place() && out.data == x.data && out.format != nullptr &&
+                        is_listed(out.format) && out.format->index == input_.index && m.results == 1;
+  if (in_place || whole_x.data == nullptr) whole_x.data = no_input;
+  if (whole_y.data == nullptr) whole_y.data = no_input;
+  if (const std::string wrong =
+          samesum::validation_error(m, whole_x, y ? &whole_y : nullptr, nullptr, layout, out, false);
+      !wrong.empty())
+    refuse(wrong);
+  enqueue(static_cast<const std::byte*>(x.data), y ? static_cast<const std::byte*>(y->data) : nullptr,
+          static_cast<std::byte*>(out.data), stream);
+}
+
+Plan::Plan(std::unique_ptr<Call> call) : call_{std::move(call)} {}
+Plan::Plan(Plan&&) noexcept = default;
+Plan& Plan::operator=(Plan&&) noexcept = default;
+Plan::~Plan() = default;
+
+Plan Plan::reduce(const Method& method, const FormatInfo& input, std::size_t size, ncclComm_t comm,
+                  Options options) {
+  const FloatingPointEnvironment environment;
+  return Plan{plan_vector(method, input, size, comm, options)};
+}
+Plan Plan::all_reduce(const Method& method, const FormatInfo& input, std::size_t n, ncclComm_t comm,
+                      Options options, std::size_t chunk_bytes) {
+  const FloatingPointEnvironment environment;
+  return Plan{plan_elements(method, input, n, std::nullopt, comm, options, chunk_bytes)};
+}
+Plan Plan::reduce_scatter(const Method& method, const FormatInfo& input, std::size_t n, std::size_t results,
+                          ncclComm_t comm, Options options, std::size_t chunk_bytes) {
+  const FloatingPointEnvironment environment;
+  return Plan{plan_elements(method, input, n, results, comm, options, chunk_bytes)};
+}
+
+void Plan::enqueue(Values x, Results out, cudaStream_t stream) { call_->enqueue(x, nullptr, out, stream); }
+void Plan::enqueue(Values x, Values y, Results out, cudaStream_t stream) {
+  call_->enqueue(x, &y, out, stream);
+}
+
+namespace {
+
+/// The format of the elements; that of the method if x has an unknown one, which the call then refuses.
+const FormatInfo& format_of(const Method& method, const Values& x) {
+  return is_listed(x.format) ? *x.format : *method.format;
+}
+
+void run_once(Plan plan, const Values& x, const Values* y, const Results& out, cudaStream_t stream) {
+  if (y)
+    plan.enqueue(x, *y, out, stream);
+  else
+    plan.enqueue(x, out, stream);
+  gpu::check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+}
+
+std::size_t results_in(const Method& method, const Results& out) {
+  return out.size / static_cast<std::size_t>(method.results);
+}
+
+}  // namespace
+
+void reduce(const Method& method, Values block, Results out, ncclComm_t comm, cudaStream_t stream,
+            Options options) {
+  run_once(Plan::reduce(method, format_of(method, block), block.size, comm, options), block, nullptr, out,
+           stream);
+}
+void reduce(const Method& method, Values x, Values y, Results out, ncclComm_t comm, cudaStream_t stream,
+            Options options) {
+  run_once(Plan::reduce(method, format_of(method, x), x.size, comm, options), x, &y, out, stream);
+}
+void all_reduce(const Method& method, Values x, Results out, ncclComm_t comm, cudaStream_t stream,
+                Options options) {
+  run_once(Plan::all_reduce(method, format_of(method, x), x.size, comm, options), x, nullptr, out, stream);
+}
+void all_reduce(const Method& method, Values x, Values y, Results out, ncclComm_t comm, cudaStream_t stream,
+                Options options) {
+  run_once(Plan::all_reduce(method, format_of(method, x), x.size, comm, options), x, &y, out, stream);
+}
+void reduce_scatter(const Method& method, Values x, Results out, ncclComm_t comm, cudaStream_t stream,
+                    Options options) {
+  run_once(Plan::reduce_scatter(method, format_of(method, x), x.size, results_in(method, out), comm, options),
+           x, nullptr, out, stream);
+}
+void reduce_scatter(const Method& method, Values x, Values y, Results out, ncclComm_t comm,
+                    cudaStream_t stream, Options options) {
+  run_once(Plan::reduce_scatter(method, format_of(method, x), x.size, results_in(method, out), comm, options),
+           x, &y, out, stream);
+}
+
+}  // namespace samesum::nccl

@@ -1,0 +1,181 @@
+/// One vector over all ranks: each rank reduces whole subtrees, and merges the states of all of them.
+#include <algorithm>
+#include <numeric>
+
+#include "samesum/catalogue/state_call.hpp"
+#include "samesum/communicator/nccl/merge.hpp"
+#include "samesum/communicator/nccl/plan.hpp"
+#include "samesum/communicator/nccl/schedule.hpp"
+
+namespace samesum::nccl {
+namespace {
+
+const PartialForm& form_of(const Method& m) { return *Code::of(find_on("reference", m)).partial_form; }
+
+/// A copy in device memory. Waits for it.
+template <class T> gpu::Memory uploaded(const std::vector<T>& from) {
+  const gpu::Memory copy = gpu::device_memory(from.size() * sizeof(T));
+  gpu::check(
+      cudaMemcpyAsync(copy.get(), from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice, nullptr),
+      "cudaMemcpyAsync");
+  gpu::check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+  return copy;
+}
+
+class VectorCall : public Plan::Call {
+ public:
+  VectorCall(const Ranks& ranks, const Method& method, const FormatInfo& input,
+             std::span<const std::uint64_t> sizes, const Options& options)
+      : Plan::Call{ranks, method, input, sizes[ranks.me()], options},
+        form_{form_of(method)},
+        schedule_{schedule_of(sizes, form_.leaf)},
+        mine_{schedule_.subtrees[ranks.me()]},
+        begin_{schedule_.begins[ranks.me()]},
+        size_{sizes[ranks.me()]},
+        merge_{merge_states_of(method)},
+        place_{uploaded(schedule_.place)},
+        begins_{form_.move_index ? uploaded(schedule_.begins) : nullptr},
+        states_{gpu::device_memory(ranks.count() * schedule_.states_per_rank * form_.state_bytes)},
+        side_{new_stream()} {
+    const std::size_t me = ranks.me();
+    for (const SplitTile& tile : schedule_.split)
+      if (tile.owner == ranks.rank()) split_elements_ += tile.elements.count;
+    for (std::size_t i = 0; i < inputs(); ++i)
+      split_.push_back(gpu::device_memory(split_elements_ * element_bytes()));
+    split_count_ = static_cast<std::size_t>(
+        std::ranges::count(schedule_.split, static_cast<int>(me), &SplitTile::owner));
+    sends_ = std::ranges::any_of(schedule_.split, [&](const SplitTile& tile) {
+      return std::ranges::find(tile.parts, static_cast<int>(me), &SplitTile::Part::rank) != tile.parts.end();
+    });
+    largest_ = split_count_;
+    for (std::size_t i = split_count_; i < mine_.size(); ++i)
+      if (mine_[i].count > mine_[largest_].count) largest_ = i;
+    std::vector<samesum::Call> on_main, on_side;
+    for (std::size_t i = 0; i < mine_.size(); ++i)
+      (i == largest_ ? on_main : on_side).push_back(state_call(nullptr, nullptr, mine_[i].count, nullptr));
+    if (!on_main.empty()) main_workspace_.emplace(method, on_main);
+    if (!on_side.empty()) side_workspace_.emplace(method, on_side);
+  }
+
+ private:
+  Layout layout_of_results() const override { return Layout::vector(size_); }
+
+  void enqueue(const std::byte* x, const std::byte* y, std::byte* out, cudaStream_t stream) const override {
+    const bool forks = sends_ || side_workspace_;
+    if (forks) fork_.order(stream, side_.get());
+    if (sends_) exchange(x, y);
+    std::size_t split_at = 0;
+    for (std::size_t i = 0; i < mine_.size(); ++i) {
+      const Range& subtree = mine_[i];
+      const bool is_split = i < split_count_;
+      const auto place = [&](const std::byte* block, std::size_t input) {
+        return is_split ? split_at_of(input, split_at) : block + (subtree.first - begin_) * element_bytes();
+      };
+      const samesum::Call call =
+          state_call(place(x, 0), y ? place(y, 1) : nullptr, subtree.count, state_at(ranks().me(), i));
+      if (is_split) split_at += subtree.count;
+      if (i == largest_)
+        main_workspace_->run(call, stream);
+      else
+        side_workspace_->run(call, side_.get());
+    }
+    if (forks) join_.order(side_.get(), stream);
+    if (ranks().size() > 1)
+      check(ncclAllGather(state_at(ranks().me(), 0), states_.get(),
+                          schedule_.states_per_rank * form_.state_bytes, ncclChar, ranks().comm(), stream),
+            "ncclAllGather");
+    gpu::check(
+        merge_({states_.get(), static_cast<const std::int32_t*>(place_.get()),
+                static_cast<const std::uint64_t*>(begins_.get()), static_cast<int>(schedule_.place.size()),
+                schedule_.n, options().ddof, options().grid.value_or(0), out, stream}),
+        method().name);
+  }
+
+  /// Sends the parts of this rank of split tiles, and assembles the tiles that it owns.
+  void exchange(const std::byte* x, const std::byte* y) const {
+    const std::byte* const blocks[] = {x, y};
+    const auto at = [&](std::size_t input, const Range& part) {
+      return blocks[input] + (part.first - begin_) * element_bytes();
+    };
+    const auto each = [&](auto visit) {  // the parts of a pair of ranks in the same order on both of them
+      std::size_t split_at = 0;
+      for (const SplitTile& tile : schedule_.split) {
+        for (const SplitTile::Part& part : tile.parts)
+          for (std::size_t input = 0; input < inputs(); ++input)
+            visit(tile, part, input, split_at + (part.elements.first - tile.elements.first));
+        if (tile.owner == ranks().rank()) split_at += tile.elements.count;
+      }
+    };
+    const int me = ranks().rank();
+    each([&](const SplitTile& tile, const SplitTile::Part& part, std::size_t input, std::size_t place) {
+      if (tile.owner == me && part.rank == me)
+        gpu::check(
+            cudaMemcpyAsync(split_at_of(input, place), at(input, part.elements),
+                            part.elements.count * element_bytes(), cudaMemcpyDeviceToDevice, side_.get()),
+            "cudaMemcpyAsync");
+    });
+    Messages messages{ranks().comm(), side_.get()};
+    each([&](const SplitTile& tile, const SplitTile::Part& part, std::size_t input, std::size_t place) {
+      const std::size_t bytes = part.elements.count * element_bytes();
+      if (tile.owner == me && part.rank != me)
+        messages.receive(split_at_of(input, place), bytes, static_cast<std::size_t>(part.rank));
+      if (tile.owner != me && part.rank == me)
+        messages.send(at(input, part.elements), bytes, static_cast<std::size_t>(tile.owner));
+    });
+    messages.enqueue();
+  }
+
+  /// The call that writes the state of `count` elements to `state`. Without addresses, for a size query.
+  samesum::Call state_call(const void* x, const void* y, std::size_t count, void* state) const {
+    const Values of_x{input(), x ? x : no_input, count}, of_y{input(), y ? y : no_input, count};
+    samesum::Call call =
+        call_of(of_x, inputs() == 2 ? &of_y : nullptr, Layout::vector(count), {nullptr, state, 0}, options());
+    call.as_state = true;
+    return call;
+  }
+
+  std::byte* state_at(std::size_t rank, std::size_t i) const {
+    return static_cast<std::byte*>(states_.get()) +
+           (rank * schedule_.states_per_rank + i) * form_.state_bytes;
+  }
+  std::byte* split_at_of(std::size_t input, std::size_t element) const {
+    return static_cast<std::byte*>(split_[input].get()) + element * element_bytes();
+  }
+
+  const PartialForm& form_;
+  Schedule schedule_;
+  std::vector<Range> mine_;
+  std::uint64_t begin_, size_;
+  MergeStates merge_;
+  gpu::Memory place_, begins_, states_;
+  std::vector<gpu::Memory> split_;  ///< for each input the split tiles that this rank owns
+  std::size_t split_elements_ = 0, split_count_ = 0;
+  bool sends_ = false;       ///< or receives parts of split tiles
+  std::size_t largest_ = 0;  ///< the subtree that is reduced in the caller's stream
+  std::optional<Workspace> main_workspace_, side_workspace_;
+  Stream side_;
+  Mark fork_, join_;
+};
+
+}  // namespace
+
+std::unique_ptr<Plan::Call> plan_vector(const Method& method, const FormatInfo& input, std::size_t size,
+                                        ncclComm_t comm, const Options& options) {
+  const Ranks ranks{comm};
+  const std::string error = message_of([&] {
+    std::string wrong = validation_error(method, input, size, Layout::vector(size), options);
+    if (wrong.empty()) {
+      Partial{method, 0, options.grid};  // throws if the method has none, or needs a grid
+      if (merge_states_of(method) == nullptr)
+        wrong = "no kernel merges partials in the order " + method.order + "; use the order tree";
+      else if (form_of(method).leaf == 0 && method.accumulator != Exact::name && ranks.count() > most_tiles)
+        wrong = "comm has " + std::to_string(ranks.count()) + " ranks; at most 1024 are supported";
+    }
+    if (!wrong.empty()) throw std::invalid_argument("samesum: " + method.name + ": " + wrong);
+  });
+  const std::vector<std::uint64_t> sizes =
+      ranks.agree(description("reduce", method, input, options), error, size);
+  return std::make_unique<VectorCall>(ranks, method, input, sizes, options);
+}
+
+}  // namespace samesum::nccl

@@ -1,0 +1,495 @@
+/// Vectors that are spread over GPUs: one thread per GPU, one communicator over all of them.
+#include "samesum/nccl.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <thread>
+
+#include "backend/cuda_support.hpp"
+#include "partial_support.hpp"
+#include "samesum/communicator/nccl/merge.hpp"
+
+namespace samesum {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+int count_gpus() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
+  static_cast<void>(cudaGetLastError());
+  return count;
+}
+
+#define SAMESUM_NEEDS_GPUS() \
+  if (count_gpus() < 2) GTEST_SKIP() << "needs 2 GPUs, but there are " << count_gpus()
+
+/// A rank in a thread of its own.
+struct Rank {
+  int rank, size;
+  ncclComm_t comm;
+  cudaStream_t stream;
+  std::size_t me() const { return static_cast<std::size_t>(rank); }
+};
+
+/// One communicator over all GPUs of this process.
+class Gpus {
+ public:
+  static Gpus& all() {
+    static Gpus only;
+    return only;
+  }
+  std::size_t count() const { return comms_.size(); }
+
+  /// Runs work(rank, meet) in a thread per GPU; meet() waits for the other threads. Returns the messages of
+  /// the exceptions that it throws, by rank.
+  template <class Work> std::vector<std::string> run(Work work) {
+    std::vector<std::string> messages(count());
+    std::barrier meeting{static_cast<std::ptrdiff_t>(count())};
+    std::vector<std::thread> threads;
+    for (std::size_t r = 0; r < count(); ++r)
+      threads.emplace_back([&, r] {
+        succeed(cudaSetDevice(static_cast<int>(r)));
+        try {
+          work(Rank{static_cast<int>(r), static_cast<int>(count()), comms_[r], streams_[r]},
+               [&] { meeting.arrive_and_wait(); });
+        } catch (const std::exception& e) {
+          messages[r] = *e.what() ? e.what() : "unknown error";
+          meeting.arrive_and_drop();
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    return messages;
+  }
+
+ private:
+  Gpus() : comms_(static_cast<std::size_t>(count_gpus())), streams_(comms_.size()) {
+    const ncclResult_t result = ncclCommInitAll(comms_.data(), count_gpus(), nullptr);
+    if (result != ncclSuccess) throw std::runtime_error{ncclGetErrorString(result)};
+    for (std::size_t r = 0; r < comms_.size(); ++r) {
+      succeed(cudaSetDevice(static_cast<int>(r)));
+      succeed(cudaStreamCreateWithFlags(&streams_[r], cudaStreamNonBlocking));
+    }
+    succeed(cudaSetDevice(0));
+  }
+  std::vector<ncclComm_t> comms_;
+  std::vector<cudaStream_t> streams_;
+};
+
+const std::vector<std::string> no_errors() { return std::vector<std::string>(Gpus::all().count()); }
+
+Values part_of(const Values& all, std::size_t begin, std::size_t n) {
+  return {*all.format, static_cast<const std::byte*>(all.data) + begin * all.format->bytes, n};
+}
+
+/// Uneven cuts of n elements; some blocks are empty.
+std::vector<std::size_t> random_cuts(std::mt19937_64& random, std::size_t n) {
+  std::vector<std::size_t> cuts{0, n};
+  for (std::size_t r = 1; r < Gpus::all().count(); ++r)
+    cuts.push_back(random() % 4 == 0 ? n * (random() % 2) : below(random, n + 1));
+  std::ranges::sort(cuts);
+  return cuts;
+}
+
+/// Results in device memory, with a pattern that a missing write leaves.
+class DeviceResults {
+ public:
+  DeviceResults(const Method& m, const FormatInfo& input, std::size_t results)
+      : bytes_{results * m.result_bytes()},
+        memory_{device_memory(bytes_)},
+        results_{m.result_format(input), memory_.get(), results * static_cast<std::size_t>(m.results)} {
+    clear();
+  }
+  Results results() const { return results_; }
+  void clear() const {
+    succeed(cudaMemset(memory_.get(), 0xa5, bytes_));
+    succeed(cudaDeviceSynchronize());
+  }
+  std::vector<std::byte> fetch(cudaStream_t stream) const {
+    std::vector<std::byte> host(bytes_);
+    succeed(cudaStreamSynchronize(stream));
+    succeed(cudaMemcpy(host.data(), memory_.get(), bytes_, cudaMemcpyDeviceToHost));
+    return host;
+  }
+
+ private:
+  std::size_t bytes_;
+  std::shared_ptr<std::byte> memory_;
+  Results results_;
+};
+
+/// A sum that overflows its grid is NaN on a GPU; the CPU throws, and its results are NaN, too.
+void reduce_on_cpu(const Method& m, const Values& x, const Values* y, const Layout& layout, Results out,
+                   const Options& options) try {
+  if (y)
+    reduce(m, x, *y, layout, out, options);
+  else
+    reduce(m, x, layout, out, options);
+} catch (const std::overflow_error&) {
+}
+
+std::vector<const Method*> methods_that_merge() {
+  std::vector<const Method*> chosen;
+  for (const Method* m : methods_with_partials("cuda"))
+    if (nccl::merge_states_of(*m)) chosen.push_back(m);
+  return chosen;
+}
+
+// --- one vector over all GPUs ------------------------------------------------------------------------------
+
+/// Reduces blocks of x on all GPUs. Returns the bytes of the results of each rank.
+std::vector<std::vector<std::byte>> reduced_over_gpus(const Method& m, const Inputs& in,
+                                                      const std::vector<std::size_t>& cuts) {
+  std::vector<std::vector<std::byte>> all(Gpus::all().count());
+  const std::vector<std::string> errors = Gpus::all().run([&](const Rank& r, auto meet) {
+    const std::size_t begin = cuts[r.me()], n = cuts[r.me() + 1] - begin;
+    const OnGpu x{part_of(in.x.values(), begin, n), begin % 3},
+        y{m.inputs == 2 ? part_of(in.y.values(), begin, n) : Values{*in.x.values().format, nullptr, 0}};
+    const DeviceResults out{m, *in.x.values().format, 1};
+    meet();  // all memory is allocated before a rank waits for another one
+    nccl::Plan plan = nccl::Plan::reduce(m, *in.x.values().format, n, r.comm,
+                                         with_grid(m, {.ddof = double(m.results == 2)}));
+    meet();
+    if (m.inputs == 2)
+      plan.enqueue(x.values(), y.values(), out.results(), r.stream);
+    else
+      plan.enqueue(x.values(), out.results(), r.stream);
+    all[r.me()] = out.fetch(r.stream);
+    meet();
+  });
+  EXPECT_EQ(errors, no_errors()) << m.name;
+  return all;
+}
+
+TEST(AReductionOverGpus, HasTheBitsOfOneGpuAndOfTheCpu) {
+  SAMESUM_NEEDS_GPUS();
+  std::mt19937_64 random{21};
+  int compared = 0;
+  std::vector<std::size_t> lengths{1, 4097};
+  if (!samesum::reduced)
+    lengths.insert(lengths.end(), {0, 100'003, 4'500'001});  // the last in tiles of two leaves
+  for (const Method* m : methods_that_merge())
+    for (const std::size_t n : lengths) {
+      if ((n > 1'000'000 || samesum::reduced) && m->format->name != "fp32") continue;
+      const Inputs in = random_inputs(random, *m, n);
+      const Options options = with_grid(*m, {.ddof = double(m->results == 2)});
+      std::vector<std::byte> expected(m->result_bytes());
+      const Values x = in.x.values(), y = in.y.values();
+      reduce_on_cpu(find_on("cpu", *m), x, m->inputs == 2 ? &y : nullptr, Layout::vector(n),
+                    {m->result_format(*x.format), expected.data(), static_cast<std::size_t>(m->results)},
+                    options);
+      succeed(cudaSetDevice(0));
+      const OnGpu whole_x{x}, whole_y{y};
+      const DeviceResults one{*m, *x.format, 1};
+      if (m->inputs == 2)
+        gpu::reduce(*m, whole_x.values(), whole_y.values(), Layout::vector(n), one.results(), nullptr,
+                    nullptr, options);
+      else
+        gpu::reduce(*m, whole_x.values(), Layout::vector(n), one.results(), nullptr, nullptr, options);
+      EXPECT_EQ(one.fetch(nullptr), expected) << m->name << " on one GPU, n = " << n;
+      for (int repetition = 0; repetition < (n > 1'000'000 ? 1 : 2); ++repetition) {
+        const std::vector<std::size_t> cuts = random_cuts(random, n);
+        EXPECT_THAT(reduced_over_gpus(*m, in, cuts), Each(expected))
+            << m->name << ", " << x.format->name << ", cuts " << ::testing::PrintToString(cuts);
+        ++compared;
+      }
+    }
+  EXPECT_GT(compared, samesum::reduced ? 50 : 300);
+}
+
+TEST(AReductionOverGpus, HasTheBitsOfOneGpuForLongBlocksThatEndInsideLeaves) {
+  SAMESUM_NEEDS_GPUS();
+  if (samesum::reduced) GTEST_SKIP() << "long vectors are not for compute-sanitizer";
+  const std::size_t ranks = Gpus::all().count(), n = (std::size_t{1} << 26) + 12'345;
+  std::vector<float> x(n);
+  std::mt19937 random{22};
+  for (float& e : x) e = static_cast<float>(static_cast<std::int32_t>(random())) * 0x1p-31f;
+  for (const char* name :
+       {"exact/fp32", "tree/plain/fp32", "tree/kahan/fp32", "pairwise/plain/fp32",
+        "pairwise/double_word/fp32", "norm/tree/fp32", "argmax/fp32", "moments/tree/fp32"}) {
+    const Method& m = gpu::find(name);
+    const DeviceResults one{m, format_info<fp32>(), 1};
+    succeed(cudaSetDevice(0));
+    const OnGpu whole{x};
+    gpu::reduce(m, whole.values(), Layout::vector(n), one.results());
+    const std::vector<std::byte> expected = one.fetch(nullptr);
+    for (const std::size_t shift : {std::size_t{0}, std::size_t{1}, std::size_t{123'457}}) {
+      std::vector<std::vector<std::byte>> all(ranks);
+      const auto errors = Gpus::all().run([&](const Rank& r, auto meet) {
+        const auto cut = [&](std::size_t k) { return k == 0 ? 0 : k == ranks ? n : n / ranks * k + shift; };
+        const std::span<const float> block = std::span{x}.subspan(cut(r.me()), cut(r.me() + 1) - cut(r.me()));
+        const OnGpu mine{block};
+        const DeviceResults out{m, format_info<fp32>(), 1};
+        meet();
+        nccl::Plan plan = nccl::Plan::reduce(m, format_info<fp32>(), block.size(), r.comm);
+        meet();
+        plan.enqueue(mine.values(), out.results(), r.stream);
+        all[r.me()] = out.fetch(r.stream);
+        meet();
+      });
+      EXPECT_EQ(errors, no_errors()) << name;
+      EXPECT_THAT(all, Each(expected)) << name << ", shift " << shift;
+    }
+  }
+}
+
+// --- element by element ------------------------------------------------------------------------------------
+
+TEST(VectorsOnGpus, ReducedElementByElementHaveTheBitsOfAMatrixOfThem) {
+  SAMESUM_NEEDS_GPUS();
+  std::mt19937_64 random{23};
+  int compared = 0;
+  const std::size_t ranks = Gpus::all().count();
+  for (const Method& m : methods()) {
+    const std::size_t n = 3001;
+    const Layout over_ranks = Layout::axis(1, ranks, n);
+    if (m.backend != "cuda" || m.promise < Promise::everywhere || !reduces_vectors(m) ||
+        !m.accepts(*m.format, over_ranks) || (samesum::reduced && m.format->name != "fp32"))
+      continue;
+    const Inputs in = random_inputs(random, m, ranks * n);
+    const Values x = in.x.values(), y = in.y.values();
+    if (!m.accepts(*x.format, over_ranks)) continue;
+    const Options options = with_grid(m, {.ddof = double(m.results == 2)});
+    std::vector<std::byte> expected(n * m.result_bytes());
+    const FormatInfo* const of_results = m.result_format(*x.format);
+    reduce_on_cpu(find_on("cpu", m), x, m.inputs == 2 ? &y : nullptr, over_ranks,
+                  {of_results, expected.data(), n * static_cast<std::size_t>(m.results)}, options);
+    // The last rank keeps the rest.
+    const std::size_t each = n / (2 * ranks);
+    std::vector<std::vector<std::byte>> whole(ranks), in_place(ranks), blocks(ranks);
+    const auto errors = Gpus::all().run([&](const Rank& r, auto meet) {
+      const std::size_t kept = r.me() + 1 == ranks ? n - each * r.me() : each;
+      const OnGpu mine{part_of(x, r.me() * n, n)},
+          other{m.inputs == 2 ? part_of(y, r.me() * n, n) : Values{*x.format, nullptr, 0}};
+      const DeviceResults all{m, *x.format, n}, block{m, *x.format, kept};
+      meet();
+      nccl::Plan all_reduce =
+                     nccl::Plan::all_reduce(m, *x.format, n, r.comm, options, 1000 * x.format->bytes),
+                 reduce_scatter = nccl::Plan::reduce_scatter(m, *x.format, n, kept, r.comm, options,
+                                                             300 * x.format->bytes);
+      meet();
+      const auto enqueue = [&](nccl::Plan& plan, const Results& out) {
+        if (m.inputs == 2)
+          plan.enqueue(mine.values(), other.values(), out, r.stream);
+        else
+          plan.enqueue(mine.values(), out, r.stream);
+      };
+      enqueue(all_reduce, all.results());
+      enqueue(reduce_scatter, block.results());
+      whole[r.me()] = all.fetch(r.stream);
+      blocks[r.me()] = block.fetch(r.stream);
+      if (m.inputs == 1 && m.results == 1 && of_results && of_results->index == x.format->index) {
+        void* const data = const_cast<void*>(mine.values().data);
+        all_reduce.enqueue(mine.values(), {of_results, data, n}, r.stream);
+        in_place[r.me()].resize(expected.size());
+        succeed(cudaStreamSynchronize(r.stream));
+        succeed(cudaMemcpy(in_place[r.me()].data(), data, expected.size(), cudaMemcpyDeviceToHost));
+      } else {
+        in_place[r.me()] = expected;
+      }
+      meet();
+    });
+    EXPECT_EQ(errors, no_errors()) << m.name;
+    EXPECT_THAT(whole, Each(expected)) << m.name << " of " << x.format->name << ": all_reduce";
+    EXPECT_THAT(in_place, Each(expected)) << m.name << " of " << x.format->name << ": in place";
+    std::vector<std::byte> joined;
+    for (const auto& block : blocks) joined.insert(joined.end(), block.begin(), block.end());
+    EXPECT_EQ(joined, expected) << m.name << " of " << x.format->name << ": reduce_scatter";
+    ++compared;
+  }
+  EXPECT_GT(compared, samesum::reduced ? 10 : 30);
+}
+
+// --- graphs ------------------------------------------------------------------------------------------------
+
+/// Captures what `enqueue` does, and returns a graph to be launched.
+template <class Enqueue> cudaGraphExec_t captured(cudaStream_t stream, Enqueue enqueue) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t replay = nullptr;
+  succeed(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  enqueue();
+  succeed(cudaStreamEndCapture(stream, &graph));
+  succeed(cudaGraphInstantiate(&replay, graph, 0));
+  succeed(cudaGraphDestroy(graph));
+  return replay;
+}
+
+TEST(AGraphOverGpus, GivesTheSameBitsInEachReplay) {
+  SAMESUM_NEEDS_GPUS();
+  const std::size_t ranks = Gpus::all().count(), n = 50'001;
+  for (const char* name :
+       {"exact/fp32", "tree/kahan/fp32", "fixed_point/fp32", "max/fp32", "mean/exact/fp32"}) {
+    const Method& m = gpu::find(name);
+    const Options options = with_grid(m);
+    std::vector<std::vector<std::byte>> sums(ranks), elements(ranks), sums_again(ranks),
+        elements_again(ranks);
+    std::vector<std::byte> expected_sum(m.result_bytes()), expected_elements(n * m.result_bytes());
+    const Array all{format_info<fp32>(), wide(ranks * n, 20, 24)};
+    const Method& on_cpu = find_on("cpu", m);
+    reduce(on_cpu, all.values(), Layout::vector(ranks * n), {m.format, expected_sum.data(), 1}, options);
+    reduce(on_cpu, all.values(), Layout::axis(1, ranks, n), {m.format, expected_elements.data(), n}, options);
+    const auto errors = Gpus::all().run([&](const Rank& r, auto meet) {
+      const Values block = part_of(all.values(), r.me() * n, n);
+      const OnGpu x{block};
+      const DeviceResults sum{m, *block.format, 1}, each{m, *block.format, n};
+      meet();
+      nccl::Plan reduce = nccl::Plan::reduce(m, *block.format, n, r.comm, options),
+                 all_reduce = nccl::Plan::all_reduce(m, *block.format, n, r.comm, options, 40'000);
+      meet();
+      reduce.enqueue(x.values(), sum.results(), r.stream);
+      all_reduce.enqueue(x.values(), each.results(), r.stream);
+      sums[r.me()] = sum.fetch(r.stream);
+      elements[r.me()] = each.fetch(r.stream);
+      meet();
+      const cudaGraphExec_t replay = captured(r.stream, [&] {
+        reduce.enqueue(x.values(), sum.results(), r.stream);
+        all_reduce.enqueue(x.values(), each.results(), r.stream);
+      });
+      for (int repetition = 0; repetition < 3; ++repetition) {
+        sum.clear();
+        each.clear();
+        meet();
+        succeed(cudaGraphLaunch(replay, r.stream));
+        sums_again[r.me()] = sum.fetch(r.stream);
+        elements_again[r.me()] = each.fetch(r.stream);
+        EXPECT_EQ(sums_again[r.me()], expected_sum) << name << ", replay " << repetition;
+        EXPECT_EQ(elements_again[r.me()], expected_elements) << name << ", replay " << repetition;
+        meet();
+      }
+      succeed(cudaGraphExecDestroy(replay));
+    });
+    EXPECT_EQ(errors, no_errors()) << name;
+    EXPECT_THAT(sums, Each(expected_sum)) << name;
+    EXPECT_THAT(elements, Each(expected_elements)) << name;
+  }
+}
+
+// --- errors ------------------------------------------------------------------------------------------------
+
+TEST(APlanOverGpus, IsRefusedOnAllRanksIfOneIsWrong) {
+  SAMESUM_NEEDS_GPUS();
+  const Method &tree = gpu::find("tree/plain/fp32"), &kahan = gpu::find("tree/kahan/fp32");
+  const FormatInfo& f = format_info<fp32>();
+  const auto refused = [&](const std::string& words, auto plan) {
+    const auto errors = Gpus::all().run([&](const Rank& r, auto) { plan(r, r.rank + 1 == r.size); });
+    EXPECT_THAT(errors, Each(AllOf(HasSubstr("samesum: rank "), HasSubstr(words))));
+    for (const std::string& error : errors) EXPECT_EQ(error, errors[0]);
+  };
+  const std::string last = "rank " + std::to_string(Gpus::all().count() - 1);
+  refused(last + " plans reduce of fp32 with sum/tree/kahan/fp32",
+          [&](const Rank& r, bool odd) { nccl::Plan::reduce(odd ? kahan : tree, f, 10, r.comm); });
+  refused(last + " plans reduce of fp16 with sum/tree/plain/fp32", [&](const Rank& r, bool odd) {
+    nccl::Plan::reduce(tree, odd ? format_info<fp16>() : f, 10, r.comm);
+  });
+  refused("all_reduce of 11 elements",
+          [&](const Rank& r, bool odd) { nccl::Plan::all_reduce(tree, f, odd ? 11 : 10, r.comm); });
+  refused("grid -3", [&](const Rank& r, bool odd) {
+    nccl::Plan::reduce(gpu::find("fixed_point/fp32"), f, 10, r.comm, {.grid = odd ? -3 : -4});
+  });
+  refused(
+      last +
+          ": sum/serial/plain/fp32@cuda: no kernel merges partials in the order serial; use the order tree",
+      [&](const Rank& r, bool odd) {
+        nccl::Plan::reduce(odd ? gpu::find("serial/plain/fp32") : tree, f, 10, r.comm);
+      });
+  refused(last + ": sum/tree/plain/fp32@cpu: the method does not run on a GPU", [&](const Rank& r, bool odd) {
+    nccl::Plan::reduce(odd ? find("tree/plain/fp32@cpu") : tree, f, 10, r.comm);
+  });
+  refused("run to run",
+          [&](const Rank& r, bool) { nccl::Plan::reduce(gpu::find("atomic/plain/fp32"), f, 10, r.comm); });
+  refused("needs a grid",
+          [&](const Rank& r, bool) { nccl::Plan::reduce(gpu::find("fixed_point/fp32"), f, 10, r.comm); });
+  refused("number per element", [&](const Rank& r, bool) {
+    nccl::Plan::all_reduce(gpu::find("cumsum/exact/fp32"), f, 10, r.comm);
+  });
+  refused("chunk_bytes is 0",
+          [&](const Rank& r, bool) { nccl::Plan::all_reduce(tree, f, 10, r.comm, {}, 0); });
+  EXPECT_THAT(
+      Gpus::all().run([&](const Rank& r, auto) { nccl::Plan::reduce_scatter(tree, f, 10, 1, r.comm); }),
+      Each(HasSubstr("they need 10")));
+  EXPECT_THAT(Gpus::all().run([&](const Rank&, auto) { nccl::Plan::reduce(tree, f, 10, nullptr); }),
+              Each(HasSubstr("comm is null")));
+  EXPECT_THAT(Gpus::all().run([&](const Rank& r, auto) {
+    succeed(cudaSetDevice((r.rank + 1) % r.size));
+    nccl::Plan::reduce(tree, f, 10, r.comm);
+  }),
+              Each(HasSubstr("call cudaSetDevice(")));
+}
+
+TEST(ACallOverGpus, RefusesOtherArgumentsThanThoseOfItsPlan) {
+  SAMESUM_NEEDS_GPUS();
+  const Method &tree = gpu::find("tree/plain/fp32"), &dot = gpu::find("dot/tree/plain/fp32");
+  const auto errors = Gpus::all().run([&](const Rank& r, auto meet) {
+    const OnGpu x{std::vector<float>(100, 1)};
+    const DeviceResults out{tree, format_info<fp32>(), 1}, many{tree, format_info<fp32>(), 100};
+    const Values all = x.values(), fewer = part_of(all, 0, 99);
+    meet();
+    nccl::Plan plan = nccl::Plan::reduce(tree, format_info<fp32>(), 100, r.comm),
+               of_two = nccl::Plan::reduce(dot, format_info<fp32>(), 100, r.comm),
+               elements = nccl::Plan::all_reduce(tree, format_info<fp32>(), 100, r.comm);
+    const auto refused = [&](const std::string& words, auto call) {
+      try {
+        call();
+        ADD_FAILURE() << "not refused: " << words;
+      } catch (const std::invalid_argument& e) {
+        EXPECT_THAT(e.what(), HasSubstr(words));
+      }
+    };
+    refused("x has 99 elements of fp32; the plan is for 100 of fp32",
+            [&] { plan.enqueue(fewer, out.results(), r.stream); });
+    refused("x is null", [&] {
+      plan.enqueue(Values{format_info<fp32>(), nullptr, 100}, out.results(), r.stream);
+    });
+    refused("out has room for 100 results", [&] { plan.enqueue(all, many.results(), r.stream); });
+    refused("out has room for 1 results", [&] { elements.enqueue(all, out.results(), r.stream); });
+    refused("y has 99 elements", [&] { of_two.enqueue(all, fewer, out.results(), r.stream); });
+    refused("", [&] { of_two.enqueue(all, out.results(), r.stream); });
+    refused("overlap", [&] {
+      const auto* const data = static_cast<const float*>(all.data);
+      plan.enqueue(all, {&format_info<fp32>(), const_cast<float*>(data + 5), 1}, r.stream);
+    });
+    meet();
+    // After errors the next call is a call like any other.
+    plan.enqueue(all, out.results(), r.stream);
+    float sum = 0;
+    std::memcpy(&sum, out.fetch(r.stream).data(), sizeof sum);
+    EXPECT_EQ(sum, static_cast<float>(100 * r.size));
+    meet();
+  });
+  EXPECT_EQ(errors, no_errors());
+}
+
+TEST(ACallThatWaits, HasTheResultsOfAPlan) {
+  SAMESUM_NEEDS_GPUS();
+  const auto errors = Gpus::all().run([&](const Rank& r, auto) {
+    const std::size_t n = 1000;
+    const OnGpu x{std::vector<float>(n, static_cast<float>(r.rank + 1))};
+    const float ranks = static_cast<float>(r.size), total = ranks * (ranks + 1) / 2;
+    const Method &exact = gpu::find("exact/fp32"), &dot = gpu::find("dot/exact/fp32");
+    const auto first = [](const DeviceResults& out) {
+      float value;
+      std::memcpy(&value, out.fetch(nullptr).data(), sizeof value);
+      return value;
+    };
+    const DeviceResults one{exact, format_info<fp32>(), 1}, all{exact, format_info<fp32>(), n},
+        block{exact, format_info<fp32>(), r.rank == 0 ? n : 0};
+    nccl::reduce(exact, x.values(), one.results(), r.comm, r.stream);
+    EXPECT_EQ(first(one), static_cast<float>(n) * total);
+    nccl::reduce(dot, x.values(), x.values(), one.results(), r.comm, r.stream);
+    EXPECT_EQ(first(one), static_cast<float>(n) * ranks * (ranks + 1) * (2 * ranks + 1) / 6);
+    nccl::all_reduce(exact, x.values(), all.results(), r.comm, r.stream);
+    EXPECT_EQ(first(all), total);
+    nccl::reduce_scatter(exact, x.values(), block.results(), r.comm, r.stream);
+    if (r.rank == 0) {
+      EXPECT_EQ(first(block), total);
+    }
+  });
+  EXPECT_EQ(errors, no_errors());
+}
+
+}  // namespace
+}  // namespace samesum
