@@ -12,7 +12,8 @@ SIXTEEN = ("fp16", "bf16")
 
 
 def section(sources):
-    s = Section("formats", "Accumulators of 16 bits", "What happens to sums in 16 bits?", "Sums from practice, with every accumulator in the format of the "
+    s = Section("formats", "Accumulators of 16 bits", "What happens to sums in 16 bits?",
+                "Sums from practice, with every accumulator in the format of the "
                 "elements and, for 16-bit elements, also in fp32. They show which accumulators stagnate (further "
                 "elements no longer change the sum), which overflow, and what avoids both.",
                 "build/release/bin/accumulator_formats --out build/study", terms=("method", "order", "accumulator", "bound"))

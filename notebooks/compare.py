@@ -47,7 +47,8 @@ def section(sources):
 
 def make_section(found, notes=()):
     """The section on these comparisons. `notes` describe data sets, by base name and length."""
-    s = Section("data-sets", "Data sets", "How wrong are sums of real data?", "Every method on real and synthetic data. Errors are relative to the exact "
+    s = Section("data-sets", "Data sets", "How wrong are sums of real data?",
+                "Every method on real and synthetic data. Errors are relative to the exact "
                 "sum of the elements as given. Columns are the formats in which a method adds and returns; if that "
                 "format is narrower than the data, each element is first rounded to it.", "experiments/run",
                 terms=("method", "order", "accumulator", "promise", "bound", "condition number", "frontier"))

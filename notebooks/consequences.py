@@ -11,7 +11,8 @@ SYSTEMS = {"graded": "20 graded eigenvalues", "poisson": "Poisson's equation"}
 
 
 def section(sources):
-    s = Section("consequences", "Consequences", "Does it matter?", "Three computations in which only the summation method varies: the dot "
+    s = Section("consequences", "Consequences", "Does it matter?",
+                "Three computations in which only the summation method varies: the dot "
                 "products of conjugate gradients, the gradients of a small network that learns the Moon's distance, "
                 "and the mean and variance of that recording.",
                 "build/release/bin/consequences --full --out build/study",

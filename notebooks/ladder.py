@@ -29,7 +29,8 @@ SETTINGS = {"coalescing": lambda n: f"stride {n:,}", "occupancy": lambda n: f"{p
 
 
 def section(sources):
-    s = Section("ladder", "The ladder", "What makes a kernel fast?", "The textbook kernels for sums, simplest first, their counterparts on a CPU, "
+    s = Section("ladder", "The ladder", "What makes a kernel fast?",
+                "The textbook kernels for sums, simplest first, their counterparts on a CPU, "
                 "and one kernel for each technique that makes kernels fast. Kernels are checked before they are timed.",
                 "build/release/bin/ladder --full --profile --out build/study",
                 terms=("ulp", "bound", "reading alone", "×N", "uniform branches", "L1 hits", "occupancy"))

@@ -10,7 +10,8 @@ DATA = "normal"
 
 def section(found):
     """One row per method and machine, at the greatest length measured, for elements in the format of the method."""
-    s = Section("methods", "All methods", "Which methods are there?", f"One row per method and machine. Error and bound, in ulps, are for {DATA} "
+    s = Section("methods", "All methods", "Which methods are there?",
+                f"One row per method and machine. Error and bound, in ulps, are for {DATA} "
                 "elements at the greatest length measured. Speed is for long arrays, on one thread or a GPU. “Bit "
                 "patterns” is the largest number of different results for one array whose element order was kept. "
                 "“-” means not measured, “none” no finite bound.",

@@ -14,7 +14,8 @@ KINDS = {"error": "error_vs_length", "condition": "error_vs_condition", "spread"
 
 def section(found):
     """`found` has the sources of each experiment."""
-    s = Section("operations", "Every operation", "Do other operations keep the same promises?", "The same questions for means, dot products, norms, variances (of "
+    s = Section("operations", "Every operation", "Do other operations keep the same promises?",
+                "The same questions for means, dot products, norms, variances (of "
                 "moments), products, logsumexp and softmax (its first element): errors against exact results, bits over "
                 "runs, orders, and prices.",
                 " && ".join(f"build/release/bin/{e} --full --out build/study" for e in KINDS.values()),

@@ -194,7 +194,8 @@ def opening(found, about):
     """The first screen: what was measured, cards, answers and the frontier."""
     cards, answers = story.cards(found), story.answers(found)
     own = f"<div><dt>How do I run it on my own data?</dt><dd><code>{escape(story.OWN)}</code></dd></div>"
-    return (f"<p class=about>{explained(about)}</p>" + (f"<div class=cards>{''.join(map(card, cards))}</div>" if cards else "")
+    return (f"<p class=about>{explained(about)}</p>"
+            + (f"<div class=cards>{''.join(map(card, cards))}</div>" if cards else "")
             + f"<dl class=answers>{''.join(answer(*pair) for pair in answers)}{own}</dl>"
             + first_figure(frontier.measured(found)))
 
@@ -233,7 +234,8 @@ def page(title, about, found, sections, provenance, sources, glossary=(), remark
         f'<meta name=color-scheme content="light dark"><link rel=icon href="data:,"><title>{escape(title)}</title>',
         f"<style>{(HERE / 'page.css').read_text()}</style></head><body><main>",
         f"<h1>{escape(title)}</h1>",
-        f"<p class='failed banner'>{phrases.plural(len(failed), 'check')} failed: see the red boxes below.</p>" if failed else "",
+        f"<p class='failed banner'>{phrases.plural(len(failed), 'check')} failed: see the red boxes below.</p>"
+        if failed else "",
         *map(section, own), opening(found, about) if found else "",
         f"<nav>{links} <a href=#machines>Machines</a> <a href=#data>Raw data</a></nav>",
         *map(section, others), f"<p>{escape(remark)}</p>" if remark else "",

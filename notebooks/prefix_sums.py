@@ -15,7 +15,8 @@ LEAST_ULPS = 0.1  # smaller errors are plotted here: a logarithmic axis has no p
 
 
 def section(sources):
-    s = Section("prefix", "Prefix sums", "Are prefix sums as exact and as repeatable as sums?", "Result i is the sum of the first i + 1 elements. How wrong are the prefixes of "
+    s = Section("prefix", "Prefix sums", "Are prefix sums as exact and as repeatable as sums?",
+                "Result i is the sum of the first i + 1 elements. How wrong are the prefixes of "
                 "an array, do they have the same bits in every run and as a sum on its own, and how fast are they, "
                 "compared with a copy and with other libraries?",
                 "build/release/bin/prefix_sums --full --out build/study",

@@ -11,7 +11,8 @@ LEAST = 1e-3  # in half ulps; smaller errors are plotted here: a logarithmic axi
 
 
 def section(sources):
-    s = Section("price", "The price of a promise", "What does a promise cost?", "Error against speed of all methods, timed in turns on the same "
+    s = Section("price", "The price of a promise", "What does a promise cost?",
+                "Error against speed of all methods, timed in turns on the same "
                 "elements. The price of a promise is the time of samesum's fastest method with that promise or a "
                 "stronger one, divided by the time of its fastest method without a promise and by the time of the "
                 "fastest other library.", "build/release/bin/price_of_promise --full --out build/study",

@@ -15,7 +15,8 @@ INPUTS = {"units": "M among ones", "overflow": "overflow", None: "none"}
 
 
 def section(sources):
-    s = Section("order", "Revealed orders", "In which order does each library add?", "The tree in which each method adds, deduced from its results for special "
+    s = Section("order", "Revealed orders", "In which order does each library add?",
+                "The tree in which each method adds, deduced from its results for special "
                 "inputs: a large M and -M among ones (FPRev, Xie et al. 2025). Compensated methods do not lose the "
                 "ones, so for them the input is the largest finite number twice and its negative once, among zeros: "
                 "the sum overflows exactly if the two equal numbers meet first.",

@@ -198,7 +198,8 @@ def figure(rows):
             series.append(Series(best["method"], [times], [name], style.colour(best["method"]), (at, best["operation"]),
                                  text=[f"{phrases.number(times, 2)} × {short_name(other['method'])}"]))
     found = Figure("reductions-figure", "Speed relative to the fastest other library",
-                   [("Machine", preferred(s.on[0] for s in series)), ("Operation", starting_with([s.on[1] for s in series], "sum"))],
+                   [("Machine", preferred(s.on[0] for s in series)),
+                    ("Operation", starting_with([s.on[1] for s in series], "sum"))],
                    series, "times the speed of the fastest other library", {None: ""}, bars=True,
                    description="Each bar is a reduction, by samesum's fastest method; its colour shows the accumulator. "
                                "Length: its speed over that of the fastest other library, which the label names.")

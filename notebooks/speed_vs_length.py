@@ -12,7 +12,8 @@ MOST_MISSES = 5  # missed targets that one sentence names
 
 
 def section(sources):
-    s = Section("speed", "Speed against length", "How fast is a sum?", "Speed of each method in bytes of input per second, by number of "
+    s = Section("speed", "Speed against length", "How fast is a sum?",
+                "Speed of each method in bytes of input per second, by number of "
                 "elements. Times are medians.", "build/release/bin/speed_vs_length --full --out build/study",
                 terms=("method", "order", "accumulator", "target", "reading alone", "hot, cold", "cub"))
     rows = rows_with_place(sources, "speed")

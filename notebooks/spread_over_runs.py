@@ -14,7 +14,8 @@ KNOWN = 0.1  # exponents with a smaller standard error are compared with PAPER
 
 
 def section(sources):
-    s = Section("spread", "Spread over runs", "How many answers does one call have?", "Number of different results (bit patterns) of a method for the same "
+    s = Section("spread", "Spread over runs", "How many answers does one call have?",
+                "Number of different results (bit patterns) of a method for the same "
                 "elements: in repeated calls, and with other thread counts, other launch shapes of a GPU, other "
                 "addresses and other element orders. Ulps and the relative spread measure how far apart the results "
                 "are.", "build/release/bin/spread_over_runs --full --out build/study",

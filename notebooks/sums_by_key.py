@@ -24,7 +24,8 @@ TORCH = {"torch/index_add": [(2**15, 2**16, 1, "fixed_point", 1 / 0.6), (2**17, 
 
 
 def section(sources):
-    s = Section("by-key", "Sums by key", "Can sums by key be repeatable and fast?", "Elements with the same key are added: gradients of embeddings, histograms, "
+    s = Section("by-key", "Sums by key", "Can sums by key be repeatable and fast?",
+                "Elements with the same key are added: gradients of embeddings, histograms, "
                 "group-by. The study measures their errors, whether their bits survive repeats and other orders, and "
                 "their speed.",
                 "build/release/bin/sums_by_key --full --out build/study",

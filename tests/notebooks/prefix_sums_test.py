@@ -44,7 +44,8 @@ class PrefixSums(made_up.SectionTest):
         first = ("This machine, CPU: the largest error of a prefix of 2²⁰ uniform numbers is 40 ulps with serial/plain, "
                    "2 ulps with prefix/plain, 0.5 ulps with exact.")
         self.check("All 3 calls of samesum's methods keep all errors within their bounds.",
-                   "exact is correctly rounded in all 1,000 results.", first, "All 48 prefixes … were also summed on their own have the bits of that sum.",
+                   "exact is correctly rounded in all 1,000 results.", first,
+                   "All 48 prefixes … were also summed on their own have the bits of that sum.",
                    "All 3 methods with a promise of the same bits returned one result in 40 runs (repeated calls, other "
                    "thread counts).", "In repeated calls 0 of 1 method without that promise varied.",
                    f"This machine, CPU, 1 thread: {PREFIX} of 2²⁰ elements reaches 4.19 GB/s, 50% of the speed of a copy, "
