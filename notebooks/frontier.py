@@ -127,12 +127,13 @@ def picture(at, rows, width=WIDE):
                   f'{phrases.TERMS["frontier"]}</title></path>')
     points = [(across(x), up(y)) for x, y in zip(speeds, errors)]
     labels = Labels(points, LEFT + 2, width - 2, TOP, bottom)
-    labels.taken.append((LEFT, up(unit) - 16, LEFT + 20 * letter, up(unit)))
+    labels.taken += [(LEFT, up(unit) - 16, LEFT + 20 * letter, up(unit)), (LEFT, bottom - 20, LEFT + 16 * letter, bottom)]
     for r, (x, y) in sorted(zip(some, points), key=lambda pair: pair[1][1]):
         on = r in best
-        at_x, at_y = labels.place(x, y, letter * len(label(r)) * (1.05 if on else 1))
-        if abs(at_y - 4 - y) > 16 and not at_x <= x <= at_x + letter * len(label(r)):
-            drawing.line(x, y, at_x, at_y - 4, style.GREY)
+        long = letter * len(label(r)) * (1.05 if on else 1)
+        at_x, at_y = labels.place(x, y, long)
+        if abs(at_y - 4 - y) > 6 and not at_x <= x <= at_x + long:  # a label that is not beside, above or below its point
+            drawing.line(x, y, at_x if at_x > x else at_x + long, at_y - 4, style.GREY)
         drawing.symbol(x, y, 6, shape(r["method"]), style.colour(r["method"]),
                        f"{r['method']}: {phrases.number(r['gb_per_s'])} GB/s, {time_text(r['seconds'])}, "
                        f"{phrases.ulps(r['error_ulps'], 'fp32')}, promise {r['promise']}", FILLS[r["promise"]])

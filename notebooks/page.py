@@ -165,7 +165,7 @@ def used_terms(sections):
 # --- the first screen ---------------------------------------------------------------------------------------------
 
 def card(c):
-    return (f'<a class=card href="#{c.section}"><b>{escape(c.number)}</b> <span>{explained(c.what)}</span>{c.picture}'
+    return (f'<a class=card href="#{c.section}"><span><b>{escape(c.number)}</b> {explained(c.what)}</span>{c.picture}'
             f"<small>{escape(c.text)}</small></a>")
 
 

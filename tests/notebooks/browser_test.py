@@ -285,6 +285,16 @@ class ThePaper(unittest.TestCase):
 
 
 class WithoutScripts(unittest.TestCase):
+    def machines(self, document):
+        """Which of the first two pictures of the frontier are shown."""
+        shown = []
+        for node in page("DOM.querySelectorAll", nodeId=document["nodeId"], selector="#frontier .picked")["nodeIds"][:2]:
+            try:
+                shown.append(page("DOM.getBoxModel", nodeId=node)["model"]["height"] > 0)
+            except RuntimeError:  # an element that is not displayed has no box
+                shown.append(False)
+        return shown
+
     def test_shows_static_pictures(self):
         made_report("--committed", ROOT / "experiments/results", "--out", folder)
         page.size(390, WIDTHS[390])
@@ -299,6 +309,10 @@ class WithoutScripts(unittest.TestCase):
         self.assertEqual(list(page.complaints()), [])
         shown = page("DOM.querySelectorAll", nodeId=document["nodeId"], selector="#frontier svg, .card b, .answers dd")
         self.assertGreater(len(shown["nodeIds"]), 6)
+        self.assertEqual(self.machines(document), [True, False])
+        page("DOM.focus", nodeId=page("DOM.querySelector", nodeId=document["nodeId"], selector="#frontier select")["nodeId"])
+        page.press("ArrowDown", 40)
+        self.assertEqual(self.machines(document)[:2], [False, True], "the menu of machines is CSS")
         page.picture(PICTURES / "without_scripts.png", 6000)
 
 
