@@ -292,16 +292,16 @@ def well_behaved(s, solver):
 def threats(n):
     yield "## Threats to validity"
     yield (f"*Machines.* The results are of {phrases.plural(len(machines(n)), 'machine')}; ratios of speeds differ "
-           "elsewhere, bits do not. *Versions.* Other libraries were measured in one version each; their orders and "
-           "their determinism may change. *Settings.* Other libraries have settings that were not tried, and were "
-           "compiled for the machine at hand. *Number of runs.* A method that returned one result in all runs may "
-           "return another in the next; only a proof or a fixed order excludes that, and for samesum's methods the "
-           "tests compare bits with an executable definition. *Data.* Errors on generated data are luck for one "
-           "array; the sentences above use medians over data sets where several exist. *Time.* A GPU that is idle "
-           "before a call answers later; all times are of warm machines, and a number of targets, listed in the "
-           "report, are missed. *Authors.* The library and its measurements have the same authors; the raw results, "
-           "the programs and the generator of this paper are in the repository, so that any number here can be "
-           "measured again.")
+           "elsewhere, the bits of methods with a promise do not. *Versions.* Other libraries were measured in one "
+           "version each; their orders and their determinism may change. *Settings.* Other libraries have settings "
+           "that were not tried, and were compiled for the machine at hand. *Number of runs.* A method that returned "
+           "one result in all runs may return another in the next; only a proof or a fixed order excludes that, and "
+           "for samesum's methods the tests compare bits with an executable definition. *Data.* Errors on generated "
+           "data are luck for one array; the sentences above use medians over data sets where several exist. *Time.* "
+           "A GPU that is idle before a call answers later; all times are of warm machines, and a number of targets, "
+           "listed in the report, are missed. *Authors.* The library and its measurements have the same authors; the "
+           "raw results, the programs and the generator of this paper are in the repository, so that any number here "
+           "can be measured again.")
     yield "## References"
     yield REFERENCES
 

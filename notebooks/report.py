@@ -31,8 +31,8 @@ from section import Table
 
 TITLE = "How accurate, how reproducible and how fast are sums?"
 OTHER_TITLE = "How accurate, how reproducible and how fast are reductions?"
-COLUMNS, MOST_FAILURES = 100, 6  # of what is printed
 OWN_TITLE = "How accurate and how fast are reductions of your data?"
+COLUMNS, MOST_FAILURES = 100, 6  # of what is printed
 
 
 def section(question, found):
