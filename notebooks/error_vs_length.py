@@ -6,6 +6,7 @@ import captions
 import phrases
 import style
 from figure import Figure, Series
+from results import HERE
 from section import (SAME_EVERYWHERE, Check, Section, Table, bound_findings, distinct, exactness_findings, group_by_place,
                      place, result_failures, starting_with)
 
@@ -56,8 +57,8 @@ def coverage_failures(r):
 # --- sentences --------------------------------------------------------------------------------------------------
 
 def verdict(rows):
-    """Median errors of the loop, the tree and exact in fp32, at the greatest length at which a machine measured all
-    three on the same data; empty if none did. `rows` are pairs (source, row)."""
+    """Median errors of the loop, the tree and exact in fp32, at the greatest length at which a machine, this one if
+    possible, measured all three on the same data; empty if none did. `rows` are pairs (source, row)."""
     by_place = {}
     for source, r in rows:
         algorithm, format, _ = phrases.parts(r["method"])
@@ -69,7 +70,7 @@ def verdict(rows):
     common = {at: data for at, data in common.items() if data}
     if not common:
         return ""
-    n, machine = max(common, key=lambda at: at[0])
+    n, machine = max(common, key=lambda at: (at[1] == HERE, at[0]))
     errors, data = by_place[n, machine], common[n, machine]
     loop, tree, exact = (median_error([max(errors[algorithm][d])[0] for d in data]) for algorithm in (LOOP, TREE, EXACT))
     places = distinct(at for algorithm in errors for d in data for _, at in errors[algorithm][d])

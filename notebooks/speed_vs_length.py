@@ -37,13 +37,10 @@ def share_of_target(bar):
 # --- sentences --------------------------------------------------------------------------------------------------
 
 def verdict(rows):
-    """Speed of exact relative to the fastest plain sum, on one thread and on the GPU of every machine."""
-    places = {}
-    for at, r in rows:
-        if r["input_format"] == "fp32" and r["data"] == "normal" and r["caches"] == "hot" and r["threads"] <= 1:
-            places.setdefault((r["threads"], at), []).append(r)
-    clauses = [text for (_, at), some in sorted(places.items(), key=lambda found: found[0])
-               for text in exact_share(at, some)]
+    """Speed of exact relative to the fastest plain sum, on one thread and on a GPU: of two places, this machine first."""
+    places = group_by_place([(at, r) for at, r in rows if r["input_format"] == "fp32" and r["data"] == "normal"
+                             and r["caches"] == "hot" and r["threads"] <= 1])
+    clauses = [text for at in preferred(places) for text in exact_share(at, places[at])][:2]
     return phrases.capitalised("; ".join(clauses)) + "." if clauses else ""
 
 

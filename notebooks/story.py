@@ -146,10 +146,12 @@ def iterations_picture(name, r, others):
     drawing.add(f'<rect x="{left:.1f}" y="18" width="{right - left:.1f}" height="14" rx="3" '
                 f'fill="{style.COLOURS["plain"]}"/>')
     drawing.line(12, 54, WIDTH - 12, 54)
-    for i, (method, n) in enumerate(sorted(near.items(), key=lambda item: item[1])):
-        drawing.circle(x(n), 54, 4.5, style.COLOURS.get(method.split("/")[-1], style.GREY), f"{method}: {n} iterations")
-        half = 3.2 * len(f"{method}: {n}")
-        drawing.text(min(max(x(n), half), WIDTH - half), 46 if i % 2 else 70, f"{method}: {n}", "middle", 10.5)
+    for i, n in enumerate(sorted(set(near.values()))):
+        same = [method for method in near if near[method] == n]
+        label = f"{', '.join(same)}: {n}"
+        half = 3.2 * len(label)
+        drawing.circle(x(n), 54, 4.5, style.COLOURS.get(same[0].split("/")[-1], style.GREY), label)
+        drawing.text(min(max(x(n), half), WIDTH - half), 46 if i % 2 else 70, label, "middle", 10.5)
     return drawing.done()
 
 

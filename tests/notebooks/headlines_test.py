@@ -24,7 +24,7 @@ class Headlines(made_up.SentenceTest):
     def assert_finding(self, question, expected, *sources):
         """Checks the verdict of a section; None stands for none. Each source has the rows of one machine."""
         self.section = importlib.import_module(question).section([
-            source(question, rows, machine) for rows, machine in zip(sources, ("this machine", "H200"))])
+            source(question, rows, machine) for rows, machine in zip(sources, ("this machine", "H200", "H200"))])
         if expected:
             self.assert_sentences([self.section.verdict], expected)
         else:
@@ -48,7 +48,8 @@ class Headlines(made_up.SentenceTest):
         at, all_of_them = "this machine", "3 data sets"
         here = errors()
         check(expected.format("2¹⁰", 80, 4, 0.5, at, all_of_them), here)
-        check(expected.format("2¹²", 240, 12, 1.5, "H200", all_of_them), here, errors(3, 4096))
+        check(expected.format("2¹⁰", 80, 4, 0.5, at, all_of_them), here, errors(3, 4096))
+        check(expected.format("2¹²", 240, 12, 1.5, "H200", all_of_them), [], here, errors(3, 4096))
         here[1]["error_ulps"] = here[4]["error_ulps"] = 7.0
         check(expected.format("2¹⁰", 80, 7, 0.5, at, all_of_them), here)
         check(expected.format("2¹⁰", 40, 7, 0.25, at, "1 data set"), here[:3])
@@ -76,10 +77,14 @@ class Headlines(made_up.SentenceTest):
         check(expected.format("Both methods", 60, "neither of the two others"), here, there)
         there[3]["distinct_bits"] = 7
         here[2]["distinct_bits"] = 3
+        check(expected.format("Both methods", 60, "both others") + " … 3 in 10 runs (atomic/plain/fp32@cpu, this machine)",
+              here, there)
+        here[2]["distinct_bits"] = 1
         most = " … 7 in 20 runs (tbb/fp32@peer, H200)"
-        check(expected.format("Both methods", 60, "both others") + most, here, there)
+        check(expected.format("Both methods", 60, "1 of 2 others") + most, here, there)
         there[1]["distinct_bits"] = 2
-        check(expected.format("1 of 2 methods", 60, "both others") + most, here, there)
+        check(expected.format("1 of 2 methods", 60, "1 of 2 others") + most, here, there)
+        here[2]["distinct_bits"] = 3
         check("The only other returned more … 3 in 10 runs (atomic/plain/fp32@cpu, this machine)", here[2:3])
 
     def test_how_fast(self):
@@ -100,7 +105,7 @@ class Headlines(made_up.SentenceTest):
         rows[0]["gb_per_s"] = 4.0
         check(expected.format(4, "25%"), rows)
         gpu = [speed("exact/fp32@cuda", 900.0, threads=0)]
-        check("900 GB/s (H200, GPU, n = 2²⁰) … " + expected.format(4, "25%"), rows, gpu)
+        check(expected.format(4, "25%") + " … 900 GB/s (H200, GPU, n = 2²⁰)", rows, gpu)
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ class TheFirstScreen(made_up.SentenceTest):
         self.assertEqual(card.number, "38–45")
         self.assert_sentences([card.text], "atomic/plain needed 38 to 45 iterations in 10 runs … 6 different solutions; 2 "
                                            "methods with a promise returned one each.")
-        self.assertIn("tree/plain: 40</text>", card.picture)
+        self.assertIn("tree/plain, exact: 40</text>", card.picture)
         self.solvers[0].update(most_iterations=47)
         self.assertEqual(self.cards()["consequences"].number, "38–47")
         self.solvers[0].update(most_iterations=38)
