@@ -309,7 +309,7 @@ def svg_bars(figure):
             for label, value, text in zip(s.y, s.x, s.text)]
     if not rows:
         return ""
-    left, right = 190, WIDTH - 70
+    left, right = 190, WIDTH - max(70, 16 + LETTER * max(len(text) for _, _, text, _ in rows))
     height = TOP + ROW * len(rows) + 34
     drawing = Drawing(WIDTH, height, figure.title)
     most = max(value for _, value, _, _ in rows) or 1

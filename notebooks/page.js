@@ -39,10 +39,11 @@ function layout(spec, chosen, traces) {
   const axis = {gridcolor: colour("--grid"), linecolor: colour("--grid"), zeroline: false, fixedrange: narrow.matches,
                 automargin: true, title: {font: {size}, standoff: 8}};
   const bars = spec.shape === "bars", under = narrow.matches && !bars;
+  const longest = bars ? Math.max(0, ...traces.flatMap(t => t.text).map(text => text.length)) : 0;
   const result = {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: {color: colour("--ink"), size, family: getComputedStyle(document.body).fontFamily},
-    margin: {l: 8, r: bars ? 50 : 12, t: 8, b: 8}, hovermode: spec.shape === "lines" ? "x unified" : "closest",
+    margin: {l: 8, r: bars ? Math.max(50, 16 + 0.6 * size * longest) : 12, t: 8, b: 8}, hovermode: spec.shape === "lines" ? "x unified" : "closest",
     dragmode: narrow.matches ? false : "zoom",
     hoverlabel: {namelength: -1, bgcolor: colour("--box"), bordercolor: colour("--grid"),
                  font: {color: colour("--ink")}},
