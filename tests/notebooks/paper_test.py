@@ -9,15 +9,29 @@ import pathlib
 import re
 import tempfile
 import unittest
+import unittest.mock
 
 import made_up
 from made_up import ROOT
 import paper
+import report
 import results
 
 NAMES = re.compile(r"\b(fp|bf)(16|32|64)\b")
 
 
+SECTION, made = report.section, {}  # sections by question and sources: most are the same in each paper
+
+
+def section(question, found):
+    sources = found.get(question, [])
+    key = question, tuple(map(id, sources))
+    if key not in made:
+        made[key] = SECTION(question, found), sources  # the sources stay alive, so that no other one gets their ids
+    return made[key][0]
+
+
+@unittest.mock.patch("report.section", section)
 def text_of(found):
     return paper.as_markdown([block for block in paper.blocks(paper.numbers_of(found)) if block])
 
