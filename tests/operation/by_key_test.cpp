@@ -12,6 +12,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
+/// The results on a given grid, none if a sum overflows it.
+Bits reduced_or_refused(const Method& m, const Case& c, const Array& x, int grid) {
+  try {
+    return reduced(m, c, x, KeyFormat::int32, {.grid = grid});
+  } catch (const std::overflow_error&) {
+    return {};
+  }
+}
+
 class EveryMethodByKey : public ::testing::TestWithParam<const Method*> {
  protected:
   const Method& m = *GetParam();
@@ -43,6 +52,38 @@ TEST_P(EveryMethodByKey, HasTheBitsOfTheReferenceOnAnyNumberOfThreads) {
         ASSERT_EQ(reduced(m, c, x, format, {.threads = threads, .combine = true}, held), combined)
             << c.name << " of " << input.name << " combined, " << threads << " threads";
     });
+}
+
+TEST_P(EveryMethodByKey, ReducesRowsOfAnyWidthAndOfAnyElements) {
+  constexpr std::size_t rows = 24, bins = 10;
+  for (const std::size_t inner : {5, 15, 16, 17, 40, 129, 300}) {
+    std::vector<std::vector<double>> all = awkward_elements(rows * inner);
+    all.push_back(wide(rows * inner, 6, inner));
+    all.emplace_back(rows * inner, -0.0);
+    all.emplace_back(rows * inner, 0.0);
+    if (is_sanitized) all.erase(all.begin() + 3, all.end() - 3);
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      const Case c{"", random_keys(rows, bins, k), bins, inner, all[k]};
+      const Array x = elements_of(c, m, *m.format);
+      EXPECT_EQ(reduced(m, c, x, KeyFormat::int64, {.threads = 2}),
+                reduced(reference_of(m), c, x, KeyFormat::int64))
+          << "data " << k << ", rows of " << inner;
+      if (!can_combine(m)) continue;
+      const std::vector<double> held{-0.0, 0.0, 0.25, -1.5};
+      EXPECT_EQ(reduced(m, c, x, KeyFormat::int64, {.threads = 2, .combine = true}, held),
+                reduced(reference_of(m), c, x, KeyFormat::int64, {.combine = true}, held))
+          << "data " << k << ", rows of " << inner << " combined";
+    }
+  }
+}
+
+TEST_P(EveryMethodByKey, OnAGivenGridReducesRows) {
+  if (m.accumulator != "fixed_point") return;
+  constexpr std::size_t rows = 40, bins = 10, inner = 50;
+  const Case c{"", random_keys(rows, bins, 1), bins, inner, wide(rows * inner, 8, 2)};
+  const Array x = elements_of(c, m, *m.format);
+  for (const int grid : {-200, -60, -47, -40, -30, -8, 0, 10, 400})
+    EXPECT_EQ(reduced_or_refused(m, c, x, grid), reduced_or_refused(reference_of(m), c, x, grid)) << grid;
 }
 
 TEST_P(EveryMethodByKey, SharesManyResultsAmongThreads) {

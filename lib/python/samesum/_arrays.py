@@ -83,14 +83,15 @@ class NumPy:
                 "samesum.fsum for an iterable of numbers"
             ) from error
         self.np = numpy
-        _core.know_numpy(numpy.ndarray, numpy.empty, {"fp16": numpy.float16, "fp32": numpy.float32, "fp64": numpy.float64})
+        formats = {"fp16": numpy.float16, "fp32": numpy.float32, "fp64": numpy.float64}
+        _core.know_numpy(numpy.ndarray, numpy.empty, formats)
 
     def array(self, x: Any, argument: str = "x") -> Any:
         np = self.np
         if isinstance(x, np.ma.MaskedArray):
             raise TypeError(
-                f"samesum: {argument} is a masked array; pass {argument}.compressed(), or {argument}.filled(0) to keep its "
-                "shape"
+                f"samesum: {argument} is a masked array; pass {argument}.compressed(), or {argument}.filled(0) to keep "
+                "its shape"
             )
         a = np.asarray(x)
         if a.dtype.hasobject:
@@ -189,7 +190,9 @@ class Torch:
 
     def array(self, x: Any, argument: str = "x") -> Any:
         if x.layout is not self.torch.strided:
-            raise TypeError(f"samesum: {argument} is a sparse tensor; pass {argument}.to_dense() or {argument}.values()")
+            raise TypeError(
+                f"samesum: {argument} is a sparse tensor; pass {argument}.to_dense() or {argument}.values()"
+            )
         if x.device.type not in ("cpu", "cuda"):
             raise TypeError(f"samesum: {argument} is on the device {x.device}; move it to 'cpu' or 'cuda'")
         return x.detach().resolve_neg()

@@ -18,8 +18,8 @@ def _read(function: str, argument: str, x: Any) -> tuple[Any, Any]:
     library = library_of(x)
     if library.is_traced(x):
         raise NotImplementedError(
-            f"samesum: {function} has no gradient, and is not traced or compiled; pass a detached {argument}, or call it "
-            "outside of transformations"
+            f"samesum: {function} has no gradient, and is not traced or compiled; pass a detached {argument}, or call "
+            "it outside of transformations"
         )
     return library.reader(x) if isinstance(library, Converted) else (library, library.array(x, argument))
 
@@ -45,7 +45,9 @@ def _any_keys(function: str, keys: Any) -> tuple[Any, Any]:
             _require_one_axis(function, keys)
             return library, keys
     if isinstance(keys, numpy.np.ma.MaskedArray):
-        raise TypeError(f"samesum: {function}: keys is a masked array; pass keys.compressed(), and the values of those keys")
+        raise TypeError(
+            f"samesum: {function}: keys is a masked array; pass keys.compressed(), and the values of those keys"
+        )
     a = numpy.np.asarray(keys)
     _require_one_axis(function, a)
     return numpy, a
@@ -53,7 +55,9 @@ def _any_keys(function: str, keys: Any) -> tuple[Any, Any]:
 
 def _require_one_axis(function: str, keys: Any) -> None:
     if keys.ndim != 1:
-        raise ValueError(f"samesum: {function}: keys has shape {tuple(keys.shape)}; pass one axis, with a key per element")
+        raise ValueError(
+            f"samesum: {function}: keys has shape {tuple(keys.shape)}; pass one axis, with a key per element"
+        )
 
 
 def _value_array(function: str, argument: str, values: Any, n: int) -> tuple[Any, Any]:
@@ -73,8 +77,8 @@ def run_by_key(
     method: Method, keys: tuple[Any, Any], values: tuple[Any, Any] | None, result: tuple[Any, Any], threads: int = 0,
     grid: int | None = None, combine: bool = False,
 ) -> None:  # fmt: skip
-    """Reduces values, an array and its library, by key into `result`, all of them contiguous and in one memory. Waits for
-    the results.
+    """Reduces values, an array and its library, by key into `result`, all of them contiguous and in one memory. Waits
+    for the results.
     """
     inner = math.prod(result[1].shape[1:])
     if inner == 0:
@@ -108,7 +112,8 @@ def _delivered(library: Any, result: Any, source: Any) -> Any:
 
 
 def _sum_by_key(
-    function: str, keys: tuple[Any, Any], argument: str, values: tuple[Any, Any], count: int, method: str | Method | None,
+    function: str, keys: tuple[Any, Any], argument: str, values: tuple[Any, Any], count: int,
+    method: str | Method | None,
     grid: Any, source: Any,
 ) -> Any:  # fmt: skip
     """Returns the sums of values, which the caller of the function knows as `argument`, for the keys below `count`: an
@@ -189,13 +194,13 @@ def scatter_add(
     rows = read_values[1]
     if not chosen.accepts(format_of(rows.dtype)):
         raise TypeError(
-            f"samesum: values has elements of type {dtype_name(rows.dtype)}, which method {chosen.name} does not accept; "
-            f"convert values to {DTYPES[format]}"
+            f"samesum: values has elements of type {dtype_name(rows.dtype)}, which method {chosen.name} does not "
+            f"accept; convert values to {DTYPES[format]}"
         )
     if before.ndim == 0 or tuple(before.shape[1:]) != tuple(rows.shape[1:]):
         raise ValueError(
-            f"samesum: out has shape {tuple(before.shape)} and values {tuple(rows.shape)}; they must agree in all axes but "
-            "the first"
+            f"samesum: out has shape {tuple(before.shape)} and values {tuple(rows.shape)}; they must agree in all axes "
+            "but the first"
         )
     result = library.empty(tuple(before.shape), DTYPES[format], before)
     library.copy_to(result, before)
@@ -255,7 +260,9 @@ def bincount(
     if weights is not None:
         read_weights = _value_array("bincount", "weights", weights, read.shape[0])
         if read_weights[1].ndim != 1:
-            raise ValueError(f"samesum: bincount: weights has {read_weights[1].ndim} axes; pass one, or call scatter_add")
+            raise ValueError(
+                f"samesum: bincount: weights has {read_weights[1].ndim} axes; pass one, or call scatter_add"
+            )
         return _sum_by_key("bincount", (library, read), "weights", read_weights, count, method, grid, weights)
     if grid is not None:
         raise ValueError("samesum: bincount: grid is only for weights; leave it out to count")
@@ -316,7 +323,8 @@ def groupby_sum(
 
 
 def reduce_by_key(
-    keys: Any, values: Any, y: Any = None, *, operation: str = "sum", method: str | Method | None = None, ddof: float = 0,
+    keys: Any, values: Any, y: Any = None, *, operation: str = "sum",
+    method: str | Method | None = None, ddof: float = 0,
     grid: int | None = None, threads: int = 0,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Returns the keys of all runs of equal keys that follow each other, and the result of the values of each run.
@@ -374,9 +382,13 @@ def reduce_by_key(
     chosen = method_of(method, operation, format_of(rows.dtype), library.view(rows).device)
     inputs = [rows] if y is None else [rows, _value_array(function, "y", y, n)[1]]
     if len(inputs) != chosen.inputs:
-        raise ValueError(f"samesum: {function}: {operation} takes {chosen.inputs} inputs; pass y for dot, and for nothing else")
+        raise ValueError(
+            f"samesum: {function}: {operation} takes {chosen.inputs} inputs; pass y for dot, and for nothing else"
+        )
     if len({(type(a), dtype_name(a.dtype), tuple(a.shape)) for a in inputs}) > 1:
-        raise ValueError(f"samesum: {function}: y differs from values in library, type or shape; pass arrays that agree")
+        raise ValueError(
+            f"samesum: {function}: y differs from values in library, type or shape; pass arrays that agree"
+        )
 
     starts = _starts_of_runs(of_keys, read)
     runs, inner = starts.shape[0], math.prod(rows.shape[1:])

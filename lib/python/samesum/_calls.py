@@ -44,7 +44,9 @@ def find_method(name: str, operation: str, format: str, backend: str) -> Method:
     """
     method = _core.find(name, operation, format, backend)
     if method.operation != operation:
-        raise ValueError(f"samesum: method {name!r} computes {method.operation}, not {operation}; leave out the operation")
+        raise ValueError(
+            f"samesum: method {name!r} computes {method.operation}, not {operation}; leave out the operation"
+        )
     if not method.accepts(format):
         raise TypeError(
             f"samesum: method {method.name} does not accept elements of format {format}; convert them with "
@@ -65,13 +67,15 @@ def method_of(name: str | Method | None, operation: str, format: str, device: in
         raise TypeError(f"samesum: method is {name!r}; use a name such as 'tree/kahan', or a samesum.Method")
     method = find_method(name, operation, format, backend)
     if device >= 0 and method.backend != "cuda":
-        raise ValueError(f"samesum: method {method.name} does not read the memory of a GPU; use @cuda, or copy x to the host")
+        raise ValueError(
+            f"samesum: method {method.name} does not read the memory of a GPU; use @cuda, or copy x to the host"
+        )
     return method
 
 
 def run(
-    method: Method, format: str, x: View, y: View | None, layout: Layout, out: View, out_size: int, out_stride: int, threads: int, ddof: float,
-    grid: int | None = None,
+    method: Method, format: str, x: View, y: View | None, layout: Layout, out: View, out_size: int, out_stride: int,
+    threads: int, ddof: float, grid: int | None = None,
 ) -> None:
     """Runs one call; splits it if the method reduces single vectors only."""
     if method.backend == "cuda" and layout.results > 1 and not _core.accepts_layout(method, format, layout):
@@ -81,7 +85,8 @@ def run(
             step = r * layout.outer_stride * size
             one = x._replace(address=x.address + step)
             other = y and y._replace(address=y.address + step)
-            run(method, format, one, other, vector(layout.n), out._replace(address=out.address + r * result), method.results, 0, threads, ddof, grid)
+            to = out._replace(address=out.address + r * result)
+            run(method, format, one, other, vector(layout.n), to, method.results, 0, threads, ddof, grid)
         return
     _core.reduce(
         method, format, x.address, y.address if y else 0, layout.extent, layout,
@@ -148,7 +153,9 @@ def reduce(
         if check:
             raise TypeError("samesum: check does not go with tracing or gradients; call integer_overflow afterwards")
         if grid is not None:
-            raise TypeError("samesum: grid does not go with tracing or gradients; leave it out, so that a grid is found")
+            raise TypeError(
+                "samesum: grid does not go with tracing or gradients; leave it out, so that a grid is found"
+            )
         return reduce_traced(
             operation, x, y, axis=axis, dtype=dtype, keepdims=keepdims, out=out, method=method, threads=threads,
             ddof=ddof, finish=finish,
@@ -159,10 +166,14 @@ def reduce(
         if out is not None:
             raise TypeError("samesum: out must be a NumPy, CuPy or PyTorch array, and x of the same library")
         if y is not None and library_of(y) is not library:
-            raise TypeError(f"samesum: y is a {type(y).__name__} and x a {type(x).__name__}; pass arrays of one library")
+            raise TypeError(
+                f"samesum: y is a {type(y).__name__} and x a {type(x).__name__}; pass arrays of one library"
+            )
         reader, a = library.reader(x)
         b = None if y is None else library_of(y).reader(y)[1]
-        options = dict(axis=axis, dtype=dtype, keepdims=keepdims, method=method, threads=threads, ddof=ddof, grid=grid, check=check)
+        options = dict(
+            axis=axis, dtype=dtype, keepdims=keepdims, method=method, threads=threads, ddof=ddof, grid=grid, check=check
+        )
         result = reduce(operation, a, b, finish=finish, **options)
         reader.wait(a)  # the owner of the memory does not know of the reading stream
         return library.returned(result, x)
@@ -176,7 +187,9 @@ def reduce(
         b = None if b is None else library.astype(b, name)
     if b is not None:
         if type(b) is not type(a):
-            raise TypeError(f"samesum: y is a {type(y).__name__} and x a {type(x).__name__}; pass arrays of one library")
+            raise TypeError(
+                f"samesum: y is a {type(y).__name__} and x a {type(x).__name__}; pass arrays of one library"
+            )
         a, b = _same_type(library, a, b)
         check_lengths(a, b, axis)
         a, b = library.broadcast(a, b)
@@ -195,7 +208,8 @@ def reduce(
     if chosen.has_result_per_element:
         result = _per_element(library, chosen, format, a, axes, out, threads)
     else:
-        result = _per_axis(library, chosen, format, a, b, axes, keepdims, out if finish is None else None, threads, ddof, grid)
+        to = out if finish is None else None
+        result = _per_axis(library, chosen, format, a, b, axes, keepdims, to, threads, ddof, grid)
     if finish is not None:
         result = finish(library.namespace, result)
     return _delivered(library, result, out, x)
@@ -270,8 +284,8 @@ def _result_array(library: Any, out: Any, shape: tuple[int, ...], dtype: str, li
 
 
 def _per_axis(
-    library: Any, method: Method, format: str, a: Any, b: Any, axes: tuple[int, ...], keepdims: bool, out: Any, threads: int, ddof: float,
-    grid: int | None = None,
+    library: Any, method: Method, format: str, a: Any, b: Any, axes: tuple[int, ...], keepdims: bool, out: Any,
+    threads: int, ddof: float, grid: int | None = None,
 ) -> Any:
     shape = tuple(a.shape)
     kept = [d for d in range(a.ndim) if d not in axes]
@@ -290,7 +304,8 @@ def _per_axis(
             else:
                 count *= shape[d]
         layout = rows(count, n)
-    small = tuple(1 if d in axes else shape[d] for d in range(len(shape))) if keepdims else tuple(shape[d] for d in kept)
+    reduced_to_one = tuple(1 if d in axes else shape[d] for d in range(len(shape)))
+    small = reduced_to_one if keepdims else tuple(shape[d] for d in kept)
     whole = small + ((2,) if method.results == 2 else ())
     dtype = "int64" if method.returns_index else DTYPES[method.format]
     result = _result_array(library, out if method.results == 1 else None, whole, dtype, a)
@@ -302,7 +317,9 @@ def _per_axis(
     return result
 
 
-def _per_element(library: Any, method: Method, format: str, a: Any, axes: tuple[int, ...], out: Any, threads: int) -> Any:
+def _per_element(
+    library: Any, method: Method, format: str, a: Any, axes: tuple[int, ...], out: Any, threads: int
+) -> Any:
     shape = tuple(a.shape)
     order = (*(d for d in range(a.ndim) if d not in axes), *axes)
     back = tuple(order.index(d) for d in range(a.ndim))

@@ -12,8 +12,8 @@ def main() -> None:
     tool = folder / "bin" / "samesum"
     if not tool.exists():
         sys.exit(
-            "samesum: this installation has no tool, since Boost, CLI11 or nlohmann-json was missing when it was built. "
-            "Install libboost-dev, libcli11-dev and nlohmann-json3-dev, then install samesum again."
+            "samesum: this installation has no tool, since Boost, CLI11 or nlohmann-json was missing when it was "
+            "built. Install libboost-dev, libcli11-dev and nlohmann-json3-dev, then install samesum again."
         )
     # `samesum report` runs python3, which shall be the interpreter of this environment.
     path = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])

@@ -153,7 +153,8 @@ def reduce_by_key(
     device: int, stream: int, threads: int, grid: int | None, combine: bool, /,
 ) -> None: ...  # fmt: skip
 def reduce_segments(
-    method: Method, format: str, x: int, y: int, size: int, offsets: int, count: int, out: int, device: int, stream: int,
+    method: Method, format: str, x: int, y: int, size: int, offsets: int, count: int, out: int, device: int,
+    stream: int,
     threads: int, ddof: float, grid: int | None, /,
 ) -> None: ...  # fmt: skip
 def square_root(format: str, x: int, n: int, /) -> None:

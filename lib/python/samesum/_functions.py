@@ -43,7 +43,8 @@ def sum(
         if result is not None:
             return result
     return reduce(
-        "sum", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid, check=check
+        "sum", x, axis=axis, dtype=dtype, out=out, keepdims=keepdims, method=method, threads=threads, grid=grid,
+        check=check,
     )
 
 
@@ -82,7 +83,8 @@ def var(
     """Returns the variance over `axis`, by default correctly rounded.
 
     The sum of squared deviations is divided by n - correction: 0, the default, gives the variance of a
-    population, 1 that of a sample. Exact methods need a whole number; method="tree" takes any. `ddof` is NumPy's name for `correction`. PyTorch's default is 1.
+    population, 1 that of a sample. Exact methods need a whole number; method="tree" takes any. `ddof` is NumPy's name
+    for `correction`. PyTorch's default is 1.
 
     >>> var([1.0, 2.0, 3.0, 4.0], correction=1)
     1.6666666666666667
@@ -520,7 +522,8 @@ def _describe_parameters(function: Any) -> None:
         if title.split(",")[0] in names:
             lines += [title, *("    " + line for line in text.split("\n"))]
     lines += [
-        "", "Returns", "-------", "result", "    an array of the library of x, on its device and in its current stream; for a list a number.",
+        "", "Returns", "-------", "result",
+        "    an array of the library of x, on its device and in its current stream; for a list a number.",
     ]  # fmt: skip
     function.__doc__ = function.__doc__.replace("{parameters}", "\n    ".join(lines).strip())
 

@@ -69,7 +69,9 @@ def _report(library: Any, a: Any, overflowed: Any, check: bool) -> None:
     view = library.view(a)
     if view.device < 0 or check:
         if bool(overflowed.any()):
-            raise OverflowError("samesum: the sum of integers is beyond 64 bits; pass dtype='float64' for a rounded sum")
+            raise OverflowError(
+                "samesum: the sum of integers is beyond 64 bits; pass dtype='float64' for a rounded sum"
+            )
         return
     key = (library.name, view.device, view.stream)
     with _lock:

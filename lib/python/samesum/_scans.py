@@ -31,11 +31,13 @@ def scan(
     library = library_of(x)
     if library.is_traced(x):
         raise NotImplementedError(
-            f"samesum: {operation} has no gradient, and is not traced or compiled; pass x.detach(), or call it outside of "
-            "transformations"
+            f"samesum: {operation} has no gradient, and is not traced or compiled; pass x.detach(), or call it outside "
+            "of transformations"
         )
     if axis is not None and isinstance(axis, (tuple, list)):
-        raise TypeError(f"samesum: axis is {axis!r}; {operation} takes one axis, or None for all elements in row-major order")
+        raise TypeError(
+            f"samesum: axis is {axis!r}; {operation} takes one axis, or None for all elements in row-major order"
+        )
     threads, grid = check_threads(threads), check_grid(grid)
     options = dict(
         axis=axis, exclusive=exclusive, initial=initial, dtype=dtype, method=method, threads=threads, grid=grid

@@ -188,7 +188,8 @@ def choose(
     Raises ValueError if no method fulfils the requirements; the message names the one with the smallest bound.
     """
     best, others = _core.choose(
-        operation, _count(n, "n"), format_of(input, "input"), str(promise), relative_error, ulps, probability, backend, condition, magnitudes
+        operation, _count(n, "n"), format_of(input, "input"), str(promise), relative_error, ulps, probability, backend,
+        condition, magnitudes
     )
     return Choice(*best, [Candidate(*c) for c in others])
 

@@ -78,8 +78,8 @@ def agreed(ranks: Ranks, function: str, describe: Callable[[], tuple[dict[str, A
         for rank, (other, _) in enumerate(found):
             if other.get(argument) != value:
                 raise ValueError(
-                    f"samesum: {function}: the {argument} is {value} on rank 0 and {other.get(argument)} on rank {rank}; "
-                    "all ranks must have the same"
+                    f"samesum: {function}: the {argument} is {value} on rank 0 and {other.get(argument)} on rank "
+                    f"{rank}; all ranks must have the same"
                 )
     return [value for _, value in found]
 
@@ -147,7 +147,9 @@ def merged_bytes(parts: Iterable[bytes]) -> Any:
         try:
             return Partial.from_bytes(data)
         except ValueError as error:
-            raise ValueError(f"samesum: the partial of rank {rank} did not arrive whole: {error}; reduce again") from error
+            raise ValueError(
+                f"samesum: the partial of rank {rank} did not arrive whole: {error}; reduce again"
+            ) from error
 
     return merged(read(rank, data) for rank, data in enumerate(parts))
 

@@ -5,17 +5,17 @@
 >>> samesum.dask.sum(x).compute(), x.sum().compute()
 (np.float64(2.0), np.float64(0.0))
 
-This module has each function of `samesum` whose methods have partials (`samesum.Partial`), with the same parameters except
-`out`, `threads` and `check`. Results are Dask arrays, computed when Dask computes them, by any of its schedulers. Neither
-the chunks nor the workers change a bit.
+This module has each function of `samesum` whose methods have partials (`samesum.Partial`), with the same parameters
+except `out`, `threads` and `check`. Results are Dask arrays, computed when Dask computes them, by any of its
+schedulers. Neither the chunks nor the workers change a bit.
 
-Chunks. Exact methods, extrema and fixed_point take any chunks. An order such as tree, and the index of argmin and argmax,
-need chunks that hold consecutive elements: if several axes are reduced, only the first of them may be cut. All other chunks
-raise ValueError, which names the remedy.
+Chunks. Exact methods, extrema and fixed_point take any chunks. An order such as tree, and the index of argmin and
+argmax, need chunks that hold consecutive elements: if several axes are reduced, only the first of them may be cut. All
+other chunks raise ValueError, which names the remedy.
 
-Costs. A result whose elements lie in one chunk is computed by one call for all results of the chunk. Otherwise each result
-of each chunk is a partial, a Python object: that suits few long reductions. For many short ones, `x.rechunk({axis: -1})`
-first.
+Costs. A result whose elements lie in one chunk is computed by one call for all results of the chunk. Otherwise each
+result of each chunk is a partial, a Python object: that suits few long reductions. For many short ones,
+`x.rechunk({axis: -1})` first.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class _Call(NamedTuple):
 
 
 class _IntegerPartial:
-    """A sum or an extremum of consecutive integers, with the functions of `Partial`. Python's integers do not overflow."""
+    """A sum or an extremum of consecutive integers, with the functions of `Partial`. Python's integers do not
+    overflow."""
 
     def __init__(self, operation: str, begin: int) -> None:
         self.operation, self.begin, self.sum = operation, begin, 0
@@ -63,7 +64,8 @@ class _IntegerPartial:
     def add(self, x: Any, *, threads: int = 0) -> None:
         if self.operation == "sum":
             if x.dtype.itemsize == 8:  # two words, whose sums fit into 64 bits
-                self.sum += (int((x >> x.dtype.type(32)).sum()) << 32) + int((x & x.dtype.type(0xFFFFFFFF)).sum(dtype=np.uint64))
+                self.sum += int((x >> x.dtype.type(32)).sum()) << 32
+                self.sum += int((x & x.dtype.type(0xFFFFFFFF)).sum(dtype=np.uint64))
             else:
                 self.sum += int(x.sum())
         elif x.size:
@@ -126,7 +128,9 @@ def finish_chunks(call: _Call, shape: tuple[int, ...], chunks: Sequence[list[Any
     if call.method is None and call.operation == "sum":
         limits = np.iinfo(call.dtype)
         if not all(limits.min <= n <= limits.max for n in numbers):
-            raise OverflowError("samesum: the sum of integers is beyond 64 bits; pass dtype='float64' for a rounded sum")
+            raise OverflowError(
+                "samesum: the sum of integers is beyond 64 bits; pass dtype='float64' for a rounded sum"
+            )
     moments = (2,) if call.operation == "moments" else ()
     results = np.array(numbers, call.dtype).reshape((*shape, *moments))
     return np.asarray(_FINISH[call.function](np, results) if moments else results)[()]  # one result as a scalar
@@ -219,7 +223,8 @@ def _reduce(function: Callable[..., Any], inputs: list[Any], options: dict[str, 
     sample = function(*(np.ones((1,) * x.ndim, a.dtype) for a in inputs), **options)
     if all(x.numblocks[a] == 1 for a in axes):
         direct = partial(function, threads=1, **options)
-        result = da.map_blocks(direct, *inputs, dtype=sample.dtype, drop_axis=axes, meta=np.empty((0,) * sample.ndim, sample.dtype))
+        meta = np.empty((0,) * sample.ndim, sample.dtype)
+        result = da.map_blocks(direct, *inputs, dtype=sample.dtype, drop_axis=axes, meta=meta)
     else:
         method, grid, chosen = options["method"], options.get("grid"), None
         format = format_of(x.dtype)

@@ -63,8 +63,8 @@ def reduce(
     """Reduces a vector of which each rank holds a block: rank 0 the first elements, rank 1 the next ones.
 
     Every rank gets the bits that the method returns for the whole vector in one memory, wherever it is cut. The ranks
-    exchange the sizes of their blocks and their partials, whose size grows with the logarithm of the length; in the order
-    serial, with the length.
+    exchange the sizes of their blocks and their partials, whose size grows with the logarithm of the length; in the
+    order serial, with the length.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ def reduce(
     y
         block of the second input of dot.
     method
-        name of a method, with its operation unless that is sum: "mean/exact", "tree/kahan", "dot/tree/plain/fp64". Every
-        method that `Partial` takes. Default: "exact".
+        name of a method, with its operation unless that is sum: "mean/exact", "tree/kahan", "dot/tree/plain/fp64".
+        Every method that `Partial` takes. Default: "exact".
     comm
         an intracommunicator. Default: MPI.COMM_WORLD.
     correction
@@ -119,15 +119,15 @@ def all_reduce(
     out
         the array to which the result is written, of the shape of x and the type of the result. Default: x itself.
     method
-        name of a method of one input and one result, with its operation unless that is sum: "exact", "mean/exact", "max".
-        Default: "exact".
+        name of a method of one input and one result, with its operation unless that is sum: "exact", "mean/exact",
+        "max". Default: "exact".
     comm
         an intracommunicator. Default: MPI.COMM_WORLD.
     grid
         for the accumulator fixed_point, as in `samesum.sum`.
     check
-        whether the ranks compare their arguments first, and raise together. Without it, calls that differ hang or give wrong
-        results.
+        whether the ranks compare their arguments first, and raise together. Without it, calls that differ hang or give
+        wrong results.
 
     Returns
     -------

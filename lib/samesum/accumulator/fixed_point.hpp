@@ -5,7 +5,6 @@
 /// result does not depend on the order of the terms. No function here uses floating-point arithmetic.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <string_view>
 
@@ -33,7 +32,6 @@ struct Int128 {
   SAMESUM_HD constexpr bool is_negative() const { return high < 0; }
   SAMESUM_HD constexpr bool is_zero() const { return (static_cast<std::uint64_t>(high) | low) == 0; }
   SAMESUM_HD constexpr Wide magnitude() const { return is_negative() ? Wide{0} - wide() : wide(); }
-  SAMESUM_HD constexpr Int128 negated() const { return of(Wide{0} - wide()); }
   /// The number times 2^shift, for 0 <= shift < 128.
   SAMESUM_HD constexpr Int128 shifted(int shift) const { return of(wide() << shift); }
   SAMESUM_HD constexpr void add(Int128 other) { *this = of(wide() + other.wide()); }
@@ -41,9 +39,6 @@ struct Int128 {
 
   SAMESUM_HD friend constexpr bool operator==(Int128 a, Int128 b) {
     return a.low == b.low && a.high == b.high;
-  }
-  SAMESUM_HD friend constexpr std::strong_ordering operator<=>(Int128 a, Int128 b) {
-    return a.high != b.high ? a.high <=> b.high : a.low <=> b.low;
   }
 };
 

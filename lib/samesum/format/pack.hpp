@@ -31,6 +31,10 @@ template <class C, int W> using Register = typename detail::Register<C, W>::type
 
 /// Converts each lane by a static_cast.
 template <class To, int W, class V> SAMESUM_HD inline Register<To, W> convert_lanes(V v) {
+#if defined(__AVX512F__) && !defined(__CUDACC__)  // g++ 12 converts halves and joins them
+  if constexpr (std::is_same_v<To, double> && std::is_same_v<V, Register<float, 8>> && W == 8)
+    return Register<double, 8>(_mm512_maskz_cvtps_pd(0xff, __m256(v)));
+#endif
   if constexpr (W == 1)
     return static_cast<To>(v);
   else

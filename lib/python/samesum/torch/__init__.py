@@ -419,7 +419,9 @@ def _fits(out: Tensor, index: Tensor, source: Tensor) -> bool:
 def _require_indices(index: Tensor, least: int, most: int) -> None:
     outside = (index < least) | (index > most)
     if outside.any():
-        raise IndexError(f"samesum: index has the element {index[outside][0].item()}; use indices from {least} to {most}")
+        raise IndexError(
+            f"samesum: index has the element {index[outside][0].item()}; use indices from {least} to {most}"
+        )
 
 
 @_handles("index_add", aten.index_add.default)
@@ -475,7 +477,8 @@ def _index_put(
     axes = [d for d, index in enumerate(indices) if index is not None]
     used = [indices[d] for d in axes]
     is_sum = (
-        accumulate and axes and not _is_integral(out, None) and all(index.dtype in (torch.int32, torch.int64) for index in used)
+        accumulate and axes and not _is_integral(out, None)
+        and all(index.dtype in (torch.int32, torch.int64) for index in used)
         and all(_fits(out, index, values) for index in used)
     )  # fmt: skip
     if not is_sum:

@@ -9,8 +9,8 @@ tensor([0.5000, 2.0000])
 >>> dist.destroy_process_group()
 
 All ranks of the group call the same function with the same method. If a method, a type, a shape or a version of samesum
-differs between ranks, or a rank fails, every rank raises. Tensors are on the CPU with the backend gloo, or on CUDA devices
-with the backend nccl.
+differs between ranks, or a rank fails, every rank raises. Tensors are on the CPU with the backend gloo, or on CUDA
+devices with the backend nccl.
 """
 
 from __future__ import annotations
@@ -63,18 +63,19 @@ def reduce(
     """Reduces a vector of which each rank holds a block: rank 0 the first elements, rank 1 the next ones.
 
     Every rank gets the bits that the method returns for the whole vector in one memory, wherever it is cut. The ranks
-    exchange the sizes of their blocks and their partials, whose size grows with the logarithm of the length; in the order
-    serial, with the length. On a GPU the call waits.
+    exchange the sizes of their blocks and their partials, whose size grows with the logarithm of the length; in the
+    order serial, with the length. On a GPU the call waits.
 
     Parameters
     ----------
     x
-        this rank's block, as for `samesum.Partial.add`. It may be empty. Blocks may differ in length, but not in format.
+        this rank's block, as for `samesum.Partial.add`. It may be empty. Blocks may differ in length, but not in
+        format.
     y
         block of the second input of dot.
     method
-        name of a method, with its operation unless that is sum: "mean/exact", "tree/kahan", "dot/tree/plain/fp64". Every
-        method that `samesum.Partial` takes. Default: "exact".
+        name of a method, with its operation unless that is sum: "mean/exact", "tree/kahan", "dot/tree/plain/fp64".
+        Every method that `samesum.Partial` takes. Default: "exact".
     group
         a process group. Default: that of all ranks.
     correction
@@ -87,8 +88,8 @@ def reduce(
     Returns
     -------
     result
-        as `samesum.Partial.finish`: a float, which holds numbers of every format exactly; an int for argmin and argmax; a
-        named tuple for moments.
+        as `samesum.Partial.finish`: a float, which holds numbers of every format exactly; an int for argmin and argmax;
+        a named tuple for moments.
     """
     return _workers.reduce_blocks(
         _Ranks(group), x, y, method=method, correction=correction, grid=grid, threads=threads
@@ -118,15 +119,15 @@ def all_reduce(
     out
         the tensor to which the result is written, of the shape of x and the type of the result. Default: x itself.
     method
-        name of a method of one input and one result, with its operation unless that is sum: "exact", "mean/exact", "max".
-        Default: "exact".
+        name of a method of one input and one result, with its operation unless that is sum: "exact", "mean/exact",
+        "max". Default: "exact".
     group
         a process group. Default: that of all ranks.
     grid
         for the accumulator fixed_point, as in `samesum.sum`.
     check
-        whether the ranks compare their arguments first, and raise together. Without it, calls that differ hang or give wrong
-        results, and a call for a GPU does not wait.
+        whether the ranks compare their arguments first, and raise together. Without it, calls that differ hang or give
+        wrong results, and a call for a GPU does not wait.
 
     Returns
     -------
@@ -145,8 +146,8 @@ def reduce_scatter(
 ) -> Tensor:  # fmt: skip
     """Reduces the tensors of all ranks element by element; each rank gets its share of the results.
 
-    The results are those of `all_reduce`. Rank r gets the r-th of as many equal parts of the first axis, as FSDP and ZeRO
-    share gradients.
+    The results are those of `all_reduce`. Rank r gets the r-th of as many equal parts of the first axis, as FSDP and
+    ZeRO share gradients.
 
     Parameters
     ----------
@@ -167,8 +168,8 @@ def exact_mean_hook(group, bucket):  # type: ignore[no-untyped-def]  # PyTorch c
 
     Register it by `model.register_comm_hook(group, exact_mean_hook)`, with None for the group of all ranks. Each
     gradient becomes the exact sum of those of all ranks, divided once and rounded once. So the all-reduce adds no error
-    beyond half a unit in the last place, and its result does not depend on the order of the ranks or the engine. No more
-    is promised: another number of ranks computes other gradients. `FixedPointGradients` serves that.
+    beyond half a unit in the last place, and its result does not depend on the order of the ranks or the engine. No
+    more is promised: another number of ranks computes other gradients. `FixedPointGradients` serves that.
     """
     gradients = bucket.buffer()
     all_reduce(gradients, method="mean/exact", group=group, check=False)
@@ -185,9 +186,9 @@ _QUANTUM = -149  # all numbers of fp32, fp16 and bf16 are multiples of 2^-149
 class FixedPointGradients:
     """Mean gradients of a fixed list of micro-batches, with the same bits for any number of ranks.
 
-    Each rank runs any of the micro-batches of a step, in any order. Each gradient is rounded once to a multiple of 2^grid,
-    one grid per parameter, and added to a sum of type int64, which is the same in any order; so is the sum over the
-    ranks. At the end the sums are divided once by the number of micro-batches.
+    Each rank runs any of the micro-batches of a step, in any order. Each gradient is rounded once to a multiple of
+    2^grid, one grid per parameter, and added to a sum of type int64, which is the same in any order; so is the sum over
+    the ranks. At the end the sums are divided once by the number of micro-batches.
 
     >>> import torch, samesum.torch.distributed as same
     >>> model = torch.nn.Linear(2, 1)
@@ -203,22 +204,22 @@ class FixedPointGradients:
     >>> gradients.remove()
 
     The bits of a step then do not depend on the number of ranks, provided that forward and backward give the same
-    gradients for the same micro-batch on every rank: same hardware, same number of threads, deterministic kernels, random
-    numbers seeded per micro-batch, and no statistics over a rank's batches.
+    gradients for the same micro-batch on every rank: same hardware, same number of threads, deterministic kernels,
+    random numbers seeded per micro-batch, and no statistics over a rank's batches.
 
-    Grids. The largest gradient of the step before, on all ranks, determines the grid of a parameter. If it is below 2^e,
-    grid = e + headroom + ⌈log2(micro_batches)⌉ - 62, so gradients up to 2^headroom times as large fit. Rounding changes a
-    gradient by at most 2^(grid - 1): with the default headroom and 1024 micro-batches by 2^-44 of that largest gradient.
-    The division rounds to fp64, and then to the parameter's type. If a gradient does not fit, and in the first step,
-    which has no grid yet, `reduce` sets the grids and returns False, and the step must be run again.
+    Grids. The largest gradient of the step before, on all ranks, determines the grid of a parameter. If it is below
+    2^e, grid = e + headroom + ⌈log2(micro_batches)⌉ - 62, so gradients up to 2^headroom times as large fit. Rounding
+    changes a gradient by at most 2^(grid - 1): with the default headroom and 1024 micro-batches by 2^-44 of that
+    largest gradient. The division rounds to fp64, and then to the parameter's type. If a gradient does not fit, and in
+    the first step, which has no grid yet, `reduce` sets the grids and returns False, and the step must be run again.
 
     Without a process group, the class serves one process.
 
     Parameters
     ----------
     parameters
-        the parameters of a model, on one device, in fp32, fp16 or bf16. Those that need no gradient are left out. A hook
-        takes each gradient as soon as it is complete, so `.grad` is None until `reduce`.
+        the parameters of a model, on one device, in fp32, fp16 or bf16. Those that need no gradient are left out. A
+        hook takes each gradient as soon as it is complete, so `.grad` is None until `reduce`.
     micro_batches
         the number of micro-batches of a step, on all ranks together.
     group
@@ -263,9 +264,13 @@ class FixedPointGradients:
             raise ValueError(f"samesum: headroom is {self._headroom}; use 0 to 24")
         for p in self._parameters:
             if p.dtype not in (torch.float32, torch.float16, torch.bfloat16):
-                raise TypeError(f"samesum: a parameter has elements of type {p.dtype}; use float32, float16 or bfloat16")
+                raise TypeError(
+                    f"samesum: a parameter has elements of type {p.dtype}; use float32, float16 or bfloat16"
+                )
             if p.device != self._parameters[0].device:
-                raise ValueError("samesum: the parameters lie on several devices; make one FixedPointGradients for each")
+                raise ValueError(
+                    "samesum: the parameters lie on several devices; make one FixedPointGradients for each"
+                )
         return {
             "number of micro_batches": self._micro_batches,
             "headroom": self._headroom,
@@ -304,9 +309,9 @@ class FixedPointGradients:
     def reduce(self) -> bool:
         """Ends a step: returns True if each `.grad` holds the mean gradient of all micro-batches.
 
-        Returns False, on all ranks, if the micro-batches must be run again: the grids fit now. A parameter with a gradient
-        that is infinite or NaN gets NaN everywhere; one without gradients keeps None. Call `zero_grad()` of the model or
-        the optimizer before the next step.
+        Returns False, on all ranks, if the micro-batches must be run again: the grids fit now. A parameter with a
+        gradient that is infinite or NaN gets NaN everywhere; one without gradients keeps None. Call `zero_grad()` of
+        the model or the optimizer before the next step.
 
         Raises ValueError, on all ranks, if not all micro-batches were run, or the grids of the ranks differ.
         """

@@ -99,14 +99,20 @@ template <class Shape, class Reducer> class BatchSchedule {
         std::max<std::size_t>(1, units_ / std::max<std::size_t>(elements_ / (group * 4096), 1));
     const std::size_t tasks = (units_ - 1) / per_task + 1;
     for_each_task(thread_count(batch_.threads, elements_, tasks), tasks, [&](std::size_t task) {
+      CopiedColumns copied;
       for (std::size_t u = task * per_task; u < std::min(units_, (task + 1) * per_task); ++u)
-        columns_ ? reduce_columns(u) : reduce_group(u);
+        columns_ ? reduce_columns(u, copied) : reduce_group(u);
     });
     if (!waiting_.empty()) merge_waiting();
   }
 
  private:
   static constexpr std::size_t tile = 16;  ///< columns per unit
+
+  /// Room for the columns of a unit, which the units of a task share.
+  struct CopiedColumns {
+    std::vector<std::byte> x, y;
+  };
 
   std::size_t units_of(std::size_t n) const {
     return (std::max<std::size_t>(Shape::leaves(n), 1) - 1) / (columns_ ? 1 : group) + 1;
@@ -126,14 +132,16 @@ template <class Shape, class Reducer> class BatchSchedule {
       waiting_[first_unit_of(at) + k] = state;
   }
 
-  void reduce_columns(std::size_t unit) {
+  void reduce_columns(std::size_t unit, CopiedColumns& copied) {
     const Layout& l = layout_;
     const std::size_t k = unit % each_, first_column = unit / each_ % across_ * tile,
                       o = unit / each_ / across_;
     const std::size_t first = k * Shape::leaf, n = std::min(l.n - first, Shape::leaf);
     const std::size_t width = std::min(tile, l.inner - first_column);
     const std::size_t place = l.first(o) + first * l.stride + first_column, column = n * batch_.bytes;
-    std::vector<std::byte> x(tile * column), y(batch_.y ? tile * column : 0);
+    auto& [x, y] = copied;
+    x.resize(tile * column);
+    if (batch_.y) y.resize(tile * column);
     copy_columns(batch_.x_at(place), batch_.bytes, l.stride, n, width, x.data());
     if (batch_.y) copy_columns(batch_.y_at(place), batch_.bytes, l.stride, n, width, y.data());
     for (std::size_t c = 0; c < width; ++c) {

@@ -7,6 +7,7 @@
 #include "samesum/backend/cpu/exact_window.hpp"
 #include "samesum/backend/cpu/kernels.hpp"
 #include "samesum/backend/cpu/methods.hpp"
+#include "samesum/backend/cpu/sorted_rows.hpp"
 #include "samesum/catalogue/describe.hpp"
 
 #if defined(__SSE2__)
@@ -30,15 +31,20 @@ template <class Word> bool is_complete(const Table<Word>& table, Call& call) {
   return !table.has_bad_key;
 }
 
+template <class T> const Kernels& loops_of() { return kernels<Formats::index_of<T>()>(); }
+
 constexpr auto relaxed = std::memory_order_relaxed;
 
 // --- elements and their marks ----------------------------------------------------------------------------
 
-template <class T> bool has_minus_zero(const T* x, std::size_t n) {
+/// Whether a number with these bits is among n.
+template <class T> bool contains(const T* x, std::size_t n, BitsOf<T> bits) {
   BitsOf<T> any = 0;  // as wide as the elements, so that vectors of them need no conversion
-  for (std::size_t i = 0; i < n; ++i)
-    any |= to_bits(x[i]) == Format<T>::sign_bit ? BitsOf<T>{1} : BitsOf<T>{0};
+  for (std::size_t i = 0; i < n; ++i) any |= to_bits(x[i]) == bits ? BitsOf<T>{1} : BitsOf<T>{0};
   return any != 0;
+}
+template <class T> bool has_minus_zero(const T* x, std::size_t n) {
+  return contains(x, n, Format<T>::sign_bit);
 }
 
 /// Elements as they are given.
@@ -158,8 +164,24 @@ template <class F, class Wide = F> struct PlainAdder : RoundedRows<F> {
 
 template <class F> bool is_nan(F x) { return is_nan_bits<F>(to_bits(x)); }
 
+/// Sums sorted rows of the format F in turn. Returns false if they cannot be sorted.
+template <class F> bool sum_rows_in_turn(Call& call) {
+  const auto sorted = SortedRows::of(call, threads_of(call));
+  if (!sorted) return false;
+  sorted->for_each_key<F>([&](std::size_t key, const RowsOfKey& rows, F* held) {
+    F* const out = static_cast<F*>(call.out) + key * rows.inner;
+    if (call.combines) std::copy_n(out, rows.inner, held);
+    if (rows.count > 0)
+      loops_of<F>().sum_rows_in_turn(rows, call.combines ? held : nullptr, out);
+    else if (!call.combines)
+      std::fill_n(out, rows.inner, F{});
+  });
+  return true;
+}
+
 template <class F> void sum_in_turn(Call& call, const TermReducer<Plain, F>& reducer) {
   using C = CarrierOf<F>;
+  if (!reducer.mean && call.input->index == Formats::index_of<F>() && sum_rows_in_turn<F>(call)) return;
   auto* out = static_cast<F*>(call.out);
   const std::size_t inner = call.layout.inner;
   const PlainAdder<F> adder{call};
@@ -226,6 +248,67 @@ template <class F> void find_extrema(Call& call, const ExtremumReducer<F>& reduc
     if (call.combines && is_nan_key(at) && marks.is_empty(at)) return;
     reducer.finish({table.words[at]}, 1, at, out);
   });
+}
+
+// --- sums of sorted rows in words -------------------------------------------------------------------------
+
+/// A grid for terms smaller than 2^end.
+struct GridForRows {
+  int grid, end;
+  bool exactly;
+};
+
+/// Whether all elements of a column are -0; false if there are none.
+template <class T> bool is_minus_zero_column(const RowsOfKey& rows, std::size_t column) {
+  const T* const x = static_cast<const T*>(rows.x) + column;
+  for (std::size_t r = 0; r < rows.count; ++r)
+    if (to_bits(x[rows.index[r] * rows.inner]) != Format<T>::sign_bit) return false;
+  return rows.count > 0;
+}
+
+/// Sums sorted rows in words of 64 bits. Returns false if an element is as large as 2^end, has too many
+/// units, or is not a whole number of units although it must be; then all results must be written anew.
+template <class T, class F>
+bool sum_sorted_rows(Call& call, const SortedRows& sorted, bool mean, GridForRows g) {
+  if (std::abs(g.grid) >= 1000) return false;                            // 2^-grid must be a normal double
+  if (g.exactly && std::is_same_v<T, fp64> && g.grid > 0) return false;  // x·scale might underflow
+  const int most = std::min(g.end, g.grid + 62 - bits_for_terms(call.keys.size));
+  const GridOfRows grid{power_of_two(-g.grid), round_to_bits<T>(false, 1, most), most - g.grid <= 51,
+                        g.exactly};
+  const bool is_simple = !mean && !call.combines &&
+                         g.grid >= (sizeof(F) == 2 ? -900 : Format<F>::min_exponent) &&
+                         g.grid <= (sizeof(F) == 2 ? 900 : Format<F>::max_exponent - 64);
+  auto* const all = static_cast<F*>(call.out);
+  const std::vector<F> held(all, all + (call.combines ? call.bins * call.layout.inner : 0));
+  const auto result = [&](std::int64_t sum, std::uint64_t n, F before) {
+    const GridSum units{Int128::of(sum)};
+    if (n == 0) return from_bits<F>(Format<F>::canonical_nan);
+    if (!g.exactly)
+      return from_bits<F>(call.combines ? units.template result_with<F>(g.grid, before)
+                                        : units.template result<F>(g.grid, n));
+    if (!call.combines) return rounded_sum<F>(units.units.wide(), g.grid, n);
+    return from_bits<F>(round_units<F, true>(units.units, g.grid, before));
+  };
+  std::atomic<bool> fits = true;
+  sorted.for_each_key<std::int64_t>([&](std::size_t key, const RowsOfKey& rows, std::int64_t* sums) {
+    F* const out = all + key * rows.inner;
+    if (!fits.load(relaxed) || (call.combines && rows.count == 0)) return;
+    if (!loops_of<T>().sum_unit_rows(rows, grid, sums)) return fits.store(false, relaxed);
+    const std::uint64_t n = mean ? rows.count : 1;
+    if (is_simple)
+      loops_of<F>().round_units(sums, rows.inner, power_of_two(g.grid), g.exactly, out);
+    else
+      for (std::size_t i = 0; i < rows.inner; ++i) out[i] = result(sums[i], n, out[i]);
+    if (!g.exactly || !contains<F>(out, rows.inner, 0)) return;
+    for (std::size_t i = 0; i < rows.inner; ++i) {
+      const bool can_be_minus_zero =
+          !call.combines || to_bits(held[key * rows.inner + i]) == Format<F>::sign_bit;
+      if (to_bits(out[i]) == 0 && can_be_minus_zero && is_minus_zero_column<T>(rows, i))
+        out[i] = from_bits<F>(Format<F>::sign_bit);
+    }
+  });
+  if (!fits) std::ranges::copy(held, all);
+  return fits;
 }
 
 // --- exact sums ------------------------------------------------------------------------------------------
@@ -316,8 +399,22 @@ template <class T, class F> bool sum_in_window(Call& call, bool mean) {
   return true;
 }
 
+/// Sums sorted rows exactly in words of 64 bits. Returns false if that is impossible; then all results must
+/// be written anew.
+template <class T, class F> bool sum_rows_exactly(Call& call, bool mean) {
+  const auto* const out = static_cast<const F*>(call.out);
+  const std::size_t inner = call.layout.inner, results = call.combines ? call.bins * inner : 0;
+  if (std::any_of(out, out + results, [](F held) { return grid_flags(held) != 0; })) return false;
+  const auto sorted = SortedRows::of(call, threads_of(call));
+  if (!sorted) return false;
+  const int largest = largest_exponent_of_sample(static_cast<const T*>(call.x), call.keys.size * inner),
+            end = largest == no_exponent ? 0 : largest + 3;  // the sample may have missed larger elements
+  return sum_sorted_rows<T, F>(call, *sorted, mean, {end - 62 + bits_for_terms(call.keys.size), end, true});
+}
+
 template <class F> void sum_exactly(Call& call, ExactKind kind) {
   with_format(*call.input, [&]<class T>() {
+    if (sum_rows_exactly<T, F>(call, kind.mean)) return;
     if (sum_in_window<T, F>(call, kind.mean)) return;
     call.first_bad_key = first_bad_key(call.keys, call.bins);
     if (call.first_bad_key == no_bad_key) sum_sorted<T>(call, kind, format_info<F>());
@@ -325,8 +422,6 @@ template <class F> void sum_exactly(Call& call, ExactKind kind) {
 }
 
 // --- sums on a grid --------------------------------------------------------------------------------------
-
-template <class T> const Kernels& loops_of() { return kernels<Formats::index_of<T>()>(); }
 
 /// Returns the exponent of the largest finite element, as exponent_of.
 template <class T> int largest_exponent(const T* x, std::size_t n, int threads) {
@@ -398,6 +493,33 @@ template <class T, bool few> struct WordAdder {
   void merge(Word& word, Word other) const { word += other; }
 };
 
+/// Adds rows of several terms as WordAdder, with a loop of the instruction set.
+template <class T> struct RowAdder : GivenRows<T> {
+  using Word = std::int64_t;
+  static constexpr Word fresh = 0;
+  static constexpr bool is_order_free = true;
+  double scale;
+  bool few;
+  BitsOf<T> limit;  ///< as for WordAdder
+  LargestBits largest_bits = loops_of<T>().largest_bits;
+  AddUnitRows add_unit_rows = loops_of<T>().add_unit_rows;
+
+  RowAdder(const Call& call, int grid, int end)
+      : GivenRows<T>{call},
+        scale{power_of_two(-grid)},
+        few{end - grid <= 51},
+        limit{round_to_bits<T>(false, 1, end)} {}
+
+  const T* rows(std::size_t first, std::size_t n, T*) const {
+    const T* const from = this->x + first * this->inner;
+    return largest_bits(from, n * this->inner) < limit ? from : nullptr;
+  }
+  void add_rows(const T* from, const std::size_t* places, std::size_t n, Word* table) const {
+    add_unit_rows(from, places, n, this->inner, scale, few, table);
+  }
+  void merge(Word& word, Word other) const { word += other; }
+};
+
 /// Adds any terms.
 template <class T> struct GridAdder : GivenRows<T> {
   using Word = GridSum;
@@ -457,6 +579,7 @@ template <class T, class F> bool sum_in_words(Call& call, bool mean, int grid, i
     if (is_complete(table, call) && !table.gave_up) finish_on_grid<F>(call, mean, grid, table.words);
     return table.has_bad_key || !table.gave_up;
   };
+  if (call.layout.inner > 1) return sum(RowAdder<T>{call, grid, most});
   return most - grid <= 51 ? sum(WordAdder<T, true>{call, grid, most})
                            : sum(WordAdder<T, false>{call, grid, most});
 }
@@ -471,15 +594,22 @@ template <class T, class F> void sum_on_grid(Call& call, bool mean) {
     return found_grid(largest, n, grid_word_bits<F>, Format<T>::min_quantum);
   };
   int grid = call.options.grid.value_or(0);
+  const auto sorted = SortedRows::of(call, threads);
+  const auto sum = [&](int g, int end) {
+    return sorted ? sum_sorted_rows<T, F>(call, *sorted, mean, {g, end, false})
+                  : sum_in_words<T, F>(call, mean, g, end);
+  };
   if (!call.options.grid) {
     // Nearly always the largest element of a part has the exponent of the largest of all. Each element is
     // compared with it on the way.
     const int guess =
         std::max(largest_exponent(x, elements / 16, threads), largest_exponent_of_sample(x, elements));
-    if (guess != no_exponent && sum_in_words<T, F>(call, mean, grid_of(guess), guess + 1)) return;
+    if (guess != no_exponent && sum(grid_of(guess), guess + 1)) return;
     grid = grid_of(largest_exponent(x, elements, threads));
   }
-  if (sum_in_words<T, F>(call, mean, grid, no_end)) return;
+  // Most elements have so few units on a given grid that rounding them takes one addition.
+  if (call.options.grid && bits_for_terms(n) < 11 && sum(grid, grid + 51)) return;
+  if (sum(grid, no_end)) return;
   const auto table = add_by_key(GridAdder<T>{call, grid}, rows_of(call), threads);
   if (is_complete(table, call)) finish_on_grid<F>(call, mean, grid, table.words);
 }

@@ -5,10 +5,14 @@
 /// - `is_order_free`, whether words of parts of the elements can be merged; then merge(word, other) does so;
 /// - rows(first, n, buffer), which returns the elements of n rows, converted ones in the buffer; null if it
 ///   cannot add them: then it gives up, and no word counts;
-/// - add(word, x).
+/// - add(word, x);
+/// - optionally add_rows(words, n, x), which adds n rows of several elements, row r to the words from
+/// words[r]
+///   on.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <optional>
 #include <vector>
@@ -27,7 +31,8 @@ struct Rows {
   std::size_t count() const { return keys.size; }
   std::size_t results() const { return bins * inner; }
   /// Rows per block, whose elements stay in the first-level cache.
-  std::size_t block() const { return std::max<std::size_t>(1, 1024 / inner); }
+  std::size_t block() const { return std::max<std::size_t>(1, block_elements / inner); }
+  static constexpr std::size_t block_elements = 1024;
 };
 
 /// Fetches the keys and elements of the next block while those of a block are added: the passes that check a
@@ -47,17 +52,10 @@ struct NextBlock {
 /// Words of more results than fit in the second-level cache are fetched ahead of their use.
 inline constexpr std::size_t cached_bytes = std::size_t{1} << 20;
 
-/// Adds n rows to a table whose first row has the key 0.
+/// Adds n elements to a table whose first word has the key 0.
 template <class Adder, class K>
-inline void add_rows(const Adder& adder, typename Adder::Word* table, bool is_cached, const K* key,
-                     const typename Adder::X* x, std::size_t n, std::size_t inner, const NextBlock& next) {
-  if (inner > 1) {
-    for (std::size_t r = 0; r < n; ++r) {
-      typename Adder::Word* const row = table + static_cast<std::size_t>(key[r]) * inner;
-      for (std::size_t i = 0; i < inner; ++i) adder.add(row[i], x[r * inner + i]);
-    }
-    return;
-  }
+inline void add_elements(const Adder& adder, typename Adder::Word* table, bool is_cached, const K* key,
+                         const typename Adder::X* x, std::size_t n, const NextBlock& next) {
   constexpr std::size_t step = NextBlock::step, ahead = 24;
   std::size_t r = 0;
   const auto add = [&](std::size_t i) { adder.add(table[static_cast<std::size_t>(key[i])], x[i]); };
@@ -75,6 +73,23 @@ inline void add_rows(const Adder& adder, typename Adder::Word* table, bool is_ca
       }
     }
   for (; r < n; ++r) add(r);
+}
+
+/// Adds n rows to a table whose first row has the key 0.
+template <class Adder, class K>
+inline void add_rows(const Adder& adder, typename Adder::Word* table, bool is_cached, const K* key,
+                     const typename Adder::X* x, std::size_t n, std::size_t inner, const NextBlock& next) {
+  const auto place = [&](std::size_t r) { return static_cast<std::size_t>(key[r]) * inner; };
+  if constexpr (requires { &Adder::add_rows; }) {
+    std::array<std::size_t, Rows::block_elements / 2> places;
+    for (std::size_t r = 0; r < n; ++r) places[r] = place(r);
+    return adder.add_rows(x, places.data(), n, table);
+  } else if (inner > 1) {
+    for (std::size_t r = 0; r < n; ++r)
+      for (std::size_t i = 0; i < inner; ++i) adder.add(table[place(r) + i], x[r * inner + i]);
+  } else {
+    add_elements(adder, table, is_cached, key, x, n, next);
+  }
 }
 
 /// The words of all results, or why there are none.

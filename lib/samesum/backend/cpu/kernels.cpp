@@ -5,6 +5,7 @@
 #include "samesum/backend/cpu/exact_block.hpp"
 #include "samesum/backend/cpu/grid_loops.hpp"
 #include "samesum/backend/cpu/leaf.hpp"
+#include "samesum/backend/cpu/row_loops.hpp"
 #include "samesum/backend/cpu/scan_loops.hpp"
 #include "samesum/backend/cpu/softmax_loops.hpp"
 #include "samesum/backend/cpu/terms.hpp"
@@ -64,6 +65,10 @@ constexpr Kernels make() {
   }
   if constexpr (std::is_same_v<F, CarrierOf<F>>) all.sum_units = GridLoops::sum_units<F>;
   all.largest_bits = largest_bits<F>;
+  all.sum_unit_rows = RowLoops<F>::sum_units;
+  all.round_units = RowLoops<F>::round_units;
+  all.add_unit_rows = RowLoops<F>::add_units;
+  all.sum_rows_in_turn = RowLoops<F>::sum_in_turn;
   return all;
 }
 

@@ -70,6 +70,37 @@ using SumUnits = std::int64_t (*)(const void* x, std::size_t n, double scale);
 /// Returns the largest bit pattern of |x| among n elements of one format, NaN and infinities included.
 using LargestBits = std::uint64_t (*)(const void* x, std::size_t n);
 
+/// Rows of one key: `count` rows of `inner` elements of one format, at any places of an array.
+struct RowsOfKey {
+  static constexpr std::size_t ahead = 4;   ///< this many indices behind the last one are read
+  static constexpr std::size_t least = 16;  ///< smallest `inner`
+  const void* x;
+  const std::uint32_t* index;  ///< the row of x
+  std::size_t count, inner;
+};
+
+/// How elements are rounded to integers.
+struct GridOfRows {
+  double scale;         ///< an element x becomes x·scale, which must not underflow unless it is below 1/2
+  std::uint64_t limit;  ///< bit pattern of the number that |x| must stay below
+  bool few;             ///< whether the integers have up to 2^51, else 2^62
+  bool exactly;         ///< whether no rounding may change a number; then no x·scale may underflow
+};
+/// Writes the sums of columns of units. Returns false if that was impossible; then they do not count.
+using SumUnitRows = bool (*)(const RowsOfKey& rows, const GridOfRows& grid, std::int64_t* sums);
+/// Writes n sums of units as numbers sum·unit of one format, each rounded once; `unit` is a power of two. Of
+/// a format of 32 or 64 bits no result may be subnormal or infinite. A negative number that rounds to zero
+/// becomes -0 if `signed_zero`.
+using RoundUnits = void (*)(const std::int64_t* sums, std::size_t n, double unit, bool signed_zero,
+                            void* out);
+/// Writes the sums of columns of rows of one format, which are added in turn to `held`; if that is null, to
+/// no elements. NaN becomes the canonical one.
+using SumRowsInTurn = void (*)(const RowsOfKey& rows, const void* held, void* sums);
+/// Adds the units of n rows of `inner` elements each to a table, row r to the words from place[r] on. They
+/// are rounded as for SumUnitRows.
+using AddUnitRows = void (*)(const void* x, const std::size_t* place, std::size_t n, std::size_t inner,
+                             double scale, bool few, std::int64_t* table);
+
 /// Loops over rows of softmax in one format (softmax_loops.hpp); null for formats without softmax.
 struct SoftmaxLoops {
   float (*largest)(const void* x, std::size_t n);
@@ -109,8 +140,12 @@ struct Kernels {
   ScanTile scan_tile[Accumulators::size];
   LargestMagnitude largest_magnitude;  ///< for fp64 only, as the next one
   AddSlices add_slices;
-  SumUnits sum_units;        ///< of elements in the format, for fp32 and fp64 only
-  LargestBits largest_bits;  ///< of elements in the format
+  SumUnits sum_units;         ///< of elements in the format, for fp32 and fp64 only
+  LargestBits largest_bits;   ///< of elements in the format
+  SumUnitRows sum_unit_rows;  ///< of elements in the format
+  RoundUnits round_units;     ///< to the format
+  AddUnitRows add_unit_rows;  ///< of elements in the format
+  SumRowsInTurn sum_rows_in_turn;
 };
 
 template <InstructionSet set, std::size_t index> const Kernels& kernels_of();

@@ -51,7 +51,12 @@ cudaError_t reduce(const Reducer& reducer, const Reader& reader, BatchCall& call
   cudaError_t error = cudaSuccess;
   if (!accept_workspace(call, needed, error) || results == 0) return error;
   auto* states = static_cast<State*>(samesum::gpu::states(call.workspace));
-  if (columns) {
+  if (columns && l.n > 0 && l.n <= std::min<std::size_t>(short_column, Shape::lanes) &&
+      results >= enough_short_columns) {
+    constexpr std::size_t of_block = short_columns<Reducer> * short_column_threads;
+    error = launch(reduce_short_columns<Reducer, Reader>, (results - 1) / of_block + 1, short_column_threads,
+                   call.stream, reducer, reader, l, call.out);
+  } else if (columns) {
     const ColumnPlan blocks = plan_columns<Shape>(l, leaves);
     const auto kernel = l.n <= Shape::lanes ? reduce_columns<Shape, true, Reducer, Reader>
                                             : reduce_columns<Shape, false, Reducer, Reader>;

@@ -122,7 +122,7 @@ class CallByKey {
     if (!can_sort()) return cudaErrorInvalidValue;
     const Sorting sorting = add_sorting();
     if (!begin(sizeof(KeyEvents))) return error_;
-    const SortedRows rows = sort(sorting, nullptr);
+    const SortedRows rows = sort(sorting);
     const auto add_all = [&](auto with) {
       enqueue(add_in_turn<decltype(with)>, blocks_of(all_.results() + 1, 128), 128, with, all_,
               call_.input->index, rows,
@@ -264,11 +264,11 @@ class CallByKey {
                                            static_cast<int>(call_.layout.n), 0, std::bit_width(all_.bins),
                                            call_.stream);
   }
-  /// Sorts the rows by key. Sets present[key] for each key unless `present` is null.
-  SortedRows sort(Sorting s, std::uint8_t* present) {
+  /// Sorts the rows by key.
+  SortedRows sort(Sorting s) {
     const std::uint64_t rows = call_.layout.n;
     enqueue(number_rows, blocks_of(rows, 256), 256, all_, rows, at<std::uint32_t>(s.bins),
-            at<std::uint32_t>(s.places), present);
+            at<std::uint32_t>(s.places));
     if (rows > 0 && error_ == cudaSuccess)
       error_ = sort_pairs(at<std::byte>(s.temporary), s.bytes, at<std::uint32_t>(s.bins),
                           at<std::uint32_t>(s.sorted_bins), at<std::uint32_t>(s.places),
@@ -289,7 +289,7 @@ class CallByKey {
   void add_by_rows(const Window& w, const KeyResults& r, const RowParts& parts, const Sorting& sorting,
                    std::size_t format) {
     std::uint8_t* const present = r.combines ? nullptr : at<std::uint8_t>(parts.present);
-    const RowRuns runs{sort(sorting, present), format, at<unsigned long long>(parts.totals),
+    const RowRuns runs{sort(sorting), format, at<unsigned long long>(parts.totals),
                        at<std::uint32_t>(parts.flags)};
     // Results are written as soon as they are known, so what `out` holds must not be needed later.
     if (r.combines && (w.exact || w.given))
@@ -300,7 +300,7 @@ class CallByKey {
     const std::uint64_t pieces = blocks_of(runs.rows.count, rows_of_piece),
                         columns = blocks_of(all_.inner, columns_of_warp), warps = row_threads / warp;
     const auto run = [&](auto kernel) {
-      enqueue(kernel, blocks_of(pieces * columns, warps), row_threads, all_, w, runs, r);
+      enqueue(kernel, blocks_of(pieces * columns, warps), row_threads, all_, w, runs, r, present);
     };
     if (w.words == 4) run(add_runs_of_rows<T, 4>);
     if constexpr (sizeof(T) < 8) {
@@ -350,7 +350,7 @@ class CallByKey {
     PartitionParts parts;
     parts.count =
         static_cast<std::uint32_t>(blocks_of(all_.results(), std::uint64_t{1} << log2_partition(words)));
-    parts.tile = with_tiles(element_bytes, parts.count, []<class Tiles>() { return length_of<Tiles>; });
+    parts.tile = with_tiles(element_bytes, parts.count, [&]<class Tiles>() { return length_of<Tiles>; });
     parts.tiles = static_cast<std::uint32_t>(blocks_of(all_.elements, parts.tile));
     const std::uint64_t elements = std::uint64_t{parts.tiles} * parts.tile;
     parts.size = parts_.add<PartitionSize>(parts.count + 1);

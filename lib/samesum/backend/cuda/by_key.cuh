@@ -5,6 +5,7 @@
 
 #include "samesum/backend/cuda/key_status.hpp"
 #include "samesum/backend/cuda/pair.cuh"
+#include "samesum/backend/cuda/warp.cuh"
 #include "samesum/operation/keys.hpp"
 #include "samesum/operation/operations.hpp"
 
@@ -71,15 +72,9 @@ __device__ inline std::uint64_t index_in_grid() {
   return std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
 }
 
-/// a / b. A division of 32 bits takes a fraction of the time of one of 64 bits.
-__device__ inline std::uint64_t quotient(std::uint64_t a, std::uint64_t b) {
-  if (b == 1) return a;
-  return (a | b) >> 32 == 0 ? static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b) : a / b;
-}
-
 /// Calls visit(result) for element e if its key is in range, and reports the key otherwise.
 template <class Visit> __device__ void with_result(const KeyedElements& all, std::uint64_t e, Visit visit) {
-  const std::uint64_t k = quotient(e, all.inner), key = key_at(all.format, all.keys, k);
+  const std::uint64_t k = all.inner == 1 ? e : quotient(e, all.inner), key = key_at(all.format, all.keys, k);
   if (key < all.bins)
     visit(key * all.inner + (e - k * all.inner));
   else

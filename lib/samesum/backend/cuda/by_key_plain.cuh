@@ -52,17 +52,13 @@ __device__ inline std::uint64_t first_not_below(const SortedRows& rows, std::uin
   return low;
 }
 
-/// Prepares a stable sort: keys as numbers of 32 bits, a bad one as `bins`, and the places of the rows. Sets
-/// present[key] unless `present` is null.
-__global__ void __launch_bounds__(256) number_rows(KeyedElements all, std::uint64_t rows, std::uint32_t* bins,
-                                                   std::uint32_t* places, std::uint8_t* present) {
+/// Prepares a stable sort: keys as numbers of 32 bits, a bad one as `bins`, and the places of the rows.
+__global__ void __launch_bounds__(256)
+    number_rows(KeyedElements all, std::uint64_t rows, std::uint32_t* bins, std::uint32_t* places) {
   const std::uint64_t k = index_in_grid();
   if (k >= rows) return;
   const std::uint64_t key = key_at(all.format, all.keys, k);
-  if (key >= all.bins)
-    report_bad_key(all.events, k);
-  else if (present != nullptr && !*static_cast<volatile std::uint8_t*>(present + key))
-    present[key] = 1;  // read first, since writes to one place follow each other
+  if (key >= all.bins) report_bad_key(all.events, k);
   bins[k] = static_cast<std::uint32_t>(min(key, all.bins));
   places[k] = static_cast<std::uint32_t>(k);
 }

@@ -122,11 +122,12 @@ template <int words> class LeadingRounder {
 };
 
 /// Adds the elements of each run. A warp has a piece of the sorted rows and some columns of them. It writes
-/// the results of runs that lie in the piece.
+/// the results of runs that lie in the piece. Sets present[key] for each key unless `present` is null.
 template <class T, int words>
-__global__ void __launch_bounds__(row_threads, words == 2 ? 3 : 2)
+__global__ void __launch_bounds__(row_threads, 2)
     add_runs_of_rows(const __grid_constant__ KeyedElements all, const __grid_constant__ Window w,
-                     const __grid_constant__ RowRuns runs, const __grid_constant__ KeyResults r) {
+                     const __grid_constant__ RowRuns runs, const __grid_constant__ KeyResults r,
+                     std::uint8_t* present) {
   constexpr int at_once = 4, columns = columns_of_warp / warp, flag_bits = 8;
   constexpr bool is_fast = words < 4;
   // The rows that are being added: an index that is known at run time cannot address registers.
@@ -153,6 +154,7 @@ __global__ void __launch_bounds__(row_threads, words == 2 ? 3 : 2)
     const std::uint64_t row = first + min(half * warp + thread(), count - 1);
     own_bin[half] = runs.rows.bins[row];
     own_place[half] = runs.rows.places[row];
+    if (present != nullptr && own_bin[half] < all.bins && !runs.opens(row)) present[own_bin[half]] = 1;
   }
   const auto of_row = [](const std::uint32_t(&own)[2], int k) {
     return __shfl_sync(whole_warp, k < warp ? own[0] : own[1], k % warp);

@@ -44,20 +44,12 @@ __device__ __forceinline__ typename Reducer::State column_lane(const Reducer& re
 /// Lanes of one row that a thread loads at a time.
 template <class Reducer> inline constexpr int lanes_at_once = sizeof(typename Reducer::State) <= 8 ? 16 : 8;
 
-/// Reduces lanes of a leaf of n <= Shape::lanes elements: `lane` < n and those after it at multiples of
-/// `apart`, at most lanes_at_once. The other arguments are those of column_lane.
-template <class Reducer, class Reader>
-__device__ __forceinline__ typename Reducer::State column_lanes(const Reducer& reducer, const Reader& reader,
-                                                                std::size_t place, std::size_t stride,
-                                                                std::uint64_t base, int lane, int apart,
-                                                                int n) {
-  constexpr int most = lanes_at_once<Reducer>;
-  const int count = (n - lane + apart - 1) / apart;
-  typename Reader::Element e[most];
+/// Reduces the first `count` of some lanes, of one element each, by halving.
+template <class Reducer, class Element, int most>
+__device__ __forceinline__ typename Reducer::State halved(const Reducer& reducer, const Element (&e)[most],
+                                                          int count) {
   typename Reducer::Item x[most];
   typename Reducer::State state[most];
-  reader.column(place + static_cast<std::size_t>(lane) * stride, static_cast<std::size_t>(apart) * stride,
-                count, base, lane, apart, e);
   items_of(reducer, e, x);
 #pragma unroll
   for (int q = 0; q < most; ++q)
@@ -70,6 +62,26 @@ __device__ __forceinline__ typename Reducer::State column_lanes(const Reducer& r
       if (const int half = most >> level; q < half && q + half < count)
         reducer.merge(state[q], state[q + half]);
   return state[0];
+}
+
+/// Reduces lanes of a leaf of n <= Shape::lanes elements: `lane` < n and those after it at multiples of
+/// `apart`, at most lanes_at_once. The other arguments are those of column_lane.
+template <class Reducer, class Reader>
+__device__ __forceinline__ typename Reducer::State column_lanes(const Reducer& reducer, const Reader& reader,
+                                                                std::size_t place, std::size_t stride,
+                                                                std::uint64_t base, int lane, int apart,
+                                                                int n) {
+  const int count = (n - lane + apart - 1) / apart;
+  typename Reader::Element e[lanes_at_once<Reducer>];
+  reader.column(place + static_cast<std::size_t>(lane) * stride, static_cast<std::size_t>(apart) * stride,
+                count, base, lane, apart, e);
+  return halved(reducer, e, count);
+}
+
+/// Returns the place of the first element of the column of result `at`.
+__device__ inline std::size_t column_place(const Layout& l, std::size_t at) {
+  const std::size_t o = quotient(at, l.inner);
+  return l.first(o) + (at - o * l.inner);
 }
 
 /// How the threads of a block share a leaf of neighbouring results: `parts` threads per result, each with
@@ -123,10 +135,10 @@ __global__ void __launch_bounds__(most_column_threads)
                     leaves = max(Shape::leaves(l.n), std::size_t{1});
   const int column = static_cast<int>(threadIdx.x) % plan.width,
             part = static_cast<int>(threadIdx.x) / plan.width;
-  const std::size_t k = blockIdx.x / across, base = k * Shape::leaf,
-                    at = blockIdx.x % across * plan.width + column;
+  const std::size_t k = quotient(blockIdx.x, across), base = k * Shape::leaf,
+                    at = (blockIdx.x - k * across) * plan.width + column;
   const int n = at < results ? static_cast<int>(min(l.n - base, Shape::leaf)) : 0;
-  const std::size_t place = l.first(at / l.inner) + base * l.stride + at % l.inner;
+  const std::size_t place = column_place(l, at) + base * l.stride;
   const Reducer own = of_result(reducer, at, l.n, at < results);
   const int lanes = is_one_row
                         ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(n))) / lanes_at_once<Reducer>
@@ -163,6 +175,33 @@ __global__ void __launch_bounds__(most_column_threads)
     out.write(reducer, state, l.n, at);
   else
     states[at * leaves + k] = state;
+}
+
+inline constexpr int short_column = 8,  ///< elements of a short column, at most
+    short_column_threads = 256;         ///< per block
+inline constexpr std::size_t enough_short_columns = std::size_t{1} << 16;  ///< to occupy a GPU
+/// Short columns that a thread reduces, so that enough loads are on their way.
+template <class Reducer> inline constexpr int short_columns = sizeof(typename Reducer::State) <= 8 ? 4 : 2;
+
+/// Reduces columns of at most short_column elements, and no more than lanes.
+template <class Reducer, class Reader>
+__global__ void __launch_bounds__(short_column_threads)
+    reduce_short_columns(Reducer reducer, Reader reader, Layout l, Destination out) {
+  constexpr int each = short_columns<Reducer>;
+  const std::size_t results = l.results(),
+                    first = std::size_t{blockIdx.x} * (each * short_column_threads) + threadIdx.x;
+  const int n = static_cast<int>(l.n);
+  typename Reader::Element e[each][short_column];
+#pragma unroll
+  for (int c = 0; c < each; ++c)
+    if (const std::size_t at = first + c * short_column_threads; at < results)
+      reader.column(column_place(l, at), l.stride, n, 0, 0, 1, e[c]);
+#pragma unroll
+  for (int c = 0; c < each; ++c)
+    if (const std::size_t at = first + c * short_column_threads; at < results) {
+      const Reducer own = of_result(reducer, at, l.n, true);
+      out.write(reducer, halved(own, e[c], n), l.n, at);
+    }
 }
 
 }  // namespace samesum::gpu

@@ -15,6 +15,12 @@ __device__ inline int thread() { return static_cast<int>(threadIdx.x) % warp; } 
 __device__ inline int warp_index() { return static_cast<int>(threadIdx.x) / warp; }  ///< index in the block
 __device__ inline int warps() { return static_cast<int>(blockDim.x) / warp; }
 
+/// a / b. A division of 32 bits takes a fraction of the time of one of 64 bits.
+__device__ inline std::uint64_t quotient(std::uint64_t a, std::uint64_t b) {
+  if (a < b) return 0;
+  return (a | b) >> 32 == 0 ? static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b) : a / b;
+}
+
 /// The state of the thread whose index in the warp is higher by `delta`.
 template <class State> __device__ State shuffle_down(const State& state, int delta) {
   auto words = std::bit_cast<std::array<unsigned, sizeof(State) / 4>>(state);
