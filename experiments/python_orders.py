@@ -22,7 +22,8 @@ def totals():
     """Yields (method, format, sum of a list of numbers, version of the library)."""
     import numpy
     for format, dtype in DTYPES.items():
-        yield f"numpy/{format}@peer", format, lambda x, t=dtype: float(numpy.sum(numpy.array(x, dtype=t))), numpy.__version__
+        yield (f"numpy/{format}@peer", format, lambda x, t=dtype: float(numpy.sum(numpy.array(x, dtype=t))),
+               numpy.__version__)
     try:
         import torch
     except ImportError:
@@ -44,8 +45,8 @@ def row(method, format, total):
         return total(x)
 
     tree = reveal_order.reveal(counted, reveal_order.DRAWN)
-    return {"kind": "tree", "method": method, "promise": "none", "input_format": format, "n": reveal_order.DRAWN, "seed": 1,
-            "masks": "units" if tree else None, "sampled": 0, "tree": tree,
+    return {"kind": "tree", "method": method, "promise": "none", "input_format": format, "n": reveal_order.DRAWN,
+            "seed": 1, "masks": "units" if tree else None, "sampled": 0, "tree": tree,
             "height": reveal_order.height(tree) if tree else None, "matches": None, "blind": None,
             "difference": None if tree else "the results fit no tree", "asked": calls}
 
@@ -53,7 +54,8 @@ def row(method, format, total):
 def main(arguments):
     parser = argparse.ArgumentParser(prog="python_orders.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter,
-                                     epilog="example:\n  reveal_order --out build/study\n  python_orders.py build/study")
+                                     epilog="example:\n  reveal_order --out build/study\n"
+                                            "  python_orders.py build/study")
     parser.add_argument("folder", metavar="DIR", type=pathlib.Path, help="folder with the results of reveal_order")
     folder = parser.parse_args(arguments).folder
     try:
@@ -61,11 +63,12 @@ def main(arguments):
             header = json.loads(file.readline())
         sums = list(totals())
     except (OSError, ValueError, ImportError) as error:
-        print(f"python_orders.py: {error}: run reveal_order --out {folder} first, with NumPy installed", file=sys.stderr)
+        print(f"python_orders.py: {error}: run reveal_order --out {folder} first, with NumPy installed",
+              file=sys.stderr)
         return 2
     date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    lines = [header | {"experiment": "python_orders", "question": "In which order do NumPy and PyTorch add?", "filter": "",
-                       "options": {method.split("/")[0]: version for method, _, _, version in sums},
+    lines = [header | {"experiment": "python_orders", "question": "In which order do NumPy and PyTorch add?",
+                       "filter": "", "options": {method.split("/")[0]: version for method, _, _, version in sums},
                        "provenance": header["provenance"] | {"date": date}}]
     for method, format, total, _ in sums:
         lines.append(row(method, format, total))

@@ -116,9 +116,11 @@ def picture(at, rows, width=WIDE):
         drawing.text(across(speed), bottom + 33, time_text(4 * n / speed / 1e9), "middle", size - 2, drawing.faint)
     for error in ticks(low_y, high_y):
         drawing.line(LEFT, up(error), width - RIGHT, up(error))
-        drawing.text(LEFT - 6, up(error) + 4, phrases.power_of_ten(error) if math.log10(error) % 1 < 1e-9 else "", "end", size)
+        power = phrases.power_of_ten(error) if math.log10(error) % 1 < 1e-9 else ""
+        drawing.text(LEFT - 6, up(error) + 4, power, "end", size)
     drawing.text(LEFT, TOP - 11, "relative error of the sum", size=size)
-    drawing.text(width - RIGHT, bottom + 51, f"GB/s, and the time for {phrases.count(n)} numbers; faster →", "end", size)
+    drawing.text(width - RIGHT, bottom + 51, f"GB/s, and the time for {phrases.count(n)} numbers; faster →", "end",
+                 size)
     drawing.text(LEFT + 6, bottom - 7, "↓ more accurate", size=size - 1, fill=drawing.faint)
     drawing.line(LEFT, up(unit), width - RIGHT, up(unit), style.GREY)
     drawing.text(LEFT + 6, up(unit) - 4, "one rounding of fp32", size=size - 2, fill=drawing.faint)
@@ -127,12 +129,14 @@ def picture(at, rows, width=WIDE):
                   f'{phrases.TERMS["frontier"]}</title></path>')
     points = [(across(x), up(y)) for x, y in zip(speeds, errors)]
     labels = Labels(points, LEFT + 2, width - 2, TOP, bottom)
-    labels.taken += [(LEFT, up(unit) - 16, LEFT + 20 * letter, up(unit)), (LEFT, bottom - 20, LEFT + 16 * letter, bottom)]
+    labels.taken += [(LEFT, up(unit) - 16, LEFT + 20 * letter, up(unit)),
+                     (LEFT, bottom - 20, LEFT + 16 * letter, bottom)]
     for r, (x, y) in sorted(zip(some, points), key=lambda pair: pair[1][1]):
         on = r in best
         long = letter * len(label(r)) * (1.05 if on else 1)
         at_x, at_y = labels.place(x, y, long)
-        if abs(at_y - 4 - y) > 6 and not at_x <= x <= at_x + long:  # a label that is not beside, above or below its point
+        # A label that is neither beside nor above or below its point has a line to it.
+        if abs(at_y - 4 - y) > 6 and not at_x <= x <= at_x + long:
             drawing.line(x, y, at_x if at_x > x else at_x + long, at_y - 4, style.GREY)
         drawing.symbol(x, y, 6, shape(r["method"]), style.colour(r["method"]),
                        f"{r['method']}: {phrases.number(r['gb_per_s'])} GB/s, {time_text(r['seconds'])}, "
@@ -171,5 +175,5 @@ def finding(at, rows):
     some, best = chosen(rows)
     names = distinct(map(label, best))
     return (f"Of {phrases.plural(len(rows), 'method')}, {phrases.names(names, 5)} "
-            f"{phrases.verb(len(names), len(rows), 'is', 'are')} on the frontier: no other is both faster and at least as "
-            f"accurate ({at}, {phrases.count(rows[0]['n'])} normally distributed fp32 numbers).")
+            f"{phrases.verb(len(names), len(rows), 'is', 'are')} on the frontier: no other is both faster and at "
+            f"least as accurate ({at}, {phrases.count(rows[0]['n'])} normally distributed fp32 numbers).")

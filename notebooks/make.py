@@ -35,11 +35,13 @@ def executed(path):
 
 def main():
     with tempfile.TemporaryDirectory() as empty:
-        os.environ.update(SAMESUM_STUDY=empty, IPYTHONDIR=empty, JUPYTER_CONFIG_DIR=empty, PYDEVD_DISABLE_FILE_VALIDATION="1")
+        os.environ.update(SAMESUM_STUDY=empty, IPYTHONDIR=empty, JUPYTER_CONFIG_DIR=empty,
+                          PYDEVD_DISABLE_FILE_VALIDATION="1")
         for path in sorted(FOLDER.glob("*.ipynb")):
             nbformat.write(executed(path), path)
             print(path.name, f"{path.stat().st_size:,} bytes")
-    error_figure.main([str(ROOT / "experiments/results/h200.compare.jsonl"), "moon.npy", str(FOLDER / "figures/errors.svg")])
+    error_figure.main([str(ROOT / "experiments/results/h200.compare.jsonl"), "moon.npy",
+                       str(FOLDER / "figures/errors.svg")])
     paper.main([])
 
 

@@ -180,13 +180,14 @@ def first_figure(places):
     options = "".join(f"<option value={i}{' selected' if i == 0 else ''}>{escape(phrases.capitalised(at))}</option>"
                       for i, at in enumerate(places))
     rules = "".join(f".pick:has(option[value='{i}']:checked) .pick-{i}{{display:block}}" for i in range(len(places)))
-    pictures = "".join(f"<div class='picked pick-{i}'><div class=broad>{frontier.picture(at, rows)}</div><div class=slim>"
-                       f"{frontier.picture(at, rows, frontier.NARROW)}</div><p class=finding>"
-                       f"{explained(frontier.finding(at, rows))}</p></div>" for i, (at, rows) in enumerate(places.items()))
+    pictures = "".join(f"<div class='picked pick-{i}'><div class=broad>{frontier.picture(at, rows)}</div>"
+                       f"<div class=slim>{frontier.picture(at, rows, frontier.NARROW)}</div><p class=finding>"
+                       f"{explained(frontier.finding(at, rows))}</p></div>"
+                       for i, (at, rows) in enumerate(places.items()))
     menu = f"<label>Machine <select autocomplete=off>{options}</select></label>"
-    return (f"<figure id=frontier class=pick><figcaption>Error against speed: up to {frontier.MOST} methods for a million "
-            f"fp32 numbers</figcaption><style>{rules}</style><div class=menus>{menu}</div>{pictures}"
-            f"<p class=line><b>frontier</b>: {escape(phrases.SHORT['frontier'])}; <b>promise</b>: when the bits stay the "
+    return (f"<figure id=frontier class=pick><figcaption>Error against speed: up to {frontier.MOST} methods for a "
+            f"million fp32 numbers</figcaption><style>{rules}</style><div class=menus>{menu}</div>{pictures}<p "
+            f"class=line><b>frontier</b>: {escape(phrases.SHORT['frontier'])}; <b>promise</b>: when the bits stay the "
             "same, from none to any order of the elements.</p></figure>")
 
 

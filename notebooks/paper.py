@@ -24,12 +24,14 @@ from markdown import cell, inline
 FOLDER = pathlib.Path(__file__).parent
 TITLE = "Sums that return the same bits everywhere: what they prevent and what they cost"
 CSS = """
-body { font: 10.5pt/1.42 "DejaVu Serif", Georgia, serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; color: #1c1c1c;
-       background: #fff }
+body { font: 10.5pt/1.42 "DejaVu Serif", Georgia, serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem;
+       color: #1c1c1c; background: #fff }
 h1 { font-size: 1.5em; line-height: 1.2 } h2 { font-size: 1.15em; margin: 1.2em 0 .3em } p { margin: .4em 0 }
-figure { margin: .8em 0; break-inside: avoid } figure svg { max-width: 100%; height: auto; max-height: 8.2cm; display: block }
+figure { margin: .8em 0; break-inside: avoid }
+figure svg { max-width: 100%; height: auto; max-height: 8.2cm; display: block }
 figcaption, table { font-size: .85em } table { border-collapse: collapse; break-inside: avoid; margin: .6em 0 }
-th, td { padding: .1em .6em; border-bottom: 1px solid #ddd; text-align: left } ol { padding-left: 1.4em; font-size: .85em }
+th, td { padding: .1em .6em; border-bottom: 1px solid #ddd; text-align: left }
+ol { padding-left: 1.4em; font-size: .85em }
 """
 REFERENCES = [
     "Ahrens, P., Demmel, J., Nguyen, H. D. Algorithms for efficient reproducible floating point summation. ACM TOMS "
@@ -184,8 +186,9 @@ def answers(n):
            f"limited by time, so more answers may exist. {kept}")
     yield section.Table("Repeated calls on the same elements: the methods with the most different results",
                         ["method", "promise", "machine", "elements", "results", "calls", "apart, ulps"],
-                        [[r["method"], r["promise"], at, f"{phrases.count(r['n'])} {r['data']}", f"{r['distinct_bits']:,}",
-                          f"{r['runs']:,}", phrases.number(r["spread_ulps"], 2)] for at, r in top], text_columns=4)
+                        [[r["method"], r["promise"], at, f"{phrases.count(r['n'])} {r['data']}",
+                          f"{r['distinct_bits']:,}", f"{r['runs']:,}", phrases.number(r["spread_ulps"], 2)]
+                         for at, r in top], text_columns=4)
 
 
 def errors(n):
@@ -317,7 +320,7 @@ def as_markdown(some):
             lines += [f"![{block.caption}](figures/paper_{block.name})", "", f"*Figure {figures}. {block.caption}*", ""]
         elif isinstance(block, section.Table):
             lines += [f"*{inline(block.caption)}:*", "", f"| {' | '.join(map(cell, block.columns))} |",
-                      "|" + "|".join(["---"] * block.text_columns + ["--:"] * (len(block.columns) - block.text_columns)) + "|",
+                      f"|{'---|' * block.text_columns}{'--:|' * (len(block.columns) - block.text_columns)}",
                       *(f"| {' | '.join(map(cell, row))} |" for row in block.rows), ""]
         elif isinstance(block, list):
             lines += [f"{i}. {item}" for i, item in enumerate(block, 1)] + [""]
@@ -345,13 +348,15 @@ def as_html(some):
         else:
             parts.append("<p>" + re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(block)) + "</p>")
     body = "\n".join(parts)
-    return ("<!DOCTYPE html>\n<html lang=en><head><meta "
-            f"charset=utf-8><title>{html.escape(TITLE)}</title>\n<style>{CSS}</style></head><body>\n{body}\n</body></html>\n")
+    return (f"<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8><title>{html.escape(TITLE)}</title>\n"
+            f"<style>{CSS}</style></head><body>\n{body}\n</body></html>\n")
 
 
 def main(arguments):
-    parser = argparse.ArgumentParser(prog="paper.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--committed", metavar="FOLDER", type=pathlib.Path, default=results.ROOT / "experiments/results",
+    parser = argparse.ArgumentParser(prog="paper.py", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--committed", metavar="FOLDER", type=pathlib.Path,
+                        default=results.ROOT / "experiments/results",
                         help="folder with results files MACHINE.QUESTION.jsonl (default: experiments/results)")
     parser.add_argument("--out", metavar="FOLDER", type=pathlib.Path, default=FOLDER, help="folder for the paper")
     options = parser.parse_args(arguments)

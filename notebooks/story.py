@@ -36,9 +36,9 @@ def about(found):
     libraries = {glossary.library(m).split("/")[0] for m in names if phrases.is_peer(m)}
     ours = {m.split("@")[0] for m in names if "@" in m and not phrases.is_peer(m)}
     places = distinct([s.machine for s in sources])
-    return ("samesum is a C++20, CUDA and Python library of sums and other reductions that return the same bits on every "
-            "machine and know a bound on their error. "
-            f"This report compares {phrases.plural(len(ours), 'method')} of samesum"
+    return ("samesum is a C++20, CUDA and Python library of sums and other reductions that return the same bits on "
+            "every machine and know a bound on their error. This report compares "
+            f"{phrases.plural(len(ours), 'method')} of samesum"
             + (f" with {phrases.plural(len(libraries), 'other library', 'other libraries')}" if libraries else "")
             + f" in {phrases.plural(sum(len(s.rows) for s in sources), 'result')} ({', '.join(places)}).")
 
@@ -126,7 +126,8 @@ def iterations(found):
     text = (f"Conjugate gradients with the sum {name} needed {consequences.span(r, 'iterations')} iterations in "
             f"{phrases.plural(r['runs'], 'run')} of the same program, and returned "
             f"{phrases.plural(r['distinct_bits'], 'different solution')}"
-            + (f"; {phrases.plural(len(others), 'method')} with a promise returned one each" if others else "") + f". ({at})")
+            + (f"; {phrases.plural(len(others), 'method')} with a promise returned one each" if others else "")
+            + f". ({at})")
     return Card("consequences", f"{r['least_iterations']}–{r['most_iterations']}", "iterations, depending on the run",
                 iterations_picture(name, r, others), text)
 

@@ -1,4 +1,4 @@
-"""Tests of the paper: it is that of the committed results, its prose has no number of its own, and changed data change it.
+"""Tests of the paper: it is that of the committed results, and its prose has no number of its own.
 
 Run by ctest, or: build/venv/bin/python tests/notebooks/paper_test.py
 """
@@ -59,7 +59,8 @@ class ThePaper(made_up.SentenceTest):
         with tempfile.TemporaryDirectory() as name:
             self.assertEqual(paper.main(["--out", name]), 0)
             made = {path.relative_to(name): path.read_text() for path in pathlib.Path(name).rglob("paper*.*")}
-        committed = {path.relative_to(paper.FOLDER): path.read_text() for pattern in ("paper.md", "paper.html", "figures/paper_*")
+        committed = {path.relative_to(paper.FOLDER): path.read_text()
+                     for pattern in ("paper.md", "paper.html", "figures/paper_*")
                      for path in paper.FOLDER.glob(pattern)}
         self.assertEqual(sorted(made), sorted(committed))
         for name, text in made.items():
@@ -68,8 +69,8 @@ class ThePaper(made_up.SentenceTest):
     def test_the_prose_has_no_number_of_its_own(self):
         tree = ast.parse(pathlib.Path(paper.__file__).read_text())
         functions = [f for f in tree.body if isinstance(f, ast.FunctionDef)]
-        prose = [f for f in functions if f.name in ("opening", "method", "answers", "errors", "orders", "prices", "effects",
-                                                    "well_behaved", "threats")]
+        prose = [f for f in functions if f.name in ("opening", "method", "answers", "errors", "orders", "prices",
+                                                    "effects", "well_behaved", "threats")]
         self.assertEqual(len(prose), 9)
         for f in prose:
             for node in ast.walk(f):

@@ -31,12 +31,12 @@ class TheFirstScreen(made_up.SentenceTest):
                         spread("tree/plain/fp32@cpu", "everywhere"), spread("cub/run_to_run/fp32@peer", "run_to_run"),
                         spread("atomic/plain/fp32@cpu", "none", distinct=9)]
         story_row = accumulator_formats_test.row
-        self.stories = [story_row("ones", "serial/plain/bf16@cpu", 256.0, 1e5), story_row("ones", "serial/plain/fp32@cpu",
-                                                                                          1e5, 1e5)]
+        self.stories = [story_row("ones", "serial/plain/bf16@cpu", 256.0, 1e5),
+                        story_row("ones", "serial/plain/fp32@cpu", 1e5, 1e5)]
         self.solvers = [r for r in consequences_test.rows() if r["kind"] == "solver"]
         self.solvers[0].update(least_iterations=38, most_iterations=45, distinct_bits=6)
-        self.prices = [price("exact/fp32@cpu", "order_free", 1.4e-3, 0.25), price("tree/plain/fp32@cpu", "everywhere", 1e-3,
-                                                                                  4),
+        self.prices = [price("exact/fp32@cpu", "order_free", 1.4e-3, 0.25),
+                       price("tree/plain/fp32@cpu", "everywhere", 1e-3, 4),
                        price("atomic/plain/fp32@cpu", "none", 0.9e-3, 8), price("tbb/fp32@peer", "none", 2e-3, 5)]
 
     def found(self):
@@ -78,8 +78,9 @@ class TheFirstScreen(made_up.SentenceTest):
     def test_the_iterations_that_depend_on_the_run(self):
         card = self.cards()["consequences"]
         self.assertEqual(card.number, "38–45")
-        self.assert_sentences([card.text], "atomic/plain needed 38 to 45 iterations in 10 runs … 6 different solutions; 2 "
-                                           "methods with a promise returned one each.")
+        self.assert_sentences([card.text],
+                              "atomic/plain needed 38 to 45 iterations in 10 runs … 6 different solutions; 2 "
+                              "methods with a promise returned one each.")
         self.assertIn("tree/plain, exact: 40</text>", card.picture)
         self.solvers[0].update(most_iterations=47)
         self.assertEqual(self.cards()["consequences"].number, "38–47")
@@ -88,10 +89,12 @@ class TheFirstScreen(made_up.SentenceTest):
 
     def test_which_method_to_use(self):
         ask = "Which method for a million fp32 numbers?"
-        self.assert_sentences([self.answer(ask)], "This machine, CPU, 1 thread: exact (1.4 ms, correctly rounded), or the "
-                                                  "fastest … tree/plain (1 ms, 4 ulps).")
+        self.assert_sentences([self.answer(ask)],
+                              "This machine, CPU, 1 thread: exact (1.4 ms, correctly rounded), or the "
+                              "fastest … tree/plain (1 ms, 4 ulps).")
         self.prices[0]["seconds"] = 4e-3  # then exact is too slow to be the first choice
-        self.assert_sentences([self.answer(ask)], "1 thread: tree/plain (1 ms, 4 ulps), or if every bit counts exact (4 ms")
+        self.assert_sentences([self.answer(ask)],
+                              "1 thread: tree/plain (1 ms, 4 ulps), or if every bit counts exact (4 ms")
         self.prices[1]["error_ulps"] = 9.0
         self.assert_sentences([self.answer(ask)], "tree/plain (1 ms, 9 ulps)")
         self.prices += [r | {"method": r["method"].replace("@cpu", "@cuda"), "threads": 0, "seconds": r["seconds"] / 100}
@@ -102,19 +105,22 @@ class TheFirstScreen(made_up.SentenceTest):
 
     def test_whether_other_libraries_keep_their_promises(self):
         ask = "Do other libraries keep their promises?"
-        self.assert_sentences([self.answer(ask)], "Yes: the only sum that promises … kept it. The only sum without a promise "
-                                                  "varied")
+        self.assert_sentences([self.answer(ask)],
+                              "Yes: the only sum that promises … kept it. The only sum without a promise "
+                              "varied")
         self.spreads.append(spread("cub/run_to_run/fp32@peer", "run_to_run", "alignment", 2))
-        self.assert_sentences([self.answer(ask)], "But at another address … the only one returned other bits (CUB run_to_run "
-                                                  "fp32).")
+        self.assert_sentences([self.answer(ask)],
+                              "But at another address … the only one returned other bits (CUB run_to_run "
+                              "fp32).")
         self.spreads[3].update(distinct_bits=2, broken=True)
         self.assert_sentences([self.answer(ask)], "No: 0 of 1 sum … kept it (broken by CUB run_to_run fp32).")
         self.spreads = self.spreads[1:3]
         self.assertIsNone(self.answer(ask))
 
     def test_says_what_samesum_is_and_counts_what_was_measured(self):
-        self.assert_sentences([story.about(self.found())], "samesum is a C++20, CUDA and Python library … 5 methods of samesum "
-                                                           "with 2 other libraries in 14 results (this machine).")
+        self.assert_sentences([story.about(self.found())],
+                              "samesum is a C++20, CUDA and Python library … 5 methods of samesum "
+                              "with 2 other libraries in 14 results (this machine).")
         self.spreads.pop(3)
         self.assert_sentences([story.about(self.found())], "with 1 other library in 13 results")
 
@@ -169,8 +175,9 @@ class TheFrontier(made_up.SentenceTest):
 
     def test_the_finding_names_the_frontier(self):
         rows = self.rows()[:3]
-        self.assert_sentences([frontier.finding(HOST, rows)], "Of 3 methods, tree/plain, tree/kahan, tree/neumaier are on the "
-                                                              "frontier")
+        self.assert_sentences([frontier.finding(HOST, rows)],
+                              "Of 3 methods, tree/plain, tree/kahan, tree/neumaier are on the "
+                              "frontier")
         rows[2]["relative_error"] = 1.0
         self.assert_sentences([frontier.finding(HOST, rows)], "Of 3 methods, tree/plain, tree/kahan are on")
 
