@@ -12,11 +12,13 @@ SIXTEEN = ("fp16", "bf16")
 
 
 def section(sources):
-    s = Section("formats", "Accumulators of 16 bits", "Sums from practice, with every accumulator in the format of the "
+    s = Section("formats", "Accumulators of 16 bits", "What happens to sums in 16 bits?",
+                "Sums from practice, with every accumulator in the format of the "
                 "elements and, for 16-bit elements, also in fp32. They show which accumulators stagnate (further "
                 "elements no longer change the sum), which overflow, and what avoids both.",
                 "build/release/bin/accumulator_formats --out build/study", terms=("method", "order", "accumulator", "bound"))
     rows = rows_with_place(sources, "story")
+    s.verdict = verdict(rows)
     s.findings = list(findings(rows))
     s.figures = [f for f in [figure(rows)] if f.series]
     s.tables = list(tables(rows))
@@ -50,6 +52,27 @@ def findings(rows):
     lost = [r for r in all_rows if r["value"] is None and r["truth"] is not None]
     if lost:
         yield f"{phrases.plural(len(lost), 'sum')} overflowed although the exact sum is finite: {row_names(lost)}."
+
+
+def stagnated(rows):
+    """(loop in 16 bits, loop in fp32 or None): rows of the same ones in one place, in bf16 if that was measured; None
+    without such a loop."""
+    loops = {(at, r["input_format"], phrases.parts(r["method"])[1]): r for at, r in reversed(rows)
+             if r["case"] == "ones" and phrases.parts(r["method"])[0] == "serial/plain"}
+    for at, format in distinct((at, format) for format in reversed(SIXTEEN) for at, _ in rows):
+        loop, wide = loops.get((at, format, format)), loops.get((at, format, "fp32"))
+        if loop:
+            return loop, wide if wide and wide["n"] == loop["n"] else None
+    return None
+
+
+def verdict(rows):
+    found = stagnated(rows)
+    if not found:
+        return ""
+    loop, wide = found
+    return (f"{phrases.plural(loop['n'], 'one')} in {loop['input_format']} add up to {value(loop)} in a loop"
+            + (f", and to {value(wide)} if its accumulator has fp32" if wide else "") + ".")
 
 
 def row_names(rows):

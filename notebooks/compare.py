@@ -10,8 +10,8 @@ import phrases
 import style
 from figure import Figure, Series
 from results import FORMATS
-from section import (PROMISES, SAME_EVERYWHERE, Section, Table, bound_findings, distinct, exactness_findings, frontier,
-                     place, starting_with)
+from section import (PROMISES, SAME_EVERYWHERE, Check, Section, Table, bound_findings, distinct, exactness_findings, frontier,
+                     place, preferred, starting_with)
 
 LEAST = 2.0**-60  # smaller relative errors are plotted here: a logarithmic axis has no place for 0
 
@@ -47,11 +47,13 @@ def section(sources):
 
 def make_section(found, notes=()):
     """The section on these comparisons. `notes` describe data sets, by base name and length."""
-    s = Section("data-sets", "Data sets", "Every method on real and synthetic data. Errors are relative to the exact "
+    s = Section("data-sets", "Data sets", "How wrong are sums of real data?",
+                "Every method on real and synthetic data. Errors are relative to the exact "
                 "sum of the elements as given. Columns are the formats in which a method adds and returns; if that "
                 "format is narrower than the data, each element is first rounded to it.", "experiments/run",
                 terms=("method", "order", "accumulator", "promise", "bound", "condition number", "frontier"))
     if found:
+        s.verdict = next(iter([*file_findings(found), *loop_findings(found)]), "")
         s.findings = list(findings(found))
         s.figures = [figure(found)]
         s.tables = [table(c, dict(notes).get(name_and_length(c.row), ""), folded=i > 0)
@@ -163,9 +165,10 @@ def count_findings(operation, found):
     changed = [m["on"] for m in kept if m["distinct_bits"] > 1]
     if kept:
         same = len(kept) - len(changed)
-        yield (f"{phrases.capitalised(phrases.out_of(same, len(kept), 'result'))} of methods with a promise of the "
-               f"same bits everywhere {phrases.verb(same, len(kept), 'has', 'have')} one bit pattern in all runs"
-               + phrases.exceptions(changed))
+        yield Check(f"{phrases.capitalised(phrases.out_of(same, len(kept), 'result'))} of methods with a promise of the "
+                    f"same bits everywhere {phrases.verb(same, len(kept), 'has', 'have')} one bit pattern in all runs"
+                    + phrases.exceptions(changed),
+                    same, len(kept), "result with the same bits in all runs", "results with the same bits in all runs")
 
 
 def data_sets(found):
@@ -174,6 +177,35 @@ def data_sets(found):
     for c in found:
         first.setdefault((c.title, data_facts(c)), c)
     return first
+
+
+def file_findings(found):
+    """Yields a sentence per operation on the results of the loop over all files; one file has a sentence of its own."""
+    for operation, some in by_operation(list(data_sets(found).values())):
+        loops = [(c, method_in_data_format(c, "serial/plain")) for c in some]
+        loops = [(c, loop) for c, loop in loops if loop]
+        if len(loops) > 1:
+            yield from named(operation, [loop_finding(operation, loops)])
+
+
+def loop_finding(operation, loops):
+    """A sentence on the files whose exact result is a finite number, and on the others."""
+    result = "sum" if operation == "sum" else "result"
+    finite = [(c, loop) for c, loop in loops if loop["truth"] is not None]
+    without = [c.title for c, loop in loops if loop["truth"] is None]
+    right = sum(loop["bits"] == loop["truth_bits"] for _, loop in finite)
+    lost = [c.title for c, loop in finite if loop["bits"] != loop["truth_bits"]
+            and (loop["relative_error"] is None or loop["relative_error"] >= 0.1)]
+    clauses = []
+    if finite:
+        clauses.append(f"a plain loop in the format of the data is correct to the last bit on "
+                       f"{phrases.out_of(right, len(finite), 'file')}" + (f" with a finite {result}" if without else "")
+                       + (f" and has no correct digit on {phrases.out_of(len(lost), len(finite))}: {phrases.names(lost)}"
+                          if lost else ""))
+    if without:
+        clauses.append(f"{phrases.plural(len(without), 'file')} {phrases.verb(2, len(without), 'has', 'have')} no finite "
+                       f"{result} in {phrases.verb(2, len(without), 'its', 'their')} format: {phrases.names(without)}")
+    return phrases.capitalised("; ".join(clauses)) + "."
 
 
 def loop_findings(found):
@@ -219,8 +251,8 @@ def figure(found):
                                  symbol=style.PROMISES[promise],
                                  text=[f"{m['method']}: {speed_and_error(m)}" for m in some]))
     menus = [("Data", distinct(data for data, _, _ in points)),
-             ("Machine", sorted(distinct(at for _, at, _ in points), key=lambda at: not at.endswith("GPU"))),
-             ("Result format", starting_with([format for _, _, format in points], "fp32"))]
+             ("Machine", preferred(at for _, at, _ in points)),
+             ("Result format", starting_with([format for _, _, format in points], found[0].data["format"]))]
     f = Figure("frontier-figure", "Error against speed on each data set", menus, series,
                "speed, GB/s of input", {None: "relative error"}, points=True, x_kind="log10",
                description="Each point is a method; its colour shows the accumulator, its symbol the promise. "

@@ -4,23 +4,25 @@ import captions
 import phrases
 import style
 from figure import Figure, Series
-from section import SAME_EVERYWHERE, Section, Table, distinct, rows_with_place, starting_with
+from section import SAME_EVERYWHERE, Check, Section, Table, distinct, rows_with_place, starting_with
 
 KINDS = ("solver", "training", "recording")
 SYSTEMS = {"graded": "20 graded eigenvalues", "poisson": "Poisson's equation"}
 
 
 def section(sources):
-    s = Section("consequences", "Consequences", "Three computations in which only the summation method varies: the dot "
+    s = Section("consequences", "Consequences", "Does it matter?",
+                "Three computations in which only the summation method varies: the dot "
                 "products of conjugate gradients, the gradients of a small network that learns the Moon's distance, "
                 "and the mean and variance of that recording.",
                 "build/release/bin/consequences --full --out build/study",
                 terms=("method", "promise", "condition number"))
     rows = [pair for kind in KINDS for pair in rows_with_place(sources, kind)]
     if rows:
-        s.findings = [phrases.capitalised(f) for f in findings(rows)] + [
+        s.verdict = verdict(rows)
+        s.findings = list(promise_findings(rows)) + [phrases.capitalised(f) for f in findings(rows)] + [
             f"Measured {what} ({source.machine})." for source in sources for what in source.header.get("left_out", [])]
-        s.figures = [f for f in (bits_figure(rows), iterations_figure(rows)) if f.series]
+        s.figures = [f for f in (iterations_figure(rows), bits_figure(rows)) if f.series]
         s.tables = list(tables(rows))
         s.failures = [f"{at}: {r['method']} promises {r['promise']} but returned {r['distinct_bits']} results for "
                       f"{task(r)}" for at, r in rows if r["broken"]]
@@ -44,14 +46,38 @@ def groups(rows, kind, *fields):
 
 # --- sentences --------------------------------------------------------------------------------------------------
 
-def findings(rows):
+def widest(rows):
+    """(place, row) of the solver whose number of iterations varied most from run to run; None if none was measured."""
+    solvers = [(at, r) for at, r in rows if r["kind"] == "solver"]
+    return max(solvers, key=lambda pair: (pair[1]["most_iterations"] - pair[1]["least_iterations"],
+                                          pair[1]["distinct_bits"]), default=None)
+
+
+def verdict(rows):
+    at, r = widest(rows) or (None, None)
+    if not r:
+        return ""
+    same = f"{phrases.plural(r['most_iterations'], 'iteration')} in each of {phrases.plural(r['runs'], 'run')}"
+    varied = r["least_iterations"] < r["most_iterations"]
+    return (f"With {r['method']}, conjugate gradients needed "
+            + (f"{span(r, 'iterations')} iterations, depending on the run" if varied else same)
+            + f", and gave {phrases.plural(r['distinct_bits'], 'different solution' if r['distinct_bits'] > 1 else 'solution')}"
+            + (f" in {phrases.plural(r['runs'], 'run')}" if varied else "") + f" ({at}).")
+
+
+def promise_findings(rows):
     kept = [(at, r) for at, r in rows if r["promise"] in SAME_EVERYWHERE]
     if kept:
         several = [f"{r['method']}, {task(r)} ({at})" for at, r in kept if r["distinct_bits"] > 1]
         same = len(kept) - len(several)
-        yield (f"{phrases.out_of(same, len(kept), 'result')} of methods with a promise of the same bits everywhere "
-               f"{phrases.verb(same, len(kept), 'has', 'have')} the same bits in all "
-               f"{phrases.plural(sum(r['runs'] for _, r in kept), 'run')}" + phrases.exceptions(several))
+        runs = phrases.plural(sum(r["runs"] for _, r in kept), "run")
+        yield Check(f"{phrases.capitalised(phrases.out_of(same, len(kept), 'result'))} of methods with a promise of the "
+                    f"same bits everywhere {phrases.verb(same, len(kept), 'has', 'have')} the same bits in all {runs}"
+                    + phrases.exceptions(several),
+                    same, len(kept), f"result with the same bits in {runs}", f"results with the same bits in {runs}")
+
+
+def findings(rows):
     for (at, _), some in groups(rows, "solver", "data"):
         yield from loose_findings(at, some, lambda r: f", after {span(r, 'iterations')} iterations")
     for (at,), some in groups(rows, "training"):
@@ -134,8 +160,9 @@ def recording_findings(at, format, rows):
 
 # --- figures and tables -----------------------------------------------------------------------------------------
 
-def bars(id, title, x_title, length, label, rows, value, text, value_text):
-    """A figure with one bar per method. `length` and `label` describe the bars, `value_text` formats lengths."""
+def bars(id, title, x_title, length, label, rows, value, text, value_text, first=None):
+    """A figure with one bar per method. `length` and `label` describe the bars, `value_text` formats lengths, and `first`
+    has initial choices."""
     series = []
     for at, r in sorted(rows, key=lambda pair: (value(pair[1]), pair[1]["method"])):
         algorithm, format, _ = phrases.parts(r["method"])
@@ -145,7 +172,7 @@ def bars(id, title, x_title, length, label, rows, value, text, value_text):
              ("Format of the sums", starting_with([phrases.parts(r["method"])[1] for _, r in rows], "fp64"))]
     found = Figure(id, title, menus, series, x_title, {None: ""}, bars=True,
                    description="Each bar is a method; its colour shows the accumulator. "
-                               f"Length: {length}. Label: {label}.")
+                               f"Length: {length}. Label: {label}.", initial=first or {})
     found.finding = captions.describe_bars(found, value_text)
     return found
 
@@ -157,10 +184,12 @@ def bits_figure(rows):
 
 
 def iterations_figure(rows):
+    at, r = widest(rows) or (None, None)
+    first = {"Machine": at, "Computation": task(r), "Format of the sums": phrases.parts(r["method"])[1]} if r else {}
     return bars("consequences-iterations", "Number of iterations of conjugate gradients", "iterations, maximum",
                 "largest number of iterations over the runs", "range over the runs",
                 [(at, r) for at, r in rows if r["kind"] == "solver"], lambda r: r["most_iterations"],
-                lambda r: span(r, "iterations"), lambda most: phrases.plural(most, "iteration"))
+                lambda r: span(r, "iterations"), lambda most: phrases.plural(most, "iteration"), first)
 
 
 def tables(rows):

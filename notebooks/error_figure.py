@@ -12,7 +12,7 @@ import sys
 import phrases
 import results
 from compare import name_and_length
-from figure import Drawing
+from figure import Drawing, on_paper
 from report import write
 
 # Tol's muted colours; those of style.py stand for accumulators.
@@ -59,7 +59,7 @@ def figure(comparison, data):
     def x(error):
         return LEFT + decade * (math.log10(error) - low)
 
-    d = Drawing(WIDTH, bottom + 58, f"Relative error of each method on {data}", paper=True)
+    d = Drawing(WIDTH, bottom + 58, f"Relative error of each method on {data}")
     about = comparison["data"]
     d.text(16, 26, f"Error of each method on {data}", size=17, more=' font-weight="bold"')
     d.text(16, 46, f"{about['n']:,} elements in {about['format']}, condition number "
@@ -86,7 +86,7 @@ def figure(comparison, data):
             error = plotted_error(m)
             at = WIDTH - RIGHT if error == math.inf else x(error) if error else LEFT
             d.circle(at, y, 5.5, COLOURS[format], f"{m['method']}: {'not finite' if error == math.inf else error}")
-    return d.done()
+    return on_paper(d.done())
 
 
 def input_text(format):

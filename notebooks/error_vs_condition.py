@@ -4,18 +4,20 @@ import captions
 import phrases
 import style
 from figure import Figure, Series
-from section import (Section, Table, bound_findings, distinct, exactness_findings, group_by_place, result_failures,
-                     rows_with_place, starting_with)
+from section import (Section, Table, bound_findings, distinct, exactness_findings, group_by_place, preferred,
+                     result_failures, rows_with_place, starting_with)
 
 SHOWN = ["exact", "tree/double_word", "tree/neumaier", "tree/kahan", "tree/plain"]
 
 
 def section(sources):
-    s = Section("condition", "Error against condition number", "Correct decimal digits of each method as cancellation "
+    s = Section("condition", "Error against condition number", "How much cancellation does each method survive?",
+                "Correct decimal digits of each method as cancellation "
                 "increases: on synthetic data with condition numbers from 1 to 10⁴⁰, or as far as the range of the "
                 "format allows.", "build/release/bin/error_vs_condition --full --out build/study",
                 terms=("method", "order", "accumulator", "bound", "condition number"))
     rows = rows_with_place(sources, "condition")
+    s.verdict = verdict(rows)
     s.findings = list(findings(rows))
     s.figures = [f for f in [figure(rows)] if f.series]
     s.tables = list(tables(rows))
@@ -48,6 +50,25 @@ def greatest(rows):
 
 
 # --- sentences --------------------------------------------------------------------------------------------------
+
+def verdict(rows):
+    """Where each of the methods in SHOWN loses its last digit in fp32, on the first machine."""
+    places = group_by_place(rows)
+    at = next(iter(preferred(places)), None)
+    format = next(iter(starting_with([r["input_format"] for r in places.get(at, [])], "fp32")), None)
+    lost = {algorithm: where for (f, algorithm, peer), where in losses(places.get(at, [])).items()
+            if f == format and not peer and algorithm in SHOWN}
+    if not lost:
+        return ""
+    steps = sorted({where for where in lost.values() if where is not None})
+    texts = [f"{phrases.power_of_ten(step)} by {' and '.join(m for m, where in lost.items() if where == step)}"
+             for step in steps]
+    never = [algorithm for algorithm, where in lost.items() if where is None]
+    most = greatest(r for r in places[at] if r["input_format"] == format)
+    return (f"In {format} the last correct digit is lost "
+            + "; ".join([f"at condition number {', '.join(texts)}"] * bool(texts)
+                        + [f"not up to {most} by {phrases.names(never)}"] * bool(never)) + f" ({at}).")
+
 
 def findings(rows):
     ours = [r | {"at": at} for at, r in rows if not phrases.is_peer(r["method"])]

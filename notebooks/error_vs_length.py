@@ -6,11 +6,13 @@ import captions
 import phrases
 import style
 from figure import Figure, Series
-from section import (SAME_EVERYWHERE, Section, Table, bound_findings, distinct, exactness_findings, group_by_place,
+from results import HERE
+from section import (SAME_EVERYWHERE, Check, Section, Table, bound_findings, distinct, exactness_findings, group_by_place,
                      place, result_failures, starting_with)
 
 PROBABILITY = 0.99  # of `probable_bound` in the rows
 LEAST_ULPS = 1e-3  # smaller errors are plotted here: a logarithmic axis has no place for 0
+LOOP, TREE, EXACT = "serial/plain", "tree/plain", "exact"
 RANKED = ["exact", "tree/kahan", "tree/plain", "pairwise/plain", "serial/plain"]
 # The beginning of a sentence on data with a mark, and what the mark means.
 MARKS = {"structure": ("structured data", "elements that are equal, sorted, in a pattern or made to cancel"),
@@ -21,12 +23,14 @@ COLUMNS = ["exact", "tree/double_word", "tree/neumaier", "tree/kahan", "tree/pla
 
 
 def section(sources):
-    s = Section("error", "Error against length", "Error of each method on synthetic data, by number of elements.",
+    s = Section("error", "Error against length", "How wrong is a sum of n numbers?",
+                "Error of each method on synthetic data, by number of elements.",
                 "build/release/bin/error_vs_length --full --out build/study",
                 terms=("method", "order", "accumulator", "promise", "ulp", "unit roundoff", "bound", "probable bound",
                        "condition number"))
     rows, counted = ([(place(source, r), r | {"machine": source.place_of(r["method"])}) for source in sources
                       for r in source.of(kind)] for kind in ("error", "coverage"))
+    s.verdict = verdict([(source, r) for source in sources for r in source.of("error")])
     s.findings = list(findings(rows)) + list(probable_bound_findings([r for _, r in rows], [r for _, r in counted]))
     s.figures = [f for f in [figure(rows)] if f.series]
     s.tables = list(tables(rows)) + list(coverage_tables(counted))
@@ -51,6 +55,34 @@ def coverage_failures(r):
 
 
 # --- sentences --------------------------------------------------------------------------------------------------
+
+def verdict(rows):
+    """Median errors of the loop, the tree and exact in fp32, at the greatest length at which a machine, this one if
+    possible, measured all three on the same data; empty if none did. `rows` are pairs (source, row)."""
+    by_place = {}
+    for source, r in rows:
+        algorithm, format, _ = phrases.parts(r["method"])
+        if algorithm in (LOOP, TREE, EXACT) and format == r["input_format"] == "fp32":
+            error = math.inf if r["error_ulps"] is None else r["error_ulps"]
+            at = by_place.setdefault((r["n"], source.machine), {})
+            at.setdefault(algorithm, {}).setdefault(r["data"], []).append((error, source.place_of(r["method"])))
+    common = {at: set.intersection(*map(set, errors.values())) for at, errors in by_place.items() if len(errors) == 3}
+    common = {at: data for at, data in common.items() if data}
+    if not common:
+        return ""
+    n, machine = max(common, key=lambda at: (at[1] == HERE, at[0]))
+    errors, data = by_place[n, machine], common[n, machine]
+    loop, tree, exact = (median_error([max(errors[algorithm][d])[0] for d in data]) for algorithm in (LOOP, TREE, EXACT))
+    places = distinct(at for algorithm in errors for d in data for _, at in errors[algorithm][d])
+    return (f"For {phrases.count(n)} fp32 number{'s' * (n != 1)}, the error in ulps is {loop} with a plain loop, {tree} "
+            f"with a tree of plain additions and {exact} with the exact sum ({' and '.join(places)}, medians over "
+            f"{phrases.plural(len(data), 'data set')}).")
+
+
+def median_error(errors):
+    middle = phrases.median(errors)
+    return phrases.error_in_ulps(middle, "fp32") if math.isfinite(middle) else "infinite"
+
 
 def row_names(rows):
     return phrases.names(f"{r['method']} on {r['data']} at n = {phrases.count(r['n'])} ({r['machine']})" for r in rows)
@@ -82,16 +114,19 @@ def findings(all_rows):
     if groups:
         unlike = [r for some in groups.values() if different(some) for r in some]
         equal = sum(not different(some) for some in groups.values())
-        yield (f"{phrases.capitalised(phrases.out_of(equal, len(groups), 'sum'))} with a promise of the same bits "
-               "everywhere that ran in more than one place (machine, CPU or GPU) had the same bits in each"
-               + (f"; exceptions: {row_names(unlike)}." if unlike else "."))
+        yield Check(f"{phrases.capitalised(phrases.out_of(equal, len(groups), 'sum'))} with a promise of the same bits "
+                    "everywhere that ran in more than one place (machine, CPU or GPU) had the same bits in each"
+                    + (f"; exceptions: {row_names(unlike)}." if unlike else "."),
+                    equal, len(groups), "sum with the same bits in each place", "sums with the same bits in each place")
     bounded = [(r["bound"] / r["absolute_error"], r) for r in ours
                if phrases.accumulator(r["method"]) != "exact" and r["bound"] and r["absolute_error"]]
     if bounded:
         least, closest = min(bounded, key=lambda pair: pair[0])
         yield (f"The median ratio of bound to error is {phrases.number(phrases.median([b for b, _ in bounded]))}; "
                f"the smallest is {phrases.number(least)}, for {row_names([closest])}.")
-    yield from bound_findings(peers, "other libraries", "the bound that holds for every order of additions", row_names)
+    # Other libraries promise no bound, so this is no check of samesum.
+    yield from map(str, bound_findings(peers, "other libraries", "the bound that holds for every order of additions",
+                                       row_names))
 
 
 def has_bound(counted):

@@ -1,9 +1,10 @@
-"""Figures: lines, points or bars that menus select, as plotly traces and as SVG, or a finished picture."""
+"""Figures: lines, points or bars that menus select, as plotly traces and as SVG, or small finished pictures."""
 
 import dataclasses
 import html
 import json
 import math
+import re
 
 from phrases import superscript
 
@@ -37,6 +38,16 @@ class Series:
 
 
 @dataclasses.dataclass
+class Tile:
+    """One of several small pictures. Its id is a link to it."""
+
+    id: str
+    title: str
+    text: str
+    picture: str  # a finished SVG
+
+
+@dataclasses.dataclass
 class Figure:
     id: str
     title: str
@@ -50,7 +61,7 @@ class Figure:
     points: bool = False  # a scatter plot: only faint series are lines
     x_kind: str = "log2"  # or log10, linear
     y_kind: str = "log10"
-    picture: str = ""  # a finished SVG, instead of menus and series
+    tiles: list = dataclasses.field(default_factory=list)  # small pictures, instead of menus and series
     initial: dict = dataclasses.field(default_factory=dict)  # {menu: initial choice}
 
     def chosen(self):
@@ -70,14 +81,16 @@ class Figure:
                 raise ValueError(f"no choice {choice!r} in a menu {label!r}; the menus are {menus}")
         return dataclasses.replace(self, initial={**self.initial, **choices})
 
-    def _repr_html_(self):
-        """HTML for a notebook: the picture on a white background, the initial choices and the menus."""
-        about = [f"<b>{html.escape(self.title)}</b>", html.escape(", ".join(self.chosen()))]
-        about += [f"<i>{html.escape(label)}</i>: {html.escape(', '.join(values))}" for label, values in self.menus
-                  if len(values) > 1]
-        about += [html.escape(text) for text in (self.description, self.finding)]
-        return (f'<div style="max-width: 56rem; background: #fff; color: #222; --grid: #e4e4e4">{svg(self)}'
-                + "".join(f"<div>{line}</div>" for line in about if line) + "</div>")
+    def _ipython_display_(self):
+        """Shows the picture in a notebook, as an image that repository pages show too, and the text below it."""
+        import IPython.display
+
+        about = [f"**{self.title}**", ", ".join(self.chosen())]
+        about += [f"*{label}*: {', '.join(values)}" for label, values in self.menus if len(values) > 1]
+        if svg(self):
+            IPython.display.display(IPython.display.SVG(on_paper(svg(self))))
+        IPython.display.display(IPython.display.Markdown("\n\n".join(
+            filter(None, [*about, self.finding, self.description]))))
 
     def matching(self, choice):
         return [s for s in self.series if all(a in (None, b) for a, b in zip(s.on, choice))]
@@ -121,17 +134,14 @@ LETTER = 6.9  # approximate width of a letter of a label
 
 
 class Drawing:
-    """An SVG under construction. Its text and grid have the colours of the page or, if `paper` is set, fixed ones."""
+    """An SVG under construction, in the colours of the page; on_paper() fixes them."""
 
-    def __init__(self, width, height, title, paper=False):
+    ink, faint, grid = "currentColor", "var(--soft)", "var(--grid)"
+
+    def __init__(self, width, height, title):
         self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" role="img" '
-                      + (f'width="{width:g}" height="{height:g}" ' if paper else "")
-                      + 'font-family="DejaVu Sans, Helvetica, Arial, sans-serif">',
+                      'font-family="DejaVu Sans, Helvetica, Arial, sans-serif">',
                       f"<title>{html.escape(title)}</title>"]
-        self.ink, self.faint, self.grid = ("#222", "#555", "#e4e4e4") if paper else (
-            "currentColor", "currentColor", "var(--grid)")
-        if paper:
-            self.parts.append(f'<rect width="{width:g}" height="{height:g}" fill="#fff"/>')
 
     def add(self, element):
         self.parts.append(element)
@@ -148,11 +158,15 @@ class Drawing:
         tip = f"<title>{html.escape(title)}</title>" if title else ""
         self.add(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{fill}" fill-opacity="0.85">{tip}</circle>')
 
-    def symbol(self, x, y, radius, kind, fill, title=""):
-        """Draws a symbol of plotly: a circle, a polygon, or strokes through the centre."""
-        if kind == "circle":
+    def symbol(self, x, y, radius, kind, fill, title="", filled=0.85):
+        """Draws a symbol of plotly: a circle, a polygon, or strokes through the centre. A symbol that is `filled` less
+        has an outline."""
+        if kind == "circle" and filled == 0.85:
             return self.circle(x, y, radius, fill, title)
         tip = f"<title>{html.escape(title)}</title>" if title else ""
+        outline = f' fill-opacity="{filled}"' + ("" if filled == 0.85 else f' stroke="{fill}" stroke-width="1.6"')
+        if kind == "circle":
+            return self.add(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{fill}"{outline}>{tip}</circle>')
         if kind in STROKES:
             path = "".join(f"M{x - radius * c:.1f} {y - radius * s:.1f}L{x + radius * c:.1f} {y + radius * s:.1f}"
                            for c, s in STROKES[kind])
@@ -160,7 +174,7 @@ class Drawing:
         corners = POLYGONS[kind]
         path = "L".join(f"{x + radius * size * math.sin(math.tau * turn):.1f} "
                         f"{y - radius * size * math.cos(math.tau * turn):.1f}" for turn, size in corners)
-        self.add(f'<path d="M{path}Z" fill="{fill}" fill-opacity="0.85">{tip}</path>')
+        self.add(f'<path d="M{path}Z" fill="{fill}"{outline}>{tip}</path>')
 
     def done(self):
         return "\n".join(self.parts + ["</svg>"])
@@ -295,7 +309,7 @@ def svg_bars(figure):
             for label, value, text in zip(s.y, s.x, s.text)]
     if not rows:
         return ""
-    left, right = 190, WIDTH - 70
+    left, right = 190, WIDTH - max(70, 16 + LETTER * max(len(text) for _, _, text, _ in rows))
     height = TOP + ROW * len(rows) + 34
     drawing = Drawing(WIDTH, height, figure.title)
     most = max(value for _, value, _, _ in rows) or 1
@@ -308,9 +322,41 @@ def svg_bars(figure):
     return drawing.done()
 
 
+VIEW = re.compile(r'<svg [^>]*viewBox="0 0 ([\d.]+) ([\d.]+)"[^>]*>')
+ACROSS, GAP = 3, 20  # tiles of a row, and the space between them
+
+
+def svg_tiles(figure):
+    """The tiles in rows, in one picture."""
+    width = (WIDTH - GAP * (ACROSS - 1)) / ACROSS
+    placed, y = [], 0
+    for start in range(0, len(figure.tiles), ACROSS):
+        row = figure.tiles[start:start + ACROSS]
+        heights = [width * float(VIEW.match(t.picture)[2]) / float(VIEW.match(t.picture)[1]) for t in row]
+        for i, (t, height) in enumerate(zip(row, heights)):
+            placed.append((t, (width + GAP) * i, y, height))
+        y += max(heights) + 48
+    drawing = Drawing(WIDTH, y, figure.title)
+    for t, x, top, height in placed:
+        drawing.text(x, top + 13, t.title, size=12, more=' font-weight="bold"')
+        drawing.text(x, top + 28, t.text, size=11)
+        old = VIEW.match(t.picture)
+        drawing.add(f'<svg x="{x:.1f}" y="{top + 32:.1f}" width="{width:.1f}" height="{height:.1f}" '
+                    f'viewBox="0 0 {old[1]} {old[2]}" font-family="DejaVu Sans, sans-serif">' + t.picture[old.end():])
+    return drawing.done()
+
+
+def on_paper(picture):
+    """An SVG as a file of its own: with a size, a white background and fixed colours."""
+    view = VIEW.match(picture)
+    opening = view[0].replace("<svg ", f'<svg width="{view[1]}" height="{view[2]}" ', 1)
+    return (opening + f'<rect width="{view[1]}" height="{view[2]}" fill="#fff"/>' + picture[view.end():]).replace(
+        "currentColor", "#222").replace("var(--grid)", "#e4e4e4").replace("var(--soft)", "#555")
+
+
 def svg(figure):
-    if figure.picture:
-        return figure.picture
+    if figure.tiles:
+        return svg_tiles(figure)
     return svg_bars(figure) if figure.bars else svg_lines(figure)
 
 

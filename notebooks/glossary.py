@@ -56,7 +56,14 @@ LIBRARIES = {
     "thrust": "thrust::reduce",
     "loop/softmax": "a loop in three passes, compiled with -ffast-math",
     "torch": "PyTorch",
+    "torch_cpu": "PyTorch on a CPU",
+    "numpy": "NumPy",
 }
+# The same names, short.
+NAMES = {"loop": "a loop", "fast_math": "a loop with -ffast-math", "boost_kahan": "Boost sum_kahan", "boost": "Boost",
+         "std_reduce": "std::reduce", "std_par": "std::reduce(par_unseq)", "eigen": "Eigen", "tbb": "oneTBB",
+         "openmp": "OpenMP", "cub": "CUB", "cublas": "cuBLAS", "thrust": "Thrust", "torch": "PyTorch",
+         "torch_cpu": "PyTorch on a CPU", "numpy": "NumPy"}
 BINADE = "A binade is the numbers with the same exponent; u is the unit roundoff."
 
 
@@ -64,6 +71,12 @@ def library(method):
     """The key of a peer in LIBRARIES; its name without format and backend if it has none."""
     name = phrases.parts(method)[0]
     return next((key for key in (name, name.split("/")[0]) if key in LIBRARIES), name)
+
+
+def in_words(algorithm):
+    """'CUB run_to_run' for the algorithm 'cub/run_to_run' of a peer."""
+    library, _, setting = algorithm.partition("/")
+    return " ".join(filter(None, [NAMES.get(library, library), setting.replace("/", " ")]))
 
 
 def tables(found):

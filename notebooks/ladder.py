@@ -1,11 +1,25 @@
 """Section on the kernels of the ladder: what makes sums fast, and what that costs in accuracy and reproducibility."""
 
+import dataclasses
+import html
+import pathlib
+
 import phrases
 import style
 from figure import Figure, Series
-from section import Section, Table, distinct, rows_with_place, starting_with
+from section import Check, Section, Table, distinct, preferred, rows_with_place
 
 SUMS = "sums"
+FOLDER = pathlib.Path(__file__).parents[1] / "experiments/ladder"
+# Topics of GPU MODE's lectures 8 (CUDA Performance Checklist) and 9 (Reductions), 2024, with the demonstration or the
+# two sums that show them.
+TOPICS = [("8", "coalesced accesses to global memory", "coalescing"), ("8", "occupancy", "occupancy"),
+          ("8", "control divergence", "divergence"), ("8", "tiling of reused data, privatisation", "privatisation"),
+          ("8", "thread coarsening", "coarsening"), ("8", "better mathematics: online softmax", "softmax"),
+          ("9", "control divergence", ("interleaved", "strided_index")),
+          ("9", "memory divergence", ("strided_index", "sequential")),
+          ("9", "fewer accesses to global memory: shared memory", ("sequential", "shared")),
+          ("9", "many blocks", ("shared", "segmented")), ("9", "thread coarsening", ("segmented", "coarsened"))]
 # What each demonstration varies.
 SETTINGS = {"coalescing": lambda n: f"stride {n:,}", "occupancy": lambda n: f"{phrases.plural(n, 'thread')} per block",
             "divergence": lambda n: phrases.plural(n, "step"),
@@ -15,13 +29,15 @@ SETTINGS = {"coalescing": lambda n: f"stride {n:,}", "occupancy": lambda n: f"{p
 
 
 def section(sources):
-    s = Section("ladder", "The ladder", "The textbook kernels for sums, simplest first, their counterparts on a CPU, "
+    s = Section("ladder", "The ladder", "What makes a kernel fast?",
+                "The textbook kernels for sums, simplest first, their counterparts on a CPU, "
                 "and one kernel for each technique that makes kernels fast. Kernels are checked before they are timed.",
                 "build/release/bin/ladder --full --profile --out build/study",
                 terms=("ulp", "bound", "reading alone", "×N", "uniform branches", "L1 hits", "occupancy"))
     sums, shown = rows_with_place(sources, "ladder"), rows_with_place(sources, "demonstration")
     if sums or shown:
-        s.findings = [phrases.capitalised(f) for f in findings(sums, shown)] + [
+        s.verdict = verdict(sums)
+        s.findings = list(correctness_findings(sums, shown)) + [phrases.capitalised(f) for f in findings(sums, shown)] + [
             f"Measured {what} ({source.machine})." for source in sources for what in source.header.get("left_out", [])]
         s.figures = [f for f in (roofline(sums, shown),) if f.series]
         s.tables = list(tables(sums, shown))
@@ -76,8 +92,22 @@ def duration(seconds):
 
 # --- sentences --------------------------------------------------------------------------------------------------
 
+def verdict(sums):
+    """The speed-up of the longest sums, on a GPU if there is one."""
+    if not sums:
+        return ""
+    place = preferred(at for at, _ in sums)[0]
+    n = max(r["n"] for at, r in sums if at == place)
+    rows = [r for at, r in sums if (at, r["n"]) == (place, n)]
+    first, fastest = rows[0], min(rows, key=lambda r: r["seconds"])
+    ratio = time_ratio(first, fastest)
+    return (f"From {name(first)} to {name(fastest)}, a sum of {phrases.count(n)} became "
+            + (f"{ratio} times as fast" if ratio else "no faster")
+            + (f" and reached {share(fastest, ' of the speed of reading alone')}" if fastest["read_share"] else "")
+            + f" ({place}).")
+
+
 def findings(sums, shown):
-    yield from correctness_findings(sums, shown)
     for (at, n), rows in grouped(sums, lambda r: (r["n"],)):
         yield from speed_findings(at, n, rows)
         yield from branch_findings(at, n, rows)
@@ -94,8 +124,9 @@ def correctness_findings(sums, shown):
     if checked:
         wrong = [name(r) for r in checked if kernel_failures(r)]
         right = sum(not kernel_failures(r) for r in checked)
-        yield (f"{phrases.out_of(right, len(checked), 'measured kernel')} returned correct results, sums within their "
-               "rigorous bounds" + phrases.exceptions(wrong))
+        yield Check(f"{phrases.capitalised(phrases.out_of(right, len(checked), 'measured kernel'))} returned correct "
+                    "results, sums within their rigorous bounds" + phrases.exceptions(wrong),
+                    right, len(checked), "kernel with a correct result", "kernels with correct results")
 
 
 def speed_findings(at, n, rows):
@@ -202,7 +233,7 @@ def roofline(sums, shown):
     """Figure of every kernel by its operations per byte, with the ceilings of the same run."""
     colours = list(style.COLOURS.values())
     series, findings_of = [], {}
-    places = starting_with([at for at, _ in sums + shown], next((at for at, _ in sums + shown if "GPU" in at), None))
+    places = preferred(at for at, _ in sums + shown)
     for at in places:
         rows = [r for a, r in sums + shown if a == at]
         clouds = {}
@@ -243,6 +274,49 @@ def roofline(sums, shown):
     return found
 
 
+# --- the notebook's steps -----------------------------------------------------------------------------------------
+
+@dataclasses.dataclass
+class Step:
+    """A kernel: its lines, and beside them its lesson and its times."""
+
+    lines: str
+    lesson: str
+    rows: list  # of (number of elements, time, speed-up over the kernel before it)
+
+    def __repr__(self):
+        return f"Step({self.lesson!r})"
+
+    def _repr_html_(self):
+        times = "".join(f"<tr><td>{n}</td><td>{time}</td><td>{faster}</td></tr>" for n, time, faster in self.rows)
+        return (f'<table><tr><td style="text-align: left; vertical-align: top">'
+                f'<pre style="font-family: monospace; white-space: pre">{html.escape(self.lines)}</pre></td>'
+                f'<td style="vertical-align: top"><table><tr><th>elements</th><th>time</th><th>times as fast</th></tr>{times}'
+                f"</table><p>{html.escape(self.lesson)}</p></td></tr></table>")
+
+
+def lines_of(kernel):
+    """The lines of a kernel's file inside its namespace."""
+    text = next(FOLDER.glob(f"[0-9][0-9]_{kernel}.cuh")).read_text()
+    return text.partition("namespace samesum::ladder {")[2].rpartition("}  // namespace")[0].strip()
+
+
+def step(sources, kernel, before=None):
+    """The step of a kernel on a GPU, at its fastest setting per length, compared with the kernel before it."""
+    def fastest(name):
+        found = {}
+        for r in (r for source in sources for r in source.of("ladder")):
+            algorithm, _, backend = phrases.parts(r["method"])
+            if (algorithm, backend) == (name, "cuda") and r["seconds"]:
+                found[r["n"]] = min(r, found.get(r["n"], r), key=lambda r: r["seconds"])
+        return found
+
+    mine, other = fastest(kernel), fastest(before)
+    rows = [(phrases.count(n), duration(r["seconds"]),
+             phrases.number(other[n]["seconds"] / r["seconds"], 2) if n in other else "-") for n, r in sorted(mine.items())]
+    return Step(lines_of(kernel), next((phrases.capitalised(r["lesson"]) + "." for r in mine.values()), ""), rows)
+
+
 # --- tables -------------------------------------------------------------------------------------------------------
 
 def tables(sums, shown):
@@ -256,6 +330,8 @@ def tables(sums, shown):
                       f"{r['distinct_bits']} of {r['runs']}",
                       phrases.error_in_ulps(r["error_ulps"], "fp32")] for r in rows],
                     text_columns=2, folded=not (n == longest[at] and "GPU" in at))
+    for at in distinct(at for at, _ in sums + shown if at.endswith("GPU")):
+        yield topics(at, [r for a, r in sums if a == at], [r for a, r in shown if a == at])
     for (at,), rows in grouped(shown, lambda r: ()):
         yield Table(f"{at}: techniques that make kernels fast",
                     ["technique", "kernel", "lesson", "n", "time", "GB/s", "GFLOP/s", "occupancy", "uniform branches",
@@ -264,3 +340,23 @@ def tables(sums, shown):
                       phrases.count(r["n"]), duration(r["seconds"]), phrases.number(r["gb_per_s"]),
                       phrases.number(r["gflop_per_s"]), percent(r["occupancy"]), percent(r["branch_efficiency"]),
                       percent(r["l1_hit_rate"])] for r in rows], text_columns=3, folded=True)
+
+
+def topics(at, sums, shown):
+    """Table of the topics of the lectures, each from the slower to the faster kernel at their greatest common length."""
+    lines = []
+    for lecture, topic, what in TOPICS:
+        if isinstance(what, str):
+            some = [r for r in shown if r["demonstration"] == what and r["seconds"]]
+            pair = (max(some, key=lambda r: r["seconds"]), min(some, key=lambda r: r["seconds"])) if some else None
+        else:
+            found = [{n: min(rs, key=lambda r: r["seconds"]) for n in {r["n"] for r in sums}
+                      if (rs := [r for r in sums if r["n"] == n and phrases.parts(r["method"])[0] == kernel and r["seconds"]])}
+                     for kernel in what]
+            common = max(set(found[0]) & set(found[1]), default=None)
+            pair = None if common is None else (found[0][common], found[1][common])
+        if pair:
+            lines.append([lecture, topic, name(pair[0]), name(pair[1]), phrases.count(pair[1]["n"]),
+                          phrases.number(pair[0]["seconds"] / pair[1]["seconds"], 2)])
+    return Table(f"{at}: topics of GPU MODE's lectures 8 and 9", ["lecture", "topic", "from", "to", "n", "times as fast"],
+                 lines, text_columns=4, folded=True)

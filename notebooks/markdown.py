@@ -1,12 +1,14 @@
 """Writes the report as Markdown for a pull request."""
 
+import dataclasses
 import html
 import re
 
 import page
 import phrases
+import story
 
-LIMIT = 65_000  # characters; a GitHub comment holds at most 65,536
+LIMIT = 40_000  # characters; a GitHub comment holds at most 65,536, and a reader fewer
 
 
 # Characters that would format the text, link it or make it a formula, wherever they are; "_" only at the edge of a word.
@@ -47,16 +49,30 @@ def table(t):
 
 
 def section(s, left_out=()):
-    """Yields the lines of a section. Tables in `left_out` and tables only for the page are named instead of shown."""
-    yield f"## {plain(s.title)}\n"
-    yield plain(s.about) + "\n"
-    yield from (f"- {plain(sentence)}" for sentence in s.findings)
-    yield from (f"- *{inline(f.title)}*: {inline(f.finding)}" for f in s.figures if f.finding)
-    yield ""
+    """Yields the lines of a section: the verdict, checks and failures, then what is folded. Tables in `left_out` and
+    tables only for the page are named instead of shown."""
+    yield f"## {plain(s.question)}\n"
+    if s.verdict:
+        yield f"**{inline(s.verdict)}**\n"
+    if s.checks:
+        yield " · ".join(f"{'✓' if c.holds else '✗'} {inline(c.badge)}" for c in s.checks) + "\n"
+    if s.failures:
+        yield f"**{phrases.plural(len(s.failures), 'failure')}:**\n"
+        yield from (f"- {plain(failure)}" for failure in s.failures[:page.FEW])
+        yield f"- and {len(s.failures) - page.FEW:,} more\n" if s.failures[page.FEW:] else ""
+    shown, folded = s.tables[:s.open_tables], s.tables[s.open_tables:]
     elsewhere = [t for t in s.tables if t.page_only or t in left_out]
-    for t in s.tables:
+    for t in shown:
         if t not in elsewhere:
-            yield from table(t)
+            yield from table(dataclasses.replace(t, folded=False))
+    yield f"<details><summary>{summary(s.about)}</summary>\n"
+    yield from (f"- {plain(sentence)}" for sentence in s.details)
+    yield from (f"- {plain(c)}" for c in s.checks if not c.holds)
+    yield from (f"- *{inline(f.title)}*: {inline(f.finding)}" for f in s.figures if f.finding)
+    yield "\n</details>\n"
+    for t in folded:
+        if t not in elsewhere:
+            yield from table(dataclasses.replace(t, folded=True))
     if elsewhere:
         yield f"Only in report.html: {'; '.join(map(inline, shared_captions(elsewhere)))}.\n"
 
@@ -70,38 +86,42 @@ def shared_captions(tables):
             f"{what} ({'; '.join(caption.partition(': ')[0] for caption in captions)})" for what, captions in same.items()]
 
 
-def document(title, top, sections, provenance, left_out, glossary=(), remark=""):
+def document(title, about, found, sections, provenance, left_out, glossary=(), remark=""):
     yield f"# {title}\n"
-    yield from (f"- **{question}** {inline(sentence)}" if question else f"- {plain(sentence)}"
-                for question, sentence in top)
-    yield ""
     own, others = page.own_and_others(sections)
     for s in own:
         yield from section(s, left_out)
-    terms = page.used_terms(sections)
-    if terms:
-        yield "## Terms\n"
-        yield from (f"- **{term}**: {inline(phrases.TERMS[term])}" for term in terms)
-        yield ""
-        for t in glossary:
-            yield from table(t)
+    if about:
+        yield plain(about) + "\n"
+        yield from (f"- **{inline(c.number)} {inline(c.what)}.** {inline(c.text)}" for c in story.cards(found))
+        yield from (f"- **{inline(question)}** {inline(text)}" for question, text in story.answers(found))
+        yield f"- **How do I run it on my own data?** `{story.OWN}`\n"
     for s in others:
         yield from section(s, left_out)
     if remark:
         yield plain(remark) + "\n"
+    terms = page.used_terms(sections)
+    if terms:
+        yield "## Terms\n\n<details><summary>Definitions</summary>\n"
+        yield from (f"- **{term}**: {inline(phrases.TERMS[term])}" for term in terms)
+        yield "\n</details>\n"
+        for t in glossary:
+            yield from table(t)
     yield "## Machines\n"
     for t in provenance:
         yield from table(t)
 
 
-def text(title, top, sections, provenance, glossary=(), remark=""):
+def text(title, about, found, sections, provenance, glossary=(), remark=""):
     """The report with at most LIMIT characters: if necessary the longest tables are left out, folded ones first, and
-    finally the end is cut off. `remark` follows the sections."""
-    every = (t for s in sections for t in s.tables)
-    tables = sorted((t.folded, len("\n".join(table(t))) + 1, i, t) for i, t in enumerate(every) if not t.page_only)
+    finally the end is cut off. `about` and the first screen of `found` come after the reader's own data, `remark` after
+    the sections."""
+    every = [(t, i >= s.open_tables) for s in sections for i, t in enumerate(s.tables)]
+    tables = sorted((folded, len("\n".join(table(t))) + 1, i, t) for i, (t, folded) in enumerate(every)
+                    if not t.page_only)
     left_out = []
     while True:
-        written = "\n".join(document(title, top, sections, provenance, left_out, glossary, remark)) + "\n"
+        written = "\n".join(document(title, about, found, sections, provenance, left_out, glossary, remark)) + "\n"
         if len(written) <= LIMIT:
             return written
         if not tables:

@@ -3,14 +3,15 @@
 import math
 
 import phrases
-from section import Section, Table
+from section import SAME_EVERYWHERE, Section, Table
 
 DATA = "normal"
 
 
 def section(found):
     """One row per method and machine, at the greatest length measured, for elements in the format of the method."""
-    s = Section("methods", "All methods", f"One row per method and machine. Error and bound, in ulps, are for {DATA} "
+    s = Section("methods", "All methods", "Which methods are there?",
+                f"One row per method and machine. Error and bound, in ulps, are for {DATA} "
                 "elements at the greatest length measured. Speed is for long arrays, on one thread or a GPU. “Bit "
                 "patterns” is the largest number of different results for one array whose element order was kept. "
                 "“-” means not measured, “none” no finite bound.",
@@ -29,6 +30,13 @@ def section(found):
     if len({source.machine for some in found.values() for source in some}) == 1:  # a host computes @cpu, its GPU @cuda
         columns, *rows = ([*cells[:2], *cells[3:]] for cells in (columns, *rows))
     if rows:
+        names = {without_backend(method) for _, method in table}
+        ours = [m for m in names if not phrases.is_peer(m)]
+        others = len(names) - len(ours)
+        s.verdict = (f"{phrases.plural(len(ours), 'method')} of samesum"
+                     + (f" and {phrases.plural(others, 'sum')} of other libraries" if others else "")
+                     + f" {phrases.verb(len(names), len(names), 'was', 'were')} measured; "
+                     f"{sum(promised.get(m) in SAME_EVERYWHERE for m in ours)} of samesum's promise the same bits everywhere.")
         s.tables = [Table("All methods", columns, rows, text_columns=columns.index("n"))]
     return s
 

@@ -5,7 +5,7 @@ import phrases
 import style
 from error_vs_length import LEAST_ULPS, at_least, bit_failures, error_text, finite, in_one_format
 from figure import Figure, Series
-from section import (Section, Table, bound_findings, distinct, group_by_place, place, promises_one_result,
+from section import (Check, Section, Table, bound_findings, distinct, group_by_place, place, promises_one_result,
                      result_failures, starting_with)
 
 KINDS = {"error": "error_vs_length", "condition": "error_vs_condition", "spread": "spread_over_runs",
@@ -14,7 +14,8 @@ KINDS = {"error": "error_vs_length", "condition": "error_vs_condition", "spread"
 
 def section(found):
     """`found` has the sources of each experiment."""
-    s = Section("operations", "Every operation", "The same questions for means, dot products, norms, variances (of "
+    s = Section("operations", "Every operation", "Do other operations keep the same promises?",
+                "The same questions for means, dot products, norms, variances (of "
                 "moments), products, logsumexp and softmax (its first element): errors against exact results, bits over "
                 "runs, orders, and prices.",
                 " && ".join(f"build/release/bin/{e} --full --out build/study" for e in KINDS.values()),
@@ -23,6 +24,7 @@ def section(found):
             for kind, question in KINDS.items()}
     if any(rows.values()):
         s.findings = list(findings(rows))
+        s.verdict = verdict(rows, s.checks)
         s.figures = [f for f in [figure(rows["error"])] if f.series]
         s.tables = [t for t in [*error_tables(rows["error"]), *condition_tables(rows["condition"]),
                                 price_table(rows["price"])] if t.rows]
@@ -44,6 +46,16 @@ def row_names(rows):
 
 # --- sentences ------------------------------------------------------------------------------------------------------
 
+def verdict(rows, checks):
+    """How many checks the operations passed."""
+    operations = distinct(r["operation"] for some in rows.values() for r in samesums(some))
+    passed, total = sum(c.passed for c in checks), sum(c.total for c in checks)
+    if not checks:
+        return ""
+    return (f"{phrases.plural(len(operations), 'other operation')} passed {phrases.out_of(passed, total, 'check')}: "
+            f"{phrases.names(operations, 20)}.")
+
+
 def findings(rows):
     results = samesums(rows["error"]) + samesums(rows["condition"])
     yield from bound_findings(results, f"samesum's methods for {of_operations(results)}", "their rigorous bounds",
@@ -51,19 +63,22 @@ def findings(rows):
     exact = [r["bits"] == r["truth_bits"] for r in results if is_exact(r)]
     if exact:
         operations = of_operations([r for r in results if is_exact(r)])
-        yield (f"exact is the correctly rounded result in {phrases.out_of(sum(exact), len(exact), 'result')} "
-               f"({operations}).")
+        yield Check(f"exact is the correctly rounded result in {phrases.out_of(sum(exact), len(exact), 'result')} "
+                    f"({operations}).",
+                    sum(exact), len(exact), "result correctly rounded by exact", "results correctly rounded by exact")
     promised = [r for r in samesums(rows["spread"]) if promises_one_result(r)]
     if promised:
         kept = sum(r["distinct_bits"] == 1 for r in promised)
-        yield (f"Methods with a promise of the same bits returned one bit pattern in "
-               f"{phrases.out_of(kept, len(promised), 'case')} ({of_operations(promised)}). A case is one method on one "
-               "array, over runs, thread counts, launch shapes, alignments or orders of the elements.")
+        yield Check(f"Methods with a promise of the same bits returned one bit pattern in "
+                    f"{phrases.out_of(kept, len(promised), 'case')} ({of_operations(promised)}). A case is one method on "
+                    "one array, over runs, thread counts, launch shapes, alignments or orders of the elements.",
+                    kept, len(promised), "case with one bit pattern", "cases with one bit pattern")
     trees = [r for r in samesums(rows["tree"]) if r["matches"] is not None]
     if trees:
         found = sum(r["matches"] for r in trees)
-        yield (f"{phrases.capitalised(phrases.out_of(found, len(trees), 'order'))} of {of_operations(trees)} "
-               f"{phrases.verb(found, len(trees))} as declared.")
+        yield Check(f"{phrases.capitalised(phrases.out_of(found, len(trees), 'order'))} of {of_operations(trees)} "
+                    f"{phrases.verb(found, len(trees))} as declared.",
+                    found, len(trees), "order as declared", "orders as declared")
 
 
 def has_result_per_element(r):

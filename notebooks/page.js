@@ -1,8 +1,24 @@
 "use strict";
-// Draws the figures and sorts the tables of the report. Each figure carries its traces as JSON; a trace lists the
-// choice of each menu that shows it, null for every choice. A figure that has been drawn has the class `scripted`,
-// which hides its static picture on screens.
+// Draws the figures and sorts the tables of the report. Each figure carries its traces as compressed JSON; a trace lists
+// the choice of each menu that shows it, null for every choice. A figure is drawn when a reader comes near it; then it has
+// the class `scripted`, which hides its static picture on screens.
 const dark = matchMedia("(prefers-color-scheme: dark)"), narrow = matchMedia("(max-width: 44rem)"), redraws = [];
+
+// The text in a script element with gzip's format in base64.
+function unpacked(script) {
+  const bytes = Uint8Array.from(atob(script.textContent), c => c.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+}
+
+// Runs plotly, once. Unpacking and running it takes most of the time of the first plot.
+let plotly;
+function loadPlotly() {
+  return plotly ??= unpacked(document.querySelector("#plotly")).then(text => {
+    const script = document.createElement("script");
+    script.textContent = text;
+    document.head.append(script);
+  });
+}
 
 // Settings of an axis for plotly: at most `most` ticks, at whole powers if the axis is logarithmic.
 function scale(kind, values, most) {
@@ -23,10 +39,11 @@ function layout(spec, chosen, traces) {
   const axis = {gridcolor: colour("--grid"), linecolor: colour("--grid"), zeroline: false, fixedrange: narrow.matches,
                 automargin: true, title: {font: {size}, standoff: 8}};
   const bars = spec.shape === "bars", under = narrow.matches && !bars;
+  const longest = bars ? Math.max(0, ...traces.flatMap(t => t.text).map(text => text.length)) : 0;
   const result = {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: {color: colour("--ink"), size, family: getComputedStyle(document.body).fontFamily},
-    margin: {l: 8, r: bars ? 50 : 12, t: 8, b: 8}, hovermode: spec.shape === "lines" ? "x unified" : "closest",
+    margin: {l: 8, r: bars ? Math.max(50, 16 + 0.6 * size * longest) : 12, t: 8, b: 8}, hovermode: spec.shape === "lines" ? "x unified" : "closest",
     dragmode: narrow.matches ? false : "zoom",
     hoverlabel: {namelength: -1, bgcolor: colour("--box"), bordercolor: colour("--grid"),
                  font: {color: colour("--ink")}},
@@ -58,8 +75,9 @@ function labels(shape, trace) {
   return {hovertemplate: shape === "points" ? "%{fullData.name}: %{x:.3g}, %{y:.3g}<extra></extra>" : "%{y:.3g}"};
 }
 
-function interactive(figure) {
-  const spec = JSON.parse(figure.querySelector("script").textContent), live = figure.querySelector(".live");
+async function interactive(figure) {
+  const [text] = await Promise.all([unpacked(figure.querySelector("script")), loadPlotly()]);
+  const spec = JSON.parse(text), live = figure.querySelector(".live");
   const menus = document.createElement("div"), plot = document.createElement("div"), chosen = [...spec.start];
   menus.className = "menus";
   plot.setAttribute("role", "img");
@@ -108,7 +126,16 @@ function interactive(figure) {
   redraws.push(draw);
 }
 
-document.querySelectorAll("figure:has(.live)").forEach(interactive);
+const drawn = new Map();
+function drawOnce(figure) {
+  if (!drawn.has(figure)) drawn.set(figure, interactive(figure));
+  return drawn.get(figure);
+}
+const near = new IntersectionObserver(entries => {
+  for (const {target, isIntersecting} of entries)
+    if (isIntersecting) drawOnce(target);
+}, {rootMargin: "400px"});
+document.querySelectorAll("figure:has(.live)").forEach(figure => near.observe(figure));
 for (const change of [dark, narrow]) change.addEventListener("change", () => redraws.forEach(draw => draw()));
 
 // Clicking a column head sorts a table of 3 or more rows, by number if the column holds numbers, otherwise as text.
@@ -142,15 +169,17 @@ function sortable(table) {
 }
 document.querySelectorAll("table").forEach(sortable);
 
-// A table that scrolls shows a hint. Before printing, everything folded is opened.
+// A table that scrolls shows a hint.
 const wide = new ResizeObserver(entries => {
   for (const {target} of entries)
     target.parentElement.classList.toggle("scrolls", target.scrollWidth > target.clientWidth);
 });
 document.querySelectorAll(".wide").forEach(table => wide.observe(table));
-let opened = [];
-addEventListener("beforeprint", () => {
-  opened = [...document.querySelectorAll("details:not([open])")];
-  for (const details of opened) details.open = true;
-});
-addEventListener("afterprint", () => { for (const details of opened) details.open = false; });
+
+// A link to something folded opens it.
+function unfold() {
+  const target = document.getElementById(location.hash.slice(1));
+  for (let e = target?.closest("details"); e; e = e.parentElement.closest("details")) e.open = true;
+}
+addEventListener("hashchange", unfold);
+unfold();

@@ -1,4 +1,8 @@
-"""Writes the report as one self-contained HTML file, with scripts, styles, pictures and data inside."""
+"""Writes the report as one self-contained HTML file, with scripts, styles, pictures and data inside.
+
+The first screen and the verdicts are plain HTML and SVG. The plots and their data are compressed, and page.js unpacks
+them when a reader reaches them.
+"""
 
 import base64
 import functools
@@ -8,15 +12,37 @@ import importlib.resources
 import pathlib
 import re
 
+import frontier
 import phrases
+import story
 from figure import script_json, svg
 
 HERE = pathlib.Path(__file__).parent
-UNFOLDED = 8  # findings of a section that are shown at first
+FEW = 12  # failures that are shown at first
+MOST_DATA = 1_500_000  # characters of results files in the page
+EXPLAINED = re.compile("|".join(rf"\b{word}s?\b" for word in phrases.SHORT))
 
 
 def escape(text):
     return html.escape(str(text))
+
+
+def explained(text):
+    """The escaped text, with an explanation on hover where a term of phrases.SHORT first occurs."""
+    seen = set()
+
+    def mark(found):
+        word = found[0] if found[0] in phrases.SHORT else found[0].removesuffix("s")
+        if word in seen:
+            return found[0]
+        seen.add(word)
+        return f'<abbr title="{escape(phrases.SHORT[word])}">{found[0]}</abbr>'
+    return EXPLAINED.sub(mark, escape(text))
+
+
+def packed(data):
+    """Bytes as compressed text."""
+    return base64.b64encode(gzip.compress(data, mtime=0)).decode()
 
 
 def html_list(sentences):
@@ -50,23 +76,62 @@ def state(cell):
 
 
 def figure(f):
-    text = "".join(f"<p class={kind}>{escape(text)}</p>"
-                   for kind, text in (("description", f.description), ("finding", f.finding)) if text)
-    caption = f'<figure id="{f.id}"><figcaption>{escape(f.title)}</figcaption>'
-    if f.picture:
-        return f"{caption}<div class=picture>{f.picture}</div>{text}</figure>"
+    """A figure with its caption, a computed sentence and one line on its terms; how to read it is folded."""
+    caption = f'<figure id="{f.id}"><figcaption>{explained(f.title)}</figcaption>'
+    text = (f"<p class=finding>{escape(f.finding)}</p>" if f.finding else "") + terms_line(f) + (
+        f"<details class=reading><summary>How to read this figure</summary><p>{escape(f.description)}</p></details>"
+        if f.description else "")
+    if f.tiles:
+        return f"{caption}<div class=gallery>{''.join(map(tile, f.tiles))}</div>{text}</figure>"
     chosen = ", ".join(map(str, f.chosen()))
     return (f"{caption}<div class=live></div>\n<div class=static><p>{escape(chosen)}</p>{svg(f)}</div>{text}"
-            f'<script type="application/json">{script_json(f.plotly())}</script></figure>')
+            f'<script type="application/gzip">{packed(script_json(f.plotly()).encode())}</script></figure>')
 
 
-def findings(s, terms=()):
-    """What was measured, definitions of `terms`, and the findings."""
+def terms_line(f):
+    """One line on the terms of phrases.SHORT in the texts of a figure."""
+    texts = " ".join([f.title, f.description, f.x_title, *f.y_titles.values()])
+    used = [term for term in phrases.SHORT if re.search(rf"\b{term}s?\b", texts)]
+    return f"<p class=line>{'; '.join(f'<b>{t}</b>: {escape(phrases.SHORT[t])}' for t in used)}.</p>" if used else ""
+
+
+def tile(t):
+    """A small picture whose title links to it; the page enlarges the one that its address names."""
+    return (f'<div class=tile id="{t.id}"><a href="#{t.id}">{escape(t.title)}</a><span>{escape(t.text)}</span>'
+            f"{t.picture}</div>")
+
+
+# --- sections -----------------------------------------------------------------------------------------------------
+
+def summary(s):
+    """The verdict, a badge per check, and failures."""
     if s.empty:
         return f"<p>No results yet. To make them, run <code>{escape(s.command)}</code></p>"
-    first, more = s.findings[:UNFOLDED], s.findings[UNFOLDED:]
-    return (f"<p>{escape(s.about)}</p>" + definitions(terms) + (html_list(first) if first else "")
-            + (f"<details><summary>{len(more)} more</summary>{html_list(more)}</details>" if more else ""))
+    return ((f"<p class=verdict>{explained(s.verdict)}</p>" if s.verdict else "")
+            + (f"<p class=badges>{' '.join(map(badge, s.checks))}</p>" if s.checks else "") + failures(s.failures))
+
+
+def badge(check):
+    kind, mark = ("pass", "✓") if check.holds else ("miss", "✗")
+    return f'<span class="badge {kind}" title="{escape(check)}">{mark} {escape(check.badge)}</span>'
+
+
+def failures(some):
+    if not some:
+        return ""
+    more = f"<details><summary>{len(some) - FEW} more</summary>{html_list(some[FEW:])}</details>" if some[FEW:] else ""
+    return (f"<div class=failed role=alert><b>{phrases.plural(len(some), 'failure')}</b>{html_list(some[:FEW])}{more}"
+            "</div>")
+
+
+def more(s, terms=()):
+    """What a section folds away: what was measured, definitions of `terms`, and findings."""
+    if s.empty:
+        return ""
+    texts = s.checks + s.details
+    terms = f"<details><summary>Terms</summary>{definitions(terms)}</details>" if terms else ""
+    return (f"<p>{escape(s.about)} <code>{escape(s.command)}</code></p>{terms}"
+            + (html_list(texts) if texts else ""))
 
 
 def definitions(terms):
@@ -74,58 +139,20 @@ def definitions(terms):
     return "<ul class=terms>\n" + "\n".join(items) + "\n</ul>" if items else ""
 
 
-def section(s, shown):
-    """`shown` is the figure at the top of the page, which is not repeated."""
-    return "\n".join([f'<section id="{s.id}"><h2>{escape(s.title)}</h2>', findings(s)]
-                     + [f'<p>At the top: <a href="#{f.id}">{escape(f.title)}</a></p>' if f is shown else figure(f)
-                        for f in s.figures]
-                     + [table(t) for t in s.tables] + ["</section>"])
-
-
-def download(source):
-    """A link to the compressed results file, which the page contains."""
-    data = base64.b64encode(gzip.compress(source.path.read_bytes(), mtime=0)).decode()
-    name = phrases.printable(source.path.name)
-    return (f'<li><a download="{escape(name)}.gz" href="data:application/gzip;base64,{data}">{escape(name)}.gz</a> '
-            f"({escape(source.machine)}, {phrases.plural(len(source.rows), 'row')})</li>")
-
-
-@functools.cache
-def plotly():
-    """The script of plotly, from its wheel."""
-    return importlib.resources.files("plotly").joinpath("package_data/plotly.min.js").read_text()
-
-
-def page(title, top, first, sections, provenance, sources, glossary=(), remark=""):
-    """The whole page. `top` holds the pairs (question, finding) of the first screen, `first` its figure. `glossary`
-    holds tables. `remark` follows the sections."""
-    links = " ".join(f'<a href="#{s.id}">{escape(s.title)}</a>' for s in sections)
-    terms = used_terms(sections)
-    own, others = own_and_others(sections)
-    return "\n".join([
-        '<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>'
-        '<meta name=viewport content="width=device-width, initial-scale=1">',
-        f'<meta name=color-scheme content="light dark"><link rel=icon href="data:,"><title>{escape(title)}</title>',
-        f"<style>{(HERE / 'page.css').read_text()}</style></head><body><main>",
-        f"<h1>{escape(title)}</h1>", "<ul class=top>",
-        *(f"<li>{f'<b>{escape(question)}</b> ' if question else ''}{escape(sentence)}</li>"
-          for question, sentence in top),
-        "</ul>", figure(first) if first else "",
-        f'<nav>{links} <a href="#machines">Machines</a> <a href="#data">Raw data</a></nav>',
-        "<p>Click a column head to sort a table.</p>" if any(s.tables for s in sections) else "",
-        *[section(s, first) for s in own],
-        f"<section id=terms><h2>Terms</h2>{definitions(terms)}{''.join(map(table, glossary))}</section>" if terms else "",
-        *[section(s, first) for s in others], f"<p>{escape(remark)}</p>" if remark else "",
-        '<section id=machines><h2>Machines</h2><p>Machine, build and settings of each results file.</p>',
-        *map(table, provenance), "</section>",
-        "<section id=data><h2>Raw data</h2><p>The results files from which this page was made: one JSON object per "
-        "line, compressed with gzip.</p><ul>",
-        *map(download, sources), "</ul></section></main>",
-        f"<script>{plotly()}</script>", f"<script>{(HERE / 'page.js').read_text()}</script></body></html>\n"])
+def section(s):
+    """A question, its verdict, badges and one figure; the rest is folded."""
+    first, others = s.figures[:1], s.figures[1:]
+    shown, folded = s.tables[:s.open_tables], s.tables[s.open_tables:]
+    counts = [phrases.plural(len(some), what) for some, what in ((s.details, "finding"), (others, "figure"),
+                                                                 (folded, "table")) if some]
+    return "\n".join([f'<section id="{s.id}"><h2><a href="#{s.id}">{escape(s.question)}</a></h2>', summary(s),
+                      *map(table, shown), *map(figure, first),
+                      f"<details class=more><summary>{', '.join(['How it was measured', *counts])}</summary>",
+                      more(s), *map(figure, others), *map(table, folded), "</details></section>"])
 
 
 def own_and_others(sections):
-    """The section on the reader's own data, which is before the terms, and the others."""
+    """The section on the reader's own data, which is first, and the others."""
     return [s for s in sections if s.id == "own-data"], [s for s in sections if s.id != "own-data"]
 
 
@@ -133,3 +160,91 @@ def used_terms(sections):
     """The terms of all sections with results, each once, in the order of phrases.TERMS."""
     used = {term for s in sections if not s.empty for term in s.terms}
     return [term for term in phrases.TERMS if term in used]
+
+
+# --- the first screen ---------------------------------------------------------------------------------------------
+
+def card(c):
+    return (f'<a class=card href="#{c.section}"><span><b>{escape(c.number)}</b> {explained(c.what)}</span>{c.picture}'
+            f"<small>{escape(c.text)}</small></a>")
+
+
+def answer(question, text):
+    return f"<div><dt>{escape(question)}</dt><dd>{explained(text)}</dd></div>"
+
+
+def first_figure(places):
+    """Error against speed, for the machine that a menu selects. The menu works without scripts."""
+    if not places:
+        return ""
+    options = "".join(f"<option value={i}{' selected' if i == 0 else ''}>{escape(phrases.capitalised(at))}</option>"
+                      for i, at in enumerate(places))
+    rules = "".join(f".pick:has(option[value='{i}']:checked) .pick-{i}{{display:block}}" for i in range(len(places)))
+    pictures = "".join(f"<div class='picked pick-{i}'><div class=broad>{frontier.picture(at, rows)}</div>"
+                       f"<div class=slim>{frontier.picture(at, rows, frontier.NARROW)}</div><p class=finding>"
+                       f"{explained(frontier.finding(at, rows))}</p></div>"
+                       for i, (at, rows) in enumerate(places.items()))
+    menu = f"<label>Machine <select autocomplete=off>{options}</select></label>"
+    return (f"<figure id=frontier class=pick><figcaption>Error against speed: up to {frontier.MOST} methods for a "
+            f"million fp32 numbers</figcaption><style>{rules}</style><div class=menus>{menu}</div>{pictures}<p "
+            f"class=line><b>frontier</b>: {escape(phrases.SHORT['frontier'])}; <b>promise</b>: when the bits stay the "
+            "same, from none to any order of the elements.</p></figure>")
+
+
+def opening(found, about):
+    """The first screen: what was measured, cards, answers and the frontier."""
+    cards, answers = story.cards(found), story.answers(found)
+    own = f"<div><dt>How do I run it on my own data?</dt><dd><code>{escape(story.OWN)}</code></dd></div>"
+    return (f"<p class=about>{explained(about)}</p>"
+            + (f"<div class=cards>{''.join(map(card, cards))}</div>" if cards else "")
+            + f"<dl class=answers>{''.join(answer(*pair) for pair in answers)}{own}</dl>"
+            + first_figure(frontier.measured(found)))
+
+
+def downloads(sources):
+    """Yields links to the compressed results files, which the page contains as long as they are at most MOST_DATA; the
+    names of the others."""
+    room = MOST_DATA
+    for source in sources:
+        name, data = phrases.printable(source.path.name), packed(source.path.read_bytes())
+        about = f"({escape(source.machine)}, {phrases.plural(len(source.rows), 'row')})"
+        if len(data) > room:
+            yield f"<li>{escape(name)} {about}, only in its folder</li>"
+            continue
+        room -= len(data)
+        yield (f'<li><a download="{escape(name)}.gz" href="data:application/gzip;base64,{data}">{escape(name)}.gz</a> '
+               f"{about}</li>")
+
+
+@functools.cache
+def plotly():
+    """The script of plotly, from its wheel, compressed."""
+    return packed(importlib.resources.files("plotly").joinpath("package_data/plotly.min.js").read_bytes())
+
+
+def page(title, about, found, sections, provenance, sources, glossary=(), remark=""):
+    """The whole page. `about` says what was measured; `found` has the sources by question, for the first screen, and is
+    empty if all data are the reader's own. `glossary` and `provenance` hold tables. `remark` follows the sections."""
+    links = " ".join(f'<a href="#{s.id}">{escape(s.title)}</a>' for s in sections)
+    terms = used_terms(sections)
+    own, others = own_and_others(sections)
+    failed = [failure for s in sections for failure in s.failures]
+    return "\n".join([
+        '<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>'
+        '<meta name=viewport content="width=device-width, initial-scale=1">',
+        f'<meta name=color-scheme content="light dark"><link rel=icon href="data:,"><title>{escape(title)}</title>',
+        f"<style>{(HERE / 'page.css').read_text()}</style></head><body><main>",
+        f"<h1>{escape(title)}</h1>",
+        f"<p class='failed banner'>{phrases.plural(len(failed), 'check')} failed: see the red boxes below.</p>"
+        if failed else "",
+        *map(section, own), opening(found, about) if found else "",
+        f"<nav>{links} <a href=#machines>Machines</a> <a href=#data>Raw data</a></nav>",
+        *map(section, others), f"<p>{escape(remark)}</p>" if remark else "",
+        "<section id=terms><h2>Terms</h2><details><summary>Definitions</summary>"
+        f"{definitions(terms)}{''.join(map(table, glossary))}</details></section>" if terms else "",
+        "<section id=machines><h2>Machines</h2>", *map(table, provenance), "</section>",
+        "<section id=data><h2>Raw data</h2><details><summary>The results files from which this page was made</summary>"
+        "<p>One JSON object per line, compressed with gzip.</p><ul>",
+        *downloads(sources), "</ul></details></section></main>",
+        f"<script type='application/gzip' id=plotly>{plotly()}</script>" if any(s.figures for s in sections) else "",
+        f"<script>{(HERE / 'page.js').read_text()}</script></body></html>\n"])

@@ -55,6 +55,11 @@ TERMS = {
     "occupancy": "resident threads of a multiprocessor, divided by the most it can hold",
 }
 
+# The terms of figures, in a line.
+SHORT = {"ulp": "the distance from a number of the format to the next",
+         "condition number": "κ = Σ|x| / |Σx|: 1 if all elements have one sign, and more the more they cancel",
+         "frontier": "the methods that no other method beats in both speed and accuracy"}
+
 
 @functools.cache
 def parts(name):

@@ -7,7 +7,7 @@ from figure import Figure, Series
 from result_arrays import (CEILINGS, algorithm, bounds_finding, by_place, ceiling, cells, error_failures, fastest,
                            is_ours, is_repeatable, largest_errors, of_format, ratio, repeat_failures,
                            repeats_finding, short_name, speed_failures, targets)
-from section import Section, Table, distinct, group_by_place, rows_with_place, starting_with
+from section import Check, Section, Table, distinct, group_by_place, preferred, rows_with_place, starting_with
 
 NAMED = ["serial/plain", "prefix/plain", "exact"]  # methods whose errors a sentence compares
 QUANTITIES = {"error": "largest error, ulps", "speed": "GB/s read and written"}
@@ -15,12 +15,14 @@ LEAST_ULPS = 0.1  # smaller errors are plotted here: a logarithmic axis has no p
 
 
 def section(sources):
-    s = Section("prefix", "Prefix sums", "Result i is the sum of the first i + 1 elements. How wrong are the prefixes of "
+    s = Section("prefix", "Prefix sums", "Are prefix sums as exact and as repeatable as sums?",
+                "Result i is the sum of the first i + 1 elements. How wrong are the prefixes of "
                 "an array, do they have the same bits in every run and as a sum on its own, and how fast are they, "
                 "compared with a copy and with other libraries?",
                 "build/release/bin/prefix_sums --full --out build/study",
                 terms=("method", "order", "accumulator", "promise", "ulp", "bound", "target", "cub"))
     errors, repeats, speeds = (rows_with_place(sources, kind) for kind in ("errors", "repeats", "reduction"))
+    s.verdict = next(error_finding(errors), "")
     s.findings = [*bounds_finding(errors), *error_finding(errors), *consistency_finding(errors),
                   *repeats_finding(repeats), *speed_finding(speeds)]
     s.figures = [f for f in [figure(errors, speeds)] if f.series]
@@ -44,9 +46,8 @@ def error_finding(rows):
             common = set.intersection(*lengths) if lengths else set()
             if common:
                 n = max(common)
-                return (f"the largest error of a prefix of {phrases.count(n)} {data} numbers is "
-                        + ", ".join(largest_errors([r for r in named if r["n"] == n], NAMED)))
-        return None
+                yield (f"the largest error of a prefix of {phrases.count(n)} {data} numbers is "
+                       + ", ".join(largest_errors([r for r in named if r["n"] == n], NAMED)))
     yield from by_place(of_format(rows), describe)
 
 
@@ -54,18 +55,19 @@ def consistency_finding(rows):
     summed = [r for _, r in rows if r.get("sums") and "same_as_sums" in r and is_ours(r)]
     same, sums = sum(r["same_as_sums"] for r in summed), sum(r["sums"] for r in summed)
     if summed:
-        yield (f"{phrases.capitalised(phrases.out_of(same, sums, 'prefix', 'prefixes'))} that "
-               f"{phrases.verb(2, sums, 'was', 'were')} also summed on their own {phrases.verb(same, sums, 'has', 'have')} "
-               "the bits of that sum.")
+        yield Check(f"{phrases.capitalised(phrases.out_of(same, sums, 'prefix', 'prefixes'))} that "
+                    f"{phrases.verb(2, sums, 'was', 'were')} also summed on their own "
+                    f"{phrases.verb(same, sums, 'has', 'have')} the bits of that sum.",
+                    same, sums, "prefix with the bits of its sum", "prefixes with the bits of their sums")
 
 
 def speed_finding(rows):
-    """Yields a sentence on the speeds of the longest arrays of fp32, with one thread or on a GPU."""
+    """Yields a sentence per place on the speeds of the longest arrays of fp32, with one thread or on a GPU."""
     def describe(some):
         longest = max(cells(some), key=lambda together: together[0]["n"])
         best = fastest([r for r in longest if is_repeatable(r)])
         if not best:
-            return None
+            return
         exact = fastest([r for r in longest if algorithm(r) == "exact" and is_ours(r)])
         ratios = [f"{phrases.share(share, ' of the speed of a copy')}"
                   for share in [ratio(best, ceiling(longest))] if share]
@@ -74,11 +76,11 @@ def speed_finding(rows):
             if times:
                 ratios.append(f"{phrases.number(times)} times that of {phrases.parts(peer['method'])[0]}")
         text = f"{best['method']} of {phrases.count(best['n'])} elements reaches {phrases.number(best['gb_per_s'])} GB/s"
-        text += f", {', '.join(ratios)}" if ratios else ""
+        yield text + (f", {', '.join(ratios)}" if ratios else "")
         if exact and exact is not best and ratio(exact, best):
-            text += f"; exact has {phrases.share(ratio(exact, best), ' of its speed')}"
-        met = targets(some)
-        return text + (f"; {met}" if met else "")
+            yield f"exact has {phrases.share(ratio(exact, best), f' of the speed of {short_name(best)}')}"
+        if targets(some):
+            yield targets(some)
     yield from by_place(of_format_or_ceiling(rows), describe)
 
 
@@ -94,7 +96,7 @@ def figure(errors, speeds):
     drawn += [(at, r, None, "speed", r["gb_per_s"]) for at, r in speeds]
     peers = style.peers_among(r["method"] for _, r, *_ in drawn)
     places = distinct(at for at, *_ in drawn)
-    menus = [("Machine", sorted(places, key=lambda at: not at.endswith("GPU"))),
+    menus = [("Machine", preferred(places)),
              ("Element format", starting_with([r["input_format"] for _, r, *_ in drawn], "fp32")),
              ("Data", starting_with([data for *_, data, _, _ in drawn if data], "uniform") or ["normal"]),
              ("Quantity", distinct(quantity for *_, quantity, _ in drawn))]

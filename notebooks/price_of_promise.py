@@ -3,14 +3,16 @@
 import phrases
 import style
 from figure import Figure, Series
-from section import PROMISES, Section, Table, distinct, frontier, rows_with_place, starting_with
+from section import PROMISES, Section, Table, distinct, frontier, preferred, rows_with_place, starting_with
 
 DATA = {"normal data": "relative_error", "ill-conditioned data": "hard_relative"}
+MEANINGS = {"everywhere": "the same bits everywhere", "order_free": "the same bits for any order of the elements"}
 LEAST = 1e-3  # in half ulps; smaller errors are plotted here: a logarithmic axis has no place for 0
 
 
 def section(sources):
-    s = Section("price", "The price of a promise", "Error against speed of all methods, timed in turns on the same "
+    s = Section("price", "The price of a promise", "What does a promise cost?",
+                "Error against speed of all methods, timed in turns on the same "
                 "elements. The price of a promise is the time of samesum's fastest method with that promise or a "
                 "stronger one, divided by the time of its fastest method without a promise and by the time of the "
                 "fastest other library.", "build/release/bin/price_of_promise --full --out build/study",
@@ -19,6 +21,7 @@ def section(sources):
     for at, r in rows_with_place(sources, "price"):
         cells.setdefault((at, r["input_format"], r["n"]), []).append(r)
     if cells:
+        s.verdict = verdict(cells)
         s.findings = list(findings(cells))
         s.figures = [f for f in [figure(cells)] if f.series]
         s.tables = [table(cells)]
@@ -42,6 +45,22 @@ def prices(rows):
         if any(r["promise"] == promise for r in ours):
             yield promise, fastest([r for r in ours if PROMISES.index(r["promise"]) >= PROMISES.index(promise)]), \
                 loose, peer
+
+
+def verdict(cells):
+    """The price of each promise in fp32 at the greatest length, on a GPU if there is one, else in the first place."""
+    at = preferred(at for at, _, _ in cells)[0]
+    format = starting_with([f for a, f, _ in cells if a == at], "fp32")[0]
+    n = max(n for a, f, n in cells if (a, f) == (at, format))
+    found = [(MEANINGS[promise], ratio(r, loose or peer), loose or peer)
+             for promise, r, loose, peer in prices(cells[at, format, n]) if promise in MEANINGS]
+    texts = [f"{meaning} take {times} times" for meaning, times, _ in found if times != "-"]
+    if not texts:
+        return ""
+    other = found[0][2]
+    what = "the fastest other library" if phrases.is_peer(other["method"]) else "samesum's fastest sum without a promise"
+    return phrases.capitalised(f"{' and '.join(texts)} the time of {what}, {other['method']} ({at}, {phrases.count(n)} "
+                               f"{format} numbers).")
 
 
 def ratio(r, other):
@@ -78,7 +97,7 @@ def findings(cells):
 
 def figure(cells):
     keys = list(cells)
-    menus = [("Machine", distinct(at for at, _, _ in keys)),
+    menus = [("Machine", preferred(at for at, _, _ in keys)),
              ("Element format", starting_with([f for _, f, _ in keys], "fp32")),
              ("n", [phrases.count(n) for n in sorted({n for _, _, n in keys}, reverse=True)]),
              ("Data", list(reversed(DATA)))]

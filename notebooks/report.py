@@ -2,8 +2,9 @@
 
 It uses the results files in RESULTS and those of other machines in the --committed folder, MACHINE.QUESTION.jsonl and
 MACHINE.compare.jsonl. Either folder may be left out. A question without results has no section. Results of the reader's
-own data come first. Prints the findings. Exit codes: 0; 1 if a method of samesum broke
-a promise or a bound, or returned wrong bits; 2 for wrong usage, an invalid file or a folder without a usable row.
+own data come first, and alone if there are no others. Prints at most 20 lines: three verdicts, failures, and where the
+report is. Exit codes: 0; 1 if a method of samesum broke a promise or a bound, or returned wrong bits; 2 for wrong usage,
+an invalid file or a folder without a usable row.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import importlib
 import os
 import pathlib
 import sys
+import textwrap
 
 import compare
 import glossary
@@ -23,12 +25,14 @@ import operations
 import page
 import phrases
 import results
+import story
 from results import SECTIONS
 from section import Table
 
 TITLE = "How accurate, how reproducible and how fast are sums?"
 OTHER_TITLE = "How accurate, how reproducible and how fast are reductions?"
 OWN_TITLE = "How accurate and how fast are reductions of your data?"
+COLUMNS, MOST_FAILURES = 100, 6  # of what is printed
 
 
 def section(question, found):
@@ -60,29 +64,23 @@ def without_other_questions(found):
     return kept
 
 
-def first_figure(sections):
-    """The figure at the top: error against speed if own_data, price_of_promise or compare has it, otherwise any."""
-    figures = {question: s.figures[0] for question, s in zip([*SECTIONS, "operations"], sections) if s.figures}
-    return next((figures[q] for q in ["own_data", "price_of_promise", "compare", *figures] if q in figures), None)
-
-
-def title_and_top(sections, with_rows):
-    """The title, and the pairs (question, finding) of the first screen."""
+def title_of(sections):
     own, *sums, every, _ = sections
-    top = list(headlines.headlines(with_rows))
-    if top and own.findings:
-        top.insert(0, ("Your data:", own.findings[0]))
-    top = top or [("", finding) for s in sections for finding in s.findings][:3]
-    if not all(s.empty for s in sums):
-        return TITLE, top
-    return (OWN_TITLE if every.empty else OTHER_TITLE), top
+    if not own.empty:
+        return OWN_TITLE
+    return TITLE if not all(s.empty for s in sums) or every.empty else OTHER_TITLE
+
+
+def only_own(with_rows):
+    """Whether all results are on the reader's own data: then the report has nothing else."""
+    return not any(some for question, some in with_rows.items() if question != "own_data")
 
 
 def remark(sections, with_rows, beside):
     """A sentence on the questions without a row of any operation: how to get results, and where those of other
     machines are."""
     missing = [s.title for question, s in zip(SECTIONS, sections) if not with_rows[question] and question != "own_data"]
-    if not missing:
+    if not missing or only_own(with_rows):
         return ""
     return (f"Not measured here: {', '.join(missing)}. experiments/run measures them"
             + (f"; samesum report --committed {beside} --out FOLDER shows the results of other machines." if beside else "."))
@@ -192,22 +190,43 @@ def main(arguments):
     with_rows = {question: [s for s in some if s.rows] for question, some in found.items()}
     sections = [section(question, with_rows) for question in SECTIONS] + [
         operations.section(with_rows), methods.section(with_rows)]
-    title, top = title_and_top(sections, with_rows)
-    shown, end = [s for s in sections if not s.empty], phrases.printable(remark(sections, with_rows, options.beside))
+    own, end = only_own(with_rows), phrases.printable(remark(sections, with_rows, options.beside))
+    title, about = title_of(sections), "" if own else phrases.printable(story.about(with_rows))
+    shown, failures = [s for s in sections if not s.empty], [failure for s in sections for failure in s.failures]
     machines, names = list(provenance(sources)), list(glossary.tables(with_rows))
     try:
-        write(out / "report.md", markdown.text(title, top, shown, machines, names, end))
-        write(out / "report.html",
-              page.page(title, top, first_figure(sections), shown, machines, [s for s in sources if s.rows], names, end))
+        write(out / "report.md", markdown.text(title, about, with_rows, shown, machines, names, end))
+        write(out / "report.html", page.page(title, about, {} if own else with_rows, shown, machines,
+                                             [s for s in sources if s.rows], names, end))
     except OSError as error:
         return complain(options.program, error)
-    for s in sections:
-        for finding in s.findings:
-            print(f"- {finding}")
-    failures = [failure for s in sections for failure in s.failures]
-    if failures:
-        print("\n".join([f"{options.program}: failures:"] + failures), file=sys.stderr)
+    for line in told(shown, failures):
+        print(line)
+    for line in failed(options.program, failures):
+        print(line, file=sys.stderr)
+    print(f"report: {out / 'report.html'} and {out / 'report.md'}".replace(str(results.ROOT) + "/", ""))
     return 1 if failures else 0
+
+
+def told(sections, failures):
+    """The lines of a run: the first three verdicts, and how many checks passed."""
+    checks = [c for s in sections for c in s.checks]
+    for question, verdict in headlines.headlines(sections):
+        yield from textwrap.wrap(f"{question} {verdict}", COLUMNS, subsequent_indent="    ", break_on_hyphens=False,
+                                 break_long_words=False)
+    if checks:
+        passed, total = sum(c.passed for c in checks), sum(c.total for c in checks)
+        yield f"{phrases.capitalised(phrases.out_of(passed, total, 'check'))} passed." + (
+            f" {phrases.plural(len(failures), 'failure')}:" if failures else "")
+
+
+def failed(program, failures):
+    """The lines on failures: the first few, and the number of the others."""
+    if failures:
+        yield f"{program}: failures:"
+        yield from (textwrap.shorten(failure, 2 * COLUMNS, placeholder=" …") for failure in failures[:MOST_FAILURES])
+        if failures[MOST_FAILURES:]:
+            yield f"and {len(failures) - MOST_FAILURES:,} more, which the report has"
 
 
 if __name__ == "__main__":

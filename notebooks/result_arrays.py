@@ -1,7 +1,7 @@
 """What the sections on prefix sums and on sums by key share: sentences, failures and speeds of calls with many results."""
 
 import phrases
-from section import SAME_EVERYWHERE, distinct, group_by_place
+from section import SAME_EVERYWHERE, Check, distinct, group_by_place
 
 CEILINGS = ("read", "copy")
 AXES = {"runs": "repeated calls", "permutation": "other orders of the elements", "threads": "other thread counts",
@@ -27,14 +27,9 @@ def of_format(rows, format="fp32"):
 
 
 def by_place(rows, describe):
-    """One sentence with the texts that `describe` returns for the rows of each place."""
-    texts = {}
+    """Yields a sentence for each text that `describe` yields for the rows of each place."""
     for at, some in group_by_place(rows).items():
-        text = describe(some)
-        if text:
-            texts.setdefault(text, []).append(at)
-    if texts:
-        yield phrases.capitalised("; ".join(f"{', '.join(places)}: {text}" for text, places in texts.items())) + "."
+        yield from (phrases.capitalised(f"{at}: {text}.") for text in describe(some))
 
 
 def row_names(rows):
@@ -44,19 +39,21 @@ def row_names(rows):
 # --- errors -------------------------------------------------------------------------------------------------------
 
 def bounds_finding(rows):
-    """Yields a sentence on errors, bounds and correct rounding of samesum's methods."""
+    """Yields checks of errors, bounds and correct rounding of samesum's methods."""
     ours = [r for _, r in rows if is_ours(r)]
     exact = [r for r in ours if phrases.accumulator(r["method"]) == "exact"]
     if not ours:
         return
     within = sum(r["within_bound"] for r in ours)
-    text = (f"{phrases.capitalised(phrases.out_of(within, len(ours), 'call'))} of samesum's methods "
-            f"{phrases.verb(within, len(ours), 'keeps', 'keep')} all errors within their bounds")
+    beyond = [r for r in ours if not r["within_bound"]]
+    yield Check(f"{phrases.capitalised(phrases.out_of(within, len(ours), 'call'))} of samesum's methods "
+                f"{phrases.verb(within, len(ours), 'keeps', 'keep')} all errors within their bounds"
+                + phrases.exceptions([row_names(beyond)] if beyond else []),
+                within, len(ours), "call with all errors within their bounds", "calls with all errors within their bounds")
     if exact:
         correct, results = sum(r["correct"] for r in exact), sum(r["results"] for r in exact)
-        text += f"; exact is correctly rounded in {phrases.out_of(correct, results, 'result')}"
-    beyond = [r for r in ours if not r["within_bound"]]
-    yield text + phrases.exceptions([row_names(beyond)] if beyond else [])
+        yield Check(f"exact is correctly rounded in {phrases.out_of(correct, results, 'result')}.", correct, results,
+                    "result correctly rounded by exact", "results correctly rounded by exact")
 
 
 def error_failures(rows):
@@ -92,28 +89,29 @@ def may_not_vary(r):
 
 
 def repeats_finding(rows):
-    """Yields a sentence on methods whose bits may not vary, and on those that varied in repeated calls."""
+    """Yields a check of methods whose bits may not vary, and a sentence on those that varied in repeated calls."""
     kept = [(at, r) for at, r in rows if may_not_vary(r)]
-    texts = []
     if kept:
         several = [(at, r["method"]) for at, r in kept if r["distinct_bits"] > 1]
         methods = {r["method"] for _, r in kept}
         one = methods - {method for _, method in several}
         axes = [AXES[axis] for axis in AXES if any(r["axis"] == axis for _, r in kept)]
-        texts.append(f"{phrases.out_of(len(one), len(methods), 'method')} with a promise of the same bits returned one "
-                     f"result in {phrases.plural(sum(r['runs'] for _, r in kept), 'run')} ({', '.join(axes)})"
-                     + phrases.exceptions(f"{method} ({at})" for at, method in several).rstrip("."))
+        runs = phrases.plural(sum(r["runs"] for _, r in kept), "run")
+        yield Check(f"{phrases.capitalised(phrases.out_of(len(one), len(methods), 'method'))} with a promise of the same "
+                    f"bits returned one result in {runs} ({', '.join(axes)})"
+                    + phrases.exceptions(f"{method} ({at})" for at, method in several),
+                    len(one), len(methods), f"method with the same bits in {runs}", f"methods with the same bits in {runs}")
     loose = [(at, r) for at, r in rows if r["axis"] == "runs" and r["promise"] not in SAME_EVERYWHERE]
     varied = {}
     for at, r in loose:
         if r["distinct_bits"] > 1 and (r["method"] not in varied or varied[r["method"]]["distinct_bits"] < r["distinct_bits"]):
             varied[r["method"]] = r
     if loose:
-        texts.append(f"in repeated calls {phrases.out_of(len(varied), len({r['method'] for _, r in loose}), 'other')} varied"
-                     + (": " + ", ".join(f"{m} {r['distinct_bits']} results in {phrases.plural(r['runs'], 'run')}"
-                                         for m, r in varied.items()) if varied else ""))
-    if texts:
-        yield phrases.capitalised("; ".join(texts)) + "."
+        most = max(varied.values(), key=lambda r: r["distinct_bits"], default=None)
+        yield (f"In repeated calls {phrases.out_of(len(varied), len({r['method'] for _, r in loose}), 'method')} without "
+               "that promise varied"
+               + (f", up to {most['distinct_bits']} results in {phrases.plural(most['runs'], 'run')} ({most['method']})."
+                  if most else "."))
 
 
 def repeat_failures(rows):

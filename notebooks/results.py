@@ -36,7 +36,7 @@ KEY = ["kind", "method", "input_format", "data", "seed", "n", "threads", "caches
        "grid"]
 # Results of other programs for an experiment, in separate files.
 PARTS = {"speed_of_reductions": ["torch_speed"], "sums_by_key": ["torch_sums_by_key"],
-         "prefix_sums": ["torch_prefix_sums"]}
+         "prefix_sums": ["torch_prefix_sums"], "reveal_order": ["python_orders"]}
 OF_OPERATIONS = [name for name, about in SCHEMA["$defs"].items()
                  if about.get("properties", {}).get("operation", {}).get("$ref") == "#/$defs/other_operation"]
 MAX_REPORTED = 5  # corrupt lines of a file that are reported one by one

@@ -1,28 +1,32 @@
 """Section on the order in which each method adds: revealed trees, compared with declared ones, and their pictures."""
 
-import captions
+import re
+
+import glossary
 import phrases
 import style
-from figure import Drawing, Figure
-from section import Section, Table, distinct
+from figure import Drawing, Figure, Tile
+from section import Check, Section, Table, distinct
 
+FIRST = ["eigen", "numpy", "tbb", "openmp", "cub", "torch", "torch_cpu"]  # libraries at the beginning of the gallery
 DRAWN = 32  # elements of the trees that are drawn with element numbers
 WIDTH, MARGIN, STEP, LOWEST = 720, 14, 9, 300
 INPUTS = {"units": "M among ones", "overflow": "overflow", None: "none"}
 
 
 def section(sources):
-    s = Section("order", "Revealed orders", "The tree in which each method adds, deduced from its results for special "
+    s = Section("order", "Revealed orders", "In which order does each library add?",
+                "The tree in which each method adds, deduced from its results for special "
                 "inputs: a large M and -M among ones (FPRev, Xie et al. 2025). Compensated methods do not lose the "
                 "ones, so for them the input is the largest finite number twice and its negative once, among zeros: "
-                "the sum overflows exactly if the two equal numbers meet first. In the pictures the numbers are "
-                "elements, and each horizontal line is an addition.",
+                "the sum overflows exactly if the two equal numbers meet first.",
                 "build/release/bin/reveal_order --out build/study",
                 terms=("method", "order", "accumulator", "promise", "height", "cub"))
     rows = [(source.machine, r) for source in sources for r in source.of("tree")]
     if rows:
+        s.verdict = tree_finding(rows)
         s.findings = list(findings(rows))
-        s.figures = list(figures(rows))
+        s.figures = [f for f in [gallery(rows)] if f.tiles]
         s.tables = list(tables(rows))
         s.failures = [f"{machine}: {r['method']}, n = {r['n']:,}: not the declared tree"
                       + (f": {r['difference']}" if r["difference"] else "")
@@ -42,12 +46,16 @@ def findings(rows):
                                       "places")) if some]
         wrong = [f"{r['method']} ({machine})" for machine, r in declared if not r["matches"]]
         right = len(declared) - len(wrong)
-        yield (phrases.capitalised(phrases.out_of(right, len(declared), "checked sum"))
-               + f" {phrases.verb(right, len(declared), 'adds', 'add')} in the tree that "
-               + f"{phrases.verb(right, len(declared), 'its order defines', 'their order defines')}: "
-               + ", ".join(clauses) + phrases.exceptions(wrong))
+        yield Check(phrases.capitalised(phrases.out_of(right, len(declared), "checked sum"))
+                    + f" {phrases.verb(right, len(declared), 'adds', 'add')} in the tree that "
+                    + f"{phrases.verb(right, len(declared), 'its order defines', 'their order defines')}: "
+                    + ", ".join(clauses) + phrases.exceptions(wrong),
+                    right, len(declared), "sum in its declared order", "sums in their declared orders")
     yield from blindness_findings([r for _, r in rows])
-    yield from captions.sentences_by_place(rows, peer_findings)
+    yield from same_findings(rows)
+    changing = distinct(r["method"] for _, r in rows if r["difference"] and not ours(r))
+    if changing:
+        yield f"The results of {phrases.names(changing)} contradict each other: their tree changes between calls."
 
 
 def lengths(rows):
@@ -69,25 +77,34 @@ def blindness_findings(rows):
                   else f"The order of {'this method' if len(blind) == 1 else f'these {len(blind)}'} stays unknown."))
 
 
-def peer_findings(rows):
-    """Yields the heights of the trees of other libraries, and which of these trees samesum has too."""
-    few = [r for r in rows if r["n"] == DRAWN]
-    ours = {r["tree"]: phrases.parts(r["method"])[0] for r in reversed(few) if r["tree"] and r["matches"]}
-    peers = [r for r in few if phrases.is_peer(r["method"])]
-    revealed = sorted((r for r in peers if r["tree"]), key=lambda r: (r["height"], r["method"]))
+def revealed_peers(rows):
+    """(rows of other libraries with DRAWN elements, those of them that revealed a tree, {tree: samesum's name of it})"""
+    few = [r for _, r in rows if r["n"] == DRAWN]
+    known = {r["tree"]: phrases.parts(r["method"])[0] for r in reversed(few) if r["tree"] and r["matches"]}
+    peers = [r for r in few if not ours(r)]
+    return peers, sorted((r for r in peers if r["tree"]), key=lambda r: (r["height"], r["method"])), known
+
+
+def tree_finding(rows):
+    """How many trees other libraries have, and how high these are; empty without a revealed one."""
+    peers, revealed, known = revealed_peers(rows)
+    if not revealed:
+        return ""
+    trees = len({r["tree"] for r in revealed})
+    least, most = ((r["height"], f"{r['height']} ({r['method']})") for r in (revealed[0], revealed[-1]))
+    return (f"{phrases.capitalised(phrases.out_of(len(revealed), len(peers), 'sum'))} of other libraries revealed "
+            + ("one tree with a height of " if trees == 1 else f"{trees} different trees with heights of ")
+            + (f"{least[0]}" if least[0] == most[0] else f"{least[1]} to {most[1]}") + f" additions for {DRAWN} elements.")
+
+
+def same_findings(rows):
+    """Yields which trees of other libraries samesum has too."""
+    _, revealed, known = revealed_peers(rows)
+    same = [f"{r['method']} as {known[r['tree']]}" for r in revealed if r["tree"] in known]
     if revealed:
-        same = [f"{r['method']} as {ours[r['tree']]}" for r in revealed if r["tree"] in ours]
-        trees = len({r["tree"] for r in revealed})
-        least, most = ((r["height"], f"{r['height']} ({r['method']})") for r in (revealed[0], revealed[-1]))
-        yield (f"for {DRAWN} elements, {phrases.out_of(len(revealed), len(peers), 'sum')} of other libraries revealed "
-               + ("one tree with a height of " if trees == 1 else f"{trees} different trees with heights of ")
-               + (f"{least[0]}" if least[0] == most[0] else f"{least[1]} to {most[1]}")
-               + f" additions; {phrases.out_of(len(same), len(revealed))} "
+        yield (f"{phrases.capitalised(phrases.out_of(len(same), len(revealed)))} of these "
                f"{phrases.verb(len(same), len(revealed), 'adds', 'add')} in the tree of a samesum method"
                + (f": {phrases.names(same)}." if same else "."))
-    changing = [r["method"] for r in peers if r["difference"]]
-    if changing:
-        yield f"the results of {phrases.names(changing)} contradict each other: their tree changes between calls."
 
 
 # --- FPRev for sums that are Python functions -----------------------------------------------------------------------
@@ -174,34 +191,61 @@ def picture(text, title, colour):
     return drawing.done()
 
 
-def figures(rows):
-    """Yields each different tree once, with its methods: first those of DRAWN elements, then longer ones of samesum."""
-    by_tree = {}
+def gallery(rows):
+    """One picture per library or order of samesum and tree, of DRAWN elements, other libraries first."""
+    tiles = {}
     for _, r in rows:
-        if r["tree"] and (r["n"] == DRAWN or not phrases.is_peer(r["method"])):
-            by_tree.setdefault((r["n"], r["tree"]), []).append(r)
-    some = sorted(by_tree.items(), key=lambda item: (item[0][0], phrases.is_peer(item[1][0]["method"])))
-    for i, ((n, tree), same) in enumerate(some):
-        algorithms = distinct(f"{phrases.parts(r['method'])[0]}{'' if ours(r) else '/' + r['input_format']}"
-                              for r in same)
-        title = f"{n:,} elements, height {same[0]['height']}: {phrases.names(algorithms, 4)}"
-        yield figure(f"order-figure-{i}", tree, title, style.colour(same[0]["method"]))
+        if r["tree"] and r["n"] == DRAWN:
+            tiles.setdefault((family(r["method"]), r["tree"]), []).append(r)
+    declared = {tree: name for (name, tree), some in reversed(tiles.items()) if ours(some[0])}
+    several = [name for name, _ in tiles]
+    order = [*FIRST, *dict.fromkeys(name.split("/")[0] for name in several)]
+    found = []
+    for (name, tree), some in sorted(tiles.items(), key=lambda item: (ours(item[1][0]),
+                                                                       order.index(item[0][0].split("/")[0]))):
+        formats = "" if several.count(name) == 1 else " " + " ".join(distinct(r["input_format"] for r in some))
+        title = (f"samesum {name}" if ours(some[0]) else glossary.in_words(name)) + formats
+        same = "" if ours(some[0]) or tree not in declared else f", as samesum {declared[tree]}"
+        found.append(Tile("tree-" + re.sub("[^a-z0-9]+", "-", f"{name}{formats}".lower()), title,
+                          f"height {some[0]['height']}{same}",
+                          picture(tree, title, style.colour(some[0]["method"]))))
+    least = (DRAWN - 1).bit_length()
+    lowest = sum(some[0]["height"] == least for some in tiles.values())
+    text = f"The trees in which {phrases.plural(len(found), 'sum')} add {DRAWN} elements"
+    return Figure("order-gallery", text, [], [], "", {None: ""}, tiles=found,
+                  description="Numbers are elements, and each horizontal line is an addition. The higher the tree, the "
+                              "more roundings lie between an element and the result. Select a tree to enlarge it: its "
+                              "address is a link to it.",
+                  finding=f"{phrases.capitalised(phrases.out_of(lowest, len(found)))} of these sums "
+                          f"{phrases.verb(lowest, len(found), 'has', 'have')} the least possible height, {least} additions.")
+
+
+def family(method):
+    """A library with its setting, or an order of samesum: sums of one family differ at most in their formats."""
+    return phrases.parts(method)[0] if phrases.is_peer(method) else phrases.order(method) or phrases.parts(method)[0]
 
 
 def figure(id, tree, title, colour=style.COLOURS["peer"]):
-    return Figure(id, title, [], [], "", {None: ""}, picture=picture(tree, title, colour), finding=height_finding(tree))
+    return Figure(id, title, [], [], "", {None: ""}, tiles=[Tile(id, title, height_finding(tree),
+                                                                 picture(tree, title, colour))],
+                  finding=height_finding(tree))
+
+
+def height(tree):
+    """The largest number of additions between an element and the result."""
+    open = most = 0  # a leaf is as deep as the number of open brackets
+    for c in tree:
+        open += (c == "(") - (c == ")")
+        most = max(most, open)
+    return most
 
 
 def height_finding(tree):
     """The height of a tree and the least possible one."""
-    open = height = 0  # a leaf is as deep as the number of open brackets
-    for c in tree:
-        open += (c == "(") - (c == ")")
-        height = max(height, open)
     n = tree.count("+") + 1
     least = (n - 1).bit_length()
-    return (f"The height is {phrases.plural(height, 'addition')}"
-            + (f"; the minimum for {phrases.plural(n, 'element')} is {least}." if height > least else
+    return (f"The height is {phrases.plural(height(tree), 'addition')}"
+            + (f"; the minimum for {phrases.plural(n, 'element')} is {least}." if height(tree) > least else
                f", the minimum for {phrases.plural(n, 'element')}."))
 
 
@@ -213,12 +257,12 @@ def tables(rows):
     for machine in distinct(machine for machine, _ in rows):
         yield Table(f"{machine}: inputs and revealed trees",
                     ["method", "promise", "inputs", "tree", "n", "height", "calls"],
-                    [[r["method"], r["promise"], INPUTS[r["masks"]], verdict(r), f"{r['n']:,}",
+                    [[r["method"], r["promise"], INPUTS[r["masks"]], outcome(r), f"{r['n']:,}",
                       "-" if r["height"] is None else str(r["height"]), f"{r['asked']:,}"]
                      for m, r in rows if m == machine], text_columns=4, folded=True, page_only=True)
 
 
-def verdict(r):
+def outcome(r):
     if r["matches"] is None:
         return "revealed" if r["tree"] else "changes" if r["difference"] else "not revealed"
     return "MISS" if not r["matches"] else "as declared" + (f", {r['sampled']} samples" if r["sampled"] else "")

@@ -2,9 +2,8 @@
 
 import dataclasses
 
-import page
 import phrases
-from results import SCHEMA
+from results import HERE, SCHEMA
 
 PROMISES = SCHEMA["$defs"]["promise"]["enum"]  # weakest first
 SAME_EVERYWHERE = PROMISES[PROMISES.index("everywhere"):]
@@ -25,30 +24,68 @@ class Table:
     note: str = ""
     page_only: bool = False  # too long for report.md
 
+    def __repr__(self):
+        return f"Table({self.caption!r})"
+
     def _repr_html_(self):
         """HTML for a notebook."""
+        import page  # which imports this module
         return page.table(dataclasses.replace(self, folded=False))
+
+
+class Check(str):
+    """A finding that counts checks. The page shows it as a badge, "12 errors within their bounds", and the sentence on
+    hover."""
+
+    def __new__(cls, sentence, passed, total, one, many):
+        self = super().__new__(cls, sentence)
+        self.passed, self.total = passed, total
+        self.badge = (f"{total:,}" if passed == total else f"{passed:,} of {total:,}") + f" {one if total == 1 else many}"
+        return self
+
+    @property
+    def holds(self):
+        return self.passed == self.total
 
 
 @dataclasses.dataclass
 class Section:
+    """One question with its verdict. The page shows the verdict, the badges of the checks and the first figure; the rest
+    is folded."""
+
     id: str
-    title: str
+    title: str  # in menus
+    question: str
     about: str  # one or two sentences: what was measured
     command: str  # makes the results
+    verdict: str = ""  # one short sentence, computed
     findings: list = dataclasses.field(default_factory=list)
     figures: list = dataclasses.field(default_factory=list)
     tables: list = dataclasses.field(default_factory=list)
     failures: list = dataclasses.field(default_factory=list)  # of samesum's methods
     terms: tuple = ()  # keys of phrases.TERMS that the section uses
+    open_tables: int = 0  # the first tables, which are not folded
 
     @property
     def empty(self):
         return not (self.findings or self.tables)
 
+    @property
+    def checks(self):
+        return [f for f in self.findings if isinstance(f, Check)]
+
+    @property
+    def details(self):
+        """The findings that are neither checks nor the verdict."""
+        return [f for f in self.findings if not isinstance(f, Check) and f != self.verdict]
+
+    def __repr__(self):
+        return f"Section({self.id!r})"
+
     def _repr_html_(self):
-        """HTML for a notebook: definitions and findings."""
-        return page.findings(self, self.terms)
+        """HTML for a notebook: the verdict, badges, definitions and findings."""
+        import page
+        return page.summary(self) + page.more(self, self.terms)
 
 
 def bound_findings(rows, whose, bounds, row_names):
@@ -60,11 +97,12 @@ def bound_findings(rows, whose, bounds, row_names):
     beyond = [r for r in bounded if not r["within_bound"]]
     kept, unbounded = len(bounded) - len(beyond), len(rows) - len(bounded)
     if bounded:
-        yield (f"{phrases.capitalised(phrases.out_of(kept, len(bounded), 'error'))} of {whose}"
-               + (" with a finite bound" if unbounded else "")
-               + f" {phrases.verb(kept, len(bounded))} within {bounds}"
-               + (f"; theory gives no finite bound for {phrases.plural(unbounded, 'other')}" if unbounded else "")
-               + (f". Beyond the bound: {row_names(beyond)}." if beyond else "."))
+        yield Check(f"{phrases.capitalised(phrases.out_of(kept, len(bounded), 'error'))} of {whose}"
+                    + (" with a finite bound" if unbounded else "")
+                    + f" {phrases.verb(kept, len(bounded))} within {bounds}"
+                    + (f"; theory gives no finite bound for {phrases.plural(unbounded, 'other')}" if unbounded else "")
+                    + (f". Beyond the bound: {row_names(beyond)}." if beyond else "."),
+                    kept, len(bounded), "error within its bound", "errors within their bounds")
     elif rows:
         yield f"Theory gives no finite bound for {phrases.plural(unbounded, 'error')} of {whose}."
 
@@ -76,10 +114,11 @@ def exactness_findings(rows, more="", operation="sum"):
                       if (phrases.accumulator(r["method"]) == "exact") == which] for which in (True, False)]
     if exact:
         result = "sum" if operation == "sum" else "result"
-        yield (f"exact is the correctly rounded {result} in "
-               f"{phrases.out_of(sum(exact), len(exact), 'result')}{more}"
-               + (f"; samesum's other methods round correctly in {phrases.out_of(sum(others), len(others))}."
-                  if others else "."))
+        yield Check(f"exact is the correctly rounded {result} in "
+                    f"{phrases.out_of(sum(exact), len(exact), 'result')}{more}"
+                    + (f"; samesum's other methods round correctly in {phrases.out_of(sum(others), len(others))}."
+                       if others else "."),
+                    sum(exact), len(exact), f"{result} correctly rounded by exact", f"{result}s correctly rounded by exact")
 
 
 def result_failures(r):
@@ -96,11 +135,12 @@ def check_findings(results):
     if checked:
         wrong = [f"{r['method']} ({at})" for at, r in checked if not r["verified"]]
         right, others = len(checked) - len(wrong), len(results) - len(checked)
-        yield (f"{phrases.capitalised(phrases.out_of(right, len(checked), 'checked result'))} "
-               f"{phrases.verb(right, len(checked), 'has', 'have')} the correct bits"
-               + (f"; {phrases.plural(others, 'other')} {phrases.verb(others, others, 'was', 'were')} not checked, "
-                  "because only methods that promise “everywhere” have known bits" if others else "")
-               + phrases.exceptions(wrong))
+        yield Check(f"{phrases.capitalised(phrases.out_of(right, len(checked), 'checked result'))} "
+                    f"{phrases.verb(right, len(checked), 'has', 'have')} the correct bits"
+                    + (f"; {phrases.plural(others, 'other')} {phrases.verb(others, others, 'was', 'were')} not checked, "
+                       "because only methods that promise “everywhere” have known bits" if others else "")
+                    + phrases.exceptions(wrong),
+                    right, len(checked), "timed result with the right bits", "timed results with the right bits")
 
 
 def place(source, r):
@@ -134,6 +174,11 @@ def frontier(rows, cost, error):
         if not best or error(r) < error(best[-1]):
             best.append(r)
     return best
+
+
+def preferred(places):
+    """The places without duplicates, this machine's first, GPUs before CPUs. A verdict is on the first one."""
+    return sorted(distinct(places), key=lambda at: (not at.lower().startswith(HERE), not at.endswith("GPU")))
 
 
 def distinct(values):

@@ -2,8 +2,11 @@
 
 import math
 
+import captions
 import phrases
-from section import Section, Table, check_findings, group_by_place, rows_with_place
+import style
+from figure import Figure, Series
+from section import Section, Table, check_findings, group_by_place, preferred, rows_with_place, starting_with
 
 MOST_MISSES = 5  # missed targets that one sentence names
 CEILINGS = ("read", "copy")
@@ -12,13 +15,16 @@ TORCH, TORCH_FACTOR = "torch/", 1.0
 
 
 def section(sources):
-    s = Section("reductions", "Speed of reductions", "Speed in bytes of input per second (for softmax, of input and "
+    s = Section("reductions", "Speed of reductions", "How fast are sums of rows, dot products, norms and softmax?",
+                "Speed in bytes of input per second (for softmax, of input and "
                 "output). Times are medians. The ceiling is reading alone, for softmax a copy of the elements. The "
                 "shape of rows is number × length.",
                 "build/release/bin/speed_of_reductions --full --out build/study",
                 terms=("method", "target", "reading alone", "cub"))
     rows = rows_with_place(sources, "reduction")
+    s.verdict = verdict(rows)
     s.findings = list(findings(rows))
+    s.figures = [f for f in [figure(rows)] if f.series]
     s.tables = list(tables(rows))
     s.failures = [f"{at}: {r['method']} returned wrong bits for {what(r)}"
                   for at, r in rows if r["verified"] is False and not phrases.is_peer(r["method"])]
@@ -141,6 +147,21 @@ def library_of(r):
     return phrases.parts(r["method"])[0]
 
 
+def verdict(rows):
+    """How often samesum's fastest method is at least as fast as the fastest other library: in two places, this machine
+    first."""
+    places, texts = group_by_place(rows), []
+    for at, some in ((at, places[at]) for at in preferred(places)):
+        pairs = [(fastest([r for r in together if is_ours(r)]),
+                  fastest([r for r in together if phrases.is_peer(r["method"])])) for together in cells(some)]
+        ratios = [ours["gb_per_s"] / other["gb_per_s"] for ours, other in pairs if ours and other and other["gb_per_s"]]
+        if ratios:
+            won = sum(ratio >= 1 for ratio in ratios)
+            texts.append(f"{phrases.out_of(won, len(ratios), 'reduction')} ({at}; {phrases.number(min(ratios), 2)} to "
+                         f"{phrases.number(max(ratios), 2)} times its speed)")
+    return f"samesum is at least as fast as the fastest other library in {' and '.join(texts[:2])}." if texts else ""
+
+
 def library_findings(at, library, groups):
     """Yields the speed of samesum's fastest methods relative to another library for the same reductions."""
     ratios = []
@@ -159,6 +180,34 @@ def library_findings(at, library, groups):
               f"{phrases.number(low)} times its speed ({what(last)}) to {phrases.number(high)} times ({what(first)})")
     yield phrases.capitalised(f"{at}: samesum is at least as fast as {library} in "
                               f"{phrases.out_of(won, len(ratios), 'reduction')}, with {speeds}{how}.")
+
+
+# --- figure -------------------------------------------------------------------------------------------------------
+
+def figure(rows):
+    """The speed of samesum's fastest method relative to the fastest other library: a bar per reduction."""
+    series = []
+    for at, some in group_by_place(rows).items():
+        bars_of_place = []
+        for together in cells(some):
+            best = fastest([r for r in together if is_ours(r)])
+            other = fastest([r for r in together if phrases.is_peer(r["method"])])
+            if best and other and other["gb_per_s"]:
+                bars_of_place.append((best["gb_per_s"] / other["gb_per_s"], best, other))
+        for times, best, other in sorted(bars_of_place, key=lambda bar: bar[0]):
+            name = f"{shape(best)} {best['input_format']}"
+            series.append(Series(best["method"], [times], [name], style.colour(best["method"]), (at, best["operation"]),
+                                 text=[f"{phrases.number(times, 2)} × {short_name(other['method'])}"]))
+    found = Figure("reductions-figure", "Speed relative to the fastest other library",
+                   [("Machine", preferred(s.on[0] for s in series)),
+                    ("Operation", starting_with([s.on[1] for s in series], "sum"))],
+                   series, "times the speed of the fastest other library", {None: ""}, bars=True,
+                   description="Each bar is a reduction, by samesum's fastest method; its colour shows the accumulator. "
+                               "Length: its speed over that of the fastest other library, which the label names.")
+    found.finding = captions.describe_bars(found, lambda times: f"{phrases.number(times, 2)} times its speed").replace(
+        "the methods range", "the reductions range").replace("methods have", "reductions have").replace(
+        "the only method has", "the only reduction has")
+    return found
 
 
 # --- tables -------------------------------------------------------------------------------------------------------

@@ -6,16 +6,18 @@ import captions
 import phrases
 import style
 from figure import Figure, Series
-from section import Section, Table, check_findings, distinct, group_by_place, rows_with_place, starting_with
+from section import Section, Table, check_findings, distinct, group_by_place, preferred, rows_with_place, starting_with
 
 MOST_MISSES = 5  # missed targets that one sentence names
 
 
 def section(sources):
-    s = Section("speed", "Speed against length", "Speed of each method in bytes of input per second, by number of "
+    s = Section("speed", "Speed against length", "How fast is a sum?",
+                "Speed of each method in bytes of input per second, by number of "
                 "elements. Times are medians.", "build/release/bin/speed_vs_length --full --out build/study",
                 terms=("method", "order", "accumulator", "target", "reading alone", "hot, cold", "cub"))
     rows = rows_with_place(sources, "speed")
+    s.verdict = verdict(rows)
     s.findings = list(exact_speed_findings(rows)) + list(findings(rows))
     s.figures = [f for f in [figure(rows)] if f.series]
     s.tables = list(tables(rows))
@@ -33,6 +35,25 @@ def share_of_target(bar):
 
 
 # --- sentences --------------------------------------------------------------------------------------------------
+
+def verdict(rows):
+    """Speed of exact relative to the fastest plain sum, on one thread and on a GPU: of two places, this machine first."""
+    places = group_by_place([(at, r) for at, r in rows if r["input_format"] == "fp32" and r["data"] == "normal"
+                             and r["caches"] == "hot" and r["threads"] <= 1])
+    clauses = [text for at in preferred(places) for text in exact_share(at, places[at])][:2]
+    return phrases.capitalised("; ".join(clauses)) + "." if clauses else ""
+
+
+def exact_share(at, rows):
+    exact = [r for r in rows if phrases.parts(r["method"])[:2] == ("exact", "fp32")]
+    if exact:
+        longest = max(exact, key=lambda r: r["n"])
+        plain = max((r["gb_per_s"] for r in rows
+                     if r["n"] == longest["n"] and phrases.accumulator(r["method"]) == "plain"), default=0)
+        yield (f"the exact sum reads {phrases.number(longest['gb_per_s'])} GB/s "
+               f"({at}, n = {phrases.count(longest['n'])})"
+               + (f", {longest['gb_per_s'] / plain:.0%} of the speed of the fastest plain sum" if plain else ""))
+
 
 def exact_speed_findings(rows):
     """GPUs, which have no threads, come first."""
@@ -122,7 +143,7 @@ def exact_speed(at, rows):
 def figure(rows):
     methods = [r["method"] for _, r in rows]
     peers = style.peers_among(methods)
-    menus = [("Machine", distinct(at for at, _ in rows)),
+    menus = [("Machine", preferred(at for at, _ in rows)),
              ("Element format", starting_with([r["input_format"] for _, r in rows], "fp32")),
              ("Data", starting_with([r["data"] for _, r in rows], "normal")),
              ("Caches", starting_with([r["caches"] for _, r in rows], "hot")),
@@ -169,13 +190,13 @@ def tables(rows):
         yield Table(f"{at}: every target",
                     ["method", "verdict", "elements", "data", "caches", "place", "relative to", "n", "reached",
                      "target"],
-                    [[r["method"], verdict(bar["holds"]), r["input_format"], r["data"], r["caches"], r["place"],
+                    [[r["method"], judgement(bar["holds"]), r["input_format"], r["data"], r["caches"], r["place"],
                       bar["against"], phrases.count(r["n"]), f"{bar['reached']:.3g}", f"{bar['factor']:.3g}"]
                      for r, bar in bars],
                     text_columns=7, folded=True, page_only=True)
 
 
-def verdict(holds):
+def judgement(holds):
     return "pass" if holds else "MISS"
 
 
@@ -189,6 +210,6 @@ def summary(key, some):
     reached = distinct(f"{x:.3g}" for x in sorted(bar["reached"] for _, bar in some))
     held = sum(bar["holds"] for _, bar in some)
     target = f"at most {factor:.3g} µs" if against == "us" else f"{factor:.3g} × {against}"
-    return [method, verdict(held == len(some)), input, data, caches, target,
+    return [method, judgement(held == len(some)), input, data, caches, target,
             phrases.count(lengths[0]) + ("" if len(lengths) == 1 else f" to {phrases.count(lengths[-1])}"),
             reached[0] + ("" if len(reached) == 1 else f" to {reached[-1]}"), f"{held} of {len(some)}"]

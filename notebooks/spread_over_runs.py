@@ -5,7 +5,8 @@ import phrases
 import style
 from figure import Figure, Series
 from power_law import fit
-from section import (Section, Table, distinct, group_by_place, promises_one_result, rows_with_place, starting_with)
+from results import HERE
+from section import (Check, Section, Table, distinct, group_by_place, promises_one_result, rows_with_place, starting_with)
 
 AXES = {"runs": "repeated calls", "threads": "other thread counts", "launch": "other launch shapes",
         "alignment": "other addresses", "permutation": "other element orders"}
@@ -14,7 +15,8 @@ KNOWN = 0.1  # exponents with a smaller standard error are compared with PAPER
 
 
 def section(sources):
-    s = Section("spread", "Spread over runs", "Number of different results (bit patterns) of a method for the same "
+    s = Section("spread", "Spread over runs", "How many answers does one call have?",
+                "Number of different results (bit patterns) of a method for the same "
                 "elements: in repeated calls, and with other thread counts, other launch shapes of a GPU, other "
                 "addresses and other element orders. Ulps and the relative spread measure how far apart the results "
                 "are.", "build/release/bin/spread_over_runs --full --out build/study",
@@ -22,6 +24,7 @@ def section(sources):
     rows = rows_with_place(sources, "spread")
     grown = growths(rows_with_place(sources, "growth"))
     if rows:
+        s.verdict = verdict([(source, r) for source in sources for r in source.of("spread")])
         s.findings = list(findings(rows))
         s.figures = [figure(rows)]
         s.tables = list(tables(rows))
@@ -36,6 +39,28 @@ def section(sources):
 
 # --- sentences --------------------------------------------------------------------------------------------------
 
+def verdict(rows):
+    """Counts the methods that promise the same bits everywhere and kept that, and the others with several results. A
+    method that ran on several machines counts once. `rows` are pairs (source, row)."""
+    kept = [r for _, r in rows if promises_one_result(r)]
+    loose = [(s, r) for s, r in rows if r["axis"] != "permutation" and not promises_one_result(r)]
+    clauses = []
+    if kept:
+        methods = {r["method"] for r in kept}
+        one = methods - {r["method"] for r in kept if r["distinct_bits"] > 1}
+        clauses.append(f"{phrases.out_of(len(one), len(methods), 'method')} with a promise of the same bits everywhere "
+                       f"returned the same bits in {phrases.plural(sum(r['runs'] for r in kept), 'run')}")
+    if loose:
+        varied = [(s, r) for s, r in loose if s.machine == HERE and r["distinct_bits"] > 1] or loose
+        source, most = max(varied, key=lambda row: row[1]["distinct_bits"])
+        several = {r["method"] for _, r in loose if r["distinct_bits"] > 1}
+        clauses.append(f"{phrases.out_of(len(several), len({r['method'] for _, r in loose}), 'other')} returned more than "
+                       "one result for the same elements"
+                       + (f", up to {most['distinct_bits']} in {phrases.plural(most['runs'], 'run')} "
+                          f"({most['method']}, {source.place_of(most['method'])})" if several else ""))
+    return phrases.capitalised("; ".join(clauses)) + "." if clauses else ""
+
+
 def findings(rows):
     kept = [(at, r) for at, r in rows if promises_one_result(r)]
     if kept:
@@ -43,9 +68,12 @@ def findings(rows):
         several = [(at, r["method"]) for at, r in kept if r["distinct_bits"] > 1]
         one = methods - {method for _, method in several}
         runs = sum(r["runs"] for _, r in kept)
-        yield (f"{phrases.capitalised(phrases.out_of(len(one), len(methods), 'method'))} with a promise of the same "
-               f"bits everywhere returned one bit pattern per array in {phrases.plural(runs, 'run')}"
-               + phrases.exceptions(f"{method} ({at})" for at, method in several))
+        runs_text = phrases.plural(runs, "run")
+        yield Check(f"{phrases.capitalised(phrases.out_of(len(one), len(methods), 'method'))} with a promise of the same "
+                    f"bits everywhere returned one bit pattern per array in {runs_text}"
+                    + phrases.exceptions(f"{method} ({at})" for at, method in several),
+                    len(one), len(methods), f"method with the same bits in {runs_text}",
+                    f"methods with the same bits in {runs_text}")
     for at, some in group_by_place(rows).items():
         for axis in AXES:
             loose = [r for r in some if r["axis"] == axis and not promises_one_result(r)]

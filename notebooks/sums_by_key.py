@@ -1,5 +1,7 @@
 """Section on sums by key: their errors, whether their bits repeat, and their speed against what people use."""
 
+import math
+
 import captions
 import phrases
 import style
@@ -7,7 +9,7 @@ from figure import Figure, Series
 from result_arrays import (CEILINGS, algorithm, bounds_finding, by_place, ceiling, cells, error_failures, fastest,
                            is_ours, is_repeatable, largest_errors, number_range, ratio, repeat_failures, repeats_finding,
                            short_name, speed_failures)
-from section import Section, Table, distinct, group_by_place, rows_with_place, starting_with
+from section import Section, Table, distinct, group_by_place, preferred, rows_with_place, starting_with
 
 SUM = "scatter_add"
 NAMED = ["serial/plain", "fixed_point", "exact"]  # methods whose errors a sentence compares
@@ -22,17 +24,19 @@ TORCH = {"torch/index_add": [(2**15, 2**16, 1, "fixed_point", 1 / 0.6), (2**17, 
 
 
 def section(sources):
-    s = Section("by-key", "Sums by key", "Elements with the same key are added: gradients of embeddings, histograms, "
-                "group-by. How wrong are the sums, do their bits survive repeats and other orders, and how fast are they, "
-                "compared with reading elements and keys once, with atomic additions and with other libraries?",
+    s = Section("by-key", "Sums by key", "Can sums by key be repeatable and fast?",
+                "Elements with the same key are added: gradients of embeddings, histograms, "
+                "group-by. The study measures their errors, whether their bits survive repeats and other orders, and "
+                "their speed.",
                 "build/release/bin/sums_by_key --full --out build/study",
                 terms=("method", "order", "accumulator", "promise", "ulp", "bound", "target", "reading alone", "cub"))
     errors, repeats, speeds = ([(at, r) for at, r in rows_with_place(sources, kind) if "bins" in r and "keys" in r]
                                for kind in ("errors", "repeats", "reduction"))
+    s.verdict = verdict(speeds)
     s.findings = [*bounds_finding(errors), *error_finding(errors), *repeats_finding(repeats), *speed_finding(speeds),
                   *others_finding(speeds)]
     s.figures = [f for f in [figure(errors, speeds)] if f.series]
-    s.tables = list(tables(speeds))
+    s.tables = [*error_tables(errors), *tables(speeds)]
     s.failures = [*error_failures(errors), *repeat_failures(repeats), *speed_failures(speeds, what)]
     return s
 
@@ -65,21 +69,23 @@ def of_sums(some):
 # --- sentences ----------------------------------------------------------------------------------------------------
 
 def error_finding(rows):
-    """Yields a sentence on the largest errors of sums in fp32, by data set."""
-    texts = []
-    own = [r for _, r in rows if is_ours(r) and r["operation"] == SUM and r["input_format"] == "fp32"
-           and phrases.parts(r["method"])[1] == "fp32" and algorithm(r) in NAMED]
-    for data in distinct(r["data"] for r in own):
-        some = [r for r in own if r["data"] == data]
-        texts.append(f"{', '.join(largest_errors(some, NAMED))} ({data})")
-    if texts:
-        yield f"The largest error of a sum in fp32 is {'; '.join(texts)}."
+    """Yields a sentence on the largest errors of sums in fp32, on the data set with the largest."""
+    own = [r for _, r in rows if is_named(r)]
+    worst = max(own, key=lambda r: math.inf if r["largest_ulps"] is None else r["largest_ulps"], default=None)
+    if worst:
+        errors = largest_errors([r for r in own if r["data"] == worst["data"]], NAMED)
+        yield f"The largest error of a sum of {worst['data']} fp32 numbers is {', '.join(errors)}."
+
+
+def is_named(r):
+    """Whether a row is on a sum in fp32 by one of the methods that the report names."""
+    return (is_ours(r) and r["operation"] == SUM and r["input_format"] == "fp32"
+            and phrases.parts(r["method"])[1] == "fp32" and algorithm(r) in NAMED)
 
 
 def speed_finding(rows):
-    """Yields a sentence on samesum's methods relative to reading, for elements and uniform keys."""
+    """Yields sentences on samesum's methods relative to reading, for elements and uniform keys, and on targets."""
     def describe(some):
-        texts = []
         groups = [g for g in of_sums(some) if g[0]["inner"] == 1 and g[0]["keys"] == "uniform"]
         for name in ("fixed_point (given grid)", "fixed_point", "exact"):
             shares = []
@@ -90,14 +96,13 @@ def speed_finding(rows):
                     shares.append((share, best["bins"]))
             if shares:
                 (low, fewest), (high, most) = min(shares), max(shares)
-                texts.append(f"{name} has between {phrases.share(low)} ({in_keys(fewest)}) and {phrases.share(high)} "
-                             f"({in_keys(most)})" if low < high else
-                             f"{name} has {phrases.share(high)} ({in_keys(most)})")
+                yield (f"{name} has "
+                       + (f"{phrases.share(low)} ({in_keys(fewest)}) to " if low < high else "")
+                       + f"{phrases.share(high)} ({in_keys(most)}) of the speed of reading elements and uniform keys")
         bars = judged(some)
         met = sum(holds for _, holds in bars)
         if bars:
-            texts.append(f"{phrases.out_of(met, len(bars), 'target')} {phrases.verb(met, len(bars))} met")
-        return "of the speed of reading elements and uniform keys, " + ", ".join(texts) if texts else None
+            yield f"{phrases.out_of(met, len(bars), 'target')} {phrases.verb(met, len(bars))} met"
     yield from by_place(rows, describe)
 
 
@@ -117,21 +122,34 @@ def judged(some):
     return found
 
 
+def times_of_others(some):
+    """{name: speeds of samesum's fastest repeatable sum relative to another library or to atomic additions}."""
+    found = {}
+    for together in of_sums(some):
+        best = fastest([r for r in together if is_repeatable(r)])
+        for other in together:
+            if phrases.is_peer(other["method"]) or (is_ours(other) and not is_repeatable(other)):
+                times = ratio(best, other)
+                if times:
+                    found.setdefault(algorithm(other), []).append(times)
+    return found
+
+
+def verdict(rows):
+    """The median speed of repeatable sums relative to others, on a GPU if there is one."""
+    places = group_by_place(rows)
+    at = next(iter(preferred(places)), None)
+    texts = [f"{phrases.number(phrases.median(times), 2)} times as fast as {name}"
+             for name, times in times_of_others(places.get(at, [])).items()]
+    return f"A sum by key with the same bits in every run is {phrases.names(texts)} ({at}, medians)." if texts else ""
+
+
 def others_finding(rows):
-    """Yields a sentence on samesum's fastest methods with a promise, relative to other libraries and atomic additions."""
+    """Yields a sentence per place and other library, or atomic additions, on samesum's fastest repeatable sums."""
     def describe(some):
-        found = {}
-        for together in of_sums(some):
-            best = fastest([r for r in together if is_repeatable(r)])
-            for other in together:
-                if phrases.is_peer(other["method"]) or (is_ours(other) and not is_repeatable(other)):
-                    times = ratio(best, other)
-                    if times:
-                        name = algorithm(other)
-                        found.setdefault(name, []).append(times)
-        texts = [f"{number_range(times, phrases.number)} times the speed of {name} (at least as fast in "
-                 f"{phrases.out_of(sum(t >= 1 for t in times), len(times), 'case')})" for name, times in found.items()]
-        return ("samesum's fastest sum with the same bits in every run has " + ", ".join(texts)) if texts else None
+        for name, times in times_of_others(some).items():
+            yield (f"a sum with the same bits in every run has {number_range(times, phrases.number)} times the speed of "
+                   f"{name}, and is at least as fast in {phrases.out_of(sum(t >= 1 for t in times), len(times), 'case')}")
     yield from by_place(rows, describe)
 
 
@@ -152,7 +170,7 @@ def figure(errors, speeds):
               for at, r in errors if r["operation"] == SUM]
     peers = style.peers_among(r["method"] for _, r, *_ in drawn)
     places = distinct(at for at, *_ in drawn)
-    menus = [("Machine", sorted(places, key=lambda at: not at.endswith("GPU"))),
+    menus = [("Machine", preferred(places)),
              ("Element format", starting_with([r["input_format"] for _, r, *_ in drawn], "fp32")),
              ("Elements", starting_with([words for *_, words, _, _ in drawn], "normal data, uniform keys")),
              ("Quantity", distinct(quantity for *_, quantity, _ in drawn))]
@@ -176,6 +194,17 @@ def figure(errors, speeds):
         found, in_keys,
         phrases.ulps if found.series and found.chosen()[-1] == "error" else lambda y: f"{phrases.number(y)} GB/s")
     return found
+
+
+def error_tables(rows):
+    """Yields a table per place of the largest errors of sums in fp32, by data set."""
+    for at, some in group_by_place([(at, r) for at, r in rows if is_named(r)]).items():
+        lines = []
+        for data in distinct(r["data"] for r in some):
+            largest = {m: [r["largest_ulps"] for r in some if r["data"] == data and algorithm(r) == m] for m in NAMED}
+            lines.append([data, *("-" if not errors else phrases.error_in_ulps(max(
+                math.inf if e is None else e for e in errors), "fp32") for errors in largest.values())])
+        yield Table(f"{at}: largest errors of sums by key in fp32, ulps", ["data", *NAMED], lines, folded=True)
 
 
 def tables(rows):

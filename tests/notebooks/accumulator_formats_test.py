@@ -35,6 +35,10 @@ class Formats(made_up.SectionTest):
     def test_sums_of_ones(self):
         expected = (f"{CPU}: … 100,000 ones in bf16 is 256 with serial/plain/bf16, {{}} with serial/kahan/bf16, "
                     "100,000 with")
+        self.check(verdict="100,000 ones in bf16 add up to 256 in a loop, and to 100,000 if its accumulator has fp32.")
+        self.rows[0]["value"] = 128.0
+        self.check(verdict="add up to 128 in a loop")
+        self.rows[0]["value"] = 256.0
         for value, text in ((65536.0, "65,536"), (512.0, "512"), (None, "not finite")):
             self.rows[1]["value"] = value
             self.check(expected.format(text))

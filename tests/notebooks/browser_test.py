@@ -22,7 +22,7 @@ import report
 
 PICTURES = pathlib.Path(os.environ.get("SAMESUM_SCREENSHOTS", ROOT / "build/screenshots"))
 LONG = os.environ.get("SAMESUM_LONG_TESTS")
-WIDTHS = {390: 844, 768: 1024, 1440: 900}  # a phone, a tablet, a desk
+WIDTHS = {390: 844, 768: 1024, 1280: 800}  # a phone, a tablet, a desk
 FRAME = "new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)))"
 FIGURES = '[...document.querySelectorAll("figure:has(.live)")]'
 MARKS = 'querySelectorAll(".live .scatterlayer .trace, .live .barlayer .point").length'
@@ -31,6 +31,15 @@ MARKS = 'querySelectorAll(".live .scatterlayer .trace, .live .barlayer .point").
 def made_report(*arguments):
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         report.main([str(a) for a in arguments])
+
+
+FOLDED = "document.querySelectorAll('details').forEach(d => d.open = {})"
+MOST_BYTES, MOST_SECONDS = 6_000_000, 1.5
+# The time of the largest contentful paint in ms, and its element.
+LARGEST = """new Promise(done => {
+    const seen = []; new PerformanceObserver(list => seen.push(...list.getEntries()))
+      .observe({type: "largest-contentful-paint", buffered: true});
+    setTimeout(() => done(seen.at(-1)?.startTime), 1000); })"""
 
 
 def setUpModule():
@@ -66,8 +75,12 @@ class OnADesk(unittest.TestCase):
     def setUpClass(cls):
         cls.page = page
         page.prefer("light")
-        page.size(1440, WIDTHS[1440])
+        page.size(1280, WIDTHS[1280])
         page.load(whole_report())
+        cls.largest = page.run(LARGEST)
+        cls.drawn_at_first = page.run("document.querySelectorAll('.scripted').length")
+        page.run(FOLDED.format("true"))
+        page.run(f"Promise.all({FIGURES}.map(drawOnce)).then(() => 0)")
 
     def tearDown(self):
         self.assertEqual(list(self.page.complaints()), [])
@@ -78,6 +91,28 @@ class OnADesk(unittest.TestCase):
         x, y = self.page.run(f"""(() => {{ const e = {element}; e.scrollIntoView({{block: "center"}});
             const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()""")
         self.page.click(x, y)
+
+    def test_the_page_is_light_and_the_first_screen_comes_first(self):
+        self.assertLess(pathlib.Path(whole_report().removeprefix("file://")).stat().st_size, MOST_BYTES)
+        self.assertTrue(0 < self.largest < 1000 * MOST_SECONDS, self.largest)
+        self.assertLessEqual(self.drawn_at_first, 1, "plots are drawn when a reader comes near")
+
+    def test_the_menu_of_the_first_figure_selects_a_machine(self):
+        shown = self.page.run("""(() => { const menu = document.querySelector("#frontier select");
+            return [...menu.options].map((option, i) => { menu.value = option.value;
+              return [...document.querySelectorAll("#frontier .picked")].map(p => p.offsetHeight > 0); }); })()""")
+        self.assertGreater(len(shown), 1)
+        self.assertEqual(shown, [[i == k for k in range(len(shown))] for i in range(len(shown))])
+
+    def test_a_link_to_something_folded_opens_it_and_a_link_to_a_tree_enlarges_it(self):
+        self.page.run(FOLDED.format("false"))
+        self.assertTrue(self.page.run("""(() => { location.hash = "growth-figure"; return 0; })()""") == 0)
+        self.assertTrue(until("document.querySelector('#growth-figure').offsetHeight > 0"))
+        width = "document.querySelector('.tile:last-child').offsetWidth"
+        before = self.page.run(width)
+        self.page.run("(() => { location.hash = document.querySelector('.tile:last-child').id; return 0; })()")
+        self.assertTrue(until(f"{width} > 1.5 * {before}"))
+        self.page.run(FOLDED.format("true"))
 
     def test_every_plot_is_drawn_labelled_and_shown_instead_of_its_picture(self):
         plots = self.page.run(f"""{FIGURES}.map(f => {{
@@ -192,14 +227,14 @@ class OnADesk(unittest.TestCase):
         self.assertEqual(self.page.run(count), before)
 
     def test_a_plot_that_cannot_be_drawn_keeps_its_picture(self):
-        figure, thrown, kept = self.page.run("""(() => {
+        figure, thrown, kept = self.page.run("""(async () => {
             const figure = document.querySelector("#error-figure").cloneNode(true), draw = Plotly.react;
             figure.querySelector(".live").replaceChildren();
             figure.classList.remove("scripted");
             document.querySelector("main").append(figure);
             let thrown = "nothing";
             Plotly.react = () => { throw Error("broken"); };
-            try { interactive(figure); } catch (error) { thrown = error.message; }
+            try { await interactive(figure); } catch (error) { thrown = error.message; }
             Plotly.react = draw;
             const kept = figure.querySelector(".static").offsetHeight;
             figure.remove();
@@ -213,23 +248,25 @@ class OnEveryScreen(unittest.TestCase):
     """Uses the page that OnADesk has loaded."""
 
     def test_fits_the_width_of_the_window_and_follows_the_colour_scheme(self):
-        if page.run("location.href") != whole_report():
+        if page.run("location.href.split('#')[0]") != whole_report():
             page.load(whole_report())
         ink = "getComputedStyle(document.querySelector('#error-figure .legendtext')).fill"
-        folded = "document.querySelectorAll('details').forEach(d => d.open = {})"
         for width in sorted(WIDTHS, reverse=True):
             size(width)
-            self.picture(f"{width}_light")
-            page.run(folded.format("true"))
+            page.run(FOLDED.format("true"))
             self.assertTrue(until(f"document.documentElement.scrollWidth <= {width}"), width)
-            page.run(folded.format("false"))
+            page.run(FOLDED.format("false"))
+            page.run("scrollTo(0, 0)")
+            self.picture(f"{width}_light")
+            answers = page.run("document.querySelector('.answers').getBoundingClientRect().bottom")
+            self.assertLess(answers, WIDTHS[width], "the first screen has the findings and the answers")
         light = page.run(ink)
         page.prefer("dark")
         page.run(FRAME)
         self.picture(f"{width}_dark")
         self.assertNotEqual(page.run(ink), light)
-        if LONG:
-            page.print(PICTURES / "print.pdf")
+        page.print(PICTURES / "print.pdf")
+        self.assertLess((PICTURES / "print.pdf").read_bytes().count(b"/Type /Page\n"), 30)
         self.assertEqual(list(page.complaints()), [])
 
     def picture(self, name):
@@ -238,10 +275,28 @@ class OnEveryScreen(unittest.TestCase):
             page.picture(PICTURES / f"{name}_whole.png", min(page.run("document.documentElement.scrollHeight"), 16000))
 
 
+class ThePaper(unittest.TestCase):
+    def test_has_at_most_eight_pages(self):
+        page.load((ROOT / "notebooks/paper.html").as_uri())
+        page.print(PICTURES / "paper.pdf")
+        pages = (PICTURES / "paper.pdf").read_bytes().count(b"/Type /Page\n")
+        self.assertTrue(3 < pages <= 8, pages)
+        self.assertEqual(list(page.complaints()), [])
+
+
 class WithoutScripts(unittest.TestCase):
+    def machines(self, document):
+        """Which of the first two pictures of the frontier are shown."""
+        shown = []
+        for node in page("DOM.querySelectorAll", nodeId=document["nodeId"], selector="#frontier .picked")["nodeIds"][:2]:
+            try:
+                shown.append(page("DOM.getBoxModel", nodeId=node)["model"]["height"] > 0)
+            except RuntimeError:  # an element that is not displayed has no box
+                shown.append(False)
+        return shown
+
     def test_shows_static_pictures(self):
-        made_up.write_study(folder, made_up.few(), made_up.few_comparisons())
-        made_report(folder)
+        made_report("--committed", ROOT / "experiments/results", "--out", folder)
         page.size(390, WIDTHS[390])
         page("Emulation.setScriptExecutionDisabled", value=True)
         self.addCleanup(page, "Emulation.setScriptExecutionDisabled", value=False)
@@ -252,7 +307,13 @@ class WithoutScripts(unittest.TestCase):
         for node in pictures:
             self.assertGreater(page("DOM.getBoxModel", nodeId=node)["model"]["height"], 40)
         self.assertEqual(list(page.complaints()), [])
-        page.picture(PICTURES / "without_scripts.png")
+        shown = page("DOM.querySelectorAll", nodeId=document["nodeId"], selector="#frontier svg, .card b, .answers dd")
+        self.assertGreater(len(shown["nodeIds"]), 6)
+        self.assertEqual(self.machines(document), [True, False])
+        page("DOM.focus", nodeId=page("DOM.querySelector", nodeId=document["nodeId"], selector="#frontier select")["nodeId"])
+        page.press("ArrowDown", 40)
+        self.assertEqual(self.machines(document)[:2], [False, True], "the menu of machines is CSS")
+        page.picture(PICTURES / "without_scripts.png", 6000)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,14 @@ class DataSets(made_up.SectionTest):
         self.rows.pop()
         self.check(expected.format("1 of 2", "1 data set", "1 of 5"))
 
+    def test_the_verdict_is_on_the_loop(self):
+        self.check(verdict="A plain loop in the format of the data is correct to the last bit on neither of the two files.")
+        loop = self.rows[1]["methods"][1]
+        loop["bits"] = loop["truth_bits"]
+        self.check(verdict="on 1 of 2 files.")
+        self.rows, self.there = self.rows[:1], []
+        self.check(verdict="up.f32 (4,096 elements in fp32, condition number 1): a plain loop in fp32 returns")
+
     def test_names_errors_beyond_their_bounds_except_those_of_peers(self):
         self.check("All 9 errors of samesum's")
         self.rows[1]["methods"][1]["within_bound"] = False
@@ -140,7 +148,7 @@ class DataSets(made_up.SectionTest):
     # --- the figure and the tables ------------------------------------------------------------------------------
 
     def test_the_figure_names_the_fastest_and_the_most_accurate_method(self):
-        self.assert_sentences([self.check().figures[0].finding], "up.f32 (H200, GPU, results in fp32): …")
+        self.assert_sentences([self.check().figures[0].finding], "up.f32 (this machine, CPU, results in fp32): …")
         for method, speed in (("serial/plain/fp32@cpu", 0.5), ("tree/plain/fp32@cpu", 9.0), ("loop/fp32@peer", 20.0)):
             self.pick(method).update(gb_per_s=speed)
         self.there.clear()

@@ -50,6 +50,13 @@ class Consequences(made_up.SentenceTest):
         self.assert_sentences(self.section((kind, method, new), *more).findings, expected)
         self.assert_no_sentences(self.section().findings, expected)
 
+    def test_the_verdict_is_on_the_solver_that_varied_most(self):
+        self.assert_sentences([self.section().verdict], f"With {ATOMIC}, conjugate gradients needed 40 iterations in each of 10 "
+                                                        f"runs, and gave 1 solution ({AT.lower().replace('cpu', 'CPU')}).")
+        varied = ("solver", ATOMIC, {"most_iterations": 46, "distinct_bits": 7})
+        self.assert_sentences([self.section(varied).verdict], "needed 40 to 46 iterations, depending on the run, and gave 7 "
+                                                              "different solutions in 10 runs")
+
     def test_unchanged_rows(self):
         section = self.section()
         self.assert_sentences(section.findings, "All 10 results … same bits in all 100 runs.",
@@ -61,7 +68,7 @@ class Consequences(made_up.SentenceTest):
                               f"{AT}, variance … fp32: … 0.0001 with every method … naive … 1e-07 with every method "
                               "in two")
         self.assertEqual((len(section.findings), section.failures), (6, []))
-        self.assertEqual([len(f.series) for f in section.figures], [15, 3])
+        self.assertEqual([len(f.series) for f in section.figures], [3, 15])
         self.assertEqual([len(t.rows) for t in section.tables], [3, 3, 3])
         self.assertEqual(self.section(left_out=["without the network: it needs Eigen"]).findings,
                          section.findings + ["Measured without the network: it needs Eigen (this machine)."])
@@ -121,10 +128,10 @@ class Consequences(made_up.SentenceTest):
 
     def test_the_findings_of_the_figures(self):
         shown = f"This machine, CPU, conjugate gradients, {GRADED}, fp32: … "
-        for changes, expected in (((), ("all 3 methods have 1 bit pattern.", "all 3 methods have 40 iterations.")),
+        for changes, expected in (((), ("all 3 methods have 40 iterations.", "all 3 methods have 1 bit pattern.")),
                                   ([("solver", TREE, {"distinct_bits": 2, "most_iterations": 50})],
-                                   ("1 bit pattern (atomic/plain, exact) to 2 bit patterns (tree/plain)",
-                                    "40 iterations (atomic/plain, exact) to 50 iterations (tree/plain)"))):
+                                   ("40 iterations (atomic/plain, exact) to 50 iterations (tree/plain)",
+                                    "1 bit pattern (atomic/plain, exact) to 2 bit patterns (tree/plain)"))):
             for figure, each in zip(self.section(*changes).figures, expected):
                 self.assert_sentences([figure.finding], shown + each)
 

@@ -19,7 +19,7 @@ import phrases
 import section
 import style
 import tool
-from figure import Axis, Figure, Series, script_json, svg
+from figure import Axis, Figure, Series, Tile, on_paper, script_json, svg
 
 
 def figure(series, **more):
@@ -91,12 +91,21 @@ class Figures(unittest.TestCase):
     def test_a_figure_without_points_is_empty(self):
         self.assertEqual(svg(figure([Series("a", [1, 2], [None, 0], "#000", ())])), "")
 
-    def test_a_finished_picture_is_part_of_the_page_unchanged(self):
-        picture = '<svg viewBox="0 0 1 1"><path d="M0 0L1 1"/></svg>'
-        f = figure([], picture=picture)
-        self.assertEqual(svg(f), picture)
-        self.assertIn(picture, page.figure(f))
-        self.assertNotIn("<script", page.figure(f))
+    def test_tiles_are_links_in_the_page_and_parts_of_one_picture_elsewhere(self):
+        pictures = [f'<svg viewBox="0 0 720 {height}"><path d="M0 0L{height} 1" stroke="currentColor"/></svg>'
+                    for height in (90, 300, 90, 90)]
+        f = figure([], tiles=[Tile(f"tile-{i}", f"Title {i}", f"text {i}", p) for i, p in enumerate(pictures)])
+        shown = page.figure(f)
+        for i, picture in enumerate(pictures):
+            self.assertIn(f'<div class=tile id="tile-{i}"><a href="#tile-{i}">Title {i}</a>', shown)
+            self.assertIn(picture, shown)
+        self.assertNotIn("<script", shown)
+        both = xml.dom.minidom.parseString(svg(f))
+        inner = [node for node in both.getElementsByTagName("svg") if node.getAttribute("x")]
+        self.assertEqual(len(inner), 4)
+        self.assertEqual([node.getAttribute("x") for node in inner[::3]], ["0.0", "0.0"], "three in a row")
+        self.assertGreater(float(inner[3].getAttribute("y")), float(inner[1].getAttribute("y")) + 300 / 720 * 220)
+        self.assertNotIn("currentColor", on_paper(svg(f)))
 
     def test_labels_of_ticks_and_axes(self):
         f = figure([Series("a line", [1, 4], [1, 100], "#000", ())])
@@ -127,10 +136,10 @@ class Figures(unittest.TestCase):
 
     def test_description_and_finding_are_in_the_page_the_text_and_the_notebook(self):
         f = figure([Series("a", [1, 2], [1, 2], "#000", ())], finding="It <grows>.", description="A description.")
-        self.assertIn("<p class=description>A description.</p><p class=finding>It &lt;grows&gt;.</p>", page.figure(f))
-        self.assertIn("<div>A description.</div><div>It &lt;grows&gt;.</div>", f._repr_html_())
+        self.assertIn("<p class=finding>It &lt;grows&gt;.</p><details class=reading><summary>How to read this figure</summary>"
+                      "<p>A description.</p></details>", page.figure(f))
         self.assertNotIn("<p class=finding>", page.figure(figure([])))
-        s = section.Section("s", "A section", "About it.", "make it", findings=["Found."], figures=[f])
+        s = section.Section("s", "A section", "A question?", "About it.", "make it", findings=["Found."], figures=[f])
         self.assertIn("- *A figure*: It &lt;grows&gt;.", list(markdown.section(s)))
 
 

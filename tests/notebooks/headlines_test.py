@@ -1,13 +1,15 @@
-"""Tests of the findings at the top of the report, with made-up rows that are changed one at a time.
+"""Tests of the verdicts on error, spread and speed, which a run prints, with made-up rows that are changed one at a time.
 
 Run by ctest, or: build/venv/bin/python tests/notebooks/headlines_test.py
 """
 
+import importlib
 import unittest
 
 import made_up
 from made_up import result, source, speed, spread
 import headlines
+from section import Section
 
 
 def errors(scale=1.0, n=1024):
@@ -20,25 +22,34 @@ def errors(scale=1.0, n=1024):
 
 class Headlines(made_up.SentenceTest):
     def assert_finding(self, question, expected, *sources):
-        """Checks the finding on a question; None stands for no finding. Each source has the rows of one machine."""
-        experiment = {"How accurate?": "error_vs_length", "How reproducible?": "spread_over_runs",
-                      "How fast?": "speed_vs_length"}[question]
-        found = list(headlines.headlines({experiment: [
-            source(experiment, rows, machine) for rows, machine in zip(sources, ("this machine", "H200"))]}))
-        self.assertEqual([question for question, _ in found], [question] if expected else [])
+        """Checks the verdict of a section; None stands for none. Each source has the rows of one machine."""
+        self.section = importlib.import_module(question).section([
+            source(question, rows, machine) for rows, machine in zip(sources, ("this machine", "H200", "H200"))])
         if expected:
-            self.assert_sentences([found[0][1]], expected)
+            self.assert_sentences([self.section.verdict], expected)
+        else:
+            self.assertEqual(self.section.verdict, "")
+
+    def test_the_first_three_verdicts_are_on_own_data_errors_spreads_and_speeds(self):
+        names = ["order", "speed", "spread", "error", "own-data"]
+        sections = [Section(name, name, f"{name}?", "", "", verdict=f"So {name}.") for name in names]
+        self.assertEqual([question for question, _ in headlines.headlines(sections)], ["own-data?", "error?", "spread?"])
+        sections[3].verdict = ""
+        self.assertEqual(headlines.headlines(sections)[1:], [("spread?", "So spread."), ("speed?", "So speed.")])
+        self.assertEqual(headlines.headlines(sections[:1]), [("order?", "So order.")])
+        self.assertEqual(headlines.headlines([]), [])
 
     def test_how_accurate(self):
         def check(expected, *sources):
-            self.assert_finding("How accurate?", expected, *sources)
+            self.assert_finding("error_vs_length", expected, *sources)
 
         expected = ("For {} fp32 numbers, … {} with a plain loop, {} with a tree … and {} with the exact sum ({}, "
                     "medians over {})")
         at, all_of_them = "this machine", "3 data sets"
         here = errors()
         check(expected.format("2¹⁰", 80, 4, 0.5, at, all_of_them), here)
-        check(expected.format("2¹²", 240, 12, 1.5, "H200", all_of_them), here, errors(3, 4096))
+        check(expected.format("2¹⁰", 80, 4, 0.5, at, all_of_them), here, errors(3, 4096))
+        check(expected.format("2¹²", 240, 12, 1.5, "H200", all_of_them), [], here, errors(3, 4096))
         here[1]["error_ulps"] = here[4]["error_ulps"] = 7.0
         check(expected.format("2¹⁰", 80, 7, 0.5, at, all_of_them), here)
         check(expected.format("2¹⁰", 40, 7, 0.25, at, "1 data set"), here[:3])
@@ -55,26 +66,30 @@ class Headlines(made_up.SentenceTest):
 
     def test_how_reproducible(self):
         def check(expected, *sources):
-            self.assert_finding("How reproducible?", expected, *sources)
+            self.assert_finding("spread_over_runs", expected, *sources)
 
-        expected = "{} with a promise … the same bits in {} runs; {} that do not promise “everywhere”"
+        expected = "{} with a promise … the same bits in {} runs; {} returned more than one result"
         here = [spread("exact/fp32@cpu", "order_free"), spread("tree/plain/fp32@cpu", "everywhere"),
                 spread("atomic/plain/fp32@cpu", "none"), spread("tbb/fp32@peer", "none"),
                 spread("tree/plain/fp32@cpu", "everywhere", "permutation", 9)]
         there = [r | {"runs": 20} for r in here]
-        check(expected.format("Both methods", 20, "neither of the two methods"), here)
-        check(expected.format("Both methods", 60, "neither of the two methods"), here, there)
+        check(expected.format("Both methods", 20, "neither of the two others"), here)
+        check(expected.format("Both methods", 60, "neither of the two others"), here, there)
         there[3]["distinct_bits"] = 7
         here[2]["distinct_bits"] = 3
+        check(expected.format("Both methods", 60, "both others") + " … 3 in 10 runs (atomic/plain/fp32@cpu, this machine)",
+              here, there)
+        here[2]["distinct_bits"] = 1
         most = " … 7 in 20 runs (tbb/fp32@peer, H200)"
-        check(expected.format("Both methods", 60, "both methods") + most, here, there)
+        check(expected.format("Both methods", 60, "1 of 2 others") + most, here, there)
         there[1]["distinct_bits"] = 2
-        check(expected.format("1 of 2 methods", 60, "both methods") + most, here, there)
-        check("The only method that does not promise “everywhere” … 3 in 10 runs (atomic/plain/fp32@cpu, this machine)", here[2:3])
+        check(expected.format("1 of 2 methods", 60, "1 of 2 others") + most, here, there)
+        here[2]["distinct_bits"] = 3
+        check("The only other returned more … 3 in 10 runs (atomic/plain/fp32@cpu, this machine)", here[2:3])
 
     def test_how_fast(self):
         def check(expected, *sources):
-            self.assert_finding("How fast?", expected, *sources)
+            self.assert_finding("speed_vs_length", expected, *sources)
 
         expected = ("he exact sum reads {} GB/s (this machine, CPU, 1 thread, n = 2²⁰), {} of the speed of the fastest "
                     "plain sum")
@@ -90,7 +105,7 @@ class Headlines(made_up.SentenceTest):
         rows[0]["gb_per_s"] = 4.0
         check(expected.format(4, "25%"), rows)
         gpu = [speed("exact/fp32@cuda", 900.0, threads=0)]
-        check("900 GB/s (H200, GPU, n = 2²⁰) … " + expected.format(4, "25%"), rows, gpu)
+        check(expected.format(4, "25%") + " … 900 GB/s (H200, GPU, n = 2²⁰)", rows, gpu)
 
 
 if __name__ == "__main__":

@@ -75,10 +75,35 @@ class Ladder(made_up.SentenceTest):
             f"{AT}: … 20 GB/s … 100 GFLOP/s … (200 for fused … 5 operations per byte; all 7 kernels have … sequential, "
             "at 50%.")
         self.assertEqual((len(section.findings), section.failures), (8, []))
-        self.assertEqual([len(t.rows) for t in section.tables], [5, 7])
+        self.assertEqual([len(t.rows) for t in section.tables], [5, 2, 7])
         self.assertFalse(section.tables[0].folded, "the ladder is shown unfolded")
         self.assertEqual(self.section(left_out=["without cache hit rates: no ncu"]).findings,
                          section.findings + ["Measured without cache hit rates: no ncu (this machine)."])
+
+    def test_the_verdict_is_the_speed_up_of_the_longest_sums(self):
+        expected = "From interleaved to sequential, a sum of 2¹² became {} times as fast and reached {} of the speed of reading"
+        self.assert_sentences([self.section().verdict], expected.format(4, "50%"))
+        self.assert_sentences([self.section((CURED, 1, {"seconds": 1e-6, "read_share": 0.7})).verdict],
+                              expected.format(8, "70%"))
+        self.assert_sentences([self.section((FIRST, 1, {"seconds": 1e-6})).verdict], "From interleaved to interleaved … no faster")
+
+    def test_the_topics_of_the_lectures_have_the_ratio_of_their_kernels(self):
+        self.assertEqual(self.section().tables[1].rows,
+                         [["8", "coalesced accesses to global memory", "strided_reads (stride 32)", "strided_reads (stride 1)",
+                           "2¹²", "5"],
+                          ["8", "occupancy", "add_vectors (1,024 threads per block)", "add_vectors (256 threads per block)",
+                           "2¹²", "2"]])
+        more = self.section((STRIDED, 32, {"seconds": 7e-6}), (EXACT, 1, {"method": "strided_index/fp32@cuda"}))
+        self.assertEqual([row[5] for row in more.tables[1].rows], ["7", "2", "2", "2"])
+
+    def test_a_step_has_the_lines_of_a_kernel_beside_its_times(self):
+        sources = [source("ladder", list(rows()))]
+        step = ladder.step(sources, "sequential", "interleaved")
+        self.assertTrue(step.lines.startswith("__global__ void sequential(") and step.lines.endswith("}"), step.lines)
+        self.assertEqual((step.rows, step.lesson), ([("2¹²", "2 µs", "4")], "A lesson."))
+        self.assertIn("<td>2 µs</td><td>4</td>", step._repr_html_())
+        self.assertEqual(ladder.step(sources, "coarsened").rows, [("2¹²", "3 µs", "-")], "its fastest setting")
+        self.assertEqual(ladder.step([], "shared").rows, [])
 
     def test_a_wrong_kernel_is_a_failure(self):
         for method, at, new, kernel, why in (

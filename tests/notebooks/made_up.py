@@ -47,13 +47,15 @@ class SectionTest(SentenceTest):
 
     there = ()
 
-    def check(self, *expected, failures=None):
-        """Makes the section and checks that its findings match all of `expected`."""
+    def check(self, *expected, failures=None, verdict=None):
+        """Makes the section and checks that its findings match all of `expected`, and its verdict `verdict`."""
         sources = [source(self.question, self.rows), source(self.question, self.there, "H200")]
         self.s = importlib.import_module(self.question).section(sources)
         self.assert_sentences(self.s.findings, *expected)
         if failures is not None:
             self.assertEqual(self.s.failures, failures)
+        if verdict is not None:
+            self.assert_sentences([self.s.verdict], verdict)
         return self.s
 
 

@@ -38,6 +38,16 @@ class Methods(unittest.TestCase):
         self.found["spread_over_runs"][0]["distinct_bits"] = 4
         self.assertEqual(self.rows(), [row[:3] + ["6", "11", "12", "4 of 10"]])
 
+    def test_the_verdict_counts_methods(self):
+        def verdict():
+            return methods.section({q: [source(q, rows)] for q, rows in self.found.items()}).verdict
+
+        self.assertEqual(verdict(), "1 method of samesum was measured; 1 of samesum's promise the same bits everywhere.")
+        self.found["error_vs_length"] += [error(64, 1.0, method="atomic/plain/fp32@cpu") | {"promise": "none"},
+                                          error(64, 1.0, method="loop/fp32@peer") | {"promise": "run_to_run"}]
+        self.assertEqual(verdict(), "2 methods of samesum and 1 sum of other libraries were measured; 1 of samesum's promise "
+                                    "the same bits everywhere.")
+
     def test_each_machine_has_a_row(self):
         there = source("error_vs_length", [error(1024, 4.0)], "H200")
         self.assertEqual([line[2:5] for line in self.rows(there)], [["H200", "2¹⁰", "4"], ["this machine", "2¹²", "5"]])

@@ -69,6 +69,13 @@ class Operations(made_up.SentenceTest):
 
     # --- sentences ------------------------------------------------------------------------------------------------
 
+    def test_the_verdict_counts_the_checks_of_all_operations(self):
+        total = sum(c.total for c in self.check().checks)
+        self.assert_sentences([self.s.verdict], f"3 other operations passed all {total} checks: dot, softmax, norm.")
+        self.rows["tree"][1]["matches"] = False
+        broken = "this machine, CPU: dot/tree/plain/fp64@cpu, n = 4: not the declared order"
+        self.assert_sentences([self.check(failures=[broken]).verdict], f"passed {total - 1} of {total} checks")
+
     def test_rows_of_sums_are_left_out(self):
         self.rows = {kind: [] for kind in self.rows} | {"error": made_up.few_errors()}
         s = self.check()

@@ -41,16 +41,17 @@ class PrefixSums(made_up.SectionTest):
                      speed(LOOP, 4e-3), speed(PREFIX, 2e-3), speed(EXACT, 8e-3), speed(STD, 3e-3), speed("copy", 1e-3)]
 
     def test_unchanged_rows(self):
-        self.check("All 3 calls of samesum's methods keep all errors within their bounds; exact is correctly rounded in all "
-                   "1,000 results.",
-                   "This machine, CPU: the largest error of a prefix of 2²⁰ uniform numbers is 40 ulps with serial/plain, "
-                   "2 ulps with prefix/plain, 0.5 ulps with exact.",
+        first = ("This machine, CPU: the largest error of a prefix of 2²⁰ uniform numbers is 40 ulps with serial/plain, "
+                   "2 ulps with prefix/plain, 0.5 ulps with exact.")
+        self.check("All 3 calls of samesum's methods keep all errors within their bounds.",
+                   "exact is correctly rounded in all 1,000 results.", first,
                    "All 48 prefixes … were also summed on their own have the bits of that sum.",
                    "All 3 methods with a promise of the same bits returned one result in 40 runs (repeated calls, other "
-                   "thread counts); in repeated calls 0 of 1 other varied.",
+                   "thread counts).", "In repeated calls 0 of 1 method without that promise varied.",
                    f"This machine, CPU, 1 thread: {PREFIX} of 2²⁰ elements reaches 4.19 GB/s, 50% of the speed of a copy, "
-                   "1.5 times that of std/inclusive_scan; exact has 25% of its speed.", failures=[])
-        self.assertEqual(len(self.s.findings), 5)
+                   "1.5 times that of std/inclusive_scan.",
+                   "This machine, CPU, 1 thread: exact has 25% of the speed of prefix/plain/fp32@cpu.",
+                   failures=[], verdict=first)
 
     def test_errors(self):
         self.rows[1].update(largest_ulps=3.0)
@@ -71,7 +72,8 @@ class PrefixSums(made_up.SectionTest):
 
     def test_repeats(self):
         self.rows[7].update(distinct_bits=4)
-        self.check(f"in repeated calls the only other varied: {STD} 4 results in 10 runs.", failures=[])
+        self.check("In repeated calls the only method without that promise varied, up to 4 results in 10 runs "
+                   f"({STD}).", failures=[])
         self.rows[5].update(distinct_bits=2, broken=True)
         self.check(f"2 of 3 methods with a promise … exceptions: {PREFIX} (this machine, CPU)", failures=[
             f"this machine, CPU: {PREFIX} promises everywhere but returned 2 results (repeated calls)"])
@@ -90,7 +92,7 @@ class PrefixSums(made_up.SectionTest):
         self.rows += [speed(PREFIX, 5e-2, n=1 << 24), speed("copy", 2e-2, n=1 << 24)]
         self.there = [speed(PREFIX.replace("cpu", "cuda"), 1e-5, threads=0), speed("torch/cumsum/fp32@peer", 2e-5, threads=0)]
         self.there[1]["verified"] = None
-        self.check("of 2²⁴ elements … 40% of the speed of a copy … H200, GPU: … 2 times that of torch/cumsum.")
+        self.check("of 2²⁴ elements … 40% of the speed of a copy", "H200, GPU: … 2 times that of torch/cumsum.")
 
     def test_the_figure_has_errors_and_speeds(self):
         figure = self.check().figures[0]

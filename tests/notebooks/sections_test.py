@@ -19,19 +19,20 @@ import phrases
 import report
 import results
 import schema
+import story
 
 
 def shown(section):
     """The section as HTML and as Markdown."""
     for f in section.figures:
         figure.script_json(f.plotly())
-    return page.section(section, None), "\n".join(markdown.section(section))
+    return page.section(section), "\n".join(markdown.section(section))
 
 
 def has_something(f):
     """Whether a figure shows more than faint lines."""
     lines = [s for s in f.matching(f.chosen()) if not s.faint]
-    return f.picture or (lines if f.bars else any(figure.is_drawable(x, f.x_kind) and figure.is_drawable(y, f.y_kind)
+    return f.tiles or (lines if f.bars else any(figure.is_drawable(x, f.x_kind) and figure.is_drawable(y, f.y_kind)
                                                   for s in lines for x, y in zip(s.x, s.y)))
 
 
@@ -42,11 +43,14 @@ class Sections(unittest.TestCase):
         shown(section)
         for f in section.figures:
             self.assertTrue(f.finding or not has_something(f), f"{f.id} has series but no finding")
-            self.assertTrue(f.description or f.picture, f"{f.id} has no description")
-        for sentence in [*section.findings, *section.failures, *(f.finding for f in section.figures)]:
+            self.assertTrue(f.description, f"{f.id} has no description")
+        for sentence in [*section.findings, section.verdict, *section.failures, *(f.finding for f in section.figures)]:
             self.assertIsNone(re.search(r"\bNone\b(?! of)|\bnan\b|\binf\b|\{\}|  ", sentence), sentence)
-        for caption, some in headlines.headlines({question: [source]}):
-            self.assertTrue(caption and some)
+        self.assertLessEqual(len(headlines.headlines([section])), 1)
+        page.opening({question: [source]}, "")
+        for text in (story.about({question: [source]}), *(text for _, text in story.answers({question: [source]})),
+                     *(c.text for c in story.cards({question: [source]}))):
+            self.assertIsNone(re.search(r"\bNone\b(?! of)|\bnan\b|\binf\b|\{\}|  ", text), text)
         shown(methods.section({question: [source]}))
         every = operations.section({question: [source]})
         shown(every)

@@ -69,6 +69,21 @@ class SpeedOfReductions(made_up.SentenceTest):
             "All 3 checked results have the correct bits.")
         self.assertEqual((len(section.findings), section.failures), (4, []))
 
+    def test_the_verdict_counts_where_samesum_is_at_least_as_fast(self):
+        expected = "at least as fast as the fastest other library in {} (this machine, GPU; {} times its speed)."
+        self.assert_sentences([self.section().verdict], expected.format("the only reduction", "2 to 2"))
+        self.rows.append(row("cublas/norm/fp32@peer", 38.0, operation="norm", outer=1, n=1 << 28))
+        self.assert_sentences([self.section().verdict], expected.format("1 of 2 reductions", "0.5 to 2"))
+        self.rows = self.rows[:2]
+        self.assertEqual(self.section().verdict, "")
+
+    def test_the_figure_has_the_ratio_of_each_reduction(self):
+        figure = self.section().figures[0]
+        self.assertEqual([(s.y, s.x, s.text) for s in figure.series], [(["4,096 × 1,000 fp32"], [2.0], ["2 × cub/segmented"])])
+        self.assert_sentences([figure.finding], "This machine, GPU, sum: the only reduction has 2 times its speed")
+        self.rows.append(row("cublas/norm/fp32@peer", 38.0, operation="norm", outer=1, n=1 << 28))
+        self.assertEqual([s.x for s in self.section().figures[0].series if s.on[1] == "norm"], [[0.5]])
+
     def test_targets(self):
         self.after(0, {"bars": [bar(CUB, 1.0, 2.0), bar("read", 0.9, 0.91)]},
                    f"{AT}: 2 of 3 targets are met. Missed: {NORM} for 2²⁸ fp32: 0.95 times the speed of read (target: "

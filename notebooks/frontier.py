@@ -1,0 +1,179 @@
+"""The figure of the first screen: error against speed of at most ten methods, on one machine at a time."""
+
+import math
+
+import glossary
+import phrases
+import style
+from figure import LETTER, Drawing
+from price_of_promise import finite_frontier, plotted_error
+from section import PROMISES, distinct, group_by_place, preferred, rows_with_place
+
+MOST = 10  # methods
+ABOUT = 10**6  # elements
+ERROR = "relative_error"
+OURS = ["exact", "tree/plain", "pairwise/plain", "tree/kahan", "tree/neumaier", "serial/plain"]
+FILLS = dict(zip(PROMISES, (0, 0.3, 0.65, 1)))
+LEFT, RIGHT, TOP, BOTTOM, LINE = 52, 16, 28, 62, 20
+WIDE, NARROW = 860, 380
+
+
+def measured(found):
+    """{place: rows of price_of_promise}: methods of fp32 numbers, about a million, this machine and GPUs first."""
+    rows = [(at, r) for at, r in rows_with_place(found.get("price_of_promise", []), "price")
+            if r["input_format"] == phrases.parts(r["method"])[1] == "fp32"]
+    places = {}
+    for at, some in group_by_place(rows).items():
+        n = min({r["n"] for r in some}, key=lambda n: abs(math.log(n / ABOUT)) if n else math.inf)
+        some = [r for r in some if r["n"] == n and r[ERROR] is not None and r["gb_per_s"]]
+        if some:
+            places[at] = some
+    return {at: places[at] for at in preferred(places)}
+
+
+def chosen(rows):
+    """The methods of the figure: the frontier, samesum's in OURS, and the fastest of other libraries."""
+    best = finite_frontier(rows, ERROR)
+    peers = sorted((r for r in rows if phrases.is_peer(r["method"])), key=lambda r: r["seconds"])
+    ours = [r for name in OURS for r in rows
+            if phrases.parts(r["method"])[0] == name and not phrases.is_peer(r["method"])]
+    some = {r["method"]: r for r in [*best, *ours[:2], *peers[:MOST - 6], *ours[2:], *peers]}
+    return list(some.values())[:MOST], best
+
+
+def label(r):
+    name = phrases.parts(r["method"])[0]
+    return glossary.in_words(name) if phrases.is_peer(r["method"]) else name
+
+
+def shape(method):
+    """The symbol of an order; exact, which has none, and other libraries have symbols of their own."""
+    return "triangle-up" if phrases.is_peer(method) else style.ORDERS.get(phrases.order(method), ("", "circle"))[1]
+
+
+def shape_name(method):
+    return "other libraries" if phrases.is_peer(method) else phrases.order(method) or "any order"
+
+
+def ticks(low, high):
+    """Powers of ten in the range; also 2 and 5 times them if there are few."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1,) if math.log10(high / low) > 2.5 else (1, 2, 5)
+    return [x for k in powers for step in steps for x in [step * 10.0**k] if low <= x <= high]
+
+
+def time_text(seconds):
+    return next(f"{phrases.number(seconds * scale, 2)} {unit}" for scale, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs"))
+                if seconds * scale >= 1 or unit == "µs")
+
+
+class Labels:
+    """Finds places for labels beside points, where they cover neither a point nor another label."""
+
+    def __init__(self, points, left, right, top, bottom):
+        self.taken = [(x - 7, y - 7, x + 7, y + 7) for x, y in points]
+        self.left, self.right, self.top, self.bottom = left, right, top, bottom
+
+    def place(self, x, y, width):
+        """(left end of the text, its baseline) of the free place nearest to the point."""
+        for away in range(0, 130, 4):
+            for dx, dy in ((11 + away / 2, 0), (-11 - away / 2 - width, 0), (-width / 2, -14 - away),
+                           (-width / 2, 16 + away), (10 + away / 2, 8 + away), (10 + away / 2, -8 - away),
+                           (-10 - away / 2 - width, 8 + away), (-10 - away / 2 - width, -8 - away)):
+                box = (x + dx, y + dy - 7, x + dx + width, y + dy + 7)
+                if (box[0] >= self.left and box[2] <= self.right and box[1] >= self.top and box[3] <= self.bottom
+                        and not any(box[0] < t[2] and t[0] < box[2] and box[1] < t[3] and t[1] < box[3]
+                                    for t in self.taken)):
+                    self.taken.append(box)
+                    return box[0], y + dy + 4
+        return x + 11, y + 4
+
+
+def picture(at, rows, width=WIDE):
+    """An SVG of the methods of one place."""
+    some, best = chosen(rows)
+    size = 13 if width == WIDE else 11.5
+    letter = LETTER * size / 12
+    legend = legend_rows(some, width, letter)
+    height = (440 if width == WIDE else 400) + LINE * len(legend)
+    bottom = height - BOTTOM - LINE * len(legend)
+    drawing = Drawing(width, height, f"Error against speed ({at})")
+    speeds, errors = [r["gb_per_s"] for r in some], [plotted_error(r, ERROR) for r in some]
+    unit = 2.0 ** -phrases.FORMAT_BITS["fp32"][0]
+    low_x, high_x = min(speeds) / 1.5, max(speeds) * 1.5
+    low_y, high_y = min(*errors, unit) / 3, max(*errors, unit) * 4
+
+    def across(speed):
+        return LEFT + (width - RIGHT - LEFT) * math.log(speed / low_x) / math.log(high_x / low_x)
+
+    def up(error):
+        return bottom - (bottom - TOP) * math.log(error / low_y) / math.log(high_y / low_y)
+
+    n = some[0]["n"]
+    for speed in ticks(low_x, high_x):
+        drawing.line(across(speed), TOP, across(speed), bottom)
+        drawing.text(across(speed), bottom + 17, f"{speed:g}", "middle", size)
+        drawing.text(across(speed), bottom + 33, time_text(4 * n / speed / 1e9), "middle", size - 2, drawing.faint)
+    for error in ticks(low_y, high_y):
+        drawing.line(LEFT, up(error), width - RIGHT, up(error))
+        power = phrases.power_of_ten(error) if math.log10(error) % 1 < 1e-9 else ""
+        drawing.text(LEFT - 6, up(error) + 4, power, "end", size)
+    drawing.text(LEFT, TOP - 11, "relative error of the sum", size=size)
+    drawing.text(width - RIGHT, bottom + 51, f"GB/s, and the time for {phrases.count(n)} numbers; faster →", "end",
+                 size)
+    drawing.text(LEFT + 6, bottom - 7, "↓ more accurate", size=size - 1, fill=drawing.faint)
+    drawing.line(LEFT, up(unit), width - RIGHT, up(unit), style.GREY)
+    drawing.text(LEFT + 6, up(unit) - 4, "one rounding of fp32", size=size - 2, fill=drawing.faint)
+    drawing.add('<path d="M' + "L".join(f"{across(r['gb_per_s']):.1f} {up(plotted_error(r, ERROR)):.1f}" for r in best)
+                + f'" fill="none" stroke="{style.GREY}" stroke-dasharray="2 3"><title>frontier: '
+                  f'{phrases.TERMS["frontier"]}</title></path>')
+    points = [(across(x), up(y)) for x, y in zip(speeds, errors)]
+    labels = Labels(points, LEFT + 2, width - 2, TOP, bottom)
+    labels.taken += [(LEFT, up(unit) - 16, LEFT + 20 * letter, up(unit)),
+                     (LEFT, bottom - 20, LEFT + 16 * letter, bottom)]
+    for r, (x, y) in sorted(zip(some, points), key=lambda pair: pair[1][1]):
+        on = r in best
+        long = letter * len(label(r)) * (1.05 if on else 1)
+        at_x, at_y = labels.place(x, y, long)
+        # A label that is neither beside nor above or below its point has a line to it.
+        if abs(at_y - 4 - y) > 6 and not at_x <= x <= at_x + long:
+            drawing.line(x, y, at_x if at_x > x else at_x + long, at_y - 4, style.GREY)
+        drawing.symbol(x, y, 6, shape(r["method"]), style.colour(r["method"]),
+                       f"{r['method']}: {phrases.number(r['gb_per_s'])} GB/s, {time_text(r['seconds'])}, "
+                       f"{phrases.ulps(r['error_ulps'], 'fp32')}, promise {r['promise']}", FILLS[r["promise"]])
+        drawing.text(at_x, at_y, label(r), size=size, more=' font-weight="bold"' if on else "")
+    y = bottom + BOTTOM + 6
+    for row in legend:
+        for x, symbol, colour, filled, text in row:
+            drawing.symbol(x + 8, y - 4, 4 if symbol == "star" else 5, symbol, colour, filled=filled)
+            drawing.text(x + 18, y, text, size=size - 1)
+        y += LINE
+    return drawing.done()
+
+
+def legend_rows(some, width, letter):
+    """Rows of (x, symbol, colour, fill, text): the orders by shape, then the promises by fill."""
+    rows = []
+    kinds = {shape_name(r["method"]): shape(r["method"]) for r in some}
+    promises = [p for p in PROMISES if any(r["promise"] == p for r in some)]
+    for entries in ([(symbol, style.GREY, 1, name) for name, symbol in kinds.items()],
+                    [("circle", style.GREY, FILLS[p], f"promise: {p}" if p == promises[0] else p) for p in promises]):
+        row, x = [], 4
+        for symbol, colour, filled, text in entries:
+            need = 36 + letter * len(text)
+            if row and x + need > width:
+                rows.append(row)
+                row, x = [], 4
+            row.append((x, symbol, colour, filled, text))
+            x += need
+        rows.append(row)
+    return rows
+
+
+def finding(at, rows):
+    """A sentence on the frontier of a place."""
+    some, best = chosen(rows)
+    names = distinct(map(label, best))
+    return (f"Of {phrases.plural(len(rows), 'method')}, {phrases.names(names, 5)} "
+            f"{phrases.verb(len(names), len(rows), 'is', 'are')} on the frontier: no other is both faster and at "
+            f"least as accurate ({at}, {phrases.count(rows[0]['n'])} normally distributed fp32 numbers).")

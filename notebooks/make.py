@@ -1,0 +1,49 @@
+"""Makes what is committed beside the results: the outputs of the notebooks, figures/errors.svg and the paper.
+
+Run it after the committed results or the notebooks have changed, with the packages of experiments/requirements.txt and
+tests/requirements.txt: build/venv/bin/python notebooks/make.py. The tests compare.
+"""
+
+import os
+import pathlib
+import tempfile
+
+import nbclient
+import nbformat
+
+import error_figure
+import paper
+from results import ROOT
+
+FOLDER = pathlib.Path(__file__).parent
+
+
+def executed(path):
+    """The notebook with the outputs of all its cells, from the committed results alone. A cell whose output depends on
+    the machine keeps the one that it has."""
+    book = nbformat.read(path, as_version=nbformat.NO_CONVERT)
+    kept = {cell.id: cell.outputs for cell in book.cells if "varies" in cell.metadata.get("tags", []) and cell.outputs}
+    nbclient.NotebookClient(book, timeout=300, kernel_name="python3", record_timing=False,
+                            resources={"metadata": {"path": str(FOLDER)}}).execute()
+    for cell in book.cells:
+        if cell.id in kept:
+            cell.outputs = kept[cell.id]
+    book.metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+                     "language_info": {"name": "python"}}
+    return book
+
+
+def main():
+    with tempfile.TemporaryDirectory() as empty:
+        os.environ.update(SAMESUM_STUDY=empty, IPYTHONDIR=empty, JUPYTER_CONFIG_DIR=empty,
+                          PYDEVD_DISABLE_FILE_VALIDATION="1")
+        for path in sorted(FOLDER.glob("*.ipynb")):
+            nbformat.write(executed(path), path)
+            print(path.name, f"{path.stat().st_size:,} bytes")
+    error_figure.main([str(ROOT / "experiments/results/h200.compare.jsonl"), "moon.npy",
+                       str(FOLDER / "figures/errors.svg")])
+    paper.main([])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""The first screen of the report: what samesum is, three findings as small figures, and answers to first questions."""
+
+import dataclasses
+
+import accumulator_formats
+import consequences
+import frontier
+import glossary
+import phrases
+import style
+from figure import Drawing
+from price_of_promise import fastest
+from section import PROMISES, SAME_EVERYWHERE, distinct, rows_with_place
+
+WIDTH, HEIGHT = 320, 84
+SLOW = 1.5  # exact is recommended if it takes at most this many times the time of the fastest repeatable method
+OWN = "build/release/bin/own_data FILE… --out DIR && build/release/bin/samesum report DIR"
+
+
+@dataclasses.dataclass
+class Card:
+    """A finding: a number, what it counts, a small figure, and a sentence."""
+
+    section: str  # id of the section with the details
+    number: str
+    what: str
+    picture: str
+    text: str
+
+
+def about(found):
+    """What samesum is, and what the report measured where."""
+    sources = [s for some in found.values() for s in some if s.rows]
+    rows = [r for s in sources for r in s.rows if "method" in r]
+    names = {r["method"] for r in rows}
+    libraries = {glossary.library(m).split("/")[0] for m in names if phrases.is_peer(m)}
+    ours = {m.split("@")[0] for m in names if "@" in m and not phrases.is_peer(m)}
+    places = distinct([s.machine for s in sources])
+    return ("samesum is a C++20, CUDA and Python library of sums and other reductions that return the same bits on "
+            "every machine and know a bound on their error. This report compares "
+            f"{phrases.plural(len(ours), 'method')} of samesum"
+            + (f" with {phrases.plural(len(libraries), 'other library', 'other libraries')}" if libraries else "")
+            + f" in {phrases.plural(sum(len(s.rows) for s in sources), 'result')} ({', '.join(places)}).")
+
+
+# --- cards --------------------------------------------------------------------------------------------------------
+
+def cards(found):
+    """The findings whose results were measured."""
+    return [card for card in (one_call(found), ones(found), iterations(found)) if card]
+
+
+def one_call(found):
+    """The call with most results: of another library if one varied, else of any method."""
+    rows = [(at, r) for at, r in rows_with_place(found.get("spread_over_runs", []), "spread") if r["axis"] == "runs"]
+    loose = [(at, r) for at, r in rows if r["promise"] not in SAME_EVERYWHERE]
+    peers = [(at, r) for at, r in loose if phrases.is_peer(r["method"]) and r["distinct_bits"] > 1]
+    most = max(peers or loose, key=lambda pair: pair[1]["distinct_bits"], default=None)
+    if not most:
+        return None
+    at, r = most
+    name = phrases.parts(r["method"])[0]
+    name = glossary.in_words(name) if phrases.is_peer(r["method"]) else f"samesum {name}"
+    same = [s for _, s in rows if (s["n"], s["input_format"], s["data"]) == (r["n"], r["input_format"], r["data"])
+            and s["promise"] in SAME_EVERYWHERE and s["distinct_bits"] == 1]
+    text = (f"It summed the same {phrases.count(r['n'])} {r['input_format']} numbers in "
+            f"{phrases.plural(r['runs'], 'call')} and returned {phrases.plural(r['distinct_bits'], 'different sum')}"
+            + (f", up to {phrases.ulps(r['spread_ulps'], r['input_format'])} apart" if r["spread_ulps"] else "")
+            + (f"; {phrases.plural(len(same), 'method')} of samesum returned one." if same else ".") + f" ({at})")
+    return Card("spread", f"{r['distinct_bits']:,}", f"answer{'s' * (r['distinct_bits'] != 1)} from one call of {name}",
+                calls_picture(r), text)
+
+
+def calls_picture(r):
+    """A square per call; as many are filled as there are different results."""
+    across, step = 25, 12
+    shown = min(r["runs"], across * 6)
+    drawing = Drawing(WIDTH, HEIGHT, f"{r['distinct_bits']} different results in {r['runs']} calls")
+    filled = round(r["distinct_bits"] * shown / r["runs"]) if r["runs"] > shown else r["distinct_bits"]
+    for i in range(shown):
+        colour = style.COLOURS["plain"] if i < filled else "none"
+        drawing.add(f'<rect x="{2 + step * (i % across)}" y="{4 + step * (i // across)}" width="9" height="9" '
+                    f'fill="{colour}" stroke="{style.COLOURS["plain"]}"/>')
+    rows = -(-shown // across)
+    drawing.text(2, min(4 + step * rows + 14, HEIGHT - 2), "a square: a call; filled: another result", size=12,
+                 fill=drawing.faint)
+    return drawing.done()
+
+
+def ones(found):
+    """What a loop returns for ones in 16 bits."""
+    pair = accumulator_formats.stagnated(rows_with_place(found.get("accumulator_formats", []), "story"))
+    if not pair or pair[0]["value"] is None:
+        return None
+    loop, wide = pair
+    value = accumulator_formats.value
+    text = (f"A loop over {phrases.plural(loop['n'], 'one')} in {loop['input_format']} stops at {value(loop)}: "
+            f"{value(loop)} + 1 rounds back to {value(loop)}" if loop["value"] < loop["n"] else
+            f"A loop over {phrases.plural(loop['n'], 'one')} in {loop['input_format']} returns {value(loop)}")
+    text += f"; with an fp32 accumulator it returns {value(wide)}." if wide else "."
+    bars = [(f"{loop['input_format']} loop", loop["value"], value(loop), style.COLOURS["plain"])]
+    bars += [("fp32 accumulator", wide["value"], value(wide), style.COLOURS["exact"])] if wide and wide["value"] else []
+    return Card("formats", value(loop), f"is the sum of {phrases.plural(loop['n'], 'one')} in {loop['input_format']}",
+                bars_picture(bars, max(loop["n"], *(length for _, length, _, _ in bars))), text)
+
+
+def bars_picture(bars, most):
+    drawing = Drawing(WIDTH, HEIGHT, "; ".join(f"{name}: {text}" for name, _, text, _ in bars))
+    for i, (name, length, text, colour) in enumerate(bars):
+        y = 2 + 40 * i
+        drawing.text(2, y + 12, f"{name}: {text}", size=12)
+        drawing.add(f'<rect x="2" y="{y + 17}" width="{max((WIDTH - 6) * abs(length) / most, 1.5):.1f}" height="14" '
+                    f'fill="{colour}"/>')
+    return drawing.done()
+
+
+def iterations(found):
+    """How the number of iterations of conjugate gradients depends on the run."""
+    rows = rows_with_place(found.get("consequences", []), "solver")
+    at, r = consequences.widest(rows) or (None, None)
+    if not r or r["most_iterations"] == r["least_iterations"]:
+        return None
+    others = [s for a, s in rows if a == at and (s["data"], s["input_format"]) == (r["data"], r["input_format"])
+              and s["promise"] in SAME_EVERYWHERE and s["converged"] == s["runs"]]
+    name = phrases.parts(r["method"])[0]
+    text = (f"Conjugate gradients with the sum {name} needed {consequences.span(r, 'iterations')} iterations in "
+            f"{phrases.plural(r['runs'], 'run')} of the same program, and returned "
+            f"{phrases.plural(r['distinct_bits'], 'different solution')}"
+            + (f"; {phrases.plural(len(others), 'method')} with a promise returned one each" if others else "")
+            + f". ({at})")
+    return Card("consequences", f"{r['least_iterations']}–{r['most_iterations']}", "iterations, depending on the run",
+                iterations_picture(name, r, others), text)
+
+
+def iterations_picture(name, r, others):
+    """A bar from the least to the greatest number of iterations, and a dot per repeatable method."""
+    found = {phrases.parts(s["method"])[0]: s["most_iterations"] for s in others}
+    near = {m: n for m, n in found.items() if n <= 2 * r["most_iterations"] - r["least_iterations"] + 8}
+    low, high = min([r["least_iterations"], *near.values()]), max([r["most_iterations"], *near.values()])
+    drawing = Drawing(WIDTH, HEIGHT, f"{name}: {r['least_iterations']} to {r['most_iterations']} iterations")
+
+    def x(n):
+        return 12 + (WIDTH - 24) * (n - low) / max(high - low, 1)
+
+    left, right = x(r["least_iterations"]), x(r["most_iterations"])
+    drawing.text(2, 13, f"{name}, {phrases.plural(r['runs'], 'run')}", size=12)
+    drawing.add(f'<rect x="{left:.1f}" y="18" width="{right - left:.1f}" height="14" rx="3" '
+                f'fill="{style.COLOURS["plain"]}"/>')
+    drawing.line(12, 54, WIDTH - 12, 54)
+    for i, n in enumerate(sorted(set(near.values()))):
+        same = [method for method in near if near[method] == n]
+        label = f"{', '.join(same)}: {n}"
+        half = 3.2 * len(label)
+        drawing.circle(x(n), 54, 4.5, style.COLOURS.get(same[0].split("/")[-1], style.GREY), label)
+        drawing.text(min(max(x(n), half), WIDTH - half), 46 if i % 2 else 70, label, "middle", 10.5)
+    return drawing.done()
+
+
+# --- answers ------------------------------------------------------------------------------------------------------
+
+def answers(found):
+    """Pairs (question, answer) of the questions that the results answer, and how to measure one's own data."""
+    pairs = [("Which method for a million fp32 numbers?", which_method(found)),
+             ("Do other libraries keep their promises?", other_promises(found))]
+    return [(question, answer) for question, answer in pairs if answer]
+
+
+def which_method(found):
+    """The recommended methods of the first place and of the first GPU or, if that is the same, of the next machine."""
+    places = frontier.measured(found)
+    first, *others = places or [""]
+    second = [at for at in others if at.endswith("GPU") != first.endswith("GPU")][:1]
+    return " ".join(filter(None, (recommendation(at, places[at]) for at in [first, *second] if at)))
+
+
+def recommendation(at, rows):
+    ours = [r for r in rows if not phrases.is_peer(r["method"]) and r["promise"] in SAME_EVERYWHERE]
+    exact = fastest([r for r in ours if phrases.accumulator(r["method"]) == "exact"])
+    quick = fastest(ours)
+    if not quick:
+        return ""
+
+    def facts(r):
+        error = "correctly rounded" if r is exact else phrases.ulps(r["error_ulps"], "fp32")
+        return f"{phrases.parts(r['method'])[0]} ({frontier.time_text(r['seconds'])}, {error})"
+
+    if not exact or exact is quick:
+        return f"{phrases.capitalised(at)}: {facts(quick)}."
+    times = exact["seconds"] / quick["seconds"] if quick["seconds"] else 1.0
+    first, second = (exact, quick) if times <= SLOW else (quick, exact)
+    return (f"{phrases.capitalised(at)}: {facts(first)}, or "
+            + (f"the fastest with the same bits everywhere, {facts(second)}." if first is exact else
+               f"if every bit counts {facts(second)}."))
+
+
+def other_promises(found):
+    """Whether settings of other libraries that promise something kept it, and what the others did."""
+    rows = [r for _, r in rows_with_place(found.get("spread_over_runs", []), "spread") if phrases.is_peer(r["method"])]
+    promised = distinct(r["method"] for r in rows if r["promise"] != PROMISES[0])
+    broken = distinct(r["method"] for r in rows if r["broken"])
+    loose = distinct(r["method"] for r in rows if r["promise"] == PROMISES[0] and r["axis"] == "runs")
+    varied = distinct(r["method"] for r in rows if r["promise"] == PROMISES[0] and r["axis"] == "runs"
+                      and r["distinct_bits"] > 1)
+    moved = distinct(r["method"] for r in rows if r["method"] in promised and r["axis"] in ("alignment", "threads")
+                     and r["distinct_bits"] > 1)
+    texts = []
+    if promised:
+        kept = len(promised) - len(broken)
+        texts.append(f"{'Yes' if not broken else 'No'}: {phrases.out_of(kept, len(promised), 'sum')} that "
+                     f"{phrases.verb(2, len(promised), 'promises', 'promise')} the same bits in each run kept it"
+                     + (f" (broken by {phrases.names(map(short_name, broken))})." if broken else "."))
+    if moved:
+        texts.append(f"But at another address or thread count, which they exclude, "
+                     f"{phrases.out_of(len(moved), len(promised))} returned other bits ({short_name(moved[0])}).")
+    if loose:
+        texts.append(f"{phrases.capitalised(phrases.out_of(len(varied), len(loose), 'sum'))} without a promise "
+                     "varied from call to call.")
+    return " ".join(texts)
+
+
+def short_name(method):
+    """'CUB run_to_run fp32' for a peer."""
+    name, format, _ = phrases.parts(method)
+    return f"{glossary.in_words(name)} {format}"

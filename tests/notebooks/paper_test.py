@@ -1,0 +1,119 @@
+"""Tests of the paper: it is that of the committed results, and its prose has no number of its own.
+
+Run by ctest, or: build/venv/bin/python tests/notebooks/paper_test.py
+"""
+
+import ast
+import copy
+import pathlib
+import re
+import tempfile
+import unittest
+import unittest.mock
+
+import made_up
+from made_up import ROOT
+import paper
+import report
+import results
+
+NAMES = re.compile(r"\b(fp|bf)(16|32|64)\b")
+
+
+SECTION, made = report.section, {}  # sections by question and sources: most are the same in each paper
+
+
+def section(question, found):
+    sources = found.get(question, [])
+    key = question, tuple(map(id, sources))
+    if key not in made:
+        made[key] = SECTION(question, found), sources  # the sources stay alive, so that no other one gets their ids
+    return made[key][0]
+
+
+@unittest.mock.patch("report.section", section)
+def text_of(found):
+    return paper.as_markdown([block for block in paper.blocks(paper.numbers_of(found)) if block])
+
+
+class ThePaper(made_up.SentenceTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.found = results.read(None, ROOT / "experiments/results")
+        cls.text = text_of(cls.found)
+
+    def changed(self, question, kind, new, **fields):
+        """The paper after a change of the rows of a kind with these fields."""
+        found = copy.copy(self.found)
+        found[question] = [copy.copy(s) for s in found[question]]
+        some = []
+        for i, s in enumerate(found[question]):
+            rows = [r | new if r["kind"] == kind and fields.items() <= r.items() else r for r in s.rows]
+            some += [r for r, old in zip(rows, s.rows) if r is not old]
+            found[question][i] = results.dataclasses.replace(s, rows=rows)
+        self.assertTrue(some, "no row has these fields")
+        return text_of(found)
+
+    def test_the_committed_paper_is_that_of_the_committed_results(self):
+        """If this fails, run notebooks/make.py."""
+        with tempfile.TemporaryDirectory() as name:
+            self.assertEqual(paper.main(["--out", name]), 0)
+            made = {path.relative_to(name): path.read_text() for path in pathlib.Path(name).rglob("paper*.*")}
+        committed = {path.relative_to(paper.FOLDER): path.read_text()
+                     for pattern in ("paper.md", "paper.html", "figures/paper_*")
+                     for path in paper.FOLDER.glob(pattern)}
+        self.assertEqual(sorted(made), sorted(committed))
+        for name, text in made.items():
+            self.assertTrue(text == committed[name], f"{name} differs")
+
+    def test_the_prose_has_no_number_of_its_own(self):
+        tree = ast.parse(pathlib.Path(paper.__file__).read_text())
+        functions = [f for f in tree.body if isinstance(f, ast.FunctionDef)]
+        prose = [f for f in functions if f.name in ("opening", "method", "answers", "errors", "orders", "prices",
+                                                    "effects", "well_behaved", "threats")]
+        self.assertEqual(len(prose), 9)
+        for f in prose:
+            for node in ast.walk(f):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    self.assertNotRegex(NAMES.sub("", node.value), r"\d", f.name)
+
+    def test_changed_data_change_the_paper(self):
+        most = max((r for s in self.found["spread_over_runs"] for r in s.of("spread") if r["axis"] == "runs"),
+                   key=lambda r: r["distinct_bits"])
+        unique = {name: most[name] for name in ("method", "data", "axis", "n")}
+        self.assertNotIn("41 answers from one call", self.text)
+        for question, kind, new, fields, expected in (
+                ("spread_over_runs", "spread", {"distinct_bits": 41}, unique, "41 answers from one call"),
+                ("accumulator_formats", "story", {"value": 123.0}, {"case": "ones", "method": "serial/plain/bf16@cpu"},
+                 "in a loop 123 is the sum"),
+                ("consequences", "solver", {"most_iterations": 987}, {"method": "atomic/plain/fp32@cpu", "data": "graded"},
+                 "–987 iterations"),
+                ("price_of_promise", "price", {"seconds": 5.5e-2}, {"method": "tree/plain/fp32@cuda", "n": 1 << 20}, "| 55 ms |"),
+                ("error_vs_length", "error", {"within_bound": False}, {"method": "tree/plain/fp32@cuda", "data": "sine"},
+                 "errors within their bounds")):
+            with self.subTest(question):
+                text = self.changed(question, kind, new, **fields)
+                self.assertIn(expected, text)
+                self.assertNotEqual(text, self.text)
+
+    def test_results_without_some_experiments_make_a_paper_without_their_sections(self):
+        for question in self.found:
+            with self.subTest(question):
+                text = text_of({q: [] if q == question else some for q, some in self.found.items()})
+                self.assertNotRegex(text, r"\bNone\b(?! of)|\bnan\b|\{\}|: \.|\(\)")
+        text = text_of({q: some if q == "error_vs_length" else [] for q, some in self.found.items()})
+        self.assertIn("## How large the errors are", text)
+        self.assertNotIn("## Does it matter?", text)
+
+    def test_has_what_a_paper_needs_and_cites_every_reference(self):
+        for heading in ("Abstract", "Introduction", "Method", "Threats to validity", "References"):
+            self.assertEqual(self.text.count(f"## {heading}\n"), 1, heading)
+        self.assertGreaterEqual(self.text.count("*Figure "), 4)
+        self.assertGreaterEqual(self.text.count("|---|"), 2)
+        for reference in paper.REFERENCES:
+            author = reference.partition(",")[0]
+            self.assertIn(author, self.text.partition("## References")[0], reference)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,214 @@
+"""Tests of the first screen of the report, with made-up rows that are changed one number at a time.
+
+Run by ctest, or: build/venv/bin/python tests/notebooks/story_test.py
+"""
+
+import pathlib
+import re
+import unittest
+import xml.dom.minidom
+
+import accumulator_formats_test
+import consequences_test
+import price_of_promise_test
+import made_up
+from made_up import source, spread
+import frontier
+import page
+import results
+import story
+
+HOST = "this machine, CPU"
+
+
+def price(method, promise, seconds, ulps, **more):
+    return price_of_promise_test.row(method, promise, seconds, ulps) | more
+
+
+class TheFirstScreen(made_up.SentenceTest):
+    def setUp(self):
+        self.spreads = [spread("tbb/fp32@peer", "none", distinct=7, runs=10), spread("exact/fp32@cpu", "order_free"),
+                        spread("tree/plain/fp32@cpu", "everywhere"), spread("cub/run_to_run/fp32@peer", "run_to_run"),
+                        spread("atomic/plain/fp32@cpu", "none", distinct=9)]
+        story_row = accumulator_formats_test.row
+        self.stories = [story_row("ones", "serial/plain/bf16@cpu", 256.0, 1e5),
+                        story_row("ones", "serial/plain/fp32@cpu", 1e5, 1e5)]
+        self.solvers = [r for r in consequences_test.rows() if r["kind"] == "solver"]
+        self.solvers[0].update(least_iterations=38, most_iterations=45, distinct_bits=6)
+        self.prices = [price("exact/fp32@cpu", "order_free", 1.4e-3, 0.25),
+                       price("tree/plain/fp32@cpu", "everywhere", 1e-3, 4),
+                       price("atomic/plain/fp32@cpu", "none", 0.9e-3, 8), price("tbb/fp32@peer", "none", 2e-3, 5)]
+
+    def found(self):
+        rows = {"spread_over_runs": self.spreads, "accumulator_formats": self.stories, "consequences": self.solvers,
+                "price_of_promise": self.prices}
+        return {question: [source(question, some)] for question, some in rows.items()}
+
+    def cards(self):
+        return {c.section: c for c in story.cards(self.found())}
+
+    def answer(self, question):
+        return next((text for asked, text in story.answers(self.found()) if question in asked), None)
+
+    def test_the_call_with_most_answers(self):
+        card = self.cards()["spread"]
+        self.assertEqual((card.number, card.what), ("7", "answers from one call of oneTBB"))
+        self.assert_sentences([card.text], "10 calls and returned 7 different sums, up to 6 ulps apart; 2 methods of "
+                                           f"samesum returned one. ({HOST})")
+        self.assertEqual(card.picture.count(' fill="#b84300"'), 7)
+        self.assertEqual(card.picture.count("<rect"), 10)
+        self.spreads[0]["distinct_bits"] = 3
+        self.assertEqual(self.cards()["spread"].number, "3")
+        self.spreads[0]["distinct_bits"] = 1  # no other library varied
+        self.assertEqual(self.cards()["spread"].what, "answers from one call of samesum atomic/plain")
+        self.spreads = self.spreads[1:3]
+        self.assertNotIn("spread", self.cards())
+
+    def test_the_sum_of_ones(self):
+        card = self.cards()["formats"]
+        self.assertEqual((card.number, card.what), ("256", "is the sum of 100,000 ones in bf16"))
+        self.assert_sentences([card.text], "stops at 256: 256 + 1 rounds back to 256; … returns 100,000.")
+        self.stories[0]["value"] = 512.0
+        self.assert_sentences([self.cards()["formats"].text], "stops at 512: 512 + 1")
+        self.stories[0]["value"] = 1e5
+        self.assert_no_sentences([self.cards()["formats"].text], "stops")
+        self.stories[0]["value"] = None
+        self.assertNotIn("formats", self.cards())
+
+    def test_the_iterations_that_depend_on_the_run(self):
+        card = self.cards()["consequences"]
+        self.assertEqual(card.number, "38–45")
+        self.assert_sentences([card.text],
+                              "atomic/plain needed 38 to 45 iterations in 10 runs … 6 different solutions; 2 "
+                              "methods with a promise returned one each.")
+        self.assertIn("tree/plain, exact: 40</text>", card.picture)
+        self.solvers[0].update(most_iterations=47)
+        self.assertEqual(self.cards()["consequences"].number, "38–47")
+        self.solvers[0].update(most_iterations=38)
+        self.assertNotIn("consequences", self.cards())
+
+    def test_which_method_to_use(self):
+        ask = "Which method for a million fp32 numbers?"
+        self.assert_sentences([self.answer(ask)],
+                              "This machine, CPU, 1 thread: exact (1.4 ms, correctly rounded), or the "
+                              "fastest … tree/plain (1 ms, 4 ulps).")
+        self.prices[0]["seconds"] = 4e-3  # then exact is too slow to be the first choice
+        self.assert_sentences([self.answer(ask)],
+                              "1 thread: tree/plain (1 ms, 4 ulps), or if every bit counts exact (4 ms")
+        self.prices[1]["error_ulps"] = 9.0
+        self.assert_sentences([self.answer(ask)], "tree/plain (1 ms, 9 ulps)")
+        self.prices += [r | {"method": r["method"].replace("@cpu", "@cuda"), "threads": 0, "seconds": r["seconds"] / 100}
+                        for r in self.prices[:2]]
+        self.assert_sentences([self.answer(ask)], "This machine, GPU: tree/plain (10 µs, 9 ulps)", "This machine, CPU")
+        self.prices = self.prices[3:4]
+        self.assertIsNone(self.answer(ask))
+
+    def test_whether_other_libraries_keep_their_promises(self):
+        ask = "Do other libraries keep their promises?"
+        self.assert_sentences([self.answer(ask)],
+                              "Yes: the only sum that promises … kept it. The only sum without a promise "
+                              "varied")
+        self.spreads.append(spread("cub/run_to_run/fp32@peer", "run_to_run", "alignment", 2))
+        self.assert_sentences([self.answer(ask)],
+                              "But at another address … the only one returned other bits (CUB run_to_run "
+                              "fp32).")
+        self.spreads[3].update(distinct_bits=2, broken=True)
+        self.assert_sentences([self.answer(ask)], "No: 0 of 1 sum … kept it (broken by CUB run_to_run fp32).")
+        self.spreads = self.spreads[1:3]
+        self.assertIsNone(self.answer(ask))
+
+    def test_says_what_samesum_is_and_counts_what_was_measured(self):
+        self.assert_sentences([story.about(self.found())],
+                              "samesum is a C++20, CUDA and Python library … 5 methods of samesum "
+                              "with 2 other libraries in 14 results (this machine).")
+        self.spreads.pop(3)
+        self.assert_sentences([story.about(self.found())], "with 1 other library in 13 results")
+
+
+class TheFrontier(made_up.SentenceTest):
+    def rows(self, count=14):
+        return [price(f"{order}/{accumulator}/fp32@cpu", promise, 1e-3 * (i + 1), 64 / (i + 1))
+                for i, (order, accumulator, promise) in enumerate(
+                    [("tree", a, "everywhere") for a in ("plain", "kahan", "neumaier", "double_word")]
+                    + [("pairwise", a, "everywhere") for a in ("plain", "kahan", "neumaier", "double_word")]
+                    + [("serial", a, "everywhere") for a in ("plain", "kahan", "neumaier", "double_word")]
+                    + [("atomic", "plain", "none"), ("atomic_element", "plain", "none")])][:count]
+
+    def drawn(self, rows):
+        picture = frontier.picture(HOST, rows)
+        document = xml.dom.minidom.parseString(picture)
+        return [t.firstChild.data for t in document.getElementsByTagName("title")[2:]], picture
+
+    def test_has_at_most_ten_methods_of_about_a_million_numbers(self):
+        rows = self.rows() + [price("exact/fp32@cpu", "order_free", 1e-2, 0.1, n=4096)]
+        measured = frontier.measured({"price_of_promise": [source("price_of_promise", rows)]})
+        self.assertEqual([len(some) for some in measured.values()], [14], "another length is left out")
+        self.assertEqual(len(self.drawn(rows[:14])[0]), 10)
+        self.assertEqual(len(self.drawn(rows[:3])[0]), 3)
+
+    def test_every_method_is_labelled_and_shapes_show_orders_and_fills_promises(self):
+        rows = self.rows()[:3] + [price("exact/fp32@cpu", "order_free", 1e-2, 0.1), price("tbb/fp32@peer", "none", 2e-3, 9)]
+        titles, picture = self.drawn(rows)
+        for name in ("tree/plain", "tree/kahan", "exact", "oneTBB", "any order", "other libraries", "promise: none"):
+            self.assertEqual(picture.count(f">{name}</text>"), 1, name)
+        self.assertTrue(any(t.startswith("tbb/fp32@peer: 2.1 GB/s, 2 ms, 9 ulps, promise none") for t in titles), titles)
+        self.assertIn('fill-opacity="0"', picture)
+        self.assertIn('fill-opacity="1"', picture)
+        rows[-1]["error_ulps"] = 11.0
+        self.assertTrue(any("11 ulps" in t for t in self.drawn(rows)[0]))
+
+    def test_labels_do_not_cover_each_other(self):
+        places = frontier.Labels([(100, 100)] * 10, 0, 400, 0, 300)
+        boxes = [places.place(100, 100, 80) for _ in range(10)]
+        for i, (x, y) in enumerate(boxes):
+            for other_x, other_y in boxes[:i]:
+                self.assertTrue(abs(x - other_x) >= 80 or abs(y - other_y) >= 14, boxes)
+
+    def test_the_menu_has_each_machine_this_one_first(self):
+        there = [r | {"threads": 0, "method": r["method"].replace("@cpu", "@cuda")} for r in self.rows()]
+        found = {"price_of_promise": [source("price_of_promise", there, "H200"), source("price_of_promise", self.rows())]}
+        shown = page.first_figure(frontier.measured(found))
+        self.assertEqual(re.findall("<option value=(.)(?: selected)?>(.*?)<", shown),
+                         [("0", "This machine, CPU, 1 thread"), ("1", "H200, GPU")])
+        self.assertEqual(shown.count("class='picked"), 2)
+        self.assertEqual(page.first_figure({}), "")
+
+    def test_the_finding_names_the_frontier(self):
+        rows = self.rows()[:3]
+        self.assert_sentences([frontier.finding(HOST, rows)],
+                              "Of 3 methods, tree/plain, tree/kahan, tree/neumaier are on the "
+                              "frontier")
+        rows[2]["relative_error"] = 1.0
+        self.assert_sentences([frontier.finding(HOST, rows)], "Of 3 methods, tree/plain, tree/kahan are on")
+
+
+class Sentences(unittest.TestCase):
+    """The report of the committed results reads quickly."""
+
+    @classmethod
+    def setUpClass(cls):
+        import operations, methods, report
+        found = results.read(None, pathlib.Path(results.ROOT / "experiments/results"))
+        cls.sections = [report.section(q, found) for q in report.SECTIONS] + [operations.section(found),
+                                                                            methods.section(found)]
+
+    def test_a_section_shows_a_verdict_one_figure_and_at_most_five_sentences(self):
+        for s in self.sections:
+            if s.empty:
+                continue
+            with self.subTest(s.id):
+                shown = page.section(s)
+                while "<details" in shown:
+                    shown = re.sub("<details(?:(?!<details).)*?</details>", "", shown, flags=re.S)
+                shown = re.sub("<svg.*?</svg>|<script.*?</script>|<h2.*?</h2>|<figcaption.*?</figcaption>", "", shown,
+                               flags=re.S)
+                texts = [re.sub("<.*?>", "", p) for p in re.findall("<p class=(?:verdict|finding|line)>(.*?)</p>", shown)]
+                sentences = re.findall(r"[^.]\.(?:\s|$)", " ".join(texts))
+                self.assertTrue(s.verdict)
+                self.assertTrue(1 <= len(sentences) <= 5, texts)
+                self.assertLessEqual(shown.count("<figure"), 1)
+                self.assertLessEqual(len(s.verdict), 260, s.verdict)
+
+
+if __name__ == "__main__":
+    unittest.main()
