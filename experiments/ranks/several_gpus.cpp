@@ -30,7 +30,7 @@ void check(ncclResult_t code, const char* call) {
 
 struct Arguments {
   int gpus = 0, log2_vector = 30, log2_elements = 28, repeats = 7, calls = 10;
-  std::vector<int> chunks{64};
+  std::vector<int> chunks{256};
   std::string parts = "vector,elements,parts";
   bool json = false;
   bool measures(const std::string& part) const { return parts.find(part) != parts.npos; }

@@ -36,7 +36,7 @@ class Error : public std::runtime_error {
 
 /// Bytes of an input of which a rank exchanges the blocks at a time, element by element. The number changes
 /// no bit; twice as much memory is allocated.
-inline constexpr std::size_t default_chunk_bytes = std::size_t{64} << 20;
+inline constexpr std::size_t default_chunk_bytes = std::size_t{256} << 20;
 
 /// A reduction over ranks, to be called any number of times.
 class Plan {
