@@ -378,7 +378,7 @@ int main(int argc, char** argv) {
   app.add_option("--elements", a.log2_elements, "Elements of vectors that are added: 2^E (default 28)")
       ->type_name("E")
       ->check(CLI::Range(18, 32));
-  app.add_option("--chunks", a.chunks, "MiB that are sent at a time (default 64)")
+  app.add_option("--chunks", a.chunks, "MiB that are sent at a time (default 256)")
       ->type_name("MIB,…")
       ->delimiter(',');
   app.add_option("--repeat", a.repeats, "Repeats, of which the median counts (default 7)")
