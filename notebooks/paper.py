@@ -49,7 +49,8 @@ REFERENCES = [
     "Shanmugavelu, S. et al. Impacts of floating-point non-associativity on reproducibility for HPC and deep "
     "learning applications. arXiv:2408.05148, 2024.",
     "Strakoš, Z. On the real convergence rate of the conjugate gradient method. Linear Algebra Appl. 154–156, 1991.",
-    "Xie, P., Gao, Y., Wang, Y., Xue, J. Revealing floating-point accumulation orders in software/hardware implementations (FPRev). USENIX ATC, 2025. arXiv:2411.00442.",
+    "Xie, P., Gao, Y., Wang, Y., Xue, J. Revealing floating-point accumulation orders in software/hardware "
+    "implementations (FPRev). USENIX ATC, 2025. arXiv:2411.00442.",
 ]
 
 
