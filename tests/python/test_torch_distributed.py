@@ -77,7 +77,7 @@ def on_ranks(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def on_gpus(tmp_path_factory):
-    """The same with a GPU per rank."""
+    """A function as that of `on_ranks`, for ranks with a GPU each that NCCL connects."""
     if torch.cuda.device_count() < max(GPUS) or not dist.is_nccl_available():
         pytest.skip(f"needs {max(GPUS)} GPUs and NCCL")
     with workers("nccl", GPUS, tmp_path_factory.mktemp("nccl") / "store") as call:

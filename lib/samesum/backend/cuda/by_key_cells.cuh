@@ -90,7 +90,7 @@ template <class T> class Gridded {
     u.magnitude = significand;
     return true;
   }
-  /// The same, with the flags of a result in global memory.
+  /// Converts x as the other form does, and records its flags for a result in global memory.
   __device__ bool units(Bits x, std::uint64_t result, Units& u) const {
     return units(x, u, [&](unsigned which) { flag(all_.flags, result, which); });
   }
