@@ -618,12 +618,18 @@ TEST(TheToolsComparison, ShowsSeveralBitPatternsForArrivalOrderOnly) {
   write(shell().work() / "long.f32",
         testing_support::Array{format_info<fp32>(), testing_support::uniform(std::size_t{1} << 22, 2)}
             .values());
-  const json o = run_json("$T compare long.f32 --methods '*/plain/fp32' --threads 4 --repeat 60 --json");
-  for (const json& m : o["methods"])
-    if (m["promise"] == "none")
-      EXPECT_GT(m["distinct_bits"], 1) << m["method"];
-    else
-      EXPECT_EQ(m["distinct_bits"], 1) << m["method"];
+  // On busy processors one thread may do all the work, always in the same order, so there are several
+  // attempts.
+  std::set<std::string> varying, arrival_order;
+  for (int attempt = 0; attempt < 10 && (attempt == 0 || varying != arrival_order); ++attempt) {
+    const json o = run_json("$T compare long.f32 --methods '*/plain/fp32' --threads 4 --repeat 60 --json");
+    for (const json& m : o["methods"]) {
+      if (m["promise"] == "none") arrival_order.insert(m["method"].get<std::string>());
+      if (m["distinct_bits"] > 1) varying.insert(m["method"].get<std::string>());
+    }
+  }
+  EXPECT_FALSE(arrival_order.empty());
+  EXPECT_EQ(varying, arrival_order);
   fs::remove(shell().work() / "long.f32");
 }
 
