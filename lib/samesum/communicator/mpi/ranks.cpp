@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <new>
 
 #include "samesum/base/serial_form.hpp"
@@ -39,17 +38,6 @@ int key_of_duplicate() {
   return key;
 }
 
-/// The text without the prefix of the library's messages.
-std::string_view without_prefix(std::string_view message) {
-  constexpr std::string_view prefix = "samesum: ";
-  return message.substr(message.starts_with(prefix) ? prefix.size() : 0);
-}
-
-std::string shortest(double x) {
-  std::array<char, 32> text;
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), x).ptr};
-}
-
 }  // namespace
 
 void check(const char* call, int code) {
@@ -65,17 +53,6 @@ MPI_Datatype type_of_bytes(std::size_t bytes) {
   check("MPI_Type_contiguous", MPI_Type_contiguous(static_cast<int>(bytes), MPI_BYTE, &type));
   check("MPI_Type_commit", MPI_Type_commit(&type));
   return type;
-}
-
-std::string message_of(const std::function<void()>& work) try {
-  work();
-  return {};
-} catch (const std::bad_alloc&) {
-  return "the data do not fit into memory";
-} catch (const std::exception& e) {
-  return *e.what() ? e.what() : "unknown error";
-} catch (...) {
-  return "an exception that is no std::exception";
 }
 
 Ranks::Ranks(MPI_Comm of_user) {
@@ -160,13 +137,8 @@ void Ranks::agree(std::string_view call, const std::string& error) const {
 }
 
 std::string description(std::string_view function, const Method& method, const Options& options) {
-  std::string text =
-      std::string{function} + " with " + std::string{method.name, 0, method.name.find('@')};  // any backend
-  if (options.grid) text += ", grid " + std::to_string(*options.grid);
-  if (options.ddof != 0) text += ", ddof " + shortest(options.ddof);
-  return text + ", samesum " + std::to_string(SAMESUM_VERSION_MAJOR) + "." +
-         std::to_string(SAMESUM_VERSION_MINOR) + "." + std::to_string(SAMESUM_VERSION_PATCH) +
-         ", states of version " + std::to_string(serial_version);
+  return description_of_call(function, method, options) + ", states of version " +
+         std::to_string(serial_version);
 }
 
 void together(MPI_Comm comm, std::string_view call, const std::function<void()>& work) {

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "samesum/communicator/agreement.hpp"
 #include "samesum/mpi.hpp"
 
 namespace samesum::mpi {
@@ -12,9 +13,6 @@ void check(const char* call, int code);
 
 /// Returns a new type of that many bytes.
 MPI_Datatype type_of_bytes(std::size_t bytes);
-
-/// Returns the message of the exception that work() throws; empty if it throws none.
-std::string message_of(const std::function<void()>& work);
 
 /// A duplicate of a communicator that only this library uses.
 class Ranks {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 
 #include "samesum/backend/cuda/check.hpp"
@@ -21,29 +20,11 @@ template <std::size_t size> void put(std::array<char, size>& to, std::string_vie
   std::ranges::copy(text.substr(0, size - 1), to.begin());
 }
 
-/// The text without the prefix of the library's messages.
-std::string_view without_prefix(std::string_view message) {
-  constexpr std::string_view prefix = "samesum: ";
-  return message.substr(message.starts_with(prefix) ? prefix.size() : 0);
-}
-
-std::string shortest(double x) {
-  std::array<char, 32> text;
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), x).ptr};
-}
-
 }  // namespace
 
 void check(ncclResult_t code, const char* call) {
   if (code == ncclSuccess || code == ncclInProgress) return;
   throw Error{std::string{"samesum: "} + call + " failed: " + ncclGetErrorString(code)};
-}
-
-std::string message_of(const std::function<void()>& work) try {
-  work();
-  return {};
-} catch (const std::exception& e) {
-  return *e.what() ? e.what() : "unknown error";
 }
 
 Ranks::Ranks(ncclComm_t comm) : comm_{comm} {
@@ -99,13 +80,8 @@ std::vector<std::uint64_t> Ranks::agree(std::string_view call, const std::string
 
 std::string description(std::string_view function, const Method& method, const FormatInfo& input,
                         const Options& options) {
-  std::string text = std::string{function} + " of " +
-                     std::string{is_listed(&input) ? input.name : "an unknown format"} + " with " +
-                     std::string{method.name, 0, method.name.find('@')};
-  if (options.grid) text += ", grid " + std::to_string(*options.grid);
-  if (options.ddof != 0) text += ", ddof " + shortest(options.ddof);
-  return text + ", samesum " + std::to_string(SAMESUM_VERSION_MAJOR) + "." +
-         std::to_string(SAMESUM_VERSION_MINOR) + "." + std::to_string(SAMESUM_VERSION_PATCH);
+  const std::string name{is_listed(&input) ? input.name : "an unknown format"};
+  return description_of_call(std::string{function} + " of " + name, method, options);
 }
 
 }  // namespace samesum::nccl

@@ -6,15 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "samesum/communicator/agreement.hpp"
 #include "samesum/nccl.hpp"
 
 namespace samesum::nccl {
 
 /// Throws Error if a NCCL call has returned an error code.
 void check(ncclResult_t code, const char* call);
-
-/// Returns the message of the std::exception that work() throws; empty if it throws none.
-std::string message_of(const std::function<void()>& work);
 
 /// What NCCL knows about a communicator.
 class Ranks {
