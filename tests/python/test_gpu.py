@@ -168,6 +168,24 @@ def test_runs_of_equal_keys_have_the_bits_of_the_cpu(library, shape):
     assert tuple(unique.shape) == (0,) and tuple(sums.shape) == (0, *shape[1:])
 
 
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64", "uint16", "uint64", "bool"])
+def test_keys_on_a_gpu_are_grouped_as_those_on_the_host(library, name):
+    if library.__name__ == "cupy" and name == "bfloat16":
+        pytest.skip("CuPy has no bfloat16")
+    nan = float("nan")
+    numbers = [nan, 0, np.copysign(nan, -1), nan, 1, -0.0, np.copysign(nan, -1), -1, 0]
+    dtype = pytest.importorskip("ml_dtypes").bfloat16 if name == "bfloat16" else name
+    keys = np.array(numbers if "float" in name else [3, 0, 3, 3, 1, 0, 3, 2, 0]).astype(dtype)
+    values = 2.0 ** np.arange(9)
+    gpu = to_gpu(library, keys), to_gpu(library, values)
+    for function in (samesum.groupby_sum, samesum.reduce_by_key):
+        unique, sums = function(*gpu)
+        expected, expected_sums = function(keys, values)
+        assert isinstance(unique, type(gpu[0])) and unique.dtype == gpu[0].dtype
+        np.testing.assert_array_equal(to_host(library, unique).astype(float), expected.astype(float))
+        assert to_host(library, sums).tolist() == expected_sums.tolist()
+
+
 def test_what_is_wrong_with_keys_on_a_gpu_is_named(library):
     out, values = to_gpu(library, np.zeros(3)), to_gpu(library, np.ones(2))
     for bad in (3, -1):

@@ -88,7 +88,7 @@ class NumPy:
 
     def array(self, x: Any, argument: str = "x") -> Any:
         np = self.np
-        if isinstance(x, np.ma.MaskedArray):
+        if self.is_masked(x):
             raise TypeError(
                 f"samesum: {argument} is a masked array; pass {argument}.compressed(), or {argument}.filled(0) to keep "
                 "its shape"
@@ -99,6 +99,10 @@ class NumPy:
         if not a.dtype.isnative:
             a = a.astype(a.dtype.newbyteorder("="))
         return a
+
+    def is_masked(self, x: Any) -> bool:
+        """Whether x is a masked array, or a Dask array of masked blocks, which NumPy would read through their masks."""
+        return isinstance(getattr(x, "_meta", x), self.np.ma.MaskedArray)
 
     def _from_objects(self, a: Any, argument: str) -> Any:
         if a.size and all(isinstance(v, int) for v in a.flat):

@@ -6,63 +6,14 @@ import math
 from typing import Any
 
 from . import _core
-from ._arrays import DTYPES, INTEGERS, Converted, dtype_name, format_of, library_of
+from ._arrays import DTYPES, Converted, dtype_name, format_of, library_of
 from ._calls import Method, check_grid, check_threads, method_of, whole_number
-
-_KEYS = ("int32", "uint32", "int64")
-"""Data types of keys that the library reads in place."""
-
-
-def _read(function: str, argument: str, x: Any) -> tuple[Any, Any]:
-    """Returns the library that reads x, and its array of the same memory."""
-    library = library_of(x)
-    if library.is_traced(x):
-        raise NotImplementedError(
-            f"samesum: {function} has no gradient, and is not traced or compiled; pass a detached {argument}, or call "
-            "it outside of transformations"
-        )
-    return library.reader(x) if isinstance(library, Converted) else (library, library.array(x, argument))
-
-
-def _key_array(function: str, keys: Any) -> tuple[Any, Any]:
-    """Returns the library of keys, and an array of type int32, uint32 or int64 with one contiguous axis."""
-    library, a = _read(function, "keys", keys)
-    if isinstance(keys, (list, tuple)) and a.size == 0:
-        a = library.astype(a, "int64")  # NumPy reads a list without elements as float64
-    name = dtype_name(a.dtype)
-    if name not in INTEGERS - {"bool"}:
-        raise TypeError(f"samesum: {function}: keys has elements of type {name}; use an integer type")
-    _require_one_axis(function, a)
-    return library, library.contiguous(a if name in _KEYS else library.astype(a, "int64"))
-
-
-def _any_keys(function: str, keys: Any) -> tuple[Any, Any]:
-    """Returns the library of keys of any type, and an array with one axis: NumPy's, unless they are on a GPU."""
-    numpy = library_of([])
-    if library_of(keys) is not numpy:
-        library, keys = _read(function, "keys", keys)
-        if library.view(keys).device >= 0:
-            _require_one_axis(function, keys)
-            return library, keys
-    if isinstance(keys, numpy.np.ma.MaskedArray):
-        raise TypeError(
-            f"samesum: {function}: keys is a masked array; pass keys.compressed(), and the values of those keys"
-        )
-    a = numpy.np.asarray(keys)
-    _require_one_axis(function, a)
-    return numpy, a
-
-
-def _require_one_axis(function: str, keys: Any) -> None:
-    if keys.ndim != 1:
-        raise ValueError(
-            f"samesum: {function}: keys has shape {tuple(keys.shape)}; pass one axis, with a key per element"
-        )
+from ._keys import any_keys, groups, integer_keys, read_array, starts_of_runs, taken
 
 
 def _value_array(function: str, argument: str, values: Any, n: int) -> tuple[Any, Any]:
     """Returns the library of values, and a contiguous array of numbers in a format, with one row for each of n keys."""
-    library, a = _read(function, argument, values)
+    library, a = read_array(function, argument, values)
     if format_of(a.dtype, argument) == "int":
         a = library.astype(a, "float64")
     if a.ndim == 0 or a.shape[0] != n:
@@ -146,8 +97,8 @@ def scatter_add(
     out
         an array of floats of shape (m, ...), whose elements come first in the sums.
     keys
-        integers of shape (n,), from 0 to m - 1. int32, uint32 and int64 are read in place, other types are
-        converted to int64.
+        integers of shape (n,), from 0 to m - 1. int32, uint32 and int64 are read in place, other types and objects
+        that are integers are converted to int64.
     values
         floats or integers of shape (n, ...), whose axes but the first are those of `out`. Integers are converted
         to fp64.
@@ -178,11 +129,11 @@ def scatter_add(
     function = "scatter_add"
     threads = check_threads(threads)
     grid = check_grid(grid)
-    library, before = _read(function, "out", out)
+    library, before = read_array(function, "out", out)
     format = format_of(before.dtype, "out")
     if format == "int":
         raise TypeError(f"samesum: out has elements of type {dtype_name(before.dtype)}; pass an array of floats")
-    read_keys = _key_array(function, keys)
+    read_keys = integer_keys(function, keys)
     read_values = _value_array(function, "values", values, read_keys[1].shape[0])
     device = _device_of(function, out=(library, before), keys=read_keys, values=read_values)
     chosen = method_of(method, function, format, device)
@@ -253,7 +204,7 @@ def bincount(
     count = whole_number("minlength", minlength)
     if count < 0:
         raise ValueError(f"samesum: minlength is {count}; use 0 or more")
-    library, read = _key_array("bincount", keys)
+    library, read = integer_keys("bincount", keys)
     if read.shape[0]:
         signed = library.astype(read, "int64") if dtype_name(read.dtype) == "uint32" else read  # PyTorch needs it
         count = max(count, int(signed.max()) + 1)
@@ -277,16 +228,20 @@ def groupby_sum(
 ) -> tuple[Any, Any]:  # fmt: skip
     """Returns the different keys, sorted, and the sum of the values of each.
 
-    The sums are by default correctly rounded.
+    The sums are by default correctly rounded. Keys that are equal are one key; all NaN are one key, too, and all NaT.
 
     >>> names, sums = groupby_sum(["b", "a", "b", "b"], [1e16, 5.0, 1.0, -1e16])
     >>> names.tolist(), sums.tolist()
     (['a', 'b'], [5.0, 1.0])
+    >>> names, sums = groupby_sum(["a", None, float("nan"), None], [1.0, 2.0, 4.0, 8.0])
+    >>> names.tolist(), sums.tolist()
+    (['a', None, nan], [1.0, 10.0, 4.0])
 
     Parameters
     ----------
     keys
-        an array of shape (n,) of any type that NumPy sorts: numbers, text, dates. On a GPU, numbers.
+        an array of shape (n,) of any type whose elements have a hash: numbers, texts, dates, tuples, None. On a GPU,
+        numbers. Keys of a list that NumPy would make equal stay apart: 1 and "1", 2**53 + 1 and 2.0**53.
     values
         floats or integers of shape (n, ...). Integers are converted to fp64.
     method
@@ -298,27 +253,25 @@ def groupby_sum(
     -------
     unique, sums
         an array of the m different keys, which is NumPy's unless they are on a GPU, and an array of shape (m, ...)
-        of the library of the values, in the format of the method.
+        of the library of the values, in the format of the method. Keys that do not compare, such as NaN and None,
+        come last. If the others do not compare with each other, as numbers and texts or sets, all keys are in order
+        of first appearance. Tensors of bfloat16 and narrower on the host become float32, since NumPy has no such types.
 
     Raises
     ------
     ValueError
         if shapes do not agree, or the method does not exist.
     TypeError
-        if keys cannot be sorted, or values have a type that is not supported.
+        if keys have no hash or are masked, or elements have a type that is not supported.
     NotImplementedError
         if an array is traced.
     OverflowError
         if a sum overflows the grid.
     """
-    library, read = _any_keys("groupby_sum", keys)
-    try:
-        unique, numbers = library.namespace.unique(read, return_inverse=True)
-    except TypeError as error:
-        raise TypeError(f"samesum: groupby_sum: keys of type {read.dtype} cannot be sorted ({error})") from error
-    numbered = (library, library.contiguous(library.astype(numbers, "int64")))
+    library, read = any_keys("groupby_sum", keys)
+    unique, numbers = groups("groupby_sum", library, read)
     read_values = _value_array("groupby_sum", "values", values, read.shape[0])
-    sums = _sum_by_key("groupby_sum", numbered, "values", read_values, unique.shape[0], method, grid, values)
+    sums = _sum_by_key("groupby_sum", (library, numbers), "values", read_values, unique.shape[0], method, grid, values)
     return unique if library.name == "numpy" else _delivered(library, unique, keys), sums
 
 
@@ -330,6 +283,7 @@ def reduce_by_key(
     """Returns the keys of all runs of equal keys that follow each other, and the result of the values of each run.
 
     Each result has the bits of the operation for the values of its run alone. For sorted keys, each key has one run.
+    NaN equals NaN here, and NaT equals NaT.
 
     >>> keys, sums = reduce_by_key([3, 3, 1, 3], [1e16, 1.0, 5.0, 2.0])
     >>> keys.tolist(), sums.tolist()
@@ -340,7 +294,8 @@ def reduce_by_key(
     Parameters
     ----------
     keys
-        an array of shape (n,) of any type whose elements compare: numbers, text, dates.
+        an array of shape (n,) of any type whose elements compare: numbers, texts, dates, objects. A list keeps keys
+        apart as in `groupby_sum`.
     values
         floats or integers of shape (n, ...). Integers are converted to fp64.
     y
@@ -360,8 +315,8 @@ def reduce_by_key(
     Returns
     -------
     keys, results
-        an array of the m keys of the runs, which is NumPy's unless keys are on a GPU, and an array of shape (m, ...)
-        of the library of the values, in the format of the method.
+        an array of the m keys of the runs, which is NumPy's unless keys are on a GPU, as for `groupby_sum`, and an
+        array of shape (m, ...) of the library of the values, in the format of the method.
 
     Raises
     ------
@@ -376,7 +331,7 @@ def reduce_by_key(
     """
     function = "reduce_by_key"
     threads, grid = check_threads(threads), check_grid(grid)
-    of_keys, read = _any_keys(function, keys)
+    of_keys, read = any_keys(function, keys)
     n = read.shape[0]
     library, rows = _value_array(function, "values", values, n)
     chosen = method_of(method, operation, format_of(rows.dtype), library.view(rows).device)
@@ -390,7 +345,7 @@ def reduce_by_key(
             f"samesum: {function}: y differs from values in library, type or shape; pass arrays that agree"
         )
 
-    starts = _starts_of_runs(of_keys, read)
+    starts = starts_of_runs(function, of_keys, read)
     runs, inner = starts.shape[0], math.prod(rows.shape[1:])
     # The columns of the values follow each other, so the runs of all columns are consecutive segments.
     columns = [library.contiguous(library.transposed(a.reshape((n, inner)), (1, 0))) for a in inputs]
@@ -414,18 +369,8 @@ def reduce_by_key(
             library.wait(result)  # owners of the memory do not know of the reading stream
     last = (2,) if chosen.results == 2 else ()
     result = library.contiguous(library.transposed(result, (1, 0, 2))).reshape((runs, *rows.shape[1:], *last))
-    unique = read[starts]
+    unique = taken(of_keys, read, starts)
     return (
         unique if of_keys.name == "numpy" else _delivered(of_keys, unique, keys),
         _delivered(library, result, values),
     )  # fmt: skip
-
-
-def _starts_of_runs(library: Any, keys: Any) -> Any:
-    """Returns the places where runs of equal keys begin, as an array of int64 of the library of the keys."""
-    later = library.namespace.nonzero(keys[1:] != keys[:-1])
-    later = later.reshape(-1) if library.name == "torch" else later[0]
-    starts = library.empty((min(1, keys.shape[0]) + later.shape[0],), "int64", keys)
-    starts[:1] = 0
-    starts[1:] = later + 1
-    return starts
