@@ -201,6 +201,59 @@ def test_a_wrong_argument_is_named_before_anything_is_computed(call, error, mess
         call(da.from_array(numbers(100), chunks=30))
 
 
+MASKED = np.ma.masked_greater(np.arange(6.0).reshape(2, 3), 3)
+
+
+def masked_blocks(chunks, is_known: bool):
+    """A Dask array of masked blocks, of which Dask knows or not."""
+    if is_known:
+        return da.from_array(MASKED, chunks=chunks)
+    return da.from_array(MASKED.data, chunks=chunks).map_blocks(np.ma.masked_greater, 3, meta=np.empty((0, 0)))
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("chunks", [(2, 3), (1, 3), (1, 1)], ids=str)
+@pytest.mark.parametrize("function", samesum.dask.__all__)
+def test_masked_blocks_are_refused_by_the_name_of_the_argument(function, chunks, is_known):
+    masked, plain = masked_blocks(chunks, is_known), da.from_array(MASKED.data, chunks=2)
+    if function == "dot":
+        masked, plain = masked[1], plain[1]
+    calls = [("x", [masked, plain]), ("y", [plain, masked])] if inputs_of(function) == 2 else [("x", [masked])]
+    options = {} if function.startswith("arg") else {"dtype": "float32"}
+    for name, inputs in calls:
+        with pytest.raises(TypeError, match=rf"{name} has masked blocks; pass dask\.array\.ma\.filled\({name}, 0\)"):
+            found = getattr(samesum.dask, function)(*inputs, **options)
+            assert not is_known, "it is refused when the graph is made"
+            computed(found)
+
+
+def test_masked_blocks_are_refused_before_they_are_broadcast():
+    batch, row = da.ones((4, 2, 3), chunks=1), masked_blocks((2, 1), is_known=False)
+    for name, inputs in (("x", (row, batch)), ("y", (batch, row))):
+        found = samesum.dask.vecdot(*inputs)
+        with pytest.raises(TypeError, match=f"{name} has masked blocks"):
+            computed(found)
+
+
+def test_functions_for_arrays_in_memory_refuse_masked_blocks_too():
+    x, y, keys, out = masked_blocks(2, is_known=True)[0], [1.0, 2.0, 3.0], [0, 0, 0], np.zeros(1)
+    for argument, call in (
+        ("x", lambda: samesum.sum(x)), ("x", lambda: samesum.std(x)), ("x", lambda: samesum.cumsum(x)),
+        ("x", lambda: samesum.softmax(x, dtype="float32")), ("x", lambda: samesum.Exact(x)),
+        ("x", lambda: samesum.vecdot(x, y)), ("x", lambda: samesum.estimate(x, "tree/plain")), ("values", lambda: samesum.scatter_add(out, keys, x)),
+        ("keys", lambda: samesum.bincount(x.astype(int))), ("keys", lambda: samesum.groupby_sum(x, y)),
+        ("keys", lambda: samesum.reduce_by_key(x, y)), ("weights", lambda: samesum.bincount(keys, x)),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=rf"{argument} is a masked array; pass {argument}\.compressed"):
+            call()
+
+
+def test_what_fills_masked_blocks_is_accepted():
+    for is_known in (True, False):
+        filled = da.ma.filled(masked_blocks((1, 2), is_known), 0)
+        assert computed(samesum.dask.sum(filled)) == computed(samesum.dask.max(filled)) * 2 == 6
+
+
 def test_nothing_is_computed_before_dask_computes():
     def raising(block):
         raise RuntimeError("computed")

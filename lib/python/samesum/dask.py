@@ -11,7 +11,7 @@ schedulers. Neither the chunks nor the workers change a bit.
 
 Chunks. Exact methods, extrema and fixed_point take any chunks. An order such as tree, and the index of argmin and
 argmax, need chunks that hold consecutive elements: if several axes are reduced, only the first of them may be cut. All
-other chunks raise ValueError, which names the remedy.
+other chunks raise ValueError, which names the remedy. Masked blocks raise TypeError, as masked arrays do elsewhere.
 
 Costs. A result whose elements lie in one chunk is computed by one call for all results of the chunk. Otherwise each
 result of each chunk is a partial, a Python object: that suits few long reductions. For many short ones,
@@ -40,6 +40,15 @@ from ._workers import merged
 
 
 # --- in the tasks ---------------------------------------------------------------------------------------------
+
+
+def unmasked(name: str, block: Any) -> Any:
+    """Returns a block of the input `name`, or an array of the type of its blocks. Raises TypeError if it is masked."""
+    if isinstance(block, np.ma.MaskedArray):
+        raise TypeError(
+            f"samesum: {name} has masked blocks; pass dask.array.ma.filled({name}, 0), in which masked elements are 0"
+        )
+    return block
 
 
 class _Call(NamedTuple):
@@ -106,7 +115,7 @@ def _rows(a: Any, axes: Sequence[int]) -> Any:
 def reduce_chunk(call: _Call, axes: Sequence[int], begin: int, *inputs: Any) -> list[Any]:
     """Returns a partial for each result."""
     parts = []
-    for rows in zip(*(_rows(np.asarray(a), axes) for a in inputs)):
+    for rows in zip(*(_rows(np.asarray(unmasked(name, a)), axes) for name, a in zip("xy", inputs))):
         part: Any
         if call.method is None:
             part = _IntegerPartial(call.operation, begin)
@@ -115,6 +124,11 @@ def reduce_chunk(call: _Call, axes: Sequence[int], begin: int, *inputs: Any) -> 
         part.add(*rows, threads=1)  # Dask uses the other processors
         parts.append(part)
     return parts
+
+
+def reduce_whole(function: Callable[..., Any], options: dict[str, Any], *inputs: Any) -> Any:
+    """Returns the results of blocks that hold all their elements."""
+    return function(*(unmasked(name, a) for name, a in zip("xy", inputs)), threads=1, **options)
 
 
 def merge_chunks(chunks: Sequence[list[Any]]) -> list[Any]:
@@ -142,6 +156,7 @@ def finish_chunks(call: _Call, shape: tuple[int, ...], chunks: Sequence[list[Any
 def _dask_array(name: str, a: Any) -> da.Array:
     if not isinstance(a, da.Array):
         raise TypeError(f"samesum: {name} is a {type(a).__name__}; pass a Dask array, or use the function of samesum")
+    unmasked(name, a._meta)
     if any(math.isnan(size) for sizes in a.chunks for size in sizes):
         raise ValueError(f"samesum: {name} has chunks of unknown size; call {name}.compute_chunk_sizes() first")
     return a
@@ -153,6 +168,8 @@ def _pair(x: da.Array, y: da.Array, axis: Any) -> list[da.Array]:
         common = np.dtype(common_type(np, x.dtype, y.dtype))
         x, y = x.astype(common), y.astype(common)
     check_lengths(x, y, axis)
+    if x.shape != y.shape:  # Dask drops masks where it broadcasts
+        x, y = (a.map_blocks(partial(unmasked, name), meta=a._meta) for name, a in (("x", x), ("y", y)))
     return list(da.broadcast_arrays(x, y))
 
 
@@ -222,7 +239,7 @@ def _reduce(function: Callable[..., Any], inputs: list[Any], options: dict[str, 
     # One element tells the type of the result, and raises what the whole array would.
     sample = function(*(np.ones((1,) * x.ndim, a.dtype) for a in inputs), **options)
     if all(x.numblocks[a] == 1 for a in axes):
-        direct = partial(function, threads=1, **options)
+        direct = partial(reduce_whole, function, options)
         meta = np.empty((0,) * sample.ndim, sample.dtype)
         result = da.map_blocks(direct, *inputs, dtype=sample.dtype, drop_axis=axes, meta=meta)
     else:
