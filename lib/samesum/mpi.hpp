@@ -9,11 +9,12 @@
 /// meet no message of the caller. Data are in host memory; a partial of the backend "cuda" also reads
 /// contiguous elements in the memory of a GPU.
 ///
-/// Errors are collective, too. If the arguments of one rank are invalid, if ranks make different calls or
-/// have different versions of samesum, if a state is damaged on its way, or if a sum overflows its grid,
-/// then all ranks throw Error with one message, which names the rank. MPI's own errors go to the error
-/// handler of `comm`, which ends the job unless the caller has set another one; with MPI_ERRORS_RETURN the
-/// rank throws Error.
+/// Errors are collective, too. If the arguments of one rank are invalid, if its memory does not suffice, if
+/// ranks make different calls or have different versions of samesum, if a state is damaged on its way, or if
+/// a sum overflows its grid, then all ranks throw Error with one message, which names the rank. (A rank that
+/// has no memory for the message either throws std::bad_alloc.) MPI's own errors go to the error handler of
+/// `comm`, which ends the job unless the caller has set another one; with MPI_ERRORS_RETURN the rank throws
+/// Error.
 #pragma once
 
 #include <mpi.h>
@@ -76,7 +77,7 @@ void reduce(const Method& method, std::uint64_t size, const std::function<void(P
 /// results, and overlaps no input.
 ///
 /// Complexity: an all-to-all and an all-gather, so each rank sends 2·(P - 1)/P of a vector, as in a ring, and
-/// reduces n / P results. Uses a buffer of at most 2^24 elements.
+/// reduces n / P results. Uses a buffer of at most 2^24 elements per input.
 /// @throws Error on all ranks if an argument of any rank is invalid, or if a sum overflows options.grid.
 void all_reduce(const Method& method, Values x, Results out, MPI_Comm comm, Options options = {});
 /// Reduces two inputs per rank element by element, as for one input.
@@ -84,7 +85,8 @@ void all_reduce(const Method& method, Values x, Values y, Results out, MPI_Comm 
 
 /// Reduces the vectors of all ranks element by element, as all_reduce, and leaves each rank with a block of
 /// the results: rank r has as many as its `out` takes, after those of the ranks before it. Together the
-/// blocks have n results.
+/// blocks have n results. `out` overlaps no element of an input. Uses two buffers of at most 2^24 elements
+/// per input.
 /// @throws Error as all_reduce does, and if the blocks have not n results.
 void reduce_scatter(const Method& method, Values x, Results out, MPI_Comm comm, Options options = {});
 /// Reduces two inputs per rank, as for one input.

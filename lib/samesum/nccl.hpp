@@ -14,9 +14,11 @@
 ///
 /// All data, results included, are in device memory, as for gpu.hpp. Methods are those of the backend "cuda".
 ///
-/// Errors of a plan are collective: if the arguments of one rank are invalid, or if ranks make different
-/// plans, all ranks throw Error with one message, which names the rank. Calls only check their own arguments:
-/// if one throws on a rank, the calls of the other ranks wait for it, and the communicator must be aborted.
+/// Errors of a plan are collective: if the arguments of one rank are invalid, if its current device is not
+/// that of `comm`, if its device lacks memory, or if ranks make different plans, all ranks throw Error with
+/// one message, which names the rank. So do the calls below that make a plan and wait, for all their
+/// arguments. The calls of a plan only check their own arguments: if one throws on a rank, the calls of the
+/// other ranks wait for it, and the communicator must be aborted.
 #pragma once
 
 #include <nccl.h>
@@ -27,8 +29,8 @@
 
 namespace samesum::nccl {
 
-/// Thrown if a plan is refused on one rank, then on all of them, or if a NCCL call fails; what() names the
-/// rank, the argument and the remedy, or the NCCL call.
+/// Thrown if a plan fails on one rank, then on all of them, or if a NCCL call fails; what() names the rank,
+/// the argument and the remedy, or the call that failed.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -54,8 +56,10 @@ class Plan {
   /// that is spread over ranks is sent to one of them, so that each rank has whole subtrees; an all-gather of
   /// their states, at most 2·log2(1024) + P per rank, follows. Orders of exact methods, fixed_point and
   /// extrema are free: they send no elements, and one state per rank.
-  /// @throws Error on all ranks if an argument of any rank is invalid, or if the plans differ.
-  /// @throws gpu::Error, which names the CUDA call that failed.
+  /// @throws Error on all ranks if an argument of any rank is invalid, if any rank lacks memory, or if the
+  ///   plans differ.
+  /// @throws gpu::Error, which names the CUDA call that failed, if this rank cannot even take part in the
+  ///   agreement of the ranks.
   static Plan reduce(const Method& method, const FormatInfo& input, std::size_t size, ncclComm_t comm,
                      Options options = {});
 
@@ -75,7 +79,8 @@ class Plan {
                          Options options = {}, std::size_t chunk_bytes = default_chunk_bytes);
 
   /// Plans the same reduction, of which each rank keeps a block of the results: this rank `results` of them,
-  /// after those of the ranks before it. Together the blocks have n results.
+  /// after those of the ranks before it. Together the blocks have n results. `out` overlaps no element of an
+  /// input.
   /// @throws Error and gpu::Error as `reduce` does, and Error if the blocks have not n results.
   static Plan reduce_scatter(const Method& method, const FormatInfo& input, std::size_t n,
                              std::size_t results, ncclComm_t comm, Options options = {},
@@ -104,7 +109,8 @@ class Plan {
 
 /// Reduces the vector that the blocks of all ranks form, in rank order, into `out` on all ranks. Otherwise as
 /// Plan::reduce.
-/// @throws Error, gpu::Error and std::invalid_argument as the plan and its call do.
+/// @throws Error and gpu::Error as the plan does, and Error on all ranks if an argument of any rank is
+///   invalid.
 void reduce(const Method& method, Values block, Results out, ncclComm_t comm, cudaStream_t stream = nullptr,
             Options options = {});
 /// Reduces two inputs of the same format and size, for example to their dot product, as for one input.
@@ -112,7 +118,8 @@ void reduce(const Method& method, Values x, Values y, Results out, ncclComm_t co
             cudaStream_t stream = nullptr, Options options = {});
 
 /// Reduces the vectors of all ranks element by element, as Plan::all_reduce.
-/// @throws Error, gpu::Error and std::invalid_argument as the plan and its call do.
+/// @throws Error and gpu::Error as the plan does, and Error on all ranks if an argument of any rank is
+///   invalid.
 void all_reduce(const Method& method, Values x, Results out, ncclComm_t comm, cudaStream_t stream = nullptr,
                 Options options = {});
 /// Reduces two inputs per rank element by element, as for one input.
@@ -121,7 +128,8 @@ void all_reduce(const Method& method, Values x, Values y, Results out, ncclComm_
 
 /// Reduces the vectors of all ranks element by element, and leaves each rank with a block of the results: as
 /// many as its `out` takes, as Plan::reduce_scatter.
-/// @throws Error, gpu::Error and std::invalid_argument as the plan and its call do.
+/// @throws Error and gpu::Error as the plan does, and Error on all ranks if an argument of any rank is
+///   invalid.
 void reduce_scatter(const Method& method, Values x, Results out, ncclComm_t comm,
                     cudaStream_t stream = nullptr, Options options = {});
 /// Reduces two inputs per rank, as for one input.

@@ -1,6 +1,9 @@
 /// Tests of samesum::mpi. `mpi_ranks undivided` prints a hash for each method; `mpi_ranks blocks`, run by
 /// mpirun with any number of ranks, prints the same hashes, after it has tested all that has other results
-/// for other numbers of ranks. In `mpi_ranks killed` one of two or more ranks is killed.
+/// for other numbers of ranks. In `mpi_ranks memory` allocations of one rank fail. In `mpi_ranks killed` one
+/// of two or more ranks is killed.
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <iostream>
@@ -10,6 +13,7 @@
 #include "environments.hpp"
 #include "partial_support.hpp"
 #include "samesum/base/serial_form.hpp"
+#include "samesum/communicator/mpi/ranks.hpp"
 #include "samesum/mpi.hpp"
 
 namespace samesum::testing_support {
@@ -253,17 +257,59 @@ void test_states() {
   expect(packed > 10, "hardly any method was packed");
 }
 
-/// What MPI_Send below does to messages of this rank.
-enum class Damage { none, bit, version } damage = Damage::none;
+/// Messages of any length arrive whole.
+void test_messages() {
+  const int me = rank_of_this(), count = count_ranks();
+  const mpi::Ranks ranks{MPI_COMM_WORLD};
+  for (const std::size_t n : {0, 1, 65'535, 65'536, 65'537, 131'072, 1'000'000}) {
+    std::vector<std::byte> sent(n);
+    for (std::size_t i = 0; i < n; ++i) sent[i] = static_cast<std::byte>(i * 7 + n);
+    if (me + 1 < count) ranks.send(sent, me + 1);
+    if (me > 0) expect(ranks.receive(me - 1) == sent, "a message of " + std::to_string(n) + " bytes");
+  }
+}
 
-/// Expects that the call throws on all ranks, with one message that contains the words.
+/// Vectors that are longer than the buffers have the results of their elements.
+void test_long_vectors() {
+  const std::size_t n = (std::size_t{1} << 24) + 1000, count = static_cast<std::size_t>(count_ranks()),
+                    me = static_cast<std::size_t>(rank_of_this());
+  std::vector<fp16> x(n), all(n), of_sums;
+  for (std::size_t i = 0; i < 1000; ++i) {
+    const auto sum = count * (i % 100) + count * (count - 1) / 2;
+    x[i] = fp16{static_cast<double>(i % 100 + me)};
+    of_sums.push_back(fp16{static_cast<double>(sum)});
+  }
+  for (std::size_t i = 1000; i < n; ++i) x[i] = x[i - 1000];
+  const auto is_sum = [&](std::size_t first, std::span<const fp16> found) {
+    for (std::size_t i = 0; i < found.size(); ++i)
+      if (found[i].bits != of_sums[(first + i) % 1000].bits) return false;
+    return true;
+  };
+  const Method& tree = find("tree/plain/fp16");
+  mpi::all_reduce(tree, x, std::span{all}, MPI_COMM_WORLD);
+  expect(is_sum(0, all), "another sum of a long vector");
+  const std::size_t each = n / (2 * count), first = each * me;  // the last rank has the rest
+  const std::span<fp16> mine = std::span{all}.first(me + 1 == count ? n - first : each);
+  mpi::reduce_scatter(tree, x, mine, MPI_COMM_WORLD);
+  expect(is_sum(first, mine), "another sum of a block of a long vector");
+}
+
+/// What MPI_Send below does to messages of this rank.
+enum class Damage { none, bit, version, lost } damage = Damage::none;
+
+// A call that waits for ever ends the program, and so the job.
+constexpr unsigned seconds = 10;
+
+/// Expects that the call throws on all ranks in time, with one message that contains the words.
 void expect_error(const std::string& words, const std::function<void()>& call) {
   std::string message = "nothing was thrown";
+  alarm(seconds);
   try {
     call();
   } catch (const mpi::Error& e) {
     message = e.what();
   }
+  alarm(0);
   damage = Damage::none;
   mpi::together(MPI_COMM_WORLD, message, [&] {
     expect(message.find(words) != std::string::npos, "'" + words + "' is not in: " + message);
@@ -321,7 +367,8 @@ void test_errors() {
     // Each rank but the root sends one message; in the chain, the last rank sends none.
     const bool sends = me == (m == &serial ? 0 : last);
     for (const auto& [kind, words] :
-         {std::pair{Damage::bit, "checksum"}, std::pair{Damage::version, "version 9"}})
+         {std::pair{Damage::bit, "checksum"}, std::pair{Damage::version, "version 9"},
+          std::pair{Damage::lost, "a partial was lost on its way; reduce again"}})
       expect_error(words, [&, kind = kind] {
         damage = sends ? kind : Damage::none;
         mpi::reduce(*m, x, world);
@@ -337,6 +384,32 @@ void test_errors() {
                [&] { mpi::all_reduce(on_grid, x, std::span{wide_out}, world, {.grid = -130}); });
   expect_error("number per element",
                [&] { mpi::all_reduce(find("cumsum/exact/fp64"), x, std::span{wide_out}, world); });
+  expect_error("the reason" + std::string(900, '.'), [&] {  // texts of any length
+    mpi::together(world, std::string(5000, 'x'), [&] {
+      if (odd_one) throw std::runtime_error{"the reason" + std::string(5000, '.')};
+    });
+  });
+  expect_error("rank 0 calls xxx", [&] {  // texts that differ behind what is sent of them
+    mpi::together(world, std::string(5000, 'x') + (odd_one ? "y" : "z"), [] {});
+  });
+
+  // `out` overlaps x or y: at the elements that the rank keeps, behind them, at the last one.
+  const std::size_t ranks = static_cast<std::size_t>(last + 1), n = 8 * ranks;
+  std::vector<double> memory(3 * n, 1.0);
+  const std::span<double> in{memory.data(), n}, second{memory.data() + n, n}, apart{memory.data() + 2 * n, n};
+  for (const std::size_t first : {std::size_t{0}, std::size_t{5}, std::size_t{9}, n - 1}) {
+    const auto out_at = [&](std::span<double> from, std::size_t size) {
+      return odd_one ? std::span{from.data() + first, size} : apart.first(size);
+    };
+    expect_error(rank + ": sum/tree/plain/fp64@cpu: out overlaps x",
+                 [&] { mpi::reduce_scatter(tree, in, out_at(in, 8), world); });
+    expect_error(rank + ": sum/tree/plain/fp64@cpu: out overlaps x",
+                 [&] { mpi::all_reduce(tree, in, out_at(in, n), world); });
+    expect_error(rank + ": dot/exact/fp64@cpu: out overlaps y",
+                 [&] { mpi::reduce_scatter(dot, in, second, out_at(second, 8), world); });
+  }
+  mpi::reduce_scatter(tree, in, second.first(8), world);  // neighbours do not overlap
+  expect(second[7] == static_cast<double>(ranks), "another sum beside its input");
 
   // After errors the next call is a call like any other.
   expect(mpi::reduce(tree, x, world).to_double() == 5000.0 * (last + 1), "another sum after errors");
@@ -345,6 +418,107 @@ void test_errors() {
   expect(mpi::reduce(serial, x, part).to_double() == 5000.0 * (me % 2 ? (last + 1) / 2 : last / 2 + 1),
          "another sum of a part");
   MPI_Comm_free(&part);
+}
+
+// --- allocations that fail ---------------------------------------------------------------------------------
+
+constexpr long all_succeed = -1;
+/// How many more allocations of this rank succeed before one fails.
+long allocations_left = all_succeed;
+/// Whether all later ones fail, too.
+bool failure_lasts = false;
+bool has_failed = false;
+
+void* allocated(std::size_t bytes, std::size_t alignment) {
+  if (allocations_left > 0) {
+    --allocations_left;
+  } else if (allocations_left == 0) {
+    has_failed = true;
+    if (!failure_lasts) allocations_left = all_succeed;
+    throw std::bad_alloc{};
+  }
+  void* const memory = std::aligned_alloc(alignment, (bytes + alignment) / alignment * alignment);
+  if (memory == nullptr) throw std::bad_alloc{};
+  return memory;
+}
+
+/// Makes the call again and again, until it needs no more allocations than those that succeed on a rank.
+/// Until then all ranks throw, in time. Returns how often.
+int fail_allocations(const std::string& name, int of_rank, bool lasts, const std::function<void()>& call) {
+  for (int succeeding = 0;; ++succeeding) {
+    std::string error;
+    bool has_thrown = false;
+    alarm(seconds);
+    failure_lasts = lasts;
+    has_failed = false;
+    if (rank_of_this() == of_rank) allocations_left = succeeding;
+    try {
+      call();
+    } catch (const mpi::Error& e) {
+      allocations_left = all_succeed;
+      has_thrown = true;
+      error = e.what();
+    } catch (const std::bad_alloc&) {  // a rank without memory has none for the message either
+      allocations_left = all_succeed;
+      has_thrown = lasts;
+    }
+    allocations_left = all_succeed;
+    alarm(0);
+    int must_throw = has_failed;
+    MPI_Allreduce(MPI_IN_PLACE, &must_throw, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    const std::string words =
+        "samesum: rank " + std::to_string(of_rank) + ": the data do not fit into memory";
+    mpi::together(MPI_COMM_WORLD, name, [&] {
+      expect(has_thrown == (must_throw != 0) && (!has_thrown || error == words || (lasts && error.empty())),
+             name + ", allocation " + std::to_string(succeeding) + ": " + error);
+    });
+    if (!must_throw) return succeeding;
+  }
+}
+
+void test_memory() {
+  const std::size_t n = 6000, ranks = static_cast<std::size_t>(count_ranks());
+  const std::vector<double> x(n, 1.0);
+  std::vector<double> out(n), rows(20);
+  const Method &tree = find("tree/plain/fp64"), &serial = find("serial/plain/fp64"),
+               &dot = find("dot/tree/plain/fp64");
+  const Options one_thread{.threads = 1};
+  const MPI_Comm world = MPI_COMM_WORLD;
+  std::uint64_t bits = 0;
+  const Results one{&format_info<fp64>(), &bits, 1};
+  const std::function<void(Partial&)> fill = [&](Partial& partial) { partial.add(x, one_thread); };
+  const std::pair<const char*, std::function<void()>> calls[] = {
+      {"reduce", [&] { mpi::reduce(tree, x, world, one_thread); }},
+      {"reduce in a chain", [&] { mpi::reduce(serial, x, world, one_thread); }},
+      {"reduce of two inputs", [&] { mpi::reduce(dot, x, x, world, one_thread); }},
+      {"reduce of columns",
+       [&] { mpi::reduce(tree, x, Layout::axis(1, n / 20, 20), std::span{rows}, world, one_thread); }},
+      {"reduce of a file", [&] { mpi::reduce(tree, n, fill, one, world, one_thread); }},
+      {"all_reduce", [&] { mpi::all_reduce(tree, x, std::span{out}, world, one_thread); }},
+      {"all_reduce of two inputs", [&] { mpi::all_reduce(dot, x, x, std::span{out}, world, one_thread); }},
+      {"reduce_scatter",
+       [&] { mpi::reduce_scatter(tree, x, std::span{out}.first(n / ranks), world, one_thread); }},
+      {"reduce_scatter of two inputs",
+       [&] { mpi::reduce_scatter(dot, x, x, std::span{out}.first(n / ranks), world, one_thread); }}};
+  for (const auto& [name, call] : calls) {
+    call();  // what the library makes once
+    for (int rank = 0; rank < count_ranks(); ++rank)
+      for (const bool lasts : {false, true})
+        expect(fail_allocations(name, rank, lasts, call) > 3, std::string{name} + ": hardly any allocation");
+  }
+  // The first call of a communicator duplicates it.
+  const std::function<void()> first = [&] {
+    MPI_Comm fresh;
+    MPI_Comm_dup(world, &fresh);
+    try {
+      mpi::together(fresh, "first", [] {});
+    } catch (...) {
+      MPI_Comm_free(&fresh);
+      throw;
+    }
+    MPI_Comm_free(&fresh);
+  };
+  for (int rank = 0; rank < count_ranks(); ++rank) fail_allocations("first", rank, false, first);
 }
 
 /// The last rank is killed while the others wait for it.
@@ -356,6 +530,7 @@ void be_killed() {
 
 /// Changes a message as it is sent; the checksum remains right if only the version changes.
 int send_damaged(std::vector<std::byte> bytes, int to, int tag, MPI_Comm comm) {
+  if (damage == Damage::lost) bytes.clear();
   if (damage == Damage::bit) bytes[bytes.size() / 2] ^= std::byte{1};
   if (damage == Damage::version) {
     bytes[4] = std::byte{9};
@@ -373,11 +548,17 @@ int run(const std::string& test) {
   MPI_Init(nullptr, nullptr);
   try {
     if (test == "killed") be_killed();
-    test_elements();
-    test_states();
-    if (count_ranks() > 1) test_errors();
-    const std::string lines = hashes_of_blocks();
-    if (rank_of_this() == 0) std::cout << lines;
+    if (test == "memory") {
+      test_memory();
+    } else {
+      test_elements();
+      test_states();
+      test_messages();
+      if (count_ranks() == 2) test_long_vectors();
+      if (count_ranks() > 1) test_errors();
+      const std::string lines = hashes_of_blocks();
+      if (rank_of_this() == 0) std::cout << lines;
+    }
   } catch (const std::exception& e) {
     std::cout << "rank " << rank_of_this() << ": " << e.what() << std::endl;
     MPI_Abort(MPI_COMM_WORLD, 1);
@@ -389,9 +570,23 @@ int run(const std::string& test) {
 }  // namespace samesum::testing_support
 
 /// MPI's profiling interface: the library's calls of MPI_Send are these.
-extern "C" int MPI_Send(const void* from, int count, MPI_Datatype, int to, int tag, MPI_Comm comm) {
+extern "C" int MPI_Send(const void* from, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+  using namespace samesum::testing_support;
+  if (damage == Damage::none) return PMPI_Send(from, count, type, to, tag, comm);
   const auto* const first = static_cast<const std::byte*>(from);
-  return samesum::testing_support::send_damaged({first, first + count}, to, tag, comm);
+  return send_damaged({first, first + count}, to, tag, comm);
 }
+
+// All allocations of C++ are these.
+void* operator new(std::size_t bytes) {
+  return samesum::testing_support::allocated(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return samesum::testing_support::allocated(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 int main(int argc, char** argv) { return samesum::testing_support::run(argc > 1 ? argv[1] : ""); }

@@ -5,6 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <barrier>
+#include <chrono>
+#include <condition_variable>
+#include <iostream>
+#include <mutex>
 #include <thread>
 
 #include "backend/cuda_support.hpp"
@@ -78,6 +82,50 @@ class Gpus {
   }
   std::vector<ncclComm_t> comms_;
   std::vector<cudaStream_t> streams_;
+};
+
+/// Ends the program if this lives longer than 10 seconds: a rank then waits for another one for ever.
+class InTime {
+ public:
+  InTime()
+      : watch_{[this](const std::stop_token& ended) {
+          std::unique_lock lock{mutex_};
+          changed_.wait_for(lock, ended, std::chrono::seconds{10}, [] { return false; });
+          if (ended.stop_requested()) return;
+          std::cerr << "a rank hangs" << std::endl;
+          std::_Exit(1);
+        }} {}
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::jthread watch_;
+};
+
+/// Takes the memory of the current device, but for about `left` bytes; all of it if that is 0.
+class FullDevice {
+ public:
+  explicit FullDevice(std::size_t left) {
+    std::size_t free = 0, total = 0;
+    succeed(cudaMemGetInfo(&free, &total));
+    for (std::size_t bytes = free; bytes >= 512;) {
+      if (left > 0) {
+        succeed(cudaMemGetInfo(&free, &total));
+        if (free <= left) return;
+        bytes = std::min(bytes, free - left);
+      }
+      void* memory = nullptr;
+      if (cudaMalloc(&memory, bytes) == cudaSuccess) {
+        taken_.emplace_back(memory, [](void* p) { static_cast<void>(cudaFree(p)); });
+      } else {
+        static_cast<void>(cudaGetLastError());
+        bytes /= 2;
+      }
+    }
+  }
+
+ private:
+  std::vector<std::shared_ptr<void>> taken_;
 };
 
 const std::vector<std::string> no_errors() { return std::vector<std::string>(Gpus::all().count()); }
@@ -370,19 +418,28 @@ TEST(AGraphOverGpus, GivesTheSameBitsInEachReplay) {
 
 // --- errors ------------------------------------------------------------------------------------------------
 
+std::string last_rank() { return "rank " + std::to_string(Gpus::all().count() - 1); }
+
+/// Expects that work(rank, meet) throws on all ranks in time, with one message that contains the words.
+template <class Work> void throws_on_all_ranks(const std::string& words, Work work) {
+  const InTime in_time;
+  const auto errors = Gpus::all().run(work);
+  EXPECT_THAT(errors, Each(AllOf(HasSubstr("samesum: rank "), HasSubstr(words))));
+  for (const std::string& error : errors) EXPECT_EQ(error, errors[0]);
+}
+/// The same for call(rank, whether it is the last one).
+template <class Call> void refused(const std::string& words, Call call) {
+  throws_on_all_ranks(words, [&](const Rank& r, auto) { call(r, r.rank + 1 == r.size); });
+}
+
 TEST(APlanOverGpus, IsRefusedOnAllRanksIfOneIsWrong) {
   SAMESUM_NEEDS_GPUS();
   const Method &tree = gpu::find("tree/plain/fp32"), &kahan = gpu::find("tree/kahan/fp32");
   const FormatInfo& f = format_info<fp32>();
-  const auto refused = [&](const std::string& words, auto plan) {
-    const auto errors = Gpus::all().run([&](const Rank& r, auto) { plan(r, r.rank + 1 == r.size); });
-    EXPECT_THAT(errors, Each(AllOf(HasSubstr("samesum: rank "), HasSubstr(words))));
-    for (const std::string& error : errors) EXPECT_EQ(error, errors[0]);
-  };
-  const std::string last = "rank " + std::to_string(Gpus::all().count() - 1);
-  refused(last + " plans reduce of fp32 with sum/tree/kahan/fp32",
+  const std::string last = last_rank();
+  refused(last + " calls reduce of fp32 with sum/tree/kahan/fp32",
           [&](const Rank& r, bool odd) { nccl::Plan::reduce(odd ? kahan : tree, f, 10, r.comm); });
-  refused(last + " plans reduce of fp16 with sum/tree/plain/fp32", [&](const Rank& r, bool odd) {
+  refused(last + " calls reduce of fp16 with sum/tree/plain/fp32", [&](const Rank& r, bool odd) {
     nccl::Plan::reduce(tree, odd ? format_info<fp16>() : f, 10, r.comm);
   });
   refused("all_reduce of 11 elements",
@@ -413,11 +470,137 @@ TEST(APlanOverGpus, IsRefusedOnAllRanksIfOneIsWrong) {
       Each(HasSubstr("they need 10")));
   EXPECT_THAT(Gpus::all().run([&](const Rank&, auto) { nccl::Plan::reduce(tree, f, 10, nullptr); }),
               Each(HasSubstr("comm is null")));
-  EXPECT_THAT(Gpus::all().run([&](const Rank& r, auto) {
-    succeed(cudaSetDevice((r.rank + 1) % r.size));
-    nccl::Plan::reduce(tree, f, 10, r.comm);
-  }),
-              Each(HasSubstr("call cudaSetDevice(")));
+  // The current device is another one on all ranks, or on the last one.
+  for (const bool on_all : {true, false}) {
+    const int rank = on_all ? 0 : static_cast<int>(Gpus::all().count()) - 1;
+    refused("rank " + std::to_string(rank) + ": the current device is", [&](const Rank& r, bool odd) {
+      const int device = (r.rank + (on_all || odd)) % r.size;
+      succeed(cudaSetDevice(device));
+      try {
+        nccl::Plan::reduce(tree, f, 10, r.comm);
+      } catch (const nccl::Error& e) {
+        int current = -1;
+        succeed(cudaGetDevice(&current));
+        EXPECT_EQ(current, device);
+        EXPECT_THAT(e.what(), HasSubstr("call cudaSetDevice(" + std::to_string(rank) + ")"));
+        throw;
+      }
+    });
+  }
+}
+
+TEST(APlanOverGpus, IsRefusedOnAllRanksIfOneHasNoMemory) {
+  SAMESUM_NEEDS_GPUS();
+  const Method& tree = gpu::find("tree/plain/fp32");
+  const FormatInfo& f = format_info<fp32>();
+  constexpr std::size_t n = std::size_t{1} << 28;
+  const auto sum_has_its_bits = [&](const Rank& r) {
+    const OnGpu x{std::vector<float>(100, 1)};
+    const DeviceResults out{tree, f, 1};
+    nccl::reduce(tree, x.values(), out.results(), r.comm, r.stream);
+    float sum = 0;
+    std::memcpy(&sum, out.fetch(r.stream).data(), sizeof sum);
+    EXPECT_EQ(sum, static_cast<float>(100 * r.size));
+  };
+  EXPECT_EQ(Gpus::all().run([&](const Rank& r, auto) { sum_has_its_bits(r); }), no_errors());
+  for (const std::size_t left : {std::size_t{64} << 20, std::size_t{0}}) {
+    // `call` needs little memory on the other ranks, and none that only the last one has taken before.
+    const auto lacks_memory = [&](auto call) {
+      throws_on_all_ranks("out of memory", [&](const Rank& r, auto meet) {
+        const OnGpu x{std::vector<float>(100, 1)};
+        const DeviceResults out{tree, f, 100};
+        std::optional<FullDevice> full;
+        if (r.rank + 1 == r.size) full.emplace(left);
+        meet();  // all memory is allocated before a rank waits for another one
+        try {
+          call(r, x.values(), out.results());
+        } catch (const nccl::Error& e) {
+          EXPECT_THAT(e.what(), HasSubstr(last_rank() + ": "));
+          throw;
+        }
+      });
+    };
+    lacks_memory([&](const Rank& r, auto, auto) { nccl::Plan::all_reduce(tree, f, n, r.comm); });
+    lacks_memory([&](const Rank& r, auto, auto) {
+      const auto ranks = static_cast<std::size_t>(r.size);
+      nccl::Plan::reduce_scatter(tree, f, n, r.rank == 0 ? n - (ranks - 1) * (n / ranks) : n / ranks, r.comm);
+    });
+    if (left > 0) continue;  // these need little
+    lacks_memory([&](const Rank& r, auto, auto) { nccl::Plan::reduce(tree, f, 100'000, r.comm); });
+    lacks_memory(
+        [&](const Rank& r, auto, auto) { nccl::Plan::reduce(gpu::find("exact/fp32"), f, 5, r.comm); });
+    lacks_memory(
+        [&](const Rank& r, Values x, Results out) { nccl::all_reduce(tree, x, out, r.comm, r.stream); });
+    lacks_memory([&](const Rank& r, Values x, Results out) {
+      out.size = 1;
+      nccl::reduce(tree, x, out, r.comm, r.stream);
+    });
+  }
+  // After errors the next call is a call like any other.
+  EXPECT_EQ(Gpus::all().run([&](const Rank& r, auto) { sum_has_its_bits(r); }), no_errors());
+}
+
+TEST(ACallThatWaits, IsRefusedOnAllRanksIfOneHasOtherArguments) {
+  SAMESUM_NEEDS_GPUS();
+  const Method &tree = gpu::find("tree/plain/fp32"), &dot = gpu::find("dot/tree/plain/fp32");
+  const FormatInfo& f = format_info<fp32>();
+  const std::size_t ranks = Gpus::all().count(), n = 8 * ranks;
+  const auto with_arrays = [&](const std::string& words, auto call) {
+    throws_on_all_ranks(last_rank() + ": " + words, [&](const Rank& r, auto meet) {
+      const OnGpu x{std::vector<float>(n, 1)}, y{std::vector<float>(n, 1)};
+      const DeviceResults out{tree, f, n};
+      meet();
+      call(r, r.rank + 1 == r.size, x.values(), y.values(), out.results());
+    });
+  };
+  const auto first = [](Results out, std::size_t count) {
+    out.size = count;
+    return out;
+  };
+  const auto inside = [&](Values x, std::size_t begin, std::size_t count) {
+    return Results{&f, static_cast<float*>(const_cast<void*>(x.data)) + begin, count};
+  };
+  with_arrays("sum/tree/plain/fp32@cuda: x is null",
+              [&](const Rank& r, bool odd, Values x, Values, Results out) {
+                if (odd) x.data = nullptr;
+                nccl::reduce(tree, x, first(out, 1), r.comm, r.stream);
+              });
+  with_arrays("sum/tree/plain/fp32@cuda: out has room for 2 results",
+              [&](const Rank& r, bool odd, Values x, Values, Results out) {
+                nccl::reduce(tree, x, first(out, odd ? 2 : 1), r.comm, r.stream);
+              });
+  with_arrays("sum/tree/plain/fp32@cuda: out has room for 3 results",
+              [&](const Rank& r, bool odd, Values x, Values, Results out) {
+                nccl::all_reduce(tree, x, first(out, odd ? 3 : n), r.comm, r.stream);
+              });
+  with_arrays("dot/tree/plain/fp32@cuda: y has",
+              [&](const Rank& r, bool odd, Values x, Values y, Results out) {
+                if (odd) --y.size;
+                nccl::all_reduce(dot, x, y, out, r.comm, r.stream);
+              });
+  with_arrays("dot/tree/plain/fp32@cuda: the method takes two inputs",
+              [&](const Rank& r, bool odd, Values x, Values y, Results out) {
+                if (odd)
+                  nccl::reduce(dot, x, first(out, 1), r.comm, r.stream);
+                else
+                  nccl::reduce(dot, x, y, first(out, 1), r.comm, r.stream);
+              });
+  // `out` overlaps x or y: at the elements that the rank keeps, behind them, at the last one.
+  for (const std::size_t begin : {std::size_t{0}, std::size_t{5}, std::size_t{9}, n - 1}) {
+    with_arrays("sum/tree/plain/fp32@cuda: out overlaps x",
+                [&](const Rank& r, bool odd, Values x, Values, Results out) {
+                  nccl::reduce_scatter(tree, x, odd ? inside(x, begin, 8) : first(out, 8), r.comm, r.stream);
+                });
+    with_arrays("dot/tree/plain/fp32@cuda: out overlaps y", [&](const Rank& r, bool odd, Values x, Values y,
+                                                                Results out) {
+      nccl::reduce_scatter(dot, x, y, odd ? inside(y, begin, 8) : first(out, 8), r.comm, r.stream);
+    });
+    if (begin == 0) continue;  // all_reduce may work in place
+    with_arrays("sum/tree/plain/fp32@cuda: out overlaps x",
+                [&](const Rank& r, bool odd, Values x, Values, Results out) {
+                  nccl::all_reduce(tree, x, odd ? inside(x, begin, n) : out, r.comm, r.stream);
+                });
+  }
 }
 
 TEST(ACallOverGpus, RefusesOtherArgumentsThanThoseOfItsPlan) {
@@ -430,7 +613,10 @@ TEST(ACallOverGpus, RefusesOtherArgumentsThanThoseOfItsPlan) {
     meet();
     nccl::Plan plan = nccl::Plan::reduce(tree, format_info<fp32>(), 100, r.comm),
                of_two = nccl::Plan::reduce(dot, format_info<fp32>(), 100, r.comm),
-               elements = nccl::Plan::all_reduce(tree, format_info<fp32>(), 100, r.comm);
+               elements = nccl::Plan::all_reduce(tree, format_info<fp32>(), 100, r.comm),
+               shares = nccl::Plan::reduce_scatter(tree, format_info<fp32>(), 100,
+                                                   r.rank == 0 ? std::size_t{100} - 10 * (r.size - 1) : 10,
+                                                   r.comm);
     const auto refused = [&](const std::string& words, auto call) {
       try {
         call();
@@ -451,6 +637,11 @@ TEST(ACallOverGpus, RefusesOtherArgumentsThanThoseOfItsPlan) {
     refused("overlap", [&] {
       const auto* const data = static_cast<const float*>(all.data);
       plan.enqueue(all, {&format_info<fp32>(), const_cast<float*>(data + 5), 1}, r.stream);
+    });
+    refused("out overlaps x", [&] {  // behind the elements of which this rank keeps the results
+      const auto* const data = static_cast<const float*>(all.data);
+      const std::size_t kept = r.rank == 0 ? std::size_t{100} - 10 * (r.size - 1) : 10;
+      shares.enqueue(all, {&format_info<fp32>(), const_cast<float*>(data + 99), kept}, r.stream);
     });
     meet();
     // After errors the next call is a call like any other.

@@ -10,6 +10,7 @@
 #include "samesum/base/environment.hpp"
 #include "samesum/base/text.hpp"
 #include "samesum/catalogue/describe.hpp"
+#include "samesum/catalogue/overlap.hpp"
 #include "samesum/operation/grid_reduction.hpp"
 #include "samesum/operation/validation.hpp"
 
@@ -392,8 +393,15 @@ std::string validation_error(const Method& m, const Values& x, const Values* y, 
     return "x has " + std::to_string(x.size) + " elements, but the layout reads " + std::to_string(needed) +
            "; pass more elements or a smaller layout";
   if (m.has_result_per_element) return error_of_rows(m, x, l, out);
+  Values read_of_x = x, read_of_y = y ? *y : x;
+  read_of_x.size = read_of_y.size = needed;
+  return overlap_error(read_of_x, y ? &read_of_y : nullptr, out);
+}
+
+std::string overlap_error(const Values& x, const Values* y, const Results& out) {
+  const std::size_t bytes = out.size * (out.format ? out.format->bytes : sizeof(std::int64_t));
   for (const Values* v : {&x, y})
-    if (v != nullptr && overlap(v->data, needed * v->format->bytes, out.data, out.size * bytes))
+    if (v != nullptr && overlap(v->data, v->size * v->format->bytes, out.data, bytes))
       return std::string{"out overlaps "} + (v == &x ? "x" : "y") + "; use separate memory for the results";
   return {};
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "samesum/catalogue/overlap.hpp"
 #include "samesum/communicator/mpi/ranks.hpp"
 #include "samesum/operation/validation.hpp"
 
@@ -30,104 +31,120 @@ class Type {
 struct Cut {
   std::vector<int> counts, places;
 
-  explicit Cut(std::vector<int> of_ranks) : counts{std::move(of_ranks)}, places(counts.size()) {
+  explicit Cut(std::size_t ranks) : counts(ranks), places(ranks) {}
+  /// Gives rank r count_of(r) elements.
+  template <class Count> void set(const Count& count_of) {
+    for (std::size_t r = 0; r < counts.size(); ++r) counts[r] = static_cast<int>(count_of(r));
     std::exclusive_scan(counts.begin(), counts.end(), places.begin(), 0);
-  }
-  /// Blocks of n elements whose lengths differ by at most one.
-  static Cut even(std::size_t n, int ranks) {
-    const auto count = static_cast<std::size_t>(ranks);
-    std::vector<int> counts;
-    for (std::size_t r = 0; r < count; ++r)
-      counts.push_back(static_cast<int>(n * (r + 1) / count - n * r / count));
-    return Cut{counts};
   }
 };
 
-/// What both calls do.
+/// What both calls do, in memory that the constructor allocates.
 class ElementByElement {
  public:
+  /// This rank reduces at most `most` elements at once. It packs the elements for all ranks, at most
+  /// `most_packed` at once, if their blocks are not consecutive.
   ElementByElement(const Ranks& ranks, const Method& method, const Options& options, const Values& x,
-                   const Values* y, const Results& out)
+                   const Values* y, const Results& out, std::size_t most, std::size_t most_packed)
       : ranks_{ranks},
         method_{method},
         options_{options},
         x_{x},
         y_{y},
         out_{out},
+        count_{static_cast<std::size_t>(ranks.size())},
         element_{x.format->bytes},
-        result_{method.result_bytes()} {}
+        result_{method.result_bytes()},
+        sent_{count_},
+        received_{count_},
+        packed_x_(most_packed * x.format->bytes),
+        packed_y_(y ? packed_x_.size() : 0),
+        received_x_(count_ * most * x.format->bytes),
+        received_y_(y ? received_x_.size() : 0),
+        results_(most * method.result_bytes()),
+        sizes_(count_) {}
+
+  /// Most elements of a vector of n that a rank gets from each other one at once, for all_reduce.
+  static std::size_t most_of_even_blocks(std::size_t n, std::size_t ranks) {
+    return (std::min(most_at_once, n) + ranks - 1) / ranks;
+  }
+  /// The same for reduce_scatter.
+  static std::size_t most_of_blocks(std::size_t ranks) {
+    return std::max<std::size_t>(most_at_once / ranks, 1);
+  }
 
   /// Reduces all elements, and writes all results on all ranks.
-  void all_reduce() const {
+  void all_reduce() {
     for (std::size_t first = 0, n; first < x_.size; first += n) {
       n = std::min(most_at_once, x_.size - first);
-      const Cut cut = Cut::even(n, ranks_.size());
-      const auto part = [&](const Values& all) { return bytes_of(all) + first * x_.format->bytes; };
-      const std::vector<std::byte> mine = reduced(part(x_), y_ ? part(*y_) : nullptr, cut);
+      sent_.set([&](std::size_t r) { return n * (r + 1) / count_ - n * r / count_; });
+      const auto part = [&](const Values& all) { return bytes_of(all) + first * all.format->bytes; };
+      reduce_blocks(part(x_), y_ ? part(*y_) : nullptr);
       check("MPI_Allgatherv",
-            MPI_Allgatherv(mine.data(), cut.counts[me()], result_.get(),
-                           static_cast<std::byte*>(out_.data) + first * method_.result_bytes(),
-                           cut.counts.data(), cut.places.data(), result_.get(), ranks_.comm()));
+            MPI_Allgatherv(results_.data(), sent_.counts[me()], result_.get(), results_at(first),
+                           sent_.counts.data(), sent_.places.data(), result_.get(), ranks_.comm()));
     }
   }
 
-  /// Reduces all elements, and writes block r of the results, which has sizes[r] elements, on rank r.
-  void reduce_scatter(const std::vector<std::uint64_t>& sizes) const {
-    const std::size_t per_rank = std::max<std::size_t>(most_at_once / sizes.size(), 1);
-    const std::uint64_t longest = *std::ranges::max_element(sizes);
-    std::vector<std::byte> of_x, of_y;
-    for (std::uint64_t first = 0; first < longest; first += per_rank) {
-      // The elements from `first` on of each block, at most `per_rank` of them, one block after another.
-      std::vector<int> counts;
-      for (const std::uint64_t size : sizes)
-        counts.push_back(static_cast<int>(std::min<std::uint64_t>(size - std::min(size, first), per_rank)));
-      const auto packed = [&](const Values& all, std::vector<std::byte>& to) {
-        const std::size_t bytes = all.format->bytes;
-        to.clear();
-        std::uint64_t begin = 0;
-        for (std::size_t r = 0; r < sizes.size(); begin += sizes[r++]) {
-          const std::byte* const from = bytes_of(all) + (begin + std::min(first, sizes[r])) * bytes;
-          to.insert(to.end(), from, from + static_cast<std::size_t>(counts[r]) * bytes);
-        }
-        return to.data();
-      };
-      const std::vector<std::byte> mine =
-          reduced(packed(x_, of_x), y_ ? packed(*y_, of_y) : nullptr, Cut{counts});
-      if (!mine.empty())
-        std::memcpy(static_cast<std::byte*>(out_.data) + first * method_.result_bytes(), mine.data(),
-                    mine.size());
+  /// Reduces all elements, and writes the next `mine` results after those of the ranks before on this rank.
+  /// Throws on all ranks if these are not all results.
+  void reduce_scatter(std::uint64_t mine) {
+    check("MPI_Allgather",
+          MPI_Allgather(&mine, 1, MPI_UINT64_T, sizes_.data(), 1, MPI_UINT64_T, ranks_.comm()));
+    const std::uint64_t all = std::accumulate(sizes_.begin(), sizes_.end(), std::uint64_t{0});
+    if (all != x_.size)  // on all ranks alike
+      throw Error{"samesum: " + method_.name + ": the blocks of all ranks have room for " +
+                  std::to_string(all) + " results; they need " + std::to_string(x_.size)};
+    const std::uint64_t most = most_of_blocks(count_), longest = *std::ranges::max_element(sizes_);
+    for (std::uint64_t first = 0; first < longest; first += most) {
+      // The elements from `first` on of each block, at most `most` of them.
+      sent_.set([&](std::size_t r) { return std::min(sizes_[r] - std::min(sizes_[r], first), most); });
+      pack(x_, first, packed_x_);
+      if (y_) pack(*y_, first, packed_y_);
+      reduce_blocks(packed_x_.data(), packed_y_.data());
+      if (const auto n = static_cast<std::size_t>(sent_.counts[me()]); n > 0)
+        std::memcpy(results_at(first), results_.data(), n * method_.result_bytes());
     }
   }
 
  private:
   static const std::byte* bytes_of(const Values& all) { return static_cast<const std::byte*>(all.data); }
+  std::byte* results_at(std::size_t first) const {
+    return static_cast<std::byte*>(out_.data) + first * method_.result_bytes();
+  }
   std::size_t me() const { return static_cast<std::size_t>(ranks_.rank()); }
 
-  /// Sends block r of the cut to rank r, and reduces the blocks that all ranks have sent to this one.
-  std::vector<std::byte> reduced(const std::byte* x, const std::byte* y, const Cut& cut) const {
-    const std::size_t n = static_cast<std::size_t>(cut.counts[me()]),
-                      count = static_cast<std::size_t>(ranks_.size());
-    const Cut equal{std::vector<int>(count, cut.counts[me()])};
-    const auto received = [&](const std::byte* blocks) {
-      std::vector<std::byte> all(count * n * x_.format->bytes);
+  /// Copies the elements from `first` on of the block of each rank, one block after another.
+  void pack(const Values& all, std::uint64_t first, std::vector<std::byte>& to) const {
+    const std::size_t bytes = all.format->bytes;
+    std::uint64_t begin = 0;
+    for (std::size_t r = 0; r < count_; begin += sizes_[r++])
+      if (const auto n = static_cast<std::size_t>(sent_.counts[r]); n > 0)
+        std::memcpy(to.data() + static_cast<std::size_t>(sent_.places[r]) * bytes,
+                    bytes_of(all) + (begin + first) * bytes, n * bytes);
+  }
+
+  /// Sends block r to rank r, and reduces the blocks that all ranks have sent to this one.
+  void reduce_blocks(const std::byte* x, const std::byte* y) {
+    const auto n = static_cast<std::size_t>(sent_.counts[me()]);
+    received_.set([&](std::size_t) { return n; });
+    const auto exchange = [&](const std::byte* from, std::vector<std::byte>& to) {
       check("MPI_Alltoallv",
-            MPI_Alltoallv(blocks, cut.counts.data(), cut.places.data(), element_.get(), all.data(),
-                          equal.counts.data(), equal.places.data(), element_.get(), ranks_.comm()));
-      return all;
+            MPI_Alltoallv(from, sent_.counts.data(), sent_.places.data(), element_.get(), to.data(),
+                          received_.counts.data(), received_.places.data(), element_.get(), ranks_.comm()));
     };
-    std::vector<std::byte> results(n * method_.result_bytes());
-    const std::vector<std::byte> all_x = received(x), all_y = y ? received(y) : std::vector<std::byte>{};
-    const Layout over_ranks = Layout::axis(1, count, n);
-    const Results out{out_.format, results.data(), n * static_cast<std::size_t>(method_.results)};
-    const Values of_x{*x_.format, all_x.data(), count * n};
-    ranks_.agree("the reduction of blocks", message_of([&] {
-                   if (n == 0) return;
-                   if (y)
-                     reduce(method_, of_x, {*x_.format, all_y.data(), count * n}, over_ranks, out, options_);
-                   else
-                     reduce(method_, of_x, over_ranks, out, options_);
-                 }));
-    return results;
+    exchange(x, received_x_);
+    if (y_) exchange(y, received_y_);
+    ranks_.agree(report_of([&] {
+      const Layout over_ranks = Layout::axis(1, count_, n);
+      const Results out{out_.format, results_.data(), n * static_cast<std::size_t>(method_.results)};
+      const Values of_x{*x_.format, received_x_.data(), count_ * n};
+      if (n > 0 && y_)
+        reduce(method_, of_x, {*x_.format, received_y_.data(), count_ * n}, over_ranks, out, options_);
+      else if (n > 0)
+        reduce(method_, of_x, over_ranks, out, options_);
+      return std::string_view{"the reduction of blocks"};
+    }));
   }
 
   const Ranks& ranks_;
@@ -136,48 +153,57 @@ class ElementByElement {
   const Values& x_;
   const Values* y_;
   const Results& out_;
+  std::size_t count_;  ///< of ranks
   Type element_, result_;
+  Cut sent_, received_;
+  std::vector<std::byte> packed_x_, packed_y_, received_x_, received_y_, results_;
+  std::vector<std::uint64_t> sizes_;  ///< of the blocks of results
 };
 
-/// Agrees on a call for which `out` needs this number of results on this rank.
-void agree(const Ranks& ranks, std::string_view function, const Method& m, const Values& x, const Values* y,
-           const Results& out, std::size_t results, const Options& options) {
-  const std::string format{is_listed(x.format) ? x.format->name : "an unknown format"};
-  const std::string call = std::string{function} + " of " + std::to_string(x.size) + " elements of " + format;
+/// Checks a call for which `out` needs this number of results on this rank, and returns its description.
+std::string checked_description(std::string_view function, const Method& m, const Values& x, const Values* y,
+                                const Results& out, std::size_t results, const Options& options) {
   const auto refuse = [&](const std::string& why) {
     throw std::invalid_argument("samesum: " + m.name + ": " + why);
   };
-  ranks.agree(description(call, m, options), message_of([&] {
-                if (m.promise < Promise::everywhere)
-                  refuse("its bits differ from run to run; use a method that promises everywhere");
-                if (m.has_result_per_element)
-                  refuse("the method returns a number per element; use one that reduces");
-                std::string wrong = validation_error(m, options);
-                if (wrong.empty())
-                  wrong = validation_error(m, x, y, nullptr, Layout::axis(1, 1, results), out, true);
-                if (!wrong.empty()) refuse(wrong);
-              }));
+  if (m.promise < Promise::everywhere)
+    refuse("its bits differ from run to run; use a method that promises everywhere");
+  if (m.has_result_per_element) refuse("the method returns a number per element; use one that reduces");
+  std::string wrong = validation_error(m, options);
+  if (wrong.empty()) wrong = validation_error(m, x, y, nullptr, Layout::axis(1, 1, results), out, true);
+  if (wrong.empty()) wrong = overlap_error(x, y, out);
+  if (!wrong.empty()) refuse(wrong);
+  return description(
+      std::string{function} + " of " + std::to_string(x.size) + " elements of " + std::string{x.format->name},
+      m, options);
 }
 
 void all_reduce(const Method& m, const Values& x, const Values* y, const Results& out, MPI_Comm comm,
                 const Options& options) {
   const Ranks ranks{comm};
-  agree(ranks, "all_reduce", m, x, y, out, x.size, options);
-  ElementByElement{ranks, m, options, x, y, out}.all_reduce();
+  std::optional<ElementByElement> call;
+  ranks.agree(report_of([&] {
+    const std::string text = checked_description("all_reduce", m, x, y, out, x.size, options);
+    const auto count = static_cast<std::size_t>(ranks.size());
+    call.emplace(ranks, m, options, x, y, out, ElementByElement::most_of_even_blocks(x.size, count), 0);
+    return text;
+  }));
+  call->all_reduce();
 }
 
 void reduce_scatter(const Method& m, const Values& x, const Values* y, const Results& out, MPI_Comm comm,
                     const Options& options) {
   const Ranks ranks{comm};
-  const std::uint64_t mine = out.size / static_cast<std::size_t>(m.results);
-  agree(ranks, "reduce_scatter", m, x, y, out, mine, options);
-  std::vector<std::uint64_t> sizes(static_cast<std::size_t>(ranks.size()));
-  check("MPI_Allgather", MPI_Allgather(&mine, 1, MPI_UINT64_T, sizes.data(), 1, MPI_UINT64_T, ranks.comm()));
-  const std::uint64_t all = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
-  if (all != x.size)  // on all ranks alike
-    throw Error{"samesum: " + m.name + ": the blocks of all ranks have room for " + std::to_string(all) +
-                " results; they need " + std::to_string(x.size)};
-  ElementByElement{ranks, m, options, x, y, out}.reduce_scatter(sizes);
+  const std::size_t mine = out.size / static_cast<std::size_t>(m.results);
+  std::optional<ElementByElement> call;
+  ranks.agree(report_of([&] {
+    const std::string text = checked_description("reduce_scatter", m, x, y, out, mine, options);
+    const auto count = static_cast<std::size_t>(ranks.size());
+    const std::size_t most = ElementByElement::most_of_blocks(count);
+    call.emplace(ranks, m, options, x, y, out, std::min(mine, most), std::min(x.size, most * count));
+    return text;
+  }));
+  call->reduce_scatter(mine);
 }
 
 }  // namespace

@@ -2,29 +2,37 @@
 
 #include <algorithm>
 #include <array>
-#include <new>
+#include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include "samesum/base/serial_form.hpp"
 
 namespace samesum::mpi {
 namespace {
 
-// Longer messages are sent in pieces: MPI counts in int.
-constexpr std::size_t piece = std::size_t{1} << 30;
-constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
+// A receiver can take in a piece without allocating memory.
+constexpr std::size_t piece = std::size_t{1} << 16;
+// MPI counts in int.
+constexpr std::size_t most_broadcast = std::size_t{1} << 30;
 
-/// FNV-1a.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
+// The attribute of a communicator is the handle of its duplicate itself, so that keeping it allocates
+// nothing.
+static_assert(sizeof(MPI_Comm) <= sizeof(void*) && std::is_trivially_copyable_v<MPI_Comm>);
+void* attribute_of(MPI_Comm comm) {
+  void* attribute = nullptr;
+  std::memcpy(&attribute, &comm, sizeof comm);
+  return attribute;
+}
+MPI_Comm comm_of(void* attribute) {
+  MPI_Comm comm;
+  std::memcpy(&comm, &attribute, sizeof comm);
+  return comm;
 }
 
-int free_duplicate(MPI_Comm, int, void* duplicate, void*) {
-  auto* const comm = static_cast<MPI_Comm*>(duplicate);
-  const int code = MPI_Comm_free(comm);
-  delete comm;
-  return code;
+int free_duplicate(MPI_Comm, int, void* attribute, void*) {
+  MPI_Comm duplicate = comm_of(attribute);
+  return MPI_Comm_free(&duplicate);
 }
 
 /// The key of the attribute with which a communicator keeps its duplicate. It lives as long as MPI.
@@ -61,14 +69,14 @@ Ranks::Ranks(MPI_Comm of_user) {
   if (!is_running) throw Error{"samesum: MPI does not run; call MPI_Init first"};
   check("MPI_Comm_test_inter", MPI_Comm_test_inter(of_user, &is_between_groups));
   if (is_between_groups) throw Error{"samesum: comm connects two groups of ranks; pass an intracommunicator"};
-  MPI_Comm* duplicate = nullptr;
-  check("MPI_Comm_get_attr", MPI_Comm_get_attr(of_user, key_of_duplicate(), &duplicate, &is_known));
-  if (!is_known) {
+  void* attribute = nullptr;
+  check("MPI_Comm_get_attr", MPI_Comm_get_attr(of_user, key_of_duplicate(), &attribute, &is_known));
+  if (is_known) {
+    comm_ = comm_of(attribute);
+  } else {
     check("MPI_Comm_dup", MPI_Comm_dup(of_user, &comm_));
-    duplicate = new MPI_Comm{comm_};
-    check("MPI_Comm_set_attr", MPI_Comm_set_attr(of_user, key_of_duplicate(), duplicate));
+    check("MPI_Comm_set_attr", MPI_Comm_set_attr(of_user, key_of_duplicate(), attribute_of(comm_)));
   }
-  comm_ = *duplicate;
   check("MPI_Comm_rank", MPI_Comm_rank(comm_, &rank_));
   check("MPI_Comm_size", MPI_Comm_size(comm_, &size_));
 }
@@ -82,58 +90,49 @@ void Ranks::send(std::span<const std::byte> bytes, int to) const {
   }
 }
 
-std::vector<std::byte> Ranks::receive(int from) const {
-  std::vector<std::byte> bytes;
+std::optional<std::vector<std::byte>> Ranks::receive(int from) const {
+  std::optional<std::vector<std::byte>> all{std::in_place};
+  std::array<std::byte, piece> buffer;
   for (;;) {
-    MPI_Message message;
     MPI_Status status;
     int n = 0;
-    check("MPI_Mprobe", MPI_Mprobe(from, 0, comm_, &message, &status));
+    check("MPI_Recv", MPI_Recv(buffer.data(), static_cast<int>(piece), MPI_BYTE, from, 0, comm_, &status));
     check("MPI_Get_count", MPI_Get_count(&status, MPI_BYTE, &n));
-    const std::size_t before = bytes.size(), more = static_cast<std::size_t>(n);
-    bytes.resize(before + more);
-    check("MPI_Mrecv", MPI_Mrecv(bytes.data() + before, n, MPI_BYTE, &message, MPI_STATUS_IGNORE));
-    if (more < piece) return bytes;
+    try {
+      if (all) all->insert(all->end(), buffer.data(), buffer.data() + n);
+    } catch (const std::exception&) {
+      all.reset();
+    }
+    if (static_cast<std::size_t>(n) < piece) return all;
   }
 }
 
 void Ranks::broadcast(std::span<std::byte> bytes, int root) const {
-  for (std::size_t at = 0; at < bytes.size(); at += piece)
-    check("MPI_Bcast", MPI_Bcast(bytes.data() + at, static_cast<int>(std::min(piece, bytes.size() - at)),
-                                 MPI_BYTE, root, comm_));
+  for (std::size_t at = 0; at < bytes.size(); at += most_broadcast)
+    check("MPI_Bcast",
+          MPI_Bcast(bytes.data() + at, static_cast<int>(std::min(most_broadcast, bytes.size() - at)),
+                    MPI_BYTE, root, comm_));
 }
 
-std::string Ranks::broadcast(std::string text, int root) const {
-  std::uint64_t size = text.size();
-  broadcast(std::as_writable_bytes(std::span{&size, 1}), root);
-  text.resize(static_cast<std::size_t>(size));
-  broadcast(std::as_writable_bytes(std::span{text}), root);
-  return text;
-}
-
-void Ranks::refuse(int rank, std::string_view message) {
-  throw Error{"samesum: rank " + std::to_string(rank) + ": " + std::string{without_prefix(message)}};
-}
-
-void Ranks::agree(std::string_view call, const std::string& error) const {
+void Ranks::agree(const Report& mine) const {
+  constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
   const auto lowest = [&](auto words) {
     check("MPI_Allreduce", MPI_Allreduce(MPI_IN_PLACE, words.data(), static_cast<int>(words.size()),
                                          MPI_UINT64_T, MPI_MIN, comm_));
     return words;
   };
+  const auto report_of_rank = [&](std::uint64_t rank) {
+    Report report = mine;
+    broadcast(std::as_writable_bytes(std::span{&report, 1}), static_cast<int>(rank));
+    return report;
+  };
   const auto me = static_cast<std::uint64_t>(rank_);
-  const std::uint64_t hash = hash_of(call);
-  const auto [failed, least, complement] = lowest(std::array{error.empty() ? none : me, hash, ~hash});
-  if (failed != none) {
-    const int rank = static_cast<int>(failed);
-    refuse(rank, broadcast(error, rank));
-  }
+  const auto [failed, least, complement] = lowest(std::array{mine.failed ? me : none, mine.call, ~mine.call});
+  if (failed != none) throw Error{message_of_failure(failed, report_of_rank(failed))};
   if (least == ~complement) return;
-  const std::string first = broadcast(std::string{call}, 0);
-  const auto [other] = lowest(std::array{first == call ? none : me});
-  const std::string second = broadcast(std::string{call}, static_cast<int>(other));
-  throw Error{"samesum: rank 0 calls " + first + ", but rank " + std::to_string(other) + " calls " + second +
-              "; make the same call on all ranks"};
+  const Report first = report_of_rank(0);
+  const auto [other] = lowest(std::array{first.call == mine.call ? none : me});
+  throw Error{message_of_difference(first, other, report_of_rank(other))};
 }
 
 std::string description(std::string_view function, const Method& method, const Options& options) {
@@ -142,7 +141,10 @@ std::string description(std::string_view function, const Method& method, const O
 }
 
 void together(MPI_Comm comm, std::string_view call, const std::function<void()>& work) {
-  Ranks{comm}.agree(call, message_of(work));
+  Ranks{comm}.agree(report_of([&] {
+    work();
+    return call;
+  }));
 }
 
 }  // namespace samesum::mpi

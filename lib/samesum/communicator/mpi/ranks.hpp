@@ -1,8 +1,6 @@
 /// The ranks of a communicator: messages of bytes between them, and agreement on errors.
 #pragma once
 
-#include <limits>
-
 #include "samesum/communicator/agreement.hpp"
 #include "samesum/mpi.hpp"
 
@@ -24,19 +22,18 @@ class Ranks {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  /// Sends bytes of any number, without the limit of MPI's counts.
+  /// Sends bytes of any number, in pieces that every receiver has memory for.
   void send(std::span<const std::byte> bytes, int to) const;
-  std::vector<std::byte> receive(int from) const;
+  /// Receives the bytes that a rank sends; std::nullopt if they do not fit into memory, after all of them
+  /// have arrived.
+  std::optional<std::vector<std::byte>> receive(int from) const;
   /// Copies the bytes of `root` to those of all ranks, which have the same number.
   void broadcast(std::span<std::byte> bytes, int root) const;
-  /// Returns the text of `root`.
-  std::string broadcast(std::string text, int root) const;
 
-  /// Throws Error on all ranks if one of them has an error, or if their calls differ. Costs one all-reduce of
-  /// 24 bytes if all is well. The first agreement of a call has the same form in every version of samesum.
-  void agree(std::string_view call, const std::string& error) const;
-  /// Throws Error with the message of a rank.
-  [[noreturn]] static void refuse(int rank, std::string_view message);
+  /// Throws Error on all ranks if one of them reports an error, or if their calls differ. Allocates nothing
+  /// before that. Costs one all-reduce of 24 bytes if all is well. The first agreement of a call has the same
+  /// form in every version of samesum.
+  void agree(const Report& mine) const;
 
  private:
   MPI_Comm comm_ = MPI_COMM_NULL;

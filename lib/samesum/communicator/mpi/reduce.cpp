@@ -12,172 +12,185 @@ namespace samesum::mpi {
 namespace {
 
 /// The elements of this rank, for each of the results.
-struct Blocks {
-  std::size_t results = 1;
-  std::function<std::uint64_t(std::size_t result)> size;
-  /// Adds the elements for a result to its partial.
-  std::function<void(std::size_t result, Partial&)> add;
-};
-
-/// The partials of one or more neighbouring ranks, one for each result; or an error.
-struct Parts {
-  static constexpr std::int32_t no_rank = -1;
-  static constexpr std::string_view name = "parts";
-
-  std::vector<Partial> all = {};
-  std::int32_t failed = no_rank;  ///< the rank that has the error
-  std::string error = {};
-
-  /// Runs work() on this rank unless there is an error, and keeps the message of its exception.
-  void attempt(int rank, const std::function<void()>& work) {
-    if (failed != no_rank) return;
-    if (const std::string message = message_of(work); !message.empty()) failed = rank, error = message;
-  }
-
-  /// Takes in the parts of the next ranks. An error of either is an error of both.
-  void merge(int rank, const Parts& next) {
-    if (failed == no_rank && next.failed != no_rank) failed = next.failed, error = next.error;
-    attempt(rank, [&] {
-      for (std::size_t i = 0; i < all.size(); ++i) all[i].merge(next.all[i]);
-    });
-  }
-
-  /// Byte format: the rank that failed, then its message or the serialised partials, which have checksums,
-  /// each after its size.
-  std::vector<std::byte> serialise() const {
-    SerialWriter out{name};
-    const auto put = [&](std::span<const std::byte> bytes) {
-      out.put(std::uint64_t{bytes.size()});
-      out.put_bytes(bytes);
-    };
-    out.put(static_cast<std::uint32_t>(failed));
-    if (failed != no_rank) put(std::as_bytes(std::span{error}));
-    for (const Partial& partial : all)
-      if (failed == no_rank) put(partial.serialise());
-    return out.bytes();
-  }
-
-  static Parts deserialise(std::span<const std::byte> bytes, const Method& method, std::size_t results) {
-    SerialReader in{bytes, name};
-    Parts parts;
-    parts.failed = static_cast<std::int32_t>(in.get<std::uint32_t>());
-    const auto get = [&] { return in.get_bytes(in.get<std::uint64_t>(), 1); };
-    if (parts.failed != no_rank) {
-      for (const std::byte b : get()) parts.error.push_back(static_cast<char>(b));
-    } else {
-      for (std::size_t i = 0; i < results; ++i) parts.all.push_back(Partial::deserialise(get(), method));
-    }
-    in.finish();
-    return parts;
-  }
-};
-
-/// The blocks of a call, and where they lie in their vectors.
-class SpreadBlocks {
+class Blocks {
  public:
-  SpreadBlocks(const Ranks& ranks, const Method& method, const Options& options, const Blocks& blocks)
-      : ranks_{ranks}, method_{method}, options_{options}, blocks_{blocks}, begins_(blocks.results) {
-    for (std::size_t i = 0; i < blocks.results; ++i) sizes_.push_back(blocks.size(i));
-    check("MPI_Exscan", MPI_Exscan(sizes_.data(), begins_.data(), static_cast<int>(sizes_.size()),
-                                   MPI_UINT64_T, MPI_SUM, ranks.comm()));
-    if (ranks.rank() == 0) std::ranges::fill(begins_, std::uint64_t{0});  // MPI leaves them undefined
+  Blocks() = default;
+  Blocks(const Blocks&) = delete;
+  Blocks& operator=(const Blocks&) = delete;
+
+  virtual std::size_t results() const = 0;
+  /// Number of elements for a result.
+  virtual std::uint64_t size(std::size_t result) const = 0;
+  /// Adds the elements for a result to its partial.
+  virtual void add(std::size_t result, Partial& partial) const = 0;
+  /// Returns a message that names the invalid argument; empty if all are valid.
+  virtual std::string error(const Results& out) const = 0;
+
+ protected:
+  ~Blocks() = default;
+};
+
+/// Byte format of the partials of one or more neighbouring ranks, one for each result: the serialised
+/// partials, which have checksums, each after its size. A rank that has failed sends no bytes in their place.
+constexpr std::string_view name_of_parts = "parts";
+
+std::vector<std::byte> serialised(std::span<const Partial> parts) {
+  SerialWriter out{name_of_parts};
+  for (const Partial& partial : parts) {
+    const std::vector<std::byte> bytes = partial.serialise();
+    out.put(std::uint64_t{bytes.size()});
+    out.put_bytes(bytes);
+  }
+  return out.bytes();
+}
+
+std::vector<Partial> deserialised(std::span<const std::byte> bytes, const Method& method,
+                                  std::size_t results) {
+  SerialReader in{bytes, name_of_parts};
+  std::vector<Partial> parts;
+  for (std::size_t i = 0; i < results; ++i)
+    parts.push_back(Partial::deserialise(in.get_bytes(in.get<std::uint64_t>(), 1), method));
+  in.finish();
+  return parts;
+}
+
+/// The reduction of blocks whose places in their vectors the ranks before this one determine.
+class SpreadReduction {
+ public:
+  /// Allocates all that the messages need but for partials, whose sizes become known on the way.
+  SpreadReduction(const Ranks& ranks, const Method& method, const Options& options, const Blocks& blocks,
+                  const Results& out)
+      : ranks_{ranks},
+        method_{method},
+        options_{options},
+        blocks_{blocks},
+        out_{out},
+        sizes_(blocks.results()),
+        begins_(sizes_.size()),
+        packet_(header + sizes_.size() * method.result_bytes()) {
+    for (std::size_t i = 0; i < sizes_.size(); ++i) sizes_[i] = blocks.size(i);
   }
 
-  /// Whether a partial can take in its elements only behind all elements before them.
-  bool is_chain() const { return method_.order == Serial::name; }
-  /// The rank that has all parts in the end.
-  int root() const { return is_chain() ? ranks_.size() - 1 : 0; }
+  /// Writes the results on all ranks.
+  void run() {
+    check("MPI_Exscan", MPI_Exscan(sizes_.data(), begins_.data(), static_cast<int>(sizes_.size()),
+                                   MPI_UINT64_T, MPI_SUM, ranks_.comm()));
+    if (ranks_.rank() == 0) std::ranges::fill(begins_, std::uint64_t{0});  // MPI leaves them undefined
+    merge_parts();
+    const int root = is_chain() ? ranks_.size() - 1 : 0;  // has all parts
+    if (ranks_.rank() == root) attempt([&] { finish(); });
 
-  /// The parts of all ranks, on the root; of fewer ranks on the others.
-  Parts merged() const {
-    const int me = ranks_.rank(), count = ranks_.size();
-    if (is_chain()) {
-      Parts mine = me == 0 ? empty() : received(me - 1);
-      add_elements(mine);
-      if (me + 1 < count) ranks_.send(mine.serialise(), me + 1);
-      return mine;
+    // One broadcast does if all is well: it says whether the results behind it are those.
+    packet_[0] = static_cast<std::byte>(failed_);
+    ranks_.broadcast(packet_, root);
+    if (packet_[0] != std::byte{0}) {
+      ranks_.agree(report_);
+      throw Error{"samesum: a partial was lost on its way; reduce again"};
     }
-    // After k steps, a rank that is a multiple of 2^k has the parts of 2^k ranks.
-    Parts mine = empty();
-    add_elements(mine);
-    for (int step = 1; step < count; step *= 2) {
-      if (me & step) {
-        ranks_.send(mine.serialise(), me - step);
-        break;
-      }
-      if (me + step < count) mine.merge(me, received(me + step));
-    }
-    return mine;
+    if (!sizes_.empty()) std::memcpy(out_.data, packet_.data() + header, packet_.size() - header);
   }
 
  private:
-  Parts empty() const {
-    Parts parts;
-    parts.attempt(ranks_.rank(), [&] {
-      for (const std::uint64_t begin : begins_) parts.all.emplace_back(method_, begin, options_.grid);
+  /// Whether a partial can take in its elements only behind all elements before them.
+  bool is_chain() const { return method_.order == Serial::name; }
+
+  /// Merges the parts of all ranks, on the root; of fewer ranks on the others.
+  void merge_parts() {
+    const int me = ranks_.rank(), count = ranks_.size();
+    if (is_chain()) {
+      if (me == 0)
+        begin();
+      else
+        receive(me - 1, [&](std::vector<Partial> before) { parts_ = std::move(before); });
+      add_elements();
+      if (me + 1 < count) send(me + 1);
+      return;
+    }
+    begin();
+    add_elements();
+    // After k steps, a rank that is a multiple of 2^k has the parts of 2^k ranks.
+    for (int step = 1; step < count; step *= 2) {
+      if (me & step) return send(me - step);
+      if (me + step < count)
+        receive(me + step, [&](const std::vector<Partial>& next) {
+          for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].merge(next[i]);
+        });
+    }
+  }
+
+  /// Runs work() unless this rank, or one whose parts it has, has failed. Keeps the message of its exception.
+  template <class Work> void attempt(const Work& work) {
+    if (failed_) return;
+    report_ = report_of([&] {
+      work();
+      return std::string_view{};
     });
-    return parts;
+    failed_ = report_.failed;
   }
-  Parts received(int from) const {
-    const std::vector<std::byte> bytes = ranks_.receive(from);
-    Parts parts;
-    parts.attempt(ranks_.rank(), [&] { parts = Parts::deserialise(bytes, method_, blocks_.results); });
-    return parts;
+  void begin() {
+    attempt([&] {
+      for (const std::uint64_t begin : begins_) parts_.emplace_back(method_, begin, options_.grid);
+    });
   }
-  void add_elements(Parts& parts) const {
-    parts.attempt(ranks_.rank(), [&] {
+  void add_elements() {
+    attempt([&] {
       for (std::size_t i = 0; i < sizes_.size(); ++i) {
-        blocks_.add(i, parts.all[i]);
-        if (const std::uint64_t added = parts.all[i].end() - begins_[i]; added != sizes_[i])
+        blocks_.add(i, parts_[i]);
+        if (const std::uint64_t added = parts_[i].end() - begins_[i]; added != sizes_[i])
           throw std::invalid_argument("samesum: size is " + std::to_string(sizes_[i]) + ", but fill added " +
                                       std::to_string(added) + " elements; add those of this rank");
       }
     });
   }
+  void send(int to) {
+    std::vector<std::byte> bytes;
+    attempt([&] { bytes = serialised(parts_); });
+    ranks_.send(bytes, to);
+  }
+  template <class Take> void receive(int from, const Take& take) {
+    const std::optional<std::vector<std::byte>> bytes = ranks_.receive(from);
+    if (bytes && bytes->empty()) failed_ = true;
+    attempt([&] {
+      if (!bytes) throw std::bad_alloc{};
+      take(deserialised(*bytes, method_, sizes_.size()));
+    });
+  }
+  void finish() {
+    const std::size_t numbers = static_cast<std::size_t>(method_.results), bytes = method_.result_bytes();
+    for (std::size_t i = 0; i < parts_.size(); ++i)
+      parts_[i].finish({out_.format, packet_.data() + header + i * bytes, numbers}, options_);
+  }
+
+  static constexpr std::size_t header = 16;  ///< bytes before the results, which keep them aligned
 
   const Ranks& ranks_;
   const Method& method_;
   const Options& options_;
   const Blocks& blocks_;
-  std::vector<std::uint64_t> sizes_, begins_;
+  const Results& out_;
+  std::vector<std::uint64_t> sizes_, begins_;  ///< of the blocks of this rank, for each result
+  std::vector<std::byte> packet_;              ///< whether a rank has failed, and the results
+  std::vector<Partial> parts_;
+  Report report_ = Report::of_call({});  ///< why this rank has failed, if it has
+  bool failed_ = false;                  ///< whether it has, or one whose parts it needs
 };
 
-/// Reduces the blocks if all ranks agree on the call and have valid arguments. `wrong_arrays` returns a
-/// message if x, y, the layout or `out` is invalid.
+/// Reduces the blocks if all ranks agree on the call and have valid arguments.
 void reduce(const Method& method, const Blocks& blocks, const Results& out, MPI_Comm comm,
-            const Options& options, const std::function<std::string()>& wrong_arrays) {
+            const Options& options) {
   const Ranks ranks{comm};
-  ranks.agree(description("reduce", method, options) + ", " + std::to_string(blocks.results) + " results",
-              message_of([&] {
-                Partial{method, 0, options.grid};
-                std::string wrong = validation_error(method, options);
-                if (wrong.empty()) wrong = wrong_arrays();
-                if (wrong.empty() && blocks.results > std::numeric_limits<int>::max())
-                  wrong = "there are 2^31 or more results; make several calls";
-                if (!wrong.empty()) throw std::invalid_argument("samesum: " + method.name + ": " + wrong);
-              }));
-
-  const SpreadBlocks spread{ranks, method, options, blocks};
-  Parts parts = spread.merged();
-  const std::size_t per_result = static_cast<std::size_t>(method.results),
-                    numbers = blocks.results * per_result,
-                    bytes = out.format ? out.format->bytes : sizeof(std::int64_t);
-  std::byte* const results = static_cast<std::byte*>(out.data);
-  if (ranks.rank() == spread.root())
-    parts.attempt(ranks.rank(), [&] {
-      for (std::size_t i = 0; i < blocks.results; ++i)
-        parts.all[i].finish({out.format, results + i * per_result * bytes, per_result}, options);
-    });
-
-  // The rank that failed goes before the results, so that one broadcast does if all is well.
-  std::vector<std::byte> packet(sizeof parts.failed + numbers * bytes);
-  std::memcpy(packet.data(), &parts.failed, sizeof parts.failed);
-  if (numbers > 0) std::memcpy(packet.data() + sizeof parts.failed, results, numbers * bytes);
-  ranks.broadcast(packet, spread.root());
-  std::memcpy(&parts.failed, packet.data(), sizeof parts.failed);
-  if (parts.failed != Parts::no_rank)
-    Ranks::refuse(parts.failed, ranks.broadcast(parts.error, spread.root()));
-  if (numbers > 0) std::memcpy(results, packet.data() + sizeof parts.failed, numbers * bytes);
+  std::optional<SpreadReduction> reduction;
+  ranks.agree(report_of([&] {
+    Partial{method, 0, options.grid};
+    std::string wrong = validation_error(method, options);
+    if (wrong.empty()) wrong = blocks.error(out);
+    if (wrong.empty() && blocks.results() > std::numeric_limits<int>::max())
+      wrong = "there are 2^31 or more results; make several calls";
+    if (!wrong.empty()) throw std::invalid_argument("samesum: " + method.name + ": " + wrong);
+    reduction.emplace(ranks, method, options, blocks, out);
+    return description("reduce", method, options) + ", " + std::to_string(blocks.results()) + " results";
+  }));
+  reduction->run();
 }
 
 /// Elements (o, k, i) of a result, as contiguous ones. Copies them, at most this many at once, if they are
@@ -208,28 +221,72 @@ void add_elements(Partial& partial, const Values& x, const Values* y, const Layo
   }
 }
 
+/// Elements of arrays.
+class BlocksOfArrays : public Blocks {
+ public:
+  BlocksOfArrays(const Method& method, const Values& x, const Values* y, const Layout& layout,
+                 const Options& options)
+      : method_{method}, x_{x}, y_{y}, layout_{layout}, same_{normalised(layout)}, options_{options} {}
+  std::size_t results() const override { return same_.results(); }
+  std::uint64_t size(std::size_t result) const override { return same_.length(result / same_.inner); }
+  void add(std::size_t result, Partial& partial) const override {
+    add_elements(partial, x_, y_, same_, result, options_);
+  }
+  std::string error(const Results& out) const override {
+    return validation_error(method_, x_, y_, nullptr, layout_, out, true);
+  }
+
+ protected:
+  const Method& method() const { return method_; }
+
+ private:
+  const Method& method_;
+  const Values& x_;
+  const Values* y_;
+  Layout layout_, same_;
+  const Options& options_;
+};
+
+/// Elements of one vector, for a result that is returned.
+class BlockForNumber : public BlocksOfArrays {
+ public:
+  using BlocksOfArrays::BlocksOfArrays;
+  std::string error(const Results& out) const override {
+    if (method().returns_index || method().results != 1)
+      return "the method does not return one number; call reduce with a layout and out";
+    return BlocksOfArrays::error(out);
+  }
+};
+
+/// Elements that a function of the caller adds.
+class FilledBlock : public Blocks {
+ public:
+  FilledBlock(const Method& method, std::uint64_t size, const std::function<void(Partial&)>& fill)
+      : method_{method}, size_{size}, fill_{fill} {}
+  std::size_t results() const override { return 1; }
+  std::uint64_t size(std::size_t) const override { return size_; }
+  void add(std::size_t, Partial& partial) const override { fill_(partial); }
+  std::string error(const Results& out) const override {
+    const Values none{*method_.format, nullptr, 0};
+    return validation_error(method_, none, method_.inputs == 2 ? &none : nullptr, nullptr, Layout::vector(0),
+                            out, true);
+  }
+
+ private:
+  const Method& method_;
+  std::uint64_t size_;
+  const std::function<void(Partial&)>& fill_;
+};
+
 void reduce(const Method& method, const Values& x, const Values* y, const Layout& layout, const Results& out,
             MPI_Comm comm, const Options& options) {
-  const Layout same = normalised(layout);
-  const Blocks blocks{
-      same.results(), [&](std::size_t i) { return same.length(i / same.inner); },
-      [&](std::size_t i, Partial& partial) { add_elements(partial, x, y, same, i, options); }};
-  reduce(method, blocks, out, comm, options,
-         [&] { return validation_error(method, x, y, nullptr, layout, out, true); });
+  reduce(method, BlocksOfArrays{method, x, y, layout, options}, out, comm, options);
 }
 
 Number reduce(const Method& method, const Values& x, const Values* y, MPI_Comm comm, const Options& options) {
-  const Layout layout = Layout::vector(x.size);
   std::uint64_t bits = 0;
-  const Blocks blocks{
-      1, [&](std::size_t) { return x.size; },
-      [&](std::size_t, Partial& partial) { add_elements(partial, x, y, layout, 0, options); }};
-  const Results out{method.format, &bits, 1};
-  reduce(method, blocks, out, comm, options, [&]() -> std::string {
-    if (method.returns_index || method.results != 1)
-      return "the method does not return one number; call reduce with a layout and out";
-    return validation_error(method, x, y, nullptr, layout, out, true);
-  });
+  reduce(method, BlockForNumber{method, x, y, Layout::vector(x.size), options}, {method.format, &bits, 1},
+         comm, options);
   return {method.format, bits};
 }
 
@@ -250,13 +307,7 @@ void reduce(const Method& method, Values x, Values y, Layout layout, Results out
 }
 void reduce(const Method& method, std::uint64_t size, const std::function<void(Partial&)>& fill, Results out,
             MPI_Comm comm, Options options) {
-  const Blocks blocks{1, [&](std::size_t) { return size; },
-                      [&](std::size_t, Partial& partial) { fill(partial); }};
-  const Values none{*method.format, nullptr, 0};
-  reduce(method, blocks, out, comm, options, [&] {
-    return validation_error(method, none, method.inputs == 2 ? &none : nullptr, nullptr, Layout::vector(0),
-                            out, true);
-  });
+  reduce(method, FilledBlock{method, size, fill}, out, comm, options);
 }
 
 }  // namespace samesum::mpi

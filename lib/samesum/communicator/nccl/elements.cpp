@@ -55,25 +55,27 @@ std::vector<Chunk> chunks_of_blocks(std::span<const std::uint64_t> sizes, std::s
 
 class ElementsCall : public Plan::Call {
  public:
-  /// `results`: of this rank, if each keeps a block of them.
+  /// `results`: of this rank, if each keeps a block of them; those of all ranks are `sizes`.
   ElementsCall(const Ranks& ranks, const Method& method, const FormatInfo& input, std::size_t n,
-               std::optional<std::size_t> results, std::vector<Chunk> chunks, const Options& options)
-      : Plan::Call{ranks, method, input, n, options},
-        n_{n},
-        results_{results},
-        chunks_{std::move(chunks)},
-        side_{new_stream()} {
+               std::optional<std::size_t> results, std::span<const std::uint64_t> sizes,
+               std::size_t chunk_bytes, const Options& options)
+      : Plan::Call{ranks, method, input, n, options}, n_{n}, results_{results}, side_{new_stream()} {
+    const std::size_t in_chunk = std::max<std::size_t>(chunk_bytes / input.bytes, 1);
+    chunks_ = results ? chunks_of_blocks(sizes, in_chunk) : chunks_of_all(n, ranks.count(), in_chunk);
+  }
+
+  void allocate() override {
     std::size_t most = 0;
     std::vector<samesum::Call> calls;
     for (const Chunk& chunk : chunks_) {
-      const std::size_t count = chunk[ranks.me()].count;
+      const std::size_t count = mine(chunk).count;
       most = std::max(most, count);
       if (count > 0 && (calls.empty() || calls.back().layout.inner != count))
         calls.push_back(call_on(no_input, no_input, count, no_output));
     }
     for (std::size_t i = 0; i < 2 * inputs(); ++i)
-      received_.push_back(gpu::device_memory(most * ranks.count() * element_bytes()));
-    if (!calls.empty()) workspace_.emplace(method, calls);
+      received_.push_back(gpu::device_memory(most * ranks().count() * element_bytes()));
+    if (!calls.empty()) workspace_.emplace(method(), calls);
   }
 
  private:
@@ -166,28 +168,26 @@ class ElementsCall : public Plan::Call {
 
 std::unique_ptr<Plan::Call> plan_elements(const Method& method, const FormatInfo& input, std::size_t n,
                                           std::optional<std::size_t> results, ncclComm_t comm,
-                                          const Options& options, std::size_t chunk_bytes) {
+                                          const Options& options, std::size_t chunk_bytes,
+                                          const Arguments* arguments) {
   const Ranks ranks{comm};
-  const std::string error = message_of([&] {
-    std::string wrong =
-        validation_error(method, input, n, Layout::axis(1, ranks.count(), results.value_or(n)), options);
-    if (wrong.empty() && chunk_bytes == 0) wrong = "chunk_bytes is 0; it must be 1 or more";
-    if (!wrong.empty()) throw std::invalid_argument("samesum: " + method.name + ": " + wrong);
-  });
-  const std::string function{results ? "reduce_scatter" : "all_reduce"};
-  const std::vector<std::uint64_t> sizes =
-      ranks.agree(description(function + " of " + std::to_string(n) + " elements", method, input, options) +
-                      ", chunks of " + std::to_string(chunk_bytes) + " bytes",
-                  error, results.value_or(0));
-  const std::size_t in_chunk = std::max<std::size_t>(chunk_bytes / input.bytes, 1);
-  if (!results)
-    return std::make_unique<ElementsCall>(ranks, method, input, n, results,
-                                          chunks_of_all(n, ranks.count(), in_chunk), options);
-  if (const std::uint64_t all = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}); all != n)
+  const std::vector<std::uint64_t> sizes = ranks.agree(
+      report_of([&] {
+        ranks.check_device();
+        std::string wrong =
+            validation_error(method, input, n, Layout::axis(1, ranks.count(), results.value_or(n)), options);
+        if (wrong.empty() && chunk_bytes == 0) wrong = "chunk_bytes is 0; it must be 1 or more";
+        if (!wrong.empty()) throw std::invalid_argument("samesum: " + method.name + ": " + wrong);
+        const std::string function{results ? "reduce_scatter" : "all_reduce"};
+        return description(function + " of " + std::to_string(n) + " elements", method, input, options) +
+               ", chunks of " + std::to_string(chunk_bytes) + " bytes";
+      }),
+      results.value_or(0));
+  const std::uint64_t all = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
+  if (results && all != n)  // on all ranks alike
     throw Error{"samesum: " + method.name + ": the blocks of all ranks have room for " + std::to_string(all) +
                 " results; they need " + std::to_string(n)};
-  return std::make_unique<ElementsCall>(ranks, method, input, n, results, chunks_of_blocks(sizes, in_chunk),
-                                        options);
+  return agreed_call<ElementsCall>(ranks, arguments, method, input, n, results, sizes, chunk_bytes, options);
 }
 
 }  // namespace samesum::nccl

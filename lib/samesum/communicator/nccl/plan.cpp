@@ -2,6 +2,7 @@
 #include "samesum/communicator/nccl/plan.hpp"
 
 #include "samesum/base/environment.hpp"
+#include "samesum/catalogue/overlap.hpp"
 #include "samesum/operation/validation.hpp"
 
 namespace samesum::nccl {
@@ -65,8 +66,8 @@ std::string validation_error(const Method& m, const FormatInfo& input, std::size
   return samesum::validation_error(m, x, m.inputs == 2 ? &x : nullptr, nullptr, layout, out, false);
 }
 
-void Plan::Call::enqueue(const Values& x, const Values* y, const Results& out, cudaStream_t stream) const {
-  const FloatingPointEnvironment environment;
+void Plan::Call::check_arguments(const Arguments& arguments) const {
+  const auto& [x, y, out] = arguments;
   const Method& m = method_;
   const auto refuse = [&](const std::string& why) {
     throw std::invalid_argument("samesum: " + m.name + ": " + why);
@@ -88,10 +89,16 @@ void Plan::Call::enqueue(const Values& x, const Values* y, const Results& out, c
                         is_listed(out.format) && out.format->index == input_.index && m.results == 1;
   if (in_place || whole_x.data == nullptr) whole_x.data = no_input;
   if (whole_y.data == nullptr) whole_y.data = no_input;
-  if (const std::string wrong =
-          samesum::validation_error(m, whole_x, y ? &whole_y : nullptr, nullptr, layout, out, false);
-      !wrong.empty())
-    refuse(wrong);
+  std::string wrong =
+      samesum::validation_error(m, whole_x, y ? &whole_y : nullptr, nullptr, layout, out, false);
+  if (wrong.empty() && !in_place) wrong = overlap_error(x, y, out);
+  if (!wrong.empty()) refuse(wrong);
+}
+
+void Plan::Call::enqueue(const Arguments& arguments, cudaStream_t stream) const {
+  const FloatingPointEnvironment environment;
+  check_arguments(arguments);
+  const auto& [x, y, out] = arguments;
   enqueue(static_cast<const std::byte*>(x.data), y ? static_cast<const std::byte*>(y->data) : nullptr,
           static_cast<std::byte*>(out.data), stream);
 }
@@ -117,9 +124,9 @@ Plan Plan::reduce_scatter(const Method& method, const FormatInfo& input, std::si
   return Plan{plan_elements(method, input, n, results, comm, options, chunk_bytes)};
 }
 
-void Plan::enqueue(Values x, Results out, cudaStream_t stream) { call_->enqueue(x, nullptr, out, stream); }
+void Plan::enqueue(Values x, Results out, cudaStream_t stream) { call_->enqueue({x, nullptr, out}, stream); }
 void Plan::enqueue(Values x, Values y, Results out, cudaStream_t stream) {
-  call_->enqueue(x, &y, out, stream);
+  call_->enqueue({x, &y, out}, stream);
 }
 
 namespace {
@@ -129,12 +136,26 @@ const FormatInfo& format_of(const Method& method, const Values& x) {
   return is_listed(x.format) ? *x.format : *method.format;
 }
 
-void run_once(Plan plan, const Values& x, const Values* y, const Results& out, cudaStream_t stream) {
-  if (y)
-    plan.enqueue(x, *y, out, stream);
-  else
-    plan.enqueue(x, out, stream);
+void run(const Plan::Call& call, const Arguments& arguments, cudaStream_t stream) {
+  call.enqueue(arguments, stream);
   gpu::check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+}
+
+void reduce(const Method& method, const Arguments& arguments, ncclComm_t comm, cudaStream_t stream,
+            const Options& options) {
+  const FloatingPointEnvironment environment;
+  const Values& x = arguments.x;
+  run(*plan_vector(method, format_of(method, x), x.size, comm, options, &arguments), arguments, stream);
+}
+
+/// `results` as for plan_elements.
+void reduce_elements(const Method& method, const Arguments& arguments, std::optional<std::size_t> results,
+                     ncclComm_t comm, cudaStream_t stream, const Options& options) {
+  const FloatingPointEnvironment environment;
+  const Values& x = arguments.x;
+  run(*plan_elements(method, format_of(method, x), x.size, results, comm, options, default_chunk_bytes,
+                     &arguments),
+      arguments, stream);
 }
 
 std::size_t results_in(const Method& method, const Results& out) {
@@ -145,30 +166,27 @@ std::size_t results_in(const Method& method, const Results& out) {
 
 void reduce(const Method& method, Values block, Results out, ncclComm_t comm, cudaStream_t stream,
             Options options) {
-  run_once(Plan::reduce(method, format_of(method, block), block.size, comm, options), block, nullptr, out,
-           stream);
+  reduce(method, Arguments{block, nullptr, out}, comm, stream, options);
 }
 void reduce(const Method& method, Values x, Values y, Results out, ncclComm_t comm, cudaStream_t stream,
             Options options) {
-  run_once(Plan::reduce(method, format_of(method, x), x.size, comm, options), x, &y, out, stream);
+  reduce(method, Arguments{x, &y, out}, comm, stream, options);
 }
 void all_reduce(const Method& method, Values x, Results out, ncclComm_t comm, cudaStream_t stream,
                 Options options) {
-  run_once(Plan::all_reduce(method, format_of(method, x), x.size, comm, options), x, nullptr, out, stream);
+  reduce_elements(method, {x, nullptr, out}, std::nullopt, comm, stream, options);
 }
 void all_reduce(const Method& method, Values x, Values y, Results out, ncclComm_t comm, cudaStream_t stream,
                 Options options) {
-  run_once(Plan::all_reduce(method, format_of(method, x), x.size, comm, options), x, &y, out, stream);
+  reduce_elements(method, {x, &y, out}, std::nullopt, comm, stream, options);
 }
 void reduce_scatter(const Method& method, Values x, Results out, ncclComm_t comm, cudaStream_t stream,
                     Options options) {
-  run_once(Plan::reduce_scatter(method, format_of(method, x), x.size, results_in(method, out), comm, options),
-           x, nullptr, out, stream);
+  reduce_elements(method, {x, nullptr, out}, results_in(method, out), comm, stream, options);
 }
 void reduce_scatter(const Method& method, Values x, Values y, Results out, ncclComm_t comm,
                     cudaStream_t stream, Options options) {
-  run_once(Plan::reduce_scatter(method, format_of(method, x), x.size, results_in(method, out), comm, options),
-           x, &y, out, stream);
+  reduce_elements(method, {x, &y, out}, results_in(method, out), comm, stream, options);
 }
 
 }  // namespace samesum::nccl

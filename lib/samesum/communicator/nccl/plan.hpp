@@ -71,6 +71,13 @@ class Messages {
 inline const void* const no_input = reinterpret_cast<const void*>(std::uintptr_t{16});
 inline void* const no_output = reinterpret_cast<void*>(std::uintptr_t{1} << 62);
 
+/// The arguments of a call. `y` is null for one input.
+struct Arguments {
+  const Values& x;
+  const Values* y;
+  const Results& out;
+};
+
 /// The call of a plan.
 class Plan::Call {
  public:
@@ -81,8 +88,12 @@ class Plan::Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
+  /// Allocates memory for the call. What it has allocated before it throws is freed with this object.
+  virtual void allocate() = 0;
+  /// Throws std::invalid_argument if an argument is invalid.
+  void check_arguments(const Arguments& arguments) const;
   /// Checks the arguments, and enqueues the call.
-  void enqueue(const Values& x, const Values* y, const Results& out, cudaStream_t stream) const;
+  void enqueue(const Arguments& arguments, cudaStream_t stream) const;
 
  protected:
   const Ranks& ranks() const { return ranks_; }
@@ -110,11 +121,30 @@ class Plan::Call {
 std::string validation_error(const Method& method, const FormatInfo& input, std::size_t size,
                              const Layout& layout, const Options& options);
 
+/// Makes a call, allocates its memory, and checks its arguments if there are some, all of which may fail on
+/// one rank: then all ranks throw Error. Frees memory only after the agreement, since cudaFree waits for the
+/// device, and other ranks of this process may already wait for this one.
+template <class AnyCall, class... Parameters>
+std::unique_ptr<Plan::Call> agreed_call(const Ranks& ranks, const Arguments* arguments,
+                                        const Parameters&... parameters) {
+  std::unique_ptr<Plan::Call> call;
+  ranks.agree(report_of([&] {
+    call = std::make_unique<AnyCall>(ranks, parameters...);
+    call->allocate();
+    if (arguments) call->check_arguments(*arguments);
+    return std::string_view{"the allocation of memory"};
+  }));
+  return call;
+}
+
+/// Plans a call on all ranks. Checks its arguments, too, if they are known.
 std::unique_ptr<Plan::Call> plan_vector(const Method& method, const FormatInfo& input, std::size_t size,
-                                        ncclComm_t comm, const Options& options);
+                                        ncclComm_t comm, const Options& options,
+                                        const Arguments* arguments = nullptr);
 /// Element by element. `results`: of the block of this rank; all of them if it is empty.
 std::unique_ptr<Plan::Call> plan_elements(const Method& method, const FormatInfo& input, std::size_t n,
                                           std::optional<std::size_t> results, ncclComm_t comm,
-                                          const Options& options, std::size_t chunk_bytes);
+                                          const Options& options, std::size_t chunk_bytes,
+                                          const Arguments* arguments = nullptr);
 
 }  // namespace samesum::nccl

@@ -1,23 +1,48 @@
 #include "samesum/communicator/nccl/ranks.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
-
 #include "samesum/backend/cuda/check.hpp"
 #include "samesum/operation/validation.hpp"
 
 namespace samesum::nccl {
 namespace {
 
-/// What a rank tells the others. Longer texts are cut.
-struct Report {
-  std::uint64_t number;
-  std::array<char, 248> call, error;
+/// Makes a device the current one, and at the end that of the caller again.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device) {
+    gpu::check(cudaGetDevice(&before_), "cudaGetDevice");
+    gpu::check(cudaSetDevice(device), "cudaSetDevice");
+  }
+  ~CurrentDevice() { static_cast<void>(cudaSetDevice(before_)); }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  int before_ = 0;
 };
 
-template <std::size_t size> void put(std::array<char, size>& to, std::string_view text) {
-  std::ranges::copy(text.substr(0, size - 1), to.begin());
+/// Whether a CUDA call that may lack memory has succeeded. Clears the error otherwise.
+bool succeeded(cudaError_t code) {
+  if (code == cudaSuccess) return true;
+  static_cast<void>(cudaGetLastError());
+  return false;
+}
+
+/// A stream; the default stream, which needs no memory, if the device has none for another one.
+std::shared_ptr<CUstream_st> stream_of_agreement() {
+  cudaStream_t stream = nullptr;
+  if (!succeeded(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking))) return nullptr;
+  return {stream, [](cudaStream_t s) { static_cast<void>(cudaStreamDestroy(s)); }};
+}
+
+/// Memory of the device, or of the host if the device has none left: NCCL takes either. cudaFree would wait
+/// for the device, and other threads of this process might wait for it meanwhile; so it is from the pool.
+gpu::Memory memory_of_agreement(std::size_t bytes, cudaStream_t stream) {
+  void* memory = nullptr;
+  if (succeeded(cudaMallocAsync(&memory, bytes, stream)))
+    return {memory, [stream](void* p) { static_cast<void>(cudaFreeAsync(p, stream)); }};
+  gpu::check(cudaMallocHost(&memory, bytes), gpu::with_size("cudaMallocHost", bytes));
+  return {memory, [](void* p) { static_cast<void>(cudaFreeHost(p)); }};
 }
 
 }  // namespace
@@ -32,8 +57,6 @@ Ranks::Ranks(ncclComm_t comm) : comm_{comm} {
   check(ncclCommUserRank(comm, &rank_), "ncclCommUserRank");
   check(ncclCommCount(comm, &size_), "ncclCommCount");
   check(ncclCommCuDevice(comm, &device_), "ncclCommCuDevice");
-  const std::string wrong = message_of([&] { check_device(); });
-  if (!wrong.empty()) throw Error{wrong};
 }
 
 void Ranks::check_device() const {
@@ -45,36 +68,44 @@ void Ranks::check_device() const {
                                 std::to_string(device_) + ")");
 }
 
-std::vector<std::uint64_t> Ranks::agree(std::string_view call, const std::string& error,
-                                        std::uint64_t number) const {
-  std::vector<Report> reports(count());
-  Report& mine = reports[me()];
-  mine.number = number;
-  put(mine.call, call);
-  put(mine.error, without_prefix(error));
-  cudaStream_t stream = nullptr;
-  gpu::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-  const std::shared_ptr<CUstream_st> owner{stream,
-                                           [](cudaStream_t s) { static_cast<void>(cudaStreamDestroy(s)); }};
-  // cudaFree would wait for the device, and other threads of this process might wait for it meanwhile.
-  auto* const all = static_cast<Report*>(gpu::pool_memory(count() * sizeof(Report), nullptr, stream));
-  const gpu::Memory freed{all, [stream](void* p) { static_cast<void>(cudaFreeAsync(p, stream)); }};
-  gpu::check(cudaMemcpyAsync(all + rank_, &mine, sizeof mine, cudaMemcpyHostToDevice, stream),
-             "cudaMemcpyAsync");
-  check(ncclAllGather(all + rank_, all, sizeof mine, ncclChar, comm_, stream), "ncclAllGather");
-  gpu::check(cudaMemcpyAsync(reports.data(), all, count() * sizeof mine, cudaMemcpyDeviceToHost, stream),
-             "cudaMemcpyAsync");
-  gpu::check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-
-  const auto rank_of = [&](const auto& report) { return std::to_string(&report - reports.data()); };
-  for (const Report& r : reports)
-    if (r.error[0] != 0) throw Error{"samesum: rank " + rank_of(r) + ": " + r.error.data()};
-  for (const Report& r : reports)
-    if (r.call != reports[0].call)
-      throw Error{std::string{"samesum: rank 0 plans "} + reports[0].call.data() + ", but rank " +
-                  rank_of(r) + " plans " + r.call.data() + "; make the same plan on all ranks"};
+std::vector<std::uint64_t> Ranks::agree(const Report& mine, std::uint64_t number) const {
+  struct Entry {
+    std::uint64_t number;
+    Report report;
+  };
+  Entry entry{number, mine};
+  std::vector<Entry> entries;
   std::vector<std::uint64_t> numbers;
-  for (const Report& r : reports) numbers.push_back(r.number);
+  const Report of_memory = report_of([&] {
+    entries.resize(count());
+    numbers.reserve(count());
+    return std::string_view{};
+  });
+  if (of_memory.failed && !mine.failed) entry.report = of_memory;
+
+  const CurrentDevice device{device_};
+  const std::shared_ptr<CUstream_st> stream = stream_of_agreement();
+  const gpu::Memory memory = memory_of_agreement(count() * sizeof entry, stream.get());
+  auto* const all = static_cast<Entry*>(memory.get());
+  const auto copy = [&](void* to, const void* from, std::size_t n) {
+    gpu::check(cudaMemcpyAsync(to, from, n * sizeof entry, cudaMemcpyDefault, stream.get()),
+               "cudaMemcpyAsync");
+  };
+  copy(all + rank_, &entry, 1);
+  check(ncclAllGather(all + rank_, all, sizeof entry, ncclChar, comm_, stream.get()), "ncclAllGather");
+  copy(entries.data(), all, entries.size());
+  gpu::check(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+  if (of_memory.failed) throw std::bad_alloc{};
+
+  for (const Entry& e : entries) {
+    if (e.report.failed)
+      throw Error{message_of_failure(static_cast<std::size_t>(&e - entries.data()), e.report)};
+    numbers.push_back(e.number);
+  }
+  for (const Entry& e : entries)
+    if (e.report.call != entries[0].report.call)
+      throw Error{
+          message_of_difference(entries[0].report, static_cast<std::size_t>(&e - entries.data()), e.report)};
   return numbers;
 }
 

@@ -1,9 +1,7 @@
 /// The ranks of a communicator: their agreement on a plan.
 #pragma once
 
-#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "samesum/communicator/agreement.hpp"
@@ -17,7 +15,7 @@ void check(ncclResult_t code, const char* call);
 /// What NCCL knows about a communicator.
 class Ranks {
  public:
-  /// @throws Error if comm is null, or if the current device is another than that of comm.
+  /// @throws Error if comm is null.
   explicit Ranks(ncclComm_t comm);
 
   ncclComm_t comm() const { return comm_; }
@@ -28,10 +26,10 @@ class Ranks {
   /// Throws std::invalid_argument if the current device is another than that of comm.
   void check_device() const;
 
-  /// Gathers a number of each rank. Throws Error on all ranks if one of them has an error, or if their calls
-  /// differ. Waits for the other ranks.
-  std::vector<std::uint64_t> agree(std::string_view call, const std::string& error,
-                                   std::uint64_t number) const;
+  /// Gathers a number of each rank. Throws Error on all ranks if one of them reports an error, or if their
+  /// calls differ. Waits for the other ranks. Works whatever the current device is, and without memory on the
+  /// device.
+  std::vector<std::uint64_t> agree(const Report& mine, std::uint64_t number = 0) const;
 
  private:
   ncclComm_t comm_;

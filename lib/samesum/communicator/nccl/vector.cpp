@@ -33,28 +33,30 @@ class VectorCall : public Plan::Call {
         begin_{schedule_.begins[ranks.me()]},
         size_{sizes[ranks.me()]},
         merge_{merge_states_of(method)},
-        place_{uploaded(schedule_.place)},
-        begins_{form_.move_index ? uploaded(schedule_.begins) : nullptr},
-        states_{gpu::device_memory(ranks.count() * schedule_.states_per_rank * form_.state_bytes)},
         side_{new_stream()} {
-    const std::size_t me = ranks.me();
-    for (const SplitTile& tile : schedule_.split)
-      if (tile.owner == ranks.rank()) split_elements_ += tile.elements.count;
-    for (std::size_t i = 0; i < inputs(); ++i)
-      split_.push_back(gpu::device_memory(split_elements_ * element_bytes()));
-    split_count_ = static_cast<std::size_t>(
-        std::ranges::count(schedule_.split, static_cast<int>(me), &SplitTile::owner));
+    const auto me = ranks.rank();
+    split_count_ = static_cast<std::size_t>(std::ranges::count(schedule_.split, me, &SplitTile::owner));
     sends_ = std::ranges::any_of(schedule_.split, [&](const SplitTile& tile) {
-      return std::ranges::find(tile.parts, static_cast<int>(me), &SplitTile::Part::rank) != tile.parts.end();
+      return std::ranges::find(tile.parts, me, &SplitTile::Part::rank) != tile.parts.end();
     });
     largest_ = split_count_;
     for (std::size_t i = split_count_; i < mine_.size(); ++i)
       if (mine_[i].count > mine_[largest_].count) largest_ = i;
+  }
+
+  void allocate() override {
+    place_ = uploaded(schedule_.place);
+    if (form_.move_index) begins_ = uploaded(schedule_.begins);
+    states_ = gpu::device_memory(ranks().count() * schedule_.states_per_rank * form_.state_bytes);
+    std::size_t split_elements = 0;
+    for (std::size_t i = 0; i < split_count_; ++i) split_elements += mine_[i].count;
+    for (std::size_t i = 0; i < inputs(); ++i)
+      split_.push_back(gpu::device_memory(split_elements * element_bytes()));
     std::vector<samesum::Call> on_main, on_side;
     for (std::size_t i = 0; i < mine_.size(); ++i)
       (i == largest_ ? on_main : on_side).push_back(state_call(nullptr, nullptr, mine_[i].count, nullptr));
-    if (!on_main.empty()) main_workspace_.emplace(method, on_main);
-    if (!on_side.empty()) side_workspace_.emplace(method, on_side);
+    if (!on_main.empty()) main_workspace_.emplace(method(), on_main);
+    if (!on_side.empty()) side_workspace_.emplace(method(), on_side);
   }
 
  private:
@@ -149,7 +151,7 @@ class VectorCall : public Plan::Call {
   MergeStates merge_;
   gpu::Memory place_, begins_, states_;
   std::vector<gpu::Memory> split_;  ///< for each input the split tiles that this rank owns
-  std::size_t split_elements_ = 0, split_count_ = 0;
+  std::size_t split_count_ = 0;
   bool sends_ = false;       ///< or receives parts of split tiles
   std::size_t largest_ = 0;  ///< the subtree that is reduced in the caller's stream
   std::optional<Workspace> main_workspace_, side_workspace_;
@@ -160,22 +162,25 @@ class VectorCall : public Plan::Call {
 }  // namespace
 
 std::unique_ptr<Plan::Call> plan_vector(const Method& method, const FormatInfo& input, std::size_t size,
-                                        ncclComm_t comm, const Options& options) {
+                                        ncclComm_t comm, const Options& options, const Arguments* arguments) {
   const Ranks ranks{comm};
-  const std::string error = message_of([&] {
-    std::string wrong = validation_error(method, input, size, Layout::vector(size), options);
-    if (wrong.empty()) {
-      Partial{method, 0, options.grid};  // throws if the method has none, or needs a grid
-      if (merge_states_of(method) == nullptr)
-        wrong = "no kernel merges partials in the order " + method.order + "; use the order tree";
-      else if (form_of(method).leaf == 0 && method.accumulator != Exact::name && ranks.count() > most_tiles)
-        wrong = "comm has " + std::to_string(ranks.count()) + " ranks; at most 1024 are supported";
-    }
-    if (!wrong.empty()) throw std::invalid_argument("samesum: " + method.name + ": " + wrong);
-  });
-  const std::vector<std::uint64_t> sizes =
-      ranks.agree(description("reduce", method, input, options), error, size);
-  return std::make_unique<VectorCall>(ranks, method, input, sizes, options);
+  const std::vector<std::uint64_t> sizes = ranks.agree(
+      report_of([&] {
+        ranks.check_device();
+        std::string wrong = validation_error(method, input, size, Layout::vector(size), options);
+        if (wrong.empty()) {
+          Partial{method, 0, options.grid};  // throws if the method has none, or needs a grid
+          if (merge_states_of(method) == nullptr)
+            wrong = "no kernel merges partials in the order " + method.order + "; use the order tree";
+          else if (form_of(method).leaf == 0 && method.accumulator != Exact::name &&
+                   ranks.count() > most_tiles)
+            wrong = "comm has " + std::to_string(ranks.count()) + " ranks; at most 1024 are supported";
+        }
+        if (!wrong.empty()) throw std::invalid_argument("samesum: " + method.name + ": " + wrong);
+        return description("reduce", method, input, options);
+      }),
+      size);
+  return agreed_call<VectorCall>(ranks, arguments, method, input, sizes, options);
 }
 
 }  // namespace samesum::nccl
