@@ -19,6 +19,7 @@ ENVIRONMENT = {
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe", "OMP_NUM_THREADS": "1",
 }  # fmt: skip
 HEAD = """
+import signal
 import numpy as np, samesum, samesum.mpi
 from mpi4py import MPI
 comm, rank, size = MPI.COMM_WORLD, MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
@@ -95,10 +96,13 @@ print_all(all(checks))
 def test_an_error_on_one_rank_is_raised_on_every_rank():
     lines = run(3, """
 def raised(call):
+    signal.alarm(10)  # a call that waits longer ends the program
     try:
         call()
     except (TypeError, ValueError) as error:
         return f"{type(error).__name__}: {error}"
+    finally:
+        signal.alarm(0)
 read_only = numbers(9)
 read_only.flags.writeable = rank != 1
 print_all("|".join([
@@ -107,10 +111,11 @@ print_all("|".join([
     raised(lambda: samesum.mpi.all_reduce([1.0] if rank == 1 else numbers(1))),
     raised(lambda: samesum.mpi.all_reduce(numbers(9), out=read_only)),
     raised(lambda: samesum.mpi.reduce(numbers(9), comm="world")),
+    raised(lambda: samesum.mpi.reduce(numbers(9), method="moments/exact", correction=(lambda: 1) if rank == 1 else 1)),
 ]))
 """)
     assert len(lines) == 3 and len(set(lines)) == 1
-    method, shape, kind, out, comm = lines[0].split("|")
+    method, shape, kind, out, comm, correction = lines[0].split("|")
     assert method == (
         "ValueError: samesum: reduce: the method is sum/exact/fp32 on rank 0 and sum/tree/plain/fp32 on rank 2; "
         "all ranks must have the same"
@@ -119,3 +124,47 @@ print_all("|".join([
     assert kind == "TypeError: samesum: all_reduce failed on rank 1: x is a list; pass a NumPy array"
     assert "all_reduce failed on rank 1: out is read-only" in out
     assert "comm is 'world'; use an intracommunicator of mpi4py" in comm
+    assert "reduce failed on rank 1: float() argument must be a string or a real number" in correction
+
+
+def test_memory_that_one_rank_lacks_raises_on_every_rank():
+    assert run(3, """
+from samesum import _workers
+from samesum._arrays import NumPy
+left = None  # how many more arrays rank 1 can allocate
+def limited(function):
+    def allocate(*arguments):
+        global left
+        if left is not None:
+            left -= 1
+            if left < 0:
+                raise MemoryError("the memory is full")
+        return function(*arguments)
+    return allocate
+NumPy.empty, _workers.bytearray, _workers._PIECE = limited(NumPy.empty), limited(bytearray), 40
+x, share = numbers(10), np.empty(3, np.float32)
+calls = [
+    lambda: samesum.mpi.all_reduce(x.copy()),
+    lambda: samesum.mpi.reduce_scatter(x[:9], share),
+    lambda: samesum.mpi.reduce(x, method="serial/plain"),
+]
+counts = []
+for call in calls:
+    message, count = "", -1
+    while message is not None:
+        count += 1
+        left = count if rank == 1 else None
+        signal.alarm(10)
+        try:
+            call()
+            message = None
+        except MemoryError as error:
+            message = str(error)
+        left = None
+        messages = comm.allgather(message)
+        signal.alarm(0)
+        assert len(set(messages)) == 1 and (message is None or "failed on rank 1: the memory is full" in message), messages
+    counts.append(count)
+assert counts[0] >= 4 and counts[1] >= 2 and counts[2] >= 3, counts
+print_all("done")
+""") == ["done"] * 3

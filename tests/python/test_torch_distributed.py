@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import multiprocessing
 import pathlib
 import subprocess
 import sys
 from typing import Any, Callable
+from unittest import mock
 
 import pytest
 
@@ -30,6 +32,7 @@ def serve(rank: int, backend: str, sizes: tuple[int, ...], store: str, connectio
         torch.cuda.set_device(rank)
     dist.init_process_group(backend, init_method=f"file://{store}", rank=rank, world_size=max(sizes))
     groups = {size: dist.new_group(list(range(size))) for size in sizes}
+    connection.send("ready")
     while (message := connection.recv()) is not None:
         size, function, arguments = message
         try:
@@ -51,13 +54,15 @@ def workers(backend: str, sizes: tuple[int, ...], store: pathlib.Path) -> Any:
     ]
     for process in processes:
         process.start()
+    for here, _ in pipes:
+        assert here.poll(60) and here.recv() == "ready"
 
-    def call(size: int, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+    def call(size: int, function: Callable[..., Any], *arguments: Any, seconds: int = 60) -> list[Any]:
         for here, _ in pipes[:size]:
             here.send((size, function, arguments))
         results = []
         for rank, (here, _) in enumerate(pipes[:size]):
-            assert here.poll(60), f"rank {rank} hangs"
+            assert here.poll(seconds), f"rank {rank} hangs"
             results.append(here.recv())
         return results
 
@@ -178,6 +183,44 @@ def other_micro_batches(group: Any) -> Any:
     same.FixedPointGradients([torch.nn.Parameter(torch.ones(3))], 4 + dist.get_rank(group), group=group)
 
 
+def other_correction(group: Any) -> Any:
+    correction = (lambda: 1) if dist.get_rank(group) == 1 else 1
+    same.reduce(torch.ones(9), method="moments/exact", correction=correction, group=group)
+
+
+def no_parameters(group: Any) -> Any:
+    parameters = None if dist.get_rank(group) == 1 else [torch.nn.Parameter(torch.ones(3))]
+    same.FixedPointGradients(parameters, 4, group=group)
+
+
+def no_leaf(group: Any) -> Any:
+    parameter = torch.nn.Parameter(torch.ones(3))
+    same.FixedPointGradients([parameter * 2 if dist.get_rank(group) == 1 else parameter], 4, group=group)
+
+
+def no_grids(group: Any) -> Any:
+    gradients = same.FixedPointGradients([torch.nn.Parameter(torch.ones(3))], 4, group=group)
+    if dist.get_rank(group) == 1:
+        gradients.grids = ["fine"]
+    gradients.reduce()
+
+
+def shared_out(group: Any) -> Any:
+    out = torch.ones(1).expand(9) if dist.get_rank(group) == 1 else torch.ones(9)
+    same.all_reduce(torch.ones(9), out=out, group=group)
+
+
+def sparse_out(group: Any) -> Any:
+    out = torch.ones(3)
+    same.reduce_scatter(torch.ones(9), out.to_sparse() if dist.get_rank(group) == 1 else out, group=group)
+
+
+def out_of_inference_mode(group: Any) -> Any:
+    with torch.inference_mode(dist.get_rank(group) == 1):
+        x = torch.ones(9)
+    same.all_reduce(x, group=group)
+
+
 def damaged(group: Any) -> Any:
     to_bytes = samesum.Partial.to_bytes
     if dist.get_rank(group) == 1:
@@ -197,12 +240,85 @@ def damaged(group: Any) -> Any:
         (no_tensor, TypeError, "all_reduce failed on rank 1: x is a list; pass a tensor"),
         (other_micro_batches, ValueError, "the number of micro_batches is 4 on rank 0 and 5 on rank 1"),
         (damaged, ValueError, "the partial of rank 1 did not arrive whole"),
+        (other_correction, TypeError, "reduce failed on rank 1: float"),
+        (no_parameters, TypeError, "FixedPointGradients failed on rank 1: 'NoneType' object is not iterable"),
+        (no_leaf, RuntimeError, "FixedPointGradients failed on rank 1: .* non-leaf"),
+        (no_grids, TypeError, "FixedPointGradients.reduce failed on rank 1: bad operand type"),
+        (shared_out, ValueError, "all_reduce failed on rank 1: out is sparse, or its elements share memory"),
+        (sparse_out, ValueError, "reduce_scatter failed on rank 1: out is sparse, or its elements share memory"),
+        (out_of_inference_mode, ValueError, "all_reduce failed on rank 1: out is a tensor of inference mode"),
     ],
 )
 def test_an_error_on_one_rank_is_raised_on_every_rank(on_ranks, call, error, message):
-    for raised in on_ranks(3, call):
+    for raised in on_ranks(3, call, seconds=10):
         with pytest.raises(error, match=message):
             raise raised
+
+
+class LittleMemory(torch.overrides.TorchFunctionMode):
+    """Lets PyTorch allocate some tensors, and then no more. What connects the ranks keeps its own memory."""
+
+    def __init__(self, left: int) -> None:
+        super().__init__()
+        self.left, self.is_carrying = left, False
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        allocates = {"arange", "cat", "clone", "contiguous", "empty", "empty_like", "full", "new_empty", "tensor", "zeros"}
+        if function.__name__ in allocates and not self.is_carrying:
+            self.left -= 1
+            if self.left < 0:
+                raise torch.OutOfMemoryError("the memory is full")
+        return function(*args, **(kwargs or {}))
+
+    def carrying(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def carry(*arguments: Any, **options: Any) -> Any:
+            self.is_carrying = True
+            try:
+                return function(*arguments, **options)
+            finally:
+                self.is_carrying = False
+
+        return carry
+
+
+def with_little_memory(group: Any, call: Callable[[Any], Any], left: int) -> Any:
+    if dist.get_rank(group) != 1:
+        return bits(call(group))
+    memory = LittleMemory(left)
+    names = ("all_gather_object", "all_to_all_single", "all_gather_into_tensor", "all_reduce")
+    with mock.patch.multiple(dist, **{name: memory.carrying(getattr(dist, name)) for name in names}), memory:
+        result = call(group)
+    return bits(result)
+
+
+def reduced_padded(group: Any) -> Any:
+    return same.all_reduce(numbers(2, 5).t(), group=group)
+
+
+def reduced_into_shares(group: Any) -> Any:
+    return same.reduce_scatter(numbers(9), torch.as_tensor([0.0] * 3), group=group)
+
+
+def one_step(group: Any) -> Any:
+    p = torch.nn.Parameter(torch.as_tensor([1.0, 2.0]))
+    gradients = same.FixedPointGradients([p], 2, group=group)
+    gradients.grids = [-30]
+    if dist.get_rank(group) < 2:
+        p.sum().backward()
+    assert gradients.reduce()
+    return p.grad
+
+
+@pytest.mark.parametrize(("call", "least"), [(reduced_padded, 4), (reduced_into_shares, 2), (one_step, 6)])
+def test_memory_that_one_rank_lacks_raises_on_every_rank(on_ranks, call, least):
+    for allocations in itertools.count():
+        found = on_ranks(3, with_little_memory, call, allocations, seconds=10)
+        if not any(isinstance(f, Exception) for f in found):
+            break
+        for raised in found:
+            with pytest.raises(RuntimeError, match="failed on rank 1: the memory is full"):
+                raise raised
+    assert allocations >= least
 
 
 def outside(group: Any) -> Any:
@@ -478,8 +594,39 @@ def test_the_number_of_gpus_changes_no_bit_of_accumulated_gradients(on_gpus):
         assert on_gpus(2, accumulated, 3, order) == [first] * 2
 
 
+def with_little_memory_on_gpu(group: Any, scatters: bool) -> list[str]:
+    """Repeats a call with more and more memory on GPU 1; returns what it raised, and at last nothing."""
+    n = 1 << 24
+    x = torch.ones(1, device="cuda").expand(2 * n)
+    out = torch.zeros(n if scatters else 2 * n, device="cuda")
+    total = torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory
+    errors = []
+    for room in range(1 << 24, 1 << 30, 1 << 25):  # besides tensors, what connects the ranks needs some
+        torch.cuda.empty_cache()
+        most = torch.cuda.memory_reserved() + room if dist.get_rank(group) == 1 else total
+        torch.cuda.set_per_process_memory_fraction(most / total)
+        try:
+            same.reduce_scatter(x, out, group=group) if scatters else same.all_reduce(x, out=out, group=group)
+            errors.append("")
+        except RuntimeError as error:
+            errors.append(str(error))
+        finally:
+            torch.cuda.set_per_process_memory_fraction(1.0)
+        if not errors[-1]:
+            break
+    assert (out == 2).all()
+    return errors
+
+
+@pytest.mark.parametrize("scatters", [False, True])
+def test_memory_that_one_gpu_lacks_raises_on_every_one(on_gpus, scatters):
+    first, second = on_gpus(2, with_little_memory_on_gpu, scatters, seconds=10)
+    assert first == second and len(first) > 4 and first[-1] == ""
+    assert all("failed on rank 1: " in error and "out of memory" in error for error in first[:-1])
+
+
 def test_an_error_on_one_gpu_is_raised_on_every_one(on_gpus):
-    for raised in on_gpus(2, other_methods_on_gpus):
+    for raised in on_gpus(2, other_methods_on_gpus, seconds=10):
         with pytest.raises(ValueError, match="the method is sum/exact/fp32 on rank 0 and sum/tree/plain/fp32 on rank 1"):
             raise raised
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from typing import Any, Callable
 
@@ -11,26 +12,30 @@ np = pytest.importorskip("numpy")
 
 import samesum  # noqa: E402
 from samesum import _workers  # noqa: E402
+from samesum._arrays import NumPy  # noqa: E402
 
 
 class Threads:
-    """One rank of an engine that carries objects between threads. A rank that waits in vain raises."""
+    """One rank of an engine that carries objects between threads. A rank that waits in vain raises after 10 s."""
 
     def __init__(self, rank: int, size: int, barrier: threading.Barrier, held: list[Any]) -> None:
         self.rank, self.size, self.barrier, self.held = rank, size, barrier, held
 
-    def all_gather(self, value: Any) -> list[Any]:
+    def exchange(self, value: Any) -> list[Any]:
         self.held[self.rank] = value
-        self.barrier.wait(20)
+        self.barrier.wait(10)
         found = list(self.held)
-        self.barrier.wait(20)
+        self.barrier.wait(10)
         return found
 
-    def all_to_all(self, rows: Any) -> Any:
-        return np.stack([sent[self.rank] for sent in self.all_gather(rows)])
+    def all_gather(self, value: Any) -> list[Any]:
+        return [pickle.loads(data) for data in self.exchange(pickle.dumps(value))]
 
-    def all_gather_rows(self, row: Any) -> Any:
-        return np.stack(self.all_gather(row))
+    def all_to_all(self, rows: Any, received: Any) -> None:
+        np.stack([sent[self.rank] for sent in self.exchange(rows)], out=received)
+
+    def all_gather_rows(self, row: Any, rows: Any) -> None:
+        np.stack(self.exchange(row), out=rows)
 
 
 def on_ranks(size: int, call: Callable[[Threads], Any], engine: type[Threads] = Threads) -> list[Any]:
@@ -134,6 +139,16 @@ def test_each_rank_gets_its_share_of_the_results():
     assert [f.tobytes() for f in found] == [e.tobytes() for e in np.split(expected, 3)]
 
 
+def test_long_partials_travel_in_pieces(monkeypatch):
+    x = numbers(1000)
+    blocks = np.split(x, [300, 300, 900])
+    expected = on_ranks(4, lambda ranks: reduced(ranks, blocks[ranks.rank], method="serial/kahan"))
+    monkeypatch.setattr(_workers, "_PIECE", 77)
+    assert on_ranks(4, lambda ranks: reduced(ranks, blocks[ranks.rank], method="serial/kahan")) == expected
+    found = on_ranks(3, lambda ranks: _workers.gathered(ranks, "reduce", lambda: bytes(range(77 * ranks.rank))))
+    assert found == [[b"", bytes(range(77)), bytes(range(154))]] * 3
+
+
 def test_without_checks_the_results_are_the_same():
     x = numbers(3, 10)
     found = on_ranks(3, lambda ranks: all_reduced(ranks, x[ranks.rank].copy(), check=False))
@@ -174,6 +189,14 @@ def differing(rank: int, usual: Any, other: Any) -> Any:
         (lambda r, x: scattered(r, x[:8], x[:2]), ValueError, "whose first axis 3 ranks cannot share evenly; pad it"),
         (lambda r, x: differing(r.rank, reduced, all_reduced)(r, x), ValueError,
          "the function is reduce on rank 0 and all_reduce on rank 2"),
+        (lambda r, x: reduced(r, x, method="moments/tree", correction=differing(r.rank, 1, 0)), ValueError,
+         "the correction is 1.0 on rank 0 and 0.0 on rank 2"),
+        (lambda r, x: reduced(r, x, method="moments/tree", correction=differing(r.rank, 1, lambda: 1)), TypeError,
+         "reduce failed on rank 2"),
+        (lambda r, x: reduced(r, x, method="fixed_point", grid=differing(r.rank, -30, lambda: -30)), TypeError,
+         "reduce failed on rank 2"),
+        (lambda r, x: reduced(r, x, method=differing(r.rank, None, lambda: "exact")), TypeError,
+         "reduce failed on rank 2"),
     ],
 )  # fmt: skip
 def test_an_error_on_one_rank_is_raised_on_every_rank(call, error, message):
@@ -182,6 +205,76 @@ def test_an_error_on_one_rank_is_raised_on_every_rank(call, error, message):
     for raised in found:
         with pytest.raises(error, match=message):
             raise raised
+
+
+class Local(float):
+    def __index__(self):
+        return int(self)
+
+    def __reduce__(self):
+        raise TypeError("this object cannot be sent")
+
+
+def test_arguments_are_compared_by_value_whatever_their_type():
+    x = numbers(3, 9)
+    for options in ({"correction": 1}, {"method": "fixed_point", "grid": -30}):
+        method = options.pop("method", "moments/tree")
+        (name, value), = options.items()
+        found = on_ranks(3, lambda r: reduced(r, x[r.rank], method=method, **{name: differing(r.rank, value, Local(value))}))
+        assert found == on_ranks(3, lambda r: reduced(r, x[r.rank], method=method, **{name: value}))
+
+
+class Failing:
+    """Lets a function work some times in a thread, and then raise MemoryError."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function, self.left = function, threading.local()
+
+    def __call__(self, *arguments: Any) -> Any:
+        left = getattr(self.left, "calls", None)
+        if left is not None:
+            self.left.calls = left - 1
+            if left == 0:
+                raise MemoryError("the memory is full")
+        return self.function(*arguments)
+
+
+def raised_by_failing(failing: Failing, size: int, call: Callable[[Threads], Any]) -> int:
+    """Lets each call of a function on rank 1 fail in turn; returns how many there are."""
+    calls = 0
+    while True:
+
+        def work(ranks: Threads) -> Any:
+            if ranks.rank == 1:
+                failing.left.calls = calls
+            return call(ranks)
+
+        found = on_ranks(size, work)
+        if not any(isinstance(f, Exception) for f in found):
+            return calls
+        assert all(isinstance(f, MemoryError) and "failed on rank 1: the memory is full" in str(f) for f in found), found
+        calls += 1
+
+
+def test_memory_that_one_rank_lacks_raises_on_every_rank(monkeypatch):
+    empty = Failing(NumPy.empty)
+    monkeypatch.setattr(NumPy, "empty", lambda *arguments: empty(*arguments))
+    x = numbers(3, 10)  # 3 ranks pad it
+    expected = samesum.sum(x, axis=0).tobytes()
+    # The type of the results, the padded elements, those received, and the results of all ranks.
+    assert raised_by_failing(empty, 3, lambda ranks: all_reduced(ranks, x[ranks.rank].copy())) >= 4
+    found = on_ranks(3, lambda ranks: all_reduced(ranks, x[ranks.rank].copy()))
+    assert [f.tobytes() for f in found] == [expected] * 3
+    shares = [np.empty(3, np.float32) for _ in range(3)]
+    assert raised_by_failing(empty, 3, lambda ranks: scattered(ranks, x[ranks.rank][:9], shares[ranks.rank])) >= 2
+
+
+def test_memory_for_long_partials_that_one_rank_lacks_raises_on_every_rank(monkeypatch):
+    allocate = Failing(bytearray)
+    monkeypatch.setattr(_workers, "bytearray", allocate, raising=False)
+    monkeypatch.setattr(_workers, "_PIECE", 77)
+    x = numbers(3, 50)
+    assert raised_by_failing(allocate, 3, lambda ranks: reduced(ranks, x[ranks.rank], method="serial/plain")) == 3
 
 
 def test_other_versions_are_named_on_every_rank(monkeypatch):
@@ -199,9 +292,9 @@ def test_other_versions_are_named_on_every_rank(monkeypatch):
 def test_a_damaged_partial_raises_on_every_rank():
     class Damaging(Threads):
         def all_gather(self, value):
-            data = value[0]
-            if self.rank == 1 and isinstance(data, bytes):
-                value = (data[:40] + bytes([data[40] ^ 1]) + data[41:], None)
+            if self.rank == 1 and isinstance(value[0][1], bytes):
+                size, data = value[0]
+                value = (size, data[:40] + bytes([data[40] ^ 1]) + data[41:]), None
             return super().all_gather(value)
 
     for raised in on_ranks(3, lambda ranks: reduced(ranks, numbers(9)), Damaging):

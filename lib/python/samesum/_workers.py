@@ -1,8 +1,10 @@
 """Reductions whose elements lie on several workers, which an engine connects.
 
-Two functions serve every engine: `merged` joins partials of consecutive blocks, and `reduced_over_ranks` reduces the
-contributions of ranks element by element. An engine is given as a `Ranks`: it carries arrays and objects, and computes
-nothing.
+`merged` joins partials of consecutive blocks. `reduce_blocks`, `all_reduce` and `reduce_scatter` serve every engine that
+connects ranks. An engine is given as a `Ranks`: it carries arrays and objects, and computes nothing.
+
+If a rank raised while others wait for its data, they would wait for ever. So before each exchange of data, the ranks do
+all that may fail on one of them, the allocation of what they will receive included, in a step of `on_all_ranks`.
 """
 
 from __future__ import annotations
@@ -26,13 +28,13 @@ class Ranks(Protocol):
     size: int
 
     def all_gather(self, value: Any) -> list[Any]:
-        """Returns the objects of all ranks, in rank order."""
+        """Returns the objects of all ranks, in rank order. They are small, and consist of built-in types."""
 
-    def all_to_all(self, rows: Any) -> Any:
-        """Sends row r of an array to rank r, and returns the array of the rows received, in rank order."""
+    def all_to_all(self, rows: Any, received: Any) -> None:
+        """Sends row r of an array to rank r, and writes the rows that it gets to `received`, in rank order."""
 
-    def all_gather_rows(self, row: Any) -> Any:
-        """Returns the array of the rows of all ranks, in rank order."""
+    def all_gather_rows(self, row: Any, rows: Any) -> None:
+        """Writes the rows of all ranks to `rows`, in rank order."""
 
 
 # --- errors on all ranks --------------------------------------------------------------------------------------
@@ -41,7 +43,10 @@ _ERRORS: dict[str, type[Exception]] = {e.__name__: e for e in (TypeError, ValueE
 
 
 def on_all_ranks(ranks: Ranks, function: str, step: Callable[[], Any]) -> list[Any]:
-    """Returns what `step` returns on each rank. If it raises on one rank, every rank raises."""
+    """Returns what `step` returns on each rank: small objects of built-in types, which every rank can read.
+
+    If it raises on one rank, every rank raises.
+    """
     value, failure = None, None
     try:
         value = step()
@@ -65,12 +70,13 @@ def agreed(ranks: Ranks, function: str, describe: Callable[[], tuple[dict[str, A
     """Checks that all ranks describe their call in the same way.
 
     `describe` returns this rank's description, and a value that may differ between ranks. Returns these values, in
-    rank order. If a description differs, or `describe` raises on one rank, every rank raises.
+    rank order. If the text of a description differs, or `describe` raises on one rank, every rank raises.
     """
 
     def step() -> Any:
         description, value = describe()
-        return {"version of samesum": _version(), "function": function} | description, value
+        names = {"version of samesum": _version(), "function": function} | description
+        return {argument: str(value) for argument, value in names.items()}, value
 
     found = on_all_ranks(ranks, function, step)
     first = found[0][0]
@@ -82,6 +88,33 @@ def agreed(ranks: Ranks, function: str, describe: Callable[[], tuple[dict[str, A
                     f"{rank}; all ranks must have the same"
                 )
     return [value for _, value in found]
+
+
+_PIECE = 1 << 20  # bytes of each rank that an engine carries at once
+
+
+def gathered(ranks: Ranks, function: str, step: Callable[[], bytes]) -> list[Any]:
+    """Returns the bytes that `step` returns on each rank.
+
+    Long ones travel in pieces, once all ranks have memory for them. If `step` raises on one rank, every rank raises.
+    """
+    mine = b""
+
+    def begin() -> tuple[int, bytes]:
+        nonlocal mine
+        mine = step()
+        return len(mine), mine if len(mine) <= _PIECE else b""
+
+    found = on_all_ranks(ranks, function, begin)
+    longest = max(size for size, _ in found)
+    if longest <= _PIECE:
+        return [data for _, data in found]
+    whole: list[bytearray] = []
+    on_all_ranks(ranks, function, lambda: whole.extend(bytearray(size) for size, _ in found))
+    for at in range(0, longest, _PIECE):
+        for data, piece in zip(whole, ranks.all_gather(mine[at : at + _PIECE])):
+            data[at : at + len(piece)] = piece
+    return whole
 
 
 # --- blocks of a vector ---------------------------------------------------------------------------------------
@@ -128,7 +161,8 @@ def reduce_blocks(
         format = format_of(x.dtype)
         chosen = find_method(method, "fp64" if format == "int" else format, library.view(x).device)
         Partial(chosen, grid=check_grid(grid))
-        return {"method": _everywhere(chosen), "grid": grid, "correction": correction}, math.prod(x.shape)
+        names = {"method": _everywhere(chosen), "grid": check_grid(grid), "correction": float(correction)}
+        return names, math.prod(x.shape)
 
     sizes = agreed(ranks, "reduce", describe)
 
@@ -137,13 +171,24 @@ def reduce_blocks(
         block.add(x, y, threads=threads)
         return block.to_bytes()
 
-    return merged_bytes(on_all_ranks(ranks, "reduce", part)).finish(correction=correction)
+    parts = gathered(ranks, "reduce", part)
+    result: Any = None
+
+    def finish() -> None:
+        nonlocal result
+        result = merged_bytes(parts).finish(correction=correction)
+
+    if max(map(len, parts)) <= _PIECE:  # needs hardly any memory: all ranks succeed, or all raise
+        finish()
+    else:
+        on_all_ranks(ranks, "reduce", finish)
+    return result
 
 
-def merged_bytes(parts: Iterable[bytes]) -> Any:
+def merged_bytes(parts: Iterable[Any]) -> Any:
     """Merges the serialised partials of all ranks."""
 
-    def read(rank: int, data: bytes) -> Partial:
+    def read(rank: int, data: Any) -> Partial:
         try:
             return Partial.from_bytes(data)
         except ValueError as error:
@@ -157,38 +202,28 @@ def merged_bytes(parts: Iterable[bytes]) -> Any:
 # --- element by element ---------------------------------------------------------------------------------------
 
 
-def _piece(
-    ranks: Ranks, function: str, rows: Any, method: str | Method | None, operation: str, grid: int | None, check: bool
-) -> Any:
-    """Exchanges rows and reduces those received: each rank gets the results of its own columns."""
-    received = ranks.all_to_all(rows)
-    result: Any = None
-
-    def step() -> None:
-        nonlocal result
-        result = _reduce(operation, received, axis=0, method=method, grid=grid)
-
-    if check:
-        on_all_ranks(ranks, function, step)
-    else:
-        step()
-    return result
-
-
-def _prepared(
+def _reduce_elements(
     ranks: Ranks, function: str, x: Any, out: Any, shape_of_out: Callable[[tuple[int, ...]], tuple[int, ...]],
-    require: Callable[[str, Any], None], method: str | Method | None, grid: int | None, check: bool,
-) -> tuple[Any, str]:  # fmt: skip
-    """Returns the contiguous elements of x as a vector, and the operation, after all ranks have agreed on the call."""
-    elements, operation = x, ""
+    gathers: bool, require: Callable[[str, Any], None], method: str | Method | None, grid: int | None, check: bool,
+) -> Any:  # fmt: skip
+    """Reduces the contributions of all ranks to x; each rank a row of their elements.
+
+    Writes the result of this rank's row to `out`, or of all rows if it `gathers` them. `require(name, array)` raises if
+    the engine cannot take an array.
+    """
+    library: Any = None
+    rows: Any = None
+    received: Any = None
+    results: Any = None
+    operation = ""
 
     def describe() -> tuple[dict[str, Any], None]:
-        nonlocal elements, operation
+        nonlocal library, rows, received, operation
         require("x", x)
         require("out", out)
         library = library_of(x)
-        elements = library.contiguous(library.array(x)).reshape(-1)
-        format, device = format_of(x.dtype), library.view(elements).device
+        rows = library.contiguous(library.array(x)).reshape(-1)
+        format, device, dtype = format_of(x.dtype), library.view(rows).device, dtype_name(x.dtype)
         chosen = find_method(method, "fp64" if format == "int" else format, device)
         if chosen.inputs != 1 or chosen.results != 1:
             raise ValueError(f"samesum: method {chosen.name} has not one input and one result; use another operation")
@@ -197,50 +232,57 @@ def _prepared(
         if tuple(out.shape) != expected:
             raise ValueError(f"samesum: out has shape {tuple(out.shape)}; the result has shape {expected}")
         # The results for no columns have the type of all results.
-        none = library.empty((ranks.size, 0), dtype_name(x.dtype), elements)
-        dtype = dtype_name(_reduce(operation, none, axis=0, method=method, grid=grid).dtype)
-        if dtype_name(out.dtype) != dtype:
+        none = library.empty((ranks.size, 0), dtype, rows)
+        dtype_of_results = dtype_name(_reduce(operation, none, axis=0, method=method, grid=grid).dtype)
+        if dtype_name(out.dtype) != dtype_of_results:
             raise TypeError(
-                f"samesum: the result has elements of type {dtype}, but those of out are {dtype_name(out.dtype)}; "
-                "convert the input, or choose a method in its format"
+                f"samesum: the result has elements of type {dtype_of_results}, but those of out are "
+                f"{dtype_name(out.dtype)}; convert the input, or choose a method in its format"
             )
-        names = {"method": _everywhere(chosen), "shape": tuple(x.shape), "data type": dtype_name(x.dtype), "grid": grid}
+        n = math.prod(x.shape)
+        width = -(-n // ranks.size)
+        if n < width * ranks.size:  # equal rows, since not every engine gathers others
+            padded = library.empty((width * ranks.size,), dtype, rows)
+            padded[:n] = rows
+            padded[n:] = 0
+            rows = padded
+        rows = rows.reshape(ranks.size, width)
+        received = library.empty((ranks.size, width), dtype, rows)
+        names = {"method": _everywhere(chosen), "shape": tuple(x.shape), "data type": dtype, "grid": check_grid(grid)}
         return names, None
+
+    def reduce_row() -> None:
+        nonlocal received, results
+        row = _reduce(operation, received, axis=0, method=method, grid=grid)
+        received = None
+        results = row, library.empty(rows.shape, dtype_name(row.dtype), row) if gathers else row
 
     if check:
         agreed(ranks, function, describe)
     else:
         describe()
-    return elements, operation
-
-
-def all_reduce(
-    ranks: Ranks, x: Any, out: Any, *, require: Callable[[str, Any], None], method: str | Method | None,
-    grid: int | None, check: bool,
-) -> Any:  # fmt: skip
-    """Writes the reductions of the contributions of all ranks to `out`. See the functions `all_reduce`.
-
-    `require(name, array)` raises if the engine cannot take an array.
-    """
-    elements, operation = _prepared(ranks, "all_reduce", x, out, lambda shape: shape, require, method, grid, check)
-    library, n = library_of(elements), math.prod(elements.shape)
+    n = math.prod(x.shape)
     if n == 0:
         return out
-    width = -(-n // ranks.size)
-    if n < width * ranks.size:  # equal pieces, since not every engine gathers others
-        padded = library.empty((width * ranks.size,), dtype_name(elements.dtype), elements)
-        padded[:n] = elements
-        padded[n:] = 0
-        elements = padded
-    piece = _piece(ranks, "all_reduce", elements.reshape(ranks.size, width), method, operation, grid, check)
-    library.copy_to(out, ranks.all_gather_rows(piece).reshape(-1)[:n].reshape(tuple(out.shape)))
+    ranks.all_to_all(rows, received)
+    if check:
+        on_all_ranks(ranks, function, reduce_row)
+    else:
+        reduce_row()
+    row, whole = results
+    if gathers:
+        ranks.all_gather_rows(row, whole)
+        whole = whole.reshape(-1)[:n]
+    library.copy_to(out, whole.reshape(tuple(out.shape)))
     return out
 
 
-def reduce_scatter(
-    ranks: Ranks, x: Any, out: Any, *, require: Callable[[str, Any], None], method: str | Method | None,
-    grid: int | None, check: bool,
-) -> Any:  # fmt: skip
+def all_reduce(ranks: Ranks, x: Any, out: Any, **options: Any) -> Any:
+    """Writes the reductions of the contributions of all ranks to `out`. See the functions `all_reduce`."""
+    return _reduce_elements(ranks, "all_reduce", x, out, lambda shape: shape, True, **options)
+
+
+def reduce_scatter(ranks: Ranks, x: Any, out: Any, **options: Any) -> Any:
     """Writes this rank's share of the reductions to `out`. See the functions `reduce_scatter`."""
 
     def share(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -250,9 +292,4 @@ def reduce_scatter(
             )
         return (shape[0] // ranks.size, *shape[1:])
 
-    elements, operation = _prepared(ranks, "reduce_scatter", x, out, share, require, method, grid, check)
-    if math.prod(elements.shape):
-        rows = elements.reshape(ranks.size, -1)
-        piece = _piece(ranks, "reduce_scatter", rows, method, operation, grid, check)
-        library_of(elements).copy_to(out, piece.reshape(tuple(out.shape)))
-    return out
+    return _reduce_elements(ranks, "reduce_scatter", x, out, share, False, **options)

@@ -45,15 +45,11 @@ class _Ranks:
     def all_gather(self, value: Any) -> list[Any]:
         return self.comm.allgather(value)
 
-    def all_to_all(self, rows: Any) -> Any:
-        received = numpy.empty_like(rows)
+    def all_to_all(self, rows: Any, received: Any) -> None:
         self.comm.Alltoall(_words(rows), _words(received))
-        return received
 
-    def all_gather_rows(self, row: Any) -> Any:
-        rows = numpy.empty((self.size, *row.shape), row.dtype)
+    def all_gather_rows(self, row: Any, rows: Any) -> None:
         self.comm.Allgather(_words(row), _words(rows))
-        return rows
 
 
 def reduce(

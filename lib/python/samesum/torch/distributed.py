@@ -44,15 +44,11 @@ class _Ranks:
         dist.all_gather_object(values, value, group=self.group)
         return values
 
-    def all_to_all(self, rows: Any) -> Any:
-        received = torch.empty_like(rows)
+    def all_to_all(self, rows: Any, received: Any) -> None:
         dist.all_to_all_single(_bytes(received), _bytes(rows), group=self.group)
-        return received
 
-    def all_gather_rows(self, row: Any) -> Any:
-        rows = row.new_empty((self.size, *row.shape))
+    def all_gather_rows(self, row: Any, rows: Any) -> None:
         dist.all_gather_into_tensor(_bytes(rows), _bytes(row), group=self.group)
-        return rows
 
 
 @torch.no_grad()
@@ -99,6 +95,13 @@ def reduce(
 def _require_tensor(name: str, a: Any) -> None:
     if not isinstance(a, Tensor):
         raise TypeError(f"samesum: {name} is a {type(a).__name__}; pass a tensor")
+    if name == "x":
+        return
+    # What PyTorch refuses to write raises on all ranks, before any of them waits for another one.
+    if a.layout != torch.strided or any(n > 1 and stride == 0 for n, stride in zip(a.shape, a.stride())):
+        raise ValueError(f"samesum: {name} is sparse, or its elements share memory; pass a tensor that can be written")
+    if a.is_inference() and not torch.is_inference_mode_enabled():
+        raise ValueError(f"samesum: {name} is a tensor of inference mode, which only that mode writes; pass a clone")
 
 
 @torch.no_grad()
@@ -234,25 +237,41 @@ class FixedPointGradients:
     def __init__(
         self, parameters: Iterable[Tensor], micro_batches: int, *, group: Any = None, headroom: int = 8
     ) -> None:
-        self._parameters = [p for p in parameters if p.requires_grad]
         self._ranks = _Ranks(group) if dist.is_available() and dist.is_initialized() else None
         self._micro_batches, self._headroom = micro_batches, headroom
-        if self._ranks is None:
-            self._checked()
-        else:
-            _workers.agreed(self._ranks, "FixedPointGradients", lambda: (self._checked(), None))
+        self._hooks: list[Any] = []
+
+        def begin() -> tuple[dict[str, Any], None]:
+            self._parameters = [p for p in parameters if p.requires_grad]
+            description = self._checked()
+            self._allocate()
+            for i, p in enumerate(self._parameters):
+                self._hooks.append(p.register_post_accumulate_grad_hook(partial(self._add, i)))
+            return description, None
+
+        try:
+            if self._ranks is None:
+                begin()
+            else:
+                _workers.agreed(self._ranks, "FixedPointGradients", begin)
+        except Exception:
+            self.remove()
+            raise
+
+    def _allocate(self) -> None:
+        """Makes all tensors that the ranks exchange, so that no rank lacks one when the others wait for it."""
         self.grids = [None] * len(self._parameters)
         device = self._parameters[0].device
         sizes = [p.numel() for p in self._parameters]
+        count = len(sizes)
         # The sums of all parameters, and behind them how many gradients each one has had: reduced by one call.
-        self._words = torch.zeros(sum(sizes) + len(sizes), dtype=torch.int64, device=device)
-        *sums, self._counts = self._words.split([*sizes, len(sizes)])
+        self._words = torch.zeros(sum(sizes) + count, dtype=torch.int64, device=device)
+        *sums, self._counts = self._words.split([*sizes, count])
         self._sums = [s.view(p.shape) for s, p in zip(sums, self._parameters)]
-        self._exponents = torch.full((len(sizes),), _NO_EXPONENT, dtype=torch.int64, device=device)
-        self._means: list[Tensor | None] = [None] * len(sizes)
-        self._hooks = [
-            p.register_post_accumulate_grad_hook(partial(self._add, i)) for i, p in enumerate(self._parameters)
-        ]
+        # Of each parameter the largest exponent, the grid and the negated grid, and whether this rank has failed.
+        self._largest = torch.full((3 * count + 1,), _NO_EXPONENT, dtype=torch.int64, device=device)
+        self._exponents, self._known, self._failed = self._largest.split([count, 2 * count, 1])
+        self._means: list[Tensor | None] = [None] * count
 
     def _checked(self) -> dict[str, Any]:
         """Checks the arguments, and returns what all ranks must have the same."""
@@ -315,19 +334,36 @@ class FixedPointGradients:
 
         Raises ValueError, on all ranks, if not all micro-batches were run, or the grids of the ranks differ.
         """
-        known = torch.tensor([_NO_EXPONENT if g is None else g for g in self.grids]).to(self._exponents)
-        largest = torch.cat([self._exponents, known, -known])
-        words = self._words.clone()
-        self._words.zero_()
-        self._exponents.fill_(_NO_EXPONENT)
+        try:
+            return self._reduce()
+        finally:
+            self._words.zero_()
+            self._exponents.fill_(_NO_EXPONENT)
+
+    def _reduce(self) -> bool:
+        failure: Exception | None = None
+        try:
+            device = self._words.device
+            means = [torch.empty(p.shape, dtype=p.dtype, device=device) for p in self._parameters]
+            work = torch.empty(max(m.numel() for m in means), dtype=torch.float64, device=device)
+            # A tensor as divisor: PyTorch multiplies by the inverse of a number on a GPU.
+            divisor = torch.full((), self._micro_batches, dtype=torch.float64, device=device)
+            known = [_NO_EXPONENT if g is None else g for g in self.grids]
+            self._known.copy_(torch.tensor([*known, *(-g for g in known)]))
+        except Exception as error:  # the other ranks wait for this one
+            failure = error
+        self._failed.fill_(failure is not None)
         if self._ranks is not None:
-            dist.all_reduce(words, group=self._ranks.group)
-            dist.all_reduce(largest, op=dist.ReduceOp.MAX, group=self._ranks.group)
-        exponents, grids, negated = largest.view(3, -1).tolist()
+            dist.all_reduce(self._words, group=self._ranks.group)
+            dist.all_reduce(self._largest, op=dist.ReduceOp.MAX, group=self._ranks.group)
+        *largest, failed = self._largest.tolist()
+        if failed:
+            self._raise_on_all_ranks(failure)
+        count = len(self._parameters)
+        exponents, grids, negated = largest[:count], largest[count : 2 * count], largest[2 * count :]
         if any(g != -n for g, n in zip(grids, negated)):
             raise ValueError("samesum: the grids differ between ranks; load the same checkpoint on all")
-        *sums, counts = words.split([*(s.numel() for s in self._sums), len(self.grids)])
-        counts = counts.tolist()
+        counts = self._counts.tolist()
         if max(counts) != self._micro_batches:
             raise ValueError(
                 f"samesum: {max(counts)} micro-batches were run on all ranks together, and micro_batches is "
@@ -340,20 +376,27 @@ class FixedPointGradients:
         if all(fits):
             for i, p in enumerate(self._parameters):
                 if counts[i]:
-                    p.grad = self._means[i] = self._mean(sums[i].view(p.shape), i, exponents[i]).to(p.dtype)
+                    mean = work[: p.numel()].view(p.shape).copy_(self._sums[i])
+                    if exponents[i] == _NOT_FINITE or self.grids[i] is None:
+                        mean.fill_(torch.nan)
+                    else:
+                        mean.mul_(2.0 ** self.grids[i]).div_(divisor)
+                    p.grad = self._means[i] = means[i].copy_(mean)
         self.grids = [
             g if e == _NOT_FINITE else max(_QUANTUM, e + self._headroom + self._reserve - _WORD_BITS)
             for e, g in zip(exponents, self.grids)
         ]
         return all(fits)
 
-    def _mean(self, sum: Tensor, i: int, exponent: int) -> Tensor:
-        grid = self.grids[i]
-        if exponent == _NOT_FINITE or grid is None:
-            return torch.full_like(sum, torch.nan, dtype=torch.float64)
-        # A tensor as divisor: PyTorch multiplies by the inverse of a number on a GPU.
-        divisor = torch.full_like(sum, self._micro_batches, dtype=torch.float64)
-        return sum.double() * 2.0**grid / divisor
+    def _raise_on_all_ranks(self, failure: Exception | None) -> None:
+        def step() -> None:
+            if failure is not None:
+                raise failure
+
+        if self._ranks is None:
+            step()
+        else:
+            _workers.on_all_ranks(self._ranks, "FixedPointGradients.reduce", step)
 
     def remove(self) -> None:
         """Removes the hooks from the parameters."""
