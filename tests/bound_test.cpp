@@ -188,6 +188,24 @@ TEST(AnEstimate, IsRefusedIfTheTreeIsNotFixed) {
   EXPECT_THROW(estimate(std::vector<float>{1}, "atomic/plain/fp32"), std::invalid_argument);
 }
 
+struct DatasetWithY {
+  Dataset x;
+  Array y;
+};
+/// Returns data for one and for two inputs; of fp64 also some whose products are not doubles.
+std::vector<DatasetWithY> pairs_for(const FormatInfo& input, std::size_t n) {
+  std::vector<DatasetWithY> all;
+  for (Dataset& d : datasets(n)) all.push_back({std::move(d), {input, uniform(n, 19)}});
+  if (&input == &format_info<fp64>())
+    for (const int exponent : {-500, -525, -537, -545, -700, -1060}) {
+      std::vector<double> x = wide(n, 10, 3), y = uniform(n, 19);
+      for (double& e : x) e *= power_of_two(exponent);
+      for (double& e : y) e *= power_of_two(exponent);
+      all.push_back({{"numbers near 2^" + std::to_string(exponent), x}, {input, y}});
+    }
+  return all;
+}
+
 TEST(AnEstimate, OfAnotherOperationHasItsBitsAndABoundThatHolds) {
   int finite = 0, all = 0;
   for (const char* operation : {"mean", "sum_of_magnitudes", "squared_norm", "dot", "norm"})
@@ -196,8 +214,8 @@ TEST(AnEstimate, OfAnotherOperationHasItsBitsAndABoundThatHolds) {
       for (const FormatInfo& input : formats) {
         if (!m.accepts(input)) continue;
         for (const std::size_t n : {1, 5, 3000})
-          for (const Dataset& d : datasets(n)) {
-            const Array x{input, d.x}, y{input, uniform(n, 19)};
+          for (const auto& [d, y] : pairs_for(input, n)) {
+            const Array x{input, d.x};
             const bool two = m.inputs == 2;
             const Estimate e = two ? estimate(x.values(), y.values(), m.name) : estimate(x.values(), m.name);
             EXPECT_EQ(e.value, two ? m(x.values(), y.values()) : m(x.values())) << m.name;
@@ -230,6 +248,19 @@ TEST(AnEstimate, OfAnotherOperationHasItsBitsAndABoundThatHolds) {
       }
     }
   EXPECT_GT(10 * finite, 9 * all) << "the bound is infinite for many of the data";
+}
+
+TEST(AnEstimate, OfADotProductHasMagnitudesOfZeroOnlyIfAllProductsAreZero) {
+  const std::vector<double> tiny{0x1p-1074, 0}, small{0x1p-600, 1}, zeros{0, 0};
+  for (const Method& m : methods("dot")) {
+    if (m.backend != "cpu" || !m.accepts(format_info<fp64>())) continue;
+    for (const auto& [x, y] : {std::pair{tiny, tiny}, {tiny, small}, {small, {0x1p-600, 0}}}) {
+      EXPECT_GT(estimate(x, y, m.name).magnitudes, 0) << m.name;
+      EXPECT_LT(estimate(x, y, m.name).magnitudes, 0x1p-1070) << m.name;
+    }
+    EXPECT_EQ(estimate(zeros, small, m.name).magnitudes, 0) << m.name;
+    EXPECT_EQ(estimate(tiny, zeros, m.name).magnitudes, 0) << m.name;
+  }
 }
 
 TEST(AnEstimate, OfOtherOperationsIsNearTheErrorForOrdinaryData) {

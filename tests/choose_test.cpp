@@ -171,6 +171,43 @@ std::vector<double> random_data(std::size_t n, Random& random) {
   return x;
 }
 
+/// Results that are subnormal doubles are off by up to half of the smallest one, unless they are sums of
+/// doubles.
+TEST(AChoice, CountsTheRoundingOfResultsThatAreSubnormal) {
+  struct Tiny {
+    const char* operation;
+    std::size_t length;
+    const char* input;
+    double magnitudes, relative_error;
+    bool is_possible;
+  };
+  constexpr double least = 0x1p-1074, u = 0x1p-53;
+  for (const Tiny& t : {Tiny{"sum", 1, "fp64", least, u, true},
+                        {"sum_of_magnitudes", 3, "fp64", 3 * least, u, true},
+                        {"dot", 1, "fp64", 2 * least, 0.25, false},
+                        {"dot", 1, "fp64", 2 * least, 0.51, true},
+                        {"dot", 1, "fp64", 0x1p-1000, u, true},
+                        {"dot", 1, "fp32", 0x1p-298, u, true},
+                        {"squared_norm", 1, "fp64", 2 * least, 0.25, false},
+                        {"squared_norm", 1, "fp64", 0x1p-1000, u, true},
+                        {"mean", 2, "fp64", 0x1p-1060, 0x1p-14, false},
+                        {"mean", 2, "fp64", 0x1p-1060, 0x1p-12, true},
+                        {"mean", 3, "fp64", least, 1, false}}) {
+    const Requirements w{.operation = t.operation,
+                         .length = t.length,
+                         .input = t.input,
+                         .relative_error = t.relative_error,
+                         .magnitudes = t.magnitudes};
+    bool is_possible = true;
+    try {
+      EXPECT_LE(choose(w).best.bound, t.relative_error) << t.operation;
+    } catch (const NoSuitableMethod&) {
+      is_possible = false;
+    }
+    EXPECT_EQ(is_possible, t.is_possible) << t.operation << " of " << t.input << ", " << t.magnitudes;
+  }
+}
+
 TEST(AChoice, KeepsItsToleranceOnRandomData) {
   Random random;
   int measured = 0, kept = 0;

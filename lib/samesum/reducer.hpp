@@ -92,6 +92,7 @@ inline constexpr bool order_allows = R::commutative || Order::combines_only_neig
 /// @param out layout.results() results, one after the other.
 /// @throws std::invalid_argument if sizes in the layout overflow, its columns share elements or its offsets
 ///   decrease; if a pointer is null or misaligned; if options.threads is negative.
+/// @throws whatever `map`, `combine` and `finish` throw on any thread, after all threads have stopped.
 template <class Order = CoarsenedTree, class R, class T>
 requires ReducerFor<R, T>
 void reduce(const R& reducer, const T* x, const Layout& layout, ResultOf<R>* out, Options options = {}) {

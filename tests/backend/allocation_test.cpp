@@ -1,22 +1,42 @@
-/// Short sums allocate no memory on the heap, and a failed allocation leaves a partial unchanged.
+/// Short sums allocate no memory on the heap. A failed allocation leaves a partial unchanged, and reaches the
+/// caller from every thread of every method.
+#include <pthread.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
+#include <map>
 #include <new>
 
-#include "support.hpp"
+#include "operation/by_key_support.hpp"
+#include "samesum/backend/cpu/threads.hpp"
 
 namespace {
-std::atomic<int> allocations{0}, failing{-1};  // failing: the allocation that fails; -1 if none does
+constexpr int never = -1;
+std::atomic<int> allocations{0}, failing{never};  // failing: the allocation that fails
+std::atomic<bool> and_all_later{false};           // whether those after it fail, too
+std::atomic<int> failures_in_helpers{0};
+const pthread_t main_thread = pthread_self();
+
+bool next_allocation_fails() {
+  const int mine = ++allocations, first = failing;
+  if (first == never) return false;
+  const bool is_helper = !pthread_equal(pthread_self(), main_thread),
+             fails = and_all_later ? mine >= first : mine == first;
+  // Lets a helper take the task of the next allocation: else the main thread would often finish all of them.
+  if (!is_helper && mine + 1 == first) usleep(50);
+  failures_in_helpers += is_helper && fails;
+  return fails;
 }
+}  // namespace
 
 void* operator new(std::size_t size) {
-  const bool fails = ++allocations == failing;
-  if (void* p = fails ? nullptr : std::malloc(size)) return p;
+  if (void* p = next_allocation_fails() ? nullptr : std::malloc(size)) return p;
   throw std::bad_alloc{};
 }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  ++allocations;
-  return std::malloc(size);
+  return next_allocation_fails() ? nullptr : std::malloc(size);
 }
 // If g++ inlines operator delete but not operator new, it warns about free().
 [[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
@@ -26,6 +46,27 @@ namespace samesum {
 namespace {
 
 using namespace testing_support;
+
+/// What became of a call: whether its allocation that should fail was reached, and whether it threw
+/// std::bad_alloc.
+struct Outcome {
+  bool reached, threw;
+};
+
+/// Calls run() while allocation k from now on fails, and if `all_later` those after it.
+template <class Run> Outcome with_failure(int k, const Run& run, bool all_later = false) {
+  Outcome outcome{};
+  and_all_later = all_later;
+  failing = allocations + k;
+  try {
+    run();
+  } catch (const std::bad_alloc&) {
+    outcome.threw = true;
+  }
+  outcome.reached = allocations >= failing;
+  failing = never;
+  return outcome;
+}
 
 TEST(AShortSum, AllocatesNothing) {
   for (const Method* m : sums_of("cpu"))
@@ -61,21 +102,131 @@ TEST(APartial, IsUnchangedIfAnAllocationFails) {
         };
         add();
         const std::vector<std::byte> before = partial.serialise();
-        for (int k = 1; k < 1000; ++k) {
-          failing = allocations + k;
-          try {
-            add();
-            break;
-          } catch (const std::bad_alloc&) {
-            failing = -1;
-            ++failures;
-            ASSERT_TRUE(partial.serialise() == before) << name << " from " << begin << ", allocation " << k;
-          }
+        for (int k = 1; with_failure(k, add).threw; ++k) {
+          ++failures;
+          ASSERT_TRUE(partial.serialise() == before) << name << " from " << begin << ", allocation " << k;
         }
-        failing = -1;
         ASSERT_GT(partial.size(), portion->values().size);
       }
   EXPECT_GT(failures, 100);
+}
+
+// --- every allocation of every method ----------------------------------------------------------------------
+
+using Bytes = std::vector<std::byte>;
+
+/// A call of a method on several threads, with memory for its results.
+struct RepeatableCall {
+  const Method& method;
+  Values x;
+  const Keys* keys;
+  Layout layout;
+  bool combine;
+  Bytes held;  ///< what `out` holds before the call
+  Bytes out = held;
+
+  void run() {
+    std::ranges::copy(held, out.begin());
+    const Options options{.threads = 4, .combine = combine};
+    const FormatInfo* const format = method.result_format(*x.format);
+    const Results results{format, out.data(), out.size() / (format ? format->bytes : sizeof(std::int64_t))};
+    if (keys)
+      reduce(method, method.inputs == 0 ? Values{*x.format, nullptr, 0} : x, *keys, layout, results, options);
+    else if (method.inputs == 2)
+      reduce(method, x, x, layout, results, options);
+    else
+      reduce(method, x, layout, results, options);
+  }
+};
+
+RepeatableCall call_with(const Method& m, Values x, Layout layout) {
+  const std::size_t results = m.has_result_per_element ? layout.results() * layout.n : layout.results(),
+                    each = m.has_result_per_element ? m.result_format(*x.format)->bytes : m.result_bytes();
+  return {m, x, nullptr, layout, false, Bytes(results * each, std::byte{0x5a})};
+}
+
+/// Calls visit(call) for calls of a method that use each schedule for several threads; on the backend
+/// "reference", which has one thread, for short ones.
+template <class Visit> void for_each_call(const Method& m, Visit visit) {
+  const bool is_short = m.backend == "reference";
+  const FormatInfo& input = m.accepts(*m.format) ? *m.format : format_info<fp32>();
+  if (m.takes_keys) {
+    for (const bool in_rows : {false, true}) {
+      const std::size_t inner = !in_rows || m.inputs == 0 ? 1 : is_short ? 2 : 64,
+                        n = is_short ? 6 : in_rows ? 400 : 20'000, bins = 9;
+      const by_key::KeyArray numbers{by_key::random_keys(n, bins, 2), KeyFormat::int32};
+      const Keys keys = numbers.keys();
+      for (const int binades : {12, 90}) {  // 90 exceed the window of exact sums
+        const Array x{input, wide(n * inner, binades, 1)};
+        for (const bool combine : {false, true})
+          if (!combine || by_key::can_combine(m))
+            visit(RepeatableCall{m, x.values(), &keys, Layout::axis(1, n, inner), combine,
+                                 Bytes(bins * inner * m.result_bytes())});
+      }
+    }
+    return;
+  }
+  const std::size_t n = is_short ? 60 : 140'000;
+  const Array x{input, wide(n, 12, 1)};
+  const std::uint64_t offsets[] = {0, 7, 7, n / 2, n};
+  std::vector<Layout> layouts{Layout::rows(20, n / 20)};
+  if (!m.keeps_format) layouts.insert(layouts.end(), {Layout::vector(n), Layout::axis(1, n / 20, 20)});
+  if (!m.has_result_per_element) layouts.push_back(Layout::segments(offsets, 4));
+  for (const Layout& layout : layouts)
+    if (m.accepts(input, layout)) visit(call_with(m, x.values(), layout));
+}
+
+/// Returns the methods of the host in one format, since all formats share the code that allocates. The driver of
+/// a GPU has allocations of its own.
+std::vector<const Method*> methods_on_the_host() {
+  std::vector<const Method*> all;
+  for (const Method& m : methods())
+    if (m.backend != "cuda" && m.format == &format_info<fp32>()) all.push_back(&m);
+  return all;
+}
+
+TEST(AnAllocationThatFails, OnAnyThreadOfAnyMethodReachesTheCallerAndTheNextCallHasTheRightBits) {
+  std::map<std::string, int> failures;
+  for (const Method* m : methods_on_the_host())
+    for_each_call(*m, [&](RepeatableCall call) {
+      call.run();
+      const Bytes expected = call.out;
+      const auto is_right = [&] { return m->promise < Promise::everywhere || call.out == expected; };
+      bool reached = true;
+      for (int k = 1; reached; ++k) {
+        reached = false;
+        for (const bool all_later : {false, true}) {
+          const Outcome outcome = with_failure(
+              k, [&] { call.run(); }, all_later);
+          reached = reached || outcome.reached;
+          failures[m->operation] += outcome.threw;
+          ASSERT_TRUE(outcome.threw || is_right()) << m->name << ", allocation " << k;
+        }
+        call.run();
+        ASSERT_TRUE(is_right()) << m->name << " after allocation " << k << " failed";
+      }
+    });
+  EXPECT_GE(failures.size(), 20u);
+  for (const auto& [operation, count] : failures) EXPECT_GT(count, 0) << operation;
+  EXPECT_GT(failures_in_helpers, 0);
+}
+
+TEST(ThreadsThatCannotBeCreated, LeaveTheWorkToTheOthersAndTheSignalsToTheCaller) {
+  int threads = 10, refusals = 0;
+  for (const bool all_later : {false, true})
+    for (int k = 1;; ++k) {
+      std::atomic<int> ran = 0;
+      threads += 3;
+      const Outcome outcome = with_failure(
+          k, [&] { cpu::on_threads(threads, [&] { ++ran; }); }, all_later);
+      EXPECT_EQ(outcome.threw, ran == 0) << "allocation " << k;
+      refusals += outcome.threw;
+      sigset_t blocked;
+      pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+      EXPECT_EQ(sigismember(&blocked, SIGINT), 0) << "allocation " << k;
+      if (!outcome.reached) break;
+    }
+  EXPECT_GT(refusals, 0);
 }
 
 }  // namespace

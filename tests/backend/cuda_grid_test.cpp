@@ -75,6 +75,35 @@ TEST(ScansOnAGivenGrid, HaveTheBitsOfTheCpuOnTheGpu) {
     }
 }
 
+/// The passes that find the grids and that scan share a workspace, and need no header.
+TEST(AScanOnAGridThatIsFound, StaysInTheStatesOfItsWorkspace) {
+  SAMESUM_NEEDS_GPU();
+  constexpr std::size_t n = 30'000, behind = 4096;
+  for (const Method* m : methods_on_grid(true)) {
+    const Array x{*m->format, wide(n, 20, 1)};
+    const OnGpu there{x.values()};
+    const std::size_t size = n * m->format->bytes;
+    const auto out = device_memory(size);
+    const Results results{m->format, out.get(), n};
+    for (const Layout& layout : {Layout::vector(n), Layout::rows(3, 10'000), Layout::rows(100, 300),
+                                 Layout::axis(1, 300, 100), Layout::axis(2, 5000, 3)}) {
+      std::size_t bytes = 0;
+      succeed(gpu::reduce(*m, nullptr, bytes, there.values(), layout, results));
+      const auto workspace = device_memory(bytes + behind);
+      succeed(cudaMemset(workspace.get(), 0xa5, bytes + behind));
+      succeed(gpu::reduce(*m, workspace.get(), bytes, there.values(), layout, results));
+      std::vector<std::byte> held(bytes + behind), found(size), expected(size);
+      succeed(cudaMemcpy(held.data(), workspace.get(), held.size(), cudaMemcpyDeviceToHost));
+      succeed(cudaMemcpy(found.data(), out.get(), size, cudaMemcpyDeviceToHost));
+      reduce(find_on("cpu", *m), x.values(), layout, Results{m->format, expected.data(), n});
+      EXPECT_EQ(found, expected) << m->name << ", " << layout.results() << " vectors";
+      const auto is_untouched = [](std::byte b) { return b == std::byte{0xa5}; };
+      EXPECT_TRUE(std::all_of(held.begin(), held.begin() + gpu::header_bytes, is_untouched)) << m->name;
+      EXPECT_TRUE(std::all_of(held.end() - behind, held.end(), is_untouched)) << m->name;
+    }
+  }
+}
+
 TEST(AScanOnAGivenGridOnTheGpu, OverflowsWhereAResultDoes) {
   SAMESUM_NEEDS_GPU();
   const Method& m = gpu::find("cumsum/fixed_point/fp32");

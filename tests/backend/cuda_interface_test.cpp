@@ -1,5 +1,8 @@
 /// Tests samesum/gpu.hpp and the catalogue on host and device data, including bad arguments and CUDA errors.
 #include "backend/cuda_support.hpp"
+#include "samesum/backend/cuda/kept_workspace.hpp"
+#include "samesum/catalogue/backends.hpp"
+#include "samesum/catalogue/describe.hpp"
 
 namespace samesum {
 namespace {
@@ -115,6 +118,124 @@ TEST(TheGpuInterface, RefusesBadArgumentsAndStaysUsable) {
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   succeed(gpu::sum(workspace.get(), bytes, x, n, out));
   succeed(cudaDeviceSynchronize());
+}
+
+/// Layouts that count 2^40 vectors, but have no result to write.
+TEST(TheGpuInterface, NeedsNoMemoryAndReturnsAtOnceIfThereIsNothingToWrite) {
+  SAMESUM_NEEDS_GPU();
+  constexpr std::size_t many = std::size_t{1} << 40;
+  const auto workspace = device_memory(std::size_t{1} << 20), memory = device_memory(64);
+  succeed(gpu::prepare(workspace.get(), std::size_t{1} << 20));
+  for (const Method& m : methods()) {
+    if (m.backend != "cuda") continue;
+    const FormatInfo& input = m.accepts(*m.format) ? *m.format : format_info<fp32>();
+    const Values x{input, memory.get(), 0};
+    const auto in_both_phases = [&](auto call) {
+      std::size_t bytes = 0;
+      ASSERT_EQ(call(nullptr, bytes), cudaSuccess) << m.name;
+      ASSERT_LE(bytes, std::size_t{1} << 20) << m.name;
+      ASSERT_EQ(call(workspace.get(), bytes), cudaSuccess) << m.name;
+      ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess) << m.name;
+    };
+    if (m.takes_keys) {
+      const Keys none{KeyFormat::int32, memory.get(), 0};
+      for (const bool combine : {false, true}) {
+        if (combine && m.operation == "scatter_mean") continue;
+        // Most of the results to combine do not exist.
+        const Results out{m.result_format(input), memory.get(), combine ? many : 0};
+        in_both_phases([&](void* at, std::size_t& bytes) {
+          return gpu::reduce(m, at, bytes, x, none, Layout::axis(1, 0, 1), out, nullptr, nullptr,
+                             {.combine = combine});
+        });
+      }
+      continue;
+    }
+    std::vector<Layout> layouts{Layout::rows(0, many), Layout::axis(many, 5, 0), Layout::axis(0, many, 3)};
+    if (m.has_result_per_element)
+      layouts.insert(layouts.end(),
+                     {Layout::vector(0), Layout::rows(many, 0), Layout::axis(many, 0, 3)});
+    for (const Layout& layout : layouts) {
+      if (!m.accepts(input, layout) || (m.keeps_format && layout.inner != 1)) continue;
+      const Results out{m.result_format(input), memory.get(), 0};
+      in_both_phases([&](void* at, std::size_t& bytes) {
+        return m.inputs == 2 ? gpu::reduce(m, at, bytes, x, x, layout, out)
+                             : gpu::reduce(m, at, bytes, x, layout, out);
+      });
+    }
+  }
+}
+
+TEST(AKeptWorkspace, IsPreparedAgainAfterACallThatFailedMidway) {
+  SAMESUM_NEEDS_GPU();
+  const Array host{format_info<fp32>(), wide(1'000'000, 10, 12)};
+  const OnGpu x{host.values()};
+  const auto memory = device_memory(sizeof(float));
+  const Method& m = gpu::find("tree/plain/fp32");
+  const Layout layout = Layout::vector(x.values().size);
+  const Results out{&format_info<fp32>(), memory.get(), 1};
+  const auto expect_right_bits = [&] {
+    float found = 0;
+    succeed(cudaMemcpy(&found, memory.get(), sizeof found, cudaMemcpyDeviceToHost));
+    EXPECT_EQ(found, sum<"tree/plain/fp32">(host.values()));
+    succeed(cudaMemset(memory.get(), 0xa5, sizeof found));
+  };
+  std::size_t needed = 0;
+  succeed(gpu::reduce(m, nullptr, needed, x.values(), layout, out));
+  ASSERT_GT(needed, gpu::header_bytes);
+  gpu::KeptWorkspace workspace;
+  const auto sum_in = [&](void* at, std::size_t bytes) {
+    return gpu::reduce(m, at, bytes, x.values(), layout, out);
+  };
+  const auto spoil = [](void* at) { succeed(cudaMemset(at, 0x5a, gpu::header_bytes)); };
+  workspace.replace(device_memory(needed), needed);
+  for (int round = 0; round < 2; ++round) {
+    succeed(workspace.run(nullptr, sum_in));
+    expect_right_bits();
+    EXPECT_EQ(workspace.run(nullptr,
+                            [&](void* at, std::size_t) {
+                              spoil(at);
+                              return cudaErrorLaunchFailure;
+                            }),
+              cudaErrorLaunchFailure);
+    succeed(workspace.run(nullptr, sum_in));
+    expect_right_bits();
+    EXPECT_THROW(static_cast<void>(workspace.run(nullptr,
+                                                 [&](void* at, std::size_t) -> cudaError_t {
+                                                   spoil(at);
+                                                   throw std::bad_alloc{};
+                                                 })),
+                 std::bad_alloc);
+  }
+  workspace.replace(device_memory(needed), needed);
+  succeed(workspace.run(nullptr, sum_in));
+  expect_right_bits();
+}
+
+bool fails_midway = false;
+/// Sums, or sums, spoils the header of the workspace and fails.
+cudaError_t sum_or_fail(gpu::Launch& launch) {
+  Code::of(gpu::find("tree/plain/fp32")).run_vector[launch.input->index](launch);
+  if (launch.error != cudaSuccess || launch.workspace == nullptr || !fails_midway) return launch.error;
+  succeed(cudaMemsetAsync(launch.workspace, 0x5a, gpu::header_bytes, launch.stream));
+  return cudaErrorLaunchFailure;
+}
+
+TEST(AJobOnTheGpu, GivesTheRightBitsAfterARunThatFailedMidway) {
+  SAMESUM_NEEDS_GPU();
+  Entry entry = describe<Sum, CoarsenedTree, Plain, fp32>("cuda");
+  entry.code.run_vector[Formats::index_of<fp32>()] = gpu::run_launch<sum_or_fail>;
+  MethodTable table;
+  table.add({entry}, backend<"cuda">());
+  const Array x{format_info<fp32>(), wide(1'000'000, 10, 12)};
+  const Number expected = find("tree/plain/fp32")(x.values());
+  const Job job = table.methods.front().bind(x.values());
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(job(), expected);
+    fails_midway = true;
+    EXPECT_THROW(job(), gpu::Error);
+    fails_midway = false;
+  }
+  EXPECT_EQ(job(), expected);
 }
 
 TEST(TheGpuInterface, ReportsAFailedAllocationAndStaysUsable) {

@@ -104,7 +104,7 @@ struct Truths {
   /// Returns x · 2^unit, rounded up.
   static double above(const BigInteger& x, int unit) {
     const double value = Real{ldexp(Real{x}, unit)}.convert_to<double>();
-    return value == 0 && x != 0 ? 0x1p-1074 : value * (1 + 0x1p-52);
+    return x == 0 ? 0 : std::nextafter(value, INFINITY);
   }
 
   /// Whether |result - numerator·2^-2148 / denominator| <= bound, computed without rounding.

@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "module.hpp"
-#include "samesum/catalogue/backend.hpp"
+#include "samesum/backend/cuda/kept_workspace.hpp"
 
 namespace samesum::python {
 namespace {
@@ -40,8 +40,7 @@ class CurrentDevice {
 /// keeps the kernels of one call together.
 struct Workspace {
   std::mutex enqueuing;
-  void* memory = nullptr;
-  std::size_t bytes = 0;
+  gpu::KeptWorkspace kept;
 };
 
 /// Workspaces by device and stream. CUDA never gives two streams the same id, but it does reuse handles. They
@@ -95,15 +94,11 @@ void enqueue_with_pool(const Enqueued& call, cudaStream_t stream) {
 }
 
 /// Replaces the workspace by one of at least `bytes` bytes, in stream order.
-void grow(Workspace& workspace, std::size_t bytes, cudaStream_t stream) {
-  void* memory = nullptr;
-  const std::size_t size = std::max(2 * workspace.bytes, bytes);
-  check(cudaMallocAsync(&memory, size, stream), "cudaMallocAsync");
-  std::swap(workspace.memory, memory);
-  workspace.bytes = 0;  // until it is prepared
-  if (memory) check(cudaFreeAsync(memory, stream), "cudaFreeAsync");
-  check(gpu::prepare(workspace.memory, size, stream), "gpu::prepare");
-  workspace.bytes = size;
+void grow(gpu::KeptWorkspace& workspace, std::size_t bytes, cudaStream_t stream) {
+  const std::size_t size = std::max(2 * workspace.bytes(), bytes);
+  workspace.replace({gpu::pool_memory(size, nullptr, stream),
+                     [stream](void* p) { static_cast<void>(cudaFreeAsync(p, stream)); }},
+                    size);
 }
 
 /// Whether a stream is being captured into a graph.
@@ -158,9 +153,11 @@ void enqueue_in_stream(const Enqueued& call, int device, cudaStream_t stream) {
   // A call that fails here fails in the other form with a message.
   if (enqueue(call, nullptr, bytes, stream) != cudaSuccess) return enqueue_with_pool(call, stream);
   const std::scoped_lock lock{workspace->enqueuing};
-  if (bytes > workspace->bytes) grow(*workspace, bytes, stream);
-  if (enqueue(call, workspace->memory, workspace->bytes, stream) != cudaSuccess)
-    enqueue_with_pool(call, stream);
+  if (bytes > workspace->kept.bytes()) grow(workspace->kept, bytes, stream);
+  const auto in_workspace = [&](void* memory, std::size_t size) {
+    return enqueue(call, memory, size, stream);
+  };
+  if (workspace->kept.run(stream, in_workspace) != cudaSuccess) enqueue_with_pool(call, stream);
 }
 
 }  // namespace

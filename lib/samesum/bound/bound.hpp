@@ -1,7 +1,7 @@
 /// Common parts of the error bounds of sums. Each accumulator states its own bound (accumulator/*.hpp).
 ///
-/// All terms are positive, and a bound takes fewer than 2^4 operations, each with a relative error of at most
-/// 2^-53. So `rounded_up` turns the computed value into an upper bound of the exact one.
+/// All terms are positive, and a bound takes fewer than 2^4 operations, each with an error of at most 2^-53,
+/// relative, or 2^-1075. So `rounded_up` turns the computed value into an upper bound of the exact one.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ inline constexpr double unbounded_error = std::numeric_limits<double>::infinity(
 /// §3.1). 1/u is a power of two, so 1/u - k is exact.
 inline double gamma(double k, double u) { return k * u < 1 ? k / (1 / u - k) : unbounded_error; }
 
-/// Upper bound of the exact value of x, which was computed with a few roundings.
+/// Upper bound of the exact x, computed with a few roundings. 0 stays 0: x must not have underflowed to it.
 inline double rounded_up(double x) {
   return x == 0 ? 0 : x * (1 + 0x1p-48) + 4 * std::numeric_limits<double>::denorm_min();
 }

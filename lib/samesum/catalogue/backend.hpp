@@ -50,7 +50,8 @@ inline Call call_of(const Values& x, const Keys& keys, const Layout& layout, con
                     const Options& options) {
   Call call = call_of(x, nullptr, layout, out, options);
   call.keys = keys;
-  call.bins = out.size / layout.inner;
+  // Without elements, combined results are those that `out` holds: there are none to write.
+  call.bins = options.combine && keys.size == 0 ? 0 : out.size / layout.inner;
   call.combines = options.combine;
   return call;
 }
@@ -195,6 +196,8 @@ constexpr bool is_vector(const Layout& l) {
 }
 
 inline void Backend::enqueue(const Method& method, Call& call) const {
+  // Vectors without elements have no results per element: there are none to write.
+  if (method.has_result_per_element && call.layout.n == 0) call.layout.outer = 0;
   const Code& code = Code::of(method);
   const std::size_t input = call.input->index;
   if (!is_vector(call.layout)) return code.run[input](call);

@@ -115,12 +115,20 @@ Number at_least(const FormatInfo& format, double x) {
   });
 }
 
+constexpr double least_double = std::numeric_limits<double>::denorm_min();
+
+/// Returns x/d, rounded down if it is subnormal, for x >= 0 and d >= 1.
+double quotient_below(double x, double d) { return d == 1 ? x : std::max(x / d - least_double, 0.0); }
+
 /// Bounds an exact result: half a unit in its last place; its binade begins at |result| / 2 or above.
 /// `largest` is the largest result of better conditioned data.
 RelativeBound bound_of_exact(const Method& m, const FormatInfo& input, double largest, double result) {
   if (largest > m.format->max_finite) return {unbounded_error, unbounded_error};
-  const double normal = m.format->unit_roundoff,
-               subnormal = rounded_up(m.format->smallest_subnormal / 2 / result);
+  const ExactKind& kind = *Code::of(m).adds;
+  // η/2 is 0 for fp64. Sums of doubles lose nothing to underflow; their products and means do.
+  const bool underflows = kind.mean || quantum_of_terms(kind.term, input) < m.format->min_quantum;
+  const double half = std::max(m.format->smallest_subnormal / 2, underflows ? least_double : 0);
+  const double normal = m.format->unit_roundoff, subnormal = rounded_up(half / result);
   return {std::max(normal, subnormal), std::max(normal / 2, subnormal) / input.unit_roundoff};
 }
 
@@ -144,9 +152,11 @@ RelativeBound relative_bound(const Method& m, const Requirements& required) {
   const double magnitudes = magnitudes_of(required);
   const Terms& terms = Code::of(m).adds;
   const double largest =
-      terms && terms->mean ? magnitudes / static_cast<double>(required.length) : magnitudes;
-  // This is within 2^-53 of the exact value, which rounded_up covers.
-  const double size = depends_on_condition(m.operation) ? largest / required.condition : largest;
+      terms && terms->mean ? quotient_below(magnitudes, static_cast<double>(required.length)) : magnitudes;
+  // At most 2^-52 above the exact value, which rounded_up covers.
+  const double size =
+      depends_on_condition(m.operation) ? quotient_below(largest, required.condition) : largest;
+  if (size == 0) return {unbounded_error, unbounded_error};  // the result might be 0
   if (m.accumulator == Exact::name) return bound_of_exact(m, input, largest, size);
   // Better conditioned data have a larger sum, which may overflow. If it does not, their bound is smaller.
   const double error =

@@ -220,6 +220,7 @@ struct Method {
 /// @throws std::overflow_error if a term or a sum overflows options.grid: a term exceeds 2^(126 - ⌈log2 n⌉)
 ///   units, or the sum of a result exceeds 2^126 of them, for other formats than fp64 2^62. Such results are
 ///   NaN. Whether a sum overflows depends neither on the order of the elements nor on NaN and infinities.
+/// @throws std::bad_alloc if host memory is exhausted, on whichever thread. Then some results may be written.
 /// @throws gpu::Error on the backend "cuda"; it names the CUDA call that failed.
 void reduce(const Method& method, Values x, Layout layout, Results out, Options options = {});
 /// Reduces two inputs of the same format and size, for example to dot products, as for one input.

@@ -23,6 +23,13 @@ double at_least(double sum, std::size_t n) {
   return rounded_up(sum * (1 + static_cast<double>(n) * 0x1p-52));
 }
 
+/// Returns at least a·b, for a, b >= 0; 0 only if a or b is 0.
+double product_at_least(double a, double b) {
+  const double product = a * b;
+  return a == 0 || b == 0 ? product
+                          : rounded_up(std::max(product, std::numeric_limits<double>::denorm_min()));
+}
+
 /// Returns Σ|x| or Σ|xy|, rounded up.
 double magnitudes_of(const Values& x, const Values* y) {
   return with_format(*x.format, [&]<class T>() {
@@ -30,7 +37,7 @@ double magnitudes_of(const Values& x, const Values* y) {
     double sum = 0;
     for (std::size_t i = 0; i < x.size; ++i) {
       const double size = std::abs(convert<double>(a[i]));
-      sum += b ? rounded_up(size * std::abs(convert<double>(b[i]))) : size;
+      sum += b ? product_at_least(size, std::abs(convert<double>(b[i]))) : size;
     }
     return at_least(sum, x.size);
   });
@@ -44,7 +51,7 @@ double largest_term(Term term, const Values& x, const Values* y) {
     for (std::size_t i = 0; i < x.size; ++i) {
       const double size = std::abs(convert<double>(a[i]));
       const double other = term == Term::square ? size : b ? std::abs(convert<double>(b[i])) : 1;
-      largest = std::max(largest, term >= Term::square ? rounded_up(size * other) : size);
+      largest = std::max(largest, term >= Term::square ? product_at_least(size, other) : size);
     }
     return largest;
   });

@@ -44,10 +44,12 @@ void check(std::string_view method, const char* name, Number x, const FormatInfo
 double checked_magnitudes(std::string_view method, const char* name, double magnitudes);
 
 /// Returns the layout with a fixed value in each field that it does not use, so that backends need no special
-/// cases. Segments are contiguous. A layout without elements has no stride between its results, since an
-/// address computed from it could lie outside the array.
+/// cases. Segments are contiguous. A layout without results has `outer` = 0, so that no loop counts vectors
+/// that do not exist. A layout without elements has no stride between its results, since an address computed
+/// from it could lie outside the array.
 constexpr Layout normalised(Layout layout) {
   if (layout.offsets != nullptr) return Layout::segments(layout.offsets, layout.outer);
+  if (layout.inner == 0) layout.outer = 0;
   if (layout.n == 0) layout.outer_stride = 0;
   return layout;
 }

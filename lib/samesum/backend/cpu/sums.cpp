@@ -97,6 +97,7 @@ template <class T> [[gnu::noinline]] void sum_each(Code::Sum sum, Call& call) {
     const T* x = n == 0 ? nullptr : static_cast<const T*>(call.x) + l.first(at / l.inner) + at % l.inner;
     std::vector<T> column;
     if (l.stride != 1) {
+      column.reserve(n);
       for (std::size_t k = 0; k < n; ++k) column.push_back(x[k * l.stride]);
       x = column.data();
     }

@@ -7,10 +7,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <csignal>
+#include <exception>
 #include <list>
 #include <memory>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 #include "samesum/base/environment.hpp"
@@ -29,17 +29,29 @@ class Pool {
       calls_.push_back(&call);
     }
     helpers == 1 ? wanted_.notify_one() : wanted_.notify_all();
-    work();
+    work_on(call);
     std::unique_lock lock{mutex_};
     calls_.remove(&call);  // no tasks are left for helpers that have not started
     done_.wait(lock, [&call] { return call.running == 0; });
+    if (call.error) std::rethrow_exception(call.error);
   }
 
  private:
   struct Call {
     const std::function<void()>& work;
     int wanted, running = 0;
+    std::exception_ptr error = nullptr;  ///< the first that work() threw on any thread
   };
+
+  /// Runs work() on this thread. Its exception waits for the caller: other threads still use the call.
+  void work_on(Call& call) {
+    try {
+      call.work();
+    } catch (...) {
+      const std::scoped_lock lock{mutex_};
+      if (!call.error) call.error = std::current_exception();
+    }
+  }
 
   /// Creates the missing helpers, with all signals blocked: signals are left to the program's own threads.
   void grow(int helpers) {
@@ -48,8 +60,8 @@ class Pool {
     pthread_sigmask(SIG_BLOCK, &all, &before);
     try {
       for (; threads_ < helpers; ++threads_) std::thread{[this] { serve(); }}.detach();
-    } catch (const std::system_error&) {
-      // The system cannot create more threads; the existing ones do the work.
+    } catch (const std::exception&) {
+      // The system cannot create more threads, or memory is exhausted; the existing ones do the work.
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
@@ -63,7 +75,7 @@ class Pool {
       ++call.running;
       if (--call.wanted == 0) calls_.pop_front();
       lock.unlock();
-      call.work();
+      work_on(call);
       lock.lock();
       if (--call.running == 0) done_.notify_all();
     }

@@ -16,8 +16,9 @@ int thread_count(int asked, std::size_t n, std::size_t tasks);
 /// Runs work() on `threads` threads, the caller included, each in the standard floating-point environment,
 /// and waits for all of them. The other threads come from a pool, which grows to the largest number requested
 /// and lives as long as the process. If they are busy, or the system cannot create them, fewer threads run
-/// work(); since work() takes tasks from a queue, all tasks are done nevertheless. work() must not throw. The
-/// threads of the pool keep the processor affinity of the call that created them.
+/// work(); since work() takes tasks from a queue, all tasks are done nevertheless. If work() throws on any
+/// thread, the first exception reaches the caller when all threads are done. The threads of the pool keep the
+/// processor affinity of the call that created them.
 void on_threads(int threads, const std::function<void()>& work);
 
 }  // namespace samesum::cpu

@@ -2,9 +2,8 @@
 #include <cstring>
 #include <memory>
 
-#include "samesum/backend/cuda/check.hpp"
 #include "samesum/backend/cuda/device_input.hpp"
-#include "samesum/backend/cuda/methods.hpp"
+#include "samesum/backend/cuda/kept_workspace.hpp"
 #include "samesum/catalogue/backends.hpp"
 #include "samesum/catalogue/join.hpp"
 
@@ -114,12 +113,21 @@ KeyStatus read(const Memory& status) {
 }
 
 /// Allocates and prepares the workspace of a call.
-Memory add_workspace(const Method& method, Launch& launch) {
+std::shared_ptr<KeptWorkspace> workspace_for(const Method& method, Launch& launch) {
   check(enqueue_method(method, launch), method.name);
-  const Memory workspace = device_memory(launch.bytes);
-  launch.workspace = workspace.get();
-  if (launch.bytes >= header_bytes) check(prepare_workspace(launch.workspace, launch.stream), "prepare");
+  const auto workspace = std::make_shared<KeptWorkspace>();
+  workspace->replace(device_memory(launch.bytes), launch.bytes);
+  check(workspace->prepare(launch.stream), "prepare");
   return workspace;
+}
+
+/// Enqueues a call with its workspace.
+void enqueue(const Method& method, Launch& launch, KeptWorkspace& workspace) {
+  const auto in_workspace = [&](void* memory, std::size_t) {
+    launch.workspace = memory;
+    return enqueue_method(method, launch);
+  };
+  check(workspace.run(launch.stream, in_workspace), method.name);
 }
 
 /// Elements of a call on host or device memory, on the device that holds x.
@@ -197,12 +205,12 @@ class Cuda : public Backend {
     launch.y = method.inputs == 2 && !y.values.data ? out.get() : y.values.data;  // null would mean one input
     launch.out = out.get();
     launch.out_stride = call.layout.n * call.layout.inner;
-    const Memory workspace = add_workspace(method, launch);
+    const auto workspace = workspace_for(method, launch);
     return [&method, launch, host, device, stream, x, y, offsets, out, pinned, workspace,
             status](void* to) mutable {
       const OnDevice scope{device};
       if (status) check(cudaMemsetAsync(status.get(), 0, sizeof(KeyStatus), stream.get()), "cudaMemsetAsync");
-      check(enqueue_method(method, launch), method.name);
+      gpu::enqueue(method, launch, *workspace);
       fetch(host, to, out.get(), pinned.get(), stream.get());
       if (status) launch.overflowed = read(status).overflowed != 0;
       check_grid(method, launch);
@@ -231,8 +239,8 @@ class Cuda : public Backend {
                  status = device_memory(sizeof(KeyStatus));
     launch.out = out.get();
     launch.status = static_cast<KeyStatus*>(status.get());
-    const Memory workspace = add_workspace(method, launch);
-    check(enqueue_method(method, launch), method.name);
+    const auto workspace = workspace_for(method, launch);
+    gpu::enqueue(method, launch, *workspace);
     check(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
     const KeyStatus reported = read(status);
     call.first_bad_key = reported.first_bad_key;

@@ -162,15 +162,28 @@ cudaError_t scan_exactly(Launch& call) {
   return call.input->bytes == 8 ? scan_held<fp64>(call) : scan_held<fp32>(call);
 }
 
-/// Bytes at the start of the states for the exponents of a scan on a grid that is found. The first pass has
-/// its states behind them.
-std::size_t bytes_of_exponents(const Launch& call) {
-  return (call.layout.results() * sizeof(std::int32_t) + 15) / 16 * 16;
-}
+/// The exponents of a scan on a grid that is found. They lie `at` bytes behind the start of the states, behind
+/// the states of the pass that finds them.
+struct ExponentsOfScan {
+  std::size_t at = 0, end = 0;
+
+  cudaError_t plan(const Launch& call) {
+    std::size_t of_pass = 0;
+    if (const cudaError_t error = find_largest_exponents(call, nullptr, nullptr, of_pass)) return error;
+    const auto aligned = [](std::size_t bytes) { return (bytes + 15) / 16 * 16; };
+    at = aligned(std::max(of_pass, header_bytes) - header_bytes);
+    end = at + aligned(call.layout.results() * sizeof(std::int32_t));
+    return cudaSuccess;
+  }
+  std::int32_t* in(void* workspace) const {
+    return reinterpret_cast<std::int32_t*>(static_cast<std::byte*>(states(workspace)) + at);
+  }
+};
 cudaError_t find_grids(const Launch& call) {
-  std::size_t bytes = call.bytes - bytes_of_exponents(call);
-  return find_largest_exponents(call, static_cast<std::int32_t*>(states(call.workspace)),
-                                static_cast<std::byte*>(call.workspace) + bytes_of_exponents(call), bytes);
+  ExponentsOfScan exponents;
+  if (const cudaError_t error = exponents.plan(call)) return error;
+  std::size_t bytes = call.bytes;
+  return find_largest_exponents(call, exponents.in(call.workspace), call.workspace, bytes);
 }
 
 cudaError_t scan_on_grid(Launch& call) {
@@ -180,12 +193,10 @@ cudaError_t scan_on_grid(Launch& call) {
   reducer.exclusive = call.options.exclusive;
   reducer.status = call.status;
   if (call.options.grid) return scan(reducer, true, call);
-  std::size_t of_first = 0;
-  if (const cudaError_t error = find_largest_exponents(call, nullptr, nullptr, of_first)) return error;
-  if (call.workspace != nullptr)
-    reducer.source.exponents = static_cast<const std::int32_t*>(states(call.workspace));
-  const std::size_t of_states = of_first > header_bytes ? (of_first - header_bytes + 15) / 16 * 16 : 0;
-  return scan(reducer, true, call, {bytes_of_exponents(call) + of_states, find_grids});
+  ExponentsOfScan exponents;
+  if (const cudaError_t error = exponents.plan(call)) return error;
+  if (call.workspace != nullptr) reducer.source.exponents = exponents.in(call.workspace);
+  return scan(reducer, true, call, {exponents.end, find_grids});
 }
 
 }  // namespace

@@ -54,7 +54,8 @@ inline constexpr std::size_t header_bytes = std::size_t{1} << 16;
 static_assert(sizeof(Header) <= header_bytes);
 
 /// The states of a workspace. They follow the header, so that each method leaves the workspace prepared for
-/// any other.
+/// any other. A function that takes a workspace may use its header: it must be given a whole workspace, never
+/// one that begins elsewhere.
 inline void* states(void* workspace) { return static_cast<std::byte*>(workspace) + header_bytes; }
 
 /// Size that a query returns for a method that needs no workspace. It is not 0, since an allocation of 0
