@@ -1,0 +1,354 @@
+"""Handlers of PyTorch's operators: reductions, softmax, normalisations, losses and cumsum.
+
+`_by_key` has those of the operators that add by key.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+from torch import Tensor
+
+from .. import _torch_operators as operators
+
+aten = torch.ops.aten
+
+# A handler gets the mode and the operator, then the operator's arguments.
+
+Handler = Callable[..., Any]
+_HANDLERS: dict[Any, tuple[str, Handler]] = {}
+
+
+def _handles(name: str, *overloads: Any) -> Callable[[Handler], Handler]:
+    def register(handler: Handler) -> Handler:
+        for overload in overloads:
+            _HANDLERS[overload] = (name, handler)
+        return handler
+
+    return register
+
+
+def _axis(dim: int, ndim: int) -> int:
+    """Returns PyTorch's `dim` as an axis that is not negative. A number has the axes 0 and -1."""
+    count = max(ndim, 1)
+    if not -count <= dim < count:
+        raise IndexError(f"samesum: dim is {dim}; use one from {-count} to {count - 1}")
+    return dim % count
+
+
+def _axes(dim: Any, ndim: int) -> list[int]:
+    """Returns PyTorch's `dim` as ascending axes; None and () mean all."""
+    if dim is None:
+        return list(range(ndim))
+    if isinstance(dim, int):
+        dim = (dim,)
+    if len(dim) == 0:
+        return list(range(ndim))
+    axes = [_axis(d, ndim) for d in dim]
+    if len(set(axes)) != len(axes):
+        raise RuntimeError(f"samesum: dim is {tuple(dim)}, which names an axis twice; name it once")
+    return sorted(axes) if ndim else []
+
+
+def _converted(x: Tensor, dtype: torch.dtype | None) -> tuple[Tensor, torch.dtype]:
+    """Returns the elements to reduce, and the type of the result. 16-bit elements are accumulated in fp32."""
+    if dtype is None or dtype == x.dtype:
+        return x, x.dtype
+    if dtype == torch.float32 and x.dtype in (torch.float16, torch.bfloat16):
+        return x, dtype
+    return x.to(dtype), dtype
+
+
+def _reduced(
+    route: Any, operation: str, x: Tensor, dim: Any, keepdim: bool, dtype: torch.dtype | None
+) -> Tensor:
+    x, result = _converted(x, dtype)
+    return route.reduce(operation, x, _axes(dim, x.dim()), keepdim).to(result)
+
+
+def _is_integral(x: Tensor, dtype: torch.dtype | None) -> bool:
+    chosen = x.dtype if dtype is None else dtype
+    return not (chosen.is_floating_point or chosen.is_complex)
+
+
+@_handles("sum", aten.sum.dim_IntList)
+def _sum(
+    route: Any, func: Any, x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    if _is_integral(x, dtype):
+        return func(x, dim, keepdim, dtype=dtype)  # exact in any order
+    return _reduced(route, "sum", x, dim, keepdim, dtype)
+
+
+@_handles("sum", aten.sum.default)
+def _sum_of_all(route: Any, func: Any, x: Tensor, *, dtype: Any = None) -> Any:
+    if _is_integral(x, dtype):
+        return func(x, dtype=dtype)
+    return _reduced(route, "sum", x, None, False, dtype)
+
+
+@_handles("mean", aten.mean.dim)
+def _mean(
+    route: Any, func: Any, x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    if _is_integral(x, dtype):
+        return func(x, dim, keepdim, dtype=dtype)  # raises an error
+    return _reduced(route, "mean", x, dim, keepdim, dtype)
+
+
+@_handles("mean", aten.mean.default)
+def _mean_of_all(route: Any, func: Any, x: Tensor, *, dtype: Any = None) -> Any:
+    return func(x, dtype=dtype) if _is_integral(x, dtype) else _reduced(route, "mean", x, None, False, dtype)
+
+
+def _moments(route: Any, x: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
+    divisor = 1.0 if correction is None else float(correction)
+    if not divisor >= 0:
+        raise ValueError(
+            f"samesum: correction is {correction}; use one that is not negative, or call the operator outside "
+            "samesum.torch.deterministic"
+        )
+    return route.reduce("moments", x, _axes(dim, x.dim()), keepdim, divisor)
+
+
+@_handles("var", aten.var.correction)
+def _var(
+    route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> Any:
+    return _moments(route, x, dim, correction, keepdim)[..., 1].to(x.dtype)
+
+
+@_handles("std", aten.std.correction)
+def _std(
+    route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> Any:
+    return operators.square_root(_moments(route, x, dim, correction, keepdim)[..., 1]).to(x.dtype)
+
+
+@_handles("var_mean", aten.var_mean.correction)
+def _var_mean(
+    route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> Any:
+    moments = _moments(route, x, dim, correction, keepdim).to(x.dtype)
+    return moments[..., 1], moments[..., 0]
+
+
+@_handles("std_mean", aten.std_mean.correction)
+def _std_mean(
+    route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> Any:
+    moments = _moments(route, x, dim, correction, keepdim)
+    return operators.square_root(moments[..., 1]).to(x.dtype), moments[..., 0].to(x.dtype)
+
+
+_NORMS = {1: "sum_of_magnitudes", 2: "norm"}
+
+
+@_handles("norm", aten.linalg_vector_norm.default)
+def _vector_norm(
+    route: Any,
+    func: Any,
+    x: Tensor,
+    ord: Any = 2,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+) -> Any:
+    if ord not in _NORMS:
+        return func(x, ord, dim, keepdim, dtype=dtype)
+    return _reduced(route, _NORMS[ord], x, dim, keepdim, dtype)
+
+
+@_handles(
+    "norm",
+    aten.norm.Scalar,
+    aten.norm.ScalarOpt_dim,
+    aten.norm.ScalarOpt_dtype,
+    aten.norm.ScalarOpt_dim_dtype,
+)
+def _norm(
+    route: Any, func: Any, x: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    return _vector_norm(
+        route, aten.linalg_vector_norm.default, x, 2 if p is None else p, dim, keepdim, dtype=dtype
+    )
+
+
+def _softmax_of(route: Any, operation: str, x: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
+    axis = _axis(dim, x.dim())
+    if x.dim() == 0:
+        return _softmax_of(route, operation, x.reshape(1), 0, dtype).reshape(())
+    return route.softmax(operation, x.to(dtype), [axis])
+
+
+@_handles("softmax", aten._softmax.default)
+def _softmax(route: Any, func: Any, x: Tensor, dim: int, half_to_float: bool) -> Any:
+    return _softmax_of(route, "softmax", x, dim, torch.float32 if half_to_float else x.dtype)
+
+
+@_handles("log_softmax", aten._log_softmax.default)
+def _log_softmax(route: Any, func: Any, x: Tensor, dim: int, half_to_float: bool) -> Any:
+    return _softmax_of(route, "log_softmax", x, dim, torch.float32 if half_to_float else x.dtype)
+
+
+@_handles("softmax", aten._safe_softmax.default)
+def _safe_softmax(route: Any, func: Any, x: Tensor, dim: int, dtype: Any = None) -> Any:
+    y = _softmax_of(route, "softmax", x, dim, x.dtype if dtype is None else dtype)
+    return y.masked_fill((x == float("-inf")).all(dim, keepdim=True), 0)
+
+
+def _softmax_gradient(
+    route: Any, operation: str, gradient: Tensor, y: Tensor, dim: int, dtype: torch.dtype
+) -> Tensor:
+    axes = [_axis(dim, y.dim())]
+    if y.dim() == 0:
+        return _softmax_gradient(route, operation, gradient.reshape(1), y.reshape(1), 0, dtype).reshape(())
+    exponentials = route.softmax("softmax", y, axes) if operation == "log_softmax" else None
+    return operators.softmax_gradient(
+        lambda a, b: route.reduce_pair("dot", a, b, axes, True), lambda a: route.reduce("sum", a, axes, True),
+        y, gradient, exponentials,
+    ).to(dtype)  # fmt: skip
+
+
+@_handles("softmax_backward", aten._softmax_backward_data.default)
+def _softmax_backward(
+    route: Any, func: Any, gradient: Tensor, output: Tensor, dim: int, input_dtype: Any
+) -> Any:
+    return _softmax_gradient(route, "softmax", gradient, output, dim, input_dtype)
+
+
+@_handles("log_softmax_backward", aten._log_softmax_backward_data.default)
+def _log_softmax_backward(
+    route: Any, func: Any, gradient: Tensor, output: Tensor, dim: int, input_dtype: Any
+) -> Any:
+    return _softmax_gradient(route, "log_softmax", gradient, output, dim, input_dtype)
+
+
+@_handles("logsumexp", aten.logsumexp.default)
+def _logsumexp(route: Any, func: Any, x: Tensor, dim: Any, keepdim: bool = False) -> Any:
+    x = x if x.dtype.is_floating_point else x.float()
+    return _reduced(route, "logsumexp", x, dim, keepdim, None)
+
+
+@_handles("layer_norm", aten.native_layer_norm.default)
+def _layer_norm(route: Any, func: Any, x: Tensor, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    return operators.normalise_layer(x, len(shape), weight, bias, eps, route.like)
+
+
+@_handles("layer_norm_backward", aten.native_layer_norm_backward.default)
+def _layer_norm_backward(
+    route: Any, func: Any, gradient: Tensor, x: Tensor, shape: Any, mean: Tensor, inverse: Tensor,
+    weight: Any, bias: Any, wanted: Any,
+) -> Any:  # fmt: skip
+    return operators.layer_gradients(gradient, x, len(shape), mean, inverse, weight, wanted, route.like)
+
+
+def _eps_of(x: Tensor, eps: float | None) -> float:
+    if eps is not None:
+        return eps
+    return torch.finfo(torch.float64 if x.dtype == torch.float64 else torch.float32).eps
+
+
+@_handles("rms_norm", aten._fused_rms_norm.default)
+def _rms_norm(route: Any, func: Any, x: Tensor, shape: Any, weight: Any, eps: Any) -> Any:
+    return operators.normalise_rms(x, len(shape), weight, _eps_of(x, eps), route.like)
+
+
+@_handles("rms_norm_backward", aten._fused_rms_norm_backward.default)
+def _rms_norm_backward(
+    route: Any, func: Any, gradient: Tensor, x: Tensor, shape: Any, inverse: Tensor, weight: Any, wanted: Any
+) -> Any:
+    return operators.rms_gradients(gradient, x, len(shape), inverse, weight, wanted, route.like)
+
+
+_NONE, _MEAN = 0, 1  # PyTorch's numbers for the reduction of a loss
+
+
+@_handles("nll_loss", aten.nll_loss_forward.default, aten.nll_loss2d_forward.default)
+def _nll_loss(
+    route: Any, func: Any, x: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
+) -> Any:
+    if reduction == _NONE:
+        return func(x, target, weight, reduction, ignore_index)
+    classes = 0 if x.dim() == 1 else 1
+    counts = target != ignore_index
+    index = torch.where(counts, target, 0)
+    terms = x.gather(classes, index.unsqueeze(classes)).squeeze(classes).neg()
+    weights = counts.to(x.dtype) if weight is None else torch.where(counts, weight[index], 0)
+    terms = torch.where(counts, terms * weights, 0)
+    everything = list(range(terms.dim()))
+    total, loss = route.reduce("sum", weights, everything, False), route.reduce(
+        "sum", terms, everything, False
+    )
+    return (loss / total if reduction == _MEAN else loss).to(x.dtype), total.to(x.dtype)
+
+
+def _loss(position: int) -> Handler:
+    def handler(route: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+        reduction = args[position] if len(args) > position else kwargs.pop("reduction", _MEAN)
+        if len(args) > position:
+            each = func(*args[:position], _NONE, *args[position + 1 :], **kwargs)
+        else:
+            each = func(*args, reduction=_NONE, **kwargs)
+        if reduction == _NONE:
+            return each
+        return _reduced(route, "mean" if reduction == _MEAN else "sum", each, None, False, None)
+
+    return handler
+
+
+for _operator, _position in (
+    (aten.mse_loss, 2), (aten.smooth_l1_loss, 2), (aten.huber_loss, 2), (aten.soft_margin_loss, 2),
+    (aten.binary_cross_entropy, 3), (aten.binary_cross_entropy_with_logits, 4),
+):  # fmt: skip
+    _handles(str(_operator).partition(".")[2], _operator.default)(_loss(_position))
+
+
+@_handles("cumsum", aten.cumsum.default)
+def _cumsum(route: Any, func: Any, x: Tensor, dim: int, *, dtype: Any = None) -> Any:
+    if _is_integral(x, dtype):
+        return func(x, dim, dtype=dtype)
+    x, result = _converted(x, dtype)
+    axis = _axis(dim, x.dim())
+    sums = route.scan("cumsum", x.reshape(1) if x.dim() == 0 else x, axis)
+    return sums.reshape(x.shape).to(result)
+
+
+def _in_place(functional: Any) -> Handler:
+    """Returns the handler of a form that writes to its first argument, for an operator whose other form is handled."""
+
+    def handler(route: Any, func: Any, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return x.copy_(_HANDLERS[functional][1](route, functional, x, *args, **kwargs))
+
+    return handler
+
+
+def _into_out(functional: Any) -> Handler:
+    """Returns the handler of a form with `out`, for an operator whose other form is handled."""
+
+    def handler(route: Any, func: Any, *args: Any, out: Tensor, **kwargs: Any) -> Tensor:
+        result = _HANDLERS[functional][1](route, functional, *args, **kwargs)
+        if out.shape != result.shape:
+            out.resize_(result.shape)
+        return out.copy_(result)
+
+    return handler
+
+
+_handles("cumsum", aten.cumsum_.default)(_in_place(aten.cumsum.default))
+for _functional, _out in (
+    (aten.sum.default, aten.sum.out), (aten.sum.dim_IntList, aten.sum.IntList_out),
+    (aten.mean.default, aten.mean.dtype_out), (aten.mean.dim, aten.mean.out),
+    (aten.var.correction, aten.var.correction_out), (aten.std.correction, aten.std.correction_out),
+    (aten.linalg_vector_norm.default, aten.linalg_vector_norm.out),
+    (aten.logsumexp.default, aten.logsumexp.out),
+    (aten.norm.ScalarOpt_dim, aten.norm.out), (aten.norm.ScalarOpt_dim_dtype, aten.norm.dtype_out),
+    (aten._softmax.default, aten._softmax.out), (aten._log_softmax.default, aten._log_softmax.out),
+    (aten._softmax_backward_data.default, aten._softmax_backward_data.out),
+    (aten._log_softmax_backward_data.default, aten._log_softmax_backward_data.out),
+    (aten.cumsum.default, aten.cumsum.out),
+    (aten.mse_loss.default, aten.mse_loss.out), (aten.smooth_l1_loss.default, aten.smooth_l1_loss.out),
+):  # fmt: skip
+    _handles(_HANDLERS[_functional][0], _out)(_into_out(_functional))
