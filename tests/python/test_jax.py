@@ -214,6 +214,12 @@ def test_gradients_at_special_points() -> None:
     assert second.tolist() == [[0, 0, 0], [0, 0, 3], [0, 3, 0]]
     assert grad(samesum.max)(jnp.array([1.0, 3.0, 3.0])).tolist() == [0, 0.5, 0.5]
     assert grad(samesum.norm)(jnp.zeros(3)).tolist() == [0, 0, 0]
+    inf = jnp.inf
+    for row in ([inf, 1.0], [1.0, inf, -inf], [inf, inf], [-inf, -inf], [-inf, 1.0], [jnp.nan, inf, 1.0]):
+        x = jnp.array([row, row[::-1]])
+        for axis in (0, 1, None):
+            gradients = [grad(lambda x: f(x, axis=axis).sum())(x) for f in (samesum.logsumexp, jax.nn.logsumexp)]
+            np.testing.assert_allclose(*gradients, err_msg=str((row, axis)))
     assert grad(samesum.sum)(jnp.zeros((0, 3))).shape == (0, 3)
     assert grad(samesum.sum)(jnp.float32(3)).tolist() == 1
     assert grad(samesum.sum)(jnp.ones(4, jnp.bfloat16)).dtype == jnp.bfloat16

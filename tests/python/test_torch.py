@@ -191,6 +191,33 @@ def test_gradients_of_softmax_and_its_relatives_are_those_of_fp64(function, axis
     torch.testing.assert_close(x.grad.double(), wide.grad, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("device", devices)
+def test_gradients_at_infinities_and_of_equal_elements_are_pytorchs(device):
+    inf, nan = float("inf"), float("nan")
+    functions = [
+        (samesum.logsumexp, torch.logsumexp), (samesum.softmax, torch.softmax), (samesum.log_softmax, torch.log_softmax),
+        (samesum.std, lambda x, axis: torch.std(x, axis, correction=0)), (samesum.max, torch.amax),
+        (samesum.norm, lambda x, axis: torch.linalg.vector_norm(x, 2, axis)),
+    ]  # fmt: skip
+    for of_samesum, of_torch in functions:
+        for rows in (
+            [[inf, 1.0]], [[1.0, inf, -inf]], [[inf, inf, 2.0]], [[-inf, -inf]], [[-inf, 1.0]], [[nan, inf, 1.0]],
+            [[inf, 1.0], [2.0, 1.0], [-inf, -inf]], [[2.0, 2.0, 2.0]], [[0.0, 0.0], [1.0, 2.0]],
+        ):  # fmt: skip
+            for axis in (0, 1):
+                gradients = []
+                for function in (of_samesum, of_torch):
+                    x = torch.tensor(rows, device=device, requires_grad=True)
+                    y = function(x, axis)
+                    y.backward(torch.arange(1.0, y.numel() + 1, device=device).reshape(y.shape))
+                    gradients.append(x.grad)
+                torch.testing.assert_close(*gradients, equal_nan=True)
+    x = torch.tensor([inf, 1.0], device=device, requires_grad=True)
+    with deterministic():
+        x.logsumexp(0).backward()
+    assert x.grad.isnan().tolist() == [True, False] and x.grad[1] == 0
+
+
 def test_gradients_are_reduced_by_methods_of_samesum():
     x, row = numbers(1000, 3).requires_grad_(), numbers(3, seed=1).requires_grad_()
     samesum.vecdot(x, row, method="tree/kahan").sum().backward()

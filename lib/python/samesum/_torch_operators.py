@@ -139,7 +139,7 @@ def _remember_root(ctx: Any, inputs: Any, output: Any) -> None:
 
 def _root_backward(ctx: Any, gradient: Tensor) -> Tensor:
     (y,) = ctx.saved_tensors
-    return gradient / (2 * y)
+    return torch.where(y == 0, 0, gradient / (2 * y))  # at 0 it is that of torch.std
 
 
 square_root.register_autograd(_root_backward, setup_context=_remember_root)
@@ -227,7 +227,10 @@ def _norm(ctx: Any, gradient: Tensor, x: Tensor, result: Tensor) -> Tensor:
 
 def _logsumexp(ctx: Any, gradient: Tensor, x: Tensor, result: Tensor) -> Tensor:
     method = closest(ctx.like, "softmax", FORMATS[x.dtype])
-    return _kept(gradient, x, ctx.axes, ctx.keepdims) * softmax(x, "softmax", ctx.axes, method)
+    # The derivative is exp(x - result). If the result is inf, it is 0 for finite elements, the softmax NaN for all.
+    is_zero = (x < math.inf) & (_kept(result, x, ctx.axes, ctx.keepdims) == math.inf)
+    weights = softmax(x, "softmax", ctx.axes, method).masked_fill(is_zero, 0)
+    return _kept(gradient, x, ctx.axes, ctx.keepdims) * weights
 
 
 def _moments(ctx: Any, gradient: Tensor, x: Tensor, result: Tensor) -> Tensor:

@@ -185,7 +185,9 @@ def _of_norm(call: Call, g: Any, r: Any, x: Any) -> tuple[Any, ...]:
 
 
 def _of_logsumexp(call: Call, g: Any, r: Any, x: Any) -> tuple[Any, ...]:
-    return (g[..., None] * _like(call, "softmax", x),)
+    # The derivative is exp(x - result). If the result is inf, it is 0 for finite elements, the softmax NaN for all.
+    is_zero = (x < jnp.inf) & (r[..., None] == jnp.inf)
+    return (g[..., None] * jnp.where(is_zero, 0, _like(call, "softmax", x)),)
 
 
 def _of_softmax(call: Call, g: Any, r: Any, x: Any) -> tuple[Any, ...]:
