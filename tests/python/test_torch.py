@@ -57,6 +57,10 @@ def operator_calls(device: str) -> list[tuple]:
         (ops.reduce, (integers, "sum", [], False, None)),
         (ops.reduce, (integers, "max", [1], True, None)),
         (ops.reduce, (integers, "mean", [1], True, None)),
+        (ops.reduce, (integers.mT, "sum", [], False, None)),
+        (ops.reduce, (integers.mT.to(torch.uint64), "min", [], True, None)),
+        (ops.reduce, (integers.to(torch.uint16), "argmax", [0], True, None)),
+        (ops.reduce, (integers.to(torch.uint32), "sum", [0], False, None)),
         (ops.reduce_pair, (x, x.flip(0), "dot", [2], False, "exact")),
         (ops.reduce_pair, (x, y, "dot", [0, 1], True, "tree/kahan")),
         (ops.square_root, (x.abs(),)),
@@ -255,13 +259,44 @@ def test_transforms_of_functions_raise_an_error(function, transformed):
         transformed(function, numbers(2, 3, 4).mT)
 
 
-@pytest.mark.parametrize("operation", ["sum", "min", "argmax"])
-def test_operators_of_uint64_name_the_remedy(operation):
-    x = torch.tensor([1, 2], dtype=torch.uint64)
-    with pytest.raises(TypeError, match="samesum: .*torch.int64"):
-        ops.reduce(x, operation, [0], False, None)
-    with pytest.raises(TypeError, match="samesum: .*torch.int64"):
-        getattr(samesum, operation)(x.to("meta"))
+@pytest.mark.parametrize("device", devices)
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+def test_unsigned_integers_have_the_results_of_python(bits, device):
+    dtype, top = getattr(torch, f"uint{bits}"), 2**bits - 1
+    for rows in ([[3, 1, 2]], [[1, 0, top], [top, top - 1, top // 2]], [[top // 2 + 1, top // 2, 5], [7, 7, 2]]):
+        x = torch.tensor(rows, dtype=dtype, device=device)
+        for a, lists in ((x, rows), (x.mT, [list(column) for column in zip(*rows)])):
+            for keepdims in (False, True):
+                shape = (len(lists), 1) if keepdims else (len(lists),)
+                for function, expected, result in [
+                    (samesum.min, min, dtype), (samesum.max, max, dtype),
+                    (samesum.argmin, lambda row: row.index(min(row)), torch.int64),
+                    (samesum.argmax, lambda row: row.index(max(row)), torch.int64),
+                ] + [(samesum.sum, sum, torch.uint64)] * (max(sum(row) for row in lists) < 2**64):  # fmt: skip
+                    found = function(a, axis=1, keepdims=keepdims)
+                    assert found.dtype == result and found.shape == shape
+                    assert found.flatten().tolist() == [expected(row) for row in lists], (function, lists)
+                    without_data = function(a.to("meta"), axis=1, keepdims=keepdims)
+                    assert (without_data.dtype, without_data.shape) == (found.dtype, found.shape)
+        assert samesum.Exact(x).value() == float(sum(map(sum, rows)))
+        assert same_bits(samesum.mean(x, axis=1), samesum.mean(x.double(), axis=1))
+    assert samesum.min(torch.zeros(2, 0, dtype=dtype, device=device), axis=0).shape == (0,)
+    with pytest.raises(ValueError, match="at least one element"):
+        samesum.max(torch.zeros(2, 0, dtype=dtype, device=device), axis=1)
+
+
+def test_the_sum_of_uint64_raises_an_error_beyond_64_bits():
+    assert samesum.sum(torch.tensor([2**64 - 2, 1], dtype=torch.uint64)).item() == 2**64 - 1
+    with pytest.raises(OverflowError, match="beyond 64 bits"):
+        samesum.sum(torch.tensor([2**64 - 1, 1], dtype=torch.uint64))
+
+
+@pytest.mark.parametrize("other", [torch.uint8, torch.int64, torch.uint64, torch.bool])
+def test_dot_products_of_different_integers_are_those_of_fp64(other):
+    x, y = torch.tensor([3, 5], dtype=torch.uint32), torch.tensor([1, 1], dtype=other)
+    for found in (samesum.dot(x, y), samesum.dot(y, x), torch.compile(samesum.dot, backend="eager")(x, y)):
+        assert found.dtype == torch.float64 and found.item() == 8
+    assert samesum.dot(x.to("meta"), y.to("meta")).dtype == torch.float64
 
 
 def test_out_does_not_go_with_gradients():

@@ -14,6 +14,8 @@ from ._arrays import dtype_name
 EXACT_OPERATIONS = ("sum", "min", "max", "argmin", "argmax")
 """Operations whose results for integers are exact."""
 
+_SIGN = -(1 << 63)  # by xor, unsigned numbers become signed ones in the same order
+
 _overflows: dict[tuple[str, int, int], Any] = {}
 """For each library, GPU and stream: an array of one element, not 0 if a sum has overflowed."""
 _lock = threading.Lock()
@@ -32,9 +34,14 @@ def reduce_integers(library: Any, operation: str, a: Any, axes: tuple[int, ...],
         raise ValueError(f"samesum: {operation} of no integers has no value; pass at least one element")
     if name == "bool":
         flat = library.astype(flat, "uint8")
+    is_flipped = library.name == "torch" and name in ("uint16", "uint32", "uint64")  # PyTorch does not compare them
+    if is_flipped:
+        flat = library.astype(flat, "int64") ^ _SIGN
     found = getattr(xp, {"min": "amin", "max": "amax"}.get(operation, operation))(flat, -1)
     if operation.startswith("arg"):
         found = library.astype(found, "int64")
+    elif is_flipped:
+        found = library.astype(found ^ _SIGN, name)
     elif name == "bool":
         found = library.astype(found, "bool")
     return found.reshape(_shape(a, axes)) if keepdims else found
@@ -57,12 +64,20 @@ def _sum(library: Any, a: Any, axes: tuple[int, ...], keepdims: bool, check: boo
             result = library.astype(result, "uint64")
     else:
         # High and low words are added apart; a carry moves from the low to the high sum.
-        low = total(library.astype(a & 0xFFFFFFFF, "int64"))
-        high = total(library.astype(a >> 32, "int64")) + (low >> 32)
+        high, low = high_and_low(library, a, name)
+        low = total(low)
+        high = total(high) + (low >> 32)
         most, least = ((1 << 32) - 1, 0) if unsigned else ((1 << 31) - 1, -(1 << 31))
         _report(library, a, (high > most) | (high < least), check)
         result = library.astype(((high & 0xFFFFFFFF) << 32) | (low & 0xFFFFFFFF), name)
     return result.reshape(_shape(a, axes)) if keepdims else result
+
+
+def high_and_low(library: Any, a: Any, dtype: str) -> tuple[Any, Any]:
+    """Returns the high and the low 32 bits of int64 or uint64 integers as int64. The high ones have the sign."""
+    signed = library.astype(a, "int64")  # PyTorch does not shift uint64
+    high = signed >> 32
+    return high & 0xFFFFFFFF if dtype == "uint64" else high, signed & 0xFFFFFFFF
 
 
 def _report(library: Any, a: Any, overflowed: Any, check: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from . import _core
 from ._arrays import INTEGERS, Converted, dtype_name, format_of, library_of
 from ._calls import Method, _same_type, check_grid, check_threads
+from ._integers import high_and_low
 
 fsum = _core.fsum
 
@@ -214,8 +215,8 @@ def _exact_parts(library: Any, a: Any) -> list[tuple[str, Any]]:
     """Returns floating-point arrays that have the exact sum of a together, and their formats."""
     name = dtype_name(a.dtype)
     if name in ("int64", "uint64"):
-        high, low = library.astype(a >> 32, "float64") * 2.0**32, library.astype(a & 0xFFFFFFFF, "float64")
-        return [("fp64", high), ("fp64", low)]
+        high, low = (library.astype(words, "float64") for words in high_and_low(library, a, name))
+        return [("fp64", high * 2.0**32), ("fp64", low)]
     if name in INTEGERS:
         return [("fp64", library.astype(a, "float64"))]
     return [(format_of(name), a)]

@@ -100,6 +100,15 @@ def _kept(result: Tensor, x: Tensor, axes: Sequence[int], keepdims: bool) -> Ten
     return result if keepdims else result.reshape(_shape(x.shape, axes, True))
 
 
+def row_major(x: Tensor) -> Tensor:
+    """Returns x with the strides of a new tensor, also along axes of length 1, which `contiguous` leaves alone."""
+    strides, step = [], 1
+    for size in reversed(x.shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return x if x.stride() == tuple(strides[::-1]) else x.contiguous().view(-1).view(x.shape)
+
+
 def _inverse(x: Tensor, axes: Sequence[int], ddof: float = 0) -> float:
     """Returns 1 / (n - ddof), or 0 if no element uses it."""
     n = math.prod(x.shape[d] for d in axes)
@@ -157,9 +166,7 @@ def reduce(
         return reduce_data(operation, x, None, axes, keepdims, method, threads, ddof)
     if operation not in EXACT_OPERATIONS:
         return reduce_data(operation, x.double(), None, axes, keepdims, method, threads, ddof)
-    _require_shifts(operation, x)
-    result = reduce_integers(_library, operation, x, tuple(axes), keepdims, False)
-    return result.clone() if result.data_ptr() == x.data_ptr() else result
+    return row_major(reduce_integers(_library, operation, x, tuple(axes), keepdims, False))
 
 
 @reduce.register_fake
@@ -600,15 +607,6 @@ def _require_no_transform(x: Tensor) -> None:
         )
 
 
-def _require_shifts(operation: str, x: Tensor) -> None:
-    """PyTorch can neither shift nor compare integers of type uint64."""
-    if x.dtype == torch.uint64 and operation in EXACT_OPERATIONS:
-        exactly = "x.view(torch.int64), whose sum has the same bits" if operation == "sum" else "x.to(torch.int64)"
-        raise TypeError(
-            f"samesum: {operation} of torch.uint64 is not supported; pass {exactly}, or dtype='float64'"
-        )
-
-
 def reduce_traced(
     operation: str, x: Tensor, y: Any, *, axis: Any, dtype: Any, keepdims: bool, out: Any, method: Any,
     threads: int, ddof: float, finish: Any,
@@ -636,11 +634,9 @@ def reduce_traced(
         raise TypeError(
             "samesum: prod of integers is not supported; pass dtype='float64' for a rounded product"
         )
-    _require_shifts(operation, x)
     if y is not None:
-        format_of(y.dtype, "y")
-        common = torch.promote_types(x.dtype, y.dtype)
-        common = common if common in FORMATS else torch.float64
+        formats = {format_of(x.dtype), format_of(y.dtype, "y")}
+        common = torch.float64 if formats == {"int"} else torch.promote_types(x.dtype, y.dtype)
         x, y = x.to(common), y.to(common)
         axes = normalised_axes(axis, max(x.dim(), y.dim()))
         result = reduce_pair(x, y, operation, axes, keepdims, name, threads)
