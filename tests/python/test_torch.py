@@ -637,6 +637,30 @@ def test_the_default_eps_of_rms_norm_is_pytorchs(dtype, device):
     torch.testing.assert_close(found, usual, rtol=1e-2, atol=0)
 
 
+@pytest.mark.parametrize("keywords", [{}, {"ignore_index": 1}, {"weight": torch.tensor([1.0, 2.0, 0.5, 4.0])}])
+def test_classes_in_bytes_are_as_in_pytorch(keywords):
+    x, classes = numbers(300, 4), torch.arange(300) % 4
+    for dtype in (torch.uint8, torch.int64):
+        for loss in (F.nll_loss, F.cross_entropy):
+            for reduction in ("mean", "sum", "none"):
+                def function(x, loss=loss, target=classes.to(dtype), reduction=reduction):
+                    return loss(x, target, reduction=reduction, **keywords)
+
+                usual = forward_and_backward(function, x)
+                with deterministic():
+                    found = forward_and_backward(function, x)
+                torch.testing.assert_close(found, usual, rtol=1e-5, atol=1e-5)
+
+
+def test_classes_of_types_that_pytorch_refuses_raise_its_error():
+    for x, dtype in [(numbers(3, 4), d) for d in (torch.int32, torch.int8, torch.bool, torch.float32)] + [
+        (numbers(3, 4, 2), d) for d in (torch.int32, torch.uint8)
+    ]:
+        target = torch.zeros(3, *x.shape[2:], dtype=dtype)
+        with pytest.raises(RuntimeError, match="expected scalar type Long"), deterministic():
+            F.nll_loss(x, target)
+
+
 @on_gpu
 def test_autocast_on_a_gpu_is_as_in_pytorch():
     x = numbers(4, 8, device="cuda").bfloat16()

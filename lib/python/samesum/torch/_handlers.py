@@ -270,8 +270,10 @@ _NONE, _MEAN = 0, 1  # PyTorch's numbers for the reduction of a loss
 def _nll_loss(
     route: Any, func: Any, x: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
 ) -> Any:
-    if reduction == _NONE:
-        return func(x, target, weight, reduction, ignore_index)
+    indices = (torch.int64, torch.uint8) if func is aten.nll_loss_forward.default else (torch.int64,)
+    if reduction == _NONE or target.dtype not in indices:
+        return func(x, target, weight, reduction, ignore_index)  # adds nothing, or raises an error
+    target = target.long()  # a uint8 neither equals a negative number nor is an index
     classes = 0 if x.dim() == 1 else 1
     counts = target != ignore_index
     index = torch.where(counts, target, 0)
