@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import torch.nn.functional as F  # noqa: E402
+from torch._prims_common import suggest_memory_format  # noqa: E402
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch_transformer import Transformer, train  # noqa: E402
 
@@ -43,6 +46,7 @@ def operator_calls(device: str) -> list[tuple]:
     integers = torch.arange(12, device=device).reshape(3, 4)
     weight, bias = numbers(5, seed=2, device=device), numbers(5, seed=3, device=device)
     inverse = torch.ones(3, 4, 1, device=device)
+    image = numbers(2, 3, 4, 5, device=device).to(memory_format=torch.channels_last)
     reductions = [
         (ops.reduce, (x, operation, axes, keepdims, method, 0, 0.5))
         for operation, method in [
@@ -85,6 +89,12 @@ def operator_calls(device: str) -> list[tuple]:
             (x.mT, x.mT, 1, inverse.mT[..., :1], inverse.mT[..., :1], None, [True, True, True], "exact"),
         ),
         (ops.rms_norm_backward, (x.mT, x.mT, 1, inverse.mT[..., :1], None, [True, False], "exact")),
+        (ops.softmax, (image, "softmax", [1], "tree/plain")),
+        (ops.layer_norm, (image, 1, weight, bias, 1e-5, "tree/plain")),
+        (ops.rms_norm, (image, 1, weight, 1e-5, "tree/plain")),
+        (ops.rms_norm_backward, (image, image, 1, inverse, weight, [True, True], "exact")),
+        (ops.rms_norm_backward, (image.contiguous(), image, 1, inverse, None, [True, False], "exact")),
+        (ops.rms_norm_backward, (image, image.contiguous(), 1, inverse, weight, [True, True], "exact")),
     ]
 
 
@@ -291,6 +301,7 @@ def test_the_sum_of_uint64_raises_an_error_beyond_64_bits():
         samesum.sum(torch.tensor([2**64 - 1, 1], dtype=torch.uint64))
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("other", [torch.uint8, torch.int64, torch.uint64, torch.bool])
 def test_dot_products_of_different_integers_are_those_of_fp64(other):
     x, y = torch.tensor([3, 5], dtype=torch.uint32), torch.tensor([1, 1], dtype=other)
@@ -688,6 +699,293 @@ def test_edge_shapes_are_as_in_pytorch():
             torch.testing.assert_close(found, usual, equal_nan=True)
 
 
+# Strides
+
+
+def any_layout(choose, device):
+    """A tensor of one to five axes: contiguous, permuted, channels_last, expanded, with gaps between its elements, or
+    with another stride than usual along axes of length 1."""
+    shape = [choose.choice([1, 2, 3, 4]) for _ in range(choose.choice([1, 2, 3, 4, 4, 5]))]
+    shape[0] *= choose.random() < 0.95
+    axes, d = len(shape), choose.randrange(len(shape))
+    dtype = choose.choice([torch.float32, torch.bfloat16])
+    x = numbers(*shape, dtype=dtype, seed=choose.randrange(100), device=device)
+    layout = choose.choice(["contiguous", "permuted", "permuted", "channels_last", "expanded", "gaps", "short axes"])
+    if layout == "channels_last" and axes >= 4:
+        return x.to(memory_format=torch.channels_last if axes == 4 else torch.channels_last_3d)
+    if layout == "expanded":
+        return x.narrow(d, 0, min(1, shape[d])).expand(shape)
+    if layout == "short axes":
+        return x.as_strided(shape, [7 if n == 1 else stride for n, stride in zip(shape, x.stride())])
+    if layout in ("permuted", "gaps"):
+        order = choose.sample(range(axes), axes)
+        x = x.permute(order).contiguous().permute([order.index(i) for i in range(axes)])
+    return torch.stack([x, x], d + 1).select(d + 1, 0) if layout == "gaps" else x
+
+
+def layouts(name, device):
+    """Tensors of many layouts, each with an axis, and whether to keep that."""
+    choose = random.Random(name)
+    image, volume = numbers(2, 3, 4, 5, device=device), numbers(2, 3, 4, 2, 2, device=device)
+    images = [image.to(memory_format=torch.channels_last), volume.to(memory_format=torch.channels_last_3d)]
+    for x in (*images, *(any_layout(choose, device) for _ in range(20))):
+        yield x, choose.randrange(x.dim()), choose.random() < 0.5
+
+
+def places(x, d):
+    return torch.tensor([0, 1, 0] if x.shape[d] else [], dtype=torch.long, device=x.device) % max(1, x.shape[d])
+
+
+def places_along(x, d):
+    """One place for each row along the axis d, expanded along the others."""
+    shape = [3 * bool(size) if i == d else size for i, size in enumerate(x.shape)]
+    return places(x, d).reshape([-1 if i == d else 1 for i in range(x.dim())]).expand(shape)
+
+
+def first_classes(x):
+    return torch.zeros([*x.shape[:1], *x.shape[2:]] if x.dim() > 1 else [], dtype=torch.long, device=x.device)
+
+
+def ones(x, d):
+    return x.new_ones(x.shape[d:])
+
+
+def empty(x):
+    return x.new_empty(0)
+
+
+aten = torch.ops.aten
+LOSSES = (
+    F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss, F.soft_margin_loss, F.binary_cross_entropy_with_logits,
+    F.kl_div, lambda x, y, reduction: F.binary_cross_entropy(x.sigmoid(), y.sigmoid(), reduction=reduction),
+)  # fmt: skip
+# The losses as operators, and the arguments before the reduction.
+LOSSES_OF_ATEN = [
+    (aten.mse_loss, ()), (aten.smooth_l1_loss, ()), (aten.huber_loss, ()), (aten.soft_margin_loss, ()),
+    (aten.binary_cross_entropy, (None,)), (aten.binary_cross_entropy_with_logits, (None, None)),
+]  # fmt: skip
+# Functions of a tensor, an axis, and whether that is kept.
+OF_ANY_LAYOUT = {
+    "sum": lambda x, d, k: (x.sum(), x.sum(d, k), x.sum((), k)),
+    "mean": lambda x, d, k: (x.mean(), x.mean(d, k)),
+    "var": lambda x, d, k: (x.var(), x.var(d, keepdim=k), *torch.var_mean(x, d, keepdim=k)),
+    "std": lambda x, d, k: (x.std(), x.std(d, keepdim=k), *torch.std_mean(x, d, keepdim=k)),
+    "norm": lambda x, d, k: (
+        torch.linalg.vector_norm(x, 2, d, k), torch.norm(x, 1, d, k), aten.norm.Scalar(x, 2),
+        aten.norm.ScalarOpt_dim(x, 2, [d], k), aten.norm.ScalarOpt_dtype(x, 2, dtype=torch.float32),
+        aten.norm.ScalarOpt_dim_dtype(x, 2, [d], k, dtype=torch.float32),
+    ),
+    "softmax": lambda x, d, k: (x.softmax(d), x.softmax(d, dtype=torch.float32), aten._safe_softmax(x, d)),
+    "log_softmax": lambda x, d, k: (x.log_softmax(d), x.log_softmax(d, dtype=torch.float32)),
+    "softmax_backward": lambda x, d, k: (
+        aten._softmax_backward_data(x, x, d, x.dtype), aten._softmax_backward_data(x, x.contiguous(), d, x.dtype),
+        aten._log_softmax_backward_data(x, x, d, x.dtype),
+        aten._log_softmax_backward_data(x, x.contiguous(), d, x.dtype),
+    ),
+    "logsumexp": lambda x, d, k: x.logsumexp(d, k),
+    "layer_norm": lambda x, d, k: (
+        *aten.native_layer_norm(x, x.shape[d:], None, None, 1e-5), F.layer_norm(x, x.shape[d:], ones(x, d), ones(x, d)),
+    ),
+    "rms_norm": lambda x, d, k: (F.rms_norm(x, x.shape[d:]), F.rms_norm(x, x.shape[d:], ones(x, d))),
+    "cross_entropy": lambda x, d, k: tuple(
+        F.cross_entropy(x, first_classes(x), **keywords)
+        for keywords in ({}, {"reduction": "sum"}, {"reduction": "none"}, {"label_smoothing": 0.5})
+    ),
+    "cross_entropy of shares": lambda x, d, k: F.cross_entropy(x, x.detach()),
+    "nll_loss": lambda x, d, k: F.nll_loss(x, first_classes(x)),
+    "losses": lambda x, d, k: tuple(
+        loss(x, x.detach().flip(d), reduction=reduction) for loss in LOSSES for reduction in ("none", "mean", "sum")
+    ),
+    "cumsum": lambda x, d, k: (x.cumsum(d), x.cumsum(d, dtype=torch.float64)),
+    "index_add": lambda x, d, k: x.index_add(d, places(x, d), x.index_select(d, places(x, d))),
+    "scatter_add of rows": lambda x, d, k: x.scatter_add(d, places_along(x, d), x.gather(d, places_along(x, d))),
+    "scatter_add of elements": lambda x, d, k: x.scatter_add(
+        d, places_along(x, d).contiguous(), x.gather(d, places_along(x, d))
+    ),
+    "scatter_add of nothing": lambda x, d, k: x.detach().scatter_add(d, places_along(x, d).narrow(d, 0, 0), x.detach()),
+    "index_put": lambda x, d, k: (
+        aten.index_put(x, [None] * d + [places(x, d)], x.new_ones(()), True),
+        aten.index_put(x, [places(x, 0), *[None] * (d - 1), places(x, d)][: d + 1], x.new_ones(()), True),
+    ),
+    "indexing": lambda x, d, k: (x.index_select(d, places(x, d)), x.gather(d, places_along(x, d)), x[places(x, 0)]),
+    "embedding": lambda x, d, k: F.embedding(places(x, 0), x.flatten(1) if x.dim() > 1 else x.unsqueeze(1)),
+}  # fmt: skip
+# Functions that write to a tensor, and have no gradients.
+WRITING = {
+    "sum": lambda x, d, k: (torch.sum(x, d, k, out=empty(x)), aten.sum.out(x, out=empty(x))),
+    "mean": lambda x, d, k: (torch.mean(x, d, k, out=empty(x)), aten.mean.dtype_out(x, out=empty(x))),
+    "moments": lambda x, d, k: (torch.var(x, d, keepdim=k, out=empty(x)), torch.std(x, d, keepdim=k, out=empty(x))),
+    "norm": lambda x, d, k: (
+        torch.linalg.vector_norm(x, 2, d, k, out=empty(x)), aten.norm.out(x, 2, [d], k, out=empty(x)),
+        aten.norm.dtype_out(x, 2, [d], k, dtype=x.dtype, out=empty(x)),
+    ),
+    "softmax": lambda x, d, k: (
+        torch.softmax(x, d, out=empty(x)), aten._softmax.out(x, d, False, out=empty(x)),
+        torch.log_softmax(x, d, out=empty(x)), aten._log_softmax.out(x, d, False, out=empty(x)),
+        torch.logsumexp(x, d, k, out=empty(x)),
+    ),
+    "softmax_backward": lambda x, d, k: (
+        aten._softmax_backward_data.out(x, x, d, x.dtype, grad_input=empty(x)),
+        aten._log_softmax_backward_data.out(x, x, d, x.dtype, out=empty(x)),
+    ),
+    "losses": lambda x, d, k: tuple(
+        loss.out(x.sigmoid(), x.sigmoid(), *middle, reduction, out=empty(x))
+        for loss, middle in LOSSES_OF_ATEN for reduction in (0, 1, 2)
+    ),
+    "cumsum": lambda x, d, k: (torch.cumsum(x, d, out=empty(x)), x.clone().cumsum_(d)),
+    "index_add": lambda x, d, k: (
+        torch.index_add(x, d, places(x, d), x.index_select(d, places(x, d)), out=empty(x)),
+        x.clone().index_add_(d, places(x, d), x.index_select(d, places(x, d))),
+    ),
+    "scatter_add": lambda x, d, k: (
+        torch.scatter_add(x, d, places_along(x, d), x.gather(d, places_along(x, d)), out=empty(x)),
+        x.clone().scatter_add_(d, places_along(x, d), x.gather(d, places_along(x, d))),
+    ),
+    "index_put": lambda x, d, k: (
+        aten.index_put.out(x, [None] * d + [places(x, d)], x.new_ones(()), True, out=empty(x)),
+        x.clone().index_put_([places(x, 0)], x.new_ones(()), True),
+    ),
+}  # fmt: skip
+
+
+class Operators(TorchDispatchMode):
+    """Notes the operators that are called."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.add(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+def strides_of(results, is_exact):
+    """Shapes, strides and memory formats. Unless they are exact, strides along axes of length 1 do not count."""
+    return [
+        (tuple(y.shape), [s for s, n in zip(y.stride(), y.shape) if is_exact or (n != 1 and y.numel())],
+         suggest_memory_format(y) if is_exact or 1 not in y.shape else None)
+        for y in results
+    ]  # fmt: skip
+
+
+def results_or_error(function):
+    try:
+        return as_tuple(function())
+    except (RuntimeError, IndexError):
+        return None
+
+
+def gradients_of(results, x):
+    found = []
+    for y in results:
+        if not y.requires_grad:
+            continue
+        contiguous = torch.ones_like(y, memory_format=torch.contiguous_format)
+        transposed = y.new_ones(y.shape[::-1]).permute(list(range(y.dim()))[::-1])
+        for gradient in (torch.ones_like(y), contiguous, transposed, y.new_ones(()).expand(y.shape)):
+            of_x = results_or_error(lambda: torch.autograd.grad(y, x, gradient, retain_graph=True))
+            found += of_x or [torch.empty(0)]
+    return found
+
+
+@pytest.mark.parametrize("device", devices)
+@pytest.mark.parametrize("name", OF_ANY_LAYOUT)
+def test_results_and_gradients_have_the_strides_of_pytorch(name, device):
+    compared = 0
+    for x, d, keepdim in layouts(name, device):
+        found = []
+        for mode in (Operators(), deterministic()):  # under any mode, PyTorch adds up gradients in new tensors
+            y = x.detach().requires_grad_()
+            with mode:
+                results = results_or_error(lambda: OF_ANY_LAYOUT[name](y, d, keepdim))
+                gradients = gradients_of(results or (), y)
+            found.append(results and (strides_of(results, name != "rms_norm"), strides_of(gradients, False)))
+        assert found[0] == found[1], (x.dtype, x.shape, x.stride(), d, keepdim)
+        compared += found[0] is not None
+    assert compared >= 15
+
+
+@pytest.mark.parametrize("device", devices)
+@pytest.mark.parametrize("name", WRITING)
+def test_tensors_that_are_written_have_the_strides_of_pytorch(name, device):
+    for x, d, keepdim in layouts(name, device):
+        usual = WRITING[name](x, d, keepdim)
+        with deterministic():
+            found = WRITING[name](x, d, keepdim)
+        assert strides_of(found, True) == strides_of(usual, True), (x.dtype, x.shape, x.stride(), d, keepdim)
+        if name not in ("losses", "softmax_backward"):  # PyTorch's binary_cross_entropy with out is wrong
+            torch.testing.assert_close(found, usual, rtol=0.1, atol=0.5, equal_nan=True)
+
+
+@pytest.mark.parametrize("device", devices)
+def test_losses_and_softmax_into_out_have_the_bits_of_their_other_forms(device):
+    x = numbers(6, 5, device=device).sigmoid()
+    with deterministic() as routing:
+        for loss, middle in LOSSES_OF_ATEN:
+            for reduction in (1, 2):
+                arguments = (x, x.flip(0), *middle, reduction)
+                assert same_bits(loss.out(*arguments, out=empty(x)), loss.default(*arguments))
+        assert same_bits(torch.softmax(x, 0, out=empty(x)), x.softmax(0))
+        assert same_bits(torch.log_softmax(x, 1, dtype=torch.float32, out=empty(x)), x.log_softmax(1))
+    assert routing.calls["softmax"] == routing.calls["log_softmax"] == 2 and routing.calls["huber_loss"] == 4
+
+
+def test_the_strides_of_all_routed_operators_are_compared():
+    with Operators() as called:
+        for x in (numbers(2, 3), numbers(2, 3, 4, 5)):
+            for function in OF_ANY_LAYOUT.values():
+                y = x.detach().requires_grad_()
+                gradients_of(as_tuple(function(y, 1, True)), y)
+            for function in WRITING.values():
+                function(x, 1, True)
+    on_a_gpu_only = {"aten._fused_rms_norm.default", "aten._fused_rms_norm_backward.default"}
+    assert set(samesum.torch.routed()) - on_a_gpu_only <= called.names
+
+
+@pytest.mark.parametrize("device", devices)
+def test_operators_have_the_same_strides_with_and_without_data(device):
+    calls = operator_calls(device)  # opcheck compares strides on a GPU only
+    for x, d, keepdim in layouts("operators", device):
+        axes, weight, row = x.dim() - d, ones(x, d), x.new_ones([*x.shape[:d], *[1] * (x.dim() - d)]).float()
+        calls += [
+            (ops.reduce, (x, "mean", [d], keepdim, None)), (ops.reduce, (x, "moments", sorted({0, d}), keepdim, None)),
+            (ops.softmax, (x, "softmax", sorted({0, d}), None)), (ops.square_root, (x,)),
+            (ops.layer_norm, (x, axes, weight, weight, 1e-5, "tree/plain")),
+            (ops.rms_norm, (x, axes, weight, 1e-5, "tree/plain")),
+        ]  # fmt: skip
+        for gradient in (x, torch.ones_like(x, memory_format=torch.contiguous_format), x.new_ones(()).expand(x.shape)):
+            calls += [
+                (ops.layer_norm_backward, (gradient, x, axes, row, row, weight, [True] * 3, "exact")),
+                (ops.rms_norm_backward, (gradient, x, axes, row, weight, [True, True], "exact")),
+                (ops.rms_norm_backward, (gradient, x, axes, row, None, [True, False], "exact")),
+            ]
+    for operator, arguments in calls:
+        with FakeTensorMode() as mode:
+            without = operator(*[mode.from_tensor(a) if isinstance(a, torch.Tensor) else a for a in arguments])
+        found, without = as_tuple(operator(*arguments)), as_tuple(without)
+        assert strides_of(found, False) == strides_of(without, False), (operator, arguments[0].stride(), arguments[1:])
+        assert [y.dtype for y in found] == [y.dtype for y in without]
+
+
+@pytest.mark.parametrize("format", [torch.contiguous_format, torch.channels_last])
+def test_a_segmentation_network_is_trained_under_the_manager(format):
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(torch.nn.Conv2d(3, 5, 3), torch.nn.GELU(), torch.nn.Conv2d(5, 4, 1))
+    network.to(memory_format=format)
+    images, classes = numbers(2, 3, 6, 6).to(memory_format=format), torch.arange(32).reshape(2, 4, 4) % 4
+    gradients = []
+    for mode in (Operators(), deterministic()):
+        network.zero_grad()
+        with mode:
+            scores = network(images)
+            (F.cross_entropy(scores, classes) + scores.softmax(1).view(2, 4, -1).square().mean()).backward()
+        gradients.append([p.grad for p in network.parameters()])
+    for found, usual in zip(*gradients):
+        torch.testing.assert_close(found, usual, rtol=1e-4, atol=1e-5)
+        assert found.stride() == usual.stride()
+
+
 # Scope
 
 
@@ -1068,6 +1366,31 @@ def test_graphs_have_no_sums_of_pytorch(function):
     assert not adds_by_pytorch(graphs)
     for a, b in zip(*results):
         assert (a is None) == (b is None) and (a is None or same_bits(a, b))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("layout", ["contiguous", "permuted", "channels_last"])
+def test_results_of_graphs_have_the_strides_of_pytorch(layout):
+    def function(x):
+        x = x * 1
+        return (
+            x.softmax(1), x.log_softmax(2), F.softmax(x, 3), x.sum(1), x.mean(2, keepdim=True), x.var(1), x.std(2),
+            *torch.var_mean(x, 1), *torch.std_mean(x, 0, keepdim=True), x.logsumexp(1), F.layer_norm(x, x.shape[1:]),
+            F.rms_norm(x, x.shape[3:]),
+        )  # fmt: skip
+
+    x = numbers(2, 3, 4, 5)
+    if layout == "permuted":
+        x = numbers(5, 3, 2, 4).permute(2, 1, 3, 0)
+    if layout == "channels_last":
+        x = x.to(memory_format=torch.channels_last)
+    compiled, graphs = graphs_of(function)
+    usual = function(x)
+    with deterministic():
+        found = compiled(x)
+    assert len(graphs) == 1 and not adds_by_pytorch(graphs)
+    assert strides_of(found, True) == strides_of(usual, True)
+    torch.testing.assert_close(found, usual, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -18,6 +18,7 @@ from typing import Any, Callable, Optional, Sequence
 
 import torch
 from torch import Tensor
+from torch._prims_common import suggest_memory_format
 from torch.library import custom_op
 
 from . import _arrays, _core
@@ -416,13 +417,13 @@ def normalise_layer(
     """Returns the normalised elements, the means, and the inverse deviations."""
     x = x.contiguous()
     mean, variance = _row("moments", x, axes, like).unbind(-1)
-    inverse = _inverse_root(variance, eps)
+    mean, inverse = mean.clone(memory_format=torch.contiguous_format), _inverse_root(variance, eps)
     y = (x - mean).mul_(inverse)
     if weight is not None:
         y.mul_(weight)
     if bias is not None:
         y.add_(bias)
-    return y.to(x.dtype), mean, inverse
+    return row_major(y.to(x.dtype)), mean, inverse
 
 
 def layer_gradients(
@@ -435,9 +436,8 @@ def layer_gradients(
     if wanted[0]:
         weighted = gradient if weight is None else gradient * weight
         slope = _row("dot", weighted, axes, like, normalised) * _inverse(x, _last(x, axes))
-        of_x = (
-            (weighted - _row("mean", weighted, axes, like)).sub_(normalised * slope).mul_(inverse).to(x.dtype)
-        )
+        centred = (weighted - _row("mean", weighted, axes, like)).sub_(normalised * slope)
+        of_x = row_major(centred.mul_(inverse).to(x.dtype))
     if wanted[1] and weight is not None:
         of_weight = _columns("dot", gradient, axes, like, normalised).to(weight.dtype)
     if wanted[2]:
@@ -445,11 +445,25 @@ def layer_gradients(
     return of_x, of_weight, of_bias
 
 
+def _without_gaps(x: Tensor) -> Tensor:
+    """Returns x in its memory format, which PyTorch's rms_norm keeps if it is channels_last."""
+    return x.contiguous(memory_format=suggest_memory_format(x))
+
+
+def _deciding(gradient: Tensor, x: Tensor) -> Tensor:
+    """Returns a gradient whose strides are those of the gradient of rms_norm, as in PyTorch.
+
+    PyTorch computes the gradient by elementwise operators, on a GPU by one kernel unless x is channels_last.
+    """
+    is_fused = x.device.type == "cuda" and suggest_memory_format(x) is torch.contiguous_format
+    return gradient.contiguous() if is_fused or 0 in gradient.stride() else gradient
+
+
 def normalise_rms(
     x: Tensor, axes: int, weight: Tensor | None, eps: float, like: str
 ) -> tuple[Tensor, Tensor]:
-    """Returns the normalised elements, and the inverse roots of the mean squares."""
-    x = x.contiguous()
+    """Returns the normalised elements in the memory format of x, and the inverse roots of the mean squares."""
+    x = _without_gaps(x)
     inverse = _inverse_root(_row("squared_norm", x, axes, like) * _inverse(x, _last(x, axes)), eps)
     y = x * inverse
     if weight is not None:
@@ -466,8 +480,8 @@ def rms_gradients(
     wanted: Sequence[bool],
     like: str,
 ) -> tuple[Tensor | None, Tensor | None]:
-    x, gradient = x.contiguous(), _wide(gradient).contiguous()  # once, not for each reduction
-    normalised = x * inverse
+    gradient = _wide(_deciding(gradient, x))
+    normalised = _without_gaps(x) * inverse
     of_x = of_weight = None
     if wanted[0]:
         weighted = gradient if weight is None else gradient * weight
@@ -479,8 +493,8 @@ def rms_gradients(
 
 
 def _present(tensors: Sequence[Tensor | None], like: Tensor) -> tuple[Tensor, ...]:
-    """Makes results contiguous, as compiled graphs expect them, and absent ones empty tensors."""
-    return tuple(like.new_empty(0) if t is None else t.contiguous() for t in tensors)
+    """Returns results, with empty tensors in place of absent ones."""
+    return tuple(like.new_empty(0) if t is None else t for t in tensors)
 
 
 @custom_op("samesum::layer_norm", mutates_args=())
@@ -545,15 +559,14 @@ layer_norm.register_autograd(_layer_backward, setup_context=_remember_layer)
 def rms_norm(
     x: Tensor, axes: int, weight: Optional[Tensor], eps: float, method: str
 ) -> tuple[Tensor, Tensor]:
-    return _present(normalise_rms(x, axes, weight, eps, method), x)  # type: ignore[return-value]
+    return normalise_rms(x, axes, weight, eps, method)
 
 
 @rms_norm.register_fake
 def _(x: Tensor, axes: int, weight: Any, eps: float, method: str) -> Any:
     shape = _shape(x.shape, _last(x, axes), True)
-    return x.new_empty(x.shape), x.new_empty(
-        shape, dtype=torch.float64 if x.dtype == torch.float64 else torch.float32
-    )
+    statistics = torch.float64 if x.dtype == torch.float64 else torch.float32
+    return torch.empty_like(_without_gaps(x)), x.new_empty(shape, dtype=statistics)
 
 
 @custom_op("samesum::rms_norm_backward", mutates_args=())
@@ -573,7 +586,10 @@ def rms_norm_backward(
 @rms_norm_backward.register_fake
 def _(gradient: Tensor, x: Tensor, axes: int, inverse: Any, weight: Any, wanted: Any, method: str) -> Any:
     of_weight = weight.new_empty(weight.shape) if wanted[1] and weight is not None else None
-    return _present((x.new_empty(x.shape) if wanted[0] else None, of_weight), x)
+    gradient = _deciding(gradient, x)
+    weighted = gradient if weight is None else gradient * weight
+    of_x = torch.empty_like(weighted - _without_gaps(x), dtype=x.dtype) if wanted[0] else None
+    return _present((of_x, of_weight), x)
 
 
 def _remember_rms(ctx: Any, inputs: Any, output: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .._torch_operators import row_major
 from ._handlers import _axis, _handles, _HANDLERS, _in_place, _into_out, _is_integral, aten
 
 
@@ -37,7 +38,7 @@ def _index_add(
         return func(out, dim, index, source, alpha=alpha)  # exact in any order, or an error
     rows = source if alpha == 1 else source * alpha
     sums = route.add_by_key(out.movedim(axis, 0), index.reshape(-1), rows.movedim(axis, 0))
-    return sums.movedim(0, axis)
+    return row_major(sums.movedim(0, axis))
 
 
 @_handles("scatter_add", aten.scatter_add.default)
@@ -53,13 +54,13 @@ def _scatter_add(route: Any, func: Any, out: Tensor, dim: int, index: Tensor, so
     if _is_integral(out, None) or not fits:
         return func(out, dim, index, source)  # exact in any order, or an error
     if index.numel() == 0:
-        return out.clone()
+        return out.clone(memory_format=torch.contiguous_format)
     source = source[tuple(slice(size) for size in index.shape)]
     if all(index.shape[d] == out.shape[d] and (index.stride(d) == 0 or index.shape[d] == 1) for d in others):
         for d in others:
             index = index.narrow(d, 0, 1)  # one key for each row
         sums = route.add_by_key(out.movedim(axis, 0), index.reshape(-1), source.movedim(axis, 0))
-        return sums.movedim(0, axis)
+        return row_major(sums.movedim(0, axis))
     # Each element has a key of its own: its place in `out`.
     _require_indices(index, 0, out.shape[axis] - 1)
     places = torch.arange(out.numel(), device=out.device).reshape(out.shape)
@@ -99,7 +100,10 @@ def _index_put(
     sums = route.add_by_key(
         moved.reshape(math.prod(out.shape[d] for d in axes), *rest), keys.reshape(-1), rows.reshape(keys.numel(), *rest)
     )
-    return sums.reshape(moved.shape).permute([order.index(d) for d in range(out.dim())])
+    sums = sums.reshape(moved.shape).permute([order.index(d) for d in range(out.dim())])
+    # PyTorch clones `out`, with its strides if they leave no gaps, and adds to the clone.
+    strides = torch.empty_like(out, device="meta").stride()
+    return sums if sums.stride() == strides else torch.empty_like(out).copy_(sums)
 
 
 @_handles("embedding_backward", aten.embedding_dense_backward.default)
@@ -123,4 +127,4 @@ for _functional, _inplace, _out in (
     (aten.index_put.default, aten.index_put_.default, aten.index_put.out),
 ):
     _handles(_HANDLERS[_functional][0], _inplace)(_in_place(_functional))
-    _handles(_HANDLERS[_functional][0], _out)(_into_out(_functional))
+    _handles(_HANDLERS[_functional][0], _out)(_into_out(_functional, _out))

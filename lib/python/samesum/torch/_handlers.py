@@ -112,11 +112,16 @@ def _moments(route: Any, x: Tensor, dim: Any, correction: Any, keepdim: bool) ->
     return route.reduce("moments", x, _axes(dim, x.dim()), keepdim, divisor)
 
 
+def _of_moments(moments: Tensor, i: int, dtype: torch.dtype) -> Tensor:
+    """Returns the means (i = 0) or the variances (i = 1) as a tensor of their own."""
+    return moments.select(-1, i).clone(memory_format=torch.contiguous_format).to(dtype)
+
+
 @_handles("var", aten.var.correction)
 def _var(
     route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
 ) -> Any:
-    return _moments(route, x, dim, correction, keepdim)[..., 1].to(x.dtype)
+    return _of_moments(_moments(route, x, dim, correction, keepdim), 1, x.dtype)
 
 
 @_handles("std", aten.std.correction)
@@ -130,8 +135,8 @@ def _std(
 def _var_mean(
     route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
 ) -> Any:
-    moments = _moments(route, x, dim, correction, keepdim).to(x.dtype)
-    return moments[..., 1], moments[..., 0]
+    moments = _moments(route, x, dim, correction, keepdim)
+    return _of_moments(moments, 1, x.dtype), _of_moments(moments, 0, x.dtype)
 
 
 @_handles("std_mean", aten.std_mean.correction)
@@ -139,7 +144,7 @@ def _std_mean(
     route: Any, func: Any, x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
 ) -> Any:
     moments = _moments(route, x, dim, correction, keepdim)
-    return operators.square_root(moments[..., 1]).to(x.dtype), moments[..., 0].to(x.dtype)
+    return operators.square_root(moments[..., 1]).to(x.dtype), _of_moments(moments, 0, x.dtype)
 
 
 _NORMS = {1: "sum_of_magnitudes", 2: "norm"}
@@ -180,7 +185,8 @@ def _softmax_of(route: Any, operation: str, x: Tensor, dim: int, dtype: torch.dt
     axis = _axis(dim, x.dim())
     if x.dim() == 0:
         return _softmax_of(route, operation, x.reshape(1), 0, dtype).reshape(())
-    return route.softmax(operation, x.to(dtype), [axis])
+    y = route.softmax(operation, x.to(dtype), [axis])
+    return y if axis == x.dim() - 1 else operators.row_major(y)
 
 
 @_handles("softmax", aten._softmax.default)
@@ -206,10 +212,11 @@ def _softmax_gradient(
     if y.dim() == 0:
         return _softmax_gradient(route, operation, gradient.reshape(1), y.reshape(1), 0, dtype).reshape(())
     exponentials = route.softmax("softmax", y, axes) if operation == "log_softmax" else None
-    return operators.softmax_gradient(
+    result = operators.softmax_gradient(
         lambda a, b: route.reduce_pair("dot", a, b, axes, True), lambda a: route.reduce("sum", a, axes, True),
         y, gradient, exponentials,
-    ).to(dtype)  # fmt: skip
+    )  # fmt: skip
+    return operators.row_major(result.to(dtype))
 
 
 @_handles("softmax_backward", aten._softmax_backward_data.default)
@@ -253,14 +260,16 @@ def _eps_of(x: Tensor, eps: float | None) -> float:
 
 @_handles("rms_norm", aten._fused_rms_norm.default)
 def _rms_norm(route: Any, func: Any, x: Tensor, shape: Any, weight: Any, eps: Any) -> Any:
-    return operators.normalise_rms(x, len(shape), weight, _eps_of(x, eps), route.like)
+    y, inverse = operators.normalise_rms(x, len(shape), weight, _eps_of(x, eps), route.like)
+    return operators.row_major(y), inverse
 
 
 @_handles("rms_norm_backward", aten._fused_rms_norm_backward.default)
 def _rms_norm_backward(
     route: Any, func: Any, gradient: Tensor, x: Tensor, shape: Any, inverse: Tensor, weight: Any, wanted: Any
 ) -> Any:
-    return operators.rms_gradients(gradient, x, len(shape), inverse, weight, wanted, route.like)
+    of_x, of_weight = operators.rms_gradients(gradient, x, len(shape), inverse, weight, wanted, route.like)
+    return of_x if of_x is None else operators.row_major(of_x), of_weight
 
 
 _NONE, _MEAN = 0, 1  # PyTorch's numbers for the reduction of a loss
@@ -287,16 +296,21 @@ def _nll_loss(
     return (loss / total if reduction == _MEAN else loss).to(x.dtype), total.to(x.dtype)
 
 
-def _loss(position: int) -> Handler:
+def _loss(functional: Any, position: int) -> Handler:
+    """Returns the handler of a loss, with and without `out`. `position` is that of the argument `reduction`."""
+
     def handler(route: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-        reduction = args[position] if len(args) > position else kwargs.pop("reduction", _MEAN)
-        if len(args) > position:
-            each = func(*args[:position], _NONE, *args[position + 1 :], **kwargs)
-        else:
-            each = func(*args, reduction=_NONE, **kwargs)
+        reduction = args[position] if len(args) > position else kwargs.get("reduction", _MEAN)
         if reduction == _NONE:
-            return each
-        return _reduced(route, "mean" if reduction == _MEAN else "sum", each, None, False, None)
+            return func(*args, **kwargs)
+        out = kwargs.pop("out", None)
+        if len(args) > position:
+            args = (*args[:position], _NONE, *args[position + 1 :])
+        else:
+            kwargs["reduction"] = _NONE
+        each = functional(*args, **kwargs)
+        result = _reduced(route, "mean" if reduction == _MEAN else "sum", each, None, False, None)
+        return result if out is None else _written(out, result)
 
     return handler
 
@@ -305,7 +319,8 @@ for _operator, _position in (
     (aten.mse_loss, 2), (aten.smooth_l1_loss, 2), (aten.huber_loss, 2), (aten.soft_margin_loss, 2),
     (aten.binary_cross_entropy, 3), (aten.binary_cross_entropy_with_logits, 4),
 ):  # fmt: skip
-    _handles(str(_operator).partition(".")[2], _operator.default)(_loss(_position))
+    _name = str(_operator).partition(".")[2]
+    _handles(_name, _operator.default, _operator.out)(_loss(_operator.default, _position))
 
 
 @_handles("cumsum", aten.cumsum.default)
@@ -327,18 +342,34 @@ def _in_place(functional: Any) -> Handler:
     return handler
 
 
-def _into_out(functional: Any) -> Handler:
-    """Returns the handler of a form with `out`, for an operator whose other form is handled."""
+def _written(out: Tensor, result: Tensor) -> Tensor:
+    if out.shape != result.shape:
+        out.resize_(result.shape)
+    return out.copy_(result)
 
-    def handler(route: Any, func: Any, *args: Any, out: Tensor, **kwargs: Any) -> Tensor:
-        result = _HANDLERS[functional][1](route, functional, *args, **kwargs)
-        if out.shape != result.shape:
-            out.resize_(result.shape)
-        return out.copy_(result)
+
+def _into_out(functional: Any, form: Any) -> Handler:
+    """Returns the handler of the form with `out`, for an operator whose other form is handled."""
+    (name,) = (argument.name for argument in form._schema.arguments if argument.is_out)
+
+    def handler(route: Any, func: Any, *args: Any, **kwargs: Any) -> Tensor:
+        out = kwargs.pop(name)
+        return _written(out, _HANDLERS[functional][1](route, functional, *args, **kwargs))
 
     return handler
 
 
+def _softmax_into_out(operation: str) -> Handler:
+    """Returns the handler of torch.softmax(…, out=…) or log_softmax, which PyTorch does not decompose."""
+
+    def handler(route: Any, func: Any, x: Tensor, dim: int, dtype: Any = None, *, out: Tensor) -> Tensor:
+        return _written(out, _softmax_of(route, operation, x, dim, x.dtype if dtype is None else dtype))
+
+    return handler
+
+
+_handles("softmax", aten.softmax.int_out)(_softmax_into_out("softmax"))
+_handles("log_softmax", aten.log_softmax.int_out)(_softmax_into_out("log_softmax"))
 _handles("cumsum", aten.cumsum_.default)(_in_place(aten.cumsum.default))
 for _functional, _out in (
     (aten.sum.default, aten.sum.out), (aten.sum.dim_IntList, aten.sum.IntList_out),
@@ -351,6 +382,5 @@ for _functional, _out in (
     (aten._softmax_backward_data.default, aten._softmax_backward_data.out),
     (aten._log_softmax_backward_data.default, aten._log_softmax_backward_data.out),
     (aten.cumsum.default, aten.cumsum.out),
-    (aten.mse_loss.default, aten.mse_loss.out), (aten.smooth_l1_loss.default, aten.smooth_l1_loss.out),
 ):  # fmt: skip
-    _handles(_HANDLERS[_functional][0], _out)(_into_out(_functional))
+    _handles(_HANDLERS[_functional][0], _out)(_into_out(_functional, _out))
