@@ -170,6 +170,30 @@ def test_two_inputs_may_differ_in_chunks_types_and_shape():
         samesum.dask.dot(da.ones((3, 3)), da.ones(4))
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "axis"),
+    [((3,), (3, 2), 0), ((2, 3), (2, 4, 3), 0), ((4, 2), (3, 4, 2), -2), ((2, 3, 4), (1, 3, 4), 1), ((3,), (2, 3), -1)],
+)
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("chunks", [1, -1])
+def test_an_axis_counts_in_each_input_as_in_numpy(first, second, axis, keepdims, chunks):
+    x, y = numbers(*first), numbers(*second, seed=1)
+    expected = samesum.vecdot(x, y, axis=axis, keepdims=keepdims)
+    for a, b in ((x, y), (y, x)):
+        found = samesum.dask.vecdot(*(da.from_array(v, chunks=chunks) for v in (a, b)), axis=axis, keepdims=keepdims)
+        assert same_bits(computed(found), expected)
+
+
+def test_the_reduced_axis_is_not_broadcast():
+    for x, y, axis in ((da.ones((1, 3)), da.ones((4, 3)), 0), (da.ones((4, 1)), da.ones(3), -1)):
+        with pytest.raises(ValueError, match="samesum: x has . elements along axis .*; pass inputs of one length"):
+            samesum.dask.vecdot(x, y, axis=axis)
+    with pytest.raises(IndexError, match="axis 1 is out of range for y with 1 axes"):
+        samesum.dask.vecdot(da.ones((2, 2)), da.ones(2), axis=1)
+    with pytest.raises(TypeError, match="y is a NoneType; pass a Dask array"):
+        samesum.dask.vecdot(da.ones(3), None)
+
+
 def test_options_are_those_of_the_function_in_memory():
     x = numbers(100, dtype="float16")
     cut = da.from_array(x, chunks=30)

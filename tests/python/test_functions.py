@@ -181,6 +181,62 @@ def test_vecdot_broadcasts_and_dot_takes_vectors():
         samesum.dot(y, y[1:])
 
 
+@settings(max_examples=400)
+@given(st.data())
+@pytest.mark.skipif(not hasattr(np, "vecdot"), reason="this NumPy has no vecdot")
+def test_vecdot_has_the_axes_of_numpys(data):
+    shapes = st.lists(st.integers(1, 2), max_size=4) | st.lists(st.sampled_from([0, 3]), max_size=3)
+    x, y = (np.arange(math.prod(s), dtype="f4").reshape(s) + 1 for s in (data.draw(shapes), data.draw(shapes)))
+    options = dict(axis=data.draw(st.integers(-4, 3)), keepdims=data.draw(st.booleans()))
+    try:
+        expected = np.vecdot(x, y, **options)
+    except ValueError as error:  # AxisError is one
+        with pytest.raises(IndexError if isinstance(error, IndexError) else (ValueError, IndexError)):
+            samesum.vecdot(x, y, **options)
+    else:
+        for a in (x, x.tolist() if x.size else x, np.asfortranarray(x)):
+            result = samesum.vecdot(a, y, dtype="float32", **options)
+            assert np.shape(result) == expected.shape and np.array_equal(result, expected)
+
+
+def test_the_reduced_axes_of_two_inputs_are_not_broadcast():
+    for x, y, axis in (
+        ((1, 3), (4, 3), 0), ((1, 3), (4, 3), -2), ((3,), (2, 3), None), ((1,), (3,), -1),
+        ((2, 1, 3), (2, 4, 3), (1, 2)),
+    ):  # fmt: skip
+        for a, b in ((np.ones(x), np.ones(y)), (np.ones(y), np.ones(x)), (np.ones(x).tolist(), np.ones(y).tolist())):
+            with pytest.raises(ValueError, match="samesum: x has .* and y has .*; pass inputs of one length"):
+                samesum.vecdot(a, b, axis=axis)
+    with pytest.raises(IndexError, match="axis 1 is out of range for y with 1 axes"):
+        samesum.vecdot(np.ones((2, 2)), np.ones(2), axis=1)
+    with pytest.raises(ValueError, match=r"x has shape \(2, 3\) and y \(5, 4, 3\); axes that are not reduced must"):
+        samesum.vecdot(np.ones((2, 3)), np.ones((5, 4, 3)))
+
+
+def test_several_axes_count_in_each_input():
+    x, y = np.arange(24.0).reshape(2, 3, 4), np.arange(6.0).reshape(2, 3)
+    assert samesum.vecdot(x, y, axis=(0, 1)).tolist() == np.einsum("ijk,ij->k", x, y).tolist()
+    assert samesum.vecdot(y, x, axis=(0, 1), keepdims=True).tolist() == [[np.einsum("ijk,ij->k", x, y).tolist()]]
+    assert samesum.vecdot(x, x[0], axis=(-1, -2)).tolist() == np.einsum("ijk,jk->i", x, x[0]).tolist()
+    assert samesum.vecdot(x, x, axis=None) == np.vdot(x, x)
+
+
+@pytest.mark.parametrize("held", [np.array, np.ndarray.tolist, lambda x: tuple(map(tuple, x.tolist()))])
+def test_lists_have_the_axes_of_arrays(held):
+    a, v = held(np.array([[1.0, 2.0], [3.0, 4.0]])), np.array([1.0, 10.0]).tolist()
+    for x, y in ((a, v), (v, a), (a, a)):
+        with pytest.raises(ValueError, match="samesum: dot: . has 2 axes; use vecdot"):
+            samesum.dot(x, y)
+    with pytest.raises(ValueError, match="dot: x has 2 elements and y 1; pass vectors of one length"):
+        samesum.dot(v, [1.0])
+    for function in (samesum.cumulative_sum, samesum.cumulative_prod):
+        for initial in (False, True):
+            with pytest.raises(ValueError, match="samesum: x has 2 axes; pass axis="):
+                function(a, include_initial=initial)
+        assert np.shape(function(a, axis=1)) == (2, 2)
+    assert samesum.vecdot(a, v).tolist() == [21, 43]
+
+
 def test_a_narrow_input_is_converted_to_the_wider_one():
     x, y = np.float32([1, 2]), np.float64([1e300, 1])
     assert samesum.dot(x, y) == 1e300

@@ -115,6 +115,7 @@ def test_arrays_without_elements_and_numbers():
     assert samesum.cumsum(np.empty((3, 0)), 1).shape == (3, 0)
     assert samesum.cumsum([]).tolist() == []
     assert samesum.cumsum(np.float32(3)).tolist() == [3]
+    assert samesum.cumulative_sum(np.float32(3)).tolist() == samesum.cumulative_sum(3.0).tolist() == [3]
 
 
 def test_what_is_not_supported_is_refused():

@@ -126,7 +126,7 @@ FUNCTIONS = {
     "min": lambda x: samesum.min(x, axis=0),
     "max": lambda x: samesum.max(x, keepdims=True),
     "vecdot": lambda x: samesum.vecdot(x, 2 * x.flip(0), axis=1),
-    "vecdot, broadcast": lambda x: samesum.vecdot(x, x[0, :, :1], axis=1, keepdims=True),
+    "vecdot, broadcast": lambda x: samesum.vecdot(x, x[0, :, :1], axis=-2, keepdims=True),
     "dot": lambda x: samesum.dot(x.reshape(-1), x.reshape(-1) + 1),
     "magnitudes": lambda x: ops.reduce(x, "sum_of_magnitudes", [1], False, "exact"),
     "squares": lambda x: ops.reduce(x, "squared_norm", [0, 1], True, "tree/plain"),

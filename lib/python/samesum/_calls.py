@@ -9,7 +9,7 @@ from typing import Any, Sequence
 from . import _core
 from ._arrays import DTYPES, Converted, View, dtype_name, format_of, library_of
 from ._integers import EXACT_OPERATIONS, reduce_integers
-from ._layout import Layout, layout_of, normalised_axes, rows, vector
+from ._layout import Layout, layout_of, normalised_axes, paired, rows, vector
 
 Method = _core.Method
 
@@ -191,9 +191,11 @@ def reduce(
                 f"samesum: y is a {type(y).__name__} and x a {type(x).__name__}; pass arrays of one library"
             )
         a, b = _same_type(library, a, b)
-        check_lengths(a, b, axis)
-        a, b = library.broadcast(a, b)
-    axes = normalised_axes(axis, a.ndim)
+        a, b, axes = paired(library.namespace, a, b, axis)
+        if a.shape != b.shape:
+            a, b = library.broadcast(a, b)
+    else:
+        axes = normalised_axes(axis, a.ndim)
     if format_of(a.dtype) == "int":
         if operation in EXACT_OPERATIONS and is_exact(method, operation) and grid is None:
             result = reduce_integers(library, operation, a, axes, keepdims, check)
@@ -243,15 +245,6 @@ def _same_type(library: Any, a: Any, b: Any) -> tuple[Any, Any]:
         return a, b
     wider = common_type(library.namespace, a.dtype, b.dtype)
     return library.astype(a, wider), library.astype(b, wider)
-
-
-def check_lengths(a: Any, b: Any, axis: Any) -> None:
-    """Checks that two inputs have one length along an axis that counts from the end."""
-    if isinstance(axis, int) and -min(a.ndim, b.ndim) <= axis < 0 and a.shape[axis] != b.shape[axis]:
-        raise ValueError(
-            f"samesum: x has {a.shape[axis]} elements along axis {axis} and y has {b.shape[axis]}; pass inputs of "
-            "one length, since only the other axes are broadcast"
-        )
 
 
 def check_out(library: Any, out: Any, shape: tuple[int, ...], dtype: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Callable, Sequence, Union
 from . import _core
 from ._arrays import library_of
 from ._calls import Method, reduce
+from ._layout import VECTOR
 from ._scans import scan
 
 Axis = Union[int, Sequence[int], None]
@@ -235,7 +236,7 @@ def vecdot(
 ) -> Any:  # fmt: skip
     """Returns the dot products of x and y over `axis`, by default correctly rounded.
 
-    Both inputs have one length along `axis`; their other axes are broadcast.
+    Both inputs have one length along `axis`, which counts the axes of each; their other axes are broadcast.
 
     >>> vecdot([[1.0, 2.0], [3.0, 4.0]], [1e20, 1.0], method="exact").tolist()
     [1e+20, 3e+20]
@@ -260,18 +261,7 @@ def dot(
 
     {parameters}
     """
-    check_vectors(x, y)
-    return reduce("dot", x, y, dtype=dtype, out=out, method=method, threads=threads, grid=grid)
-
-
-def check_vectors(x: Any, y: Any) -> None:
-    """Checks that the inputs of `dot` are vectors of one length."""
-    for name, a in (("x", x), ("y", y)):
-        axes = getattr(a, "ndim", 1)
-        if axes != 1:
-            raise ValueError(f"samesum: dot: {name} has {axes} axes; use vecdot, which reduces one axis")
-    if len(x) != len(y):
-        raise ValueError(f"samesum: dot: x has {len(x)} elements and y {len(y)}; pass vectors of one length")
+    return reduce("dot", x, y, axis=VECTOR, dtype=dtype, out=out, method=method, threads=threads, grid=grid)
 
 
 def norm(
@@ -461,9 +451,9 @@ def cumulative_sum(
 
     {parameters}
     """
-    _require_axis("cumulative_sum", x, axis)
     return scan(
-        "cumsum", x, axis=axis, initial=include_initial, dtype=dtype, out=out, method=method, threads=threads, grid=grid
+        "cumsum", x, axis=axis, flattens=False, initial=include_initial, dtype=dtype, out=out, method=method,
+        threads=threads, grid=grid,
     )  # fmt: skip
 
 
@@ -481,16 +471,10 @@ def cumulative_prod(
 
     {parameters}
     """
-    _require_axis("cumulative_prod", x, axis)
     return scan(
-        "cumprod", x, axis=axis, initial=include_initial, dtype=dtype, out=out, method=method, threads=threads
+        "cumprod", x, axis=axis, flattens=False, initial=include_initial, dtype=dtype, out=out, method=method,
+        threads=threads,
     )  # fmt: skip
-
-
-def _require_axis(function: str, x: Any, axis: int | None) -> None:
-    axes = getattr(x, "ndim", 1)
-    if axis is None and axes != 1:
-        raise ValueError(f"samesum: {function}: x has {axes} axes; pass axis=")
 
 
 _PARAMETERS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import NamedTuple, Sequence
+from typing import Any, NamedTuple, Sequence
 
 
 class Layout(NamedTuple):
@@ -36,8 +36,12 @@ def rows(count: int, n: int, row_stride: int | None = None) -> Layout:
     return Layout(count, n, 1, n if row_stride is None else row_stride, 1)
 
 
-def normalised_axes(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
-    """Returns the reduced axes in ascending order.
+VECTOR: Any = "the axis of a vector"
+"""In place of an axis: the only axis of inputs that must be vectors."""
+
+
+def normalised_axes(axis: int | Sequence[int] | None, ndim: int, owner: str = "an array") -> tuple[int, ...]:
+    """Returns the reduced axes in ascending order. Messages name the `owner` of the axes.
 
     Raises IndexError for an axis that does not exist, ValueError for one that is repeated, and TypeError for
     one that is not an integer.
@@ -51,11 +55,57 @@ def normalised_axes(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, .
         except TypeError:
             raise TypeError(f"samesum: axis is {axis!r}; use an integer, a tuple of integers, or None") from None
         if not -ndim <= a < ndim:
-            raise IndexError(f"samesum: axis {a} is out of range for an array with {ndim} axes")
+            raise IndexError(f"samesum: axis {a} is out of range for {owner} with {ndim} axes")
         axes.append(a % ndim)
     if len(set(axes)) != len(axes):
         raise ValueError(f"samesum: axis {axis} names an axis twice")
     return tuple(sorted(axes))
+
+
+def paired(namespace: Any, x: Any, y: Any, axis: Any) -> tuple[Any, Any, tuple[int, ...]]:
+    """Returns two inputs with the reduced axes at the same places, and these axes; the other axes can be broadcast.
+
+    As in `numpy.vecdot`, an axis counts in each input, and is not broadcast. Raises as `normalised_axes`, and
+    ValueError if the inputs differ in their lengths along the axes.
+    """
+    if axis is VECTOR:
+        for name, a in (("x", x), ("y", y)):
+            if a.ndim != 1:
+                remedy = "use vecdot, which reduces one axis" if a.ndim else "pass a vector"
+                raise ValueError(f"samesum: dot: {name} has {a.ndim} axes; {remedy}")
+        if x.shape != y.shape:
+            raise ValueError(
+                f"samesum: dot: x has {x.shape[0]} elements and y {y.shape[0]}; pass vectors of one length"
+            )
+        return x, y, (0,)
+    of_x, of_y = normalised_axes(axis, x.ndim, "x"), normalised_axes(axis, y.ndim, "y")
+    lengths = [tuple(a.shape[d] for d in axes) for a, axes in ((x, of_x), (y, of_y))]
+    if lengths[0] != lengths[1]:
+        has = [f"{n[0]} elements" if len(n) == 1 else f"the lengths {n}" for n in lengths]
+        where = "all axes" if axis is None else f"axis {axis}"
+        raise ValueError(
+            f"samesum: x has {has[0]} along {where} and y has {has[1]}; pass inputs of one length, since only the "
+            "other axes are broadcast"
+        )
+    shapes = tuple(x.shape), tuple(y.shape)
+    axes = of_x if x.ndim > y.ndim else of_y
+    if any(d - x.ndim != e - y.ndim for d, e in zip(of_x, of_y)):
+        if x.ndim < y.ndim:
+            x = _with_axes(namespace, x, of_x, y.ndim, of_y)
+        else:
+            y = _with_axes(namespace, y, of_y, x.ndim, of_x)
+    if any(m != n and m != 1 and n != 1 for m, n in zip(x.shape[::-1], y.shape[::-1])):
+        raise ValueError(
+            f"samesum: x has shape {shapes[0]} and y {shapes[1]}; axes that are not reduced must agree, or have "
+            "length 1"
+        )
+    return x, y, axes
+
+
+def _with_axes(namespace: Any, a: Any, axes: tuple[int, ...], ndim: int, places: tuple[int, ...]) -> Any:
+    """Moves the axes of an array to `places` of one with `ndim` axes, whose first other axes have length 1."""
+    last = tuple(range(-len(axes), 0))
+    return namespace.moveaxis(namespace.moveaxis(a, axes, last)[(None,) * (ndim - a.ndim)], last, places)
 
 
 def _collapsed(sizes: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:

@@ -16,6 +16,7 @@ def scan(
     x: Any,
     *,
     axis: int | None = None,
+    flattens: bool = True,
     exclusive: bool = False,
     initial: bool = False,
     dtype: Any = None,
@@ -26,7 +27,8 @@ def scan(
 ) -> Any:
     """Scans x along `axis`, or all elements in row-major order, by a method of `operation`.
 
-    With `initial`, the result for no elements comes first, and the result is one longer than x.
+    Without `flattens`, an array of several axes needs `axis`. With `initial`, the result for no elements comes first,
+    and the result is one longer than x.
     """
     library = library_of(x)
     if library.is_traced(x):
@@ -40,7 +42,8 @@ def scan(
         )
     threads, grid = check_threads(threads), check_grid(grid)
     options = dict(
-        axis=axis, exclusive=exclusive, initial=initial, dtype=dtype, method=method, threads=threads, grid=grid
+        axis=axis, flattens=flattens, exclusive=exclusive, initial=initial, dtype=dtype, method=method,
+        threads=threads, grid=grid,
     )  # fmt: skip
     if isinstance(library, Converted):
         if out is not None:
@@ -51,6 +54,8 @@ def scan(
         return library.returned(result, x)
 
     a = library.array(x)
+    if axis is None and a.ndim > 1 and not flattens:
+        raise ValueError(f"samesum: x has {a.ndim} axes; pass axis=")
     if dtype is not None:
         name = dtype_name(dtype)
         format_of(name, "dtype")

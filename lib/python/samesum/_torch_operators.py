@@ -26,7 +26,7 @@ from ._arrays import DTYPES, dtype_name, format_of, library_of
 from ._by_key import run_by_key
 from ._calls import _per_axis, _per_element, check_threads, method_of
 from ._integers import EXACT_OPERATIONS, reduce_integers
-from ._layout import normalised_axes
+from ._layout import normalised_axes, paired
 from ._scans import scan_array
 
 FORMATS = {getattr(torch, dtype): format for dtype, format in _arrays.FORMATS.items()}
@@ -654,7 +654,7 @@ def reduce_traced(
         formats = {format_of(x.dtype), format_of(y.dtype, "y")}
         common = torch.float64 if formats == {"int"} else torch.promote_types(x.dtype, y.dtype)
         x, y = x.to(common), y.to(common)
-        axes = normalised_axes(axis, max(x.dim(), y.dim()))
+        x, y, axes = paired(torch, x, y, axis)
         result = reduce_pair(x, y, operation, axes, keepdims, name, threads)
     elif operation in ("softmax", "log_softmax"):
         x = x if x.dtype in FORMATS else x.double()

@@ -32,9 +32,9 @@ from dask.delayed import delayed
 
 from . import _core, _functions
 from ._arrays import dtype_name, format_of
-from ._calls import Method, check_lengths, common_type, is_exact, method_of
+from ._calls import Method, common_type, is_exact, method_of
 from ._integers import EXACT_OPERATIONS
-from ._layout import normalised_axes
+from ._layout import VECTOR, normalised_axes, paired
 from ._states import Partial
 from ._workers import merged
 
@@ -162,15 +162,15 @@ def _dask_array(name: str, a: Any) -> da.Array:
     return a
 
 
-def _pair(x: da.Array, y: da.Array, axis: Any) -> list[da.Array]:
-    """Returns two inputs in one type, one shape and the same chunks."""
+def _pair(x: da.Array, y: da.Array, axis: Any) -> tuple[list[da.Array], tuple[int, ...]]:
+    """Returns two inputs in one type, one shape and the same chunks, and the reduced axes."""
     if format_of(x.dtype) != format_of(y.dtype, "y"):
         common = np.dtype(common_type(np, x.dtype, y.dtype))
         x, y = x.astype(common), y.astype(common)
-    check_lengths(x, y, axis)
     if x.shape != y.shape:  # Dask drops masks where it broadcasts
         x, y = (a.map_blocks(partial(unmasked, name), meta=a._meta) for name, a in (("x", x), ("y", y)))
-    return list(da.broadcast_arrays(x, y))
+    x, y, axes = paired(da, x, y, axis)
+    return list(da.broadcast_arrays(x, y)), axes
 
 
 def _require_consecutive(x: da.Array, axes: Sequence[int], call: _Call) -> None:
@@ -223,15 +223,15 @@ def _reduce(function: Callable[..., Any], inputs: list[Any], options: dict[str, 
     if not isinstance(split_every, int) or split_every < 2:
         raise ValueError(f"samesum: split_every is {split_every!r}; use a whole number, 2 or more")
     inputs = [_dask_array(argument, a) for argument, a in zip("xy", inputs)]
-    if name == "dot":
-        _functions.check_vectors(*inputs)
     if dtype is not None:
         format_of(dtype, "dtype")
         inputs = [a.astype(np.dtype(dtype_name(dtype))) for a in inputs]
+    axis = VECTOR if name == "dot" else options.pop("axis")
     if len(inputs) == 2:
-        inputs = _pair(*inputs, options.get("axis"))
+        inputs, axes = _pair(*inputs, axis)
+    else:
+        axes = normalised_axes(axis, inputs[0].ndim)
     x = inputs[0]
-    axes = normalised_axes(options.pop("axis", None), x.ndim)
     if name != "dot":
         options["axis"] = axes
     if isinstance(options["method"], Method):

@@ -37,7 +37,7 @@ from ._functions import (
     argmax, argmin, dot, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
 )  # fmt: skip
 from ._integers import EXACT_OPERATIONS
-from ._layout import normalised_axes
+from ._layout import normalised_axes, paired
 
 __all__ = [
     "argmax", "argmin", "dot", "log_softmax", "logsumexp", "max", "mean", "min", "norm", "prod", "softmax",
@@ -270,14 +270,16 @@ def reduce_traced(
         format_of(name, "dtype")
         _require_x64(name, "dtype is")
         arrays = [a.astype(name) for a in arrays]
-    if y is not None:
+    if y is None:
+        axes = normalised_axes(axis, arrays[0].ndim)
+    else:
         for a, argument in zip(arrays, "xy"):
             format_of(a.dtype, argument)
         wider = common_type(numpy, *(a.dtype for a in arrays))  # as outside transformations
         _require_x64(wider, "the common type of x and y is")
-        arrays = list(jnp.broadcast_arrays(*(a.astype(wider) for a in arrays)))
+        *arrays, axes = paired(jnp, *(a.astype(wider) for a in arrays), axis)
+        arrays = list(jnp.broadcast_arrays(*arrays))
     shape = tuple(arrays[0].shape)
-    axes = normalised_axes(axis, len(shape))
     kept = [d for d in range(len(shape)) if d not in axes]
     if format_of(arrays[0].dtype) == "int":
         if operation in EXACT_OPERATIONS:
