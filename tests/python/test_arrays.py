@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import array
+import collections
+import contextlib
+import functools
+import inspect
 import math
 from typing import Any
 
@@ -13,7 +17,7 @@ hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import strategies as st  # noqa: E402
 
 import samesum  # noqa: E402
-from samesum import _calls  # noqa: E402
+from samesum import _calls, _functions  # noqa: E402
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 FLOATS = [np.dtype("float16"), np.dtype(ml_dtypes.bfloat16), np.dtype("float32"), np.dtype("float64")]
@@ -253,24 +257,108 @@ def test_bytes_in_the_other_order_are_converted(dtype: str) -> None:
     assert samesum.max(swapped, axis=1).tolist() == x.max(1).tolist()
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_an_array_that_is_not_aligned_is_a_value_error_or_read(dtype: Any) -> None:
-    raw = np.zeros(4 * dtype.itemsize + 1, np.uint8)
-    x = raw[1:].view(dtype)
-    x[:] = [1, 2, 3, 4]
-    if x.__array_interface__["data"][0] % dtype.itemsize == 0:
-        pytest.skip("memory happens to be aligned")
-    for call in (lambda: samesum.sum(x), lambda: samesum.sum(x, axis=0)):
-        with pytest.raises(ValueError, match=r"samesum: x is not aligned .*x.copy\(\)"):
-            call()
-    assert samesum.sum(x.copy()) == 10
+def unaligned(a: Any, how: str) -> Any:
+    """Returns a copy of an array whose elements are not aligned: a field of records, or memory at an odd address."""
+    if how == "record":
+        x = np.zeros(a.shape, [("tag", "S1"), ("value", a.dtype)])["value"]
+    else:
+        raw = np.zeros(a.nbytes + 16, np.uint8)
+        start = 1 - raw.ctypes.data % 8 % 2
+        x = raw[start : start + a.nbytes].view(a.dtype).reshape(a.shape)
+    x[...] = a
+    assert not x.flags.aligned
+    return x
 
 
-def test_fields_of_a_packed_structure_are_read_by_a_copy() -> None:
-    table = np.zeros(5, [("tag", "u1"), ("value", "f4")])
-    table["value"] = [1, 2, 3, 4, 5]
-    x = np.require(table["value"], requirements="A")
-    assert samesum.sum(x) == 15
+def outcome(call: Any, *arguments: Any) -> Any:
+    """Returns the bits of what a call returns, or its error without what names the data."""
+    try:
+        results = call(*arguments)
+    except (TypeError, ValueError) as error:
+        return type(error), str(error)
+    results = results if isinstance(results, tuple) else (results,)
+    return [(np.asarray(r).dtype.str, np.shape(r), np.asarray(r).tobytes()) for r in results]
+
+
+def partial_of(x: Any, y: Any = None) -> Any:
+    partial = samesum.Partial("exact/fp64" if y is None else "dot/exact/fp64")
+    partial.add(x) if y is None else partial.add(x, y)
+    return partial.finish()
+
+
+def with_second_input(function: Any) -> Any:
+    return (lambda x: function(x, x)) if "y" in inspect.signature(function).parameters else function
+
+
+READERS = {f"{f.__name__} of a vector": with_second_input(f) for f in _functions.FUNCTIONS}
+READERS = {name: lambda x, f=f: f(x[:, 0]) for name, f in READERS.items()}
+of_vectors = (samesum.dot, samesum.cumulative_sum, samesum.cumulative_prod)
+READERS |= {f.__name__: with_second_input(f) for f in _functions.FUNCTIONS if f not in of_vectors}
+READERS |= {
+    "sum over the first axis": lambda x: samesum.sum(x, axis=0),
+    "sum in another type": lambda x: samesum.sum(x, dtype="float32"),
+    "out": lambda x: samesum.sum(x, axis=0, out=np.zeros_like(x[0]), dtype=x.dtype),
+    "Exact": lambda x: samesum.Exact(x).value(),
+    "Partial": partial_of,
+    "Partial of two inputs": lambda x: partial_of(x, x),
+    "estimate": lambda x: samesum.estimate(x)[:3],
+    "estimate of two inputs": lambda x: samesum.estimate(x, "exact", x)[:3],
+    "compare": lambda x: tuple(row.value for row in samesum.compare(x)),
+    "scatter_add": lambda x: samesum.scatter_add(x, [0, 0, 1], x),
+    "scatter_add with these keys": lambda x: samesum.scatter_add(np.zeros(9), x.reshape(-1), np.arange(6.0)),
+    "bincount": lambda x: samesum.bincount(x[:, 0]),
+    "bincount with these weights": lambda x: samesum.bincount([0, 1, 0], x[:, 0]),
+    "groupby_sum": lambda x: samesum.groupby_sum(x[:, 0], x),
+    "reduce_by_key": lambda x: samesum.reduce_by_key(x[:, 0], x),
+    "reduce_by_key of two inputs": lambda x: samesum.reduce_by_key(x[:, 0], x, x, operation="dot"),
+}
+
+
+@pytest.mark.parametrize("how", ["record", "address"])
+@pytest.mark.parametrize("name", READERS)
+def test_arrays_that_are_not_aligned_have_the_results_of_their_copies(name: str, how: str) -> None:
+    read = 0
+    for dtype in (t for t in FLOATS + INTEGERS if t.itemsize > 1):
+        a = whole((3, 2), dtype)
+        expected = outcome(READERS[name], a)
+        assert outcome(READERS[name], unaligned(a, how)) == expected, dtype
+        read += isinstance(expected, list)
+    assert read
+
+
+@pytest.mark.parametrize("how", ["record", "address"])
+@pytest.mark.parametrize("function", [samesum.sum, samesum.var, samesum.argmax, samesum.softmax, samesum.cumsum])
+def test_results_are_written_to_memory_that_is_not_aligned(function: Any, how: str) -> None:
+    x = whole((3, 4), "float32")
+    expected = function(x, axis=1)
+    out = unaligned(np.full_like(expected, 9), how)
+    assert function(x, axis=1, out=out) is out
+    assert out.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("function", [samesum.sum, samesum.var, samesum.argmax, samesum.softmax, samesum.cumsum])
+def test_results_are_written_in_the_byte_order_of_out(function: Any) -> None:
+    x = whole((3, 4), "float32")
+    expected = function(x, axis=1)
+    out = np.full(expected.shape, 9, expected.dtype.newbyteorder())
+    assert function(x, axis=1, out=out) is out
+    assert out.tolist() == expected.tolist()
+
+
+def test_an_out_that_is_no_array_is_refused() -> None:
+    x = whole((3, 4))
+    others: list[Any] = [[0.0] * 3, np.float64(0), array.array("d", [0] * 3), np.ma.zeros(3)]
+    try:
+        others.append(__import__("pandas").Series(np.zeros(3)))
+    except ImportError:
+        pass
+    for out in others:
+        for function in (samesum.sum, samesum.mean, samesum.var):
+            with pytest.raises(TypeError, match="samesum: out is a "):
+                function(x, axis=1, out=out)
+
+
+def test_fields_of_an_aligned_structure_are_read() -> None:
     aligned = np.zeros(5, np.dtype([("tag", "u1"), ("value", "f8")], align=True))
     aligned["value"] = [1, 2, 3, 4, 5]
     assert samesum.sum(aligned["value"]) == 15

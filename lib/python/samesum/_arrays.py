@@ -83,6 +83,7 @@ class NumPy:
                 "samesum.fsum for an iterable of numbers"
             ) from error
         self.np = numpy
+        self.kind = numpy.ndarray
         formats = {"fp16": numpy.float16, "fp32": numpy.float32, "fp64": numpy.float64}
         _core.know_numpy(numpy.ndarray, numpy.empty, formats)
 
@@ -98,7 +99,7 @@ class NumPy:
             a = self._from_objects(a, argument)
         if not a.dtype.isnative:
             a = a.astype(a.dtype.newbyteorder("="))
-        return a
+        return a if a.flags.aligned else a.copy("K")
 
     def is_masked(self, x: Any) -> bool:
         """Whether x is a masked array, or a Dask array of masked blocks, which NumPy would read through their masks."""
@@ -126,9 +127,10 @@ class NumPy:
     def view(self, a: Any) -> View:
         size = a.dtype.itemsize
         address = a.__array_interface__["data"][0]
-        if a.size and address % size:
-            raise ValueError(f"samesum: x is not aligned to its elements of {size} bytes; pass x.copy()")
         return View(address, a.shape, tuple(s // size if s % size == 0 else -1 for s in a.strides), -1, 0)
+
+    def place(self, a: Any) -> str:
+        return "cpu"
 
     def strides(self, a: Any) -> tuple[int, ...]:
         return self.view(a).strides
@@ -186,6 +188,7 @@ class Torch:
         import torch
 
         self.torch = torch
+        self.kind = torch.Tensor
         stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
         from . import _functions
 
@@ -199,7 +202,10 @@ class Torch:
             )
         if x.device.type not in ("cpu", "cuda"):
             raise TypeError(f"samesum: {argument} is on the device {x.device}; move it to 'cpu' or 'cuda'")
-        return x.detach().resolve_neg()
+        return self.aligned(x.detach().resolve_neg())
+
+    def aligned(self, x: Any) -> Any:
+        return x if x.data_ptr() % x.itemsize == 0 else x.clone()
 
     def dtype(self, name: str) -> Any:
         return getattr(self.torch, name)
@@ -208,6 +214,9 @@ class Torch:
         device = a.get_device()
         stream = self.torch.cuda.current_stream(device).cuda_stream if device >= 0 else 0
         return View(a.data_ptr(), tuple(a.shape), a.stride(), device, stream)
+
+    def place(self, a: Any) -> str:
+        return "cpu" if a.is_cpu else str(a.device)
 
     def strides(self, a: Any) -> tuple[int, ...]:
         return a.stride()
@@ -266,9 +275,10 @@ class CuPy:
         import cupy
 
         self.cp = cupy
+        self.kind = cupy.ndarray
 
     def array(self, x: Any, argument: str = "x") -> Any:
-        return x
+        return x if x.data.ptr % x.dtype.itemsize == 0 else x.copy()
 
     def dtype(self, name: str) -> Any:
         if name == "bfloat16":
@@ -282,6 +292,9 @@ class CuPy:
         with a.device:
             stream = self.cp.cuda.get_current_stream().ptr
         return View(a.data.ptr, a.shape, tuple(s // size for s in a.strides), a.device.id, stream)
+
+    def place(self, a: Any) -> str:
+        return f"cuda:{a.device.id}"
 
     def strides(self, a: Any) -> tuple[int, ...]:
         return tuple(s // a.dtype.itemsize for s in a.strides)

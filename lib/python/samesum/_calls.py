@@ -248,8 +248,9 @@ def _same_type(library: Any, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def check_out(library: Any, out: Any, shape: tuple[int, ...], dtype: str) -> None:
-    if not hasattr(out, "shape") or library_of(out) is not library:
+    if not isinstance(out, library.kind):
         raise TypeError(f"samesum: out is a {type(out).__name__}; it must be an array of the library of x")
+    library.array(out, "out")  # raises for what has no elements in memory, or some that are masked
     if tuple(out.shape) != shape:
         raise ValueError(f"samesum: out has shape {tuple(out.shape)}; the result has shape {shape}")
     if dtype_name(out.dtype) != dtype:
@@ -271,7 +272,9 @@ def _result_array(library: Any, out: Any, shape: tuple[int, ...], dtype: str, li
     """Returns `out` if results can be written to it in place, else a new array."""
     if out is not None:
         check_out(library, out, shape, dtype)
-        if _is_contiguous(shape, library.strides(out)) and library.view(out).device == library.view(like).device:
+        view = library.view(out)
+        is_plain = view.address % out.dtype.itemsize == 0 and getattr(out.dtype, "isnative", True)
+        if is_plain and _is_contiguous(shape, view.strides) and library.place(out) == library.place(like):
             return out
     return library.empty(shape, dtype, like)
 

@@ -69,6 +69,7 @@ def reduce_data(
         result = _core.fast(operation, x, method, threads, tuple(axes), keepdims, True, ddof)
         if result is not None:
             return result
+    x, y = _library.aligned(x), None if y is None else _library.aligned(y)
     format = FORMATS[x.dtype]
     chosen = method_of(method, operation, format, x.get_device())
     if chosen.has_result_per_element:
@@ -78,7 +79,7 @@ def reduce_data(
 
 def scan_data(operation: str, x: Tensor, axis: int, method: str) -> Tensor:
     """Scans elements that are in memory along an axis that is not negative."""
-    format = FORMATS[x.dtype]
+    format, x = FORMATS[x.dtype], _library.aligned(x)
     return scan_array(_library, method_of(method, operation, format, x.get_device()), format, x, axis)
 
 
@@ -87,8 +88,8 @@ def add_by_key(out: Tensor, keys: Tensor, rows: Tensor, method: str) -> Tensor:
     chosen = method_of(method, "scatter_add", FORMATS[rows.dtype], rows.get_device())
     result = torch.empty(out.shape, dtype=getattr(torch, DTYPES[chosen.format]), device=out.device).copy_(out)
     keys = keys if keys.dtype == torch.int32 else keys.long()
-    arrays = [(_library, a) for a in (keys.contiguous(), rows.contiguous(), result)]
-    run_by_key(chosen, arrays[0], arrays[1], arrays[2], combine=True)
+    arrays = [(_library, _library.aligned(a.contiguous())) for a in (keys, rows)]
+    run_by_key(chosen, arrays[0], arrays[1], (_library, result), combine=True)
     return result
 
 

@@ -203,7 +203,7 @@ nb::object of_list(nb::handle x, const Arguments& call) {
 
 nb::object called(nb::handle object, const char* name) { return object.attr(name)(); }
 
-/// Returns the elements of a contiguous tensor in memory; nothing for any other tensor.
+/// Returns the elements of a contiguous and aligned tensor in memory; nothing for any other tensor.
 std::optional<Array> elements_of(nb::handle x, bool is_detached) {
   const nb::object dtype = x.attr("dtype");
   const FormatInfo* format = nullptr;
@@ -216,6 +216,7 @@ std::optional<Array> elements_of(nb::handle x, bool is_detached) {
   if (place.device < 0 && !nb::cast<bool>(x.attr("is_cpu"))) return std::nullopt;
   if (place.device >= 0) place.stream = nb::cast<std::uintptr_t>(nb::handle(known.stream)(place.device));
   const auto address = nb::cast<std::uintptr_t>(called(x, "data_ptr"));
+  if (address % format->bytes != 0) return std::nullopt;
   std::vector<std::size_t> shape;
   std::size_t n = 1;
   for (const nb::handle length : nb::borrow<nb::tuple>(x.attr("shape"))) {
