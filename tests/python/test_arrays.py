@@ -213,18 +213,28 @@ def test_a_nested_list_is_reduced_along_its_axes() -> None:
         (np.zeros(3, [("a", "f4"), ("b", "f4")]), "use float16"),
         (np.array(["2020-01-01"], "M8[D]"), "datetime64"),
         (np.array([3], "m8[s]"), "timedelta64"),
-        (np.array(["a", "b"]), "use float16"),
-        (["a", "b"], "use float16"),
-        (b"abc", "use float16"),
-        ("abc", "use float16"),
+        (np.array(["a", "b"]), "x has texts, not numbers; convert them first"),
+        (["a", "b"], "x has texts"),
+        ([["1", "2"], [3, 4]], "x has texts"),
+        (b"abc", "x has texts"),
+        ("abc", "x has texts"),
+        (np.array(["a", 1.5], object), "x has texts"),
+        (np.array([b"1"]), "x has texts"),
+        (np.array(["a"], "T" if np.__version__ >= "2" else "U"), "x has texts"),
+        ((i for i in range(3)), "x is a generator; pass a list"),
+        (map(float, [1]), "x is a map; pass a list"),
+        ({1.0, 2.0}, "x is a set; pass a list"),
+        ({1: 2}.values(), "x is a dict_values; pass a list"),
         ([1, None], "not numbers"),
         (object(), "not numbers"),
         (None, "not numbers"),
-        ({1: 2}, "not numbers"),
+        ({1: 2}, "x is a dict; pass a list"),
         (np.ones(3, np.longdouble), "use float16"),
         (1j, "complex128; use float16"),
         (np.zeros(3, ml_dtypes.float8_e4m3fn), "float8_e4m3fn; use float16"),
         (np.ma.masked_array([1.0, 2.0], [0, 1]), "masked array; pass x.compressed()"),
+        ([np.ma.masked_array([1.0, 2.0], [0, 1]), [1.0, 2.0]], "masked array"),
+        ([[1.0, 2.0], np.ma.masked_array([1.0, 2.0], [0, 1])], "masked array"),
     ],
     ids=lambda v: str(getattr(v, "dtype", type(v).__name__)) if not isinstance(v, str) or v == "abc" else "",
 )
@@ -234,9 +244,11 @@ def test_what_has_no_numbers_is_a_type_error_that_names_the_remedy(x: Any, messa
             call()
 
 
-def test_a_ragged_list_is_a_value_error() -> None:
-    with pytest.raises(ValueError):
+def test_a_ragged_list_is_a_value_error_that_names_it() -> None:
+    with pytest.raises(ValueError, match="samesum: NumPy cannot read x: "):
         samesum.sum([[1.0, 2.0], [3.0]])
+    with pytest.raises(ValueError, match="samesum: NumPy cannot read y: "):
+        samesum.vecdot(np.ones((2, 2)), [[1.0, 2.0], [3.0]])
 
 
 @pytest.mark.parametrize("dtype", FLOATS + INTEGERS, ids=str)
@@ -433,6 +445,110 @@ def test_arrays_without_elements_have_the_results_of_nothing(shape: tuple[int, .
         result = samesum.sum(x, axis=axis)
         assert result.shape == expected.shape and result.astype(float).tolist() == expected.tolist()
         assert samesum.max(x, axis=axis).astype(float).tolist() == np.full(expected.shape, -np.inf).tolist()
+
+
+# --- integers of Python -------------------------------------------------------------------------------------
+
+HELD = {
+    "list": lambda x: x, "tuple": tuple, "rows": lambda x: [[v] for v in x], "deque": collections.deque,
+    "objects": lambda x: np.array(x, object), "columns of objects": lambda x: np.array([x], object),
+    "numbers of NumPy": lambda x: [np.uint64(v) if 2**63 <= v < 2**64 else v for v in x],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("held", HELD)
+@hypothesis.given(
+    st.lists(
+        st.sampled_from([0, 1, -1, 2**53 + 1, -(2**63), 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1, 2**64, -(2**64)]),
+        min_size=1, max_size=4,
+    )
+)  # fmt: skip
+def test_integers_of_python_are_reduced_exactly_or_refused(held: str, x: list[int]) -> None:
+    given = HELD[held](x)
+    sums = {"sum": sum(x), "min": min(x), "max": max(x), "argmin": x.index(min(x)), "argmax": x.index(max(x))}
+    for name, expected in sums.items():
+        function = getattr(samesum, name)
+        if -(2**63) <= expected < 2**64:
+            try:
+                result = function(given)
+            except OverflowError:  # all elements are of one type, which does not hold the sum
+                one_type = min(x) >= -(2**63) and max(x) < 2**63 or min(x) >= 0 and max(x) < 2**64
+                assert name == "sum" and one_type and not -(2**63) <= expected < 2**63
+            else:
+                assert result == expected and isinstance(result, (int, np.integer))
+        else:
+            with pytest.raises(OverflowError, match=f"samesum: the {name} of integers is beyond 64 bits"):
+                function(given)
+
+
+def test_a_sum_of_unsigned_and_signed_integers_is_refused_where_no_type_holds_it() -> None:
+    for x in ([2**64 - 1, 1], [2**63 - 1, 1], [-(2**63), -1], [2**64 - 1, 2**63, -1]):
+        with pytest.raises(OverflowError, match="samesum: the sum of integers is beyond 64 bits; pass dtype='float64'"):
+            samesum.sum(x)
+        assert samesum.sum(x, dtype="float64") == float(sum(x))
+    with pytest.raises(OverflowError, match="the max of integers is beyond 64 bits"):
+        samesum.max([[2**63], [-1]], axis=1)
+    assert samesum.sum([[2**63 + 1, -(2**63)], [7, 8]], axis=1).tolist() == [1, 15]
+    assert samesum.sum([[2**63 + 1, -(2**63)]], axis=1, keepdims=True).tolist() == [[1]]
+
+
+def test_integers_of_python_are_rounded_by_functions_of_floats() -> None:
+    for x in ([2**63, -1, 5], [2**64 - 1, 1], [2**53 + 1, 2]):
+        rounded_sum = functools.partial(samesum.sum, method="tree/plain")
+        for function in (samesum.mean, samesum.norm, samesum.var, lambda x: samesum.dot(x, x), rounded_sum):
+            assert function(x) == function([float(v) for v in x])
+    with pytest.raises(OverflowError, match="samesum: x has integers beyond 64 bits; convert them to floats first"):
+        samesum.mean([2**64, 1])
+    with pytest.raises(TypeError, match="cumsum of integers is not supported"):
+        samesum.cumsum([2**63, 1])
+
+
+def test_objects_are_read_as_the_numbers_that_they_are() -> None:
+    from fractions import Fraction
+
+    def objects(*x: Any) -> Any:
+        return np.array(x, object)
+
+    for x, expected in (
+        (objects(1, 2, 3), np.int64(6)),
+        (objects(True, False, True), np.int64(2)),
+        (objects(True, 2), np.int64(3)),
+        (objects(2**63, 1), np.uint64(2**63 + 1)),
+        (objects(np.int8(3), np.True_), np.int64(4)),
+        (objects(1.5, 2), np.float64(3.5)),
+        (objects(Fraction(1, 2), True), np.float64(1.5)),
+        (objects(), np.float64(0)),
+        (objects(np.uint64(2**64 - 1), np.int64(-1)), np.uint64(2**64 - 2)),
+    ):
+        result = samesum.sum(x)
+        assert result == expected and result.dtype == expected.dtype, x
+    assert samesum.max(objects(True, False)).dtype == bool
+    assert samesum.argmax(objects(1, 5, 2)) == 1
+    assert samesum.mean(objects(1, 2)) == 1.5 and samesum.mean(objects(1, 2), dtype="float32").dtype == np.float32
+    assert samesum.bincount([0, 1], weights=objects(1, 2)).tolist() == [1, 2]
+    assert samesum.Exact(objects(2**70, -(2**70), 1)).value() == 1
+    assert samesum.Exact(objects(2**63 + 1, -(2**63))).value() == 1
+
+
+def test_tables_of_integers_have_sums_of_integers() -> None:
+    pandas = pytest.importorskip("pandas")
+    for columns, expected in (
+        ({"a": [1, 2], "b": [True, False]}, [3, 1]),
+        ({"a": [1, 2], "b": pandas.array([3, 4], dtype="Int64")}, [3, 7]),
+        ({"a": [True, False], "b": pandas.array([True, True], dtype="boolean")}, [1, 2]),
+        ({"a": np.array([2**63 + 1, 5], "uint64"), "b": [-(2**63), 6]}, None),
+    ):
+        table = pandas.DataFrame(columns)
+        if expected is not None:
+            sums = samesum.sum(table, axis=0)
+            assert sums.tolist() == expected and sums.dtype == np.int64
+        else:
+            assert samesum.sum(table) == 12 and samesum.sum(table, axis=1).tolist() == [1, 11]
+    mixed = pandas.DataFrame({"a": [1.5, 2], "b": [True, False]})
+    assert samesum.sum(mixed, axis=0).tolist() == [3.5, 1]
+    assert samesum.sum(pandas.Series([1, 2], dtype="Int64")) == 3
+    with pytest.raises(TypeError, match="x has texts"):
+        samesum.sum(pandas.Series(["1", "2"]))
 
 
 # --- properties --------------------------------------------------------------------------------------------

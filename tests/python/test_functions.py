@@ -342,7 +342,7 @@ def test_the_variance_divides_by_n_minus_correction():
         (lambda x: samesum.vecdot(x, x[:, :1]), ValueError, "only the other axes are broadcast"),
         (lambda x: samesum.sum(x, dtype="complex64"), TypeError, "complex64"),
         (lambda x: samesum.sum(x + 0j), TypeError, "complex128"),
-        (lambda x: samesum.sum(["a"]), TypeError, "str"),
+        (lambda x: samesum.sum(["a"]), TypeError, "x has texts"),
         (lambda x: samesum.sum(None), TypeError, "not numbers"),
         (lambda x: samesum.softmax(x), TypeError, "dtype='float32'"),
         (lambda x: samesum.prod(np.arange(3)), TypeError, "dtype='float64'"),

@@ -7,6 +7,7 @@ meets an array of that library, so `import samesum` needs none of them.
 from __future__ import annotations
 
 import sys
+from array import array
 from typing import Any, NamedTuple, Sequence
 
 from . import _core
@@ -48,7 +49,7 @@ def _numpys_name(dtype: str) -> str:
         return dtype
     try:
         return str(numpy.dtype(dtype).name)
-    except TypeError:
+    except (TypeError, ValueError):
         return dtype
 
 
@@ -62,10 +63,36 @@ def format_of(dtype: Any, argument: str = "x") -> str:
         return FORMATS[name]
     if name in INTEGERS:
         return "int"
-    has = "is" if argument in ("dtype", "input") else "has elements of type"
+    is_type = argument in ("dtype", "input")
+    if name.startswith(("str", "bytes", "Str")) and not is_type:
+        raise _texts(argument)
+    has = "is" if is_type else "has elements of type"
     raise TypeError(
         f"samesum: {argument} {has} {name}; use float16, bfloat16, float32, float64, an integer "
         "type or bool"
+    )
+
+
+def _is_table(x: Any) -> bool:
+    """Whether x has columns of their own types, as those of pandas."""
+    return hasattr(getattr(x, "dtypes", None), "__iter__")
+
+
+def _may_be_integers(x: Any) -> bool:
+    """Whether x, which NumPy has read as float64, may hold integers: a list, or a table with columns of integers."""
+    if _is_table(x):
+        return all(getattr(dtype, "kind", "O") in "iub" for dtype in x.dtypes)
+    if hasattr(x, "__array__") or isinstance(x, (memoryview, array)):
+        return False
+    while isinstance(x, (list, tuple)) and x:
+        x = x[0]
+    return not isinstance(x, float)
+
+
+def _texts(argument: str) -> TypeError:
+    return TypeError(
+        f"samesum: {argument} has texts, not numbers; convert them first, for example by "
+        f"numpy.asarray({argument}, float)"
     )
 
 
@@ -87,30 +114,70 @@ class NumPy:
         formats = {"fp16": numpy.float16, "fp32": numpy.float32, "fp64": numpy.float64}
         _core.know_numpy(numpy.ndarray, numpy.empty, formats)
 
-    def array(self, x: Any, argument: str = "x") -> Any:
+    def array(self, x: Any, argument: str = "x", wide: bool = False) -> Any:
+        """Returns an array of numbers. With `wide`, integers that no type of 64 bits holds stay Python's."""
         np = self.np
         if self.is_masked(x):
             raise TypeError(
                 f"samesum: {argument} is a masked array; pass {argument}.compressed(), or {argument}.filled(0) to keep "
                 "its shape"
             )
-        a = np.asarray(x)
+        try:
+            a = np.asarray(x)
+        except ValueError as error:  # rows of different lengths
+            raise ValueError(f"samesum: NumPy cannot read {argument}: {error}") from error
+        if a is not x and a.dtype == np.float64 and a.size and _may_be_integers(x) and max(a.max(), -a.min()) > 2**53:
+            # NumPy and pandas make floats of integers if int64 and uint64 meet.
+            objects = np.asarray(x.astype(object) if _is_table(x) else x, dtype=object)
+            a = objects if self._are_integers(objects) else a
         if a.dtype.hasobject:
-            a = self._from_objects(a, argument)
+            a = self._from_objects(a, argument, wide)
         if not a.dtype.isnative:
             a = a.astype(a.dtype.newbyteorder("="))
         return a if a.flags.aligned else a.copy("K")
 
     def is_masked(self, x: Any) -> bool:
-        """Whether x is a masked array, or a Dask array of masked blocks, which NumPy would read through their masks."""
+        """Whether NumPy would read x through masks: of an array, of arrays in a list, or of blocks of a Dask array."""
+        if isinstance(x, (list, tuple)):
+            kinds = set(map(type, x)) if x and not isinstance(x[0], (float, int)) else ()
+            return any(issubclass(kind, self.np.ma.MaskedArray) for kind in kinds)
         return isinstance(getattr(x, "_meta", x), self.np.ma.MaskedArray)
 
-    def _from_objects(self, a: Any, argument: str) -> Any:
-        if a.size and all(isinstance(v, int) for v in a.flat):
+    def _are_integers(self, a: Any) -> bool:
+        return a.size > 0 and all(isinstance(v, (int, self.np.integer, self.np.bool_)) for v in a.flat)
+
+    def _from_objects(self, a: Any, argument: str, wide: bool) -> Any:
+        if self._are_integers(a):
+            return self._from_integers(a, argument, wide)
+        if all(hasattr(type(v), "__float__") or hasattr(type(v), "__index__") for v in a.flat):
+            return a.astype(self.np.float64)
+        if any(isinstance(v, (str, bytes)) for v in a.flat):
+            raise _texts(argument)
+        if a.ndim == 0 and hasattr(a[()], "__iter__"):
+            raise TypeError(f"samesum: {argument} is a {type(a[()]).__name__}; pass a list of its elements")
+        raise TypeError(f"samesum: {argument} has elements that are not numbers")
+
+    def _from_integers(self, a: Any, argument: str, wide: bool) -> Any:
+        np = self.np
+        if all(isinstance(v, (bool, np.bool_)) for v in a.flat):
+            return a.astype(bool)
+        a = np.array([int(v) for v in a.flat], object).reshape(a.shape)
+        narrow = self.narrowed(a)
+        if narrow is not None:
+            return narrow
+        if wide:
+            return a
+        if not -(2**63) <= a.min() <= a.max() < 2**64:
             raise OverflowError(f"samesum: {argument} has integers beyond 64 bits; convert them to floats first")
-        if not all(hasattr(v, "__float__") or hasattr(v, "__index__") for v in a.flat):
-            raise TypeError(f"samesum: {argument} has elements that are not numbers")
-        return a.astype(self.np.float64)
+        return a.astype(np.float64)
+
+    def narrowed(self, a: Any) -> Any:
+        """Returns Python's integers in the type int64 or uint64; None if neither holds them."""
+        for dtype in (self.np.int64, self.np.uint64):
+            limits = self.np.iinfo(dtype)
+            if not a.size or limits.min <= a.min() <= a.max() <= limits.max:
+                return a.astype(dtype)
+        return None
 
     def dtype(self, name: str) -> Any:
         if name == "bfloat16":
@@ -195,7 +262,7 @@ class Torch:
         _functions.torch_watches = _watches(torch)
         _core.know_torch(torch.Tensor, {f: getattr(torch, d) for d, f in FORMATS.items()}, stream)
 
-    def array(self, x: Any, argument: str = "x") -> Any:
+    def array(self, x: Any, argument: str = "x", wide: bool = False) -> Any:
         if x.layout is not self.torch.strided:
             raise TypeError(
                 f"samesum: {argument} is a sparse tensor; pass {argument}.to_dense() or {argument}.values()"
@@ -277,7 +344,7 @@ class CuPy:
         self.cp = cupy
         self.kind = cupy.ndarray
 
-    def array(self, x: Any, argument: str = "x") -> Any:
+    def array(self, x: Any, argument: str = "x", wide: bool = False) -> Any:
         return x if x.data.ptr % x.dtype.itemsize == 0 else x.copy()
 
     def dtype(self, name: str) -> Any:

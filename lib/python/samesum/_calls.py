@@ -178,8 +178,9 @@ def reduce(
         reader.wait(a)  # the owner of the memory does not know of the reading stream
         return library.returned(result, x)
 
-    a = library.array(x)
-    b = None if y is None else library.array(y)
+    keeps_integers = operation in EXACT_OPERATIONS and is_exact(method, operation) and grid is None
+    a = library.array(x, wide=keeps_integers and dtype is None)
+    b = None if y is None else library.array(y, "y")
     if dtype is not None:
         name = dtype_name(dtype)
         format_of(name, "dtype")
@@ -196,15 +197,15 @@ def reduce(
             a, b = library.broadcast(a, b)
     else:
         axes = normalised_axes(axis, a.ndim)
-    if format_of(a.dtype) == "int":
-        if operation in EXACT_OPERATIONS and is_exact(method, operation) and grid is None:
+    format = "int" if getattr(a.dtype, "hasobject", False) else format_of(a.dtype)
+    if format == "int":
+        if keeps_integers:
             result = reduce_integers(library, operation, a, axes, keepdims, check)
             return _delivered(library, result, out, x)
         if operation == "prod":
             raise TypeError("samesum: prod of integers is not supported; pass dtype='float64' for a rounded product")
-        a = library.astype(a, "float64")
+        format, a = "fp64", library.astype(a, "float64")
         b = None if b is None else library.astype(b, "float64")
-    format = format_of(a.dtype)
     view = library.view(a)
     chosen = method_of(method, operation, format, view.device)
     if chosen.has_result_per_element:

@@ -22,9 +22,9 @@ _lock = threading.Lock()
 
 
 def reduce_integers(library: Any, operation: str, a: Any, axes: tuple[int, ...], keepdims: bool, check: bool) -> Any:
-    if operation == "sum":
-        return _sum(library, a, axes, keepdims, check)
     name = dtype_name(a.dtype)
+    if operation == "sum" and name != "object":
+        return _sum(library, a, axes, keepdims, check)
     xp = library.namespace
     moved = library.transposed(a, (*(d for d in range(a.ndim) if d not in axes), *axes))
     kept = tuple(moved.shape[: a.ndim - len(axes)])
@@ -44,6 +44,10 @@ def reduce_integers(library: Any, operation: str, a: Any, axes: tuple[int, ...],
         found = library.astype(found ^ _SIGN, name)
     elif name == "bool":
         found = library.astype(found, "bool")
+    elif name == "object":  # integers of Python, which do not overflow
+        found = library.narrowed(xp.asarray(found, object))
+        if found is None:
+            raise _beyond_64_bits(operation)
     return found.reshape(_shape(a, axes)) if keepdims else found
 
 
@@ -80,13 +84,17 @@ def high_and_low(library: Any, a: Any, dtype: str) -> tuple[Any, Any]:
     return high & 0xFFFFFFFF if dtype == "uint64" else high, signed & 0xFFFFFFFF
 
 
+def _beyond_64_bits(operation: str) -> OverflowError:
+    return OverflowError(
+        f"samesum: the {operation} of integers is beyond 64 bits; pass dtype='float64' for a rounded {operation}"
+    )
+
+
 def _report(library: Any, a: Any, overflowed: Any, check: bool) -> None:
     view = library.view(a)
     if view.device < 0 or check:
         if bool(overflowed.any()):
-            raise OverflowError(
-                "samesum: the sum of integers is beyond 64 bits; pass dtype='float64' for a rounded sum"
-            )
+            raise _beyond_64_bits("sum")
         return
     key = (library.name, view.device, view.stream)
     with _lock:

@@ -25,11 +25,11 @@ def _is_array(x: Any) -> bool:
     return issubclass(kind, (memoryview, array)) or any(hasattr(kind, p) for p in protocols)
 
 
-def array_of(x: Any) -> tuple[Any, Any]:
+def array_of(x: Any, wide: bool = False) -> tuple[Any, Any]:
     """Returns the library that reads x, and its array of the same elements."""
     library = library_of(x)
     if not isinstance(library, Converted):
-        return library, library.array(x)
+        return library, library.array(x, wide=wide)
     if library.is_traced(x):
         raise TypeError("samesum: JAX traces x, which has no elements yet; add it outside jit, vmap and grad")
     return library.reader(x)
@@ -137,7 +137,9 @@ class Exact(_State):
             raise TypeError(f"samesum: x is a {type(x).__name__}; use {kinds}")
 
     def _add_array(self, x: Any, threads: int) -> None:
-        library, a = array_of(x)
+        library, a = array_of(x, wide=True)
+        if getattr(a.dtype, "hasobject", False):  # integers of Python
+            return self._state.add_numbers(a.ravel().tolist())
         if a.ndim > 1:  # the order does not matter: axes may be permuted until the elements are contiguous
             strides = library.strides(a)
             a = library.transposed(a, sorted(range(a.ndim), key=lambda axis: -strides[axis]))
