@@ -447,6 +447,91 @@ def test_arrays_without_elements_have_the_results_of_nothing(shape: tuple[int, .
         assert samesum.max(x, axis=axis).astype(float).tolist() == np.full(expected.shape, -np.inf).tolist()
 
 
+# --- second inputs ------------------------------------------------------------------------------------------
+
+
+def tensor(a: Any) -> Any:
+    return pytest.importorskip("torch").tensor(np.asarray(a))
+
+
+def array_of_jax(a: Any) -> Any:
+    return pytest.importorskip("jax").numpy.asarray(a)
+
+
+KINDS = {
+    "array": np.asarray, "narrow array": lambda a: np.asarray(a, "float16"), "list": np.ndarray.tolist,
+    "tuple": lambda a: tuple(a.tolist()), "objects": lambda a: a.astype(object),
+    "integers": lambda a: a.astype("uint8"), "buffer": lambda a: array.array("d", a),
+    "memory": lambda a: memoryview(np.array(a)), "swapped bytes": lambda a: a.astype(a.dtype.newbyteorder()),
+    "read-only": lambda a: np.frombuffer(a.tobytes(), a.dtype), "reversed": lambda a: a[::-1].copy()[::-1],
+    "unaligned": lambda a: unaligned(a, "address"), "bfloat16": lambda a: a.astype(ml_dtypes.bfloat16),
+    "dlpack": lambda a: OnlyDLPack(np.array(a)), "namespace": lambda a: Namespaced(np.array(a)),
+    "bfloat16 by dlpack": lambda a: BFloat16(a.astype(ml_dtypes.bfloat16).view("u2")),
+    "jax": array_of_jax, "tensor": tensor, "bfloat16 tensor": lambda a: tensor(a).bfloat16(),
+    "series": lambda a: pytest.importorskip("pandas").Series(a),
+}  # fmt: skip
+PAIRED = {
+    "vecdot": samesum.vecdot,
+    "dot": samesum.dot,
+    "Partial": partial_of,
+    "estimate": lambda x, y: samesum.estimate(x, "exact", y).value,
+    "compare": lambda x, y: samesum.compare(x, y)[0].value,
+}
+
+
+@pytest.mark.parametrize("second", KINDS)
+@pytest.mark.parametrize("first", KINDS)
+def test_a_second_input_of_any_library_is_read(first: str, second: str) -> None:
+    a, b = np.array([1.0, 2.0, 3.0], "float32"), np.array([4.0, 0.0, 5.0], "float32")
+    types = {"jax": "ArrayImpl", "tensor": "Tensor", "bfloat16 tensor": "Tensor", "namespace": "Namespaced"}
+    with pytest.importorskip("jax").enable_x64(True) if first == "jax" else contextlib.nullcontext():
+        for call in PAIRED.values():
+            result = call(KINDS[first](a), KINDS[second](b))
+            assert float(result.a if isinstance(result, Namespaced) else result) == 19
+        result = samesum.vecdot(KINDS[first](a), KINDS[second](b), keepdims=True)
+    assert type(result).__name__ == types.get(first, "ndarray")
+
+
+@pytest.mark.parametrize(
+    ("y", "error", "message"),
+    [
+        (np.ma.masked_equal([1.0, 2.0, 3.0], 2), TypeError, "y is a masked array; pass y.compressed"),
+        ((i for i in range(3)), TypeError, "y is a generator; pass a list"),
+        (["a", "b", "c"], TypeError, "y has texts"),
+        (np.array(["1", "2", "3"]), TypeError, "y has texts"),
+        ([1.0, None, 2.0], TypeError, "y has elements that are not numbers"),
+        ([1j, 2, 3], TypeError, "y has elements of type complex128"),
+        (np.ones(3, "M8[s]"), TypeError, "y has elements of type datetime64"),
+        (2.0, (IndexError, ValueError), "y .*0 axes|x has 3 elements and y has 1|y has shape"),
+        (np.float64(2), (IndexError, ValueError), "y .*0 axes|x has 3 elements and y has 1|y has shape"),
+        ([1.0, 2.0], ValueError, "x has 3 elements.* and y|y has shape"),
+        ([1.0], ValueError, "x has 3 elements.* and y|y has shape"),
+    ],
+    ids=lambda v: type(v).__name__ if not isinstance(v, str) else "",
+)
+@pytest.mark.parametrize("first", ["array", "list", "dlpack", "jax", "tensor"])
+@pytest.mark.parametrize("name", PAIRED)
+def test_a_second_input_that_does_not_fit_is_named(name: str, first: str, y: Any, error: Any, message: str) -> None:
+    x = KINDS[first](np.ones(3))
+    with pytest.raises(error, match="samesum: .*(" + message + ")"):
+        PAIRED[name](x, y)
+
+
+@pytest.mark.parametrize("first", KINDS)
+def test_a_second_input_that_is_missing_is_named(first: str) -> None:
+    for function in (samesum.vecdot, samesum.dot):
+        with pytest.raises(TypeError, match="samesum: y is None; pass the second input"):
+            function(KINDS[first](np.ones(3)), None)
+
+
+def test_numbers_are_no_vectors() -> None:
+    for x, y in ((2.0, 3.0), (np.float32(2), [1.0]), ([1.0], 2)):
+        with pytest.raises(ValueError, match="samesum: dot: . has 0 axes; pass a vector"):
+            samesum.dot(x, y)
+        with pytest.raises(IndexError, match="samesum: axis -1 is out of range for . with 0 axes"):
+            samesum.vecdot(x, y)
+
+
 # --- integers of Python -------------------------------------------------------------------------------------
 
 HELD = {

@@ -130,6 +130,38 @@ def test_axes_and_layouts_have_the_bits_of_the_cpu(library, name):
         assert same_bits(to_host(library, samesum.vecdot(g, g, axis=1)), samesum.vecdot(a, a, axis=1))
 
 
+def test_two_inputs_of_one_gpu_may_belong_to_two_libraries(library):
+    x, y = data("float32", (4, 30)), data("float64", 30, 1)
+    expected = samesum.vecdot(x, y)
+    g = to_gpu(library, x)
+    for name in ("torch", "cupy"):
+        try:
+            other = __import__(name)
+        except ImportError:
+            continue
+        result = samesum.vecdot(g, to_gpu(other, y))
+        assert type(result) is type(g) and same_bits(to_host(library, result), expected)
+
+
+def test_no_data_moves_between_the_host_and_a_gpu(library):
+    x = data("float32", 30)
+    g = to_gpu(library, x)
+    partial = samesum.Partial("dot/exact/fp64@cuda")
+    for y in (x, x.tolist()):
+        for call in (samesum.vecdot, samesum.dot, lambda a, b: partial.add(a, b)):
+            with pytest.raises(ValueError, match="samesum: y is on cpu and x on cuda:0; pass inputs on one device"):
+                call(g, y)
+            with pytest.raises(ValueError, match="samesum: y is on cuda:0 and x on cpu; pass inputs on one device"):
+                call(y, g)
+    if library.__name__ == "torch":
+        for a, b in ((g, g.cpu()), (g.cpu(), g), (g.cpu().requires_grad_(), g), (g, g.cpu().requires_grad_())):
+            with pytest.raises(ValueError, match="samesum: y is on .* and x on .*; pass inputs on one device"):
+                samesum.vecdot(a, b)
+            if not b.requires_grad:
+                with pytest.raises(ValueError, match="samesum: reduce_by_key: .* is on "):
+                    samesum.reduce_by_key([0] * 30, a.detach(), b, operation="dot")
+
+
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("shape", [(5000,), (3000, 8), (200, 3, 5), (0,)])
 def test_sums_by_key_have_the_bits_of_the_cpu(library, name, shape):

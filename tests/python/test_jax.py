@@ -329,9 +329,82 @@ def test_errors_are_the_same_under_jit(
         jax.jit(call)(x)
 
 
-def test_an_array_of_jax_with_one_of_numpy_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match="pass arrays of one library"):
-        samesum.vecdot(jnp.ones(3), np.ones(3, np.float32))
+SECOND_INPUTS = {
+    "array of NumPy": np.array([1.5, 2.0, 0.5], np.float32),
+    "list": [1.5, 2.0, 0.5],
+    "tuple of integers": (3, 0, 1),
+    "half precision": np.array([1.5, 2.0, 0.5], np.float16),
+    "objects": np.array([3, True, 1], object),
+}
+
+
+@pytest.mark.parametrize("name", SECOND_INPUTS)
+@pytest.mark.parametrize("enabled", [False, True])
+def test_a_second_input_of_another_library_is_read_as_jax_reads_it(name: str, enabled: bool) -> None:
+    x, y = jnp.array([2.0, 4.0, 8.0], jnp.float32), SECOND_INPUTS[name]
+    with jax.enable_x64(enabled):
+        if name in ("objects", "tuple of integers") and not enabled:
+            pytest.skip("integers become fp64")
+        expected = samesum.dot(x, jnp.asarray(np.asarray(y, "int64") if name == "objects" else y))
+        calls: list[Any] = [samesum.dot, samesum.vecdot]
+        if samesum.jax.has_handler("cpu"):
+            calls += [lambda x, y, f=f: jax.jit(lambda x: f(x, y))(x) for f in (samesum.dot, samesum.vecdot)]
+            calls += [lambda x, y: jax.vmap(lambda x: samesum.vecdot(x, y))(x[None])[0]]
+        for call in calls:
+            assert bits(call(x, y)) == bits(expected)
+
+
+@needs_handler
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "y is None"),
+        (np.ma.masked_equal([1.0, 2.0, 3.0], 2), "y is a masked array"),
+        (np.array(["a", "b", "c"]), "y has texts"),
+        ((i for i in range(3)), "y is a generator"),
+        (np.ones(3, complex), "y has elements of type complex"),
+        (object(), "y "),
+    ],
+    ids=lambda v: type(v).__name__ if not isinstance(v, str) else "",
+)
+def test_a_second_input_that_jax_cannot_read_is_named(y: Any, message: str) -> None:
+    x = jnp.ones(3, jnp.float32)
+    traced = jax.jit(lambda x: samesum.vecdot(x, y)), jax.grad(lambda x: samesum.dot(x, y))
+    for call in (lambda x: samesum.vecdot(x, y), lambda x: samesum.dot(x, y), *traced):
+        with pytest.raises(TypeError, match="samesum: .*" + message):
+            call(x)
+
+
+PAIRS = [
+    ((3,), (3, 2), 0), ((2, 3), (2, 4, 3), 0), ((4, 2), (3, 4, 2), -2), ((2, 3, 4), (1, 3, 4), 1), ((3,), (2, 3), -1),
+]  # fmt: skip
+
+
+@needs_handler
+@pytest.mark.parametrize(("first", "second", "axis"), PAIRS)
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_an_axis_counts_in_each_input_as_in_numpy(first: Any, second: Any, axis: int, keepdims: bool) -> None:
+    x, y = (np.arange(math.prod(shape), dtype=np.float32).reshape(shape) for shape in (first, second))
+    expected = samesum.vecdot(x, y, axis=axis, keepdims=keepdims)
+    for a, b in ((x, y), (y, x)):
+        for call in (samesum.vecdot, jax.jit(samesum.vecdot, static_argnames=("axis", "keepdims"))):
+            result = call(jnp.asarray(a), jnp.asarray(b), axis=axis, keepdims=keepdims)
+            np.testing.assert_array_equal(np.asarray(result), expected)
+        gradients = jax.grad(lambda a, b: samesum.vecdot(a, b, axis=axis).sum(), (0, 1))(*map(jnp.asarray, (a, b)))
+        assert [g.shape for g in gradients] == [a.shape, b.shape]
+
+
+@needs_handler
+def test_the_reduced_axis_is_not_broadcast_under_jit() -> None:
+    for x, y, axis in ((jnp.ones((1, 3)), jnp.ones((4, 3)), 0), (jnp.ones((4, 1)), jnp.ones(3), -1)):
+        for call in (samesum.vecdot, jax.jit(samesum.vecdot, static_argnames="axis")):
+            with pytest.raises(ValueError, match="samesum: x has . elements along axis .*; pass inputs of one length"):
+                call(x, y, axis=axis)
+    for call in (samesum.dot, jax.jit(samesum.dot)):
+        with pytest.raises(ValueError, match="dot: x has 2 axes; use vecdot"):
+            call(jnp.ones((2, 3)), jnp.ones(3))
+        with pytest.raises(ValueError, match="dot: x has 2 elements and y 1; pass vectors of one length"):
+            call(jnp.ones(2), jnp.ones(1))
 
 
 @needs_handler

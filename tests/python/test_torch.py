@@ -238,6 +238,129 @@ def test_gradients_are_reduced_by_methods_of_samesum():
     assert same_bits(row.grad, samesum.sum(x.detach(), axis=0, method="tree/kahan"))
 
 
+PAIRS = [
+    ((3,), (3, 2), 0), ((2, 3), (2, 4, 3), 0), ((4, 2), (3, 4, 2), -2), ((2, 3, 4), (1, 3, 4), 1), ((3,), (2, 3), -1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "second", "axis"), PAIRS)
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_an_axis_counts_in_each_input_as_in_numpy(first, second, axis, keepdims):
+    x, y = numbers(*first), numbers(*second, seed=1)
+    expected = torch.as_tensor(samesum.vecdot(x.numpy(), y.numpy(), axis=axis, keepdims=keepdims))
+    for a, b in ((x, y), (y, x)):
+        for call in (samesum.vecdot, torch.compile(samesum.vecdot, backend="eager")):
+            assert same_bits(call(a, b, axis=axis, keepdims=keepdims), expected)
+        a, b = a.clone().requires_grad_(), b.clone().requires_grad_()
+        result = samesum.vecdot(a, b, axis=axis, keepdims=keepdims)
+        assert same_bits(result, expected)
+        result.sum().backward()
+        assert a.grad.shape == a.shape and b.grad.shape == b.shape
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_the_reduced_axis_is_not_broadcast(traced):
+    def ones(*shape):
+        return torch.ones(shape, requires_grad=traced)
+
+    for x, y, axis in ((ones(1, 3), ones(4, 3), 0), (ones(1, 3), ones(4, 3), -2), (ones(4, 1), ones(3), -1)):
+        with pytest.raises(ValueError, match="samesum: x has . elements along axis .*; pass inputs of one length"):
+            samesum.vecdot(x, y, axis=axis)
+    with pytest.raises(IndexError, match="axis -2 is out of range for y with 1 axes"):
+        samesum.vecdot(ones(2, 3), ones(3), axis=-2)
+    with pytest.raises(ValueError, match="dot: y has 2 axes; use vecdot"):
+        samesum.dot(ones(3), ones(1, 3))
+
+
+def test_inputs_on_two_devices_are_refused_by_name():
+    def operator(a, b):
+        return ops.reduce_pair(a, torch.as_tensor(b), "dot", [0], False, None)
+
+    x, meta = torch.ones(3), torch.ones(3, device="meta")
+    for a, b in ((x, meta), (meta, x), (meta, [1.0, 1.0, 1.0]), (x.clone().requires_grad_(), meta)):
+        for function in (samesum.vecdot, samesum.dot, operator):
+            with pytest.raises(ValueError, match="samesum: y is on (meta|cpu) and x on (cpu|meta); pass inputs on one"):
+                function(a, b)
+    with pytest.raises(TypeError, match="x is a ndarray, and PyTorch traces y; pass tensors, such as torch.as_tensor"):
+        samesum.vecdot(x.numpy(), meta)
+    partial = samesum.Partial("dot/exact/fp32")
+    for call in (lambda: partial.add(x, meta), lambda: samesum.estimate(x, "exact", meta)):
+        with pytest.raises(TypeError, match="y is on the device meta; move it"):
+            call()
+    assert samesum.vecdot(meta, torch.ones(2, 3, device="meta")).shape == (2,)
+
+
+def test_no_data_moves_between_the_host_and_a_gpu(monkeypatch):
+    x = torch.ones(3)
+    for library, places in (("Torch", ("cuda:0", "cpu")), ("NumPy", ("cpu", "cuda:0"))):
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr(getattr(samesum._arrays, library), "place", lambda self, a: "cuda:0")
+            partial = samesum.Partial("dot/exact/fp64")
+            for call in (samesum.vecdot, samesum.dot, lambda a, b: partial.add(a, b)):
+                for a, b in ((x, x.double().numpy()), (x, [1.0] * 3)):
+                    with pytest.raises(ValueError, match="samesum: y is on {1} and x on {0}; pass".format(*places)):
+                        call(a, b)
+                with pytest.raises(ValueError, match="samesum: y is on {0} and x on {1}; pass".format(*places)):
+                    call(x.numpy(), x)
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_second_input_becomes_a_tensor(traced):
+    x = torch.tensor([2.0, 4.0, 8.0], requires_grad=traced)
+    read_only = torch.ones(3).numpy()
+    read_only.flags.writeable = False
+    lists = ([1.5, 2.0, 0.5], 15.0), ((3, 0, 1), 14.0), (range(3), 20.0)
+    for y, expected in (*lists, (read_only, 14.0), (read_only[::-1], 14.0)):
+        for function in (samesum.vecdot, samesum.dot):
+            result = function(x, y)
+            assert isinstance(result, torch.Tensor) and result == expected and result.requires_grad == traced
+    sparse = torch.ones(3).to_sparse()
+    for y, message in ((None, "y is None"), (["a"] * 3, "y has texts"), (sparse, "y is a sparse tensor")):
+        with pytest.raises(TypeError, match="samesum: " + message):
+            samesum.vecdot(x, y)
+
+
+def test_tensors_that_are_not_aligned_have_the_results_of_their_copies():
+    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int32, torch.int64):
+        x = torch.frombuffer(bytearray(12 * dtype.itemsize + 1), dtype=dtype, count=12, offset=1).reshape(3, 4)
+        assert x.data_ptr() % dtype.itemsize
+        x.copy_(torch.arange(12).reshape(3, 4) - 3)
+        functions = [samesum.sum, samesum.mean, samesum.max, samesum.argmin, lambda x: samesum.sum(x, axis=0)]
+        functions += [lambda x: samesum.vecdot(x, x), lambda x: torch.tensor(samesum.Exact(x).value())]
+        functions += [lambda x: samesum.vecdot(x.clone(), x.numpy()) if x.dtype != torch.bfloat16 else x[0]]
+        if dtype.is_floating_point:
+            functions += [samesum.cumsum, samesum.norm, lambda x: samesum.scatter_add(x, [0, 2, 2], x)]
+            functions += [lambda x: samesum.sum(x.requires_grad_()), lambda x: samesum.vecdot(x, x.requires_grad_())]
+            functions += [lambda x: samesum.softmax(x, axis=1)] * (dtype != torch.float64)
+        for function in functions:
+            for _ in range(2):  # the first call takes the long way
+                assert same_bits(function(x), function(x.detach().clone()))
+            x = x.detach()
+        with deterministic():
+            assert same_bits(x.double().sum(), x.clone().double().sum())
+            if dtype.is_floating_point:
+                assert same_bits(x.sum(0), x.clone().sum(0)) and same_bits(x.cumsum(0), x.clone().cumsum(0))
+                out = torch.zeros(5, 4, dtype=dtype)
+                index = torch.tensor([0, 2, 2])
+                assert same_bits(out.index_add(0, index, x), out.index_add(0, index, x.clone()))
+    out = torch.frombuffer(bytearray(17), dtype=torch.float32, count=4, offset=1)
+    assert samesum.sum(numbers(3, 4), axis=0, out=out) is out
+    assert same_bits(out, samesum.sum(numbers(3, 4), axis=0))
+
+
+def test_results_are_not_written_to_what_has_no_memory():
+    x = numbers(3, 4)
+    for out, message in (
+        (torch.empty(4, device="meta"), "out is on the device meta"),
+        (torch.empty(4).to_sparse(), "out is a sparse tensor"),
+        (torch.empty(4).numpy(), "out is a ndarray; it must be an array of the library of x"),
+    ):
+        for function in (samesum.sum, samesum.argmax):
+            with pytest.raises(TypeError, match="samesum: " + message):
+                wide = out.to(torch.int64) if function is samesum.argmax and "ndarray" not in message else out
+                function(x, axis=0, out=wide)
+
+
 def test_an_index_has_no_gradient():
     x = numbers(5).requires_grad_()
     assert not samesum.argmax(x).requires_grad

@@ -202,6 +202,12 @@ class NumPy:
     def strides(self, a: Any) -> tuple[int, ...]:
         return self.view(a).strides
 
+    def converted(self, x: Any) -> Any:
+        """Returns a tensor of PyTorch in host memory as an array of the same memory."""
+        if dtype_name(x.dtype) == "bfloat16":
+            return self.converted(x.view(sys.modules["torch"].int16)).view(self.dtype("bfloat16"))
+        return x.numpy()
+
     def astype(self, a: Any, dtype: str) -> Any:
         return a.astype(self.dtype(dtype))
 
@@ -262,11 +268,14 @@ class Torch:
         _functions.torch_watches = _watches(torch)
         _core.know_torch(torch.Tensor, {f: getattr(torch, d) for d, f in FORMATS.items()}, stream)
 
-    def array(self, x: Any, argument: str = "x", wide: bool = False) -> Any:
+    def require_strided(self, x: Any, argument: str) -> None:
         if x.layout is not self.torch.strided:
             raise TypeError(
                 f"samesum: {argument} is a sparse tensor; pass {argument}.to_dense() or {argument}.values()"
             )
+
+    def array(self, x: Any, argument: str = "x", wide: bool = False) -> Any:
+        self.require_strided(x, argument)
         if x.device.type not in ("cpu", "cuda"):
             raise TypeError(f"samesum: {argument} is on the device {x.device}; move it to 'cpu' or 'cuda'")
         return self.aligned(x.detach().resolve_neg())
@@ -284,6 +293,15 @@ class Torch:
 
     def place(self, a: Any) -> str:
         return "cpu" if a.is_cpu else str(a.device)
+
+    def converted(self, x: Any) -> Any:
+        """Returns an array of another library, in the same memory, as a tensor. Those of NumPy are copied."""
+        numpy = sys.modules.get("numpy")
+        if numpy is None or not isinstance(x, numpy.ndarray):
+            return self.torch.from_dlpack(x)
+        if dtype_name(x.dtype) == "bfloat16":
+            return self.torch.from_numpy(numpy.array(x).view(numpy.int16)).view(self.torch.bfloat16)
+        return self.torch.from_numpy(numpy.array(x))
 
     def strides(self, a: Any) -> tuple[int, ...]:
         return a.stride()
@@ -363,6 +381,10 @@ class CuPy:
     def place(self, a: Any) -> str:
         return f"cuda:{a.device.id}"
 
+    def converted(self, x: Any) -> Any:
+        """Returns a tensor of PyTorch on a GPU as an array of the same memory."""
+        return self.cp.from_dlpack(x)
+
     def strides(self, a: Any) -> tuple[int, ...]:
         return tuple(s // a.dtype.itemsize for s in a.strides)
 
@@ -433,11 +455,11 @@ class Converted:
 
     name = "dlpack"
 
-    def reader(self, x: Any) -> tuple[Any, Any]:
+    def reader(self, x: Any, argument: str = "x", wide: bool = False) -> tuple[Any, Any]:
         """Returns the library that reads x, and its array of the same memory."""
         if not self._is_on_gpu(x):
             numpy = _library("numpy")
-            return numpy, numpy.array(self._on_host(numpy, x))
+            return numpy, numpy.array(self._on_host(numpy, x, argument), argument, wide)
         for name in ("cupy", "torch"):
             try:
                 library = _library(name)
@@ -448,11 +470,11 @@ class Converted:
                 return library, xp.from_dlpack(x)
             return library, xp.asarray(x) if name == "cupy" else xp.as_tensor(x)
         raise TypeError(
-            "samesum: x is in the memory of a GPU, and neither CuPy nor PyTorch is installed to make the "
+            f"samesum: {argument} is in the memory of a GPU, and neither CuPy nor PyTorch is installed to make the "
             "result; install one of them"
         )
 
-    def _on_host(self, numpy: Any, x: Any) -> Any:
+    def _on_host(self, numpy: Any, x: Any, argument: str) -> Any:
         try:
             return numpy.np.from_dlpack(x)
         except (BufferError, RuntimeError, TypeError, AttributeError) as error:
@@ -465,7 +487,7 @@ class Converted:
                 a = None
             if a is None or not bits.is_bfloat16:
                 raise TypeError(
-                    f"samesum: NumPy cannot read x, a {type(x).__name__}, by DLPack ({error}); pass a NumPy "
+                    f"samesum: NumPy cannot read {argument}, a {type(x).__name__}, by DLPack ({error}); pass a NumPy "
                     "array"
                 ) from error
             return a.view(numpy.dtype("bfloat16"))
@@ -474,6 +496,10 @@ class Converted:
         if hasattr(x, "__dlpack_device__"):
             return int(x.__dlpack_device__()[0]) not in (1, 3)  # kDLCPU, kDLCUDAHost
         return hasattr(x, "__cuda_array_interface__")
+
+    def second(self, y: Any) -> Any:
+        """Returns a second input as the library reads it; one that it does not read stays as it is."""
+        return y
 
     def returned(self, result: Any, source: Any) -> Any:
         """Returns a result of the reading library as an array of the caller's library, if that is known."""
@@ -506,11 +532,19 @@ class Jax(Converted):
 
         self.jax = jax
 
-    def _on_host(self, numpy: Any, x: Any) -> Any:
+    def _on_host(self, numpy: Any, x: Any, argument: str) -> Any:
         return x  # NumPy reads JAX arrays without a copy, bfloat16 included
 
     def _is_on_gpu(self, x: Any) -> bool:
         return next(iter(x.devices())).platform != "cpu"
+
+    def second(self, y: Any) -> Any:
+        if not isinstance(y, (list, tuple, int, float)):
+            return y
+        numpy = _library("numpy")
+        b = numpy.array(y, "y")
+        is_narrow = format_of(b.dtype, "y") == "fp64" and not self.jax.config.jax_enable_x64
+        return b.astype("float32") if is_narrow else b
 
     def returned(self, result: Any, source: Any) -> Any:
         if type(result).__module__.partition(".")[0] in ("cupy", "torch"):
@@ -582,3 +616,35 @@ def library_of(x: Any) -> Any:
     if library is None:
         library = _of_type[kind] = _library(_name_for(kind))
     return library
+
+
+def array_of(x: Any, argument: str = "x", wide: bool = False) -> tuple[Any, Any]:
+    """Returns the library that reads x, and its array of the same elements. See `NumPy.array` for `wide`."""
+    library = library_of(x)
+    if not isinstance(library, Converted):
+        return library, library.array(x, argument, wide)
+    if library.is_traced(x):
+        raise TypeError(
+            f"samesum: JAX traces {argument}, which has no elements yet; call this outside jit, vmap and grad"
+        )
+    return library.reader(x, argument, wide)
+
+
+def second_array(library: Any, a: Any, y: Any) -> Any:
+    """Returns the second input as an array of the library of the first one, `a`, and in the same memory."""
+    if y is None:
+        raise TypeError("samesum: y is None; pass the second input")
+    reader, b = array_of(y, "y")
+    places = library.place(a), reader.place(b)
+    if places[0] != places[1]:
+        raise ValueError(f"samesum: y is on {places[1]} and x on {places[0]}; pass inputs on one device")
+    if reader is library:
+        return b
+    format_of(b.dtype, "y")  # raises for what has no numbers
+    try:
+        return library.converted(b)
+    except Exception as error:
+        raise TypeError(
+            f"samesum: y is a {type(y).__name__}, which {library.name} cannot read ({error}); pass an array of the "
+            "library of x"
+        ) from error

@@ -355,7 +355,7 @@ def reduce_by_key(
     offsets[inner * runs :] = inner * n
     dtype = "int64" if chosen.returns_index else DTYPES[chosen.format]
     result = library.empty((inner, runs, chosen.results), dtype, rows)
-    _device_of(function, keys=(of_keys, offsets), values=(library, rows))
+    _device_of(function, keys=(of_keys, offsets), values=(library, rows), **{"y": (library, a) for a in inputs[1:]})
     if inner * runs:
         place, first = library.view(result), library.view(columns[0])
         has_two_streams = of_keys.view(offsets).stream != place.stream

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, Sequence
 
 from . import _core
-from ._arrays import DTYPES, Converted, View, dtype_name, format_of, library_of
+from ._arrays import DTYPES, Converted, View, dtype_name, format_of, library_of, second_array
 from ._integers import EXACT_OPERATIONS, reduce_integers
 from ._layout import Layout, layout_of, normalised_axes, paired, rows, vector
 
@@ -147,6 +147,8 @@ def reduce(
     `finish(namespace, result)` computes further from the results, in the caller's array library.
     """
     library = library_of(x)
+    if y is None and operation == "dot":
+        raise TypeError("samesum: y is None; pass the second input")
     if library.is_traced(x) or (y is not None and library_of(y).is_traced(y)):
         from ._traced import reduce_traced
 
@@ -165,32 +167,23 @@ def reduce(
     if isinstance(library, Converted):
         if out is not None:
             raise TypeError("samesum: out must be a NumPy, CuPy or PyTorch array, and x of the same library")
-        if y is not None and library_of(y) is not library:
-            raise TypeError(
-                f"samesum: y is a {type(y).__name__} and x a {type(x).__name__}; pass arrays of one library"
-            )
         reader, a = library.reader(x)
-        b = None if y is None else library_of(y).reader(y)[1]
         options = dict(
             axis=axis, dtype=dtype, keepdims=keepdims, method=method, threads=threads, ddof=ddof, grid=grid, check=check
         )
-        result = reduce(operation, a, b, finish=finish, **options)
+        result = reduce(operation, a, library.second(y), finish=finish, **options)
         reader.wait(a)  # the owner of the memory does not know of the reading stream
         return library.returned(result, x)
 
     keeps_integers = operation in EXACT_OPERATIONS and is_exact(method, operation) and grid is None
     a = library.array(x, wide=keeps_integers and dtype is None)
-    b = None if y is None else library.array(y, "y")
+    b = None if y is None else second_array(library, a, y)
     if dtype is not None:
         name = dtype_name(dtype)
         format_of(name, "dtype")
         a = library.astype(a, name)
         b = None if b is None else library.astype(b, name)
     if b is not None:
-        if type(b) is not type(a):
-            raise TypeError(
-                f"samesum: y is a {type(y).__name__} and x a {type(x).__name__}; pass arrays of one library"
-            )
         a, b = _same_type(library, a, b)
         a, b, axes = paired(library.namespace, a, b, axis)
         if a.shape != b.shape:
@@ -215,6 +208,8 @@ def reduce(
         result = _per_axis(library, chosen, format, a, b, axes, keepdims, to, threads, ddof, grid)
     if finish is not None:
         result = finish(library.namespace, result)
+    if b is not None and library_of(y) is not library:
+        library.wait(b)  # the owner of the memory does not know of the reading stream
     return _delivered(library, result, out, x)
 
 
@@ -251,11 +246,11 @@ def _same_type(library: Any, a: Any, b: Any) -> tuple[Any, Any]:
 def check_out(library: Any, out: Any, shape: tuple[int, ...], dtype: str) -> None:
     if not isinstance(out, library.kind):
         raise TypeError(f"samesum: out is a {type(out).__name__}; it must be an array of the library of x")
-    library.array(out, "out")  # raises for what has no elements in memory, or some that are masked
     if tuple(out.shape) != shape:
         raise ValueError(f"samesum: out has shape {tuple(out.shape)}; the result has shape {shape}")
     if dtype_name(out.dtype) != dtype:
         raise TypeError(f"samesum: out has elements of type {dtype_name(out.dtype)}; the result has {dtype}")
+    library.array(out, "out")  # raises for what has no elements in memory, or some that are masked
     if not getattr(getattr(out, "flags", None), "writeable", True):
         raise ValueError("samesum: out is read-only; pass an array that can be written")
 

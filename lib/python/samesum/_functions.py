@@ -480,7 +480,7 @@ def cumulative_prod(
 _PARAMETERS = {
     "x": "an array of NumPy, PyTorch, CuPy, JAX or any library with DLPack; a buffer, or a list. Its elements are\n"
     "fp16, bf16, fp32, fp64 or integers, taken in row-major order of the reduced axes.",
-    "y": "the second input; it is broadcast against x.",
+    "y": "the second input, in the same memory as x; it is broadcast against x.",
     "axis": "the axis to reduce, or a tuple of axes; None for all. A scan takes one axis, or None for all elements in\n"
     "row-major order.",
     "exclusive": "whether each result leaves out its own element.",

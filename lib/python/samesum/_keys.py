@@ -25,7 +25,7 @@ def read_array(function: str, argument: str, x: Any) -> tuple[Any, Any]:
             f"samesum: {function} has no gradient, and is not traced or compiled; pass a detached {argument}, or call "
             "it outside of transformations"
         )
-    return library.reader(x) if isinstance(library, Converted) else (library, library.array(x, argument))
+    return library.reader(x, argument) if isinstance(library, Converted) else (library, library.array(x, argument))
 
 
 def integer_keys(function: str, keys: Any) -> tuple[Any, Any]:

@@ -8,7 +8,7 @@ from array import array
 from typing import Any, NamedTuple, TypeVar
 
 from . import _core
-from ._arrays import INTEGERS, Converted, dtype_name, format_of, library_of
+from ._arrays import INTEGERS, array_of, dtype_name, format_of, second_array
 from ._calls import Method, _same_type, check_grid, check_threads
 from ._integers import high_and_low
 
@@ -23,16 +23,6 @@ def _is_array(x: Any) -> bool:
     kind = type(x)
     protocols = ("__array__", "__dlpack__", "__cuda_array_interface__", "__array_interface__")
     return issubclass(kind, (memoryview, array)) or any(hasattr(kind, p) for p in protocols)
-
-
-def array_of(x: Any, wide: bool = False) -> tuple[Any, Any]:
-    """Returns the library that reads x, and its array of the same elements."""
-    library = library_of(x)
-    if not isinstance(library, Converted):
-        return library, library.array(x, wide=wide)
-    if library.is_traced(x):
-        raise TypeError("samesum: JAX traces x, which has no elements yet; add it outside jit, vmap and grad")
-    return library.reader(x)
 
 
 def _size(a: Any) -> int:
@@ -292,11 +282,8 @@ class Partial(_State):
         """
         check_threads(threads)
         library, a = array_of(x)
-        b = None if y is None else array_of(y)[1]
+        b = None if y is None else second_array(library, a, y)
         if b is not None:
-            if type(b) is not type(a):
-                types = f"y is a {type(y).__name__} and x a {type(x).__name__}"
-                raise TypeError(f"samesum: {types}; pass arrays of one library")
             if tuple(b.shape) != tuple(a.shape):
                 shapes = f"y has shape {tuple(b.shape)} and x {tuple(a.shape)}"
                 raise ValueError(f"samesum: {shapes}; pass arrays of one shape")
@@ -309,8 +296,6 @@ class Partial(_State):
         b = None if b is None else library.contiguous(b)
         first = library.view(a)
         second = None if b is None else library.view(b)
-        if second is not None and second.device != first.device:
-            raise ValueError("samesum: x and y lie on different devices; move one of them")
         address = 0 if second is None else second.address
         self._state.add(
             format, first.address, address, _size(a), second is not None, first.device, first.stream, threads

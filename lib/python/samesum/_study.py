@@ -9,8 +9,8 @@ import operator
 from typing import Any, Iterator, NamedTuple, Sequence
 
 from . import _core
-from ._arrays import Converted, format_of, library_of
-from ._calls import Method, default_method, find_method, reduce
+from ._arrays import array_of, format_of, library_of
+from ._calls import Method, _same_type, default_method, find_method, reduce
 
 
 def methods(pattern: str = "*") -> list[Method]:
@@ -48,10 +48,8 @@ def estimate(x: Any, method: str | Method | None = None, y: Any = None) -> Estim
 
     Raises ValueError for a method that promises nothing, since it has no fixed tree.
     """
-    a, format = _on_host(x)
-    b, other = (None, format) if y is None else _on_host(y)
-    if other != format or (b is not None and b.size != a.size):
-        raise ValueError("samesum: estimate: x and y differ in type or size; pass two inputs of one type and size")
+    a, b = _pair_on_host("estimate", x, y)
+    format = format_of(a.dtype)
     operation = "sum" if y is None else "dot"
     if isinstance(method, Method):
         method = method.name
@@ -63,26 +61,28 @@ def estimate(x: Any, method: str | Method | None = None, y: Any = None) -> Estim
     return Estimate(*_core.estimate(found.name, format, *addresses, a.size), found)
 
 
-def _on_host(x: Any) -> tuple[Any, str]:
-    """Returns the elements of x as a contiguous NumPy vector, and their format."""
-    library = library_of(x)
-    if isinstance(library, Converted):
-        library, x = library.reader(x)
-    a = library.array(x)
-    if library.name == "torch":
-        a = a.cpu()
-        if format_of(a.dtype) == "bf16":
-            import ml_dtypes
+def _pair_on_host(function: str, x: Any, y: Any) -> tuple[Any, Any]:
+    """Returns the elements of two inputs as contiguous NumPy vectors of one type. The second one may be None."""
+    a = _on_host(x, "x")
+    if y is None:
+        return a, None
+    b = _on_host(y, "y")
+    if b.size != a.size:
+        raise ValueError(f"samesum: {function}: x has {a.size} elements and y has {b.size}; pass inputs of one length")
+    return _same_type(library_of(a), a, b)
 
-            a = a.contiguous().view(library.torch.int16).numpy().view(ml_dtypes.bfloat16)
-        else:
-            a = a.numpy()
+
+def _on_host(x: Any, argument: str) -> Any:
+    """Returns the elements of x as a contiguous NumPy vector of floats."""
+    library, a = array_of(x, argument)
+    numpy, format = library_of([]), format_of(a.dtype, argument)
+    if library.name == "torch":
+        a = numpy.converted(a.cpu())
     elif library.name == "cupy":
         a = a.get()
-    numpy = library_of(a)
-    if format_of(a.dtype) == "int":
+    if format == "int":
         a = a.astype(float)
-    return numpy.contiguous(a).reshape(-1), format_of(a.dtype)
+    return numpy.contiguous(a).reshape(-1)
 
 
 def bound(
@@ -269,10 +269,8 @@ def compare(x: Any, y: Any = None, *, operation: str | None = None, pattern: str
         pattern with * and ? for full names; default: the methods in the format of x.
     """
     operation = operation or ("sum" if y is None else "dot")
-    a, format = _on_host(x)
-    b = None if y is None else _on_host(y)[0]
-    if b is not None and b.size != a.size:
-        raise ValueError(f"samesum: compare: x has {a.size} elements and y has {b.size}; pass inputs of one length")
+    a, b = _pair_on_host("compare", x, y)
+    format = format_of(a.dtype)
     pattern = pattern or f"*/{format}@cpu"
     chosen = [
         m

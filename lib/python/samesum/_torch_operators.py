@@ -22,7 +22,7 @@ from torch._prims_common import suggest_memory_format
 from torch.library import custom_op
 
 from . import _arrays, _core
-from ._arrays import DTYPES, dtype_name, format_of, library_of
+from ._arrays import DTYPES, dtype_name, format_of, library_of, second_array
 from ._by_key import run_by_key
 from ._calls import _per_axis, _per_element, check_threads, method_of
 from ._integers import EXACT_OPERATIONS, reduce_integers
@@ -298,6 +298,7 @@ def reduce_pair(
     threads: int = 0,
 ) -> Tensor:
     """`axes` count those of the common shape."""
+    _require_one_device(x, y)
     x, y = torch.broadcast_tensors(x, y)
     return reduce_data(operation, x, y, axes, keepdims, method, threads)
 
@@ -306,6 +307,7 @@ def reduce_pair(
 def _(
     x: Tensor, y: Tensor, operation: str, axes: Any, keepdims: bool, method: Any, threads: int = 0
 ) -> Tensor:
+    _require_one_device(x, y)
     shape = _shape(torch.broadcast_shapes(x.shape, y.shape), axes, keepdims)
     return x.new_empty(shape, dtype=getattr(torch, DTYPES[_chosen(method, operation, x).format]))
 
@@ -624,6 +626,11 @@ def _require_no_transform(x: Tensor) -> None:
         )
 
 
+def _require_one_device(x: Tensor, y: Tensor) -> None:
+    if x.device != y.device:
+        raise ValueError(f"samesum: y is on {y.device} and x on {x.device}; pass inputs on one device")
+
+
 def reduce_traced(
     operation: str, x: Tensor, y: Any, *, axis: Any, dtype: Any, keepdims: bool, out: Any, method: Any,
     threads: int, ddof: float, finish: Any,
@@ -633,13 +640,18 @@ def reduce_traced(
         raise ValueError(
             "samesum: out does not go with gradients or compilation; leave it out, or pass x.detach()"
         )
-    for argument, a in (("x", x), ("y", y)):
-        if a is not None and not isinstance(a, Tensor):
+    if isinstance(x, Tensor) and y is not None and not isinstance(y, Tensor) and not torch.compiler.is_compiling():
+        y = second_array(_library, x, y)
+    for argument, a, other in (("x", x, "y"), ("y", y, "x")):
+        if a is None:
+            continue
+        if not isinstance(a, Tensor):
             raise TypeError(
-                f"samesum: {argument} is a {type(a).__name__}; pass tensors, such as "
+                f"samesum: {argument} is a {type(a).__name__}, and PyTorch traces {other}; pass tensors, such as "
                 f"torch.as_tensor({argument})"
             )
-        if a is not None and not torch.compiler.is_compiling():
+        _library.require_strided(a, argument)
+        if not torch.compiler.is_compiling():
             _require_no_transform(a)
     check_threads(threads)
     name = None if method is None else str(getattr(method, "name", method))
@@ -652,6 +664,7 @@ def reduce_traced(
             "samesum: prod of integers is not supported; pass dtype='float64' for a rounded product"
         )
     if y is not None:
+        _require_one_device(x, y)
         formats = {format_of(x.dtype), format_of(y.dtype, "y")}
         common = torch.float64 if formats == {"int"} else torch.promote_types(x.dtype, y.dtype)
         x, y = x.to(common), y.to(common)

@@ -15,10 +15,10 @@ from importlib import metadata
 from typing import Any, Callable, Iterable, Protocol
 
 from . import _core
-from ._arrays import dtype_name, format_of, library_of
+from ._arrays import array_of, dtype_name, format_of, library_of, second_array
 from ._calls import Method, check_grid, method_of
 from ._calls import reduce as _reduce
-from ._states import Partial, array_of
+from ._states import Partial
 
 
 class Ranks(Protocol):
@@ -157,7 +157,7 @@ def reduce_blocks(
     def describe() -> tuple[dict[str, Any], int]:
         nonlocal x, y, chosen
         library, x = array_of(x)
-        y = None if y is None else array_of(y)[1]
+        y = None if y is None else second_array(library, x, y)
         format = format_of(x.dtype)
         chosen = find_method(method, "fp64" if format == "int" else format, library.view(x).device)
         Partial(chosen, grid=check_grid(grid))

@@ -31,7 +31,7 @@ import jax.numpy as jnp
 import numpy
 
 from . import _core
-from ._arrays import DTYPES, dtype_name, format_of
+from ._arrays import DTYPES, dtype_name, format_of, library_of
 from ._calls import Method, check_threads, common_type, method_of
 from ._functions import (
     argmax, argmin, dot, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var, vecdot,
@@ -237,9 +237,19 @@ def _call_of(
 
 
 def _array(x: Any, argument: str) -> Any:
+    library = library_of(x)
+    if library.name == "numpy" and hasattr(x, "__array__"):
+        x = library.array(x, argument)
+        format_of(x.dtype, argument)
     if hasattr(x, "dtype"):
         _require_x64(dtype_name(x.dtype), f"{argument} has elements of type")
-    return jnp.asarray(x)
+    try:
+        return jnp.asarray(x)
+    except (TypeError, OverflowError) as error:
+        kind = OverflowError if isinstance(error, OverflowError) else TypeError
+        raise kind(
+            f"samesum: {argument} is a {type(x).__name__}, which JAX cannot read; pass an array of JAX"
+        ) from error
 
 
 def reduce_traced(
