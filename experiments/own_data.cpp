@@ -36,7 +36,7 @@ void measure(Study& study, const std::vector<std::string>& files, const Settings
   });
   for (const Json& failure : row["failures"]) study.fail(listed(names) + ": " + failure.get<std::string>());
   study.print(as_text(comparison_of(row, inputs, truth)));
-  for (const std::string& note : rounding_notes(arrays)) study.print(note);
+  for (const std::string& note : notes_on(arrays)) study.print(note);
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
   std::string format, operation = "sum";
   TableOptions table;
   int threads = 0;
-  study.add_files(files, known_extensions());
+  study.add_files(files, known_extensions() + ",\nalso with .gz");
   study.add_option("--format", "F", format, "Round the elements to F first\n(" + format_names(", ") + ")");
   study.add_option(
       "--operation", "NAME", operation,

@@ -1,6 +1,8 @@
 /// The command-line tool: reduces files, and compares and chooses methods.
 #include "samesum/samesum.hpp"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
@@ -40,12 +42,23 @@ std::vector<CLI::Option*> add_table(CLI::App* command, TableOptions& table) {
       command->add_flag("--header", table.header, header_help)};
 }
 
+const std::string default_input = "(default: standard input unless it is a terminal)",
+                  one_vector = "several files are one vector\n" + default_input;
+
+/// Names standard input if no file is named. On several ranks, the launcher connects it.
+void set_default_input(std::vector<std::string>& files) {
+  if (!files.empty()) return;
+  if (!ranks && isatty(STDIN_FILENO))
+    throw UsageError{"FILE is missing; name one, pipe data to standard input, or give - to type them"};
+  files = {"-"};
+}
+
 void add_data(CLI::App* command, std::vector<std::string>& files, std::string& format, TableOptions& table,
-              const std::string& together = "several files are one vector") {
+              const std::string& together = one_vector) {
   command
       ->add_option("file", files,
-                   known_extensions() + ",\nor - for text, .npy or .npz; x.npz:y is member y;\n" + together)
-      ->required()
+                   known_extensions() +
+                       ",\nalso with .gz, or - for text, .npy or .npz;\nx.npz:y is member y; " + together)
       ->type_name("FILE");
   add_format(command, format);
   add_table(command, table);
@@ -120,7 +133,8 @@ CLI::App* add_reduction(CLI::App& app, const std::shared_ptr<ReduceOptions>& opt
   const Method& first = samesum::methods(options->operation).front();
   CLI::App* command = app.add_subcommand(options->operation, description);
   add_data(command, options->files, options->format, options->table,
-           first.inputs == 2 ? "exactly two files, of one shape" : "several files are one vector");
+           first.inputs == 2 ? "exactly two, of one shape" : one_vector);
+  command->get_option("file")->required(first.inputs == 2);
   add_method(command, *options);
   command
       ->add_option("--axis", options->axis,
@@ -168,7 +182,10 @@ void add_reductions(CLI::App& app, Report& report) {
          : m.keeps_format ? " x.npy --output y.npy\n"
                           : " data.npy\n  samesum " + operation + " matrix.npy --axis rows\n") +
         "  samesum list '" + operation + "/*'");
-    command->callback([=, &report] { report = reduce_command(*options); });
+    command->callback([=, &report] {
+      set_default_input(options->files);
+      report = reduce_command(*options);
+    });
   }
 }
 
@@ -182,8 +199,9 @@ void add_reductions_by_key(CLI::App& app, Report& report) {
     CLI::App* command = app.add_subcommand(operation, capitalised(m.summary));
     command
         ->add_option("file", options->files,
-                     "Tables: .txt .csv .tsv, or - for text; the\nrecords of several files follow each other")
-        ->required()
+                     "Tables: .txt .csv .tsv, also with .gz; - for text;\nthe records of several files "
+                     "follow each other\n" +
+                         default_input)
         ->type_name("FILE");
     command->add_option("--by", options->table.by, by_help)
         ->required()
@@ -206,7 +224,10 @@ void add_reductions_by_key(CLI::App& app, Report& report) {
         (m.inputs > 0 ? " --column price\n  samesum " + operation + " sales.csv --by 1 --column 3 --header\n"
                       : "\n") +
         "  samesum list '" + operation + "/*'");
-    command->callback([=, &report] { report = by_key_command(*options); });
+    command->callback([=, &report] {
+      set_default_input(options->files);
+      report = by_key_command(*options);
+    });
   }
 }
 
@@ -239,15 +260,15 @@ void add_sum(CLI::App& app, Report& report) {
       "The method exact rounds once, to the format of the input.\n\n"
       "Reads and sums in portions, so that a file of any length needs less than 64 MB.\n"
       "Exceptions are read as a whole: arrays in Fortran order, .npy files that are\n"
-      "pipes, files for a method whose bits differ from run to run, such as\n"
-      "atomic/plain/fp64, and files with --axis, --output or --bound.\n\n"
+      "pipes or compressed, files for a method whose bits differ from run to run, such\n"
+      "as atomic/plain/fp64, and files with --axis, --output or --bound.\n\n"
       "Under mpirun, each rank sums its part of the files (.npy, .npz and raw ones; a\n"
       "text or a pipe is summed by one rank), and one prints the same bits.\n\n"
       "A resumed run prints the same bits as an uninterrupted one. It needs the same\n"
       "--method and --format, and a file whose elements up to the saved partial have\n"
       "not changed; --format and the elements are not checked. Further elements may\n"
       "have been appended, to a text after a newline.\n\nExamples:\n"
-      "  samesum sum data.npy\n  seq 100 | samesum sum -\n"
+      "  samesum sum data.npy\n  seq 100 | samesum sum\n"
       "  samesum sum data.csv --column price\n  samesum sum archive.npz:weights\n"
       "  samesum sum data.f32 --method tree/kahan/fp32 --json\n"
       "  samesum sum data.f64 --save-partial sum.partial --resume sum.partial\n"
@@ -258,6 +279,7 @@ void add_sum(CLI::App& app, Report& report) {
       if (ranks && option->count() > 0)
         throw UsageError{option->get_name() +
                          ": not on several ranks; leave it out, or run samesum without the launcher"};
+    set_default_input(reduction->files);
     if (!reduction->axis.empty() || !reduction->output.empty() || reduction->bound) {
       report = reduce_command(*reduction);
       return;
@@ -304,6 +326,7 @@ void add_compare(CLI::App& app, Report& report) {
       "  samesum compare x.npy y.npy --operation dot\n"
       "  samesum compare data.csv --json --output results.jsonl");
   command->callback([=, &report] {
+    set_default_input(options->files);
     if (repeat->count() == 0) options->measure.patience = 0.5;
     report = compare_command(*options);
   });

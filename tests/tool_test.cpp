@@ -1,4 +1,5 @@
 /// Runs the command-line tool from a shell and checks what it prints, where, and its exit codes.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -72,6 +73,8 @@ class ShellWithData : public testing_support::ToolShell {
     write(work() / "wide.npy", matrix);
     write(work() / "two.npz", harness::zip({{"a.npy", matrix}, {"b.npy", matrix}}));
     write(work() / "one.npz", harness::zip({{"a.npy", matrix}}));
+    const std::string other = harness::npy(harness::dict("<i8", "(1,)"), harness::stored<std::int64_t>({5}));
+    write(work() / "twice.npz", harness::zip({{"a.npy", other}, {"a.npy", matrix}}) + "bytes behind it");
     write(work() / "zeros.txt", "-0 -0\n");
     write(work() / "ones.bf16",
           testing_support::Array{format_info<bf16>(), std::vector<double>(100000, 1)}.values());
@@ -124,7 +127,16 @@ INSTANTIATE_TEST_SUITE_P(
         Good{"$T sum ones.bf16 --method serial/neumaier/bf16@cpu --threads 3", "512"},
         Good{"$T sum ones.bf16 --method serial/kahan/bf16@reference", "65536"},
         Good{"$T sum ones.bf16 --format fp64", "100000"}, Good{"seq 100 | $T sum -", "5050"},
-        Good{"echo 0.1 | $T sum - --format fp16", "0.1"},
+        Good{"seq 100 | $T sum", "5050"}, Good{"$T sum <wide.npy", "2"}, Good{"$T sum </dev/null", "0"},
+        Good{"seq 9 | $T mean --hex", "0x1.4p+2"}, Good{"$T max --column price <prices.csv", "2.5"},
+        Good{"$T scatter_count --by day <prices.csv", "Mon\t1\nTue\t1"},
+        Good{"seq 9 | $T sum --bound", "45 5e-15"},
+        Good{"printf 'a,b\\n1,10\\n#DIV/0!,20\\n3,30\\n' | $T sum --column b", "60"},
+        Good{"printf 'tag,n\\n#cats,3\\ndogs,4\\n' | $T scatter_add --by tag --column n",
+             "#cats\t3\ndogs\t4"},
+        Good{"printf '3,x # note\\n4,x\\n' | $T scatter_add --by 2 --column 1", "x # note\t3\nx\t4"},
+        Good{"echo 0x20000000000001 -0x20000000000000 | $T sum", "1"}, Good{"$T sum twice.npz", "2"},
+        Good{"$T sum twice.npz:a", "2"}, Good{"echo 0.1 | $T sum - --format fp16", "0.1"},
         Good{"echo 0.1 | $T sum - --format fp16 --hex", "0x1.998p-4"},
         Good{"echo nan -nan | $T sum -", "nan"}, Good{"$T sum --threads 0 numbers.txt", "0.5"},
         Good{"$T sum numbers.txt numbers.txt cancel.txt", "1"},
@@ -163,6 +175,98 @@ TEST(TheToolsSum, OfWideIntegersCountsEachOnce) {
   EXPECT_EQ(sum["value"], 2);
   EXPECT_EQ(sum["error_ulps"], 0);
   EXPECT_EQ(run_json("$T sum wide.npy --axis rows --json")["n"], 2);
+}
+
+TEST(TheTool, SaysWhatReadingATextChanges) {
+  const std::string rounded =
+      "samesum: standard input: line 2, column 1: '9007199254740993.' was rounded to fp64; "
+      "without the point, samesum sum with the method exact adds it unrounded\n";
+  write(shell().work() / "point.txt", "1\n9007199254740993.\n");
+  for (const std::string command :
+       {"sum", "sum --json", "sum --axis 0", "sum --bound", "sum --method tree/plain/fp64",
+        "sum --method atomic/plain/fp64", "sum --save-partial point.partial", "sum --column 1", "mean",
+        "norm --json", "cumsum", "cumsum --output point.npy", "scatter_add --by 1 --column 1",
+        "scatter_max --by 1 --column 1 --json", "compare --methods exact", "choose - --ulps 1"}) {
+    const Outcome o = shell().run("$T " + command + " <point.txt");
+    EXPECT_EQ(o.code, 0) << command << o.err;
+    EXPECT_EQ(o.err, rounded) << command;
+  }
+  const auto says = [](const std::string& command) { return shell().run("$T " + command).err; };
+  EXPECT_THAT(says("dot point.txt point.txt"), HasSubstr("samesum: point.txt: line 2, column 1: '9007"));
+  EXPECT_EQ(lines(says("sum point.txt numbers.txt point.txt")).size(), 2u) << "a line per file";
+  EXPECT_EQ(
+      shell().run("echo 2 1e400 | $T max").err,
+      "samesum: standard input: line 1, column 3: '1e400' is beyond the largest fp64 and was read as inf\n");
+  EXPECT_EQ(shell().run("printf '999.50\\n1,234.50' | $T sum").err,
+            "samesum: standard input: line 2, column 1: '1,234.50' was read as 2 numbers; if ',' separates "
+            "thousands, remove it\n");
+  EXPECT_THAT(says("sum point.txt --format fp64"), IsEmpty());
+}
+
+TEST(TheTool, ReadsStandardInputIfNoFileIsNamed) {
+  for (const Method& m : methods()) {
+    if (m.inputs == 2) continue;
+    const std::string options = m.takes_keys ? std::string{" --by 1"} + (m.inputs == 0 ? "" : " --column 1")
+                                : m.keeps_format ? " --format fp32 --output y.npy --json"
+                                                 : " --format fp32";
+    const std::string command = "seq 9 | $T " + m.operation + options;
+    const Outcome o = shell().run(command);
+    EXPECT_EQ(o.code, 0) << command << o.err;
+    EXPECT_EQ(o.out, shell().run(command + " -").out) << command;
+  }
+  EXPECT_THAT(shell().run("seq 9 | $T compare --methods exact").out, StartsWith("-: 9 elements of fp64"));
+}
+
+TEST(TheTool, DoesNotWaitForATerminalUnlessItIsNamed) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_TRUE(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+  const std::string name = ptsname(terminal), from_terminal = " <" + name;
+  const int kept_open = open(name.c_str(), O_RDWR | O_NOCTTY);  // keeps what is typed
+  ASSERT_GE(kept_open, 0);
+  for (const std::string command : {"sum", "mean", "moments", "cumsum", "scatter_count --by 1", "compare"}) {
+    const Outcome o = shell().run("$T " + command + from_terminal);
+    EXPECT_EQ(o.code, 2) << command;
+    EXPECT_EQ(o.err,
+              "samesum: FILE is missing; name one, pipe data to standard input, or give - to type them\n");
+  }
+  const std::string typed = "1 2\n\4";  // the end of the input, as Ctrl-D
+  ASSERT_EQ(::write(terminal, typed.data(), typed.size()), static_cast<ssize_t>(typed.size()));
+  EXPECT_EQ(shell().run("$T sum -" + from_terminal).out, "3\n");
+  close(kept_open);
+  close(terminal);
+}
+
+TEST(TheTool, ReadsFilesThatGzipCompressedOrNamesThePipe) {
+  shell().run(
+      "mkdir gz; cp numbers.txt prices.csv prices.tsv wide.npy one.npz two.f32 ones.bf16 gz; gzip gz/*");
+  if (const Outcome o = shell().run("$T sum gz/numbers.txt.gz"); o.code != 0) {  // built without zlib
+    EXPECT_THAT(o.err, HasSubstr("gz/numbers.txt.gz: is compressed, and this tool was built without zlib"));
+    EXPECT_THAT(o.err, HasSubstr("gzip -dc FILE.gz | samesum sum -"));
+    EXPECT_EQ(shell().run("gzip -dc gz/numbers.txt.gz | $T sum -").out, "0.5\n");
+    return;
+  }
+  for (const std::string file : {"numbers.txt", "wide.npy", "one.npz", "two.f32", "ones.bf16"})
+    for (const std::string command : {"sum ", "mean ", "max ", "sum --axis 0 --method exact "})
+      EXPECT_EQ(shell().run("$T " + command + "gz/" + file + ".gz").out,
+                shell().run("$T " + command + file).out)
+          << command << file;
+  EXPECT_EQ(shell().run("$T sum gz/prices.csv.gz gz/prices.tsv.gz --column price").out, "5.5\n");
+  EXPECT_EQ(shell().run("$T scatter_add gz/prices.csv.gz --by day --column price").out,
+            "Mon\t1.5\nTue\t2.5\n");
+  for (const std::string file : {"numbers.txt", "wide.npy", "one.npz"})
+    EXPECT_EQ(shell().run("$T sum <gz/" + file + ".gz").out, shell().run("$T sum " + file).out) << file;
+  EXPECT_EQ(shell().run("mv gz/numbers.txt.gz gz/NUMBERS.TXT.GZ; $T sum gz/NUMBERS.TXT.GZ").out, "0.5\n");
+  const Outcome cut = shell().run("head -c 30 gz/NUMBERS.TXT.GZ >gz/cut.txt.gz; $T sum gz/cut.txt.gz");
+  EXPECT_EQ(cut.err, "samesum: gz/cut.txt.gz: damaged: its compressed bytes are cut short\n");
+  EXPECT_THAT(shell().run("$T sum gz/wide.npy.gz --column 1").err, HasSubstr("and this is a .npy file"));
+  EXPECT_THAT(shell().run("cp numbers.txt gz/plain.txt.gz; $T sum gz/plain.txt.gz").err,
+              HasSubstr("gz/plain.txt.gz: damaged: its compressed bytes are not valid"));
+  EXPECT_EQ(shell()
+                .run("seq 300000 | gzip | $T sum --save-partial gz/p && seq 300009 | gzip >gz/s.txt.gz && "
+                     "$T sum gz/s.txt.gz --resume gz/p")
+                .out,
+            "45000150000\n45002850045\n");
+  fs::remove_all(shell().work() / "gz");
 }
 
 TEST(TheTool, SaysThatItRoundsIntegers) {
@@ -706,7 +810,8 @@ INSTANTIATE_TEST_SUITE_P(
     Arguments, TheToolRefuses,
     ::testing::Values(
         Bad{"$T", "subcommand is required"}, Bad{"$T frobnicate", "unknown command 'frobnicate'"},
-        Bad{"$T sum", "file is required"}, Bad{"$T sum numbers.txt --frobnicate", "--frobnicate"},
+        Bad{"$T dot", "file is required"}, Bad{"$T sum <&-", "standard input: cannot be read: Bad file"},
+        Bad{"$T sum numbers.txt --frobnicate", "--frobnicate"},
         Bad{"$T sum numbers.txt absent.txt", "absent.txt"}, Bad{"$T sum missing.txt", "missing.txt"},
         Bad{"$T sum .", "."}, Bad{"$T sum bad.txt", "bad.txt"}, Bad{"$T sum odd.f32", "odd.f32"},
         Bad{"$T sum numbers.txt --format fp8", "'fp8'"},
@@ -715,6 +820,14 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"$T choose prices.csv --ulps 1", "choose one with --column"},
         Bad{"$T choose --length 9 --ulps 1 --header", "--header"},
         Bad{"$T sum prices.csv --column ''", "--column: is empty; give a value"},
+        Bad{"printf '1.5\\n1.#INF' | $T sum",
+            "standard input: line 2, column 1: '1.#INF' is not a number; write"},
+        Bad{"printf 'k,v\\na,-1.#IND' | $T scatter_add --by k --column v",
+            "line 2, column 3: '-1.#IND' is not a number; write nan or inf instead"},
+        Bad{"printf 'x\\n1\\n#N/A\\n' | $T mean --column x",
+            "line 3, column 1: '#N/A' is not a number; write"},
+        Bad{"printf '1\\n#DIV/0!' | $T compare", "line 2, column 1: '#DIV/0!' is not a number"},
+        Bad{"printf '1\\n#NUM!' | $T choose - --ulps 1", "line 2, column 1: '#NUM!' is not a number"},
         Bad{"cat two.npz | $T sum -", "standard input: has 2 members: 'a', 'b'"},
         Bad{"$T mean prices.tsv --column day", "prices.tsv: line 2, column 1: 'Mon' is not a number"},
         Bad{"$T sum two.npz", "two.npz: has 2 members: 'a', 'b'; choose one as in FILE.npz:MEMBER"},

@@ -134,7 +134,7 @@ Report by_key_command(const ReduceOptions& options) try {
   ReductionByKey r{options, method, x};
   return {options.json ? json_line(as_json(r, method, x)) : as_text(r, method, x, options),
           {},
-          rounding_notes(x.column.rounded())};
+          notes_on(x.column.notes, x.column.rounded())};
 } catch (const std::bad_alloc&) {
   throw InputError{options.files.front(), "does not fit in memory"};
 }

@@ -204,7 +204,7 @@ Report choose_command(const ChooseOptions& options) {
   if (!options.files.empty()) {
     const std::vector<InputArray> arrays =
         read_inputs(options.operation, options.files, format_named(options.format), options.table);
-    notes = rounding_notes(arrays);
+    notes = notes_on(arrays);
     required = about_data(required, inputs_of(arrays), listed(options.files));
   }
   const Choice choice = choice_of(required, table);

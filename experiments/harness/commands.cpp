@@ -323,17 +323,22 @@ void check_output(const std::string& option, const std::string& path,
       throw UsageError{option + ": this file holds the elements; name another one"};
 }
 
-std::vector<std::string> rounding_notes(std::size_t rounded) {
-  if (rounded == 0) return {};
-  return {
-      std::to_string(rounded) + (rounded == 1 ? " integer was" : " integers were") +
-      " rounded to fp64 before the computation; samesum sum with the method exact adds integers unrounded"};
+std::vector<std::string> notes_on(std::vector<std::string> notes, std::size_t rounded) {
+  if (rounded > 0)
+    notes.push_back(
+        std::to_string(rounded) + (rounded == 1 ? " integer was" : " integers were") +
+        " rounded to fp64 before the computation; samesum sum with the method exact adds integers unrounded");
+  return notes;
 }
 
-std::vector<std::string> rounding_notes(const std::vector<InputArray>& arrays) {
+std::vector<std::string> notes_on(const std::vector<InputArray>& arrays, bool is_rounded) {
+  std::vector<std::string> notes;
   std::size_t rounded = 0;
-  for (const InputArray& array : arrays) rounded += array.column.rounded();
-  return rounding_notes(rounded);
+  for (const InputArray& array : arrays) {
+    notes.insert(notes.end(), array.column.notes.begin(), array.column.notes.end());
+    if (is_rounded) rounded += array.column.rounded();
+  }
+  return notes_on(notes, rounded);
 }
 
 void check_threads(int threads) {

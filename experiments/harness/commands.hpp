@@ -93,9 +93,9 @@ std::vector<InputArray> read_inputs(const std::string& operation, const std::vec
 /// The elements of these arrays, which must outlive the result.
 Inputs inputs_of(const std::vector<InputArray>& arrays);
 
-/// Says that integers were rounded to fp64; empty if none was.
-std::vector<std::string> rounding_notes(std::size_t rounded);
-std::vector<std::string> rounding_notes(const std::vector<InputArray>& arrays);
+/// The notes of readers, and one on the number of integers that were rounded to fp64, if there is any.
+std::vector<std::string> notes_on(std::vector<std::string> notes, std::size_t rounded);
+std::vector<std::string> notes_on(const std::vector<InputArray>& arrays, bool is_rounded = true);
 
 /// Reduces files with one method of any operation: all elements, or those along an axis of an array. As text,
 /// a line per result, with its error bound if `bound` is set.

@@ -243,7 +243,7 @@ Report compare_command(const CompareOptions& options) {
   const Truth truth = truth_of(options.operation, inputs);
   const Comparison comparison = compare(names_of(options.files, options.table), inputs, truth,
                                         options.methods, options.measure, "--methods", options.operation);
-  Report report{as_asked(options, comparison), comparison.failures(), rounding_notes(arrays)};
+  Report report{as_asked(options, comparison), comparison.failures(), notes_on(arrays)};
   if (!options.output.empty()) {
     write_file(options.output, report.text);
     report.text.clear();

@@ -86,13 +86,23 @@ void refuse_table(const TableOptions& table, const std::string& name, std::strin
                                " file"};
 }
 
-/// Pipes have no extension: their first bytes tell .npy and .npz files from text.
-std::unique_ptr<ElementReader> open_pipe(Source source) {
+/// The first bytes of a source, which stay in it.
+std::string start_of(Source& source) {
   std::vector<std::byte> head(npy_magic.size());
   head.resize(source.bytes->read(head));
-  const std::string_view start{reinterpret_cast<const char*>(head.data()), head.size()};
-  const bool is_npy = start == npy_magic, is_npz = start.starts_with(npz_magic);
+  const std::string start{reinterpret_cast<const char*>(head.data()), head.size()};
   source.bytes = std::make_unique<RejoinedBytes>(std::move(head), std::move(source.bytes));
+  return start;
+}
+
+/// Pipes have no extension: their first bytes tell compressed, .npy and .npz files from text.
+std::unique_ptr<ElementReader> open_pipe(Source source) {
+  std::string start = start_of(source);
+  if (start.starts_with(gzip_magic)) {
+    source.bytes = open_gzip(std::move(source.bytes), source.name);
+    start = start_of(source);
+  }
+  const bool is_npy = start == npy_magic, is_npz = start.starts_with(npz_magic);
   if (!is_npy && !is_npz) return open_any_text(std::move(source));
   refuse_table(source.table, source.name, is_npy ? ".npy" : ".npz");
   if (is_npy) return open_npy(std::move(source));
@@ -120,16 +130,23 @@ bool is_pipe(const std::string& path, fs::file_status status) {
          path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
 }
 
-const Reader& reader_of(const std::string& path, fs::file_status status) {
-  std::string extension = fs::path{path}.extension().string();
+std::string extension_of(const fs::path& path) {
+  std::string extension = path.extension().string();
   for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return extension;
+}
+
+bool is_gzip(const std::string& path) { return extension_of(path) == ".gz"; }
+
+const Reader& reader_of(const std::string& path, fs::file_status status) {
+  const std::string extension = extension_of(is_gzip(path) ? fs::path{path}.stem() : fs::path{path});
   if (extension.empty() && is_pipe(path, status)) return pipe_reader;
   for (const Reader& reader : readers)
     if (reader.extension == extension) return reader;
   std::string problem =
       extension.empty() ? "has no extension that tells its type" : "unknown extension " + shown(extension);
   throw InputError{path, problem + "; known are " + known_extensions() +
-                             ", and - for text, .npy or .npz on standard input"};
+                             ", each also with .gz, and - for text, .npy or .npz on standard input"};
 }
 
 class FileBytes : public Bytes {
@@ -138,6 +155,7 @@ class FileBytes : public Bytes {
   FileBytes(std::FILE* file, std::string name) : file_{file}, name_{std::move(name)} {}
 
   std::size_t read(std::span<std::byte> to) override {
+    if (std::feof(file_.get())) return 0;  // a terminal would wait for further input
     const std::size_t n = std::fread(to.data(), 1, to.size(), file_.get());
     if (std::ferror(file_.get()))
       throw InputError{name_, std::string{"cannot be read: "} + std::strerror(errno)};
@@ -191,6 +209,11 @@ class Concatenation : public ElementReader {
     while (done < n && open_next()) done += current_->skip(n - done);
     return done;
   }
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> all = notes_;
+    for (const std::string& note : current_->notes()) all.push_back(note);
+    return all;
+  }
 
  private:
   Concatenation(std::unique_ptr<ElementReader> first, std::vector<std::string> paths,
@@ -213,6 +236,7 @@ class Concatenation : public ElementReader {
   bool open_next() {
     if (next_ == paths_.size()) return false;
     const std::string& path = paths_[next_++];
+    notes_ = notes();
     current_ = open_elements(path, wanted_, table_);
     if (&current_->format() != &format())
       throw InputError{path, "has elements of " + std::string{current_->format().name} + ", and " +
@@ -226,6 +250,7 @@ class Concatenation : public ElementReader {
   const FormatInfo* wanted_;
   TableOptions table_;
   std::size_t next_ = 1;
+  std::vector<std::string> notes_;  ///< on the files before the current one
 };
 
 Source source_in(std::span<const std::byte> memory, std::string_view name, const FormatInfo* format,
@@ -268,7 +293,9 @@ std::unique_ptr<ElementReader> open_elements(const std::string& argument, const 
   if (!reader.is_text) refuse_table(table, path, reader.extension);
   std::FILE* const file = std::fopen(path.c_str(), "rb");
   if (!file) throw InputError{path, std::string{"cannot be opened: "} + std::strerror(errno)};
-  return reader.open(source(file, path));
+  Source opened = source(file, path);
+  if (is_gzip(path)) opened.bytes = open_gzip(std::move(opened.bytes), path);
+  return reader.open(std::move(opened));
 }
 
 std::unique_ptr<ElementReader> open_elements(const std::vector<std::string>& paths, const FormatInfo* format,
@@ -289,6 +316,7 @@ Column read_all(ElementReader& elements, const std::function<void(const Column&)
     all.further_lost.insert(all.further_lost.end(), portion.further_lost.begin(), portion.further_lost.end());
   }
   if (!all.lost.empty()) all.lost.resize(all.size());
+  all.notes = elements.notes();
   return all;
 }
 

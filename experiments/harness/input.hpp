@@ -35,6 +35,8 @@ struct Column {
   std::vector<double> further_lost = {};
   /// The texts in the column TableOptions::by, one for each element.
   std::vector<std::string> keys = {};
+  /// The notes of the reader, if it has read all elements.
+  std::vector<std::string> notes = {};
 
   std::size_t size() const { return bytes.size() / format->bytes; }
   Values values() const { return {*format, bytes.data(), size()}; }
@@ -87,6 +89,9 @@ class ElementReader {
   virtual std::optional<std::uint64_t> left() { return {}; }
   /// Passes over the next n elements, or over all if fewer are left, and returns their number.
   virtual std::uint64_t skip(std::uint64_t n) = 0;
+  /// Returns what the user may not expect of the elements read so far, one printable line each: numbers of a
+  /// text that became infinite, or whose digits got lost, and commas that may separate thousands.
+  virtual std::vector<std::string> notes() const { return {}; }
 
  protected:
   virtual void fill_portion() = 0;
@@ -97,12 +102,14 @@ class ElementReader {
 /// the cost of a call negligible.
 inline constexpr std::size_t portion_bytes = std::size_t{1} << 20;
 
-/// Opens a file according to its extension, one of `known_extensions`; "-" is standard input, with text, a
-/// .npy or a .npz file. "x.npz:member" is a member of an archive. If `format` is nullptr, keeps the format of
-/// the elements; text and integers become fp64. Otherwise rounds each element once to `format`. With `table`,
-/// any text is a table; .csv and .tsv files always are.
+/// Opens a file according to its extension, one of `known_extensions`, which .gz may follow if gzip
+/// compressed the file; "-" is standard input, with text, a .npy or a .npz file, compressed or not.
+/// "x.npz:member" is a member of an archive. If `format` is nullptr, keeps the format of the elements; text
+/// and integers become fp64. Otherwise rounds each element once to `format`. With `table`, any text is a
+/// table; .csv and .tsv files always are.
 ///
-/// An array in Fortran order, and a .npy or .npz file that is a pipe, are read into memory as a whole.
+/// An array in Fortran order, and a .npy or .npz file that is a pipe or compressed, are read into memory as a
+/// whole.
 std::unique_ptr<ElementReader> open_elements(const std::string& path, const FormatInfo* format = nullptr,
                                              const TableOptions& table = {});
 

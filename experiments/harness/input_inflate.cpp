@@ -1,4 +1,4 @@
-/// Deflated members of archives, decompressed by zlib.
+/// Deflated members of archives and files compressed by gzip, decompressed by zlib.
 #include <zlib.h>
 
 #include <array>
@@ -9,51 +9,73 @@ namespace samesum::harness {
 
 namespace {
 
+// Number of bits of the largest window; how zlib is told what surrounds the compressed bytes.
+constexpr int raw_stream = -15, gzip_stream = 15 + 16;
+
 class InflatedBytes : public Bytes {
  public:
-  InflatedBytes(std::unique_ptr<Bytes> compressed, std::string name)
-      : compressed_{std::move(compressed)}, name_{std::move(name)} {
-    constexpr int raw_stream = -15;  // the largest window, and no header
-    if (inflateInit2(&state_, raw_stream) != Z_OK) throw std::bad_alloc{};
+  InflatedBytes(std::unique_ptr<Bytes> compressed, std::string name, int stream)
+      : compressed_{std::move(compressed)}, name_{std::move(name)}, is_gzip_{stream == gzip_stream} {
+    if (inflateInit2(&state_, stream) != Z_OK) throw std::bad_alloc{};
   }
   InflatedBytes(const InflatedBytes&) = delete;
   InflatedBytes& operator=(const InflatedBytes&) = delete;
   ~InflatedBytes() override { inflateEnd(&state_); }
 
+  /// Returns the bytes before a damage first, so that what they say does not depend on the size of `to`.
   std::size_t read(std::span<std::byte> to) override {
     std::size_t done = 0;
-    while (done < to.size() && !ended_) done += read_some(to.subspan(done));
+    while (done < to.size() && !ended_ && !damage_) done += read_some(to.subspan(done));
+    if (damage_ && done == 0) throw InputError{name_, damage_};
     return done;
   }
   std::optional<std::uint64_t> left() override { return {}; }
 
  private:
   std::size_t read_some(std::span<std::byte> to) {
-    if (state_.avail_in == 0) {
-      state_.next_in = block_.data();
-      state_.avail_in = static_cast<uInt>(compressed_->read(std::as_writable_bytes(std::span{block_})));
-    }
+    fill_block();
     const auto room = static_cast<uInt>(std::min<std::size_t>(to.size(), 1u << 30));
     state_.next_out = reinterpret_cast<Bytef*>(to.data());
     state_.avail_out = room;
     const int status = inflate(&state_, Z_NO_FLUSH);
-    ended_ = status == Z_STREAM_END;
     // Without further input, Z_BUF_ERROR means that the stream is cut short.
-    if (status != Z_OK && !ended_) throw InputError{name_, "damaged: its compressed bytes are not valid"};
+    if (status == Z_STREAM_END)
+      end_stream();
+    else if (status != Z_OK)
+      damage_ = status == Z_BUF_ERROR ? "damaged: its compressed bytes are cut short"
+                                      : "damaged: its compressed bytes are not valid";
     return room - state_.avail_out;
+  }
+
+  void fill_block() {
+    if (state_.avail_in > 0) return;
+    state_.next_in = block_.data();
+    state_.avail_in = static_cast<uInt>(compressed_->read(std::as_writable_bytes(std::span{block_})));
+  }
+
+  /// A file of gzip holds one stream or several, one after another.
+  void end_stream() {
+    if (is_gzip_) fill_block();
+    ended_ = !is_gzip_ || state_.avail_in == 0;
+    if (!ended_) 0;
   }
 
   std::unique_ptr<Bytes> compressed_;
   std::string name_;
   z_stream state_ = {};
   std::array<Bytef, 1 << 15> block_;
-  bool ended_ = false;
+  bool is_gzip_, ended_ = false;
+  const char* damage_ = nullptr;  ///< found in the compressed bytes
 };
 
 }  // namespace
 
 std::unique_ptr<Bytes> open_deflated(std::unique_ptr<Bytes> compressed, const std::string& name) {
-  return std::make_unique<InflatedBytes>(std::move(compressed), name);
+  return std::make_unique<InflatedBytes>(std::move(compressed), name, raw_stream);
+}
+
+std::unique_ptr<Bytes> open_gzip(std::unique_ptr<Bytes> compressed, const std::string& name) {
+  return std::make_unique<InflatedBytes>(std::move(compressed), name, gzip_stream);
 }
 
 }  // namespace samesum::harness

@@ -9,4 +9,10 @@ std::unique_ptr<Bytes> open_deflated(std::unique_ptr<Bytes>, const std::string& 
                    "numpy.savez instead of savez_compressed"};
 }
 
+std::unique_ptr<Bytes> open_gzip(std::unique_ptr<Bytes>, const std::string& name) {
+  throw InputError{name,
+                   "is compressed, and this tool was built without zlib (zlib1g-dev); decompress it with "
+                   "gzip -dk, or pipe a text, .npy or .npz file: gzip -dc FILE.gz | samesum sum -"};
+}
+
 }  // namespace samesum::harness

@@ -1,6 +1,6 @@
 /// Members of .npz files, which are ZIP archives of .npy files (APPNOTE.TXT of PKWARE, with ZIP64).
 #include <boost/crc.hpp>
-#include <limits>
+#include <map>
 
 #include "harness/input_parts.hpp"
 #include "harness/text.hpp"
@@ -14,9 +14,9 @@ constexpr std::uint32_t end_signature = 0x06054b50, end64_signature = 0x06064b50
                         local_signature = 0x04034b50;
 constexpr std::size_t end_size = 22, end64_size = 56, locator_size = 20, entry_size = 46, local_size = 30;
 constexpr std::size_t longest_comment = 65535;
+constexpr std::string_view npy = ".npy";
 
 struct Member {
-  std::string name;  ///< without .npy
   unsigned flags, method;
   std::uint32_t crc;
   std::uint64_t stored, size, place;
@@ -93,14 +93,17 @@ class Archive {
     read_directory();
   }
 
-  /// Finds the member with this name, or the only one if the name is empty.
-  const Member& find(const std::string& wanted) const {
-    std::string listing;
-    for (const Member& m : members_) {
-      if (wanted.empty() ? members_.size() == 1 : m.name == wanted || m.name + ".npy" == wanted) return m;
-      append_shown(listing, m.name);
-    }
+  /// Finds the member with this name, with or without .npy, or the only one if the name is empty, and returns
+  /// its name without .npy.
+  const std::pair<const std::string, Member>& find(const std::string& wanted) const {
+    if (wanted.empty() && members_.size() == 1) return *members_.begin();
+    if (wanted.ends_with(npy))
+      if (const auto at = members_.find(wanted.substr(0, wanted.size() - npy.size())); at != members_.end())
+        return *at;
+    if (const auto at = members_.find(wanted); at != members_.end()) return *at;
     if (members_.empty()) refuse("has no .npy member; numpy.savez writes archives of such members");
+    std::string listing;
+    for (const auto& [name, member] : members_) append_shown(listing, name);
     if (wanted.empty())
       refuse("has " + std::to_string(members_.size()) + " members: " + listing +
              "; choose one as in FILE.npz:MEMBER");
@@ -113,11 +116,12 @@ class Archive {
     if (member.method != stored && member.method != deflated)
       throw InputError{name, "is compressed by method " + std::to_string(member.method) +
                                  "; only stored and deflated members can be read, as numpy.savez saves them"};
-    const std::vector<std::byte> head = bytes_at(member.place, local_size);
+    const std::uint64_t place = start_ + member.place;
+    const std::vector<std::byte> head = bytes_at(place, local_size);
     const Record local{head};
     if (local.u32(0) != local_signature) throw InputError{name, "damaged: no header where it begins"};
     const std::uint64_t names = local.u16(26) + std::uint64_t{local.u16(28)};
-    const std::uint64_t start = member.place + local_size + names;
+    const std::uint64_t start = place + local_size + names;
     if (start > size_ || member.stored > size_ - start)
       throw InputError{name, "damaged: it ends behind the end of the archive"};
     if (member.method == stored && member.stored != member.size)
@@ -139,30 +143,41 @@ class Archive {
     return bytes;
   }
 
+  /// Returns the place of the record that ends the archive: the last one whose comment ends with the file, or
+  /// else the last one, behind which there are other bytes.
+  std::size_t find_end(std::span<const std::byte> last) const {
+    std::optional<std::size_t> with_more_behind;
+    for (std::size_t at = last.size() < end_size ? 0 : last.size() - end_size + 1; at-- > 0;) {
+      const Record r{last.subspan(at)};
+      if (r.u32(0) != end_signature) continue;
+      if (at + end_size + r.u16(20) == last.size()) return at;
+      if (!with_more_behind) with_more_behind = at;
+    }
+    if (!with_more_behind) refuse("not a .npz file: it has no end of a ZIP archive; is it cut short?");
+    return *with_more_behind;
+  }
+
   void read_directory() {
     const std::uint64_t tail = std::min<std::uint64_t>(size_, end_size + longest_comment);
     const std::vector<std::byte> last = bytes_at(size_ - tail, tail);
-    std::size_t end = last.size() < end_size ? 0 : last.size() - end_size + 1;
-    const auto is_end = [&](std::size_t at) {
-      const Record r{std::span{last}.subspan(at)};
-      return r.u32(0) == end_signature && at + end_size + r.u16(20) == last.size();
-    };
-    do {
-      if (end == 0) refuse("not a .npz file: it has no end of a ZIP archive; is it cut short?");
-    } while (!is_end(--end));
+    const std::size_t end = find_end(last);
     const Record record{std::span{last}.subspan(end)};
-    std::uint64_t count = record.u16(10), bytes = record.u32(12), place = record.u32(16);
+    std::uint64_t count = record.u16(10), bytes = record.u32(12), place = record.u32(16),
+                  directory_end = size_ - tail + end;
     if (count == 0xffff || bytes == 0xffffffff || place == 0xffffffff) {
-      const std::uint64_t before = size_ - tail + end;
-      if (before < locator_size) refuse("damaged archive: it has no ZIP64 locator");
-      const std::vector<std::byte> locator = bytes_at(before - locator_size, locator_size);
+      if (directory_end < locator_size) refuse("damaged archive: it has no ZIP64 locator");
+      const std::vector<std::byte> locator = bytes_at(directory_end - locator_size, locator_size);
       if (Record{locator}.u32(0) == locator_signature) {
-        const std::vector<std::byte> end64 = bytes_at(Record{locator}.u64(8), end64_size);
+        directory_end = Record{locator}.u64(8);
+        const std::vector<std::byte> end64 = bytes_at(directory_end, end64_size);
         if (Record{end64}.u32(0) != end64_signature) refuse("damaged archive: it has no ZIP64 end");
         count = Record{end64}.u64(32), bytes = Record{end64}.u64(40), place = Record{end64}.u64(48);
       }
     }
-    const std::vector<std::byte> directory = bytes_at(place, bytes);
+    if (bytes > directory_end || place > directory_end - bytes)
+      refuse("damaged archive: a part of it lies behind its end");
+    start_ = directory_end - bytes - place;
+    const std::vector<std::byte> directory = bytes_at(start_ + place, bytes);
     std::size_t at = 0;
     for (; count > 0; --count) at += read_entry(std::span{directory}.subspan(at));
   }
@@ -174,18 +189,10 @@ class Archive {
     const Record r{bytes};
     const std::size_t name = r.u16(28), extra = r.u16(30), all = entry_size + name + extra + r.u16(32);
     if (bytes.size() < all) refuse("damaged archive: a bad entry of its directory");
-    Member m{{reinterpret_cast<const char*>(&bytes[0]) + entry_size, name},
-             r.u16(8),
-             r.u16(10),
-             r.u32(16),
-             r.u32(20),
-             r.u32(24),
-             r.u32(42)};
+    Member m{r.u16(8), r.u16(10), r.u32(16), r.u32(20), r.u32(24), r.u32(42)};
     read_zip64(m, bytes.subspan(entry_size + name, extra));
-    if (m.name.ends_with(".npy")) {
-      m.name.resize(m.name.size() - 4);
-      members_.push_back(std::move(m));
-    }
+    const std::string_view text{reinterpret_cast<const char*>(&bytes[0]) + entry_size, name};
+    if (text.ends_with(npy)) members_.insert_or_assign(std::string{text.substr(0, name - npy.size())}, m);
     return all;
   }
 
@@ -210,16 +217,16 @@ class Archive {
 
   std::unique_ptr<Bytes> file_;
   std::string name_;
-  std::uint64_t size_ = 0;
-  std::vector<Member> members_;
+  std::uint64_t size_ = 0, start_ = 0;     ///< start_: of the archive, which other bytes may precede
+  std::map<std::string, Member> members_;  ///< by their names without .npy; the last one of a name, as NumPy
 };
 
 }  // namespace
 
 std::unique_ptr<ElementReader> open_npz(Source source) {
   Archive archive{std::move(source.bytes), source.name};
-  const Member member = archive.find(source.member);
-  source.name += ":" + printable(member.name, false);
+  const auto [member_name, member] = archive.find(source.member);
+  source.name += ":" + printable(member_name, false);
   source.bytes = std::move(archive).open(member, source.name);
   return open_npy(std::move(source));
 }

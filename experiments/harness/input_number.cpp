@@ -244,9 +244,12 @@ std::optional<Number> parse_number(std::string_view text, const FormatInfo& form
 std::vector<double> terms_lost(std::string_view integer, double rounded) {
   const bool negative = integer.starts_with('-');
   if (negative || integer.starts_with('+')) integer.remove_prefix(1);
-  integer.remove_prefix(std::min(integer.find_first_not_of('0'), integer.size()));
-  if (integer.empty() || !std::ranges::all_of(integer, is_digit) || !std::isfinite(rounded)) return {};
-  cpp_int rest{std::string{integer}};
+  const bool is_hex = same_word(integer.substr(0, 2), "0x");
+  integer.remove_prefix(std::min(integer.find_first_not_of('0', is_hex ? 2 : 0), integer.size()));
+  const auto is_digit_of_base = [&](char c) { return is_hex ? hex_value(c) >= 0 : is_digit(c); };
+  if (integer.empty() || !std::ranges::all_of(integer, is_digit_of_base) || !std::isfinite(rounded))
+    return {};
+  cpp_int rest{(is_hex ? "0x" : "") + std::string{integer}};
   if (negative) rest = -rest;
   std::vector<double> terms;
   for (rest -= cpp_int{rounded}; rest != 0; rest -= cpp_int{terms.back()}) {

@@ -32,7 +32,7 @@ class Bytes {
  public:
   virtual ~Bytes() = default;
   /// Copies the next bytes to `to`, and returns their number, which is less than the size of `to` only at the
-  /// end.
+  /// end, or before a damage, for which the next call throws InputError.
   virtual std::size_t read(std::span<std::byte> to) = 0;
   /// Passes over the next n bytes, or over all if fewer are left, and returns their number.
   virtual std::uint64_t skip(std::uint64_t n);
@@ -67,7 +67,7 @@ struct Source {
   std::string member = {};  ///< of an archive; empty: the only one
 };
 
-inline constexpr std::string_view npy_magic = "\x93NUMPY", npz_magic = "PK\3\4";
+inline constexpr std::string_view npy_magic = "\x93NUMPY", npz_magic = "PK\3\4", gzip_magic = "\x1f\x8b";
 
 std::unique_ptr<ElementReader> open_npy(Source source);
 std::unique_ptr<ElementReader> open_npz(Source source);
@@ -81,9 +81,11 @@ std::unique_ptr<ElementReader> open_table(Source source, std::string_view separa
 /// The bytes of a raw deflate stream (RFC 1951), decompressed. Throws InputError, with this name, for a
 /// damaged stream, and for any stream if the tool was built without zlib.
 std::unique_ptr<Bytes> open_deflated(std::unique_ptr<Bytes> compressed, const std::string& name);
+/// The bytes of a file that gzip compressed (RFC 1952), decompressed. Throws like open_deflated.
+std::unique_ptr<Bytes> open_gzip(std::unique_ptr<Bytes> compressed, const std::string& name);
 
-/// Terms whose sum is a decimal integer minus the double to which it was rounded, the largest first. Empty
-/// for another word, and if the double is infinite.
+/// Terms whose sum is an integer, decimal or hexadecimal, minus the double to which it was rounded, the
+/// largest first. Empty for another word, and if the double is infinite.
 std::vector<double> terms_lost(std::string_view integer, double rounded);
 
 /// Records what element i of the column lost.

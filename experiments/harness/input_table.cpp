@@ -8,6 +8,8 @@ namespace samesum::harness {
 
 namespace {
 
+constexpr char no_comment[] = "; # begins a comment only at the start of a line before the first record";
+
 std::string_view trimmed(std::string_view field) {
   while (!field.empty() && is_blank(field.front())) field.remove_prefix(1);
   while (!field.empty() && is_blank(field.back())) field.remove_suffix(1);
@@ -65,14 +67,14 @@ class TableReader : public LineReader {
 
   std::string_view record() const { return std::string_view{text_}.substr(at_, size_); }
 
-  /// Moves to the next record, unless it is at one, and reads all of it. Lines that are empty or begin with #
-  /// are no records. Returns false at the end of the file.
+  /// Moves to the next record, unless it is at one, and reads all of it. Empty lines are no records, and
+  /// before the first record comments. Returns false at the end of the file.
   bool next_record(std::string_view separators) {
     while (size_ == 0 && has(1)) {
       if (is_line_end(text_[at_])) {
         end_line();
         comment_.clear();
-      } else if (text_[at_] == '#') {
+      } else if (is_first_ && is_at_comment()) {
         take_comment();
       } else {
         measure_record(separators);
@@ -82,9 +84,8 @@ class TableReader : public LineReader {
     return size_ > 0;
   }
 
-  /// Passes over a comment and the end of its line. Keeps its text if it precedes all records.
+  /// Passes over a comment and the end of its line, and keeps its text.
   void take_comment() {
-    if (!is_first_) return skip_comment();
     std::size_t size = 1;
     while (has(size + 1) && !is_line_end(text_[at_ + size])) ++size;
     comment_ = text_.substr(at_ + 1, size - 1);
@@ -161,14 +162,13 @@ class TableReader : public LineReader {
         }
   }
 
-  /// The first line after this record that is neither empty nor a comment.
+  /// The first line after this record that is not empty.
   std::string_view next_line() {
     const auto at_line_end = [&](std::size_t i) { return is_line_end(text_[at_ + i]); };
     for (std::size_t start = size_, end = 0; has(start + 1); start = end) {
       while (has(start + 1) && at_line_end(start)) ++start;
       for (end = start; has(end + 1) && !at_line_end(end);) ++end;
-      if (end > start && text_[at_ + start] != '#')
-        return std::string_view{text_}.substr(at_ + start, end - start);
+      if (end > start) return std::string_view{text_}.substr(at_ + start, end - start);
     }
     return {};
   }
@@ -232,25 +232,29 @@ class TableReader : public LineReader {
     });
     if (count != columns_)
       refuse("this record has " + std::to_string(count) + (count == 1 ? " field" : " fields") +
-             ", and the first one " + std::to_string(columns_));
+             ", and the first one " + std::to_string(columns_) +
+             (record().starts_with('#') ? no_comment : ""));
     if (!keep) return;
     if (!table().by.empty()) portion_.keys.push_back(unquoted(key));
     if (table().counts) {
-      store_number("0");
+      store_number("0", at_);
       return;
     }
     const std::string word = unquoted(chosen);
-    std::string_view number = word;
-    if (column_ + 1 == columns_) number = trimmed(number.substr(0, number.find('#')));  // without a comment
-    if (store_number(number)) return;
-    at_ =
-        static_cast<std::size_t>((trimmed(chosen).empty() ? chosen : trimmed(chosen)).data() - text_.data());
+    const std::string_view shortest = trimmed(chosen).empty() ? chosen : trimmed(chosen);
+    const auto at = static_cast<std::size_t>(shortest.data() - text_.data());
+    if (store_number(word, at)) return;
+    const bool has_hash = record().starts_with('#') || word.find('#') != word.npos;
+    at_ = at;
     if (word.empty()) refuse("the field is empty; remove the record, or give it a number");
     refuse(shown(word) + " is not a number" +
-           (is_list(word)                 ? "; to read several numbers per line, name the file .txt"
+           (is_special(word)              ? use_instead
+            : has_hash                    ? no_comment
+            : is_list(word)               ? "; to read several numbers per line, name the file .txt"
             : is_first_                   ? "; if this line is a header, pass --header"
-            : word.find(',') != word.npos ? "; if ',' is a decimal comma, write a point instead"
-                                          : ""));
+            : word.find(',') != word.npos
+                ? "; if ',' is a decimal comma, write a point instead; if it separates thousands, remove it"
+                : ""));
   }
 
   /// Whether blanks separate numbers in a field.

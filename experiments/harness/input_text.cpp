@@ -2,17 +2,41 @@
 
 #include <utility>
 
+#include "harness/text.hpp"
+
 namespace samesum::harness {
 
 namespace {
 
 bool is_separator(char c) { return c == ',' || c == ';'; }
-bool ends_a_number(char c) { return is_blank(c) || is_separator(c) || is_line_end(c) || c == '#'; }
+bool ends_a_number(char c) { return is_blank(c) || is_separator(c) || is_line_end(c); }
+
+bool is_digits(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// Whether a word may be what precedes the first comma of a number with commas between thousands.
+bool begins_groups(std::string_view word) {
+  if (word.starts_with('-') || word.starts_with('+')) word.remove_prefix(1);
+  return word.size() <= 3 && !word.starts_with('0') && is_digits(word);
+}
+
+/// Whether a word may be what follows such a comma.
+bool continues_groups(std::string_view word) {
+  return word.size() >= 3 && is_digits(word.substr(0, 3)) &&
+         (word.size() == 3 || (word[3] == '.' && is_digits(word.substr(4))));
+}
 
 /// Reads all numbers of a text. A number may begin in one block of the file and end in a later one.
 class TextReader : public LineReader {
  public:
   using LineReader::LineReader;
+
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> all = LineReader::notes();
+    if (!has_columns_) append_note(all, thousands_);
+    return all;
+  }
 
  private:
   std::uint64_t take_numbers(std::uint64_t n, bool keep) override {
@@ -20,30 +44,36 @@ class TextReader : public LineReader {
     while (taken < n && has(1)) {
       const char c = text_[at_];
       if (is_line_end(c)) {
-        refuse_empty_field_at_the_end();
+        finish_line();
         end_line();
-        after_ = After::line_start;
-        separator_ = 0;
-      } else if (c == '#') {
+      } else if (is_at_comment()) {
         skip_comment();
       } else if (is_separator(c)) {
         take_separator();
       } else if (is_blank(c)) {
+        is_spaced_ = true;
         ++at_;
       } else {
         take_number(keep);
         ++taken;
       }
     }
-    if (taken < n) refuse_empty_field_at_the_end();
+    if (taken < n) finish_line();
     return taken;
   }
 
   enum class After { line_start, number, separator };
 
-  void refuse_empty_field_at_the_end() const {
+  void finish_line() {
     if (after_ == After::separator)
       refuse("empty field at the end of the line; remove the separator before it");
+    if (numbers_ > 1 && groups_.empty()) has_columns_ = true;
+    if (numbers_ > 1 && !groups_.empty() && thousands_.count++ == 0)
+      thousands_.first = place(groups_at_ - before_) + shown(groups_) + " was read as " +
+                         std::to_string(numbers_) + " numbers; if ',' separates thousands, remove it";
+    after_ = After::line_start;
+    separator_ = 0;
+    numbers_ = 0;
   }
 
   void take_separator() {
@@ -55,34 +85,68 @@ class TextReader : public LineReader {
     ++at_;
   }
 
-  /// Returns the characters up to the one that ends the number, and reads blocks until the part has them.
-  std::string_view next_word() {
-    std::size_t size = 0;
+  void skip_comment() {
     do {
-      const auto first = text_.begin() + static_cast<std::ptrdiff_t>(at_);
-      size = static_cast<std::size_t>(
-          std::find_if(first + static_cast<std::ptrdiff_t>(size), text_.end(), ends_a_number) - first);
-    } while (at_ + size == text_.size() && read_block());
-    return std::string_view{text_}.substr(at_, size);
+      at_ = std::min(text_.find_first_of("\r\n", at_), text_.size());
+    } while (at_ == text_.size() && read_block());
   }
 
   void take_number(bool keep) {
     const std::string_view word = next_word();
-    if (keep && !store_number(word)) {
+    if (keep && !store_number(word, at_)) {
       const bool header = header_line_ == 0 || header_line_ == line_;
-      refuse(shown(word) + " is not a number" + (header ? "; if this line is a header, pass --header" : ""));
+      refuse(shown(word) + " is not a number" +
+             (is_special(word)              ? use_instead
+              : word.find('#') != word.npos ? "; put a blank before # to begin a comment"
+              : header                      ? "; if this line is a header, pass --header"
+                                            : ""));
     }
     if (header_line_ == 0) header_line_ = line_;
+    follow_groups(word);
     after_ = After::number;
     at_ += word.size();
   }
 
+  /// Follows whether the line may be one number with commas between thousands, such as 1,234.50.
+  void follow_groups(std::string_view word) {
+    if (numbers_++ == 0) {
+      groups_ = begins_groups(word) ? word : "";
+      groups_at_ = before_ + at_;
+    } else if (!groups_.empty()) {
+      constexpr std::size_t longest = 30;
+      const bool goes_on = separator_ == ',' && !is_spaced_ && groups_.find('.') == groups_.npos &&
+                           groups_.size() < longest && continues_groups(word);
+      if (goes_on)
+        groups_.append(",").append(word);
+      else
+        groups_.clear();
+    }
+    is_spaced_ = false;
+  }
+
   std::uint64_t header_line_ = 0;  ///< the first line with more than a comment; 0 before that line
   After after_ = After::line_start;
-  char separator_ = 0;  ///< the separator of this line; 0 before the first one
+  char separator_ = 0;           ///< the separator of this line; 0 before the first one
+  std::uint64_t numbers_ = 0;    ///< in this line
+  bool is_spaced_ = false;       ///< there are blanks behind the last number
+  std::string groups_;           ///< the line so far if it may be one number; else empty
+  std::uint64_t groups_at_ = 0;  ///< where it begins in the text
+  Remark thousands_;
+  bool has_columns_ = false;  ///< a line has several numbers in any case
 };
 
 }  // namespace
+
+bool is_special(std::string_view word) {
+  const auto is_capital = [](char c) {
+    return (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 128;
+  };
+  const auto is_small = [](char c) { return c >= 'a' && c <= 'z'; };
+  if (!word.starts_with('#')) return word.find("1.#") != word.npos;
+  return word == "#N/A" ||
+         (word.size() > 2 && is_capital(word[1]) && (word.back() == '!' || word.back() == '?') &&
+          std::ranges::none_of(word, is_small));
+}
 
 LineReader::LineReader(Source source)
     : ElementReader{source.format ? *source.format : format_info<fp64>()}, source_{std::move(source)} {
@@ -109,9 +173,26 @@ bool LineReader::read_block() {
   return text_.size() > kept;
 }
 
+std::string LineReader::place(std::size_t at) const {
+  return "line " + std::to_string(line_) + ", column " + std::to_string(before_ + at - line_start_ + 1) +
+         ": ";
+}
+
 void LineReader::refuse(const std::string& problem) const {
-  throw InputError{source_.name, "line " + std::to_string(line_) + ", column " +
-                                     std::to_string(before_ + at_ - line_start_ + 1) + ": " + problem};
+  throw InputError{source_.name, place(at_) + problem};
+}
+
+std::vector<std::string> LineReader::notes() const {
+  std::vector<std::string> all;
+  append_note(all, overflows_);
+  append_note(all, rounded_);
+  return all;
+}
+
+void LineReader::append_note(std::vector<std::string>& notes, const Remark& remark) const {
+  if (remark.count > 0)
+    notes.push_back(printable(name()) + ": " + remark.first +
+                    (remark.count > 1 ? " (the first of " + std::to_string(remark.count) + ")" : ""));
 }
 
 void LineReader::end_line() {
@@ -121,21 +202,38 @@ void LineReader::end_line() {
   line_start_ = before_ + at_;
 }
 
-void LineReader::skip_comment() {
+std::string_view LineReader::next_word() {
+  std::size_t size = 0;
   do {
-    at_ = std::min(text_.find_first_of("\r\n", at_), text_.size());
-  } while (at_ == text_.size() && read_block());
+    const auto first = text_.begin() + static_cast<std::ptrdiff_t>(at_);
+    size = static_cast<std::size_t>(
+        std::find_if(first + static_cast<std::ptrdiff_t>(size), text_.end(), ends_a_number) - first);
+  } while (at_ + size == text_.size() && read_block());
+  return std::string_view{text_}.substr(at_, size);
 }
 
-bool LineReader::store_number(std::string_view word) {
+bool LineReader::store_number(std::string_view word, std::size_t at) {
   const std::optional<Number> number = parse_number(word, format());
   if (!number) return false;
   const std::size_t n = portion_.size();
   portion_.bytes.resize(portion_.bytes.size() + format().bytes);
   with_format(format(), [&]<class F>() { store<F>(portion_, n, static_cast<BitsOf<F>>(number->bits)); });
+  const auto note = [&](Remark& remark, const std::string& text) {
+    if (remark.count++ == 0) remark.first = place(at) + shown(word) + text;
+  };
+  if ((number->bits & ~format().sign_bit) == format().infinity && word.find_first_of("iI") == word.npos)
+    note(overflows_, " is beyond the largest " + std::string{format().name} + " and was read as inf");
   constexpr std::size_t exact_digits = 15;  // 10^15 < 2^53
   if (source_.format || word.size() <= exact_digits) return true;
-  if (const std::vector<double> terms = terms_lost(word, number->to_double()); !terms.empty()) {
+  const std::size_t point = word.find('.');
+  const bool has_point = point != word.npos;
+  if (has_point && word.find_first_not_of('0', point + 1) != word.npos) return true;
+  const std::vector<double> terms = terms_lost(word.substr(0, point), number->to_double());
+  if (terms.empty()) return true;
+  if (has_point) {
+    note(rounded_,
+         " was rounded to fp64; without the point, samesum sum with the method exact adds it unrounded");
+  } else {
     set_lost(portion_, n, terms.front());
     portion_.further_lost.insert(portion_.further_lost.end(), terms.begin() + 1, terms.end());
   }

@@ -49,6 +49,9 @@ std::size_t axis_of(const std::string& text, const Shape& shape) {
   return static_cast<std::size_t>(axis < 0 ? axis + count : axis);
 }
 
+/// Whether a method adds integers unrounded.
+bool adds_lost(const Method& method) { return method.operation == "sum" && method.accumulator == "exact"; }
+
 /// A reduction of the arrays, its results, and bounds on their errors.
 class Reduction {
  public:
@@ -71,11 +74,7 @@ class Reduction {
       if (!method.has_result_per_element) shape_.erase(shape_.begin() + static_cast<std::ptrdiff_t>(axis));
     }
     n_ = layout_.n;
-    if (adds_lost(method)) {
-      if (!x.column.lost.empty()) append_lost(x.column);
-    } else {
-      rounded_ = x.column.rounded() + (y ? y->column.rounded() : 0);
-    }
+    if (adds_lost(method) && !x.column.lost.empty()) append_lost(x.column);
     const auto per_result = static_cast<std::size_t>(method.results);
     const std::size_t count = method.has_result_per_element ? x_.size : layout_.results() * per_result;
     bytes_.resize(count * (format() ? format()->bytes : sizeof(std::int64_t)));
@@ -90,8 +89,7 @@ class Reduction {
   }
 
   const Method& method() const { return method_; }
-  std::size_t n() const { return n_; }              ///< number of elements per result; for a scan of the last
-  std::size_t rounded() const { return rounded_; }  ///< number of integers that were rounded
+  std::size_t n() const { return n_; }  ///< number of elements per result; for a scan of the last
   const FormatInfo& input() const { return *x_.format; }
   const Shape& shape() const { return shape_; }  ///< of the results
   std::size_t results() const { return method_.is_scan() ? x_.size : layout_.results(); }
@@ -134,10 +132,6 @@ class Reduction {
   }
 
  private:
-  static bool adds_lost(const Method& method) {
-    return method.operation == "sum" && method.accumulator == "exact";
-  }
-
   /// Number of elements of result i.
   std::size_t elements_of(std::size_t i) const {
     return method_.is_scan() ? i / layout_.inner % layout_.n + (exclusive_ ? 0 : 1) : layout_.n;
@@ -183,7 +177,7 @@ class Reduction {
   double ddof_;
   bool exclusive_;
   std::optional<int> grid_;
-  std::size_t n_ = 0, rounded_ = 0;
+  std::size_t n_ = 0;
   std::vector<double> terms_;  ///< the input and what it lost; empty if it lost nothing
   std::vector<std::byte> bytes_;
   std::vector<double> magnitudes_;
@@ -323,6 +317,7 @@ Report reduce_command(const ReduceOptions& options) try {
   if (const std::string wrong = validation_error(method, Options{.ddof = options.ddof}); !wrong.empty())
     throw UsageError{"--" + wrong};
   Reduction r{options, method, x, arrays.size() > 1 ? &arrays[1] : nullptr};
+  const std::vector<std::string> notes = notes_on(arrays, !adds_lost(method));
   if (!options.output.empty()) {
     Shape shape = r.shape();
     if (method.results > 1) shape.push_back(static_cast<std::uint64_t>(method.results));
@@ -335,10 +330,9 @@ Report reduce_command(const ReduceOptions& options) try {
                                       {"promise", name_of(method.promise)}})
                          : "",
             {},
-            rounding_notes(r.rounded())};
+            notes};
   }
-  return {
-      options.json ? json_line(as_json(r, options)) : as_text(r, options), {}, rounding_notes(r.rounded())};
+  return {options.json ? json_line(as_json(r, options)) : as_text(r, options), {}, notes};
 } catch (const std::bad_alloc&) {
   throw InputError{options.files.front(), "does not fit in memory"};
 }

@@ -115,7 +115,7 @@ Number sum_portions(ElementReader& elements, const Method& method, const SumOpti
   if (!options.save_partial.empty())
     if (const std::string wrong = save(partial, options.save_partial); !wrong.empty())
       report.failures.push_back(wrong);
-  report.notes = rounding_notes(rounded);
+  report.notes = notes_on(elements.notes(), rounded);
   return partial.finish({.threads = options.threads});
 }
 
@@ -124,7 +124,7 @@ Number sum_at_once(ElementReader& elements, const Method& method, const SumOptio
                    Report& report) {
   const Column column = read_all(elements);
   if (truth) truth->add(column.values());
-  report.notes = rounding_notes(column.rounded());
+  report.notes = notes_on(column.notes, column.rounded());
   return method(column.values(), {.threads = options.threads, .grid = options.grid});
 }
 
@@ -226,7 +226,7 @@ Report sum_over_ranks(const SumOptions& options, const Ranks& ranks) {
       [&](Partial& partial) { rounded = add_elements(*elements, partial, end - begin, end == all, options); },
       {.threads = options.threads, .grid = options.grid});
   report.text = text_of(value, options);
-  report.notes = rounding_notes(static_cast<std::size_t>(ranks.total(rounded)));
+  report.notes = notes_on({}, static_cast<std::size_t>(ranks.total(rounded)));
   return report;
 }
 

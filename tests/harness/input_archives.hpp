@@ -1,4 +1,4 @@
-/// Builds ZIP archives for the tests of the readers.
+/// Builds ZIP archives and files of gzip for the tests of the readers.
 #pragma once
 
 #include <boost/crc.hpp>
@@ -65,6 +65,16 @@ inline std::string zip(const std::vector<ZipMember>& members, const std::string&
          stored<std::uint32_t>(
              {static_cast<std::uint32_t>(directory.size()), static_cast<std::uint32_t>(place)}) +
          stored<std::uint16_t>({static_cast<std::uint16_t>(comment.size())}) + comment;
+}
+
+/// What gzip makes of a text of less than 64 KiB, without compressing it.
+inline std::string gzip(const std::string& content) {
+  const auto n = static_cast<std::uint16_t>(content.size());
+  boost::crc_32_type crc;
+  crc.process_bytes(content.data(), content.size());
+  return std::string{"\x1f\x8b\10\0\0\0\0\0\0\3\1", 11} +
+         stored<std::uint16_t>({n, static_cast<std::uint16_t>(~n)}) + content +
+         stored<std::uint32_t>({crc.checksum(), n});
 }
 
 }  // namespace samesum::harness

@@ -53,6 +53,11 @@ inline std::vector<double> doubles(const Column& column) {
   return all;
 }
 
+/// What other programs write instead of numbers.
+inline constexpr std::string_view specials[] = {
+    "#N/A",           "#DIV/0!", "#VALUE!", "#REF!",   "#NAME?",  "#NUM!",   "#NULL!", "#SPILL!",
+    "#\xc2\xa1NULO!", "1.#INF",  "-1.#INF", "1.#QNAN", "-1.#IND", "1.#SNAN", "1.#J",   "1.#IND00"};
+
 /// Returns the message of the error that a reader throws; empty if it accepts its input.
 template <class Read> std::string complaint(Read read) {
   try {

@@ -149,6 +149,9 @@ void fuzz(Mutator mutate, Read read, Check check, std::size_t growth = 16) {
     EXPECT_EQ(portions.lost, column.lost) << "in portions of " << portion << " bytes";
     EXPECT_EQ(portions.further_lost, column.further_lost) << "in portions of " << portion << " bytes";
     EXPECT_EQ(portions.bytes, column.bytes) << "in portions of " << portion << " bytes";
+    EXPECT_EQ(portions.notes, column.notes) << "in portions of " << portion << " bytes";
+    for (const std::string& note : column.notes)
+      for (const char c : note) EXPECT_TRUE(c >= ' ' && c <= '~') << note;
     for (const char c : message) EXPECT_TRUE(c >= ' ' && c <= '~') << message;
     if (message.empty()) {
       ++taken;
@@ -243,10 +246,15 @@ TEST(AMutatedText, IsReadLikeStrtodOrRefused) {
       "\xef\xbb\xbf"
       "1.00000000000000011102230246251565404236316680908203125\n" +
           std::string(900, '7') + "e-900",
+      "1,234.50\n  -12,345,678 # two\n#N/A 1.#INF\n9007199254740993.00 0x20000000000001\n",
   };
   const std::vector<std::string> words{",",
                                        ";",
                                        "#",
+                                       " #",
+                                       "#N/A",
+                                       "#REF!",
+                                       ",234",
                                        "\n",
                                        "\r\n",
                                        "\r",
@@ -306,7 +314,8 @@ TEST(AMutatedArchive, IsReadOrRefused) {
   const std::string a = npy(dict("<f4", "(2, 3)"), std::string(24, '\1')), b = npy(dict("<i8", "(0,)"), "");
   const std::vector<std::string> seeds{zip({{"a.npy", a}}), zip({{"a.npy", a, true}}),
                                        zip({{"a.npy", a}, {"b.npy", b, true}}, "a comment"),
-                                       zip({{.name = "b.npy", .content = b, .zip64 = true}}, "", true)};
+                                       zip({{.name = "b.npy", .content = b, .zip64 = true}}, "", true),
+                                       zip({{"a.npy", b}, {"a.npy", a}}) + "more"};
   const std::vector<std::string> words{"PK\1\2",
                                        "PK\3\4",
                                        "PK\5\6",
@@ -332,7 +341,8 @@ TEST(AMutatedTable, IsReadOrRefused) {
                                        "a\tb\n1\t2\n\t4\n",
                                        "\"a, b\";\"b\"\r\n1;\"2\"\r\n# c\r\n",
                                        "1\n2\n9007199254740993\n",
-                                       "# a,b\n1,2 # c\n",
+                                       "# a,b\n1,2\n9007199254740993.,1e400\n",
+                                       "#N/A,3\n#cats,4\n",
                                        "\xef\xbb\xbf"
                                        "b\n-1e5\n",
                                        "  a b \n 1  2\n"};
@@ -350,15 +360,23 @@ TEST(AMutatedTable, IsReadOrRefused) {
 }
 
 TEST(MutatedStandardInput, IsReadOrRefused) {
-  const std::vector<std::string> seeds{npy(dict("<u8", "(3,)"), std::string(24, '\xff')), "1 2 3\n4",
-                                       npy(dict(">f2", "(2, 2)", true), std::string(8, '\1')),
-                                       zip({{"a.npy", npy(dict("<f4", "(1,)"), "1234")}})};
+  const std::string array = npy(dict(">f2", "(2, 2)", true), std::string(8, '\1')),
+                    archive = zip({{"a.npy", npy(dict("<f4", "(1,)"), "1234")}});
+  const std::vector<std::string> seeds{npy(dict("<u8", "(3,)"), std::string(24, '\xff')),
+                                       "1 2 3\n4",
+                                       array,
+                                       archive,
+                                       gzip("1 2 3\n4"),
+                                       gzip("1") + gzip(" 2"),
+                                       gzip(array),
+                                       gzip(archive)};
   fuzz(
-      Mutator{seeds, {"\x93NUMPY", "\x93", "1", " ", "'<i8'", "("}},
+      Mutator{seeds,
+              {"\x93NUMPY", "\x93", "1", " ", "'<i8'", "(", gzip(""), "\x1f\x8b", std::string("\0\0", 2)}},
       [](std::string_view file, const FormatInfo* format, std::size_t portion) {
         return parse_pipe(as_bytes(file), "name", format, portion);
       },
-      any_column);
+      any_column, 16 * 1032);  // deflate makes up to 1032 bytes of one
 }
 
 }  // namespace

@@ -40,6 +40,39 @@ TEST(TheNpzReader, ReadsZip64AndComments) {
     }
 }
 
+TEST(TheNpzReader, ReadsTheLastOfSeveralMembersOfOneNameAsNumPyDoes) {
+  const std::string twice = zip({{"a.npy", two}, {"a.npy", three}});
+  for (const std::string member : {"", "a", "a.npy"})
+    EXPECT_THAT(doubles(parse_npz(as_bytes(twice), "x", member)), ElementsAre(1, 2, 3)) << member;
+  const std::string among =
+      zip({{"b.npy", two}, {"a.npy", two}, {"a.npy", three}, {"c.npy", two}, {"a.npy", two}});
+  EXPECT_THAT(doubles(parse_npz(as_bytes(among), "x", "a")), ElementsAre(1, 2.5));
+  EXPECT_EQ(npz_complaint(among), "x.npz: has 3 members: 'a', 'b', 'c'; choose one as in FILE.npz:MEMBER");
+}
+
+TEST(TheNpzReader, PrefersTheMemberWithTheExactNameAsNumPyDoes) {
+  const std::string file = zip({{"a.npy.npy", three}, {"a.npy", two}});
+  EXPECT_THAT(doubles(parse_npz(as_bytes(file), "x", "a.npy")), ElementsAre(1, 2.5));
+  EXPECT_THAT(doubles(parse_npz(as_bytes(file), "x", "a")), ElementsAre(1, 2.5));
+  EXPECT_THAT(doubles(parse_npz(as_bytes(file), "x", "a.npy.npy")), ElementsAre(1, 2, 3));
+  EXPECT_THAT(doubles(parse_npz(as_bytes(zip({{"a.npy.npy", three}})), "x", "a.npy")), ElementsAre(1, 2, 3));
+}
+
+TEST(TheNpzReader, PassesOverBytesBehindAnArchiveAsNumPyDoes) {
+  for (const bool zip64 : {false, true})
+    for (const std::string comment : {"", "a comment"}) {
+      const std::string file = zip({{"a.npy", two}}, comment, zip64);
+      for (const std::string& more :
+           {std::string(10, '\0'), std::string(1000, 'x'), std::string{"PK\5\6 too short"}})
+        EXPECT_THAT(doubles(parse_npz(as_bytes(file + more), "x", "")), ElementsAre(1, 2.5))
+            << zip64 << comment;
+    }
+  const std::string file = zip({{"a.npy", two}});
+  EXPECT_THAT(npz_complaint(file + std::string(70'000, '\0')), HasSubstr("has no end of a ZIP archive"));
+  EXPECT_THAT(doubles(parse_npz(as_bytes(file + zip({{"a.npy", three}})), "x", "")), ElementsAre(1, 2, 3))
+      << "two archives, of which NumPy reads the last";
+}
+
 TEST(TheNpzReader, InflatesMembers) {
   if (!has_zlib()) GTEST_SKIP() << "built without zlib";
   EXPECT_THAT(doubles(parse_npz(as_bytes(zip({{"a.npy", two}, {"b.npy", three, true}})), "x", "b")),

@@ -23,7 +23,7 @@ struct Table {
 const Table tables[] = {
     {".csv", "", {}, {}},
     {".csv", "", {.header = true}, {}},
-    {".csv", "1\n2\n\n  \n# c\n3", {}, {1, 2, 3}},
+    {".csv", "# c\n1\n2\n\n  \n3", {}, {1, 2, 3}},
     {".csv", "x\n1\n2\n", {.header = true}, {1, 2}},
     {".csv", "x\r\n1\r\n2\r\n", {"x"}, {1, 2}},
     {".csv", "1,2\n3,4\n", {"2"}, {2, 4}},
@@ -52,13 +52,39 @@ const Table tables[] = {
     {".csv", "# price\n\n1\n2\n", {.header = true}, {2}},
     {".csv", "# source,url\nday,price\n3,4\n", {"price"}, {4}},
     {".csv", "# source,url\nday,2020\n3,4\n", {"day"}, {3}},
-    {".csv", "1,2\n# a,b\n3,4\n", {"2", true}, {4}},
-    {".csv", "price (EUR; net),quantity\n\n# c\n1,2\n", {"quantity"}, {2}},
+    {".csv", "price (EUR; net),quantity\n\n1,2\n", {"quantity"}, {2}},
     {".csv", "a,\"b;c\"\n1,\"2;3\"\n", {"a"}, {1}},
     {".csv", "p0 ,\"p1 \"\n1,2\n", {"p0 "}, {1}},
     {".csv", "p0 ,\"p1 \"\n1,2\n", {" p1"}, {2}},
-    {".csv", "1\n2 # two\n3 #\n", {}, {1, 2, 3}},
-    {".csv", "1,2 # two\n", {"2"}, {2}},
+    {".csv", "tag,n\n#cats,3\n# dogs,4\n#\n", {"n"}, {}, "line 4, column 1: this record has 1 field, and"},
+    {".csv", "tag,n\n#cats,3\n# dogs,4\n", {"n"}, {3, 4}},
+    {".csv", "\"#cats\",3\n#dogs,4\n", {"2"}, {3, 4}},
+    {".csv", "# c\n\n# #N/A,1\n#cats,3\ndogs,4\n#birds,5\n", {"2"}, {4, 5}},
+    {".csv", "#N/A,1\n#REF!,2\n", {"2"}, {1, 2}},
+    {".txt", "#N/A 1\n#NAME? 2\n", {"2"}, {1, 2}},
+    {".csv", "a,b\n#DIV/0!,20\n3,30\n", {"b"}, {20, 30}},
+    {".csv", "n,tag\n3,x # note\n4,# x\n", {"n"}, {3, 4}},
+    {".csv",
+     "1,2\n# a,b\n3,4\n",
+     {"2", true},
+     {},
+     "line 2, column 5: 'b' is not a number; # begins a comment"},
+    {".csv",
+     "a,b\n\n# c\n1,2\n",
+     {"b"},
+     {},
+     "line 3, column 1: this record has 1 field, and the first one 2; # begins a comment only at the start "
+     "of "
+     "a line before the first record"},
+    {".csv", "1\n2 # two\n", {}, {}, "line 2, column 1: '2 # two' is not a number; # begins a comment only"},
+    {".csv",
+     "1,2 # two\n",
+     {"2"},
+     {},
+     "line 1, column 3: '2 # two' is not a number; # begins a comment only"},
+    {".csv", "1\n# c\n", {}, {}, "line 2, column 1: '# c' is not a number; # begins a comment only"},
+    {".csv", "a;b\n1;\"1,234.50\"\n", {"b"}, {}, "'1,234.50' is not a number; if ',' is a decimal comma"},
+    {".csv", "a;b\n1;1,234\n", {"b"}, {}, "write a point instead; if it separates thousands, remove it"},
     {".csv", "#a,b\n1,2\n", {"c"}, {}, "no column 'c'; it has 2 columns: 'a', 'b'"},
     {".csv", "#a,b\nx,2\n", {"1", true}, {}, "'x' is not a number"},
     {".csv",
@@ -124,32 +150,64 @@ TEST(TheTableReader, ReadsTheChosenColumnOrStatesTheRemedy) {
     }
 }
 
+/// The texts in the column of keys of a table that is read in portions of one byte.
+std::vector<std::string> keys_of(std::string_view text, const TableOptions& options) {
+  std::vector<std::string> all;
+  const auto bytes = std::as_bytes(std::span{text});
+  const std::unique_ptr<ElementReader> reader = open_table(
+      {std::make_unique<MemoryBytes>(std::vector(bytes.begin(), bytes.end())), "x", nullptr, 1, options},
+      ";,\t");
+  read_all(*reader, [&](const Column& portion) {
+    EXPECT_EQ(portion.keys.size(), portion.size());
+    all.insert(all.end(), portion.keys.begin(), portion.keys.end());
+  });
+  return all;
+}
+
 TEST(TheTableReader, KeepsTheTextsOfTheColumnOfKeys) {
-  const auto keys = [](std::string_view text, const TableOptions& options) {
-    std::vector<std::string> all;
-    const auto bytes = std::as_bytes(std::span{text});
-    const std::unique_ptr<ElementReader> reader = open_table(
-        {std::make_unique<MemoryBytes>(std::vector(bytes.begin(), bytes.end())), "x", nullptr, 1, options},
-        ";,\t");
-    read_all(*reader, [&](const Column& portion) {
-      EXPECT_EQ(portion.keys.size(), portion.size());
-      all.insert(all.end(), portion.keys.begin(), portion.keys.end());
-    });
-    return all;
-  };
-  const std::string table = "v,k\n1,a\n2, \"b, \"\"c\" \n# none\n3,\n4,a # b\n";
+  const std::string table = "# none\nv,k\n1,a\n2, \"b, \"\"c\" \n3,\n4,a # b\n";
   const std::vector<std::string> expected{"a", "b, \"c", "", "a # b"};
-  EXPECT_EQ(keys(table, {"v", false, "k"}), expected);
-  EXPECT_EQ(keys(table, {"1", true, "2"}), expected);
-  EXPECT_EQ(keys(table, {"1", false, "k"}), expected);
-  EXPECT_EQ(keys(table, {.by = "k", .counts = true}), expected);
-  EXPECT_EQ(keys("#v,k\na,1\n", {"k", false, "v"}), std::vector<std::string>{"a"});
-  EXPECT_EQ(keys("1,1\n2,1\n", {"1", false, "1"}), (std::vector<std::string>{"1", "2"}));
+  EXPECT_EQ(keys_of(table, {"v", false, "k"}), expected);
+  EXPECT_EQ(keys_of(table, {"1", true, "2"}), expected);
+  EXPECT_EQ(keys_of(table, {"1", false, "k"}), expected);
+  EXPECT_EQ(keys_of(table, {.by = "k", .counts = true}), expected);
+  EXPECT_EQ(keys_of("#v,k\na,1\n", {"k", false, "v"}), std::vector<std::string>{"a"});
+  EXPECT_EQ(keys_of("1,1\n2,1\n", {"1", false, "1"}), (std::vector<std::string>{"1", "2"}));
   EXPECT_THAT(complaint([&] {
-                return keys(table, {"v", false, "j"}).size();
+                return keys_of(table, {"v", false, "j"}).size();
               }),
               HasSubstr("no column 'j'; it has 2 columns: 'v', 'k'"));
-  EXPECT_THAT(complaint([&] { return keys("1,1\n", {"1", false, "3"}).size(); }), HasSubstr("no column '3'"));
+  EXPECT_THAT(complaint([&] {
+                return keys_of("1,1\n", {"1", false, "3"}).size();
+              }),
+              HasSubstr("no column '3'"));
+}
+
+TEST(TheTableReader, RefusesErrorsOfSpreadsheetsAndSpecialsOfMsvcOnlyInTheColumnOfNumbers) {
+  for (const std::string_view word : specials)
+    for (const std::string quote : {"", "\""}) {
+      const std::string field = quote + std::string{word} + quote;
+      const auto refused = [&](const std::string& text, const TableOptions& options) {
+        return complaint([&] { return parse_table(text, "x", ".csv", options); });
+      };
+      const std::string problem = shown(word) + " is not a number; write nan or inf instead";
+      EXPECT_EQ(refused("n\n1\n" + field + "\n", {"n"}), "x: line 3, column 1: " + problem);
+      EXPECT_EQ(refused(field + "\n1\n", {}), "x: line 1, column 1: " + problem);
+      EXPECT_EQ(refused("k,n\na," + field + "\n", {"n"}), "x: line 2, column 3: " + problem);
+      EXPECT_EQ(refused("n,k\n" + field + ",a\n", {"n"}), "x: line 2, column 1: " + problem);
+      const std::string other = "k,n\n" + field + ",1\n" + field + ",2\na,3\n";
+      EXPECT_THAT(doubles(parse_table(other, "x", ".csv", {"n"})), ElementsAreArray({1, 2, 3}));
+      EXPECT_EQ(keys_of(other, {.by = "k", .counts = true}),
+                (std::vector{std::string{word}, std::string{word}, std::string{"a"}}));
+    }
+}
+
+TEST(TheTableReader, NotesNumbersThatBecameInfiniteOrLostDigits) {
+  EXPECT_THAT(
+      parse_table("k,n\n1e400,2\n3,\"-1e400\"\n4, 9007199254740993. \n", "x", ".csv", {"n"}).notes,
+      testing::ElementsAre("x: line 3, column 3: '-1e400' is beyond the largest fp64 and was read as inf",
+                           "x: line 4, column 4: '9007199254740993.' was rounded to fp64; without the "
+                           "point, samesum sum with the method exact adds it unrounded"));
 }
 
 TEST(TheTableReader, KeepsWhatRoundingTakesFromIntegers) {
@@ -169,6 +227,38 @@ TEST(StandardInput, IsAnArrayIfItBeginsLikeOne) {
   EXPECT_THAT(complaint([] { return parse_pipe(as_bytes("PK\3\4"), "x"); }), HasSubstr("not a .npz file"));
   EXPECT_THAT(complaint([&] { return parse_pipe(as_bytes("\x93NUMPX"), "x"); }),
               HasSubstr("is not a number"));
+}
+
+TEST(StandardInput, IsDecompressedIfGzipCompressedIt) {
+  const std::string array = npy(dict("<f8", "(2,)"), stored<double>({1, 2.5}));
+  const auto read = [](const std::string& bytes) {
+    return doubles(parse_pipe(as_bytes(bytes), "x", nullptr, 1));
+  };
+  const auto refused = [](const std::string& bytes) {
+    return complaint([&] { return parse_pipe(as_bytes(bytes), "x"); });
+  };
+  if (const std::string message = refused(gzip("1")); !message.empty()) {  // built without zlib
+    EXPECT_THAT(message, HasSubstr("x: is compressed, and this tool was built without zlib (zlib1g-dev); "));
+    EXPECT_THAT(message, HasSubstr("gzip -dc FILE.gz | samesum sum -"));
+    return;
+  }
+  EXPECT_THAT(read(gzip("1 2\n3")), ElementsAreArray({1, 2, 3}));
+  EXPECT_THAT(read(gzip("1 2\n") + gzip("") + gzip("3")), ElementsAreArray({1, 2, 3}));
+  EXPECT_THAT(read(gzip("")), IsEmpty());
+  for (std::size_t size = 32740; size < 32750;
+       ++size)  // the first stream ends at the end of a block of 32 KiB
+    EXPECT_THAT(read(gzip(std::string(size, ' ') + '1') + gzip(" 2")), ElementsAreArray({1, 2})) << size;
+  EXPECT_THAT(read(gzip(array)), ElementsAreArray({1.0, 2.5}));
+  EXPECT_THAT(read(gzip(zip({{"a.npy", array}}))), ElementsAreArray({1.0, 2.5}));
+  const std::string file = gzip("1 2 3");
+  for (std::size_t size = 2; size < file.size(); ++size)
+    EXPECT_EQ(refused(file.substr(0, size)), "x: damaged: its compressed bytes are cut short");
+  std::string damaged = file;
+  damaged[damaged.size() - 5] ^= 1;  // of the checksum
+  EXPECT_EQ(refused(damaged), "x: damaged: its compressed bytes are not valid");
+  EXPECT_EQ(refused(file + "x"), "x: damaged: its compressed bytes are cut short");
+  EXPECT_EQ(refused(file + "garbage behind it"), "x: damaged: its compressed bytes are not valid");
+  EXPECT_THAT(refused(gzip(gzip("1"))), HasSubstr("is not a number"));
 }
 
 }  // namespace

@@ -62,7 +62,9 @@ const Spelling spellings[] = {
     {"1 ; 2 ;\t3", {1, 2, 3}},
     {"1,2,3 4 5,6", {1, 2, 3, 4, 5, 6}},
     {"1\r\n2\r3\n\r4\v5\f6", {1, 2, 3, 4, 5, 6}},
-    {"# head\n1 # one\n2#two, 3\r4", {1, 2, 4}},
+    {"# head\n1 # one\n2\t#two, 3\r4", {1, 2, 4}},
+    {"#\n  # indented\n1 #\n2, 3 ##\n #4", {1, 2, 3}},
+    {"#!\n#N/A.\n#DIV\n#name?\n#1!\n# #N/A\n1", {1}},
     {"# a line that ends with CR\r7", {7}},
     {"+1 -2 +.5 -5. 1e3 1E+3 1e-3", {1, -2, 0.5, -5, 1e3, 1e3, 1e-3}},
     {"inf -INF +Infinity infinity", {inf, -inf, inf, inf}},
@@ -107,6 +109,8 @@ const Refusal refusals[] = {
     {"1\n2\n3,\n", "line 3, column 3:", "empty field"},
     {"1; # one", "line 1, column 9:", "empty field"},
     {"1,", "line 1, column 3:", "empty field"},
+    {"1,#one", "line 1, column 7:", "empty field"},
+    {"1\n2#two, 3", "line 2, column 1:", "'2#two' is not a number; put a blank before # to begin a comment"},
     {"\xef\xbb\xbf"
      "x y\n1 2\n",
      "line 1, column 1:", "'x' is not a number; if this line is a header, pass --header"},
@@ -134,6 +138,73 @@ TEST(TheTextReader, NamesLineAndColumnOfWhatItRefuses) {
     EXPECT_THAT(message, HasSubstr(std::string{r.problem}));
   }
   EXPECT_THAT(text_complaint("1 2\n3 four"), Not(HasSubstr("header")));
+}
+
+TEST(TheTextReader, RefusesErrorsOfSpreadsheetsAndSpecialsOfMsvcWhereverTheyStand) {
+  for (const std::string_view word : specials)
+    for (const std::string_view before : {"", "1 ", "1,", "1; ", "# head\n", "1\n ", "1 2\n3\t"})
+      for (const std::string_view after : {"", "\n2", " 2", ",2", " # two", ";3 4"}) {
+        const std::string message =
+            text_complaint(std::string{before} + std::string{word} + std::string{after});
+        EXPECT_THAT(message, HasSubstr(shown(word) + " is not a number; write nan or inf instead"));
+        const std::size_t line = before.rfind('\n') + 1;  // 0 if there is one line
+        EXPECT_THAT(message, HasSubstr("x.txt: line " + std::to_string(line > 0 ? 2 : 1) + ", column " +
+                                       std::to_string(before.size() - line + 1) + ": "));
+      }
+}
+
+std::string rounded(const std::string& place) {
+  return "x.txt: " + place +
+         " was rounded to fp64; without the point, samesum sum with the method exact adds it "
+         "unrounded";
+}
+
+TEST(TheTextReader, NotesNumbersThatBecameInfinite) {
+  const auto notes = [](std::string_view s, const FormatInfo* format = nullptr) {
+    return parse_text(s, "x.txt", format).notes;
+  };
+  EXPECT_THAT(
+      notes("1\n2 1e400 -0x1p1024"),
+      ElementsAre("x.txt: line 2, column 3: '1e400' is beyond the largest fp64 and was read as inf (the "
+                  "first of 2)"));
+  EXPECT_THAT(notes(std::string(310, '9')),
+              ElementsAre(HasSubstr("9999...' is beyond the largest fp64 and")));
+  EXPECT_THAT(notes("65519.99"), IsEmpty());
+  EXPECT_THAT(notes("65520", &format_info<fp16>()),
+              ElementsAre("x.txt: line 1, column 1: '65520' is beyond the largest fp16 and was read as inf"));
+  EXPECT_THAT(notes("inf -Infinity INF 1.7976931348623158e308 nan 1e-400 0x1p1023"), IsEmpty());
+}
+
+TEST(TheTextReader, NotesWholeNumbersWithAPointThatLostDigits) {
+  const auto notes = [](std::string_view s, const FormatInfo* format = nullptr) {
+    return parse_text(s, "x.txt", format).notes;
+  };
+  EXPECT_THAT(notes("1 9007199254740993."), ElementsAre(rounded("line 1, column 3: '9007199254740993.'")));
+  EXPECT_THAT(notes("-9007199254740993.000\n+0x20000000000001.0"),
+              ElementsAre(rounded("line 1, column 1: '-9007199254740993.000'") + " (the first of 2)"));
+  EXPECT_THAT(notes("9007199254740992. 9007199254740994.0 9007199254740993 9007199254740993.5 6.02214076e23 "
+                    "123456789012345678e3 0x20000000000001 36893488147419103232.0000 1e400"),
+              ElementsAre(HasSubstr("'1e400' is beyond")));
+  EXPECT_THAT(notes("9007199254740993.", &format_info<fp64>()), IsEmpty()) << "the user wants it rounded";
+}
+
+TEST(TheTextReader, NotesCommasThatMaySeparateThousands) {
+  const auto notes = [](std::string_view s, std::size_t portion = portion_bytes) {
+    return parse_text(s, "x.txt", nullptr, portion).notes;
+  };
+  const std::string remedy = " numbers; if ',' separates thousands, remove it";
+  EXPECT_THAT(notes("999.00\n1,234.50\n"),
+              ElementsAre("x.txt: line 2, column 1: '1,234.50' was read as 2" + remedy));
+  for (std::size_t portion = 1; portion <= 20; ++portion)
+    EXPECT_THAT(
+        notes("# a\r\n\n  -12,345,678 # b\r\n5\n+1,234.", portion),
+        ElementsAre("x.txt: line 3, column 3: '-12,345,678' was read as 3" + remedy + " (the first of 2)"));
+  EXPECT_THAT(notes("1,234"), ElementsAre(HasSubstr("'1,234' was read as 2")));
+  // Other lines show that the comma separates numbers, or the numbers cannot be groups of digits.
+  for (const std::string_view s : {"1,234\n5,6", "1 234", "1, 234", "1 ,234", "1;234", "0,123", "1234,567",
+                                   "1,23", "1,2345", "1,234.5,678", "1.5,234", "1,234e3", "1,-234", "1,0x12",
+                                   "1,234 5", "5 1,234", "1", "", "100,200,300,400,500,600,700,800,900"})
+    EXPECT_THAT(notes(s), IsEmpty()) << s;
 }
 
 TEST(TheTextReader, RefusesWordsThatAreNoNumbers) {
@@ -339,7 +410,10 @@ TEST(TheTextReader, KeepsWhatRoundingTakesFromIntegers) {
   // 10^30 is not a double; this one is 19884624838656 above it.
   EXPECT_THAT(x.lost, ElementsAre(0, -1, 0, 1 - 19884624838656.0, 0));
   EXPECT_THAT(parse_text("9007199254740993", "x", &format_info<fp64>()).lost, IsEmpty());
-  EXPECT_THAT(parse_text("9007199254740993.0 -0000000000000000 nan", "x").lost, IsEmpty());
+  EXPECT_THAT(parse_text("9007199254740993.0 -0000000000000000 nan 0x20000000000001p0", "x").lost, IsEmpty());
+  EXPECT_THAT(
+      parse_text("0x20000000000001 -0X0000020000000000003 0x1000000000000000000000000000001", "x").lost,
+      ElementsAre(1, 1, 1));
 }
 
 TEST(TheTextReader, KeepsAllBitsOfLongIntegersInSeveralTerms) {
@@ -574,9 +648,10 @@ TEST_F(Files, ThatCannotBeReadAreNamed) {
   EXPECT_EQ(says(path("no.txt")), path("no.txt") + ": no such file");
   EXPECT_THAT(says(path("")), HasSubstr("is a directory"));
   EXPECT_THAT(says(""), HasSubstr("the name is empty"));
-  EXPECT_THAT(says(write("a.dat", "1")),
-              HasSubstr("unknown extension '.dat'; known are .npy .npz .f16 .bf16 .f32 .f64 "
-                        ".txt .csv .tsv, and - for text, .npy or .npz on standard input"));
+  EXPECT_THAT(
+      says(write("a.dat", "1")),
+      HasSubstr("unknown extension '.dat'; known are .npy .npz .f16 .bf16 .f32 .f64 "
+                ".txt .csv .tsv, each also with .gz, and - for text, .npy or .npz on standard input"));
   EXPECT_THAT(says(write("a.npz", "PK")), HasSubstr("not a .npz file"));
   EXPECT_THAT(says(write("plain", "1")), HasSubstr("no extension"));
   EXPECT_THAT(says(path("a\nb.txt")), HasSubstr("a\\x0ab.txt: no such file"));
