@@ -248,10 +248,10 @@ class TableReader : public LineReader {
     at_ = at;
     if (word.empty()) refuse("the field is empty; remove the record, or give it a number");
     refuse(shown(word) + " is not a number" +
-           (is_special(word)              ? use_instead
-            : has_hash                    ? no_comment
-            : is_list(word)               ? "; to read several numbers per line, name the file .txt"
-            : is_first_                   ? "; if this line is a header, pass --header"
+           (is_special(word) ? use_instead
+            : has_hash       ? no_comment
+            : is_list(word)  ? "; to read several numbers per line, name the file .txt"
+            : is_first_      ? "; if this line is a header, pass --header"
             : word.find(',') != word.npos
                 ? "; if ',' is a decimal comma, write a point instead; if it separates thousands, remove it"
                 : ""));

@@ -16,11 +16,11 @@
 ///
 /// A workspace is memory that the device can access, aligned to 16 bytes, as memory from cudaMalloc is. Call
 /// `prepare` once per workspace, before its first call, with the size of the allocation. Every call that
-/// succeeds, of any method, leaves the workspace prepared; after one that returns an error, prepare it again. A
-/// required size of one byte means that no preparation is needed. A workspace serves one call at a time. A
+/// succeeds, of any method, leaves the workspace prepared; after one that returns an error, prepare it again.
+/// A required size of one byte means that no preparation is needed. A workspace serves one call at a time. A
 /// workspace that is not prepared, or that a concurrent call uses, leads to wrong results or to a hang. A
-/// captured call uses its workspace in each replay: replays must not overlap. Prepare the workspace before the
-/// capture.
+/// captured call uses its workspace in each replay: replays must not overlap. Prepare the workspace before
+/// the capture.
 ///
 /// Functions that return a cudaError_t do not throw. They return cudaSuccess or
 /// - cudaErrorInvalidValue for a null or misaligned pointer, a workspace that is too small, 2^39 or more

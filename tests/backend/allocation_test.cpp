@@ -152,8 +152,13 @@ template <class Visit> void for_each_call(const Method& m, Visit visit) {
   const FormatInfo& input = m.accepts(*m.format) ? *m.format : format_info<fp32>();
   if (m.takes_keys) {
     for (const bool in_rows : {false, true}) {
-      const std::size_t inner = !in_rows || m.inputs == 0 ? 1 : is_short ? 2 : 64,
-                        n = is_short ? 6 : in_rows ? 400 : 20'000, bins = 9;
+      const std::size_t inner = !in_rows || m.inputs == 0 ? 1
+                                : is_short                ? 2
+                                                          : 64,
+                        n = is_short  ? 6
+                            : in_rows ? 400
+                                      : 20'000,
+                        bins = 9;
       const by_key::KeyArray numbers{by_key::random_keys(n, bins, 2), KeyFormat::int32};
       const Keys keys = numbers.keys();
       for (const int binades : {12, 90}) {  // 90 exceed the window of exact sums
@@ -176,8 +181,8 @@ template <class Visit> void for_each_call(const Method& m, Visit visit) {
     if (m.accepts(input, layout)) visit(call_with(m, x.values(), layout));
 }
 
-/// Returns the methods of the host in one format, since all formats share the code that allocates. The driver of
-/// a GPU has allocations of its own.
+/// Returns the methods of the host in one format, since all formats share the code that allocates. The driver
+/// of a GPU has allocations of its own.
 std::vector<const Method*> methods_on_the_host() {
   std::vector<const Method*> all;
   for (const Method& m : methods())

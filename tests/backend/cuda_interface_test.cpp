@@ -152,8 +152,7 @@ TEST(TheGpuInterface, NeedsNoMemoryAndReturnsAtOnceIfThereIsNothingToWrite) {
     }
     std::vector<Layout> layouts{Layout::rows(0, many), Layout::axis(many, 5, 0), Layout::axis(0, many, 3)};
     if (m.has_result_per_element)
-      layouts.insert(layouts.end(),
-                     {Layout::vector(0), Layout::rows(many, 0), Layout::axis(many, 0, 3)});
+      layouts.insert(layouts.end(), {Layout::vector(0), Layout::rows(many, 0), Layout::axis(many, 0, 3)});
     for (const Layout& layout : layouts) {
       if (!m.accepts(input, layout) || (m.keeps_format && layout.inner != 1)) continue;
       const Results out{m.result_format(input), memory.get(), 0};

@@ -28,7 +28,9 @@ TEST(APolynomialHash, IsThatOfALoopForEveryLengthAndNumberOfThreads) {
 
 /// Throws at some elements.
 struct ThrowingSum : RoundingSum {
-  float map(float x, std::uint64_t i) const { return x == 1000 ? throw std::out_of_range{std::to_string(i)} : x; }
+  float map(float x, std::uint64_t i) const {
+    return x == 1000 ? throw std::out_of_range{std::to_string(i)} : x;
+  }
 };
 
 TEST(AnExceptionOfACustomReduction, ReachesTheCallerFromAnyThreadWhenAllThreadsAreDone) {

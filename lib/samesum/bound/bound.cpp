@@ -15,8 +15,8 @@ SumBound total_bound(auto loss_of, const FormatInfo& input, const FormatInfo& ac
   const Loss loss = loss_of(Summed{accumulator.unit_roundoff, height, n, added, value});
   if (!std::isfinite(value) || !(rounded_up(loss.largest) <= accumulator.max_finite))
     return {unbounded_error, unbounded_error};
-  // An error that underflows to 0 is 0: additions of doubles lose multiples of 2^-1074, and those with so small
-  // a result lose nothing.
+  // An error that underflows to 0 is 0: additions of doubles lose multiples of 2^-1074, and those with so
+  // small a result lose nothing.
   const double prior = rounded_up(narrowing + rounded_up(loss.error));
   return {prior, std::min(prior, rounded_up(value + magnitudes))};
 }

@@ -162,8 +162,8 @@ cudaError_t scan_exactly(Launch& call) {
   return call.input->bytes == 8 ? scan_held<fp64>(call) : scan_held<fp32>(call);
 }
 
-/// The exponents of a scan on a grid that is found. They lie `at` bytes behind the start of the states, behind
-/// the states of the pass that finds them.
+/// The exponents of a scan on a grid that is found. They lie `at` bytes behind the start of the states,
+/// behind the states of the pass that finds them.
 struct ExponentsOfScan {
   std::size_t at = 0, end = 0;
 
