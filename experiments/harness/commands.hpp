@@ -93,7 +93,8 @@ std::vector<InputArray> read_inputs(const std::string& operation, const std::vec
 /// The elements of these arrays, which must outlive the result.
 Inputs inputs_of(const std::vector<InputArray>& arrays);
 
-/// The notes of readers, and one on the number of integers that were rounded to fp64, if there is any.
+/// The notes of readers, and a note if integers were rounded to fp64. `is_rounded` is false for a method that
+/// adds them unrounded.
 std::vector<std::string> notes_on(std::vector<std::string> notes, std::size_t rounded);
 std::vector<std::string> notes_on(const std::vector<InputArray>& arrays, bool is_rounded = true);
 

@@ -22,7 +22,8 @@ class InflatedBytes : public Bytes {
   InflatedBytes& operator=(const InflatedBytes&) = delete;
   ~InflatedBytes() override { inflateEnd(&state_); }
 
-  /// Returns the bytes before a damage first, so that what they say does not depend on the size of `to`.
+  /// Returns the bytes before the damage first, so that a reader that refuses them does so for any size of
+  /// `to`.
   std::size_t read(std::span<std::byte> to) override {
     std::size_t done = 0;
     while (done < to.size() && !ended_ && !damage_) done += read_some(to.subspan(done));
@@ -57,7 +58,7 @@ class InflatedBytes : public Bytes {
   void end_stream() {
     if (is_gzip_) fill_block();
     ended_ = !is_gzip_ || state_.avail_in == 0;
-    if (!ended_) 0;
+    if (!ended_) inflateReset(&state_);
   }
 
   std::unique_ptr<Bytes> compressed_;

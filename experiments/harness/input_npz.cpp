@@ -13,7 +13,7 @@ constexpr std::uint32_t end_signature = 0x06054b50, end64_signature = 0x06064b50
                         locator_signature = 0x07064b50, entry_signature = 0x02014b50,
                         local_signature = 0x04034b50;
 constexpr std::size_t end_size = 22, end64_size = 56, locator_size = 20, entry_size = 46, local_size = 30;
-constexpr std::size_t longest_comment = 65535;
+constexpr std::size_t longest_rest = 65536;  // behind the end; a comment has at most 65535 bytes
 constexpr std::string_view npy = ".npy";
 
 struct Member {
@@ -158,7 +158,7 @@ class Archive {
   }
 
   void read_directory() {
-    const std::uint64_t tail = std::min<std::uint64_t>(size_, end_size + longest_comment);
+    const std::uint64_t tail = std::min<std::uint64_t>(size_, end_size + longest_rest);
     const std::vector<std::byte> last = bytes_at(size_ - tail, tail);
     const std::size_t end = find_end(last);
     const Record record{std::span{last}.subspan(end)};

@@ -68,7 +68,8 @@ TEST(TheNpzReader, PassesOverBytesBehindAnArchiveAsNumPyDoes) {
             << zip64 << comment;
     }
   const std::string file = zip({{"a.npy", two}});
-  EXPECT_THAT(npz_complaint(file + std::string(70'000, '\0')), HasSubstr("has no end of a ZIP archive"));
+  EXPECT_EQ(npz_complaint(file + std::string(65536, '\0')), "");
+  EXPECT_THAT(npz_complaint(file + std::string(65537, '\0')), HasSubstr("has no end of a ZIP archive"));
   EXPECT_THAT(doubles(parse_npz(as_bytes(file + zip({{"a.npy", three}})), "x", "")), ElementsAre(1, 2, 3))
       << "two archives, of which NumPy reads the last";
 }

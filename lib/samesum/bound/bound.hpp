@@ -20,7 +20,7 @@ inline constexpr double unbounded_error = std::numeric_limits<double>::infinity(
 /// §3.1). 1/u is a power of two, so 1/u - k is exact.
 inline double gamma(double k, double u) { return k * u < 1 ? k / (1 / u - k) : unbounded_error; }
 
-/// Upper bound of the exact x, computed with a few roundings. 0 stays 0: x must not have underflowed to it.
+/// Upper bound of the exact x, which was computed with a few roundings. An x that underflowed to 0 stays 0.
 inline double rounded_up(double x) {
   return x == 0 ? 0 : x * (1 + 0x1p-48) + 4 * std::numeric_limits<double>::denorm_min();
 }
