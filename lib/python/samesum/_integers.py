@@ -22,9 +22,10 @@ _lock = threading.Lock()
 
 
 def reduce_integers(library: Any, operation: str, a: Any, axes: tuple[int, ...], keepdims: bool, check: bool) -> Any:
-    name = dtype_name(a.dtype)
-    if operation == "sum" and name != "object":
+    has_objects = getattr(a.dtype, "hasobject", False)  # integers of Python, which do not overflow
+    if operation == "sum" and not has_objects:
         return _sum(library, a, axes, keepdims, check)
+    name = dtype_name(a.dtype)
     xp = library.namespace
     moved = library.transposed(a, (*(d for d in range(a.ndim) if d not in axes), *axes))
     kept = tuple(moved.shape[: a.ndim - len(axes)])
@@ -44,7 +45,7 @@ def reduce_integers(library: Any, operation: str, a: Any, axes: tuple[int, ...],
         found = library.astype(found ^ _SIGN, name)
     elif name == "bool":
         found = library.astype(found, "bool")
-    elif name == "object":  # integers of Python, which do not overflow
+    elif has_objects:
         found = library.narrowed(xp.asarray(found, object))
         if found is None:
             raise _beyond_64_bits(operation)
